@@ -260,12 +260,36 @@ typedef struct ptoisa_machine {
     uint32_t rate[PTOISA_PATH_COUNT];  // 1/100 GiB/s, one core; 0: as slow as the slowest listed
 } ptoisa_machine;
 
+// The table of cost models. A kernel takes the SUM of its instructions, or until its PIPES are done,
+// which overlap as far as flags allow; the machine is that of a core that is given none; and
+// ptoisa_cost_of_<cost> (cost.h) says what an instruction takes.
+// clang-format off
+#define PTOISA_MODELS(MODEL) /* name, time, machine, cost */                                       \
+    MODEL(UNIT, SUM, 910b, elements)  /* an element is a cycle */                                  \
+    MODEL(A2A3, PIPES, 910b, a2a3)    /* public constants of A2/A3 */                              \
+    MODEL(A5, PIPES, 950pr, a5)       /* the same with A5's vector instructions */                 \
+    MODEL(USER, PIPES, 910b, user)    /* a function; without one, the unit model's cycles */
+// clang-format on
+
 typedef enum ptoisa_model {
-    PTOISA_MODEL_UNIT = 0,  // an element is a cycle; a kernel is the sum of its instructions
-    PTOISA_MODEL_A2A3,      // public constants of A2/A3; pipes overlap as far as flags allow
-    PTOISA_MODEL_A5,        // the same with A5's vector instructions; machine NULL is 950PR
-    PTOISA_MODEL_USER       // a function; without one, the unit model's cycles on each pipe
+#define PTOISA_MODEL_ENUM(name, time, machine, cost) PTOISA_MODEL_##name,
+    PTOISA_MODELS(PTOISA_MODEL_ENUM)
+#undef PTOISA_MODEL_ENUM
+        PTOISA_MODEL_COUNT
 } ptoisa_model;
+
+typedef enum ptoisa_time { PTOISA_TIME_SUM, PTOISA_TIME_PIPES } ptoisa_time;
+
+PTOISA_INLINE ptoisa_time ptoisa_time_of(ptoisa_model model) {
+    switch (model) {
+#define PTOISA_MODEL_TIME(name, time, machine, cost)                                               \
+    case PTOISA_MODEL_##name: return PTOISA_TIME_##time;
+        PTOISA_MODELS(PTOISA_MODEL_TIME)
+#undef PTOISA_MODEL_TIME
+    case PTOISA_MODEL_COUNT: break;
+    }
+    return PTOISA_TIME_PIPES;
+}
 
 // What a cost function is told about one instruction. It is asked for SET_FLAG, WAIT_FLAG and
 // PIPE_BARRIER too, which have no operands; a barrier of PTOISA_PIPE_ALL is asked for once.
@@ -1184,6 +1208,11 @@ PTOISA_FN uint64_t ptoisa_cost_vector_a5(const ptoisa_issue_info *info) {
 // cost_a5.h, which state their accuracy). Transfers have no latency: the rates are fitted with
 // none, and are right for some 16 KiB in long rows; short rows and strides cost far more on the
 // device.
+//
+// A model is a row of PTOISA_MODELS (isa.h) and its function ptoisa_cost_of_<...> at the end of this
+// file, with a file cost_<...>.h if it has vector instructions of its own and a function in machine.h
+// if it has a machine of its own. For kernels of the library and for trees it is a row of
+// PTOWSP_MODELS (ptowsp.h) in the same place; the library does not compile where the two differ.
 
 #ifndef PTOISA_COST_H
 #define PTOISA_COST_H
@@ -1330,7 +1359,9 @@ PTOISA_FN uint64_t ptoisa_cost_matmul(const ptoisa_issue_info *info) {
     return blocks == 0 ? 0 : 6 + blocks * (info->src0->dtype == PTOISA_F32 ? 2 : 1);
 }
 
-PTOISA_FN uint64_t ptoisa_cost_device(const ptoisa_issue_info *info, ptoisa_model model) {
+// `vector` is what a vector instruction takes.
+PTOISA_FN uint64_t ptoisa_cost_device(const ptoisa_issue_info *info,
+                                      uint64_t (*vector)(const ptoisa_issue_info *info)) {
     switch (info->op) {
     case PTOISA_SET_FLAG:
     case PTOISA_WAIT_FLAG:
@@ -1347,24 +1378,42 @@ PTOISA_FN uint64_t ptoisa_cost_device(const ptoisa_issue_info *info, ptoisa_mode
         return transfer;
     }
     // A copy in UB is a vector instruction, which is slower than the path.
-    uint64_t vector =
-        model == PTOISA_MODEL_A5 ? ptoisa_cost_vector_a5(info) : ptoisa_cost_vector(info);
-    return vector > transfer ? vector : transfer;
+    uint64_t cycles = vector(info);
+    return cycles > transfer ? cycles : transfer;
 }
 
-// Cycles in the core's model. In a user's model without a function, those of the unit model.
+// -- by model -------------------------------------------------------------------------------------
+
+PTOISA_INLINE uint64_t ptoisa_cost_of_elements(const ptoisa_core *core,
+                                               const ptoisa_issue_info *info) {
+    (void)core;
+    return ptoisa_cost_unit(info->op, info->dst, info->src0, info->src1);
+}
+
+PTOISA_INLINE uint64_t ptoisa_cost_of_a2a3(const ptoisa_core *core, const ptoisa_issue_info *info) {
+    (void)core;
+    return ptoisa_cost_device(info, ptoisa_cost_vector);
+}
+
+PTOISA_INLINE uint64_t ptoisa_cost_of_a5(const ptoisa_core *core, const ptoisa_issue_info *info) {
+    (void)core;
+    return ptoisa_cost_device(info, ptoisa_cost_vector_a5);
+}
+
+PTOISA_INLINE uint64_t ptoisa_cost_of_user(const ptoisa_core *core, const ptoisa_issue_info *info) {
+    return core->cost ? core->cost(info, core->cost_user) : ptoisa_cost_of_elements(core, info);
+}
+
+// Cycles in the core's model.
 PTOISA_FN uint64_t ptoisa_cost(const ptoisa_core *core, const ptoisa_issue_info *info) {
     switch (core->model) {
-    case PTOISA_MODEL_A2A3:
-    case PTOISA_MODEL_A5: return ptoisa_cost_device(info, core->model);
-    case PTOISA_MODEL_USER:
-        if (core->cost) {
-            return core->cost(info, core->cost_user);
-        }
-        break;
-    case PTOISA_MODEL_UNIT: break;
+#define PTOISA_MODEL_COST(name, time, machine, cost)                                               \
+    case PTOISA_MODEL_##name: return ptoisa_cost_of_##cost(core, info);
+        PTOISA_MODELS(PTOISA_MODEL_COST)
+#undef PTOISA_MODEL_COST
+    case PTOISA_MODEL_COUNT: break;
     }
-    return ptoisa_cost_unit(info->op, info->dst, info->src0, info->src1);
+    return ptoisa_cost_of_elements(core, info);
 }
 
 #endif
@@ -1408,7 +1457,14 @@ PTOISA_FN void ptoisa_core_init(ptoisa_core *core, ptoisa_model model,
     core->model = model;
     core->is_checked = PTOISA_CHECKED_DEFAULT;
     if (machine == NULL) {
-        machine = model == PTOISA_MODEL_A5 ? ptoisa_machine_950pr() : ptoisa_machine_910b();
+        machine = ptoisa_machine_910b();
+        switch (model) {
+#define PTOISA_MODEL_MACHINE(name, time, of, cost)                                                 \
+    case PTOISA_MODEL_##name: machine = ptoisa_machine_##of(); break;
+            PTOISA_MODELS(PTOISA_MODEL_MACHINE)
+#undef PTOISA_MODEL_MACHINE
+        case PTOISA_MODEL_COUNT: break;
+        }
     }
     core->machine = machine;
 }
@@ -1434,7 +1490,8 @@ PTOISA_FN uint64_t ptoisa_cycles_of_pipes(const ptoisa_core *core) {
 
 // The time until all pipes are done; in the unit model, the sum of all instructions' cycles.
 PTOISA_FN uint64_t ptoisa_cycles(const ptoisa_core *core) {
-    return core->model == PTOISA_MODEL_UNIT ? core->sum : ptoisa_cycles_of_pipes(core);
+    return ptoisa_time_of(core->model) == PTOISA_TIME_SUM ? core->sum
+                                                          : ptoisa_cycles_of_pipes(core);
 }
 
 #if defined(__GNUC__)
@@ -1485,13 +1542,12 @@ PTOISA_FN void ptoisa_issue(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *
     // to carry nothing over from one instruction to the next.
     __asm__ __volatile__("" ::: "memory");
     ptoisa_pipe pipe = ptoisa_pipe_of(op, dst, src0);
-    if (core->model == PTOISA_MODEL_UNIT) {
-        uint64_t cycles = ptoisa_cost_unit(op, dst, src0, src1);
+    uint64_t cycles = ptoisa_ask(core, op, pipe, dst, src0, src1);
+    if (ptoisa_time_of(core->model) == PTOISA_TIME_SUM) {
         core->sum += cycles;
         core->busy[pipe] += cycles;
         return;
     }
-    uint64_t cycles = ptoisa_ask(core, op, pipe, dst, src0, src1);
     ptoisa_charge(core, pipe, cycles);
     core->is_filled = (uint8_t)(core->is_filled | (cycles > 0 ? 1u << pipe : 0));
 }
@@ -1500,7 +1556,7 @@ PTOISA_FN void ptoisa_issue(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *
 
 // Charges a flag or a barrier: as ptoisa_issue, but it has no operands and fills no pipe.
 PTOISA_FN void ptoisa_issue_sync(ptoisa_core *core, ptoisa_op op, ptoisa_pipe pipe) {
-    if (core->model != PTOISA_MODEL_UNIT) {
+    if (ptoisa_time_of(core->model) != PTOISA_TIME_SUM) {
         ptoisa_charge(core, pipe, ptoisa_ask(core, op, pipe, NULL, NULL, NULL));
     }
 }
@@ -1557,7 +1613,7 @@ PTOISA_FN void ptoisa_pipe_barrier(ptoisa_core *core, ptoisa_pipe pipe) {
         return;
     }
     uint64_t end = ptoisa_cycles_of_pipes(core);
-    if (core->model != PTOISA_MODEL_UNIT) {
+    if (ptoisa_time_of(core->model) != PTOISA_TIME_SUM) {
         uint64_t cycles = ptoisa_ask(core, PTOISA_PIPE_BARRIER, pipe, NULL, NULL, NULL);
         core->sum += cycles;
         core->busy[PTOISA_PIPE_S] += cycles;

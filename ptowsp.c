@@ -2497,6 +2497,8 @@ static int64_t pwsp_info_value(uint64_t value) {
 
 static ptowsp_status pwsp_plan_fail(ptowsp_plan_info *info, ptowsp_plan_fault fault, uint64_t index,
                                     int64_t value, int64_t limit) {
+    PTOWSP_ASSERT((uint32_t)fault < PTOWSP_FAULT_COUNT);
+    PTOWSP_ASSERT(fault == PTOWSP_FAULT_NONE || pwsp_fault_statuses[fault] < 0);
     ptowsp_plan_info failed = {0, fault, index, value, limit};
     *info = failed;
     return pwsp_fault_statuses[fault];
@@ -2589,6 +2591,7 @@ static ptowsp_status pwsp_config_align(ptowsp_plan_config *config, ptowsp_plan_i
         return pwsp_plan_fail(info, PTOWSP_FAULT_CHUNK_ALIGN, PTOWSP_NO_INDEX, config->align,
                               config->chunk_max);
     }
+    PTOWSP_ASSERT(config->chunk_min <= first && last <= config->chunk_max);
     config->chunk_min = (uint32_t)first;
     config->chunk_max = (uint32_t)last;
     return PTOWSP_OK;
@@ -2614,6 +2617,7 @@ static bool pwsp_tiers_cover(const ptowsp_plan_config *config, int32_t low, int3
 static ptowsp_status pwsp_lengths_check(const ptowsp_batch *batch, const ptowsp_plan_config *config,
                                         uint32_t first, uint32_t end,
                                         const pwsp_lengths_facts *facts, ptowsp_plan_info *info) {
+    PTOWSP_ASSERT(first <= end && end <= batch->sequence_count);
     if (facts->min >= 0 &&
         (facts->positive_count == 0 || pwsp_tiers_cover(config, facts->positive_min, facts->max))) {
         return PTOWSP_OK;
@@ -2676,6 +2680,8 @@ static ptowsp_status pwsp_range_check(const ptowsp_batch *batch, uint32_t first,
     range->first = first;
     range->end = first + count;
     range->facts = pwsp_lengths_scan(count ? batch->lengths + first : NULL, count);
+    PTOWSP_ASSERT(range->facts.positive_count <= count);
+    PTOWSP_ASSERT(range->facts.total >= range->facts.positive_count);
     return pwsp_lengths_check(batch, &range->config, first, range->end, &range->facts, info);
 }
 
@@ -2715,6 +2721,9 @@ static uint32_t pwsp_chunk_search(const pwsp_plan_range *range, uint64_t limit) 
     uint64_t total = range->facts.total, count = range->facts.positive_count;
     uint64_t align = range->config.align;
     uint64_t low = range->config.chunk_min / align, high = range->config.chunk_max / align;
+    PTOWSP_ASSERT(count > 0);
+    PTOWSP_ASSERT(low * align == range->config.chunk_min &&
+                  high * align == range->config.chunk_max);
     if (limit < count) {
         return (uint32_t)(high * align);  // every sequence has at least one unit
     }
@@ -2738,7 +2747,9 @@ static uint32_t pwsp_chunk_search(const pwsp_plan_range *range, uint64_t limit) 
             k = pwsp_probe_next(older, newer, (double)total, (double)limit, (double)align);
             k = pwsp_min_u64(pwsp_max_u64(k, low), high - 1);
         }
+        PTOWSP_ASSERT(low <= k && k < high);  // so that each probe halves or moves a bound
         uint64_t units = pwsp_lengths_units(lengths, length_count, count, (uint32_t)(k * align));
+        PTOWSP_ASSERT(count <= units && units <= total);
         if (units <= limit) {
             high = k;
         } else {
@@ -2748,6 +2759,7 @@ static uint32_t pwsp_chunk_search(const pwsp_plan_range *range, uint64_t limit) 
         newer.inverse = 1.0 / (double)(k * align);
         newer.units = (double)units;
     }
+    PTOWSP_ASSERT(low == high);
     return (uint32_t)(high * align);
 }
 
@@ -2865,6 +2877,7 @@ ptowsp_status ptowsp_plan_generate_range(const ptowsp_batch *batch,
         status = pwsp_work_check(work, capacity, first_work_id, work_count, info);
     }
     if (status == PTOWSP_OK && work_count > 0) {
+        PTOWSP_ASSERT(work && work_count <= capacity);
         pwsp_emit_desc desc = pwsp_range_emit_desc(&range, chunk);
         pwsp_emit(&desc, range.first, range.end, (uint32_t)first_work_id, work, work_count);
     }
@@ -2899,6 +2912,7 @@ static void pwsp_generate_blocks(void *user, uint64_t begin, uint64_t end, uint3
         uint64_t first = block * job->block_size;
         uint64_t last = pwsp_min_u64(first + job->block_size, job->sequence_count);
         uint64_t start = job->block_start[block];
+        PTOWSP_ASSERT(first < last && start <= job->block_start[block + 1]);
         pwsp_emit(&job->desc, (uint32_t)first, (uint32_t)last, (uint32_t)start, job->work + start,
                   job->block_start[block + 1] - start);
     }
@@ -2906,13 +2920,16 @@ static void pwsp_generate_blocks(void *user, uint64_t begin, uint64_t end, uint3
 
 // Writes the work of a checked batch on all lanes.
 static ptowsp_status pwsp_generate_on_lanes(ptowsp_context *context, const pwsp_plan_range *range,
-                                            uint32_t chunk, PTOWSP_GM ptowsp_work *work) {
+                                            uint32_t chunk, PTOWSP_GM ptowsp_work *work,
+                                            uint64_t work_count) {
+    PTOWSP_ASSERT(range->first == 0);
     pwsp_generate_job job;
     job.desc = pwsp_range_emit_desc(range, chunk);
     job.work = work;
     job.sequence_count = range->end;
     job.block_size = (uint32_t)pwsp_ceil_div_u64(job.sequence_count, PWSP_GENERATE_BLOCK_MAX);
     uint64_t block_count = pwsp_ceil_div_u64(job.sequence_count, job.block_size);
+    PTOWSP_ASSERT(0 < block_count && block_count <= PWSP_GENERATE_BLOCK_MAX);
     job.block_start[0] = 0;
     for (uint64_t block = 0; block < block_count; block++) {
         const PTOWSP_GM int32_t *lengths = job.desc.lengths + block * job.block_size;
@@ -2921,6 +2938,7 @@ static ptowsp_status pwsp_generate_on_lanes(ptowsp_context *context, const pwsp_
         uint64_t units = pwsp_lengths_units(lengths, count, positive_count, chunk);
         job.block_start[block + 1] = job.block_start[block] + units * job.desc.head_count;
     }
+    PTOWSP_ASSERT(job.block_start[block_count] == work_count);  // as counted at once
     return pwsp_context_run(context, block_count, 1, pwsp_generate_blocks, &job);
 }
 
@@ -2950,7 +2968,7 @@ static ptowsp_status pwsp_generate_entered(ptowsp_context *context, const ptowsp
         return status;
     }
     if (pwsp_pool_lane_count(context->pool) > 1 && work_count >= PWSP_GENERATE_PARALLEL_MIN) {
-        return pwsp_generate_on_lanes(context, &range, chunk, work);
+        return pwsp_generate_on_lanes(context, &range, chunk, work, work_count);
     }
     if (work_count > 0) {
         pwsp_emit_desc desc = pwsp_range_emit_desc(&range, chunk);
@@ -2979,6 +2997,7 @@ ptowsp_status ptowsp_plan_generate_parallel(ptowsp_context *context, const ptows
 // sequences of together total tokens, that is at most (total + count * (chunk - 1)) / chunk.
 static uint64_t pwsp_units_bound(const ptowsp_plan_limits *limits, int32_t length_max,
                                  uint64_t chunk) {
+    PTOWSP_ASSERT(length_max >= 0 && chunk > 0);
     uint64_t count = limits->sequence_count_max;
     uint64_t units = count * pwsp_ceil_div_u64((uint64_t)length_max, chunk);  // below 2^63
     if (limits->token_count_max > 0) {
@@ -5125,14 +5144,3763 @@ PWSP_INTERNAL void pwsp_code_run(const pwsp_instruction *code, uint32_t begin, u
 // src/data/cost_model.h
 // =================================================================================================
 
-// What users say of cost models.
+// Cost models as users name them: rows of PTOWSP_MODELS. What they cost is in ../isa/cost.h.
 
 #ifndef PWSP_COST_MODEL_H
 #define PWSP_COST_MODEL_H
 
 PWSP_INLINE bool pwsp_cost_is_valid(const ptowsp_cost *cost) {
-    return (uint32_t)cost->model <= PTOWSP_MODEL_USER &&
-           (cost->model != PTOWSP_MODEL_USER || cost->fn);
+    switch (cost->model) {
+#define PWSP_MODEL_KNOWN(name, text) case PTOWSP_MODEL_##name:
+        PTOWSP_MODELS(PWSP_MODEL_KNOWN)
+#undef PWSP_MODEL_KNOWN
+        return cost->model != PTOWSP_MODEL_USER || cost->fn;
+    case PTOWSP_MODEL_FORCE_INT: break;
+    }
+    return false;
+}
+
+#endif
+
+// =================================================================================================
+// src/runtime/arrival.h
+// =================================================================================================
+
+// What arrives at the scheduler and at simulated time: tasks and pipelines, with the tiles that they
+// touch, and what both have to know of the program that they are of.
+//
+// This floor needs base and data only, so that it stands without what it schedules: emitted trees
+// carry it as it is.
+
+#ifndef PWSP_ARRIVAL_H
+#define PWSP_ARRIVAL_H
+
+// What a process of a pipeline does with a channel.
+typedef struct pwsp_port {
+    uint32_t channel;
+    bool is_produced;
+    bool is_closed_early;  // the process has an op that closes it
+} pwsp_port;
+
+// Memory bound to a tensor. Sizes and strides of dimensions that the tensor has not are 1 and 0.
+typedef struct pwsp_bound_tensor {
+    char *data;     // NULL in runs that only measure time
+    uint64_t base;  // its address, or one that no other tensor has
+    int64_t lead_shape[PWSP_TENSOR_LEAD_MAX];
+    int64_t lead_strides[PWSP_TENSOR_LEAD_MAX];  // in elements, as the following
+    int64_t rows, cols, row_stride, col_stride;
+    int64_t low, high;  // lowest and highest offset, in elements; of a tensor that was bound
+    uint32_t element_size;
+    ptowsp_dtype dtype;
+    bool is_bound;
+} pwsp_bound_tensor;
+
+// How a tile is accessed: a set.
+#define PWSP_TILE_READ    1u
+#define PWSP_TILE_WRITTEN 2u
+#define PWSP_TILE_LOADED  4u  // of a pipeline: its processes load slots from the tensor
+
+// Where a tile lies. With rows 0 it is the whole of its tensor, as pipelines access it.
+typedef struct pwsp_tile_at {
+    uint32_t tensor;
+    uint32_t rows, cols;  // valid
+    uint32_t access;
+    int64_t lead;      // elements from the tensor's start to the leading indices' matrix
+    int64_t row, col;  // of the tile in that matrix
+} pwsp_tile_at;
+
+// The offset of its first element, in elements.
+PWSP_INLINE int64_t pwsp_tile_offset(const pwsp_bound_tensor *tensor, const pwsp_tile_at *at) {
+    return at->lead + at->row * tensor->row_stride + at->col * tensor->col_stride;
+}
+
+// A task. The scheduler needs no cycles; time needs them all.
+typedef struct pwsp_arrival {
+    uint64_t cycles;
+    uint64_t dispatch_key, priority_key, stream_key;
+    const pwsp_tile_at *tiles;
+    const uint32_t *after, *before;  // explicit edges that end here, and those that begin here
+    uint32_t tile_count, after_count, before_count;
+    uint32_t kernel, node;  // for records and errors
+    ptowsp_unit unit;
+} pwsp_arrival;
+
+// A pipeline that has been run: its tasks have indices up to the next. It counts as one task with
+// a tile for each tensor; keys and kernel mean nothing.
+typedef struct pwsp_pipeline_arrival {
+    pwsp_arrival whole;
+    uint64_t first_task, task_count;
+    uint64_t end_task;       // the task that its end comes from; PTOWSP_NO_INDEX: none of its own
+    uint32_t pipeline, run;  // which, and the ordinal of its run
+} pwsp_pipeline_arrival;
+
+// What is to be known of a program beforehand. Tables live at least as long.
+typedef struct pwsp_timed {
+    ptowsp_schedule schedule;  // resolved
+    bool is_priority_signed;
+    bool has_streams;      // by a key
+    uint32_t lane_count;   // of all pools
+    uint32_t scope_depth;  // scopes in one another, with that around all
+    uint32_t pipeline_count;
+    uint32_t tensor_count;                             // with 0, which is none
+    uint32_t edge_count;                               // explicit edges
+    const bool *tensor_is_loaded, *tensor_is_written;  // by tensor: by a slot, by a task
+    // Writes the place of a node, for texts of errors.
+    void (*print_place)(const void *user, uint32_t node, ptowsp_text text);
+    const void *user;
+} pwsp_timed;
+
+#endif
+
+// =================================================================================================
+// src/runtime/token.h
+// =================================================================================================
+
+// Tokens: what stands for the completion of a task, or of several. The map of regions and the rules
+// of precedence hold tokens without knowing what they are:
+//
+//      in-order time     the end of a task, and its index
+//      event simulation  a node
+//      real execution    an entry of the reorder buffer, or a join of several
+
+#ifndef PWSP_TOKEN_H
+#define PWSP_TOKEN_H
+
+typedef struct pwsp_token {
+    uint64_t time;
+    uint64_t task;  // PTOWSP_NO_INDEX: none
+} pwsp_token;
+
+// How tokens are handled. With is_dead NULL a token is a time: dead when it is before the clock, and
+// two merge to the later one.
+typedef struct pwsp_token_ops {
+    bool (*is_dead)(void *user, const pwsp_token *token);
+    void (*visit)(void *user, const pwsp_token *token);  // the task being looked at waits for it
+    void (*keep)(void *user, const pwsp_token *token);   // it is held once more
+    void (*drop)(void *user, const pwsp_token *token);   // it is held no more
+    void (*merge)(void *user, pwsp_token *into, const pwsp_token *other);  // into is held
+    void *user;
+    bool is_small;  // tokens are a task below 2^32 and time 0: they take less memory
+} pwsp_token_ops;
+
+PWSP_INLINE pwsp_token pwsp_token_none(void) {
+    pwsp_token token = {0, PTOWSP_NO_INDEX};
+    return token;
+}
+
+// Of two times, the later one.
+PWSP_INLINE void pwsp_token_later(pwsp_token *token, const pwsp_token *other) {
+    if (other->time > token->time) {
+        *token = *other;
+    }
+}
+
+#endif
+
+// =================================================================================================
+// src/runtime/policy.h
+// =================================================================================================
+
+// Dispatch policies: a row each. What chooses a lane, in simulated time and in real execution, goes
+// by the rule of the row; what a target does with the policy is in the row, too.
+
+#ifndef PWSP_POLICY_H
+#define PWSP_POLICY_H
+
+// How a lane is found among those of a pool.
+typedef enum pwsp_lane_rule {
+    PWSP_LANE_IN_TURN,       // one after another
+    PWSP_LANE_BY_KEY,        // key % lanes
+    PWSP_LANE_BY_MIXED_KEY,  // mix(key) % lanes
+    PWSP_LANE_ANY            // none beforehand: the one that is free first
+} pwsp_lane_rule;
+
+// Enumerator, text, rule; support of cpu_sim, threads, ascend_npu: ENFORCED, RECORDED or REFUSED.
+// `with` is handed to each row.
+// clang-format off
+#define PWSP_DISPATCHES(ROW, with)                                                                 \
+    ROW(with, ROUND_ROBIN, "round robin", IN_TURN, ENFORCED, RECORDED, ENFORCED)                   \
+    ROW(with, AFFINITY, "affinity", BY_KEY, ENFORCED, ENFORCED, ENFORCED)                          \
+    ROW(with, HASH, "hash", BY_MIXED_KEY, ENFORCED, ENFORCED, ENFORCED)                            \
+    ROW(with, CUSTOM, "custom", BY_KEY, ENFORCED, ENFORCED, ENFORCED)                              \
+    ROW(with, WORK_STEALING, "work stealing", ANY, ENFORCED, ENFORCED, ENFORCED)
+// clang-format on
+
+PWSP_INLINE pwsp_lane_rule pwsp_dispatch_rule(ptowsp_dispatch dispatch) {
+    switch (dispatch) {
+#define PWSP_DISPATCH_RULE(with, name, text, rule, cpu_sim, threads, ascend_npu)                   \
+    case PTOWSP_DISPATCH_##name: return PWSP_LANE_##rule;
+        PWSP_DISPATCHES(PWSP_DISPATCH_RULE, )
+#undef PWSP_DISPATCH_RULE
+    case PTOWSP_DISPATCH_DEFAULT:
+    case PTOWSP_DISPATCH_FORCE_INT: break;
+    }
+    return PWSP_LANE_IN_TURN;
+}
+
+// Does a key choose the lane?
+PWSP_INLINE bool pwsp_dispatch_has_key(ptowsp_dispatch dispatch) {
+    const pwsp_lane_rule rule = pwsp_dispatch_rule(dispatch);
+    return rule == PWSP_LANE_BY_KEY || rule == PWSP_LANE_BY_MIXED_KEY;
+}
+
+// The lane among lane_count; turn counts tasks of the pool. Not for ANY.
+PWSP_INLINE uint32_t pwsp_lane_choose(pwsp_lane_rule rule, uint64_t key, uint64_t turn,
+                                      uint32_t lane_count) {
+    PTOWSP_ASSERT(rule != PWSP_LANE_ANY && lane_count > 0);
+    const uint64_t number = rule == PWSP_LANE_IN_TURN        ? turn
+                            : rule == PWSP_LANE_BY_MIXED_KEY ? pwsp_mix64(key)
+                                                             : key;
+    return pwsp_modulo(number, lane_count);
+}
+
+#endif
+
+// =================================================================================================
+// src/runtime/binding_check.h
+// =================================================================================================
+
+// Checks of what is bound to a program: of each binding by itself when it is bound; of what arrays
+// hold before a run, as that is the caller's and may change in between.
+//
+// Errors are those of ptowsp_run_bind_... and ptowsp_run_execute. After one, what a function fills
+// in is untouched.
+
+#ifndef PWSP_BINDING_CHECK_H
+#define PWSP_BINDING_CHECK_H
+
+// There is no such thing to bind: `what` is a kind, "tensor". name may be NULL, or any text.
+PWSP_INTERNAL ptowsp_status pwsp_bind_fail_name(pwsp_error *error, const char *module,
+                                                const char *what, const char *name);
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_size(pwsp_error *error, const char *axis, int64_t size);
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_slot(pwsp_error *error, uint32_t slot, uint32_t count);
+
+// as_lengths: it is bound as the lengths of a ragged axis.
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_array(pwsp_error *error, const pwsp_array_info *info,
+                                                  bool as_lengths, ptowsp_dtype dtype,
+                                                  const void *data, uint64_t count,
+                                                  pwsp_array *out_array);
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_csr(pwsp_error *error, const char *axis,
+                                                const ptowsp_csr *csr, pwsp_bound_csr *out_csr);
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_tensor(pwsp_error *error,
+                                                   const ptowsp_tensor_desc *tensor,
+                                                   const ptowsp_buffer *buffer,
+                                                   pwsp_bound_tensor *out_tensor);
+
+// -- before a run ---------------------------------------------------------------------------------
+
+// `what` is a kind: "ragged axis".
+PWSP_INTERNAL ptowsp_status pwsp_verify_fail_unbound(pwsp_error *error, const char *what,
+                                                     const char *name);
+
+// An array that is bound; its sum may be NULL.
+PWSP_INTERNAL ptowsp_status pwsp_verify_lengths(pwsp_error *error, const char *axis,
+                                                const pwsp_array *array, int64_t *out_sum);
+
+// Sparse structure that is bound; fills in its entry_count.
+PWSP_INTERNAL ptowsp_status pwsp_verify_csr(pwsp_error *error, const char *axis,
+                                            pwsp_bound_csr *csr);
+
+// A tensor that is bound has data, or no elements.
+PWSP_INTERNAL ptowsp_status pwsp_verify_data(pwsp_error *error, const char *name,
+                                             const pwsp_bound_tensor *tensor);
+
+#endif
+
+// =================================================================================================
+// src/runtime/binding_check.c
+// =================================================================================================
+
+// See binding_check.h.
+
+#include <inttypes.h>
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_fail_name(pwsp_error *error, const char *module,
+                                                const char *what, const char *name) {
+    return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                          "bind: module %s has no %s %s", module, what,
+                          !name                      ? "NULL"
+                          : pwsp_name_is_valid(name) ? name
+                                                     : "of such a name");
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_size(pwsp_error *error, const char *axis,
+                                                 int64_t size) {
+    return size >= 0 ? PTOWSP_OK
+                     : pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                      "bind: size %" PRId64 " of axis %s", size, axis);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_slot(pwsp_error *error, uint32_t slot, uint32_t count) {
+    return slot < count ? PTOWSP_OK
+                        : pwsp_error_set(error, PTOWSP_INVALID_PARAMS, slot,
+                                         "bind: slot %u, but there are %u", slot, count);
+}
+
+// -- arrays ---------------------------------------------------------------------------------------
+
+static bool pwsp_dtype_is_index(ptowsp_dtype dtype) {
+    return dtype == PTOWSP_I32 || dtype == PTOWSP_I64 || dtype == PTOWSP_U32 || dtype == PTOWSP_U64;
+}
+
+// Checks pointer, alignment and size of an array of elements; `what` is "" or "indptr of ".
+static ptowsp_status pwsp_bind_data(pwsp_error *error, const char *what, const char *name,
+                                    ptowsp_dtype dtype, const void *data, uint64_t count) {
+    uint32_t size = ptowsp_dtype_size(dtype);
+    uint64_t bytes;
+    if (count > 0 && !data) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: %s%s has %" PRIu64 " elements at NULL", what, name, count);
+    }
+    if ((uintptr_t)data % size != 0) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: %s%s is not aligned to its elements of %u bytes", what, name,
+                              size);
+    }
+    if (!pwsp_mul_fits(count, size, &bytes) || bytes > INT64_MAX) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: %s%s has %" PRIu64 " elements, which cannot be", what, name,
+                              count);
+    }
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_array(pwsp_error *error, const pwsp_array_info *info,
+                                                  bool as_lengths, ptowsp_dtype dtype,
+                                                  const void *data, uint64_t count,
+                                                  pwsp_array *out_array) {
+    const char *name = info->name;
+    if (as_lengths && !info->is_lengths) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: %s is an array, not a ragged axis", name);
+    }
+    if (info->is_lengths && !pwsp_dtype_is_index(dtype)) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: lengths of %s are %s; they are i32, i64, u32 or u64", name,
+                              ptowsp_dtype_name(dtype));
+    }
+    if (info->dtype != PTOWSP_DTYPE_NONE && dtype != info->dtype) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: %s is %s; it is declared %s", name, ptowsp_dtype_name(dtype),
+                              ptowsp_dtype_name(info->dtype));
+    }
+    ptowsp_status status = pwsp_bind_data(error, "", name, dtype, data, count);
+    if (status == PTOWSP_OK) {
+        pwsp_array array = {data, count, dtype, true};
+        *out_array = array;
+    }
+    return status;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_csr(pwsp_error *error, const char *axis,
+                                                const ptowsp_csr *csr, pwsp_bound_csr *out_csr) {
+    if (!csr) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: the csr of axis %s is NULL", axis);
+    }
+    if (!pwsp_dtype_is_index(csr->dtype)) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: arrays of axis %s are %s; they are i32, i64, u32 or u64", axis,
+                              ptowsp_dtype_name(csr->dtype));
+    }
+    if (csr->row_count >= INT64_MAX) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: axis %s has %" PRIu64 " rows, which cannot be", axis,
+                              csr->row_count);
+    }
+    ptowsp_status status =
+        pwsp_bind_data(error, "indptr of ", axis, csr->dtype, csr->indptr, csr->row_count + 1);
+    if (status == PTOWSP_OK) {
+        status =
+            pwsp_bind_data(error, "indices of ", axis, csr->dtype, csr->indices, csr->entry_count);
+    }
+    if (status == PTOWSP_OK) {
+        pwsp_bound_csr bound = {{csr->indptr, csr->row_count + 1, csr->dtype, true},
+                                {csr->indices, csr->entry_count, csr->dtype, true},
+                                csr->row_count,
+                                0,
+                                true};
+        *out_csr = bound;
+    }
+    return status;
+}
+
+// -- tensors --------------------------------------------------------------------------------------
+
+// Fills in the shape: the declared one where that is static. An error if they differ.
+static ptowsp_status pwsp_bind_shape(pwsp_error *error, const ptowsp_tensor_desc *tensor,
+                                     const ptowsp_buffer *buffer, int64_t *out_shape) {
+    if (buffer->dtype != PTOWSP_DTYPE_NONE && buffer->dtype != tensor->dtype) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: tensor %s is %s; it is declared %s", tensor->name,
+                              ptowsp_dtype_name(buffer->dtype), ptowsp_dtype_name(tensor->dtype));
+    }
+    if (buffer->rank != 0 && buffer->rank != tensor->rank) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: tensor %s has rank %u; it is declared with %u", tensor->name,
+                              buffer->rank, tensor->rank);
+    }
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        int64_t size = buffer->rank ? buffer->shape[i] : tensor->shape[i];
+        if (size < 0 || (tensor->shape[i] != PTOWSP_DYNAMIC && size != tensor->shape[i])) {
+            if (tensor->shape[i] == PTOWSP_DYNAMIC) {
+                return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                                      "bind: dimension %u of tensor %s needs a size, not %" PRId64,
+                                      i, tensor->name, size);
+            }
+            return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                                  "bind: dimension %u of tensor %s is %" PRId64
+                                  "; it is declared %" PRId64,
+                                  i, tensor->name, size, tensor->shape[i]);
+        }
+        out_shape[i] = size;
+    }
+    return PTOWSP_OK;
+}
+
+// Row-major strides for a shape. False if the tensor is too large.
+static bool pwsp_bind_row_major(uint32_t rank, const int64_t *shape, int64_t *out_strides) {
+    uint64_t stride = 1;
+    bool is_empty = false;
+    for (uint32_t i = rank; i > 0; i--) {
+        out_strides[i - 1] = (int64_t)stride;
+        is_empty = is_empty || shape[i - 1] == 0;
+        uint64_t size = shape[i - 1] ? (uint64_t)shape[i - 1] : 1;
+        if (!pwsp_mul_fits(stride, size, &stride) || stride > INT64_MAX) {
+            if (!is_empty) {
+                return false;
+            }
+            stride = 1;
+        }
+    }
+    return true;
+}
+
+// Where dimensions of a tensor go: leading ones, rows, columns.
+static void pwsp_bind_dimensions(uint32_t rank, const int64_t *shape, const int64_t *strides,
+                                 pwsp_bound_tensor *bound) {
+    for (uint32_t i = 0; i < PWSP_TENSOR_LEAD_MAX; i++) {
+        bool has = rank > 2 && i < rank - 2;
+        bound->lead_shape[i] = has ? shape[i] : 1;
+        bound->lead_strides[i] = has ? strides[i] : 0;
+    }
+    bound->rows = rank >= 2 ? shape[rank - 2] : 1;
+    bound->row_stride = rank >= 2 ? strides[rank - 2] : 0;
+    bound->cols = rank >= 1 ? shape[rank - 1] : 1;
+    bound->col_stride = rank >= 1 ? strides[rank - 1] : 1;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_tensor(pwsp_error *error,
+                                                   const ptowsp_tensor_desc *tensor,
+                                                   const ptowsp_buffer *buffer,
+                                                   pwsp_bound_tensor *out_tensor) {
+    if (!buffer) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: the buffer of tensor %s is NULL", tensor->name);
+    }
+    int64_t shape[PTOWSP_TENSOR_RANK_MAX], strides[PTOWSP_TENSOR_RANK_MAX], low, high;
+    ptowsp_status status = pwsp_bind_shape(error, tensor, buffer, shape);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    bool has_strides = false, fits = true;
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        strides[i] = buffer->strides[i];
+        has_strides = has_strides || strides[i] != 0;
+    }
+    if (!has_strides) {
+        fits = pwsp_bind_row_major(tensor->rank, shape, strides);
+    }
+    int64_t element = (int64_t)ptowsp_dtype_size(tensor->dtype);
+    fits = fits && pwsp_layout_span(tensor->rank, shape, strides, &low, &high) &&
+           low > -(INT64_MAX / 4 / element) && high < INT64_MAX / 4 / element;
+    if (!fits) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: tensor %s spans more than 2^61 bytes", tensor->name);
+    }
+    if (buffer->size != 0 && (low < 0 || (uint64_t)(high + 1) * (uint64_t)element > buffer->size)) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: tensor %s spans elements %" PRId64 " to %" PRId64
+                              ", which are not all in its %" PRIu64 " bytes",
+                              tensor->name, low, high, buffer->size);
+    }
+    if ((uintptr_t)buffer->data % (uintptr_t)element != 0) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: tensor %s is not aligned to its elements of %" PRId64 " bytes",
+                              tensor->name, element);
+    }
+    pwsp_bound_tensor bound;
+    memset(&bound, 0, sizeof bound);
+    pwsp_bind_dimensions(tensor->rank, shape, strides, &bound);
+    bound.data = (char *)buffer->data;
+    bound.base = (uint64_t)(uintptr_t)buffer->data;
+    bound.low = low;
+    bound.high = high;
+    bound.element_size = (uint32_t)element;
+    bound.dtype = tensor->dtype;
+    bound.is_bound = true;
+    *out_tensor = bound;
+    return PTOWSP_OK;
+}
+
+// -- before a run ---------------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_status pwsp_verify_fail_unbound(pwsp_error *error, const char *what,
+                                                     const char *name) {
+    return pwsp_error_set(error, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: %s %s is not bound", what,
+                          name);
+}
+
+// Element i of an array of lengths or indices; false if it is negative or beyond 63 bits.
+static bool pwsp_verify_index(const pwsp_array *array, uint64_t i, uint64_t *out_value) {
+    *out_value = pwsp_array_at(array, i);
+    return *out_value <= INT64_MAX;
+}
+
+// An element that no length or index can be.
+static ptowsp_status pwsp_verify_fail_index(pwsp_error *error, const char *what, uint64_t i,
+                                            const char *axis, const pwsp_array *array,
+                                            uint64_t value) {
+    if (array->dtype == PTOWSP_U64) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                              "run: %s %" PRIu64 " of axis %s is %" PRIu64, what, i, axis, value);
+    }
+    return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                          "run: %s %" PRIu64 " of axis %s is %" PRId64, what, i, axis,
+                          (int64_t)value);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_verify_lengths(pwsp_error *error, const char *axis,
+                                                const pwsp_array *array, int64_t *out_sum) {
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < array->count; i++) {
+        uint64_t length;
+        if (!pwsp_verify_index(array, i, &length)) {
+            return pwsp_verify_fail_index(error, "length", i, axis, array, length);
+        }
+        sum += length;
+        if (sum > INT64_MAX) {
+            return pwsp_error_set(error, PTOWSP_LIMIT_EXCEEDED, i,
+                                  "run: the lengths of axis %s sum up to more than 2^63 - 1", axis);
+        }
+    }
+    if (out_sum) {
+        *out_sum = (int64_t)sum;
+    }
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_verify_csr(pwsp_error *error, const char *axis,
+                                            pwsp_bound_csr *csr) {
+    uint64_t last = 0;
+    for (uint64_t i = 0; i <= csr->row_count; i++) {
+        uint64_t at;
+        if (!pwsp_verify_index(&csr->indptr, i, &at)) {
+            return pwsp_verify_fail_index(error, "indptr", i, axis, &csr->indptr, at);
+        }
+        if (i == 0 && at != 0) {
+            return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                                  "run: indptr 0 of axis %s is %" PRIu64 ", not 0", axis, at);
+        }
+        if (at < last) {
+            return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                                  "run: indptr %" PRIu64 " of axis %s is %" PRIu64
+                                  ", less than the %" PRIu64 " before",
+                                  i, axis, at, last);
+        }
+        if (at > csr->indices.count) {
+            return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                                  "run: indptr %" PRIu64 " of axis %s is %" PRIu64
+                                  ", but there are %" PRIu64 " indices",
+                                  i, axis, at, csr->indices.count);
+        }
+        last = at;
+    }
+    csr->entry_count = last;
+    for (uint64_t i = 0; i < last; i++) {
+        uint64_t index;
+        if (!pwsp_verify_index(&csr->indices, i, &index)) {
+            return pwsp_verify_fail_index(error, "index", i, axis, &csr->indices, index);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_verify_data(pwsp_error *error, const char *name,
+                                             const pwsp_bound_tensor *tensor) {
+    return tensor->data || tensor->high < tensor->low
+               ? PTOWSP_OK
+               : pwsp_error_set(error, PTOWSP_UNBOUND, PTOWSP_NO_INDEX,
+                                "run: tensor %s is bound without data", name);
+}
+
+// =================================================================================================
+// src/runtime/deps.h
+// =================================================================================================
+
+// Which tasks before touch the same data: a map of the tile regions that tasks in flight access.
+
+#ifndef PWSP_DEPS_H
+#define PWSP_DEPS_H
+
+// One access of a tile by a task in flight.
+typedef struct pwsp_access {
+    uint32_t place[2];    // of a plain tensor: its leading indices' matrix; else its
+                          // first element
+    uint32_t row, col;    // of a plain tensor
+    uint32_t rows, cols;  // rows 0: the whole tensor
+    uint32_t tensor;
+    uint32_t token;                // of small tokens: the task
+    uint8_t flags;                 // PWSP_ACCESS_...
+    uint8_t row_shift, col_shift;  // of its level
+} pwsp_access;
+
+#define PWSP_ACCESS_NO_LEVEL UINT8_MAX  // row_shift: it is in the list of those without a cell
+
+#define PWSP_ACCESS_READ    PWSP_TILE_READ
+#define PWSP_ACCESS_WRITTEN PWSP_TILE_WRITTEN
+#define PWSP_ACCESS_GONE    4u   // its token has been dropped
+#define PWSP_ACCESS_HIDDEN  8u   // a later write covers it: it is written for slot loads only
+#define PWSP_ACCESS_OWN     16u  // of the task being added; of several that have merged, the last
+#define PWSP_ACCESS_LINKED  32u  // in a list
+#define PWSP_ACCESS_FREE    64u  // in the list of free ones
+
+// Accesses of a group of about one size: cells of 2^row_shift x 2^col_shift, or, of tensors that
+// are not plain, blocks of 2^row_shift bytes. Each is in the list of the cell that it begins in.
+typedef struct pwsp_deps_level {
+    uint32_t next;   // of the group; 0 is none
+    uint32_t count;  // accesses
+    uint8_t row_shift, col_shift;
+    bool row_over, col_over;  // some run over into the next cell
+} pwsp_deps_level;
+
+// What is known about a tensor, beside where it is.
+typedef struct pwsp_deps_tensor {
+    uint32_t group;  // the lowest tensor that may share memory with it; itself if none does
+    bool is_plain;   // alone in its group, and different indices are different elements
+    bool is_tracked;
+    bool is_written;       // by a task, through this tensor or another one of the group
+    bool is_loaded;        // by a slot, where a write does not wait for the writes that it covers
+    uint32_t levels;       // of a group: the first; 0 is none
+    uint32_t wides;        // of a group: accesses of whole tensors, and others that have no cell
+    uint64_t low, high;    // bytes [low, high) hold all its elements
+    uint64_t origin;       // of a group: the lowest of these
+    uint64_t key, window;  // while groups are found
+} pwsp_deps_tensor;
+
+// The hash of the cell of a level in which a tile begins.
+typedef struct pwsp_deps_hint {
+    uint64_t hash;
+    uint8_t row_shift, col_shift;
+} pwsp_deps_hint;
+
+typedef struct pwsp_deps {
+    const pwsp_memory *memory;
+    const pwsp_bound_tensor *bound;  // by tensor
+    pwsp_deps_tensor *tensors;       // by tensor
+    uint32_t *order;                 // tensors by where they begin; behind, room for as many
+    uint32_t tensor_count;
+    bool is_exact, is_overlap;  // what tasks wait for; slot loads always look at overlap
+    bool keeps_readers;         // a covered reader may still be waited for
+    uint32_t hazards;
+    pwsp_token_ops ops;
+    uint64_t clock;
+    pwsp_token latest;     // without ops: of it as it was set and the tokens visited since
+    uint64_t visit_count;  // without ops
+    bool has_tasks;        // unset: nobody asks for the tasks of times
+    pwsp_access *accesses;
+    uint32_t *nexts;  // by access: links of lists
+    uint64_t *times;  // by access, unless tokens are small
+    uint64_t *tasks;  // by access, unless tokens are small or without tasks
+    uint64_t access_count;
+    uint64_t access_capacity, next_capacity, time_capacity, task_capacity;
+    uint32_t free_first, free_last, free_count;  // places that can be taken: a list by nexts
+    uint32_t hand;                               // the access that is looked at next for being dead
+    bool wants_sweep;                            // most are dead
+    bool is_fixed;                               // takes no more memory
+    pwsp_deps_level *levels;                     // from 1
+    uint64_t level_count, level_capacity;
+    uint32_t *buckets;  // lists of cells by hash
+    uint64_t bucket_count;
+    uint32_t index_mask;  // of a link: the bits that say which access; the others are of the hash
+    uint64_t access_max;  // high-water mark of accesses
+    uint32_t *same;       // from query to add, by tile: an access to take over, + 1
+    pwsp_deps_hint hints[PTOWSP_TASK_TILE_MAX];  // from query to add, of the first tiles
+    uint32_t same_count;
+} pwsp_deps;
+
+PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
+                                  uint32_t tensor_count);
+
+// Forgets all accesses, and learns which tensors share memory as they are bound now.
+PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const pwsp_timed *timed,
+                                   const pwsp_bound_tensor *bound);
+
+// As above, for the order that data needs in any case: of tiles that overlap, all hazards, and only
+// tensors that tasks write.
+PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const pwsp_timed *timed,
+                                        const pwsp_bound_tensor *bound);
+
+// Makes room for as many accesses as there usually are; ops have been set. False when memory is
+// out.
+PWSP_INTERNAL bool pwsp_deps_reserve(pwsp_deps *deps);
+
+// Makes room for so many accesses, and takes no more memory from then on: before each task there
+// must be room for its tiles. If there is none, and sweeping out what is dead does not help, what is
+// in flight has to be done, and then all can be cleared.
+PWSP_INTERNAL bool pwsp_deps_fix(pwsp_deps *deps, uint32_t access_count);
+PWSP_INTERNAL bool pwsp_deps_has_room(pwsp_deps *deps, uint32_t count);
+PWSP_INTERNAL void pwsp_deps_clear(pwsp_deps *deps);
+
+// The part of pwsp_deps_begin which looks at tensors; what is only read may be left out.
+PWSP_INTERNAL void pwsp_deps_find_tensors(pwsp_deps *deps, const pwsp_timed *timed, bool is_data);
+PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps);
+PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps);
+
+// Visits what a task's tiles wait for. False when memory is out.
+PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count);
+
+// Adds the accesses of the task that was just queried. False when memory is out.
+PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count,
+                                 const pwsp_token *token);
+
+// Visits the tasks that write what a slot load reads; what those in a pipeline read.
+PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *tile);
+PWSP_INTERNAL void pwsp_deps_query_loads(pwsp_deps *deps, const pwsp_tile_at *tiles,
+                                         uint32_t count);
+
+#endif
+
+// =================================================================================================
+// src/runtime/groups.c
+// =================================================================================================
+
+// Which tensors share memory.
+//
+// Tensors whose spans of bytes overlap, directly or through others, may share some: they are a run
+// in the order of where they begin. But packed ones (Q, K and V, row by row in one buffer) lie
+// interleaved and share nothing. Modulo the distance of rows each has a window of its own:
+//
+//      q q q k k v v | q q q k k v v | q q q k k v v        q: [0, 3)   k: [3, 5)   v: [5, 7)   of 7
+//
+// A tensor's window modulo m is what the dimensions span whose strides are no multiples of m, from
+// where the tensor begins modulo m on. Tensors whose windows are disjoint share no bytes. So a run
+// is split by windows modulo one of the strides of its first tensor, where that makes groups of it.
+// Not in programs with pipelines, to which a tensor is all the bytes from its first to its last.
+
+// A dimension of a tensor: the leading ones, then rows and columns.
+static int64_t pwsp_deps_size(const pwsp_bound_tensor *bound, uint32_t dimension) {
+    return dimension < PWSP_TENSOR_LEAD_MAX    ? bound->lead_shape[dimension]
+           : dimension == PWSP_TENSOR_LEAD_MAX ? bound->rows
+                                               : bound->cols;
+}
+
+static int64_t pwsp_deps_stride(const pwsp_bound_tensor *bound, uint32_t dimension) {
+    return dimension < PWSP_TENSOR_LEAD_MAX    ? bound->lead_strides[dimension]
+           : dimension == PWSP_TENSOR_LEAD_MAX ? bound->row_stride
+                                               : bound->col_stride;
+}
+
+// Does a tensor's layout give every index its own element? Also its span of bytes.
+static bool pwsp_deps_layout(const pwsp_bound_tensor *bound, uint64_t *out_low,
+                             uint64_t *out_high) {
+    int64_t shape[PTOWSP_TENSOR_RANK_MAX], strides[PTOWSP_TENSOR_RANK_MAX], low, high;
+    for (uint32_t i = 0; i < PTOWSP_TENSOR_RANK_MAX; i++) {
+        shape[i] = pwsp_deps_size(bound, i);
+        strides[i] = pwsp_deps_stride(bound, i);
+    }
+    *out_low = *out_high = 0;
+    if (!pwsp_layout_span(PTOWSP_TENSOR_RANK_MAX, shape, strides, &low, &high)) {
+        return false;
+    }
+    *out_low = bound->base + (uint64_t)low * bound->element_size;
+    *out_high = bound->base + (uint64_t)(high + 1) * bound->element_size;
+    return pwsp_layout_is_injective(PTOWSP_TENSOR_RANK_MAX, shape, strides);
+}
+
+// -- order ----------------------------------------------------------------------------------------
+
+static bool pwsp_deps_is_before(const pwsp_deps *deps, uint32_t a, uint32_t b) {
+    uint64_t a_key = deps->tensors[a].key, b_key = deps->tensors[b].key;
+    return a_key < b_key || (a_key == b_key && a < b);
+}
+
+// Puts the tensor at a place of a heap, or at one below it, the last on top.
+static void pwsp_deps_sift(const pwsp_deps *deps, uint32_t *order, uint32_t count, uint32_t place,
+                           uint32_t tensor) {
+    for (uint32_t child = 2 * place + 1; child < count; child = 2 * place + 1) {
+        child += child + 1 < count && pwsp_deps_is_before(deps, order[child], order[child + 1]);
+        if (!pwsp_deps_is_before(deps, tensor, order[child])) {
+            break;
+        }
+        order[place] = order[child];
+        place = child;
+    }
+    order[place] = tensor;
+}
+
+// Sorts tensors by their keys. From one execution to the next they seldom change.
+static void pwsp_deps_sort(const pwsp_deps *deps, uint32_t *order, uint32_t count) {
+    uint32_t sorted = 1;
+    while (sorted < count && pwsp_deps_is_before(deps, order[sorted - 1], order[sorted])) {
+        sorted++;
+    }
+    if (sorted >= count) {
+        return;
+    }
+    for (uint32_t i = count / 2; i > 0; i--) {
+        pwsp_deps_sift(deps, order, count, i - 1, order[i - 1]);
+    }
+    for (uint32_t i = count - 1; i > 0; i--) {
+        uint32_t tensor = order[i];
+        order[i] = order[0];
+        pwsp_deps_sift(deps, order, i, 0, tensor);
+    }
+}
+
+// -- groups ---------------------------------------------------------------------------------------
+
+// Makes a group of tensors, if they are several. It is named after the lowest, and none is plain.
+static void pwsp_deps_make_group(pwsp_deps *deps, const uint32_t *members, uint32_t count) {
+    uint32_t lowest = members[0];
+    uint64_t origin = deps->tensors[members[0]].low;
+    for (uint32_t i = 1; i < count; i++) {
+        lowest = members[i] < lowest ? members[i] : lowest;
+        origin = pwsp_min_u64(origin, deps->tensors[members[i]].low);
+    }
+    for (uint32_t i = 0; count > 1 && i < count; i++) {
+        deps->tensors[members[i]].group = lowest;
+        deps->tensors[members[i]].is_plain = false;
+    }
+    deps->tensors[lowest].origin = origin;
+}
+
+// The length of a tensor's window, or 0 if it may be everything.
+static uint64_t pwsp_deps_window(const pwsp_bound_tensor *bound, uint64_t modulus) {
+    uint64_t length = bound->element_size;
+    for (uint32_t i = 0; i < PTOWSP_TENSOR_RANK_MAX; i++) {
+        int64_t size = pwsp_deps_size(bound, i), stride = pwsp_deps_stride(bound, i);
+        uint64_t step =
+            (stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride) * bound->element_size;
+        if (size > 1 && step % modulus != 0) {
+            length += (uint64_t)(size - 1) * step;  // no more than it spans
+        }
+    }
+    return length < modulus ? length : 0;
+}
+
+// Sorts tensors by where their windows begin. False if one has none.
+static bool pwsp_deps_find_windows(pwsp_deps *deps, uint32_t *members, uint32_t count,
+                                   uint64_t modulus) {
+    for (uint32_t i = 0; i < count; i++) {
+        pwsp_deps_tensor *tensor = &deps->tensors[members[i]];
+        tensor->key = tensor->low % modulus;
+        tensor->window = pwsp_deps_window(&deps->bound[members[i]], modulus);
+        if (tensor->window == 0) {
+            return false;
+        }
+    }
+    pwsp_deps_sort(deps, members, count);
+    return true;
+}
+
+// How many of the first windows run into each other. The last may run over into the first of all:
+// those that `over` reaches do.
+static uint32_t pwsp_deps_windows_run(const pwsp_deps *deps, const uint32_t *members,
+                                      uint32_t count, uint64_t *out_end) {
+    uint32_t run = 0;
+    uint64_t end = 0;
+    while (run < count && (run == 0 || deps->tensors[members[run]].key < end)) {
+        const pwsp_deps_tensor *tensor = &deps->tensors[members[run]];
+        end = pwsp_max_u64(end, tensor->key + tensor->window);
+        run++;
+    }
+    *out_end = end;
+    return run;
+}
+
+// Counts the groups of sorted windows, and makes them if asked to.
+static uint32_t pwsp_deps_split(pwsp_deps *deps, uint32_t *members, uint32_t count,
+                                uint64_t modulus, bool makes) {
+    uint32_t groups = 0, last = 0;
+    uint64_t end = 0, over = 0;
+    for (uint32_t i = 0; i < count;) {
+        last = i;
+        i += pwsp_deps_windows_run(deps, members + i, count - i, &end);
+        over = end > modulus ? end - modulus : 0;
+    }
+    // What the last group runs over into becomes part of it.
+    uint32_t begin = 0;
+    while (begin < last && deps->tensors[members[begin]].key < over) {
+        begin += pwsp_deps_windows_run(deps, members + begin, last - begin, &end);
+        over = pwsp_max_u64(over, end);
+    }
+    for (uint32_t i = begin; i < last; groups++) {
+        uint32_t run = pwsp_deps_windows_run(deps, members + i, last - i, &end);
+        if (makes) {
+            pwsp_deps_make_group(deps, members + i, run);
+        }
+        i += run;
+    }
+    if (makes) {  // the last moves to the front, behind those at the beginning
+        for (uint32_t i = last; i < count; i++) {
+            uint32_t moved = members[i];
+            members[i] = members[begin + (i - last)];
+            members[begin + (i - last)] = moved;
+        }
+        pwsp_deps_make_group(deps, members, begin + count - last);
+    }
+    return groups + 1;
+}
+
+// Makes groups of tensors whose spans overlap, directly or through others.
+static void pwsp_deps_make_groups(pwsp_deps *deps, uint32_t *members, uint32_t count,
+                                  bool is_split) {
+    const pwsp_bound_tensor *bound = &deps->bound[members[0]];
+    uint64_t best = 0;
+    uint32_t best_groups = 1;
+    for (uint32_t i = 0; is_split && count > 1 && i < PTOWSP_TENSOR_RANK_MAX; i++) {
+        int64_t stride = pwsp_deps_stride(bound, i);
+        uint64_t step =
+            (stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride) * bound->element_size;
+        if (pwsp_deps_size(bound, i) > 1 && step > bound->element_size &&
+            pwsp_deps_find_windows(deps, members, count, step)) {
+            uint32_t groups = pwsp_deps_split(deps, members, count, step, false);
+            best = groups > best_groups ? step : best;
+            best_groups = groups > best_groups ? groups : best_groups;
+        }
+    }
+    if (best == 0) {
+        pwsp_deps_make_group(deps, members, count);
+        return;
+    }
+    pwsp_deps_find_windows(deps, members, count, best);
+    pwsp_deps_split(deps, members, count, best, true);
+}
+
+// Groups tensors: in the order of where they begin, those whose spans overlap are a run in which
+// all but the first begin before an earlier one ends.
+static void pwsp_deps_find_groups(pwsp_deps *deps, bool is_split) {
+    uint32_t *members = deps->order + deps->tensor_count + 1;
+    for (uint32_t i = 0; i < deps->tensor_count; i++) {
+        deps->tensors[i].key = deps->tensors[i].low;
+    }
+    pwsp_deps_sort(deps, deps->order, deps->tensor_count);
+    for (uint32_t next = 0; next < deps->tensor_count;) {
+        uint32_t count = 0;
+        uint64_t high = deps->tensors[deps->order[next]].high;
+        do {
+            const pwsp_deps_tensor *tensor = &deps->tensors[deps->order[next]];
+            if (tensor->low < tensor->high) {
+                members[count++] = deps->order[next];
+                high = pwsp_max_u64(high, tensor->high);
+            }
+            next++;
+        } while (next < deps->tensor_count && deps->tensors[deps->order[next]].low < high);
+        if (count) {
+            pwsp_deps_make_groups(deps, members, count, is_split);
+        }
+    }
+}
+
+PWSP_INTERNAL void pwsp_deps_find_tensors(pwsp_deps *deps, const pwsp_timed *timed, bool is_data) {
+    const ptowsp_schedule *schedule = &timed->schedule;
+    const pwsp_bound_tensor *bound = deps->bound;
+    bool is_all = deps->is_exact || deps->is_overlap;
+    bool is_dataflow = schedule->issue == PTOWSP_ISSUE_DATAFLOW;
+    for (uint32_t i = 1; i < deps->tensor_count; i++) {
+        pwsp_deps_tensor *tensor = &deps->tensors[i];
+        memset(tensor, 0, sizeof *tensor);
+        tensor->group = i;
+        tensor->is_written = timed->tensor_is_written[i];
+        if (bound[i].is_bound) {
+            tensor->is_plain = pwsp_deps_layout(&bound[i], &tensor->low, &tensor->high) &&
+                               bound[i].rows <= UINT32_MAX && bound[i].cols <= UINT32_MAX;
+            tensor->origin = tensor->low;
+            bool is_loaded = is_dataflow && timed->tensor_is_loaded[i];
+            tensor->is_tracked = is_data ? tensor->is_written : is_all || is_loaded;
+            tensor->is_loaded =
+                is_loaded && !is_data && !(is_all && (schedule->hazards & PTOWSP_HAZARD_WAW));
+        }
+    }
+    pwsp_deps_find_groups(deps, timed->pipeline_count == 0);
+    for (uint32_t i = 1; i < deps->tensor_count; i++) {  // what one is, its group is
+        pwsp_deps_tensor *first = &deps->tensors[deps->tensors[i].group];
+        first->is_tracked |= deps->tensors[i].is_tracked;
+        first->is_loaded |= deps->tensors[i].is_loaded;
+        first->is_written |= deps->tensors[i].is_written;
+    }
+    for (uint32_t i = 1; i < deps->tensor_count; i++) {
+        const pwsp_deps_tensor *first = &deps->tensors[deps->tensors[i].group];
+        deps->tensors[i].is_tracked = first->is_tracked;
+        deps->tensors[i].is_loaded = first->is_loaded;
+        deps->tensors[i].is_written = first->is_written;
+    }
+}
+
+// =================================================================================================
+// src/runtime/access.h
+// =================================================================================================
+
+// An access of a tile as the map of regions keeps it, and whether two of them meet.
+
+#ifndef PWSP_ACCESS_H
+#define PWSP_ACCESS_H
+
+PWSP_INLINE uint64_t pwsp_access_place(const pwsp_access *access) {
+    uint64_t place;  // stored as one, and loaded as one: two halves would have to wait for stores
+    memcpy(&place, access->place, sizeof place);
+    return place;
+}
+
+PWSP_INLINE void pwsp_deps_access(const pwsp_deps *deps, const pwsp_tile_at *at,
+                                  pwsp_access *access) {
+    uint64_t place = (uint64_t)at->lead;
+    access->row = access->col = 0;
+    if (PWSP_LIKELY(deps->tensors[at->tensor].is_plain)) {
+        access->row = (uint32_t)at->row;
+        access->col = (uint32_t)at->col;
+    } else {
+        const pwsp_bound_tensor *tensor = &deps->bound[at->tensor];
+        place += (uint64_t)at->row * (uint64_t)tensor->row_stride +
+                 (uint64_t)at->col * (uint64_t)tensor->col_stride;
+    }
+    memcpy(access->place, &place, sizeof place);
+    access->rows = at->rows;
+    access->cols = at->cols;
+    access->tensor = at->tensor;
+    access->token = 0;
+    access->flags = access->row_shift = access->col_shift = 0;
+}
+
+// Of an access of a tensor that is not plain.
+PWSP_INTERNAL pwsp_region pwsp_deps_region(const pwsp_deps *deps, const pwsp_access *at);
+
+// The whole of a tensor counts as all the bytes from its first element to its last.
+PWSP_INLINE bool pwsp_deps_is_whole(const pwsp_access *at) {
+    return at->rows == 0;
+}
+
+PWSP_INLINE bool pwsp_deps_same_matrix(const pwsp_access *a, const pwsp_access *b) {
+    return a->tensor == b->tensor && pwsp_access_place(a) == pwsp_access_place(b);
+}
+
+PWSP_INLINE bool pwsp_deps_is_plain_equal(const pwsp_access *a, const pwsp_access *b) {
+    return a->row == b->row && a->col == b->col && a->rows == b->rows && a->cols == b->cols &&
+           pwsp_deps_same_matrix(a, b);
+}
+
+// Differences wrap around to what is larger than any size.
+PWSP_INLINE bool pwsp_deps_is_plain_overlap(const pwsp_access *a, const pwsp_access *b) {
+    return (a->row - b->row < b->rows || b->row - a->row < a->rows) &&
+           (a->col - b->col < b->cols || b->col - a->col < a->cols) && pwsp_deps_same_matrix(a, b);
+}
+
+PWSP_INTERNAL bool pwsp_deps_is_equal(const pwsp_deps *deps, bool is_plain, const pwsp_access *a,
+                                      const pwsp_access *b);
+
+PWSP_INTERNAL bool pwsp_deps_is_overlap(const pwsp_deps *deps, bool is_plain, const pwsp_access *a,
+                                        const pwsp_access *b);
+
+PWSP_INTERNAL bool pwsp_deps_is_within(const pwsp_deps *deps, bool is_plain,
+                                       const pwsp_access *outer, const pwsp_access *inner);
+
+#endif
+
+// =================================================================================================
+// src/runtime/access.c
+// =================================================================================================
+
+// Whether two accesses meet: by their indices and windows where a tensor is plain, else byte by
+// byte.
+
+PWSP_INTERNAL pwsp_region pwsp_deps_region(const pwsp_deps *deps, const pwsp_access *at) {
+    const pwsp_bound_tensor *tensor = &deps->bound[at->tensor];
+    uint64_t element = tensor->element_size;
+    pwsp_region region = {tensor->base + pwsp_access_place(at) * element,
+                          (int64_t)((uint64_t)tensor->row_stride * element),
+                          (int64_t)((uint64_t)tensor->col_stride * element),
+                          at->rows,
+                          at->cols,
+                          tensor->element_size};
+    return region;
+}
+
+static void pwsp_deps_span(const pwsp_deps *deps, const pwsp_access *at, uint64_t *out_low,
+                           uint64_t *out_high) {
+    if (pwsp_deps_is_whole(at)) {
+        *out_low = deps->tensors[at->tensor].low;
+        *out_high = deps->tensors[at->tensor].high;
+        return;
+    }
+    pwsp_region region = pwsp_deps_region(deps, at);
+    pwsp_region_span(&region, out_low, out_high);
+}
+
+// Whether two accesses meet, one of which is of a whole tensor. Differences are taken from one of
+// the starts, as addresses wrap around.
+static bool pwsp_deps_whole_meets(const pwsp_deps *deps, const pwsp_access *a,
+                                  const pwsp_access *b) {
+    uint64_t a_low, a_high, b_low, b_high;
+    if (a->tensor == b->tensor) {
+        return true;
+    }
+    pwsp_deps_span(deps, a, &a_low, &a_high);
+    pwsp_deps_span(deps, b, &b_low, &b_high);
+    return b_low - a_low < a_high - a_low || a_low - b_low < b_high - b_low;
+}
+
+PWSP_INTERNAL bool pwsp_deps_is_equal(const pwsp_deps *deps, bool is_plain, const pwsp_access *a,
+                                      const pwsp_access *b) {
+    if (pwsp_deps_is_whole(a) || pwsp_deps_is_whole(b)) {
+        return a->tensor == b->tensor && a->rows == b->rows;
+    }
+    if (is_plain) {
+        return pwsp_deps_is_plain_equal(a, b);
+    }
+    pwsp_region x = pwsp_deps_region(deps, a), y = pwsp_deps_region(deps, b);
+    return pwsp_region_equal(&x, &y);
+}
+
+PWSP_INTERNAL bool pwsp_deps_is_overlap(const pwsp_deps *deps, bool is_plain, const pwsp_access *a,
+                                        const pwsp_access *b) {
+    if (pwsp_deps_is_whole(a) || pwsp_deps_is_whole(b)) {
+        return pwsp_deps_whole_meets(deps, a, b);
+    }
+    if (is_plain) {
+        return pwsp_deps_is_plain_overlap(a, b);
+    }
+    pwsp_region x = pwsp_deps_region(deps, a), y = pwsp_deps_region(deps, b);
+    return pwsp_region_overlaps(&x, &y);
+}
+
+PWSP_INTERNAL bool pwsp_deps_is_within(const pwsp_deps *deps, bool is_plain,
+                                       const pwsp_access *outer, const pwsp_access *inner) {
+    if (pwsp_deps_is_whole(outer) || pwsp_deps_is_whole(inner)) {
+        return pwsp_deps_is_whole(outer) && outer->tensor == inner->tensor;
+    }
+    if (is_plain) {
+        return pwsp_deps_same_matrix(outer, inner) && outer->row <= inner->row &&
+               inner->row + inner->rows <= outer->row + outer->rows && outer->col <= inner->col &&
+               inner->col + inner->cols <= outer->col + outer->cols;
+    }
+    pwsp_region x = pwsp_deps_region(deps, outer), y = pwsp_deps_region(deps, inner);
+    return pwsp_region_contains(&x, &y);
+}
+
+// =================================================================================================
+// src/runtime/cells.h
+// =================================================================================================
+
+// The lists of the map of regions: by level and cell, with room for new accesses.
+
+#ifndef PWSP_CELLS_H
+#define PWSP_CELLS_H
+
+#define PWSP_DEPS_SWEEP_MIN 1024  // accesses
+
+// Where an access lies in the grids of its group.
+typedef struct pwsp_extent_at {
+    uint64_t name;  // of what they divide: a matrix, or the memory of a group
+    uint64_t row, rows, col, cols;
+    bool is_wide;  // in no grid
+} pwsp_extent_at;
+
+// log2 of a size, rounded up.
+PWSP_INLINE uint8_t pwsp_deps_log2(uint64_t size) {
+    return size > 1 ? (uint8_t)(64 - __builtin_clzll(size - 1)) : 0;
+}
+
+// The extent of an access that is not of a plain tensor.
+PWSP_INTERNAL void pwsp_deps_extent_of_bytes(const pwsp_deps *deps, const pwsp_access *at,
+                                             pwsp_extent_at *extent);
+
+PWSP_FORCE_INLINE void pwsp_deps_extent(const pwsp_deps *deps, const pwsp_access *at,
+                                        pwsp_extent_at *extent) {
+    extent->is_wide = pwsp_deps_is_whole(at);
+    if (PWSP_UNLIKELY(extent->is_wide)) {
+        return;
+    }
+    if (PWSP_UNLIKELY(!deps->tensors[at->tensor].is_plain)) {
+        pwsp_deps_extent_of_bytes(deps, at, extent);
+        return;
+    }
+    extent->name = pwsp_access_place(at) * UINT64_C(0x9e3779b97f4a7c15) + at->tensor;
+    extent->row = at->row;
+    extent->rows = at->rows;
+    extent->col = at->col;
+    extent->cols = at->cols;
+}
+
+// The hash of a cell: a mix of all that names it. The upper half says which list it is in.
+PWSP_INLINE uint64_t pwsp_deps_hash(const pwsp_extent_at *extent, uint32_t row_shift,
+                                    uint32_t col_shift, uint64_t row, uint64_t col) {
+    uint64_t z = extent->name + row_shift * 64u + col_shift;
+    z = (z ^ (z >> 29)) * UINT64_C(0xbf58476d1ce4e5b9) + row * UINT64_C(0xd6e8feb86659fd93) +
+        col * UINT64_C(0xa0761d6478bd642f);
+    z = (z ^ (z >> 32)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+PWSP_INLINE uint32_t *pwsp_deps_bucket(const pwsp_deps *deps, uint64_t hash) {
+    return &deps->buckets[((hash >> 32) * deps->bucket_count) >> 32];
+}
+
+// Links say which access comes next, + 1, and have some bits of its cell's hash, so that accesses
+// of other cells in the same list need not be looked at.
+PWSP_INLINE uint32_t pwsp_deps_linked(const pwsp_deps *deps, uint32_t link) {
+    return (link & deps->index_mask) - 1;
+}
+
+// Enters an access where queries look for it. The hint may be NULL. False when memory is out.
+PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index, const pwsp_deps_hint *hint);
+
+// An access has been taken out of the list of its cell.
+PWSP_INLINE void pwsp_deps_left(pwsp_deps *deps, const pwsp_access *access) {
+    uint32_t id = deps->tensors[deps->tensors[access->tensor].group].levels;
+    while (deps->levels[id].row_shift != access->row_shift ||
+           deps->levels[id].col_shift != access->col_shift) {
+        id = deps->levels[id].next;
+    }
+    pwsp_deps_level *level = &deps->levels[id];
+    if (--level->count == 0) {
+        level->row_over = level->col_over = false;
+    }
+}
+
+// The list that an access is in.
+PWSP_INTERNAL uint32_t *pwsp_deps_list(const pwsp_deps *deps, const pwsp_access *access);
+
+// Takes an access out of its list.
+PWSP_INTERNAL void pwsp_deps_leave(pwsp_deps *deps, uint32_t index, uint32_t *list);
+
+// -- tokens ---------------------------------------------------------------------------------------
+
+PWSP_INLINE pwsp_token pwsp_deps_token(const pwsp_deps *deps, uint32_t index) {
+    pwsp_token token = {0, PTOWSP_NO_INDEX};
+    if (deps->ops.is_small) {
+        token.task = deps->accesses[index].token;
+    } else {
+        token.time = deps->times[index];
+        token.task = deps->has_tasks ? deps->tasks[index] : PTOWSP_NO_INDEX;
+    }
+    return token;
+}
+
+PWSP_INTERNAL void pwsp_deps_put_token(pwsp_deps *deps, uint32_t index, const pwsp_token *token);
+
+PWSP_INLINE bool pwsp_deps_is_dead(const pwsp_deps *deps, uint32_t index) {
+    if (deps->accesses[index].flags & PWSP_ACCESS_GONE) {
+        return true;
+    }
+    if (!deps->ops.is_dead) {
+        return deps->times[index] < deps->clock;
+    }
+    pwsp_token token = pwsp_deps_token(deps, index);
+    return deps->ops.is_dead(deps->ops.user, &token);
+}
+
+PWSP_INTERNAL void pwsp_deps_drop(pwsp_deps *deps, uint32_t index);
+
+// -- room -----------------------------------------------------------------------------------------
+
+// Keeps the living accesses only, closely together. False when memory is out.
+PWSP_INTERNAL bool pwsp_deps_sweep(pwsp_deps *deps);
+
+// The hand goes on, and frees what is dead, unless so much is free that it can go round meanwhile.
+// Not between a query and adding: what was found must stay where it is. Lists are fetched from
+// memory while the hand looks for more.
+PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count);
+
+// A place for an access, + 1; 0 when memory is out.
+PWSP_INTERNAL uint32_t pwsp_deps_place(pwsp_deps *deps);
+
+#endif
+
+// =================================================================================================
+// src/runtime/cells.c
+// =================================================================================================
+
+// Levels, cells and room of the map of regions: see deps.c for what they are.
+
+#define PWSP_DEPS_HAND_STEPS   8   // for each access that is added; half of it for times
+#define PWSP_DEPS_TIMES_MAX    2   // log2 of how much too large a level may be
+#define PWSP_DEPS_LEVELS_FIXED 64  // of memory that is given once: what finds none is wide
+
+PWSP_INTERNAL void pwsp_deps_extent_of_bytes(const pwsp_deps *deps, const pwsp_access *at,
+                                             pwsp_extent_at *extent) {
+    uint32_t group = deps->tensors[at->tensor].group;
+    uint64_t low, high;
+    pwsp_region region = pwsp_deps_region(deps, at);
+    pwsp_region_span(&region, &low, &high);
+    extent->name = group;
+    extent->row = low - deps->tensors[group].origin;
+    extent->rows = high - low;
+    extent->col = 0;
+    extent->cols = 1;
+    extent->is_wide = high <= low || extent->row > UINT64_MAX - extent->rows;
+}
+
+static void pwsp_deps_push(pwsp_deps *deps, uint32_t *list, uint32_t index, uint64_t hash) {
+    deps->nexts[index] = *list;
+    *list = ((uint32_t)hash & ~deps->index_mask) | (index + 1);
+}
+
+// The level of a group for what is entered; 0 when memory is out, or has been given.
+static uint32_t pwsp_deps_choose_level(pwsp_deps *deps, const pwsp_access *at,
+                                       const pwsp_extent_at *extent) {
+    const pwsp_deps_tensor *tensor = &deps->tensors[at->tensor];
+    const pwsp_bound_tensor *bound = &deps->bound[at->tensor];
+    pwsp_deps_tensor *first = &deps->tensors[tensor->group];
+    uint8_t row_shift = pwsp_deps_log2(extent->rows), col_shift = pwsp_deps_log2(extent->cols);
+    bool is_last_row = tensor->is_plain && extent->row + extent->rows == (uint64_t)bound->rows;
+    bool is_last_col = tensor->is_plain && extent->col + extent->cols == (uint64_t)bound->cols;
+    uint32_t best = 0, empty = 0, best_times = UINT32_MAX;
+    for (uint32_t id = first->levels; id; id = deps->levels[id].next) {
+        const pwsp_deps_level *level = &deps->levels[id];
+        if (level->row_shift == row_shift && level->col_shift == col_shift) {
+            return id;
+        }
+        if (level->count == 0) {
+            empty = id;
+        } else if (level->row_shift >= row_shift && level->col_shift >= col_shift) {
+            uint32_t row_times = level->row_shift - row_shift;
+            uint32_t col_times = level->col_shift - col_shift;
+            uint32_t counted = (is_last_row ? 0 : row_times) + (is_last_col ? 0 : col_times);
+            if (counted <= PWSP_DEPS_TIMES_MAX && row_times + col_times < best_times) {
+                best = id;
+                best_times = row_times + col_times;
+            }
+        }
+    }
+    if (best) {
+        return best;
+    }
+    if (!empty) {
+        void *levels = deps->levels;
+        empty = (uint32_t)pwsp_max_u64(deps->level_count, 1);
+        if (deps->is_fixed && empty >= deps->level_capacity) {
+            return 0;
+        }
+        if (!pwsp_memory_grow(deps->memory, &levels, &deps->level_capacity, empty + 1u,
+                              sizeof(pwsp_deps_level))) {
+            return 0;
+        }
+        deps->levels = (pwsp_deps_level *)levels;
+        deps->level_count = empty + 1u;
+        deps->levels[empty].next = first->levels;
+        first->levels = empty;
+    }
+    pwsp_deps_level level = {deps->levels[empty].next, 0, row_shift, col_shift, false, false};
+    deps->levels[empty] = level;
+    return empty;
+}
+
+PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index, const pwsp_deps_hint *hint) {
+    pwsp_access *access = &deps->accesses[index];
+    pwsp_extent_at extent;
+    pwsp_deps_extent(deps, access, &extent);
+    access->flags |= PWSP_ACCESS_LINKED;
+    uint32_t id = extent.is_wide ? 0 : pwsp_deps_choose_level(deps, access, &extent);
+    if (PWSP_UNLIKELY(id == 0)) {
+        if (!extent.is_wide && !deps->is_fixed) {
+            return false;
+        }
+        access->row_shift = PWSP_ACCESS_NO_LEVEL;
+        pwsp_deps_push(deps, &deps->tensors[deps->tensors[access->tensor].group].wides, index, 0);
+        return true;
+    }
+    pwsp_deps_level *level = &deps->levels[id];
+    uint64_t row = extent.row >> level->row_shift, col = extent.col >> level->col_shift;
+    level->count++;
+    level->row_over |= (extent.row + extent.rows - 1) >> level->row_shift != row;
+    level->col_over |= (extent.col + extent.cols - 1) >> level->col_shift != col;
+    access->row_shift = level->row_shift;
+    access->col_shift = level->col_shift;
+    uint64_t hash;
+    if (hint && hint->row_shift == level->row_shift && hint->col_shift == level->col_shift) {
+        hash = hint->hash;
+    } else {
+        hash = pwsp_deps_hash(&extent, level->row_shift, level->col_shift, row, col);
+    }
+    pwsp_deps_push(deps, pwsp_deps_bucket(deps, hash), index, hash);
+    return true;
+}
+
+PWSP_INTERNAL uint32_t *pwsp_deps_list(const pwsp_deps *deps, const pwsp_access *access) {
+    pwsp_extent_at extent;
+    pwsp_deps_extent(deps, access, &extent);
+    if (extent.is_wide || access->row_shift == PWSP_ACCESS_NO_LEVEL) {
+        return &deps->tensors[deps->tensors[access->tensor].group].wides;
+    }
+    return pwsp_deps_bucket(deps, pwsp_deps_hash(&extent, access->row_shift, access->col_shift,
+                                                 extent.row >> access->row_shift,
+                                                 extent.col >> access->col_shift));
+}
+
+PWSP_INTERNAL void pwsp_deps_leave(pwsp_deps *deps, uint32_t index, uint32_t *list) {
+    pwsp_access *access = &deps->accesses[index];
+    uint32_t *at = list;
+    access->flags &= (uint8_t)~PWSP_ACCESS_LINKED;
+    if (list != &deps->tensors[deps->tensors[access->tensor].group].wides) {
+        pwsp_deps_left(deps, access);
+    }
+    while (pwsp_deps_linked(deps, *at) != index) {
+        at = &deps->nexts[pwsp_deps_linked(deps, *at)];
+    }
+    *at = deps->nexts[index];
+}
+
+// -- tokens ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_deps_put_token(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
+    if (deps->ops.is_small) {
+        PTOWSP_ASSERT(token->time == 0 && token->task <= UINT32_MAX);
+        deps->accesses[index].token = (uint32_t)token->task;
+    } else {
+        deps->times[index] = token->time;
+        if (deps->has_tasks) {
+            deps->tasks[index] = token->task;
+        }
+    }
+}
+
+PWSP_INTERNAL void pwsp_deps_drop(pwsp_deps *deps, uint32_t index) {
+    pwsp_access *access = &deps->accesses[index];
+    if (!(access->flags & PWSP_ACCESS_GONE)) {
+        access->flags |= PWSP_ACCESS_GONE;
+        if (!deps->ops.is_dead) {
+            deps->times[index] = 0;  // the hand looks here first
+        }
+        if (deps->ops.drop) {
+            pwsp_token token = pwsp_deps_token(deps, index);
+            deps->ops.drop(deps->ops.user, &token);
+        }
+    }
+}
+
+// -- room -----------------------------------------------------------------------------------------
+
+// Makes all lists anew, of accesses that are in some.
+static bool pwsp_deps_enter_all(pwsp_deps *deps) {
+    memset(deps->buckets, 0, (size_t)deps->bucket_count * sizeof(uint32_t));
+    for (uint32_t i = 0; i < deps->tensor_count; i++) {
+        deps->tensors[i].wides = 0;
+    }
+    for (uint64_t i = 1; i < deps->level_count; i++) {
+        deps->levels[i].count = 0;
+        deps->levels[i].row_over = deps->levels[i].col_over = false;
+    }
+    for (uint32_t i = 0; i < deps->access_count; i++) {
+        if ((deps->accesses[i].flags & PWSP_ACCESS_LINKED) && !pwsp_deps_enter(deps, i, NULL)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_deps_sweep(pwsp_deps *deps) {
+    uint32_t living = 0;
+    for (uint32_t i = 0; i < deps->access_count; i++) {
+        if (pwsp_deps_is_dead(deps, i)) {
+            pwsp_deps_drop(deps, i);
+            continue;
+        }
+        pwsp_token token = pwsp_deps_token(deps, i);
+        deps->accesses[living] = deps->accesses[i];
+        pwsp_deps_put_token(deps, living++, &token);
+    }
+    deps->access_count = living;
+    deps->free_count = 0;
+    deps->hand = 0;
+    deps->wants_sweep = false;
+    return pwsp_deps_enter_all(deps);
+}
+
+// Places are taken in the order in which they become free, so that neighbours are of about one age.
+static void pwsp_deps_free_access(pwsp_deps *deps, uint32_t index) {
+    pwsp_deps_drop(deps, index);
+    deps->accesses[index].flags |= PWSP_ACCESS_FREE;
+    if (deps->free_count++) {
+        deps->nexts[deps->free_last] = index;
+    } else {
+        deps->free_first = index;
+    }
+    deps->free_last = index;
+}
+
+PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count) {
+    uint32_t found[PWSP_DEPS_HAND_STEPS], *lists[PWSP_DEPS_HAND_STEPS];
+    uint32_t steps = deps->ops.is_small ? PWSP_DEPS_HAND_STEPS : PWSP_DEPS_HAND_STEPS / 2;
+    steps = deps->access_count < steps ? (uint32_t)deps->access_count : steps;
+    uint64_t enough = deps->access_count / PWSP_DEPS_HAND_STEPS + count;
+    const uint64_t *times = deps->ops.is_dead ? NULL : deps->times;
+    uint64_t clock = pwsp_max_u64(deps->clock, 1);  // what is gone has time 0
+    uint32_t token = UINT32_MAX;                    // small: neighbours are often of one task
+    bool is_dead = false;
+    for (uint32_t tile = 0; tile < count && deps->free_count < enough; tile++) {
+        uint32_t found_count = 0;
+        for (uint32_t i = 0; i < steps; i++) {
+            uint32_t index = deps->hand < deps->access_count ? deps->hand : 0;
+            deps->hand = index + 1;
+            if (times && times[index] >= clock) {
+                continue;
+            }
+            const pwsp_access *access = &deps->accesses[index];
+            if (access->flags & PWSP_ACCESS_FREE) {
+                continue;
+            }
+            if (!deps->ops.is_small || access->token != token || access->flags & PWSP_ACCESS_GONE) {
+                is_dead = pwsp_deps_is_dead(deps, index);
+                token = access->flags & PWSP_ACCESS_GONE ? UINT32_MAX : access->token;
+            }
+            if (is_dead) {
+                uint32_t *list = NULL;
+                if (deps->accesses[index].flags & PWSP_ACCESS_LINKED) {
+                    list = pwsp_deps_list(deps, &deps->accesses[index]);
+                    PWSP_PREFETCH(list);
+                }
+                found[found_count] = index;
+                lists[found_count++] = list;
+            }
+        }
+        for (uint32_t i = 0; i < found_count; i++) {
+            if (lists[i]) {
+                pwsp_deps_leave(deps, found[i], lists[i]);
+            }
+            pwsp_deps_free_access(deps, found[i]);
+        }
+    }
+}
+
+static bool pwsp_deps_grow(pwsp_deps *deps, uint64_t needed) {
+    const pwsp_memory *memory = deps->memory;
+    void *accesses = deps->accesses, *nexts = deps->nexts;
+    void *times = deps->times, *tasks = deps->tasks;
+    bool has_times = !deps->ops.is_small, has_tasks = has_times && deps->has_tasks;
+    bool is_good =
+        pwsp_memory_grow_little(memory, &accesses, &deps->access_capacity, needed,
+                                sizeof(pwsp_access)) &&
+        pwsp_memory_grow_little(memory, &nexts, &deps->next_capacity, needed, sizeof(uint32_t)) &&
+        (!has_times ||
+         pwsp_memory_grow_little(memory, &times, &deps->time_capacity, needed, sizeof(uint64_t))) &&
+        (!has_tasks ||
+         pwsp_memory_grow_little(memory, &tasks, &deps->task_capacity, needed, sizeof(uint64_t)));
+    deps->accesses = (pwsp_access *)accesses;
+    deps->nexts = (uint32_t *)nexts;
+    deps->times = (uint64_t *)times;
+    deps->tasks = (uint64_t *)tasks;
+    return is_good;
+}
+
+// Makes room for lists of so many accesses; what is in lists has to be entered anew.
+static bool pwsp_deps_grow_buckets(pwsp_deps *deps, uint64_t count) {
+    void *buckets = deps->buckets;
+    bool has_room = pwsp_memory_room(deps->memory, &buckets, &deps->bucket_count,
+                                     pwsp_max_u64(count, PWSP_DEPS_SWEEP_MIN), sizeof(uint32_t));
+    deps->buckets = (uint32_t *)buckets;
+    deps->index_mask = (uint32_t)((UINT64_C(2) << pwsp_deps_log2(deps->bucket_count)) - 1);
+    return has_room;
+}
+
+PWSP_INTERNAL bool pwsp_deps_reserve(pwsp_deps *deps) {
+    deps->has_tasks = true;
+    return pwsp_deps_grow(deps, PWSP_DEPS_SWEEP_MIN) &&
+           pwsp_deps_grow_buckets(deps, PWSP_DEPS_SWEEP_MIN);
+}
+
+PWSP_INTERNAL bool pwsp_deps_fix(pwsp_deps *deps, uint32_t access_count) {
+    void *levels = deps->levels;
+    deps->has_tasks = true;
+    bool is_good = pwsp_deps_grow(deps, access_count) &&
+                   pwsp_deps_grow_buckets(deps, access_count) &&
+                   pwsp_memory_grow(deps->memory, &levels, &deps->level_capacity,
+                                    PWSP_DEPS_LEVELS_FIXED + 2 * (uint64_t)deps->tensor_count,
+                                    sizeof(pwsp_deps_level));
+    deps->levels = (pwsp_deps_level *)levels;
+    deps->is_fixed = true;
+    return is_good;
+}
+
+PWSP_INTERNAL bool pwsp_deps_has_room(pwsp_deps *deps, uint32_t count) {
+    for (uint32_t round = 0; round < 2; round++) {
+        if (deps->free_count + (deps->next_capacity - deps->access_count) >= count) {
+            return true;
+        }
+        if (round == 0 && !pwsp_deps_sweep(deps)) {
+            break;
+        }
+    }
+    return false;
+}
+
+PWSP_INTERNAL void pwsp_deps_clear(pwsp_deps *deps) {
+    for (uint32_t i = 0; i < deps->access_count; i++) {
+        pwsp_deps_drop(deps, i);
+    }
+    bool is_good = pwsp_deps_sweep(deps);
+    PTOWSP_ASSERT(is_good && deps->access_count == 0);
+    (void)is_good;
+}
+
+PWSP_INTERNAL uint32_t pwsp_deps_place(pwsp_deps *deps) {
+    if (deps->free_count) {
+        uint32_t index = deps->free_first;
+        deps->free_first = deps->nexts[index];
+        deps->free_count--;
+        return index + 1;
+    }
+    uint64_t needed = deps->access_count + 1;
+    if (needed >= UINT32_MAX || !pwsp_deps_grow(deps, needed)) {
+        return 0;
+    }
+    if (needed > deps->bucket_count) {
+        if (!pwsp_deps_grow_buckets(deps, needed + needed / 4) || !pwsp_deps_enter_all(deps)) {
+            return 0;
+        }
+    }
+    deps->access_count = needed;
+    deps->access_max = pwsp_max_u64(deps->access_max, needed);
+    return (uint32_t)needed;
+}
+
+// =================================================================================================
+// src/runtime/deps.c
+// =================================================================================================
+
+// The map of regions.
+//
+// A tensor whose indices all have memory of their own, and which shares none with another tensor,
+// is *plain*: two tiles of it overlap exactly when their leading indices are the same and their
+// windows intersect. For plain tensors the last two dimensions are covered by grids. Tensors that
+// are not plain are in a group with those whose memory they may share (groups.c); the grid of a
+// group is one of blocks of addresses, and tiles are compared byte by byte.
+//
+// There is a grid for each size of tiles, rounded up to powers of two: a *level*. So a tile is not
+// larger than a cell of its level, and it is in the list of one cell: that in which it begins.
+//
+//      +-----+-----+-----+        Tiles of the usual tiling are cells: looking one up is one probe
+//      |  A  |  BBBBB    |        of a hash table for each level in use. Once a tile of a level runs
+//      +-----+--BBBBB----+        over into the next cell (B), queries of the level begin one cell
+//      |     |     |     |        earlier.
+//      +-----+-----+-----+
+//
+// A panel among small tiles has a level of its own: small ones find it with one probe, and it looks
+// at as many small cells as it covers, or at all accesses if these are fewer. Levels are few: a
+// tile goes to a level in use that is at most four times too large; so does one that the end of its
+// tensor has cut off, whatever its size. A level without tiles is given away. Whole tensors are in
+// a list of their group that every query looks through, and they are compared with all.
+//
+// A write makes older accesses within its tile invisible. Writers in it are not the last ones any
+// more: readers wait for the new one, and so do writers, if at all. (Slot loads still look at them
+// where a write does not wait for writes, so there they are hidden and not dropped.) Readers in it
+// stay where later writers wait for readers but not for the new one. Accesses of tasks that
+// ended before the clock are dead. New ones take their places: a hand goes round all accesses, a
+// few steps for each that is added, so that the map is hardly larger than what is in flight.
+//
+// What is found, and so who waits for whom and how much memory that takes, does not depend on the
+// order of lists or on what a hash brings together: only accesses that overlap a query are touched.
+
+// -- queries --------------------------------------------------------------------------------------
+
+typedef struct pwsp_deps_query_state {
+    pwsp_access at;
+    pwsp_extent_at extent;
+    uint32_t level;       // the first of its group, or 0
+    pwsp_deps_hint hint;  // of that
+    bool is_load;         // of a slot
+    bool is_read, is_written;
+    bool is_plain;
+    bool is_exact;            // only the very same tile counts
+    bool supersedes;          // older accesses within the tile are dropped
+    const pwsp_token *token;  // of the task that is being added, or NULL
+    uint32_t same;            // an access of the very same tile, + 1
+} pwsp_deps_query_state;
+
+// What does not depend on what else is found, so that it can be fetched from memory meanwhile.
+PWSP_FORCE_INLINE void pwsp_deps_prepare(const pwsp_deps *deps, const pwsp_tile_at *tile,
+                                         pwsp_deps_query_state *query) {
+    const pwsp_deps_tensor *tensor = &deps->tensors[tile->tensor];
+    pwsp_deps_access(deps, tile, &query->at);
+    pwsp_deps_extent(deps, &query->at, &query->extent);
+    query->level = deps->tensors[tensor->group].levels;
+    query->is_plain = tensor->is_plain;
+    query->hint.hash = 0;
+    query->hint.row_shift = UINT8_MAX;  // of none
+    query->same = 0;
+    if (PWSP_LIKELY(query->level && !query->extent.is_wide)) {
+        const pwsp_deps_level *level = &deps->levels[query->level];
+        query->hint.row_shift = level->row_shift;
+        query->hint.col_shift = level->col_shift;
+        query->hint.hash = pwsp_deps_hash(&query->extent, level->row_shift, level->col_shift,
+                                          query->extent.row >> level->row_shift,
+                                          query->extent.col >> level->col_shift);
+        PWSP_PREFETCH(pwsp_deps_bucket(deps, query->hint.hash));
+    }
+}
+
+// Of tokens with the same time the lowest task counts, in whatever order they are found.
+static void pwsp_deps_visit(pwsp_deps *deps, uint32_t index) {
+    pwsp_token token = pwsp_deps_token(deps, index);
+    if (deps->ops.visit) {
+        deps->ops.visit(deps->ops.user, &token);
+        return;
+    }
+    deps->visit_count++;
+    if (token.time > deps->latest.time ||
+        (token.time == deps->latest.time && token.task < deps->latest.task)) {
+        deps->latest = token;
+    }
+}
+
+// An access becomes one of the task that is being added.
+static void pwsp_deps_set_token(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
+    if (deps->ops.keep) {
+        pwsp_token before = pwsp_deps_token(deps, index);
+        deps->ops.keep(deps->ops.user, token);
+        deps->ops.drop(deps->ops.user, &before);
+    }
+    pwsp_deps_put_token(deps, index, token);
+    deps->accesses[index].flags |= PWSP_ACCESS_OWN;
+}
+
+// Does an access that is not the task's own stay a reader when a write covers it? A later writer
+// that waits for the write waits for the reader, too, as the write did: so by write-after-write, or
+// by write-after-read if the write reads as well.
+static bool pwsp_deps_stays_read(const pwsp_deps *deps, const pwsp_deps_query_state *query,
+                                 const pwsp_access *access) {
+    return (access->flags & PWSP_ACCESS_READ) && !query->is_read && deps->keeps_readers;
+}
+
+// A write covers an access: what is older of it is not waited for any more, unless it stays a
+// reader.
+static void pwsp_deps_cover(pwsp_deps *deps, const pwsp_deps_query_state *query, uint32_t index) {
+    pwsp_access *access = &deps->accesses[index];
+    if (access->flags & PWSP_ACCESS_OWN) {
+        pwsp_deps_set_token(deps, index, query->token);
+        return;
+    }
+    bool stays_read = pwsp_deps_stays_read(deps, query, access);
+    bool is_loaded = deps->tensors[access->tensor].is_loaded;
+    bool stays_hidden = (access->flags & PWSP_ACCESS_WRITTEN) && is_loaded;
+    if (!stays_read && !stays_hidden) {
+        pwsp_deps_drop(deps, index);
+        return;
+    }
+    uint32_t lost = (stays_read ? 0 : PWSP_ACCESS_READ) | (is_loaded ? 0 : PWSP_ACCESS_WRITTEN);
+    uint32_t gained = stays_hidden ? PWSP_ACCESS_HIDDEN : 0;
+    access->flags = (uint8_t)((access->flags & ~lost) | gained);
+}
+
+// An access of the very same tile, of which a new one may take the place: a reader that of another
+// reader, a writer that of any. Of several that a writer supersedes, one stays for that: its own,
+// which may have been a read, or the first.
+static void pwsp_deps_meet_same(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t index) {
+    const pwsp_access *access = &deps->accesses[index];
+    bool is_written = (access->flags & PWSP_ACCESS_WRITTEN) != 0;
+    if (!query->supersedes) {
+        bool is_first = query->same == 0 || index < query->same;
+        query->same = !is_written && is_first ? index + 1 : query->same;
+        return;
+    }
+    if (query->same == index + 1) {
+        return;  // met in another cell with the same list
+    }
+    bool is_own = (access->flags & PWSP_ACCESS_OWN) != 0;
+    bool is_for_loads = is_written && deps->tensors[access->tensor].is_loaded;
+    if (!is_own && (is_for_loads || pwsp_deps_stays_read(deps, query, access))) {
+        pwsp_deps_cover(deps, query, index);
+        return;
+    }
+    if (query->same) {
+        bool is_same_own = (deps->accesses[query->same - 1].flags & PWSP_ACCESS_OWN) != 0;
+        bool stays = is_same_own != is_own ? is_same_own : query->same - 1 < index;
+        if (stays) {
+            pwsp_deps_cover(deps, query, index);
+            return;
+        }
+        pwsp_deps_cover(deps, query, query->same - 1);
+    }
+    query->same = index + 1;
+}
+
+// One older access. True if it is dead or gone.
+static bool pwsp_deps_meet(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t index) {
+    pwsp_access *access = &deps->accesses[index];
+    const pwsp_access *at = &query->at;
+    if (query->is_plain ? access->tensor != at->tensor
+                        : deps->tensors[access->tensor].group != deps->tensors[at->tensor].group) {
+        return false;
+    }
+    bool is_hidden = (access->flags & PWSP_ACCESS_HIDDEN) && !query->is_load;
+    bool is_read = (access->flags & PWSP_ACCESS_READ) != 0;
+    if (is_hidden && !is_read) {
+        return false;
+    }
+    bool is_equal = pwsp_deps_is_equal(deps, query->is_plain, at, access);
+    bool is_exact = query->is_exact && !pwsp_deps_is_whole(at) && !pwsp_deps_is_whole(access);
+    if (!is_equal && (is_exact || !pwsp_deps_is_overlap(deps, query->is_plain, at, access))) {
+        return false;
+    }
+    if (pwsp_deps_is_dead(deps, index)) {
+        return true;
+    }
+    bool is_written = (access->flags & PWSP_ACCESS_WRITTEN) && !is_hidden;
+    if ((is_written && query->is_read && (deps->hazards & PTOWSP_HAZARD_RAW)) ||
+        (is_read && query->is_written && (deps->hazards & PTOWSP_HAZARD_WAR)) ||
+        (is_written && query->is_written && (deps->hazards & PTOWSP_HAZARD_WAW))) {
+        pwsp_deps_visit(deps, index);
+    }
+    if (is_equal) {
+        pwsp_deps_meet_same(deps, query, index);
+    } else if (query->supersedes && !query->is_exact &&
+               pwsp_deps_is_within(deps, query->is_plain, at, access)) {
+        pwsp_deps_cover(deps, query, index);
+    }
+    return (access->flags & PWSP_ACCESS_GONE) != 0;
+}
+
+// Meets all accesses of a cell, and takes out those that are dead or gone.
+static void pwsp_deps_walk(pwsp_deps *deps, pwsp_deps_query_state *query, uint64_t hash) {
+    uint32_t *at = pwsp_deps_bucket(deps, hash), mask = deps->index_mask;
+    while (*at) {
+        uint32_t link = *at, index = (link & mask) - 1;
+        if (((link ^ (uint32_t)hash) & ~mask) == 0 && pwsp_deps_meet(deps, query, index)) {
+            *at = deps->nexts[index];
+            deps->accesses[index].flags &= (uint8_t)~PWSP_ACCESS_LINKED;
+            pwsp_deps_left(deps, &deps->accesses[index]);
+            pwsp_deps_drop(deps, index);
+        } else {
+            at = &deps->nexts[index];
+        }
+    }
+}
+
+// Meets those of a group that are in no cell.
+static void pwsp_deps_walk_wides(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t *list) {
+    uint32_t *at = list;
+    while (*at) {
+        uint32_t index = pwsp_deps_linked(deps, *at);
+        if (pwsp_deps_meet(deps, query, index)) {
+            *at = deps->nexts[index];
+            deps->accesses[index].flags &= (uint8_t)~PWSP_ACCESS_LINKED;
+            pwsp_deps_drop(deps, index);
+        } else {
+            at = &deps->nexts[index];
+        }
+    }
+}
+
+static void pwsp_deps_meet_all(pwsp_deps *deps, pwsp_deps_query_state *query) {
+    uint64_t dead = 0;
+    for (uint32_t i = 0; i < deps->access_count; i++) {
+        if (pwsp_deps_is_dead(deps, i)) {
+            dead++;
+        } else {
+            pwsp_deps_meet(deps, query, i);
+        }
+    }
+    deps->wants_sweep = deps->access_count >= PWSP_DEPS_SWEEP_MIN && dead > deps->access_count / 2;
+}
+
+// The cells of a level in which accesses begin that may overlap an extent.
+typedef struct pwsp_cells {
+    uint64_t first_row, last_row, first_col, last_col;
+} pwsp_cells;
+
+PWSP_INLINE pwsp_cells pwsp_deps_cells(const pwsp_deps_level *level, const pwsp_extent_at *extent) {
+    pwsp_cells cells;
+    cells.first_row = extent->row >> level->row_shift;
+    cells.first_col = extent->col >> level->col_shift;
+    cells.last_row = (extent->row + extent->rows - 1) >> level->row_shift;
+    cells.last_col = (extent->col + extent->cols - 1) >> level->col_shift;
+    cells.first_row -= cells.first_row > 0 ? level->row_over : 0;
+    cells.first_col -= cells.first_col > 0 ? level->col_over : 0;
+    return cells;
+}
+
+// Are there more cells to look at than accesses?
+PWSP_INLINE bool pwsp_deps_is_large(const pwsp_cells *cells, uint64_t access_count) {
+    uint64_t rows = cells->last_row - cells->first_row + 1;
+    uint64_t cols = cells->last_col - cells->first_col + 1, count;
+    return (rows | cols) > 4 && (!pwsp_mul_fits(rows, cols, &count) || count > access_count);
+}
+
+// The same tile is in a level that is not smaller than it, and begins in the same cell.
+static void pwsp_deps_look_exact(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t levels,
+                                 const pwsp_extent_at *extent) {
+    for (uint32_t id = levels; id; id = deps->levels[id].next) {
+        const pwsp_deps_level *level = &deps->levels[id];
+        if (level->count && extent->rows - 1 <= (UINT64_C(1) << level->row_shift) - 1 &&
+            extent->cols - 1 <= (UINT64_C(1) << level->col_shift) - 1) {
+            pwsp_deps_walk(deps, query,
+                           pwsp_deps_hash(extent, level->row_shift, level->col_shift,
+                                          extent->row >> level->row_shift,
+                                          extent->col >> level->col_shift));
+        }
+    }
+}
+
+static void pwsp_deps_look(pwsp_deps *deps, pwsp_deps_query_state *query) {
+    pwsp_deps_tensor *first = &deps->tensors[deps->tensors[query->at.tensor].group];
+    const pwsp_extent_at *extent = &query->extent;
+    if (first->wides) {
+        pwsp_deps_walk_wides(deps, query, &first->wides);
+    }
+    if (!first->levels) {
+        return;
+    }
+    if (extent->is_wide) {
+        pwsp_deps_meet_all(deps, query);
+        return;
+    }
+    if (query->is_exact) {
+        pwsp_deps_look_exact(deps, query, first->levels, extent);
+        return;
+    }
+    for (uint32_t id = first->levels; id; id = deps->levels[id].next) {
+        const pwsp_deps_level *level = &deps->levels[id];
+        if (level->count == 0) {
+            continue;
+        }
+        pwsp_cells cells = pwsp_deps_cells(level, extent);
+        if (id == query->level && cells.first_row == cells.last_row &&
+            cells.first_col == cells.last_col) {
+            pwsp_deps_walk(deps, query, query->hint.hash);
+            continue;
+        }
+        if (pwsp_deps_is_large(&cells, deps->access_count)) {
+            pwsp_deps_meet_all(deps, query);
+            return;
+        }
+        for (uint64_t row = cells.first_row; row <= cells.last_row; row++) {
+            for (uint64_t col = cells.first_col; col <= cells.last_col; col++) {
+                pwsp_deps_walk(
+                    deps, query,
+                    pwsp_deps_hash(extent, level->row_shift, level->col_shift, row, col));
+            }
+        }
+    }
+}
+
+// A task that waits for all that it conflicts with may take the place of what it covers at once.
+// Otherwise that is done when its accesses are added, so that it sees all of what was before.
+static bool pwsp_deps_is_one_pass(const pwsp_deps *deps) {
+    return (deps->is_exact || deps->is_overlap) &&
+           deps->hazards == (PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW);
+}
+
+PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count) {
+    if (!deps->is_exact && !deps->is_overlap) {
+        return true;
+    }
+    if (PWSP_UNLIKELY(deps->wants_sweep) && !pwsp_deps_sweep(deps)) {
+        return false;
+    }
+    pwsp_deps_query_state queries[PTOWSP_TASK_TILE_MAX];
+    bool is_one_pass = pwsp_deps_is_one_pass(deps);
+    for (uint32_t first = 0; first < count; first += PTOWSP_TASK_TILE_MAX) {
+        uint32_t end = count - first < PTOWSP_TASK_TILE_MAX ? count : first + PTOWSP_TASK_TILE_MAX;
+        for (uint32_t i = first; i < end; i++) {
+            pwsp_deps_prepare(deps, &tiles[i], &queries[i - first]);
+        }
+        if (first == 0) {
+            pwsp_deps_make_room(deps, count);
+        }
+        for (uint32_t i = first; i < end; i++) {
+            pwsp_deps_query_state *query = &queries[i - first];
+            query->is_load = false;
+            query->is_read = (tiles[i].access & PWSP_TILE_READ) != 0;
+            query->is_written = (tiles[i].access & PWSP_TILE_WRITTEN) != 0;
+            query->is_exact = !deps->is_overlap;
+            query->supersedes = is_one_pass && query->is_written;
+            query->token = NULL;
+            pwsp_deps_look(deps, query);
+            deps->same[i] = query->same;
+            deps->hints[i - first] = query->hint;
+        }
+    }
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *tile) {
+    uint32_t hazards = deps->hazards;
+    deps->hazards = PTOWSP_HAZARD_RAW;
+    pwsp_deps_query_state query;
+    pwsp_deps_prepare(deps, tile, &query);
+    query.is_load = query.is_read = true;
+    query.is_written = query.is_exact = query.supersedes = false;
+    query.token = NULL;
+    pwsp_deps_look(deps, &query);
+    deps->hazards = hazards;
+}
+
+PWSP_INTERNAL void pwsp_deps_query_loads(pwsp_deps *deps, const pwsp_tile_at *tiles,
+                                         uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (tiles[i].access & PWSP_TILE_LOADED) {
+            pwsp_deps_query_load(deps, &tiles[i]);
+        }
+    }
+}
+
+// -- adding ---------------------------------------------------------------------------------------
+
+// A reader of a tile that others only read, too: they count as one.
+static void pwsp_deps_merge(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
+    pwsp_token merged = pwsp_deps_token(deps, index);
+    if (deps->ops.merge) {
+        deps->ops.merge(deps->ops.user, &merged, token);
+    } else if (token->time > merged.time) {
+        merged = *token;
+    }
+    pwsp_deps_put_token(deps, index, &merged);
+    deps->accesses[index].flags |= PWSP_ACCESS_OWN;
+}
+
+// Adds an access; same is one to take over, + 1. Returns where it is now, + 1, or 0 when memory is
+// out.
+static uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_at *at, uint32_t same,
+                                  const pwsp_deps_hint *hint, const pwsp_token *token) {
+    const uint32_t flags = at->access & (PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN);
+    if (!pwsp_deps_is_one_pass(deps)) {
+        pwsp_deps_query_state query;
+        pwsp_deps_prepare(deps, at, &query);
+        query.is_load = false;
+        query.is_read = (flags & PWSP_ACCESS_READ) != 0;
+        query.is_written = query.supersedes = (flags & PWSP_ACCESS_WRITTEN) != 0;
+        query.is_exact = deps->is_exact && !deps->is_overlap;
+        query.token = token;
+        uint32_t hazards = deps->hazards;
+        deps->hazards = 0;  // only to find what is the same, and what is superseded
+        pwsp_deps_look(deps, &query);
+        deps->hazards = hazards;
+        same = query.same;
+    }
+    if (same && !(deps->accesses[same - 1].flags & PWSP_ACCESS_GONE)) {
+        pwsp_access *found = &deps->accesses[same - 1];
+        if (!(flags & PWSP_ACCESS_WRITTEN)) {
+            pwsp_deps_merge(deps, same - 1, token);
+            return same;
+        }
+        uint8_t own = found->flags & PWSP_ACCESS_OWN ? found->flags & PWSP_ACCESS_READ : 0;
+        found->flags =
+            (uint8_t)((found->flags & ~(PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN)) | own | flags);
+        pwsp_deps_set_token(deps, same - 1, token);
+        return same;
+    }
+    uint32_t place = pwsp_deps_place(deps);
+    if (place == 0) {
+        return 0;
+    }
+    pwsp_access *access = &deps->accesses[place - 1];
+    pwsp_deps_access(deps, at, access);
+    access->flags = (uint8_t)(flags | PWSP_ACCESS_OWN);
+    pwsp_deps_put_token(deps, place - 1, token);
+    if (deps->ops.keep) {
+        deps->ops.keep(deps->ops.user, token);
+    }
+    return pwsp_deps_enter(deps, place - 1, hint) ? place : 0;
+}
+
+PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count,
+                                 const pwsp_token *token) {
+    bool is_queried = deps->is_exact || deps->is_overlap;
+    if (!is_queried) {
+        if (PWSP_UNLIKELY(deps->wants_sweep) && !pwsp_deps_sweep(deps)) {
+            return false;
+        }
+        pwsp_deps_make_room(deps, count);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        bool is_tracked = deps->tensors[tiles[i].tensor].is_tracked;
+        uint32_t same = is_queried ? deps->same[i] : 0;
+        deps->same[i] = 0;
+        if (is_tracked) {
+            const pwsp_deps_hint *hint =
+                is_queried && count <= PTOWSP_TASK_TILE_MAX ? &deps->hints[i] : NULL;
+            deps->same[i] = pwsp_deps_add_one(deps, &tiles[i], same, hint, token);
+            if (deps->same[i] == 0) {
+                return false;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (deps->same[i]) {
+            deps->accesses[deps->same[i] - 1].flags &= (uint8_t)~PWSP_ACCESS_OWN;
+        }
+    }
+    return true;
+}
+
+// -- life -----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
+                                  uint32_t tensor_count) {
+    memset(deps, 0, sizeof *deps);
+    deps->memory = memory;
+    deps->tensor_count = tensor_count;
+    deps->tensors = (pwsp_deps_tensor *)pwsp_memory_alloc(memory, (tensor_count + 1) *
+                                                                      sizeof(pwsp_deps_tensor));
+    deps->order =
+        (uint32_t *)pwsp_memory_alloc(memory, 2 * ((size_t)tensor_count + 1) * sizeof(uint32_t));
+    deps->same_count = tensor_count > PTOWSP_TASK_TILE_MAX ? tensor_count : PTOWSP_TASK_TILE_MAX;
+    deps->same = (uint32_t *)pwsp_memory_alloc(memory, deps->same_count * sizeof(uint32_t));
+    for (uint32_t i = 0; deps->order && i < tensor_count; i++) {
+        deps->order[i] = i;
+    }
+    return deps->tensors && deps->order && deps->same;
+}
+
+static void pwsp_deps_forget(pwsp_deps *deps, const pwsp_bound_tensor *bound) {
+    deps->bound = bound;
+    deps->clock = 0;
+    deps->has_tasks = true;
+    deps->access_max = 0;
+    if (deps->access_count && deps->buckets) {  // none if making room for more was refused
+        memset(deps->buckets, 0, (size_t)deps->bucket_count * sizeof(uint32_t));
+    }
+    deps->access_count = 0;
+    deps->free_count = 0;
+    deps->hand = 0;
+    deps->wants_sweep = false;
+    deps->level_count = 0;
+}
+
+PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const pwsp_timed *timed,
+                                   const pwsp_bound_tensor *bound) {
+    const ptowsp_schedule *schedule = &timed->schedule;
+    pwsp_deps_forget(deps, bound);
+    deps->is_exact = (schedule->dependencies & PTOWSP_DEPENDENCIES_EXACT) != 0;
+    deps->is_overlap = (schedule->dependencies & PTOWSP_DEPENDENCIES_OVERLAP) != 0;
+    deps->hazards = schedule->hazards;
+    deps->keeps_readers = (deps->is_exact || deps->is_overlap) &&
+                          (deps->hazards & PTOWSP_HAZARD_WAR) &&
+                          !(deps->hazards & PTOWSP_HAZARD_WAW);
+    pwsp_deps_find_tensors(deps, timed, false);
+}
+
+PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const pwsp_timed *timed,
+                                        const pwsp_bound_tensor *bound) {
+    pwsp_deps_forget(deps, bound);
+    deps->is_exact = false;
+    deps->is_overlap = true;
+    deps->hazards = PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW;
+    deps->keeps_readers = false;
+    pwsp_deps_find_tensors(deps, timed, true);
+}
+
+PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps) {
+    if (!deps->memory) {
+        return;
+    }
+    pwsp_memory_free(deps->memory, deps->tensors,
+                     (deps->tensor_count + 1) * sizeof(pwsp_deps_tensor));
+    pwsp_memory_free(deps->memory, deps->order,
+                     2 * ((size_t)deps->tensor_count + 1) * sizeof(uint32_t));
+    pwsp_memory_free(deps->memory, deps->same, deps->same_count * sizeof(uint32_t));
+    pwsp_memory_free(deps->memory, deps->accesses,
+                     (size_t)deps->access_capacity * sizeof(pwsp_access));
+    pwsp_memory_free(deps->memory, deps->nexts, (size_t)deps->next_capacity * sizeof(uint32_t));
+    pwsp_memory_free(deps->memory, deps->times, (size_t)deps->time_capacity * sizeof(uint64_t));
+    pwsp_memory_free(deps->memory, deps->tasks, (size_t)deps->task_capacity * sizeof(uint64_t));
+    pwsp_memory_free(deps->memory, deps->levels,
+                     (size_t)deps->level_capacity * sizeof(pwsp_deps_level));
+    pwsp_memory_free(deps->memory, deps->buckets, (size_t)deps->bucket_count * sizeof(uint32_t));
+    memset(deps, 0, sizeof *deps);
+}
+
+PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps) {
+    return ((size_t)deps->tensor_count + 1) * (sizeof(pwsp_deps_tensor) + 2 * sizeof(uint32_t)) +
+           deps->same_count * sizeof(uint32_t) +
+           (size_t)deps->access_capacity * sizeof(pwsp_access) +
+           (size_t)deps->next_capacity * sizeof(uint32_t) +
+           (size_t)(deps->time_capacity + deps->task_capacity) * sizeof(uint64_t) +
+           (size_t)deps->level_capacity * sizeof(pwsp_deps_level) +
+           (size_t)deps->bucket_count * sizeof(uint32_t);
+}
+
+// =================================================================================================
+// src/runtime/precedence.h
+// =================================================================================================
+
+// What the schedule says must come before what: structure, streams and explicit edges.
+//
+//      structure   a child of a sequential scope waits for the child before it; children of a
+//                  parallel scope wait for what the scope itself waits for, and the scope is done
+//                  when all of them are
+//      streams     a task waits for the last task of its stream
+//      edges       a task waits for the ends of the edges that lead to it, since they were reset
+//
+// The rules are the same for real execution and for both kinds of simulated time: each has an
+// object of its own, with its own tokens. Data is not looked at here: see deps.h.
+
+#ifndef PWSP_PRECEDENCE_H
+#define PWSP_PRECEDENCE_H
+
+typedef struct pwsp_open_scope {
+    bool is_parallel;
+    pwsp_token ready;  // what the next child waits for
+    pwsp_token done;   // parallel: the children so far, and what the scope itself waits for
+} pwsp_open_scope;
+
+typedef struct pwsp_precedence {
+    pwsp_memory memory;
+    pwsp_token_ops ops;  // set by the owner before pwsp_precedence_begin; zeros: tokens are times
+    bool has_structure;
+    uint32_t scope_depth, stream_count, edge_count;
+    uint32_t depth;           // of open scopes, with that around all
+    pwsp_open_scope *scopes;  // the innermost last
+    pwsp_token *streams;      // NULL: none
+    pwsp_token *edges;        // NULL: none
+} pwsp_precedence;
+
+// False when memory is out; pwsp_precedence_free is to be called all the same.
+PWSP_INTERNAL bool pwsp_precedence_init(pwsp_precedence *order, const pwsp_memory *memory,
+                                        const pwsp_timed *timed);
+PWSP_INTERNAL void pwsp_precedence_free(pwsp_precedence *order);
+PWSP_INTERNAL size_t pwsp_precedence_bytes(const pwsp_precedence *order);
+
+// Forgets everything: nothing is dropped.
+PWSP_INTERNAL void pwsp_precedence_begin(pwsp_precedence *order);
+
+PWSP_INTERNAL void pwsp_precedence_scope_begin(pwsp_precedence *order, bool is_parallel);
+PWSP_INTERNAL void pwsp_precedence_scope_end(pwsp_precedence *order);
+
+// Edges begin anew.
+PWSP_INTERNAL void pwsp_precedence_reset(pwsp_precedence *order, const uint32_t *edges,
+                                         uint32_t count);
+
+// Replaces a held token.
+PWSP_INTERNAL void pwsp_precedence_set(pwsp_precedence *order, pwsp_token *token,
+                                       const pwsp_token *other);
+
+// -- tokens that are visited ----------------------------------------------------------------------
+
+// Visits what a task waits for by structure, edges and its stream. A pipeline has no stream.
+PWSP_INTERNAL void pwsp_precedence_wait(pwsp_precedence *order, const pwsp_arrival *arrival,
+                                        bool has_stream);
+
+// Tells those behind a task what stands for it.
+PWSP_INTERNAL void pwsp_precedence_tell(pwsp_precedence *order, const pwsp_arrival *arrival,
+                                        bool has_stream, const pwsp_token *token);
+
+// -- times ----------------------------------------------------------------------------------------
+
+PWSP_FORCE_INLINE uint32_t pwsp_precedence_stream(const pwsp_precedence *order,
+                                                  const pwsp_arrival *arrival) {
+    return order->streams ? pwsp_modulo(arrival->stream_key, order->stream_count) : 0;
+}
+
+// What a task waits for by structure.
+PWSP_FORCE_INLINE pwsp_token pwsp_precedence_ready(const pwsp_precedence *order) {
+    return order->has_structure ? order->scopes[order->depth - 1].ready : pwsp_token_none();
+}
+
+// And by edges and its stream, if that is later.
+PWSP_FORCE_INLINE void pwsp_precedence_later(const pwsp_precedence *order,
+                                             const pwsp_arrival *arrival, bool has_stream,
+                                             pwsp_token *ready) {
+    for (uint32_t i = 0; i < arrival->after_count; i++) {
+        pwsp_token_later(ready, &order->edges[arrival->after[i]]);
+    }
+    if (has_stream && order->streams) {
+        pwsp_token_later(ready, &order->streams[pwsp_precedence_stream(order, arrival)]);
+    }
+}
+
+// A child of the open scope ends.
+PWSP_FORCE_INLINE void pwsp_precedence_child_ends(pwsp_precedence *order, const pwsp_token *end) {
+    pwsp_open_scope *scope = &order->scopes[order->depth - 1];
+    if (scope->is_parallel) {
+        pwsp_token_later(&scope->done, end);
+    } else {
+        scope->ready = *end;
+    }
+}
+
+// A task ends, for edges and its stream.
+PWSP_FORCE_INLINE void pwsp_precedence_ends(pwsp_precedence *order, const pwsp_arrival *arrival,
+                                            bool has_stream, const pwsp_token *end) {
+    for (uint32_t i = 0; i < arrival->before_count; i++) {
+        pwsp_token_later(&order->edges[arrival->before[i]], end);
+    }
+    if (has_stream && order->streams) {
+        order->streams[pwsp_precedence_stream(order, arrival)] = *end;
+    }
+}
+
+#endif
+
+// =================================================================================================
+// src/runtime/precedence.c
+// =================================================================================================
+
+// Scopes, streams and edges: see precedence.h.
+//
+// A scope holds its tokens, and hands over what it is done with. Tokens of children are merged as
+// they come, so a scope takes two tokens however many children it has.
+
+PWSP_INTERNAL bool pwsp_precedence_init(pwsp_precedence *order, const pwsp_memory *memory,
+                                        const pwsp_timed *timed) {
+    memset(order, 0, sizeof *order);
+    order->memory = *memory;
+    order->has_structure = (timed->schedule.dependencies & PTOWSP_DEPENDENCIES_STRUCTURE) != 0;
+    order->scope_depth = timed->scope_depth;
+    order->stream_count = timed->has_streams ? timed->schedule.stream_count : 0;
+    order->edge_count = timed->edge_count;
+    order->scopes =
+        (pwsp_open_scope *)pwsp_memory_alloc(memory, order->scope_depth * sizeof(pwsp_open_scope));
+    bool is_good = order->scopes != NULL;
+    if (is_good && order->stream_count) {
+        order->streams =
+            (pwsp_token *)pwsp_memory_alloc(memory, order->stream_count * sizeof(pwsp_token));
+        is_good = order->streams != NULL;
+    }
+    if (is_good && order->edge_count) {
+        order->edges =
+            (pwsp_token *)pwsp_memory_alloc(memory, order->edge_count * sizeof(pwsp_token));
+        is_good = order->edges != NULL;
+    }
+    return is_good;
+}
+
+PWSP_INTERNAL void pwsp_precedence_free(pwsp_precedence *order) {
+    const pwsp_memory memory = order->memory;
+    pwsp_memory_free(&memory, order->edges, order->edge_count * sizeof(pwsp_token));
+    pwsp_memory_free(&memory, order->streams, order->stream_count * sizeof(pwsp_token));
+    pwsp_memory_free(&memory, order->scopes, order->scope_depth * sizeof(pwsp_open_scope));
+    memset(order, 0, sizeof *order);
+}
+
+PWSP_INTERNAL size_t pwsp_precedence_bytes(const pwsp_precedence *order) {
+    return order->scope_depth * sizeof(pwsp_open_scope) +
+           (order->stream_count + order->edge_count) * sizeof(pwsp_token);
+}
+
+PWSP_INTERNAL void pwsp_precedence_begin(pwsp_precedence *order) {
+    const pwsp_token none = pwsp_token_none();
+    pwsp_open_scope root = {false, none, none};
+    order->scopes[0] = root;
+    order->depth = 1;
+    for (uint32_t i = 0; i < order->stream_count; i++) {
+        order->streams[i] = none;
+    }
+    for (uint32_t i = 0; i < order->edge_count; i++) {
+        order->edges[i] = none;
+    }
+}
+
+// -- tokens ---------------------------------------------------------------------------------------
+
+static void pwsp_precedence_keep(const pwsp_precedence *order, const pwsp_token *token) {
+    if (order->ops.keep) {
+        order->ops.keep(order->ops.user, token);
+    }
+}
+
+static void pwsp_precedence_drop(const pwsp_precedence *order, const pwsp_token *token) {
+    if (order->ops.drop) {
+        order->ops.drop(order->ops.user, token);
+    }
+}
+
+PWSP_INTERNAL void pwsp_precedence_set(pwsp_precedence *order, pwsp_token *token,
+                                       const pwsp_token *other) {
+    const pwsp_token before = *token;
+    pwsp_precedence_keep(order, other);
+    *token = *other;
+    pwsp_precedence_drop(order, &before);
+}
+
+// Times need no more than a maximum; of other tokens, none is left out.
+static void pwsp_precedence_merge(pwsp_precedence *order, pwsp_token *into,
+                                  const pwsp_token *other) {
+    if (!order->ops.merge) {
+        pwsp_token_later(into, other);
+    } else if (into->task == PTOWSP_NO_INDEX) {
+        pwsp_precedence_set(order, into, other);
+    } else if (other->task != PTOWSP_NO_INDEX) {
+        order->ops.merge(order->ops.user, into, other);
+    }
+}
+
+// -- structure ------------------------------------------------------------------------------------
+
+// A child of the open scope is done when the token is.
+static void pwsp_precedence_child(pwsp_precedence *order, const pwsp_token *token) {
+    pwsp_open_scope *scope = &order->scopes[order->depth - 1];
+    if (scope->is_parallel) {
+        pwsp_precedence_merge(order, &scope->done, token);
+    } else {
+        pwsp_precedence_set(order, &scope->ready, token);
+    }
+}
+
+PWSP_INTERNAL void pwsp_precedence_scope_begin(pwsp_precedence *order, bool is_parallel) {
+    PTOWSP_ASSERT(order->depth > 0 && order->depth < order->scope_depth);
+    const pwsp_token ready = order->scopes[order->depth - 1].ready;
+    pwsp_open_scope scope = {is_parallel, ready, ready};
+    pwsp_precedence_keep(order, &scope.ready);
+    pwsp_precedence_keep(order, &scope.done);
+    order->scopes[order->depth++] = scope;
+}
+
+PWSP_INTERNAL void pwsp_precedence_scope_end(pwsp_precedence *order) {
+    PTOWSP_ASSERT(order->depth > 1);
+    const pwsp_open_scope scope = order->scopes[--order->depth];
+    pwsp_precedence_child(order, scope.is_parallel ? &scope.done : &scope.ready);
+    pwsp_precedence_drop(order, &scope.done);
+    pwsp_precedence_drop(order, &scope.ready);
+}
+
+PWSP_INTERNAL void pwsp_precedence_reset(pwsp_precedence *order, const uint32_t *edges,
+                                         uint32_t count) {
+    const pwsp_token none = pwsp_token_none();
+    for (uint32_t i = 0; i < count; i++) {
+        PTOWSP_ASSERT(edges[i] < order->edge_count);
+        pwsp_precedence_set(order, &order->edges[edges[i]], &none);
+    }
+}
+
+// -- tasks ----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_precedence_wait(pwsp_precedence *order, const pwsp_arrival *arrival,
+                                        bool has_stream) {
+    const pwsp_token_ops *ops = &order->ops;
+    PTOWSP_ASSERT(ops->visit);
+    if (order->has_structure) {
+        ops->visit(ops->user, &order->scopes[order->depth - 1].ready);
+    }
+    for (uint32_t i = 0; i < arrival->after_count; i++) {
+        PTOWSP_ASSERT(arrival->after[i] < order->edge_count);
+        ops->visit(ops->user, &order->edges[arrival->after[i]]);
+    }
+    if (has_stream && order->streams) {
+        ops->visit(ops->user, &order->streams[pwsp_precedence_stream(order, arrival)]);
+    }
+}
+
+PWSP_INTERNAL void pwsp_precedence_tell(pwsp_precedence *order, const pwsp_arrival *arrival,
+                                        bool has_stream, const pwsp_token *token) {
+    for (uint32_t i = 0; i < arrival->before_count; i++) {
+        PTOWSP_ASSERT(arrival->before[i] < order->edge_count);
+        pwsp_precedence_merge(order, &order->edges[arrival->before[i]], token);
+    }
+    if (has_stream && order->streams) {
+        pwsp_precedence_set(order, &order->streams[pwsp_precedence_stream(order, arrival)], token);
+    }
+    if (order->has_structure) {
+        pwsp_precedence_child(order, token);
+    }
+}
+
+// =================================================================================================
+// src/runtime/reorder.h
+// =================================================================================================
+
+// Tasks of a program in flight, in program order: a reorder buffer.
+//
+// The thread that walks the program issues entries into a ring. Lanes (or cores of a device) run
+// them as soon as what they wait for is done, in any order; the walking thread retires them in
+// program order, so that time, results and errors are what they would be one after another.
+//
+//      head                                              tail
+//       | done | running | waits | done | ready | waits |  free ...
+//       retired in this order ->                        issued ->
+//
+// Who waits for whom. An entry has a list of links to those that wait for it, and a count of what
+// it waits for itself. The walking thread adds links while others complete entries:
+//
+//      walking thread, for entry W                   whoever has run entry E
+//      pending of W = BIAS                           result of E
+//      for each E that it waits for:                 waiters of E: exchange for CLOSED (2)
+//        puts a link before waiters of E: CAS (1),   for each link, to W: pending of W - 1 (3)
+//        or sees CLOSED: E is done
+//      pending of W - (BIAS - its links) (4)
+//
+// (1), (2): acquire and release, so either the link is seen by (2), or CLOSED and the result by
+// (1). (3), (4): acquire and release; whoever brings pending to 0 has seen all that W waits for,
+// and makes it ready. The links of E then belong to whoever did (2), who gives them back on a stack
+// that many push to and only the walking thread empties.
+//
+// A join stands for several entries at once: the readers of a tile, the children of a parallel
+// scope. It is *open* as long as more may come, and is done when it has been closed and all of them
+// are; it has links as entries do. Tokens of the map of regions are entries or joins.
+//
+// When an entry has failed, or was skipped as something that it waits for has failed, it is
+// *poisoned*; (3) hands that on. Poisoned entries are ready and done as all others, without
+// running.
+//
+// Entries are named by sequence numbers, that never come back, as long as only the walking thread
+// uses them; and by their places in the ring for all others.
+
+#ifndef PWSP_REORDER_H
+#define PWSP_REORDER_H
+
+#define PWSP_NO_HOME UINT32_MAX
+#define PWSP_BY_WALK UINT32_MAX
+
+// What has links, and what waits.
+typedef struct pwsp_fan {
+    uint32_t waiters;      // atomic: the first link, 0, or CLOSED
+    uint32_t pending;      // atomic
+    uint32_t is_poisoned;  // atomic
+} pwsp_fan;
+
+typedef enum pwsp_entry_kind {
+    PWSP_ENTRY_TASK = 0,
+    PWSP_ENTRY_PROCESS_TASK,  // time has been accounted for when it was issued
+    PWSP_ENTRY_LOAD,          // of a slot: done as soon as it waits for nothing
+    PWSP_ENTRY_PARALLEL,      // these are done when they are issued
+    PWSP_ENTRY_SEQUENTIAL,
+    PWSP_ENTRY_SCOPE_END,
+    PWSP_ENTRY_RESET  // of edges
+} pwsp_entry_kind;
+
+// Behind it in the ring: words of whoever issues it.
+typedef struct pwsp_entry {
+    pwsp_fan fan;
+    uint32_t next;  // for the executor, while it is ready
+    uint32_t home;  // the lane or core that is to run it, or PWSP_NO_HOME
+    pwsp_entry_kind kind;
+    ptowsp_unit unit;  // of a task
+    uint32_t kernel;   // of a task
+    uint64_t index;    // of the task
+    uint64_t cycles;   // when it is done: what its kernel has returned, a failure included
+} pwsp_entry;
+
+typedef struct pwsp_reorder_link {
+    uint32_t waiter;  // the place of an entry, or a join's id with PWSP_JOIN
+    uint32_t next;
+} pwsp_reorder_link;
+
+typedef struct pwsp_join {
+    pwsp_fan fan;
+    uint32_t refs;   // atomic: tokens, and one until it is done
+    uint32_t count;  // links to it so far
+    uint32_t next;   // in a list of free ones, or of those to be completed
+    bool is_open;
+} pwsp_join;
+
+// Runs entries that are ready. `by` is what the one who completed the last thing that an entry
+// waited for gave to pwsp_reorder_done; PWSP_BY_WALK: the walking thread found it ready.
+typedef struct pwsp_executor {
+    void (*ready)(void *user, uint32_t by, uint32_t place);
+    // The walking thread can go on only when something has been completed: does something useful,
+    // or waits until done_count is not `ticket` any more.
+    void (*help)(void *user, uint32_t ticket);
+    void *user;
+} pwsp_executor;
+
+// Arrays whose items stay where they are when there are more: piece k has FIRST << k of them.
+#define PWSP_PIECE_FIRST 256u
+#define PWSP_PIECE_COUNT 24
+
+typedef struct pwsp_reorder {
+    const pwsp_memory *memory;
+    pwsp_executor executor;
+    // Runs the kernel of an entry, and says what it returned.
+    ptowsp_cycles (*call)(void *user, const pwsp_entry *entry, uint32_t lane);
+    void *call_user;
+    char *ring;
+    size_t stride;                               // bytes of an entry with its words
+    uint32_t capacity;                           // entries in flight, at most
+    uint32_t place_mask;                         // places of the ring, a power of two, - 1
+    bool is_fixed;                               // what finds no link or no join waits for one
+    uint32_t link_max, join_max;                 // is_fixed: ids from 1
+    pwsp_reorder_link *links[PWSP_PIECE_COUNT];  // from 1
+    pwsp_join *joins[PWSP_PIECE_COUNT];          // from 1
+    char padding[PWSP_FALSE_SHARING];
+    // Of the walking thread:
+    uint64_t head, tail;  // sequence numbers
+    uint32_t link_count, free_link;
+    uint32_t join_count, free_join;
+    uint32_t waiter;        // the entry that has been opened: who links lead to
+    uint32_t waiter_links;  // how many so far
+    bool is_out_of_memory;
+    char padding_shared[PWSP_FALSE_SHARING];
+    uint32_t done_count;  // atomic: counts completions, and wraps
+    uint32_t freed_link;  // atomic: a stack
+    uint32_t freed_join;  // atomic: a stack
+    char padding_after[PWSP_FALSE_SHARING];
+} pwsp_reorder;
+
+// Makes room for entries with word_count words, and for some links. False when memory is out.
+PWSP_INTERNAL bool pwsp_reorder_init(pwsp_reorder *reorder, const pwsp_memory *memory,
+                                     uint32_t capacity, uint32_t word_count);
+
+// Makes room for so many links and joins, and takes no more memory from then on. For every token
+// that can be held at once there must be a join, and one more; for every waiter that an entry can
+// have before it is issued there must be a link.
+PWSP_INTERNAL bool pwsp_reorder_fix(pwsp_reorder *reorder, uint32_t link_count,
+                                    uint32_t join_count);
+PWSP_INTERNAL void pwsp_reorder_free(pwsp_reorder *reorder);
+PWSP_INTERNAL size_t pwsp_reorder_bytes(const pwsp_reorder *reorder);
+
+// Back to nothing in flight. Requires that all entries are done.
+PWSP_INTERNAL void pwsp_reorder_begin(pwsp_reorder *reorder, const pwsp_executor *executor);
+
+PWSP_INLINE pwsp_entry *pwsp_reorder_at(const pwsp_reorder *reorder, uint32_t place) {
+    return (pwsp_entry *)(void *)(reorder->ring + place * reorder->stride);
+}
+PWSP_INLINE pwsp_entry *pwsp_reorder_entry(const pwsp_reorder *reorder, uint64_t sequence) {
+    return pwsp_reorder_at(reorder, (uint32_t)sequence & reorder->place_mask);
+}
+PWSP_INLINE uint64_t *pwsp_entry_words(const pwsp_entry *entry) {
+    return (uint64_t *)(uintptr_t)(entry + 1);
+}
+
+// -- the walking thread ---------------------------------------------------------------------------
+
+PWSP_INLINE bool pwsp_reorder_is_full(const pwsp_reorder *reorder) {
+    return reorder->tail - reorder->head == reorder->capacity;
+}
+
+#define PWSP_WAITERS_CLOSED UINT32_MAX
+
+// Acquires what running the entry has written.
+PWSP_INLINE bool pwsp_entry_is_done(const pwsp_entry *entry) {
+    return pwsp_load_acquire(&entry->fan.waiters) == PWSP_WAITERS_CLOSED;
+}
+
+PWSP_INLINE uint32_t pwsp_reorder_ticket(const pwsp_reorder *reorder) {
+    return pwsp_load_seq_cst(&reorder->done_count);
+}
+
+// Begins the entry behind the last. Requires that the ring is not full.
+PWSP_INTERNAL pwsp_entry *pwsp_reorder_open(pwsp_reorder *reorder, pwsp_entry_kind kind);
+
+// Ends it: it is ready as soon as what it waits for is done, perhaps now.
+PWSP_INTERNAL void pwsp_reorder_issue(pwsp_reorder *reorder);
+
+// The entry that has been opened waits for what a token stands for.
+PWSP_INTERNAL void pwsp_reorder_wait(pwsp_reorder *reorder, const pwsp_token *token);
+
+// Tokens. One that is held, but in entries that are done, has been kept and is to be dropped.
+PWSP_INTERNAL pwsp_token pwsp_reorder_token(const pwsp_reorder *reorder);  // of the opened entry
+PWSP_INTERNAL pwsp_token_ops pwsp_reorder_ops(pwsp_reorder *reorder);      // of the following
+PWSP_INTERNAL bool pwsp_reorder_is_dead(void *reorder, const pwsp_token *token);
+PWSP_INTERNAL void pwsp_reorder_visit(void *reorder, const pwsp_token *token);
+PWSP_INTERNAL void pwsp_reorder_keep(void *reorder, const pwsp_token *token);
+PWSP_INTERNAL void pwsp_reorder_drop(void *reorder, const pwsp_token *token);
+PWSP_INTERNAL void pwsp_reorder_merge(void *reorder, pwsp_token *into, const pwsp_token *other);
+
+// -- executors, on any thread ---------------------------------------------------------------------
+
+// Runs a ready entry, or skips it if it is poisoned.
+PWSP_INTERNAL void pwsp_reorder_run(pwsp_reorder *reorder, uint32_t place, uint32_t lane);
+
+// Notes what the kernel of an entry has returned, or that it has not been called: a failure. For
+// those who do not call pwsp_reorder_run, but reorder->call, or nothing.
+PWSP_INTERNAL void pwsp_reorder_set_result(pwsp_reorder *reorder, uint32_t place,
+                                           ptowsp_cycles result);
+
+// It has been run: makes ready what waited for it. It must not be touched afterwards.
+PWSP_INTERNAL void pwsp_reorder_done(pwsp_reorder *reorder, uint32_t place, uint32_t by);
+
+#endif
+
+// =================================================================================================
+// src/runtime/reorder.c
+// =================================================================================================
+
+// The reorder buffer: see reorder.h for who waits for whom.
+//
+// Tokens: of an entry, time is 0 and task its sequence number, which is dead once it has been
+// retired; of a join, time is 1 and task its id. Each token that is held counts as a reference of
+// its join; a join is free when nobody refers to it and it is done, which any thread may find out.
+
+#define PWSP_FAN_BIAS (UINT32_C(1) << 31)
+#define PWSP_JOIN     (UINT32_C(1) << 31)
+#define PWSP_JOIN_MAX (UINT32_C(1) << 30)  // links to one join
+
+#define PWSP_LINK_LEAST 2048u  // there from the start
+
+// -- pieces ---------------------------------------------------------------------------------------
+
+// Where item id is: in piece *out_piece, at the place that is returned.
+PWSP_INLINE uint32_t pwsp_piece_of(uint32_t id, uint32_t *out_piece) {
+    uint32_t piece = 31 - (uint32_t)__builtin_clz(id / PWSP_PIECE_FIRST + 1);
+    *out_piece = piece;
+    return id - ((PWSP_PIECE_FIRST << piece) - PWSP_PIECE_FIRST);
+}
+
+PWSP_INLINE pwsp_reorder_link *pwsp_reorder_link_at(const pwsp_reorder *reorder, uint32_t id) {
+    uint32_t piece, place = pwsp_piece_of(id, &piece);
+    return &reorder->links[piece][place];
+}
+
+PWSP_INLINE pwsp_join *pwsp_reorder_join_at(const pwsp_reorder *reorder, uint32_t id) {
+    uint32_t piece, place = pwsp_piece_of(id, &piece);
+    return &reorder->joins[piece][place];
+}
+
+PWSP_INLINE pwsp_fan *pwsp_reorder_fan(const pwsp_reorder *reorder, uint32_t node) {
+    return node & PWSP_JOIN ? &pwsp_reorder_join_at(reorder, node & ~PWSP_JOIN)->fan
+                            : &pwsp_reorder_at(reorder, node)->fan;
+}
+
+// Is there a link, or a join, of this id? Makes its piece if need be; false when memory is out.
+static bool pwsp_reorder_has_link(pwsp_reorder *reorder, uint32_t id) {
+    uint32_t piece;
+    pwsp_piece_of(id, &piece);
+    if (reorder->is_fixed) {
+        return id <= reorder->link_max;
+    }
+    if (piece < PWSP_PIECE_COUNT && !reorder->links[piece]) {
+        size_t size = (size_t)(PWSP_PIECE_FIRST << piece) * sizeof(pwsp_reorder_link);
+        reorder->links[piece] = (pwsp_reorder_link *)pwsp_memory_alloc(reorder->memory, size);
+    }
+    return piece < PWSP_PIECE_COUNT && reorder->links[piece];
+}
+
+static bool pwsp_reorder_has_join(pwsp_reorder *reorder, uint32_t id) {
+    uint32_t piece;
+    pwsp_piece_of(id, &piece);
+    if (reorder->is_fixed) {
+        return id <= reorder->join_max;
+    }
+    if (piece < PWSP_PIECE_COUNT && !reorder->joins[piece]) {
+        size_t size = (size_t)(PWSP_PIECE_FIRST << piece) * sizeof(pwsp_join);
+        reorder->joins[piece] = (pwsp_join *)pwsp_memory_alloc(reorder->memory, size);
+    }
+    return piece < PWSP_PIECE_COUNT && reorder->joins[piece];
+}
+
+// A link that is free, or 0 when memory is out.
+static uint32_t pwsp_reorder_new_link(pwsp_reorder *reorder) {
+    if (!reorder->free_link) {
+        reorder->free_link = pwsp_exchange_acq_rel(&reorder->freed_link, 0u);
+    }
+    uint32_t id = reorder->free_link;
+    if (id) {
+        reorder->free_link = pwsp_reorder_link_at(reorder, id)->next;
+        return id;
+    }
+    id = reorder->link_count;
+    if (!pwsp_reorder_has_link(reorder, id)) {
+        return 0;
+    }
+    reorder->link_count++;
+    return id;
+}
+
+static uint32_t pwsp_reorder_free_join_id(pwsp_reorder *reorder) {
+    if (!reorder->free_join) {
+        reorder->free_join = pwsp_exchange_acq_rel(&reorder->freed_join, 0u);
+    }
+    uint32_t id = reorder->free_join;
+    if (id) {
+        reorder->free_join = pwsp_reorder_join_at(reorder, id)->next;
+        return id;
+    }
+    id = reorder->join_count;
+    if (!pwsp_reorder_has_join(reorder, id)) {
+        return 0;
+    }
+    reorder->join_count++;
+    return id;
+}
+
+// Lets something be completed since the ticket was taken.
+static void pwsp_reorder_help(pwsp_reorder *reorder, uint32_t ticket) {
+    reorder->executor.help(reorder->executor.user, ticket);
+}
+
+// An open join, referred to once; 0 when memory is out.
+static uint32_t pwsp_reorder_new_join(pwsp_reorder *reorder) {
+    uint32_t ticket = pwsp_reorder_ticket(reorder);
+    uint32_t id = pwsp_reorder_free_join_id(reorder);
+    while (!id && reorder->is_fixed) {
+        pwsp_reorder_help(reorder, ticket);
+        ticket = pwsp_reorder_ticket(reorder);
+        id = pwsp_reorder_free_join_id(reorder);
+    }
+    if (!id) {
+        reorder->is_out_of_memory = true;
+        return 0;
+    }
+    pwsp_join *join = pwsp_reorder_join_at(reorder, id);
+    pwsp_store_relaxed(&join->fan.waiters, 0u);
+    pwsp_store_relaxed(&join->fan.pending, PWSP_FAN_BIAS);
+    pwsp_store_relaxed(&join->fan.is_poisoned, 0u);
+    pwsp_store_relaxed(&join->refs, 2u);  // and until it is done
+    join->count = 0;
+    join->is_open = true;
+    return id;
+}
+
+static void pwsp_reorder_unref(pwsp_reorder *reorder, uint32_t id) {
+    pwsp_join *join = pwsp_reorder_join_at(reorder, id);
+    if (pwsp_fetch_sub_acq_rel(&join->refs, 1u) > 1) {
+        return;
+    }
+    uint32_t first = pwsp_load_relaxed(&reorder->freed_join);
+    do {
+        join->next = first;
+    } while (!pwsp_cas_acq_rel(&reorder->freed_join, &first, id));
+}
+
+// -- completing, on any thread --------------------------------------------------------------------
+
+static void pwsp_reorder_give_back(pwsp_reorder *reorder, uint32_t first, uint32_t last) {
+    uint32_t before = pwsp_load_relaxed(&reorder->freed_link);
+    do {
+        pwsp_reorder_link_at(reorder, last)->next = before;
+    } while (!pwsp_cas_acq_rel(&reorder->freed_link, &before, first));
+}
+
+// An entry waits for nothing any more.
+static void pwsp_reorder_ready(pwsp_reorder *reorder, uint32_t place, uint32_t by) {
+    pwsp_entry *entry = pwsp_reorder_at(reorder, place);
+    if (entry->kind == PWSP_ENTRY_LOAD) {  // nothing waits for it but the walking thread
+        pwsp_exchange_acq_rel(&entry->fan.waiters, PWSP_WAITERS_CLOSED);
+        pwsp_fetch_add_seq_cst(&reorder->done_count, 1u);
+        return;
+    }
+    reorder->executor.ready(reorder->executor.user, by, place);
+}
+
+// Something is done: tells who waits for it, and for joins that are done by that. The joins that
+// are still to be told about are linked by `next`.
+static void pwsp_reorder_complete(pwsp_reorder *reorder, pwsp_fan *fan, uint32_t join,
+                                  uint32_t by) {
+    uint32_t joins = 0;
+    for (;;) {
+        uint32_t is_poisoned = pwsp_load_relaxed(&fan->is_poisoned), last = 0;
+        uint32_t first = pwsp_exchange_acq_rel(&fan->waiters, PWSP_WAITERS_CLOSED);  // (2)
+        for (uint32_t id = first; id; id = pwsp_reorder_link_at(reorder, id)->next) {
+            uint32_t waiter = pwsp_reorder_link_at(reorder, id)->waiter;
+            pwsp_fan *other = pwsp_reorder_fan(reorder, waiter);
+            if (is_poisoned) {
+                pwsp_store_relaxed(&other->is_poisoned, 1u);
+            }
+            if (pwsp_fetch_sub_acq_rel(&other->pending, 1u) == 1) {  // (3)
+                if (waiter & PWSP_JOIN) {
+                    pwsp_reorder_join_at(reorder, waiter & ~PWSP_JOIN)->next = joins;
+                    joins = waiter & ~PWSP_JOIN;
+                } else {
+                    pwsp_reorder_ready(reorder, waiter, by);
+                }
+            }
+            last = id;
+        }
+        if (first) {
+            pwsp_reorder_give_back(reorder, first, last);
+        }
+        if (join) {
+            pwsp_reorder_unref(reorder, join);
+        }
+        if (!joins) {
+            return;
+        }
+        join = joins;
+        joins = pwsp_reorder_join_at(reorder, join)->next;
+        fan = &pwsp_reorder_join_at(reorder, join)->fan;
+    }
+}
+
+PWSP_INTERNAL void pwsp_reorder_set_result(pwsp_reorder *reorder, uint32_t place,
+                                           ptowsp_cycles result) {
+    pwsp_entry *entry = pwsp_reorder_at(reorder, place);
+    entry->cycles = result;
+    if (result > PTOWSP_CYCLES_MAX) {
+        pwsp_store_relaxed(&entry->fan.is_poisoned, 1u);
+    }
+}
+
+PWSP_INTERNAL void pwsp_reorder_run(pwsp_reorder *reorder, uint32_t place, uint32_t lane) {
+    const pwsp_entry *entry = pwsp_reorder_at(reorder, place);
+    bool is_poisoned = pwsp_load_relaxed(&entry->fan.is_poisoned) != 0;
+    pwsp_reorder_set_result(reorder, place,
+                            is_poisoned ? ptowsp_task_fail(PTOWSP_SKIPPED)
+                                        : reorder->call(reorder->call_user, entry, lane));
+}
+
+PWSP_INTERNAL void pwsp_reorder_done(pwsp_reorder *reorder, uint32_t place, uint32_t by) {
+    pwsp_reorder_complete(reorder, &pwsp_reorder_at(reorder, place)->fan, 0, by);
+    pwsp_fetch_add_seq_cst(&reorder->done_count, 1u);
+}
+
+// -- issuing, on the walking thread ---------------------------------------------------------------
+
+PWSP_INTERNAL pwsp_entry *pwsp_reorder_open(pwsp_reorder *reorder, pwsp_entry_kind kind) {
+    PTOWSP_ASSERT(!pwsp_reorder_is_full(reorder));
+    uint32_t place = (uint32_t)reorder->tail & reorder->place_mask;
+    pwsp_entry *entry = pwsp_reorder_at(reorder, place);
+    bool is_task = kind <= PWSP_ENTRY_LOAD;
+    pwsp_store_relaxed(&entry->fan.waiters, is_task ? 0u : PWSP_WAITERS_CLOSED);
+    pwsp_store_relaxed(&entry->fan.pending, PWSP_FAN_BIAS);
+    pwsp_store_relaxed(&entry->fan.is_poisoned, 0u);
+    entry->home = PWSP_NO_HOME;
+    entry->kind = kind;
+    entry->cycles = 0;
+    reorder->waiter = place;
+    reorder->waiter_links = 0;
+    return entry;
+}
+
+PWSP_INTERNAL void pwsp_reorder_issue(pwsp_reorder *reorder) {
+    uint32_t place = (uint32_t)reorder->tail & reorder->place_mask;
+    pwsp_entry *entry = pwsp_reorder_at(reorder, place);
+    reorder->tail++;
+    if (entry->kind > PWSP_ENTRY_LOAD) {
+        return;
+    }
+    if (reorder->is_out_of_memory) {  // it may wait for too little
+        pwsp_store_relaxed(&entry->fan.is_poisoned, 1u);
+    }
+    uint32_t excess = PWSP_FAN_BIAS - reorder->waiter_links;
+    if (pwsp_fetch_sub_acq_rel(&entry->fan.pending, excess) == excess) {  // (4)
+        pwsp_reorder_ready(reorder, place, PWSP_BY_WALK);
+    }
+}
+
+// A link to be added to a fan; 0 when memory is out. Where all memory has been given, waits for one:
+// those to the fan itself come back when it is done, if nothing else brings any.
+static uint32_t pwsp_reorder_link_for(pwsp_reorder *reorder) {
+    uint32_t ticket = pwsp_reorder_ticket(reorder);
+    uint32_t id = pwsp_reorder_new_link(reorder);
+    while (!id && reorder->is_fixed) {
+        pwsp_reorder_help(reorder, ticket);
+        ticket = pwsp_reorder_ticket(reorder);
+        id = pwsp_reorder_new_link(reorder);
+    }
+    return id;
+}
+
+// Makes a node wait for something with links: adds one, and says so, if it is not done yet and the
+// node does not wait for it already.
+static bool pwsp_reorder_tie(pwsp_reorder *reorder, uint32_t waiter, pwsp_fan *fan) {
+    uint32_t first = pwsp_load_acquire(&fan->waiters), id = 0;
+    if (first != PWSP_WAITERS_CLOSED) {
+        if (first && pwsp_reorder_link_at(reorder, first)->waiter == waiter) {
+            return false;  // it waits already, as several tiles are shared
+        }
+        id = pwsp_reorder_link_for(reorder);
+        if (!id) {
+            reorder->is_out_of_memory = true;
+            return false;
+        }
+        pwsp_reorder_link *link = pwsp_reorder_link_at(reorder, id);
+        link->waiter = waiter;
+        while (first != PWSP_WAITERS_CLOSED) {
+            link->next = first;
+            if (pwsp_cas_acq_rel(&fan->waiters, &first, id)) {  // (1)
+                break;
+            }
+        }
+        if (first != PWSP_WAITERS_CLOSED) {
+            return true;
+        }
+        link->next = reorder->free_link;
+        reorder->free_link = id;
+    }
+    if (pwsp_load_relaxed(&fan->is_poisoned)) {
+        pwsp_store_relaxed(&pwsp_reorder_fan(reorder, waiter)->is_poisoned, 1u);
+    }
+    return false;
+}
+
+// No more will come to a join: it is done when all of them are.
+static void pwsp_reorder_close(pwsp_reorder *reorder, uint32_t id) {
+    pwsp_join *join = pwsp_reorder_join_at(reorder, id);
+    if (!join->is_open) {
+        return;
+    }
+    join->is_open = false;
+    uint32_t excess = PWSP_FAN_BIAS - join->count;
+    if (pwsp_fetch_sub_acq_rel(&join->fan.pending, excess) == excess) {  // (4)
+        pwsp_reorder_complete(reorder, &join->fan, id, PWSP_BY_WALK);
+    }
+}
+
+// The links of what a living token stands for; a join is closed by that. NULL: it is done.
+static pwsp_fan *pwsp_reorder_fan_of(pwsp_reorder *reorder, const pwsp_token *token) {
+    if (token->task == PTOWSP_NO_INDEX) {
+        return NULL;
+    }
+    if (token->time) {
+        pwsp_reorder_close(reorder, (uint32_t)token->task);
+        return &pwsp_reorder_join_at(reorder, (uint32_t)token->task)->fan;
+    }
+    return token->task >= reorder->head ? &pwsp_reorder_entry(reorder, token->task)->fan : NULL;
+}
+
+PWSP_INTERNAL void pwsp_reorder_wait(pwsp_reorder *reorder, const pwsp_token *token) {
+    pwsp_fan *fan = pwsp_reorder_fan_of(reorder, token);
+    if (fan) {
+        reorder->waiter_links += pwsp_reorder_tie(reorder, reorder->waiter, fan);
+    }
+}
+
+// -- tokens ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL pwsp_token pwsp_reorder_token(const pwsp_reorder *reorder) {
+    pwsp_token token = {0, reorder->tail};
+    return token;
+}
+
+PWSP_INTERNAL bool pwsp_reorder_is_dead(void *user, const pwsp_token *token) {
+    const pwsp_reorder *reorder = (const pwsp_reorder *)user;
+    if (token->task == PTOWSP_NO_INDEX) {
+        return true;
+    }
+    const pwsp_fan *fan;
+    if (token->time) {
+        const pwsp_join *join = pwsp_reorder_join_at(reorder, (uint32_t)token->task);
+        fan = &join->fan;
+        bool is_done = join->is_open
+                           ? pwsp_load_acquire(&fan->pending) == PWSP_FAN_BIAS - join->count
+                           : pwsp_load_acquire(&fan->waiters) == PWSP_WAITERS_CLOSED;
+        return is_done && !pwsp_load_relaxed(&fan->is_poisoned);
+    }
+    if (token->task < reorder->head) {
+        return true;
+    }
+    fan = &pwsp_reorder_entry(reorder, token->task)->fan;
+    return pwsp_load_acquire(&fan->waiters) == PWSP_WAITERS_CLOSED &&
+           !pwsp_load_relaxed(&fan->is_poisoned);
+}
+
+PWSP_INTERNAL void pwsp_reorder_visit(void *user, const pwsp_token *token) {
+    pwsp_reorder_wait((pwsp_reorder *)user, token);
+}
+
+PWSP_INTERNAL void pwsp_reorder_keep(void *user, const pwsp_token *token) {
+    const pwsp_reorder *reorder = (const pwsp_reorder *)user;
+    if (token->time) {
+        pwsp_fetch_add_seq_cst(&pwsp_reorder_join_at(reorder, (uint32_t)token->task)->refs, 1u);
+    }
+}
+
+// Who drops a join adds nothing to it any more.
+PWSP_INTERNAL void pwsp_reorder_drop(void *user, const pwsp_token *token) {
+    pwsp_reorder *reorder = (pwsp_reorder *)user;
+    if (token->time) {
+        pwsp_reorder_close(reorder, (uint32_t)token->task);
+        pwsp_reorder_unref(reorder, (uint32_t)token->task);
+    }
+}
+
+static void pwsp_reorder_set(pwsp_reorder *reorder, pwsp_token *token, const pwsp_token *other) {
+    pwsp_token before = *token;
+    pwsp_reorder_keep(reorder, other);
+    *token = *other;
+    pwsp_reorder_drop(reorder, &before);
+}
+
+// Another one comes to an open join.
+static void pwsp_reorder_join(pwsp_reorder *reorder, uint32_t id, const pwsp_token *token) {
+    pwsp_fan *fan = pwsp_reorder_fan_of(reorder, token);
+    if (fan) {
+        pwsp_reorder_join_at(reorder, id)->count += pwsp_reorder_tie(reorder, id | PWSP_JOIN, fan);
+    }
+}
+
+PWSP_INTERNAL void pwsp_reorder_merge(void *user, pwsp_token *into, const pwsp_token *other) {
+    pwsp_reorder *reorder = (pwsp_reorder *)user;
+    if (into->time) {
+        pwsp_join *join = pwsp_reorder_join_at(reorder, (uint32_t)into->task);
+        if (join->is_open && join->count < PWSP_JOIN_MAX) {
+            pwsp_reorder_join(reorder, (uint32_t)into->task, other);
+            return;
+        }
+    }
+    if (pwsp_reorder_is_dead(reorder, into)) {
+        pwsp_reorder_set(reorder, into, other);
+        return;
+    }
+    uint32_t id = pwsp_reorder_new_join(reorder);
+    if (!id) {
+        return;
+    }
+    pwsp_token token = {1, id};
+    pwsp_reorder_join(reorder, id, into);
+    pwsp_reorder_join(reorder, id, other);
+    pwsp_reorder_drop(reorder, into);
+    *into = token;
+}
+
+PWSP_INTERNAL pwsp_token_ops pwsp_reorder_ops(pwsp_reorder *reorder) {
+    pwsp_token_ops ops = {pwsp_reorder_is_dead,
+                          pwsp_reorder_visit,
+                          pwsp_reorder_keep,
+                          pwsp_reorder_drop,
+                          pwsp_reorder_merge,
+                          reorder,
+                          false};
+    return ops;
+}
+
+// -- life -----------------------------------------------------------------------------------------
+
+static size_t pwsp_reorder_ring_size(const pwsp_reorder *reorder) {
+    return ((size_t)reorder->place_mask + 1) * reorder->stride;
+}
+
+PWSP_INTERNAL bool pwsp_reorder_init(pwsp_reorder *reorder, const pwsp_memory *memory,
+                                     uint32_t capacity, uint32_t word_count) {
+    PTOWSP_ASSERT(capacity > 0 && capacity <= PWSP_FAN_BIAS / 2);
+    memset(reorder, 0, sizeof *reorder);
+    reorder->memory = memory;
+    reorder->capacity = capacity;
+    while (reorder->place_mask < capacity - 1) {
+        reorder->place_mask = 2 * reorder->place_mask + 1;
+    }
+    reorder->stride = sizeof(pwsp_entry) + word_count * sizeof(uint64_t);
+    reorder->link_count = 1;
+    reorder->join_count = 1;
+    reorder->ring = (char *)pwsp_memory_alloc(memory, pwsp_reorder_ring_size(reorder));
+    bool is_good = reorder->ring && pwsp_reorder_has_join(reorder, 1);
+    for (uint32_t id = 1; is_good && id <= PWSP_LINK_LEAST; id *= 2) {
+        is_good = pwsp_reorder_has_link(reorder, id);
+    }
+    return is_good;
+}
+
+PWSP_INTERNAL bool pwsp_reorder_fix(pwsp_reorder *reorder, uint32_t link_count,
+                                    uint32_t join_count) {
+    bool is_good = true;
+    for (uint32_t i = 0; is_good && i < PWSP_PIECE_COUNT; i++) {
+        const uint32_t first = (PWSP_PIECE_FIRST << i) - PWSP_PIECE_FIRST;  // of the piece
+        is_good = (first > link_count || pwsp_reorder_has_link(reorder, first)) &&
+                  (first > join_count || pwsp_reorder_has_join(reorder, first));
+    }
+    reorder->is_fixed = true;
+    reorder->link_max = link_count;
+    reorder->join_max = join_count;
+    return is_good;
+}
+
+PWSP_INTERNAL void pwsp_reorder_free(pwsp_reorder *reorder) {
+    if (!reorder->memory) {
+        return;
+    }
+    for (uint32_t i = 0; i < PWSP_PIECE_COUNT; i++) {
+        size_t count = (size_t)PWSP_PIECE_FIRST << i;
+        pwsp_memory_free(reorder->memory, reorder->links[i],
+                         reorder->links[i] ? count * sizeof(pwsp_reorder_link) : 0);
+        pwsp_memory_free(reorder->memory, reorder->joins[i],
+                         reorder->joins[i] ? count * sizeof(pwsp_join) : 0);
+    }
+    pwsp_memory_free(reorder->memory, reorder->ring,
+                     reorder->ring ? pwsp_reorder_ring_size(reorder) : 0);
+    memset(reorder, 0, sizeof *reorder);
+}
+
+PWSP_INTERNAL size_t pwsp_reorder_bytes(const pwsp_reorder *reorder) {
+    size_t bytes = reorder->ring ? pwsp_reorder_ring_size(reorder) : 0;
+    for (uint32_t i = 0; i < PWSP_PIECE_COUNT; i++) {
+        size_t count = (size_t)PWSP_PIECE_FIRST << i;
+        bytes += reorder->links[i] ? count * sizeof(pwsp_reorder_link) : 0;
+        bytes += reorder->joins[i] ? count * sizeof(pwsp_join) : 0;
+    }
+    return bytes;
+}
+
+PWSP_INTERNAL void pwsp_reorder_begin(pwsp_reorder *reorder, const pwsp_executor *executor) {
+    PTOWSP_ASSERT(reorder->head == reorder->tail);
+    reorder->executor = *executor;
+    reorder->head = 0;
+    reorder->tail = 0;
+    reorder->link_count = 1;
+    reorder->free_link = 0;
+    reorder->freed_link = 0;
+    reorder->join_count = 1;
+    reorder->free_join = 0;
+    reorder->freed_join = 0;
+    reorder->is_out_of_memory = false;
+}
+
+// =================================================================================================
+// src/runtime/issue.h
+// =================================================================================================
+
+// The scheduler: takes what arrives in program order, runs it as soon as it may, and retires it in
+// program order.
+//
+//      arrivals -> issue -> reorder buffer -> executor runs them
+//                               | in program order
+//                               v
+//                            retire -> whoever issues: time, errors
+//
+// What a task waits for, in real time: tasks that touch the same data, by a map of regions; and the
+// structure, explicit edges and streams of the schedule, where it has them.
+//
+// One thread issues. It retires what is done at the head before it opens the next entry, and helps
+// to run tasks while there is no room, an element has to be loaded, or all has been issued. After a
+// failure nothing more is issued or retired.
+//
+// The owner gives this room its arrivals, an executor (reorder.h) and a host, and nothing here knows
+// what it schedules. With memory given once (is_fixed) running takes none: what finds no room waits
+// until something is done.
+
+#ifndef PWSP_ISSUE_H
+#define PWSP_ISSUE_H
+
+// The owner, on the thread that issues.
+typedef struct pwsp_issue_host {
+    // An entry is done and the oldest: a task, a load, a mark. False after a failure.
+    bool (*retire)(void *user, const pwsp_entry *entry);
+    void (*no_memory)(void *user);  // a failure; not where memory is fixed
+    void *user;
+} pwsp_issue_host;
+
+// Zero means the default, where there is one.
+typedef struct pwsp_issue_desc {
+    uint32_t place_count;   // entries in flight: tasks and marks; required
+    uint32_t task_max;      // tasks in flight; place_count
+    uint32_t word_count;    // of each entry, for the owner
+    uint32_t tile_max;      // of one task; PTOWSP_TASK_TILE_MAX
+    bool is_fixed;          // all memory is taken beforehand
+    uint32_t region_count;  // is_fixed: tiles in the map; place_count * tile_max
+    uint32_t link_count;    // is_fixed: from a task to one that waits; 4 * place_count
+} pwsp_issue_desc;
+
+typedef struct pwsp_issue {
+    pwsp_memory memory;
+    pwsp_issue_desc desc;  // defaults filled in
+    const pwsp_timed *timed;
+    pwsp_reorder reorder;
+    pwsp_precedence order;
+    pwsp_deps deps;
+    pwsp_issue_host host;
+    uint32_t task_count;  // in flight
+    uint32_t task_count_max;
+    bool has_failed;
+    // Of the pipeline that is being run:
+    uint64_t *process_last;  // by process: sequence of its last task, or PTOWSP_NO_INDEX
+    uint64_t process_capacity;
+    pwsp_token pipeline_done;
+} pwsp_issue;
+
+// False when memory is out; pwsp_issue_free is to be called all the same. The object must not be
+// moved, and timed must live as long.
+PWSP_INTERNAL bool pwsp_issue_init(pwsp_issue *issue, const pwsp_memory *memory,
+                                   const pwsp_timed *timed, const pwsp_issue_desc *desc);
+PWSP_INTERNAL void pwsp_issue_free(pwsp_issue *issue);
+PWSP_INTERNAL size_t pwsp_issue_bytes(const pwsp_issue *issue);
+
+// Back to nothing in flight, with tensors as they are bound now.
+PWSP_INTERNAL void pwsp_issue_begin(pwsp_issue *issue, const pwsp_bound_tensor *bound,
+                                    const pwsp_executor *executor, const pwsp_issue_host *host);
+
+// -- the thread that issues -----------------------------------------------------------------------
+
+// An entry behind the last, to be filled in (home, unit, kernel, index, words), and then submitted.
+// NULL after a failure.
+PWSP_INTERNAL pwsp_entry *pwsp_issue_open(pwsp_issue *issue, pwsp_entry_kind kind);
+
+// Submits the entry that has been opened. False after a failure.
+//
+//      TASK                   runs when what it waits for is done
+//      LOAD                   tiles[0] is an element: returns when what writes it is done
+//      PARALLEL, SEQUENTIAL   a scope begins; the arrival may be NULL
+//      SCOPE_END              it ends; the arrival may be NULL
+//      RESET                  the edges `after` begin anew
+PWSP_INTERNAL bool pwsp_issue_submit(pwsp_issue *issue, const pwsp_arrival *arrival);
+
+// Retires what is done at the head. Until there is room, or nothing is in flight. False after a
+// failure, all of them.
+PWSP_INTERNAL bool pwsp_issue_retire(pwsp_issue *issue);
+PWSP_INTERNAL bool pwsp_issue_settle(pwsp_issue *issue);
+
+// Until an entry is done. False after a failure, also of what it waits for.
+PWSP_INTERNAL bool pwsp_issue_await(pwsp_issue *issue, const pwsp_entry *entry);
+
+// The owner has found a failure by itself.
+PWSP_INTERNAL bool pwsp_issue_fail(pwsp_issue *issue);  // false
+
+// After a failure: waits for what is in flight, and forgets it.
+PWSP_INTERNAL void pwsp_issue_drain(pwsp_issue *issue);
+
+// -- pipelines ------------------------------------------------------------------------------------
+
+// All that is before a pipeline has been retired, so it waits for nothing; tasks of one process run
+// in order; what follows waits for all of them. `whole` is what it is to what surrounds it.
+PWSP_INTERNAL bool pwsp_issue_pipeline_begin(pwsp_issue *issue);
+PWSP_INTERNAL void pwsp_issue_pipeline_end(pwsp_issue *issue, const pwsp_arrival *whole);
+
+// Makes room for another process. False after a failure.
+PWSP_INTERNAL bool pwsp_issue_has_process(pwsp_issue *issue, uint32_t process);
+
+// Submits the PROCESS_TASK that has been opened.
+PWSP_INTERNAL bool pwsp_issue_submit_process(pwsp_issue *issue, uint32_t process,
+                                             const pwsp_arrival *arrival);
+
+#endif
+
+// =================================================================================================
+// src/runtime/issue.c
+// =================================================================================================
+
+// Issuing and retiring: see issue.h.
+//
+// Errors keep program order: what the owner finds wrong counts only when all before it has been
+// retired (pwsp_issue_settle); and the failure that is retired first is the one that would have come
+// had tasks been run one after another.
+//
+// Fixed memory. Three things can run out while there is room in the ring, and each comes back when
+// tasks are done:
+//
+//      links    the thread helps until one is free (reorder.c)
+//      joins    there is one for every token that can be held at once, and the others are in use
+//               only while something is in flight
+//      regions  those of tasks that are done are swept out; if that is not enough, all is retired,
+//               and the map begins anew
+
+// -- life -----------------------------------------------------------------------------------------
+
+static uint32_t pwsp_issue_or(uint32_t value, uint64_t other) {
+    return value ? value : (uint32_t)pwsp_min_u64(other, UINT32_MAX / 4);
+}
+
+static bool pwsp_issue_fix(pwsp_issue *issue) {
+    const pwsp_issue_desc *desc = &issue->desc;
+    // Joins that are held: of scopes, of edges, one for each region, and of a pipeline. One more is
+    // there while it takes the place of another; and some, so that it seldom waits.
+    uint64_t held =
+        2 * (uint64_t)issue->timed->scope_depth + issue->order.edge_count + desc->region_count + 1;
+    return pwsp_reorder_fix(&issue->reorder, desc->link_count, pwsp_issue_or(0, held + 2)) &&
+           pwsp_deps_fix(&issue->deps, desc->region_count);
+}
+
+// How many regions and waits there are at once depends on when tasks are done. What most programs
+// ever need is there from the start, so that executing again allocates nothing.
+static bool pwsp_issue_reserve_regions(pwsp_issue *issue) {
+    bool is_any_written = false;
+    for (uint32_t i = 1; i < issue->timed->tensor_count; i++) {
+        is_any_written = is_any_written || issue->timed->tensor_is_written[i];
+    }
+    return !is_any_written || pwsp_deps_reserve(&issue->deps);
+}
+
+PWSP_INTERNAL bool pwsp_issue_init(pwsp_issue *issue, const pwsp_memory *memory,
+                                   const pwsp_timed *timed, const pwsp_issue_desc *desc) {
+    PTOWSP_ASSERT(desc->place_count > 0);
+    memset(issue, 0, sizeof *issue);
+    issue->memory = *memory;
+    issue->timed = timed;
+    issue->desc = *desc;
+    issue->desc.task_max = pwsp_issue_or(desc->task_max, desc->place_count);
+    issue->desc.tile_max = pwsp_issue_or(desc->tile_max, PTOWSP_TASK_TILE_MAX);
+    issue->desc.region_count =
+        pwsp_issue_or(desc->region_count, (uint64_t)desc->place_count * issue->desc.tile_max);
+    issue->desc.region_count = issue->desc.region_count < issue->desc.tile_max
+                                   ? issue->desc.tile_max
+                                   : issue->desc.region_count;
+    issue->desc.link_count = pwsp_issue_or(desc->link_count, 4 * (uint64_t)desc->place_count);
+    bool is_good =
+        pwsp_precedence_init(&issue->order, memory, timed) &&
+        pwsp_reorder_init(&issue->reorder, &issue->memory, desc->place_count, desc->word_count) &&
+        pwsp_deps_init(&issue->deps, &issue->memory, timed->tensor_count);
+    issue->deps.ops = issue->order.ops = pwsp_reorder_ops(&issue->reorder);
+    return is_good && (desc->is_fixed ? pwsp_issue_fix(issue) : pwsp_issue_reserve_regions(issue));
+}
+
+PWSP_INTERNAL void pwsp_issue_free(pwsp_issue *issue) {
+    pwsp_memory_free(&issue->memory, issue->process_last,
+                     (size_t)issue->process_capacity * sizeof(uint64_t));
+    pwsp_deps_free(&issue->deps);
+    pwsp_reorder_free(&issue->reorder);
+    pwsp_precedence_free(&issue->order);
+    memset(issue, 0, sizeof *issue);
+}
+
+PWSP_INTERNAL size_t pwsp_issue_bytes(const pwsp_issue *issue) {
+    return pwsp_reorder_bytes(&issue->reorder) + pwsp_deps_bytes(&issue->deps) +
+           pwsp_precedence_bytes(&issue->order) +
+           (size_t)issue->process_capacity * sizeof(uint64_t);
+}
+
+PWSP_INTERNAL void pwsp_issue_begin(pwsp_issue *issue, const pwsp_bound_tensor *bound,
+                                    const pwsp_executor *executor, const pwsp_issue_host *host) {
+    pwsp_reorder_begin(&issue->reorder, executor);
+    pwsp_precedence_begin(&issue->order);
+    pwsp_deps_begin_data(&issue->deps, issue->timed, bound);
+    issue->host = *host;
+    issue->task_count = issue->task_count_max = 0;
+    issue->has_failed = false;
+    issue->pipeline_done = pwsp_token_none();
+}
+
+// -- retiring -------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_issue_fail(pwsp_issue *issue) {
+    issue->has_failed = true;
+    return false;
+}
+
+static bool pwsp_issue_no_memory(pwsp_issue *issue) {
+    PTOWSP_ASSERT(!issue->desc.is_fixed);
+    issue->host.no_memory(issue->host.user);
+    return pwsp_issue_fail(issue);
+}
+
+static bool pwsp_entry_is_task(const pwsp_entry *entry) {
+    return entry->kind <= PWSP_ENTRY_PROCESS_TASK;
+}
+
+// The oldest entry leaves.
+static void pwsp_issue_leave(pwsp_issue *issue, const pwsp_entry *entry) {
+    PTOWSP_ASSERT(pwsp_load_relaxed(&entry->fan.waiters) == PWSP_WAITERS_CLOSED);
+    PTOWSP_ASSERT(!pwsp_entry_is_task(entry) || issue->task_count > 0);
+    issue->task_count -= pwsp_entry_is_task(entry);
+    issue->reorder.head++;
+}
+
+PWSP_INTERNAL bool pwsp_issue_retire(pwsp_issue *issue) {
+    const pwsp_reorder *reorder = &issue->reorder;
+    if (issue->has_failed) {
+        return false;
+    }
+    while (reorder->head < reorder->tail) {
+        const pwsp_entry *entry = pwsp_reorder_entry(reorder, reorder->head);
+        if (!pwsp_entry_is_done(entry)) {
+            return true;
+        }
+        if (!issue->host.retire(issue->host.user, entry)) {
+            return pwsp_issue_fail(issue);
+        }
+        pwsp_issue_leave(issue, entry);
+    }
+    return true;
+}
+
+static void pwsp_issue_help(const pwsp_issue *issue, uint32_t ticket) {
+    issue->reorder.executor.help(issue->reorder.executor.user, ticket);
+}
+
+// Retires until there is room for another entry.
+static bool pwsp_issue_room(pwsp_issue *issue, bool is_task) {
+    for (;;) {
+        uint32_t ticket = pwsp_reorder_ticket(&issue->reorder);
+        if (!pwsp_issue_retire(issue)) {
+            return false;
+        }
+        if (!pwsp_reorder_is_full(&issue->reorder) &&
+            !(is_task && issue->task_count == issue->desc.task_max)) {
+            return true;
+        }
+        pwsp_issue_help(issue, ticket);
+    }
+}
+
+PWSP_INTERNAL bool pwsp_issue_settle(pwsp_issue *issue) {
+    for (;;) {
+        uint32_t ticket = pwsp_reorder_ticket(&issue->reorder);
+        if (!pwsp_issue_retire(issue)) {
+            return false;
+        }
+        if (issue->reorder.head == issue->reorder.tail) {
+            PTOWSP_ASSERT(issue->task_count == 0);
+            return true;
+        }
+        pwsp_issue_help(issue, ticket);
+    }
+}
+
+PWSP_INTERNAL bool pwsp_issue_await(pwsp_issue *issue, const pwsp_entry *entry) {
+    for (;;) {
+        uint32_t ticket = pwsp_reorder_ticket(&issue->reorder);
+        if (!pwsp_issue_retire(issue)) {
+            return false;
+        }
+        if (pwsp_entry_is_done(entry)) {
+            return !pwsp_load_relaxed(&entry->fan.is_poisoned) || pwsp_issue_settle(issue);
+        }
+        pwsp_issue_help(issue, ticket);
+    }
+}
+
+PWSP_INTERNAL void pwsp_issue_drain(pwsp_issue *issue) {
+    pwsp_reorder *reorder = &issue->reorder;
+    while (reorder->head < reorder->tail) {
+        uint32_t ticket = pwsp_reorder_ticket(reorder);
+        const pwsp_entry *entry = pwsp_reorder_entry(reorder, reorder->head);
+        if (pwsp_entry_is_done(entry)) {
+            pwsp_issue_leave(issue, entry);
+        } else {
+            pwsp_issue_help(issue, ticket);
+        }
+    }
+    PTOWSP_ASSERT(issue->task_count == 0);
+}
+
+// -- issuing --------------------------------------------------------------------------------------
+
+PWSP_INTERNAL pwsp_entry *pwsp_issue_open(pwsp_issue *issue, pwsp_entry_kind kind) {
+    if (!pwsp_issue_room(issue, kind <= PWSP_ENTRY_PROCESS_TASK)) {
+        return NULL;
+    }
+    return pwsp_reorder_open(&issue->reorder, kind);
+}
+
+// Issues what has been opened; `is_good` is false when memory is out: then it does not run, but
+// what is before it does, and may have failed.
+static bool pwsp_issue_end(pwsp_issue *issue, const pwsp_entry *entry, bool is_good) {
+    issue->reorder.is_out_of_memory = issue->reorder.is_out_of_memory || !is_good;
+    if (pwsp_entry_is_task(entry)) {
+        issue->task_count++;
+        issue->task_count_max =
+            issue->task_count > issue->task_count_max ? issue->task_count : issue->task_count_max;
+    }
+    pwsp_reorder_issue(&issue->reorder);
+    return !issue->reorder.is_out_of_memory ||
+           (pwsp_issue_settle(issue) && pwsp_issue_no_memory(issue));
+}
+
+// Fixed memory: makes room in the map for the tiles of a task.
+static bool pwsp_issue_regions(pwsp_issue *issue, uint32_t count) {
+    PTOWSP_ASSERT(count <= issue->desc.tile_max);
+    if (!issue->desc.is_fixed || pwsp_deps_has_room(&issue->deps, count)) {
+        return true;
+    }
+    if (!pwsp_issue_settle(issue)) {
+        return false;
+    }
+    pwsp_deps_clear(&issue->deps);
+    PTOWSP_ASSERT(pwsp_deps_has_room(&issue->deps, count));
+    return true;
+}
+
+// Connects the task that has been opened with those before it. False when memory is out.
+static bool pwsp_issue_connect(pwsp_issue *issue, const pwsp_arrival *arrival) {
+    const pwsp_token token = pwsp_reorder_token(&issue->reorder);
+    pwsp_precedence_wait(&issue->order, arrival, true);
+    if (!pwsp_deps_query(&issue->deps, arrival->tiles, arrival->tile_count) ||
+        !pwsp_deps_add(&issue->deps, arrival->tiles, arrival->tile_count, &token)) {
+        return false;
+    }
+    pwsp_precedence_tell(&issue->order, arrival, true, &token);
+    return true;
+}
+
+static bool pwsp_issue_submit_task(pwsp_issue *issue, const pwsp_entry *entry,
+                                   const pwsp_arrival *arrival) {
+    return pwsp_issue_regions(issue, arrival->tile_count) &&
+           pwsp_issue_end(issue, entry, pwsp_issue_connect(issue, arrival));
+}
+
+PWSP_INTERNAL bool pwsp_issue_submit(pwsp_issue *issue, const pwsp_arrival *arrival) {
+    const pwsp_entry *entry = pwsp_reorder_entry(&issue->reorder, issue->reorder.tail);
+    switch (entry->kind) {
+    case PWSP_ENTRY_TASK: return pwsp_issue_submit_task(issue, entry, arrival);
+    case PWSP_ENTRY_LOAD:
+        pwsp_deps_query_load(&issue->deps, &arrival->tiles[0]);
+        return pwsp_issue_end(issue, entry, true) && pwsp_issue_await(issue, entry);
+    case PWSP_ENTRY_PARALLEL:
+    case PWSP_ENTRY_SEQUENTIAL:
+        pwsp_precedence_scope_begin(&issue->order, entry->kind == PWSP_ENTRY_PARALLEL);
+        break;
+    case PWSP_ENTRY_SCOPE_END: pwsp_precedence_scope_end(&issue->order); break;
+    case PWSP_ENTRY_RESET:
+        pwsp_precedence_reset(&issue->order, arrival->after, arrival->after_count);
+        break;
+    case PWSP_ENTRY_PROCESS_TASK: PTOWSP_ASSERT(0 && "a process has its own way"); break;
+    }
+    return pwsp_issue_end(issue, entry, true);
+}
+
+// -- pipelines ------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_issue_pipeline_begin(pwsp_issue *issue) {
+    for (uint64_t i = 0; i < issue->process_capacity; i++) {
+        issue->process_last[i] = PTOWSP_NO_INDEX;
+    }
+    issue->pipeline_done = pwsp_token_none();
+    return pwsp_issue_settle(issue);
+}
+
+PWSP_INTERNAL void pwsp_issue_pipeline_end(pwsp_issue *issue, const pwsp_arrival *whole) {
+    const pwsp_token none = pwsp_token_none();
+    if (issue->pipeline_done.task != PTOWSP_NO_INDEX) {
+        pwsp_precedence_tell(&issue->order, whole, false, &issue->pipeline_done);
+    }
+    pwsp_precedence_set(&issue->order, &issue->pipeline_done, &none);
+}
+
+PWSP_INTERNAL bool pwsp_issue_has_process(pwsp_issue *issue, uint32_t process) {
+    void *last = issue->process_last;
+    uint64_t before = issue->process_capacity;
+    if (!pwsp_memory_grow(&issue->memory, &last, &issue->process_capacity, (uint64_t)process + 1,
+                          sizeof(uint64_t))) {
+        return pwsp_issue_settle(issue) && pwsp_issue_no_memory(issue);
+    }
+    issue->process_last = (uint64_t *)last;
+    for (uint64_t i = before; i < issue->process_capacity; i++) {
+        issue->process_last[i] = PTOWSP_NO_INDEX;
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_issue_submit_process(pwsp_issue *issue, uint32_t process,
+                                             const pwsp_arrival *arrival) {
+    PTOWSP_ASSERT(process < issue->process_capacity);
+    const pwsp_entry *entry = pwsp_reorder_entry(&issue->reorder, issue->reorder.tail);
+    const pwsp_token token = pwsp_reorder_token(&issue->reorder);
+    const pwsp_token previous = {0, issue->process_last[process]};
+    PTOWSP_ASSERT(entry->kind == PWSP_ENTRY_PROCESS_TASK);
+    if (!pwsp_issue_regions(issue, arrival->tile_count)) {
+        return false;
+    }
+    pwsp_reorder_wait(&issue->reorder, &previous);
+    issue->process_last[process] = token.task;
+    bool is_good = pwsp_deps_query(&issue->deps, arrival->tiles, arrival->tile_count) &&
+                   pwsp_deps_add(&issue->deps, arrival->tiles, arrival->tile_count, &token);
+    pwsp_reorder_merge(&issue->reorder, &issue->pipeline_done, &token);
+    return pwsp_issue_end(issue, entry, is_good);
+}
+
+// =================================================================================================
+// src/runtime/handshake.h
+// =================================================================================================
+
+// The line through which an AICPU thread and a core talk: 64 bytes of shared memory. No locks, no
+// read-modify-write: each field has one writer at a time, so it works between processors that share
+// nothing else.
+//
+//      field        written by   when                                         order
+//      aicpu_ready  AICPU        at open: the line may be used                release
+//      aicore_done  core         then: its number + 1, it polls               release
+//      task         AICPU        a task is given; task_status is IDLE         relaxed
+//      task_status  AICPU        then: ASSIGNED                               release
+//                   core         the task is done: DONE                       release
+//                   AICPU        its result has been read: IDLE               release
+//      control      AICPU        at close, task_status is IDLE: QUIT          release
+//
+// What another processor writes is read with acquire (task after task_status). So task_status hands
+// over the task, what it points to, and the line's turn:
+//
+//            AICPU: ASSIGNED             core: DONE
+//      IDLE ----------------> ASSIGNED --------------> DONE
+//        ^                                              |
+//        +-------------- AICPU: IDLE -------------------+
+//
+// The AICPU writes what `task` points to while IDLE, the core reads it and writes its result there
+// while ASSIGNED, the AICPU reads that while DONE. QUIT is written at IDLE only, so a core that
+// sees it has nothing to do.
+//
+// All but IDLE are sequentially consistent here, which is more than release and acquire, as threads
+// sleep: see src/base/sleeper.h. tests/models/handshake.pml is a model of both sides.
+//
+// Devices made of threads and emitted trees use these functions. Processors with caches of their own
+// define the hooks below before they include this file:
+//
+//      PWSP_LINE_FN            how a function of a line is declared
+//      PWSP_LINE_GM            qualifies what is in global memory
+//      PWSP_LINE_PULL(line)    gives up what the cache has of a line, before others' fields are read
+//      PWSP_LINE_PUSH(line)    writes a line back, after a field has been written
+//      PWSP_LINE_LOAD(field)   reads a field, what was written before it is seen after that
+//      PWSP_LINE_STORE(field, value), PWSP_LINE_RELEASE(field, value), PWSP_LINE_SET(field, value)
+//                              write a field: seq_cst, release, relaxed
+
+#ifndef PWSP_HANDSHAKE_H
+#define PWSP_HANDSHAKE_H
+
+#ifndef PWSP_LINE_FN
+#define PWSP_LINE_FN PWSP_INLINE
+#endif
+#ifndef PWSP_LINE_GM
+#define PWSP_LINE_GM
+#endif
+#ifndef PWSP_LINE_PULL
+#define PWSP_LINE_PULL(line) ((void)0)
+#define PWSP_LINE_PUSH(line) ((void)0)
+#endif
+#ifndef PWSP_LINE_LOAD
+#define PWSP_LINE_LOAD(field)           pwsp_load_seq_cst(field)
+#define PWSP_LINE_STORE(field, value)   pwsp_store_seq_cst(field, value)
+#define PWSP_LINE_RELEASE(field, value) pwsp_store_release(field, value)
+#define PWSP_LINE_SET(field, value)     pwsp_store_relaxed(field, value)
+#endif
+
+enum { PWSP_TASK_IDLE = 0, PWSP_TASK_ASSIGNED, PWSP_TASK_DONE };
+enum { PWSP_CONTROL_RUN = 0, PWSP_CONTROL_QUIT };
+
+typedef struct pwsp_line {
+    uint32_t aicpu_ready;
+    uint32_t aicore_done;
+    PWSP_ALIGNAS(8) uint64_t task;  // an address
+    uint32_t task_status;
+    uint32_t control;
+    uint8_t reserved[40];
+} pwsp_line;
+
+PTOWSP_STATIC_ASSERT(sizeof(pwsp_line) == 64, "a line has 64 bytes");
+
+// -- AICPU ----------------------------------------------------------------------------------------
+
+PWSP_LINE_FN void pwsp_aicpu_open_line(PWSP_LINE_GM pwsp_line *line) {
+    PWSP_LINE_STORE(&line->aicpu_ready, 1u);
+    PWSP_LINE_PUSH(line);
+}
+
+PWSP_LINE_FN bool pwsp_aicpu_sees_core(const PWSP_LINE_GM pwsp_line *line, uint32_t core) {
+    PWSP_LINE_PULL(line);
+    return PWSP_LINE_LOAD(&line->aicore_done) == core + 1;
+}
+
+PWSP_LINE_FN uint32_t pwsp_aicpu_status(const PWSP_LINE_GM pwsp_line *line) {
+    PWSP_LINE_PULL(line);
+    return PWSP_LINE_LOAD(&line->task_status);
+}
+
+// Requires IDLE.
+PWSP_LINE_FN void pwsp_aicpu_give(PWSP_LINE_GM pwsp_line *line, uint64_t task) {
+    PTOWSP_ASSERT(PWSP_LINE_LOAD(&line->task_status) == PWSP_TASK_IDLE);
+    PWSP_LINE_SET(&line->task, task);
+    PWSP_LINE_STORE(&line->task_status, (uint32_t)PWSP_TASK_ASSIGNED);
+    PWSP_LINE_PUSH(line);
+}
+
+// The result has been read. Requires DONE.
+PWSP_LINE_FN void pwsp_aicpu_take_back(PWSP_LINE_GM pwsp_line *line) {
+    PTOWSP_ASSERT(PWSP_LINE_LOAD(&line->task_status) == PWSP_TASK_DONE);
+    PWSP_LINE_RELEASE(&line->task_status, (uint32_t)PWSP_TASK_IDLE);
+    PWSP_LINE_PUSH(line);
+}
+
+// Requires IDLE.
+PWSP_LINE_FN void pwsp_aicpu_quit_line(PWSP_LINE_GM pwsp_line *line) {
+    PTOWSP_ASSERT(PWSP_LINE_LOAD(&line->task_status) == PWSP_TASK_IDLE);
+    PWSP_LINE_STORE(&line->control, (uint32_t)PWSP_CONTROL_QUIT);
+    PWSP_LINE_PUSH(line);
+}
+
+// -- core -----------------------------------------------------------------------------------------
+
+PWSP_LINE_FN bool pwsp_core_may_begin(const PWSP_LINE_GM pwsp_line *line) {
+    PWSP_LINE_PULL(line);
+    return PWSP_LINE_LOAD(&line->aicpu_ready) != 0;
+}
+
+PWSP_LINE_FN void pwsp_core_begin(PWSP_LINE_GM pwsp_line *line, uint32_t core) {
+    PWSP_LINE_STORE(&line->aicore_done, core + 1);
+    PWSP_LINE_PUSH(line);
+}
+
+// The address of the task that was given, or 0.
+PWSP_LINE_FN uint64_t pwsp_core_poll(const PWSP_LINE_GM pwsp_line *line) {
+    PWSP_LINE_PULL(line);
+    if (PWSP_LINE_LOAD(&line->task_status) != PWSP_TASK_ASSIGNED) {
+        return 0;
+    }
+    return PWSP_LINE_LOAD(&line->task);
+}
+
+// Its result has been written.
+PWSP_LINE_FN void pwsp_core_done(PWSP_LINE_GM pwsp_line *line) {
+    PWSP_LINE_STORE(&line->task_status, (uint32_t)PWSP_TASK_DONE);
+    PWSP_LINE_PUSH(line);
+}
+
+PWSP_LINE_FN bool pwsp_core_must_quit(const PWSP_LINE_GM pwsp_line *line) {
+    PWSP_LINE_PULL(line);
+    return PWSP_LINE_LOAD(&line->control) == PWSP_CONTROL_QUIT;
 }
 
 #endif
@@ -5484,12 +9252,36 @@ typedef struct ptoisa_machine {
     uint32_t rate[PTOISA_PATH_COUNT];  // 1/100 GiB/s, one core; 0: as slow as the slowest listed
 } ptoisa_machine;
 
+// The table of cost models. A kernel takes the SUM of its instructions, or until its PIPES are done,
+// which overlap as far as flags allow; the machine is that of a core that is given none; and
+// ptoisa_cost_of_<cost> (cost.h) says what an instruction takes.
+// clang-format off
+#define PTOISA_MODELS(MODEL) /* name, time, machine, cost */                                       \
+    MODEL(UNIT, SUM, 910b, elements)  /* an element is a cycle */                                  \
+    MODEL(A2A3, PIPES, 910b, a2a3)    /* public constants of A2/A3 */                              \
+    MODEL(A5, PIPES, 950pr, a5)       /* the same with A5's vector instructions */                 \
+    MODEL(USER, PIPES, 910b, user)    /* a function; without one, the unit model's cycles */
+// clang-format on
+
 typedef enum ptoisa_model {
-    PTOISA_MODEL_UNIT = 0,  // an element is a cycle; a kernel is the sum of its instructions
-    PTOISA_MODEL_A2A3,      // public constants of A2/A3; pipes overlap as far as flags allow
-    PTOISA_MODEL_A5,        // the same with A5's vector instructions; machine NULL is 950PR
-    PTOISA_MODEL_USER       // a function; without one, the unit model's cycles on each pipe
+#define PTOISA_MODEL_ENUM(name, time, machine, cost) PTOISA_MODEL_##name,
+    PTOISA_MODELS(PTOISA_MODEL_ENUM)
+#undef PTOISA_MODEL_ENUM
+        PTOISA_MODEL_COUNT
 } ptoisa_model;
+
+typedef enum ptoisa_time { PTOISA_TIME_SUM, PTOISA_TIME_PIPES } ptoisa_time;
+
+PTOISA_INLINE ptoisa_time ptoisa_time_of(ptoisa_model model) {
+    switch (model) {
+#define PTOISA_MODEL_TIME(name, time, machine, cost)                                               \
+    case PTOISA_MODEL_##name: return PTOISA_TIME_##time;
+        PTOISA_MODELS(PTOISA_MODEL_TIME)
+#undef PTOISA_MODEL_TIME
+    case PTOISA_MODEL_COUNT: break;
+    }
+    return PTOISA_TIME_PIPES;
+}
 
 // What a cost function is told about one instruction. It is asked for SET_FLAG, WAIT_FLAG and
 // PIPE_BARRIER too, which have no operands; a barrier of PTOISA_PIPE_ALL is asked for once.
@@ -6408,6 +10200,11 @@ PTOISA_FN uint64_t ptoisa_cost_vector_a5(const ptoisa_issue_info *info) {
 // cost_a5.h, which state their accuracy). Transfers have no latency: the rates are fitted with
 // none, and are right for some 16 KiB in long rows; short rows and strides cost far more on the
 // device.
+//
+// A model is a row of PTOISA_MODELS (isa.h) and its function ptoisa_cost_of_<...> at the end of this
+// file, with a file cost_<...>.h if it has vector instructions of its own and a function in machine.h
+// if it has a machine of its own. For kernels of the library and for trees it is a row of
+// PTOWSP_MODELS (ptowsp.h) in the same place; the library does not compile where the two differ.
 
 #ifndef PTOISA_COST_H
 #define PTOISA_COST_H
@@ -6554,7 +10351,9 @@ PTOISA_FN uint64_t ptoisa_cost_matmul(const ptoisa_issue_info *info) {
     return blocks == 0 ? 0 : 6 + blocks * (info->src0->dtype == PTOISA_F32 ? 2 : 1);
 }
 
-PTOISA_FN uint64_t ptoisa_cost_device(const ptoisa_issue_info *info, ptoisa_model model) {
+// `vector` is what a vector instruction takes.
+PTOISA_FN uint64_t ptoisa_cost_device(const ptoisa_issue_info *info,
+                                      uint64_t (*vector)(const ptoisa_issue_info *info)) {
     switch (info->op) {
     case PTOISA_SET_FLAG:
     case PTOISA_WAIT_FLAG:
@@ -6571,24 +10370,42 @@ PTOISA_FN uint64_t ptoisa_cost_device(const ptoisa_issue_info *info, ptoisa_mode
         return transfer;
     }
     // A copy in UB is a vector instruction, which is slower than the path.
-    uint64_t vector =
-        model == PTOISA_MODEL_A5 ? ptoisa_cost_vector_a5(info) : ptoisa_cost_vector(info);
-    return vector > transfer ? vector : transfer;
+    uint64_t cycles = vector(info);
+    return cycles > transfer ? cycles : transfer;
 }
 
-// Cycles in the core's model. In a user's model without a function, those of the unit model.
+// -- by model -------------------------------------------------------------------------------------
+
+PTOISA_INLINE uint64_t ptoisa_cost_of_elements(const ptoisa_core *core,
+                                               const ptoisa_issue_info *info) {
+    (void)core;
+    return ptoisa_cost_unit(info->op, info->dst, info->src0, info->src1);
+}
+
+PTOISA_INLINE uint64_t ptoisa_cost_of_a2a3(const ptoisa_core *core, const ptoisa_issue_info *info) {
+    (void)core;
+    return ptoisa_cost_device(info, ptoisa_cost_vector);
+}
+
+PTOISA_INLINE uint64_t ptoisa_cost_of_a5(const ptoisa_core *core, const ptoisa_issue_info *info) {
+    (void)core;
+    return ptoisa_cost_device(info, ptoisa_cost_vector_a5);
+}
+
+PTOISA_INLINE uint64_t ptoisa_cost_of_user(const ptoisa_core *core, const ptoisa_issue_info *info) {
+    return core->cost ? core->cost(info, core->cost_user) : ptoisa_cost_of_elements(core, info);
+}
+
+// Cycles in the core's model.
 PTOISA_FN uint64_t ptoisa_cost(const ptoisa_core *core, const ptoisa_issue_info *info) {
     switch (core->model) {
-    case PTOISA_MODEL_A2A3:
-    case PTOISA_MODEL_A5: return ptoisa_cost_device(info, core->model);
-    case PTOISA_MODEL_USER:
-        if (core->cost) {
-            return core->cost(info, core->cost_user);
-        }
-        break;
-    case PTOISA_MODEL_UNIT: break;
+#define PTOISA_MODEL_COST(name, time, machine, cost)                                               \
+    case PTOISA_MODEL_##name: return ptoisa_cost_of_##cost(core, info);
+        PTOISA_MODELS(PTOISA_MODEL_COST)
+#undef PTOISA_MODEL_COST
+    case PTOISA_MODEL_COUNT: break;
     }
-    return ptoisa_cost_unit(info->op, info->dst, info->src0, info->src1);
+    return ptoisa_cost_of_elements(core, info);
 }
 
 #endif
@@ -6632,7 +10449,14 @@ PTOISA_FN void ptoisa_core_init(ptoisa_core *core, ptoisa_model model,
     core->model = model;
     core->is_checked = PTOISA_CHECKED_DEFAULT;
     if (machine == NULL) {
-        machine = model == PTOISA_MODEL_A5 ? ptoisa_machine_950pr() : ptoisa_machine_910b();
+        machine = ptoisa_machine_910b();
+        switch (model) {
+#define PTOISA_MODEL_MACHINE(name, time, of, cost)                                                 \
+    case PTOISA_MODEL_##name: machine = ptoisa_machine_##of(); break;
+            PTOISA_MODELS(PTOISA_MODEL_MACHINE)
+#undef PTOISA_MODEL_MACHINE
+        case PTOISA_MODEL_COUNT: break;
+        }
     }
     core->machine = machine;
 }
@@ -6658,7 +10482,8 @@ PTOISA_FN uint64_t ptoisa_cycles_of_pipes(const ptoisa_core *core) {
 
 // The time until all pipes are done; in the unit model, the sum of all instructions' cycles.
 PTOISA_FN uint64_t ptoisa_cycles(const ptoisa_core *core) {
-    return core->model == PTOISA_MODEL_UNIT ? core->sum : ptoisa_cycles_of_pipes(core);
+    return ptoisa_time_of(core->model) == PTOISA_TIME_SUM ? core->sum
+                                                          : ptoisa_cycles_of_pipes(core);
 }
 
 #if defined(__GNUC__)
@@ -6709,13 +10534,12 @@ PTOISA_FN void ptoisa_issue(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *
     // to carry nothing over from one instruction to the next.
     __asm__ __volatile__("" ::: "memory");
     ptoisa_pipe pipe = ptoisa_pipe_of(op, dst, src0);
-    if (core->model == PTOISA_MODEL_UNIT) {
-        uint64_t cycles = ptoisa_cost_unit(op, dst, src0, src1);
+    uint64_t cycles = ptoisa_ask(core, op, pipe, dst, src0, src1);
+    if (ptoisa_time_of(core->model) == PTOISA_TIME_SUM) {
         core->sum += cycles;
         core->busy[pipe] += cycles;
         return;
     }
-    uint64_t cycles = ptoisa_ask(core, op, pipe, dst, src0, src1);
     ptoisa_charge(core, pipe, cycles);
     core->is_filled = (uint8_t)(core->is_filled | (cycles > 0 ? 1u << pipe : 0));
 }
@@ -6724,7 +10548,7 @@ PTOISA_FN void ptoisa_issue(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *
 
 // Charges a flag or a barrier: as ptoisa_issue, but it has no operands and fills no pipe.
 PTOISA_FN void ptoisa_issue_sync(ptoisa_core *core, ptoisa_op op, ptoisa_pipe pipe) {
-    if (core->model != PTOISA_MODEL_UNIT) {
+    if (ptoisa_time_of(core->model) != PTOISA_TIME_SUM) {
         ptoisa_charge(core, pipe, ptoisa_ask(core, op, pipe, NULL, NULL, NULL));
     }
 }
@@ -6781,7 +10605,7 @@ PTOISA_FN void ptoisa_pipe_barrier(ptoisa_core *core, ptoisa_pipe pipe) {
         return;
     }
     uint64_t end = ptoisa_cycles_of_pipes(core);
-    if (core->model != PTOISA_MODEL_UNIT) {
+    if (ptoisa_time_of(core->model) != PTOISA_TIME_SUM) {
         uint64_t cycles = ptoisa_ask(core, PTOISA_PIPE_BARRIER, pipe, NULL, NULL, NULL);
         core->sum += cycles;
         core->busy[PTOISA_PIPE_S] += cycles;
@@ -15902,6 +19726,21 @@ static bool pwsp_binary_fits(const pwsp_kop *x, const pwsp_kop *y) {
            pwsp_kop_is_vector(y, x->rows) || pwsp_kop_is_vector(y, x->cols);
 }
 
+// The greater of two types of PWSP_DTYPES_BIN is what TCVT makes of the other.
+static uint32_t pwsp_binary_rank(uint32_t dtype) {
+    return dtype == PTOWSP_F32 ? 3 : dtype == PTOWSP_F16 ? 2 : dtype == PTOWSP_I16 ? 1 : 0;
+}
+
+// Refuses tiles of two types, and names the conversion that makes them alike.
+static void pwsp_binary_mixed(pwsp_builder *b, uint32_t left, uint32_t right) {
+    PTOWSP_ASSERT(pwsp_binary_rank(left) != pwsp_binary_rank(right));
+    bool is_left_kept = pwsp_binary_rank(left) > pwsp_binary_rank(right);
+    PWSP_BUILDER_FAIL(b, PTOWSP_INVALID_PARAMS, "%s and %s; ptowsp_tile_cvt makes operand %d %s",
+                      ptowsp_dtype_name((ptowsp_dtype)left), ptowsp_dtype_name((ptowsp_dtype)right),
+                      is_left_kept ? 2 : 1,
+                      ptowsp_dtype_name((ptowsp_dtype)(is_left_kept ? left : right)));
+}
+
 static ptowsp_value pwsp_binary(ptowsp_value x, ptowsp_value y, pwsp_kop_kind kind) {
     pwsp_builder b = pwsp_builder_begin(pwsp_body_of(x, y), kind);
     const pwsp_kop *left = pwsp_builder_value(&b, x), *right = pwsp_builder_value(&b, y);
@@ -15930,9 +19769,7 @@ static ptowsp_value pwsp_binary(ptowsp_value x, ptowsp_value y, pwsp_kop_kind ki
         PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED, "its left operand is a scalar parameter");
     } else if (!pwsp_kop_is_scalar(left) && !pwsp_kop_is_scalar(right) &&
                left->dtype != right->dtype) {
-        PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "%s and %s",
-                          ptowsp_dtype_name((ptowsp_dtype)left->dtype),
-                          ptowsp_dtype_name((ptowsp_dtype)right->dtype));
+        pwsp_binary_mixed(&b, left->dtype, right->dtype);
     } else if (pwsp_kop_is_scalar(left)) {
         pwsp_builder_shape(&b, right, right->dtype);
     } else if (pwsp_binary_fits(left, right)) {
@@ -19094,7 +22931,7 @@ static void pwsp_tile_core_walk(pwsp_tile_core *core, const pwsp_tile_code *code
             pwsp_tile_core_empty(core, insn);
             continue;
         }
-        if (insn->is_implied && core->core.model == PTOISA_MODEL_UNIT) {
+        if (insn->is_implied && ptoisa_time_of(core->core.model) == PTOISA_TIME_SUM) {
             pwsp_tile_core_uncounted(core, code, insn, task);
         } else {
             pwsp_tile_core_insn(core, code, insn, task);
@@ -19124,6 +22961,14 @@ static uint64_t pwsp_tile_core_ask(const ptoisa_issue_info *info, void *user) {
     }
     return cycles;
 }
+
+#define PWSP_MODEL_IS_SAME(name, text)                                                             \
+    PTOWSP_STATIC_ASSERT((int)PTOWSP_MODEL_##name == (int)PTOISA_MODEL_##name, "models");
+PTOWSP_MODELS(PWSP_MODEL_IS_SAME)
+#undef PWSP_MODEL_IS_SAME
+#define PWSP_MODEL_ONE(name, text) +1
+PTOWSP_STATIC_ASSERT(0 PTOWSP_MODELS(PWSP_MODEL_ONE) == (int)PTOISA_MODEL_COUNT, "models");
+#undef PWSP_MODEL_ONE
 
 // Sets the core to a model.
 static void pwsp_tile_core_begin(pwsp_tile_core *core, const pwsp_tile_code *code,

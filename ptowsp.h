@@ -1681,13 +1681,20 @@ PTOWSP_API void ptowsp_instruction(ptowsp_body *body, const ptowsp_instruction_d
 // Ascend 950PR. USER is a function, called for each instruction (flags and barriers too), with the
 // overlap of A2A3. It must depend on its arguments alone, as it may be called once for all tasks of
 // one size, and return at most 2^43 - 1 cycles.
+#define PTOWSP_MODELS(MODEL) /* name, what emitted trees call it */                                \
+    MODEL(UNIT, "unit")                                                                            \
+    MODEL(A2A3, "a2a3")                                                                            \
+    MODEL(A5, "a5")                                                                                \
+    MODEL(USER, "") /* they have none of the user's */
+
+// clang-format off
 typedef enum ptowsp_model {
-    PTOWSP_MODEL_UNIT = 0,
-    PTOWSP_MODEL_A2A3,
-    PTOWSP_MODEL_A5,
-    PTOWSP_MODEL_USER,
+#define PWSP_MODEL_ENUM(name, text) PTOWSP_MODEL_##name,
+    PTOWSP_MODELS(PWSP_MODEL_ENUM)
+#undef PWSP_MODEL_ENUM
     PWSP_FORCE_INT(PTOWSP_MODEL)
 } ptowsp_model;
+// clang-format on
 
 // One instruction and the sizes that it works on.
 typedef struct ptowsp_insn {

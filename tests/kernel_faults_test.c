@@ -182,8 +182,18 @@ static void faults__of_shapes_and_types(void **state) {
     FAULT(INVALID_PARAMS, "sub: 1 x 16 and 8 x 16", ptowsp_tile_sub(f->v, f->x));
     FAULT(INVALID_PARAMS, "add: 8 x 16 and 16 x 8",
           ptowsp_tile_add(f->x, PARAM("z", PTOWSP_F32, 16, 8)));
-    FAULT(INVALID_PARAMS, "max: f32 and i32", ptowsp_tile_max(f->x, f->i));
-    FAULT(INVALID_PARAMS, "add: f32 and f16", ptowsp_tile_add(f->x, half_of(f)));
+    FAULT(INVALID_PARAMS, "max: f32 and i32; ptowsp_tile_cvt makes operand 2 f32",
+          ptowsp_tile_max(f->x, f->i));
+    FAULT(INVALID_PARAMS, "add: f32 and f16; ptowsp_tile_cvt makes operand 2 f32",
+          ptowsp_tile_add(f->x, half_of(f)));
+    FAULT(INVALID_PARAMS, "div: f16 and f32; ptowsp_tile_cvt makes operand 1 f32",
+          ptowsp_tile_div(half_of(f), f->x));
+    FAULT(INVALID_PARAMS, "sub: i32 and f16; ptowsp_tile_cvt makes operand 1 f16",
+          ptowsp_tile_sub(f->i, half_of(f)));
+    FAULT(INVALID_PARAMS, "min: f16 and i16; ptowsp_tile_cvt makes operand 2 f16",
+          ptowsp_tile_min(half_of(f), PARAM("s16", PTOWSP_I16, 8, 16)));
+    FAULT(INVALID_PARAMS, "mul: i16 and i32; ptowsp_tile_cvt makes operand 2 i16",
+          ptowsp_tile_mul(PARAM("s16", PTOWSP_I16, 8, 16), f->i));
     FAULT(UNSUPPORTED, "add: operand 1 is i8, which it does not take",
           (byte_of(f), ptowsp_tile_add(f->x, f->x),
            ptowsp_tile_add(PARAM("b", PTOWSP_I8, 8, 16), f->x)));

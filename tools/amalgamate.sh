@@ -360,7 +360,7 @@ library_bodies() {
     bodies $PLAN
     echo
     echo "#if !defined(PTOWSP_ONLY_PLAN)"
-    bodies $DATA
+    bodies $DATA $RUNTIME
     echo
     echo "#if defined(PTOWSP_NO_TILES)"
     bodies $ABSENT

@@ -1,4 +1,4 @@
-// What users say of cost models.
+// Cost models as users name them: rows of PTOWSP_MODELS. What they cost is in ../isa/cost.h.
 
 #ifndef PWSP_COST_MODEL_H
 #define PWSP_COST_MODEL_H
@@ -6,8 +6,14 @@
 #include "../base/base.h"
 
 PWSP_INLINE bool pwsp_cost_is_valid(const ptowsp_cost *cost) {
-    return (uint32_t)cost->model <= PTOWSP_MODEL_USER &&
-           (cost->model != PTOWSP_MODEL_USER || cost->fn);
+    switch (cost->model) {
+#define PWSP_MODEL_KNOWN(name, text) case PTOWSP_MODEL_##name:
+        PTOWSP_MODELS(PWSP_MODEL_KNOWN)
+#undef PWSP_MODEL_KNOWN
+        return cost->model != PTOWSP_MODEL_USER || cost->fn;
+    case PTOWSP_MODEL_FORCE_INT: break;
+    }
+    return false;
 }
 
 #endif

@@ -36,7 +36,14 @@ PTOISA_FN void ptoisa_core_init(ptoisa_core *core, ptoisa_model model,
     core->model = model;
     core->is_checked = PTOISA_CHECKED_DEFAULT;
     if (machine == NULL) {
-        machine = model == PTOISA_MODEL_A5 ? ptoisa_machine_950pr() : ptoisa_machine_910b();
+        machine = ptoisa_machine_910b();
+        switch (model) {
+#define PTOISA_MODEL_MACHINE(name, time, of, cost)                                                 \
+    case PTOISA_MODEL_##name: machine = ptoisa_machine_##of(); break;
+            PTOISA_MODELS(PTOISA_MODEL_MACHINE)
+#undef PTOISA_MODEL_MACHINE
+        case PTOISA_MODEL_COUNT: break;
+        }
     }
     core->machine = machine;
 }
@@ -62,7 +69,8 @@ PTOISA_FN uint64_t ptoisa_cycles_of_pipes(const ptoisa_core *core) {
 
 // The time until all pipes are done; in the unit model, the sum of all instructions' cycles.
 PTOISA_FN uint64_t ptoisa_cycles(const ptoisa_core *core) {
-    return core->model == PTOISA_MODEL_UNIT ? core->sum : ptoisa_cycles_of_pipes(core);
+    return ptoisa_time_of(core->model) == PTOISA_TIME_SUM ? core->sum
+                                                          : ptoisa_cycles_of_pipes(core);
 }
 
 #if defined(__GNUC__)
@@ -113,13 +121,12 @@ PTOISA_FN void ptoisa_issue(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *
     // to carry nothing over from one instruction to the next.
     __asm__ __volatile__("" ::: "memory");
     ptoisa_pipe pipe = ptoisa_pipe_of(op, dst, src0);
-    if (core->model == PTOISA_MODEL_UNIT) {
-        uint64_t cycles = ptoisa_cost_unit(op, dst, src0, src1);
+    uint64_t cycles = ptoisa_ask(core, op, pipe, dst, src0, src1);
+    if (ptoisa_time_of(core->model) == PTOISA_TIME_SUM) {
         core->sum += cycles;
         core->busy[pipe] += cycles;
         return;
     }
-    uint64_t cycles = ptoisa_ask(core, op, pipe, dst, src0, src1);
     ptoisa_charge(core, pipe, cycles);
     core->is_filled = (uint8_t)(core->is_filled | (cycles > 0 ? 1u << pipe : 0));
 }
@@ -128,7 +135,7 @@ PTOISA_FN void ptoisa_issue(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *
 
 // Charges a flag or a barrier: as ptoisa_issue, but it has no operands and fills no pipe.
 PTOISA_FN void ptoisa_issue_sync(ptoisa_core *core, ptoisa_op op, ptoisa_pipe pipe) {
-    if (core->model != PTOISA_MODEL_UNIT) {
+    if (ptoisa_time_of(core->model) != PTOISA_TIME_SUM) {
         ptoisa_charge(core, pipe, ptoisa_ask(core, op, pipe, NULL, NULL, NULL));
     }
 }
@@ -185,7 +192,7 @@ PTOISA_FN void ptoisa_pipe_barrier(ptoisa_core *core, ptoisa_pipe pipe) {
         return;
     }
     uint64_t end = ptoisa_cycles_of_pipes(core);
-    if (core->model != PTOISA_MODEL_UNIT) {
+    if (ptoisa_time_of(core->model) != PTOISA_TIME_SUM) {
         uint64_t cycles = ptoisa_ask(core, PTOISA_PIPE_BARRIER, pipe, NULL, NULL, NULL);
         core->sum += cycles;
         core->busy[PTOISA_PIPE_S] += cycles;

@@ -6,6 +6,11 @@
 // cost_a5.h, which state their accuracy). Transfers have no latency: the rates are fitted with
 // none, and are right for some 16 KiB in long rows; short rows and strides cost far more on the
 // device.
+//
+// A model is a row of PTOISA_MODELS (isa.h) and its function ptoisa_cost_of_<...> at the end of this
+// file, with a file cost_<...>.h if it has vector instructions of its own and a function in machine.h
+// if it has a machine of its own. For kernels of the library and for trees it is a row of
+// PTOWSP_MODELS (ptowsp.h) in the same place; the library does not compile where the two differ.
 
 #ifndef PTOISA_COST_H
 #define PTOISA_COST_H
@@ -155,7 +160,9 @@ PTOISA_FN uint64_t ptoisa_cost_matmul(const ptoisa_issue_info *info) {
     return blocks == 0 ? 0 : 6 + blocks * (info->src0->dtype == PTOISA_F32 ? 2 : 1);
 }
 
-PTOISA_FN uint64_t ptoisa_cost_device(const ptoisa_issue_info *info, ptoisa_model model) {
+// `vector` is what a vector instruction takes.
+PTOISA_FN uint64_t ptoisa_cost_device(const ptoisa_issue_info *info,
+                                      uint64_t (*vector)(const ptoisa_issue_info *info)) {
     switch (info->op) {
     case PTOISA_SET_FLAG:
     case PTOISA_WAIT_FLAG:
@@ -172,24 +179,42 @@ PTOISA_FN uint64_t ptoisa_cost_device(const ptoisa_issue_info *info, ptoisa_mode
         return transfer;
     }
     // A copy in UB is a vector instruction, which is slower than the path.
-    uint64_t vector =
-        model == PTOISA_MODEL_A5 ? ptoisa_cost_vector_a5(info) : ptoisa_cost_vector(info);
-    return vector > transfer ? vector : transfer;
+    uint64_t cycles = vector(info);
+    return cycles > transfer ? cycles : transfer;
 }
 
-// Cycles in the core's model. In a user's model without a function, those of the unit model.
+// -- by model -------------------------------------------------------------------------------------
+
+PTOISA_INLINE uint64_t ptoisa_cost_of_elements(const ptoisa_core *core,
+                                               const ptoisa_issue_info *info) {
+    (void)core;
+    return ptoisa_cost_unit(info->op, info->dst, info->src0, info->src1);
+}
+
+PTOISA_INLINE uint64_t ptoisa_cost_of_a2a3(const ptoisa_core *core, const ptoisa_issue_info *info) {
+    (void)core;
+    return ptoisa_cost_device(info, ptoisa_cost_vector);
+}
+
+PTOISA_INLINE uint64_t ptoisa_cost_of_a5(const ptoisa_core *core, const ptoisa_issue_info *info) {
+    (void)core;
+    return ptoisa_cost_device(info, ptoisa_cost_vector_a5);
+}
+
+PTOISA_INLINE uint64_t ptoisa_cost_of_user(const ptoisa_core *core, const ptoisa_issue_info *info) {
+    return core->cost ? core->cost(info, core->cost_user) : ptoisa_cost_of_elements(core, info);
+}
+
+// Cycles in the core's model.
 PTOISA_FN uint64_t ptoisa_cost(const ptoisa_core *core, const ptoisa_issue_info *info) {
     switch (core->model) {
-    case PTOISA_MODEL_A2A3:
-    case PTOISA_MODEL_A5: return ptoisa_cost_device(info, core->model);
-    case PTOISA_MODEL_USER:
-        if (core->cost) {
-            return core->cost(info, core->cost_user);
-        }
-        break;
-    case PTOISA_MODEL_UNIT: break;
+#define PTOISA_MODEL_COST(name, time, machine, cost)                                               \
+    case PTOISA_MODEL_##name: return ptoisa_cost_of_##cost(core, info);
+        PTOISA_MODELS(PTOISA_MODEL_COST)
+#undef PTOISA_MODEL_COST
+    case PTOISA_MODEL_COUNT: break;
     }
-    return ptoisa_cost_unit(info->op, info->dst, info->src0, info->src1);
+    return ptoisa_cost_of_elements(core, info);
 }
 
 #endif

@@ -249,12 +249,36 @@ typedef struct ptoisa_machine {
     uint32_t rate[PTOISA_PATH_COUNT];  // 1/100 GiB/s, one core; 0: as slow as the slowest listed
 } ptoisa_machine;
 
+// The table of cost models. A kernel takes the SUM of its instructions, or until its PIPES are done,
+// which overlap as far as flags allow; the machine is that of a core that is given none; and
+// ptoisa_cost_of_<cost> (cost.h) says what an instruction takes.
+// clang-format off
+#define PTOISA_MODELS(MODEL) /* name, time, machine, cost */                                       \
+    MODEL(UNIT, SUM, 910b, elements)  /* an element is a cycle */                                  \
+    MODEL(A2A3, PIPES, 910b, a2a3)    /* public constants of A2/A3 */                              \
+    MODEL(A5, PIPES, 950pr, a5)       /* the same with A5's vector instructions */                 \
+    MODEL(USER, PIPES, 910b, user)    /* a function; without one, the unit model's cycles */
+// clang-format on
+
 typedef enum ptoisa_model {
-    PTOISA_MODEL_UNIT = 0,  // an element is a cycle; a kernel is the sum of its instructions
-    PTOISA_MODEL_A2A3,      // public constants of A2/A3; pipes overlap as far as flags allow
-    PTOISA_MODEL_A5,        // the same with A5's vector instructions; machine NULL is 950PR
-    PTOISA_MODEL_USER       // a function; without one, the unit model's cycles on each pipe
+#define PTOISA_MODEL_ENUM(name, time, machine, cost) PTOISA_MODEL_##name,
+    PTOISA_MODELS(PTOISA_MODEL_ENUM)
+#undef PTOISA_MODEL_ENUM
+        PTOISA_MODEL_COUNT
 } ptoisa_model;
+
+typedef enum ptoisa_time { PTOISA_TIME_SUM, PTOISA_TIME_PIPES } ptoisa_time;
+
+PTOISA_INLINE ptoisa_time ptoisa_time_of(ptoisa_model model) {
+    switch (model) {
+#define PTOISA_MODEL_TIME(name, time, machine, cost)                                               \
+    case PTOISA_MODEL_##name: return PTOISA_TIME_##time;
+        PTOISA_MODELS(PTOISA_MODEL_TIME)
+#undef PTOISA_MODEL_TIME
+    case PTOISA_MODEL_COUNT: break;
+    }
+    return PTOISA_TIME_PIPES;
+}
 
 // What a cost function is told about one instruction. It is asked for SET_FLAG, WAIT_FLAG and
 // PIPE_BARRIER too, which have no operands; a barrier of PTOISA_PIPE_ALL is asked for once.

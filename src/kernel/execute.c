@@ -373,7 +373,7 @@ static void pwsp_tile_core_walk(pwsp_tile_core *core, const pwsp_tile_code *code
             pwsp_tile_core_empty(core, insn);
             continue;
         }
-        if (insn->is_implied && core->core.model == PTOISA_MODEL_UNIT) {
+        if (insn->is_implied && ptoisa_time_of(core->core.model) == PTOISA_TIME_SUM) {
             pwsp_tile_core_uncounted(core, code, insn, task);
         } else {
             pwsp_tile_core_insn(core, code, insn, task);
@@ -403,6 +403,14 @@ static uint64_t pwsp_tile_core_ask(const ptoisa_issue_info *info, void *user) {
     }
     return cycles;
 }
+
+#define PWSP_MODEL_IS_SAME(name, text)                                                             \
+    PTOWSP_STATIC_ASSERT((int)PTOWSP_MODEL_##name == (int)PTOISA_MODEL_##name, "models");
+PTOWSP_MODELS(PWSP_MODEL_IS_SAME)
+#undef PWSP_MODEL_IS_SAME
+#define PWSP_MODEL_ONE(name, text) +1
+PTOWSP_STATIC_ASSERT(0 PTOWSP_MODELS(PWSP_MODEL_ONE) == (int)PTOISA_MODEL_COUNT, "models");
+#undef PWSP_MODEL_ONE
 
 // Sets the core to a model.
 static void pwsp_tile_core_begin(pwsp_tile_core *core, const pwsp_tile_code *code,

@@ -127,6 +127,21 @@ static bool pwsp_binary_fits(const pwsp_kop *x, const pwsp_kop *y) {
            pwsp_kop_is_vector(y, x->rows) || pwsp_kop_is_vector(y, x->cols);
 }
 
+// The greater of two types of PWSP_DTYPES_BIN is what TCVT makes of the other.
+static uint32_t pwsp_binary_rank(uint32_t dtype) {
+    return dtype == PTOWSP_F32 ? 3 : dtype == PTOWSP_F16 ? 2 : dtype == PTOWSP_I16 ? 1 : 0;
+}
+
+// Refuses tiles of two types, and names the conversion that makes them alike.
+static void pwsp_binary_mixed(pwsp_builder *b, uint32_t left, uint32_t right) {
+    PTOWSP_ASSERT(pwsp_binary_rank(left) != pwsp_binary_rank(right));
+    bool is_left_kept = pwsp_binary_rank(left) > pwsp_binary_rank(right);
+    PWSP_BUILDER_FAIL(b, PTOWSP_INVALID_PARAMS, "%s and %s; ptowsp_tile_cvt makes operand %d %s",
+                      ptowsp_dtype_name((ptowsp_dtype)left), ptowsp_dtype_name((ptowsp_dtype)right),
+                      is_left_kept ? 2 : 1,
+                      ptowsp_dtype_name((ptowsp_dtype)(is_left_kept ? left : right)));
+}
+
 static ptowsp_value pwsp_binary(ptowsp_value x, ptowsp_value y, pwsp_kop_kind kind) {
     pwsp_builder b = pwsp_builder_begin(pwsp_body_of(x, y), kind);
     const pwsp_kop *left = pwsp_builder_value(&b, x), *right = pwsp_builder_value(&b, y);
@@ -155,9 +170,7 @@ static ptowsp_value pwsp_binary(ptowsp_value x, ptowsp_value y, pwsp_kop_kind ki
         PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED, "its left operand is a scalar parameter");
     } else if (!pwsp_kop_is_scalar(left) && !pwsp_kop_is_scalar(right) &&
                left->dtype != right->dtype) {
-        PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "%s and %s",
-                          ptowsp_dtype_name((ptowsp_dtype)left->dtype),
-                          ptowsp_dtype_name((ptowsp_dtype)right->dtype));
+        pwsp_binary_mixed(&b, left->dtype, right->dtype);
     } else if (pwsp_kop_is_scalar(left)) {
         pwsp_builder_shape(&b, right, right->dtype);
     } else if (pwsp_binary_fits(left, right)) {

@@ -41,6 +41,8 @@ static int64_t pwsp_info_value(uint64_t value) {
 
 static ptowsp_status pwsp_plan_fail(ptowsp_plan_info *info, ptowsp_plan_fault fault, uint64_t index,
                                     int64_t value, int64_t limit) {
+    PTOWSP_ASSERT((uint32_t)fault < PTOWSP_FAULT_COUNT);
+    PTOWSP_ASSERT(fault == PTOWSP_FAULT_NONE || pwsp_fault_statuses[fault] < 0);
     ptowsp_plan_info failed = {0, fault, index, value, limit};
     *info = failed;
     return pwsp_fault_statuses[fault];
@@ -133,6 +135,7 @@ static ptowsp_status pwsp_config_align(ptowsp_plan_config *config, ptowsp_plan_i
         return pwsp_plan_fail(info, PTOWSP_FAULT_CHUNK_ALIGN, PTOWSP_NO_INDEX, config->align,
                               config->chunk_max);
     }
+    PTOWSP_ASSERT(config->chunk_min <= first && last <= config->chunk_max);
     config->chunk_min = (uint32_t)first;
     config->chunk_max = (uint32_t)last;
     return PTOWSP_OK;
@@ -158,6 +161,7 @@ static bool pwsp_tiers_cover(const ptowsp_plan_config *config, int32_t low, int3
 static ptowsp_status pwsp_lengths_check(const ptowsp_batch *batch, const ptowsp_plan_config *config,
                                         uint32_t first, uint32_t end,
                                         const pwsp_lengths_facts *facts, ptowsp_plan_info *info) {
+    PTOWSP_ASSERT(first <= end && end <= batch->sequence_count);
     if (facts->min >= 0 &&
         (facts->positive_count == 0 || pwsp_tiers_cover(config, facts->positive_min, facts->max))) {
         return PTOWSP_OK;
@@ -220,6 +224,8 @@ static ptowsp_status pwsp_range_check(const ptowsp_batch *batch, uint32_t first,
     range->first = first;
     range->end = first + count;
     range->facts = pwsp_lengths_scan(count ? batch->lengths + first : NULL, count);
+    PTOWSP_ASSERT(range->facts.positive_count <= count);
+    PTOWSP_ASSERT(range->facts.total >= range->facts.positive_count);
     return pwsp_lengths_check(batch, &range->config, first, range->end, &range->facts, info);
 }
 
@@ -259,6 +265,9 @@ static uint32_t pwsp_chunk_search(const pwsp_plan_range *range, uint64_t limit) 
     uint64_t total = range->facts.total, count = range->facts.positive_count;
     uint64_t align = range->config.align;
     uint64_t low = range->config.chunk_min / align, high = range->config.chunk_max / align;
+    PTOWSP_ASSERT(count > 0);
+    PTOWSP_ASSERT(low * align == range->config.chunk_min &&
+                  high * align == range->config.chunk_max);
     if (limit < count) {
         return (uint32_t)(high * align);  // every sequence has at least one unit
     }
@@ -282,7 +291,9 @@ static uint32_t pwsp_chunk_search(const pwsp_plan_range *range, uint64_t limit) 
             k = pwsp_probe_next(older, newer, (double)total, (double)limit, (double)align);
             k = pwsp_min_u64(pwsp_max_u64(k, low), high - 1);
         }
+        PTOWSP_ASSERT(low <= k && k < high);  // so that each probe halves or moves a bound
         uint64_t units = pwsp_lengths_units(lengths, length_count, count, (uint32_t)(k * align));
+        PTOWSP_ASSERT(count <= units && units <= total);
         if (units <= limit) {
             high = k;
         } else {
@@ -292,6 +303,7 @@ static uint32_t pwsp_chunk_search(const pwsp_plan_range *range, uint64_t limit) 
         newer.inverse = 1.0 / (double)(k * align);
         newer.units = (double)units;
     }
+    PTOWSP_ASSERT(low == high);
     return (uint32_t)(high * align);
 }
 
@@ -409,6 +421,7 @@ ptowsp_status ptowsp_plan_generate_range(const ptowsp_batch *batch,
         status = pwsp_work_check(work, capacity, first_work_id, work_count, info);
     }
     if (status == PTOWSP_OK && work_count > 0) {
+        PTOWSP_ASSERT(work && work_count <= capacity);
         pwsp_emit_desc desc = pwsp_range_emit_desc(&range, chunk);
         pwsp_emit(&desc, range.first, range.end, (uint32_t)first_work_id, work, work_count);
     }
@@ -443,6 +456,7 @@ static void pwsp_generate_blocks(void *user, uint64_t begin, uint64_t end, uint3
         uint64_t first = block * job->block_size;
         uint64_t last = pwsp_min_u64(first + job->block_size, job->sequence_count);
         uint64_t start = job->block_start[block];
+        PTOWSP_ASSERT(first < last && start <= job->block_start[block + 1]);
         pwsp_emit(&job->desc, (uint32_t)first, (uint32_t)last, (uint32_t)start, job->work + start,
                   job->block_start[block + 1] - start);
     }
@@ -450,13 +464,16 @@ static void pwsp_generate_blocks(void *user, uint64_t begin, uint64_t end, uint3
 
 // Writes the work of a checked batch on all lanes.
 static ptowsp_status pwsp_generate_on_lanes(ptowsp_context *context, const pwsp_plan_range *range,
-                                            uint32_t chunk, PTOWSP_GM ptowsp_work *work) {
+                                            uint32_t chunk, PTOWSP_GM ptowsp_work *work,
+                                            uint64_t work_count) {
+    PTOWSP_ASSERT(range->first == 0);
     pwsp_generate_job job;
     job.desc = pwsp_range_emit_desc(range, chunk);
     job.work = work;
     job.sequence_count = range->end;
     job.block_size = (uint32_t)pwsp_ceil_div_u64(job.sequence_count, PWSP_GENERATE_BLOCK_MAX);
     uint64_t block_count = pwsp_ceil_div_u64(job.sequence_count, job.block_size);
+    PTOWSP_ASSERT(0 < block_count && block_count <= PWSP_GENERATE_BLOCK_MAX);
     job.block_start[0] = 0;
     for (uint64_t block = 0; block < block_count; block++) {
         const PTOWSP_GM int32_t *lengths = job.desc.lengths + block * job.block_size;
@@ -465,6 +482,7 @@ static ptowsp_status pwsp_generate_on_lanes(ptowsp_context *context, const pwsp_
         uint64_t units = pwsp_lengths_units(lengths, count, positive_count, chunk);
         job.block_start[block + 1] = job.block_start[block] + units * job.desc.head_count;
     }
+    PTOWSP_ASSERT(job.block_start[block_count] == work_count);  // as counted at once
     return pwsp_context_run(context, block_count, 1, pwsp_generate_blocks, &job);
 }
 
@@ -494,7 +512,7 @@ static ptowsp_status pwsp_generate_entered(ptowsp_context *context, const ptowsp
         return status;
     }
     if (pwsp_pool_lane_count(context->pool) > 1 && work_count >= PWSP_GENERATE_PARALLEL_MIN) {
-        return pwsp_generate_on_lanes(context, &range, chunk, work);
+        return pwsp_generate_on_lanes(context, &range, chunk, work, work_count);
     }
     if (work_count > 0) {
         pwsp_emit_desc desc = pwsp_range_emit_desc(&range, chunk);
@@ -523,6 +541,7 @@ ptowsp_status ptowsp_plan_generate_parallel(ptowsp_context *context, const ptows
 // sequences of together total tokens, that is at most (total + count * (chunk - 1)) / chunk.
 static uint64_t pwsp_units_bound(const ptowsp_plan_limits *limits, int32_t length_max,
                                  uint64_t chunk) {
+    PTOWSP_ASSERT(length_max >= 0 && chunk > 0);
     uint64_t count = limits->sequence_count_max;
     uint64_t units = count * pwsp_ceil_div_u64((uint64_t)length_max, chunk);  // below 2^63
     if (limits->token_count_max > 0) {

@@ -320,7 +320,7 @@ class Uncounted {
         std::memcpy(busy, core.busy, sizeof busy);
     }
     ~Uncounted() {
-        if (core.model == PTOISA_MODEL_UNIT) {
+        if (ptoisa_time_of(core.model) == PTOISA_TIME_SUM) {
             core.sum = sum;
             std::memcpy(core.busy, busy, sizeof busy);
         }

@@ -429,14 +429,22 @@ bool Command::take_model(const std::string &value) {
         const char *name;
         ptowsp_model model;
     } models[] = {
-        {"unit", PTOWSP_MODEL_UNIT}, {"a2a3", PTOWSP_MODEL_A2A3}, {"a5", PTOWSP_MODEL_A5}};
+#define WSP_MODEL(name, text) {text, PTOWSP_MODEL_##name},
+        PTOWSP_MODELS(WSP_MODEL)
+#undef WSP_MODEL
+    };
+    std::string names;
     for (const auto &known : models) {
+        if (known.name[0] == '\0') {
+            continue;
+        }
         if (value == known.name) {
             options_.model = static_cast<uint32_t>(known.model);
             return true;
         }
+        names += names.empty() ? known.name : std::string(", ") + known.name;
     }
-    return fail_usage("--model: \"" + value + "\" is none of unit, a2a3, a5");
+    return fail_usage("--model: \"" + value + "\" is none of " + names);
 }
 
 bool Command::take(const std::string &option, const std::string &value) {

@@ -48,8 +48,12 @@ ptowsp_status check_options(Bindings *bindings, const wsp_runner_options &option
                                   limit.max);
         }
     }
-    if (options.model != PTOWSP_MODEL_UNIT && options.model != PTOWSP_MODEL_A2A3 &&
-        options.model != PTOWSP_MODEL_A5) {
+    bool is_known = false;
+#define WSP_MODEL(name, text)                                                                      \
+    is_known = is_known || (options.model == PTOWSP_MODEL_##name && text[0] != '\0');
+    PTOWSP_MODELS(WSP_MODEL)
+#undef WSP_MODEL
+    if (!is_known) {
         return bindings->fail(PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                               "run: there is no cost model %u in a tree",
                               static_cast<unsigned>(options.model));
