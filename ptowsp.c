@@ -984,6 +984,8 @@ PWSP_INTERNAL uint32_t pwsp_spin_count(uint32_t thread_count) {
 // One piece of text is formatted at a time; longer pieces are cut off here.
 #define PWSP_TEXT_PIECE_MAX 512
 
+// Requires that the sink has a function.
+PWSP_INTERNAL void pwsp_text_write(ptowsp_text text, const char *piece, size_t length);
 PWSP_INTERNAL void pwsp_text_format(ptowsp_text text, const char *format, ...) PWSP_PRINTF(2, 3);
 PWSP_INTERNAL void pwsp_text_vformat(ptowsp_text text, const char *format, va_list args)
     PWSP_PRINTF(2, 0);
@@ -1019,12 +1021,17 @@ ptowsp_text ptowsp_text_to_buffer(ptowsp_text_buffer *buffer) {
     return text;
 }
 
+PWSP_INTERNAL void pwsp_text_write(ptowsp_text text, const char *piece, size_t length) {
+    PTOWSP_ASSERT(text.write && "a text sink without a function");
+    text.write(text.user, piece, length);
+}
+
 PWSP_INTERNAL void pwsp_text_vformat(ptowsp_text text, const char *format, va_list args) {
     char piece[PWSP_TEXT_PIECE_MAX];
     int length = vsnprintf(piece, sizeof piece, format, args);
     if (length > 0) {
         size_t kept = (size_t)length < sizeof piece ? (size_t)length : sizeof piece - 1;
-        text.write(text.user, piece, kept);
+        pwsp_text_write(text, piece, kept);
     }
 }
 
@@ -1360,7 +1367,8 @@ PWSP_INTERNAL void pwsp_pool_destroy(pwsp_pool *pool) {
 struct ptowsp_context {
     pwsp_memory memory;
     pwsp_pool *pool;
-    uint32_t busy;  // atomic: a job is running
+    uint32_t busy;          // atomic: a job is running
+    uint64_t module_count;  // that have not been destroyed
     ptowsp_status status;
     uint64_t index;
     char text[PWSP_ERROR_TEXT_MAX];
@@ -1483,6 +1491,7 @@ ptowsp_status ptowsp_context_create(const ptowsp_context_desc *desc, ptowsp_cont
 void ptowsp_context_destroy(ptowsp_context *context) {
     if (context) {
         PTOWSP_ASSERT(!pwsp_load_relaxed(&context->busy));
+        PTOWSP_ASSERT(context->module_count == 0 && "a context destroyed before its modules");
         pwsp_memory memory = context->memory;
         pwsp_pool_destroy(context->pool);
         pwsp_memory_free(&memory, context, sizeof(ptowsp_context));
@@ -2523,7 +2532,7 @@ void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_text text) {
             at++;
             pwsp_text_format(text, "%lld", (long long)(*at == 'v' ? info->value : info->limit));
         } else {
-            text.write(text.user, at, 1);
+            pwsp_text_write(text, at, 1);
         }
     }
 }
@@ -3386,7 +3395,9 @@ static bool pwsp_partial_is_empty(const ptowsp_partial *state) {
 void ptowsp_merge_clear(ptowsp_partial *state, float *acc, uint32_t dim) {
     state->m = -pwsp_infinity();
     state->l = 0.0f;
-    memset(acc, 0, dim * sizeof *acc);
+    if (dim > 0) {  // acc may be NULL
+        memset(acc, 0, dim * sizeof *acc);
+    }
 }
 
 void ptowsp_merge_add(ptowsp_partial *state, float *acc, const ptowsp_partial *part,
@@ -3397,7 +3408,9 @@ void ptowsp_merge_add(ptowsp_partial *state, float *acc, const ptowsp_partial *p
     }
     if (pwsp_partial_is_empty(state)) {
         *state = *part;
-        memcpy(acc, part_acc, dim * sizeof *acc);
+        if (dim > 0) {
+            memcpy(acc, part_acc, dim * sizeof *acc);
+        }
         return;
     }
     float weight = 1.0f;
@@ -3421,7 +3434,9 @@ void ptowsp_merge_add(ptowsp_partial *state, float *acc, const ptowsp_partial *p
 
 float ptowsp_merge_finish(const ptowsp_partial *state, const float *acc, uint32_t dim, float *out) {
     if (pwsp_partial_is_empty(state)) {
-        memset(out, 0, dim * sizeof *out);
+        if (dim > 0) {
+            memset(out, 0, dim * sizeof *out);
+        }
         return -pwsp_infinity();
     }
     for (uint32_t d = 0; d < dim; d++) {
@@ -3450,7 +3465,7 @@ float ptowsp_merge_partials(const ptowsp_partial *states, const float *accs, uin
             float weight = pwsp_exp(part->m - whole.m);
             whole.l += weight * part->l;
             parts.weights[parts.count] = weight;
-            parts.rows[parts.count++] = accs + i * stride * dim;
+            parts.rows[parts.count++] = dim > 0 ? accs + i * stride * dim : accs;
         }
         if (parts.count == PWSP_MERGE_PARTS || i + 1 == part_count) {
             pwsp_merge_sum(&parts, dim, out);
@@ -23949,6 +23964,7 @@ ptowsp_status ptowsp_module_create(ptowsp_context *context, const ptowsp_module_
         (ptowsp_module *)pwsp_memory_alloc(&context->memory, sizeof(ptowsp_module));
     if (module) {
         module->context = context;
+        context->module_count++;
         module->slot_count = slot_count;
         module->index = PTOWSP_NO_INDEX;
         pwsp_arena_init(&module->arena, &context->memory);
@@ -23971,6 +23987,7 @@ void ptowsp_module_destroy(ptowsp_module *module) {
         return;
     }
     pwsp_memory memory = module->context->memory;
+    module->context->module_count--;
     pwsp_names_free(&module->bindables, &memory);
     pwsp_names_free(&module->kernel_names, &memory);
     pwsp_names_free(&module->workload_names, &memory);
@@ -29450,7 +29467,7 @@ void ptowsp_program_print(const ptowsp_program *program, ptowsp_text text) {
     for (uint32_t i = 0; i < p->instructions.count; i++) {
         pwsp_print_instruction(p, i, text);
     }
-    text.write(text.user, p->schedule_text, strlen(p->schedule_text));
+    pwsp_text_write(text, p->schedule_text, strlen(p->schedule_text));
 }
 
 // =================================================================================================
@@ -30115,7 +30132,7 @@ bool ptowsp_program_is_priority_signed(const ptowsp_program *program) {
 }
 
 void ptowsp_program_print_schedule(const ptowsp_program *program, ptowsp_text text) {
-    text.write(text.user, program->schedule_text, strlen(program->schedule_text));
+    pwsp_text_write(text, program->schedule_text, strlen(program->schedule_text));
 }
 
 ptowsp_status ptowsp_program_check(ptowsp_context *context, const ptowsp_program *program,

@@ -993,7 +993,7 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_finish(const ptowsp_partial *state, 
 // Merges part_count states of one row in order, writes the result row out[dim] and returns the
 // log-sum-exp. Part i is states[i * stride] with accs[i * stride * dim ...]: for arrays
 // states[chunk][row] and accs[chunk][row][dim], stride is the number of rows. A stride of 0 merges
-// the same part repeatedly. dim may be 0. out must not overlap accs.
+// the same part repeatedly. dim may be 0, and accs and out NULL then. out must not overlap accs.
 // Cost     About that of reading the parts twice. It is faster than adding parts one by one, as
 //          each row is read once and never rescaled; the two results may differ in the last bits.
 PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *states,

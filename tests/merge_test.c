@@ -462,6 +462,23 @@ static void merge__no_parts_need_no_arrays(void **state) {
     assert_true(out[0] == 0.0f && out[1] == 0.0f && out[2] == 0.0f);
 }
 
+// A dim of 0 gives the log-sum-exp alone: ln(3 e^1 + 5 e^2) = 3.7099...; rows may be NULL.
+static void merge__rows_of_no_dim_need_no_arrays(void **state) {
+    (void)state;
+    const ptowsp_partial states[] = {{1.0f, 3.0f}, {-INFINITY, 0.0f}, {2.0f, 5.0f}};
+    const double expected = log(3 * exp(1) + 5 * exp(2));
+    float lse = ptowsp_merge_partials(states, NULL, 3, 1, 0, NULL);
+    assert_true(fabs((double)lse - expected) < 1e-6);
+    assert_true(ptowsp_merge_partials(states + 1, NULL, 1, 1, 0, NULL) == -INFINITY);
+    ptowsp_partial whole;
+    ptowsp_merge_clear(&whole, NULL, 0);
+    assert_true(ptowsp_merge_finish(&whole, NULL, 0, NULL) == -INFINITY);
+    for (int i = 0; i < 3; i++) {
+        ptowsp_merge_add(&whole, NULL, &states[i], NULL, 0);
+    }
+    assert_true(fabs((double)ptowsp_merge_finish(&whole, NULL, 0, NULL) - expected) < 1e-6);
+}
+
 static void merge__extreme_maxima_do_not_overflow(void **state) {
     (void)state;
     const float largest = 3.4028235e38f;
@@ -647,6 +664,7 @@ int main(void) {
         cmocka_unit_test(merge__empty_is_the_identity_on_both_sides),
         cmocka_unit_test(merge__all_empty_gives_zeros_and_minus_infinity),
         cmocka_unit_test(merge__no_parts_need_no_arrays),
+        cmocka_unit_test(merge__rows_of_no_dim_need_no_arrays),
         cmocka_unit_test(merge__extreme_maxima_do_not_overflow),
         cmocka_unit_test(merge__nan_in_a_state_shows_up),
         cmocka_unit_test(merge__bits_do_not_depend_on_where_arrays_lie),

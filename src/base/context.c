@@ -91,6 +91,7 @@ ptowsp_status ptowsp_context_create(const ptowsp_context_desc *desc, ptowsp_cont
 void ptowsp_context_destroy(ptowsp_context *context) {
     if (context) {
         PTOWSP_ASSERT(!pwsp_load_relaxed(&context->busy));
+        PTOWSP_ASSERT(context->module_count == 0 && "a context destroyed before its modules");
         pwsp_memory memory = context->memory;
         pwsp_pool_destroy(context->pool);
         pwsp_memory_free(&memory, context, sizeof(ptowsp_context));

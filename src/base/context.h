@@ -10,7 +10,8 @@
 struct ptowsp_context {
     pwsp_memory memory;
     pwsp_pool *pool;
-    uint32_t busy;  // atomic: a job is running
+    uint32_t busy;          // atomic: a job is running
+    uint64_t module_count;  // that have not been destroyed
     ptowsp_status status;
     uint64_t index;
     char text[PWSP_ERROR_TEXT_MAX];

@@ -25,12 +25,17 @@ ptowsp_text ptowsp_text_to_buffer(ptowsp_text_buffer *buffer) {
     return text;
 }
 
+PWSP_INTERNAL void pwsp_text_write(ptowsp_text text, const char *piece, size_t length) {
+    PTOWSP_ASSERT(text.write && "a text sink without a function");
+    text.write(text.user, piece, length);
+}
+
 PWSP_INTERNAL void pwsp_text_vformat(ptowsp_text text, const char *format, va_list args) {
     char piece[PWSP_TEXT_PIECE_MAX];
     int length = vsnprintf(piece, sizeof piece, format, args);
     if (length > 0) {
         size_t kept = (size_t)length < sizeof piece ? (size_t)length : sizeof piece - 1;
-        text.write(text.user, piece, kept);
+        pwsp_text_write(text, piece, kept);
     }
 }
 

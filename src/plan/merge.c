@@ -95,7 +95,9 @@ static bool pwsp_partial_is_empty(const ptowsp_partial *state) {
 void ptowsp_merge_clear(ptowsp_partial *state, float *acc, uint32_t dim) {
     state->m = -pwsp_infinity();
     state->l = 0.0f;
-    memset(acc, 0, dim * sizeof *acc);
+    if (dim > 0) {  // acc may be NULL
+        memset(acc, 0, dim * sizeof *acc);
+    }
 }
 
 void ptowsp_merge_add(ptowsp_partial *state, float *acc, const ptowsp_partial *part,
@@ -106,7 +108,9 @@ void ptowsp_merge_add(ptowsp_partial *state, float *acc, const ptowsp_partial *p
     }
     if (pwsp_partial_is_empty(state)) {
         *state = *part;
-        memcpy(acc, part_acc, dim * sizeof *acc);
+        if (dim > 0) {
+            memcpy(acc, part_acc, dim * sizeof *acc);
+        }
         return;
     }
     float weight = 1.0f;
@@ -130,7 +134,9 @@ void ptowsp_merge_add(ptowsp_partial *state, float *acc, const ptowsp_partial *p
 
 float ptowsp_merge_finish(const ptowsp_partial *state, const float *acc, uint32_t dim, float *out) {
     if (pwsp_partial_is_empty(state)) {
-        memset(out, 0, dim * sizeof *out);
+        if (dim > 0) {
+            memset(out, 0, dim * sizeof *out);
+        }
         return -pwsp_infinity();
     }
     for (uint32_t d = 0; d < dim; d++) {
@@ -159,7 +165,7 @@ float ptowsp_merge_partials(const ptowsp_partial *states, const float *accs, uin
             float weight = pwsp_exp(part->m - whole.m);
             whole.l += weight * part->l;
             parts.weights[parts.count] = weight;
-            parts.rows[parts.count++] = accs + i * stride * dim;
+            parts.rows[parts.count++] = dim > 0 ? accs + i * stride * dim : accs;
         }
         if (parts.count == PWSP_MERGE_PARTS || i + 1 == part_count) {
             pwsp_merge_sum(&parts, dim, out);

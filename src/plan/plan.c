@@ -67,7 +67,7 @@ void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_text text) {
             at++;
             pwsp_text_format(text, "%lld", (long long)(*at == 'v' ? info->value : info->limit));
         } else {
-            text.write(text.user, at, 1);
+            pwsp_text_write(text, at, 1);
         }
     }
 }

@@ -349,5 +349,5 @@ void ptowsp_program_print(const ptowsp_program *program, ptowsp_text text) {
     for (uint32_t i = 0; i < p->instructions.count; i++) {
         pwsp_print_instruction(p, i, text);
     }
-    text.write(text.user, p->schedule_text, strlen(p->schedule_text));
+    pwsp_text_write(text, p->schedule_text, strlen(p->schedule_text));
 }

@@ -1,5 +1,6 @@
 // Read access to a compiled program, in public types: declarations, tables, schedule.
 
+#include "../base/text.h"
 #include "read.h"
 #include "schedule.h"
 
@@ -224,7 +225,7 @@ bool ptowsp_program_is_priority_signed(const ptowsp_program *program) {
 }
 
 void ptowsp_program_print_schedule(const ptowsp_program *program, ptowsp_text text) {
-    text.write(text.user, program->schedule_text, strlen(program->schedule_text));
+    pwsp_text_write(text, program->schedule_text, strlen(program->schedule_text));
 }
 
 ptowsp_status ptowsp_program_check(ptowsp_context *context, const ptowsp_program *program,
