@@ -246,7 +246,7 @@ void run_tree(const sim_sample &s, uint32_t aicpu_count, uint32_t core_count) {
     memset(tree.cells, 0, sizeof tree.cells);
     Tables tables(s);
     Scheduler scheduler;
-    std::vector<wsp_line> lines(core_count, wsp_line());
+    std::vector<pwsp_line> lines(core_count, pwsp_line());
     std::vector<Bell> bells(core_count);
     std::vector<Core> cores;
     for (uint32_t i = 0; i < core_count; i++) {

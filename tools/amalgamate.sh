@@ -155,6 +155,8 @@ FILES="$PLAN $DATA $RUNTIME $TILES $WORKLOAD $TILE_WORKLOAD $REST"
 CORE_FILES="
 src/base/base.h src/base/base.c
 src/base/atomic.h
+src/base/os.h src/base/os.c
+src/base/sleeper.h src/base/sleeper.c
 src/base/text.h src/base/text.c
 src/base/error.h src/base/error.c
 src/data/dtype_names.c
@@ -419,6 +421,9 @@ trap 'rm -f "$library" "$fixed" "$shim" "$core" "$emitter"' EXIT
     echo
     echo "#if defined(WSP_CORE_MERGE)"
     bodies $MERGE_FILES
+    echo
+    echo "#elif defined(WSP_CORE_LINE)"
+    bodies src/runtime/handshake.h
     echo
     echo "#else"
     bodies $(of_kind h $CORE_FILES)

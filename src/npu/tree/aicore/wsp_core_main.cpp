@@ -19,23 +19,45 @@ AICORE inline void refresh(__gm__ const void *address) {
          SINGLE_CACHE_LINE);
 }
 
-AICORE inline void work_at(__gm__ wsp_line *line, uint32_t core) {
-    __gm__ volatile wsp_line *at = line;
-    do {
-        refresh(line);
-    } while (at->aicpu_ready == 0);
-    at->aicore_done = core + 1;
-    refresh(line);
+template <typename T> AICORE inline T load(__gm__ const T *field) {
+    return *static_cast<__gm__ const volatile T *>(field);
+}
+
+template <typename T> AICORE inline void store(__gm__ T *field, T value) {
+    *static_cast<__gm__ volatile T *>(field) = value;
+}
+
+}  // namespace
+
+// The line to the AICPU, which is the library's.
+#define PTOWSP_ASSERT(condition)        ((void)0)
+#define PWSP_LINE_FN                    AICORE static inline
+#define PWSP_LINE_GM                    __gm__
+#define PWSP_LINE_PULL(line)            refresh(line)
+#define PWSP_LINE_PUSH(line)            refresh(line)
+#define PWSP_LINE_LOAD(field)           load(field)
+#define PWSP_LINE_STORE(field, value)   store(field, value)
+#define PWSP_LINE_RELEASE(field, value) store(field, value)
+#define PWSP_LINE_SET(field, value)     store(field, value)
+#define WSP_CORE_LINE
+#include "wsp_core.h"
+
+namespace {
+
+AICORE inline void work_at(__gm__ pwsp_line *line, uint32_t core) {
+    while (!pwsp_core_may_begin(line)) {
+    }
+    pwsp_core_begin(line, core);
     for (;;) {
-        refresh(line);
-        if (at->control == WSP_QUIT) {
+        if (pwsp_core_must_quit(line)) {
             return;
         }
-        if (at->task_status != WSP_ASSIGNED) {
+        const uint64_t address = pwsp_core_poll(line);
+        if (!address) {
             continue;
         }
         __gm__ wsp_task *task =
-            reinterpret_cast<__gm__ wsp_task *>(static_cast<uintptr_t>(at->task));
+            reinterpret_cast<__gm__ wsp_task *>(static_cast<uintptr_t>(address));
         __gm__ const char *bytes = reinterpret_cast<__gm__ const char *>(task);
         for (uint32_t i = 0; i < sizeof(wsp_task); i += 64) {
             refresh(bytes + i);
@@ -44,15 +66,14 @@ AICORE inline void work_at(__gm__ wsp_line *line, uint32_t core) {
         pipe_barrier(PIPE_ALL);
         refresh(bytes + sizeof(wsp_task) - 1);  // cycles and status
         refresh(bytes + sizeof(wsp_task) - 64);
-        at->task_status = WSP_DONE;
-        refresh(line);
+        pwsp_core_done(line);
     }
 }
 
 AICORE inline void work_as(__gm__ wsp_device_run *run, uint32_t first) {
     refresh(run);
-    __gm__ wsp_line *lines =
-        reinterpret_cast<__gm__ wsp_line *>(static_cast<uintptr_t>(run->lines));
+    __gm__ pwsp_line *lines =
+        reinterpret_cast<__gm__ pwsp_line *>(static_cast<uintptr_t>(run->lines));
     const uint32_t core = first + static_cast<uint32_t>(get_block_idx());
     work_at(lines + core, core);
 }

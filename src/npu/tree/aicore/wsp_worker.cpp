@@ -16,12 +16,12 @@ void ring(Bell *bell) {
 }
 
 // The next task; null: the core is to quit.
-wsp_task *await_task(const wsp_line *line, Bell *bell) {
+wsp_task *await_task(const pwsp_line *line, Bell *bell) {
     for (;;) {
         uint32_t ticket = bell ? bell->ticket() : 0;
-        wsp_task *task = poll_task(line);
-        if (task || must_quit(line)) {
-            return task;
+        const uint64_t task = pwsp_core_poll(line);
+        if (task || pwsp_core_must_quit(line)) {
+            return reinterpret_cast<wsp_task *>(static_cast<uintptr_t>(task));
         }
         if (bell) {
             bell->wait(ticket);
@@ -31,24 +31,24 @@ wsp_task *await_task(const wsp_line *line, Bell *bell) {
 
 }  // namespace
 
-void work(wsp_line *line, uint32_t core, Bell *bell, Bell *aicpu_bell) {
+void work(pwsp_line *line, uint32_t core, Bell *bell, Bell *aicpu_bell) {
     for (;;) {
         uint32_t ticket = bell ? bell->ticket() : 0;
-        if (must_quit(line)) {
+        if (pwsp_core_must_quit(line)) {
             return;
         }
-        if (is_open(line)) {
+        if (pwsp_core_may_begin(line)) {
             break;
         }
         if (bell) {
             bell->wait(ticket);
         }
     }
-    begin_polling(line, core);
+    pwsp_core_begin(line, core);
     ring(aicpu_bell);
     while (wsp_task *task = await_task(line, bell)) {
         wsp_core_run(task);
-        end_task(line);
+        pwsp_core_done(line);
         ring(aicpu_bell);
     }
 }

@@ -3,12 +3,15 @@
 #ifndef WSP_WORKER_H
 #define WSP_WORKER_H
 
-#include "wsp_line.h"
+#include "wsp_core.h"
+
+#include "wsp_abi.h"
+#include "wsp_bell.h"
 
 namespace wsp {
 
 // Polls its line and runs what it is given, until it is to quit. Without a bell it does not sleep.
-void work(wsp_line *line, uint32_t core, Bell *bell, Bell *aicpu_bell);
+void work(pwsp_line *line, uint32_t core, Bell *bell, Bell *aicpu_bell);
 
 }  // namespace wsp
 

@@ -34,7 +34,7 @@ bool begin(Scheduler &scheduler, wsp_device_run *run) {
     std::vector<Core> cores;
     for (uint32_t i = 0; i < run->vector_count + run->cube_count; i++) {
         const uint32_t unit = i < run->vector_count ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE;
-        cores.push_back({at<wsp_line>(run->lines) + i, nullptr, unit});
+        cores.push_back({at<pwsp_line>(run->lines) + i, nullptr, unit});
     }
     const SchedulerOptions options = {run->aicpu_count, run->ring_size};
     return scheduler.begin(wsp_the_program, *at<wsp_bindings>(run->bindings), cores, options);

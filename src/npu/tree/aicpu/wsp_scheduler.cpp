@@ -135,7 +135,7 @@ bool Scheduler::check_clock(bool is_good) {
 void Scheduler::open_lines(uint32_t thread) {
     for (const CoreState &core : cores_) {
         if (core.owner == thread) {
-            open_line(core.core.line);
+            pwsp_aicpu_open_line(core.core.line);
             if (core.core.bell) {
                 core.core.bell->ring();
             }
@@ -143,7 +143,7 @@ void Scheduler::open_lines(uint32_t thread) {
     }
     for (uint32_t i = 0; i < cores_.size();) {
         const uint32_t ticket = bells_[thread].ticket();
-        if (cores_[i].owner != thread || is_polling(cores_[i].core.line, i)) {
+        if (cores_[i].owner != thread || pwsp_aicpu_sees_core(cores_[i].core.line, i)) {
             i++;
         } else {
             bells_[thread].wait(ticket);
@@ -154,7 +154,7 @@ void Scheduler::open_lines(uint32_t thread) {
 void Scheduler::close_lines(uint32_t thread) {
     for (const CoreState &core : cores_) {
         if (core.owner == thread) {
-            close_line(core.core.line);
+            pwsp_aicpu_quit_line(core.core.line);
             if (core.core.bell) {
                 core.core.bell->ring();
             }
@@ -550,10 +550,10 @@ bool Scheduler::look_after(uint32_t thread) {
         if (core.owner != thread) {
             continue;
         }
-        if (core.running && is_done(core.core.line)) {
+        if (core.running && pwsp_aicpu_status(core.core.line) == PWSP_TASK_DONE) {
             Submission *done = core.running;
             core.running = nullptr;
-            take_back(core.core.line);
+            pwsp_aicpu_take_back(core.core.line);
             complete(done, thread);
             has_some = true;
         }
@@ -561,7 +561,7 @@ bool Scheduler::look_after(uint32_t thread) {
         if (next) {
             next->task.core = i;
             core.running = next;
-            give_task(core.core.line, &next->task);
+            pwsp_aicpu_give(core.core.line, reinterpret_cast<uintptr_t>(&next->task));
             if (core.core.bell) {
                 core.core.bell->ring();
             }
@@ -580,8 +580,11 @@ bool Scheduler::look_after(uint32_t thread) {
 bool Scheduler::has_news(uint32_t thread) const {
     const bool has_ready = __atomic_load_n(&ready_count_, __ATOMIC_RELAXED) > 0;
     for (const CoreState &core : cores_) {
-        if (core.owner == thread &&
-            (is_done(core.core.line) || (has_ready && is_idle(core.core.line)))) {
+        if (core.owner != thread) {
+            continue;
+        }
+        const uint32_t status = pwsp_aicpu_status(core.core.line);
+        if (status == PWSP_TASK_DONE || (has_ready && status == PWSP_TASK_IDLE)) {
             return true;
         }
     }

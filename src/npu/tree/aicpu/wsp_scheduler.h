@@ -27,7 +27,8 @@
 #include <mutex>
 #include <vector>
 
-#include "wsp_line.h"
+#include "wsp_abi.h"
+#include "wsp_bell.h"
 
 #ifndef WSP_HAS_CLOCK
 #ifdef WSP_ASCEND
@@ -93,7 +94,7 @@ class Target {
 
 // A core, as it is handed to the scheduler. Vector cores come first.
 struct Core {
-    wsp_line *line;
+    pwsp_line *line;
     Bell *bell;  // null: it polls without sleeping
     uint32_t unit;
 };

@@ -531,12 +531,12 @@ bool Device::wait() {
 bool run_opened(Device &device, const wsp_program &program, const wsp_bindings &bindings,
                 wsp_device_run *run) {
     Bound bound(device, program, bindings);
-    const std::vector<wsp_line> lines(run->cube_count + run->vector_count, wsp_line());
-    void *lines_there = device.allocate(lines.size() * sizeof(wsp_line));
+    const std::vector<pwsp_line> lines(run->cube_count + run->vector_count, pwsp_line());
+    void *lines_there = device.allocate(lines.size() * sizeof(pwsp_line));
     void *run_there = device.allocate(sizeof *run);
     run->lines = address_of(lines_there);
     if (!lines_there || !run_there || !bound.copy_to(&run->bindings) ||
-        !device.copy_to(lines_there, lines.data(), lines.size() * sizeof(wsp_line)) ||
+        !device.copy_to(lines_there, lines.data(), lines.size() * sizeof(pwsp_line)) ||
         !device.copy_to(run_there, run, sizeof *run) ||
         !device.start(*run, address_of(run_there)) || !device.wait() ||
         !device.copy_from(run, run_there, sizeof *run)) {

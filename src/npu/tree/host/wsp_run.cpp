@@ -13,7 +13,7 @@ namespace wsp {
 namespace {
 
 struct alignas(64) Line {
-    wsp_line line;
+    pwsp_line line;
 };
 
 // What a thread of a run needs to know.

@@ -3,7 +3,7 @@
 //
 //      host     fills wsp_bindings: sizes, symbols, arrays, tensors, slots
 //      AICPU    walks the program over them, and fills a wsp_task for each task
-//      AICore   runs the task that its wsp_line points to, and writes cycles and status into it
+//      AICore   runs the task that its pwsp_line points to, and writes cycles and status into it
 //
 // Addresses are 64-bit numbers here, as the processors may have different pointers.
 
@@ -53,31 +53,6 @@ typedef struct wsp_task {
     int32_t status;  // a ptowsp_status
     uint32_t fault;  // more about a failure: which size check of its kernel, + 1, or 0
 } wsp_task;
-
-// -- the line between an AICPU thread and a core --------------------------------------------------
-//
-//      field        written by   when                                         order
-//      aicpu_ready  AICPU        at open: the line may be used                release
-//      aicore_done  core         then: its number + 1, it polls               release
-//      task         AICPU        a task is given; task_status is IDLE         relaxed
-//      task_status  AICPU        then: ASSIGNED                               release
-//                   core         the task is done: DONE                       release
-//                   AICPU        its result has been read: IDLE               release
-//      control      AICPU        at close, task_status is IDLE: QUIT          release
-//
-// Each field has one writer at a time; what another one writes is read with acquire.
-
-enum { WSP_IDLE = 0, WSP_ASSIGNED = 1, WSP_DONE = 2 };
-enum { WSP_GO_ON = 0, WSP_QUIT = 1 };
-
-typedef struct wsp_line {
-    uint32_t aicpu_ready;
-    uint32_t aicore_done;
-    uint64_t task;  // address of a wsp_task
-    uint32_t task_status;
-    uint32_t control;
-    uint8_t reserved[40];
-} wsp_line;
 
 // -- the program ----------------------------------------------------------------------------------
 
@@ -162,6 +137,5 @@ const char *wsp_core_fault_text(uint32_t kernel, uint32_t fault);
 PTOWSP_STATIC_ASSERT(sizeof(wsp_tile) == 24, "wsp_tile");
 PTOWSP_STATIC_ASSERT(sizeof(wsp_bindings) == 64, "wsp_bindings");
 PTOWSP_STATIC_ASSERT(sizeof(wsp_task) == 32 + 8 + 8 * WSP_TASK_ARG_MAX + 24 * 12 + 8, "wsp_task");
-PTOWSP_STATIC_ASSERT(sizeof(wsp_line) == 64, "wsp_line");
 
 #endif

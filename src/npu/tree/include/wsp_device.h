@@ -17,7 +17,7 @@ typedef struct wsp_device_run {
     uint32_t stage;     // atomic: see wsp_device_main.cpp
     uint32_t left;      // atomic: threads but 0 that are done with the run's scheduler
     uint64_t bindings;  // wsp_bindings
-    uint64_t lines;     // wsp_line[vector_count + cube_count], vector cores first
+    uint64_t lines;     // pwsp_line[vector_count + cube_count], vector cores first
 
     // Written by the AICPU.
     int32_t status;  // a ptowsp_status
