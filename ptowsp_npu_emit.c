@@ -6629,6 +6629,7 @@ static void npu_print_sum(npu_text *text, const npu_text *object) {
         text->is_out_of_memory = true;
         return;
     }
+    PTOWSP_ASSERT(object->size > 1);
     npu_print(text, "%.*ssum", (int)object->size - 1, object->data);
 }
 
@@ -6756,7 +6757,7 @@ NPU_INTERNAL void npu_name_object(npu_build *build, npu_unit *unit, uint32_t num
             npu_print(&key, "%s %s\n", build->hashes[file], build->emitter.files[file].path);
         }
     }
-    if (npu_build_check(build, &key)) {
+    if (npu_build_check(build, &key)) {  // else the object has no name, and the build has failed
         npu_hash(key.data, key.size, hash);
         npu_print(&unit->object, "%s/objects/%s.o", build->cache.data, hash);
     }
@@ -7526,7 +7527,7 @@ static bool npu_prepare_work(npu_build *build) {
     npu_text_free(&objects);
     for (uint32_t i = 0; is_good && i < build->unit_count; i++) {
         npu_name_object(build, &build->units[i], i);
-        is_good = npu_build_check(build, &build->units[i].output) &&
+        is_good = build->status == PTOWSP_OK && npu_build_check(build, &build->units[i].output) &&
                   npu_build_check(build, &build->units[i].object);
     }
     return is_good;

@@ -370,7 +370,7 @@ static bool npu_prepare_work(npu_build *build) {
     npu_text_free(&objects);
     for (uint32_t i = 0; is_good && i < build->unit_count; i++) {
         npu_name_object(build, &build->units[i], i);
-        is_good = npu_build_check(build, &build->units[i].output) &&
+        is_good = build->status == PTOWSP_OK && npu_build_check(build, &build->units[i].output) &&
                   npu_build_check(build, &build->units[i].object);
     }
     return is_good;

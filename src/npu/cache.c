@@ -269,6 +269,7 @@ static void npu_print_sum(npu_text *text, const npu_text *object) {
         text->is_out_of_memory = true;
         return;
     }
+    PTOWSP_ASSERT(object->size > 1);
     npu_print(text, "%.*ssum", (int)object->size - 1, object->data);
 }
 

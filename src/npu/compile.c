@@ -28,7 +28,7 @@ NPU_INTERNAL void npu_name_object(npu_build *build, npu_unit *unit, uint32_t num
             npu_print(&key, "%s %s\n", build->hashes[file], build->emitter.files[file].path);
         }
     }
-    if (npu_build_check(build, &key)) {
+    if (npu_build_check(build, &key)) {  // else the object has no name, and the build has failed
         npu_hash(key.data, key.size, hash);
         npu_print(&unit->object, "%s/objects/%s.o", build->cache.data, hash);
     }
