@@ -1950,13 +1950,13 @@ PWSP_INTERNAL uint64_t pwsp_lengths_units(const PTOWSP_GM int32_t *lengths, uint
 }
 
 // =================================================================================================
-// src/plan/emit.h
+// src/plan/generate.h
 // =================================================================================================
 
 // Writes the descriptors of sequences whose lengths, tiers and counts have been checked.
 
-#ifndef PWSP_EMIT_H
-#define PWSP_EMIT_H
+#ifndef PWSP_GENERATE_H
+#define PWSP_GENERATE_H
 
 typedef struct pwsp_emit_desc {
     const PTOWSP_GM int32_t *lengths;  // of the whole batch
@@ -1977,7 +1977,7 @@ PWSP_INTERNAL void pwsp_emit(const pwsp_emit_desc *desc, uint32_t first, uint32_
 #endif
 
 // =================================================================================================
-// src/plan/emit.c
+// src/plan/generate.c
 // =================================================================================================
 
 // A step may have 65,536 descriptors, so vector code writes them. It works in two stages, on
@@ -34340,23 +34340,23 @@ PWSP_INTERNAL ptowsp_status pwsp_deadlock_fail(pwsp_exchange *exchange, pwsp_err
 
 #define PWSP_NO_STEP PTOWSP_NO_INDEX
 
-// What kahn.c knows to do.
-typedef enum pwsp_kahn_kind {
-    PWSP_KAHN_OTHER,
-    PWSP_KAHN_LOOP_END,  // of a loop whose variable counts
-    PWSP_KAHN_SEND,      // of what is in a cell
-    PWSP_KAHN_RECEIVE
-} pwsp_kahn_kind;
+// What network.c knows to do.
+typedef enum pwsp_network_kind {
+    PWSP_NETWORK_OTHER,
+    PWSP_NETWORK_LOOP_END,  // of a loop whose variable counts
+    PWSP_NETWORK_SEND,      // of what is in a cell
+    PWSP_NETWORK_RECEIVE
+} pwsp_network_kind;
 
 // An op, prepared for that.
-typedef struct pwsp_kahn_op {
-    pwsp_kahn_kind kind;
+typedef struct pwsp_network_op {
+    pwsp_network_kind kind;
     uint32_t cell;  // of the variable or the token
     pwsp_channel *channel;
-    const struct pwsp_kahn_op *next;
+    const struct pwsp_network_op *next;
     uint32_t channel_index;
     uint32_t index;  // of itself
-} pwsp_kahn_op;
+} pwsp_network_op;
 
 typedef struct pwsp_pipelines pwsp_pipelines;
 
@@ -34397,7 +34397,7 @@ struct pwsp_pipelines {
     uint64_t process_stats_capacity;
     uint32_t process_count;
     pwsp_chain *chains;
-    pwsp_kahn_op *kahn_ops;  // by op
+    pwsp_network_op *network_ops;  // by op
     uint64_t slot_load_count;
     // Of the one that runs:
     const pwsp_pipeline_op *op;
@@ -34589,13 +34589,13 @@ PWSP_INTERNAL bool pwsp_steps_find_chains(pwsp_pipelines *pipelines) {
 }
 
 // =================================================================================================
-// src/time/walk.h
+// src/time/order.h
 // =================================================================================================
 
 // How processes move: one op, and what becomes of those that it lets go on.
 
-#ifndef PWSP_WALK_H
-#define PWSP_WALK_H
+#ifndef PWSP_ORDER_H
+#define PWSP_ORDER_H
 
 typedef enum pwsp_resumed {
     PWSP_RESUMED_FAILED,
@@ -34620,7 +34620,7 @@ PWSP_INTERNAL void pwsp_pipelines_prepare_freely(pwsp_pipelines *pipelines);
 #endif
 
 // =================================================================================================
-// src/time/walk.c
+// src/time/order.c
 // =================================================================================================
 
 // Walking the processes of a pipeline, in the order of time.
@@ -34629,7 +34629,7 @@ PWSP_INTERNAL void pwsp_pipelines_prepare_freely(pwsp_pipelines *pipelines);
 // receives do, is what exchange.h says. A process that waits stays at its op, and does it again when
 // it is woken; or goes on behind it, if it has met another one there meanwhile.
 //
-// Where the order does not matter, kahn.c has a shorter way.
+// Where the order does not matter, network.c has a shorter way.
 
 #include <inttypes.h>
 
@@ -34785,7 +34785,7 @@ PWSP_INTERNAL bool pwsp_pipelines_walk(pwsp_pipelines *pipelines) {
 }
 
 // =================================================================================================
-// src/time/kahn.c
+// src/time/network.c
 // =================================================================================================
 
 // Walking processes in any order.
@@ -34798,11 +34798,11 @@ PWSP_INTERNAL bool pwsp_pipelines_walk(pwsp_pipelines *pipelines) {
 //
 // What loops that send and receive consist of is prepared once, with all that it works with at hand
 // and with what is done after it, behind jumps and the scopes that mean nothing in a process. That
-// is walked here, with position and time in registers; all else takes the way of walk.c.
+// is walked here, with position and time in registers; all else takes the way of order.c.
 
 // -- preparing ------------------------------------------------------------------------------------
 
-static const pwsp_kahn_op *pwsp_kahn_from(const pwsp_pipelines *pipelines, uint32_t index) {
+static const pwsp_network_op *pwsp_network_from(const pwsp_pipelines *pipelines, uint32_t index) {
     for (;;) {
         const pwsp_op *op = PWSP_OP_AT(pipelines->program, index);
         switch (op->kind) {
@@ -34810,64 +34810,65 @@ static const pwsp_kahn_op *pwsp_kahn_from(const pwsp_pipelines *pipelines, uint3
         case PWSP_OP_SCOPE:
         case PWSP_OP_SCOPE_END:
         case PWSP_OP_RESET: index++; break;
-        default: return &pipelines->kahn_ops[index];
+        default: return &pipelines->network_ops[index];
         }
     }
 }
 
-static pwsp_kahn_op pwsp_kahn_prepare(const pwsp_pipelines *pipelines, uint32_t index) {
+static pwsp_network_op pwsp_network_prepare(const pwsp_pipelines *pipelines, uint32_t index) {
     const ptowsp_program *program = pipelines->program;
     const pwsp_op *op = PWSP_OP_AT(program, index);
-    pwsp_kahn_op made;
+    pwsp_network_op made;
     memset(&made, 0, sizeof made);
     made.index = index;
     if (op->kind == PWSP_OP_LOOP_END) {
         const pwsp_loop *loop = PWSP_PROGRAM_AT(program, loops, pwsp_loop, op->at);
-        made.kind = loop->axis_kind == PWSP_AXIS_SPARSE ? PWSP_KAHN_OTHER : PWSP_KAHN_LOOP_END;
+        made.kind =
+            loop->axis_kind == PWSP_AXIS_SPARSE ? PWSP_NETWORK_OTHER : PWSP_NETWORK_LOOP_END;
         made.cell = loop->cell;
-        made.next = pwsp_kahn_from(pipelines, op->target);
+        made.next = pwsp_network_from(pipelines, op->target);
     } else if (op->kind == PWSP_OP_SEND) {
         const pwsp_send_op *send = PWSP_PROGRAM_AT(program, sends, pwsp_send_op, op->at);
         bool is_cell = send->token.begin == send->token.end;
         bool is_closed_early = PWSP_PORT_AT(pipelines, send->port)->is_closed_early;
-        made.kind = is_cell && !is_closed_early ? PWSP_KAHN_SEND : PWSP_KAHN_OTHER;
+        made.kind = is_cell && !is_closed_early ? PWSP_NETWORK_SEND : PWSP_NETWORK_OTHER;
         made.cell = send->token.cell;
         made.channel_index = send->channel;
         made.channel = &pipelines->exchange.channels[send->channel];
-        made.next = pwsp_kahn_from(pipelines, index + 1);
+        made.next = pwsp_network_from(pipelines, index + 1);
     } else if (op->kind == PWSP_OP_RECEIVE) {
         const pwsp_receive_op *receive =
             PWSP_PROGRAM_AT(program, receives, pwsp_receive_op, op->at);
-        made.kind = PWSP_KAHN_RECEIVE;
+        made.kind = PWSP_NETWORK_RECEIVE;
         made.cell = receive->cell;
         made.channel_index = receive->channel;
         made.channel = &pipelines->exchange.channels[receive->channel];
-        made.next = pwsp_kahn_from(pipelines, index + 1);
+        made.next = pwsp_network_from(pipelines, index + 1);
     }
     return made;
 }
 
 PWSP_INTERNAL void pwsp_pipelines_prepare_freely(pwsp_pipelines *pipelines) {
     for (uint32_t i = 0; i < pipelines->program->ops.count; i++) {
-        pipelines->kahn_ops[i] = pwsp_kahn_prepare(pipelines, i);
+        pipelines->network_ops[i] = pwsp_network_prepare(pipelines, i);
     }
 }
 
 // -- walking --------------------------------------------------------------------------------------
 
 // The cells of a process are in place, and then no more.
-PWSP_FORCE_INLINE void pwsp_kahn_swap(const pwsp_pipelines *pipelines,
-                                      const pwsp_process *process) {
+PWSP_FORCE_INLINE void pwsp_network_swap(const pwsp_pipelines *pipelines,
+                                         const pwsp_process *process) {
     if (PWSP_UNLIKELY(process->op->private_count > 0)) {
         pwsp_process_swap(pipelines, process);
     }
 }
 
 // Lets a process wait at a channel, where nobody else does.
-PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_wait(const pwsp_pipelines *pipelines,
-                                              pwsp_process *process, uint64_t time,
-                                              const pwsp_kahn_op *op, pwsp_channel_line *line,
-                                              pwsp_process_wait wait) {
+PWSP_FORCE_INLINE pwsp_resumed pwsp_network_wait(const pwsp_pipelines *pipelines,
+                                                 pwsp_process *process, uint64_t time,
+                                                 const pwsp_network_op *op, pwsp_channel_line *line,
+                                                 pwsp_process_wait wait) {
     process->time = time;
     process->next_op = op->index;
     process->wait = wait;
@@ -34875,15 +34876,16 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_wait(const pwsp_pipelines *pipelines,
     process->node = pipelines->x->ops[op->index].node;
     process->after = 0;
     line->first = line->last = process->index + 1;
-    pwsp_kahn_swap(pipelines, process);
+    pwsp_network_swap(pipelines, process);
     return PWSP_RESUMED_STAYS;
 }
 
 // Who waits at a channel is ready, behind its op: that is done for it.
-PWSP_FORCE_INLINE pwsp_process *pwsp_kahn_wake(pwsp_pipelines *pipelines, pwsp_channel_line *line) {
+PWSP_FORCE_INLINE pwsp_process *pwsp_network_wake(pwsp_pipelines *pipelines,
+                                                  pwsp_channel_line *line) {
     uint32_t number = line->first;
     pwsp_process *process = &pipelines->exchange.processes[number - 1];
-    process->next_op = pipelines->kahn_ops[process->next_op].next->index;
+    process->next_op = pipelines->network_ops[process->next_op].next->index;
     line->first = line->last = 0;
     process->wait = PWSP_PROCESS_READY;
     process->after = pipelines->exchange.ready;
@@ -34891,7 +34893,7 @@ PWSP_FORCE_INLINE pwsp_process *pwsp_kahn_wake(pwsp_pipelines *pipelines, pwsp_c
     return process;
 }
 
-PWSP_FORCE_INLINE void pwsp_kahn_put(pwsp_channel *channel, uint64_t token, uint64_t *time) {
+PWSP_FORCE_INLINE void pwsp_network_put(pwsp_channel *channel, uint64_t token, uint64_t *time) {
     uint64_t sent = pwsp_channel_put(channel, token, *time);
     if (sent != *time) {
         channel->full += sent - *time;
@@ -34899,7 +34901,7 @@ PWSP_FORCE_INLINE void pwsp_kahn_put(pwsp_channel *channel, uint64_t token, uint
     }
 }
 
-PWSP_FORCE_INLINE void pwsp_kahn_take(pwsp_channel *channel, uint64_t *cell, uint64_t *time) {
+PWSP_FORCE_INLINE void pwsp_network_take(pwsp_channel *channel, uint64_t *cell, uint64_t *time) {
     uint64_t received = pwsp_channel_take(channel, *time, cell);
     if (received != *time) {
         channel->empty += received - *time;
@@ -34908,8 +34910,9 @@ PWSP_FORCE_INLINE void pwsp_kahn_take(pwsp_channel *channel, uint64_t *cell, uin
 }
 
 // At a channel of depth 0.
-PWSP_FORCE_INLINE void pwsp_kahn_meet(pwsp_channel *channel, uint64_t token, uint64_t *sender_time,
-                                      uint64_t *cell, uint64_t *receiver_time) {
+PWSP_FORCE_INLINE void pwsp_network_meet(pwsp_channel *channel, uint64_t token,
+                                         uint64_t *sender_time, uint64_t *cell,
+                                         uint64_t *receiver_time) {
     uint64_t time = pwsp_max_u64(*sender_time + channel->latency, *receiver_time);
     channel->sent++;
     channel->received++;
@@ -34920,13 +34923,13 @@ PWSP_FORCE_INLINE void pwsp_kahn_meet(pwsp_channel *channel, uint64_t token, uin
 }
 
 // Can a token that is sent at a time be received before time ends?
-PWSP_FORCE_INLINE bool pwsp_kahn_is_due(const pwsp_channel *channel, uint64_t time) {
+PWSP_FORCE_INLINE bool pwsp_network_is_due(const pwsp_channel *channel, uint64_t time) {
     return PWSP_LIKELY(time + channel->latency <= PTOWSP_CYCLES_MAX);
 }
 
 // An op that is none of those here, or that fails.
-static pwsp_resumed pwsp_kahn_other(pwsp_pipelines *pipelines, pwsp_process *process,
-                                    const pwsp_kahn_op *op) {
+static pwsp_resumed pwsp_network_other(pwsp_pipelines *pipelines, pwsp_process *process,
+                                       const pwsp_network_op *op) {
     pwsp_expander *x = pipelines->x;
     uint32_t next = op->index;
     x->frames = process->frames;
@@ -34939,16 +34942,17 @@ static pwsp_resumed pwsp_kahn_other(pwsp_pipelines *pipelines, pwsp_process *pro
 
 // Lets a process go on until it waits or has ended. `continue` is for an op that is done, and
 // `break` for one that is not for here: nothing has been done.
-PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_resume(pwsp_pipelines *pipelines, pwsp_process *process) {
-    const pwsp_kahn_op *op = &pipelines->kahn_ops[process->next_op + process->has_met];
+PWSP_FORCE_INLINE pwsp_resumed pwsp_network_resume(pwsp_pipelines *pipelines,
+                                                   pwsp_process *process) {
+    const pwsp_network_op *op = &pipelines->network_ops[process->next_op + process->has_met];
     process->has_met = false;
     uint64_t *cells = pipelines->cells;
     uint64_t time = process->time;
-    pwsp_kahn_swap(pipelines, process);
+    pwsp_network_swap(pipelines, process);
     for (;;) {
         pwsp_channel *channel = op->channel;
         switch (op->kind) {
-        case PWSP_KAHN_LOOP_END: {
+        case PWSP_NETWORK_LOOP_END: {
             pwsp_frame *frame = &process->frames[process->frame_count - 1];
             if (frame->i + 1 == frame->count) {
                 break;
@@ -34957,50 +34961,50 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_resume(pwsp_pipelines *pipelines, pwsp_
             op = op->next;
             continue;
         }
-        case PWSP_KAHN_SEND:
+        case PWSP_NETWORK_SEND:
             if (PWSP_UNLIKELY(channel->sent >= channel->limit)) {
                 break;
             }
             if (channel->receivers.first) {
                 pwsp_process *receiver =
                     &pipelines->exchange.processes[channel->receivers.first - 1];
-                if (!pwsp_kahn_is_due(channel, pwsp_max_u64(time, receiver->time))) {
+                if (!pwsp_network_is_due(channel, pwsp_max_u64(time, receiver->time))) {
                     break;  // its place was free before its receiver came
                 }
-                pwsp_kahn_wake(pipelines, &channel->receivers);
+                pwsp_network_wake(pipelines, &channel->receivers);
                 if (channel->depth > 0) {
-                    pwsp_kahn_put(channel, cells[op->cell], &time);
-                    pwsp_kahn_take(channel, receiver->inbox, &receiver->time);
+                    pwsp_network_put(channel, cells[op->cell], &time);
+                    pwsp_network_take(channel, receiver->inbox, &receiver->time);
                 } else {
-                    pwsp_kahn_meet(channel, cells[op->cell], &time, receiver->inbox,
-                                   &receiver->time);
+                    pwsp_network_meet(channel, cells[op->cell], &time, receiver->inbox,
+                                      &receiver->time);
                 }
             } else if (pwsp_channel_pending(channel) < channel->depth) {
-                pwsp_kahn_put(channel, cells[op->cell], &time);
+                pwsp_network_put(channel, cells[op->cell], &time);
             } else {
                 process->token = cells[op->cell];
-                return pwsp_kahn_wait(pipelines, process, time, op, &channel->senders,
-                                      PWSP_PROCESS_WAITS_FULL);
+                return pwsp_network_wait(pipelines, process, time, op, &channel->senders,
+                                         PWSP_PROCESS_WAITS_FULL);
             }
             op = op->next;
             continue;
-        case PWSP_KAHN_RECEIVE:
+        case PWSP_NETWORK_RECEIVE:
             if (pwsp_channel_pending(channel) > 0) {
                 if (PWSP_UNLIKELY(pwsp_channel_first_due(channel) > PTOWSP_CYCLES_MAX)) {
                     break;
                 }
-                pwsp_kahn_take(channel, &cells[op->cell], &time);
+                pwsp_network_take(channel, &cells[op->cell], &time);
                 if (channel->senders.first) {
-                    pwsp_process *sender = pwsp_kahn_wake(pipelines, &channel->senders);
-                    pwsp_kahn_put(channel, sender->token, &sender->time);
+                    pwsp_process *sender = pwsp_network_wake(pipelines, &channel->senders);
+                    pwsp_network_put(channel, sender->token, &sender->time);
                 }
             } else if (channel->senders.first) {  // at depth 0
                 pwsp_process *sender = &pipelines->exchange.processes[channel->senders.first - 1];
-                if (!pwsp_kahn_is_due(channel, sender->time)) {
+                if (!pwsp_network_is_due(channel, sender->time)) {
                     break;
                 }
-                pwsp_kahn_wake(pipelines, &channel->senders);
-                pwsp_kahn_meet(channel, sender->token, &sender->time, &cells[op->cell], &time);
+                pwsp_network_wake(pipelines, &channel->senders);
+                pwsp_network_meet(channel, sender->token, &sender->time, &cells[op->cell], &time);
             } else if (channel->producers > 0) {
                 const pwsp_op *from = &pipelines->x->ops[op->index];
                 const pwsp_receive_op *receive =
@@ -35008,25 +35012,25 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_kahn_resume(pwsp_pipelines *pipelines, pwsp_
                 process->is_loop = receive->is_loop;
                 process->inbox =
                     receive->place ? &process->kept[receive->place - 1] : &cells[op->cell];
-                return pwsp_kahn_wait(pipelines, process, time, op, &channel->receivers,
-                                      PWSP_PROCESS_WAITS_EMPTY);
+                return pwsp_network_wait(pipelines, process, time, op, &channel->receivers,
+                                         PWSP_PROCESS_WAITS_EMPTY);
             } else {
                 break;
             }
             op = op->next;
             continue;
-        case PWSP_KAHN_OTHER: break;
+        case PWSP_NETWORK_OTHER: break;
         }
         process->time = time;
-        pwsp_resumed resumed = pwsp_kahn_other(pipelines, process, op);
+        pwsp_resumed resumed = pwsp_network_other(pipelines, process, op);
         if (resumed == PWSP_RESUMED_STAYS) {
-            pwsp_kahn_swap(pipelines, process);
+            pwsp_network_swap(pipelines, process);
         }
         if (resumed != PWSP_RESUMED_LATER) {
             return resumed;
         }
         time = process->time;
-        op = &pipelines->kahn_ops[process->next_op];
+        op = &pipelines->network_ops[process->next_op];
     }
 }
 
@@ -35038,7 +35042,7 @@ PWSP_INTERNAL bool pwsp_pipelines_walk_freely(pwsp_pipelines *pipelines) {
     while (pipelines->exchange.ready) {
         pwsp_process *process = &pipelines->exchange.processes[pipelines->exchange.ready - 1];
         pipelines->exchange.ready = process->after;
-        if (pwsp_kahn_resume(pipelines, process) == PWSP_RESUMED_FAILED) {
+        if (pwsp_network_resume(pipelines, process) == PWSP_RESUMED_FAILED) {
             return false;
         }
     }
@@ -35054,7 +35058,7 @@ PWSP_INTERNAL bool pwsp_pipelines_walk_freely(pwsp_pipelines *pipelines) {
 // Before an execution the sizes of axes say how many processes there are, and memory is made for
 // the pipeline with the most of them, which all share, as one runs at a time. Where a pipeline
 // starts, each process keeps the slots as they are there; channels are opened as deep as they are
-// asked for there; and then the processes walk (walk.c, kahn.c). What channels and processes have
+// asked for there; and then the processes walk (order.c, network.c). What channels and processes have
 // counted is added to the results.
 
 #include <inttypes.h>
@@ -35067,7 +35071,7 @@ PWSP_INTERNAL bool pwsp_pipelines_walk_freely(pwsp_pipelines *pipelines) {
     ARRAY(channel_stats, ptowsp_channel_stats, program->channels.count + 1)                        \
     ARRAY(exchange.channels, pwsp_channel, program->channels.count + 1)                            \
     ARRAY(chains, pwsp_chain, program->pipelines.count + 1)                                        \
-    ARRAY(kahn_ops, pwsp_kahn_op, program->ops.count)
+    ARRAY(network_ops, pwsp_network_op, program->ops.count)
 
 // Those that grow: field, type, capacity.
 #define PWSP_PIPELINES_GROWING(ARRAY)                                                              \
@@ -37646,7 +37650,7 @@ ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
 
 uint64_t ptowsp_run_slot(const ptowsp_run *run, uint32_t slot) {
     PTOWSP_ASSERT(slot < run->program->slot_count);
-    return run->walk.cells[run->program->first_slot + slot];
+    return run->order.cells[run->program->first_slot + slot];
 }
 
 // -- walking --------------------------------------------------------------------------------------

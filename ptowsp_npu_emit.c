@@ -19,17 +19,18 @@
 // source tree. It is a library on its own beside ptowsp.c (ptowsp_npu_emit.c): of ptowsp it knows
 // the header alone, and its private names begin with npu_.
 //
-//      text.c         growing text, and what must be escaped in it
-//      names.c        C++ identifiers for all that has a name
-//      hash.c         what tells sources apart
-//      files.c        the files of a tree, in memory
-//      expand.c ...   aicpu/expand.cpp: the program's statements as loops
-//      kernels.h ...  aicore/kernels/*.cpp, aicore/dispatch.cpp
-//      program.c      aicpu/program.h, aicpu/program.cpp: enums and tables
-//      manifest.c     manifest.json
-//      documents.c    README.md
-//      tree.c         a tree on disk, whole or not at all
-//      emit.c         the public functions: what is checked, and in which order files are made
+//      npu_text.c      growing text, and what must be escaped in it
+//      npu_names.c     C++ identifiers for all that has a name
+//      hash.c          what tells sources apart
+//      files.c         the files of a tree, in memory
+//      npu_expand*.c   aicpu/expand.cpp: the program's statements as loops
+//      kernel*.c       aicore/kernels/*.cpp; npu_dispatch.c: aicore/dispatch.cpp
+//      npu_program.c   aicpu/program.h, aicpu/program.cpp: enums and tables
+//      manifest.c      manifest.json
+//      documents.c     README.md
+//      tree.c          a tree on disk, whole or not at all
+//      npu_emit.c      the public functions: what is checked, and in which order files are made
+//      npu_build.c ... building a tree here, keeping it, and running it
 //
 // Files that are the same in every tree (src/npu/tree, ptowsp.h, the shim) become strings at the
 // end of ptowsp_npu_emit.c: npu_fixed_at.
@@ -259,7 +260,7 @@ NPU_INTERNAL void npu_tree_write(npu_emitter *emitter, const ptowsp_npu_desc *de
 #endif
 
 // =================================================================================================
-// src/npu/text.c
+// src/npu/npu_text.c
 // =================================================================================================
 
 // Growing text, and what must be escaped in it.
@@ -531,7 +532,7 @@ NPU_INTERNAL void npu_hash(const void *data, size_t size, char hash[NPU_HASH_SIZ
 }
 
 // =================================================================================================
-// src/npu/names.c
+// src/npu/npu_names.c
 // =================================================================================================
 
 // C++ identifiers for all that has a name in a program.
@@ -1083,7 +1084,7 @@ NPU_INTERNAL void npu_files_free(npu_emitter *emitter) {
 }
 
 // =================================================================================================
-// src/npu/expand.h
+// src/npu/npu_expand.h
 // =================================================================================================
 
 // What the parts of the emitter of aicpu/expand.cpp share: where it stands, and its lines.
@@ -1241,7 +1242,7 @@ NPU_INTERNAL void npu_pipeline_end(npu_expand *x, const ptowsp_statement *begin)
 #endif
 
 // =================================================================================================
-// src/npu/expr.c
+// src/npu/npu_expr.c
 // =================================================================================================
 
 // Expressions as C++ text. They keep the form they were written in, as numbers of wsp_number.h have
@@ -1542,7 +1543,7 @@ NPU_INTERNAL void npu_prepare_expr(npu_expand *x, uint32_t expr) {
 }
 
 // =================================================================================================
-// src/npu/expand_names.c
+// src/npu/npu_expand_names.c
 // =================================================================================================
 
 // Names in aicpu/expand.cpp, and which locals a function has.
@@ -1797,7 +1798,7 @@ NPU_INTERNAL void npu_forget_locals(npu_locals *locals) {
 }
 
 // =================================================================================================
-// src/npu/expand_text.c
+// src/npu/npu_expand_text.c
 // =================================================================================================
 
 // The lines of aicpu/expand.cpp. A statement is made in one long line, which is broken when it ends:
@@ -1926,7 +1927,7 @@ NPU_INTERNAL void npu_place_comment(npu_expand *x, uint32_t node) {
 }
 
 // =================================================================================================
-// src/npu/expand_pipeline.c
+// src/npu/npu_expand_pipeline.c
 // =================================================================================================
 
 // Pipelines in aicpu/expand.cpp: processes are functions over what is around them, and walk with a
@@ -2120,7 +2121,7 @@ NPU_INTERNAL void npu_pipeline_end(npu_expand *x, const ptowsp_statement *begin)
 }
 
 // =================================================================================================
-// src/npu/expand.c
+// src/npu/npu_expand.c
 // =================================================================================================
 
 // aicpu/expand.cpp: the statements of a program as C++ in the words of wsp_expand.h. Workloads are
@@ -4348,7 +4349,7 @@ NPU_INTERNAL void npu_native_emit(npu_emitter *emitter, uint32_t kernel) {
 }
 
 // =================================================================================================
-// src/npu/dispatch.c
+// src/npu/npu_dispatch.c
 // =================================================================================================
 
 // aicore/dispatch.cpp: what a core runs for each kernel, and what failures of their checks mean.
@@ -4739,7 +4740,7 @@ NPU_INTERNAL void npu_kernels_emit(npu_emitter *emitter) {
 }
 
 // =================================================================================================
-// src/npu/program.c
+// src/npu/npu_program.c
 // =================================================================================================
 
 // aicpu/program.h and aicpu/program.cpp: what the program is made of, as enums for expand.cpp and
@@ -5872,7 +5873,7 @@ NPU_INTERNAL void npu_tree_write(npu_emitter *emitter, const ptowsp_npu_desc *de
 }
 
 // =================================================================================================
-// src/npu/emit.c
+// src/npu/npu_emit.c
 // =================================================================================================
 
 // The public functions: what is checked first, and in which order the files of a tree are made.
@@ -6039,7 +6040,7 @@ ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *pro
 }
 
 // =================================================================================================
-// src/npu/build.h
+// src/npu/npu_build.h
 // =================================================================================================
 
 // Building a tree from here, and running it. Only on POSIX systems: elsewhere the public functions
@@ -6243,7 +6244,7 @@ NPU_INTERNAL bool npu_load(ptowsp_npu *npu, const char *directory, npu_text *why
 #endif
 
 // =================================================================================================
-// src/npu/process.c
+// src/npu/npu_process.c
 // =================================================================================================
 
 // Runs programs by their argument vectors; no shell sees what they are told. Only processes that
@@ -6726,7 +6727,7 @@ NPU_INTERNAL bool npu_cache_publish(npu_build *build) {
 #endif
 
 // =================================================================================================
-// src/npu/compile.c
+// src/npu/npu_compile.c
 // =================================================================================================
 
 // Runs the compiler on the units of a tree, as many at a time as there are processors, and links
@@ -6962,7 +6963,7 @@ NPU_INTERNAL bool npu_make_library(npu_build *build) {
 #endif
 
 // =================================================================================================
-// src/npu/execute.c
+// src/npu/npu_execute.c
 // =================================================================================================
 
 // Loads the library of a tree, and runs it with what is bound to a run, by the C API of
@@ -7154,7 +7155,7 @@ ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const ptowsp_run *ru
 }
 
 // =================================================================================================
-// src/npu/build.c
+// src/npu/npu_build.c
 // =================================================================================================
 
 // From a program to a loaded tree. The tree is emitted into memory, and written only if it is not

@@ -43,12 +43,12 @@ printf 'typedef struct pwsp_queue {\n    int a;\n} pwsp_queue;\n' >> "$COPY/tree
 refuses "a type defined twice" "pwsp_queue in src/base/context.h and src/plan/plan.c"
 fresh
 printf '#define PWSP_CUTS 1\n' >> "$COPY/tree/src/plan/plan.c"
-refuses "a macro defined twice" "PWSP_CUTS in src/plan/emit.c and src/plan/plan.c"
+refuses "a macro defined twice" "PWSP_CUTS in src/plan/generate.c and src/plan/plan.c"
 fresh
-sed -i '1i #include "../plan/emit.h"' "$COPY/tree/src/base/pool.c"
-refuses "an include of a higher room" "includes ../plan/emit.h, which is not below it"
+sed -i '1i #include "../plan/generate.h"' "$COPY/tree/src/base/pool.c"
+refuses "an include of a higher room" "includes ../plan/generate.h, which is not below it"
 fresh
-cp "$COPY/tree/src/plan/emit.h" "$COPY/tree/src/kernel/emit.h"
+cp "$COPY/tree/src/plan/generate.h" "$COPY/tree/src/kernel/emit.h"
 sed -i 's#^src/kernel/list.h#src/kernel/emit.h src/kernel/list.h#' "$COPY/tree/tools/amalgamate.sh"
 refuses "two headers of one name" "two headers are called emit.h"
 fresh
@@ -66,7 +66,7 @@ fresh
 sed -i '/^CORE_FILES=/,/^"/{/^src.data.region/d}' "$COPY/tree/tools/amalgamate.sh"
 refuses "a runtime that lacks a file" "arrival.h includes ../data/region.h, which is not below it"
 fresh
-echo '// more' >> "$COPY/tree/src/npu/emit.c"
+echo '// more' >> "$COPY/tree/src/npu/npu_emit.c"
 refuses "a stale ptowsp_npu_emit.c" "ptowsp_npu_emit.c does not match" --check
 fresh
 echo '// more' >> "$COPY/tree/src/npu/tree/include/wsp_abi.h"
@@ -78,10 +78,10 @@ fresh
 printf 'no end' >> "$COPY/tree/src/npu/tree/Makefile"
 refuses "a file of trees without an end" "src/npu/tree/Makefile does not end with a newline"
 fresh
-printf 'static int npu_hash(int a) {\n    return a;\n}\n' >> "$COPY/tree/src/npu/names.c"
-refuses "a function of the emitter defined twice" "npu_hash in src/npu/hash.c and src/npu/names.c"
+printf 'static int npu_hash(int a) {\n    return a;\n}\n' >> "$COPY/tree/src/npu/npu_names.c"
+refuses "a function of the emitter defined twice" "npu_hash in src/npu/hash.c and src/npu/npu_names.c"
 fresh
-sed -i '1i #include "../base/base.h"' "$COPY/tree/src/npu/text.c"
+sed -i '1i #include "../base/base.h"' "$COPY/tree/src/npu/npu_text.c"
 refuses "an emitter that knows more than the header" "includes ../base/base.h, which is not below it"
 fresh
 refuses "an unknown option" "usage" --wrong

@@ -7,7 +7,7 @@
 
 static void *refuse_resize(void *ptr, size_t size);
 #define PTOWSP_NPU_RESIZE(ptr, size) refuse_resize(ptr, size)
-#include "../src/npu/text.c"
+#include "../src/npu/npu_text.c"
 
 #include "npu_build_fixture.h"
 

@@ -25,8 +25,8 @@ static inline void *words_resize(void *ptr, size_t size) {
 
 // The emitter, for the part of it that writes expand.cpp: random programs have kernels without
 // source, which ptowsp_npu_emit refuses.
-#include "../src/npu/expand.h"
-#include "../src/npu/text.c"
+#include "../src/npu/npu_expand.h"
+#include "../src/npu/npu_text.c"
 
 #include <dlfcn.h>
 #include <unistd.h>

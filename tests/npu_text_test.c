@@ -11,7 +11,7 @@ static void *refuse_resize(void *ptr, size_t size);
 static long failing_write(int fd, const void *data, size_t size);
 #define PTOWSP_NPU_RESIZE(ptr, size)     refuse_resize(ptr, size)
 #define PTOWSP_NPU_WRITE(fd, data, size) failing_write(fd, data, size)
-#include "../src/npu/text.c"
+#include "../src/npu/npu_text.c"
 #include "../src/npu/tree.c"
 
 #include "npu_fixture.h"

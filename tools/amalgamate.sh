@@ -63,7 +63,7 @@ src/base/pool.h src/base/pool.c
 src/base/context.h src/base/context.c
 src/data/space.c
 src/plan/count.h src/plan/count.c
-src/plan/emit.h src/plan/emit.c
+src/plan/generate.h src/plan/generate.c
 src/plan/work.c
 src/plan/plan.c
 src/plan/dispatch.c
@@ -133,7 +133,7 @@ src/time/timeline.h src/time/timeline.c
 src/time/channel.h src/time/channel.c
 src/time/exchange.h src/time/exchange.c src/time/deadlock.c
 src/time/pipeline.h src/time/steps.c
-src/time/walk.h src/time/walk.c src/time/kahn.c src/time/pipeline.c
+src/time/order.h src/time/order.c src/time/network.c src/time/pipeline.c
 src/exec/bindings.h src/exec/bind.c src/exec/verify.c
 src/exec/call.h src/exec/call.c src/exec/tiles.c
 src/exec/run_pipelines.h src/exec/run_pipelines.c
@@ -185,20 +185,20 @@ src/plan/merge.c
 # The emitter: its own files; and in every tree, beside what is in src/npu/tree/: file, path there.
 NPU="
 src/npu/npu.h
-src/npu/text.c
+src/npu/npu_text.c
 src/npu/hash.c
-src/npu/names.c
+src/npu/npu_names.c
 src/npu/files.c
-src/npu/expand.h src/npu/expr.c src/npu/expand_names.c src/npu/expand_text.c
-src/npu/expand_pipeline.c src/npu/expand.c
+src/npu/npu_expand.h src/npu/npu_expr.c src/npu/npu_expand_names.c src/npu/npu_expand_text.c
+src/npu/npu_expand_pipeline.c src/npu/npu_expand.c
 src/npu/kernels.h src/npu/kernel_parts.c src/npu/kernel_declare.c src/npu/kernel_insns.c src/npu/native.c
-src/npu/dispatch.c src/npu/kernels.c
-src/npu/program.c
+src/npu/npu_dispatch.c src/npu/kernels.c
+src/npu/npu_program.c
 src/npu/manifest.c
 src/npu/documents.c
 src/npu/tree.c
-src/npu/emit.c
-src/npu/build.h src/npu/process.c src/npu/cache.c src/npu/compile.c src/npu/execute.c src/npu/build.c
+src/npu/npu_emit.c
+src/npu/npu_build.h src/npu/npu_process.c src/npu/cache.c src/npu/npu_compile.c src/npu/npu_execute.c src/npu/npu_build.c
 "
 TREE=src/npu/tree
 

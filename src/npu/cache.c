@@ -1,7 +1,7 @@
 // The cache directory, which several processes use at the same time; build.h draws it. Nothing is
 // locked: all that has a name for others got it by rename.
 
-#include "build.h"
+#include "npu_build.h"
 
 #if NPU_HAS_POSIX
 

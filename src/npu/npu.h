@@ -2,17 +2,18 @@
 // source tree. It is a library on its own beside ptowsp.c (ptowsp_npu_emit.c): of ptowsp it knows
 // the header alone, and its private names begin with npu_.
 //
-//      text.c         growing text, and what must be escaped in it
-//      names.c        C++ identifiers for all that has a name
-//      hash.c         what tells sources apart
-//      files.c        the files of a tree, in memory
-//      expand.c ...   aicpu/expand.cpp: the program's statements as loops
-//      kernels.h ...  aicore/kernels/*.cpp, aicore/dispatch.cpp
-//      program.c      aicpu/program.h, aicpu/program.cpp: enums and tables
-//      manifest.c     manifest.json
-//      documents.c    README.md
-//      tree.c         a tree on disk, whole or not at all
-//      emit.c         the public functions: what is checked, and in which order files are made
+//      npu_text.c      growing text, and what must be escaped in it
+//      npu_names.c     C++ identifiers for all that has a name
+//      hash.c          what tells sources apart
+//      files.c         the files of a tree, in memory
+//      npu_expand*.c   aicpu/expand.cpp: the program's statements as loops
+//      kernel*.c       aicore/kernels/*.cpp; npu_dispatch.c: aicore/dispatch.cpp
+//      npu_program.c   aicpu/program.h, aicpu/program.cpp: enums and tables
+//      manifest.c      manifest.json
+//      documents.c     README.md
+//      tree.c          a tree on disk, whole or not at all
+//      npu_emit.c      the public functions: what is checked, and in which order files are made
+//      npu_build.c ... building a tree here, keeping it, and running it
 //
 // Files that are the same in every tree (src/npu/tree, ptowsp.h, the shim) become strings at the
 // end of ptowsp_npu_emit.c: npu_fixed_at.

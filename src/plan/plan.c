@@ -15,7 +15,7 @@
 // after PWSP_PREDICTIONS probes the rest is bisection: never more than that plus log2(high - low).
 
 #include "count.h"
-#include "emit.h"
+#include "generate.h"
 
 #include "../base/context.h"
 #include "../base/text.h"

@@ -3,10 +3,10 @@
 // Before an execution the sizes of axes say how many processes there are, and memory is made for
 // the pipeline with the most of them, which all share, as one runs at a time. Where a pipeline
 // starts, each process keeps the slots as they are there; channels are opened as deep as they are
-// asked for there; and then the processes walk (walk.c, kahn.c). What channels and processes have
+// asked for there; and then the processes walk (order.c, network.c). What channels and processes have
 // counted is added to the results.
 
-#include "walk.h"
+#include "order.h"
 
 #include <inttypes.h>
 
@@ -18,7 +18,7 @@
     ARRAY(channel_stats, ptowsp_channel_stats, program->channels.count + 1)                        \
     ARRAY(exchange.channels, pwsp_channel, program->channels.count + 1)                            \
     ARRAY(chains, pwsp_chain, program->pipelines.count + 1)                                        \
-    ARRAY(kahn_ops, pwsp_kahn_op, program->ops.count)
+    ARRAY(network_ops, pwsp_network_op, program->ops.count)
 
 // Those that grow: field, type, capacity.
 #define PWSP_PIPELINES_GROWING(ARRAY)                                                              \

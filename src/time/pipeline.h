@@ -8,23 +8,23 @@
 
 #define PWSP_NO_STEP PTOWSP_NO_INDEX
 
-// What kahn.c knows to do.
-typedef enum pwsp_kahn_kind {
-    PWSP_KAHN_OTHER,
-    PWSP_KAHN_LOOP_END,  // of a loop whose variable counts
-    PWSP_KAHN_SEND,      // of what is in a cell
-    PWSP_KAHN_RECEIVE
-} pwsp_kahn_kind;
+// What network.c knows to do.
+typedef enum pwsp_network_kind {
+    PWSP_NETWORK_OTHER,
+    PWSP_NETWORK_LOOP_END,  // of a loop whose variable counts
+    PWSP_NETWORK_SEND,      // of what is in a cell
+    PWSP_NETWORK_RECEIVE
+} pwsp_network_kind;
 
 // An op, prepared for that.
-typedef struct pwsp_kahn_op {
-    pwsp_kahn_kind kind;
+typedef struct pwsp_network_op {
+    pwsp_network_kind kind;
     uint32_t cell;  // of the variable or the token
     pwsp_channel *channel;
-    const struct pwsp_kahn_op *next;
+    const struct pwsp_network_op *next;
     uint32_t channel_index;
     uint32_t index;  // of itself
-} pwsp_kahn_op;
+} pwsp_network_op;
 
 typedef struct pwsp_pipelines pwsp_pipelines;
 
@@ -65,7 +65,7 @@ struct pwsp_pipelines {
     uint64_t process_stats_capacity;
     uint32_t process_count;
     pwsp_chain *chains;
-    pwsp_kahn_op *kahn_ops;  // by op
+    pwsp_network_op *network_ops;  // by op
     uint64_t slot_load_count;
     // Of the one that runs:
     const pwsp_pipeline_op *op;

@@ -6,7 +6,7 @@
 // include program.h is kept for other programs: it depends on its own text, and on the headers that
 // it includes, or that these do.
 
-#include "build.h"
+#include "npu_build.h"
 
 #if NPU_HAS_POSIX
 

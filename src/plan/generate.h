@@ -1,7 +1,7 @@
 // Writes the descriptors of sequences whose lengths, tiers and counts have been checked.
 
-#ifndef PWSP_EMIT_H
-#define PWSP_EMIT_H
+#ifndef PWSP_GENERATE_H
+#define PWSP_GENERATE_H
 
 #include "count.h"
 

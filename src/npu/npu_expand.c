@@ -13,7 +13,7 @@
 // They do what the library's walk does (src/workload/expand.c), in the same order: bounds and rows
 // are evaluated once, when a loop begins, and arguments of calls before what is called.
 
-#include "expand.h"
+#include "npu_expand.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 // How processes move: one op, and what becomes of those that it lets go on.
 
-#ifndef PWSP_WALK_H
-#define PWSP_WALK_H
+#ifndef PWSP_ORDER_H
+#define PWSP_ORDER_H
 
 #include "pipeline.h"
 

@@ -1,7 +1,7 @@
 // Pipelines in aicpu/expand.cpp: processes are functions over what is around them, and walk with a
 // Run of their own, which has their name.
 
-#include "expand.h"
+#include "npu_expand.h"
 
 // -- what processes load --------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 // Loads the library of a tree, and runs it with what is bound to a run, by the C API of
 // host/wsp_runner.h. That header is a tree's: its types stand here again, with names of our own.
 
-#include "build.h"
+#include "npu_build.h"
 
 #if NPU_HAS_POSIX
 

@@ -4,7 +4,7 @@
 // else they get a number behind it. A function begins with locals for the sizes, symbols and arrays
 // that it uses. So does a process for its arrays: errors of reading one are those of who reads.
 
-#include "expand.h"
+#include "npu_expand.h"
 
 #include <stdio.h>
 

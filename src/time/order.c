@@ -4,9 +4,9 @@
 // receives do, is what exchange.h says. A process that waits stays at its op, and does it again when
 // it is woken; or goes on behind it, if it has met another one there meanwhile.
 //
-// Where the order does not matter, kahn.c has a shorter way.
+// Where the order does not matter, network.c has a shorter way.
 
-#include "walk.h"
+#include "order.h"
 
 #include <inttypes.h>
 

@@ -1,7 +1,7 @@
 // Runs the compiler on the units of a tree, as many at a time as there are processors, and links
 // them. What it is told and says goes into compile.log, and its first error into the build's.
 
-#include "build.h"
+#include "npu_build.h"
 
 #if NPU_HAS_POSIX
 

@@ -2,7 +2,7 @@
 // at a space that is not in a string, in as few brackets as can be, rather behind ; and , than
 // elsewhere, and then as far to the right as it fits.
 
-#include "expand.h"
+#include "npu_expand.h"
 
 #define NPU_INDENT   4u   // columns
 #define NPU_LINE_MIN 48u  // what a line has however deep it is

@@ -5,7 +5,7 @@
 // Parentheses stand where C++ needs them, and where compilers ask for them: && in ||, bit operators
 // and shifts beside others, comparisons in comparisons.
 
-#include "expand.h"
+#include "npu_expand.h"
 
 #include <inttypes.h>
 

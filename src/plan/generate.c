@@ -24,7 +24,7 @@
 // cost is the loop over blocks, whose count depends on n and is mispredicted. Writing the sequences
 // in the order of their n, with masked stores at their ends, took 0.47.
 
-#include "emit.h"
+#include "generate.h"
 
 #include "../base/cpu.h"
 

@@ -1,7 +1,7 @@
 // Runs programs by their argument vectors; no shell sees what they are told. Only processes that
 // were started here are waited for, by their ids, so the caller's own children are left alone.
 
-#include "build.h"
+#include "npu_build.h"
 
 #if NPU_HAS_POSIX
 
