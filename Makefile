@@ -137,6 +137,27 @@ SAMPLE := $(patsubst tests/%.cpp,$(BUILD)/tests/%.o,$(wildcard tests/npu_sample/
 $(SAMPLE) $(BUILD)/tests/npu_runtime_test.o: TREE_PATHS += -Itests/npu_sample
 $(BUILD)/npu_runtime_test: $(SAMPLE)
 
+# Trees are built without optimisation, with the system's headers precompiled. What is the same in all
+# of them is compiled for the first, a pipeline, and its objects are given to the tests.
+TREE_OPTIONS := -O0 -include $(abspath $(BUILD))/npu/system.h
+TREE_FLAGS   := $(shell sed -n '/define NPU_FLAGS/,/"$$/s/.*"\(.*\)"$$/\1/p' src/npu/build.h)
+TREE_TESTS   := $(patsubst %,$(BUILD)/npu_%_test.passed,equal error oracle oracle_pipeline)
+
+$(BUILD)/npu/system.h.gch: tests/npu_system.h
+	@mkdir -p $(@D)
+	cp $< $(@D)/system.h
+	$(CXX) $(TREE_FLAGS) -O0 -x c++-header $(@D)/system.h -o $@
+
+$(BUILD)/npu/first: $(BUILD)/npu_equal_test $(BUILD)/npu/system.h.gch
+	@mkdir -p -m 700 $(@D)/cache
+	@NPU_EQUAL_COUNT=1 NPU_EQUAL_JOBS=1 NPU_EQUAL_KIND=pipelines NPU_EQUAL_OPTIONS='$(TREE_OPTIONS)' \
+	    PTOWSP_TEST_OBJECTS= PTOWSP_TEST_CACHE=$(abspath $(@D))/cache $(abspath $<) > $@.log 2>&1 || cat $@.log
+	@touch $@
+
+$(TREE_TESTS): $(BUILD)/npu/first
+$(TREE_TESTS): export NPU_EQUAL_OPTIONS ?= $(TREE_OPTIONS)
+$(TREE_TESTS): export PTOWSP_TEST_OBJECTS = $(abspath $(BUILD))/npu/cache
+
 # A program that has passed is not run again until it changes, or a seed or a scale is given.
 PASSED := $(TESTS:%=$(BUILD)/%.passed)
 
@@ -170,14 +191,14 @@ $(EMITTING): $(BUILD)/common/emit.o $(BUILD)/ptowsp_npu_emit.o
 $(EXAMPLES): $(BUILD)/%: examples/%.c $(COMMON) $(BUILD)/ptowsp.o ptowsp.h
 	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -I. $< $(filter %.o,$^) -o $@ $(LDFLAGS) -pthread -lm -ldl
 
-# The main example, with as much of the library as it needs: the planner compiles in seconds.
+# The main example, with the part of the library that it needs, which compiles in seconds: no tiles.
 DEMO := $(addprefix $(BUILD)/demo/,ptowsp.o examples/decode_batch.o examples/common/decode_attention.o \
     examples/common/lengths.o)
 
 $(BUILD)/demo/%.o: %.c $(LIBRARY) $(wildcard examples/common/*.h)
 	@mkdir -p $(@D)
 	@echo 'compiling $<'
-	@$(CC) $(C11) -DPTOWSP_ONLY_PLAN $(CPPFLAGS) $(CFLAGS) -I. -c $< -o $@
+	@$(CC) $(C11) -DPTOWSP_NO_TILES $(CPPFLAGS) $(CFLAGS) -I. -c $< -o $@
 
 $(BUILD)/demo/decode_batch: $(DEMO)
 	@$(CC) $(CFLAGS) $^ -o $@ $(LDFLAGS) -pthread -lm

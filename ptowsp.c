@@ -9046,12 +9046,20 @@ PWSP_INLINE bool pwsp_tile_core_run(pwsp_tile_core *core, const pwsp_tile_code *
 #include <string.h>
 
 #define PTOISA_UNUSED      __attribute__((unused))
-#define PTOISA_FN          static PTOISA_UNUSED
-#define PTOISA_ONCE        __attribute__((noinline))
 #define PTOISA_INLINE      static inline PTOISA_UNUSED
 #define PTOISA_ALWAYS      static inline __attribute__((always_inline, unused))
 #define PTOISA_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define PTOISA_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+// At -O0 gcc compiles static functions that nobody calls, unless they are inline: 2 s for each file
+// that includes all instructions.
+#if defined(__GNUC__) && !defined(__OPTIMIZE__)
+#define PTOISA_FN PTOISA_INLINE
+#define PTOISA_ONCE
+#else
+#define PTOISA_FN   static PTOISA_UNUSED
+#define PTOISA_ONCE __attribute__((noinline))
+#endif
 
 // Operands are checked where the core says so: from the start in debug builds.
 #ifdef NDEBUG

@@ -12,6 +12,7 @@
 //      NPU_EQUAL_TREES      a directory: trees go there, for others to compile; nothing is run
 //      PTOWSP_TEST_CACHE    where what is built stays; default: a directory that is removed, unless
 //                           a test has failed
+//      PTOWSP_TEST_OBJECTS  a cache whose objects of the files that are the same in all trees are taken
 
 #ifndef PTOWSP_NPU_EQUAL_H
 #define PTOWSP_NPU_EQUAL_H
@@ -371,6 +372,18 @@ static inline void npu_remove_cache(void) {
     }
 }
 
+// An object in the cache has all that decides about it in its name, so that others do no harm.
+static inline void npu_copy_objects(const char *from) {
+    char command[1024];
+    if (from && *from) {
+        snprintf(command, sizeof command, "cp -pr '%s/objects' '%s/' 2> /dev/null", from,
+                 npu_now.cache);
+        if (system(command) != 0) {
+            print_message("no objects in %s\n", from);
+        }
+    }
+}
+
 // Runs the tests in several processes; returns how many of those have failed. What they have seen
 // is then in npu_now.tally.
 static inline int npu_run_tests(const char *name, const struct CMUnitTest *tests, size_t count) {
@@ -381,6 +394,7 @@ static inline int npu_run_tests(const char *name, const struct CMUnitTest *tests
         print_error("no directory for what is built: %s\n", strerror(errno));
         return 1;
     }
+    npu_copy_objects(getenv("PTOWSP_TEST_OBJECTS"));
     uint32_t job_count = npu_job_count();
     int failed = 0, outs[NPU_JOB_MAX][2];
     pid_t processes[NPU_JOB_MAX];

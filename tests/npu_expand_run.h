@@ -146,7 +146,7 @@ static inline void words_unit_build(words_unit *unit) {
     if (words_has_compiler("clang++")) {
         words_command(directory, "clang++", "-std=c++20 -fsyntax-only");
     }
-    snprintf(options, sizeof options, "-std=c++17 -O1 -pthread -shared -fPIC -o %s/expand.so",
+    snprintf(options, sizeof options, "-std=c++17 -O0 -pthread -shared -fPIC -o %s/expand.so",
              directory);
     words_command(directory, compiler, options);
     snprintf(path, sizeof path, "%s/expand.so", directory);

@@ -29,12 +29,12 @@ static void play(bool is_a5, uint32_t kernels, const char *options) {
 
 static void emitted_kernels__are_those_of_the_library_on_a2a3(void **state) {
     (void)state;
-    play(false, 28, "-std=c++17 -O1");
+    play(false, 28, "-std=c++17 -O0");
 }
 
 static void emitted_kernels__are_those_of_the_library_on_a5(void **state) {
     (void)state;
-    play(true, 14, "-std=c++20 -O1");
+    play(true, 14, "-std=c++20 -O0");
 }
 
 // A machine of the user's own, with more UB than any, and other rates, between two others.
@@ -63,7 +63,7 @@ static void emitted_kernels__of_another_machine_have_its_memories_and_rates(void
         batch_add(&b, &t);
     }
     assert_true(ptowsp_program_kernel_at(kt_compile(&b.kernels[1]), 1).memory_bytes[0] > 1u << 20);
-    batch_play(&b, "-std=c++17 -O1");
+    batch_play(&b, "-std=c++17 -O0");
 }
 
 int main(void) {
