@@ -140,7 +140,7 @@ $(BUILD)/npu_runtime_test: $(SAMPLE)
 # Trees are built without optimisation, with the system's headers precompiled. What is the same in all
 # of them is compiled for the first, a pipeline, and its objects are given to the tests.
 TREE_OPTIONS := -O0 -include $(abspath $(BUILD))/npu/system.h
-TREE_FLAGS   := $(shell sed -n '/define NPU_FLAGS/,/"$$/s/.*"\(.*\)"$$/\1/p' src/npu/build.h)
+TREE_FLAGS   := $(shell sed -n '/define NPU_FLAGS/,/"$$/s/.*"\(.*\)"$$/\1/p' src/npu/npu_build.h)
 TREE_TESTS   := $(patsubst %,$(BUILD)/npu_%_test.passed,equal error oracle oracle_pipeline)
 
 $(BUILD)/npu/system.h.gch: tests/npu_system.h

@@ -1,11 +1,11 @@
 // Building a tree from here, and running it. Only on POSIX systems: elsewhere the public functions
 // return UNSUPPORTED.
 //
-//      process.c   running a program
+//      npu_process.c   running a program
 //      cache.c     the cache directory: entries, objects, temporaries
-//      compile.c   from files to a library
-//      build.c     from a program to a loaded tree
-//      execute.c   from what is bound to a run to a run of the tree
+//      npu_compile.c   from files to a library
+//      npu_build.c     from a program to a loaded tree
+//      npu_execute.c   from what is bound to a run to a run of the tree
 //
 // The cache:
 //
@@ -188,7 +188,7 @@ NPU_INTERNAL void npu_name_object(npu_build *build, npu_unit *unit, uint32_t num
 // Makes the library of the tree in build->work, and loads it.
 NPU_INTERNAL bool npu_make_library(npu_build *build);
 
-// -- build.c, execute.c ---------------------------------------------------------------------------
+// -- npu_build.c, npu_execute.c -------------------------------------------------------------------
 
 // Prints what a file in the form of Linux' /proc/cpuinfo says about what processors can do, each kind
 // once. False if there is no such file.
