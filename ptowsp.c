@@ -5303,6 +5303,10 @@ PWSP_INLINE pwsp_token pwsp_token_none(void) {
     return token;
 }
 
+PWSP_INLINE bool pwsp_token_is_same(const pwsp_token *a, const pwsp_token *b) {
+    return a->time == b->time && a->task == b->task;
+}
+
 // Of two times, the later one.
 PWSP_INLINE void pwsp_token_later(pwsp_token *token, const pwsp_token *other) {
     if (other->time > token->time) {
@@ -5978,6 +5982,7 @@ static void pwsp_deps_sort(const pwsp_deps *deps, uint32_t *order, uint32_t coun
 
 // Makes a group of tensors, if they are several. It is named after the lowest, and none is plain.
 static void pwsp_deps_make_group(pwsp_deps *deps, const uint32_t *members, uint32_t count) {
+    PTOWSP_ASSERT(count > 0);
     uint32_t lowest = members[0];
     uint64_t origin = deps->tensors[members[0]].low;
     for (uint32_t i = 1; i < count; i++) {
@@ -6038,6 +6043,7 @@ static uint32_t pwsp_deps_windows_run(const pwsp_deps *deps, const uint32_t *mem
 // Counts the groups of sorted windows, and makes them if asked to.
 static uint32_t pwsp_deps_split(pwsp_deps *deps, uint32_t *members, uint32_t count,
                                 uint64_t modulus, bool makes) {
+    PTOWSP_ASSERT(count > 0 && modulus > 0);
     uint32_t groups = 0, last = 0;
     uint64_t end = 0, over = 0;
     for (uint32_t i = 0; i < count;) {
@@ -6377,8 +6383,10 @@ PWSP_INLINE void pwsp_deps_left(pwsp_deps *deps, const pwsp_access *access) {
     while (deps->levels[id].row_shift != access->row_shift ||
            deps->levels[id].col_shift != access->col_shift) {
         id = deps->levels[id].next;
+        PTOWSP_ASSERT(id != 0);
     }
     pwsp_deps_level *level = &deps->levels[id];
+    PTOWSP_ASSERT(level->count > 0);
     if (--level->count == 0) {
         level->row_over = level->col_over = false;
     }
@@ -6458,6 +6466,8 @@ PWSP_INTERNAL void pwsp_deps_extent_of_bytes(const pwsp_deps *deps, const pwsp_a
 }
 
 static void pwsp_deps_push(pwsp_deps *deps, uint32_t *list, uint32_t index, uint64_t hash) {
+    PTOWSP_ASSERT(index < deps->access_count && index < deps->index_mask);
+    PTOWSP_ASSERT(!(deps->accesses[index].flags & PWSP_ACCESS_FREE));
     deps->nexts[index] = *list;
     *list = ((uint32_t)hash & ~deps->index_mask) | (index + 1);
 }
@@ -6557,11 +6567,13 @@ PWSP_INTERNAL uint32_t *pwsp_deps_list(const pwsp_deps *deps, const pwsp_access 
 PWSP_INTERNAL void pwsp_deps_leave(pwsp_deps *deps, uint32_t index, uint32_t *list) {
     pwsp_access *access = &deps->accesses[index];
     uint32_t *at = list;
+    PTOWSP_ASSERT(access->flags & PWSP_ACCESS_LINKED);
     access->flags &= (uint8_t)~PWSP_ACCESS_LINKED;
     if (list != &deps->tensors[deps->tensors[access->tensor].group].wides) {
         pwsp_deps_left(deps, access);
     }
     while (pwsp_deps_linked(deps, *at) != index) {
+        PTOWSP_ASSERT(*at != 0);  // it is in its list
         at = &deps->nexts[pwsp_deps_linked(deps, *at)];
     }
     *at = deps->nexts[index];
@@ -6635,6 +6647,7 @@ PWSP_INTERNAL bool pwsp_deps_sweep(pwsp_deps *deps) {
 
 // Places are taken in the order in which they become free, so that neighbours are of about one age.
 static void pwsp_deps_free_access(pwsp_deps *deps, uint32_t index) {
+    PTOWSP_ASSERT(!(deps->accesses[index].flags & (PWSP_ACCESS_FREE | PWSP_ACCESS_LINKED)));
     pwsp_deps_drop(deps, index);
     deps->accesses[index].flags |= PWSP_ACCESS_FREE;
     if (deps->free_count++) {
@@ -6762,6 +6775,7 @@ PWSP_INTERNAL void pwsp_deps_clear(pwsp_deps *deps) {
 PWSP_INTERNAL uint32_t pwsp_deps_place(pwsp_deps *deps) {
     if (deps->free_count) {
         uint32_t index = deps->free_first;
+        PTOWSP_ASSERT(deps->accesses[index].flags & PWSP_ACCESS_FREE);
         deps->free_first = deps->nexts[index];
         deps->free_count--;
         return index + 1;
@@ -6857,6 +6871,7 @@ PWSP_FORCE_INLINE void pwsp_deps_prepare(const pwsp_deps *deps, const pwsp_tile_
 
 // Of tokens with the same time the lowest task counts, in whatever order they are found.
 static void pwsp_deps_visit(pwsp_deps *deps, uint32_t index) {
+    PTOWSP_ASSERT(!(deps->accesses[index].flags & (PWSP_ACCESS_GONE | PWSP_ACCESS_FREE)));
     pwsp_token token = pwsp_deps_token(deps, index);
     if (deps->ops.visit) {
         deps->ops.visit(deps->ops.user, &token);
@@ -6871,6 +6886,7 @@ static void pwsp_deps_visit(pwsp_deps *deps, uint32_t index) {
 
 // An access becomes one of the task that is being added.
 static void pwsp_deps_set_token(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
+    PTOWSP_ASSERT(index < deps->access_count && !(deps->accesses[index].flags & PWSP_ACCESS_GONE));
     if (deps->ops.keep) {
         pwsp_token before = pwsp_deps_token(deps, index);
         deps->ops.keep(deps->ops.user, token);
@@ -7107,6 +7123,7 @@ static bool pwsp_deps_is_one_pass(const pwsp_deps *deps) {
 }
 
 PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count) {
+    PTOWSP_ASSERT(count <= deps->same_count && (deps->bound || count == 0));
     if (!deps->is_exact && !deps->is_overlap) {
         return true;
     }
@@ -7118,6 +7135,7 @@ PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, u
     for (uint32_t first = 0; first < count; first += PTOWSP_TASK_TILE_MAX) {
         uint32_t end = count - first < PTOWSP_TASK_TILE_MAX ? count : first + PTOWSP_TASK_TILE_MAX;
         for (uint32_t i = first; i < end; i++) {
+            PTOWSP_ASSERT(tiles[i].tensor > 0 && tiles[i].tensor < deps->tensor_count);
             pwsp_deps_prepare(deps, &tiles[i], &queries[i - first]);
         }
         if (first == 0) {
@@ -7140,6 +7158,7 @@ PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, u
 }
 
 PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *tile) {
+    PTOWSP_ASSERT(tile->tensor > 0 && tile->tensor < deps->tensor_count);
     uint32_t hazards = deps->hazards;
     deps->hazards = PTOWSP_HAZARD_RAW;
     pwsp_deps_query_state query;
@@ -7164,6 +7183,7 @@ PWSP_INTERNAL void pwsp_deps_query_loads(pwsp_deps *deps, const pwsp_tile_at *ti
 
 // A reader of a tile that others only read, too: they count as one.
 static void pwsp_deps_merge(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
+    PTOWSP_ASSERT(index < deps->access_count && !(deps->accesses[index].flags & PWSP_ACCESS_GONE));
     pwsp_token merged = pwsp_deps_token(deps, index);
     if (deps->ops.merge) {
         deps->ops.merge(deps->ops.user, &merged, token);
@@ -7193,6 +7213,7 @@ static uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_at *at, uint3
         deps->hazards = hazards;
         same = query.same;
     }
+    PTOWSP_ASSERT(same <= deps->access_count);
     if (same && !(deps->accesses[same - 1].flags & PWSP_ACCESS_GONE)) {
         pwsp_access *found = &deps->accesses[same - 1];
         if (!(flags & PWSP_ACCESS_WRITTEN)) {
@@ -7222,6 +7243,7 @@ static uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_at *at, uint3
 PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count,
                                  const pwsp_token *token) {
     bool is_queried = deps->is_exact || deps->is_overlap;
+    PTOWSP_ASSERT(count <= deps->same_count);
     if (!is_queried) {
         if (PWSP_UNLIKELY(deps->wants_sweep) && !pwsp_deps_sweep(deps)) {
             return false;
@@ -7529,14 +7551,15 @@ PWSP_INTERNAL void pwsp_precedence_set(pwsp_precedence *order, pwsp_token *token
     pwsp_precedence_drop(order, &before);
 }
 
-// Times need no more than a maximum; of other tokens, none is left out.
+// Times need no more than a maximum. Of other tokens, none is left out, and the same: an empty scope
+// hands on what it waited for.
 static void pwsp_precedence_merge(pwsp_precedence *order, pwsp_token *into,
                                   const pwsp_token *other) {
     if (!order->ops.merge) {
         pwsp_token_later(into, other);
     } else if (into->task == PTOWSP_NO_INDEX) {
         pwsp_precedence_set(order, into, other);
-    } else if (other->task != PTOWSP_NO_INDEX) {
+    } else if (other->task != PTOWSP_NO_INDEX && !pwsp_token_is_same(into, other)) {
         order->ops.merge(order->ops.user, into, other);
     }
 }
@@ -7949,7 +7972,9 @@ static uint32_t pwsp_reorder_new_join(pwsp_reorder *reorder) {
 
 static void pwsp_reorder_unref(pwsp_reorder *reorder, uint32_t id) {
     pwsp_join *join = pwsp_reorder_join_at(reorder, id);
-    if (pwsp_fetch_sub_acq_rel(&join->refs, 1u) > 1) {
+    uint32_t refs = pwsp_fetch_sub_acq_rel(&join->refs, 1u);
+    PTOWSP_ASSERT(refs > 0);
+    if (refs > 1) {
         return;
     }
     uint32_t first = pwsp_load_relaxed(&reorder->freed_join);
@@ -7986,6 +8011,7 @@ static void pwsp_reorder_complete(pwsp_reorder *reorder, pwsp_fan *fan, uint32_t
     for (;;) {
         uint32_t is_poisoned = pwsp_load_relaxed(&fan->is_poisoned), last = 0;
         uint32_t first = pwsp_exchange_acq_rel(&fan->waiters, PWSP_WAITERS_CLOSED);  // (2)
+        PTOWSP_ASSERT(first != PWSP_WAITERS_CLOSED);  // it is done once
         for (uint32_t id = first; id; id = pwsp_reorder_link_at(reorder, id)->next) {
             uint32_t waiter = pwsp_reorder_link_at(reorder, id)->waiter;
             pwsp_fan *other = pwsp_reorder_fan(reorder, waiter);
@@ -8020,6 +8046,7 @@ static void pwsp_reorder_complete(pwsp_reorder *reorder, pwsp_fan *fan, uint32_t
 PWSP_INTERNAL void pwsp_reorder_set_result(pwsp_reorder *reorder, uint32_t place,
                                            ptowsp_cycles result) {
     pwsp_entry *entry = pwsp_reorder_at(reorder, place);
+    PTOWSP_ASSERT(entry->kind <= PWSP_ENTRY_PROCESS_TASK && !pwsp_entry_is_done(entry));
     entry->cycles = result;
     if (result > PTOWSP_CYCLES_MAX) {
         pwsp_store_relaxed(&entry->fan.is_poisoned, 1u);
@@ -8060,6 +8087,7 @@ PWSP_INTERNAL pwsp_entry *pwsp_reorder_open(pwsp_reorder *reorder, pwsp_entry_ki
 PWSP_INTERNAL void pwsp_reorder_issue(pwsp_reorder *reorder) {
     uint32_t place = (uint32_t)reorder->tail & reorder->place_mask;
     pwsp_entry *entry = pwsp_reorder_at(reorder, place);
+    PTOWSP_ASSERT(reorder->waiter == place);  // it has been opened
     reorder->tail++;
     if (entry->kind > PWSP_ENTRY_LOAD) {
         return;
@@ -8125,6 +8153,7 @@ static void pwsp_reorder_close(pwsp_reorder *reorder, uint32_t id) {
     if (!join->is_open) {
         return;
     }
+    PTOWSP_ASSERT(join->count <= PWSP_JOIN_MAX);
     join->is_open = false;
     uint32_t excess = PWSP_FAN_BIAS - join->count;
     if (pwsp_fetch_sub_acq_rel(&join->fan.pending, excess) == excess) {  // (4)
@@ -8141,6 +8170,7 @@ static pwsp_fan *pwsp_reorder_fan_of(pwsp_reorder *reorder, const pwsp_token *to
         pwsp_reorder_close(reorder, (uint32_t)token->task);
         return &pwsp_reorder_join_at(reorder, (uint32_t)token->task)->fan;
     }
+    PTOWSP_ASSERT(token->task <= reorder->tail);
     return token->task >= reorder->head ? &pwsp_reorder_entry(reorder, token->task)->fan : NULL;
 }
 
@@ -8217,6 +8247,7 @@ static void pwsp_reorder_join(pwsp_reorder *reorder, uint32_t id, const pwsp_tok
 
 PWSP_INTERNAL void pwsp_reorder_merge(void *user, pwsp_token *into, const pwsp_token *other) {
     pwsp_reorder *reorder = (pwsp_reorder *)user;
+    PTOWSP_ASSERT(into->time == 0 || !pwsp_token_is_same(into, other));
     if (into->time) {
         pwsp_join *join = pwsp_reorder_join_at(reorder, (uint32_t)into->task);
         if (join->is_open && join->count < PWSP_JOIN_MAX) {
@@ -30676,6 +30707,7 @@ static inline pwsp_event pwsp_expander_task(pwsp_expander *x, const pwsp_op *op)
     if (x->fault.is_set) {
         return pwsp_expander_fail_fault(x);
     }
+    PTOWSP_ASSERT(next <= p->arg_count && task->view_count <= PTOWSP_TASK_TILE_MAX);
     x->task.arg_count = next;
     x->task.axis_arg_count = next - task->scalar_count;
     x->task.user_axis_count = task->axis_count;
@@ -30793,6 +30825,7 @@ static bool pwsp_expander_loop(pwsp_expander *x, const pwsp_op *op, pwsp_event *
 
 static bool pwsp_expander_call(pwsp_expander *x, const pwsp_op *op, pwsp_event *out_event) {
     const pwsp_call_op *call = PWSP_PROGRAM_AT(x->program, calls, pwsp_call_op, op->at);
+    PTOWSP_ASSERT(op->at < x->program->calls.count && op->target < x->program->ops.count);
     const pwsp_code *codes = PWSP_PROGRAM_AT(x->program, codes, pwsp_code, call->first_code);
     x->node = op->node;
     for (uint32_t i = 0; i < call->arg_count; i++) {
@@ -30840,6 +30873,7 @@ static pwsp_event pwsp_expander_slot_load(pwsp_expander *x, const pwsp_op *op) {
 
 PWSP_INTERNAL void pwsp_expander_load(pwsp_expander *x) {
     const pwsp_bound_tensor *tensor = &x->tensors[x->load_at.tensor];
+    PTOWSP_ASSERT(x->load_at.rows == 1 && x->load_at.cols == 1 && tensor->data);
     int64_t offset = pwsp_tile_offset(tensor, &x->load_at);
     pwsp_array element = {tensor->data + offset * (int64_t)tensor->element_size, 1, tensor->dtype,
                           true};
@@ -30858,6 +30892,7 @@ static pwsp_event pwsp_expander_send(pwsp_expander *x, const pwsp_op *op) {
 // -- walking --------------------------------------------------------------------------------------
 
 PWSP_INTERNAL void pwsp_expander_begin(pwsp_expander *x) {
+    PTOWSP_ASSERT(x->cells && x->frames && x->tensors);
     x->ops = PWSP_OP_AT(x->program, 0);
     x->frame_count = 0;
     x->next_op = 0;
@@ -31114,6 +31149,7 @@ PWSP_INTERNAL uint64_t pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uin
 // Moves the clock and accounts for it. Requires time >= now.
 PWSP_INLINE void pwsp_sim_move_clock(pwsp_sim *sim, uint64_t time, ptowsp_stall stall,
                                      uint64_t cause) {
+    PTOWSP_ASSERT(time >= sim->clock.now);
     sim->stats.stall_cycles[stall] += time - sim->clock.now;
     sim->clock.now = time;
     sim->clock.stall = stall;
@@ -31370,6 +31406,7 @@ PWSP_INTERNAL void pwsp_sim_end(pwsp_sim *sim) {
     stats->region_max = sim->deps.access_max;
     for (uint32_t i = 0; i < sim->timed->lane_count; i++) {
         ptowsp_lane_stats *lane = &sim->lane_stats[i];
+        PTOWSP_ASSERT(lane->busy_cycles <= stats->makespan_cycles);
         lane->idle_cycles = stats->makespan_cycles - lane->busy_cycles;
         lane->end_cycles = sim->lanes[i].free;
         stats->busy_cycles = pwsp_sum_u64(stats->busy_cycles, lane->busy_cycles);
@@ -31378,6 +31415,7 @@ PWSP_INTERNAL void pwsp_sim_end(pwsp_sim *sim) {
 
 PWSP_INTERNAL bool pwsp_sim_record_room(pwsp_sim *sim) {
     void *records = sim->records;
+    PTOWSP_ASSERT(sim->has_records);
     if (!pwsp_memory_grow(&sim->memory, &records, &sim->record_capacity, sim->task_count + 1,
                           sizeof(ptowsp_task_record))) {
         return pwsp_sim_no_memory(sim);
@@ -31408,6 +31446,7 @@ PWSP_INTERNAL uint64_t pwsp_sim_timing(const pwsp_sim *sim) {
 PWSP_INTERNAL uint64_t pwsp_sim_turn(pwsp_sim *sim, const pwsp_arrival *arrival) {
     const ptowsp_schedule *schedule = sim->schedule;
     const uint32_t stream = pwsp_precedence_stream(&sim->order, arrival);
+    PTOWSP_ASSERT(sim->turns && stream < schedule->stream_count);
     uint64_t round = schedule->stream_count * schedule->timing_cycles;
     uint64_t turn = sim->turns[stream];
     if (turn < sim->clock.now) {
@@ -31418,6 +31457,7 @@ PWSP_INTERNAL uint64_t pwsp_sim_turn(pwsp_sim *sim, const pwsp_arrival *arrival)
 }
 
 PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, pwsp_pool_lanes *pool, uint64_t key) {
+    PTOWSP_ASSERT(pool->first + pool->count <= sim->timed->lane_count);
     if (sim->lane_rule != PWSP_LANE_ANY) {
         return pool->first + pwsp_lane_choose(sim->lane_rule, key, 0, pool->count);
     }
@@ -31456,6 +31496,7 @@ PWSP_INTERNAL ptowsp_stall pwsp_sim_cause(const pwsp_sim *sim, const pwsp_token 
 PWSP_INTERNAL uint64_t pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uint64_t count,
                                               const pwsp_token *ready, uint64_t issue,
                                               uint64_t start) {
+    PTOWSP_ASSERT(start >= ready->time && first + count <= sim->task_count);
     bool is_waited_for = ready->time == start;
     ptowsp_stall stall = is_waited_for ? PTOWSP_STALL_DEPENDENCY : sim->clock.stall;
     uint64_t cause = is_waited_for ? ready->task : sim->clock.cause;
@@ -31646,6 +31687,7 @@ PWSP_INLINE bool pwsp_window_push(pwsp_window *window, const pwsp_memory *memory
 // Takes the task that ends first. Requires that there is one.
 PWSP_INLINE pwsp_flight pwsp_window_pop(pwsp_window *window, uint32_t *out_lane) {
     uint64_t winner = window->games[1];
+    PTOWSP_ASSERT(window->count > 0 && winner != PWSP_WINDOW_EMPTY);
     *out_lane = pwsp_window_lane(window, winner);
     const pwsp_flight_queue *queue = &window->queues[*out_lane];
     pwsp_flight flight = {queue->ring[queue->head], queue->ring[queue->capacity + queue->head]};
@@ -31727,7 +31769,9 @@ PWSP_INTERNAL size_t pwsp_window_bytes(const pwsp_window *window) {
 }
 
 PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memory, uint32_t lane) {
+    PTOWSP_ASSERT(lane < window->lane_count);
     pwsp_flight_queue *queue = &window->queues[lane];
+    PTOWSP_ASSERT(queue->count == queue->capacity);
     if (queue->capacity > UINT32_MAX / 4) {
         return false;
     }
@@ -31758,6 +31802,7 @@ PWSP_INTERNAL uint64_t pwsp_window_rebase(pwsp_window *window) {
             base = pwsp_min_u64(base, queue->ring[queue->head]);
         }
     }
+    PTOWSP_ASSERT(base != UINT64_MAX);  // something is in flight
     window->base = base;
     for (uint32_t i = 0; i < window->lane_count; i++) {
         const pwsp_flight_queue *queue = &window->queues[i];
@@ -31919,6 +31964,7 @@ static bool pwsp_lanes_make_room(pwsp_lanes *lanes) {
         sim->stats.window_overflow_count++;
         return true;
     }
+    PTOWSP_ASSERT(needed <= schedule->window);
     while (lanes->window.count + needed > schedule->window) {
         pwsp_flight first = pwsp_window_pop(&lanes->window, &lane);
         if (first.end > sim->clock.now) {
@@ -31997,6 +32043,7 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
         issue = pwsp_sim_turn(sim, arrival);
     }
     uint32_t lane_index = pwsp_sim_dispatch(sim, arrival->unit, arrival->dispatch_key);
+    PTOWSP_ASSERT(lane_index < sim->timed->lane_count);
     pwsp_lane *lane = &sim->lanes[lane_index];
     uint64_t known = pwsp_max_u64(sim->clock.now, ready.time);
     uint64_t due = pwsp_max_u64(issue, known);
@@ -32006,6 +32053,7 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
     if (end > PTOWSP_CYCLES_MAX) {
         return pwsp_lanes_fail_time(sim);
     }
+    PTOWSP_ASSERT(start >= ready.time && start >= lane->free && end >= start);
     if (sim->has_records &&
         !pwsp_lanes_record(sim, arrival, &ready, lane_index, issue, start, end)) {
         return false;
@@ -32075,6 +32123,7 @@ PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_ar
     sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, end);
     uint64_t cause = pwsp_sim_place_records(sim, arrival->first_task, arrival->task_count, &ready,
                                             sim->clock.now, start);
+    PTOWSP_ASSERT(arrival->pipeline < sim->timed->pipeline_count);
     pwsp_sim_start_pipeline(sim, arrival->pipeline, arrival->run, start);
     pwsp_token token = {end, arrival->end_task != PTOWSP_NO_INDEX ? arrival->end_task : cause};
     pwsp_precedence_ends(&sim->order, whole, false, &token);
@@ -32182,6 +32231,7 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
 PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t count) {
     const ptowsp_schedule *schedule = lanes->sim->schedule;
     bool has_window = schedule->window != 0;
+    PTOWSP_ASSERT(count <= PWSP_BATCH_MAX && pwsp_lanes_is_plain(lanes));
     if (schedule->issue == PTOWSP_ISSUE_IN_ORDER) {
         return has_window ? pwsp_lanes_batch_run(lanes, batch, count, true, true)
                           : pwsp_lanes_batch_run(lanes, batch, count, true, false);
@@ -32500,6 +32550,7 @@ PWSP_INTERNAL void pwsp_events_ref(pwsp_events *events, uint64_t node) {
 }
 
 PWSP_INTERNAL void pwsp_events_unref(pwsp_events *events, uint64_t node) {
+    PTOWSP_ASSERT(node == PWSP_EVENTS_NONE || events->nodes[node].refs > 0);
     if (node != PWSP_EVENTS_NONE && --events->nodes[node].refs == 0) {
         PTOWSP_ASSERT(events->nodes[node].is_done);
         events->nodes[node].waiters = events->free_node;
@@ -32566,6 +32617,7 @@ PWSP_INTERNAL void pwsp_events_wait(pwsp_events *events, uint32_t waiter, uint64
 
 PWSP_INTERNAL void pwsp_events_fire(pwsp_events *events, uint32_t id) {
     void *fired = events->fired;
+    PTOWSP_ASSERT(!events->nodes[id].is_done && events->nodes[id].pending == 0);
     events->nodes[id].is_done = true;
     if (!pwsp_memory_grow(&events->sim->memory, &fired, &events->fired_capacity,
                           events->fired_count + 1, sizeof(uint32_t))) {
@@ -32893,6 +32945,9 @@ static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_events_queu
     sim->lanes[lane].last_task = node->index;
     sim->lane_stats[lane].busy_cycles += node->cycles;
     sim->lane_stats[lane].task_count++;
+    PTOWSP_ASSERT(node->kind == PWSP_EVENTS_TASK && node->pending == 0 && !node->is_done);
+    PTOWSP_ASSERT(events->idle[lane / 64] >> lane % 64 & 1);
+    PTOWSP_ASSERT(events->ready_count[lane >= sim->pools[0].count] > 0);
     events->ready_count[lane >= sim->pools[0].count]--;
     events->idle[lane / 64] &= ~(UINT64_C(1) << lane % 64);
     events->able[lane / 64] &= ~(UINT64_C(1) << lane % 64);
@@ -32973,6 +33028,7 @@ static void pwsp_events_complete(pwsp_events *events) {
         node->time = events->now;
         pwsp_events_set_cause(events, id, node->index);
         events->last_ended = node->index;
+        PTOWSP_ASSERT(events->in_flight > 0 && !node->is_done);
         events->in_flight--;
         uint64_t bit = UINT64_C(1) << lane % 64;
         events->idle[lane / 64] |= bit;
@@ -32989,6 +33045,7 @@ static void pwsp_events_complete(pwsp_events *events) {
         pwsp_events_set_cause(events, id, events->pipelines[at].end_task);
         events->pipelines[at].next_free = events->free_pipeline;
         events->free_pipeline = (uint32_t)at + 1;
+        PTOWSP_ASSERT(events->pipeline_count > 0 && events->nodes[id].kind == PWSP_EVENTS_PIPELINE);
         events->pipeline_count--;
         pwsp_events_fire(events, id);
         pwsp_events_settle(events);
@@ -33014,6 +33071,7 @@ static bool pwsp_events_step(pwsp_events *events, uint64_t until, bool *out_move
     }
     *out_moved = next != UINT64_MAX;
     if (*out_moved) {
+        PTOWSP_ASSERT(next >= events->now);  // time does not go back
         events->now = next;
         pwsp_events_complete(events);
     }
@@ -33063,6 +33121,7 @@ static void pwsp_events_move_clock(pwsp_events *events, uint64_t timed) {
     if (timed > sim->clock.now) {
         pwsp_sim_move_clock(sim, timed, PTOWSP_STALL_TIMING, PTOWSP_NO_INDEX);
     }
+    PTOWSP_ASSERT(events->now >= timed);
     if (events->now > sim->clock.now) {
         pwsp_sim_move_clock(sim, events->now, PTOWSP_STALL_WINDOW, events->last_ended);
     }
@@ -33239,6 +33298,8 @@ PWSP_INTERNAL bool pwsp_events_end(pwsp_events *events) {
             return pwsp_events_fail_stuck(events, "all tasks are issued");
         }
     }
+    PTOWSP_ASSERT(events->ready_count[0] + events->ready_count[1] == 0 &&
+                  events->turns->count == 0);
     return true;
 }
 
@@ -34877,6 +34938,7 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_network_wait(const pwsp_pipelines *pipelines
                                                  pwsp_process *process, uint64_t time,
                                                  const pwsp_network_op *op, pwsp_channel_line *line,
                                                  pwsp_process_wait wait) {
+    PTOWSP_ASSERT(line->first == 0);
     process->time = time;
     process->next_op = op->index;
     process->wait = wait;
@@ -34892,6 +34954,7 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_network_wait(const pwsp_pipelines *pipelines
 PWSP_FORCE_INLINE pwsp_process *pwsp_network_wake(pwsp_pipelines *pipelines,
                                                   pwsp_channel_line *line) {
     uint32_t number = line->first;
+    PTOWSP_ASSERT(number > 0 && number <= pipelines->exchange.running_count);
     pwsp_process *process = &pipelines->exchange.processes[number - 1];
     process->next_op = pipelines->network_ops[process->next_op].next->index;
     line->first = line->last = 0;
@@ -34940,6 +35003,7 @@ static pwsp_resumed pwsp_network_other(pwsp_pipelines *pipelines, pwsp_process *
                                        const pwsp_network_op *op) {
     pwsp_expander *x = pipelines->x;
     uint32_t next = op->index;
+    PTOWSP_ASSERT(next < pipelines->program->ops.count);
     x->frames = process->frames;
     x->frame_count = process->frame_count;
     pwsp_resumed resumed = pwsp_pipelines_step(pipelines, process, &next);
@@ -35049,6 +35113,7 @@ PWSP_INTERNAL bool pwsp_pipelines_walk_freely(pwsp_pipelines *pipelines) {
     }
     while (pipelines->exchange.ready) {
         pwsp_process *process = &pipelines->exchange.processes[pipelines->exchange.ready - 1];
+        PTOWSP_ASSERT(process->wait == PWSP_PROCESS_READY);
         pipelines->exchange.ready = process->after;
         if (pwsp_network_resume(pipelines, process) == PWSP_RESUMED_FAILED) {
             return false;
@@ -37264,6 +37329,7 @@ struct pwsp_workers {
 static void pwsp_workers_push(pwsp_workers *workers, uint32_t index, uint32_t place) {
     pwsp_workers_lane *lane = &workers->lanes[index];
     pwsp_reorder *reorder = workers->reorder;
+    PTOWSP_ASSERT(index < workers->lane_count && place <= reorder->place_mask);
     pwsp_reorder_at(reorder, place)->next = PWSP_WORKERS_NONE;
     pwsp_mutex_lock(&lane->mutex);
     if (lane->first == PWSP_WORKERS_NONE) {
@@ -37284,6 +37350,7 @@ static uint32_t pwsp_workers_pop(pwsp_workers *workers, pwsp_workers_lane *lane)
     }
     pwsp_mutex_lock(&lane->mutex);
     uint32_t place = lane->first;
+    PTOWSP_ASSERT((place != PWSP_WORKERS_NONE) == (pwsp_load_relaxed(&lane->count) > 0));
     if (place != PWSP_WORKERS_NONE) {
         lane->first = pwsp_reorder_at(workers->reorder, place)->next;
         pwsp_fetch_sub_seq_cst(&lane->count, 1u);
@@ -37745,6 +37812,7 @@ static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
 static bool pwsp_run_flush(ptowsp_run *run) {
     pwsp_batch *batch = &run->batch;
     uint32_t count = batch->count;
+    PTOWSP_ASSERT(count <= PWSP_BATCH_MAX);
     batch->count = 0;
     return count == 0 || pwsp_timeline_batch(&run->time, batch, count);
 }
@@ -37755,6 +37823,7 @@ PWSP_FORCE_INLINE bool pwsp_run_collect(ptowsp_run *run, const pwsp_arrival *arr
     if ((batch->count == PWSP_BATCH_MAX || batch->unit != arrival->unit) && !pwsp_run_flush(run)) {
         return false;
     }
+    PTOWSP_ASSERT(batch->count < PWSP_BATCH_MAX);
     batch->unit = arrival->unit;
     batch->cycles[batch->count] = arrival->cycles;
     batch->keys[batch->count++] = arrival->dispatch_key;
@@ -37876,6 +37945,7 @@ static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
 static bool pwsp_run_find_critical(ptowsp_run *run) {
     const pwsp_sim *sim = &run->time.sim;
     uint64_t task = 0, count = 0;
+    PTOWSP_ASSERT(sim->task_count <= sim->record_capacity);
     for (uint64_t i = 1; i < sim->task_count; i++) {
         task = sim->records[i].end > sim->records[task].end ? i : task;
     }
@@ -37950,6 +38020,7 @@ static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options 
                                       pwsp_run_issue_fn issue, void *user) {
     pwsp_process_tasks tasks;
     uint64_t task_count;
+    PTOWSP_ASSERT(pwsp_run_is_running(run) && (!issue || run->front));
     memset(&tasks, 0, sizeof tasks);
     if (issue) {
         tasks = pwsp_frontend_process_tasks(run->front);

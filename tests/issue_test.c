@@ -330,9 +330,10 @@ static bool random_task(void) {
     for (uint32_t i = 0; i < arrival.before_count; i++) {
         the->ends[before[i]][the->end_count[before[i]]++] = number;
     }
-    the->in_flight_max = the->issue.task_count + 1 > the->in_flight_max ? the->issue.task_count + 1
-                                                                        : the->in_flight_max;
-    return pwsp_issue_submit(&the->issue, &arrival);
+    const bool is_good = pwsp_issue_submit(&the->issue, &arrival);
+    const uint32_t in_flight = the->issue.task_count;
+    the->in_flight_max = in_flight > the->in_flight_max ? in_flight : the->in_flight_max;
+    return is_good;
 }
 
 // Tasks and marks, and at the end all has retired.

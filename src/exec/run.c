@@ -196,6 +196,7 @@ static bool pwsp_run_event(ptowsp_run *run, pwsp_event event) {
 static bool pwsp_run_flush(ptowsp_run *run) {
     pwsp_batch *batch = &run->batch;
     uint32_t count = batch->count;
+    PTOWSP_ASSERT(count <= PWSP_BATCH_MAX);
     batch->count = 0;
     return count == 0 || pwsp_timeline_batch(&run->time, batch, count);
 }
@@ -206,6 +207,7 @@ PWSP_FORCE_INLINE bool pwsp_run_collect(ptowsp_run *run, const pwsp_arrival *arr
     if ((batch->count == PWSP_BATCH_MAX || batch->unit != arrival->unit) && !pwsp_run_flush(run)) {
         return false;
     }
+    PTOWSP_ASSERT(batch->count < PWSP_BATCH_MAX);
     batch->unit = arrival->unit;
     batch->cycles[batch->count] = arrival->cycles;
     batch->keys[batch->count++] = arrival->dispatch_key;
@@ -327,6 +329,7 @@ static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
 static bool pwsp_run_find_critical(ptowsp_run *run) {
     const pwsp_sim *sim = &run->time.sim;
     uint64_t task = 0, count = 0;
+    PTOWSP_ASSERT(sim->task_count <= sim->record_capacity);
     for (uint64_t i = 1; i < sim->task_count; i++) {
         task = sim->records[i].end > sim->records[task].end ? i : task;
     }
@@ -401,6 +404,7 @@ static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options 
                                       pwsp_run_issue_fn issue, void *user) {
     pwsp_process_tasks tasks;
     uint64_t task_count;
+    PTOWSP_ASSERT(pwsp_run_is_running(run) && (!issue || run->front));
     memset(&tasks, 0, sizeof tasks);
     if (issue) {
         tasks = pwsp_frontend_process_tasks(run->front);

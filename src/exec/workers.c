@@ -55,6 +55,7 @@ struct pwsp_workers {
 static void pwsp_workers_push(pwsp_workers *workers, uint32_t index, uint32_t place) {
     pwsp_workers_lane *lane = &workers->lanes[index];
     pwsp_reorder *reorder = workers->reorder;
+    PTOWSP_ASSERT(index < workers->lane_count && place <= reorder->place_mask);
     pwsp_reorder_at(reorder, place)->next = PWSP_WORKERS_NONE;
     pwsp_mutex_lock(&lane->mutex);
     if (lane->first == PWSP_WORKERS_NONE) {
@@ -75,6 +76,7 @@ static uint32_t pwsp_workers_pop(pwsp_workers *workers, pwsp_workers_lane *lane)
     }
     pwsp_mutex_lock(&lane->mutex);
     uint32_t place = lane->first;
+    PTOWSP_ASSERT((place != PWSP_WORKERS_NONE) == (pwsp_load_relaxed(&lane->count) > 0));
     if (place != PWSP_WORKERS_NONE) {
         lane->first = pwsp_reorder_at(workers->reorder, place)->next;
         pwsp_fetch_sub_seq_cst(&lane->count, 1u);

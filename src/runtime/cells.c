@@ -21,6 +21,8 @@ PWSP_INTERNAL void pwsp_deps_extent_of_bytes(const pwsp_deps *deps, const pwsp_a
 }
 
 static void pwsp_deps_push(pwsp_deps *deps, uint32_t *list, uint32_t index, uint64_t hash) {
+    PTOWSP_ASSERT(index < deps->access_count && index < deps->index_mask);
+    PTOWSP_ASSERT(!(deps->accesses[index].flags & PWSP_ACCESS_FREE));
     deps->nexts[index] = *list;
     *list = ((uint32_t)hash & ~deps->index_mask) | (index + 1);
 }
@@ -120,11 +122,13 @@ PWSP_INTERNAL uint32_t *pwsp_deps_list(const pwsp_deps *deps, const pwsp_access 
 PWSP_INTERNAL void pwsp_deps_leave(pwsp_deps *deps, uint32_t index, uint32_t *list) {
     pwsp_access *access = &deps->accesses[index];
     uint32_t *at = list;
+    PTOWSP_ASSERT(access->flags & PWSP_ACCESS_LINKED);
     access->flags &= (uint8_t)~PWSP_ACCESS_LINKED;
     if (list != &deps->tensors[deps->tensors[access->tensor].group].wides) {
         pwsp_deps_left(deps, access);
     }
     while (pwsp_deps_linked(deps, *at) != index) {
+        PTOWSP_ASSERT(*at != 0);  // it is in its list
         at = &deps->nexts[pwsp_deps_linked(deps, *at)];
     }
     *at = deps->nexts[index];
@@ -198,6 +202,7 @@ PWSP_INTERNAL bool pwsp_deps_sweep(pwsp_deps *deps) {
 
 // Places are taken in the order in which they become free, so that neighbours are of about one age.
 static void pwsp_deps_free_access(pwsp_deps *deps, uint32_t index) {
+    PTOWSP_ASSERT(!(deps->accesses[index].flags & (PWSP_ACCESS_FREE | PWSP_ACCESS_LINKED)));
     pwsp_deps_drop(deps, index);
     deps->accesses[index].flags |= PWSP_ACCESS_FREE;
     if (deps->free_count++) {
@@ -325,6 +330,7 @@ PWSP_INTERNAL void pwsp_deps_clear(pwsp_deps *deps) {
 PWSP_INTERNAL uint32_t pwsp_deps_place(pwsp_deps *deps) {
     if (deps->free_count) {
         uint32_t index = deps->free_first;
+        PTOWSP_ASSERT(deps->accesses[index].flags & PWSP_ACCESS_FREE);
         deps->free_first = deps->nexts[index];
         deps->free_count--;
         return index + 1;

@@ -69,8 +69,10 @@ PWSP_INLINE void pwsp_deps_left(pwsp_deps *deps, const pwsp_access *access) {
     while (deps->levels[id].row_shift != access->row_shift ||
            deps->levels[id].col_shift != access->col_shift) {
         id = deps->levels[id].next;
+        PTOWSP_ASSERT(id != 0);
     }
     pwsp_deps_level *level = &deps->levels[id];
+    PTOWSP_ASSERT(level->count > 0);
     if (--level->count == 0) {
         level->row_over = level->col_over = false;
     }

@@ -73,6 +73,7 @@ PWSP_FORCE_INLINE void pwsp_deps_prepare(const pwsp_deps *deps, const pwsp_tile_
 
 // Of tokens with the same time the lowest task counts, in whatever order they are found.
 static void pwsp_deps_visit(pwsp_deps *deps, uint32_t index) {
+    PTOWSP_ASSERT(!(deps->accesses[index].flags & (PWSP_ACCESS_GONE | PWSP_ACCESS_FREE)));
     pwsp_token token = pwsp_deps_token(deps, index);
     if (deps->ops.visit) {
         deps->ops.visit(deps->ops.user, &token);
@@ -87,6 +88,7 @@ static void pwsp_deps_visit(pwsp_deps *deps, uint32_t index) {
 
 // An access becomes one of the task that is being added.
 static void pwsp_deps_set_token(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
+    PTOWSP_ASSERT(index < deps->access_count && !(deps->accesses[index].flags & PWSP_ACCESS_GONE));
     if (deps->ops.keep) {
         pwsp_token before = pwsp_deps_token(deps, index);
         deps->ops.keep(deps->ops.user, token);
@@ -323,6 +325,7 @@ static bool pwsp_deps_is_one_pass(const pwsp_deps *deps) {
 }
 
 PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count) {
+    PTOWSP_ASSERT(count <= deps->same_count && (deps->bound || count == 0));
     if (!deps->is_exact && !deps->is_overlap) {
         return true;
     }
@@ -334,6 +337,7 @@ PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, u
     for (uint32_t first = 0; first < count; first += PTOWSP_TASK_TILE_MAX) {
         uint32_t end = count - first < PTOWSP_TASK_TILE_MAX ? count : first + PTOWSP_TASK_TILE_MAX;
         for (uint32_t i = first; i < end; i++) {
+            PTOWSP_ASSERT(tiles[i].tensor > 0 && tiles[i].tensor < deps->tensor_count);
             pwsp_deps_prepare(deps, &tiles[i], &queries[i - first]);
         }
         if (first == 0) {
@@ -356,6 +360,7 @@ PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, u
 }
 
 PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *tile) {
+    PTOWSP_ASSERT(tile->tensor > 0 && tile->tensor < deps->tensor_count);
     uint32_t hazards = deps->hazards;
     deps->hazards = PTOWSP_HAZARD_RAW;
     pwsp_deps_query_state query;
@@ -380,6 +385,7 @@ PWSP_INTERNAL void pwsp_deps_query_loads(pwsp_deps *deps, const pwsp_tile_at *ti
 
 // A reader of a tile that others only read, too: they count as one.
 static void pwsp_deps_merge(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
+    PTOWSP_ASSERT(index < deps->access_count && !(deps->accesses[index].flags & PWSP_ACCESS_GONE));
     pwsp_token merged = pwsp_deps_token(deps, index);
     if (deps->ops.merge) {
         deps->ops.merge(deps->ops.user, &merged, token);
@@ -409,6 +415,7 @@ static uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_at *at, uint3
         deps->hazards = hazards;
         same = query.same;
     }
+    PTOWSP_ASSERT(same <= deps->access_count);
     if (same && !(deps->accesses[same - 1].flags & PWSP_ACCESS_GONE)) {
         pwsp_access *found = &deps->accesses[same - 1];
         if (!(flags & PWSP_ACCESS_WRITTEN)) {
@@ -438,6 +445,7 @@ static uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_at *at, uint3
 PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count,
                                  const pwsp_token *token) {
     bool is_queried = deps->is_exact || deps->is_overlap;
+    PTOWSP_ASSERT(count <= deps->same_count);
     if (!is_queried) {
         if (PWSP_UNLIKELY(deps->wants_sweep) && !pwsp_deps_sweep(deps)) {
             return false;

@@ -87,6 +87,7 @@ static void pwsp_deps_sort(const pwsp_deps *deps, uint32_t *order, uint32_t coun
 
 // Makes a group of tensors, if they are several. It is named after the lowest, and none is plain.
 static void pwsp_deps_make_group(pwsp_deps *deps, const uint32_t *members, uint32_t count) {
+    PTOWSP_ASSERT(count > 0);
     uint32_t lowest = members[0];
     uint64_t origin = deps->tensors[members[0]].low;
     for (uint32_t i = 1; i < count; i++) {
@@ -147,6 +148,7 @@ static uint32_t pwsp_deps_windows_run(const pwsp_deps *deps, const uint32_t *mem
 // Counts the groups of sorted windows, and makes them if asked to.
 static uint32_t pwsp_deps_split(pwsp_deps *deps, uint32_t *members, uint32_t count,
                                 uint64_t modulus, bool makes) {
+    PTOWSP_ASSERT(count > 0 && modulus > 0);
     uint32_t groups = 0, last = 0;
     uint64_t end = 0, over = 0;
     for (uint32_t i = 0; i < count;) {

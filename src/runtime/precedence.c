@@ -77,14 +77,15 @@ PWSP_INTERNAL void pwsp_precedence_set(pwsp_precedence *order, pwsp_token *token
     pwsp_precedence_drop(order, &before);
 }
 
-// Times need no more than a maximum; of other tokens, none is left out.
+// Times need no more than a maximum. Of other tokens, none is left out, and the same: an empty scope
+// hands on what it waited for.
 static void pwsp_precedence_merge(pwsp_precedence *order, pwsp_token *into,
                                   const pwsp_token *other) {
     if (!order->ops.merge) {
         pwsp_token_later(into, other);
     } else if (into->task == PTOWSP_NO_INDEX) {
         pwsp_precedence_set(order, into, other);
-    } else if (other->task != PTOWSP_NO_INDEX) {
+    } else if (other->task != PTOWSP_NO_INDEX && !pwsp_token_is_same(into, other)) {
         order->ops.merge(order->ops.user, into, other);
     }
 }

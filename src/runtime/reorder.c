@@ -128,7 +128,9 @@ static uint32_t pwsp_reorder_new_join(pwsp_reorder *reorder) {
 
 static void pwsp_reorder_unref(pwsp_reorder *reorder, uint32_t id) {
     pwsp_join *join = pwsp_reorder_join_at(reorder, id);
-    if (pwsp_fetch_sub_acq_rel(&join->refs, 1u) > 1) {
+    uint32_t refs = pwsp_fetch_sub_acq_rel(&join->refs, 1u);
+    PTOWSP_ASSERT(refs > 0);
+    if (refs > 1) {
         return;
     }
     uint32_t first = pwsp_load_relaxed(&reorder->freed_join);
@@ -165,6 +167,7 @@ static void pwsp_reorder_complete(pwsp_reorder *reorder, pwsp_fan *fan, uint32_t
     for (;;) {
         uint32_t is_poisoned = pwsp_load_relaxed(&fan->is_poisoned), last = 0;
         uint32_t first = pwsp_exchange_acq_rel(&fan->waiters, PWSP_WAITERS_CLOSED);  // (2)
+        PTOWSP_ASSERT(first != PWSP_WAITERS_CLOSED);  // it is done once
         for (uint32_t id = first; id; id = pwsp_reorder_link_at(reorder, id)->next) {
             uint32_t waiter = pwsp_reorder_link_at(reorder, id)->waiter;
             pwsp_fan *other = pwsp_reorder_fan(reorder, waiter);
@@ -199,6 +202,7 @@ static void pwsp_reorder_complete(pwsp_reorder *reorder, pwsp_fan *fan, uint32_t
 PWSP_INTERNAL void pwsp_reorder_set_result(pwsp_reorder *reorder, uint32_t place,
                                            ptowsp_cycles result) {
     pwsp_entry *entry = pwsp_reorder_at(reorder, place);
+    PTOWSP_ASSERT(entry->kind <= PWSP_ENTRY_PROCESS_TASK && !pwsp_entry_is_done(entry));
     entry->cycles = result;
     if (result > PTOWSP_CYCLES_MAX) {
         pwsp_store_relaxed(&entry->fan.is_poisoned, 1u);
@@ -239,6 +243,7 @@ PWSP_INTERNAL pwsp_entry *pwsp_reorder_open(pwsp_reorder *reorder, pwsp_entry_ki
 PWSP_INTERNAL void pwsp_reorder_issue(pwsp_reorder *reorder) {
     uint32_t place = (uint32_t)reorder->tail & reorder->place_mask;
     pwsp_entry *entry = pwsp_reorder_at(reorder, place);
+    PTOWSP_ASSERT(reorder->waiter == place);  // it has been opened
     reorder->tail++;
     if (entry->kind > PWSP_ENTRY_LOAD) {
         return;
@@ -304,6 +309,7 @@ static void pwsp_reorder_close(pwsp_reorder *reorder, uint32_t id) {
     if (!join->is_open) {
         return;
     }
+    PTOWSP_ASSERT(join->count <= PWSP_JOIN_MAX);
     join->is_open = false;
     uint32_t excess = PWSP_FAN_BIAS - join->count;
     if (pwsp_fetch_sub_acq_rel(&join->fan.pending, excess) == excess) {  // (4)
@@ -320,6 +326,7 @@ static pwsp_fan *pwsp_reorder_fan_of(pwsp_reorder *reorder, const pwsp_token *to
         pwsp_reorder_close(reorder, (uint32_t)token->task);
         return &pwsp_reorder_join_at(reorder, (uint32_t)token->task)->fan;
     }
+    PTOWSP_ASSERT(token->task <= reorder->tail);
     return token->task >= reorder->head ? &pwsp_reorder_entry(reorder, token->task)->fan : NULL;
 }
 
@@ -396,6 +403,7 @@ static void pwsp_reorder_join(pwsp_reorder *reorder, uint32_t id, const pwsp_tok
 
 PWSP_INTERNAL void pwsp_reorder_merge(void *user, pwsp_token *into, const pwsp_token *other) {
     pwsp_reorder *reorder = (pwsp_reorder *)user;
+    PTOWSP_ASSERT(into->time == 0 || !pwsp_token_is_same(into, other));
     if (into->time) {
         pwsp_join *join = pwsp_reorder_join_at(reorder, (uint32_t)into->task);
         if (join->is_open && join->count < PWSP_JOIN_MAX) {

@@ -32,6 +32,10 @@ PWSP_INLINE pwsp_token pwsp_token_none(void) {
     return token;
 }
 
+PWSP_INLINE bool pwsp_token_is_same(const pwsp_token *a, const pwsp_token *b) {
+    return a->time == b->time && a->task == b->task;
+}
+
 // Of two times, the later one.
 PWSP_INLINE void pwsp_token_later(pwsp_token *token, const pwsp_token *other) {
     if (other->time > token->time) {

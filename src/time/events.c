@@ -182,6 +182,9 @@ static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_events_queu
     sim->lanes[lane].last_task = node->index;
     sim->lane_stats[lane].busy_cycles += node->cycles;
     sim->lane_stats[lane].task_count++;
+    PTOWSP_ASSERT(node->kind == PWSP_EVENTS_TASK && node->pending == 0 && !node->is_done);
+    PTOWSP_ASSERT(events->idle[lane / 64] >> lane % 64 & 1);
+    PTOWSP_ASSERT(events->ready_count[lane >= sim->pools[0].count] > 0);
     events->ready_count[lane >= sim->pools[0].count]--;
     events->idle[lane / 64] &= ~(UINT64_C(1) << lane % 64);
     events->able[lane / 64] &= ~(UINT64_C(1) << lane % 64);
@@ -262,6 +265,7 @@ static void pwsp_events_complete(pwsp_events *events) {
         node->time = events->now;
         pwsp_events_set_cause(events, id, node->index);
         events->last_ended = node->index;
+        PTOWSP_ASSERT(events->in_flight > 0 && !node->is_done);
         events->in_flight--;
         uint64_t bit = UINT64_C(1) << lane % 64;
         events->idle[lane / 64] |= bit;
@@ -278,6 +282,7 @@ static void pwsp_events_complete(pwsp_events *events) {
         pwsp_events_set_cause(events, id, events->pipelines[at].end_task);
         events->pipelines[at].next_free = events->free_pipeline;
         events->free_pipeline = (uint32_t)at + 1;
+        PTOWSP_ASSERT(events->pipeline_count > 0 && events->nodes[id].kind == PWSP_EVENTS_PIPELINE);
         events->pipeline_count--;
         pwsp_events_fire(events, id);
         pwsp_events_settle(events);
@@ -303,6 +308,7 @@ static bool pwsp_events_step(pwsp_events *events, uint64_t until, bool *out_move
     }
     *out_moved = next != UINT64_MAX;
     if (*out_moved) {
+        PTOWSP_ASSERT(next >= events->now);  // time does not go back
         events->now = next;
         pwsp_events_complete(events);
     }
@@ -352,6 +358,7 @@ static void pwsp_events_move_clock(pwsp_events *events, uint64_t timed) {
     if (timed > sim->clock.now) {
         pwsp_sim_move_clock(sim, timed, PTOWSP_STALL_TIMING, PTOWSP_NO_INDEX);
     }
+    PTOWSP_ASSERT(events->now >= timed);
     if (events->now > sim->clock.now) {
         pwsp_sim_move_clock(sim, events->now, PTOWSP_STALL_WINDOW, events->last_ended);
     }
@@ -528,5 +535,7 @@ PWSP_INTERNAL bool pwsp_events_end(pwsp_events *events) {
             return pwsp_events_fail_stuck(events, "all tasks are issued");
         }
     }
+    PTOWSP_ASSERT(events->ready_count[0] + events->ready_count[1] == 0 &&
+                  events->turns->count == 0);
     return true;
 }

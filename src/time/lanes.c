@@ -92,6 +92,7 @@ static bool pwsp_lanes_make_room(pwsp_lanes *lanes) {
         sim->stats.window_overflow_count++;
         return true;
     }
+    PTOWSP_ASSERT(needed <= schedule->window);
     while (lanes->window.count + needed > schedule->window) {
         pwsp_flight first = pwsp_window_pop(&lanes->window, &lane);
         if (first.end > sim->clock.now) {
@@ -170,6 +171,7 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
         issue = pwsp_sim_turn(sim, arrival);
     }
     uint32_t lane_index = pwsp_sim_dispatch(sim, arrival->unit, arrival->dispatch_key);
+    PTOWSP_ASSERT(lane_index < sim->timed->lane_count);
     pwsp_lane *lane = &sim->lanes[lane_index];
     uint64_t known = pwsp_max_u64(sim->clock.now, ready.time);
     uint64_t due = pwsp_max_u64(issue, known);
@@ -179,6 +181,7 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
     if (end > PTOWSP_CYCLES_MAX) {
         return pwsp_lanes_fail_time(sim);
     }
+    PTOWSP_ASSERT(start >= ready.time && start >= lane->free && end >= start);
     if (sim->has_records &&
         !pwsp_lanes_record(sim, arrival, &ready, lane_index, issue, start, end)) {
         return false;
@@ -248,6 +251,7 @@ PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_ar
     sim->stats.makespan_cycles = pwsp_max_u64(sim->stats.makespan_cycles, end);
     uint64_t cause = pwsp_sim_place_records(sim, arrival->first_task, arrival->task_count, &ready,
                                             sim->clock.now, start);
+    PTOWSP_ASSERT(arrival->pipeline < sim->timed->pipeline_count);
     pwsp_sim_start_pipeline(sim, arrival->pipeline, arrival->run, start);
     pwsp_token token = {end, arrival->end_task != PTOWSP_NO_INDEX ? arrival->end_task : cause};
     pwsp_precedence_ends(&sim->order, whole, false, &token);
@@ -355,6 +359,7 @@ PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch 
 PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t count) {
     const ptowsp_schedule *schedule = lanes->sim->schedule;
     bool has_window = schedule->window != 0;
+    PTOWSP_ASSERT(count <= PWSP_BATCH_MAX && pwsp_lanes_is_plain(lanes));
     if (schedule->issue == PTOWSP_ISSUE_IN_ORDER) {
         return has_window ? pwsp_lanes_batch_run(lanes, batch, count, true, true)
                           : pwsp_lanes_batch_run(lanes, batch, count, true, false);

@@ -81,6 +81,7 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_network_wait(const pwsp_pipelines *pipelines
                                                  pwsp_process *process, uint64_t time,
                                                  const pwsp_network_op *op, pwsp_channel_line *line,
                                                  pwsp_process_wait wait) {
+    PTOWSP_ASSERT(line->first == 0);
     process->time = time;
     process->next_op = op->index;
     process->wait = wait;
@@ -96,6 +97,7 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_network_wait(const pwsp_pipelines *pipelines
 PWSP_FORCE_INLINE pwsp_process *pwsp_network_wake(pwsp_pipelines *pipelines,
                                                   pwsp_channel_line *line) {
     uint32_t number = line->first;
+    PTOWSP_ASSERT(number > 0 && number <= pipelines->exchange.running_count);
     pwsp_process *process = &pipelines->exchange.processes[number - 1];
     process->next_op = pipelines->network_ops[process->next_op].next->index;
     line->first = line->last = 0;
@@ -144,6 +146,7 @@ static pwsp_resumed pwsp_network_other(pwsp_pipelines *pipelines, pwsp_process *
                                        const pwsp_network_op *op) {
     pwsp_expander *x = pipelines->x;
     uint32_t next = op->index;
+    PTOWSP_ASSERT(next < pipelines->program->ops.count);
     x->frames = process->frames;
     x->frame_count = process->frame_count;
     pwsp_resumed resumed = pwsp_pipelines_step(pipelines, process, &next);
@@ -253,6 +256,7 @@ PWSP_INTERNAL bool pwsp_pipelines_walk_freely(pwsp_pipelines *pipelines) {
     }
     while (pipelines->exchange.ready) {
         pwsp_process *process = &pipelines->exchange.processes[pipelines->exchange.ready - 1];
+        PTOWSP_ASSERT(process->wait == PWSP_PROCESS_READY);
         pipelines->exchange.ready = process->after;
         if (pwsp_network_resume(pipelines, process) == PWSP_RESUMED_FAILED) {
             return false;

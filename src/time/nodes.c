@@ -112,6 +112,7 @@ PWSP_INTERNAL void pwsp_events_ref(pwsp_events *events, uint64_t node) {
 }
 
 PWSP_INTERNAL void pwsp_events_unref(pwsp_events *events, uint64_t node) {
+    PTOWSP_ASSERT(node == PWSP_EVENTS_NONE || events->nodes[node].refs > 0);
     if (node != PWSP_EVENTS_NONE && --events->nodes[node].refs == 0) {
         PTOWSP_ASSERT(events->nodes[node].is_done);
         events->nodes[node].waiters = events->free_node;
@@ -178,6 +179,7 @@ PWSP_INTERNAL void pwsp_events_wait(pwsp_events *events, uint32_t waiter, uint64
 
 PWSP_INTERNAL void pwsp_events_fire(pwsp_events *events, uint32_t id) {
     void *fired = events->fired;
+    PTOWSP_ASSERT(!events->nodes[id].is_done && events->nodes[id].pending == 0);
     events->nodes[id].is_done = true;
     if (!pwsp_memory_grow(&events->sim->memory, &fired, &events->fired_capacity,
                           events->fired_count + 1, sizeof(uint32_t))) {

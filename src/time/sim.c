@@ -203,6 +203,7 @@ PWSP_INTERNAL void pwsp_sim_end(pwsp_sim *sim) {
     stats->region_max = sim->deps.access_max;
     for (uint32_t i = 0; i < sim->timed->lane_count; i++) {
         ptowsp_lane_stats *lane = &sim->lane_stats[i];
+        PTOWSP_ASSERT(lane->busy_cycles <= stats->makespan_cycles);
         lane->idle_cycles = stats->makespan_cycles - lane->busy_cycles;
         lane->end_cycles = sim->lanes[i].free;
         stats->busy_cycles = pwsp_sum_u64(stats->busy_cycles, lane->busy_cycles);
@@ -211,6 +212,7 @@ PWSP_INTERNAL void pwsp_sim_end(pwsp_sim *sim) {
 
 PWSP_INTERNAL bool pwsp_sim_record_room(pwsp_sim *sim) {
     void *records = sim->records;
+    PTOWSP_ASSERT(sim->has_records);
     if (!pwsp_memory_grow(&sim->memory, &records, &sim->record_capacity, sim->task_count + 1,
                           sizeof(ptowsp_task_record))) {
         return pwsp_sim_no_memory(sim);
@@ -241,6 +243,7 @@ PWSP_INTERNAL uint64_t pwsp_sim_timing(const pwsp_sim *sim) {
 PWSP_INTERNAL uint64_t pwsp_sim_turn(pwsp_sim *sim, const pwsp_arrival *arrival) {
     const ptowsp_schedule *schedule = sim->schedule;
     const uint32_t stream = pwsp_precedence_stream(&sim->order, arrival);
+    PTOWSP_ASSERT(sim->turns && stream < schedule->stream_count);
     uint64_t round = schedule->stream_count * schedule->timing_cycles;
     uint64_t turn = sim->turns[stream];
     if (turn < sim->clock.now) {
@@ -251,6 +254,7 @@ PWSP_INTERNAL uint64_t pwsp_sim_turn(pwsp_sim *sim, const pwsp_arrival *arrival)
 }
 
 PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, pwsp_pool_lanes *pool, uint64_t key) {
+    PTOWSP_ASSERT(pool->first + pool->count <= sim->timed->lane_count);
     if (sim->lane_rule != PWSP_LANE_ANY) {
         return pool->first + pwsp_lane_choose(sim->lane_rule, key, 0, pool->count);
     }
@@ -289,6 +293,7 @@ PWSP_INTERNAL ptowsp_stall pwsp_sim_cause(const pwsp_sim *sim, const pwsp_token 
 PWSP_INTERNAL uint64_t pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uint64_t count,
                                               const pwsp_token *ready, uint64_t issue,
                                               uint64_t start) {
+    PTOWSP_ASSERT(start >= ready->time && first + count <= sim->task_count);
     bool is_waited_for = ready->time == start;
     ptowsp_stall stall = is_waited_for ? PTOWSP_STALL_DEPENDENCY : sim->clock.stall;
     uint64_t cause = is_waited_for ? ready->task : sim->clock.cause;

@@ -115,6 +115,7 @@ PWSP_INTERNAL uint64_t pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uin
 // Moves the clock and accounts for it. Requires time >= now.
 PWSP_INLINE void pwsp_sim_move_clock(pwsp_sim *sim, uint64_t time, ptowsp_stall stall,
                                      uint64_t cause) {
+    PTOWSP_ASSERT(time >= sim->clock.now);
     sim->stats.stall_cycles[stall] += time - sim->clock.now;
     sim->clock.now = time;
     sim->clock.stall = stall;

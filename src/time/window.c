@@ -67,7 +67,9 @@ PWSP_INTERNAL size_t pwsp_window_bytes(const pwsp_window *window) {
 }
 
 PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memory, uint32_t lane) {
+    PTOWSP_ASSERT(lane < window->lane_count);
     pwsp_flight_queue *queue = &window->queues[lane];
+    PTOWSP_ASSERT(queue->count == queue->capacity);
     if (queue->capacity > UINT32_MAX / 4) {
         return false;
     }
@@ -98,6 +100,7 @@ PWSP_INTERNAL uint64_t pwsp_window_rebase(pwsp_window *window) {
             base = pwsp_min_u64(base, queue->ring[queue->head]);
         }
     }
+    PTOWSP_ASSERT(base != UINT64_MAX);  // something is in flight
     window->base = base;
     for (uint32_t i = 0; i < window->lane_count; i++) {
         const pwsp_flight_queue *queue = &window->queues[i];

@@ -155,6 +155,7 @@ PWSP_INLINE bool pwsp_window_push(pwsp_window *window, const pwsp_memory *memory
 // Takes the task that ends first. Requires that there is one.
 PWSP_INLINE pwsp_flight pwsp_window_pop(pwsp_window *window, uint32_t *out_lane) {
     uint64_t winner = window->games[1];
+    PTOWSP_ASSERT(window->count > 0 && winner != PWSP_WINDOW_EMPTY);
     *out_lane = pwsp_window_lane(window, winner);
     const pwsp_flight_queue *queue = &window->queues[*out_lane];
     pwsp_flight flight = {queue->ring[queue->head], queue->ring[queue->capacity + queue->head]};

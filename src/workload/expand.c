@@ -145,6 +145,7 @@ static inline pwsp_event pwsp_expander_task(pwsp_expander *x, const pwsp_op *op)
     if (x->fault.is_set) {
         return pwsp_expander_fail_fault(x);
     }
+    PTOWSP_ASSERT(next <= p->arg_count && task->view_count <= PTOWSP_TASK_TILE_MAX);
     x->task.arg_count = next;
     x->task.axis_arg_count = next - task->scalar_count;
     x->task.user_axis_count = task->axis_count;
@@ -262,6 +263,7 @@ static bool pwsp_expander_loop(pwsp_expander *x, const pwsp_op *op, pwsp_event *
 
 static bool pwsp_expander_call(pwsp_expander *x, const pwsp_op *op, pwsp_event *out_event) {
     const pwsp_call_op *call = PWSP_PROGRAM_AT(x->program, calls, pwsp_call_op, op->at);
+    PTOWSP_ASSERT(op->at < x->program->calls.count && op->target < x->program->ops.count);
     const pwsp_code *codes = PWSP_PROGRAM_AT(x->program, codes, pwsp_code, call->first_code);
     x->node = op->node;
     for (uint32_t i = 0; i < call->arg_count; i++) {
@@ -309,6 +311,7 @@ static pwsp_event pwsp_expander_slot_load(pwsp_expander *x, const pwsp_op *op) {
 
 PWSP_INTERNAL void pwsp_expander_load(pwsp_expander *x) {
     const pwsp_bound_tensor *tensor = &x->tensors[x->load_at.tensor];
+    PTOWSP_ASSERT(x->load_at.rows == 1 && x->load_at.cols == 1 && tensor->data);
     int64_t offset = pwsp_tile_offset(tensor, &x->load_at);
     pwsp_array element = {tensor->data + offset * (int64_t)tensor->element_size, 1, tensor->dtype,
                           true};
@@ -327,6 +330,7 @@ static pwsp_event pwsp_expander_send(pwsp_expander *x, const pwsp_op *op) {
 // -- walking --------------------------------------------------------------------------------------
 
 PWSP_INTERNAL void pwsp_expander_begin(pwsp_expander *x) {
+    PTOWSP_ASSERT(x->cells && x->frames && x->tensors);
     x->ops = PWSP_OP_AT(x->program, 0);
     x->frame_count = 0;
     x->next_op = 0;
