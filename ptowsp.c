@@ -37717,7 +37717,7 @@ ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
 
 uint64_t ptowsp_run_slot(const ptowsp_run *run, uint32_t slot) {
     PTOWSP_ASSERT(slot < run->program->slot_count);
-    return run->order.cells[run->program->first_slot + slot];
+    return run->walk.cells[run->program->first_slot + slot];
 }
 
 // -- walking --------------------------------------------------------------------------------------
@@ -38475,7 +38475,7 @@ PWSP_INTERNAL uint32_t pwsp_deque_steal(pwsp_deque *victim, uint32_t *out_tasks)
 }
 
 // =================================================================================================
-// src/exec/graph.h
+// src/exec/graph_state.h
 // =================================================================================================
 
 // A graph of tasks: what is built, what sealing makes of it, and the lanes that run it.
@@ -38493,8 +38493,8 @@ PWSP_INTERNAL uint32_t pwsp_deque_steal(pwsp_deque *victim, uint32_t *out_tasks)
 // name, a class of priority and unit): that is kept beside, in arrays that only graphs with such
 // tasks have.
 
-#ifndef PWSP_GRAPH_H
-#define PWSP_GRAPH_H
+#ifndef PWSP_GRAPH_STATE_H
+#define PWSP_GRAPH_STATE_H
 
 #define PWSP_GRAPH_NONE UINT32_MAX
 
@@ -38717,6 +38717,15 @@ PWSP_INTERNAL void pwsp_graph_classes_lane(void *graph, uint32_t index);
 PWSP_INTERNAL bool pwsp_graph_classes_may_do(const ptowsp_graph *graph, const pwsp_graph_lane *lane,
                                              uint32_t task);
 
+// Queues of classes, under the lock or before the run: appends a task, or all of a lane's deque; the
+// class of the best task that a lane of this unit may do, or PWSP_GRAPH_NONE; whether there is any.
+PWSP_INTERNAL void pwsp_graph_enqueue(ptowsp_graph *graph, uint32_t task);
+PWSP_INTERNAL void pwsp_graph_enqueue_all(ptowsp_graph *graph, pwsp_graph_lane *lane);
+PWSP_INTERNAL uint32_t pwsp_graph_best_class(const ptowsp_graph *graph, uint32_t own_unit);
+PWSP_INTERNAL bool pwsp_graph_has_queued(const ptowsp_graph *graph);
+PWSP_INTERNAL uint32_t pwsp_graph_unit_of_lane(const ptowsp_graph *graph,
+                                               const pwsp_graph_lane *lane);
+
 // -- shared by both ways to run -------------------------------------------------------------------
 
 // Notes what became of a task, and tells what comes after it if that must not run.
@@ -38750,7 +38759,6 @@ PWSP_INTERNAL void pwsp_graph_wake(ptowsp_graph *graph, bool all);
 
 // Empties half of a full deque: into a block, or into queues of classes.
 PWSP_INTERNAL void pwsp_graph_spill(ptowsp_graph *graph, pwsp_graph_lane *lane);
-PWSP_INTERNAL void pwsp_graph_classes_spill(ptowsp_graph *graph, pwsp_graph_lane *lane);
 
 PWSP_INLINE void pwsp_graph_push(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
     if (PWSP_UNLIKELY(lane->deque.bottom == lane->deque.limit)) {
@@ -38799,6 +38807,48 @@ PWSP_FORCE_INLINE uint32_t pwsp_graph_release_all(ptowsp_graph *graph, pwsp_grap
 }
 
 #endif
+
+// =================================================================================================
+// src/exec/graph_state.c
+// =================================================================================================
+
+// Small operations on a graph that several of its rooms need.
+
+PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void **array, uint64_t *capacity,
+                                   uint64_t needed, size_t item_size) {
+    if (needed <= *capacity) {
+        return true;
+    }
+    uint64_t grown = pwsp_max_u64(pwsp_max_u64(needed, 16), *capacity * 2);
+    if (grown > SIZE_MAX / 2 / item_size) {
+        return false;
+    }
+    void *moved = graph->memory.resize(graph->memory.user, *array, (size_t)*capacity * item_size,
+                                       (size_t)grown * item_size);
+    if (!moved) {
+        return false;
+    }
+    *array = moved;
+    *capacity = grown;
+    return true;
+}
+
+PWSP_INTERNAL const char *pwsp_graph_name(const ptowsp_graph *graph, uint64_t task) {
+    return task < graph->name_count ? graph->names[task] : NULL;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_graph_do_nothing(void *user, uint64_t task, uint32_t lane) {
+    (void)user, (void)task, (void)lane;
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL void pwsp_graph_add_tally(ptowsp_graph *graph, const pwsp_graph_tally *tally) {
+    pwsp_graph_tally *sum = &graph->tally;
+    sum->failed_count += tally->failed_count;
+    sum->skipped_count += tally->skipped_count;
+    sum->first_failed =
+        sum->first_failed < tally->first_failed ? sum->first_failed : tally->first_failed;
+}
 
 // =================================================================================================
 // src/exec/graph_kernel.c
@@ -39099,6 +39149,141 @@ PWSP_INTERNAL ptowsp_status pwsp_graph_seal(ptowsp_graph *graph) {
 }
 
 // =================================================================================================
+// src/exec/graph_queue.c
+// =================================================================================================
+
+// Ready tasks of a graph that are in no lane's deque, and how lanes hear of them.
+//
+// Without classes these are blocks: a deque that is full spills half of it into a block of `spare`.
+// With classes all ready tasks are here, in a queue for each unit and priority, first in, first
+// out, linked through `spare`. Both are under the lock of the graph's sleepers.
+
+// -- waking ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_graph_wake(ptowsp_graph *graph, bool all) {
+    if (pwsp_sleepers_are(&graph->sleepers)) {
+        pwsp_mutex_lock(&graph->sleepers.mutex);
+        // one might be a lane that is not let in
+        pwsp_sleepers_call(&graph->sleepers, all || pwsp_load_seq_cst(&graph->keeper) != 0);
+        pwsp_mutex_unlock(&graph->sleepers.mutex);
+    }
+}
+
+PWSP_INTERNAL void pwsp_graph_report(ptowsp_graph *graph, pwsp_graph_lane *lane) {
+    if (lane->done_count > 0) {
+        uint64_t done = lane->done_count;
+        lane->stats.task_count += done;
+        lane->done_count = 0;
+        if (pwsp_fetch_sub_seq_cst(&graph->remaining, done) == done) {
+            pwsp_graph_wake(graph, true);
+        }
+    }
+}
+
+// -- queues of classes ----------------------------------------------------------------------------
+
+static uint32_t pwsp_graph_class_of(const ptowsp_graph *graph, uint32_t task) {
+    return task < graph->class_count ? graph->classes[task] : 0;
+}
+
+// Under the lock, or before the run.
+PWSP_INTERNAL void pwsp_graph_enqueue(ptowsp_graph *graph, uint32_t task) {
+    uint32_t c = pwsp_graph_class_of(graph, task);
+    graph->spare[task] = PWSP_GRAPH_NONE;
+    if (graph->class_head[c] == PWSP_GRAPH_NONE) {
+        graph->class_head[c] = task;
+    } else {
+        graph->spare[graph->class_tail[c]] = task;
+    }
+    graph->class_tail[c] = task;
+}
+
+PWSP_INTERNAL uint32_t pwsp_graph_unit_of_lane(const ptowsp_graph *graph,
+                                               const pwsp_graph_lane *lane) {
+    return lane->index >= graph->lane_count - graph->cube_lane_count ? PTOWSP_UNIT_CUBE
+                                                                     : PTOWSP_UNIT_VECTOR;
+}
+
+static bool pwsp_graph_may_take(const ptowsp_graph *graph, uint32_t own_unit, uint32_t unit) {
+    return graph->cube_lane_count == 0 || unit == own_unit ||
+           pwsp_load_relaxed(&graph->unit_lane_count[unit]) == 0;
+}
+
+PWSP_INTERNAL bool pwsp_graph_classes_may_do(const ptowsp_graph *graph, const pwsp_graph_lane *lane,
+                                             uint32_t task) {
+    return pwsp_graph_may_take(graph, pwsp_graph_unit_of_lane(graph, lane),
+                               pwsp_graph_class_of(graph, task) / PWSP_GRAPH_LEVELS);
+}
+
+// The class of the best task that a lane of this unit may do, or PWSP_GRAPH_NONE. Under the lock.
+PWSP_INTERNAL uint32_t pwsp_graph_best_class(const ptowsp_graph *graph, uint32_t own_unit) {
+    for (uint32_t level = PWSP_GRAPH_LEVELS; level-- > 0;) {
+        for (uint32_t i = 0; i < 2; i++) {
+            uint32_t unit = i ? 1 - own_unit : own_unit, c = unit * PWSP_GRAPH_LEVELS + level;
+            if (graph->class_head[c] != PWSP_GRAPH_NONE &&
+                pwsp_graph_may_take(graph, own_unit, unit)) {
+                return c;
+            }
+        }
+    }
+    return PWSP_GRAPH_NONE;
+}
+
+// Puts all tasks of the lane's deque into queues. Under the lock.
+PWSP_INTERNAL void pwsp_graph_enqueue_all(ptowsp_graph *graph, pwsp_graph_lane *lane) {
+    pwsp_deque *deque = &lane->deque;
+    for (uint32_t count = pwsp_deque_held(deque), i = 0; i < count; i++) {  // the oldest first
+        pwsp_graph_enqueue(graph, deque->slots[(deque->split + i) % PWSP_DEQUE_SIZE]);
+    }
+    pwsp_deque_reset(deque);
+}
+
+static void pwsp_graph_classes_spill(ptowsp_graph *graph, pwsp_graph_lane *lane) {
+    pwsp_mutex_lock(&graph->sleepers.mutex);
+    pwsp_graph_enqueue_all(graph, lane);
+    pwsp_mutex_unlock(&graph->sleepers.mutex);
+}
+
+PWSP_INTERNAL bool pwsp_graph_has_queued(const ptowsp_graph *graph) {
+    for (uint32_t c = 0; c < PWSP_GRAPH_CLASSES; c++) {
+        if (graph->class_head[c] != PWSP_GRAPH_NONE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// -- blocks ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_graph_spill(ptowsp_graph *graph, pwsp_graph_lane *lane) {
+    if (graph->is_classed) {
+        pwsp_graph_classes_spill(graph, lane);
+        return;
+    }
+    pwsp_deque *deque = &lane->deque;
+    uint32_t held = pwsp_deque_held(deque);
+    if (held < PWSP_GRAPH_BLOCK) {
+        pwsp_deque_reclaim(deque, PWSP_GRAPH_BLOCK - held);
+        if (pwsp_deque_held(deque) < PWSP_GRAPH_BLOCK) {
+            bool has_room = pwsp_deque_has_room(deque);  // thieves have taken too much for a block
+            PTOWSP_ASSERT(has_room);
+            (void)has_room;
+            return;
+        }
+    }
+    pwsp_mutex_lock(&graph->sleepers.mutex);
+    uint32_t block = graph->block_count;
+    for (uint32_t i = 0; i < PWSP_GRAPH_BLOCK; i++) {
+        graph->spare[(uint64_t)block * PWSP_GRAPH_BLOCK + i] = pwsp_deque_pop(deque);
+    }
+    pwsp_store_seq_cst(&graph->block_count, block + 1);
+    pwsp_mutex_unlock(&graph->sleepers.mutex);
+    if (!lane->is_alone) {
+        pwsp_graph_wake(graph, false);
+    }
+}
+
+// =================================================================================================
 // src/exec/graph_step.c
 // =================================================================================================
 
@@ -39339,15 +39524,6 @@ PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lan
 
 // -- sleep ----------------------------------------------------------------------------------------
 
-PWSP_INTERNAL void pwsp_graph_wake(ptowsp_graph *graph, bool all) {
-    if (pwsp_sleepers_are(&graph->sleepers)) {
-        pwsp_mutex_lock(&graph->sleepers.mutex);
-        // one might be a lane that is not let in
-        pwsp_sleepers_call(&graph->sleepers, all || pwsp_load_seq_cst(&graph->keeper) != 0);
-        pwsp_mutex_unlock(&graph->sleepers.mutex);
-    }
-}
-
 // There is something that a lane without work can take.
 static bool pwsp_graph_has_work(const ptowsp_graph *graph, const pwsp_graph_lane *lane) {
     if (pwsp_load_seq_cst(&graph->source_next) < graph->source_count ||
@@ -39381,46 +39557,7 @@ static void pwsp_graph_sleep(ptowsp_graph *graph, const pwsp_graph_lane *lane) {
     pwsp_sleepers_end(&graph->sleepers, is_over || pwsp_graph_has_work_for(graph, lane));
 }
 
-PWSP_INTERNAL void pwsp_graph_report(ptowsp_graph *graph, pwsp_graph_lane *lane) {
-    if (lane->done_count > 0) {
-        uint64_t done = lane->done_count;
-        lane->stats.task_count += done;
-        lane->done_count = 0;
-        if (pwsp_fetch_sub_seq_cst(&graph->remaining, done) == done) {
-            pwsp_graph_wake(graph, true);
-        }
-    }
-}
-
 // -- taking and offering --------------------------------------------------------------------------
-
-PWSP_INTERNAL void pwsp_graph_spill(ptowsp_graph *graph, pwsp_graph_lane *lane) {
-    if (graph->is_classed) {
-        pwsp_graph_classes_spill(graph, lane);
-        return;
-    }
-    pwsp_deque *deque = &lane->deque;
-    uint32_t held = pwsp_deque_held(deque);
-    if (held < PWSP_GRAPH_BLOCK) {
-        pwsp_deque_reclaim(deque, PWSP_GRAPH_BLOCK - held);
-        if (pwsp_deque_held(deque) < PWSP_GRAPH_BLOCK) {
-            bool has_room = pwsp_deque_has_room(deque);  // thieves have taken too much for a block
-            PTOWSP_ASSERT(has_room);
-            (void)has_room;
-            return;
-        }
-    }
-    pwsp_mutex_lock(&graph->sleepers.mutex);
-    uint32_t block = graph->block_count;
-    for (uint32_t i = 0; i < PWSP_GRAPH_BLOCK; i++) {
-        graph->spare[(uint64_t)block * PWSP_GRAPH_BLOCK + i] = pwsp_deque_pop(deque);
-    }
-    pwsp_store_seq_cst(&graph->block_count, block + 1);
-    pwsp_mutex_unlock(&graph->sleepers.mutex);
-    if (!lane->is_alone) {
-        pwsp_graph_wake(graph, false);
-    }
-}
 
 // Takes a block into the deque, which is empty.
 static bool pwsp_graph_take_block(ptowsp_graph *graph, pwsp_graph_lane *lane) {
@@ -39802,22 +39939,6 @@ PWSP_INTERNAL void pwsp_graph_lane_main(void *arg, uint32_t index) {
 // is in the run, it does those as well: lanes come late, or one after another, and nothing may wait
 // for them.
 
-static uint32_t pwsp_graph_class_of(const ptowsp_graph *graph, uint32_t task) {
-    return task < graph->class_count ? graph->classes[task] : 0;
-}
-
-// Under the lock, or before the run.
-static void pwsp_graph_enqueue(ptowsp_graph *graph, uint32_t task) {
-    uint32_t c = pwsp_graph_class_of(graph, task);
-    graph->spare[task] = PWSP_GRAPH_NONE;
-    if (graph->class_head[c] == PWSP_GRAPH_NONE) {
-        graph->class_head[c] = task;
-    } else {
-        graph->spare[graph->class_tail[c]] = task;
-    }
-    graph->class_tail[c] = task;
-}
-
 PWSP_INTERNAL void pwsp_graph_classes_begin(ptowsp_graph *graph) {
     for (uint32_t c = 0; c < PWSP_GRAPH_CLASSES; c++) {
         graph->class_head[c] = PWSP_GRAPH_NONE;
@@ -39827,60 +39948,6 @@ PWSP_INTERNAL void pwsp_graph_classes_begin(ptowsp_graph *graph) {
     }
     graph->unit_lane_count[0] = 0;
     graph->unit_lane_count[1] = 0;
-}
-
-static uint32_t pwsp_graph_unit_of_lane(const ptowsp_graph *graph, const pwsp_graph_lane *lane) {
-    return lane->index >= graph->lane_count - graph->cube_lane_count ? PTOWSP_UNIT_CUBE
-                                                                     : PTOWSP_UNIT_VECTOR;
-}
-
-static bool pwsp_graph_may_take(const ptowsp_graph *graph, uint32_t own_unit, uint32_t unit) {
-    return graph->cube_lane_count == 0 || unit == own_unit ||
-           pwsp_load_relaxed(&graph->unit_lane_count[unit]) == 0;
-}
-
-PWSP_INTERNAL bool pwsp_graph_classes_may_do(const ptowsp_graph *graph, const pwsp_graph_lane *lane,
-                                             uint32_t task) {
-    return pwsp_graph_may_take(graph, pwsp_graph_unit_of_lane(graph, lane),
-                               pwsp_graph_class_of(graph, task) / PWSP_GRAPH_LEVELS);
-}
-
-// The class of the best task that a lane of this unit may do, or PWSP_GRAPH_NONE. Under the lock.
-static uint32_t pwsp_graph_best_class(const ptowsp_graph *graph, uint32_t own_unit) {
-    for (uint32_t level = PWSP_GRAPH_LEVELS; level-- > 0;) {
-        for (uint32_t i = 0; i < 2; i++) {
-            uint32_t unit = i ? 1 - own_unit : own_unit, c = unit * PWSP_GRAPH_LEVELS + level;
-            if (graph->class_head[c] != PWSP_GRAPH_NONE &&
-                pwsp_graph_may_take(graph, own_unit, unit)) {
-                return c;
-            }
-        }
-    }
-    return PWSP_GRAPH_NONE;
-}
-
-// Puts all tasks of the lane's deque into queues. Under the lock.
-static void pwsp_graph_enqueue_all(ptowsp_graph *graph, pwsp_graph_lane *lane) {
-    pwsp_deque *deque = &lane->deque;
-    for (uint32_t count = pwsp_deque_held(deque), i = 0; i < count; i++) {  // the oldest first
-        pwsp_graph_enqueue(graph, deque->slots[(deque->split + i) % PWSP_DEQUE_SIZE]);
-    }
-    pwsp_deque_reset(deque);
-}
-
-PWSP_INTERNAL void pwsp_graph_classes_spill(ptowsp_graph *graph, pwsp_graph_lane *lane) {
-    pwsp_mutex_lock(&graph->sleepers.mutex);
-    pwsp_graph_enqueue_all(graph, lane);
-    pwsp_mutex_unlock(&graph->sleepers.mutex);
-}
-
-static bool pwsp_graph_has_queued(const ptowsp_graph *graph) {
-    for (uint32_t c = 0; c < PWSP_GRAPH_CLASSES; c++) {
-        if (graph->class_head[c] != PWSP_GRAPH_NONE) {
-            return true;
-        }
-    }
-    return false;
 }
 
 // Hands over what became ready and takes the next task; PWSP_GRAPH_NONE if there is none now.
@@ -39968,14 +40035,6 @@ PWSP_INTERNAL void pwsp_graph_begin_run(ptowsp_graph *graph) {
         memset(graph->outcomes, 0xff, (size_t)graph->task_count * sizeof *graph->outcomes);
         graph->marked_count = graph->task_count;
     }
-}
-
-PWSP_INTERNAL void pwsp_graph_add_tally(ptowsp_graph *graph, const pwsp_graph_tally *tally) {
-    pwsp_graph_tally *sum = &graph->tally;
-    sum->failed_count += tally->failed_count;
-    sum->skipped_count += tally->skipped_count;
-    sum->first_failed =
-        sum->first_failed < tally->first_failed ? sum->first_failed : tally->first_failed;
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_graph_end_run(ptowsp_graph *graph, bool is_whole) {
@@ -40090,25 +40149,6 @@ PWSP_INTERNAL bool pwsp_graph_run_lanes(ptowsp_graph *graph) {
 
 // Fewer when there are more lanes than processors, where spinning keeps others from working.
 
-PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void **array, uint64_t *capacity,
-                                   uint64_t needed, size_t item_size) {
-    if (needed <= *capacity) {
-        return true;
-    }
-    uint64_t grown = pwsp_max_u64(pwsp_max_u64(needed, 16), *capacity * 2);
-    if (grown > SIZE_MAX / 2 / item_size) {
-        return false;
-    }
-    void *moved = graph->memory.resize(graph->memory.user, *array, (size_t)*capacity * item_size,
-                                       (size_t)grown * item_size);
-    if (!moved) {
-        return false;
-    }
-    *array = moved;
-    *capacity = grown;
-    return true;
-}
-
 static void pwsp_graph_release_array(ptowsp_graph *graph, void *array, uint64_t capacity,
                                      size_t item_size) {
     pwsp_memory_free(&graph->memory, array, (size_t)capacity * item_size);
@@ -40218,11 +40258,6 @@ void ptowsp_graph_clear(ptowsp_graph *graph) {
     graph->core_count = 0;
     memset(graph->lane_stats, 0, graph->lane_count * sizeof(ptowsp_graph_lane_stats));
     pwsp_arena_reset(&graph->arena);
-}
-
-PWSP_INTERNAL ptowsp_status pwsp_graph_do_nothing(void *user, uint64_t task, uint32_t lane) {
-    (void)user, (void)task, (void)lane;
-    return PTOWSP_OK;
 }
 
 static ptowsp_status pwsp_graph_check_task(ptowsp_graph *graph,
@@ -40402,10 +40437,6 @@ ptowsp_status ptowsp_graph_edge_make(ptowsp_graph *graph, uint64_t before, uint6
     graph->is_ordered = graph->is_ordered && before < after;
     graph->is_sealed = false;
     return PTOWSP_OK;
-}
-
-PWSP_INTERNAL const char *pwsp_graph_name(const ptowsp_graph *graph, uint64_t task) {
-    return task < graph->name_count ? graph->names[task] : NULL;
 }
 
 // -- running --------------------------------------------------------------------------------------

@@ -93,7 +93,7 @@ void require(bool condition, const char *what) {
 
 static volatile uint64_t sink;
 
-void keep(const void *memory) {
+void bench_keep(const void *memory) {
 #if defined(__GNUC__)
     __asm__ volatile("" : : "r"(memory) : "memory");
 #else
@@ -156,14 +156,14 @@ static void run_chunk_size_plain(void *user) {
 static void run_generate(void *user) {
     plan_bench *b = (plan_bench *)user;
     ptowsp_plan_generate(&b->batch, &b->config, b->chunk, b->work, b->capacity, &b->info);
-    keep(b->work);
+    bench_keep(b->work);
 }
 
 static void run_generate_parallel(void *user) {
     plan_bench *b = (plan_bench *)user;
     ptowsp_plan_generate_parallel(b->context, &b->batch, &b->config, b->chunk, b->work, b->capacity,
                                   &b->info);
-    keep(b->work);
+    bench_keep(b->work);
 }
 
 // The same descriptors by three nested loops, as one would write them first.
@@ -192,13 +192,13 @@ static void run_generate_plain(void *user) {
             }
         }
     }
-    keep(b->work);
+    bench_keep(b->work);
 }
 
 static void run_copy(void *user) {
     plan_bench *b = (plan_bench *)user;
     memcpy(b->copy, b->work, (size_t)b->info.work_count * sizeof *b->work);
-    keep(b->copy);
+    bench_keep(b->copy);
 }
 
 static void bench_chunk_size(plan_bench *b, uint32_t max_work_units, const char *name) {
@@ -378,7 +378,7 @@ static void run_merge(void *user) {
         ptowsp_merge_partials(&b->states[0][row], b->accs[0][row], MERGE_PARTS, MERGE_ROWS,
                               MERGE_DIM, b->out[row]);
     }
-    keep(b->out);
+    bench_keep(b->out);
 }
 
 static void run_merge_read(void *user) {
@@ -386,7 +386,7 @@ static void run_merge_read(void *user) {
     for (uint32_t row = 0; row < MERGE_ROWS; row++) {
         for (uint32_t part = 0; part < MERGE_PARTS; part++) {
             memcpy(b->out[row], b->accs[part][row], sizeof b->out[row]);
-            keep(b->out);
+            bench_keep(b->out);
         }
     }
 }
@@ -443,7 +443,7 @@ static void run_decode(void *user) {
     decode_bench *b = (decode_bench *)user;
     const ptowsp_work_fn table[] = {decode_unit, decode_unit, decode_unit, decode_unit};
     ptowsp_dispatch_spmd(b->context, b->work, b->work_count, table, 4, b);
-    keep(b->accs);
+    bench_keep(b->accs);
 }
 
 #if defined(__GNUC__)
@@ -470,7 +470,7 @@ read_range(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
         sums[3] += at[3];
     }
     sums[0] += sums[1] + sums[2] + sums[3];
-    keep(sums);
+    bench_keep(sums);
 }
 
 static void run_read(void *user) {

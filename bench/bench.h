@@ -34,7 +34,7 @@ bench_times measure(bench_fn own, bench_fn other, void *user, uint32_t repeat, u
 void require(bool condition, const char *what);
 
 // Keeps a result, and the memory it is computed from, alive for the compiler.
-void keep(const void *memory);
+void bench_keep(const void *memory);
 
 // Programs in simulated time: ns per task, and per operation of an expression.
 void bench_time(void);

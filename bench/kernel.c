@@ -81,7 +81,7 @@ static void report_insn(insn_bench *b, bench_fn own, bench_fn other, const char 
 static void run_matmul(void *user) {
     insn_bench *b = (insn_bench *)user;
     ptoisa_tmatmul(&b->core, &b->d, &b->a, &b->b);
-    keep(b->result);
+    bench_keep(b->result);
 }
 
 static void run_matmul_plain(void *user) {
@@ -95,7 +95,7 @@ static void run_matmul_plain(void *user) {
             b->plain_result[r * 128 + c] = sum;
         }
     }
-    keep(b->plain_result);
+    bench_keep(b->plain_result);
 }
 
 // The loops have their f16 operands as f32.
@@ -128,7 +128,7 @@ static void bench_matmul(bool is_half) {
 static void run_exp(void *user) {
     insn_bench *b = (insn_bench *)user;
     ptoisa_texp(&b->core, &b->d, &b->a);
-    keep(b->result);
+    bench_keep(b->result);
 }
 
 static void run_exp_plain(void *user) {
@@ -136,13 +136,13 @@ static void run_exp_plain(void *user) {
     for (uint32_t i = 0; i < b->rows * b->cols; i++) {
         b->plain_result[i] = expf(b->plain_left[i]);
     }
-    keep(b->plain_result);
+    bench_keep(b->plain_result);
 }
 
 static void run_add(void *user) {
     insn_bench *b = (insn_bench *)user;
     ptoisa_tadd(&b->core, &b->d, &b->a, &b->b);
-    keep(b->result);
+    bench_keep(b->result);
 }
 
 static void run_add_plain(void *user) {
@@ -150,13 +150,13 @@ static void run_add_plain(void *user) {
     for (uint32_t i = 0; i < b->rows * b->cols; i++) {
         b->plain_result[i] = b->plain_left[i] + b->plain_right[i];
     }
-    keep(b->plain_result);
+    bench_keep(b->plain_result);
 }
 
 static void run_rowsum(void *user) {
     insn_bench *b = (insn_bench *)user;
     ptoisa_trowsum(&b->core, &b->d, &b->a, &b->tmp);
-    keep(b->result);
+    bench_keep(b->result);
 }
 
 static void run_rowsum_plain(void *user) {
@@ -168,13 +168,13 @@ static void run_rowsum_plain(void *user) {
         }
         b->plain_result[r] = sum;
     }
-    keep(b->plain_result);
+    bench_keep(b->plain_result);
 }
 
 static void run_rowmax(void *user) {
     insn_bench *b = (insn_bench *)user;
     ptoisa_trowmax(&b->core, &b->d, &b->a, &b->tmp);
-    keep(b->result);
+    bench_keep(b->result);
 }
 
 static void run_rowmax_plain(void *user) {
@@ -187,7 +187,7 @@ static void run_rowmax_plain(void *user) {
         }
         b->plain_result[r] = most;
     }
-    keep(b->plain_result);
+    bench_keep(b->plain_result);
 }
 
 // rows x 1, as instructions want it: column-major.
@@ -200,7 +200,7 @@ static insn_bench *begin_reduction(void) {
 static void run_load(void *user) {
     insn_bench *b = (insn_bench *)user;
     ptoisa_tload(&b->core, &b->d, &b->window);
-    keep(b->result);
+    bench_keep(b->result);
 }
 
 static void run_load_plain(void *user) {  // to boxes of 16 rows x 8 columns
@@ -210,7 +210,7 @@ static void run_load_plain(void *user) {  // to boxes of 16 rows x 8 columns
             b->scratch[c / 8 * 128 * 8 + r * 8 + c % 8] = b->plain_left[r * 128 + c];
         }
     }
-    keep(b->scratch);
+    bench_keep(b->scratch);
 }
 
 // What is compared is row-major.
@@ -313,7 +313,7 @@ static void run_rmsnorm_plain(void *user) {
             b->plain_result[r * b->cols + c] = x[c] * scale;
         }
     }
-    keep(b->plain_result);
+    bench_keep(b->plain_result);
 }
 
 static void attend_plain(const float *q, const float *k_t, const float *v, float *out) {
@@ -347,7 +347,7 @@ static void run_attention_plain(void *user) {
         size_t at = (size_t)i * 64 * 64;
         attend_plain(b->data[0] + at, b->data[1] + at, b->data[2] + at, b->plain_result + at);
     }
-    keep(b->plain_result);
+    bench_keep(b->plain_result);
 }
 
 static void build_tasks(task_bench *b, ptowsp_kernel kernel) {

@@ -78,7 +78,7 @@ static void run_heap(void *user) {
         }
     }
     b->makespan = makespan;
-    keep(&b->makespan);
+    bench_keep(&b->makespan);
 }
 
 // -- programs -------------------------------------------------------------------------------------
@@ -227,7 +227,7 @@ static void run_native(void *user) {
         }
         sum += (uint64_t)x;
     }
-    keep(&sum);
+    bench_keep(&sum);
 }
 
 static void bench_expressions(void) {

@@ -214,16 +214,16 @@ static inline void sim_check_steps(const sim_sample *s, const ptowsp_run *run) {
     assert_non_null(walk.nths);
     for (walk.round = 0; walk.round < s->round_count; walk.round++) {
         sim_walk_round(&walk);
-        walk.first = order.count;
-        order.count += (uint64_t)s->rounds[walk.round].step_count;
-        if (order.count > count) {
+        walk.first = walk.count;
+        walk.count += (uint64_t)s->rounds[walk.round].step_count;
+        if (walk.count > count) {
             sim_complain(s, run, "steps are missing");
             break;
         }
-        for (uint64_t i = walk.first; i < order.count; i++) {
+        for (uint64_t i = walk.first; i < walk.count; i++) {
             sim_check_step(&walk, i);
         }
-        for (uint64_t i = walk.first; i < order.count; i++) {
+        for (uint64_t i = walk.first; i < walk.count; i++) {
             const char *wrong = sim_wrong_cause(&walk, i);
             if (walk.steps[i].kind == PTOWSP_STEP_TASK &&
                 !sim_is_right_stall(&walk, i, ptowsp_run_records(run))) {
@@ -235,7 +235,7 @@ static inline void sim_check_steps(const sim_sample *s, const ptowsp_run *run) {
             }
         }
     }
-    sim_check(s, run, order.count, count, "number of steps", 0);
+    sim_check(s, run, walk.count, count, "number of steps", 0);
     if (s->status == PTOWSP_OK) {
         walk.round = s->round_count - 1;
         sim_check_critical(&walk);

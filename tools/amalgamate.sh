@@ -141,7 +141,8 @@ src/exec/frontend.h src/exec/frontend_setup.c src/exec/frontend.c
 src/exec/workers.h src/exec/workers.c
 src/exec/run.h src/exec/run.c src/exec/bound.c
 src/exec/deque.h src/exec/deque.c
-src/exec/graph.h src/exec/graph_kernel.c src/exec/graph_seal.c src/exec/graph_step.c src/exec/graph_lanes.c
+src/exec/graph_state.h src/exec/graph_state.c src/exec/graph_kernel.c src/exec/graph_seal.c src/exec/graph_queue.c
+    src/exec/graph_step.c src/exec/graph_lanes.c
 src/exec/graph_classes.c src/exec/graph_run.c
 src/exec/graph.c
 src/exec/device_memory.h src/exec/device_memory.c

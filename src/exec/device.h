@@ -25,7 +25,7 @@
 #include "../base/sleeper.h"
 #include "../runtime/handshake.h"
 #include "device_memory.h"
-#include "graph.h"
+#include "graph_state.h"
 #include "run.h"
 
 #include "../base/text.h"

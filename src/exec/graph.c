@@ -3,7 +3,7 @@
 // Adding a task or an edge appends to arrays; nothing is looked up. Everything else waits until the
 // graph is sealed. Arrays double, without being cleared, so large ones grow by moving pages.
 
-#include "graph.h"
+#include "graph_state.h"
 
 #include "../base/atomic.h"
 #include "../data/names.h"
@@ -11,25 +11,6 @@
 #include <inttypes.h>
 
 // Fewer when there are more lanes than processors, where spinning keeps others from working.
-
-PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void **array, uint64_t *capacity,
-                                   uint64_t needed, size_t item_size) {
-    if (needed <= *capacity) {
-        return true;
-    }
-    uint64_t grown = pwsp_max_u64(pwsp_max_u64(needed, 16), *capacity * 2);
-    if (grown > SIZE_MAX / 2 / item_size) {
-        return false;
-    }
-    void *moved = graph->memory.resize(graph->memory.user, *array, (size_t)*capacity * item_size,
-                                       (size_t)grown * item_size);
-    if (!moved) {
-        return false;
-    }
-    *array = moved;
-    *capacity = grown;
-    return true;
-}
 
 static void pwsp_graph_release_array(ptowsp_graph *graph, void *array, uint64_t capacity,
                                      size_t item_size) {
@@ -140,11 +121,6 @@ void ptowsp_graph_clear(ptowsp_graph *graph) {
     graph->core_count = 0;
     memset(graph->lane_stats, 0, graph->lane_count * sizeof(ptowsp_graph_lane_stats));
     pwsp_arena_reset(&graph->arena);
-}
-
-PWSP_INTERNAL ptowsp_status pwsp_graph_do_nothing(void *user, uint64_t task, uint32_t lane) {
-    (void)user, (void)task, (void)lane;
-    return PTOWSP_OK;
 }
 
 static ptowsp_status pwsp_graph_check_task(ptowsp_graph *graph,
@@ -324,10 +300,6 @@ ptowsp_status ptowsp_graph_edge_make(ptowsp_graph *graph, uint64_t before, uint6
     graph->is_ordered = graph->is_ordered && before < after;
     graph->is_sealed = false;
     return PTOWSP_OK;
-}
-
-PWSP_INTERNAL const char *pwsp_graph_name(const ptowsp_graph *graph, uint64_t task) {
-    return task < graph->name_count ? graph->names[task] : NULL;
 }
 
 // -- running --------------------------------------------------------------------------------------

@@ -10,25 +10,9 @@
 // is in the run, it does those as well: lanes come late, or one after another, and nothing may wait
 // for them.
 
-#include "graph.h"
+#include "graph_state.h"
 
 #include "../base/atomic.h"
-
-static uint32_t pwsp_graph_class_of(const ptowsp_graph *graph, uint32_t task) {
-    return task < graph->class_count ? graph->classes[task] : 0;
-}
-
-// Under the lock, or before the run.
-static void pwsp_graph_enqueue(ptowsp_graph *graph, uint32_t task) {
-    uint32_t c = pwsp_graph_class_of(graph, task);
-    graph->spare[task] = PWSP_GRAPH_NONE;
-    if (graph->class_head[c] == PWSP_GRAPH_NONE) {
-        graph->class_head[c] = task;
-    } else {
-        graph->spare[graph->class_tail[c]] = task;
-    }
-    graph->class_tail[c] = task;
-}
 
 PWSP_INTERNAL void pwsp_graph_classes_begin(ptowsp_graph *graph) {
     for (uint32_t c = 0; c < PWSP_GRAPH_CLASSES; c++) {
@@ -39,60 +23,6 @@ PWSP_INTERNAL void pwsp_graph_classes_begin(ptowsp_graph *graph) {
     }
     graph->unit_lane_count[0] = 0;
     graph->unit_lane_count[1] = 0;
-}
-
-static uint32_t pwsp_graph_unit_of_lane(const ptowsp_graph *graph, const pwsp_graph_lane *lane) {
-    return lane->index >= graph->lane_count - graph->cube_lane_count ? PTOWSP_UNIT_CUBE
-                                                                     : PTOWSP_UNIT_VECTOR;
-}
-
-static bool pwsp_graph_may_take(const ptowsp_graph *graph, uint32_t own_unit, uint32_t unit) {
-    return graph->cube_lane_count == 0 || unit == own_unit ||
-           pwsp_load_relaxed(&graph->unit_lane_count[unit]) == 0;
-}
-
-PWSP_INTERNAL bool pwsp_graph_classes_may_do(const ptowsp_graph *graph, const pwsp_graph_lane *lane,
-                                             uint32_t task) {
-    return pwsp_graph_may_take(graph, pwsp_graph_unit_of_lane(graph, lane),
-                               pwsp_graph_class_of(graph, task) / PWSP_GRAPH_LEVELS);
-}
-
-// The class of the best task that a lane of this unit may do, or PWSP_GRAPH_NONE. Under the lock.
-static uint32_t pwsp_graph_best_class(const ptowsp_graph *graph, uint32_t own_unit) {
-    for (uint32_t level = PWSP_GRAPH_LEVELS; level-- > 0;) {
-        for (uint32_t i = 0; i < 2; i++) {
-            uint32_t unit = i ? 1 - own_unit : own_unit, c = unit * PWSP_GRAPH_LEVELS + level;
-            if (graph->class_head[c] != PWSP_GRAPH_NONE &&
-                pwsp_graph_may_take(graph, own_unit, unit)) {
-                return c;
-            }
-        }
-    }
-    return PWSP_GRAPH_NONE;
-}
-
-// Puts all tasks of the lane's deque into queues. Under the lock.
-static void pwsp_graph_enqueue_all(ptowsp_graph *graph, pwsp_graph_lane *lane) {
-    pwsp_deque *deque = &lane->deque;
-    for (uint32_t count = pwsp_deque_held(deque), i = 0; i < count; i++) {  // the oldest first
-        pwsp_graph_enqueue(graph, deque->slots[(deque->split + i) % PWSP_DEQUE_SIZE]);
-    }
-    pwsp_deque_reset(deque);
-}
-
-PWSP_INTERNAL void pwsp_graph_classes_spill(ptowsp_graph *graph, pwsp_graph_lane *lane) {
-    pwsp_mutex_lock(&graph->sleepers.mutex);
-    pwsp_graph_enqueue_all(graph, lane);
-    pwsp_mutex_unlock(&graph->sleepers.mutex);
-}
-
-static bool pwsp_graph_has_queued(const ptowsp_graph *graph) {
-    for (uint32_t c = 0; c < PWSP_GRAPH_CLASSES; c++) {
-        if (graph->class_head[c] != PWSP_GRAPH_NONE) {
-            return true;
-        }
-    }
-    return false;
 }
 
 // Hands over what became ready and takes the next task; PWSP_GRAPH_NONE if there is none now.

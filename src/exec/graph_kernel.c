@@ -9,7 +9,7 @@
 // before a run.
 
 #include "call.h"
-#include "graph.h"
+#include "graph_state.h"
 
 PWSP_INTERNAL const char *pwsp_graph_check_kernel(const ptowsp_graph_call *call,
                                                   uint64_t *out_value) {

@@ -51,7 +51,7 @@
 // come: as long as a lane sees nothing to do and `remaining` is not 0, some other lane is in the
 // middle of a task, or has tasks and is running.
 
-#include "graph.h"
+#include "graph_state.h"
 
 #include "../base/atomic.h"
 
@@ -63,15 +63,6 @@
 #define PWSP_GRAPH_SHARE_MAX   (10000 * PWSP_GRAPH_US)
 
 // -- sleep ----------------------------------------------------------------------------------------
-
-PWSP_INTERNAL void pwsp_graph_wake(ptowsp_graph *graph, bool all) {
-    if (pwsp_sleepers_are(&graph->sleepers)) {
-        pwsp_mutex_lock(&graph->sleepers.mutex);
-        // one might be a lane that is not let in
-        pwsp_sleepers_call(&graph->sleepers, all || pwsp_load_seq_cst(&graph->keeper) != 0);
-        pwsp_mutex_unlock(&graph->sleepers.mutex);
-    }
-}
 
 // There is something that a lane without work can take.
 static bool pwsp_graph_has_work(const ptowsp_graph *graph, const pwsp_graph_lane *lane) {
@@ -106,46 +97,7 @@ static void pwsp_graph_sleep(ptowsp_graph *graph, const pwsp_graph_lane *lane) {
     pwsp_sleepers_end(&graph->sleepers, is_over || pwsp_graph_has_work_for(graph, lane));
 }
 
-PWSP_INTERNAL void pwsp_graph_report(ptowsp_graph *graph, pwsp_graph_lane *lane) {
-    if (lane->done_count > 0) {
-        uint64_t done = lane->done_count;
-        lane->stats.task_count += done;
-        lane->done_count = 0;
-        if (pwsp_fetch_sub_seq_cst(&graph->remaining, done) == done) {
-            pwsp_graph_wake(graph, true);
-        }
-    }
-}
-
 // -- taking and offering --------------------------------------------------------------------------
-
-PWSP_INTERNAL void pwsp_graph_spill(ptowsp_graph *graph, pwsp_graph_lane *lane) {
-    if (graph->is_classed) {
-        pwsp_graph_classes_spill(graph, lane);
-        return;
-    }
-    pwsp_deque *deque = &lane->deque;
-    uint32_t held = pwsp_deque_held(deque);
-    if (held < PWSP_GRAPH_BLOCK) {
-        pwsp_deque_reclaim(deque, PWSP_GRAPH_BLOCK - held);
-        if (pwsp_deque_held(deque) < PWSP_GRAPH_BLOCK) {
-            bool has_room = pwsp_deque_has_room(deque);  // thieves have taken too much for a block
-            PTOWSP_ASSERT(has_room);
-            (void)has_room;
-            return;
-        }
-    }
-    pwsp_mutex_lock(&graph->sleepers.mutex);
-    uint32_t block = graph->block_count;
-    for (uint32_t i = 0; i < PWSP_GRAPH_BLOCK; i++) {
-        graph->spare[(uint64_t)block * PWSP_GRAPH_BLOCK + i] = pwsp_deque_pop(deque);
-    }
-    pwsp_store_seq_cst(&graph->block_count, block + 1);
-    pwsp_mutex_unlock(&graph->sleepers.mutex);
-    if (!lane->is_alone) {
-        pwsp_graph_wake(graph, false);
-    }
-}
 
 // Takes a block into the deque, which is empty.
 static bool pwsp_graph_take_block(ptowsp_graph *graph, pwsp_graph_lane *lane) {

@@ -4,7 +4,7 @@
 // all lanes has taken, and whether it has ended with one lane that was alone; where that says that
 // other lanes would not help, the calling one begins by itself.
 
-#include "graph.h"
+#include "graph_state.h"
 
 #include "../base/atomic.h"
 
@@ -27,14 +27,6 @@ PWSP_INTERNAL void pwsp_graph_begin_run(ptowsp_graph *graph) {
         memset(graph->outcomes, 0xff, (size_t)graph->task_count * sizeof *graph->outcomes);
         graph->marked_count = graph->task_count;
     }
-}
-
-PWSP_INTERNAL void pwsp_graph_add_tally(ptowsp_graph *graph, const pwsp_graph_tally *tally) {
-    pwsp_graph_tally *sum = &graph->tally;
-    sum->failed_count += tally->failed_count;
-    sum->skipped_count += tally->skipped_count;
-    sum->first_failed =
-        sum->first_failed < tally->first_failed ? sum->first_failed : tally->first_failed;
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_graph_end_run(ptowsp_graph *graph, bool is_whole) {

@@ -5,7 +5,7 @@
 // their order. No search for circles is needed if all edges lead to higher numbers; otherwise tasks
 // are taken away in topological order (Kahn 1962), and what is left over has a circle.
 
-#include "graph.h"
+#include "graph_state.h"
 
 #include "../base/text.h"
 

@@ -9,7 +9,7 @@
 // others find it. All take items from its queue until there are none left, and then add what they
 // have done to `done`, once each; who adds the last finishes the task. Nobody waits for anybody.
 
-#include "graph.h"
+#include "graph_state.h"
 
 #include "../base/atomic.h"
 

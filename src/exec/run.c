@@ -109,7 +109,7 @@ ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
 
 uint64_t ptowsp_run_slot(const ptowsp_run *run, uint32_t slot) {
     PTOWSP_ASSERT(slot < run->program->slot_count);
-    return run->order.cells[run->program->first_slot + slot];
+    return run->walk.cells[run->program->first_slot + slot];
 }
 
 // -- walking --------------------------------------------------------------------------------------

@@ -13,8 +13,8 @@
 // name, a class of priority and unit): that is kept beside, in arrays that only graphs with such
 // tasks have.
 
-#ifndef PWSP_GRAPH_H
-#define PWSP_GRAPH_H
+#ifndef PWSP_GRAPH_STATE_H
+#define PWSP_GRAPH_STATE_H
 
 #include "../base/context.h"
 #include "../base/sleeper.h"
@@ -241,6 +241,15 @@ PWSP_INTERNAL void pwsp_graph_classes_lane(void *graph, uint32_t index);
 PWSP_INTERNAL bool pwsp_graph_classes_may_do(const ptowsp_graph *graph, const pwsp_graph_lane *lane,
                                              uint32_t task);
 
+// Queues of classes, under the lock or before the run: appends a task, or all of a lane's deque; the
+// class of the best task that a lane of this unit may do, or PWSP_GRAPH_NONE; whether there is any.
+PWSP_INTERNAL void pwsp_graph_enqueue(ptowsp_graph *graph, uint32_t task);
+PWSP_INTERNAL void pwsp_graph_enqueue_all(ptowsp_graph *graph, pwsp_graph_lane *lane);
+PWSP_INTERNAL uint32_t pwsp_graph_best_class(const ptowsp_graph *graph, uint32_t own_unit);
+PWSP_INTERNAL bool pwsp_graph_has_queued(const ptowsp_graph *graph);
+PWSP_INTERNAL uint32_t pwsp_graph_unit_of_lane(const ptowsp_graph *graph,
+                                               const pwsp_graph_lane *lane);
+
 // -- shared by both ways to run -------------------------------------------------------------------
 
 // Notes what became of a task, and tells what comes after it if that must not run.
@@ -274,7 +283,6 @@ PWSP_INTERNAL void pwsp_graph_wake(ptowsp_graph *graph, bool all);
 
 // Empties half of a full deque: into a block, or into queues of classes.
 PWSP_INTERNAL void pwsp_graph_spill(ptowsp_graph *graph, pwsp_graph_lane *lane);
-PWSP_INTERNAL void pwsp_graph_classes_spill(ptowsp_graph *graph, pwsp_graph_lane *lane);
 
 PWSP_INLINE void pwsp_graph_push(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
     if (PWSP_UNLIKELY(lane->deque.bottom == lane->deque.limit)) {

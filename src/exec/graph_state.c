@@ -1,0 +1,39 @@
+// Small operations on a graph that several of its rooms need.
+
+#include "graph_state.h"
+
+PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void **array, uint64_t *capacity,
+                                   uint64_t needed, size_t item_size) {
+    if (needed <= *capacity) {
+        return true;
+    }
+    uint64_t grown = pwsp_max_u64(pwsp_max_u64(needed, 16), *capacity * 2);
+    if (grown > SIZE_MAX / 2 / item_size) {
+        return false;
+    }
+    void *moved = graph->memory.resize(graph->memory.user, *array, (size_t)*capacity * item_size,
+                                       (size_t)grown * item_size);
+    if (!moved) {
+        return false;
+    }
+    *array = moved;
+    *capacity = grown;
+    return true;
+}
+
+PWSP_INTERNAL const char *pwsp_graph_name(const ptowsp_graph *graph, uint64_t task) {
+    return task < graph->name_count ? graph->names[task] : NULL;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_graph_do_nothing(void *user, uint64_t task, uint32_t lane) {
+    (void)user, (void)task, (void)lane;
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL void pwsp_graph_add_tally(ptowsp_graph *graph, const pwsp_graph_tally *tally) {
+    pwsp_graph_tally *sum = &graph->tally;
+    sum->failed_count += tally->failed_count;
+    sum->skipped_count += tally->skipped_count;
+    sum->first_failed =
+        sum->first_failed < tally->first_failed ? sum->first_failed : tally->first_failed;
+}
