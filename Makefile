@@ -26,6 +26,9 @@ endif
 
 .PHONY: all test demo bench check check-all FORCE examples install uninstall clean help amalgamate
 .DELETE_ON_ERROR:
+.SUFFIXES:
+
+MAKEFLAGS += --no-builtin-rules
 
 # As many jobs at a time as there are processors, unless -j says otherwise.
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
@@ -68,7 +71,7 @@ $(BUILD)/src/%.o: src/%.c
 
 # The files of emitted trees, as strings.
 $(BUILD)/src/npu/fixed.c: tools/amalgamate.sh LICENSE ptowsp.h $(shell find $(TREE) -type f) \
-    $(wildcard src/*/*)
+    $(wildcard src/*/*.[ch])
 	@mkdir -p $(@D)
 	tools/amalgamate.sh --fixed $@
 
