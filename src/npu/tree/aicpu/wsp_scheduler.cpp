@@ -236,7 +236,7 @@ bool Scheduler::retire(void *self, const pwsp_entry *entry) {
     bool is_good = true;
     switch (entry->kind) {
     case PWSP_ENTRY_PROCESS_TASK: break;  // processes run their tasks at once
-    case PWSP_ENTRY_TASK: return me.retire_task(*me.submission_of(entry));
+    case PWSP_ENTRY_TASK: return me.retire_task(*submission_of(entry));
 #if WSP_HAS_CLOCK
     case PWSP_ENTRY_PARALLEL: return me.check_clock(me.clock_.scope_begin(true));
     case PWSP_ENTRY_SEQUENTIAL: return me.check_clock(me.clock_.scope_begin(false));
@@ -308,7 +308,7 @@ Submission *Scheduler::open() {
         slots_.emplace_back();
     }
     Submission *submission = &slots_[slot];
-    *pwsp_entry_words(entry) = slot;
+    *pwsp_entry_words(entry) = reinterpret_cast<uintptr_t>(submission);
     prepare(submission);
     return submission;
 }
@@ -445,7 +445,7 @@ uint32_t Scheduler::home_of(const Submission &submission) {
 // A task waits for nothing any more: called by whoever has completed the last thing it waited for.
 void Scheduler::ready(void *self, uint32_t, uint32_t place) {
     Scheduler &me = *static_cast<Scheduler *>(self);
-    Submission *submission = me.submission_of(pwsp_reorder_at(&me.issue_.reorder, place));
+    Submission *submission = submission_of(pwsp_reorder_at(&me.issue_.reorder, place));
     std::lock_guard<std::mutex> guard(me.mutex_);
     me.push_ready(submission);
 }

@@ -199,8 +199,8 @@ class Scheduler final : public Target {
     bool step(uint32_t thread);
 
     // Thread 0.
-    Submission *submission_of(const pwsp_entry *entry) {
-        return &slots_[static_cast<size_t>(*pwsp_entry_words(entry))];
+    static Submission *submission_of(const pwsp_entry *entry) {
+        return reinterpret_cast<Submission *>(static_cast<uintptr_t>(*pwsp_entry_words(entry)));
     }
     bool mark(pwsp_entry_kind kind, const pwsp_arrival *arrival);
     bool retire_task(const Submission &submission);
