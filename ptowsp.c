@@ -892,14 +892,23 @@ PWSP_INTERNAL void pwsp_sleeper_begin(pwsp_sleeper *sleeper, uint32_t what) {
 }
 
 PWSP_INTERNAL void pwsp_sleeper_end(pwsp_sleeper *sleeper, bool has_something, uint64_t limit_ns) {
+#if PWSP_HAS_THREADS
     if (!has_something && limit_ns > 0) {
         pwsp_cond_wait_for(&sleeper->cond, &sleeper->mutex, limit_ns);
     }
     while (!has_something && limit_ns == 0 && pwsp_load_relaxed(&sleeper->asleep)) {
         pwsp_cond_wait(&sleeper->cond, &sleeper->mutex);
     }
+#else
+    (void)limit_ns;
+#endif
     pwsp_store_relaxed(&sleeper->asleep, 0u);
     pwsp_mutex_unlock(&sleeper->mutex);
+#if !PWSP_HAS_THREADS
+    if (!has_something) {  // nobody can sleep: the caller looks again
+        pwsp_thread_yield();
+    }
+#endif
 }
 
 PWSP_INTERNAL bool pwsp_sleeper_rouse(pwsp_sleeper *sleeper, uint32_t what) {
