@@ -48,9 +48,9 @@ fresh
 sed -i '1i #include "../plan/generate.h"' "$COPY/tree/src/base/pool.c"
 refuses "an include of a higher room" "includes ../plan/generate.h, which is not below it"
 fresh
-cp "$COPY/tree/src/plan/generate.h" "$COPY/tree/src/kernel/emit.h"
-sed -i 's#^src/kernel/list.h#src/kernel/emit.h src/kernel/list.h#' "$COPY/tree/tools/amalgamate.sh"
-refuses "two headers of one name" "two headers are called emit.h"
+cp "$COPY/tree/src/plan/generate.h" "$COPY/tree/src/kernel/generate.h"
+sed -i 's#^src/kernel/list.h#src/kernel/generate.h src/kernel/list.h#' "$COPY/tree/tools/amalgamate.sh"
+refuses "two headers of one name" "two headers are called generate.h"
 fresh
 echo '// more' >> "$COPY/tree/ptoisa_shim.h"
 refuses "a stale ptoisa_shim.h" "ptoisa_shim.h does not match" --check
@@ -62,6 +62,15 @@ if ! grep -q pwsp_deps_query "$COPY/tree/core.h" ||
     exit 1
 fi
 refuses "a runtime that is to be written nowhere" "usage" --core
+fresh
+(cd "$COPY/tree" && tools/amalgamate.sh --part plan part && tools/amalgamate.sh --check)
+if ! grep -q ptowsp_plan_generate "$COPY/tree/part/ptowsp.c" || grep -q ptowsp_module "$COPY/tree/part/ptowsp.c" ||
+    grep -q ptowsp_module_create "$COPY/tree/part/ptowsp.h"; then
+    echo "amalgamate_test: --part plan writes something else than planning" >&2
+    exit 1
+fi
+refuses "an unknown part" "there are two parts: plan and no-tiles" "--part all part"
+refuses "a part that is to be written nowhere" "usage" "--part plan"
 fresh
 sed -i '/^CORE_FILES=/,/^"/{/^src.data.region/d}' "$COPY/tree/tools/amalgamate.sh"
 refuses "a runtime that lacks a file" "arrival.h includes ../data/region.h, which is not below it"

@@ -6,6 +6,7 @@
 #
 #   tools/amalgamate.sh                writes them
 #   tools/amalgamate.sh --check        says whether all are up to date, and writes nothing
+#   tools/amalgamate.sh --part plan|no-tiles DIR   writes ptowsp.h and ptowsp.c of a part into DIR
 #   tools/amalgamate.sh --core FILE    writes the runtime of trees to FILE, for tests
 #   tools/amalgamate.sh --fixed FILE   writes the files of trees, as strings, into a C file of their own
 #
