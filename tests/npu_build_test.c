@@ -3,7 +3,7 @@
 // compiler is a script that only pretends, and says what it was told; it is real in
 // npu_execute_test.c.
 
-#include "../src/npu/build.h"
+#include "../src/npu/npu_build.h"
 
 #include "npu_build_fixture.h"
 
