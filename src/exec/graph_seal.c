@@ -151,7 +151,7 @@ static ptowsp_status pwsp_seal_refuse_circle(ptowsp_graph *graph, uint32_t *prev
         at = previous[at];
     }
     return pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, lowest,
-                     "graph: %u tasks wait for each other in a circle: %s", (unsigned)length, list);
+                     "graph: %u tasks wait for each other in a cycle: %s", (unsigned)length, list);
 }
 
 // Every task that was left over waits for one that was left over: going back from one to the other
