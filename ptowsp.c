@@ -26791,16 +26791,16 @@ static bool pwsp_check_channel(ptowsp_module *module, const pwsp_channel_info *c
     bool is_event = channel->is_event;
     const char *what;
     if (!(use & PWSP_CHANNEL_CONSUMED)) {
-        what = is_event ? "no process consumes it, so that who records it would wait for ever"
+        what = is_event ? "no process consumes it, so that processes that record it would wait for ever"
                         : "no process consumes it, so that senders would wait for ever";
     } else if (!(use & PWSP_CHANNEL_PRODUCED)) {
-        what = is_event ? "no process produces it, so that who waits for it would wait for ever"
+        what = is_event ? "no process produces it, so that processes that wait for it would wait for ever"
                         : "no process produces it, so that receivers would wait for ever";
     } else if (!(use & PWSP_CHANNEL_RECEIVED)) {
-        what = is_event ? "no process waits for it, so that who records it would wait for ever"
+        what = is_event ? "no process waits for it, so that processes that record it would wait for ever"
                         : "no process receives from it, so that senders would wait for ever";
     } else if (!(use & PWSP_CHANNEL_SENT)) {
-        what = is_event ? "no process records it, so that who waits for it would wait for ever"
+        what = is_event ? "no process records it, so that processes that wait for it would wait for ever"
                         : "no process sends to it, so that receivers would wait in vain";
     } else {
         return true;
@@ -35608,7 +35608,7 @@ PWSP_INTERNAL void pwsp_pipelines_print_stuck(const pwsp_pipelines *pipelines, p
 // src/exec/bindings.h
 // =================================================================================================
 
-// What is bound to a program: sizes, symbols, slots, arrays and memory.
+// The bindings of a program: sizes, symbols, slots, arrays and memory.
 
 #ifndef PWSP_BINDINGS_H
 #define PWSP_BINDINGS_H
@@ -35616,24 +35616,24 @@ PWSP_INTERNAL void pwsp_pipelines_print_stuck(const pwsp_pipelines *pipelines, p
 typedef struct pwsp_bindings {
     ptowsp_context *context;
     const ptowsp_program *program;
-    // As they have been bound:
-    uint64_t *initial;           // cells as a run begins
+    // As bound by the caller:
+    uint64_t *initial;           // cells at the start of a run
     bool *is_bound;              // by cell: sizes and symbols
     pwsp_array *arrays;          // by array
     pwsp_bound_csr *csrs;        // by axis
     pwsp_bound_tensor *tensors;  // by tensor
-    // As the present execution sees them:
+    // As seen by the present execution:
     int64_t *length_sums;          // by array
     pwsp_bound_tensor *effective;  // by tensor
 } pwsp_bindings;
 
-// False when memory is out; pwsp_bindings_free is to be called all the same.
+// False when memory is out; pwsp_bindings_free must still be called.
 PWSP_INTERNAL bool pwsp_bindings_init(pwsp_bindings *bindings, ptowsp_context *context,
                                       const ptowsp_program *program);
 PWSP_INTERNAL void pwsp_bindings_free(pwsp_bindings *bindings);
 PWSP_INTERNAL size_t pwsp_bindings_bytes(const pwsp_bindings *bindings);
 
-// Bind what has a name: see ptowsp_run_bind_...
+// Bind a name: see ptowsp_run_bind_...
 PWSP_INTERNAL ptowsp_status pwsp_bind_size(pwsp_bindings *bindings, const char *axis, int64_t size);
 PWSP_INTERNAL ptowsp_status pwsp_bind_symbol(pwsp_bindings *bindings, const char *symbol,
                                              uint64_t value);
@@ -35646,8 +35646,8 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_csr(pwsp_bindings *bindings, const char *a
 PWSP_INTERNAL ptowsp_status pwsp_bind_tensor(pwsp_bindings *bindings, const char *tensor,
                                              const ptowsp_buffer *buffer);
 
-// Checks all that an execution needs before it walks: everything is bound, arrays are well-formed,
-// kernels can do what is asked (verify.c).
+// Checks everything that an execution needs before it walks: all names are bound, arrays are
+// well-formed, kernels support their calls (verify.c).
 PWSP_INTERNAL ptowsp_status pwsp_bindings_verify(pwsp_bindings *bindings, bool is_time_only);
 
 #endif
@@ -35656,15 +35656,15 @@ PWSP_INTERNAL ptowsp_status pwsp_bindings_verify(pwsp_bindings *bindings, bool i
 // src/exec/bind.c
 // =================================================================================================
 
-// Binding names of a program to sizes, symbols, arrays and memory.
+// Binds names of a program to sizes, symbols, arrays and memory.
 //
-// What a binding is by itself (type, shape, layout, pointers) is checked here, once, by the rules of
-// runtime/binding_check.h; what is in the arrays is checked when a run executes, as it may change in
-// between.
+// The binding itself (type, shape, layout, pointers) is checked here, once, by the rules of
+// runtime/binding_check.h. The contents of arrays are checked when a run executes, because they may
+// change in between.
 
 // -- life -----------------------------------------------------------------------------------------
 
-// Every array: field, type of its items, how many.
+// Every array: field, item type, count.
 #define PWSP_BINDINGS_ARRAYS(ARRAY)                                                                \
     ARRAY(initial, uint64_t, program->cell_count)                                                  \
     ARRAY(is_bound, bool, program->cell_count)                                                     \
@@ -35716,7 +35716,7 @@ PWSP_INTERNAL size_t pwsp_bindings_bytes(const pwsp_bindings *bindings) {
 
 // -- names ----------------------------------------------------------------------------------------
 
-// A check's status, with its error in the context.
+// Returns the status of a check, with its error in the context.
 static ptowsp_status pwsp_bind_result(const pwsp_bindings *bindings, const pwsp_error *error,
                                       ptowsp_status status) {
     return status == PTOWSP_OK
@@ -35724,7 +35724,7 @@ static ptowsp_status pwsp_bind_result(const pwsp_bindings *bindings, const pwsp_
                : pwsp_fail(bindings->context, status, error->index, "%s", error->text);
 }
 
-// The index that a name has as a thing of some kind; 0 with an error.
+// The index of a name among things of one kind; 0 with an error.
 static uint32_t pwsp_bind_find(const pwsp_bindings *bindings, const char *what, const char *name,
                                uint32_t kind, ptowsp_status *out_status) {
     const pwsp_name *found = name ? pwsp_names_find(&bindings->program->names, name) : NULL;
@@ -35821,10 +35821,10 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_tensor(pwsp_bindings *bindings, const char
 // src/exec/verify.c
 // =================================================================================================
 
-// What is checked before a run walks its program: everything that is needed is bound, arrays are
-// well-formed, kernels can do what is asked.
+// Checks before a run walks its program: all needed names are bound, arrays are well-formed,
+// kernels support their calls.
 //
-// The contents of arrays are looked at each time, as they are the caller's and may have changed.
+// The contents of arrays are checked for each run: they belong to the caller and may have changed.
 
 #include <inttypes.h>
 
@@ -35895,7 +35895,8 @@ static ptowsp_status pwsp_check_sizes(pwsp_bindings *bindings) {
     return PTOWSP_OK;
 }
 
-// Puts a tensor without data where no other is: beyond all addresses, one after another from *base.
+// Places a tensor without data at unused addresses: beyond all others, one after another from
+// *base.
 static ptowsp_status pwsp_check_place(const pwsp_bindings *bindings, const char *name,
                                       pwsp_bound_tensor *tensor, uint64_t *base) {
     uint64_t below = (uint64_t)-tensor->low * tensor->element_size;  // spans are below 2^62 bytes
@@ -35908,8 +35909,8 @@ static ptowsp_status pwsp_check_place(const pwsp_bindings *bindings, const char 
     return PTOWSP_OK;
 }
 
-// Tensors as this execution sees them. When only time is measured, those that no slot is loaded
-// from need no data, and if their shape is declared no binding either.
+// Tensors as this execution sees them. When only time is measured, a tensor needs data only if a
+// slot is loaded from it; with a declared shape it needs no binding either.
 static ptowsp_status pwsp_check_tensors(pwsp_bindings *bindings, bool is_time_only) {
     const ptowsp_program *p = bindings->program;
     const ptowsp_buffer as_declared = {NULL, 0, PTOWSP_DTYPE_NONE, 0, {0}, {0}};
@@ -35975,12 +35976,12 @@ PWSP_INTERNAL ptowsp_status pwsp_bindings_verify(pwsp_bindings *bindings, bool i
 // src/exec/call.h
 // =================================================================================================
 
-// Walking a program and calling its kernels: what runs them, and what says how long they take.
+// Walks a program and calls its kernels: to execute them, or to learn how long they take.
 
 #ifndef PWSP_CALL_H
 #define PWSP_CALL_H
 
-// What a tile kernel took for the valid sizes that it was last asked about.
+// The cycles of a tile kernel for the valid sizes of its last call.
 typedef struct pwsp_tile_memo {
     bool is_set;
     uint32_t sizes[2 * PTOWSP_TASK_TILE_MAX];
@@ -36003,48 +36004,48 @@ typedef struct pwsp_walk {
     pwsp_tile_memo *memos;  // by kernel
 } pwsp_walk;
 
-// False when memory is out; pwsp_walk_free is to be called all the same. The object must not be
-// moved.
+// False when memory is out; pwsp_walk_free must still be called. The object must not be moved.
 PWSP_INTERNAL bool pwsp_walk_init(pwsp_walk *walk, const pwsp_memory *memory,
                                   const pwsp_bindings *bindings);
 PWSP_INTERNAL void pwsp_walk_free(pwsp_walk *walk);
 PWSP_INTERNAL size_t pwsp_walk_bytes(const pwsp_walk *walk);
 
-// How tile kernels count from now on.
+// Sets how tile kernels count from now on.
 PWSP_INTERNAL void pwsp_walk_set_cost(pwsp_walk *walk, const ptowsp_cost *cost);
 
-// Finds what is unknown before kernels have run: deps has been begun with the bindings.
+// Finds the values that are unknown before kernels have run. deps must have begun with the
+// bindings.
 PWSP_INTERNAL ptowsp_status pwsp_walk_find_unknown(pwsp_walk *walk, const pwsp_deps *deps);
 
-// Begins at the program's start, dry: leaving out what is unknown.
+// Begins at the program's start, dry: unknown values are skipped.
 PWSP_INTERNAL void pwsp_walk_begin(pwsp_walk *walk, bool is_dry);
 
-// The error of the expander as that of the context.
+// Copies the expander's error to the context.
 PWSP_INTERNAL ptowsp_status pwsp_walk_fail(const pwsp_walk *walk);
 
-// The status that a kernel failed with: it returned more than PTOWSP_CYCLES_MAX.
+// The status of a failed kernel, one that returned more than PTOWSP_CYCLES_MAX.
 PWSP_INTERNAL ptowsp_status pwsp_kernel_status(ptowsp_cycles result);
 
-// A kernel returned a failure: tells it in the expander, and returns false.
+// Records in the expander that a kernel failed; returns false.
 PWSP_INTERNAL bool pwsp_walk_fail_kernel(pwsp_expander *x, ptowsp_cycles result);
 
-// A key of the schedule reads beyond an array: tells it in the expander, and returns false.
+// Records in the expander that a key of the schedule reads beyond an array; returns false.
 PWSP_INTERNAL bool pwsp_walk_fail_keys(pwsp_expander *x);
 
-// A tile kernel's task is refused: tells why, as walk->tile_core knows it; returns false.
+// Records in the expander why a tile kernel's task is refused, by walk->tile_core; returns false.
 PWSP_INTERNAL bool pwsp_walk_fail_tiles(pwsp_walk *walk);
 
-// Do the sizes of a tile kernel's task go together? False with the expander's error.
+// Do the sizes of a tile kernel's task match? False with the expander's error.
 PWSP_INTERNAL bool pwsp_walk_check_tiles(pwsp_walk *walk, const pwsp_tile_code *code);
 
-// Runs a tile kernel, or counts it: once for tasks of the same sizes that follow each other. False
+// Runs a tile kernel, or counts its cycles: once for consecutive tasks of the same sizes. False
 // with the expander's error.
 PWSP_INTERNAL bool pwsp_walk_tiles(pwsp_walk *walk, bool is_time_only, ptowsp_cycles *out_cycles);
 
-// What a cost function sees of tiles.
+// The view of tiles that a cost function gets.
 static const ptowsp_tile pwsp_no_tiles[PTOWSP_TASK_TILE_MAX] = {{NULL, 0, 0}};
 
-// Calls a kernel that is a C function, or only its cost; returns its cycles, or a failure.
+// Calls a C kernel, or only its cost function; returns its cycles, or a failure.
 PWSP_FORCE_INLINE ptowsp_cycles pwsp_kernel_call(const pwsp_kernel_info *kernel, ptowsp_task *task,
                                                  bool is_time_only) {
     ptowsp_cycles cycles = kernel->cycles;
@@ -36067,7 +36068,7 @@ PWSP_FORCE_INLINE ptowsp_cycles pwsp_kernel_call(const pwsp_kernel_info *kernel,
     return cycles;
 }
 
-// Runs the kernel of the task that the expander is at, and says how long it takes. False with the
+// Runs the kernel of the expander's current task and returns its duration. False with the
 // expander's error.
 PWSP_FORCE_INLINE bool pwsp_walk_kernel(pwsp_walk *walk, bool is_time_only,
                                         ptowsp_cycles *out_cycles) {
@@ -36087,7 +36088,7 @@ PWSP_FORCE_INLINE bool pwsp_walk_keys(pwsp_expander *x, pwsp_arrival *arrival) {
     return PWSP_LIKELY(!x->fault.is_set) || pwsp_walk_fail_keys(x);
 }
 
-// Explicit edges of a task or pipeline.
+// The explicit edges of a task or pipeline.
 PWSP_FORCE_INLINE void pwsp_arrival_set_edges(pwsp_arrival *arrival, const ptowsp_program *program,
                                               const pwsp_task_op *op) {
     const uint32_t *edges = (const uint32_t *)program->edges.items;
@@ -36097,7 +36098,7 @@ PWSP_FORCE_INLINE void pwsp_arrival_set_edges(pwsp_arrival *arrival, const ptows
     arrival->before_count = op->out_count;
 }
 
-// All of the task that the expander is at but its keys and cycles.
+// Everything about the expander's current task except keys and cycles.
 PWSP_FORCE_INLINE void pwsp_walk_arrival(const pwsp_expander *x, pwsp_arrival *arrival) {
     arrival->tiles = x->tiles_at;
     arrival->tile_count = x->task_op->view_count;
@@ -36113,14 +36114,14 @@ PWSP_FORCE_INLINE void pwsp_walk_arrival(const pwsp_expander *x, pwsp_arrival *a
 // src/exec/call.c
 // =================================================================================================
 
-// Walking a program, and what it means that a kernel returns no cycles, or that a key cannot be
-// read.
+// Walks a program, and turns failures of kernels (no cycles returned) and of keys (not readable)
+// into errors.
 
 #include <inttypes.h>
 
 // -- life -----------------------------------------------------------------------------------------
 
-// Every array: field, type of its items, how many.
+// Every array: field, item type, count.
 #define PWSP_WALK_ARRAYS(ARRAY)                                                                    \
     ARRAY(cells, uint64_t, program->cell_count)                                                    \
     ARRAY(frames, pwsp_frame, program->frame_depth)                                                \
@@ -36263,7 +36264,7 @@ PWSP_INTERNAL bool pwsp_walk_fail_keys(pwsp_expander *x) {
 // src/exec/tiles.c
 // =================================================================================================
 
-// Tile kernels of a run: their tasks are checked before anything is touched, and then executed, or
+// Tile kernels of a run: their tasks are checked before any data is touched, and then executed, or
 // only counted, on the run's core.
 
 #include <inttypes.h>
@@ -36305,18 +36306,18 @@ PWSP_INTERNAL bool pwsp_walk_tiles(pwsp_walk *walk, bool is_time_only, ptowsp_cy
 // src/exec/run_pipelines.h
 // =================================================================================================
 
-// Pipelines of a run: each is run on a time of its own, and then issued to time like a task.
+// Pipelines of a run: each runs on a time of its own and is then issued to time like a task.
 
 #ifndef PWSP_RUN_PIPELINES_H
 #define PWSP_RUN_PIPELINES_H
 
-// How the tasks of processes are run, where that is not at once, by the walk itself. False with the
+// Runs the tasks of processes, where the walk does not run them itself at once. False with the
 // error of the expander, or of time.
 typedef struct pwsp_process_tasks {
-    // Runs the task that the expander is at, or only counts it and lets it run later.
+    // Runs the expander's current task, or accounts for it and lets it run later.
     bool (*task)(void *user, uint32_t process, ptowsp_cycles *out_cycles);
-    bool (*load)(void *user);    // waits for what writes the element of a slot load, and loads it
-    bool (*settle)(void *user);  // waits for all tasks, before a pipeline is told to be stuck
+    bool (*load)(void *user);    // waits for the writer of a slot load's element, and loads it
+    bool (*settle)(void *user);  // waits for all tasks, before a deadlock is reported
     void *user;
 } pwsp_process_tasks;
 
@@ -36328,24 +36329,23 @@ typedef struct pwsp_pipes {
     pwsp_tile_at *wholes;  // of the tensors of a pipeline
 } pwsp_pipes;
 
-// False when memory is out; pwsp_pipes_free is to be called all the same. The object must not be
-// moved.
+// False when memory is out; pwsp_pipes_free must still be called. The object must not be moved.
 PWSP_INTERNAL bool pwsp_pipes_init(pwsp_pipes *pipes, pwsp_walk *walk, pwsp_timeline *time);
 PWSP_INTERNAL void pwsp_pipes_free(pwsp_pipes *pipes);
 PWSP_INTERNAL size_t pwsp_pipes_bytes(const pwsp_pipes *pipes);
 
-// Makes room for the processes of pipelines. With tasks NULL the walk runs what is in them. False
-// with the expander's error.
+// Makes room for the processes of pipelines. With tasks NULL the walk runs their tasks. False with
+// the expander's error.
 PWSP_INTERNAL bool pwsp_pipes_begin(pwsp_pipes *pipes, const ptowsp_run_options *options,
                                     const pwsp_process_tasks *tasks);
 
-// What a pipeline that has been run is to what surrounds it.
+// A finished pipeline, as its surroundings see it.
 PWSP_INTERNAL void pwsp_pipes_arrival(pwsp_pipes *pipes, const pwsp_pipeline_op *op,
                                       uint64_t first_task, uint64_t cycles,
                                       pwsp_pipeline_arrival *arrival);
 
-// Runs the pipeline that the expander is at, and issues it to time, as *out_arrival. False with an
-// error in the expander or in sim.
+// Runs the expander's current pipeline and issues it to time, as *out_arrival. False with an error
+// in the expander or in sim.
 PWSP_INTERNAL bool pwsp_pipes_run(pwsp_pipes *pipes, pwsp_pipeline_arrival *out_arrival);
 
 // Walks its processes without kernels and tokens. False with the expander's error.
@@ -36357,10 +36357,9 @@ PWSP_INTERNAL bool pwsp_pipes_dry(pwsp_pipes *pipes);
 // src/exec/run_pipelines.c
 // =================================================================================================
 
-// Pipelines of a run. One is run from its start to its end when the walk comes to it, on a time of
-// its own that begins at 0; that gives its makespan, with which it is then issued like a task. When
-// it starts on the clock of the run is found by that; only then do its tasks' records get their
-// places on it.
+// Pipelines of a run. When the walk reaches a pipeline, it runs from start to end on its own time,
+// which begins at 0. The resulting makespan is then issued like a task, and that gives the start on
+// the run's clock. Only then do the records of its tasks get their places on that clock.
 //
 // Before kernels are called, its processes are walked one after another, as far as they do not
 // depend on tokens.
@@ -36497,12 +36496,12 @@ PWSP_INTERNAL bool pwsp_pipes_run(pwsp_pipes *pipes, pwsp_pipeline_arrival *out_
     pwsp_pipes_arrival(pipes, op, first_task, cycles, out_arrival);
     bool is_issued = pwsp_timeline_pipeline(pipes->time, out_arrival);
     if (!is_good && is_issued) {
-        pwsp_timeline_end(pipes->time);  // it is the last, and what has been done gets its times
+        pwsp_timeline_end(pipes->time);  // the last one; the work so far gets its times
     }
     return is_good && is_issued;
 }
 
-// Walks the process that the expander is in without kernels, to its end. False with the expander's
+// Walks the expander's current process without kernels, to its end. False with the expander's
 // error.
 static bool pwsp_pipes_process_dry(pwsp_pipes *pipes) {
     pwsp_expander *x = &pipes->walk->expander;
@@ -36549,7 +36548,7 @@ PWSP_INTERNAL bool pwsp_pipes_dry(pwsp_pipes *pipes) {
     x->frames = frames;
     x->frame_count = frame_count;
     x->next_op = next_op;
-    x->task_count = task_count;  // those of processes are not issued
+    x->task_count = task_count;  // tasks of processes are not issued
     x->has_skipped = has_skipped;
     return true;
 }
@@ -36559,7 +36558,7 @@ PWSP_INTERNAL bool pwsp_pipes_dry(pwsp_pipes *pipes) {
 // =================================================================================================
 
 // The front end of the scheduler: walks a program, issues its tasks to lanes or cores, calls their
-// kernels there, and tells simulated time of them as they retire.
+// kernels there, and accounts for them in simulated time as they retire.
 //
 //      walk (expander) -> frontend -> scheduler (runtime/issue.h) -> executor -> kernel
 //                                          | in program order
@@ -36571,7 +36570,7 @@ PWSP_INTERNAL bool pwsp_pipes_dry(pwsp_pipes *pipes) {
 
 #define PWSP_FRONTEND_WINDOW_MAX 4096u
 
-// The variables around a task, for texts of errors, in a list of cells.
+// The variables around a task, for error texts, in a list of cells.
 typedef struct pwsp_task_variables {
     uint32_t first, count;
 } pwsp_task_variables;
@@ -36581,10 +36580,10 @@ typedef struct pwsp_entry_tile {
     int64_t lead, row, col;
 } pwsp_entry_tile;
 
-// The index of a slot load in a process, which time has accounted for.
+// The index of a slot load in a process; time has already accounted for it.
 #define PWSP_FRONTEND_LOAD_IN_PROCESS 1
 
-// After it nothing is issued.
+// The failure after which nothing is issued:
 typedef enum pwsp_frontend_failure {
     PWSP_FRONTEND_GOOD = 0,
     PWSP_FRONTEND_FAILED_WALK,  // the error is the expander's
@@ -36598,9 +36597,9 @@ typedef struct pwsp_frontend {
     pwsp_pipes *pipes;
     pwsp_issue issue;
     pwsp_frontend_failure failure;
-    bool has_keys;  // their values are kept for retiring
+    bool has_keys;  // their values are kept until retirement
     pwsp_lane_rule lane_rule;
-    bool is_homed;            // dispatch chooses the real lane, too
+    bool is_homed;            // dispatch also chooses the real lane
     uint32_t home_counts[2];  // lanes or cores by unit; with one pool: of the vector unit
     uint32_t home_first[2];
     uint32_t tile_word;              // where tiles begin among the words of an entry
@@ -36612,21 +36611,21 @@ typedef struct pwsp_frontend {
     uint32_t core_count;
 } pwsp_frontend;
 
-// With no lanes yet. NULL when memory is out.
+// A front end without lanes. NULL when memory is out.
 PWSP_INTERNAL pwsp_frontend *pwsp_frontend_create(pwsp_walk *walk, pwsp_timeline *time,
                                                   pwsp_pipes *pipes);
 PWSP_INTERNAL void pwsp_frontend_destroy(pwsp_frontend *front);  // NULL is ignored
 PWSP_INTERNAL size_t pwsp_frontend_bytes(const pwsp_frontend *front);
 
-// Makes what lanes up to lane_count need to run kernels. False when memory is out.
+// Allocates what lanes up to lane_count need to run kernels. False when memory is out.
 PWSP_INTERNAL bool pwsp_frontend_reserve(pwsp_frontend *front, uint32_t lane_count);
 
-// How tasks of processes are run: for pwsp_pipes_begin.
+// Runs the tasks of processes: for pwsp_pipes_begin.
 PWSP_INTERNAL pwsp_process_tasks pwsp_frontend_process_tasks(pwsp_frontend *front);
 
 // Walks the program on the calling thread, and returns when all tasks that it has issued are done.
-// Time has been begun. vector_count and cube_count are what affinity chooses from: with cube_count
-// 0, all tasks from the first. False after a failure, and front->failure says of what.
+// Time must have begun. Affinity chooses from vector_count and cube_count lanes; with cube_count 0,
+// from the first for all tasks. False after a failure, which front->failure describes.
 PWSP_INTERNAL bool pwsp_frontend_walk(pwsp_frontend *front, const pwsp_executor *executor,
                                       uint32_t vector_count, uint32_t cube_count);
 
@@ -36636,15 +36635,15 @@ PWSP_INTERNAL bool pwsp_frontend_walk(pwsp_frontend *front, const pwsp_executor 
 // src/exec/frontend_setup.c
 // =================================================================================================
 
-// Setting up the front end of a program: the variables of its tasks, how much an entry holds, and
+// Sets up the front end of a program: the variables of its tasks, the size of an entry, and the
 // memory for all of it.
 
-// Is there anything to evaluate but a zero?
+// Is there anything to evaluate except a zero?
 static bool pwsp_code_is_any(pwsp_code code) {
     return code.begin != code.end || code.cell != 0;
 }
 
-// Lists the variables around each task, and finds the most words of one. False when memory is out.
+// Lists the variables around each task, and finds the largest word count. False when memory is out.
 static bool pwsp_frontend_list_variables(pwsp_frontend *front, uint32_t *out_word_count) {
     const ptowsp_program *program = front->walk->program;
     uint64_t count = 0;
@@ -36791,14 +36790,15 @@ PWSP_INTERNAL size_t pwsp_frontend_bytes(const pwsp_frontend *front) {
 // src/exec/frontend.c
 // =================================================================================================
 
-// Issuing a program's tasks and retiring them: see frontend.h.
+// Issues a program's tasks and retires them: see frontend.h.
 //
-// An entry has the words that its task is made of again, on whatever thread runs it: the op,
-// axis arguments, scalars, keys (dispatch, priority, stream), variables around it; then where its
-// tiles begin. A slot load has the tensor and where its one element is; a reset has its edges.
+// An entry stores everything needed to rebuild its task on any thread: the op, axis arguments,
+// scalars, keys (dispatch, priority, stream), the variables around it, and where its tiles begin. A
+// slot load stores the tensor and the place of its one element; a reset stores its edges.
 //
-// A pipeline is walked by the rules of time, with its processes' tasks issued as they come. All that
-// is before it has been retired by then, so it waits for nothing; what follows waits for its tasks.
+// A pipeline is walked by the rules of time, and its processes' tasks are issued as they come.
+// Every earlier entry has been retired by then, so the pipeline waits for nothing; later entries
+// wait for its tasks.
 
 // -- entries --------------------------------------------------------------------------------------
 
@@ -36851,7 +36851,7 @@ static void pwsp_frontend_fill(const pwsp_frontend *front, pwsp_entry *entry,
     }
 }
 
-// The tiles of an entry, as the walk has found them.
+// The tiles of an entry, as found by the walk.
 static void pwsp_frontend_tiles(const pwsp_frontend *front, const pwsp_entry *entry,
                                 pwsp_tile_at *at) {
     const pwsp_task_op *op = pwsp_entry_op(front, entry);
@@ -36915,7 +36915,7 @@ static ptowsp_task pwsp_frontend_task_of(const pwsp_frontend *front, const pwsp_
     return task;
 }
 
-// Calls the kernel of an entry: what the reorder buffer is given.
+// Calls the kernel of an entry: the callback of the reorder buffer.
 static ptowsp_cycles pwsp_frontend_call(void *user, const pwsp_entry *entry, uint32_t lane) {
     const pwsp_frontend *front = (const pwsp_frontend *)user;
     const pwsp_kernel_info *kernel =
@@ -36938,7 +36938,7 @@ static ptowsp_cycles pwsp_frontend_call(void *user, const pwsp_entry *entry, uin
 
 // -- retiring -------------------------------------------------------------------------------------
 
-// The first failure stays: what comes after it follows from it.
+// The first failure stays: later ones follow from it.
 static bool pwsp_frontend_fail(pwsp_frontend *front, pwsp_frontend_failure failure) {
     PTOWSP_ASSERT(failure != PWSP_FRONTEND_GOOD);
     if (front->failure == PWSP_FRONTEND_GOOD) {
@@ -36957,7 +36957,7 @@ static bool pwsp_frontend_tell(pwsp_frontend *front, bool is_good) {
     return is_good || pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_TIME);
 }
 
-// A task has failed: tells it as the walk would have, had it stopped there.
+// A task has failed: reports it as if the walk had stopped at the task.
 static bool pwsp_frontend_fail_task(pwsp_frontend *front, const pwsp_entry *entry) {
     pwsp_walk *walk = front->walk;
     pwsp_expander *x = &walk->expander;
@@ -37050,7 +37050,7 @@ static bool pwsp_frontend_retire(void *user, const pwsp_entry *entry) {
 
 // -- issuing --------------------------------------------------------------------------------------
 
-// What the walk has found wrong counts when all before it has been retired.
+// An error of the walk counts once all earlier entries have been retired.
 static bool pwsp_frontend_fail_walk(pwsp_frontend *front) {
     return pwsp_issue_settle(&front->issue) && pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_WALK);
 }
@@ -37074,7 +37074,7 @@ static bool pwsp_frontend_task(pwsp_frontend *front) {
     return pwsp_issue_submit(&front->issue, &arrival);
 }
 
-// Waits for what writes the element, and loads it.
+// Waits for the writer of the element, and loads it.
 static bool pwsp_frontend_load(pwsp_frontend *front, uint64_t in_process) {
     pwsp_expander *x = &front->walk->expander;
     pwsp_entry *entry = pwsp_issue_open(&front->issue, PWSP_ENTRY_LOAD);
@@ -37096,7 +37096,7 @@ static bool pwsp_frontend_load(pwsp_frontend *front, uint64_t in_process) {
     return true;
 }
 
-// A scope, or edges that begin anew: time is told when that is retired.
+// A scope, or edges that restart: time accounts for it at retirement.
 static bool pwsp_frontend_mark(pwsp_frontend *front, pwsp_entry_kind kind) {
     const pwsp_expander *x = &front->walk->expander;
     pwsp_entry *entry = pwsp_issue_open(&front->issue, kind);
@@ -37134,7 +37134,7 @@ static bool pwsp_frontend_pipeline(pwsp_frontend *front) {
                               is_walk ? PWSP_FRONTEND_FAILED_WALK : PWSP_FRONTEND_FAILED_TIME);
 }
 
-// Are a kernel's cycles known before it runs? False with *out_failed false if they are not.
+// Are a kernel's cycles known before it runs? If not, returns false with *out_failed false.
 static bool pwsp_frontend_cycles(pwsp_walk *walk, ptowsp_cycles *out_cycles, bool *out_failed) {
     const pwsp_kernel_info *kernel = walk->expander.kernel;
     *out_failed = false;
@@ -37145,7 +37145,7 @@ static bool pwsp_frontend_cycles(pwsp_walk *walk, ptowsp_cycles *out_cycles, boo
     return !*out_failed;
 }
 
-// A task in a process: runs it, or only counts it and lets it run later.
+// A task in a process: runs it, or accounts for it and lets it run later.
 static bool pwsp_frontend_process_task(void *user, uint32_t process, ptowsp_cycles *out_cycles) {
     pwsp_frontend *front = (pwsp_frontend *)user;
     pwsp_issue *issue = &front->issue;
@@ -37246,7 +37246,7 @@ PWSP_INTERNAL bool pwsp_frontend_walk(pwsp_frontend *front, const pwsp_executor 
 // src/exec/workers.h
 // =================================================================================================
 
-// The lanes of a context as an executor of tasks: one issues, all run what is ready.
+// The lanes of a context as an executor: one lane issues, all lanes run ready tasks.
 
 #ifndef PWSP_WORKERS_H
 #define PWSP_WORKERS_H
@@ -37256,7 +37256,7 @@ typedef struct pwsp_workers pwsp_workers;
 // Issues to an executor, and returns when all is done. False after a failure.
 typedef bool (*pwsp_workers_issue_fn)(void *user, const pwsp_executor *executor);
 
-// Makes a workers, with no lanes yet. NULL when memory is out.
+// Workers without lanes. NULL when memory is out.
 PWSP_INTERNAL pwsp_workers *pwsp_workers_create(const pwsp_memory *memory);
 PWSP_INTERNAL void pwsp_workers_destroy(pwsp_workers *workers);  // NULL is ignored
 PWSP_INTERNAL size_t pwsp_workers_bytes(const pwsp_workers *workers);
@@ -37264,9 +37264,9 @@ PWSP_INTERNAL size_t pwsp_workers_bytes(const pwsp_workers *workers);
 // Makes room for lane_count lanes. False when memory is out.
 PWSP_INTERNAL bool pwsp_workers_reserve(pwsp_workers *workers, uint32_t lane_count);
 
-// Calls `issue` on lane 0 of lane_count lanes of a context, which has been entered; all of them run
-// what is ready in the reorder buffer. is_homed: entries have homes, and are run there. False after
-// a failure. *out_is_kept: the user's executor has kept its contract.
+// Calls `issue` on lane 0 of lane_count lanes of a context, which must have been entered; all of
+// them run the ready entries of the reorder buffer. is_homed: entries have homes, and run there.
+// False
 PWSP_INTERNAL bool pwsp_workers_run(pwsp_workers *workers, ptowsp_context *context,
                                     uint32_t lane_count, pwsp_reorder *reorder, bool is_homed,
                                     pwsp_workers_issue_fn issue, void *user, bool *out_is_kept);
@@ -37277,22 +37277,22 @@ PWSP_INTERNAL bool pwsp_workers_run(pwsp_workers *workers, ptowsp_context *conte
 // src/exec/workers.c
 // =================================================================================================
 
-// The workers: lanes that run what is ready.
+// The workers: lanes that run ready tasks.
 //
-// Each lane has a queue of ready tasks, oldest first, linked through their entries. Lane 0 walks;
-// it hands what it finds ready to the lanes that have come, in turn, and runs tasks itself when it
-// has to wait. The first task that another lane makes ready is what it does next, without any
-// queue; further ones it adds to its own. A lane without tasks takes the oldest of another one;
-// where dispatch chooses the lane, only from lanes that have not come (with your executor, or when
-// threads wake late).
+// Each lane has a queue of ready tasks, oldest first, linked through their entries. Lane 0 walks
+// the program. It hands tasks that it finds ready to the lanes that have arrived, in turn, and runs
+// tasks itself when it has to wait. A lane runs the first task that it makes ready next, without
+// any queue; it adds further ones to its own queue. A lane without tasks takes the oldest task of
+// another lane. Where dispatch chooses the lane, it takes only from lanes that have not arrived
+// (with your executor, or when threads wake late).
 //
-// With own threads lane 0 is the calling thread. An executor may run lanes in any order, one after
-// another even: so with one, lanes are numbered as they come, and the first one walks. It needs no
-// other.
+// With own threads lane 0 is the calling thread. An executor may run lanes in any order, even one
+// after another. So with an executor, lanes are numbered as they arrive, and the first one walks.
+// It needs no other lane.
 //
-// Sleep. A lane that finds nothing spins for some 20 us and then sleeps (see sleeper.h), until a task
-// is added: that changes the count of a queue. The walking lane sleeps until done_count has changed;
-// as others add tasks before that, it need not be woken for these.
+// Sleep. A lane that finds nothing spins for some 20 us and then sleeps (see sleeper.h), until a
+// task is added: that changes the count of a queue. The walking lane sleeps until done_count has
+// changed. Other lanes add tasks before that change, so these additions need not wake it.
 
 #define PWSP_WORKERS_NONE UINT32_MAX
 
@@ -37301,7 +37301,7 @@ typedef struct pwsp_workers_lane {
     uint32_t first, last;  // places of entries
     uint32_t count;        // atomic; changed under the lock
     uint32_t has_come;     // atomic
-    uint32_t kept;         // what the lane does next, or PWSP_WORKERS_NONE
+    uint32_t kept;         // the lane's next task, or PWSP_WORKERS_NONE
     char padding[PWSP_FALSE_SHARING];
 } pwsp_workers_lane;
 
@@ -37315,8 +37315,8 @@ struct pwsp_workers {
     uint32_t lane_count;
     uint32_t spin_count;
     bool is_homed;
-    bool is_numbered;  // as they come
-    uint32_t next;     // lane that gets what the walk finds ready
+    bool is_numbered;  // in order of arrival
+    uint32_t next;     // lane that gets the walk's next ready task
     bool is_good;
     pwsp_sleepers sleepers;
     pwsp_sleeper walker;
@@ -37360,7 +37360,7 @@ static uint32_t pwsp_workers_pop(pwsp_workers *workers, pwsp_workers_lane *lane)
     return place;
 }
 
-// May a lane take what is in the queue of another one?
+// May a lane take tasks from another lane's queue?
 static bool pwsp_workers_may_take(const pwsp_workers *workers, uint32_t index, uint32_t other) {
     return index == other || !workers->is_homed ||
            !pwsp_load_seq_cst(&workers->lanes[other].has_come);
@@ -37392,7 +37392,7 @@ static bool pwsp_workers_has_work(const pwsp_workers *workers, uint32_t index) {
 
 // -- the executor ---------------------------------------------------------------------------------
 
-// The lane that is next to get what the walk finds ready: one that has come.
+// The lane that gets the walk's next ready task: one that has arrived.
 static uint32_t pwsp_workers_next(pwsp_workers *workers) {
     uint32_t lane = workers->next;
     do {
@@ -37466,7 +37466,7 @@ static void pwsp_workers_work(pwsp_workers *workers, uint32_t index) {
         } else if (idle < workers->spin_count) {
             pwsp_spin(&idle, workers->spin_count, 0);
         } else {
-            pwsp_workers_sleep(workers, index);  // and again, until there is something
+            pwsp_workers_sleep(workers, index);  // repeated until there is work
         }
     }
 }
@@ -37572,12 +37572,12 @@ PWSP_INTERNAL size_t pwsp_workers_bytes(const pwsp_workers *workers) {
 // src/exec/run.h
 // =================================================================================================
 
-// A run: what is bound to a program, the walk over it, its time, and what executes its tasks.
+// A run: the bindings of a program, the walk over it, its time, and the executors of its tasks.
 
 #ifndef PWSP_RUN_H
 #define PWSP_RUN_H
 
-// Executes a program's tasks: issues them by the run's front end, as lanes of the context do.
+// Executes a program's tasks: issues them through the run's front end, as lanes of the context do.
 typedef ptowsp_status (*pwsp_run_issue_fn)(void *user, ptowsp_run *run);
 
 struct ptowsp_run {
@@ -37589,8 +37589,8 @@ struct ptowsp_run {
     pwsp_timeline time;
     pwsp_walk walk;
     pwsp_pipes pipes;
-    pwsp_batch batch;  // plain tasks that have run and wait to be issued
-    // On lanes, or on a device; made when that is first asked for.
+    pwsp_batch batch;  // plain tasks that have run and await issue
+    // On lanes, or on a device; made at the first such execution.
     pwsp_frontend *front;
     pwsp_workers *workers;
     // The critical path, and whether there are records.
@@ -37599,17 +37599,17 @@ struct ptowsp_run {
     bool has_records;
 };
 
-// Executes as ptowsp_run_execute does, but by somebody who has core_count cores to issue to. The
-// context has been entered.
+// Executes as ptowsp_run_execute does, on an executor with core_count cores. The context must have
+// been entered.
 PWSP_INTERNAL ptowsp_status pwsp_run_execute_by(ptowsp_run *run, const ptowsp_run_options *options,
                                                 uint32_t core_count, pwsp_run_issue_fn issue,
                                                 void *user);
 
-// The error of the walk, or of time, as that of the run.
+// Copies the error of the walk, or of time, to the run.
 PWSP_INTERNAL ptowsp_status pwsp_run_fail_walk(ptowsp_run *run);
 PWSP_INTERNAL ptowsp_status pwsp_run_fail_time(ptowsp_run *run);
 
-// Issues the program's tasks by the front end to an executor.
+// Issues the program's tasks to an executor, through the front end.
 PWSP_INTERNAL ptowsp_status pwsp_run_issue_to(ptowsp_run *run, const pwsp_executor *executor,
                                               uint32_t vector_count, uint32_t cube_count);
 
@@ -37619,15 +37619,15 @@ PWSP_INTERNAL ptowsp_status pwsp_run_issue_to(ptowsp_run *run, const pwsp_execut
 // src/exec/run.c
 // =================================================================================================
 
-// Running a program: check what is bound, walk it once without kernels, walk it with them.
+// Running a program: check the bindings, walk it once without kernels, walk it with them.
 //
 //      bindings -> complete? well-formed?     (nothing has been called yet)
 //      walk 1   -> every view in bounds?      skips what depends on data that tasks write
 //      walk 2   -> kernel, then time          for each task, in program order
 //
-// The first walk is left out when nothing is executed: then there is no data to be spared. Both are
-// the same machine (the expander). On lanes, and on a device, a front end issues what the second
-// walk comes to, and time is told as it retires.
+// When nothing is executed, the first walk is left out: there is no data to protect. Both walks use
+// the same machine (the expander). On lanes, and on a device, a front end issues the tasks of the
+// second walk, and time accounts for them as they retire.
 
 // -- life -----------------------------------------------------------------------------------------
 
@@ -37741,7 +37741,7 @@ PWSP_INTERNAL ptowsp_status pwsp_run_fail_time(ptowsp_run *run) {
     return pwsp_fail(run->context, sim->status, sim->index, "%s", sim->text);
 }
 
-// Walks the program without kernels. *out_count is the number of its tasks, or one that is enough
+// Walks the program without kernels. *out_count is its number of tasks, or a number that is enough
 // for start_threshold; UINT64_MAX when that depends on data that tasks write.
 static ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
     pwsp_expander *x = &run->walk.expander;
@@ -37750,7 +37750,7 @@ static ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
         pwsp_arrival arrival;
         switch (pwsp_expander_next(x)) {
         case PWSP_EVENT_END:
-            // What has been skipped may be more tasks, which matters only below the threshold.
+            // Skipped parts may hold more tasks, which matters only below the threshold.
             *out_count = x->has_skipped && x->task_count < run->program->schedule.start_threshold
                              ? UINT64_MAX
                              : x->task_count;
@@ -37818,7 +37818,7 @@ static bool pwsp_run_flush(ptowsp_run *run) {
     return count == 0 || pwsp_timeline_batch(&run->time, batch, count);
 }
 
-// Collects a plain task: of one unit, up to a batch full. False with an error in sim.
+// Collects a plain task of one unit, up to a full batch. False with an error in sim.
 PWSP_FORCE_INLINE bool pwsp_run_collect(ptowsp_run *run, const pwsp_arrival *arrival) {
     pwsp_batch *batch = &run->batch;
     if ((batch->count == PWSP_BATCH_MAX || batch->unit != arrival->unit) && !pwsp_run_flush(run)) {
@@ -37831,7 +37831,7 @@ PWSP_FORCE_INLINE bool pwsp_run_collect(ptowsp_run *run, const pwsp_arrival *arr
     return true;
 }
 
-// Is a task nothing but cells to copy, and all that its loop has in it?
+// Does a task only copy cells, and is it alone in its loop?
 static bool pwsp_run_is_simple(const pwsp_expander *x) {
     const pwsp_op *end = &x->ops[x->next_op];
     const pwsp_task_op *task = x->task_op;
@@ -37844,7 +37844,7 @@ static bool pwsp_run_is_simple(const pwsp_expander *x) {
     return is_simple;
 }
 
-// The next iterations of a simple task's loop, up to a batch full. False with the expander's error.
+// The next iterations of a simple task's loop, up to a full batch. False with the expander's error.
 static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
     pwsp_expander *x = &run->walk.expander;
     pwsp_batch *batch = &run->batch;
@@ -37942,7 +37942,7 @@ static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
 
 // -- finishing ------------------------------------------------------------------------------------
 
-// Goes back from the first of the tasks that end last, along what each task waited for.
+// Goes back from the first of the tasks that end last, along each task's cause.
 static bool pwsp_run_find_critical(ptowsp_run *run) {
     const pwsp_sim *sim = &run->time.sim;
     uint64_t task = 0, count = 0;
@@ -37994,7 +37994,7 @@ static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
     return status;
 }
 
-// What is checked before anything is called. *out_task_count is what time needs to know.
+// Checks everything before anything is called. *out_task_count is the number that time needs.
 static ptowsp_status pwsp_run_prepare(ptowsp_run *run, const ptowsp_run_options *options,
                                       const pwsp_process_tasks *tasks, uint64_t *out_task_count) {
     *out_task_count = UINT64_MAX;
@@ -38016,7 +38016,7 @@ static ptowsp_status pwsp_run_prepare(ptowsp_run *run, const ptowsp_run_options 
     return PTOWSP_OK;
 }
 
-// Executes, on the calling thread; or with a front end, by what issues for it.
+// Executes on the calling thread, or issues through a front end.
 static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options,
                                       pwsp_run_issue_fn issue, void *user) {
     pwsp_process_tasks tasks;
@@ -38078,7 +38078,7 @@ static ptowsp_status pwsp_run_issue_lanes(void *user, ptowsp_run *run) {
     return on->status;
 }
 
-// Makes the front end, with so many lanes or cores. False with an error.
+// Makes the front end for a number of lanes or cores. False with an error.
 static ptowsp_status pwsp_run_reserve(ptowsp_run *run, uint32_t lane_count, bool has_workers) {
     const pwsp_memory *memory = &run->context->memory;
     run->front =
@@ -38093,7 +38093,7 @@ static ptowsp_status pwsp_run_reserve(ptowsp_run *run, uint32_t lane_count, bool
                                "run: out of memory");
 }
 
-// On lanes of the context, which is busy with it.
+// On lanes of the context, which stays busy meanwhile.
 static ptowsp_status pwsp_run_execute_on_lanes(ptowsp_run *run, const ptowsp_run_options *options) {
     ptowsp_context *context = run->context;
     pwsp_run_on_lanes on = {run, options->lane_count, PTOWSP_OK};
@@ -38239,7 +38239,7 @@ void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_text text) {
 // src/exec/bound.c
 // =================================================================================================
 
-// What is bound to a run, for those who run its program in another way.
+// Read access to the bindings of a run, for executors outside the library.
 
 const ptowsp_program *ptowsp_run_program(const ptowsp_run *run) {
     return run->program;
@@ -38297,8 +38297,8 @@ bool ptowsp_run_bound_csr(const ptowsp_run *run, uint32_t axis, ptowsp_csr *out_
     return true;
 }
 
-// The size is that of the bytes from the first element on that the tensor spans; 0 (not checked)
-// where elements lie before the first one.
+// The size counts the bytes that the tensor spans from its first element; 0 (not checked) where
+// elements lie before the first one.
 bool ptowsp_run_bound_tensor(const ptowsp_run *run, uint32_t tensor, ptowsp_buffer *out_buffer) {
     PTOWSP_ASSERT(tensor > 0 && tensor < run->program->tensors.count);
     const pwsp_bound_tensor *bound = &run->bindings.tensors[tensor];
@@ -38336,18 +38336,18 @@ uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot) {
 // src/exec/deque.h
 // =================================================================================================
 
-// The ready tasks of a lane: a ring, of which the owner keeps the newest part to itself and offers
-// the oldest to thieves.
+// The ready tasks of a lane: a ring. The owner keeps the newest part to itself and offers the
+// oldest to thieves.
 //
 //              top           split            bottom
 //      ring:    |   public    |    private    |    free ...
 //               thieves take  |               owner pushes and pops here
 //               from here
 //
-// The owner works on the private part with plain loads and stores. The public part is described by
-// one 64-bit word, which only compare-and-swap changes:
+// The owner works on the private part with plain loads and stores. One 64-bit word, which only
+// compare-and-swap changes, describes the public part:
 //
-//      bits 63..32  tag: counts what the owner has made public
+//      bits 63..32  tag: incremented by each publish of the owner
 //      bits 31..16  split, modulo 2^16
 //      bits 15..0   top, modulo 2^16
 //
@@ -38358,13 +38358,13 @@ uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot) {
 //      push into a full ring: loads word (4)
 //
 // Invariants. Slots in [top, split) are not written. A thief's CAS succeeds only if the word is the
-// one that it has read: if the owner reclaims, overwrites and publishes meanwhile, the tag differs,
-// so what the thief has read is what it gets. (1) releases slots, and all that led to the tasks in
-// them, to (2). (4) acquires from (3): a slot is written again only after the thief has read it.
+// one it has read. If the owner reclaims, overwrites and publishes meanwhile, the tag differs; so a
+// successful CAS means that the slots read are valid. (1) releases to (2) the slots and all that
+// led to their tasks. (4) acquires from (3): a slot is rewritten only after the thief has read it.
 // (1) is sequentially consistent as well: see the sleeping of lanes in graph_lanes.c.
 //
-// Compared with the deque of Chase and Lev (2005), popping costs no fence and thieves take half at
-// once; as in the split deques of Dinan et al. (2009), work has to be made public to be stolen.
+// Unlike the deque of Chase and Lev (2005), popping costs no fence and thieves take half at once.
+// As in the split deques of Dinan et al. (2009), work must be made public before it can be stolen.
 
 #ifndef PWSP_DEQUE_H
 #define PWSP_DEQUE_H
@@ -38373,7 +38373,7 @@ uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot) {
 
 typedef struct pwsp_deque {
     uint32_t bottom, split;  // private: [split, bottom)
-    uint32_t limit;          // bottom may come this far: a top of the past + PWSP_DEQUE_SIZE
+    uint32_t limit;          // limit of bottom: a past top + PWSP_DEQUE_SIZE
     char padding[PWSP_FALSE_SHARING];
     PWSP_ALIGNAS(8) uint64_t word;  // atomic
     char padding_after[PWSP_FALSE_SHARING];
@@ -38384,7 +38384,7 @@ PWSP_INLINE uint64_t pwsp_deque_word(uint64_t tag, uint32_t split, uint32_t top)
     return tag << 32 | (uint64_t)(split & 0xffff) << 16 | (top & 0xffff);
 }
 
-// How many tasks a word offers.
+// The number of tasks that a word offers.
 PWSP_INLINE uint32_t pwsp_deque_offers(uint64_t word) {
     return ((uint32_t)(word >> 16) - (uint32_t)word) & 0xffff;
 }
@@ -38393,7 +38393,7 @@ PWSP_INLINE uint32_t pwsp_deque_held(const pwsp_deque *deque) {
     return deque->bottom - deque->split;
 }
 
-// Empties a deque that nobody uses.
+// Empties a deque that no lane uses.
 PWSP_INLINE void pwsp_deque_reset(pwsp_deque *deque) {
     deque->bottom = 0;
     deque->split = 0;
@@ -38401,10 +38401,10 @@ PWSP_INLINE void pwsp_deque_reset(pwsp_deque *deque) {
     pwsp_store_relaxed(&deque->word, UINT64_C(0));
 }
 
-// Finds room, of which thieves may have made some; false when the ring is full.
+// Finds room, which thieves may have freed; false when the ring is full.
 PWSP_INTERNAL bool pwsp_deque_has_room(pwsp_deque *deque);
 
-// Requires room.
+// Requires free room.
 PWSP_INLINE void pwsp_deque_push(pwsp_deque *deque, uint32_t task) {
     pwsp_store_relaxed(&deque->slots[deque->bottom % PWSP_DEQUE_SIZE], task);
     deque->bottom++;
@@ -38418,11 +38418,11 @@ PWSP_INLINE uint32_t pwsp_deque_pop(pwsp_deque *deque) {
 // Makes the `count` oldest private tasks public.
 PWSP_INTERNAL void pwsp_deque_publish(pwsp_deque *deque, uint32_t count);
 
-// Takes up to `count` of the newest public tasks back; says how many.
+// Takes up to `count` of the newest public tasks back; returns how many.
 PWSP_INTERNAL uint32_t pwsp_deque_reclaim(pwsp_deque *deque, uint32_t count);
 
-// Takes half of what the victim offers, at least one and at most PWSP_DEQUE_STEAL_MAX, oldest
-// first; says how many.
+// Takes half of the victim's public tasks, at least one and at most PWSP_DEQUE_STEAL_MAX, oldest
+// first; returns how many.
 #define PWSP_DEQUE_STEAL_MAX (PWSP_DEQUE_SIZE / 2)
 PWSP_INTERNAL uint32_t pwsp_deque_steal(pwsp_deque *victim, uint32_t *out_tasks);
 
@@ -38432,7 +38432,7 @@ PWSP_INTERNAL uint32_t pwsp_deque_steal(pwsp_deque *victim, uint32_t *out_tasks)
 // src/exec/deque.c
 // =================================================================================================
 
-// The parts of the deque that touch the word; see deque.h for the protocol.
+// The deque operations that touch the shared word; see deque.h for the protocol.
 
 PWSP_INTERNAL bool pwsp_deque_has_room(pwsp_deque *deque) {
     uint64_t word = pwsp_load_acquire(&deque->word);  // (4), pairs with (3)
@@ -38487,20 +38487,20 @@ PWSP_INTERNAL uint32_t pwsp_deque_steal(pwsp_deque *victim, uint32_t *out_tasks)
 // src/exec/graph_state.h
 // =================================================================================================
 
-// A graph of tasks: what is built, what sealing makes of it, and the lanes that run it.
+// A graph of tasks: the arrays built, the arrays that sealing derives, and the lanes that run it.
 //
 // By task, indexed by its number:
 //
-//      nodes     what to call                         16 bytes
+//      nodes     the function to call                16 bytes
 //      counts    how many edges are still to come      8
 //      first     where its edges begin in `targets`    4    [first[t], first[t + 1])
-//      kinds     what became of it                     1
+//      kinds     how it ended                          1
 //      outcomes  status or cause, if it is not done    4
 //      spare     ready tasks that no ring holds        4    (no part of it belongs to a task)
 //
-// By edge: the pair as it was added, 8 bytes, and the target, 4. Few tasks have more (a range, a
-// name, a class of priority and unit): that is kept beside, in arrays that only graphs with such
-// tasks have.
+// By edge: the pair as it was added, 8 bytes, and the target, 4. Few tasks have more properties (a
+// range, a name, a class of priority and unit). These live in separate arrays, which only graphs
+// with such tasks have.
 
 #ifndef PWSP_GRAPH_STATE_H
 #define PWSP_GRAPH_STATE_H
@@ -38515,7 +38515,8 @@ typedef struct pwsp_graph_node {
     void *user;
 } pwsp_graph_node;
 
-// Between runs pending is fan_in; a task that becomes ready restores it for the next run.
+// Between runs pending is fan_in. A lane that sees a task become ready restores it for the next
+// run.
 typedef struct pwsp_graph_count {
     uint32_t pending;  // atomic while several lanes work
     uint32_t fan_in;
@@ -38525,13 +38526,13 @@ typedef struct pwsp_graph_edge {
     uint32_t before, after;
 } pwsp_graph_edge;
 
-// A kernel to call, in the graph's arena: one block with its arguments and tiles behind it.
+// A kernel call, in the graph's arena: one block, with its arguments and tiles behind it.
 typedef struct pwsp_graph_kernel {
     const ptowsp_graph *graph;
     ptowsp_kernel_fn fn;
     void *user;
-    ptowsp_task task;      // all but index and lane
-    ptowsp_cycles cycles;  // that it returned in run `run_number`; 0: it failed
+    ptowsp_task task;      // all fields but index and lane
+    ptowsp_cycles cycles;  // returned in run `run_number`; 0: it failed
     uint64_t run_number;
 } pwsp_graph_kernel;
 
@@ -38543,12 +38544,12 @@ typedef struct pwsp_graph_range {
     // While it is open:
     pwsp_queue queue;
     PWSP_ALIGNAS(8) uint64_t done;  // atomic: items
-    uint64_t failed_begin;          // the lowest that failed; under the graph's lock
+    uint64_t failed_begin;          // the lowest failed item; under the graph's lock
     ptowsp_status failed_status;    // its status
-    uint32_t is_cut;                // atomic: not all items were done, as the run was cancelled
+    uint32_t is_cut;                // atomic: some items were left out, as the run was cancelled
 } pwsp_graph_range;
 
-// What a lane has counted in a run.
+// The counts of a lane in a run.
 typedef struct pwsp_graph_tally {
     uint64_t failed_count, skipped_count;
     uint32_t first_failed;  // PWSP_GRAPH_NONE: none
@@ -38563,8 +38564,8 @@ enum {
 // How long tasks take; see graph_lanes.c.
 enum { PWSP_GRAPH_LONG = 0, PWSP_GRAPH_MEDIUM, PWSP_GRAPH_SHORT };
 
-// Time is counted in ticks, which are read in 8 ns where clock_gettime takes 25. Nothing depends on
-// them but who runs what, so it is good enough that one is 0.2 to 1 ns.
+// Time is counted in ticks: reading them takes 8 ns, clock_gettime 25. Only the choice of lanes
+// depends on them, so a resolution of 0.2 to 1 ns is good enough.
 #if defined(__x86_64__) || defined(__i386__)
 #define pwsp_graph_ticks() ((uint64_t)__builtin_ia32_rdtsc())
 #define PWSP_GRAPH_US      UINT64_C(3000)
@@ -38576,18 +38577,18 @@ enum { PWSP_GRAPH_LONG = 0, PWSP_GRAPH_MEDIUM, PWSP_GRAPH_SHORT };
 #define PWSP_GRAPH_LONG_TICKS PWSP_GRAPH_US
 #define PWSP_GRAPH_SHARE_MIN  (50 * PWSP_GRAPH_US)  // how long it is alone
 
-// What stops a run from being plain.
+// Conditions that make a run not plain.
 #define PWSP_GRAPH_HAS_FAILED 1u
 #define PWSP_GRAPH_IS_CUT     2u  // cancelled
 
 typedef struct pwsp_graph_lane {
     uint32_t index;
     bool is_alone;  // no other lane has tasks: no atomic operations on counters
-    // How fast tasks go by here, and what follows from it; see graph_lanes.c.
+    // The pace of tasks on this lane, and what follows from it; see graph_lanes.c.
     int pace;
-    uint32_t offer_at;            // private tasks from which on it offers
+    uint32_t offer_at;            // it offers from this number of private tasks on
     uint32_t grab;                // tasks that it takes back at once
-    uint32_t batch;               // sources that it takes at once
+    uint32_t batch;               // sources that it takes at a time
     uint32_t run_count;           // tasks since `looked_at`
     uint64_t looked_at;           // ticks
     uint64_t share_at;            // ticks: when the keeper tries to share again
@@ -38604,7 +38605,7 @@ struct ptowsp_graph {
     pwsp_memory memory;
     ptowsp_status status;  // the first error of building
     bool is_sealed;
-    bool is_ordered;  // all edges lead to higher numbers, so there is no circle
+    bool is_ordered;  // all edges lead to higher numbers, so there is no cycle
     bool is_classed;  // some task has a priority, or units have lanes of their own
     bool is_marked;   // kinds and outcomes are not all as before a run
     uint32_t lane_count, cube_lane_count;
@@ -38647,7 +38648,7 @@ struct ptowsp_graph {
     uint32_t unit_lane_count[2];  // atomic: lanes of a unit that are in the run
 
     // Whether to wake other lanes at all; see pwsp_graph_call_lanes.
-    bool runs_direct;       // the calling lane is the only one that has been called
+    bool runs_direct;       // only the calling lane has been called
     uint32_t direct_count;  // runs without other lanes
     uint32_t pool_hold;     // runs until that is tried again
     uint64_t pool_ticks;    // of the last run on all lanes
@@ -38660,7 +38661,7 @@ struct ptowsp_graph {
     char padding_flags[PWSP_FALSE_SHARING];
     uint32_t source_next;   // atomic: sources from here on have not been taken
     uint32_t block_count;   // atomic: blocks of half a ring in `spare`; written under the lock
-    uint32_t busy_count;    // atomic: lanes that have tasks or look for some
+    uint32_t busy_count;    // atomic: lanes that have tasks or look for tasks
     uint32_t keeper;        // atomic: index + 1 of the lane that is to be alone, or 0
     uint32_t alone_ticks;   // atomic: ticks / 16 per task of a lane that is alone; 0: not known
     uint32_t starts_alone;  // atomic: the first lane is to be the keeper
@@ -38682,45 +38683,46 @@ PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void **array, uint64_t *
 // The name of a task, or NULL.
 PWSP_INTERNAL const char *pwsp_graph_name(const ptowsp_graph *graph, uint64_t task);
 
-// Adds a kernel of a task that has been checked; NULL when memory is out.
+// Adds a kernel of a checked task; NULL when memory is out.
 PWSP_INTERNAL pwsp_graph_kernel *pwsp_graph_add_kernel(ptowsp_graph *graph,
                                                        const ptowsp_graph_task_desc *task);
 
-// What is wrong with a kernel's call, or NULL; and which number, where there is one.
+// The fault of a kernel's call, or NULL; and the wrong index, where there is one.
 PWSP_INTERNAL const char *pwsp_graph_check_kernel(const ptowsp_graph_call *call,
                                                   uint64_t *out_value);
 
-// The fn of tasks that are kernels, with a pwsp_graph_kernel as user; and of those that are empty.
+// The fn of kernel tasks, with a pwsp_graph_kernel as user; and the fn of empty tasks.
 PWSP_INTERNAL ptowsp_status pwsp_graph_run_kernel(void *user, uint64_t task, uint32_t lane);
 PWSP_INTERNAL ptowsp_status pwsp_graph_do_nothing(void *user, uint64_t task, uint32_t lane);
 
-// Calls a kernel; notes nothing of it.
+// Calls a kernel; records nothing.
 PWSP_INTERNAL ptowsp_status pwsp_graph_call_kernel(const pwsp_graph_kernel *kernel, uint64_t task,
                                                    uint32_t lane, ptowsp_cycles *out_cycles);
 
-// What has to be done before and after a run of a sealed graph, wherever it runs. After it all
-// tallies have been added; the status of the run, with an error.
+// Work before and after a run of a sealed graph, on lanes or a device. After the run all tallies
+// must have been added; returns the status of the run, with an error.
 PWSP_INTERNAL void pwsp_graph_begin_run(ptowsp_graph *graph);
 PWSP_INTERNAL void pwsp_graph_add_tally(ptowsp_graph *graph, const pwsp_graph_tally *tally);
 PWSP_INTERNAL ptowsp_status pwsp_graph_end_run(ptowsp_graph *graph, bool is_whole);
 
-// Sealing, after the first error of building has been looked at.
+// Seals, once the first building error has been checked.
 PWSP_INTERNAL ptowsp_status pwsp_graph_seal(ptowsp_graph *graph);
 
-// Runs a sealed graph on the lanes of the context, which has been entered; false as pwsp_pool_run.
+// Runs a sealed graph on the lanes of the context, which must have been entered; false as
+// pwsp_pool_run.
 PWSP_INTERNAL bool pwsp_graph_run_lanes(ptowsp_graph *graph);
 
-// What a lane runs, in graphs without classes.
+// A lane's main function, for graphs without classes.
 PWSP_INTERNAL void pwsp_graph_lane_main(void *graph, uint32_t index);
 
-// Sets what depends on how long tasks take.
+// Sets the values that depend on task duration.
 PWSP_INTERNAL void pwsp_graph_set_pace(ptowsp_graph *graph, pwsp_graph_lane *lane,
                                        uint64_t task_ticks);
 
 // The graph is known to take less than a millisecond on one lane.
 PWSP_INTERNAL bool pwsp_graph_is_short(const ptowsp_graph *graph);
 
-// For graphs with classes: puts the sources into their queues; and what a lane runs.
+// For graphs with classes: puts the sources into their queues; and a lane's main function.
 PWSP_INTERNAL void pwsp_graph_classes_begin(ptowsp_graph *graph);
 PWSP_INTERNAL void pwsp_graph_classes_lane(void *graph, uint32_t index);
 PWSP_INTERNAL bool pwsp_graph_classes_may_do(const ptowsp_graph *graph, const pwsp_graph_lane *lane,
@@ -38737,29 +38739,28 @@ PWSP_INTERNAL uint32_t pwsp_graph_unit_of_lane(const ptowsp_graph *graph,
 
 // -- shared by both ways to run -------------------------------------------------------------------
 
-// Notes what became of a task, and tells what comes after it if that must not run.
+// Records how a task ended, and tells its successors if they must not run.
 PWSP_INTERNAL void pwsp_graph_mark(ptowsp_graph *graph, pwsp_graph_tally *tally, uint32_t task,
                                    ptowsp_status status, bool is_skipped);
 
-// A task is over, with a status or skipped: marks it, and releases what comes after it as
+// A task is done, with a status or skipped: marks it, and releases its successors as
 // pwsp_graph_step does.
 PWSP_INTERNAL uint32_t pwsp_graph_finish(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task,
                                          ptowsp_status status, bool is_skipped);
 
-// Does a task, skips it, or does a range of which it is the task; then releases what comes after.
-// Returns one of the tasks that became ready, or PWSP_GRAPH_NONE; the others are in the lane's
-// deque.
+// Runs a task, skips it, or works on the range that it is; then releases its successors. Returns
+// one of the tasks that became ready, or PWSP_GRAPH_NONE; the others are in the lane's deque.
 PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task);
 
-// Takes part in a range that another lane has opened; false if none had items left. Releases as
-// pwsp_graph_step if it did the last ones.
+// Helps with a range that another lane has opened; false if none had items left. If it did the last
+// items, releases as pwsp_graph_step does.
 PWSP_INTERNAL bool pwsp_graph_help(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t *out_task);
 
-// Some lane has opened a range that has items left, which this one may do.
+// Has some lane opened a range with items left that this lane may do?
 PWSP_INTERNAL bool pwsp_graph_has_open_range(const ptowsp_graph *graph,
                                              const pwsp_graph_lane *lane);
 
-// Reports the tasks that the lane has done, and wakes all lanes if they were the last.
+// Reports the tasks that the lane has finished; wakes all lanes if they were the last.
 PWSP_INTERNAL void pwsp_graph_report(ptowsp_graph *graph, pwsp_graph_lane *lane);
 
 // Wakes a sleeping lane, or all, if there are any. The caller has made work visible, in a
@@ -38778,7 +38779,7 @@ PWSP_INLINE void pwsp_graph_push(ptowsp_graph *graph, pwsp_graph_lane *lane, uin
     pwsp_deque_push(&lane->deque, task);
 }
 
-// One of the edges to a task is done; says whether it was the last.
+// One of the edges to a task is done; returns whether it was the last.
 PWSP_FORCE_INLINE bool pwsp_graph_release(pwsp_graph_count *count, bool is_alone) {
     if (is_alone) {
         if (count->pending != 1) {
@@ -38796,7 +38797,7 @@ PWSP_FORCE_INLINE bool pwsp_graph_release(pwsp_graph_count *count, bool is_alone
     return true;
 }
 
-// Releases all that comes after a task: returns the first that became ready, pushes the others.
+// Releases all successors of a task: returns the first that became ready, pushes the others.
 PWSP_FORCE_INLINE uint32_t pwsp_graph_release_all(ptowsp_graph *graph, pwsp_graph_lane *lane,
                                                   uint32_t task, bool is_alone) {
     uint32_t next = PWSP_GRAPH_NONE;
@@ -38865,13 +38866,12 @@ PWSP_INTERNAL void pwsp_graph_add_tally(ptowsp_graph *graph, const pwsp_graph_ta
 
 // Kernels as tasks of graphs.
 //
-// What a kernel is to see is copied into one block of the graph's arena:
+// The inputs of a kernel are copied into one block of the graph's arena:
 //
 //      pwsp_graph_kernel | args ... | tiles ...
 //
-// and the task's fn and user are pwsp_graph_run_kernel and this block, so lanes know nothing of
-// kernels. Cycles are kept with the number of the run that they are of: nothing has to be cleared
-// before a run.
+// The task's fn and user are pwsp_graph_run_kernel and this block, so lanes know nothing of
+// kernels. Cycles are stored with the number of their run, so nothing must be cleared before a run.
 
 PWSP_INTERNAL const char *pwsp_graph_check_kernel(const ptowsp_graph_call *call,
                                                   uint64_t *out_value) {
@@ -38956,16 +38956,16 @@ PWSP_INTERNAL ptowsp_status pwsp_graph_run_kernel(void *user, uint64_t task, uin
 // src/exec/graph_seal.c
 // =================================================================================================
 
-// Sealing a graph: compressed sparse rows of edges, fan-ins, sources; and circles.
+// Seals a graph: compressed sparse rows of edges, fan-ins, sources; and cycles.
 //
-// Edges are sorted by the task they come from, by counting: how many each task has, where they end
-// (a running sum), and then each edge, from the last, to the place before. Edges of one task keep
-// their order. No search for circles is needed if all edges lead to higher numbers; otherwise tasks
-// are taken away in topological order (Kahn 1962), and what is left over has a circle.
+// Edges are sorted by source task, by counting: the number of edges of each task, the end of its
+// row (a running sum), and then each edge, from the last, into the place before. Edges of one task
+// keep their order. If all edges lead to higher numbers, no search for cycles is needed. Otherwise
+// tasks are removed in topological order (Kahn 1962); any tasks that remain contain a cycle.
 
 #include <inttypes.h>
 
-// Sizes an array of what sealing makes: exactly, as tasks are rarely added later.
+// Sizes an array that sealing fills: exactly, because tasks are rarely added later.
 static bool pwsp_seal_reserve(ptowsp_graph *graph, void **array, uint64_t *capacity,
                               uint64_t needed, size_t item_size) {
     if (needed <= *capacity) {
@@ -38984,7 +38984,7 @@ static bool pwsp_seal_reserve(ptowsp_graph *graph, void **array, uint64_t *capac
     return true;
 }
 
-// Gives back what doubling has taken too much; never fails, as the old block is good enough.
+// Returns the excess memory of doubling; never fails, because the old block is good enough.
 static void pwsp_seal_trim(ptowsp_graph *graph, void **array, uint64_t *capacity, uint64_t needed,
                            size_t item_size) {
     if (needed == 0 || *capacity - needed <= needed / 8 || *capacity * item_size < 65536) {
@@ -39053,8 +39053,8 @@ static void pwsp_seal_sources(ptowsp_graph *graph) {
     graph->source_count = count;
 }
 
-// Takes tasks away in topological order and says how many that are; pending is then what it would
-// be after a run that got no further. Uses `spare` as its queue.
+// Removes tasks in topological order and returns their number. Afterwards pending is as after a run
+// that got no further. Uses `spare` as its queue.
 static uint64_t pwsp_seal_take_away(ptowsp_graph *graph) {
     uint32_t *queue = graph->spare;
     uint64_t count = graph->source_count;
@@ -39072,7 +39072,7 @@ static uint64_t pwsp_seal_take_away(ptowsp_graph *graph) {
     return count;
 }
 
-// Names a circle, of which each task waits for previous[task]: from its lowest task on, along the
+// Names a cycle in which each task waits for previous[task]: from its lowest task on, along the
 // edges, as far as the text has room.
 static ptowsp_status pwsp_seal_refuse_circle(ptowsp_graph *graph, uint32_t *previous,
                                              uint32_t task) {
@@ -39105,13 +39105,13 @@ static ptowsp_status pwsp_seal_refuse_circle(ptowsp_graph *graph, uint32_t *prev
         at = previous[at];
     }
     return pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, lowest,
-                     "graph: %u tasks wait for each other in a circle: %s", (unsigned)length, list);
+                     "graph: %u tasks wait for each other in a cycle: %s", (unsigned)length, list);
 }
 
-// Every task that was left over waits for one that was left over: going back from one to the other
-// ends in a circle.
+// Every remaining task waits for a remaining task: going back from one to the other ends in a
+// cycle.
 static ptowsp_status pwsp_seal_find_circle(ptowsp_graph *graph) {
-    uint32_t *previous = graph->spare, *seen = graph->first;  // both are made anew when sealing
+    uint32_t *previous = graph->spare, *seen = graph->first;  // sealing makes both anew
     for (uint64_t i = graph->edge_count; i-- > 0;) {
         const pwsp_graph_edge *edge = &graph->edges[i];
         if (graph->counts[edge->before].pending > 0) {
@@ -39296,18 +39296,18 @@ PWSP_INTERNAL void pwsp_graph_spill(ptowsp_graph *graph, pwsp_graph_lane *lane) 
 // src/exec/graph_step.c
 // =================================================================================================
 
-// What happens to a task: it runs, fails or is skipped, and releases what comes after it.
+// One step of a task: it runs, fails or is skipped, and releases its successors.
 //
-// Nothing is noted for tasks that are done. One that fails or is skipped tells all tasks after it,
-// before it releases them: kind, and the lowest task to blame. The first to fail sets a flag that
-// sends all lanes through here, where kinds are looked at, and out of the loop for plain tasks; who
-// sees a task released sees the flag.
+// Done tasks record nothing. A task that fails or is skipped marks all its successors before it
+// releases them: their kind, and the lowest task to blame. The first failure sets a flag. The flag
+// sends all lanes through here, where kinds are checked, and out of the loop for plain tasks. A
+// lane that sees a task released also sees the flag.
 //
-// A range task is opened by the lane that gets to it, in that lane's slot `open_range`, where
-// others find it. All take items from its queue until there are none left, and then add what they
-// have done to `done`, once each; who adds the last finishes the task. Nobody waits for anybody.
+// The lane that reaches a range task opens it in its slot `open_range`, where others find it. All
+// take items from its queue until none are left, and then add the number they have done to `done`,
+// once each. The lane that adds the last finishes the task. No lane waits for another.
 
-// Notes for all that comes after a task that it must not run, and whom to blame.
+// Records for all successors of a task that they must not run, and which task to blame.
 static void pwsp_graph_blame(ptowsp_graph *graph, uint32_t task, uint32_t cause) {
     for (uint32_t i = graph->first[task]; i < graph->first[task + 1]; i++) {
         uint32_t target = graph->targets[i];
@@ -39357,7 +39357,7 @@ static void pwsp_graph_range_failed(ptowsp_graph *graph, pwsp_graph_range *range
     pwsp_mutex_unlock(&graph->sleepers.mutex);
 }
 
-// Does items until none are left; says how many it did (or left out, when the run is cancelled).
+// Does items until none are left; returns how many it did (or left out, in a cancelled run).
 static uint64_t pwsp_graph_range_work(ptowsp_graph *graph, pwsp_graph_lane *lane,
                                       pwsp_graph_range *range) {
     uint64_t begin, end, count = 0;
@@ -39376,8 +39376,8 @@ static uint64_t pwsp_graph_range_work(ptowsp_graph *graph, pwsp_graph_lane *lane
     return count;
 }
 
-// Counts items as done; who counts the last ones finishes the task. The counting acquires from and
-// releases to the other lanes that have done items.
+// Counts items as done; the lane that counts the last ones finishes the task. The counting acquires
+// from and releases to the other lanes that have done items.
 static uint32_t pwsp_graph_range_done(ptowsp_graph *graph, pwsp_graph_lane *lane,
                                       pwsp_graph_range *range, uint64_t count) {
     if (pwsp_fetch_add_seq_cst(&range->done, count) + count < range->item_count) {
@@ -39473,22 +39473,23 @@ PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lan
 
 // Lanes run a graph.
 //
-// A lane that has done a task counts down `pending` of each task behind it. The first one that gets
-// to 0 is what the lane does next, without any queue; others go to its deque. So chains cost no
-// queue at all, and only tasks where edges meet cost an atomic operation:
+// A lane that has finished a task counts down `pending` of each successor. The lane runs the first
+// one that reaches 0 next, without any queue; the others go to its deque. So chains cost no queue
+// at all, and only tasks where edges meet cost an atomic operation:
 //
-//      pending is 1       only this edge is missing: nobody else will write it       load (acquire)
-//      pending is more    somebody else may count down as well         fetch_sub (acquire, release)
+//      pending is 1       only this edge is missing: no other lane will write it     load (acquire)
+//      pending is more    other lanes may count down as well           fetch_sub (acquire, release)
 //
-// The load or fetch_sub that sees the last 1 acquires what all the other edges' fetch_subs have
-// released. Whoever sees it restores pending for the next run.
+// The load or fetch_sub that sees the last 1 acquires what all other edges' fetch_subs have
+// released. That lane restores pending for the next run.
 //
-// Without a task, a lane looks in this order: its own deque, sources it has taken; what it has
-// offered to thieves; sources nobody has taken; ranges of range tasks that are open; blocks; deques
-// of others. Sources are taken from a shared cursor. A full deque spills half into a block of
-// `spare`, and whoever runs dry takes one: the stack of blocks is under the lock.
+// A lane without a task looks for one in this order: its own deque and the sources it has taken;
+// the tasks it has offered to thieves; sources that no lane has taken; open ranges of range tasks;
+// blocks; other lanes' deques. Sources are taken from a shared cursor. A full deque spills half
+// into a block of `spare`, and a lane that runs dry takes a block; the stack of blocks is under the
+// lock.
 //
-// Pace. A lane looks at the clock after some tasks, and does what suits their length:
+// Pace. A lane looks at the clock after some tasks, and adapts to their length:
 //
 //      long    from 1 us        offers all that it has before it starts a task, as it cannot know
 //                               how long that takes; takes sources one at a time
@@ -39497,9 +39498,9 @@ PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lan
 //                               of fewer costs more than they take; and it may want to be alone
 //
 // Being alone. Tasks of a few nanoseconds take longer on two lanes than on one, unless their edges
-// stay within a lane: every counter that both write travels between caches for some 50 ns. So a
-// lane that sees short tasks makes itself the keeper, and the others give up what they have when
-// they look at the clock next:
+// stay within a lane: every counter that both lanes write travels between caches for some 50 ns. So
+// a lane that sees short tasks makes itself the keeper. The others give up their tasks at their
+// next look at the clock:
 //
 //      keeper                                      another lane
 //      CAS keeper from 0 to itself (5)             offers all it has, busy_count - 1 (6)
@@ -39508,32 +39509,32 @@ PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lan
 //      stores keeper = 0 (10)                      with open ranges, and busy_count - 1
 //
 // All are sequentially consistent: of (5), (7) and (8), (9) either the keeper sees the other lane
-// as busy, or that lane sees the keeper. (7) acquires from (6) what the others have written, (9)
-// from (10) what the keeper has. Alone, it measures how fast it is, and every now and then it lets
-// the others in again: if tasks then take more than that times the lanes, it was wrong, and waits
-// twice as long before the next time. If tasks become long, it lets the others in at the next look,
-// so the price of having been wrong is PWSP_GRAPH_WINDOW tasks one after another. What was found
-// out is kept for the next run: a graph that is known to be over in a few microseconds does not
-// wake other lanes at all.
+// as busy, or that lane sees the keeper. (7) acquires the others' writes from (6), (9) the keeper's
+// writes from (10). Alone, the keeper measures its speed, and every now and then it lets the others
+// in again. If tasks then take more than that time multiplied by the lanes, sharing was wrong, and
+// the keeper waits twice as long before the next attempt. If tasks become long, it lets the others
+// in at its next look. A wrong choice thus costs at most PWSP_GRAPH_WINDOW tasks one after another.
+// The findings are kept for the next run: a graph that is known to finish in a few microseconds
+// does not wake other lanes at all.
 //
-// The end. `remaining` counts tasks that have not been reported; a lane reports when it has run
+// The end. `remaining` counts tasks that have not been reported. A lane reports when it has run
 // dry, so nothing is shared while it has work. The lane that reports the last one wakes all.
 //
-// Sleep. A lane that finds nothing spins for some 20 us and then sleeps (see sleeper.h). What offers
-// work changes a word, a count or a range slot, and then wakes. No lane waits for another to
-// come: as long as a lane sees nothing to do and `remaining` is not 0, some other lane is in the
-// middle of a task, or has tasks and is running.
+// Sleep. A lane that finds nothing spins for some 20 us and then sleeps (see sleeper.h). A lane
+// that offers work changes a word, a count or a range slot, and then wakes. No lane waits for
+// another to come: as long as a lane sees no work and `remaining` is not 0, some other lane is in
+// the middle of a task, or has tasks and is running.
 
 #define PWSP_GRAPH_WINDOW    64u  // tasks between looks at the clock
-#define PWSP_GRAPH_FETCH_MAX 8u   // counters that are fetched before a task runs
-#define PWSP_GRAPH_OFFER_MAX 64u  // short tasks that a lane has when it offers some
+#define PWSP_GRAPH_FETCH_MAX 8u   // counters fetched before a task runs
+#define PWSP_GRAPH_OFFER_MAX 64u  // short tasks that a lane must have before it offers some
 
 #define PWSP_GRAPH_SHORT_TICKS (PWSP_GRAPH_US / 8)  // tasks for which it may want to be alone
 #define PWSP_GRAPH_SHARE_MAX   (10000 * PWSP_GRAPH_US)
 
 // -- sleep ----------------------------------------------------------------------------------------
 
-// There is something that a lane without work can take.
+// Is there work that a lane without tasks can take?
 static bool pwsp_graph_has_work(const ptowsp_graph *graph, const pwsp_graph_lane *lane) {
     if (pwsp_load_seq_cst(&graph->source_next) < graph->source_count ||
         pwsp_load_seq_cst(&graph->block_count) > 0) {
@@ -39553,8 +39554,8 @@ static bool pwsp_graph_is_let_in(const ptowsp_graph *graph, const pwsp_graph_lan
     return keeper == 0 || keeper == lane->index + 1;
 }
 
-// There is something that this lane may take: ranges even if it is not let in. Whoever has opened
-// one is busy, so the keeper is not alone.
+// Is there work that this lane may take? Ranges count even if it is not let in. A lane that has
+// opened a range is busy, so the keeper is not alone.
 static bool pwsp_graph_has_work_for(const ptowsp_graph *graph, const pwsp_graph_lane *lane) {
     return pwsp_graph_is_let_in(graph, lane) ? pwsp_graph_has_work(graph, lane)
                                              : pwsp_graph_has_open_range(graph, lane);
@@ -39586,7 +39587,7 @@ static bool pwsp_graph_take_block(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     return pwsp_deque_held(&lane->deque) > 0;
 }
 
-// Takes sources: one where tasks are long, else more, fewer when few are left.
+// Takes sources: one where tasks are long, else more; fewer when few are left.
 static bool pwsp_graph_take_sources(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     uint32_t next = pwsp_load_relaxed(&graph->source_next), count;
     do {
@@ -39628,8 +39629,8 @@ static void pwsp_graph_offer(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     pwsp_graph_wake(graph, false);
 }
 
-// Fetches the counters behind a task that is about to run: other lanes may have written them, which
-// would cost some 50 ns each afterwards.
+// Fetches the counters behind a task that is about to run: other lanes may have written them, and
+// each miss afterwards would cost some 50 ns.
 PWSP_INLINE void pwsp_graph_fetch_counters(const ptowsp_graph *graph, uint32_t task) {
     uint32_t begin = graph->first[task], end = graph->first[task + 1];
     end = end - begin > PWSP_GRAPH_FETCH_MAX ? begin + PWSP_GRAPH_FETCH_MAX : end;
@@ -39638,8 +39639,8 @@ PWSP_INLINE void pwsp_graph_fetch_counters(const ptowsp_graph *graph, uint32_t t
     }
 }
 
-// Runs up to a window of tasks, beginning with `task`; what cannot be run here, or next, is
-// returned.
+// Runs up to a window of tasks, beginning with `task`. Returns the task that cannot be run here, or
+// the next one.
 PWSP_FORCE_INLINE uint32_t pwsp_graph_run_window(ptowsp_graph *graph, pwsp_graph_lane *lane,
                                                  uint32_t task, bool is_alone) {
     uint32_t left = PWSP_GRAPH_WINDOW;
@@ -39708,7 +39709,7 @@ PWSP_INTERNAL void pwsp_graph_set_pace(ptowsp_graph *graph, pwsp_graph_lane *lan
     lane->batch = (uint32_t)pwsp_min_u64(10 * PWSP_GRAPH_US / ticks, 256);
 }
 
-// Gives up everything, for the keeper: the lane is as one that has run dry.
+// Gives up everything, for the keeper: the lane is then like one that has run dry.
 static void pwsp_graph_give_up(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
     while (lane->source != lane->source_end) {
         pwsp_graph_push(graph, lane, graph->sources[--lane->source_end]);
@@ -39721,7 +39722,7 @@ static void pwsp_graph_give_up(ptowsp_graph *graph, pwsp_graph_lane *lane, uint3
 // Lets all lanes in again. Called by any lane that is busy.
 static void pwsp_graph_share(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     if (lane->is_alone && lane->source_end == pwsp_load_relaxed(&graph->source_next)) {
-        // Its sources are the last ones that were taken, perhaps all there were: back with them.
+        // Its sources are the last that were taken, perhaps all that existed: it returns them.
         pwsp_store_seq_cst(&graph->source_next, lane->source);
         lane->source_end = lane->source;
     }
@@ -39753,8 +39754,7 @@ static bool pwsp_graph_is_alone(const ptowsp_graph *graph, const pwsp_graph_lane
            pwsp_load_seq_cst(&graph->keeper) == lane->index + 1;  // (7)
 }
 
-// Does sharing cost more than it brings? Then there is to be a keeper: this lane, if there is none
-// yet.
+// Does sharing cost more than it brings? Then a keeper is needed: this lane, if there is none yet.
 static void pwsp_graph_look_shared(ptowsp_graph *graph, pwsp_graph_lane *lane, uint64_t ticks,
                                    uint64_t now) {
     uint64_t alone = pwsp_load_relaxed(&graph->alone_ticks);
@@ -39774,7 +39774,7 @@ static void pwsp_graph_look_shared(ptowsp_graph *graph, pwsp_graph_lane *lane, u
     }
 }
 
-// Looks at the clock. Returns the task to go on with, which is none if the lane has to give it up.
+// Looks at the clock. Returns the task to go on with, or none if the lane must give it up.
 static uint32_t pwsp_graph_look(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
     uint64_t now = pwsp_graph_ticks(), ticks = (now - lane->looked_at) * 16 / lane->run_count;
     lane->looked_at = now;
@@ -39823,7 +39823,7 @@ static uint32_t pwsp_graph_take(ptowsp_graph *graph, pwsp_graph_lane *lane) {
         if (count > 0) {
             lane->stats.steal_count += count;
             if (!lane->is_alone && pwsp_deque_offers(pwsp_load_relaxed(&victim->deque.word)) > 0) {
-                pwsp_graph_wake(graph, false);  // there is more than the one that was woken takes
+                pwsp_graph_wake(graph, false);  // more work remains than the woken lane takes
             }
             for (uint32_t k = 0; k + 1 < count; k++) {
                 pwsp_graph_push(graph, lane, tasks[k]);
@@ -39834,7 +39834,7 @@ static uint32_t pwsp_graph_take(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     return PWSP_GRAPH_NONE;
 }
 
-// Takes a task from anywhere, if there is one and the lane may; it is then counted as busy.
+// Takes a task from anywhere, if there is one that the lane may do; the lane then counts as busy.
 static uint32_t pwsp_graph_take_any(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     if (!pwsp_graph_has_work_for(graph, lane)) {
         return PWSP_GRAPH_NONE;
@@ -39862,8 +39862,8 @@ static uint32_t pwsp_graph_take_any(ptowsp_graph *graph, pwsp_graph_lane *lane) 
 }
 
 // The graph is known to take less than a millisecond on one lane: then a lane that is not let in
-// leaves the run. Sleeping, it would have to be woken at the end, and waited for. How long ranges
-// take is not known.
+// leaves the run. A sleeping lane would have to be woken at the end, and waited for. The duration
+// of ranges is not known.
 PWSP_INTERNAL bool pwsp_graph_is_short(const ptowsp_graph *graph) {
     uint64_t ticks = pwsp_load_relaxed(&graph->alone_ticks);
     return ticks > 0 && graph->range_count == 0 &&
@@ -39926,7 +39926,7 @@ PWSP_INTERNAL void pwsp_graph_lane_main(void *arg, uint32_t index) {
         lane->is_alone = false;
         pwsp_fetch_sub_seq_cst(&graph->busy_count, 1u);  // (6), pairs with (7)
         if (graph->runs_direct && pwsp_load_relaxed(&graph->keeper) == 0) {
-            pwsp_graph_report(graph, lane);  // what is left is for all lanes
+            pwsp_graph_report(graph, lane);  // the remaining tasks are for all lanes
             break;
         }
     }
@@ -39938,15 +39938,15 @@ PWSP_INTERNAL void pwsp_graph_lane_main(void *arg, uint32_t index) {
 
 // Graphs with priorities, or with lanes for each unit.
 //
-// All ready tasks stand in queues that the lanes share, one for each unit and priority, first in,
-// first out, linked through `spare`, under the graph's lock. A lane that has done a task puts what
-// became ready into the queues and takes the best task that it may do, all in one hold of the lock,
-// some 50 ns. So priorities hold among all ready tasks, whichever lane made them ready, which
-// deques of lanes could not give; the price is fit for tasks of microseconds.
+// All ready tasks stand in queues that the lanes share, one for each unit and priority. A queue is
+// first in, first out, linked through `spare`, under the graph's lock. A lane that has finished a
+// task queues the tasks that became ready and takes the best task it may do, in one hold of the
+// lock of some 50 ns. So priorities hold among all ready tasks, whichever lane made them ready;
+// deques of lanes could not guarantee that. The cost suits tasks of microseconds.
 //
-// A lane takes tasks of its own unit and helps with ranges of them. While no lane of the other unit
-// is in the run, it does those as well: lanes come late, or one after another, and nothing may wait
-// for them.
+// A lane takes tasks of its own unit and helps with their ranges. While no lane of the other unit
+// is in the run, it runs that unit's tasks as well: lanes come late, or one after another, and no
+// task may wait for them.
 
 PWSP_INTERNAL void pwsp_graph_classes_begin(ptowsp_graph *graph) {
     for (uint32_t c = 0; c < PWSP_GRAPH_CLASSES; c++) {
@@ -39959,7 +39959,7 @@ PWSP_INTERNAL void pwsp_graph_classes_begin(ptowsp_graph *graph) {
     graph->unit_lane_count[1] = 0;
 }
 
-// Hands over what became ready and takes the next task; PWSP_GRAPH_NONE if there is none now.
+// Queues the tasks that became ready and takes the next one; PWSP_GRAPH_NONE if there is none now.
 static uint32_t pwsp_graph_exchange(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     pwsp_mutex_lock(&graph->sleepers.mutex);
     pwsp_graph_enqueue_all(graph, lane);
@@ -39970,14 +39970,14 @@ static uint32_t pwsp_graph_exchange(ptowsp_graph *graph, pwsp_graph_lane *lane) 
         graph->class_head[c] = graph->spare[task];
     }
     if (pwsp_sleepers_are(&graph->sleepers) && pwsp_graph_has_queued(graph)) {
-        pwsp_sleepers_call(&graph->sleepers, true);  // not each of them may do what is there
+        pwsp_sleepers_call(&graph->sleepers, true);  // not every lane may do these tasks
     }
     pwsp_mutex_unlock(&graph->sleepers.mutex);
     return task;
 }
 
-// Waits until there may be something to do. Tasks and sleepers change under the lock only, and who
-// opens a range or reports the last task changes it and then looks for sleepers.
+// Waits until there may be work. Tasks and sleepers change only under the lock. A lane that opens a
+// range or reports the last task makes that change first and then looks for sleepers.
 static void pwsp_graph_classes_sleep(ptowsp_graph *graph, const pwsp_graph_lane *lane) {
     pwsp_sleepers_begin(&graph->sleepers);
     uint32_t unit = pwsp_graph_unit_of_lane(graph, lane);
@@ -40019,15 +40019,15 @@ PWSP_INTERNAL void pwsp_graph_classes_lane(void *arg, uint32_t index) {
 // src/exec/graph_run.c
 // =================================================================================================
 
-// Running a graph: what is set up before lanes begin, and whether to call the other lanes at all.
+// Running a graph: the setup before lanes begin, and the decision whether to call the other lanes.
 //
-// Waking threads and waiting for them takes tens of microseconds. The graph remembers what a run on
-// all lanes has taken, and whether it has ended with one lane that was alone; where that says that
-// other lanes would not help, the calling one begins by itself.
+// Waking threads and waiting for them takes tens of microseconds. The graph remembers the duration
+// of a run on all lanes, and whether it ended with one lane alone. If other lanes would not help by
+// these numbers, the calling lane begins alone.
 
 #include <inttypes.h>
 
-#define PWSP_GRAPH_WAKE_TICKS (30 * PWSP_GRAPH_US)  // runs for which others may not be woken
+#define PWSP_GRAPH_WAKE_TICKS (30 * PWSP_GRAPH_US)  // runs during which others may stay asleep
 
 PWSP_INTERNAL void pwsp_graph_begin_run(ptowsp_graph *graph) {
     pwsp_store_relaxed(&graph->flags, 0u);
@@ -40038,7 +40038,7 @@ PWSP_INTERNAL void pwsp_graph_begin_run(ptowsp_graph *graph) {
     graph->tally.first_failed = PWSP_GRAPH_NONE;
     graph->core_count = 0;
     graph->remaining = graph->task_count;
-    // Kinds and outcomes as they are before a run.
+    // Resets kinds and outcomes for a run.
     if (graph->task_count > 0 && (graph->is_marked || graph->marked_count < graph->task_count)) {
         memset(graph->kinds, 0, (size_t)graph->task_count);
         memset(graph->outcomes, 0xff, (size_t)graph->task_count * sizeof *graph->outcomes);
@@ -40085,15 +40085,15 @@ static void pwsp_graph_lane_reset(ptowsp_graph *graph, uint32_t index) {
     memset(&lane->stats, 0, sizeof lane->stats);
     lane->open_range = 0;
     pwsp_deque_reset(&lane->deque);
-    // Tasks are taken to be long, until it is known better.
+    // Tasks count as long until their duration is known.
     pwsp_graph_set_pace(graph, lane, lane->is_alone ? 1 : PWSP_GRAPH_LONG_TICKS);
 }
 
-// Runs the lanes of the context; or first, if it seems that waking them takes longer than it helps,
-// the calling one. That lane comes back when all is done, or when it has let the others in: tasks
-// have become long, some have failed or are ranges. All lanes then go on with the rest, whichever
-// comes first; it must not be the keeper by then, as it may come last, or, left out, never. Now and
-// then they are called all the same.
+// Runs the lanes of the context. If waking them seems to cost more than it brings, runs the calling
+// lane first. That lane returns when all is done, or when it has let the others in because tasks
+// have become long, have failed, or are ranges. All lanes then go on with the rest, in any order of
+// arrival. The calling lane must not be the keeper by then: it may come last or, left out, never.
+// Now and then all lanes are called regardless.
 static bool pwsp_graph_call_lanes(ptowsp_graph *graph, bool was_alone) {
     ptowsp_lane_fn lane = graph->is_classed ? pwsp_graph_classes_lane : pwsp_graph_lane_main;
     uint64_t start = pwsp_graph_ticks();
@@ -40149,14 +40149,14 @@ PWSP_INTERNAL bool pwsp_graph_run_lanes(ptowsp_graph *graph) {
 // src/exec/graph.c
 // =================================================================================================
 
-// Building graphs, and what is known of them after a run.
+// Builds graphs, and reads their results after a run.
 //
-// Adding a task or an edge appends to arrays; nothing is looked up. Everything else waits until the
-// graph is sealed. Arrays double, without being cleared, so large ones grow by moving pages.
+// Adding a task or an edge appends to arrays; nothing is looked up. All other work waits until the
+// graph is sealed. Arrays double without being cleared, so large ones grow by moving pages.
 
 #include <inttypes.h>
 
-// Fewer when there are more lanes than processors, where spinning keeps others from working.
+// Fewer when there are more lanes than processors, because spinning then blocks other work.
 
 static void pwsp_graph_release_array(ptowsp_graph *graph, void *array, uint64_t capacity,
                                      size_t item_size) {
@@ -40169,7 +40169,7 @@ static void pwsp_graph_release_array(ptowsp_graph *graph, void *array, uint64_t 
 
 // -- errors ---------------------------------------------------------------------------------------
 
-// Keeps the first error of building; its text is in the context.
+// Keeps the first building error; its text is in the context.
 static ptowsp_status pwsp_graph_keep_error(ptowsp_graph *graph, ptowsp_status status) {
     graph->status = status;
     return status;
@@ -40199,7 +40199,7 @@ ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptowsp_graph_de
     graph->context = context;
     graph->memory = context->memory;
     graph->lane_count = lane_count;
-    // Here, as the system opens a file to count processors.
+    // Counted here, because the system opens a file to count processors.
     graph->spin_count = pwsp_spin_count(lane_count);
     graph->cube_lane_count = desc ? desc->cube_lane_count : 0;
     if (graph->cube_lane_count >= lane_count) {
@@ -40272,7 +40272,7 @@ void ptowsp_graph_clear(ptowsp_graph *graph) {
 static ptowsp_status pwsp_graph_check_task(ptowsp_graph *graph,
                                            const ptowsp_graph_task_desc *task) {
     const char *wrong = NULL;
-    uint64_t value = UINT64_MAX;  // that is wrong, if it can be told
+    uint64_t value = UINT64_MAX;  // the wrong index, if there is one
     if (!task) {
         return pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, graph->task_count,
                          "graph: task %" PRIu64 ": desc is NULL", graph->task_count);
@@ -40309,7 +40309,7 @@ static ptowsp_status pwsp_graph_check_task(ptowsp_graph *graph,
     return PTOWSP_OK;
 }
 
-// Appends the name that a task has; tasks before it may have none.
+// Appends the name of a task; earlier tasks may have none.
 static bool pwsp_graph_add_name(ptowsp_graph *graph, const char *text) {
     if (!PWSP_GRAPH_GROW(graph, names, name_capacity, graph->task_count + 1)) {
         return false;
@@ -40352,8 +40352,8 @@ static bool pwsp_graph_add_range(ptowsp_graph *graph, const ptowsp_graph_task_de
     return true;
 }
 
-// What few tasks have. Requires that nothing of it is half done when memory is out: what has been
-// added for a task that is not is overwritten, as counts say, by the next one.
+// Properties that few tasks have. Nothing may be half done when memory is out: data that was added
+// for a task whose making failed is overwritten by the next one, because counts decide.
 static bool pwsp_graph_add_extras(ptowsp_graph *graph, const ptowsp_graph_task_desc *task) {
     return (!task->name || pwsp_graph_add_name(graph, task->name)) &&
            ((task->priority == 0 && task->unit == PTOWSP_UNIT_VECTOR) ||
@@ -40404,7 +40404,7 @@ ptowsp_status ptowsp_graph_task_make(ptowsp_graph *graph, const ptowsp_graph_tas
     return PTOWSP_OK;
 }
 
-// Says what is wrong with an edge.
+// Reports the fault of an edge.
 static ptowsp_status pwsp_graph_refuse_edge(ptowsp_graph *graph, uint64_t before, uint64_t after) {
     uint64_t index = graph->edge_count;
     ptowsp_status status;
@@ -40544,17 +40544,17 @@ const ptowsp_graph_lane_stats *ptowsp_graph_lanes(const ptowsp_graph *graph) {
 // src/exec/device_memory.h
 // =================================================================================================
 
-// The memory of a device: pieces that the context's allocator gives, within a limit.
+// The memory of a device: pieces from the context's allocator, up to a limit.
 
 #ifndef PWSP_DEVICE_MEMORY_H
 #define PWSP_DEVICE_MEMORY_H
 
-// A piece that is allocated; or a slot for one, then size is 0 and number the next free slot + 1.
+// An allocated piece; or a free slot: size is 0 and number is the next free slot + 1.
 typedef struct pwsp_piece {
     uint8_t *begin;  // aligned to PTOWSP_DEVICE_ALIGNMENT
     uint64_t size;
     uint64_t number;  // counts allocations, from 1
-    uint32_t offset;  // of begin in the allocator's block
+    uint32_t offset;  // from the allocator's block to begin
     char name[PTOWSP_NAME_MAX + 1];
 } pwsp_piece;
 
@@ -40583,13 +40583,13 @@ PWSP_INTERNAL ptowsp_status pwsp_device_memory_alloc(pwsp_device_memory *memory,
                                                      uint64_t size, void **out_memory);
 PWSP_INTERNAL ptowsp_status pwsp_device_memory_free(pwsp_device_memory *memory, void *address);
 
-// Checks that size > 0 bytes from address are within one piece; `what` they are is for the text
-// ("a copy in").
+// Checks that size > 0 bytes from address lie within one piece. `what` names them in the error ("a
+// copy in").
 PWSP_INTERNAL ptowsp_status pwsp_device_memory_check(const pwsp_device_memory *memory,
                                                      const void *address, uint64_t size,
                                                      const char *what);
 
-// Frees all pieces; LEAKED if there were some.
+// Frees all pieces; LEAKED if there were any.
 PWSP_INTERNAL ptowsp_status pwsp_device_memory_end(pwsp_device_memory *memory);
 
 #endif
@@ -40598,15 +40598,15 @@ PWSP_INTERNAL ptowsp_status pwsp_device_memory_end(pwsp_device_memory *memory);
 // src/exec/device_memory.c
 // =================================================================================================
 
-// Pieces of device memory. An address is found among them by bisection in `order`, which is sorted
-// by address; a new piece moves the 4-byte entries behind it, some 10 us with a hundred thousand
-// pieces. Pieces that have been freed are remembered for a while, so that texts can say so.
+// Pieces of device memory. Bisection finds an address in `order`, which is sorted by address. A new
+// piece moves the 4-byte entries behind it: some 10 us with a hundred thousand pieces. Freed pieces
+// are remembered for a while, so that error texts can name them.
 
 #include <inttypes.h>
 
 #define PWSP_LEAKS_NAMED 3
 
-// How many pieces begin at or below an address.
+// The number of pieces that begin at or below an address.
 static uint32_t pwsp_piece_rank(const pwsp_device_memory *memory, const void *address) {
     uint32_t low = 0, high = memory->piece_count;
     while (low < high) {
@@ -40621,14 +40621,14 @@ static uint32_t pwsp_piece_rank(const pwsp_device_memory *memory, const void *ad
     return low;
 }
 
-// The piece that an address is in, or NULL.
+// The piece that contains an address, or NULL.
 static pwsp_piece *pwsp_piece_at(const pwsp_device_memory *memory, const void *address) {
     uint32_t rank = pwsp_piece_rank(memory, address);
     pwsp_piece *piece = rank > 0 ? &memory->pieces[memory->order[rank - 1]] : NULL;
     return piece && (uintptr_t)address - (uintptr_t)piece->begin < piece->size ? piece : NULL;
 }
 
-// What was freed where an address is, or NULL: the latest.
+// The latest freed piece that contained an address, or NULL.
 static const pwsp_freed *pwsp_freed_at(const pwsp_device_memory *memory, const void *address) {
     for (uint32_t i = 1; i <= PWSP_FREED_MAX; i++) {
         const pwsp_freed *freed =
@@ -40656,7 +40656,7 @@ static bool pwsp_piece_reserve(pwsp_device_memory *memory) {
     return has_room;
 }
 
-// Bytes of the allocator's block: the piece, and what may be lost before it is aligned.
+// Bytes of the allocator's block: the piece, plus the worst alignment loss.
 static bool pwsp_piece_block_size(uint64_t size, size_t *out_size) {
     *out_size = (size_t)size + PTOWSP_DEVICE_ALIGNMENT - 1;
     return size <= SIZE_MAX / 2 - PTOWSP_DEVICE_ALIGNMENT;
@@ -40828,26 +40828,25 @@ PWSP_INTERNAL ptowsp_status pwsp_device_memory_end(pwsp_device_memory *memory) {
 // src/exec/device.h
 // =================================================================================================
 
-// A device made of threads: the host's side, AICPU threads and cores, and what runs on them.
+// A device made of threads: the host's side, AICPU threads and cores, and the jobs they run.
 //
 //      host thread ----> queues of ready tasks ----> AICPU threads --line--> core threads
 //       opens a run       by unit and priority,       each has cores of       run, DONE
 //       waits             and by core; one lock       its own
 //
-// Whatever runs on a device is a job: some entries with numbers, which somebody finds to be ready.
-// The scheduler knows of them what is in pwsp_job, and not what they are; graphs and launches are
-// jobs.
+// Everything that runs on a device is a job: numbered entries that become ready. The scheduler
+// knows only the fields of pwsp_job. Graphs, launches and programs are jobs.
 //
 //      ready(entry)         by the host, or by an AICPU thread inside done
 //      queue_of(entry)      where it waits
 //      take(entry)          a part of it leaves the queue, or all of it
-//      is_wanted(entry)     it must run; else pass(entry, part) instead of all that follows
+//      is_wanted(entry)     it must run; else pass(entry, part) replaces all further calls
 //      run(entry, part)     on a core
 //      done(result)         on the AICPU thread of that core
 //
-// A run is over when somebody has called pwsp_device_finish; then all that is ready has been done.
-// AICPU threads that wake too late for a run are not waited for: they enter and leave under the
-// lock, and what would be theirs waits for them only if it is bound to their cores.
+// A run is over when pwsp_device_finish has been called; by then all ready entries are done. AICPU
+// threads that wake too late for a run are not waited for: they enter and leave under the lock.
+// Only entries that are bound to their cores wait for them.
 
 #ifndef PWSP_DEVICE_H
 #define PWSP_DEVICE_H
@@ -40855,11 +40854,11 @@ PWSP_INTERNAL ptowsp_status pwsp_device_memory_end(pwsp_device_memory *memory) {
 #define PWSP_DEVICE_NONE   UINT32_MAX
 #define PWSP_DEVICE_QUEUES (PWSP_GRAPH_CLASSES + PTOWSP_DEVICE_CORE_MAX)
 
-// What an AICPU thread sleeps for.
-#define PWSP_AWAIT_ANY    1u  // a task that is done, a run, the end
+// The events that an AICPU thread sleeps for:
+#define PWSP_AWAIT_ANY    1u  // a finished task, a run, the end
 #define PWSP_AWAIT_VECTOR 2u  // a task for one of its free cores of a unit: VECTOR << unit
 #define PWSP_AWAIT_CUBE   4u
-// And the host: for something that is done, besides.
+// The host sleeps for these, and for a finished entry.
 #define PWSP_AWAIT_DONE 2u
 
 typedef struct pwsp_result {
@@ -40874,19 +40873,19 @@ typedef struct pwsp_job {
     uint32_t *links;  // by entry: for queues
     // A queue: unit * PWSP_GRAPH_LEVELS + priority, or PWSP_GRAPH_CLASSES + core.
     uint32_t (*queue_of)(void *user, uint32_t entry);
-    // Under the device's lock; true: there are more parts. NULL: all are of one part, number 0.
+    // Under the device's lock; true: more parts remain. NULL: every entry has one part, number 0.
     bool (*take)(void *user, uint32_t entry, uint32_t *out_part);
     bool (*is_wanted)(void *user, uint32_t entry);
     void (*pass)(void *user, uint32_t entry, uint32_t part, uint32_t by);
     void (*run)(void *user, pwsp_result *result);  // writes status and cycles
     void (*done)(void *user, const pwsp_result *result, uint32_t by);
-    void (*stop)(void *user);  // from now on nothing is wanted: the device is lost
-    // What it is, for an error, whose index it returns.
+    void (*stop)(void *user);  // once set, is_wanted is false: the device is lost
+    // Describes an entry for an error, and returns the error's index.
     uint64_t (*describe)(void *user, uint32_t entry, uint32_t part, ptowsp_text text);
     bool is_awaited;  // the host calls pwsp_device_await
 } pwsp_job;
 
-// What a core is given: the result's entry, part and core, and how to run it.
+// A task as a core gets it: the result's entry, part and core, and the function to run.
 typedef struct pwsp_core_task {
     void (*run)(void *user, pwsp_result *result);
     void *user;
@@ -40895,7 +40894,7 @@ typedef struct pwsp_core_task {
 
 typedef struct pwsp_core {
     PWSP_ALIGNAS(64) pwsp_line line;
-    pwsp_core_task task;  // as the line's turn is
+    pwsp_core_task task;  // matches the line's turn
     char padding[PWSP_FALSE_SHARING];
     pwsp_sleeper sleeper;
     struct pwsp_aicpu *aicpu;
@@ -40904,7 +40903,7 @@ typedef struct pwsp_core {
     bool is_started;
     // Of its AICPU thread.
     bool is_stuck;
-    uint32_t entry, part;  // that it was given
+    uint32_t entry, part;  // when it was dispatched
     uint64_t given_ns;     // if there is a time limit
     uint64_t task_count;
 } pwsp_core;
@@ -40921,11 +40920,11 @@ typedef struct pwsp_aicpu {
     pwsp_sleeper sleeper;
     pwsp_graph_tally tally;
     ptowsp_status failed_status;  // of the lowest failed one, in launches
-    // Its cores, all and those that are free, by unit, and busy.
+    // Its cores by unit: all of them, the free ones, and the busy ones.
     uint32_t *cores, *free_cores[2], *busy_cores;
     uint32_t core_count, free_count[2], busy_count;
     pwsp_pick *picks;                 // one for each of its cores, and one more
-    uint32_t ready_head, ready_tail;  // what it has found to be ready, not yet in queues
+    uint32_t ready_head, ready_tail;  // found ready, not yet in queues
     char padding[PWSP_FALSE_SHARING];
 } pwsp_aicpu;
 
@@ -40937,7 +40936,7 @@ typedef struct pwsp_device_graph {
 typedef struct pwsp_device_launch {
     ptowsp_launch desc;
     uint64_t scalars[PTOWSP_TASK_SCALAR_MAX];
-    bool is_pinned;       // instance i runs on core i of the unit, and is an entry; else a part
+    bool is_pinned;       // instance i runs on core i and is an entry; else it is a part
     uint32_t next;        // instance, if it is not pinned; under the lock
     uint32_t remaining;   // atomic: instances
     uint32_t is_stopped;  // atomic
@@ -40945,16 +40944,16 @@ typedef struct pwsp_device_launch {
 
 struct ptowsp_device {
     ptowsp_context *context;
-    void *block;  // that all but pieces of memory is in
+    void *block;  // the block that holds everything but memory pieces
     size_t block_size;
     uint32_t scheduler_count, vector_count, cube_count, core_count;
     uint64_t time_limit_ns;
-    uint32_t spin_count, yield_count;  // rounds of waiting, before sleeping
+    uint32_t spin_count, yield_count;  // rounds of waiting before a sleep
     pwsp_core *cores;
     pwsp_aicpu *aicpus;
     uint32_t *links;  // by core, for launches
     pwsp_device_memory memory;
-    // What the job of a run is about. It stays: a core that is stuck may look at it later.
+    // The subject of a run's job. It stays valid: a stuck core may look at it later.
     pwsp_device_graph graph;
     pwsp_device_launch launch;
     ptowsp_run *run;
@@ -40962,47 +40961,47 @@ struct ptowsp_device {
     uint32_t places[PWSP_FRONTEND_WINDOW_MAX];  // links of a program's entries
 
     pwsp_sleeper host;  // the host sleeps here
-    pwsp_mutex mutex;   // protects queues, is_open, and what is stuck
+    pwsp_mutex mutex;   // protects queues, is_open, and the fields of stuck cores
     bool is_open;       // a run may be entered
-    pwsp_job job;       // written while no AICPU thread is inside
+    pwsp_job job;       // written while no AICPU thread is in a run
     uint32_t head[PWSP_DEVICE_QUEUES], tail[PWSP_DEVICE_QUEUES];  // head: atomic
     uint32_t queued_count[2];  // atomic: entries in the queues of a unit
-    uint64_t stuck_index;      // of the first that is stuck, for the error
+    uint64_t stuck_index;      // of the first stuck entry, for the error
     uint32_t stuck_part, stuck_core;
-    char stuck_text[PTOWSP_NAME_MAX + 64];  // what that is
+    char stuck_text[PTOWSP_NAME_MAX + 64];  // its description
 
     char padding[PWSP_FALSE_SHARING];
     uint32_t opened_count;  // atomic: AICPU threads whose cores poll
     uint32_t generation;    // atomic: counts runs
     uint32_t is_closing;    // atomic
     uint32_t inside_count;  // atomic: AICPU threads in the run
-    uint32_t is_over;       // atomic: the run is
-    uint32_t has_stuck;     // atomic: a core is
+    uint32_t is_over;       // atomic: the run is finished
+    uint32_t has_stuck;     // atomic: a core is stuck
     char padding_after[PWSP_FALSE_SHARING];
 };
 
 // -- for jobs -------------------------------------------------------------------------------------
 
-// Puts an entry that is ready where AICPU threads find it. `by` is the AICPU thread inside whose
-// done or pass it is called, or PWSP_DEVICE_NONE: the host.
+// Puts a ready entry where AICPU threads find it. `by` is the AICPU thread whose done or pass makes
+// this call, or PWSP_DEVICE_NONE for the host.
 PWSP_INTERNAL void pwsp_device_ready(ptowsp_device *device, uint32_t by, uint32_t entry);
 
-// The run is over: all is done. From any thread.
+// The run is finished: all entries are done. From any thread.
 PWSP_INTERNAL void pwsp_device_finish(ptowsp_device *device);
 
-// Lets AICPU threads in; pwsp_device_ready may be called before, too. The job is copied.
+// Lets AICPU threads in. pwsp_device_ready may be called earlier. The job is copied.
 PWSP_INTERNAL void pwsp_device_prepare(ptowsp_device *device, const pwsp_job *job);
 PWSP_INTERNAL void pwsp_device_begin(ptowsp_device *device);
 
-// Waits, on the host, until a count that done and pass change is not `seen` any more.
+// Waits, on the host, until a count that done and pass change differs from `seen`.
 PWSP_INTERNAL void pwsp_device_await(ptowsp_device *device, const uint32_t *count, uint32_t seen);
 
-// Waits, on the host, until the run is over, and until all AICPU threads have left it. False if a
-// core is stuck, and then the error is made by pwsp_device_fail_stuck.
+// Waits, on the host, until the run is finished and all AICPU threads have left it. False if a core
+// is stuck; pwsp_device_fail_stuck then makes the error.
 PWSP_INTERNAL bool pwsp_device_end(ptowsp_device *device);
 PWSP_INTERNAL ptowsp_status pwsp_device_fail_stuck(ptowsp_device *device);
 
-// Enters the context for a call that needs the device to be whole. BUSY, or STUCK with an error.
+// Enters the context for a call that needs a working device. BUSY, or STUCK with an error.
 PWSP_INTERNAL ptowsp_status pwsp_device_enter(ptowsp_device *device);
 
 PWSP_INLINE uint32_t pwsp_device_unit_count(const ptowsp_device *device, uint32_t unit) {
@@ -41014,7 +41013,7 @@ PWSP_INLINE uint32_t pwsp_device_unit_count(const ptowsp_device *device, uint32_
 PWSP_INTERNAL void *pwsp_core_main(void *core);
 PWSP_INTERNAL void *pwsp_aicpu_main(void *aicpu);
 
-// What an AICPU thread does last; the host, if there is no such thread.
+// The last step of an AICPU thread; the host takes it for a thread that never started.
 PWSP_INTERNAL void pwsp_aicpu_close(pwsp_aicpu *aicpu);
 
 #endif
@@ -41023,12 +41022,12 @@ PWSP_INTERNAL void pwsp_aicpu_close(pwsp_aicpu *aicpu);
 // src/exec/core.c
 // =================================================================================================
 
-// A core of a device: it polls its line, runs what it is given, and knows nothing else.
+// A core of a device: it polls its line and runs the tasks it is given. It knows nothing else.
 //
-// Waiting costs nothing when there is nothing: a core polls for a while, then lets other threads go
-// first, and then sleeps until its AICPU thread wakes it.
+// An idle core costs nothing: it polls for a while, then yields to other threads, and then sleeps
+// until its AICPU thread wakes it.
 
-// Waits until the AICPU has written to the line: the task, or NULL if the core is to quit.
+// Waits until the AICPU has written to the line. Returns the task, or NULL if the core must quit.
 static pwsp_core_task *pwsp_core_wait(pwsp_core *core) {
     pwsp_line *line = &core->line;
     const ptowsp_device *device = core->aicpu->device;
@@ -41044,7 +41043,7 @@ static pwsp_core_task *pwsp_core_wait(pwsp_core *core) {
     }
 }
 
-// Waits until the line may be used. False if the core is to quit at once.
+// Waits until the line may be used. False if the core must quit at once.
 static bool pwsp_core_open(pwsp_core *core) {
     pwsp_line *line = &core->line;
     while (!pwsp_core_may_begin(line) && !pwsp_core_must_quit(line)) {
@@ -41079,14 +41078,16 @@ PWSP_INTERNAL void *pwsp_core_main(void *arg) {
 
 // An AICPU thread: gives tasks to its cores and takes their results.
 //
-// It goes round: collect what its cores have done, which makes others ready; then, under the lock,
-// put those into the queues and pick something for each free core, of the core's own queue first,
-// then of the highest priority. Cores that were free last are given tasks first: they are awake.
+// Each round has two steps. First the thread collects what its cores have done, which makes other
+// tasks ready. Then, under the lock, it puts these into the queues and picks a task for each free
+// core: from the core's own queue first, then by priority. Cores that became free last get tasks
+// first: they are still awake.
 //
-// What is queued and not picked is for other AICPU threads: who queues wakes as many as there are
-// tasks and that have a free core of the unit, and who is woken and leaves something does the same.
-// Before it sleeps, an AICPU thread says which units it has free cores of, and looks again; queue
-// heads and counts, lines and flags are all written seq_cst (see src/base/sleeper.h).
+// Tasks that stay queued are left to other AICPU threads. A thread that queues tasks wakes as many
+// threads as there are tasks, among those with a free core of the unit. A woken thread that leaves
+// tasks behind does the same. Before it sleeps, an AICPU thread publishes the units of its free
+// cores and looks again. Queue heads and counts, lines and flags are all written seq_cst (see
+// src/base/sleeper.h).
 
 // -- queues, under the lock -----------------------------------------------------------------------
 
@@ -41107,7 +41108,7 @@ static void pwsp_device_enqueue(ptowsp_device *device, uint32_t entry) {
     }
 }
 
-// Takes the first of a queue, or a part of it; false if it is empty.
+// Takes the first entry of a queue, or a part of it; false if the queue is empty.
 static bool pwsp_device_dequeue(ptowsp_device *device, uint32_t queue, pwsp_pick *out_pick) {
     const pwsp_job *job = &device->job;
     uint32_t entry = pwsp_load_relaxed(&device->head[queue]);
@@ -41146,8 +41147,8 @@ static void pwsp_device_wake_all(ptowsp_device *device) {
     }
 }
 
-// Wakes AICPU threads that have free cores for what is queued; all of them, if a core is stuck and
-// what is queued is to be got rid of.
+// Wakes AICPU threads with free cores for the queued tasks; all of them if a core is stuck and the
+// queues must be drained.
 static void pwsp_device_wake_for_units(ptowsp_device *device, uint32_t from) {
     if (PWSP_UNLIKELY(pwsp_load_seq_cst(&device->has_stuck))) {
         pwsp_device_wake_all(device);
@@ -41206,14 +41207,14 @@ static void pwsp_aicpu_unbusy(pwsp_aicpu *aicpu, uint32_t i, bool is_free) {
     }
 }
 
-// Something of the run is done, for a host that waits for that.
+// Wakes a host that waits for progress of the run.
 static void pwsp_aicpu_tell_host(ptowsp_device *device) {
     if (device->job.is_awaited) {
         pwsp_sleeper_wake(&device->host, PWSP_AWAIT_DONE);
     }
 }
 
-// Takes what the cores have done; says whether there was something.
+// Collects results from the cores; returns whether there were any.
 static bool pwsp_aicpu_collect(pwsp_aicpu *aicpu) {
     ptowsp_device *device = aicpu->device;
     bool has_some = false;
@@ -41233,8 +41234,8 @@ static bool pwsp_aicpu_collect(pwsp_aicpu *aicpu) {
     return has_some;
 }
 
-// Puts what it has found to be ready into the queues. Under the lock. Cores that it wakes the
-// threads of are noted in `owners`, a bit for each AICPU thread.
+// Puts newly ready entries into the queues. Under the lock. `owners` collects the threads of the
+// cores to wake, a bit for each AICPU thread.
 static void pwsp_aicpu_flush(pwsp_aicpu *aicpu, uint32_t *owners) {
     ptowsp_device *device = aicpu->device;
     const pwsp_job *job = &device->job;
@@ -41249,8 +41250,8 @@ static void pwsp_aicpu_flush(pwsp_aicpu *aicpu, uint32_t *owners) {
     }
 }
 
-// Something waits in a queue for one of its free cores; or for anybody, if a core is stuck and all
-// that is ready has to be got rid of.
+// Is an entry queued for one of its free cores? If a core is stuck, for any core: all ready entries
+// must be drained.
 static bool pwsp_aicpu_has_queued(const pwsp_aicpu *aicpu) {
     const ptowsp_device *device = aicpu->device;
     bool is_any = pwsp_load_seq_cst(&device->has_stuck) != 0;
@@ -41275,7 +41276,7 @@ static bool pwsp_aicpu_has_queued(const pwsp_aicpu *aicpu) {
     return false;
 }
 
-// Picks for each free core, the last of the lists first. Under the lock. Says how many.
+// Picks an entry for each free core, the last of the lists first. Under the lock. Returns how many.
 static uint32_t pwsp_aicpu_pick(pwsp_aicpu *aicpu) {
     ptowsp_device *device = aicpu->device;
     uint32_t count = 0;
@@ -41293,7 +41294,7 @@ static uint32_t pwsp_aicpu_pick(pwsp_aicpu *aicpu) {
     return count;
 }
 
-// The same after a core was stuck, when nothing is given out any more: one thing from anywhere.
+// The same after a core was stuck, when nothing is dispatched any more: one entry from anywhere.
 static uint32_t pwsp_aicpu_pick_any(pwsp_aicpu *aicpu) {
     ptowsp_device *device = aicpu->device;
     for (uint32_t unit = 0; unit < 2; unit++) {
@@ -41315,7 +41316,7 @@ static void pwsp_aicpu_give_to_core(pwsp_aicpu *aicpu, const pwsp_pick *pick) {
     pwsp_core *core = &device->cores[pick->core];
     uint32_t *cores = aicpu->free_cores[core->unit], *count = &aicpu->free_count[core->unit];
     uint32_t at = *count;
-    while (cores[--at] != pick->core) {  // it is among the last ones
+    while (cores[--at] != pick->core) {  // it is near the end of the list
     }
     memmove(cores + at, cores + at + 1, (--*count - at) * sizeof *cores);
     aicpu->busy_cores[aicpu->busy_count++] = pick->core;
@@ -41333,7 +41334,7 @@ static void pwsp_aicpu_give_to_core(pwsp_aicpu *aicpu, const pwsp_pick *pick) {
     pwsp_sleeper_wake(&core->sleeper, PWSP_AWAIT_ANY);
 }
 
-// Queues what is ready and gives to free cores; says whether there was something.
+// Queues ready entries and dispatches to free cores; returns whether there was anything to do.
 static bool pwsp_aicpu_give_out(pwsp_aicpu *aicpu) {
     ptowsp_device *device = aicpu->device;
     const pwsp_job *job = &device->job;
@@ -41367,8 +41368,8 @@ static bool pwsp_aicpu_give_out(pwsp_aicpu *aicpu) {
 
 // -- cores that do not come back ------------------------------------------------------------------
 
-// Notes what a core is stuck in, under the lock: of several the first, by what describing it says,
-// as entries of programs come round.
+// Records what a core is stuck in, under the lock. Of several stuck entries the first by its
+// description counts, because entries of programs are reused.
 static void pwsp_device_note_stuck(ptowsp_device *device, const pwsp_core *core) {
     const pwsp_job *job = &device->job;
     char text[sizeof device->stuck_text];
@@ -41384,7 +41385,7 @@ static void pwsp_device_note_stuck(ptowsp_device *device, const pwsp_core *core)
     }
 }
 
-// A core has had its time: the run goes on without it, and only to its end.
+// A core exceeded its time limit: the run goes on without it, but only to its end.
 static void pwsp_aicpu_lose(pwsp_aicpu *aicpu, uint32_t i) {
     ptowsp_device *device = aicpu->device;
     const pwsp_job *job = &device->job;
@@ -41407,7 +41408,8 @@ static void pwsp_aicpu_lose(pwsp_aicpu *aicpu, uint32_t i) {
     pwsp_device_wake_all(device);
 }
 
-// Looks for cores that have had their time. The nanoseconds until the next one has, 0: never.
+// Looks for cores that exceeded their time limit. Returns the nanoseconds until the next one does;
+// 0 is never.
 static uint64_t pwsp_aicpu_check_time(pwsp_aicpu *aicpu) {
     ptowsp_device *device = aicpu->device;
     uint64_t limit = device->time_limit_ns, least = 0;
@@ -41445,8 +41447,8 @@ static bool pwsp_aicpu_has_news(const pwsp_aicpu *aicpu) {
     return false;
 }
 
-// Waits a little: longer, the longer there has been nothing. left_ns: until a core has had its
-// time.
+// Waits a little; the longer the thread has been idle, the longer. left_ns: until a core exceeds
+// its time limit.
 static void pwsp_aicpu_idle(pwsp_aicpu *aicpu, uint32_t *idle_rounds, uint64_t left_ns) {
     const ptowsp_device *device = aicpu->device;
     if (!pwsp_spin(idle_rounds, device->spin_count, device->yield_count)) {
@@ -41542,16 +41544,16 @@ PWSP_INTERNAL void *pwsp_aicpu_main(void *arg) {
 // src/exec/device.c
 // =================================================================================================
 
-// Opening and closing a device, its memory, and the host's part of a run.
+// Opens and closes a device, owns its memory, and runs the host's part of a run.
 //
-// Cores are dealt out to AICPU threads in turn: core c belongs to thread c modulo their number. All
-// threads are started at open and joined at close; between runs they sleep.
+// Cores are assigned to AICPU threads round robin: core c belongs to thread c modulo their number.
+// All threads start at open and are joined at close; between runs they sleep.
 
 #include <inttypes.h>
 
-// Rounds of waiting before sleeping: pauses, fewer if there are more threads than processors, and
-// then some in which other threads go first. Where there are enough processors others may use them:
-// pausing for 20 us was seen to cost 60 us a task on a busy machine, this some 4.
+// Rounds of waiting before a sleep: first pauses, fewer if there are more threads than processors,
+// then some rounds that yield. Even with enough processors, other programs may use them: on a busy
+// machine, pausing for 20 us cost 60 us a task, and these rounds some 4.
 #define PWSP_DEVICE_SPIN_LONG  50
 #define PWSP_DEVICE_SPIN_SHORT 20
 #define PWSP_DEVICE_YIELD      50
@@ -41581,7 +41583,7 @@ static ptowsp_status pwsp_device_desc_check(ptowsp_context *context, ptowsp_devi
     return PTOWSP_OK;
 }
 
-// Makes one block of cores, AICPU threads and their lists. False when memory is out.
+// Allocates one block of cores, AICPU threads and their lists. False when memory is out.
 static bool pwsp_device_allocate(ptowsp_device *device) {
     uint32_t core_count = device->core_count, scheduler_count = device->scheduler_count;
     size_t cores = core_count * sizeof(pwsp_core), aicpus = scheduler_count * sizeof(pwsp_aicpu);
@@ -41627,7 +41629,7 @@ static bool pwsp_device_allocate(ptowsp_device *device) {
     return true;
 }
 
-// Starts all threads, cores first; false if the system has no more.
+// Starts all threads, cores first; false if the system cannot start more.
 static bool pwsp_device_start(ptowsp_device *device) {
     bool is_good = true;
     for (uint32_t i = 0; i < device->core_count && is_good; i++) {
@@ -41641,8 +41643,8 @@ static bool pwsp_device_start(ptowsp_device *device) {
     return is_good;
 }
 
-// Ends all threads that have been started: AICPU threads close the lines of their cores. For those
-// that are not there the host does.
+// Ends all started threads. AICPU threads close the lines of their cores; the host does so for
+// AICPU threads that never started.
 static void pwsp_device_stop(ptowsp_device *device) {
     pwsp_store_seq_cst(&device->is_closing, 1u);
     for (uint32_t i = 0; i < device->scheduler_count; i++) {
@@ -41742,7 +41744,7 @@ ptowsp_status ptowsp_device_open(ptowsp_context *context, const ptowsp_device_de
 
 // -- close ----------------------------------------------------------------------------------------
 
-// The core with the lowest number that is still in the task that it was stuck in, or NULL.
+// The lowest core that is still in the task it was stuck in, or NULL.
 static const pwsp_core *pwsp_device_find_stuck(const ptowsp_device *device) {
     for (uint32_t i = 0; i < device->core_count; i++) {
         const pwsp_core *core = &device->cores[i];
@@ -41753,7 +41755,7 @@ static const pwsp_core *pwsp_device_find_stuck(const ptowsp_device *device) {
     return NULL;
 }
 
-// Gives cores that were stuck the time limit once more. STUCK if one does not come back.
+// Gives stuck cores the time limit once more. STUCK if one does not return.
 static ptowsp_status pwsp_device_await_stuck(ptowsp_device *device) {
     uint64_t begin = ptowsp_clock_ns();
     const pwsp_core *core;
@@ -41827,7 +41829,7 @@ ptowsp_status ptowsp_device_free(ptowsp_device *device, void *memory) {
     return status;
 }
 
-// Copies, when the context has been entered. `inside` is the device's side.
+// Copies, once the context has been entered. `inside` is the device's side.
 static ptowsp_status pwsp_device_copy(ptowsp_device *device, void *to, const void *from,
                                       const void *inside, uint64_t size, const char *what) {
     if (size == 0) {
@@ -41957,17 +41959,17 @@ uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32_t core) {
 // src/exec/device_graph.c
 // =================================================================================================
 
-// Graphs on a device: entries are tasks, parts those of a range task, one for each core of its
+// Graphs on a device: entries are tasks; parts are those of a range task, one for each core of its
 // unit.
 //
-// What the graph was sealed to is used as lanes use it: edges are counted down by the AICPU thread
-// that has the result of a task. Tasks that need no core are done by that thread at once: empty
-// ones, ranges without items, and those that are skipped; they wait on a list through `spare`, as
-// the ready ones in the device's queues do.
+// The sealed form of the graph is used as lanes use it: the AICPU thread that has the result of a
+// task counts down its edges. Tasks that need no core are done by that thread at once: empty tasks,
+// ranges without items, and skipped tasks. They form a list through `spare`, as ready tasks do in
+// the device's queues.
 
 #include <inttypes.h>
 
-// The run of the device is of this graph.
+// The device's run belongs to this graph.
 static ptowsp_graph *pwsp_graph_on(void *device) {
     return ((ptowsp_device *)device)->graph.graph;
 }
@@ -41981,7 +41983,7 @@ static uint32_t pwsp_graph_class_at(const ptowsp_graph *graph, uint32_t task) {
     return task < graph->class_count ? graph->classes[task] : 0;
 }
 
-// Parts of a range: one for each core of its unit, but no empty ones.
+// Parts of a range: one for each core of its unit, without empty parts.
 static uint32_t pwsp_device_part_count(const ptowsp_device *device, const pwsp_graph_range *range) {
     uint32_t unit = pwsp_graph_class_at(device->graph.graph, range->task) / PWSP_GRAPH_LEVELS;
     return (uint32_t)pwsp_min_u64(range->item_count, pwsp_device_unit_count(device, unit));
@@ -41997,13 +41999,13 @@ static bool pwsp_graph_is_unwanted(const ptowsp_graph *graph, uint32_t task) {
            pwsp_load_relaxed(&graph->kinds[task]) == PWSP_GRAPH_SKIPPED;
 }
 
-// The task has something to call.
+// Does the task have a function to call?
 static bool pwsp_graph_has_call(const ptowsp_graph *graph, uint32_t task) {
     const pwsp_graph_range *range = pwsp_graph_range_of(graph, task);
     return range ? range->item_count > 0 : graph->nodes[task].fn != pwsp_graph_do_nothing;
 }
 
-// Puts a task that has become ready where it belongs: the device's queues, or *list.
+// Puts a task that has become ready into the device's queues or onto *list.
 static void pwsp_device_sort_ready(ptowsp_device *device, uint32_t by, uint32_t task,
                                    uint32_t *list) {
     ptowsp_graph *graph = device->graph.graph;
@@ -42022,7 +42024,7 @@ static void pwsp_device_sort_ready(ptowsp_device *device, uint32_t by, uint32_t 
     pwsp_device_ready(device, by, task);
 }
 
-// A task is over: releases what comes after it, and goes on with all that needs no core.
+// A task is done: releases its successors, and handles all those that need no core.
 static void pwsp_device_task_over(ptowsp_device *device, uint32_t by, uint32_t task,
                                   ptowsp_status status, bool is_skipped) {
     ptowsp_graph *graph = device->graph.graph;
@@ -42054,7 +42056,7 @@ static void pwsp_device_task_over(ptowsp_device *device, uint32_t by, uint32_t t
     }
 }
 
-// A part of a range is over; who counts the last one ends the task.
+// A part of a range is done; counting the last part ends the task.
 static void pwsp_device_part_over(ptowsp_device *device, uint32_t by, pwsp_graph_range *range) {
     uint32_t count = pwsp_device_part_count(device, range);
     if (pwsp_fetch_add_seq_cst(&range->done, UINT64_C(1)) + 1 == count) {
@@ -42096,8 +42098,8 @@ static void pwsp_device_graph_pass(void *user, uint32_t task, uint32_t part, uin
     }
 }
 
-// On a core. After the task's own function has returned nothing but the result is touched: if the
-// core was stuck, the run is long over.
+// On a core. After the task's own function has returned, only the result is touched: if the core
+// was stuck, the run ended long ago.
 static void pwsp_device_graph_run(void *user, pwsp_result *result) {
     const ptowsp_graph *graph = pwsp_graph_on(user);
     const pwsp_graph_node *node = &graph->nodes[result->entry];
@@ -42162,7 +42164,7 @@ static uint64_t pwsp_device_graph_describe(void *user, uint32_t task, uint32_t p
 
 // -- running --------------------------------------------------------------------------------------
 
-// Is there a core for every task? The first one for which there is none is the error's.
+// Does every task have a core? The error names the first task without one.
 static ptowsp_status pwsp_device_check_units(ptowsp_device *device, const ptowsp_graph *graph) {
     if (device->vector_count > 0 && (device->cube_count > 0 || graph->class_count == 0)) {
         return PTOWSP_OK;
@@ -42195,7 +42197,7 @@ static bool pwsp_device_run_tasks(ptowsp_device *device, ptowsp_graph *graph) {
     job.stop = pwsp_device_graph_stop;
     job.describe = pwsp_device_graph_describe;
     pwsp_device_prepare(device, &job);
-    // Sources that need no core are over when all the others are queued, as they may release more.
+    // Sources that need no core end after all the others are queued, because they may release more.
     uint32_t list = PWSP_GRAPH_NONE;
     for (uint32_t i = 0; i < graph->source_count; i++) {
         pwsp_device_sort_ready(device, PWSP_DEVICE_NONE, graph->sources[i], &list);
@@ -42215,7 +42217,7 @@ static bool pwsp_device_run_tasks(ptowsp_device *device, ptowsp_graph *graph) {
     return is_whole;
 }
 
-// The context has been entered.
+// The context must have been entered.
 static ptowsp_status pwsp_device_run_graph(ptowsp_device *device, ptowsp_graph *graph) {
     if (!graph || graph->context != device->context) {
         return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "device: %s",
@@ -42256,10 +42258,10 @@ ptowsp_status ptowsp_device_run_graph(ptowsp_device *device, ptowsp_graph *graph
 // src/exec/device_launch.c
 // =================================================================================================
 
-// Launches: instances of kernels that depend on nothing.
+// Launches: independent instances of kernels.
 //
 // With one instance for each core of the unit, instances are entries, each in the queue of its
-// core. Otherwise there is one entry, of which instances are parts: cores take them as they become
+// core. Otherwise there is one entry, and instances are its parts: cores take them as they become
 // free.
 
 #include <inttypes.h>
@@ -42273,7 +42275,7 @@ static uint32_t pwsp_launch_instance(const pwsp_device_launch *launch, uint32_t 
     return launch->is_pinned ? entry : part;
 }
 
-// An instance is over; the last one ends the run.
+// An instance is done; the last one ends the run.
 static void pwsp_launch_over(ptowsp_device *device) {
     if (pwsp_fetch_sub_acq_rel(&device->launch.remaining, 1u) == 1) {
         pwsp_device_finish(device);
@@ -42310,7 +42312,7 @@ static void pwsp_launch_pass(void *user, uint32_t entry, uint32_t part, uint32_t
     pwsp_launch_over((ptowsp_device *)user);
 }
 
-// On a core. After the kernel nothing but the result is touched.
+// On a core. After the kernel returns, only the result is touched.
 static void pwsp_launch_run(void *user, pwsp_result *result) {
     const pwsp_device_launch *launch = pwsp_launch_on(user);
     const ptowsp_launch *desc = &launch->desc;
@@ -42380,7 +42382,7 @@ static ptowsp_status pwsp_launch_check_ids(ptowsp_device *device, const ptowsp_l
     return PTOWSP_OK;
 }
 
-// Checks a launch and fills in how many instances there are.
+// Checks a launch and determines its number of instances.
 static ptowsp_status pwsp_launch_check(ptowsp_device *device, ptowsp_launch *launch) {
     const char *wrong = NULL;
     if (!launch->kernels || launch->kernel_count == 0) {
@@ -42405,7 +42407,7 @@ static ptowsp_status pwsp_launch_check(ptowsp_device *device, ptowsp_launch *lau
     return pwsp_launch_check_ids(device, launch);
 }
 
-// The failed instance with the lowest index is the error's.
+// The error reports the failed instance with the lowest index.
 static ptowsp_status pwsp_launch_conclude(ptowsp_device *device) {
     const pwsp_aicpu *first = &device->aicpus[0];
     for (uint32_t i = 1; i < device->scheduler_count; i++) {
@@ -42420,7 +42422,7 @@ static ptowsp_status pwsp_launch_conclude(ptowsp_device *device) {
                            ptowsp_status_name(first->failed_status));
 }
 
-// The context has been entered.
+// The context must have been entered.
 static ptowsp_status pwsp_device_launch_all(ptowsp_device *device, const ptowsp_launch *desc) {
     pwsp_device_launch *launch = &device->launch;
     memset(launch, 0, sizeof *launch);
@@ -42474,10 +42476,10 @@ ptowsp_status ptowsp_device_launch(ptowsp_device *device, const ptowsp_launch *l
 // =================================================================================================
 
 // Programs on a device: the calling thread walks and issues, as for lanes (see issue.h), and the
-// device's cores are who runs what is ready. Entries are places of the reorder buffer.
+// device's cores run the ready tasks. Entries are places of the reorder buffer.
 //
-// A core leaves what its kernel returned in its own line, and the AICPU thread puts it into the
-// entry: so a core that was stuck, and comes back when the run is over, touches nothing of it.
+// A core leaves the kernel's result in its own line, and the AICPU thread copies it into the entry.
+// So a stuck core that returns after the run is over never touches the run.
 
 #include <inttypes.h>
 
@@ -42548,7 +42550,7 @@ static void pwsp_program_help(void *user, uint32_t ticket) {
     pwsp_device_await((ptowsp_device *)user, &pwsp_program_on(user)->done_count, ticket);
 }
 
-// What executing calls for the walk with kernels.
+// Calls the walk with kernels.
 static ptowsp_status pwsp_device_walk(void *user, ptowsp_run *run) {
     ptowsp_device *device = (ptowsp_device *)user;
     pwsp_executor executor = {pwsp_program_ready, pwsp_program_help, device};
@@ -42575,8 +42577,7 @@ static ptowsp_status pwsp_device_walk(void *user, ptowsp_run *run) {
 
 // -- running --------------------------------------------------------------------------------------
 
-// Is every tensor that is used in the device's memory? What is not bound, or has no data, executing
-// finds.
+// Are all used tensors in the device's memory? Executing detects tensors without binding or data.
 static ptowsp_status pwsp_device_check_tensors(ptowsp_device *device, const ptowsp_run *run) {
     const ptowsp_program *program = run->program;
     for (uint32_t i = 1; i < program->tensors.count; i++) {
@@ -42600,7 +42601,7 @@ static ptowsp_status pwsp_device_check_tensors(ptowsp_device *device, const ptow
     return PTOWSP_OK;
 }
 
-// Is there a core for every kernel?
+// Does every kernel have a core?
 static ptowsp_status pwsp_device_check_kernels(ptowsp_device *device,
                                                const ptowsp_program *program) {
     for (uint32_t i = 0; i < program->tasks.count; i++) {
@@ -42616,7 +42617,6 @@ static ptowsp_status pwsp_device_check_kernels(ptowsp_device *device,
     return PTOWSP_OK;
 }
 
-// The context has been entered.
 static ptowsp_status pwsp_device_run_program(ptowsp_device *device, ptowsp_run *run,
                                              const ptowsp_run_options *options) {
     const char *wrong = !run                              ? "run is NULL"

@@ -251,7 +251,7 @@ static void device__graphs_that_it_cannot_run(void **state) {
     assert_int_equal(ptowsp_graph_edge_make(graph, 2, 1), PTOWSP_OK);
     assert_int_equal(ptowsp_device_run_graph(vector, graph), PTOWSP_INVALID_PARAMS);
     test_error_is(context, PTOWSP_INVALID_PARAMS, 1,
-                  "graph: 2 tasks wait for each other in a circle: 1 -> 2 'mul' -> 1");
+                  "graph: 2 tasks wait for each other in a cycle: 1 -> 2 'mul' -> 1");
     // An empty graph, and one of tasks without anything to do, need no core at all.
     ptowsp_graph_clear(graph);
     assert_int_equal(ptowsp_device_run_graph(cube, graph), PTOWSP_OK);

@@ -116,7 +116,7 @@ static void graph_faults__circles_are_found_with_their_tasks(void **state) {
     }
     assert_int_equal(ptowsp_graph_seal(graph), PTOWSP_INVALID_PARAMS);
     test_error_is(context, PTOWSP_INVALID_PARAMS, 2,
-                  "graph: 3 tasks wait for each other in a circle: "
+                  "graph: 3 tasks wait for each other in a cycle: "
                   "2 'mul' -> 5 -> 4 'add' -> 2 'mul'");
     assert_int_equal(ptowsp_graph_run(graph), PTOWSP_INVALID_PARAMS);
     ptowsp_graph_clear(graph);
@@ -126,7 +126,7 @@ static void graph_faults__circles_are_found_with_their_tasks(void **state) {
     assert_int_equal(ptowsp_graph_edge_make(graph, 0, 1), PTOWSP_OK);
     assert_int_equal(ptowsp_graph_run(graph), PTOWSP_INVALID_PARAMS);
     test_error_is(context, PTOWSP_INVALID_PARAMS, 0,
-                  "graph: 2 tasks wait for each other in a circle: 0 -> 1 -> 0");
+                  "graph: 2 tasks wait for each other in a cycle: 0 -> 1 -> 0");
     ptowsp_graph_destroy(graph);
     ptowsp_context_destroy(context);
 }
@@ -142,7 +142,7 @@ static void graph_faults__a_circle_of_a_million_tasks_has_a_short_text(void **st
     assert_int_equal(ptowsp_graph_seal(graph), PTOWSP_INVALID_PARAMS);
     ptowsp_error error = ptowsp_context_error(context);
     assert_int_equal(error.index, 0);
-    const char *begin = "graph: 1000000 tasks wait for each other in a circle: 0 -> 1 -> 2 -> 3";
+    const char *begin = "graph: 1000000 tasks wait for each other in a cycle: 0 -> 1 -> 2 -> 3";
     assert_memory_equal(error.text, begin, strlen(begin));
     assert_string_equal(error.text + strlen(error.text) - 7, " -> ...");
     ptowsp_graph_destroy(graph);

@@ -3,7 +3,7 @@
 // compiler is a script that only pretends, and says what it was told; it is real in
 // npu_execute_test.c.
 
-#include "../src/npu/build.h"
+#include "../src/npu/npu_build.h"
 
 #include "npu_build_fixture.h"
 
@@ -491,7 +491,7 @@ static void cache__directories_that_others_can_write_to_are_refused(void **state
     build_make(&b);
     assert_int_equal(mkdir(b.cache, 0755), 0);
     assert_int_equal(chmod(b.cache, 0775), 0);
-    fails(&b, b.cache, "is writable for others, who could put anything there (chmod go-w)");
+    fails(&b, b.cache, "is writable for others, so its contents cannot be trusted (chmod go-w)");
     assert_int_equal(chmod(b.cache, 0757), 0);
     fails(&b, b.cache, "is writable for others");
     assert_int_equal(npu_entries(b.cache), 0);
@@ -525,7 +525,7 @@ static void cache__links_of_others_are_refused(void **state) {
     builds(&b, false);
     if (geteuid() == 0) {
         assert_int_equal(lchown(path, 12345, 12345), 0);
-        fails(&b, path, "is a link of another user, who could lead it anywhere");
+        fails(&b, path, "is a link of another user, so its target cannot be trusted");
         snprintf(path, sizeof path, "%s/link/", b.f.directory);
         fails(&b, "is a link of another user", "");
     }

@@ -803,14 +803,14 @@ static void pipeline_build__a_channel_has_both_ends(void **state) {
          "ever",
          "main/pipeline p: channel c: no process sends to it, so that receivers would wait in "
          "vain"},
-        {"main/pipeline p: event c: no process consumes it, so that who records it would wait for "
-         "ever",
-         "main/pipeline p: event c: no process produces it, so that who waits for it would wait "
-         "for ever",
-         "main/pipeline p: event c: no process waits for it, so that who records it would wait "
-         "for ever",
-         "main/pipeline p: event c: no process records it, so that who waits for it would wait "
-         "for ever"}};
+        {"main/pipeline p: event c: no process consumes it, so that processes that record it would "
+         "wait for ever",
+         "main/pipeline p: event c: no process produces it, so that processes that wait for it "
+         "would wait for ever",
+         "main/pipeline p: event c: no process waits for it, so that processes that record it "
+         "would wait for ever",
+         "main/pipeline p: event c: no process records it, so that processes that wait for it "
+         "would wait for ever"}};
     for (int is_event = 0; is_event < 2; is_event++) {
         build_halves(&f, is_event, false, false, false, false);
         not_compiled(&f, PTOWSP_STUCK, texts[is_event][0]);

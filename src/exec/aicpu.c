@@ -1,13 +1,15 @@
 // An AICPU thread: gives tasks to its cores and takes their results.
 //
-// It goes round: collect what its cores have done, which makes others ready; then, under the lock,
-// put those into the queues and pick something for each free core, of the core's own queue first,
-// then of the highest priority. Cores that were free last are given tasks first: they are awake.
+// Each round has two steps. First the thread collects what its cores have done, which makes other
+// tasks ready. Then, under the lock, it puts these into the queues and picks a task for each free
+// core: from the core's own queue first, then by priority. Cores that became free last get tasks
+// first: they are still awake.
 //
-// What is queued and not picked is for other AICPU threads: who queues wakes as many as there are
-// tasks and that have a free core of the unit, and who is woken and leaves something does the same.
-// Before it sleeps, an AICPU thread says which units it has free cores of, and looks again; queue
-// heads and counts, lines and flags are all written seq_cst (see src/base/sleeper.h).
+// Tasks that stay queued are left to other AICPU threads. A thread that queues tasks wakes as many
+// threads as there are tasks, among those with a free core of the unit. A woken thread that leaves
+// tasks behind does the same. Before it sleeps, an AICPU thread publishes the units of its free
+// cores and looks again. Queue heads and counts, lines and flags are all written seq_cst (see
+// src/base/sleeper.h).
 
 #include "device.h"
 
@@ -30,7 +32,7 @@ static void pwsp_device_enqueue(ptowsp_device *device, uint32_t entry) {
     }
 }
 
-// Takes the first of a queue, or a part of it; false if it is empty.
+// Takes the first entry of a queue, or a part of it; false if the queue is empty.
 static bool pwsp_device_dequeue(ptowsp_device *device, uint32_t queue, pwsp_pick *out_pick) {
     const pwsp_job *job = &device->job;
     uint32_t entry = pwsp_load_relaxed(&device->head[queue]);
@@ -69,8 +71,8 @@ static void pwsp_device_wake_all(ptowsp_device *device) {
     }
 }
 
-// Wakes AICPU threads that have free cores for what is queued; all of them, if a core is stuck and
-// what is queued is to be got rid of.
+// Wakes AICPU threads with free cores for the queued tasks; all of them if a core is stuck and the
+// queues must be drained.
 static void pwsp_device_wake_for_units(ptowsp_device *device, uint32_t from) {
     if (PWSP_UNLIKELY(pwsp_load_seq_cst(&device->has_stuck))) {
         pwsp_device_wake_all(device);
@@ -129,14 +131,14 @@ static void pwsp_aicpu_unbusy(pwsp_aicpu *aicpu, uint32_t i, bool is_free) {
     }
 }
 
-// Something of the run is done, for a host that waits for that.
+// Wakes a host that waits for progress of the run.
 static void pwsp_aicpu_tell_host(ptowsp_device *device) {
     if (device->job.is_awaited) {
         pwsp_sleeper_wake(&device->host, PWSP_AWAIT_DONE);
     }
 }
 
-// Takes what the cores have done; says whether there was something.
+// Collects results from the cores; returns whether there were any.
 static bool pwsp_aicpu_collect(pwsp_aicpu *aicpu) {
     ptowsp_device *device = aicpu->device;
     bool has_some = false;
@@ -156,8 +158,8 @@ static bool pwsp_aicpu_collect(pwsp_aicpu *aicpu) {
     return has_some;
 }
 
-// Puts what it has found to be ready into the queues. Under the lock. Cores that it wakes the
-// threads of are noted in `owners`, a bit for each AICPU thread.
+// Puts newly ready entries into the queues. Under the lock. `owners` collects the threads of the
+// cores to wake, a bit for each AICPU thread.
 static void pwsp_aicpu_flush(pwsp_aicpu *aicpu, uint32_t *owners) {
     ptowsp_device *device = aicpu->device;
     const pwsp_job *job = &device->job;
@@ -172,8 +174,8 @@ static void pwsp_aicpu_flush(pwsp_aicpu *aicpu, uint32_t *owners) {
     }
 }
 
-// Something waits in a queue for one of its free cores; or for anybody, if a core is stuck and all
-// that is ready has to be got rid of.
+// Is an entry queued for one of its free cores? If a core is stuck, for any core: all ready entries
+// must be drained.
 static bool pwsp_aicpu_has_queued(const pwsp_aicpu *aicpu) {
     const ptowsp_device *device = aicpu->device;
     bool is_any = pwsp_load_seq_cst(&device->has_stuck) != 0;
@@ -198,7 +200,7 @@ static bool pwsp_aicpu_has_queued(const pwsp_aicpu *aicpu) {
     return false;
 }
 
-// Picks for each free core, the last of the lists first. Under the lock. Says how many.
+// Picks an entry for each free core, the last of the lists first. Under the lock. Returns how many.
 static uint32_t pwsp_aicpu_pick(pwsp_aicpu *aicpu) {
     ptowsp_device *device = aicpu->device;
     uint32_t count = 0;
@@ -216,7 +218,7 @@ static uint32_t pwsp_aicpu_pick(pwsp_aicpu *aicpu) {
     return count;
 }
 
-// The same after a core was stuck, when nothing is given out any more: one thing from anywhere.
+// The same after a core was stuck, when nothing is dispatched any more: one entry from anywhere.
 static uint32_t pwsp_aicpu_pick_any(pwsp_aicpu *aicpu) {
     ptowsp_device *device = aicpu->device;
     for (uint32_t unit = 0; unit < 2; unit++) {
@@ -238,7 +240,7 @@ static void pwsp_aicpu_give_to_core(pwsp_aicpu *aicpu, const pwsp_pick *pick) {
     pwsp_core *core = &device->cores[pick->core];
     uint32_t *cores = aicpu->free_cores[core->unit], *count = &aicpu->free_count[core->unit];
     uint32_t at = *count;
-    while (cores[--at] != pick->core) {  // it is among the last ones
+    while (cores[--at] != pick->core) {  // it is near the end of the list
     }
     memmove(cores + at, cores + at + 1, (--*count - at) * sizeof *cores);
     aicpu->busy_cores[aicpu->busy_count++] = pick->core;
@@ -256,7 +258,7 @@ static void pwsp_aicpu_give_to_core(pwsp_aicpu *aicpu, const pwsp_pick *pick) {
     pwsp_sleeper_wake(&core->sleeper, PWSP_AWAIT_ANY);
 }
 
-// Queues what is ready and gives to free cores; says whether there was something.
+// Queues ready entries and dispatches to free cores; returns whether there was anything to do.
 static bool pwsp_aicpu_give_out(pwsp_aicpu *aicpu) {
     ptowsp_device *device = aicpu->device;
     const pwsp_job *job = &device->job;
@@ -290,8 +292,8 @@ static bool pwsp_aicpu_give_out(pwsp_aicpu *aicpu) {
 
 // -- cores that do not come back ------------------------------------------------------------------
 
-// Notes what a core is stuck in, under the lock: of several the first, by what describing it says,
-// as entries of programs come round.
+// Records what a core is stuck in, under the lock. Of several stuck entries the first by its
+// description counts, because entries of programs are reused.
 static void pwsp_device_note_stuck(ptowsp_device *device, const pwsp_core *core) {
     const pwsp_job *job = &device->job;
     char text[sizeof device->stuck_text];
@@ -307,7 +309,7 @@ static void pwsp_device_note_stuck(ptowsp_device *device, const pwsp_core *core)
     }
 }
 
-// A core has had its time: the run goes on without it, and only to its end.
+// A core exceeded its time limit: the run goes on without it, but only to its end.
 static void pwsp_aicpu_lose(pwsp_aicpu *aicpu, uint32_t i) {
     ptowsp_device *device = aicpu->device;
     const pwsp_job *job = &device->job;
@@ -330,7 +332,8 @@ static void pwsp_aicpu_lose(pwsp_aicpu *aicpu, uint32_t i) {
     pwsp_device_wake_all(device);
 }
 
-// Looks for cores that have had their time. The nanoseconds until the next one has, 0: never.
+// Looks for cores that exceeded their time limit. Returns the nanoseconds until the next one does;
+// 0 is never.
 static uint64_t pwsp_aicpu_check_time(pwsp_aicpu *aicpu) {
     ptowsp_device *device = aicpu->device;
     uint64_t limit = device->time_limit_ns, least = 0;
@@ -368,8 +371,8 @@ static bool pwsp_aicpu_has_news(const pwsp_aicpu *aicpu) {
     return false;
 }
 
-// Waits a little: longer, the longer there has been nothing. left_ns: until a core has had its
-// time.
+// Waits a little; the longer the thread has been idle, the longer. left_ns: until a core exceeds
+// its time limit.
 static void pwsp_aicpu_idle(pwsp_aicpu *aicpu, uint32_t *idle_rounds, uint64_t left_ns) {
     const ptowsp_device *device = aicpu->device;
     if (!pwsp_spin(idle_rounds, device->spin_count, device->yield_count)) {

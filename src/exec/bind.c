@@ -1,8 +1,8 @@
-// Binding names of a program to sizes, symbols, arrays and memory.
+// Binds names of a program to sizes, symbols, arrays and memory.
 //
-// What a binding is by itself (type, shape, layout, pointers) is checked here, once, by the rules of
-// runtime/binding_check.h; what is in the arrays is checked when a run executes, as it may change in
-// between.
+// The binding itself (type, shape, layout, pointers) is checked here, once, by the rules of
+// runtime/binding_check.h. The contents of arrays are checked when a run executes, because they may
+// change in between.
 
 #include "bindings.h"
 
@@ -10,7 +10,7 @@
 
 // -- life -----------------------------------------------------------------------------------------
 
-// Every array: field, type of its items, how many.
+// Every array: field, item type, count.
 #define PWSP_BINDINGS_ARRAYS(ARRAY)                                                                \
     ARRAY(initial, uint64_t, program->cell_count)                                                  \
     ARRAY(is_bound, bool, program->cell_count)                                                     \
@@ -62,7 +62,7 @@ PWSP_INTERNAL size_t pwsp_bindings_bytes(const pwsp_bindings *bindings) {
 
 // -- names ----------------------------------------------------------------------------------------
 
-// A check's status, with its error in the context.
+// Returns the status of a check, with its error in the context.
 static ptowsp_status pwsp_bind_result(const pwsp_bindings *bindings, const pwsp_error *error,
                                       ptowsp_status status) {
     return status == PTOWSP_OK
@@ -70,7 +70,7 @@ static ptowsp_status pwsp_bind_result(const pwsp_bindings *bindings, const pwsp_
                : pwsp_fail(bindings->context, status, error->index, "%s", error->text);
 }
 
-// The index that a name has as a thing of some kind; 0 with an error.
+// The index of a name among things of one kind; 0 with an error.
 static uint32_t pwsp_bind_find(const pwsp_bindings *bindings, const char *what, const char *name,
                                uint32_t kind, ptowsp_status *out_status) {
     const pwsp_name *found = name ? pwsp_names_find(&bindings->program->names, name) : NULL;

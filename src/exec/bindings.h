@@ -1,4 +1,4 @@
-// What is bound to a program: sizes, symbols, slots, arrays and memory.
+// The bindings of a program: sizes, symbols, slots, arrays and memory.
 
 #ifndef PWSP_BINDINGS_H
 #define PWSP_BINDINGS_H
@@ -9,24 +9,24 @@
 typedef struct pwsp_bindings {
     ptowsp_context *context;
     const ptowsp_program *program;
-    // As they have been bound:
-    uint64_t *initial;           // cells as a run begins
+    // As bound by the caller:
+    uint64_t *initial;           // cells at the start of a run
     bool *is_bound;              // by cell: sizes and symbols
     pwsp_array *arrays;          // by array
     pwsp_bound_csr *csrs;        // by axis
     pwsp_bound_tensor *tensors;  // by tensor
-    // As the present execution sees them:
+    // As seen by the present execution:
     int64_t *length_sums;          // by array
     pwsp_bound_tensor *effective;  // by tensor
 } pwsp_bindings;
 
-// False when memory is out; pwsp_bindings_free is to be called all the same.
+// False when memory is out; pwsp_bindings_free must still be called.
 PWSP_INTERNAL bool pwsp_bindings_init(pwsp_bindings *bindings, ptowsp_context *context,
                                       const ptowsp_program *program);
 PWSP_INTERNAL void pwsp_bindings_free(pwsp_bindings *bindings);
 PWSP_INTERNAL size_t pwsp_bindings_bytes(const pwsp_bindings *bindings);
 
-// Bind what has a name: see ptowsp_run_bind_...
+// Bind a name: see ptowsp_run_bind_...
 PWSP_INTERNAL ptowsp_status pwsp_bind_size(pwsp_bindings *bindings, const char *axis, int64_t size);
 PWSP_INTERNAL ptowsp_status pwsp_bind_symbol(pwsp_bindings *bindings, const char *symbol,
                                              uint64_t value);
@@ -39,8 +39,8 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_csr(pwsp_bindings *bindings, const char *a
 PWSP_INTERNAL ptowsp_status pwsp_bind_tensor(pwsp_bindings *bindings, const char *tensor,
                                              const ptowsp_buffer *buffer);
 
-// Checks all that an execution needs before it walks: everything is bound, arrays are well-formed,
-// kernels can do what is asked (verify.c).
+// Checks everything that an execution needs before it walks: all names are bound, arrays are
+// well-formed, kernels support their calls (verify.c).
 PWSP_INTERNAL ptowsp_status pwsp_bindings_verify(pwsp_bindings *bindings, bool is_time_only);
 
 #endif

@@ -1,4 +1,4 @@
-// What is bound to a run, for those who run its program in another way.
+// Read access to the bindings of a run, for executors outside the library.
 
 #include "run.h"
 
@@ -58,8 +58,8 @@ bool ptowsp_run_bound_csr(const ptowsp_run *run, uint32_t axis, ptowsp_csr *out_
     return true;
 }
 
-// The size is that of the bytes from the first element on that the tensor spans; 0 (not checked)
-// where elements lie before the first one.
+// The size counts the bytes that the tensor spans from its first element; 0 (not checked) where
+// elements lie before the first one.
 bool ptowsp_run_bound_tensor(const ptowsp_run *run, uint32_t tensor, ptowsp_buffer *out_buffer) {
     PTOWSP_ASSERT(tensor > 0 && tensor < run->program->tensors.count);
     const pwsp_bound_tensor *bound = &run->bindings.tensors[tensor];

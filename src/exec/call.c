@@ -1,5 +1,5 @@
-// Walking a program, and what it means that a kernel returns no cycles, or that a key cannot be
-// read.
+// Walks a program, and turns failures of kernels (no cycles returned) and of keys (not readable)
+// into errors.
 
 #include "call.h"
 
@@ -7,7 +7,7 @@
 
 // -- life -----------------------------------------------------------------------------------------
 
-// Every array: field, type of its items, how many.
+// Every array: field, item type, count.
 #define PWSP_WALK_ARRAYS(ARRAY)                                                                    \
     ARRAY(cells, uint64_t, program->cell_count)                                                    \
     ARRAY(frames, pwsp_frame, program->frame_depth)                                                \

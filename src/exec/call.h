@@ -1,4 +1,4 @@
-// Walking a program and calling its kernels: what runs them, and what says how long they take.
+// Walks a program and calls its kernels: to execute them, or to learn how long they take.
 
 #ifndef PWSP_CALL_H
 #define PWSP_CALL_H
@@ -6,7 +6,7 @@
 #include "../runtime/deps.h"
 #include "bindings.h"
 
-// What a tile kernel took for the valid sizes that it was last asked about.
+// The cycles of a tile kernel for the valid sizes of its last call.
 typedef struct pwsp_tile_memo {
     bool is_set;
     uint32_t sizes[2 * PTOWSP_TASK_TILE_MAX];
@@ -29,48 +29,48 @@ typedef struct pwsp_walk {
     pwsp_tile_memo *memos;  // by kernel
 } pwsp_walk;
 
-// False when memory is out; pwsp_walk_free is to be called all the same. The object must not be
-// moved.
+// False when memory is out; pwsp_walk_free must still be called. The object must not be moved.
 PWSP_INTERNAL bool pwsp_walk_init(pwsp_walk *walk, const pwsp_memory *memory,
                                   const pwsp_bindings *bindings);
 PWSP_INTERNAL void pwsp_walk_free(pwsp_walk *walk);
 PWSP_INTERNAL size_t pwsp_walk_bytes(const pwsp_walk *walk);
 
-// How tile kernels count from now on.
+// Sets how tile kernels count from now on.
 PWSP_INTERNAL void pwsp_walk_set_cost(pwsp_walk *walk, const ptowsp_cost *cost);
 
-// Finds what is unknown before kernels have run: deps has been begun with the bindings.
+// Finds the values that are unknown before kernels have run. deps must have begun with the
+// bindings.
 PWSP_INTERNAL ptowsp_status pwsp_walk_find_unknown(pwsp_walk *walk, const pwsp_deps *deps);
 
-// Begins at the program's start, dry: leaving out what is unknown.
+// Begins at the program's start, dry: unknown values are skipped.
 PWSP_INTERNAL void pwsp_walk_begin(pwsp_walk *walk, bool is_dry);
 
-// The error of the expander as that of the context.
+// Copies the expander's error to the context.
 PWSP_INTERNAL ptowsp_status pwsp_walk_fail(const pwsp_walk *walk);
 
-// The status that a kernel failed with: it returned more than PTOWSP_CYCLES_MAX.
+// The status of a failed kernel, one that returned more than PTOWSP_CYCLES_MAX.
 PWSP_INTERNAL ptowsp_status pwsp_kernel_status(ptowsp_cycles result);
 
-// A kernel returned a failure: tells it in the expander, and returns false.
+// Records in the expander that a kernel failed; returns false.
 PWSP_INTERNAL bool pwsp_walk_fail_kernel(pwsp_expander *x, ptowsp_cycles result);
 
-// A key of the schedule reads beyond an array: tells it in the expander, and returns false.
+// Records in the expander that a key of the schedule reads beyond an array; returns false.
 PWSP_INTERNAL bool pwsp_walk_fail_keys(pwsp_expander *x);
 
-// A tile kernel's task is refused: tells why, as walk->tile_core knows it; returns false.
+// Records in the expander why a tile kernel's task is refused, by walk->tile_core; returns false.
 PWSP_INTERNAL bool pwsp_walk_fail_tiles(pwsp_walk *walk);
 
-// Do the sizes of a tile kernel's task go together? False with the expander's error.
+// Do the sizes of a tile kernel's task match? False with the expander's error.
 PWSP_INTERNAL bool pwsp_walk_check_tiles(pwsp_walk *walk, const pwsp_tile_code *code);
 
-// Runs a tile kernel, or counts it: once for tasks of the same sizes that follow each other. False
+// Runs a tile kernel, or counts its cycles: once for consecutive tasks of the same sizes. False
 // with the expander's error.
 PWSP_INTERNAL bool pwsp_walk_tiles(pwsp_walk *walk, bool is_time_only, ptowsp_cycles *out_cycles);
 
-// What a cost function sees of tiles.
+// The view of tiles that a cost function gets.
 static const ptowsp_tile pwsp_no_tiles[PTOWSP_TASK_TILE_MAX] = {{NULL, 0, 0}};
 
-// Calls a kernel that is a C function, or only its cost; returns its cycles, or a failure.
+// Calls a C kernel, or only its cost function; returns its cycles, or a failure.
 PWSP_FORCE_INLINE ptowsp_cycles pwsp_kernel_call(const pwsp_kernel_info *kernel, ptowsp_task *task,
                                                  bool is_time_only) {
     ptowsp_cycles cycles = kernel->cycles;
@@ -93,7 +93,7 @@ PWSP_FORCE_INLINE ptowsp_cycles pwsp_kernel_call(const pwsp_kernel_info *kernel,
     return cycles;
 }
 
-// Runs the kernel of the task that the expander is at, and says how long it takes. False with the
+// Runs the kernel of the expander's current task and returns its duration. False with the
 // expander's error.
 PWSP_FORCE_INLINE bool pwsp_walk_kernel(pwsp_walk *walk, bool is_time_only,
                                         ptowsp_cycles *out_cycles) {
@@ -113,7 +113,7 @@ PWSP_FORCE_INLINE bool pwsp_walk_keys(pwsp_expander *x, pwsp_arrival *arrival) {
     return PWSP_LIKELY(!x->fault.is_set) || pwsp_walk_fail_keys(x);
 }
 
-// Explicit edges of a task or pipeline.
+// The explicit edges of a task or pipeline.
 PWSP_FORCE_INLINE void pwsp_arrival_set_edges(pwsp_arrival *arrival, const ptowsp_program *program,
                                               const pwsp_task_op *op) {
     const uint32_t *edges = (const uint32_t *)program->edges.items;
@@ -123,7 +123,7 @@ PWSP_FORCE_INLINE void pwsp_arrival_set_edges(pwsp_arrival *arrival, const ptows
     arrival->before_count = op->out_count;
 }
 
-// All of the task that the expander is at but its keys and cycles.
+// Everything about the expander's current task except keys and cycles.
 PWSP_FORCE_INLINE void pwsp_walk_arrival(const pwsp_expander *x, pwsp_arrival *arrival) {
     arrival->tiles = x->tiles_at;
     arrival->tile_count = x->task_op->view_count;

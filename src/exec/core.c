@@ -1,11 +1,11 @@
-// A core of a device: it polls its line, runs what it is given, and knows nothing else.
+// A core of a device: it polls its line and runs the tasks it is given. It knows nothing else.
 //
-// Waiting costs nothing when there is nothing: a core polls for a while, then lets other threads go
-// first, and then sleeps until its AICPU thread wakes it.
+// An idle core costs nothing: it polls for a while, then yields to other threads, and then sleeps
+// until its AICPU thread wakes it.
 
 #include "device.h"
 
-// Waits until the AICPU has written to the line: the task, or NULL if the core is to quit.
+// Waits until the AICPU has written to the line. Returns the task, or NULL if the core must quit.
 static pwsp_core_task *pwsp_core_wait(pwsp_core *core) {
     pwsp_line *line = &core->line;
     const ptowsp_device *device = core->aicpu->device;
@@ -21,7 +21,7 @@ static pwsp_core_task *pwsp_core_wait(pwsp_core *core) {
     }
 }
 
-// Waits until the line may be used. False if the core is to quit at once.
+// Waits until the line may be used. False if the core must quit at once.
 static bool pwsp_core_open(pwsp_core *core) {
     pwsp_line *line = &core->line;
     while (!pwsp_core_may_begin(line) && !pwsp_core_must_quit(line)) {

@@ -1,4 +1,4 @@
-// The parts of the deque that touch the word; see deque.h for the protocol.
+// The deque operations that touch the shared word; see deque.h for the protocol.
 
 #include "deque.h"
 

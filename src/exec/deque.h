@@ -1,15 +1,15 @@
-// The ready tasks of a lane: a ring, of which the owner keeps the newest part to itself and offers
-// the oldest to thieves.
+// The ready tasks of a lane: a ring. The owner keeps the newest part to itself and offers the
+// oldest to thieves.
 //
 //              top           split            bottom
 //      ring:    |   public    |    private    |    free ...
 //               thieves take  |               owner pushes and pops here
 //               from here
 //
-// The owner works on the private part with plain loads and stores. The public part is described by
-// one 64-bit word, which only compare-and-swap changes:
+// The owner works on the private part with plain loads and stores. One 64-bit word, which only
+// compare-and-swap changes, describes the public part:
 //
-//      bits 63..32  tag: counts what the owner has made public
+//      bits 63..32  tag: incremented by each publish of the owner
 //      bits 31..16  split, modulo 2^16
 //      bits 15..0   top, modulo 2^16
 //
@@ -20,13 +20,13 @@
 //      push into a full ring: loads word (4)
 //
 // Invariants. Slots in [top, split) are not written. A thief's CAS succeeds only if the word is the
-// one that it has read: if the owner reclaims, overwrites and publishes meanwhile, the tag differs,
-// so what the thief has read is what it gets. (1) releases slots, and all that led to the tasks in
-// them, to (2). (4) acquires from (3): a slot is written again only after the thief has read it.
+// one it has read. If the owner reclaims, overwrites and publishes meanwhile, the tag differs; so a
+// successful CAS means that the slots read are valid. (1) releases to (2) the slots and all that
+// led to their tasks. (4) acquires from (3): a slot is rewritten only after the thief has read it.
 // (1) is sequentially consistent as well: see the sleeping of lanes in graph_lanes.c.
 //
-// Compared with the deque of Chase and Lev (2005), popping costs no fence and thieves take half at
-// once; as in the split deques of Dinan et al. (2009), work has to be made public to be stolen.
+// Unlike the deque of Chase and Lev (2005), popping costs no fence and thieves take half at once.
+// As in the split deques of Dinan et al. (2009), work must be made public before it can be stolen.
 
 #ifndef PWSP_DEQUE_H
 #define PWSP_DEQUE_H
@@ -38,7 +38,7 @@
 
 typedef struct pwsp_deque {
     uint32_t bottom, split;  // private: [split, bottom)
-    uint32_t limit;          // bottom may come this far: a top of the past + PWSP_DEQUE_SIZE
+    uint32_t limit;          // limit of bottom: a past top + PWSP_DEQUE_SIZE
     char padding[PWSP_FALSE_SHARING];
     PWSP_ALIGNAS(8) uint64_t word;  // atomic
     char padding_after[PWSP_FALSE_SHARING];
@@ -49,7 +49,7 @@ PWSP_INLINE uint64_t pwsp_deque_word(uint64_t tag, uint32_t split, uint32_t top)
     return tag << 32 | (uint64_t)(split & 0xffff) << 16 | (top & 0xffff);
 }
 
-// How many tasks a word offers.
+// The number of tasks that a word offers.
 PWSP_INLINE uint32_t pwsp_deque_offers(uint64_t word) {
     return ((uint32_t)(word >> 16) - (uint32_t)word) & 0xffff;
 }
@@ -58,7 +58,7 @@ PWSP_INLINE uint32_t pwsp_deque_held(const pwsp_deque *deque) {
     return deque->bottom - deque->split;
 }
 
-// Empties a deque that nobody uses.
+// Empties a deque that no lane uses.
 PWSP_INLINE void pwsp_deque_reset(pwsp_deque *deque) {
     deque->bottom = 0;
     deque->split = 0;
@@ -66,10 +66,10 @@ PWSP_INLINE void pwsp_deque_reset(pwsp_deque *deque) {
     pwsp_store_relaxed(&deque->word, UINT64_C(0));
 }
 
-// Finds room, of which thieves may have made some; false when the ring is full.
+// Finds room, which thieves may have freed; false when the ring is full.
 PWSP_INTERNAL bool pwsp_deque_has_room(pwsp_deque *deque);
 
-// Requires room.
+// Requires free room.
 PWSP_INLINE void pwsp_deque_push(pwsp_deque *deque, uint32_t task) {
     pwsp_store_relaxed(&deque->slots[deque->bottom % PWSP_DEQUE_SIZE], task);
     deque->bottom++;
@@ -83,11 +83,11 @@ PWSP_INLINE uint32_t pwsp_deque_pop(pwsp_deque *deque) {
 // Makes the `count` oldest private tasks public.
 PWSP_INTERNAL void pwsp_deque_publish(pwsp_deque *deque, uint32_t count);
 
-// Takes up to `count` of the newest public tasks back; says how many.
+// Takes up to `count` of the newest public tasks back; returns how many.
 PWSP_INTERNAL uint32_t pwsp_deque_reclaim(pwsp_deque *deque, uint32_t count);
 
-// Takes half of what the victim offers, at least one and at most PWSP_DEQUE_STEAL_MAX, oldest
-// first; says how many.
+// Takes half of the victim's public tasks, at least one and at most PWSP_DEQUE_STEAL_MAX, oldest
+// first; returns how many.
 #define PWSP_DEQUE_STEAL_MAX (PWSP_DEQUE_SIZE / 2)
 PWSP_INTERNAL uint32_t pwsp_deque_steal(pwsp_deque *victim, uint32_t *out_tasks);
 

@@ -1,15 +1,15 @@
-// Opening and closing a device, its memory, and the host's part of a run.
+// Opens and closes a device, owns its memory, and runs the host's part of a run.
 //
-// Cores are dealt out to AICPU threads in turn: core c belongs to thread c modulo their number. All
-// threads are started at open and joined at close; between runs they sleep.
+// Cores are assigned to AICPU threads round robin: core c belongs to thread c modulo their number.
+// All threads start at open and are joined at close; between runs they sleep.
 
 #include "device.h"
 
 #include <inttypes.h>
 
-// Rounds of waiting before sleeping: pauses, fewer if there are more threads than processors, and
-// then some in which other threads go first. Where there are enough processors others may use them:
-// pausing for 20 us was seen to cost 60 us a task on a busy machine, this some 4.
+// Rounds of waiting before a sleep: first pauses, fewer if there are more threads than processors,
+// then some rounds that yield. Even with enough processors, other programs may use them: on a busy
+// machine, pausing for 20 us cost 60 us a task, and these rounds some 4.
 #define PWSP_DEVICE_SPIN_LONG  50
 #define PWSP_DEVICE_SPIN_SHORT 20
 #define PWSP_DEVICE_YIELD      50
@@ -39,7 +39,7 @@ static ptowsp_status pwsp_device_desc_check(ptowsp_context *context, ptowsp_devi
     return PTOWSP_OK;
 }
 
-// Makes one block of cores, AICPU threads and their lists. False when memory is out.
+// Allocates one block of cores, AICPU threads and their lists. False when memory is out.
 static bool pwsp_device_allocate(ptowsp_device *device) {
     uint32_t core_count = device->core_count, scheduler_count = device->scheduler_count;
     size_t cores = core_count * sizeof(pwsp_core), aicpus = scheduler_count * sizeof(pwsp_aicpu);
@@ -85,7 +85,7 @@ static bool pwsp_device_allocate(ptowsp_device *device) {
     return true;
 }
 
-// Starts all threads, cores first; false if the system has no more.
+// Starts all threads, cores first; false if the system cannot start more.
 static bool pwsp_device_start(ptowsp_device *device) {
     bool is_good = true;
     for (uint32_t i = 0; i < device->core_count && is_good; i++) {
@@ -99,8 +99,8 @@ static bool pwsp_device_start(ptowsp_device *device) {
     return is_good;
 }
 
-// Ends all threads that have been started: AICPU threads close the lines of their cores. For those
-// that are not there the host does.
+// Ends all started threads. AICPU threads close the lines of their cores; the host does so for
+// AICPU threads that never started.
 static void pwsp_device_stop(ptowsp_device *device) {
     pwsp_store_seq_cst(&device->is_closing, 1u);
     for (uint32_t i = 0; i < device->scheduler_count; i++) {
@@ -200,7 +200,7 @@ ptowsp_status ptowsp_device_open(ptowsp_context *context, const ptowsp_device_de
 
 // -- close ----------------------------------------------------------------------------------------
 
-// The core with the lowest number that is still in the task that it was stuck in, or NULL.
+// The lowest core that is still in the task it was stuck in, or NULL.
 static const pwsp_core *pwsp_device_find_stuck(const ptowsp_device *device) {
     for (uint32_t i = 0; i < device->core_count; i++) {
         const pwsp_core *core = &device->cores[i];
@@ -211,7 +211,7 @@ static const pwsp_core *pwsp_device_find_stuck(const ptowsp_device *device) {
     return NULL;
 }
 
-// Gives cores that were stuck the time limit once more. STUCK if one does not come back.
+// Gives stuck cores the time limit once more. STUCK if one does not return.
 static ptowsp_status pwsp_device_await_stuck(ptowsp_device *device) {
     uint64_t begin = ptowsp_clock_ns();
     const pwsp_core *core;
@@ -285,7 +285,7 @@ ptowsp_status ptowsp_device_free(ptowsp_device *device, void *memory) {
     return status;
 }
 
-// Copies, when the context has been entered. `inside` is the device's side.
+// Copies, once the context has been entered. `inside` is the device's side.
 static ptowsp_status pwsp_device_copy(ptowsp_device *device, void *to, const void *from,
                                       const void *inside, uint64_t size, const char *what) {
     if (size == 0) {

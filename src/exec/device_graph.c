@@ -1,16 +1,16 @@
-// Graphs on a device: entries are tasks, parts those of a range task, one for each core of its
+// Graphs on a device: entries are tasks; parts are those of a range task, one for each core of its
 // unit.
 //
-// What the graph was sealed to is used as lanes use it: edges are counted down by the AICPU thread
-// that has the result of a task. Tasks that need no core are done by that thread at once: empty
-// ones, ranges without items, and those that are skipped; they wait on a list through `spare`, as
-// the ready ones in the device's queues do.
+// The sealed form of the graph is used as lanes use it: the AICPU thread that has the result of a
+// task counts down its edges. Tasks that need no core are done by that thread at once: empty tasks,
+// ranges without items, and skipped tasks. They form a list through `spare`, as ready tasks do in
+// the device's queues.
 
 #include "device.h"
 
 #include <inttypes.h>
 
-// The run of the device is of this graph.
+// The device's run belongs to this graph.
 static ptowsp_graph *pwsp_graph_on(void *device) {
     return ((ptowsp_device *)device)->graph.graph;
 }
@@ -24,7 +24,7 @@ static uint32_t pwsp_graph_class_at(const ptowsp_graph *graph, uint32_t task) {
     return task < graph->class_count ? graph->classes[task] : 0;
 }
 
-// Parts of a range: one for each core of its unit, but no empty ones.
+// Parts of a range: one for each core of its unit, without empty parts.
 static uint32_t pwsp_device_part_count(const ptowsp_device *device, const pwsp_graph_range *range) {
     uint32_t unit = pwsp_graph_class_at(device->graph.graph, range->task) / PWSP_GRAPH_LEVELS;
     return (uint32_t)pwsp_min_u64(range->item_count, pwsp_device_unit_count(device, unit));
@@ -40,13 +40,13 @@ static bool pwsp_graph_is_unwanted(const ptowsp_graph *graph, uint32_t task) {
            pwsp_load_relaxed(&graph->kinds[task]) == PWSP_GRAPH_SKIPPED;
 }
 
-// The task has something to call.
+// Does the task have a function to call?
 static bool pwsp_graph_has_call(const ptowsp_graph *graph, uint32_t task) {
     const pwsp_graph_range *range = pwsp_graph_range_of(graph, task);
     return range ? range->item_count > 0 : graph->nodes[task].fn != pwsp_graph_do_nothing;
 }
 
-// Puts a task that has become ready where it belongs: the device's queues, or *list.
+// Puts a task that has become ready into the device's queues or onto *list.
 static void pwsp_device_sort_ready(ptowsp_device *device, uint32_t by, uint32_t task,
                                    uint32_t *list) {
     ptowsp_graph *graph = device->graph.graph;
@@ -65,7 +65,7 @@ static void pwsp_device_sort_ready(ptowsp_device *device, uint32_t by, uint32_t 
     pwsp_device_ready(device, by, task);
 }
 
-// A task is over: releases what comes after it, and goes on with all that needs no core.
+// A task is done: releases its successors, and handles all those that need no core.
 static void pwsp_device_task_over(ptowsp_device *device, uint32_t by, uint32_t task,
                                   ptowsp_status status, bool is_skipped) {
     ptowsp_graph *graph = device->graph.graph;
@@ -97,7 +97,7 @@ static void pwsp_device_task_over(ptowsp_device *device, uint32_t by, uint32_t t
     }
 }
 
-// A part of a range is over; who counts the last one ends the task.
+// A part of a range is done; counting the last part ends the task.
 static void pwsp_device_part_over(ptowsp_device *device, uint32_t by, pwsp_graph_range *range) {
     uint32_t count = pwsp_device_part_count(device, range);
     if (pwsp_fetch_add_seq_cst(&range->done, UINT64_C(1)) + 1 == count) {
@@ -139,8 +139,8 @@ static void pwsp_device_graph_pass(void *user, uint32_t task, uint32_t part, uin
     }
 }
 
-// On a core. After the task's own function has returned nothing but the result is touched: if the
-// core was stuck, the run is long over.
+// On a core. After the task's own function has returned, only the result is touched: if the core
+// was stuck, the run ended long ago.
 static void pwsp_device_graph_run(void *user, pwsp_result *result) {
     const ptowsp_graph *graph = pwsp_graph_on(user);
     const pwsp_graph_node *node = &graph->nodes[result->entry];
@@ -205,7 +205,7 @@ static uint64_t pwsp_device_graph_describe(void *user, uint32_t task, uint32_t p
 
 // -- running --------------------------------------------------------------------------------------
 
-// Is there a core for every task? The first one for which there is none is the error's.
+// Does every task have a core? The error names the first task without one.
 static ptowsp_status pwsp_device_check_units(ptowsp_device *device, const ptowsp_graph *graph) {
     if (device->vector_count > 0 && (device->cube_count > 0 || graph->class_count == 0)) {
         return PTOWSP_OK;
@@ -238,7 +238,7 @@ static bool pwsp_device_run_tasks(ptowsp_device *device, ptowsp_graph *graph) {
     job.stop = pwsp_device_graph_stop;
     job.describe = pwsp_device_graph_describe;
     pwsp_device_prepare(device, &job);
-    // Sources that need no core are over when all the others are queued, as they may release more.
+    // Sources that need no core end after all the others are queued, because they may release more.
     uint32_t list = PWSP_GRAPH_NONE;
     for (uint32_t i = 0; i < graph->source_count; i++) {
         pwsp_device_sort_ready(device, PWSP_DEVICE_NONE, graph->sources[i], &list);
@@ -258,7 +258,7 @@ static bool pwsp_device_run_tasks(ptowsp_device *device, ptowsp_graph *graph) {
     return is_whole;
 }
 
-// The context has been entered.
+// The context must have been entered.
 static ptowsp_status pwsp_device_run_graph(ptowsp_device *device, ptowsp_graph *graph) {
     if (!graph || graph->context != device->context) {
         return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "device: %s",

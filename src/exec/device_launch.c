@@ -1,7 +1,7 @@
-// Launches: instances of kernels that depend on nothing.
+// Launches: independent instances of kernels.
 //
 // With one instance for each core of the unit, instances are entries, each in the queue of its
-// core. Otherwise there is one entry, of which instances are parts: cores take them as they become
+// core. Otherwise there is one entry, and instances are its parts: cores take them as they become
 // free.
 
 #include "call.h"
@@ -18,7 +18,7 @@ static uint32_t pwsp_launch_instance(const pwsp_device_launch *launch, uint32_t 
     return launch->is_pinned ? entry : part;
 }
 
-// An instance is over; the last one ends the run.
+// An instance is done; the last one ends the run.
 static void pwsp_launch_over(ptowsp_device *device) {
     if (pwsp_fetch_sub_acq_rel(&device->launch.remaining, 1u) == 1) {
         pwsp_device_finish(device);
@@ -55,7 +55,7 @@ static void pwsp_launch_pass(void *user, uint32_t entry, uint32_t part, uint32_t
     pwsp_launch_over((ptowsp_device *)user);
 }
 
-// On a core. After the kernel nothing but the result is touched.
+// On a core. After the kernel returns, only the result is touched.
 static void pwsp_launch_run(void *user, pwsp_result *result) {
     const pwsp_device_launch *launch = pwsp_launch_on(user);
     const ptowsp_launch *desc = &launch->desc;
@@ -125,7 +125,7 @@ static ptowsp_status pwsp_launch_check_ids(ptowsp_device *device, const ptowsp_l
     return PTOWSP_OK;
 }
 
-// Checks a launch and fills in how many instances there are.
+// Checks a launch and determines its number of instances.
 static ptowsp_status pwsp_launch_check(ptowsp_device *device, ptowsp_launch *launch) {
     const char *wrong = NULL;
     if (!launch->kernels || launch->kernel_count == 0) {
@@ -150,7 +150,7 @@ static ptowsp_status pwsp_launch_check(ptowsp_device *device, ptowsp_launch *lau
     return pwsp_launch_check_ids(device, launch);
 }
 
-// The failed instance with the lowest index is the error's.
+// The error reports the failed instance with the lowest index.
 static ptowsp_status pwsp_launch_conclude(ptowsp_device *device) {
     const pwsp_aicpu *first = &device->aicpus[0];
     for (uint32_t i = 1; i < device->scheduler_count; i++) {
@@ -165,7 +165,7 @@ static ptowsp_status pwsp_launch_conclude(ptowsp_device *device) {
                            ptowsp_status_name(first->failed_status));
 }
 
-// The context has been entered.
+// The context must have been entered.
 static ptowsp_status pwsp_device_launch_all(ptowsp_device *device, const ptowsp_launch *desc) {
     pwsp_device_launch *launch = &device->launch;
     memset(launch, 0, sizeof *launch);

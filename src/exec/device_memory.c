@@ -1,6 +1,6 @@
-// Pieces of device memory. An address is found among them by bisection in `order`, which is sorted
-// by address; a new piece moves the 4-byte entries behind it, some 10 us with a hundred thousand
-// pieces. Pieces that have been freed are remembered for a while, so that texts can say so.
+// Pieces of device memory. Bisection finds an address in `order`, which is sorted by address. A new
+// piece moves the 4-byte entries behind it: some 10 us with a hundred thousand pieces. Freed pieces
+// are remembered for a while, so that error texts can name them.
 
 #include "device_memory.h"
 
@@ -11,7 +11,7 @@
 
 #define PWSP_LEAKS_NAMED 3
 
-// How many pieces begin at or below an address.
+// The number of pieces that begin at or below an address.
 static uint32_t pwsp_piece_rank(const pwsp_device_memory *memory, const void *address) {
     uint32_t low = 0, high = memory->piece_count;
     while (low < high) {
@@ -26,14 +26,14 @@ static uint32_t pwsp_piece_rank(const pwsp_device_memory *memory, const void *ad
     return low;
 }
 
-// The piece that an address is in, or NULL.
+// The piece that contains an address, or NULL.
 static pwsp_piece *pwsp_piece_at(const pwsp_device_memory *memory, const void *address) {
     uint32_t rank = pwsp_piece_rank(memory, address);
     pwsp_piece *piece = rank > 0 ? &memory->pieces[memory->order[rank - 1]] : NULL;
     return piece && (uintptr_t)address - (uintptr_t)piece->begin < piece->size ? piece : NULL;
 }
 
-// What was freed where an address is, or NULL: the latest.
+// The latest freed piece that contained an address, or NULL.
 static const pwsp_freed *pwsp_freed_at(const pwsp_device_memory *memory, const void *address) {
     for (uint32_t i = 1; i <= PWSP_FREED_MAX; i++) {
         const pwsp_freed *freed =
@@ -61,7 +61,7 @@ static bool pwsp_piece_reserve(pwsp_device_memory *memory) {
     return has_room;
 }
 
-// Bytes of the allocator's block: the piece, and what may be lost before it is aligned.
+// Bytes of the allocator's block: the piece, plus the worst alignment loss.
 static bool pwsp_piece_block_size(uint64_t size, size_t *out_size) {
     *out_size = (size_t)size + PTOWSP_DEVICE_ALIGNMENT - 1;
     return size <= SIZE_MAX / 2 - PTOWSP_DEVICE_ALIGNMENT;

@@ -1,16 +1,16 @@
-// The memory of a device: pieces that the context's allocator gives, within a limit.
+// The memory of a device: pieces from the context's allocator, up to a limit.
 
 #ifndef PWSP_DEVICE_MEMORY_H
 #define PWSP_DEVICE_MEMORY_H
 
 #include "../base/context.h"
 
-// A piece that is allocated; or a slot for one, then size is 0 and number the next free slot + 1.
+// An allocated piece; or a free slot: size is 0 and number is the next free slot + 1.
 typedef struct pwsp_piece {
     uint8_t *begin;  // aligned to PTOWSP_DEVICE_ALIGNMENT
     uint64_t size;
     uint64_t number;  // counts allocations, from 1
-    uint32_t offset;  // of begin in the allocator's block
+    uint32_t offset;  // from the allocator's block to begin
     char name[PTOWSP_NAME_MAX + 1];
 } pwsp_piece;
 
@@ -39,13 +39,13 @@ PWSP_INTERNAL ptowsp_status pwsp_device_memory_alloc(pwsp_device_memory *memory,
                                                      uint64_t size, void **out_memory);
 PWSP_INTERNAL ptowsp_status pwsp_device_memory_free(pwsp_device_memory *memory, void *address);
 
-// Checks that size > 0 bytes from address are within one piece; `what` they are is for the text
-// ("a copy in").
+// Checks that size > 0 bytes from address lie within one piece. `what` names them in the error ("a
+// copy in").
 PWSP_INTERNAL ptowsp_status pwsp_device_memory_check(const pwsp_device_memory *memory,
                                                      const void *address, uint64_t size,
                                                      const char *what);
 
-// Frees all pieces; LEAKED if there were some.
+// Frees all pieces; LEAKED if there were any.
 PWSP_INTERNAL ptowsp_status pwsp_device_memory_end(pwsp_device_memory *memory);
 
 #endif

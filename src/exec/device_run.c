@@ -1,8 +1,8 @@
 // Programs on a device: the calling thread walks and issues, as for lanes (see issue.h), and the
-// device's cores are who runs what is ready. Entries are places of the reorder buffer.
+// device's cores run the ready tasks. Entries are places of the reorder buffer.
 //
-// A core leaves what its kernel returned in its own line, and the AICPU thread puts it into the
-// entry: so a core that was stuck, and comes back when the run is over, touches nothing of it.
+// A core leaves the kernel's result in its own line, and the AICPU thread copies it into the entry.
+// So a stuck core that returns after the run is over never touches the run.
 
 #include "device.h"
 
@@ -75,7 +75,7 @@ static void pwsp_program_help(void *user, uint32_t ticket) {
     pwsp_device_await((ptowsp_device *)user, &pwsp_program_on(user)->done_count, ticket);
 }
 
-// What executing calls for the walk with kernels.
+// Calls the walk with kernels.
 static ptowsp_status pwsp_device_walk(void *user, ptowsp_run *run) {
     ptowsp_device *device = (ptowsp_device *)user;
     pwsp_executor executor = {pwsp_program_ready, pwsp_program_help, device};
@@ -102,8 +102,7 @@ static ptowsp_status pwsp_device_walk(void *user, ptowsp_run *run) {
 
 // -- running --------------------------------------------------------------------------------------
 
-// Is every tensor that is used in the device's memory? What is not bound, or has no data, executing
-// finds.
+// Are all used tensors in the device's memory? Executing detects tensors without binding or data.
 static ptowsp_status pwsp_device_check_tensors(ptowsp_device *device, const ptowsp_run *run) {
     const ptowsp_program *program = run->program;
     for (uint32_t i = 1; i < program->tensors.count; i++) {
@@ -127,7 +126,7 @@ static ptowsp_status pwsp_device_check_tensors(ptowsp_device *device, const ptow
     return PTOWSP_OK;
 }
 
-// Is there a core for every kernel?
+// Does every kernel have a core?
 static ptowsp_status pwsp_device_check_kernels(ptowsp_device *device,
                                                const ptowsp_program *program) {
     for (uint32_t i = 0; i < program->tasks.count; i++) {
@@ -143,7 +142,6 @@ static ptowsp_status pwsp_device_check_kernels(ptowsp_device *device,
     return PTOWSP_OK;
 }
 
-// The context has been entered.
 static ptowsp_status pwsp_device_run_program(ptowsp_device *device, ptowsp_run *run,
                                              const ptowsp_run_options *options) {
     const char *wrong = !run                              ? "run is NULL"

@@ -1,11 +1,12 @@
-// Issuing a program's tasks and retiring them: see frontend.h.
+// Issues a program's tasks and retires them: see frontend.h.
 //
-// An entry has the words that its task is made of again, on whatever thread runs it: the op,
-// axis arguments, scalars, keys (dispatch, priority, stream), variables around it; then where its
-// tiles begin. A slot load has the tensor and where its one element is; a reset has its edges.
+// An entry stores everything needed to rebuild its task on any thread: the op, axis arguments,
+// scalars, keys (dispatch, priority, stream), the variables around it, and where its tiles begin. A
+// slot load stores the tensor and the place of its one element; a reset stores its edges.
 //
-// A pipeline is walked by the rules of time, with its processes' tasks issued as they come. All that
-// is before it has been retired by then, so it waits for nothing; what follows waits for its tasks.
+// A pipeline is walked by the rules of time, and its processes' tasks are issued as they come.
+// Every earlier entry has been retired by then, so the pipeline waits for nothing; later entries
+// wait for its tasks.
 
 #include "frontend.h"
 
@@ -60,7 +61,7 @@ static void pwsp_frontend_fill(const pwsp_frontend *front, pwsp_entry *entry,
     }
 }
 
-// The tiles of an entry, as the walk has found them.
+// The tiles of an entry, as found by the walk.
 static void pwsp_frontend_tiles(const pwsp_frontend *front, const pwsp_entry *entry,
                                 pwsp_tile_at *at) {
     const pwsp_task_op *op = pwsp_entry_op(front, entry);
@@ -124,7 +125,7 @@ static ptowsp_task pwsp_frontend_task_of(const pwsp_frontend *front, const pwsp_
     return task;
 }
 
-// Calls the kernel of an entry: what the reorder buffer is given.
+// Calls the kernel of an entry: the callback of the reorder buffer.
 static ptowsp_cycles pwsp_frontend_call(void *user, const pwsp_entry *entry, uint32_t lane) {
     const pwsp_frontend *front = (const pwsp_frontend *)user;
     const pwsp_kernel_info *kernel =
@@ -147,7 +148,7 @@ static ptowsp_cycles pwsp_frontend_call(void *user, const pwsp_entry *entry, uin
 
 // -- retiring -------------------------------------------------------------------------------------
 
-// The first failure stays: what comes after it follows from it.
+// The first failure stays: later ones follow from it.
 static bool pwsp_frontend_fail(pwsp_frontend *front, pwsp_frontend_failure failure) {
     PTOWSP_ASSERT(failure != PWSP_FRONTEND_GOOD);
     if (front->failure == PWSP_FRONTEND_GOOD) {
@@ -166,7 +167,7 @@ static bool pwsp_frontend_tell(pwsp_frontend *front, bool is_good) {
     return is_good || pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_TIME);
 }
 
-// A task has failed: tells it as the walk would have, had it stopped there.
+// A task has failed: reports it as if the walk had stopped at the task.
 static bool pwsp_frontend_fail_task(pwsp_frontend *front, const pwsp_entry *entry) {
     pwsp_walk *walk = front->walk;
     pwsp_expander *x = &walk->expander;
@@ -259,7 +260,7 @@ static bool pwsp_frontend_retire(void *user, const pwsp_entry *entry) {
 
 // -- issuing --------------------------------------------------------------------------------------
 
-// What the walk has found wrong counts when all before it has been retired.
+// An error of the walk counts once all earlier entries have been retired.
 static bool pwsp_frontend_fail_walk(pwsp_frontend *front) {
     return pwsp_issue_settle(&front->issue) && pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_WALK);
 }
@@ -283,7 +284,7 @@ static bool pwsp_frontend_task(pwsp_frontend *front) {
     return pwsp_issue_submit(&front->issue, &arrival);
 }
 
-// Waits for what writes the element, and loads it.
+// Waits for the writer of the element, and loads it.
 static bool pwsp_frontend_load(pwsp_frontend *front, uint64_t in_process) {
     pwsp_expander *x = &front->walk->expander;
     pwsp_entry *entry = pwsp_issue_open(&front->issue, PWSP_ENTRY_LOAD);
@@ -305,7 +306,7 @@ static bool pwsp_frontend_load(pwsp_frontend *front, uint64_t in_process) {
     return true;
 }
 
-// A scope, or edges that begin anew: time is told when that is retired.
+// A scope, or edges that restart: time accounts for it at retirement.
 static bool pwsp_frontend_mark(pwsp_frontend *front, pwsp_entry_kind kind) {
     const pwsp_expander *x = &front->walk->expander;
     pwsp_entry *entry = pwsp_issue_open(&front->issue, kind);
@@ -343,7 +344,7 @@ static bool pwsp_frontend_pipeline(pwsp_frontend *front) {
                               is_walk ? PWSP_FRONTEND_FAILED_WALK : PWSP_FRONTEND_FAILED_TIME);
 }
 
-// Are a kernel's cycles known before it runs? False with *out_failed false if they are not.
+// Are a kernel's cycles known before it runs? If not, returns false with *out_failed false.
 static bool pwsp_frontend_cycles(pwsp_walk *walk, ptowsp_cycles *out_cycles, bool *out_failed) {
     const pwsp_kernel_info *kernel = walk->expander.kernel;
     *out_failed = false;
@@ -354,7 +355,7 @@ static bool pwsp_frontend_cycles(pwsp_walk *walk, ptowsp_cycles *out_cycles, boo
     return !*out_failed;
 }
 
-// A task in a process: runs it, or only counts it and lets it run later.
+// A task in a process: runs it, or accounts for it and lets it run later.
 static bool pwsp_frontend_process_task(void *user, uint32_t process, ptowsp_cycles *out_cycles) {
     pwsp_frontend *front = (pwsp_frontend *)user;
     pwsp_issue *issue = &front->issue;

@@ -1,5 +1,5 @@
 // The front end of the scheduler: walks a program, issues its tasks to lanes or cores, calls their
-// kernels there, and tells simulated time of them as they retire.
+// kernels there, and accounts for them in simulated time as they retire.
 //
 //      walk (expander) -> frontend -> scheduler (runtime/issue.h) -> executor -> kernel
 //                                          | in program order
@@ -15,7 +15,7 @@
 
 #define PWSP_FRONTEND_WINDOW_MAX 4096u
 
-// The variables around a task, for texts of errors, in a list of cells.
+// The variables around a task, for error texts, in a list of cells.
 typedef struct pwsp_task_variables {
     uint32_t first, count;
 } pwsp_task_variables;
@@ -25,10 +25,10 @@ typedef struct pwsp_entry_tile {
     int64_t lead, row, col;
 } pwsp_entry_tile;
 
-// The index of a slot load in a process, which time has accounted for.
+// The index of a slot load in a process; time has already accounted for it.
 #define PWSP_FRONTEND_LOAD_IN_PROCESS 1
 
-// After it nothing is issued.
+// The failure after which nothing is issued:
 typedef enum pwsp_frontend_failure {
     PWSP_FRONTEND_GOOD = 0,
     PWSP_FRONTEND_FAILED_WALK,  // the error is the expander's
@@ -42,9 +42,9 @@ typedef struct pwsp_frontend {
     pwsp_pipes *pipes;
     pwsp_issue issue;
     pwsp_frontend_failure failure;
-    bool has_keys;  // their values are kept for retiring
+    bool has_keys;  // their values are kept until retirement
     pwsp_lane_rule lane_rule;
-    bool is_homed;            // dispatch chooses the real lane, too
+    bool is_homed;            // dispatch also chooses the real lane
     uint32_t home_counts[2];  // lanes or cores by unit; with one pool: of the vector unit
     uint32_t home_first[2];
     uint32_t tile_word;              // where tiles begin among the words of an entry
@@ -56,21 +56,21 @@ typedef struct pwsp_frontend {
     uint32_t core_count;
 } pwsp_frontend;
 
-// With no lanes yet. NULL when memory is out.
+// A front end without lanes. NULL when memory is out.
 PWSP_INTERNAL pwsp_frontend *pwsp_frontend_create(pwsp_walk *walk, pwsp_timeline *time,
                                                   pwsp_pipes *pipes);
 PWSP_INTERNAL void pwsp_frontend_destroy(pwsp_frontend *front);  // NULL is ignored
 PWSP_INTERNAL size_t pwsp_frontend_bytes(const pwsp_frontend *front);
 
-// Makes what lanes up to lane_count need to run kernels. False when memory is out.
+// Allocates what lanes up to lane_count need to run kernels. False when memory is out.
 PWSP_INTERNAL bool pwsp_frontend_reserve(pwsp_frontend *front, uint32_t lane_count);
 
-// How tasks of processes are run: for pwsp_pipes_begin.
+// Runs the tasks of processes: for pwsp_pipes_begin.
 PWSP_INTERNAL pwsp_process_tasks pwsp_frontend_process_tasks(pwsp_frontend *front);
 
 // Walks the program on the calling thread, and returns when all tasks that it has issued are done.
-// Time has been begun. vector_count and cube_count are what affinity chooses from: with cube_count
-// 0, all tasks from the first. False after a failure, and front->failure says of what.
+// Time must have begun. Affinity chooses from vector_count and cube_count lanes; with cube_count 0,
+// from the first for all tasks. False after a failure, which front->failure describes.
 PWSP_INTERNAL bool pwsp_frontend_walk(pwsp_frontend *front, const pwsp_executor *executor,
                                       uint32_t vector_count, uint32_t cube_count);
 

@@ -1,14 +1,14 @@
-// Setting up the front end of a program: the variables of its tasks, how much an entry holds, and
+// Sets up the front end of a program: the variables of its tasks, the size of an entry, and the
 // memory for all of it.
 
 #include "frontend.h"
 
-// Is there anything to evaluate but a zero?
+// Is there anything to evaluate except a zero?
 static bool pwsp_code_is_any(pwsp_code code) {
     return code.begin != code.end || code.cell != 0;
 }
 
-// Lists the variables around each task, and finds the most words of one. False when memory is out.
+// Lists the variables around each task, and finds the largest word count. False when memory is out.
 static bool pwsp_frontend_list_variables(pwsp_frontend *front, uint32_t *out_word_count) {
     const ptowsp_program *program = front->walk->program;
     uint64_t count = 0;

@@ -1,7 +1,7 @@
-// Building graphs, and what is known of them after a run.
+// Builds graphs, and reads their results after a run.
 //
-// Adding a task or an edge appends to arrays; nothing is looked up. Everything else waits until the
-// graph is sealed. Arrays double, without being cleared, so large ones grow by moving pages.
+// Adding a task or an edge appends to arrays; nothing is looked up. All other work waits until the
+// graph is sealed. Arrays double without being cleared, so large ones grow by moving pages.
 
 #include "graph_state.h"
 
@@ -10,7 +10,7 @@
 
 #include <inttypes.h>
 
-// Fewer when there are more lanes than processors, where spinning keeps others from working.
+// Fewer when there are more lanes than processors, because spinning then blocks other work.
 
 static void pwsp_graph_release_array(ptowsp_graph *graph, void *array, uint64_t capacity,
                                      size_t item_size) {
@@ -23,7 +23,7 @@ static void pwsp_graph_release_array(ptowsp_graph *graph, void *array, uint64_t 
 
 // -- errors ---------------------------------------------------------------------------------------
 
-// Keeps the first error of building; its text is in the context.
+// Keeps the first building error; its text is in the context.
 static ptowsp_status pwsp_graph_keep_error(ptowsp_graph *graph, ptowsp_status status) {
     graph->status = status;
     return status;
@@ -53,7 +53,7 @@ ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptowsp_graph_de
     graph->context = context;
     graph->memory = context->memory;
     graph->lane_count = lane_count;
-    // Here, as the system opens a file to count processors.
+    // Counted here, because the system opens a file to count processors.
     graph->spin_count = pwsp_spin_count(lane_count);
     graph->cube_lane_count = desc ? desc->cube_lane_count : 0;
     if (graph->cube_lane_count >= lane_count) {
@@ -126,7 +126,7 @@ void ptowsp_graph_clear(ptowsp_graph *graph) {
 static ptowsp_status pwsp_graph_check_task(ptowsp_graph *graph,
                                            const ptowsp_graph_task_desc *task) {
     const char *wrong = NULL;
-    uint64_t value = UINT64_MAX;  // that is wrong, if it can be told
+    uint64_t value = UINT64_MAX;  // the wrong index, if there is one
     if (!task) {
         return pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, graph->task_count,
                          "graph: task %" PRIu64 ": desc is NULL", graph->task_count);
@@ -163,7 +163,7 @@ static ptowsp_status pwsp_graph_check_task(ptowsp_graph *graph,
     return PTOWSP_OK;
 }
 
-// Appends the name that a task has; tasks before it may have none.
+// Appends the name of a task; earlier tasks may have none.
 static bool pwsp_graph_add_name(ptowsp_graph *graph, const char *text) {
     if (!PWSP_GRAPH_GROW(graph, names, name_capacity, graph->task_count + 1)) {
         return false;
@@ -206,8 +206,8 @@ static bool pwsp_graph_add_range(ptowsp_graph *graph, const ptowsp_graph_task_de
     return true;
 }
 
-// What few tasks have. Requires that nothing of it is half done when memory is out: what has been
-// added for a task that is not is overwritten, as counts say, by the next one.
+// Properties that few tasks have. Nothing may be half done when memory is out: data that was added
+// for a task whose making failed is overwritten by the next one, because counts decide.
 static bool pwsp_graph_add_extras(ptowsp_graph *graph, const ptowsp_graph_task_desc *task) {
     return (!task->name || pwsp_graph_add_name(graph, task->name)) &&
            ((task->priority == 0 && task->unit == PTOWSP_UNIT_VECTOR) ||
@@ -258,7 +258,7 @@ ptowsp_status ptowsp_graph_task_make(ptowsp_graph *graph, const ptowsp_graph_tas
     return PTOWSP_OK;
 }
 
-// Says what is wrong with an edge.
+// Reports the fault of an edge.
 static ptowsp_status pwsp_graph_refuse_edge(ptowsp_graph *graph, uint64_t before, uint64_t after) {
     uint64_t index = graph->edge_count;
     ptowsp_status status;

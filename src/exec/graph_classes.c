@@ -1,14 +1,14 @@
 // Graphs with priorities, or with lanes for each unit.
 //
-// All ready tasks stand in queues that the lanes share, one for each unit and priority, first in,
-// first out, linked through `spare`, under the graph's lock. A lane that has done a task puts what
-// became ready into the queues and takes the best task that it may do, all in one hold of the lock,
-// some 50 ns. So priorities hold among all ready tasks, whichever lane made them ready, which
-// deques of lanes could not give; the price is fit for tasks of microseconds.
+// All ready tasks stand in queues that the lanes share, one for each unit and priority. A queue is
+// first in, first out, linked through `spare`, under the graph's lock. A lane that has finished a
+// task queues the tasks that became ready and takes the best task it may do, in one hold of the
+// lock of some 50 ns. So priorities hold among all ready tasks, whichever lane made them ready;
+// deques of lanes could not guarantee that. The cost suits tasks of microseconds.
 //
-// A lane takes tasks of its own unit and helps with ranges of them. While no lane of the other unit
-// is in the run, it does those as well: lanes come late, or one after another, and nothing may wait
-// for them.
+// A lane takes tasks of its own unit and helps with their ranges. While no lane of the other unit
+// is in the run, it runs that unit's tasks as well: lanes come late, or one after another, and no
+// task may wait for them.
 
 #include "graph_state.h"
 
@@ -25,7 +25,7 @@ PWSP_INTERNAL void pwsp_graph_classes_begin(ptowsp_graph *graph) {
     graph->unit_lane_count[1] = 0;
 }
 
-// Hands over what became ready and takes the next task; PWSP_GRAPH_NONE if there is none now.
+// Queues the tasks that became ready and takes the next one; PWSP_GRAPH_NONE if there is none now.
 static uint32_t pwsp_graph_exchange(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     pwsp_mutex_lock(&graph->sleepers.mutex);
     pwsp_graph_enqueue_all(graph, lane);
@@ -36,14 +36,14 @@ static uint32_t pwsp_graph_exchange(ptowsp_graph *graph, pwsp_graph_lane *lane) 
         graph->class_head[c] = graph->spare[task];
     }
     if (pwsp_sleepers_are(&graph->sleepers) && pwsp_graph_has_queued(graph)) {
-        pwsp_sleepers_call(&graph->sleepers, true);  // not each of them may do what is there
+        pwsp_sleepers_call(&graph->sleepers, true);  // not every lane may do these tasks
     }
     pwsp_mutex_unlock(&graph->sleepers.mutex);
     return task;
 }
 
-// Waits until there may be something to do. Tasks and sleepers change under the lock only, and who
-// opens a range or reports the last task changes it and then looks for sleepers.
+// Waits until there may be work. Tasks and sleepers change only under the lock. A lane that opens a
+// range or reports the last task makes that change first and then looks for sleepers.
 static void pwsp_graph_classes_sleep(ptowsp_graph *graph, const pwsp_graph_lane *lane) {
     pwsp_sleepers_begin(&graph->sleepers);
     uint32_t unit = pwsp_graph_unit_of_lane(graph, lane);

@@ -1,12 +1,11 @@
 // Kernels as tasks of graphs.
 //
-// What a kernel is to see is copied into one block of the graph's arena:
+// The inputs of a kernel are copied into one block of the graph's arena:
 //
 //      pwsp_graph_kernel | args ... | tiles ...
 //
-// and the task's fn and user are pwsp_graph_run_kernel and this block, so lanes know nothing of
-// kernels. Cycles are kept with the number of the run that they are of: nothing has to be cleared
-// before a run.
+// The task's fn and user are pwsp_graph_run_kernel and this block, so lanes know nothing of
+// kernels. Cycles are stored with the number of their run, so nothing must be cleared before a run.
 
 #include "call.h"
 #include "graph_state.h"

@@ -1,21 +1,22 @@
 // Lanes run a graph.
 //
-// A lane that has done a task counts down `pending` of each task behind it. The first one that gets
-// to 0 is what the lane does next, without any queue; others go to its deque. So chains cost no
-// queue at all, and only tasks where edges meet cost an atomic operation:
+// A lane that has finished a task counts down `pending` of each successor. The lane runs the first
+// one that reaches 0 next, without any queue; the others go to its deque. So chains cost no queue
+// at all, and only tasks where edges meet cost an atomic operation:
 //
-//      pending is 1       only this edge is missing: nobody else will write it       load (acquire)
-//      pending is more    somebody else may count down as well         fetch_sub (acquire, release)
+//      pending is 1       only this edge is missing: no other lane will write it     load (acquire)
+//      pending is more    other lanes may count down as well           fetch_sub (acquire, release)
 //
-// The load or fetch_sub that sees the last 1 acquires what all the other edges' fetch_subs have
-// released. Whoever sees it restores pending for the next run.
+// The load or fetch_sub that sees the last 1 acquires what all other edges' fetch_subs have
+// released. That lane restores pending for the next run.
 //
-// Without a task, a lane looks in this order: its own deque, sources it has taken; what it has
-// offered to thieves; sources nobody has taken; ranges of range tasks that are open; blocks; deques
-// of others. Sources are taken from a shared cursor. A full deque spills half into a block of
-// `spare`, and whoever runs dry takes one: the stack of blocks is under the lock.
+// A lane without a task looks for one in this order: its own deque and the sources it has taken;
+// the tasks it has offered to thieves; sources that no lane has taken; open ranges of range tasks;
+// blocks; other lanes' deques. Sources are taken from a shared cursor. A full deque spills half
+// into a block of `spare`, and a lane that runs dry takes a block; the stack of blocks is under the
+// lock.
 //
-// Pace. A lane looks at the clock after some tasks, and does what suits their length:
+// Pace. A lane looks at the clock after some tasks, and adapts to their length:
 //
 //      long    from 1 us        offers all that it has before it starts a task, as it cannot know
 //                               how long that takes; takes sources one at a time
@@ -24,9 +25,9 @@
 //                               of fewer costs more than they take; and it may want to be alone
 //
 // Being alone. Tasks of a few nanoseconds take longer on two lanes than on one, unless their edges
-// stay within a lane: every counter that both write travels between caches for some 50 ns. So a
-// lane that sees short tasks makes itself the keeper, and the others give up what they have when
-// they look at the clock next:
+// stay within a lane: every counter that both lanes write travels between caches for some 50 ns. So
+// a lane that sees short tasks makes itself the keeper. The others give up their tasks at their
+// next look at the clock:
 //
 //      keeper                                      another lane
 //      CAS keeper from 0 to itself (5)             offers all it has, busy_count - 1 (6)
@@ -35,36 +36,36 @@
 //      stores keeper = 0 (10)                      with open ranges, and busy_count - 1
 //
 // All are sequentially consistent: of (5), (7) and (8), (9) either the keeper sees the other lane
-// as busy, or that lane sees the keeper. (7) acquires from (6) what the others have written, (9)
-// from (10) what the keeper has. Alone, it measures how fast it is, and every now and then it lets
-// the others in again: if tasks then take more than that times the lanes, it was wrong, and waits
-// twice as long before the next time. If tasks become long, it lets the others in at the next look,
-// so the price of having been wrong is PWSP_GRAPH_WINDOW tasks one after another. What was found
-// out is kept for the next run: a graph that is known to be over in a few microseconds does not
-// wake other lanes at all.
+// as busy, or that lane sees the keeper. (7) acquires the others' writes from (6), (9) the keeper's
+// writes from (10). Alone, the keeper measures its speed, and every now and then it lets the others
+// in again. If tasks then take more than that time multiplied by the lanes, sharing was wrong, and
+// the keeper waits twice as long before the next attempt. If tasks become long, it lets the others
+// in at its next look. A wrong choice thus costs at most PWSP_GRAPH_WINDOW tasks one after another.
+// The findings are kept for the next run: a graph that is known to finish in a few microseconds
+// does not wake other lanes at all.
 //
-// The end. `remaining` counts tasks that have not been reported; a lane reports when it has run
+// The end. `remaining` counts tasks that have not been reported. A lane reports when it has run
 // dry, so nothing is shared while it has work. The lane that reports the last one wakes all.
 //
-// Sleep. A lane that finds nothing spins for some 20 us and then sleeps (see sleeper.h). What offers
-// work changes a word, a count or a range slot, and then wakes. No lane waits for another to
-// come: as long as a lane sees nothing to do and `remaining` is not 0, some other lane is in the
-// middle of a task, or has tasks and is running.
+// Sleep. A lane that finds nothing spins for some 20 us and then sleeps (see sleeper.h). A lane
+// that offers work changes a word, a count or a range slot, and then wakes. No lane waits for
+// another to come: as long as a lane sees no work and `remaining` is not 0, some other lane is in
+// the middle of a task, or has tasks and is running.
 
 #include "graph_state.h"
 
 #include "../base/atomic.h"
 
 #define PWSP_GRAPH_WINDOW    64u  // tasks between looks at the clock
-#define PWSP_GRAPH_FETCH_MAX 8u   // counters that are fetched before a task runs
-#define PWSP_GRAPH_OFFER_MAX 64u  // short tasks that a lane has when it offers some
+#define PWSP_GRAPH_FETCH_MAX 8u   // counters fetched before a task runs
+#define PWSP_GRAPH_OFFER_MAX 64u  // short tasks that a lane must have before it offers some
 
 #define PWSP_GRAPH_SHORT_TICKS (PWSP_GRAPH_US / 8)  // tasks for which it may want to be alone
 #define PWSP_GRAPH_SHARE_MAX   (10000 * PWSP_GRAPH_US)
 
 // -- sleep ----------------------------------------------------------------------------------------
 
-// There is something that a lane without work can take.
+// Is there work that a lane without tasks can take?
 static bool pwsp_graph_has_work(const ptowsp_graph *graph, const pwsp_graph_lane *lane) {
     if (pwsp_load_seq_cst(&graph->source_next) < graph->source_count ||
         pwsp_load_seq_cst(&graph->block_count) > 0) {
@@ -84,8 +85,8 @@ static bool pwsp_graph_is_let_in(const ptowsp_graph *graph, const pwsp_graph_lan
     return keeper == 0 || keeper == lane->index + 1;
 }
 
-// There is something that this lane may take: ranges even if it is not let in. Whoever has opened
-// one is busy, so the keeper is not alone.
+// Is there work that this lane may take? Ranges count even if it is not let in. A lane that has
+// opened a range is busy, so the keeper is not alone.
 static bool pwsp_graph_has_work_for(const ptowsp_graph *graph, const pwsp_graph_lane *lane) {
     return pwsp_graph_is_let_in(graph, lane) ? pwsp_graph_has_work(graph, lane)
                                              : pwsp_graph_has_open_range(graph, lane);
@@ -117,7 +118,7 @@ static bool pwsp_graph_take_block(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     return pwsp_deque_held(&lane->deque) > 0;
 }
 
-// Takes sources: one where tasks are long, else more, fewer when few are left.
+// Takes sources: one where tasks are long, else more; fewer when few are left.
 static bool pwsp_graph_take_sources(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     uint32_t next = pwsp_load_relaxed(&graph->source_next), count;
     do {
@@ -159,8 +160,8 @@ static void pwsp_graph_offer(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     pwsp_graph_wake(graph, false);
 }
 
-// Fetches the counters behind a task that is about to run: other lanes may have written them, which
-// would cost some 50 ns each afterwards.
+// Fetches the counters behind a task that is about to run: other lanes may have written them, and
+// each miss afterwards would cost some 50 ns.
 PWSP_INLINE void pwsp_graph_fetch_counters(const ptowsp_graph *graph, uint32_t task) {
     uint32_t begin = graph->first[task], end = graph->first[task + 1];
     end = end - begin > PWSP_GRAPH_FETCH_MAX ? begin + PWSP_GRAPH_FETCH_MAX : end;
@@ -169,8 +170,8 @@ PWSP_INLINE void pwsp_graph_fetch_counters(const ptowsp_graph *graph, uint32_t t
     }
 }
 
-// Runs up to a window of tasks, beginning with `task`; what cannot be run here, or next, is
-// returned.
+// Runs up to a window of tasks, beginning with `task`. Returns the task that cannot be run here, or
+// the next one.
 PWSP_FORCE_INLINE uint32_t pwsp_graph_run_window(ptowsp_graph *graph, pwsp_graph_lane *lane,
                                                  uint32_t task, bool is_alone) {
     uint32_t left = PWSP_GRAPH_WINDOW;
@@ -239,7 +240,7 @@ PWSP_INTERNAL void pwsp_graph_set_pace(ptowsp_graph *graph, pwsp_graph_lane *lan
     lane->batch = (uint32_t)pwsp_min_u64(10 * PWSP_GRAPH_US / ticks, 256);
 }
 
-// Gives up everything, for the keeper: the lane is as one that has run dry.
+// Gives up everything, for the keeper: the lane is then like one that has run dry.
 static void pwsp_graph_give_up(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
     while (lane->source != lane->source_end) {
         pwsp_graph_push(graph, lane, graph->sources[--lane->source_end]);
@@ -252,7 +253,7 @@ static void pwsp_graph_give_up(ptowsp_graph *graph, pwsp_graph_lane *lane, uint3
 // Lets all lanes in again. Called by any lane that is busy.
 static void pwsp_graph_share(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     if (lane->is_alone && lane->source_end == pwsp_load_relaxed(&graph->source_next)) {
-        // Its sources are the last ones that were taken, perhaps all there were: back with them.
+        // Its sources are the last that were taken, perhaps all that existed: it returns them.
         pwsp_store_seq_cst(&graph->source_next, lane->source);
         lane->source_end = lane->source;
     }
@@ -284,8 +285,7 @@ static bool pwsp_graph_is_alone(const ptowsp_graph *graph, const pwsp_graph_lane
            pwsp_load_seq_cst(&graph->keeper) == lane->index + 1;  // (7)
 }
 
-// Does sharing cost more than it brings? Then there is to be a keeper: this lane, if there is none
-// yet.
+// Does sharing cost more than it brings? Then a keeper is needed: this lane, if there is none yet.
 static void pwsp_graph_look_shared(ptowsp_graph *graph, pwsp_graph_lane *lane, uint64_t ticks,
                                    uint64_t now) {
     uint64_t alone = pwsp_load_relaxed(&graph->alone_ticks);
@@ -305,7 +305,7 @@ static void pwsp_graph_look_shared(ptowsp_graph *graph, pwsp_graph_lane *lane, u
     }
 }
 
-// Looks at the clock. Returns the task to go on with, which is none if the lane has to give it up.
+// Looks at the clock. Returns the task to go on with, or none if the lane must give it up.
 static uint32_t pwsp_graph_look(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
     uint64_t now = pwsp_graph_ticks(), ticks = (now - lane->looked_at) * 16 / lane->run_count;
     lane->looked_at = now;
@@ -354,7 +354,7 @@ static uint32_t pwsp_graph_take(ptowsp_graph *graph, pwsp_graph_lane *lane) {
         if (count > 0) {
             lane->stats.steal_count += count;
             if (!lane->is_alone && pwsp_deque_offers(pwsp_load_relaxed(&victim->deque.word)) > 0) {
-                pwsp_graph_wake(graph, false);  // there is more than the one that was woken takes
+                pwsp_graph_wake(graph, false);  // more work remains than the woken lane takes
             }
             for (uint32_t k = 0; k + 1 < count; k++) {
                 pwsp_graph_push(graph, lane, tasks[k]);
@@ -365,7 +365,7 @@ static uint32_t pwsp_graph_take(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     return PWSP_GRAPH_NONE;
 }
 
-// Takes a task from anywhere, if there is one and the lane may; it is then counted as busy.
+// Takes a task from anywhere, if there is one that the lane may do; the lane then counts as busy.
 static uint32_t pwsp_graph_take_any(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     if (!pwsp_graph_has_work_for(graph, lane)) {
         return PWSP_GRAPH_NONE;
@@ -393,8 +393,8 @@ static uint32_t pwsp_graph_take_any(ptowsp_graph *graph, pwsp_graph_lane *lane) 
 }
 
 // The graph is known to take less than a millisecond on one lane: then a lane that is not let in
-// leaves the run. Sleeping, it would have to be woken at the end, and waited for. How long ranges
-// take is not known.
+// leaves the run. A sleeping lane would have to be woken at the end, and waited for. The duration
+// of ranges is not known.
 PWSP_INTERNAL bool pwsp_graph_is_short(const ptowsp_graph *graph) {
     uint64_t ticks = pwsp_load_relaxed(&graph->alone_ticks);
     return ticks > 0 && graph->range_count == 0 &&
@@ -457,7 +457,7 @@ PWSP_INTERNAL void pwsp_graph_lane_main(void *arg, uint32_t index) {
         lane->is_alone = false;
         pwsp_fetch_sub_seq_cst(&graph->busy_count, 1u);  // (6), pairs with (7)
         if (graph->runs_direct && pwsp_load_relaxed(&graph->keeper) == 0) {
-            pwsp_graph_report(graph, lane);  // what is left is for all lanes
+            pwsp_graph_report(graph, lane);  // the remaining tasks are for all lanes
             break;
         }
     }

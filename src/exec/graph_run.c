@@ -1,8 +1,8 @@
-// Running a graph: what is set up before lanes begin, and whether to call the other lanes at all.
+// Running a graph: the setup before lanes begin, and the decision whether to call the other lanes.
 //
-// Waking threads and waiting for them takes tens of microseconds. The graph remembers what a run on
-// all lanes has taken, and whether it has ended with one lane that was alone; where that says that
-// other lanes would not help, the calling one begins by itself.
+// Waking threads and waiting for them takes tens of microseconds. The graph remembers the duration
+// of a run on all lanes, and whether it ended with one lane alone. If other lanes would not help by
+// these numbers, the calling lane begins alone.
 
 #include "graph_state.h"
 
@@ -10,7 +10,7 @@
 
 #include <inttypes.h>
 
-#define PWSP_GRAPH_WAKE_TICKS (30 * PWSP_GRAPH_US)  // runs for which others may not be woken
+#define PWSP_GRAPH_WAKE_TICKS (30 * PWSP_GRAPH_US)  // runs during which others may stay asleep
 
 PWSP_INTERNAL void pwsp_graph_begin_run(ptowsp_graph *graph) {
     pwsp_store_relaxed(&graph->flags, 0u);
@@ -21,7 +21,7 @@ PWSP_INTERNAL void pwsp_graph_begin_run(ptowsp_graph *graph) {
     graph->tally.first_failed = PWSP_GRAPH_NONE;
     graph->core_count = 0;
     graph->remaining = graph->task_count;
-    // Kinds and outcomes as they are before a run.
+    // Resets kinds and outcomes for a run.
     if (graph->task_count > 0 && (graph->is_marked || graph->marked_count < graph->task_count)) {
         memset(graph->kinds, 0, (size_t)graph->task_count);
         memset(graph->outcomes, 0xff, (size_t)graph->task_count * sizeof *graph->outcomes);
@@ -68,15 +68,15 @@ static void pwsp_graph_lane_reset(ptowsp_graph *graph, uint32_t index) {
     memset(&lane->stats, 0, sizeof lane->stats);
     lane->open_range = 0;
     pwsp_deque_reset(&lane->deque);
-    // Tasks are taken to be long, until it is known better.
+    // Tasks count as long until their duration is known.
     pwsp_graph_set_pace(graph, lane, lane->is_alone ? 1 : PWSP_GRAPH_LONG_TICKS);
 }
 
-// Runs the lanes of the context; or first, if it seems that waking them takes longer than it helps,
-// the calling one. That lane comes back when all is done, or when it has let the others in: tasks
-// have become long, some have failed or are ranges. All lanes then go on with the rest, whichever
-// comes first; it must not be the keeper by then, as it may come last, or, left out, never. Now and
-// then they are called all the same.
+// Runs the lanes of the context. If waking them seems to cost more than it brings, runs the calling
+// lane first. That lane returns when all is done, or when it has let the others in because tasks
+// have become long, have failed, or are ranges. All lanes then go on with the rest, in any order of
+// arrival. The calling lane must not be the keeper by then: it may come last or, left out, never.
+// Now and then all lanes are called regardless.
 static bool pwsp_graph_call_lanes(ptowsp_graph *graph, bool was_alone) {
     ptowsp_lane_fn lane = graph->is_classed ? pwsp_graph_classes_lane : pwsp_graph_lane_main;
     uint64_t start = pwsp_graph_ticks();

@@ -1,9 +1,9 @@
-// Sealing a graph: compressed sparse rows of edges, fan-ins, sources; and circles.
+// Seals a graph: compressed sparse rows of edges, fan-ins, sources; and cycles.
 //
-// Edges are sorted by the task they come from, by counting: how many each task has, where they end
-// (a running sum), and then each edge, from the last, to the place before. Edges of one task keep
-// their order. No search for circles is needed if all edges lead to higher numbers; otherwise tasks
-// are taken away in topological order (Kahn 1962), and what is left over has a circle.
+// Edges are sorted by source task, by counting: the number of edges of each task, the end of its
+// row (a running sum), and then each edge, from the last, into the place before. Edges of one task
+// keep their order. If all edges lead to higher numbers, no search for cycles is needed. Otherwise
+// tasks are removed in topological order (Kahn 1962); any tasks that remain contain a cycle.
 
 #include "graph_state.h"
 
@@ -11,7 +11,7 @@
 
 #include <inttypes.h>
 
-// Sizes an array of what sealing makes: exactly, as tasks are rarely added later.
+// Sizes an array that sealing fills: exactly, because tasks are rarely added later.
 static bool pwsp_seal_reserve(ptowsp_graph *graph, void **array, uint64_t *capacity,
                               uint64_t needed, size_t item_size) {
     if (needed <= *capacity) {
@@ -30,7 +30,7 @@ static bool pwsp_seal_reserve(ptowsp_graph *graph, void **array, uint64_t *capac
     return true;
 }
 
-// Gives back what doubling has taken too much; never fails, as the old block is good enough.
+// Returns the excess memory of doubling; never fails, because the old block is good enough.
 static void pwsp_seal_trim(ptowsp_graph *graph, void **array, uint64_t *capacity, uint64_t needed,
                            size_t item_size) {
     if (needed == 0 || *capacity - needed <= needed / 8 || *capacity * item_size < 65536) {
@@ -99,8 +99,8 @@ static void pwsp_seal_sources(ptowsp_graph *graph) {
     graph->source_count = count;
 }
 
-// Takes tasks away in topological order and says how many that are; pending is then what it would
-// be after a run that got no further. Uses `spare` as its queue.
+// Removes tasks in topological order and returns their number. Afterwards pending is as after a run
+// that got no further. Uses `spare` as its queue.
 static uint64_t pwsp_seal_take_away(ptowsp_graph *graph) {
     uint32_t *queue = graph->spare;
     uint64_t count = graph->source_count;
@@ -118,7 +118,7 @@ static uint64_t pwsp_seal_take_away(ptowsp_graph *graph) {
     return count;
 }
 
-// Names a circle, of which each task waits for previous[task]: from its lowest task on, along the
+// Names a cycle in which each task waits for previous[task]: from its lowest task on, along the
 // edges, as far as the text has room.
 static ptowsp_status pwsp_seal_refuse_circle(ptowsp_graph *graph, uint32_t *previous,
                                              uint32_t task) {
@@ -151,13 +151,13 @@ static ptowsp_status pwsp_seal_refuse_circle(ptowsp_graph *graph, uint32_t *prev
         at = previous[at];
     }
     return pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, lowest,
-                     "graph: %u tasks wait for each other in a circle: %s", (unsigned)length, list);
+                     "graph: %u tasks wait for each other in a cycle: %s", (unsigned)length, list);
 }
 
-// Every task that was left over waits for one that was left over: going back from one to the other
-// ends in a circle.
+// Every remaining task waits for a remaining task: going back from one to the other ends in a
+// cycle.
 static ptowsp_status pwsp_seal_find_circle(ptowsp_graph *graph) {
-    uint32_t *previous = graph->spare, *seen = graph->first;  // both are made anew when sealing
+    uint32_t *previous = graph->spare, *seen = graph->first;  // sealing makes both anew
     for (uint64_t i = graph->edge_count; i-- > 0;) {
         const pwsp_graph_edge *edge = &graph->edges[i];
         if (graph->counts[edge->before].pending > 0) {

@@ -1,17 +1,17 @@
-// A graph of tasks: what is built, what sealing makes of it, and the lanes that run it.
+// A graph of tasks: the arrays built, the arrays that sealing derives, and the lanes that run it.
 //
 // By task, indexed by its number:
 //
-//      nodes     what to call                         16 bytes
+//      nodes     the function to call                16 bytes
 //      counts    how many edges are still to come      8
 //      first     where its edges begin in `targets`    4    [first[t], first[t + 1])
-//      kinds     what became of it                     1
+//      kinds     how it ended                          1
 //      outcomes  status or cause, if it is not done    4
 //      spare     ready tasks that no ring holds        4    (no part of it belongs to a task)
 //
-// By edge: the pair as it was added, 8 bytes, and the target, 4. Few tasks have more (a range, a
-// name, a class of priority and unit): that is kept beside, in arrays that only graphs with such
-// tasks have.
+// By edge: the pair as it was added, 8 bytes, and the target, 4. Few tasks have more properties (a
+// range, a name, a class of priority and unit). These live in separate arrays, which only graphs
+// with such tasks have.
 
 #ifndef PWSP_GRAPH_STATE_H
 #define PWSP_GRAPH_STATE_H
@@ -30,7 +30,8 @@ typedef struct pwsp_graph_node {
     void *user;
 } pwsp_graph_node;
 
-// Between runs pending is fan_in; a task that becomes ready restores it for the next run.
+// Between runs pending is fan_in. A lane that sees a task become ready restores it for the next
+// run.
 typedef struct pwsp_graph_count {
     uint32_t pending;  // atomic while several lanes work
     uint32_t fan_in;
@@ -40,13 +41,13 @@ typedef struct pwsp_graph_edge {
     uint32_t before, after;
 } pwsp_graph_edge;
 
-// A kernel to call, in the graph's arena: one block with its arguments and tiles behind it.
+// A kernel call, in the graph's arena: one block, with its arguments and tiles behind it.
 typedef struct pwsp_graph_kernel {
     const ptowsp_graph *graph;
     ptowsp_kernel_fn fn;
     void *user;
-    ptowsp_task task;      // all but index and lane
-    ptowsp_cycles cycles;  // that it returned in run `run_number`; 0: it failed
+    ptowsp_task task;      // all fields but index and lane
+    ptowsp_cycles cycles;  // returned in run `run_number`; 0: it failed
     uint64_t run_number;
 } pwsp_graph_kernel;
 
@@ -58,12 +59,12 @@ typedef struct pwsp_graph_range {
     // While it is open:
     pwsp_queue queue;
     PWSP_ALIGNAS(8) uint64_t done;  // atomic: items
-    uint64_t failed_begin;          // the lowest that failed; under the graph's lock
+    uint64_t failed_begin;          // the lowest failed item; under the graph's lock
     ptowsp_status failed_status;    // its status
-    uint32_t is_cut;                // atomic: not all items were done, as the run was cancelled
+    uint32_t is_cut;                // atomic: some items were left out, as the run was cancelled
 } pwsp_graph_range;
 
-// What a lane has counted in a run.
+// The counts of a lane in a run.
 typedef struct pwsp_graph_tally {
     uint64_t failed_count, skipped_count;
     uint32_t first_failed;  // PWSP_GRAPH_NONE: none
@@ -78,8 +79,8 @@ enum {
 // How long tasks take; see graph_lanes.c.
 enum { PWSP_GRAPH_LONG = 0, PWSP_GRAPH_MEDIUM, PWSP_GRAPH_SHORT };
 
-// Time is counted in ticks, which are read in 8 ns where clock_gettime takes 25. Nothing depends on
-// them but who runs what, so it is good enough that one is 0.2 to 1 ns.
+// Time is counted in ticks: reading them takes 8 ns, clock_gettime 25. Only the choice of lanes
+// depends on them, so a resolution of 0.2 to 1 ns is good enough.
 #if defined(__x86_64__) || defined(__i386__)
 #define pwsp_graph_ticks() ((uint64_t)__builtin_ia32_rdtsc())
 #define PWSP_GRAPH_US      UINT64_C(3000)
@@ -91,18 +92,18 @@ enum { PWSP_GRAPH_LONG = 0, PWSP_GRAPH_MEDIUM, PWSP_GRAPH_SHORT };
 #define PWSP_GRAPH_LONG_TICKS PWSP_GRAPH_US
 #define PWSP_GRAPH_SHARE_MIN  (50 * PWSP_GRAPH_US)  // how long it is alone
 
-// What stops a run from being plain.
+// Conditions that make a run not plain.
 #define PWSP_GRAPH_HAS_FAILED 1u
 #define PWSP_GRAPH_IS_CUT     2u  // cancelled
 
 typedef struct pwsp_graph_lane {
     uint32_t index;
     bool is_alone;  // no other lane has tasks: no atomic operations on counters
-    // How fast tasks go by here, and what follows from it; see graph_lanes.c.
+    // The pace of tasks on this lane, and what follows from it; see graph_lanes.c.
     int pace;
-    uint32_t offer_at;            // private tasks from which on it offers
+    uint32_t offer_at;            // it offers from this number of private tasks on
     uint32_t grab;                // tasks that it takes back at once
-    uint32_t batch;               // sources that it takes at once
+    uint32_t batch;               // sources that it takes at a time
     uint32_t run_count;           // tasks since `looked_at`
     uint64_t looked_at;           // ticks
     uint64_t share_at;            // ticks: when the keeper tries to share again
@@ -119,7 +120,7 @@ struct ptowsp_graph {
     pwsp_memory memory;
     ptowsp_status status;  // the first error of building
     bool is_sealed;
-    bool is_ordered;  // all edges lead to higher numbers, so there is no circle
+    bool is_ordered;  // all edges lead to higher numbers, so there is no cycle
     bool is_classed;  // some task has a priority, or units have lanes of their own
     bool is_marked;   // kinds and outcomes are not all as before a run
     uint32_t lane_count, cube_lane_count;
@@ -162,7 +163,7 @@ struct ptowsp_graph {
     uint32_t unit_lane_count[2];  // atomic: lanes of a unit that are in the run
 
     // Whether to wake other lanes at all; see pwsp_graph_call_lanes.
-    bool runs_direct;       // the calling lane is the only one that has been called
+    bool runs_direct;       // only the calling lane has been called
     uint32_t direct_count;  // runs without other lanes
     uint32_t pool_hold;     // runs until that is tried again
     uint64_t pool_ticks;    // of the last run on all lanes
@@ -175,7 +176,7 @@ struct ptowsp_graph {
     char padding_flags[PWSP_FALSE_SHARING];
     uint32_t source_next;   // atomic: sources from here on have not been taken
     uint32_t block_count;   // atomic: blocks of half a ring in `spare`; written under the lock
-    uint32_t busy_count;    // atomic: lanes that have tasks or look for some
+    uint32_t busy_count;    // atomic: lanes that have tasks or look for tasks
     uint32_t keeper;        // atomic: index + 1 of the lane that is to be alone, or 0
     uint32_t alone_ticks;   // atomic: ticks / 16 per task of a lane that is alone; 0: not known
     uint32_t starts_alone;  // atomic: the first lane is to be the keeper
@@ -197,45 +198,46 @@ PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void **array, uint64_t *
 // The name of a task, or NULL.
 PWSP_INTERNAL const char *pwsp_graph_name(const ptowsp_graph *graph, uint64_t task);
 
-// Adds a kernel of a task that has been checked; NULL when memory is out.
+// Adds a kernel of a checked task; NULL when memory is out.
 PWSP_INTERNAL pwsp_graph_kernel *pwsp_graph_add_kernel(ptowsp_graph *graph,
                                                        const ptowsp_graph_task_desc *task);
 
-// What is wrong with a kernel's call, or NULL; and which number, where there is one.
+// The fault of a kernel's call, or NULL; and the wrong index, where there is one.
 PWSP_INTERNAL const char *pwsp_graph_check_kernel(const ptowsp_graph_call *call,
                                                   uint64_t *out_value);
 
-// The fn of tasks that are kernels, with a pwsp_graph_kernel as user; and of those that are empty.
+// The fn of kernel tasks, with a pwsp_graph_kernel as user; and the fn of empty tasks.
 PWSP_INTERNAL ptowsp_status pwsp_graph_run_kernel(void *user, uint64_t task, uint32_t lane);
 PWSP_INTERNAL ptowsp_status pwsp_graph_do_nothing(void *user, uint64_t task, uint32_t lane);
 
-// Calls a kernel; notes nothing of it.
+// Calls a kernel; records nothing.
 PWSP_INTERNAL ptowsp_status pwsp_graph_call_kernel(const pwsp_graph_kernel *kernel, uint64_t task,
                                                    uint32_t lane, ptowsp_cycles *out_cycles);
 
-// What has to be done before and after a run of a sealed graph, wherever it runs. After it all
-// tallies have been added; the status of the run, with an error.
+// Work before and after a run of a sealed graph, on lanes or a device. After the run all tallies
+// must have been added; returns the status of the run, with an error.
 PWSP_INTERNAL void pwsp_graph_begin_run(ptowsp_graph *graph);
 PWSP_INTERNAL void pwsp_graph_add_tally(ptowsp_graph *graph, const pwsp_graph_tally *tally);
 PWSP_INTERNAL ptowsp_status pwsp_graph_end_run(ptowsp_graph *graph, bool is_whole);
 
-// Sealing, after the first error of building has been looked at.
+// Seals, once the first building error has been checked.
 PWSP_INTERNAL ptowsp_status pwsp_graph_seal(ptowsp_graph *graph);
 
-// Runs a sealed graph on the lanes of the context, which has been entered; false as pwsp_pool_run.
+// Runs a sealed graph on the lanes of the context, which must have been entered; false as
+// pwsp_pool_run.
 PWSP_INTERNAL bool pwsp_graph_run_lanes(ptowsp_graph *graph);
 
-// What a lane runs, in graphs without classes.
+// A lane's main function, for graphs without classes.
 PWSP_INTERNAL void pwsp_graph_lane_main(void *graph, uint32_t index);
 
-// Sets what depends on how long tasks take.
+// Sets the values that depend on task duration.
 PWSP_INTERNAL void pwsp_graph_set_pace(ptowsp_graph *graph, pwsp_graph_lane *lane,
                                        uint64_t task_ticks);
 
 // The graph is known to take less than a millisecond on one lane.
 PWSP_INTERNAL bool pwsp_graph_is_short(const ptowsp_graph *graph);
 
-// For graphs with classes: puts the sources into their queues; and what a lane runs.
+// For graphs with classes: puts the sources into their queues; and a lane's main function.
 PWSP_INTERNAL void pwsp_graph_classes_begin(ptowsp_graph *graph);
 PWSP_INTERNAL void pwsp_graph_classes_lane(void *graph, uint32_t index);
 PWSP_INTERNAL bool pwsp_graph_classes_may_do(const ptowsp_graph *graph, const pwsp_graph_lane *lane,
@@ -252,29 +254,28 @@ PWSP_INTERNAL uint32_t pwsp_graph_unit_of_lane(const ptowsp_graph *graph,
 
 // -- shared by both ways to run -------------------------------------------------------------------
 
-// Notes what became of a task, and tells what comes after it if that must not run.
+// Records how a task ended, and tells its successors if they must not run.
 PWSP_INTERNAL void pwsp_graph_mark(ptowsp_graph *graph, pwsp_graph_tally *tally, uint32_t task,
                                    ptowsp_status status, bool is_skipped);
 
-// A task is over, with a status or skipped: marks it, and releases what comes after it as
+// A task is done, with a status or skipped: marks it, and releases its successors as
 // pwsp_graph_step does.
 PWSP_INTERNAL uint32_t pwsp_graph_finish(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task,
                                          ptowsp_status status, bool is_skipped);
 
-// Does a task, skips it, or does a range of which it is the task; then releases what comes after.
-// Returns one of the tasks that became ready, or PWSP_GRAPH_NONE; the others are in the lane's
-// deque.
+// Runs a task, skips it, or works on the range that it is; then releases its successors. Returns
+// one of the tasks that became ready, or PWSP_GRAPH_NONE; the others are in the lane's deque.
 PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task);
 
-// Takes part in a range that another lane has opened; false if none had items left. Releases as
-// pwsp_graph_step if it did the last ones.
+// Helps with a range that another lane has opened; false if none had items left. If it did the last
+// items, releases as pwsp_graph_step does.
 PWSP_INTERNAL bool pwsp_graph_help(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t *out_task);
 
-// Some lane has opened a range that has items left, which this one may do.
+// Has some lane opened a range with items left that this lane may do?
 PWSP_INTERNAL bool pwsp_graph_has_open_range(const ptowsp_graph *graph,
                                              const pwsp_graph_lane *lane);
 
-// Reports the tasks that the lane has done, and wakes all lanes if they were the last.
+// Reports the tasks that the lane has finished; wakes all lanes if they were the last.
 PWSP_INTERNAL void pwsp_graph_report(ptowsp_graph *graph, pwsp_graph_lane *lane);
 
 // Wakes a sleeping lane, or all, if there are any. The caller has made work visible, in a
@@ -293,7 +294,7 @@ PWSP_INLINE void pwsp_graph_push(ptowsp_graph *graph, pwsp_graph_lane *lane, uin
     pwsp_deque_push(&lane->deque, task);
 }
 
-// One of the edges to a task is done; says whether it was the last.
+// One of the edges to a task is done; returns whether it was the last.
 PWSP_FORCE_INLINE bool pwsp_graph_release(pwsp_graph_count *count, bool is_alone) {
     if (is_alone) {
         if (count->pending != 1) {
@@ -311,7 +312,7 @@ PWSP_FORCE_INLINE bool pwsp_graph_release(pwsp_graph_count *count, bool is_alone
     return true;
 }
 
-// Releases all that comes after a task: returns the first that became ready, pushes the others.
+// Releases all successors of a task: returns the first that became ready, pushes the others.
 PWSP_FORCE_INLINE uint32_t pwsp_graph_release_all(ptowsp_graph *graph, pwsp_graph_lane *lane,
                                                   uint32_t task, bool is_alone) {
     uint32_t next = PWSP_GRAPH_NONE;

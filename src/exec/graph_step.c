@@ -1,19 +1,19 @@
-// What happens to a task: it runs, fails or is skipped, and releases what comes after it.
+// One step of a task: it runs, fails or is skipped, and releases its successors.
 //
-// Nothing is noted for tasks that are done. One that fails or is skipped tells all tasks after it,
-// before it releases them: kind, and the lowest task to blame. The first to fail sets a flag that
-// sends all lanes through here, where kinds are looked at, and out of the loop for plain tasks; who
-// sees a task released sees the flag.
+// Done tasks record nothing. A task that fails or is skipped marks all its successors before it
+// releases them: their kind, and the lowest task to blame. The first failure sets a flag. The flag
+// sends all lanes through here, where kinds are checked, and out of the loop for plain tasks. A
+// lane that sees a task released also sees the flag.
 //
-// A range task is opened by the lane that gets to it, in that lane's slot `open_range`, where
-// others find it. All take items from its queue until there are none left, and then add what they
-// have done to `done`, once each; who adds the last finishes the task. Nobody waits for anybody.
+// The lane that reaches a range task opens it in its slot `open_range`, where others find it. All
+// take items from its queue until none are left, and then add the number they have done to `done`,
+// once each. The lane that adds the last finishes the task. No lane waits for another.
 
 #include "graph_state.h"
 
 #include "../base/atomic.h"
 
-// Notes for all that comes after a task that it must not run, and whom to blame.
+// Records for all successors of a task that they must not run, and which task to blame.
 static void pwsp_graph_blame(ptowsp_graph *graph, uint32_t task, uint32_t cause) {
     for (uint32_t i = graph->first[task]; i < graph->first[task + 1]; i++) {
         uint32_t target = graph->targets[i];
@@ -63,7 +63,7 @@ static void pwsp_graph_range_failed(ptowsp_graph *graph, pwsp_graph_range *range
     pwsp_mutex_unlock(&graph->sleepers.mutex);
 }
 
-// Does items until none are left; says how many it did (or left out, when the run is cancelled).
+// Does items until none are left; returns how many it did (or left out, in a cancelled run).
 static uint64_t pwsp_graph_range_work(ptowsp_graph *graph, pwsp_graph_lane *lane,
                                       pwsp_graph_range *range) {
     uint64_t begin, end, count = 0;
@@ -82,8 +82,8 @@ static uint64_t pwsp_graph_range_work(ptowsp_graph *graph, pwsp_graph_lane *lane
     return count;
 }
 
-// Counts items as done; who counts the last ones finishes the task. The counting acquires from and
-// releases to the other lanes that have done items.
+// Counts items as done; the lane that counts the last ones finishes the task. The counting acquires
+// from and releases to the other lanes that have done items.
 static uint32_t pwsp_graph_range_done(ptowsp_graph *graph, pwsp_graph_lane *lane,
                                       pwsp_graph_range *range, uint64_t count) {
     if (pwsp_fetch_add_seq_cst(&range->done, count) + count < range->item_count) {

@@ -1,12 +1,12 @@
-// Running a program: check what is bound, walk it once without kernels, walk it with them.
+// Running a program: check the bindings, walk it once without kernels, walk it with them.
 //
 //      bindings -> complete? well-formed?     (nothing has been called yet)
 //      walk 1   -> every view in bounds?      skips what depends on data that tasks write
 //      walk 2   -> kernel, then time          for each task, in program order
 //
-// The first walk is left out when nothing is executed: then there is no data to be spared. Both are
-// the same machine (the expander). On lanes, and on a device, a front end issues what the second
-// walk comes to, and time is told as it retires.
+// When nothing is executed, the first walk is left out: there is no data to protect. Both walks use
+// the same machine (the expander). On lanes, and on a device, a front end issues the tasks of the
+// second walk, and time accounts for them as they retire.
 
 #include "run.h"
 
@@ -124,7 +124,7 @@ PWSP_INTERNAL ptowsp_status pwsp_run_fail_time(ptowsp_run *run) {
     return pwsp_fail(run->context, sim->status, sim->index, "%s", sim->text);
 }
 
-// Walks the program without kernels. *out_count is the number of its tasks, or one that is enough
+// Walks the program without kernels. *out_count is its number of tasks, or a number that is enough
 // for start_threshold; UINT64_MAX when that depends on data that tasks write.
 static ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
     pwsp_expander *x = &run->walk.expander;
@@ -133,7 +133,7 @@ static ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
         pwsp_arrival arrival;
         switch (pwsp_expander_next(x)) {
         case PWSP_EVENT_END:
-            // What has been skipped may be more tasks, which matters only below the threshold.
+            // Skipped parts may hold more tasks, which matters only below the threshold.
             *out_count = x->has_skipped && x->task_count < run->program->schedule.start_threshold
                              ? UINT64_MAX
                              : x->task_count;
@@ -201,7 +201,7 @@ static bool pwsp_run_flush(ptowsp_run *run) {
     return count == 0 || pwsp_timeline_batch(&run->time, batch, count);
 }
 
-// Collects a plain task: of one unit, up to a batch full. False with an error in sim.
+// Collects a plain task of one unit, up to a full batch. False with an error in sim.
 PWSP_FORCE_INLINE bool pwsp_run_collect(ptowsp_run *run, const pwsp_arrival *arrival) {
     pwsp_batch *batch = &run->batch;
     if ((batch->count == PWSP_BATCH_MAX || batch->unit != arrival->unit) && !pwsp_run_flush(run)) {
@@ -214,7 +214,7 @@ PWSP_FORCE_INLINE bool pwsp_run_collect(ptowsp_run *run, const pwsp_arrival *arr
     return true;
 }
 
-// Is a task nothing but cells to copy, and all that its loop has in it?
+// Does a task only copy cells, and is it alone in its loop?
 static bool pwsp_run_is_simple(const pwsp_expander *x) {
     const pwsp_op *end = &x->ops[x->next_op];
     const pwsp_task_op *task = x->task_op;
@@ -227,7 +227,7 @@ static bool pwsp_run_is_simple(const pwsp_expander *x) {
     return is_simple;
 }
 
-// The next iterations of a simple task's loop, up to a batch full. False with the expander's error.
+// The next iterations of a simple task's loop, up to a full batch. False with the expander's error.
 static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
     pwsp_expander *x = &run->walk.expander;
     pwsp_batch *batch = &run->batch;
@@ -325,7 +325,7 @@ static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
 
 // -- finishing ------------------------------------------------------------------------------------
 
-// Goes back from the first of the tasks that end last, along what each task waited for.
+// Goes back from the first of the tasks that end last, along each task's cause.
 static bool pwsp_run_find_critical(ptowsp_run *run) {
     const pwsp_sim *sim = &run->time.sim;
     uint64_t task = 0, count = 0;
@@ -377,7 +377,7 @@ static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
     return status;
 }
 
-// What is checked before anything is called. *out_task_count is what time needs to know.
+// Checks everything before anything is called. *out_task_count is the number that time needs.
 static ptowsp_status pwsp_run_prepare(ptowsp_run *run, const ptowsp_run_options *options,
                                       const pwsp_process_tasks *tasks, uint64_t *out_task_count) {
     *out_task_count = UINT64_MAX;
@@ -399,7 +399,7 @@ static ptowsp_status pwsp_run_prepare(ptowsp_run *run, const ptowsp_run_options 
     return PTOWSP_OK;
 }
 
-// Executes, on the calling thread; or with a front end, by what issues for it.
+// Executes on the calling thread, or issues through a front end.
 static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options,
                                       pwsp_run_issue_fn issue, void *user) {
     pwsp_process_tasks tasks;
@@ -461,7 +461,7 @@ static ptowsp_status pwsp_run_issue_lanes(void *user, ptowsp_run *run) {
     return on->status;
 }
 
-// Makes the front end, with so many lanes or cores. False with an error.
+// Makes the front end for a number of lanes or cores. False with an error.
 static ptowsp_status pwsp_run_reserve(ptowsp_run *run, uint32_t lane_count, bool has_workers) {
     const pwsp_memory *memory = &run->context->memory;
     run->front =
@@ -476,7 +476,7 @@ static ptowsp_status pwsp_run_reserve(ptowsp_run *run, uint32_t lane_count, bool
                                "run: out of memory");
 }
 
-// On lanes of the context, which is busy with it.
+// On lanes of the context, which stays busy meanwhile.
 static ptowsp_status pwsp_run_execute_on_lanes(ptowsp_run *run, const ptowsp_run_options *options) {
     ptowsp_context *context = run->context;
     pwsp_run_on_lanes on = {run, options->lane_count, PTOWSP_OK};

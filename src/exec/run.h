@@ -1,4 +1,4 @@
-// A run: what is bound to a program, the walk over it, its time, and what executes its tasks.
+// A run: the bindings of a program, the walk over it, its time, and the executors of its tasks.
 
 #ifndef PWSP_RUN_H
 #define PWSP_RUN_H
@@ -6,7 +6,7 @@
 #include "frontend.h"
 #include "workers.h"
 
-// Executes a program's tasks: issues them by the run's front end, as lanes of the context do.
+// Executes a program's tasks: issues them through the run's front end, as lanes of the context do.
 typedef ptowsp_status (*pwsp_run_issue_fn)(void *user, ptowsp_run *run);
 
 struct ptowsp_run {
@@ -18,8 +18,8 @@ struct ptowsp_run {
     pwsp_timeline time;
     pwsp_walk walk;
     pwsp_pipes pipes;
-    pwsp_batch batch;  // plain tasks that have run and wait to be issued
-    // On lanes, or on a device; made when that is first asked for.
+    pwsp_batch batch;  // plain tasks that have run and await issue
+    // On lanes, or on a device; made at the first such execution.
     pwsp_frontend *front;
     pwsp_workers *workers;
     // The critical path, and whether there are records.
@@ -28,17 +28,17 @@ struct ptowsp_run {
     bool has_records;
 };
 
-// Executes as ptowsp_run_execute does, but by somebody who has core_count cores to issue to. The
-// context has been entered.
+// Executes as ptowsp_run_execute does, on an executor with core_count cores. The context must have
+// been entered.
 PWSP_INTERNAL ptowsp_status pwsp_run_execute_by(ptowsp_run *run, const ptowsp_run_options *options,
                                                 uint32_t core_count, pwsp_run_issue_fn issue,
                                                 void *user);
 
-// The error of the walk, or of time, as that of the run.
+// Copies the error of the walk, or of time, to the run.
 PWSP_INTERNAL ptowsp_status pwsp_run_fail_walk(ptowsp_run *run);
 PWSP_INTERNAL ptowsp_status pwsp_run_fail_time(ptowsp_run *run);
 
-// Issues the program's tasks by the front end to an executor.
+// Issues the program's tasks to an executor, through the front end.
 PWSP_INTERNAL ptowsp_status pwsp_run_issue_to(ptowsp_run *run, const pwsp_executor *executor,
                                               uint32_t vector_count, uint32_t cube_count);
 

@@ -1,7 +1,6 @@
-// Pipelines of a run. One is run from its start to its end when the walk comes to it, on a time of
-// its own that begins at 0; that gives its makespan, with which it is then issued like a task. When
-// it starts on the clock of the run is found by that; only then do its tasks' records get their
-// places on it.
+// Pipelines of a run. When the walk reaches a pipeline, it runs from start to end on its own time,
+// which begins at 0. The resulting makespan is then issued like a task, and that gives the start on
+// the run's clock. Only then do the records of its tasks get their places on that clock.
 //
 // Before kernels are called, its processes are walked one after another, as far as they do not
 // depend on tokens.
@@ -140,12 +139,12 @@ PWSP_INTERNAL bool pwsp_pipes_run(pwsp_pipes *pipes, pwsp_pipeline_arrival *out_
     pwsp_pipes_arrival(pipes, op, first_task, cycles, out_arrival);
     bool is_issued = pwsp_timeline_pipeline(pipes->time, out_arrival);
     if (!is_good && is_issued) {
-        pwsp_timeline_end(pipes->time);  // it is the last, and what has been done gets its times
+        pwsp_timeline_end(pipes->time);  // the last one; the work so far gets its times
     }
     return is_good && is_issued;
 }
 
-// Walks the process that the expander is in without kernels, to its end. False with the expander's
+// Walks the expander's current process without kernels, to its end. False with the expander's
 // error.
 static bool pwsp_pipes_process_dry(pwsp_pipes *pipes) {
     pwsp_expander *x = &pipes->walk->expander;
@@ -192,7 +191,7 @@ PWSP_INTERNAL bool pwsp_pipes_dry(pwsp_pipes *pipes) {
     x->frames = frames;
     x->frame_count = frame_count;
     x->next_op = next_op;
-    x->task_count = task_count;  // those of processes are not issued
+    x->task_count = task_count;  // tasks of processes are not issued
     x->has_skipped = has_skipped;
     return true;
 }

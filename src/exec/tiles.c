@@ -1,4 +1,4 @@
-// Tile kernels of a run: their tasks are checked before anything is touched, and then executed, or
+// Tile kernels of a run: their tasks are checked before any data is touched, and then executed, or
 // only counted, on the run's core.
 
 #include "call.h"

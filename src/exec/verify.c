@@ -1,7 +1,7 @@
-// What is checked before a run walks its program: everything that is needed is bound, arrays are
-// well-formed, kernels can do what is asked.
+// Checks before a run walks its program: all needed names are bound, arrays are well-formed,
+// kernels support their calls.
 //
-// The contents of arrays are looked at each time, as they are the caller's and may have changed.
+// The contents of arrays are checked for each run: they belong to the caller and may have changed.
 
 #include "bindings.h"
 
@@ -76,7 +76,8 @@ static ptowsp_status pwsp_check_sizes(pwsp_bindings *bindings) {
     return PTOWSP_OK;
 }
 
-// Puts a tensor without data where no other is: beyond all addresses, one after another from *base.
+// Places a tensor without data at unused addresses: beyond all others, one after another from
+// *base.
 static ptowsp_status pwsp_check_place(const pwsp_bindings *bindings, const char *name,
                                       pwsp_bound_tensor *tensor, uint64_t *base) {
     uint64_t below = (uint64_t)-tensor->low * tensor->element_size;  // spans are below 2^62 bytes
@@ -89,8 +90,8 @@ static ptowsp_status pwsp_check_place(const pwsp_bindings *bindings, const char 
     return PTOWSP_OK;
 }
 
-// Tensors as this execution sees them. When only time is measured, those that no slot is loaded
-// from need no data, and if their shape is declared no binding either.
+// Tensors as this execution sees them. When only time is measured, a tensor needs data only if a
+// slot is loaded from it; with a declared shape it needs no binding either.
 static ptowsp_status pwsp_check_tensors(pwsp_bindings *bindings, bool is_time_only) {
     const ptowsp_program *p = bindings->program;
     const ptowsp_buffer as_declared = {NULL, 0, PTOWSP_DTYPE_NONE, 0, {0}, {0}};

@@ -1,19 +1,19 @@
-// The workers: lanes that run what is ready.
+// The workers: lanes that run ready tasks.
 //
-// Each lane has a queue of ready tasks, oldest first, linked through their entries. Lane 0 walks;
-// it hands what it finds ready to the lanes that have come, in turn, and runs tasks itself when it
-// has to wait. The first task that another lane makes ready is what it does next, without any
-// queue; further ones it adds to its own. A lane without tasks takes the oldest of another one;
-// where dispatch chooses the lane, only from lanes that have not come (with your executor, or when
-// threads wake late).
+// Each lane has a queue of ready tasks, oldest first, linked through their entries. Lane 0 walks
+// the program. It hands tasks that it finds ready to the lanes that have arrived, in turn, and runs
+// tasks itself when it has to wait. A lane runs the first task that it makes ready next, without
+// any queue; it adds further ones to its own queue. A lane without tasks takes the oldest task of
+// another lane. Where dispatch chooses the lane, it takes only from lanes that have not arrived
+// (with your executor, or when threads wake late).
 //
-// With own threads lane 0 is the calling thread. An executor may run lanes in any order, one after
-// another even: so with one, lanes are numbered as they come, and the first one walks. It needs no
-// other.
+// With own threads lane 0 is the calling thread. An executor may run lanes in any order, even one
+// after another. So with an executor, lanes are numbered as they arrive, and the first one walks.
+// It needs no other lane.
 //
-// Sleep. A lane that finds nothing spins for some 20 us and then sleeps (see sleeper.h), until a task
-// is added: that changes the count of a queue. The walking lane sleeps until done_count has changed;
-// as others add tasks before that, it need not be woken for these.
+// Sleep. A lane that finds nothing spins for some 20 us and then sleeps (see sleeper.h), until a
+// task is added: that changes the count of a queue. The walking lane sleeps until done_count has
+// changed. Other lanes add tasks before that change, so these additions need not wake it.
 
 #include "workers.h"
 
@@ -26,7 +26,7 @@ typedef struct pwsp_workers_lane {
     uint32_t first, last;  // places of entries
     uint32_t count;        // atomic; changed under the lock
     uint32_t has_come;     // atomic
-    uint32_t kept;         // what the lane does next, or PWSP_WORKERS_NONE
+    uint32_t kept;         // the lane's next task, or PWSP_WORKERS_NONE
     char padding[PWSP_FALSE_SHARING];
 } pwsp_workers_lane;
 
@@ -40,8 +40,8 @@ struct pwsp_workers {
     uint32_t lane_count;
     uint32_t spin_count;
     bool is_homed;
-    bool is_numbered;  // as they come
-    uint32_t next;     // lane that gets what the walk finds ready
+    bool is_numbered;  // in order of arrival
+    uint32_t next;     // lane that gets the walk's next ready task
     bool is_good;
     pwsp_sleepers sleepers;
     pwsp_sleeper walker;
@@ -85,7 +85,7 @@ static uint32_t pwsp_workers_pop(pwsp_workers *workers, pwsp_workers_lane *lane)
     return place;
 }
 
-// May a lane take what is in the queue of another one?
+// May a lane take tasks from another lane's queue?
 static bool pwsp_workers_may_take(const pwsp_workers *workers, uint32_t index, uint32_t other) {
     return index == other || !workers->is_homed ||
            !pwsp_load_seq_cst(&workers->lanes[other].has_come);
@@ -117,7 +117,7 @@ static bool pwsp_workers_has_work(const pwsp_workers *workers, uint32_t index) {
 
 // -- the executor ---------------------------------------------------------------------------------
 
-// The lane that is next to get what the walk finds ready: one that has come.
+// The lane that gets the walk's next ready task: one that has arrived.
 static uint32_t pwsp_workers_next(pwsp_workers *workers) {
     uint32_t lane = workers->next;
     do {
@@ -191,7 +191,7 @@ static void pwsp_workers_work(pwsp_workers *workers, uint32_t index) {
         } else if (idle < workers->spin_count) {
             pwsp_spin(&idle, workers->spin_count, 0);
         } else {
-            pwsp_workers_sleep(workers, index);  // and again, until there is something
+            pwsp_workers_sleep(workers, index);  // repeated until there is work
         }
     }
 }

@@ -127,24 +127,25 @@ NPU_INTERNAL bool npu_cache_open(npu_build *build, const char *directory) {
         return npu_build_fail_system(build, "cannot make the cache", path->data);
     }
     if (S_ISLNK(link.st_mode) && link.st_uid != geteuid() && link.st_uid != 0) {
-        return npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
-                              "the cache %s is a link of another user, who could lead it anywhere",
-                              path->data);
+        return npu_build_fail(
+            build, PTOWSP_SYSTEM_FAILED,
+            "the cache %s is a link of another user, so its target cannot be trusted", path->data);
     }
     if (!S_ISDIR(state.st_mode)) {
         errno = ENOTDIR;
         return npu_build_fail_system(build, "cannot use the cache", path->data);
     }
     if (state.st_uid != geteuid()) {
-        return npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
-                              "the cache %s belongs to another user, who could put anything there",
-                              path->data);
+        return npu_build_fail(
+            build, PTOWSP_SYSTEM_FAILED,
+            "the cache %s belongs to another user, so its contents cannot be trusted", path->data);
     }
     if (state.st_mode & (S_IWGRP | S_IWOTH)) {
-        return npu_build_fail(build, PTOWSP_SYSTEM_FAILED,
-                              "the cache %s is writable for others, who could put anything there "
-                              "(chmod go-w)",
-                              path->data);
+        return npu_build_fail(
+            build, PTOWSP_SYSTEM_FAILED,
+            "the cache %s is writable for others, so its contents cannot be trusted "
+            "(chmod go-w)",
+            path->data);
     }
     return true;
 }
