@@ -241,7 +241,8 @@ struct Tables {
     wsp_program program = {};
 };
 
-void run_tree(const sim_sample &s, uint32_t aicpu_count, uint32_t core_count) {
+void run_tree(const sim_sample &s, uint32_t aicpu_count, uint32_t core_count,
+              void (*walk)(Run &run) = expand) {
     tree.sample = &s;
     memset(tree.cells, 0, sizeof tree.cells);
     Tables tables(s);
@@ -266,7 +267,7 @@ void run_tree(const sim_sample &s, uint32_t aicpu_count, uint32_t core_count) {
     }
     scheduler.open_lines(0);
     Run run(tables.program, tables.bindings, scheduler);
-    expand(run);
+    walk(run);
     scheduler.finish();
     scheduler.stop();
     scheduler.close_lines(0);
@@ -356,11 +357,33 @@ void npu_pipeline__does_as_the_library_does(void **state) {
     assert_true(good > PIPELINES / 3 && stuck > 0);
 }
 
+// A task takes all the time that there is; the pipeline behind it takes one cycle more.
+void walk_late(Run &run) {
+    Scope scope(run, SEQUENTIAL);
+    make_task(run, 0, SIM_SITE_BEFORE, PTOWSP_CYCLES_MAX, 0);
+    Pipeline pipeline(run, 0, PLACE);
+    pipeline.process("late", PLACE + 1, {}, [](Run &late) { make_task(late, 0, 0, 1, 0); });
+    pipeline.run();
+}
+
+void npu_pipeline__that_ends_too_late_is_named_by_its_place(void **state) {
+    (void)state;
+    sim_sample *s = sim_sample_random(1, 0);
+    s->around.has_data = false;
+    sim_sample_build(s);
+    assert_int_equal(s->built.status, PTOWSP_OK);
+    run_tree(*s, 1, 1, walk_late);
+    assert_int_equal(tree.status, PTOWSP_LIMIT_EXCEEDED);
+    assert_string_equal(tree.error.c_str(), "p1: the pipeline ends after 2^63 - 1 cycles");
+    sim_sample_free(s);
+}
+
 }  // namespace
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(npu_pipeline__does_as_the_library_does),
+        cmocka_unit_test(npu_pipeline__that_ends_too_late_is_named_by_its_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
