@@ -5190,30 +5190,30 @@ PWSP_INLINE bool pwsp_cost_is_valid(const ptowsp_cost *cost) {
 // src/runtime/arrival.h
 // =================================================================================================
 
-// What arrives at the scheduler and at simulated time: tasks and pipelines, with the tiles that they
-// touch, and what both have to know of the program that they are of.
+// Arrivals at the scheduler and at simulated time: tasks and pipelines, with the tiles that they
+// access, and the facts about their program that both consumers need.
 //
-// This floor needs base and data only, so that it stands without what it schedules: emitted trees
-// carry it as it is.
+// This floor needs base and data only, so it does not depend on the objects that it schedules:
+// emitted trees carry it unchanged.
 
 #ifndef PWSP_ARRIVAL_H
 #define PWSP_ARRIVAL_H
 
-// What a process of a pipeline does with a channel.
+// The use of a channel by a process of a pipeline.
 typedef struct pwsp_port {
     uint32_t channel;
     bool is_produced;
     bool is_closed_early;  // the process has an op that closes it
 } pwsp_port;
 
-// Memory bound to a tensor. Sizes and strides of dimensions that the tensor has not are 1 and 0.
+// Memory bound to a tensor. Sizes and strides of missing dimensions are 1 and 0.
 typedef struct pwsp_bound_tensor {
     char *data;     // NULL in runs that only measure time
     uint64_t base;  // its address, or one that no other tensor has
     int64_t lead_shape[PWSP_TENSOR_LEAD_MAX];
     int64_t lead_strides[PWSP_TENSOR_LEAD_MAX];  // in elements, as the following
     int64_t rows, cols, row_stride, col_stride;
-    int64_t low, high;  // lowest and highest offset, in elements; of a tensor that was bound
+    int64_t low, high;  // lowest and highest offset, in elements; of a bound tensor
     uint32_t element_size;
     ptowsp_dtype dtype;
     bool is_bound;
@@ -5224,7 +5224,7 @@ typedef struct pwsp_bound_tensor {
 #define PWSP_TILE_WRITTEN 2u
 #define PWSP_TILE_LOADED  4u  // of a pipeline: its processes load slots from the tensor
 
-// Where a tile lies. With rows 0 it is the whole of its tensor, as pipelines access it.
+// The location of a tile. With rows 0 it is the whole tensor, as pipelines access it.
 typedef struct pwsp_tile_at {
     uint32_t tensor;
     uint32_t rows, cols;  // valid
@@ -5238,7 +5238,7 @@ PWSP_INLINE int64_t pwsp_tile_offset(const pwsp_bound_tensor *tensor, const pwsp
     return at->lead + at->row * tensor->row_stride + at->col * tensor->col_stride;
 }
 
-// A task. The scheduler needs no cycles; time needs them all.
+// A task. The scheduler needs no cycles; time needs the cycles of every task.
 typedef struct pwsp_arrival {
     uint64_t cycles;
     uint64_t dispatch_key, priority_key, stream_key;
@@ -5249,24 +5249,24 @@ typedef struct pwsp_arrival {
     ptowsp_unit unit;
 } pwsp_arrival;
 
-// A pipeline that has been run: its tasks have indices up to the next. It counts as one task with
-// a tile for each tensor; keys and kernel mean nothing.
+// A pipeline that has run: its tasks have indices up to the next one. It counts as one task with a
+// tile for each tensor; keys and kernel have no meaning.
 typedef struct pwsp_pipeline_arrival {
     pwsp_arrival whole;
     uint64_t first_task, task_count;
     uint64_t end_task;       // the task that its end comes from; PTOWSP_NO_INDEX: none of its own
-    uint32_t pipeline, run;  // which, and the ordinal of its run
+    uint32_t pipeline, run;  // its index, and the ordinal of its run
 } pwsp_pipeline_arrival;
 
-// What is to be known of a program beforehand. Tables live at least as long.
+// The facts about a program that are needed beforehand. Tables live at least as long.
 typedef struct pwsp_timed {
     ptowsp_schedule schedule;  // resolved
     bool is_priority_signed;
     bool has_streams;      // by a key
     uint32_t lane_count;   // of all pools
-    uint32_t scope_depth;  // scopes in one another, with that around all
+    uint32_t scope_depth;  // nesting depth of scopes, including the outermost
     uint32_t pipeline_count;
-    uint32_t tensor_count;                             // with 0, which is none
+    uint32_t tensor_count;                             // including 0, which is none
     uint32_t edge_count;                               // explicit edges
     const bool *tensor_is_loaded, *tensor_is_written;  // by tensor: by a slot, by a task
     // Writes the place of a node, for texts of errors.
@@ -5280,8 +5280,8 @@ typedef struct pwsp_timed {
 // src/runtime/token.h
 // =================================================================================================
 
-// Tokens: what stands for the completion of a task, or of several. The map of regions and the rules
-// of precedence hold tokens without knowing what they are:
+// Tokens stand for the completion of one or several tasks. The map of regions and the rules of
+// precedence hold tokens without knowing their meaning:
 //
 //      in-order time     the end of a task, and its index
 //      event simulation  a node
@@ -5295,12 +5295,12 @@ typedef struct pwsp_token {
     uint64_t task;  // PTOWSP_NO_INDEX: none
 } pwsp_token;
 
-// How tokens are handled. With is_dead NULL a token is a time: dead when it is before the clock, and
+// Operations on tokens. With is_dead NULL a token is a time: dead when it is before the clock, and
 // two merge to the later one.
 typedef struct pwsp_token_ops {
     bool (*is_dead)(void *user, const pwsp_token *token);
-    void (*visit)(void *user, const pwsp_token *token);  // the task being looked at waits for it
-    void (*keep)(void *user, const pwsp_token *token);   // it is held once more
+    void (*visit)(void *user, const pwsp_token *token);  // the current task waits for it
+    void (*keep)(void *user, const pwsp_token *token);   // adds a reference
     void (*drop)(void *user, const pwsp_token *token);   // it is held no more
     void (*merge)(void *user, pwsp_token *into, const pwsp_token *other);  // into is held
     void *user;
@@ -5329,18 +5329,18 @@ PWSP_INLINE void pwsp_token_later(pwsp_token *token, const pwsp_token *other) {
 // src/runtime/policy.h
 // =================================================================================================
 
-// Dispatch policies: a row each. What chooses a lane, in simulated time and in real execution, goes
-// by the rule of the row; what a target does with the policy is in the row, too.
+// Dispatch policies: a row each. The row's rule chooses the lane, in simulated time and in real
+// execution. The row also states each target's support of the policy.
 
 #ifndef PWSP_POLICY_H
 #define PWSP_POLICY_H
 
-// How a lane is found among those of a pool.
+// The rule that selects a lane of a pool.
 typedef enum pwsp_lane_rule {
     PWSP_LANE_IN_TURN,       // one after another
     PWSP_LANE_BY_KEY,        // key % lanes
     PWSP_LANE_BY_MIXED_KEY,  // mix(key) % lanes
-    PWSP_LANE_ANY            // none beforehand: the one that is free first
+    PWSP_LANE_ANY            // none beforehand: the first free lane
 } pwsp_lane_rule;
 
 // Enumerator, text, rule; support of cpu_sim, threads, ascend_npu: ENFORCED, RECORDED or REFUSED.
@@ -5388,16 +5388,17 @@ PWSP_INLINE uint32_t pwsp_lane_choose(pwsp_lane_rule rule, uint64_t key, uint64_
 // src/runtime/binding_check.h
 // =================================================================================================
 
-// Checks of what is bound to a program: of each binding by itself when it is bound; of what arrays
-// hold before a run, as that is the caller's and may change in between.
+// Checks of a program's bindings: of each binding by itself when it is bound; of the contents of
+// arrays before a run, because they belong to the caller and may change in between.
 //
-// Errors are those of ptowsp_run_bind_... and ptowsp_run_execute. After one, what a function fills
-// in is untouched.
+// Errors are those of ptowsp_run_bind_... and ptowsp_run_execute. After an error, the outputs of a
+// function are untouched.
 
 #ifndef PWSP_BINDING_CHECK_H
 #define PWSP_BINDING_CHECK_H
 
-// There is no such thing to bind: `what` is a kind, "tensor". name may be NULL, or any text.
+// The error for a binding that does not exist: `what` is a kind, "tensor". name may be NULL, or any
+// text.
 PWSP_INTERNAL ptowsp_status pwsp_bind_fail_name(pwsp_error *error, const char *module,
                                                 const char *what, const char *name);
 
@@ -5422,15 +5423,15 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_check_tensor(pwsp_error *error,
 PWSP_INTERNAL ptowsp_status pwsp_verify_fail_unbound(pwsp_error *error, const char *what,
                                                      const char *name);
 
-// An array that is bound; its sum may be NULL.
+// A bound array; its sum may be NULL.
 PWSP_INTERNAL ptowsp_status pwsp_verify_lengths(pwsp_error *error, const char *axis,
                                                 const pwsp_array *array, int64_t *out_sum);
 
-// Sparse structure that is bound; fills in its entry_count.
+// Bound sparse structure; fills in its entry_count.
 PWSP_INTERNAL ptowsp_status pwsp_verify_csr(pwsp_error *error, const char *axis,
                                             pwsp_bound_csr *csr);
 
-// A tensor that is bound has data, or no elements.
+// A bound tensor has data, or no elements.
 PWSP_INTERNAL ptowsp_status pwsp_verify_data(pwsp_error *error, const char *name,
                                              const pwsp_bound_tensor *tensor);
 
@@ -5440,7 +5441,7 @@ PWSP_INTERNAL ptowsp_status pwsp_verify_data(pwsp_error *error, const char *name
 // src/runtime/binding_check.c
 // =================================================================================================
 
-// See binding_check.h.
+// Checks of bindings; see binding_check.h.
 
 #include <inttypes.h>
 
@@ -5605,7 +5606,7 @@ static bool pwsp_bind_row_major(uint32_t rank, const int64_t *shape, int64_t *ou
     return true;
 }
 
-// Where dimensions of a tensor go: leading ones, rows, columns.
+// The position of each dimension of a tensor: leading ones, rows, columns.
 static void pwsp_bind_dimensions(uint32_t rank, const int64_t *shape, const int64_t *strides,
                                  pwsp_bound_tensor *bound) {
     for (uint32_t i = 0; i < PWSP_TENSOR_LEAD_MAX; i++) {
@@ -5686,7 +5687,7 @@ static bool pwsp_verify_index(const pwsp_array *array, uint64_t i, uint64_t *out
     return *out_value <= INT64_MAX;
 }
 
-// An element that no length or index can be.
+// An element that is no valid length or index.
 static ptowsp_status pwsp_verify_fail_index(pwsp_error *error, const char *what, uint64_t i,
                                             const char *axis, const pwsp_array *array,
                                             uint64_t value) {
@@ -5767,7 +5768,7 @@ PWSP_INTERNAL ptowsp_status pwsp_verify_data(pwsp_error *error, const char *name
 // src/runtime/deps.h
 // =================================================================================================
 
-// Which tasks before touch the same data: a map of the tile regions that tasks in flight access.
+// Dependences by data: a map of the tile regions that tasks in flight access.
 
 #ifndef PWSP_DEPS_H
 #define PWSP_DEPS_H
@@ -5794,8 +5795,9 @@ typedef struct pwsp_access {
 #define PWSP_ACCESS_LINKED  32u  // in a list
 #define PWSP_ACCESS_FREE    64u  // in the list of free ones
 
-// Accesses of a group of about one size: cells of 2^row_shift x 2^col_shift, or, of tensors that
-// are not plain, blocks of 2^row_shift bytes. Each is in the list of the cell that it begins in.
+// Accesses of a group of similar size: cells of 2^row_shift x 2^col_shift or, for tensors that are
+// not plain, blocks of 2^row_shift bytes. Each access is in the list of the cell in which it
+// begins.
 typedef struct pwsp_deps_level {
     uint32_t next;   // of the group; 0 is none
     uint32_t count;  // accesses
@@ -5803,7 +5805,7 @@ typedef struct pwsp_deps_level {
     bool row_over, col_over;  // some run over into the next cell
 } pwsp_deps_level;
 
-// What is known about a tensor, beside where it is.
+// The facts about a tensor, besides its place.
 typedef struct pwsp_deps_tensor {
     uint32_t group;  // the lowest tensor that may share memory with it; itself if none does
     bool is_plain;   // alone in its group, and different indices are different elements
@@ -5829,14 +5831,14 @@ typedef struct pwsp_deps {
     pwsp_deps_tensor *tensors;       // by tensor
     uint32_t *order;                 // tensors by where they begin; behind, room for as many
     uint32_t tensor_count;
-    bool is_exact, is_overlap;  // what tasks wait for; slot loads always look at overlap
+    bool is_exact, is_overlap;  // the hazards a task waits for; slot loads always look at overlap
     bool keeps_readers;         // a covered reader may still be waited for
     uint32_t hazards;
     pwsp_token_ops ops;
     uint64_t clock;
     pwsp_token latest;     // without ops: of it as it was set and the tokens visited since
     uint64_t visit_count;  // without ops
-    bool has_tasks;        // unset: nobody asks for the tasks of times
+    bool has_tasks;        // unset: tasks of times are not needed
     pwsp_access *accesses;
     uint32_t *nexts;  // by access: links of lists
     uint64_t *times;  // by access, unless tokens are small
@@ -5844,14 +5846,14 @@ typedef struct pwsp_deps {
     uint64_t access_count;
     uint64_t access_capacity, next_capacity, time_capacity, task_capacity;
     uint32_t free_first, free_last, free_count;  // places that can be taken: a list by nexts
-    uint32_t hand;                               // the access that is looked at next for being dead
+    uint32_t hand;                               // the access that is next checked for being dead
     bool wants_sweep;                            // most are dead
     bool is_fixed;                               // takes no more memory
     pwsp_deps_level *levels;                     // from 1
     uint64_t level_count, level_capacity;
     uint32_t *buckets;  // lists of cells by hash
     uint64_t bucket_count;
-    uint32_t index_mask;  // of a link: the bits that say which access; the others are of the hash
+    uint32_t index_mask;  // of a link: the bits for the access; the others are of the hash
     uint64_t access_max;  // high-water mark of accesses
     uint32_t *same;       // from query to add, by tile: an access to take over, + 1
     pwsp_deps_hint hints[PTOWSP_TASK_TILE_MAX];  // from query to add, of the first tiles
@@ -5861,39 +5863,38 @@ typedef struct pwsp_deps {
 PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
                                   uint32_t tensor_count);
 
-// Forgets all accesses, and learns which tensors share memory as they are bound now.
+// Forgets all accesses, and learns which tensors share memory in the current bindings.
 PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const pwsp_timed *timed,
                                    const pwsp_bound_tensor *bound);
 
-// As above, for the order that data needs in any case: of tiles that overlap, all hazards, and only
-// tensors that tasks write.
+// As above, for the order that data needs under every schedule: all hazards of overlapping tiles,
+// and only of tensors that tasks write.
 PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const pwsp_timed *timed,
                                         const pwsp_bound_tensor *bound);
 
-// Makes room for as many accesses as there usually are; ops have been set. False when memory is
-// out.
+// Makes room for the usual number of accesses; ops must be set. False when memory is out.
 PWSP_INTERNAL bool pwsp_deps_reserve(pwsp_deps *deps);
 
-// Makes room for so many accesses, and takes no more memory from then on: before each task there
-// must be room for its tiles. If there is none, and sweeping out what is dead does not help, what is
-// in flight has to be done, and then all can be cleared.
+// Makes room for a number of accesses, and takes no more memory from then on. Before each task
+// there must be room for its tiles. If there is none, and sweeping out dead accesses does not help,
+// the tasks in flight must finish; then everything can be cleared.
 PWSP_INTERNAL bool pwsp_deps_fix(pwsp_deps *deps, uint32_t access_count);
 PWSP_INTERNAL bool pwsp_deps_has_room(pwsp_deps *deps, uint32_t count);
 PWSP_INTERNAL void pwsp_deps_clear(pwsp_deps *deps);
 
-// The part of pwsp_deps_begin which looks at tensors; what is only read may be left out.
+// The part of pwsp_deps_begin that inspects tensors; read-only tensors may be left out.
 PWSP_INTERNAL void pwsp_deps_find_tensors(pwsp_deps *deps, const pwsp_timed *timed, bool is_data);
 PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps);
 PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps);
 
-// Visits what a task's tiles wait for. False when memory is out.
+// Visits the dependences of a task's tiles. False when memory is out.
 PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count);
 
-// Adds the accesses of the task that was just queried. False when memory is out.
+// Adds the accesses of the task last queried. False when memory is out.
 PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count,
                                  const pwsp_token *token);
 
-// Visits the tasks that write what a slot load reads; what those in a pipeline read.
+// Visits the writers of a slot load's element; and of the tensors that a pipeline loads slots from.
 PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *tile);
 PWSP_INTERNAL void pwsp_deps_query_loads(pwsp_deps *deps, const pwsp_tile_at *tiles,
                                          uint32_t count);
@@ -5904,18 +5905,19 @@ PWSP_INTERNAL void pwsp_deps_query_loads(pwsp_deps *deps, const pwsp_tile_at *ti
 // src/runtime/groups.c
 // =================================================================================================
 
-// Which tensors share memory.
+// Groups of tensors that share memory.
 //
-// Tensors whose spans of bytes overlap, directly or through others, may share some: they are a run
-// in the order of where they begin. But packed ones (Q, K and V, row by row in one buffer) lie
-// interleaved and share nothing. Modulo the distance of rows each has a window of its own:
+// Tensors whose spans of bytes overlap, directly or through others, may share some bytes. In the
+// order of their starts they form a run. But packed tensors (Q, K and V, row by row in one buffer)
+// lie interleaved and share nothing: modulo the distance of rows each has a window of its own.
 //
 //      q q q k k v v | q q q k k v v | q q q k k v v        q: [0, 3)   k: [3, 5)   v: [5, 7)   of 7
 //
-// A tensor's window modulo m is what the dimensions span whose strides are no multiples of m, from
-// where the tensor begins modulo m on. Tensors whose windows are disjoint share no bytes. So a run
-// is split by windows modulo one of the strides of its first tensor, where that makes groups of it.
-// Not in programs with pipelines, to which a tensor is all the bytes from its first to its last.
+// A tensor's window modulo m begins where the tensor begins modulo m. Its length is the span of the
+// dimensions whose strides are no multiples of m. Tensors with disjoint windows share no bytes. So
+// a run is split by windows modulo one of the strides of its first tensor, where that yields
+// several groups. Programs with pipelines are not split: for them a tensor is all the bytes from
+// its first to its last.
 
 // A dimension of a tensor: the leading ones, then rows and columns.
 static int64_t pwsp_deps_size(const pwsp_bound_tensor *bound, uint32_t dimension) {
@@ -5954,7 +5956,7 @@ static bool pwsp_deps_is_before(const pwsp_deps *deps, uint32_t a, uint32_t b) {
     return a_key < b_key || (a_key == b_key && a < b);
 }
 
-// Puts the tensor at a place of a heap, or at one below it, the last on top.
+// Sifts the tensor down in a heap, with the last tensor on top.
 static void pwsp_deps_sift(const pwsp_deps *deps, uint32_t *order, uint32_t count, uint32_t place,
                            uint32_t tensor) {
     for (uint32_t child = 2 * place + 1; child < count; child = 2 * place + 1) {
@@ -5989,7 +5991,7 @@ static void pwsp_deps_sort(const pwsp_deps *deps, uint32_t *order, uint32_t coun
 
 // -- groups ---------------------------------------------------------------------------------------
 
-// Makes a group of tensors, if they are several. It is named after the lowest, and none is plain.
+// Groups several tensors. The group is named after the lowest, and none of its tensors is plain.
 static void pwsp_deps_make_group(pwsp_deps *deps, const uint32_t *members, uint32_t count) {
     PTOWSP_ASSERT(count > 0);
     uint32_t lowest = members[0];
@@ -6005,7 +6007,7 @@ static void pwsp_deps_make_group(pwsp_deps *deps, const uint32_t *members, uint3
     deps->tensors[lowest].origin = origin;
 }
 
-// The length of a tensor's window, or 0 if it may be everything.
+// The length of a tensor's window, or 0 if it may cover everything.
 static uint64_t pwsp_deps_window(const pwsp_bound_tensor *bound, uint64_t modulus) {
     uint64_t length = bound->element_size;
     for (uint32_t i = 0; i < PTOWSP_TENSOR_RANK_MAX; i++) {
@@ -6034,8 +6036,8 @@ static bool pwsp_deps_find_windows(pwsp_deps *deps, uint32_t *members, uint32_t 
     return true;
 }
 
-// How many of the first windows run into each other. The last may run over into the first of all:
-// those that `over` reaches do.
+// The number of leading windows that run into each other. The last group may wrap around into the
+// first windows, as far as `over`.
 static uint32_t pwsp_deps_windows_run(const pwsp_deps *deps, const uint32_t *members,
                                       uint32_t count, uint64_t *out_end) {
     uint32_t run = 0;
@@ -6049,7 +6051,7 @@ static uint32_t pwsp_deps_windows_run(const pwsp_deps *deps, const uint32_t *mem
     return run;
 }
 
-// Counts the groups of sorted windows, and makes them if asked to.
+// Counts the groups of sorted windows; makes them on request.
 static uint32_t pwsp_deps_split(pwsp_deps *deps, uint32_t *members, uint32_t count,
                                 uint64_t modulus, bool makes) {
     PTOWSP_ASSERT(count > 0 && modulus > 0);
@@ -6060,7 +6062,7 @@ static uint32_t pwsp_deps_split(pwsp_deps *deps, uint32_t *members, uint32_t cou
         i += pwsp_deps_windows_run(deps, members + i, count - i, &end);
         over = end > modulus ? end - modulus : 0;
     }
-    // What the last group runs over into becomes part of it.
+    // The groups that the last group wraps around into join it.
     uint32_t begin = 0;
     while (begin < last && deps->tensors[members[begin]].key < over) {
         begin += pwsp_deps_windows_run(deps, members + begin, last - begin, &end);
@@ -6109,8 +6111,8 @@ static void pwsp_deps_make_groups(pwsp_deps *deps, uint32_t *members, uint32_t c
     pwsp_deps_split(deps, members, count, best, true);
 }
 
-// Groups tensors: in the order of where they begin, those whose spans overlap are a run in which
-// all but the first begin before an earlier one ends.
+// Groups tensors: in the order of their starts, a run is a sequence in which every tensor but the
+// first begins before an earlier one ends.
 static void pwsp_deps_find_groups(pwsp_deps *deps, bool is_split) {
     uint32_t *members = deps->order + deps->tensor_count + 1;
     for (uint32_t i = 0; i < deps->tensor_count; i++) {
@@ -6173,7 +6175,7 @@ PWSP_INTERNAL void pwsp_deps_find_tensors(pwsp_deps *deps, const pwsp_timed *tim
 // src/runtime/access.h
 // =================================================================================================
 
-// An access of a tile as the map of regions keeps it, and whether two of them meet.
+// An access of a tile as stored in the map of regions, and the overlap test of two accesses.
 
 #ifndef PWSP_ACCESS_H
 #define PWSP_ACCESS_H
@@ -6207,7 +6209,7 @@ PWSP_INLINE void pwsp_deps_access(const pwsp_deps *deps, const pwsp_tile_at *at,
 // Of an access of a tensor that is not plain.
 PWSP_INTERNAL pwsp_region pwsp_deps_region(const pwsp_deps *deps, const pwsp_access *at);
 
-// The whole of a tensor counts as all the bytes from its first element to its last.
+// The whole of a tensor counts as all bytes from its first element to its last.
 PWSP_INLINE bool pwsp_deps_is_whole(const pwsp_access *at) {
     return at->rows == 0;
 }
@@ -6221,7 +6223,7 @@ PWSP_INLINE bool pwsp_deps_is_plain_equal(const pwsp_access *a, const pwsp_acces
            pwsp_deps_same_matrix(a, b);
 }
 
-// Differences wrap around to what is larger than any size.
+// Negative differences wrap around to values larger than any size.
 PWSP_INLINE bool pwsp_deps_is_plain_overlap(const pwsp_access *a, const pwsp_access *b) {
     return (a->row - b->row < b->rows || b->row - a->row < a->rows) &&
            (a->col - b->col < b->cols || b->col - a->col < a->cols) && pwsp_deps_same_matrix(a, b);
@@ -6242,8 +6244,8 @@ PWSP_INTERNAL bool pwsp_deps_is_within(const pwsp_deps *deps, bool is_plain,
 // src/runtime/access.c
 // =================================================================================================
 
-// Whether two accesses meet: by their indices and windows where a tensor is plain, else byte by
-// byte.
+// Decides whether two accesses overlap: by indices and windows where a tensor is plain, else byte
+// by byte.
 
 PWSP_INTERNAL pwsp_region pwsp_deps_region(const pwsp_deps *deps, const pwsp_access *at) {
     const pwsp_bound_tensor *tensor = &deps->bound[at->tensor];
@@ -6268,8 +6270,8 @@ static void pwsp_deps_span(const pwsp_deps *deps, const pwsp_access *at, uint64_
     pwsp_region_span(&region, out_low, out_high);
 }
 
-// Whether two accesses meet, one of which is of a whole tensor. Differences are taken from one of
-// the starts, as addresses wrap around.
+// Do two accesses overlap, one of which covers a whole tensor? Differences are taken from one of
+// the starts, because addresses wrap around.
 static bool pwsp_deps_whole_meets(const pwsp_deps *deps, const pwsp_access *a,
                                   const pwsp_access *b) {
     uint64_t a_low, a_high, b_low, b_high;
@@ -6330,9 +6332,9 @@ PWSP_INTERNAL bool pwsp_deps_is_within(const pwsp_deps *deps, bool is_plain,
 
 #define PWSP_DEPS_SWEEP_MIN 1024  // accesses
 
-// Where an access lies in the grids of its group.
+// The position of an access in the grids of its group.
 typedef struct pwsp_extent_at {
-    uint64_t name;  // of what they divide: a matrix, or the memory of a group
+    uint64_t name;  // of the divided space: a matrix, or the memory of a group
     uint64_t row, rows, col, cols;
     bool is_wide;  // in no grid
 } pwsp_extent_at;
@@ -6342,7 +6344,7 @@ PWSP_INLINE uint8_t pwsp_deps_log2(uint64_t size) {
     return size > 1 ? (uint8_t)(64 - __builtin_clzll(size - 1)) : 0;
 }
 
-// The extent of an access that is not of a plain tensor.
+// The extent of an access to a tensor that is not plain.
 PWSP_INTERNAL void pwsp_deps_extent_of_bytes(const pwsp_deps *deps, const pwsp_access *at,
                                              pwsp_extent_at *extent);
 
@@ -6363,7 +6365,7 @@ PWSP_FORCE_INLINE void pwsp_deps_extent(const pwsp_deps *deps, const pwsp_access
     extent->cols = at->cols;
 }
 
-// The hash of a cell: a mix of all that names it. The upper half says which list it is in.
+// The hash of a cell: a mix of everything that identifies it. The upper half selects the list.
 PWSP_INLINE uint64_t pwsp_deps_hash(const pwsp_extent_at *extent, uint32_t row_shift,
                                     uint32_t col_shift, uint64_t row, uint64_t col) {
     uint64_t z = extent->name + row_shift * 64u + col_shift;
@@ -6377,16 +6379,17 @@ PWSP_INLINE uint32_t *pwsp_deps_bucket(const pwsp_deps *deps, uint64_t hash) {
     return &deps->buckets[((hash >> 32) * deps->bucket_count) >> 32];
 }
 
-// Links say which access comes next, + 1, and have some bits of its cell's hash, so that accesses
-// of other cells in the same list need not be looked at.
+// A link holds the next access, + 1, and some bits of its cell's hash. So accesses of other cells
+// in the same list need not be touched.
 PWSP_INLINE uint32_t pwsp_deps_linked(const pwsp_deps *deps, uint32_t link) {
     return (link & deps->index_mask) - 1;
 }
 
-// Enters an access where queries look for it. The hint may be NULL. False when memory is out.
+// Enters an access into the list where queries look for it. The hint may be NULL. False when memory
+// is out.
 PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index, const pwsp_deps_hint *hint);
 
-// An access has been taken out of the list of its cell.
+// An access has been removed from the list of its cell.
 PWSP_INLINE void pwsp_deps_left(pwsp_deps *deps, const pwsp_access *access) {
     uint32_t id = deps->tensors[deps->tensors[access->tensor].group].levels;
     while (deps->levels[id].row_shift != access->row_shift ||
@@ -6401,10 +6404,10 @@ PWSP_INLINE void pwsp_deps_left(pwsp_deps *deps, const pwsp_access *access) {
     }
 }
 
-// The list that an access is in.
+// The list that contains an access.
 PWSP_INTERNAL uint32_t *pwsp_deps_list(const pwsp_deps *deps, const pwsp_access *access);
 
-// Takes an access out of its list.
+// Removes an access from its list.
 PWSP_INTERNAL void pwsp_deps_leave(pwsp_deps *deps, uint32_t index, uint32_t *list);
 
 // -- tokens ---------------------------------------------------------------------------------------
@@ -6437,12 +6440,12 @@ PWSP_INTERNAL void pwsp_deps_drop(pwsp_deps *deps, uint32_t index);
 
 // -- room -----------------------------------------------------------------------------------------
 
-// Keeps the living accesses only, closely together. False when memory is out.
+// Keeps only the living accesses, compactly. False when memory is out.
 PWSP_INTERNAL bool pwsp_deps_sweep(pwsp_deps *deps);
 
-// The hand goes on, and frees what is dead, unless so much is free that it can go round meanwhile.
-// Not between a query and adding: what was found must stay where it is. Lists are fetched from
-// memory while the hand looks for more.
+// Advances the hand, which frees dead accesses, unless enough room is free for a full round. Must
+// not be called between a query and adding: found accesses must keep their places. Lists are
+// prefetched from memory while the hand looks for more.
 PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count);
 
 // A place for an access, + 1; 0 when memory is out.
@@ -6454,11 +6457,11 @@ PWSP_INTERNAL uint32_t pwsp_deps_place(pwsp_deps *deps);
 // src/runtime/cells.c
 // =================================================================================================
 
-// Levels, cells and room of the map of regions: see deps.c for what they are.
+// Levels, cells and room of the map of regions: deps.c explains them.
 
 #define PWSP_DEPS_HAND_STEPS   8   // for each access that is added; half of it for times
-#define PWSP_DEPS_TIMES_MAX    2   // log2 of how much too large a level may be
-#define PWSP_DEPS_LEVELS_FIXED 64  // of memory that is given once: what finds none is wide
+#define PWSP_DEPS_TIMES_MAX    2   // log2 of the largest ratio of a level to a tile
+#define PWSP_DEPS_LEVELS_FIXED 64  // with fixed memory: further tiles are wide
 
 PWSP_INTERNAL void pwsp_deps_extent_of_bytes(const pwsp_deps *deps, const pwsp_access *at,
                                              pwsp_extent_at *extent) {
@@ -6481,7 +6484,7 @@ static void pwsp_deps_push(pwsp_deps *deps, uint32_t *list, uint32_t index, uint
     *list = ((uint32_t)hash & ~deps->index_mask) | (index + 1);
 }
 
-// The level of a group for what is entered; 0 when memory is out, or has been given.
+// The level of a group for a new access; 0 when memory is out, or fixed and used up.
 static uint32_t pwsp_deps_choose_level(pwsp_deps *deps, const pwsp_access *at,
                                        const pwsp_extent_at *extent) {
     const pwsp_deps_tensor *tensor = &deps->tensors[at->tensor];
@@ -6618,7 +6621,7 @@ PWSP_INTERNAL void pwsp_deps_drop(pwsp_deps *deps, uint32_t index) {
 
 // -- room -----------------------------------------------------------------------------------------
 
-// Makes all lists anew, of accesses that are in some.
+// Rebuilds all lists, with only the accesses that are in one.
 static bool pwsp_deps_enter_all(pwsp_deps *deps) {
     memset(deps->buckets, 0, (size_t)deps->bucket_count * sizeof(uint32_t));
     for (uint32_t i = 0; i < deps->tensor_count; i++) {
@@ -6654,7 +6657,7 @@ PWSP_INTERNAL bool pwsp_deps_sweep(pwsp_deps *deps) {
     return pwsp_deps_enter_all(deps);
 }
 
-// Places are taken in the order in which they become free, so that neighbours are of about one age.
+// Places are taken in the order in which they become free, so that neighbours are of similar age.
 static void pwsp_deps_free_access(pwsp_deps *deps, uint32_t index) {
     PTOWSP_ASSERT(!(deps->accesses[index].flags & (PWSP_ACCESS_FREE | PWSP_ACCESS_LINKED)));
     pwsp_deps_drop(deps, index);
@@ -6673,7 +6676,7 @@ PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count) {
     steps = deps->access_count < steps ? (uint32_t)deps->access_count : steps;
     uint64_t enough = deps->access_count / PWSP_DEPS_HAND_STEPS + count;
     const uint64_t *times = deps->ops.is_dead ? NULL : deps->times;
-    uint64_t clock = pwsp_max_u64(deps->clock, 1);  // what is gone has time 0
+    uint64_t clock = pwsp_max_u64(deps->clock, 1);  // removed accesses have time 0
     uint32_t token = UINT32_MAX;                    // small: neighbours are often of one task
     bool is_dead = false;
     for (uint32_t tile = 0; tile < count && deps->free_count < enough; tile++) {
@@ -6731,7 +6734,7 @@ static bool pwsp_deps_grow(pwsp_deps *deps, uint64_t needed) {
     return is_good;
 }
 
-// Makes room for lists of so many accesses; what is in lists has to be entered anew.
+// Makes room for a number of lists; accesses in lists must be entered anew.
 static bool pwsp_deps_grow_buckets(pwsp_deps *deps, uint64_t count) {
     void *buckets = deps->buckets;
     bool has_room = pwsp_memory_room(deps->memory, &buckets, &deps->bucket_count,
@@ -6824,21 +6827,23 @@ PWSP_INTERNAL uint32_t pwsp_deps_place(pwsp_deps *deps) {
 //      |     |     |     |        earlier.
 //      +-----+-----+-----+
 //
-// A panel among small tiles has a level of its own: small ones find it with one probe, and it looks
-// at as many small cells as it covers, or at all accesses if these are fewer. Levels are few: a
-// tile goes to a level in use that is at most four times too large; so does one that the end of its
-// tensor has cut off, whatever its size. A level without tiles is given away. Whole tensors are in
-// a list of their group that every query looks through, and they are compared with all.
+// A panel among small tiles has a level of its own. Small tiles find it with one probe; the panel
+// looks at as many small cells as it covers, or at all accesses if these are fewer. Levels are few:
+// a tile goes to a level in use that is at most four times too large. So does a tile that the end
+// of its tensor has cut off, whatever its size. A level without tiles is reused. Whole tensors are
+// in a list of their group that every query looks through, and their queries compare with all
+// accesses.
 //
-// A write makes older accesses within its tile invisible. Writers in it are not the last ones any
-// more: readers wait for the new one, and so do writers, if at all. (Slot loads still look at them
-// where a write does not wait for writes, so there they are hidden and not dropped.) Readers in it
-// stay where later writers wait for readers but not for the new one. Accesses of tasks that
-// ended before the clock are dead. New ones take their places: a hand goes round all accesses, a
-// few steps for each that is added, so that the map is hardly larger than what is in flight.
+// A write makes older accesses within its tile invisible. Writers in the tile are no longer the
+// last ones: readers wait for the new writer, and so do writers, if at all. (Slot loads still look
+// at them where a write does not wait for writes, so there they are hidden and not dropped.)
+// Readers in the tile stay where later writers wait for readers but not for the new writer.
+// Accesses of tasks that ended before the clock are dead, and new accesses take their places. A
+// hand goes round all accesses, a few steps for each new one, so the map is hardly larger than the
+// tasks in flight.
 //
-// What is found, and so who waits for whom and how much memory that takes, does not depend on the
-// order of lists or on what a hash brings together: only accesses that overlap a query are touched.
+// The dependences found, and so the memory they take, do not depend on the order of lists or on
+// hash collisions: only accesses that overlap a query are touched.
 
 // -- queries --------------------------------------------------------------------------------------
 
@@ -6850,13 +6855,13 @@ typedef struct pwsp_deps_query_state {
     bool is_load;         // of a slot
     bool is_read, is_written;
     bool is_plain;
-    bool is_exact;            // only the very same tile counts
+    bool is_exact;            // only the identical tile counts
     bool supersedes;          // older accesses within the tile are dropped
     const pwsp_token *token;  // of the task that is being added, or NULL
-    uint32_t same;            // an access of the very same tile, + 1
+    uint32_t same;            // an access of the identical tile, + 1
 } pwsp_deps_query_state;
 
-// What does not depend on what else is found, so that it can be fetched from memory meanwhile.
+// Fields that do not depend on other findings, so that they can be prefetched from memory.
 PWSP_FORCE_INLINE void pwsp_deps_prepare(const pwsp_deps *deps, const pwsp_tile_at *tile,
                                          pwsp_deps_query_state *query) {
     const pwsp_deps_tensor *tensor = &deps->tensors[tile->tensor];
@@ -6893,7 +6898,7 @@ static void pwsp_deps_visit(pwsp_deps *deps, uint32_t index) {
     }
 }
 
-// An access becomes one of the task that is being added.
+// Makes an access one of the task that is being added.
 static void pwsp_deps_set_token(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
     PTOWSP_ASSERT(index < deps->access_count && !(deps->accesses[index].flags & PWSP_ACCESS_GONE));
     if (deps->ops.keep) {
@@ -6905,16 +6910,16 @@ static void pwsp_deps_set_token(pwsp_deps *deps, uint32_t index, const pwsp_toke
     deps->accesses[index].flags |= PWSP_ACCESS_OWN;
 }
 
-// Does an access that is not the task's own stay a reader when a write covers it? A later writer
-// that waits for the write waits for the reader, too, as the write did: so by write-after-write, or
-// by write-after-read if the write reads as well.
+// Does an access of another task stay a reader when a write covers it? If a later writer waits for
+// the write, it also waits for the reader, because the write did: by write-after-write, or by
+// write-after-read if the write reads as well.
 static bool pwsp_deps_stays_read(const pwsp_deps *deps, const pwsp_deps_query_state *query,
                                  const pwsp_access *access) {
     return (access->flags & PWSP_ACCESS_READ) && !query->is_read && deps->keeps_readers;
 }
 
-// A write covers an access: what is older of it is not waited for any more, unless it stays a
-// reader.
+// A write covers an access: older accesses in it are not waited for any more, except those that
+// stay readers.
 static void pwsp_deps_cover(pwsp_deps *deps, const pwsp_deps_query_state *query, uint32_t index) {
     pwsp_access *access = &deps->accesses[index];
     if (access->flags & PWSP_ACCESS_OWN) {
@@ -6933,9 +6938,9 @@ static void pwsp_deps_cover(pwsp_deps *deps, const pwsp_deps_query_state *query,
     access->flags = (uint8_t)((access->flags & ~lost) | gained);
 }
 
-// An access of the very same tile, of which a new one may take the place: a reader that of another
-// reader, a writer that of any. Of several that a writer supersedes, one stays for that: its own,
-// which may have been a read, or the first.
+// An access of the identical tile, which a new access may replace: a reader replaces another
+// reader, a writer any access. Of several accesses that a writer supersedes, one stays for the
+// writer: its own, which may have been a read, or the first.
 static void pwsp_deps_meet_same(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t index) {
     const pwsp_access *access = &deps->accesses[index];
     bool is_written = (access->flags & PWSP_ACCESS_WRITTEN) != 0;
@@ -6945,7 +6950,7 @@ static void pwsp_deps_meet_same(pwsp_deps *deps, pwsp_deps_query_state *query, u
         return;
     }
     if (query->same == index + 1) {
-        return;  // met in another cell with the same list
+        return;  // found in another cell with the same list
     }
     bool is_own = (access->flags & PWSP_ACCESS_OWN) != 0;
     bool is_for_loads = is_written && deps->tensors[access->tensor].is_loaded;
@@ -6965,7 +6970,7 @@ static void pwsp_deps_meet_same(pwsp_deps *deps, pwsp_deps_query_state *query, u
     query->same = index + 1;
 }
 
-// One older access. True if it is dead or gone.
+// Visits one older access. True if it is dead or gone.
 static bool pwsp_deps_meet(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t index) {
     pwsp_access *access = &deps->accesses[index];
     const pwsp_access *at = &query->at;
@@ -7001,7 +7006,7 @@ static bool pwsp_deps_meet(pwsp_deps *deps, pwsp_deps_query_state *query, uint32
     return (access->flags & PWSP_ACCESS_GONE) != 0;
 }
 
-// Meets all accesses of a cell, and takes out those that are dead or gone.
+// Visits all accesses of a cell, and removes the dead ones.
 static void pwsp_deps_walk(pwsp_deps *deps, pwsp_deps_query_state *query, uint64_t hash) {
     uint32_t *at = pwsp_deps_bucket(deps, hash), mask = deps->index_mask;
     while (*at) {
@@ -7017,7 +7022,7 @@ static void pwsp_deps_walk(pwsp_deps *deps, pwsp_deps_query_state *query, uint64
     }
 }
 
-// Meets those of a group that are in no cell.
+// Visits those of a group that are in no cell.
 static void pwsp_deps_walk_wides(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t *list) {
     uint32_t *at = list;
     while (*at) {
@@ -7044,7 +7049,7 @@ static void pwsp_deps_meet_all(pwsp_deps *deps, pwsp_deps_query_state *query) {
     deps->wants_sweep = deps->access_count >= PWSP_DEPS_SWEEP_MIN && dead > deps->access_count / 2;
 }
 
-// The cells of a level in which accesses begin that may overlap an extent.
+// The cells of a level that may hold the start of an access overlapping an extent.
 typedef struct pwsp_cells {
     uint64_t first_row, last_row, first_col, last_col;
 } pwsp_cells;
@@ -7060,14 +7065,14 @@ PWSP_INLINE pwsp_cells pwsp_deps_cells(const pwsp_deps_level *level, const pwsp_
     return cells;
 }
 
-// Are there more cells to look at than accesses?
+// Are there more cells to visit than accesses?
 PWSP_INLINE bool pwsp_deps_is_large(const pwsp_cells *cells, uint64_t access_count) {
     uint64_t rows = cells->last_row - cells->first_row + 1;
     uint64_t cols = cells->last_col - cells->first_col + 1, count;
     return (rows | cols) > 4 && (!pwsp_mul_fits(rows, cols, &count) || count > access_count);
 }
 
-// The same tile is in a level that is not smaller than it, and begins in the same cell.
+// The identical tile is in a level not smaller than the tile, and begins in the same cell.
 static void pwsp_deps_look_exact(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t levels,
                                  const pwsp_extent_at *extent) {
     for (uint32_t id = levels; id; id = deps->levels[id].next) {
@@ -7124,8 +7129,8 @@ static void pwsp_deps_look(pwsp_deps *deps, pwsp_deps_query_state *query) {
     }
 }
 
-// A task that waits for all that it conflicts with may take the place of what it covers at once.
-// Otherwise that is done when its accesses are added, so that it sees all of what was before.
+// A task that waits for all its conflicts may replace covered accesses at once. Otherwise they are
+// replaced when its own accesses are added, so that its queries see the whole past.
 static bool pwsp_deps_is_one_pass(const pwsp_deps *deps) {
     return (deps->is_exact || deps->is_overlap) &&
            deps->hazards == (PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW);
@@ -7190,7 +7195,7 @@ PWSP_INTERNAL void pwsp_deps_query_loads(pwsp_deps *deps, const pwsp_tile_at *ti
 
 // -- adding ---------------------------------------------------------------------------------------
 
-// A reader of a tile that others only read, too: they count as one.
+// A reader of a tile that other tasks also only read: they count as one.
 static void pwsp_deps_merge(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
     PTOWSP_ASSERT(index < deps->access_count && !(deps->accesses[index].flags & PWSP_ACCESS_GONE));
     pwsp_token merged = pwsp_deps_token(deps, index);
@@ -7203,8 +7208,7 @@ static void pwsp_deps_merge(pwsp_deps *deps, uint32_t index, const pwsp_token *t
     deps->accesses[index].flags |= PWSP_ACCESS_OWN;
 }
 
-// Adds an access; same is one to take over, + 1. Returns where it is now, + 1, or 0 when memory is
-// out.
+// Adds an access; same is one to replace, + 1. Returns its place, + 1, or 0 when memory is out.
 static uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_at *at, uint32_t same,
                                   const pwsp_deps_hint *hint, const pwsp_token *token) {
     const uint32_t flags = at->access & (PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN);
@@ -7217,7 +7221,7 @@ static uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_at *at, uint3
         query.is_exact = deps->is_exact && !deps->is_overlap;
         query.token = token;
         uint32_t hazards = deps->hazards;
-        deps->hazards = 0;  // only to find what is the same, and what is superseded
+        deps->hazards = 0;  // only to find identical and superseded accesses
         pwsp_deps_look(deps, &query);
         deps->hazards = hazards;
         same = query.same;
@@ -7371,7 +7375,7 @@ PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps) {
 // src/runtime/precedence.h
 // =================================================================================================
 
-// What the schedule says must come before what: structure, streams and explicit edges.
+// Precedence by the schedule: structure, streams and explicit edges.
 //
 //      structure   a child of a sequential scope waits for the child before it; children of a
 //                  parallel scope wait for what the scope itself waits for, and the scope is done
@@ -7380,15 +7384,15 @@ PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps) {
 //      edges       a task waits for the ends of the edges that lead to it, since they were reset
 //
 // The rules are the same for real execution and for both kinds of simulated time: each has an
-// object of its own, with its own tokens. Data is not looked at here: see deps.h.
+// object of its own, with its own tokens. Data is handled elsewhere: see deps.h.
 
 #ifndef PWSP_PRECEDENCE_H
 #define PWSP_PRECEDENCE_H
 
 typedef struct pwsp_open_scope {
     bool is_parallel;
-    pwsp_token ready;  // what the next child waits for
-    pwsp_token done;   // parallel: the children so far, and what the scope itself waits for
+    pwsp_token ready;  // dependences of the next child
+    pwsp_token done;   // parallel: the children so far, and the scope's own dependences
 } pwsp_open_scope;
 
 typedef struct pwsp_precedence {
@@ -7402,7 +7406,7 @@ typedef struct pwsp_precedence {
     pwsp_token *edges;        // NULL: none
 } pwsp_precedence;
 
-// False when memory is out; pwsp_precedence_free is to be called all the same.
+// False when memory is out; pwsp_precedence_free must still be called.
 PWSP_INTERNAL bool pwsp_precedence_init(pwsp_precedence *order, const pwsp_memory *memory,
                                         const pwsp_timed *timed);
 PWSP_INTERNAL void pwsp_precedence_free(pwsp_precedence *order);
@@ -7414,7 +7418,7 @@ PWSP_INTERNAL void pwsp_precedence_begin(pwsp_precedence *order);
 PWSP_INTERNAL void pwsp_precedence_scope_begin(pwsp_precedence *order, bool is_parallel);
 PWSP_INTERNAL void pwsp_precedence_scope_end(pwsp_precedence *order);
 
-// Edges begin anew.
+// The edges restart.
 PWSP_INTERNAL void pwsp_precedence_reset(pwsp_precedence *order, const uint32_t *edges,
                                          uint32_t count);
 
@@ -7424,11 +7428,11 @@ PWSP_INTERNAL void pwsp_precedence_set(pwsp_precedence *order, pwsp_token *token
 
 // -- tokens that are visited ----------------------------------------------------------------------
 
-// Visits what a task waits for by structure, edges and its stream. A pipeline has no stream.
+// Visits the dependences of a task by structure, edges and its stream. A pipeline has no stream.
 PWSP_INTERNAL void pwsp_precedence_wait(pwsp_precedence *order, const pwsp_arrival *arrival,
                                         bool has_stream);
 
-// Tells those behind a task what stands for it.
+// Registers a task's token for its successors.
 PWSP_INTERNAL void pwsp_precedence_tell(pwsp_precedence *order, const pwsp_arrival *arrival,
                                         bool has_stream, const pwsp_token *token);
 
@@ -7439,12 +7443,12 @@ PWSP_FORCE_INLINE uint32_t pwsp_precedence_stream(const pwsp_precedence *order,
     return order->streams ? pwsp_modulo(arrival->stream_key, order->stream_count) : 0;
 }
 
-// What a task waits for by structure.
+// The time until which a task waits by structure.
 PWSP_FORCE_INLINE pwsp_token pwsp_precedence_ready(const pwsp_precedence *order) {
     return order->has_structure ? order->scopes[order->depth - 1].ready : pwsp_token_none();
 }
 
-// And by edges and its stream, if that is later.
+// The same with edges and its stream, if these are later.
 PWSP_FORCE_INLINE void pwsp_precedence_later(const pwsp_precedence *order,
                                              const pwsp_arrival *arrival, bool has_stream,
                                              pwsp_token *ready) {
@@ -7485,7 +7489,7 @@ PWSP_FORCE_INLINE void pwsp_precedence_ends(pwsp_precedence *order, const pwsp_a
 
 // Scopes, streams and edges: see precedence.h.
 //
-// A scope holds its tokens, and hands over what it is done with. Tokens of children are merged as
+// A scope holds its tokens, and releases those it no longer needs. Tokens of children are merged as
 // they come, so a scope takes two tokens however many children it has.
 
 PWSP_INTERNAL bool pwsp_precedence_init(pwsp_precedence *order, const pwsp_memory *memory,
@@ -7560,8 +7564,8 @@ PWSP_INTERNAL void pwsp_precedence_set(pwsp_precedence *order, pwsp_token *token
     pwsp_precedence_drop(order, &before);
 }
 
-// Times need no more than a maximum. Of other tokens, none is left out, and the same: an empty scope
-// hands on what it waited for.
+// Times need only a maximum. Of other tokens, none and duplicates are left out: an empty scope
+// passes on the token that it waited for.
 static void pwsp_precedence_merge(pwsp_precedence *order, pwsp_token *into,
                                   const pwsp_token *other) {
     if (!order->ops.merge) {
@@ -7575,7 +7579,7 @@ static void pwsp_precedence_merge(pwsp_precedence *order, pwsp_token *into,
 
 // -- structure ------------------------------------------------------------------------------------
 
-// A child of the open scope is done when the token is.
+// Makes a token stand for the end of a child of the open scope.
 static void pwsp_precedence_child(pwsp_precedence *order, const pwsp_token *token) {
     pwsp_open_scope *scope = &order->scopes[order->depth - 1];
     if (scope->is_parallel) {
@@ -7650,38 +7654,38 @@ PWSP_INTERNAL void pwsp_precedence_tell(pwsp_precedence *order, const pwsp_arriv
 // Tasks of a program in flight, in program order: a reorder buffer.
 //
 // The thread that walks the program issues entries into a ring. Lanes (or cores of a device) run
-// them as soon as what they wait for is done, in any order; the walking thread retires them in
-// program order, so that time, results and errors are what they would be one after another.
+// them as soon as their dependences are done, in any order. The walking thread retires them in
+// program order, so time, results and errors are those of a serial run.
 //
 //      head                                              tail
 //       | done | running | waits | done | ready | waits |  free ...
 //       retired in this order ->                        issued ->
 //
-// Who waits for whom. An entry has a list of links to those that wait for it, and a count of what
-// it waits for itself. The walking thread adds links while others complete entries:
+// Links. An entry has a list of links to its waiters, and a count of its own open dependences. The
+// walking thread adds links while others complete entries:
 //
-//      walking thread, for entry W                   whoever has run entry E
+//      walking thread, for entry W                   thread that has run entry E
 //      pending of W = BIAS                           result of E
 //      for each E that it waits for:                 waiters of E: exchange for CLOSED (2)
 //        puts a link before waiters of E: CAS (1),   for each link, to W: pending of W - 1 (3)
 //        or sees CLOSED: E is done
 //      pending of W - (BIAS - its links) (4)
 //
-// (1), (2): acquire and release, so either the link is seen by (2), or CLOSED and the result by
-// (1). (3), (4): acquire and release; whoever brings pending to 0 has seen all that W waits for,
-// and makes it ready. The links of E then belong to whoever did (2), who gives them back on a stack
-// that many push to and only the walking thread empties.
+// (1), (2): acquire and release, so either (2) sees the link, or (1) sees CLOSED and the result.
+// (3), (4): acquire and release; the thread that brings pending to 0 has seen all dependences of W,
+// and makes it ready. The links of E then belong to the thread that did (2). It returns them on a
+// stack that many push to and only the walking thread empties.
 //
 // A join stands for several entries at once: the readers of a tile, the children of a parallel
-// scope. It is *open* as long as more may come, and is done when it has been closed and all of them
-// are; it has links as entries do. Tokens of the map of regions are entries or joins.
+// scope. It is *open* while it may gain members, and done when it has been closed and all members
+// are. It has links as entries do. Tokens of the map of regions are entries or joins.
 //
-// When an entry has failed, or was skipped as something that it waits for has failed, it is
-// *poisoned*; (3) hands that on. Poisoned entries are ready and done as all others, without
+// An entry that has failed is *poisoned*, and so is an entry that was skipped because a dependence
+// failed; (3) passes that on. Poisoned entries become ready and done like all others, without
 // running.
 //
-// Entries are named by sequence numbers, that never come back, as long as only the walking thread
-// uses them; and by their places in the ring for all others.
+// The walking thread names entries by sequence numbers, which are never reused. All other threads
+// name them by their places in the ring.
 
 #ifndef PWSP_REORDER_H
 #define PWSP_REORDER_H
@@ -7689,7 +7693,7 @@ PWSP_INTERNAL void pwsp_precedence_tell(pwsp_precedence *order, const pwsp_arriv
 #define PWSP_NO_HOME UINT32_MAX
 #define PWSP_BY_WALK UINT32_MAX
 
-// What has links, and what waits.
+// A node: it has links, and it may wait.
 typedef struct pwsp_fan {
     uint32_t waiters;      // atomic: the first link, 0, or CLOSED
     uint32_t pending;      // atomic
@@ -7706,16 +7710,16 @@ typedef enum pwsp_entry_kind {
     PWSP_ENTRY_RESET  // of edges
 } pwsp_entry_kind;
 
-// Behind it in the ring: words of whoever issues it.
+// Behind it in the ring: words of the owner.
 typedef struct pwsp_entry {
     pwsp_fan fan;
     uint32_t next;  // for the executor, while it is ready
-    uint32_t home;  // the lane or core that is to run it, or PWSP_NO_HOME
+    uint32_t home;  // the lane or core to run it, or PWSP_NO_HOME
     pwsp_entry_kind kind;
     ptowsp_unit unit;  // of a task
     uint32_t kernel;   // of a task
     uint64_t index;    // of the task
-    uint64_t cycles;   // when it is done: what its kernel has returned, a failure included
+    uint64_t cycles;   // when it is done: its kernel's return value, a failure included
 } pwsp_entry;
 
 typedef struct pwsp_reorder_link {
@@ -7731,31 +7735,31 @@ typedef struct pwsp_join {
     bool is_open;
 } pwsp_join;
 
-// Runs entries that are ready. `by` is what the one who completed the last thing that an entry
-// waited for gave to pwsp_reorder_done; PWSP_BY_WALK: the walking thread found it ready.
+// Runs ready entries. `by` is the value passed to pwsp_reorder_done by the thread that completed
+// the last dependence; PWSP_BY_WALK: the walking thread found it ready.
 typedef struct pwsp_executor {
     void (*ready)(void *user, uint32_t by, uint32_t place);
-    // The walking thread can go on only when something has been completed: does something useful,
-    // or waits until done_count is not `ticket` any more.
+    // The walking thread cannot go on until another entry is completed: does useful work, or waits
+    // until done_count differs from `ticket`.
     void (*help)(void *user, uint32_t ticket);
     void *user;
 } pwsp_executor;
 
-// Arrays whose items stay where they are when there are more: piece k has FIRST << k of them.
+// Arrays whose items keep their places as they grow: piece k has FIRST << k of them.
 #define PWSP_PIECE_FIRST 256u
 #define PWSP_PIECE_COUNT 24
 
 typedef struct pwsp_reorder {
     const pwsp_memory *memory;
     pwsp_executor executor;
-    // Runs the kernel of an entry, and says what it returned.
+    // Runs the kernel of an entry; returns its result.
     ptowsp_cycles (*call)(void *user, const pwsp_entry *entry, uint32_t lane);
     void *call_user;
     char *ring;
     size_t stride;                               // bytes of an entry with its words
     uint32_t capacity;                           // entries in flight, at most
     uint32_t place_mask;                         // places of the ring, a power of two, - 1
-    bool is_fixed;                               // what finds no link or no join waits for one
+    bool is_fixed;                               // without a free link or join, waits for one
     uint32_t link_max, join_max;                 // is_fixed: ids from 1
     pwsp_reorder_link *links[PWSP_PIECE_COUNT];  // from 1
     pwsp_join *joins[PWSP_PIECE_COUNT];          // from 1
@@ -7764,8 +7768,8 @@ typedef struct pwsp_reorder {
     uint64_t head, tail;  // sequence numbers
     uint32_t link_count, free_link;
     uint32_t join_count, free_join;
-    uint32_t waiter;        // the entry that has been opened: who links lead to
-    uint32_t waiter_links;  // how many so far
+    uint32_t waiter;        // the opened entry, the target of links
+    uint32_t waiter_links;  // links to it so far
     bool is_out_of_memory;
     char padding_shared[PWSP_FALSE_SHARING];
     uint32_t done_count;  // atomic: counts completions, and wraps
@@ -7778,9 +7782,9 @@ typedef struct pwsp_reorder {
 PWSP_INTERNAL bool pwsp_reorder_init(pwsp_reorder *reorder, const pwsp_memory *memory,
                                      uint32_t capacity, uint32_t word_count);
 
-// Makes room for so many links and joins, and takes no more memory from then on. For every token
-// that can be held at once there must be a join, and one more; for every waiter that an entry can
-// have before it is issued there must be a link.
+// Makes room for a number of links and joins, and takes no more memory from then on. There must be
+// a join for every token that can be held at once, and one more; and a link for every waiter that
+// an entry can have before it is issued.
 PWSP_INTERNAL bool pwsp_reorder_fix(pwsp_reorder *reorder, uint32_t link_count,
                                     uint32_t join_count);
 PWSP_INTERNAL void pwsp_reorder_free(pwsp_reorder *reorder);
@@ -7816,16 +7820,16 @@ PWSP_INLINE uint32_t pwsp_reorder_ticket(const pwsp_reorder *reorder) {
     return pwsp_load_seq_cst(&reorder->done_count);
 }
 
-// Begins the entry behind the last. Requires that the ring is not full.
+// Opens a new last entry. Requires that the ring is not full.
 PWSP_INTERNAL pwsp_entry *pwsp_reorder_open(pwsp_reorder *reorder, pwsp_entry_kind kind);
 
-// Ends it: it is ready as soon as what it waits for is done, perhaps now.
+// Submits it: it is ready as soon as its dependences are done, perhaps now.
 PWSP_INTERNAL void pwsp_reorder_issue(pwsp_reorder *reorder);
 
-// The entry that has been opened waits for what a token stands for.
+// The opened entry waits for a token.
 PWSP_INTERNAL void pwsp_reorder_wait(pwsp_reorder *reorder, const pwsp_token *token);
 
-// Tokens. One that is held, but in entries that are done, has been kept and is to be dropped.
+// Tokens. A token that is held outside finished entries has been kept and must be dropped.
 PWSP_INTERNAL pwsp_token pwsp_reorder_token(const pwsp_reorder *reorder);  // of the opened entry
 PWSP_INTERNAL pwsp_token_ops pwsp_reorder_ops(pwsp_reorder *reorder);      // of the following
 PWSP_INTERNAL bool pwsp_reorder_is_dead(void *reorder, const pwsp_token *token);
@@ -7839,12 +7843,12 @@ PWSP_INTERNAL void pwsp_reorder_merge(void *reorder, pwsp_token *into, const pws
 // Runs a ready entry, or skips it if it is poisoned.
 PWSP_INTERNAL void pwsp_reorder_run(pwsp_reorder *reorder, uint32_t place, uint32_t lane);
 
-// Notes what the kernel of an entry has returned, or that it has not been called: a failure. For
-// those who do not call pwsp_reorder_run, but reorder->call, or nothing.
+// Records the result of an entry's kernel, or a failure without a call. For executors that do not
+// call pwsp_reorder_run, but reorder->call, or nothing.
 PWSP_INTERNAL void pwsp_reorder_set_result(pwsp_reorder *reorder, uint32_t place,
                                            ptowsp_cycles result);
 
-// It has been run: makes ready what waited for it. It must not be touched afterwards.
+// The entry has run: readies its waiters. It must not be touched afterwards.
 PWSP_INTERNAL void pwsp_reorder_done(pwsp_reorder *reorder, uint32_t place, uint32_t by);
 
 #endif
@@ -7853,11 +7857,12 @@ PWSP_INTERNAL void pwsp_reorder_done(pwsp_reorder *reorder, uint32_t place, uint
 // src/runtime/reorder.c
 // =================================================================================================
 
-// The reorder buffer: see reorder.h for who waits for whom.
+// The reorder buffer: reorder.h explains the links between entries.
 //
-// Tokens: of an entry, time is 0 and task its sequence number, which is dead once it has been
-// retired; of a join, time is 1 and task its id. Each token that is held counts as a reference of
-// its join; a join is free when nobody refers to it and it is done, which any thread may find out.
+// Tokens: for an entry, time is 0 and task its sequence number; the token is dead once the entry
+// has been retired. For a join, time is 1 and task its id. Each held token counts as a reference of
+// its join. A join is free when it has no references and is done; any thread may be the one to find
+// out.
 
 #define PWSP_FAN_BIAS (UINT32_C(1) << 31)
 #define PWSP_JOIN     (UINT32_C(1) << 31)
@@ -7867,7 +7872,7 @@ PWSP_INTERNAL void pwsp_reorder_done(pwsp_reorder *reorder, uint32_t place, uint
 
 // -- pieces ---------------------------------------------------------------------------------------
 
-// Where item id is: in piece *out_piece, at the place that is returned.
+// Finds item id: its piece is *out_piece, its place in the piece is returned.
 PWSP_INLINE uint32_t pwsp_piece_of(uint32_t id, uint32_t *out_piece) {
     uint32_t piece = 31 - (uint32_t)__builtin_clz(id / PWSP_PIECE_FIRST + 1);
     *out_piece = piece;
@@ -7889,7 +7894,7 @@ PWSP_INLINE pwsp_fan *pwsp_reorder_fan(const pwsp_reorder *reorder, uint32_t nod
                             : &pwsp_reorder_at(reorder, node)->fan;
 }
 
-// Is there a link, or a join, of this id? Makes its piece if need be; false when memory is out.
+// Does a link, or a join, of this id exist? Makes its piece if needed; false when memory is out.
 static bool pwsp_reorder_has_link(pwsp_reorder *reorder, uint32_t id) {
     uint32_t piece;
     pwsp_piece_of(id, &piece);
@@ -7916,7 +7921,7 @@ static bool pwsp_reorder_has_join(pwsp_reorder *reorder, uint32_t id) {
     return piece < PWSP_PIECE_COUNT && reorder->joins[piece];
 }
 
-// A link that is free, or 0 when memory is out.
+// A free link, or 0 when memory is out.
 static uint32_t pwsp_reorder_new_link(pwsp_reorder *reorder) {
     if (!reorder->free_link) {
         reorder->free_link = pwsp_exchange_acq_rel(&reorder->freed_link, 0u);
@@ -7951,12 +7956,12 @@ static uint32_t pwsp_reorder_free_join_id(pwsp_reorder *reorder) {
     return id;
 }
 
-// Lets something be completed since the ticket was taken.
+// Waits until something has been completed since the ticket was taken.
 static void pwsp_reorder_help(pwsp_reorder *reorder, uint32_t ticket) {
     reorder->executor.help(reorder->executor.user, ticket);
 }
 
-// An open join, referred to once; 0 when memory is out.
+// An open join with one reference; 0 when memory is out.
 static uint32_t pwsp_reorder_new_join(pwsp_reorder *reorder) {
     uint32_t ticket = pwsp_reorder_ticket(reorder);
     uint32_t id = pwsp_reorder_free_join_id(reorder);
@@ -8004,7 +8009,7 @@ static void pwsp_reorder_give_back(pwsp_reorder *reorder, uint32_t first, uint32
 // An entry waits for nothing any more.
 static void pwsp_reorder_ready(pwsp_reorder *reorder, uint32_t place, uint32_t by) {
     pwsp_entry *entry = pwsp_reorder_at(reorder, place);
-    if (entry->kind == PWSP_ENTRY_LOAD) {  // nothing waits for it but the walking thread
+    if (entry->kind == PWSP_ENTRY_LOAD) {  // only the walking thread waits for it
         pwsp_exchange_acq_rel(&entry->fan.waiters, PWSP_WAITERS_CLOSED);
         pwsp_fetch_add_seq_cst(&reorder->done_count, 1u);
         return;
@@ -8012,8 +8017,8 @@ static void pwsp_reorder_ready(pwsp_reorder *reorder, uint32_t place, uint32_t b
     reorder->executor.ready(reorder->executor.user, by, place);
 }
 
-// Something is done: tells who waits for it, and for joins that are done by that. The joins that
-// are still to be told about are linked by `next`.
+// An entry or join is done: tells its waiters, and the waiters of joins that this completes. Joins
+// still to be told about are linked by `next`.
 static void pwsp_reorder_complete(pwsp_reorder *reorder, pwsp_fan *fan, uint32_t join,
                                   uint32_t by) {
     uint32_t joins = 0;
@@ -8110,8 +8115,8 @@ PWSP_INTERNAL void pwsp_reorder_issue(pwsp_reorder *reorder) {
     }
 }
 
-// A link to be added to a fan; 0 when memory is out. Where all memory has been given, waits for one:
-// those to the fan itself come back when it is done, if nothing else brings any.
+// A link to add to a fan; 0 when memory is out. With fixed memory, waits for a free one: links to
+// the fan itself come back when it is done, if none comes earlier.
 static uint32_t pwsp_reorder_link_for(pwsp_reorder *reorder) {
     uint32_t ticket = pwsp_reorder_ticket(reorder);
     uint32_t id = pwsp_reorder_new_link(reorder);
@@ -8123,13 +8128,13 @@ static uint32_t pwsp_reorder_link_for(pwsp_reorder *reorder) {
     return id;
 }
 
-// Makes a node wait for something with links: adds one, and says so, if it is not done yet and the
-// node does not wait for it already.
+// Links a node as a waiter, and returns true, if the awaited one is not done yet and the node does
+// not wait for it already.
 static bool pwsp_reorder_tie(pwsp_reorder *reorder, uint32_t waiter, pwsp_fan *fan) {
     uint32_t first = pwsp_load_acquire(&fan->waiters), id = 0;
     if (first != PWSP_WAITERS_CLOSED) {
         if (first && pwsp_reorder_link_at(reorder, first)->waiter == waiter) {
-            return false;  // it waits already, as several tiles are shared
+            return false;  // it waits already, because several tiles are shared
         }
         id = pwsp_reorder_link_for(reorder);
         if (!id) {
@@ -8156,7 +8161,7 @@ static bool pwsp_reorder_tie(pwsp_reorder *reorder, uint32_t waiter, pwsp_fan *f
     return false;
 }
 
-// No more will come to a join: it is done when all of them are.
+// Closes a join: it is done when all its members are.
 static void pwsp_reorder_close(pwsp_reorder *reorder, uint32_t id) {
     pwsp_join *join = pwsp_reorder_join_at(reorder, id);
     if (!join->is_open) {
@@ -8170,7 +8175,7 @@ static void pwsp_reorder_close(pwsp_reorder *reorder, uint32_t id) {
     }
 }
 
-// The links of what a living token stands for; a join is closed by that. NULL: it is done.
+// The links of a living token's entry or join; this closes a join. NULL: it is done.
 static pwsp_fan *pwsp_reorder_fan_of(pwsp_reorder *reorder, const pwsp_token *token) {
     if (token->task == PTOWSP_NO_INDEX) {
         return NULL;
@@ -8230,7 +8235,7 @@ PWSP_INTERNAL void pwsp_reorder_keep(void *user, const pwsp_token *token) {
     }
 }
 
-// Who drops a join adds nothing to it any more.
+// Dropping closes a join: nothing is added to it afterwards.
 PWSP_INTERNAL void pwsp_reorder_drop(void *user, const pwsp_token *token) {
     pwsp_reorder *reorder = (pwsp_reorder *)user;
     if (token->time) {
@@ -8246,7 +8251,7 @@ static void pwsp_reorder_set(pwsp_reorder *reorder, pwsp_token *token, const pws
     pwsp_reorder_drop(reorder, &before);
 }
 
-// Another one comes to an open join.
+// Adds a member to an open join.
 static void pwsp_reorder_join(pwsp_reorder *reorder, uint32_t id, const pwsp_token *token) {
     pwsp_fan *fan = pwsp_reorder_fan_of(reorder, token);
     if (fan) {
@@ -8374,31 +8379,31 @@ PWSP_INTERNAL void pwsp_reorder_begin(pwsp_reorder *reorder, const pwsp_executor
 // src/runtime/issue.h
 // =================================================================================================
 
-// The scheduler: takes what arrives in program order, runs it as soon as it may, and retires it in
-// program order.
+// The scheduler: takes arrivals in program order, runs each as soon as its dependences allow, and
+// retires them in program order.
 //
 //      arrivals -> issue -> reorder buffer -> executor runs them
 //                               | in program order
 //                               v
-//                            retire -> whoever issues: time, errors
+//                            retire -> owner: time, errors
 //
-// What a task waits for, in real time: tasks that touch the same data, by a map of regions; and the
-// structure, explicit edges and streams of the schedule, where it has them.
+// The dependences of a task in real time: tasks that access the same data, by a map of regions; and
+// the structure, explicit edges and streams of the schedule, where it has them.
 //
-// One thread issues. It retires what is done at the head before it opens the next entry, and helps
-// to run tasks while there is no room, an element has to be loaded, or all has been issued. After a
-// failure nothing more is issued or retired.
+// One thread issues. It retires finished entries at the head before it opens the next entry. It
+// helps to run tasks while there is no room, while an element has to be loaded, or once all has
+// been issued. After a failure nothing more is issued or retired.
 //
-// The owner gives this room its arrivals, an executor (reorder.h) and a host, and nothing here knows
-// what it schedules. With memory given once (is_fixed) running takes none: what finds no room waits
-// until something is done.
+// The owner provides arrivals, an executor (reorder.h) and a host; the scheduler does not know what
+// it schedules. With fixed memory (is_fixed) running allocates none: an entry without room waits
+// until others finish.
 
 #ifndef PWSP_ISSUE_H
 #define PWSP_ISSUE_H
 
-// The owner, on the thread that issues.
+// The owner's callbacks, on the issuing thread.
 typedef struct pwsp_issue_host {
-    // An entry is done and the oldest: a task, a load, a mark. False after a failure.
+    // The oldest entry is done: a task, a load, a mark. False after a failure.
     bool (*retire)(void *user, const pwsp_entry *entry);
     void (*no_memory)(void *user);  // a failure; not where memory is fixed
     void *user;
@@ -8412,7 +8417,7 @@ typedef struct pwsp_issue_desc {
     uint32_t tile_max;      // of one task; PTOWSP_TASK_TILE_MAX
     bool is_fixed;          // all memory is taken beforehand
     uint32_t region_count;  // is_fixed: tiles in the map; place_count * tile_max
-    uint32_t link_count;    // is_fixed: from a task to one that waits; 4 * place_count
+    uint32_t link_count;    // is_fixed: from a task to its waiters; 4 * place_count
 } pwsp_issue_desc;
 
 typedef struct pwsp_issue {
@@ -8426,14 +8431,14 @@ typedef struct pwsp_issue {
     uint32_t task_count;  // in flight
     uint32_t task_count_max;
     bool has_failed;
-    // Of the pipeline that is being run:
+    // Of the running pipeline:
     uint64_t *process_last;  // by process: sequence of its last task, or PTOWSP_NO_INDEX
     uint64_t process_capacity;
     pwsp_token pipeline_done;
 } pwsp_issue;
 
-// False when memory is out; pwsp_issue_free is to be called all the same. The object must not be
-// moved, and timed must live as long.
+// False when memory is out; pwsp_issue_free must still be called. The object must not be moved, and
+// timed must live as long.
 PWSP_INTERNAL bool pwsp_issue_init(pwsp_issue *issue, const pwsp_memory *memory,
                                    const pwsp_timed *timed, const pwsp_issue_desc *desc);
 PWSP_INTERNAL void pwsp_issue_free(pwsp_issue *issue);
@@ -8443,46 +8448,47 @@ PWSP_INTERNAL size_t pwsp_issue_bytes(const pwsp_issue *issue);
 PWSP_INTERNAL void pwsp_issue_begin(pwsp_issue *issue, const pwsp_bound_tensor *bound,
                                     const pwsp_executor *executor, const pwsp_issue_host *host);
 
-// -- the thread that issues -----------------------------------------------------------------------
+// -- the issuing thread ---------------------------------------------------------------------------
 
-// An entry behind the last, to be filled in (home, unit, kernel, index, words), and then submitted.
-// NULL after a failure.
+// A new last entry; the caller fills it in (home, unit, kernel, index, words) and submits it. NULL
+// after a failure.
 PWSP_INTERNAL pwsp_entry *pwsp_issue_open(pwsp_issue *issue, pwsp_entry_kind kind);
 
-// Submits the entry that has been opened. False after a failure.
+// Submits the opened entry. False after a failure.
 //
-//      TASK                   runs when what it waits for is done
-//      LOAD                   tiles[0] is an element: returns when what writes it is done
+//      TASK                   runs when its dependences are done
+//      LOAD                   tiles[0] is an element: returns when its writer is done
 //      PARALLEL, SEQUENTIAL   a scope begins; the arrival may be NULL
 //      SCOPE_END              it ends; the arrival may be NULL
 //      RESET                  the edges `after` begin anew
 PWSP_INTERNAL bool pwsp_issue_submit(pwsp_issue *issue, const pwsp_arrival *arrival);
 
-// Retires what is done at the head. Until there is room, or nothing is in flight. False after a
-// failure, all of them.
+// Retire finished entries at the head: the first until there is room, the second until nothing is
+// in flight. False after a failure, as for the next two.
 PWSP_INTERNAL bool pwsp_issue_retire(pwsp_issue *issue);
 PWSP_INTERNAL bool pwsp_issue_settle(pwsp_issue *issue);
 
-// Until an entry is done. False after a failure, also of what it waits for.
+// Retires until an entry is done. False after a failure, also of its dependences.
 PWSP_INTERNAL bool pwsp_issue_await(pwsp_issue *issue, const pwsp_entry *entry);
 
-// The owner has found a failure by itself.
+// The owner reports a failure of its own.
 PWSP_INTERNAL bool pwsp_issue_fail(pwsp_issue *issue);  // false
 
-// After a failure: waits for what is in flight, and forgets it.
+// After a failure: waits for entries in flight, and forgets it.
 PWSP_INTERNAL void pwsp_issue_drain(pwsp_issue *issue);
 
 // -- pipelines ------------------------------------------------------------------------------------
 
-// All that is before a pipeline has been retired, so it waits for nothing; tasks of one process run
-// in order; what follows waits for all of them. `whole` is what it is to what surrounds it.
+// Everything before a pipeline has been retired, so the pipeline waits for nothing. Tasks of one
+// process run in order. Later entries wait for all of them. `whole` is the pipeline as its
+// surroundings see it.
 PWSP_INTERNAL bool pwsp_issue_pipeline_begin(pwsp_issue *issue);
 PWSP_INTERNAL void pwsp_issue_pipeline_end(pwsp_issue *issue, const pwsp_arrival *whole);
 
 // Makes room for another process. False after a failure.
 PWSP_INTERNAL bool pwsp_issue_has_process(pwsp_issue *issue, uint32_t process);
 
-// Submits the PROCESS_TASK that has been opened.
+// Submits the opened PROCESS_TASK.
 PWSP_INTERNAL bool pwsp_issue_submit_process(pwsp_issue *issue, uint32_t process,
                                              const pwsp_arrival *arrival);
 
@@ -8494,17 +8500,17 @@ PWSP_INTERNAL bool pwsp_issue_submit_process(pwsp_issue *issue, uint32_t process
 
 // Issuing and retiring: see issue.h.
 //
-// Errors keep program order: what the owner finds wrong counts only when all before it has been
-// retired (pwsp_issue_settle); and the failure that is retired first is the one that would have come
-// had tasks been run one after another.
+// Errors keep program order. An error that the owner finds counts once all earlier entries have
+// been retired (pwsp_issue_settle). The failure that is retired first is the one that a serial run
+// would have reported.
 //
 // Fixed memory. Three things can run out while there is room in the ring, and each comes back when
-// tasks are done:
+// tasks finish:
 //
 //      links    the thread helps until one is free (reorder.c)
 //      joins    there is one for every token that can be held at once, and the others are in use
 //               only while something is in flight
-//      regions  those of tasks that are done are swept out; if that is not enough, all is retired,
+//      regions  those of finished tasks are swept out; if that is not enough, all is retired,
 //               and the map begins anew
 
 // -- life -----------------------------------------------------------------------------------------
@@ -8515,16 +8521,16 @@ static uint32_t pwsp_issue_or(uint32_t value, uint64_t other) {
 
 static bool pwsp_issue_fix(pwsp_issue *issue) {
     const pwsp_issue_desc *desc = &issue->desc;
-    // Joins that are held: of scopes, of edges, one for each region, and of a pipeline. One more is
-    // there while it takes the place of another; and some, so that it seldom waits.
+    // Joins that are held: of scopes, of edges, one for each region, and of a pipeline. One more
+    // exists while it replaces another; and some spares, so that it seldom waits.
     uint64_t held =
         2 * (uint64_t)issue->timed->scope_depth + issue->order.edge_count + desc->region_count + 1;
     return pwsp_reorder_fix(&issue->reorder, desc->link_count, pwsp_issue_or(0, held + 2)) &&
            pwsp_deps_fix(&issue->deps, desc->region_count);
 }
 
-// How many regions and waits there are at once depends on when tasks are done. What most programs
-// ever need is there from the start, so that executing again allocates nothing.
+// The number of regions and waits in use depends on the timing of tasks. The usual maximum is
+// allocated at the start, so that executing again allocates nothing.
 static bool pwsp_issue_reserve_regions(pwsp_issue *issue) {
     bool is_any_written = false;
     for (uint32_t i = 1; i < issue->timed->tensor_count; i++) {
@@ -8599,7 +8605,7 @@ static bool pwsp_entry_is_task(const pwsp_entry *entry) {
     return entry->kind <= PWSP_ENTRY_PROCESS_TASK;
 }
 
-// The oldest entry leaves.
+// Retires the oldest entry.
 static void pwsp_issue_leave(pwsp_issue *issue, const pwsp_entry *entry) {
     PTOWSP_ASSERT(pwsp_load_relaxed(&entry->fan.waiters) == PWSP_WAITERS_CLOSED);
     PTOWSP_ASSERT(!pwsp_entry_is_task(entry) || issue->task_count > 0);
@@ -8694,8 +8700,8 @@ PWSP_INTERNAL pwsp_entry *pwsp_issue_open(pwsp_issue *issue, pwsp_entry_kind kin
     return pwsp_reorder_open(&issue->reorder, kind);
 }
 
-// Issues what has been opened; `is_good` is false when memory is out: then it does not run, but
-// what is before it does, and may have failed.
+// Issues the opened entry. `is_good` is false when memory is out: then the entry does not run, but
+// earlier entries do, and may have failed.
 static bool pwsp_issue_end(pwsp_issue *issue, const pwsp_entry *entry, bool is_good) {
     issue->reorder.is_out_of_memory = issue->reorder.is_out_of_memory || !is_good;
     if (pwsp_entry_is_task(entry)) {
@@ -8722,7 +8728,7 @@ static bool pwsp_issue_regions(pwsp_issue *issue, uint32_t count) {
     return true;
 }
 
-// Connects the task that has been opened with those before it. False when memory is out.
+// Connects the opened task with earlier ones. False when memory is out.
 static bool pwsp_issue_connect(pwsp_issue *issue, const pwsp_arrival *arrival) {
     const pwsp_token token = pwsp_reorder_token(&issue->reorder);
     pwsp_precedence_wait(&issue->order, arrival, true);
@@ -8827,29 +8833,30 @@ PWSP_INTERNAL bool pwsp_issue_submit_process(pwsp_issue *issue, uint32_t process
 //                   AICPU        its result has been read: IDLE               release
 //      control      AICPU        at close, task_status is IDLE: QUIT          release
 //
-// What another processor writes is read with acquire (task after task_status). So task_status hands
-// over the task, what it points to, and the line's turn:
+// Fields of another processor are read with acquire (task after task_status). So task_status hands
+// over the task, the data it points to, and the line's turn:
 //
 //            AICPU: ASSIGNED             core: DONE
 //      IDLE ----------------> ASSIGNED --------------> DONE
 //        ^                                              |
 //        +-------------- AICPU: IDLE -------------------+
 //
-// The AICPU writes what `task` points to while IDLE, the core reads it and writes its result there
-// while ASSIGNED, the AICPU reads that while DONE. QUIT is written at IDLE only, so a core that
-// sees it has nothing to do.
+// The AICPU writes the data behind `task` while IDLE. The core reads it and writes its result there
+// while ASSIGNED. The AICPU reads the result while DONE. QUIT is written at IDLE only, so a core
+// that sees it has no task.
 //
-// All but IDLE are sequentially consistent here, which is more than release and acquire, as threads
-// sleep: see src/base/sleeper.h. tests/models/handshake.pml is a model of both sides.
+// Here all fields but IDLE are sequentially consistent, which is more than release and acquire,
+// because threads sleep: see src/base/sleeper.h. tests/models/handshake.pml is a model of both
+// sides.
 //
-// Devices made of threads and emitted trees use these functions. Processors with caches of their own
+// Devices made of threads and emitted trees use these functions. Processors with incoherent caches
 // define the hooks below before they include this file:
 //
-//      PWSP_LINE_FN            how a function of a line is declared
-//      PWSP_LINE_GM            qualifies what is in global memory
-//      PWSP_LINE_PULL(line)    gives up what the cache has of a line, before others' fields are read
+//      PWSP_LINE_FN            declares a function of a line
+//      PWSP_LINE_GM            qualifies data in global memory
+//      PWSP_LINE_PULL(line)    drops the cached line, before others' fields are read
 //      PWSP_LINE_PUSH(line)    writes a line back, after a field has been written
-//      PWSP_LINE_LOAD(field)   reads a field, what was written before it is seen after that
+//      PWSP_LINE_LOAD(field)   reads a field; earlier writes are visible after that
 //      PWSP_LINE_STORE(field, value), PWSP_LINE_RELEASE(field, value), PWSP_LINE_SET(field, value)
 //                              write a field: seq_cst, release, relaxed
 
@@ -8938,7 +8945,7 @@ PWSP_LINE_FN void pwsp_core_begin(PWSP_LINE_GM pwsp_line *line, uint32_t core) {
     PWSP_LINE_PUSH(line);
 }
 
-// The address of the task that was given, or 0.
+// The address of the assigned task, or 0.
 PWSP_LINE_FN uint64_t pwsp_core_poll(const PWSP_LINE_GM pwsp_line *line) {
     PWSP_LINE_PULL(line);
     if (PWSP_LINE_LOAD(&line->task_status) != PWSP_TASK_ASSIGNED) {
@@ -8947,7 +8954,7 @@ PWSP_LINE_FN uint64_t pwsp_core_poll(const PWSP_LINE_GM pwsp_line *line) {
     return PWSP_LINE_LOAD(&line->task);
 }
 
-// Its result has been written.
+// The result has been written.
 PWSP_LINE_FN void pwsp_core_done(PWSP_LINE_GM pwsp_line *line) {
     PWSP_LINE_STORE(&line->task_status, (uint32_t)PWSP_TASK_DONE);
     PWSP_LINE_PUSH(line);
@@ -31038,7 +31045,7 @@ PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
 // src/time/sim.h
 // =================================================================================================
 
-// What both ways to simulate time share: lanes, pools, streams, the clock of issue, results.
+// Shared by both simulations of time: lanes, pools, streams, the clock of issue, results.
 
 #ifndef PWSP_SIM_H
 #define PWSP_SIM_H
@@ -31053,13 +31060,13 @@ typedef struct pwsp_pool_lanes {
     uint32_t next;  // round robin
 } pwsp_pool_lanes;
 
-// When the last of a pipeline's runs started.
+// The start of a pipeline's last run.
 typedef struct pwsp_pipeline_start {
     uint64_t time;
     uint32_t run;
 } pwsp_pipeline_start;
 
-// The clock of issue: where it is, and what moved it there.
+// The clock of issue: its time, and the cause of it.
 typedef struct pwsp_clock {
     uint64_t now;
     ptowsp_stall stall;
@@ -31079,11 +31086,11 @@ typedef struct pwsp_sim {
     pwsp_precedence order;
     pwsp_deps deps;
     pwsp_clock clock;
-    uint64_t task_count;   // all so far: the index of the next
+    uint64_t task_count;   // all so far: the next index
     uint64_t issue_count;  // of these, tasks of lanes: those that start, window and timing count
     uint64_t batch_clock;  // when the last batch began
-    uint64_t gate_count;   // tasks that must have been issued before any starts
-    uint64_t gate_time;    // the clock when that is so
+    uint64_t gate_count;   // tasks to issue before any starts
+    uint64_t gate_time;    // the clock at that moment
     ptowsp_run_stats stats;
     ptowsp_task_record *records;
     uint64_t record_capacity;
@@ -31093,7 +31100,7 @@ typedef struct pwsp_sim {
     char text[PWSP_ERROR_TEXT_MAX];
 } pwsp_sim;
 
-// Do lanes choose among tasks that are ready? Then time is event-driven, else in order.
+// Do lanes choose among ready tasks? Then time is event-driven, else in order.
 PWSP_INLINE bool pwsp_schedule_is_events(const ptowsp_schedule *schedule) {
     return schedule->issue == PTOWSP_ISSUE_DATAFLOW &&
            (pwsp_dispatch_rule(schedule->dispatch) == PWSP_LANE_ANY ||
@@ -31105,9 +31112,9 @@ PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory, const
 // Back to time 0; after pwsp_deps_begin.
 PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records);
 
-// Where each lane runs tasks in order, the time at which they begin to start must be known
-// beforehand: does that take the number of tasks, and, given it (UINT64_MAX: it is not known), set
-// it. False with an error.
+// Where each lane runs tasks in order, the time at which tasks begin to start must be known
+// beforehand. The first function tells whether that takes the number of tasks. The second sets the
+// time from that number (UINT64_MAX: not known). False with an error.
 PWSP_INTERNAL bool pwsp_sim_gate_needs_count(const pwsp_sim *sim);
 PWSP_INTERNAL bool pwsp_sim_set_gate(pwsp_sim *sim, uint64_t total_count);
 PWSP_INTERNAL void pwsp_sim_free(pwsp_sim *sim);
@@ -31118,7 +31125,7 @@ PWSP_INTERNAL bool pwsp_sim_fail(pwsp_sim *sim, ptowsp_status status, uint64_t i
                                  const char *format, ...) PWSP_PRINTF(4, 5);
 PWSP_INTERNAL bool pwsp_sim_no_memory(pwsp_sim *sim);
 
-// Nothing can proceed as tasks have not begun to start; `what` is what has to wait.
+// Nothing can proceed because tasks have not begun to start; `what` is the waiting part.
 PWSP_INTERNAL bool pwsp_sim_fail_gate(pwsp_sim *sim, const char *what);
 PWSP_INTERNAL bool pwsp_sim_fail_abort(pwsp_sim *sim);
 
@@ -31140,9 +31147,9 @@ PWSP_INLINE void pwsp_sim_start_pipeline(pwsp_sim *sim, uint32_t pipeline, uint3
     }
 }
 
-// A pipeline that has been simulated starts: adds that to the times of its tasks' records, of which
-// `first` is the first. Returns the task that its start comes from, or PTOWSP_NO_INDEX; so do those
-// of its tasks that have not waited for another one of them.
+// A simulated pipeline starts: adds the start to the times of its tasks' records, beginning with
+// `first`. Returns the task that the start comes from, or PTOWSP_NO_INDEX. That task also becomes
+// the cause of tasks that have not waited for another task of the pipeline.
 PWSP_INTERNAL uint64_t pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uint64_t count,
                                               const pwsp_token *ready, uint64_t issue,
                                               uint64_t start);
@@ -31157,16 +31164,16 @@ PWSP_INLINE void pwsp_sim_move_clock(pwsp_sim *sim, uint64_t time, ptowsp_stall 
     sim->clock.cause = cause;
 }
 
-// Have tasks begun to start, with what has been issued so far? If the threshold is never reached,
-// they begin when issuing ends.
+// Have tasks begun to start, given the tasks issued so far? If the threshold is never reached, they
+// begin when issuing ends.
 PWSP_INLINE bool pwsp_sim_is_open(const pwsp_sim *sim) {
     return sim->issue_count >= sim->schedule->start_threshold;
 }
 
-// The clock that timing asks of the next task; not before now.
+// The earliest clock that timing allows for the next task; at least now.
 PWSP_INTERNAL uint64_t pwsp_sim_timing(const pwsp_sim *sim);
 
-// How many tasks the window must have room for before the next one is issued.
+// The number of tasks that the window must have room for before the next one is issued.
 PWSP_INLINE uint64_t pwsp_sim_room_needed(const pwsp_sim *sim) {
     const ptowsp_schedule *schedule = sim->schedule;
     return schedule->timing == PTOWSP_TIMING_BATCHED &&
@@ -31175,14 +31182,14 @@ PWSP_INLINE uint64_t pwsp_sim_room_needed(const pwsp_sim *sim) {
                : 1;
 }
 
-// Interleaved: the turn of its stream for a task that could be issued now; takes it.
+// Interleaved: takes a turn of its stream for a task that could be issued now, and returns it.
 PWSP_INTERNAL uint64_t pwsp_sim_turn(pwsp_sim *sim, const pwsp_arrival *arrival);
 
 PWSP_INLINE pwsp_pool_lanes *pwsp_sim_pool(pwsp_sim *sim, ptowsp_unit unit) {
     return &sim->pools[sim->schedule->pools == PTOWSP_POOLS_BY_UNIT && unit == PTOWSP_UNIT_CUBE];
 }
 
-// The lane of a task by its dispatch. For work stealing in order: the one that is free first.
+// The lane of a task by its dispatch. Work stealing in order takes the lane that is free first.
 PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, pwsp_pool_lanes *pool, uint64_t key);
 
 PWSP_INLINE uint32_t pwsp_sim_dispatch(pwsp_sim *sim, ptowsp_unit unit, uint64_t key) {
@@ -31195,7 +31202,7 @@ PWSP_INLINE uint32_t pwsp_sim_dispatch(pwsp_sim *sim, ptowsp_unit unit, uint64_t
     return lane;
 }
 
-// Why a task started when it did; *out_cause is the task that it waited for.
+// The reason for a task's start; *out_cause is the task that it waited for.
 PWSP_INTERNAL ptowsp_stall pwsp_sim_cause(const pwsp_sim *sim, const pwsp_token *ready,
                                           const pwsp_lane *lane, uint64_t issue, uint64_t start,
                                           uint64_t *out_cause);
@@ -31206,8 +31213,7 @@ PWSP_INTERNAL ptowsp_stall pwsp_sim_cause(const pwsp_sim *sim, const pwsp_token 
 // src/time/sim.c
 // =================================================================================================
 
-// Lanes, pools, streams and results: what in-order, fifo and event-driven simulation have in
-// common.
+// Lanes, pools, streams and results: shared by in-order, fifo and event-driven simulation.
 
 #include <inttypes.h>
 
@@ -31336,8 +31342,8 @@ PWSP_INTERNAL bool pwsp_sim_gate_needs_count(const pwsp_sim *sim) {
             sim->schedule->timing == PTOWSP_TIMING_RATE_LIMITED);
 }
 
-// Tasks begin to start with the clock of the last one that start asks for. Nothing ends before, so
-// only timing has moved the clock by then.
+// Tasks begin to start when the clock reaches that of the last task required by start. Nothing ends
+// before, so only timing has moved the clock by then.
 PWSP_INTERNAL bool pwsp_sim_set_gate(pwsp_sim *sim, uint64_t total_count) {
     const ptowsp_schedule *schedule = sim->schedule;
     uint64_t count = pwsp_min_u64(schedule->start_threshold, total_count);
@@ -31391,7 +31397,7 @@ PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
     sim->task_count = 0;
     sim->issue_count = 0;
     sim->deps.access_max = 0;
-    sim->deps.has_tasks = has_records;  // they say what records wait for
+    sim->deps.has_tasks = has_records;  // causes in records
     sim->batch_clock = 0;
     memset(&sim->stats, 0, sizeof sim->stats);
     sim->stats.lane_count = timed->lane_count;
@@ -31533,11 +31539,10 @@ const char *ptowsp_stall_name(ptowsp_stall stall) {
 // src/time/window.h
 // =================================================================================================
 
-// The tasks in flight: which of them ends first.
+// The tasks in flight, and the one that ends first.
 //
-// Tasks of one lane end in the order in which they were issued, so each lane's ends are a queue,
-// and the earliest end of all is that of one of the queues' heads. A tournament over the heads
-// finds it:
+// Tasks of one lane end in the order of their issue, so each lane's ends are a queue, and the
+// earliest end of all is at one of the heads. A tournament over the heads finds it:
 //
 //      winner:        (12, lane 2)
 //                (15, lane 0)      (12, lane 2)           taking the winner replays the games on
@@ -31547,10 +31552,10 @@ const char *ptowsp_stall_name(ptowsp_stall stall) {
 // A binary heap of all tasks in flight costs log2(window) unpredictable swaps for each task
 // instead.
 //
-// A player is one number, so that a game is one minimum: (end - base) << lane_bits | lane. Ends
-// that are too far from base for that all play as the largest number; when such a player wins, base
-// moves up to the earliest end and all players are made anew. So it does when a task comes that
-// ends before base: the clock may be far behind the earliest end.
+// A player is one number, so that a game is one minimum: (end - base) << lane_bits | lane. Ends too
+// far from base for that all play as the largest number. When such a player wins, base moves up to
+// the earliest end and all players are made anew. The same happens when a task ends before base:
+// the clock may be far behind the earliest end.
 
 #ifndef PWSP_WINDOW_H
 #define PWSP_WINDOW_H
@@ -31593,7 +31598,7 @@ PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memo
 // Moves base to the earliest end, makes all players anew, and returns the winner.
 PWSP_INTERNAL uint64_t pwsp_window_rebase(pwsp_window *window);
 
-// The largest player but EMPTY stands for ends too far from base.
+// The largest player except EMPTY stands for ends too far from base.
 PWSP_FORCE_INLINE uint64_t pwsp_window_far(const pwsp_window *window) {
     return (UINT64_MAX >> window->lane_bits) - 1;
 }
@@ -31658,8 +31663,7 @@ PWSP_FORCE_INLINE bool pwsp_window_push_after(pwsp_window *window, const pwsp_me
     return true;
 }
 
-// Takes the winner, which the caller counts, and returns the next one. What the next one depends on
-// is one load away from the lane: the ring is read for the time after.
+// Takes the winner, which the caller counts, and returns the next one. The next one depends on a
 PWSP_FORCE_INLINE uint64_t pwsp_window_pop_first(pwsp_window *window, uint64_t winner) {
     uint32_t lane = pwsp_window_lane(window, winner);
     pwsp_flight_queue *queue = &window->queues[lane];
@@ -31703,14 +31707,14 @@ PWSP_INLINE pwsp_flight pwsp_window_pop(pwsp_window *window, uint32_t *out_lane)
 // src/time/window.c
 // =================================================================================================
 
-// Memory of the tasks in flight: a ring for each lane, which doubles when it is full, so that it
-// follows the work and not the worst case.
+// Memory of the tasks in flight: a ring for each lane, which doubles when it is full. So it follows
+// the work and not the worst case.
 
 #define PWSP_FLIGHT_MIN 16
 
-// Where a lane's ring begins to be used: each a cache line further than the one before. Lanes often
-// advance together, and rings are a power of two apart, so that all their heads would compete for
-// the same few sets of the cache.
+// The first place used in a lane's ring: each a cache line further than the one before. Lanes often
+// advance together, and rings are a power of two apart. Without the offset all their heads would
+// compete for the same few sets of the cache.
 static uint32_t pwsp_window_start(uint32_t lane, uint32_t capacity) {
     return capacity ? lane * 8 & (capacity - 1) : 0;
 }
@@ -31838,7 +31842,7 @@ PWSP_INTERNAL size_t pwsp_lanes_bytes(const pwsp_lanes *lanes);
 // Back to time 0; after pwsp_sim_begin.
 PWSP_INTERNAL void pwsp_lanes_begin(pwsp_lanes *lanes);
 
-// Issues a task, and knows at once when it ends. False with an error in sim.
+// Issues a task; its end is then known. False with an error in sim.
 PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arrival);
 
 // Issues a pipeline, which takes no lane and no place in the window. False with an error in sim.
@@ -31854,14 +31858,14 @@ typedef struct pwsp_batch {
     ptowsp_unit unit;
 } pwsp_batch;
 
-// Does time need to know no more than that of tasks without tiles? Not with records, edges, streams,
-// timing, a start condition, or another window than stall.
+// Does time need only what tasks without tiles have? Not with records, edges, streams, timing, a
+// start condition, or any window but stall.
 PWSP_INTERNAL bool pwsp_lanes_is_plain(const pwsp_lanes *lanes);
 
-// Does time look at the tiles of tasks?
+// Does time use the tiles of tasks?
 PWSP_INTERNAL bool pwsp_lanes_has_data(const pwsp_lanes *lanes);
 
-// Issues count tasks of a batch; the same as issuing them one by one. False with an error in sim.
+// Issues count tasks of a batch; equal to issuing them one by one. False with an error in sim.
 PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t count);
 
 // A slot load of one element.
@@ -31873,17 +31877,17 @@ PWSP_INTERNAL bool pwsp_lanes_slot_load(pwsp_lanes *lanes, const pwsp_tile_at *t
 // src/time/lanes.c
 // =================================================================================================
 
-// In order and fifo: a task's times follow from those of the tasks before it alone.
+// In order and fifo: a task's times follow from earlier tasks alone.
 //
-// Whatever a task waits for comes before it in program order, and its lane runs in that order, too;
-// so its start is a maximum of times that are known when it is issued, and there are no events:
-//
+// Every dependence of a task comes before it in program order, and its lane runs in that order,
+// too. So its start is a maximum of times that are known when it is issued, and there are no
+// events:
 //      ready = max over what it waits for       (structure, data, edges, stream)
 //      clock = max(clock, ready) in order; then timing; then room in the window
 //      start = max(free[lane], clock, ready, gate)
 //
-// Structure needs one maximum for each open scope: a parallel one keeps when its children are all
-// done, a sequential one when its next child is ready.
+// Structure needs one maximum for each open scope: a parallel scope keeps the latest end of its
+// children, a sequential scope the time when its next child is ready.
 
 #include <inttypes.h>
 
@@ -31910,7 +31914,7 @@ PWSP_INTERNAL void pwsp_lanes_begin(pwsp_lanes *lanes) {
 
 // -- waiting --------------------------------------------------------------------------------------
 
-// What a task waits for beside the structure: data, edges, its stream. False with an error.
+// Dependences of a task besides structure: data, edges, its stream. False with an error.
 static bool pwsp_lanes_wait(pwsp_lanes *lanes, const pwsp_arrival *arrival, pwsp_token *ready) {
     pwsp_sim *sim = lanes->sim;
     if (arrival->tile_count && (sim->deps.is_exact || sim->deps.is_overlap)) {
@@ -31925,7 +31929,7 @@ static bool pwsp_lanes_wait(pwsp_lanes *lanes, const pwsp_arrival *arrival, pwsp
     return true;
 }
 
-// Tells those who may wait for a task when it ends.
+// Tells possible waiters of a task its end.
 static bool pwsp_lanes_tell(pwsp_lanes *lanes, const pwsp_arrival *arrival, const pwsp_token *end) {
     pwsp_sim *sim = lanes->sim;
     pwsp_precedence_ends(&sim->order, arrival, true, end);
@@ -32086,7 +32090,7 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
     return true;
 }
 
-// What a pipeline waits for. False with an error.
+// Dependences of a pipeline. False with an error.
 static bool pwsp_lanes_wait_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_arrival *arrival,
                                      pwsp_token *ready) {
     pwsp_sim *sim = lanes->sim;
@@ -32156,8 +32160,8 @@ PWSP_INTERNAL bool pwsp_lanes_has_data(const pwsp_lanes *lanes) {
     return is_tracked;
 }
 
-// The tasks of a batch, with what changes from one to the next in variables of its own, so that the
-// compiler may keep it in registers.
+// The tasks of a batch. Loop state is in local variables, so that the compiler may keep it in
+// registers.
 PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch *batch,
                                             uint32_t count, bool is_in_order, bool has_window) {
     pwsp_sim *sim = lanes->sim;
@@ -32273,10 +32277,10 @@ PWSP_INTERNAL bool pwsp_lanes_slot_load(pwsp_lanes *lanes, const pwsp_tile_at *t
 #define PWSP_EVENTS_NONE PTOWSP_NO_INDEX  // no node
 
 typedef struct pwsp_events_node {
-    uint64_t time;           // what it waits for is done by then; of a task that has ended, its end
+    uint64_t time;           // its dependences are done by then; of a task that has ended, its end
     uint64_t index, cycles;  // of a task
     uint64_t clock;          // of a task: when it was issued
-    uint32_t pending;        // what it still waits for
+    uint32_t pending;        // dependences not yet done
     uint32_t refs;
     uint32_t waiters;  // links
     uint16_t lane;     // of a task: its lane, or its pool
@@ -32284,10 +32288,10 @@ typedef struct pwsp_events_node {
     bool is_done;
 } pwsp_events_node;
 
-// To an open join more may come: it is closed when something waits for it, or its holder drops it.
+// An open join may gain dependences: it is closed when a node waits for it, or its holder drops it.
 enum { PWSP_EVENTS_JOIN, PWSP_EVENTS_OPEN_JOIN, PWSP_EVENTS_TASK, PWSP_EVENTS_PIPELINE };
 
-// More of a pipeline. Its node has the first task as index, and says where this is instead of
+// The rest of a pipeline. Its node has the first task as index, and the place of this instead of
 // cycles.
 typedef struct pwsp_events_pipeline_node {
     uint64_t task_count, end_task;
@@ -32315,11 +32319,11 @@ typedef struct pwsp_events {
     uint64_t now;
     pwsp_events_node *nodes;  // from 1
     uint64_t node_count, node_capacity;
-    // By node, where they are needed: with records, the task that its time comes from; with
-    // priorities, of a task, what comes first; interleaved, of a task, when it may start at all.
+    // By node, where needed: with records, the task that its time comes from; with priorities, the
+    // key of a task; interleaved, the earliest start of a task.
     uint64_t *causes, *ranks, *turns_at;
     uint64_t cause_capacity, rank_capacity, turn_capacity;
-    pwsp_events_pipeline_node *pipelines;  // those issued and not done
+    pwsp_events_pipeline_node *pipelines;  // issued and not done
     uint64_t pipeline_node_count, pipeline_capacity;
     uint32_t free_pipeline;  // + 1
     uint32_t free_node;
@@ -32336,7 +32340,7 @@ typedef struct pwsp_events {
     uint32_t late;             // a pipeline that would end too late, or 0
     uint64_t ready_count[2];   // by pool
     uint64_t *idle;            // bits: lanes that run nothing
-    uint64_t *able;            // bits: idle lanes with something in their own queue
+    uint64_t *able;            // bits: idle lanes with tasks in their own queue
     pwsp_window running;       // one task at most on each lane
     uint64_t in_flight;
     uint64_t last_ended;  // the task that completed last
@@ -32353,7 +32357,7 @@ PWSP_INTERNAL size_t pwsp_events_bytes(const pwsp_events *events);
 // Back to time 0; after pwsp_sim_begin.
 PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events);
 
-// False with an error in sim, each of them. What is to be told there, but happened elsewhere:
+// False with an error in sim, each of them. Errors found elsewhere are reported there:
 PWSP_INTERNAL bool pwsp_events_check(pwsp_events *events);
 
 // Simulates until the task can be issued, and issues it.
@@ -32374,7 +32378,7 @@ PWSP_INTERNAL bool pwsp_events_end(pwsp_events *events);
 // src/time/nodes.h
 // =================================================================================================
 
-// Nodes: what can be waited for, and the heaps that ready tasks wait in.
+// Nodes, which can be waited for, and the heaps of ready tasks.
 
 #ifndef PWSP_NODES_H
 #define PWSP_NODES_H
@@ -32383,7 +32387,7 @@ PWSP_INLINE uint64_t pwsp_events_entry_key(const pwsp_events_entry *entry) {
     return (uint64_t)entry->key_high << 32 | entry->key_low;
 }
 
-// The task that a node's time comes from; without records nobody asks for it.
+// The task that a node's time comes from; unused without records.
 PWSP_INLINE uint64_t pwsp_events_cause(const pwsp_events *events, uint32_t id) {
     return events->sim->has_records ? events->causes[id] : PTOWSP_NO_INDEX;
 }
@@ -32394,7 +32398,7 @@ PWSP_INLINE void pwsp_events_set_cause(pwsp_events *events, uint32_t id, uint64_
     }
 }
 
-// When a task may start at all.
+// The earliest start of a task.
 PWSP_INLINE uint64_t pwsp_events_turn(const pwsp_events *events, uint32_t id) {
     return events->sim->schedule->timing == PTOWSP_TIMING_INTERLEAVED ? events->turns_at[id]
                                                                       : events->nodes[id].clock;
@@ -32404,26 +32408,26 @@ PWSP_INLINE uint64_t pwsp_events_turn(const pwsp_events *events, uint32_t id) {
 PWSP_INTERNAL pwsp_events_entry pwsp_events_queue_pop(const pwsp_events *events,
                                                       pwsp_events_queue *queue);
 
-// A node that is referred to once; 0 when memory is out.
+// A node with one reference; 0 when memory is out.
 PWSP_INTERNAL uint32_t pwsp_events_node_new(pwsp_events *events);
 
-// One reference more, or less: a node that is done and has none is free. NONE is ignored.
+// Adds, or drops, a reference: a node that is done and has none is free. NONE is ignored.
 PWSP_INTERNAL void pwsp_events_ref(pwsp_events *events, uint64_t node);
 PWSP_INTERNAL void pwsp_events_unref(pwsp_events *events, uint64_t node);
 
-// Makes one node wait for another, or for nothing if that is done or NONE.
+// Makes one node wait for another; no effect if that is done or NONE.
 PWSP_INTERNAL void pwsp_events_wait(pwsp_events *events, uint32_t waiter, uint64_t other);
 
-// A node is done: who waits for it will be told when events settle.
+// A node is done: its waiters are told when events settle.
 PWSP_INTERNAL void pwsp_events_fire(pwsp_events *events, uint32_t id);
 
-// A task waits for nothing but a lane: into its queue.
+// A task waits only for its lane now: into its queue.
 PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id);
 
-// One thing less to wait for.
+// One dependence less.
 PWSP_INTERNAL void pwsp_events_arrive(pwsp_events *events, uint32_t id);
 
-// Tells those who wait for what is done, and those who wait for them.
+// Tells the waiters of done nodes, and their waiters in turn.
 PWSP_INTERNAL void pwsp_events_settle(pwsp_events *events);
 
 // Tokens as the map of regions handles them: the node is `task`.
@@ -32439,8 +32443,8 @@ PWSP_INTERNAL void pwsp_events_token_merge(void *user, pwsp_token *into, const p
 // src/time/nodes.c
 // =================================================================================================
 
-// Nodes count what they still wait for and who may yet wait for them; links of waiters and nodes
-// that are free again are in lists, so that a run takes memory for what is in flight at most.
+// Nodes count their open dependences and possible waiters. Links of waiters and free nodes are kept
+// in lists, so that a run takes memory only for the tasks in flight.
 
 // -- heaps ----------------------------------------------------------------------------------------
 
@@ -32559,7 +32563,7 @@ PWSP_INTERNAL void pwsp_events_unref(pwsp_events *events, uint64_t node) {
     }
 }
 
-// One node has waited for another. Of several that are done at one time the lowest task counts.
+// A dependence is done. Of several that are done at one time the lowest task counts.
 PWSP_INLINE void pwsp_events_later(pwsp_events *events, uint32_t waiter, uint32_t done) {
     uint64_t time = events->nodes[done].time, before = events->nodes[waiter].time;
     if (time < before) {
@@ -32572,7 +32576,7 @@ PWSP_INLINE void pwsp_events_later(pwsp_events *events, uint32_t waiter, uint32_
     }
 }
 
-// No more will come to a join.
+// A join gets no further dependences.
 static void pwsp_events_close(pwsp_events *events, uint64_t id) {
     pwsp_events_node *node = &events->nodes[id];
     if (node->kind == PWSP_EVENTS_OPEN_JOIN) {
@@ -32582,7 +32586,7 @@ static void pwsp_events_close(pwsp_events *events, uint64_t id) {
     }
 }
 
-// Makes one node wait for another, or for nothing if that is done.
+// Makes one node wait for another; no effect if that is done.
 PWSP_INTERNAL void pwsp_events_wait(pwsp_events *events, uint32_t waiter, uint64_t other) {
     if (other == PWSP_EVENTS_NONE || waiter == 0) {
         return;
@@ -32629,7 +32633,7 @@ PWSP_INTERNAL void pwsp_events_fire(pwsp_events *events, uint32_t id) {
     events->fired[events->fired_count++] = id;
 }
 
-// A task waits for nothing but a lane: into its queue.
+// A task waits only for its lane now: into its queue.
 PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id) {
     const pwsp_events_node *node = &events->nodes[id];
     uint32_t lane = node->lane;
@@ -32648,7 +32652,7 @@ PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id) {
     events->able[lane / 64] |= events->idle[lane / 64] & (UINT64_C(1) << lane % 64);
 }
 
-// A pipeline waits for nothing any more: it starts.
+// A pipeline has no open dependence left: it starts.
 static void pwsp_events_start_pipeline(pwsp_events *events, uint32_t id) {
     const pwsp_events_node *node = &events->nodes[id];
     pwsp_events_pipeline_node *more = &events->pipelines[node->cycles];
@@ -32668,7 +32672,7 @@ static void pwsp_events_start_pipeline(pwsp_events *events, uint32_t id) {
     pwsp_events_queue_push(events, events->ends, pwsp_events_entry_make(end, id));
 }
 
-// One thing less to wait for.
+// One dependence less.
 PWSP_INTERNAL void pwsp_events_arrive(pwsp_events *events, uint32_t id) {
     pwsp_events_node *node = &events->nodes[id];
     PTOWSP_ASSERT(node->pending > 0);
@@ -32691,7 +32695,7 @@ PWSP_INTERNAL void pwsp_events_arrive(pwsp_events *events, uint32_t id) {
     }
 }
 
-// Tells those who wait for what is done, and those who wait for them.
+// Tells the waiters of done nodes, and their waiters in turn.
 PWSP_INTERNAL void pwsp_events_settle(pwsp_events *events) {
     while (events->fired_count > 0) {
         uint32_t id = events->fired[--events->fired_count];
@@ -32705,11 +32709,11 @@ PWSP_INTERNAL void pwsp_events_settle(pwsp_events *events) {
             pwsp_events_arrive(events, waiter);
             link = next;
         }
-        pwsp_events_unref(events, id);  // what kept it until it was done
+        pwsp_events_unref(events, id);  // the cause of its end
     }
 }
 
-// An open join of two nodes, which is referred to once and kept until done; 0 when memory is out.
+// An open join of two nodes, with one reference, kept until done; 0 when memory is out.
 static uint32_t pwsp_events_join(pwsp_events *events, uint64_t a, uint64_t b) {
     uint32_t id = pwsp_events_node_new(events);
     if (id) {
@@ -32769,18 +32773,18 @@ PWSP_INTERNAL void pwsp_events_token_merge(void *user, pwsp_token *into, const p
 // Event-driven time.
 //
 // When lanes choose, a task's start depends on tasks that are issued after it, so times are found
-// by going from event to event. What can be waited for is a *node*: a task, done when it ends, or a
-// join, done when all that it waits for is. A node knows how much it still waits for and who waits
-// for it; a scope of the tree is a join, and so are readers that count as one. Nodes are counted
-// references: they live while a task is in flight, or something may yet wait for them.
+// by going from event to event. A *node* is anything that can be waited for: a task, done when it
+// ends, or a join, done when all that it waits for is done. A node counts what it still waits for
+// and lists its waiters. A scope of the tree is a join, and so are readers that count as one. Nodes
+// are reference-counted: they live while a task is in flight, or while they may still gain waiters.
 //
 //      issue -> [waiting: pending > 0] -> [turn is later] -> [ready: in a queue] -> running -> done
 //
-// At each time: what ends completes; tasks are issued while there is room (by the caller, who walks
-// the program: pwsp_events_task returns when its task has been issued); lanes take tasks. A heap for
-// each lane holds its ready tasks, the best first, by key and then by index; with work stealing as
-// dispatch the lanes of a pool share one. Of each lane at most one task runs, so the ends are few,
-// and a tournament of lanes finds the next one.
+// At each time there are three phases: nodes that end complete; tasks are issued while there is
+// room (by the caller, who walks the program: pwsp_events_task returns when its task has been
+// issued); lanes take tasks. A heap for each lane holds its ready tasks, the best first, by key and
+// then by index; with work stealing as dispatch the lanes of a pool share one heap. Each lane runs
+// at most one task, so the ends are few, and a tournament of lanes finds the next one.
 
 #include <inttypes.h>
 
@@ -32887,7 +32891,7 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     events->sim->order.ops = ops;
 }
 
-// What could not be told where it happened.
+// Reports an error from a place that could not.
 PWSP_INTERNAL bool pwsp_events_check(pwsp_events *events) {
     if (events->late) {
         return pwsp_sim_fail_pipeline(events->sim,
@@ -32928,7 +32932,7 @@ static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_events_queu
     if (sim->has_records) {
         ptowsp_task_record *record = &sim->records[node->index];
         pwsp_token ready = {node->time, pwsp_events_cause(events, id)};
-        uint64_t clock_cause = record->cause;  // what moved the clock, noted at issue
+        uint64_t clock_cause = record->cause;  // the cause of the clock, noted at issue
         ptowsp_stall clock_stall = record->stall;
         record->ready = node->time;
         record->start = events->now;
@@ -33020,7 +33024,7 @@ static bool pwsp_events_take(pwsp_events *events) {
     return !steals || pwsp_events_take_others(events);
 }
 
-// Completes what ends now, and lets those whose turn it is be ready.
+// Completes nodes that end now, and readies tasks whose turn has come.
 static void pwsp_events_complete(pwsp_events *events) {
     while (pwsp_window_first_end(&events->running) == events->now) {
         uint32_t lane;
@@ -33057,8 +33061,8 @@ static void pwsp_events_complete(pwsp_events *events) {
     }
 }
 
-// One step: lanes take tasks, then time moves to the next event, at most to `until`. *out_moved
-// says whether anything happened. False with an error.
+// One step: lanes take tasks, then time moves to the next event, at most to `until`. *out_moved is
+// whether anything happened. False with an error.
 static bool pwsp_events_step(pwsp_events *events, uint64_t until, bool *out_moved) {
     if (!pwsp_events_take(events)) {
         return false;
@@ -33128,7 +33132,7 @@ static void pwsp_events_move_clock(pwsp_events *events, uint64_t timed) {
     }
 }
 
-// Adds what a task, or a pipeline, waits for beside its lane; and whoever waits for it.
+// Adds the dependences of a task or pipeline, except its lane, and its waiters.
 static bool pwsp_events_connect(pwsp_events *events, const pwsp_arrival *arrival, uint32_t id,
                                 bool has_stream) {
     pwsp_sim *sim = events->sim;
@@ -33161,7 +33165,7 @@ PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arr
     }
     pwsp_events_node *node = &events->nodes[id];
     node->kind = PWSP_EVENTS_TASK;
-    node->pending = 1;  // until all it waits for is known
+    node->pending = 1;  // until all its dependences are known
     node->index = sim->task_count;
     node->cycles = arrival->cycles;
     node->clock = events->now;
@@ -33202,7 +33206,7 @@ PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arr
     return pwsp_events_check(events);
 }
 
-// What a pipeline's node has no room for. False when memory is out.
+// The part of a pipeline that its node has no room for. False when memory is out.
 static bool pwsp_events_pipeline_node_new(pwsp_events *events, const pwsp_pipeline_arrival *arrival,
                                           uint64_t *out_at) {
     uint64_t at = events->pipeline_node_count;
@@ -33239,7 +33243,7 @@ PWSP_INTERNAL bool pwsp_events_pipeline(pwsp_events *events, const pwsp_pipeline
     }
     pwsp_events_node *node = &events->nodes[id];
     node->kind = PWSP_EVENTS_PIPELINE;
-    node->pending = 1;  // until all it waits for is known
+    node->pending = 1;  // until all its dependences are known
     node->index = arrival->first_task;
     node->clock = sim->clock.now;
     if (!pwsp_events_pipeline_node_new(events, arrival, &node->cycles)) {
@@ -33269,7 +33273,7 @@ PWSP_INTERNAL bool pwsp_events_slot_load(pwsp_events *events, const pwsp_tile_at
     pwsp_events_settle(events);
     while (!events->nodes[id].is_done) {
         bool has_moved = false;
-        // nothing completes before tasks begin to start, pipelines neither
+        // nothing completes before tasks begin to start, not even pipelines
         if (pwsp_events_is_open(events) && !pwsp_events_step(events, UINT64_MAX, &has_moved)) {
             return false;
         }
@@ -33308,40 +33312,41 @@ PWSP_INTERNAL bool pwsp_events_end(pwsp_events *events) {
 // src/time/timeline.h
 // =================================================================================================
 
-// Simulated time, behind one front: in order, where a task's times follow from those before it, or
-// event-driven, where lanes choose among tasks that are ready. The schedule says which.
+// Simulated time, behind one front. In order, a task's times follow from earlier tasks;
+// event-driven, lanes choose among ready tasks. The schedule selects one.
 
 #ifndef PWSP_TIMELINE_H
 #define PWSP_TIMELINE_H
 
 typedef struct pwsp_timeline {
-    pwsp_sim sim;  // what both have: the error, statistics and records are read here
+    pwsp_sim sim;  // shared by both: the error, statistics and records are read here
     bool is_events;
     pwsp_lanes lanes;
     pwsp_events events;
 } pwsp_timeline;
 
-// False when memory is out; pwsp_timeline_free is to be called all the same. The timeline must not
-// be moved, and timed must live as long.
+// False when memory is out; pwsp_timeline_free must still be called. The timeline must not be
+// moved, and timed must live as long.
 PWSP_INTERNAL bool pwsp_timeline_init(pwsp_timeline *time, const pwsp_memory *memory,
                                       const pwsp_timed *timed);
 PWSP_INTERNAL void pwsp_timeline_free(pwsp_timeline *time);
 PWSP_INTERNAL size_t pwsp_timeline_bytes(const pwsp_timeline *time);
 
-// Does pwsp_timeline_begin need to know how many tasks there will be?
+// Does pwsp_timeline_begin need the number of tasks?
 PWSP_INTERNAL bool pwsp_timeline_needs_count(const pwsp_timeline *time);
 
-// Forgets everything, and learns which tensors share memory as they are bound now.
+// Forgets everything, and learns which tensors share memory in the current bindings.
 PWSP_INTERNAL void pwsp_timeline_bind(pwsp_timeline *time, const pwsp_bound_tensor *bound);
 
-// Back to time 0. task_count matters if it is needed: the number of tasks, or one that is enough for
-// the threshold; UINT64_MAX: it is not known. False with an error in sim, as for all that follows.
+// Back to time 0. task_count matters if it is needed: the number of tasks, or a number that is
+// enough for the threshold; UINT64_MAX: not known. False with an error in sim, as for all following
+// calls.
 PWSP_INTERNAL bool pwsp_timeline_begin(pwsp_timeline *time, bool has_records, uint64_t task_count);
 PWSP_INTERNAL bool pwsp_timeline_scope_begin(pwsp_timeline *time, bool is_parallel);
 PWSP_INTERNAL bool pwsp_timeline_scope_end(pwsp_timeline *time);
 PWSP_INTERNAL bool pwsp_timeline_reset(pwsp_timeline *time, const uint32_t *edges, uint32_t count);
 
-// A slot load of one element waits for what writes it.
+// A slot load of one element waits for its writer.
 PWSP_INTERNAL bool pwsp_timeline_slot_load(pwsp_timeline *time, const pwsp_tile_at *tile);
 
 // A pipeline takes no lane and no place in the window. Its tasks have been counted.
@@ -33353,8 +33358,8 @@ PWSP_INLINE bool pwsp_timeline_task(pwsp_timeline *time, const pwsp_arrival *arr
                            : pwsp_lanes_task(&time->lanes, arrival);
 }
 
-// All has been issued: simulates to the end. The statistics are completed apart from that, by
-// pwsp_sim_end, after errors, too.
+// All has been issued: simulates to the end. pwsp_sim_end completes the statistics separately,
+// after errors, too.
 PWSP_INTERNAL bool pwsp_timeline_end(pwsp_timeline *time);
 
 // Tasks that can be issued in batches: see lanes.h.
@@ -33419,7 +33424,7 @@ PWSP_INTERNAL bool pwsp_timeline_begin(pwsp_timeline *time, bool has_records, ui
     return true;
 }
 
-// What joins of the event simulation have come to.
+// Reports errors that joins of the event simulation have run into.
 static bool pwsp_timeline_check(pwsp_timeline *time) {
     return !time->is_events || pwsp_events_check(&time->events);
 }
@@ -33464,63 +33469,63 @@ PWSP_INTERNAL bool pwsp_timeline_end(pwsp_timeline *time) {
 #ifndef PWSP_CHANNEL_H
 #define PWSP_CHANNEL_H
 
-// Beside a time in a ring, when steps are recorded: the step that it is of, and the task that it
-// comes from.
+// Stored beside a time in a ring when steps are recorded: the step of that time, and its task.
 typedef struct pwsp_channel_mark {
     uint64_t step, task;
 } pwsp_channel_mark;
 
-// Processes that wait, by time and then index.
+// Waiting processes, by time and then index.
 typedef struct pwsp_channel_line {
     uint32_t first, last;  // indices + 1, or 0
 } pwsp_channel_line;
 
-// Token k has place k & mask of the ring. There is the time of its send as long as it is pending,
-// and then, until another token takes the place, that of its receive; its value is mask + 1 places
-// behind. (Apart, as compilers would store both at once, and wait for that to load the time.)
+// Token k has place k & mask of the ring. The place holds the time of its send while the token is
+// pending. It then holds the time of its receive, until another token takes the place. The value is
+// mask + 1 places behind. (The two are apart because compilers would store both at once, and a load
+// of the time would wait for that.)
 typedef struct pwsp_channel {
     uint64_t *ring;
     uint64_t mask;  // places of the ring - 1; at least depth places, a power of two
     uint64_t sent;  // tokens
     uint64_t depth, latency;
     uint64_t received;
-    uint64_t high;         // tokens in it at once, so far, of which one has been received
+    uint64_t high;         // the largest number of tokens at once, of which one has been received
     uint64_t full, empty;  // cycles that senders and receivers have waited
     uint64_t limit;        // of tokens sent
     uint64_t close_time;
     pwsp_channel_line senders, receivers;
-    uint32_t producers, consumers;            // that have not ended
-    uint32_t first_producer, first_consumer;  // of those that are stuck: index + 1, see deadlock.c
+    uint32_t producers, consumers;            // producers that have not ended
+    uint32_t first_producer, first_consumer;  // of the deadlocked: index + 1, see deadlock.c
     uint64_t oldest, newest;                  // tokens, see channel.c
     pwsp_channel_mark *marks;                 // by place
     pwsp_channel_mark close_mark;
     uint64_t ring_capacity, mark_capacity;
-    const char *name;  // kept by the owner, as is:
+    const char *name;  // kept by the owner, untouched here:
     bool is_event;     // its stream has no end
 } pwsp_channel;
 
-// Makes it empty, with as many tokens as depth. False when memory is out.
+// Empties the channel, and makes room for depth tokens. False when memory is out.
 PWSP_INTERNAL bool pwsp_channel_begin(pwsp_channel *channel, const pwsp_memory *memory,
                                       uint64_t depth, uint64_t latency, bool has_marks);
 PWSP_INTERNAL void pwsp_channel_free(pwsp_channel *channel, const pwsp_memory *memory);
 PWSP_INTERNAL size_t pwsp_channel_bytes(const pwsp_channel *channel);
 
-// Account for the high-water mark before a token is put at a time, or taken.
+// Update the high-water mark before a token is put at a time, or taken.
 PWSP_INTERNAL void pwsp_channel_note_put(pwsp_channel *channel, uint64_t time);
 PWSP_INTERNAL void pwsp_channel_note_take(pwsp_channel *channel, uint64_t time);
 
-// Tokens in it, as processes have been simulated so far.
+// Tokens in it, in the state simulated so far.
 PWSP_INLINE uint64_t pwsp_channel_pending(const pwsp_channel *channel) {
     return channel->sent - channel->received;
 }
 
-// The most tokens in it at once, when all is over.
+// The largest number of tokens in it at once, once the run is over.
 PWSP_INLINE uint64_t pwsp_channel_high(const pwsp_channel *channel) {
     return pwsp_max_u64(channel->high, pwsp_channel_pending(channel));
 }
 
-// Puts a token into a channel that has room, of a sender that arrives at a time; returns the time
-// of the send.
+// Puts a token of a sender that arrives at a time into a channel that has room; returns the time of
+// the send.
 PWSP_INLINE uint64_t pwsp_channel_put(pwsp_channel *channel, uint64_t token, uint64_t time) {
     uint64_t k = channel->sent, mask = channel->mask;
     uint64_t *ring = channel->ring;
@@ -33536,7 +33541,7 @@ PWSP_INLINE uint64_t pwsp_channel_put(pwsp_channel *channel, uint64_t token, uin
     return time;
 }
 
-// When the first token of a channel that has one can be received, at the soonest.
+// The earliest time to receive the first token of a channel that has one.
 PWSP_INLINE uint64_t pwsp_channel_first_due(const pwsp_channel *channel) {
     return channel->ring[channel->received & channel->mask] + channel->latency;
 }
@@ -33566,20 +33571,19 @@ PWSP_INLINE uint64_t pwsp_channel_take(pwsp_channel *channel, uint64_t time, uin
 //
 //      s(k) = max(sender arrives, r(k - d))        r(k) = max(receiver arrives, s(k) + L)
 //
-// The ring keeps the last d tokens at least, so r(k - d) is still there when token k is sent.
-// Neither s nor r ever decrease: senders and receivers come in the order in which they arrive.
+// The ring keeps at least the last d tokens, so r(k - d) is still there when token k is sent.
+// Neither s nor r ever decreases: senders and receivers act in the order in which they arrive.
 //
-// The high-water mark is a matter of simulated time, and not of the order in which processes are
-// simulated: just after the send of token k, those tokens i <= k are in the channel whose r(i) >
-// s(k). As r does not decrease, they are a run i ... k, and the mark is the longest k - i + 1 with
-// r(i) > s(k). Of each such pair either the receive is simulated first, and the send finds it; or
-// the send, and the receive finds it:
+// The high-water mark depends on simulated time alone, not on the order in which processes are
+// simulated. Just after the send of token k, the channel holds the tokens i <= k with r(i) > s(k).
+// As r does not decrease, they are a run i ... k, and the mark is the longest k - i + 1 with r(i) >
+// s(k). In each such pair one side is simulated second, and that side finds it:
 //
 //      put k     looks for the first received i with r(i) > s(k), `oldest`
 //      take i    looks for the last sent k with s(k) < r(i), `newest`
 //
-// Both only move forward. Once the mark is the depth there is nothing more to find. Tokens that are
-// never received are in it after the last send: they are counted in the end.
+// Both only move forward. Once the mark equals the depth, the search stops. Tokens that are never
+// received stay in the channel after the last send: they are counted at the end.
 
 PWSP_INTERNAL bool pwsp_channel_begin(pwsp_channel *channel, const pwsp_memory *memory,
                                       uint64_t depth, uint64_t latency, bool has_marks) {
@@ -33646,21 +33650,22 @@ PWSP_INTERNAL void pwsp_channel_note_take(pwsp_channel *channel, uint64_t time) 
 // src/time/exchange.h
 // =================================================================================================
 
-// Processes that exchange tokens through channels: the rules of section 16 of ptowsp.h, for those who
-// walk the processes of a program (pipeline.h) and for emitted trees, whose processes have threads.
+// Processes that exchange tokens through channels: the rules of section 16 of ptowsp.h. Used by the
+// walk over the processes of a program (pipeline.h) and by emitted trees, whose processes have
+// threads.
 //
 //      ready --move--> ... --send, receive--> waits (full, empty) --woken--> ready ... ended
 //
 // The ready process with the smallest (time, index) moves, and goes on as long as it is the
-// smallest: a heap holds the others. One that has to wait stands in the line of its channel, behind
-// those that have arrived before, and does its send or receive again when it moves next. Each token
-// that is put wakes the first receiver in line, each that is taken the first sender. Woken means
-// ready, with the time at which it arrived: if another one that comes first has just taken the token
-// or the room, it stands in line again. So the rule of the order is nothing but the order of the
-// heap. Only at depth 0, where two meet, the second to come does what both have to.
+// smallest: a heap holds the others. A process that has to wait stands in the line of its channel,
+// behind earlier arrivals, and repeats its send or receive at its next move. Each token put wakes
+// the first receiver in line; each token taken wakes the first sender. A woken process is ready, at
+// the time of its arrival. If an earlier process has just taken the token or the room, it stands in
+// line again. So the order of the heap is the whole rule. Only at depth 0, where two processes
+// meet, the second to arrive acts for both.
 //
-// No process waits in vain: as long as one stands in line, as many processes are on their way to the
-// channel, woken, as there are tokens (or room) to be had.
+// No process waits in vain: while one stands in line, as many woken processes are on their way to
+// the channel as there are tokens (or room) to be had.
 
 #ifndef PWSP_EXCHANGE_H
 #define PWSP_EXCHANGE_H
@@ -33672,7 +33677,7 @@ typedef enum pwsp_process_wait {
     PWSP_PROCESS_HAS_ENDED
 } pwsp_process_wait;
 
-// What a process' time comes from.
+// The cause of a process' time.
 typedef enum pwsp_process_mover {
     PWSP_MOVER_START,
     PWSP_MOVER_TASK,
@@ -33682,19 +33687,19 @@ typedef enum pwsp_process_mover {
 // A process, or one replica of it, while its pipeline runs.
 typedef struct pwsp_process {
     uint64_t time;
-    uint64_t *inbox;  // where it wants the token that it waits for
-    // Of a process that is walked: see pipeline.h. Others use the room as they like.
+    uint64_t *inbox;  // where it wants its token
+    // For walked processes: see pipeline.h. Other owners use this room as they like.
     uint64_t *kept;
     struct pwsp_frame *frames;
     uint32_t next_op, frame_count;
     uint32_t index;  // among those of the pipeline
     uint32_t after;  // the next in a line of waiting processes or of ready ones: index + 1, or 0
     pwsp_process_wait wait;
-    uint32_t channel;  // that it waits at
-    uint32_t node;     // where
+    uint32_t channel;  // that it waits for
+    uint32_t node;     // its node
     uint32_t mark;     // for searches
     bool is_loop;      // its receive goes on to the end of the stream
-    bool has_met;      // what it waited for has been done by another process
+    bool has_met;      // its wait was completed by another process
     uint64_t token;
     uint64_t full, empty;  // cycles that it has waited
     uint64_t busy, tasks;
@@ -33728,10 +33733,10 @@ typedef struct pwsp_exchange {
     uint64_t (*record)(void *user, pwsp_process *process, ptowsp_step_kind kind, uint32_t channel,
                        uint64_t end, uint64_t token, const pwsp_channel_mark *cause);
     void *user;
-    const pwsp_process *circle;  // of those that wait for each other, or NULL: see deadlock.c
+    const pwsp_process *circle;  // of a cycle of waits, or NULL: see deadlock.c
 } pwsp_exchange;
 
-// What has become of a send or receive.
+// The result of a send or receive.
 typedef enum pwsp_exchanged {
     PWSP_EXCHANGED,
     PWSP_EXCHANGE_WAITS,
@@ -33745,12 +33750,12 @@ typedef enum pwsp_exchanged {
 PWSP_INTERNAL ptowsp_status pwsp_exchange_fail(const pwsp_exchange *exchange, pwsp_exchanged what,
                                                uint32_t channel, pwsp_error *error);
 
-// May a channel be so? by_symbol: its latency is what PTOWSP_CHANNEL_LATENCY_SYMBOL says.
+// Is a channel allowed to be so? by_symbol: PTOWSP_CHANNEL_LATENCY_SYMBOL gives its latency.
 PWSP_INTERNAL ptowsp_status pwsp_exchange_check_channel(pwsp_error *error, const char *name,
                                                         uint64_t depth, uint64_t latency,
                                                         bool by_symbol);
 
-// Counts the producers and consumers of each channel; says whether each has at most one of both.
+// Counts the producers and consumers of each channel; returns whether each has at most one of both.
 PWSP_INTERNAL bool pwsp_exchange_connect(pwsp_exchange *exchange, uint32_t first_channel,
                                          uint32_t channel_count);
 
@@ -33759,10 +33764,10 @@ PWSP_INTERNAL bool pwsp_exchange_connect(pwsp_exchange *exchange, uint32_t first
 // Puts a process that is ready into the heap.
 PWSP_INTERNAL void pwsp_exchange_push(pwsp_exchange *exchange, const pwsp_ready *ready);
 
-// Takes the first out of the heap, which is not empty; and puts another one in, if it is not NULL.
+// Removes the first from the heap, which is not empty; inserts another one if it is not NULL.
 PWSP_INTERNAL uint32_t pwsp_exchange_pop(pwsp_exchange *exchange, const pwsp_ready *ready);
 
-// Does a process that is ready come before all others that are?
+// Does a ready process come before all other ready ones?
 PWSP_INLINE bool pwsp_exchange_is_first(const pwsp_exchange *exchange,
                                         const pwsp_process *process) {
     const pwsp_ready *first = &exchange->heap[0];
@@ -33782,14 +33787,14 @@ PWSP_INLINE void pwsp_exchange_wake(pwsp_exchange *exchange, pwsp_process *proce
     }
 }
 
-// -- what processes do ----------------------------------------------------------------------------
+// -- operations of processes ----------------------------------------------------------------------
 
-// Sends a token at a port that the process produces. `node` is where, should it wait.
+// Sends a token at a port that the process produces. `node` is the place of the op, for reports.
 PWSP_INTERNAL pwsp_exchanged pwsp_exchange_send(pwsp_exchange *exchange, pwsp_process *process,
                                                 uint32_t port, uint64_t token, uint32_t node);
 
-// Receives into *token. If it waits, the token that comes at depth 0 goes into process->inbox, which
-// the caller sets. There is no end of the stream of an event.
+// Receives into *token. If it waits, a token at depth 0 goes to process->inbox, which the caller
+// sets. An event's stream has no end.
 PWSP_INTERNAL pwsp_exchanged pwsp_exchange_receive(pwsp_exchange *exchange, pwsp_process *process,
                                                    uint32_t channel, uint64_t *token,
                                                    uint32_t node);
@@ -33799,11 +33804,11 @@ PWSP_INTERNAL void pwsp_exchange_close(pwsp_exchange *exchange, pwsp_process *pr
                                        uint32_t port);
 PWSP_INTERNAL void pwsp_exchange_end(pwsp_exchange *exchange, pwsp_process *process);
 
-// -- why nobody can go on: deadlock.c -------------------------------------------------------------
+// -- deadlocks: deadlock.c ------------------------------------------------------------------------
 
 PWSP_INTERNAL ptowsp_status pwsp_deadlock_fail(pwsp_exchange *exchange, pwsp_error *error);
 
-// The parts of a longer report, once that has been called.
+// The parts of a longer report, after that call.
 PWSP_INTERNAL bool pwsp_process_waits(const pwsp_process *process);
 PWSP_INTERNAL void pwsp_deadlock_print_name(const pwsp_process *process, ptowsp_text text);
 PWSP_INTERNAL void pwsp_deadlock_print_wait(const pwsp_exchange *exchange,
@@ -33918,8 +33923,8 @@ PWSP_INTERNAL uint32_t pwsp_exchange_pop(pwsp_exchange *exchange, const pwsp_rea
 
 // -- lines ----------------------------------------------------------------------------------------
 
-// Lets a process stand in line: behind all that arrived before it, or at the same time and come
-// first.
+// Puts a process in line: behind all that arrived before it, or at the same time with a smaller
+// index.
 static void pwsp_exchange_queue(pwsp_exchange *exchange, pwsp_channel_line *line,
                                 pwsp_process *process) {
     pwsp_process *processes = exchange->processes;
@@ -34116,8 +34121,8 @@ PWSP_INTERNAL pwsp_exchanged pwsp_exchange_receive(pwsp_exchange *exchange, pwsp
 
 // -- closing --------------------------------------------------------------------------------------
 
-// A producer closes a channel at its time. After the last one, those that wait will see the end;
-// but not those that wait for an event.
+// A producer closes a channel at its time. After the last close, waiting processes see the end of
+// the stream, except those that wait for an event.
 static void pwsp_exchange_close_channel(pwsp_exchange *exchange, const pwsp_process *process,
                                         uint32_t channel) {
     pwsp_channel *at = &exchange->channels[channel];
@@ -34166,17 +34171,17 @@ PWSP_INTERNAL void pwsp_exchange_end(pwsp_exchange *exchange, pwsp_process *proc
 // src/time/deadlock.c
 // =================================================================================================
 
-// Why nobody can go on, when processes are left and all of them wait.
+// Why no process can go on: processes remain, and all of them wait.
 //
-// Who waits until a channel has room needs one of its consumers, who waits for a token one of its
-// producers. Those that are left wait themselves, so following from one to the next either comes
-// back to where it has been, which is the circle to report, or ends at a channel whose consumers
-// have all ended, or at an event that nobody is left to record.
+// A process that waits for room needs a consumer of the channel; a process that waits for a token
+// needs a producer. The remaining processes wait themselves. So following from one to the next
+// leads back to an earlier one, and that cycle is reported. Or it ends at a channel whose consumers
+// have all ended, or at an event that no remaining process records.
 
 #include <inttypes.h>
 
 #define PWSP_DEADLOCK_SHORT_MAX  3   // processes that the error names
-#define PWSP_DEADLOCK_CIRCLE_MAX 16  // processes that a circle is told of
+#define PWSP_DEADLOCK_CIRCLE_MAX 16  // processes that the report of a cycle lists
 
 PWSP_INTERNAL bool pwsp_process_waits(const pwsp_process *process) {
     return process->wait == PWSP_PROCESS_WAITS_FULL || process->wait == PWSP_PROCESS_WAITS_EMPTY;
@@ -34187,8 +34192,8 @@ static const pwsp_channel *pwsp_deadlock_channel(const pwsp_exchange *exchange,
     return &exchange->channels[process->channel];
 }
 
-// Finds, of those that wait at whatever, the first who still consumes each channel, and the first
-// who produces it.
+// Finds, among all waiting processes, the first that still consumes each channel, and the first
+// that produces it.
 static void pwsp_deadlock_find_firsts(pwsp_exchange *exchange) {
     for (uint32_t i = exchange->running_count; i > 0; i--) {
         const pwsp_process *process = &exchange->processes[i - 1];
@@ -34204,8 +34209,8 @@ static void pwsp_deadlock_find_firsts(pwsp_exchange *exchange) {
     }
 }
 
-// The first of those that could let a process go on, or NULL: a consumer of the channel that it
-// waits at, or a producer.
+// The first process that could release another, or NULL: a consumer of the channel that it waits
+// for, or a producer.
 static const pwsp_process *pwsp_deadlock_next(const pwsp_exchange *exchange,
                                               const pwsp_process *process) {
     const pwsp_channel *channel = &exchange->channels[process->channel];
@@ -34214,8 +34219,8 @@ static const pwsp_process *pwsp_deadlock_next(const pwsp_exchange *exchange,
     return first ? &exchange->processes[first - 1] : NULL;
 }
 
-// A process of a circle of waits, or NULL. What processes do not need any more says where it has
-// been.
+// A process of a cycle of waits, or NULL. Fields that waiting processes no longer need hold the
+// marks of the search.
 static const pwsp_process *pwsp_deadlock_find_circle(pwsp_exchange *exchange) {
     for (uint32_t i = 0; i < exchange->running_count; i++) {
         exchange->processes[i].mark = 0;
@@ -34301,8 +34306,8 @@ static void pwsp_deadlock_print_depth_hint(const pwsp_exchange *exchange,
     pwsp_text_format(text, " go on");
 }
 
-// Is a process, of two that wait for room, better served with some? Channels before events, and
-// then the shallowest.
+// Is room better spent on this process than on the other, of two that wait for room? Channels come
+// before events, and then the shallowest.
 static bool pwsp_deadlock_is_better(const pwsp_exchange *exchange, const pwsp_process *process,
                                     const pwsp_process *other) {
     bool is_event = pwsp_deadlock_channel(exchange, process)->is_event;
@@ -34312,8 +34317,8 @@ static bool pwsp_deadlock_is_better(const pwsp_exchange *exchange, const pwsp_pr
     return exchange->channels[process->channel].depth < exchange->channels[other->channel].depth;
 }
 
-// What would help those in the circle: room; the end of a stream that somebody waits for; or that
-// somebody sends first.
+// The ways out of the cycle: room; the end of a stream that a process waits for; or a process that
+// sends first.
 static void pwsp_deadlock_print_circle_hint(const pwsp_exchange *exchange, ptowsp_text text) {
     const pwsp_process *first = exchange->circle, *at = first, *full = NULL, *end = NULL;
     do {
@@ -34342,7 +34347,7 @@ static void pwsp_deadlock_print_circle_hint(const pwsp_exchange *exchange, ptows
     }
 }
 
-// What would help where there is no circle: those who could have let somebody go on have ended.
+// The ways out without a cycle: every process that could have released another has ended.
 PWSP_INTERNAL void pwsp_deadlock_print_hint(const pwsp_exchange *exchange, ptowsp_text text) {
     if (exchange->circle) {
         pwsp_deadlock_print_circle_hint(exchange, text);
@@ -34410,7 +34415,7 @@ PWSP_INTERNAL ptowsp_status pwsp_deadlock_fail(pwsp_exchange *exchange, pwsp_err
 
 #define PWSP_NO_STEP PTOWSP_NO_INDEX
 
-// What network.c knows to do.
+// The ops that network.c walks itself.
 typedef enum pwsp_network_kind {
     PWSP_NETWORK_OTHER,
     PWSP_NETWORK_LOOP_END,  // of a loop whose variable counts
@@ -34430,15 +34435,14 @@ typedef struct pwsp_network_op {
 
 typedef struct pwsp_pipelines pwsp_pipelines;
 
-// What is asked of whoever runs pipelines.
+// The callbacks of a pipeline's owner.
 typedef struct pwsp_pipeline_host {
-    // Runs, or counts, the task that the expander is at, in a process. False with the expander's
-    // error.
+    // Runs, or counts, the expander's current task, in a process. False with the expander's error.
     bool (*task)(void *user, const pwsp_process *process, ptowsp_cycles *out_cycles);
-    // Loads the slot that the expander is at, in a process, when its element has been written.
-    // NULL: it has been. False after a failure.
+    // Loads the expander's current slot, in a process, once its element has been written. NULL: it
+    // already is. False after a failure.
     bool (*load)(void *user);
-    // Waits for the tasks that run later than they were told about. NULL: there are none. False
+    // Waits for the tasks that run later than they were accounted for. NULL: there are none. False
     // with the expander's error if one has failed.
     bool (*settle)(void *user);
     void *user;
@@ -34469,7 +34473,7 @@ struct pwsp_pipelines {
     pwsp_chain *chains;
     pwsp_network_op *network_ops;  // by op
     uint64_t slot_load_count;
-    // Of the one that runs:
+    // Of the running pipeline:
     const pwsp_pipeline_op *op;
     uint32_t index;
     pwsp_exchange exchange;         // its processes, and the channels of all
@@ -34487,7 +34491,7 @@ struct pwsp_pipelines {
     uint64_t *chain_steps;
     uint64_t chain_count, chain_capacity;
     bool is_out_of_memory;
-    // Of the one that the last execution was stuck in, until the next:
+    // Of the pipeline in which the last execution deadlocked, until the next execution:
     bool is_stuck;
 };
 
@@ -34496,23 +34500,22 @@ PWSP_INTERNAL bool pwsp_pipelines_init(pwsp_pipelines *pipelines, const pwsp_mem
 PWSP_INTERNAL void pwsp_pipelines_free(pwsp_pipelines *pipelines);
 PWSP_INTERNAL size_t pwsp_pipelines_bytes(const pwsp_pipelines *pipelines);
 
-// Forgets the results of the execution before.
+// Forgets the results of the last execution.
 PWSP_INTERNAL void pwsp_pipelines_forget(pwsp_pipelines *pipelines);
 
-// Before an execution: makes room for the replicas that sizes ask for; `cells` has the sizes. False
-// with an error in the expander.
+// Before an execution: makes room for the replicas that the sizes imply; `cells` has the sizes.
+// False with an error in the expander.
 PWSP_INTERNAL bool pwsp_pipelines_begin(pwsp_pipelines *pipelines, pwsp_expander *x,
                                         const pwsp_pipeline_host *host, const uint64_t *cells);
 
-// Runs the pipeline that the expander is at, from its time 0. *out_cycles is its makespan. False
-// with an error in the expander, and *out_cycles is how far it has come. The expander is where it
-// was.
+// Runs the expander's current pipeline, from its time 0. *out_cycles is its makespan. False with an
+// error in the expander; *out_cycles is then its progress. The expander returns to its place.
 PWSP_INTERNAL bool pwsp_pipelines_run(pwsp_pipelines *pipelines, ptowsp_cycles *out_cycles);
 
 // After an execution: the critical chains. False when memory is out.
 PWSP_INTERNAL bool pwsp_pipelines_end(pwsp_pipelines *pipelines);
 
-// Gives the processes of the pipeline that the expander is at their cells, all at time 0.
+// Gives the processes of the expander's current pipeline their cells, all at time 0.
 PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines);
 
 #define PWSP_PIPELINE_AT(p, i)   PWSP_PROGRAM_AT((p)->program, pipelines, pwsp_pipeline_op, i)
@@ -34520,15 +34523,15 @@ PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines);
 #define PWSP_PROCESS_OP_AT(p, i) PWSP_PROGRAM_AT((p)->program, processes, pwsp_process_op, i)
 #define PWSP_PORT_AT(p, i)       PWSP_PROGRAM_AT((p)->program, ports, pwsp_port, i)
 
-// Puts the slots back as they were before the pipeline.
+// Restores the slots as they were before the pipeline.
 PWSP_INTERNAL void pwsp_pipelines_restore(pwsp_pipelines *pipelines);
 
 // A process of a pipeline is a walk of its ops: its position, loops and cells, nothing else. So
-// thousands take no stacks and no threads. Processes share the cells of the run; those that others
-// use as well (of replicas, of slots that are set) a process keeps for itself, and they are in place
-// only while it walks.
+// thousands need no stacks and no threads. Processes share the cells of the run. A process keeps
+// its own copy of cells that others use as well (of replicas, of slots that are set), and these are
+// in place only while it walks.
 
-// Lets the cells that a process keeps and those of the run change places.
+// Swaps the cells that a process keeps with those of the run.
 PWSP_INLINE void pwsp_process_swap(const pwsp_pipelines *pipelines, const pwsp_process *process) {
     const pwsp_process_op *op = process->op;
     const uint32_t *privates =
@@ -34540,7 +34543,7 @@ PWSP_INLINE void pwsp_process_swap(const pwsp_pipelines *pipelines, const pwsp_p
     }
 }
 
-// The expander walks a process from where that is; and stops doing so.
+// The expander enters a process at its place; and leaves it.
 PWSP_INLINE void pwsp_process_enter(const pwsp_pipelines *pipelines, const pwsp_process *process) {
     pwsp_expander *x = pipelines->x;
     x->frames = process->frames;
@@ -34559,13 +34562,13 @@ PWSP_INLINE void pwsp_process_leave(const pwsp_pipelines *pipelines, pwsp_proces
 }
 
 // Records a step of a process, whose time comes from `cause` if that is not NULL, and returns its
-// index: what the exchange calls. See steps.c.
+// index: a callback of the exchange. See steps.c.
 PWSP_INTERNAL uint64_t pwsp_step_add(void *pipelines, pwsp_process *process, ptowsp_step_kind kind,
                                      uint32_t channel, uint64_t end, uint64_t token,
                                      const pwsp_channel_mark *cause);
 PWSP_INTERNAL bool pwsp_steps_find_chains(pwsp_pipelines *pipelines);
 
-// Why the last execution was stuck, if it was: a report.
+// A report of why the last execution deadlocked, if it did.
 PWSP_INTERNAL void pwsp_pipelines_print_stuck(const pwsp_pipelines *pipelines, ptowsp_text text);
 
 #endif
@@ -34574,18 +34577,18 @@ PWSP_INTERNAL void pwsp_pipelines_print_stuck(const pwsp_pipelines *pipelines, p
 // src/time/steps.c
 // =================================================================================================
 
-// Records of what processes do, and the critical chain through them.
+// Records of the steps of processes, and the critical chain through them.
 //
-// The time of a step comes from one of two others: the step before of the same process, or, where
-// it had to wait, the step of another process that it waited for (`cause`). Going back along these
-// from the end of the process that ends last tells why the pipeline takes as long as it does.
+// The time of a step comes from one of two others: the step before it in the same process or, where
+// it had to wait, the step of another process that it waited for (`cause`). Following these links
+// back from the end of the process that ends last explains the pipeline's makespan.
 //
 //      load     task 0 --> send 0 --> task 1 --> send 1 ...
 //                              \                               chain: task 0, send 0, receive 0,
 //      compute  receive 0 <-----+    --> task 2 --> ...               task 2, ...
 //
-// On the way each process remembers the last task on its chain, which becomes the cause of its next
-// task in the records of tasks.
+// On the way each process remembers the last task on its chain. In the records of tasks it becomes
+// the cause of the process' next task.
 
 PWSP_INTERNAL uint64_t pwsp_step_add(void *user, pwsp_process *process, ptowsp_step_kind kind,
                                      uint32_t channel, uint64_t end, uint64_t token,
@@ -34621,7 +34624,7 @@ PWSP_INTERNAL uint64_t pwsp_step_add(void *user, pwsp_process *process, ptowsp_s
     return index;
 }
 
-// Appends the chain that ends with a step, turned around. False when memory is out.
+// Appends the chain that ends with a step, in forward order. False when memory is out.
 static bool pwsp_steps_find_chain(pwsp_pipelines *pipelines, pwsp_chain *chain) {
     chain->first = pipelines->chain_count;
     chain->count = 0;
@@ -34662,7 +34665,7 @@ PWSP_INTERNAL bool pwsp_steps_find_chains(pwsp_pipelines *pipelines) {
 // src/time/order.h
 // =================================================================================================
 
-// How processes move: one op, and what becomes of those that it lets go on.
+// How processes move: one op at a time, and the processes that each op releases.
 
 #ifndef PWSP_ORDER_H
 #define PWSP_ORDER_H
@@ -34673,18 +34676,18 @@ typedef enum pwsp_resumed {
     PWSP_RESUMED_STAYS   // it waits or has ended
 } pwsp_resumed;
 
-// A process, which the expander is in, does its next op that is not control alone. *next is where
-// it is, and then where it goes on.
+// A process, which the expander is in, does its next op that is not pure control. *next is its
+// place, and then the place where it continues.
 PWSP_INTERNAL pwsp_resumed pwsp_pipelines_step(pwsp_pipelines *pipelines, pwsp_process *process,
                                                uint32_t *next);
 
-// Let the processes of the pipeline go on until none can: in the order of time; and in any order,
-// which takes one producer and one consumer for each channel, and no kernels that see data. False
-// with an error in the expander.
+// Run the processes of the pipeline until none can move. The first goes by time. The second goes in
+// any order, which takes one producer and one consumer for each channel, and no kernels that see
+// data. False with an error in the expander.
 PWSP_INTERNAL bool pwsp_pipelines_walk(pwsp_pipelines *pipelines);
 PWSP_INTERNAL bool pwsp_pipelines_walk_freely(pwsp_pipelines *pipelines);
 
-// Prepares all ops for that, once.
+// Prepares all ops for this, once.
 PWSP_INTERNAL void pwsp_pipelines_prepare_freely(pwsp_pipelines *pipelines);
 
 #endif
@@ -34695,16 +34698,16 @@ PWSP_INTERNAL void pwsp_pipelines_prepare_freely(pwsp_pipelines *pipelines);
 
 // Walking the processes of a pipeline, in the order of time.
 //
-// A process is entered, walked to where it has to wait, and left. Which one moves, and what sends and
-// receives do, is what exchange.h says. A process that waits stays at its op, and does it again when
-// it is woken; or goes on behind it, if it has met another one there meanwhile.
+// A process is entered, walked to its next wait, and left. The rules of exchange.h decide which one
+// moves, and how sends and receives act. A waiting process stays at its op, and repeats it when it
+// is woken; or it continues behind the op, if another process has met it there meanwhile.
 //
-// Where the order does not matter, network.c has a shorter way.
+// Where the order does not matter, network.c has a faster way.
 
 #include <inttypes.h>
 
-// What a send or receive has come to. *next is the op behind it, and `end` where a receive goes on at
-// the end of the stream.
+// The outcome of a send or receive. *next is the op behind it; `end` is where a receive continues
+// at the end of the stream.
 static pwsp_resumed pwsp_pipelines_exchanged(pwsp_pipelines *pipelines, pwsp_exchanged what,
                                              uint32_t channel, uint32_t end, uint32_t *next) {
     switch (what) {
@@ -34765,7 +34768,7 @@ static bool pwsp_pipelines_task(pwsp_pipelines *pipelines, pwsp_process *process
     return true;
 }
 
-// What the expander's event asks for. False with an error.
+// Does the expander's event. False with an error.
 static bool pwsp_pipelines_event(pwsp_pipelines *pipelines, pwsp_process *process,
                                  pwsp_event event) {
     switch (event) {
@@ -34814,7 +34817,7 @@ PWSP_INTERNAL pwsp_resumed pwsp_pipelines_step(pwsp_pipelines *pipelines, pwsp_p
     return event == PWSP_EVENT_PROCESS_END ? PWSP_RESUMED_STAYS : PWSP_RESUMED_LATER;
 }
 
-// Lets a process go on until it waits, has ended, or others come first.
+// Runs a process until it waits, has ended, or others come first.
 static pwsp_resumed pwsp_pipelines_resume(pwsp_pipelines *pipelines, pwsp_process *process) {
     pwsp_resumed resumed;
     uint32_t next = process->next_op + process->has_met;
@@ -34825,7 +34828,7 @@ static pwsp_resumed pwsp_pipelines_resume(pwsp_pipelines *pipelines, pwsp_proces
     } while (resumed == PWSP_RESUMED_LATER &&
              pwsp_exchange_is_first(&pipelines->exchange, process));
     process->next_op = next;
-    if (resumed != PWSP_RESUMED_FAILED) {  // else the error is about it
+    if (resumed != PWSP_RESUMED_FAILED) {  // otherwise the error is about this process
         pwsp_process_leave(pipelines, process);
     }
     return resumed;
@@ -34861,14 +34864,14 @@ PWSP_INTERNAL bool pwsp_pipelines_walk(pwsp_pipelines *pipelines) {
 // Walking processes in any order.
 //
 // With one producer and one consumer for each channel, the times of sends and receives follow from
-// each other alone: a network of such processes has one history, whoever moves first (Kahn, The
-// semantics of a simple language for parallel programming, 1974). So where no kernel looks at data,
-// a process may walk as far as it can, and a stack holds those that are ready. Processes change
-// only where one waits, not wherever time changes sides.
+// each other alone. A network of such processes has one history, in whatever order they move (Kahn,
+// The semantics of a simple language for parallel programming, 1974). So where no kernel reads
+// data, a process may walk as far as it can, and a stack holds the ready ones. Processes switch
+// only where one waits, not wherever another one has an earlier time.
 //
-// What loops that send and receive consist of is prepared once, with all that it works with at hand
-// and with what is done after it, behind jumps and the scopes that mean nothing in a process. That
-// is walked here, with position and time in registers; all else takes the way of order.c.
+// The ops of loops that send and receive are prepared once: each with its operands at hand and with
+// the op that follows it, behind jumps and scopes without effect in a process. These are walked
+// here, with position and time in registers; all other ops take the way of order.c.
 
 // -- preparing ------------------------------------------------------------------------------------
 
@@ -34926,7 +34929,7 @@ PWSP_INTERNAL void pwsp_pipelines_prepare_freely(pwsp_pipelines *pipelines) {
 
 // -- walking --------------------------------------------------------------------------------------
 
-// The cells of a process are in place, and then no more.
+// Swaps the cells of a process into place, or out again.
 PWSP_FORCE_INLINE void pwsp_network_swap(const pwsp_pipelines *pipelines,
                                          const pwsp_process *process) {
     if (PWSP_UNLIKELY(process->op->private_count > 0)) {
@@ -34934,7 +34937,7 @@ PWSP_FORCE_INLINE void pwsp_network_swap(const pwsp_pipelines *pipelines,
     }
 }
 
-// Lets a process wait at a channel, where nobody else does.
+// Makes a process wait at a channel where no other waits.
 PWSP_FORCE_INLINE pwsp_resumed pwsp_network_wait(const pwsp_pipelines *pipelines,
                                                  pwsp_process *process, uint64_t time,
                                                  const pwsp_network_op *op, pwsp_channel_line *line,
@@ -34951,7 +34954,7 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_network_wait(const pwsp_pipelines *pipelines
     return PWSP_RESUMED_STAYS;
 }
 
-// Who waits at a channel is ready, behind its op: that is done for it.
+// Readies the process that waits at a channel, behind its op, which is done for it.
 PWSP_FORCE_INLINE pwsp_process *pwsp_network_wake(pwsp_pipelines *pipelines,
                                                   pwsp_channel_line *line) {
     uint32_t number = line->first;
@@ -34994,12 +34997,12 @@ PWSP_FORCE_INLINE void pwsp_network_meet(pwsp_channel *channel, uint64_t token,
     *sender_time = *receiver_time = time;
 }
 
-// Can a token that is sent at a time be received before time ends?
+// Can a token sent at a time be received before time ends?
 PWSP_FORCE_INLINE bool pwsp_network_is_due(const pwsp_channel *channel, uint64_t time) {
     return PWSP_LIKELY(time + channel->latency <= PTOWSP_CYCLES_MAX);
 }
 
-// An op that is none of those here, or that fails.
+// An op of another kind, or one that fails.
 static pwsp_resumed pwsp_network_other(pwsp_pipelines *pipelines, pwsp_process *process,
                                        const pwsp_network_op *op) {
     pwsp_expander *x = pipelines->x;
@@ -35013,8 +35016,8 @@ static pwsp_resumed pwsp_network_other(pwsp_pipelines *pipelines, pwsp_process *
     return resumed;
 }
 
-// Lets a process go on until it waits or has ended. `continue` is for an op that is done, and
-// `break` for one that is not for here: nothing has been done.
+// Runs a process until it waits or has ended. `continue` follows a finished op. `break` leaves an
+// op that is handled elsewhere: nothing has been done.
 PWSP_FORCE_INLINE pwsp_resumed pwsp_network_resume(pwsp_pipelines *pipelines,
                                                    pwsp_process *process) {
     const pwsp_network_op *op = &pipelines->network_ops[process->next_op + process->has_met];
@@ -35127,19 +35130,19 @@ PWSP_INTERNAL bool pwsp_pipelines_walk_freely(pwsp_pipelines *pipelines) {
 // src/time/pipeline.c
 // =================================================================================================
 
-// Pipelines of a run: what they take, and one from its start to its end.
+// Pipelines of a run: their memory, and one run of a pipeline from start to end.
 //
-// Before an execution the sizes of axes say how many processes there are, and memory is made for
-// the pipeline with the most of them, which all share, as one runs at a time. Where a pipeline
-// starts, each process keeps the slots as they are there; channels are opened as deep as they are
-// asked for there; and then the processes walk (order.c, network.c). What channels and processes have
-// counted is added to the results.
+// Before an execution the sizes of axes give the number of processes. Memory is made for the
+// pipeline with the most of them, and all pipelines share it, because one runs at a time. At the
+// start of a pipeline each process keeps the current slots, and channels open with their current
+// depths. Then the processes walk (order.c, network.c). The counts of channels and processes are
+// added to the results.
 
 #include <inttypes.h>
 
 // -- life -----------------------------------------------------------------------------------------
 
-// Every array with a fixed size: field, type of its items, how many.
+// Every array with a fixed size: field, item type, count.
 #define PWSP_PIPELINES_ARRAYS(ARRAY)                                                               \
     ARRAY(stats, ptowsp_pipeline_stats, program->pipelines.count + 1)                              \
     ARRAY(channel_stats, ptowsp_channel_stats, program->channels.count + 1)                        \
@@ -35147,7 +35150,7 @@ PWSP_INTERNAL bool pwsp_pipelines_walk_freely(pwsp_pipelines *pipelines) {
     ARRAY(chains, pwsp_chain, program->pipelines.count + 1)                                        \
     ARRAY(network_ops, pwsp_network_op, program->ops.count)
 
-// Those that grow: field, type, capacity.
+// Growing arrays: field, item type, capacity.
 #define PWSP_PIPELINES_GROWING(ARRAY)                                                              \
     ARRAY(process_stats, ptowsp_process_stats, process_stats_capacity)                             \
     ARRAY(exchange.processes, pwsp_process, process_capacity)                                      \
@@ -35229,7 +35232,7 @@ PWSP_INTERNAL size_t pwsp_pipelines_bytes(const pwsp_pipelines *pipelines) {
         pipelines->field = (type *)array;                                                          \
     } while (0)
 
-// How many replicas a process has; 0 with an error.
+// The number of replicas of a process; 0 with an error.
 static uint64_t pwsp_pipelines_replicas(pwsp_pipelines *pipelines, const pwsp_process_op *op,
                                         const uint64_t *cells) {
     const ptowsp_program *program = pipelines->program;
@@ -35249,12 +35252,12 @@ static uint64_t pwsp_pipelines_replicas(pwsp_pipelines *pipelines, const pwsp_pr
     return count;
 }
 
-// What a pipeline takes.
+// The memory a pipeline takes.
 typedef struct pwsp_pipeline_needs {
     uint64_t processes, ports, kept;
 } pwsp_pipeline_needs;
 
-// What one pipeline takes, if that is more than another; false with an error.
+// Measures one pipeline and keeps the maximum; false with an error.
 static bool pwsp_pipelines_count(pwsp_pipelines *pipelines, uint32_t index, const uint64_t *cells,
                                  pwsp_pipeline_needs *needs) {
     const pwsp_pipeline_op *op = PWSP_PIPELINE_AT(pipelines, index);
@@ -35353,7 +35356,7 @@ PWSP_INTERNAL bool pwsp_pipelines_end(pwsp_pipelines *pipelines) {
 
 // -- a pipeline -----------------------------------------------------------------------------------
 
-// Makes a channel ready, as it is asked for where the pipeline starts. False with an error.
+// Opens a channel with the values where the pipeline starts. False with an error.
 static bool pwsp_pipelines_open(pwsp_pipelines *pipelines, uint32_t channel) {
     const pwsp_channel_op *op = PWSP_CHANNEL_AT(pipelines, channel);
     pwsp_expander *x = pipelines->x;
@@ -35386,7 +35389,7 @@ static bool pwsp_pipelines_open(pwsp_pipelines *pipelines, uint32_t channel) {
     return true;
 }
 
-// Keeps cells as they are now; returns where to keep the next ones.
+// Keeps the cells' current values; returns the place for the next ones.
 static uint64_t *pwsp_pipelines_keep(const pwsp_pipelines *pipelines, uint32_t first,
                                      uint32_t count, uint64_t *kept) {
     const uint32_t *privates = PWSP_PROGRAM_AT(pipelines->program, privates, uint32_t, first);
@@ -35450,7 +35453,7 @@ PWSP_INTERNAL void pwsp_pipelines_restore(pwsp_pipelines *pipelines) {
 }
 
 // Cycles that a process has waited. Without order each channel has one producer and one consumer,
-// so those that wait there are not counted twice.
+// so their waits are not counted twice.
 static void pwsp_pipelines_account_waits(const pwsp_pipelines *pipelines,
                                          const pwsp_process *process, ptowsp_process_stats *sum) {
     sum->full_cycles = pwsp_sum_u64(sum->full_cycles, process->full);
@@ -35466,7 +35469,7 @@ static void pwsp_pipelines_account_waits(const pwsp_pipelines *pipelines,
     }
 }
 
-// What has come out of a run of the pipeline.
+// The results of a run of the pipeline.
 static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
     const pwsp_pipeline_op *op = pipelines->op;
     ptowsp_pipeline_stats *stats = &pipelines->stats[pipelines->index];
@@ -35564,9 +35567,9 @@ PWSP_INTERNAL bool pwsp_pipelines_run(pwsp_pipelines *pipelines, ptowsp_cycles *
     return is_good;
 }
 
-// -- after an execution that was stuck ------------------------------------------------------------
+// -- after a deadlocked execution -----------------------------------------------------------------
 
-#define PWSP_STUCK_MAX 200  // processes that the report tells of
+#define PWSP_STUCK_MAX 200  // processes that the report lists
 
 PWSP_INTERNAL void pwsp_pipelines_print_stuck(const pwsp_pipelines *pipelines, ptowsp_text text) {
     if (!pipelines->is_stuck) {

@@ -15,13 +15,13 @@
 // src/npu/npu.h
 // =================================================================================================
 
-// The emitter: from a compiled program, read through appendix A of ptowsp.h, to the files of a
-// source tree. It is a library on its own beside ptowsp.c (ptowsp_npu_emit.c): of ptowsp it knows
-// the header alone, and its private names begin with npu_.
+// The emitter: turns a compiled program, read through appendix A of ptowsp.h, into the files of a
+// source tree. It is a separate library beside ptowsp.c (ptowsp_npu_emit.c): of ptowsp it uses only
+// the header, and its private names begin with npu_.
 //
-//      npu_text.c      growing text, and what must be escaped in it
-//      npu_names.c     C++ identifiers for all that has a name
-//      hash.c          what tells sources apart
+//      npu_text.c      growing text, and its escapes
+//      npu_names.c     C++ identifiers for all named things
+//      hash.c          the hash of sources
 //      files.c         the files of a tree, in memory
 //      npu_expand*.c   aicpu/expand.cpp: the program's statements as loops
 //      kernel*.c       aicore/kernels/*.cpp; npu_dispatch.c: aicore/dispatch.cpp
@@ -29,14 +29,14 @@
 //      manifest.c      manifest.json
 //      documents.c     README.md
 //      tree.c          a tree on disk, whole or not at all
-//      npu_emit.c      the public functions: what is checked, and in which order files are made
+//      npu_emit.c      the public functions: their checks, and the order in which files are made
 //      npu_build.c ... building a tree here, keeping it, and running it
 //
 // Files that are the same in every tree (src/npu/tree, ptowsp.h, the shim) become strings at the
 // end of ptowsp_npu_emit.c: npu_fixed_at.
 //
-// Memory. All of it comes from npu_resize. Where it is out, a text or the emitter remembers that,
-// and everything goes on without doing harm: it is looked at where a file is added.
+// Memory. All of it comes from npu_resize. When it is out, a text or the emitter records that and
+// everything goes on harmlessly; the record is checked where a file is added.
 //
 // Errors. The first one is kept in the emitter, and reported to the context at the end.
 
@@ -64,7 +64,7 @@
 
 #define NPU_PRINTF(at, va) __attribute__((format(printf, at, va)))
 
-// Of wsp_abi.h; and how much goes into a tree.
+// Limits of wsp_abi.h; and of the size of a tree.
 #define NPU_ABI_VERSION   1u
 #define NPU_TABLE_MAX     65535u  // axes, arrays, symbols, tensors, kernels, channels: of each
 #define NPU_STATEMENT_MAX 65535u  // a source file that compilers still take in seconds
@@ -77,7 +77,7 @@ NPU_INTERNAL void *npu_resize(void *ptr, size_t size);
 
 // -- text -----------------------------------------------------------------------------------------
 
-// Growing text; zero is empty. Terminated, once there is any.
+// Growing text; zero is empty. Terminated, once it has any content.
 typedef struct npu_text {
     char *data;
     size_t size;  // without the terminator
@@ -95,12 +95,12 @@ NPU_INTERNAL ptowsp_text npu_text_sink(npu_text *text);
 
 // As a string literal of C and C++, with its quotes: "say \"when\"". Any bytes are allowed.
 NPU_INTERNAL void npu_print_string(npu_text *text, const char *string);
-// For a comment, on its line: what would end the comment or continue its line, and what is not
-// printable ASCII, becomes '?'. Good for // and /* */.
+// For a one-line comment: characters that would end the comment or continue its line, and any that
+// are not printable ASCII, become '?'. Works for // and /* */.
 NPU_INTERNAL void npu_print_comment(npu_text *text, const char *string);
 // As a string of JSON, with its quotes.
 NPU_INTERNAL void npu_print_json(npu_text *text, const char *string);
-// As a literal of C++ that has the type int64_t or uint64_t can hold: -5, INT64_MIN,
+// As a C++ literal of a value that int64_t or uint64_t can hold: -5, INT64_MIN,
 // 18446744073709551615u.
 NPU_INTERNAL void npu_print_i64(npu_text *text, int64_t value);
 NPU_INTERNAL void npu_print_u64(npu_text *text, uint64_t value);
@@ -109,18 +109,18 @@ NPU_INTERNAL void npu_print_double(npu_text *text, double value);
 
 // -- the emitter ----------------------------------------------------------------------------------
 
-// What has a name. All identifiers of one kind are different, those of kernels also where letters'
-// case is ignored, as they name files.
+// Kinds of named things. All identifiers of one kind differ, those of kernels also when letters'
+// case is ignored, because they name files.
 //
 //      AXIS, ARRAY, SYMBOL, TENSOR, KERNEL, CHANNEL   program.h has AXIS_batch and so on
 //      WORKLOAD, by its statement                     a function in expand.cpp
 //      VARIABLE                                       a variable in expand.cpp
 //
-// What may be a name of its own in expand.cpp (dynamic axes, arrays that are read, symbols,
-// channels, workloads) is different there as well; and no variable has the name of one of these, or
-// of a variable around it. None of these and no kernel is reserved (npu_name_is_reserved); what has
-// a prefix wherever it is may be: TENSOR_KV. A name that has to be changed gets an underscore, or a
-// number, in the order of the tables: class_, b_2.
+// Names used directly in expand.cpp (dynamic axes, arrays that are read, symbols, channels,
+// workloads) differ there as well; and no variable has the name of one of these, or of a variable
+// around it. None of these and no kernel is reserved (npu_name_is_reserved). Names that always have
+// a prefix may be: TENSOR_KV. A name that must change gets an underscore, or a number, in the order
+// of the tables: class_, b_2.
 typedef enum npu_kind {
     NPU_AXIS = 0,
     NPU_ARRAY,
@@ -133,11 +133,11 @@ typedef enum npu_kind {
     NPU_KIND_COUNT
 } npu_kind;
 
-#define NPU_NAME_MAX 40  // characters that identifiers keep of a name
+#define NPU_NAME_MAX 40  // characters of a name that identifiers keep
 
 typedef struct npu_names {
     npu_text text;                 // all identifiers, each terminated
-    uint32_t *at[NPU_KIND_COUNT];  // by index: where in the text, 0: no name
+    uint32_t *at[NPU_KIND_COUNT];  // by index: position in the text, 0: no name
     uint32_t count[NPU_KIND_COUNT];
 } npu_names;
 
@@ -145,7 +145,7 @@ typedef struct npu_file {
     const char *path;  // in the tree
     const char *data;
     size_t size;
-    char *own_path, *own_data;  // the same, if they are freed with the emitter
+    char *own_path, *own_data;  // the same, if the emitter frees them
     bool is_product;            // about the sources (README.md, manifest.json), and not one of them
 } npu_file;
 
@@ -171,12 +171,12 @@ typedef struct npu_emitter {
 // Keeps the first error: "emit: " and the text. Returns false.
 NPU_INTERNAL bool npu_fail(npu_emitter *emitter, ptowsp_status status, uint64_t index,
                            const char *format, ...) NPU_PRINTF(4, 5);
-NPU_INTERNAL bool npu_out_of_memory(npu_emitter *emitter);  // fails so; returns false
+NPU_INTERNAL bool npu_out_of_memory(npu_emitter *emitter);  // fails with that; returns false
 
 // The identifier of a thing; index as in appendix A (WORKLOAD: the statement).
 NPU_INTERNAL const char *npu_name(const npu_emitter *emitter, npu_kind kind, uint32_t index);
 
-// Is it a word of C++, of headers, or of what expand.cpp uses itself; or could it be a macro?
+// Is it a word of C++, of headers, or of expand.cpp itself; or could it be a macro?
 NPU_INTERNAL bool npu_name_is_reserved(const char *name);
 // The identifier closest to a name: NPU_NAME_MAX characters, and an underscore if it is reserved.
 NPU_INTERNAL void npu_mangle(const char *name, char out[NPU_NAME_MAX + 2]);
@@ -184,10 +184,10 @@ NPU_INTERNAL void npu_mangle(const char *name, char out[NPU_NAME_MAX + 2]);
 NPU_INTERNAL void npu_names_make(npu_emitter *emitter);
 NPU_INTERNAL void npu_names_free(npu_names *names);
 
-// Where a node is, as an index in the table of places that program.cpp prints; adds it.
+// The index of a node's place in the table that program.cpp prints; adds it.
 NPU_INTERNAL uint32_t npu_place(npu_emitter *emitter, uint32_t node);
 
-// Adds a file, and takes its text (which is empty then). The path is copied. Returns its index.
+// Adds a file, and takes its text, which is then empty. The path is copied. Returns its index.
 NPU_INTERNAL uint32_t npu_add_file(npu_emitter *emitter, npu_text *text, const char *path, ...)
     NPU_PRINTF(3, 4);
 
@@ -197,20 +197,20 @@ NPU_INTERNAL void npu_add_fixed_file(npu_emitter *emitter, const char *path, con
 
 #define NPU_HASH_SIZE 33  // 128 bits in hexadecimal digits, terminated
 
-// Lines of a text, the last one counted if it has no end.
+// The number of lines of a text; the last one counts without a line end.
 NPU_INTERNAL uint64_t npu_line_count(const char *data, size_t size);
 
 NPU_INTERNAL void npu_hash(const void *data, size_t size, char hash[NPU_HASH_SIZE]);
-// Of all files so far that are no product of the sources.
+// Of all files so far that belong to the sources.
 NPU_INTERNAL void npu_hash_sources(npu_emitter *emitter, char hash[NPU_HASH_SIZE]);
 NPU_INTERNAL void npu_files_free(npu_emitter *emitter);
 
 // -- parts ----------------------------------------------------------------------------------------
 
-// How manifest.json begins, by which a tree is known.
+// The beginning of manifest.json, which identifies a tree.
 #define NPU_MANIFEST_START "{\n  \"format\": \"ptowsp tree\",\n "
 
-// File i of those that are the same in every tree; the path is NULL behind the last one. Made by
+// File i of those that every tree contains; the path is NULL behind the last one. Generated by
 // tools/amalgamate.sh.
 typedef struct npu_fixed {
     const char *path, *data;
@@ -218,8 +218,8 @@ typedef struct npu_fixed {
 } npu_fixed;
 NPU_INTERNAL npu_fixed npu_fixed_at(uint32_t i);
 
-// Adds all of them after the kernels, without those for pipelines if there are none, or for kernels
-// that merge.
+// Adds all of them after the kernels. Files for pipelines, or for kernels that merge, are left out
+// where the program has none.
 NPU_INTERNAL void npu_fixed_emit(npu_emitter *emitter, bool has_pipelines);
 
 NPU_INTERNAL void npu_files_free(npu_emitter *emitter);
@@ -230,7 +230,7 @@ NPU_INTERNAL void npu_expand_emit(npu_emitter *emitter, npu_text *out);
 // Adds aicore/kernels/*.cpp and aicore/dispatch.cpp, and sets kernel_files.
 NPU_INTERNAL void npu_kernels_emit(npu_emitter *emitter);
 
-// Adds aicpu/program.h and aicpu/program.cpp: after expand.cpp, whose places it prints. The hash in
+// Adds aicpu/program.h and aicpu/program.cpp, after expand.cpp, whose places it prints. The hash in
 // it is not known yet: npu_program_set_hash puts it there.
 NPU_INTERNAL void npu_program_emit(npu_emitter *emitter);
 NPU_INTERNAL void npu_program_set_hash(npu_emitter *emitter, const char *hash);
@@ -239,13 +239,13 @@ NPU_INTERNAL void npu_program_set_hash(npu_emitter *emitter, const char *hash);
 NPU_INTERNAL void npu_readme_emit(npu_emitter *emitter, bool has_pipelines);
 NPU_INTERNAL void npu_manifest_emit(npu_emitter *emitter, const char *hash);
 
-// Words for what is in tables: word n of a list that is separated by blanks; "none" where the list
+// Words for values in tables: word n of a list that is separated by blanks; "none" where the list
 // is too short.
 NPU_INTERNAL void npu_print_word(npu_text *text, const char *words, uint32_t n);
 
 // -- trees ----------------------------------------------------------------------------------------
 
-// Makes all files of a program's tree, or fails. To be closed in either case.
+// Makes all files of a program's tree, or fails. Must be closed in either case.
 NPU_INTERNAL void npu_emitter_open(npu_emitter *emitter, ptowsp_context *context,
                                    const ptowsp_program *program);
 // Frees all, and reports the emitter's error to the context. Returns its status.
@@ -254,7 +254,7 @@ NPU_INTERNAL ptowsp_status npu_emitter_close(npu_emitter *emitter);
 // Removes a file, or a directory with all that is in it. False with errno.
 NPU_INTERNAL bool npu_remove(int parent_fd, const char *name);
 
-// Writes the files to a directory, which is not there before, or is replaced.
+// Writes the files to a directory, which is new or is replaced.
 NPU_INTERNAL void npu_tree_write(npu_emitter *emitter, const ptowsp_npu_desc *desc);
 
 #endif
@@ -263,11 +263,11 @@ NPU_INTERNAL void npu_tree_write(npu_emitter *emitter, const ptowsp_npu_desc *de
 // src/npu/npu_text.c
 // =================================================================================================
 
-// Growing text, and what must be escaped in it.
+// Growing text, and its escapes.
 //
-// What comes from the user reaches a tree in three ways only: as a string literal, in a comment, or
-// as an identifier (names.c). Names are printable ASCII without quotes or backslash; places and
-// schedules are made of them. Still nothing here relies on that.
+// User text reaches a tree in three ways only: as a string literal, in a comment, or as an
+// identifier (npu_names.c). Names are printable ASCII without quotes or backslash; places and
+// schedules consist of them. Nothing here relies on that.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -365,8 +365,8 @@ NPU_INTERNAL ptowsp_text npu_text_sink(npu_text *text) {
 
 // -- escapes --------------------------------------------------------------------------------------
 
-// Octal, always of three digits: it ends there, whatever follows. The second of two question marks
-// is escaped, as compilers of older standards read trigraphs.
+// Octal, always of three digits, so any character may follow. The second of two question marks is
+// escaped, because compilers of older standards read trigraphs.
 NPU_INTERNAL void npu_print_string(npu_text *text, const char *string) {
     npu_write(text, "\"", 1);
     char last = '\0';
@@ -448,7 +448,7 @@ NPU_INTERNAL void npu_print_double(npu_text *text, double value) {
         npu_print(text, "%s0.0", sign);
         return;
     }
-    // Small integers are easier to read as such, and are most of what there is.
+    // Small integers are easier to read this way, and are the most frequent.
     if (value == (double)(int)(value > 1e6 || value < -1e6 ? 0 : value)) {
         npu_print(text, "%d.0", (int)value);
         return;
@@ -467,9 +467,9 @@ NPU_INTERNAL void npu_print_double(npu_text *text, double value) {
 // src/npu/hash.c
 // =================================================================================================
 
-// What tells sources apart: MurmurHash3, x64, 128 bits (Austin Appleby, public domain). A tree has
-// a megabyte: FNV-1a would take more time for that than all the rest. It is no defence against
-// someone who makes two trees with one hash on purpose.
+// The hash of sources: MurmurHash3, x64, 128 bits (Austin Appleby, public domain). A tree has a
+// megabyte; FNV-1a would take longer for it than all other work together. The hash is no defence
+// against a person who makes two trees collide on purpose.
 
 #include <stdio.h>
 
@@ -477,14 +477,14 @@ static uint64_t npu_rotate(uint64_t x, int by) {
     return x << by | x >> (64 - by);
 }
 
-// Eight bytes, the lowest first, in a form that compilers know as one load.
+// Eight bytes, the lowest first, in a form that compilers turn into one load.
 static uint64_t npu_word(const unsigned char *b) {
     return (uint64_t)b[0] | (uint64_t)b[1] << 8 | (uint64_t)b[2] << 16 | (uint64_t)b[3] << 24 |
            (uint64_t)b[4] << 32 | (uint64_t)b[5] << 40 | (uint64_t)b[6] << 48 |
            (uint64_t)b[7] << 56;
 }
 
-// The last ones, at most 8.
+// The remaining bytes, at most 8.
 static uint64_t npu_word_of(const unsigned char *bytes, size_t count) {
     uint64_t word = 0;
     for (size_t i = 0; i < count; i++) {
@@ -535,19 +535,18 @@ NPU_INTERNAL void npu_hash(const void *data, size_t size, char hash[NPU_HASH_SIZ
 // src/npu/npu_names.c
 // =================================================================================================
 
-// C++ identifiers for all that has a name in a program.
+// C++ identifiers for all named things of a program.
 //
-// A name is up to 63 printable characters. What cannot be in an identifier becomes an underscore
-// (one for several), and what is too long is cut. Where that is reserved it gets an underscore at
-// its end; where it is taken, a number. Names are taken in the order of the tables, so one program
-// has one set of identifiers.
+// A name is up to 63 printable characters. Characters that identifiers cannot have become an
+// underscore (one for several), and long names are cut. A reserved word gets an underscore at its
+// end; a taken name, a number. Names are taken in the order of the tables, so one program has one
+// set of identifiers.
 
 #include <stdio.h>
 
-// Words that are no identifiers for us: C++ up to 23 with its alternative operators; macros and
-// types of C headers that are not in capitals; namespaces; what fixed files (all that headers of
-// host, AICPU and clock have in namespace wsp) and expand.cpp call their own things; and what
-// kernels use of namespace pto.
+// Words that we do not use as identifiers: C++ up to 23 with its alternative operators; lower-case
+// macros and types of C headers; namespaces; names in fixed files (all that headers of host, AICPU
+// and clock have in namespace wsp) and in expand.cpp; and names of namespace pto that kernels use.
 static const char npu_reserved_words[] =
     " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t "
     "char32_t class co_await co_return co_yield compl concept const const_cast consteval constexpr "
@@ -579,7 +578,7 @@ static const char npu_reserved_words[] =
     "begin_polling close_line core_count_of dtype_name dtype_size end_task give_task is_done "
     "is_idle is_open is_polling must_quit open_line poll_task status_name take_back ";
 
-// Is it one of the words, or one that expand.cpp counts: scope2?
+// Is it one of the words, or a numbered name of expand.cpp: scope2?
 static bool npu_is_word(const char *name) {
     size_t length = strlen(name), stem = length;
     while (stem > 0 && name[stem - 1] >= '0' && name[stem - 1] <= '9') {
@@ -608,7 +607,7 @@ NPU_INTERNAL bool npu_name_is_reserved(const char *name) {
         return true;
     }
     if (name[length - 1] == '_') {
-        return false;  // so end names that have been changed, and nobody else's
+        return false;  // only changed names end so
     }
     for (const char *prefix = prefixes; *prefix; prefix += strlen(prefix) + 1) {
         if (strncmp(name, prefix, strlen(prefix)) == 0) {
@@ -661,7 +660,7 @@ NPU_INTERNAL void npu_mangle(const char *name, char out[NPU_NAME_MAX + 2]) {
     }
 }
 
-// -- who has taken what ---------------------------------------------------------------------------
+// -- taken names ----------------------------------------------------------------------------------
 
 // A hash set of names, each in one of several spaces: the kinds, and that of local names.
 enum { NPU_SPACE_LOCAL = NPU_KIND_COUNT };
@@ -671,8 +670,8 @@ typedef struct npu_taken {
     uint64_t slot_count, count;
 } npu_taken;
 
-// Names that differ only in 64 bits of hash are taken for the same: one gets a number then, which
-// does no harm.
+// Names that collide in 64 bits of hash count as the same: one then gets a number, which does no
+// harm.
 static uint64_t npu_taken_hash(uint32_t space, const char *name) {
     uint64_t hash = ptowsp_hash(PTOWSP_HASH_START, &space, sizeof space);
     for (const char *at = name; *at; at++) {
@@ -825,7 +824,7 @@ static void npu_names_declared(npu_namer *namer) {
     }
 }
 
-// Names a variable that is in use from here to the end of its statement.
+// Names a variable in use from here to the end of its statement.
 static void npu_variable_open(npu_namer *namer, uint32_t variable) {
     PTOWSP_ASSERT(namer->open_count < sizeof namer->open / sizeof namer->open[0]);
     const char *name = ptowsp_program_variable_at(namer->emitter->program, variable).name;
@@ -911,8 +910,8 @@ NPU_INTERNAL const char *npu_name(const npu_emitter *emitter, npu_kind kind, uin
 // src/npu/files.c
 // =================================================================================================
 
-// The files of a tree, in memory, and the hash of its sources; the emitter's error and places, that
-// all files share.
+// The files of a tree, in memory, and the hash of its sources; also the emitter's error and its
+// places, which all files share.
 
 #include <stdio.h>
 
@@ -934,7 +933,8 @@ NPU_INTERNAL bool npu_out_of_memory(npu_emitter *emitter) {
     return npu_fail(emitter, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "no memory for the tree");
 }
 
-// Makes an array of *capacity elements hold needed, the new ones zero. False when memory is out.
+// Grows an array of *capacity elements to hold needed, with the new ones zero. False when memory is
+// out.
 static bool npu_grow(npu_emitter *emitter, void **array, uint32_t *capacity, uint32_t needed,
                      size_t element_size) {
     if (needed <= *capacity) {
@@ -1087,15 +1087,15 @@ NPU_INTERNAL void npu_files_free(npu_emitter *emitter) {
 // src/npu/npu_expand.h
 // =================================================================================================
 
-// What the parts of the emitter of aicpu/expand.cpp share: where it stands, and its lines.
+// The state that the parts of the emitter of aicpu/expand.cpp share: its position, and its lines.
 
 #ifndef NPU_EXPAND_H
 #define NPU_EXPAND_H
 
-#define NPU_LINE_MAX       100                  // columns, where there are spaces to break at
-#define NPU_LOCAL_NAME_MAX (NPU_NAME_MAX + 16)  // with what tells it from others
+#define NPU_LINE_MAX       100                  // columns that have spaces to break at
+#define NPU_LOCAL_NAME_MAX (NPU_NAME_MAX + 16)  // with its number
 
-// What a function reads often, as a local at its top.
+// A value that a function reads often, as a local at its top.
 typedef enum npu_local_kind {
     NPU_LOCAL_SIZE = 0,  // of a dynamic axis
     NPU_LOCAL_SYMBOL,
@@ -1127,12 +1127,12 @@ typedef struct npu_part {
     char name[NPU_LOCAL_NAME_MAX];
 } npu_part;
 
-// Statements with others in them, up to their end.
+// Statements that contain others, up to their end.
 typedef struct npu_block {
-    uint32_t name_count;                // names that were visible before
+    uint32_t name_count;                // number of names visible before
     bool is_split;                      // its statements are in several functions
-    uint32_t weight;                    // of those in the one that is open, 0: none is
-    char function[NPU_LOCAL_NAME_MAX];  // that one
+    uint32_t weight;                    // of those in the open function, 0: none is open
+    char function[NPU_LOCAL_NAME_MAX];  // the open function
 } npu_block;
 
 enum { NPU_USES_VARIABLE = 1, NPU_USES_ENTRY = 2 };
@@ -1141,10 +1141,10 @@ typedef struct npu_expand {
     npu_emitter *emitter;
     const ptowsp_program *program;
     npu_text *out;
-    npu_text line;  // that is being made
+    npu_text line;  // being built
     npu_text place;
     uint32_t depth;           // of braces
-    const char *walker;       // what walks: run, or the process
+    const char *walker;       // the walking object: run, or the process
     uint32_t pipeline_count;  // so far
     bool is_in_process;
     char process_name[NPU_LOCAL_NAME_MAX];
@@ -1152,7 +1152,7 @@ typedef struct npu_expand {
     uint8_t *variable_uses;        // by variable
     uint32_t *variable_suffixes, *entry_suffixes;  // by variable: of its name, 0 is none
     uint32_t *channel_suffixes;                    // by channel
-    uint32_t *tables;                              // what these and the locals' tables lie in
+    uint32_t *tables;                              // storage of these and of the locals' tables
     uint8_t *tensors;      // by tensor: loaded by the processes of a pipeline
     uint8_t *seen;         // by statement: its workload has been searched for loads
     npu_open_name *names;  // that are visible here
@@ -1164,12 +1164,11 @@ typedef struct npu_expand {
     bool is_out_of_memory;
 } npu_expand;
 
-// Items with room for `count` of a size; what they were before, with the capacity as it was, where
-// memory is out.
+// Items with room for `count` of a size. Where memory is out, the old items, with the old capacity.
 NPU_INTERNAL void *npu_expand_grow(npu_expand *x, void *items, uint32_t *capacity, uint32_t count,
                                    size_t size);
 
-// -- lines (expand_text.c) ------------------------------------------------------------------------
+// -- lines (npu_expand_text.c) --------------------------------------------------------------------
 
 // Adds to the line.
 NPU_INTERNAL void npu_add(npu_expand *x, const char *format, ...) NPU_PRINTF(2, 3);
@@ -1177,34 +1176,35 @@ NPU_INTERNAL void npu_add(npu_expand *x, const char *format, ...) NPU_PRINTF(2, 
 NPU_INTERNAL void npu_end_line(npu_expand *x);
 // Ends it as a comment.
 NPU_INTERNAL void npu_end_comment(npu_expand *x);
-// The line ends with a brace that opens; a line for one that closes, followed by `behind`.
+// Ends the line with an opening brace; writes a line for a closing one, followed by `behind`.
 NPU_INTERNAL void npu_open(npu_expand *x);
 NPU_INTERNAL void npu_close(npu_expand *x, const char *behind);
 // A comment with a statement's place.
 NPU_INTERNAL void npu_place_comment(npu_expand *x, uint32_t node);
 
-// -- names (expand_names.c) -----------------------------------------------------------------------
+// -- names (npu_expand_names.c) -------------------------------------------------------------------
 
-// Makes a name that no visible one is, and makes it visible: base, base_2, ... Returns the number
-// that was added, 0 if none was. Names are visible until name_count is what it was before.
+// Makes a name that differs from all visible ones, and makes it visible: base, base_2, ... Returns
+// the number that was added, 0 if none was. Names are visible until name_count is back at its old
+// value.
 NPU_INTERNAL uint32_t npu_open_name_of(npu_expand *x, const char *base,
                                        char out_name[NPU_LOCAL_NAME_MAX]);
 NPU_INTERNAL void npu_add_variable(npu_expand *x, uint32_t variable);
 NPU_INTERNAL void npu_add_entry(npu_expand *x, uint32_t variable);
 NPU_INTERNAL void npu_name_variable(npu_expand *x, uint32_t variable);
 NPU_INTERNAL void npu_name_entry(npu_expand *x, uint32_t variable);
-// The name of a local that has been collected.
+// The name of a collected local.
 NPU_INTERNAL const char *npu_local_name(const npu_expand *x, npu_local_kind kind, uint32_t id);
-// Collects what the statements [begin, end) use: of a function, without arrays that are read in
-// processes; or of a process, these. npu_print_locals gives them names.
+// Collects the locals of statements [begin, end): of a function, without arrays that are read in
+// processes; or of a process, these arrays. npu_print_locals gives them names.
 NPU_INTERNAL void npu_collect_function(npu_expand *x, uint32_t begin, uint32_t end);
 NPU_INTERNAL void npu_collect_process(npu_expand *x, uint32_t begin, uint32_t end);
 NPU_INTERNAL void npu_print_locals(npu_expand *x, npu_locals *locals);
 NPU_INTERNAL void npu_forget_locals(npu_locals *locals);
 
-// -- expressions (expr.c) -------------------------------------------------------------------------
+// -- expressions (npu_expr.c) ---------------------------------------------------------------------
 
-// How a literal stands: where its type is known (b + 1, task.axis(1)), or alone.
+// The context of a literal: its type is known (b + 1, task.axis(1)), or it stands alone.
 typedef enum npu_literal { NPU_LITERAL_PLAIN, NPU_LITERAL_TYPED } npu_literal;
 
 // Adds an expression to the line; 0 is the literal 0.
@@ -1213,26 +1213,26 @@ NPU_INTERNAL void npu_add_expr(npu_expand *x, uint32_t expr, npu_literal literal
 NPU_INTERNAL void npu_add_u64(npu_expand *x, uint64_t value);
 NPU_INTERNAL npu_local_kind npu_array_local(ptowsp_type type);
 NPU_INTERNAL bool npu_expr_has(const npu_expand *x, uint32_t expr, ptowsp_expr_kind kind);
-// Is it a bool variable that is compared with itself? Compilers take that for a mistake, so it is
-// printed as what it is, true or false.
+// Is it a bool variable compared with itself? Compilers warn about that, so its value is printed,
+// true or false.
 NPU_INTERNAL bool npu_expr_is_tautology(const npu_expand *x, const ptowsp_expr_info *e);
-// Prints what an expression needs before the statement it is in. Comes before the line is begun.
+// Prints the parts that an expression needs before its statement. Call it before the line begins.
 NPU_INTERNAL void npu_prepare_expr(npu_expand *x, uint32_t expr);
 
-// -- statements (expand.c, expand_pipeline.c) -----------------------------------------------------
+// -- statements (npu_expand.c, npu_expand_pipeline.c) ---------------------------------------------
 
 #define NPU_WALKER "run"
 
 NPU_INTERNAL const char *npu_type(ptowsp_type type);
 NPU_INTERNAL const char *npu_access(const ptowsp_view_info *view);
-// Comes before a statement with expressions: prints what they need, and its place if they can fail.
+// Call before a statement with expressions: prints their parts, and the place if they can fail.
 NPU_INTERNAL void npu_before_exprs(npu_expand *x, uint32_t node, const uint32_t *exprs,
                                    uint32_t count);
 // call({0, 1}); with edges from the lists of edges.
 NPU_INTERNAL void npu_edges(npu_expand *x, const char *call, uint32_t first, uint32_t count);
 // Adds `for (i64 b = 0; b < batch && run.good(); b++) `.
 NPU_INTERNAL void npu_add_counted_for(npu_expand *x, uint32_t variable, uint32_t axis);
-// Do statements [begin, end) do anything with what walks?
+// Do statements [begin, end) use the walking object?
 NPU_INTERNAL bool npu_is_walked(const npu_expand *x, uint32_t begin, uint32_t end);
 
 // Statements of pipelines and processes, and the end of those two.
@@ -1245,16 +1245,16 @@ NPU_INTERNAL void npu_pipeline_end(npu_expand *x, const ptowsp_statement *begin)
 // src/npu/npu_expr.c
 // =================================================================================================
 
-// Expressions as C++ text. They keep the form they were written in, as numbers of wsp_number.h have
-// the operators of C++ with their own arithmetic; && || ?: look at their right operands only when
-// needed, as theirs do.
+// Expressions as C++ text. They keep their source form, because numbers of wsp_number.h have the
+// operators of C++ with their own arithmetic; && || ?: evaluate their right operands only when
+// needed, as in C++.
 //
-// Parentheses stand where C++ needs them, and where compilers ask for them: && in ||, bit operators
-// and shifts beside others, comparisons in comparisons.
+// Parentheses stand where C++ needs them, and where compilers warn without them: && in ||, bit
+// operators and shifts beside others, comparisons in comparisons.
 
 #include <inttypes.h>
 
-// How strongly an operator binds. Those of one rank stand beside each other from the left.
+// The precedence of operators. Those of one rank associate from the left.
 typedef enum npu_rank {
     NPU_RANK_SELECT,
     NPU_RANK_OR,
@@ -1267,10 +1267,10 @@ typedef enum npu_rank {
     NPU_RANK_SUM,
     NPU_RANK_PRODUCT,
     NPU_RANK_UNARY,
-    NPU_RANK_LEAF  // and what looks like a call
+    NPU_RANK_LEAF  // and anything that looks like a call
 } npu_rank;
 
-enum { NPU_BRACKETS_MAX = 100 };  // in one another; compilers may refuse 256
+enum { NPU_BRACKETS_MAX = 100 };  // nesting depth; compilers may refuse 256
 
 static npu_rank npu_expr_rank(const ptowsp_expr_info *e) {
     switch (e->kind) {
@@ -1504,7 +1504,7 @@ NPU_INTERNAL bool npu_expr_has(const npu_expand *x, uint32_t expr, ptowsp_expr_k
 
 // -- deep expressions -----------------------------------------------------------------------------
 
-// How many brackets may be in one another in an expression, once its parts have been printed.
+// The maximum nesting of brackets in an expression, once its parts have been printed.
 static uint32_t npu_expr_brackets(npu_expand *x, uint32_t expr) {
     if (!expr) {
         return 0;
@@ -1546,11 +1546,11 @@ NPU_INTERNAL void npu_prepare_expr(npu_expand *x, uint32_t expr) {
 // src/npu/npu_expand_names.c
 // =================================================================================================
 
-// Names in aicpu/expand.cpp, and which locals a function has.
+// Names in aicpu/expand.cpp, and the locals of its functions.
 //
-// Things keep the names that npu_name gives them, if no other one is visible where they are made;
-// else they get a number behind it. A function begins with locals for the sizes, symbols and arrays
-// that it uses. So does a process for its arrays: errors of reading one are those of who reads.
+// Things keep the names that npu_name gives them, unless the same name is already visible; then
+// they get a number behind it. A function begins with locals for the sizes, symbols and arrays that
+// it uses. So does a process for its arrays: read errors belong to the reader.
 
 #include <stdio.h>
 
@@ -1633,7 +1633,7 @@ static void npu_collect(npu_expand *x, npu_locals *locals, npu_local_kind kind, 
     }
 }
 
-// What is collected: in a function, all but arrays that processes read; in a process, those.
+// The locals to collect: in a function, all except arrays that processes read; in a process, those.
 typedef struct npu_collector {
     npu_expand *x;
     npu_locals *locals;
@@ -1801,12 +1801,12 @@ NPU_INTERNAL void npu_forget_locals(npu_locals *locals) {
 // src/npu/npu_expand_text.c
 // =================================================================================================
 
-// The lines of aicpu/expand.cpp. A statement is made in one long line, which is broken when it ends:
-// at a space that is not in a string, in as few brackets as can be, rather behind ; and , than
-// elsewhere, and then as far to the right as it fits.
+// The lines of aicpu/expand.cpp. A statement is built as one long line and broken when it ends: at
+// a space outside of strings, in as few brackets as possible, preferably behind ; and , and then as
+// far to the right as it fits.
 
 #define NPU_INDENT   4u   // columns
-#define NPU_LINE_MIN 48u  // what a line has however deep it is
+#define NPU_LINE_MIN 48u  // minimum width of a line at any depth
 
 NPU_INTERNAL void *npu_expand_grow(npu_expand *x, void *items, uint32_t *capacity, uint32_t count,
                                    size_t size) {
@@ -1831,8 +1831,8 @@ NPU_INTERNAL void npu_add(npu_expand *x, const char *format, ...) {
     va_end(args);
 }
 
-// Where to break `text`, which is longer than `width`: the size of its first line. Not before half
-// of it is full, unless there is no other place; if nothing fits, as soon as it can be.
+// The place to break `text`, which is longer than `width`: the size of its first line. At least
+// half of the line is used, if possible; if nothing fits, the first break is taken.
 static size_t npu_line_break(const char *text, size_t size, size_t width) {
     size_t best = 0, early = 0;
     uint32_t depth = 0, best_cost = UINT32_MAX;
@@ -1871,7 +1871,8 @@ static size_t npu_comment_break(const char *text, size_t size, size_t width) {
     return best ? best : size;
 }
 
-// Writes text of lines, each with its indent; of statements, all but the first further in.
+// Writes text of lines, each with its indent; of a statement, all but the first are indented
+// further.
 static void npu_write_broken(npu_expand *x, const char *text, size_t size, bool is_comment) {
     const char *prefix = is_comment ? "// " : "";
     uint32_t indent = NPU_INDENT * x->depth;
@@ -1930,12 +1931,12 @@ NPU_INTERNAL void npu_place_comment(npu_expand *x, uint32_t node) {
 // src/npu/npu_expand_pipeline.c
 // =================================================================================================
 
-// Pipelines in aicpu/expand.cpp: processes are functions over what is around them, and walk with a
-// Run of their own, which has their name.
+// Pipelines in aicpu/expand.cpp: processes are functions that capture their surroundings, and walk
+// with a Run of their own, which has their name.
 
-// -- what processes load --------------------------------------------------------------------------
+// -- loads of processes ---------------------------------------------------------------------------
 
-// Marks the tensors that slots are loaded from, in statements [begin, end) and what they call.
+// Marks the tensors that slots are loaded from, in statements [begin, end) and their callees.
 static void npu_find_loads(npu_expand *x, uint32_t begin, uint32_t end) {
     for (uint32_t i = begin; i < end; i++) {
         ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
@@ -2124,7 +2125,7 @@ NPU_INTERNAL void npu_pipeline_end(npu_expand *x, const ptowsp_statement *begin)
 // src/npu/npu_expand.c
 // =================================================================================================
 
-// aicpu/expand.cpp: the statements of a program as C++ in the words of wsp_expand.h. Workloads are
+// aicpu/expand.cpp: the statements of a program as C++, in terms of wsp_expand.h. Workloads are
 // functions, loops are loops, scopes are objects that live as long as a block:
 //
 //      parallel b over batch                   {
@@ -2134,14 +2135,15 @@ NPU_INTERNAL void npu_pipeline_end(npu_expand *x, const ptowsp_statement *begin)
 //                                                          Task task(run, KERNEL_attend, 4);
 //                                                          ...
 //
-// Statements come as a list, so one pass over them prints the file; what is open is on a stack.
-// Where a block has very many they go into functions, as compilers take minutes for large ones.
-// They do what the library's walk does (src/workload/expand.c), in the same order: bounds and rows
-// are evaluated once, when a loop begins, and arguments of calls before what is called.
+// Statements come as a list, so one pass over them prints the file; open blocks are on a stack.
+// Blocks with very many statements are split into functions, because compilers take minutes for
+// large ones. The result does what the library's walk does (src/workload/expand.c), in the same
+// order: bounds and rows are evaluated once, when a loop begins, and arguments of calls before the
+// callee.
 
 #include <stdio.h>
 
-#define NPU_FUNCTION_MAX 200u  // statements of one function, more or less
+#define NPU_FUNCTION_MAX 200u  // approximate number of statements in one function
 
 // -- words ----------------------------------------------------------------------------------------
 
@@ -2475,7 +2477,7 @@ static void npu_workload(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
 
 // -- all ------------------------------------------------------------------------------------------
 
-// Does a statement have others in it, up to its end?
+// Does a statement contain others, up to its end?
 static bool npu_is_block(ptowsp_statement_kind kind) {
     switch (kind) {
     case PTOWSP_STATEMENT_WORKLOAD:
@@ -2499,7 +2501,7 @@ static uint32_t npu_statement_end(const npu_expand *x, uint32_t i) {
     return end.kind == PTOWSP_STATEMENT_OTHERWISE ? end.end : s.end;
 }
 
-// Is the block of statements [begin, end) so large that it has to be split?
+// Is the block of statements [begin, end) so large that it must be split?
 static bool npu_block_is_large(const npu_expand *x, uint32_t begin, uint32_t end) {
     ptowsp_statement s = ptowsp_program_statement_at(x->program, begin - 1);
     return end - begin > NPU_FUNCTION_MAX && s.kind != PTOWSP_STATEMENT_PIPELINE;
@@ -2514,8 +2516,8 @@ static void npu_function_end(npu_expand *x, npu_block *block) {
     }
 }
 
-// Before statement i in a block that is split: opens a function for it, if it does not fit into the
-// one that is open. What is large itself is split again, and leaves little.
+// Before statement i of a split block: opens a function for it, if it does not fit into the open
+// one. A large statement is itself split, and leaves little.
 static void npu_function_step(npu_expand *x, npu_block *block, uint32_t i) {
     uint32_t size = npu_statement_end(x, i) + 1 - i;
     uint32_t weight = size <= NPU_FUNCTION_MAX ? size : 2 + 2 * (size / NPU_FUNCTION_MAX);
@@ -2623,7 +2625,7 @@ static void npu_prototypes(npu_expand *x) {
         }
         char name[NPU_LOCAL_NAME_MAX];
         npu_open_name_of(x, npu_name(x->emitter, NPU_WORKLOAD, i), name);
-        if (i > 0) {  // nobody calls the first
+        if (i > 0) {  // the first has no caller
             if (!has_any) {
                 npu_end_line(x);
             }
@@ -2636,7 +2638,7 @@ static void npu_prototypes(npu_expand *x) {
     }
 }
 
-// What the program's replicas need, before anything is done: sizes that are bound are not 0.
+// The requirements of the program's replicas, before any task: bound sizes are not 0.
 static void npu_check_replicas(npu_expand *x) {
     for (uint32_t i = 0; i < x->emitter->statement_count; i++) {
         ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
@@ -2737,22 +2739,22 @@ NPU_INTERNAL void npu_expand_emit(npu_emitter *emitter, npu_text *out) {
 // src/npu/kernels.h
 // =================================================================================================
 
-// A tile kernel on its way to C++: what the parts of that share.
+// A tile kernel during translation to C++: the state that its parts share.
 //
-//      kernels.c         which kernels there are, and the file of each
-//      kernel_parts.c    what a kernel is made of: its tiles, their sizes and addresses, windows
+//      kernels.c         the kernels of a program, and the file of each
+//      kernel_parts.c    the parts of a kernel: its tiles, their sizes and addresses, windows
 //      kernel_declare.c  these as text
 //      kernel_insns.c    its instructions as calls
 //      native.c          kernels that are C functions
-//      dispatch.c        aicore/dispatch.cpp
+//      npu_dispatch.c    aicore/dispatch.cpp
 //
-// Tiles. The list of a kernel has one for each value, many of them the same bytes seen in the same
-// way: those become one variable, with the name of the first. A name is that of the parameter that
-// is loaded into the tile or stored from it, else t1, t2, ... (in UB), l1_1, left_1, acc_1, ...
-// Scratch is one variable wherever it looks the same.
+// Tiles. A kernel's list has a tile for each value, and many are the same bytes with the same view:
+// these become one variable, with the name of the first. A tile is named after the parameter that
+// is loaded into it or stored from it, else t1, t2, ... (in UB), l1_1, left_1, acc_1, ... Scratch
+// is one variable wherever it has the same view.
 //
-// Cube and vector cores. A kernel with matrix products that also works in UB is for two cores of a
-// device: each instruction is of one half, and what is between two halves is of both.
+// Cube and vector cores. A kernel with matrix products that also works in UB runs on two cores of a
+// device: each instruction belongs to one half, and transfers between the halves to both.
 
 #ifndef NPU_KERNELS_H
 #define NPU_KERNELS_H
@@ -2761,7 +2763,7 @@ NPU_INTERNAL void npu_expand_emit(npu_emitter *emitter, npu_text *out) {
 #define NPU_SIZE_TEXT_MAX                                                                          \
     (2 * NPU_LOCAL_MAX + 16)  // of a size: "64", "x_rows", or the smaller of two
 
-// A size that the kernel gives a name: int x_rows = wsp::rows(task, 0).
+// A size with a name in the kernel: int x_rows = wsp::rows(task, 0).
 typedef struct npu_size {
     ptowsp_extent extent;
     char name[NPU_LOCAL_MAX];
@@ -2771,14 +2773,14 @@ typedef struct npu_tile {
     ptowsp_tile_object object;
     bool is_used;
     bool is_scratch;   // nothing else
-    uint32_t first;    // the tile whose variable this is: the first that is the same; itself
+    uint32_t first;    // the tile whose variable this is: the first identical one
     uint32_t next;     // the next tile with a variable and the same root; 0: none
     uint32_t last;     // of a root: the last of these
-    uint32_t address;  // the tile whose constant its address is
+    uint32_t address;  // the tile whose constant holds its address
     char name[NPU_LOCAL_MAX];
 } npu_tile;
 
-// Part of a parameter in global memory, as an instruction moves it.
+// A part of a parameter in global memory, as an instruction moves it.
 typedef struct npu_window {
     uint32_t param, row, col;
     char rows[NPU_SIZE_TEXT_MAX], cols[NPU_SIZE_TEXT_MAX];
@@ -2786,7 +2788,7 @@ typedef struct npu_window {
     char name[NPU_LOCAL_MAX];
 } npu_window;
 
-// A tile with fewer valid elements than its own: what the parameter has of it.
+// A tile with fewer valid elements than its shape: the part that the parameter fills.
 typedef struct npu_clip {
     uint32_t tile;
     char rows[NPU_SIZE_TEXT_MAX], cols[NPU_SIZE_TEXT_MAX];
@@ -2797,7 +2799,7 @@ typedef enum npu_half {
     NPU_HALF_ANY = 0,  // kernels of one kind of core
     NPU_HALF_CUBE,
     NPU_HALF_VECTOR,
-    NPU_HALF_BOTH,     // a move from one to the other
+    NPU_HALF_BOTH,     // a move between the halves
     NPU_HALF_BETWEEN,  // flags around such a move: only where one core is both
 } npu_half;
 
@@ -2820,32 +2822,31 @@ typedef struct npu_kernel {
     uint32_t clip_count, clip_capacity;
     bool is_scalar_used[PTOWSP_TASK_SCALAR_MAX];
     bool is_dense[PTOWSP_TASK_TILE_MAX][2];  // a window of it is by rows, by columns
-    bool has_lists;                          // a merge of lists, which says how many it took
+    bool has_lists;                          // a merge of lists, which reports how many it took
     uint32_t crossings;
 } npu_kernel;
 
 // -- kernel_parts.c -------------------------------------------------------------------------------
 
-// Collects all that a kernel declares. False when memory is out.
+// Collects all declarations of a kernel. False when memory is out.
 NPU_INTERNAL bool npu_kernel_begin(npu_kernel *k, npu_emitter *emitter, uint32_t kernel);
 NPU_INTERNAL void npu_kernel_end(npu_kernel *k);
 
-// The size of a parameter that an extent is of.
+// The parameter size that an extent depends on.
 NPU_INTERNAL int64_t npu_param_size(const npu_kernel *k, const ptowsp_extent *extent);
 
 // The variable of a tile.
 NPU_INTERNAL const char *npu_kernel_tile(const npu_kernel *k, uint32_t tile);
 
-// The least and the most that an extent can be: a task sees a row and a column of every parameter
-// at least.
+// The minimum and maximum of an extent: a task has at least a row and a column of every parameter.
 NPU_INTERNAL uint32_t npu_extent_least(const npu_kernel *k, const ptowsp_extent *extent);
 NPU_INTERNAL uint32_t npu_extent_most(const npu_kernel *k, const ptowsp_extent *extent);
 
-// May a task see nothing of the tile?
+// May the tile be empty for a task?
 NPU_INTERNAL bool npu_kernel_may_be_empty(const npu_kernel *k, uint32_t tile);
 
-// The window of a TLOAD, TSTORE, MGATHER or MSCATTER, and the variable of the tile that it goes
-// with: of its own, where the parameter may have less than the tile.
+// The window of a TLOAD, TSTORE, MGATHER or MSCATTER, and the variable of its tile: a separate one,
+// where the parameter may have less than the tile.
 NPU_INTERNAL const npu_window *npu_kernel_window(npu_kernel *k, const ptowsp_insn_info *insn,
                                                  uint32_t tile, const char **out_tile);
 
@@ -2859,14 +2860,14 @@ NPU_INTERNAL const char *npu_cpp_type(ptowsp_dtype dtype);  // "float"
 
 // -- kernel_declare.c -----------------------------------------------------------------------------
 
-// Writes the constants before the function, and the declarations at its beginning, the checks
-// (text, or NULL) among them: after the sizes, before anything else.
+// Writes the constants before the function, and the declarations at its beginning. The checks
+// (text, or NULL) go after the sizes, before anything else.
 NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out);
 NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *checks, npu_text *out);
 
 // -- kernel_insns.c -------------------------------------------------------------------------------
 
-// Writes an instruction as a statement, without its line's end. False: there is no such call.
+// Writes an instruction as a statement, without its line's end. False: no such call exists.
 NPU_INTERNAL bool npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out);
 
 // Writes a statement, broken at spaces where it is longer than a line.
@@ -2874,13 +2875,13 @@ NPU_INTERNAL void npu_print_wrapped(npu_text *out, uint32_t indent, const char *
 
 // -- native.c -------------------------------------------------------------------------------------
 
-// Can the source of a kernel be had? False with the emitter's error.
+// Is the source of a kernel available? False with the emitter's error.
 NPU_INTERNAL bool npu_native_check(npu_emitter *emitter, uint32_t kernel);
 
-// Adds the file of a kernel and of all that have the same source.
+// Adds the file of a kernel, shared by all that have the same source.
 NPU_INTERNAL void npu_native_emit(npu_emitter *emitter, uint32_t kernel);
 
-// -- dispatch.c -----------------------------------------------------------------------------------
+// -- npu_dispatch.c -------------------------------------------------------------------------------
 
 NPU_INTERNAL void npu_dispatch_emit(npu_emitter *emitter);
 
@@ -2894,14 +2895,14 @@ NPU_INTERNAL bool npu_kernel_is_on_a5(const npu_emitter *emitter);  // are the t
 // src/npu/kernel_parts.c
 // =================================================================================================
 
-// What a kernel's C++ is made of: parameters, sizes, tiles, windows, and which of them are the same.
+// The parts of a kernel's C++: parameters, sizes, tiles, windows; and equal ones found.
 
 #include <stdio.h>
 
 // -- names ----------------------------------------------------------------------------------------
 
-// Makes an identifier of a parameter's name that is none of those made here: t12, acc_1, x_rows,
-// x_gm_2, x_part3.
+// Makes an identifier from a parameter's name, different from all generated names: t12, acc_1,
+// x_rows, x_gm_2, x_part3.
 static void npu_operand_name(char name[NPU_LOCAL_MAX], const char *from) {
     static const char ends[] = " rows cols gm part l1 at end ";
     npu_mangle(from, name);
@@ -2995,7 +2996,7 @@ NPU_INTERNAL uint32_t npu_extent_least(const npu_kernel *k, const ptowsp_extent 
     return low < high ? low : high;
 }
 
-// The same extent in one form only: so equal ones are found, and constants are.
+// The extent in normal form: so equal extents and constants are found.
 static ptowsp_extent npu_extent_normal(const npu_kernel *k, ptowsp_extent extent) {
     uint32_t most = npu_extent_most(k, &extent);
     if (extent.param == PTOWSP_NO_PARAM || npu_extent_least(k, &extent) == most) {
@@ -3012,7 +3013,7 @@ static bool npu_extent_is_same(const ptowsp_extent *a, const ptowsp_extent *b) {
             (a->axis == b->axis && a->shift == b->shift && a->mul == b->mul && a->add == b->add));
 }
 
-// Makes room for one more; false when memory is out.
+// Makes room for one more size; false when memory is out.
 static bool npu_reserve(npu_kernel *k, void **array, uint32_t *capacity, uint32_t count,
                         size_t element_size) {
     if (count < *capacity) {
@@ -3029,7 +3030,7 @@ static bool npu_reserve(npu_kernel *k, void **array, uint32_t *capacity, uint32_
     return true;
 }
 
-// The number of a size, plus 1; 0 when memory is out. What it is made of comes before it.
+// The number of a size, plus 1; 0 when memory is out. Its operands come before it.
 static uint32_t npu_add_size(npu_kernel *k, ptowsp_extent extent) {
     uint32_t same_axis = 0;
     for (uint32_t i = 0; i < k->size_count; i++) {
@@ -3085,8 +3086,8 @@ static bool npu_tile_is_same(const npu_tile *a, const npu_tile *b) {
            npu_extent_is_same(&x->valid_cols, &y->valid_cols);
 }
 
-// Finds for each used tile the first that is the same, and the first at its address: among those
-// of its root; scratch, among all scratch.
+// Finds for each used tile the first identical one, and the first at its address among the tiles of
+// its root; for scratch, among all scratch.
 static void npu_join_tiles(npu_kernel *k) {
     uint32_t scratch = 0;
     for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
@@ -3112,8 +3113,8 @@ static void npu_join_tiles(npu_kernel *k) {
     }
 }
 
-// Tiles that a parameter is loaded into first, or stored from, are called like it; the rest by the
-// memory they are in.
+// A tile that a parameter is first loaded into, or stored from, gets the parameter's name; other
+// tiles are named after their memory.
 static void npu_name_tiles(npu_kernel *k) {
     bool is_taken[2][PTOWSP_TASK_TILE_MAX];  // in UB, in L1
     memset(is_taken, 0, sizeof is_taken);
@@ -3223,7 +3224,7 @@ NPU_INTERNAL void npu_kernel_end(npu_kernel *k) {
 
 // -- windows --------------------------------------------------------------------------------------
 
-// Do the kernel's checks of a task say that one size is at most another?
+// Do the kernel's checks of a task imply that one size is at most another?
 static bool npu_checks_say(const npu_kernel *k, const ptowsp_extent *a, const ptowsp_extent *b) {
     for (uint32_t i = 0; i < k->check_count; i++) {
         const ptowsp_extent *x = &k->checks[i].a, *y = &k->checks[i].b;
@@ -3319,7 +3320,7 @@ NPU_INTERNAL const npu_window *npu_kernel_window(npu_kernel *k, const ptowsp_ins
     ptowsp_extent cols = {insn->param, 1, 0, 1, 0, (uint32_t)param->cols};
     rows.add = -(int32_t)insn->row;
     cols.add = -(int32_t)insn->col;
-    // MGATHER and MSCATTER pick rows out of all that the parameter has.
+    // MGATHER and MSCATTER pick rows out of the whole parameter.
     bool is_table = insn->name[0] == 'M';
     npu_window window;
     npu_clip clip;
@@ -3388,7 +3389,7 @@ NPU_INTERNAL npu_half npu_kernel_half(const npu_kernel *k, const ptowsp_insn_inf
 // src/npu/kernel_declare.c
 // =================================================================================================
 
-// What a kernel's C++ declares, as text: sizes, tiles with their addresses, windows.
+// The declarations of a kernel's C++, as text: sizes, tiles with their addresses, windows.
 
 #include <stdio.h>
 
@@ -3444,7 +3445,7 @@ NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out) {
     }
 }
 
-// A tile's type up to its valid sizes: what is fixed about it. Returns whether it is an alias.
+// The fixed part of a tile's type, up to its valid sizes. Returns whether it is an alias.
 static bool npu_print_tile_type(const npu_kernel *k, const ptowsp_tile_object *tile,
                                 npu_text *out) {
     bool is_a5 = k->info.machine.family == PTOWSP_FAMILY_A5;
@@ -3586,18 +3587,18 @@ NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *check
 
 // Instructions as calls, spelled as PTO-ISA spells them.
 //
-// Most take their tiles in the list's order: destinations, sources, a scalar, scratch. Those that
-// do not, or that say something in template arguments, are in npu_print_call.
+// Most take their tiles in the list's order: destinations, sources, a scalar, scratch. The
+// exceptions, and those with template arguments, are in npu_print_call.
 
 #include <stdio.h>
 #include <stdlib.h>
 
 // -- numbers --------------------------------------------------------------------------------------
 
-// How a scalar becomes an element: see wsp_kernel.h.
+// The conversion of a scalar to an element: see wsp_kernel.h.
 typedef enum npu_conversion { NPU_WRAPPED, NPU_SATURATED, NPU_COMPARED } npu_conversion;
 
-// The shortest decimal that is this float, whatever the locale's decimal point is.
+// The shortest decimal that reads back as this float, whatever the locale's decimal point is.
 static void npu_print_f32(npu_text *out, float value) {
     if (value != value) {
         npu_print(out, "wsp::NOT_A_NUMBER");
@@ -3732,7 +3733,7 @@ static const char *npu_pattern_word(uint32_t mode) {
     }
 }
 
-// Widening is said to be without rounding; it has none under any name.
+// Widening is declared without rounding; it has none under any mode.
 static const char *npu_round_word(const npu_kernel *k, const ptowsp_insn_info *insn) {
     ptowsp_dtype from = k->tiles[insn->src[0]].object.dtype;
     ptowsp_dtype to = k->tiles[insn->dst[0]].object.dtype;
@@ -3776,7 +3777,7 @@ static bool npu_print_global(npu_kernel *k, const ptowsp_insn_info *insn, npu_te
     const npu_window *window =
         npu_kernel_window(k, insn, is_in ? insn->dst[0] : insn->src[0], &tile);
     if (!window) {
-        return true;  // memory is out, which is kept
+        return true;  // memory is out, which the text records
     }
     const char *global = window->name;
     if (strcmp(insn->name, "TLOAD") == 0) {
@@ -3839,7 +3840,7 @@ static bool npu_print_sync(const ptowsp_insn_info *insn, npu_text *out) {
     return true;
 }
 
-// Those that are not as most are. False: it is as most.
+// The exceptions. False: not one of them.
 static bool npu_print_special(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
     const char *name = insn->name, *d = npu_kernel_tile(k, insn->dst[0]);
     const uint32_t *s = insn->src;
@@ -3863,7 +3864,7 @@ static bool npu_print_special(npu_kernel *k, const ptowsp_insn_info *insn, npu_t
         }
         npu_print(out, ", CmpMode::%s)", npu_compare_word(insn->mode));
     } else if (npu_is_one_of(name, "TSEL TSELS")) {
-        // Scratch is not the result here: without any of its own, the mask is said again.
+        // Scratch is not the result here: without scratch, the mask is passed again.
         const char *tmp = npu_kernel_tile(k, insn->tmp ? insn->tmp : s[0]);
         npu_print(out, "%s(%s", name, d);
         npu_print_tiles(k, s, 3, out);
@@ -3908,7 +3909,7 @@ static bool npu_print_special(npu_kernel *k, const ptowsp_insn_info *insn, npu_t
     return true;
 }
 
-// The call. False: there is none.
+// The call. False: none exists.
 static bool npu_print_call(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
     if (npu_print_sync(insn, out)) {
         return true;
@@ -3969,8 +3970,8 @@ NPU_INTERNAL void npu_print_wrapped(npu_text *out, uint32_t indent, const char *
     npu_write(out, "\n", 1);
 }
 
-// The tiles that have to hold something for an instruction to be one: names, separated; "": all
-// always do.
+// The tiles that must be non-empty for an instruction to be executed: names, separated; "": they
+// always are.
 static void npu_print_operands(const npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
     const uint32_t tiles[] = {insn->dst[0], insn->dst[1], insn->src[0],
                               insn->src[1], insn->src[2], insn->src[3]};
@@ -4040,9 +4041,9 @@ NPU_INTERNAL bool npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *i
 // aicore/kernels/*.cpp of kernels that are C functions: their source, in an anonymous namespace,
 // and a function for each that a core calls. Kernels with one source text share a file.
 //
-// A source's #include lines go before the namespace. A text that has no line ends, as the
-// preprocessor makes it (PTOWSP_SOURCE), is broken into lines: after { } and ; that are outside of
-// parentheses, initialisers, strings and characters.
+// A source's #include lines go before the namespace. A text without line ends, as the preprocessor
+// makes it (PTOWSP_SOURCE), is broken into lines: after { } and ; outside of parentheses,
+// initialisers, strings and characters.
 
 #include <errno.h>
 #include <stdio.h>
@@ -4069,7 +4070,7 @@ static bool npu_read_stream(npu_emitter *emitter, uint32_t kernel, const char *n
     return true;
 }
 
-// The source's text, which ends with a line's end if it has any line ends.
+// The source's text, ended by a line end if it has any.
 static bool npu_read_source(npu_emitter *emitter, uint32_t kernel, npu_text *out) {
     ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
     if (info.source.text) {
@@ -4111,14 +4112,14 @@ NPU_INTERNAL bool npu_native_check(npu_emitter *emitter, uint32_t kernel) {
 
 // -- breaking into lines --------------------------------------------------------------------------
 
-// Where a lexer is in a source: what it has open.
+// A lexer's state in a source: the open quotes and brackets.
 typedef struct npu_lexer {
     char quote;  // '"' or '\'', or 0
     bool is_escaped;
     bool is_line_comment, is_block_comment;
     uint32_t parens;
-    uint32_t braces, initialisers;  // of the braces, those of initialisers, which are innermost
-    char last;                      // what is no space, outside of quotes and comments
+    uint32_t braces, initialisers;  // of the braces, the innermost ones that are initialisers
+    char last;                      // the last non-space outside of quotes and comments
 } npu_lexer;
 
 // Takes a character. Returns whether it counts: outside of quotes and comments.
@@ -4152,7 +4153,7 @@ static bool npu_lex(npu_lexer *lexer, char c, char next) {
     return true;
 }
 
-// Takes a character that counts: what it opens and closes.
+// Takes a character that counts: opens and closes brackets.
 static void npu_lex_nesting(npu_lexer *lexer, char c) {
     if (c == '(') {
         lexer->parens++;
@@ -4237,8 +4238,8 @@ static void npu_print_lines(npu_text *out, const char *text) {
 
 // -- files ----------------------------------------------------------------------------------------
 
-// Writes a source's #include lines (`is_include`), or all others, with the lines that those stood
-// in left empty.
+// Writes a source's #include lines (`is_include`), or all other lines, with empty lines in the
+// places of the #include lines.
 static void npu_print_source(npu_text *out, const char *text, bool is_include) {
     npu_lexer lexer;
     memset(&lexer, 0, sizeof lexer);
@@ -4281,7 +4282,7 @@ static void npu_print_entry(npu_emitter *emitter, uint32_t kernel, npu_text *out
     npu_text_free(&call);
 }
 
-// Do two kernels have one source?
+// Do two kernels have the same source?
 static bool npu_is_same_source(const ptowsp_kernel_source *a, const ptowsp_kernel_source *b) {
     if (a->text || b->text) {
         return a->text && b->text && strcmp(a->text, b->text) == 0;
@@ -4352,7 +4353,7 @@ NPU_INTERNAL void npu_native_emit(npu_emitter *emitter, uint32_t kernel) {
 // src/npu/npu_dispatch.c
 // =================================================================================================
 
-// aicore/dispatch.cpp: what a core runs for each kernel, and what failures of their checks mean.
+// aicore/dispatch.cpp: the function of each kernel, and the texts of its failed checks.
 
 // Is the kernel for cube cores, for vector cores, or for both (0)?
 static const char *npu_dispatch_unit(const ptowsp_kernel_info *info) {
@@ -4371,8 +4372,8 @@ static bool npu_machine_is_same(const ptowsp_machine *a, const ptowsp_machine *b
            memcmp(a->rates, b->rates, sizeof a->rates) == 0;
 }
 
-// The machine of a kernel: built into the shim, or that of the first kernel with the same, as a
-// constant of dispatch.cpp. Returns that kernel, or 0 for a built-in one.
+// The machine of a kernel: built into the shim, or a constant of dispatch.cpp, after the first
+// kernel with the same machine. Returns that kernel, or 0 for a built-in one.
 static uint32_t npu_machine_of(const npu_emitter *emitter, uint32_t kernel) {
     ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
     ptowsp_machine a2a3 = ptowsp_machine_910b(), a5 = ptowsp_machine_950pr();
@@ -4467,7 +4468,7 @@ static void npu_print_check(const ptowsp_kernel_info *info, const ptowsp_size_ch
     npu_text_free(&text);
 }
 
-// What went wrong, as text.
+// The text of a failure.
 static void npu_print_faults(npu_emitter *emitter, npu_text *out) {
     npu_print(out, "const char *wsp_core_fault_text(uint32_t kernel, uint32_t fault) {\n"
                    "    if (fault == UINT32_MAX) {\n"
@@ -4536,25 +4537,25 @@ NPU_INTERNAL void npu_dispatch_emit(npu_emitter *emitter) {
 // src/npu/kernels.c
 // =================================================================================================
 
-// aicore/kernels/*.cpp of tile kernels: one function for each, which does what the kernel's list of
-// instructions says, in its order.
+// aicore/kernels/*.cpp of tile kernels: one function for each, which executes the kernel's list of
+// instructions in order.
 //
 //      // Kernel softmax: ...
 //      #include "wsp_kernel.h"
 //
 //      namespace {
-//      constexpr uint32_t x_at = 0;                     addresses, and that they are inside
+//      constexpr uint32_t x_at = 0;                     addresses, checked to be in bounds
 //      }
 //
 //      extern "C" AICORE void wsp_kernel_softmax(__gm__ wsp_task *task) {
-//          const int x_rows = wsp::rows(task, 0);       sizes, and the checks of them
+//          const int x_rows = wsp::rows(task, 0);       sizes, and their checks
 //          auto x_gm = wsp::window<float>(...);         windows
 //          Tile<...> x(x_rows, x_cols);                 tiles
 //          TLOAD(x, x_gm);                              instructions
 //      }
 //
 // The library executes the same list (src/kernel/execute.c), with the same sizes in the same order,
-// so that the shim gives the same bytes and cycles.
+// so the shim gives the same bytes and cycles.
 
 #include <stdio.h>
 
@@ -4593,7 +4594,7 @@ static void npu_print_heading(const npu_kernel *k, npu_text *out) {
     npu_print(out, "\n");
 }
 
-// The sizes that a task's parameters must have alike.
+// The sizes that must be equal among a task's parameters.
 static void npu_print_checks(npu_kernel *k, npu_text *out) {
     for (uint32_t i = 0; i < k->info.check_count; i++) {
         ptowsp_size_check check = ptowsp_program_size_check_at(k->emitter->program, k->kernel, i);
@@ -4687,7 +4688,7 @@ bool npu_kernel_is_on_a5(const npu_emitter *emitter) {
     return false;
 }
 
-// Tiles have one layout in L0A for all of a program: its kernels are for one family of machines.
+// Tiles have one layout in L0A for a whole program: its kernels are for one family of machines.
 static bool npu_check_families(npu_emitter *emitter) {
     bool is_a5 = npu_kernel_is_on_a5(emitter);
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {
@@ -4743,7 +4744,7 @@ NPU_INTERNAL void npu_kernels_emit(npu_emitter *emitter) {
 // src/npu/npu_program.c
 // =================================================================================================
 
-// aicpu/program.h and aicpu/program.cpp: what the program is made of, as enums for expand.cpp and
+// aicpu/program.h and aicpu/program.cpp: the contents of the program, as enums for expand.cpp and
 // as tables for the host and the scheduler.
 
 NPU_INTERNAL void npu_print_word(npu_text *text, const char *words, uint32_t n) {
@@ -4958,8 +4959,8 @@ static void npu_schedule_emit(const npu_emitter *emitter, npu_text *text) {
     npu_print(text, ",  // timing_cycles\n    },\n");
 }
 
-// How many scopes are open at once in a workload at most, those of workloads it calls included, as
-// far as that is known.
+// The largest number of scopes open at once in a workload, including those of workloads it calls,
+// as far as that is known.
 static uint32_t npu_workload_depth(const npu_emitter *emitter, const uint32_t *depths, uint32_t at,
                                    uint32_t end) {
     uint32_t open = 0, most = 0;
@@ -4981,8 +4982,8 @@ static uint32_t npu_workload_depth(const npu_emitter *emitter, const uint32_t *d
     return most;
 }
 
-// Of the whole program, the scope around everything included. Workloads that are called mostly
-// follow their callers, so going backwards knows most at once.
+// Of the whole program, including the outermost scope. Called workloads mostly follow their
+// callers, so going backwards finds most at once.
 static uint32_t npu_scope_depth(npu_emitter *emitter) {
     size_t size = (emitter->statement_count + 1) * sizeof(uint32_t);
     uint32_t *depths = (uint32_t *)npu_resize(NULL, size);
@@ -5007,7 +5008,7 @@ static uint32_t npu_scope_depth(npu_emitter *emitter) {
     return depth;
 }
 
-// What is said about the tree of statements: its depth of scopes, its pipelines, its streams.
+// Facts about the tree of statements: its depth of scopes, its pipelines, its streams.
 typedef struct npu_shape {
     uint32_t scope_depth, pipeline_count;
     bool has_streams;
@@ -5090,8 +5091,8 @@ NPU_INTERNAL void npu_program_set_hash(npu_emitter *emitter, const char *hash) {
 // src/npu/manifest.c
 // =================================================================================================
 
-// manifest.json: what a tree was made of, for programs that look after it. Tables are by index, as
-// in aicpu/program.h, without entry 0 (which is none) and without gaps.
+// manifest.json: the contents of a tree, for programs that manage it. Tables are by index, as in
+// aicpu/program.h, without entry 0 (which is none) and without gaps.
 
 static void npu_print_member(npu_text *text, const char *indent, const char *key,
                              const char *value) {
@@ -5099,7 +5100,7 @@ static void npu_print_member(npu_text *text, const char *indent, const char *key
     npu_print_json(text, value);
 }
 
-// Rows of a table: called before each.
+// Starts a row of a table; called before each.
 static void npu_print_row(npu_text *text, bool *is_first) {
     npu_print(text, "%s\n    {", *is_first ? "" : ",");
     *is_first = false;
@@ -5368,7 +5369,7 @@ NPU_INTERNAL void npu_manifest_emit(npu_emitter *emitter, const char *hash) {
 // src/npu/documents.c
 // =================================================================================================
 
-// README.md of a tree: for the person who receives it, and has never heard of this library.
+// README.md of a tree: for a reader who has never heard of this library.
 
 // A name in Markdown: what could be markup is escaped.
 static void npu_print_plain(npu_text *text, const char *name) {
@@ -5564,11 +5565,11 @@ NPU_INTERNAL void npu_readme_emit(npu_emitter *emitter, bool has_pipelines) {
 //
 //      parent/.ptowsp-123-0     all files are written here: a directory of its own
 //      parent/name              ... and it is renamed to its place
-//      parent/.ptowsp-123-1     where a tree that is replaced goes first, and is removed last
+//      parent/.ptowsp-123-1     a replaced tree goes here first, and is removed last
 //
-// Until the rename nothing of what was there is touched, and what fails removes what was written.
-// All works on descriptors of the two directories, without memory of its own: so cleaning up needs
-// nothing that could be missing.
+// Until the rename the old tree is untouched, and a failure removes the new files. All functions
+// work on descriptors of the two directories, without memory of their own, so cleaning up cannot
+// run out of anything.
 
 #include <dirent.h>
 #include <errno.h>
@@ -5593,7 +5594,7 @@ typedef struct npu_tree {
     int written_fd;
 } npu_tree;
 
-// Says what failed about a path, with the system's words; a long path keeps its end.
+// Reports a failed path, with the system's words; a long path keeps its end.
 static bool npu_system_fail(npu_tree *tree, const char *verb, const char *path) {
     int error = errno;
     size_t length = strlen(tree->parent) + strlen(tree->name) + 1;
@@ -5641,7 +5642,7 @@ NPU_INTERNAL bool npu_remove(int parent_fd, const char *name) {
 
 // -- writing --------------------------------------------------------------------------------------
 
-// Makes a name in the parent that is free: tries numbers.
+// Finds a free name in the parent: tries numbers.
 static bool npu_make_name(npu_tree *tree, char name[NPU_TREE_NAME_MAX], bool is_made) {
     for (unsigned i = 0; i < 10000; i++) {
         snprintf(name, NPU_TREE_NAME_MAX, ".ptowsp-%ld-%u", (long)getpid(), i);
@@ -5658,7 +5659,7 @@ static bool npu_make_name(npu_tree *tree, char name[NPU_TREE_NAME_MAX], bool is_
     return false;
 }
 
-// Makes the directories of a file, but for those that the file before had as well.
+// Makes the directories of a file, except those shared with the previous file.
 static bool npu_make_directories(npu_tree *tree, const char *path, const char *before) {
     char directory[NPU_TREE_PATH_MAX];
     bool is_same = true;
@@ -5735,7 +5736,7 @@ static bool npu_is_tree(int fd) {
 static npu_found npu_look(const npu_tree *tree) {
     struct stat about;
     if (fstatat(tree->parent_fd, tree->name, &about, AT_SYMLINK_NOFOLLOW) != 0) {
-        // A name that is too long and so on shows when the tree is renamed to it.
+        // A name that is too long shows when the tree is renamed to it.
         return NPU_FOUND_NOTHING;
     }
     int fd = openat(tree->parent_fd, tree->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -5772,7 +5773,6 @@ static bool npu_may_write(npu_tree *tree, const ptowsp_npu_desc *desc, npu_found
 
 // -- all of it ------------------------------------------------------------------------------------
 
-// Puts what is written into its place. An empty directory gives way to a rename by itself.
 static bool npu_put_in_place(npu_tree *tree, npu_found found) {
     char old[NPU_TREE_NAME_MAX];
     int parent = tree->parent_fd;
@@ -5876,9 +5876,9 @@ NPU_INTERNAL void npu_tree_write(npu_emitter *emitter, const ptowsp_npu_desc *de
 // src/npu/npu_emit.c
 // =================================================================================================
 
-// The public functions: what is checked first, and in which order the files of a tree are made.
+// The public functions: their checks, and the order in which the files of a tree are made.
 //
-//      expand.cpp      names what it uses: places
+//      expand.cpp      names its places
 //      kernels         may fail by name
 //      program.cpp     tables, places
 //      fixed files
@@ -5907,7 +5907,7 @@ static bool npu_check_limits(npu_emitter *emitter) {
            npu_check_count(emitter, emitter->statement_count, NPU_STATEMENT_MAX, "statements");
 }
 
-// Kernels that are C functions need their source, those with a cost function that one's as well.
+// Kernels that are C functions need their source; with a cost function, its source as well.
 static bool npu_check_kernels(npu_emitter *emitter) {
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {
         ptowsp_kernel_info kernel = ptowsp_program_kernel_at(emitter->program, i);
@@ -5972,7 +5972,7 @@ NPU_INTERNAL void npu_emitter_open(npu_emitter *emitter, ptowsp_context *context
     }
     emitter->status = ptowsp_program_check(context, program, PTOWSP_TARGET_ASCEND_NPU);
     if (emitter->status != PTOWSP_OK) {
-        return;  // said in the context
+        return;  // reported in the context
     }
     emitter->schedule = ptowsp_program_schedule(program);
     emitter->kernel_count = ptowsp_program_kernel_count(program);
@@ -6043,33 +6043,33 @@ ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *pro
 // src/npu/npu_build.h
 // =================================================================================================
 
-// Building a tree from here, and running it. Only on POSIX systems: elsewhere the public functions
-// return UNSUPPORTED.
+// Building a tree in this process, and running it. Only on POSIX systems: elsewhere the public
+// functions return UNSUPPORTED.
 //
 //      npu_process.c   running a program
-//      cache.c     the cache directory: entries, objects, temporaries
+//      cache.c         the cache directory: entries, objects, temporaries
 //      npu_compile.c   from files to a library
 //      npu_build.c     from a program to a loaded tree
-//      npu_execute.c   from what is bound to a run to a run of the tree
+//      npu_execute.c   from the bindings of a run to a run of the tree
 //
 // The cache:
 //
 //      KEY/              an entry, for the tree of one program, one compiler and its options
 //          tree/             the sources
-//          compile.log       what the compiler was told, and what it said
-//          libwsp_tree.so    what is loaded
-//          key               what KEY is the hash of: tree, compiler and options
+//          compile.log       the compiler's commands and output
+//          libwsp_tree.so    the library to load
+//          key               the text that KEY is the hash of: tree, compiler and options
 //          complete          written last: the hash of libwsp_tree.so
-//      KEY.log           what the compiler said when it failed
+//      KEY.log           the compiler's output when it failed
 //      objects/KEY.o     files that are compiled alike for many programs
 //      objects/KEY.sum   their hashes
 //      tmp.PID.N/        an entry that is being built, or was, when its process died
-//          .ptowsp           the mark of what may be removed then; entries have it, too
+//          .ptowsp           the mark of a removable directory; entries have it, too
 //
-// An entry is built as a temporary and gets its name by renaming, which either happens or does not:
-// whoever finds an entry finds all of it. Of two who build the same, the second one finds it there
-// when it is done, and takes it. Objects get their names in the same way. An entry that is not
-// whole all the same (a disk was full, someone has deleted files) is built again.
+// An entry is built as a temporary and gets its name by renaming, which is atomic: every entry
+// found is whole. If two processes build the same entry, the second one finds it there when it is
+// done, and takes it. Objects get their names in the same way. An entry that is damaged all the
+// same (a disk was full, files were deleted) is built again.
 
 #ifndef NPU_BUILD_H
 #define NPU_BUILD_H
@@ -6086,51 +6086,51 @@ ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *pro
 
 #include <sys/types.h>
 
-// -- process.c ------------------------------------------------------------------------------------
+// -- npu_process.c --------------------------------------------------------------------------------
 
-// Arguments of a program: a text in which each is followed by a zero.
+// Arguments of a program: a text in which a zero follows each.
 NPU_INTERNAL void npu_argument(npu_text *arguments, const char *format, ...) NPU_PRINTF(2, 3);
 NPU_INTERNAL void npu_argument_words(npu_text *arguments, const char *words);  // split at spaces
 NPU_INTERNAL void npu_print_arguments(npu_text *text, const npu_text *arguments);  // on a line
 
 enum { NPU_EXIT_NOT_RUN = 126, NPU_EXIT_NOT_FOUND = 127 };
 
-// Starts a program in a directory, with an empty input; what it says goes to the file `output`.
-// Returns 0, or what errno says.
+// Starts a program in a directory, with an empty input; its output goes to the file `output`.
+// Returns 0, or an errno value.
 NPU_INTERNAL int npu_process_start(const npu_text *arguments, const char *directory,
                                    const char *output, pid_t *out_process);
-// Waits for its end and returns its exit code, -1 if a signal ended it, or the codes above if it
-// could not be run in the first place.
+// Waits for its end. Returns its exit code, -1 if a signal ended it, or one of the codes above if
+// it could not start.
 NPU_INTERNAL int npu_process_wait(pid_t process);
 
 #define NPU_LIBRARY "libwsp_tree.so"
 
-// As in the tree's Makefile, which says why.
+// As in the tree's Makefile, which gives the reasons.
 #define NPU_FLAGS                                                                                  \
     "-std=c++17 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -ffp-contract=off -pthread"
 
 // -- builds ---------------------------------------------------------------------------------------
 
-// A header of the tree, and those that it includes itself.
+// A header of the tree, and the headers that it includes directly.
 #define NPU_HEADER_MAX 64
 typedef struct npu_header {
     uint32_t file;
     uint64_t headers;
 } npu_header;
 
-// A file that is compiled.
+// A file to compile.
 typedef struct npu_unit {
     uint32_t file;
     const char *path;
-    uint64_t headers;  // a bit for each that it includes
+    uint64_t headers;  // a bit for each included header
     bool is_shared;    // it is compiled alike for many programs: its object is kept
-    npu_text object;   // where its object goes in the end
-    npu_text output;   // where the compiler puts it; and, with .log behind, what it says
+    npu_text object;   // the final place of its object
+    npu_text output;   // where the compiler puts it; and, with .log behind, its output
     npu_text command;
     pid_t process;  // of the compiler; 0: the object is there
 } npu_unit;
 
-// host/wsp_runner.h of a tree, as it is called through dlsym.
+// The functions of a tree's host/wsp_runner.h, called through dlsym.
 typedef struct npu_runner_options {
     uint32_t aicpu_count, core_count, ring_size, model;
 } npu_runner_options;
@@ -6163,7 +6163,7 @@ typedef struct npu_runner {
 
 struct ptowsp_npu {
     ptowsp_context *context;
-    const ptowsp_program *program;  // which it was built for: to be compared only
+    const ptowsp_program *program;  // the program it was built for: only compared
     npu_text directory;
     bool was_cached;
     void *library;
@@ -6186,7 +6186,7 @@ typedef struct npu_build {
     npu_text cache, entry, log;  // paths: the cache, the entry KEY, KEY.log
     npu_text work;               // and its temporary, if there is one
     npu_text compile_log;
-    bool is_log_wanted;    // as the compiler has failed: it goes to `log`
+    bool is_log_wanted;    // the compiler has failed: it goes to `log`
     bool is_reused;        // objects of the cache were used
     ptowsp_status status;  // the first error
     npu_text error;
@@ -6195,48 +6195,48 @@ typedef struct npu_build {
 // Keeps the first error: "npu: " and the text. Returns false.
 NPU_INTERNAL bool npu_build_fail(npu_build *build, ptowsp_status status, const char *format, ...)
     NPU_PRINTF(3, 4);
-// The same about a path, and what errno says.
+// The same about a path, with the text of errno.
 NPU_INTERNAL bool npu_build_fail_system(npu_build *build, const char *what, const char *path);
 NPU_INTERNAL bool npu_build_out_of_memory(npu_build *build);
-NPU_INTERNAL bool npu_build_check(npu_build *build, const npu_text *text);  // is it all there?
+NPU_INTERNAL bool npu_build_check(npu_build *build, const npu_text *text);  // is it whole?
 
 // -- cache.c --------------------------------------------------------------------------------------
 
-// Sets build->cache to an absolute path of a directory that exists and is the user's alone.
+// Sets build->cache to an absolute path of a directory that exists and only the user can write.
 NPU_INTERNAL bool npu_cache_open(npu_build *build, const char *directory);
 // Removes temporaries of processes that have died.
 NPU_INTERNAL void npu_cache_sweep(const npu_build *build);
 // Makes an empty temporary directory; it is removed with the text of its path.
 NPU_INTERNAL bool npu_cache_new(npu_build *build, npu_text *path);
 NPU_INTERNAL void npu_cache_remove(npu_text *path);
-// Writes the mark of a whole entry into build->work; looks whether the one in a directory is right.
+// Writes the mark of a whole entry into build->work; checks the mark in a directory.
 NPU_INTERNAL bool npu_cache_mark(npu_build *build);
 NPU_INTERNAL bool npu_cache_is_whole(const char *directory);
-// Makes build->work the entry, and forgets it. If another process has made a whole one meanwhile,
+// Makes build->work the entry, and forgets it. If another process has made a whole entry meanwhile,
 // that one stays, and so does build->work.
 NPU_INTERNAL bool npu_cache_publish(npu_build *build);
-// Puts an object with its hash into the cache; looks whether one is there and is what it was.
+// Puts an object with its hash into the cache; checks that one is there and unchanged.
 NPU_INTERNAL bool npu_cache_keep(npu_build *build, const npu_text *output, const npu_text *object);
 NPU_INTERNAL bool npu_cache_has(const npu_text *object);
-// Makes an absolute path of one.
+// Makes a path absolute.
 NPU_INTERNAL void npu_print_absolute(npu_text *text, const char *path);
 NPU_INTERNAL bool npu_file_write(const char *path, const char *data, size_t size);
 NPU_INTERNAL bool npu_file_read(const char *path, npu_text *text);  // appends
 NPU_INTERNAL bool npu_file_sync(const char *path);                  // to the disk
 
-// -- compile.c ------------------------------------------------------------------------------------
+// -- npu_compile.c --------------------------------------------------------------------------------
 
-// Sets where the object of a unit goes: into the cache, or, if it is not shared, into build->work.
+// Sets the place of a unit's object: in the cache, or, if it is not shared, in build->work.
 NPU_INTERNAL void npu_name_object(npu_build *build, npu_unit *unit, uint32_t number);
 // Makes the library of the tree in build->work, and loads it.
 NPU_INTERNAL bool npu_make_library(npu_build *build);
 
 // -- npu_build.c, npu_execute.c -------------------------------------------------------------------
 
-// Prints what a file in the form of Linux' /proc/cpuinfo says about what processors can do, each kind
+// Prints the features of processors, from a file in the form of Linux' /proc/cpuinfo, each kind
 // once. False if there is no such file.
 NPU_INTERNAL bool npu_print_processors(npu_text *text, const char *path);
-// Loads the library of a directory. False, and why, if that does not work.
+// Loads the library of a directory. False, with the reason, on failure.
 NPU_INTERNAL bool npu_load(ptowsp_npu *npu, const char *directory, npu_text *why);
 
 #endif
@@ -6247,8 +6247,8 @@ NPU_INTERNAL bool npu_load(ptowsp_npu *npu, const char *directory, npu_text *why
 // src/npu/npu_process.c
 // =================================================================================================
 
-// Runs programs by their argument vectors; no shell sees what they are told. Only processes that
-// were started here are waited for, by their ids, so the caller's own children are left alone.
+// Runs programs by their argument vectors, without a shell. Only processes started here are waited
+// for, by their ids, so the caller's own children are left alone.
 
 #if NPU_HAS_POSIX
 
@@ -6284,7 +6284,7 @@ NPU_INTERNAL void npu_print_arguments(npu_text *text, const npu_text *arguments)
     npu_print(text, "\n");
 }
 
-// In the child: only what may be called after fork, as other threads may have held locks.
+// In the child: only calls that are allowed after fork, because other threads may have held locks.
 static void npu_process_become(char **arguments, const char *directory, int input, int output) {
     sigset_t none;
     sigemptyset(&none);
@@ -6349,7 +6349,7 @@ NPU_INTERNAL int npu_process_wait(pid_t process) {
     int state;
     while (waitpid(process, &state, 0) < 0) {
         if (errno != EINTR) {
-            return 0;  // the caller ignores SIGCHLD, so nobody knows: what it made will tell
+            return 0;  // the caller ignores SIGCHLD, so the status is lost: the output will tell
         }
     }
     return WIFEXITED(state) ? WEXITSTATUS(state) : -1;
@@ -6361,8 +6361,8 @@ NPU_INTERNAL int npu_process_wait(pid_t process) {
 // src/npu/cache.c
 // =================================================================================================
 
-// The cache directory, which several processes use at the same time; build.h draws it. Nothing is
-// locked: all that has a name for others got it by rename.
+// The cache directory, which several processes use at the same time; npu_build.h draws it. Nothing
+// is locked: every entry visible to others got its name by rename.
 
 #if NPU_HAS_POSIX
 
@@ -6377,7 +6377,7 @@ NPU_INTERNAL int npu_process_wait(pid_t process) {
 
 #define NPU_TEMPORARY     "tmp."
 #define NPU_MARK          ".ptowsp"
-#define NPU_STALE_SECONDS 3600  // that a temporary has not changed: its process is gone
+#define NPU_STALE_SECONDS 3600  // age of a temporary whose process is gone
 
 // -- files ----------------------------------------------------------------------------------------
 
@@ -6441,7 +6441,7 @@ NPU_INTERNAL void npu_print_absolute(npu_text *text, const char *path) {
 
 static bool npu_cache_default(npu_build *build, npu_text *text) {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (cache && cache[0] == '/') {  // others are to be ignored, says the XDG specification
+    if (cache && cache[0] == '/') {  // relative paths are to be ignored, by the XDG specification
         npu_print(text, "%s/ptowsp", cache);
     } else if (home && home[0] != '\0') {
         npu_print_absolute(text, home);
@@ -6453,7 +6453,7 @@ static bool npu_cache_default(npu_build *build, npu_text *text) {
     return true;
 }
 
-// Makes a directory and those above it. False with errno.
+// Makes a directory and its parents. False with errno.
 static bool npu_cache_make(char *path) {
     for (char *at = path + 1; *at; at++) {
         if (*at == '/') {
@@ -6468,7 +6468,7 @@ static bool npu_cache_make(char *path) {
     return mkdir(path, 0700) == 0 || errno == EEXIST;
 }
 
-// What is loaded from the cache runs as the user: nobody else may write there.
+// Libraries of the cache run as the user: no one else may write there.
 NPU_INTERNAL bool npu_cache_open(npu_build *build, const char *directory) {
     npu_text *path = &build->cache;
     if (directory && directory[0] != '\0') {
@@ -6513,7 +6513,7 @@ NPU_INTERNAL bool npu_cache_open(npu_build *build, const char *directory) {
 
 // -- temporaries ----------------------------------------------------------------------------------
 
-// Writes what tells a directory of ours from others.
+// Writes the mark that identifies our directories.
 static bool npu_cache_sign(npu_build *build, const char *directory) {
     npu_text path = {NULL, 0, 0, false};
     npu_print(&path, "%s/" NPU_MARK, directory);
@@ -6537,7 +6537,7 @@ static bool npu_is_temporary(const char *name) {
     return first > 0 && second > 0 && rest[1 + second] == '\0';
 }
 
-// Is it a directory that has not changed for long, with the mark inside?
+// Is it a directory with the mark inside, unchanged for long?
 static bool npu_is_stale(const char *path, time_t now) {
     struct stat state, mark;
     npu_text inside = {NULL, 0, 0, false};
@@ -6549,7 +6549,7 @@ static bool npu_is_stale(const char *path, time_t now) {
     return is_stale;
 }
 
-// A user may have put other things there: only what has the name and the mark is removed.
+// A user may have put other files there: only directories with the name and the mark are removed.
 NPU_INTERNAL void npu_cache_sweep(const npu_build *build) {
     time_t now = time(NULL);
     DIR *directory = opendir(build->cache.data);
@@ -6570,7 +6570,8 @@ NPU_INTERNAL void npu_cache_sweep(const npu_build *build) {
     }
 }
 
-// A name is used once: dlopen gives back what it has loaded by that name, whatever is there now.
+// A name is used once: dlopen returns the library it has loaded by that name, whatever the file
+// holds now.
 NPU_INTERNAL bool npu_cache_new(npu_build *build, npu_text *path) {
     do {
         path->size = 0;
@@ -6635,8 +6636,8 @@ static void npu_print_sum(npu_text *text, const npu_text *object) {
     npu_print(text, "%.*ssum", (int)object->size - 1, object->data);
 }
 
-// The hash gets its name first: in between, or when another process does the same, an object may
-// have another's, and is compiled again.
+// The hash is renamed into place first. In between, or when another process does the same, an
+// object may have another's hash; it is then compiled again.
 NPU_INTERNAL bool npu_cache_keep(npu_build *build, const npu_text *output, const npu_text *object) {
     char hash[NPU_HASH_SIZE];
     npu_text from = {NULL, 0, 0, false}, to = from;
@@ -6693,7 +6694,7 @@ NPU_INTERNAL bool npu_cache_is_whole(const char *directory) {
     return is_whole;
 }
 
-// Someone may take away or replace what is there at any moment: it is tried a few times.
+// Another process may replace or remove the entry at any moment, so this is tried a few times.
 NPU_INTERNAL bool npu_cache_publish(npu_build *build) {
     for (int i = 0; i < 10; i++) {
         if (rename(build->work.data, build->entry.data) == 0) {
@@ -6731,8 +6732,8 @@ NPU_INTERNAL bool npu_cache_publish(npu_build *build) {
 // src/npu/npu_compile.c
 // =================================================================================================
 
-// Runs the compiler on the units of a tree, as many at a time as there are processors, and links
-// them. What it is told and says goes into compile.log, and its first error into the build's.
+// Runs the compiler on the units of a tree, one for each processor at a time, and links them.
+// Commands and output go into compile.log, and the first error into the build's.
 
 #if NPU_HAS_POSIX
 
@@ -6743,7 +6744,7 @@ NPU_INTERNAL bool npu_cache_publish(npu_build *build) {
 
 static const npu_text npu_nothing = {NULL, 0, 0, false};
 
-// Objects have the compiler, their own text and that of their headers in their names.
+// Names of objects contain the compiler, their own text and that of their headers.
 NPU_INTERNAL void npu_name_object(npu_build *build, npu_unit *unit, uint32_t number) {
     npu_text key = npu_nothing;
     char hash[NPU_HASH_SIZE];
@@ -6812,7 +6813,7 @@ static bool npu_mentions(const char *text, size_t size, const char *word) {
     }
 }
 
-// The first line that looks like an error, or the first one at all.
+// The first line that looks like an error, else the first line.
 static void npu_print_first_error(npu_text *text, const char *output) {
     const char *first = NULL;
     size_t first_length = 0;
@@ -6832,7 +6833,7 @@ static void npu_print_first_error(npu_text *text, const char *output) {
     npu_write(text, first ? first : "it says nothing", first ? first_length : 15);
 }
 
-// Takes what a compiler said into compile.log, and its failure, if it has failed.
+// Copies a compiler's output into compile.log, and records its failure, if it has failed.
 static bool npu_compiled(npu_build *build, const npu_text *command, const char *log, int code,
                          const char *output) {
     npu_text said = npu_nothing, error = npu_nothing;
@@ -6879,8 +6880,8 @@ static uint32_t npu_processor_count(void) {
     return count < 1 ? 1 : count > 64 ? 64 : (uint32_t)count;
 }
 
-// Compiles all units whose objects are not there, as many at a time as there are processors. Waits
-// for all that it has started, whatever happens.
+// Compiles all units without objects, one for each processor at a time. Waits for every process it
+// has started, whatever happens.
 static bool npu_compile_units(npu_build *build, bool is_reusing) {
     uint32_t running = 0, next = 0, most = npu_processor_count();
     bool is_good = true;
@@ -6910,7 +6911,7 @@ static bool npu_link(npu_build *build) {
     npu_write(&command, build->compiler.data, build->compiler.size);
     npu_argument_words(&command, "-shared -fPIC -pthread");
 #if !defined(__APPLE__)
-    npu_argument(&command, "-Wl,-Bsymbolic");  // its own functions, whatever the caller has
+    npu_argument(&command, "-Wl,-Bsymbolic");  // its own functions, despite equal names
 #endif
     npu_argument(&command, "-o");
     npu_argument(&command, "%s", output.data);
@@ -6937,8 +6938,8 @@ static void npu_forget_error(npu_build *build) {
     npu_text_free(&build->error);
 }
 
-// Objects of the cache may not fit for a reason that nobody thought of: what cannot be linked or
-// loaded with them is tried without.
+// Objects of the cache may not fit for an unforeseen reason: if linking or loading fails with them,
+// it is tried without them.
 NPU_INTERNAL bool npu_make_library(npu_build *build) {
     npu_text why = npu_nothing;
     for (int i = 0; i < 2; i++) {
@@ -6967,8 +6968,9 @@ NPU_INTERNAL bool npu_make_library(npu_build *build) {
 // src/npu/npu_execute.c
 // =================================================================================================
 
-// Loads the library of a tree, and runs it with what is bound to a run, by the C API of
-// host/wsp_runner.h. That header is a tree's: its types stand here again, with names of our own.
+// Loads the library of a tree, and runs it with the bindings of a run, by the C API of
+// host/wsp_runner.h. That header belongs to a tree: its types are declared here again, under our
+// names.
 
 #if NPU_HAS_POSIX
 
@@ -6982,7 +6984,7 @@ static bool npu_load_functions(npu_runner *runner, void *library, npu_text *why)
         npu_print(why, "it has no wsp_runner_" #name);                                             \
         return false;                                                                              \
     }                                                                                              \
-    memcpy(&runner->name, &symbol, sizeof symbol);  // a cast is no ISO C
+    memcpy(&runner->name, &symbol, sizeof symbol);  // ISO C has no such cast
     NPU_RUNNER_FUNCTIONS(NPU_RUNNER_LOAD)
 #undef NPU_RUNNER_LOAD
     return true;
@@ -7005,7 +7007,7 @@ NPU_INTERNAL bool npu_load(ptowsp_npu *npu, const char *directory, npu_text *why
 
 // -- bindings -------------------------------------------------------------------------------------
 
-// What is declared at index i, of each kind, if it is bound. Dense axes are not.
+// The thing declared at index i, of each kind, if it is bound. Dense axes are not.
 static ptowsp_status npu_bind_axis(const npu_runner *api, void *runner, const ptowsp_run *run,
                                    uint32_t i) {
     ptowsp_axis_info axis = ptowsp_program_axis_at(ptowsp_run_program(run), i);
@@ -7162,10 +7164,10 @@ ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const ptowsp_run *ru
 // From a program to a loaded tree. The tree is emitted into memory, and written only if it is not
 // in the cache.
 //
-// What decides about an entry is written down as text, and KEY is its hash: each file with its
-// hash, the compiler, what it says about itself, the options. The object of a file that does not
-// include program.h is kept for other programs: it depends on its own text, and on the headers that
-// it includes, or that these do.
+// The inputs of an entry are written down as text, and KEY is its hash: each file with its hash,
+// the compiler, its version text, the options. The object of a file that does not include program.h
+// is kept for other programs: it depends only on its own text and on the headers that it includes,
+// directly or not.
 
 #if NPU_HAS_POSIX
 
@@ -7191,7 +7193,7 @@ NPU_INTERNAL bool npu_build_fail(npu_build *build, ptowsp_status status, const c
         va_start(args, format);
         npu_vprint(&build->error, format, args);
         va_end(args);
-        for (size_t i = 0; i < build->error.size; i++) {  // one line, whatever a path has in it
+        for (size_t i = 0; i < build->error.size; i++) {  // one line, whatever a path contains
             char *c = &build->error.data[i];
             *c = (unsigned char)*c < 0x20 ? ' ' : *c;
         }
@@ -7215,14 +7217,14 @@ NPU_INTERNAL bool npu_build_check(npu_build *build, const npu_text *text) {
     return !text->is_out_of_memory || npu_build_out_of_memory(build);
 }
 
-// -- what decides ---------------------------------------------------------------------------------
+// -- inputs of an entry ---------------------------------------------------------------------------
 
 static bool npu_has_suffix(const char *path, const char *suffix) {
     size_t size = strlen(path), length = strlen(suffix);
     return size >= length && strcmp(path + size - length, suffix) == 0;
 }
 
-// As the tree's own Makefile has it: all but the program.
+// As in the tree's own Makefile: everything except the program.
 static bool npu_is_unit(const char *path) {
     return npu_has_suffix(path, ".cpp") && strcmp(path, "host/main.cpp") != 0;
 }
@@ -7241,7 +7243,7 @@ static npu_unit *npu_new_unit(npu_build *build) {
     return &build->units[build->unit_count++];
 }
 
-// The headers of the tree that a text includes, without those that they include.
+// The headers of the tree that a text includes directly.
 static uint64_t npu_included(const npu_build *build, const char *text) {
     static const char include[] = "#include \"";
     uint64_t found = 0;
@@ -7260,7 +7262,7 @@ static uint64_t npu_included(const npu_build *build, const char *text) {
     return found;
 }
 
-// The same with those.
+// The headers that it includes, directly or not.
 static uint64_t npu_included_all(const npu_build *build, const char *text) {
     uint64_t all = npu_included(build, text), before;
     do {
@@ -7331,7 +7333,7 @@ static bool npu_describe_tree(npu_build *build) {
     return is_good && npu_build_check(build, &build->tree);
 }
 
-// The compiler as words: one, if the whole of it is a file; a path is made absolute, as the
+// The compiler as words: one, if the whole text is a file. A path is made absolute, because the
 // compiler works in the tree.
 static void npu_split_compiler(npu_build *build, const char *compiler) {
     bool is_file = strchr(compiler, '/') && access(compiler, X_OK) == 0;
@@ -7349,7 +7351,7 @@ static void npu_split_compiler(npu_build *build, const char *compiler) {
     npu_text_free(&first);
 }
 
-// Asks the compiler what it is, through a file in an empty directory.
+// Asks the compiler for its --version, through a file in an empty directory.
 static bool npu_describe_compiler(npu_build *build) {
     npu_text directory = npu_no_text, output = npu_no_text, arguments = npu_no_text;
     pid_t process;
@@ -7391,8 +7393,8 @@ static bool npu_describe_compiler(npu_build *build) {
     return is_good;
 }
 
-// Lines of /proc/cpuinfo that say what a processor can do, on the architectures that Linux has; not
-// those that differ from core to core, or from one moment to the next.
+// Lines of /proc/cpuinfo that list a processor's features, on the architectures that Linux has;
+// without lines that differ from core to core, or over time.
 static bool npu_is_ability(const char *line) {
     static const char *const names[] = {
         "vendor_id",       "cpu family",       "model",       "stepping", "flags", "Features",
@@ -7435,7 +7437,7 @@ NPU_INTERNAL bool npu_print_processors(npu_text *text, const char *path) {
     return is_there;
 }
 
-// Does one of these arguments ask for the processor that this runs on: -march=native?
+// Does one of these arguments ask for the host processor: -march=native?
 static bool npu_has_native(const npu_text *arguments) {
     for (size_t i = 0; i < arguments->size; i += strlen(arguments->data + i) + 1) {
         if (npu_has_suffix(arguments->data + i, "=native")) {
@@ -7486,7 +7488,7 @@ static bool npu_key_make(npu_build *build) {
 
 // -- entries --------------------------------------------------------------------------------------
 
-// A file of the entry, or what is printed so far.
+// A file of the entry, or the text printed so far.
 static bool npu_write_note(npu_build *build, const char *name, const char *a, const char *b) {
     npu_text path = npu_no_text, text = npu_no_text;
     npu_print(&path, "%s/%s", build->work.data, name);
@@ -7535,7 +7537,7 @@ static bool npu_prepare_work(npu_build *build) {
     return is_good;
 }
 
-// Builds the entry. Objects of its own are not kept.
+// Builds the entry. Its private objects are not kept.
 static bool npu_make_entry(npu_build *build) {
     bool is_good = npu_prepare_work(build) && npu_write_tree(build) && npu_make_library(build);
     npu_write(&build->compile_log, "", 0);
@@ -7695,7 +7697,7 @@ static const char npu_fixed_0[] =
     "#   cmake -S . -B build -DPTOWSP_ASCEND=ON       the device, with CANN ($ASCEND_HOME_PATH) and\n"
     "#         -DPTO_ISA_ROOT=DIR                     PTO-ISA's headers; -DWSP_MACHINE=a2a3 or a5\n"
     "#\n"
-    "# The third has been written from documents, and never been run: there was no device to run it on.\n"
+    "# The third was written from documents and has never run: there was no device.\n"
     "\n"
     "cmake_minimum_required(VERSION 3.16)\n"
     "project(wsp_tree LANGUAGES CXX)\n"
@@ -7728,13 +7730,13 @@ static const char npu_fixed_0[] =
     "# -- on this machine ------------------------------------------------------------------------------\n"
     "\n"
     "if(NOT PTOWSP_ASCEND)\n"
-    "    # Symbols are private but for the runner's, as a program may load several trees.\n"
+    "    # Symbols are private except the runner's, because a program may load several trees.\n"
     "    set(CMAKE_CXX_VISIBILITY_PRESET hidden)\n"
     "    set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)\n"
     "    add_library(wsp_objects OBJECT ${WSP_AICPU} ${WSP_AICORE} ${WSP_SHIM} ${WSP_HOST})\n"
     "    target_include_directories(wsp_objects PUBLIC ${WSP_INCLUDES})\n"
-    "    # A product and a sum are rounded apart, as in ISO C: kernels that are C functions give the same\n"
-    "    # bits.\n"
+    "    # Products and sums are rounded separately, as in ISO C, so kernels that are C functions give the\n"
+    "    # same bits.\n"
     "    target_compile_options(wsp_objects PRIVATE -Wall -Wextra -ffp-contract=off)\n"
     "    target_link_libraries(wsp_objects PUBLIC Threads::Threads)\n"
     "    if(PTO_ISA_ROOT)\n"
@@ -7756,8 +7758,8 @@ static const char npu_fixed_0[] =
     "# -- on the device --------------------------------------------------------------------------------\n"
     "#\n"
     "#   run                  this machine's: host/, and of aicpu/ the tables and wsp_core.cpp\n"
-    "#   libwsp_aicpu.so      the AICPU's, an AArch64 processor: aicpu/, and aicore/dispatch.cpp, which\n"
-    "#                        says there what faults are\n"
+    "#   libwsp_aicpu.so      the AICPU's, an AArch64 processor: aicpu/, and aicore/dispatch.cpp for\n"
+    "#                        the texts of faults\n"
     "#   libwsp_cube.so       cube cores': aicore/, compiled by bisheng; and how this machine starts it\n"
     "#   libwsp_vector.so     vector cores': the same\n"
     "\n"
@@ -7860,8 +7862,9 @@ static const char npu_fixed_1[] =
     "DEFINES  :=\n"
     "endif\n"
     "\n"
-    "# Symbols are private to the library but for the runner's, as a program may load several trees. A\n"
-    "# product and a sum are rounded apart, as in ISO C: kernels that are C functions give the same bits.\n"
+    "# Symbols are private to the library except the runner's, because a program may load several trees.\n"
+    "# Products and sums are rounded separately, as in ISO C, so kernels that are C functions give the\n"
+    "# same bits.\n"
     "FLAGS   := -std=$(STD) $(WARNINGS) $(DEFINES) $(INCLUDES) -fPIC -fvisibility=hidden \\\n"
     "           -fvisibility-inlines-hidden -ffp-contract=off -pthread\n"
     "SOURCES := $(sort $(wildcard aicpu/*.cpp aicore/*.cpp aicore/kernels/*.cpp shim/*.cpp host/*.cpp))\n"
@@ -7883,7 +7886,7 @@ static const char npu_fixed_1[] =
     "	@mkdir -p $(@D)\n"
     "	$(COMMAND) -MMD -MP -c $< -o $@\n"
     "\n"
-    "# Changes when the command does, so that nothing is linked that was compiled in another way.\n"
+    "# Changes when the command does, so that all linked objects come from the same command.\n"
     "$(BUILD)/command: FORCE\n"
     "	@mkdir -p $(@D)\n"
     "	@printf '%s\\n' '$(subst ','\\'',$(COMMAND))' | cmp -s - $@ || \\\n"
@@ -7895,12 +7898,13 @@ static const char npu_fixed_1[] =
     "-include $(OBJECTS:.o=.d)\n";
 
 static const char npu_fixed_2[] =
-    "// Where a device's cores begin. One library is made of aicore/ for cube cores and one for vector\n"
-    "// cores, each with the kernels of that unit; the host starts as many blocks as there are cores.\n"
+    "// The entry of a device's cores. aicore/ is built into one library for cube cores and one for\n"
+    "// vector cores, each with the kernels of that unit; the host starts as many blocks as there are\n"
+    "// cores.\n"
     "//\n"
-    "// THIS HAS NEVER RUN (see host/wsp_ascend.cpp). A core reads and writes global memory through a\n"
-    "// cache of its own, so lines of the cache are given up before reading what others write, and\n"
-    "// written back after writing what others read.\n"
+    "// THIS HAS NEVER RUN (see host/wsp_ascend.cpp). A core accesses global memory through a cache of\n"
+    "// its own. So it drops cache lines before it reads data of other processors, and writes lines back\n"
+    "// after it has written data for them.\n"
     "\n"
     "#if defined(WSP_ASCEND) && (defined(WSP_UNIT_cube) || defined(WSP_UNIT_vector))\n"
     "\n"
@@ -7910,7 +7914,7 @@ static const char npu_fixed_2[] =
     "\n"
     "namespace {\n"
     "\n"
-    "// Gives up what the cache has of the 64 bytes at an address, or writes it back.\n"
+    "// Drops the cached 64 bytes at an address, or writes them back.\n"
     "AICORE inline void refresh(__gm__ const void *address) {\n"
     "    dcci(reinterpret_cast<__gm__ uint64_t *>(const_cast<__gm__ void *>(address)),\n"
     "         SINGLE_CACHE_LINE);\n"
@@ -7926,7 +7930,7 @@ static const char npu_fixed_2[] =
     "\n"
     "}  // namespace\n"
     "\n"
-    "// The line to the AICPU, which is the library's.\n"
+    "// The line to the AICPU, by the library's protocol.\n"
     "#define PTOWSP_ASSERT(condition)        ((void)0)\n"
     "#define PWSP_LINE_FN                    AICORE static inline\n"
     "#define PWSP_LINE_GM                    __gm__\n"
@@ -7991,7 +7995,7 @@ static const char npu_fixed_2[] =
     "#define WSP_LAUNCH wsp_launch_vector\n"
     "#endif\n"
     "\n"
-    "// The host's: starts the cores, whose end the stream waits for.\n"
+    "// Called by the host: starts the cores; the stream waits for their end.\n"
     "extern \"C\" int32_t WSP_LAUNCH(uint32_t block_count, void *stream, uint64_t run) {\n"
     "    WSP_CORES<<<block_count, nullptr, stream>>>(\n"
     "        reinterpret_cast<wsp_device_run *>(static_cast<uintptr_t>(run)));\n"
@@ -8001,7 +8005,7 @@ static const char npu_fixed_2[] =
     "#endif\n";
 
 static const char npu_fixed_3[] =
-    "// What dispatch.cpp is written in: what a core does before and after a kernel.\n"
+    "// The vocabulary of dispatch.cpp: a core's steps before and after a kernel.\n"
     "\n"
     "#ifndef WSP_DISPATCH_H\n"
     "#define WSP_DISPATCH_H\n"
@@ -8016,7 +8020,7 @@ static const char npu_fixed_3[] =
     "    task->fault = 0;\n"
     "}\n"
     "\n"
-    "// The machine that a kernel is counted for.\n"
+    "// The machine whose cycles a kernel counts.\n"
     "#if WSP_IS_SHIM\n"
     "#define WSP_MACHINE(machine) (machine)\n"
     "#else\n"
@@ -8025,8 +8029,8 @@ static const char npu_fixed_3[] =
     "\n"
     "#if WSP_IS_SHIM\n"
     "\n"
-    "// The core of this thread becomes one of a machine, and counts with the model that the run asked\n"
-    "// for. Operands are not checked again: that was done where the kernel was made.\n"
+    "// Makes this thread's core one of a machine, which counts with the model of the run. Operands are\n"
+    "// not checked again: that was done when the kernel was built.\n"
     "inline void begin_tiles(wsp_task *task, const ptoisa_machine *machine) {\n"
     "    begin_task(task);\n"
     "    ptoisa_core &core = ptoisa_this_core();\n"
@@ -8067,7 +8071,7 @@ static const char npu_fixed_3[] =
     "#endif\n";
 
 static const char npu_fixed_4[] =
-    "// What kernels are written in: PTO-ISA's instructions, and a few words on top of them.\n"
+    "// The vocabulary of kernels: PTO-ISA's instructions, and a few additions.\n"
     "//\n"
     "// A kernel compiles unchanged in three ways:\n"
     "//\n"
@@ -8075,11 +8079,11 @@ static const char npu_fixed_4[] =
     "//      WSP_PTO_ISA    PTO-ISA's CPU simulator, C++20: neither counts nor waits\n"
     "//      WSP_ASCEND     PTO-ISA on the device, with CANN's compiler\n"
     "//\n"
-    "// Which of them have run: the first, in the tests of the program that wrote this. What is written\n"
-    "// here for the other two follows PTO-ISA's public headers and documents, and is marked so.\n"
+    "// The first has run, in the tests of the generator. Code for the other two follows PTO-ISA's public\n"
+    "// headers and documents, and is marked so.\n"
     "//\n"
-    "// Valid sizes may be 0 where a task is at the edge of a tensor. The shim's instructions take that\n"
-    "// (and count it); PTO-ISA's do not: there an instruction on nothing is left out (wsp::any).\n"
+    "// Valid sizes may be 0 where a task is at the edge of a tensor. The shim's instructions accept that\n"
+    "// (and count it); PTO-ISA's do not: there an instruction without elements is left out (wsp::any).\n"
     "\n"
     "#ifndef WSP_KERNEL_H\n"
     "#define WSP_KERNEL_H\n"
@@ -8101,8 +8105,8 @@ static const char npu_fixed_4[] =
     "#define WSP_IS_SHIM 1\n"
     "#endif\n"
     "\n"
-    "// The core that this is compiled for: a device has cube and vector cores, the shim and the\n"
-    "// simulator one core that is both.\n"
+    "// The core that this is compiled for. A device has cube and vector cores; the shim and the\n"
+    "// simulator have one core that is both.\n"
     "#ifdef __DAV_CUBE__\n"
     "#define WSP_HAS_CUBE 1\n"
     "#else\n"
@@ -8128,7 +8132,7 @@ static const char npu_fixed_4[] =
     "#define WSP_BARRIER_V() pipe_barrier(PIPE_V)\n"
     "#endif\n"
     "\n"
-    "// An instruction that the unit model does not count: others count it with what it is part of.\n"
+    "// An instruction that the unit model does not count: others count it as a part of another one.\n"
     "#if WSP_IS_SHIM\n"
     "#define WSP_UNCOUNTED(...)                                                                         \\\n"
     "    do {                                                                                           \\\n"
@@ -8139,8 +8143,8 @@ static const char npu_fixed_4[] =
     "#define WSP_UNCOUNTED(...) __VA_ARGS__\n"
     "#endif\n"
     "\n"
-    "// A kernel ends before it touches anything, if a task's sizes do not go together. `number` says\n"
-    "// which check it was: wsp_core_fault_text.\n"
+    "// A kernel ends before it touches any data, if a task's sizes do not match. `number` is the failed\n"
+    "// check: wsp_core_fault_text.\n"
     "#define WSP_CHECK(task, number, condition)                                                         \\\n"
     "    do {                                                                                           \\\n"
     "        if (!(condition)) {                                                                        \\\n"
@@ -8155,7 +8159,7 @@ static const char npu_fixed_4[] =
     "constexpr float INF = __builtin_inff();\n"
     "constexpr float NOT_A_NUMBER = __builtin_nanf(\"\");\n"
     "\n"
-    "// `fault` of a task whose kernel the shim found wrong: a flag that nobody waits for, for instance.\n"
+    "// `fault` of a task whose kernel the shim rejects, for instance for a flag without a wait.\n"
     "constexpr uint32_t FAULT_OF_SHIM = UINT32_MAX;\n"
     "\n"
     "// -- arguments of a task --------------------------------------------------------------------------\n"
@@ -8169,7 +8173,7 @@ static const char npu_fixed_4[] =
     "    return static_cast<int>(task->args[task->axis_count + 2 * tile + 1]);\n"
     "}\n"
     "\n"
-    "// How many of `whole` there are from `first` on, at most `most`.\n"
+    "// The rows left of `whole` from `first` on, at most `most`.\n"
     "AICORE inline int part(int whole, int first, int most) {\n"
     "    int left = whole > first ? whole - first : 0;\n"
     "    return left < most ? left : most;\n"
@@ -8253,8 +8257,8 @@ static const char npu_fixed_4[] =
     "// -- windows of global memory ---------------------------------------------------------------------\n"
     "\n"
     "// A part of a tile parameter. On the shim columns may be any stride apart. PTO-ISA's row-major\n"
-    "// views (ND) want 1, and its column views (DN) want a row's one element to follow the other\n"
-    "// [read]: is_dense says whether a task has that.\n"
+    "// views (ND) want 1, and its column views (DN) want a row's one element to follow the other [read]:\n"
+    "// is_dense is whether a task has that.\n"
     "#if WSP_IS_SHIM\n"
     "template <typename T>\n"
     "using Rows = pto::GlobalTensor<T, pto::Shape<1, 1, 1, -1, -1>, pto::Stride<1, 1, 1, -1, -1>,\n"
@@ -8307,7 +8311,7 @@ static const char npu_fixed_4[] =
     "#endif\n"
     "}\n"
     "\n"
-    "// Can PTO-ISA move a parameter's tile? `is_column`: it goes to a tile that is stored so.\n"
+    "// Can PTO-ISA move a parameter's tile? `is_column`: the target is stored by columns.\n"
     "AICORE inline bool is_dense(__gm__ const wsp_task *task, uint32_t i, bool is_column) {\n"
     "#if WSP_IS_SHIM\n"
     "    (void)task, (void)i, (void)is_column;\n"
@@ -8324,7 +8328,7 @@ static const char npu_fixed_4[] =
     "    return (is_dense(task, static_cast<uint32_t>(tiles), is_column) && ...);\n"
     "}\n"
     "\n"
-    "// A task whose tiles PTO-ISA cannot move ends with UNSUPPORTED.\n"
+    "// Ends a task whose tiles PTO-ISA cannot move with UNSUPPORTED.\n"
     "#define WSP_REQUIRE(task, is_column, ...)                                                          \\\n"
     "    do {                                                                                           \\\n"
     "        if (!wsp::are_dense((task), (is_column), __VA_ARGS__)) {                                   \\\n"
@@ -8335,9 +8339,9 @@ static const char npu_fixed_4[] =
     "#define WSP_REQUIRE_ROWS(task, ...)    WSP_REQUIRE(task, false, __VA_ARGS__)\n"
     "#define WSP_REQUIRE_COLUMNS(task, ...) WSP_REQUIRE(task, true, __VA_ARGS__)\n"
     "\n"
-    "// -- instructions on nothing ----------------------------------------------------------------------\n"
+    "// -- instructions without elements ----------------------------------------------------------------\n"
     "\n"
-    "// Do all of these tiles have valid elements? Always, on the shim, whose instructions take none.\n"
+    "// Do all of these tiles have valid elements? Always true on the shim, which accepts empty tiles.\n"
     "template <typename... Tiles> AICORE inline bool any(Tiles &...tiles) {\n"
     "#if WSP_IS_SHIM\n"
     "    ((void)tiles, ...);\n"
@@ -8347,13 +8351,13 @@ static const char npu_fixed_4[] =
     "#endif\n"
     "}\n"
     "\n"
-    "// Is there a product, and something to sum for it?\n"
+    "// Does the product have elements, and a sum to form?\n"
     "template <typename C, typename A> AICORE inline bool any_product(C &c, A &a) {\n"
     "    return c.GetValidRow() > 0 && c.GetValidCol() > 0 && a.GetValidCol() > 0;\n"
     "}\n"
     "\n"
-    "// c of a product with nothing to sum: zeros, or the bias in every row. It costs nothing. Not on the\n"
-    "// device: a kernel of which a task can get there is refused by the static_assert.\n"
+    "// c of a product with an empty sum: zeros, or the bias in every row. It costs nothing. Not on the\n"
+    "// device: the static_assert refuses a kernel with such a task.\n"
     "#if WSP_IS_SHIM\n"
     "\n"
     "template <typename C> inline void no_product(C &c) {\n"
@@ -8378,7 +8382,7 @@ static const char npu_fixed_4[] =
     "\n"
     "#endif\n"
     "\n"
-    "// -- what is not counted --------------------------------------------------------------------------\n"
+    "// -- uncounted work -------------------------------------------------------------------------------\n"
     "\n"
     "#if WSP_IS_SHIM\n"
     "\n"
@@ -8408,10 +8412,10 @@ static const char npu_fixed_4[] =
     "\n"
     "// Moves a tile from L0C to UB, or from UB to L1. One core does it as a TMOV.\n"
     "//\n"
-    "// On a device a cube core pushes and a vector core pops, or the other way round, through a FIFO\n"
-    "// (A2/A3: in global memory; A5: in the consumer's memory). [read] This half of the code has never\n"
-    "// run: it takes a task that both cores work on at the same time, and memory for the FIFO, neither\n"
-    "// of which this tree's scheduler has. So the device build has to be told where the FIFO is:\n"
+    "// On a device one core pushes and the other pops, in either direction between cube and vector\n"
+    "// cores, through a FIFO (A2/A3: in global memory; A5: in the consumer's memory). [read] This half\n"
+    "// of the code has never run: it needs a task that both cores work on at the same time, and memory\n"
+    "// for the FIFO. This tree's scheduler has neither. So the device build must be given the FIFO:\n"
     "// WSP_CROSS_MEMORY, an expression of type __gm__ void *.\n"
     "#ifdef WSP_ASCEND\n"
     "#ifdef WSP_CROSS_MEMORY\n"
@@ -8421,7 +8425,7 @@ static const char npu_fixed_4[] =
     "    constexpr auto direction = is_to_vector ? pto::Direction::DIR_C2V : pto::Direction::DIR_V2C;\n"
     "    constexpr uint32_t bytes = S::Numel * sizeof(typename S::DType);\n"
     "    pto::TPipe<FlagId, direction, bytes, 2> pipe(WSP_CROSS_MEMORY, UbAddress, L1Address);\n"
-    "    pipe_barrier(PIPE_ALL);  // the flags of the list between the two cores are not there\n"
+    "    pipe_barrier(PIPE_ALL);  // the list's flags between the two cores do not exist here\n"
     "    if constexpr (is_to_vector == (WSP_HAS_CUBE != 0)) {\n"
     "        TPUSH(pipe, src);\n"
     "    } else {\n"
@@ -8461,11 +8465,12 @@ static const char npu_fixed_5[] =
     "#include \"wsp_core.h\"\n";
 
 static const char npu_fixed_6[] =
-    "// What surrounds a kernel that is a C function: a ptowsp_task made of a wsp_task, and its cycles.\n"
+    "// The surroundings of a kernel that is a C function: a ptowsp_task made from a wsp_task, and its\n"
+    "// cycles.\n"
     "//\n"
-    "// On the stand-in that is what ptowsp_run_execute gives it. For the device this has only been read:\n"
-    "// pointers to global memory are in an address space of their own there, which plain C source says\n"
-    "// nothing of; what it calls has to be marked PTOWSP_AICORE.\n"
+    "// On the stand-in the task equals that of ptowsp_run_execute. The device half has never run [read]:\n"
+    "// pointers to global memory are in an address space of their own there, which plain C source does\n"
+    "// not express; functions that it calls must be marked PTOWSP_AICORE.\n"
     "\n"
     "#ifndef WSP_NATIVE_H\n"
     "#define WSP_NATIVE_H\n"
@@ -8495,7 +8500,8 @@ static const char npu_fixed_6[] =
     "    task->fault = 0;\n"
     "}\n"
     "\n"
-    "// Cycles are what `cost` says of the arguments, or `cycles` if that is not 0, or what `fn` returns.\n"
+    "// The cycles: returned by `cost` for the arguments, else `cycles` if that is not 0, else returned\n"
+    "// by `fn`.\n"
     "PTOWSP_AICORE inline void run_native(PTOWSP_GM wsp_task *task, const char *name,\n"
     "                                     ptowsp_kernel_fn fn, ptowsp_kernel_fn cost,\n"
     "                                     ptowsp_cycles cycles) {\n"
@@ -8543,8 +8549,8 @@ static const char npu_fixed_6[] =
     "#endif\n";
 
 static const char npu_fixed_7[] =
-    "// A core knows nothing but its line: it waits for a task there, runs it by the number of its\n"
-    "// kernel, and says that it is done. On a device cores do so in wsp_core_main.cpp.\n"
+    "// A core knows only its line: it waits there for a task, runs it by the number of its kernel, and\n"
+    "// reports it done. On a device cores do so in wsp_core_main.cpp.\n"
     "\n"
     "#ifndef WSP_ASCEND\n"
     "\n"
@@ -8560,7 +8566,7 @@ static const char npu_fixed_7[] =
     "    }\n"
     "}\n"
     "\n"
-    "// The next task; null: the core is to quit.\n"
+    "// The next task; null: the core must quit.\n"
     "wsp_task *await_task(const pwsp_line *line, Bell *bell) {\n"
     "    for (;;) {\n"
     "        uint32_t ticket = bell ? bell->ticket() : 0;\n"
@@ -8603,7 +8609,7 @@ static const char npu_fixed_7[] =
     "#endif\n";
 
 static const char npu_fixed_8[] =
-    "// The loop of a core, for which a thread stands in.\n"
+    "// The loop of a core, run by a thread that stands in for one.\n"
     "\n"
     "#ifndef WSP_WORKER_H\n"
     "#define WSP_WORKER_H\n"
@@ -8615,7 +8621,7 @@ static const char npu_fixed_8[] =
     "\n"
     "namespace wsp {\n"
     "\n"
-    "// Polls its line and runs what it is given, until it is to quit. Without a bell it does not sleep.\n"
+    "// Polls its line and runs its tasks, until it must quit. Without a bell it does not sleep.\n"
     "void work(pwsp_line *line, uint32_t core, Bell *bell, Bell *aicpu_bell);\n"
     "\n"
     "}  // namespace wsp\n"
@@ -8629,7 +8635,7 @@ static const char npu_fixed_9[] =
     "#include \"wsp_core.h\"\n";
 
 static const char npu_fixed_10[] =
-    "// Where a device's AICPU begins: each of its threads calls wsp_aicpu_main. Thread 0 expands the\n"
+    "// The entry of a device's AICPU: each of its threads calls wsp_aicpu_main. Thread 0 expands the\n"
     "// program and schedules; the others schedule. See wsp_runner.cpp for the same on threads of a CPU.\n"
     "//\n"
     "// THIS HAS NEVER RUN (see host/wsp_ascend.cpp).\n"
@@ -8650,7 +8656,7 @@ static const char npu_fixed_10[] =
     "\n"
     "enum Stage : uint32_t { BEFORE = 0, OPEN = 1, REFUSED = 2 };\n"
     "\n"
-    "// Of all threads of a run: thread 0 makes it, and destroys it when the others have left.\n"
+    "// Shared by all threads of a run: thread 0 makes it, and destroys it when the others have left.\n"
     "Scheduler *the_scheduler = nullptr;\n"
     "\n"
     "template <typename T> T *at(uint64_t address) {\n"
@@ -8718,7 +8724,7 @@ static const char npu_fixed_10[] =
     "    wsp_device_run *run = wsp::at<wsp_device_run>(*argument);\n"
     "    const uint32_t thread = __atomic_fetch_add(&run->arrived, 1u, __ATOMIC_ACQ_REL);\n"
     "    if (run->abi_version != WSP_ABI_VERSION) {\n"
-    "        run->status = PTOWSP_UNSUPPORTED;  // the text says nothing, whose place may be elsewhere\n"
+    "        run->status = PTOWSP_UNSUPPORTED;  // text stays empty: its offset may differ\n"
     "    } else if (thread == 0) {\n"
     "        wsp::Scheduler scheduler;  // a new one for each run\n"
     "        wsp::lead(scheduler, run);\n"
@@ -8731,11 +8737,11 @@ static const char npu_fixed_10[] =
     "#endif\n";
 
 static const char npu_fixed_11[] =
-    "// The words of expand.cpp: see wsp_expand.h. They do what the walk of the library does, and tell\n"
-    "// errors in its words.\n"
+    "// The vocabulary of expand.cpp: see wsp_expand.h. It does what the walk of the library does, and\n"
+    "// reports errors with the same texts.\n"
     "//\n"
-    "// A task is filled in where the scheduler keeps it. An argument that reads outside of an array has\n"
-    "// failed before the word it is for is called: then the target is not good any more, and nothing\n"
+    "// A task is filled in where the scheduler keeps it. An argument that reads outside of an array\n"
+    "// fails before the function it is for is called. Then the target is no longer good, and nothing\n"
     "// happens until the loops have ended.\n"
     "\n"
     "#include \"wsp_expand.h\"\n"
@@ -8750,7 +8756,7 @@ static const char npu_fixed_11[] =
     "\n"
     "namespace {\n"
     "\n"
-    "// What an error gives as its index, for one that may be below 0.\n"
+    "// The index of an error, for one that may be below 0.\n"
     "uint64_t error_index(i64 value) {\n"
     "    return value.value() < 0 ? PTOWSP_NEGATIVE_INDEX : value.bits();\n"
     "}\n"
@@ -8823,7 +8829,7 @@ static const char npu_fixed_11[] =
     "    return reinterpret_cast<const uint64_t *>(bindings_->symbols)[symbol];\n"
     "}\n"
     "\n"
-    "// Lengths have been checked when the run began; since then a kernel may have written anything.\n"
+    "// Lengths were checked when the run began; a kernel may have overwritten them since then.\n"
     "i64 Run::length(uint32_t array, i64 row, uint32_t place) {\n"
     "    place_ = place;\n"
     "    if (!good()) {\n"
@@ -8909,7 +8915,7 @@ static const char npu_fixed_11[] =
     "\n"
     "// -- tiles ----------------------------------------------------------------------------------------\n"
     "\n"
-    "// Why a view is outside its tensor, once it is known that it is.\n"
+    "// The reason why a view is outside its tensor, once that is known.\n"
     "void Run::fail_view(const char *param, uint32_t tensor, std::initializer_list<i64> lead, i64 row,\n"
     "                    i64 col) {\n"
     "    const pwsp_bound_tensor &bound = this->tensor(tensor);\n"
@@ -9127,9 +9133,9 @@ static const char npu_fixed_11[] =
     "}  // namespace wsp\n";
 
 static const char npu_fixed_12[] =
-    "// The words that expand.cpp is written in: what walks a program, and hands its tasks to the\n"
-    "// scheduler. Numbers are those of the workload's expressions: i64 and u64 of wsp_number.h, whose\n"
-    "// arithmetic wraps and never traps.\n"
+    "// The vocabulary of expand.cpp: it walks a program, and hands its tasks to the scheduler. Numbers\n"
+    "// are those of the workload's expressions: i64 and u64 of wsp_number.h, whose arithmetic wraps and\n"
+    "// never traps.\n"
     "//\n"
     "//      for (i64 b = 0; b < batch && run.good(); b++) {\n"
     "//          if (kv_len[b] <= 2048) {\n"
@@ -9140,10 +9146,10 @@ static const char npu_fixed_12[] =
     "//          }\n"
     "//      }\n"
     "//\n"
-    "// After an error everything does nothing, reads give 0, and run.good() is false.\n"
+    "// After an error all functions do nothing, reads give 0, and run.good() is false.\n"
     "//\n"
-    "// Errors are told with a place, that of the statement which is being walked: words that have a\n"
-    "// place argument set it, and run.at(place) does where a statement's own expressions may fail:\n"
+    "// Errors report a place, that of the statement being walked. Functions with a place argument set\n"
+    "// it; run.at(place) sets it where a statement's own expressions may fail:\n"
     "//\n"
     "//      run.at(3);  // decode/parallel b/when\n"
     "//      if (kv_len[b] <= 2048) {\n"
@@ -9163,8 +9169,8 @@ static const char npu_fixed_12[] =
     "\n"
     "class Run;\n"
     "\n"
-    "// A typed array that is bound. Reading outside of it is an error of the run at its current place,\n"
-    "// and gives 0. T is i64, u64 or bool.\n"
+    "// A bound typed array. Reading outside of it is an error of the run at its current place, and gives\n"
+    "// 0. T is i64, u64 or bool.\n"
     "template <typename T> class Array {\n"
     "  public:\n"
     "    Array(Run &run, uint32_t array) : run_(&run), array_(array) {\n"
@@ -9218,11 +9224,12 @@ static const char npu_fixed_12[] =
     "    uint64_t first_, end_;\n"
     "};\n"
     "\n"
-    "// What walks: the whole program, or one process of a pipeline, with its own slots.\n"
+    "// A walk: of the whole program, or of one process of a pipeline, with its own slots.\n"
     "class Run {\n"
     "  public:\n"
     "    Run(const wsp_program &program, const wsp_bindings &bindings, Target &target);\n"
-    "    // A process: its slots begin as they are in the run around it, and its tasks go to the target.\n"
+    "    // A process: its slots begin as copies of the surrounding run's, and its tasks go to the\n"
+    "    // target.\n"
     "    Run(const Run &around, Target &target);\n"
     "    Run(const Run &) = delete;\n"
     "    Run &operator=(const Run &) = delete;\n"
@@ -9239,7 +9246,7 @@ static const char npu_fixed_12[] =
     "    Entries entries(uint32_t axis);                       // of all rows of a sparse axis\n"
     "    Entries entries(uint32_t axis, i64 row, uint32_t place);\n"
     "\n"
-    "    // An axis that a process is replicated over has to have a size, or it is an error.\n"
+    "    // An axis that replicates a process must have a size; otherwise it is an error.\n"
     "    void check_replicas(uint32_t axis, uint32_t place);\n"
     "\n"
     "    // Slots.\n"
@@ -9261,19 +9268,19 @@ static const char npu_fixed_12[] =
     "    void set_slot(uint32_t slot, bool value) {\n"
     "        slots_[slot] = value;\n"
     "    }\n"
-    "    // Element (r, c) of a view, once the tasks that write it are done.\n"
+    "    // Element (r, c) of a view, once its writers are done.\n"
     "    void load_slot(uint32_t place, uint32_t slot, uint32_t tensor, std::initializer_list<i64> lead,\n"
     "                   i64 row, int64_t rows, i64 col, int64_t cols, i64 r, i64 c);\n"
     "\n"
-    "    // Explicit edges forget: an iteration begins.\n"
+    "    // Explicit edges restart: an iteration begins.\n"
     "    void reset(std::initializer_list<uint32_t> edges);\n"
     "\n"
-    "    // What follows is evaluated at this place.\n"
+    "    // The following expressions are evaluated at this place.\n"
     "    void at(uint32_t place) {\n"
     "        place_ = place;\n"
     "    }\n"
     "\n"
-    "    // For what is built on it (wsp_pipeline.cpp): an error at the current place; where it walks.\n"
+    "    // For layers above it (wsp_pipeline.cpp): an error at the current place; the walk's target.\n"
     "    void fail(ptowsp_status status, uint64_t index, const char *format, ...)\n"
     "        __attribute__((format(printf, 4, 5)));\n"
     "    uint32_t place() const {\n"
@@ -9317,8 +9324,8 @@ static const char npu_fixed_12[] =
     "    Target *target_;\n"
     "    uint32_t place_ = 0;\n"
     "    std::vector<uint64_t> slots_;\n"
-    "    std::vector<i64> length_sums_;  // by array, as the run began\n"
-    "    Submission *task_ = nullptr;    // that is being made\n"
+    "    std::vector<i64> length_sums_;  // by array, at the start of the run\n"
+    "    Submission *task_ = nullptr;    // the task being made\n"
     "};\n"
     "\n"
     "template <> inline i64 Array<i64>::operator[](i64 index) const {\n"
@@ -9345,7 +9352,7 @@ static const char npu_fixed_12[] =
     "};\n"
     "\n"
     "// A task being made: axis arguments, tiles, scalars, then keys and edges, then submit. It is small\n"
-    "// (what it gathers is in the run), as a function may have thousands of them.\n"
+    "// (its contents are in the run), because a function may have thousands of them.\n"
     "class Task {\n"
     "  public:\n"
     "    Task(Run &run, uint32_t kernel, uint32_t place);\n"
@@ -9375,10 +9382,10 @@ static const char npu_fixed_12[] =
     "};\n"
     "\n"
     "// Walks a program, and returns when all its tasks are done. False with the scheduler's failure. The\n"
-    "// slots of the bindings are then as the walk has left them.\n"
+    "// slots of the bindings then have their final values.\n"
     "bool walk(const wsp_program &program, const wsp_bindings &bindings, Scheduler *scheduler);\n"
     "\n"
-    "// Where a tile's first element is, in elements from its tensor's start.\n"
+    "// Offset of a tile's first element, in elements from its tensor's start.\n"
     "inline int64_t offset_of(const pwsp_bound_tensor &tensor, const Region &region) {\n"
     "    return region.lead + region.row * tensor.row_stride + region.col * tensor.col_stride;\n"
     "}\n"
@@ -9388,8 +9395,8 @@ static const char npu_fixed_12[] =
     "#endif\n";
 
 static const char npu_fixed_13[] =
-    "// The words of pipelines, over the network of processes: where their tasks go, and what the clock\n"
-    "// is told.\n"
+    "// The vocabulary of pipelines, over the network of processes: the target of their tasks, and the\n"
+    "// calls to the clock.\n"
     "\n"
     "#include \"wsp_pipeline.h\"\n"
     "\n"
@@ -9404,8 +9411,8 @@ static const char npu_fixed_13[] =
     "\n"
     "namespace {\n"
     "\n"
-    "// Where a process' tasks go: at once to a core. In a process one thing comes after another, so\n"
-    "// scopes and edges make no difference, and elements that slots are loaded from have been written.\n"
+    "// The target of a process' tasks: a core, at once. A process is sequential, so scopes and edges\n"
+    "// make no difference, and elements that slots are loaded from have been written.\n"
     "class ProcessTarget final : public Target {\n"
     "  public:\n"
     "    ProcessTarget(Scheduler &scheduler, Network &network, uint32_t process, uint64_t *load_count)\n"
@@ -9451,7 +9458,7 @@ static const char npu_fixed_13[] =
     "    Submission submission_ = Submission();\n"
     "};\n"
     "\n"
-    "// The process that walks with a run. Emitted bodies have no other.\n"
+    "// The process that walks with a run. Emitted bodies have only such runs.\n"
     "uint32_t process_of(Run &run) {\n"
     "    return static_cast<const ProcessTarget &>(run.target()).process();\n"
     "}\n"
@@ -9528,7 +9535,7 @@ static const char npu_fixed_13[] =
     "        scheduler.fail(status, PTOWSP_NO_INDEX, text);\n"
     "    }\n"
     "\n"
-    "    // What it touches, each tensor once: with rows 0, the whole of it.\n"
+    "    // Its accesses, each tensor once: with rows 0, the whole of it.\n"
     "    void touch(uint32_t tensor, uint32_t access) {\n"
     "        for (pwsp_tile_at &known : wholes) {\n"
     "            if (known.tensor == tensor) {\n"
@@ -9627,7 +9634,7 @@ static const char npu_fixed_13[] =
     "}  // namespace wsp\n";
 
 static const char npu_fixed_14[] =
-    "// Processes and channels (section 16 of ptowsp.h), as expand.cpp writes them:\n"
+    "// Processes and channels (section 16 of ptowsp.h), in the form that expand.cpp uses:\n"
     "//\n"
     "//      Pipeline pipeline(run, 0, 7);                  // which pipeline, its place\n"
     "//      pipeline.tile(TENSOR_x, READ);                 // whole tensors that its tasks touch\n"
@@ -9649,13 +9656,13 @@ static const char npu_fixed_14[] =
     "//      }\n"
     "//      pipeline.run();\n"
     "//\n"
-    "// What is before the pipeline is done when its processes begin. They have a time of their own, by\n"
-    "// which they take turns; kernels are called in its order. To the clock of the run the pipeline is\n"
-    "// one thing that takes as long as its slowest process. Each process begins with the slots as they\n"
-    "// are, and what it sets is its own.\n"
+    "// Everything before the pipeline is done when its processes begin. They have a time of their own,\n"
+    "// by which they take turns; kernels are called in its order. To the clock of the run the pipeline\n"
+    "// is one task, as long as its slowest process. Each process begins with copies of the slots, and\n"
+    "// sets only its own.\n"
     "//\n"
-    "// On the device kernels take the time that they take: processes take turns only where they talk to\n"
-    "// each other, so that kernels of several of them run side by side, and channels have no latency.\n"
+    "// On the device kernels take their real time. Processes take turns only where they communicate, so\n"
+    "// kernels of several processes run side by side, and channels have no latency.\n"
     "\n"
     "#ifndef WSP_PIPELINE_H\n"
     "#define WSP_PIPELINE_H\n"
@@ -9670,13 +9677,13 @@ static const char npu_fixed_14[] =
     "\n"
     "namespace wsp {\n"
     "\n"
-    "// The words of a process, `process` being what it walks with. After an error they do nothing.\n"
+    "// Operations of a process, `process` being its run. After an error they do nothing.\n"
     "class Channel {\n"
     "  public:\n"
     "    void send(Run &process, i64 token, uint32_t place);\n"
     "    void send(Run &process, u64 token, uint32_t place);\n"
     "    void send(Run &process, bool token, uint32_t place);\n"
-    "    // False: the end of the stream, to which the first of these goes on.\n"
+    "    // False: the end of the stream, which the first of these waits for.\n"
     "    bool receive(Run &process, i64 &token, uint32_t place);\n"
     "    bool receive_one(Run &process, i64 &token, uint32_t place);\n"
     "    void close(Run &process, uint32_t place);\n"
@@ -9706,13 +9713,13 @@ static const char npu_fixed_14[] =
     "    Pipeline(const Pipeline &) = delete;\n"
     "    Pipeline &operator=(const Pipeline &) = delete;\n"
     "\n"
-    "    // What it is to those around it: a task, on whole tensors.\n"
+    "    // The pipeline as its surroundings see it: a task, on whole tensors.\n"
     "    void tile(uint32_t tensor, Access access);\n"
-    "    void loads(uint32_t tensor);  // its processes load slots from it; it has a tile, too, maybe\n"
+    "    void loads(uint32_t tensor);  // its processes load slots from it; it may have a tile, too\n"
     "    void after(std::initializer_list<uint32_t> edges);\n"
     "    void before(std::initializer_list<uint32_t> edges);\n"
     "\n"
-    "    // Names are kept by the caller.\n"
+    "    // The caller keeps the names.\n"
     "    Channel channel(const char *name, uint32_t channel, u64 depth, u64 latency, bool is_event);\n"
     "    void process(const char *name, uint32_t place, std::vector<Port> ports,\n"
     "                 std::function<void(Run &)> body);\n"
@@ -9730,8 +9737,8 @@ static const char npu_fixed_14[] =
     "#endif\n";
 
 static const char npu_fixed_15[] =
-    "// What processes say, to the exchange of the library: see wsp_pipeline_network.h. A process that\n"
-    "// waits gives its turn away, and does its send or receive again when it gets it back.\n"
+    "// Operations of processes, over the library's exchange: see wsp_pipeline_network.h. A process that\n"
+    "// waits gives its turn away, and repeats its send or receive when it gets the turn back.\n"
     "\n"
     "#include \"wsp_pipeline_network.h\"\n"
     "\n"
@@ -9808,7 +9815,7 @@ static const char npu_fixed_15[] =
     "    return index;\n"
     "}\n"
     "\n"
-    "// All have been made: they stay where they are.\n"
+    "// All processes are made: they stay where they are.\n"
     "void Network::begin() {\n"
     "    uint32_t replica_count = 0;\n"
     "    heap_.resize(processes_.size());\n"
@@ -9863,13 +9870,13 @@ static const char npu_fixed_15[] =
     "    return sum;\n"
     "}\n"
     "\n"
-    "// -- what processes do ----------------------------------------------------------------------------\n"
+    "// -- operations of processes ----------------------------------------------------------------------\n"
     "\n"
     "void Network::push(uint32_t process) {\n"
     "    pwsp_exchange_wake(&exchange_, &at(process));\n"
     "}\n"
     "\n"
-    "// Lets those that come before a process in time move first.\n"
+    "// Lets processes with an earlier time move first.\n"
     "void Network::yield(uint32_t process) {\n"
     "    if (!pwsp_exchange_is_first(&exchange_, &at(process))) {\n"
     "        push(process);\n"
@@ -9894,7 +9901,7 @@ static const char npu_fixed_15[] =
     "    return NONE;\n"
     "}\n"
     "\n"
-    "// What a send or receive has come to: false if it has to be done again.\n"
+    "// The outcome of a send or receive: false if it must be repeated.\n"
     "bool Network::finish(uint32_t process, pwsp_exchanged what, uint32_t place) {\n"
     "    pwsp_error error;\n"
     "    switch (what) {\n"
@@ -10009,7 +10016,7 @@ static const char npu_fixed_15[] =
 
 static const char npu_fixed_16[] =
     "// Processes that meet in channels, each with a time of its own: section 16 of ptowsp.h at run time.\n"
-    "// What expand.cpp is written in, over this, is wsp_pipeline.h.\n"
+    "// wsp_pipeline.h is the layer above it that expand.cpp uses.\n"
     "//\n"
     "//      Network network(host, true);\n"
     "//      uint32_t loaded = network.channel(\"loaded\", 2, 50, false);\n"
@@ -10022,16 +10029,16 @@ static const char npu_fixed_16[] =
     "//      ...\n"
     "//      network.run(7);\n"
     "//\n"
-    "// Each process that is under way has a thread, so that its body is an ordinary function that blocks\n"
-    "// where it waits. One thread moves at a time, the one that has the turn: that of the process which is\n"
-    "// first in time. What sends and receives do, and which process is first, is the library's\n"
-    "// (pwsp_exchange in wsp_core.h), so results are a function of the network alone, whatever the system\n"
-    "// does with threads. A process that has ended leaves its thread to the next that begins: there are as\n"
-    "// many as processes that are under way at once.\n"
+    "// Each process under way has a thread, so its body is an ordinary function that blocks where it\n"
+    "// waits. One thread moves at a time: the one with the turn, whose process is first in time. The\n"
+    "// library defines the order of processes and the effect of sends and receives (pwsp_exchange in\n"
+    "// wsp_core.h). So results are a function of the network alone, whatever the system does with\n"
+    "// threads. A process that has ended leaves its thread to the next that begins: there are as many\n"
+    "// threads as processes under way at once.\n"
     "//\n"
-    "// Without time (is_timed false: a device, where kernels take the time that they take) the turn is\n"
-    "// given away while a kernel runs, so that kernels of several processes run side by side; a process'\n"
-    "// time is then the order in which its last kernel ended, and latencies are 0.\n"
+    "// Without time (is_timed false: a device, where kernels take their real time) the turn is given\n"
+    "// away while a kernel runs, so kernels of several processes run side by side. A process' time is\n"
+    "// then the order in which its last kernel ended, and latencies are 0.\n"
     "\n"
     "#ifndef WSP_NETWORK_H\n"
     "#define WSP_NETWORK_H\n"
@@ -10046,7 +10053,7 @@ static const char npu_fixed_16[] =
     "\n"
     "namespace wsp {\n"
     "\n"
-    "// Whom errors are told. Only one thread at a time calls it, but for those in which kernels run.\n"
+    "// Receives errors. Only one thread at a time calls it, except threads that run kernels.\n"
     "class NetworkHost {\n"
     "  public:\n"
     "    virtual ~NetworkHost() = default;\n"
@@ -10068,17 +10075,17 @@ static const char npu_fixed_16[] =
     "    Network(const Network &) = delete;\n"
     "    Network &operator=(const Network &) = delete;\n"
     "\n"
-    "    // Threads that there may be at once; without that, as many as the system gives.\n"
+    "    // The largest number of threads at once; without that, as many as the system gives.\n"
     "    void set_thread_max(uint32_t count) {\n"
     "        thread_max_ = count;\n"
     "    }\n"
     "\n"
-    "    // Names are kept by the caller. An event is a channel of depth 0 whose stream has no end.\n"
+    "    // The caller keeps the names. An event is a channel of depth 0 whose stream has no end.\n"
     "    // by_symbol: its latency is that of a symbol, which overrides all.\n"
     "    uint32_t channel(const char *name, uint64_t depth, uint64_t latency, bool is_event,\n"
     "                     uint32_t place, bool by_symbol = false);\n"
     "\n"
-    "    // Several with one name, one after another, are replicas. The body gets the process' number.\n"
+    "    // Consecutive processes of one name are replicas. The body gets the process' number.\n"
     "    uint32_t process(const char *name, uint32_t place, std::vector<Port> ports,\n"
     "                     std::function<void(uint32_t)> body);\n"
     "\n"
@@ -10089,8 +10096,8 @@ static const char npu_fixed_16[] =
     "    uint64_t busy_cycles() const;     // of tasks, in sum\n"
     "    uint64_t channel_cycles() const;  // waited at channels, in sum\n"
     "\n"
-    "    // For the body of a process, with its number. After an error they do nothing: bodies ask\n"
-    "    // whether all is good and end. `place` is for errors.\n"
+    "    // For the body of a process, with its number. After an error they do nothing: bodies check for\n"
+    "    // errors and end. `place` is for errors.\n"
     "    void send(uint32_t process, uint32_t channel, uint64_t token, uint32_t place);\n"
     "    // False: at the end of the stream, or after an error. is_loop: it goes on until then.\n"
     "    bool receive(uint32_t process, uint32_t channel, uint64_t *token, uint32_t place,\n"
@@ -10103,7 +10110,7 @@ static const char npu_fixed_16[] =
     "  private:\n"
     "    struct Thread;\n"
     "\n"
-    "    // What a process has beside its place in the exchange.\n"
+    "    // The state of a process beside its place in the exchange.\n"
     "    struct Process {\n"
     "        uint32_t place = 0;\n"
     "        bool is_in_kernel = false;\n"
@@ -10117,7 +10124,7 @@ static const char npu_fixed_16[] =
     "        Network *network = nullptr;\n"
     "        pthread_t id;\n"
     "        pthread_cond_t wake;\n"
-    "        uint32_t process = NONE;  // whose body it runs, or is to run\n"
+    "        uint32_t process = NONE;  // the process whose body it runs, or is to run\n"
     "    };\n"
     "\n"
     "    static constexpr uint32_t NONE = UINT32_MAX;\n"
@@ -10159,14 +10166,14 @@ static const char npu_fixed_16[] =
     "    std::vector<std::unique_ptr<Process>> bodies_;  // by process\n"
     "    std::vector<std::unique_ptr<Thread>> threads_;\n"
     "    std::vector<Thread *> idle_;\n"
-    "    // Held by whoever moves; all that is not constant while processes run belongs to it.\n"
+    "    // Held by the moving thread; protects all that is not constant while processes run.\n"
     "    pthread_mutex_t mutex_;\n"
     "    pthread_cond_t finished_;\n"
     "    uint32_t turn_ = NONE;\n"
     "    uint32_t kernel_count_ = 0;\n"
     "    uint32_t unwound_ = 0;      // processes before it have ended, were never begun or run a kernel\n"
     "    bool is_over_ = false;      // after an error: processes under way end\n"
-    "    bool is_finished_ = false;  // and nobody moves any more\n"
+    "    bool is_finished_ = false;  // and no thread moves any more\n"
     "    uint64_t arrival_ = 0;      // kernels that have ended, without time\n"
     "};\n"
     "\n"
@@ -10175,14 +10182,14 @@ static const char npu_fixed_16[] =
     "#endif\n";
 
 static const char npu_fixed_17[] =
-    "// Threads of a network's processes, and whose turn it is.\n"
+    "// Threads of a network's processes, and their turns.\n"
     "//\n"
-    "// A mutex is held by the one that moves, from when it gets the turn to when it waits for the next:\n"
-    "// so all that it has written is seen by whoever moves after it. Giving the turn to a process that\n"
-    "// has not begun takes an idle thread, or a new one.\n"
+    "// The moving thread holds a mutex, from when it gets the turn to when it waits for the next. So the\n"
+    "// thread that moves after it sees all its writes. Giving the turn to a process that has not begun\n"
+    "// takes an idle thread, or a new one.\n"
     "//\n"
-    "// After an error the turn goes to each process under way, one after another: its words do nothing\n"
-    "// any more, so its body returns. Those that have not begun never do.\n"
+    "// After an error the turn goes to each process under way, one after another: its operations do\n"
+    "// nothing any more, so its body returns. Processes that have not begun never do.\n"
     "\n"
     "#include \"wsp_pipeline_network.h\"\n"
     "\n"
@@ -10198,7 +10205,7 @@ static const char npu_fixed_17[] =
     "    return nullptr;\n"
     "}\n"
     "\n"
-    "// Runs the bodies of processes, until nobody moves any more.\n"
+    "// Runs the bodies of processes, until no thread moves any more.\n"
     "void Network::serve(Thread &thread) {\n"
     "    pthread_mutex_lock(&mutex_);\n"
     "    for (;;) {\n"
@@ -10220,7 +10227,7 @@ static const char npu_fixed_17[] =
     "    pthread_mutex_unlock(&mutex_);\n"
     "}\n"
     "\n"
-    "// Gives a process that begins a thread. False if there is none for it.\n"
+    "// Gives a beginning process a thread. False if none is available.\n"
     "bool Network::start_thread(Process &process, uint32_t number) {\n"
     "    if (!idle_.empty()) {\n"
     "        process.thread = idle_.back();\n"
@@ -10250,7 +10257,7 @@ static const char npu_fixed_17[] =
     "\n"
     "// -- turns ----------------------------------------------------------------------------------------\n"
     "\n"
-    "// The process that moves next, and is in no list any more; NONE if nobody can now.\n"
+    "// The process that moves next, removed from all lists; NONE if none can now.\n"
     "uint32_t Network::choose() {\n"
     "    pwsp_error error;\n"
     "    if (is_alive() && exchange_.heap_count == 0 && kernel_count_ == 0) {\n"
@@ -10339,8 +10346,8 @@ static const char npu_fixed_17[] =
     "}  // namespace wsp\n";
 
 static const char npu_fixed_18[] =
-    "// The scheduler: how a run begins, its threads, what thread 0 does, and which core gets a task that is\n"
-    "// ready. See wsp_scheduler.h.\n"
+    "// The scheduler: the start of a run, its threads, the work of thread 0, and the choice of a core\n"
+    "// for a ready task. See wsp_scheduler.h.\n"
     "\n"
     "#include \"wsp_scheduler.h\"\n"
     "\n"
@@ -10378,7 +10385,7 @@ static const char npu_fixed_18[] =
     "    pwsp_issue_free(&issue_);\n"
     "}\n"
     "\n"
-    "// All memory that the ring, the map of regions and what waits take.\n"
+    "// All memory of the ring, the map of regions and the waiting tasks.\n"
     "bool Scheduler::begin_issue(const SchedulerOptions &options) {\n"
     "    const wsp_program &program = *program_;\n"
     "    const ptowsp_schedule &schedule = program.schedule;\n"
@@ -10526,7 +10533,7 @@ static const char npu_fixed_18[] =
     "\n"
     "// -- thread 0: retiring ---------------------------------------------------------------------------\n"
     "\n"
-    "// A task has failed. What more is known of it than its status, its kernel says.\n"
+    "// A task has failed. Its kernel tells more than its status.\n"
     "void Scheduler::fail_task(const Submission &submission) {\n"
     "    const wsp_task &task = submission.task;\n"
     "    const ptowsp_status status = static_cast<ptowsp_status>(task.status);\n"
@@ -10571,7 +10578,7 @@ static const char npu_fixed_18[] =
     "#endif\n"
     "}\n"
     "\n"
-    "// The oldest is done, and the clock is told.\n"
+    "// The oldest task is done: tells the clock.\n"
     "bool Scheduler::retire(void *self, const pwsp_entry *entry) {\n"
     "    Scheduler &me = *static_cast<Scheduler *>(self);\n"
     "    bool is_good = true;\n"
@@ -10602,7 +10609,7 @@ static const char npu_fixed_18[] =
     "    return is_good;\n"
     "}\n"
     "\n"
-    "// Thread 0 can go on when something has been completed.\n"
+    "// Waits, on thread 0, until something has been completed.\n"
     "void Scheduler::help(void *self, uint32_t ticket) {\n"
     "    Scheduler &me = *static_cast<Scheduler *>(self);\n"
     "    const uint32_t bell_ticket = me.bells_[0].ticket();\n"
@@ -10617,7 +10624,7 @@ static const char npu_fixed_18[] =
     "    return __atomic_load_n(&has_failed_, __ATOMIC_RELAXED) == 0;\n"
     "}\n"
     "\n"
-    "// What is before the failure goes on, and may fail as well.\n"
+    "// Tasks before the failure go on, and may fail as well.\n"
     "void Scheduler::fail(ptowsp_status status, uint64_t index, const char *text) {\n"
     "    std::lock_guard<std::mutex> guard(mutex_);\n"
     "    walk_failure_.set(status, index, \"%s\", text);\n"
@@ -10675,7 +10682,7 @@ static const char npu_fixed_18[] =
     "    step(0);\n"
     "}\n"
     "\n"
-    "// Something that is not a task. False after a failure.\n"
+    "// Submits an entry that is not a task. False after a failure.\n"
     "bool Scheduler::mark(pwsp_entry_kind kind, const pwsp_arrival *arrival) {\n"
     "    if (!pwsp_issue_open(&issue_, kind)) {\n"
     "        return false;\n"
@@ -10761,7 +10768,7 @@ static const char npu_fixed_18[] =
     "\n"
     "// -- queues ---------------------------------------------------------------------------------------\n"
     "\n"
-    "// The core that dispatch asks for, or NONE: any of its unit.\n"
+    "// The core that dispatch selects, or NONE: any of its unit.\n"
     "uint32_t Scheduler::home_of(const Submission &submission) {\n"
     "    if (!is_homed_) {\n"
     "        return NONE;\n"
@@ -10783,7 +10790,7 @@ static const char npu_fixed_18[] =
     "    return unit_first_[unit] + lane % unit_count_[unit];\n"
     "}\n"
     "\n"
-    "// A task waits for nothing any more: called by whoever has completed the last thing it waited for.\n"
+    "// A task waits for nothing any more: called by the thread that completed its last dependence.\n"
     "void Scheduler::ready(void *self, uint32_t, uint32_t place) {\n"
     "    Scheduler &me = *static_cast<Scheduler *>(self);\n"
     "    Submission *submission = submission_of(pwsp_reorder_at(&me.issue_.reorder, place));\n"
@@ -10809,8 +10816,8 @@ static const char npu_fixed_18[] =
     "    return !is_in_order_ || ready.submission->is_direct || ready.number == next_begin_;\n"
     "}\n"
     "\n"
-    "// What a free core takes: the best of its own queue and of its unit's; with stealing, if there is\n"
-    "// none, the best of all others'.\n"
+    "// The next task of a free core: the best of its own queue and of its unit's; with stealing, if\n"
+    "// there is none, the best of all others'.\n"
     "bool Scheduler::pop_ready(uint32_t core, Ready *out) {\n"
     "    const uint32_t core_count = static_cast<uint32_t>(cores_.size()), unit = cores_[core].core.unit;\n"
     "    std::vector<Ready> *best = nullptr;\n"
@@ -10849,7 +10856,7 @@ static const char npu_fixed_18[] =
     "\n"
     "// -- cores ----------------------------------------------------------------------------------------\n"
     "\n"
-    "// A task is done, or is not to begin: whoever waits for it may be ready.\n"
+    "// A task is done, or must not begin: its waiters may be ready.\n"
     "void Scheduler::complete(Submission *submission, uint32_t thread) {\n"
     "    const ptowsp_status status = static_cast<ptowsp_status>(submission->task.status);\n"
     "    if (status != PTOWSP_OK) {\n"
@@ -10867,8 +10874,8 @@ static const char npu_fixed_18[] =
     "    bells_[0].ring();\n"
     "}\n"
     "\n"
-    "// The next task for a free core. What it waited for, or one before it, may have failed: then it is\n"
-    "// skipped.\n"
+    "// The next task for a free core. One of its dependences, or an earlier task, may have failed: then\n"
+    "// it is skipped.\n"
     "Submission *Scheduler::next_for(uint32_t core, std::vector<Submission *> *skipped) {\n"
     "    std::lock_guard<std::mutex> guard(mutex_);\n"
     "    for (Ready ready; pop_ready(core, &ready);) {\n"
@@ -10881,7 +10888,7 @@ static const char npu_fixed_18[] =
     "    return nullptr;\n"
     "}\n"
     "\n"
-    "// Takes what a thread's cores have done, and gives them what is ready.\n"
+    "// Takes the results of a thread's cores, and gives them ready tasks.\n"
     "bool Scheduler::look_after(uint32_t thread) {\n"
     "    bool has_some = false;\n"
     "    std::vector<Submission *> skipped;\n"
@@ -10932,7 +10939,7 @@ static const char npu_fixed_18[] =
     "    return false;\n"
     "}\n"
     "\n"
-    "// Wakes the threads that have something to do now.\n"
+    "// Wakes the threads that have work now.\n"
     "void Scheduler::ring_marked() {\n"
     "    uint32_t owners;\n"
     "    {\n"
@@ -10947,7 +10954,7 @@ static const char npu_fixed_18[] =
     "    }\n"
     "}\n"
     "\n"
-    "// One round of a thread; says whether there was something to do.\n"
+    "// One round of a thread; returns whether there was any work.\n"
     "bool Scheduler::step(uint32_t thread) {\n"
     "    const bool has_some = has_news(thread) && look_after(thread);\n"
     "    if (has_some) {\n"
@@ -10959,24 +10966,26 @@ static const char npu_fixed_18[] =
     "}  // namespace wsp\n";
 
 static const char npu_fixed_19[] =
-    "// Tasks of a program, from where they are expanded to the cores and back.\n"
+    "// Tasks of a program, from their expansion to the cores and back.\n"
     "//\n"
     "//      expander --submit--> pwsp_issue --ready--> queues --give--> lines of cores\n"
     "//      (thread 0)              |                                       |\n"
     "//                              |  in program order                     v\n"
     "//      clock, errors <--retire-+<--------------------------------- complete\n"
     "//\n"
-    "// Which task waits for which, the ring of tasks in flight and their retiring are the library's, as it\n"
-    "// runs programs itself: pwsp_issue of wsp_core.h. Here is what is a device's: queues of ready tasks,\n"
-    "// which core gets which, and the lines to them. All memory of the issue is taken when a run begins.\n"
+    "// The library provides the dependences, the ring of tasks in flight and their retirement, as for\n"
+    "// its own runs: pwsp_issue of wsp_core.h. This file has the device's part: queues of ready tasks,\n"
+    "// the choice of a core for each, and the lines to the cores. All memory of the issue is taken when\n"
+    "// a run begins.\n"
     "//\n"
     "// The ring holds ring_size tasks, and no more than the schedule's window if that stalls; when it is\n"
     "// full the expander waits until the oldest has retired.\n"
     "//\n"
-    "// Errors   The first in program order decides. After a failure tasks behind it do not begin, but\n"
-    "//          those before it do, as they may fail too; what is running ends.\n"
-    "// Threads  Thread 0 expands, retires and tells the clock. Cores belong to threads 1, 2, ...; if\n"
-    "//          there are none, to thread 0, which looks after them whenever it submits or waits.\n"
+    "// Errors   The first in program order decides. After a failure later tasks do not begin. Earlier\n"
+    "// tasks\n"
+    "//          do, because they may fail too; running tasks finish.\n"
+    "// Threads  Thread 0 expands, retires and advances the clock. Cores belong to threads 1, 2, ...; if\n"
+    "//          there are none, to thread 0, which serves them whenever it submits or waits.\n"
     "\n"
     "#ifndef WSP_SCHEDULER_H\n"
     "#define WSP_SCHEDULER_H\n"
@@ -11009,10 +11018,10 @@ static const char npu_fixed_19[] =
     "\n"
     "enum Access { READ = PWSP_TILE_READ, WRITE = PWSP_TILE_WRITTEN, READ_WRITE = READ | WRITE };\n"
     "\n"
-    "// A tile of a tensor: `lead` elements from its start is the matrix that row and col are in.\n"
+    "// A tile of a tensor: row and col are in the matrix `lead` elements from its start.\n"
     "typedef pwsp_tile_at Region;\n"
     "\n"
-    "// An error; the first that is kept stays.\n"
+    "// An error; the first one is kept.\n"
     "struct Failure : pwsp_error {\n"
     "    Failure() : pwsp_error() {\n"
     "        index = PTOWSP_NO_INDEX;\n"
@@ -11021,8 +11030,8 @@ static const char npu_fixed_19[] =
     "        __attribute__((format(printf, 4, 5)));\n"
     "};\n"
     "\n"
-    "// A task and what the scheduler has to know about it. While a core has it, only `task` changes: it\n"
-    "// begins a line of the cache, as a core writes whole lines back.\n"
+    "// A task and the scheduler's data about it. While a core has it, only `task` changes: it begins a\n"
+    "// line of the cache, because a core writes whole lines back.\n"
     "struct alignas(64) Submission {\n"
     "    wsp_task task;\n"
     "    Region tiles[PTOWSP_TASK_TILE_MAX];\n"
@@ -11037,7 +11046,7 @@ static const char npu_fixed_19[] =
     "    uint32_t is_done;  // atomic, of a direct one\n"
     "};\n"
     "\n"
-    "// Where a walk's tasks go: the scheduler, or a process of a pipeline.\n"
+    "// The target of a walk's tasks: the scheduler, or a process of a pipeline.\n"
     "class Target {\n"
     "  public:\n"
     "    virtual ~Target() = default;\n"
@@ -11049,11 +11058,11 @@ static const char npu_fixed_19[] =
     "    virtual void scope_begin(bool is_parallel) = 0;\n"
     "    virtual void scope_end() = 0;\n"
     "    virtual void reset(const uint32_t *edges, uint32_t count) = 0;\n"
-    "    // Returns when what writes the element is done. False after a failure.\n"
+    "    // Returns when the writer of the element is done. False after a failure.\n"
     "    virtual bool await_element(const Region &element) = 0;\n"
     "};\n"
     "\n"
-    "// A core, as it is handed to the scheduler. Vector cores come first.\n"
+    "// A core, as the caller passes it. Vector cores come first.\n"
     "struct Core {\n"
     "    pwsp_line *line;\n"
     "    Bell *bell;  // null: it polls without sleeping\n"
@@ -11070,7 +11079,7 @@ static const char npu_fixed_19[] =
     "    Scheduler() = default;\n"
     "    ~Scheduler() override;\n"
     "\n"
-    "    // What is bound has been checked. Nothing runs yet. False with an error.\n"
+    "    // The bindings have been checked. Nothing runs yet. False with an error.\n"
     "    bool begin(const wsp_program &program, const wsp_bindings &bindings,\n"
     "               const std::vector<Core> &cores, const SchedulerOptions &options);\n"
     "\n"
@@ -11078,14 +11087,14 @@ static const char npu_fixed_19[] =
     "    void open_lines(uint32_t thread);\n"
     "    void close_lines(uint32_t thread);\n"
     "\n"
-    "    // A thread but 0: schedules until stop.\n"
+    "    // A thread except 0: schedules until stop.\n"
     "    void serve(uint32_t thread);\n"
     "    void stop();\n"
     "    Bell *bell_of(uint32_t core) {\n"
     "        return &bells_[cores_[core].owner];\n"
     "    }\n"
     "\n"
-    "    // The following are thread 0's. A walk that fails says why; what is before it still runs.\n"
+    "    // The following are thread 0's. A walk that fails gives the reason; earlier tasks still run.\n"
     "    bool good() const override;\n"
     "    void fail(ptowsp_status status, uint64_t index, const char *text) override;\n"
     "    Submission *open() override;\n"
@@ -11095,10 +11104,10 @@ static const char npu_fixed_19[] =
     "    void reset(const uint32_t *edges, uint32_t count) override;\n"
     "    bool await_element(const Region &element) override;\n"
     "\n"
-    "    // Returns when all that has been submitted has retired. False after a failure.\n"
+    "    // Returns when all submitted tasks have retired. False after a failure.\n"
     "    bool settle();\n"
     "\n"
-    "    // The end of the program: settles, and ends the clock. What failed first is in failure().\n"
+    "    // The end of the program: settles, and ends the clock. failure() has the first failure.\n"
     "    bool finish();\n"
     "\n"
     "    const Failure &failure() const {\n"
@@ -11119,7 +11128,7 @@ static const char npu_fixed_19[] =
     "        return *program_;\n"
     "    }\n"
     "#if WSP_HAS_CLOCK\n"
-    "    // To be told of a pipeline, after settle(). False, and its status, are a failure of the run.\n"
+    "    // Reports a finished pipeline, after settle(). False, and its status, are a failure of the run.\n"
     "    Clock &clock() {\n"
     "        return clock_;\n"
     "    }\n"
@@ -11142,7 +11151,7 @@ static const char npu_fixed_19[] =
     "        Submission *running;  // null: it is free\n"
     "    };\n"
     "\n"
-    "    // What the issue calls.\n"
+    "    // Callbacks of the issue.\n"
     "    static void ready(void *self, uint32_t by, uint32_t place);\n"
     "    static void help(void *self, uint32_t ticket);\n"
     "    static bool retire(void *self, const pwsp_entry *entry);\n"
@@ -11180,17 +11189,17 @@ static const char npu_fixed_19[] =
     "    uint32_t unit_first_[2] = {0, 0}, unit_count_[2] = {0, 0};  // cores\n"
     "    uint32_t unit_owners_[2] = {0, 0};                          // a bit for each thread\n"
     "    std::unique_ptr<Bell[]> bells_;                             // by thread\n"
-    "    // Protects the cores of a thread, taken before mutex_: processes of a device call for thread 0.\n"
+    "    // Protects the cores of a thread; taken before mutex_: processes of a device act for thread 0.\n"
     "    std::unique_ptr<std::mutex[]> owners_;\n"
     "    std::vector<CoreState> cores_;\n"
     "\n"
-    "    // Protects what follows, up to the next empty line.\n"
+    "    // Protects the fields up to the next empty line.\n"
     "    std::mutex mutex_;\n"
     "    std::vector<std::vector<Ready>> queues_;  // heaps: of each core, then of each unit\n"
     "    uint64_t next_begin_ = 0;                 // in order: the task that may begin\n"
     "    uint64_t failed_at_ = UINT64_MAX;         // the first task known to have failed, by number\n"
     "    uint64_t next_index_ = 0;\n"
-    "    uint32_t owners_to_ring_ = 0;  // a bit for each thread that has something to do now\n"
+    "    uint32_t owners_to_ring_ = 0;  // a bit for each thread that has work now\n"
     "    Failure failure_, walk_failure_;\n"
     "\n"
     "    // Atomic: written under the lock, read without.\n"
@@ -11216,12 +11225,12 @@ static const char npu_fixed_19[] =
     "#endif\n";
 
 static const char npu_fixed_20[] =
-    "// The command line of a tree: binds what its arguments say, runs the program, writes tensors.\n"
+    "// The command line of a tree: binds its arguments, runs the program, writes tensors.\n"
     "//\n"
     "//      run --size batch=4 --lengths kv=300,7,2048,64 --tensor Q=4x64@q.bin --tensor O=4x64\n"
     "//          --write O@o.bin\n"
     "//\n"
-    "// `run --list` says what there is to bind, `run --help` how. Files are plain elements, in the order\n"
+    "// `run --list` prints what can be bound, `run --help` how. Files are plain elements, in the order\n"
     "// and the bytes of this machine.\n"
     "//\n"
     "// Exit codes: 0 done; 1 the run has failed, or a file cannot be written; 2 the arguments are wrong.\n"
@@ -11305,7 +11314,8 @@ static const char npu_fixed_20[] =
     "    return parts;\n"
     "}\n"
     "\n"
-    "// Splits at the first of a character. False if it is not there; then all is in the first part.\n"
+    "// Splits at the first occurrence of a character. False if there is none; then all is in the first\n"
+    "// part.\n"
     "bool cut(const std::string &text, char at, std::string *out_first, std::string *out_rest) {\n"
     "    const size_t position = text.find(at);\n"
     "    *out_first = text.substr(0, position);\n"
@@ -11335,7 +11345,7 @@ static const char npu_fixed_20[] =
     "    }\n"
     "}\n"
     "\n"
-    "// A type of integers by its name; NONE: there is none.\n"
+    "// The type of integers with a name; NONE: there is none.\n"
     "ptowsp_dtype index_dtype(const std::string &name) {\n"
     "    for (ptowsp_dtype dtype : {PTOWSP_I32, PTOWSP_I64, PTOWSP_U32, PTOWSP_U64}) {\n"
     "        if (name == name_of(dtype)) {\n"
@@ -11359,7 +11369,7 @@ static const char npu_fixed_20[] =
     "    return !is_negative && (width == 64 || bits >> width == 0);\n"
     "}\n"
     "\n"
-    "// Data that is bound: it lives as long as the command.\n"
+    "// Bound data: it lives as long as the command.\n"
     "struct Data {\n"
     "    std::string name;           // of a tensor\n"
     "    uint64_t *words = nullptr;  // aligned for any element\n"
@@ -11375,7 +11385,7 @@ static const char npu_fixed_20[] =
     "    void *bytes() {\n"
     "        return words;\n"
     "    }\n"
-    "    // Zeros. False when there is no memory: a size that was typed may be anything.\n"
+    "    // Zeros. False when memory is out: a typed size may be anything.\n"
     "    bool resize(size_t bytes_count) {\n"
     "        free(words);\n"
     "        words = static_cast<uint64_t *>(calloc(bytes_count / 8 + 1, 8));\n"
@@ -11384,7 +11394,7 @@ static const char npu_fixed_20[] =
     "    }\n"
     "};\n"
     "\n"
-    "// A number at an element; the low bytes of the bits are what the element has.\n"
+    "// Writes a number to an element, from the low bytes of the bits.\n"
     "void store(Data *data, size_t i, uint32_t dtype, uint64_t bits) {\n"
     "    char *at = reinterpret_cast<char *>(data->words) + i * size_of(dtype);\n"
     "    const uint8_t b8 = static_cast<uint8_t>(bits);\n"
@@ -11711,7 +11721,7 @@ static const char npu_fixed_20[] =
     "\n"
     "// -- lists ----------------------------------------------------------------------------------------\n"
     "\n"
-    "// Names of what is not used are in the program's module only, and may be bound, too.\n"
+    "// Names of unused things are in the program's module only, and may be bound, too.\n"
     "void list(const wsp_program &program) {\n"
     "    printf(\"program %s\\n\", program.name);\n"
     "    for (uint32_t i = 1; i < program.axis_count; i++) {\n"
@@ -11804,20 +11814,20 @@ static const char npu_fixed_20[] =
 static const char npu_fixed_21[] =
     "// The runner's other half, with CANN: memory, streams and processors of a device.\n"
     "//\n"
-    "// THIS HAS NEVER RUN. It was written without a device, from public documents: the order of calls\n"
-    "// and their names and arguments are theirs, a compiler has checked it against declarations of them,\n"
-    "// and no more. Expect to correct it, first where it says (unsure).\n"
+    "// THIS HAS NEVER RUN. It was written without a device, from public documents. The order of calls\n"
+    "// and their names and arguments come from them; a compiler has checked it against declarations of\n"
+    "// them, and no more. Expect to correct it, first where it says (unsure).\n"
     "//\n"
     "//      open      aclInit, aclrtSetDevice, time limit of operators, a stream for each processor\n"
     "//      copy      tensors, arrays and tables to the device, with its addresses in them\n"
     "//      start     cube cores, vector cores, then the AICPU; each polls until it is told\n"
     "//      wait      all streams, with a time limit\n"
     "//      copy      tensors that are written, and slots, from the device\n"
-    "//      close     whatever has been opened, in the opposite order, also after errors\n"
+    "//      close     everything open, in the opposite order, also after errors\n"
     "//\n"
-    "// Each call's result is checked; an error says which call it was and what it returned. The device\n"
-    "// needs libwsp_aicpu.so, libwsp_cube.so and libwsp_vector.so, which are looked for in the directory\n"
-    "// $WSP_LIBRARIES, or beside the program that runs.\n"
+    "// Each call's result is checked; an error reports the call and its return value. The device needs\n"
+    "// libwsp_aicpu.so, libwsp_cube.so and libwsp_vector.so. They are searched in the directory\n"
+    "// $WSP_LIBRARIES, or beside the running program.\n"
     "\n"
     "#ifdef WSP_ASCEND\n"
     "\n"
@@ -11859,11 +11869,11 @@ static const char npu_fixed_21[] =
     "    return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(pointer));\n"
     "}\n"
     "\n"
-    "// -- what is open ---------------------------------------------------------------------------------\n"
+    "// -- open resources -------------------------------------------------------------------------------\n"
     "\n"
     "class Device {\n"
     "  public:\n"
-    "    // The status of the first error goes to *status, also of one while closing.\n"
+    "    // *status gets the status of the first error, even of one while closing.\n"
     "    Device(Bindings *bindings, ptowsp_status *status) : bindings_(bindings), status_(status) {\n"
     "    }\n"
     "    ~Device();\n"
@@ -11882,7 +11892,7 @@ static const char npu_fixed_21[] =
     "    bool fail(ptowsp_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));\n"
     "\n"
     "  private:\n"
-    "    // Did a call of CANN go well?\n"
+    "    // Did a call of CANN succeed?\n"
     "    bool check(int32_t code, const char *call) {\n"
     "        return code == 0 || fail(PTOWSP_SYSTEM_FAILED, \"device: %s returned %d\", call, code);\n"
     "    }\n"
@@ -11964,9 +11974,9 @@ static const char npu_fixed_21[] =
     "    return size == 0 || WSP_CALL(aclrtMemcpy(host, size, device, size, ACL_MEMCPY_DEVICE_TO_HOST));\n"
     "}\n"
     "\n"
-    "// -- what is bound --------------------------------------------------------------------------------\n"
+    "// -- bound data -----------------------------------------------------------------------------------\n"
     "\n"
-    "// Bytes of the host that go to the device. Those of tensors that overlap go as one, so that they\n"
+    "// Bytes of the host that go to the device. Overlapping tensors are copied as one, so that they\n"
     "// overlap there as well.\n"
     "struct Block {\n"
     "    uint64_t begin, end;\n"
@@ -12007,7 +12017,7 @@ static const char npu_fixed_21[] =
     "        return is_good;\n"
     "    }\n"
     "\n"
-    "    // Where something of the host is on the device; 0 for what is not there.\n"
+    "    // The device address of host data; 0 for data that is not there.\n"
     "    uint64_t device_of(uint64_t host) const {\n"
     "        for (const Block &block : blocks_) {\n"
     "            if (block.begin <= host && host < block.end) {\n"
@@ -12037,7 +12047,7 @@ static const char npu_fixed_21[] =
     "    std::vector<Block> blocks_;\n"
     "};\n"
     "\n"
-    "// The tables of what is bound, first on the host, then on the device.\n"
+    "// The tables of bindings, first on the host, then on the device.\n"
     "class Bound {\n"
     "  public:\n"
     "    Bound(Device &device, const wsp_program &program, const wsp_bindings &bindings)\n"
@@ -12143,7 +12153,7 @@ static const char npu_fixed_21[] =
     "\n"
     "// -- processors -----------------------------------------------------------------------------------\n"
     "\n"
-    "// Where the device's programs are, with a slash.\n"
+    "// The directory of the device's programs, with a slash.\n"
     "std::string library_directory() {\n"
     "    const char *directory = getenv(\"WSP_LIBRARIES\");\n"
     "    if (directory && directory[0]) {\n"
@@ -12172,7 +12182,7 @@ static const char npu_fixed_21[] =
     "    return check(launch(count, stream, run), symbol.c_str());\n"
     "}\n"
     "\n"
-    "// The file of the AICPU's program, read whole.\n"
+    "// The file of the AICPU's program, read as a whole.\n"
     "bool read_file(const std::string &path, std::vector<char> *out_bytes) {\n"
     "    FILE *file = fopen(path.c_str(), \"rb\");\n"
     "    if (!file) {\n"
@@ -12187,9 +12197,9 @@ static const char npu_fixed_21[] =
     "    return is_good;\n"
     "}\n"
     "\n"
-    "// What the AICPU's own loader is given: a blob of numbers and names; and in device memory, where a\n"
-    "// library is. Offsets are documented, what is between them is not. (unsure) The loader expects a\n"
-    "// dispatcher, and a library that it calls; here one library is both.\n"
+    "// The input of the AICPU's own loader: a blob of numbers and names, and the address of a library in\n"
+    "// device memory. Offsets are documented, the contents between them are not. (unsure) The loader\n"
+    "// expects a dispatcher, and a library that it calls; here one library is both.\n"
     "struct LoaderArguments {\n"
     "    uint64_t unknown[5];\n"
     "    uint64_t device_arguments;\n"
@@ -12209,7 +12219,7 @@ static const char npu_fixed_21[] =
     "static_assert(offsetof(LoaderDeviceArguments, library_size) == 128, \"as documented\");\n"
     "static_assert(sizeof(LoaderDeviceArguments) == 160, \"as documented\");\n"
     "\n"
-    "// Brings the AICPU's program onto the device.\n"
+    "// Copies the AICPU's program to the device.\n"
     "bool Device::load_aicpu() {\n"
     "    const std::string path = library_directory() + AICPU_LIBRARY;\n"
     "    std::vector<char> bytes;\n"
@@ -12243,7 +12253,7 @@ static const char npu_fixed_21[] =
     "           WSP_CALL(aclrtSynchronizeStream(streams_[0]));\n"
     "}\n"
     "\n"
-    "// Writes what the runtime wants to know about the AICPU's function; returns the file's path, or \"\".\n"
+    "// Writes the runtime's description of the AICPU's function; returns the file's path, or \"\".\n"
     "std::string write_descriptor() {\n"
     "    char path[] = \"/tmp/wsp_aicpu_XXXXXX.json\";\n"
     "    int file = mkstemps(path, 5);\n"
@@ -12293,8 +12303,8 @@ static const char npu_fixed_21[] =
     "    return WSP_CALL(rtsLaunchCpuKernel(function, thread_count, streams_[0], &launch, &arguments));\n"
     "}\n"
     "\n"
-    "// Cores first: they poll until the AICPU opens their lines. If it then cannot be started, nobody\n"
-    "// tells them to quit; closing the device ends them.\n"
+    "// Cores first: they poll until the AICPU opens their lines. If the AICPU then fails to start, no\n"
+    "// thread tells them to quit; closing the device ends them.\n"
     "bool Device::start(const wsp_device_run &run, uint64_t run_there) {\n"
     "    const struct {\n"
     "        const char *unit;\n"
@@ -12386,7 +12396,7 @@ static const char npu_fixed_21[] =
     "#endif\n";
 
 static const char npu_fixed_22[] =
-    "// Binding by name and index. What a binding has to be, and the errors, are those of the library.\n"
+    "// Binding by name and index. The rules of bindings, and the errors, are those of the library.\n"
     "\n"
     "#include \"wsp_bindings.h\"\n"
     "\n"
@@ -12571,7 +12581,7 @@ static const char npu_fixed_22[] =
     "    return status;\n"
     "}\n"
     "\n"
-    "// What the program does not use is as if it were not bound.\n"
+    "// Things that the program does not use count as not bound.\n"
     "ptowsp_status Bindings::verify_tensors() {\n"
     "    ptowsp_status status = PTOWSP_OK;\n"
     "    used_tensors_ = tensors_;\n"
@@ -12607,7 +12617,7 @@ static const char npu_fixed_22[] =
     "}  // namespace wsp\n";
 
 static const char npu_fixed_23[] =
-    "// What is bound to a program: checked by itself as it is bound, and all of it before a run.\n"
+    "// The bindings of a program: each is checked as it is bound, and all of them before a run.\n"
     "\n"
     "#ifndef WSP_BINDINGS_H\n"
     "#define WSP_BINDINGS_H\n"
@@ -12622,7 +12632,7 @@ static const char npu_fixed_23[] =
     "  public:\n"
     "    explicit Bindings(const wsp_program &program);\n"
     "\n"
-    "    // Indices of what has a name; 0 with an error.\n"
+    "    // Indices of named things; 0 with an error.\n"
     "    uint32_t find_size(const char *axis);\n"
     "    uint32_t find_symbol(const char *symbol);\n"
     "    uint32_t find_array(const char *array, bool is_lengths);\n"
@@ -12638,13 +12648,13 @@ static const char npu_fixed_23[] =
     "    ptowsp_status bind_tensor(uint32_t tensor, const ptowsp_buffer *buffer);\n"
     "    ptowsp_status bind_slot(uint32_t slot, uint64_t value);\n"
     "\n"
-    "    // Is all bound that is needed, and are arrays well-formed? Then table() is for a run.\n"
+    "    // Are all needed things bound, and arrays well-formed? Then table() is for a run.\n"
     "    ptowsp_status verify(uint32_t model);\n"
     "    const wsp_bindings &table() const {\n"
     "        return table_;\n"
     "    }\n"
     "\n"
-    "    // As the last run has ended.\n"
+    "    // The values at the end of the last run.\n"
     "    uint64_t slot(uint32_t slot) const {\n"
     "        return slot < slots_.size() ? slots_[slot] : 0;\n"
     "    }\n"
@@ -12679,8 +12689,8 @@ static const char npu_fixed_23[] =
     "#endif\n";
 
 static const char npu_fixed_24[] =
-    "// Threads stand in for the device: one for each core, and one for each AICPU thread but the first,\n"
-    "// which is the caller's. They live as long as the run.\n"
+    "// Threads stand in for the device: one for each core, and one for each AICPU thread except the\n"
+    "// first, which is the caller's. They live as long as the run.\n"
     "\n"
     "#include \"wsp_run.h\"\n"
     "\n"
@@ -12697,7 +12707,7 @@ static const char npu_fixed_24[] =
     "    pwsp_line line;\n"
     "};\n"
     "\n"
-    "// What a thread of a run needs to know.\n"
+    "// The data of a run's thread.\n"
     "struct Thread {\n"
     "    Scheduler *scheduler;\n"
     "    Core core;\n"
@@ -12718,7 +12728,7 @@ static const char npu_fixed_24[] =
     "    return nullptr;\n"
     "}\n"
     "\n"
-    "// Starts threads up to the first that cannot be; says how many.\n"
+    "// Starts threads up to the first failure; returns how many.\n"
     "size_t start(std::vector<Thread> *threads, void *(*thread_main)(void *)) {\n"
     "    for (size_t i = 0; i < threads->size(); i++) {\n"
     "        if (pthread_create(&(*threads)[i].id, nullptr, thread_main, &(*threads)[i]) != 0) {\n"
@@ -12788,8 +12798,8 @@ static const char npu_fixed_24[] =
     "}  // namespace wsp\n";
 
 static const char npu_fixed_25[] =
-    "// Running a program with what is bound to it: wsp_run.cpp does it on threads of this machine,\n"
-    "// wsp_ascend.cpp on the device.\n"
+    "// Runs a program with its bindings: wsp_run.cpp does it on threads of this machine, wsp_ascend.cpp\n"
+    "// on the device.\n"
     "\n"
     "#ifndef WSP_RUN_H\n"
     "#define WSP_RUN_H\n"
@@ -12803,7 +12813,7 @@ static const char npu_fixed_25[] =
     "ptowsp_status run_program(const wsp_program &program, Bindings *bindings,\n"
     "                          const wsp_runner_options &options, wsp_runner_result *out_result);\n"
     "\n"
-    "// How many cores of a unit a run has; 0 if the program has no kernels for it.\n"
+    "// The number of cores of a unit in a run; 0 if the program has no kernels for it.\n"
     "inline uint32_t core_count_of(const wsp_program &program, uint32_t unit,\n"
     "                              const wsp_runner_options &options) {\n"
     "    const ptowsp_schedule &schedule = program.schedule;\n"
@@ -12844,7 +12854,7 @@ static const char npu_fixed_26[] =
     "\n"
     "namespace {\n"
     "\n"
-    "// Binds, unless the runner runs.\n"
+    "// Binds, unless the runner is running.\n"
     "template <typename Bind> ptowsp_status bind(wsp_runner *runner, Bind bind_to) {\n"
     "    if (__atomic_load_n(&runner->is_running, __ATOMIC_ACQUIRE)) {\n"
     "        return PTOWSP_BUSY;\n"
@@ -13097,13 +13107,13 @@ static const char npu_fixed_27[] =
     "WSP_RUNNER_API ptowsp_status wsp_runner_bind_tensor_at(wsp_runner *runner, uint32_t tensor,\n"
     "                                                       const ptowsp_buffer *buffer);\n"
     "\n"
-    "// Runs the program with what is bound; options and out_result may be NULL.\n"
+    "// Runs the program with its bindings; options and out_result may be NULL.\n"
     "// Errors   As ptowsp_run_execute; SYSTEM_FAILED: a thread could not be started; BUSY: it is called\n"
     "//          while it runs.\n"
     "WSP_RUNNER_API ptowsp_status wsp_runner_run(wsp_runner *runner, const wsp_runner_options *options,\n"
     "                                            wsp_runner_result *out_result);\n"
     "\n"
-    "// A slot as the last run has ended; 0 if there is none.\n"
+    "// A slot at the end of the last run; 0 if there is none.\n"
     "WSP_RUNNER_API uint64_t wsp_runner_slot(const wsp_runner *runner, uint32_t slot);\n"
     "\n"
     "// The last failure; its text lives until the next one.\n"
@@ -13116,8 +13126,8 @@ static const char npu_fixed_27[] =
     "#endif\n";
 
 static const char npu_fixed_28[] =
-    "// What host, AICPU and AICore share: all that crosses from one of them to another, with fixed\n"
-    "// widths and a layout that is checked when compiling, and the tables that describe the program.\n"
+    "// The interface of host, AICPU and AICore: all data that crosses between them, with fixed widths\n"
+    "// and a layout that is checked at compile time, and the tables that describe the program.\n"
     "//\n"
     "//      host     fills wsp_bindings: sizes, symbols, arrays, tensors, slots\n"
     "//      AICPU    walks the program over them, and fills a wsp_task for each task\n"
@@ -13134,7 +13144,7 @@ static const char npu_fixed_28[] =
     "\n"
     "#define WSP_ABI_VERSION 1u\n"
     "\n"
-    "// -- what is bound --------------------------------------------------------------------------------\n"
+    "// -- bindings -------------------------------------------------------------------------------------\n"
     "\n"
     "// All of it, by the program's indices: [1 .. count - 1] of each kind, [slot_count] slots.\n"
     "typedef struct wsp_bindings {\n"
@@ -13146,7 +13156,7 @@ static const char npu_fixed_28[] =
     "    uint64_t arrays;           // pwsp_array[], of wsp_core.h, as are the following\n"
     "    uint64_t csrs;             // pwsp_bound_csr[], by axis\n"
     "    uint64_t tensors;          // pwsp_bound_tensor[]\n"
-    "    uint64_t slots;            // uint64_t[]: as the run begins, and then as it has ended\n"
+    "    uint64_t slots;            // uint64_t[]: initial values, then final values\n"
     "} wsp_bindings;\n"
     "\n"
     "// -- tasks ----------------------------------------------------------------------------------------\n"
@@ -13245,7 +13255,7 @@ static const char npu_fixed_28[] =
     "// aicore/dispatch.cpp, generated: runs a task on this core and fills in cycles and status.\n"
     "PTOWSP_AICORE void wsp_core_run(PTOWSP_GM wsp_task *task);\n"
     "\n"
-    "// More about `fault` of a task of a kernel: \"mul: rows of x and y differ\"; \"\" if there is no more.\n"
+    "// Details of `fault` of a kernel's task: \"mul: rows of x and y differ\"; \"\" if there are none.\n"
     "const char *wsp_core_fault_text(uint32_t kernel, uint32_t fault);\n"
     "\n"
     "#ifdef __cplusplus\n"
@@ -13261,17 +13271,17 @@ static const char npu_fixed_28[] =
 static const char npu_fixed_29[] =
     "// The bell that wakes an AICPU thread or a core.\n"
     "//\n"
-    "// On the device nobody sleeps: processors poll, and bells do nothing. Threads that stand in for them\n"
-    "// share the machine with others, so they spin a little, then let others go first, and then sleep\n"
-    "// until their bell is rung.\n"
+    "// On the device no thread sleeps: processors poll, and bells do nothing. Threads that stand in for\n"
+    "// them share the machine with others, so they spin a little, then yield, and then sleep until their\n"
+    "// bell rings.\n"
     "//\n"
     "//      waits                                       rings\n"
-    "//      ticket = bell.ticket()                      writes what the other one looks for\n"
+    "//      ticket = bell.ticket()                      writes the work that the other one looks for\n"
     "//      looks for work; there is none               bell.ring()\n"
     "//      bell.wait(ticket)\n"
     "//\n"
-    "// Ringing counts, and then looks for sleepers; waiting says that it sleeps, and then looks at the\n"
-    "// count. All four are sequentially consistent, so that one of the two sees the other.\n"
+    "// Ringing counts, and then looks for sleepers; waiting registers as a sleeper, and then looks at\n"
+    "// the count. All four are sequentially consistent, so one of the two sees the other.\n"
     "\n"
     "#ifndef WSP_BELL_H\n"
     "#define WSP_BELL_H\n"
@@ -13306,7 +13316,7 @@ static const char npu_fixed_29[] =
     "    Bell(const Bell &) = delete;\n"
     "    Bell &operator=(const Bell &) = delete;\n"
     "\n"
-    "    // To be taken before looking for work.\n"
+    "    // Take it before looking for work.\n"
     "    uint32_t ticket() const {\n"
     "        return pwsp_load_seq_cst(&count_);\n"
     "    }\n"
@@ -13340,8 +13350,8 @@ static const char npu_fixed_29[] =
     "#endif\n";
 
 static const char npu_fixed_30[] =
-    "// What the host hands to the processors of a device when it starts them: one wsp_device_run in\n"
-    "// device memory. Only in the build with CANN.\n"
+    "// The host's start parameter for the processors of a device: one wsp_device_run in device memory.\n"
+    "// Only in the build with CANN.\n"
     "\n"
     "#ifndef WSP_DEVICE_H\n"
     "#define WSP_DEVICE_H\n"
@@ -13611,7 +13621,7 @@ static const char npu_fixed_31[] =
     "constexpr bool to_bool(bool x) {\n"
     "    return x;\n"
     "}\n"
-    "// Of C++ integers say which: to_i64(i64(5)).\n"
+    "// For C++ integers, choose: to_i64(i64(5)).\n"
     "template <typename T> i64 to_i64(T x) = delete;\n"
     "template <typename T> u64 to_u64(T x) = delete;\n"
     "template <typename T> bool to_bool(T x) = delete;\n"
@@ -13621,12 +13631,12 @@ static const char npu_fixed_31[] =
     "#endif\n";
 
 static const char npu_fixed_32[] =
-    "// See wsp_clock.h. What it is told goes to the library's simulated time.\n"
+    "// See wsp_clock.h. All calls are passed on to the library's simulated time.\n"
     "//\n"
-    "// One thing differs from the library's own walk of a program. Where tasks begin to start only when\n"
-    "// many have been issued, and issue takes time, time in order has to know beforehand when that will\n"
-    "// be; the library walks the program once more to count. A tree runs only once: so all that is told\n"
-    "// is held back until enough tasks have come, or the end.\n"
+    "// One thing differs from the library's own walk of a program. Tasks may begin to start only when\n"
+    "// many have been issued. If issue takes time, time in order must know that moment beforehand. The\n"
+    "// library walks the program once more to count. A tree runs only once, so all calls are held back\n"
+    "// until enough tasks have come, or the end.\n"
     "//\n"
     "//      task, scope_begin, ...  ->  [held back, until the gate is known]  ->  time\n"
     "\n"
@@ -13638,7 +13648,7 @@ static const char npu_fixed_32[] =
     "\n"
     "// -- holding back ---------------------------------------------------------------------------------\n"
     "\n"
-    "// Copies what an arrival points to.\n"
+    "// Copies the data behind an arrival's pointers.\n"
     "bool Clock::hold(Held::Kind kind, const pwsp_arrival &arrival) {\n"
     "    Held held = Held();\n"
     "    held.kind = kind;\n"
@@ -13666,7 +13676,7 @@ static const char npu_fixed_32[] =
     "    return true;\n"
     "}\n"
     "\n"
-    "// The gate is known: gives what has been held back.\n"
+    "// The gate is known: passes on all calls that were held back.\n"
     "bool Clock::release() {\n"
     "    is_held_ = false;\n"
     "    bool is_fine = pwsp_sim_set_gate(&time_.sim, held_task_count_);\n"
@@ -13808,10 +13818,10 @@ static const char npu_fixed_32[] =
 static const char npu_fixed_33[] =
     "// The simulated clock of a tree that runs on a CPU.\n"
     "//\n"
-    "// Threads that stand in for an NPU take whatever time they take. How long the program takes on its\n"
-    "// lanes follows from its schedule and from the cycles of its tasks alone: Clock has the library's\n"
-    "// simulated time (pwsp_timeline) work it out, so it and ptowsp_run_execute agree to the cycle. It is\n"
-    "// told what the program does, in the order of the program:\n"
+    "// Threads that stand in for an NPU take any amount of real time. The time of the program on its\n"
+    "// lanes follows from its schedule and from the cycles of its tasks alone. Clock computes it with\n"
+    "// the library's simulated time (pwsp_timeline), so it and ptowsp_run_execute agree to the cycle.\n"
+    "// Its calls follow the program, in the order of the program:\n"
     "//\n"
     "//      begin   { task | scope_begin ... scope_end | reset | slot_load | pipeline }   end   stats\n"
     "//\n"
@@ -13831,7 +13841,7 @@ static const char npu_fixed_33[] =
     "\n"
     "namespace wsp {\n"
     "\n"
-    "// What processes of a pipeline have done, on a time of their own.\n"
+    "// The statistics of a pipeline's processes, on a time of their own.\n"
     "struct PipelineSums {\n"
     "    uint64_t busy_cycles, channel_cycles;  // of tasks, and waited at channels\n"
     "    uint64_t slot_load_count;\n"
@@ -13844,21 +13854,21 @@ static const char npu_fixed_33[] =
     "    Clock(const Clock &) = delete;\n"
     "    Clock &operator=(const Clock &) = delete;\n"
     "\n"
-    "    // A new run, from time 0. What timed points to, and the tensors, live as long as the run.\n"
+    "    // A new run, from time 0. The data behind timed, and the tensors, live as long as the run.\n"
     "    bool begin(const pwsp_timed &timed, const pwsp_bound_tensor *tensors);\n"
     "\n"
     "    bool scope_begin(bool is_parallel);\n"
     "    bool scope_end();\n"
-    "    bool reset(const uint32_t *edges, uint32_t count);  // an iteration begins: edges are forgotten\n"
+    "    bool reset(const uint32_t *edges, uint32_t count);  // an iteration begins: edges restart\n"
     "    bool task(const pwsp_arrival &task);\n"
     "    bool slot_load(const pwsp_tile_at &element);\n"
-    "    // Its first task, end task and run are found here.\n"
+    "    // Its first task, end task and run are determined here.\n"
     "    bool pipeline(const pwsp_pipeline_arrival &pipeline, const PipelineSums &sums);\n"
     "\n"
-    "    // All has been told: goes on until all tasks have ended.\n"
+    "    // No more calls follow: goes on until all tasks have ended.\n"
     "    bool end();\n"
     "\n"
-    "    // After end. memory_bytes is what the clock holds; lanes are in the order of the library.\n"
+    "    // After end. memory_bytes is the memory of the clock; lanes are in the order of the library.\n"
     "    ptowsp_run_stats stats() const {\n"
     "        return time_.sim.stats;\n"
     "    }\n"
@@ -13880,7 +13890,6 @@ static const char npu_fixed_33[] =
     "    }\n"
     "\n"
     "  private:\n"
-    "    // What has been told and is held back, with what the arrival points to.\n"
     "    struct Held {\n"
     "        enum Kind { SCOPE_BEGIN, SCOPE_END, RESET, TASK, SLOT_LOAD, PIPELINE } kind;\n"
     "        bool is_parallel;\n"
@@ -14262,29 +14271,30 @@ static const char npu_fixed_34[] =
     "//                   AICPU        its result has been read: IDLE               release\n"
     "//      control      AICPU        at close, task_status is IDLE: QUIT          release\n"
     "//\n"
-    "// What another processor writes is read with acquire (task after task_status). So task_status hands\n"
-    "// over the task, what it points to, and the line's turn:\n"
+    "// Fields of another processor are read with acquire (task after task_status). So task_status hands\n"
+    "// over the task, the data it points to, and the line's turn:\n"
     "//\n"
     "//            AICPU: ASSIGNED             core: DONE\n"
     "//      IDLE ----------------> ASSIGNED --------------> DONE\n"
     "//        ^                                              |\n"
     "//        +-------------- AICPU: IDLE -------------------+\n"
     "//\n"
-    "// The AICPU writes what `task` points to while IDLE, the core reads it and writes its result there\n"
-    "// while ASSIGNED, the AICPU reads that while DONE. QUIT is written at IDLE only, so a core that\n"
-    "// sees it has nothing to do.\n"
+    "// The AICPU writes the data behind `task` while IDLE. The core reads it and writes its result there\n"
+    "// while ASSIGNED. The AICPU reads the result while DONE. QUIT is written at IDLE only, so a core\n"
+    "// that sees it has no task.\n"
     "//\n"
-    "// All but IDLE are sequentially consistent here, which is more than release and acquire, as threads\n"
-    "// sleep: see src/base/sleeper.h. tests/models/handshake.pml is a model of both sides.\n"
+    "// Here all fields but IDLE are sequentially consistent, which is more than release and acquire,\n"
+    "// because threads sleep: see src/base/sleeper.h. tests/models/handshake.pml is a model of both\n"
+    "// sides.\n"
     "//\n"
-    "// Devices made of threads and emitted trees use these functions. Processors with caches of their own\n"
+    "// Devices made of threads and emitted trees use these functions. Processors with incoherent caches\n"
     "// define the hooks below before they include this file:\n"
     "//\n"
-    "//      PWSP_LINE_FN            how a function of a line is declared\n"
-    "//      PWSP_LINE_GM            qualifies what is in global memory\n"
-    "//      PWSP_LINE_PULL(line)    gives up what the cache has of a line, before others' fields are read\n"
+    "//      PWSP_LINE_FN            declares a function of a line\n"
+    "//      PWSP_LINE_GM            qualifies data in global memory\n"
+    "//      PWSP_LINE_PULL(line)    drops the cached line, before others' fields are read\n"
     "//      PWSP_LINE_PUSH(line)    writes a line back, after a field has been written\n"
-    "//      PWSP_LINE_LOAD(field)   reads a field, what was written before it is seen after that\n"
+    "//      PWSP_LINE_LOAD(field)   reads a field; earlier writes are visible after that\n"
     "//      PWSP_LINE_STORE(field, value), PWSP_LINE_RELEASE(field, value), PWSP_LINE_SET(field, value)\n"
     "//                              write a field: seq_cst, release, relaxed\n"
     "\n"
@@ -14373,7 +14383,7 @@ static const char npu_fixed_34[] =
     "    PWSP_LINE_PUSH(line);\n"
     "}\n"
     "\n"
-    "// The address of the task that was given, or 0.\n"
+    "// The address of the assigned task, or 0.\n"
     "PWSP_LINE_FN uint64_t pwsp_core_poll(const PWSP_LINE_GM pwsp_line *line) {\n"
     "    PWSP_LINE_PULL(line);\n"
     "    if (PWSP_LINE_LOAD(&line->task_status) != PWSP_TASK_ASSIGNED) {\n"
@@ -14382,7 +14392,7 @@ static const char npu_fixed_34[] =
     "    return PWSP_LINE_LOAD(&line->task);\n"
     "}\n"
     "\n"
-    "// Its result has been written.\n"
+    "// The result has been written.\n"
     "PWSP_LINE_FN void pwsp_core_done(PWSP_LINE_GM pwsp_line *line) {\n"
     "    PWSP_LINE_STORE(&line->task_status, (uint32_t)PWSP_TASK_DONE);\n"
     "    PWSP_LINE_PUSH(line);\n"
@@ -14925,30 +14935,30 @@ static const char npu_fixed_34[] =
     "// src/runtime/arrival.h\n"
     "// =================================================================================================\n"
     "\n"
-    "// What arrives at the scheduler and at simulated time: tasks and pipelines, with the tiles that they\n"
-    "// touch, and what both have to know of the program that they are of.\n"
+    "// Arrivals at the scheduler and at simulated time: tasks and pipelines, with the tiles that they\n"
+    "// access, and the facts about their program that both consumers need.\n"
     "//\n"
-    "// This floor needs base and data only, so that it stands without what it schedules: emitted trees\n"
-    "// carry it as it is.\n"
+    "// This floor needs base and data only, so it does not depend on the objects that it schedules:\n"
+    "// emitted trees carry it unchanged.\n"
     "\n"
     "#ifndef PWSP_ARRIVAL_H\n"
     "#define PWSP_ARRIVAL_H\n"
     "\n"
-    "// What a process of a pipeline does with a channel.\n"
+    "// The use of a channel by a process of a pipeline.\n"
     "typedef struct pwsp_port {\n"
     "    uint32_t channel;\n"
     "    bool is_produced;\n"
     "    bool is_closed_early;  // the process has an op that closes it\n"
     "} pwsp_port;\n"
     "\n"
-    "// Memory bound to a tensor. Sizes and strides of dimensions that the tensor has not are 1 and 0.\n"
+    "// Memory bound to a tensor. Sizes and strides of missing dimensions are 1 and 0.\n"
     "typedef struct pwsp_bound_tensor {\n"
     "    char *data;     // NULL in runs that only measure time\n"
     "    uint64_t base;  // its address, or one that no other tensor has\n"
     "    int64_t lead_shape[PWSP_TENSOR_LEAD_MAX];\n"
     "    int64_t lead_strides[PWSP_TENSOR_LEAD_MAX];  // in elements, as the following\n"
     "    int64_t rows, cols, row_stride, col_stride;\n"
-    "    int64_t low, high;  // lowest and highest offset, in elements; of a tensor that was bound\n"
+    "    int64_t low, high;  // lowest and highest offset, in elements; of a bound tensor\n"
     "    uint32_t element_size;\n"
     "    ptowsp_dtype dtype;\n"
     "    bool is_bound;\n"
@@ -14959,7 +14969,7 @@ static const char npu_fixed_34[] =
     "#define PWSP_TILE_WRITTEN 2u\n"
     "#define PWSP_TILE_LOADED  4u  // of a pipeline: its processes load slots from the tensor\n"
     "\n"
-    "// Where a tile lies. With rows 0 it is the whole of its tensor, as pipelines access it.\n"
+    "// The location of a tile. With rows 0 it is the whole tensor, as pipelines access it.\n"
     "typedef struct pwsp_tile_at {\n"
     "    uint32_t tensor;\n"
     "    uint32_t rows, cols;  // valid\n"
@@ -14973,7 +14983,7 @@ static const char npu_fixed_34[] =
     "    return at->lead + at->row * tensor->row_stride + at->col * tensor->col_stride;\n"
     "}\n"
     "\n"
-    "// A task. The scheduler needs no cycles; time needs them all.\n"
+    "// A task. The scheduler needs no cycles; time needs the cycles of every task.\n"
     "typedef struct pwsp_arrival {\n"
     "    uint64_t cycles;\n"
     "    uint64_t dispatch_key, priority_key, stream_key;\n"
@@ -14984,24 +14994,24 @@ static const char npu_fixed_34[] =
     "    ptowsp_unit unit;\n"
     "} pwsp_arrival;\n"
     "\n"
-    "// A pipeline that has been run: its tasks have indices up to the next. It counts as one task with\n"
-    "// a tile for each tensor; keys and kernel mean nothing.\n"
+    "// A pipeline that has run: its tasks have indices up to the next one. It counts as one task with a\n"
+    "// tile for each tensor; keys and kernel have no meaning.\n"
     "typedef struct pwsp_pipeline_arrival {\n"
     "    pwsp_arrival whole;\n"
     "    uint64_t first_task, task_count;\n"
     "    uint64_t end_task;       // the task that its end comes from; PTOWSP_NO_INDEX: none of its own\n"
-    "    uint32_t pipeline, run;  // which, and the ordinal of its run\n"
+    "    uint32_t pipeline, run;  // its index, and the ordinal of its run\n"
     "} pwsp_pipeline_arrival;\n"
     "\n"
-    "// What is to be known of a program beforehand. Tables live at least as long.\n"
+    "// The facts about a program that are needed beforehand. Tables live at least as long.\n"
     "typedef struct pwsp_timed {\n"
     "    ptowsp_schedule schedule;  // resolved\n"
     "    bool is_priority_signed;\n"
     "    bool has_streams;      // by a key\n"
     "    uint32_t lane_count;   // of all pools\n"
-    "    uint32_t scope_depth;  // scopes in one another, with that around all\n"
+    "    uint32_t scope_depth;  // nesting depth of scopes, including the outermost\n"
     "    uint32_t pipeline_count;\n"
-    "    uint32_t tensor_count;                             // with 0, which is none\n"
+    "    uint32_t tensor_count;                             // including 0, which is none\n"
     "    uint32_t edge_count;                               // explicit edges\n"
     "    const bool *tensor_is_loaded, *tensor_is_written;  // by tensor: by a slot, by a task\n"
     "    // Writes the place of a node, for texts of errors.\n"
@@ -15015,8 +15025,8 @@ static const char npu_fixed_34[] =
     "// src/runtime/token.h\n"
     "// =================================================================================================\n"
     "\n"
-    "// Tokens: what stands for the completion of a task, or of several. The map of regions and the rules\n"
-    "// of precedence hold tokens without knowing what they are:\n"
+    "// Tokens stand for the completion of one or several tasks. The map of regions and the rules of\n"
+    "// precedence hold tokens without knowing their meaning:\n"
     "//\n"
     "//      in-order time     the end of a task, and its index\n"
     "//      event simulation  a node\n"
@@ -15030,12 +15040,12 @@ static const char npu_fixed_34[] =
     "    uint64_t task;  // PTOWSP_NO_INDEX: none\n"
     "} pwsp_token;\n"
     "\n"
-    "// How tokens are handled. With is_dead NULL a token is a time: dead when it is before the clock, and\n"
+    "// Operations on tokens. With is_dead NULL a token is a time: dead when it is before the clock, and\n"
     "// two merge to the later one.\n"
     "typedef struct pwsp_token_ops {\n"
     "    bool (*is_dead)(void *user, const pwsp_token *token);\n"
-    "    void (*visit)(void *user, const pwsp_token *token);  // the task being looked at waits for it\n"
-    "    void (*keep)(void *user, const pwsp_token *token);   // it is held once more\n"
+    "    void (*visit)(void *user, const pwsp_token *token);  // the current task waits for it\n"
+    "    void (*keep)(void *user, const pwsp_token *token);   // adds a reference\n"
     "    void (*drop)(void *user, const pwsp_token *token);   // it is held no more\n"
     "    void (*merge)(void *user, pwsp_token *into, const pwsp_token *other);  // into is held\n"
     "    void *user;\n"
@@ -15064,18 +15074,18 @@ static const char npu_fixed_34[] =
     "// src/runtime/policy.h\n"
     "// =================================================================================================\n"
     "\n"
-    "// Dispatch policies: a row each. What chooses a lane, in simulated time and in real execution, goes\n"
-    "// by the rule of the row; what a target does with the policy is in the row, too.\n"
+    "// Dispatch policies: a row each. The row's rule chooses the lane, in simulated time and in real\n"
+    "// execution. The row also states each target's support of the policy.\n"
     "\n"
     "#ifndef PWSP_POLICY_H\n"
     "#define PWSP_POLICY_H\n"
     "\n"
-    "// How a lane is found among those of a pool.\n"
+    "// The rule that selects a lane of a pool.\n"
     "typedef enum pwsp_lane_rule {\n"
     "    PWSP_LANE_IN_TURN,       // one after another\n"
     "    PWSP_LANE_BY_KEY,        // key % lanes\n"
     "    PWSP_LANE_BY_MIXED_KEY,  // mix(key) % lanes\n"
-    "    PWSP_LANE_ANY            // none beforehand: the one that is free first\n"
+    "    PWSP_LANE_ANY            // none beforehand: the first free lane\n"
     "} pwsp_lane_rule;\n"
     "\n"
     "// Enumerator, text, rule; support of cpu_sim, threads, ascend_npu: ENFORCED, RECORDED or REFUSED.\n"
@@ -15123,16 +15133,17 @@ static const char npu_fixed_34[] =
     "// src/runtime/binding_check.h\n"
     "// =================================================================================================\n"
     "\n"
-    "// Checks of what is bound to a program: of each binding by itself when it is bound; of what arrays\n"
-    "// hold before a run, as that is the caller's and may change in between.\n"
+    "// Checks of a program's bindings: of each binding by itself when it is bound; of the contents of\n"
+    "// arrays before a run, because they belong to the caller and may change in between.\n"
     "//\n"
-    "// Errors are those of ptowsp_run_bind_... and ptowsp_run_execute. After one, what a function fills\n"
-    "// in is untouched.\n"
+    "// Errors are those of ptowsp_run_bind_... and ptowsp_run_execute. After an error, the outputs of a\n"
+    "// function are untouched.\n"
     "\n"
     "#ifndef PWSP_BINDING_CHECK_H\n"
     "#define PWSP_BINDING_CHECK_H\n"
     "\n"
-    "// There is no such thing to bind: `what` is a kind, \"tensor\". name may be NULL, or any text.\n"
+    "// The error for a binding that does not exist: `what` is a kind, \"tensor\". name may be NULL, or any\n"
+    "// text.\n"
     "PWSP_INTERNAL ptowsp_status pwsp_bind_fail_name(pwsp_error *error, const char *module,\n"
     "                                                const char *what, const char *name);\n"
     "\n"
@@ -15157,15 +15168,15 @@ static const char npu_fixed_34[] =
     "PWSP_INTERNAL ptowsp_status pwsp_verify_fail_unbound(pwsp_error *error, const char *what,\n"
     "                                                     const char *name);\n"
     "\n"
-    "// An array that is bound; its sum may be NULL.\n"
+    "// A bound array; its sum may be NULL.\n"
     "PWSP_INTERNAL ptowsp_status pwsp_verify_lengths(pwsp_error *error, const char *axis,\n"
     "                                                const pwsp_array *array, int64_t *out_sum);\n"
     "\n"
-    "// Sparse structure that is bound; fills in its entry_count.\n"
+    "// Bound sparse structure; fills in its entry_count.\n"
     "PWSP_INTERNAL ptowsp_status pwsp_verify_csr(pwsp_error *error, const char *axis,\n"
     "                                            pwsp_bound_csr *csr);\n"
     "\n"
-    "// A tensor that is bound has data, or no elements.\n"
+    "// A bound tensor has data, or no elements.\n"
     "PWSP_INTERNAL ptowsp_status pwsp_verify_data(pwsp_error *error, const char *name,\n"
     "                                             const pwsp_bound_tensor *tensor);\n"
     "\n"
@@ -15175,7 +15186,7 @@ static const char npu_fixed_34[] =
     "// src/runtime/deps.h\n"
     "// =================================================================================================\n"
     "\n"
-    "// Which tasks before touch the same data: a map of the tile regions that tasks in flight access.\n"
+    "// Dependences by data: a map of the tile regions that tasks in flight access.\n"
     "\n"
     "#ifndef PWSP_DEPS_H\n"
     "#define PWSP_DEPS_H\n"
@@ -15202,8 +15213,9 @@ static const char npu_fixed_34[] =
     "#define PWSP_ACCESS_LINKED  32u  // in a list\n"
     "#define PWSP_ACCESS_FREE    64u  // in the list of free ones\n"
     "\n"
-    "// Accesses of a group of about one size: cells of 2^row_shift x 2^col_shift, or, of tensors that\n"
-    "// are not plain, blocks of 2^row_shift bytes. Each is in the list of the cell that it begins in.\n"
+    "// Accesses of a group of similar size: cells of 2^row_shift x 2^col_shift or, for tensors that are\n"
+    "// not plain, blocks of 2^row_shift bytes. Each access is in the list of the cell in which it\n"
+    "// begins.\n"
     "typedef struct pwsp_deps_level {\n"
     "    uint32_t next;   // of the group; 0 is none\n"
     "    uint32_t count;  // accesses\n"
@@ -15211,7 +15223,7 @@ static const char npu_fixed_34[] =
     "    bool row_over, col_over;  // some run over into the next cell\n"
     "} pwsp_deps_level;\n"
     "\n"
-    "// What is known about a tensor, beside where it is.\n"
+    "// The facts about a tensor, besides its place.\n"
     "typedef struct pwsp_deps_tensor {\n"
     "    uint32_t group;  // the lowest tensor that may share memory with it; itself if none does\n"
     "    bool is_plain;   // alone in its group, and different indices are different elements\n"
@@ -15237,14 +15249,14 @@ static const char npu_fixed_34[] =
     "    pwsp_deps_tensor *tensors;       // by tensor\n"
     "    uint32_t *order;                 // tensors by where they begin; behind, room for as many\n"
     "    uint32_t tensor_count;\n"
-    "    bool is_exact, is_overlap;  // what tasks wait for; slot loads always look at overlap\n"
+    "    bool is_exact, is_overlap;  // the hazards a task waits for; slot loads always look at overlap\n"
     "    bool keeps_readers;         // a covered reader may still be waited for\n"
     "    uint32_t hazards;\n"
     "    pwsp_token_ops ops;\n"
     "    uint64_t clock;\n"
     "    pwsp_token latest;     // without ops: of it as it was set and the tokens visited since\n"
     "    uint64_t visit_count;  // without ops\n"
-    "    bool has_tasks;        // unset: nobody asks for the tasks of times\n"
+    "    bool has_tasks;        // unset: tasks of times are not needed\n"
     "    pwsp_access *accesses;\n"
     "    uint32_t *nexts;  // by access: links of lists\n"
     "    uint64_t *times;  // by access, unless tokens are small\n"
@@ -15252,14 +15264,14 @@ static const char npu_fixed_34[] =
     "    uint64_t access_count;\n"
     "    uint64_t access_capacity, next_capacity, time_capacity, task_capacity;\n"
     "    uint32_t free_first, free_last, free_count;  // places that can be taken: a list by nexts\n"
-    "    uint32_t hand;                               // the access that is looked at next for being dead\n"
+    "    uint32_t hand;                               // the access that is next checked for being dead\n"
     "    bool wants_sweep;                            // most are dead\n"
     "    bool is_fixed;                               // takes no more memory\n"
     "    pwsp_deps_level *levels;                     // from 1\n"
     "    uint64_t level_count, level_capacity;\n"
     "    uint32_t *buckets;  // lists of cells by hash\n"
     "    uint64_t bucket_count;\n"
-    "    uint32_t index_mask;  // of a link: the bits that say which access; the others are of the hash\n"
+    "    uint32_t index_mask;  // of a link: the bits for the access; the others are of the hash\n"
     "    uint64_t access_max;  // high-water mark of accesses\n"
     "    uint32_t *same;       // from query to add, by tile: an access to take over, + 1\n"
     "    pwsp_deps_hint hints[PTOWSP_TASK_TILE_MAX];  // from query to add, of the first tiles\n"
@@ -15269,39 +15281,38 @@ static const char npu_fixed_34[] =
     "PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,\n"
     "                                  uint32_t tensor_count);\n"
     "\n"
-    "// Forgets all accesses, and learns which tensors share memory as they are bound now.\n"
+    "// Forgets all accesses, and learns which tensors share memory in the current bindings.\n"
     "PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const pwsp_timed *timed,\n"
     "                                   const pwsp_bound_tensor *bound);\n"
     "\n"
-    "// As above, for the order that data needs in any case: of tiles that overlap, all hazards, and only\n"
-    "// tensors that tasks write.\n"
+    "// As above, for the order that data needs under every schedule: all hazards of overlapping tiles,\n"
+    "// and only of tensors that tasks write.\n"
     "PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const pwsp_timed *timed,\n"
     "                                        const pwsp_bound_tensor *bound);\n"
     "\n"
-    "// Makes room for as many accesses as there usually are; ops have been set. False when memory is\n"
-    "// out.\n"
+    "// Makes room for the usual number of accesses; ops must be set. False when memory is out.\n"
     "PWSP_INTERNAL bool pwsp_deps_reserve(pwsp_deps *deps);\n"
     "\n"
-    "// Makes room for so many accesses, and takes no more memory from then on: before each task there\n"
-    "// must be room for its tiles. If there is none, and sweeping out what is dead does not help, what is\n"
-    "// in flight has to be done, and then all can be cleared.\n"
+    "// Makes room for a number of accesses, and takes no more memory from then on. Before each task\n"
+    "// there must be room for its tiles. If there is none, and sweeping out dead accesses does not help,\n"
+    "// the tasks in flight must finish; then everything can be cleared.\n"
     "PWSP_INTERNAL bool pwsp_deps_fix(pwsp_deps *deps, uint32_t access_count);\n"
     "PWSP_INTERNAL bool pwsp_deps_has_room(pwsp_deps *deps, uint32_t count);\n"
     "PWSP_INTERNAL void pwsp_deps_clear(pwsp_deps *deps);\n"
     "\n"
-    "// The part of pwsp_deps_begin which looks at tensors; what is only read may be left out.\n"
+    "// The part of pwsp_deps_begin that inspects tensors; read-only tensors may be left out.\n"
     "PWSP_INTERNAL void pwsp_deps_find_tensors(pwsp_deps *deps, const pwsp_timed *timed, bool is_data);\n"
     "PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps);\n"
     "PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps);\n"
     "\n"
-    "// Visits what a task's tiles wait for. False when memory is out.\n"
+    "// Visits the dependences of a task's tiles. False when memory is out.\n"
     "PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count);\n"
     "\n"
-    "// Adds the accesses of the task that was just queried. False when memory is out.\n"
+    "// Adds the accesses of the task last queried. False when memory is out.\n"
     "PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count,\n"
     "                                 const pwsp_token *token);\n"
     "\n"
-    "// Visits the tasks that write what a slot load reads; what those in a pipeline read.\n"
+    "// Visits the writers of a slot load's element; and of the tensors that a pipeline loads slots from.\n"
     "PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *tile);\n"
     "PWSP_INTERNAL void pwsp_deps_query_loads(pwsp_deps *deps, const pwsp_tile_at *tiles,\n"
     "                                         uint32_t count);\n"
@@ -15312,7 +15323,7 @@ static const char npu_fixed_34[] =
     "// src/runtime/access.h\n"
     "// =================================================================================================\n"
     "\n"
-    "// An access of a tile as the map of regions keeps it, and whether two of them meet.\n"
+    "// An access of a tile as stored in the map of regions, and the overlap test of two accesses.\n"
     "\n"
     "#ifndef PWSP_ACCESS_H\n"
     "#define PWSP_ACCESS_H\n"
@@ -15346,7 +15357,7 @@ static const char npu_fixed_34[] =
     "// Of an access of a tensor that is not plain.\n"
     "PWSP_INTERNAL pwsp_region pwsp_deps_region(const pwsp_deps *deps, const pwsp_access *at);\n"
     "\n"
-    "// The whole of a tensor counts as all the bytes from its first element to its last.\n"
+    "// The whole of a tensor counts as all bytes from its first element to its last.\n"
     "PWSP_INLINE bool pwsp_deps_is_whole(const pwsp_access *at) {\n"
     "    return at->rows == 0;\n"
     "}\n"
@@ -15360,7 +15371,7 @@ static const char npu_fixed_34[] =
     "           pwsp_deps_same_matrix(a, b);\n"
     "}\n"
     "\n"
-    "// Differences wrap around to what is larger than any size.\n"
+    "// Negative differences wrap around to values larger than any size.\n"
     "PWSP_INLINE bool pwsp_deps_is_plain_overlap(const pwsp_access *a, const pwsp_access *b) {\n"
     "    return (a->row - b->row < b->rows || b->row - a->row < a->rows) &&\n"
     "           (a->col - b->col < b->cols || b->col - a->col < a->cols) && pwsp_deps_same_matrix(a, b);\n"
@@ -15388,9 +15399,9 @@ static const char npu_fixed_34[] =
     "\n"
     "#define PWSP_DEPS_SWEEP_MIN 1024  // accesses\n"
     "\n"
-    "// Where an access lies in the grids of its group.\n"
+    "// The position of an access in the grids of its group.\n"
     "typedef struct pwsp_extent_at {\n"
-    "    uint64_t name;  // of what they divide: a matrix, or the memory of a group\n"
+    "    uint64_t name;  // of the divided space: a matrix, or the memory of a group\n"
     "    uint64_t row, rows, col, cols;\n"
     "    bool is_wide;  // in no grid\n"
     "} pwsp_extent_at;\n"
@@ -15400,7 +15411,7 @@ static const char npu_fixed_34[] =
     "    return size > 1 ? (uint8_t)(64 - __builtin_clzll(size - 1)) : 0;\n"
     "}\n"
     "\n"
-    "// The extent of an access that is not of a plain tensor.\n"
+    "// The extent of an access to a tensor that is not plain.\n"
     "PWSP_INTERNAL void pwsp_deps_extent_of_bytes(const pwsp_deps *deps, const pwsp_access *at,\n"
     "                                             pwsp_extent_at *extent);\n"
     "\n"
@@ -15421,7 +15432,7 @@ static const char npu_fixed_34[] =
     "    extent->cols = at->cols;\n"
     "}\n"
     "\n"
-    "// The hash of a cell: a mix of all that names it. The upper half says which list it is in.\n"
+    "// The hash of a cell: a mix of everything that identifies it. The upper half selects the list.\n"
     "PWSP_INLINE uint64_t pwsp_deps_hash(const pwsp_extent_at *extent, uint32_t row_shift,\n"
     "                                    uint32_t col_shift, uint64_t row, uint64_t col) {\n"
     "    uint64_t z = extent->name + row_shift * 64u + col_shift;\n"
@@ -15435,16 +15446,17 @@ static const char npu_fixed_34[] =
     "    return &deps->buckets[((hash >> 32) * deps->bucket_count) >> 32];\n"
     "}\n"
     "\n"
-    "// Links say which access comes next, + 1, and have some bits of its cell's hash, so that accesses\n"
-    "// of other cells in the same list need not be looked at.\n"
+    "// A link holds the next access, + 1, and some bits of its cell's hash. So accesses of other cells\n"
+    "// in the same list need not be touched.\n"
     "PWSP_INLINE uint32_t pwsp_deps_linked(const pwsp_deps *deps, uint32_t link) {\n"
     "    return (link & deps->index_mask) - 1;\n"
     "}\n"
     "\n"
-    "// Enters an access where queries look for it. The hint may be NULL. False when memory is out.\n"
+    "// Enters an access into the list where queries look for it. The hint may be NULL. False when memory\n"
+    "// is out.\n"
     "PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index, const pwsp_deps_hint *hint);\n"
     "\n"
-    "// An access has been taken out of the list of its cell.\n"
+    "// An access has been removed from the list of its cell.\n"
     "PWSP_INLINE void pwsp_deps_left(pwsp_deps *deps, const pwsp_access *access) {\n"
     "    uint32_t id = deps->tensors[deps->tensors[access->tensor].group].levels;\n"
     "    while (deps->levels[id].row_shift != access->row_shift ||\n"
@@ -15459,10 +15471,10 @@ static const char npu_fixed_34[] =
     "    }\n"
     "}\n"
     "\n"
-    "// The list that an access is in.\n"
+    "// The list that contains an access.\n"
     "PWSP_INTERNAL uint32_t *pwsp_deps_list(const pwsp_deps *deps, const pwsp_access *access);\n"
     "\n"
-    "// Takes an access out of its list.\n"
+    "// Removes an access from its list.\n"
     "PWSP_INTERNAL void pwsp_deps_leave(pwsp_deps *deps, uint32_t index, uint32_t *list);\n"
     "\n"
     "// -- tokens ---------------------------------------------------------------------------------------\n"
@@ -15495,12 +15507,12 @@ static const char npu_fixed_34[] =
     "\n"
     "// -- room -----------------------------------------------------------------------------------------\n"
     "\n"
-    "// Keeps the living accesses only, closely together. False when memory is out.\n"
+    "// Keeps only the living accesses, compactly. False when memory is out.\n"
     "PWSP_INTERNAL bool pwsp_deps_sweep(pwsp_deps *deps);\n"
     "\n"
-    "// The hand goes on, and frees what is dead, unless so much is free that it can go round meanwhile.\n"
-    "// Not between a query and adding: what was found must stay where it is. Lists are fetched from\n"
-    "// memory while the hand looks for more.\n"
+    "// Advances the hand, which frees dead accesses, unless enough room is free for a full round. Must\n"
+    "// not be called between a query and adding: found accesses must keep their places. Lists are\n"
+    "// prefetched from memory while the hand looks for more.\n"
     "PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count);\n"
     "\n"
     "// A place for an access, + 1; 0 when memory is out.\n"
@@ -15512,7 +15524,7 @@ static const char npu_fixed_34[] =
     "// src/runtime/precedence.h\n"
     "// =================================================================================================\n"
     "\n"
-    "// What the schedule says must come before what: structure, streams and explicit edges.\n"
+    "// Precedence by the schedule: structure, streams and explicit edges.\n"
     "//\n"
     "//      structure   a child of a sequential scope waits for the child before it; children of a\n"
     "//                  parallel scope wait for what the scope itself waits for, and the scope is done\n"
@@ -15521,15 +15533,15 @@ static const char npu_fixed_34[] =
     "//      edges       a task waits for the ends of the edges that lead to it, since they were reset\n"
     "//\n"
     "// The rules are the same for real execution and for both kinds of simulated time: each has an\n"
-    "// object of its own, with its own tokens. Data is not looked at here: see deps.h.\n"
+    "// object of its own, with its own tokens. Data is handled elsewhere: see deps.h.\n"
     "\n"
     "#ifndef PWSP_PRECEDENCE_H\n"
     "#define PWSP_PRECEDENCE_H\n"
     "\n"
     "typedef struct pwsp_open_scope {\n"
     "    bool is_parallel;\n"
-    "    pwsp_token ready;  // what the next child waits for\n"
-    "    pwsp_token done;   // parallel: the children so far, and what the scope itself waits for\n"
+    "    pwsp_token ready;  // dependences of the next child\n"
+    "    pwsp_token done;   // parallel: the children so far, and the scope's own dependences\n"
     "} pwsp_open_scope;\n"
     "\n"
     "typedef struct pwsp_precedence {\n"
@@ -15543,7 +15555,7 @@ static const char npu_fixed_34[] =
     "    pwsp_token *edges;        // NULL: none\n"
     "} pwsp_precedence;\n"
     "\n"
-    "// False when memory is out; pwsp_precedence_free is to be called all the same.\n"
+    "// False when memory is out; pwsp_precedence_free must still be called.\n"
     "PWSP_INTERNAL bool pwsp_precedence_init(pwsp_precedence *order, const pwsp_memory *memory,\n"
     "                                        const pwsp_timed *timed);\n"
     "PWSP_INTERNAL void pwsp_precedence_free(pwsp_precedence *order);\n"
@@ -15555,7 +15567,7 @@ static const char npu_fixed_34[] =
     "PWSP_INTERNAL void pwsp_precedence_scope_begin(pwsp_precedence *order, bool is_parallel);\n"
     "PWSP_INTERNAL void pwsp_precedence_scope_end(pwsp_precedence *order);\n"
     "\n"
-    "// Edges begin anew.\n"
+    "// The edges restart.\n"
     "PWSP_INTERNAL void pwsp_precedence_reset(pwsp_precedence *order, const uint32_t *edges,\n"
     "                                         uint32_t count);\n"
     "\n"
@@ -15565,11 +15577,11 @@ static const char npu_fixed_34[] =
     "\n"
     "// -- tokens that are visited ----------------------------------------------------------------------\n"
     "\n"
-    "// Visits what a task waits for by structure, edges and its stream. A pipeline has no stream.\n"
+    "// Visits the dependences of a task by structure, edges and its stream. A pipeline has no stream.\n"
     "PWSP_INTERNAL void pwsp_precedence_wait(pwsp_precedence *order, const pwsp_arrival *arrival,\n"
     "                                        bool has_stream);\n"
     "\n"
-    "// Tells those behind a task what stands for it.\n"
+    "// Registers a task's token for its successors.\n"
     "PWSP_INTERNAL void pwsp_precedence_tell(pwsp_precedence *order, const pwsp_arrival *arrival,\n"
     "                                        bool has_stream, const pwsp_token *token);\n"
     "\n"
@@ -15580,12 +15592,12 @@ static const char npu_fixed_34[] =
     "    return order->streams ? pwsp_modulo(arrival->stream_key, order->stream_count) : 0;\n"
     "}\n"
     "\n"
-    "// What a task waits for by structure.\n"
+    "// The time until which a task waits by structure.\n"
     "PWSP_FORCE_INLINE pwsp_token pwsp_precedence_ready(const pwsp_precedence *order) {\n"
     "    return order->has_structure ? order->scopes[order->depth - 1].ready : pwsp_token_none();\n"
     "}\n"
     "\n"
-    "// And by edges and its stream, if that is later.\n"
+    "// The same with edges and its stream, if these are later.\n"
     "PWSP_FORCE_INLINE void pwsp_precedence_later(const pwsp_precedence *order,\n"
     "                                             const pwsp_arrival *arrival, bool has_stream,\n"
     "                                             pwsp_token *ready) {\n"
@@ -15627,38 +15639,38 @@ static const char npu_fixed_34[] =
     "// Tasks of a program in flight, in program order: a reorder buffer.\n"
     "//\n"
     "// The thread that walks the program issues entries into a ring. Lanes (or cores of a device) run\n"
-    "// them as soon as what they wait for is done, in any order; the walking thread retires them in\n"
-    "// program order, so that time, results and errors are what they would be one after another.\n"
+    "// them as soon as their dependences are done, in any order. The walking thread retires them in\n"
+    "// program order, so time, results and errors are those of a serial run.\n"
     "//\n"
     "//      head                                              tail\n"
     "//       | done | running | waits | done | ready | waits |  free ...\n"
     "//       retired in this order ->                        issued ->\n"
     "//\n"
-    "// Who waits for whom. An entry has a list of links to those that wait for it, and a count of what\n"
-    "// it waits for itself. The walking thread adds links while others complete entries:\n"
+    "// Links. An entry has a list of links to its waiters, and a count of its own open dependences. The\n"
+    "// walking thread adds links while others complete entries:\n"
     "//\n"
-    "//      walking thread, for entry W                   whoever has run entry E\n"
+    "//      walking thread, for entry W                   thread that has run entry E\n"
     "//      pending of W = BIAS                           result of E\n"
     "//      for each E that it waits for:                 waiters of E: exchange for CLOSED (2)\n"
     "//        puts a link before waiters of E: CAS (1),   for each link, to W: pending of W - 1 (3)\n"
     "//        or sees CLOSED: E is done\n"
     "//      pending of W - (BIAS - its links) (4)\n"
     "//\n"
-    "// (1), (2): acquire and release, so either the link is seen by (2), or CLOSED and the result by\n"
-    "// (1). (3), (4): acquire and release; whoever brings pending to 0 has seen all that W waits for,\n"
-    "// and makes it ready. The links of E then belong to whoever did (2), who gives them back on a stack\n"
-    "// that many push to and only the walking thread empties.\n"
+    "// (1), (2): acquire and release, so either (2) sees the link, or (1) sees CLOSED and the result.\n"
+    "// (3), (4): acquire and release; the thread that brings pending to 0 has seen all dependences of W,\n"
+    "// and makes it ready. The links of E then belong to the thread that did (2). It returns them on a\n"
+    "// stack that many push to and only the walking thread empties.\n"
     "//\n"
     "// A join stands for several entries at once: the readers of a tile, the children of a parallel\n"
-    "// scope. It is *open* as long as more may come, and is done when it has been closed and all of them\n"
-    "// are; it has links as entries do. Tokens of the map of regions are entries or joins.\n"
+    "// scope. It is *open* while it may gain members, and done when it has been closed and all members\n"
+    "// are. It has links as entries do. Tokens of the map of regions are entries or joins.\n"
     "//\n"
-    "// When an entry has failed, or was skipped as something that it waits for has failed, it is\n"
-    "// *poisoned*; (3) hands that on. Poisoned entries are ready and done as all others, without\n"
+    "// An entry that has failed is *poisoned*, and so is an entry that was skipped because a dependence\n"
+    "// failed; (3) passes that on. Poisoned entries become ready and done like all others, without\n"
     "// running.\n"
     "//\n"
-    "// Entries are named by sequence numbers, that never come back, as long as only the walking thread\n"
-    "// uses them; and by their places in the ring for all others.\n"
+    "// The walking thread names entries by sequence numbers, which are never reused. All other threads\n"
+    "// name them by their places in the ring.\n"
     "\n"
     "#ifndef PWSP_REORDER_H\n"
     "#define PWSP_REORDER_H\n"
@@ -15666,7 +15678,7 @@ static const char npu_fixed_34[] =
     "#define PWSP_NO_HOME UINT32_MAX\n"
     "#define PWSP_BY_WALK UINT32_MAX\n"
     "\n"
-    "// What has links, and what waits.\n"
+    "// A node: it has links, and it may wait.\n"
     "typedef struct pwsp_fan {\n"
     "    uint32_t waiters;      // atomic: the first link, 0, or CLOSED\n"
     "    uint32_t pending;      // atomic\n"
@@ -15683,16 +15695,16 @@ static const char npu_fixed_34[] =
     "    PWSP_ENTRY_RESET  // of edges\n"
     "} pwsp_entry_kind;\n"
     "\n"
-    "// Behind it in the ring: words of whoever issues it.\n"
+    "// Behind it in the ring: words of the owner.\n"
     "typedef struct pwsp_entry {\n"
     "    pwsp_fan fan;\n"
     "    uint32_t next;  // for the executor, while it is ready\n"
-    "    uint32_t home;  // the lane or core that is to run it, or PWSP_NO_HOME\n"
+    "    uint32_t home;  // the lane or core to run it, or PWSP_NO_HOME\n"
     "    pwsp_entry_kind kind;\n"
     "    ptowsp_unit unit;  // of a task\n"
     "    uint32_t kernel;   // of a task\n"
     "    uint64_t index;    // of the task\n"
-    "    uint64_t cycles;   // when it is done: what its kernel has returned, a failure included\n"
+    "    uint64_t cycles;   // when it is done: its kernel's return value, a failure included\n"
     "} pwsp_entry;\n"
     "\n"
     "typedef struct pwsp_reorder_link {\n"
@@ -15708,31 +15720,31 @@ static const char npu_fixed_34[] =
     "    bool is_open;\n"
     "} pwsp_join;\n"
     "\n"
-    "// Runs entries that are ready. `by` is what the one who completed the last thing that an entry\n"
-    "// waited for gave to pwsp_reorder_done; PWSP_BY_WALK: the walking thread found it ready.\n"
+    "// Runs ready entries. `by` is the value passed to pwsp_reorder_done by the thread that completed\n"
+    "// the last dependence; PWSP_BY_WALK: the walking thread found it ready.\n"
     "typedef struct pwsp_executor {\n"
     "    void (*ready)(void *user, uint32_t by, uint32_t place);\n"
-    "    // The walking thread can go on only when something has been completed: does something useful,\n"
-    "    // or waits until done_count is not `ticket` any more.\n"
+    "    // The walking thread cannot go on until another entry is completed: does useful work, or waits\n"
+    "    // until done_count differs from `ticket`.\n"
     "    void (*help)(void *user, uint32_t ticket);\n"
     "    void *user;\n"
     "} pwsp_executor;\n"
     "\n"
-    "// Arrays whose items stay where they are when there are more: piece k has FIRST << k of them.\n"
+    "// Arrays whose items keep their places as they grow: piece k has FIRST << k of them.\n"
     "#define PWSP_PIECE_FIRST 256u\n"
     "#define PWSP_PIECE_COUNT 24\n"
     "\n"
     "typedef struct pwsp_reorder {\n"
     "    const pwsp_memory *memory;\n"
     "    pwsp_executor executor;\n"
-    "    // Runs the kernel of an entry, and says what it returned.\n"
+    "    // Runs the kernel of an entry; returns its result.\n"
     "    ptowsp_cycles (*call)(void *user, const pwsp_entry *entry, uint32_t lane);\n"
     "    void *call_user;\n"
     "    char *ring;\n"
     "    size_t stride;                               // bytes of an entry with its words\n"
     "    uint32_t capacity;                           // entries in flight, at most\n"
     "    uint32_t place_mask;                         // places of the ring, a power of two, - 1\n"
-    "    bool is_fixed;                               // what finds no link or no join waits for one\n"
+    "    bool is_fixed;                               // without a free link or join, waits for one\n"
     "    uint32_t link_max, join_max;                 // is_fixed: ids from 1\n"
     "    pwsp_reorder_link *links[PWSP_PIECE_COUNT];  // from 1\n"
     "    pwsp_join *joins[PWSP_PIECE_COUNT];          // from 1\n"
@@ -15741,8 +15753,8 @@ static const char npu_fixed_34[] =
     "    uint64_t head, tail;  // sequence numbers\n"
     "    uint32_t link_count, free_link;\n"
     "    uint32_t join_count, free_join;\n"
-    "    uint32_t waiter;        // the entry that has been opened: who links lead to\n"
-    "    uint32_t waiter_links;  // how many so far\n"
+    "    uint32_t waiter;        // the opened entry, the target of links\n"
+    "    uint32_t waiter_links;  // links to it so far\n"
     "    bool is_out_of_memory;\n"
     "    char padding_shared[PWSP_FALSE_SHARING];\n"
     "    uint32_t done_count;  // atomic: counts completions, and wraps\n"
@@ -15755,9 +15767,9 @@ static const char npu_fixed_34[] =
     "PWSP_INTERNAL bool pwsp_reorder_init(pwsp_reorder *reorder, const pwsp_memory *memory,\n"
     "                                     uint32_t capacity, uint32_t word_count);\n"
     "\n"
-    "// Makes room for so many links and joins, and takes no more memory from then on. For every token\n"
-    "// that can be held at once there must be a join, and one more; for every waiter that an entry can\n"
-    "// have before it is issued there must be a link.\n"
+    "// Makes room for a number of links and joins, and takes no more memory from then on. There must be\n"
+    "// a join for every token that can be held at once, and one more; and a link for every waiter that\n"
+    "// an entry can have before it is issued.\n"
     "PWSP_INTERNAL bool pwsp_reorder_fix(pwsp_reorder *reorder, uint32_t link_count,\n"
     "                                    uint32_t join_count);\n"
     "PWSP_INTERNAL void pwsp_reorder_free(pwsp_reorder *reorder);\n"
@@ -15793,16 +15805,16 @@ static const char npu_fixed_34[] =
     "    return pwsp_load_seq_cst(&reorder->done_count);\n"
     "}\n"
     "\n"
-    "// Begins the entry behind the last. Requires that the ring is not full.\n"
+    "// Opens a new last entry. Requires that the ring is not full.\n"
     "PWSP_INTERNAL pwsp_entry *pwsp_reorder_open(pwsp_reorder *reorder, pwsp_entry_kind kind);\n"
     "\n"
-    "// Ends it: it is ready as soon as what it waits for is done, perhaps now.\n"
+    "// Submits it: it is ready as soon as its dependences are done, perhaps now.\n"
     "PWSP_INTERNAL void pwsp_reorder_issue(pwsp_reorder *reorder);\n"
     "\n"
-    "// The entry that has been opened waits for what a token stands for.\n"
+    "// The opened entry waits for a token.\n"
     "PWSP_INTERNAL void pwsp_reorder_wait(pwsp_reorder *reorder, const pwsp_token *token);\n"
     "\n"
-    "// Tokens. One that is held, but in entries that are done, has been kept and is to be dropped.\n"
+    "// Tokens. A token that is held outside finished entries has been kept and must be dropped.\n"
     "PWSP_INTERNAL pwsp_token pwsp_reorder_token(const pwsp_reorder *reorder);  // of the opened entry\n"
     "PWSP_INTERNAL pwsp_token_ops pwsp_reorder_ops(pwsp_reorder *reorder);      // of the following\n"
     "PWSP_INTERNAL bool pwsp_reorder_is_dead(void *reorder, const pwsp_token *token);\n"
@@ -15816,12 +15828,12 @@ static const char npu_fixed_34[] =
     "// Runs a ready entry, or skips it if it is poisoned.\n"
     "PWSP_INTERNAL void pwsp_reorder_run(pwsp_reorder *reorder, uint32_t place, uint32_t lane);\n"
     "\n"
-    "// Notes what the kernel of an entry has returned, or that it has not been called: a failure. For\n"
-    "// those who do not call pwsp_reorder_run, but reorder->call, or nothing.\n"
+    "// Records the result of an entry's kernel, or a failure without a call. For executors that do not\n"
+    "// call pwsp_reorder_run, but reorder->call, or nothing.\n"
     "PWSP_INTERNAL void pwsp_reorder_set_result(pwsp_reorder *reorder, uint32_t place,\n"
     "                                           ptowsp_cycles result);\n"
     "\n"
-    "// It has been run: makes ready what waited for it. It must not be touched afterwards.\n"
+    "// The entry has run: readies its waiters. It must not be touched afterwards.\n"
     "PWSP_INTERNAL void pwsp_reorder_done(pwsp_reorder *reorder, uint32_t place, uint32_t by);\n"
     "\n"
     "#endif\n"
@@ -15830,31 +15842,31 @@ static const char npu_fixed_34[] =
     "// src/runtime/issue.h\n"
     "// =================================================================================================\n"
     "\n"
-    "// The scheduler: takes what arrives in program order, runs it as soon as it may, and retires it in\n"
-    "// program order.\n"
+    "// The scheduler: takes arrivals in program order, runs each as soon as its dependences allow, and\n"
+    "// retires them in program order.\n"
     "//\n"
     "//      arrivals -> issue -> reorder buffer -> executor runs them\n"
     "//                               | in program order\n"
     "//                               v\n"
-    "//                            retire -> whoever issues: time, errors\n"
+    "//                            retire -> owner: time, errors\n"
     "//\n"
-    "// What a task waits for, in real time: tasks that touch the same data, by a map of regions; and the\n"
-    "// structure, explicit edges and streams of the schedule, where it has them.\n"
+    "// The dependences of a task in real time: tasks that access the same data, by a map of regions; and\n"
+    "// the structure, explicit edges and streams of the schedule, where it has them.\n"
     "//\n"
-    "// One thread issues. It retires what is done at the head before it opens the next entry, and helps\n"
-    "// to run tasks while there is no room, an element has to be loaded, or all has been issued. After a\n"
-    "// failure nothing more is issued or retired.\n"
+    "// One thread issues. It retires finished entries at the head before it opens the next entry. It\n"
+    "// helps to run tasks while there is no room, while an element has to be loaded, or once all has\n"
+    "// been issued. After a failure nothing more is issued or retired.\n"
     "//\n"
-    "// The owner gives this room its arrivals, an executor (reorder.h) and a host, and nothing here knows\n"
-    "// what it schedules. With memory given once (is_fixed) running takes none: what finds no room waits\n"
-    "// until something is done.\n"
+    "// The owner provides arrivals, an executor (reorder.h) and a host; the scheduler does not know what\n"
+    "// it schedules. With fixed memory (is_fixed) running allocates none: an entry without room waits\n"
+    "// until others finish.\n"
     "\n"
     "#ifndef PWSP_ISSUE_H\n"
     "#define PWSP_ISSUE_H\n"
     "\n"
-    "// The owner, on the thread that issues.\n"
+    "// The owner's callbacks, on the issuing thread.\n"
     "typedef struct pwsp_issue_host {\n"
-    "    // An entry is done and the oldest: a task, a load, a mark. False after a failure.\n"
+    "    // The oldest entry is done: a task, a load, a mark. False after a failure.\n"
     "    bool (*retire)(void *user, const pwsp_entry *entry);\n"
     "    void (*no_memory)(void *user);  // a failure; not where memory is fixed\n"
     "    void *user;\n"
@@ -15868,7 +15880,7 @@ static const char npu_fixed_34[] =
     "    uint32_t tile_max;      // of one task; PTOWSP_TASK_TILE_MAX\n"
     "    bool is_fixed;          // all memory is taken beforehand\n"
     "    uint32_t region_count;  // is_fixed: tiles in the map; place_count * tile_max\n"
-    "    uint32_t link_count;    // is_fixed: from a task to one that waits; 4 * place_count\n"
+    "    uint32_t link_count;    // is_fixed: from a task to its waiters; 4 * place_count\n"
     "} pwsp_issue_desc;\n"
     "\n"
     "typedef struct pwsp_issue {\n"
@@ -15882,14 +15894,14 @@ static const char npu_fixed_34[] =
     "    uint32_t task_count;  // in flight\n"
     "    uint32_t task_count_max;\n"
     "    bool has_failed;\n"
-    "    // Of the pipeline that is being run:\n"
+    "    // Of the running pipeline:\n"
     "    uint64_t *process_last;  // by process: sequence of its last task, or PTOWSP_NO_INDEX\n"
     "    uint64_t process_capacity;\n"
     "    pwsp_token pipeline_done;\n"
     "} pwsp_issue;\n"
     "\n"
-    "// False when memory is out; pwsp_issue_free is to be called all the same. The object must not be\n"
-    "// moved, and timed must live as long.\n"
+    "// False when memory is out; pwsp_issue_free must still be called. The object must not be moved, and\n"
+    "// timed must live as long.\n"
     "PWSP_INTERNAL bool pwsp_issue_init(pwsp_issue *issue, const pwsp_memory *memory,\n"
     "                                   const pwsp_timed *timed, const pwsp_issue_desc *desc);\n"
     "PWSP_INTERNAL void pwsp_issue_free(pwsp_issue *issue);\n"
@@ -15899,46 +15911,47 @@ static const char npu_fixed_34[] =
     "PWSP_INTERNAL void pwsp_issue_begin(pwsp_issue *issue, const pwsp_bound_tensor *bound,\n"
     "                                    const pwsp_executor *executor, const pwsp_issue_host *host);\n"
     "\n"
-    "// -- the thread that issues -----------------------------------------------------------------------\n"
+    "// -- the issuing thread ---------------------------------------------------------------------------\n"
     "\n"
-    "// An entry behind the last, to be filled in (home, unit, kernel, index, words), and then submitted.\n"
-    "// NULL after a failure.\n"
+    "// A new last entry; the caller fills it in (home, unit, kernel, index, words) and submits it. NULL\n"
+    "// after a failure.\n"
     "PWSP_INTERNAL pwsp_entry *pwsp_issue_open(pwsp_issue *issue, pwsp_entry_kind kind);\n"
     "\n"
-    "// Submits the entry that has been opened. False after a failure.\n"
+    "// Submits the opened entry. False after a failure.\n"
     "//\n"
-    "//      TASK                   runs when what it waits for is done\n"
-    "//      LOAD                   tiles[0] is an element: returns when what writes it is done\n"
+    "//      TASK                   runs when its dependences are done\n"
+    "//      LOAD                   tiles[0] is an element: returns when its writer is done\n"
     "//      PARALLEL, SEQUENTIAL   a scope begins; the arrival may be NULL\n"
     "//      SCOPE_END              it ends; the arrival may be NULL\n"
     "//      RESET                  the edges `after` begin anew\n"
     "PWSP_INTERNAL bool pwsp_issue_submit(pwsp_issue *issue, const pwsp_arrival *arrival);\n"
     "\n"
-    "// Retires what is done at the head. Until there is room, or nothing is in flight. False after a\n"
-    "// failure, all of them.\n"
+    "// Retire finished entries at the head: the first until there is room, the second until nothing is\n"
+    "// in flight. False after a failure, as for the next two.\n"
     "PWSP_INTERNAL bool pwsp_issue_retire(pwsp_issue *issue);\n"
     "PWSP_INTERNAL bool pwsp_issue_settle(pwsp_issue *issue);\n"
     "\n"
-    "// Until an entry is done. False after a failure, also of what it waits for.\n"
+    "// Retires until an entry is done. False after a failure, also of its dependences.\n"
     "PWSP_INTERNAL bool pwsp_issue_await(pwsp_issue *issue, const pwsp_entry *entry);\n"
     "\n"
-    "// The owner has found a failure by itself.\n"
+    "// The owner reports a failure of its own.\n"
     "PWSP_INTERNAL bool pwsp_issue_fail(pwsp_issue *issue);  // false\n"
     "\n"
-    "// After a failure: waits for what is in flight, and forgets it.\n"
+    "// After a failure: waits for entries in flight, and forgets it.\n"
     "PWSP_INTERNAL void pwsp_issue_drain(pwsp_issue *issue);\n"
     "\n"
     "// -- pipelines ------------------------------------------------------------------------------------\n"
     "\n"
-    "// All that is before a pipeline has been retired, so it waits for nothing; tasks of one process run\n"
-    "// in order; what follows waits for all of them. `whole` is what it is to what surrounds it.\n"
+    "// Everything before a pipeline has been retired, so the pipeline waits for nothing. Tasks of one\n"
+    "// process run in order. Later entries wait for all of them. `whole` is the pipeline as its\n"
+    "// surroundings see it.\n"
     "PWSP_INTERNAL bool pwsp_issue_pipeline_begin(pwsp_issue *issue);\n"
     "PWSP_INTERNAL void pwsp_issue_pipeline_end(pwsp_issue *issue, const pwsp_arrival *whole);\n"
     "\n"
     "// Makes room for another process. False after a failure.\n"
     "PWSP_INTERNAL bool pwsp_issue_has_process(pwsp_issue *issue, uint32_t process);\n"
     "\n"
-    "// Submits the PROCESS_TASK that has been opened.\n"
+    "// Submits the opened PROCESS_TASK.\n"
     "PWSP_INTERNAL bool pwsp_issue_submit_process(pwsp_issue *issue, uint32_t process,\n"
     "                                             const pwsp_arrival *arrival);\n"
     "\n"
@@ -15961,29 +15974,30 @@ static const char npu_fixed_34[] =
     "//                   AICPU        its result has been read: IDLE               release\n"
     "//      control      AICPU        at close, task_status is IDLE: QUIT          release\n"
     "//\n"
-    "// What another processor writes is read with acquire (task after task_status). So task_status hands\n"
-    "// over the task, what it points to, and the line's turn:\n"
+    "// Fields of another processor are read with acquire (task after task_status). So task_status hands\n"
+    "// over the task, the data it points to, and the line's turn:\n"
     "//\n"
     "//            AICPU: ASSIGNED             core: DONE\n"
     "//      IDLE ----------------> ASSIGNED --------------> DONE\n"
     "//        ^                                              |\n"
     "//        +-------------- AICPU: IDLE -------------------+\n"
     "//\n"
-    "// The AICPU writes what `task` points to while IDLE, the core reads it and writes its result there\n"
-    "// while ASSIGNED, the AICPU reads that while DONE. QUIT is written at IDLE only, so a core that\n"
-    "// sees it has nothing to do.\n"
+    "// The AICPU writes the data behind `task` while IDLE. The core reads it and writes its result there\n"
+    "// while ASSIGNED. The AICPU reads the result while DONE. QUIT is written at IDLE only, so a core\n"
+    "// that sees it has no task.\n"
     "//\n"
-    "// All but IDLE are sequentially consistent here, which is more than release and acquire, as threads\n"
-    "// sleep: see src/base/sleeper.h. tests/models/handshake.pml is a model of both sides.\n"
+    "// Here all fields but IDLE are sequentially consistent, which is more than release and acquire,\n"
+    "// because threads sleep: see src/base/sleeper.h. tests/models/handshake.pml is a model of both\n"
+    "// sides.\n"
     "//\n"
-    "// Devices made of threads and emitted trees use these functions. Processors with caches of their own\n"
+    "// Devices made of threads and emitted trees use these functions. Processors with incoherent caches\n"
     "// define the hooks below before they include this file:\n"
     "//\n"
-    "//      PWSP_LINE_FN            how a function of a line is declared\n"
-    "//      PWSP_LINE_GM            qualifies what is in global memory\n"
-    "//      PWSP_LINE_PULL(line)    gives up what the cache has of a line, before others' fields are read\n"
+    "//      PWSP_LINE_FN            declares a function of a line\n"
+    "//      PWSP_LINE_GM            qualifies data in global memory\n"
+    "//      PWSP_LINE_PULL(line)    drops the cached line, before others' fields are read\n"
     "//      PWSP_LINE_PUSH(line)    writes a line back, after a field has been written\n"
-    "//      PWSP_LINE_LOAD(field)   reads a field, what was written before it is seen after that\n"
+    "//      PWSP_LINE_LOAD(field)   reads a field; earlier writes are visible after that\n"
     "//      PWSP_LINE_STORE(field, value), PWSP_LINE_RELEASE(field, value), PWSP_LINE_SET(field, value)\n"
     "//                              write a field: seq_cst, release, relaxed\n"
     "\n"
@@ -16072,7 +16086,7 @@ static const char npu_fixed_34[] =
     "    PWSP_LINE_PUSH(line);\n"
     "}\n"
     "\n"
-    "// The address of the task that was given, or 0.\n"
+    "// The address of the assigned task, or 0.\n"
     "PWSP_LINE_FN uint64_t pwsp_core_poll(const PWSP_LINE_GM pwsp_line *line) {\n"
     "    PWSP_LINE_PULL(line);\n"
     "    if (PWSP_LINE_LOAD(&line->task_status) != PWSP_TASK_ASSIGNED) {\n"
@@ -16081,7 +16095,7 @@ static const char npu_fixed_34[] =
     "    return PWSP_LINE_LOAD(&line->task);\n"
     "}\n"
     "\n"
-    "// Its result has been written.\n"
+    "// The result has been written.\n"
     "PWSP_LINE_FN void pwsp_core_done(PWSP_LINE_GM pwsp_line *line) {\n"
     "    PWSP_LINE_STORE(&line->task_status, (uint32_t)PWSP_TASK_DONE);\n"
     "    PWSP_LINE_PUSH(line);\n"
@@ -16098,7 +16112,7 @@ static const char npu_fixed_34[] =
     "// src/time/sim.h\n"
     "// =================================================================================================\n"
     "\n"
-    "// What both ways to simulate time share: lanes, pools, streams, the clock of issue, results.\n"
+    "// Shared by both simulations of time: lanes, pools, streams, the clock of issue, results.\n"
     "\n"
     "#ifndef PWSP_SIM_H\n"
     "#define PWSP_SIM_H\n"
@@ -16113,13 +16127,13 @@ static const char npu_fixed_34[] =
     "    uint32_t next;  // round robin\n"
     "} pwsp_pool_lanes;\n"
     "\n"
-    "// When the last of a pipeline's runs started.\n"
+    "// The start of a pipeline's last run.\n"
     "typedef struct pwsp_pipeline_start {\n"
     "    uint64_t time;\n"
     "    uint32_t run;\n"
     "} pwsp_pipeline_start;\n"
     "\n"
-    "// The clock of issue: where it is, and what moved it there.\n"
+    "// The clock of issue: its time, and the cause of it.\n"
     "typedef struct pwsp_clock {\n"
     "    uint64_t now;\n"
     "    ptowsp_stall stall;\n"
@@ -16139,11 +16153,11 @@ static const char npu_fixed_34[] =
     "    pwsp_precedence order;\n"
     "    pwsp_deps deps;\n"
     "    pwsp_clock clock;\n"
-    "    uint64_t task_count;   // all so far: the index of the next\n"
+    "    uint64_t task_count;   // all so far: the next index\n"
     "    uint64_t issue_count;  // of these, tasks of lanes: those that start, window and timing count\n"
     "    uint64_t batch_clock;  // when the last batch began\n"
-    "    uint64_t gate_count;   // tasks that must have been issued before any starts\n"
-    "    uint64_t gate_time;    // the clock when that is so\n"
+    "    uint64_t gate_count;   // tasks to issue before any starts\n"
+    "    uint64_t gate_time;    // the clock at that moment\n"
     "    ptowsp_run_stats stats;\n"
     "    ptowsp_task_record *records;\n"
     "    uint64_t record_capacity;\n"
@@ -16153,7 +16167,7 @@ static const char npu_fixed_34[] =
     "    char text[PWSP_ERROR_TEXT_MAX];\n"
     "} pwsp_sim;\n"
     "\n"
-    "// Do lanes choose among tasks that are ready? Then time is event-driven, else in order.\n"
+    "// Do lanes choose among ready tasks? Then time is event-driven, else in order.\n"
     "PWSP_INLINE bool pwsp_schedule_is_events(const ptowsp_schedule *schedule) {\n"
     "    return schedule->issue == PTOWSP_ISSUE_DATAFLOW &&\n"
     "           (pwsp_dispatch_rule(schedule->dispatch) == PWSP_LANE_ANY ||\n"
@@ -16165,9 +16179,9 @@ static const char npu_fixed_34[] =
     "// Back to time 0; after pwsp_deps_begin.\n"
     "PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records);\n"
     "\n"
-    "// Where each lane runs tasks in order, the time at which they begin to start must be known\n"
-    "// beforehand: does that take the number of tasks, and, given it (UINT64_MAX: it is not known), set\n"
-    "// it. False with an error.\n"
+    "// Where each lane runs tasks in order, the time at which tasks begin to start must be known\n"
+    "// beforehand. The first function tells whether that takes the number of tasks. The second sets the\n"
+    "// time from that number (UINT64_MAX: not known). False with an error.\n"
     "PWSP_INTERNAL bool pwsp_sim_gate_needs_count(const pwsp_sim *sim);\n"
     "PWSP_INTERNAL bool pwsp_sim_set_gate(pwsp_sim *sim, uint64_t total_count);\n"
     "PWSP_INTERNAL void pwsp_sim_free(pwsp_sim *sim);\n"
@@ -16178,7 +16192,7 @@ static const char npu_fixed_34[] =
     "                                 const char *format, ...) PWSP_PRINTF(4, 5);\n"
     "PWSP_INTERNAL bool pwsp_sim_no_memory(pwsp_sim *sim);\n"
     "\n"
-    "// Nothing can proceed as tasks have not begun to start; `what` is what has to wait.\n"
+    "// Nothing can proceed because tasks have not begun to start; `what` is the waiting part.\n"
     "PWSP_INTERNAL bool pwsp_sim_fail_gate(pwsp_sim *sim, const char *what);\n"
     "PWSP_INTERNAL bool pwsp_sim_fail_abort(pwsp_sim *sim);\n"
     "\n"
@@ -16200,9 +16214,9 @@ static const char npu_fixed_34[] =
     "    }\n"
     "}\n"
     "\n"
-    "// A pipeline that has been simulated starts: adds that to the times of its tasks' records, of which\n"
-    "// `first` is the first. Returns the task that its start comes from, or PTOWSP_NO_INDEX; so do those\n"
-    "// of its tasks that have not waited for another one of them.\n"
+    "// A simulated pipeline starts: adds the start to the times of its tasks' records, beginning with\n"
+    "// `first`. Returns the task that the start comes from, or PTOWSP_NO_INDEX. That task also becomes\n"
+    "// the cause of tasks that have not waited for another task of the pipeline.\n"
     "PWSP_INTERNAL uint64_t pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uint64_t count,\n"
     "                                              const pwsp_token *ready, uint64_t issue,\n"
     "                                              uint64_t start);\n"
@@ -16217,16 +16231,16 @@ static const char npu_fixed_34[] =
     "    sim->clock.cause = cause;\n"
     "}\n"
     "\n"
-    "// Have tasks begun to start, with what has been issued so far? If the threshold is never reached,\n"
-    "// they begin when issuing ends.\n"
+    "// Have tasks begun to start, given the tasks issued so far? If the threshold is never reached, they\n"
+    "// begin when issuing ends.\n"
     "PWSP_INLINE bool pwsp_sim_is_open(const pwsp_sim *sim) {\n"
     "    return sim->issue_count >= sim->schedule->start_threshold;\n"
     "}\n"
     "\n"
-    "// The clock that timing asks of the next task; not before now.\n"
+    "// The earliest clock that timing allows for the next task; at least now.\n"
     "PWSP_INTERNAL uint64_t pwsp_sim_timing(const pwsp_sim *sim);\n"
     "\n"
-    "// How many tasks the window must have room for before the next one is issued.\n"
+    "// The number of tasks that the window must have room for before the next one is issued.\n"
     "PWSP_INLINE uint64_t pwsp_sim_room_needed(const pwsp_sim *sim) {\n"
     "    const ptowsp_schedule *schedule = sim->schedule;\n"
     "    return schedule->timing == PTOWSP_TIMING_BATCHED &&\n"
@@ -16235,14 +16249,14 @@ static const char npu_fixed_34[] =
     "               : 1;\n"
     "}\n"
     "\n"
-    "// Interleaved: the turn of its stream for a task that could be issued now; takes it.\n"
+    "// Interleaved: takes a turn of its stream for a task that could be issued now, and returns it.\n"
     "PWSP_INTERNAL uint64_t pwsp_sim_turn(pwsp_sim *sim, const pwsp_arrival *arrival);\n"
     "\n"
     "PWSP_INLINE pwsp_pool_lanes *pwsp_sim_pool(pwsp_sim *sim, ptowsp_unit unit) {\n"
     "    return &sim->pools[sim->schedule->pools == PTOWSP_POOLS_BY_UNIT && unit == PTOWSP_UNIT_CUBE];\n"
     "}\n"
     "\n"
-    "// The lane of a task by its dispatch. For work stealing in order: the one that is free first.\n"
+    "// The lane of a task by its dispatch. Work stealing in order takes the lane that is free first.\n"
     "PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, pwsp_pool_lanes *pool, uint64_t key);\n"
     "\n"
     "PWSP_INLINE uint32_t pwsp_sim_dispatch(pwsp_sim *sim, ptowsp_unit unit, uint64_t key) {\n"
@@ -16255,7 +16269,7 @@ static const char npu_fixed_34[] =
     "    return lane;\n"
     "}\n"
     "\n"
-    "// Why a task started when it did; *out_cause is the task that it waited for.\n"
+    "// The reason for a task's start; *out_cause is the task that it waited for.\n"
     "PWSP_INTERNAL ptowsp_stall pwsp_sim_cause(const pwsp_sim *sim, const pwsp_token *ready,\n"
     "                                          const pwsp_lane *lane, uint64_t issue, uint64_t start,\n"
     "                                          uint64_t *out_cause);\n"
@@ -16266,11 +16280,10 @@ static const char npu_fixed_34[] =
     "// src/time/window.h\n"
     "// =================================================================================================\n"
     "\n"
-    "// The tasks in flight: which of them ends first.\n"
+    "// The tasks in flight, and the one that ends first.\n"
     "//\n"
-    "// Tasks of one lane end in the order in which they were issued, so each lane's ends are a queue,\n"
-    "// and the earliest end of all is that of one of the queues' heads. A tournament over the heads\n"
-    "// finds it:\n"
+    "// Tasks of one lane end in the order of their issue, so each lane's ends are a queue, and the\n"
+    "// earliest end of all is at one of the heads. A tournament over the heads finds it:\n"
     "//\n"
     "//      winner:        (12, lane 2)\n"
     "//                (15, lane 0)      (12, lane 2)           taking the winner replays the games on\n"
@@ -16280,10 +16293,10 @@ static const char npu_fixed_34[] =
     "// A binary heap of all tasks in flight costs log2(window) unpredictable swaps for each task\n"
     "// instead.\n"
     "//\n"
-    "// A player is one number, so that a game is one minimum: (end - base) << lane_bits | lane. Ends\n"
-    "// that are too far from base for that all play as the largest number; when such a player wins, base\n"
-    "// moves up to the earliest end and all players are made anew. So it does when a task comes that\n"
-    "// ends before base: the clock may be far behind the earliest end.\n"
+    "// A player is one number, so that a game is one minimum: (end - base) << lane_bits | lane. Ends too\n"
+    "// far from base for that all play as the largest number. When such a player wins, base moves up to\n"
+    "// the earliest end and all players are made anew. The same happens when a task ends before base:\n"
+    "// the clock may be far behind the earliest end.\n"
     "\n"
     "#ifndef PWSP_WINDOW_H\n"
     "#define PWSP_WINDOW_H\n"
@@ -16326,7 +16339,7 @@ static const char npu_fixed_34[] =
     "// Moves base to the earliest end, makes all players anew, and returns the winner.\n"
     "PWSP_INTERNAL uint64_t pwsp_window_rebase(pwsp_window *window);\n"
     "\n"
-    "// The largest player but EMPTY stands for ends too far from base.\n"
+    "// The largest player except EMPTY stands for ends too far from base.\n"
     "PWSP_FORCE_INLINE uint64_t pwsp_window_far(const pwsp_window *window) {\n"
     "    return (UINT64_MAX >> window->lane_bits) - 1;\n"
     "}\n"
@@ -16391,8 +16404,7 @@ static const char npu_fixed_34[] =
     "    return true;\n"
     "}\n"
     "\n"
-    "// Takes the winner, which the caller counts, and returns the next one. What the next one depends on\n"
-    "// is one load away from the lane: the ring is read for the time after.\n"
+    "// Takes the winner, which the caller counts, and returns the next one. The next one depends on a\n"
     "PWSP_FORCE_INLINE uint64_t pwsp_window_pop_first(pwsp_window *window, uint64_t winner) {\n"
     "    uint32_t lane = pwsp_window_lane(window, winner);\n"
     "    pwsp_flight_queue *queue = &window->queues[lane];\n"
@@ -16453,7 +16465,7 @@ static const char npu_fixed_34[] =
     "// Back to time 0; after pwsp_sim_begin.\n"
     "PWSP_INTERNAL void pwsp_lanes_begin(pwsp_lanes *lanes);\n"
     "\n"
-    "// Issues a task, and knows at once when it ends. False with an error in sim.\n"
+    "// Issues a task; its end is then known. False with an error in sim.\n"
     "PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arrival);\n"
     "\n"
     "// Issues a pipeline, which takes no lane and no place in the window. False with an error in sim.\n"
@@ -16469,14 +16481,14 @@ static const char npu_fixed_34[] =
     "    ptowsp_unit unit;\n"
     "} pwsp_batch;\n"
     "\n"
-    "// Does time need to know no more than that of tasks without tiles? Not with records, edges, streams,\n"
-    "// timing, a start condition, or another window than stall.\n"
+    "// Does time need only what tasks without tiles have? Not with records, edges, streams, timing, a\n"
+    "// start condition, or any window but stall.\n"
     "PWSP_INTERNAL bool pwsp_lanes_is_plain(const pwsp_lanes *lanes);\n"
     "\n"
-    "// Does time look at the tiles of tasks?\n"
+    "// Does time use the tiles of tasks?\n"
     "PWSP_INTERNAL bool pwsp_lanes_has_data(const pwsp_lanes *lanes);\n"
     "\n"
-    "// Issues count tasks of a batch; the same as issuing them one by one. False with an error in sim.\n"
+    "// Issues count tasks of a batch; equal to issuing them one by one. False with an error in sim.\n"
     "PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t count);\n"
     "\n"
     "// A slot load of one element.\n"
@@ -16496,10 +16508,10 @@ static const char npu_fixed_34[] =
     "#define PWSP_EVENTS_NONE PTOWSP_NO_INDEX  // no node\n"
     "\n"
     "typedef struct pwsp_events_node {\n"
-    "    uint64_t time;           // what it waits for is done by then; of a task that has ended, its end\n"
+    "    uint64_t time;           // its dependences are done by then; of a task that has ended, its end\n"
     "    uint64_t index, cycles;  // of a task\n"
     "    uint64_t clock;          // of a task: when it was issued\n"
-    "    uint32_t pending;        // what it still waits for\n"
+    "    uint32_t pending;        // dependences not yet done\n"
     "    uint32_t refs;\n"
     "    uint32_t waiters;  // links\n"
     "    uint16_t lane;     // of a task: its lane, or its pool\n"
@@ -16507,10 +16519,10 @@ static const char npu_fixed_34[] =
     "    bool is_done;\n"
     "} pwsp_events_node;\n"
     "\n"
-    "// To an open join more may come: it is closed when something waits for it, or its holder drops it.\n"
+    "// An open join may gain dependences: it is closed when a node waits for it, or its holder drops it.\n"
     "enum { PWSP_EVENTS_JOIN, PWSP_EVENTS_OPEN_JOIN, PWSP_EVENTS_TASK, PWSP_EVENTS_PIPELINE };\n"
     "\n"
-    "// More of a pipeline. Its node has the first task as index, and says where this is instead of\n"
+    "// The rest of a pipeline. Its node has the first task as index, and the place of this instead of\n"
     "// cycles.\n"
     "typedef struct pwsp_events_pipeline_node {\n"
     "    uint64_t task_count, end_task;\n"
@@ -16538,11 +16550,11 @@ static const char npu_fixed_34[] =
     "    uint64_t now;\n"
     "    pwsp_events_node *nodes;  // from 1\n"
     "    uint64_t node_count, node_capacity;\n"
-    "    // By node, where they are needed: with records, the task that its time comes from; with\n"
-    "    // priorities, of a task, what comes first; interleaved, of a task, when it may start at all.\n"
+    "    // By node, where needed: with records, the task that its time comes from; with priorities, the\n"
+    "    // key of a task; interleaved, the earliest start of a task.\n"
     "    uint64_t *causes, *ranks, *turns_at;\n"
     "    uint64_t cause_capacity, rank_capacity, turn_capacity;\n"
-    "    pwsp_events_pipeline_node *pipelines;  // those issued and not done\n"
+    "    pwsp_events_pipeline_node *pipelines;  // issued and not done\n"
     "    uint64_t pipeline_node_count, pipeline_capacity;\n"
     "    uint32_t free_pipeline;  // + 1\n"
     "    uint32_t free_node;\n"
@@ -16559,7 +16571,7 @@ static const char npu_fixed_34[] =
     "    uint32_t late;             // a pipeline that would end too late, or 0\n"
     "    uint64_t ready_count[2];   // by pool\n"
     "    uint64_t *idle;            // bits: lanes that run nothing\n"
-    "    uint64_t *able;            // bits: idle lanes with something in their own queue\n"
+    "    uint64_t *able;            // bits: idle lanes with tasks in their own queue\n"
     "    pwsp_window running;       // one task at most on each lane\n"
     "    uint64_t in_flight;\n"
     "    uint64_t last_ended;  // the task that completed last\n"
@@ -16576,7 +16588,7 @@ static const char npu_fixed_34[] =
     "// Back to time 0; after pwsp_sim_begin.\n"
     "PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events);\n"
     "\n"
-    "// False with an error in sim, each of them. What is to be told there, but happened elsewhere:\n"
+    "// False with an error in sim, each of them. Errors found elsewhere are reported there:\n"
     "PWSP_INTERNAL bool pwsp_events_check(pwsp_events *events);\n"
     "\n"
     "// Simulates until the task can be issued, and issues it.\n"
@@ -16597,7 +16609,7 @@ static const char npu_fixed_34[] =
     "// src/time/nodes.h\n"
     "// =================================================================================================\n"
     "\n"
-    "// Nodes: what can be waited for, and the heaps that ready tasks wait in.\n"
+    "// Nodes, which can be waited for, and the heaps of ready tasks.\n"
     "\n"
     "#ifndef PWSP_NODES_H\n"
     "#define PWSP_NODES_H\n"
@@ -16606,7 +16618,7 @@ static const char npu_fixed_34[] =
     "    return (uint64_t)entry->key_high << 32 | entry->key_low;\n"
     "}\n"
     "\n"
-    "// The task that a node's time comes from; without records nobody asks for it.\n"
+    "// The task that a node's time comes from; unused without records.\n"
     "PWSP_INLINE uint64_t pwsp_events_cause(const pwsp_events *events, uint32_t id) {\n"
     "    return events->sim->has_records ? events->causes[id] : PTOWSP_NO_INDEX;\n"
     "}\n"
@@ -16617,7 +16629,7 @@ static const char npu_fixed_34[] =
     "    }\n"
     "}\n"
     "\n"
-    "// When a task may start at all.\n"
+    "// The earliest start of a task.\n"
     "PWSP_INLINE uint64_t pwsp_events_turn(const pwsp_events *events, uint32_t id) {\n"
     "    return events->sim->schedule->timing == PTOWSP_TIMING_INTERLEAVED ? events->turns_at[id]\n"
     "                                                                      : events->nodes[id].clock;\n"
@@ -16627,26 +16639,26 @@ static const char npu_fixed_34[] =
     "PWSP_INTERNAL pwsp_events_entry pwsp_events_queue_pop(const pwsp_events *events,\n"
     "                                                      pwsp_events_queue *queue);\n"
     "\n"
-    "// A node that is referred to once; 0 when memory is out.\n"
+    "// A node with one reference; 0 when memory is out.\n"
     "PWSP_INTERNAL uint32_t pwsp_events_node_new(pwsp_events *events);\n"
     "\n"
-    "// One reference more, or less: a node that is done and has none is free. NONE is ignored.\n"
+    "// Adds, or drops, a reference: a node that is done and has none is free. NONE is ignored.\n"
     "PWSP_INTERNAL void pwsp_events_ref(pwsp_events *events, uint64_t node);\n"
     "PWSP_INTERNAL void pwsp_events_unref(pwsp_events *events, uint64_t node);\n"
     "\n"
-    "// Makes one node wait for another, or for nothing if that is done or NONE.\n"
+    "// Makes one node wait for another; no effect if that is done or NONE.\n"
     "PWSP_INTERNAL void pwsp_events_wait(pwsp_events *events, uint32_t waiter, uint64_t other);\n"
     "\n"
-    "// A node is done: who waits for it will be told when events settle.\n"
+    "// A node is done: its waiters are told when events settle.\n"
     "PWSP_INTERNAL void pwsp_events_fire(pwsp_events *events, uint32_t id);\n"
     "\n"
-    "// A task waits for nothing but a lane: into its queue.\n"
+    "// A task waits only for its lane now: into its queue.\n"
     "PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id);\n"
     "\n"
-    "// One thing less to wait for.\n"
+    "// One dependence less.\n"
     "PWSP_INTERNAL void pwsp_events_arrive(pwsp_events *events, uint32_t id);\n"
     "\n"
-    "// Tells those who wait for what is done, and those who wait for them.\n"
+    "// Tells the waiters of done nodes, and their waiters in turn.\n"
     "PWSP_INTERNAL void pwsp_events_settle(pwsp_events *events);\n"
     "\n"
     "// Tokens as the map of regions handles them: the node is `task`.\n"
@@ -16662,40 +16674,41 @@ static const char npu_fixed_34[] =
     "// src/time/timeline.h\n"
     "// =================================================================================================\n"
     "\n"
-    "// Simulated time, behind one front: in order, where a task's times follow from those before it, or\n"
-    "// event-driven, where lanes choose among tasks that are ready. The schedule says which.\n"
+    "// Simulated time, behind one front. In order, a task's times follow from earlier tasks;\n"
+    "// event-driven, lanes choose among ready tasks. The schedule selects one.\n"
     "\n"
     "#ifndef PWSP_TIMELINE_H\n"
     "#define PWSP_TIMELINE_H\n"
     "\n"
     "typedef struct pwsp_timeline {\n"
-    "    pwsp_sim sim;  // what both have: the error, statistics and records are read here\n"
+    "    pwsp_sim sim;  // shared by both: the error, statistics and records are read here\n"
     "    bool is_events;\n"
     "    pwsp_lanes lanes;\n"
     "    pwsp_events events;\n"
     "} pwsp_timeline;\n"
     "\n"
-    "// False when memory is out; pwsp_timeline_free is to be called all the same. The timeline must not\n"
-    "// be moved, and timed must live as long.\n"
+    "// False when memory is out; pwsp_timeline_free must still be called. The timeline must not be\n"
+    "// moved, and timed must live as long.\n"
     "PWSP_INTERNAL bool pwsp_timeline_init(pwsp_timeline *time, const pwsp_memory *memory,\n"
     "                                      const pwsp_timed *timed);\n"
     "PWSP_INTERNAL void pwsp_timeline_free(pwsp_timeline *time);\n"
     "PWSP_INTERNAL size_t pwsp_timeline_bytes(const pwsp_timeline *time);\n"
     "\n"
-    "// Does pwsp_timeline_begin need to know how many tasks there will be?\n"
+    "// Does pwsp_timeline_begin need the number of tasks?\n"
     "PWSP_INTERNAL bool pwsp_timeline_needs_count(const pwsp_timeline *time);\n"
     "\n"
-    "// Forgets everything, and learns which tensors share memory as they are bound now.\n"
+    "// Forgets everything, and learns which tensors share memory in the current bindings.\n"
     "PWSP_INTERNAL void pwsp_timeline_bind(pwsp_timeline *time, const pwsp_bound_tensor *bound);\n"
     "\n"
-    "// Back to time 0. task_count matters if it is needed: the number of tasks, or one that is enough for\n"
-    "// the threshold; UINT64_MAX: it is not known. False with an error in sim, as for all that follows.\n"
+    "// Back to time 0. task_count matters if it is needed: the number of tasks, or a number that is\n"
+    "// enough for the threshold; UINT64_MAX: not known. False with an error in sim, as for all following\n"
+    "// calls.\n"
     "PWSP_INTERNAL bool pwsp_timeline_begin(pwsp_timeline *time, bool has_records, uint64_t task_count);\n"
     "PWSP_INTERNAL bool pwsp_timeline_scope_begin(pwsp_timeline *time, bool is_parallel);\n"
     "PWSP_INTERNAL bool pwsp_timeline_scope_end(pwsp_timeline *time);\n"
     "PWSP_INTERNAL bool pwsp_timeline_reset(pwsp_timeline *time, const uint32_t *edges, uint32_t count);\n"
     "\n"
-    "// A slot load of one element waits for what writes it.\n"
+    "// A slot load of one element waits for its writer.\n"
     "PWSP_INTERNAL bool pwsp_timeline_slot_load(pwsp_timeline *time, const pwsp_tile_at *tile);\n"
     "\n"
     "// A pipeline takes no lane and no place in the window. Its tasks have been counted.\n"
@@ -16707,8 +16720,8 @@ static const char npu_fixed_34[] =
     "                           : pwsp_lanes_task(&time->lanes, arrival);\n"
     "}\n"
     "\n"
-    "// All has been issued: simulates to the end. The statistics are completed apart from that, by\n"
-    "// pwsp_sim_end, after errors, too.\n"
+    "// All has been issued: simulates to the end. pwsp_sim_end completes the statistics separately,\n"
+    "// after errors, too.\n"
     "PWSP_INTERNAL bool pwsp_timeline_end(pwsp_timeline *time);\n"
     "\n"
     "// Tasks that can be issued in batches: see lanes.h.\n"
@@ -16735,63 +16748,63 @@ static const char npu_fixed_34[] =
     "#ifndef PWSP_CHANNEL_H\n"
     "#define PWSP_CHANNEL_H\n"
     "\n"
-    "// Beside a time in a ring, when steps are recorded: the step that it is of, and the task that it\n"
-    "// comes from.\n"
+    "// Stored beside a time in a ring when steps are recorded: the step of that time, and its task.\n"
     "typedef struct pwsp_channel_mark {\n"
     "    uint64_t step, task;\n"
     "} pwsp_channel_mark;\n"
     "\n"
-    "// Processes that wait, by time and then index.\n"
+    "// Waiting processes, by time and then index.\n"
     "typedef struct pwsp_channel_line {\n"
     "    uint32_t first, last;  // indices + 1, or 0\n"
     "} pwsp_channel_line;\n"
     "\n"
-    "// Token k has place k & mask of the ring. There is the time of its send as long as it is pending,\n"
-    "// and then, until another token takes the place, that of its receive; its value is mask + 1 places\n"
-    "// behind. (Apart, as compilers would store both at once, and wait for that to load the time.)\n"
+    "// Token k has place k & mask of the ring. The place holds the time of its send while the token is\n"
+    "// pending. It then holds the time of its receive, until another token takes the place. The value is\n"
+    "// mask + 1 places behind. (The two are apart because compilers would store both at once, and a load\n"
+    "// of the time would wait for that.)\n"
     "typedef struct pwsp_channel {\n"
     "    uint64_t *ring;\n"
     "    uint64_t mask;  // places of the ring - 1; at least depth places, a power of two\n"
     "    uint64_t sent;  // tokens\n"
     "    uint64_t depth, latency;\n"
     "    uint64_t received;\n"
-    "    uint64_t high;         // tokens in it at once, so far, of which one has been received\n"
+    "    uint64_t high;         // the largest number of tokens at once, of which one has been received\n"
     "    uint64_t full, empty;  // cycles that senders and receivers have waited\n"
     "    uint64_t limit;        // of tokens sent\n"
     "    uint64_t close_time;\n"
     "    pwsp_channel_line senders, receivers;\n"
-    "    uint32_t producers, consumers;            // that have not ended\n"
-    "    uint32_t first_producer, first_consumer;  // of those that are stuck: index + 1, see deadlock.c\n"
+    "    uint32_t producers, consumers;            // producers that have not ended\n"
+    "    uint32_t first_producer, first_consumer;  // of the deadlocked: index + 1, see deadlock.c\n"
     "    uint64_t oldest, newest;                  // tokens, see channel.c\n"
     "    pwsp_channel_mark *marks;                 // by place\n"
     "    pwsp_channel_mark close_mark;\n"
     "    uint64_t ring_capacity, mark_capacity;\n"
-    "    const char *name;  // kept by the owner, as is:\n"
+    "    const char *name;  // kept by the owner, untouched here:\n"
     "    bool is_event;     // its stream has no end\n"
     "} pwsp_channel;\n"
     "\n"
-    "// Makes it empty, with as many tokens as depth. False when memory is out.\n"
+    "// Empties the channel, and makes room for depth tokens. False when memory is out.\n"
     "PWSP_INTERNAL bool pwsp_channel_begin(pwsp_channel *channel, const pwsp_memory *memory,\n"
     "                                      uint64_t depth, uint64_t latency, bool has_marks);\n"
     "PWSP_INTERNAL void pwsp_channel_free(pwsp_channel *channel, const pwsp_memory *memory);\n"
     "PWSP_INTERNAL size_t pwsp_channel_bytes(const pwsp_channel *channel);\n"
     "\n"
-    "// Account for the high-water mark before a token is put at a time, or taken.\n"
+    "// Update the high-water mark before a token is put at a time, or taken.\n"
     "PWSP_INTERNAL void pwsp_channel_note_put(pwsp_channel *channel, uint64_t time);\n"
     "PWSP_INTERNAL void pwsp_channel_note_take(pwsp_channel *channel, uint64_t time);\n"
     "\n"
-    "// Tokens in it, as processes have been simulated so far.\n"
+    "// Tokens in it, in the state simulated so far.\n"
     "PWSP_INLINE uint64_t pwsp_channel_pending(const pwsp_channel *channel) {\n"
     "    return channel->sent - channel->received;\n"
     "}\n"
     "\n"
-    "// The most tokens in it at once, when all is over.\n"
+    "// The largest number of tokens in it at once, once the run is over.\n"
     "PWSP_INLINE uint64_t pwsp_channel_high(const pwsp_channel *channel) {\n"
     "    return pwsp_max_u64(channel->high, pwsp_channel_pending(channel));\n"
     "}\n"
     "\n"
-    "// Puts a token into a channel that has room, of a sender that arrives at a time; returns the time\n"
-    "// of the send.\n"
+    "// Puts a token of a sender that arrives at a time into a channel that has room; returns the time of\n"
+    "// the send.\n"
     "PWSP_INLINE uint64_t pwsp_channel_put(pwsp_channel *channel, uint64_t token, uint64_t time) {\n"
     "    uint64_t k = channel->sent, mask = channel->mask;\n"
     "    uint64_t *ring = channel->ring;\n"
@@ -16807,7 +16820,7 @@ static const char npu_fixed_34[] =
     "    return time;\n"
     "}\n"
     "\n"
-    "// When the first token of a channel that has one can be received, at the soonest.\n"
+    "// The earliest time to receive the first token of a channel that has one.\n"
     "PWSP_INLINE uint64_t pwsp_channel_first_due(const pwsp_channel *channel) {\n"
     "    return channel->ring[channel->received & channel->mask] + channel->latency;\n"
     "}\n"
@@ -16833,21 +16846,22 @@ static const char npu_fixed_34[] =
     "// src/time/exchange.h\n"
     "// =================================================================================================\n"
     "\n"
-    "// Processes that exchange tokens through channels: the rules of section 16 of ptowsp.h, for those who\n"
-    "// walk the processes of a program (pipeline.h) and for emitted trees, whose processes have threads.\n"
+    "// Processes that exchange tokens through channels: the rules of section 16 of ptowsp.h. Used by the\n"
+    "// walk over the processes of a program (pipeline.h) and by emitted trees, whose processes have\n"
+    "// threads.\n"
     "//\n"
     "//      ready --move--> ... --send, receive--> waits (full, empty) --woken--> ready ... ended\n"
     "//\n"
     "// The ready process with the smallest (time, index) moves, and goes on as long as it is the\n"
-    "// smallest: a heap holds the others. One that has to wait stands in the line of its channel, behind\n"
-    "// those that have arrived before, and does its send or receive again when it moves next. Each token\n"
-    "// that is put wakes the first receiver in line, each that is taken the first sender. Woken means\n"
-    "// ready, with the time at which it arrived: if another one that comes first has just taken the token\n"
-    "// or the room, it stands in line again. So the rule of the order is nothing but the order of the\n"
-    "// heap. Only at depth 0, where two meet, the second to come does what both have to.\n"
+    "// smallest: a heap holds the others. A process that has to wait stands in the line of its channel,\n"
+    "// behind earlier arrivals, and repeats its send or receive at its next move. Each token put wakes\n"
+    "// the first receiver in line; each token taken wakes the first sender. A woken process is ready, at\n"
+    "// the time of its arrival. If an earlier process has just taken the token or the room, it stands in\n"
+    "// line again. So the order of the heap is the whole rule. Only at depth 0, where two processes\n"
+    "// meet, the second to arrive acts for both.\n"
     "//\n"
-    "// No process waits in vain: as long as one stands in line, as many processes are on their way to the\n"
-    "// channel, woken, as there are tokens (or room) to be had.\n"
+    "// No process waits in vain: while one stands in line, as many woken processes are on their way to\n"
+    "// the channel as there are tokens (or room) to be had.\n"
     "\n"
     "#ifndef PWSP_EXCHANGE_H\n"
     "#define PWSP_EXCHANGE_H\n"
@@ -16859,7 +16873,7 @@ static const char npu_fixed_34[] =
     "    PWSP_PROCESS_HAS_ENDED\n"
     "} pwsp_process_wait;\n"
     "\n"
-    "// What a process' time comes from.\n"
+    "// The cause of a process' time.\n"
     "typedef enum pwsp_process_mover {\n"
     "    PWSP_MOVER_START,\n"
     "    PWSP_MOVER_TASK,\n"
@@ -16869,19 +16883,19 @@ static const char npu_fixed_34[] =
     "// A process, or one replica of it, while its pipeline runs.\n"
     "typedef struct pwsp_process {\n"
     "    uint64_t time;\n"
-    "    uint64_t *inbox;  // where it wants the token that it waits for\n"
-    "    // Of a process that is walked: see pipeline.h. Others use the room as they like.\n"
+    "    uint64_t *inbox;  // where it wants its token\n"
+    "    // For walked processes: see pipeline.h. Other owners use this room as they like.\n"
     "    uint64_t *kept;\n"
     "    struct pwsp_frame *frames;\n"
     "    uint32_t next_op, frame_count;\n"
     "    uint32_t index;  // among those of the pipeline\n"
     "    uint32_t after;  // the next in a line of waiting processes or of ready ones: index + 1, or 0\n"
     "    pwsp_process_wait wait;\n"
-    "    uint32_t channel;  // that it waits at\n"
-    "    uint32_t node;     // where\n"
+    "    uint32_t channel;  // that it waits for\n"
+    "    uint32_t node;     // its node\n"
     "    uint32_t mark;     // for searches\n"
     "    bool is_loop;      // its receive goes on to the end of the stream\n"
-    "    bool has_met;      // what it waited for has been done by another process\n"
+    "    bool has_met;      // its wait was completed by another process\n"
     "    uint64_t token;\n"
     "    uint64_t full, empty;  // cycles that it has waited\n"
     "    uint64_t busy, tasks;\n"
@@ -16915,10 +16929,10 @@ static const char npu_fixed_34[] =
     "    uint64_t (*record)(void *user, pwsp_process *process, ptowsp_step_kind kind, uint32_t channel,\n"
     "                       uint64_t end, uint64_t token, const pwsp_channel_mark *cause);\n"
     "    void *user;\n"
-    "    const pwsp_process *circle;  // of those that wait for each other, or NULL: see deadlock.c\n"
+    "    const pwsp_process *circle;  // of a cycle of waits, or NULL: see deadlock.c\n"
     "} pwsp_exchange;\n"
     "\n"
-    "// What has become of a send or receive.\n"
+    "// The result of a send or receive.\n"
     "typedef enum pwsp_exchanged {\n"
     "    PWSP_EXCHANGED,\n"
     "    PWSP_EXCHANGE_WAITS,\n"
@@ -16932,12 +16946,12 @@ static const char npu_fixed_34[] =
     "PWSP_INTERNAL ptowsp_status pwsp_exchange_fail(const pwsp_exchange *exchange, pwsp_exchanged what,\n"
     "                                               uint32_t channel, pwsp_error *error);\n"
     "\n"
-    "// May a channel be so? by_symbol: its latency is what PTOWSP_CHANNEL_LATENCY_SYMBOL says.\n"
+    "// Is a channel allowed to be so? by_symbol: PTOWSP_CHANNEL_LATENCY_SYMBOL gives its latency.\n"
     "PWSP_INTERNAL ptowsp_status pwsp_exchange_check_channel(pwsp_error *error, const char *name,\n"
     "                                                        uint64_t depth, uint64_t latency,\n"
     "                                                        bool by_symbol);\n"
     "\n"
-    "// Counts the producers and consumers of each channel; says whether each has at most one of both.\n"
+    "// Counts the producers and consumers of each channel; returns whether each has at most one of both.\n"
     "PWSP_INTERNAL bool pwsp_exchange_connect(pwsp_exchange *exchange, uint32_t first_channel,\n"
     "                                         uint32_t channel_count);\n"
     "\n"
@@ -16946,10 +16960,10 @@ static const char npu_fixed_34[] =
     "// Puts a process that is ready into the heap.\n"
     "PWSP_INTERNAL void pwsp_exchange_push(pwsp_exchange *exchange, const pwsp_ready *ready);\n"
     "\n"
-    "// Takes the first out of the heap, which is not empty; and puts another one in, if it is not NULL.\n"
+    "// Removes the first from the heap, which is not empty; inserts another one if it is not NULL.\n"
     "PWSP_INTERNAL uint32_t pwsp_exchange_pop(pwsp_exchange *exchange, const pwsp_ready *ready);\n"
     "\n"
-    "// Does a process that is ready come before all others that are?\n"
+    "// Does a ready process come before all other ready ones?\n"
     "PWSP_INLINE bool pwsp_exchange_is_first(const pwsp_exchange *exchange,\n"
     "                                        const pwsp_process *process) {\n"
     "    const pwsp_ready *first = &exchange->heap[0];\n"
@@ -16969,14 +16983,14 @@ static const char npu_fixed_34[] =
     "    }\n"
     "}\n"
     "\n"
-    "// -- what processes do ----------------------------------------------------------------------------\n"
+    "// -- operations of processes ----------------------------------------------------------------------\n"
     "\n"
-    "// Sends a token at a port that the process produces. `node` is where, should it wait.\n"
+    "// Sends a token at a port that the process produces. `node` is the place of the op, for reports.\n"
     "PWSP_INTERNAL pwsp_exchanged pwsp_exchange_send(pwsp_exchange *exchange, pwsp_process *process,\n"
     "                                                uint32_t port, uint64_t token, uint32_t node);\n"
     "\n"
-    "// Receives into *token. If it waits, the token that comes at depth 0 goes into process->inbox, which\n"
-    "// the caller sets. There is no end of the stream of an event.\n"
+    "// Receives into *token. If it waits, a token at depth 0 goes to process->inbox, which the caller\n"
+    "// sets. An event's stream has no end.\n"
     "PWSP_INTERNAL pwsp_exchanged pwsp_exchange_receive(pwsp_exchange *exchange, pwsp_process *process,\n"
     "                                                   uint32_t channel, uint64_t *token,\n"
     "                                                   uint32_t node);\n"
@@ -16986,11 +17000,11 @@ static const char npu_fixed_34[] =
     "                                       uint32_t port);\n"
     "PWSP_INTERNAL void pwsp_exchange_end(pwsp_exchange *exchange, pwsp_process *process);\n"
     "\n"
-    "// -- why nobody can go on: deadlock.c -------------------------------------------------------------\n"
+    "// -- deadlocks: deadlock.c ------------------------------------------------------------------------\n"
     "\n"
     "PWSP_INTERNAL ptowsp_status pwsp_deadlock_fail(pwsp_exchange *exchange, pwsp_error *error);\n"
     "\n"
-    "// The parts of a longer report, once that has been called.\n"
+    "// The parts of a longer report, after that call.\n"
     "PWSP_INTERNAL bool pwsp_process_waits(const pwsp_process *process);\n"
     "PWSP_INTERNAL void pwsp_deadlock_print_name(const pwsp_process *process, ptowsp_text text);\n"
     "PWSP_INTERNAL void pwsp_deadlock_print_wait(const pwsp_exchange *exchange,\n"
@@ -18021,7 +18035,7 @@ static const char npu_fixed_34[] =
     "// src/runtime/binding_check.c\n"
     "// =================================================================================================\n"
     "\n"
-    "// See binding_check.h.\n"
+    "// Checks of bindings; see binding_check.h.\n"
     "\n"
     "#include <inttypes.h>\n"
     "\n"
@@ -18186,7 +18200,7 @@ static const char npu_fixed_34[] =
     "    return true;\n"
     "}\n"
     "\n"
-    "// Where dimensions of a tensor go: leading ones, rows, columns.\n"
+    "// The position of each dimension of a tensor: leading ones, rows, columns.\n"
     "static void pwsp_bind_dimensions(uint32_t rank, const int64_t *shape, const int64_t *strides,\n"
     "                                 pwsp_bound_tensor *bound) {\n"
     "    for (uint32_t i = 0; i < PWSP_TENSOR_LEAD_MAX; i++) {\n"
@@ -18267,7 +18281,7 @@ static const char npu_fixed_34[] =
     "    return *out_value <= INT64_MAX;\n"
     "}\n"
     "\n"
-    "// An element that no length or index can be.\n"
+    "// An element that is no valid length or index.\n"
     "static ptowsp_status pwsp_verify_fail_index(pwsp_error *error, const char *what, uint64_t i,\n"
     "                                            const char *axis, const pwsp_array *array,\n"
     "                                            uint64_t value) {\n"
@@ -18348,18 +18362,19 @@ static const char npu_fixed_34[] =
     "// src/runtime/groups.c\n"
     "// =================================================================================================\n"
     "\n"
-    "// Which tensors share memory.\n"
+    "// Groups of tensors that share memory.\n"
     "//\n"
-    "// Tensors whose spans of bytes overlap, directly or through others, may share some: they are a run\n"
-    "// in the order of where they begin. But packed ones (Q, K and V, row by row in one buffer) lie\n"
-    "// interleaved and share nothing. Modulo the distance of rows each has a window of its own:\n"
+    "// Tensors whose spans of bytes overlap, directly or through others, may share some bytes. In the\n"
+    "// order of their starts they form a run. But packed tensors (Q, K and V, row by row in one buffer)\n"
+    "// lie interleaved and share nothing: modulo the distance of rows each has a window of its own.\n"
     "//\n"
     "//      q q q k k v v | q q q k k v v | q q q k k v v        q: [0, 3)   k: [3, 5)   v: [5, 7)   of 7\n"
     "//\n"
-    "// A tensor's window modulo m is what the dimensions span whose strides are no multiples of m, from\n"
-    "// where the tensor begins modulo m on. Tensors whose windows are disjoint share no bytes. So a run\n"
-    "// is split by windows modulo one of the strides of its first tensor, where that makes groups of it.\n"
-    "// Not in programs with pipelines, to which a tensor is all the bytes from its first to its last.\n"
+    "// A tensor's window modulo m begins where the tensor begins modulo m. Its length is the span of the\n"
+    "// dimensions whose strides are no multiples of m. Tensors with disjoint windows share no bytes. So\n"
+    "// a run is split by windows modulo one of the strides of its first tensor, where that yields\n"
+    "// several groups. Programs with pipelines are not split: for them a tensor is all the bytes from\n"
+    "// its first to its last.\n"
     "\n"
     "// A dimension of a tensor: the leading ones, then rows and columns.\n"
     "static int64_t pwsp_deps_size(const pwsp_bound_tensor *bound, uint32_t dimension) {\n"
@@ -18398,7 +18413,7 @@ static const char npu_fixed_34[] =
     "    return a_key < b_key || (a_key == b_key && a < b);\n"
     "}\n"
     "\n"
-    "// Puts the tensor at a place of a heap, or at one below it, the last on top.\n"
+    "// Sifts the tensor down in a heap, with the last tensor on top.\n"
     "static void pwsp_deps_sift(const pwsp_deps *deps, uint32_t *order, uint32_t count, uint32_t place,\n"
     "                           uint32_t tensor) {\n"
     "    for (uint32_t child = 2 * place + 1; child < count; child = 2 * place + 1) {\n"
@@ -18433,7 +18448,7 @@ static const char npu_fixed_34[] =
     "\n"
     "// -- groups ---------------------------------------------------------------------------------------\n"
     "\n"
-    "// Makes a group of tensors, if they are several. It is named after the lowest, and none is plain.\n"
+    "// Groups several tensors. The group is named after the lowest, and none of its tensors is plain.\n"
     "static void pwsp_deps_make_group(pwsp_deps *deps, const uint32_t *members, uint32_t count) {\n"
     "    PTOWSP_ASSERT(count > 0);\n"
     "    uint32_t lowest = members[0];\n"
@@ -18449,7 +18464,7 @@ static const char npu_fixed_34[] =
     "    deps->tensors[lowest].origin = origin;\n"
     "}\n"
     "\n"
-    "// The length of a tensor's window, or 0 if it may be everything.\n"
+    "// The length of a tensor's window, or 0 if it may cover everything.\n"
     "static uint64_t pwsp_deps_window(const pwsp_bound_tensor *bound, uint64_t modulus) {\n"
     "    uint64_t length = bound->element_size;\n"
     "    for (uint32_t i = 0; i < PTOWSP_TENSOR_RANK_MAX; i++) {\n"
@@ -18478,8 +18493,8 @@ static const char npu_fixed_34[] =
     "    return true;\n"
     "}\n"
     "\n"
-    "// How many of the first windows run into each other. The last may run over into the first of all:\n"
-    "// those that `over` reaches do.\n"
+    "// The number of leading windows that run into each other. The last group may wrap around into the\n"
+    "// first windows, as far as `over`.\n"
     "static uint32_t pwsp_deps_windows_run(const pwsp_deps *deps, const uint32_t *members,\n"
     "                                      uint32_t count, uint64_t *out_end) {\n"
     "    uint32_t run = 0;\n"
@@ -18493,7 +18508,7 @@ static const char npu_fixed_34[] =
     "    return run;\n"
     "}\n"
     "\n"
-    "// Counts the groups of sorted windows, and makes them if asked to.\n"
+    "// Counts the groups of sorted windows; makes them on request.\n"
     "static uint32_t pwsp_deps_split(pwsp_deps *deps, uint32_t *members, uint32_t count,\n"
     "                                uint64_t modulus, bool makes) {\n"
     "    PTOWSP_ASSERT(count > 0 && modulus > 0);\n"
@@ -18504,7 +18519,7 @@ static const char npu_fixed_34[] =
     "        i += pwsp_deps_windows_run(deps, members + i, count - i, &end);\n"
     "        over = end > modulus ? end - modulus : 0;\n"
     "    }\n"
-    "    // What the last group runs over into becomes part of it.\n"
+    "    // The groups that the last group wraps around into join it.\n"
     "    uint32_t begin = 0;\n"
     "    while (begin < last && deps->tensors[members[begin]].key < over) {\n"
     "        begin += pwsp_deps_windows_run(deps, members + begin, last - begin, &end);\n"
@@ -18553,8 +18568,8 @@ static const char npu_fixed_34[] =
     "    pwsp_deps_split(deps, members, count, best, true);\n"
     "}\n"
     "\n"
-    "// Groups tensors: in the order of where they begin, those whose spans overlap are a run in which\n"
-    "// all but the first begin before an earlier one ends.\n"
+    "// Groups tensors: in the order of their starts, a run is a sequence in which every tensor but the\n"
+    "// first begins before an earlier one ends.\n"
     "static void pwsp_deps_find_groups(pwsp_deps *deps, bool is_split) {\n"
     "    uint32_t *members = deps->order + deps->tensor_count + 1;\n"
     "    for (uint32_t i = 0; i < deps->tensor_count; i++) {\n"
@@ -18617,8 +18632,8 @@ static const char npu_fixed_34[] =
     "// src/runtime/access.c\n"
     "// =================================================================================================\n"
     "\n"
-    "// Whether two accesses meet: by their indices and windows where a tensor is plain, else byte by\n"
-    "// byte.\n"
+    "// Decides whether two accesses overlap: by indices and windows where a tensor is plain, else byte\n"
+    "// by byte.\n"
     "\n"
     "PWSP_INTERNAL pwsp_region pwsp_deps_region(const pwsp_deps *deps, const pwsp_access *at) {\n"
     "    const pwsp_bound_tensor *tensor = &deps->bound[at->tensor];\n"
@@ -18643,8 +18658,8 @@ static const char npu_fixed_34[] =
     "    pwsp_region_span(&region, out_low, out_high);\n"
     "}\n"
     "\n"
-    "// Whether two accesses meet, one of which is of a whole tensor. Differences are taken from one of\n"
-    "// the starts, as addresses wrap around.\n"
+    "// Do two accesses overlap, one of which covers a whole tensor? Differences are taken from one of\n"
+    "// the starts, because addresses wrap around.\n"
     "static bool pwsp_deps_whole_meets(const pwsp_deps *deps, const pwsp_access *a,\n"
     "                                  const pwsp_access *b) {\n"
     "    uint64_t a_low, a_high, b_low, b_high;\n"
@@ -18698,11 +18713,11 @@ static const char npu_fixed_34[] =
     "// src/runtime/cells.c\n"
     "// =================================================================================================\n"
     "\n"
-    "// Levels, cells and room of the map of regions: see deps.c for what they are.\n"
+    "// Levels, cells and room of the map of regions: deps.c explains them.\n"
     "\n"
     "#define PWSP_DEPS_HAND_STEPS   8   // for each access that is added; half of it for times\n"
-    "#define PWSP_DEPS_TIMES_MAX    2   // log2 of how much too large a level may be\n"
-    "#define PWSP_DEPS_LEVELS_FIXED 64  // of memory that is given once: what finds none is wide\n"
+    "#define PWSP_DEPS_TIMES_MAX    2   // log2 of the largest ratio of a level to a tile\n"
+    "#define PWSP_DEPS_LEVELS_FIXED 64  // with fixed memory: further tiles are wide\n"
     "\n"
     "PWSP_INTERNAL void pwsp_deps_extent_of_bytes(const pwsp_deps *deps, const pwsp_access *at,\n"
     "                                             pwsp_extent_at *extent) {\n"
@@ -18725,7 +18740,7 @@ static const char npu_fixed_34[] =
     "    *list = ((uint32_t)hash & ~deps->index_mask) | (index + 1);\n"
     "}\n"
     "\n"
-    "// The level of a group for what is entered; 0 when memory is out, or has been given.\n"
+    "// The level of a group for a new access; 0 when memory is out, or fixed and used up.\n"
     "static uint32_t pwsp_deps_choose_level(pwsp_deps *deps, const pwsp_access *at,\n"
     "                                       const pwsp_extent_at *extent) {\n"
     "    const pwsp_deps_tensor *tensor = &deps->tensors[at->tensor];\n"
@@ -18862,7 +18877,7 @@ static const char npu_fixed_34[] =
     "\n"
     "// -- room -----------------------------------------------------------------------------------------\n"
     "\n"
-    "// Makes all lists anew, of accesses that are in some.\n"
+    "// Rebuilds all lists, with only the accesses that are in one.\n"
     "static bool pwsp_deps_enter_all(pwsp_deps *deps) {\n"
     "    memset(deps->buckets, 0, (size_t)deps->bucket_count * sizeof(uint32_t));\n"
     "    for (uint32_t i = 0; i < deps->tensor_count; i++) {\n"
@@ -18898,7 +18913,7 @@ static const char npu_fixed_34[] =
     "    return pwsp_deps_enter_all(deps);\n"
     "}\n"
     "\n"
-    "// Places are taken in the order in which they become free, so that neighbours are of about one age.\n"
+    "// Places are taken in the order in which they become free, so that neighbours are of similar age.\n"
     "static void pwsp_deps_free_access(pwsp_deps *deps, uint32_t index) {\n"
     "    PTOWSP_ASSERT(!(deps->accesses[index].flags & (PWSP_ACCESS_FREE | PWSP_ACCESS_LINKED)));\n"
     "    pwsp_deps_drop(deps, index);\n"
@@ -18917,7 +18932,7 @@ static const char npu_fixed_34[] =
     "    steps = deps->access_count < steps ? (uint32_t)deps->access_count : steps;\n"
     "    uint64_t enough = deps->access_count / PWSP_DEPS_HAND_STEPS + count;\n"
     "    const uint64_t *times = deps->ops.is_dead ? NULL : deps->times;\n"
-    "    uint64_t clock = pwsp_max_u64(deps->clock, 1);  // what is gone has time 0\n"
+    "    uint64_t clock = pwsp_max_u64(deps->clock, 1);  // removed accesses have time 0\n"
     "    uint32_t token = UINT32_MAX;                    // small: neighbours are often of one task\n"
     "    bool is_dead = false;\n"
     "    for (uint32_t tile = 0; tile < count && deps->free_count < enough; tile++) {\n"
@@ -18975,7 +18990,7 @@ static const char npu_fixed_34[] =
     "    return is_good;\n"
     "}\n"
     "\n"
-    "// Makes room for lists of so many accesses; what is in lists has to be entered anew.\n"
+    "// Makes room for a number of lists; accesses in lists must be entered anew.\n"
     "static bool pwsp_deps_grow_buckets(pwsp_deps *deps, uint64_t count) {\n"
     "    void *buckets = deps->buckets;\n"
     "    bool has_room = pwsp_memory_room(deps->memory, &buckets, &deps->bucket_count,\n"
@@ -19068,21 +19083,23 @@ static const char npu_fixed_34[] =
     "//      |     |     |     |        earlier.\n"
     "//      +-----+-----+-----+\n"
     "//\n"
-    "// A panel among small tiles has a level of its own: small ones find it with one probe, and it looks\n"
-    "// at as many small cells as it covers, or at all accesses if these are fewer. Levels are few: a\n"
-    "// tile goes to a level in use that is at most four times too large; so does one that the end of its\n"
-    "// tensor has cut off, whatever its size. A level without tiles is given away. Whole tensors are in\n"
-    "// a list of their group that every query looks through, and they are compared with all.\n"
+    "// A panel among small tiles has a level of its own. Small tiles find it with one probe; the panel\n"
+    "// looks at as many small cells as it covers, or at all accesses if these are fewer. Levels are few:\n"
+    "// a tile goes to a level in use that is at most four times too large. So does a tile that the end\n"
+    "// of its tensor has cut off, whatever its size. A level without tiles is reused. Whole tensors are\n"
+    "// in a list of their group that every query looks through, and their queries compare with all\n"
+    "// accesses.\n"
     "//\n"
-    "// A write makes older accesses within its tile invisible. Writers in it are not the last ones any\n"
-    "// more: readers wait for the new one, and so do writers, if at all. (Slot loads still look at them\n"
-    "// where a write does not wait for writes, so there they are hidden and not dropped.) Readers in it\n"
-    "// stay where later writers wait for readers but not for the new one. Accesses of tasks that\n"
-    "// ended before the clock are dead. New ones take their places: a hand goes round all accesses, a\n"
-    "// few steps for each that is added, so that the map is hardly larger than what is in flight.\n"
+    "// A write makes older accesses within its tile invisible. Writers in the tile are no longer the\n"
+    "// last ones: readers wait for the new writer, and so do writers, if at all. (Slot loads still look\n"
+    "// at them where a write does not wait for writes, so there they are hidden and not dropped.)\n"
+    "// Readers in the tile stay where later writers wait for readers but not for the new writer.\n"
+    "// Accesses of tasks that ended before the clock are dead, and new accesses take their places. A\n"
+    "// hand goes round all accesses, a few steps for each new one, so the map is hardly larger than the\n"
+    "// tasks in flight.\n"
     "//\n"
-    "// What is found, and so who waits for whom and how much memory that takes, does not depend on the\n"
-    "// order of lists or on what a hash brings together: only accesses that overlap a query are touched.\n"
+    "// The dependences found, and so the memory they take, do not depend on the order of lists or on\n"
+    "// hash collisions: only accesses that overlap a query are touched.\n"
     "\n"
     "// -- queries --------------------------------------------------------------------------------------\n"
     "\n"
@@ -19094,13 +19111,13 @@ static const char npu_fixed_34[] =
     "    bool is_load;         // of a slot\n"
     "    bool is_read, is_written;\n"
     "    bool is_plain;\n"
-    "    bool is_exact;            // only the very same tile counts\n"
+    "    bool is_exact;            // only the identical tile counts\n"
     "    bool supersedes;          // older accesses within the tile are dropped\n"
     "    const pwsp_token *token;  // of the task that is being added, or NULL\n"
-    "    uint32_t same;            // an access of the very same tile, + 1\n"
+    "    uint32_t same;            // an access of the identical tile, + 1\n"
     "} pwsp_deps_query_state;\n"
     "\n"
-    "// What does not depend on what else is found, so that it can be fetched from memory meanwhile.\n"
+    "// Fields that do not depend on other findings, so that they can be prefetched from memory.\n"
     "PWSP_FORCE_INLINE void pwsp_deps_prepare(const pwsp_deps *deps, const pwsp_tile_at *tile,\n"
     "                                         pwsp_deps_query_state *query) {\n"
     "    const pwsp_deps_tensor *tensor = &deps->tensors[tile->tensor];\n"
@@ -19137,7 +19154,7 @@ static const char npu_fixed_34[] =
     "    }\n"
     "}\n"
     "\n"
-    "// An access becomes one of the task that is being added.\n"
+    "// Makes an access one of the task that is being added.\n"
     "static void pwsp_deps_set_token(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {\n"
     "    PTOWSP_ASSERT(index < deps->access_count && !(deps->accesses[index].flags & PWSP_ACCESS_GONE));\n"
     "    if (deps->ops.keep) {\n"
@@ -19149,16 +19166,16 @@ static const char npu_fixed_34[] =
     "    deps->accesses[index].flags |= PWSP_ACCESS_OWN;\n"
     "}\n"
     "\n"
-    "// Does an access that is not the task's own stay a reader when a write covers it? A later writer\n"
-    "// that waits for the write waits for the reader, too, as the write did: so by write-after-write, or\n"
-    "// by write-after-read if the write reads as well.\n"
+    "// Does an access of another task stay a reader when a write covers it? If a later writer waits for\n"
+    "// the write, it also waits for the reader, because the write did: by write-after-write, or by\n"
+    "// write-after-read if the write reads as well.\n"
     "static bool pwsp_deps_stays_read(const pwsp_deps *deps, const pwsp_deps_query_state *query,\n"
     "                                 const pwsp_access *access) {\n"
     "    return (access->flags & PWSP_ACCESS_READ) && !query->is_read && deps->keeps_readers;\n"
     "}\n"
     "\n"
-    "// A write covers an access: what is older of it is not waited for any more, unless it stays a\n"
-    "// reader.\n"
+    "// A write covers an access: older accesses in it are not waited for any more, except those that\n"
+    "// stay readers.\n"
     "static void pwsp_deps_cover(pwsp_deps *deps, const pwsp_deps_query_state *query, uint32_t index) {\n"
     "    pwsp_access *access = &deps->accesses[index];\n"
     "    if (access->flags & PWSP_ACCESS_OWN) {\n"
@@ -19177,9 +19194,9 @@ static const char npu_fixed_34[] =
     "    access->flags = (uint8_t)((access->flags & ~lost) | gained);\n"
     "}\n"
     "\n"
-    "// An access of the very same tile, of which a new one may take the place: a reader that of another\n"
-    "// reader, a writer that of any. Of several that a writer supersedes, one stays for that: its own,\n"
-    "// which may have been a read, or the first.\n"
+    "// An access of the identical tile, which a new access may replace: a reader replaces another\n"
+    "// reader, a writer any access. Of several accesses that a writer supersedes, one stays for the\n"
+    "// writer: its own, which may have been a read, or the first.\n"
     "static void pwsp_deps_meet_same(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t index) {\n"
     "    const pwsp_access *access = &deps->accesses[index];\n"
     "    bool is_written = (access->flags & PWSP_ACCESS_WRITTEN) != 0;\n"
@@ -19189,7 +19206,7 @@ static const char npu_fixed_34[] =
     "        return;\n"
     "    }\n"
     "    if (query->same == index + 1) {\n"
-    "        return;  // met in another cell with the same list\n"
+    "        return;  // found in another cell with the same list\n"
     "    }\n"
     "    bool is_own = (access->flags & PWSP_ACCESS_OWN) != 0;\n"
     "    bool is_for_loads = is_written && deps->tensors[access->tensor].is_loaded;\n"
@@ -19209,7 +19226,7 @@ static const char npu_fixed_34[] =
     "    query->same = index + 1;\n"
     "}\n"
     "\n"
-    "// One older access. True if it is dead or gone.\n"
+    "// Visits one older access. True if it is dead or gone.\n"
     "static bool pwsp_deps_meet(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t index) {\n"
     "    pwsp_access *access = &deps->accesses[index];\n"
     "    const pwsp_access *at = &query->at;\n"
@@ -19245,7 +19262,7 @@ static const char npu_fixed_34[] =
     "    return (access->flags & PWSP_ACCESS_GONE) != 0;\n"
     "}\n"
     "\n"
-    "// Meets all accesses of a cell, and takes out those that are dead or gone.\n"
+    "// Visits all accesses of a cell, and removes the dead ones.\n"
     "static void pwsp_deps_walk(pwsp_deps *deps, pwsp_deps_query_state *query, uint64_t hash) {\n"
     "    uint32_t *at = pwsp_deps_bucket(deps, hash), mask = deps->index_mask;\n"
     "    while (*at) {\n"
@@ -19261,7 +19278,7 @@ static const char npu_fixed_34[] =
     "    }\n"
     "}\n"
     "\n"
-    "// Meets those of a group that are in no cell.\n"
+    "// Visits those of a group that are in no cell.\n"
     "static void pwsp_deps_walk_wides(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t *list) {\n"
     "    uint32_t *at = list;\n"
     "    while (*at) {\n"
@@ -19288,7 +19305,7 @@ static const char npu_fixed_34[] =
     "    deps->wants_sweep = deps->access_count >= PWSP_DEPS_SWEEP_MIN && dead > deps->access_count / 2;\n"
     "}\n"
     "\n"
-    "// The cells of a level in which accesses begin that may overlap an extent.\n"
+    "// The cells of a level that may hold the start of an access overlapping an extent.\n"
     "typedef struct pwsp_cells {\n"
     "    uint64_t first_row, last_row, first_col, last_col;\n"
     "} pwsp_cells;\n"
@@ -19304,14 +19321,14 @@ static const char npu_fixed_34[] =
     "    return cells;\n"
     "}\n"
     "\n"
-    "// Are there more cells to look at than accesses?\n"
+    "// Are there more cells to visit than accesses?\n"
     "PWSP_INLINE bool pwsp_deps_is_large(const pwsp_cells *cells, uint64_t access_count) {\n"
     "    uint64_t rows = cells->last_row - cells->first_row + 1;\n"
     "    uint64_t cols = cells->last_col - cells->first_col + 1, count;\n"
     "    return (rows | cols) > 4 && (!pwsp_mul_fits(rows, cols, &count) || count > access_count);\n"
     "}\n"
     "\n"
-    "// The same tile is in a level that is not smaller than it, and begins in the same cell.\n"
+    "// The identical tile is in a level not smaller than the tile, and begins in the same cell.\n"
     "static void pwsp_deps_look_exact(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t levels,\n"
     "                                 const pwsp_extent_at *extent) {\n"
     "    for (uint32_t id = levels; id; id = deps->levels[id].next) {\n"
@@ -19368,8 +19385,8 @@ static const char npu_fixed_34[] =
     "    }\n"
     "}\n"
     "\n"
-    "// A task that waits for all that it conflicts with may take the place of what it covers at once.\n"
-    "// Otherwise that is done when its accesses are added, so that it sees all of what was before.\n"
+    "// A task that waits for all its conflicts may replace covered accesses at once. Otherwise they are\n"
+    "// replaced when its own accesses are added, so that its queries see the whole past.\n"
     "static bool pwsp_deps_is_one_pass(const pwsp_deps *deps) {\n"
     "    return (deps->is_exact || deps->is_overlap) &&\n"
     "           deps->hazards == (PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW);\n"
@@ -19434,7 +19451,7 @@ static const char npu_fixed_34[] =
     "\n"
     "// -- adding ---------------------------------------------------------------------------------------\n"
     "\n"
-    "// A reader of a tile that others only read, too: they count as one.\n"
+    "// A reader of a tile that other tasks also only read: they count as one.\n"
     "static void pwsp_deps_merge(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {\n"
     "    PTOWSP_ASSERT(index < deps->access_count && !(deps->accesses[index].flags & PWSP_ACCESS_GONE));\n"
     "    pwsp_token merged = pwsp_deps_token(deps, index);\n"
@@ -19447,8 +19464,7 @@ static const char npu_fixed_34[] =
     "    deps->accesses[index].flags |= PWSP_ACCESS_OWN;\n"
     "}\n"
     "\n"
-    "// Adds an access; same is one to take over, + 1. Returns where it is now, + 1, or 0 when memory is\n"
-    "// out.\n"
+    "// Adds an access; same is one to replace, + 1. Returns its place, + 1, or 0 when memory is out.\n"
     "static uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_at *at, uint32_t same,\n"
     "                                  const pwsp_deps_hint *hint, const pwsp_token *token) {\n"
     "    const uint32_t flags = at->access & (PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN);\n"
@@ -19461,7 +19477,7 @@ static const char npu_fixed_34[] =
     "        query.is_exact = deps->is_exact && !deps->is_overlap;\n"
     "        query.token = token;\n"
     "        uint32_t hazards = deps->hazards;\n"
-    "        deps->hazards = 0;  // only to find what is the same, and what is superseded\n"
+    "        deps->hazards = 0;  // only to find identical and superseded accesses\n"
     "        pwsp_deps_look(deps, &query);\n"
     "        deps->hazards = hazards;\n"
     "        same = query.same;\n"
@@ -19617,7 +19633,7 @@ static const char npu_fixed_34[] =
     "\n"
     "// Scopes, streams and edges: see precedence.h.\n"
     "//\n"
-    "// A scope holds its tokens, and hands over what it is done with. Tokens of children are merged as\n"
+    "// A scope holds its tokens, and releases those it no longer needs. Tokens of children are merged as\n"
     "// they come, so a scope takes two tokens however many children it has.\n"
     "\n"
     "PWSP_INTERNAL bool pwsp_precedence_init(pwsp_precedence *order, const pwsp_memory *memory,\n"
@@ -19692,8 +19708,8 @@ static const char npu_fixed_34[] =
     "    pwsp_precedence_drop(order, &before);\n"
     "}\n"
     "\n"
-    "// Times need no more than a maximum. Of other tokens, none is left out, and the same: an empty scope\n"
-    "// hands on what it waited for.\n"
+    "// Times need only a maximum. Of other tokens, none and duplicates are left out: an empty scope\n"
+    "// passes on the token that it waited for.\n"
     "static void pwsp_precedence_merge(pwsp_precedence *order, pwsp_token *into,\n"
     "                                  const pwsp_token *other) {\n"
     "    if (!order->ops.merge) {\n"
@@ -19707,7 +19723,7 @@ static const char npu_fixed_34[] =
     "\n"
     "// -- structure ------------------------------------------------------------------------------------\n"
     "\n"
-    "// A child of the open scope is done when the token is.\n"
+    "// Makes a token stand for the end of a child of the open scope.\n"
     "static void pwsp_precedence_child(pwsp_precedence *order, const pwsp_token *token) {\n"
     "    pwsp_open_scope *scope = &order->scopes[order->depth - 1];\n"
     "    if (scope->is_parallel) {\n"
@@ -19779,11 +19795,12 @@ static const char npu_fixed_34[] =
     "// src/runtime/reorder.c\n"
     "// =================================================================================================\n"
     "\n"
-    "// The reorder buffer: see reorder.h for who waits for whom.\n"
+    "// The reorder buffer: reorder.h explains the links between entries.\n"
     "//\n"
-    "// Tokens: of an entry, time is 0 and task its sequence number, which is dead once it has been\n"
-    "// retired; of a join, time is 1 and task its id. Each token that is held counts as a reference of\n"
-    "// its join; a join is free when nobody refers to it and it is done, which any thread may find out.\n"
+    "// Tokens: for an entry, time is 0 and task its sequence number; the token is dead once the entry\n"
+    "// has been retired. For a join, time is 1 and task its id. Each held token counts as a reference of\n"
+    "// its join. A join is free when it has no references and is done; any thread may be the one to find\n"
+    "// out.\n"
     "\n"
     "#define PWSP_FAN_BIAS (UINT32_C(1) << 31)\n"
     "#define PWSP_JOIN     (UINT32_C(1) << 31)\n"
@@ -19793,7 +19810,7 @@ static const char npu_fixed_34[] =
     "\n"
     "// -- pieces ---------------------------------------------------------------------------------------\n"
     "\n"
-    "// Where item id is: in piece *out_piece, at the place that is returned.\n"
+    "// Finds item id: its piece is *out_piece, its place in the piece is returned.\n"
     "PWSP_INLINE uint32_t pwsp_piece_of(uint32_t id, uint32_t *out_piece) {\n"
     "    uint32_t piece = 31 - (uint32_t)__builtin_clz(id / PWSP_PIECE_FIRST + 1);\n"
     "    *out_piece = piece;\n"
@@ -19815,7 +19832,7 @@ static const char npu_fixed_34[] =
     "                            : &pwsp_reorder_at(reorder, node)->fan;\n"
     "}\n"
     "\n"
-    "// Is there a link, or a join, of this id? Makes its piece if need be; false when memory is out.\n"
+    "// Does a link, or a join, of this id exist? Makes its piece if needed; false when memory is out.\n"
     "static bool pwsp_reorder_has_link(pwsp_reorder *reorder, uint32_t id) {\n"
     "    uint32_t piece;\n"
     "    pwsp_piece_of(id, &piece);\n"
@@ -19842,7 +19859,7 @@ static const char npu_fixed_34[] =
     "    return piece < PWSP_PIECE_COUNT && reorder->joins[piece];\n"
     "}\n"
     "\n"
-    "// A link that is free, or 0 when memory is out.\n"
+    "// A free link, or 0 when memory is out.\n"
     "static uint32_t pwsp_reorder_new_link(pwsp_reorder *reorder) {\n"
     "    if (!reorder->free_link) {\n"
     "        reorder->free_link = pwsp_exchange_acq_rel(&reorder->freed_link, 0u);\n"
@@ -19877,12 +19894,12 @@ static const char npu_fixed_34[] =
     "    return id;\n"
     "}\n"
     "\n"
-    "// Lets something be completed since the ticket was taken.\n"
+    "// Waits until something has been completed since the ticket was taken.\n"
     "static void pwsp_reorder_help(pwsp_reorder *reorder, uint32_t ticket) {\n"
     "    reorder->executor.help(reorder->executor.user, ticket);\n"
     "}\n"
     "\n"
-    "// An open join, referred to once; 0 when memory is out.\n"
+    "// An open join with one reference; 0 when memory is out.\n"
     "static uint32_t pwsp_reorder_new_join(pwsp_reorder *reorder) {\n"
     "    uint32_t ticket = pwsp_reorder_ticket(reorder);\n"
     "    uint32_t id = pwsp_reorder_free_join_id(reorder);\n"
@@ -19930,7 +19947,7 @@ static const char npu_fixed_34[] =
     "// An entry waits for nothing any more.\n"
     "static void pwsp_reorder_ready(pwsp_reorder *reorder, uint32_t place, uint32_t by) {\n"
     "    pwsp_entry *entry = pwsp_reorder_at(reorder, place);\n"
-    "    if (entry->kind == PWSP_ENTRY_LOAD) {  // nothing waits for it but the walking thread\n"
+    "    if (entry->kind == PWSP_ENTRY_LOAD) {  // only the walking thread waits for it\n"
     "        pwsp_exchange_acq_rel(&entry->fan.waiters, PWSP_WAITERS_CLOSED);\n"
     "        pwsp_fetch_add_seq_cst(&reorder->done_count, 1u);\n"
     "        return;\n"
@@ -19938,8 +19955,8 @@ static const char npu_fixed_34[] =
     "    reorder->executor.ready(reorder->executor.user, by, place);\n"
     "}\n"
     "\n"
-    "// Something is done: tells who waits for it, and for joins that are done by that. The joins that\n"
-    "// are still to be told about are linked by `next`.\n"
+    "// An entry or join is done: tells its waiters, and the waiters of joins that this completes. Joins\n"
+    "// still to be told about are linked by `next`.\n"
     "static void pwsp_reorder_complete(pwsp_reorder *reorder, pwsp_fan *fan, uint32_t join,\n"
     "                                  uint32_t by) {\n"
     "    uint32_t joins = 0;\n"
@@ -20036,8 +20053,8 @@ static const char npu_fixed_34[] =
     "    }\n"
     "}\n"
     "\n"
-    "// A link to be added to a fan; 0 when memory is out. Where all memory has been given, waits for one:\n"
-    "// those to the fan itself come back when it is done, if nothing else brings any.\n"
+    "// A link to add to a fan; 0 when memory is out. With fixed memory, waits for a free one: links to\n"
+    "// the fan itself come back when it is done, if none comes earlier.\n"
     "static uint32_t pwsp_reorder_link_for(pwsp_reorder *reorder) {\n"
     "    uint32_t ticket = pwsp_reorder_ticket(reorder);\n"
     "    uint32_t id = pwsp_reorder_new_link(reorder);\n"
@@ -20049,13 +20066,13 @@ static const char npu_fixed_34[] =
     "    return id;\n"
     "}\n"
     "\n"
-    "// Makes a node wait for something with links: adds one, and says so, if it is not done yet and the\n"
-    "// node does not wait for it already.\n"
+    "// Links a node as a waiter, and returns true, if the awaited one is not done yet and the node does\n"
+    "// not wait for it already.\n"
     "static bool pwsp_reorder_tie(pwsp_reorder *reorder, uint32_t waiter, pwsp_fan *fan) {\n"
     "    uint32_t first = pwsp_load_acquire(&fan->waiters), id = 0;\n"
     "    if (first != PWSP_WAITERS_CLOSED) {\n"
     "        if (first && pwsp_reorder_link_at(reorder, first)->waiter == waiter) {\n"
-    "            return false;  // it waits already, as several tiles are shared\n"
+    "            return false;  // it waits already, because several tiles are shared\n"
     "        }\n"
     "        id = pwsp_reorder_link_for(reorder);\n"
     "        if (!id) {\n"
@@ -20082,7 +20099,7 @@ static const char npu_fixed_34[] =
     "    return false;\n"
     "}\n"
     "\n"
-    "// No more will come to a join: it is done when all of them are.\n"
+    "// Closes a join: it is done when all its members are.\n"
     "static void pwsp_reorder_close(pwsp_reorder *reorder, uint32_t id) {\n"
     "    pwsp_join *join = pwsp_reorder_join_at(reorder, id);\n"
     "    if (!join->is_open) {\n"
@@ -20096,7 +20113,7 @@ static const char npu_fixed_34[] =
     "    }\n"
     "}\n"
     "\n"
-    "// The links of what a living token stands for; a join is closed by that. NULL: it is done.\n"
+    "// The links of a living token's entry or join; this closes a join. NULL: it is done.\n"
     "static pwsp_fan *pwsp_reorder_fan_of(pwsp_reorder *reorder, const pwsp_token *token) {\n"
     "    if (token->task == PTOWSP_NO_INDEX) {\n"
     "        return NULL;\n"
@@ -20156,7 +20173,7 @@ static const char npu_fixed_34[] =
     "    }\n"
     "}\n"
     "\n"
-    "// Who drops a join adds nothing to it any more.\n"
+    "// Dropping closes a join: nothing is added to it afterwards.\n"
     "PWSP_INTERNAL void pwsp_reorder_drop(void *user, const pwsp_token *token) {\n"
     "    pwsp_reorder *reorder = (pwsp_reorder *)user;\n"
     "    if (token->time) {\n"
@@ -20172,7 +20189,7 @@ static const char npu_fixed_34[] =
     "    pwsp_reorder_drop(reorder, &before);\n"
     "}\n"
     "\n"
-    "// Another one comes to an open join.\n"
+    "// Adds a member to an open join.\n"
     "static void pwsp_reorder_join(pwsp_reorder *reorder, uint32_t id, const pwsp_token *token) {\n"
     "    pwsp_fan *fan = pwsp_reorder_fan_of(reorder, token);\n"
     "    if (fan) {\n"
@@ -20302,17 +20319,17 @@ static const char npu_fixed_34[] =
     "\n"
     "// Issuing and retiring: see issue.h.\n"
     "//\n"
-    "// Errors keep program order: what the owner finds wrong counts only when all before it has been\n"
-    "// retired (pwsp_issue_settle); and the failure that is retired first is the one that would have come\n"
-    "// had tasks been run one after another.\n"
+    "// Errors keep program order. An error that the owner finds counts once all earlier entries have\n"
+    "// been retired (pwsp_issue_settle). The failure that is retired first is the one that a serial run\n"
+    "// would have reported.\n"
     "//\n"
     "// Fixed memory. Three things can run out while there is room in the ring, and each comes back when\n"
-    "// tasks are done:\n"
+    "// tasks finish:\n"
     "//\n"
     "//      links    the thread helps until one is free (reorder.c)\n"
     "//      joins    there is one for every token that can be held at once, and the others are in use\n"
     "//               only while something is in flight\n"
-    "//      regions  those of tasks that are done are swept out; if that is not enough, all is retired,\n"
+    "//      regions  those of finished tasks are swept out; if that is not enough, all is retired,\n"
     "//               and the map begins anew\n"
     "\n"
     "// -- life -----------------------------------------------------------------------------------------\n"
@@ -20323,16 +20340,16 @@ static const char npu_fixed_34[] =
     "\n"
     "static bool pwsp_issue_fix(pwsp_issue *issue) {\n"
     "    const pwsp_issue_desc *desc = &issue->desc;\n"
-    "    // Joins that are held: of scopes, of edges, one for each region, and of a pipeline. One more is\n"
-    "    // there while it takes the place of another; and some, so that it seldom waits.\n"
+    "    // Joins that are held: of scopes, of edges, one for each region, and of a pipeline. One more\n"
+    "    // exists while it replaces another; and some spares, so that it seldom waits.\n"
     "    uint64_t held =\n"
     "        2 * (uint64_t)issue->timed->scope_depth + issue->order.edge_count + desc->region_count + 1;\n"
     "    return pwsp_reorder_fix(&issue->reorder, desc->link_count, pwsp_issue_or(0, held + 2)) &&\n"
     "           pwsp_deps_fix(&issue->deps, desc->region_count);\n"
     "}\n"
     "\n"
-    "// How many regions and waits there are at once depends on when tasks are done. What most programs\n"
-    "// ever need is there from the start, so that executing again allocates nothing.\n"
+    "// The number of regions and waits in use depends on the timing of tasks. The usual maximum is\n"
+    "// allocated at the start, so that executing again allocates nothing.\n"
     "static bool pwsp_issue_reserve_regions(pwsp_issue *issue) {\n"
     "    bool is_any_written = false;\n"
     "    for (uint32_t i = 1; i < issue->timed->tensor_count; i++) {\n"
@@ -20407,7 +20424,7 @@ static const char npu_fixed_34[] =
     "    return entry->kind <= PWSP_ENTRY_PROCESS_TASK;\n"
     "}\n"
     "\n"
-    "// The oldest entry leaves.\n"
+    "// Retires the oldest entry.\n"
     "static void pwsp_issue_leave(pwsp_issue *issue, const pwsp_entry *entry) {\n"
     "    PTOWSP_ASSERT(pwsp_load_relaxed(&entry->fan.waiters) == PWSP_WAITERS_CLOSED);\n"
     "    PTOWSP_ASSERT(!pwsp_entry_is_task(entry) || issue->task_count > 0);\n"
@@ -20502,8 +20519,8 @@ static const char npu_fixed_34[] =
     "    return pwsp_reorder_open(&issue->reorder, kind);\n"
     "}\n"
     "\n"
-    "// Issues what has been opened; `is_good` is false when memory is out: then it does not run, but\n"
-    "// what is before it does, and may have failed.\n"
+    "// Issues the opened entry. `is_good` is false when memory is out: then the entry does not run, but\n"
+    "// earlier entries do, and may have failed.\n"
     "static bool pwsp_issue_end(pwsp_issue *issue, const pwsp_entry *entry, bool is_good) {\n"
     "    issue->reorder.is_out_of_memory = issue->reorder.is_out_of_memory || !is_good;\n"
     "    if (pwsp_entry_is_task(entry)) {\n"
@@ -20530,7 +20547,7 @@ static const char npu_fixed_34[] =
     "    return true;\n"
     "}\n"
     "\n"
-    "// Connects the task that has been opened with those before it. False when memory is out.\n"
+    "// Connects the opened task with earlier ones. False when memory is out.\n"
     "static bool pwsp_issue_connect(pwsp_issue *issue, const pwsp_arrival *arrival) {\n"
     "    const pwsp_token token = pwsp_reorder_token(&issue->reorder);\n"
     "    pwsp_precedence_wait(&issue->order, arrival, true);\n"
@@ -20622,8 +20639,7 @@ static const char npu_fixed_34[] =
     "// src/time/sim.c\n"
     "// =================================================================================================\n"
     "\n"
-    "// Lanes, pools, streams and results: what in-order, fifo and event-driven simulation have in\n"
-    "// common.\n"
+    "// Lanes, pools, streams and results: shared by in-order, fifo and event-driven simulation.\n"
     "\n"
     "#include <inttypes.h>\n"
     "\n"
@@ -20752,8 +20768,8 @@ static const char npu_fixed_34[] =
     "            sim->schedule->timing == PTOWSP_TIMING_RATE_LIMITED);\n"
     "}\n"
     "\n"
-    "// Tasks begin to start with the clock of the last one that start asks for. Nothing ends before, so\n"
-    "// only timing has moved the clock by then.\n"
+    "// Tasks begin to start when the clock reaches that of the last task required by start. Nothing ends\n"
+    "// before, so only timing has moved the clock by then.\n"
     "PWSP_INTERNAL bool pwsp_sim_set_gate(pwsp_sim *sim, uint64_t total_count) {\n"
     "    const ptowsp_schedule *schedule = sim->schedule;\n"
     "    uint64_t count = pwsp_min_u64(schedule->start_threshold, total_count);\n"
@@ -20807,7 +20823,7 @@ static const char npu_fixed_34[] =
     "    sim->task_count = 0;\n"
     "    sim->issue_count = 0;\n"
     "    sim->deps.access_max = 0;\n"
-    "    sim->deps.has_tasks = has_records;  // they say what records wait for\n"
+    "    sim->deps.has_tasks = has_records;  // causes in records\n"
     "    sim->batch_clock = 0;\n"
     "    memset(&sim->stats, 0, sizeof sim->stats);\n"
     "    sim->stats.lane_count = timed->lane_count;\n"
@@ -20949,14 +20965,14 @@ static const char npu_fixed_34[] =
     "// src/time/window.c\n"
     "// =================================================================================================\n"
     "\n"
-    "// Memory of the tasks in flight: a ring for each lane, which doubles when it is full, so that it\n"
-    "// follows the work and not the worst case.\n"
+    "// Memory of the tasks in flight: a ring for each lane, which doubles when it is full. So it follows\n"
+    "// the work and not the worst case.\n"
     "\n"
     "#define PWSP_FLIGHT_MIN 16\n"
     "\n"
-    "// Where a lane's ring begins to be used: each a cache line further than the one before. Lanes often\n"
-    "// advance together, and rings are a power of two apart, so that all their heads would compete for\n"
-    "// the same few sets of the cache.\n"
+    "// The first place used in a lane's ring: each a cache line further than the one before. Lanes often\n"
+    "// advance together, and rings are a power of two apart. Without the offset all their heads would\n"
+    "// compete for the same few sets of the cache.\n"
     "static uint32_t pwsp_window_start(uint32_t lane, uint32_t capacity) {\n"
     "    return capacity ? lane * 8 & (capacity - 1) : 0;\n"
     "}\n"
@@ -21067,17 +21083,17 @@ static const char npu_fixed_34[] =
     "// src/time/lanes.c\n"
     "// =================================================================================================\n"
     "\n"
-    "// In order and fifo: a task's times follow from those of the tasks before it alone.\n"
+    "// In order and fifo: a task's times follow from earlier tasks alone.\n"
     "//\n"
-    "// Whatever a task waits for comes before it in program order, and its lane runs in that order, too;\n"
-    "// so its start is a maximum of times that are known when it is issued, and there are no events:\n"
-    "//\n"
+    "// Every dependence of a task comes before it in program order, and its lane runs in that order,\n"
+    "// too. So its start is a maximum of times that are known when it is issued, and there are no\n"
+    "// events:\n"
     "//      ready = max over what it waits for       (structure, data, edges, stream)\n"
     "//      clock = max(clock, ready) in order; then timing; then room in the window\n"
     "//      start = max(free[lane], clock, ready, gate)\n"
     "//\n"
-    "// Structure needs one maximum for each open scope: a parallel one keeps when its children are all\n"
-    "// done, a sequential one when its next child is ready.\n"
+    "// Structure needs one maximum for each open scope: a parallel scope keeps the latest end of its\n"
+    "// children, a sequential scope the time when its next child is ready.\n"
     "\n"
     "#include <inttypes.h>\n"
     "\n"
@@ -21104,7 +21120,7 @@ static const char npu_fixed_34[] =
     "\n"
     "// -- waiting --------------------------------------------------------------------------------------\n"
     "\n"
-    "// What a task waits for beside the structure: data, edges, its stream. False with an error.\n"
+    "// Dependences of a task besides structure: data, edges, its stream. False with an error.\n"
     "static bool pwsp_lanes_wait(pwsp_lanes *lanes, const pwsp_arrival *arrival, pwsp_token *ready) {\n"
     "    pwsp_sim *sim = lanes->sim;\n"
     "    if (arrival->tile_count && (sim->deps.is_exact || sim->deps.is_overlap)) {\n"
@@ -21119,7 +21135,7 @@ static const char npu_fixed_34[] =
     "    return true;\n"
     "}\n"
     "\n"
-    "// Tells those who may wait for a task when it ends.\n"
+    "// Tells possible waiters of a task its end.\n"
     "static bool pwsp_lanes_tell(pwsp_lanes *lanes, const pwsp_arrival *arrival, const pwsp_token *end) {\n"
     "    pwsp_sim *sim = lanes->sim;\n"
     "    pwsp_precedence_ends(&sim->order, arrival, true, end);\n"
@@ -21280,7 +21296,7 @@ static const char npu_fixed_34[] =
     "    return true;\n"
     "}\n"
     "\n"
-    "// What a pipeline waits for. False with an error.\n"
+    "// Dependences of a pipeline. False with an error.\n"
     "static bool pwsp_lanes_wait_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_arrival *arrival,\n"
     "                                     pwsp_token *ready) {\n"
     "    pwsp_sim *sim = lanes->sim;\n"
@@ -21350,8 +21366,8 @@ static const char npu_fixed_34[] =
     "    return is_tracked;\n"
     "}\n"
     "\n"
-    "// The tasks of a batch, with what changes from one to the next in variables of its own, so that the\n"
-    "// compiler may keep it in registers.\n"
+    "// The tasks of a batch. Loop state is in local variables, so that the compiler may keep it in\n"
+    "// registers.\n"
     "PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch *batch,\n"
     "                                            uint32_t count, bool is_in_order, bool has_window) {\n"
     "    pwsp_sim *sim = lanes->sim;\n"
@@ -21459,8 +21475,8 @@ static const char npu_fixed_34[] =
     "// src/time/nodes.c\n"
     "// =================================================================================================\n"
     "\n"
-    "// Nodes count what they still wait for and who may yet wait for them; links of waiters and nodes\n"
-    "// that are free again are in lists, so that a run takes memory for what is in flight at most.\n"
+    "// Nodes count their open dependences and possible waiters. Links of waiters and free nodes are kept\n"
+    "// in lists, so that a run takes memory only for the tasks in flight.\n"
     "\n"
     "// -- heaps ----------------------------------------------------------------------------------------\n"
     "\n"
@@ -21579,7 +21595,7 @@ static const char npu_fixed_34[] =
     "    }\n"
     "}\n"
     "\n"
-    "// One node has waited for another. Of several that are done at one time the lowest task counts.\n"
+    "// A dependence is done. Of several that are done at one time the lowest task counts.\n"
     "PWSP_INLINE void pwsp_events_later(pwsp_events *events, uint32_t waiter, uint32_t done) {\n"
     "    uint64_t time = events->nodes[done].time, before = events->nodes[waiter].time;\n"
     "    if (time < before) {\n"
@@ -21592,7 +21608,7 @@ static const char npu_fixed_34[] =
     "    }\n"
     "}\n"
     "\n"
-    "// No more will come to a join.\n"
+    "// A join gets no further dependences.\n"
     "static void pwsp_events_close(pwsp_events *events, uint64_t id) {\n"
     "    pwsp_events_node *node = &events->nodes[id];\n"
     "    if (node->kind == PWSP_EVENTS_OPEN_JOIN) {\n"
@@ -21602,7 +21618,7 @@ static const char npu_fixed_34[] =
     "    }\n"
     "}\n"
     "\n"
-    "// Makes one node wait for another, or for nothing if that is done.\n"
+    "// Makes one node wait for another; no effect if that is done.\n"
     "PWSP_INTERNAL void pwsp_events_wait(pwsp_events *events, uint32_t waiter, uint64_t other) {\n"
     "    if (other == PWSP_EVENTS_NONE || waiter == 0) {\n"
     "        return;\n"
@@ -21649,7 +21665,7 @@ static const char npu_fixed_34[] =
     "    events->fired[events->fired_count++] = id;\n"
     "}\n"
     "\n"
-    "// A task waits for nothing but a lane: into its queue.\n"
+    "// A task waits only for its lane now: into its queue.\n"
     "PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id) {\n"
     "    const pwsp_events_node *node = &events->nodes[id];\n"
     "    uint32_t lane = node->lane;\n"
@@ -21668,7 +21684,7 @@ static const char npu_fixed_34[] =
     "    events->able[lane / 64] |= events->idle[lane / 64] & (UINT64_C(1) << lane % 64);\n"
     "}\n"
     "\n"
-    "// A pipeline waits for nothing any more: it starts.\n"
+    "// A pipeline has no open dependence left: it starts.\n"
     "static void pwsp_events_start_pipeline(pwsp_events *events, uint32_t id) {\n"
     "    const pwsp_events_node *node = &events->nodes[id];\n"
     "    pwsp_events_pipeline_node *more = &events->pipelines[node->cycles];\n"
@@ -21688,7 +21704,7 @@ static const char npu_fixed_34[] =
     "    pwsp_events_queue_push(events, events->ends, pwsp_events_entry_make(end, id));\n"
     "}\n"
     "\n"
-    "// One thing less to wait for.\n"
+    "// One dependence less.\n"
     "PWSP_INTERNAL void pwsp_events_arrive(pwsp_events *events, uint32_t id) {\n"
     "    pwsp_events_node *node = &events->nodes[id];\n"
     "    PTOWSP_ASSERT(node->pending > 0);\n"
@@ -21711,7 +21727,7 @@ static const char npu_fixed_34[] =
     "    }\n"
     "}\n"
     "\n"
-    "// Tells those who wait for what is done, and those who wait for them.\n"
+    "// Tells the waiters of done nodes, and their waiters in turn.\n"
     "PWSP_INTERNAL void pwsp_events_settle(pwsp_events *events) {\n"
     "    while (events->fired_count > 0) {\n"
     "        uint32_t id = events->fired[--events->fired_count];\n"
@@ -21725,11 +21741,11 @@ static const char npu_fixed_34[] =
     "            pwsp_events_arrive(events, waiter);\n"
     "            link = next;\n"
     "        }\n"
-    "        pwsp_events_unref(events, id);  // what kept it until it was done\n"
+    "        pwsp_events_unref(events, id);  // the cause of its end\n"
     "    }\n"
     "}\n"
     "\n"
-    "// An open join of two nodes, which is referred to once and kept until done; 0 when memory is out.\n"
+    "// An open join of two nodes, with one reference, kept until done; 0 when memory is out.\n"
     "static uint32_t pwsp_events_join(pwsp_events *events, uint64_t a, uint64_t b) {\n"
     "    uint32_t id = pwsp_events_node_new(events);\n"
     "    if (id) {\n"
@@ -21789,18 +21805,18 @@ static const char npu_fixed_34[] =
     "// Event-driven time.\n"
     "//\n"
     "// When lanes choose, a task's start depends on tasks that are issued after it, so times are found\n"
-    "// by going from event to event. What can be waited for is a *node*: a task, done when it ends, or a\n"
-    "// join, done when all that it waits for is. A node knows how much it still waits for and who waits\n"
-    "// for it; a scope of the tree is a join, and so are readers that count as one. Nodes are counted\n"
-    "// references: they live while a task is in flight, or something may yet wait for them.\n"
+    "// by going from event to event. A *node* is anything that can be waited for: a task, done when it\n"
+    "// ends, or a join, done when all that it waits for is done. A node counts what it still waits for\n"
+    "// and lists its waiters. A scope of the tree is a join, and so are readers that count as one. Nodes\n"
+    "// are reference-counted: they live while a task is in flight, or while they may still gain waiters.\n"
     "//\n"
     "//      issue -> [waiting: pending > 0] -> [turn is later] -> [ready: in a queue] -> running -> done\n"
     "//\n"
-    "// At each time: what ends completes; tasks are issued while there is room (by the caller, who walks\n"
-    "// the program: pwsp_events_task returns when its task has been issued); lanes take tasks. A heap for\n"
-    "// each lane holds its ready tasks, the best first, by key and then by index; with work stealing as\n"
-    "// dispatch the lanes of a pool share one. Of each lane at most one task runs, so the ends are few,\n"
-    "// and a tournament of lanes finds the next one.\n"
+    "// At each time there are three phases: nodes that end complete; tasks are issued while there is\n"
+    "// room (by the caller, who walks the program: pwsp_events_task returns when its task has been\n"
+    "// issued); lanes take tasks. A heap for each lane holds its ready tasks, the best first, by key and\n"
+    "// then by index; with work stealing as dispatch the lanes of a pool share one heap. Each lane runs\n"
+    "// at most one task, so the ends are few, and a tournament of lanes finds the next one.\n"
     "\n"
     "#include <inttypes.h>\n"
     "\n"
@@ -21907,7 +21923,7 @@ static const char npu_fixed_34[] =
     "    events->sim->order.ops = ops;\n"
     "}\n"
     "\n"
-    "// What could not be told where it happened.\n"
+    "// Reports an error from a place that could not.\n"
     "PWSP_INTERNAL bool pwsp_events_check(pwsp_events *events) {\n"
     "    if (events->late) {\n"
     "        return pwsp_sim_fail_pipeline(events->sim,\n"
@@ -21948,7 +21964,7 @@ static const char npu_fixed_34[] =
     "    if (sim->has_records) {\n"
     "        ptowsp_task_record *record = &sim->records[node->index];\n"
     "        pwsp_token ready = {node->time, pwsp_events_cause(events, id)};\n"
-    "        uint64_t clock_cause = record->cause;  // what moved the clock, noted at issue\n"
+    "        uint64_t clock_cause = record->cause;  // the cause of the clock, noted at issue\n"
     "        ptowsp_stall clock_stall = record->stall;\n"
     "        record->ready = node->time;\n"
     "        record->start = events->now;\n"
@@ -22040,7 +22056,7 @@ static const char npu_fixed_34[] =
     "    return !steals || pwsp_events_take_others(events);\n"
     "}\n"
     "\n"
-    "// Completes what ends now, and lets those whose turn it is be ready.\n"
+    "// Completes nodes that end now, and readies tasks whose turn has come.\n"
     "static void pwsp_events_complete(pwsp_events *events) {\n"
     "    while (pwsp_window_first_end(&events->running) == events->now) {\n"
     "        uint32_t lane;\n"
@@ -22077,8 +22093,8 @@ static const char npu_fixed_34[] =
     "    }\n"
     "}\n"
     "\n"
-    "// One step: lanes take tasks, then time moves to the next event, at most to `until`. *out_moved\n"
-    "// says whether anything happened. False with an error.\n"
+    "// One step: lanes take tasks, then time moves to the next event, at most to `until`. *out_moved is\n"
+    "// whether anything happened. False with an error.\n"
     "static bool pwsp_events_step(pwsp_events *events, uint64_t until, bool *out_moved) {\n"
     "    if (!pwsp_events_take(events)) {\n"
     "        return false;\n"
@@ -22148,7 +22164,7 @@ static const char npu_fixed_34[] =
     "    }\n"
     "}\n"
     "\n"
-    "// Adds what a task, or a pipeline, waits for beside its lane; and whoever waits for it.\n"
+    "// Adds the dependences of a task or pipeline, except its lane, and its waiters.\n"
     "static bool pwsp_events_connect(pwsp_events *events, const pwsp_arrival *arrival, uint32_t id,\n"
     "                                bool has_stream) {\n"
     "    pwsp_sim *sim = events->sim;\n"
@@ -22181,7 +22197,7 @@ static const char npu_fixed_34[] =
     "    }\n"
     "    pwsp_events_node *node = &events->nodes[id];\n"
     "    node->kind = PWSP_EVENTS_TASK;\n"
-    "    node->pending = 1;  // until all it waits for is known\n"
+    "    node->pending = 1;  // until all its dependences are known\n"
     "    node->index = sim->task_count;\n"
     "    node->cycles = arrival->cycles;\n"
     "    node->clock = events->now;\n"
@@ -22222,7 +22238,7 @@ static const char npu_fixed_34[] =
     "    return pwsp_events_check(events);\n"
     "}\n"
     "\n"
-    "// What a pipeline's node has no room for. False when memory is out.\n"
+    "// The part of a pipeline that its node has no room for. False when memory is out.\n"
     "static bool pwsp_events_pipeline_node_new(pwsp_events *events, const pwsp_pipeline_arrival *arrival,\n"
     "                                          uint64_t *out_at) {\n"
     "    uint64_t at = events->pipeline_node_count;\n"
@@ -22259,7 +22275,7 @@ static const char npu_fixed_34[] =
     "    }\n"
     "    pwsp_events_node *node = &events->nodes[id];\n"
     "    node->kind = PWSP_EVENTS_PIPELINE;\n"
-    "    node->pending = 1;  // until all it waits for is known\n"
+    "    node->pending = 1;  // until all its dependences are known\n"
     "    node->index = arrival->first_task;\n"
     "    node->clock = sim->clock.now;\n"
     "    if (!pwsp_events_pipeline_node_new(events, arrival, &node->cycles)) {\n"
@@ -22289,7 +22305,7 @@ static const char npu_fixed_34[] =
     "    pwsp_events_settle(events);\n"
     "    while (!events->nodes[id].is_done) {\n"
     "        bool has_moved = false;\n"
-    "        // nothing completes before tasks begin to start, pipelines neither\n"
+    "        // nothing completes before tasks begin to start, not even pipelines\n"
     "        if (pwsp_events_is_open(events) && !pwsp_events_step(events, UINT64_MAX, &has_moved)) {\n"
     "            return false;\n"
     "        }\n"
@@ -22371,7 +22387,7 @@ static const char npu_fixed_34[] =
     "    return true;\n"
     "}\n"
     "\n"
-    "// What joins of the event simulation have come to.\n"
+    "// Reports errors that joins of the event simulation have run into.\n"
     "static bool pwsp_timeline_check(pwsp_timeline *time) {\n"
     "    return !time->is_events || pwsp_events_check(&time->events);\n"
     "}\n"
@@ -22415,20 +22431,19 @@ static const char npu_fixed_34[] =
     "//\n"
     "//      s(k) = max(sender arrives, r(k - d))        r(k) = max(receiver arrives, s(k) + L)\n"
     "//\n"
-    "// The ring keeps the last d tokens at least, so r(k - d) is still there when token k is sent.\n"
-    "// Neither s nor r ever decrease: senders and receivers come in the order in which they arrive.\n"
+    "// The ring keeps at least the last d tokens, so r(k - d) is still there when token k is sent.\n"
+    "// Neither s nor r ever decreases: senders and receivers act in the order in which they arrive.\n"
     "//\n"
-    "// The high-water mark is a matter of simulated time, and not of the order in which processes are\n"
-    "// simulated: just after the send of token k, those tokens i <= k are in the channel whose r(i) >\n"
-    "// s(k). As r does not decrease, they are a run i ... k, and the mark is the longest k - i + 1 with\n"
-    "// r(i) > s(k). Of each such pair either the receive is simulated first, and the send finds it; or\n"
-    "// the send, and the receive finds it:\n"
+    "// The high-water mark depends on simulated time alone, not on the order in which processes are\n"
+    "// simulated. Just after the send of token k, the channel holds the tokens i <= k with r(i) > s(k).\n"
+    "// As r does not decrease, they are a run i ... k, and the mark is the longest k - i + 1 with r(i) >\n"
+    "// s(k). In each such pair one side is simulated second, and that side finds it:\n"
     "//\n"
     "//      put k     looks for the first received i with r(i) > s(k), `oldest`\n"
     "//      take i    looks for the last sent k with s(k) < r(i), `newest`\n"
     "//\n"
-    "// Both only move forward. Once the mark is the depth there is nothing more to find. Tokens that are\n"
-    "// never received are in it after the last send: they are counted in the end.\n"
+    "// Both only move forward. Once the mark equals the depth, the search stops. Tokens that are never\n"
+    "// received stay in the channel after the last send: they are counted at the end.\n"
     "\n"
     "PWSP_INTERNAL bool pwsp_channel_begin(pwsp_channel *channel, const pwsp_memory *memory,\n"
     "                                      uint64_t depth, uint64_t latency, bool has_marks) {\n"
@@ -22596,8 +22611,8 @@ static const char npu_fixed_34[] =
     "\n"
     "// -- lines ----------------------------------------------------------------------------------------\n"
     "\n"
-    "// Lets a process stand in line: behind all that arrived before it, or at the same time and come\n"
-    "// first.\n"
+    "// Puts a process in line: behind all that arrived before it, or at the same time with a smaller\n"
+    "// index.\n"
     "static void pwsp_exchange_queue(pwsp_exchange *exchange, pwsp_channel_line *line,\n"
     "                                pwsp_process *process) {\n"
     "    pwsp_process *processes = exchange->processes;\n"
@@ -22794,8 +22809,8 @@ static const char npu_fixed_34[] =
     "\n"
     "// -- closing --------------------------------------------------------------------------------------\n"
     "\n"
-    "// A producer closes a channel at its time. After the last one, those that wait will see the end;\n"
-    "// but not those that wait for an event.\n"
+    "// A producer closes a channel at its time. After the last close, waiting processes see the end of\n"
+    "// the stream, except those that wait for an event.\n"
     "static void pwsp_exchange_close_channel(pwsp_exchange *exchange, const pwsp_process *process,\n"
     "                                        uint32_t channel) {\n"
     "    pwsp_channel *at = &exchange->channels[channel];\n"
@@ -22844,17 +22859,17 @@ static const char npu_fixed_34[] =
     "// src/time/deadlock.c\n"
     "// =================================================================================================\n"
     "\n"
-    "// Why nobody can go on, when processes are left and all of them wait.\n"
+    "// Why no process can go on: processes remain, and all of them wait.\n"
     "//\n"
-    "// Who waits until a channel has room needs one of its consumers, who waits for a token one of its\n"
-    "// producers. Those that are left wait themselves, so following from one to the next either comes\n"
-    "// back to where it has been, which is the circle to report, or ends at a channel whose consumers\n"
-    "// have all ended, or at an event that nobody is left to record.\n"
+    "// A process that waits for room needs a consumer of the channel; a process that waits for a token\n"
+    "// needs a producer. The remaining processes wait themselves. So following from one to the next\n"
+    "// leads back to an earlier one, and that cycle is reported. Or it ends at a channel whose consumers\n"
+    "// have all ended, or at an event that no remaining process records.\n"
     "\n"
     "#include <inttypes.h>\n"
     "\n"
     "#define PWSP_DEADLOCK_SHORT_MAX  3   // processes that the error names\n"
-    "#define PWSP_DEADLOCK_CIRCLE_MAX 16  // processes that a circle is told of\n"
+    "#define PWSP_DEADLOCK_CIRCLE_MAX 16  // processes that the report of a cycle lists\n"
     "\n"
     "PWSP_INTERNAL bool pwsp_process_waits(const pwsp_process *process) {\n"
     "    return process->wait == PWSP_PROCESS_WAITS_FULL || process->wait == PWSP_PROCESS_WAITS_EMPTY;\n"
@@ -22865,8 +22880,8 @@ static const char npu_fixed_34[] =
     "    return &exchange->channels[process->channel];\n"
     "}\n"
     "\n"
-    "// Finds, of those that wait at whatever, the first who still consumes each channel, and the first\n"
-    "// who produces it.\n"
+    "// Finds, among all waiting processes, the first that still consumes each channel, and the first\n"
+    "// that produces it.\n"
     "static void pwsp_deadlock_find_firsts(pwsp_exchange *exchange) {\n"
     "    for (uint32_t i = exchange->running_count; i > 0; i--) {\n"
     "        const pwsp_process *process = &exchange->processes[i - 1];\n"
@@ -22882,8 +22897,8 @@ static const char npu_fixed_34[] =
     "    }\n"
     "}\n"
     "\n"
-    "// The first of those that could let a process go on, or NULL: a consumer of the channel that it\n"
-    "// waits at, or a producer.\n"
+    "// The first process that could release another, or NULL: a consumer of the channel that it waits\n"
+    "// for, or a producer.\n"
     "static const pwsp_process *pwsp_deadlock_next(const pwsp_exchange *exchange,\n"
     "                                              const pwsp_process *process) {\n"
     "    const pwsp_channel *channel = &exchange->channels[process->channel];\n"
@@ -22892,8 +22907,8 @@ static const char npu_fixed_34[] =
     "    return first ? &exchange->processes[first - 1] : NULL;\n"
     "}\n"
     "\n"
-    "// A process of a circle of waits, or NULL. What processes do not need any more says where it has\n"
-    "// been.\n"
+    "// A process of a cycle of waits, or NULL. Fields that waiting processes no longer need hold the\n"
+    "// marks of the search.\n"
     "static const pwsp_process *pwsp_deadlock_find_circle(pwsp_exchange *exchange) {\n"
     "    for (uint32_t i = 0; i < exchange->running_count; i++) {\n"
     "        exchange->processes[i].mark = 0;\n"
@@ -22979,8 +22994,8 @@ static const char npu_fixed_34[] =
     "    pwsp_text_format(text, \" go on\");\n"
     "}\n"
     "\n"
-    "// Is a process, of two that wait for room, better served with some? Channels before events, and\n"
-    "// then the shallowest.\n"
+    "// Is room better spent on this process than on the other, of two that wait for room? Channels come\n"
+    "// before events, and then the shallowest.\n"
     "static bool pwsp_deadlock_is_better(const pwsp_exchange *exchange, const pwsp_process *process,\n"
     "                                    const pwsp_process *other) {\n"
     "    bool is_event = pwsp_deadlock_channel(exchange, process)->is_event;\n"
@@ -22990,8 +23005,8 @@ static const char npu_fixed_34[] =
     "    return exchange->channels[process->channel].depth < exchange->channels[other->channel].depth;\n"
     "}\n"
     "\n"
-    "// What would help those in the circle: room; the end of a stream that somebody waits for; or that\n"
-    "// somebody sends first.\n"
+    "// The ways out of the cycle: room; the end of a stream that a process waits for; or a process that\n"
+    "// sends first.\n"
     "static void pwsp_deadlock_print_circle_hint(const pwsp_exchange *exchange, ptowsp_text text) {\n"
     "    const pwsp_process *first = exchange->circle, *at = first, *full = NULL, *end = NULL;\n"
     "    do {\n"
@@ -23020,7 +23035,7 @@ static const char npu_fixed_34[] =
     "    }\n"
     "}\n"
     "\n"
-    "// What would help where there is no circle: those who could have let somebody go on have ended.\n"
+    "// The ways out without a cycle: every process that could have released another has ended.\n"
     "PWSP_INTERNAL void pwsp_deadlock_print_hint(const pwsp_exchange *exchange, ptowsp_text text) {\n"
     "    if (exchange->circle) {\n"
     "        pwsp_deadlock_print_circle_hint(exchange, text);\n"

@@ -1,5 +1,5 @@
-// The cache directory, which several processes use at the same time; build.h draws it. Nothing is
-// locked: all that has a name for others got it by rename.
+// The cache directory, which several processes use at the same time; npu_build.h draws it. Nothing
+// is locked: every entry visible to others got its name by rename.
 
 #include "npu_build.h"
 
@@ -16,7 +16,7 @@
 
 #define NPU_TEMPORARY     "tmp."
 #define NPU_MARK          ".ptowsp"
-#define NPU_STALE_SECONDS 3600  // that a temporary has not changed: its process is gone
+#define NPU_STALE_SECONDS 3600  // age of a temporary whose process is gone
 
 // -- files ----------------------------------------------------------------------------------------
 
@@ -80,7 +80,7 @@ NPU_INTERNAL void npu_print_absolute(npu_text *text, const char *path) {
 
 static bool npu_cache_default(npu_build *build, npu_text *text) {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (cache && cache[0] == '/') {  // others are to be ignored, says the XDG specification
+    if (cache && cache[0] == '/') {  // relative paths are to be ignored, by the XDG specification
         npu_print(text, "%s/ptowsp", cache);
     } else if (home && home[0] != '\0') {
         npu_print_absolute(text, home);
@@ -92,7 +92,7 @@ static bool npu_cache_default(npu_build *build, npu_text *text) {
     return true;
 }
 
-// Makes a directory and those above it. False with errno.
+// Makes a directory and its parents. False with errno.
 static bool npu_cache_make(char *path) {
     for (char *at = path + 1; *at; at++) {
         if (*at == '/') {
@@ -107,7 +107,7 @@ static bool npu_cache_make(char *path) {
     return mkdir(path, 0700) == 0 || errno == EEXIST;
 }
 
-// What is loaded from the cache runs as the user: nobody else may write there.
+// Libraries of the cache run as the user: no one else may write there.
 NPU_INTERNAL bool npu_cache_open(npu_build *build, const char *directory) {
     npu_text *path = &build->cache;
     if (directory && directory[0] != '\0') {
@@ -152,7 +152,7 @@ NPU_INTERNAL bool npu_cache_open(npu_build *build, const char *directory) {
 
 // -- temporaries ----------------------------------------------------------------------------------
 
-// Writes what tells a directory of ours from others.
+// Writes the mark that identifies our directories.
 static bool npu_cache_sign(npu_build *build, const char *directory) {
     npu_text path = {NULL, 0, 0, false};
     npu_print(&path, "%s/" NPU_MARK, directory);
@@ -176,7 +176,7 @@ static bool npu_is_temporary(const char *name) {
     return first > 0 && second > 0 && rest[1 + second] == '\0';
 }
 
-// Is it a directory that has not changed for long, with the mark inside?
+// Is it a directory with the mark inside, unchanged for long?
 static bool npu_is_stale(const char *path, time_t now) {
     struct stat state, mark;
     npu_text inside = {NULL, 0, 0, false};
@@ -188,7 +188,7 @@ static bool npu_is_stale(const char *path, time_t now) {
     return is_stale;
 }
 
-// A user may have put other things there: only what has the name and the mark is removed.
+// A user may have put other files there: only directories with the name and the mark are removed.
 NPU_INTERNAL void npu_cache_sweep(const npu_build *build) {
     time_t now = time(NULL);
     DIR *directory = opendir(build->cache.data);
@@ -209,7 +209,8 @@ NPU_INTERNAL void npu_cache_sweep(const npu_build *build) {
     }
 }
 
-// A name is used once: dlopen gives back what it has loaded by that name, whatever is there now.
+// A name is used once: dlopen returns the library it has loaded by that name, whatever the file
+// holds now.
 NPU_INTERNAL bool npu_cache_new(npu_build *build, npu_text *path) {
     do {
         path->size = 0;
@@ -274,8 +275,8 @@ static void npu_print_sum(npu_text *text, const npu_text *object) {
     npu_print(text, "%.*ssum", (int)object->size - 1, object->data);
 }
 
-// The hash gets its name first: in between, or when another process does the same, an object may
-// have another's, and is compiled again.
+// The hash is renamed into place first. In between, or when another process does the same, an
+// object may have another's hash; it is then compiled again.
 NPU_INTERNAL bool npu_cache_keep(npu_build *build, const npu_text *output, const npu_text *object) {
     char hash[NPU_HASH_SIZE];
     npu_text from = {NULL, 0, 0, false}, to = from;
@@ -332,7 +333,7 @@ NPU_INTERNAL bool npu_cache_is_whole(const char *directory) {
     return is_whole;
 }
 
-// Someone may take away or replace what is there at any moment: it is tried a few times.
+// Another process may replace or remove the entry at any moment, so this is tried a few times.
 NPU_INTERNAL bool npu_cache_publish(npu_build *build) {
     for (int i = 0; i < 10; i++) {
         if (rename(build->work.data, build->entry.data) == 0) {

@@ -1,4 +1,4 @@
-// README.md of a tree: for the person who receives it, and has never heard of this library.
+// README.md of a tree: for a reader who has never heard of this library.
 
 #include "npu.h"
 

@@ -1,5 +1,5 @@
-// The files of a tree, in memory, and the hash of its sources; the emitter's error and places, that
-// all files share.
+// The files of a tree, in memory, and the hash of its sources; also the emitter's error and its
+// places, which all files share.
 
 #include "npu.h"
 
@@ -23,7 +23,8 @@ NPU_INTERNAL bool npu_out_of_memory(npu_emitter *emitter) {
     return npu_fail(emitter, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "no memory for the tree");
 }
 
-// Makes an array of *capacity elements hold needed, the new ones zero. False when memory is out.
+// Grows an array of *capacity elements to hold needed, with the new ones zero. False when memory is
+// out.
 static bool npu_grow(npu_emitter *emitter, void **array, uint32_t *capacity, uint32_t needed,
                      size_t element_size) {
     if (needed <= *capacity) {

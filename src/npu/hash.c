@@ -1,6 +1,6 @@
-// What tells sources apart: MurmurHash3, x64, 128 bits (Austin Appleby, public domain). A tree has
-// a megabyte: FNV-1a would take more time for that than all the rest. It is no defence against
-// someone who makes two trees with one hash on purpose.
+// The hash of sources: MurmurHash3, x64, 128 bits (Austin Appleby, public domain). A tree has a
+// megabyte; FNV-1a would take longer for it than all other work together. The hash is no defence
+// against a person who makes two trees collide on purpose.
 
 #include "npu.h"
 
@@ -10,14 +10,14 @@ static uint64_t npu_rotate(uint64_t x, int by) {
     return x << by | x >> (64 - by);
 }
 
-// Eight bytes, the lowest first, in a form that compilers know as one load.
+// Eight bytes, the lowest first, in a form that compilers turn into one load.
 static uint64_t npu_word(const unsigned char *b) {
     return (uint64_t)b[0] | (uint64_t)b[1] << 8 | (uint64_t)b[2] << 16 | (uint64_t)b[3] << 24 |
            (uint64_t)b[4] << 32 | (uint64_t)b[5] << 40 | (uint64_t)b[6] << 48 |
            (uint64_t)b[7] << 56;
 }
 
-// The last ones, at most 8.
+// The remaining bytes, at most 8.
 static uint64_t npu_word_of(const unsigned char *bytes, size_t count) {
     uint64_t word = 0;
     for (size_t i = 0; i < count; i++) {

@@ -1,4 +1,4 @@
-// What a kernel's C++ declares, as text: sizes, tiles with their addresses, windows.
+// The declarations of a kernel's C++, as text: sizes, tiles with their addresses, windows.
 
 #include "kernels.h"
 
@@ -56,7 +56,7 @@ NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out) {
     }
 }
 
-// A tile's type up to its valid sizes: what is fixed about it. Returns whether it is an alias.
+// The fixed part of a tile's type, up to its valid sizes. Returns whether it is an alias.
 static bool npu_print_tile_type(const npu_kernel *k, const ptowsp_tile_object *tile,
                                 npu_text *out) {
     bool is_a5 = k->info.machine.family == PTOWSP_FAMILY_A5;

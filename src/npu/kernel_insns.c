@@ -1,7 +1,7 @@
 // Instructions as calls, spelled as PTO-ISA spells them.
 //
-// Most take their tiles in the list's order: destinations, sources, a scalar, scratch. Those that
-// do not, or that say something in template arguments, are in npu_print_call.
+// Most take their tiles in the list's order: destinations, sources, a scalar, scratch. The
+// exceptions, and those with template arguments, are in npu_print_call.
 
 #include "kernels.h"
 
@@ -10,10 +10,10 @@
 
 // -- numbers --------------------------------------------------------------------------------------
 
-// How a scalar becomes an element: see wsp_kernel.h.
+// The conversion of a scalar to an element: see wsp_kernel.h.
 typedef enum npu_conversion { NPU_WRAPPED, NPU_SATURATED, NPU_COMPARED } npu_conversion;
 
-// The shortest decimal that is this float, whatever the locale's decimal point is.
+// The shortest decimal that reads back as this float, whatever the locale's decimal point is.
 static void npu_print_f32(npu_text *out, float value) {
     if (value != value) {
         npu_print(out, "wsp::NOT_A_NUMBER");
@@ -148,7 +148,7 @@ static const char *npu_pattern_word(uint32_t mode) {
     }
 }
 
-// Widening is said to be without rounding; it has none under any name.
+// Widening is declared without rounding; it has none under any mode.
 static const char *npu_round_word(const npu_kernel *k, const ptowsp_insn_info *insn) {
     ptowsp_dtype from = k->tiles[insn->src[0]].object.dtype;
     ptowsp_dtype to = k->tiles[insn->dst[0]].object.dtype;
@@ -192,7 +192,7 @@ static bool npu_print_global(npu_kernel *k, const ptowsp_insn_info *insn, npu_te
     const npu_window *window =
         npu_kernel_window(k, insn, is_in ? insn->dst[0] : insn->src[0], &tile);
     if (!window) {
-        return true;  // memory is out, which is kept
+        return true;  // memory is out, which the text records
     }
     const char *global = window->name;
     if (strcmp(insn->name, "TLOAD") == 0) {
@@ -255,7 +255,7 @@ static bool npu_print_sync(const ptowsp_insn_info *insn, npu_text *out) {
     return true;
 }
 
-// Those that are not as most are. False: it is as most.
+// The exceptions. False: not one of them.
 static bool npu_print_special(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
     const char *name = insn->name, *d = npu_kernel_tile(k, insn->dst[0]);
     const uint32_t *s = insn->src;
@@ -279,7 +279,7 @@ static bool npu_print_special(npu_kernel *k, const ptowsp_insn_info *insn, npu_t
         }
         npu_print(out, ", CmpMode::%s)", npu_compare_word(insn->mode));
     } else if (npu_is_one_of(name, "TSEL TSELS")) {
-        // Scratch is not the result here: without any of its own, the mask is said again.
+        // Scratch is not the result here: without scratch, the mask is passed again.
         const char *tmp = npu_kernel_tile(k, insn->tmp ? insn->tmp : s[0]);
         npu_print(out, "%s(%s", name, d);
         npu_print_tiles(k, s, 3, out);
@@ -324,7 +324,7 @@ static bool npu_print_special(npu_kernel *k, const ptowsp_insn_info *insn, npu_t
     return true;
 }
 
-// The call. False: there is none.
+// The call. False: none exists.
 static bool npu_print_call(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
     if (npu_print_sync(insn, out)) {
         return true;
@@ -385,8 +385,8 @@ NPU_INTERNAL void npu_print_wrapped(npu_text *out, uint32_t indent, const char *
     npu_write(out, "\n", 1);
 }
 
-// The tiles that have to hold something for an instruction to be one: names, separated; "": all
-// always do.
+// The tiles that must be non-empty for an instruction to be executed: names, separated; "": they
+// always are.
 static void npu_print_operands(const npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
     const uint32_t tiles[] = {insn->dst[0], insn->dst[1], insn->src[0],
                               insn->src[1], insn->src[2], insn->src[3]};

@@ -1,4 +1,4 @@
-// What a kernel's C++ is made of: parameters, sizes, tiles, windows, and which of them are the same.
+// The parts of a kernel's C++: parameters, sizes, tiles, windows; and equal ones found.
 
 #include "kernels.h"
 
@@ -6,8 +6,8 @@
 
 // -- names ----------------------------------------------------------------------------------------
 
-// Makes an identifier of a parameter's name that is none of those made here: t12, acc_1, x_rows,
-// x_gm_2, x_part3.
+// Makes an identifier from a parameter's name, different from all generated names: t12, acc_1,
+// x_rows, x_gm_2, x_part3.
 static void npu_operand_name(char name[NPU_LOCAL_MAX], const char *from) {
     static const char ends[] = " rows cols gm part l1 at end ";
     npu_mangle(from, name);
@@ -101,7 +101,7 @@ NPU_INTERNAL uint32_t npu_extent_least(const npu_kernel *k, const ptowsp_extent 
     return low < high ? low : high;
 }
 
-// The same extent in one form only: so equal ones are found, and constants are.
+// The extent in normal form: so equal extents and constants are found.
 static ptowsp_extent npu_extent_normal(const npu_kernel *k, ptowsp_extent extent) {
     uint32_t most = npu_extent_most(k, &extent);
     if (extent.param == PTOWSP_NO_PARAM || npu_extent_least(k, &extent) == most) {
@@ -118,7 +118,7 @@ static bool npu_extent_is_same(const ptowsp_extent *a, const ptowsp_extent *b) {
             (a->axis == b->axis && a->shift == b->shift && a->mul == b->mul && a->add == b->add));
 }
 
-// Makes room for one more; false when memory is out.
+// Makes room for one more size; false when memory is out.
 static bool npu_reserve(npu_kernel *k, void **array, uint32_t *capacity, uint32_t count,
                         size_t element_size) {
     if (count < *capacity) {
@@ -135,7 +135,7 @@ static bool npu_reserve(npu_kernel *k, void **array, uint32_t *capacity, uint32_
     return true;
 }
 
-// The number of a size, plus 1; 0 when memory is out. What it is made of comes before it.
+// The number of a size, plus 1; 0 when memory is out. Its operands come before it.
 static uint32_t npu_add_size(npu_kernel *k, ptowsp_extent extent) {
     uint32_t same_axis = 0;
     for (uint32_t i = 0; i < k->size_count; i++) {
@@ -191,8 +191,8 @@ static bool npu_tile_is_same(const npu_tile *a, const npu_tile *b) {
            npu_extent_is_same(&x->valid_cols, &y->valid_cols);
 }
 
-// Finds for each used tile the first that is the same, and the first at its address: among those
-// of its root; scratch, among all scratch.
+// Finds for each used tile the first identical one, and the first at its address among the tiles of
+// its root; for scratch, among all scratch.
 static void npu_join_tiles(npu_kernel *k) {
     uint32_t scratch = 0;
     for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
@@ -218,8 +218,8 @@ static void npu_join_tiles(npu_kernel *k) {
     }
 }
 
-// Tiles that a parameter is loaded into first, or stored from, are called like it; the rest by the
-// memory they are in.
+// A tile that a parameter is first loaded into, or stored from, gets the parameter's name; other
+// tiles are named after their memory.
 static void npu_name_tiles(npu_kernel *k) {
     bool is_taken[2][PTOWSP_TASK_TILE_MAX];  // in UB, in L1
     memset(is_taken, 0, sizeof is_taken);
@@ -329,7 +329,7 @@ NPU_INTERNAL void npu_kernel_end(npu_kernel *k) {
 
 // -- windows --------------------------------------------------------------------------------------
 
-// Do the kernel's checks of a task say that one size is at most another?
+// Do the kernel's checks of a task imply that one size is at most another?
 static bool npu_checks_say(const npu_kernel *k, const ptowsp_extent *a, const ptowsp_extent *b) {
     for (uint32_t i = 0; i < k->check_count; i++) {
         const ptowsp_extent *x = &k->checks[i].a, *y = &k->checks[i].b;
@@ -425,7 +425,7 @@ NPU_INTERNAL const npu_window *npu_kernel_window(npu_kernel *k, const ptowsp_ins
     ptowsp_extent cols = {insn->param, 1, 0, 1, 0, (uint32_t)param->cols};
     rows.add = -(int32_t)insn->row;
     cols.add = -(int32_t)insn->col;
-    // MGATHER and MSCATTER pick rows out of all that the parameter has.
+    // MGATHER and MSCATTER pick rows out of the whole parameter.
     bool is_table = insn->name[0] == 'M';
     npu_window window;
     npu_clip clip;

@@ -1,22 +1,22 @@
-// aicore/kernels/*.cpp of tile kernels: one function for each, which does what the kernel's list of
-// instructions says, in its order.
+// aicore/kernels/*.cpp of tile kernels: one function for each, which executes the kernel's list of
+// instructions in order.
 //
 //      // Kernel softmax: ...
 //      #include "wsp_kernel.h"
 //
 //      namespace {
-//      constexpr uint32_t x_at = 0;                     addresses, and that they are inside
+//      constexpr uint32_t x_at = 0;                     addresses, checked to be in bounds
 //      }
 //
 //      extern "C" AICORE void wsp_kernel_softmax(__gm__ wsp_task *task) {
-//          const int x_rows = wsp::rows(task, 0);       sizes, and the checks of them
+//          const int x_rows = wsp::rows(task, 0);       sizes, and their checks
 //          auto x_gm = wsp::window<float>(...);         windows
 //          Tile<...> x(x_rows, x_cols);                 tiles
 //          TLOAD(x, x_gm);                              instructions
 //      }
 //
 // The library executes the same list (src/kernel/execute.c), with the same sizes in the same order,
-// so that the shim gives the same bytes and cycles.
+// so the shim gives the same bytes and cycles.
 
 #include "kernels.h"
 
@@ -57,7 +57,7 @@ static void npu_print_heading(const npu_kernel *k, npu_text *out) {
     npu_print(out, "\n");
 }
 
-// The sizes that a task's parameters must have alike.
+// The sizes that must be equal among a task's parameters.
 static void npu_print_checks(npu_kernel *k, npu_text *out) {
     for (uint32_t i = 0; i < k->info.check_count; i++) {
         ptowsp_size_check check = ptowsp_program_size_check_at(k->emitter->program, k->kernel, i);
@@ -151,7 +151,7 @@ bool npu_kernel_is_on_a5(const npu_emitter *emitter) {
     return false;
 }
 
-// Tiles have one layout in L0A for all of a program: its kernels are for one family of machines.
+// Tiles have one layout in L0A for a whole program: its kernels are for one family of machines.
 static bool npu_check_families(npu_emitter *emitter) {
     bool is_a5 = npu_kernel_is_on_a5(emitter);
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {

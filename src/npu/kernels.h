@@ -1,19 +1,19 @@
-// A tile kernel on its way to C++: what the parts of that share.
+// A tile kernel during translation to C++: the state that its parts share.
 //
-//      kernels.c         which kernels there are, and the file of each
-//      kernel_parts.c    what a kernel is made of: its tiles, their sizes and addresses, windows
+//      kernels.c         the kernels of a program, and the file of each
+//      kernel_parts.c    the parts of a kernel: its tiles, their sizes and addresses, windows
 //      kernel_declare.c  these as text
 //      kernel_insns.c    its instructions as calls
 //      native.c          kernels that are C functions
-//      dispatch.c        aicore/dispatch.cpp
+//      npu_dispatch.c    aicore/dispatch.cpp
 //
-// Tiles. The list of a kernel has one for each value, many of them the same bytes seen in the same
-// way: those become one variable, with the name of the first. A name is that of the parameter that
-// is loaded into the tile or stored from it, else t1, t2, ... (in UB), l1_1, left_1, acc_1, ...
-// Scratch is one variable wherever it looks the same.
+// Tiles. A kernel's list has a tile for each value, and many are the same bytes with the same view:
+// these become one variable, with the name of the first. A tile is named after the parameter that
+// is loaded into it or stored from it, else t1, t2, ... (in UB), l1_1, left_1, acc_1, ... Scratch
+// is one variable wherever it has the same view.
 //
-// Cube and vector cores. A kernel with matrix products that also works in UB is for two cores of a
-// device: each instruction is of one half, and what is between two halves is of both.
+// Cube and vector cores. A kernel with matrix products that also works in UB runs on two cores of a
+// device: each instruction belongs to one half, and transfers between the halves to both.
 
 #ifndef NPU_KERNELS_H
 #define NPU_KERNELS_H
@@ -24,7 +24,7 @@
 #define NPU_SIZE_TEXT_MAX                                                                          \
     (2 * NPU_LOCAL_MAX + 16)  // of a size: "64", "x_rows", or the smaller of two
 
-// A size that the kernel gives a name: int x_rows = wsp::rows(task, 0).
+// A size with a name in the kernel: int x_rows = wsp::rows(task, 0).
 typedef struct npu_size {
     ptowsp_extent extent;
     char name[NPU_LOCAL_MAX];
@@ -34,14 +34,14 @@ typedef struct npu_tile {
     ptowsp_tile_object object;
     bool is_used;
     bool is_scratch;   // nothing else
-    uint32_t first;    // the tile whose variable this is: the first that is the same; itself
+    uint32_t first;    // the tile whose variable this is: the first identical one
     uint32_t next;     // the next tile with a variable and the same root; 0: none
     uint32_t last;     // of a root: the last of these
-    uint32_t address;  // the tile whose constant its address is
+    uint32_t address;  // the tile whose constant holds its address
     char name[NPU_LOCAL_MAX];
 } npu_tile;
 
-// Part of a parameter in global memory, as an instruction moves it.
+// A part of a parameter in global memory, as an instruction moves it.
 typedef struct npu_window {
     uint32_t param, row, col;
     char rows[NPU_SIZE_TEXT_MAX], cols[NPU_SIZE_TEXT_MAX];
@@ -49,7 +49,7 @@ typedef struct npu_window {
     char name[NPU_LOCAL_MAX];
 } npu_window;
 
-// A tile with fewer valid elements than its own: what the parameter has of it.
+// A tile with fewer valid elements than its shape: the part that the parameter fills.
 typedef struct npu_clip {
     uint32_t tile;
     char rows[NPU_SIZE_TEXT_MAX], cols[NPU_SIZE_TEXT_MAX];
@@ -60,7 +60,7 @@ typedef enum npu_half {
     NPU_HALF_ANY = 0,  // kernels of one kind of core
     NPU_HALF_CUBE,
     NPU_HALF_VECTOR,
-    NPU_HALF_BOTH,     // a move from one to the other
+    NPU_HALF_BOTH,     // a move between the halves
     NPU_HALF_BETWEEN,  // flags around such a move: only where one core is both
 } npu_half;
 
@@ -83,32 +83,31 @@ typedef struct npu_kernel {
     uint32_t clip_count, clip_capacity;
     bool is_scalar_used[PTOWSP_TASK_SCALAR_MAX];
     bool is_dense[PTOWSP_TASK_TILE_MAX][2];  // a window of it is by rows, by columns
-    bool has_lists;                          // a merge of lists, which says how many it took
+    bool has_lists;                          // a merge of lists, which reports how many it took
     uint32_t crossings;
 } npu_kernel;
 
 // -- kernel_parts.c -------------------------------------------------------------------------------
 
-// Collects all that a kernel declares. False when memory is out.
+// Collects all declarations of a kernel. False when memory is out.
 NPU_INTERNAL bool npu_kernel_begin(npu_kernel *k, npu_emitter *emitter, uint32_t kernel);
 NPU_INTERNAL void npu_kernel_end(npu_kernel *k);
 
-// The size of a parameter that an extent is of.
+// The parameter size that an extent depends on.
 NPU_INTERNAL int64_t npu_param_size(const npu_kernel *k, const ptowsp_extent *extent);
 
 // The variable of a tile.
 NPU_INTERNAL const char *npu_kernel_tile(const npu_kernel *k, uint32_t tile);
 
-// The least and the most that an extent can be: a task sees a row and a column of every parameter
-// at least.
+// The minimum and maximum of an extent: a task has at least a row and a column of every parameter.
 NPU_INTERNAL uint32_t npu_extent_least(const npu_kernel *k, const ptowsp_extent *extent);
 NPU_INTERNAL uint32_t npu_extent_most(const npu_kernel *k, const ptowsp_extent *extent);
 
-// May a task see nothing of the tile?
+// May the tile be empty for a task?
 NPU_INTERNAL bool npu_kernel_may_be_empty(const npu_kernel *k, uint32_t tile);
 
-// The window of a TLOAD, TSTORE, MGATHER or MSCATTER, and the variable of the tile that it goes
-// with: of its own, where the parameter may have less than the tile.
+// The window of a TLOAD, TSTORE, MGATHER or MSCATTER, and the variable of its tile: a separate one,
+// where the parameter may have less than the tile.
 NPU_INTERNAL const npu_window *npu_kernel_window(npu_kernel *k, const ptowsp_insn_info *insn,
                                                  uint32_t tile, const char **out_tile);
 
@@ -122,14 +121,14 @@ NPU_INTERNAL const char *npu_cpp_type(ptowsp_dtype dtype);  // "float"
 
 // -- kernel_declare.c -----------------------------------------------------------------------------
 
-// Writes the constants before the function, and the declarations at its beginning, the checks
-// (text, or NULL) among them: after the sizes, before anything else.
+// Writes the constants before the function, and the declarations at its beginning. The checks
+// (text, or NULL) go after the sizes, before anything else.
 NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out);
 NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *checks, npu_text *out);
 
 // -- kernel_insns.c -------------------------------------------------------------------------------
 
-// Writes an instruction as a statement, without its line's end. False: there is no such call.
+// Writes an instruction as a statement, without its line's end. False: no such call exists.
 NPU_INTERNAL bool npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out);
 
 // Writes a statement, broken at spaces where it is longer than a line.
@@ -137,13 +136,13 @@ NPU_INTERNAL void npu_print_wrapped(npu_text *out, uint32_t indent, const char *
 
 // -- native.c -------------------------------------------------------------------------------------
 
-// Can the source of a kernel be had? False with the emitter's error.
+// Is the source of a kernel available? False with the emitter's error.
 NPU_INTERNAL bool npu_native_check(npu_emitter *emitter, uint32_t kernel);
 
-// Adds the file of a kernel and of all that have the same source.
+// Adds the file of a kernel, shared by all that have the same source.
 NPU_INTERNAL void npu_native_emit(npu_emitter *emitter, uint32_t kernel);
 
-// -- dispatch.c -----------------------------------------------------------------------------------
+// -- npu_dispatch.c -------------------------------------------------------------------------------
 
 NPU_INTERNAL void npu_dispatch_emit(npu_emitter *emitter);
 

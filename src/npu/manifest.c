@@ -1,5 +1,5 @@
-// manifest.json: what a tree was made of, for programs that look after it. Tables are by index, as
-// in aicpu/program.h, without entry 0 (which is none) and without gaps.
+// manifest.json: the contents of a tree, for programs that manage it. Tables are by index, as in
+// aicpu/program.h, without entry 0 (which is none) and without gaps.
 
 #include "npu.h"
 
@@ -9,7 +9,7 @@ static void npu_print_member(npu_text *text, const char *indent, const char *key
     npu_print_json(text, value);
 }
 
-// Rows of a table: called before each.
+// Starts a row of a table; called before each.
 static void npu_print_row(npu_text *text, bool *is_first) {
     npu_print(text, "%s\n    {", *is_first ? "" : ",");
     *is_first = false;

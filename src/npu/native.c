@@ -1,9 +1,9 @@
 // aicore/kernels/*.cpp of kernels that are C functions: their source, in an anonymous namespace,
 // and a function for each that a core calls. Kernels with one source text share a file.
 //
-// A source's #include lines go before the namespace. A text that has no line ends, as the
-// preprocessor makes it (PTOWSP_SOURCE), is broken into lines: after { } and ; that are outside of
-// parentheses, initialisers, strings and characters.
+// A source's #include lines go before the namespace. A text without line ends, as the preprocessor
+// makes it (PTOWSP_SOURCE), is broken into lines: after { } and ; outside of parentheses,
+// initialisers, strings and characters.
 
 #include "kernels.h"
 
@@ -32,7 +32,7 @@ static bool npu_read_stream(npu_emitter *emitter, uint32_t kernel, const char *n
     return true;
 }
 
-// The source's text, which ends with a line's end if it has any line ends.
+// The source's text, ended by a line end if it has any.
 static bool npu_read_source(npu_emitter *emitter, uint32_t kernel, npu_text *out) {
     ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
     if (info.source.text) {
@@ -74,14 +74,14 @@ NPU_INTERNAL bool npu_native_check(npu_emitter *emitter, uint32_t kernel) {
 
 // -- breaking into lines --------------------------------------------------------------------------
 
-// Where a lexer is in a source: what it has open.
+// A lexer's state in a source: the open quotes and brackets.
 typedef struct npu_lexer {
     char quote;  // '"' or '\'', or 0
     bool is_escaped;
     bool is_line_comment, is_block_comment;
     uint32_t parens;
-    uint32_t braces, initialisers;  // of the braces, those of initialisers, which are innermost
-    char last;                      // what is no space, outside of quotes and comments
+    uint32_t braces, initialisers;  // of the braces, the innermost ones that are initialisers
+    char last;                      // the last non-space outside of quotes and comments
 } npu_lexer;
 
 // Takes a character. Returns whether it counts: outside of quotes and comments.
@@ -115,7 +115,7 @@ static bool npu_lex(npu_lexer *lexer, char c, char next) {
     return true;
 }
 
-// Takes a character that counts: what it opens and closes.
+// Takes a character that counts: opens and closes brackets.
 static void npu_lex_nesting(npu_lexer *lexer, char c) {
     if (c == '(') {
         lexer->parens++;
@@ -200,8 +200,8 @@ static void npu_print_lines(npu_text *out, const char *text) {
 
 // -- files ----------------------------------------------------------------------------------------
 
-// Writes a source's #include lines (`is_include`), or all others, with the lines that those stood
-// in left empty.
+// Writes a source's #include lines (`is_include`), or all other lines, with empty lines in the
+// places of the #include lines.
 static void npu_print_source(npu_text *out, const char *text, bool is_include) {
     npu_lexer lexer;
     memset(&lexer, 0, sizeof lexer);
@@ -244,7 +244,7 @@ static void npu_print_entry(npu_emitter *emitter, uint32_t kernel, npu_text *out
     npu_text_free(&call);
 }
 
-// Do two kernels have one source?
+// Do two kernels have the same source?
 static bool npu_is_same_source(const ptowsp_kernel_source *a, const ptowsp_kernel_source *b) {
     if (a->text || b->text) {
         return a->text && b->text && strcmp(a->text, b->text) == 0;

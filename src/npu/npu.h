@@ -1,10 +1,10 @@
-// The emitter: from a compiled program, read through appendix A of ptowsp.h, to the files of a
-// source tree. It is a library on its own beside ptowsp.c (ptowsp_npu_emit.c): of ptowsp it knows
-// the header alone, and its private names begin with npu_.
+// The emitter: turns a compiled program, read through appendix A of ptowsp.h, into the files of a
+// source tree. It is a separate library beside ptowsp.c (ptowsp_npu_emit.c): of ptowsp it uses only
+// the header, and its private names begin with npu_.
 //
-//      npu_text.c      growing text, and what must be escaped in it
-//      npu_names.c     C++ identifiers for all that has a name
-//      hash.c          what tells sources apart
+//      npu_text.c      growing text, and its escapes
+//      npu_names.c     C++ identifiers for all named things
+//      hash.c          the hash of sources
 //      files.c         the files of a tree, in memory
 //      npu_expand*.c   aicpu/expand.cpp: the program's statements as loops
 //      kernel*.c       aicore/kernels/*.cpp; npu_dispatch.c: aicore/dispatch.cpp
@@ -12,14 +12,14 @@
 //      manifest.c      manifest.json
 //      documents.c     README.md
 //      tree.c          a tree on disk, whole or not at all
-//      npu_emit.c      the public functions: what is checked, and in which order files are made
+//      npu_emit.c      the public functions: their checks, and the order in which files are made
 //      npu_build.c ... building a tree here, keeping it, and running it
 //
 // Files that are the same in every tree (src/npu/tree, ptowsp.h, the shim) become strings at the
 // end of ptowsp_npu_emit.c: npu_fixed_at.
 //
-// Memory. All of it comes from npu_resize. Where it is out, a text or the emitter remembers that,
-// and everything goes on without doing harm: it is looked at where a file is added.
+// Memory. All of it comes from npu_resize. When it is out, a text or the emitter records that and
+// everything goes on harmlessly; the record is checked where a file is added.
 //
 // Errors. The first one is kept in the emitter, and reported to the context at the end.
 
@@ -49,7 +49,7 @@
 
 #define NPU_PRINTF(at, va) __attribute__((format(printf, at, va)))
 
-// Of wsp_abi.h; and how much goes into a tree.
+// Limits of wsp_abi.h; and of the size of a tree.
 #define NPU_ABI_VERSION   1u
 #define NPU_TABLE_MAX     65535u  // axes, arrays, symbols, tensors, kernels, channels: of each
 #define NPU_STATEMENT_MAX 65535u  // a source file that compilers still take in seconds
@@ -62,7 +62,7 @@ NPU_INTERNAL void *npu_resize(void *ptr, size_t size);
 
 // -- text -----------------------------------------------------------------------------------------
 
-// Growing text; zero is empty. Terminated, once there is any.
+// Growing text; zero is empty. Terminated, once it has any content.
 typedef struct npu_text {
     char *data;
     size_t size;  // without the terminator
@@ -80,12 +80,12 @@ NPU_INTERNAL ptowsp_text npu_text_sink(npu_text *text);
 
 // As a string literal of C and C++, with its quotes: "say \"when\"". Any bytes are allowed.
 NPU_INTERNAL void npu_print_string(npu_text *text, const char *string);
-// For a comment, on its line: what would end the comment or continue its line, and what is not
-// printable ASCII, becomes '?'. Good for // and /* */.
+// For a one-line comment: characters that would end the comment or continue its line, and any that
+// are not printable ASCII, become '?'. Works for // and /* */.
 NPU_INTERNAL void npu_print_comment(npu_text *text, const char *string);
 // As a string of JSON, with its quotes.
 NPU_INTERNAL void npu_print_json(npu_text *text, const char *string);
-// As a literal of C++ that has the type int64_t or uint64_t can hold: -5, INT64_MIN,
+// As a C++ literal of a value that int64_t or uint64_t can hold: -5, INT64_MIN,
 // 18446744073709551615u.
 NPU_INTERNAL void npu_print_i64(npu_text *text, int64_t value);
 NPU_INTERNAL void npu_print_u64(npu_text *text, uint64_t value);
@@ -94,18 +94,18 @@ NPU_INTERNAL void npu_print_double(npu_text *text, double value);
 
 // -- the emitter ----------------------------------------------------------------------------------
 
-// What has a name. All identifiers of one kind are different, those of kernels also where letters'
-// case is ignored, as they name files.
+// Kinds of named things. All identifiers of one kind differ, those of kernels also when letters'
+// case is ignored, because they name files.
 //
 //      AXIS, ARRAY, SYMBOL, TENSOR, KERNEL, CHANNEL   program.h has AXIS_batch and so on
 //      WORKLOAD, by its statement                     a function in expand.cpp
 //      VARIABLE                                       a variable in expand.cpp
 //
-// What may be a name of its own in expand.cpp (dynamic axes, arrays that are read, symbols,
-// channels, workloads) is different there as well; and no variable has the name of one of these, or
-// of a variable around it. None of these and no kernel is reserved (npu_name_is_reserved); what has
-// a prefix wherever it is may be: TENSOR_KV. A name that has to be changed gets an underscore, or a
-// number, in the order of the tables: class_, b_2.
+// Names used directly in expand.cpp (dynamic axes, arrays that are read, symbols, channels,
+// workloads) differ there as well; and no variable has the name of one of these, or of a variable
+// around it. None of these and no kernel is reserved (npu_name_is_reserved). Names that always have
+// a prefix may be: TENSOR_KV. A name that must change gets an underscore, or a number, in the order
+// of the tables: class_, b_2.
 typedef enum npu_kind {
     NPU_AXIS = 0,
     NPU_ARRAY,
@@ -118,11 +118,11 @@ typedef enum npu_kind {
     NPU_KIND_COUNT
 } npu_kind;
 
-#define NPU_NAME_MAX 40  // characters that identifiers keep of a name
+#define NPU_NAME_MAX 40  // characters of a name that identifiers keep
 
 typedef struct npu_names {
     npu_text text;                 // all identifiers, each terminated
-    uint32_t *at[NPU_KIND_COUNT];  // by index: where in the text, 0: no name
+    uint32_t *at[NPU_KIND_COUNT];  // by index: position in the text, 0: no name
     uint32_t count[NPU_KIND_COUNT];
 } npu_names;
 
@@ -130,7 +130,7 @@ typedef struct npu_file {
     const char *path;  // in the tree
     const char *data;
     size_t size;
-    char *own_path, *own_data;  // the same, if they are freed with the emitter
+    char *own_path, *own_data;  // the same, if the emitter frees them
     bool is_product;            // about the sources (README.md, manifest.json), and not one of them
 } npu_file;
 
@@ -156,12 +156,12 @@ typedef struct npu_emitter {
 // Keeps the first error: "emit: " and the text. Returns false.
 NPU_INTERNAL bool npu_fail(npu_emitter *emitter, ptowsp_status status, uint64_t index,
                            const char *format, ...) NPU_PRINTF(4, 5);
-NPU_INTERNAL bool npu_out_of_memory(npu_emitter *emitter);  // fails so; returns false
+NPU_INTERNAL bool npu_out_of_memory(npu_emitter *emitter);  // fails with that; returns false
 
 // The identifier of a thing; index as in appendix A (WORKLOAD: the statement).
 NPU_INTERNAL const char *npu_name(const npu_emitter *emitter, npu_kind kind, uint32_t index);
 
-// Is it a word of C++, of headers, or of what expand.cpp uses itself; or could it be a macro?
+// Is it a word of C++, of headers, or of expand.cpp itself; or could it be a macro?
 NPU_INTERNAL bool npu_name_is_reserved(const char *name);
 // The identifier closest to a name: NPU_NAME_MAX characters, and an underscore if it is reserved.
 NPU_INTERNAL void npu_mangle(const char *name, char out[NPU_NAME_MAX + 2]);
@@ -169,10 +169,10 @@ NPU_INTERNAL void npu_mangle(const char *name, char out[NPU_NAME_MAX + 2]);
 NPU_INTERNAL void npu_names_make(npu_emitter *emitter);
 NPU_INTERNAL void npu_names_free(npu_names *names);
 
-// Where a node is, as an index in the table of places that program.cpp prints; adds it.
+// The index of a node's place in the table that program.cpp prints; adds it.
 NPU_INTERNAL uint32_t npu_place(npu_emitter *emitter, uint32_t node);
 
-// Adds a file, and takes its text (which is empty then). The path is copied. Returns its index.
+// Adds a file, and takes its text, which is then empty. The path is copied. Returns its index.
 NPU_INTERNAL uint32_t npu_add_file(npu_emitter *emitter, npu_text *text, const char *path, ...)
     NPU_PRINTF(3, 4);
 
@@ -182,20 +182,20 @@ NPU_INTERNAL void npu_add_fixed_file(npu_emitter *emitter, const char *path, con
 
 #define NPU_HASH_SIZE 33  // 128 bits in hexadecimal digits, terminated
 
-// Lines of a text, the last one counted if it has no end.
+// The number of lines of a text; the last one counts without a line end.
 NPU_INTERNAL uint64_t npu_line_count(const char *data, size_t size);
 
 NPU_INTERNAL void npu_hash(const void *data, size_t size, char hash[NPU_HASH_SIZE]);
-// Of all files so far that are no product of the sources.
+// Of all files so far that belong to the sources.
 NPU_INTERNAL void npu_hash_sources(npu_emitter *emitter, char hash[NPU_HASH_SIZE]);
 NPU_INTERNAL void npu_files_free(npu_emitter *emitter);
 
 // -- parts ----------------------------------------------------------------------------------------
 
-// How manifest.json begins, by which a tree is known.
+// The beginning of manifest.json, which identifies a tree.
 #define NPU_MANIFEST_START "{\n  \"format\": \"ptowsp tree\",\n "
 
-// File i of those that are the same in every tree; the path is NULL behind the last one. Made by
+// File i of those that every tree contains; the path is NULL behind the last one. Generated by
 // tools/amalgamate.sh.
 typedef struct npu_fixed {
     const char *path, *data;
@@ -203,8 +203,8 @@ typedef struct npu_fixed {
 } npu_fixed;
 NPU_INTERNAL npu_fixed npu_fixed_at(uint32_t i);
 
-// Adds all of them after the kernels, without those for pipelines if there are none, or for kernels
-// that merge.
+// Adds all of them after the kernels. Files for pipelines, or for kernels that merge, are left out
+// where the program has none.
 NPU_INTERNAL void npu_fixed_emit(npu_emitter *emitter, bool has_pipelines);
 
 NPU_INTERNAL void npu_files_free(npu_emitter *emitter);
@@ -215,7 +215,7 @@ NPU_INTERNAL void npu_expand_emit(npu_emitter *emitter, npu_text *out);
 // Adds aicore/kernels/*.cpp and aicore/dispatch.cpp, and sets kernel_files.
 NPU_INTERNAL void npu_kernels_emit(npu_emitter *emitter);
 
-// Adds aicpu/program.h and aicpu/program.cpp: after expand.cpp, whose places it prints. The hash in
+// Adds aicpu/program.h and aicpu/program.cpp, after expand.cpp, whose places it prints. The hash in
 // it is not known yet: npu_program_set_hash puts it there.
 NPU_INTERNAL void npu_program_emit(npu_emitter *emitter);
 NPU_INTERNAL void npu_program_set_hash(npu_emitter *emitter, const char *hash);
@@ -224,13 +224,13 @@ NPU_INTERNAL void npu_program_set_hash(npu_emitter *emitter, const char *hash);
 NPU_INTERNAL void npu_readme_emit(npu_emitter *emitter, bool has_pipelines);
 NPU_INTERNAL void npu_manifest_emit(npu_emitter *emitter, const char *hash);
 
-// Words for what is in tables: word n of a list that is separated by blanks; "none" where the list
+// Words for values in tables: word n of a list that is separated by blanks; "none" where the list
 // is too short.
 NPU_INTERNAL void npu_print_word(npu_text *text, const char *words, uint32_t n);
 
 // -- trees ----------------------------------------------------------------------------------------
 
-// Makes all files of a program's tree, or fails. To be closed in either case.
+// Makes all files of a program's tree, or fails. Must be closed in either case.
 NPU_INTERNAL void npu_emitter_open(npu_emitter *emitter, ptowsp_context *context,
                                    const ptowsp_program *program);
 // Frees all, and reports the emitter's error to the context. Returns its status.
@@ -239,7 +239,7 @@ NPU_INTERNAL ptowsp_status npu_emitter_close(npu_emitter *emitter);
 // Removes a file, or a directory with all that is in it. False with errno.
 NPU_INTERNAL bool npu_remove(int parent_fd, const char *name);
 
-// Writes the files to a directory, which is not there before, or is replaced.
+// Writes the files to a directory, which is new or is replaced.
 NPU_INTERNAL void npu_tree_write(npu_emitter *emitter, const ptowsp_npu_desc *desc);
 
 #endif

@@ -1,10 +1,10 @@
 // From a program to a loaded tree. The tree is emitted into memory, and written only if it is not
 // in the cache.
 //
-// What decides about an entry is written down as text, and KEY is its hash: each file with its
-// hash, the compiler, what it says about itself, the options. The object of a file that does not
-// include program.h is kept for other programs: it depends on its own text, and on the headers that
-// it includes, or that these do.
+// The inputs of an entry are written down as text, and KEY is its hash: each file with its hash,
+// the compiler, its version text, the options. The object of a file that does not include program.h
+// is kept for other programs: it depends only on its own text and on the headers that it includes,
+// directly or not.
 
 #include "npu_build.h"
 
@@ -32,7 +32,7 @@ NPU_INTERNAL bool npu_build_fail(npu_build *build, ptowsp_status status, const c
         va_start(args, format);
         npu_vprint(&build->error, format, args);
         va_end(args);
-        for (size_t i = 0; i < build->error.size; i++) {  // one line, whatever a path has in it
+        for (size_t i = 0; i < build->error.size; i++) {  // one line, whatever a path contains
             char *c = &build->error.data[i];
             *c = (unsigned char)*c < 0x20 ? ' ' : *c;
         }
@@ -56,14 +56,14 @@ NPU_INTERNAL bool npu_build_check(npu_build *build, const npu_text *text) {
     return !text->is_out_of_memory || npu_build_out_of_memory(build);
 }
 
-// -- what decides ---------------------------------------------------------------------------------
+// -- inputs of an entry ---------------------------------------------------------------------------
 
 static bool npu_has_suffix(const char *path, const char *suffix) {
     size_t size = strlen(path), length = strlen(suffix);
     return size >= length && strcmp(path + size - length, suffix) == 0;
 }
 
-// As the tree's own Makefile has it: all but the program.
+// As in the tree's own Makefile: everything except the program.
 static bool npu_is_unit(const char *path) {
     return npu_has_suffix(path, ".cpp") && strcmp(path, "host/main.cpp") != 0;
 }
@@ -82,7 +82,7 @@ static npu_unit *npu_new_unit(npu_build *build) {
     return &build->units[build->unit_count++];
 }
 
-// The headers of the tree that a text includes, without those that they include.
+// The headers of the tree that a text includes directly.
 static uint64_t npu_included(const npu_build *build, const char *text) {
     static const char include[] = "#include \"";
     uint64_t found = 0;
@@ -101,7 +101,7 @@ static uint64_t npu_included(const npu_build *build, const char *text) {
     return found;
 }
 
-// The same with those.
+// The headers that it includes, directly or not.
 static uint64_t npu_included_all(const npu_build *build, const char *text) {
     uint64_t all = npu_included(build, text), before;
     do {
@@ -172,7 +172,7 @@ static bool npu_describe_tree(npu_build *build) {
     return is_good && npu_build_check(build, &build->tree);
 }
 
-// The compiler as words: one, if the whole of it is a file; a path is made absolute, as the
+// The compiler as words: one, if the whole text is a file. A path is made absolute, because the
 // compiler works in the tree.
 static void npu_split_compiler(npu_build *build, const char *compiler) {
     bool is_file = strchr(compiler, '/') && access(compiler, X_OK) == 0;
@@ -190,7 +190,7 @@ static void npu_split_compiler(npu_build *build, const char *compiler) {
     npu_text_free(&first);
 }
 
-// Asks the compiler what it is, through a file in an empty directory.
+// Asks the compiler for its --version, through a file in an empty directory.
 static bool npu_describe_compiler(npu_build *build) {
     npu_text directory = npu_no_text, output = npu_no_text, arguments = npu_no_text;
     pid_t process;
@@ -232,8 +232,8 @@ static bool npu_describe_compiler(npu_build *build) {
     return is_good;
 }
 
-// Lines of /proc/cpuinfo that say what a processor can do, on the architectures that Linux has; not
-// those that differ from core to core, or from one moment to the next.
+// Lines of /proc/cpuinfo that list a processor's features, on the architectures that Linux has;
+// without lines that differ from core to core, or over time.
 static bool npu_is_ability(const char *line) {
     static const char *const names[] = {
         "vendor_id",       "cpu family",       "model",       "stepping", "flags", "Features",
@@ -276,7 +276,7 @@ NPU_INTERNAL bool npu_print_processors(npu_text *text, const char *path) {
     return is_there;
 }
 
-// Does one of these arguments ask for the processor that this runs on: -march=native?
+// Does one of these arguments ask for the host processor: -march=native?
 static bool npu_has_native(const npu_text *arguments) {
     for (size_t i = 0; i < arguments->size; i += strlen(arguments->data + i) + 1) {
         if (npu_has_suffix(arguments->data + i, "=native")) {
@@ -327,7 +327,7 @@ static bool npu_key_make(npu_build *build) {
 
 // -- entries --------------------------------------------------------------------------------------
 
-// A file of the entry, or what is printed so far.
+// A file of the entry, or the text printed so far.
 static bool npu_write_note(npu_build *build, const char *name, const char *a, const char *b) {
     npu_text path = npu_no_text, text = npu_no_text;
     npu_print(&path, "%s/%s", build->work.data, name);
@@ -376,7 +376,7 @@ static bool npu_prepare_work(npu_build *build) {
     return is_good;
 }
 
-// Builds the entry. Objects of its own are not kept.
+// Builds the entry. Its private objects are not kept.
 static bool npu_make_entry(npu_build *build) {
     bool is_good = npu_prepare_work(build) && npu_write_tree(build) && npu_make_library(build);
     npu_write(&build->compile_log, "", 0);

@@ -1,30 +1,30 @@
-// Building a tree from here, and running it. Only on POSIX systems: elsewhere the public functions
-// return UNSUPPORTED.
+// Building a tree in this process, and running it. Only on POSIX systems: elsewhere the public
+// functions return UNSUPPORTED.
 //
 //      npu_process.c   running a program
-//      cache.c     the cache directory: entries, objects, temporaries
+//      cache.c         the cache directory: entries, objects, temporaries
 //      npu_compile.c   from files to a library
 //      npu_build.c     from a program to a loaded tree
-//      npu_execute.c   from what is bound to a run to a run of the tree
+//      npu_execute.c   from the bindings of a run to a run of the tree
 //
 // The cache:
 //
 //      KEY/              an entry, for the tree of one program, one compiler and its options
 //          tree/             the sources
-//          compile.log       what the compiler was told, and what it said
-//          libwsp_tree.so    what is loaded
-//          key               what KEY is the hash of: tree, compiler and options
+//          compile.log       the compiler's commands and output
+//          libwsp_tree.so    the library to load
+//          key               the text that KEY is the hash of: tree, compiler and options
 //          complete          written last: the hash of libwsp_tree.so
-//      KEY.log           what the compiler said when it failed
+//      KEY.log           the compiler's output when it failed
 //      objects/KEY.o     files that are compiled alike for many programs
 //      objects/KEY.sum   their hashes
 //      tmp.PID.N/        an entry that is being built, or was, when its process died
-//          .ptowsp           the mark of what may be removed then; entries have it, too
+//          .ptowsp           the mark of a removable directory; entries have it, too
 //
-// An entry is built as a temporary and gets its name by renaming, which either happens or does not:
-// whoever finds an entry finds all of it. Of two who build the same, the second one finds it there
-// when it is done, and takes it. Objects get their names in the same way. An entry that is not
-// whole all the same (a disk was full, someone has deleted files) is built again.
+// An entry is built as a temporary and gets its name by renaming, which is atomic: every entry
+// found is whole. If two processes build the same entry, the second one finds it there when it is
+// done, and takes it. Objects get their names in the same way. An entry that is damaged all the
+// same (a disk was full, files were deleted) is built again.
 
 #ifndef NPU_BUILD_H
 #define NPU_BUILD_H
@@ -43,51 +43,51 @@
 
 #include <sys/types.h>
 
-// -- process.c ------------------------------------------------------------------------------------
+// -- npu_process.c --------------------------------------------------------------------------------
 
-// Arguments of a program: a text in which each is followed by a zero.
+// Arguments of a program: a text in which a zero follows each.
 NPU_INTERNAL void npu_argument(npu_text *arguments, const char *format, ...) NPU_PRINTF(2, 3);
 NPU_INTERNAL void npu_argument_words(npu_text *arguments, const char *words);  // split at spaces
 NPU_INTERNAL void npu_print_arguments(npu_text *text, const npu_text *arguments);  // on a line
 
 enum { NPU_EXIT_NOT_RUN = 126, NPU_EXIT_NOT_FOUND = 127 };
 
-// Starts a program in a directory, with an empty input; what it says goes to the file `output`.
-// Returns 0, or what errno says.
+// Starts a program in a directory, with an empty input; its output goes to the file `output`.
+// Returns 0, or an errno value.
 NPU_INTERNAL int npu_process_start(const npu_text *arguments, const char *directory,
                                    const char *output, pid_t *out_process);
-// Waits for its end and returns its exit code, -1 if a signal ended it, or the codes above if it
-// could not be run in the first place.
+// Waits for its end. Returns its exit code, -1 if a signal ended it, or one of the codes above if
+// it could not start.
 NPU_INTERNAL int npu_process_wait(pid_t process);
 
 #define NPU_LIBRARY "libwsp_tree.so"
 
-// As in the tree's Makefile, which says why.
+// As in the tree's Makefile, which gives the reasons.
 #define NPU_FLAGS                                                                                  \
     "-std=c++17 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -ffp-contract=off -pthread"
 
 // -- builds ---------------------------------------------------------------------------------------
 
-// A header of the tree, and those that it includes itself.
+// A header of the tree, and the headers that it includes directly.
 #define NPU_HEADER_MAX 64
 typedef struct npu_header {
     uint32_t file;
     uint64_t headers;
 } npu_header;
 
-// A file that is compiled.
+// A file to compile.
 typedef struct npu_unit {
     uint32_t file;
     const char *path;
-    uint64_t headers;  // a bit for each that it includes
+    uint64_t headers;  // a bit for each included header
     bool is_shared;    // it is compiled alike for many programs: its object is kept
-    npu_text object;   // where its object goes in the end
-    npu_text output;   // where the compiler puts it; and, with .log behind, what it says
+    npu_text object;   // the final place of its object
+    npu_text output;   // where the compiler puts it; and, with .log behind, its output
     npu_text command;
     pid_t process;  // of the compiler; 0: the object is there
 } npu_unit;
 
-// host/wsp_runner.h of a tree, as it is called through dlsym.
+// The functions of a tree's host/wsp_runner.h, called through dlsym.
 typedef struct npu_runner_options {
     uint32_t aicpu_count, core_count, ring_size, model;
 } npu_runner_options;
@@ -120,7 +120,7 @@ typedef struct npu_runner {
 
 struct ptowsp_npu {
     ptowsp_context *context;
-    const ptowsp_program *program;  // which it was built for: to be compared only
+    const ptowsp_program *program;  // the program it was built for: only compared
     npu_text directory;
     bool was_cached;
     void *library;
@@ -143,7 +143,7 @@ typedef struct npu_build {
     npu_text cache, entry, log;  // paths: the cache, the entry KEY, KEY.log
     npu_text work;               // and its temporary, if there is one
     npu_text compile_log;
-    bool is_log_wanted;    // as the compiler has failed: it goes to `log`
+    bool is_log_wanted;    // the compiler has failed: it goes to `log`
     bool is_reused;        // objects of the cache were used
     ptowsp_status status;  // the first error
     npu_text error;
@@ -152,48 +152,48 @@ typedef struct npu_build {
 // Keeps the first error: "npu: " and the text. Returns false.
 NPU_INTERNAL bool npu_build_fail(npu_build *build, ptowsp_status status, const char *format, ...)
     NPU_PRINTF(3, 4);
-// The same about a path, and what errno says.
+// The same about a path, with the text of errno.
 NPU_INTERNAL bool npu_build_fail_system(npu_build *build, const char *what, const char *path);
 NPU_INTERNAL bool npu_build_out_of_memory(npu_build *build);
-NPU_INTERNAL bool npu_build_check(npu_build *build, const npu_text *text);  // is it all there?
+NPU_INTERNAL bool npu_build_check(npu_build *build, const npu_text *text);  // is it whole?
 
 // -- cache.c --------------------------------------------------------------------------------------
 
-// Sets build->cache to an absolute path of a directory that exists and is the user's alone.
+// Sets build->cache to an absolute path of a directory that exists and only the user can write.
 NPU_INTERNAL bool npu_cache_open(npu_build *build, const char *directory);
 // Removes temporaries of processes that have died.
 NPU_INTERNAL void npu_cache_sweep(const npu_build *build);
 // Makes an empty temporary directory; it is removed with the text of its path.
 NPU_INTERNAL bool npu_cache_new(npu_build *build, npu_text *path);
 NPU_INTERNAL void npu_cache_remove(npu_text *path);
-// Writes the mark of a whole entry into build->work; looks whether the one in a directory is right.
+// Writes the mark of a whole entry into build->work; checks the mark in a directory.
 NPU_INTERNAL bool npu_cache_mark(npu_build *build);
 NPU_INTERNAL bool npu_cache_is_whole(const char *directory);
-// Makes build->work the entry, and forgets it. If another process has made a whole one meanwhile,
+// Makes build->work the entry, and forgets it. If another process has made a whole entry meanwhile,
 // that one stays, and so does build->work.
 NPU_INTERNAL bool npu_cache_publish(npu_build *build);
-// Puts an object with its hash into the cache; looks whether one is there and is what it was.
+// Puts an object with its hash into the cache; checks that one is there and unchanged.
 NPU_INTERNAL bool npu_cache_keep(npu_build *build, const npu_text *output, const npu_text *object);
 NPU_INTERNAL bool npu_cache_has(const npu_text *object);
-// Makes an absolute path of one.
+// Makes a path absolute.
 NPU_INTERNAL void npu_print_absolute(npu_text *text, const char *path);
 NPU_INTERNAL bool npu_file_write(const char *path, const char *data, size_t size);
 NPU_INTERNAL bool npu_file_read(const char *path, npu_text *text);  // appends
 NPU_INTERNAL bool npu_file_sync(const char *path);                  // to the disk
 
-// -- compile.c ------------------------------------------------------------------------------------
+// -- npu_compile.c --------------------------------------------------------------------------------
 
-// Sets where the object of a unit goes: into the cache, or, if it is not shared, into build->work.
+// Sets the place of a unit's object: in the cache, or, if it is not shared, in build->work.
 NPU_INTERNAL void npu_name_object(npu_build *build, npu_unit *unit, uint32_t number);
 // Makes the library of the tree in build->work, and loads it.
 NPU_INTERNAL bool npu_make_library(npu_build *build);
 
 // -- npu_build.c, npu_execute.c -------------------------------------------------------------------
 
-// Prints what a file in the form of Linux' /proc/cpuinfo says about what processors can do, each kind
+// Prints the features of processors, from a file in the form of Linux' /proc/cpuinfo, each kind
 // once. False if there is no such file.
 NPU_INTERNAL bool npu_print_processors(npu_text *text, const char *path);
-// Loads the library of a directory. False, and why, if that does not work.
+// Loads the library of a directory. False, with the reason, on failure.
 NPU_INTERNAL bool npu_load(ptowsp_npu *npu, const char *directory, npu_text *why);
 
 #endif

@@ -1,5 +1,5 @@
-// Runs the compiler on the units of a tree, as many at a time as there are processors, and links
-// them. What it is told and says goes into compile.log, and its first error into the build's.
+// Runs the compiler on the units of a tree, one for each processor at a time, and links them.
+// Commands and output go into compile.log, and the first error into the build's.
 
 #include "npu_build.h"
 
@@ -12,7 +12,7 @@
 
 static const npu_text npu_nothing = {NULL, 0, 0, false};
 
-// Objects have the compiler, their own text and that of their headers in their names.
+// Names of objects contain the compiler, their own text and that of their headers.
 NPU_INTERNAL void npu_name_object(npu_build *build, npu_unit *unit, uint32_t number) {
     npu_text key = npu_nothing;
     char hash[NPU_HASH_SIZE];
@@ -81,7 +81,7 @@ static bool npu_mentions(const char *text, size_t size, const char *word) {
     }
 }
 
-// The first line that looks like an error, or the first one at all.
+// The first line that looks like an error, else the first line.
 static void npu_print_first_error(npu_text *text, const char *output) {
     const char *first = NULL;
     size_t first_length = 0;
@@ -101,7 +101,7 @@ static void npu_print_first_error(npu_text *text, const char *output) {
     npu_write(text, first ? first : "it says nothing", first ? first_length : 15);
 }
 
-// Takes what a compiler said into compile.log, and its failure, if it has failed.
+// Copies a compiler's output into compile.log, and records its failure, if it has failed.
 static bool npu_compiled(npu_build *build, const npu_text *command, const char *log, int code,
                          const char *output) {
     npu_text said = npu_nothing, error = npu_nothing;
@@ -148,8 +148,8 @@ static uint32_t npu_processor_count(void) {
     return count < 1 ? 1 : count > 64 ? 64 : (uint32_t)count;
 }
 
-// Compiles all units whose objects are not there, as many at a time as there are processors. Waits
-// for all that it has started, whatever happens.
+// Compiles all units without objects, one for each processor at a time. Waits for every process it
+// has started, whatever happens.
 static bool npu_compile_units(npu_build *build, bool is_reusing) {
     uint32_t running = 0, next = 0, most = npu_processor_count();
     bool is_good = true;
@@ -179,7 +179,7 @@ static bool npu_link(npu_build *build) {
     npu_write(&command, build->compiler.data, build->compiler.size);
     npu_argument_words(&command, "-shared -fPIC -pthread");
 #if !defined(__APPLE__)
-    npu_argument(&command, "-Wl,-Bsymbolic");  // its own functions, whatever the caller has
+    npu_argument(&command, "-Wl,-Bsymbolic");  // its own functions, despite equal names
 #endif
     npu_argument(&command, "-o");
     npu_argument(&command, "%s", output.data);
@@ -206,8 +206,8 @@ static void npu_forget_error(npu_build *build) {
     npu_text_free(&build->error);
 }
 
-// Objects of the cache may not fit for a reason that nobody thought of: what cannot be linked or
-// loaded with them is tried without.
+// Objects of the cache may not fit for an unforeseen reason: if linking or loading fails with them,
+// it is tried without them.
 NPU_INTERNAL bool npu_make_library(npu_build *build) {
     npu_text why = npu_nothing;
     for (int i = 0; i < 2; i++) {

@@ -1,4 +1,4 @@
-// aicore/dispatch.cpp: what a core runs for each kernel, and what failures of their checks mean.
+// aicore/dispatch.cpp: the function of each kernel, and the texts of its failed checks.
 
 #include "kernels.h"
 
@@ -19,8 +19,8 @@ static bool npu_machine_is_same(const ptowsp_machine *a, const ptowsp_machine *b
            memcmp(a->rates, b->rates, sizeof a->rates) == 0;
 }
 
-// The machine of a kernel: built into the shim, or that of the first kernel with the same, as a
-// constant of dispatch.cpp. Returns that kernel, or 0 for a built-in one.
+// The machine of a kernel: built into the shim, or a constant of dispatch.cpp, after the first
+// kernel with the same machine. Returns that kernel, or 0 for a built-in one.
 static uint32_t npu_machine_of(const npu_emitter *emitter, uint32_t kernel) {
     ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
     ptowsp_machine a2a3 = ptowsp_machine_910b(), a5 = ptowsp_machine_950pr();
@@ -115,7 +115,7 @@ static void npu_print_check(const ptowsp_kernel_info *info, const ptowsp_size_ch
     npu_text_free(&text);
 }
 
-// What went wrong, as text.
+// The text of a failure.
 static void npu_print_faults(npu_emitter *emitter, npu_text *out) {
     npu_print(out, "const char *wsp_core_fault_text(uint32_t kernel, uint32_t fault) {\n"
                    "    if (fault == UINT32_MAX) {\n"

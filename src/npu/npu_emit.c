@@ -1,6 +1,6 @@
-// The public functions: what is checked first, and in which order the files of a tree are made.
+// The public functions: their checks, and the order in which the files of a tree are made.
 //
-//      expand.cpp      names what it uses: places
+//      expand.cpp      names its places
 //      kernels         may fail by name
 //      program.cpp     tables, places
 //      fixed files
@@ -31,7 +31,7 @@ static bool npu_check_limits(npu_emitter *emitter) {
            npu_check_count(emitter, emitter->statement_count, NPU_STATEMENT_MAX, "statements");
 }
 
-// Kernels that are C functions need their source, those with a cost function that one's as well.
+// Kernels that are C functions need their source; with a cost function, its source as well.
 static bool npu_check_kernels(npu_emitter *emitter) {
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {
         ptowsp_kernel_info kernel = ptowsp_program_kernel_at(emitter->program, i);
@@ -96,7 +96,7 @@ NPU_INTERNAL void npu_emitter_open(npu_emitter *emitter, ptowsp_context *context
     }
     emitter->status = ptowsp_program_check(context, program, PTOWSP_TARGET_ASCEND_NPU);
     if (emitter->status != PTOWSP_OK) {
-        return;  // said in the context
+        return;  // reported in the context
     }
     emitter->schedule = ptowsp_program_schedule(program);
     emitter->kernel_count = ptowsp_program_kernel_count(program);

@@ -1,5 +1,6 @@
-// Loads the library of a tree, and runs it with what is bound to a run, by the C API of
-// host/wsp_runner.h. That header is a tree's: its types stand here again, with names of our own.
+// Loads the library of a tree, and runs it with the bindings of a run, by the C API of
+// host/wsp_runner.h. That header belongs to a tree: its types are declared here again, under our
+// names.
 
 #include "npu_build.h"
 
@@ -15,7 +16,7 @@ static bool npu_load_functions(npu_runner *runner, void *library, npu_text *why)
         npu_print(why, "it has no wsp_runner_" #name);                                             \
         return false;                                                                              \
     }                                                                                              \
-    memcpy(&runner->name, &symbol, sizeof symbol);  // a cast is no ISO C
+    memcpy(&runner->name, &symbol, sizeof symbol);  // ISO C has no such cast
     NPU_RUNNER_FUNCTIONS(NPU_RUNNER_LOAD)
 #undef NPU_RUNNER_LOAD
     return true;
@@ -38,7 +39,7 @@ NPU_INTERNAL bool npu_load(ptowsp_npu *npu, const char *directory, npu_text *why
 
 // -- bindings -------------------------------------------------------------------------------------
 
-// What is declared at index i, of each kind, if it is bound. Dense axes are not.
+// The thing declared at index i, of each kind, if it is bound. Dense axes are not.
 static ptowsp_status npu_bind_axis(const npu_runner *api, void *runner, const ptowsp_run *run,
                                    uint32_t i) {
     ptowsp_axis_info axis = ptowsp_program_axis_at(ptowsp_run_program(run), i);

@@ -1,4 +1,4 @@
-// aicpu/expand.cpp: the statements of a program as C++ in the words of wsp_expand.h. Workloads are
+// aicpu/expand.cpp: the statements of a program as C++, in terms of wsp_expand.h. Workloads are
 // functions, loops are loops, scopes are objects that live as long as a block:
 //
 //      parallel b over batch                   {
@@ -8,16 +8,17 @@
 //                                                          Task task(run, KERNEL_attend, 4);
 //                                                          ...
 //
-// Statements come as a list, so one pass over them prints the file; what is open is on a stack.
-// Where a block has very many they go into functions, as compilers take minutes for large ones.
-// They do what the library's walk does (src/workload/expand.c), in the same order: bounds and rows
-// are evaluated once, when a loop begins, and arguments of calls before what is called.
+// Statements come as a list, so one pass over them prints the file; open blocks are on a stack.
+// Blocks with very many statements are split into functions, because compilers take minutes for
+// large ones. The result does what the library's walk does (src/workload/expand.c), in the same
+// order: bounds and rows are evaluated once, when a loop begins, and arguments of calls before the
+// callee.
 
 #include "npu_expand.h"
 
 #include <stdio.h>
 
-#define NPU_FUNCTION_MAX 200u  // statements of one function, more or less
+#define NPU_FUNCTION_MAX 200u  // approximate number of statements in one function
 
 // -- words ----------------------------------------------------------------------------------------
 
@@ -351,7 +352,7 @@ static void npu_workload(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
 
 // -- all ------------------------------------------------------------------------------------------
 
-// Does a statement have others in it, up to its end?
+// Does a statement contain others, up to its end?
 static bool npu_is_block(ptowsp_statement_kind kind) {
     switch (kind) {
     case PTOWSP_STATEMENT_WORKLOAD:
@@ -375,7 +376,7 @@ static uint32_t npu_statement_end(const npu_expand *x, uint32_t i) {
     return end.kind == PTOWSP_STATEMENT_OTHERWISE ? end.end : s.end;
 }
 
-// Is the block of statements [begin, end) so large that it has to be split?
+// Is the block of statements [begin, end) so large that it must be split?
 static bool npu_block_is_large(const npu_expand *x, uint32_t begin, uint32_t end) {
     ptowsp_statement s = ptowsp_program_statement_at(x->program, begin - 1);
     return end - begin > NPU_FUNCTION_MAX && s.kind != PTOWSP_STATEMENT_PIPELINE;
@@ -390,8 +391,8 @@ static void npu_function_end(npu_expand *x, npu_block *block) {
     }
 }
 
-// Before statement i in a block that is split: opens a function for it, if it does not fit into the
-// one that is open. What is large itself is split again, and leaves little.
+// Before statement i of a split block: opens a function for it, if it does not fit into the open
+// one. A large statement is itself split, and leaves little.
 static void npu_function_step(npu_expand *x, npu_block *block, uint32_t i) {
     uint32_t size = npu_statement_end(x, i) + 1 - i;
     uint32_t weight = size <= NPU_FUNCTION_MAX ? size : 2 + 2 * (size / NPU_FUNCTION_MAX);
@@ -499,7 +500,7 @@ static void npu_prototypes(npu_expand *x) {
         }
         char name[NPU_LOCAL_NAME_MAX];
         npu_open_name_of(x, npu_name(x->emitter, NPU_WORKLOAD, i), name);
-        if (i > 0) {  // nobody calls the first
+        if (i > 0) {  // the first has no caller
             if (!has_any) {
                 npu_end_line(x);
             }
@@ -512,7 +513,7 @@ static void npu_prototypes(npu_expand *x) {
     }
 }
 
-// What the program's replicas need, before anything is done: sizes that are bound are not 0.
+// The requirements of the program's replicas, before any task: bound sizes are not 0.
 static void npu_check_replicas(npu_expand *x) {
     for (uint32_t i = 0; i < x->emitter->statement_count; i++) {
         ptowsp_statement s = ptowsp_program_statement_at(x->program, i);

@@ -1,14 +1,14 @@
-// What the parts of the emitter of aicpu/expand.cpp share: where it stands, and its lines.
+// The state that the parts of the emitter of aicpu/expand.cpp share: its position, and its lines.
 
 #ifndef NPU_EXPAND_H
 #define NPU_EXPAND_H
 
 #include "npu.h"
 
-#define NPU_LINE_MAX       100                  // columns, where there are spaces to break at
-#define NPU_LOCAL_NAME_MAX (NPU_NAME_MAX + 16)  // with what tells it from others
+#define NPU_LINE_MAX       100                  // columns that have spaces to break at
+#define NPU_LOCAL_NAME_MAX (NPU_NAME_MAX + 16)  // with its number
 
-// What a function reads often, as a local at its top.
+// A value that a function reads often, as a local at its top.
 typedef enum npu_local_kind {
     NPU_LOCAL_SIZE = 0,  // of a dynamic axis
     NPU_LOCAL_SYMBOL,
@@ -40,12 +40,12 @@ typedef struct npu_part {
     char name[NPU_LOCAL_NAME_MAX];
 } npu_part;
 
-// Statements with others in them, up to their end.
+// Statements that contain others, up to their end.
 typedef struct npu_block {
-    uint32_t name_count;                // names that were visible before
+    uint32_t name_count;                // number of names visible before
     bool is_split;                      // its statements are in several functions
-    uint32_t weight;                    // of those in the one that is open, 0: none is
-    char function[NPU_LOCAL_NAME_MAX];  // that one
+    uint32_t weight;                    // of those in the open function, 0: none is open
+    char function[NPU_LOCAL_NAME_MAX];  // the open function
 } npu_block;
 
 enum { NPU_USES_VARIABLE = 1, NPU_USES_ENTRY = 2 };
@@ -54,10 +54,10 @@ typedef struct npu_expand {
     npu_emitter *emitter;
     const ptowsp_program *program;
     npu_text *out;
-    npu_text line;  // that is being made
+    npu_text line;  // being built
     npu_text place;
     uint32_t depth;           // of braces
-    const char *walker;       // what walks: run, or the process
+    const char *walker;       // the walking object: run, or the process
     uint32_t pipeline_count;  // so far
     bool is_in_process;
     char process_name[NPU_LOCAL_NAME_MAX];
@@ -65,7 +65,7 @@ typedef struct npu_expand {
     uint8_t *variable_uses;        // by variable
     uint32_t *variable_suffixes, *entry_suffixes;  // by variable: of its name, 0 is none
     uint32_t *channel_suffixes;                    // by channel
-    uint32_t *tables;                              // what these and the locals' tables lie in
+    uint32_t *tables;                              // storage of these and of the locals' tables
     uint8_t *tensors;      // by tensor: loaded by the processes of a pipeline
     uint8_t *seen;         // by statement: its workload has been searched for loads
     npu_open_name *names;  // that are visible here
@@ -77,12 +77,11 @@ typedef struct npu_expand {
     bool is_out_of_memory;
 } npu_expand;
 
-// Items with room for `count` of a size; what they were before, with the capacity as it was, where
-// memory is out.
+// Items with room for `count` of a size. Where memory is out, the old items, with the old capacity.
 NPU_INTERNAL void *npu_expand_grow(npu_expand *x, void *items, uint32_t *capacity, uint32_t count,
                                    size_t size);
 
-// -- lines (expand_text.c) ------------------------------------------------------------------------
+// -- lines (npu_expand_text.c) --------------------------------------------------------------------
 
 // Adds to the line.
 NPU_INTERNAL void npu_add(npu_expand *x, const char *format, ...) NPU_PRINTF(2, 3);
@@ -90,34 +89,35 @@ NPU_INTERNAL void npu_add(npu_expand *x, const char *format, ...) NPU_PRINTF(2, 
 NPU_INTERNAL void npu_end_line(npu_expand *x);
 // Ends it as a comment.
 NPU_INTERNAL void npu_end_comment(npu_expand *x);
-// The line ends with a brace that opens; a line for one that closes, followed by `behind`.
+// Ends the line with an opening brace; writes a line for a closing one, followed by `behind`.
 NPU_INTERNAL void npu_open(npu_expand *x);
 NPU_INTERNAL void npu_close(npu_expand *x, const char *behind);
 // A comment with a statement's place.
 NPU_INTERNAL void npu_place_comment(npu_expand *x, uint32_t node);
 
-// -- names (expand_names.c) -----------------------------------------------------------------------
+// -- names (npu_expand_names.c) -------------------------------------------------------------------
 
-// Makes a name that no visible one is, and makes it visible: base, base_2, ... Returns the number
-// that was added, 0 if none was. Names are visible until name_count is what it was before.
+// Makes a name that differs from all visible ones, and makes it visible: base, base_2, ... Returns
+// the number that was added, 0 if none was. Names are visible until name_count is back at its old
+// value.
 NPU_INTERNAL uint32_t npu_open_name_of(npu_expand *x, const char *base,
                                        char out_name[NPU_LOCAL_NAME_MAX]);
 NPU_INTERNAL void npu_add_variable(npu_expand *x, uint32_t variable);
 NPU_INTERNAL void npu_add_entry(npu_expand *x, uint32_t variable);
 NPU_INTERNAL void npu_name_variable(npu_expand *x, uint32_t variable);
 NPU_INTERNAL void npu_name_entry(npu_expand *x, uint32_t variable);
-// The name of a local that has been collected.
+// The name of a collected local.
 NPU_INTERNAL const char *npu_local_name(const npu_expand *x, npu_local_kind kind, uint32_t id);
-// Collects what the statements [begin, end) use: of a function, without arrays that are read in
-// processes; or of a process, these. npu_print_locals gives them names.
+// Collects the locals of statements [begin, end): of a function, without arrays that are read in
+// processes; or of a process, these arrays. npu_print_locals gives them names.
 NPU_INTERNAL void npu_collect_function(npu_expand *x, uint32_t begin, uint32_t end);
 NPU_INTERNAL void npu_collect_process(npu_expand *x, uint32_t begin, uint32_t end);
 NPU_INTERNAL void npu_print_locals(npu_expand *x, npu_locals *locals);
 NPU_INTERNAL void npu_forget_locals(npu_locals *locals);
 
-// -- expressions (expr.c) -------------------------------------------------------------------------
+// -- expressions (npu_expr.c) ---------------------------------------------------------------------
 
-// How a literal stands: where its type is known (b + 1, task.axis(1)), or alone.
+// The context of a literal: its type is known (b + 1, task.axis(1)), or it stands alone.
 typedef enum npu_literal { NPU_LITERAL_PLAIN, NPU_LITERAL_TYPED } npu_literal;
 
 // Adds an expression to the line; 0 is the literal 0.
@@ -126,26 +126,26 @@ NPU_INTERNAL void npu_add_expr(npu_expand *x, uint32_t expr, npu_literal literal
 NPU_INTERNAL void npu_add_u64(npu_expand *x, uint64_t value);
 NPU_INTERNAL npu_local_kind npu_array_local(ptowsp_type type);
 NPU_INTERNAL bool npu_expr_has(const npu_expand *x, uint32_t expr, ptowsp_expr_kind kind);
-// Is it a bool variable that is compared with itself? Compilers take that for a mistake, so it is
-// printed as what it is, true or false.
+// Is it a bool variable compared with itself? Compilers warn about that, so its value is printed,
+// true or false.
 NPU_INTERNAL bool npu_expr_is_tautology(const npu_expand *x, const ptowsp_expr_info *e);
-// Prints what an expression needs before the statement it is in. Comes before the line is begun.
+// Prints the parts that an expression needs before its statement. Call it before the line begins.
 NPU_INTERNAL void npu_prepare_expr(npu_expand *x, uint32_t expr);
 
-// -- statements (expand.c, expand_pipeline.c) -----------------------------------------------------
+// -- statements (npu_expand.c, npu_expand_pipeline.c) ---------------------------------------------
 
 #define NPU_WALKER "run"
 
 NPU_INTERNAL const char *npu_type(ptowsp_type type);
 NPU_INTERNAL const char *npu_access(const ptowsp_view_info *view);
-// Comes before a statement with expressions: prints what they need, and its place if they can fail.
+// Call before a statement with expressions: prints their parts, and the place if they can fail.
 NPU_INTERNAL void npu_before_exprs(npu_expand *x, uint32_t node, const uint32_t *exprs,
                                    uint32_t count);
 // call({0, 1}); with edges from the lists of edges.
 NPU_INTERNAL void npu_edges(npu_expand *x, const char *call, uint32_t first, uint32_t count);
 // Adds `for (i64 b = 0; b < batch && run.good(); b++) `.
 NPU_INTERNAL void npu_add_counted_for(npu_expand *x, uint32_t variable, uint32_t axis);
-// Do statements [begin, end) do anything with what walks?
+// Do statements [begin, end) use the walking object?
 NPU_INTERNAL bool npu_is_walked(const npu_expand *x, uint32_t begin, uint32_t end);
 
 // Statements of pipelines and processes, and the end of those two.

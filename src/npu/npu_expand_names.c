@@ -1,8 +1,8 @@
-// Names in aicpu/expand.cpp, and which locals a function has.
+// Names in aicpu/expand.cpp, and the locals of its functions.
 //
-// Things keep the names that npu_name gives them, if no other one is visible where they are made;
-// else they get a number behind it. A function begins with locals for the sizes, symbols and arrays
-// that it uses. So does a process for its arrays: errors of reading one are those of who reads.
+// Things keep the names that npu_name gives them, unless the same name is already visible; then
+// they get a number behind it. A function begins with locals for the sizes, symbols and arrays that
+// it uses. So does a process for its arrays: read errors belong to the reader.
 
 #include "npu_expand.h"
 
@@ -87,7 +87,7 @@ static void npu_collect(npu_expand *x, npu_locals *locals, npu_local_kind kind, 
     }
 }
 
-// What is collected: in a function, all but arrays that processes read; in a process, those.
+// The locals to collect: in a function, all except arrays that processes read; in a process, those.
 typedef struct npu_collector {
     npu_expand *x;
     npu_locals *locals;

@@ -1,11 +1,11 @@
-// Pipelines in aicpu/expand.cpp: processes are functions over what is around them, and walk with a
-// Run of their own, which has their name.
+// Pipelines in aicpu/expand.cpp: processes are functions that capture their surroundings, and walk
+// with a Run of their own, which has their name.
 
 #include "npu_expand.h"
 
-// -- what processes load --------------------------------------------------------------------------
+// -- loads of processes ---------------------------------------------------------------------------
 
-// Marks the tensors that slots are loaded from, in statements [begin, end) and what they call.
+// Marks the tensors that slots are loaded from, in statements [begin, end) and their callees.
 static void npu_find_loads(npu_expand *x, uint32_t begin, uint32_t end) {
     for (uint32_t i = begin; i < end; i++) {
         ptowsp_statement s = ptowsp_program_statement_at(x->program, i);

@@ -1,11 +1,11 @@
-// The lines of aicpu/expand.cpp. A statement is made in one long line, which is broken when it ends:
-// at a space that is not in a string, in as few brackets as can be, rather behind ; and , than
-// elsewhere, and then as far to the right as it fits.
+// The lines of aicpu/expand.cpp. A statement is built as one long line and broken when it ends: at
+// a space outside of strings, in as few brackets as possible, preferably behind ; and , and then as
+// far to the right as it fits.
 
 #include "npu_expand.h"
 
 #define NPU_INDENT   4u   // columns
-#define NPU_LINE_MIN 48u  // what a line has however deep it is
+#define NPU_LINE_MIN 48u  // minimum width of a line at any depth
 
 NPU_INTERNAL void *npu_expand_grow(npu_expand *x, void *items, uint32_t *capacity, uint32_t count,
                                    size_t size) {
@@ -30,8 +30,8 @@ NPU_INTERNAL void npu_add(npu_expand *x, const char *format, ...) {
     va_end(args);
 }
 
-// Where to break `text`, which is longer than `width`: the size of its first line. Not before half
-// of it is full, unless there is no other place; if nothing fits, as soon as it can be.
+// The place to break `text`, which is longer than `width`: the size of its first line. At least
+// half of the line is used, if possible; if nothing fits, the first break is taken.
 static size_t npu_line_break(const char *text, size_t size, size_t width) {
     size_t best = 0, early = 0;
     uint32_t depth = 0, best_cost = UINT32_MAX;
@@ -70,7 +70,8 @@ static size_t npu_comment_break(const char *text, size_t size, size_t width) {
     return best ? best : size;
 }
 
-// Writes text of lines, each with its indent; of statements, all but the first further in.
+// Writes text of lines, each with its indent; of a statement, all but the first are indented
+// further.
 static void npu_write_broken(npu_expand *x, const char *text, size_t size, bool is_comment) {
     const char *prefix = is_comment ? "// " : "";
     uint32_t indent = NPU_INDENT * x->depth;

@@ -1,15 +1,15 @@
-// Expressions as C++ text. They keep the form they were written in, as numbers of wsp_number.h have
-// the operators of C++ with their own arithmetic; && || ?: look at their right operands only when
-// needed, as theirs do.
+// Expressions as C++ text. They keep their source form, because numbers of wsp_number.h have the
+// operators of C++ with their own arithmetic; && || ?: evaluate their right operands only when
+// needed, as in C++.
 //
-// Parentheses stand where C++ needs them, and where compilers ask for them: && in ||, bit operators
-// and shifts beside others, comparisons in comparisons.
+// Parentheses stand where C++ needs them, and where compilers warn without them: && in ||, bit
+// operators and shifts beside others, comparisons in comparisons.
 
 #include "npu_expand.h"
 
 #include <inttypes.h>
 
-// How strongly an operator binds. Those of one rank stand beside each other from the left.
+// The precedence of operators. Those of one rank associate from the left.
 typedef enum npu_rank {
     NPU_RANK_SELECT,
     NPU_RANK_OR,
@@ -22,10 +22,10 @@ typedef enum npu_rank {
     NPU_RANK_SUM,
     NPU_RANK_PRODUCT,
     NPU_RANK_UNARY,
-    NPU_RANK_LEAF  // and what looks like a call
+    NPU_RANK_LEAF  // and anything that looks like a call
 } npu_rank;
 
-enum { NPU_BRACKETS_MAX = 100 };  // in one another; compilers may refuse 256
+enum { NPU_BRACKETS_MAX = 100 };  // nesting depth; compilers may refuse 256
 
 static npu_rank npu_expr_rank(const ptowsp_expr_info *e) {
     switch (e->kind) {
@@ -259,7 +259,7 @@ NPU_INTERNAL bool npu_expr_has(const npu_expand *x, uint32_t expr, ptowsp_expr_k
 
 // -- deep expressions -----------------------------------------------------------------------------
 
-// How many brackets may be in one another in an expression, once its parts have been printed.
+// The maximum nesting of brackets in an expression, once its parts have been printed.
 static uint32_t npu_expr_brackets(npu_expand *x, uint32_t expr) {
     if (!expr) {
         return 0;

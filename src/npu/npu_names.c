@@ -1,18 +1,17 @@
-// C++ identifiers for all that has a name in a program.
+// C++ identifiers for all named things of a program.
 //
-// A name is up to 63 printable characters. What cannot be in an identifier becomes an underscore
-// (one for several), and what is too long is cut. Where that is reserved it gets an underscore at
-// its end; where it is taken, a number. Names are taken in the order of the tables, so one program
-// has one set of identifiers.
+// A name is up to 63 printable characters. Characters that identifiers cannot have become an
+// underscore (one for several), and long names are cut. A reserved word gets an underscore at its
+// end; a taken name, a number. Names are taken in the order of the tables, so one program has one
+// set of identifiers.
 
 #include "npu.h"
 
 #include <stdio.h>
 
-// Words that are no identifiers for us: C++ up to 23 with its alternative operators; macros and
-// types of C headers that are not in capitals; namespaces; what fixed files (all that headers of
-// host, AICPU and clock have in namespace wsp) and expand.cpp call their own things; and what
-// kernels use of namespace pto.
+// Words that we do not use as identifiers: C++ up to 23 with its alternative operators; lower-case
+// macros and types of C headers; namespaces; names in fixed files (all that headers of host, AICPU
+// and clock have in namespace wsp) and in expand.cpp; and names of namespace pto that kernels use.
 static const char npu_reserved_words[] =
     " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t "
     "char32_t class co_await co_return co_yield compl concept const const_cast consteval constexpr "
@@ -44,7 +43,7 @@ static const char npu_reserved_words[] =
     "begin_polling close_line core_count_of dtype_name dtype_size end_task give_task is_done "
     "is_idle is_open is_polling must_quit open_line poll_task status_name take_back ";
 
-// Is it one of the words, or one that expand.cpp counts: scope2?
+// Is it one of the words, or a numbered name of expand.cpp: scope2?
 static bool npu_is_word(const char *name) {
     size_t length = strlen(name), stem = length;
     while (stem > 0 && name[stem - 1] >= '0' && name[stem - 1] <= '9') {
@@ -73,7 +72,7 @@ NPU_INTERNAL bool npu_name_is_reserved(const char *name) {
         return true;
     }
     if (name[length - 1] == '_') {
-        return false;  // so end names that have been changed, and nobody else's
+        return false;  // only changed names end so
     }
     for (const char *prefix = prefixes; *prefix; prefix += strlen(prefix) + 1) {
         if (strncmp(name, prefix, strlen(prefix)) == 0) {
@@ -126,7 +125,7 @@ NPU_INTERNAL void npu_mangle(const char *name, char out[NPU_NAME_MAX + 2]) {
     }
 }
 
-// -- who has taken what ---------------------------------------------------------------------------
+// -- taken names ----------------------------------------------------------------------------------
 
 // A hash set of names, each in one of several spaces: the kinds, and that of local names.
 enum { NPU_SPACE_LOCAL = NPU_KIND_COUNT };
@@ -136,8 +135,8 @@ typedef struct npu_taken {
     uint64_t slot_count, count;
 } npu_taken;
 
-// Names that differ only in 64 bits of hash are taken for the same: one gets a number then, which
-// does no harm.
+// Names that collide in 64 bits of hash count as the same: one then gets a number, which does no
+// harm.
 static uint64_t npu_taken_hash(uint32_t space, const char *name) {
     uint64_t hash = ptowsp_hash(PTOWSP_HASH_START, &space, sizeof space);
     for (const char *at = name; *at; at++) {
@@ -290,7 +289,7 @@ static void npu_names_declared(npu_namer *namer) {
     }
 }
 
-// Names a variable that is in use from here to the end of its statement.
+// Names a variable in use from here to the end of its statement.
 static void npu_variable_open(npu_namer *namer, uint32_t variable) {
     PTOWSP_ASSERT(namer->open_count < sizeof namer->open / sizeof namer->open[0]);
     const char *name = ptowsp_program_variable_at(namer->emitter->program, variable).name;

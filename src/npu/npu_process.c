@@ -1,5 +1,5 @@
-// Runs programs by their argument vectors; no shell sees what they are told. Only processes that
-// were started here are waited for, by their ids, so the caller's own children are left alone.
+// Runs programs by their argument vectors, without a shell. Only processes started here are waited
+// for, by their ids, so the caller's own children are left alone.
 
 #include "npu_build.h"
 
@@ -37,7 +37,7 @@ NPU_INTERNAL void npu_print_arguments(npu_text *text, const npu_text *arguments)
     npu_print(text, "\n");
 }
 
-// In the child: only what may be called after fork, as other threads may have held locks.
+// In the child: only calls that are allowed after fork, because other threads may have held locks.
 static void npu_process_become(char **arguments, const char *directory, int input, int output) {
     sigset_t none;
     sigemptyset(&none);
@@ -102,7 +102,7 @@ NPU_INTERNAL int npu_process_wait(pid_t process) {
     int state;
     while (waitpid(process, &state, 0) < 0) {
         if (errno != EINTR) {
-            return 0;  // the caller ignores SIGCHLD, so nobody knows: what it made will tell
+            return 0;  // the caller ignores SIGCHLD, so the status is lost: the output will tell
         }
     }
     return WIFEXITED(state) ? WEXITSTATUS(state) : -1;

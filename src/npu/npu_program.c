@@ -1,4 +1,4 @@
-// aicpu/program.h and aicpu/program.cpp: what the program is made of, as enums for expand.cpp and
+// aicpu/program.h and aicpu/program.cpp: the contents of the program, as enums for expand.cpp and
 // as tables for the host and the scheduler.
 
 #include "npu.h"
@@ -215,8 +215,8 @@ static void npu_schedule_emit(const npu_emitter *emitter, npu_text *text) {
     npu_print(text, ",  // timing_cycles\n    },\n");
 }
 
-// How many scopes are open at once in a workload at most, those of workloads it calls included, as
-// far as that is known.
+// The largest number of scopes open at once in a workload, including those of workloads it calls,
+// as far as that is known.
 static uint32_t npu_workload_depth(const npu_emitter *emitter, const uint32_t *depths, uint32_t at,
                                    uint32_t end) {
     uint32_t open = 0, most = 0;
@@ -238,8 +238,8 @@ static uint32_t npu_workload_depth(const npu_emitter *emitter, const uint32_t *d
     return most;
 }
 
-// Of the whole program, the scope around everything included. Workloads that are called mostly
-// follow their callers, so going backwards knows most at once.
+// Of the whole program, including the outermost scope. Called workloads mostly follow their
+// callers, so going backwards finds most at once.
 static uint32_t npu_scope_depth(npu_emitter *emitter) {
     size_t size = (emitter->statement_count + 1) * sizeof(uint32_t);
     uint32_t *depths = (uint32_t *)npu_resize(NULL, size);
@@ -264,7 +264,7 @@ static uint32_t npu_scope_depth(npu_emitter *emitter) {
     return depth;
 }
 
-// What is said about the tree of statements: its depth of scopes, its pipelines, its streams.
+// Facts about the tree of statements: its depth of scopes, its pipelines, its streams.
 typedef struct npu_shape {
     uint32_t scope_depth, pipeline_count;
     bool has_streams;

@@ -1,8 +1,8 @@
-// Growing text, and what must be escaped in it.
+// Growing text, and its escapes.
 //
-// What comes from the user reaches a tree in three ways only: as a string literal, in a comment, or
-// as an identifier (names.c). Names are printable ASCII without quotes or backslash; places and
-// schedules are made of them. Still nothing here relies on that.
+// User text reaches a tree in three ways only: as a string literal, in a comment, or as an
+// identifier (npu_names.c). Names are printable ASCII without quotes or backslash; places and
+// schedules consist of them. Nothing here relies on that.
 
 #include "npu.h"
 
@@ -102,8 +102,8 @@ NPU_INTERNAL ptowsp_text npu_text_sink(npu_text *text) {
 
 // -- escapes --------------------------------------------------------------------------------------
 
-// Octal, always of three digits: it ends there, whatever follows. The second of two question marks
-// is escaped, as compilers of older standards read trigraphs.
+// Octal, always of three digits, so any character may follow. The second of two question marks is
+// escaped, because compilers of older standards read trigraphs.
 NPU_INTERNAL void npu_print_string(npu_text *text, const char *string) {
     npu_write(text, "\"", 1);
     char last = '\0';
@@ -185,7 +185,7 @@ NPU_INTERNAL void npu_print_double(npu_text *text, double value) {
         npu_print(text, "%s0.0", sign);
         return;
     }
-    // Small integers are easier to read as such, and are most of what there is.
+    // Small integers are easier to read this way, and are the most frequent.
     if (value == (double)(int)(value > 1e6 || value < -1e6 ? 0 : value)) {
         npu_print(text, "%d.0", (int)value);
         return;

@@ -2,11 +2,11 @@
 //
 //      parent/.ptowsp-123-0     all files are written here: a directory of its own
 //      parent/name              ... and it is renamed to its place
-//      parent/.ptowsp-123-1     where a tree that is replaced goes first, and is removed last
+//      parent/.ptowsp-123-1     a replaced tree goes here first, and is removed last
 //
-// Until the rename nothing of what was there is touched, and what fails removes what was written.
-// All works on descriptors of the two directories, without memory of its own: so cleaning up needs
-// nothing that could be missing.
+// Until the rename the old tree is untouched, and a failure removes the new files. All functions
+// work on descriptors of the two directories, without memory of their own, so cleaning up cannot
+// run out of anything.
 
 #include "npu.h"
 
@@ -33,7 +33,7 @@ typedef struct npu_tree {
     int written_fd;
 } npu_tree;
 
-// Says what failed about a path, with the system's words; a long path keeps its end.
+// Reports a failed path, with the system's words; a long path keeps its end.
 static bool npu_system_fail(npu_tree *tree, const char *verb, const char *path) {
     int error = errno;
     size_t length = strlen(tree->parent) + strlen(tree->name) + 1;
@@ -81,7 +81,7 @@ NPU_INTERNAL bool npu_remove(int parent_fd, const char *name) {
 
 // -- writing --------------------------------------------------------------------------------------
 
-// Makes a name in the parent that is free: tries numbers.
+// Finds a free name in the parent: tries numbers.
 static bool npu_make_name(npu_tree *tree, char name[NPU_TREE_NAME_MAX], bool is_made) {
     for (unsigned i = 0; i < 10000; i++) {
         snprintf(name, NPU_TREE_NAME_MAX, ".ptowsp-%ld-%u", (long)getpid(), i);
@@ -98,7 +98,7 @@ static bool npu_make_name(npu_tree *tree, char name[NPU_TREE_NAME_MAX], bool is_
     return false;
 }
 
-// Makes the directories of a file, but for those that the file before had as well.
+// Makes the directories of a file, except those shared with the previous file.
 static bool npu_make_directories(npu_tree *tree, const char *path, const char *before) {
     char directory[NPU_TREE_PATH_MAX];
     bool is_same = true;
@@ -175,7 +175,7 @@ static bool npu_is_tree(int fd) {
 static npu_found npu_look(const npu_tree *tree) {
     struct stat about;
     if (fstatat(tree->parent_fd, tree->name, &about, AT_SYMLINK_NOFOLLOW) != 0) {
-        // A name that is too long and so on shows when the tree is renamed to it.
+        // A name that is too long shows when the tree is renamed to it.
         return NPU_FOUND_NOTHING;
     }
     int fd = openat(tree->parent_fd, tree->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -212,7 +212,6 @@ static bool npu_may_write(npu_tree *tree, const ptowsp_npu_desc *desc, npu_found
 
 // -- all of it ------------------------------------------------------------------------------------
 
-// Puts what is written into its place. An empty directory gives way to a rename by itself.
 static bool npu_put_in_place(npu_tree *tree, npu_found found) {
     char old[NPU_TREE_NAME_MAX];
     int parent = tree->parent_fd;

@@ -1,5 +1,5 @@
-// Whether two accesses meet: by their indices and windows where a tensor is plain, else byte by
-// byte.
+// Decides whether two accesses overlap: by indices and windows where a tensor is plain, else byte
+// by byte.
 
 #include "access.h"
 
@@ -26,8 +26,8 @@ static void pwsp_deps_span(const pwsp_deps *deps, const pwsp_access *at, uint64_
     pwsp_region_span(&region, out_low, out_high);
 }
 
-// Whether two accesses meet, one of which is of a whole tensor. Differences are taken from one of
-// the starts, as addresses wrap around.
+// Do two accesses overlap, one of which covers a whole tensor? Differences are taken from one of
+// the starts, because addresses wrap around.
 static bool pwsp_deps_whole_meets(const pwsp_deps *deps, const pwsp_access *a,
                                   const pwsp_access *b) {
     uint64_t a_low, a_high, b_low, b_high;

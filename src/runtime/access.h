@@ -1,4 +1,4 @@
-// An access of a tile as the map of regions keeps it, and whether two of them meet.
+// An access of a tile as stored in the map of regions, and the overlap test of two accesses.
 
 #ifndef PWSP_ACCESS_H
 #define PWSP_ACCESS_H
@@ -34,7 +34,7 @@ PWSP_INLINE void pwsp_deps_access(const pwsp_deps *deps, const pwsp_tile_at *at,
 // Of an access of a tensor that is not plain.
 PWSP_INTERNAL pwsp_region pwsp_deps_region(const pwsp_deps *deps, const pwsp_access *at);
 
-// The whole of a tensor counts as all the bytes from its first element to its last.
+// The whole of a tensor counts as all bytes from its first element to its last.
 PWSP_INLINE bool pwsp_deps_is_whole(const pwsp_access *at) {
     return at->rows == 0;
 }
@@ -48,7 +48,7 @@ PWSP_INLINE bool pwsp_deps_is_plain_equal(const pwsp_access *a, const pwsp_acces
            pwsp_deps_same_matrix(a, b);
 }
 
-// Differences wrap around to what is larger than any size.
+// Negative differences wrap around to values larger than any size.
 PWSP_INLINE bool pwsp_deps_is_plain_overlap(const pwsp_access *a, const pwsp_access *b) {
     return (a->row - b->row < b->rows || b->row - a->row < a->rows) &&
            (a->col - b->col < b->cols || b->col - a->col < a->cols) && pwsp_deps_same_matrix(a, b);

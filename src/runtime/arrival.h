@@ -1,29 +1,29 @@
-// What arrives at the scheduler and at simulated time: tasks and pipelines, with the tiles that they
-// touch, and what both have to know of the program that they are of.
+// Arrivals at the scheduler and at simulated time: tasks and pipelines, with the tiles that they
+// access, and the facts about their program that both consumers need.
 //
-// This floor needs base and data only, so that it stands without what it schedules: emitted trees
-// carry it as it is.
+// This floor needs base and data only, so it does not depend on the objects that it schedules:
+// emitted trees carry it unchanged.
 
 #ifndef PWSP_ARRIVAL_H
 #define PWSP_ARRIVAL_H
 
 #include "../data/region.h"
 
-// What a process of a pipeline does with a channel.
+// The use of a channel by a process of a pipeline.
 typedef struct pwsp_port {
     uint32_t channel;
     bool is_produced;
     bool is_closed_early;  // the process has an op that closes it
 } pwsp_port;
 
-// Memory bound to a tensor. Sizes and strides of dimensions that the tensor has not are 1 and 0.
+// Memory bound to a tensor. Sizes and strides of missing dimensions are 1 and 0.
 typedef struct pwsp_bound_tensor {
     char *data;     // NULL in runs that only measure time
     uint64_t base;  // its address, or one that no other tensor has
     int64_t lead_shape[PWSP_TENSOR_LEAD_MAX];
     int64_t lead_strides[PWSP_TENSOR_LEAD_MAX];  // in elements, as the following
     int64_t rows, cols, row_stride, col_stride;
-    int64_t low, high;  // lowest and highest offset, in elements; of a tensor that was bound
+    int64_t low, high;  // lowest and highest offset, in elements; of a bound tensor
     uint32_t element_size;
     ptowsp_dtype dtype;
     bool is_bound;
@@ -34,7 +34,7 @@ typedef struct pwsp_bound_tensor {
 #define PWSP_TILE_WRITTEN 2u
 #define PWSP_TILE_LOADED  4u  // of a pipeline: its processes load slots from the tensor
 
-// Where a tile lies. With rows 0 it is the whole of its tensor, as pipelines access it.
+// The location of a tile. With rows 0 it is the whole tensor, as pipelines access it.
 typedef struct pwsp_tile_at {
     uint32_t tensor;
     uint32_t rows, cols;  // valid
@@ -48,7 +48,7 @@ PWSP_INLINE int64_t pwsp_tile_offset(const pwsp_bound_tensor *tensor, const pwsp
     return at->lead + at->row * tensor->row_stride + at->col * tensor->col_stride;
 }
 
-// A task. The scheduler needs no cycles; time needs them all.
+// A task. The scheduler needs no cycles; time needs the cycles of every task.
 typedef struct pwsp_arrival {
     uint64_t cycles;
     uint64_t dispatch_key, priority_key, stream_key;
@@ -59,24 +59,24 @@ typedef struct pwsp_arrival {
     ptowsp_unit unit;
 } pwsp_arrival;
 
-// A pipeline that has been run: its tasks have indices up to the next. It counts as one task with
-// a tile for each tensor; keys and kernel mean nothing.
+// A pipeline that has run: its tasks have indices up to the next one. It counts as one task with a
+// tile for each tensor; keys and kernel have no meaning.
 typedef struct pwsp_pipeline_arrival {
     pwsp_arrival whole;
     uint64_t first_task, task_count;
     uint64_t end_task;       // the task that its end comes from; PTOWSP_NO_INDEX: none of its own
-    uint32_t pipeline, run;  // which, and the ordinal of its run
+    uint32_t pipeline, run;  // its index, and the ordinal of its run
 } pwsp_pipeline_arrival;
 
-// What is to be known of a program beforehand. Tables live at least as long.
+// The facts about a program that are needed beforehand. Tables live at least as long.
 typedef struct pwsp_timed {
     ptowsp_schedule schedule;  // resolved
     bool is_priority_signed;
     bool has_streams;      // by a key
     uint32_t lane_count;   // of all pools
-    uint32_t scope_depth;  // scopes in one another, with that around all
+    uint32_t scope_depth;  // nesting depth of scopes, including the outermost
     uint32_t pipeline_count;
-    uint32_t tensor_count;                             // with 0, which is none
+    uint32_t tensor_count;                             // including 0, which is none
     uint32_t edge_count;                               // explicit edges
     const bool *tensor_is_loaded, *tensor_is_written;  // by tensor: by a slot, by a task
     // Writes the place of a node, for texts of errors.

@@ -1,4 +1,4 @@
-// See binding_check.h.
+// Checks of bindings; see binding_check.h.
 
 #include "binding_check.h"
 
@@ -167,7 +167,7 @@ static bool pwsp_bind_row_major(uint32_t rank, const int64_t *shape, int64_t *ou
     return true;
 }
 
-// Where dimensions of a tensor go: leading ones, rows, columns.
+// The position of each dimension of a tensor: leading ones, rows, columns.
 static void pwsp_bind_dimensions(uint32_t rank, const int64_t *shape, const int64_t *strides,
                                  pwsp_bound_tensor *bound) {
     for (uint32_t i = 0; i < PWSP_TENSOR_LEAD_MAX; i++) {
@@ -248,7 +248,7 @@ static bool pwsp_verify_index(const pwsp_array *array, uint64_t i, uint64_t *out
     return *out_value <= INT64_MAX;
 }
 
-// An element that no length or index can be.
+// An element that is no valid length or index.
 static ptowsp_status pwsp_verify_fail_index(pwsp_error *error, const char *what, uint64_t i,
                                             const char *axis, const pwsp_array *array,
                                             uint64_t value) {

@@ -1,8 +1,8 @@
-// Checks of what is bound to a program: of each binding by itself when it is bound; of what arrays
-// hold before a run, as that is the caller's and may change in between.
+// Checks of a program's bindings: of each binding by itself when it is bound; of the contents of
+// arrays before a run, because they belong to the caller and may change in between.
 //
-// Errors are those of ptowsp_run_bind_... and ptowsp_run_execute. After one, what a function fills
-// in is untouched.
+// Errors are those of ptowsp_run_bind_... and ptowsp_run_execute. After an error, the outputs of a
+// function are untouched.
 
 #ifndef PWSP_BINDING_CHECK_H
 #define PWSP_BINDING_CHECK_H
@@ -11,7 +11,8 @@
 #include "../data/array.h"
 #include "arrival.h"
 
-// There is no such thing to bind: `what` is a kind, "tensor". name may be NULL, or any text.
+// The error for a binding that does not exist: `what` is a kind, "tensor". name may be NULL, or any
+// text.
 PWSP_INTERNAL ptowsp_status pwsp_bind_fail_name(pwsp_error *error, const char *module,
                                                 const char *what, const char *name);
 
@@ -36,15 +37,15 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_check_tensor(pwsp_error *error,
 PWSP_INTERNAL ptowsp_status pwsp_verify_fail_unbound(pwsp_error *error, const char *what,
                                                      const char *name);
 
-// An array that is bound; its sum may be NULL.
+// A bound array; its sum may be NULL.
 PWSP_INTERNAL ptowsp_status pwsp_verify_lengths(pwsp_error *error, const char *axis,
                                                 const pwsp_array *array, int64_t *out_sum);
 
-// Sparse structure that is bound; fills in its entry_count.
+// Bound sparse structure; fills in its entry_count.
 PWSP_INTERNAL ptowsp_status pwsp_verify_csr(pwsp_error *error, const char *axis,
                                             pwsp_bound_csr *csr);
 
-// A tensor that is bound has data, or no elements.
+// A bound tensor has data, or no elements.
 PWSP_INTERNAL ptowsp_status pwsp_verify_data(pwsp_error *error, const char *name,
                                              const pwsp_bound_tensor *tensor);
 

@@ -1,10 +1,10 @@
-// Levels, cells and room of the map of regions: see deps.c for what they are.
+// Levels, cells and room of the map of regions: deps.c explains them.
 
 #include "cells.h"
 
 #define PWSP_DEPS_HAND_STEPS   8   // for each access that is added; half of it for times
-#define PWSP_DEPS_TIMES_MAX    2   // log2 of how much too large a level may be
-#define PWSP_DEPS_LEVELS_FIXED 64  // of memory that is given once: what finds none is wide
+#define PWSP_DEPS_TIMES_MAX    2   // log2 of the largest ratio of a level to a tile
+#define PWSP_DEPS_LEVELS_FIXED 64  // with fixed memory: further tiles are wide
 
 PWSP_INTERNAL void pwsp_deps_extent_of_bytes(const pwsp_deps *deps, const pwsp_access *at,
                                              pwsp_extent_at *extent) {
@@ -27,7 +27,7 @@ static void pwsp_deps_push(pwsp_deps *deps, uint32_t *list, uint32_t index, uint
     *list = ((uint32_t)hash & ~deps->index_mask) | (index + 1);
 }
 
-// The level of a group for what is entered; 0 when memory is out, or has been given.
+// The level of a group for a new access; 0 when memory is out, or fixed and used up.
 static uint32_t pwsp_deps_choose_level(pwsp_deps *deps, const pwsp_access *at,
                                        const pwsp_extent_at *extent) {
     const pwsp_deps_tensor *tensor = &deps->tensors[at->tensor];
@@ -164,7 +164,7 @@ PWSP_INTERNAL void pwsp_deps_drop(pwsp_deps *deps, uint32_t index) {
 
 // -- room -----------------------------------------------------------------------------------------
 
-// Makes all lists anew, of accesses that are in some.
+// Rebuilds all lists, with only the accesses that are in one.
 static bool pwsp_deps_enter_all(pwsp_deps *deps) {
     memset(deps->buckets, 0, (size_t)deps->bucket_count * sizeof(uint32_t));
     for (uint32_t i = 0; i < deps->tensor_count; i++) {
@@ -200,7 +200,7 @@ PWSP_INTERNAL bool pwsp_deps_sweep(pwsp_deps *deps) {
     return pwsp_deps_enter_all(deps);
 }
 
-// Places are taken in the order in which they become free, so that neighbours are of about one age.
+// Places are taken in the order in which they become free, so that neighbours are of similar age.
 static void pwsp_deps_free_access(pwsp_deps *deps, uint32_t index) {
     PTOWSP_ASSERT(!(deps->accesses[index].flags & (PWSP_ACCESS_FREE | PWSP_ACCESS_LINKED)));
     pwsp_deps_drop(deps, index);
@@ -219,7 +219,7 @@ PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count) {
     steps = deps->access_count < steps ? (uint32_t)deps->access_count : steps;
     uint64_t enough = deps->access_count / PWSP_DEPS_HAND_STEPS + count;
     const uint64_t *times = deps->ops.is_dead ? NULL : deps->times;
-    uint64_t clock = pwsp_max_u64(deps->clock, 1);  // what is gone has time 0
+    uint64_t clock = pwsp_max_u64(deps->clock, 1);  // removed accesses have time 0
     uint32_t token = UINT32_MAX;                    // small: neighbours are often of one task
     bool is_dead = false;
     for (uint32_t tile = 0; tile < count && deps->free_count < enough; tile++) {
@@ -277,7 +277,7 @@ static bool pwsp_deps_grow(pwsp_deps *deps, uint64_t needed) {
     return is_good;
 }
 
-// Makes room for lists of so many accesses; what is in lists has to be entered anew.
+// Makes room for a number of lists; accesses in lists must be entered anew.
 static bool pwsp_deps_grow_buckets(pwsp_deps *deps, uint64_t count) {
     void *buckets = deps->buckets;
     bool has_room = pwsp_memory_room(deps->memory, &buckets, &deps->bucket_count,

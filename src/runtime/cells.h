@@ -7,9 +7,9 @@
 
 #define PWSP_DEPS_SWEEP_MIN 1024  // accesses
 
-// Where an access lies in the grids of its group.
+// The position of an access in the grids of its group.
 typedef struct pwsp_extent_at {
-    uint64_t name;  // of what they divide: a matrix, or the memory of a group
+    uint64_t name;  // of the divided space: a matrix, or the memory of a group
     uint64_t row, rows, col, cols;
     bool is_wide;  // in no grid
 } pwsp_extent_at;
@@ -19,7 +19,7 @@ PWSP_INLINE uint8_t pwsp_deps_log2(uint64_t size) {
     return size > 1 ? (uint8_t)(64 - __builtin_clzll(size - 1)) : 0;
 }
 
-// The extent of an access that is not of a plain tensor.
+// The extent of an access to a tensor that is not plain.
 PWSP_INTERNAL void pwsp_deps_extent_of_bytes(const pwsp_deps *deps, const pwsp_access *at,
                                              pwsp_extent_at *extent);
 
@@ -40,7 +40,7 @@ PWSP_FORCE_INLINE void pwsp_deps_extent(const pwsp_deps *deps, const pwsp_access
     extent->cols = at->cols;
 }
 
-// The hash of a cell: a mix of all that names it. The upper half says which list it is in.
+// The hash of a cell: a mix of everything that identifies it. The upper half selects the list.
 PWSP_INLINE uint64_t pwsp_deps_hash(const pwsp_extent_at *extent, uint32_t row_shift,
                                     uint32_t col_shift, uint64_t row, uint64_t col) {
     uint64_t z = extent->name + row_shift * 64u + col_shift;
@@ -54,16 +54,17 @@ PWSP_INLINE uint32_t *pwsp_deps_bucket(const pwsp_deps *deps, uint64_t hash) {
     return &deps->buckets[((hash >> 32) * deps->bucket_count) >> 32];
 }
 
-// Links say which access comes next, + 1, and have some bits of its cell's hash, so that accesses
-// of other cells in the same list need not be looked at.
+// A link holds the next access, + 1, and some bits of its cell's hash. So accesses of other cells
+// in the same list need not be touched.
 PWSP_INLINE uint32_t pwsp_deps_linked(const pwsp_deps *deps, uint32_t link) {
     return (link & deps->index_mask) - 1;
 }
 
-// Enters an access where queries look for it. The hint may be NULL. False when memory is out.
+// Enters an access into the list where queries look for it. The hint may be NULL. False when memory
+// is out.
 PWSP_INTERNAL bool pwsp_deps_enter(pwsp_deps *deps, uint32_t index, const pwsp_deps_hint *hint);
 
-// An access has been taken out of the list of its cell.
+// An access has been removed from the list of its cell.
 PWSP_INLINE void pwsp_deps_left(pwsp_deps *deps, const pwsp_access *access) {
     uint32_t id = deps->tensors[deps->tensors[access->tensor].group].levels;
     while (deps->levels[id].row_shift != access->row_shift ||
@@ -78,10 +79,10 @@ PWSP_INLINE void pwsp_deps_left(pwsp_deps *deps, const pwsp_access *access) {
     }
 }
 
-// The list that an access is in.
+// The list that contains an access.
 PWSP_INTERNAL uint32_t *pwsp_deps_list(const pwsp_deps *deps, const pwsp_access *access);
 
-// Takes an access out of its list.
+// Removes an access from its list.
 PWSP_INTERNAL void pwsp_deps_leave(pwsp_deps *deps, uint32_t index, uint32_t *list);
 
 // -- tokens ---------------------------------------------------------------------------------------
@@ -114,12 +115,12 @@ PWSP_INTERNAL void pwsp_deps_drop(pwsp_deps *deps, uint32_t index);
 
 // -- room -----------------------------------------------------------------------------------------
 
-// Keeps the living accesses only, closely together. False when memory is out.
+// Keeps only the living accesses, compactly. False when memory is out.
 PWSP_INTERNAL bool pwsp_deps_sweep(pwsp_deps *deps);
 
-// The hand goes on, and frees what is dead, unless so much is free that it can go round meanwhile.
-// Not between a query and adding: what was found must stay where it is. Lists are fetched from
-// memory while the hand looks for more.
+// Advances the hand, which frees dead accesses, unless enough room is free for a full round. Must
+// not be called between a query and adding: found accesses must keep their places. Lists are
+// prefetched from memory while the hand looks for more.
 PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count);
 
 // A place for an access, + 1; 0 when memory is out.

@@ -15,21 +15,23 @@
 //      |     |     |     |        earlier.
 //      +-----+-----+-----+
 //
-// A panel among small tiles has a level of its own: small ones find it with one probe, and it looks
-// at as many small cells as it covers, or at all accesses if these are fewer. Levels are few: a
-// tile goes to a level in use that is at most four times too large; so does one that the end of its
-// tensor has cut off, whatever its size. A level without tiles is given away. Whole tensors are in
-// a list of their group that every query looks through, and they are compared with all.
+// A panel among small tiles has a level of its own. Small tiles find it with one probe; the panel
+// looks at as many small cells as it covers, or at all accesses if these are fewer. Levels are few:
+// a tile goes to a level in use that is at most four times too large. So does a tile that the end
+// of its tensor has cut off, whatever its size. A level without tiles is reused. Whole tensors are
+// in a list of their group that every query looks through, and their queries compare with all
+// accesses.
 //
-// A write makes older accesses within its tile invisible. Writers in it are not the last ones any
-// more: readers wait for the new one, and so do writers, if at all. (Slot loads still look at them
-// where a write does not wait for writes, so there they are hidden and not dropped.) Readers in it
-// stay where later writers wait for readers but not for the new one. Accesses of tasks that
-// ended before the clock are dead. New ones take their places: a hand goes round all accesses, a
-// few steps for each that is added, so that the map is hardly larger than what is in flight.
+// A write makes older accesses within its tile invisible. Writers in the tile are no longer the
+// last ones: readers wait for the new writer, and so do writers, if at all. (Slot loads still look
+// at them where a write does not wait for writes, so there they are hidden and not dropped.)
+// Readers in the tile stay where later writers wait for readers but not for the new writer.
+// Accesses of tasks that ended before the clock are dead, and new accesses take their places. A
+// hand goes round all accesses, a few steps for each new one, so the map is hardly larger than the
+// tasks in flight.
 //
-// What is found, and so who waits for whom and how much memory that takes, does not depend on the
-// order of lists or on what a hash brings together: only accesses that overlap a query are touched.
+// The dependences found, and so the memory they take, do not depend on the order of lists or on
+// hash collisions: only accesses that overlap a query are touched.
 
 #include "cells.h"
 
@@ -43,13 +45,13 @@ typedef struct pwsp_deps_query_state {
     bool is_load;         // of a slot
     bool is_read, is_written;
     bool is_plain;
-    bool is_exact;            // only the very same tile counts
+    bool is_exact;            // only the identical tile counts
     bool supersedes;          // older accesses within the tile are dropped
     const pwsp_token *token;  // of the task that is being added, or NULL
-    uint32_t same;            // an access of the very same tile, + 1
+    uint32_t same;            // an access of the identical tile, + 1
 } pwsp_deps_query_state;
 
-// What does not depend on what else is found, so that it can be fetched from memory meanwhile.
+// Fields that do not depend on other findings, so that they can be prefetched from memory.
 PWSP_FORCE_INLINE void pwsp_deps_prepare(const pwsp_deps *deps, const pwsp_tile_at *tile,
                                          pwsp_deps_query_state *query) {
     const pwsp_deps_tensor *tensor = &deps->tensors[tile->tensor];
@@ -86,7 +88,7 @@ static void pwsp_deps_visit(pwsp_deps *deps, uint32_t index) {
     }
 }
 
-// An access becomes one of the task that is being added.
+// Makes an access one of the task that is being added.
 static void pwsp_deps_set_token(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
     PTOWSP_ASSERT(index < deps->access_count && !(deps->accesses[index].flags & PWSP_ACCESS_GONE));
     if (deps->ops.keep) {
@@ -98,16 +100,16 @@ static void pwsp_deps_set_token(pwsp_deps *deps, uint32_t index, const pwsp_toke
     deps->accesses[index].flags |= PWSP_ACCESS_OWN;
 }
 
-// Does an access that is not the task's own stay a reader when a write covers it? A later writer
-// that waits for the write waits for the reader, too, as the write did: so by write-after-write, or
-// by write-after-read if the write reads as well.
+// Does an access of another task stay a reader when a write covers it? If a later writer waits for
+// the write, it also waits for the reader, because the write did: by write-after-write, or by
+// write-after-read if the write reads as well.
 static bool pwsp_deps_stays_read(const pwsp_deps *deps, const pwsp_deps_query_state *query,
                                  const pwsp_access *access) {
     return (access->flags & PWSP_ACCESS_READ) && !query->is_read && deps->keeps_readers;
 }
 
-// A write covers an access: what is older of it is not waited for any more, unless it stays a
-// reader.
+// A write covers an access: older accesses in it are not waited for any more, except those that
+// stay readers.
 static void pwsp_deps_cover(pwsp_deps *deps, const pwsp_deps_query_state *query, uint32_t index) {
     pwsp_access *access = &deps->accesses[index];
     if (access->flags & PWSP_ACCESS_OWN) {
@@ -126,9 +128,9 @@ static void pwsp_deps_cover(pwsp_deps *deps, const pwsp_deps_query_state *query,
     access->flags = (uint8_t)((access->flags & ~lost) | gained);
 }
 
-// An access of the very same tile, of which a new one may take the place: a reader that of another
-// reader, a writer that of any. Of several that a writer supersedes, one stays for that: its own,
-// which may have been a read, or the first.
+// An access of the identical tile, which a new access may replace: a reader replaces another
+// reader, a writer any access. Of several accesses that a writer supersedes, one stays for the
+// writer: its own, which may have been a read, or the first.
 static void pwsp_deps_meet_same(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t index) {
     const pwsp_access *access = &deps->accesses[index];
     bool is_written = (access->flags & PWSP_ACCESS_WRITTEN) != 0;
@@ -138,7 +140,7 @@ static void pwsp_deps_meet_same(pwsp_deps *deps, pwsp_deps_query_state *query, u
         return;
     }
     if (query->same == index + 1) {
-        return;  // met in another cell with the same list
+        return;  // found in another cell with the same list
     }
     bool is_own = (access->flags & PWSP_ACCESS_OWN) != 0;
     bool is_for_loads = is_written && deps->tensors[access->tensor].is_loaded;
@@ -158,7 +160,7 @@ static void pwsp_deps_meet_same(pwsp_deps *deps, pwsp_deps_query_state *query, u
     query->same = index + 1;
 }
 
-// One older access. True if it is dead or gone.
+// Visits one older access. True if it is dead or gone.
 static bool pwsp_deps_meet(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t index) {
     pwsp_access *access = &deps->accesses[index];
     const pwsp_access *at = &query->at;
@@ -194,7 +196,7 @@ static bool pwsp_deps_meet(pwsp_deps *deps, pwsp_deps_query_state *query, uint32
     return (access->flags & PWSP_ACCESS_GONE) != 0;
 }
 
-// Meets all accesses of a cell, and takes out those that are dead or gone.
+// Visits all accesses of a cell, and removes the dead ones.
 static void pwsp_deps_walk(pwsp_deps *deps, pwsp_deps_query_state *query, uint64_t hash) {
     uint32_t *at = pwsp_deps_bucket(deps, hash), mask = deps->index_mask;
     while (*at) {
@@ -210,7 +212,7 @@ static void pwsp_deps_walk(pwsp_deps *deps, pwsp_deps_query_state *query, uint64
     }
 }
 
-// Meets those of a group that are in no cell.
+// Visits those of a group that are in no cell.
 static void pwsp_deps_walk_wides(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t *list) {
     uint32_t *at = list;
     while (*at) {
@@ -237,7 +239,7 @@ static void pwsp_deps_meet_all(pwsp_deps *deps, pwsp_deps_query_state *query) {
     deps->wants_sweep = deps->access_count >= PWSP_DEPS_SWEEP_MIN && dead > deps->access_count / 2;
 }
 
-// The cells of a level in which accesses begin that may overlap an extent.
+// The cells of a level that may hold the start of an access overlapping an extent.
 typedef struct pwsp_cells {
     uint64_t first_row, last_row, first_col, last_col;
 } pwsp_cells;
@@ -253,14 +255,14 @@ PWSP_INLINE pwsp_cells pwsp_deps_cells(const pwsp_deps_level *level, const pwsp_
     return cells;
 }
 
-// Are there more cells to look at than accesses?
+// Are there more cells to visit than accesses?
 PWSP_INLINE bool pwsp_deps_is_large(const pwsp_cells *cells, uint64_t access_count) {
     uint64_t rows = cells->last_row - cells->first_row + 1;
     uint64_t cols = cells->last_col - cells->first_col + 1, count;
     return (rows | cols) > 4 && (!pwsp_mul_fits(rows, cols, &count) || count > access_count);
 }
 
-// The same tile is in a level that is not smaller than it, and begins in the same cell.
+// The identical tile is in a level not smaller than the tile, and begins in the same cell.
 static void pwsp_deps_look_exact(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t levels,
                                  const pwsp_extent_at *extent) {
     for (uint32_t id = levels; id; id = deps->levels[id].next) {
@@ -317,8 +319,8 @@ static void pwsp_deps_look(pwsp_deps *deps, pwsp_deps_query_state *query) {
     }
 }
 
-// A task that waits for all that it conflicts with may take the place of what it covers at once.
-// Otherwise that is done when its accesses are added, so that it sees all of what was before.
+// A task that waits for all its conflicts may replace covered accesses at once. Otherwise they are
+// replaced when its own accesses are added, so that its queries see the whole past.
 static bool pwsp_deps_is_one_pass(const pwsp_deps *deps) {
     return (deps->is_exact || deps->is_overlap) &&
            deps->hazards == (PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW);
@@ -383,7 +385,7 @@ PWSP_INTERNAL void pwsp_deps_query_loads(pwsp_deps *deps, const pwsp_tile_at *ti
 
 // -- adding ---------------------------------------------------------------------------------------
 
-// A reader of a tile that others only read, too: they count as one.
+// A reader of a tile that other tasks also only read: they count as one.
 static void pwsp_deps_merge(pwsp_deps *deps, uint32_t index, const pwsp_token *token) {
     PTOWSP_ASSERT(index < deps->access_count && !(deps->accesses[index].flags & PWSP_ACCESS_GONE));
     pwsp_token merged = pwsp_deps_token(deps, index);
@@ -396,8 +398,7 @@ static void pwsp_deps_merge(pwsp_deps *deps, uint32_t index, const pwsp_token *t
     deps->accesses[index].flags |= PWSP_ACCESS_OWN;
 }
 
-// Adds an access; same is one to take over, + 1. Returns where it is now, + 1, or 0 when memory is
-// out.
+// Adds an access; same is one to replace, + 1. Returns its place, + 1, or 0 when memory is out.
 static uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_at *at, uint32_t same,
                                   const pwsp_deps_hint *hint, const pwsp_token *token) {
     const uint32_t flags = at->access & (PWSP_ACCESS_READ | PWSP_ACCESS_WRITTEN);
@@ -410,7 +411,7 @@ static uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_at *at, uint3
         query.is_exact = deps->is_exact && !deps->is_overlap;
         query.token = token;
         uint32_t hazards = deps->hazards;
-        deps->hazards = 0;  // only to find what is the same, and what is superseded
+        deps->hazards = 0;  // only to find identical and superseded accesses
         pwsp_deps_look(deps, &query);
         deps->hazards = hazards;
         same = query.same;

@@ -1,4 +1,4 @@
-// Which tasks before touch the same data: a map of the tile regions that tasks in flight access.
+// Dependences by data: a map of the tile regions that tasks in flight access.
 
 #ifndef PWSP_DEPS_H
 #define PWSP_DEPS_H
@@ -28,8 +28,9 @@ typedef struct pwsp_access {
 #define PWSP_ACCESS_LINKED  32u  // in a list
 #define PWSP_ACCESS_FREE    64u  // in the list of free ones
 
-// Accesses of a group of about one size: cells of 2^row_shift x 2^col_shift, or, of tensors that
-// are not plain, blocks of 2^row_shift bytes. Each is in the list of the cell that it begins in.
+// Accesses of a group of similar size: cells of 2^row_shift x 2^col_shift or, for tensors that are
+// not plain, blocks of 2^row_shift bytes. Each access is in the list of the cell in which it
+// begins.
 typedef struct pwsp_deps_level {
     uint32_t next;   // of the group; 0 is none
     uint32_t count;  // accesses
@@ -37,7 +38,7 @@ typedef struct pwsp_deps_level {
     bool row_over, col_over;  // some run over into the next cell
 } pwsp_deps_level;
 
-// What is known about a tensor, beside where it is.
+// The facts about a tensor, besides its place.
 typedef struct pwsp_deps_tensor {
     uint32_t group;  // the lowest tensor that may share memory with it; itself if none does
     bool is_plain;   // alone in its group, and different indices are different elements
@@ -63,14 +64,14 @@ typedef struct pwsp_deps {
     pwsp_deps_tensor *tensors;       // by tensor
     uint32_t *order;                 // tensors by where they begin; behind, room for as many
     uint32_t tensor_count;
-    bool is_exact, is_overlap;  // what tasks wait for; slot loads always look at overlap
+    bool is_exact, is_overlap;  // the hazards a task waits for; slot loads always look at overlap
     bool keeps_readers;         // a covered reader may still be waited for
     uint32_t hazards;
     pwsp_token_ops ops;
     uint64_t clock;
     pwsp_token latest;     // without ops: of it as it was set and the tokens visited since
     uint64_t visit_count;  // without ops
-    bool has_tasks;        // unset: nobody asks for the tasks of times
+    bool has_tasks;        // unset: tasks of times are not needed
     pwsp_access *accesses;
     uint32_t *nexts;  // by access: links of lists
     uint64_t *times;  // by access, unless tokens are small
@@ -78,14 +79,14 @@ typedef struct pwsp_deps {
     uint64_t access_count;
     uint64_t access_capacity, next_capacity, time_capacity, task_capacity;
     uint32_t free_first, free_last, free_count;  // places that can be taken: a list by nexts
-    uint32_t hand;                               // the access that is looked at next for being dead
+    uint32_t hand;                               // the access that is next checked for being dead
     bool wants_sweep;                            // most are dead
     bool is_fixed;                               // takes no more memory
     pwsp_deps_level *levels;                     // from 1
     uint64_t level_count, level_capacity;
     uint32_t *buckets;  // lists of cells by hash
     uint64_t bucket_count;
-    uint32_t index_mask;  // of a link: the bits that say which access; the others are of the hash
+    uint32_t index_mask;  // of a link: the bits for the access; the others are of the hash
     uint64_t access_max;  // high-water mark of accesses
     uint32_t *same;       // from query to add, by tile: an access to take over, + 1
     pwsp_deps_hint hints[PTOWSP_TASK_TILE_MAX];  // from query to add, of the first tiles
@@ -95,39 +96,38 @@ typedef struct pwsp_deps {
 PWSP_INTERNAL bool pwsp_deps_init(pwsp_deps *deps, const pwsp_memory *memory,
                                   uint32_t tensor_count);
 
-// Forgets all accesses, and learns which tensors share memory as they are bound now.
+// Forgets all accesses, and learns which tensors share memory in the current bindings.
 PWSP_INTERNAL void pwsp_deps_begin(pwsp_deps *deps, const pwsp_timed *timed,
                                    const pwsp_bound_tensor *bound);
 
-// As above, for the order that data needs in any case: of tiles that overlap, all hazards, and only
-// tensors that tasks write.
+// As above, for the order that data needs under every schedule: all hazards of overlapping tiles,
+// and only of tensors that tasks write.
 PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const pwsp_timed *timed,
                                         const pwsp_bound_tensor *bound);
 
-// Makes room for as many accesses as there usually are; ops have been set. False when memory is
-// out.
+// Makes room for the usual number of accesses; ops must be set. False when memory is out.
 PWSP_INTERNAL bool pwsp_deps_reserve(pwsp_deps *deps);
 
-// Makes room for so many accesses, and takes no more memory from then on: before each task there
-// must be room for its tiles. If there is none, and sweeping out what is dead does not help, what is
-// in flight has to be done, and then all can be cleared.
+// Makes room for a number of accesses, and takes no more memory from then on. Before each task
+// there must be room for its tiles. If there is none, and sweeping out dead accesses does not help,
+// the tasks in flight must finish; then everything can be cleared.
 PWSP_INTERNAL bool pwsp_deps_fix(pwsp_deps *deps, uint32_t access_count);
 PWSP_INTERNAL bool pwsp_deps_has_room(pwsp_deps *deps, uint32_t count);
 PWSP_INTERNAL void pwsp_deps_clear(pwsp_deps *deps);
 
-// The part of pwsp_deps_begin which looks at tensors; what is only read may be left out.
+// The part of pwsp_deps_begin that inspects tensors; read-only tensors may be left out.
 PWSP_INTERNAL void pwsp_deps_find_tensors(pwsp_deps *deps, const pwsp_timed *timed, bool is_data);
 PWSP_INTERNAL void pwsp_deps_free(pwsp_deps *deps);
 PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps);
 
-// Visits what a task's tiles wait for. False when memory is out.
+// Visits the dependences of a task's tiles. False when memory is out.
 PWSP_INTERNAL bool pwsp_deps_query(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count);
 
-// Adds the accesses of the task that was just queried. False when memory is out.
+// Adds the accesses of the task last queried. False when memory is out.
 PWSP_INTERNAL bool pwsp_deps_add(pwsp_deps *deps, const pwsp_tile_at *tiles, uint32_t count,
                                  const pwsp_token *token);
 
-// Visits the tasks that write what a slot load reads; what those in a pipeline read.
+// Visits the writers of a slot load's element; and of the tensors that a pipeline loads slots from.
 PWSP_INTERNAL void pwsp_deps_query_load(pwsp_deps *deps, const pwsp_tile_at *tile);
 PWSP_INTERNAL void pwsp_deps_query_loads(pwsp_deps *deps, const pwsp_tile_at *tiles,
                                          uint32_t count);

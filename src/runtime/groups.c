@@ -1,15 +1,16 @@
-// Which tensors share memory.
+// Groups of tensors that share memory.
 //
-// Tensors whose spans of bytes overlap, directly or through others, may share some: they are a run
-// in the order of where they begin. But packed ones (Q, K and V, row by row in one buffer) lie
-// interleaved and share nothing. Modulo the distance of rows each has a window of its own:
+// Tensors whose spans of bytes overlap, directly or through others, may share some bytes. In the
+// order of their starts they form a run. But packed tensors (Q, K and V, row by row in one buffer)
+// lie interleaved and share nothing: modulo the distance of rows each has a window of its own.
 //
 //      q q q k k v v | q q q k k v v | q q q k k v v        q: [0, 3)   k: [3, 5)   v: [5, 7)   of 7
 //
-// A tensor's window modulo m is what the dimensions span whose strides are no multiples of m, from
-// where the tensor begins modulo m on. Tensors whose windows are disjoint share no bytes. So a run
-// is split by windows modulo one of the strides of its first tensor, where that makes groups of it.
-// Not in programs with pipelines, to which a tensor is all the bytes from its first to its last.
+// A tensor's window modulo m begins where the tensor begins modulo m. Its length is the span of the
+// dimensions whose strides are no multiples of m. Tensors with disjoint windows share no bytes. So
+// a run is split by windows modulo one of the strides of its first tensor, where that yields
+// several groups. Programs with pipelines are not split: for them a tensor is all the bytes from
+// its first to its last.
 
 #include "deps.h"
 
@@ -50,7 +51,7 @@ static bool pwsp_deps_is_before(const pwsp_deps *deps, uint32_t a, uint32_t b) {
     return a_key < b_key || (a_key == b_key && a < b);
 }
 
-// Puts the tensor at a place of a heap, or at one below it, the last on top.
+// Sifts the tensor down in a heap, with the last tensor on top.
 static void pwsp_deps_sift(const pwsp_deps *deps, uint32_t *order, uint32_t count, uint32_t place,
                            uint32_t tensor) {
     for (uint32_t child = 2 * place + 1; child < count; child = 2 * place + 1) {
@@ -85,7 +86,7 @@ static void pwsp_deps_sort(const pwsp_deps *deps, uint32_t *order, uint32_t coun
 
 // -- groups ---------------------------------------------------------------------------------------
 
-// Makes a group of tensors, if they are several. It is named after the lowest, and none is plain.
+// Groups several tensors. The group is named after the lowest, and none of its tensors is plain.
 static void pwsp_deps_make_group(pwsp_deps *deps, const uint32_t *members, uint32_t count) {
     PTOWSP_ASSERT(count > 0);
     uint32_t lowest = members[0];
@@ -101,7 +102,7 @@ static void pwsp_deps_make_group(pwsp_deps *deps, const uint32_t *members, uint3
     deps->tensors[lowest].origin = origin;
 }
 
-// The length of a tensor's window, or 0 if it may be everything.
+// The length of a tensor's window, or 0 if it may cover everything.
 static uint64_t pwsp_deps_window(const pwsp_bound_tensor *bound, uint64_t modulus) {
     uint64_t length = bound->element_size;
     for (uint32_t i = 0; i < PTOWSP_TENSOR_RANK_MAX; i++) {
@@ -130,8 +131,8 @@ static bool pwsp_deps_find_windows(pwsp_deps *deps, uint32_t *members, uint32_t 
     return true;
 }
 
-// How many of the first windows run into each other. The last may run over into the first of all:
-// those that `over` reaches do.
+// The number of leading windows that run into each other. The last group may wrap around into the
+// first windows, as far as `over`.
 static uint32_t pwsp_deps_windows_run(const pwsp_deps *deps, const uint32_t *members,
                                       uint32_t count, uint64_t *out_end) {
     uint32_t run = 0;
@@ -145,7 +146,7 @@ static uint32_t pwsp_deps_windows_run(const pwsp_deps *deps, const uint32_t *mem
     return run;
 }
 
-// Counts the groups of sorted windows, and makes them if asked to.
+// Counts the groups of sorted windows; makes them on request.
 static uint32_t pwsp_deps_split(pwsp_deps *deps, uint32_t *members, uint32_t count,
                                 uint64_t modulus, bool makes) {
     PTOWSP_ASSERT(count > 0 && modulus > 0);
@@ -156,7 +157,7 @@ static uint32_t pwsp_deps_split(pwsp_deps *deps, uint32_t *members, uint32_t cou
         i += pwsp_deps_windows_run(deps, members + i, count - i, &end);
         over = end > modulus ? end - modulus : 0;
     }
-    // What the last group runs over into becomes part of it.
+    // The groups that the last group wraps around into join it.
     uint32_t begin = 0;
     while (begin < last && deps->tensors[members[begin]].key < over) {
         begin += pwsp_deps_windows_run(deps, members + begin, last - begin, &end);
@@ -205,8 +206,8 @@ static void pwsp_deps_make_groups(pwsp_deps *deps, uint32_t *members, uint32_t c
     pwsp_deps_split(deps, members, count, best, true);
 }
 
-// Groups tensors: in the order of where they begin, those whose spans overlap are a run in which
-// all but the first begin before an earlier one ends.
+// Groups tensors: in the order of their starts, a run is a sequence in which every tensor but the
+// first begins before an earlier one ends.
 static void pwsp_deps_find_groups(pwsp_deps *deps, bool is_split) {
     uint32_t *members = deps->order + deps->tensor_count + 1;
     for (uint32_t i = 0; i < deps->tensor_count; i++) {

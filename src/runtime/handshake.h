@@ -11,29 +11,30 @@
 //                   AICPU        its result has been read: IDLE               release
 //      control      AICPU        at close, task_status is IDLE: QUIT          release
 //
-// What another processor writes is read with acquire (task after task_status). So task_status hands
-// over the task, what it points to, and the line's turn:
+// Fields of another processor are read with acquire (task after task_status). So task_status hands
+// over the task, the data it points to, and the line's turn:
 //
 //            AICPU: ASSIGNED             core: DONE
 //      IDLE ----------------> ASSIGNED --------------> DONE
 //        ^                                              |
 //        +-------------- AICPU: IDLE -------------------+
 //
-// The AICPU writes what `task` points to while IDLE, the core reads it and writes its result there
-// while ASSIGNED, the AICPU reads that while DONE. QUIT is written at IDLE only, so a core that
-// sees it has nothing to do.
+// The AICPU writes the data behind `task` while IDLE. The core reads it and writes its result there
+// while ASSIGNED. The AICPU reads the result while DONE. QUIT is written at IDLE only, so a core
+// that sees it has no task.
 //
-// All but IDLE are sequentially consistent here, which is more than release and acquire, as threads
-// sleep: see src/base/sleeper.h. tests/models/handshake.pml is a model of both sides.
+// Here all fields but IDLE are sequentially consistent, which is more than release and acquire,
+// because threads sleep: see src/base/sleeper.h. tests/models/handshake.pml is a model of both
+// sides.
 //
-// Devices made of threads and emitted trees use these functions. Processors with caches of their own
+// Devices made of threads and emitted trees use these functions. Processors with incoherent caches
 // define the hooks below before they include this file:
 //
-//      PWSP_LINE_FN            how a function of a line is declared
-//      PWSP_LINE_GM            qualifies what is in global memory
-//      PWSP_LINE_PULL(line)    gives up what the cache has of a line, before others' fields are read
+//      PWSP_LINE_FN            declares a function of a line
+//      PWSP_LINE_GM            qualifies data in global memory
+//      PWSP_LINE_PULL(line)    drops the cached line, before others' fields are read
 //      PWSP_LINE_PUSH(line)    writes a line back, after a field has been written
-//      PWSP_LINE_LOAD(field)   reads a field, what was written before it is seen after that
+//      PWSP_LINE_LOAD(field)   reads a field; earlier writes are visible after that
 //      PWSP_LINE_STORE(field, value), PWSP_LINE_RELEASE(field, value), PWSP_LINE_SET(field, value)
 //                              write a field: seq_cst, release, relaxed
 
@@ -125,7 +126,7 @@ PWSP_LINE_FN void pwsp_core_begin(PWSP_LINE_GM pwsp_line *line, uint32_t core) {
     PWSP_LINE_PUSH(line);
 }
 
-// The address of the task that was given, or 0.
+// The address of the assigned task, or 0.
 PWSP_LINE_FN uint64_t pwsp_core_poll(const PWSP_LINE_GM pwsp_line *line) {
     PWSP_LINE_PULL(line);
     if (PWSP_LINE_LOAD(&line->task_status) != PWSP_TASK_ASSIGNED) {
@@ -134,7 +135,7 @@ PWSP_LINE_FN uint64_t pwsp_core_poll(const PWSP_LINE_GM pwsp_line *line) {
     return PWSP_LINE_LOAD(&line->task);
 }
 
-// Its result has been written.
+// The result has been written.
 PWSP_LINE_FN void pwsp_core_done(PWSP_LINE_GM pwsp_line *line) {
     PWSP_LINE_STORE(&line->task_status, (uint32_t)PWSP_TASK_DONE);
     PWSP_LINE_PUSH(line);

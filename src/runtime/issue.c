@@ -1,16 +1,16 @@
 // Issuing and retiring: see issue.h.
 //
-// Errors keep program order: what the owner finds wrong counts only when all before it has been
-// retired (pwsp_issue_settle); and the failure that is retired first is the one that would have come
-// had tasks been run one after another.
+// Errors keep program order. An error that the owner finds counts once all earlier entries have
+// been retired (pwsp_issue_settle). The failure that is retired first is the one that a serial run
+// would have reported.
 //
 // Fixed memory. Three things can run out while there is room in the ring, and each comes back when
-// tasks are done:
+// tasks finish:
 //
 //      links    the thread helps until one is free (reorder.c)
 //      joins    there is one for every token that can be held at once, and the others are in use
 //               only while something is in flight
-//      regions  those of tasks that are done are swept out; if that is not enough, all is retired,
+//      regions  those of finished tasks are swept out; if that is not enough, all is retired,
 //               and the map begins anew
 
 #include "issue.h"
@@ -23,16 +23,16 @@ static uint32_t pwsp_issue_or(uint32_t value, uint64_t other) {
 
 static bool pwsp_issue_fix(pwsp_issue *issue) {
     const pwsp_issue_desc *desc = &issue->desc;
-    // Joins that are held: of scopes, of edges, one for each region, and of a pipeline. One more is
-    // there while it takes the place of another; and some, so that it seldom waits.
+    // Joins that are held: of scopes, of edges, one for each region, and of a pipeline. One more
+    // exists while it replaces another; and some spares, so that it seldom waits.
     uint64_t held =
         2 * (uint64_t)issue->timed->scope_depth + issue->order.edge_count + desc->region_count + 1;
     return pwsp_reorder_fix(&issue->reorder, desc->link_count, pwsp_issue_or(0, held + 2)) &&
            pwsp_deps_fix(&issue->deps, desc->region_count);
 }
 
-// How many regions and waits there are at once depends on when tasks are done. What most programs
-// ever need is there from the start, so that executing again allocates nothing.
+// The number of regions and waits in use depends on the timing of tasks. The usual maximum is
+// allocated at the start, so that executing again allocates nothing.
 static bool pwsp_issue_reserve_regions(pwsp_issue *issue) {
     bool is_any_written = false;
     for (uint32_t i = 1; i < issue->timed->tensor_count; i++) {
@@ -107,7 +107,7 @@ static bool pwsp_entry_is_task(const pwsp_entry *entry) {
     return entry->kind <= PWSP_ENTRY_PROCESS_TASK;
 }
 
-// The oldest entry leaves.
+// Retires the oldest entry.
 static void pwsp_issue_leave(pwsp_issue *issue, const pwsp_entry *entry) {
     PTOWSP_ASSERT(pwsp_load_relaxed(&entry->fan.waiters) == PWSP_WAITERS_CLOSED);
     PTOWSP_ASSERT(!pwsp_entry_is_task(entry) || issue->task_count > 0);
@@ -202,8 +202,8 @@ PWSP_INTERNAL pwsp_entry *pwsp_issue_open(pwsp_issue *issue, pwsp_entry_kind kin
     return pwsp_reorder_open(&issue->reorder, kind);
 }
 
-// Issues what has been opened; `is_good` is false when memory is out: then it does not run, but
-// what is before it does, and may have failed.
+// Issues the opened entry. `is_good` is false when memory is out: then the entry does not run, but
+// earlier entries do, and may have failed.
 static bool pwsp_issue_end(pwsp_issue *issue, const pwsp_entry *entry, bool is_good) {
     issue->reorder.is_out_of_memory = issue->reorder.is_out_of_memory || !is_good;
     if (pwsp_entry_is_task(entry)) {
@@ -230,7 +230,7 @@ static bool pwsp_issue_regions(pwsp_issue *issue, uint32_t count) {
     return true;
 }
 
-// Connects the task that has been opened with those before it. False when memory is out.
+// Connects the opened task with earlier ones. False when memory is out.
 static bool pwsp_issue_connect(pwsp_issue *issue, const pwsp_arrival *arrival) {
     const pwsp_token token = pwsp_reorder_token(&issue->reorder);
     pwsp_precedence_wait(&issue->order, arrival, true);

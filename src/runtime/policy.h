@@ -1,17 +1,17 @@
-// Dispatch policies: a row each. What chooses a lane, in simulated time and in real execution, goes
-// by the rule of the row; what a target does with the policy is in the row, too.
+// Dispatch policies: a row each. The row's rule chooses the lane, in simulated time and in real
+// execution. The row also states each target's support of the policy.
 
 #ifndef PWSP_POLICY_H
 #define PWSP_POLICY_H
 
 #include "../base/base.h"
 
-// How a lane is found among those of a pool.
+// The rule that selects a lane of a pool.
 typedef enum pwsp_lane_rule {
     PWSP_LANE_IN_TURN,       // one after another
     PWSP_LANE_BY_KEY,        // key % lanes
     PWSP_LANE_BY_MIXED_KEY,  // mix(key) % lanes
-    PWSP_LANE_ANY            // none beforehand: the one that is free first
+    PWSP_LANE_ANY            // none beforehand: the first free lane
 } pwsp_lane_rule;
 
 // Enumerator, text, rule; support of cpu_sim, threads, ascend_npu: ENFORCED, RECORDED or REFUSED.

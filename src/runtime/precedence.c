@@ -1,6 +1,6 @@
 // Scopes, streams and edges: see precedence.h.
 //
-// A scope holds its tokens, and hands over what it is done with. Tokens of children are merged as
+// A scope holds its tokens, and releases those it no longer needs. Tokens of children are merged as
 // they come, so a scope takes two tokens however many children it has.
 
 #include "precedence.h"
@@ -77,8 +77,8 @@ PWSP_INTERNAL void pwsp_precedence_set(pwsp_precedence *order, pwsp_token *token
     pwsp_precedence_drop(order, &before);
 }
 
-// Times need no more than a maximum. Of other tokens, none is left out, and the same: an empty scope
-// hands on what it waited for.
+// Times need only a maximum. Of other tokens, none and duplicates are left out: an empty scope
+// passes on the token that it waited for.
 static void pwsp_precedence_merge(pwsp_precedence *order, pwsp_token *into,
                                   const pwsp_token *other) {
     if (!order->ops.merge) {
@@ -92,7 +92,7 @@ static void pwsp_precedence_merge(pwsp_precedence *order, pwsp_token *into,
 
 // -- structure ------------------------------------------------------------------------------------
 
-// A child of the open scope is done when the token is.
+// Makes a token stand for the end of a child of the open scope.
 static void pwsp_precedence_child(pwsp_precedence *order, const pwsp_token *token) {
     pwsp_open_scope *scope = &order->scopes[order->depth - 1];
     if (scope->is_parallel) {

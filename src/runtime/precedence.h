@@ -1,4 +1,4 @@
-// What the schedule says must come before what: structure, streams and explicit edges.
+// Precedence by the schedule: structure, streams and explicit edges.
 //
 //      structure   a child of a sequential scope waits for the child before it; children of a
 //                  parallel scope wait for what the scope itself waits for, and the scope is done
@@ -7,7 +7,7 @@
 //      edges       a task waits for the ends of the edges that lead to it, since they were reset
 //
 // The rules are the same for real execution and for both kinds of simulated time: each has an
-// object of its own, with its own tokens. Data is not looked at here: see deps.h.
+// object of its own, with its own tokens. Data is handled elsewhere: see deps.h.
 
 #ifndef PWSP_PRECEDENCE_H
 #define PWSP_PRECEDENCE_H
@@ -17,8 +17,8 @@
 
 typedef struct pwsp_open_scope {
     bool is_parallel;
-    pwsp_token ready;  // what the next child waits for
-    pwsp_token done;   // parallel: the children so far, and what the scope itself waits for
+    pwsp_token ready;  // dependences of the next child
+    pwsp_token done;   // parallel: the children so far, and the scope's own dependences
 } pwsp_open_scope;
 
 typedef struct pwsp_precedence {
@@ -32,7 +32,7 @@ typedef struct pwsp_precedence {
     pwsp_token *edges;        // NULL: none
 } pwsp_precedence;
 
-// False when memory is out; pwsp_precedence_free is to be called all the same.
+// False when memory is out; pwsp_precedence_free must still be called.
 PWSP_INTERNAL bool pwsp_precedence_init(pwsp_precedence *order, const pwsp_memory *memory,
                                         const pwsp_timed *timed);
 PWSP_INTERNAL void pwsp_precedence_free(pwsp_precedence *order);
@@ -44,7 +44,7 @@ PWSP_INTERNAL void pwsp_precedence_begin(pwsp_precedence *order);
 PWSP_INTERNAL void pwsp_precedence_scope_begin(pwsp_precedence *order, bool is_parallel);
 PWSP_INTERNAL void pwsp_precedence_scope_end(pwsp_precedence *order);
 
-// Edges begin anew.
+// The edges restart.
 PWSP_INTERNAL void pwsp_precedence_reset(pwsp_precedence *order, const uint32_t *edges,
                                          uint32_t count);
 
@@ -54,11 +54,11 @@ PWSP_INTERNAL void pwsp_precedence_set(pwsp_precedence *order, pwsp_token *token
 
 // -- tokens that are visited ----------------------------------------------------------------------
 
-// Visits what a task waits for by structure, edges and its stream. A pipeline has no stream.
+// Visits the dependences of a task by structure, edges and its stream. A pipeline has no stream.
 PWSP_INTERNAL void pwsp_precedence_wait(pwsp_precedence *order, const pwsp_arrival *arrival,
                                         bool has_stream);
 
-// Tells those behind a task what stands for it.
+// Registers a task's token for its successors.
 PWSP_INTERNAL void pwsp_precedence_tell(pwsp_precedence *order, const pwsp_arrival *arrival,
                                         bool has_stream, const pwsp_token *token);
 
@@ -69,12 +69,12 @@ PWSP_FORCE_INLINE uint32_t pwsp_precedence_stream(const pwsp_precedence *order,
     return order->streams ? pwsp_modulo(arrival->stream_key, order->stream_count) : 0;
 }
 
-// What a task waits for by structure.
+// The time until which a task waits by structure.
 PWSP_FORCE_INLINE pwsp_token pwsp_precedence_ready(const pwsp_precedence *order) {
     return order->has_structure ? order->scopes[order->depth - 1].ready : pwsp_token_none();
 }
 
-// And by edges and its stream, if that is later.
+// The same with edges and its stream, if these are later.
 PWSP_FORCE_INLINE void pwsp_precedence_later(const pwsp_precedence *order,
                                              const pwsp_arrival *arrival, bool has_stream,
                                              pwsp_token *ready) {

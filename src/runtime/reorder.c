@@ -1,8 +1,9 @@
-// The reorder buffer: see reorder.h for who waits for whom.
+// The reorder buffer: reorder.h explains the links between entries.
 //
-// Tokens: of an entry, time is 0 and task its sequence number, which is dead once it has been
-// retired; of a join, time is 1 and task its id. Each token that is held counts as a reference of
-// its join; a join is free when nobody refers to it and it is done, which any thread may find out.
+// Tokens: for an entry, time is 0 and task its sequence number; the token is dead once the entry
+// has been retired. For a join, time is 1 and task its id. Each held token counts as a reference of
+// its join. A join is free when it has no references and is done; any thread may be the one to find
+// out.
 
 #include "reorder.h"
 
@@ -14,7 +15,7 @@
 
 // -- pieces ---------------------------------------------------------------------------------------
 
-// Where item id is: in piece *out_piece, at the place that is returned.
+// Finds item id: its piece is *out_piece, its place in the piece is returned.
 PWSP_INLINE uint32_t pwsp_piece_of(uint32_t id, uint32_t *out_piece) {
     uint32_t piece = 31 - (uint32_t)__builtin_clz(id / PWSP_PIECE_FIRST + 1);
     *out_piece = piece;
@@ -36,7 +37,7 @@ PWSP_INLINE pwsp_fan *pwsp_reorder_fan(const pwsp_reorder *reorder, uint32_t nod
                             : &pwsp_reorder_at(reorder, node)->fan;
 }
 
-// Is there a link, or a join, of this id? Makes its piece if need be; false when memory is out.
+// Does a link, or a join, of this id exist? Makes its piece if needed; false when memory is out.
 static bool pwsp_reorder_has_link(pwsp_reorder *reorder, uint32_t id) {
     uint32_t piece;
     pwsp_piece_of(id, &piece);
@@ -63,7 +64,7 @@ static bool pwsp_reorder_has_join(pwsp_reorder *reorder, uint32_t id) {
     return piece < PWSP_PIECE_COUNT && reorder->joins[piece];
 }
 
-// A link that is free, or 0 when memory is out.
+// A free link, or 0 when memory is out.
 static uint32_t pwsp_reorder_new_link(pwsp_reorder *reorder) {
     if (!reorder->free_link) {
         reorder->free_link = pwsp_exchange_acq_rel(&reorder->freed_link, 0u);
@@ -98,12 +99,12 @@ static uint32_t pwsp_reorder_free_join_id(pwsp_reorder *reorder) {
     return id;
 }
 
-// Lets something be completed since the ticket was taken.
+// Waits until something has been completed since the ticket was taken.
 static void pwsp_reorder_help(pwsp_reorder *reorder, uint32_t ticket) {
     reorder->executor.help(reorder->executor.user, ticket);
 }
 
-// An open join, referred to once; 0 when memory is out.
+// An open join with one reference; 0 when memory is out.
 static uint32_t pwsp_reorder_new_join(pwsp_reorder *reorder) {
     uint32_t ticket = pwsp_reorder_ticket(reorder);
     uint32_t id = pwsp_reorder_free_join_id(reorder);
@@ -151,7 +152,7 @@ static void pwsp_reorder_give_back(pwsp_reorder *reorder, uint32_t first, uint32
 // An entry waits for nothing any more.
 static void pwsp_reorder_ready(pwsp_reorder *reorder, uint32_t place, uint32_t by) {
     pwsp_entry *entry = pwsp_reorder_at(reorder, place);
-    if (entry->kind == PWSP_ENTRY_LOAD) {  // nothing waits for it but the walking thread
+    if (entry->kind == PWSP_ENTRY_LOAD) {  // only the walking thread waits for it
         pwsp_exchange_acq_rel(&entry->fan.waiters, PWSP_WAITERS_CLOSED);
         pwsp_fetch_add_seq_cst(&reorder->done_count, 1u);
         return;
@@ -159,8 +160,8 @@ static void pwsp_reorder_ready(pwsp_reorder *reorder, uint32_t place, uint32_t b
     reorder->executor.ready(reorder->executor.user, by, place);
 }
 
-// Something is done: tells who waits for it, and for joins that are done by that. The joins that
-// are still to be told about are linked by `next`.
+// An entry or join is done: tells its waiters, and the waiters of joins that this completes. Joins
+// still to be told about are linked by `next`.
 static void pwsp_reorder_complete(pwsp_reorder *reorder, pwsp_fan *fan, uint32_t join,
                                   uint32_t by) {
     uint32_t joins = 0;
@@ -257,8 +258,8 @@ PWSP_INTERNAL void pwsp_reorder_issue(pwsp_reorder *reorder) {
     }
 }
 
-// A link to be added to a fan; 0 when memory is out. Where all memory has been given, waits for one:
-// those to the fan itself come back when it is done, if nothing else brings any.
+// A link to add to a fan; 0 when memory is out. With fixed memory, waits for a free one: links to
+// the fan itself come back when it is done, if none comes earlier.
 static uint32_t pwsp_reorder_link_for(pwsp_reorder *reorder) {
     uint32_t ticket = pwsp_reorder_ticket(reorder);
     uint32_t id = pwsp_reorder_new_link(reorder);
@@ -270,13 +271,13 @@ static uint32_t pwsp_reorder_link_for(pwsp_reorder *reorder) {
     return id;
 }
 
-// Makes a node wait for something with links: adds one, and says so, if it is not done yet and the
-// node does not wait for it already.
+// Links a node as a waiter, and returns true, if the awaited one is not done yet and the node does
+// not wait for it already.
 static bool pwsp_reorder_tie(pwsp_reorder *reorder, uint32_t waiter, pwsp_fan *fan) {
     uint32_t first = pwsp_load_acquire(&fan->waiters), id = 0;
     if (first != PWSP_WAITERS_CLOSED) {
         if (first && pwsp_reorder_link_at(reorder, first)->waiter == waiter) {
-            return false;  // it waits already, as several tiles are shared
+            return false;  // it waits already, because several tiles are shared
         }
         id = pwsp_reorder_link_for(reorder);
         if (!id) {
@@ -303,7 +304,7 @@ static bool pwsp_reorder_tie(pwsp_reorder *reorder, uint32_t waiter, pwsp_fan *f
     return false;
 }
 
-// No more will come to a join: it is done when all of them are.
+// Closes a join: it is done when all its members are.
 static void pwsp_reorder_close(pwsp_reorder *reorder, uint32_t id) {
     pwsp_join *join = pwsp_reorder_join_at(reorder, id);
     if (!join->is_open) {
@@ -317,7 +318,7 @@ static void pwsp_reorder_close(pwsp_reorder *reorder, uint32_t id) {
     }
 }
 
-// The links of what a living token stands for; a join is closed by that. NULL: it is done.
+// The links of a living token's entry or join; this closes a join. NULL: it is done.
 static pwsp_fan *pwsp_reorder_fan_of(pwsp_reorder *reorder, const pwsp_token *token) {
     if (token->task == PTOWSP_NO_INDEX) {
         return NULL;
@@ -377,7 +378,7 @@ PWSP_INTERNAL void pwsp_reorder_keep(void *user, const pwsp_token *token) {
     }
 }
 
-// Who drops a join adds nothing to it any more.
+// Dropping closes a join: nothing is added to it afterwards.
 PWSP_INTERNAL void pwsp_reorder_drop(void *user, const pwsp_token *token) {
     pwsp_reorder *reorder = (pwsp_reorder *)user;
     if (token->time) {
@@ -393,7 +394,7 @@ static void pwsp_reorder_set(pwsp_reorder *reorder, pwsp_token *token, const pws
     pwsp_reorder_drop(reorder, &before);
 }
 
-// Another one comes to an open join.
+// Adds a member to an open join.
 static void pwsp_reorder_join(pwsp_reorder *reorder, uint32_t id, const pwsp_token *token) {
     pwsp_fan *fan = pwsp_reorder_fan_of(reorder, token);
     if (fan) {

@@ -1,5 +1,5 @@
-// Tokens: what stands for the completion of a task, or of several. The map of regions and the rules
-// of precedence hold tokens without knowing what they are:
+// Tokens stand for the completion of one or several tasks. The map of regions and the rules of
+// precedence hold tokens without knowing their meaning:
 //
 //      in-order time     the end of a task, and its index
 //      event simulation  a node
@@ -15,12 +15,12 @@ typedef struct pwsp_token {
     uint64_t task;  // PTOWSP_NO_INDEX: none
 } pwsp_token;
 
-// How tokens are handled. With is_dead NULL a token is a time: dead when it is before the clock, and
+// Operations on tokens. With is_dead NULL a token is a time: dead when it is before the clock, and
 // two merge to the later one.
 typedef struct pwsp_token_ops {
     bool (*is_dead)(void *user, const pwsp_token *token);
-    void (*visit)(void *user, const pwsp_token *token);  // the task being looked at waits for it
-    void (*keep)(void *user, const pwsp_token *token);   // it is held once more
+    void (*visit)(void *user, const pwsp_token *token);  // the current task waits for it
+    void (*keep)(void *user, const pwsp_token *token);   // adds a reference
     void (*drop)(void *user, const pwsp_token *token);   // it is held no more
     void (*merge)(void *user, pwsp_token *into, const pwsp_token *other);  // into is held
     void *user;

@@ -2,20 +2,19 @@
 //
 //      s(k) = max(sender arrives, r(k - d))        r(k) = max(receiver arrives, s(k) + L)
 //
-// The ring keeps the last d tokens at least, so r(k - d) is still there when token k is sent.
-// Neither s nor r ever decrease: senders and receivers come in the order in which they arrive.
+// The ring keeps at least the last d tokens, so r(k - d) is still there when token k is sent.
+// Neither s nor r ever decreases: senders and receivers act in the order in which they arrive.
 //
-// The high-water mark is a matter of simulated time, and not of the order in which processes are
-// simulated: just after the send of token k, those tokens i <= k are in the channel whose r(i) >
-// s(k). As r does not decrease, they are a run i ... k, and the mark is the longest k - i + 1 with
-// r(i) > s(k). Of each such pair either the receive is simulated first, and the send finds it; or
-// the send, and the receive finds it:
+// The high-water mark depends on simulated time alone, not on the order in which processes are
+// simulated. Just after the send of token k, the channel holds the tokens i <= k with r(i) > s(k).
+// As r does not decrease, they are a run i ... k, and the mark is the longest k - i + 1 with r(i) >
+// s(k). In each such pair one side is simulated second, and that side finds it:
 //
 //      put k     looks for the first received i with r(i) > s(k), `oldest`
 //      take i    looks for the last sent k with s(k) < r(i), `newest`
 //
-// Both only move forward. Once the mark is the depth there is nothing more to find. Tokens that are
-// never received are in it after the last send: they are counted in the end.
+// Both only move forward. Once the mark equals the depth, the search stops. Tokens that are never
+// received stay in the channel after the last send: they are counted at the end.
 
 #include "channel.h"
 

@@ -5,63 +5,63 @@
 
 #include "../base/base.h"
 
-// Beside a time in a ring, when steps are recorded: the step that it is of, and the task that it
-// comes from.
+// Stored beside a time in a ring when steps are recorded: the step of that time, and its task.
 typedef struct pwsp_channel_mark {
     uint64_t step, task;
 } pwsp_channel_mark;
 
-// Processes that wait, by time and then index.
+// Waiting processes, by time and then index.
 typedef struct pwsp_channel_line {
     uint32_t first, last;  // indices + 1, or 0
 } pwsp_channel_line;
 
-// Token k has place k & mask of the ring. There is the time of its send as long as it is pending,
-// and then, until another token takes the place, that of its receive; its value is mask + 1 places
-// behind. (Apart, as compilers would store both at once, and wait for that to load the time.)
+// Token k has place k & mask of the ring. The place holds the time of its send while the token is
+// pending. It then holds the time of its receive, until another token takes the place. The value is
+// mask + 1 places behind. (The two are apart because compilers would store both at once, and a load
+// of the time would wait for that.)
 typedef struct pwsp_channel {
     uint64_t *ring;
     uint64_t mask;  // places of the ring - 1; at least depth places, a power of two
     uint64_t sent;  // tokens
     uint64_t depth, latency;
     uint64_t received;
-    uint64_t high;         // tokens in it at once, so far, of which one has been received
+    uint64_t high;         // the largest number of tokens at once, of which one has been received
     uint64_t full, empty;  // cycles that senders and receivers have waited
     uint64_t limit;        // of tokens sent
     uint64_t close_time;
     pwsp_channel_line senders, receivers;
-    uint32_t producers, consumers;            // that have not ended
-    uint32_t first_producer, first_consumer;  // of those that are stuck: index + 1, see deadlock.c
+    uint32_t producers, consumers;            // producers that have not ended
+    uint32_t first_producer, first_consumer;  // of the deadlocked: index + 1, see deadlock.c
     uint64_t oldest, newest;                  // tokens, see channel.c
     pwsp_channel_mark *marks;                 // by place
     pwsp_channel_mark close_mark;
     uint64_t ring_capacity, mark_capacity;
-    const char *name;  // kept by the owner, as is:
+    const char *name;  // kept by the owner, untouched here:
     bool is_event;     // its stream has no end
 } pwsp_channel;
 
-// Makes it empty, with as many tokens as depth. False when memory is out.
+// Empties the channel, and makes room for depth tokens. False when memory is out.
 PWSP_INTERNAL bool pwsp_channel_begin(pwsp_channel *channel, const pwsp_memory *memory,
                                       uint64_t depth, uint64_t latency, bool has_marks);
 PWSP_INTERNAL void pwsp_channel_free(pwsp_channel *channel, const pwsp_memory *memory);
 PWSP_INTERNAL size_t pwsp_channel_bytes(const pwsp_channel *channel);
 
-// Account for the high-water mark before a token is put at a time, or taken.
+// Update the high-water mark before a token is put at a time, or taken.
 PWSP_INTERNAL void pwsp_channel_note_put(pwsp_channel *channel, uint64_t time);
 PWSP_INTERNAL void pwsp_channel_note_take(pwsp_channel *channel, uint64_t time);
 
-// Tokens in it, as processes have been simulated so far.
+// Tokens in it, in the state simulated so far.
 PWSP_INLINE uint64_t pwsp_channel_pending(const pwsp_channel *channel) {
     return channel->sent - channel->received;
 }
 
-// The most tokens in it at once, when all is over.
+// The largest number of tokens in it at once, once the run is over.
 PWSP_INLINE uint64_t pwsp_channel_high(const pwsp_channel *channel) {
     return pwsp_max_u64(channel->high, pwsp_channel_pending(channel));
 }
 
-// Puts a token into a channel that has room, of a sender that arrives at a time; returns the time
-// of the send.
+// Puts a token of a sender that arrives at a time into a channel that has room; returns the time of
+// the send.
 PWSP_INLINE uint64_t pwsp_channel_put(pwsp_channel *channel, uint64_t token, uint64_t time) {
     uint64_t k = channel->sent, mask = channel->mask;
     uint64_t *ring = channel->ring;
@@ -77,7 +77,7 @@ PWSP_INLINE uint64_t pwsp_channel_put(pwsp_channel *channel, uint64_t token, uin
     return time;
 }
 
-// When the first token of a channel that has one can be received, at the soonest.
+// The earliest time to receive the first token of a channel that has one.
 PWSP_INLINE uint64_t pwsp_channel_first_due(const pwsp_channel *channel) {
     return channel->ring[channel->received & channel->mask] + channel->latency;
 }

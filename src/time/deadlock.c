@@ -1,16 +1,16 @@
-// Why nobody can go on, when processes are left and all of them wait.
+// Why no process can go on: processes remain, and all of them wait.
 //
-// Who waits until a channel has room needs one of its consumers, who waits for a token one of its
-// producers. Those that are left wait themselves, so following from one to the next either comes
-// back to where it has been, which is the circle to report, or ends at a channel whose consumers
-// have all ended, or at an event that nobody is left to record.
+// A process that waits for room needs a consumer of the channel; a process that waits for a token
+// needs a producer. The remaining processes wait themselves. So following from one to the next
+// leads back to an earlier one, and that cycle is reported. Or it ends at a channel whose consumers
+// have all ended, or at an event that no remaining process records.
 
 #include "exchange.h"
 
 #include <inttypes.h>
 
 #define PWSP_DEADLOCK_SHORT_MAX  3   // processes that the error names
-#define PWSP_DEADLOCK_CIRCLE_MAX 16  // processes that a circle is told of
+#define PWSP_DEADLOCK_CIRCLE_MAX 16  // processes that the report of a cycle lists
 
 PWSP_INTERNAL bool pwsp_process_waits(const pwsp_process *process) {
     return process->wait == PWSP_PROCESS_WAITS_FULL || process->wait == PWSP_PROCESS_WAITS_EMPTY;
@@ -21,8 +21,8 @@ static const pwsp_channel *pwsp_deadlock_channel(const pwsp_exchange *exchange,
     return &exchange->channels[process->channel];
 }
 
-// Finds, of those that wait at whatever, the first who still consumes each channel, and the first
-// who produces it.
+// Finds, among all waiting processes, the first that still consumes each channel, and the first
+// that produces it.
 static void pwsp_deadlock_find_firsts(pwsp_exchange *exchange) {
     for (uint32_t i = exchange->running_count; i > 0; i--) {
         const pwsp_process *process = &exchange->processes[i - 1];
@@ -38,8 +38,8 @@ static void pwsp_deadlock_find_firsts(pwsp_exchange *exchange) {
     }
 }
 
-// The first of those that could let a process go on, or NULL: a consumer of the channel that it
-// waits at, or a producer.
+// The first process that could release another, or NULL: a consumer of the channel that it waits
+// for, or a producer.
 static const pwsp_process *pwsp_deadlock_next(const pwsp_exchange *exchange,
                                               const pwsp_process *process) {
     const pwsp_channel *channel = &exchange->channels[process->channel];
@@ -48,8 +48,8 @@ static const pwsp_process *pwsp_deadlock_next(const pwsp_exchange *exchange,
     return first ? &exchange->processes[first - 1] : NULL;
 }
 
-// A process of a circle of waits, or NULL. What processes do not need any more says where it has
-// been.
+// A process of a cycle of waits, or NULL. Fields that waiting processes no longer need hold the
+// marks of the search.
 static const pwsp_process *pwsp_deadlock_find_circle(pwsp_exchange *exchange) {
     for (uint32_t i = 0; i < exchange->running_count; i++) {
         exchange->processes[i].mark = 0;
@@ -135,8 +135,8 @@ static void pwsp_deadlock_print_depth_hint(const pwsp_exchange *exchange,
     pwsp_text_format(text, " go on");
 }
 
-// Is a process, of two that wait for room, better served with some? Channels before events, and
-// then the shallowest.
+// Is room better spent on this process than on the other, of two that wait for room? Channels come
+// before events, and then the shallowest.
 static bool pwsp_deadlock_is_better(const pwsp_exchange *exchange, const pwsp_process *process,
                                     const pwsp_process *other) {
     bool is_event = pwsp_deadlock_channel(exchange, process)->is_event;
@@ -146,8 +146,8 @@ static bool pwsp_deadlock_is_better(const pwsp_exchange *exchange, const pwsp_pr
     return exchange->channels[process->channel].depth < exchange->channels[other->channel].depth;
 }
 
-// What would help those in the circle: room; the end of a stream that somebody waits for; or that
-// somebody sends first.
+// The ways out of the cycle: room; the end of a stream that a process waits for; or a process that
+// sends first.
 static void pwsp_deadlock_print_circle_hint(const pwsp_exchange *exchange, ptowsp_text text) {
     const pwsp_process *first = exchange->circle, *at = first, *full = NULL, *end = NULL;
     do {
@@ -176,7 +176,7 @@ static void pwsp_deadlock_print_circle_hint(const pwsp_exchange *exchange, ptows
     }
 }
 
-// What would help where there is no circle: those who could have let somebody go on have ended.
+// The ways out without a cycle: every process that could have released another has ended.
 PWSP_INTERNAL void pwsp_deadlock_print_hint(const pwsp_exchange *exchange, ptowsp_text text) {
     if (exchange->circle) {
         pwsp_deadlock_print_circle_hint(exchange, text);

@@ -1,18 +1,18 @@
 // Event-driven time.
 //
 // When lanes choose, a task's start depends on tasks that are issued after it, so times are found
-// by going from event to event. What can be waited for is a *node*: a task, done when it ends, or a
-// join, done when all that it waits for is. A node knows how much it still waits for and who waits
-// for it; a scope of the tree is a join, and so are readers that count as one. Nodes are counted
-// references: they live while a task is in flight, or something may yet wait for them.
+// by going from event to event. A *node* is anything that can be waited for: a task, done when it
+// ends, or a join, done when all that it waits for is done. A node counts what it still waits for
+// and lists its waiters. A scope of the tree is a join, and so are readers that count as one. Nodes
+// are reference-counted: they live while a task is in flight, or while they may still gain waiters.
 //
 //      issue -> [waiting: pending > 0] -> [turn is later] -> [ready: in a queue] -> running -> done
 //
-// At each time: what ends completes; tasks are issued while there is room (by the caller, who walks
-// the program: pwsp_events_task returns when its task has been issued); lanes take tasks. A heap for
-// each lane holds its ready tasks, the best first, by key and then by index; with work stealing as
-// dispatch the lanes of a pool share one. Of each lane at most one task runs, so the ends are few,
-// and a tournament of lanes finds the next one.
+// At each time there are three phases: nodes that end complete; tasks are issued while there is
+// room (by the caller, who walks the program: pwsp_events_task returns when its task has been
+// issued); lanes take tasks. A heap for each lane holds its ready tasks, the best first, by key and
+// then by index; with work stealing as dispatch the lanes of a pool share one heap. Each lane runs
+// at most one task, so the ends are few, and a tournament of lanes finds the next one.
 
 #include "events.h"
 
@@ -123,7 +123,7 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     events->sim->order.ops = ops;
 }
 
-// What could not be told where it happened.
+// Reports an error from a place that could not.
 PWSP_INTERNAL bool pwsp_events_check(pwsp_events *events) {
     if (events->late) {
         return pwsp_sim_fail_pipeline(events->sim,
@@ -164,7 +164,7 @@ static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_events_queu
     if (sim->has_records) {
         ptowsp_task_record *record = &sim->records[node->index];
         pwsp_token ready = {node->time, pwsp_events_cause(events, id)};
-        uint64_t clock_cause = record->cause;  // what moved the clock, noted at issue
+        uint64_t clock_cause = record->cause;  // the cause of the clock, noted at issue
         ptowsp_stall clock_stall = record->stall;
         record->ready = node->time;
         record->start = events->now;
@@ -256,7 +256,7 @@ static bool pwsp_events_take(pwsp_events *events) {
     return !steals || pwsp_events_take_others(events);
 }
 
-// Completes what ends now, and lets those whose turn it is be ready.
+// Completes nodes that end now, and readies tasks whose turn has come.
 static void pwsp_events_complete(pwsp_events *events) {
     while (pwsp_window_first_end(&events->running) == events->now) {
         uint32_t lane;
@@ -293,8 +293,8 @@ static void pwsp_events_complete(pwsp_events *events) {
     }
 }
 
-// One step: lanes take tasks, then time moves to the next event, at most to `until`. *out_moved
-// says whether anything happened. False with an error.
+// One step: lanes take tasks, then time moves to the next event, at most to `until`. *out_moved is
+// whether anything happened. False with an error.
 static bool pwsp_events_step(pwsp_events *events, uint64_t until, bool *out_moved) {
     if (!pwsp_events_take(events)) {
         return false;
@@ -364,7 +364,7 @@ static void pwsp_events_move_clock(pwsp_events *events, uint64_t timed) {
     }
 }
 
-// Adds what a task, or a pipeline, waits for beside its lane; and whoever waits for it.
+// Adds the dependences of a task or pipeline, except its lane, and its waiters.
 static bool pwsp_events_connect(pwsp_events *events, const pwsp_arrival *arrival, uint32_t id,
                                 bool has_stream) {
     pwsp_sim *sim = events->sim;
@@ -397,7 +397,7 @@ PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arr
     }
     pwsp_events_node *node = &events->nodes[id];
     node->kind = PWSP_EVENTS_TASK;
-    node->pending = 1;  // until all it waits for is known
+    node->pending = 1;  // until all its dependences are known
     node->index = sim->task_count;
     node->cycles = arrival->cycles;
     node->clock = events->now;
@@ -438,7 +438,7 @@ PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arr
     return pwsp_events_check(events);
 }
 
-// What a pipeline's node has no room for. False when memory is out.
+// The part of a pipeline that its node has no room for. False when memory is out.
 static bool pwsp_events_pipeline_node_new(pwsp_events *events, const pwsp_pipeline_arrival *arrival,
                                           uint64_t *out_at) {
     uint64_t at = events->pipeline_node_count;
@@ -475,7 +475,7 @@ PWSP_INTERNAL bool pwsp_events_pipeline(pwsp_events *events, const pwsp_pipeline
     }
     pwsp_events_node *node = &events->nodes[id];
     node->kind = PWSP_EVENTS_PIPELINE;
-    node->pending = 1;  // until all it waits for is known
+    node->pending = 1;  // until all its dependences are known
     node->index = arrival->first_task;
     node->clock = sim->clock.now;
     if (!pwsp_events_pipeline_node_new(events, arrival, &node->cycles)) {
@@ -505,7 +505,7 @@ PWSP_INTERNAL bool pwsp_events_slot_load(pwsp_events *events, const pwsp_tile_at
     pwsp_events_settle(events);
     while (!events->nodes[id].is_done) {
         bool has_moved = false;
-        // nothing completes before tasks begin to start, pipelines neither
+        // nothing completes before tasks begin to start, not even pipelines
         if (pwsp_events_is_open(events) && !pwsp_events_step(events, UINT64_MAX, &has_moved)) {
             return false;
         }

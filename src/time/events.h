@@ -9,10 +9,10 @@
 #define PWSP_EVENTS_NONE PTOWSP_NO_INDEX  // no node
 
 typedef struct pwsp_events_node {
-    uint64_t time;           // what it waits for is done by then; of a task that has ended, its end
+    uint64_t time;           // its dependences are done by then; of a task that has ended, its end
     uint64_t index, cycles;  // of a task
     uint64_t clock;          // of a task: when it was issued
-    uint32_t pending;        // what it still waits for
+    uint32_t pending;        // dependences not yet done
     uint32_t refs;
     uint32_t waiters;  // links
     uint16_t lane;     // of a task: its lane, or its pool
@@ -20,10 +20,10 @@ typedef struct pwsp_events_node {
     bool is_done;
 } pwsp_events_node;
 
-// To an open join more may come: it is closed when something waits for it, or its holder drops it.
+// An open join may gain dependences: it is closed when a node waits for it, or its holder drops it.
 enum { PWSP_EVENTS_JOIN, PWSP_EVENTS_OPEN_JOIN, PWSP_EVENTS_TASK, PWSP_EVENTS_PIPELINE };
 
-// More of a pipeline. Its node has the first task as index, and says where this is instead of
+// The rest of a pipeline. Its node has the first task as index, and the place of this instead of
 // cycles.
 typedef struct pwsp_events_pipeline_node {
     uint64_t task_count, end_task;
@@ -51,11 +51,11 @@ typedef struct pwsp_events {
     uint64_t now;
     pwsp_events_node *nodes;  // from 1
     uint64_t node_count, node_capacity;
-    // By node, where they are needed: with records, the task that its time comes from; with
-    // priorities, of a task, what comes first; interleaved, of a task, when it may start at all.
+    // By node, where needed: with records, the task that its time comes from; with priorities, the
+    // key of a task; interleaved, the earliest start of a task.
     uint64_t *causes, *ranks, *turns_at;
     uint64_t cause_capacity, rank_capacity, turn_capacity;
-    pwsp_events_pipeline_node *pipelines;  // those issued and not done
+    pwsp_events_pipeline_node *pipelines;  // issued and not done
     uint64_t pipeline_node_count, pipeline_capacity;
     uint32_t free_pipeline;  // + 1
     uint32_t free_node;
@@ -72,7 +72,7 @@ typedef struct pwsp_events {
     uint32_t late;             // a pipeline that would end too late, or 0
     uint64_t ready_count[2];   // by pool
     uint64_t *idle;            // bits: lanes that run nothing
-    uint64_t *able;            // bits: idle lanes with something in their own queue
+    uint64_t *able;            // bits: idle lanes with tasks in their own queue
     pwsp_window running;       // one task at most on each lane
     uint64_t in_flight;
     uint64_t last_ended;  // the task that completed last
@@ -89,7 +89,7 @@ PWSP_INTERNAL size_t pwsp_events_bytes(const pwsp_events *events);
 // Back to time 0; after pwsp_sim_begin.
 PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events);
 
-// False with an error in sim, each of them. What is to be told there, but happened elsewhere:
+// False with an error in sim, each of them. Errors found elsewhere are reported there:
 PWSP_INTERNAL bool pwsp_events_check(pwsp_events *events);
 
 // Simulates until the task can be issued, and issues it.

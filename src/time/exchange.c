@@ -101,8 +101,8 @@ PWSP_INTERNAL uint32_t pwsp_exchange_pop(pwsp_exchange *exchange, const pwsp_rea
 
 // -- lines ----------------------------------------------------------------------------------------
 
-// Lets a process stand in line: behind all that arrived before it, or at the same time and come
-// first.
+// Puts a process in line: behind all that arrived before it, or at the same time with a smaller
+// index.
 static void pwsp_exchange_queue(pwsp_exchange *exchange, pwsp_channel_line *line,
                                 pwsp_process *process) {
     pwsp_process *processes = exchange->processes;
@@ -299,8 +299,8 @@ PWSP_INTERNAL pwsp_exchanged pwsp_exchange_receive(pwsp_exchange *exchange, pwsp
 
 // -- closing --------------------------------------------------------------------------------------
 
-// A producer closes a channel at its time. After the last one, those that wait will see the end;
-// but not those that wait for an event.
+// A producer closes a channel at its time. After the last close, waiting processes see the end of
+// the stream, except those that wait for an event.
 static void pwsp_exchange_close_channel(pwsp_exchange *exchange, const pwsp_process *process,
                                         uint32_t channel) {
     pwsp_channel *at = &exchange->channels[channel];

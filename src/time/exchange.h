@@ -1,18 +1,19 @@
-// Processes that exchange tokens through channels: the rules of section 16 of ptowsp.h, for those who
-// walk the processes of a program (pipeline.h) and for emitted trees, whose processes have threads.
+// Processes that exchange tokens through channels: the rules of section 16 of ptowsp.h. Used by the
+// walk over the processes of a program (pipeline.h) and by emitted trees, whose processes have
+// threads.
 //
 //      ready --move--> ... --send, receive--> waits (full, empty) --woken--> ready ... ended
 //
 // The ready process with the smallest (time, index) moves, and goes on as long as it is the
-// smallest: a heap holds the others. One that has to wait stands in the line of its channel, behind
-// those that have arrived before, and does its send or receive again when it moves next. Each token
-// that is put wakes the first receiver in line, each that is taken the first sender. Woken means
-// ready, with the time at which it arrived: if another one that comes first has just taken the token
-// or the room, it stands in line again. So the rule of the order is nothing but the order of the
-// heap. Only at depth 0, where two meet, the second to come does what both have to.
+// smallest: a heap holds the others. A process that has to wait stands in the line of its channel,
+// behind earlier arrivals, and repeats its send or receive at its next move. Each token put wakes
+// the first receiver in line; each token taken wakes the first sender. A woken process is ready, at
+// the time of its arrival. If an earlier process has just taken the token or the room, it stands in
+// line again. So the order of the heap is the whole rule. Only at depth 0, where two processes
+// meet, the second to arrive acts for both.
 //
-// No process waits in vain: as long as one stands in line, as many processes are on their way to the
-// channel, woken, as there are tokens (or room) to be had.
+// No process waits in vain: while one stands in line, as many woken processes are on their way to
+// the channel as there are tokens (or room) to be had.
 
 #ifndef PWSP_EXCHANGE_H
 #define PWSP_EXCHANGE_H
@@ -28,7 +29,7 @@ typedef enum pwsp_process_wait {
     PWSP_PROCESS_HAS_ENDED
 } pwsp_process_wait;
 
-// What a process' time comes from.
+// The cause of a process' time.
 typedef enum pwsp_process_mover {
     PWSP_MOVER_START,
     PWSP_MOVER_TASK,
@@ -38,19 +39,19 @@ typedef enum pwsp_process_mover {
 // A process, or one replica of it, while its pipeline runs.
 typedef struct pwsp_process {
     uint64_t time;
-    uint64_t *inbox;  // where it wants the token that it waits for
-    // Of a process that is walked: see pipeline.h. Others use the room as they like.
+    uint64_t *inbox;  // where it wants its token
+    // For walked processes: see pipeline.h. Other owners use this room as they like.
     uint64_t *kept;
     struct pwsp_frame *frames;
     uint32_t next_op, frame_count;
     uint32_t index;  // among those of the pipeline
     uint32_t after;  // the next in a line of waiting processes or of ready ones: index + 1, or 0
     pwsp_process_wait wait;
-    uint32_t channel;  // that it waits at
-    uint32_t node;     // where
+    uint32_t channel;  // that it waits for
+    uint32_t node;     // its node
     uint32_t mark;     // for searches
     bool is_loop;      // its receive goes on to the end of the stream
-    bool has_met;      // what it waited for has been done by another process
+    bool has_met;      // its wait was completed by another process
     uint64_t token;
     uint64_t full, empty;  // cycles that it has waited
     uint64_t busy, tasks;
@@ -84,10 +85,10 @@ typedef struct pwsp_exchange {
     uint64_t (*record)(void *user, pwsp_process *process, ptowsp_step_kind kind, uint32_t channel,
                        uint64_t end, uint64_t token, const pwsp_channel_mark *cause);
     void *user;
-    const pwsp_process *circle;  // of those that wait for each other, or NULL: see deadlock.c
+    const pwsp_process *circle;  // of a cycle of waits, or NULL: see deadlock.c
 } pwsp_exchange;
 
-// What has become of a send or receive.
+// The result of a send or receive.
 typedef enum pwsp_exchanged {
     PWSP_EXCHANGED,
     PWSP_EXCHANGE_WAITS,
@@ -101,12 +102,12 @@ typedef enum pwsp_exchanged {
 PWSP_INTERNAL ptowsp_status pwsp_exchange_fail(const pwsp_exchange *exchange, pwsp_exchanged what,
                                                uint32_t channel, pwsp_error *error);
 
-// May a channel be so? by_symbol: its latency is what PTOWSP_CHANNEL_LATENCY_SYMBOL says.
+// Is a channel allowed to be so? by_symbol: PTOWSP_CHANNEL_LATENCY_SYMBOL gives its latency.
 PWSP_INTERNAL ptowsp_status pwsp_exchange_check_channel(pwsp_error *error, const char *name,
                                                         uint64_t depth, uint64_t latency,
                                                         bool by_symbol);
 
-// Counts the producers and consumers of each channel; says whether each has at most one of both.
+// Counts the producers and consumers of each channel; returns whether each has at most one of both.
 PWSP_INTERNAL bool pwsp_exchange_connect(pwsp_exchange *exchange, uint32_t first_channel,
                                          uint32_t channel_count);
 
@@ -115,10 +116,10 @@ PWSP_INTERNAL bool pwsp_exchange_connect(pwsp_exchange *exchange, uint32_t first
 // Puts a process that is ready into the heap.
 PWSP_INTERNAL void pwsp_exchange_push(pwsp_exchange *exchange, const pwsp_ready *ready);
 
-// Takes the first out of the heap, which is not empty; and puts another one in, if it is not NULL.
+// Removes the first from the heap, which is not empty; inserts another one if it is not NULL.
 PWSP_INTERNAL uint32_t pwsp_exchange_pop(pwsp_exchange *exchange, const pwsp_ready *ready);
 
-// Does a process that is ready come before all others that are?
+// Does a ready process come before all other ready ones?
 PWSP_INLINE bool pwsp_exchange_is_first(const pwsp_exchange *exchange,
                                         const pwsp_process *process) {
     const pwsp_ready *first = &exchange->heap[0];
@@ -138,14 +139,14 @@ PWSP_INLINE void pwsp_exchange_wake(pwsp_exchange *exchange, pwsp_process *proce
     }
 }
 
-// -- what processes do ----------------------------------------------------------------------------
+// -- operations of processes ----------------------------------------------------------------------
 
-// Sends a token at a port that the process produces. `node` is where, should it wait.
+// Sends a token at a port that the process produces. `node` is the place of the op, for reports.
 PWSP_INTERNAL pwsp_exchanged pwsp_exchange_send(pwsp_exchange *exchange, pwsp_process *process,
                                                 uint32_t port, uint64_t token, uint32_t node);
 
-// Receives into *token. If it waits, the token that comes at depth 0 goes into process->inbox, which
-// the caller sets. There is no end of the stream of an event.
+// Receives into *token. If it waits, a token at depth 0 goes to process->inbox, which the caller
+// sets. An event's stream has no end.
 PWSP_INTERNAL pwsp_exchanged pwsp_exchange_receive(pwsp_exchange *exchange, pwsp_process *process,
                                                    uint32_t channel, uint64_t *token,
                                                    uint32_t node);
@@ -155,11 +156,11 @@ PWSP_INTERNAL void pwsp_exchange_close(pwsp_exchange *exchange, pwsp_process *pr
                                        uint32_t port);
 PWSP_INTERNAL void pwsp_exchange_end(pwsp_exchange *exchange, pwsp_process *process);
 
-// -- why nobody can go on: deadlock.c -------------------------------------------------------------
+// -- deadlocks: deadlock.c ------------------------------------------------------------------------
 
 PWSP_INTERNAL ptowsp_status pwsp_deadlock_fail(pwsp_exchange *exchange, pwsp_error *error);
 
-// The parts of a longer report, once that has been called.
+// The parts of a longer report, after that call.
 PWSP_INTERNAL bool pwsp_process_waits(const pwsp_process *process);
 PWSP_INTERNAL void pwsp_deadlock_print_name(const pwsp_process *process, ptowsp_text text);
 PWSP_INTERNAL void pwsp_deadlock_print_wait(const pwsp_exchange *exchange,

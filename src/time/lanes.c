@@ -1,14 +1,14 @@
-// In order and fifo: a task's times follow from those of the tasks before it alone.
+// In order and fifo: a task's times follow from earlier tasks alone.
 //
-// Whatever a task waits for comes before it in program order, and its lane runs in that order, too;
-// so its start is a maximum of times that are known when it is issued, and there are no events:
-//
+// Every dependence of a task comes before it in program order, and its lane runs in that order,
+// too. So its start is a maximum of times that are known when it is issued, and there are no
+// events:
 //      ready = max over what it waits for       (structure, data, edges, stream)
 //      clock = max(clock, ready) in order; then timing; then room in the window
 //      start = max(free[lane], clock, ready, gate)
 //
-// Structure needs one maximum for each open scope: a parallel one keeps when its children are all
-// done, a sequential one when its next child is ready.
+// Structure needs one maximum for each open scope: a parallel scope keeps the latest end of its
+// children, a sequential scope the time when its next child is ready.
 
 #include "lanes.h"
 
@@ -37,7 +37,7 @@ PWSP_INTERNAL void pwsp_lanes_begin(pwsp_lanes *lanes) {
 
 // -- waiting --------------------------------------------------------------------------------------
 
-// What a task waits for beside the structure: data, edges, its stream. False with an error.
+// Dependences of a task besides structure: data, edges, its stream. False with an error.
 static bool pwsp_lanes_wait(pwsp_lanes *lanes, const pwsp_arrival *arrival, pwsp_token *ready) {
     pwsp_sim *sim = lanes->sim;
     if (arrival->tile_count && (sim->deps.is_exact || sim->deps.is_overlap)) {
@@ -52,7 +52,7 @@ static bool pwsp_lanes_wait(pwsp_lanes *lanes, const pwsp_arrival *arrival, pwsp
     return true;
 }
 
-// Tells those who may wait for a task when it ends.
+// Tells possible waiters of a task its end.
 static bool pwsp_lanes_tell(pwsp_lanes *lanes, const pwsp_arrival *arrival, const pwsp_token *end) {
     pwsp_sim *sim = lanes->sim;
     pwsp_precedence_ends(&sim->order, arrival, true, end);
@@ -213,7 +213,7 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
     return true;
 }
 
-// What a pipeline waits for. False with an error.
+// Dependences of a pipeline. False with an error.
 static bool pwsp_lanes_wait_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_arrival *arrival,
                                      pwsp_token *ready) {
     pwsp_sim *sim = lanes->sim;
@@ -283,8 +283,8 @@ PWSP_INTERNAL bool pwsp_lanes_has_data(const pwsp_lanes *lanes) {
     return is_tracked;
 }
 
-// The tasks of a batch, with what changes from one to the next in variables of its own, so that the
-// compiler may keep it in registers.
+// The tasks of a batch. Loop state is in local variables, so that the compiler may keep it in
+// registers.
 PWSP_FORCE_INLINE bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch *batch,
                                             uint32_t count, bool is_in_order, bool has_window) {
     pwsp_sim *sim = lanes->sim;

@@ -18,7 +18,7 @@ PWSP_INTERNAL size_t pwsp_lanes_bytes(const pwsp_lanes *lanes);
 // Back to time 0; after pwsp_sim_begin.
 PWSP_INTERNAL void pwsp_lanes_begin(pwsp_lanes *lanes);
 
-// Issues a task, and knows at once when it ends. False with an error in sim.
+// Issues a task; its end is then known. False with an error in sim.
 PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arrival);
 
 // Issues a pipeline, which takes no lane and no place in the window. False with an error in sim.
@@ -34,14 +34,14 @@ typedef struct pwsp_batch {
     ptowsp_unit unit;
 } pwsp_batch;
 
-// Does time need to know no more than that of tasks without tiles? Not with records, edges, streams,
-// timing, a start condition, or another window than stall.
+// Does time need only what tasks without tiles have? Not with records, edges, streams, timing, a
+// start condition, or any window but stall.
 PWSP_INTERNAL bool pwsp_lanes_is_plain(const pwsp_lanes *lanes);
 
-// Does time look at the tiles of tasks?
+// Does time use the tiles of tasks?
 PWSP_INTERNAL bool pwsp_lanes_has_data(const pwsp_lanes *lanes);
 
-// Issues count tasks of a batch; the same as issuing them one by one. False with an error in sim.
+// Issues count tasks of a batch; equal to issuing them one by one. False with an error in sim.
 PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, uint32_t count);
 
 // A slot load of one element.

@@ -1,14 +1,14 @@
 // Walking processes in any order.
 //
 // With one producer and one consumer for each channel, the times of sends and receives follow from
-// each other alone: a network of such processes has one history, whoever moves first (Kahn, The
-// semantics of a simple language for parallel programming, 1974). So where no kernel looks at data,
-// a process may walk as far as it can, and a stack holds those that are ready. Processes change
-// only where one waits, not wherever time changes sides.
+// each other alone. A network of such processes has one history, in whatever order they move (Kahn,
+// The semantics of a simple language for parallel programming, 1974). So where no kernel reads
+// data, a process may walk as far as it can, and a stack holds the ready ones. Processes switch
+// only where one waits, not wherever another one has an earlier time.
 //
-// What loops that send and receive consist of is prepared once, with all that it works with at hand
-// and with what is done after it, behind jumps and the scopes that mean nothing in a process. That
-// is walked here, with position and time in registers; all else takes the way of order.c.
+// The ops of loops that send and receive are prepared once: each with its operands at hand and with
+// the op that follows it, behind jumps and scopes without effect in a process. These are walked
+// here, with position and time in registers; all other ops take the way of order.c.
 
 #include "order.h"
 
@@ -68,7 +68,7 @@ PWSP_INTERNAL void pwsp_pipelines_prepare_freely(pwsp_pipelines *pipelines) {
 
 // -- walking --------------------------------------------------------------------------------------
 
-// The cells of a process are in place, and then no more.
+// Swaps the cells of a process into place, or out again.
 PWSP_FORCE_INLINE void pwsp_network_swap(const pwsp_pipelines *pipelines,
                                          const pwsp_process *process) {
     if (PWSP_UNLIKELY(process->op->private_count > 0)) {
@@ -76,7 +76,7 @@ PWSP_FORCE_INLINE void pwsp_network_swap(const pwsp_pipelines *pipelines,
     }
 }
 
-// Lets a process wait at a channel, where nobody else does.
+// Makes a process wait at a channel where no other waits.
 PWSP_FORCE_INLINE pwsp_resumed pwsp_network_wait(const pwsp_pipelines *pipelines,
                                                  pwsp_process *process, uint64_t time,
                                                  const pwsp_network_op *op, pwsp_channel_line *line,
@@ -93,7 +93,7 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_network_wait(const pwsp_pipelines *pipelines
     return PWSP_RESUMED_STAYS;
 }
 
-// Who waits at a channel is ready, behind its op: that is done for it.
+// Readies the process that waits at a channel, behind its op, which is done for it.
 PWSP_FORCE_INLINE pwsp_process *pwsp_network_wake(pwsp_pipelines *pipelines,
                                                   pwsp_channel_line *line) {
     uint32_t number = line->first;
@@ -136,12 +136,12 @@ PWSP_FORCE_INLINE void pwsp_network_meet(pwsp_channel *channel, uint64_t token,
     *sender_time = *receiver_time = time;
 }
 
-// Can a token that is sent at a time be received before time ends?
+// Can a token sent at a time be received before time ends?
 PWSP_FORCE_INLINE bool pwsp_network_is_due(const pwsp_channel *channel, uint64_t time) {
     return PWSP_LIKELY(time + channel->latency <= PTOWSP_CYCLES_MAX);
 }
 
-// An op that is none of those here, or that fails.
+// An op of another kind, or one that fails.
 static pwsp_resumed pwsp_network_other(pwsp_pipelines *pipelines, pwsp_process *process,
                                        const pwsp_network_op *op) {
     pwsp_expander *x = pipelines->x;
@@ -155,8 +155,8 @@ static pwsp_resumed pwsp_network_other(pwsp_pipelines *pipelines, pwsp_process *
     return resumed;
 }
 
-// Lets a process go on until it waits or has ended. `continue` is for an op that is done, and
-// `break` for one that is not for here: nothing has been done.
+// Runs a process until it waits or has ended. `continue` follows a finished op. `break` leaves an
+// op that is handled elsewhere: nothing has been done.
 PWSP_FORCE_INLINE pwsp_resumed pwsp_network_resume(pwsp_pipelines *pipelines,
                                                    pwsp_process *process) {
     const pwsp_network_op *op = &pipelines->network_ops[process->next_op + process->has_met];

@@ -1,5 +1,5 @@
-// Nodes count what they still wait for and who may yet wait for them; links of waiters and nodes
-// that are free again are in lists, so that a run takes memory for what is in flight at most.
+// Nodes count their open dependences and possible waiters. Links of waiters and free nodes are kept
+// in lists, so that a run takes memory only for the tasks in flight.
 
 #include "nodes.h"
 
@@ -120,7 +120,7 @@ PWSP_INTERNAL void pwsp_events_unref(pwsp_events *events, uint64_t node) {
     }
 }
 
-// One node has waited for another. Of several that are done at one time the lowest task counts.
+// A dependence is done. Of several that are done at one time the lowest task counts.
 PWSP_INLINE void pwsp_events_later(pwsp_events *events, uint32_t waiter, uint32_t done) {
     uint64_t time = events->nodes[done].time, before = events->nodes[waiter].time;
     if (time < before) {
@@ -133,7 +133,7 @@ PWSP_INLINE void pwsp_events_later(pwsp_events *events, uint32_t waiter, uint32_
     }
 }
 
-// No more will come to a join.
+// A join gets no further dependences.
 static void pwsp_events_close(pwsp_events *events, uint64_t id) {
     pwsp_events_node *node = &events->nodes[id];
     if (node->kind == PWSP_EVENTS_OPEN_JOIN) {
@@ -143,7 +143,7 @@ static void pwsp_events_close(pwsp_events *events, uint64_t id) {
     }
 }
 
-// Makes one node wait for another, or for nothing if that is done.
+// Makes one node wait for another; no effect if that is done.
 PWSP_INTERNAL void pwsp_events_wait(pwsp_events *events, uint32_t waiter, uint64_t other) {
     if (other == PWSP_EVENTS_NONE || waiter == 0) {
         return;
@@ -190,7 +190,7 @@ PWSP_INTERNAL void pwsp_events_fire(pwsp_events *events, uint32_t id) {
     events->fired[events->fired_count++] = id;
 }
 
-// A task waits for nothing but a lane: into its queue.
+// A task waits only for its lane now: into its queue.
 PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id) {
     const pwsp_events_node *node = &events->nodes[id];
     uint32_t lane = node->lane;
@@ -209,7 +209,7 @@ PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id) {
     events->able[lane / 64] |= events->idle[lane / 64] & (UINT64_C(1) << lane % 64);
 }
 
-// A pipeline waits for nothing any more: it starts.
+// A pipeline has no open dependence left: it starts.
 static void pwsp_events_start_pipeline(pwsp_events *events, uint32_t id) {
     const pwsp_events_node *node = &events->nodes[id];
     pwsp_events_pipeline_node *more = &events->pipelines[node->cycles];
@@ -229,7 +229,7 @@ static void pwsp_events_start_pipeline(pwsp_events *events, uint32_t id) {
     pwsp_events_queue_push(events, events->ends, pwsp_events_entry_make(end, id));
 }
 
-// One thing less to wait for.
+// One dependence less.
 PWSP_INTERNAL void pwsp_events_arrive(pwsp_events *events, uint32_t id) {
     pwsp_events_node *node = &events->nodes[id];
     PTOWSP_ASSERT(node->pending > 0);
@@ -252,7 +252,7 @@ PWSP_INTERNAL void pwsp_events_arrive(pwsp_events *events, uint32_t id) {
     }
 }
 
-// Tells those who wait for what is done, and those who wait for them.
+// Tells the waiters of done nodes, and their waiters in turn.
 PWSP_INTERNAL void pwsp_events_settle(pwsp_events *events) {
     while (events->fired_count > 0) {
         uint32_t id = events->fired[--events->fired_count];
@@ -266,11 +266,11 @@ PWSP_INTERNAL void pwsp_events_settle(pwsp_events *events) {
             pwsp_events_arrive(events, waiter);
             link = next;
         }
-        pwsp_events_unref(events, id);  // what kept it until it was done
+        pwsp_events_unref(events, id);  // the cause of its end
     }
 }
 
-// An open join of two nodes, which is referred to once and kept until done; 0 when memory is out.
+// An open join of two nodes, with one reference, kept until done; 0 when memory is out.
 static uint32_t pwsp_events_join(pwsp_events *events, uint64_t a, uint64_t b) {
     uint32_t id = pwsp_events_node_new(events);
     if (id) {

@@ -1,4 +1,4 @@
-// Nodes: what can be waited for, and the heaps that ready tasks wait in.
+// Nodes, which can be waited for, and the heaps of ready tasks.
 
 #ifndef PWSP_NODES_H
 #define PWSP_NODES_H
@@ -9,7 +9,7 @@ PWSP_INLINE uint64_t pwsp_events_entry_key(const pwsp_events_entry *entry) {
     return (uint64_t)entry->key_high << 32 | entry->key_low;
 }
 
-// The task that a node's time comes from; without records nobody asks for it.
+// The task that a node's time comes from; unused without records.
 PWSP_INLINE uint64_t pwsp_events_cause(const pwsp_events *events, uint32_t id) {
     return events->sim->has_records ? events->causes[id] : PTOWSP_NO_INDEX;
 }
@@ -20,7 +20,7 @@ PWSP_INLINE void pwsp_events_set_cause(pwsp_events *events, uint32_t id, uint64_
     }
 }
 
-// When a task may start at all.
+// The earliest start of a task.
 PWSP_INLINE uint64_t pwsp_events_turn(const pwsp_events *events, uint32_t id) {
     return events->sim->schedule->timing == PTOWSP_TIMING_INTERLEAVED ? events->turns_at[id]
                                                                       : events->nodes[id].clock;
@@ -30,26 +30,26 @@ PWSP_INLINE uint64_t pwsp_events_turn(const pwsp_events *events, uint32_t id) {
 PWSP_INTERNAL pwsp_events_entry pwsp_events_queue_pop(const pwsp_events *events,
                                                       pwsp_events_queue *queue);
 
-// A node that is referred to once; 0 when memory is out.
+// A node with one reference; 0 when memory is out.
 PWSP_INTERNAL uint32_t pwsp_events_node_new(pwsp_events *events);
 
-// One reference more, or less: a node that is done and has none is free. NONE is ignored.
+// Adds, or drops, a reference: a node that is done and has none is free. NONE is ignored.
 PWSP_INTERNAL void pwsp_events_ref(pwsp_events *events, uint64_t node);
 PWSP_INTERNAL void pwsp_events_unref(pwsp_events *events, uint64_t node);
 
-// Makes one node wait for another, or for nothing if that is done or NONE.
+// Makes one node wait for another; no effect if that is done or NONE.
 PWSP_INTERNAL void pwsp_events_wait(pwsp_events *events, uint32_t waiter, uint64_t other);
 
-// A node is done: who waits for it will be told when events settle.
+// A node is done: its waiters are told when events settle.
 PWSP_INTERNAL void pwsp_events_fire(pwsp_events *events, uint32_t id);
 
-// A task waits for nothing but a lane: into its queue.
+// A task waits only for its lane now: into its queue.
 PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id);
 
-// One thing less to wait for.
+// One dependence less.
 PWSP_INTERNAL void pwsp_events_arrive(pwsp_events *events, uint32_t id);
 
-// Tells those who wait for what is done, and those who wait for them.
+// Tells the waiters of done nodes, and their waiters in turn.
 PWSP_INTERNAL void pwsp_events_settle(pwsp_events *events);
 
 // Tokens as the map of regions handles them: the node is `task`.

@@ -1,17 +1,17 @@
 // Walking the processes of a pipeline, in the order of time.
 //
-// A process is entered, walked to where it has to wait, and left. Which one moves, and what sends and
-// receives do, is what exchange.h says. A process that waits stays at its op, and does it again when
-// it is woken; or goes on behind it, if it has met another one there meanwhile.
+// A process is entered, walked to its next wait, and left. The rules of exchange.h decide which one
+// moves, and how sends and receives act. A waiting process stays at its op, and repeats it when it
+// is woken; or it continues behind the op, if another process has met it there meanwhile.
 //
-// Where the order does not matter, network.c has a shorter way.
+// Where the order does not matter, network.c has a faster way.
 
 #include "order.h"
 
 #include <inttypes.h>
 
-// What a send or receive has come to. *next is the op behind it, and `end` where a receive goes on at
-// the end of the stream.
+// The outcome of a send or receive. *next is the op behind it; `end` is where a receive continues
+// at the end of the stream.
 static pwsp_resumed pwsp_pipelines_exchanged(pwsp_pipelines *pipelines, pwsp_exchanged what,
                                              uint32_t channel, uint32_t end, uint32_t *next) {
     switch (what) {
@@ -72,7 +72,7 @@ static bool pwsp_pipelines_task(pwsp_pipelines *pipelines, pwsp_process *process
     return true;
 }
 
-// What the expander's event asks for. False with an error.
+// Does the expander's event. False with an error.
 static bool pwsp_pipelines_event(pwsp_pipelines *pipelines, pwsp_process *process,
                                  pwsp_event event) {
     switch (event) {
@@ -121,7 +121,7 @@ PWSP_INTERNAL pwsp_resumed pwsp_pipelines_step(pwsp_pipelines *pipelines, pwsp_p
     return event == PWSP_EVENT_PROCESS_END ? PWSP_RESUMED_STAYS : PWSP_RESUMED_LATER;
 }
 
-// Lets a process go on until it waits, has ended, or others come first.
+// Runs a process until it waits, has ended, or others come first.
 static pwsp_resumed pwsp_pipelines_resume(pwsp_pipelines *pipelines, pwsp_process *process) {
     pwsp_resumed resumed;
     uint32_t next = process->next_op + process->has_met;
@@ -132,7 +132,7 @@ static pwsp_resumed pwsp_pipelines_resume(pwsp_pipelines *pipelines, pwsp_proces
     } while (resumed == PWSP_RESUMED_LATER &&
              pwsp_exchange_is_first(&pipelines->exchange, process));
     process->next_op = next;
-    if (resumed != PWSP_RESUMED_FAILED) {  // else the error is about it
+    if (resumed != PWSP_RESUMED_FAILED) {  // otherwise the error is about this process
         pwsp_process_leave(pipelines, process);
     }
     return resumed;

@@ -1,4 +1,4 @@
-// How processes move: one op, and what becomes of those that it lets go on.
+// How processes move: one op at a time, and the processes that each op releases.
 
 #ifndef PWSP_ORDER_H
 #define PWSP_ORDER_H
@@ -11,18 +11,18 @@ typedef enum pwsp_resumed {
     PWSP_RESUMED_STAYS   // it waits or has ended
 } pwsp_resumed;
 
-// A process, which the expander is in, does its next op that is not control alone. *next is where
-// it is, and then where it goes on.
+// A process, which the expander is in, does its next op that is not pure control. *next is its
+// place, and then the place where it continues.
 PWSP_INTERNAL pwsp_resumed pwsp_pipelines_step(pwsp_pipelines *pipelines, pwsp_process *process,
                                                uint32_t *next);
 
-// Let the processes of the pipeline go on until none can: in the order of time; and in any order,
-// which takes one producer and one consumer for each channel, and no kernels that see data. False
-// with an error in the expander.
+// Run the processes of the pipeline until none can move. The first goes by time. The second goes in
+// any order, which takes one producer and one consumer for each channel, and no kernels that see
+// data. False with an error in the expander.
 PWSP_INTERNAL bool pwsp_pipelines_walk(pwsp_pipelines *pipelines);
 PWSP_INTERNAL bool pwsp_pipelines_walk_freely(pwsp_pipelines *pipelines);
 
-// Prepares all ops for that, once.
+// Prepares all ops for this, once.
 PWSP_INTERNAL void pwsp_pipelines_prepare_freely(pwsp_pipelines *pipelines);
 
 #endif

@@ -1,10 +1,10 @@
-// Pipelines of a run: what they take, and one from its start to its end.
+// Pipelines of a run: their memory, and one run of a pipeline from start to end.
 //
-// Before an execution the sizes of axes say how many processes there are, and memory is made for
-// the pipeline with the most of them, which all share, as one runs at a time. Where a pipeline
-// starts, each process keeps the slots as they are there; channels are opened as deep as they are
-// asked for there; and then the processes walk (order.c, network.c). What channels and processes have
-// counted is added to the results.
+// Before an execution the sizes of axes give the number of processes. Memory is made for the
+// pipeline with the most of them, and all pipelines share it, because one runs at a time. At the
+// start of a pipeline each process keeps the current slots, and channels open with their current
+// depths. Then the processes walk (order.c, network.c). The counts of channels and processes are
+// added to the results.
 
 #include "order.h"
 
@@ -12,7 +12,7 @@
 
 // -- life -----------------------------------------------------------------------------------------
 
-// Every array with a fixed size: field, type of its items, how many.
+// Every array with a fixed size: field, item type, count.
 #define PWSP_PIPELINES_ARRAYS(ARRAY)                                                               \
     ARRAY(stats, ptowsp_pipeline_stats, program->pipelines.count + 1)                              \
     ARRAY(channel_stats, ptowsp_channel_stats, program->channels.count + 1)                        \
@@ -20,7 +20,7 @@
     ARRAY(chains, pwsp_chain, program->pipelines.count + 1)                                        \
     ARRAY(network_ops, pwsp_network_op, program->ops.count)
 
-// Those that grow: field, type, capacity.
+// Growing arrays: field, item type, capacity.
 #define PWSP_PIPELINES_GROWING(ARRAY)                                                              \
     ARRAY(process_stats, ptowsp_process_stats, process_stats_capacity)                             \
     ARRAY(exchange.processes, pwsp_process, process_capacity)                                      \
@@ -102,7 +102,7 @@ PWSP_INTERNAL size_t pwsp_pipelines_bytes(const pwsp_pipelines *pipelines) {
         pipelines->field = (type *)array;                                                          \
     } while (0)
 
-// How many replicas a process has; 0 with an error.
+// The number of replicas of a process; 0 with an error.
 static uint64_t pwsp_pipelines_replicas(pwsp_pipelines *pipelines, const pwsp_process_op *op,
                                         const uint64_t *cells) {
     const ptowsp_program *program = pipelines->program;
@@ -122,12 +122,12 @@ static uint64_t pwsp_pipelines_replicas(pwsp_pipelines *pipelines, const pwsp_pr
     return count;
 }
 
-// What a pipeline takes.
+// The memory a pipeline takes.
 typedef struct pwsp_pipeline_needs {
     uint64_t processes, ports, kept;
 } pwsp_pipeline_needs;
 
-// What one pipeline takes, if that is more than another; false with an error.
+// Measures one pipeline and keeps the maximum; false with an error.
 static bool pwsp_pipelines_count(pwsp_pipelines *pipelines, uint32_t index, const uint64_t *cells,
                                  pwsp_pipeline_needs *needs) {
     const pwsp_pipeline_op *op = PWSP_PIPELINE_AT(pipelines, index);
@@ -226,7 +226,7 @@ PWSP_INTERNAL bool pwsp_pipelines_end(pwsp_pipelines *pipelines) {
 
 // -- a pipeline -----------------------------------------------------------------------------------
 
-// Makes a channel ready, as it is asked for where the pipeline starts. False with an error.
+// Opens a channel with the values where the pipeline starts. False with an error.
 static bool pwsp_pipelines_open(pwsp_pipelines *pipelines, uint32_t channel) {
     const pwsp_channel_op *op = PWSP_CHANNEL_AT(pipelines, channel);
     pwsp_expander *x = pipelines->x;
@@ -259,7 +259,7 @@ static bool pwsp_pipelines_open(pwsp_pipelines *pipelines, uint32_t channel) {
     return true;
 }
 
-// Keeps cells as they are now; returns where to keep the next ones.
+// Keeps the cells' current values; returns the place for the next ones.
 static uint64_t *pwsp_pipelines_keep(const pwsp_pipelines *pipelines, uint32_t first,
                                      uint32_t count, uint64_t *kept) {
     const uint32_t *privates = PWSP_PROGRAM_AT(pipelines->program, privates, uint32_t, first);
@@ -323,7 +323,7 @@ PWSP_INTERNAL void pwsp_pipelines_restore(pwsp_pipelines *pipelines) {
 }
 
 // Cycles that a process has waited. Without order each channel has one producer and one consumer,
-// so those that wait there are not counted twice.
+// so their waits are not counted twice.
 static void pwsp_pipelines_account_waits(const pwsp_pipelines *pipelines,
                                          const pwsp_process *process, ptowsp_process_stats *sum) {
     sum->full_cycles = pwsp_sum_u64(sum->full_cycles, process->full);
@@ -339,7 +339,7 @@ static void pwsp_pipelines_account_waits(const pwsp_pipelines *pipelines,
     }
 }
 
-// What has come out of a run of the pipeline.
+// The results of a run of the pipeline.
 static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
     const pwsp_pipeline_op *op = pipelines->op;
     ptowsp_pipeline_stats *stats = &pipelines->stats[pipelines->index];
@@ -437,9 +437,9 @@ PWSP_INTERNAL bool pwsp_pipelines_run(pwsp_pipelines *pipelines, ptowsp_cycles *
     return is_good;
 }
 
-// -- after an execution that was stuck ------------------------------------------------------------
+// -- after a deadlocked execution -----------------------------------------------------------------
 
-#define PWSP_STUCK_MAX 200  // processes that the report tells of
+#define PWSP_STUCK_MAX 200  // processes that the report lists
 
 PWSP_INTERNAL void pwsp_pipelines_print_stuck(const pwsp_pipelines *pipelines, ptowsp_text text) {
     if (!pipelines->is_stuck) {

@@ -8,7 +8,7 @@
 
 #define PWSP_NO_STEP PTOWSP_NO_INDEX
 
-// What network.c knows to do.
+// The ops that network.c walks itself.
 typedef enum pwsp_network_kind {
     PWSP_NETWORK_OTHER,
     PWSP_NETWORK_LOOP_END,  // of a loop whose variable counts
@@ -28,15 +28,14 @@ typedef struct pwsp_network_op {
 
 typedef struct pwsp_pipelines pwsp_pipelines;
 
-// What is asked of whoever runs pipelines.
+// The callbacks of a pipeline's owner.
 typedef struct pwsp_pipeline_host {
-    // Runs, or counts, the task that the expander is at, in a process. False with the expander's
-    // error.
+    // Runs, or counts, the expander's current task, in a process. False with the expander's error.
     bool (*task)(void *user, const pwsp_process *process, ptowsp_cycles *out_cycles);
-    // Loads the slot that the expander is at, in a process, when its element has been written.
-    // NULL: it has been. False after a failure.
+    // Loads the expander's current slot, in a process, once its element has been written. NULL: it
+    // already is. False after a failure.
     bool (*load)(void *user);
-    // Waits for the tasks that run later than they were told about. NULL: there are none. False
+    // Waits for the tasks that run later than they were accounted for. NULL: there are none. False
     // with the expander's error if one has failed.
     bool (*settle)(void *user);
     void *user;
@@ -67,7 +66,7 @@ struct pwsp_pipelines {
     pwsp_chain *chains;
     pwsp_network_op *network_ops;  // by op
     uint64_t slot_load_count;
-    // Of the one that runs:
+    // Of the running pipeline:
     const pwsp_pipeline_op *op;
     uint32_t index;
     pwsp_exchange exchange;         // its processes, and the channels of all
@@ -85,7 +84,7 @@ struct pwsp_pipelines {
     uint64_t *chain_steps;
     uint64_t chain_count, chain_capacity;
     bool is_out_of_memory;
-    // Of the one that the last execution was stuck in, until the next:
+    // Of the pipeline in which the last execution deadlocked, until the next execution:
     bool is_stuck;
 };
 
@@ -94,23 +93,22 @@ PWSP_INTERNAL bool pwsp_pipelines_init(pwsp_pipelines *pipelines, const pwsp_mem
 PWSP_INTERNAL void pwsp_pipelines_free(pwsp_pipelines *pipelines);
 PWSP_INTERNAL size_t pwsp_pipelines_bytes(const pwsp_pipelines *pipelines);
 
-// Forgets the results of the execution before.
+// Forgets the results of the last execution.
 PWSP_INTERNAL void pwsp_pipelines_forget(pwsp_pipelines *pipelines);
 
-// Before an execution: makes room for the replicas that sizes ask for; `cells` has the sizes. False
-// with an error in the expander.
+// Before an execution: makes room for the replicas that the sizes imply; `cells` has the sizes.
+// False with an error in the expander.
 PWSP_INTERNAL bool pwsp_pipelines_begin(pwsp_pipelines *pipelines, pwsp_expander *x,
                                         const pwsp_pipeline_host *host, const uint64_t *cells);
 
-// Runs the pipeline that the expander is at, from its time 0. *out_cycles is its makespan. False
-// with an error in the expander, and *out_cycles is how far it has come. The expander is where it
-// was.
+// Runs the expander's current pipeline, from its time 0. *out_cycles is its makespan. False with an
+// error in the expander; *out_cycles is then its progress. The expander returns to its place.
 PWSP_INTERNAL bool pwsp_pipelines_run(pwsp_pipelines *pipelines, ptowsp_cycles *out_cycles);
 
 // After an execution: the critical chains. False when memory is out.
 PWSP_INTERNAL bool pwsp_pipelines_end(pwsp_pipelines *pipelines);
 
-// Gives the processes of the pipeline that the expander is at their cells, all at time 0.
+// Gives the processes of the expander's current pipeline their cells, all at time 0.
 PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines);
 
 #define PWSP_PIPELINE_AT(p, i)   PWSP_PROGRAM_AT((p)->program, pipelines, pwsp_pipeline_op, i)
@@ -118,15 +116,15 @@ PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines);
 #define PWSP_PROCESS_OP_AT(p, i) PWSP_PROGRAM_AT((p)->program, processes, pwsp_process_op, i)
 #define PWSP_PORT_AT(p, i)       PWSP_PROGRAM_AT((p)->program, ports, pwsp_port, i)
 
-// Puts the slots back as they were before the pipeline.
+// Restores the slots as they were before the pipeline.
 PWSP_INTERNAL void pwsp_pipelines_restore(pwsp_pipelines *pipelines);
 
 // A process of a pipeline is a walk of its ops: its position, loops and cells, nothing else. So
-// thousands take no stacks and no threads. Processes share the cells of the run; those that others
-// use as well (of replicas, of slots that are set) a process keeps for itself, and they are in place
-// only while it walks.
+// thousands need no stacks and no threads. Processes share the cells of the run. A process keeps
+// its own copy of cells that others use as well (of replicas, of slots that are set), and these are
+// in place only while it walks.
 
-// Lets the cells that a process keeps and those of the run change places.
+// Swaps the cells that a process keeps with those of the run.
 PWSP_INLINE void pwsp_process_swap(const pwsp_pipelines *pipelines, const pwsp_process *process) {
     const pwsp_process_op *op = process->op;
     const uint32_t *privates =
@@ -138,7 +136,7 @@ PWSP_INLINE void pwsp_process_swap(const pwsp_pipelines *pipelines, const pwsp_p
     }
 }
 
-// The expander walks a process from where that is; and stops doing so.
+// The expander enters a process at its place; and leaves it.
 PWSP_INLINE void pwsp_process_enter(const pwsp_pipelines *pipelines, const pwsp_process *process) {
     pwsp_expander *x = pipelines->x;
     x->frames = process->frames;
@@ -157,13 +155,13 @@ PWSP_INLINE void pwsp_process_leave(const pwsp_pipelines *pipelines, pwsp_proces
 }
 
 // Records a step of a process, whose time comes from `cause` if that is not NULL, and returns its
-// index: what the exchange calls. See steps.c.
+// index: a callback of the exchange. See steps.c.
 PWSP_INTERNAL uint64_t pwsp_step_add(void *pipelines, pwsp_process *process, ptowsp_step_kind kind,
                                      uint32_t channel, uint64_t end, uint64_t token,
                                      const pwsp_channel_mark *cause);
 PWSP_INTERNAL bool pwsp_steps_find_chains(pwsp_pipelines *pipelines);
 
-// Why the last execution was stuck, if it was: a report.
+// A report of why the last execution deadlocked, if it did.
 PWSP_INTERNAL void pwsp_pipelines_print_stuck(const pwsp_pipelines *pipelines, ptowsp_text text);
 
 #endif

@@ -1,5 +1,4 @@
-// Lanes, pools, streams and results: what in-order, fifo and event-driven simulation have in
-// common.
+// Lanes, pools, streams and results: shared by in-order, fifo and event-driven simulation.
 
 #include "sim.h"
 
@@ -132,8 +131,8 @@ PWSP_INTERNAL bool pwsp_sim_gate_needs_count(const pwsp_sim *sim) {
             sim->schedule->timing == PTOWSP_TIMING_RATE_LIMITED);
 }
 
-// Tasks begin to start with the clock of the last one that start asks for. Nothing ends before, so
-// only timing has moved the clock by then.
+// Tasks begin to start when the clock reaches that of the last task required by start. Nothing ends
+// before, so only timing has moved the clock by then.
 PWSP_INTERNAL bool pwsp_sim_set_gate(pwsp_sim *sim, uint64_t total_count) {
     const ptowsp_schedule *schedule = sim->schedule;
     uint64_t count = pwsp_min_u64(schedule->start_threshold, total_count);
@@ -187,7 +186,7 @@ PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
     sim->task_count = 0;
     sim->issue_count = 0;
     sim->deps.access_max = 0;
-    sim->deps.has_tasks = has_records;  // they say what records wait for
+    sim->deps.has_tasks = has_records;  // causes in records
     sim->batch_clock = 0;
     memset(&sim->stats, 0, sizeof sim->stats);
     sim->stats.lane_count = timed->lane_count;

@@ -1,4 +1,4 @@
-// What both ways to simulate time share: lanes, pools, streams, the clock of issue, results.
+// Shared by both simulations of time: lanes, pools, streams, the clock of issue, results.
 
 #ifndef PWSP_SIM_H
 #define PWSP_SIM_H
@@ -18,13 +18,13 @@ typedef struct pwsp_pool_lanes {
     uint32_t next;  // round robin
 } pwsp_pool_lanes;
 
-// When the last of a pipeline's runs started.
+// The start of a pipeline's last run.
 typedef struct pwsp_pipeline_start {
     uint64_t time;
     uint32_t run;
 } pwsp_pipeline_start;
 
-// The clock of issue: where it is, and what moved it there.
+// The clock of issue: its time, and the cause of it.
 typedef struct pwsp_clock {
     uint64_t now;
     ptowsp_stall stall;
@@ -44,11 +44,11 @@ typedef struct pwsp_sim {
     pwsp_precedence order;
     pwsp_deps deps;
     pwsp_clock clock;
-    uint64_t task_count;   // all so far: the index of the next
+    uint64_t task_count;   // all so far: the next index
     uint64_t issue_count;  // of these, tasks of lanes: those that start, window and timing count
     uint64_t batch_clock;  // when the last batch began
-    uint64_t gate_count;   // tasks that must have been issued before any starts
-    uint64_t gate_time;    // the clock when that is so
+    uint64_t gate_count;   // tasks to issue before any starts
+    uint64_t gate_time;    // the clock at that moment
     ptowsp_run_stats stats;
     ptowsp_task_record *records;
     uint64_t record_capacity;
@@ -58,7 +58,7 @@ typedef struct pwsp_sim {
     char text[PWSP_ERROR_TEXT_MAX];
 } pwsp_sim;
 
-// Do lanes choose among tasks that are ready? Then time is event-driven, else in order.
+// Do lanes choose among ready tasks? Then time is event-driven, else in order.
 PWSP_INLINE bool pwsp_schedule_is_events(const ptowsp_schedule *schedule) {
     return schedule->issue == PTOWSP_ISSUE_DATAFLOW &&
            (pwsp_dispatch_rule(schedule->dispatch) == PWSP_LANE_ANY ||
@@ -70,9 +70,9 @@ PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory, const
 // Back to time 0; after pwsp_deps_begin.
 PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records);
 
-// Where each lane runs tasks in order, the time at which they begin to start must be known
-// beforehand: does that take the number of tasks, and, given it (UINT64_MAX: it is not known), set
-// it. False with an error.
+// Where each lane runs tasks in order, the time at which tasks begin to start must be known
+// beforehand. The first function tells whether that takes the number of tasks. The second sets the
+// time from that number (UINT64_MAX: not known). False with an error.
 PWSP_INTERNAL bool pwsp_sim_gate_needs_count(const pwsp_sim *sim);
 PWSP_INTERNAL bool pwsp_sim_set_gate(pwsp_sim *sim, uint64_t total_count);
 PWSP_INTERNAL void pwsp_sim_free(pwsp_sim *sim);
@@ -83,7 +83,7 @@ PWSP_INTERNAL bool pwsp_sim_fail(pwsp_sim *sim, ptowsp_status status, uint64_t i
                                  const char *format, ...) PWSP_PRINTF(4, 5);
 PWSP_INTERNAL bool pwsp_sim_no_memory(pwsp_sim *sim);
 
-// Nothing can proceed as tasks have not begun to start; `what` is what has to wait.
+// Nothing can proceed because tasks have not begun to start; `what` is the waiting part.
 PWSP_INTERNAL bool pwsp_sim_fail_gate(pwsp_sim *sim, const char *what);
 PWSP_INTERNAL bool pwsp_sim_fail_abort(pwsp_sim *sim);
 
@@ -105,9 +105,9 @@ PWSP_INLINE void pwsp_sim_start_pipeline(pwsp_sim *sim, uint32_t pipeline, uint3
     }
 }
 
-// A pipeline that has been simulated starts: adds that to the times of its tasks' records, of which
-// `first` is the first. Returns the task that its start comes from, or PTOWSP_NO_INDEX; so do those
-// of its tasks that have not waited for another one of them.
+// A simulated pipeline starts: adds the start to the times of its tasks' records, beginning with
+// `first`. Returns the task that the start comes from, or PTOWSP_NO_INDEX. That task also becomes
+// the cause of tasks that have not waited for another task of the pipeline.
 PWSP_INTERNAL uint64_t pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uint64_t count,
                                               const pwsp_token *ready, uint64_t issue,
                                               uint64_t start);
@@ -122,16 +122,16 @@ PWSP_INLINE void pwsp_sim_move_clock(pwsp_sim *sim, uint64_t time, ptowsp_stall 
     sim->clock.cause = cause;
 }
 
-// Have tasks begun to start, with what has been issued so far? If the threshold is never reached,
-// they begin when issuing ends.
+// Have tasks begun to start, given the tasks issued so far? If the threshold is never reached, they
+// begin when issuing ends.
 PWSP_INLINE bool pwsp_sim_is_open(const pwsp_sim *sim) {
     return sim->issue_count >= sim->schedule->start_threshold;
 }
 
-// The clock that timing asks of the next task; not before now.
+// The earliest clock that timing allows for the next task; at least now.
 PWSP_INTERNAL uint64_t pwsp_sim_timing(const pwsp_sim *sim);
 
-// How many tasks the window must have room for before the next one is issued.
+// The number of tasks that the window must have room for before the next one is issued.
 PWSP_INLINE uint64_t pwsp_sim_room_needed(const pwsp_sim *sim) {
     const ptowsp_schedule *schedule = sim->schedule;
     return schedule->timing == PTOWSP_TIMING_BATCHED &&
@@ -140,14 +140,14 @@ PWSP_INLINE uint64_t pwsp_sim_room_needed(const pwsp_sim *sim) {
                : 1;
 }
 
-// Interleaved: the turn of its stream for a task that could be issued now; takes it.
+// Interleaved: takes a turn of its stream for a task that could be issued now, and returns it.
 PWSP_INTERNAL uint64_t pwsp_sim_turn(pwsp_sim *sim, const pwsp_arrival *arrival);
 
 PWSP_INLINE pwsp_pool_lanes *pwsp_sim_pool(pwsp_sim *sim, ptowsp_unit unit) {
     return &sim->pools[sim->schedule->pools == PTOWSP_POOLS_BY_UNIT && unit == PTOWSP_UNIT_CUBE];
 }
 
-// The lane of a task by its dispatch. For work stealing in order: the one that is free first.
+// The lane of a task by its dispatch. Work stealing in order takes the lane that is free first.
 PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, pwsp_pool_lanes *pool, uint64_t key);
 
 PWSP_INLINE uint32_t pwsp_sim_dispatch(pwsp_sim *sim, ptowsp_unit unit, uint64_t key) {
@@ -160,7 +160,7 @@ PWSP_INLINE uint32_t pwsp_sim_dispatch(pwsp_sim *sim, ptowsp_unit unit, uint64_t
     return lane;
 }
 
-// Why a task started when it did; *out_cause is the task that it waited for.
+// The reason for a task's start; *out_cause is the task that it waited for.
 PWSP_INTERNAL ptowsp_stall pwsp_sim_cause(const pwsp_sim *sim, const pwsp_token *ready,
                                           const pwsp_lane *lane, uint64_t issue, uint64_t start,
                                           uint64_t *out_cause);

@@ -1,15 +1,15 @@
-// Records of what processes do, and the critical chain through them.
+// Records of the steps of processes, and the critical chain through them.
 //
-// The time of a step comes from one of two others: the step before of the same process, or, where
-// it had to wait, the step of another process that it waited for (`cause`). Going back along these
-// from the end of the process that ends last tells why the pipeline takes as long as it does.
+// The time of a step comes from one of two others: the step before it in the same process or, where
+// it had to wait, the step of another process that it waited for (`cause`). Following these links
+// back from the end of the process that ends last explains the pipeline's makespan.
 //
 //      load     task 0 --> send 0 --> task 1 --> send 1 ...
 //                              \                               chain: task 0, send 0, receive 0,
 //      compute  receive 0 <-----+    --> task 2 --> ...               task 2, ...
 //
-// On the way each process remembers the last task on its chain, which becomes the cause of its next
-// task in the records of tasks.
+// On the way each process remembers the last task on its chain. In the records of tasks it becomes
+// the cause of the process' next task.
 
 #include "pipeline.h"
 
@@ -47,7 +47,7 @@ PWSP_INTERNAL uint64_t pwsp_step_add(void *user, pwsp_process *process, ptowsp_s
     return index;
 }
 
-// Appends the chain that ends with a step, turned around. False when memory is out.
+// Appends the chain that ends with a step, in forward order. False when memory is out.
 static bool pwsp_steps_find_chain(pwsp_pipelines *pipelines, pwsp_chain *chain) {
     chain->first = pipelines->chain_count;
     chain->count = 0;

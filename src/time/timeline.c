@@ -43,7 +43,7 @@ PWSP_INTERNAL bool pwsp_timeline_begin(pwsp_timeline *time, bool has_records, ui
     return true;
 }
 
-// What joins of the event simulation have come to.
+// Reports errors that joins of the event simulation have run into.
 static bool pwsp_timeline_check(pwsp_timeline *time) {
     return !time->is_events || pwsp_events_check(&time->events);
 }

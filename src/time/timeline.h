@@ -1,5 +1,5 @@
-// Simulated time, behind one front: in order, where a task's times follow from those before it, or
-// event-driven, where lanes choose among tasks that are ready. The schedule says which.
+// Simulated time, behind one front. In order, a task's times follow from earlier tasks;
+// event-driven, lanes choose among ready tasks. The schedule selects one.
 
 #ifndef PWSP_TIMELINE_H
 #define PWSP_TIMELINE_H
@@ -8,33 +8,34 @@
 #include "lanes.h"
 
 typedef struct pwsp_timeline {
-    pwsp_sim sim;  // what both have: the error, statistics and records are read here
+    pwsp_sim sim;  // shared by both: the error, statistics and records are read here
     bool is_events;
     pwsp_lanes lanes;
     pwsp_events events;
 } pwsp_timeline;
 
-// False when memory is out; pwsp_timeline_free is to be called all the same. The timeline must not
-// be moved, and timed must live as long.
+// False when memory is out; pwsp_timeline_free must still be called. The timeline must not be
+// moved, and timed must live as long.
 PWSP_INTERNAL bool pwsp_timeline_init(pwsp_timeline *time, const pwsp_memory *memory,
                                       const pwsp_timed *timed);
 PWSP_INTERNAL void pwsp_timeline_free(pwsp_timeline *time);
 PWSP_INTERNAL size_t pwsp_timeline_bytes(const pwsp_timeline *time);
 
-// Does pwsp_timeline_begin need to know how many tasks there will be?
+// Does pwsp_timeline_begin need the number of tasks?
 PWSP_INTERNAL bool pwsp_timeline_needs_count(const pwsp_timeline *time);
 
-// Forgets everything, and learns which tensors share memory as they are bound now.
+// Forgets everything, and learns which tensors share memory in the current bindings.
 PWSP_INTERNAL void pwsp_timeline_bind(pwsp_timeline *time, const pwsp_bound_tensor *bound);
 
-// Back to time 0. task_count matters if it is needed: the number of tasks, or one that is enough for
-// the threshold; UINT64_MAX: it is not known. False with an error in sim, as for all that follows.
+// Back to time 0. task_count matters if it is needed: the number of tasks, or a number that is
+// enough for the threshold; UINT64_MAX: not known. False with an error in sim, as for all following
+// calls.
 PWSP_INTERNAL bool pwsp_timeline_begin(pwsp_timeline *time, bool has_records, uint64_t task_count);
 PWSP_INTERNAL bool pwsp_timeline_scope_begin(pwsp_timeline *time, bool is_parallel);
 PWSP_INTERNAL bool pwsp_timeline_scope_end(pwsp_timeline *time);
 PWSP_INTERNAL bool pwsp_timeline_reset(pwsp_timeline *time, const uint32_t *edges, uint32_t count);
 
-// A slot load of one element waits for what writes it.
+// A slot load of one element waits for its writer.
 PWSP_INTERNAL bool pwsp_timeline_slot_load(pwsp_timeline *time, const pwsp_tile_at *tile);
 
 // A pipeline takes no lane and no place in the window. Its tasks have been counted.
@@ -46,8 +47,8 @@ PWSP_INLINE bool pwsp_timeline_task(pwsp_timeline *time, const pwsp_arrival *arr
                            : pwsp_lanes_task(&time->lanes, arrival);
 }
 
-// All has been issued: simulates to the end. The statistics are completed apart from that, by
-// pwsp_sim_end, after errors, too.
+// All has been issued: simulates to the end. pwsp_sim_end completes the statistics separately,
+// after errors, too.
 PWSP_INTERNAL bool pwsp_timeline_end(pwsp_timeline *time);
 
 // Tasks that can be issued in batches: see lanes.h.

@@ -1,13 +1,13 @@
-// Memory of the tasks in flight: a ring for each lane, which doubles when it is full, so that it
-// follows the work and not the worst case.
+// Memory of the tasks in flight: a ring for each lane, which doubles when it is full. So it follows
+// the work and not the worst case.
 
 #include "window.h"
 
 #define PWSP_FLIGHT_MIN 16
 
-// Where a lane's ring begins to be used: each a cache line further than the one before. Lanes often
-// advance together, and rings are a power of two apart, so that all their heads would compete for
-// the same few sets of the cache.
+// The first place used in a lane's ring: each a cache line further than the one before. Lanes often
+// advance together, and rings are a power of two apart. Without the offset all their heads would
+// compete for the same few sets of the cache.
 static uint32_t pwsp_window_start(uint32_t lane, uint32_t capacity) {
     return capacity ? lane * 8 & (capacity - 1) : 0;
 }

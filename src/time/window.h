@@ -1,8 +1,7 @@
-// The tasks in flight: which of them ends first.
+// The tasks in flight, and the one that ends first.
 //
-// Tasks of one lane end in the order in which they were issued, so each lane's ends are a queue,
-// and the earliest end of all is that of one of the queues' heads. A tournament over the heads
-// finds it:
+// Tasks of one lane end in the order of their issue, so each lane's ends are a queue, and the
+// earliest end of all is at one of the heads. A tournament over the heads finds it:
 //
 //      winner:        (12, lane 2)
 //                (15, lane 0)      (12, lane 2)           taking the winner replays the games on
@@ -12,10 +11,10 @@
 // A binary heap of all tasks in flight costs log2(window) unpredictable swaps for each task
 // instead.
 //
-// A player is one number, so that a game is one minimum: (end - base) << lane_bits | lane. Ends
-// that are too far from base for that all play as the largest number; when such a player wins, base
-// moves up to the earliest end and all players are made anew. So it does when a task comes that
-// ends before base: the clock may be far behind the earliest end.
+// A player is one number, so that a game is one minimum: (end - base) << lane_bits | lane. Ends too
+// far from base for that all play as the largest number. When such a player wins, base moves up to
+// the earliest end and all players are made anew. The same happens when a task ends before base:
+// the clock may be far behind the earliest end.
 
 #ifndef PWSP_WINDOW_H
 #define PWSP_WINDOW_H
@@ -60,7 +59,7 @@ PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memo
 // Moves base to the earliest end, makes all players anew, and returns the winner.
 PWSP_INTERNAL uint64_t pwsp_window_rebase(pwsp_window *window);
 
-// The largest player but EMPTY stands for ends too far from base.
+// The largest player except EMPTY stands for ends too far from base.
 PWSP_FORCE_INLINE uint64_t pwsp_window_far(const pwsp_window *window) {
     return (UINT64_MAX >> window->lane_bits) - 1;
 }
@@ -125,8 +124,7 @@ PWSP_FORCE_INLINE bool pwsp_window_push_after(pwsp_window *window, const pwsp_me
     return true;
 }
 
-// Takes the winner, which the caller counts, and returns the next one. What the next one depends on
-// is one load away from the lane: the ring is read for the time after.
+// Takes the winner, which the caller counts, and returns the next one. The next one depends on a
 PWSP_FORCE_INLINE uint64_t pwsp_window_pop_first(pwsp_window *window, uint64_t winner) {
     uint32_t lane = pwsp_window_lane(window, winner);
     pwsp_flight_queue *queue = &window->queues[lane];

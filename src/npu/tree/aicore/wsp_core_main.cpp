@@ -1,9 +1,10 @@
-// Where a device's cores begin. One library is made of aicore/ for cube cores and one for vector
-// cores, each with the kernels of that unit; the host starts as many blocks as there are cores.
+// The entry of a device's cores. aicore/ is built into one library for cube cores and one for
+// vector cores, each with the kernels of that unit; the host starts as many blocks as there are
+// cores.
 //
-// THIS HAS NEVER RUN (see host/wsp_ascend.cpp). A core reads and writes global memory through a
-// cache of its own, so lines of the cache are given up before reading what others write, and
-// written back after writing what others read.
+// THIS HAS NEVER RUN (see host/wsp_ascend.cpp). A core accesses global memory through a cache of
+// its own. So it drops cache lines before it reads data of other processors, and writes lines back
+// after it has written data for them.
 
 #if defined(WSP_ASCEND) && (defined(WSP_UNIT_cube) || defined(WSP_UNIT_vector))
 
@@ -13,7 +14,7 @@
 
 namespace {
 
-// Gives up what the cache has of the 64 bytes at an address, or writes it back.
+// Drops the cached 64 bytes at an address, or writes them back.
 AICORE inline void refresh(__gm__ const void *address) {
     dcci(reinterpret_cast<__gm__ uint64_t *>(const_cast<__gm__ void *>(address)),
          SINGLE_CACHE_LINE);
@@ -29,7 +30,7 @@ template <typename T> AICORE inline void store(__gm__ T *field, T value) {
 
 }  // namespace
 
-// The line to the AICPU, which is the library's.
+// The line to the AICPU, by the library's protocol.
 #define PTOWSP_ASSERT(condition)        ((void)0)
 #define PWSP_LINE_FN                    AICORE static inline
 #define PWSP_LINE_GM                    __gm__
@@ -94,7 +95,7 @@ extern "C" __global__ AICORE void wsp_vector_cores(__gm__ wsp_device_run *run) {
 #define WSP_LAUNCH wsp_launch_vector
 #endif
 
-// The host's: starts the cores, whose end the stream waits for.
+// Called by the host: starts the cores; the stream waits for their end.
 extern "C" int32_t WSP_LAUNCH(uint32_t block_count, void *stream, uint64_t run) {
     WSP_CORES<<<block_count, nullptr, stream>>>(
         reinterpret_cast<wsp_device_run *>(static_cast<uintptr_t>(run)));

@@ -1,4 +1,4 @@
-// What dispatch.cpp is written in: what a core does before and after a kernel.
+// The vocabulary of dispatch.cpp: a core's steps before and after a kernel.
 
 #ifndef WSP_DISPATCH_H
 #define WSP_DISPATCH_H
@@ -13,7 +13,7 @@ AICORE inline void begin_task(__gm__ wsp_task *task) {
     task->fault = 0;
 }
 
-// The machine that a kernel is counted for.
+// The machine whose cycles a kernel counts.
 #if WSP_IS_SHIM
 #define WSP_MACHINE(machine) (machine)
 #else
@@ -22,8 +22,8 @@ AICORE inline void begin_task(__gm__ wsp_task *task) {
 
 #if WSP_IS_SHIM
 
-// The core of this thread becomes one of a machine, and counts with the model that the run asked
-// for. Operands are not checked again: that was done where the kernel was made.
+// Makes this thread's core one of a machine, which counts with the model of the run. Operands are
+// not checked again: that was done when the kernel was built.
 inline void begin_tiles(wsp_task *task, const ptoisa_machine *machine) {
     begin_task(task);
     ptoisa_core &core = ptoisa_this_core();

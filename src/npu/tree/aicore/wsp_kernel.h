@@ -1,4 +1,4 @@
-// What kernels are written in: PTO-ISA's instructions, and a few words on top of them.
+// The vocabulary of kernels: PTO-ISA's instructions, and a few additions.
 //
 // A kernel compiles unchanged in three ways:
 //
@@ -6,11 +6,11 @@
 //      WSP_PTO_ISA    PTO-ISA's CPU simulator, C++20: neither counts nor waits
 //      WSP_ASCEND     PTO-ISA on the device, with CANN's compiler
 //
-// Which of them have run: the first, in the tests of the program that wrote this. What is written
-// here for the other two follows PTO-ISA's public headers and documents, and is marked so.
+// The first has run, in the tests of the generator. Code for the other two follows PTO-ISA's public
+// headers and documents, and is marked so.
 //
-// Valid sizes may be 0 where a task is at the edge of a tensor. The shim's instructions take that
-// (and count it); PTO-ISA's do not: there an instruction on nothing is left out (wsp::any).
+// Valid sizes may be 0 where a task is at the edge of a tensor. The shim's instructions accept that
+// (and count it); PTO-ISA's do not: there an instruction without elements is left out (wsp::any).
 
 #ifndef WSP_KERNEL_H
 #define WSP_KERNEL_H
@@ -32,8 +32,8 @@
 #define WSP_IS_SHIM 1
 #endif
 
-// The core that this is compiled for: a device has cube and vector cores, the shim and the
-// simulator one core that is both.
+// The core that this is compiled for. A device has cube and vector cores; the shim and the
+// simulator have one core that is both.
 #ifdef __DAV_CUBE__
 #define WSP_HAS_CUBE 1
 #else
@@ -59,7 +59,7 @@
 #define WSP_BARRIER_V() pipe_barrier(PIPE_V)
 #endif
 
-// An instruction that the unit model does not count: others count it with what it is part of.
+// An instruction that the unit model does not count: others count it as a part of another one.
 #if WSP_IS_SHIM
 #define WSP_UNCOUNTED(...)                                                                         \
     do {                                                                                           \
@@ -70,8 +70,8 @@
 #define WSP_UNCOUNTED(...) __VA_ARGS__
 #endif
 
-// A kernel ends before it touches anything, if a task's sizes do not go together. `number` says
-// which check it was: wsp_core_fault_text.
+// A kernel ends before it touches any data, if a task's sizes do not match. `number` is the failed
+// check: wsp_core_fault_text.
 #define WSP_CHECK(task, number, condition)                                                         \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
@@ -86,7 +86,7 @@ namespace wsp {
 constexpr float INF = __builtin_inff();
 constexpr float NOT_A_NUMBER = __builtin_nanf("");
 
-// `fault` of a task whose kernel the shim found wrong: a flag that nobody waits for, for instance.
+// `fault` of a task whose kernel the shim rejects, for instance for a flag without a wait.
 constexpr uint32_t FAULT_OF_SHIM = UINT32_MAX;
 
 // -- arguments of a task --------------------------------------------------------------------------
@@ -100,7 +100,7 @@ AICORE inline int cols(__gm__ const wsp_task *task, uint32_t tile) {
     return static_cast<int>(task->args[task->axis_count + 2 * tile + 1]);
 }
 
-// How many of `whole` there are from `first` on, at most `most`.
+// The rows left of `whole` from `first` on, at most `most`.
 AICORE inline int part(int whole, int first, int most) {
     int left = whole > first ? whole - first : 0;
     return left < most ? left : most;
@@ -184,8 +184,8 @@ template <typename T, typename N> AICORE inline T compared(N x) {
 // -- windows of global memory ---------------------------------------------------------------------
 
 // A part of a tile parameter. On the shim columns may be any stride apart. PTO-ISA's row-major
-// views (ND) want 1, and its column views (DN) want a row's one element to follow the other
-// [read]: is_dense says whether a task has that.
+// views (ND) want 1, and its column views (DN) want a row's one element to follow the other [read]:
+// is_dense is whether a task has that.
 #if WSP_IS_SHIM
 template <typename T>
 using Rows = pto::GlobalTensor<T, pto::Shape<1, 1, 1, -1, -1>, pto::Stride<1, 1, 1, -1, -1>,
@@ -238,7 +238,7 @@ AICORE inline Columns<T> columns(__gm__ const wsp_task *task, uint32_t i, int64_
 #endif
 }
 
-// Can PTO-ISA move a parameter's tile? `is_column`: it goes to a tile that is stored so.
+// Can PTO-ISA move a parameter's tile? `is_column`: the target is stored by columns.
 AICORE inline bool is_dense(__gm__ const wsp_task *task, uint32_t i, bool is_column) {
 #if WSP_IS_SHIM
     (void)task, (void)i, (void)is_column;
@@ -255,7 +255,7 @@ AICORE inline bool are_dense(__gm__ const wsp_task *task, bool is_column, Tiles.
     return (is_dense(task, static_cast<uint32_t>(tiles), is_column) && ...);
 }
 
-// A task whose tiles PTO-ISA cannot move ends with UNSUPPORTED.
+// Ends a task whose tiles PTO-ISA cannot move with UNSUPPORTED.
 #define WSP_REQUIRE(task, is_column, ...)                                                          \
     do {                                                                                           \
         if (!wsp::are_dense((task), (is_column), __VA_ARGS__)) {                                   \
@@ -266,9 +266,9 @@ AICORE inline bool are_dense(__gm__ const wsp_task *task, bool is_column, Tiles.
 #define WSP_REQUIRE_ROWS(task, ...)    WSP_REQUIRE(task, false, __VA_ARGS__)
 #define WSP_REQUIRE_COLUMNS(task, ...) WSP_REQUIRE(task, true, __VA_ARGS__)
 
-// -- instructions on nothing ----------------------------------------------------------------------
+// -- instructions without elements ----------------------------------------------------------------
 
-// Do all of these tiles have valid elements? Always, on the shim, whose instructions take none.
+// Do all of these tiles have valid elements? Always true on the shim, which accepts empty tiles.
 template <typename... Tiles> AICORE inline bool any(Tiles &...tiles) {
 #if WSP_IS_SHIM
     ((void)tiles, ...);
@@ -278,13 +278,13 @@ template <typename... Tiles> AICORE inline bool any(Tiles &...tiles) {
 #endif
 }
 
-// Is there a product, and something to sum for it?
+// Does the product have elements, and a sum to form?
 template <typename C, typename A> AICORE inline bool any_product(C &c, A &a) {
     return c.GetValidRow() > 0 && c.GetValidCol() > 0 && a.GetValidCol() > 0;
 }
 
-// c of a product with nothing to sum: zeros, or the bias in every row. It costs nothing. Not on the
-// device: a kernel of which a task can get there is refused by the static_assert.
+// c of a product with an empty sum: zeros, or the bias in every row. It costs nothing. Not on the
+// device: the static_assert refuses a kernel with such a task.
 #if WSP_IS_SHIM
 
 template <typename C> inline void no_product(C &c) {
@@ -309,7 +309,7 @@ template <typename C, typename... B> AICORE inline void no_product(C &, B &...) 
 
 #endif
 
-// -- what is not counted --------------------------------------------------------------------------
+// -- uncounted work -------------------------------------------------------------------------------
 
 #if WSP_IS_SHIM
 
@@ -339,10 +339,10 @@ class Uncounted {
 
 // Moves a tile from L0C to UB, or from UB to L1. One core does it as a TMOV.
 //
-// On a device a cube core pushes and a vector core pops, or the other way round, through a FIFO
-// (A2/A3: in global memory; A5: in the consumer's memory). [read] This half of the code has never
-// run: it takes a task that both cores work on at the same time, and memory for the FIFO, neither
-// of which this tree's scheduler has. So the device build has to be told where the FIFO is:
+// On a device one core pushes and the other pops, in either direction between cube and vector
+// cores, through a FIFO (A2/A3: in global memory; A5: in the consumer's memory). [read] This half
+// of the code has never run: it needs a task that both cores work on at the same time, and memory
+// for the FIFO. This tree's scheduler has neither. So the device build must be given the FIFO:
 // WSP_CROSS_MEMORY, an expression of type __gm__ void *.
 #ifdef WSP_ASCEND
 #ifdef WSP_CROSS_MEMORY
@@ -352,7 +352,7 @@ AICORE inline void cross(D &dst, S &src) {
     constexpr auto direction = is_to_vector ? pto::Direction::DIR_C2V : pto::Direction::DIR_V2C;
     constexpr uint32_t bytes = S::Numel * sizeof(typename S::DType);
     pto::TPipe<FlagId, direction, bytes, 2> pipe(WSP_CROSS_MEMORY, UbAddress, L1Address);
-    pipe_barrier(PIPE_ALL);  // the flags of the list between the two cores are not there
+    pipe_barrier(PIPE_ALL);  // the list's flags between the two cores do not exist here
     if constexpr (is_to_vector == (WSP_HAS_CUBE != 0)) {
         TPUSH(pipe, src);
     } else {

@@ -1,8 +1,9 @@
-// What surrounds a kernel that is a C function: a ptowsp_task made of a wsp_task, and its cycles.
+// The surroundings of a kernel that is a C function: a ptowsp_task made from a wsp_task, and its
+// cycles.
 //
-// On the stand-in that is what ptowsp_run_execute gives it. For the device this has only been read:
-// pointers to global memory are in an address space of their own there, which plain C source says
-// nothing of; what it calls has to be marked PTOWSP_AICORE.
+// On the stand-in the task equals that of ptowsp_run_execute. The device half has never run [read]:
+// pointers to global memory are in an address space of their own there, which plain C source does
+// not express; functions that it calls must be marked PTOWSP_AICORE.
 
 #ifndef WSP_NATIVE_H
 #define WSP_NATIVE_H
@@ -32,7 +33,8 @@ PTOWSP_AICORE inline void set_result(PTOWSP_GM wsp_task *task, ptowsp_cycles res
     task->fault = 0;
 }
 
-// Cycles are what `cost` says of the arguments, or `cycles` if that is not 0, or what `fn` returns.
+// The cycles: returned by `cost` for the arguments, else `cycles` if that is not 0, else returned
+// by `fn`.
 PTOWSP_AICORE inline void run_native(PTOWSP_GM wsp_task *task, const char *name,
                                      ptowsp_kernel_fn fn, ptowsp_kernel_fn cost,
                                      ptowsp_cycles cycles) {

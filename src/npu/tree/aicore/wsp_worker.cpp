@@ -1,5 +1,5 @@
-// A core knows nothing but its line: it waits for a task there, runs it by the number of its
-// kernel, and says that it is done. On a device cores do so in wsp_core_main.cpp.
+// A core knows only its line: it waits there for a task, runs it by the number of its kernel, and
+// reports it done. On a device cores do so in wsp_core_main.cpp.
 
 #ifndef WSP_ASCEND
 
@@ -15,7 +15,7 @@ void ring(Bell *bell) {
     }
 }
 
-// The next task; null: the core is to quit.
+// The next task; null: the core must quit.
 wsp_task *await_task(const pwsp_line *line, Bell *bell) {
     for (;;) {
         uint32_t ticket = bell ? bell->ticket() : 0;

@@ -1,4 +1,4 @@
-// The loop of a core, for which a thread stands in.
+// The loop of a core, run by a thread that stands in for one.
 
 #ifndef WSP_WORKER_H
 #define WSP_WORKER_H
@@ -10,7 +10,7 @@
 
 namespace wsp {
 
-// Polls its line and runs what it is given, until it is to quit. Without a bell it does not sleep.
+// Polls its line and runs its tasks, until it must quit. Without a bell it does not sleep.
 void work(pwsp_line *line, uint32_t core, Bell *bell, Bell *aicpu_bell);
 
 }  // namespace wsp

@@ -1,4 +1,4 @@
-// Where a device's AICPU begins: each of its threads calls wsp_aicpu_main. Thread 0 expands the
+// The entry of a device's AICPU: each of its threads calls wsp_aicpu_main. Thread 0 expands the
 // program and schedules; the others schedule. See wsp_runner.cpp for the same on threads of a CPU.
 //
 // THIS HAS NEVER RUN (see host/wsp_ascend.cpp).
@@ -19,7 +19,7 @@ namespace {
 
 enum Stage : uint32_t { BEFORE = 0, OPEN = 1, REFUSED = 2 };
 
-// Of all threads of a run: thread 0 makes it, and destroys it when the others have left.
+// Shared by all threads of a run: thread 0 makes it, and destroys it when the others have left.
 Scheduler *the_scheduler = nullptr;
 
 template <typename T> T *at(uint64_t address) {
@@ -87,7 +87,7 @@ extern "C" __attribute__((visibility("default"))) uint32_t wsp_aicpu_main(
     wsp_device_run *run = wsp::at<wsp_device_run>(*argument);
     const uint32_t thread = __atomic_fetch_add(&run->arrived, 1u, __ATOMIC_ACQ_REL);
     if (run->abi_version != WSP_ABI_VERSION) {
-        run->status = PTOWSP_UNSUPPORTED;  // the text says nothing, whose place may be elsewhere
+        run->status = PTOWSP_UNSUPPORTED;  // text stays empty: its offset may differ
     } else if (thread == 0) {
         wsp::Scheduler scheduler;  // a new one for each run
         wsp::lead(scheduler, run);

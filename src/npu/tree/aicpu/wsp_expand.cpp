@@ -1,8 +1,8 @@
-// The words of expand.cpp: see wsp_expand.h. They do what the walk of the library does, and tell
-// errors in its words.
+// The vocabulary of expand.cpp: see wsp_expand.h. It does what the walk of the library does, and
+// reports errors with the same texts.
 //
-// A task is filled in where the scheduler keeps it. An argument that reads outside of an array has
-// failed before the word it is for is called: then the target is not good any more, and nothing
+// A task is filled in where the scheduler keeps it. An argument that reads outside of an array
+// fails before the function it is for is called. Then the target is no longer good, and nothing
 // happens until the loops have ended.
 
 #include "wsp_expand.h"
@@ -17,7 +17,7 @@ namespace wsp {
 
 namespace {
 
-// What an error gives as its index, for one that may be below 0.
+// The index of an error, for one that may be below 0.
 uint64_t error_index(i64 value) {
     return value.value() < 0 ? PTOWSP_NEGATIVE_INDEX : value.bits();
 }
@@ -90,7 +90,7 @@ u64 Run::symbol(uint32_t symbol) const {
     return reinterpret_cast<const uint64_t *>(bindings_->symbols)[symbol];
 }
 
-// Lengths have been checked when the run began; since then a kernel may have written anything.
+// Lengths were checked when the run began; a kernel may have overwritten them since then.
 i64 Run::length(uint32_t array, i64 row, uint32_t place) {
     place_ = place;
     if (!good()) {
@@ -176,7 +176,7 @@ bool Entries::Iterator::operator!=(const Iterator &end) const {
 
 // -- tiles ----------------------------------------------------------------------------------------
 
-// Why a view is outside its tensor, once it is known that it is.
+// The reason why a view is outside its tensor, once that is known.
 void Run::fail_view(const char *param, uint32_t tensor, std::initializer_list<i64> lead, i64 row,
                     i64 col) {
     const pwsp_bound_tensor &bound = this->tensor(tensor);

@@ -1,6 +1,6 @@
-// The words that expand.cpp is written in: what walks a program, and hands its tasks to the
-// scheduler. Numbers are those of the workload's expressions: i64 and u64 of wsp_number.h, whose
-// arithmetic wraps and never traps.
+// The vocabulary of expand.cpp: it walks a program, and hands its tasks to the scheduler. Numbers
+// are those of the workload's expressions: i64 and u64 of wsp_number.h, whose arithmetic wraps and
+// never traps.
 //
 //      for (i64 b = 0; b < batch && run.good(); b++) {
 //          if (kv_len[b] <= 2048) {
@@ -11,10 +11,10 @@
 //          }
 //      }
 //
-// After an error everything does nothing, reads give 0, and run.good() is false.
+// After an error all functions do nothing, reads give 0, and run.good() is false.
 //
-// Errors are told with a place, that of the statement which is being walked: words that have a
-// place argument set it, and run.at(place) does where a statement's own expressions may fail:
+// Errors report a place, that of the statement being walked. Functions with a place argument set
+// it; run.at(place) sets it where a statement's own expressions may fail:
 //
 //      run.at(3);  // decode/parallel b/when
 //      if (kv_len[b] <= 2048) {
@@ -34,8 +34,8 @@ namespace wsp {
 
 class Run;
 
-// A typed array that is bound. Reading outside of it is an error of the run at its current place,
-// and gives 0. T is i64, u64 or bool.
+// A bound typed array. Reading outside of it is an error of the run at its current place, and gives
+// 0. T is i64, u64 or bool.
 template <typename T> class Array {
   public:
     Array(Run &run, uint32_t array) : run_(&run), array_(array) {
@@ -89,11 +89,12 @@ class Entries {
     uint64_t first_, end_;
 };
 
-// What walks: the whole program, or one process of a pipeline, with its own slots.
+// A walk: of the whole program, or of one process of a pipeline, with its own slots.
 class Run {
   public:
     Run(const wsp_program &program, const wsp_bindings &bindings, Target &target);
-    // A process: its slots begin as they are in the run around it, and its tasks go to the target.
+    // A process: its slots begin as copies of the surrounding run's, and its tasks go to the
+    // target.
     Run(const Run &around, Target &target);
     Run(const Run &) = delete;
     Run &operator=(const Run &) = delete;
@@ -110,7 +111,7 @@ class Run {
     Entries entries(uint32_t axis);                       // of all rows of a sparse axis
     Entries entries(uint32_t axis, i64 row, uint32_t place);
 
-    // An axis that a process is replicated over has to have a size, or it is an error.
+    // An axis that replicates a process must have a size; otherwise it is an error.
     void check_replicas(uint32_t axis, uint32_t place);
 
     // Slots.
@@ -132,19 +133,19 @@ class Run {
     void set_slot(uint32_t slot, bool value) {
         slots_[slot] = value;
     }
-    // Element (r, c) of a view, once the tasks that write it are done.
+    // Element (r, c) of a view, once its writers are done.
     void load_slot(uint32_t place, uint32_t slot, uint32_t tensor, std::initializer_list<i64> lead,
                    i64 row, int64_t rows, i64 col, int64_t cols, i64 r, i64 c);
 
-    // Explicit edges forget: an iteration begins.
+    // Explicit edges restart: an iteration begins.
     void reset(std::initializer_list<uint32_t> edges);
 
-    // What follows is evaluated at this place.
+    // The following expressions are evaluated at this place.
     void at(uint32_t place) {
         place_ = place;
     }
 
-    // For what is built on it (wsp_pipeline.cpp): an error at the current place; where it walks.
+    // For layers above it (wsp_pipeline.cpp): an error at the current place; the walk's target.
     void fail(ptowsp_status status, uint64_t index, const char *format, ...)
         __attribute__((format(printf, 4, 5)));
     uint32_t place() const {
@@ -188,8 +189,8 @@ class Run {
     Target *target_;
     uint32_t place_ = 0;
     std::vector<uint64_t> slots_;
-    std::vector<i64> length_sums_;  // by array, as the run began
-    Submission *task_ = nullptr;    // that is being made
+    std::vector<i64> length_sums_;  // by array, at the start of the run
+    Submission *task_ = nullptr;    // the task being made
 };
 
 template <> inline i64 Array<i64>::operator[](i64 index) const {
@@ -216,7 +217,7 @@ class Scope {
 };
 
 // A task being made: axis arguments, tiles, scalars, then keys and edges, then submit. It is small
-// (what it gathers is in the run), as a function may have thousands of them.
+// (its contents are in the run), because a function may have thousands of them.
 class Task {
   public:
     Task(Run &run, uint32_t kernel, uint32_t place);
@@ -246,10 +247,10 @@ class Task {
 };
 
 // Walks a program, and returns when all its tasks are done. False with the scheduler's failure. The
-// slots of the bindings are then as the walk has left them.
+// slots of the bindings then have their final values.
 bool walk(const wsp_program &program, const wsp_bindings &bindings, Scheduler *scheduler);
 
-// Where a tile's first element is, in elements from its tensor's start.
+// Offset of a tile's first element, in elements from its tensor's start.
 inline int64_t offset_of(const pwsp_bound_tensor &tensor, const Region &region) {
     return region.lead + region.row * tensor.row_stride + region.col * tensor.col_stride;
 }

@@ -1,5 +1,5 @@
-// The words of pipelines, over the network of processes: where their tasks go, and what the clock
-// is told.
+// The vocabulary of pipelines, over the network of processes: the target of their tasks, and the
+// calls to the clock.
 
 #include "wsp_pipeline.h"
 
@@ -14,8 +14,8 @@ namespace wsp {
 
 namespace {
 
-// Where a process' tasks go: at once to a core. In a process one thing comes after another, so
-// scopes and edges make no difference, and elements that slots are loaded from have been written.
+// The target of a process' tasks: a core, at once. A process is sequential, so scopes and edges
+// make no difference, and elements that slots are loaded from have been written.
 class ProcessTarget final : public Target {
   public:
     ProcessTarget(Scheduler &scheduler, Network &network, uint32_t process, uint64_t *load_count)
@@ -61,7 +61,7 @@ class ProcessTarget final : public Target {
     Submission submission_ = Submission();
 };
 
-// The process that walks with a run. Emitted bodies have no other.
+// The process that walks with a run. Emitted bodies have only such runs.
 uint32_t process_of(Run &run) {
     return static_cast<const ProcessTarget &>(run.target()).process();
 }
@@ -138,7 +138,7 @@ struct Pipeline::State final : public NetworkHost {
         scheduler.fail(status, PTOWSP_NO_INDEX, text);
     }
 
-    // What it touches, each tensor once: with rows 0, the whole of it.
+    // Its accesses, each tensor once: with rows 0, the whole of it.
     void touch(uint32_t tensor, uint32_t access) {
         for (pwsp_tile_at &known : wholes) {
             if (known.tensor == tensor) {

@@ -1,4 +1,4 @@
-// Processes and channels (section 16 of ptowsp.h), as expand.cpp writes them:
+// Processes and channels (section 16 of ptowsp.h), in the form that expand.cpp uses:
 //
 //      Pipeline pipeline(run, 0, 7);                  // which pipeline, its place
 //      pipeline.tile(TENSOR_x, READ);                 // whole tensors that its tasks touch
@@ -20,13 +20,13 @@
 //      }
 //      pipeline.run();
 //
-// What is before the pipeline is done when its processes begin. They have a time of their own, by
-// which they take turns; kernels are called in its order. To the clock of the run the pipeline is
-// one thing that takes as long as its slowest process. Each process begins with the slots as they
-// are, and what it sets is its own.
+// Everything before the pipeline is done when its processes begin. They have a time of their own,
+// by which they take turns; kernels are called in its order. To the clock of the run the pipeline
+// is one task, as long as its slowest process. Each process begins with copies of the slots, and
+// sets only its own.
 //
-// On the device kernels take the time that they take: processes take turns only where they talk to
-// each other, so that kernels of several of them run side by side, and channels have no latency.
+// On the device kernels take their real time. Processes take turns only where they communicate, so
+// kernels of several processes run side by side, and channels have no latency.
 
 #ifndef WSP_PIPELINE_H
 #define WSP_PIPELINE_H
@@ -41,13 +41,13 @@
 
 namespace wsp {
 
-// The words of a process, `process` being what it walks with. After an error they do nothing.
+// Operations of a process, `process` being its run. After an error they do nothing.
 class Channel {
   public:
     void send(Run &process, i64 token, uint32_t place);
     void send(Run &process, u64 token, uint32_t place);
     void send(Run &process, bool token, uint32_t place);
-    // False: the end of the stream, to which the first of these goes on.
+    // False: the end of the stream, which the first of these waits for.
     bool receive(Run &process, i64 &token, uint32_t place);
     bool receive_one(Run &process, i64 &token, uint32_t place);
     void close(Run &process, uint32_t place);
@@ -77,13 +77,13 @@ class Pipeline {
     Pipeline(const Pipeline &) = delete;
     Pipeline &operator=(const Pipeline &) = delete;
 
-    // What it is to those around it: a task, on whole tensors.
+    // The pipeline as its surroundings see it: a task, on whole tensors.
     void tile(uint32_t tensor, Access access);
-    void loads(uint32_t tensor);  // its processes load slots from it; it has a tile, too, maybe
+    void loads(uint32_t tensor);  // its processes load slots from it; it may have a tile, too
     void after(std::initializer_list<uint32_t> edges);
     void before(std::initializer_list<uint32_t> edges);
 
-    // Names are kept by the caller.
+    // The caller keeps the names.
     Channel channel(const char *name, uint32_t channel, u64 depth, u64 latency, bool is_event);
     void process(const char *name, uint32_t place, std::vector<Port> ports,
                  std::function<void(Run &)> body);

@@ -1,5 +1,5 @@
-// What processes say, to the exchange of the library: see wsp_pipeline_network.h. A process that
-// waits gives its turn away, and does its send or receive again when it gets it back.
+// Operations of processes, over the library's exchange: see wsp_pipeline_network.h. A process that
+// waits gives its turn away, and repeats its send or receive when it gets the turn back.
 
 #include "wsp_pipeline_network.h"
 
@@ -76,7 +76,7 @@ uint32_t Network::process(const char *name, uint32_t place, std::vector<Port> po
     return index;
 }
 
-// All have been made: they stay where they are.
+// All processes are made: they stay where they are.
 void Network::begin() {
     uint32_t replica_count = 0;
     heap_.resize(processes_.size());
@@ -131,13 +131,13 @@ uint64_t Network::channel_cycles() const {
     return sum;
 }
 
-// -- what processes do ----------------------------------------------------------------------------
+// -- operations of processes ----------------------------------------------------------------------
 
 void Network::push(uint32_t process) {
     pwsp_exchange_wake(&exchange_, &at(process));
 }
 
-// Lets those that come before a process in time move first.
+// Lets processes with an earlier time move first.
 void Network::yield(uint32_t process) {
     if (!pwsp_exchange_is_first(&exchange_, &at(process))) {
         push(process);
@@ -162,7 +162,7 @@ uint32_t Network::find_port(uint32_t process, uint32_t channel, bool is_produced
     return NONE;
 }
 
-// What a send or receive has come to: false if it has to be done again.
+// The outcome of a send or receive: false if it must be repeated.
 bool Network::finish(uint32_t process, pwsp_exchanged what, uint32_t place) {
     pwsp_error error;
     switch (what) {

@@ -1,5 +1,5 @@
 // Processes that meet in channels, each with a time of its own: section 16 of ptowsp.h at run time.
-// What expand.cpp is written in, over this, is wsp_pipeline.h.
+// wsp_pipeline.h is the layer above it that expand.cpp uses.
 //
 //      Network network(host, true);
 //      uint32_t loaded = network.channel("loaded", 2, 50, false);
@@ -12,16 +12,16 @@
 //      ...
 //      network.run(7);
 //
-// Each process that is under way has a thread, so that its body is an ordinary function that blocks
-// where it waits. One thread moves at a time, the one that has the turn: that of the process which is
-// first in time. What sends and receives do, and which process is first, is the library's
-// (pwsp_exchange in wsp_core.h), so results are a function of the network alone, whatever the system
-// does with threads. A process that has ended leaves its thread to the next that begins: there are as
-// many as processes that are under way at once.
+// Each process under way has a thread, so its body is an ordinary function that blocks where it
+// waits. One thread moves at a time: the one with the turn, whose process is first in time. The
+// library defines the order of processes and the effect of sends and receives (pwsp_exchange in
+// wsp_core.h). So results are a function of the network alone, whatever the system does with
+// threads. A process that has ended leaves its thread to the next that begins: there are as many
+// threads as processes under way at once.
 //
-// Without time (is_timed false: a device, where kernels take the time that they take) the turn is
-// given away while a kernel runs, so that kernels of several processes run side by side; a process'
-// time is then the order in which its last kernel ended, and latencies are 0.
+// Without time (is_timed false: a device, where kernels take their real time) the turn is given
+// away while a kernel runs, so kernels of several processes run side by side. A process' time is
+// then the order in which its last kernel ended, and latencies are 0.
 
 #ifndef WSP_NETWORK_H
 #define WSP_NETWORK_H
@@ -36,7 +36,7 @@
 
 namespace wsp {
 
-// Whom errors are told. Only one thread at a time calls it, but for those in which kernels run.
+// Receives errors. Only one thread at a time calls it, except threads that run kernels.
 class NetworkHost {
   public:
     virtual ~NetworkHost() = default;
@@ -58,17 +58,17 @@ class Network {
     Network(const Network &) = delete;
     Network &operator=(const Network &) = delete;
 
-    // Threads that there may be at once; without that, as many as the system gives.
+    // The largest number of threads at once; without that, as many as the system gives.
     void set_thread_max(uint32_t count) {
         thread_max_ = count;
     }
 
-    // Names are kept by the caller. An event is a channel of depth 0 whose stream has no end.
+    // The caller keeps the names. An event is a channel of depth 0 whose stream has no end.
     // by_symbol: its latency is that of a symbol, which overrides all.
     uint32_t channel(const char *name, uint64_t depth, uint64_t latency, bool is_event,
                      uint32_t place, bool by_symbol = false);
 
-    // Several with one name, one after another, are replicas. The body gets the process' number.
+    // Consecutive processes of one name are replicas. The body gets the process' number.
     uint32_t process(const char *name, uint32_t place, std::vector<Port> ports,
                      std::function<void(uint32_t)> body);
 
@@ -79,8 +79,8 @@ class Network {
     uint64_t busy_cycles() const;     // of tasks, in sum
     uint64_t channel_cycles() const;  // waited at channels, in sum
 
-    // For the body of a process, with its number. After an error they do nothing: bodies ask
-    // whether all is good and end. `place` is for errors.
+    // For the body of a process, with its number. After an error they do nothing: bodies check for
+    // errors and end. `place` is for errors.
     void send(uint32_t process, uint32_t channel, uint64_t token, uint32_t place);
     // False: at the end of the stream, or after an error. is_loop: it goes on until then.
     bool receive(uint32_t process, uint32_t channel, uint64_t *token, uint32_t place,
@@ -93,7 +93,7 @@ class Network {
   private:
     struct Thread;
 
-    // What a process has beside its place in the exchange.
+    // The state of a process beside its place in the exchange.
     struct Process {
         uint32_t place = 0;
         bool is_in_kernel = false;
@@ -107,7 +107,7 @@ class Network {
         Network *network = nullptr;
         pthread_t id;
         pthread_cond_t wake;
-        uint32_t process = NONE;  // whose body it runs, or is to run
+        uint32_t process = NONE;  // the process whose body it runs, or is to run
     };
 
     static constexpr uint32_t NONE = UINT32_MAX;
@@ -149,14 +149,14 @@ class Network {
     std::vector<std::unique_ptr<Process>> bodies_;  // by process
     std::vector<std::unique_ptr<Thread>> threads_;
     std::vector<Thread *> idle_;
-    // Held by whoever moves; all that is not constant while processes run belongs to it.
+    // Held by the moving thread; protects all that is not constant while processes run.
     pthread_mutex_t mutex_;
     pthread_cond_t finished_;
     uint32_t turn_ = NONE;
     uint32_t kernel_count_ = 0;
     uint32_t unwound_ = 0;      // processes before it have ended, were never begun or run a kernel
     bool is_over_ = false;      // after an error: processes under way end
-    bool is_finished_ = false;  // and nobody moves any more
+    bool is_finished_ = false;  // and no thread moves any more
     uint64_t arrival_ = 0;      // kernels that have ended, without time
 };
 

@@ -1,11 +1,11 @@
-// Threads of a network's processes, and whose turn it is.
+// Threads of a network's processes, and their turns.
 //
-// A mutex is held by the one that moves, from when it gets the turn to when it waits for the next:
-// so all that it has written is seen by whoever moves after it. Giving the turn to a process that
-// has not begun takes an idle thread, or a new one.
+// The moving thread holds a mutex, from when it gets the turn to when it waits for the next. So the
+// thread that moves after it sees all its writes. Giving the turn to a process that has not begun
+// takes an idle thread, or a new one.
 //
-// After an error the turn goes to each process under way, one after another: its words do nothing
-// any more, so its body returns. Those that have not begun never do.
+// After an error the turn goes to each process under way, one after another: its operations do
+// nothing any more, so its body returns. Processes that have not begun never do.
 
 #include "wsp_pipeline_network.h"
 
@@ -21,7 +21,7 @@ void *Network::thread_main(void *thread) {
     return nullptr;
 }
 
-// Runs the bodies of processes, until nobody moves any more.
+// Runs the bodies of processes, until no thread moves any more.
 void Network::serve(Thread &thread) {
     pthread_mutex_lock(&mutex_);
     for (;;) {
@@ -43,7 +43,7 @@ void Network::serve(Thread &thread) {
     pthread_mutex_unlock(&mutex_);
 }
 
-// Gives a process that begins a thread. False if there is none for it.
+// Gives a beginning process a thread. False if none is available.
 bool Network::start_thread(Process &process, uint32_t number) {
     if (!idle_.empty()) {
         process.thread = idle_.back();
@@ -73,7 +73,7 @@ bool Network::start_thread(Process &process, uint32_t number) {
 
 // -- turns ----------------------------------------------------------------------------------------
 
-// The process that moves next, and is in no list any more; NONE if nobody can now.
+// The process that moves next, removed from all lists; NONE if none can now.
 uint32_t Network::choose() {
     pwsp_error error;
     if (is_alive() && exchange_.heap_count == 0 && kernel_count_ == 0) {

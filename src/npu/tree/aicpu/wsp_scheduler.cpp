@@ -1,5 +1,5 @@
-// The scheduler: how a run begins, its threads, what thread 0 does, and which core gets a task that is
-// ready. See wsp_scheduler.h.
+// The scheduler: the start of a run, its threads, the work of thread 0, and the choice of a core
+// for a ready task. See wsp_scheduler.h.
 
 #include "wsp_scheduler.h"
 
@@ -37,7 +37,7 @@ Scheduler::~Scheduler() {
     pwsp_issue_free(&issue_);
 }
 
-// All memory that the ring, the map of regions and what waits take.
+// All memory of the ring, the map of regions and the waiting tasks.
 bool Scheduler::begin_issue(const SchedulerOptions &options) {
     const wsp_program &program = *program_;
     const ptowsp_schedule &schedule = program.schedule;
@@ -185,7 +185,7 @@ void Scheduler::stop() {
 
 // -- thread 0: retiring ---------------------------------------------------------------------------
 
-// A task has failed. What more is known of it than its status, its kernel says.
+// A task has failed. Its kernel tells more than its status.
 void Scheduler::fail_task(const Submission &submission) {
     const wsp_task &task = submission.task;
     const ptowsp_status status = static_cast<ptowsp_status>(task.status);
@@ -230,7 +230,7 @@ bool Scheduler::retire_task(const Submission &submission) {
 #endif
 }
 
-// The oldest is done, and the clock is told.
+// The oldest task is done: tells the clock.
 bool Scheduler::retire(void *self, const pwsp_entry *entry) {
     Scheduler &me = *static_cast<Scheduler *>(self);
     bool is_good = true;
@@ -261,7 +261,7 @@ bool Scheduler::retire(void *self, const pwsp_entry *entry) {
     return is_good;
 }
 
-// Thread 0 can go on when something has been completed.
+// Waits, on thread 0, until something has been completed.
 void Scheduler::help(void *self, uint32_t ticket) {
     Scheduler &me = *static_cast<Scheduler *>(self);
     const uint32_t bell_ticket = me.bells_[0].ticket();
@@ -276,7 +276,7 @@ bool Scheduler::good() const {
     return __atomic_load_n(&has_failed_, __ATOMIC_RELAXED) == 0;
 }
 
-// What is before the failure goes on, and may fail as well.
+// Tasks before the failure go on, and may fail as well.
 void Scheduler::fail(ptowsp_status status, uint64_t index, const char *text) {
     std::lock_guard<std::mutex> guard(mutex_);
     walk_failure_.set(status, index, "%s", text);
@@ -334,7 +334,7 @@ void Scheduler::submit(Submission *submission) {
     step(0);
 }
 
-// Something that is not a task. False after a failure.
+// Submits an entry that is not a task. False after a failure.
 bool Scheduler::mark(pwsp_entry_kind kind, const pwsp_arrival *arrival) {
     if (!pwsp_issue_open(&issue_, kind)) {
         return false;
@@ -420,7 +420,7 @@ ptowsp_status Scheduler::run_now(Submission *submission, uint64_t *out_cycles) {
 
 // -- queues ---------------------------------------------------------------------------------------
 
-// The core that dispatch asks for, or NONE: any of its unit.
+// The core that dispatch selects, or NONE: any of its unit.
 uint32_t Scheduler::home_of(const Submission &submission) {
     if (!is_homed_) {
         return NONE;
@@ -442,7 +442,7 @@ uint32_t Scheduler::home_of(const Submission &submission) {
     return unit_first_[unit] + lane % unit_count_[unit];
 }
 
-// A task waits for nothing any more: called by whoever has completed the last thing it waited for.
+// A task waits for nothing any more: called by the thread that completed its last dependence.
 void Scheduler::ready(void *self, uint32_t, uint32_t place) {
     Scheduler &me = *static_cast<Scheduler *>(self);
     Submission *submission = submission_of(pwsp_reorder_at(&me.issue_.reorder, place));
@@ -468,8 +468,8 @@ bool Scheduler::may_begin(const Ready &ready) const {
     return !is_in_order_ || ready.submission->is_direct || ready.number == next_begin_;
 }
 
-// What a free core takes: the best of its own queue and of its unit's; with stealing, if there is
-// none, the best of all others'.
+// The next task of a free core: the best of its own queue and of its unit's; with stealing, if
+// there is none, the best of all others'.
 bool Scheduler::pop_ready(uint32_t core, Ready *out) {
     const uint32_t core_count = static_cast<uint32_t>(cores_.size()), unit = cores_[core].core.unit;
     std::vector<Ready> *best = nullptr;
@@ -508,7 +508,7 @@ void Scheduler::stop_behind(uint64_t number) {
 
 // -- cores ----------------------------------------------------------------------------------------
 
-// A task is done, or is not to begin: whoever waits for it may be ready.
+// A task is done, or must not begin: its waiters may be ready.
 void Scheduler::complete(Submission *submission, uint32_t thread) {
     const ptowsp_status status = static_cast<ptowsp_status>(submission->task.status);
     if (status != PTOWSP_OK) {
@@ -526,8 +526,8 @@ void Scheduler::complete(Submission *submission, uint32_t thread) {
     bells_[0].ring();
 }
 
-// The next task for a free core. What it waited for, or one before it, may have failed: then it is
-// skipped.
+// The next task for a free core. One of its dependences, or an earlier task, may have failed: then
+// it is skipped.
 Submission *Scheduler::next_for(uint32_t core, std::vector<Submission *> *skipped) {
     std::lock_guard<std::mutex> guard(mutex_);
     for (Ready ready; pop_ready(core, &ready);) {
@@ -540,7 +540,7 @@ Submission *Scheduler::next_for(uint32_t core, std::vector<Submission *> *skippe
     return nullptr;
 }
 
-// Takes what a thread's cores have done, and gives them what is ready.
+// Takes the results of a thread's cores, and gives them ready tasks.
 bool Scheduler::look_after(uint32_t thread) {
     bool has_some = false;
     std::vector<Submission *> skipped;
@@ -591,7 +591,7 @@ bool Scheduler::has_news(uint32_t thread) const {
     return false;
 }
 
-// Wakes the threads that have something to do now.
+// Wakes the threads that have work now.
 void Scheduler::ring_marked() {
     uint32_t owners;
     {
@@ -606,7 +606,7 @@ void Scheduler::ring_marked() {
     }
 }
 
-// One round of a thread; says whether there was something to do.
+// One round of a thread; returns whether there was any work.
 bool Scheduler::step(uint32_t thread) {
     const bool has_some = has_news(thread) && look_after(thread);
     if (has_some) {

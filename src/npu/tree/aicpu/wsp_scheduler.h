@@ -1,21 +1,23 @@
-// Tasks of a program, from where they are expanded to the cores and back.
+// Tasks of a program, from their expansion to the cores and back.
 //
 //      expander --submit--> pwsp_issue --ready--> queues --give--> lines of cores
 //      (thread 0)              |                                       |
 //                              |  in program order                     v
 //      clock, errors <--retire-+<--------------------------------- complete
 //
-// Which task waits for which, the ring of tasks in flight and their retiring are the library's, as it
-// runs programs itself: pwsp_issue of wsp_core.h. Here is what is a device's: queues of ready tasks,
-// which core gets which, and the lines to them. All memory of the issue is taken when a run begins.
+// The library provides the dependences, the ring of tasks in flight and their retirement, as for
+// its own runs: pwsp_issue of wsp_core.h. This file has the device's part: queues of ready tasks,
+// the choice of a core for each, and the lines to the cores. All memory of the issue is taken when
+// a run begins.
 //
 // The ring holds ring_size tasks, and no more than the schedule's window if that stalls; when it is
 // full the expander waits until the oldest has retired.
 //
-// Errors   The first in program order decides. After a failure tasks behind it do not begin, but
-//          those before it do, as they may fail too; what is running ends.
-// Threads  Thread 0 expands, retires and tells the clock. Cores belong to threads 1, 2, ...; if
-//          there are none, to thread 0, which looks after them whenever it submits or waits.
+// Errors   The first in program order decides. After a failure later tasks do not begin. Earlier
+// tasks
+//          do, because they may fail too; running tasks finish.
+// Threads  Thread 0 expands, retires and advances the clock. Cores belong to threads 1, 2, ...; if
+//          there are none, to thread 0, which serves them whenever it submits or waits.
 
 #ifndef WSP_SCHEDULER_H
 #define WSP_SCHEDULER_H
@@ -48,10 +50,10 @@ constexpr uint32_t AICPU_COUNT_MAX = 16, CORE_COUNT_MAX = 72, RING_SIZE_MAX = 65
 
 enum Access { READ = PWSP_TILE_READ, WRITE = PWSP_TILE_WRITTEN, READ_WRITE = READ | WRITE };
 
-// A tile of a tensor: `lead` elements from its start is the matrix that row and col are in.
+// A tile of a tensor: row and col are in the matrix `lead` elements from its start.
 typedef pwsp_tile_at Region;
 
-// An error; the first that is kept stays.
+// An error; the first one is kept.
 struct Failure : pwsp_error {
     Failure() : pwsp_error() {
         index = PTOWSP_NO_INDEX;
@@ -60,8 +62,8 @@ struct Failure : pwsp_error {
         __attribute__((format(printf, 4, 5)));
 };
 
-// A task and what the scheduler has to know about it. While a core has it, only `task` changes: it
-// begins a line of the cache, as a core writes whole lines back.
+// A task and the scheduler's data about it. While a core has it, only `task` changes: it begins a
+// line of the cache, because a core writes whole lines back.
 struct alignas(64) Submission {
     wsp_task task;
     Region tiles[PTOWSP_TASK_TILE_MAX];
@@ -76,7 +78,7 @@ struct alignas(64) Submission {
     uint32_t is_done;  // atomic, of a direct one
 };
 
-// Where a walk's tasks go: the scheduler, or a process of a pipeline.
+// The target of a walk's tasks: the scheduler, or a process of a pipeline.
 class Target {
   public:
     virtual ~Target() = default;
@@ -88,11 +90,11 @@ class Target {
     virtual void scope_begin(bool is_parallel) = 0;
     virtual void scope_end() = 0;
     virtual void reset(const uint32_t *edges, uint32_t count) = 0;
-    // Returns when what writes the element is done. False after a failure.
+    // Returns when the writer of the element is done. False after a failure.
     virtual bool await_element(const Region &element) = 0;
 };
 
-// A core, as it is handed to the scheduler. Vector cores come first.
+// A core, as the caller passes it. Vector cores come first.
 struct Core {
     pwsp_line *line;
     Bell *bell;  // null: it polls without sleeping
@@ -109,7 +111,7 @@ class Scheduler final : public Target {
     Scheduler() = default;
     ~Scheduler() override;
 
-    // What is bound has been checked. Nothing runs yet. False with an error.
+    // The bindings have been checked. Nothing runs yet. False with an error.
     bool begin(const wsp_program &program, const wsp_bindings &bindings,
                const std::vector<Core> &cores, const SchedulerOptions &options);
 
@@ -117,14 +119,14 @@ class Scheduler final : public Target {
     void open_lines(uint32_t thread);
     void close_lines(uint32_t thread);
 
-    // A thread but 0: schedules until stop.
+    // A thread except 0: schedules until stop.
     void serve(uint32_t thread);
     void stop();
     Bell *bell_of(uint32_t core) {
         return &bells_[cores_[core].owner];
     }
 
-    // The following are thread 0's. A walk that fails says why; what is before it still runs.
+    // The following are thread 0's. A walk that fails gives the reason; earlier tasks still run.
     bool good() const override;
     void fail(ptowsp_status status, uint64_t index, const char *text) override;
     Submission *open() override;
@@ -134,10 +136,10 @@ class Scheduler final : public Target {
     void reset(const uint32_t *edges, uint32_t count) override;
     bool await_element(const Region &element) override;
 
-    // Returns when all that has been submitted has retired. False after a failure.
+    // Returns when all submitted tasks have retired. False after a failure.
     bool settle();
 
-    // The end of the program: settles, and ends the clock. What failed first is in failure().
+    // The end of the program: settles, and ends the clock. failure() has the first failure.
     bool finish();
 
     const Failure &failure() const {
@@ -158,7 +160,7 @@ class Scheduler final : public Target {
         return *program_;
     }
 #if WSP_HAS_CLOCK
-    // To be told of a pipeline, after settle(). False, and its status, are a failure of the run.
+    // Reports a finished pipeline, after settle(). False, and its status, are a failure of the run.
     Clock &clock() {
         return clock_;
     }
@@ -181,7 +183,7 @@ class Scheduler final : public Target {
         Submission *running;  // null: it is free
     };
 
-    // What the issue calls.
+    // Callbacks of the issue.
     static void ready(void *self, uint32_t by, uint32_t place);
     static void help(void *self, uint32_t ticket);
     static bool retire(void *self, const pwsp_entry *entry);
@@ -219,17 +221,17 @@ class Scheduler final : public Target {
     uint32_t unit_first_[2] = {0, 0}, unit_count_[2] = {0, 0};  // cores
     uint32_t unit_owners_[2] = {0, 0};                          // a bit for each thread
     std::unique_ptr<Bell[]> bells_;                             // by thread
-    // Protects the cores of a thread, taken before mutex_: processes of a device call for thread 0.
+    // Protects the cores of a thread; taken before mutex_: processes of a device act for thread 0.
     std::unique_ptr<std::mutex[]> owners_;
     std::vector<CoreState> cores_;
 
-    // Protects what follows, up to the next empty line.
+    // Protects the fields up to the next empty line.
     std::mutex mutex_;
     std::vector<std::vector<Ready>> queues_;  // heaps: of each core, then of each unit
     uint64_t next_begin_ = 0;                 // in order: the task that may begin
     uint64_t failed_at_ = UINT64_MAX;         // the first task known to have failed, by number
     uint64_t next_index_ = 0;
-    uint32_t owners_to_ring_ = 0;  // a bit for each thread that has something to do now
+    uint32_t owners_to_ring_ = 0;  // a bit for each thread that has work now
     Failure failure_, walk_failure_;
 
     // Atomic: written under the lock, read without.

@@ -1,9 +1,9 @@
-// The command line of a tree: binds what its arguments say, runs the program, writes tensors.
+// The command line of a tree: binds its arguments, runs the program, writes tensors.
 //
 //      run --size batch=4 --lengths kv=300,7,2048,64 --tensor Q=4x64@q.bin --tensor O=4x64
 //          --write O@o.bin
 //
-// `run --list` says what there is to bind, `run --help` how. Files are plain elements, in the order
+// `run --list` prints what can be bound, `run --help` how. Files are plain elements, in the order
 // and the bytes of this machine.
 //
 // Exit codes: 0 done; 1 the run has failed, or a file cannot be written; 2 the arguments are wrong.
@@ -87,7 +87,8 @@ std::vector<std::string> split(const std::string &text, char separator) {
     return parts;
 }
 
-// Splits at the first of a character. False if it is not there; then all is in the first part.
+// Splits at the first occurrence of a character. False if there is none; then all is in the first
+// part.
 bool cut(const std::string &text, char at, std::string *out_first, std::string *out_rest) {
     const size_t position = text.find(at);
     *out_first = text.substr(0, position);
@@ -117,7 +118,7 @@ const char *name_of(uint32_t dtype) {
     }
 }
 
-// A type of integers by its name; NONE: there is none.
+// The type of integers with a name; NONE: there is none.
 ptowsp_dtype index_dtype(const std::string &name) {
     for (ptowsp_dtype dtype : {PTOWSP_I32, PTOWSP_I64, PTOWSP_U32, PTOWSP_U64}) {
         if (name == name_of(dtype)) {
@@ -141,7 +142,7 @@ bool fits(uint64_t bits, bool is_negative, uint32_t dtype) {
     return !is_negative && (width == 64 || bits >> width == 0);
 }
 
-// Data that is bound: it lives as long as the command.
+// Bound data: it lives as long as the command.
 struct Data {
     std::string name;           // of a tensor
     uint64_t *words = nullptr;  // aligned for any element
@@ -157,7 +158,7 @@ struct Data {
     void *bytes() {
         return words;
     }
-    // Zeros. False when there is no memory: a size that was typed may be anything.
+    // Zeros. False when memory is out: a typed size may be anything.
     bool resize(size_t bytes_count) {
         free(words);
         words = static_cast<uint64_t *>(calloc(bytes_count / 8 + 1, 8));
@@ -166,7 +167,7 @@ struct Data {
     }
 };
 
-// A number at an element; the low bytes of the bits are what the element has.
+// Writes a number to an element, from the low bytes of the bits.
 void store(Data *data, size_t i, uint32_t dtype, uint64_t bits) {
     char *at = reinterpret_cast<char *>(data->words) + i * size_of(dtype);
     const uint8_t b8 = static_cast<uint8_t>(bits);
@@ -493,7 +494,7 @@ bool Command::write_tensors() {
 
 // -- lists ----------------------------------------------------------------------------------------
 
-// Names of what is not used are in the program's module only, and may be bound, too.
+// Names of unused things are in the program's module only, and may be bound, too.
 void list(const wsp_program &program) {
     printf("program %s\n", program.name);
     for (uint32_t i = 1; i < program.axis_count; i++) {

@@ -1,19 +1,19 @@
 // The runner's other half, with CANN: memory, streams and processors of a device.
 //
-// THIS HAS NEVER RUN. It was written without a device, from public documents: the order of calls
-// and their names and arguments are theirs, a compiler has checked it against declarations of them,
-// and no more. Expect to correct it, first where it says (unsure).
+// THIS HAS NEVER RUN. It was written without a device, from public documents. The order of calls
+// and their names and arguments come from them; a compiler has checked it against declarations of
+// them, and no more. Expect to correct it, first where it says (unsure).
 //
 //      open      aclInit, aclrtSetDevice, time limit of operators, a stream for each processor
 //      copy      tensors, arrays and tables to the device, with its addresses in them
 //      start     cube cores, vector cores, then the AICPU; each polls until it is told
 //      wait      all streams, with a time limit
 //      copy      tensors that are written, and slots, from the device
-//      close     whatever has been opened, in the opposite order, also after errors
+//      close     everything open, in the opposite order, also after errors
 //
-// Each call's result is checked; an error says which call it was and what it returned. The device
-// needs libwsp_aicpu.so, libwsp_cube.so and libwsp_vector.so, which are looked for in the directory
-// $WSP_LIBRARIES, or beside the program that runs.
+// Each call's result is checked; an error reports the call and its return value. The device needs
+// libwsp_aicpu.so, libwsp_cube.so and libwsp_vector.so. They are searched in the directory
+// $WSP_LIBRARIES, or beside the running program.
 
 #ifdef WSP_ASCEND
 
@@ -55,11 +55,11 @@ uint64_t address_of(const void *pointer) {
     return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(pointer));
 }
 
-// -- what is open ---------------------------------------------------------------------------------
+// -- open resources -------------------------------------------------------------------------------
 
 class Device {
   public:
-    // The status of the first error goes to *status, also of one while closing.
+    // *status gets the status of the first error, even of one while closing.
     Device(Bindings *bindings, ptowsp_status *status) : bindings_(bindings), status_(status) {
     }
     ~Device();
@@ -78,7 +78,7 @@ class Device {
     bool fail(ptowsp_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
   private:
-    // Did a call of CANN go well?
+    // Did a call of CANN succeed?
     bool check(int32_t code, const char *call) {
         return code == 0 || fail(PTOWSP_SYSTEM_FAILED, "device: %s returned %d", call, code);
     }
@@ -160,9 +160,9 @@ bool Device::copy_from(void *host, const void *device, size_t size) {
     return size == 0 || WSP_CALL(aclrtMemcpy(host, size, device, size, ACL_MEMCPY_DEVICE_TO_HOST));
 }
 
-// -- what is bound --------------------------------------------------------------------------------
+// -- bound data -----------------------------------------------------------------------------------
 
-// Bytes of the host that go to the device. Those of tensors that overlap go as one, so that they
+// Bytes of the host that go to the device. Overlapping tensors are copied as one, so that they
 // overlap there as well.
 struct Block {
     uint64_t begin, end;
@@ -203,7 +203,7 @@ class Copies {
         return is_good;
     }
 
-    // Where something of the host is on the device; 0 for what is not there.
+    // The device address of host data; 0 for data that is not there.
     uint64_t device_of(uint64_t host) const {
         for (const Block &block : blocks_) {
             if (block.begin <= host && host < block.end) {
@@ -233,7 +233,7 @@ class Copies {
     std::vector<Block> blocks_;
 };
 
-// The tables of what is bound, first on the host, then on the device.
+// The tables of bindings, first on the host, then on the device.
 class Bound {
   public:
     Bound(Device &device, const wsp_program &program, const wsp_bindings &bindings)
@@ -339,7 +339,7 @@ bool Bound::copy_from() {
 
 // -- processors -----------------------------------------------------------------------------------
 
-// Where the device's programs are, with a slash.
+// The directory of the device's programs, with a slash.
 std::string library_directory() {
     const char *directory = getenv("WSP_LIBRARIES");
     if (directory && directory[0]) {
@@ -368,7 +368,7 @@ bool Device::start_cores(const char *unit, uint32_t count, aclrtStream stream, u
     return check(launch(count, stream, run), symbol.c_str());
 }
 
-// The file of the AICPU's program, read whole.
+// The file of the AICPU's program, read as a whole.
 bool read_file(const std::string &path, std::vector<char> *out_bytes) {
     FILE *file = fopen(path.c_str(), "rb");
     if (!file) {
@@ -383,9 +383,9 @@ bool read_file(const std::string &path, std::vector<char> *out_bytes) {
     return is_good;
 }
 
-// What the AICPU's own loader is given: a blob of numbers and names; and in device memory, where a
-// library is. Offsets are documented, what is between them is not. (unsure) The loader expects a
-// dispatcher, and a library that it calls; here one library is both.
+// The input of the AICPU's own loader: a blob of numbers and names, and the address of a library in
+// device memory. Offsets are documented, the contents between them are not. (unsure) The loader
+// expects a dispatcher, and a library that it calls; here one library is both.
 struct LoaderArguments {
     uint64_t unknown[5];
     uint64_t device_arguments;
@@ -405,7 +405,7 @@ static_assert(offsetof(LoaderDeviceArguments, dispatcher) == 96, "as documented"
 static_assert(offsetof(LoaderDeviceArguments, library_size) == 128, "as documented");
 static_assert(sizeof(LoaderDeviceArguments) == 160, "as documented");
 
-// Brings the AICPU's program onto the device.
+// Copies the AICPU's program to the device.
 bool Device::load_aicpu() {
     const std::string path = library_directory() + AICPU_LIBRARY;
     std::vector<char> bytes;
@@ -439,7 +439,7 @@ bool Device::load_aicpu() {
            WSP_CALL(aclrtSynchronizeStream(streams_[0]));
 }
 
-// Writes what the runtime wants to know about the AICPU's function; returns the file's path, or "".
+// Writes the runtime's description of the AICPU's function; returns the file's path, or "".
 std::string write_descriptor() {
     char path[] = "/tmp/wsp_aicpu_XXXXXX.json";
     int file = mkstemps(path, 5);
@@ -489,8 +489,8 @@ bool Device::start_aicpu(uint32_t thread_count, uint64_t run) {
     return WSP_CALL(rtsLaunchCpuKernel(function, thread_count, streams_[0], &launch, &arguments));
 }
 
-// Cores first: they poll until the AICPU opens their lines. If it then cannot be started, nobody
-// tells them to quit; closing the device ends them.
+// Cores first: they poll until the AICPU opens their lines. If the AICPU then fails to start, no
+// thread tells them to quit; closing the device ends them.
 bool Device::start(const wsp_device_run &run, uint64_t run_there) {
     const struct {
         const char *unit;

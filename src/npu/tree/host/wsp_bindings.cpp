@@ -1,4 +1,4 @@
-// Binding by name and index. What a binding has to be, and the errors, are those of the library.
+// Binding by name and index. The rules of bindings, and the errors, are those of the library.
 
 #include "wsp_bindings.h"
 
@@ -183,7 +183,7 @@ ptowsp_status Bindings::verify_arrays() {
     return status;
 }
 
-// What the program does not use is as if it were not bound.
+// Things that the program does not use count as not bound.
 ptowsp_status Bindings::verify_tensors() {
     ptowsp_status status = PTOWSP_OK;
     used_tensors_ = tensors_;

@@ -1,4 +1,4 @@
-// What is bound to a program: checked by itself as it is bound, and all of it before a run.
+// The bindings of a program: each is checked as it is bound, and all of them before a run.
 
 #ifndef WSP_BINDINGS_H
 #define WSP_BINDINGS_H
@@ -13,7 +13,7 @@ class Bindings {
   public:
     explicit Bindings(const wsp_program &program);
 
-    // Indices of what has a name; 0 with an error.
+    // Indices of named things; 0 with an error.
     uint32_t find_size(const char *axis);
     uint32_t find_symbol(const char *symbol);
     uint32_t find_array(const char *array, bool is_lengths);
@@ -29,13 +29,13 @@ class Bindings {
     ptowsp_status bind_tensor(uint32_t tensor, const ptowsp_buffer *buffer);
     ptowsp_status bind_slot(uint32_t slot, uint64_t value);
 
-    // Is all bound that is needed, and are arrays well-formed? Then table() is for a run.
+    // Are all needed things bound, and arrays well-formed? Then table() is for a run.
     ptowsp_status verify(uint32_t model);
     const wsp_bindings &table() const {
         return table_;
     }
 
-    // As the last run has ended.
+    // The values at the end of the last run.
     uint64_t slot(uint32_t slot) const {
         return slot < slots_.size() ? slots_[slot] : 0;
     }

@@ -1,5 +1,5 @@
-// Threads stand in for the device: one for each core, and one for each AICPU thread but the first,
-// which is the caller's. They live as long as the run.
+// Threads stand in for the device: one for each core, and one for each AICPU thread except the
+// first, which is the caller's. They live as long as the run.
 
 #include "wsp_run.h"
 
@@ -16,7 +16,7 @@ struct alignas(64) Line {
     pwsp_line line;
 };
 
-// What a thread of a run needs to know.
+// The data of a run's thread.
 struct Thread {
     Scheduler *scheduler;
     Core core;
@@ -37,7 +37,7 @@ void *core_main(void *arg) {
     return nullptr;
 }
 
-// Starts threads up to the first that cannot be; says how many.
+// Starts threads up to the first failure; returns how many.
 size_t start(std::vector<Thread> *threads, void *(*thread_main)(void *)) {
     for (size_t i = 0; i < threads->size(); i++) {
         if (pthread_create(&(*threads)[i].id, nullptr, thread_main, &(*threads)[i]) != 0) {

@@ -1,5 +1,5 @@
-// Running a program with what is bound to it: wsp_run.cpp does it on threads of this machine,
-// wsp_ascend.cpp on the device.
+// Runs a program with its bindings: wsp_run.cpp does it on threads of this machine, wsp_ascend.cpp
+// on the device.
 
 #ifndef WSP_RUN_H
 #define WSP_RUN_H
@@ -13,7 +13,7 @@ namespace wsp {
 ptowsp_status run_program(const wsp_program &program, Bindings *bindings,
                           const wsp_runner_options &options, wsp_runner_result *out_result);
 
-// How many cores of a unit a run has; 0 if the program has no kernels for it.
+// The number of cores of a unit in a run; 0 if the program has no kernels for it.
 inline uint32_t core_count_of(const wsp_program &program, uint32_t unit,
                               const wsp_runner_options &options) {
     const ptowsp_schedule &schedule = program.schedule;

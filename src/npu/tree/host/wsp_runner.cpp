@@ -17,7 +17,7 @@ struct wsp_runner {
 
 namespace {
 
-// Binds, unless the runner runs.
+// Binds, unless the runner is running.
 template <typename Bind> ptowsp_status bind(wsp_runner *runner, Bind bind_to) {
     if (__atomic_load_n(&runner->is_running, __ATOMIC_ACQUIRE)) {
         return PTOWSP_BUSY;

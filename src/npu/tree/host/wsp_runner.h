@@ -89,13 +89,13 @@ WSP_RUNNER_API ptowsp_status wsp_runner_bind_csr_at(wsp_runner *runner, uint32_t
 WSP_RUNNER_API ptowsp_status wsp_runner_bind_tensor_at(wsp_runner *runner, uint32_t tensor,
                                                        const ptowsp_buffer *buffer);
 
-// Runs the program with what is bound; options and out_result may be NULL.
+// Runs the program with its bindings; options and out_result may be NULL.
 // Errors   As ptowsp_run_execute; SYSTEM_FAILED: a thread could not be started; BUSY: it is called
 //          while it runs.
 WSP_RUNNER_API ptowsp_status wsp_runner_run(wsp_runner *runner, const wsp_runner_options *options,
                                             wsp_runner_result *out_result);
 
-// A slot as the last run has ended; 0 if there is none.
+// A slot at the end of the last run; 0 if there is none.
 WSP_RUNNER_API uint64_t wsp_runner_slot(const wsp_runner *runner, uint32_t slot);
 
 // The last failure; its text lives until the next one.

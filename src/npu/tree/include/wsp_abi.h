@@ -1,5 +1,5 @@
-// What host, AICPU and AICore share: all that crosses from one of them to another, with fixed
-// widths and a layout that is checked when compiling, and the tables that describe the program.
+// The interface of host, AICPU and AICore: all data that crosses between them, with fixed widths
+// and a layout that is checked at compile time, and the tables that describe the program.
 //
 //      host     fills wsp_bindings: sizes, symbols, arrays, tensors, slots
 //      AICPU    walks the program over them, and fills a wsp_task for each task
@@ -16,7 +16,7 @@
 
 #define WSP_ABI_VERSION 1u
 
-// -- what is bound --------------------------------------------------------------------------------
+// -- bindings -------------------------------------------------------------------------------------
 
 // All of it, by the program's indices: [1 .. count - 1] of each kind, [slot_count] slots.
 typedef struct wsp_bindings {
@@ -28,7 +28,7 @@ typedef struct wsp_bindings {
     uint64_t arrays;           // pwsp_array[], of wsp_core.h, as are the following
     uint64_t csrs;             // pwsp_bound_csr[], by axis
     uint64_t tensors;          // pwsp_bound_tensor[]
-    uint64_t slots;            // uint64_t[]: as the run begins, and then as it has ended
+    uint64_t slots;            // uint64_t[]: initial values, then final values
 } wsp_bindings;
 
 // -- tasks ----------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ extern const wsp_program wsp_the_program;  // aicpu/program.cpp, generated
 // aicore/dispatch.cpp, generated: runs a task on this core and fills in cycles and status.
 PTOWSP_AICORE void wsp_core_run(PTOWSP_GM wsp_task *task);
 
-// More about `fault` of a task of a kernel: "mul: rows of x and y differ"; "" if there is no more.
+// Details of `fault` of a kernel's task: "mul: rows of x and y differ"; "" if there are none.
 const char *wsp_core_fault_text(uint32_t kernel, uint32_t fault);
 
 #ifdef __cplusplus

@@ -1,16 +1,16 @@
 // The bell that wakes an AICPU thread or a core.
 //
-// On the device nobody sleeps: processors poll, and bells do nothing. Threads that stand in for them
-// share the machine with others, so they spin a little, then let others go first, and then sleep
-// until their bell is rung.
+// On the device no thread sleeps: processors poll, and bells do nothing. Threads that stand in for
+// them share the machine with others, so they spin a little, then yield, and then sleep until their
+// bell rings.
 //
 //      waits                                       rings
-//      ticket = bell.ticket()                      writes what the other one looks for
+//      ticket = bell.ticket()                      writes the work that the other one looks for
 //      looks for work; there is none               bell.ring()
 //      bell.wait(ticket)
 //
-// Ringing counts, and then looks for sleepers; waiting says that it sleeps, and then looks at the
-// count. All four are sequentially consistent, so that one of the two sees the other.
+// Ringing counts, and then looks for sleepers; waiting registers as a sleeper, and then looks at
+// the count. All four are sequentially consistent, so one of the two sees the other.
 
 #ifndef WSP_BELL_H
 #define WSP_BELL_H
@@ -45,7 +45,7 @@ class Bell {
     Bell(const Bell &) = delete;
     Bell &operator=(const Bell &) = delete;
 
-    // To be taken before looking for work.
+    // Take it before looking for work.
     uint32_t ticket() const {
         return pwsp_load_seq_cst(&count_);
     }

@@ -1,5 +1,5 @@
-// What the host hands to the processors of a device when it starts them: one wsp_device_run in
-// device memory. Only in the build with CANN.
+// The host's start parameter for the processors of a device: one wsp_device_run in device memory.
+// Only in the build with CANN.
 
 #ifndef WSP_DEVICE_H
 #define WSP_DEVICE_H

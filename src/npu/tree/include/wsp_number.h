@@ -235,7 +235,7 @@ constexpr bool to_bool(u64 x) {
 constexpr bool to_bool(bool x) {
     return x;
 }
-// Of C++ integers say which: to_i64(i64(5)).
+// For C++ integers, choose: to_i64(i64(5)).
 template <typename T> i64 to_i64(T x) = delete;
 template <typename T> u64 to_u64(T x) = delete;
 template <typename T> bool to_bool(T x) = delete;

@@ -1,9 +1,9 @@
-// See wsp_clock.h. What it is told goes to the library's simulated time.
+// See wsp_clock.h. All calls are passed on to the library's simulated time.
 //
-// One thing differs from the library's own walk of a program. Where tasks begin to start only when
-// many have been issued, and issue takes time, time in order has to know beforehand when that will
-// be; the library walks the program once more to count. A tree runs only once: so all that is told
-// is held back until enough tasks have come, or the end.
+// One thing differs from the library's own walk of a program. Tasks may begin to start only when
+// many have been issued. If issue takes time, time in order must know that moment beforehand. The
+// library walks the program once more to count. A tree runs only once, so all calls are held back
+// until enough tasks have come, or the end.
 //
 //      task, scope_begin, ...  ->  [held back, until the gate is known]  ->  time
 
@@ -15,7 +15,7 @@ namespace wsp {
 
 // -- holding back ---------------------------------------------------------------------------------
 
-// Copies what an arrival points to.
+// Copies the data behind an arrival's pointers.
 bool Clock::hold(Held::Kind kind, const pwsp_arrival &arrival) {
     Held held = Held();
     held.kind = kind;
@@ -43,7 +43,7 @@ bool Clock::give(Held &held) {
     return true;
 }
 
-// The gate is known: gives what has been held back.
+// The gate is known: passes on all calls that were held back.
 bool Clock::release() {
     is_held_ = false;
     bool is_fine = pwsp_sim_set_gate(&time_.sim, held_task_count_);

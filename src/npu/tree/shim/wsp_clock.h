@@ -1,9 +1,9 @@
 // The simulated clock of a tree that runs on a CPU.
 //
-// Threads that stand in for an NPU take whatever time they take. How long the program takes on its
-// lanes follows from its schedule and from the cycles of its tasks alone: Clock has the library's
-// simulated time (pwsp_timeline) work it out, so it and ptowsp_run_execute agree to the cycle. It is
-// told what the program does, in the order of the program:
+// Threads that stand in for an NPU take any amount of real time. The time of the program on its
+// lanes follows from its schedule and from the cycles of its tasks alone. Clock computes it with
+// the library's simulated time (pwsp_timeline), so it and ptowsp_run_execute agree to the cycle.
+// Its calls follow the program, in the order of the program:
 //
 //      begin   { task | scope_begin ... scope_end | reset | slot_load | pipeline }   end   stats
 //
@@ -23,7 +23,7 @@
 
 namespace wsp {
 
-// What processes of a pipeline have done, on a time of their own.
+// The statistics of a pipeline's processes, on a time of their own.
 struct PipelineSums {
     uint64_t busy_cycles, channel_cycles;  // of tasks, and waited at channels
     uint64_t slot_load_count;
@@ -36,21 +36,21 @@ class Clock {
     Clock(const Clock &) = delete;
     Clock &operator=(const Clock &) = delete;
 
-    // A new run, from time 0. What timed points to, and the tensors, live as long as the run.
+    // A new run, from time 0. The data behind timed, and the tensors, live as long as the run.
     bool begin(const pwsp_timed &timed, const pwsp_bound_tensor *tensors);
 
     bool scope_begin(bool is_parallel);
     bool scope_end();
-    bool reset(const uint32_t *edges, uint32_t count);  // an iteration begins: edges are forgotten
+    bool reset(const uint32_t *edges, uint32_t count);  // an iteration begins: edges restart
     bool task(const pwsp_arrival &task);
     bool slot_load(const pwsp_tile_at &element);
-    // Its first task, end task and run are found here.
+    // Its first task, end task and run are determined here.
     bool pipeline(const pwsp_pipeline_arrival &pipeline, const PipelineSums &sums);
 
-    // All has been told: goes on until all tasks have ended.
+    // No more calls follow: goes on until all tasks have ended.
     bool end();
 
-    // After end. memory_bytes is what the clock holds; lanes are in the order of the library.
+    // After end. memory_bytes is the memory of the clock; lanes are in the order of the library.
     ptowsp_run_stats stats() const {
         return time_.sim.stats;
     }
@@ -72,7 +72,6 @@ class Clock {
     }
 
   private:
-    // What has been told and is held back, with what the arrival points to.
     struct Held {
         enum Kind { SCOPE_BEGIN, SCOPE_END, RESET, TASK, SLOT_LOAD, PIPELINE } kind;
         bool is_parallel;
