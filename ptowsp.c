@@ -26798,17 +26798,22 @@ static bool pwsp_check_channel(ptowsp_module *module, const pwsp_channel_info *c
     bool is_event = channel->is_event;
     const char *what;
     if (!(use & PWSP_CHANNEL_CONSUMED)) {
-        what = is_event ? "no process consumes it, so that processes that record it would wait for ever"
-                        : "no process consumes it, so that senders would wait for ever";
+        what = is_event
+                   ? "no process consumes it, so that processes that record it would wait for ever"
+                   : "no process consumes it, so that senders would wait for ever";
     } else if (!(use & PWSP_CHANNEL_PRODUCED)) {
-        what = is_event ? "no process produces it, so that processes that wait for it would wait for ever"
-                        : "no process produces it, so that receivers would wait for ever";
+        what =
+            is_event
+                ? "no process produces it, so that processes that wait for it would wait for ever"
+                : "no process produces it, so that receivers would wait for ever";
     } else if (!(use & PWSP_CHANNEL_RECEIVED)) {
-        what = is_event ? "no process waits for it, so that processes that record it would wait for ever"
-                        : "no process receives from it, so that senders would wait for ever";
+        what = is_event
+                   ? "no process waits for it, so that processes that record it would wait for ever"
+                   : "no process receives from it, so that senders would wait for ever";
     } else if (!(use & PWSP_CHANNEL_SENT)) {
-        what = is_event ? "no process records it, so that processes that wait for it would wait for ever"
-                        : "no process sends to it, so that receivers would wait in vain";
+        what = is_event
+                   ? "no process records it, so that processes that wait for it would wait for ever"
+                   : "no process sends to it, so that receivers would wait in vain";
     } else {
         return true;
     }
