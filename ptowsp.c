@@ -32560,7 +32560,6 @@ PWSP_INTERNAL void pwsp_events_ref(pwsp_events *events, uint64_t node) {
 }
 
 PWSP_INTERNAL void pwsp_events_unref(pwsp_events *events, uint64_t node) {
-    PTOWSP_ASSERT(node == PWSP_EVENTS_NONE || events->nodes[node].refs > 0);
     if (node != PWSP_EVENTS_NONE && --events->nodes[node].refs == 0) {
         PTOWSP_ASSERT(events->nodes[node].is_done);
         events->nodes[node].waiters = events->free_node;
@@ -32596,7 +32595,7 @@ PWSP_INTERNAL void pwsp_events_wait(pwsp_events *events, uint32_t waiter, uint64
     if (other == PWSP_EVENTS_NONE || waiter == 0) {
         return;
     }
-    PTOWSP_ASSERT(waiter != other && events->nodes[waiter].pending > 0);
+    PTOWSP_ASSERT(waiter != other);
     pwsp_events_close(events, other);
     pwsp_events_node *node = &events->nodes[other];
     if (node->is_done) {
@@ -37917,8 +37916,12 @@ static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
                 !pwsp_walk_kernel(&run->walk, is_time_only, &arrival.cycles)) {
                 return pwsp_run_flush(run) ? pwsp_run_fail_walk(run) : pwsp_run_fail_time(run);
             }
-            pwsp_walk_arrival(x, &arrival);
-            bool is_plain = has_plain && !(has_data && arrival.tile_count);
+            bool is_plain = has_plain && !(has_data && x->task_op->view_count);
+            if (is_plain) {
+                arrival.unit = x->kernel->unit;
+            } else {
+                pwsp_walk_arrival(x, &arrival);
+            }
             if (!(is_plain ? pwsp_run_collect(run, &arrival)
                            : pwsp_run_issue_next(run, &arrival))) {
                 return pwsp_run_fail_time(run);

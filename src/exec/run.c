@@ -292,8 +292,12 @@ static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
                 !pwsp_walk_kernel(&run->walk, is_time_only, &arrival.cycles)) {
                 return pwsp_run_flush(run) ? pwsp_run_fail_walk(run) : pwsp_run_fail_time(run);
             }
-            pwsp_walk_arrival(x, &arrival);
-            bool is_plain = has_plain && !(has_data && arrival.tile_count);
+            bool is_plain = has_plain && !(has_data && x->task_op->view_count);
+            if (is_plain) {
+                arrival.unit = x->kernel->unit;
+            } else {
+                pwsp_walk_arrival(x, &arrival);
+            }
             if (!(is_plain ? pwsp_run_collect(run, &arrival)
                            : pwsp_run_issue_next(run, &arrival))) {
                 return pwsp_run_fail_time(run);

@@ -112,7 +112,6 @@ PWSP_INTERNAL void pwsp_events_ref(pwsp_events *events, uint64_t node) {
 }
 
 PWSP_INTERNAL void pwsp_events_unref(pwsp_events *events, uint64_t node) {
-    PTOWSP_ASSERT(node == PWSP_EVENTS_NONE || events->nodes[node].refs > 0);
     if (node != PWSP_EVENTS_NONE && --events->nodes[node].refs == 0) {
         PTOWSP_ASSERT(events->nodes[node].is_done);
         events->nodes[node].waiters = events->free_node;
@@ -148,7 +147,7 @@ PWSP_INTERNAL void pwsp_events_wait(pwsp_events *events, uint32_t waiter, uint64
     if (other == PWSP_EVENTS_NONE || waiter == 0) {
         return;
     }
-    PTOWSP_ASSERT(waiter != other && events->nodes[waiter].pending > 0);
+    PTOWSP_ASSERT(waiter != other);
     pwsp_events_close(events, other);
     pwsp_events_node *node = &events->nodes[other];
     if (node->is_done) {
