@@ -5911,7 +5911,7 @@ PWSP_INTERNAL void pwsp_deps_query_loads(pwsp_deps *deps, const pwsp_tile_at *ti
 // order of their starts they form a run. But packed tensors (Q, K and V, row by row in one buffer)
 // lie interleaved and share nothing: modulo the distance of rows each has a window of its own.
 //
-//      q q q k k v v | q q q k k v v | q q q k k v v        q: [0, 3)   k: [3, 5)   v: [5, 7)   of 7
+//      q q q k k v v | q q q k k v v | q q q k k v v       q: [0, 3)   k: [3, 5)   v: [5, 7)   of 7
 //
 // A tensor's window modulo m begins where the tensor begins modulo m. Its length is the span of the
 // dimensions whose strides are no multiples of m. Tensors with disjoint windows share no bytes. So
@@ -6734,7 +6734,7 @@ static bool pwsp_deps_grow(pwsp_deps *deps, uint64_t needed) {
     return is_good;
 }
 
-// Makes room for a number of lists; accesses in lists must be entered anew.
+// Makes room for the lists of a number of accesses; accesses in lists must be entered again.
 static bool pwsp_deps_grow_buckets(pwsp_deps *deps, uint64_t count) {
     void *buckets = deps->buckets;
     bool has_room = pwsp_memory_room(deps->memory, &buckets, &deps->bucket_count,
@@ -6822,7 +6822,7 @@ PWSP_INTERNAL uint32_t pwsp_deps_place(pwsp_deps *deps) {
 // larger than a cell of its level, and it is in the list of one cell: that in which it begins.
 //
 //      +-----+-----+-----+        Tiles of the usual tiling are cells: looking one up is one probe
-//      |  A  |  BBBBB    |        of a hash table for each level in use. Once a tile of a level runs
+//      |  A  |  BBBBB    |        of a hash table for each level in use. Once a tile of one runs
 //      +-----+--BBBBB----+        over into the next cell (B), queries of the level begin one cell
 //      |     |     |     |        earlier.
 //      +-----+-----+-----+
@@ -8460,7 +8460,7 @@ PWSP_INTERNAL pwsp_entry *pwsp_issue_open(pwsp_issue *issue, pwsp_entry_kind kin
 //      LOAD                   tiles[0] is an element: returns when its writer is done
 //      PARALLEL, SEQUENTIAL   a scope begins; the arrival may be NULL
 //      SCOPE_END              it ends; the arrival may be NULL
-//      RESET                  the edges `after` begin anew
+//      RESET                  the edges `after` restart
 PWSP_INTERNAL bool pwsp_issue_submit(pwsp_issue *issue, const pwsp_arrival *arrival);
 
 // Retire finished entries at the head: the first until there is room, the second until nothing is
@@ -8511,7 +8511,7 @@ PWSP_INTERNAL bool pwsp_issue_submit_process(pwsp_issue *issue, uint32_t process
 //      joins    there is one for every token that can be held at once, and the others are in use
 //               only while something is in flight
 //      regions  those of finished tasks are swept out; if that is not enough, all is retired,
-//               and the map begins anew
+//               and the map restarts empty
 
 // -- life -----------------------------------------------------------------------------------------
 
@@ -31559,7 +31559,7 @@ const char *ptowsp_stall_name(ptowsp_stall stall) {
 //
 // A player is one number, so that a game is one minimum: (end - base) << lane_bits | lane. Ends too
 // far from base for that all play as the largest number. When such a player wins, base moves up to
-// the earliest end and all players are made anew. The same happens when a task ends before base:
+// the earliest end and all players are rebuilt. The same happens when a task ends before base:
 // the clock may be far behind the earliest end.
 
 #ifndef PWSP_WINDOW_H
@@ -31600,7 +31600,7 @@ PWSP_INTERNAL size_t pwsp_window_bytes(const pwsp_window *window);
 // Doubles the ring of a lane. False when memory is out.
 PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memory, uint32_t lane);
 
-// Moves base to the earliest end, makes all players anew, and returns the winner.
+// Moves base to the earliest end, rebuilds all players, and returns the winner.
 PWSP_INTERNAL uint64_t pwsp_window_rebase(pwsp_window *window);
 
 // The largest player except EMPTY stands for ends too far from base.
@@ -38739,7 +38739,7 @@ PWSP_INTERNAL void pwsp_graph_classes_lane(void *graph, uint32_t index);
 PWSP_INTERNAL bool pwsp_graph_classes_may_do(const ptowsp_graph *graph, const pwsp_graph_lane *lane,
                                              uint32_t task);
 
-// Queues of classes, under the lock or before the run: appends a task, or all of a lane's deque; the
+// Queues of classes, under the lock or before the run: append a task, or all of a lane's deque; the
 // class of the best task that a lane of this unit may do, or PWSP_GRAPH_NONE; whether there is any.
 PWSP_INTERNAL void pwsp_graph_enqueue(ptowsp_graph *graph, uint32_t task);
 PWSP_INTERNAL void pwsp_graph_enqueue_all(ptowsp_graph *graph, pwsp_graph_lane *lane);
@@ -39122,7 +39122,7 @@ static ptowsp_status pwsp_seal_refuse_circle(ptowsp_graph *graph, uint32_t *prev
 // Every remaining task waits for a remaining task: going back from one to the other ends in a
 // cycle.
 static ptowsp_status pwsp_seal_find_circle(ptowsp_graph *graph) {
-    uint32_t *previous = graph->spare, *seen = graph->first;  // sealing makes both anew
+    uint32_t *previous = graph->spare, *seen = graph->first;  // sealing rebuilds both
     for (uint64_t i = graph->edge_count; i-- > 0;) {
         const pwsp_graph_edge *edge = &graph->edges[i];
         if (graph->counts[edge->before].pending > 0) {

@@ -3416,14 +3416,14 @@ static void npu_print_size(const npu_kernel *k, const npu_size *size, npu_text *
 
 NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out) {
     static const char *const sizes = "ub\0 l1\0 l0a\0l0b\0l0c\0bt\0 fb\0 ";
-    npu_print(out, "// Where tiles begin in their memories.\n");
+    npu_print(out, "// Addresses of tiles in their memories.\n");
     for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
         const npu_tile *tile = &k->tiles[i];
         if (tile->is_used && tile->first == i && tile->address == i) {
             npu_print(out, "constexpr uint32_t %s_at = %u;\n", tile->name, tile->object.address);
         }
     }
-    npu_print(out, "\n// Where the last one ends, and what %s has.\n", k->info.machine.name);
+    npu_print(out, "\n// The end of the last one, and the capacity of %s.\n", k->info.machine.name);
     for (uint32_t memory = 0; memory < PTOWSP_MEMORY_COUNT; memory++) {
         uint32_t end = 0;
         for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
@@ -3514,7 +3514,7 @@ static void npu_print_windows(const npu_kernel *k, npu_text *out) {
     if (k->window_count == 0) {
         return;
     }
-    npu_print(out, "\n    // What it loads and stores.\n");
+    npu_print(out, "\n    // Its loads and stores.\n");
     for (int is_column = 0; is_column < 2; is_column++) {
         bool is_any = false;
         for (uint32_t i = 0; i < k->info.tile_count; i++) {
@@ -3576,8 +3576,7 @@ NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *check
     k->is_out_of_memory = k->is_out_of_memory || tiles.is_out_of_memory;
     npu_text_free(&tiles);
     if (k->has_lists) {
-        npu_print(out,
-                  "    MrgSortExecutedNumList taken;  // of each list, which is not asked for\n");
+        npu_print(out, "    MrgSortExecutedNumList taken;  // counts of each list, unused\n");
     }
 }
 
@@ -4493,13 +4492,13 @@ static void npu_print_faults(npu_emitter *emitter, npu_text *out) {
 
 NPU_INTERNAL void npu_dispatch_emit(npu_emitter *emitter) {
     npu_text text = {NULL, 0, 0, false};
-    npu_print(
-        &text,
-        "// Runs a task by the number of its kernel, and says what faults are. Generated.\n"
-        "//\n"
-        "// For a device this is compiled twice: what runs for AICore, what says for the AICPU.\n"
-        "\n"
-        "#if defined(__CCE_AICORE__) || !defined(WSP_ASCEND)\n");
+    npu_print(&text,
+              "// Runs a task by the number of its kernel, and describes faults. Generated.\n"
+              "//\n"
+              "// For a device this is compiled twice: the first half for AICore, the second for "
+              "the AICPU.\n"
+              "\n"
+              "#if defined(__CCE_AICORE__) || !defined(WSP_ASCEND)\n");
     npu_print(&text,
               "%s#include \"wsp_dispatch.h\"\n#endif\n\n#include \"program.h\"\n\n"
               "#if defined(__CCE_AICORE__) || !defined(WSP_ASCEND)\n\n",
@@ -5392,7 +5391,7 @@ static void npu_readme_builds(npu_text *text) {
               "make                             # build/run and build/libwsp_tree.so\n"
               "cmake -S . -B build && cmake --build build                     # the same\n"
               "build/run --help\n"
-              "build/run --list                 # what there is to bind\n"
+              "build/run --list                 # lists the bindings\n"
               "```\n\n"
               "**Against PTO-ISA's CPU simulator**, with a checkout of it and a C++20 "
               "compiler: the same, with the kernels' instructions from there, which take no "
@@ -5413,42 +5412,42 @@ static void npu_readme_builds(npu_text *text) {
 }
 
 static void npu_readme_files(npu_text *text, bool has_pipelines) {
-    npu_print(text, "## Where is what\n\n"
-                    "| file | what it is |\n"
+    npu_print(text, "## Files\n\n"
+                    "| file | contents |\n"
                     "|---|---|\n"
                     "| `aicpu/expand.cpp` | **the workload's loops**, which make its tasks |\n"
-                    "| `aicpu/program.h`, `program.cpp` | the names and tables of what is below, "
+                    "| `aicpu/program.h`, `program.cpp` | the names and tables of the program, "
                     "and the schedule |\n"
                     "| `aicore/kernels/` | **one source per kernel** |\n"
                     "| `aicore/dispatch.cpp` | kernels by their number |\n"
-                    "| `aicpu/wsp_expand.*` | the words that `expand.cpp` is written in |\n"
-                    "| `aicpu/wsp_scheduler.*` | queues of ready tasks, and which core runs which: "
-                    "under it is the bounded ring of `include/wsp_core.h` |\n");
+                    "| `aicpu/wsp_expand.*` | the vocabulary of `expand.cpp` |\n"
+                    "| `aicpu/wsp_scheduler.*` | queues of ready tasks, and the choice of a core "
+                    "for each; below it is the bounded ring of `include/wsp_core.h` |\n");
     if (has_pipelines) {
         npu_print(text, "| `aicpu/wsp_pipeline*` | processes and channels |\n");
     }
     npu_print(
         text,
-        "| `aicore/wsp_kernel.h`, `wsp_native.h` | what kernels are written with |\n"
+        "| `aicore/wsp_kernel.h`, `wsp_native.h` | the vocabulary of kernels |\n"
         "| `aicore/wsp_worker.*` | the loop of a core; the device's is in "
         "`wsp_core_main.cpp` |\n"
         "| `host/` | binding and running: C functions, the stand-in for the device, "
         "the device with CANN, a command line |\n"
-        "| `include/wsp_abi.h` | what host, AICPU and AICore share, and its layout |\n"
-        "| `include/wsp_core.h` | what all trees and the library run on: the library's own C, "
+        "| `include/wsp_abi.h` | the interface of host, AICPU and AICore, with its layout |\n"
+        "| `include/wsp_core.h` | the runtime of all trees and the library: the library's own C, "
         "generated; `aicpu/wsp_core.cpp` compiles it |\n"
         "| `include/ptowsp.h` | types of the library that wrote this tree, which is not "
         "needed to build it |\n"
         "| `shim/` | PTO-ISA's instructions on a CPU, and simulated time |\n"
-        "| `manifest.json` | all of this for programs, and a hash of the sources |\n\n"
+        "| `manifest.json` | the same for programs, and a hash of the sources |\n\n"
         "Files whose names begin with `wsp_`, those of `shim/` and `include/`, and the "
         "build files are the same in every tree of this version.\n\n");
 }
 
 static void npu_readme_bindings(const npu_emitter *emitter, npu_text *text) {
     const ptowsp_program *program = emitter->program;
-    npu_print(text, "## What is bound to a run\n\n"
-                    "| name | what |\n"
+    npu_print(text, "## Bindings of a run\n\n"
+                    "| name | kind |\n"
                     "|---|---|\n");
     for (uint32_t i = 1; i < emitter->names.count[NPU_AXIS]; i++) {
         ptowsp_axis_info axis = ptowsp_program_axis_at(program, i);
@@ -5712,7 +5711,7 @@ static bool npu_write_files(npu_tree *tree) {
     return true;
 }
 
-// -- what is there --------------------------------------------------------------------------------
+// -- the old tree ---------------------------------------------------------------------------------
 
 typedef enum npu_found {
     NPU_FOUND_NOTHING,
@@ -6670,7 +6669,7 @@ NPU_INTERNAL bool npu_cache_mark(npu_build *build) {
     npu_text path = {NULL, 0, 0, false};
     char hash[NPU_HASH_SIZE];
     if (!npu_cache_hash(build->work.data, hash)) {
-        return npu_build_fail_system(build, "cannot read what was built in", build->work.data);
+        return npu_build_fail_system(build, "cannot read the library in", build->work.data);
     }
     npu_print(&path, "%s/complete", build->work.data);
     bool is_good = npu_build_check(build, &path);
@@ -11252,7 +11251,7 @@ static const char npu_fixed_20[] =
     "const char HELP[] =\n"
     "    \"usage: run [options]\\n\"\n"
     "    \"\\n\"\n"
-    "    \"What is bound (run --list names all of it):\\n\"\n"
+    "    \"Bindings (run --list names all of them):\\n\"\n"
     "    \"  --size AXIS=N            the size of a dynamic axis\\n\"\n"
     "    \"  --symbol NAME=N          a number\\n\"\n"
     "    \"  --slot I=N               a slot, as the run begins; without, 0\\n\"\n"
@@ -11264,14 +11263,14 @@ static const char npu_fixed_20[] =
     "    \"  --csr AXIS=i32@INDPTR,@INDICES   of another type\\n\"\n"
     "    \"  --tensor NAME=2x64@FILE  a tensor's shape and elements, row by row; without a file zeros;\\n\"\n"
     "    \"                           the shape may be left out if it is declared: NAME, NAME=@FILE\\n\"\n"
-    "    \"How it runs:\\n\"\n"
+    "    \"Running:\\n\"\n"
     "    \"  --aicpu N                threads that schedule; without, 1\\n\"\n"
     "    \"  --cores N                cores of each unit; without, the lanes of the schedule\\n\"\n"
     "    \"  --ring N                 tasks in flight at most; without, 4096\\n\"\n"
     "    \"  --model unit|a2a3|a5     how cycles of tile kernels are counted; without, unit\\n\"\n"
-    "    \"What comes out:\\n\"\n"
+    "    \"Output:\\n\"\n"
     "    \"  --write NAME@FILE        a tensor's elements after the run\\n\"\n"
-    "    \"  --list                   what is to be bound, and nothing else\\n\"\n"
+    "    \"  --list                   lists the bindings, and nothing else\\n\"\n"
     "    \"  --help                   this\\n\";\n"
     "\n"
     "// -- text -----------------------------------------------------------------------------------------\n"
@@ -13825,7 +13824,7 @@ static const char npu_fixed_33[] =
     "//\n"
     "//      begin   { task | scope_begin ... scope_end | reset | slot_load | pipeline }   end   stats\n"
     "//\n"
-    "// whatever the order in which threads have run the tasks: tasks are told when they retire.\n"
+    "// whatever the order in which threads have run the tasks: calls are made as tasks retire.\n"
     "//\n"
     "// Errors   A call returns false when the schedule cannot go on, as ptowsp_run_execute would say,\n"
     "//          or when memory is out. After that calls do nothing and return false, but for end,\n"
@@ -15923,7 +15922,7 @@ static const char npu_fixed_34[] =
     "//      LOAD                   tiles[0] is an element: returns when its writer is done\n"
     "//      PARALLEL, SEQUENTIAL   a scope begins; the arrival may be NULL\n"
     "//      SCOPE_END              it ends; the arrival may be NULL\n"
-    "//      RESET                  the edges `after` begin anew\n"
+    "//      RESET                  the edges `after` restart\n"
     "PWSP_INTERNAL bool pwsp_issue_submit(pwsp_issue *issue, const pwsp_arrival *arrival);\n"
     "\n"
     "// Retire finished entries at the head: the first until there is room, the second until nothing is\n"
@@ -16295,7 +16294,7 @@ static const char npu_fixed_34[] =
     "//\n"
     "// A player is one number, so that a game is one minimum: (end - base) << lane_bits | lane. Ends too\n"
     "// far from base for that all play as the largest number. When such a player wins, base moves up to\n"
-    "// the earliest end and all players are made anew. The same happens when a task ends before base:\n"
+    "// the earliest end and all players are rebuilt. The same happens when a task ends before base:\n"
     "// the clock may be far behind the earliest end.\n"
     "\n"
     "#ifndef PWSP_WINDOW_H\n"
@@ -16336,7 +16335,7 @@ static const char npu_fixed_34[] =
     "// Doubles the ring of a lane. False when memory is out.\n"
     "PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memory, uint32_t lane);\n"
     "\n"
-    "// Moves base to the earliest end, makes all players anew, and returns the winner.\n"
+    "// Moves base to the earliest end, rebuilds all players, and returns the winner.\n"
     "PWSP_INTERNAL uint64_t pwsp_window_rebase(pwsp_window *window);\n"
     "\n"
     "// The largest player except EMPTY stands for ends too far from base.\n"
@@ -18368,7 +18367,7 @@ static const char npu_fixed_34[] =
     "// order of their starts they form a run. But packed tensors (Q, K and V, row by row in one buffer)\n"
     "// lie interleaved and share nothing: modulo the distance of rows each has a window of its own.\n"
     "//\n"
-    "//      q q q k k v v | q q q k k v v | q q q k k v v        q: [0, 3)   k: [3, 5)   v: [5, 7)   of 7\n"
+    "//      q q q k k v v | q q q k k v v | q q q k k v v       q: [0, 3)   k: [3, 5)   v: [5, 7)   of 7\n"
     "//\n"
     "// A tensor's window modulo m begins where the tensor begins modulo m. Its length is the span of the\n"
     "// dimensions whose strides are no multiples of m. Tensors with disjoint windows share no bytes. So\n"
@@ -18990,7 +18989,7 @@ static const char npu_fixed_34[] =
     "    return is_good;\n"
     "}\n"
     "\n"
-    "// Makes room for a number of lists; accesses in lists must be entered anew.\n"
+    "// Makes room for the lists of a number of accesses; accesses in lists must be entered again.\n"
     "static bool pwsp_deps_grow_buckets(pwsp_deps *deps, uint64_t count) {\n"
     "    void *buckets = deps->buckets;\n"
     "    bool has_room = pwsp_memory_room(deps->memory, &buckets, &deps->bucket_count,\n"
@@ -19078,7 +19077,7 @@ static const char npu_fixed_34[] =
     "// larger than a cell of its level, and it is in the list of one cell: that in which it begins.\n"
     "//\n"
     "//      +-----+-----+-----+        Tiles of the usual tiling are cells: looking one up is one probe\n"
-    "//      |  A  |  BBBBB    |        of a hash table for each level in use. Once a tile of a level runs\n"
+    "//      |  A  |  BBBBB    |        of a hash table for each level in use. Once a tile of one runs\n"
     "//      +-----+--BBBBB----+        over into the next cell (B), queries of the level begin one cell\n"
     "//      |     |     |     |        earlier.\n"
     "//      +-----+-----+-----+\n"
@@ -20330,7 +20329,7 @@ static const char npu_fixed_34[] =
     "//      joins    there is one for every token that can be held at once, and the others are in use\n"
     "//               only while something is in flight\n"
     "//      regions  those of finished tasks are swept out; if that is not enough, all is retired,\n"
-    "//               and the map begins anew\n"
+    "//               and the map restarts empty\n"
     "\n"
     "// -- life -----------------------------------------------------------------------------------------\n"
     "\n"

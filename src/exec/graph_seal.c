@@ -157,7 +157,7 @@ static ptowsp_status pwsp_seal_refuse_circle(ptowsp_graph *graph, uint32_t *prev
 // Every remaining task waits for a remaining task: going back from one to the other ends in a
 // cycle.
 static ptowsp_status pwsp_seal_find_circle(ptowsp_graph *graph) {
-    uint32_t *previous = graph->spare, *seen = graph->first;  // sealing makes both anew
+    uint32_t *previous = graph->spare, *seen = graph->first;  // sealing rebuilds both
     for (uint64_t i = graph->edge_count; i-- > 0;) {
         const pwsp_graph_edge *edge = &graph->edges[i];
         if (graph->counts[edge->before].pending > 0) {

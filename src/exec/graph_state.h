@@ -243,7 +243,7 @@ PWSP_INTERNAL void pwsp_graph_classes_lane(void *graph, uint32_t index);
 PWSP_INTERNAL bool pwsp_graph_classes_may_do(const ptowsp_graph *graph, const pwsp_graph_lane *lane,
                                              uint32_t task);
 
-// Queues of classes, under the lock or before the run: appends a task, or all of a lane's deque; the
+// Queues of classes, under the lock or before the run: append a task, or all of a lane's deque; the
 // class of the best task that a lane of this unit may do, or PWSP_GRAPH_NONE; whether there is any.
 PWSP_INTERNAL void pwsp_graph_enqueue(ptowsp_graph *graph, uint32_t task);
 PWSP_INTERNAL void pwsp_graph_enqueue_all(ptowsp_graph *graph, pwsp_graph_lane *lane);

@@ -309,7 +309,7 @@ NPU_INTERNAL bool npu_cache_mark(npu_build *build) {
     npu_text path = {NULL, 0, 0, false};
     char hash[NPU_HASH_SIZE];
     if (!npu_cache_hash(build->work.data, hash)) {
-        return npu_build_fail_system(build, "cannot read what was built in", build->work.data);
+        return npu_build_fail_system(build, "cannot read the library in", build->work.data);
     }
     npu_print(&path, "%s/complete", build->work.data);
     bool is_good = npu_build_check(build, &path);

@@ -23,7 +23,7 @@ static void npu_readme_builds(npu_text *text) {
               "make                             # build/run and build/libwsp_tree.so\n"
               "cmake -S . -B build && cmake --build build                     # the same\n"
               "build/run --help\n"
-              "build/run --list                 # what there is to bind\n"
+              "build/run --list                 # lists the bindings\n"
               "```\n\n"
               "**Against PTO-ISA's CPU simulator**, with a checkout of it and a C++20 "
               "compiler: the same, with the kernels' instructions from there, which take no "
@@ -44,42 +44,42 @@ static void npu_readme_builds(npu_text *text) {
 }
 
 static void npu_readme_files(npu_text *text, bool has_pipelines) {
-    npu_print(text, "## Where is what\n\n"
-                    "| file | what it is |\n"
+    npu_print(text, "## Files\n\n"
+                    "| file | contents |\n"
                     "|---|---|\n"
                     "| `aicpu/expand.cpp` | **the workload's loops**, which make its tasks |\n"
-                    "| `aicpu/program.h`, `program.cpp` | the names and tables of what is below, "
+                    "| `aicpu/program.h`, `program.cpp` | the names and tables of the program, "
                     "and the schedule |\n"
                     "| `aicore/kernels/` | **one source per kernel** |\n"
                     "| `aicore/dispatch.cpp` | kernels by their number |\n"
-                    "| `aicpu/wsp_expand.*` | the words that `expand.cpp` is written in |\n"
-                    "| `aicpu/wsp_scheduler.*` | queues of ready tasks, and which core runs which: "
-                    "under it is the bounded ring of `include/wsp_core.h` |\n");
+                    "| `aicpu/wsp_expand.*` | the vocabulary of `expand.cpp` |\n"
+                    "| `aicpu/wsp_scheduler.*` | queues of ready tasks, and the choice of a core "
+                    "for each; below it is the bounded ring of `include/wsp_core.h` |\n");
     if (has_pipelines) {
         npu_print(text, "| `aicpu/wsp_pipeline*` | processes and channels |\n");
     }
     npu_print(
         text,
-        "| `aicore/wsp_kernel.h`, `wsp_native.h` | what kernels are written with |\n"
+        "| `aicore/wsp_kernel.h`, `wsp_native.h` | the vocabulary of kernels |\n"
         "| `aicore/wsp_worker.*` | the loop of a core; the device's is in "
         "`wsp_core_main.cpp` |\n"
         "| `host/` | binding and running: C functions, the stand-in for the device, "
         "the device with CANN, a command line |\n"
-        "| `include/wsp_abi.h` | what host, AICPU and AICore share, and its layout |\n"
-        "| `include/wsp_core.h` | what all trees and the library run on: the library's own C, "
+        "| `include/wsp_abi.h` | the interface of host, AICPU and AICore, with its layout |\n"
+        "| `include/wsp_core.h` | the runtime of all trees and the library: the library's own C, "
         "generated; `aicpu/wsp_core.cpp` compiles it |\n"
         "| `include/ptowsp.h` | types of the library that wrote this tree, which is not "
         "needed to build it |\n"
         "| `shim/` | PTO-ISA's instructions on a CPU, and simulated time |\n"
-        "| `manifest.json` | all of this for programs, and a hash of the sources |\n\n"
+        "| `manifest.json` | the same for programs, and a hash of the sources |\n\n"
         "Files whose names begin with `wsp_`, those of `shim/` and `include/`, and the "
         "build files are the same in every tree of this version.\n\n");
 }
 
 static void npu_readme_bindings(const npu_emitter *emitter, npu_text *text) {
     const ptowsp_program *program = emitter->program;
-    npu_print(text, "## What is bound to a run\n\n"
-                    "| name | what |\n"
+    npu_print(text, "## Bindings of a run\n\n"
+                    "| name | kind |\n"
                     "|---|---|\n");
     for (uint32_t i = 1; i < emitter->names.count[NPU_AXIS]; i++) {
         ptowsp_axis_info axis = ptowsp_program_axis_at(program, i);

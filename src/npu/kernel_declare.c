@@ -27,14 +27,14 @@ static void npu_print_size(const npu_kernel *k, const npu_size *size, npu_text *
 
 NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out) {
     static const char *const sizes = "ub\0 l1\0 l0a\0l0b\0l0c\0bt\0 fb\0 ";
-    npu_print(out, "// Where tiles begin in their memories.\n");
+    npu_print(out, "// Addresses of tiles in their memories.\n");
     for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
         const npu_tile *tile = &k->tiles[i];
         if (tile->is_used && tile->first == i && tile->address == i) {
             npu_print(out, "constexpr uint32_t %s_at = %u;\n", tile->name, tile->object.address);
         }
     }
-    npu_print(out, "\n// Where the last one ends, and what %s has.\n", k->info.machine.name);
+    npu_print(out, "\n// The end of the last one, and the capacity of %s.\n", k->info.machine.name);
     for (uint32_t memory = 0; memory < PTOWSP_MEMORY_COUNT; memory++) {
         uint32_t end = 0;
         for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
@@ -125,7 +125,7 @@ static void npu_print_windows(const npu_kernel *k, npu_text *out) {
     if (k->window_count == 0) {
         return;
     }
-    npu_print(out, "\n    // What it loads and stores.\n");
+    npu_print(out, "\n    // Its loads and stores.\n");
     for (int is_column = 0; is_column < 2; is_column++) {
         bool is_any = false;
         for (uint32_t i = 0; i < k->info.tile_count; i++) {
@@ -187,7 +187,6 @@ NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *check
     k->is_out_of_memory = k->is_out_of_memory || tiles.is_out_of_memory;
     npu_text_free(&tiles);
     if (k->has_lists) {
-        npu_print(out,
-                  "    MrgSortExecutedNumList taken;  // of each list, which is not asked for\n");
+        npu_print(out, "    MrgSortExecutedNumList taken;  // counts of each list, unused\n");
     }
 }

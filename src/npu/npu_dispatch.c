@@ -140,13 +140,13 @@ static void npu_print_faults(npu_emitter *emitter, npu_text *out) {
 
 NPU_INTERNAL void npu_dispatch_emit(npu_emitter *emitter) {
     npu_text text = {NULL, 0, 0, false};
-    npu_print(
-        &text,
-        "// Runs a task by the number of its kernel, and says what faults are. Generated.\n"
-        "//\n"
-        "// For a device this is compiled twice: what runs for AICore, what says for the AICPU.\n"
-        "\n"
-        "#if defined(__CCE_AICORE__) || !defined(WSP_ASCEND)\n");
+    npu_print(&text,
+              "// Runs a task by the number of its kernel, and describes faults. Generated.\n"
+              "//\n"
+              "// For a device this is compiled twice: the first half for AICore, the second for "
+              "the AICPU.\n"
+              "\n"
+              "#if defined(__CCE_AICORE__) || !defined(WSP_ASCEND)\n");
     npu_print(&text,
               "%s#include \"wsp_dispatch.h\"\n#endif\n\n#include \"program.h\"\n\n"
               "#if defined(__CCE_AICORE__) || !defined(WSP_ASCEND)\n\n",

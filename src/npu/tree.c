@@ -151,7 +151,7 @@ static bool npu_write_files(npu_tree *tree) {
     return true;
 }
 
-// -- what is there --------------------------------------------------------------------------------
+// -- the old tree ---------------------------------------------------------------------------------
 
 typedef enum npu_found {
     NPU_FOUND_NOTHING,

@@ -277,7 +277,7 @@ static bool pwsp_deps_grow(pwsp_deps *deps, uint64_t needed) {
     return is_good;
 }
 
-// Makes room for a number of lists; accesses in lists must be entered anew.
+// Makes room for the lists of a number of accesses; accesses in lists must be entered again.
 static bool pwsp_deps_grow_buckets(pwsp_deps *deps, uint64_t count) {
     void *buckets = deps->buckets;
     bool has_room = pwsp_memory_room(deps->memory, &buckets, &deps->bucket_count,

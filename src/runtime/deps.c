@@ -10,7 +10,7 @@
 // larger than a cell of its level, and it is in the list of one cell: that in which it begins.
 //
 //      +-----+-----+-----+        Tiles of the usual tiling are cells: looking one up is one probe
-//      |  A  |  BBBBB    |        of a hash table for each level in use. Once a tile of a level runs
+//      |  A  |  BBBBB    |        of a hash table for each level in use. Once a tile of one runs
 //      +-----+--BBBBB----+        over into the next cell (B), queries of the level begin one cell
 //      |     |     |     |        earlier.
 //      +-----+-----+-----+

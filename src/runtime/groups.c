@@ -4,7 +4,7 @@
 // order of their starts they form a run. But packed tensors (Q, K and V, row by row in one buffer)
 // lie interleaved and share nothing: modulo the distance of rows each has a window of its own.
 //
-//      q q q k k v v | q q q k k v v | q q q k k v v        q: [0, 3)   k: [3, 5)   v: [5, 7)   of 7
+//      q q q k k v v | q q q k k v v | q q q k k v v       q: [0, 3)   k: [3, 5)   v: [5, 7)   of 7
 //
 // A tensor's window modulo m begins where the tensor begins modulo m. Its length is the span of the
 // dimensions whose strides are no multiples of m. Tensors with disjoint windows share no bytes. So

@@ -11,7 +11,7 @@
 //      joins    there is one for every token that can be held at once, and the others are in use
 //               only while something is in flight
 //      regions  those of finished tasks are swept out; if that is not enough, all is retired,
-//               and the map begins anew
+//               and the map restarts empty
 
 #include "issue.h"
 

@@ -13,7 +13,7 @@
 //
 // A player is one number, so that a game is one minimum: (end - base) << lane_bits | lane. Ends too
 // far from base for that all play as the largest number. When such a player wins, base moves up to
-// the earliest end and all players are made anew. The same happens when a task ends before base:
+// the earliest end and all players are rebuilt. The same happens when a task ends before base:
 // the clock may be far behind the earliest end.
 
 #ifndef PWSP_WINDOW_H
@@ -56,7 +56,7 @@ PWSP_INTERNAL size_t pwsp_window_bytes(const pwsp_window *window);
 // Doubles the ring of a lane. False when memory is out.
 PWSP_INTERNAL bool pwsp_window_grow(pwsp_window *window, const pwsp_memory *memory, uint32_t lane);
 
-// Moves base to the earliest end, makes all players anew, and returns the winner.
+// Moves base to the earliest end, rebuilds all players, and returns the winner.
 PWSP_INTERNAL uint64_t pwsp_window_rebase(pwsp_window *window);
 
 // The largest player except EMPTY stands for ends too far from base.

@@ -25,7 +25,7 @@ namespace {
 const char HELP[] =
     "usage: run [options]\n"
     "\n"
-    "What is bound (run --list names all of it):\n"
+    "Bindings (run --list names all of them):\n"
     "  --size AXIS=N            the size of a dynamic axis\n"
     "  --symbol NAME=N          a number\n"
     "  --slot I=N               a slot, as the run begins; without, 0\n"
@@ -37,14 +37,14 @@ const char HELP[] =
     "  --csr AXIS=i32@INDPTR,@INDICES   of another type\n"
     "  --tensor NAME=2x64@FILE  a tensor's shape and elements, row by row; without a file zeros;\n"
     "                           the shape may be left out if it is declared: NAME, NAME=@FILE\n"
-    "How it runs:\n"
+    "Running:\n"
     "  --aicpu N                threads that schedule; without, 1\n"
     "  --cores N                cores of each unit; without, the lanes of the schedule\n"
     "  --ring N                 tasks in flight at most; without, 4096\n"
     "  --model unit|a2a3|a5     how cycles of tile kernels are counted; without, unit\n"
-    "What comes out:\n"
+    "Output:\n"
     "  --write NAME@FILE        a tensor's elements after the run\n"
-    "  --list                   what is to be bound, and nothing else\n"
+    "  --list                   lists the bindings, and nothing else\n"
     "  --help                   this\n";
 
 // -- text -----------------------------------------------------------------------------------------

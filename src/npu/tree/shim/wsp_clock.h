@@ -7,7 +7,7 @@
 //
 //      begin   { task | scope_begin ... scope_end | reset | slot_load | pipeline }   end   stats
 //
-// whatever the order in which threads have run the tasks: tasks are told when they retire.
+// whatever the order in which threads have run the tasks: calls are made as tasks retire.
 //
 // Errors   A call returns false when the schedule cannot go on, as ptowsp_run_execute would say,
 //          or when memory is out. After that calls do nothing and return false, but for end,
