@@ -237,34 +237,35 @@ for file in $(find src -type f ! -path "$TREE/*" ! -path src/README.md | sort); 
 done
 
 carriage_return=$(printf '\r')
+# Each local include must name a file that came before.
 check_files() {
-    seen=" ptowsp.h "
     for file in "$@"; do
         [ -f "$file" ] || fail "$file is listed but missing"
-        if grep -q "$carriage_return" "$file"; then
-            fail "$file has carriage returns"
-        fi
-        # Each local include must name a file that came before.
-        for include in $(sed -n 's/^#include "\(.*\)"$/\1/p' "$file"); do
-            case "$seen" in
-            *" $(basename "$include") "*) ;;
-            *) fail "$file includes $include, which is not below it" ;;
-            esac
-        done
-        seen="$seen$(basename "$file") "
     done
+    wrong=$(awk '
+        function base(path) { sub(/.*\//, "", path); return path }
+        function say(what) { if (!found++) print FILENAME " " what }
+        BEGIN { seen["ptowsp.h"] = 1 }
+        FNR == 1 { if (last) seen[base(last)] = 1; last = FILENAME }
+        /\r/ { say("has carriage returns") }
+        /^#include ".*"$/ {
+            split($0, part, "\"")
+            if (!(base(part[2]) in seen)) say("includes " part[2] ", which is not below it")
+        }' "$@")
+    [ -z "$wrong" ] || fail "$wrong"
 }
 check_files $FILES $FACE
 check_files $PLAN $DATA $ABSENT
 check_files $CORE_FILES
 check_files $NPU
+wrong=$(grep -l "$carriage_return" $(find $TREE -type f) | head -n 1)
+[ -z "$wrong" ] || fail "$wrong has carriage returns"
 for file in $(find $TREE -type f | sort); do
     [ -z "$(tail -c 1 "$file")" ] || fail "$file does not end with a newline"
-    ! grep -q "$carriage_return" "$file" || fail "$file has carriage returns"
 done
 
 # Includes are told apart by their last name, so no two headers may share one.
-same=$(for file in $FILES $FACE; do basename "$file"; done | grep '\.h$' | sort | uniq -d)
+same=$(echo $FILES $FACE | tr ' ' '\n' | sed 's#.*/##' | grep '\.h$' | sort | uniq -d)
 [ -z "$same" ] || fail "two headers are called $same"
 
 # Names that a file defines at its top level: functions, and structs, enums and types with a body. All

@@ -466,6 +466,7 @@ static void pwsp_generate_blocks(void *user, uint64_t begin, uint64_t end, uint3
 static ptowsp_status pwsp_generate_on_lanes(ptowsp_context *context, const pwsp_plan_range *range,
                                             uint32_t chunk, PTOWSP_GM ptowsp_work *work,
                                             uint64_t work_count) {
+    (void)work_count;  // is asserted only
     PTOWSP_ASSERT(range->first == 0);
     pwsp_generate_job job;
     job.desc = pwsp_range_emit_desc(range, chunk);
