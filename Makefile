@@ -227,7 +227,7 @@ bench: $(BUILD)/bench
 check:
 	+BUILD=$(BUILD) sh tests/check.sh
 
-check-all:
+check-all: check
 	+BUILD=$(BUILD) sh tests/check.sh all
 
 # -- housekeeping ---------------------------------------------------------------------------------
