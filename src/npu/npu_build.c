@@ -235,7 +235,7 @@ static bool npu_describe_compiler(npu_build *build) {
 // Lines of /proc/cpuinfo that list a processor's features, on the architectures that Linux has;
 // without lines that differ from core to core, or over time.
 static bool npu_is_ability(const char *line) {
-    static const char *const names[] = {
+    static const char names[][17] = {
         "vendor_id",       "cpu family",       "model",       "stepping", "flags", "Features",
         "CPU implementer", "CPU architecture", "CPU variant", "CPU part", "cpu\t", "isa"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
