@@ -24,17 +24,15 @@ ifdef NO_ISA_TESTS
 TESTS    := $(filter-out isa_%,$(TESTS))
 endif
 
-.PHONY: all test demo bench check check-all FORCE examples install uninstall clean help amalgamate
+.PHONY: all test passed demo bench check check-all FORCE examples install uninstall clean help amalgamate
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
 MAKEFLAGS += --no-builtin-rules
 
-# As many jobs at a time as there are processors, unless -j says otherwise.
-JOBS ?= $(shell nproc 2>/dev/null || echo 2)
-ifeq ($(filter -j%,$(MAKEFLAGS)),)
-MAKEFLAGS += -j$(JOBS)
-endif
+# As many jobs at a time as there are processors, unless -j says otherwise. (Recipes know whether it does.)
+JOBS     ?= $(shell nproc 2>/dev/null || echo 2)
+PARALLEL  = $(MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS)) --no-print-directory
 
 all: $(BUILD)/libptowsp.a $(BUILD)/libptowsp.so
 
@@ -168,7 +166,10 @@ $(BUILD)/%.passed: $(BUILD)/% $(if $(PTOWSP_SEED)$(PTOWSP_SCALE),FORCE)
 	@sh tests/run_one.sh $(abspath $<)
 	@touch $@
 
-test: $(PASSED)
+test:
+	+@$(PARALLEL) passed
+
+passed: $(PASSED)
 	@tools/amalgamate.sh --check
 	@echo '$(words $(PASSED)) test programs pass'
 
@@ -206,8 +207,9 @@ $(BUILD)/demo/%.o: %.c $(LIBRARY) $(wildcard examples/common/*.h)
 $(BUILD)/demo/decode_batch: $(DEMO)
 	@$(CC) $(CFLAGS) $^ -o $@ $(LDFLAGS) -pthread -lm
 
-demo: $(BUILD)/demo/decode_batch
-	@$(abspath $<) $(DEMO_FLAGS)
+demo:
+	+@$(PARALLEL) $(BUILD)/demo/decode_batch
+	@$(abspath $(BUILD)/demo/decode_batch) $(DEMO_FLAGS)
 
 # Graphs run beside OpenMP, if the compiler has it, and oneTBB, if a C++ compiler finds it.
 OPENMP = $(shell echo 'int main(void) { return 0; }' | $(CC) -fopenmp -x c - -o /dev/null 2>/dev/null && echo -fopenmp)
@@ -225,10 +227,10 @@ bench: $(BUILD)/bench
 # -- checks: what every change passes, and what a release does ------------------------------------
 
 check:
-	+BUILD=$(BUILD) sh tests/check.sh
+	@MAKEFLAGS= BUILD=$(BUILD) sh tests/check.sh
 
 check-all: check
-	+BUILD=$(BUILD) sh tests/check.sh all
+	@MAKEFLAGS= BUILD=$(BUILD) sh tests/check.sh all
 
 # -- housekeeping ---------------------------------------------------------------------------------
 
