@@ -36099,10 +36099,10 @@ PWSP_FORCE_INLINE bool pwsp_walk_keys(pwsp_expander *x, pwsp_arrival *arrival) {
 // The explicit edges of a task or pipeline.
 PWSP_FORCE_INLINE void pwsp_arrival_set_edges(pwsp_arrival *arrival, const ptowsp_program *program,
                                               const pwsp_task_op *op) {
-    const uint32_t *edges = (const uint32_t *)program->edges.items;
-    arrival->after = edges + op->first_in;
+    const uint32_t *edges = (const uint32_t *)program->edges.items;  // NULL if there are none
+    arrival->after = op->in_count ? edges + op->first_in : NULL;
     arrival->after_count = op->in_count;
-    arrival->before = edges + op->first_out;
+    arrival->before = op->out_count ? edges + op->first_out : NULL;
     arrival->before_count = op->out_count;
 }
 

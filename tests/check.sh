@@ -52,7 +52,7 @@ run_tasks() {
 run_tests() {
     directory="$OUT/$1"
     shift
-    make -s -j"$JOBS" test BUILD="$directory" "$@" > "$directory.log" 2>&1 || {
+    make -s -k -j"$JOBS" test BUILD="$directory" "$@" > "$directory.log" 2>&1 || {
         tail -n 100 "$directory.log"
         fail "$directory.log"
     }
@@ -127,7 +127,7 @@ check() {
     sh tests/compile_fail.sh gcc clang > "$OUT/compile_fail.log" || { cat "$OUT/compile_fail.log"; fail "it does"; }
 
     step "tests that have not passed yet"
-    make -s -j"$JOBS" test BUILD="$BUILD"
+    make -s -k -j"$JOBS" test BUILD="$BUILD"
 
     step "tests under ASan and UBSan"
     run_tests asan CC=clang CXX=clang++ CFLAGS="-O1 $ASAN" TESTS="$(without "$COMPILING|isa_.*")"
