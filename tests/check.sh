@@ -130,10 +130,10 @@ check() {
     make -s -k -j"$JOBS" test BUILD="$BUILD"
 
     step "tests under ASan and UBSan"
-    run_tests asan CC=clang CXX=clang++ PTOWSP_SCALE=25 CFLAGS="-O1 $ASAN" TESTS="$(without "$COMPILING|isa_.*")"
+    run_tests asan CC=clang CXX=clang++ CFLAGS="-O1 $ASAN" TESTS="$(without "$COMPILING|isa_.*")"
 
     step "tests of threads under TSan"
-    run_tests tsan CC=clang CXX=clang++ PTOWSP_SCALE=25 CFLAGS="-O1 -g -fsanitize=thread" \
+    run_tests tsan CC=clang CXX=clang++ CFLAGS="-O1 -g -fsanitize=thread" \
         TESTS="$(echo $THREADED npu_runtime_test npu_network_test npu_pipeline_test | sed 's/workload_memory_test//')"
 
     step "emitted trees under ASan and UBSan"

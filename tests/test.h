@@ -35,6 +35,7 @@ static inline uint64_t test_seed(void) {
 }
 
 // Rounds of random tests: PTOWSP_SCALE from the environment is a percentage of those in the source.
+// Below 100, tests fail that assert that their rounds have met every kind of case.
 static inline uint64_t test_rounds(uint64_t count) {
     static uint64_t percent;
     if (!percent) {
