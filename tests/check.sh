@@ -48,12 +48,24 @@ run_tasks() {
     : > "$TASKS"
 }
 
+# The parts of a log that tell what failed: compilers' errors, and of each failed program its failed
+# tests, its sanitizer's first lines and its end. Short, since logs of logs are cut.
+failures() {
+    grep -nE '(error|warning): |^make.*\*\*\*' "$1" | head -n 20 || true
+    for program in $(sed -n 's/^== \([a-z0-9_]*\) failed: .*/\1/p' "$1"); do
+        echo "-- $program"
+        sed -n "/^== $program\$/,/^== $program failed/p" "$1" > "$1.failed"
+        grep -E '\[  (FAILED|  ERROR)|^\[   LINE|ERROR: |WARNING: |SUMMARY: |runtime error|seed ' "$1.failed" | head -n 20 || true
+        tail -n 12 "$1.failed"
+    done
+}
+
 # run_tests NAME VARIABLE=VALUE...: tests in a configuration of their own.
 run_tests() {
     directory="$OUT/$1"
     shift
     make -s -k -j"$JOBS" test BUILD="$directory" "$@" > "$directory.log" 2>&1 || {
-        tail -n 100 "$directory.log"
+        failures "$directory.log"
         fail "$directory.log"
     }
     echo "   $(grep -c '^== .*_test: ' "$directory.log" || true) programs run"
