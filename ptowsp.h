@@ -52,9 +52,9 @@
 //      PTOWSP_STATIC         everything becomes private to the one file that has the implementation
 //      PTOWSP_NO_THREADS     no pthreads: PTOWSP_THREADS_OWN is refused, the other modes work
 //      PTOWSP_NO_SIMD        portable C only, no vector code chosen at run time
-//      PTOWSP_ONLY_PLAN      sections 1 to 9 and 23 alone, without pthreads: planning, dispatch and
+//      PTOWSP_ONLY_PLAN      sections 1 to 10 and 24 alone, without pthreads: planning, dispatch and
 //                            merging, small enough for a scheduler core. The rest is not declared.
-//      PTOWSP_NO_TILES       all but tile kernels and emission: no functions of sections 13 and 22,
+//      PTOWSP_NO_TILES       all but tile kernels and emission: no functions of sections 14 and 23,
 //                            and none of appendix A that read instructions
 //      PTOWSP_ASSERT(x)      replaces assert(x), which checks preconditions of the API
 //      PTOWSP_API            replaces the linkage of public functions
@@ -100,8 +100,8 @@
 //
 //    chunk 2400, 16 units, 30400 tokens
 //
-// 2. WORKLOAD: describe loops over kernels once, bind sizes and memory, run (sections 10 to 12, 14,
-// 15, 17 to 19). Section 19 runs the same program on threads, section 21 on a device.
+// 2. WORKLOAD: describe loops over kernels once, bind sizes and memory, run (sections 11 to 13, 15,
+// 16, 18 to 20). Section 20 runs the same program on threads, section 22 on a device.
 //
 //    #include "ptowsp.h"
 //    #include <stdio.h>
@@ -133,7 +133,7 @@
 //
 //    6 in 300 cycles
 //
-// 3. TILE KERNEL: write a kernel as operations on tiles, and measure it (section 13). It is used in
+// 3. TILE KERNEL: write a kernel as operations on tiles, and measure it (section 14). It is used in
 // workloads like a kernel in C.
 //
 //    #include "ptowsp.h"
@@ -157,7 +157,7 @@
 //
 //    17 instructions, 3149 cycles on a 910B
 //
-// 4. PIPELINE: processes that overlap and meet in channels, with a time of their own (section 16).
+// 4. PIPELINE: processes that overlap and meet in channels, with a time of their own (section 17).
 //
 //    #include "ptowsp.h"
 //    #include <stdio.h>
@@ -189,7 +189,7 @@
 //
 //    8 tiles in 950 cycles
 //
-// 5. GRAPH: C functions with an order between some of them, on threads (section 20).
+// 5. GRAPH: C functions with an order between some of them, on threads (section 21).
 //
 //    #include "ptowsp.h"
 //    #include <stdio.h>
@@ -222,7 +222,7 @@
 //    the squares of 0 to 3 add up to 14
 //
 // 6. EMISSION: write a workload as a source tree for an Ascend NPU, which runs here first (section
-// 22).
+// 23).
 //
 //    #include "ptowsp.h"
 //    #include <stdio.h>
@@ -253,17 +253,17 @@
 //
 // CONTENTS
 //
-//      1. Build configuration     9. Merging                    17. Schedules
-//      2. Status and errors      10. Data types and tensors     18. Programs
-//      3. Contexts and threads   11. Modules                    19. Runs
-//      4. Text sinks             12. Kernels                    20. Graphs
-//      5. Spaces                 13. Tile kernels               21. Devices
-//      6. Work and tiers         14. Scalar expressions         22. Emitting
-//      7. Planning               15. Workloads                  23. Utilities
-//      8. Dispatch               16. Pipelines
+//      1. Build configuration     9. Merging                    17. Pipelines
+//      2. Status and errors      10. Attention plans            18. Schedules
+//      3. Contexts and threads   11. Data types and tensors     19. Programs
+//      4. Text sinks             12. Modules                    20. Runs
+//      5. Spaces                 13. Kernels                    21. Graphs
+//      6. Work and tiers         14. Tile kernels               22. Devices
+//      7. Planning               15. Scalar expressions         23. Emitting
+//      8. Dispatch               16. Workloads                  24. Utilities
 //
 //      Appendix A. Reading programs: the interface of emitters, viewers and other runtimes
-//      Appendix B. Macros: the machinery of sections 5, 8, 15 and 16
+//      Appendix B. Macros: the machinery of sections 5, 8, 16 and 17
 //
 // CONVENTIONS
 //
@@ -615,6 +615,10 @@ PTOWSP_API PTOWSP_AICPU void ptowsp_space_at(const ptowsp_space *space, uint64_t
 //
 //      attention                                   request     head        kv_start    kv_len
 //      mixture of experts                          batch       expert      token_start token_count
+//      merge of parts (section 10)                 request     head        first slot  slot count
+//
+// Attention plans (section 10) use `reserved` for the query tile, and work_id for the slot of a
+// part.
 
 typedef struct ptowsp_work {
     PWSP_ALIGNAS(8) uint32_t work_id;
@@ -633,6 +637,9 @@ PTOWSP_STATIC_ASSERT(offsetof(ptowsp_work, params) == 8, "params live at 8");
 #define PTOWSP_WORK_FIRST 0x01u  // the first chunk of its (request, head)
 #define PTOWSP_WORK_LAST  0x02u  // the last chunk of its (request, head)
 #define PTOWSP_WORK_INIT  0x04u  // never set by the planner: for lanes that chain chunks
+
+// Not a unit: from the end of an attention plan to its capacity, and of sequences that ended.
+#define PTOWSP_WORK_INVALID 0x80u
 
 PTOWSP_INLINE uint32_t ptowsp_work_request(const PTOWSP_GM ptowsp_work *work) {
     return work->params[0];
@@ -660,6 +667,25 @@ PTOWSP_INLINE uint32_t ptowsp_work_token_start(const PTOWSP_GM ptowsp_work *work
 }
 PTOWSP_INLINE uint32_t ptowsp_work_token_count(const PTOWSP_GM ptowsp_work *work) {
     return work->params[3];
+}
+PTOWSP_INLINE uint32_t ptowsp_work_tile(const PTOWSP_GM ptowsp_work *work) {
+    return work->reserved;
+}
+PTOWSP_INLINE uint32_t ptowsp_work_slot(const PTOWSP_GM ptowsp_work *work) {
+    return work->work_id;
+}
+PTOWSP_INLINE uint32_t ptowsp_work_slot_first(const PTOWSP_GM ptowsp_work *work) {
+    return work->params[2];
+}
+PTOWSP_INLINE uint32_t ptowsp_work_slot_count(const PTOWSP_GM ptowsp_work *work) {
+    return work->params[3];
+}
+PTOWSP_INLINE bool ptowsp_work_is_valid(const PTOWSP_GM ptowsp_work *work) {
+    return (work->flags & PTOWSP_WORK_INVALID) == 0;
+}
+PTOWSP_INLINE bool ptowsp_work_is_whole(const PTOWSP_GM ptowsp_work *work) {
+    return (work->flags & (PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST)) ==
+           (PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST);
 }
 PTOWSP_INLINE bool ptowsp_work_is_first(const PTOWSP_GM ptowsp_work *work) {
     return (work->flags & PTOWSP_WORK_FIRST) != 0;
@@ -1000,10 +1026,339 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
                                                      const float *accs, uint32_t part_count,
                                                      size_t stride, uint32_t dim, float *out);
 
+// -------------------------------------------------------------------------------------------------
+// 10. Attention plans
+// -------------------------------------------------------------------------------------------------
+//
+// A chunk plan (section 7) cuts all sequences by one chunk, and lanes take its units as they become
+// free. An attention plan decides more: how much each lane computes, where sequences are split for
+// that and nowhere else, which units write their output themselves, and which lane merges the rest.
+// It is all that a launch of fixed size needs.
+//
+//      lengths 250, 100, 50 on 4 lanes, one KV head, and a cost of 1 per KV token alone:
+//
+//      sequence    0                                  1               2
+//      KV          [0 ======= 100 ====== 200 == 250]  [0 = 50 = 100]  [0 = 50]
+//      lane         0          1          2            2    3          3
+//      unit         0          1          2            3    4          5
+//      slot         0          1          2            3    4          none: whole
+//
+//      unit_begin  0 1 2 4 6       lane 2 computes units 2 and 3
+//      merges      0: slots 0 to 2 -> sequence 0, on lane 0      merge_begin  0 1 1 2 2
+//                  1: slots 3 and 4 -> sequence 1, on lane 2
+//
+// USE THIS where lanes are known (cores of an accelerator, threads of an engine), lengths differ,
+// or results have to be batch-invariant. Use a chunk plan where kernels want pieces of one size, or
+// where the PTO-WSP specification asks for it.
+//
+// Queries. The queries of a sequence are cut into *tiles*. A tile is a run of tile_tokens query
+// tokens, with the `group` query heads of one KV head: rows = tokens * group, ordered by token, then
+// query head. Tile t has the query tokens from t * tile_tokens on; the last one may have fewer. KV
+// is read once per tile. Query token j of a sequence with q queries and n KV tokens has position
+// n - q + j: the queries are the last of the KV. It sees
+//
+//      KV tokens [begin, end)      end = is_causal ? position + 1 : n
+//                                  begin = window ? max(0, position - window + 1) : 0
+//
+// and a tile has the KV from the least begin to the greatest end of its tokens; kernels mask the
+// rest. Sequences without KV or without queries have no units: nothing is written for them.
+//
+// Units are descriptors (section 6), ordered by sequence, head, tile and KV over all lanes, so that
+// neighbours share KV:
+//
+//      params      request, head, kv_start, kv_len       reserved    tile
+//      flags       FIRST, LAST: of the pieces of a tile  tier        of the KV length; 0 without tiers
+//      work_id     slot of the partial state, or PTOWSP_NO_SLOT for a whole unit (FIRST and LAST)
+//
+// Merges are descriptors as well: one per tile that was split, ordered as units are. Slots of one
+// tile are consecutive and in KV order: merge them in this order (section 9).
+//
+//      params      request, head, first slot, number of slots    reserved    tile
+//      work_id     index of the merge                            flags       0
+//
+// Descriptors from unit_count to unit_capacity, and of merges likewise, are PTOWSP_WORK_INVALID,
+// with kv_len 0: a captured launch may run over all of them. Lanes without work have empty ranges.
+//
+// Modes.
+//
+//      BALANCED    Lanes get contiguous shares of the total cost. Where a share ends inside a tile,
+//                  the tile is split, at a multiple of page_size from the start of the sequence,
+//                  if that pays: at most lane_count - 1 units more than tiles. Slots, and so
+//                  scratch, depend on the number of lanes and not on the batch.
+//      INVARIANT   Every tile is cut at the multiples of `chunk`, then pieces are placed for
+//                  balance. The pieces of a sequence depend on its lengths and the configuration
+//                  alone, so its result has the same bits with any neighbours, in any batch, on any
+//                  number of lanes, if the kernel's do.
+//
+// Cost. The planner balances predicted cost, in the user's unit:
+//
+//      unit    per_unit + kv_len * (per_token + rows * per_row_token)
+//      merge   slots * rows * per_merged_row
+//
+// A lane's cost is the sum of its units and merges, divided by its speed. The mean is the cost of
+// all of them over the speed of all lanes. Costs are rounded to a fixed-point grid of 0.1 % or
+// better of the smallest one, so that plans are the same on every machine.
+//
+// Memory   None. All arrays are the caller's.
+// Threads  Pure functions.
+// Limits   2^32 - 1 units, 65,536 tiles of a sequence, PTOWSP_ATTENTION_LANE_MAX lanes.
+
+#define PTOWSP_NO_SLOT            UINT32_MAX
+#define PTOWSP_ATTENTION_LANE_MAX 65536
+
+typedef struct ptowsp_attention_batch {
+    const PTOWSP_GM int32_t *kv_lengths;     // [sequence_count], the tokens of the queries included
+    const PTOWSP_GM int32_t *query_lengths;  // [sequence_count]; NULL: 1 each (decode)
+    uint32_t sequence_count;                 // 0 is an empty step
+} ptowsp_attention_batch;
+
+typedef enum ptowsp_attention_mode {
+    PTOWSP_ATTENTION_BALANCED = 0,
+    PTOWSP_ATTENTION_INVARIANT,
+    PWSP_FORCE_INT(PTOWSP_ATTENTION)
+} ptowsp_attention_mode;
+
+// Finite, not negative, and at most a factor of 2^30 apart. All zero: the default, in which the
+// unit is the reading of one KV token of one head.
+typedef struct ptowsp_attention_cost {
+    double per_unit;        // default 64
+    double per_token;       // of KV; default 1
+    double per_row_token;   // of the scores; default 1 / 64
+    double per_merged_row;  // a row of a slot; default 1
+} ptowsp_attention_cost;
+
+#define PTOWSP_ATTENTION_TILE_ROWS_DEFAULT 64
+#define PTOWSP_ATTENTION_CHUNK_DEFAULT     1024
+
+// Zero fields mean the defaults; head_count and lane_count are required.
+typedef struct ptowsp_attention_config {
+    uint32_t head_count;          // KV heads (1 under MLA)
+    uint32_t group;               // query heads per KV head; default 1
+    uint32_t lane_count;          // 1 to PTOWSP_ATTENTION_LANE_MAX
+    const uint32_t *lane_speeds;  // [lane_count] relative; 0: gets no work. NULL: all are equal
+    ptowsp_attention_mode mode;
+    bool is_causal;
+    uint32_t window;     // KV tokens that a query sees; 0: all
+    uint32_t page_size;  // tokens; default 1
+    uint32_t
+        tile_rows;  // rows of a tile at most; default 64. tile_tokens = max(1, tile_rows / group)
+    uint32_t piece_min;  // BALANCED: KV tokens of a piece of a split tile, at least, unless all of
+                         // the tile's. Rounded up to pages. Default: a page; cost decides beyond
+    uint32_t chunk;      // INVARIANT: a multiple of page_size. Default 1024, rounded up to pages
+    ptowsp_attention_cost cost;
+    const ptowsp_tier *tiers;  // NULL: none. Otherwise every KV length with units needs one
+    uint32_t tier_count;
+} ptowsp_attention_config;
+
+// The number of elements that a plan needs. block_bytes is that of all its arrays together.
+typedef struct ptowsp_attention_sizes {
+    uint64_t unit_count;
+    uint64_t merge_count;
+    uint64_t slot_count;
+    uint32_t slot_rows;  // rows of the largest tile, so of a slot
+    uint32_t lane_count;
+    uint64_t block_bytes;
+} ptowsp_attention_sizes;
+
+// A plan. Set the first part, by ptowsp_attention_place or by hand; planning fills the second.
+// Nothing in it points into itself or to the batch: it may be copied, with its arrays, to a device.
+typedef struct ptowsp_attention_plan {
+    PTOWSP_GM ptowsp_work *units;     // [unit_capacity]
+    PTOWSP_GM ptowsp_work *merges;    // [merge_capacity]; may be NULL with capacity 0
+    PTOWSP_GM uint32_t *unit_begin;   // [lane_count + 1]: lane l has units [l] to [l + 1]
+    PTOWSP_GM uint32_t *merge_begin;  // [lane_count + 1]
+    PTOWSP_GM double *lane_costs;     // [lane_count] predicted; may be NULL
+    uint32_t unit_capacity, merge_capacity;
+    uint32_t slot_capacity;  // that there is scratch for
+
+    uint32_t unit_count, merge_count, slot_count;
+    uint32_t
+        tile_count;  // outputs: of all sequences and heads; units - tiles is the price of splits
+    uint32_t lane_count, tile_tokens, group;
+    uint32_t slot_rows;          // rows of a slot; a smaller tile leaves the last ones unused
+    double cost_max, cost_mean;  // of lanes
+} ptowsp_attention_plan;
+
+// Limits that a service never exceeds, to size memory once.
+typedef struct ptowsp_attention_limits {
+    uint32_t sequence_count_max;
+    int32_t kv_length_max;        // of one sequence
+    int32_t query_length_max;     // of one sequence; 0: 1
+    uint64_t kv_token_count_max;  // of all sequences together; 0: no such limit
+    uint64_t query_token_count_max;
+} ptowsp_attention_limits;
+
+// Bounds the sizes of the plans of any batch within limits under a configuration.
+// Errors   INVALID_PARAMS, LIMIT_EXCEEDED. *out_sizes is zero then.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_bound(const ptowsp_attention_config *config,
+                                                             const ptowsp_attention_limits *limits,
+                                                             ptowsp_attention_sizes *out_sizes,
+                                                             ptowsp_plan_info *out_info);
+
+// The exact sizes of the plan of a batch. Errors and cost as ptowsp_attention_generate, without
+// writing.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_size(const ptowsp_attention_batch *batch,
+                                                            const ptowsp_attention_config *config,
+                                                            ptowsp_attention_sizes *out_sizes,
+                                                            ptowsp_plan_info *out_info);
+
+// Places the arrays of a plan for `sizes` in one block of sizes->block_bytes, aligned to 8; the rest
+// of the plan becomes zero. With lists for a device, copy the block.
+// Errors   INVALID_PARAMS (a NULL, a block that is not aligned), LIMIT_EXCEEDED (sizes beyond 32
+//          bits), BUFFER_OVERFLOW (block_bytes too small).
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_place(const ptowsp_attention_sizes *sizes,
+                                                             void *block, uint64_t block_bytes,
+                                                             ptowsp_attention_plan *out_plan);
+
+// Plans a batch. All is checked and counted before anything is written.
+//
+// Errors   INVALID_PARAMS (lengths below 0; under is_causal more queries than KV; counts or costs
+//          out of range), UNSUPPORTED_SIZE (a KV length that no tier covers), LIMIT_EXCEEDED,
+//          BUFFER_OVERFLOW (info.value of info.limit; the plan is untouched).
+// Cost     O(sequences + tiles + lanes) and the writing of units.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_generate(
+    const ptowsp_attention_batch *batch, const ptowsp_attention_config *config,
+    ptowsp_attention_plan *plan, ptowsp_plan_info *out_info);
+
+// What ptowsp_attention_update did.
+typedef struct ptowsp_attention_change {
+    bool is_new;  // the batch was planned anew
+    double gain;  // the share of cost_max that planning anew would save, predicted; 0 if is_new
+} ptowsp_attention_change;
+
+// Takes a plan on to the next step of the same configuration: KV lengths that grew, and sequences
+// that ended (KV length 0), keep the cut. Units of ended sequences become INVALID in place, and
+// their merges, too. `changed` lists the sequences, in ascending order, whose plan is not that of
+// one that grew or ended: that came, or whose queries or request changed. With any of these, and
+// wherever the old cut cannot serve (a window that moved past a piece, a new last tile), and where
+// the gain would be above gain_max, the batch is planned anew. In INVARIANT mode a length that grew
+// past a chunk is one of these. gain_max 0 means 0.1; INFINITY never.
+//
+// Errors   As generate; the plan is untouched then. A plan of another configuration, or of a batch
+//          of fewer sequences, is INVALID_PARAMS, as far as it can be seen.
+// Cost     About a third of planning where the cut is kept.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_update(
+    const ptowsp_attention_batch *batch, const ptowsp_attention_config *config,
+    const uint32_t *changed, uint32_t changed_count, double gain_max, ptowsp_attention_plan *plan,
+    ptowsp_attention_change *out_change, ptowsp_plan_info *out_info);
+
+// Proves a plan: every KV token of every tile of the batch is in exactly one unit, split tiles have
+// exactly one merge with their slots in KV order, ranges of lanes are in order, nothing exceeds a
+// capacity, the rest is INVALID. Serves for plans that were copied, updated or made elsewhere.
+// Errors   As generate, or INVALID_PARAMS with the first offending unit, merge or lane in *out_info.
+// Cost     O(units).
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_check(const ptowsp_attention_batch *batch,
+                                                             const ptowsp_attention_config *config,
+                                                             const ptowsp_attention_plan *plan,
+                                                             ptowsp_plan_info *out_info);
+
+// Whether the pieces of a sequence depend on its lengths and the configuration alone. True for
+// INVARIANT. A chunk plan is invariant if its chunks are FIXED and chunk_min equals chunk_max; a
+// chunk that ptowsp_plan_chunk_size picked from a range depends on the batch.
+PTOWSP_API bool ptowsp_attention_is_invariant(const ptowsp_attention_config *config);
+PTOWSP_API bool ptowsp_plan_is_invariant(const ptowsp_plan_config *config);
+
+// The units, or the merges, of a lane, as an array of *out_count.
+PTOWSP_INLINE const PTOWSP_GM ptowsp_work *ptowsp_attention_lane_units(
+    const ptowsp_attention_plan *plan, uint32_t lane, uint32_t *out_count) {
+    *out_count = plan->unit_begin[lane + 1] - plan->unit_begin[lane];
+    return plan->units + plan->unit_begin[lane];
+}
+PTOWSP_INLINE const PTOWSP_GM ptowsp_work *ptowsp_attention_lane_merges(
+    const ptowsp_attention_plan *plan, uint32_t lane, uint32_t *out_count) {
+    *out_count = plan->merge_begin[lane + 1] - plan->merge_begin[lane];
+    return plan->merges + plan->merge_begin[lane];
+}
+
+// The plan in arrays of the form that FlashInfer's kernels read. Any may be NULL.
+typedef struct ptowsp_attention_arrays {
+    int32_t *request_indices;  // [unit_count] sequence of each unit
+    int32_t *kv_tile_indices;  // [unit_count] ordinal of each unit among the pieces of its tile
+    int32_t *o_indptr;         // [tile_count + 1] pieces before each tile, in the order of units
+    int32_t *merge_indptr;     // [merge_count + 1] slots before each merge
+} ptowsp_attention_arrays;
+
+// Errors   INVALID_PARAMS (a NULL; INVALID units, after an update), LIMIT_EXCEEDED (counts beyond
+//          31 bits).
+PTOWSP_API PTOWSP_AICPU ptowsp_status
+ptowsp_attention_export(const ptowsp_attention_plan *plan, const ptowsp_attention_arrays *arrays);
+
+// Writes a table: units, parts, merges, scratch, largest and mean cost, and a line per lane. A line
+// stands for consecutive lanes where there are many.
+PTOWSP_API void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_text text);
+
+// Partial states in scratch memory: states[slot][row] and accs[slot][row][dim], so slot_count *
+// slot_rows * (dim + 2) floats.
+typedef struct ptowsp_attention_scratch {
+    ptowsp_partial *states;
+    float *accs;
+    uint32_t rows;  // of a slot: plan.slot_rows
+    uint32_t dim;
+} ptowsp_attention_scratch;
+
+PTOWSP_INLINE ptowsp_partial *ptowsp_attention_states(const ptowsp_attention_scratch *scratch,
+                                                      uint32_t slot) {
+    return scratch->states + PWSP_CAST(size_t, slot) * scratch->rows;
+}
+PTOWSP_INLINE float *ptowsp_attention_accs(const ptowsp_attention_scratch *scratch, uint32_t slot) {
+    return scratch->accs + PWSP_CAST(size_t, slot) * scratch->rows * scratch->dim;
+}
+
+// Merges one row of a merge's tile into out[dim], and returns its log-sum-exp.
+PTOWSP_API PTOWSP_AICORE float ptowsp_attention_merge_row(const ptowsp_attention_scratch *scratch,
+                                                          const PTOWSP_GM ptowsp_work *merge,
+                                                          uint32_t row, float *out);
+
+// -- running a plan -------------------------------------------------------------------------------
+//
+// A job runs the kernels of a plan's units, by tier, and merges each tile as soon as its last part
+// is done, on the lane that did it: there is no barrier over all lanes, and no lane ever waits. The
+// plan's merge lists are for launches that cannot count. Results do not depend on lanes or threads,
+// if merging follows the order of slots.
+//
+// A job's `progress` counts parts and, where lanes steal, units. It is the caller's, of
+// ptowsp_attention_progress_size(plan) elements, and zero before the first run. A run leaves it
+// zero, so a job can be run again at once.
+
+typedef struct ptowsp_attention_job {
+    const ptowsp_attention_plan *plan;
+    const ptowsp_work_fn *table;  // [table_count] a kernel per tier; entry 0 alone without tiers
+    uint32_t table_count;
+    ptowsp_work_fn merge;  // gets descriptors of merges; may be NULL if the plan has none
+    void *user;
+    uint32_t *progress;
+    bool is_stealing;  // lanes that are done take units of others: where lanes turn out unequal
+} ptowsp_attention_job;
+
+PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_attention_progress_size(const ptowsp_attention_plan *plan);
+
+// Runs as worker `worker` of worker_count, on the calling thread: for engines whose threads are
+// inside an operator already. Every worker from 0 to worker_count - 1 has to call once, at any
+// time; the outputs are complete when all of them have returned. Lanes of the plan are dealt to
+// workers in contiguous blocks. Kernels see the worker's number as their lane.
+// Requires a valid job, the same for all workers; ptowsp_attention_job_check proves it.
+PTOWSP_API PTOWSP_AICPU void ptowsp_attention_run_worker(const ptowsp_attention_job *job,
+                                                         uint32_t worker, uint32_t worker_count);
+
+// Checks a job: pointers, and a kernel for the tier of each unit. *out_index, which may be NULL, is
+// the first unit without a kernel, or PTOWSP_NO_INDEX.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_job_check(const ptowsp_attention_job *job,
+                                                                 uint64_t *out_index);
+
+// Runs a job on the calling thread; checked as by ptowsp_attention_job_check.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_run_serial(const ptowsp_attention_job *job,
+                                                                  uint64_t *out_index);
+
+// Runs a job on all lanes of the context, and returns when all is done.
+// Errors   INVALID_PARAMS (the error's index is the unit's), BUSY, SYSTEM_FAILED (as
+//          ptowsp_parallel_for).
+PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
+                                              const ptowsp_attention_job *job);
+
 #if !defined(PTOWSP_ONLY_PLAN)
 
 // -------------------------------------------------------------------------------------------------
-// 10. Data types and tensors
+// 11. Data types and tensors
 // -------------------------------------------------------------------------------------------------
 //
 // The element types of tensors and typed arrays. f16 is IEEE 754 binary16 and bf16 the upper half
@@ -1080,7 +1435,7 @@ typedef struct ptowsp_buffer {
 } ptowsp_buffer;
 
 // -------------------------------------------------------------------------------------------------
-// 11. Modules
+// 12. Modules
 // -------------------------------------------------------------------------------------------------
 //
 // A module holds the parts of workloads: axes, tensors, kernels, scalar expressions, and one or
@@ -1182,13 +1537,13 @@ PTOWSP_API ptowsp_axis ptowsp_axis_row(ptowsp_module *module, ptowsp_axis axis, 
 PTOWSP_API ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_tensor_desc *desc);
 
 // -------------------------------------------------------------------------------------------------
-// 12. Kernels
+// 13. Kernels
 // -------------------------------------------------------------------------------------------------
 //
 // A kernel is a C function that does one task: it reads and writes tiles, and returns the cycles
-// that the task takes. (A kernel can also be written as operations on tiles: section 13.) All tasks
+// that the task takes. (A kernel can also be written as operations on tiles: section 14.) All tasks
 // of a run are called in program order, on the calling thread. If the run asks for more lanes
-// (section 19) or a device runs it (section 21), tasks that do not wait for each other run at the
+// (section 20) or a device runs it (section 22), tasks that do not wait for each other run at the
 // same time.
 
 typedef uint64_t ptowsp_cycles;
@@ -1333,7 +1688,7 @@ typedef struct ptowsp_kernel_desc {
 PTOWSP_API ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc *desc);
 
 // -------------------------------------------------------------------------------------------------
-// 13. Tile kernels
+// 14. Tile kernels
 // -------------------------------------------------------------------------------------------------
 //
 // A kernel can be written as operations on tiles. It is checked, lowered to PTO-ISA instructions,
@@ -1742,7 +2097,7 @@ PTOWSP_API void ptowsp_kernel_print(const ptowsp_module *module, ptowsp_kernel k
 #endif  // PTOWSP_NO_TILES
 
 // -------------------------------------------------------------------------------------------------
-// 14. Scalar expressions
+// 15. Scalar expressions
 // -------------------------------------------------------------------------------------------------
 //
 // Expressions are scalars that are evaluated at run time: values of type bool, i64 or u64 made of
@@ -1836,7 +2191,7 @@ PTOWSP_API ptowsp_type ptowsp_expr_type(ptowsp_expr expr);
 PTOWSP_API void ptowsp_expr_print(ptowsp_expr expr, ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
-// 15. Workloads
+// 16. Workloads
 // -------------------------------------------------------------------------------------------------
 //
 // A workload is a tree of statements. The scope macros open a node, run their body once, with the
@@ -1914,7 +2269,7 @@ typedef struct ptowsp_task_desc {
 } ptowsp_task_desc;
 
 // Adds a task. `after` names tasks of the same workload that were added before. With explicit
-// dependencies (section 17) the task waits for all their instances that the current iteration of
+// dependencies (section 18) the task waits for all their instances that the current iteration of
 // the innermost scope around both has issued. In one loop body that is the matching instance; after
 // a loop it is all of them.
 // Errors   No kernel; too few or too many axes, views or scalars; a wrong type, dtype or rank; a
@@ -1940,12 +2295,12 @@ PTOWSP_API void ptowsp_slot_set(ptowsp_module *module, uint32_t slot, ptowsp_exp
 // Loads element (row, col) of a view's tile into a slot. row and col are i64; zero expressions are
 // 0. The tile's rows and cols default to 1. The element is an integer, sign-extended if signed, or
 // bool. The load reads the values written by the tasks before it in the program; for its time see
-// section 17.
+// section 18.
 PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const ptowsp_view *view,
                                  ptowsp_expr row, ptowsp_expr col);
 
 // -------------------------------------------------------------------------------------------------
-// 16. Pipelines
+// 17. Pipelines
 // -------------------------------------------------------------------------------------------------
 //
 // A pipeline is a statement of a workload: processes that run concurrently, each with a time of its
@@ -1999,7 +2354,7 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 // Kernels are called and slots are loaded in the same order of time: a process that has received a
 // token sees all data written before the token was sent. A load behind a receive happens at the
 // time of the receive. Of the tasks that start at that time it sees the writes of those in
-// processes before its own in the tree, and of no others. On lanes (section 19) this holds for
+// processes before its own in the tree, and of no others. On lanes (section 20) this holds for
 // tiles of tensors. When only time is measured, cost functions are called in any order. (These are
 // the rules of PTO-WSP v9, except that there the end of a stream takes no time and ties are left to
 // threads.)
@@ -2045,7 +2400,7 @@ typedef struct ptowsp_channel_desc {
 
 #define PTOWSP_CHANNEL_LATENCY_SYMBOL "__pto_wsp_channel_latency_cycles"
 
-// Scopes, like those of section 15. A pipeline contains channels, events and processes, and nothing
+// Scopes, like those of section 16. A pipeline contains channels, events and processes, and nothing
 // else. (Names of pipelines appear in texts only; two pipelines may share one.)
 //
 //      PTOWSP_PIPELINE(m, "name") {}               channels and events first, then processes
@@ -2125,7 +2480,7 @@ PTOWSP_API void ptowsp_record(ptowsp_module *module, ptowsp_channel event);
 PTOWSP_API void ptowsp_wait(ptowsp_module *module, ptowsp_channel event);
 
 // -------------------------------------------------------------------------------------------------
-// 17. Schedules
+// 18. Schedules
 // -------------------------------------------------------------------------------------------------
 //
 // A schedule decides on which lane a task runs, how many tasks may be in flight, and which tasks
@@ -2321,7 +2676,7 @@ PTOWSP_API ptowsp_status ptowsp_schedule_check(const ptowsp_module *module,
 PTOWSP_API void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
-// 18. Programs
+// 19. Programs
 // -------------------------------------------------------------------------------------------------
 //
 // A program is a checked and compiled workload with its schedule. It is immutable and takes a few
@@ -2361,7 +2716,7 @@ PTOWSP_API void ptowsp_program_print_place(const ptowsp_program *program, uint32
 PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
-// 19. Runs
+// 20. Runs
 // -------------------------------------------------------------------------------------------------
 //
 // A run binds sizes, symbols, arrays and memory to a program and runs it, any number of times.
@@ -2671,7 +3026,7 @@ PTOWSP_API void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_text text);
 PTOWSP_API void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
-// 20. Graphs
+// 21. Graphs
 // -------------------------------------------------------------------------------------------------
 //
 // A graph runs tasks on the lanes of a context, in real time. Tasks are C functions; edges order
@@ -2724,7 +3079,7 @@ typedef struct ptowsp_graph_desc {
     uint32_t cube_lane_count;
 } ptowsp_graph_desc;
 
-// A kernel (section 12) as a task, with its arguments and tiles. These are copied; the data of
+// A kernel (section 13) as a task, with its arguments and tiles. These are copied; the data of
 // tiles is not. The kernel_name that it sees is the name of the task, or "kernel".
 typedef struct ptowsp_graph_call {
     ptowsp_kernel_fn fn;
@@ -2839,7 +3194,7 @@ PTOWSP_API ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph);
 PTOWSP_API const ptowsp_graph_lane_stats *ptowsp_graph_lanes(const ptowsp_graph *graph);
 
 // -------------------------------------------------------------------------------------------------
-// 21. Devices
+// 22. Devices
 // -------------------------------------------------------------------------------------------------
 //
 // A device made of threads, modelled on an Ascend NPU's runtime. Scheduler threads (AICPU) give
@@ -2987,7 +3342,7 @@ PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32
 #if !defined(PTOWSP_NO_TILES)
 
 // -------------------------------------------------------------------------------------------------
-// 22. Emitting
+// 23. Emitting
 // -------------------------------------------------------------------------------------------------
 //
 // The emitter writes a program as a source tree for an Ascend NPU. The tree also runs on any other
@@ -3100,7 +3455,7 @@ PTOWSP_NPU_API ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const
 #endif  // PTOWSP_ONLY_PLAN
 
 // -------------------------------------------------------------------------------------------------
-// 23. Utilities
+// 24. Utilities
 // -------------------------------------------------------------------------------------------------
 
 // FNV-1a, 64 bits (Fowler, Noll, Vo). To hash a concatenation, start the second part with the hash
@@ -3148,7 +3503,7 @@ typedef enum ptowsp_expr_kind {
     PTOWSP_EXPR_ARRAY,     // id: an array; a: the index
     PTOWSP_EXPR_SLOT,      // id: the slot; read as the expression's type
     PTOWSP_EXPR_TASK_ARG,  // in keys: args[id] of the task, i64, 0 when it has fewer
-    PTOWSP_EXPR_ADD,       // a, b; like the functions of section 14
+    PTOWSP_EXPR_ADD,       // a, b; like the functions of section 15
     PTOWSP_EXPR_SUB,
     PTOWSP_EXPR_MUL,
     PTOWSP_EXPR_DIV,
@@ -3276,7 +3631,7 @@ typedef enum ptowsp_statement_kind {
     PWSP_FORCE_INT(PTOWSP_STATEMENT_KIND)
 } ptowsp_statement_kind;
 
-// The scope that a loop, scope or call opens (section 15). NONE: its statements count as children
+// The scope that a loop, scope or call opens (section 16). NONE: its statements count as children
 // of the scope around it.
 typedef enum ptowsp_scope {
     PTOWSP_SCOPE_NONE = 0,
@@ -3511,7 +3866,7 @@ PTOWSP_API uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot);
 // -------------------------------------------------------------------------------------------------
 //
 // The machinery behind PTOWSP_DEFINE_SPACE (section 5), PTOWSP_DEFINE_TIERS (section 8) and the
-// scopes of sections 15 and 16. Programs use those, and nothing else of this appendix.
+// scopes of sections 16 and 17. Programs use those, and nothing else of this appendix.
 
 // a * b, or UINT64_MAX where that does not fit.
 PTOWSP_INLINE uint64_t ptowsp_space_multiply(uint64_t a, uint64_t b) {
@@ -3716,7 +4071,7 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 
 #if !defined(PTOWSP_ONLY_PLAN)
 
-// Scopes (sections 15 and 16): a loop that runs its body once, then closes the scope.
+// Scopes (sections 16 and 17): a loop that runs its body once, then closes the scope.
 // clang-format off
 #define PWSP_SCOPE_NAME(line)  PWSP_LIST_CAT(pwsp_scope_, line)
 #define PWSP_SCOPE(m, begin)                                                                       \
