@@ -3116,6 +3116,7 @@ static uint64_t pwsp_owners_find(const pwsp_tier_uses *uses, const ptowsp_lane_g
         while (owner < group_count && !pwsp_table_has(&groups[owner], tier)) {
             owner++;
         }
+        PTOWSP_ASSERT(owner <= PTOWSP_LANE_GROUP_MAX);
         owners[tier] = (uint8_t)owner;
         if (owner == group_count) {
             orphan = pwsp_min_u64(orphan, uses->first[tier]);
@@ -3250,6 +3251,7 @@ typedef struct pwsp_mpmd_job {
 static void pwsp_mpmd_lane(pwsp_mpmd_job *job, uint32_t group_index, uint32_t lane) {
     const ptowsp_lane_group *group = &job->groups[group_index];
     uint64_t begin, end;
+    PTOWSP_ASSERT(group_index < job->group_count);
     while (pwsp_queue_take(&job->queues[group_index], &begin, &end)) {
         for (uint64_t i = begin; i < end; i++) {
             uint8_t tier = job->work[i].tier;
@@ -3266,6 +3268,7 @@ static void pwsp_mpmd_lanes(void *arg, uint64_t begin, uint64_t end, uint32_t co
     for (uint64_t lane = begin; lane < end; lane++) {
         uint64_t group_index = 0, first = 0;
         while (lane - first >= job->groups[group_index].lane_count) {
+            PTOWSP_ASSERT(group_index + 1 < job->group_count);
             first += job->groups[group_index].lane_count;
             group_index++;
         }
@@ -3406,6 +3409,7 @@ void ptowsp_merge_clear(ptowsp_partial *state, float *acc, uint32_t dim) {
     state->m = -pwsp_infinity();
     state->l = 0.0f;
     if (dim > 0) {  // acc may be NULL
+        PTOWSP_ASSERT(acc);
         memset(acc, 0, dim * sizeof *acc);
     }
 }
@@ -3474,6 +3478,7 @@ float ptowsp_merge_partials(const ptowsp_partial *states, const float *accs, uin
         if (!pwsp_partial_is_empty(part)) {
             float weight = pwsp_exp(part->m - whole.m);
             whole.l += weight * part->l;
+            PTOWSP_ASSERT(parts.count < PWSP_MERGE_PARTS);
             parts.weights[parts.count] = weight;
             parts.rows[parts.count++] = dim > 0 ? accs + i * stride * dim : accs;
         }
@@ -4469,7 +4474,7 @@ PWSP_INTERNAL void pwsp_names_free(pwsp_names *names, const pwsp_memory *memory)
 #define PWSP_EXPR_H
 
 // The operations of the machine that evaluates expressions, on 64-bit cells: name, result. bool is
-// 0 or 1. What would trap or be undefined in C is defined here: see section 14 of the header.
+// 0 or 1. What would trap or be undefined in C is defined here: see section 15 of the header.
 // clang-format off
 #define PWSP_OPCODES(OP)                                                                           \
     OP(ADD, a + b)               OP(SUB, a - b)              OP(MUL, a * b)                        \
@@ -33638,6 +33643,7 @@ PWSP_INTERNAL void pwsp_channel_note_put(pwsp_channel *channel, uint64_t time) {
     if (oldest < channel->received) {
         count = channel->sent - oldest + 1;
     }
+    PTOWSP_ASSERT(count <= channel->depth);
     channel->oldest = oldest;
     channel->high = pwsp_max_u64(channel->high, count);
 }
@@ -33647,6 +33653,7 @@ PWSP_INTERNAL void pwsp_channel_note_take(pwsp_channel *channel, uint64_t time) 
     while (newest + 1 < channel->sent && pwsp_channel_time(channel, newest + 1) < time) {
         newest++;
     }
+    PTOWSP_ASSERT(channel->received <= newest);
     channel->newest = newest;
     channel->high = pwsp_max_u64(channel->high, newest - channel->received + 1);
 }
@@ -33655,7 +33662,7 @@ PWSP_INTERNAL void pwsp_channel_note_take(pwsp_channel *channel, uint64_t time) 
 // src/time/exchange.h
 // =================================================================================================
 
-// Processes that exchange tokens through channels: the rules of section 16 of ptowsp.h. Used by the
+// Processes that exchange tokens through channels: the rules of section 17 of ptowsp.h. Used by the
 // walk over the processes of a program (pipeline.h) and by emitted trees, whose processes have
 // threads.
 //
@@ -33900,6 +33907,7 @@ static bool pwsp_ready_is_less(const pwsp_ready *a, const pwsp_ready *b) {
 
 PWSP_INTERNAL void pwsp_exchange_push(pwsp_exchange *exchange, const pwsp_ready *ready) {
     pwsp_ready *heap = exchange->heap;
+    PTOWSP_ASSERT(exchange->heap_count < exchange->running_count);  // each process is in it once
     uint32_t i = exchange->heap_count++;
     while (i > 0 && pwsp_ready_is_less(ready, &heap[(i - 1) / 2])) {
         heap[i] = heap[(i - 1) / 2];
@@ -33935,6 +33943,8 @@ static void pwsp_exchange_queue(pwsp_exchange *exchange, pwsp_channel_line *line
     pwsp_process *processes = exchange->processes;
     uint32_t index = process->index;
     uint32_t *at = &line->first;
+    PTOWSP_ASSERT(&processes[index] == process);
+    PTOWSP_ASSERT((line->first == 0) == (line->last == 0));
     if (line->last) {
         const pwsp_process *last = &processes[line->last - 1];
         if (last->time < process->time || (last->time == process->time && line->last - 1 < index)) {
@@ -33945,6 +33955,7 @@ static void pwsp_exchange_queue(pwsp_exchange *exchange, pwsp_channel_line *line
                    (processes[*at - 1].time == process->time && *at - 1 < index))) {
         at = &processes[*at - 1].after;
     }
+    PTOWSP_ASSERT(*at != index + 1);  // it stands in line once
     process->after = *at;
     *at = index + 1;
     if (process->after == 0) {
@@ -34036,6 +34047,8 @@ static pwsp_exchanged pwsp_exchange_meet(pwsp_exchange *exchange, uint32_t chann
                                          pwsp_process *sender, uint64_t token,
                                          pwsp_process *receiver, uint64_t *out_token) {
     pwsp_channel *at = &exchange->channels[channel];
+    PTOWSP_ASSERT(at->depth == 0 && at->sent == at->received);
+    PTOWSP_ASSERT((sender->wait == PWSP_PROCESS_READY) != (receiver->wait == PWSP_PROCESS_READY));
     uint64_t sent = sender->time + at->latency;
     uint64_t time = pwsp_max_u64(sent, receiver->time);
     if (time > PTOWSP_CYCLES_MAX) {
@@ -34092,6 +34105,7 @@ static void pwsp_exchange_see_end(pwsp_exchange *exchange, pwsp_process *process
                                   uint32_t channel) {
     pwsp_channel *at = &exchange->channels[channel];
     uint64_t time = pwsp_max_u64(process->time, at->close_time), waited = time - process->time;
+    PTOWSP_ASSERT(at->producers == 0 && pwsp_channel_pending(at) == 0);
     if (exchange->has_records) {
         pwsp_exchange_record(exchange, process, PTOWSP_STEP_END, channel, time, 0,
                              waited ? &at->close_mark : NULL);
@@ -34136,6 +34150,7 @@ static void pwsp_exchange_close_channel(pwsp_exchange *exchange, const pwsp_proc
         at->close_mark.step = process->step;
         at->close_mark.task = process->task;
     }
+    PTOWSP_ASSERT(at->producers > 0);
     at->producers--;
     while (at->producers == 0 && at->receivers.first && !at->is_event) {
         pwsp_exchange_wake_first(exchange, &at->receivers);
@@ -34160,8 +34175,10 @@ PWSP_INTERNAL void pwsp_exchange_end(pwsp_exchange *exchange, pwsp_process *proc
         pwsp_exchange_record(exchange, process, PTOWSP_STEP_CLOSE, UINT32_MAX, process->time, 0,
                              NULL);
     }
+    PTOWSP_ASSERT(process->wait != PWSP_PROCESS_HAS_ENDED);
     process->wait = PWSP_PROCESS_HAS_ENDED;
     exchange->ended_count++;
+    PTOWSP_ASSERT(exchange->ended_count <= exchange->running_count);
     for (uint32_t i = 0; i < process->port_count; i++) {
         uint32_t channel = process->ports[i].channel;
         if (!process->ports[i].is_produced) {
@@ -35411,6 +35428,7 @@ PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines) {
     uint8_t *closed = pipelines->closed;
     pipelines->op = op;
     pipelines->index = (uint32_t)(op - PWSP_PIPELINE_AT(pipelines, 0));
+    PTOWSP_ASSERT(pipelines->index < program->pipelines.count);
     pipelines->running =
         pipelines->process_stats + pipelines->stats[pipelines->index].first_process;
     pipelines->cells = pipelines->x->cells;
@@ -35444,6 +35462,9 @@ PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines) {
             }
         }
     }
+    PTOWSP_ASSERT(index == pipelines->stats[pipelines->index].process_count);
+    PTOWSP_ASSERT(closed <= pipelines->closed + pipelines->closed_capacity);
+    PTOWSP_ASSERT(kept <= pipelines->kept + pipelines->kept_capacity);
     pipelines->exchange.running_count = index;
     pipelines->exchange.ended_count = 0;
     pipelines->end_task = PTOWSP_NO_INDEX;
@@ -35485,6 +35506,8 @@ static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
         sum->depth = (uint32_t)channel->depth;
         sum->latency = channel->latency;
         sum->pending_count = pwsp_channel_pending(channel);
+        PTOWSP_ASSERT(channel->received <= channel->sent);
+        PTOWSP_ASSERT(sum->pending_count <= channel->depth);
         sum->token_count += channel->sent;
         sum->pending_max = pwsp_max_u64(sum->pending_max, pwsp_channel_high(channel));
         sum->full_cycles = pwsp_sum_u64(sum->full_cycles, channel->full);
@@ -35538,6 +35561,7 @@ static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
                            "out of memory for records of steps");
         is_good = false;
     }
+    PTOWSP_ASSERT(exchange->ended_count <= exchange->running_count);
     bool has_stopped = pipelines->exchange.ended_count < pipelines->exchange.running_count;
     if (is_good && has_stopped && pipelines->host.settle) {
         is_good = pipelines->host.settle(pipelines->host.user);
@@ -39048,6 +39072,7 @@ static uint64_t pwsp_seal_rows(ptowsp_graph *graph) {
         counts[i].pending = counts[i].fan_in;
         source_count += counts[i].fan_in == 0;
     }
+    PTOWSP_ASSERT(sum == edge_count);
     first[task_count] = sum;
     for (uint64_t i = edge_count; i-- > 0;) {
         targets[--first[edges[i].before]] = edges[i].after;
@@ -39062,6 +39087,7 @@ static void pwsp_seal_sources(ptowsp_graph *graph) {
             graph->sources[count++] = (uint32_t)i;
         }
     }
+    PTOWSP_ASSERT(count <= graph->source_capacity);
     graph->source_count = count;
 }
 
@@ -39076,6 +39102,7 @@ static uint64_t pwsp_seal_take_away(ptowsp_graph *graph) {
     for (uint64_t i = 0; i < count; i++) {
         uint32_t task = queue[i];
         for (uint32_t k = graph->first[task]; k < graph->first[task + 1]; k++) {
+            PTOWSP_ASSERT(graph->counts[graph->targets[k]].pending > 0);
             if (--graph->counts[graph->targets[k]].pending == 0) {
                 queue[count++] = graph->targets[k];
             }
@@ -39133,6 +39160,7 @@ static ptowsp_status pwsp_seal_find_circle(ptowsp_graph *graph) {
     uint32_t task = 0;
     while (graph->counts[task].pending == 0) {
         task++;
+        PTOWSP_ASSERT(task < graph->task_count);  // some are left
     }
     memset(seen, 0, (size_t)graph->task_count * sizeof *seen);
     while (!seen[task]) {
@@ -39588,6 +39616,7 @@ static bool pwsp_graph_take_block(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     }
     pwsp_mutex_lock(&graph->sleepers.mutex);
     uint32_t block = graph->block_count;
+    PTOWSP_ASSERT((uint64_t)block * PWSP_GRAPH_BLOCK <= graph->task_count);
     if (block > 0) {
         block--;
         for (uint32_t i = PWSP_GRAPH_BLOCK; i-- > 0;) {
@@ -39610,6 +39639,8 @@ static bool pwsp_graph_take_sources(ptowsp_graph *graph, pwsp_graph_lane *lane) 
         count = lane->is_alone ? left : share < lane->batch ? share : lane->batch;
         count = count ? count : 1;
     } while (!pwsp_cas_seq_cst(&graph->source_next, &next, next + count));
+    PTOWSP_ASSERT(next + count <= graph->source_count);
+    PTOWSP_ASSERT(lane->source == lane->source_end);  // none is lost
     lane->source = next;
     lane->source_end = next + count;
     return true;
@@ -39685,6 +39716,7 @@ PWSP_FORCE_INLINE uint32_t pwsp_graph_run_window(ptowsp_graph *graph, pwsp_graph
             break;
         }
     }
+    PTOWSP_ASSERT(task == PWSP_GRAPH_NONE || task < graph->task_count);
     lane->done_count += PWSP_GRAPH_WINDOW - left;
     lane->run_count += PWSP_GRAPH_WINDOW - left;
     return task;
@@ -39735,6 +39767,7 @@ static void pwsp_graph_give_up(ptowsp_graph *graph, pwsp_graph_lane *lane, uint3
 static void pwsp_graph_share(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     if (lane->is_alone && lane->source_end == pwsp_load_relaxed(&graph->source_next)) {
         // Its sources are the last that were taken, perhaps all that existed: it returns them.
+        PTOWSP_ASSERT(lane->source <= lane->source_end);
         pwsp_store_seq_cst(&graph->source_next, lane->source);
         lane->source_end = lane->source;
     }
@@ -39788,6 +39821,7 @@ static void pwsp_graph_look_shared(ptowsp_graph *graph, pwsp_graph_lane *lane, u
 
 // Looks at the clock. Returns the task to go on with, or none if the lane must give it up.
 static uint32_t pwsp_graph_look(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
+    PTOWSP_ASSERT(lane->run_count > 0);
     uint64_t now = pwsp_graph_ticks(), ticks = (now - lane->looked_at) * 16 / lane->run_count;
     lane->looked_at = now;
     lane->run_count = 0;
@@ -39931,6 +39965,7 @@ static void pwsp_graph_run_tasks(ptowsp_graph *graph, pwsp_graph_lane *lane, uin
 
 PWSP_INTERNAL void pwsp_graph_lane_main(void *arg, uint32_t index) {
     ptowsp_graph *graph = (ptowsp_graph *)arg;
+    PTOWSP_ASSERT(index < graph->lane_count);
     pwsp_graph_lane *lane = &graph->lanes[index];
     uint32_t task;
     while ((task = pwsp_graph_seek(graph, lane)) != PWSP_GRAPH_NONE) {
@@ -41123,6 +41158,7 @@ static void pwsp_device_enqueue(ptowsp_device *device, uint32_t entry) {
 // Takes the first entry of a queue, or a part of it; false if the queue is empty.
 static bool pwsp_device_dequeue(ptowsp_device *device, uint32_t queue, pwsp_pick *out_pick) {
     const pwsp_job *job = &device->job;
+    PTOWSP_ASSERT(queue < PWSP_DEVICE_QUEUES);
     uint32_t entry = pwsp_load_relaxed(&device->head[queue]);
     if (entry == PWSP_DEVICE_NONE) {
         return false;
@@ -41133,6 +41169,7 @@ static bool pwsp_device_dequeue(ptowsp_device *device, uint32_t queue, pwsp_pick
         pwsp_store_seq_cst(&device->head[queue], job->links[entry]);
         if (queue < PWSP_GRAPH_CLASSES) {
             uint32_t *count = &device->queued_count[queue / PWSP_GRAPH_LEVELS];
+            PTOWSP_ASSERT(pwsp_load_relaxed(count) > 0);
             pwsp_store_seq_cst(count, pwsp_load_relaxed(count) - 1);
         }
     }
@@ -41211,6 +41248,7 @@ PWSP_INTERNAL void pwsp_device_ready(ptowsp_device *device, uint32_t by, uint32_
 
 // Frees the core at place i of the busy ones.
 static void pwsp_aicpu_unbusy(pwsp_aicpu *aicpu, uint32_t i, bool is_free) {
+    PTOWSP_ASSERT(i < aicpu->busy_count);
     uint32_t index = aicpu->busy_cores[i];
     aicpu->busy_cores[i] = aicpu->busy_cores[--aicpu->busy_count];
     if (is_free) {
@@ -41237,6 +41275,7 @@ static bool pwsp_aicpu_collect(pwsp_aicpu *aicpu) {
             continue;
         }
         pwsp_result result = core->task.result;
+        PTOWSP_ASSERT(result.core == core->index && result.entry == core->entry);
         pwsp_aicpu_take_back(&core->line);
         pwsp_aicpu_unbusy(aicpu, i, true);
         device->job.done(device->job.user, &result, aicpu->index);
@@ -41328,8 +41367,11 @@ static void pwsp_aicpu_give_to_core(pwsp_aicpu *aicpu, const pwsp_pick *pick) {
     pwsp_core *core = &device->cores[pick->core];
     uint32_t *cores = aicpu->free_cores[core->unit], *count = &aicpu->free_count[core->unit];
     uint32_t at = *count;
+    PTOWSP_ASSERT(at > 0 && core->index == pick->core);
     while (cores[--at] != pick->core) {  // it is near the end of the list
+        PTOWSP_ASSERT(at > 0);           // it is free
     }
+    PTOWSP_ASSERT(aicpu->busy_count < aicpu->core_count);
     memmove(cores + at, cores + at + 1, (--*count - at) * sizeof *cores);
     aicpu->busy_cores[aicpu->busy_count++] = pick->core;
     core->entry = pick->entry;

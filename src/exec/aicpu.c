@@ -35,6 +35,7 @@ static void pwsp_device_enqueue(ptowsp_device *device, uint32_t entry) {
 // Takes the first entry of a queue, or a part of it; false if the queue is empty.
 static bool pwsp_device_dequeue(ptowsp_device *device, uint32_t queue, pwsp_pick *out_pick) {
     const pwsp_job *job = &device->job;
+    PTOWSP_ASSERT(queue < PWSP_DEVICE_QUEUES);
     uint32_t entry = pwsp_load_relaxed(&device->head[queue]);
     if (entry == PWSP_DEVICE_NONE) {
         return false;
@@ -45,6 +46,7 @@ static bool pwsp_device_dequeue(ptowsp_device *device, uint32_t queue, pwsp_pick
         pwsp_store_seq_cst(&device->head[queue], job->links[entry]);
         if (queue < PWSP_GRAPH_CLASSES) {
             uint32_t *count = &device->queued_count[queue / PWSP_GRAPH_LEVELS];
+            PTOWSP_ASSERT(pwsp_load_relaxed(count) > 0);
             pwsp_store_seq_cst(count, pwsp_load_relaxed(count) - 1);
         }
     }
@@ -123,6 +125,7 @@ PWSP_INTERNAL void pwsp_device_ready(ptowsp_device *device, uint32_t by, uint32_
 
 // Frees the core at place i of the busy ones.
 static void pwsp_aicpu_unbusy(pwsp_aicpu *aicpu, uint32_t i, bool is_free) {
+    PTOWSP_ASSERT(i < aicpu->busy_count);
     uint32_t index = aicpu->busy_cores[i];
     aicpu->busy_cores[i] = aicpu->busy_cores[--aicpu->busy_count];
     if (is_free) {
@@ -149,6 +152,7 @@ static bool pwsp_aicpu_collect(pwsp_aicpu *aicpu) {
             continue;
         }
         pwsp_result result = core->task.result;
+        PTOWSP_ASSERT(result.core == core->index && result.entry == core->entry);
         pwsp_aicpu_take_back(&core->line);
         pwsp_aicpu_unbusy(aicpu, i, true);
         device->job.done(device->job.user, &result, aicpu->index);
@@ -240,8 +244,11 @@ static void pwsp_aicpu_give_to_core(pwsp_aicpu *aicpu, const pwsp_pick *pick) {
     pwsp_core *core = &device->cores[pick->core];
     uint32_t *cores = aicpu->free_cores[core->unit], *count = &aicpu->free_count[core->unit];
     uint32_t at = *count;
+    PTOWSP_ASSERT(at > 0 && core->index == pick->core);
     while (cores[--at] != pick->core) {  // it is near the end of the list
+        PTOWSP_ASSERT(at > 0);           // it is free
     }
+    PTOWSP_ASSERT(aicpu->busy_count < aicpu->core_count);
     memmove(cores + at, cores + at + 1, (--*count - at) * sizeof *cores);
     aicpu->busy_cores[aicpu->busy_count++] = pick->core;
     core->entry = pick->entry;

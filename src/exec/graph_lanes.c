@@ -107,6 +107,7 @@ static bool pwsp_graph_take_block(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     }
     pwsp_mutex_lock(&graph->sleepers.mutex);
     uint32_t block = graph->block_count;
+    PTOWSP_ASSERT((uint64_t)block * PWSP_GRAPH_BLOCK <= graph->task_count);
     if (block > 0) {
         block--;
         for (uint32_t i = PWSP_GRAPH_BLOCK; i-- > 0;) {
@@ -129,6 +130,8 @@ static bool pwsp_graph_take_sources(ptowsp_graph *graph, pwsp_graph_lane *lane) 
         count = lane->is_alone ? left : share < lane->batch ? share : lane->batch;
         count = count ? count : 1;
     } while (!pwsp_cas_seq_cst(&graph->source_next, &next, next + count));
+    PTOWSP_ASSERT(next + count <= graph->source_count);
+    PTOWSP_ASSERT(lane->source == lane->source_end);  // none is lost
     lane->source = next;
     lane->source_end = next + count;
     return true;
@@ -204,6 +207,7 @@ PWSP_FORCE_INLINE uint32_t pwsp_graph_run_window(ptowsp_graph *graph, pwsp_graph
             break;
         }
     }
+    PTOWSP_ASSERT(task == PWSP_GRAPH_NONE || task < graph->task_count);
     lane->done_count += PWSP_GRAPH_WINDOW - left;
     lane->run_count += PWSP_GRAPH_WINDOW - left;
     return task;
@@ -254,6 +258,7 @@ static void pwsp_graph_give_up(ptowsp_graph *graph, pwsp_graph_lane *lane, uint3
 static void pwsp_graph_share(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     if (lane->is_alone && lane->source_end == pwsp_load_relaxed(&graph->source_next)) {
         // Its sources are the last that were taken, perhaps all that existed: it returns them.
+        PTOWSP_ASSERT(lane->source <= lane->source_end);
         pwsp_store_seq_cst(&graph->source_next, lane->source);
         lane->source_end = lane->source;
     }
@@ -307,6 +312,7 @@ static void pwsp_graph_look_shared(ptowsp_graph *graph, pwsp_graph_lane *lane, u
 
 // Looks at the clock. Returns the task to go on with, or none if the lane must give it up.
 static uint32_t pwsp_graph_look(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
+    PTOWSP_ASSERT(lane->run_count > 0);
     uint64_t now = pwsp_graph_ticks(), ticks = (now - lane->looked_at) * 16 / lane->run_count;
     lane->looked_at = now;
     lane->run_count = 0;
@@ -450,6 +456,7 @@ static void pwsp_graph_run_tasks(ptowsp_graph *graph, pwsp_graph_lane *lane, uin
 
 PWSP_INTERNAL void pwsp_graph_lane_main(void *arg, uint32_t index) {
     ptowsp_graph *graph = (ptowsp_graph *)arg;
+    PTOWSP_ASSERT(index < graph->lane_count);
     pwsp_graph_lane *lane = &graph->lanes[index];
     uint32_t task;
     while ((task = pwsp_graph_seek(graph, lane)) != PWSP_GRAPH_NONE) {

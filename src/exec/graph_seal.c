@@ -82,6 +82,7 @@ static uint64_t pwsp_seal_rows(ptowsp_graph *graph) {
         counts[i].pending = counts[i].fan_in;
         source_count += counts[i].fan_in == 0;
     }
+    PTOWSP_ASSERT(sum == edge_count);
     first[task_count] = sum;
     for (uint64_t i = edge_count; i-- > 0;) {
         targets[--first[edges[i].before]] = edges[i].after;
@@ -96,6 +97,7 @@ static void pwsp_seal_sources(ptowsp_graph *graph) {
             graph->sources[count++] = (uint32_t)i;
         }
     }
+    PTOWSP_ASSERT(count <= graph->source_capacity);
     graph->source_count = count;
 }
 
@@ -110,6 +112,7 @@ static uint64_t pwsp_seal_take_away(ptowsp_graph *graph) {
     for (uint64_t i = 0; i < count; i++) {
         uint32_t task = queue[i];
         for (uint32_t k = graph->first[task]; k < graph->first[task + 1]; k++) {
+            PTOWSP_ASSERT(graph->counts[graph->targets[k]].pending > 0);
             if (--graph->counts[graph->targets[k]].pending == 0) {
                 queue[count++] = graph->targets[k];
             }
@@ -167,6 +170,7 @@ static ptowsp_status pwsp_seal_find_circle(ptowsp_graph *graph) {
     uint32_t task = 0;
     while (graph->counts[task].pending == 0) {
         task++;
+        PTOWSP_ASSERT(task < graph->task_count);  // some are left
     }
     memset(seen, 0, (size_t)graph->task_count * sizeof *seen);
     while (!seen[task]) {

@@ -41,6 +41,7 @@ static uint64_t pwsp_owners_find(const pwsp_tier_uses *uses, const ptowsp_lane_g
         while (owner < group_count && !pwsp_table_has(&groups[owner], tier)) {
             owner++;
         }
+        PTOWSP_ASSERT(owner <= PTOWSP_LANE_GROUP_MAX);
         owners[tier] = (uint8_t)owner;
         if (owner == group_count) {
             orphan = pwsp_min_u64(orphan, uses->first[tier]);
@@ -175,6 +176,7 @@ typedef struct pwsp_mpmd_job {
 static void pwsp_mpmd_lane(pwsp_mpmd_job *job, uint32_t group_index, uint32_t lane) {
     const ptowsp_lane_group *group = &job->groups[group_index];
     uint64_t begin, end;
+    PTOWSP_ASSERT(group_index < job->group_count);
     while (pwsp_queue_take(&job->queues[group_index], &begin, &end)) {
         for (uint64_t i = begin; i < end; i++) {
             uint8_t tier = job->work[i].tier;
@@ -191,6 +193,7 @@ static void pwsp_mpmd_lanes(void *arg, uint64_t begin, uint64_t end, uint32_t co
     for (uint64_t lane = begin; lane < end; lane++) {
         uint64_t group_index = 0, first = 0;
         while (lane - first >= job->groups[group_index].lane_count) {
+            PTOWSP_ASSERT(group_index + 1 < job->group_count);
             first += job->groups[group_index].lane_count;
             group_index++;
         }

@@ -96,6 +96,7 @@ void ptowsp_merge_clear(ptowsp_partial *state, float *acc, uint32_t dim) {
     state->m = -pwsp_infinity();
     state->l = 0.0f;
     if (dim > 0) {  // acc may be NULL
+        PTOWSP_ASSERT(acc);
         memset(acc, 0, dim * sizeof *acc);
     }
 }
@@ -164,6 +165,7 @@ float ptowsp_merge_partials(const ptowsp_partial *states, const float *accs, uin
         if (!pwsp_partial_is_empty(part)) {
             float weight = pwsp_exp(part->m - whole.m);
             whole.l += weight * part->l;
+            PTOWSP_ASSERT(parts.count < PWSP_MERGE_PARTS);
             parts.weights[parts.count] = weight;
             parts.rows[parts.count++] = dim > 0 ? accs + i * stride * dim : accs;
         }

@@ -66,6 +66,7 @@ PWSP_INTERNAL void pwsp_channel_note_put(pwsp_channel *channel, uint64_t time) {
     if (oldest < channel->received) {
         count = channel->sent - oldest + 1;
     }
+    PTOWSP_ASSERT(count <= channel->depth);
     channel->oldest = oldest;
     channel->high = pwsp_max_u64(channel->high, count);
 }
@@ -75,6 +76,7 @@ PWSP_INTERNAL void pwsp_channel_note_take(pwsp_channel *channel, uint64_t time) 
     while (newest + 1 < channel->sent && pwsp_channel_time(channel, newest + 1) < time) {
         newest++;
     }
+    PTOWSP_ASSERT(channel->received <= newest);
     channel->newest = newest;
     channel->high = pwsp_max_u64(channel->high, newest - channel->received + 1);
 }

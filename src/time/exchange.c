@@ -73,6 +73,7 @@ static bool pwsp_ready_is_less(const pwsp_ready *a, const pwsp_ready *b) {
 
 PWSP_INTERNAL void pwsp_exchange_push(pwsp_exchange *exchange, const pwsp_ready *ready) {
     pwsp_ready *heap = exchange->heap;
+    PTOWSP_ASSERT(exchange->heap_count < exchange->running_count);  // each process is in it once
     uint32_t i = exchange->heap_count++;
     while (i > 0 && pwsp_ready_is_less(ready, &heap[(i - 1) / 2])) {
         heap[i] = heap[(i - 1) / 2];
@@ -108,6 +109,8 @@ static void pwsp_exchange_queue(pwsp_exchange *exchange, pwsp_channel_line *line
     pwsp_process *processes = exchange->processes;
     uint32_t index = process->index;
     uint32_t *at = &line->first;
+    PTOWSP_ASSERT(&processes[index] == process);
+    PTOWSP_ASSERT((line->first == 0) == (line->last == 0));
     if (line->last) {
         const pwsp_process *last = &processes[line->last - 1];
         if (last->time < process->time || (last->time == process->time && line->last - 1 < index)) {
@@ -118,6 +121,7 @@ static void pwsp_exchange_queue(pwsp_exchange *exchange, pwsp_channel_line *line
                    (processes[*at - 1].time == process->time && *at - 1 < index))) {
         at = &processes[*at - 1].after;
     }
+    PTOWSP_ASSERT(*at != index + 1);  // it stands in line once
     process->after = *at;
     *at = index + 1;
     if (process->after == 0) {
@@ -209,6 +213,8 @@ static pwsp_exchanged pwsp_exchange_meet(pwsp_exchange *exchange, uint32_t chann
                                          pwsp_process *sender, uint64_t token,
                                          pwsp_process *receiver, uint64_t *out_token) {
     pwsp_channel *at = &exchange->channels[channel];
+    PTOWSP_ASSERT(at->depth == 0 && at->sent == at->received);
+    PTOWSP_ASSERT((sender->wait == PWSP_PROCESS_READY) != (receiver->wait == PWSP_PROCESS_READY));
     uint64_t sent = sender->time + at->latency;
     uint64_t time = pwsp_max_u64(sent, receiver->time);
     if (time > PTOWSP_CYCLES_MAX) {
@@ -265,6 +271,7 @@ static void pwsp_exchange_see_end(pwsp_exchange *exchange, pwsp_process *process
                                   uint32_t channel) {
     pwsp_channel *at = &exchange->channels[channel];
     uint64_t time = pwsp_max_u64(process->time, at->close_time), waited = time - process->time;
+    PTOWSP_ASSERT(at->producers == 0 && pwsp_channel_pending(at) == 0);
     if (exchange->has_records) {
         pwsp_exchange_record(exchange, process, PTOWSP_STEP_END, channel, time, 0,
                              waited ? &at->close_mark : NULL);
@@ -309,6 +316,7 @@ static void pwsp_exchange_close_channel(pwsp_exchange *exchange, const pwsp_proc
         at->close_mark.step = process->step;
         at->close_mark.task = process->task;
     }
+    PTOWSP_ASSERT(at->producers > 0);
     at->producers--;
     while (at->producers == 0 && at->receivers.first && !at->is_event) {
         pwsp_exchange_wake_first(exchange, &at->receivers);
@@ -333,8 +341,10 @@ PWSP_INTERNAL void pwsp_exchange_end(pwsp_exchange *exchange, pwsp_process *proc
         pwsp_exchange_record(exchange, process, PTOWSP_STEP_CLOSE, UINT32_MAX, process->time, 0,
                              NULL);
     }
+    PTOWSP_ASSERT(process->wait != PWSP_PROCESS_HAS_ENDED);
     process->wait = PWSP_PROCESS_HAS_ENDED;
     exchange->ended_count++;
+    PTOWSP_ASSERT(exchange->ended_count <= exchange->running_count);
     for (uint32_t i = 0; i < process->port_count; i++) {
         uint32_t channel = process->ports[i].channel;
         if (!process->ports[i].is_produced) {

@@ -276,6 +276,7 @@ PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines) {
     uint8_t *closed = pipelines->closed;
     pipelines->op = op;
     pipelines->index = (uint32_t)(op - PWSP_PIPELINE_AT(pipelines, 0));
+    PTOWSP_ASSERT(pipelines->index < program->pipelines.count);
     pipelines->running =
         pipelines->process_stats + pipelines->stats[pipelines->index].first_process;
     pipelines->cells = pipelines->x->cells;
@@ -309,6 +310,9 @@ PWSP_INTERNAL void pwsp_pipelines_place(pwsp_pipelines *pipelines) {
             }
         }
     }
+    PTOWSP_ASSERT(index == pipelines->stats[pipelines->index].process_count);
+    PTOWSP_ASSERT(closed <= pipelines->closed + pipelines->closed_capacity);
+    PTOWSP_ASSERT(kept <= pipelines->kept + pipelines->kept_capacity);
     pipelines->exchange.running_count = index;
     pipelines->exchange.ended_count = 0;
     pipelines->end_task = PTOWSP_NO_INDEX;
@@ -350,6 +354,8 @@ static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
         sum->depth = (uint32_t)channel->depth;
         sum->latency = channel->latency;
         sum->pending_count = pwsp_channel_pending(channel);
+        PTOWSP_ASSERT(channel->received <= channel->sent);
+        PTOWSP_ASSERT(sum->pending_count <= channel->depth);
         sum->token_count += channel->sent;
         sum->pending_max = pwsp_max_u64(sum->pending_max, pwsp_channel_high(channel));
         sum->full_cycles = pwsp_sum_u64(sum->full_cycles, channel->full);
@@ -403,6 +409,7 @@ static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
                            "out of memory for records of steps");
         is_good = false;
     }
+    PTOWSP_ASSERT(exchange->ended_count <= exchange->running_count);
     bool has_stopped = pipelines->exchange.ended_count < pipelines->exchange.running_count;
     if (is_good && has_stopped && pipelines->host.settle) {
         is_good = pipelines->host.settle(pipelines->host.user);
