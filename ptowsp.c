@@ -5424,22 +5424,28 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_check_tensor(pwsp_error *error,
                                                    pwsp_bound_tensor *out_tensor);
 
 // -- before a run ---------------------------------------------------------------------------------
+//
+// For what the program uses: it is bound, and well-formed.
 
 // `what` is a kind: "ragged axis".
 PWSP_INTERNAL ptowsp_status pwsp_verify_fail_unbound(pwsp_error *error, const char *what,
                                                      const char *name);
 
-// A bound array; its sum may be NULL.
-PWSP_INTERNAL ptowsp_status pwsp_verify_lengths(pwsp_error *error, const char *axis,
-                                                const pwsp_array *array, int64_t *out_sum);
+PWSP_INTERNAL ptowsp_status pwsp_verify_size(pwsp_error *error, const char *axis, bool is_bound);
+PWSP_INTERNAL ptowsp_status pwsp_verify_symbol(pwsp_error *error, const char *symbol,
+                                               bool is_bound);
 
-// Bound sparse structure; fills in its entry_count.
+// Stores the sum of lengths, of any other array nothing. out_sum may be NULL.
+PWSP_INTERNAL ptowsp_status pwsp_verify_array(pwsp_error *error, const pwsp_array_info *info,
+                                              const pwsp_array *array, int64_t *out_sum);
+
+// Fills in its entry_count.
 PWSP_INTERNAL ptowsp_status pwsp_verify_csr(pwsp_error *error, const char *axis,
                                             pwsp_bound_csr *csr);
 
-// A bound tensor has data, or no elements.
-PWSP_INTERNAL ptowsp_status pwsp_verify_data(pwsp_error *error, const char *name,
-                                             const pwsp_bound_tensor *tensor);
+// It has data, or no elements.
+PWSP_INTERNAL ptowsp_status pwsp_verify_tensor(pwsp_error *error, const char *name,
+                                               const pwsp_bound_tensor *tensor);
 
 #endif
 
@@ -5687,6 +5693,15 @@ PWSP_INTERNAL ptowsp_status pwsp_verify_fail_unbound(pwsp_error *error, const ch
                           name);
 }
 
+PWSP_INTERNAL ptowsp_status pwsp_verify_size(pwsp_error *error, const char *axis, bool is_bound) {
+    return is_bound ? PTOWSP_OK : pwsp_verify_fail_unbound(error, "the size of axis", axis);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_verify_symbol(pwsp_error *error, const char *symbol,
+                                               bool is_bound) {
+    return is_bound ? PTOWSP_OK : pwsp_verify_fail_unbound(error, "symbol", symbol);
+}
+
 // Element i of an array of lengths or indices; false if it is negative or beyond 63 bits.
 static bool pwsp_verify_index(const pwsp_array *array, uint64_t i, uint64_t *out_value) {
     *out_value = pwsp_array_at(array, i);
@@ -5706,10 +5721,14 @@ static ptowsp_status pwsp_verify_fail_index(pwsp_error *error, const char *what,
                           (int64_t)value);
 }
 
-PWSP_INTERNAL ptowsp_status pwsp_verify_lengths(pwsp_error *error, const char *axis,
-                                                const pwsp_array *array, int64_t *out_sum) {
+PWSP_INTERNAL ptowsp_status pwsp_verify_array(pwsp_error *error, const pwsp_array_info *info,
+                                              const pwsp_array *array, int64_t *out_sum) {
+    const char *axis = info->name;
     uint64_t sum = 0;
-    for (uint64_t i = 0; i < array->count; i++) {
+    if (!array->is_bound) {
+        return pwsp_verify_fail_unbound(error, info->is_lengths ? "ragged axis" : "array", axis);
+    }
+    for (uint64_t i = 0; info->is_lengths && i < array->count; i++) {
         uint64_t length;
         if (!pwsp_verify_index(array, i, &length)) {
             return pwsp_verify_fail_index(error, "length", i, axis, array, length);
@@ -5720,7 +5739,7 @@ PWSP_INTERNAL ptowsp_status pwsp_verify_lengths(pwsp_error *error, const char *a
                                   "run: the lengths of axis %s sum up to more than 2^63 - 1", axis);
         }
     }
-    if (out_sum) {
+    if (out_sum && info->is_lengths) {
         *out_sum = (int64_t)sum;
     }
     return PTOWSP_OK;
@@ -5729,6 +5748,9 @@ PWSP_INTERNAL ptowsp_status pwsp_verify_lengths(pwsp_error *error, const char *a
 PWSP_INTERNAL ptowsp_status pwsp_verify_csr(pwsp_error *error, const char *axis,
                                             pwsp_bound_csr *csr) {
     uint64_t last = 0;
+    if (!csr->is_bound) {
+        return pwsp_verify_fail_unbound(error, "sparse axis", axis);
+    }
     for (uint64_t i = 0; i <= csr->row_count; i++) {
         uint64_t at;
         if (!pwsp_verify_index(&csr->indptr, i, &at)) {
@@ -5762,12 +5784,210 @@ PWSP_INTERNAL ptowsp_status pwsp_verify_csr(pwsp_error *error, const char *axis,
     return PTOWSP_OK;
 }
 
-PWSP_INTERNAL ptowsp_status pwsp_verify_data(pwsp_error *error, const char *name,
-                                             const pwsp_bound_tensor *tensor) {
+PWSP_INTERNAL ptowsp_status pwsp_verify_tensor(pwsp_error *error, const char *name,
+                                               const pwsp_bound_tensor *tensor) {
+    if (!tensor->is_bound) {
+        return pwsp_verify_fail_unbound(error, "tensor", name);
+    }
     return tensor->data || tensor->high < tensor->low
                ? PTOWSP_OK
                : pwsp_error_set(error, PTOWSP_UNBOUND, PTOWSP_NO_INDEX,
                                 "run: tensor %s is bound without data", name);
+}
+
+// =================================================================================================
+// src/runtime/walk_check.h
+// =================================================================================================
+
+// What a program views and reads as it is walked: finding tiles, elements and rows, and the errors
+// for those that are not there. The library and emitted trees walk programs in their own ways, and
+// both come here.
+//
+//      int64_t lead = 0;
+//      bool is_inside = pwsp_view_lead(tensor, 0, b, &lead);         for each leading index
+//      is_inside = is_inside && pwsp_view_tile(tensor, row, rows, col, cols, &at);
+//
+// Finding is inline and has no error; a function that says why not is called afterwards, with the
+// same values. Errors tell no place: the caller knows where it is.
+
+#ifndef PWSP_WALK_CHECK_H
+#define PWSP_WALK_CHECK_H
+
+// -- tiles ----------------------------------------------------------------------------------------
+
+// Adds leading index i to the offset of a matrix. False if it is outside.
+PWSP_INLINE bool pwsp_view_lead(const pwsp_bound_tensor *tensor, uint32_t i, int64_t index,
+                                int64_t *lead) {
+    *lead = (int64_t)((uint64_t)*lead + (uint64_t)index * (uint64_t)tensor->lead_strides[i]);
+    return (uint64_t)index < (uint64_t)tensor->lead_shape[i];
+}
+
+// A tile of rows x cols, which are 0 up to the edge; it is smaller at the edge. Sets position and
+// size. False, with nothing set, if (row, col) is outside or the tile is larger than one can be.
+PWSP_INLINE bool pwsp_view_tile(const pwsp_bound_tensor *tensor, int64_t row, int64_t rows,
+                                int64_t col, int64_t cols, pwsp_tile_at *at) {
+    if ((uint64_t)row >= (uint64_t)tensor->rows || (uint64_t)col >= (uint64_t)tensor->cols) {
+        return false;
+    }
+    int64_t rows_left = tensor->rows - row, cols_left = tensor->cols - col;
+    rows = rows && rows < rows_left ? rows : rows_left;
+    cols = cols && cols < cols_left ? cols : cols_left;
+    if (((uint64_t)rows | (uint64_t)cols) > UINT32_MAX) {
+        return false;
+    }
+    at->rows = (uint32_t)rows;
+    at->cols = (uint32_t)cols;
+    at->row = row;
+    at->col = col;
+    return true;
+}
+
+// Why not: is it this leading index? `param` is the name of the tile, or "the view".
+PWSP_INTERNAL bool pwsp_view_fail_lead(pwsp_error *error, const char *param, const char *name,
+                                       const pwsp_bound_tensor *tensor, uint32_t i, int64_t index);
+
+// Why not, if it is no leading index.
+PWSP_INTERNAL ptowsp_status pwsp_view_fail(pwsp_error *error, const char *param, const char *name,
+                                           const pwsp_bound_tensor *tensor, int64_t row,
+                                           int64_t col);
+
+// Makes a tile its element (row, col).
+PWSP_INTERNAL ptowsp_status pwsp_view_element(pwsp_error *error, int64_t row, int64_t col,
+                                              pwsp_tile_at *at);
+
+// The element that a tile consists of, as a cell.
+PWSP_INTERNAL uint64_t pwsp_view_load(const pwsp_bound_tensor *tensor, const pwsp_tile_at *at);
+
+// -- arrays ---------------------------------------------------------------------------------------
+
+// For an index that an array does not have. is_key: a key of the schedule reads it.
+PWSP_INTERNAL ptowsp_status pwsp_read_fail(pwsp_error *error, bool is_key, const char *name,
+                                           const pwsp_array *array, int64_t index);
+
+// The length of a row of a ragged axis, and the entries of a row of a sparse one. Both were
+// well-formed when the run began; a kernel may have overwritten them since then.
+PWSP_INTERNAL ptowsp_status pwsp_row_length(pwsp_error *error, const char *axis,
+                                            const pwsp_array *lengths, int64_t row,
+                                            int64_t *out_length);
+PWSP_INTERNAL ptowsp_status pwsp_row_entries(pwsp_error *error, const char *axis,
+                                             const pwsp_bound_csr *csr, int64_t row,
+                                             uint64_t *out_first, uint64_t *out_end);
+
+#endif
+
+// =================================================================================================
+// src/runtime/walk_check.c
+// =================================================================================================
+
+// Errors of a walk: see walk_check.h. Their index is the value that is wrong.
+
+#include <inttypes.h>
+
+// -- tiles ----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_view_fail_lead(pwsp_error *error, const char *param, const char *name,
+                                       const pwsp_bound_tensor *tensor, uint32_t i, int64_t index) {
+    PTOWSP_ASSERT(i < PWSP_TENSOR_LEAD_MAX);
+    if ((uint64_t)index < (uint64_t)tensor->lead_shape[i]) {
+        return false;
+    }
+    pwsp_error_set(error, PTOWSP_INVALID_PARAMS, pwsp_error_index(index),
+                   "%s: index %u of tensor %s is %" PRId64 ", outside of its size %" PRId64, param,
+                   i, name, index, tensor->lead_shape[i]);
+    return true;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_view_fail(pwsp_error *error, const char *param, const char *name,
+                                           const pwsp_bound_tensor *tensor, int64_t row,
+                                           int64_t col) {
+    if ((uint64_t)row >= (uint64_t)tensor->rows) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, pwsp_error_index(row),
+                              "%s: row %" PRId64 " of tensor %s is outside of its %" PRId64 " rows",
+                              param, row, name, tensor->rows);
+    }
+    if ((uint64_t)col >= (uint64_t)tensor->cols) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, pwsp_error_index(col),
+                              "%s: column %" PRId64 " of tensor %s is outside of its %" PRId64
+                              " columns",
+                              param, col, name, tensor->cols);
+    }
+    return pwsp_error_set(error, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                          "%s: the tile of tensor %s has 2^32 rows or columns", param, name);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_view_element(pwsp_error *error, int64_t row, int64_t col,
+                                              pwsp_tile_at *at) {
+    if ((uint64_t)row >= at->rows || (uint64_t)col >= at->cols) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, pwsp_error_index(row),
+                              "element (%" PRId64 ", %" PRId64 ") of a tile of %u x %u", row, col,
+                              at->rows, at->cols);
+    }
+    at->row += row;
+    at->col += col;
+    at->rows = 1;
+    at->cols = 1;
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL uint64_t pwsp_view_load(const pwsp_bound_tensor *tensor, const pwsp_tile_at *at) {
+    PTOWSP_ASSERT(at->rows == 1 && at->cols == 1 && tensor->data);
+    int64_t offset = pwsp_tile_offset(tensor, at);
+    pwsp_array element = {tensor->data + offset * (int64_t)tensor->element_size, 1, tensor->dtype,
+                          true};
+    return pwsp_array_at(&element, 0);
+}
+
+// -- arrays ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_status pwsp_read_fail(pwsp_error *error, bool is_key, const char *name,
+                                           const pwsp_array *array, int64_t index) {
+    return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, pwsp_error_index(index),
+                          is_key ? "a key of the schedule reads array %s at %" PRId64
+                                   "; it has %" PRIu64 " elements"
+                                 : "array %s is read at %" PRId64 "; it has %" PRIu64 " elements",
+                          name, index, array->count);
+}
+
+static ptowsp_status pwsp_row_fail(pwsp_error *error, const char *axis, int64_t row,
+                                   uint64_t row_count) {
+    return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, pwsp_error_index(row),
+                          "row %" PRId64 " of axis %s, which has %" PRIu64, row, axis, row_count);
+}
+
+static ptowsp_status pwsp_row_fail_changed(pwsp_error *error, const char *axis, int64_t row) {
+    return pwsp_error_set(
+        error, PTOWSP_INVALID_PARAMS, pwsp_error_index(row),
+        "row %" PRId64 " of axis %s was changed during the run, and is malformed now", row, axis);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_row_length(pwsp_error *error, const char *axis,
+                                            const pwsp_array *lengths, int64_t row,
+                                            int64_t *out_length) {
+    if ((uint64_t)row >= lengths->count) {
+        return pwsp_row_fail(error, axis, row, lengths->count);
+    }
+    int64_t length = (int64_t)pwsp_array_at(lengths, (uint64_t)row);
+    if (length < 0) {
+        return pwsp_row_fail_changed(error, axis, row);
+    }
+    *out_length = length;
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_row_entries(pwsp_error *error, const char *axis,
+                                             const pwsp_bound_csr *csr, int64_t row,
+                                             uint64_t *out_first, uint64_t *out_end) {
+    if ((uint64_t)row >= csr->row_count) {
+        return pwsp_row_fail(error, axis, row, csr->row_count);
+    }
+    uint64_t first = pwsp_array_at(&csr->indptr, (uint64_t)row);
+    uint64_t end = pwsp_array_at(&csr->indptr, (uint64_t)row + 1);
+    if (first > end || end > csr->indices.count) {
+        return pwsp_row_fail_changed(error, axis, row);
+    }
+    *out_first = first;
+    *out_end = end;
+    return PTOWSP_OK;
 }
 
 // =================================================================================================
@@ -30570,6 +30790,8 @@ PWSP_INTERNAL void pwsp_expander_load(pwsp_expander *x);
 // Records an error at the current event's place, with the variables around. Returns ERROR.
 PWSP_INTERNAL pwsp_event pwsp_expander_fail(pwsp_expander *x, ptowsp_status status, uint64_t index,
                                             const char *format, ...) PWSP_PRINTF(4, 5);
+// For an array that is read where it has no element, which x->fault tells.
+PWSP_INTERNAL pwsp_event pwsp_expander_fail_fault(pwsp_expander *x, bool is_key);
 
 // The value of a code of the current task.
 PWSP_INLINE uint64_t pwsp_expander_value(pwsp_expander *x, pwsp_code code) {
@@ -30590,8 +30812,6 @@ PWSP_INLINE uint64_t pwsp_expander_value(pwsp_expander *x, pwsp_code code) {
 // place, finds its tiles and returns. Each possible error costs one unsigned comparison on that
 // path; functions of their own report them.
 
-#include <inttypes.h>
-
 // -- errors ---------------------------------------------------------------------------------------
 
 PWSP_INTERNAL pwsp_event pwsp_expander_fail(pwsp_expander *x, ptowsp_status status, uint64_t index,
@@ -30609,12 +30829,17 @@ PWSP_INTERNAL pwsp_event pwsp_expander_fail(pwsp_expander *x, ptowsp_status stat
     return PWSP_EVENT_ERROR;
 }
 
-static pwsp_event pwsp_expander_fail_fault(pwsp_expander *x) {
+static pwsp_event pwsp_expander_fail_check(pwsp_expander *x, const pwsp_error *error) {
+    return pwsp_expander_fail(x, error->status, error->index, "%s", error->text);
+}
+
+PWSP_INTERNAL pwsp_event pwsp_expander_fail_fault(pwsp_expander *x, bool is_key) {
+    PTOWSP_ASSERT(x->fault.is_set && x->fault.array < x->program->arrays.count);
     const pwsp_array_info *info =
         PWSP_PROGRAM_AT(x->program, arrays, pwsp_array_info, x->fault.array);
-    return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, pwsp_error_index(x->fault.index),
-                              "array %s is read at %" PRId64 "; it has %" PRIu64 " elements",
-                              info->name, x->fault.index, x->arrays[x->fault.array].count);
+    pwsp_error error;
+    pwsp_read_fail(&error, is_key, info->name, &x->arrays[x->fault.array], x->fault.index);
+    return pwsp_expander_fail_check(x, &error);
 }
 
 // -- tiles ----------------------------------------------------------------------------------------
@@ -30624,70 +30849,37 @@ static pwsp_event pwsp_expander_fail_view(pwsp_expander *x, const pwsp_tile_view
                                           const char *param, const pwsp_bound_tensor *tensor) {
     const char *name = PWSP_PROGRAM_AT(x->program, tensors, ptowsp_tensor_desc, view->tensor)->name;
     if (x->fault.is_set) {
-        return pwsp_expander_fail_fault(x);
+        return pwsp_expander_fail_fault(x, false);
     }
-    for (uint32_t i = 0; i < view->lead; i++) {
-        int64_t value = (int64_t)x->cells[view->index[i].cell];
-        if (view->index[i].begin != view->index[i].end) {
-            value = (int64_t)pwsp_expander_value(x, view->index[i]);
-        }
-        if ((uint64_t)value >= (uint64_t)tensor->lead_shape[i]) {
-            return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, pwsp_error_index(value),
-                                      "%s: index %u of tensor %s is %" PRId64
-                                      ", outside of its size %" PRId64,
-                                      param, i, name, value, tensor->lead_shape[i]);
-        }
+    pwsp_error error;
+    bool is_found = false;
+    for (uint32_t i = 0; i < view->lead && !is_found; i++) {
+        int64_t value = (int64_t)pwsp_expander_value(x, view->index[i]);
+        is_found = pwsp_view_fail_lead(&error, param, name, tensor, i, value);
     }
-    int64_t row = view->has_row ? (int64_t)pwsp_expander_value(x, view->row) : 0;
-    if ((uint64_t)row >= (uint64_t)tensor->rows) {
-        return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, pwsp_error_index(row),
-                                  "%s: row %" PRId64 " of tensor %s is outside of its %" PRId64
-                                  " rows",
-                                  param, row, name, tensor->rows);
+    if (!is_found) {
+        int64_t row = view->has_row ? (int64_t)pwsp_expander_value(x, view->row) : 0;
+        int64_t col = view->has_col ? (int64_t)pwsp_expander_value(x, view->col) : 0;
+        pwsp_view_fail(&error, param, name, tensor, row, col);
     }
-    int64_t col = view->has_col ? (int64_t)pwsp_expander_value(x, view->col) : 0;
-    if ((uint64_t)col < (uint64_t)tensor->cols) {
-        return pwsp_expander_fail(x, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-                                  "%s: the tile of tensor %s has 2^32 rows or columns", param,
-                                  name);
-    }
-    return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, pwsp_error_index(col),
-                              "%s: column %" PRId64 " of tensor %s is outside of its %" PRId64
-                              " columns",
-                              param, col, name, tensor->cols);
+    return pwsp_expander_fail_check(x, &error);
 }
 
 // Finds a tile; false if it is outside the tensor (or larger than a tile can be).
 static inline bool pwsp_expander_tile(pwsp_expander *x, const pwsp_tile_view *view,
                                       const pwsp_bound_tensor *tensor, pwsp_tile_at *at) {
     int64_t lead = 0;
-    uint64_t is_outside = 0;
+    bool is_inside = true;
     for (uint32_t i = 0; i < view->lead; i++) {
         int64_t value = (int64_t)pwsp_expander_value(x, view->index[i]);
-        is_outside |= (uint64_t)value >= (uint64_t)tensor->lead_shape[i];
-        lead = (int64_t)((uint64_t)lead + (uint64_t)value * (uint64_t)tensor->lead_strides[i]);
+        is_inside &= pwsp_view_lead(tensor, i, value, &lead);
     }
     int64_t row = view->has_row ? (int64_t)pwsp_expander_value(x, view->row) : 0;
     int64_t col = view->has_col ? (int64_t)pwsp_expander_value(x, view->col) : 0;
-    is_outside |= (uint64_t)row >= (uint64_t)tensor->rows;
-    is_outside |= (uint64_t)col >= (uint64_t)tensor->cols;
-    if (is_outside) {
-        return false;
-    }
-    int64_t rows = tensor->rows - row, cols = tensor->cols - col;
-    rows = view->rows && view->rows < rows ? view->rows : rows;
-    cols = view->cols && view->cols < cols ? view->cols : cols;
-    if (((uint64_t)rows | (uint64_t)cols) > UINT32_MAX) {
-        return false;
-    }
     at->tensor = view->tensor;
-    at->rows = (uint32_t)rows;
-    at->cols = (uint32_t)cols;
     at->access = view->access;
     at->lead = lead;
-    at->row = row;
-    at->col = col;
-    return true;
+    return is_inside && pwsp_view_tile(tensor, row, view->rows, col, view->cols, at);
 }
 
 // -- tasks ----------------------------------------------------------------------------------------
@@ -30724,7 +30916,7 @@ static inline pwsp_event pwsp_expander_task(pwsp_expander *x, const pwsp_op *op)
         args[next++] = pwsp_expander_value(x, codes[task->axis_count + i]);
     }
     if (x->fault.is_set) {
-        return pwsp_expander_fail_fault(x);
+        return pwsp_expander_fail_fault(x, false);
     }
     PTOWSP_ASSERT(next <= p->arg_count && task->view_count <= PTOWSP_TASK_TILE_MAX);
     x->task.arg_count = next;
@@ -30738,70 +30930,44 @@ static inline pwsp_event pwsp_expander_task(pwsp_expander *x, const pwsp_op *op)
 
 // -- loops ----------------------------------------------------------------------------------------
 
-static pwsp_event pwsp_expander_fail_row(pwsp_expander *x, const char *axis, int64_t row,
-                                         uint64_t row_count) {
-    return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, pwsp_error_index(row),
-                              "row %" PRId64 " of axis %s, which has %" PRIu64, row, axis,
-                              row_count);
-}
-
-// An array that was well-formed when the run began is not any more: a kernel has written it.
-static bool pwsp_expander_fail_changed(pwsp_expander *x, const char *axis, int64_t row) {
-    pwsp_expander_fail(
-        x, PTOWSP_INVALID_PARAMS, pwsp_error_index(row),
-        "row %" PRId64 " of axis %s was changed during the run, and is malformed now", row, axis);
-    return false;
-}
-
 // How many iterations a loop has; false with an error.
 static bool pwsp_expander_extent(pwsp_expander *x, const pwsp_loop *loop, pwsp_frame *frame) {
     const ptowsp_program *p = x->program;
     int64_t row = loop->is_row ? (int64_t)pwsp_expander_value(x, loop->row) : 0;
+    ptowsp_status status = PTOWSP_OK;
+    uint64_t end = 0;
+    const char *name;
+    pwsp_error error;
     frame->first = 0;
     if (x->fault.is_set) {
-        pwsp_expander_fail_fault(x);
+        pwsp_expander_fail_fault(x, false);
         return false;
     }
     switch (loop->axis_kind) {
     case PWSP_AXIS_DENSE:
     case PWSP_AXIS_DYNAMIC: frame->count = (int64_t)x->cells[loop->size]; return true;
-    case PWSP_AXIS_RAGGED: {
-        const pwsp_array *lengths = &x->arrays[loop->array];
+    case PWSP_AXIS_RAGGED:
         if (!loop->is_row) {
             frame->count = x->length_sums[loop->array];
             return true;
         }
-        if ((uint64_t)row >= lengths->count) {
-            pwsp_expander_fail_row(x,
-                                   PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, loop->array)->name,
-                                   row, lengths->count);
-            return false;
+        name = PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, loop->array)->name;
+        status = pwsp_row_length(&error, name, &x->arrays[loop->array], row, &frame->count);
+        break;
+    case PWSP_AXIS_SPARSE:
+        if (!loop->is_row) {
+            frame->count = (int64_t)x->csrs[loop->csr].entry_count;
+            return true;
         }
-        frame->count = (int64_t)pwsp_array_at(lengths, (uint64_t)row);
-        return frame->count >= 0 ||
-               pwsp_expander_fail_changed(
-                   x, PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, loop->array)->name, row);
+        name = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, loop->csr)->name;
+        status = pwsp_row_entries(&error, name, &x->csrs[loop->csr], row, &frame->first, &end);
+        frame->count = (int64_t)(end - frame->first);
+        break;
     }
-    case PWSP_AXIS_SPARSE: break;
+    if (status != PTOWSP_OK) {
+        pwsp_expander_fail_check(x, &error);
     }
-    const pwsp_bound_csr *csr = &x->csrs[loop->csr];
-    if (!loop->is_row) {
-        frame->count = (int64_t)csr->entry_count;
-        return true;
-    }
-    if ((uint64_t)row >= csr->row_count) {
-        pwsp_expander_fail_row(x, PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, loop->csr)->name, row,
-                               csr->row_count);
-        return false;
-    }
-    frame->first = pwsp_array_at(&csr->indptr, (uint64_t)row);
-    uint64_t end = pwsp_array_at(&csr->indptr, (uint64_t)row + 1);
-    if (frame->first > end || end > csr->indices.count) {
-        return pwsp_expander_fail_changed(
-            x, PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, loop->csr)->name, row);
-    }
-    frame->count = (int64_t)(end - frame->first);
-    return true;
+    return status == PTOWSP_OK;
 }
 
 static inline void pwsp_expander_set_variable(pwsp_expander *x, const pwsp_loop *loop,
@@ -30851,7 +31017,7 @@ static bool pwsp_expander_call(pwsp_expander *x, const pwsp_op *op, pwsp_event *
         x->cells[call->first_cell + i] = pwsp_expander_value(x, codes[i]);
     }
     if (x->fault.is_set) {
-        *out_event = pwsp_expander_fail_fault(x);
+        *out_event = pwsp_expander_fail_fault(x, false);
         return true;
     }
     PTOWSP_ASSERT(x->frame_count < x->program->frame_depth);
@@ -30876,27 +31042,16 @@ static pwsp_event pwsp_expander_slot_load(pwsp_expander *x, const pwsp_op *op) {
     int64_t row = load->has_row ? (int64_t)pwsp_expander_value(x, load->row) : 0;
     int64_t col = load->has_col ? (int64_t)pwsp_expander_value(x, load->col) : 0;
     if (x->fault.is_set) {
-        return pwsp_expander_fail_fault(x);
+        return pwsp_expander_fail_fault(x, false);
     }
-    if ((uint64_t)row >= x->load_at.rows || (uint64_t)col >= x->load_at.cols) {
-        return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, pwsp_error_index(row),
-                                  "element (%" PRId64 ", %" PRId64 ") of a tile of %u x %u", row,
-                                  col, x->load_at.rows, x->load_at.cols);
-    }
-    x->load_at.row += row;
-    x->load_at.col += col;
-    x->load_at.rows = 1;
-    x->load_at.cols = 1;
-    return PWSP_EVENT_SLOT_LOAD;
+    pwsp_error error;
+    return pwsp_view_element(&error, row, col, &x->load_at) == PTOWSP_OK
+               ? PWSP_EVENT_SLOT_LOAD
+               : pwsp_expander_fail_check(x, &error);
 }
 
 PWSP_INTERNAL void pwsp_expander_load(pwsp_expander *x) {
-    const pwsp_bound_tensor *tensor = &x->tensors[x->load_at.tensor];
-    PTOWSP_ASSERT(x->load_at.rows == 1 && x->load_at.cols == 1 && tensor->data);
-    int64_t offset = pwsp_tile_offset(tensor, &x->load_at);
-    pwsp_array element = {tensor->data + offset * (int64_t)tensor->element_size, 1, tensor->dtype,
-                          true};
-    x->cells[x->load->cell] = pwsp_array_at(&element, 0);
+    x->cells[x->load->cell] = pwsp_view_load(&x->tensors[x->load_at.tensor], &x->load_at);
 }
 
 // -- processes ------------------------------------------------------------------------------------
@@ -30905,7 +31060,7 @@ static pwsp_event pwsp_expander_send(pwsp_expander *x, const pwsp_op *op) {
     x->node = op->node;
     x->send = PWSP_PROGRAM_AT(x->program, sends, pwsp_send_op, op->at);
     x->token = pwsp_expander_value(x, x->send->token);
-    return x->fault.is_set ? pwsp_expander_fail_fault(x) : PWSP_EVENT_SEND;
+    return x->fault.is_set ? pwsp_expander_fail_fault(x, false) : PWSP_EVENT_SEND;
 }
 
 // -- walking --------------------------------------------------------------------------------------
@@ -30999,7 +31154,7 @@ PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
             }
             if (x->fault.is_set) {
                 x->node = op->node;
-                return pwsp_expander_fail_fault(x);
+                return pwsp_expander_fail_fault(x, false);
             }
             break;
         }
@@ -31009,7 +31164,7 @@ PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
             x->cells[slot->cell] = pwsp_expander_value(x, slot->value);
             if (x->fault.is_set) {
                 x->node = op->node;
-                return pwsp_expander_fail_fault(x);
+                return pwsp_expander_fail_fault(x, false);
             }
             break;
         }
@@ -33745,7 +33900,7 @@ typedef struct pwsp_exchange {
     uint64_t (*record)(void *user, pwsp_process *process, ptowsp_step_kind kind, uint32_t channel,
                        uint64_t end, uint64_t token, const pwsp_channel_mark *cause);
     void *user;
-    const pwsp_process *circle;  // of a cycle of waits, or NULL: see deadlock.c
+    const pwsp_process *cycle;  // of a cycle of waits, or NULL: see deadlock.c
 } pwsp_exchange;
 
 // The result of a send or receive.
@@ -33825,7 +33980,7 @@ PWSP_INTERNAL bool pwsp_process_waits(const pwsp_process *process);
 PWSP_INTERNAL void pwsp_deadlock_print_name(const pwsp_process *process, ptowsp_text text);
 PWSP_INTERNAL void pwsp_deadlock_print_wait(const pwsp_exchange *exchange,
                                             const pwsp_process *process, ptowsp_text text);
-PWSP_INTERNAL void pwsp_deadlock_print_circle(const pwsp_exchange *exchange, ptowsp_text text);
+PWSP_INTERNAL void pwsp_deadlock_print_cycle(const pwsp_exchange *exchange, ptowsp_text text);
 PWSP_INTERNAL void pwsp_deadlock_print_hint(const pwsp_exchange *exchange, ptowsp_text text);
 
 #endif
@@ -34202,8 +34357,8 @@ PWSP_INTERNAL void pwsp_exchange_end(pwsp_exchange *exchange, pwsp_process *proc
 
 #include <inttypes.h>
 
-#define PWSP_DEADLOCK_SHORT_MAX  3   // processes that the error names
-#define PWSP_DEADLOCK_CIRCLE_MAX 16  // processes that the report of a cycle lists
+#define PWSP_DEADLOCK_SHORT_MAX 3   // processes that the error names
+#define PWSP_DEADLOCK_CYCLE_MAX 16  // processes that the report of a cycle lists
 
 PWSP_INTERNAL bool pwsp_process_waits(const pwsp_process *process) {
     return process->wait == PWSP_PROCESS_WAITS_FULL || process->wait == PWSP_PROCESS_WAITS_EMPTY;
@@ -34243,7 +34398,7 @@ static const pwsp_process *pwsp_deadlock_next(const pwsp_exchange *exchange,
 
 // A process of a cycle of waits, or NULL. Fields that waiting processes no longer need hold the
 // marks of the search.
-static const pwsp_process *pwsp_deadlock_find_circle(pwsp_exchange *exchange) {
+static const pwsp_process *pwsp_deadlock_find_cycle(pwsp_exchange *exchange) {
     for (uint32_t i = 0; i < exchange->running_count; i++) {
         exchange->processes[i].mark = 0;
     }
@@ -34276,10 +34431,10 @@ PWSP_INTERNAL void pwsp_deadlock_print_wait(const pwsp_exchange *exchange,
     bool is_full = process->wait == PWSP_PROCESS_WAITS_FULL;
     if (channel->is_event) {
         pwsp_text_format(text,
-                         is_full              ? "records event %s (full), for which nobody waits"
+                         is_full ? "records event %s (full), which no process waits for"
                          : channel->producers ? "waits for event %s (empty)"
-                                              : "waits for event %s (empty), and whoever "
-                                                "records it has ended",
+                                              : "waits for event %s (empty), and the process "
+                                                "that records it has ended",
                          channel->name);
     } else if (!is_full) {
         pwsp_text_format(text, "waits for a token in channel %s, which is empty", channel->name);
@@ -34295,11 +34450,11 @@ PWSP_INTERNAL void pwsp_deadlock_print_wait(const pwsp_exchange *exchange,
 }
 
 // "a (full) -> b (empty) -> a"
-PWSP_INTERNAL void pwsp_deadlock_print_circle(const pwsp_exchange *exchange, ptowsp_text text) {
-    const pwsp_process *first = exchange->circle, *at = first;
+PWSP_INTERNAL void pwsp_deadlock_print_cycle(const pwsp_exchange *exchange, ptowsp_text text) {
+    const pwsp_process *first = exchange->cycle, *at = first;
     uint32_t count = 0;
     do {
-        if (count < PWSP_DEADLOCK_CIRCLE_MAX) {
+        if (count < PWSP_DEADLOCK_CYCLE_MAX) {
             pwsp_deadlock_print_name(at, text);
             pwsp_text_format(text, " -> %s %s -> ",
                              at->wait == PWSP_PROCESS_WAITS_FULL ? "full" : "empty",
@@ -34308,8 +34463,8 @@ PWSP_INTERNAL void pwsp_deadlock_print_circle(const pwsp_exchange *exchange, pto
         count++;
         at = pwsp_deadlock_next(exchange, at);
     } while (at != first);
-    if (count > PWSP_DEADLOCK_CIRCLE_MAX) {
-        pwsp_text_format(text, "%u more -> ", count - PWSP_DEADLOCK_CIRCLE_MAX);
+    if (count > PWSP_DEADLOCK_CYCLE_MAX) {
+        pwsp_text_format(text, "%u more -> ", count - PWSP_DEADLOCK_CYCLE_MAX);
     }
     pwsp_deadlock_print_name(first, text);
 }
@@ -34341,8 +34496,8 @@ static bool pwsp_deadlock_is_better(const pwsp_exchange *exchange, const pwsp_pr
 
 // The ways out of the cycle: room; the end of a stream that a process waits for; or a process that
 // sends first.
-static void pwsp_deadlock_print_circle_hint(const pwsp_exchange *exchange, ptowsp_text text) {
-    const pwsp_process *first = exchange->circle, *at = first, *full = NULL, *end = NULL;
+static void pwsp_deadlock_print_cycle_hint(const pwsp_exchange *exchange, ptowsp_text text) {
+    const pwsp_process *first = exchange->cycle, *at = first, *full = NULL, *end = NULL;
     do {
         if (at->wait == PWSP_PROCESS_WAITS_EMPTY) {
             end = !end && at->is_loop ? at : end;
@@ -34358,8 +34513,7 @@ static void pwsp_deadlock_print_circle_hint(const pwsp_exchange *exchange, ptows
         const char *name = pwsp_deadlock_channel(exchange, end)->name;
         pwsp_text_format(text, "%s", full ? ", or " : "");
         pwsp_deadlock_print_name(pwsp_deadlock_next(exchange, end), text);
-        pwsp_text_format(text, " has to close channel %s before, if that is all that it sends",
-                         name);
+        pwsp_text_format(text, " has to close channel %s first, if it sends nothing more", name);
     } else if (!full && pwsp_deadlock_next(exchange, first) == first) {
         pwsp_deadlock_print_name(first, text);
         pwsp_text_format(text, " has to send before it receives");
@@ -34371,8 +34525,8 @@ static void pwsp_deadlock_print_circle_hint(const pwsp_exchange *exchange, ptows
 
 // The ways out without a cycle: every process that could have released another has ended.
 PWSP_INTERNAL void pwsp_deadlock_print_hint(const pwsp_exchange *exchange, ptowsp_text text) {
-    if (exchange->circle) {
-        pwsp_deadlock_print_circle_hint(exchange, text);
+    if (exchange->cycle) {
+        pwsp_deadlock_print_cycle_hint(exchange, text);
         return;
     }
     for (uint32_t i = 0; i < exchange->running_count; i++) {
@@ -34382,7 +34536,7 @@ PWSP_INTERNAL void pwsp_deadlock_print_hint(const pwsp_exchange *exchange, ptows
         }
         const pwsp_channel *channel = pwsp_deadlock_channel(exchange, at);
         if (channel->is_event) {
-            pwsp_text_format(text, "event %s takes as many waits as records", channel->name);
+            pwsp_text_format(text, "event %s needs as many waits as records", channel->name);
             return;
         }
         pwsp_text_format(text,
@@ -34401,7 +34555,7 @@ PWSP_INTERNAL ptowsp_status pwsp_deadlock_fail(pwsp_exchange *exchange, pwsp_err
     uint32_t shown = 0, left = exchange->running_count - exchange->ended_count;
     uint64_t time = 0;
     pwsp_deadlock_find_firsts(exchange);
-    exchange->circle = pwsp_deadlock_find_circle(exchange);
+    exchange->cycle = pwsp_deadlock_find_cycle(exchange);
     for (uint32_t i = 0; i < exchange->running_count; i++) {
         const pwsp_process *process = &exchange->processes[i];
         if (!pwsp_process_waits(process)) {
@@ -35626,9 +35780,9 @@ PWSP_INTERNAL void pwsp_pipelines_print_stuck(const pwsp_pipelines *pipelines, p
     if (left > shown) {
         pwsp_text_format(text, "  ... %u more\n", left - shown);
     }
-    if (pipelines->exchange.circle) {
-        pwsp_text_format(text, "  circle: ");
-        pwsp_deadlock_print_circle(&pipelines->exchange, text);
+    if (pipelines->exchange.cycle) {
+        pwsp_text_format(text, "  cycle: ");
+        pwsp_deadlock_print_cycle(&pipelines->exchange, text);
         pwsp_text_format(text, "\n");
     }
     pwsp_text_format(text, "  help: ");
@@ -35868,63 +36022,39 @@ static ptowsp_status pwsp_check_result(const pwsp_bindings *bindings, const pwsp
                : pwsp_fail(bindings->context, status, error->index, "%s", error->text);
 }
 
-static ptowsp_status pwsp_check_fail_unbound(const pwsp_bindings *bindings, const char *what,
-                                             const char *name) {
-    pwsp_error error;
-    return pwsp_check_result(bindings, &error, pwsp_verify_fail_unbound(&error, what, name));
-}
-
 static ptowsp_status pwsp_check_arrays(pwsp_bindings *bindings) {
     const ptowsp_program *p = bindings->program;
-    for (uint32_t i = 1; i < p->arrays.count; i++) {
-        const pwsp_array_info *info = PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, i);
-        if (!p->array_is_used[i]) {
-            continue;
-        }
-        if (!bindings->arrays[i].is_bound) {
-            return pwsp_check_fail_unbound(bindings, info->is_lengths ? "ragged axis" : "array",
-                                           info->name);
-        }
-        if (info->is_lengths) {
-            pwsp_error error;
-            ptowsp_status status = pwsp_verify_lengths(&error, info->name, &bindings->arrays[i],
-                                                       &bindings->length_sums[i]);
-            if (status != PTOWSP_OK) {
-                return pwsp_check_result(bindings, &error, status);
-            }
+    ptowsp_status status = PTOWSP_OK;
+    pwsp_error error;
+    for (uint32_t i = 1; i < p->arrays.count && status == PTOWSP_OK; i++) {
+        if (p->array_is_used[i]) {
+            status = pwsp_verify_array(&error, PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, i),
+                                       &bindings->arrays[i], &bindings->length_sums[i]);
         }
     }
-    return PTOWSP_OK;
+    return pwsp_check_result(bindings, &error, status);
 }
 
 static ptowsp_status pwsp_check_sizes(pwsp_bindings *bindings) {
     const ptowsp_program *p = bindings->program;
-    for (uint32_t i = 1; i < p->axes.count; i++) {
+    ptowsp_status status = PTOWSP_OK;
+    pwsp_error error;
+    for (uint32_t i = 1; i < p->axes.count && status == PTOWSP_OK; i++) {
         const pwsp_axis_info *axis = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, i);
-        if (!p->axis_is_used[i]) {
-            continue;
-        }
-        if (axis->kind == PWSP_AXIS_DYNAMIC && !bindings->is_bound[p->first_size + i]) {
-            return pwsp_check_fail_unbound(bindings, "the size of axis", axis->name);
-        }
-        if (axis->kind == PWSP_AXIS_SPARSE) {
-            if (!bindings->csrs[i].is_bound) {
-                return pwsp_check_fail_unbound(bindings, "sparse axis", axis->name);
-            }
-            pwsp_error error;
-            ptowsp_status status = pwsp_verify_csr(&error, axis->name, &bindings->csrs[i]);
-            if (status != PTOWSP_OK) {
-                return pwsp_check_result(bindings, &error, status);
-            }
+        if (p->axis_is_used[i] && axis->kind == PWSP_AXIS_DYNAMIC) {
+            status = pwsp_verify_size(&error, axis->name, bindings->is_bound[p->first_size + i]);
+        } else if (p->axis_is_used[i] && axis->kind == PWSP_AXIS_SPARSE) {
+            status = pwsp_verify_csr(&error, axis->name, &bindings->csrs[i]);
         }
     }
-    for (uint32_t i = 1; i < p->symbols.count; i++) {
-        if (p->symbol_is_used[i] && !bindings->is_bound[p->first_symbol + i]) {
-            return pwsp_check_fail_unbound(bindings, "symbol",
-                                           PWSP_PROGRAM_AT(p, symbols, pwsp_symbol_info, i)->name);
+    for (uint32_t i = 1; i < p->symbols.count && status == PTOWSP_OK; i++) {
+        const pwsp_symbol_info *symbol = PWSP_PROGRAM_AT(p, symbols, pwsp_symbol_info, i);
+        if (p->symbol_is_used[i]) {
+            status =
+                pwsp_verify_symbol(&error, symbol->name, bindings->is_bound[p->first_symbol + i]);
         }
     }
-    return PTOWSP_OK;
+    return pwsp_check_result(bindings, &error, status);
 }
 
 // Places a tensor without data at unused addresses: beyond all others, one after another from
@@ -35949,7 +36079,7 @@ static ptowsp_status pwsp_check_tensors(pwsp_bindings *bindings, bool is_time_on
     uint64_t base = UINT64_C(1) << 63;
     ptowsp_status status = PTOWSP_OK;
     for (uint32_t i = 1; status == PTOWSP_OK && i < p->tensors.count; i++) {
-        const char *name = PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, i)->name;
+        const ptowsp_tensor_desc *desc = PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, i);
         pwsp_bound_tensor *tensor = &bindings->effective[i];
         *tensor = bindings->tensors[i];
         if (!p->tensor_is_used[i]) {
@@ -35958,16 +36088,14 @@ static ptowsp_status pwsp_check_tensors(pwsp_bindings *bindings, bool is_time_on
         }
         bool needs_data = !is_time_only || p->tensor_is_loaded[i];
         pwsp_error error;
-        if (!tensor->is_bound &&
-            (needs_data ||
-             pwsp_bind_check_tensor(&error, PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, i),
-                                    &as_declared, tensor) != PTOWSP_OK)) {
-            return pwsp_check_fail_unbound(bindings, "tensor", name);
+        if (!tensor->is_bound && !needs_data) {
+            pwsp_bind_check_tensor(&error, desc, &as_declared, tensor);
         }
-        status = pwsp_verify_data(&error, name, tensor);
+        status = pwsp_verify_tensor(&error, desc->name, tensor);
         if (status != PTOWSP_OK) {
-            status = needs_data ? pwsp_check_result(bindings, &error, status)
-                                : pwsp_check_place(bindings, name, tensor, &base);
+            status = needs_data || !tensor->is_bound
+                         ? pwsp_check_result(bindings, &error, status)
+                         : pwsp_check_place(bindings, desc->name, tensor, &base);
         }
     }
     return status;
@@ -36282,13 +36410,7 @@ PWSP_INTERNAL bool pwsp_walk_fail_kernel(pwsp_expander *x, ptowsp_cycles result)
 }
 
 PWSP_INTERNAL bool pwsp_walk_fail_keys(pwsp_expander *x) {
-    PTOWSP_ASSERT(x->fault.is_set && x->fault.array < x->program->arrays.count);
-    const pwsp_array_info *array =
-        PWSP_PROGRAM_AT(x->program, arrays, pwsp_array_info, x->fault.array);
-    pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, pwsp_error_index(x->fault.index),
-                       "a key of the schedule reads array %s at %" PRId64 "; it has %" PRIu64
-                       " elements",
-                       array->name, x->fault.index, x->arrays[x->fault.array].count);
+    pwsp_expander_fail_fault(x, true);
     return false;
 }
 
