@@ -2475,6 +2475,38 @@ const ptowsp_tier *ptowsp_decode_tiers(void) {
 }
 
 // =================================================================================================
+// src/plan/plan.h
+// =================================================================================================
+
+// What chunk plans and attention plans share: faults, and the checks of tiers.
+
+#ifndef PWSP_PLAN_H
+#define PWSP_PLAN_H
+
+// Sets the info to a fault and returns its status.
+PWSP_INTERNAL ptowsp_status pwsp_plan_fail(ptowsp_plan_info *info, ptowsp_plan_fault fault,
+                                           uint64_t index, int64_t value, int64_t limit);
+
+// The info to fill in: the caller's, or a spare one where he wants none. No fault so far.
+PWSP_INTERNAL ptowsp_plan_info *pwsp_info_start(ptowsp_plan_info *out_info,
+                                                ptowsp_plan_info *spare);
+
+PWSP_INTERNAL ptowsp_status pwsp_tiers_check(const ptowsp_tier *tiers, uint32_t tier_count,
+                                             ptowsp_plan_info *info);
+
+// True when the tiers together cover every length from low to high. False does not mean that a
+// length of the batch is not covered, only that each has to be looked up.
+PWSP_INTERNAL bool pwsp_tiers_cover(const ptowsp_tier *tiers, uint32_t tier_count, int32_t low,
+                                    int32_t high);
+
+// A value of an info, at most INT64_MAX.
+PWSP_INLINE int64_t pwsp_info_value(uint64_t value) {
+    return (int64_t)pwsp_min_u64(value, INT64_MAX);
+}
+
+#endif
+
+// =================================================================================================
 // src/plan/plan.c
 // =================================================================================================
 
@@ -2509,21 +2541,17 @@ static const char pwsp_fault_texts[][80] = {
 #undef PWSP_FAULT_TEXT
 };
 
-static int64_t pwsp_info_value(uint64_t value) {
-    return (int64_t)pwsp_min_u64(value, INT64_MAX);
-}
-
-static ptowsp_status pwsp_plan_fail(ptowsp_plan_info *info, ptowsp_plan_fault fault, uint64_t index,
-                                    int64_t value, int64_t limit) {
+PWSP_INTERNAL ptowsp_status pwsp_plan_fail(ptowsp_plan_info *info, ptowsp_plan_fault fault,
+                                           uint64_t index, int64_t value, int64_t limit) {
     PTOWSP_ASSERT((uint32_t)fault < PTOWSP_FAULT_COUNT);
     PTOWSP_ASSERT(fault == PTOWSP_FAULT_NONE || pwsp_fault_statuses[fault] < 0);
-    ptowsp_plan_info failed = {0, fault, index, value, limit};
+    ptowsp_plan_info failed = {0, fault, index, value, limit, false};
     *info = failed;
     return pwsp_fault_statuses[fault];
 }
 
-// The info to fill in: the caller's, or a spare one where he wants none. No fault so far.
-static ptowsp_plan_info *pwsp_info_start(ptowsp_plan_info *out_info, ptowsp_plan_info *spare) {
+PWSP_INTERNAL ptowsp_plan_info *pwsp_info_start(ptowsp_plan_info *out_info,
+                                                ptowsp_plan_info *spare) {
     ptowsp_plan_info *info = out_info ? out_info : spare;
     pwsp_plan_fail(info, PTOWSP_FAULT_NONE, PTOWSP_NO_INDEX, 0, 0);
     return info;
@@ -2548,19 +2576,18 @@ void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_text text) {
 
 // -- checks ---------------------------------------------------------------------------------------
 
-static ptowsp_status pwsp_tiers_check(const ptowsp_plan_config *config, ptowsp_plan_info *info) {
-    if (!config->tiers) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_TIERS_NULL, PTOWSP_NO_INDEX, config->tier_count,
-                              0);
+PWSP_INTERNAL ptowsp_status pwsp_tiers_check(const ptowsp_tier *tiers, uint32_t tier_count,
+                                             ptowsp_plan_info *info) {
+    if (!tiers) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TIERS_NULL, PTOWSP_NO_INDEX, tier_count, 0);
     }
-    if (config->tier_count == 0) {
+    if (tier_count == 0) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_TIERS_EMPTY, PTOWSP_NO_INDEX, 0, 0);
     }
-    for (uint32_t i = 0; i < config->tier_count; i++) {
-        const ptowsp_tier *tier = &config->tiers[i];
-        if (tier->length_min > tier->length_max) {
-            return pwsp_plan_fail(info, PTOWSP_FAULT_TIER_ORDER, i, tier->length_min,
-                                  tier->length_max);
+    for (uint32_t i = 0; i < tier_count; i++) {
+        if (tiers[i].length_min > tiers[i].length_max) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_TIER_ORDER, i, tiers[i].length_min,
+                                  tiers[i].length_max);
         }
     }
     return PTOWSP_OK;
@@ -2598,7 +2625,7 @@ static ptowsp_status pwsp_config_check(const ptowsp_plan_config *given, ptowsp_p
         return pwsp_plan_fail(info, PTOWSP_FAULT_CHUNK_ORDER, PTOWSP_NO_INDEX, config->chunk_min,
                               config->chunk_max);
     }
-    return pwsp_tiers_check(config, info);
+    return pwsp_tiers_check(config->tiers, config->tier_count, info);
 }
 
 // Moves the chunk bounds of a checked configuration to multiples of align.
@@ -2615,16 +2642,14 @@ static ptowsp_status pwsp_config_align(ptowsp_plan_config *config, ptowsp_plan_i
     return PTOWSP_OK;
 }
 
-// True when the tiers together cover every length from low to high. False does not mean that a
-// length of the batch is not covered, only that each has to be looked up. Two passes find out for
-// tiers in ascending order and most others, at a cost that stays linear.
-static bool pwsp_tiers_cover(const ptowsp_plan_config *config, int32_t low, int32_t high) {
+// Two passes find out for tiers in ascending order and most others, at a cost that stays linear.
+PWSP_INTERNAL bool pwsp_tiers_cover(const ptowsp_tier *tiers, uint32_t tier_count, int32_t low,
+                                    int32_t high) {
     int64_t next = low;
     for (uint32_t pass = 0; pass < 2 && next <= high; pass++) {
-        for (uint32_t i = 0; i < config->tier_count; i++) {
-            const ptowsp_tier *tier = &config->tiers[i];
-            if (tier->length_min <= next && next <= tier->length_max) {
-                next = (int64_t)tier->length_max + 1;
+        for (uint32_t i = 0; i < tier_count; i++) {
+            if (tiers[i].length_min <= next && next <= tiers[i].length_max) {
+                next = (int64_t)tiers[i].length_max + 1;
             }
         }
     }
@@ -2637,7 +2662,8 @@ static ptowsp_status pwsp_lengths_check(const ptowsp_batch *batch, const ptowsp_
                                         const pwsp_lengths_facts *facts, ptowsp_plan_info *info) {
     PTOWSP_ASSERT(first <= end && end <= batch->sequence_count);
     if (facts->min >= 0 &&
-        (facts->positive_count == 0 || pwsp_tiers_cover(config, facts->positive_min, facts->max))) {
+        (facts->positive_count == 0 ||
+         pwsp_tiers_cover(config->tiers, config->tier_count, facts->positive_min, facts->max))) {
         return PTOWSP_OK;
     }
     for (uint32_t i = first; i < end; i++) {
@@ -3069,6 +3095,1446 @@ ptowsp_status ptowsp_plan_work_bound(const ptowsp_plan_config *config,
     }
     *out_count = count;
     return PTOWSP_OK;
+}
+
+// =================================================================================================
+// src/plan/attention.h
+// =================================================================================================
+
+// A checked configuration and batch of an attention plan: all that cutting and writing read.
+//
+// Costs are integers on a grid, a power of two of the user's unit, so that decisions are the same on
+// every machine. Totals stay below 2^62, so sums of two never overflow.
+
+#ifndef PWSP_ATTENTION_H
+#define PWSP_ATTENTION_H
+
+#define PWSP_COST_BITS 62
+#define PWSP_COST_MAX  (UINT64_C(1) << PWSP_COST_BITS)
+
+typedef struct pwsp_attention {
+    // The configuration, with its defaults.
+    ptowsp_attention_config config;
+    uint32_t tile_tokens;
+    uint32_t slot_rows_max;  // rows of a tile that is full
+    uint32_t worker_count;   // lanes with a speed
+    uint32_t speed_max;
+    uint64_t speed_sum;
+    uint64_t piece_min, chunk;  // in tokens; multiples of the page
+    uint64_t unit, token, row_token, merged_row;
+    double grid;  // of the user's unit
+
+    const PTOWSP_GM int32_t *kv_lengths;
+    const PTOWSP_GM int32_t *query_lengths;
+    uint32_t sequence_count;
+
+    // Of the batch before it is cut: in BALANCED mode units are tiles.
+    uint64_t tile_count, unit_count, merge_count, slot_count;
+    uint64_t total, tile_cost_max, slot_cost_max;
+    uint32_t slot_rows;
+} pwsp_attention;
+
+// A query tile: the KV that it sees, and what that costs.
+typedef struct pwsp_query_tile {
+    uint32_t begin, end;  // KV tokens
+    uint32_t rows;
+    uint64_t rate;  // of a KV token
+} pwsp_query_tile;
+
+PWSP_INTERNAL ptowsp_status pwsp_attention_configure(const ptowsp_attention_config *config,
+                                                     pwsp_attention *a, ptowsp_plan_info *info);
+
+// Checks a batch under a configuration that has been checked, and counts.
+PWSP_INTERNAL ptowsp_status pwsp_attention_count(const ptowsp_attention_batch *batch,
+                                                 pwsp_attention *a, ptowsp_plan_info *info);
+
+// Checks that a plan has its arrays; and that it is of this configuration, as far as it can be seen.
+PWSP_INTERNAL ptowsp_status pwsp_plan_arrays_check(const ptowsp_attention_plan *plan,
+                                                   ptowsp_plan_info *info);
+PWSP_INTERNAL ptowsp_status pwsp_plan_other_check(const pwsp_attention *a,
+                                                  const ptowsp_attention_plan *plan,
+                                                  ptowsp_plan_info *info);
+
+PWSP_INLINE uint64_t pwsp_mul_u64(uint64_t a, uint64_t b) {  // or UINT64_MAX
+    uint64_t product;
+    return pwsp_mul_fits(a, b, &product) ? product : UINT64_MAX;
+}
+
+PWSP_INLINE bool pwsp_attention_cuts_chunks(const pwsp_attention *a) {
+    return a->config.mode == PTOWSP_ATTENTION_INVARIANT;
+}
+
+PWSP_INLINE uint32_t pwsp_query_length(const pwsp_attention *a, uint32_t sequence) {
+    return a->query_lengths ? (uint32_t)a->query_lengths[sequence] : 1;
+}
+
+// The query tiles of a sequence; 0 if it has no units.
+PWSP_INLINE uint32_t pwsp_query_tiles(const pwsp_attention *a, uint32_t sequence) {
+    if (a->kv_lengths[sequence] == 0) {
+        return 0;
+    }
+    if (!a->query_lengths) {
+        return 1;
+    }
+    return (uint32_t)pwsp_ceil_div_u64((uint32_t)a->query_lengths[sequence], a->tile_tokens);
+}
+
+PWSP_INLINE pwsp_query_tile pwsp_query_tile_at(const pwsp_attention *a, uint32_t sequence,
+                                               uint32_t index) {
+    const int64_t kv = a->kv_lengths[sequence], queries = pwsp_query_length(a, sequence);
+    const int64_t before = (int64_t)index * a->tile_tokens;
+    int64_t tokens = queries - before;
+    tokens = tokens < a->tile_tokens ? tokens : a->tile_tokens;
+    const int64_t first = kv - queries + before;  // below 0 for queries beyond the KV
+    const int64_t unseen = a->config.window ? first - a->config.window + 1 : 0;
+    pwsp_query_tile tile;
+    tile.begin = unseen > 0 ? (uint32_t)unseen : 0;
+    tile.end = (uint32_t)(a->config.is_causal ? first + tokens : kv);
+    tile.rows = (uint32_t)tokens * a->config.group;
+    tile.rate = pwsp_sum_u64(a->token, pwsp_mul_u64(tile.rows, a->row_token));
+    PTOWSP_ASSERT(tokens > 0 && tile.begin < tile.end && tile.end <= (uint32_t)kv);
+    return tile;
+}
+
+// The cost of a slot of a tile: at most PWSP_COST_MAX, which no lane has room for.
+PWSP_INLINE uint64_t pwsp_slot_cost(const pwsp_attention *a, uint32_t rows) {
+    return pwsp_min_u64(pwsp_mul_u64(rows, a->merged_row), PWSP_COST_MAX);
+}
+
+// In INVARIANT mode: the pieces of [begin, end), cut at the multiples of the chunk.
+PWSP_INLINE uint64_t pwsp_chunk_pieces(const pwsp_attention *a, uint32_t begin, uint32_t end) {
+    PTOWSP_ASSERT(begin < end);
+    return (end - 1) / a->chunk - begin / a->chunk + 1;
+}
+
+PWSP_INLINE uint8_t pwsp_attention_tier(const pwsp_attention *a, uint32_t sequence) {
+    if (!a->config.tiers) {
+        return 0;
+    }
+    return (uint8_t)ptowsp_tier_find(a->config.tiers, a->config.tier_count,
+                                     a->kv_lengths[sequence]);
+}
+
+#endif
+
+// =================================================================================================
+// src/plan/attention.c
+// =================================================================================================
+
+// Attention plans: the configuration, its costs on a grid, and one pass over the batch that checks
+// and counts.
+//
+// The grid. Doubles become integers once, here: the smallest cost that is not 0 gets 11 bits, by a
+// power of two that multiplies all four. So the costs are exact where they are powers of two, as the
+// defaults are, and within 0.05 % otherwise. The others are at most 2^30 larger.
+
+#define PWSP_COST_RATIO_BITS 30
+#define PWSP_COST_GREATEST   1e100
+
+// 2^exponent.
+static double pwsp_power_of_two(int exponent) {
+    const uint64_t bits = (uint64_t)(1023 + exponent) << 52;
+    double power;
+    memcpy(&power, &bits, sizeof power);
+    return power;
+}
+
+// The exponent of a double from 2^exponent on, which is a normal number.
+static int pwsp_exponent_of(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (int)(bits >> 52 & 0x7ff) - 1023;
+}
+
+static ptowsp_status pwsp_costs_set(pwsp_attention *a, ptowsp_plan_info *info) {
+    ptowsp_attention_cost *given = &a->config.cost;
+    double costs[4] = {given->per_unit, given->per_token, given->per_row_token,
+                       given->per_merged_row};
+    double least = 0.0;
+    for (uint32_t i = 0; i < 4; i++) {
+        const bool is_inside =
+            costs[i] >= 1.0 / PWSP_COST_GREATEST && costs[i] <= PWSP_COST_GREATEST;
+        if (!is_inside && !(costs[i] >= 0.0 && costs[i] <= 0.0)) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_COST_INVALID, i, 0, 0);
+        }
+        least = is_inside && (least <= 0.0 || costs[i] < least) ? costs[i] : least;
+    }
+    if (least <= 0.0) {
+        costs[0] = 64.0, costs[1] = 1.0, costs[2] = 1.0 / 64.0, costs[3] = 1.0;
+        least = costs[2];
+    }
+    const double ratio = pwsp_power_of_two(PWSP_COST_RATIO_BITS);
+    const int shift = 10 - pwsp_exponent_of(least);
+    const double scale = pwsp_power_of_two(shift);
+    uint64_t fixed[4];
+    for (uint32_t i = 0; i < 4; i++) {
+        if (costs[i] > least * ratio) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_COST_APART, i, 0, PWSP_COST_RATIO_BITS);
+        }
+        fixed[i] = (uint64_t)(costs[i] * scale + 0.5);  // the product is exact
+    }
+    a->unit = fixed[0], a->token = fixed[1], a->row_token = fixed[2], a->merged_row = fixed[3];
+    a->grid = pwsp_power_of_two(-shift);
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_lanes_set(pwsp_attention *a, ptowsp_plan_info *info) {
+    const uint32_t count = a->config.lane_count, *speeds = a->config.lane_speeds;
+    if (count == 0 || count > PTOWSP_ATTENTION_LANE_MAX) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_LANES_COUNT, PTOWSP_NO_INDEX, count,
+                              PTOWSP_ATTENTION_LANE_MAX);
+    }
+    a->worker_count = count, a->speed_sum = count, a->speed_max = 1;
+    if (speeds) {
+        a->worker_count = 0, a->speed_sum = 0, a->speed_max = 0;
+        for (uint32_t lane = 0; lane < count; lane++) {
+            a->worker_count += speeds[lane] > 0;
+            a->speed_sum += speeds[lane];
+            a->speed_max = speeds[lane] > a->speed_max ? speeds[lane] : a->speed_max;
+        }
+    }
+    if (a->worker_count == 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_SPEEDS_ZERO, PTOWSP_NO_INDEX, count, 0);
+    }
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_attention_configure(const ptowsp_attention_config *config,
+                                                     pwsp_attention *a, ptowsp_plan_info *info) {
+    memset(a, 0, sizeof *a);
+    if (!config) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_CONFIG_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    ptowsp_attention_config *c = &a->config;
+    *c = *config;
+    if (c->head_count == 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_HEADS_ZERO, PTOWSP_NO_INDEX, 0, 0);
+    }
+    ptowsp_status status = pwsp_lanes_set(a, info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    if (c->mode != PTOWSP_ATTENTION_BALANCED && c->mode != PTOWSP_ATTENTION_INVARIANT) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_MODE_UNKNOWN, PTOWSP_NO_INDEX, (int64_t)c->mode,
+                              0);
+    }
+    c->group = c->group ? c->group : 1;
+    c->page_size = c->page_size ? c->page_size : 1;
+    c->tile_rows = c->tile_rows ? c->tile_rows : PTOWSP_ATTENTION_TILE_ROWS_DEFAULT;
+    c->window = c->window <= INT32_MAX ? c->window : 0;  // no query sees more anyway
+    a->tile_tokens = c->tile_rows > c->group ? c->tile_rows / c->group : 1;
+    a->slot_rows_max = a->tile_tokens * c->group;
+    const uint64_t page = c->page_size;
+    a->piece_min = pwsp_ceil_div_u64(c->piece_min ? c->piece_min : 1, page) * page;
+    a->chunk = c->chunk;
+    if (a->chunk == 0) {
+        a->chunk = pwsp_ceil_div_u64(PTOWSP_ATTENTION_CHUNK_DEFAULT, page) * page;
+    } else if (pwsp_attention_cuts_chunks(a) && a->chunk % page != 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_CHUNK_PAGES, PTOWSP_NO_INDEX, c->chunk,
+                              c->page_size);
+    }
+    status = pwsp_costs_set(a, info);
+    if (status == PTOWSP_OK && (c->tiers || c->tier_count > 0)) {
+        status = pwsp_tiers_check(c->tiers, c->tier_count, info);
+    }
+    return status;
+}
+
+// Checks a sequence; *out_tiles are its query tiles.
+static ptowsp_status pwsp_sequence_check(const pwsp_attention *a, uint32_t sequence,
+                                         bool is_covered, uint32_t *out_tiles,
+                                         ptowsp_plan_info *info) {
+    const int32_t kv = a->kv_lengths[sequence];
+    const int32_t queries = a->query_lengths ? a->query_lengths[sequence] : 1;
+    *out_tiles = 0;
+    if (kv < 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTH_NEGATIVE, sequence, kv, 0);
+    }
+    if (queries < 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_QUERY_NEGATIVE, sequence, queries, 0);
+    }
+    if (kv == 0 || queries == 0) {
+        return PTOWSP_OK;
+    }
+    if (a->config.is_causal && queries > kv) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_QUERY_LONG, sequence, queries, kv);
+    }
+    if (!is_covered && ptowsp_tier_find(a->config.tiers, a->config.tier_count, kv) < 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTH_UNCOVERED, sequence, kv, 0);
+    }
+    *out_tiles = pwsp_query_tiles(a, sequence);
+    if (*out_tiles > UINT16_MAX + 1u) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TILES_EXCEEDED, sequence, *out_tiles,
+                              UINT16_MAX + 1);
+    }
+    return PTOWSP_OK;
+}
+
+// Adds a tile, of one head, to the counts. Sums stay at UINT64_MAX once they are there.
+static void pwsp_tile_count(pwsp_attention *a, const pwsp_query_tile *tile) {
+    uint64_t units = 1, slots = 0;
+    if (pwsp_attention_cuts_chunks(a)) {
+        units = pwsp_chunk_pieces(a, tile->begin, tile->end);
+        slots = units > 1 ? units : 0;
+    }
+    const uint64_t slot_cost = pwsp_slot_cost(a, tile->rows);
+    uint64_t cost = pwsp_sum_u64(pwsp_mul_u64(units, a->unit),
+                                 pwsp_mul_u64(tile->end - tile->begin, tile->rate));
+    cost = pwsp_sum_u64(cost, pwsp_mul_u64(slots, slot_cost));
+    a->tile_count++;
+    a->unit_count += units;
+    a->merge_count += slots > 0;
+    a->slot_count += slots;
+    a->total = pwsp_sum_u64(a->total, cost);
+    a->tile_cost_max = pwsp_max_u64(a->tile_cost_max, cost);
+    a->slot_cost_max = pwsp_max_u64(a->slot_cost_max, slot_cost);
+    a->slot_rows = tile->rows > a->slot_rows ? tile->rows : a->slot_rows;
+}
+
+// The same for a decode step whose lengths are facts: all tiles have the same rows.
+static void pwsp_decode_count(pwsp_attention *a, const pwsp_lengths_facts *facts) {
+    const uint32_t rows = a->config.group;
+    const uint64_t rate = pwsp_sum_u64(a->token, pwsp_mul_u64(rows, a->row_token));
+    a->tile_count = a->unit_count = facts->positive_count;
+    a->total = pwsp_sum_u64(pwsp_mul_u64(facts->positive_count, a->unit),
+                            pwsp_mul_u64(facts->total, rate));
+    a->tile_cost_max = pwsp_sum_u64(a->unit, pwsp_mul_u64((uint32_t)facts->max, rate));
+    a->slot_cost_max = pwsp_slot_cost(a, rows);
+    a->slot_rows = rows;
+}
+
+// Multiplies the counts, which are of one head, and checks them.
+static ptowsp_status pwsp_counts_check(pwsp_attention *a, ptowsp_plan_info *info) {
+    const uint64_t heads = a->config.head_count;
+    uint64_t units = pwsp_mul_u64(a->unit_count, heads);
+    if (units > UINT32_MAX) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,
+                              pwsp_info_value(units), UINT32_MAX);
+    }
+    a->total = pwsp_mul_u64(a->total, heads);
+    if (a->total > PWSP_COST_MAX) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_COST_OVERFLOW, PTOWSP_NO_INDEX, 0, PWSP_COST_BITS);
+    }
+    a->unit_count = units;
+    a->tile_count *= heads;
+    a->merge_count *= heads;
+    a->slot_count *= heads;
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_attention_count(const ptowsp_attention_batch *batch,
+                                                 pwsp_attention *a, ptowsp_plan_info *info) {
+    if (!batch) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_BATCH_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    if (!batch->kv_lengths && batch->sequence_count > 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTHS_NULL, PTOWSP_NO_INDEX,
+                              batch->sequence_count, 0);
+    }
+    a->kv_lengths = batch->kv_lengths;
+    a->query_lengths = batch->query_lengths;
+    a->sequence_count = batch->sequence_count;
+    const pwsp_lengths_facts facts = pwsp_lengths_scan(batch->kv_lengths, batch->sequence_count);
+    const bool is_covered =
+        !a->config.tiers || facts.positive_count == 0 ||
+        (facts.min >= 0 &&
+         pwsp_tiers_cover(a->config.tiers, a->config.tier_count, facts.positive_min, facts.max));
+    if (facts.positive_count == 0 && facts.min >= 0 && !batch->query_lengths) {
+        return PTOWSP_OK;
+    }
+    if (facts.min >= 0 && is_covered && !batch->query_lengths && a->config.window == 0 &&
+        !pwsp_attention_cuts_chunks(a)) {
+        pwsp_decode_count(a, &facts);
+        return pwsp_counts_check(a, info);
+    }
+    for (uint32_t sequence = 0; sequence < batch->sequence_count; sequence++) {
+        uint32_t tiles;
+        ptowsp_status status = pwsp_sequence_check(a, sequence, is_covered, &tiles, info);
+        if (status != PTOWSP_OK) {
+            return status;
+        }
+        for (uint32_t i = 0; i < tiles; i++) {
+            const pwsp_query_tile tile = pwsp_query_tile_at(a, sequence, i);
+            pwsp_tile_count(a, &tile);
+        }
+    }
+    return pwsp_counts_check(a, info);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_plan_arrays_check(const ptowsp_attention_plan *plan,
+                                                   ptowsp_plan_info *info) {
+    if (!plan) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    const bool are_null[4] = {!plan->units && plan->unit_capacity > 0,
+                              !plan->merges && plan->merge_capacity > 0, !plan->unit_begin,
+                              !plan->merge_begin};
+    for (uint32_t i = 0; i < 4; i++) {
+        if (are_null[i]) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, i, 0, 0);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_plan_other_check(const pwsp_attention *a,
+                                                  const ptowsp_attention_plan *plan,
+                                                  ptowsp_plan_info *info) {
+    const uint32_t pairs[3][2] = {{plan->lane_count, a->config.lane_count},
+                                  {plan->tile_tokens, a->tile_tokens},
+                                  {plan->group, a->config.group}};
+    for (uint32_t i = 0; i < 3; i++) {
+        if (pairs[i][0] != pairs[i][1]) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_OTHER, PTOWSP_NO_INDEX, pairs[i][0],
+                                  pairs[i][1]);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// =================================================================================================
+// src/plan/attention_write.h
+// =================================================================================================
+
+// Writes an attention plan, lane by lane: whole heads, ranges of tiles, ends of lanes, in order.
+
+#ifndef PWSP_ATTENTION_WRITE_H
+#define PWSP_ATTENTION_WRITE_H
+
+typedef struct pwsp_attention_writer {
+    const pwsp_attention *a;
+    ptowsp_attention_plan *plan;
+    uint32_t units, merges, slots;
+    uint32_t lane;
+    uint64_t lane_cost;  // so far; without the merge that is open
+    // The merge of the tile that the last range did not end, if any. It belongs to open_lane.
+    bool is_open;
+    uint32_t open_lane;
+    uint64_t open_cost;  // of that lane so far, if the lane has ended
+    uint64_t total;
+    double cost_max;
+} pwsp_attention_writer;
+
+PWSP_INTERNAL pwsp_attention_writer pwsp_write_begin(const pwsp_attention *a,
+                                                     ptowsp_attention_plan *plan);
+
+// Writes the tiles of heads [head, head + count) of a sequence, none of which is cut between lanes.
+PWSP_INTERNAL void pwsp_write_heads(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
+                                    uint64_t count);
+
+// Writes KV tokens [begin, end) of a tile. A tile comes in one or several ranges, in order.
+PWSP_INTERNAL void pwsp_write_range(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
+                                    uint32_t index, const pwsp_query_tile *tile, uint32_t begin,
+                                    uint32_t end);
+
+// Ends the lane, and begins the next.
+PWSP_INTERNAL void pwsp_write_lane(pwsp_attention_writer *w);
+
+// Completes the plan, after all lanes.
+PWSP_INTERNAL void pwsp_write_end(pwsp_attention_writer *w);
+
+#endif
+
+// =================================================================================================
+// src/plan/attention_write.c
+// =================================================================================================
+
+// Units, merges and lanes of an attention plan, in the order of the plan.
+//
+// A merge is written with the first part of its tile, and so belongs to the lane of that part. Its
+// slots are counted as parts come. Where the tile goes on in later lanes, the cost of the merge is
+// known only there; at most one lane waits for that, as a lane after it ends with a tile of its own
+// only when this one is complete:
+//
+//      lane        l            l + 1       l + 2
+//      units       ... [part]   [part]      [part] [whole] ...
+//                      merge opens          closes: the cost of lane l is known
+
+PWSP_INTERNAL pwsp_attention_writer pwsp_write_begin(const pwsp_attention *a,
+                                                     ptowsp_attention_plan *plan) {
+    pwsp_attention_writer w;
+    memset(&w, 0, sizeof w);
+    w.a = a;
+    w.plan = plan;
+    plan->unit_begin[0] = plan->merge_begin[0] = 0;
+    return w;
+}
+
+// Notes the cost of a lane that is known.
+static void pwsp_write_cost(pwsp_attention_writer *w, uint32_t lane, uint64_t cost) {
+    const uint32_t *speeds = w->a->config.lane_speeds;
+    PTOWSP_ASSERT(!speeds || speeds[lane] > 0 || cost == 0);
+    double value = (double)cost * w->a->grid;
+    if (speeds && cost > 0) {
+        value /= (double)speeds[lane];
+    }
+    if (w->plan->lane_costs) {
+        w->plan->lane_costs[lane] = value;
+    }
+    w->cost_max = value > w->cost_max ? value : w->cost_max;
+    w->total += cost;
+}
+
+// Writes one unit.
+PWSP_FORCE_INLINE void pwsp_write_unit(pwsp_attention_writer *w, uint32_t slot, uint8_t tier,
+                                       uint32_t flags, uint32_t sequence, uint32_t head,
+                                       uint32_t index, uint32_t begin, uint32_t end) {
+    PTOWSP_ASSERT(begin < end && w->units < w->plan->unit_capacity);
+    ptowsp_work work =
+        ptowsp_work_of(slot, tier, (uint8_t)flags, sequence, head, begin, end - begin);
+    work.reserved = (uint16_t)index;
+    w->plan->units[w->units++] = work;
+}
+
+PWSP_INTERNAL void pwsp_write_range(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
+                                    uint32_t index, const pwsp_query_tile *tile, uint32_t begin,
+                                    uint32_t end) {
+    const pwsp_attention *a = w->a;
+    PTOWSP_ASSERT(tile->begin <= begin && begin < end && end <= tile->end);
+    const uint8_t tier = pwsp_attention_tier(a, sequence);
+    const bool cuts = pwsp_attention_cuts_chunks(a);
+    uint32_t pieces = 0;
+    for (uint32_t at = begin; at < end; pieces++) {
+        uint64_t next = cuts ? (at / a->chunk + 1) * a->chunk : end;
+        next = pwsp_min_u64(next, end);
+        const uint32_t flags = (at == tile->begin ? PTOWSP_WORK_FIRST : 0) |
+                               (next == tile->end ? PTOWSP_WORK_LAST : 0);
+        uint32_t slot = PTOWSP_NO_SLOT;
+        if (flags != (PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST)) {
+            slot = w->slots++;
+            if (flags & PTOWSP_WORK_FIRST) {
+                PTOWSP_ASSERT(!w->is_open && w->merges < w->plan->merge_capacity);
+                ptowsp_work merge = ptowsp_work_of(w->merges, tier, 0, sequence, head, slot, 0);
+                merge.reserved = (uint16_t)index;
+                w->plan->merges[w->merges++] = merge;
+                w->is_open = true;
+                w->open_lane = w->lane;
+            }
+        }
+        pwsp_write_unit(w, slot, tier, flags, sequence, head, index, at, (uint32_t)next);
+        at = (uint32_t)next;
+    }
+    w->lane_cost += pieces * a->unit + (end - begin) * tile->rate;
+    if (end == tile->end && w->is_open) {
+        PTOWSP_GM ptowsp_work *merge = &w->plan->merges[w->merges - 1];
+        merge->params[3] = w->slots - merge->params[2];
+        const uint64_t cost = merge->params[3] * pwsp_slot_cost(a, tile->rows);
+        PTOWSP_ASSERT(merge->params[3] > 1);
+        if (w->open_lane == w->lane) {
+            w->lane_cost += cost;
+        } else {
+            pwsp_write_cost(w, w->open_lane, w->open_cost + cost);
+        }
+        w->is_open = false;
+    }
+}
+
+PWSP_INTERNAL void pwsp_write_heads(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
+                                    uint64_t count) {
+    const pwsp_attention *a = w->a;
+    const uint32_t tiles = pwsp_query_tiles(a, sequence);
+    PTOWSP_ASSERT(tiles > 0 && head + count <= a->config.head_count);
+    const uint32_t end = head + (uint32_t)count;
+    if (tiles == 1 && !pwsp_attention_cuts_chunks(a)) {
+        const pwsp_query_tile tile = pwsp_query_tile_at(a, sequence, 0);
+        const uint8_t tier = pwsp_attention_tier(a, sequence);
+        for (uint32_t h = head; h < end; h++) {
+            pwsp_write_unit(w, PTOWSP_NO_SLOT, tier, PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST, sequence,
+                            h, 0, tile.begin, tile.end);
+        }
+        w->lane_cost += count * (a->unit + (tile.end - tile.begin) * tile.rate);
+        return;
+    }
+    for (uint32_t h = head; h < end; h++) {
+        for (uint32_t i = 0; i < tiles; i++) {
+            const pwsp_query_tile tile = pwsp_query_tile_at(a, sequence, i);
+            pwsp_write_range(w, sequence, h, i, &tile, tile.begin, tile.end);
+        }
+    }
+}
+
+PWSP_INTERNAL void pwsp_write_lane(pwsp_attention_writer *w) {
+    if (w->is_open && w->open_lane == w->lane) {
+        w->open_cost = w->lane_cost;
+    } else {
+        pwsp_write_cost(w, w->lane, w->lane_cost);
+    }
+    w->lane++;
+    w->lane_cost = 0;
+    w->plan->unit_begin[w->lane] = w->units;
+    w->plan->merge_begin[w->lane] = w->merges;
+}
+
+PWSP_INTERNAL void pwsp_write_end(pwsp_attention_writer *w) {
+    ptowsp_attention_plan *plan = w->plan;
+    const pwsp_attention *a = w->a;
+    PTOWSP_ASSERT(!w->is_open && w->lane == a->config.lane_count);
+    PTOWSP_ASSERT(w->slots <= plan->slot_capacity);
+    const ptowsp_work none = ptowsp_work_of(PTOWSP_NO_SLOT, 0, PTOWSP_WORK_INVALID, 0, 0, 0, 0);
+    for (uint32_t i = w->units; i < plan->unit_capacity; i++) {
+        plan->units[i] = none;
+    }
+    for (uint32_t i = w->merges; i < plan->merge_capacity; i++) {
+        plan->merges[i] = none;
+    }
+    plan->unit_count = w->units;
+    plan->merge_count = w->merges;
+    plan->slot_count = w->slots;
+    plan->tile_count = (uint32_t)a->tile_count;
+    plan->lane_count = a->config.lane_count;
+    plan->tile_tokens = a->tile_tokens;
+    plan->group = a->config.group;
+    plan->slot_rows = a->slot_rows;
+    plan->cost_max = w->cost_max;
+    plan->cost_mean = (double)w->total * a->grid / (double)a->speed_sum;
+}
+
+// =================================================================================================
+// src/plan/attention_cut.h
+// =================================================================================================
+
+// Where the lanes' shares end.
+
+#ifndef PWSP_ATTENTION_CUT_H
+#define PWSP_ATTENTION_CUT_H
+
+// A cut: how much each lane may cost, and what that makes of the batch.
+typedef struct pwsp_attention_cut {
+    uint64_t time;  // the cost that a lane of the greatest speed may have
+    uint64_t unit_count, merge_count, slot_count;
+} pwsp_attention_cut;
+
+// Finds a cut of a batch that has been counted.
+PWSP_INTERNAL void pwsp_attention_cut_find(const pwsp_attention *a, pwsp_attention_cut *cut);
+
+// Writes the plan of a cut. All fits.
+PWSP_INTERNAL void pwsp_attention_cut_write(const pwsp_attention *a, const pwsp_attention_cut *cut,
+                                            ptowsp_attention_plan *plan);
+
+#endif
+
+// =================================================================================================
+// src/plan/attention_cut.c
+// =================================================================================================
+
+// Where the lanes' shares end.
+//
+// All decisions follow from one number, the time: what the cost of a lane may be. Lanes are filled in
+// order, each as far as its time allows; the cut of the last tile is rounded down to a page. So the
+// largest cost is at most the time, if all of the batch fits; and the least time in which it fits is
+// nearly the optimum, since a lane that stops earlier never leaves less to the others.
+//
+//      room of the lane   |.......................................|
+//      fill               [rest of a tile][tile][tile][ heads ][part] merge of the part
+//
+//      heads    the heads of a sequence are equal: room / cost of a head says how many fit
+//      part     the first part of a tile also pays for the merge: slots * rows * per_merged_row. How
+//               many slots depends on how many parts the lanes that follow need for the rest; so
+//               the part is made shorter until the two agree
+//
+// The time is found by trying. The first attempt is what the batch costs with a split at every lane,
+// plus half a page of rounding, over all lanes; with large batches it fits nearly always, and is a
+// tenth of a percent from the optimum. Where it does not fit it grows; where the batch is small,
+// bisection is cheap and decides.
+
+#define PWSP_SHARE_BITS 31
+
+typedef struct pwsp_filler {
+    const pwsp_attention *a;
+    pwsp_attention_writer *writer;  // NULL: only counts
+    uint64_t time;
+    uint32_t lane;
+    uint64_t room;
+    // The position: a tile of a head of a sequence, and in it the KV from which it is left.
+    uint32_t sequence, head, index;
+    bool is_inside;
+    uint32_t kv;
+    uint32_t tiles;      // of the sequence
+    uint64_t head_cost;  // of all its tiles
+    uint64_t splits, merges;
+} pwsp_filler;
+
+// What a lane may cost: its speed's share of the time.
+static uint64_t pwsp_lane_room(const pwsp_attention *a, uint64_t time, uint32_t lane) {
+    if (!a->config.lane_speeds) {
+        return time;
+    }
+    const uint64_t share =
+        ((uint64_t)a->config.lane_speeds[lane] << PWSP_SHARE_BITS) / a->speed_max;
+    const uint64_t low = time & ((UINT64_C(1) << PWSP_SHARE_BITS) - 1);
+    return (time >> PWSP_SHARE_BITS) * share + (low * share >> PWSP_SHARE_BITS);
+}
+
+// -- tiles ----------------------------------------------------------------------------------------
+
+// What the tile costs from kv on, in a lane that takes all of it. In INVARIANT mode the lane of the
+// first piece has the merge.
+static uint64_t pwsp_tile_cost(const pwsp_attention *a, const pwsp_query_tile *tile, uint32_t kv) {
+    uint64_t cost = (tile->end - kv) * tile->rate;
+    if (!pwsp_attention_cuts_chunks(a)) {
+        return cost + a->unit;
+    }
+    const uint64_t pieces = pwsp_chunk_pieces(a, kv, tile->end);
+    cost += pieces * a->unit;
+    if (kv == tile->begin && pieces > 1) {
+        cost += pieces * pwsp_slot_cost(a, tile->rows);
+    }
+    return cost;
+}
+
+// The end of what the lane can take of a tile from kv on, rounded down to a page, if `room` is for
+// its KV alone; kv for nothing.
+static uint32_t pwsp_piece_end(const pwsp_attention *a, const pwsp_query_tile *tile, uint32_t kv,
+                               uint64_t room) {
+    const uint64_t page = a->config.page_size;
+    if (tile->rate == 0 || tile->end - kv < 2 * a->piece_min) {
+        return kv;
+    }
+    const uint64_t taken = pwsp_min_u64(room / tile->rate, tile->end - a->piece_min - kv);
+    const uint64_t end = (kv + taken) / page * page;
+    return end >= kv + a->piece_min ? (uint32_t)end : kv;
+}
+
+// The lanes after this one that `tokens` of a tile need, if they begin with it.
+static uint64_t pwsp_lanes_needed(const pwsp_filler *f, const pwsp_query_tile *tile,
+                                  uint64_t tokens) {
+    const pwsp_attention *a = f->a;
+    const uint64_t page = a->config.page_size;
+    uint64_t needed = 0;
+    for (uint32_t lane = f->lane + 1; lane < a->config.lane_count; lane++) {
+        const uint64_t room = pwsp_lane_room(a, f->time, lane);
+        if (room < a->unit) {
+            continue;
+        }
+        const uint64_t all = (room - a->unit) / tile->rate;
+        const uint64_t most = all / page * page;
+        needed++;
+        if (all >= tokens) {
+            return needed;
+        }
+        if (!a->config.lane_speeds) {
+            return most == 0 ? PWSP_COST_MAX : needed + pwsp_ceil_div_u64(tokens - most, most);
+        }
+        tokens -= most;
+    }
+    return PWSP_COST_MAX;  // too few
+}
+
+// Where the lane's part of a tile ends that does not fit as a whole; kv for no part.
+static uint32_t pwsp_split_find(const pwsp_filler *f, const pwsp_query_tile *tile, uint32_t kv) {
+    const pwsp_attention *a = f->a;
+    if (f->room < a->unit || tile->end - kv < 2 * a->piece_min || tile->rate == 0) {
+        return kv;
+    }
+    const uint64_t room = f->room - a->unit;
+    if (kv > tile->begin) {
+        return pwsp_piece_end(a, tile, kv, room);
+    }
+    const uint64_t slot_cost = pwsp_slot_cost(a, tile->rows);
+    for (uint64_t slots = 2;;) {
+        const uint64_t price = pwsp_mul_u64(slots, slot_cost);
+        const uint32_t end = price < room ? pwsp_piece_end(a, tile, kv, room - price) : kv;
+        if (end == kv) {
+            return kv;
+        }
+        const uint64_t needed = 1 + pwsp_lanes_needed(f, tile, tile->end - end);
+        if (needed <= slots) {
+            return end;
+        }
+        slots = needed;
+    }
+}
+
+// The same in INVARIANT mode: the end of the last chunk that fits.
+static uint32_t pwsp_chunks_find(const pwsp_filler *f, const pwsp_query_tile *tile, uint32_t kv) {
+    const pwsp_attention *a = f->a;
+    uint64_t price = 0;
+    if (kv == tile->begin) {
+        price = pwsp_mul_u64(pwsp_chunk_pieces(a, kv, tile->end), pwsp_slot_cost(a, tile->rows));
+    }
+    const uint64_t next = (kv / a->chunk + 1) * a->chunk;
+    if (next >= tile->end) {
+        return kv;  // one piece is left
+    }
+    price = pwsp_sum_u64(price, a->unit + (next - kv) * tile->rate);
+    if (price > f->room) {
+        return kv;
+    }
+    const uint64_t chunk_cost = a->unit + a->chunk * tile->rate;
+    const uint64_t last = (tile->end - 1) / a->chunk * a->chunk;
+    PTOWSP_ASSERT(chunk_cost > 0);  // otherwise all fits
+    const uint64_t more = (f->room - price) / chunk_cost;
+    return (uint32_t)pwsp_min_u64(last, next + pwsp_min_u64(more, last / a->chunk) * a->chunk);
+}
+
+// -- lanes ----------------------------------------------------------------------------------------
+
+// Takes the tile at the position, or what the lane has room for. True if it was all.
+static bool pwsp_fill_tile(pwsp_filler *f) {
+    const pwsp_attention *a = f->a;
+    const pwsp_query_tile tile = pwsp_query_tile_at(a, f->sequence, f->index);
+    const uint32_t kv = f->is_inside ? f->kv : tile.begin;
+    const uint64_t cost = pwsp_tile_cost(a, &tile, kv);
+    uint32_t end = tile.end;
+    if (cost > f->room) {
+        end = pwsp_attention_cuts_chunks(a) ? pwsp_chunks_find(f, &tile, kv)
+                                            : pwsp_split_find(f, &tile, kv);
+    }
+    if (f->writer && end > kv) {
+        pwsp_write_range(f->writer, f->sequence, f->head, f->index, &tile, kv, end);
+    }
+    if (end == tile.end) {
+        f->room -= cost;
+        f->is_inside = false;
+        f->index++;
+        if (f->index == f->tiles) {
+            f->index = 0;
+            f->head++;
+        }
+        return true;
+    }
+    if (end > kv) {
+        f->room = 0;
+        f->splits++;
+        f->merges += !f->is_inside;
+        f->is_inside = true;
+        f->kv = end;
+    }
+    return false;
+}
+
+// Moves to the next sequence that has units. False at the end.
+static bool pwsp_fill_next(pwsp_filler *f) {
+    const pwsp_attention *a = f->a;
+    f->tiles = 0;
+    while (f->tiles == 0) {
+        f->sequence++;
+        if (f->sequence >= a->sequence_count) {
+            f->sequence = a->sequence_count;
+            return false;
+        }
+        f->tiles = pwsp_query_tiles(a, f->sequence);
+    }
+    f->head = f->index = 0;
+    f->head_cost = 0;
+    for (uint32_t i = 0; i < f->tiles; i++) {
+        const pwsp_query_tile tile = pwsp_query_tile_at(a, f->sequence, i);
+        f->head_cost += pwsp_tile_cost(a, &tile, tile.begin);
+    }
+    return true;
+}
+
+// Fills a lane. False when the batch has ended.
+static bool pwsp_fill_lane(pwsp_filler *f) {
+    const uint32_t heads = f->a->config.head_count;
+    for (;;) {
+        if (f->head == heads && !pwsp_fill_next(f)) {
+            return false;
+        }
+        if (f->index == 0 && !f->is_inside) {
+            const uint64_t left = heads - f->head;
+            const uint64_t count = f->room >= left * f->head_cost ? left : f->room / f->head_cost;
+            if (count > 0) {
+                if (f->writer) {
+                    pwsp_write_heads(f->writer, f->sequence, f->head, count);
+                }
+                f->room -= count * f->head_cost;
+                f->head += (uint32_t)count;
+                continue;
+            }
+        }
+        if (!pwsp_fill_tile(f)) {
+            return true;
+        }
+    }
+}
+
+// Fills all lanes. False if the batch does not fit.
+static bool pwsp_fill(const pwsp_attention *a, uint64_t time, pwsp_attention_writer *writer,
+                      pwsp_attention_cut *cut) {
+    pwsp_filler f;
+    memset(&f, 0, sizeof f);
+    f.a = a;
+    f.writer = writer;
+    f.time = time;
+    f.head = a->config.head_count;  // before the first sequence
+    f.sequence = UINT32_MAX;
+    bool has_more = true;
+    for (f.lane = 0; f.lane < a->config.lane_count; f.lane++) {
+        f.room = pwsp_lane_room(a, time, f.lane);
+        if (has_more && (!a->config.lane_speeds || a->config.lane_speeds[f.lane] > 0)) {
+            const uint64_t room = f.room;
+            has_more = pwsp_fill_lane(&f);
+            if (has_more && room == time && f.room == room) {
+                PTOWSP_ASSERT(!writer);
+                break;  // what does not fit the fastest lane, fits none
+            }
+        }
+        if (writer) {
+            pwsp_write_lane(writer);
+        } else if (!has_more) {
+            break;
+        }
+    }
+    cut->time = time;
+    cut->unit_count = a->unit_count;
+    cut->merge_count = a->merge_count;
+    cut->slot_count = a->slot_count;
+    if (!pwsp_attention_cuts_chunks(a)) {
+        cut->unit_count += f.splits;
+        cut->merge_count = f.merges;
+        cut->slot_count = f.splits + f.merges;
+    }
+    return !has_more;
+}
+
+// -- the time -------------------------------------------------------------------------------------
+
+// The time that `cost` takes if all lanes are full, rounded up.
+static uint64_t pwsp_time_of(const pwsp_attention *a, uint64_t cost) {
+    uint64_t sum = a->speed_sum, most = a->speed_max;
+    for (; sum > INT32_MAX; sum >>= 1) {
+        most >>= 1;  // keeps 15 bits, as there are at most 2^16 lanes
+    }
+    return cost / sum * most + pwsp_ceil_div_u64(cost % sum * most, sum);
+}
+
+static uint64_t pwsp_square_root(uint64_t x) {
+    uint64_t root = 0;
+    for (uint64_t bit = UINT64_C(1) << 31; bit > 0; bit >>= 1) {
+        root += (root + bit) * (root + bit) <= x ? bit : 0;
+    }
+    return root;
+}
+
+// The time to try first.
+static uint64_t pwsp_time_guess(const pwsp_attention *a, uint64_t low) {
+    const uint64_t rate = a->token + a->row_token * a->slot_rows;
+    uint64_t cost = a->total, rounding = a->chunk;
+    if (!pwsp_attention_cuts_chunks(a)) {
+        const uint64_t price = pwsp_sum_u64(a->unit, 2 * a->slot_cost_max);
+        cost = pwsp_sum_u64(cost, pwsp_mul_u64(a->worker_count - 1, price));
+        rounding = a->config.page_size;
+    }
+    rounding = pwsp_min_u64(pwsp_mul_u64(rounding, rate), a->tile_cost_max) / 2;
+    uint64_t time = pwsp_time_of(a, pwsp_min_u64(cost, PWSP_COST_MAX)) + rounding;
+    if (low < a->tile_cost_max) {
+        // A tile of n parts takes cost / n and n slots: least at the root of cost / slot.
+        const uint64_t least =
+            pwsp_square_root(a->tile_cost_max) * pwsp_square_root(a->slot_cost_max);
+        const uint64_t alone = pwsp_sum_u64(least, 2 * a->slot_cost_max) + a->unit;
+        time = pwsp_max_u64(time, pwsp_min_u64(alone, a->tile_cost_max));
+    }
+    return pwsp_max_u64(low, pwsp_min_u64(a->total, time));
+}
+
+// Sequences and lanes that all attempts together may pass after the first.
+#define PWSP_CUT_STEPS 2000
+
+PWSP_INTERNAL void pwsp_attention_cut_find(const pwsp_attention *a, pwsp_attention_cut *cut) {
+    uint64_t low = pwsp_time_of(a, a->total);  // no less can do
+    uint64_t time = pwsp_time_guess(a, low), step = time / 128 + 1;
+    pwsp_attention_cut best;
+    bool has_best = false;
+    const uint64_t pass =
+        (uint64_t)a->sequence_count + a->config.lane_count + a->tile_count / a->config.head_count;
+    for (uint64_t passed = 0;; passed += pass) {
+        pwsp_attention_cut found;
+        if (pwsp_fill(a, time, NULL, &found)) {
+            best = found;
+            has_best = true;
+        } else {
+            PTOWSP_ASSERT(time < a->total);
+            low = time + 1;
+        }
+        if (has_best) {
+            if (best.time - low <= best.time >> (passed < PWSP_CUT_STEPS ? 10 : 6)) {
+                break;
+            }
+            time = low + (best.time - low) / 2;
+        } else {
+            time = pwsp_min_u64(a->total, time + step);
+            step *= 2;
+        }
+    }
+    *cut = best;
+}
+
+PWSP_INTERNAL void pwsp_attention_cut_write(const pwsp_attention *a, const pwsp_attention_cut *cut,
+                                            ptowsp_attention_plan *plan) {
+    pwsp_attention_writer writer = pwsp_write_begin(a, plan);
+    pwsp_attention_cut again;
+    bool fits = pwsp_fill(a, cut->time, &writer, &again);
+    PTOWSP_ASSERT(fits && again.unit_count == cut->unit_count);
+    (void)fits;
+    pwsp_write_end(&writer);
+}
+
+// =================================================================================================
+// src/plan/attention_plan.c
+// =================================================================================================
+
+// Attention plans: sizes, bounds, placing, planning.
+
+// -- sizes ----------------------------------------------------------------------------------------
+
+// Fills in what follows from the counts.
+static ptowsp_status pwsp_sizes_complete(const pwsp_attention *a, ptowsp_attention_sizes *sizes,
+                                         ptowsp_plan_info *info) {
+    const uint64_t lanes = a->config.lane_count;
+    sizes->lane_count = a->config.lane_count;
+    if (sizes->unit_count > UINT32_MAX) {
+        const int64_t units = pwsp_info_value(sizes->unit_count);
+        memset(sizes, 0, sizeof *sizes);
+        return pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX, units,
+                              UINT32_MAX);
+    }
+    PTOWSP_ASSERT(sizes->merge_count <= sizes->unit_count &&
+                  sizes->slot_count <= sizes->unit_count);
+    sizes->block_bytes = (sizes->unit_count + sizes->merge_count) * sizeof(ptowsp_work) +
+                         lanes * sizeof(double) + 2 * (lanes + 1) * sizeof(uint32_t);
+    return PTOWSP_OK;
+}
+
+// Checks a batch and finds its cut.
+static ptowsp_status pwsp_attention_prepare(const ptowsp_attention_batch *batch,
+                                            const ptowsp_attention_config *config,
+                                            pwsp_attention *a, pwsp_attention_cut *cut,
+                                            ptowsp_plan_info *info) {
+    ptowsp_status status = pwsp_attention_configure(config, a, info);
+    if (status == PTOWSP_OK) {
+        status = pwsp_attention_count(batch, a, info);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    pwsp_attention_cut_find(a, cut);
+    if (cut->unit_count > UINT32_MAX) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,
+                              (int64_t)cut->unit_count, UINT32_MAX);
+    }
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_attention_size(const ptowsp_attention_batch *batch,
+                                    const ptowsp_attention_config *config,
+                                    ptowsp_attention_sizes *out_sizes, ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    if (!out_sizes) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    memset(out_sizes, 0, sizeof *out_sizes);
+    pwsp_attention a;
+    pwsp_attention_cut cut;
+    ptowsp_status status = pwsp_attention_prepare(batch, config, &a, &cut, info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    out_sizes->unit_count = cut.unit_count;
+    out_sizes->merge_count = cut.merge_count;
+    out_sizes->slot_count = cut.slot_count;
+    out_sizes->slot_rows = a.slot_rows;
+    info->work_count = cut.unit_count;
+    return pwsp_sizes_complete(&a, out_sizes, info);
+}
+
+// -- bounds ---------------------------------------------------------------------------------------
+
+// The most that the sum of ceil(length / size) is over `count` lengths up to length_max, of together
+// total (0: any). Lengths above 0 are counted, too: at most `count`.
+static uint64_t pwsp_parts_bound(uint64_t count, uint64_t length_max, uint64_t total,
+                                 uint64_t size) {
+    uint64_t parts = count * pwsp_ceil_div_u64(length_max, size);  // below 2^63
+    if (total > 0) {
+        total = pwsp_min_u64(total, count * length_max);
+        count = pwsp_min_u64(count, total);
+        parts = pwsp_min_u64(parts, total / size + (total % size + count * (size - 1)) / size);
+    }
+    return parts;
+}
+
+// The most tiles of one head, and in INVARIANT mode the most pieces of them.
+static void pwsp_limits_count(const pwsp_attention *a, const ptowsp_attention_limits *limits,
+                              uint64_t query_max, uint64_t *out_tiles, uint64_t *out_pieces) {
+    const uint64_t kv_max = (uint32_t)limits->kv_length_max, kv_total = limits->kv_token_count_max;
+    uint64_t count = kv_max > 0 && query_max > 0 ? limits->sequence_count_max : 0;
+    count = kv_total > 0 ? pwsp_min_u64(count, kv_total) : count;
+    uint64_t most = pwsp_ceil_div_u64(query_max, a->tile_tokens);  // of a sequence
+    if (limits->query_token_count_max > 0) {
+        count = pwsp_min_u64(count, limits->query_token_count_max);
+        most = pwsp_min_u64(most, pwsp_ceil_div_u64(limits->query_token_count_max, a->tile_tokens));
+    }
+    *out_tiles = pwsp_parts_bound(count, query_max, limits->query_token_count_max, a->tile_tokens);
+    // What a tile sees begins and ends anywhere, so it may touch one chunk more.
+    uint64_t seen = kv_max;
+    if (a->config.window) {
+        seen = pwsp_min_u64(seen, (uint64_t)a->config.window + a->tile_tokens - 1);
+    }
+    uint64_t each = pwsp_ceil_div_u64(kv_max, a->chunk);
+    each = pwsp_min_u64(each, (seen + a->chunk - 2) / a->chunk + 1);
+    *out_pieces = pwsp_mul_u64(*out_tiles, each);
+    if (kv_total > 0 && count > 0) {
+        *out_pieces = pwsp_min_u64(
+            *out_pieces, pwsp_mul_u64(pwsp_parts_bound(count, kv_max, kv_total, a->chunk), most));
+    }
+}
+
+ptowsp_status ptowsp_attention_bound(const ptowsp_attention_config *config,
+                                     const ptowsp_attention_limits *limits,
+                                     ptowsp_attention_sizes *out_sizes,
+                                     ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    if (!out_sizes) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    memset(out_sizes, 0, sizeof *out_sizes);
+    pwsp_attention a;
+    ptowsp_status status = pwsp_attention_configure(config, &a, info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    if (!limits) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_LIMITS_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    const int32_t lengths[2] = {limits->kv_length_max, limits->query_length_max};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (lengths[i] < 0) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_LIMITS_LENGTH, i, lengths[i], 0);
+        }
+    }
+    uint64_t query_max = lengths[1] > 0 ? (uint64_t)lengths[1] : 1;
+    if (config->is_causal) {
+        query_max = pwsp_min_u64(query_max, (uint64_t)lengths[0]);
+    }
+    // Batches whose sequences have more tiles are refused.
+    query_max = pwsp_min_u64(query_max, (uint64_t)a.tile_tokens * (UINT16_MAX + 1));
+    uint64_t tiles, pieces;
+    pwsp_limits_count(&a, limits, query_max, &tiles, &pieces);
+    tiles = pwsp_mul_u64(tiles, config->head_count);
+    if (pwsp_attention_cuts_chunks(&a)) {
+        out_sizes->unit_count = pwsp_mul_u64(pieces, config->head_count);
+        out_sizes->slot_count = pieces > tiles / config->head_count ? out_sizes->unit_count : 0;
+        out_sizes->merge_count = pwsp_min_u64(tiles, out_sizes->slot_count / 2);
+    } else {
+        uint64_t splits = (uint64_t)lengths[0] < 2 * a.piece_min ? 0 : a.worker_count - 1;
+        splits = tiles > 0 ? splits : 0;
+        out_sizes->unit_count = pwsp_sum_u64(tiles, splits);
+        out_sizes->merge_count = pwsp_min_u64(tiles, splits);
+        out_sizes->slot_count = splits + out_sizes->merge_count;
+    }
+    out_sizes->slot_rows =
+        tiles > 0 ? (uint32_t)pwsp_min_u64(query_max, a.tile_tokens) * a.config.group : 0;
+    return pwsp_sizes_complete(&a, out_sizes, info);
+}
+
+// -- placing --------------------------------------------------------------------------------------
+
+ptowsp_status ptowsp_attention_place(const ptowsp_attention_sizes *sizes, void *block,
+                                     uint64_t block_bytes, ptowsp_attention_plan *out_plan) {
+    if (!sizes || !block || !out_plan || ((uintptr_t)block & 7) != 0 || sizes->lane_count == 0) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    if (sizes->unit_count > UINT32_MAX || sizes->merge_count > UINT32_MAX ||
+        sizes->slot_count > UINT32_MAX) {
+        return PTOWSP_LIMIT_EXCEEDED;
+    }
+    const uint64_t lanes = sizes->lane_count;
+    const uint64_t works = sizes->unit_count + sizes->merge_count;
+    const uint64_t needed =
+        works * sizeof(ptowsp_work) + lanes * sizeof(double) + 2 * (lanes + 1) * sizeof(uint32_t);
+    if (block_bytes < needed) {
+        return PTOWSP_BUFFER_OVERFLOW;
+    }
+    memset(out_plan, 0, sizeof *out_plan);
+    out_plan->units = (ptowsp_work *)block;
+    out_plan->merges = out_plan->units + sizes->unit_count;
+    out_plan->lane_costs = (double *)(void *)(out_plan->merges + sizes->merge_count);
+    out_plan->unit_begin = (uint32_t *)(void *)(out_plan->lane_costs + lanes);
+    out_plan->merge_begin = out_plan->unit_begin + lanes + 1;
+    out_plan->unit_capacity = (uint32_t)sizes->unit_count;
+    out_plan->merge_capacity = (uint32_t)sizes->merge_count;
+    out_plan->slot_capacity = (uint32_t)sizes->slot_count;
+    return PTOWSP_OK;
+}
+
+// -- planning -------------------------------------------------------------------------------------
+
+static ptowsp_status pwsp_capacity_check(const ptowsp_attention_plan *plan,
+                                         const pwsp_attention_cut *cut, ptowsp_plan_info *info) {
+    const uint64_t needed[3] = {cut->unit_count, cut->merge_count, cut->slot_count};
+    const uint32_t capacities[3] = {plan->unit_capacity, plan->merge_capacity, plan->slot_capacity};
+    static const ptowsp_plan_fault faults[3] = {PTOWSP_FAULT_UNITS_SMALL, PTOWSP_FAULT_MERGES_SMALL,
+                                                PTOWSP_FAULT_SLOTS_SMALL};
+    ptowsp_status status = PTOWSP_OK;
+    for (uint32_t i = 0; i < 3 && status == PTOWSP_OK; i++) {
+        if (needed[i] > capacities[i]) {
+            status =
+                pwsp_plan_fail(info, faults[i], PTOWSP_NO_INDEX, (int64_t)needed[i], capacities[i]);
+        }
+    }
+    info->work_count = cut->unit_count;
+    return status;
+}
+
+ptowsp_status ptowsp_attention_generate(const ptowsp_attention_batch *batch,
+                                        const ptowsp_attention_config *config,
+                                        ptowsp_attention_plan *plan, ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    pwsp_attention a;
+    pwsp_attention_cut cut;
+    ptowsp_status status = pwsp_attention_prepare(batch, config, &a, &cut, info);
+    if (status == PTOWSP_OK) {
+        status = pwsp_plan_arrays_check(plan, info);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_capacity_check(plan, &cut, info);
+    }
+    if (status == PTOWSP_OK) {
+        pwsp_attention_cut_write(&a, &cut, plan);
+    }
+    return status;
+}
+
+bool ptowsp_attention_is_invariant(const ptowsp_attention_config *config) {
+    return config && config->mode == PTOWSP_ATTENTION_INVARIANT;
+}
+
+// =================================================================================================
+// src/plan/attention_check.c
+// =================================================================================================
+
+// Proves an attention plan against a batch, in one walk over units and merges, side by side with the
+// tiles of the batch. Both are in the same order, so nothing has to be remembered but the position:
+//
+//      tiles     [ sequence 0, head 0, tile 0        ] [ ... tile 1 ] ...
+//      units     [0, 64) [64, 128) [128, 200)          [0, 200)       ...
+//      merges    slots 0 to 2                          none           ...
+//
+// INVALID units and merges among them are of sequences that ended; slots may be left out there.
+
+typedef struct pwsp_plan_proof {
+    const pwsp_attention *a;
+    const ptowsp_attention_plan *plan;
+    ptowsp_plan_info *info;
+    uint32_t unit, merge;  // the next ones
+    uint32_t slot;         // the least that is free
+} pwsp_plan_proof;
+
+static ptowsp_status pwsp_proof_fail(pwsp_plan_proof *proof, ptowsp_plan_fault fault,
+                                     uint64_t index, uint64_t value, uint64_t limit) {
+    return pwsp_plan_fail(proof->info, fault, index, pwsp_info_value(value),
+                          pwsp_info_value(limit));
+}
+
+// Passes INVALID units. They have no KV.
+static ptowsp_status pwsp_proof_to_unit(pwsp_plan_proof *proof, uint32_t end) {
+    const PTOWSP_GM ptowsp_work *units = proof->plan->units;
+    for (; proof->unit < end && !ptowsp_work_is_valid(&units[proof->unit]); proof->unit++) {
+        if (units[proof->unit].params[3] != 0) {
+            return pwsp_proof_fail(proof, PTOWSP_FAULT_UNIT_WRONG, proof->unit,
+                                   units[proof->unit].params[3], 0);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_proof_to_merge(pwsp_plan_proof *proof, uint32_t end) {
+    const PTOWSP_GM ptowsp_work *merges = proof->plan->merges;
+    for (; proof->merge < end && !ptowsp_work_is_valid(&merges[proof->merge]); proof->merge++) {
+        if (merges[proof->merge].params[3] != 0) {
+            return pwsp_proof_fail(proof, PTOWSP_FAULT_MERGE_WRONG, proof->merge,
+                                   merges[proof->merge].params[3], 0);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// Compares the fields of a descriptor with what they should be, in pairs.
+static ptowsp_status pwsp_proof_compare(pwsp_plan_proof *proof, ptowsp_plan_fault fault,
+                                        uint64_t index, const uint64_t (*pairs)[2],
+                                        uint32_t pair_count) {
+    for (uint32_t i = 0; i < pair_count; i++) {
+        if (pairs[i][0] != pairs[i][1]) {
+            return pwsp_proof_fail(proof, fault, index, pairs[i][0], pairs[i][1]);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// Checks the merge of a tile whose slots are from slot_first to the next free one.
+static ptowsp_status pwsp_proof_merge(pwsp_plan_proof *proof, uint32_t sequence, uint32_t head,
+                                      uint32_t index, uint32_t slot_first) {
+    ptowsp_status status = pwsp_proof_to_merge(proof, proof->plan->merge_count);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    if (proof->merge == proof->plan->merge_count) {
+        return pwsp_proof_fail(proof, PTOWSP_FAULT_MERGE_WRONG, proof->merge, 0, 1);
+    }
+    const PTOWSP_GM ptowsp_work *merge = &proof->plan->merges[proof->merge];
+    const uint64_t pairs[7][2] = {{merge->params[0], sequence},
+                                  {merge->params[1], head},
+                                  {merge->reserved, index},
+                                  {merge->params[2], slot_first},
+                                  {merge->params[3], proof->slot - slot_first},
+                                  {merge->work_id, proof->merge},
+                                  {merge->flags, 0}};
+    status = pwsp_proof_compare(proof, PTOWSP_FAULT_MERGE_WRONG, proof->merge, pairs, 7);
+    proof->merge++;
+    return status;
+}
+
+// Checks the units of a tile, and its merge.
+static ptowsp_status pwsp_proof_tile(pwsp_plan_proof *proof, uint32_t sequence, uint32_t head,
+                                     uint32_t index, uint8_t tier) {
+    const pwsp_attention *a = proof->a;
+    const pwsp_query_tile tile = pwsp_query_tile_at(a, sequence, index);
+    uint32_t slot_first = proof->slot;
+    uint32_t at = tile.begin;
+    while (at < tile.end) {
+        ptowsp_status status = pwsp_proof_to_unit(proof, proof->plan->unit_count);
+        if (status != PTOWSP_OK) {
+            return status;
+        }
+        const uint32_t i = proof->unit;
+        if (i == proof->plan->unit_count) {
+            return pwsp_proof_fail(proof, PTOWSP_FAULT_UNIT_MISSING, i, 0, sequence);
+        }
+        const PTOWSP_GM ptowsp_work *unit = &proof->plan->units[i];
+        const uint32_t left = tile.end - at, length = unit->params[3];
+        const bool is_first = at == tile.begin, is_last = length == left;
+        uint32_t slot = PTOWSP_NO_SLOT;
+        if (is_first && !is_last) {  // slots may be left out before it
+            slot = proof->slot = unit->work_id > proof->slot ? unit->work_id : proof->slot;
+            slot_first = slot;
+        } else if (!is_first) {
+            slot = proof->slot;
+        }
+        const uint32_t flags =
+            (is_first ? PTOWSP_WORK_FIRST : 0) | (is_last ? PTOWSP_WORK_LAST : 0);
+        const uint64_t pairs[7][2] = {{unit->params[0], sequence}, {unit->params[1], head},
+                                      {unit->reserved, index},     {unit->params[2], at},
+                                      {unit->flags, flags},        {unit->tier, tier},
+                                      {unit->work_id, slot}};
+        status = pwsp_proof_compare(proof, PTOWSP_FAULT_UNIT_WRONG, i, pairs, 7);
+        if (status != PTOWSP_OK) {
+            return status;
+        }
+        uint64_t end = (uint64_t)at + length;
+        if (pwsp_attention_cuts_chunks(a)) {
+            end = pwsp_min_u64((at / a->chunk + 1) * a->chunk, tile.end);
+        } else if (!is_last) {
+            end = pwsp_min_u64(end / a->config.page_size * a->config.page_size, tile.end);
+        }
+        if (length == 0 || at + (uint64_t)length != end) {
+            return pwsp_proof_fail(proof, PTOWSP_FAULT_UNIT_WRONG, i, length,
+                                   end > at ? end - at : left);
+        }
+        if (slot != PTOWSP_NO_SLOT) {
+            if (slot >= proof->plan->slot_count) {
+                return pwsp_proof_fail(proof, PTOWSP_FAULT_UNIT_WRONG, i, slot,
+                                       proof->plan->slot_count);
+            }
+            proof->slot++;
+        }
+        at = (uint32_t)end;
+        proof->unit++;
+    }
+    return proof->slot > slot_first ? pwsp_proof_merge(proof, sequence, head, index, slot_first)
+                                    : PTOWSP_OK;
+}
+
+// Checks the ranges of lanes in units or merges.
+static ptowsp_status pwsp_ranges_check(const pwsp_attention *a, const PTOWSP_GM uint32_t *begin,
+                                       uint32_t count, ptowsp_plan_info *info) {
+    for (uint32_t lane = 0; lane < a->config.lane_count; lane++) {
+        const uint32_t from = lane == 0 ? 0 : begin[lane], end = begin[lane + 1];
+        const bool works = !a->config.lane_speeds || a->config.lane_speeds[lane] > 0;
+        if (begin[0] != 0 || end < from || end > count || (!works && end > from)) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_LANE_RANGE, lane, end, works ? count : from);
+        }
+    }
+    const uint32_t last = a->config.lane_count;
+    if (begin[last] != count) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_LANE_RANGE, last - 1, begin[last], count);
+    }
+    return PTOWSP_OK;
+}
+
+// Checks the plan's own numbers: its configuration, counts and capacities.
+static ptowsp_status pwsp_plan_numbers_check(const pwsp_attention *a,
+                                             const ptowsp_attention_plan *plan,
+                                             ptowsp_plan_info *info) {
+    ptowsp_status status = pwsp_plan_other_check(a, plan, info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    const uint32_t at_most[4][2] = {{plan->unit_count, plan->unit_capacity},
+                                    {plan->merge_count, plan->merge_capacity},
+                                    {plan->slot_count, plan->slot_capacity},
+                                    {a->slot_rows, plan->slot_rows}};
+    for (uint32_t i = 0; i < 4; i++) {
+        if (at_most[i][0] > at_most[i][1]) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_COUNT_WRONG, PTOWSP_NO_INDEX, at_most[i][0],
+                                  at_most[i][1]);
+        }
+    }
+    if (plan->tile_count != a->tile_count) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_COUNT_WRONG, PTOWSP_NO_INDEX, plan->tile_count,
+                              pwsp_info_value(a->tile_count));
+    }
+    status = pwsp_ranges_check(a, plan->unit_begin, plan->unit_count, info);
+    return status == PTOWSP_OK ? pwsp_ranges_check(a, plan->merge_begin, plan->merge_count, info)
+                               : status;
+}
+
+// Checks that nothing but INVALID ones are left.
+static ptowsp_status pwsp_proof_end(pwsp_plan_proof *proof) {
+    const ptowsp_attention_plan *plan = proof->plan;
+    ptowsp_status status = pwsp_proof_to_unit(proof, plan->unit_capacity);
+    if (status == PTOWSP_OK && proof->unit < plan->unit_capacity) {
+        status = pwsp_proof_fail(proof, PTOWSP_FAULT_UNIT_EXTRA, proof->unit, 0, 0);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_proof_to_merge(proof, plan->merge_capacity);
+    }
+    if (status == PTOWSP_OK && proof->merge < plan->merge_capacity) {
+        status = pwsp_proof_fail(proof, PTOWSP_FAULT_MERGE_WRONG, proof->merge,
+                                 plan->merges[proof->merge].flags, PTOWSP_WORK_INVALID);
+    }
+    return status;
+}
+
+ptowsp_status ptowsp_attention_check(const ptowsp_attention_batch *batch,
+                                     const ptowsp_attention_config *config,
+                                     const ptowsp_attention_plan *plan,
+                                     ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    pwsp_attention a;
+    ptowsp_status status = pwsp_attention_configure(config, &a, info);
+    if (status == PTOWSP_OK) {
+        status = pwsp_attention_count(batch, &a, info);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_plan_arrays_check(plan, info);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_plan_numbers_check(&a, plan, info);
+    }
+    pwsp_plan_proof proof = {&a, plan, info, 0, 0, 0};
+    for (uint32_t s = 0; s < a.sequence_count && status == PTOWSP_OK; s++) {
+        const uint32_t tiles = pwsp_query_tiles(&a, s);
+        const uint8_t tier = tiles > 0 ? pwsp_attention_tier(&a, s) : 0;
+        for (uint32_t head = 0; head < a.config.head_count && tiles > 0; head++) {
+            for (uint32_t i = 0; i < tiles && status == PTOWSP_OK; i++) {
+                status = pwsp_proof_tile(&proof, s, head, i, tier);
+            }
+            if (status != PTOWSP_OK) {
+                break;
+            }
+        }
+    }
+    return status == PTOWSP_OK ? pwsp_proof_end(&proof) : status;
 }
 
 // =================================================================================================
