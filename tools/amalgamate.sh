@@ -69,6 +69,7 @@ src/plan/work.c
 src/plan/plan.c
 src/plan/dispatch.c
 src/plan/merge.c
+src/plan/attention_run.c
 "
 DATA="
 src/data/dtype_names.c src/data/dtype.c
