@@ -94,13 +94,15 @@ static void pwsp_attention_count(pwsp_attention_worker *worker, uint32_t slot) {
 
 // Runs the units [begin, end) of the plan in order.
 static void pwsp_attention_units(pwsp_attention_worker *worker, uint64_t begin, uint64_t end) {
-    const ptowsp_attention_job *job = worker->job;
+    const PTOWSP_GM ptowsp_work *units = worker->job->plan->units;
+    const ptowsp_work_fn *table = worker->job->table;
+    void *user = worker->job->user;
+    uint32_t lane = worker->lane;
     for (uint64_t i = begin; i < end; i++) {
-        const PTOWSP_GM ptowsp_work *unit = &job->plan->units[i];
-        if (ptowsp_work_is_valid(unit)) {
-            job->table[unit->tier](unit, worker->lane, job->user);
-            if (ptowsp_work_slot(unit) != PTOWSP_NO_SLOT) {
-                pwsp_attention_count(worker, ptowsp_work_slot(unit));
+        if (ptowsp_work_is_valid(&units[i])) {
+            table[units[i].tier](&units[i], lane, user);
+            if (ptowsp_work_slot(&units[i]) != PTOWSP_NO_SLOT) {
+                pwsp_attention_count(worker, ptowsp_work_slot(&units[i]));
             }
         }
     }
