@@ -1113,6 +1113,7 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //
 // Descriptors from unit_count to unit_capacity, and of merges likewise, are PTOWSP_WORK_INVALID,
 // with kv_len 0: a captured launch may run over all of them. Lanes without work have empty ranges.
+// The first slots of merges are in ascending order.
 //
 // Modes.
 //
@@ -1262,12 +1263,13 @@ typedef struct ptowsp_attention_change {
 } ptowsp_attention_change;
 
 // Takes a plan on to the next step of the same configuration: KV lengths that grew, and sequences
-// that ended (KV length 0), keep the cut. Units of ended sequences become INVALID in place, and
-// their merges, too. `changed` lists the sequences, in ascending order, whose plan is not that of
-// one that grew or ended: that came, or whose queries or request changed. With any of these, and
-// wherever the old cut cannot serve (a window that moved past a piece, a new last tile), and where
-// the gain would be above gain_max, the batch is planned anew. In INVARIANT mode a length that grew
-// past a chunk is one of these. gain_max 0 means 0.1; INFINITY never.
+// that ended (KV length 0), keep the cut. Units of ended sequences become INVALID in place, with
+// kv_len 0, and their merges, too, with 0 slots; the rest of them stays. `changed` lists the
+// sequences, in ascending order, whose plan is not that of one that grew or ended: that came, or
+// whose queries or request changed. With any of these, and wherever the old cut cannot serve (a
+// window that moved past a piece, a new last tile), and where the gain would be above gain_max, the
+// batch is planned anew. In INVARIANT mode a length that grew past a chunk is one of these.
+// gain_max 0 means 0.1; INFINITY never.
 //
 // Errors   As generate; the plan is untouched then. A plan of another configuration, or of a batch
 //          of fewer sequences, is INVALID_PARAMS, as far as it can be seen.
@@ -1348,12 +1350,21 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_attention_merge_row(const ptowsp_attention
 //
 // A job runs the kernels of a plan's units, by tier, and merges each tile as soon as its last part
 // is done, on the lane that did it: there is no barrier over all lanes, and no lane ever waits. The
-// plan's merge lists are for launches that cannot count. Results do not depend on lanes or threads,
-// if merging follows the order of slots.
+// plan's merge lists are for launches that cannot count. INVALID units and merges are skipped.
+// Results do not depend on lanes or threads, if merging follows the order of slots.
 //
-// A job's `progress` counts parts and, where lanes steal, units. It is the caller's, of
-// ptowsp_attention_progress_size(plan) elements, and zero before the first run. A run leaves it
-// zero, so a job can be run again at once.
+//      ptowsp_attention_run           on the lanes of a context
+//      ptowsp_attention_run_worker    on threads of an engine, each inside its operator already
+//      ptowsp_attention_run_serial    on the calling thread
+//
+// A job's `progress` counts parts, and units where lanes take them from each other. It is the
+// caller's, of ptowsp_attention_progress_size(plan) elements, and zero before the first run. A run
+// leaves it zero, whichever way it went, so the job can be run again at once, by other means, with
+// other counts of workers, or with a new plan.
+//
+// Memory   None is allocated.
+// Cost     Checking: 1 to 2 ns per unit on the calling thread; ptowsp_attention_run_worker leaves it
+//          out. Running: 2 ns per unit, some 8 more per part, and 10 more where lanes steal.
 
 typedef struct ptowsp_attention_job {
     const ptowsp_attention_plan *plan;
@@ -1365,28 +1376,44 @@ typedef struct ptowsp_attention_job {
     bool is_stealing;  // lanes that are done take units of others: where lanes turn out unequal
 } ptowsp_attention_job;
 
+// Elements of progress. It depends on lane_count and merge_capacity alone: what is enough for a plan
+// is enough for all that come into the same arrays for as many lanes.
 PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_attention_progress_size(const ptowsp_attention_plan *plan);
 
 // Runs as worker `worker` of worker_count, on the calling thread: for engines whose threads are
-// inside an operator already. Every worker from 0 to worker_count - 1 has to call once, at any
-// time; the outputs are complete when all of them have returned. Lanes of the plan are dealt to
-// workers in contiguous blocks. Kernels see the worker's number as their lane.
-// Requires a valid job, the same for all workers; ptowsp_attention_job_check proves it.
+// inside an operator already. Lanes of the plan are dealt to workers in contiguous blocks; there may
+// be more workers than lanes, or fewer. Kernels see the worker's number as their lane.
+//
+// Workers  Every worker from 0 to worker_count - 1 has to call once per run: at any time, in any
+//          order, at the same time or one after another, on any threads. Where lanes steal, one that
+//          comes late finds its units done. The run is over when all have returned: then outputs are
+//          complete, and progress is zero.
+// Again    The next run of a job begins when the one before is over, as it writes the same outputs
+//          and the same slots. The barrier after which an engine reads the outputs is enough;
+//          nothing has to be cleared. Jobs with progress, slots and outputs of their own are
+//          independent: a worker may go on to one of them while others are still in this.
+// Requires a valid job, the same for all workers, and worker < worker_count.
+// ptowsp_attention_job_check proves the job.
 PTOWSP_API PTOWSP_AICPU void ptowsp_attention_run_worker(const ptowsp_attention_job *job,
                                                          uint32_t worker, uint32_t worker_count);
 
-// Checks a job: pointers, and a kernel for the tier of each unit. *out_index, which may be NULL, is
-// the first unit without a kernel, or PTOWSP_NO_INDEX.
+// Checks a job: pointers, that the lanes' lists have all units once, and for each unit that is not
+// INVALID a kernel for its tier, and a merge for its slot if it is a part. ptowsp_attention_check
+// proves the plan itself. *out_index, which may be NULL, is the first unit without a kernel or a
+// merge, or PTOWSP_NO_INDEX.
+// Errors   INVALID_PARAMS.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_job_check(const ptowsp_attention_job *job,
                                                                  uint64_t *out_index);
 
-// Runs a job on the calling thread; checked as by ptowsp_attention_job_check.
+// Runs a job on the calling thread, as lane 0; checked as by ptowsp_attention_job_check.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_run_serial(const ptowsp_attention_job *job,
                                                                   uint64_t *out_index);
 
-// Runs a job on all lanes of the context, and returns when all is done.
-// Errors   INVALID_PARAMS (the error's index is the unit's), BUSY, SYSTEM_FAILED (as
-//          ptowsp_parallel_for).
+// Runs a job on all lanes of the context, and returns when all is done. Lane i of n begins with the
+// lists that worker i of n would have. A lane that is done takes lists that nobody has begun, as the
+// thread of another may be slow to wake; with is_stealing, single units of any list.
+// Errors   INVALID_PARAMS (as ptowsp_attention_job_check; the error's index is the unit's), BUSY,
+//          SYSTEM_FAILED (as ptowsp_parallel_for; the work is done).
 PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
                                               const ptowsp_attention_job *job);
 

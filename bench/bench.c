@@ -4,7 +4,8 @@
 //
 //      bench [--json FILE] [--kv-mib N] [--only GROUP]
 //
-// The groups are plan, dispatch, merge, decode, time, pipeline, kernel, graph.
+// The groups are plan, dispatch, attention_run, merge, decode, time, pipeline, kernel, lanes, graph,
+// emit.
 
 #include "bench.h"
 
@@ -591,6 +592,9 @@ int main(int argc, char **argv) {
     }
     if (!only || strcmp(only, "dispatch") == 0) {
         bench_dispatch(context);
+    }
+    if (!only || strcmp(only, "attention_run") == 0) {
+        bench_attention_run();
     }
     if (!only || strcmp(only, "merge") == 0) {
         bench_merge();

@@ -36,6 +36,9 @@ void require(bool condition, const char *what);
 // Keeps a result, and the memory it is computed from, alive for the compiler.
 void bench_keep(const void *memory);
 
+// Running attention plans with empty kernels, beside dispatch: ns per unit.
+void bench_attention_run(void);
+
 // Programs in simulated time: ns per task, and per operation of an expression.
 void bench_time(void);
 

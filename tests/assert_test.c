@@ -76,6 +76,39 @@ static void explains_into_nothing(ptowsp_context *context) {
     ptowsp_plan_explain(&info, nothing);
 }
 
+// A job without units, for as many workers as there may be.
+static void runs_worker(uint32_t worker, uint32_t worker_count) {
+    static uint32_t unit_begin[2], progress[256];
+    ptowsp_attention_plan plan;
+    ptowsp_attention_job job;
+    memset(&plan, 0, sizeof plan);
+    memset(&job, 0, sizeof job);
+    plan.lane_count = 1;
+    plan.unit_begin = unit_begin;
+    job.plan = &plan;
+    job.progress = progress;
+    if (ptowsp_attention_progress_size(&plan) > 256 ||
+        ptowsp_attention_job_check(&job, NULL) != PTOWSP_OK) {
+        _exit(1);
+    }
+    ptowsp_attention_run_worker(&job, worker, worker_count);
+}
+
+static void runs_the_last_worker(ptowsp_context *context) {
+    (void)context;
+    runs_worker(2, 3);
+}
+
+static void runs_a_worker_behind_the_last(ptowsp_context *context) {
+    (void)context;
+    runs_worker(3, 3);
+}
+
+static void runs_a_worker_of_none(ptowsp_context *context) {
+    (void)context;
+    runs_worker(0, 0);
+}
+
 #if defined(NDEBUG)
 enum { HAS_ASSERTIONS = 0 };
 #else
@@ -99,10 +132,20 @@ static void assert__a_text_sink_has_a_function(void **state) {
     }
 }
 
+static void assert__a_worker_is_one_of_its_count(void **state) {
+    (void)state;
+    assert_false(is_aborted(runs_the_last_worker));
+    if (HAS_ASSERTIONS) {
+        assert_true(is_aborted(runs_a_worker_behind_the_last));
+        assert_true(is_aborted(runs_a_worker_of_none));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(assert__a_context_is_destroyed_after_its_modules),
         cmocka_unit_test(assert__a_text_sink_has_a_function),
+        cmocka_unit_test(assert__a_worker_is_one_of_its_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,6 +74,7 @@ src/plan/attention_plan.c
 src/plan/attention_check.c
 src/plan/dispatch.c
 src/plan/merge.c
+src/plan/attention_run.c
 "
 DATA="
 src/data/dtype_names.c src/data/dtype.c

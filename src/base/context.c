@@ -135,20 +135,26 @@ PWSP_INTERNAL void pwsp_context_leave(ptowsp_context *context) {
     pwsp_store_release(&context->busy, 0u);
 }
 
+PWSP_INTERNAL ptowsp_status pwsp_context_run_lanes(ptowsp_context *context, ptowsp_lane_fn lane,
+                                                   void *job) {
+    PTOWSP_ASSERT(pwsp_load_relaxed(&context->busy) && lane);
+    if (!pwsp_pool_run(context->pool, lane, job)) {
+        return pwsp_fail(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+                         "threads: run_lanes did not call each of its %u lanes once",
+                         (unsigned)pwsp_pool_lane_count(context->pool));
+    }
+    return PTOWSP_OK;
+}
+
 PWSP_INTERNAL ptowsp_status pwsp_context_run(ptowsp_context *context, uint64_t item_count,
                                              uint64_t grain, ptowsp_range_fn fn, void *user) {
-    PTOWSP_ASSERT(pwsp_load_relaxed(&context->busy) && fn);
+    PTOWSP_ASSERT(fn);
     if (item_count == 0) {
         return PTOWSP_OK;
     }
     uint32_t lane_count = pwsp_pool_lane_count(context->pool);
     pwsp_for_job job = {{0, item_count, grain, lane_count}, fn, user};
-    if (!pwsp_pool_run(context->pool, pwsp_for_lane, &job)) {
-        return pwsp_fail(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
-                         "threads: run_lanes did not call each of its %u lanes once",
-                         (unsigned)lane_count);
-    }
-    return PTOWSP_OK;
+    return pwsp_context_run_lanes(context, pwsp_for_lane, &job);
 }
 
 ptowsp_status ptowsp_parallel_for(ptowsp_context *context, uint64_t item_count, uint64_t grain,

@@ -26,6 +26,11 @@ PWSP_INTERNAL ptowsp_status pwsp_fail(ptowsp_context *context, ptowsp_status sta
 PWSP_INTERNAL bool pwsp_context_enter(ptowsp_context *context);
 PWSP_INTERNAL void pwsp_context_leave(ptowsp_context *context);
 
+// Calls lane(job, i) at most once for each lane of a context that has been entered, as pwsp_pool_run
+// does. SYSTEM_FAILED where that returns false.
+PWSP_INTERNAL ptowsp_status pwsp_context_run_lanes(ptowsp_context *context, ptowsp_lane_fn lane,
+                                                   void *job);
+
 // ptowsp_parallel_for for a context that has been entered and an fn that is not NULL.
 PWSP_INTERNAL ptowsp_status pwsp_context_run(ptowsp_context *context, uint64_t item_count,
                                              uint64_t grain, ptowsp_range_fn fn, void *user);

@@ -1,0 +1,1175 @@
+// Running attention plans: serially, as workers, and on the lanes of contexts, with lists and with
+// stealing.
+//
+// Plans are made here, by random contiguous cuts of random tiles. Kernels note what they did by
+// plain writes: what runs twice at once, or merges before a part is there, is a race to the thread
+// sanitizer as well. Expected values: which unit has to run, and how often, follows from the plan;
+// attention is compared with plain loops in double precision, and its bits between all ways to run.
+
+#define _DEFAULT_SOURCE  // alarm, usleep, pthread_barrier_t
+
+#include "test.h"
+
+#include <math.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+enum { LANE_MAX = 12, TILE_MAX = 60, PIECE_MAX = 6, UNIT_MAX = TILE_MAX * PIECE_MAX };
+enum { WORKER_MAX = 2 * LANE_MAX, TIER_COUNT = 4, DELAY_NONE = 0, DELAY_SOME, DELAY_UNEVEN };
+
+// -- plans and notes ------------------------------------------------------------------------------
+
+typedef struct note {
+    uint32_t runs;
+    uint32_t kernel;
+    uint32_t lane;
+    uint32_t order;  // among all that this lane ran
+} note;
+
+typedef struct sample {
+    ptowsp_attention_plan plan;
+    ptowsp_work units[UNIT_MAX + 8], merges[TILE_MAX + 4];
+    uint32_t unit_begin[LANE_MAX + 1], merge_begin[LANE_MAX + 1];
+    ptowsp_attention_job job;
+    uint64_t progress_size;
+
+    uint32_t worker_count, round, delays;  // of the run
+    uint32_t stamps[UNIT_MAX];             // [slot] written by parts, read by merges
+    note unit_notes[UNIT_MAX], merge_notes[TILE_MAX];
+    uint32_t lane_order[WORKER_MAX];
+    atomic_bool lane_busy[WORKER_MAX];
+    atomic_uint faults;
+} sample;
+
+static void delay(const sample *s, uint32_t index, uint32_t lane) {
+    uint64_t random = (uint64_t)index * 77 + s->round;
+    if (s->delays == DELAY_NONE) {
+        return;
+    }
+    uint64_t turns = test_random(&random) % 200;
+    if (s->delays == DELAY_UNEVEN && lane % 2 == 0) {
+        turns *= 20;
+    }
+    for (volatile uint64_t i = 0; i < turns; i++) {
+    }
+    if (test_random(&random) % 16 == 0) {
+        sched_yield();
+    }
+}
+
+// Notes one call. Its lane must be free: no two calls run on one at the same time.
+static void note_call(sample *s, note *of, uint32_t kernel, uint32_t lane, uint32_t index) {
+    if (lane >= s->worker_count ||
+        atomic_exchange_explicit(&s->lane_busy[lane], true, memory_order_relaxed)) {
+        atomic_fetch_add(&s->faults, 1);
+        return;
+    }
+    of->runs++;
+    of->kernel = kernel;
+    of->lane = lane;
+    of->order = s->lane_order[lane]++;
+    delay(s, index, lane);
+    atomic_store_explicit(&s->lane_busy[lane], false, memory_order_relaxed);
+}
+
+static uint32_t stamp_of(const sample *s, uint32_t slot) {
+    return s->round * 1000 + slot;
+}
+
+static void run_unit(const ptowsp_work *unit, uint32_t lane, void *user, uint32_t kernel) {
+    sample *s = (sample *)user;
+    uint32_t index = (uint32_t)(unit - s->units);
+    note_call(s, &s->unit_notes[index], kernel, lane, index);
+    if (ptowsp_work_slot(unit) != PTOWSP_NO_SLOT) {
+        s->stamps[ptowsp_work_slot(unit)] = stamp_of(s, ptowsp_work_slot(unit));
+    }
+}
+
+#define DEFINE_KERNEL(number)                                                                      \
+    static void kernel_##number(const ptowsp_work *unit, uint32_t lane, void *user) {              \
+        run_unit(unit, lane, user, number);                                                        \
+    }
+DEFINE_KERNEL(0)
+DEFINE_KERNEL(1)
+DEFINE_KERNEL(2)
+DEFINE_KERNEL(3)
+#undef DEFINE_KERNEL
+
+static const ptowsp_work_fn kernels[TIER_COUNT] = {kernel_0, kernel_1, kernel_2, kernel_3};
+
+static void merge_kernel(const ptowsp_work *merge, uint32_t lane, void *user) {
+    sample *s = (sample *)user;
+    uint32_t index = (uint32_t)(merge - s->merges), first = ptowsp_work_slot_first(merge);
+    for (uint32_t i = 0; i < ptowsp_work_slot_count(merge); i++) {
+        if (s->stamps[first + i] != stamp_of(s, first + i)) {
+            atomic_fetch_add(&s->faults, 1);
+        }
+    }
+    note_call(s, &s->merge_notes[index], 0, lane, UNIT_MAX + index);
+}
+
+static int compare_u32(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+// Cuts [0, count) into lane_count contiguous ranges at random places.
+static void cut(uint64_t *random, uint32_t *begin, uint32_t lane_count, uint32_t count) {
+    begin[0] = 0;
+    for (uint32_t i = 1; i < lane_count; i++) {
+        begin[i] = (uint32_t)test_random_in(random, 0, count);
+    }
+    begin[lane_count] = count;
+    qsort(begin + 1, lane_count - 1, sizeof *begin, compare_u32);
+}
+
+// Adds a tile of some pieces.
+static void add_tile(sample *s, uint32_t request, uint32_t piece_count, uint8_t tier) {
+    ptowsp_attention_plan *plan = &s->plan;
+    for (uint32_t i = 0; i < piece_count; i++) {
+        uint8_t flags = (uint8_t)((i == 0 ? PTOWSP_WORK_FIRST : 0) |
+                                  (i + 1 == piece_count ? PTOWSP_WORK_LAST : 0));
+        uint32_t slot = piece_count == 1 ? PTOWSP_NO_SLOT : plan->slot_count + i;
+        s->units[plan->unit_count++] = ptowsp_work_of(slot, tier, flags, request, 0, i * 16, 16);
+    }
+    plan->tile_count++;
+    if (piece_count > 1) {
+        s->merges[plan->merge_count] =
+            ptowsp_work_of(plan->merge_count, 0, 0, request, 0, plan->slot_count, piece_count);
+        plan->merge_count++;
+        plan->slot_count += piece_count;
+    }
+}
+
+// What ptowsp_attention_update does with a sequence that ended.
+static void end_request(sample *s, uint32_t request) {
+    for (uint32_t i = 0; i < s->plan.unit_count; i++) {
+        if (ptowsp_work_request(&s->units[i]) == request) {
+            s->units[i].flags |= PTOWSP_WORK_INVALID;
+            s->units[i].params[3] = 0;
+        }
+    }
+    for (uint32_t i = 0; i < s->plan.merge_count; i++) {
+        if (ptowsp_work_request(&s->merges[i]) == request) {
+            s->merges[i].flags |= PTOWSP_WORK_INVALID;
+            s->merges[i].params[3] = 0;
+        }
+    }
+}
+
+static void sample_start(sample *s, uint32_t lane_count) {
+    memset(s, 0, sizeof *s);
+    s->plan.units = s->units;
+    s->plan.merges = s->merges;
+    s->plan.unit_begin = s->unit_begin;
+    s->plan.merge_begin = s->merge_begin;
+    s->plan.unit_capacity = UNIT_MAX;
+    s->plan.merge_capacity = TILE_MAX;
+    s->plan.lane_count = lane_count;
+    s->plan.slot_rows = 1;
+}
+
+// Ends a plan: what is behind its units and merges is INVALID; and makes its job.
+static void sample_end(sample *s) {
+    for (uint32_t i = s->plan.unit_count; i < UNIT_MAX; i++) {
+        s->units[i] = ptowsp_work_of(0, 255, PTOWSP_WORK_INVALID, 0, 0, 0, 0);
+    }
+    for (uint32_t i = s->plan.merge_count; i < TILE_MAX; i++) {
+        s->merges[i] = ptowsp_work_of(i, 0, PTOWSP_WORK_INVALID, 0, 0, 0, 0);
+    }
+    if (!s->job.progress) {
+        s->progress_size = ptowsp_attention_progress_size(&s->plan);
+        uint32_t *progress = (uint32_t *)calloc((size_t)s->progress_size, sizeof *progress);
+        assert_non_null(progress);
+        ptowsp_attention_job job = {&s->plan, kernels,  TIER_COUNT, merge_kernel,
+                                    s,        progress, false};
+        s->job = job;
+    }
+}
+
+static void sample_random(sample *s, uint64_t *random) {
+    sample_start(s, (uint32_t)test_random_in(random, 1, LANE_MAX));
+    uint32_t tile_count = (uint32_t)test_random_in(random, 0, TILE_MAX);
+    uint32_t piece_max = (uint32_t)test_random_in(random, 1, PIECE_MAX);
+    for (uint32_t t = 0; t < tile_count; t++) {
+        uint32_t piece_count = (uint32_t)test_random_in(random, 1, piece_max);
+        add_tile(s, t / 3, piece_count, (uint8_t)test_random_in(random, 0, TIER_COUNT - 1));
+    }
+    if (test_random_in(random, 0, 1)) {
+        for (uint32_t request = 0; request <= tile_count / 3; request++) {
+            if (test_random_in(random, 0, 3) == 0) {
+                end_request(s, request);
+            }
+        }
+    }
+    cut(random, s->unit_begin, s->plan.lane_count, s->plan.unit_count);
+    cut(random, s->merge_begin, s->plan.lane_count, s->plan.merge_count);
+    sample_end(s);
+}
+
+static void sample_free(sample *s) {
+    free(s->job.progress);
+}
+
+static void round_start(sample *s, uint32_t worker_count) {
+    assert_true(worker_count <= WORKER_MAX);
+    s->worker_count = worker_count;
+    s->round++;
+    memset(s->unit_notes, 0, sizeof s->unit_notes);
+    memset(s->merge_notes, 0, sizeof s->merge_notes);
+    memset(s->lane_order, 0, sizeof s->lane_order);
+}
+
+static bool is_progress_zero(const sample *s) {
+    uint32_t any = 0;
+    for (uint64_t i = 0; i < s->progress_size; i++) {
+        any |= s->job.progress[i];
+    }
+    return any == 0;
+}
+
+// What is wrong with what a run has done, or NULL: all that is valid runs once, merges on a lane
+// that ran a part of theirs, later than that part. No assertion, as threads call this.
+static const char *round_fault(const sample *s) {
+    for (uint32_t i = 0; i < UNIT_MAX; i++) {
+        bool is_valid = i < s->plan.unit_count && ptowsp_work_is_valid(&s->units[i]);
+        if (s->unit_notes[i].runs != is_valid) {
+            return "a unit did not run once";
+        }
+        if (is_valid && s->unit_notes[i].kernel != s->units[i].tier) {
+            return "a unit was run by the kernel of another tier";
+        }
+    }
+    uint32_t unit = 0;
+    for (uint32_t i = 0; i < TILE_MAX; i++) {
+        const note *merged = &s->merge_notes[i];
+        bool is_valid = i < s->plan.merge_count && ptowsp_work_is_valid(&s->merges[i]);
+        if (merged->runs != is_valid) {
+            return "a merge did not run once";
+        }
+        if (!is_valid) {
+            continue;
+        }
+        uint32_t first = ptowsp_work_slot_first(&s->merges[i]), own = 0;
+        while (ptowsp_work_slot(&s->units[unit]) != first) {
+            unit++;
+        }
+        for (uint32_t k = 0; k < ptowsp_work_slot_count(&s->merges[i]); k++) {
+            const note *part = &s->unit_notes[unit + k];
+            own += part->lane == merged->lane && part->order < merged->order;
+        }
+        if (own == 0) {
+            return "a merge ran on a lane that had no part of it before";
+        }
+    }
+    return atomic_load(&s->faults) > 0 ? "a merge came before a part, or two calls ran on one lane"
+           : is_progress_zero(s)       ? NULL
+                                       : "progress is not zero";
+}
+
+static void round_check(const sample *s) {
+    const char *fault = round_fault(s);
+    if (fault) {
+        fail_msg("%s", fault);
+    }
+}
+
+// -- ways to run ----------------------------------------------------------------------------------
+
+// Workers one after another, in a random order.
+static void run_in_turn(sample *s, uint32_t worker_count, uint64_t *random) {
+    uint32_t order[WORKER_MAX];
+    for (uint32_t i = 0; i < worker_count; i++) {
+        uint32_t at = (uint32_t)test_random_in(random, 0, i);
+        order[i] = order[at];
+        order[at] = i;
+    }
+    for (uint32_t i = 0; i < worker_count; i++) {
+        ptowsp_attention_run_worker(&s->job, order[i], worker_count);
+    }
+}
+
+// Workers on threads of their own, that run a sample many times with a barrier between runs alone:
+// nobody clears anything.
+typedef struct crew {
+    sample *s;
+    sample *other;  // a second job that each goes on to, without a barrier; may be NULL
+    uint32_t worker_count, run_count;
+    const char *fault;  // the first; written between two barriers
+    pthread_barrier_t barrier;
+} crew;
+
+typedef struct crew_member {
+    crew *of;
+    uint32_t worker;
+} crew_member;
+
+static void *crew_main(void *arg) {
+    const crew_member *member = (const crew_member *)arg;
+    crew *c = member->of;
+    for (uint32_t run = 0; run < c->run_count; run++) {
+        if (pthread_barrier_wait(&c->barrier) == PTHREAD_BARRIER_SERIAL_THREAD) {
+            for (int i = 0; i < 2; i++) {
+                sample *s = i == 0 ? c->s : c->other;
+                if (s && run > 0 && !c->fault) {
+                    c->fault = round_fault(s);
+                }
+                if (s) {
+                    round_start(s, c->worker_count);
+                }
+            }
+        }
+        pthread_barrier_wait(&c->barrier);
+        if (member->worker > 0 && (run + member->worker) % 7 == 0) {
+            usleep(100);  // comes late
+        }
+        ptowsp_attention_run_worker(&c->s->job, member->worker, c->worker_count);
+        if (c->other) {
+            ptowsp_attention_run_worker(&c->other->job, member->worker, c->worker_count);
+        }
+    }
+    return NULL;
+}
+
+static void run_crew(sample *s, sample *other, uint32_t worker_count, uint32_t run_count) {
+    pthread_t threads[WORKER_MAX];
+    crew_member members[WORKER_MAX];
+    crew c;
+    c.s = s;
+    c.other = other;
+    c.worker_count = worker_count;
+    c.run_count = run_count;
+    c.fault = NULL;
+    assert_int_equal(pthread_barrier_init(&c.barrier, NULL, worker_count), 0);
+    for (uint32_t i = 0; i < worker_count; i++) {
+        crew_member member = {&c, i};
+        members[i] = member;
+        assert_int_equal(pthread_create(&threads[i], NULL, crew_main, &members[i]), 0);
+    }
+    for (uint32_t i = 0; i < worker_count; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    pthread_barrier_destroy(&c.barrier);
+    if (c.fault) {
+        fail_msg("%s", c.fault);
+    }
+    round_check(s);
+    if (other) {
+        round_check(other);
+    }
+}
+
+// Leaves out the last lane.
+static void run_lanes_but_one(void *user, uint32_t lane_count, ptowsp_lane_fn lane, void *job) {
+    (void)user;
+    for (uint32_t i = 0; i + 1 < lane_count; i++) {
+        lane(job, i);
+    }
+}
+
+// In order, on the calling thread.
+static void run_lanes_forwards(void *user, uint32_t lane_count, ptowsp_lane_fn lane, void *job) {
+    (void)user;
+    for (uint32_t i = 0; i < lane_count; i++) {
+        lane(job, i);
+    }
+}
+
+static const struct {
+    ptowsp_threads threads;
+    uint32_t lane_count;
+    ptowsp_run_lanes_fn run_lanes;
+} modes[] = {
+    {PTOWSP_THREADS_SERIAL, 1, NULL},
+    {PTOWSP_THREADS_USER, 1, test_run_lanes_backwards},
+    {PTOWSP_THREADS_USER, 5, test_run_lanes_backwards},
+    {PTOWSP_THREADS_USER, 3, run_lanes_forwards},
+    {PTOWSP_THREADS_USER, 3, test_run_lanes_on_threads},
+#if !defined(PTOWSP_NO_THREADS)
+    {PTOWSP_THREADS_OWN, 1, NULL},
+    {PTOWSP_THREADS_OWN, 2, NULL},
+    {PTOWSP_THREADS_OWN, 3, NULL},
+    {PTOWSP_THREADS_OWN, 8, NULL},
+#endif
+};
+
+#define MODE_COUNT (sizeof modes / sizeof modes[0])
+
+static ptowsp_context *context_make(ptowsp_threads threads, uint32_t lane_count,
+                                    ptowsp_run_lanes_fn run_lanes) {
+    ptowsp_context_desc desc = {NULL, NULL, threads, lane_count, run_lanes, NULL};
+    ptowsp_context *context = NULL;
+    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    return context;
+}
+
+static ptowsp_context *context_of_mode(size_t mode) {
+    return context_make(modes[mode].threads, modes[mode].lane_count, modes[mode].run_lanes);
+}
+
+// -- what runs, how often, where ------------------------------------------------------------------
+
+// The plan that is drawn in the header, one KV token in five.
+static void sample_drawn(sample *s) {
+    static const uint32_t unit_begin[] = {0, 1, 2, 4, 6}, merge_begin[] = {0, 1, 1, 2, 2};
+    sample_start(s, 4);
+    add_tile(s, 0, 3, 0);
+    add_tile(s, 1, 2, 0);
+    add_tile(s, 2, 1, 0);
+    memcpy(s->unit_begin, unit_begin, sizeof unit_begin);
+    memcpy(s->merge_begin, merge_begin, sizeof merge_begin);
+    sample_end(s);
+}
+
+static void serial__merges_follow_the_last_part_of_their_tile_at_once(void **state) {
+    (void)state;
+    static sample s;
+    sample_drawn(&s);
+    uint64_t index = 77;
+    round_start(&s, 1);
+    assert_int_equal(ptowsp_attention_run_serial(&s.job, &index), PTOWSP_OK);
+    assert_true(index == PTOWSP_NO_INDEX);
+    round_check(&s);
+    // By hand: units 0 1 2, merge 0, units 3 4, merge 1, unit 5.
+    static const uint32_t unit_order[] = {0, 1, 2, 4, 5, 7}, merge_order[] = {3, 6};
+    for (uint32_t i = 0; i < 6; i++) {
+        assert_int_equal(s.unit_notes[i].order, unit_order[i]);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(s.merge_notes[i].order, merge_order[i]);
+    }
+    sample_free(&s);
+}
+
+static void worker__runs_its_own_block_of_lanes_in_order(void **state) {
+    (void)state;
+    static sample s;
+    sample_drawn(&s);
+    // 4 lanes on 3 workers: 0; 1; 2 and 3. The last part of tile 0 comes first, then the others.
+    static const uint32_t unit_worker[] = {0, 1, 2, 2, 2, 2};
+    round_start(&s, 3);
+    for (uint32_t worker = 3; worker > 0; worker--) {
+        ptowsp_attention_run_worker(&s.job, worker - 1, 3);
+    }
+    round_check(&s);
+    for (uint32_t i = 0; i < 6; i++) {
+        assert_int_equal(s.unit_notes[i].lane, unit_worker[i]);
+        assert_true(i == 0 || s.unit_notes[i].lane != s.unit_notes[i - 1].lane ||
+                    s.unit_notes[i].order > s.unit_notes[i - 1].order);
+    }
+    assert_int_equal(s.merge_notes[0].lane, 0);
+    assert_int_equal(s.merge_notes[1].lane, 2);
+    sample_free(&s);
+}
+
+static void worker__each_has_the_lane_of_its_number_where_there_are_as_many(void **state) {
+    (void)state;
+    static sample s;
+    uint64_t random = test_seed();
+    for (uint32_t round = 0; TEST_ROUNDS(round, 200); round++) {
+        sample_random(&s, &random);
+        round_start(&s, s.plan.lane_count);
+        run_in_turn(&s, s.plan.lane_count, &random);
+        round_check(&s);
+        for (uint32_t lane = 0; lane < s.plan.lane_count; lane++) {
+            for (uint32_t i = s.unit_begin[lane]; i < s.unit_begin[lane + 1]; i++) {
+                assert_true(s.unit_notes[i].runs == 0 || s.unit_notes[i].lane == lane);
+            }
+        }
+        sample_free(&s);
+    }
+}
+
+static void worker__any_number_of_them_in_any_order_runs_all_once(void **state) {
+    (void)state;
+    static sample s;
+    uint64_t random = test_seed();
+    for (uint32_t round = 0; TEST_ROUNDS(round, 3000); round++) {
+        sample_random(&s, &random);
+        for (int again = 0; again < 4; again++) {
+            uint32_t worker_count =
+                (uint32_t)test_random_in(&random, 1, 2 * (int64_t)s.plan.lane_count);
+            s.job.is_stealing = test_random_in(&random, 0, 1);
+            round_start(&s, worker_count);
+            run_in_turn(&s, worker_count, &random);
+            round_check(&s);
+        }
+        sample_free(&s);
+    }
+}
+
+static void worker__one_that_comes_late_finds_its_units_stolen(void **state) {
+    (void)state;
+    static sample s;
+    uint64_t random = test_seed();
+    for (uint32_t round = 0; TEST_ROUNDS(round, 300); round++) {
+        sample_random(&s, &random);
+        s.job.is_stealing = true;
+        uint32_t worker_count = (uint32_t)test_random_in(&random, 2, WORKER_MAX);
+        uint32_t first = (uint32_t)test_random_in(&random, 0, worker_count - 1);
+        for (int again = 0; again < 3; again++) {
+            round_start(&s, worker_count);
+            ptowsp_attention_run_worker(&s.job, first, worker_count);
+            for (uint32_t worker = 0; worker < worker_count; worker++) {
+                if (worker != first) {
+                    ptowsp_attention_run_worker(&s.job, worker, worker_count);
+                    assert_int_equal(s.lane_order[worker], 0);
+                }
+            }
+            round_check(&s);
+        }
+        sample_free(&s);
+    }
+}
+
+static void worker__the_list_that_a_neighbour_comes_to_last_is_stolen_first(void **state) {
+    (void)state;
+    static sample s;
+    sample_start(&s, 4);
+    for (uint32_t i = 0; i < 4; i++) {
+        add_tile(&s, i, 1, 0);
+        s.unit_begin[i + 1] = i + 1;
+    }
+    sample_end(&s);
+    s.job.is_stealing = true;
+    round_start(&s, 2);
+    ptowsp_attention_run_worker(&s.job, 1, 2);
+    ptowsp_attention_run_worker(&s.job, 0, 2);
+    round_check(&s);
+    static const uint32_t order[] = {3, 2, 0, 1};  // its own 2 and 3; then 1, then 0
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_int_equal(s.unit_notes[i].order, order[i]);
+    }
+    sample_free(&s);
+}
+
+static void worker__on_threads_with_barriers_between_runs_alone(void **state) {
+    (void)state;
+    static sample s;
+    uint64_t random = test_seed();
+    for (uint32_t round = 0; TEST_ROUNDS(round, 60); round++) {
+        sample_random(&s, &random);
+        s.job.is_stealing = round % 2;
+        s.delays = round % 3;
+        uint32_t most = s.plan.lane_count < 4 ? 2 * s.plan.lane_count : 8;
+        run_crew(&s, NULL, (uint32_t)test_random_in(&random, 1, most), 30);
+        sample_free(&s);
+    }
+}
+
+static void worker__goes_on_to_another_job_without_a_barrier(void **state) {
+    (void)state;
+    static sample s, other;
+    uint64_t random = test_seed();
+    for (uint32_t round = 0; TEST_ROUNDS(round, 40); round++) {
+        sample_random(&s, &random);
+        sample_random(&other, &random);
+        s.job.is_stealing = round % 2;
+        other.job.is_stealing = round / 2 % 2;
+        s.delays = DELAY_UNEVEN;
+        run_crew(&s, &other, (uint32_t)test_random_in(&random, 2, 6), 30);
+        sample_free(&s);
+        sample_free(&other);
+    }
+}
+
+static void run__every_kind_of_lanes_runs_all_once(void **state) {
+    (void)state;
+    static sample s;
+    uint64_t random = test_seed();
+    for (size_t mode = 0; mode < MODE_COUNT; mode++) {
+        ptowsp_context *context = context_of_mode(mode);
+        for (uint32_t round = 0; TEST_ROUNDS(round, 60); round++) {
+            sample_random(&s, &random);
+            s.delays = round % 3;
+            for (uint32_t again = 0; again < 4; again++) {
+                s.job.is_stealing = test_random_in(&random, 0, 1);
+                round_start(&s, modes[mode].lane_count);
+                assert_int_equal(ptowsp_attention_run(context, &s.job), PTOWSP_OK);
+                round_check(&s);
+            }
+            sample_free(&s);
+        }
+        ptowsp_context_destroy(context);
+    }
+}
+
+static void run__threads_begin_with_their_own_lists(void **state) {
+    (void)state;
+    static sample s;
+    sample_drawn(&s);
+    ptowsp_context *context = context_make(PTOWSP_THREADS_USER, 4, run_lanes_forwards);
+    for (int is_stealing = 0; is_stealing < 2; is_stealing++) {
+        s.job.is_stealing = is_stealing;
+        round_start(&s, 4);
+        assert_int_equal(ptowsp_attention_run(context, &s.job), PTOWSP_OK);
+        round_check(&s);
+        // Lane 0 has its own list first, and then all others, backwards; the rest find nothing:
+        // units 0, 4, 5, 2, 3, merge 1, unit 1, merge 0.
+        static const uint32_t unit_order[] = {0, 6, 3, 4, 1, 2};
+        for (uint32_t i = 0; i < 6; i++) {
+            assert_int_equal(s.unit_notes[i].lane, 0);
+            assert_int_equal(s.unit_notes[i].order, unit_order[i]);
+        }
+        assert_int_equal(s.merge_notes[1].order, 5);
+        assert_int_equal(s.merge_notes[0].order, 7);
+    }
+    ptowsp_context_destroy(context);
+    sample_free(&s);
+}
+
+static void run__ways_may_take_turns_on_one_job_and_plans_change(void **state) {
+    (void)state;
+    static sample s;
+    uint64_t random = test_seed();
+    ptowsp_context *context = context_make(PTOWSP_THREADS_USER, 3, test_run_lanes_on_threads);
+    sample_start(&s, LANE_MAX);  // the progress is for any plan in the same arrays
+    sample_end(&s);
+    ptowsp_attention_job job = s.job;
+    uint64_t progress_size = s.progress_size;
+    for (uint32_t round = 0; TEST_ROUNDS(round, 400); round++) {
+        sample_random(&s, &random);
+        assert_true(s.progress_size <= progress_size);
+        sample_free(&s);
+        s.job = job;
+        s.progress_size = progress_size;
+        s.job.is_stealing = test_random_in(&random, 0, 1);
+        uint32_t way = (uint32_t)test_random_in(&random, 0, 2);
+        uint32_t worker_count = way == 0   ? 1
+                                : way == 1 ? 3
+                                           : (uint32_t)test_random_in(&random, 1, WORKER_MAX);
+        round_start(&s, worker_count);
+        if (way == 0) {
+            assert_int_equal(ptowsp_attention_run_serial(&s.job, NULL), PTOWSP_OK);
+        } else if (way == 1) {
+            assert_int_equal(ptowsp_attention_run(context, &s.job), PTOWSP_OK);
+        } else {
+            run_in_turn(&s, worker_count, &random);
+        }
+        round_check(&s);
+    }
+    ptowsp_context_destroy(context);
+    free(job.progress);
+}
+
+static void run__nothing_to_do_needs_nothing(void **state) {
+    (void)state;
+    static sample s;
+    ptowsp_context *context = context_make(PTOWSP_THREADS_SERIAL, 1, NULL);
+    for (uint32_t lane_count = 1; lane_count <= 3; lane_count++) {
+        sample_start(&s, lane_count);
+        sample_end(&s);
+        s.plan.units = NULL;
+        s.plan.merges = NULL;
+        s.job.table = NULL;
+        s.job.table_count = 0;
+        s.job.merge = NULL;
+        for (int is_stealing = 0; is_stealing < 2; is_stealing++) {
+            s.job.is_stealing = is_stealing;
+            uint64_t index = 77;
+            assert_int_equal(ptowsp_attention_job_check(&s.job, &index), PTOWSP_OK);
+            assert_true(index == PTOWSP_NO_INDEX);
+            assert_int_equal(ptowsp_attention_run_serial(&s.job, NULL), PTOWSP_OK);
+            assert_int_equal(ptowsp_attention_run(context, &s.job), PTOWSP_OK);
+            ptowsp_attention_run_worker(&s.job, 1, 2);
+            ptowsp_attention_run_worker(&s.job, 0, 2);
+            assert_true(is_progress_zero(&s));
+        }
+        sample_free(&s);
+    }
+    ptowsp_context_destroy(context);
+}
+
+static void run__all_invalid_runs_nothing_and_needs_no_kernel(void **state) {
+    (void)state;
+    static sample s;
+    sample_drawn(&s);
+    for (uint32_t request = 0; request < 3; request++) {
+        end_request(&s, request);
+    }
+    s.job.table_count = 0;
+    for (int is_stealing = 0; is_stealing < 2; is_stealing++) {
+        s.job.is_stealing = is_stealing;
+        round_start(&s, 1);
+        assert_int_equal(ptowsp_attention_run_serial(&s.job, NULL), PTOWSP_OK);
+        round_check(&s);
+        round_start(&s, 2);
+        ptowsp_attention_run_worker(&s.job, 0, 2);
+        ptowsp_attention_run_worker(&s.job, 1, 2);
+        round_check(&s);
+    }
+    sample_free(&s);
+}
+
+static struct { uint32_t calls, lane; } counted;
+
+static void kernel_counts(const ptowsp_work *unit, uint32_t lane, void *user) {
+    (void)unit, (void)user;
+    counted.calls += lane == counted.lane;
+}
+
+static void run__as_many_lanes_and_workers_as_there_may_be(void **state) {
+    (void)state;
+    static sample s;
+    sample_drawn(&s);
+    uint32_t *begin = (uint32_t *)malloc((PTOWSP_ATTENTION_LANE_MAX + 1) * sizeof *begin);
+    assert_non_null(begin);
+    for (uint32_t i = 0; i <= PTOWSP_ATTENTION_LANE_MAX; i++) {
+        begin[i] = i < 40000 ? 0 : 6;
+    }
+    s.plan.unit_begin = begin;
+    s.plan.lane_count = PTOWSP_ATTENTION_LANE_MAX;
+    s.progress_size = ptowsp_attention_progress_size(&s.plan);
+    free(s.job.progress);
+    s.job.progress = (uint32_t *)calloc((size_t)s.progress_size, sizeof(uint32_t));
+    assert_non_null(s.job.progress);
+    for (int is_stealing = 0; is_stealing < 2; is_stealing++) {
+        s.job.is_stealing = is_stealing;
+        round_start(&s, 2);
+        ptowsp_attention_run_worker(&s.job, 1, 2);
+        ptowsp_attention_run_worker(&s.job, 0, 2);
+        round_check(&s);
+        assert_int_equal(s.unit_notes[0].lane, 1);
+    }
+    // Lane 39,999 is that of the last worker w with w * lanes < 40,000 * workers; few have any.
+    const ptowsp_work_fn table[] = {kernel_counts};
+    s.job.table = table;
+    s.job.merge = kernel_counts;
+    s.job.is_stealing = false;
+    uint64_t worker = (UINT64_C(40000) * UINT32_MAX - 1) / PTOWSP_ATTENTION_LANE_MAX;
+    counted.calls = 0;
+    counted.lane = (uint32_t)worker;
+    ptowsp_attention_run_worker(&s.job, (uint32_t)worker - 1, UINT32_MAX);
+    ptowsp_attention_run_worker(&s.job, (uint32_t)worker + 1, UINT32_MAX);
+    ptowsp_attention_run_worker(&s.job, UINT32_MAX - 1, UINT32_MAX);
+    assert_int_equal(counted.calls, 0);
+    ptowsp_attention_run_worker(&s.job, (uint32_t)worker, UINT32_MAX);
+    assert_int_equal(counted.calls, 8);  // six units and two merges
+    assert_true(is_progress_zero(&s));
+    free(begin);
+    sample_free(&s);
+}
+
+// -- errors ---------------------------------------------------------------------------------------
+
+// Expects a job to be refused by all that check it, with this text, and to run nothing.
+static void expect_refused(ptowsp_context *context, sample *s, const ptowsp_attention_job *job,
+                           uint64_t index, const char *text) {
+    uint64_t got = 77;
+    assert_int_equal(ptowsp_attention_job_check(job, &got), PTOWSP_INVALID_PARAMS);
+    assert_true(got == index);
+    assert_int_equal(ptowsp_attention_job_check(job, NULL), PTOWSP_INVALID_PARAMS);
+    got = 77;
+    assert_int_equal(ptowsp_attention_run_serial(job, &got), PTOWSP_INVALID_PARAMS);
+    assert_true(got == index);
+    assert_int_equal(ptowsp_attention_run(context, job), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, index, text);
+    assert_int_equal(s->lane_order[0], 0);
+    assert_true(is_progress_zero(s));
+}
+
+static void check__missing_pointers_are_named(void **state) {
+    (void)state;
+    static sample s;
+    sample_drawn(&s);
+    round_start(&s, 1);
+    ptowsp_context *c = context_make(PTOWSP_THREADS_SERIAL, 1, NULL);
+    const uint64_t none = PTOWSP_NO_INDEX;
+    expect_refused(c, &s, NULL, none, "attention: the job is NULL");
+    ptowsp_attention_job job = s.job;
+    job.plan = NULL;
+    expect_refused(c, &s, &job, none, "attention: the job's plan is NULL");
+    job = s.job;
+    job.progress = NULL;
+    expect_refused(c, &s, &job, none, "attention: the job's progress is NULL");
+    job = s.job;
+    job.table = NULL;
+    expect_refused(c, &s, &job, none, "attention: the job's table is NULL");
+    job = s.job;
+    job.merge = NULL;
+    expect_refused(c, &s, &job, none, "attention: the job's merge is NULL");
+    ptowsp_attention_plan plan = s.plan;
+    job = s.job;
+    job.plan = &plan;
+    plan.units = NULL;
+    expect_refused(c, &s, &job, none, "attention: the plan's units is NULL");
+    plan = s.plan;
+    plan.unit_begin = NULL;
+    expect_refused(c, &s, &job, none, "attention: the plan's unit_begin is NULL");
+    plan = s.plan;
+    plan.merges = NULL;
+    expect_refused(c, &s, &job, none, "attention: the plan's merges is NULL");
+    ptowsp_context_destroy(c);
+    sample_free(&s);
+}
+
+static void check__lists_must_have_all_units_once(void **state) {
+    (void)state;
+    static sample s;
+    sample_drawn(&s);
+    round_start(&s, 1);
+    ptowsp_context *c = context_make(PTOWSP_THREADS_SERIAL, 1, NULL);
+    const uint64_t none = PTOWSP_NO_INDEX;
+    s.plan.lane_count = 0;
+    expect_refused(c, &s, &s.job, none, "attention: the plan has 0 lanes, not 1 to 65536");
+    s.plan.lane_count = PTOWSP_ATTENTION_LANE_MAX + 1;
+    expect_refused(c, &s, &s.job, none, "attention: the plan has 65537 lanes, not 1 to 65536");
+    s.plan.lane_count = 3;
+    expect_refused(c, &s, &s.job, none, "attention: lanes have 4 of 6 units");
+    s.plan.lane_count = 4;
+    s.plan.unit_count = 5;
+    expect_refused(c, &s, &s.job, none,
+                   "attention: lane 3 has units 4 to 6 of 5, after those of lanes below");
+    s.plan.unit_count = 6;
+    s.unit_begin[0] = 1;
+    expect_refused(c, &s, &s.job, none,
+                   "attention: lane 0 has units 1 to 1 of 6, after those of lanes below");
+    s.unit_begin[0] = 0;
+    s.unit_begin[2] = 0;
+    expect_refused(c, &s, &s.job, none,
+                   "attention: lane 1 has units 1 to 0 of 6, after those of lanes below");
+    ptowsp_context_destroy(c);
+    sample_free(&s);
+}
+
+static void check__a_unit_without_kernel_or_merge_is_named(void **state) {
+    (void)state;
+    static sample s;
+    sample_drawn(&s);
+    round_start(&s, 1);
+    ptowsp_context *c = context_make(PTOWSP_THREADS_SERIAL, 1, NULL);
+    s.units[5].tier = 4;
+    expect_refused(c, &s, &s.job, 5,
+                   "attention: unit 5 has tier 4, for which the table has no kernel");
+    const ptowsp_work_fn holes[] = {kernel_0, NULL, kernel_2};
+    s.job.table = holes;
+    s.job.table_count = 3;
+    s.units[5].tier = 0;
+    s.units[3].tier = 1;
+    expect_refused(c, &s, &s.job, 3,
+                   "attention: unit 3 has tier 1, for which the table has no kernel");
+    s.units[3].tier = 2;
+    assert_int_equal(ptowsp_attention_job_check(&s.job, NULL), PTOWSP_OK);
+    s.units[4].work_id = 5;
+    expect_refused(c, &s, &s.job, 4, "attention: unit 4 has slot 5, which is of no merge");
+    s.units[4].work_id = 4;
+    s.merges[0].params[2] = 1;
+    expect_refused(c, &s, &s.job, 0, "attention: unit 0 has slot 0, which is of no merge");
+    s.merges[0].params[2] = 0;
+    s.merges[1].flags = PTOWSP_WORK_INVALID;
+    expect_refused(c, &s, &s.job, 3, "attention: unit 3 has slot 3, which is of no merge");
+    s.plan.merge_count = 0;
+    expect_refused(c, &s, &s.job, 0, "attention: unit 0 has slot 0, which is of no merge");
+    ptowsp_context_destroy(c);
+    sample_free(&s);
+}
+
+static ptowsp_context *busy_context;
+static const ptowsp_attention_job *busy_job;
+static int busy_count;
+
+static void kernel_reenters(const ptowsp_work *unit, uint32_t lane, void *user) {
+    (void)unit, (void)lane, (void)user;
+    busy_count += ptowsp_attention_run(busy_context, busy_job) == PTOWSP_BUSY;
+}
+
+static void run__inside_a_job_is_busy_and_leaves_the_error_alone(void **state) {
+    (void)state;
+    static sample s;
+    sample_drawn(&s);
+    const ptowsp_work_fn table[] = {kernel_reenters};
+    s.job.table = table;
+    s.job.table_count = 1;
+    s.job.merge = kernel_reenters;
+    busy_context = context_make(PTOWSP_THREADS_SERIAL, 1, NULL);
+    busy_job = &s.job;
+    busy_count = 0;
+    ptowsp_context_fail(busy_context, PTOWSP_CANCELLED, 3, "as before");
+    assert_int_equal(ptowsp_attention_run(busy_context, &s.job), PTOWSP_OK);
+    assert_int_equal(busy_count, 8);  // six units and two merges
+    test_error_is(busy_context, PTOWSP_CANCELLED, 3, "as before");
+    ptowsp_context_destroy(busy_context);
+    sample_free(&s);
+}
+
+static void run__a_lane_left_out_is_an_error_though_the_work_is_done(void **state) {
+    (void)state;
+    static sample s;
+    uint64_t random = test_seed();
+    ptowsp_context *context = context_make(PTOWSP_THREADS_USER, 4, run_lanes_but_one);
+    for (uint32_t round = 0; TEST_ROUNDS(round, 50); round++) {
+        do {
+            sample_random(&s, &random);
+        } while (s.plan.unit_count == 0);
+        s.job.is_stealing = round % 2;
+        for (int again = 0; again < 2; again++) {
+            round_start(&s, 4);
+            assert_int_equal(ptowsp_attention_run(context, &s.job), PTOWSP_SYSTEM_FAILED);
+            test_error_is(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+                          "threads: run_lanes did not call each of its 4 lanes once");
+            round_check(&s);
+        }
+        sample_free(&s);
+    }
+    ptowsp_context_destroy(context);
+}
+
+static void run__allocates_nothing(void **state) {
+    (void)state;
+    static sample s;
+    sample_drawn(&s);
+    test_memory memory = {0, 0, 0, 0};
+    ptowsp_context_desc desc = {test_resize,        &memory, PTOWSP_THREADS_USER, 3,
+                                run_lanes_forwards, NULL};
+    ptowsp_context *context;
+    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    size_t allocations = memory.allocations;
+    for (int i = 0; i < 4; i++) {
+        s.job.is_stealing = i % 2;
+        round_start(&s, 3);
+        assert_int_equal(ptowsp_attention_run(context, &s.job), PTOWSP_OK);
+        round_check(&s);
+    }
+    assert_int_equal(memory.allocations, allocations);
+    ptowsp_context_destroy(context);
+    sample_free(&s);
+}
+
+// -- numbers --------------------------------------------------------------------------------------
+
+enum { DIM = 8, ROWS = 3, KV_MAX = 16 * PIECE_MAX };
+
+// Attention of ROWS queries to at most KV_MAX tokens in each tile.
+typedef struct numbers {
+    sample *s;
+    float queries[TILE_MAX][ROWS][DIM];
+    float keys[TILE_MAX][KV_MAX][DIM], values[TILE_MAX][KV_MAX][DIM];
+    float out[TILE_MAX][ROWS][DIM], lse[TILE_MAX][ROWS];
+    ptowsp_partial states[UNIT_MAX][ROWS];
+    float accs[UNIT_MAX][ROWS][DIM];
+    ptowsp_attention_scratch scratch;
+} numbers;
+
+static void attend(const ptowsp_work *unit, uint32_t lane, void *user) {
+    numbers *n = (numbers *)user;
+    uint32_t tile = ptowsp_work_request(unit), slot = ptowsp_work_slot(unit);
+    delay(n->s, (uint32_t)(unit - n->s->units), lane);
+    for (uint32_t row = 0; row < ROWS; row++) {
+        ptowsp_partial whole;
+        float whole_acc[DIM];
+        bool is_whole = slot == PTOWSP_NO_SLOT;
+        ptowsp_partial *to = is_whole ? &whole : ptowsp_attention_states(&n->scratch, slot) + row;
+        float *acc = is_whole ? whole_acc : ptowsp_attention_accs(&n->scratch, slot) + row * DIM;
+        ptowsp_merge_clear(to, acc, DIM);
+        for (uint32_t t = ptowsp_work_kv_start(unit); t < ptowsp_work_kv_end(unit); t++) {
+            ptowsp_partial token = {0.0f, 1.0f};
+            for (uint32_t d = 0; d < DIM; d++) {
+                token.m += n->queries[tile][row][d] * n->keys[tile][t][d];
+            }
+            ptowsp_merge_add(to, acc, &token, n->values[tile][t], DIM);
+        }
+        if (is_whole) {
+            n->lse[tile][row] = ptowsp_merge_finish(to, acc, DIM, n->out[tile][row]);
+        }
+    }
+}
+
+static void attend_merge(const ptowsp_work *merge, uint32_t lane, void *user) {
+    numbers *n = (numbers *)user;
+    (void)lane;
+    uint32_t tile = ptowsp_work_request(merge);
+    for (uint32_t row = 0; row < ROWS; row++) {
+        n->lse[tile][row] = ptowsp_attention_merge_row(&n->scratch, merge, row, n->out[tile][row]);
+    }
+}
+
+static void attend_reference(const numbers *n, uint32_t tile, uint32_t row, uint32_t kv_count,
+                             double *out, double *lse) {
+    double scores[KV_MAX], m = -INFINITY, l = 0;
+    for (uint32_t t = 0; t < kv_count; t++) {
+        scores[t] = 0;
+        for (uint32_t d = 0; d < DIM; d++) {
+            scores[t] += (double)n->queries[tile][row][d] * (double)n->keys[tile][t][d];
+        }
+        m = scores[t] > m ? scores[t] : m;
+    }
+    memset(out, 0, DIM * sizeof *out);
+    for (uint32_t t = 0; t < kv_count; t++) {
+        l += exp(scores[t] - m);
+        for (uint32_t d = 0; d < DIM; d++) {
+            out[d] += exp(scores[t] - m) * (double)n->values[tile][t][d];
+        }
+    }
+    for (uint32_t d = 0; d < DIM; d++) {
+        out[d] /= l;
+    }
+    *lse = m + log(l);
+}
+
+static void numbers_start(numbers *n, sample *s, uint64_t *random) {
+    memset(n, 0, sizeof *n);
+    n->s = s;
+    ptowsp_attention_scratch scratch = {&n->states[0][0], &n->accs[0][0][0], ROWS, DIM};
+    n->scratch = scratch;
+    sample_start(s, (uint32_t)test_random_in(random, 1, LANE_MAX));
+    uint32_t tile_count = (uint32_t)test_random_in(random, 1, TILE_MAX);
+    for (uint32_t t = 0; t < tile_count; t++) {
+        add_tile(s, t, (uint32_t)test_random_in(random, 1, PIECE_MAX), 0);
+    }
+    cut(random, s->unit_begin, s->plan.lane_count, s->plan.unit_count);
+    sample_end(s);
+    static const ptowsp_work_fn table[] = {attend};
+    ptowsp_attention_job job = {&s->plan, table, 1, attend_merge, n, s->job.progress, false};
+    s->job = job;
+    float *const fields[] = {&n->queries[0][0][0], &n->keys[0][0][0], &n->values[0][0][0]};
+    const size_t sizes[] = {sizeof n->queries, sizeof n->keys, sizeof n->values};
+    for (int f = 0; f < 3; f++) {
+        for (size_t i = 0; i < sizes[f] / sizeof(float); i++) {
+            fields[f][i] = (float)test_random_in(random, -2000, 2000) / 1000.0f;
+        }
+    }
+}
+
+static void expect_bits(numbers *n, const numbers *expected) {
+    assert_memory_equal(n->out, expected->out, sizeof n->out);
+    assert_memory_equal(n->lse, expected->lse, sizeof n->lse);
+    assert_true(is_progress_zero(n->s));
+    memset(n->out, 0, sizeof n->out);
+    memset(n->lse, 0, sizeof n->lse);
+    memset(n->states, 0x7f, sizeof n->states);
+    memset(n->accs, 0x7f, sizeof n->accs);
+}
+
+typedef struct numbers_worker {
+    const ptowsp_attention_job *job;
+    uint32_t worker, worker_count;
+} numbers_worker;
+
+static void *numbers_main(void *arg) {
+    const numbers_worker *w = (const numbers_worker *)arg;
+    ptowsp_attention_run_worker(w->job, w->worker, w->worker_count);
+    return NULL;
+}
+
+static void run__bits_of_attention_do_not_depend_on_the_way(void **state) {
+    (void)state;
+    static sample s;
+    numbers *n = (numbers *)malloc(sizeof *n), *expected = (numbers *)malloc(sizeof *n);
+    assert_true(n && expected);
+    uint64_t random = test_seed();
+    for (uint32_t round = 0; TEST_ROUNDS(round, 10); round++) {
+        numbers_start(n, &s, &random);
+        assert_int_equal(ptowsp_attention_run_serial(&s.job, NULL), PTOWSP_OK);
+        *expected = *n;
+        for (uint32_t tile = 0; tile < s.plan.tile_count; tile++) {
+            uint32_t kv_count = 0;
+            for (uint32_t i = 0; i < s.plan.unit_count; i++) {
+                kv_count +=
+                    ptowsp_work_request(&s.units[i]) == tile ? ptowsp_work_kv_len(&s.units[i]) : 0;
+            }
+            for (uint32_t row = 0; row < ROWS; row++) {
+                double out[DIM], lse;
+                attend_reference(n, tile, row, kv_count, out, &lse);
+                assert_true(fabs(lse - (double)n->lse[tile][row]) < 1e-4);
+                for (uint32_t d = 0; d < DIM; d++) {
+                    assert_true(fabs(out[d] - (double)n->out[tile][row][d]) < 1e-4);
+                }
+            }
+        }
+        expect_bits(n, expected);
+        for (uint32_t worker_count = 1; worker_count <= 2 * s.plan.lane_count; worker_count++) {
+            pthread_t threads[WORKER_MAX];
+            numbers_worker workers[WORKER_MAX];
+            s.job.is_stealing = worker_count % 2 == round % 2;
+            s.delays = DELAY_UNEVEN;
+            s.round = worker_count;
+            for (uint32_t i = 0; i < worker_count; i++) {
+                numbers_worker w = {&s.job, i, worker_count};
+                workers[i] = w;
+                assert_int_equal(pthread_create(&threads[i], NULL, numbers_main, &workers[i]), 0);
+            }
+            for (uint32_t i = 0; i < worker_count; i++) {
+                pthread_join(threads[i], NULL);
+            }
+            expect_bits(n, expected);
+        }
+        for (size_t mode = 0; mode < MODE_COUNT; mode++) {
+            ptowsp_context *context = context_of_mode(mode);
+            for (int is_stealing = 0; is_stealing < 2; is_stealing++) {
+                s.job.is_stealing = is_stealing;
+                assert_int_equal(ptowsp_attention_run(context, &s.job), PTOWSP_OK);
+                expect_bits(n, expected);
+            }
+            ptowsp_context_destroy(context);
+        }
+        sample_free(&s);
+    }
+    free(n);
+    free(expected);
+}
+
+static void merge_row__takes_the_slots_of_the_merge_in_order(void **state) {
+    (void)state;
+    // Slots 1 and 2 of 4, row 1 of 2. By hand: m = 0, l = 1 + 3, acc = {2 + 6, 4 - 8}.
+    ptowsp_partial states[4][2];
+    float accs[4][2][2];
+    for (int slot = 0; slot < 4; slot++) {
+        for (int row = 0; row < 2; row++) {
+            ptowsp_partial poison = {(float)NAN, (float)NAN};
+            states[slot][row] = poison;
+            accs[slot][row][0] = accs[slot][row][1] = (float)NAN;
+        }
+    }
+    const ptowsp_partial first = {0.0f, 1.0f}, second = {0.0f, 3.0f};
+    states[1][1] = first;
+    states[2][1] = second;
+    accs[1][1][0] = 2.0f;
+    accs[1][1][1] = 4.0f;
+    accs[2][1][0] = 6.0f;
+    accs[2][1][1] = -8.0f;
+    ptowsp_attention_scratch scratch = {&states[0][0], &accs[0][0][0], 2, 2};
+    ptowsp_work merge = ptowsp_work_of(0, 0, 0, 9, 9, 1, 2);
+    float out[2] = {77.0f, 77.0f};
+    float lse = ptowsp_attention_merge_row(&scratch, &merge, 1, out);
+    assert_true(fabs((double)lse - log(4.0)) < 1e-6);
+    assert_true(out[0] == 2.0f && out[1] == -1.0f);
+    scratch.dim = 0;
+    scratch.accs = NULL;
+    assert_true(ptowsp_attention_merge_row(&scratch, &merge, 1, NULL) == lse);
+    scratch.dim = 2;
+    scratch.accs = &accs[0][0][0];
+    const ptowsp_partial empty = {-INFINITY, 0.0f};
+    states[1][1] = states[2][1] = empty;
+    assert_true(ptowsp_attention_merge_row(&scratch, &merge, 1, out) == -INFINITY);
+    assert_true(out[0] == 0.0f && out[1] == 0.0f);
+}
+
+int main(void) {
+    alarm(300);  // a deadlock ends here
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(serial__merges_follow_the_last_part_of_their_tile_at_once),
+        cmocka_unit_test(worker__runs_its_own_block_of_lanes_in_order),
+        cmocka_unit_test(worker__each_has_the_lane_of_its_number_where_there_are_as_many),
+        cmocka_unit_test(worker__any_number_of_them_in_any_order_runs_all_once),
+        cmocka_unit_test(worker__one_that_comes_late_finds_its_units_stolen),
+        cmocka_unit_test(worker__the_list_that_a_neighbour_comes_to_last_is_stolen_first),
+        cmocka_unit_test(worker__on_threads_with_barriers_between_runs_alone),
+        cmocka_unit_test(worker__goes_on_to_another_job_without_a_barrier),
+        cmocka_unit_test(run__every_kind_of_lanes_runs_all_once),
+        cmocka_unit_test(run__threads_begin_with_their_own_lists),
+        cmocka_unit_test(run__ways_may_take_turns_on_one_job_and_plans_change),
+        cmocka_unit_test(run__nothing_to_do_needs_nothing),
+        cmocka_unit_test(run__all_invalid_runs_nothing_and_needs_no_kernel),
+        cmocka_unit_test(run__as_many_lanes_and_workers_as_there_may_be),
+        cmocka_unit_test(check__missing_pointers_are_named),
+        cmocka_unit_test(check__lists_must_have_all_units_once),
+        cmocka_unit_test(check__a_unit_without_kernel_or_merge_is_named),
+        cmocka_unit_test(run__inside_a_job_is_busy_and_leaves_the_error_alone),
+        cmocka_unit_test(run__a_lane_left_out_is_an_error_though_the_work_is_done),
+        cmocka_unit_test(run__allocates_nothing),
+        cmocka_unit_test(run__bits_of_attention_do_not_depend_on_the_way),
+        cmocka_unit_test(merge_row__takes_the_slots_of_the_merge_in_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
