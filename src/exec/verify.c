@@ -6,6 +6,7 @@
 #include "bindings.h"
 
 #include "../runtime/binding_check.h"
+#include "../runtime/plan_binding.h"
 
 #include <inttypes.h>
 
@@ -28,6 +29,16 @@ static ptowsp_status pwsp_check_arrays(pwsp_bindings *bindings) {
     for (uint32_t i = 1; i < p->arrays.count; i++) {
         const pwsp_array_info *info = PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, i);
         if (!p->array_is_used[i]) {
+            continue;
+        }
+        if (info->plan_axis) {  // bound, as its axis is
+            pwsp_error error;
+            const pwsp_axis_info *axis = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, info->plan_axis);
+            if (info->field == PTOWSP_PLAN_LANE &&
+                pwsp_verify_plan_lanes(&error, axis->name, (ptowsp_axis_kind)axis->kind,
+                                       &bindings->arrays[i]) != PTOWSP_OK) {
+                return pwsp_check_result(bindings, &error, PTOWSP_INVALID_PARAMS);
+            }
             continue;
         }
         if (!bindings->arrays[i].is_bound) {
@@ -55,6 +66,9 @@ static ptowsp_status pwsp_check_sizes(pwsp_bindings *bindings) {
         }
         if (axis->kind == PWSP_AXIS_DYNAMIC && !bindings->is_bound[p->first_size + i]) {
             return pwsp_check_fail_unbound(bindings, "the size of axis", axis->name);
+        }
+        if (axis->kind >= PWSP_AXIS_PLAN && !bindings->is_bound[p->first_size + i]) {
+            return pwsp_check_fail_unbound(bindings, "plan", axis->name);
         }
         if (axis->kind == PWSP_AXIS_SPARSE) {
             if (!bindings->csrs[i].is_bound) {

@@ -180,7 +180,7 @@ static void npu_schedule_emit(const npu_emitter *emitter, npu_text *text) {
     npu_print_word(text,
                    "PTOWSP_DISPATCH_DEFAULT PTOWSP_DISPATCH_ROUND_ROBIN "
                    "PTOWSP_DISPATCH_AFFINITY PTOWSP_DISPATCH_HASH PTOWSP_DISPATCH_CUSTOM "
-                   "PTOWSP_DISPATCH_WORK_STEALING",
+                   "PTOWSP_DISPATCH_WORK_STEALING PTOWSP_DISPATCH_PLAN",
                    (uint32_t)s.dispatch);
     npu_print(text, ",\n        {nullptr, 0},\n        %u,  // lanes\n        ",
               (unsigned)s.lane_count);

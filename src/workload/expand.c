@@ -172,6 +172,36 @@ static bool pwsp_expander_fail_changed(pwsp_expander *x, const char *axis, int64
     return false;
 }
 
+// The descriptors of a plan, or of one of its lanes; false with an error.
+static bool pwsp_expander_work_extent(pwsp_expander *x, const pwsp_loop *loop, int64_t lane,
+                                      pwsp_frame *frame) {
+    const pwsp_array *lanes = &x->arrays[loop->array + 1];
+    const uint32_t *begin = (const uint32_t *)lanes->data;
+    uint64_t count = x->cells[loop->size];
+    frame->count = (int64_t)count;
+    if (!loop->is_row) {
+        return true;
+    }
+    const char *axis = PWSP_PROGRAM_AT(x->program, axes, pwsp_axis_info, loop->csr)->name;
+    if ((uint64_t)lane >= lanes->range_count) {
+        pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, pwsp_error_index(lane),
+                           "lane %" PRId64 " of plan %s, which has %u", lane, axis,
+                           lanes->range_count);
+        return false;
+    }
+    if (begin[lane] > begin[lane + 1] || begin[lane + 1] > count) {
+        pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, pwsp_error_index(lane),
+                           "lane %" PRId64
+                           " of plan %s was changed during the run, and is malformed "
+                           "now",
+                           lane, axis);
+        return false;
+    }
+    frame->first = begin[lane];
+    frame->count = (int64_t)begin[lane + 1] - (int64_t)begin[lane];
+    return true;
+}
+
 // How many iterations a loop has; false with an error.
 static bool pwsp_expander_extent(pwsp_expander *x, const pwsp_loop *loop, pwsp_frame *frame) {
     const ptowsp_program *p = x->program;
@@ -183,7 +213,10 @@ static bool pwsp_expander_extent(pwsp_expander *x, const pwsp_loop *loop, pwsp_f
     }
     switch (loop->axis_kind) {
     case PWSP_AXIS_DENSE:
-    case PWSP_AXIS_DYNAMIC: frame->count = (int64_t)x->cells[loop->size]; return true;
+    case PWSP_AXIS_DYNAMIC:
+    case PWSP_AXIS_PLAN_LANES: frame->count = (int64_t)x->cells[loop->size]; return true;
+    case PWSP_AXIS_PLAN:
+    case PWSP_AXIS_PLAN_MERGES: return pwsp_expander_work_extent(x, loop, row, frame);
     case PWSP_AXIS_RAGGED: {
         const pwsp_array *lengths = &x->arrays[loop->array];
         if (!loop->is_row) {
@@ -223,9 +256,26 @@ static bool pwsp_expander_extent(pwsp_expander *x, const pwsp_loop *loop, pwsp_f
     return true;
 }
 
+// Moves a loop on to the next iteration that there is, from frame->i on: descriptors that are not
+// valid have none. False at the end.
+static inline bool pwsp_expander_seek(const pwsp_expander *x, const pwsp_loop *loop,
+                                      pwsp_frame *frame) {
+    if (pwsp_axis_is_work(loop->axis_kind)) {
+        const pwsp_array *flags = &x->arrays[loop->array];
+        while (frame->i < frame->count &&
+               (pwsp_array_at(flags, frame->first + (uint64_t)frame->i) & PTOWSP_WORK_INVALID)) {
+            frame->i++;
+        }
+    }
+    return frame->i < frame->count;
+}
+
 static inline void pwsp_expander_set_variable(pwsp_expander *x, const pwsp_loop *loop,
                                               const pwsp_frame *frame) {
     x->cells[loop->cell] = (uint64_t)frame->i;
+    if (pwsp_axis_is_work(loop->axis_kind)) {
+        x->cells[loop->cell] += frame->first;
+    }
     if (loop->axis_kind == PWSP_AXIS_SPARSE) {
         uint64_t entry = frame->first + (uint64_t)frame->i;
         x->cells[loop->entry] = entry;
@@ -246,7 +296,8 @@ static bool pwsp_expander_loop(pwsp_expander *x, const pwsp_op *op, pwsp_event *
         *out_event = PWSP_EVENT_ERROR;
         return true;
     }
-    if (frame.count == 0 || op->target == x->next_op + 1) {  // nothing to do, or nothing in it
+    // Nothing to do, or nothing in it.
+    if (!pwsp_expander_seek(x, loop, &frame) || op->target == x->next_op + 1) {
         x->next_op = op->target;
         return false;
     }
@@ -313,8 +364,8 @@ PWSP_INTERNAL void pwsp_expander_load(pwsp_expander *x) {
     const pwsp_bound_tensor *tensor = &x->tensors[x->load_at.tensor];
     PTOWSP_ASSERT(x->load_at.rows == 1 && x->load_at.cols == 1 && tensor->data);
     int64_t offset = pwsp_tile_offset(tensor, &x->load_at);
-    pwsp_array element = {tensor->data + offset * (int64_t)tensor->element_size, 1, tensor->dtype,
-                          true};
+    pwsp_array element = {
+        tensor->data + offset * (int64_t)tensor->element_size, 1, tensor->dtype, true, 0, 0};
     x->cells[x->load->cell] = pwsp_array_at(&element, 0);
 }
 
@@ -354,8 +405,13 @@ PWSP_INTERNAL pwsp_event pwsp_expander_again(pwsp_expander *x) {
     if (frame->i + 1 == frame->count) {
         return PWSP_EVENT_NONE;
     }
+    const pwsp_loop *loop = PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, end->at);
     frame->i++;
-    pwsp_expander_set_variable(x, PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, end->at), frame);
+    if (!pwsp_expander_seek(x, loop, frame)) {
+        frame->i = frame->count - 1;  // the last one has been
+        return PWSP_EVENT_NONE;
+    }
+    pwsp_expander_set_variable(x, loop, frame);
     return pwsp_expander_task(x, end - 1);
 }
 
@@ -396,9 +452,10 @@ PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
             break;
         case PWSP_OP_LOOP_END: {
             pwsp_frame *frame = &x->frames[x->frame_count - 1];
-            if (++frame->i < frame->count) {
-                pwsp_expander_set_variable(x, PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, op->at),
-                                           frame);
+            const pwsp_loop *loop = PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, op->at);
+            frame->i++;
+            if (pwsp_expander_seek(x, loop, frame)) {
+                pwsp_expander_set_variable(x, loop, frame);
                 x->next_op = op->target;
                 break;
             }

@@ -261,7 +261,7 @@ void Run::load_slot(uint32_t place, uint32_t slot, uint32_t tensor, std::initial
     }
     const pwsp_bound_tensor &bound = this->tensor(tensor);
     const int64_t offset = offset_of(bound, element) * static_cast<int64_t>(bound.element_size);
-    const pwsp_array at = {bound.data + offset, 1, bound.dtype, true};
+    const pwsp_array at = {bound.data + offset, 1, bound.dtype, true, 0, 0};
     slots_[slot] = pwsp_array_at(&at, 0);
 }
 

@@ -121,7 +121,7 @@ ptowsp_status Bindings::bind_array(uint32_t array, bool is_lengths, ptowsp_dtype
     }
     const wsp_array_decl &decl = program_.arrays[array];
     const pwsp_array_info info = {decl.name, static_cast<ptowsp_dtype>(decl.dtype),
-                                  decl.is_lengths != 0};
+                                  decl.is_lengths != 0, 0, PTOWSP_PLAN_FLAGS};
     return pwsp_bind_check_array(&failure, &info, is_lengths, dtype, data, count, &arrays_[array]);
 }
 
