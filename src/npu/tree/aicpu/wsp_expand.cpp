@@ -174,6 +174,45 @@ bool Entries::Iterator::operator!=(const Iterator &end) const {
     return at_ != end.at_ && run_->good();
 }
 
+Units Run::units(uint32_t axis) {
+    return Units(*this, axis, 0, size(axis).bits());
+}
+
+Units Run::units(uint32_t axis, i64 lane, uint32_t place) {
+    place_ = place;
+    const pwsp_array &lanes = array(program_->axes[axis].array + 1);
+    const uint32_t *begin = static_cast<const uint32_t *>(lanes.data);
+    const char *name = program_->axes[axis].name;
+    if (!good()) {
+        return Units(*this, axis, 0, 0);
+    }
+    if (lane.bits() >= lanes.range_count) {
+        fail(PTOWSP_INVALID_PARAMS, error_index(lane),
+             "lane %" PRId64 " of plan %s, which has %" PRIu32, lane.value(), name,
+             lanes.range_count);
+        return Units(*this, axis, 0, 0);
+    }
+    const uint64_t first = begin[lane.bits()], end = begin[lane.bits() + 1];
+    if (first > end || end > size(axis).bits()) {
+        fail(PTOWSP_INVALID_PARAMS, error_index(lane),
+             "lane %" PRId64 " of plan %s was changed during the run, and is malformed now",
+             lane.value(), name);
+        return Units(*this, axis, 0, 0);
+    }
+    return Units(*this, axis, first, end);
+}
+
+void Units::Iterator::seek() {
+    const pwsp_array &flags = run_->array(run_->program().axes[axis_].array);
+    while (at_ < end_ && (pwsp_array_at(&flags, at_) & PTOWSP_WORK_INVALID)) {
+        at_++;
+    }
+}
+
+bool Units::Iterator::operator!=(const Iterator &end) const {
+    return at_ != end.at_ && run_->good();
+}
+
 // -- tiles ----------------------------------------------------------------------------------------
 
 // The reason why a view is outside its tensor, once that is known.
