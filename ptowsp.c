@@ -5725,6 +5725,8 @@ typedef struct pwsp_array_info {
     const char *name;
     ptowsp_dtype dtype;  // NONE: lengths that no expression reads
     bool is_lengths;
+    uint32_t plan_axis;  // not 0: a field of its units or merges, bound with the plan
+    ptowsp_plan_field field;
 } pwsp_array_info;
 
 // A typed array that is bound.
@@ -5733,6 +5735,10 @@ typedef struct pwsp_array {
     uint64_t count;
     ptowsp_dtype dtype;
     bool is_bound;
+    uint32_t stride;  // bytes from an element to the next; 0: they are packed
+    uint32_t
+        range_count;  // not 0: data is range_count + 1 bounds, u32, not decreasing, and element
+                      // i is the range that has i
 } pwsp_array;
 
 // Rows of entries: row i has those from indptr[i] to indptr[i + 1].
@@ -5746,6 +5752,9 @@ typedef struct pwsp_bound_csr {
 // Element i of an array of integers or bools, as a cell. Requires i < count.
 PWSP_INTERNAL uint64_t pwsp_array_at(const pwsp_array *array, uint64_t i);
 
+// The bytes from its data to the end of its last element.
+PWSP_INTERNAL uint64_t pwsp_array_bytes(const pwsp_array *array);
+
 #endif
 
 // =================================================================================================
@@ -5754,8 +5763,40 @@ PWSP_INTERNAL uint64_t pwsp_array_at(const pwsp_array *array, uint64_t i);
 
 // Elements of arrays: signed integers are sign-extended.
 
+// The range that has i: bounds[r] <= i < bounds[r + 1]. Neighbours take the same way through the
+// search, so that its branches are predicted.
+static uint64_t pwsp_array_range(const pwsp_array *array, uint64_t i) {
+    const uint32_t *bounds = (const uint32_t *)array->data;
+    uint32_t low = 0, high = array->range_count;  // bounds[low] <= i < bounds[high]
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (bounds[middle] <= i) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+PWSP_INTERNAL uint64_t pwsp_array_bytes(const pwsp_array *array) {
+    if (array->range_count) {
+        return ((uint64_t)array->range_count + 1) * sizeof(uint32_t);
+    }
+    uint64_t size = ptowsp_dtype_size(array->dtype);
+    return array->count ? (array->count - 1) * (array->stride ? array->stride : size) + size : 0;
+}
+
 PWSP_INTERNAL uint64_t pwsp_array_at(const pwsp_array *array, uint64_t i) {
     PTOWSP_ASSERT(i < array->count);
+    if (array->range_count) {
+        return pwsp_array_range(array, i);
+    }
+    if (array->stride) {
+        const char *data = (const char *)array->data + (size_t)i * array->stride;
+        pwsp_array element = {data, 1, array->dtype, true, 0, 0};
+        return pwsp_array_at(&element, 0);
+    }
     switch (array->dtype) {
     case PTOWSP_I8: return (uint64_t)(int64_t)((const int8_t *)array->data)[i];
     case PTOWSP_I16: return (uint64_t)(int64_t)((const int16_t *)array->data)[i];
@@ -7154,7 +7195,8 @@ typedef enum pwsp_lane_rule {
     ROW(with, AFFINITY, "affinity", BY_KEY, ENFORCED, ENFORCED, ENFORCED)                          \
     ROW(with, HASH, "hash", BY_MIXED_KEY, ENFORCED, ENFORCED, ENFORCED)                            \
     ROW(with, CUSTOM, "custom", BY_KEY, ENFORCED, ENFORCED, ENFORCED)                              \
-    ROW(with, WORK_STEALING, "work stealing", ANY, ENFORCED, ENFORCED, ENFORCED)
+    ROW(with, WORK_STEALING, "work stealing", ANY, ENFORCED, ENFORCED, ENFORCED)                  \
+    ROW(with, PLAN, "plan", BY_KEY, ENFORCED, ENFORCED, ENFORCED)
 // clang-format on
 
 PWSP_INLINE pwsp_lane_rule pwsp_dispatch_rule(ptowsp_dispatch dispatch) {
@@ -7325,7 +7367,7 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_check_array(pwsp_error *error, const pwsp_
     }
     ptowsp_status status = pwsp_bind_data(error, "", name, dtype, data, count);
     if (status == PTOWSP_OK) {
-        pwsp_array array = {data, count, dtype, true};
+        pwsp_array array = {data, count, dtype, true, 0, 0};
         *out_array = array;
     }
     return status;
@@ -7354,8 +7396,8 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_check_csr(pwsp_error *error, const char *a
             pwsp_bind_data(error, "indices of ", axis, csr->dtype, csr->indices, csr->entry_count);
     }
     if (status == PTOWSP_OK) {
-        pwsp_bound_csr bound = {{csr->indptr, csr->row_count + 1, csr->dtype, true},
-                                {csr->indices, csr->entry_count, csr->dtype, true},
+        pwsp_bound_csr bound = {{csr->indptr, csr->row_count + 1, csr->dtype, true, 0, 0},
+                                {csr->indices, csr->entry_count, csr->dtype, true, 0, 0},
                                 csr->row_count,
                                 0,
                                 true};
@@ -7593,6 +7635,217 @@ PWSP_INTERNAL ptowsp_status pwsp_verify_tensor(pwsp_error *error, const char *na
 }
 
 // =================================================================================================
+// src/runtime/plan_binding.h
+// =================================================================================================
+
+// A plan that is bound, as the arrays that a program reads of it: see ../workload/plan_axis.c.
+//
+// Work that is bound is kept as a plan of units alone, with lane_count 0.
+
+#ifndef PWSP_PLAN_BINDING_H
+#define PWSP_PLAN_BINDING_H
+
+// Check what is bound under a name, as ptowsp_run_bind_plan and _work do.
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_plan(pwsp_error *error, const char *name,
+                                                 const ptowsp_attention_plan *plan,
+                                                 ptowsp_attention_plan *out_plan);
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_work(pwsp_error *error, const char *name,
+                                                 const ptowsp_work *work, uint64_t count,
+                                                 ptowsp_attention_plan *out_plan);
+
+// The size of an axis of a plan: of its units, merges or lanes.
+PWSP_INTERNAL int64_t pwsp_plan_size(const ptowsp_attention_plan *plan, ptowsp_axis_kind kind);
+
+// Does it have what an axis, or a field of one, needs? Else an error that names the plan.
+PWSP_INTERNAL ptowsp_status pwsp_plan_has_axis(pwsp_error *error, const char *name,
+                                               const ptowsp_attention_plan *plan,
+                                               ptowsp_axis_kind kind);
+PWSP_INTERNAL ptowsp_status pwsp_plan_has_field(pwsp_error *error, const char *name,
+                                                const ptowsp_attention_plan *plan,
+                                                ptowsp_plan_field field);
+
+// The array of a field of its units or merges.
+PWSP_INTERNAL pwsp_array pwsp_plan_array(const ptowsp_attention_plan *plan, ptowsp_axis_kind kind,
+                                         ptowsp_plan_field field);
+
+// Before a run: the bounds of lanes go from 0 to the number of descriptors, in order.
+PWSP_INTERNAL ptowsp_status pwsp_verify_plan_lanes(pwsp_error *error, const char *name,
+                                                   ptowsp_axis_kind kind, const pwsp_array *lanes);
+
+#endif
+
+// =================================================================================================
+// src/runtime/plan_binding.c
+// =================================================================================================
+
+// Checks of plans that are bound, and their fields as arrays; see plan_binding.h.
+
+#include <inttypes.h>
+
+typedef struct pwsp_field_place {
+    uint8_t dtype, byte;
+} pwsp_field_place;
+
+static const pwsp_field_place pwsp_field_places[PTOWSP_PLAN_FIELD_COUNT] = {
+#define PWSP_FIELD_PLACE(name, text, dtype, byte, flags, units, merges) {PTOWSP_##dtype, byte},
+    PTOWSP_PLAN_FIELDS(PWSP_FIELD_PLACE)
+#undef PWSP_FIELD_PLACE
+};
+
+#define PWSP_FIELD_FITS(name, text, dtype, byte, flags, units, merges)                             \
+    PTOWSP_STATIC_ASSERT((byte) < sizeof(ptowsp_work), "field " text);
+PTOWSP_PLAN_FIELDS(PWSP_FIELD_FITS)
+#undef PWSP_FIELD_FITS
+
+static const char *pwsp_plan_list_text(ptowsp_axis_kind kind) {
+    return kind == PTOWSP_AXIS_PLAN_MERGES ? "merge" : "unit";
+}
+
+// -- binding --------------------------------------------------------------------------------------
+
+// One list: descriptors, the room for them, and where each lane's begin.
+static ptowsp_status pwsp_bind_check_list(pwsp_error *error, const char *name,
+                                          ptowsp_axis_kind kind, const ptowsp_work *items,
+                                          uint32_t count, uint32_t capacity,
+                                          const uint32_t *begin) {
+    const char *what = pwsp_plan_list_text(kind);
+    if (count > capacity) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: plan %s has %u %ss, with a capacity of %u", name, count, what,
+                              capacity);
+    }
+    if (count > 0 && !items) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: plan %s has %u %ss at NULL", name, count, what);
+    }
+    if (!begin) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: %s_begin of plan %s is NULL", what, name);
+    }
+    if ((uintptr_t)items % 8 != 0 || (uintptr_t)begin % sizeof(uint32_t) != 0) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: the %ss of plan %s, or the bounds of their lanes, are not "
+                              "aligned",
+                              what, name);
+    }
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_plan(pwsp_error *error, const char *name,
+                                                 const ptowsp_attention_plan *plan,
+                                                 ptowsp_attention_plan *out_plan) {
+    if (!plan) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: plan %s is NULL", name);
+    }
+    if (plan->lane_count == 0 || plan->lane_count > PTOWSP_ATTENTION_LANE_MAX) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, plan->lane_count,
+                              "bind: plan %s has %u lanes, not 1 to %d", name, plan->lane_count,
+                              PTOWSP_ATTENTION_LANE_MAX);
+    }
+    ptowsp_status status =
+        pwsp_bind_check_list(error, name, PTOWSP_AXIS_PLAN, plan->units, plan->unit_count,
+                             plan->unit_capacity, plan->unit_begin);
+    if (status == PTOWSP_OK) {
+        status = pwsp_bind_check_list(error, name, PTOWSP_AXIS_PLAN_MERGES, plan->merges,
+                                      plan->merge_count, plan->merge_capacity, plan->merge_begin);
+    }
+    if (status == PTOWSP_OK) {
+        *out_plan = *plan;
+    }
+    return status;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_work(pwsp_error *error, const char *name,
+                                                 const ptowsp_work *work, uint64_t count,
+                                                 ptowsp_attention_plan *out_plan) {
+    if (count > UINT32_MAX) {
+        return pwsp_error_set(error, PTOWSP_LIMIT_EXCEEDED, count,
+                              "bind: work bound to plan %s has %" PRIu64
+                              " units, which are more than 2^32 - 1",
+                              name, count);
+    }
+    if (count > 0 && (!work || (uintptr_t)work % 8 != 0)) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: work bound to plan %s is %s", name,
+                              work ? "not aligned to 8 bytes" : "NULL");
+    }
+    memset(out_plan, 0, sizeof *out_plan);
+    memcpy(&out_plan->units, &work, sizeof work);  // only read
+    out_plan->unit_count = out_plan->unit_capacity = (uint32_t)count;
+    return PTOWSP_OK;
+}
+
+// -- what programs read ---------------------------------------------------------------------------
+
+PWSP_INTERNAL int64_t pwsp_plan_size(const ptowsp_attention_plan *plan, ptowsp_axis_kind kind) {
+    return kind == PTOWSP_AXIS_PLAN          ? plan->unit_count
+           : kind == PTOWSP_AXIS_PLAN_MERGES ? plan->merge_count
+                                             : plan->lane_count;
+}
+
+static ptowsp_status pwsp_plan_fail_work(pwsp_error *error, const char *name, const char *what) {
+    return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                          "bind: plan %s is bound as work, which has no %s; the program uses them",
+                          name, what);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_plan_has_axis(pwsp_error *error, const char *name,
+                                               const ptowsp_attention_plan *plan,
+                                               ptowsp_axis_kind kind) {
+    return plan->lane_count > 0 || kind == PTOWSP_AXIS_PLAN ? PTOWSP_OK
+           : kind == PTOWSP_AXIS_PLAN_MERGES ? pwsp_plan_fail_work(error, name, "merges")
+                                             : pwsp_plan_fail_work(error, name, "lanes");
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_plan_has_field(pwsp_error *error, const char *name,
+                                                const ptowsp_attention_plan *plan,
+                                                ptowsp_plan_field field) {
+    return plan->lane_count > 0 || (field != PTOWSP_PLAN_LANE && field != PTOWSP_PLAN_SLOT)
+               ? PTOWSP_OK
+           : field == PTOWSP_PLAN_LANE ? pwsp_plan_fail_work(error, name, "lanes")
+                                       : pwsp_plan_fail_work(error, name, "slots");
+}
+
+PWSP_INTERNAL pwsp_array pwsp_plan_array(const ptowsp_attention_plan *plan, ptowsp_axis_kind kind,
+                                         ptowsp_plan_field field) {
+    PTOWSP_ASSERT((uint32_t)field < PTOWSP_PLAN_FIELD_COUNT && kind != PTOWSP_AXIS_PLAN_LANES);
+    const bool is_unit = kind == PTOWSP_AXIS_PLAN;
+    const ptowsp_work *items = is_unit ? plan->units : plan->merges;
+    const pwsp_field_place *place = &pwsp_field_places[field];
+    pwsp_array array = {items,
+                        is_unit ? plan->unit_count : plan->merge_count,
+                        (ptowsp_dtype)place->dtype,
+                        true,
+                        (uint32_t)sizeof(ptowsp_work),
+                        0};
+    if (field == PTOWSP_PLAN_LANE) {
+        array.data = is_unit ? plan->unit_begin : plan->merge_begin;
+        array.stride = 0;
+        array.range_count = array.data ? plan->lane_count : 0;
+    } else if (items) {
+        array.data = (const char *)items + place->byte;
+    }
+    return array;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_verify_plan_lanes(pwsp_error *error, const char *name,
+                                                   ptowsp_axis_kind kind, const pwsp_array *lanes) {
+    const uint32_t *begin = (const uint32_t *)lanes->data;
+    const char *what = pwsp_plan_list_text(kind);
+    for (uint32_t i = 0; begin && i <= lanes->range_count; i++) {
+        bool is_wrong = i == 0 ? begin[0] != 0 : begin[i] < begin[i - 1];
+        if (is_wrong || (i == lanes->range_count && begin[i] != lanes->count)) {
+            return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                                  "run: %s_begin %u of plan %s is %u; it goes from 0 to %" PRIu64
+                                  ", in order",
+                                  what, i, name, begin[i], lanes->count);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// =================================================================================================
 // src/runtime/walk_check.h
 // =================================================================================================
 
@@ -7670,6 +7923,11 @@ PWSP_INTERNAL ptowsp_status pwsp_row_entries(pwsp_error *error, const char *axis
                                              const pwsp_bound_csr *csr, int64_t row,
                                              uint64_t *out_first, uint64_t *out_end);
 
+// The descriptors of a lane of a plan, which has `count` of them. The same holds for its bounds.
+PWSP_INTERNAL ptowsp_status pwsp_row_work(pwsp_error *error, const char *plan,
+                                          const pwsp_array *lanes, int64_t lane, uint64_t count,
+                                          uint64_t *out_first, uint64_t *out_end);
+
 #endif
 
 // =================================================================================================
@@ -7729,8 +7987,8 @@ PWSP_INTERNAL ptowsp_status pwsp_view_element(pwsp_error *error, int64_t row, in
 PWSP_INTERNAL uint64_t pwsp_view_load(const pwsp_bound_tensor *tensor, const pwsp_tile_at *at) {
     PTOWSP_ASSERT(at->rows == 1 && at->cols == 1 && tensor->data);
     int64_t offset = pwsp_tile_offset(tensor, at);
-    pwsp_array element = {tensor->data + offset * (int64_t)tensor->element_size, 1, tensor->dtype,
-                          true};
+    pwsp_array element = {
+        tensor->data + offset * (int64_t)tensor->element_size, 1, tensor->dtype, true, 0, 0};
     return pwsp_array_at(&element, 0);
 }
 
@@ -7784,6 +8042,26 @@ PWSP_INTERNAL ptowsp_status pwsp_row_entries(pwsp_error *error, const char *axis
     }
     *out_first = first;
     *out_end = end;
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_row_work(pwsp_error *error, const char *plan,
+                                          const pwsp_array *lanes, int64_t lane, uint64_t count,
+                                          uint64_t *out_first, uint64_t *out_end) {
+    const uint32_t *begin = (const uint32_t *)lanes->data;
+    if ((uint64_t)lane >= lanes->range_count) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, pwsp_error_index(lane),
+                              "lane %" PRId64 " of plan %s, which has %u", lane, plan,
+                              lanes->range_count);
+    }
+    if (begin[lane] > begin[lane + 1] || begin[lane + 1] > count) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, pwsp_error_index(lane),
+                              "lane %" PRId64
+                              " of plan %s was changed during the run, and is malformed now",
+                              lane, plan);
+    }
+    *out_first = begin[lane];
+    *out_end = begin[lane + 1];
     return PTOWSP_OK;
 }
 
@@ -25570,6 +25848,7 @@ typedef enum pwsp_bindable {
     PWSP_BIND_SYMBOL,
     PWSP_BIND_ARRAY,  // also the lengths of a ragged axis
     PWSP_BIND_CSR,    // an axis
+    PWSP_BIND_PLAN,   // the first axis of this name
     PWSP_BIND_TENSOR
 } pwsp_bindable;
 
@@ -25577,7 +25856,10 @@ typedef enum pwsp_axis_kind {
     PWSP_AXIS_DENSE,
     PWSP_AXIS_DYNAMIC,
     PWSP_AXIS_RAGGED,
-    PWSP_AXIS_SPARSE
+    PWSP_AXIS_SPARSE,
+    PWSP_AXIS_PLAN,
+    PWSP_AXIS_PLAN_MERGES,
+    PWSP_AXIS_PLAN_LANES
 } pwsp_axis_kind;
 
 typedef struct pwsp_axis_info {
@@ -25585,7 +25867,7 @@ typedef struct pwsp_axis_info {
     pwsp_axis_kind kind;
     uint32_t declared;  // the axis that it is, or is a row of
     uint32_t row;       // an expression, or 0
-    uint32_t array;     // ragged: its lengths
+    uint32_t array;     // ragged: its lengths; units or merges: their flags, with the lanes behind
     int64_t size;       // dense
 } pwsp_axis_info;
 
@@ -25694,6 +25976,7 @@ typedef struct pwsp_node {
     uint32_t parent, first, last, next;  // nodes; 0 is none
     uint32_t variable;                   // of a loop, replicas, a consume or receive
     uint32_t axis;                       // of a loop, replicas
+    uint32_t lane;                       // of a loop over a plan: the expression of the lane
     uint32_t expr;                       // of a when, a slot set, a send; the row of a slot load
     uint32_t col;                        // of a slot load
     uint32_t slot;
@@ -25713,6 +25996,11 @@ typedef struct pwsp_table {
     void *items;
     uint64_t count, capacity;
 } pwsp_table;
+
+// Does a loop over such an axis run over descriptors?
+PWSP_INLINE bool pwsp_axis_is_work(pwsp_axis_kind kind) {
+    return kind == PWSP_AXIS_PLAN || kind == PWSP_AXIS_PLAN_MERGES;
+}
 
 struct ptowsp_module {
     ptowsp_context *context;
@@ -25765,6 +26053,15 @@ PWSP_INTERNAL uint32_t pwsp_module_add(ptowsp_module *module, pwsp_table *table,
 
 // Copies into the module's arena; NULL with an error when memory is out.
 PWSP_INTERNAL void *pwsp_module_copy(ptowsp_module *module, const void *data, size_t size);
+
+// The array of a field of an axis, and the flags in it that make the field (0: it is a number); 0
+// with an error if the axis has no such field.
+PWSP_INTERNAL uint32_t pwsp_plan_field_array(ptowsp_module *module, uint32_t axis,
+                                             ptowsp_plan_field field, uint8_t *out_flags);
+
+// Adds the leaf that reads an array at an index (i64); none with an error.
+PWSP_INTERNAL ptowsp_expr pwsp_expr_read(ptowsp_module *module, uint32_t array, ptowsp_type type,
+                                         uint32_t index);
 
 // Checks and copies a name; NULL with an error if it is not one. `what` is "axis" or so.
 PWSP_INTERNAL const char *pwsp_module_name(ptowsp_module *module, const char *what,
@@ -25978,7 +26275,8 @@ static const char *pwsp_bindable_text(const ptowsp_module *module, const pwsp_na
     switch ((pwsp_bindable)name->kind) {
     case PWSP_BIND_NOTHING:
     case PWSP_BIND_SIZE:
-    case PWSP_BIND_CSR: return "an axis";
+    case PWSP_BIND_CSR:
+    case PWSP_BIND_PLAN: return "an axis";
     case PWSP_BIND_SYMBOL: return "a symbol";
     case PWSP_BIND_ARRAY:
         return PWSP_ARRAY(module, name->index)->is_lengths ? "an axis" : "an array";
@@ -26167,11 +26465,11 @@ ptowsp_axis ptowsp_axis_row(ptowsp_module *module, ptowsp_axis axis, ptowsp_expr
                                              "axis_row: there is no axis %u", axis.id));
     }
     pwsp_axis_info info = *PWSP_AXIS(module, axis.id);
-    if (info.kind < PWSP_AXIS_RAGGED || info.row) {
-        return pwsp_axis_id(pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                             "axis %s: only ragged and sparse axes have rows%s",
-                                             info.name,
-                                             info.row ? ", and this is one already" : ""));
+    if (info.kind < PWSP_AXIS_RAGGED || info.kind == PWSP_AXIS_PLAN_LANES || info.row) {
+        return pwsp_axis_id(pwsp_module_fail(
+            module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+            "axis %s: only ragged and sparse axes, units and merges of plans have rows%s",
+            info.name, info.row ? ", and this is one already" : ""));
     }
     info.row = pwsp_module_use(module, row, PTOWSP_TYPE_I64, "the row of an axis");
     uint32_t id = info.row ? pwsp_module_add(module, &module->axes, sizeof info) : 0;
@@ -26223,6 +26521,156 @@ ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_tensor_desc
         tensor.id = id;
     }
     return tensor;
+}
+
+// =================================================================================================
+// src/workload/plan_axis.c
+// =================================================================================================
+
+// Axes over a plan: its units, its merges, its lanes.
+//
+// A plan is bound as a set of typed arrays with one stride, the fields of its descriptors:
+//
+//      descriptor   | work_id | tier | flags | tile | request | head | kv_start | kv_len |   24 bytes
+//      kv.flags                        ^ u8, every 24 bytes
+//      kv.request                                     ^ u32
+//
+// So a field in an expression is a read of an array, here and in emitted trees. The lane of a unit
+// is no field of its descriptor; its array is the bounds of the lanes, which reading searches. A
+// loop needs three things: the size of its axis, the flags (to skip what is not valid), and for
+// those of one lane the bounds. Flags and lanes are declared with the axis, one behind the other;
+// other fields when they are first named. None has a name that can be bound.
+
+typedef struct pwsp_field_row {
+    char text[11];
+    uint8_t flags;  // that have to be set, or 0 for a number
+    uint8_t dtype;
+    bool of_units, of_merges;
+} pwsp_field_row;
+
+static const pwsp_field_row pwsp_field_rows[PTOWSP_PLAN_FIELD_COUNT] = {
+#define PWSP_FIELD_ROW(name, text, dtype, byte, flags, units, merges)                              \
+    {text, flags, PTOWSP_##dtype, units, merges},
+    PTOWSP_PLAN_FIELDS(PWSP_FIELD_ROW)
+#undef PWSP_FIELD_ROW
+};
+
+// The words for the axes of a plan.
+static const char *pwsp_plan_axis_text(pwsp_axis_kind kind) {
+    return kind == PWSP_AXIS_PLAN ? "units" : kind == PWSP_AXIS_PLAN_MERGES ? "merges" : "lanes";
+}
+
+// The array of a field of a plan axis, declared here if it is new; 0 with an error. Its name is for
+// texts alone, as it is not bound by itself.
+static uint32_t pwsp_field_array(ptowsp_module *module, uint32_t axis, ptowsp_plan_field field) {
+    for (uint32_t i = 1; i < module->arrays.count; i++) {
+        const pwsp_array_info *array = PWSP_ARRAY(module, i);
+        if (array->plan_axis == axis && array->field == field) {
+            return i;
+        }
+    }
+    char name[PTOWSP_NAME_MAX + 1];
+    ptowsp_text_buffer buffer = {name, sizeof name, 0};
+    pwsp_text_format(ptowsp_text_to_buffer(&buffer), "%s.%s%s", PWSP_AXIS(module, axis)->name,
+                     PWSP_AXIS(module, axis)->kind == PWSP_AXIS_PLAN_MERGES ? "merges." : "",
+                     pwsp_field_rows[field].text);
+    const char *copy = pwsp_module_name(module, "field", name);
+    uint32_t id = copy ? pwsp_module_add(module, &module->arrays, sizeof(pwsp_array_info)) : 0;
+    if (id) {
+        pwsp_array_info info = {copy, (ptowsp_dtype)pwsp_field_rows[field].dtype, false, axis,
+                                field};
+        *PWSP_ARRAY(module, id) = info;
+    }
+    return id;
+}
+
+// The module's copy of the name of a plan, which may have other axes already; NULL with an error.
+static const char *pwsp_plan_name(ptowsp_module *module, const char *name, pwsp_axis_kind kind,
+                                  uint32_t axis) {
+    const pwsp_name *found = pwsp_name_is_valid(name) ? pwsp_module_find(module, name) : NULL;
+    if (!pwsp_module_is_good(module)) {
+        return NULL;
+    }
+    if (!found || found->kind != PWSP_BIND_PLAN) {
+        if (pwsp_name_is_valid(name) && strlen(name) > PTOWSP_PLAN_NAME_MAX) {
+            pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                             "plan %s: its name has more than %d characters", name,
+                             PTOWSP_PLAN_NAME_MAX);
+            return NULL;
+        }
+        return pwsp_module_bindable(module, "plan", name, PWSP_BIND_PLAN, axis);
+    }
+    for (uint32_t i = 1; i < axis; i++) {
+        const pwsp_axis_info *other = PWSP_AXIS(module, i);
+        if (other->kind == kind && strcmp(other->name, name) == 0) {
+            pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                             "plan %s: there is an axis of its %s already", name,
+                             pwsp_plan_axis_text(kind));
+            return NULL;
+        }
+    }
+    return found->text;
+}
+
+static ptowsp_axis pwsp_no_axis(void) {
+    ptowsp_axis none = {0};
+    return none;
+}
+
+static ptowsp_axis pwsp_plan_axis(ptowsp_module *module, const char *name, pwsp_axis_kind kind) {
+    if (!pwsp_module_is_good(module)) {
+        return pwsp_no_axis();
+    }
+    uint32_t id = pwsp_module_add(module, &module->axes, sizeof(pwsp_axis_info));
+    const char *copy = id ? pwsp_plan_name(module, name, kind, id) : NULL;
+    if (!copy) {
+        return pwsp_no_axis();
+    }
+    pwsp_axis_info info = {copy, kind, id, 0, 0, 0};
+    *PWSP_AXIS(module, id) = info;
+    if (pwsp_axis_is_work(kind)) {
+        uint32_t flags = pwsp_field_array(module, id, PTOWSP_PLAN_FLAGS);
+        uint32_t lanes = flags ? pwsp_field_array(module, id, PTOWSP_PLAN_LANE) : 0;
+        PTOWSP_ASSERT(!lanes || lanes == flags + 1);
+        PWSP_AXIS(module, id)->array = flags;
+        id = lanes ? id : 0;
+    }
+    ptowsp_axis axis = {id};
+    return axis;
+}
+
+ptowsp_axis ptowsp_axis_plan(ptowsp_module *module, const char *name) {
+    return pwsp_plan_axis(module, name, PWSP_AXIS_PLAN);
+}
+
+ptowsp_axis ptowsp_axis_plan_merges(ptowsp_module *module, const char *name) {
+    return pwsp_plan_axis(module, name, PWSP_AXIS_PLAN_MERGES);
+}
+
+ptowsp_axis ptowsp_axis_plan_lanes(ptowsp_module *module, const char *name) {
+    return pwsp_plan_axis(module, name, PWSP_AXIS_PLAN_LANES);
+}
+
+PWSP_INTERNAL uint32_t pwsp_plan_field_array(ptowsp_module *module, uint32_t axis,
+                                             ptowsp_plan_field field, uint8_t *out_flags) {
+    const pwsp_axis_info *info = PWSP_AXIS(module, axis);
+    if (!pwsp_axis_is_work(info->kind)) {
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                "loop_field: axis %s is not of a plan's units or merges",
+                                info->name);
+    }
+    if ((uint32_t)field >= PTOWSP_PLAN_FIELD_COUNT) {
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                "loop_field: %d is no field", (int)field);
+    }
+    const pwsp_field_row *row = &pwsp_field_rows[field];
+    if (info->kind == PWSP_AXIS_PLAN ? !row->of_units : !row->of_merges) {
+        return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                "loop_field: the %s of plan %s have no %s",
+                                pwsp_plan_axis_text(info->kind), info->name, row->text);
+    }
+    *out_flags = row->flags;
+    return pwsp_field_array(module, info->declared, row->flags ? PTOWSP_PLAN_FLAGS : field);
 }
 
 // =================================================================================================
@@ -26609,14 +27057,19 @@ ptowsp_expr ptowsp_array_at(ptowsp_module *module, const char *name, ptowsp_dtyp
     if (array == 0 || !pwsp_expr_fits(module, "array_at", operands)) {
         return pwsp_expr_none(module);
     }
+    return pwsp_expr_read(module, array, type, index.id);
+}
+
+PWSP_INTERNAL ptowsp_expr pwsp_expr_read(ptowsp_module *module, uint32_t array, ptowsp_type type,
+                                         uint32_t index) {
     pwsp_expr_node node;
     memset(&node, 0, sizeof node);
     node.op = PWSP_EXPR_ARRAY;
     node.type = (uint8_t)type;
     node.is_faulty = 1;
-    node.depth = (uint8_t)(module->exprs.nodes[index.id].depth + 1);
-    node.size = module->exprs.nodes[index.id].size + 1;
-    node.a = index.id;
+    node.depth = (uint8_t)(module->exprs.nodes[index].depth + 1);
+    node.size = module->exprs.nodes[index].size + 1;
+    node.a = index;
     node.b = array;
     node.name = PWSP_ARRAY(module, array)->name;
     return pwsp_expr_added(module, pwsp_exprs_add(&module->exprs, &module->context->memory, &node));
@@ -26628,9 +27081,10 @@ ptowsp_expr ptowsp_axis_size(ptowsp_module *module, ptowsp_axis axis) {
     }
     const pwsp_axis_info *info =
         axis.id && axis.id < module->axes.count ? PWSP_AXIS(module, axis.id) : NULL;
-    if (!info || info->kind > PWSP_AXIS_DYNAMIC) {
+    if (!info || info->kind == PWSP_AXIS_RAGGED || info->kind == PWSP_AXIS_SPARSE || info->row) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "axis_size: axis %s is not dense or dynamic", info ? info->name : "0");
+                         "axis_size: axis %s is not dense, dynamic or of a plan",
+                         info ? info->name : "0");
         return pwsp_expr_none(module);
     }
     return info->kind == PWSP_AXIS_DENSE
@@ -26638,19 +27092,48 @@ ptowsp_expr ptowsp_axis_size(ptowsp_module *module, ptowsp_axis axis) {
                : pwsp_expr_leaf(module, PWSP_EXPR_SIZE, PTOWSP_TYPE_I64, axis.id, info->name);
 }
 
+// The axis of a loop's variable; 0 if it is none.
+static uint32_t pwsp_variable_axis(ptowsp_expr variable) {
+    const ptowsp_module *module = variable.module;
+    if (variable.id == 0 || variable.id >= module->exprs.count) {
+        return 0;
+    }
+    const pwsp_expr_node *node = &module->exprs.nodes[variable.id];
+    uint32_t loop = node->op == PWSP_EXPR_VARIABLE ? PWSP_VARIABLE(module, node->a)->node : 0;
+    return loop ? PWSP_NODE(module, loop)->axis : 0;
+}
+
+ptowsp_expr ptowsp_loop_field(ptowsp_expr variable, ptowsp_plan_field field) {
+    ptowsp_module *module = variable.module;
+    if (!pwsp_module_is_good(module)) {
+        return pwsp_expr_none(module);
+    }
+    uint32_t axis = pwsp_variable_axis(variable);
+    uint8_t flags = 0;
+    if (!axis) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "loop_field: it is not the variable of a loop");
+        return pwsp_expr_none(module);
+    }
+    uint32_t array = pwsp_plan_field_array(module, axis, field, &flags);
+    if (!array) {
+        return pwsp_expr_none(module);
+    }
+    ptowsp_expr value = pwsp_expr_read(module, array, PTOWSP_TYPE_I64, variable.id);
+    if (flags) {
+        ptowsp_expr bits = ptowsp_i64(module, flags);
+        value = ptowsp_eq(ptowsp_bitand(value, bits), bits);
+    }
+    return value;
+}
+
 ptowsp_expr ptowsp_loop_entry(ptowsp_expr variable) {
     ptowsp_module *module = variable.module;
     if (!pwsp_module_is_good(module)) {
         return pwsp_expr_none(module);
     }
-    bool is_sparse = false;
-    if (variable.id && variable.id < module->exprs.count) {
-        const pwsp_expr_node *node = &module->exprs.nodes[variable.id];
-        uint32_t loop = node->op == PWSP_EXPR_VARIABLE ? PWSP_VARIABLE(module, node->a)->node : 0;
-        uint32_t axis = loop ? PWSP_NODE(module, loop)->axis : 0;
-        is_sparse = axis && PWSP_AXIS(module, axis)->kind == PWSP_AXIS_SPARSE;
-    }
-    if (!is_sparse) {
+    uint32_t axis = pwsp_variable_axis(variable);
+    if (!axis || PWSP_AXIS(module, axis)->kind != PWSP_AXIS_SPARSE) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "loop_entry: it is not the variable of a loop over a sparse axis");
         return pwsp_expr_none(module);
@@ -27129,7 +27612,14 @@ static ptowsp_expr pwsp_loop_begin(ptowsp_module *module, pwsp_node_kind kind, c
         PWSP_NODE(module, id)->variable = variable_id;
         pwsp_scope_open(module, id);
     }
-    return pwsp_module_is_good(module) ? pwsp_variable_expr(module, variable_id) : none;
+    ptowsp_expr value =
+        pwsp_module_is_good(module) ? pwsp_variable_expr(module, variable_id) : none;
+    if (pwsp_module_is_good(module) && PWSP_AXIS(module, axis.id)->kind >= PWSP_AXIS_PLAN) {
+        bool is_work = pwsp_axis_is_work(PWSP_AXIS(module, axis.id)->kind);
+        ptowsp_expr lane = is_work ? ptowsp_loop_field(value, PTOWSP_PLAN_LANE) : value;
+        PWSP_NODE(module, id)->lane = lane.id;
+    }
+    return value;
 }
 
 ptowsp_expr ptowsp_parallel_begin(ptowsp_module *module, const char *variable, ptowsp_axis axis) {
@@ -27716,10 +28206,15 @@ ptowsp_expr ptowsp_replicate_begin(ptowsp_module *module, const char *variable, 
         return none;
     }
     const pwsp_axis_info *info = PWSP_AXIS(module, axis.id);
-    if (info->kind != PWSP_AXIS_DENSE && info->kind != PWSP_AXIS_DYNAMIC) {
+    if (info->kind != PWSP_AXIS_DENSE && info->kind != PWSP_AXIS_DYNAMIC &&
+        info->kind != PWSP_AXIS_PLAN_LANES) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "process %s: axis %s is %s; replicas are of a dense or dynamic one",
-                         process, info->name, info->kind == PWSP_AXIS_RAGGED ? "ragged" : "sparse");
+                         "process %s: axis %s is %s; replicas are of a dense or dynamic one, or of "
+                         "the lanes of a plan",
+                         process, info->name,
+                         info->kind == PWSP_AXIS_RAGGED   ? "ragged"
+                         : info->kind == PWSP_AXIS_SPARSE ? "sparse"
+                                                          : "of a plan");
     } else if (info->kind == PWSP_AXIS_DENSE && info->size == 0) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "process %s: the size of axis %s is 0; there is at least one replica",
@@ -28321,7 +28816,9 @@ static void pwsp_schedule_check_lanes(pwsp_schedule_checker *checker,
         PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS,
                            "lane_count %u is given, but pools are by unit", schedule->lane_count);
     }
-    bool has_key = pwsp_dispatch_has_key(schedule->dispatch);
+    bool has_key = schedule->dispatch == PTOWSP_DISPATCH_PLAN
+                       ? schedule->dispatch_key.module || schedule->dispatch_key.id
+                       : pwsp_dispatch_has_key(schedule->dispatch);
     pwsp_schedule_check_key(checker,
                             has_key ? "dispatch by a key, but dispatch_key is missing"
                                     : "dispatch_key is given, but dispatch takes none",
@@ -28935,9 +29432,9 @@ typedef struct pwsp_loop {
     pwsp_scope scope;  // that it opens
     uint32_t cell;     // of its variable
     uint32_t entry;    // cell of a sparse loop's position in the indices
-    uint32_t size;     // cell of a dense or dynamic axis' size
-    uint32_t array;    // ragged: the lengths
-    uint32_t csr;      // sparse
+    uint32_t size;     // cell of a dense, dynamic or plan axis' size
+    uint32_t array;    // ragged: the lengths; units or merges: their flags, with the lanes behind
+    uint32_t csr;      // sparse: the axis; of a plan, too
     bool is_row;
     pwsp_code row;
 } pwsp_loop;
@@ -29483,8 +29980,11 @@ static bool pwsp_compiler_loop(pwsp_compiler *c, uint32_t id, bool is_parallel) 
     made.csr = axis->declared;
     made.is_row = axis->row != 0;
     c->program->axis_is_used[axis->declared] = true;
-    if (axis->kind == PWSP_AXIS_RAGGED) {
+    if (axis->kind == PWSP_AXIS_RAGGED || pwsp_axis_is_work(axis->kind)) {
         c->program->array_is_used[axis->array] = true;
+    }
+    if (pwsp_axis_is_work(axis->kind) && axis->row) {
+        c->program->array_is_used[axis->array + 1] = true;
     }
     if (axis->kind == PWSP_AXIS_DENSE &&
         !pwsp_coder_const(&c->coder, (uint64_t)axis->size, &made.size)) {
@@ -29600,10 +30100,20 @@ static bool pwsp_compiler_slot(pwsp_compiler *c, uint32_t id) {
     return pwsp_compiler_op(c, is_load ? PWSP_OP_SLOT_LOAD : PWSP_OP_SLOT_SET, index, 0, id);
 }
 
+// The expression that chooses the lane of a task: the schedule's key, or what a plan says.
+static uint32_t pwsp_compiler_dispatch_key(const pwsp_compiler *c, uint32_t id) {
+    uint32_t lane = 0;
+    while (c->schedule->dispatch == PTOWSP_DISPATCH_PLAN && id && !lane) {
+        lane = PWSP_NODE(c->module, id)->lane;
+        id = PWSP_NODE(c->module, id)->parent;
+    }
+    return lane ? lane : c->schedule->dispatch_key.id;
+}
+
 // Compiles a task's keys; false with an error.
 static bool pwsp_compiler_keys(pwsp_compiler *c, uint32_t id, pwsp_task_op *task) {
     c->key_task = id;
-    bool is_good = pwsp_compiler_code(c, c->schedule->dispatch_key.id, &task->dispatch) &&
+    bool is_good = pwsp_compiler_code(c, pwsp_compiler_dispatch_key(c, id), &task->dispatch) &&
                    pwsp_compiler_code(c, c->schedule->priority_key.id, &task->priority) &&
                    pwsp_compiler_code(c, c->schedule->stream_key.id, &task->stream);
     c->key_task = 0;
@@ -30912,6 +31422,9 @@ static void pwsp_print_axes(const ptowsp_module *m, ptowsp_text text) {
         case PWSP_AXIS_DYNAMIC: pwsp_text_format(text, "dynamic\n"); break;
         case PWSP_AXIS_RAGGED: pwsp_text_format(text, "ragged\n"); break;
         case PWSP_AXIS_SPARSE: pwsp_text_format(text, "sparse\n"); break;
+        case PWSP_AXIS_PLAN: pwsp_text_format(text, "plan\n"); break;
+        case PWSP_AXIS_PLAN_MERGES: pwsp_text_format(text, "plan, its merges\n"); break;
+        case PWSP_AXIS_PLAN_LANES: pwsp_text_format(text, "plan, its lanes\n"); break;
         }
     }
 }
@@ -30957,7 +31470,8 @@ static void pwsp_print_declarations(const ptowsp_module *m, ptowsp_text text) {
         }
     }
     for (uint32_t i = 1; i < m->arrays.count; i++) {
-        if (PWSP_ARRAY(m, i)->name && !PWSP_ARRAY(m, i)->is_lengths) {
+        if (PWSP_ARRAY(m, i)->name && !PWSP_ARRAY(m, i)->is_lengths &&
+            !PWSP_ARRAY(m, i)->plan_axis) {
             pwsp_text_format(text, "array %s %s\n", PWSP_ARRAY(m, i)->name,
                              ptowsp_dtype_name(PWSP_ARRAY(m, i)->dtype));
         }
@@ -31993,7 +32507,7 @@ static const void *pwsp_read_item(const pwsp_table *table, uint32_t i, size_t it
 
 #define PWSP_READ(p, table, type, i) ((const type *)pwsp_read_item(&(p)->table, i, sizeof(type)))
 
-PTOWSP_STATIC_ASSERT((int)PTOWSP_AXIS_SPARSE == (int)PWSP_AXIS_SPARSE, "axes");
+PTOWSP_STATIC_ASSERT((int)PTOWSP_AXIS_PLAN_LANES == (int)PWSP_AXIS_PLAN_LANES, "axes");
 PTOWSP_STATIC_ASSERT((int)PTOWSP_SCOPE_SEQUENTIAL == (int)PWSP_SCOPE_SEQUENTIAL, "scopes");
 PTOWSP_STATIC_ASSERT((int)PTOWSP_VIEW_LEAD_MAX == (int)PWSP_TENSOR_LEAD_MAX, "views");
 
@@ -32040,8 +32554,9 @@ uint32_t ptowsp_program_array_count(const ptowsp_program *program) {
 
 ptowsp_array_info ptowsp_program_array_at(const ptowsp_program *program, uint32_t array) {
     const pwsp_array_info *from = PWSP_READ(program, arrays, pwsp_array_info, array);
-    ptowsp_array_info info = {from->name, from->dtype, from->is_lengths,
-                              program->array_is_used[array]};
+    ptowsp_array_info info = {from->name,       from->dtype,
+                              from->is_lengths, program->array_is_used[array],
+                              from->plan_axis,  from->field};
     return info;
 }
 
@@ -32515,7 +33030,7 @@ typedef struct pwsp_frame {
     bool is_call;
     bool has_scope;  // to be ended with it
     int64_t i, count;
-    uint64_t first;  // of a sparse loop: its first entry
+    uint64_t first;  // of a sparse loop its first entry, of a lane its first descriptor
 } pwsp_frame;
 
 typedef enum pwsp_event {
@@ -32742,7 +33257,19 @@ static bool pwsp_expander_extent(pwsp_expander *x, const pwsp_loop *loop, pwsp_f
     }
     switch (loop->axis_kind) {
     case PWSP_AXIS_DENSE:
-    case PWSP_AXIS_DYNAMIC: frame->count = (int64_t)x->cells[loop->size]; return true;
+    case PWSP_AXIS_DYNAMIC:
+    case PWSP_AXIS_PLAN_LANES: frame->count = (int64_t)x->cells[loop->size]; return true;
+    case PWSP_AXIS_PLAN:
+    case PWSP_AXIS_PLAN_MERGES:
+        if (!loop->is_row) {
+            frame->count = (int64_t)x->cells[loop->size];
+            return true;
+        }
+        name = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, loop->csr)->name;
+        status = pwsp_row_work(&error, name, &x->arrays[loop->array + 1], row, x->cells[loop->size],
+                               &frame->first, &end);
+        frame->count = (int64_t)(end - frame->first);
+        break;
     case PWSP_AXIS_RAGGED:
         if (!loop->is_row) {
             frame->count = x->length_sums[loop->array];
@@ -32767,9 +33294,26 @@ static bool pwsp_expander_extent(pwsp_expander *x, const pwsp_loop *loop, pwsp_f
     return status == PTOWSP_OK;
 }
 
+// Moves a loop on to the next iteration that there is, from frame->i on: descriptors that are not
+// valid have none. False at the end.
+static inline bool pwsp_expander_seek(const pwsp_expander *x, const pwsp_loop *loop,
+                                      pwsp_frame *frame) {
+    if (pwsp_axis_is_work(loop->axis_kind)) {
+        const pwsp_array *flags = &x->arrays[loop->array];
+        while (frame->i < frame->count &&
+               (pwsp_array_at(flags, frame->first + (uint64_t)frame->i) & PTOWSP_WORK_INVALID)) {
+            frame->i++;
+        }
+    }
+    return frame->i < frame->count;
+}
+
 static inline void pwsp_expander_set_variable(pwsp_expander *x, const pwsp_loop *loop,
                                               const pwsp_frame *frame) {
     x->cells[loop->cell] = (uint64_t)frame->i;
+    if (pwsp_axis_is_work(loop->axis_kind)) {
+        x->cells[loop->cell] += frame->first;
+    }
     if (loop->axis_kind == PWSP_AXIS_SPARSE) {
         uint64_t entry = frame->first + (uint64_t)frame->i;
         x->cells[loop->entry] = entry;
@@ -32790,7 +33334,8 @@ static bool pwsp_expander_loop(pwsp_expander *x, const pwsp_op *op, pwsp_event *
         *out_event = PWSP_EVENT_ERROR;
         return true;
     }
-    if (frame.count == 0 || op->target == x->next_op + 1) {  // nothing to do, or nothing in it
+    // Nothing to do, or nothing in it.
+    if (!pwsp_expander_seek(x, loop, &frame) || op->target == x->next_op + 1) {
         x->next_op = op->target;
         return false;
     }
@@ -32887,8 +33432,13 @@ PWSP_INTERNAL pwsp_event pwsp_expander_again(pwsp_expander *x) {
     if (frame->i + 1 == frame->count) {
         return PWSP_EVENT_NONE;
     }
+    const pwsp_loop *loop = PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, end->at);
     frame->i++;
-    pwsp_expander_set_variable(x, PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, end->at), frame);
+    if (!pwsp_expander_seek(x, loop, frame)) {
+        frame->i = frame->count - 1;  // the last one has been
+        return PWSP_EVENT_NONE;
+    }
+    pwsp_expander_set_variable(x, loop, frame);
     return pwsp_expander_task(x, end - 1);
 }
 
@@ -32929,9 +33479,10 @@ PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
             break;
         case PWSP_OP_LOOP_END: {
             pwsp_frame *frame = &x->frames[x->frame_count - 1];
-            if (++frame->i < frame->count) {
-                pwsp_expander_set_variable(x, PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, op->at),
-                                           frame);
+            const pwsp_loop *loop = PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, op->at);
+            frame->i++;
+            if (pwsp_expander_seek(x, loop, frame)) {
+                pwsp_expander_set_variable(x, loop, frame);
                 x->next_op = op->target;
                 break;
             }
@@ -36869,8 +37420,9 @@ static pwsp_network_op pwsp_network_prepare(const pwsp_pipelines *pipelines, uin
     made.index = index;
     if (op->kind == PWSP_OP_LOOP_END) {
         const pwsp_loop *loop = PWSP_PROGRAM_AT(program, loops, pwsp_loop, op->at);
-        made.kind =
-            loop->axis_kind == PWSP_AXIS_SPARSE ? PWSP_NETWORK_OTHER : PWSP_NETWORK_LOOP_END;
+        made.kind = loop->axis_kind == PWSP_AXIS_SPARSE || pwsp_axis_is_work(loop->axis_kind)
+                        ? PWSP_NETWORK_OTHER
+                        : PWSP_NETWORK_LOOP_END;
         made.cell = loop->cell;
         made.next = pwsp_network_from(pipelines, op->target);
     } else if (op->kind == PWSP_OP_SEND) {
@@ -37600,11 +38152,12 @@ typedef struct pwsp_bindings {
     ptowsp_context *context;
     const ptowsp_program *program;
     // As bound by the caller:
-    uint64_t *initial;           // cells at the start of a run
-    bool *is_bound;              // by cell: sizes and symbols
-    pwsp_array *arrays;          // by array
-    pwsp_bound_csr *csrs;        // by axis
-    pwsp_bound_tensor *tensors;  // by tensor
+    uint64_t *initial;             // cells at the start of a run
+    bool *is_bound;                // by cell: sizes and symbols
+    pwsp_array *arrays;            // by array
+    pwsp_bound_csr *csrs;          // by axis
+    pwsp_bound_tensor *tensors;    // by tensor
+    ptowsp_attention_plan *plans;  // by axis of a plan, each the same; as its arrays and sizes say
     // As seen by the present execution:
     int64_t *length_sums;          // by array
     pwsp_bound_tensor *effective;  // by tensor
@@ -37626,6 +38179,10 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_array(pwsp_bindings *bindings, const char 
                                             uint64_t count);
 PWSP_INTERNAL ptowsp_status pwsp_bind_csr(pwsp_bindings *bindings, const char *axis,
                                           const ptowsp_csr *csr);
+PWSP_INTERNAL ptowsp_status pwsp_bind_plan(pwsp_bindings *bindings, const char *name,
+                                           const ptowsp_attention_plan *plan);
+PWSP_INTERNAL ptowsp_status pwsp_bind_work(pwsp_bindings *bindings, const char *name,
+                                           const ptowsp_work *work, uint64_t count);
 PWSP_INTERNAL ptowsp_status pwsp_bind_tensor(pwsp_bindings *bindings, const char *tensor,
                                              const ptowsp_buffer *buffer);
 
@@ -37654,6 +38211,7 @@ PWSP_INTERNAL ptowsp_status pwsp_bindings_verify(pwsp_bindings *bindings, bool i
     ARRAY(arrays, pwsp_array, program->arrays.count + 1)                                           \
     ARRAY(csrs, pwsp_bound_csr, program->axes.count + 1)                                           \
     ARRAY(tensors, pwsp_bound_tensor, program->tensors.count + 1)                                  \
+    ARRAY(plans, ptowsp_attention_plan, program->axes.count + 1)                                   \
     ARRAY(length_sums, int64_t, program->arrays.count + 1)                                         \
     ARRAY(effective, pwsp_bound_tensor, program->tensors.count + 1)
 
@@ -37786,6 +38344,103 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_csr(pwsp_bindings *bindings, const char *a
     return pwsp_bind_result(bindings, &error, status);
 }
 
+// -- plans ----------------------------------------------------------------------------------------
+
+// Is it an axis of the plan of this name?
+static bool pwsp_axis_is_of_plan(const pwsp_axis_info *axis, uint32_t i, const char *name) {
+    return axis->kind >= PWSP_AXIS_PLAN && axis->declared == i && strcmp(axis->name, name) == 0;
+}
+
+// The kind of the axis that an array is a field of, if that is an axis of this plan.
+static bool pwsp_array_is_of_plan(const ptowsp_program *p, const pwsp_array_info *array,
+                                  const char *name, ptowsp_axis_kind *out_kind) {
+    if (!array->plan_axis) {
+        return false;
+    }
+    const pwsp_axis_info *axis = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, array->plan_axis);
+    *out_kind = (ptowsp_axis_kind)axis->kind;
+    return pwsp_axis_is_of_plan(axis, array->plan_axis, name);
+}
+
+// Has the plan all that the program uses of it?
+static ptowsp_status pwsp_bind_plan_uses(const pwsp_bindings *bindings, pwsp_error *error,
+                                         const char *name, const ptowsp_attention_plan *plan) {
+    const ptowsp_program *p = bindings->program;
+    ptowsp_status status = PTOWSP_OK;
+    ptowsp_axis_kind kind;
+    for (uint32_t i = 1; status == PTOWSP_OK && i < p->axes.count; i++) {
+        const pwsp_axis_info *axis = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, i);
+        if (p->axis_is_used[i] && pwsp_axis_is_of_plan(axis, i, name)) {
+            status = pwsp_plan_has_axis(error, name, plan, (ptowsp_axis_kind)axis->kind);
+        }
+    }
+    for (uint32_t i = 1; status == PTOWSP_OK && i < p->arrays.count; i++) {
+        const pwsp_array_info *array = PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, i);
+        if (p->array_is_used[i] && pwsp_array_is_of_plan(p, array, name, &kind)) {
+            status = pwsp_plan_has_field(error, name, plan, array->field);
+        }
+    }
+    return status;
+}
+
+static void pwsp_bind_plan_parts(pwsp_bindings *bindings, const char *name,
+                                 const ptowsp_attention_plan *plan) {
+    const ptowsp_program *p = bindings->program;
+    ptowsp_axis_kind kind;
+    for (uint32_t i = 1; i < p->axes.count; i++) {
+        const pwsp_axis_info *axis = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, i);
+        if (pwsp_axis_is_of_plan(axis, i, name)) {
+            bindings->plans[i] = *plan;
+            bindings->initial[p->first_size + i] =
+                (uint64_t)pwsp_plan_size(plan, (ptowsp_axis_kind)axis->kind);
+            bindings->is_bound[p->first_size + i] = true;
+        }
+    }
+    for (uint32_t i = 1; i < p->arrays.count; i++) {
+        const pwsp_array_info *array = PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, i);
+        if (pwsp_array_is_of_plan(p, array, name, &kind)) {
+            bindings->arrays[i] = pwsp_plan_array(plan, kind, array->field);
+        }
+    }
+}
+
+// Binds what one of the following has checked.
+static ptowsp_status pwsp_bind_checked_plan(pwsp_bindings *bindings, pwsp_error *error,
+                                            ptowsp_status status, const char *name,
+                                            const ptowsp_attention_plan *plan) {
+    status = status != PTOWSP_OK ? status : pwsp_bind_plan_uses(bindings, error, name, plan);
+    if (status == PTOWSP_OK) {
+        pwsp_bind_plan_parts(bindings, name, plan);
+    }
+    return pwsp_bind_result(bindings, error, status);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_plan(pwsp_bindings *bindings, const char *name,
+                                           const ptowsp_attention_plan *plan) {
+    ptowsp_status status;
+    pwsp_error error;
+    ptowsp_attention_plan checked;
+    if (pwsp_bind_find(bindings, "plan", name, PWSP_BIND_PLAN, &status) == 0) {
+        return status;
+    }
+    status = pwsp_bind_check_plan(&error, name, plan, &checked);
+    return pwsp_bind_checked_plan(bindings, &error, status, name, &checked);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_work(pwsp_bindings *bindings, const char *name,
+                                           const ptowsp_work *work, uint64_t count) {
+    ptowsp_status status;
+    pwsp_error error;
+    ptowsp_attention_plan checked;
+    if (pwsp_bind_find(bindings, "plan", name, PWSP_BIND_PLAN, &status) == 0) {
+        return status;
+    }
+    status = pwsp_bind_check_work(&error, name, work, count, &checked);
+    return pwsp_bind_checked_plan(bindings, &error, status, name, &checked);
+}
+
+// -- tensors --------------------------------------------------------------------------------------
+
 PWSP_INTERNAL ptowsp_status pwsp_bind_tensor(pwsp_bindings *bindings, const char *tensor,
                                              const ptowsp_buffer *buffer) {
     ptowsp_status status;
@@ -37824,9 +38479,17 @@ static ptowsp_status pwsp_check_arrays(pwsp_bindings *bindings) {
     ptowsp_status status = PTOWSP_OK;
     pwsp_error error;
     for (uint32_t i = 1; i < p->arrays.count && status == PTOWSP_OK; i++) {
-        if (p->array_is_used[i]) {
-            status = pwsp_verify_array(&error, PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, i),
-                                       &bindings->arrays[i], &bindings->length_sums[i]);
+        const pwsp_array_info *info = PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, i);
+        if (!p->array_is_used[i]) {
+            continue;
+        }
+        if (info->plan_axis == 0) {
+            status =
+                pwsp_verify_array(&error, info, &bindings->arrays[i], &bindings->length_sums[i]);
+        } else if (info->field == PTOWSP_PLAN_LANE) {  // other fields are bound, as their axis is
+            const pwsp_axis_info *axis = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, info->plan_axis);
+            status = pwsp_verify_plan_lanes(&error, axis->name, (ptowsp_axis_kind)axis->kind,
+                                            &bindings->arrays[i]);
         }
     }
     return pwsp_check_result(bindings, &error, status);
@@ -37840,6 +38503,9 @@ static ptowsp_status pwsp_check_sizes(pwsp_bindings *bindings) {
         const pwsp_axis_info *axis = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, i);
         if (p->axis_is_used[i] && axis->kind == PWSP_AXIS_DYNAMIC) {
             status = pwsp_verify_size(&error, axis->name, bindings->is_bound[p->first_size + i]);
+        } else if (p->axis_is_used[i] && axis->kind >= PWSP_AXIS_PLAN &&
+                   !bindings->is_bound[p->first_size + i]) {
+            status = pwsp_verify_fail_unbound(&error, "plan", axis->name);
         } else if (p->axis_is_used[i] && axis->kind == PWSP_AXIS_SPARSE) {
             status = pwsp_verify_csr(&error, axis->name, &bindings->csrs[i]);
         }
@@ -39675,6 +40341,17 @@ ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
                                     : pwsp_bind_tensor(&run->bindings, tensor, buffer);
 }
 
+ptowsp_status ptowsp_run_bind_plan(ptowsp_run *run, const char *plan,
+                                   const ptowsp_attention_plan *bound) {
+    return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_bind_plan(&run->bindings, plan, bound);
+}
+
+ptowsp_status ptowsp_run_bind_work(ptowsp_run *run, const char *plan, const ptowsp_work *work,
+                                   uint64_t count) {
+    return pwsp_run_is_running(run) ? PTOWSP_BUSY
+                                    : pwsp_bind_work(&run->bindings, plan, work, count);
+}
+
 uint64_t ptowsp_run_slot(const ptowsp_run *run, uint32_t slot) {
     PTOWSP_ASSERT(slot < run->program->slot_count);
     return run->walk.cells[run->program->first_slot + slot];
@@ -39788,6 +40465,8 @@ static bool pwsp_run_is_simple(const pwsp_expander *x) {
     const pwsp_task_op *task = x->task_op;
     bool is_simple =
         end->kind == PWSP_OP_LOOP_END && end->target + 1 == x->next_op && task->view_count == 0;
+    is_simple = is_simple && !pwsp_axis_is_work(
+                                 PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, end->at)->axis_kind);
     const pwsp_code *codes = PWSP_PROGRAM_AT(x->program, codes, pwsp_code, task->first_code);
     for (uint32_t i = 0; is_simple && i < task->axis_count + task->scalar_count; i++) {
         is_simple = codes[i].begin == codes[i].end;
@@ -40208,7 +40887,8 @@ bool ptowsp_run_bound_size(const ptowsp_run *run, uint32_t axis, int64_t *out_si
         *out_size = info->size;
         return true;
     }
-    if (info->kind != PWSP_AXIS_DYNAMIC || !run->bindings.is_bound[p->first_size + axis]) {
+    bool has_size = info->kind == PWSP_AXIS_DYNAMIC || info->kind >= PWSP_AXIS_PLAN;
+    if (!has_size || !run->bindings.is_bound[p->first_size + axis]) {
         return false;
     }
     *out_size = (int64_t)run->bindings.initial[p->first_size + axis];
@@ -40229,7 +40909,8 @@ bool ptowsp_run_bound_array(const ptowsp_run *run, uint32_t array, ptowsp_dtype 
                             const void **out_data, uint64_t *out_count) {
     PTOWSP_ASSERT(array > 0 && array < run->program->arrays.count);
     const pwsp_array *bound = &run->bindings.arrays[array];
-    if (!bound->is_bound) {
+    if (!bound->is_bound ||
+        PWSP_PROGRAM_AT(run->program, arrays, pwsp_array_info, array)->plan_axis) {
         return false;
     }
     *out_dtype = bound->dtype;
@@ -40249,6 +40930,17 @@ bool ptowsp_run_bound_csr(const ptowsp_run *run, uint32_t axis, ptowsp_csr *out_
     out_csr->indices = bound->indices.data;
     out_csr->row_count = bound->row_count;
     out_csr->entry_count = bound->indices.count;
+    return true;
+}
+
+bool ptowsp_run_bound_plan(const ptowsp_run *run, uint32_t axis, ptowsp_attention_plan *out_plan) {
+    const ptowsp_program *p = run->program;
+    PTOWSP_ASSERT(axis > 0 && axis < p->axes.count);
+    if (PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, axis)->kind < PWSP_AXIS_PLAN ||
+        !run->bindings.is_bound[p->first_size + axis]) {
+        return false;
+    }
+    *out_plan = run->bindings.plans[axis];
     return true;
 }
 

@@ -1585,14 +1585,75 @@ PTOWSP_API void ptowsp_module_print(const ptowsp_module *module, ptowsp_text tex
 //      sparse    CSR arrays bound under the axis' name. The variable is the column index. Used
 //                directly: the entries of all rows, in order. Through ptowsp_axis_row: those of
 //                one row.
+//      plan      a plan bound under the axis' name, see below
 PTOWSP_API ptowsp_axis ptowsp_axis_dense(ptowsp_module *module, const char *name, int64_t size);
 PTOWSP_API ptowsp_axis ptowsp_axis_dynamic(ptowsp_module *module, const char *name);
 PTOWSP_API ptowsp_axis ptowsp_axis_ragged(ptowsp_module *module, const char *name);
 PTOWSP_API ptowsp_axis ptowsp_axis_sparse(ptowsp_module *module, const char *name);
 
-// One row of a ragged or sparse axis. `row` is an i64, usually the variable of an outer loop. A row
-// outside the bound arrays is an error of the run.
+// One row of a ragged or sparse axis, or the part of a plan axis that is one lane's. `row` is an
+// i64, usually the variable of an outer loop. A row outside the bound arrays is an error of the run.
 PTOWSP_API ptowsp_axis ptowsp_axis_row(ptowsp_module *module, ptowsp_axis axis, ptowsp_expr row);
+
+// Plan axes: loops over the units, merges and lanes of an attention plan (section 10), which is
+// bound each step by its name, with ptowsp_run_bind_plan. All three may have the same name, which
+// then is one plan. A program loops over any plan, and is not compiled again:
+//
+//      ptowsp_axis units = ptowsp_axis_plan(m, "kv"), merges = ptowsp_axis_plan_merges(m, "kv");
+//      PTOWSP_WORKLOAD(m, "attention") {
+//          PTOWSP_PARALLEL(m, unit, units) {
+//              PTOWSP_WHEN(m, ptowsp_loop_field(unit, PTOWSP_PLAN_IS_WHOLE)) {
+//                  ... a task with out[ptowsp_loop_field(unit, PTOWSP_PLAN_REQUEST)] ...
+//              }
+//              PTOWSP_OTHERWISE(m) { ... with states[ptowsp_loop_field(unit, PTOWSP_PLAN_SLOT)] ... }
+//          }
+//          PTOWSP_PARALLEL(m, merge, merges) { ... a task ... }
+//      }
+//
+// The variable is the index of the unit or merge. Used directly, a loop runs over those of all
+// lanes, in order. Through ptowsp_axis_row it runs over those of one lane; loop over
+// ptowsp_axis_plan_lanes (0 .. lane_count - 1) around it. Units and merges that are
+// PTOWSP_WORK_INVALID are skipped: they have no iteration, and leave a gap in the index.
+//
+// The units of a chunk plan (section 7) can be bound to the same name, with ptowsp_run_bind_work.
+// They have neither slots, lanes nor merges. A program that uses these is an error then.
+//
+// Limits   Names of plans have at most PTOWSP_PLAN_NAME_MAX characters.
+#define PTOWSP_PLAN_NAME_MAX 40
+
+PTOWSP_API ptowsp_axis ptowsp_axis_plan(ptowsp_module *module, const char *name);
+PTOWSP_API ptowsp_axis ptowsp_axis_plan_merges(ptowsp_module *module, const char *name);
+PTOWSP_API ptowsp_axis ptowsp_axis_plan_lanes(ptowsp_module *module, const char *name);
+
+// The fields of a unit or merge: name, text; data type and byte in the descriptor (section 6); the
+// flags that have to be set (0: the field is a number, i64; else it is a bool); whether units and
+// merges have it. LANE is found in the plan's lists, and is in no descriptor. For descriptors of
+// experts, REQUEST and HEAD are batch and expert, KV_START and KV_LEN the tokens.
+// clang-format off
+#define PTOWSP_PLAN_FIELDS(FIELD)                                                                  \
+    FIELD(FLAGS,      "flags",      U8,  5,  0,                                     1, 1)          \
+    FIELD(LANE,       "lane",       U32, 0,  0,                                     1, 1)          \
+    FIELD(REQUEST,    "request",    U32, 8,  0,                                     1, 1)          \
+    FIELD(HEAD,       "head",       U32, 12, 0,                                     1, 1)          \
+    FIELD(TILE,       "tile",       U16, 6,  0,                                     1, 1)          \
+    FIELD(KV_START,   "kv_start",   U32, 16, 0,                                     1, 0)          \
+    FIELD(KV_LEN,     "kv_len",     U32, 20, 0,                                     1, 0)          \
+    FIELD(TIER,       "tier",       U8,  4,  0,                                     1, 0)          \
+    FIELD(IS_FIRST,   "is_first",   U8,  5,  PTOWSP_WORK_FIRST,                     1, 0)          \
+    FIELD(IS_LAST,    "is_last",    U8,  5,  PTOWSP_WORK_LAST,                      1, 0)          \
+    FIELD(IS_WHOLE,   "is_whole",   U8,  5,  PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST,  1, 0)          \
+    FIELD(SLOT,       "slot",       U32, 0,  0,                                     1, 0)          \
+    FIELD(SLOT_FIRST, "slot_first", U32, 16, 0,                                     0, 1)          \
+    FIELD(SLOT_COUNT, "slot_count", U32, 20, 0,                                     0, 1)
+
+typedef enum ptowsp_plan_field {
+#define PWSP_PLAN_FIELD_ENUM(name, text, dtype, byte, flags, units, merges) PTOWSP_PLAN_##name,
+    PTOWSP_PLAN_FIELDS(PWSP_PLAN_FIELD_ENUM)
+#undef PWSP_PLAN_FIELD_ENUM
+    PTOWSP_PLAN_FIELD_COUNT,
+    PWSP_FORCE_INT(PTOWSP_PLAN_FIELD)
+} ptowsp_plan_field;
+// clang-format on
 
 // Declares a tensor.
 // Errors   A bad or clashing name; an unknown dtype or location; a rank or size out of range.
@@ -2191,12 +2252,19 @@ PTOWSP_API ptowsp_expr ptowsp_symbol(ptowsp_module *module, const char *name);
 PTOWSP_API ptowsp_expr ptowsp_array_at(ptowsp_module *module, const char *name, ptowsp_dtype dtype,
                                        ptowsp_expr index);
 
-// The size of a dense or dynamic axis, i64.
+// The size of a dense or dynamic axis, i64; of a plan axis the number of units or merges (those that
+// are INVALID included) or lanes.
 PTOWSP_API ptowsp_expr ptowsp_axis_size(ptowsp_module *module, ptowsp_axis axis);
 
 // The position of the current entry in the indices of a sparse axis, i64. `variable` is that of a
 // loop over such an axis. Use it for data stored beside the indices, such as the gates of experts.
 PTOWSP_API ptowsp_expr ptowsp_loop_entry(ptowsp_expr variable);
+
+// A field of the current unit or merge, i64 or bool. `variable` is that of a loop over a plan axis.
+// The SLOT of a whole unit is PTOWSP_NO_SLOT.
+// Errors   A variable of another loop; a field that units, or merges, do not have.
+// Cost     As an element of an array; LANE a search in the lists, of log2(lanes) steps.
+PTOWSP_API ptowsp_expr ptowsp_loop_field(ptowsp_expr variable, ptowsp_plan_field field);
 
 // Slots: u64 cells of a run, set and loaded by workloads. A cell read as i64 has the same bits;
 // read as bool it is "not 0".
@@ -2467,8 +2535,8 @@ typedef struct ptowsp_channel_desc {
 //
 //      PTOWSP_PIPELINE(m, "name") {}               channels and events first, then processes
 //      PTOWSP_PROCESS(m, "name") {}                one process
-//      PTOWSP_REPLICATE(m, i, axis, "name") {}     one for each i of a dense or dynamic axis, at
-//                                                  least one
+//      PTOWSP_REPLICATE(m, i, axis, "name") {}     one for each i of a dense or dynamic axis, or of
+//                                                  the lanes of a plan; at least one
 //      PTOWSP_CONSUME(m, t, channel) {}            receives tokens until the end of the stream;
 //                                                  runs its body for each
 //      PTOWSP_RECEIVE(m, t, channel) {}            receives one token and runs its body for it; at
@@ -2590,6 +2658,10 @@ typedef enum ptowsp_dispatch {
     PTOWSP_DISPATCH_WORK_STEALING,  // no fixed lane: the first free lane takes the ready task that
                                     // was issued first; in order, a task goes to the lane that is
                                     // free first, by index among equals
+    PTOWSP_DISPATCH_PLAN,  // the lane that a plan has for the unit or merge of the innermost
+                           // loop over one, or the lane itself in a loop over a plan's
+                           // lanes; % lanes. Tasks in no such loop: dispatch_key % lanes,
+                           // or lane 0 without a key
     PWSP_FORCE_INT(PTOWSP_DISPATCH)
 } ptowsp_dispatch;
 
@@ -2674,7 +2746,7 @@ typedef enum ptowsp_timing {
 typedef struct ptowsp_schedule {
     ptowsp_issue issue;
     ptowsp_dispatch dispatch;
-    ptowsp_expr dispatch_key;  // affinity, hash, custom
+    ptowsp_expr dispatch_key;  // affinity, hash, custom; plan: optional
     uint32_t lane_count;       // of the one pool
     ptowsp_pools pools;
     uint32_t vector_lane_count;  // by unit
@@ -2808,7 +2880,7 @@ PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text 
 // cost functions, as several lanes may call them at once. Time is simulated in program order from
 // the cycles that kernels return, so it is the same, too.
 //
-// Affinity, custom and hash also choose the real lane, by key modulo lanes. (While the thread of
+// Affinity, custom, hash and plan also choose the real lane, by key modulo lanes. (While the thread of
 // that lane is slow to wake, others take its tasks.) Otherwise any lane takes any task. In
 // pipelines, tasks whose cycles are known before they run (tile kernels, constant cycles, or a
 // cost) run on lanes, each after the task before it in its process. The walk waits for any other
@@ -2864,6 +2936,18 @@ PTOWSP_API ptowsp_status ptowsp_run_bind_csr(ptowsp_run *run, const char *axis,
                                              const ptowsp_csr *csr);
 PTOWSP_API ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
                                                 const ptowsp_buffer *buffer);
+
+// Bind the plan of a step to the plan axes of a name; it takes the place of the one before. Counts
+// are copied, the plan's arrays are not: they must live while the run executes. After
+// ptowsp_attention_update, bind the plan again. Executing checks the lists of lanes if the program
+// uses lanes; to prove the plan itself, use ptowsp_attention_check.
+// Errors   As above, or INVALID_PARAMS: NULL arrays with elements; counts beyond capacities or,
+//          of lanes, out of range; work for a program that uses slots, lanes or merges.
+//          LIMIT_EXCEEDED: work of more than 2^32 - 1 units.
+PTOWSP_API ptowsp_status ptowsp_run_bind_plan(ptowsp_run *run, const char *plan,
+                                              const ptowsp_attention_plan *bound);
+PTOWSP_API ptowsp_status ptowsp_run_bind_work(ptowsp_run *run, const char *plan,
+                                              const ptowsp_work *work, uint64_t count);
 
 // bind_slot sets the value that a slot has when a run begins (default: 0). run_slot returns its
 // value at the end of the last run.
@@ -3610,13 +3694,16 @@ typedef struct ptowsp_expr_info {
 
 PTOWSP_API ptowsp_expr_info ptowsp_program_expr_at(const ptowsp_program *program, uint32_t expr);
 
-// Declarations. Arrays include the lengths of ragged axes. A row of an axis (ptowsp_axis_row) is
+// Declarations. Arrays include the lengths of ragged axes and the fields of plans. A row of an axis (ptowsp_axis_row) is
 // not an axis of its own here. Only declarations with is_used have to be bound.
 typedef enum ptowsp_axis_kind {
     PTOWSP_AXIS_DENSE = 0,
     PTOWSP_AXIS_DYNAMIC,
     PTOWSP_AXIS_RAGGED,
     PTOWSP_AXIS_SPARSE,
+    PTOWSP_AXIS_PLAN,  // the units of a plan
+    PTOWSP_AXIS_PLAN_MERGES,
+    PTOWSP_AXIS_PLAN_LANES,
     PWSP_FORCE_INT(PTOWSP_AXIS_KIND)
 } ptowsp_axis_kind;
 
@@ -3624,7 +3711,7 @@ typedef struct ptowsp_axis_info {
     const char *name;
     ptowsp_axis_kind kind;
     int64_t size;    // dense
-    uint32_t array;  // ragged: its lengths
+    uint32_t array;  // ragged: its lengths; units or merges: their flags, with the lanes behind
     bool is_used;
 } ptowsp_axis_info;
 
@@ -3633,6 +3720,9 @@ typedef struct ptowsp_array_info {
     ptowsp_dtype dtype;  // as declared; NONE: lengths of any integer type
     bool is_lengths;
     bool is_used;
+    uint32_t plan_axis;       // not 0: it is a field of this axis' units or merges, and is bound
+                              // with the plan; its name, "kv.request", may be another array's, too
+    ptowsp_plan_field field;  // LANE: element i is the lane that has i
 } ptowsp_array_info;
 
 typedef struct ptowsp_symbol_info {
@@ -3909,9 +3999,10 @@ PTOWSP_API ptowsp_size_check ptowsp_program_size_check_at(const ptowsp_program *
 #endif  // PTOWSP_NO_TILES
 
 // The bindings of a run, for other ways to run its program. False means not bound. Axes, arrays,
-// symbols and tensors are given by index. The size of a dense axis is the declared one. A tensor's
-// buffer has all fields filled in; its size is the number of bytes that it spans (0 where elements
-// lie before the first one).
+// symbols and tensors are given by index. The size of a dense axis is the declared one; that of a
+// plan axis is bound with its plan. Fields of plans count as not bound: they are in the plan, whose
+// lane_count is 0 if it was bound as work. A tensor's buffer has all fields filled in; its size is
+// the number of bytes that it spans (0 where elements lie before the first one).
 PTOWSP_API const ptowsp_program *ptowsp_run_program(const ptowsp_run *run);
 PTOWSP_API bool ptowsp_run_bound_size(const ptowsp_run *run, uint32_t axis, int64_t *out_size);
 PTOWSP_API bool ptowsp_run_bound_symbol(const ptowsp_run *run, uint32_t symbol,
@@ -3920,6 +4011,8 @@ PTOWSP_API bool ptowsp_run_bound_array(const ptowsp_run *run, uint32_t array,
                                        ptowsp_dtype *out_dtype, const void **out_data,
                                        uint64_t *out_count);
 PTOWSP_API bool ptowsp_run_bound_csr(const ptowsp_run *run, uint32_t axis, ptowsp_csr *out_csr);
+PTOWSP_API bool ptowsp_run_bound_plan(const ptowsp_run *run, uint32_t axis,
+                                      ptowsp_attention_plan *out_plan);
 PTOWSP_API bool ptowsp_run_bound_tensor(const ptowsp_run *run, uint32_t tensor,
                                         ptowsp_buffer *out_buffer);
 PTOWSP_API uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot);

@@ -802,7 +802,13 @@ static void npu_names_declared(npu_namer *namer) {
     for (uint32_t i = 1; i < names->count[NPU_AXIS]; i++) {
         ptowsp_axis_info axis = ptowsp_program_axis_at(program, i);
         if (axis.name) {
-            npu_name_give(namer, NPU_AXIS, i, axis.name, axis.kind == PTOWSP_AXIS_DYNAMIC);
+            const char *part = axis.kind == PTOWSP_AXIS_PLAN_MERGES  ? " merges"
+                               : axis.kind == PTOWSP_AXIS_PLAN_LANES ? " lanes"
+                                                                     : "";
+            char name[PTOWSP_NAME_MAX + 16];
+            snprintf(name, sizeof name, "%s%s", axis.name, part);
+            npu_name_give(namer, NPU_AXIS, i, name,
+                          axis.kind == PTOWSP_AXIS_DYNAMIC || axis.kind >= PTOWSP_AXIS_PLAN);
         }
     }
     for (uint32_t i = 1; i < names->count[NPU_ARRAY]; i++) {
@@ -1191,6 +1197,9 @@ NPU_INTERNAL uint32_t npu_open_name_of(npu_expand *x, const char *base,
                                        char out_name[NPU_LOCAL_NAME_MAX]);
 NPU_INTERNAL void npu_add_variable(npu_expand *x, uint32_t variable);
 NPU_INTERNAL void npu_add_entry(npu_expand *x, uint32_t variable);
+
+// Do loops over an axis count to a bound size?
+NPU_INTERNAL bool npu_axis_is_counted(const npu_expand *x, uint32_t axis);
 NPU_INTERNAL void npu_name_variable(npu_expand *x, uint32_t variable);
 NPU_INTERNAL void npu_name_entry(npu_expand *x, uint32_t variable);
 // The name of a collected local.
@@ -1655,7 +1664,7 @@ static void npu_collect_expr(const npu_collector *c, uint32_t expr) {
     } else if (e.kind == PTOWSP_EXPR_SYMBOL && c->has_others) {
         npu_collect(x, c->locals, NPU_LOCAL_SYMBOL, e.id);
     } else if (e.kind == PTOWSP_EXPR_SIZE && c->has_others &&
-               ptowsp_program_axis_at(x->program, e.id).kind == PTOWSP_AXIS_DYNAMIC) {
+               ptowsp_program_axis_at(x->program, e.id).kind != PTOWSP_AXIS_DENSE) {
         npu_collect(x, c->locals, NPU_LOCAL_SIZE, e.id);
     }
     if (npu_expr_is_tautology(x, &e)) {
@@ -1666,9 +1675,13 @@ static void npu_collect_expr(const npu_collector *c, uint32_t expr) {
     npu_collect_expr(c, e.c);
 }
 
+NPU_INTERNAL bool npu_axis_is_counted(const npu_expand *x, uint32_t axis) {
+    const ptowsp_axis_kind kind = ptowsp_program_axis_at(x->program, axis).kind;
+    return kind == PTOWSP_AXIS_DYNAMIC || kind == PTOWSP_AXIS_PLAN_LANES;
+}
+
 static void npu_collect_axis(const npu_collector *c, uint32_t axis) {
-    if (axis && c->has_others &&
-        ptowsp_program_axis_at(c->x->program, axis).kind == PTOWSP_AXIS_DYNAMIC) {
+    if (axis && c->has_others && npu_axis_is_counted(c->x, axis)) {
         npu_collect(c->x, c->locals, NPU_LOCAL_SIZE, axis);
     }
 }
@@ -2274,6 +2287,19 @@ static void npu_sparse_for(npu_expand *x, const ptowsp_statement *s) {
     }
 }
 
+// for (const i64 u : run.units(AXIS_kv, lane, 5))
+static void npu_add_units_for(npu_expand *x, const ptowsp_statement *s) {
+    npu_add(x, "for (%sconst i64 ", x->variable_uses[s->variable] ? "" : "[[maybe_unused]] ");
+    npu_add_variable(x, s->variable);
+    npu_add(x, " : %s.units(AXIS_%s", x->walker, npu_name(x->emitter, NPU_AXIS, s->axis));
+    if (s->row) {
+        npu_add(x, ", ");
+        npu_add_expr(x, s->row, NPU_LITERAL_PLAIN);
+        npu_add(x, ", %u", npu_place(x->emitter, s->node));
+    }
+    npu_add(x, ")) ");
+}
+
 static void npu_loop(npu_expand *x, const ptowsp_statement *s) {
     ptowsp_axis_info axis = ptowsp_program_axis_at(x->program, s->axis);
     npu_before_exprs(x, s->node, &s->row, 1);
@@ -2288,6 +2314,11 @@ static void npu_loop(npu_expand *x, const ptowsp_statement *s) {
         npu_open(x);
         break;
     case PTOWSP_AXIS_SPARSE: npu_sparse_for(x, s); break;
+    case PTOWSP_AXIS_PLAN:
+    case PTOWSP_AXIS_PLAN_MERGES:
+        npu_add_units_for(x, s);
+        npu_open(x);
+        break;
     default:
         npu_add_counted_for(x, s->variable, s->axis);
         npu_open(x);
@@ -2642,8 +2673,7 @@ static void npu_prototypes(npu_expand *x) {
 static void npu_check_replicas(npu_expand *x) {
     for (uint32_t i = 0; i < x->emitter->statement_count; i++) {
         ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
-        if (s.kind == PTOWSP_STATEMENT_PROCESS && s.axis &&
-            ptowsp_program_axis_at(x->program, s.axis).kind == PTOWSP_AXIS_DYNAMIC) {
+        if (s.kind == PTOWSP_STATEMENT_PROCESS && s.axis && npu_axis_is_counted(x, s.axis)) {
             npu_print(x->out, "    run.check_replicas(AXIS_%s, %u);\n",
                       npu_name(x->emitter, NPU_AXIS, s.axis), npu_place(x->emitter, s.node));
         }
@@ -4811,7 +4841,8 @@ static void npu_axes_emit(const npu_emitter *emitter, npu_text *text) {
         npu_print(text, ", ");
         npu_print_word(text,
                        "PTOWSP_AXIS_DENSE PTOWSP_AXIS_DYNAMIC PTOWSP_AXIS_RAGGED "
-                       "PTOWSP_AXIS_SPARSE",
+                       "PTOWSP_AXIS_SPARSE PTOWSP_AXIS_PLAN PTOWSP_AXIS_PLAN_MERGES "
+                       "PTOWSP_AXIS_PLAN_LANES",
                        (uint32_t)axis.kind);
         npu_print(text, ", %s%s, %lld, %d},\n", axis.array ? "ARRAY_" : "0",
                   axis.array ? npu_name(emitter, NPU_ARRAY, axis.array) : "",
@@ -4831,6 +4862,26 @@ static void npu_print_dtype(npu_text *text, ptowsp_dtype dtype) {
     case PTOWSP_DTYPE_FORCE_INT:
     default: npu_print(text, "0"); break;
     }
+}
+
+// Arrays that are fields of plans; nothing where there is no plan. Returns their number.
+static uint32_t npu_fields_emit(const npu_emitter *emitter, npu_text *text) {
+    uint32_t count = 0;
+    for (uint32_t i = 1; i < emitter->names.count[NPU_ARRAY]; i++) {
+        ptowsp_array_info array = ptowsp_program_array_at(emitter->program, i);
+        if (!array.plan_axis) {
+            continue;
+        }
+        npu_print(text, "%s    {ARRAY_%s, AXIS_%s, ",
+                  count++ ? "" : "// array, axis, field\nconst wsp_field_decl fields[] = {\n",
+                  npu_name(emitter, NPU_ARRAY, i), npu_name(emitter, NPU_AXIS, array.plan_axis));
+#define NPU_FIELD_WORD(name, text, dtype, byte, flags, units, merges) "PTOWSP_PLAN_" #name " "
+        npu_print_word(text, PTOWSP_PLAN_FIELDS(NPU_FIELD_WORD), (uint32_t)array.field);
+#undef NPU_FIELD_WORD
+        npu_print(text, "},\n");
+    }
+    npu_print(text, "%s", count ? "};\n\n" : "");
+    return count;
 }
 
 static void npu_arrays_emit(const npu_emitter *emitter, npu_text *text) {
@@ -4923,7 +4974,7 @@ static void npu_schedule_emit(const npu_emitter *emitter, npu_text *text) {
     npu_print_word(text,
                    "PTOWSP_DISPATCH_DEFAULT PTOWSP_DISPATCH_ROUND_ROBIN "
                    "PTOWSP_DISPATCH_AFFINITY PTOWSP_DISPATCH_HASH PTOWSP_DISPATCH_CUSTOM "
-                   "PTOWSP_DISPATCH_WORK_STEALING",
+                   "PTOWSP_DISPATCH_WORK_STEALING PTOWSP_DISPATCH_PLAN",
                    (uint32_t)s.dispatch);
     npu_print(text, ",\n        {nullptr, 0},\n        %u,  // lanes\n        ",
               (unsigned)s.lane_count);
@@ -5043,6 +5094,7 @@ NPU_INTERNAL void npu_program_emit(npu_emitter *emitter) {
               NPU_ABI_VERSION);
     npu_axes_emit(emitter, &text);
     npu_arrays_emit(emitter, &text);
+    const uint32_t field_count = npu_fields_emit(emitter, &text);
     npu_tensors_emit(emitter, &text);
     npu_kernel_table_emit(emitter, &text);
     npu_places_emit(emitter, &text);
@@ -5072,8 +5124,9 @@ NPU_INTERNAL void npu_program_emit(npu_emitter *emitter) {
               (unsigned)ptowsp_program_edge_count(program), (unsigned)shape.scope_depth,
               (unsigned)shape.pipeline_count);
     uint32_t latency = ptowsp_program_latency_symbol(program);
-    npu_print(&text, "%s%s,  // latency_symbol\n    wsp_expand,\n};\n", latency ? "SYMBOL_" : "0",
-              latency ? npu_name(emitter, NPU_SYMBOL, latency) : "");
+    npu_print(&text, "%s%s,  // latency_symbol\n    wsp_expand,\n    %u,  // fields\n    %s,\n};\n",
+              latency ? "SYMBOL_" : "0", latency ? npu_name(emitter, NPU_SYMBOL, latency) : "",
+              (unsigned)field_count, field_count ? "fields" : "nullptr");
     emitter->program_file = npu_add_file(emitter, &text, "aicpu/program.cpp");
 }
 
@@ -5115,7 +5168,8 @@ static void npu_manifest_axes(const npu_emitter *emitter, npu_text *text) {
             npu_print(text, "\"id\": %u, ", (unsigned)i);
             npu_print_member(text, "", "name", axis.name);
             npu_print(text, ", \"kind\": \"");
-            npu_print_word(text, "dense dynamic ragged sparse", (uint32_t)axis.kind);
+            npu_print_word(text, "dense dynamic ragged sparse plan plan_merges plan_lanes",
+                           (uint32_t)axis.kind);
             npu_print(text, "\"");
             if (axis.kind == PTOWSP_AXIS_DENSE) {
                 npu_print(text, ", \"size\": %lld", (long long)axis.size);
@@ -5136,8 +5190,12 @@ static void npu_manifest_bound(const npu_emitter *emitter, npu_text *text) {
         npu_print_member(text, "", "name", array.name);
         npu_print_member(text, ", ", "dtype",
                          array.dtype ? ptowsp_dtype_name(array.dtype) : "any integer");
-        npu_print(text, ", \"lengths\": %s, \"used\": %s}", array.is_lengths ? "true" : "false",
+        npu_print(text, ", \"lengths\": %s, \"used\": %s", array.is_lengths ? "true" : "false",
                   array.is_used ? "true" : "false");
+        if (array.plan_axis) {
+            npu_print(text, ", \"plan_axis\": %u", (unsigned)array.plan_axis);
+        }
+        npu_print(text, "}");
     }
     is_first = true;
     npu_print(text, "\n  ],\n  \"symbols\": [");
@@ -5457,6 +5515,14 @@ static void npu_readme_bindings(const npu_emitter *emitter, npu_text *text) {
     for (uint32_t i = 1; i < emitter->names.count[NPU_AXIS]; i++) {
         ptowsp_axis_info axis = ptowsp_program_axis_at(program, i);
         bool is_bound = axis.kind == PTOWSP_AXIS_DYNAMIC || axis.kind == PTOWSP_AXIS_SPARSE;
+        if (axis.name && axis.is_used && axis.kind >= PTOWSP_AXIS_PLAN) {
+            npu_print(text, "| ");
+            npu_print_plain(text, axis.name);
+            npu_print(text, " | plan: its %s |\n",
+                      axis.kind == PTOWSP_AXIS_PLAN          ? "units"
+                      : axis.kind == PTOWSP_AXIS_PLAN_MERGES ? "merges"
+                                                             : "lanes");
+        }
         if (axis.name && axis.is_used && is_bound) {
             npu_print(text, "| ");
             npu_print_plain(text, axis.name);
@@ -5467,7 +5533,7 @@ static void npu_readme_bindings(const npu_emitter *emitter, npu_text *text) {
     }
     for (uint32_t i = 1; i < emitter->names.count[NPU_ARRAY]; i++) {
         ptowsp_array_info array = ptowsp_program_array_at(program, i);
-        if (array.is_used) {
+        if (array.is_used && !array.plan_axis) {
             npu_print(text, "| ");
             npu_print_plain(text, array.name);
             npu_print(text, " | %s %s |\n", array.is_lengths ? "lengths:" : "array of",
@@ -6151,6 +6217,8 @@ typedef struct npu_runner_result {
     FUNCTION(ptowsp_status, bind_array_at,                                                         \
              (void *runner, uint32_t array, ptowsp_dtype dtype, const void *data, uint64_t count)) \
     FUNCTION(ptowsp_status, bind_csr_at, (void *runner, uint32_t axis, const ptowsp_csr *csr))     \
+    FUNCTION(ptowsp_status, bind_plan_at,                                                          \
+             (void *runner, uint32_t axis, const ptowsp_attention_plan *bound))                    \
     FUNCTION(ptowsp_status, bind_tensor_at,                                                        \
              (void *runner, uint32_t tensor, const ptowsp_buffer *buffer))                         \
     FUNCTION(ptowsp_status, bind_slot, (void *runner, uint32_t slot, uint64_t value))              \
@@ -7017,11 +7085,15 @@ static ptowsp_status npu_bind_axis(const npu_runner *api, void *runner, const pt
     ptowsp_axis_info axis = ptowsp_program_axis_at(ptowsp_run_program(run), i);
     int64_t size;
     ptowsp_csr csr;
+    ptowsp_attention_plan plan;
     if (axis.kind == PTOWSP_AXIS_DYNAMIC && ptowsp_run_bound_size(run, i, &size)) {
         return api->bind_size_at(runner, i, size);
     }
     if (axis.kind == PTOWSP_AXIS_SPARSE && ptowsp_run_bound_csr(run, i, &csr)) {
         return api->bind_csr_at(runner, i, &csr);
+    }
+    if (axis.kind >= PTOWSP_AXIS_PLAN && ptowsp_run_bound_plan(run, i, &plan)) {
+        return api->bind_plan_at(runner, i, &plan);
     }
     return PTOWSP_OK;
 }
@@ -9604,6 +9676,33 @@ static const char npu_fixed_6[] =
     "    return at_ != end.at_ && run_->good();\n"
     "}\n"
     "\n"
+    "Units Run::units(uint32_t axis) {\n"
+    "    return Units(*this, axis, 0, size(axis).bits());\n"
+    "}\n"
+    "\n"
+    "Units Run::units(uint32_t axis, i64 lane, uint32_t place) {\n"
+    "    const wsp_axis_decl &plan = program_->axes[axis];\n"
+    "    pwsp_error error;\n"
+    "    uint64_t first = 0, end = 0;\n"
+    "    at(place);\n"
+    "    if (good() && pwsp_row_work(&error, plan.name, &array(plan.array + 1), lane.value(),\n"
+    "                                size(axis).bits(), &first, &end) != PTOWSP_OK) {\n"
+    "        fail(error);\n"
+    "    }\n"
+    "    return Units(*this, axis, first, end);\n"
+    "}\n"
+    "\n"
+    "void Units::Iterator::seek() {\n"
+    "    const pwsp_array &flags = run_->array(run_->program().axes[axis_].array);\n"
+    "    while (at_ < end_ && (pwsp_array_at(&flags, at_) & PTOWSP_WORK_INVALID)) {\n"
+    "        at_++;\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "bool Units::Iterator::operator!=(const Iterator &end) const {\n"
+    "    return at_ != end.at_ && run_->good();\n"
+    "}\n"
+    "\n"
     "// -- tiles ----------------------------------------------------------------------------------------\n"
     "\n"
     "// Finds a tile; at the tensor's edge it is smaller. False with an error.\n"
@@ -10705,6 +10804,48 @@ static const char npu_fixed_9[] =
     "    uint64_t first_, end_;\n"
     "};\n"
     "\n"
+    "// The units or merges of a plan that are valid, by index.\n"
+    "class Units {\n"
+    "  public:\n"
+    "    class Iterator {\n"
+    "      public:\n"
+    "        Iterator(const Run &run, uint32_t axis, uint64_t at, uint64_t end)\n"
+    "            : run_(&run), axis_(axis), at_(at), end_(end) {\n"
+    "            seek();\n"
+    "        }\n"
+    "        i64 operator*() const {\n"
+    "            return i64::of_bits(at_);\n"
+    "        }\n"
+    "        Iterator &operator++() {\n"
+    "            at_++;\n"
+    "            seek();\n"
+    "            return *this;\n"
+    "        }\n"
+    "        bool operator!=(const Iterator &end) const;\n"
+    "\n"
+    "      private:\n"
+    "        void seek();\n"
+    "        const Run *run_;\n"
+    "        uint32_t axis_;\n"
+    "        uint64_t at_, end_;\n"
+    "    };\n"
+    "\n"
+    "    Units(const Run &run, uint32_t axis, uint64_t first, uint64_t end)\n"
+    "        : run_(&run), axis_(axis), first_(first), end_(end) {\n"
+    "    }\n"
+    "    Iterator begin() const {\n"
+    "        return Iterator(*run_, axis_, first_, end_);\n"
+    "    }\n"
+    "    Iterator end() const {\n"
+    "        return Iterator(*run_, axis_, end_, end_);\n"
+    "    }\n"
+    "\n"
+    "  private:\n"
+    "    const Run *run_;\n"
+    "    uint32_t axis_;\n"
+    "    uint64_t first_, end_;\n"
+    "};\n"
+    "\n"
     "// A walk: of the whole program, or of one process of a pipeline, with its own slots.\n"
     "class Run {\n"
     "  public:\n"
@@ -10720,12 +10861,14 @@ static const char npu_fixed_9[] =
     "    }\n"
     "\n"
     "    // Bindings.\n"
-    "    i64 size(uint32_t axis) const;  // of a dynamic axis\n"
+    "    i64 size(uint32_t axis) const;  // of a dynamic axis, or one of a plan\n"
     "    u64 symbol(uint32_t symbol) const;\n"
     "    i64 length(uint32_t array, i64 row, uint32_t place);  // of a ragged axis' row\n"
     "    i64 length_sum(uint32_t array);                       // of all its rows\n"
     "    Entries entries(uint32_t axis);                       // of all rows of a sparse axis\n"
     "    Entries entries(uint32_t axis, i64 row, uint32_t place);\n"
+    "    Units units(uint32_t axis);  // or merges, of all lanes of a plan\n"
+    "    Units units(uint32_t axis, i64 lane, uint32_t place);\n"
     "\n"
     "    // An axis that replicates a process must have a size; otherwise it is an error.\n"
     "    void check_replicas(uint32_t axis, uint32_t place);\n"
@@ -10783,6 +10926,7 @@ static const char npu_fixed_9[] =
     "  private:\n"
     "    template <typename T> friend class Array;\n"
     "    friend class Entries::Iterator;\n"
+    "    friend class Units::Iterator;\n"
     "    friend class Task;\n"
     "\n"
     "    const pwsp_array &array(uint32_t array) const {\n"
@@ -11891,6 +12035,10 @@ static const char npu_fixed_12[] =
     "    \"  --lengths AXIS=i32@FILE  another type: i32, i64, u32, u64\\n\"\n"
     "    \"  --csr AXIS=@INDPTR,@INDICES  rows of a sparse axis: two files of i64, or\\n\"\n"
     "    \"  --csr AXIS=i32@INDPTR,@INDICES   of another type\\n\"\n"
+    "    \"  --plan PLAN=@UNITS,@BEGIN,@MERGES,@BEGIN   an attention plan: files of descriptors, and\\n\"\n"
+    "    \"                           where those of each lane begin (u32); or the units of a chunk \"\n"
+    "    \"plan:\\n\"\n"
+    "    \"  --plan PLAN=@UNITS\\n\"\n"
     "    \"  --tensor NAME=2x64@FILE  a tensor's shape and elements, row by row; without a file zeros;\\n\"\n"
     "    \"                           the shape may be left out if it is declared: NAME, NAME=@FILE\\n\"\n"
     "    \"Running:\\n\"\n"
@@ -12077,6 +12225,7 @@ static const char npu_fixed_12[] =
     "    bool bind(const std::string &option, const std::string &name, const std::string &value);\n"
     "    bool bind_array(const std::string &name, const std::string &value, bool is_lengths);\n"
     "    bool bind_csr(const std::string &name, const std::string &value);\n"
+    "    bool bind_plan(const std::string &name, const std::string &value);\n"
     "    bool bind_tensor(const std::string &name, const std::string &value);\n"
     "    bool check(const std::string &option, ptowsp_status status) {\n"
     "        return status == PTOWSP_OK || fail_usage(option + \": \" + wsp_runner_error(runner_).text);\n"
@@ -12126,7 +12275,11 @@ static const char npu_fixed_12[] =
     "    uint32_t dtype = is_lengths ? PTOWSP_I64 : PTOWSP_DTYPE_NONE;\n"
     "    std::string prefix, path, text = value;\n"
     "    for (uint32_t i = 1; i < program_.array_count && !is_lengths; i++) {\n"
-    "        if (program_.arrays[i].name && !program_.arrays[i].is_lengths &&\n"
+    "        bool is_field = false;\n"
+    "        for (uint32_t k = 0; k < program_.field_count; k++) {\n"
+    "            is_field = is_field || program_.fields[k].array == i;\n"
+    "        }\n"
+    "        if (program_.arrays[i].name && !program_.arrays[i].is_lengths && !is_field &&\n"
     "            name == program_.arrays[i].name) {\n"
     "            dtype = program_.arrays[i].dtype;\n"
     "        }\n"
@@ -12181,6 +12334,50 @@ static const char npu_fixed_12[] =
     "    csr.indices = second->bytes();\n"
     "    csr.row_count = row_end - 1;\n"
     "    return check(what, wsp_runner_bind_csr(runner_, name.c_str(), &csr));\n"
+    "}\n"
+    "\n"
+    "// Descriptors are read as numbers of 64 bits, three each, which aligns them.\n"
+    "bool Command::bind_plan(const std::string &name, const std::string &value) {\n"
+    "    const std::string what = \"--plan \" + name;\n"
+    "    const std::vector<std::string> files = split(value, ',');\n"
+    "    const uint32_t dtypes[4] = {PTOWSP_U64, PTOWSP_U32, PTOWSP_U64, PTOWSP_U32};\n"
+    "    uint64_t counts[4] = {0, 0, 0, 0};\n"
+    "    void *bytes[4] = {nullptr, nullptr, nullptr, nullptr};\n"
+    "    if (files.size() != 1 && files.size() != 4) {\n"
+    "        return fail_usage(what + \": is to be @UNITS, or @UNITS,@BEGIN,@MERGES,@BEGIN\");\n"
+    "    }\n"
+    "    for (size_t i = 0; i < files.size(); i++) {\n"
+    "        data_.emplace_back();\n"
+    "        if (files[i].empty() || files[i][0] != '@') {\n"
+    "            return fail_usage(what + \": \\\"\" + files[i] + \"\\\" is to be @FILE\");\n"
+    "        }\n"
+    "        if (!elements(what, files[i], dtypes[i], &data_.back(), &counts[i])) {\n"
+    "            return false;\n"
+    "        }\n"
+    "        bytes[i] = data_.back().bytes();\n"
+    "        if (i % 2 == 0 && counts[i] % 3 != 0) {\n"
+    "            return fail_usage(what + \": \" + files[i].substr(1) +\n"
+    "                              \" has no whole descriptors of 24 bytes\");\n"
+    "        }\n"
+    "    }\n"
+    "    if (files.size() == 1) {\n"
+    "        return check(what,\n"
+    "                     wsp_runner_bind_work(runner_, name.c_str(),\n"
+    "                                          static_cast<ptowsp_work *>(bytes[0]), counts[0] / 3));\n"
+    "    }\n"
+    "    if (counts[1] != counts[3] || counts[1] < 2 || counts[1] > PTOWSP_ATTENTION_LANE_MAX + 1 ||\n"
+    "        counts[0] / 3 > UINT32_MAX || counts[2] / 3 > UINT32_MAX) {\n"
+    "        return fail_usage(what + \": the two lists of lanes differ, or there are too many or none\");\n"
+    "    }\n"
+    "    ptowsp_attention_plan plan = ptowsp_attention_plan();\n"
+    "    plan.units = static_cast<ptowsp_work *>(bytes[0]);\n"
+    "    plan.unit_begin = static_cast<uint32_t *>(bytes[1]);\n"
+    "    plan.merges = static_cast<ptowsp_work *>(bytes[2]);\n"
+    "    plan.merge_begin = static_cast<uint32_t *>(bytes[3]);\n"
+    "    plan.unit_count = plan.unit_capacity = static_cast<uint32_t>(counts[0] / 3);\n"
+    "    plan.merge_count = plan.merge_capacity = static_cast<uint32_t>(counts[2] / 3);\n"
+    "    plan.lane_count = static_cast<uint32_t>(counts[1] - 1);\n"
+    "    return check(what, wsp_runner_bind_plan(runner_, name.c_str(), &plan));\n"
     "}\n"
     "\n"
     "bool Command::bind_tensor(const std::string &name, const std::string &value) {\n"
@@ -12241,6 +12438,8 @@ static const char npu_fixed_12[] =
     "        return bind_array(name, value, option == \"--lengths\");\n"
     "    } else if (option == \"--csr\") {\n"
     "        return bind_csr(name, value);\n"
+    "    } else if (option == \"--plan\") {\n"
+    "        return bind_plan(name, value);\n"
     "    } else if (option == \"--tensor\") {\n"
     "        return bind_tensor(name, value);\n"
     "    }\n"
@@ -12311,7 +12510,7 @@ static const char npu_fixed_12[] =
     "    }\n"
     "    bool is_known = false;\n"
     "    for (const char *known :\n"
-    "         {\"--size\", \"--symbol\", \"--slot\", \"--array\", \"--lengths\", \"--csr\", \"--tensor\"}) {\n"
+    "         {\"--size\", \"--symbol\", \"--slot\", \"--array\", \"--lengths\", \"--csr\", \"--plan\", \"--tensor\"}) {\n"
     "        is_known = is_known || option == known;\n"
     "    }\n"
     "    if (!is_known) {\n"
@@ -12347,11 +12546,24 @@ static const char npu_fixed_12[] =
     "            printf(\"--size %s=N\\n\", axis.name);\n"
     "        } else if (axis.name && axis.is_used && axis.kind == PTOWSP_AXIS_SPARSE) {\n"
     "            printf(\"--csr %s=@INDPTR,@INDICES\\n\", axis.name);\n"
+    "        } else if (axis.name && axis.is_used && axis.kind >= PTOWSP_AXIS_PLAN) {\n"
+    "            bool is_first = true;\n"
+    "            for (uint32_t k = 1; k < i; k++) {\n"
+    "                is_first = is_first && !(program.axes[k].name && program.axes[k].is_used &&\n"
+    "                                         strcmp(program.axes[k].name, axis.name) == 0);\n"
+    "            }\n"
+    "            if (is_first) {\n"
+    "                printf(\"--plan %s=@UNITS,@BEGIN,@MERGES,@BEGIN\\n\", axis.name);\n"
+    "            }\n"
     "        }\n"
     "    }\n"
     "    for (uint32_t i = 1; i < program.array_count; i++) {\n"
     "        const wsp_array_decl &array = program.arrays[i];\n"
-    "        if (array.name && array.is_used) {\n"
+    "        bool is_field = false;\n"
+    "        for (uint32_t k = 0; k < program.field_count; k++) {\n"
+    "            is_field = is_field || program.fields[k].array == i;\n"
+    "        }\n"
+    "        if (array.name && array.is_used && !is_field) {\n"
     "            printf(\"%s %s=LIST    %s\\n\", array.is_lengths ? \"--lengths\" : \"--array\", array.name,\n"
     "                   name_of(array.dtype));\n"
     "        }\n"
@@ -12458,6 +12670,7 @@ static const char npu_fixed_13[] =
     "    uint32_t find_array(const char *array, bool is_lengths);\n"
     "    uint32_t find_csr(const char *axis);\n"
     "    uint32_t find_tensor(const char *tensor);\n"
+    "    uint32_t find_plan(const char *plan);  // an axis of it\n"
     "\n"
     "    // By index.\n"
     "    ptowsp_status bind_size(uint32_t axis, int64_t size);\n"
@@ -12467,6 +12680,9 @@ static const char npu_fixed_13[] =
     "    ptowsp_status bind_csr(uint32_t axis, const ptowsp_csr *csr);\n"
     "    ptowsp_status bind_tensor(uint32_t tensor, const ptowsp_buffer *buffer);\n"
     "    ptowsp_status bind_slot(uint32_t slot, uint64_t value);\n"
+    "    // By the index of any axis of the plan.\n"
+    "    ptowsp_status bind_plan(uint32_t axis, const ptowsp_attention_plan *plan);\n"
+    "    ptowsp_status bind_work(uint32_t axis, const ptowsp_work *work, uint64_t count);\n"
     "\n"
     "    // Are all needed things bound, and arrays well-formed? Then table() is for a run.\n"
     "    ptowsp_status verify(uint32_t model);\n"
@@ -12491,6 +12707,8 @@ static const char npu_fixed_13[] =
     "    ptowsp_status fail_index(const char *what, uint32_t index);\n"
     "    bool is_axis(uint32_t axis, ptowsp_axis_kind kind) const;\n"
     "    pwsp_array_info array_info(uint32_t array) const;\n"
+    "    bool is_of_plan(uint32_t axis, const char *plan) const;\n"
+    "    ptowsp_status bind_checked(const char *name, const ptowsp_attention_plan &plan);\n"
     "    ptowsp_status verify_sizes();\n"
     "    ptowsp_status verify_arrays();\n"
     "    ptowsp_status verify_tensors();\n"
@@ -12665,13 +12883,19 @@ static const char npu_fixed_13[] =
     "\n"
     "pwsp_array_info Bindings::array_info(uint32_t array) const {\n"
     "    const wsp_array_decl &decl = program_.arrays[array];\n"
-    "    return {decl.name, static_cast<ptowsp_dtype>(decl.dtype), decl.is_lengths != 0};\n"
+    "    return {decl.name, static_cast<ptowsp_dtype>(decl.dtype), decl.is_lengths != 0, 0,\n"
+    "            PTOWSP_PLAN_FLAGS};\n"
     "}\n"
     "\n"
     "ptowsp_status Bindings::bind_array(uint32_t array, bool is_lengths, ptowsp_dtype dtype,\n"
     "                                   const void *data, uint64_t count) {\n"
     "    if (array == 0 || array >= program_.array_count) {\n"
     "        return fail_index(is_lengths ? \"ragged axis\" : \"array\", array);\n"
+    "    }\n"
+    "    for (uint32_t i = 0; i < program_.field_count; i++) {\n"
+    "        if (program_.fields[i].array == array) {\n"
+    "            return fail_index(\"array\", array);\n"
+    "        }\n"
     "    }\n"
     "    const pwsp_array_info info = array_info(array);\n"
     "    return pwsp_bind_check_array(&failure, &info, is_lengths, dtype, data, count, &arrays_[array]);\n"
@@ -12696,13 +12920,88 @@ static const char npu_fixed_13[] =
     "    return pwsp_bind_check_tensor(&failure, &desc, buffer, &tensors_[tensor]);\n"
     "}\n"
     "\n"
+    "// -- plans ----------------------------------------------------------------------------------------\n"
+    "\n"
+    "// Axes of one plan have its name. A field belongs to an axis.\n"
+    "bool Bindings::is_of_plan(uint32_t axis, const char *plan) const {\n"
+    "    const wsp_axis_decl &decl = program_.axes[axis];\n"
+    "    return decl.name && decl.kind >= PTOWSP_AXIS_PLAN && strcmp(decl.name, plan) == 0;\n"
+    "}\n"
+    "\n"
+    "uint32_t Bindings::find_plan(const char *plan) {\n"
+    "    for (uint32_t i = 1; plan && i < program_.axis_count; i++) {\n"
+    "        if (is_of_plan(i, plan)) {\n"
+    "            return i;\n"
+    "        }\n"
+    "    }\n"
+    "    pwsp_bind_fail_name(&failure, program_.name, \"plan\", plan);\n"
+    "    return 0;\n"
+    "}\n"
+    "\n"
+    "ptowsp_status Bindings::bind_checked(const char *name, const ptowsp_attention_plan &plan) {\n"
+    "    ptowsp_status status = PTOWSP_OK;\n"
+    "    for (uint32_t i = 1; i < program_.axis_count && status == PTOWSP_OK; i++) {\n"
+    "        if (program_.axes[i].is_used && is_of_plan(i, name)) {\n"
+    "            status = pwsp_plan_has_axis(&failure, name, &plan,\n"
+    "                                        static_cast<ptowsp_axis_kind>(program_.axes[i].kind));\n"
+    "        }\n"
+    "    }\n"
+    "    for (uint32_t i = 0; i < program_.field_count && status == PTOWSP_OK; i++) {\n"
+    "        const wsp_field_decl &field = program_.fields[i];\n"
+    "        if (program_.arrays[field.array].is_used && is_of_plan(field.axis, name)) {\n"
+    "            status = pwsp_plan_has_field(&failure, name, &plan,\n"
+    "                                         static_cast<ptowsp_plan_field>(field.field));\n"
+    "        }\n"
+    "    }\n"
+    "    if (status != PTOWSP_OK) {\n"
+    "        return status;\n"
+    "    }\n"
+    "    for (uint32_t i = 1; i < program_.axis_count; i++) {\n"
+    "        if (is_of_plan(i, name)) {\n"
+    "            sizes_[i] = pwsp_plan_size(&plan, static_cast<ptowsp_axis_kind>(program_.axes[i].kind));\n"
+    "            is_size_bound_[i] = 1;\n"
+    "        }\n"
+    "    }\n"
+    "    for (uint32_t i = 0; i < program_.field_count; i++) {\n"
+    "        const wsp_field_decl &field = program_.fields[i];\n"
+    "        if (is_of_plan(field.axis, name)) {\n"
+    "            arrays_[field.array] = pwsp_plan_array(\n"
+    "                &plan, static_cast<ptowsp_axis_kind>(program_.axes[field.axis].kind),\n"
+    "                static_cast<ptowsp_plan_field>(field.field));\n"
+    "        }\n"
+    "    }\n"
+    "    return PTOWSP_OK;\n"
+    "}\n"
+    "\n"
+    "ptowsp_status Bindings::bind_plan(uint32_t axis, const ptowsp_attention_plan *plan) {\n"
+    "    ptowsp_attention_plan checked = ptowsp_attention_plan();\n"
+    "    if (axis == 0 || axis >= program_.axis_count || program_.axes[axis].kind < PTOWSP_AXIS_PLAN) {\n"
+    "        return fail_index(\"plan\", axis);\n"
+    "    }\n"
+    "    const char *name = program_.axes[axis].name;\n"
+    "    const ptowsp_status status = pwsp_bind_check_plan(&failure, name, plan, &checked);\n"
+    "    return status == PTOWSP_OK ? bind_checked(name, checked) : status;\n"
+    "}\n"
+    "\n"
+    "ptowsp_status Bindings::bind_work(uint32_t axis, const ptowsp_work *work, uint64_t count) {\n"
+    "    ptowsp_attention_plan checked = ptowsp_attention_plan();\n"
+    "    if (axis == 0 || axis >= program_.axis_count || program_.axes[axis].kind < PTOWSP_AXIS_PLAN) {\n"
+    "        return fail_index(\"plan\", axis);\n"
+    "    }\n"
+    "    const char *name = program_.axes[axis].name;\n"
+    "    const ptowsp_status status = pwsp_bind_check_work(&failure, name, work, count, &checked);\n"
+    "    return status == PTOWSP_OK ? bind_checked(name, checked) : status;\n"
+    "}\n"
+    "\n"
     "// -- before a run ---------------------------------------------------------------------------------\n"
     "\n"
     "ptowsp_status Bindings::verify_sizes() {\n"
     "    ptowsp_status status = PTOWSP_OK;\n"
     "    for (uint32_t i = 1; i < program_.axis_count && status == PTOWSP_OK; i++) {\n"
     "        const wsp_axis_decl &axis = program_.axes[i];\n"
-    "        if (axis.is_used && is_axis(i, PTOWSP_AXIS_DYNAMIC)) {\n"
+    "        if (axis.is_used && axis.kind >= PTOWSP_AXIS_PLAN && !is_size_bound_[i]) {\n"
+    "            status = pwsp_verify_fail_unbound(&failure, \"plan\", axis.name);\n"
+    "        } else if (axis.is_used && is_axis(i, PTOWSP_AXIS_DYNAMIC)) {\n"
     "            status = pwsp_verify_size(&failure, axis.name, is_size_bound_[i]);\n"
     "        } else if (axis.is_used && is_axis(i, PTOWSP_AXIS_SPARSE)) {\n"
     "            status = pwsp_verify_csr(&failure, axis.name, &csrs_[i]);\n"
@@ -12722,6 +13021,15 @@ static const char npu_fixed_13[] =
     "        if (program_.arrays[i].is_used) {\n"
     "            const pwsp_array_info info = array_info(i);\n"
     "            status = pwsp_verify_array(&failure, &info, &arrays_[i], nullptr);\n"
+    "        }\n"
+    "    }\n"
+    "    for (uint32_t i = 0; i < program_.field_count && status == PTOWSP_OK; i++) {\n"
+    "        const wsp_field_decl &field = program_.fields[i];\n"
+    "        const wsp_axis_decl &axis = program_.axes[field.axis];\n"
+    "        if (field.field == PTOWSP_PLAN_LANE && program_.arrays[field.array].is_used) {\n"
+    "            status = pwsp_verify_plan_lanes(&failure, axis.name,\n"
+    "                                            static_cast<ptowsp_axis_kind>(axis.kind),\n"
+    "                                            &arrays_[field.array]);\n"
     "        }\n"
     "    }\n"
     "    return status;\n"
@@ -13125,8 +13433,7 @@ static const char npu_fixed_13[] =
     "  private:\n"
     "    void add_array(const pwsp_array &array) {\n"
     "        if (array.is_bound) {\n"
-    "            copies_.add(address_of(array.data), array.count * ptowsp_dtype_size(array.dtype),\n"
-    "                        false);\n"
+    "            copies_.add(address_of(array.data), pwsp_array_bytes(&array), false);\n"
     "        }\n"
     "    }\n"
     "    void add_data();\n"
@@ -13589,6 +13896,20 @@ static const char npu_fixed_13[] =
     "        [=](Bindings &b, uint32_t i) { return b.bind_tensor(i, buffer); });\n"
     "}\n"
     "\n"
+    "ptowsp_status wsp_runner_bind_plan(wsp_runner *runner, const char *plan,\n"
+    "                                   const ptowsp_attention_plan *bound) {\n"
+    "    return bind_named(\n"
+    "        runner, [=](Bindings &b) { return b.find_plan(plan); },\n"
+    "        [=](Bindings &b, uint32_t i) { return b.bind_plan(i, bound); });\n"
+    "}\n"
+    "\n"
+    "ptowsp_status wsp_runner_bind_work(wsp_runner *runner, const char *plan, const ptowsp_work *work,\n"
+    "                                   uint64_t count) {\n"
+    "    return bind_named(\n"
+    "        runner, [=](Bindings &b) { return b.find_plan(plan); },\n"
+    "        [=](Bindings &b, uint32_t i) { return b.bind_work(i, work, count); });\n"
+    "}\n"
+    "\n"
     "ptowsp_status wsp_runner_bind_slot(wsp_runner *runner, uint32_t slot, uint64_t value) {\n"
     "    return bind(runner, [=](Bindings &b) { return b.bind_slot(slot, value); });\n"
     "}\n"
@@ -13609,6 +13930,14 @@ static const char npu_fixed_13[] =
     "\n"
     "ptowsp_status wsp_runner_bind_csr_at(wsp_runner *runner, uint32_t axis, const ptowsp_csr *csr) {\n"
     "    return bind(runner, [=](Bindings &b) { return b.bind_csr(axis, csr); });\n"
+    "}\n"
+    "\n"
+    "ptowsp_status wsp_runner_bind_plan_at(wsp_runner *runner, uint32_t axis,\n"
+    "                                      const ptowsp_attention_plan *bound) {\n"
+    "    return bind(runner, [=](Bindings &b) {\n"
+    "        return bound && bound->lane_count == 0 ? b.bind_work(axis, bound->units, bound->unit_count)\n"
+    "                                               : b.bind_plan(axis, bound);\n"
+    "    });\n"
     "}\n"
     "\n"
     "ptowsp_status wsp_runner_bind_tensor_at(wsp_runner *runner, uint32_t tensor,\n"
@@ -13731,10 +14060,15 @@ static const char npu_fixed_14[] =
     "                                                 const ptowsp_csr *csr);\n"
     "WSP_RUNNER_API ptowsp_status wsp_runner_bind_tensor(wsp_runner *runner, const char *tensor,\n"
     "                                                    const ptowsp_buffer *buffer);\n"
+    "WSP_RUNNER_API ptowsp_status wsp_runner_bind_plan(wsp_runner *runner, const char *plan,\n"
+    "                                                  const ptowsp_attention_plan *bound);\n"
+    "WSP_RUNNER_API ptowsp_status wsp_runner_bind_work(wsp_runner *runner, const char *plan,\n"
+    "                                                  const ptowsp_work *work, uint64_t count);\n"
     "WSP_RUNNER_API ptowsp_status wsp_runner_bind_slot(wsp_runner *runner, uint32_t slot,\n"
     "                                                  uint64_t value);\n"
     "\n"
-    "// The same by the program's indices; lengths of ragged axes are arrays.\n"
+    "// The same by the program's indices; lengths of ragged axes are arrays. Plans go by any of their\n"
+    "// axes; one with lane_count 0 is work.\n"
     "WSP_RUNNER_API ptowsp_status wsp_runner_bind_size_at(wsp_runner *runner, uint32_t axis,\n"
     "                                                     int64_t size);\n"
     "WSP_RUNNER_API ptowsp_status wsp_runner_bind_symbol_at(wsp_runner *runner, uint32_t symbol,\n"
@@ -13744,6 +14078,8 @@ static const char npu_fixed_14[] =
     "                                                      uint64_t count);\n"
     "WSP_RUNNER_API ptowsp_status wsp_runner_bind_csr_at(wsp_runner *runner, uint32_t axis,\n"
     "                                                    const ptowsp_csr *csr);\n"
+    "WSP_RUNNER_API ptowsp_status wsp_runner_bind_plan_at(wsp_runner *runner, uint32_t axis,\n"
+    "                                                     const ptowsp_attention_plan *bound);\n"
     "WSP_RUNNER_API ptowsp_status wsp_runner_bind_tensor_at(wsp_runner *runner, uint32_t tensor,\n"
     "                                                       const ptowsp_buffer *buffer);\n"
     "\n"
@@ -13835,8 +14171,9 @@ static const char npu_fixed_15[] =
     "typedef struct wsp_axis_decl {\n"
     "    const char *name;  // NULL: no such axis\n"
     "    uint32_t kind;     // a ptowsp_axis_kind\n"
-    "    uint32_t array;    // ragged: its lengths\n"
-    "    int64_t size;      // dense\n"
+    "    uint32_t array;  // ragged: its lengths; units or merges of a plan: their flags, with the lanes\n"
+    "                     // behind\n"
+    "    int64_t size;    // dense\n"
     "    uint32_t is_used;\n"
     "} wsp_axis_decl;\n"
     "\n"
@@ -13845,6 +14182,12 @@ static const char npu_fixed_15[] =
     "    uint32_t dtype;  // 0: lengths of i32, i64, u32 or u64\n"
     "    uint32_t is_lengths, is_used;\n"
     "} wsp_array_decl;\n"
+    "\n"
+    "// An array that is a field of the units or merges of a plan, and is bound with it.\n"
+    "typedef struct wsp_field_decl {\n"
+    "    uint32_t array, axis;\n"
+    "    uint32_t field;  // a ptowsp_plan_field\n"
+    "} wsp_field_decl;\n"
     "\n"
     "typedef struct wsp_symbol_decl {\n"
     "    const char *name;\n"
@@ -13892,6 +14235,8 @@ static const char npu_fixed_15[] =
     "    uint32_t edge_count, scope_depth, pipeline_count;\n"
     "    uint32_t latency_symbol;  // overrides the latency of channels, if it is bound; or 0\n"
     "    wsp_expand_fn expand;\n"
+    "    uint32_t field_count;  // from 0\n"
+    "    const wsp_field_decl *fields;\n"
     "} wsp_program;\n"
     "\n"
     "#ifdef __cplusplus\n"
@@ -14858,6 +15203,8 @@ static const char npu_fixed_16[] =
     "    const char *name;\n"
     "    ptowsp_dtype dtype;  // NONE: lengths that no expression reads\n"
     "    bool is_lengths;\n"
+    "    uint32_t plan_axis;  // not 0: a field of its units or merges, bound with the plan\n"
+    "    ptowsp_plan_field field;\n"
     "} pwsp_array_info;\n"
     "\n"
     "// A typed array that is bound.\n"
@@ -14866,6 +15213,10 @@ static const char npu_fixed_16[] =
     "    uint64_t count;\n"
     "    ptowsp_dtype dtype;\n"
     "    bool is_bound;\n"
+    "    uint32_t stride;  // bytes from an element to the next; 0: they are packed\n"
+    "    uint32_t\n"
+    "        range_count;  // not 0: data is range_count + 1 bounds, u32, not decreasing, and element\n"
+    "                      // i is the range that has i\n"
     "} pwsp_array;\n"
     "\n"
     "// Rows of entries: row i has those from indptr[i] to indptr[i + 1].\n"
@@ -14878,6 +15229,9 @@ static const char npu_fixed_16[] =
     "\n"
     "// Element i of an array of integers or bools, as a cell. Requires i < count.\n"
     "PWSP_INTERNAL uint64_t pwsp_array_at(const pwsp_array *array, uint64_t i);\n"
+    "\n"
+    "// The bytes from its data to the end of its last element.\n"
+    "PWSP_INTERNAL uint64_t pwsp_array_bytes(const pwsp_array *array);\n"
     "\n"
     "#endif\n"
     "\n"
@@ -15144,7 +15498,8 @@ static const char npu_fixed_16[] =
     "    ROW(with, AFFINITY, \"affinity\", BY_KEY, ENFORCED, ENFORCED, ENFORCED)                          \\\n"
     "    ROW(with, HASH, \"hash\", BY_MIXED_KEY, ENFORCED, ENFORCED, ENFORCED)                            \\\n"
     "    ROW(with, CUSTOM, \"custom\", BY_KEY, ENFORCED, ENFORCED, ENFORCED)                              \\\n"
-    "    ROW(with, WORK_STEALING, \"work stealing\", ANY, ENFORCED, ENFORCED, ENFORCED)\n"
+    "    ROW(with, WORK_STEALING, \"work stealing\", ANY, ENFORCED, ENFORCED, ENFORCED)                  \\\n"
+    "    ROW(with, PLAN, \"plan\", BY_KEY, ENFORCED, ENFORCED, ENFORCED)\n"
     "// clang-format on\n"
     "\n"
     "PWSP_INLINE pwsp_lane_rule pwsp_dispatch_rule(ptowsp_dispatch dispatch) {\n"
@@ -15237,6 +15592,46 @@ static const char npu_fixed_16[] =
     "#endif\n"
     "\n"
     "// =================================================================================================\n"
+    "// src/runtime/plan_binding.h\n"
+    "// =================================================================================================\n"
+    "\n"
+    "// A plan that is bound, as the arrays that a program reads of it: see ../workload/plan_axis.c.\n"
+    "//\n"
+    "// Work that is bound is kept as a plan of units alone, with lane_count 0.\n"
+    "\n"
+    "#ifndef PWSP_PLAN_BINDING_H\n"
+    "#define PWSP_PLAN_BINDING_H\n"
+    "\n"
+    "// Check what is bound under a name, as ptowsp_run_bind_plan and _work do.\n"
+    "PWSP_INTERNAL ptowsp_status pwsp_bind_check_plan(pwsp_error *error, const char *name,\n"
+    "                                                 const ptowsp_attention_plan *plan,\n"
+    "                                                 ptowsp_attention_plan *out_plan);\n"
+    "PWSP_INTERNAL ptowsp_status pwsp_bind_check_work(pwsp_error *error, const char *name,\n"
+    "                                                 const ptowsp_work *work, uint64_t count,\n"
+    "                                                 ptowsp_attention_plan *out_plan);\n"
+    "\n"
+    "// The size of an axis of a plan: of its units, merges or lanes.\n"
+    "PWSP_INTERNAL int64_t pwsp_plan_size(const ptowsp_attention_plan *plan, ptowsp_axis_kind kind);\n"
+    "\n"
+    "// Does it have what an axis, or a field of one, needs? Else an error that names the plan.\n"
+    "PWSP_INTERNAL ptowsp_status pwsp_plan_has_axis(pwsp_error *error, const char *name,\n"
+    "                                               const ptowsp_attention_plan *plan,\n"
+    "                                               ptowsp_axis_kind kind);\n"
+    "PWSP_INTERNAL ptowsp_status pwsp_plan_has_field(pwsp_error *error, const char *name,\n"
+    "                                                const ptowsp_attention_plan *plan,\n"
+    "                                                ptowsp_plan_field field);\n"
+    "\n"
+    "// The array of a field of its units or merges.\n"
+    "PWSP_INTERNAL pwsp_array pwsp_plan_array(const ptowsp_attention_plan *plan, ptowsp_axis_kind kind,\n"
+    "                                         ptowsp_plan_field field);\n"
+    "\n"
+    "// Before a run: the bounds of lanes go from 0 to the number of descriptors, in order.\n"
+    "PWSP_INTERNAL ptowsp_status pwsp_verify_plan_lanes(pwsp_error *error, const char *name,\n"
+    "                                                   ptowsp_axis_kind kind, const pwsp_array *lanes);\n"
+    "\n"
+    "#endif\n"
+    "\n"
+    "// =================================================================================================\n"
     "// src/runtime/walk_check.h\n"
     "// =================================================================================================\n"
     "\n"
@@ -15313,6 +15708,11 @@ static const char npu_fixed_16[] =
     "PWSP_INTERNAL ptowsp_status pwsp_row_entries(pwsp_error *error, const char *axis,\n"
     "                                             const pwsp_bound_csr *csr, int64_t row,\n"
     "                                             uint64_t *out_first, uint64_t *out_end);\n"
+    "\n"
+    "// The descriptors of a lane of a plan, which has `count` of them. The same holds for its bounds.\n"
+    "PWSP_INTERNAL ptowsp_status pwsp_row_work(pwsp_error *error, const char *plan,\n"
+    "                                          const pwsp_array *lanes, int64_t lane, uint64_t count,\n"
+    "                                          uint64_t *out_first, uint64_t *out_end);\n"
     "\n"
     "#endif\n"
     "\n"
@@ -17756,8 +18156,40 @@ static const char npu_fixed_16[] =
     "\n"
     "// Elements of arrays: signed integers are sign-extended.\n"
     "\n"
+    "// The range that has i: bounds[r] <= i < bounds[r + 1]. Neighbours take the same way through the\n"
+    "// search, so that its branches are predicted.\n"
+    "static uint64_t pwsp_array_range(const pwsp_array *array, uint64_t i) {\n"
+    "    const uint32_t *bounds = (const uint32_t *)array->data;\n"
+    "    uint32_t low = 0, high = array->range_count;  // bounds[low] <= i < bounds[high]\n"
+    "    while (high - low > 1) {\n"
+    "        uint32_t middle = low + (high - low) / 2;\n"
+    "        if (bounds[middle] <= i) {\n"
+    "            low = middle;\n"
+    "        } else {\n"
+    "            high = middle;\n"
+    "        }\n"
+    "    }\n"
+    "    return low;\n"
+    "}\n"
+    "\n"
+    "PWSP_INTERNAL uint64_t pwsp_array_bytes(const pwsp_array *array) {\n"
+    "    if (array->range_count) {\n"
+    "        return ((uint64_t)array->range_count + 1) * sizeof(uint32_t);\n"
+    "    }\n"
+    "    uint64_t size = ptowsp_dtype_size(array->dtype);\n"
+    "    return array->count ? (array->count - 1) * (array->stride ? array->stride : size) + size : 0;\n"
+    "}\n"
+    "\n"
     "PWSP_INTERNAL uint64_t pwsp_array_at(const pwsp_array *array, uint64_t i) {\n"
     "    PTOWSP_ASSERT(i < array->count);\n"
+    "    if (array->range_count) {\n"
+    "        return pwsp_array_range(array, i);\n"
+    "    }\n"
+    "    if (array->stride) {\n"
+    "        const char *data = (const char *)array->data + (size_t)i * array->stride;\n"
+    "        pwsp_array element = {data, 1, array->dtype, true, 0, 0};\n"
+    "        return pwsp_array_at(&element, 0);\n"
+    "    }\n"
     "    switch (array->dtype) {\n"
     "    case PTOWSP_I8: return (uint64_t)(int64_t)((const int8_t *)array->data)[i];\n"
     "    case PTOWSP_I16: return (uint64_t)(int64_t)((const int16_t *)array->data)[i];\n"
@@ -18244,7 +18676,7 @@ static const char npu_fixed_16[] =
     "    }\n"
     "    ptowsp_status status = pwsp_bind_data(error, \"\", name, dtype, data, count);\n"
     "    if (status == PTOWSP_OK) {\n"
-    "        pwsp_array array = {data, count, dtype, true};\n"
+    "        pwsp_array array = {data, count, dtype, true, 0, 0};\n"
     "        *out_array = array;\n"
     "    }\n"
     "    return status;\n"
@@ -18273,8 +18705,8 @@ static const char npu_fixed_16[] =
     "            pwsp_bind_data(error, \"indices of \", axis, csr->dtype, csr->indices, csr->entry_count);\n"
     "    }\n"
     "    if (status == PTOWSP_OK) {\n"
-    "        pwsp_bound_csr bound = {{csr->indptr, csr->row_count + 1, csr->dtype, true},\n"
-    "                                {csr->indices, csr->entry_count, csr->dtype, true},\n"
+    "        pwsp_bound_csr bound = {{csr->indptr, csr->row_count + 1, csr->dtype, true, 0, 0},\n"
+    "                                {csr->indices, csr->entry_count, csr->dtype, true, 0, 0},\n"
     "                                csr->row_count,\n"
     "                                0,\n"
     "                                true};\n"
@@ -18512,6 +18944,177 @@ static const char npu_fixed_16[] =
     "}\n"
     "\n"
     "// =================================================================================================\n"
+    "// src/runtime/plan_binding.c\n"
+    "// =================================================================================================\n"
+    "\n"
+    "// Checks of plans that are bound, and their fields as arrays; see plan_binding.h.\n"
+    "\n"
+    "#include <inttypes.h>\n"
+    "\n"
+    "typedef struct pwsp_field_place {\n"
+    "    uint8_t dtype, byte;\n"
+    "} pwsp_field_place;\n"
+    "\n"
+    "static const pwsp_field_place pwsp_field_places[PTOWSP_PLAN_FIELD_COUNT] = {\n"
+    "#define PWSP_FIELD_PLACE(name, text, dtype, byte, flags, units, merges) {PTOWSP_##dtype, byte},\n"
+    "    PTOWSP_PLAN_FIELDS(PWSP_FIELD_PLACE)\n"
+    "#undef PWSP_FIELD_PLACE\n"
+    "};\n"
+    "\n"
+    "#define PWSP_FIELD_FITS(name, text, dtype, byte, flags, units, merges)                             \\\n"
+    "    PTOWSP_STATIC_ASSERT((byte) < sizeof(ptowsp_work), \"field \" text);\n"
+    "PTOWSP_PLAN_FIELDS(PWSP_FIELD_FITS)\n"
+    "#undef PWSP_FIELD_FITS\n"
+    "\n"
+    "static const char *pwsp_plan_list_text(ptowsp_axis_kind kind) {\n"
+    "    return kind == PTOWSP_AXIS_PLAN_MERGES ? \"merge\" : \"unit\";\n"
+    "}\n"
+    "\n"
+    "// -- binding --------------------------------------------------------------------------------------\n"
+    "\n"
+    "// One list: descriptors, the room for them, and where each lane's begin.\n"
+    "static ptowsp_status pwsp_bind_check_list(pwsp_error *error, const char *name,\n"
+    "                                          ptowsp_axis_kind kind, const ptowsp_work *items,\n"
+    "                                          uint32_t count, uint32_t capacity,\n"
+    "                                          const uint32_t *begin) {\n"
+    "    const char *what = pwsp_plan_list_text(kind);\n"
+    "    if (count > capacity) {\n"
+    "        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,\n"
+    "                              \"bind: plan %s has %u %ss, with a capacity of %u\", name, count, what,\n"
+    "                              capacity);\n"
+    "    }\n"
+    "    if (count > 0 && !items) {\n"
+    "        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,\n"
+    "                              \"bind: plan %s has %u %ss at NULL\", name, count, what);\n"
+    "    }\n"
+    "    if (!begin) {\n"
+    "        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,\n"
+    "                              \"bind: %s_begin of plan %s is NULL\", what, name);\n"
+    "    }\n"
+    "    if ((uintptr_t)items % 8 != 0 || (uintptr_t)begin % sizeof(uint32_t) != 0) {\n"
+    "        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,\n"
+    "                              \"bind: the %ss of plan %s, or the bounds of their lanes, are not \"\n"
+    "                              \"aligned\",\n"
+    "                              what, name);\n"
+    "    }\n"
+    "    return PTOWSP_OK;\n"
+    "}\n"
+    "\n"
+    "PWSP_INTERNAL ptowsp_status pwsp_bind_check_plan(pwsp_error *error, const char *name,\n"
+    "                                                 const ptowsp_attention_plan *plan,\n"
+    "                                                 ptowsp_attention_plan *out_plan) {\n"
+    "    if (!plan) {\n"
+    "        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,\n"
+    "                              \"bind: plan %s is NULL\", name);\n"
+    "    }\n"
+    "    if (plan->lane_count == 0 || plan->lane_count > PTOWSP_ATTENTION_LANE_MAX) {\n"
+    "        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, plan->lane_count,\n"
+    "                              \"bind: plan %s has %u lanes, not 1 to %d\", name, plan->lane_count,\n"
+    "                              PTOWSP_ATTENTION_LANE_MAX);\n"
+    "    }\n"
+    "    ptowsp_status status =\n"
+    "        pwsp_bind_check_list(error, name, PTOWSP_AXIS_PLAN, plan->units, plan->unit_count,\n"
+    "                             plan->unit_capacity, plan->unit_begin);\n"
+    "    if (status == PTOWSP_OK) {\n"
+    "        status = pwsp_bind_check_list(error, name, PTOWSP_AXIS_PLAN_MERGES, plan->merges,\n"
+    "                                      plan->merge_count, plan->merge_capacity, plan->merge_begin);\n"
+    "    }\n"
+    "    if (status == PTOWSP_OK) {\n"
+    "        *out_plan = *plan;\n"
+    "    }\n"
+    "    return status;\n"
+    "}\n"
+    "\n"
+    "PWSP_INTERNAL ptowsp_status pwsp_bind_check_work(pwsp_error *error, const char *name,\n"
+    "                                                 const ptowsp_work *work, uint64_t count,\n"
+    "                                                 ptowsp_attention_plan *out_plan) {\n"
+    "    if (count > UINT32_MAX) {\n"
+    "        return pwsp_error_set(error, PTOWSP_LIMIT_EXCEEDED, count,\n"
+    "                              \"bind: work bound to plan %s has %\" PRIu64\n"
+    "                              \" units, which are more than 2^32 - 1\",\n"
+    "                              name, count);\n"
+    "    }\n"
+    "    if (count > 0 && (!work || (uintptr_t)work % 8 != 0)) {\n"
+    "        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,\n"
+    "                              \"bind: work bound to plan %s is %s\", name,\n"
+    "                              work ? \"not aligned to 8 bytes\" : \"NULL\");\n"
+    "    }\n"
+    "    memset(out_plan, 0, sizeof *out_plan);\n"
+    "    memcpy(&out_plan->units, &work, sizeof work);  // only read\n"
+    "    out_plan->unit_count = out_plan->unit_capacity = (uint32_t)count;\n"
+    "    return PTOWSP_OK;\n"
+    "}\n"
+    "\n"
+    "// -- what programs read ---------------------------------------------------------------------------\n"
+    "\n"
+    "PWSP_INTERNAL int64_t pwsp_plan_size(const ptowsp_attention_plan *plan, ptowsp_axis_kind kind) {\n"
+    "    return kind == PTOWSP_AXIS_PLAN          ? plan->unit_count\n"
+    "           : kind == PTOWSP_AXIS_PLAN_MERGES ? plan->merge_count\n"
+    "                                             : plan->lane_count;\n"
+    "}\n"
+    "\n"
+    "static ptowsp_status pwsp_plan_fail_work(pwsp_error *error, const char *name, const char *what) {\n"
+    "    return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,\n"
+    "                          \"bind: plan %s is bound as work, which has no %s; the program uses them\",\n"
+    "                          name, what);\n"
+    "}\n"
+    "\n"
+    "PWSP_INTERNAL ptowsp_status pwsp_plan_has_axis(pwsp_error *error, const char *name,\n"
+    "                                               const ptowsp_attention_plan *plan,\n"
+    "                                               ptowsp_axis_kind kind) {\n"
+    "    return plan->lane_count > 0 || kind == PTOWSP_AXIS_PLAN ? PTOWSP_OK\n"
+    "           : kind == PTOWSP_AXIS_PLAN_MERGES ? pwsp_plan_fail_work(error, name, \"merges\")\n"
+    "                                             : pwsp_plan_fail_work(error, name, \"lanes\");\n"
+    "}\n"
+    "\n"
+    "PWSP_INTERNAL ptowsp_status pwsp_plan_has_field(pwsp_error *error, const char *name,\n"
+    "                                                const ptowsp_attention_plan *plan,\n"
+    "                                                ptowsp_plan_field field) {\n"
+    "    return plan->lane_count > 0 || (field != PTOWSP_PLAN_LANE && field != PTOWSP_PLAN_SLOT)\n"
+    "               ? PTOWSP_OK\n"
+    "           : field == PTOWSP_PLAN_LANE ? pwsp_plan_fail_work(error, name, \"lanes\")\n"
+    "                                       : pwsp_plan_fail_work(error, name, \"slots\");\n"
+    "}\n"
+    "\n"
+    "PWSP_INTERNAL pwsp_array pwsp_plan_array(const ptowsp_attention_plan *plan, ptowsp_axis_kind kind,\n"
+    "                                         ptowsp_plan_field field) {\n"
+    "    PTOWSP_ASSERT((uint32_t)field < PTOWSP_PLAN_FIELD_COUNT && kind != PTOWSP_AXIS_PLAN_LANES);\n"
+    "    const bool is_unit = kind == PTOWSP_AXIS_PLAN;\n"
+    "    const ptowsp_work *items = is_unit ? plan->units : plan->merges;\n"
+    "    const pwsp_field_place *place = &pwsp_field_places[field];\n"
+    "    pwsp_array array = {items,\n"
+    "                        is_unit ? plan->unit_count : plan->merge_count,\n"
+    "                        (ptowsp_dtype)place->dtype,\n"
+    "                        true,\n"
+    "                        (uint32_t)sizeof(ptowsp_work),\n"
+    "                        0};\n"
+    "    if (field == PTOWSP_PLAN_LANE) {\n"
+    "        array.data = is_unit ? plan->unit_begin : plan->merge_begin;\n"
+    "        array.stride = 0;\n"
+    "        array.range_count = array.data ? plan->lane_count : 0;\n"
+    "    } else if (items) {\n"
+    "        array.data = (const char *)items + place->byte;\n"
+    "    }\n"
+    "    return array;\n"
+    "}\n"
+    "\n"
+    "PWSP_INTERNAL ptowsp_status pwsp_verify_plan_lanes(pwsp_error *error, const char *name,\n"
+    "                                                   ptowsp_axis_kind kind, const pwsp_array *lanes) {\n"
+    "    const uint32_t *begin = (const uint32_t *)lanes->data;\n"
+    "    const char *what = pwsp_plan_list_text(kind);\n"
+    "    for (uint32_t i = 0; begin && i <= lanes->range_count; i++) {\n"
+    "        bool is_wrong = i == 0 ? begin[0] != 0 : begin[i] < begin[i - 1];\n"
+    "        if (is_wrong || (i == lanes->range_count && begin[i] != lanes->count)) {\n"
+    "            return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,\n"
+    "                                  \"run: %s_begin %u of plan %s is %u; it goes from 0 to %\" PRIu64\n"
+    "                                  \", in order\",\n"
+    "                                  what, i, name, begin[i], lanes->count);\n"
+    "        }\n"
+    "    }\n"
+    "    return PTOWSP_OK;\n"
+    "}\n"
+    "\n"
+    "// =================================================================================================\n"
     "// src/runtime/walk_check.c\n"
     "// =================================================================================================\n"
     "\n"
@@ -18568,8 +19171,8 @@ static const char npu_fixed_16[] =
     "PWSP_INTERNAL uint64_t pwsp_view_load(const pwsp_bound_tensor *tensor, const pwsp_tile_at *at) {\n"
     "    PTOWSP_ASSERT(at->rows == 1 && at->cols == 1 && tensor->data);\n"
     "    int64_t offset = pwsp_tile_offset(tensor, at);\n"
-    "    pwsp_array element = {tensor->data + offset * (int64_t)tensor->element_size, 1, tensor->dtype,\n"
-    "                          true};\n"
+    "    pwsp_array element = {\n"
+    "        tensor->data + offset * (int64_t)tensor->element_size, 1, tensor->dtype, true, 0, 0};\n"
     "    return pwsp_array_at(&element, 0);\n"
     "}\n"
     "\n"
@@ -18623,6 +19226,26 @@ static const char npu_fixed_16[] =
     "    }\n"
     "    *out_first = first;\n"
     "    *out_end = end;\n"
+    "    return PTOWSP_OK;\n"
+    "}\n"
+    "\n"
+    "PWSP_INTERNAL ptowsp_status pwsp_row_work(pwsp_error *error, const char *plan,\n"
+    "                                          const pwsp_array *lanes, int64_t lane, uint64_t count,\n"
+    "                                          uint64_t *out_first, uint64_t *out_end) {\n"
+    "    const uint32_t *begin = (const uint32_t *)lanes->data;\n"
+    "    if ((uint64_t)lane >= lanes->range_count) {\n"
+    "        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, pwsp_error_index(lane),\n"
+    "                              \"lane %\" PRId64 \" of plan %s, which has %u\", lane, plan,\n"
+    "                              lanes->range_count);\n"
+    "    }\n"
+    "    if (begin[lane] > begin[lane + 1] || begin[lane + 1] > count) {\n"
+    "        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, pwsp_error_index(lane),\n"
+    "                              \"lane %\" PRId64\n"
+    "                              \" of plan %s was changed during the run, and is malformed now\",\n"
+    "                              lane, plan);\n"
+    "    }\n"
+    "    *out_first = begin[lane];\n"
+    "    *out_end = begin[lane + 1];\n"
     "    return PTOWSP_OK;\n"
     "}\n"
     "\n"
@@ -24964,14 +25587,75 @@ static const char npu_fixed_17[] =
     "//      sparse    CSR arrays bound under the axis' name. The variable is the column index. Used\n"
     "//                directly: the entries of all rows, in order. Through ptowsp_axis_row: those of\n"
     "//                one row.\n"
+    "//      plan      a plan bound under the axis' name, see below\n"
     "PTOWSP_API ptowsp_axis ptowsp_axis_dense(ptowsp_module *module, const char *name, int64_t size);\n"
     "PTOWSP_API ptowsp_axis ptowsp_axis_dynamic(ptowsp_module *module, const char *name);\n"
     "PTOWSP_API ptowsp_axis ptowsp_axis_ragged(ptowsp_module *module, const char *name);\n"
     "PTOWSP_API ptowsp_axis ptowsp_axis_sparse(ptowsp_module *module, const char *name);\n"
     "\n"
-    "// One row of a ragged or sparse axis. `row` is an i64, usually the variable of an outer loop. A row\n"
-    "// outside the bound arrays is an error of the run.\n"
+    "// One row of a ragged or sparse axis, or the part of a plan axis that is one lane's. `row` is an\n"
+    "// i64, usually the variable of an outer loop. A row outside the bound arrays is an error of the run.\n"
     "PTOWSP_API ptowsp_axis ptowsp_axis_row(ptowsp_module *module, ptowsp_axis axis, ptowsp_expr row);\n"
+    "\n"
+    "// Plan axes: loops over the units, merges and lanes of an attention plan (section 10), which is\n"
+    "// bound each step by its name, with ptowsp_run_bind_plan. All three may have the same name, which\n"
+    "// then is one plan. A program loops over any plan, and is not compiled again:\n"
+    "//\n"
+    "//      ptowsp_axis units = ptowsp_axis_plan(m, \"kv\"), merges = ptowsp_axis_plan_merges(m, \"kv\");\n"
+    "//      PTOWSP_WORKLOAD(m, \"attention\") {\n"
+    "//          PTOWSP_PARALLEL(m, unit, units) {\n"
+    "//              PTOWSP_WHEN(m, ptowsp_loop_field(unit, PTOWSP_PLAN_IS_WHOLE)) {\n"
+    "//                  ... a task with out[ptowsp_loop_field(unit, PTOWSP_PLAN_REQUEST)] ...\n"
+    "//              }\n"
+    "//              PTOWSP_OTHERWISE(m) { ... with states[ptowsp_loop_field(unit, PTOWSP_PLAN_SLOT)] ... }\n"
+    "//          }\n"
+    "//          PTOWSP_PARALLEL(m, merge, merges) { ... a task ... }\n"
+    "//      }\n"
+    "//\n"
+    "// The variable is the index of the unit or merge. Used directly, a loop runs over those of all\n"
+    "// lanes, in order. Through ptowsp_axis_row it runs over those of one lane; loop over\n"
+    "// ptowsp_axis_plan_lanes (0 .. lane_count - 1) around it. Units and merges that are\n"
+    "// PTOWSP_WORK_INVALID are skipped: they have no iteration, and leave a gap in the index.\n"
+    "//\n"
+    "// The units of a chunk plan (section 7) can be bound to the same name, with ptowsp_run_bind_work.\n"
+    "// They have neither slots, lanes nor merges. A program that uses these is an error then.\n"
+    "//\n"
+    "// Limits   Names of plans have at most PTOWSP_PLAN_NAME_MAX characters.\n"
+    "#define PTOWSP_PLAN_NAME_MAX 40\n"
+    "\n"
+    "PTOWSP_API ptowsp_axis ptowsp_axis_plan(ptowsp_module *module, const char *name);\n"
+    "PTOWSP_API ptowsp_axis ptowsp_axis_plan_merges(ptowsp_module *module, const char *name);\n"
+    "PTOWSP_API ptowsp_axis ptowsp_axis_plan_lanes(ptowsp_module *module, const char *name);\n"
+    "\n"
+    "// The fields of a unit or merge: name, text; data type and byte in the descriptor (section 6); the\n"
+    "// flags that have to be set (0: the field is a number, i64; else it is a bool); whether units and\n"
+    "// merges have it. LANE is found in the plan's lists, and is in no descriptor. For descriptors of\n"
+    "// experts, REQUEST and HEAD are batch and expert, KV_START and KV_LEN the tokens.\n"
+    "// clang-format off\n"
+    "#define PTOWSP_PLAN_FIELDS(FIELD)                                                                  \\\n"
+    "    FIELD(FLAGS,      \"flags\",      U8,  5,  0,                                     1, 1)          \\\n"
+    "    FIELD(LANE,       \"lane\",       U32, 0,  0,                                     1, 1)          \\\n"
+    "    FIELD(REQUEST,    \"request\",    U32, 8,  0,                                     1, 1)          \\\n"
+    "    FIELD(HEAD,       \"head\",       U32, 12, 0,                                     1, 1)          \\\n"
+    "    FIELD(TILE,       \"tile\",       U16, 6,  0,                                     1, 1)          \\\n"
+    "    FIELD(KV_START,   \"kv_start\",   U32, 16, 0,                                     1, 0)          \\\n"
+    "    FIELD(KV_LEN,     \"kv_len\",     U32, 20, 0,                                     1, 0)          \\\n"
+    "    FIELD(TIER,       \"tier\",       U8,  4,  0,                                     1, 0)          \\\n"
+    "    FIELD(IS_FIRST,   \"is_first\",   U8,  5,  PTOWSP_WORK_FIRST,                     1, 0)          \\\n"
+    "    FIELD(IS_LAST,    \"is_last\",    U8,  5,  PTOWSP_WORK_LAST,                      1, 0)          \\\n"
+    "    FIELD(IS_WHOLE,   \"is_whole\",   U8,  5,  PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST,  1, 0)          \\\n"
+    "    FIELD(SLOT,       \"slot\",       U32, 0,  0,                                     1, 0)          \\\n"
+    "    FIELD(SLOT_FIRST, \"slot_first\", U32, 16, 0,                                     0, 1)          \\\n"
+    "    FIELD(SLOT_COUNT, \"slot_count\", U32, 20, 0,                                     0, 1)\n"
+    "\n"
+    "typedef enum ptowsp_plan_field {\n"
+    "#define PWSP_PLAN_FIELD_ENUM(name, text, dtype, byte, flags, units, merges) PTOWSP_PLAN_##name,\n"
+    "    PTOWSP_PLAN_FIELDS(PWSP_PLAN_FIELD_ENUM)\n"
+    "#undef PWSP_PLAN_FIELD_ENUM\n"
+    "    PTOWSP_PLAN_FIELD_COUNT,\n"
+    "    PWSP_FORCE_INT(PTOWSP_PLAN_FIELD)\n"
+    "} ptowsp_plan_field;\n"
+    "// clang-format on\n"
     "\n"
     "// Declares a tensor.\n"
     "// Errors   A bad or clashing name; an unknown dtype or location; a rank or size out of range.\n"
@@ -25570,12 +26254,19 @@ static const char npu_fixed_17[] =
     "PTOWSP_API ptowsp_expr ptowsp_array_at(ptowsp_module *module, const char *name, ptowsp_dtype dtype,\n"
     "                                       ptowsp_expr index);\n"
     "\n"
-    "// The size of a dense or dynamic axis, i64.\n"
+    "// The size of a dense or dynamic axis, i64; of a plan axis the number of units or merges (those that\n"
+    "// are INVALID included) or lanes.\n"
     "PTOWSP_API ptowsp_expr ptowsp_axis_size(ptowsp_module *module, ptowsp_axis axis);\n"
     "\n"
     "// The position of the current entry in the indices of a sparse axis, i64. `variable` is that of a\n"
     "// loop over such an axis. Use it for data stored beside the indices, such as the gates of experts.\n"
     "PTOWSP_API ptowsp_expr ptowsp_loop_entry(ptowsp_expr variable);\n"
+    "\n"
+    "// A field of the current unit or merge, i64 or bool. `variable` is that of a loop over a plan axis.\n"
+    "// The SLOT of a whole unit is PTOWSP_NO_SLOT.\n"
+    "// Errors   A variable of another loop; a field that units, or merges, do not have.\n"
+    "// Cost     As an element of an array; LANE a search in the lists, of log2(lanes) steps.\n"
+    "PTOWSP_API ptowsp_expr ptowsp_loop_field(ptowsp_expr variable, ptowsp_plan_field field);\n"
     "\n"
     "// Slots: u64 cells of a run, set and loaded by workloads. A cell read as i64 has the same bits;\n"
     "// read as bool it is \"not 0\".\n"
@@ -25846,8 +26537,8 @@ static const char npu_fixed_17[] =
     "//\n"
     "//      PTOWSP_PIPELINE(m, \"name\") {}               channels and events first, then processes\n"
     "//      PTOWSP_PROCESS(m, \"name\") {}                one process\n"
-    "//      PTOWSP_REPLICATE(m, i, axis, \"name\") {}     one for each i of a dense or dynamic axis, at\n"
-    "//                                                  least one\n"
+    "//      PTOWSP_REPLICATE(m, i, axis, \"name\") {}     one for each i of a dense or dynamic axis, or of\n"
+    "//                                                  the lanes of a plan; at least one\n"
     "//      PTOWSP_CONSUME(m, t, channel) {}            receives tokens until the end of the stream;\n"
     "//                                                  runs its body for each\n"
     "//      PTOWSP_RECEIVE(m, t, channel) {}            receives one token and runs its body for it; at\n"
@@ -25969,6 +26660,10 @@ static const char npu_fixed_17[] =
     "    PTOWSP_DISPATCH_WORK_STEALING,  // no fixed lane: the first free lane takes the ready task that\n"
     "                                    // was issued first; in order, a task goes to the lane that is\n"
     "                                    // free first, by index among equals\n"
+    "    PTOWSP_DISPATCH_PLAN,  // the lane that a plan has for the unit or merge of the innermost\n"
+    "                           // loop over one, or the lane itself in a loop over a plan's\n"
+    "                           // lanes; % lanes. Tasks in no such loop: dispatch_key % lanes,\n"
+    "                           // or lane 0 without a key\n"
     "    PWSP_FORCE_INT(PTOWSP_DISPATCH)\n"
     "} ptowsp_dispatch;\n"
     "\n"
@@ -26053,7 +26748,7 @@ static const char npu_fixed_17[] =
     "typedef struct ptowsp_schedule {\n"
     "    ptowsp_issue issue;\n"
     "    ptowsp_dispatch dispatch;\n"
-    "    ptowsp_expr dispatch_key;  // affinity, hash, custom\n"
+    "    ptowsp_expr dispatch_key;  // affinity, hash, custom; plan: optional\n"
     "    uint32_t lane_count;       // of the one pool\n"
     "    ptowsp_pools pools;\n"
     "    uint32_t vector_lane_count;  // by unit\n"
@@ -26187,7 +26882,7 @@ static const char npu_fixed_17[] =
     "// cost functions, as several lanes may call them at once. Time is simulated in program order from\n"
     "// the cycles that kernels return, so it is the same, too.\n"
     "//\n"
-    "// Affinity, custom and hash also choose the real lane, by key modulo lanes. (While the thread of\n"
+    "// Affinity, custom, hash and plan also choose the real lane, by key modulo lanes. (While the thread of\n"
     "// that lane is slow to wake, others take its tasks.) Otherwise any lane takes any task. In\n"
     "// pipelines, tasks whose cycles are known before they run (tile kernels, constant cycles, or a\n"
     "// cost) run on lanes, each after the task before it in its process. The walk waits for any other\n"
@@ -26243,6 +26938,18 @@ static const char npu_fixed_17[] =
     "                                             const ptowsp_csr *csr);\n"
     "PTOWSP_API ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,\n"
     "                                                const ptowsp_buffer *buffer);\n"
+    "\n"
+    "// Bind the plan of a step to the plan axes of a name; it takes the place of the one before. Counts\n"
+    "// are copied, the plan's arrays are not: they must live while the run executes. After\n"
+    "// ptowsp_attention_update, bind the plan again. Executing checks the lists of lanes if the program\n"
+    "// uses lanes; to prove the plan itself, use ptowsp_attention_check.\n"
+    "// Errors   As above, or INVALID_PARAMS: NULL arrays with elements; counts beyond capacities or,\n"
+    "//          of lanes, out of range; work for a program that uses slots, lanes or merges.\n"
+    "//          LIMIT_EXCEEDED: work of more than 2^32 - 1 units.\n"
+    "PTOWSP_API ptowsp_status ptowsp_run_bind_plan(ptowsp_run *run, const char *plan,\n"
+    "                                              const ptowsp_attention_plan *bound);\n"
+    "PTOWSP_API ptowsp_status ptowsp_run_bind_work(ptowsp_run *run, const char *plan,\n"
+    "                                              const ptowsp_work *work, uint64_t count);\n"
     "\n"
     "// bind_slot sets the value that a slot has when a run begins (default: 0). run_slot returns its\n"
     "// value at the end of the last run.\n"
@@ -26989,13 +27696,16 @@ static const char npu_fixed_17[] =
     "\n"
     "PTOWSP_API ptowsp_expr_info ptowsp_program_expr_at(const ptowsp_program *program, uint32_t expr);\n"
     "\n"
-    "// Declarations. Arrays include the lengths of ragged axes. A row of an axis (ptowsp_axis_row) is\n"
+    "// Declarations. Arrays include the lengths of ragged axes and the fields of plans. A row of an axis (ptowsp_axis_row) is\n"
     "// not an axis of its own here. Only declarations with is_used have to be bound.\n"
     "typedef enum ptowsp_axis_kind {\n"
     "    PTOWSP_AXIS_DENSE = 0,\n"
     "    PTOWSP_AXIS_DYNAMIC,\n"
     "    PTOWSP_AXIS_RAGGED,\n"
     "    PTOWSP_AXIS_SPARSE,\n"
+    "    PTOWSP_AXIS_PLAN,  // the units of a plan\n"
+    "    PTOWSP_AXIS_PLAN_MERGES,\n"
+    "    PTOWSP_AXIS_PLAN_LANES,\n"
     "    PWSP_FORCE_INT(PTOWSP_AXIS_KIND)\n"
     "} ptowsp_axis_kind;\n"
     "\n"
@@ -27003,7 +27713,7 @@ static const char npu_fixed_17[] =
     "    const char *name;\n"
     "    ptowsp_axis_kind kind;\n"
     "    int64_t size;    // dense\n"
-    "    uint32_t array;  // ragged: its lengths\n"
+    "    uint32_t array;  // ragged: its lengths; units or merges: their flags, with the lanes behind\n"
     "    bool is_used;\n"
     "} ptowsp_axis_info;\n"
     "\n"
@@ -27012,6 +27722,9 @@ static const char npu_fixed_17[] =
     "    ptowsp_dtype dtype;  // as declared; NONE: lengths of any integer type\n"
     "    bool is_lengths;\n"
     "    bool is_used;\n"
+    "    uint32_t plan_axis;       // not 0: it is a field of this axis' units or merges, and is bound\n"
+    "                              // with the plan; its name, \"kv.request\", may be another array's, too\n"
+    "    ptowsp_plan_field field;  // LANE: element i is the lane that has i\n"
     "} ptowsp_array_info;\n"
     "\n"
     "typedef struct ptowsp_symbol_info {\n"
@@ -27288,9 +28001,10 @@ static const char npu_fixed_17[] =
     "#endif  // PTOWSP_NO_TILES\n"
     "\n"
     "// The bindings of a run, for other ways to run its program. False means not bound. Axes, arrays,\n"
-    "// symbols and tensors are given by index. The size of a dense axis is the declared one. A tensor's\n"
-    "// buffer has all fields filled in; its size is the number of bytes that it spans (0 where elements\n"
-    "// lie before the first one).\n"
+    "// symbols and tensors are given by index. The size of a dense axis is the declared one; that of a\n"
+    "// plan axis is bound with its plan. Fields of plans count as not bound: they are in the plan, whose\n"
+    "// lane_count is 0 if it was bound as work. A tensor's buffer has all fields filled in; its size is\n"
+    "// the number of bytes that it spans (0 where elements lie before the first one).\n"
     "PTOWSP_API const ptowsp_program *ptowsp_run_program(const ptowsp_run *run);\n"
     "PTOWSP_API bool ptowsp_run_bound_size(const ptowsp_run *run, uint32_t axis, int64_t *out_size);\n"
     "PTOWSP_API bool ptowsp_run_bound_symbol(const ptowsp_run *run, uint32_t symbol,\n"
@@ -27299,6 +28013,8 @@ static const char npu_fixed_17[] =
     "                                       ptowsp_dtype *out_dtype, const void **out_data,\n"
     "                                       uint64_t *out_count);\n"
     "PTOWSP_API bool ptowsp_run_bound_csr(const ptowsp_run *run, uint32_t axis, ptowsp_csr *out_csr);\n"
+    "PTOWSP_API bool ptowsp_run_bound_plan(const ptowsp_run *run, uint32_t axis,\n"
+    "                                      ptowsp_attention_plan *out_plan);\n"
     "PTOWSP_API bool ptowsp_run_bound_tensor(const ptowsp_run *run, uint32_t tensor,\n"
     "                                        ptowsp_buffer *out_buffer);\n"
     "PTOWSP_API uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot);\n"

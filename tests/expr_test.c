@@ -370,11 +370,12 @@ static void expr__leaves_that_are_not_there_are_refused(void **state) {
     fixture_renew(&f);
     const ptowsp_axis none = {0};
     ptowsp_axis_size(f.m, none);
-    module_error_is(&f, PTOWSP_INVALID_PARAMS, "module: axis_size: axis 0 is not dense or dynamic");
+    module_error_is(&f, PTOWSP_INVALID_PARAMS,
+                    "module: axis_size: axis 0 is not dense, dynamic or of a plan");
     fixture_renew(&f);
     ptowsp_axis_size(f.m, ptowsp_axis_ragged(f.m, "kv"));
     module_error_is(&f, PTOWSP_INVALID_PARAMS,
-                    "module: axis_size: axis kv is not dense or dynamic");
+                    "module: axis_size: axis kv is not dense, dynamic or of a plan");
     fixture_free(&f);
 }
 

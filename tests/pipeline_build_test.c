@@ -350,9 +350,9 @@ static void pipeline_build__replicas_are_of_a_dense_or_dynamic_axis(void **state
         {none, "main/pipeline p: process put: there is no axis 0"},
         {unknown, "main/pipeline p: process put: there is no axis 99"},
         {f.kv, "main/pipeline p: process put: axis kv is ragged; replicas are of a dense or "
-               "dynamic one"},
+               "dynamic one, or of the lanes of a plan"},
         {f.pages, "main/pipeline p: process put: axis pages is sparse; replicas are of a dense or "
-                  "dynamic one"},
+                  "dynamic one, or of the lanes of a plan"},
         {f.none_of_it, "main/pipeline p: process put: the size of axis empty is 0; there is at "
                        "least one replica"},
     };

@@ -776,7 +776,8 @@ static void pipeline_compile__a_token_that_reads_outside_an_array_is_an_error(vo
     compile(&f, NULL);
     static walk w;
     const int32_t list[1] = {40};
-    const pwsp_array arrays[2] = {{NULL, 0, PTOWSP_DTYPE_NONE, false}, {list, 1, PTOWSP_I32, true}};
+    const pwsp_array arrays[2] = {{NULL, 0, PTOWSP_DTYPE_NONE, false, 0, 0},
+                                  {list, 1, PTOWSP_I32, true, 0, 0}};
     const pwsp_process_op *put = PWSP_PROGRAM_AT(f.program, processes, pwsp_process_op, 0);
     walk_begin(&w, f.program);
     w.x.arrays = arrays;

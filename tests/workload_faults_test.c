@@ -145,9 +145,11 @@ static void workload_faults__axes(void **state) {
     ptowsp_axis_row(f.m, unknown, number(&f, 0));
     refused(&f, "decode: axis_row: there is no axis 99");
     ptowsp_axis_row(f.m, f.heads, number(&f, 0));
-    refused(&f, "decode: axis heads: only ragged and sparse axes have rows");
+    refused(&f,
+            "decode: axis heads: only ragged and sparse axes, units and merges of plans have rows");
     ptowsp_axis_row(f.m, ptowsp_axis_row(f.m, f.kv, number(&f, 0)), number(&f, 0));
-    refused(&f, "decode: axis kv: only ragged and sparse axes have rows, and this is one already");
+    refused(&f, "decode: axis kv: only ragged and sparse axes, units and merges of plans have "
+                "rows, and this is one already");
     ptowsp_axis_row(f.m, f.kv, ptowsp_u64(f.m, 0));
     refused(&f, "decode: the row of an axis is u64, not i64");
     ptowsp_axis_row(f.m, f.kv, no_expr());
@@ -866,7 +868,7 @@ static void workload_faults__schedules_with_values_that_do_not_exist(void **stat
     memset(&good, 0, sizeof good);
     good.lane_count = 2;
     REFUSED(issue, (ptowsp_issue)2, INVALID_PARAMS, "issue 2 does not exist");
-    REFUSED(dispatch, (ptowsp_dispatch)6, INVALID_PARAMS, "dispatch 6 does not exist");
+    REFUSED(dispatch, (ptowsp_dispatch)7, INVALID_PARAMS, "dispatch 7 does not exist");
     REFUSED(pools, (ptowsp_pools)2, INVALID_PARAMS, "pools 2 does not exist");
     REFUSED(window_policy, (ptowsp_window)4, INVALID_PARAMS, "window 4 does not exist");
     REFUSED(dependencies, 16 | 1, INVALID_PARAMS, "dependencies 16 does not exist");

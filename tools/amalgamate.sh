@@ -89,7 +89,7 @@ src/data/cost_model.h
 RUNTIME="
 src/runtime/arrival.h src/runtime/token.h
 src/runtime/policy.h
-src/runtime/binding_check.h src/runtime/binding_check.c
+src/runtime/binding_check.h src/runtime/binding_check.c src/runtime/plan_binding.h src/runtime/plan_binding.c
 src/runtime/walk_check.h src/runtime/walk_check.c
 src/runtime/deps.h src/runtime/groups.c src/runtime/access.h src/runtime/access.c
     src/runtime/cells.h src/runtime/cells.c src/runtime/deps.c
@@ -118,6 +118,7 @@ src/kernel/read_kernel.c
 ABSENT=src/kernel/absent.h
 WORKLOAD="
 src/workload/module.h src/workload/module.c
+src/workload/plan_axis.c
 src/workload/kernel.c
 src/workload/scalar.c
 src/workload/build.h src/workload/build.c src/workload/workload.c src/workload/process.c

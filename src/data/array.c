@@ -2,8 +2,40 @@
 
 #include "array.h"
 
+// The range that has i: bounds[r] <= i < bounds[r + 1]. Neighbours take the same way through the
+// search, so that its branches are predicted.
+static uint64_t pwsp_array_range(const pwsp_array *array, uint64_t i) {
+    const uint32_t *bounds = (const uint32_t *)array->data;
+    uint32_t low = 0, high = array->range_count;  // bounds[low] <= i < bounds[high]
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (bounds[middle] <= i) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+PWSP_INTERNAL uint64_t pwsp_array_bytes(const pwsp_array *array) {
+    if (array->range_count) {
+        return ((uint64_t)array->range_count + 1) * sizeof(uint32_t);
+    }
+    uint64_t size = ptowsp_dtype_size(array->dtype);
+    return array->count ? (array->count - 1) * (array->stride ? array->stride : size) + size : 0;
+}
+
 PWSP_INTERNAL uint64_t pwsp_array_at(const pwsp_array *array, uint64_t i) {
     PTOWSP_ASSERT(i < array->count);
+    if (array->range_count) {
+        return pwsp_array_range(array, i);
+    }
+    if (array->stride) {
+        const char *data = (const char *)array->data + (size_t)i * array->stride;
+        pwsp_array element = {data, 1, array->dtype, true, 0, 0};
+        return pwsp_array_at(&element, 0);
+    }
     switch (array->dtype) {
     case PTOWSP_I8: return (uint64_t)(int64_t)((const int8_t *)array->data)[i];
     case PTOWSP_I16: return (uint64_t)(int64_t)((const int16_t *)array->data)[i];

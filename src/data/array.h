@@ -10,6 +10,8 @@ typedef struct pwsp_array_info {
     const char *name;
     ptowsp_dtype dtype;  // NONE: lengths that no expression reads
     bool is_lengths;
+    uint32_t plan_axis;  // not 0: a field of its units or merges, bound with the plan
+    ptowsp_plan_field field;
 } pwsp_array_info;
 
 // A typed array that is bound.
@@ -18,6 +20,10 @@ typedef struct pwsp_array {
     uint64_t count;
     ptowsp_dtype dtype;
     bool is_bound;
+    uint32_t stride;  // bytes from an element to the next; 0: they are packed
+    uint32_t
+        range_count;  // not 0: data is range_count + 1 bounds, u32, not decreasing, and element
+                      // i is the range that has i
 } pwsp_array;
 
 // Rows of entries: row i has those from indptr[i] to indptr[i + 1].
@@ -30,5 +36,8 @@ typedef struct pwsp_bound_csr {
 
 // Element i of an array of integers or bools, as a cell. Requires i < count.
 PWSP_INTERNAL uint64_t pwsp_array_at(const pwsp_array *array, uint64_t i);
+
+// The bytes from its data to the end of its last element.
+PWSP_INTERNAL uint64_t pwsp_array_bytes(const pwsp_array *array);
 
 #endif

@@ -7,6 +7,7 @@
 #include "bindings.h"
 
 #include "../runtime/binding_check.h"
+#include "../runtime/plan_binding.h"
 
 // -- life -----------------------------------------------------------------------------------------
 
@@ -17,6 +18,7 @@
     ARRAY(arrays, pwsp_array, program->arrays.count + 1)                                           \
     ARRAY(csrs, pwsp_bound_csr, program->axes.count + 1)                                           \
     ARRAY(tensors, pwsp_bound_tensor, program->tensors.count + 1)                                  \
+    ARRAY(plans, ptowsp_attention_plan, program->axes.count + 1)                                   \
     ARRAY(length_sums, int64_t, program->arrays.count + 1)                                         \
     ARRAY(effective, pwsp_bound_tensor, program->tensors.count + 1)
 
@@ -148,6 +150,103 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_csr(pwsp_bindings *bindings, const char *a
     status = pwsp_bind_check_csr(&error, axis, csr, &bindings->csrs[id]);
     return pwsp_bind_result(bindings, &error, status);
 }
+
+// -- plans ----------------------------------------------------------------------------------------
+
+// Is it an axis of the plan of this name?
+static bool pwsp_axis_is_of_plan(const pwsp_axis_info *axis, uint32_t i, const char *name) {
+    return axis->kind >= PWSP_AXIS_PLAN && axis->declared == i && strcmp(axis->name, name) == 0;
+}
+
+// The kind of the axis that an array is a field of, if that is an axis of this plan.
+static bool pwsp_array_is_of_plan(const ptowsp_program *p, const pwsp_array_info *array,
+                                  const char *name, ptowsp_axis_kind *out_kind) {
+    if (!array->plan_axis) {
+        return false;
+    }
+    const pwsp_axis_info *axis = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, array->plan_axis);
+    *out_kind = (ptowsp_axis_kind)axis->kind;
+    return pwsp_axis_is_of_plan(axis, array->plan_axis, name);
+}
+
+// Has the plan all that the program uses of it?
+static ptowsp_status pwsp_bind_plan_uses(const pwsp_bindings *bindings, pwsp_error *error,
+                                         const char *name, const ptowsp_attention_plan *plan) {
+    const ptowsp_program *p = bindings->program;
+    ptowsp_status status = PTOWSP_OK;
+    ptowsp_axis_kind kind;
+    for (uint32_t i = 1; status == PTOWSP_OK && i < p->axes.count; i++) {
+        const pwsp_axis_info *axis = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, i);
+        if (p->axis_is_used[i] && pwsp_axis_is_of_plan(axis, i, name)) {
+            status = pwsp_plan_has_axis(error, name, plan, (ptowsp_axis_kind)axis->kind);
+        }
+    }
+    for (uint32_t i = 1; status == PTOWSP_OK && i < p->arrays.count; i++) {
+        const pwsp_array_info *array = PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, i);
+        if (p->array_is_used[i] && pwsp_array_is_of_plan(p, array, name, &kind)) {
+            status = pwsp_plan_has_field(error, name, plan, array->field);
+        }
+    }
+    return status;
+}
+
+static void pwsp_bind_plan_parts(pwsp_bindings *bindings, const char *name,
+                                 const ptowsp_attention_plan *plan) {
+    const ptowsp_program *p = bindings->program;
+    ptowsp_axis_kind kind;
+    for (uint32_t i = 1; i < p->axes.count; i++) {
+        const pwsp_axis_info *axis = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, i);
+        if (pwsp_axis_is_of_plan(axis, i, name)) {
+            bindings->plans[i] = *plan;
+            bindings->initial[p->first_size + i] =
+                (uint64_t)pwsp_plan_size(plan, (ptowsp_axis_kind)axis->kind);
+            bindings->is_bound[p->first_size + i] = true;
+        }
+    }
+    for (uint32_t i = 1; i < p->arrays.count; i++) {
+        const pwsp_array_info *array = PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, i);
+        if (pwsp_array_is_of_plan(p, array, name, &kind)) {
+            bindings->arrays[i] = pwsp_plan_array(plan, kind, array->field);
+        }
+    }
+}
+
+// Binds what one of the following has checked.
+static ptowsp_status pwsp_bind_checked_plan(pwsp_bindings *bindings, pwsp_error *error,
+                                            ptowsp_status status, const char *name,
+                                            const ptowsp_attention_plan *plan) {
+    status = status != PTOWSP_OK ? status : pwsp_bind_plan_uses(bindings, error, name, plan);
+    if (status == PTOWSP_OK) {
+        pwsp_bind_plan_parts(bindings, name, plan);
+    }
+    return pwsp_bind_result(bindings, error, status);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_plan(pwsp_bindings *bindings, const char *name,
+                                           const ptowsp_attention_plan *plan) {
+    ptowsp_status status;
+    pwsp_error error;
+    ptowsp_attention_plan checked;
+    if (pwsp_bind_find(bindings, "plan", name, PWSP_BIND_PLAN, &status) == 0) {
+        return status;
+    }
+    status = pwsp_bind_check_plan(&error, name, plan, &checked);
+    return pwsp_bind_checked_plan(bindings, &error, status, name, &checked);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_work(pwsp_bindings *bindings, const char *name,
+                                           const ptowsp_work *work, uint64_t count) {
+    ptowsp_status status;
+    pwsp_error error;
+    ptowsp_attention_plan checked;
+    if (pwsp_bind_find(bindings, "plan", name, PWSP_BIND_PLAN, &status) == 0) {
+        return status;
+    }
+    status = pwsp_bind_check_work(&error, name, work, count, &checked);
+    return pwsp_bind_checked_plan(bindings, &error, status, name, &checked);
+}
+
+// -- tensors --------------------------------------------------------------------------------------
 
 PWSP_INTERNAL ptowsp_status pwsp_bind_tensor(pwsp_bindings *bindings, const char *tensor,
                                              const ptowsp_buffer *buffer) {

@@ -10,11 +10,12 @@ typedef struct pwsp_bindings {
     ptowsp_context *context;
     const ptowsp_program *program;
     // As bound by the caller:
-    uint64_t *initial;           // cells at the start of a run
-    bool *is_bound;              // by cell: sizes and symbols
-    pwsp_array *arrays;          // by array
-    pwsp_bound_csr *csrs;        // by axis
-    pwsp_bound_tensor *tensors;  // by tensor
+    uint64_t *initial;             // cells at the start of a run
+    bool *is_bound;                // by cell: sizes and symbols
+    pwsp_array *arrays;            // by array
+    pwsp_bound_csr *csrs;          // by axis
+    pwsp_bound_tensor *tensors;    // by tensor
+    ptowsp_attention_plan *plans;  // by axis of a plan, each the same; as its arrays and sizes say
     // As seen by the present execution:
     int64_t *length_sums;          // by array
     pwsp_bound_tensor *effective;  // by tensor
@@ -36,6 +37,10 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_array(pwsp_bindings *bindings, const char 
                                             uint64_t count);
 PWSP_INTERNAL ptowsp_status pwsp_bind_csr(pwsp_bindings *bindings, const char *axis,
                                           const ptowsp_csr *csr);
+PWSP_INTERNAL ptowsp_status pwsp_bind_plan(pwsp_bindings *bindings, const char *name,
+                                           const ptowsp_attention_plan *plan);
+PWSP_INTERNAL ptowsp_status pwsp_bind_work(pwsp_bindings *bindings, const char *name,
+                                           const ptowsp_work *work, uint64_t count);
 PWSP_INTERNAL ptowsp_status pwsp_bind_tensor(pwsp_bindings *bindings, const char *tensor,
                                              const ptowsp_buffer *buffer);
 

@@ -14,7 +14,8 @@ bool ptowsp_run_bound_size(const ptowsp_run *run, uint32_t axis, int64_t *out_si
         *out_size = info->size;
         return true;
     }
-    if (info->kind != PWSP_AXIS_DYNAMIC || !run->bindings.is_bound[p->first_size + axis]) {
+    bool has_size = info->kind == PWSP_AXIS_DYNAMIC || info->kind >= PWSP_AXIS_PLAN;
+    if (!has_size || !run->bindings.is_bound[p->first_size + axis]) {
         return false;
     }
     *out_size = (int64_t)run->bindings.initial[p->first_size + axis];
@@ -35,7 +36,8 @@ bool ptowsp_run_bound_array(const ptowsp_run *run, uint32_t array, ptowsp_dtype 
                             const void **out_data, uint64_t *out_count) {
     PTOWSP_ASSERT(array > 0 && array < run->program->arrays.count);
     const pwsp_array *bound = &run->bindings.arrays[array];
-    if (!bound->is_bound) {
+    if (!bound->is_bound ||
+        PWSP_PROGRAM_AT(run->program, arrays, pwsp_array_info, array)->plan_axis) {
         return false;
     }
     *out_dtype = bound->dtype;
@@ -55,6 +57,17 @@ bool ptowsp_run_bound_csr(const ptowsp_run *run, uint32_t axis, ptowsp_csr *out_
     out_csr->indices = bound->indices.data;
     out_csr->row_count = bound->row_count;
     out_csr->entry_count = bound->indices.count;
+    return true;
+}
+
+bool ptowsp_run_bound_plan(const ptowsp_run *run, uint32_t axis, ptowsp_attention_plan *out_plan) {
+    const ptowsp_program *p = run->program;
+    PTOWSP_ASSERT(axis > 0 && axis < p->axes.count);
+    if (PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, axis)->kind < PWSP_AXIS_PLAN ||
+        !run->bindings.is_bound[p->first_size + axis]) {
+        return false;
+    }
+    *out_plan = run->bindings.plans[axis];
     return true;
 }
 

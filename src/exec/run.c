@@ -107,6 +107,17 @@ ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
                                     : pwsp_bind_tensor(&run->bindings, tensor, buffer);
 }
 
+ptowsp_status ptowsp_run_bind_plan(ptowsp_run *run, const char *plan,
+                                   const ptowsp_attention_plan *bound) {
+    return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_bind_plan(&run->bindings, plan, bound);
+}
+
+ptowsp_status ptowsp_run_bind_work(ptowsp_run *run, const char *plan, const ptowsp_work *work,
+                                   uint64_t count) {
+    return pwsp_run_is_running(run) ? PTOWSP_BUSY
+                                    : pwsp_bind_work(&run->bindings, plan, work, count);
+}
+
 uint64_t ptowsp_run_slot(const ptowsp_run *run, uint32_t slot) {
     PTOWSP_ASSERT(slot < run->program->slot_count);
     return run->walk.cells[run->program->first_slot + slot];
@@ -220,6 +231,8 @@ static bool pwsp_run_is_simple(const pwsp_expander *x) {
     const pwsp_task_op *task = x->task_op;
     bool is_simple =
         end->kind == PWSP_OP_LOOP_END && end->target + 1 == x->next_op && task->view_count == 0;
+    is_simple = is_simple && !pwsp_axis_is_work(
+                                 PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, end->at)->axis_kind);
     const pwsp_code *codes = PWSP_PROGRAM_AT(x->program, codes, pwsp_code, task->first_code);
     for (uint32_t i = 0; is_simple && i < task->axis_count + task->scalar_count; i++) {
         is_simple = codes[i].begin == codes[i].end;

@@ -6,6 +6,7 @@
 #include "bindings.h"
 
 #include "../runtime/binding_check.h"
+#include "../runtime/plan_binding.h"
 
 #include <inttypes.h>
 
@@ -22,9 +23,17 @@ static ptowsp_status pwsp_check_arrays(pwsp_bindings *bindings) {
     ptowsp_status status = PTOWSP_OK;
     pwsp_error error;
     for (uint32_t i = 1; i < p->arrays.count && status == PTOWSP_OK; i++) {
-        if (p->array_is_used[i]) {
-            status = pwsp_verify_array(&error, PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, i),
-                                       &bindings->arrays[i], &bindings->length_sums[i]);
+        const pwsp_array_info *info = PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, i);
+        if (!p->array_is_used[i]) {
+            continue;
+        }
+        if (info->plan_axis == 0) {
+            status =
+                pwsp_verify_array(&error, info, &bindings->arrays[i], &bindings->length_sums[i]);
+        } else if (info->field == PTOWSP_PLAN_LANE) {  // other fields are bound, as their axis is
+            const pwsp_axis_info *axis = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, info->plan_axis);
+            status = pwsp_verify_plan_lanes(&error, axis->name, (ptowsp_axis_kind)axis->kind,
+                                            &bindings->arrays[i]);
         }
     }
     return pwsp_check_result(bindings, &error, status);
@@ -38,6 +47,9 @@ static ptowsp_status pwsp_check_sizes(pwsp_bindings *bindings) {
         const pwsp_axis_info *axis = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, i);
         if (p->axis_is_used[i] && axis->kind == PWSP_AXIS_DYNAMIC) {
             status = pwsp_verify_size(&error, axis->name, bindings->is_bound[p->first_size + i]);
+        } else if (p->axis_is_used[i] && axis->kind >= PWSP_AXIS_PLAN &&
+                   !bindings->is_bound[p->first_size + i]) {
+            status = pwsp_verify_fail_unbound(&error, "plan", axis->name);
         } else if (p->axis_is_used[i] && axis->kind == PWSP_AXIS_SPARSE) {
             status = pwsp_verify_csr(&error, axis->name, &bindings->csrs[i]);
         }

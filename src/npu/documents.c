@@ -89,6 +89,14 @@ static void npu_readme_bindings(const npu_emitter *emitter, npu_text *text) {
     for (uint32_t i = 1; i < emitter->names.count[NPU_AXIS]; i++) {
         ptowsp_axis_info axis = ptowsp_program_axis_at(program, i);
         bool is_bound = axis.kind == PTOWSP_AXIS_DYNAMIC || axis.kind == PTOWSP_AXIS_SPARSE;
+        if (axis.name && axis.is_used && axis.kind >= PTOWSP_AXIS_PLAN) {
+            npu_print(text, "| ");
+            npu_print_plain(text, axis.name);
+            npu_print(text, " | plan: its %s |\n",
+                      axis.kind == PTOWSP_AXIS_PLAN          ? "units"
+                      : axis.kind == PTOWSP_AXIS_PLAN_MERGES ? "merges"
+                                                             : "lanes");
+        }
         if (axis.name && axis.is_used && is_bound) {
             npu_print(text, "| ");
             npu_print_plain(text, axis.name);
@@ -99,7 +107,7 @@ static void npu_readme_bindings(const npu_emitter *emitter, npu_text *text) {
     }
     for (uint32_t i = 1; i < emitter->names.count[NPU_ARRAY]; i++) {
         ptowsp_array_info array = ptowsp_program_array_at(program, i);
-        if (array.is_used) {
+        if (array.is_used && !array.plan_axis) {
             npu_print(text, "| ");
             npu_print_plain(text, array.name);
             npu_print(text, " | %s %s |\n", array.is_lengths ? "lengths:" : "array of",

@@ -25,7 +25,8 @@ static void npu_manifest_axes(const npu_emitter *emitter, npu_text *text) {
             npu_print(text, "\"id\": %u, ", (unsigned)i);
             npu_print_member(text, "", "name", axis.name);
             npu_print(text, ", \"kind\": \"");
-            npu_print_word(text, "dense dynamic ragged sparse", (uint32_t)axis.kind);
+            npu_print_word(text, "dense dynamic ragged sparse plan plan_merges plan_lanes",
+                           (uint32_t)axis.kind);
             npu_print(text, "\"");
             if (axis.kind == PTOWSP_AXIS_DENSE) {
                 npu_print(text, ", \"size\": %lld", (long long)axis.size);
@@ -46,8 +47,12 @@ static void npu_manifest_bound(const npu_emitter *emitter, npu_text *text) {
         npu_print_member(text, "", "name", array.name);
         npu_print_member(text, ", ", "dtype",
                          array.dtype ? ptowsp_dtype_name(array.dtype) : "any integer");
-        npu_print(text, ", \"lengths\": %s, \"used\": %s}", array.is_lengths ? "true" : "false",
+        npu_print(text, ", \"lengths\": %s, \"used\": %s", array.is_lengths ? "true" : "false",
                   array.is_used ? "true" : "false");
+        if (array.plan_axis) {
+            npu_print(text, ", \"plan_axis\": %u", (unsigned)array.plan_axis);
+        }
+        npu_print(text, "}");
     }
     is_first = true;
     npu_print(text, "\n  ],\n  \"symbols\": [");

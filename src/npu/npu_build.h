@@ -104,6 +104,8 @@ typedef struct npu_runner_result {
     FUNCTION(ptowsp_status, bind_array_at,                                                         \
              (void *runner, uint32_t array, ptowsp_dtype dtype, const void *data, uint64_t count)) \
     FUNCTION(ptowsp_status, bind_csr_at, (void *runner, uint32_t axis, const ptowsp_csr *csr))     \
+    FUNCTION(ptowsp_status, bind_plan_at,                                                          \
+             (void *runner, uint32_t axis, const ptowsp_attention_plan *bound))                    \
     FUNCTION(ptowsp_status, bind_tensor_at,                                                        \
              (void *runner, uint32_t tensor, const ptowsp_buffer *buffer))                         \
     FUNCTION(ptowsp_status, bind_slot, (void *runner, uint32_t slot, uint64_t value))              \

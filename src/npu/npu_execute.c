@@ -45,11 +45,15 @@ static ptowsp_status npu_bind_axis(const npu_runner *api, void *runner, const pt
     ptowsp_axis_info axis = ptowsp_program_axis_at(ptowsp_run_program(run), i);
     int64_t size;
     ptowsp_csr csr;
+    ptowsp_attention_plan plan;
     if (axis.kind == PTOWSP_AXIS_DYNAMIC && ptowsp_run_bound_size(run, i, &size)) {
         return api->bind_size_at(runner, i, size);
     }
     if (axis.kind == PTOWSP_AXIS_SPARSE && ptowsp_run_bound_csr(run, i, &csr)) {
         return api->bind_csr_at(runner, i, &csr);
+    }
+    if (axis.kind >= PTOWSP_AXIS_PLAN && ptowsp_run_bound_plan(run, i, &plan)) {
+        return api->bind_plan_at(runner, i, &plan);
     }
     return PTOWSP_OK;
 }

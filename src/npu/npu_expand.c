@@ -149,6 +149,19 @@ static void npu_sparse_for(npu_expand *x, const ptowsp_statement *s) {
     }
 }
 
+// for (const i64 u : run.units(AXIS_kv, lane, 5))
+static void npu_add_units_for(npu_expand *x, const ptowsp_statement *s) {
+    npu_add(x, "for (%sconst i64 ", x->variable_uses[s->variable] ? "" : "[[maybe_unused]] ");
+    npu_add_variable(x, s->variable);
+    npu_add(x, " : %s.units(AXIS_%s", x->walker, npu_name(x->emitter, NPU_AXIS, s->axis));
+    if (s->row) {
+        npu_add(x, ", ");
+        npu_add_expr(x, s->row, NPU_LITERAL_PLAIN);
+        npu_add(x, ", %u", npu_place(x->emitter, s->node));
+    }
+    npu_add(x, ")) ");
+}
+
 static void npu_loop(npu_expand *x, const ptowsp_statement *s) {
     ptowsp_axis_info axis = ptowsp_program_axis_at(x->program, s->axis);
     npu_before_exprs(x, s->node, &s->row, 1);
@@ -163,6 +176,11 @@ static void npu_loop(npu_expand *x, const ptowsp_statement *s) {
         npu_open(x);
         break;
     case PTOWSP_AXIS_SPARSE: npu_sparse_for(x, s); break;
+    case PTOWSP_AXIS_PLAN:
+    case PTOWSP_AXIS_PLAN_MERGES:
+        npu_add_units_for(x, s);
+        npu_open(x);
+        break;
     default:
         npu_add_counted_for(x, s->variable, s->axis);
         npu_open(x);
@@ -517,8 +535,7 @@ static void npu_prototypes(npu_expand *x) {
 static void npu_check_replicas(npu_expand *x) {
     for (uint32_t i = 0; i < x->emitter->statement_count; i++) {
         ptowsp_statement s = ptowsp_program_statement_at(x->program, i);
-        if (s.kind == PTOWSP_STATEMENT_PROCESS && s.axis &&
-            ptowsp_program_axis_at(x->program, s.axis).kind == PTOWSP_AXIS_DYNAMIC) {
+        if (s.kind == PTOWSP_STATEMENT_PROCESS && s.axis && npu_axis_is_counted(x, s.axis)) {
             npu_print(x->out, "    run.check_replicas(AXIS_%s, %u);\n",
                       npu_name(x->emitter, NPU_AXIS, s.axis), npu_place(x->emitter, s.node));
         }

@@ -104,6 +104,9 @@ NPU_INTERNAL uint32_t npu_open_name_of(npu_expand *x, const char *base,
                                        char out_name[NPU_LOCAL_NAME_MAX]);
 NPU_INTERNAL void npu_add_variable(npu_expand *x, uint32_t variable);
 NPU_INTERNAL void npu_add_entry(npu_expand *x, uint32_t variable);
+
+// Do loops over an axis count to a bound size?
+NPU_INTERNAL bool npu_axis_is_counted(const npu_expand *x, uint32_t axis);
 NPU_INTERNAL void npu_name_variable(npu_expand *x, uint32_t variable);
 NPU_INTERNAL void npu_name_entry(npu_expand *x, uint32_t variable);
 // The name of a collected local.

@@ -109,7 +109,7 @@ static void npu_collect_expr(const npu_collector *c, uint32_t expr) {
     } else if (e.kind == PTOWSP_EXPR_SYMBOL && c->has_others) {
         npu_collect(x, c->locals, NPU_LOCAL_SYMBOL, e.id);
     } else if (e.kind == PTOWSP_EXPR_SIZE && c->has_others &&
-               ptowsp_program_axis_at(x->program, e.id).kind == PTOWSP_AXIS_DYNAMIC) {
+               ptowsp_program_axis_at(x->program, e.id).kind != PTOWSP_AXIS_DENSE) {
         npu_collect(x, c->locals, NPU_LOCAL_SIZE, e.id);
     }
     if (npu_expr_is_tautology(x, &e)) {
@@ -120,9 +120,13 @@ static void npu_collect_expr(const npu_collector *c, uint32_t expr) {
     npu_collect_expr(c, e.c);
 }
 
+NPU_INTERNAL bool npu_axis_is_counted(const npu_expand *x, uint32_t axis) {
+    const ptowsp_axis_kind kind = ptowsp_program_axis_at(x->program, axis).kind;
+    return kind == PTOWSP_AXIS_DYNAMIC || kind == PTOWSP_AXIS_PLAN_LANES;
+}
+
 static void npu_collect_axis(const npu_collector *c, uint32_t axis) {
-    if (axis && c->has_others &&
-        ptowsp_program_axis_at(c->x->program, axis).kind == PTOWSP_AXIS_DYNAMIC) {
+    if (axis && c->has_others && npu_axis_is_counted(c->x, axis)) {
         npu_collect(c->x, c->locals, NPU_LOCAL_SIZE, axis);
     }
 }

@@ -267,7 +267,13 @@ static void npu_names_declared(npu_namer *namer) {
     for (uint32_t i = 1; i < names->count[NPU_AXIS]; i++) {
         ptowsp_axis_info axis = ptowsp_program_axis_at(program, i);
         if (axis.name) {
-            npu_name_give(namer, NPU_AXIS, i, axis.name, axis.kind == PTOWSP_AXIS_DYNAMIC);
+            const char *part = axis.kind == PTOWSP_AXIS_PLAN_MERGES  ? " merges"
+                               : axis.kind == PTOWSP_AXIS_PLAN_LANES ? " lanes"
+                                                                     : "";
+            char name[PTOWSP_NAME_MAX + 16];
+            snprintf(name, sizeof name, "%s%s", axis.name, part);
+            npu_name_give(namer, NPU_AXIS, i, name,
+                          axis.kind == PTOWSP_AXIS_DYNAMIC || axis.kind >= PTOWSP_AXIS_PLAN);
         }
     }
     for (uint32_t i = 1; i < names->count[NPU_ARRAY]; i++) {

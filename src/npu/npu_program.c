@@ -68,7 +68,8 @@ static void npu_axes_emit(const npu_emitter *emitter, npu_text *text) {
         npu_print(text, ", ");
         npu_print_word(text,
                        "PTOWSP_AXIS_DENSE PTOWSP_AXIS_DYNAMIC PTOWSP_AXIS_RAGGED "
-                       "PTOWSP_AXIS_SPARSE",
+                       "PTOWSP_AXIS_SPARSE PTOWSP_AXIS_PLAN PTOWSP_AXIS_PLAN_MERGES "
+                       "PTOWSP_AXIS_PLAN_LANES",
                        (uint32_t)axis.kind);
         npu_print(text, ", %s%s, %lld, %d},\n", axis.array ? "ARRAY_" : "0",
                   axis.array ? npu_name(emitter, NPU_ARRAY, axis.array) : "",
@@ -88,6 +89,26 @@ static void npu_print_dtype(npu_text *text, ptowsp_dtype dtype) {
     case PTOWSP_DTYPE_FORCE_INT:
     default: npu_print(text, "0"); break;
     }
+}
+
+// Arrays that are fields of plans; nothing where there is no plan. Returns their number.
+static uint32_t npu_fields_emit(const npu_emitter *emitter, npu_text *text) {
+    uint32_t count = 0;
+    for (uint32_t i = 1; i < emitter->names.count[NPU_ARRAY]; i++) {
+        ptowsp_array_info array = ptowsp_program_array_at(emitter->program, i);
+        if (!array.plan_axis) {
+            continue;
+        }
+        npu_print(text, "%s    {ARRAY_%s, AXIS_%s, ",
+                  count++ ? "" : "// array, axis, field\nconst wsp_field_decl fields[] = {\n",
+                  npu_name(emitter, NPU_ARRAY, i), npu_name(emitter, NPU_AXIS, array.plan_axis));
+#define NPU_FIELD_WORD(name, text, dtype, byte, flags, units, merges) "PTOWSP_PLAN_" #name " "
+        npu_print_word(text, PTOWSP_PLAN_FIELDS(NPU_FIELD_WORD), (uint32_t)array.field);
+#undef NPU_FIELD_WORD
+        npu_print(text, "},\n");
+    }
+    npu_print(text, "%s", count ? "};\n\n" : "");
+    return count;
 }
 
 static void npu_arrays_emit(const npu_emitter *emitter, npu_text *text) {
@@ -180,7 +201,7 @@ static void npu_schedule_emit(const npu_emitter *emitter, npu_text *text) {
     npu_print_word(text,
                    "PTOWSP_DISPATCH_DEFAULT PTOWSP_DISPATCH_ROUND_ROBIN "
                    "PTOWSP_DISPATCH_AFFINITY PTOWSP_DISPATCH_HASH PTOWSP_DISPATCH_CUSTOM "
-                   "PTOWSP_DISPATCH_WORK_STEALING",
+                   "PTOWSP_DISPATCH_WORK_STEALING PTOWSP_DISPATCH_PLAN",
                    (uint32_t)s.dispatch);
     npu_print(text, ",\n        {nullptr, 0},\n        %u,  // lanes\n        ",
               (unsigned)s.lane_count);
@@ -300,6 +321,7 @@ NPU_INTERNAL void npu_program_emit(npu_emitter *emitter) {
               NPU_ABI_VERSION);
     npu_axes_emit(emitter, &text);
     npu_arrays_emit(emitter, &text);
+    const uint32_t field_count = npu_fields_emit(emitter, &text);
     npu_tensors_emit(emitter, &text);
     npu_kernel_table_emit(emitter, &text);
     npu_places_emit(emitter, &text);
@@ -329,8 +351,9 @@ NPU_INTERNAL void npu_program_emit(npu_emitter *emitter) {
               (unsigned)ptowsp_program_edge_count(program), (unsigned)shape.scope_depth,
               (unsigned)shape.pipeline_count);
     uint32_t latency = ptowsp_program_latency_symbol(program);
-    npu_print(&text, "%s%s,  // latency_symbol\n    wsp_expand,\n};\n", latency ? "SYMBOL_" : "0",
-              latency ? npu_name(emitter, NPU_SYMBOL, latency) : "");
+    npu_print(&text, "%s%s,  // latency_symbol\n    wsp_expand,\n    %u,  // fields\n    %s,\n};\n",
+              latency ? "SYMBOL_" : "0", latency ? npu_name(emitter, NPU_SYMBOL, latency) : "",
+              (unsigned)field_count, field_count ? "fields" : "nullptr");
     emitter->program_file = npu_add_file(emitter, &text, "aicpu/program.cpp");
 }
 

@@ -77,7 +77,7 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_check_array(pwsp_error *error, const pwsp_
     }
     ptowsp_status status = pwsp_bind_data(error, "", name, dtype, data, count);
     if (status == PTOWSP_OK) {
-        pwsp_array array = {data, count, dtype, true};
+        pwsp_array array = {data, count, dtype, true, 0, 0};
         *out_array = array;
     }
     return status;
@@ -106,8 +106,8 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_check_csr(pwsp_error *error, const char *a
             pwsp_bind_data(error, "indices of ", axis, csr->dtype, csr->indices, csr->entry_count);
     }
     if (status == PTOWSP_OK) {
-        pwsp_bound_csr bound = {{csr->indptr, csr->row_count + 1, csr->dtype, true},
-                                {csr->indices, csr->entry_count, csr->dtype, true},
+        pwsp_bound_csr bound = {{csr->indptr, csr->row_count + 1, csr->dtype, true, 0, 0},
+                                {csr->indices, csr->entry_count, csr->dtype, true, 0, 0},
                                 csr->row_count,
                                 0,
                                 true};

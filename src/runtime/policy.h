@@ -22,7 +22,8 @@ typedef enum pwsp_lane_rule {
     ROW(with, AFFINITY, "affinity", BY_KEY, ENFORCED, ENFORCED, ENFORCED)                          \
     ROW(with, HASH, "hash", BY_MIXED_KEY, ENFORCED, ENFORCED, ENFORCED)                            \
     ROW(with, CUSTOM, "custom", BY_KEY, ENFORCED, ENFORCED, ENFORCED)                              \
-    ROW(with, WORK_STEALING, "work stealing", ANY, ENFORCED, ENFORCED, ENFORCED)
+    ROW(with, WORK_STEALING, "work stealing", ANY, ENFORCED, ENFORCED, ENFORCED)                  \
+    ROW(with, PLAN, "plan", BY_KEY, ENFORCED, ENFORCED, ENFORCED)
 // clang-format on
 
 PWSP_INLINE pwsp_lane_rule pwsp_dispatch_rule(ptowsp_dispatch dispatch) {

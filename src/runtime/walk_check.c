@@ -53,8 +53,8 @@ PWSP_INTERNAL ptowsp_status pwsp_view_element(pwsp_error *error, int64_t row, in
 PWSP_INTERNAL uint64_t pwsp_view_load(const pwsp_bound_tensor *tensor, const pwsp_tile_at *at) {
     PTOWSP_ASSERT(at->rows == 1 && at->cols == 1 && tensor->data);
     int64_t offset = pwsp_tile_offset(tensor, at);
-    pwsp_array element = {tensor->data + offset * (int64_t)tensor->element_size, 1, tensor->dtype,
-                          true};
+    pwsp_array element = {
+        tensor->data + offset * (int64_t)tensor->element_size, 1, tensor->dtype, true, 0, 0};
     return pwsp_array_at(&element, 0);
 }
 
@@ -108,5 +108,25 @@ PWSP_INTERNAL ptowsp_status pwsp_row_entries(pwsp_error *error, const char *axis
     }
     *out_first = first;
     *out_end = end;
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_row_work(pwsp_error *error, const char *plan,
+                                          const pwsp_array *lanes, int64_t lane, uint64_t count,
+                                          uint64_t *out_first, uint64_t *out_end) {
+    const uint32_t *begin = (const uint32_t *)lanes->data;
+    if ((uint64_t)lane >= lanes->range_count) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, pwsp_error_index(lane),
+                              "lane %" PRId64 " of plan %s, which has %u", lane, plan,
+                              lanes->range_count);
+    }
+    if (begin[lane] > begin[lane + 1] || begin[lane + 1] > count) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, pwsp_error_index(lane),
+                              "lane %" PRId64
+                              " of plan %s was changed during the run, and is malformed now",
+                              lane, plan);
+    }
+    *out_first = begin[lane];
+    *out_end = begin[lane + 1];
     return PTOWSP_OK;
 }

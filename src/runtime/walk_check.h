@@ -76,4 +76,9 @@ PWSP_INTERNAL ptowsp_status pwsp_row_entries(pwsp_error *error, const char *axis
                                              const pwsp_bound_csr *csr, int64_t row,
                                              uint64_t *out_first, uint64_t *out_end);
 
+// The descriptors of a lane of a plan, which has `count` of them. The same holds for its bounds.
+PWSP_INTERNAL ptowsp_status pwsp_row_work(pwsp_error *error, const char *plan,
+                                          const pwsp_array *lanes, int64_t lane, uint64_t count,
+                                          uint64_t *out_first, uint64_t *out_end);
+
 #endif

@@ -35,8 +35,9 @@ static pwsp_network_op pwsp_network_prepare(const pwsp_pipelines *pipelines, uin
     made.index = index;
     if (op->kind == PWSP_OP_LOOP_END) {
         const pwsp_loop *loop = PWSP_PROGRAM_AT(program, loops, pwsp_loop, op->at);
-        made.kind =
-            loop->axis_kind == PWSP_AXIS_SPARSE ? PWSP_NETWORK_OTHER : PWSP_NETWORK_LOOP_END;
+        made.kind = loop->axis_kind == PWSP_AXIS_SPARSE || pwsp_axis_is_work(loop->axis_kind)
+                        ? PWSP_NETWORK_OTHER
+                        : PWSP_NETWORK_LOOP_END;
         made.cell = loop->cell;
         made.next = pwsp_network_from(pipelines, op->target);
     } else if (op->kind == PWSP_OP_SEND) {

@@ -263,8 +263,11 @@ static bool pwsp_compiler_loop(pwsp_compiler *c, uint32_t id, bool is_parallel) 
     made.csr = axis->declared;
     made.is_row = axis->row != 0;
     c->program->axis_is_used[axis->declared] = true;
-    if (axis->kind == PWSP_AXIS_RAGGED) {
+    if (axis->kind == PWSP_AXIS_RAGGED || pwsp_axis_is_work(axis->kind)) {
         c->program->array_is_used[axis->array] = true;
+    }
+    if (pwsp_axis_is_work(axis->kind) && axis->row) {
+        c->program->array_is_used[axis->array + 1] = true;
     }
     if (axis->kind == PWSP_AXIS_DENSE &&
         !pwsp_coder_const(&c->coder, (uint64_t)axis->size, &made.size)) {
@@ -380,10 +383,20 @@ static bool pwsp_compiler_slot(pwsp_compiler *c, uint32_t id) {
     return pwsp_compiler_op(c, is_load ? PWSP_OP_SLOT_LOAD : PWSP_OP_SLOT_SET, index, 0, id);
 }
 
+// The expression that chooses the lane of a task: the schedule's key, or what a plan says.
+static uint32_t pwsp_compiler_dispatch_key(const pwsp_compiler *c, uint32_t id) {
+    uint32_t lane = 0;
+    while (c->schedule->dispatch == PTOWSP_DISPATCH_PLAN && id && !lane) {
+        lane = PWSP_NODE(c->module, id)->lane;
+        id = PWSP_NODE(c->module, id)->parent;
+    }
+    return lane ? lane : c->schedule->dispatch_key.id;
+}
+
 // Compiles a task's keys; false with an error.
 static bool pwsp_compiler_keys(pwsp_compiler *c, uint32_t id, pwsp_task_op *task) {
     c->key_task = id;
-    bool is_good = pwsp_compiler_code(c, c->schedule->dispatch_key.id, &task->dispatch) &&
+    bool is_good = pwsp_compiler_code(c, pwsp_compiler_dispatch_key(c, id), &task->dispatch) &&
                    pwsp_compiler_code(c, c->schedule->priority_key.id, &task->priority) &&
                    pwsp_compiler_code(c, c->schedule->stream_key.id, &task->stream);
     c->key_task = 0;

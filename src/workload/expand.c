@@ -143,7 +143,19 @@ static bool pwsp_expander_extent(pwsp_expander *x, const pwsp_loop *loop, pwsp_f
     }
     switch (loop->axis_kind) {
     case PWSP_AXIS_DENSE:
-    case PWSP_AXIS_DYNAMIC: frame->count = (int64_t)x->cells[loop->size]; return true;
+    case PWSP_AXIS_DYNAMIC:
+    case PWSP_AXIS_PLAN_LANES: frame->count = (int64_t)x->cells[loop->size]; return true;
+    case PWSP_AXIS_PLAN:
+    case PWSP_AXIS_PLAN_MERGES:
+        if (!loop->is_row) {
+            frame->count = (int64_t)x->cells[loop->size];
+            return true;
+        }
+        name = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, loop->csr)->name;
+        status = pwsp_row_work(&error, name, &x->arrays[loop->array + 1], row, x->cells[loop->size],
+                               &frame->first, &end);
+        frame->count = (int64_t)(end - frame->first);
+        break;
     case PWSP_AXIS_RAGGED:
         if (!loop->is_row) {
             frame->count = x->length_sums[loop->array];
@@ -168,9 +180,26 @@ static bool pwsp_expander_extent(pwsp_expander *x, const pwsp_loop *loop, pwsp_f
     return status == PTOWSP_OK;
 }
 
+// Moves a loop on to the next iteration that there is, from frame->i on: descriptors that are not
+// valid have none. False at the end.
+static inline bool pwsp_expander_seek(const pwsp_expander *x, const pwsp_loop *loop,
+                                      pwsp_frame *frame) {
+    if (pwsp_axis_is_work(loop->axis_kind)) {
+        const pwsp_array *flags = &x->arrays[loop->array];
+        while (frame->i < frame->count &&
+               (pwsp_array_at(flags, frame->first + (uint64_t)frame->i) & PTOWSP_WORK_INVALID)) {
+            frame->i++;
+        }
+    }
+    return frame->i < frame->count;
+}
+
 static inline void pwsp_expander_set_variable(pwsp_expander *x, const pwsp_loop *loop,
                                               const pwsp_frame *frame) {
     x->cells[loop->cell] = (uint64_t)frame->i;
+    if (pwsp_axis_is_work(loop->axis_kind)) {
+        x->cells[loop->cell] += frame->first;
+    }
     if (loop->axis_kind == PWSP_AXIS_SPARSE) {
         uint64_t entry = frame->first + (uint64_t)frame->i;
         x->cells[loop->entry] = entry;
@@ -191,7 +220,8 @@ static bool pwsp_expander_loop(pwsp_expander *x, const pwsp_op *op, pwsp_event *
         *out_event = PWSP_EVENT_ERROR;
         return true;
     }
-    if (frame.count == 0 || op->target == x->next_op + 1) {  // nothing to do, or nothing in it
+    // Nothing to do, or nothing in it.
+    if (!pwsp_expander_seek(x, loop, &frame) || op->target == x->next_op + 1) {
         x->next_op = op->target;
         return false;
     }
@@ -288,8 +318,13 @@ PWSP_INTERNAL pwsp_event pwsp_expander_again(pwsp_expander *x) {
     if (frame->i + 1 == frame->count) {
         return PWSP_EVENT_NONE;
     }
+    const pwsp_loop *loop = PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, end->at);
     frame->i++;
-    pwsp_expander_set_variable(x, PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, end->at), frame);
+    if (!pwsp_expander_seek(x, loop, frame)) {
+        frame->i = frame->count - 1;  // the last one has been
+        return PWSP_EVENT_NONE;
+    }
+    pwsp_expander_set_variable(x, loop, frame);
     return pwsp_expander_task(x, end - 1);
 }
 
@@ -330,9 +365,10 @@ PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
             break;
         case PWSP_OP_LOOP_END: {
             pwsp_frame *frame = &x->frames[x->frame_count - 1];
-            if (++frame->i < frame->count) {
-                pwsp_expander_set_variable(x, PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, op->at),
-                                           frame);
+            const pwsp_loop *loop = PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, op->at);
+            frame->i++;
+            if (pwsp_expander_seek(x, loop, frame)) {
+                pwsp_expander_set_variable(x, loop, frame);
                 x->next_op = op->target;
                 break;
             }

@@ -10,7 +10,7 @@ typedef struct pwsp_frame {
     bool is_call;
     bool has_scope;  // to be ended with it
     int64_t i, count;
-    uint64_t first;  // of a sparse loop: its first entry
+    uint64_t first;  // of a sparse loop its first entry, of a lane its first descriptor
 } pwsp_frame;
 
 typedef enum pwsp_event {

@@ -172,7 +172,8 @@ static const char *pwsp_bindable_text(const ptowsp_module *module, const pwsp_na
     switch ((pwsp_bindable)name->kind) {
     case PWSP_BIND_NOTHING:
     case PWSP_BIND_SIZE:
-    case PWSP_BIND_CSR: return "an axis";
+    case PWSP_BIND_CSR:
+    case PWSP_BIND_PLAN: return "an axis";
     case PWSP_BIND_SYMBOL: return "a symbol";
     case PWSP_BIND_ARRAY:
         return PWSP_ARRAY(module, name->index)->is_lengths ? "an axis" : "an array";
@@ -361,11 +362,11 @@ ptowsp_axis ptowsp_axis_row(ptowsp_module *module, ptowsp_axis axis, ptowsp_expr
                                              "axis_row: there is no axis %u", axis.id));
     }
     pwsp_axis_info info = *PWSP_AXIS(module, axis.id);
-    if (info.kind < PWSP_AXIS_RAGGED || info.row) {
-        return pwsp_axis_id(pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                             "axis %s: only ragged and sparse axes have rows%s",
-                                             info.name,
-                                             info.row ? ", and this is one already" : ""));
+    if (info.kind < PWSP_AXIS_RAGGED || info.kind == PWSP_AXIS_PLAN_LANES || info.row) {
+        return pwsp_axis_id(pwsp_module_fail(
+            module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+            "axis %s: only ragged and sparse axes, units and merges of plans have rows%s",
+            info.name, info.row ? ", and this is one already" : ""));
     }
     info.row = pwsp_module_use(module, row, PTOWSP_TYPE_I64, "the row of an axis");
     uint32_t id = info.row ? pwsp_module_add(module, &module->axes, sizeof info) : 0;

@@ -18,6 +18,7 @@ typedef enum pwsp_bindable {
     PWSP_BIND_SYMBOL,
     PWSP_BIND_ARRAY,  // also the lengths of a ragged axis
     PWSP_BIND_CSR,    // an axis
+    PWSP_BIND_PLAN,   // the first axis of this name
     PWSP_BIND_TENSOR
 } pwsp_bindable;
 
@@ -25,7 +26,10 @@ typedef enum pwsp_axis_kind {
     PWSP_AXIS_DENSE,
     PWSP_AXIS_DYNAMIC,
     PWSP_AXIS_RAGGED,
-    PWSP_AXIS_SPARSE
+    PWSP_AXIS_SPARSE,
+    PWSP_AXIS_PLAN,
+    PWSP_AXIS_PLAN_MERGES,
+    PWSP_AXIS_PLAN_LANES
 } pwsp_axis_kind;
 
 typedef struct pwsp_axis_info {
@@ -33,7 +37,7 @@ typedef struct pwsp_axis_info {
     pwsp_axis_kind kind;
     uint32_t declared;  // the axis that it is, or is a row of
     uint32_t row;       // an expression, or 0
-    uint32_t array;     // ragged: its lengths
+    uint32_t array;     // ragged: its lengths; units or merges: their flags, with the lanes behind
     int64_t size;       // dense
 } pwsp_axis_info;
 
@@ -142,6 +146,7 @@ typedef struct pwsp_node {
     uint32_t parent, first, last, next;  // nodes; 0 is none
     uint32_t variable;                   // of a loop, replicas, a consume or receive
     uint32_t axis;                       // of a loop, replicas
+    uint32_t lane;                       // of a loop over a plan: the expression of the lane
     uint32_t expr;                       // of a when, a slot set, a send; the row of a slot load
     uint32_t col;                        // of a slot load
     uint32_t slot;
@@ -161,6 +166,11 @@ typedef struct pwsp_table {
     void *items;
     uint64_t count, capacity;
 } pwsp_table;
+
+// Does a loop over such an axis run over descriptors?
+PWSP_INLINE bool pwsp_axis_is_work(pwsp_axis_kind kind) {
+    return kind == PWSP_AXIS_PLAN || kind == PWSP_AXIS_PLAN_MERGES;
+}
 
 struct ptowsp_module {
     ptowsp_context *context;
@@ -213,6 +223,15 @@ PWSP_INTERNAL uint32_t pwsp_module_add(ptowsp_module *module, pwsp_table *table,
 
 // Copies into the module's arena; NULL with an error when memory is out.
 PWSP_INTERNAL void *pwsp_module_copy(ptowsp_module *module, const void *data, size_t size);
+
+// The array of a field of an axis, and the flags in it that make the field (0: it is a number); 0
+// with an error if the axis has no such field.
+PWSP_INTERNAL uint32_t pwsp_plan_field_array(ptowsp_module *module, uint32_t axis,
+                                             ptowsp_plan_field field, uint8_t *out_flags);
+
+// Adds the leaf that reads an array at an index (i64); none with an error.
+PWSP_INTERNAL ptowsp_expr pwsp_expr_read(ptowsp_module *module, uint32_t array, ptowsp_type type,
+                                         uint32_t index);
 
 // Checks and copies a name; NULL with an error if it is not one. `what` is "axis" or so.
 PWSP_INTERNAL const char *pwsp_module_name(ptowsp_module *module, const char *what,

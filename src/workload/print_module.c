@@ -28,6 +28,9 @@ static void pwsp_print_axes(const ptowsp_module *m, ptowsp_text text) {
         case PWSP_AXIS_DYNAMIC: pwsp_text_format(text, "dynamic\n"); break;
         case PWSP_AXIS_RAGGED: pwsp_text_format(text, "ragged\n"); break;
         case PWSP_AXIS_SPARSE: pwsp_text_format(text, "sparse\n"); break;
+        case PWSP_AXIS_PLAN: pwsp_text_format(text, "plan\n"); break;
+        case PWSP_AXIS_PLAN_MERGES: pwsp_text_format(text, "plan, its merges\n"); break;
+        case PWSP_AXIS_PLAN_LANES: pwsp_text_format(text, "plan, its lanes\n"); break;
         }
     }
 }
@@ -73,7 +76,8 @@ static void pwsp_print_declarations(const ptowsp_module *m, ptowsp_text text) {
         }
     }
     for (uint32_t i = 1; i < m->arrays.count; i++) {
-        if (PWSP_ARRAY(m, i)->name && !PWSP_ARRAY(m, i)->is_lengths) {
+        if (PWSP_ARRAY(m, i)->name && !PWSP_ARRAY(m, i)->is_lengths &&
+            !PWSP_ARRAY(m, i)->plan_axis) {
             pwsp_text_format(text, "array %s %s\n", PWSP_ARRAY(m, i)->name,
                              ptowsp_dtype_name(PWSP_ARRAY(m, i)->dtype));
         }

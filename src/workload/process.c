@@ -146,10 +146,15 @@ ptowsp_expr ptowsp_replicate_begin(ptowsp_module *module, const char *variable, 
         return none;
     }
     const pwsp_axis_info *info = PWSP_AXIS(module, axis.id);
-    if (info->kind != PWSP_AXIS_DENSE && info->kind != PWSP_AXIS_DYNAMIC) {
+    if (info->kind != PWSP_AXIS_DENSE && info->kind != PWSP_AXIS_DYNAMIC &&
+        info->kind != PWSP_AXIS_PLAN_LANES) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "process %s: axis %s is %s; replicas are of a dense or dynamic one",
-                         process, info->name, info->kind == PWSP_AXIS_RAGGED ? "ragged" : "sparse");
+                         "process %s: axis %s is %s; replicas are of a dense or dynamic one, or of "
+                         "the lanes of a plan",
+                         process, info->name,
+                         info->kind == PWSP_AXIS_RAGGED   ? "ragged"
+                         : info->kind == PWSP_AXIS_SPARSE ? "sparse"
+                                                          : "of a plan");
     } else if (info->kind == PWSP_AXIS_DENSE && info->size == 0) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "process %s: the size of axis %s is 0; there is at least one replica",

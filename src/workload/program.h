@@ -42,9 +42,9 @@ typedef struct pwsp_loop {
     pwsp_scope scope;  // that it opens
     uint32_t cell;     // of its variable
     uint32_t entry;    // cell of a sparse loop's position in the indices
-    uint32_t size;     // cell of a dense or dynamic axis' size
-    uint32_t array;    // ragged: the lengths
-    uint32_t csr;      // sparse
+    uint32_t size;     // cell of a dense, dynamic or plan axis' size
+    uint32_t array;    // ragged: the lengths; units or merges: their flags, with the lanes behind
+    uint32_t csr;      // sparse: the axis; of a plan, too
     bool is_row;
     pwsp_code row;
 } pwsp_loop;

@@ -11,7 +11,7 @@ static const void *pwsp_read_item(const pwsp_table *table, uint32_t i, size_t it
 
 #define PWSP_READ(p, table, type, i) ((const type *)pwsp_read_item(&(p)->table, i, sizeof(type)))
 
-PTOWSP_STATIC_ASSERT((int)PTOWSP_AXIS_SPARSE == (int)PWSP_AXIS_SPARSE, "axes");
+PTOWSP_STATIC_ASSERT((int)PTOWSP_AXIS_PLAN_LANES == (int)PWSP_AXIS_PLAN_LANES, "axes");
 PTOWSP_STATIC_ASSERT((int)PTOWSP_SCOPE_SEQUENTIAL == (int)PWSP_SCOPE_SEQUENTIAL, "scopes");
 PTOWSP_STATIC_ASSERT((int)PTOWSP_VIEW_LEAD_MAX == (int)PWSP_TENSOR_LEAD_MAX, "views");
 
@@ -58,8 +58,9 @@ uint32_t ptowsp_program_array_count(const ptowsp_program *program) {
 
 ptowsp_array_info ptowsp_program_array_at(const ptowsp_program *program, uint32_t array) {
     const pwsp_array_info *from = PWSP_READ(program, arrays, pwsp_array_info, array);
-    ptowsp_array_info info = {from->name, from->dtype, from->is_lengths,
-                              program->array_is_used[array]};
+    ptowsp_array_info info = {from->name,       from->dtype,
+                              from->is_lengths, program->array_is_used[array],
+                              from->plan_axis,  from->field};
     return info;
 }
 

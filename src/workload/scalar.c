@@ -181,14 +181,19 @@ ptowsp_expr ptowsp_array_at(ptowsp_module *module, const char *name, ptowsp_dtyp
     if (array == 0 || !pwsp_expr_fits(module, "array_at", operands)) {
         return pwsp_expr_none(module);
     }
+    return pwsp_expr_read(module, array, type, index.id);
+}
+
+PWSP_INTERNAL ptowsp_expr pwsp_expr_read(ptowsp_module *module, uint32_t array, ptowsp_type type,
+                                         uint32_t index) {
     pwsp_expr_node node;
     memset(&node, 0, sizeof node);
     node.op = PWSP_EXPR_ARRAY;
     node.type = (uint8_t)type;
     node.is_faulty = 1;
-    node.depth = (uint8_t)(module->exprs.nodes[index.id].depth + 1);
-    node.size = module->exprs.nodes[index.id].size + 1;
-    node.a = index.id;
+    node.depth = (uint8_t)(module->exprs.nodes[index].depth + 1);
+    node.size = module->exprs.nodes[index].size + 1;
+    node.a = index;
     node.b = array;
     node.name = PWSP_ARRAY(module, array)->name;
     return pwsp_expr_added(module, pwsp_exprs_add(&module->exprs, &module->context->memory, &node));
@@ -200,9 +205,10 @@ ptowsp_expr ptowsp_axis_size(ptowsp_module *module, ptowsp_axis axis) {
     }
     const pwsp_axis_info *info =
         axis.id && axis.id < module->axes.count ? PWSP_AXIS(module, axis.id) : NULL;
-    if (!info || info->kind > PWSP_AXIS_DYNAMIC) {
+    if (!info || info->kind == PWSP_AXIS_RAGGED || info->kind == PWSP_AXIS_SPARSE || info->row) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "axis_size: axis %s is not dense or dynamic", info ? info->name : "0");
+                         "axis_size: axis %s is not dense, dynamic or of a plan",
+                         info ? info->name : "0");
         return pwsp_expr_none(module);
     }
     return info->kind == PWSP_AXIS_DENSE
@@ -210,19 +216,48 @@ ptowsp_expr ptowsp_axis_size(ptowsp_module *module, ptowsp_axis axis) {
                : pwsp_expr_leaf(module, PWSP_EXPR_SIZE, PTOWSP_TYPE_I64, axis.id, info->name);
 }
 
+// The axis of a loop's variable; 0 if it is none.
+static uint32_t pwsp_variable_axis(ptowsp_expr variable) {
+    const ptowsp_module *module = variable.module;
+    if (variable.id == 0 || variable.id >= module->exprs.count) {
+        return 0;
+    }
+    const pwsp_expr_node *node = &module->exprs.nodes[variable.id];
+    uint32_t loop = node->op == PWSP_EXPR_VARIABLE ? PWSP_VARIABLE(module, node->a)->node : 0;
+    return loop ? PWSP_NODE(module, loop)->axis : 0;
+}
+
+ptowsp_expr ptowsp_loop_field(ptowsp_expr variable, ptowsp_plan_field field) {
+    ptowsp_module *module = variable.module;
+    if (!pwsp_module_is_good(module)) {
+        return pwsp_expr_none(module);
+    }
+    uint32_t axis = pwsp_variable_axis(variable);
+    uint8_t flags = 0;
+    if (!axis) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "loop_field: it is not the variable of a loop");
+        return pwsp_expr_none(module);
+    }
+    uint32_t array = pwsp_plan_field_array(module, axis, field, &flags);
+    if (!array) {
+        return pwsp_expr_none(module);
+    }
+    ptowsp_expr value = pwsp_expr_read(module, array, PTOWSP_TYPE_I64, variable.id);
+    if (flags) {
+        ptowsp_expr bits = ptowsp_i64(module, flags);
+        value = ptowsp_eq(ptowsp_bitand(value, bits), bits);
+    }
+    return value;
+}
+
 ptowsp_expr ptowsp_loop_entry(ptowsp_expr variable) {
     ptowsp_module *module = variable.module;
     if (!pwsp_module_is_good(module)) {
         return pwsp_expr_none(module);
     }
-    bool is_sparse = false;
-    if (variable.id && variable.id < module->exprs.count) {
-        const pwsp_expr_node *node = &module->exprs.nodes[variable.id];
-        uint32_t loop = node->op == PWSP_EXPR_VARIABLE ? PWSP_VARIABLE(module, node->a)->node : 0;
-        uint32_t axis = loop ? PWSP_NODE(module, loop)->axis : 0;
-        is_sparse = axis && PWSP_AXIS(module, axis)->kind == PWSP_AXIS_SPARSE;
-    }
-    if (!is_sparse) {
+    uint32_t axis = pwsp_variable_axis(variable);
+    if (!axis || PWSP_AXIS(module, axis)->kind != PWSP_AXIS_SPARSE) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "loop_entry: it is not the variable of a loop over a sparse axis");
         return pwsp_expr_none(module);

@@ -245,7 +245,9 @@ static void pwsp_schedule_check_lanes(pwsp_schedule_checker *checker,
         PWSP_SCHEDULE_FAIL(checker, PTOWSP_INVALID_PARAMS,
                            "lane_count %u is given, but pools are by unit", schedule->lane_count);
     }
-    bool has_key = pwsp_dispatch_has_key(schedule->dispatch);
+    bool has_key = schedule->dispatch == PTOWSP_DISPATCH_PLAN
+                       ? schedule->dispatch_key.module || schedule->dispatch_key.id
+                       : pwsp_dispatch_has_key(schedule->dispatch);
     pwsp_schedule_check_key(checker,
                             has_key ? "dispatch by a key, but dispatch_key is missing"
                                     : "dispatch_key is given, but dispatch takes none",

@@ -81,7 +81,14 @@ static ptowsp_expr pwsp_loop_begin(ptowsp_module *module, pwsp_node_kind kind, c
         PWSP_NODE(module, id)->variable = variable_id;
         pwsp_scope_open(module, id);
     }
-    return pwsp_module_is_good(module) ? pwsp_variable_expr(module, variable_id) : none;
+    ptowsp_expr value =
+        pwsp_module_is_good(module) ? pwsp_variable_expr(module, variable_id) : none;
+    if (pwsp_module_is_good(module) && PWSP_AXIS(module, axis.id)->kind >= PWSP_AXIS_PLAN) {
+        bool is_work = pwsp_axis_is_work(PWSP_AXIS(module, axis.id)->kind);
+        ptowsp_expr lane = is_work ? ptowsp_loop_field(value, PTOWSP_PLAN_LANE) : value;
+        PWSP_NODE(module, id)->lane = lane.id;
+    }
+    return value;
 }
 
 ptowsp_expr ptowsp_parallel_begin(ptowsp_module *module, const char *variable, ptowsp_axis axis) {

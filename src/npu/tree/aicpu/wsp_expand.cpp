@@ -140,6 +140,33 @@ bool Entries::Iterator::operator!=(const Iterator &end) const {
     return at_ != end.at_ && run_->good();
 }
 
+Units Run::units(uint32_t axis) {
+    return Units(*this, axis, 0, size(axis).bits());
+}
+
+Units Run::units(uint32_t axis, i64 lane, uint32_t place) {
+    const wsp_axis_decl &plan = program_->axes[axis];
+    pwsp_error error;
+    uint64_t first = 0, end = 0;
+    at(place);
+    if (good() && pwsp_row_work(&error, plan.name, &array(plan.array + 1), lane.value(),
+                                size(axis).bits(), &first, &end) != PTOWSP_OK) {
+        fail(error);
+    }
+    return Units(*this, axis, first, end);
+}
+
+void Units::Iterator::seek() {
+    const pwsp_array &flags = run_->array(run_->program().axes[axis_].array);
+    while (at_ < end_ && (pwsp_array_at(&flags, at_) & PTOWSP_WORK_INVALID)) {
+        at_++;
+    }
+}
+
+bool Units::Iterator::operator!=(const Iterator &end) const {
+    return at_ != end.at_ && run_->good();
+}
+
 // -- tiles ----------------------------------------------------------------------------------------
 
 // Finds a tile; at the tensor's edge it is smaller. False with an error.

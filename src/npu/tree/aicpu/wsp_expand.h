@@ -89,6 +89,48 @@ class Entries {
     uint64_t first_, end_;
 };
 
+// The units or merges of a plan that are valid, by index.
+class Units {
+  public:
+    class Iterator {
+      public:
+        Iterator(const Run &run, uint32_t axis, uint64_t at, uint64_t end)
+            : run_(&run), axis_(axis), at_(at), end_(end) {
+            seek();
+        }
+        i64 operator*() const {
+            return i64::of_bits(at_);
+        }
+        Iterator &operator++() {
+            at_++;
+            seek();
+            return *this;
+        }
+        bool operator!=(const Iterator &end) const;
+
+      private:
+        void seek();
+        const Run *run_;
+        uint32_t axis_;
+        uint64_t at_, end_;
+    };
+
+    Units(const Run &run, uint32_t axis, uint64_t first, uint64_t end)
+        : run_(&run), axis_(axis), first_(first), end_(end) {
+    }
+    Iterator begin() const {
+        return Iterator(*run_, axis_, first_, end_);
+    }
+    Iterator end() const {
+        return Iterator(*run_, axis_, end_, end_);
+    }
+
+  private:
+    const Run *run_;
+    uint32_t axis_;
+    uint64_t first_, end_;
+};
+
 // A walk: of the whole program, or of one process of a pipeline, with its own slots.
 class Run {
   public:
@@ -104,12 +146,14 @@ class Run {
     }
 
     // Bindings.
-    i64 size(uint32_t axis) const;  // of a dynamic axis
+    i64 size(uint32_t axis) const;  // of a dynamic axis, or one of a plan
     u64 symbol(uint32_t symbol) const;
     i64 length(uint32_t array, i64 row, uint32_t place);  // of a ragged axis' row
     i64 length_sum(uint32_t array);                       // of all its rows
     Entries entries(uint32_t axis);                       // of all rows of a sparse axis
     Entries entries(uint32_t axis, i64 row, uint32_t place);
+    Units units(uint32_t axis);  // or merges, of all lanes of a plan
+    Units units(uint32_t axis, i64 lane, uint32_t place);
 
     // An axis that replicates a process must have a size; otherwise it is an error.
     void check_replicas(uint32_t axis, uint32_t place);
@@ -167,6 +211,7 @@ class Run {
   private:
     template <typename T> friend class Array;
     friend class Entries::Iterator;
+    friend class Units::Iterator;
     friend class Task;
 
     const pwsp_array &array(uint32_t array) const {

@@ -35,6 +35,10 @@ const char HELP[] =
     "  --lengths AXIS=i32@FILE  another type: i32, i64, u32, u64\n"
     "  --csr AXIS=@INDPTR,@INDICES  rows of a sparse axis: two files of i64, or\n"
     "  --csr AXIS=i32@INDPTR,@INDICES   of another type\n"
+    "  --plan PLAN=@UNITS,@BEGIN,@MERGES,@BEGIN   an attention plan: files of descriptors, and\n"
+    "                           where those of each lane begin (u32); or the units of a chunk "
+    "plan:\n"
+    "  --plan PLAN=@UNITS\n"
     "  --tensor NAME=2x64@FILE  a tensor's shape and elements, row by row; without a file zeros;\n"
     "                           the shape may be left out if it is declared: NAME, NAME=@FILE\n"
     "Running:\n"
@@ -221,6 +225,7 @@ class Command {
     bool bind(const std::string &option, const std::string &name, const std::string &value);
     bool bind_array(const std::string &name, const std::string &value, bool is_lengths);
     bool bind_csr(const std::string &name, const std::string &value);
+    bool bind_plan(const std::string &name, const std::string &value);
     bool bind_tensor(const std::string &name, const std::string &value);
     bool check(const std::string &option, ptowsp_status status) {
         return status == PTOWSP_OK || fail_usage(option + ": " + wsp_runner_error(runner_).text);
@@ -270,7 +275,11 @@ bool Command::bind_array(const std::string &name, const std::string &value, bool
     uint32_t dtype = is_lengths ? PTOWSP_I64 : PTOWSP_DTYPE_NONE;
     std::string prefix, path, text = value;
     for (uint32_t i = 1; i < program_.array_count && !is_lengths; i++) {
-        if (program_.arrays[i].name && !program_.arrays[i].is_lengths &&
+        bool is_field = false;
+        for (uint32_t k = 0; k < program_.field_count; k++) {
+            is_field = is_field || program_.fields[k].array == i;
+        }
+        if (program_.arrays[i].name && !program_.arrays[i].is_lengths && !is_field &&
             name == program_.arrays[i].name) {
             dtype = program_.arrays[i].dtype;
         }
@@ -325,6 +334,50 @@ bool Command::bind_csr(const std::string &name, const std::string &value) {
     csr.indices = second->bytes();
     csr.row_count = row_end - 1;
     return check(what, wsp_runner_bind_csr(runner_, name.c_str(), &csr));
+}
+
+// Descriptors are read as numbers of 64 bits, three each, which aligns them.
+bool Command::bind_plan(const std::string &name, const std::string &value) {
+    const std::string what = "--plan " + name;
+    const std::vector<std::string> files = split(value, ',');
+    const uint32_t dtypes[4] = {PTOWSP_U64, PTOWSP_U32, PTOWSP_U64, PTOWSP_U32};
+    uint64_t counts[4] = {0, 0, 0, 0};
+    void *bytes[4] = {nullptr, nullptr, nullptr, nullptr};
+    if (files.size() != 1 && files.size() != 4) {
+        return fail_usage(what + ": is to be @UNITS, or @UNITS,@BEGIN,@MERGES,@BEGIN");
+    }
+    for (size_t i = 0; i < files.size(); i++) {
+        data_.emplace_back();
+        if (files[i].empty() || files[i][0] != '@') {
+            return fail_usage(what + ": \"" + files[i] + "\" is to be @FILE");
+        }
+        if (!elements(what, files[i], dtypes[i], &data_.back(), &counts[i])) {
+            return false;
+        }
+        bytes[i] = data_.back().bytes();
+        if (i % 2 == 0 && counts[i] % 3 != 0) {
+            return fail_usage(what + ": " + files[i].substr(1) +
+                              " has no whole descriptors of 24 bytes");
+        }
+    }
+    if (files.size() == 1) {
+        return check(what,
+                     wsp_runner_bind_work(runner_, name.c_str(),
+                                          static_cast<ptowsp_work *>(bytes[0]), counts[0] / 3));
+    }
+    if (counts[1] != counts[3] || counts[1] < 2 || counts[1] > PTOWSP_ATTENTION_LANE_MAX + 1 ||
+        counts[0] / 3 > UINT32_MAX || counts[2] / 3 > UINT32_MAX) {
+        return fail_usage(what + ": the two lists of lanes differ, or there are too many or none");
+    }
+    ptowsp_attention_plan plan = ptowsp_attention_plan();
+    plan.units = static_cast<ptowsp_work *>(bytes[0]);
+    plan.unit_begin = static_cast<uint32_t *>(bytes[1]);
+    plan.merges = static_cast<ptowsp_work *>(bytes[2]);
+    plan.merge_begin = static_cast<uint32_t *>(bytes[3]);
+    plan.unit_count = plan.unit_capacity = static_cast<uint32_t>(counts[0] / 3);
+    plan.merge_count = plan.merge_capacity = static_cast<uint32_t>(counts[2] / 3);
+    plan.lane_count = static_cast<uint32_t>(counts[1] - 1);
+    return check(what, wsp_runner_bind_plan(runner_, name.c_str(), &plan));
 }
 
 bool Command::bind_tensor(const std::string &name, const std::string &value) {
@@ -385,6 +438,8 @@ bool Command::bind(const std::string &option, const std::string &name, const std
         return bind_array(name, value, option == "--lengths");
     } else if (option == "--csr") {
         return bind_csr(name, value);
+    } else if (option == "--plan") {
+        return bind_plan(name, value);
     } else if (option == "--tensor") {
         return bind_tensor(name, value);
     }
@@ -455,7 +510,7 @@ bool Command::take(const std::string &option, const std::string &value) {
     }
     bool is_known = false;
     for (const char *known :
-         {"--size", "--symbol", "--slot", "--array", "--lengths", "--csr", "--tensor"}) {
+         {"--size", "--symbol", "--slot", "--array", "--lengths", "--csr", "--plan", "--tensor"}) {
         is_known = is_known || option == known;
     }
     if (!is_known) {
@@ -491,11 +546,24 @@ void list(const wsp_program &program) {
             printf("--size %s=N\n", axis.name);
         } else if (axis.name && axis.is_used && axis.kind == PTOWSP_AXIS_SPARSE) {
             printf("--csr %s=@INDPTR,@INDICES\n", axis.name);
+        } else if (axis.name && axis.is_used && axis.kind >= PTOWSP_AXIS_PLAN) {
+            bool is_first = true;
+            for (uint32_t k = 1; k < i; k++) {
+                is_first = is_first && !(program.axes[k].name && program.axes[k].is_used &&
+                                         strcmp(program.axes[k].name, axis.name) == 0);
+            }
+            if (is_first) {
+                printf("--plan %s=@UNITS,@BEGIN,@MERGES,@BEGIN\n", axis.name);
+            }
         }
     }
     for (uint32_t i = 1; i < program.array_count; i++) {
         const wsp_array_decl &array = program.arrays[i];
-        if (array.name && array.is_used) {
+        bool is_field = false;
+        for (uint32_t k = 0; k < program.field_count; k++) {
+            is_field = is_field || program.fields[k].array == i;
+        }
+        if (array.name && array.is_used && !is_field) {
             printf("%s %s=LIST    %s\n", array.is_lengths ? "--lengths" : "--array", array.name,
                    name_of(array.dtype));
         }

@@ -246,8 +246,7 @@ class Bound {
   private:
     void add_array(const pwsp_array &array) {
         if (array.is_bound) {
-            copies_.add(address_of(array.data), array.count * ptowsp_dtype_size(array.dtype),
-                        false);
+            copies_.add(address_of(array.data), pwsp_array_bytes(&array), false);
         }
     }
     void add_data();

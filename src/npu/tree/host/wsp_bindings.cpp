@@ -116,13 +116,19 @@ ptowsp_status Bindings::bind_slot(uint32_t slot, uint64_t value) {
 
 pwsp_array_info Bindings::array_info(uint32_t array) const {
     const wsp_array_decl &decl = program_.arrays[array];
-    return {decl.name, static_cast<ptowsp_dtype>(decl.dtype), decl.is_lengths != 0};
+    return {decl.name, static_cast<ptowsp_dtype>(decl.dtype), decl.is_lengths != 0, 0,
+            PTOWSP_PLAN_FLAGS};
 }
 
 ptowsp_status Bindings::bind_array(uint32_t array, bool is_lengths, ptowsp_dtype dtype,
                                    const void *data, uint64_t count) {
     if (array == 0 || array >= program_.array_count) {
         return fail_index(is_lengths ? "ragged axis" : "array", array);
+    }
+    for (uint32_t i = 0; i < program_.field_count; i++) {
+        if (program_.fields[i].array == array) {
+            return fail_index("array", array);
+        }
     }
     const pwsp_array_info info = array_info(array);
     return pwsp_bind_check_array(&failure, &info, is_lengths, dtype, data, count, &arrays_[array]);
@@ -147,13 +153,88 @@ ptowsp_status Bindings::bind_tensor(uint32_t tensor, const ptowsp_buffer *buffer
     return pwsp_bind_check_tensor(&failure, &desc, buffer, &tensors_[tensor]);
 }
 
+// -- plans ----------------------------------------------------------------------------------------
+
+// Axes of one plan have its name. A field belongs to an axis.
+bool Bindings::is_of_plan(uint32_t axis, const char *plan) const {
+    const wsp_axis_decl &decl = program_.axes[axis];
+    return decl.name && decl.kind >= PTOWSP_AXIS_PLAN && strcmp(decl.name, plan) == 0;
+}
+
+uint32_t Bindings::find_plan(const char *plan) {
+    for (uint32_t i = 1; plan && i < program_.axis_count; i++) {
+        if (is_of_plan(i, plan)) {
+            return i;
+        }
+    }
+    pwsp_bind_fail_name(&failure, program_.name, "plan", plan);
+    return 0;
+}
+
+ptowsp_status Bindings::bind_checked(const char *name, const ptowsp_attention_plan &plan) {
+    ptowsp_status status = PTOWSP_OK;
+    for (uint32_t i = 1; i < program_.axis_count && status == PTOWSP_OK; i++) {
+        if (program_.axes[i].is_used && is_of_plan(i, name)) {
+            status = pwsp_plan_has_axis(&failure, name, &plan,
+                                        static_cast<ptowsp_axis_kind>(program_.axes[i].kind));
+        }
+    }
+    for (uint32_t i = 0; i < program_.field_count && status == PTOWSP_OK; i++) {
+        const wsp_field_decl &field = program_.fields[i];
+        if (program_.arrays[field.array].is_used && is_of_plan(field.axis, name)) {
+            status = pwsp_plan_has_field(&failure, name, &plan,
+                                         static_cast<ptowsp_plan_field>(field.field));
+        }
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    for (uint32_t i = 1; i < program_.axis_count; i++) {
+        if (is_of_plan(i, name)) {
+            sizes_[i] = pwsp_plan_size(&plan, static_cast<ptowsp_axis_kind>(program_.axes[i].kind));
+            is_size_bound_[i] = 1;
+        }
+    }
+    for (uint32_t i = 0; i < program_.field_count; i++) {
+        const wsp_field_decl &field = program_.fields[i];
+        if (is_of_plan(field.axis, name)) {
+            arrays_[field.array] = pwsp_plan_array(
+                &plan, static_cast<ptowsp_axis_kind>(program_.axes[field.axis].kind),
+                static_cast<ptowsp_plan_field>(field.field));
+        }
+    }
+    return PTOWSP_OK;
+}
+
+ptowsp_status Bindings::bind_plan(uint32_t axis, const ptowsp_attention_plan *plan) {
+    ptowsp_attention_plan checked = ptowsp_attention_plan();
+    if (axis == 0 || axis >= program_.axis_count || program_.axes[axis].kind < PTOWSP_AXIS_PLAN) {
+        return fail_index("plan", axis);
+    }
+    const char *name = program_.axes[axis].name;
+    const ptowsp_status status = pwsp_bind_check_plan(&failure, name, plan, &checked);
+    return status == PTOWSP_OK ? bind_checked(name, checked) : status;
+}
+
+ptowsp_status Bindings::bind_work(uint32_t axis, const ptowsp_work *work, uint64_t count) {
+    ptowsp_attention_plan checked = ptowsp_attention_plan();
+    if (axis == 0 || axis >= program_.axis_count || program_.axes[axis].kind < PTOWSP_AXIS_PLAN) {
+        return fail_index("plan", axis);
+    }
+    const char *name = program_.axes[axis].name;
+    const ptowsp_status status = pwsp_bind_check_work(&failure, name, work, count, &checked);
+    return status == PTOWSP_OK ? bind_checked(name, checked) : status;
+}
+
 // -- before a run ---------------------------------------------------------------------------------
 
 ptowsp_status Bindings::verify_sizes() {
     ptowsp_status status = PTOWSP_OK;
     for (uint32_t i = 1; i < program_.axis_count && status == PTOWSP_OK; i++) {
         const wsp_axis_decl &axis = program_.axes[i];
-        if (axis.is_used && is_axis(i, PTOWSP_AXIS_DYNAMIC)) {
+        if (axis.is_used && axis.kind >= PTOWSP_AXIS_PLAN && !is_size_bound_[i]) {
+            status = pwsp_verify_fail_unbound(&failure, "plan", axis.name);
+        } else if (axis.is_used && is_axis(i, PTOWSP_AXIS_DYNAMIC)) {
             status = pwsp_verify_size(&failure, axis.name, is_size_bound_[i]);
         } else if (axis.is_used && is_axis(i, PTOWSP_AXIS_SPARSE)) {
             status = pwsp_verify_csr(&failure, axis.name, &csrs_[i]);
@@ -173,6 +254,15 @@ ptowsp_status Bindings::verify_arrays() {
         if (program_.arrays[i].is_used) {
             const pwsp_array_info info = array_info(i);
             status = pwsp_verify_array(&failure, &info, &arrays_[i], nullptr);
+        }
+    }
+    for (uint32_t i = 0; i < program_.field_count && status == PTOWSP_OK; i++) {
+        const wsp_field_decl &field = program_.fields[i];
+        const wsp_axis_decl &axis = program_.axes[field.axis];
+        if (field.field == PTOWSP_PLAN_LANE && program_.arrays[field.array].is_used) {
+            status = pwsp_verify_plan_lanes(&failure, axis.name,
+                                            static_cast<ptowsp_axis_kind>(axis.kind),
+                                            &arrays_[field.array]);
         }
     }
     return status;

@@ -19,6 +19,7 @@ class Bindings {
     uint32_t find_array(const char *array, bool is_lengths);
     uint32_t find_csr(const char *axis);
     uint32_t find_tensor(const char *tensor);
+    uint32_t find_plan(const char *plan);  // an axis of it
 
     // By index.
     ptowsp_status bind_size(uint32_t axis, int64_t size);
@@ -28,6 +29,9 @@ class Bindings {
     ptowsp_status bind_csr(uint32_t axis, const ptowsp_csr *csr);
     ptowsp_status bind_tensor(uint32_t tensor, const ptowsp_buffer *buffer);
     ptowsp_status bind_slot(uint32_t slot, uint64_t value);
+    // By the index of any axis of the plan.
+    ptowsp_status bind_plan(uint32_t axis, const ptowsp_attention_plan *plan);
+    ptowsp_status bind_work(uint32_t axis, const ptowsp_work *work, uint64_t count);
 
     // Are all needed things bound, and arrays well-formed? Then table() is for a run.
     ptowsp_status verify(uint32_t model);
@@ -52,6 +56,8 @@ class Bindings {
     ptowsp_status fail_index(const char *what, uint32_t index);
     bool is_axis(uint32_t axis, ptowsp_axis_kind kind) const;
     pwsp_array_info array_info(uint32_t array) const;
+    bool is_of_plan(uint32_t axis, const char *plan) const;
+    ptowsp_status bind_checked(const char *name, const ptowsp_attention_plan &plan);
     ptowsp_status verify_sizes();
     ptowsp_status verify_arrays();
     ptowsp_status verify_tensors();

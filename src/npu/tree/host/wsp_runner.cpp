@@ -120,6 +120,20 @@ ptowsp_status wsp_runner_bind_tensor(wsp_runner *runner, const char *tensor,
         [=](Bindings &b, uint32_t i) { return b.bind_tensor(i, buffer); });
 }
 
+ptowsp_status wsp_runner_bind_plan(wsp_runner *runner, const char *plan,
+                                   const ptowsp_attention_plan *bound) {
+    return bind_named(
+        runner, [=](Bindings &b) { return b.find_plan(plan); },
+        [=](Bindings &b, uint32_t i) { return b.bind_plan(i, bound); });
+}
+
+ptowsp_status wsp_runner_bind_work(wsp_runner *runner, const char *plan, const ptowsp_work *work,
+                                   uint64_t count) {
+    return bind_named(
+        runner, [=](Bindings &b) { return b.find_plan(plan); },
+        [=](Bindings &b, uint32_t i) { return b.bind_work(i, work, count); });
+}
+
 ptowsp_status wsp_runner_bind_slot(wsp_runner *runner, uint32_t slot, uint64_t value) {
     return bind(runner, [=](Bindings &b) { return b.bind_slot(slot, value); });
 }
@@ -140,6 +154,14 @@ ptowsp_status wsp_runner_bind_array_at(wsp_runner *runner, uint32_t array, ptows
 
 ptowsp_status wsp_runner_bind_csr_at(wsp_runner *runner, uint32_t axis, const ptowsp_csr *csr) {
     return bind(runner, [=](Bindings &b) { return b.bind_csr(axis, csr); });
+}
+
+ptowsp_status wsp_runner_bind_plan_at(wsp_runner *runner, uint32_t axis,
+                                      const ptowsp_attention_plan *bound) {
+    return bind(runner, [=](Bindings &b) {
+        return bound && bound->lane_count == 0 ? b.bind_work(axis, bound->units, bound->unit_count)
+                                               : b.bind_plan(axis, bound);
+    });
 }
 
 ptowsp_status wsp_runner_bind_tensor_at(wsp_runner *runner, uint32_t tensor,

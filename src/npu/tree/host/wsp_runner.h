@@ -73,10 +73,15 @@ WSP_RUNNER_API ptowsp_status wsp_runner_bind_csr(wsp_runner *runner, const char 
                                                  const ptowsp_csr *csr);
 WSP_RUNNER_API ptowsp_status wsp_runner_bind_tensor(wsp_runner *runner, const char *tensor,
                                                     const ptowsp_buffer *buffer);
+WSP_RUNNER_API ptowsp_status wsp_runner_bind_plan(wsp_runner *runner, const char *plan,
+                                                  const ptowsp_attention_plan *bound);
+WSP_RUNNER_API ptowsp_status wsp_runner_bind_work(wsp_runner *runner, const char *plan,
+                                                  const ptowsp_work *work, uint64_t count);
 WSP_RUNNER_API ptowsp_status wsp_runner_bind_slot(wsp_runner *runner, uint32_t slot,
                                                   uint64_t value);
 
-// The same by the program's indices; lengths of ragged axes are arrays.
+// The same by the program's indices; lengths of ragged axes are arrays. Plans go by any of their
+// axes; one with lane_count 0 is work.
 WSP_RUNNER_API ptowsp_status wsp_runner_bind_size_at(wsp_runner *runner, uint32_t axis,
                                                      int64_t size);
 WSP_RUNNER_API ptowsp_status wsp_runner_bind_symbol_at(wsp_runner *runner, uint32_t symbol,
@@ -86,6 +91,8 @@ WSP_RUNNER_API ptowsp_status wsp_runner_bind_array_at(wsp_runner *runner, uint32
                                                       uint64_t count);
 WSP_RUNNER_API ptowsp_status wsp_runner_bind_csr_at(wsp_runner *runner, uint32_t axis,
                                                     const ptowsp_csr *csr);
+WSP_RUNNER_API ptowsp_status wsp_runner_bind_plan_at(wsp_runner *runner, uint32_t axis,
+                                                     const ptowsp_attention_plan *bound);
 WSP_RUNNER_API ptowsp_status wsp_runner_bind_tensor_at(wsp_runner *runner, uint32_t tensor,
                                                        const ptowsp_buffer *buffer);
 

@@ -59,8 +59,9 @@ typedef struct wsp_task {
 typedef struct wsp_axis_decl {
     const char *name;  // NULL: no such axis
     uint32_t kind;     // a ptowsp_axis_kind
-    uint32_t array;    // ragged: its lengths
-    int64_t size;      // dense
+    uint32_t array;  // ragged: its lengths; units or merges of a plan: their flags, with the lanes
+                     // behind
+    int64_t size;    // dense
     uint32_t is_used;
 } wsp_axis_decl;
 
@@ -69,6 +70,12 @@ typedef struct wsp_array_decl {
     uint32_t dtype;  // 0: lengths of i32, i64, u32 or u64
     uint32_t is_lengths, is_used;
 } wsp_array_decl;
+
+// An array that is a field of the units or merges of a plan, and is bound with it.
+typedef struct wsp_field_decl {
+    uint32_t array, axis;
+    uint32_t field;  // a ptowsp_plan_field
+} wsp_field_decl;
 
 typedef struct wsp_symbol_decl {
     const char *name;
@@ -116,6 +123,8 @@ typedef struct wsp_program {
     uint32_t edge_count, scope_depth, pipeline_count;
     uint32_t latency_symbol;  // overrides the latency of channels, if it is bound; or 0
     wsp_expand_fn expand;
+    uint32_t field_count;  // from 0
+    const wsp_field_decl *fields;
 } wsp_program;
 
 #ifdef __cplusplus

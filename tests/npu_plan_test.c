@@ -1,0 +1,426 @@
+// Emitted trees of programs over plans do what the library does: units and merges of all lanes, and
+// of each lane; processes for the lanes of a plan; units of chunk plans; plans with descriptors that
+// are not valid, empty ones, and those that are refused. See npu_equal.h for how it is run.
+
+#include "npu_equal.h"
+
+enum { UNIT_MAX = 24, LANE_MAX = 5, SLOT_MAX = 24, REQUESTS = 4, TOKENS = 40, TIERS = 3 };
+
+// -- kernels --------------------------------------------------------------------------------------
+
+PTOWSP_SOURCE(
+    plan_source,
+
+    // A fold, so that order matters.
+    static ptowsp_cycles plan_unit(const ptowsp_task *task, void *user) {
+        const int64_t *kv = (const int64_t *)task->tiles[0].data;
+        int64_t *out = (int64_t *)task->tiles[1].data;
+        uint64_t sum = ptowsp_task_scalar(task, 1);
+        (void)user;
+        for (uint64_t i = 0; i < ptowsp_task_scalar(task, 0); i++) {
+            sum = sum * 31 + (uint64_t)kv[i] + 7;
+        }
+        *out = (int64_t)(sum + (uint64_t)*out * 3);
+        return 1 + (ptowsp_cycles)ptowsp_task_scalar(task, 0);
+    }
+
+    static ptowsp_cycles plan_merge(const ptowsp_task *task, void *user) {
+        const int64_t *states = (const int64_t *)task->tiles[0].data;
+        int64_t *out = (int64_t *)task->tiles[1].data;
+        uint64_t sum = ptowsp_task_scalar(task, 1);
+        (void)user;
+        for (uint64_t i = 0; i < ptowsp_task_scalar(task, 0); i++) {
+            sum = sum * 37 + (uint64_t)states[i];
+        }
+        *out = (int64_t)sum;
+        return 10 + (ptowsp_cycles)ptowsp_task_scalar(task, 0);
+    })
+
+// -- programs -------------------------------------------------------------------------------------
+
+typedef enum which { FLAT, BY_LANE, PROCESSES, WORK } which;
+
+typedef struct subject {
+    ptowsp_context *context;
+    ptowsp_module *m;
+    ptowsp_axis units, merges, lanes;
+    ptowsp_kernel unit[TIERS], merge;
+    ptowsp_tensor kv, states, out;
+    ptowsp_program *program;
+    ptowsp_run *run;
+    ptowsp_npu *npu;
+    ptowsp_attention_plan plan;
+    ptowsp_work unit_items[UNIT_MAX], merge_items[UNIT_MAX];
+    uint32_t unit_begin[LANE_MAX + 1], merge_begin[LANE_MAX + 1];
+    int64_t kv_data[REQUESTS * TOKENS], state_data[SLOT_MAX], out_data[REQUESTS];
+    int64_t kv_begin[REQUESTS];
+} subject;
+
+static ptowsp_kernel kernel_of(ptowsp_module *m, const char *name, const char *fn,
+                               ptowsp_kernel_fn call) {
+    ptowsp_kernel_desc desc = {.name = name, .fn = call, .source = {.text = plan_source, .fn = fn}};
+    desc.tiles[0] = (ptowsp_tile_param){"in", PTOWSP_IN, PTOWSP_I64, PTOWSP_DYNAMIC, 1};
+    desc.tiles[1] = (ptowsp_tile_param){"out", PTOWSP_INOUT, PTOWSP_I64, 1, 1};
+    desc.scalars[0] = (ptowsp_scalar_param){"length", PTOWSP_TYPE_I64};
+    desc.scalars[1] = (ptowsp_scalar_param){"salt", PTOWSP_TYPE_I64};
+    return ptowsp_kernel_make(m, &desc);
+}
+
+static ptowsp_tensor tensor_of(ptowsp_module *m, const char *name) {
+    ptowsp_tensor_desc desc = {name, PTOWSP_I64, 2, {PTOWSP_DYNAMIC, 1}, PTOWSP_LOCATION_GLOBAL};
+    return ptowsp_tensor_make(m, &desc);
+}
+
+static ptowsp_expr field(ptowsp_expr variable, ptowsp_plan_field which_one) {
+    return ptowsp_loop_field(variable, which_one);
+}
+
+// The task of a unit: a kernel for each tier, parts to their slots. Without slots, all to the
+// output.
+static void unit_task(const subject *s, ptowsp_expr u, bool has_slots) {
+    ptowsp_module *m = s->m;
+    ptowsp_expr request = field(u, PTOWSP_PLAN_REQUEST);
+    ptowsp_expr row = ptowsp_add(ptowsp_array_at(m, "kv_begin", PTOWSP_I64, request),
+                                 field(u, PTOWSP_PLAN_KV_START));
+    ptowsp_expr salt = ptowsp_add(ptowsp_mul(field(u, PTOWSP_PLAN_HEAD), ptowsp_i64(m, 100)),
+                                  ptowsp_add(field(u, PTOWSP_PLAN_TILE), u));
+    ptowsp_task_desc whole = {.views = {{s->kv, .row = row}, {s->out, .row = request}},
+                              .scalars = {field(u, PTOWSP_PLAN_KV_LEN), salt}};
+    ptowsp_task_desc part = whole;
+    if (has_slots) {
+        part.views[1] = (ptowsp_view){s->states, .row = field(u, PTOWSP_PLAN_SLOT)};
+    }
+    for (int tier = 0; tier < TIERS; tier++) {
+        PTOWSP_WHEN(m, ptowsp_eq(field(u, PTOWSP_PLAN_TIER), ptowsp_i64(m, tier))) {
+            whole.kernel = part.kernel = s->unit[tier];
+            PTOWSP_WHEN(m, field(u, PTOWSP_PLAN_IS_WHOLE)) {
+                ptowsp_task_make(m, &whole);
+            }
+            PTOWSP_OTHERWISE(m) {
+                ptowsp_task_make(m, &part);
+            }
+        }
+    }
+}
+
+static void merge_task(const subject *s, ptowsp_expr x) {
+    ptowsp_task_desc task = {.kernel = s->merge,
+                             .views = {{s->states, .row = field(x, PTOWSP_PLAN_SLOT_FIRST)},
+                                       {s->out, .row = field(x, PTOWSP_PLAN_REQUEST)}},
+                             .scalars = {field(x, PTOWSP_PLAN_SLOT_COUNT), x}};
+    ptowsp_task_make(s->m, &task);
+}
+
+static void statements(const subject *s, which kind) {
+    ptowsp_module *m = s->m;
+    if (kind == FLAT || kind == WORK) {
+        PTOWSP_PARALLEL(m, u, s->units) {
+            unit_task(s, u, kind == FLAT);
+        }
+        ptowsp_slot_set(m, 1, ptowsp_axis_size(m, s->units));
+    }
+    if (kind == FLAT) {
+        PTOWSP_PARALLEL(m, x, s->merges) {
+            merge_task(s, x);
+        }
+    } else if (kind == BY_LANE) {
+        PTOWSP_PARALLEL(m, lane, s->lanes) {
+            PTOWSP_FOR_EACH(m, u, ptowsp_axis_row(m, s->units, lane)) {
+                unit_task(s, u, true);
+            }
+        }
+        PTOWSP_FOR_EACH(m, lane, s->lanes) {
+            PTOWSP_FOR_EACH(m, x, ptowsp_axis_row(m, s->merges, lane)) {
+                merge_task(s, x);
+            }
+            ptowsp_slot_set(m, 2, ptowsp_add(lane, ptowsp_slot(m, 2, PTOWSP_TYPE_I64)));
+        }
+    } else if (kind == PROCESSES) {
+        ptowsp_channel_desc desc = {.name = "done", .depth = 2, .latency = 3};
+        PTOWSP_PIPELINE(m, "attention") {
+            ptowsp_channel done = ptowsp_channel_make(m, &desc);
+            PTOWSP_REPLICATE(m, lane, s->lanes, "attend") {
+                ptowsp_produces(m, done);
+                PTOWSP_FOR_EACH(m, u, ptowsp_axis_row(m, s->units, lane)) {
+                    unit_task(s, u, true);
+                    ptowsp_send(m, done, ptowsp_cast(field(u, PTOWSP_PLAN_LANE), PTOWSP_TYPE_U64));
+                }
+            }
+            PTOWSP_PROCESS(m, "merge") {
+                ptowsp_consumes(m, done);
+                PTOWSP_CONSUME(m, token, done) {
+                    ptowsp_slot_set(m, 0, token);
+                }
+                PTOWSP_FOR_EACH(m, x, s->merges) {
+                    merge_task(s, x);
+                }
+            }
+        }
+    }
+}
+
+static void subject_make(subject *s, which kind, const ptowsp_schedule *schedule) {
+    memset(s, 0, sizeof *s);
+    ptowsp_module_desc desc = {"plans", NPU_SLOT_MAX};
+    assert_int_equal(ptowsp_context_create(NULL, &s->context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(s->context, &desc, &s->m), PTOWSP_OK);
+    s->units = ptowsp_axis_plan(s->m, "kv");
+    s->merges = ptowsp_axis_plan_merges(s->m, "kv");
+    s->lanes = ptowsp_axis_plan_lanes(s->m, "kv");
+    s->unit[0] = kernel_of(s->m, "small", "plan_unit", plan_unit);
+    s->unit[1] = kernel_of(s->m, "middle", "plan_unit", plan_unit);
+    s->unit[2] = kernel_of(s->m, "large", "plan_unit", plan_unit);
+    s->merge = kernel_of(s->m, "merge", "plan_merge", plan_merge);
+    s->kv = tensor_of(s->m, "kv cache");
+    s->states = tensor_of(s->m, "kv.slot");  // fields of a plan do not get into its way
+    s->out = tensor_of(s->m, "out");
+    PTOWSP_WORKLOAD(s->m, "main") {
+        statements(s, kind);
+    }
+    ptowsp_program_desc program = {NULL, schedule};
+    if (ptowsp_program_create(s->context, s->m, &program, &s->program) != PTOWSP_OK) {
+        NPU_FAIL("%s", ptowsp_context_error(s->context).text);
+    }
+    assert_int_equal(ptowsp_run_create(s->context, s->program, &s->run), PTOWSP_OK);
+    s->npu = npu_build(s->context, s->program);
+}
+
+static void subject_free(subject *s) {
+    ptowsp_npu_destroy(s->npu);
+    ptowsp_run_destroy(s->run);
+    ptowsp_program_destroy(s->program);
+    ptowsp_module_destroy(s->m);
+    ptowsp_context_destroy(s->context);
+}
+
+// -- plans ----------------------------------------------------------------------------------------
+
+// A random plan that is none of a batch: any units and merges, some of them not valid, in any lanes.
+static void lanes_random(uint32_t *begin, uint32_t lanes, uint32_t count, uint64_t *random) {
+    begin[0] = 0;
+    for (uint32_t i = 1; i <= lanes; i++) {
+        begin[i] = i == lanes ? count
+                              : (uint32_t)test_random_in(random, begin[i - 1],
+                                                         (begin[i - 1] + count + 1) / 2);
+        begin[i] = begin[i] > count ? count : begin[i];
+    }
+}
+
+static void plan_random(subject *s, uint64_t *random) {
+    uint32_t units = (uint32_t)test_random_in(random, 0, UNIT_MAX);
+    uint32_t merges = (uint32_t)test_random_in(random, 0, 6);
+    uint32_t lanes = (uint32_t)test_random_in(random, 1, LANE_MAX);
+    for (uint32_t i = 0; i < units; i++) {
+        uint32_t start = (uint32_t)test_random_in(random, 0, TOKENS - 1);
+        uint32_t length = (uint32_t)test_random_in(random, 0, TOKENS - start);
+        uint8_t flags = (uint8_t)test_random_in(random, 0, 3);
+        flags |= test_random_in(random, 0, 4) ? 0 : PTOWSP_WORK_INVALID;
+        uint32_t slot =
+            flags == 3 ? PTOWSP_NO_SLOT : (uint32_t)test_random_in(random, 0, SLOT_MAX - 1);
+        ptowsp_work unit = {slot,
+                            (uint8_t)test_random_in(random, 0, TIERS - 1),
+                            flags,
+                            (uint16_t)test_random_in(random, 0, 9),
+                            {(uint32_t)test_random_in(random, 0, REQUESTS - 1),
+                             (uint32_t)test_random_in(random, 0, 7), start, length}};
+        s->unit_items[i] = unit;
+    }
+    for (uint32_t i = 0; i < merges; i++) {
+        uint32_t first = (uint32_t)test_random_in(random, 0, SLOT_MAX - 4);
+        uint8_t flags = test_random_in(random, 0, 4) ? 0 : PTOWSP_WORK_INVALID;
+        ptowsp_work merge = {i,
+                             0,
+                             flags,
+                             0,
+                             {(uint32_t)test_random_in(random, 0, REQUESTS - 1), 0, first,
+                              (uint32_t)test_random_in(random, 1, 4)}};
+        s->merge_items[i] = merge;
+    }
+    lanes_random(s->unit_begin, lanes, units, random);
+    lanes_random(s->merge_begin, lanes, merges, random);
+    s->plan = (ptowsp_attention_plan){.units = s->unit_items,
+                                      .merges = s->merge_items,
+                                      .unit_begin = s->unit_begin,
+                                      .merge_begin = s->merge_begin,
+                                      .unit_capacity = UNIT_MAX,
+                                      .merge_capacity = UNIT_MAX,
+                                      .unit_count = units,
+                                      .merge_count = merges,
+                                      .lane_count = lanes};
+}
+
+static void bind_memory(subject *s) {
+    for (int i = 0; i < REQUESTS; i++) {
+        s->kv_begin[i] = i * TOKENS;
+    }
+    for (int i = 0; i < REQUESTS * TOKENS; i++) {
+        s->kv_data[i] = i * 17 % 101 - 50;
+    }
+    ptowsp_buffer buffer = {.data = s->kv_data, .rank = 2, .shape = {REQUESTS * TOKENS, 1}};
+    assert_int_equal(ptowsp_run_bind_array(s->run, "kv_begin", PTOWSP_I64, s->kv_begin, REQUESTS),
+                     PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_tensor(s->run, "kv cache", &buffer), PTOWSP_OK);
+    buffer.data = s->state_data;
+    buffer.shape[0] = SLOT_MAX;
+    assert_int_equal(ptowsp_run_bind_tensor(s->run, "kv.slot", &buffer), PTOWSP_OK);
+    buffer.data = s->out_data;
+    buffer.shape[0] = REQUESTS;
+    assert_int_equal(ptowsp_run_bind_tensor(s->run, "out", &buffer), PTOWSP_OK);
+}
+
+// Runs what is bound in the library and in the tree; returns what the library said.
+static ptowsp_status compare(subject *s, uint64_t random) {
+    npu_subject both;
+    memset(&both, 0, sizeof both);
+    both.context = s->context;
+    both.run = s->run;
+    both.npu = s->npu;
+    both.model = PTOWSP_MODEL_UNIT;
+    both.slot_count = NPU_SLOT_MAX;
+    both.random = random;
+    npu_block_add(&both, s->kv_data, sizeof s->kv_data);
+    npu_block_add(&both, s->state_data, sizeof s->state_data);
+    npu_block_add(&both, s->out_data, sizeof s->out_data);
+    npu_subject_check(&both);
+    return both.status;
+}
+
+static void bind_plan(const subject *s) {
+    if (ptowsp_run_bind_plan(s->run, "kv", &s->plan) != PTOWSP_OK) {
+        NPU_FAIL("%s", ptowsp_context_error(s->context).text);
+    }
+}
+
+static void compare_random(subject *s, uint64_t seed) {
+    bind_memory(s);
+    for (uint64_t i = 0; i < 12; i++) {
+        uint64_t random = seed + i;
+        plan_random(s, &random);
+        bind_plan(s);
+        assert_int_equal(compare(s, random), PTOWSP_OK);
+    }
+}
+
+// -- tests ----------------------------------------------------------------------------------------
+
+static void npu_plan__trees_loop_over_the_same_units(void **state) {
+    which kind = *(const which *)*state;
+    static subject s;
+    ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_PLAN, .lane_count = 3, .window = 5};
+    npu_doing("plans, kind", (unsigned long long)kind);
+    subject_make(&s, kind, &schedule);
+    if (s.npu) {
+        compare_random(&s, test_seed());
+    }
+    subject_free(&s);
+}
+
+static void npu_plan__trees_refuse_what_the_library_refuses(void **state) {
+    (void)state;
+    static subject s;
+    uint64_t random = 3;
+    npu_doing("plans, errors", 0);
+    subject_make(&s, BY_LANE, NULL);
+    if (s.npu) {
+        bind_memory(&s);
+        assert_int_equal(compare(&s, 1), PTOWSP_UNBOUND);
+        do {
+            plan_random(&s, &random);
+        } while (s.plan.unit_count < 4 || s.plan.lane_count < 2);
+        bind_plan(&s);
+        s.unit_begin[1] = s.plan.unit_count + 1;
+        assert_int_equal(compare(&s, 2), PTOWSP_INVALID_PARAMS);
+        s.unit_begin[1] = 0;
+        s.unit_begin[0] = 1;
+        assert_int_equal(compare(&s, 3), PTOWSP_INVALID_PARAMS);
+        s.unit_begin[0] = 0;
+        s.unit_items[s.plan.unit_count - 1].params[0] = REQUESTS;  // no kv_begin
+        s.unit_items[s.plan.unit_count - 1].flags = 0;
+        assert_int_equal(compare(&s, 4), PTOWSP_INVALID_PARAMS);
+        assert_true(npu_now.tally.other_texts == 0);
+    }
+    subject_free(&s);
+}
+
+static void npu_plan__trees_take_units_of_chunk_plans(void **state) {
+    (void)state;
+    static subject s;
+    npu_doing("plans, work", 0);
+    subject_make(&s, WORK, NULL);
+    if (s.npu) {
+        bind_memory(&s);
+        for (uint64_t i = 0; i < 6; i++) {
+            uint64_t random = i;
+            plan_random(&s, &random);
+            assert_int_equal(ptowsp_run_bind_work(s.run, "kv", s.unit_items, s.plan.unit_count),
+                             PTOWSP_OK);
+            assert_int_equal(compare(&s, random), PTOWSP_OK);
+        }
+    }
+    subject_free(&s);
+}
+
+static ptowsp_status keep_expand(void *user, const char *path, const char *text, size_t size) {
+    if (strcmp(path, "aicpu/expand.cpp") == 0) {
+        snprintf((char *)user, 8192, "%.*s", (int)size, text);
+    }
+    return PTOWSP_OK;
+}
+
+static void npu_plan__readers_of_a_tree_see_the_loops_over_the_plan(void **state) {
+    (void)state;
+    static char text[8192];
+    static subject s;
+    memset(&s, 0, sizeof s);
+    ptowsp_module_desc desc = {"plans", 1};
+    assert_int_equal(ptowsp_context_create(NULL, &s.context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(s.context, &desc, &s.m), PTOWSP_OK);
+    ptowsp_kernel_desc kernel = {.name = "note",
+                                 .cycles = 1,
+                                 .fn = plan_unit,
+                                 .source = {.text = plan_source, .fn = "plan_unit"}};
+    kernel.scalars[0] = (ptowsp_scalar_param){"n", PTOWSP_TYPE_I64};
+    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(s.m, &kernel)};
+    s.units = ptowsp_axis_plan(s.m, "kv");
+    s.lanes = ptowsp_axis_plan_lanes(s.m, "kv");
+    PTOWSP_WORKLOAD(s.m, "main") {
+        PTOWSP_PARALLEL(s.m, lane, s.lanes) {
+            PTOWSP_PARALLEL(s.m, u, ptowsp_axis_row(s.m, s.units, lane)) {
+                PTOWSP_WHEN(s.m, field(u, PTOWSP_PLAN_IS_WHOLE)) {
+                    task.scalars[0] = field(u, PTOWSP_PLAN_KV_LEN);
+                    ptowsp_task_make(s.m, &task);
+                }
+            }
+        }
+    }
+    ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_PLAN, .lane_count = 2};
+    ptowsp_program_desc program = {NULL, &schedule};
+    assert_int_equal(ptowsp_program_create(s.context, s.m, &program, &s.program), PTOWSP_OK);
+    assert_int_equal(ptowsp_npu_emit_files(s.context, s.program, keep_expand, text), PTOWSP_OK);
+    static const char *const lines[] = {
+        "const i64 kv_lanes = run.size(AXIS_kv_lanes);\n",
+        "for (i64 lane = 0; lane < kv_lanes && run.good(); lane++) {\n",
+        "for (const i64 u : run.units(AXIS_kv, lane, ",
+        "if ((kv_flags[u] & 3) == 3) {\n",
+        "task.scalar(kv_kv_len[u]);\n",
+        "task.dispatch(kv_lane[u]);\n"};
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        if (!strstr(text, lines[i])) {
+            fail_msg("no \"%s\" in\n%s", lines[i], text);
+        }
+    }
+    subject_free(&s);
+}
+
+int main(void) {
+    static which kinds[] = {FLAT, BY_LANE, PROCESSES};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(npu_plan__trees_loop_over_the_same_units, &kinds[0]),
+        cmocka_unit_test_prestate(npu_plan__trees_loop_over_the_same_units, &kinds[1]),
+        cmocka_unit_test_prestate(npu_plan__trees_loop_over_the_same_units, &kinds[2]),
+        cmocka_unit_test(npu_plan__trees_refuse_what_the_library_refuses),
+        cmocka_unit_test(npu_plan__trees_take_units_of_chunk_plans),
+        cmocka_unit_test(npu_plan__readers_of_a_tree_see_the_loops_over_the_plan),
+    };
+    return npu_run_tests("npu_plan", tests, sizeof tests / sizeof tests[0]);
+}
