@@ -239,8 +239,13 @@ static void step_read_lengths(step *s) {
         const char *name = slash ? slash + 1 : o->trace_path;
         if (o->has_at) {
             count = trace_live(&t, o->at_seconds, o->token_ms / 1000.0, count, s->lengths);
-            snprintf(s->source, sizeof s->source, "%s (%s), live at %g s", name, t.format,
-                     o->at_seconds);
+            int length = snprintf(s->source, sizeof s->source, "%s (%s), live at %g s", name,
+                                  t.format, o->at_seconds);
+            if (count == 0 && length > 0 && (size_t)length < sizeof s->source) {
+                snprintf(s->source + length, sizeof s->source - (size_t)length,
+                         ". No request is live then; the last one ends at %.3f s",
+                         trace_end(&t, o->token_ms / 1000.0));
+            }
         } else {
             count = trace_first(&t, count, s->lengths);
             snprintf(s->source, sizeof s->source, "%s (%s), first requests", name, t.format);

@@ -51,6 +51,10 @@ good $SMALL --page 5000 --heads 2 --kv-heads 1 --kv-mib 64
 good --trace tests/traces/azure.csv $SMALL
 good --trace tests/traces/azure.csv $SMALL --at 4.5
 good --trace tests/traces/azure.csv $SMALL --at 1000000
+"$P" --trace tests/traces/azure.csv $SMALL --at 1000000 --token-ms 20 2> /dev/null |
+    grep -q 'No request is live then; the last one ends at 6.495 s$' || fail "no live request"
+good --trace tests/traces/azure_2024.csv $SMALL
+good --trace tests/traces/numbers.jsonl $SMALL
 good --trace tests/traces/mooncake.jsonl $SMALL
 "$P" --help | grep -q 'usage: decode_batch' || fail "--help"
 
@@ -96,6 +100,8 @@ trace ":1: the list hash_ids is cut off" '{"timestamp": 0, "hash_ids": [0, 1'
 trace ":1: output_length is missing" '{"timestamp": 0, "input_length": 10}\n'
 trace ":2: input_length is negative" '{"timestamp": 0, "input_length": 1, "output_length": 1}\n{"timestamp": 0, "input_length": -1, "output_length": 1}\n'
 trace ":1: input_length is greater than 2147483647" '{"timestamp": 0, "input_length": 3000000000, "output_length": 1}\n'
+trace ":1: input_length is not a whole number" '{"timestamp": 0, "input_length": 1.5, "output_length": 1}\n'
+trace ":2: TIMESTAMP has a zone that is not like +00:00" "$H\n2024-05-10 00:00:00+1,1,2\n"
 trace ":1: input_length is not a number" '{"timestamp": 0, "input_length": "ten", "output_length": 1}\n'
 trace ":1: a member's name is missing" '{}\n'
 trace ":1: there is text behind the }" '{"timestamp": 0, "input_length": 1, "output_length": 1} x\n'

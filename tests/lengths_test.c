@@ -63,6 +63,24 @@ static void trace__reads_azure_lines_with_or_without_a_last_newline(void **unuse
     trace_free(&t);
 }
 
+// As in Azure's trace of 2024. Clocks that are ahead show the same moment as a later time.
+static void trace__reads_azure_time_stamps_with_a_zone(void **unused) {
+    (void)unused;
+    trace t = parse(AZURE_HEADER "2024-05-10 00:00:00.009930+00:00,2162,5\n"
+                                 "2024-05-10 00:00:01.009930+00:00,2399,6\n"
+                                 "2024-05-10 05:30:02.009930+05:30,76,15\n"
+                                 "2024-05-09 20:00:03.009930-04:00,76,15\n"
+                                 "2024-05-10 00:00:04Z,76,15\n");
+    assert_int_equal(t.count, 5);
+    assert_int_equal(t.requests[0].input_tokens, 2162);
+    assert_int_equal(t.requests[1].output_tokens, 6);
+    for (int i = 0; i < 4; i++) {
+        assert_true(fabs(t.requests[i].arrival_seconds - i) < 1e-5);
+    }
+    assert_true(fabs(t.requests[4].arrival_seconds - (4 - 0.00993)) < 1e-5);
+    trace_free(&t);
+}
+
 // 2024 was a leap year, 2100 will not be one.
 static void trace__knows_the_calendar(void **unused) {
     (void)unused;
@@ -88,6 +106,61 @@ static void trace__reads_mooncake_members_in_any_order(void **unused) {
     trace_free(&t);
 }
 
+static void trace__reads_numbers_as_json_writes_them(void **unused) {
+    (void)unused;
+    trace t = parse("{\"timestamp\": 0, \"input_length\": 1e3, \"output_length\": 1000.0}\n"
+                    "{\"timestamp\": 1.5E+3, \"input_length\": 12e0, \"output_length\": 700e-2, "
+                    "\"hash_ids\": [1e3, -2.5, 0.25e-400, 1e999999999999], \"x\": -1.5}\n"
+                    "{\"timestamp\": 2e3, \"input_length\": 0.000021e6, "
+                    "\"output_length\": 0e99999999999999999999}\n"
+                    "{\"timestamp\": 92233720368547758, \"input_length\": 2.147483647e9, "
+                    "\"output_length\": 0.000e-7}\n");
+    static const int32_t inputs[] = {1000, 12, 21, INT32_MAX}, outputs[] = {1000, 7, 0, 0};
+    static const double seconds[] = {0.0, 1.5, 2.0, 92233720368547.758};
+    assert_int_equal(t.count, 4);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(t.requests[i].input_tokens, inputs[i]);
+        assert_int_equal(t.requests[i].output_tokens, outputs[i]);
+        assert_true(t.requests[i].arrival_seconds == seconds[i]);
+    }
+    trace_free(&t);
+}
+
+// Expects a trace of one line to be refused.
+static void expect_refused(const char *line, const char *text) {
+    char error[200] = "";
+    trace result;
+    assert_false(trace_parse("test", line, strlen(line), &result, error, sizeof error));
+    assert_string_equal(error, text);
+}
+
+static void trace__refuses_numbers_that_are_not_whole_or_not_json(void **unused) {
+    (void)unused;
+#define LINE(number) "{\"timestamp\": 0, \"output_length\": 1, \"input_length\": " number "}\n"
+    expect_refused(LINE("1.5"), "test:1: input_length is not a whole number");
+    expect_refused(LINE("15e-1"), "test:1: input_length is not a whole number");
+    expect_refused(LINE("1e-1000000000000"), "test:1: input_length is not a whole number");
+    expect_refused(LINE("2147483648"), "test:1: input_length is greater than 2147483647");
+    expect_refused(LINE("2.147483648e9"), "test:1: input_length is greater than 2147483647");
+    expect_refused(LINE("1e10"), "test:1: input_length is greater than 2147483647");
+    expect_refused(LINE("1e1000000000000"), "test:1: input_length is greater than 2147483647");
+    expect_refused(LINE("-1"), "test:1: input_length is negative");
+    expect_refused(LINE("1."), "test:1: input_length is not a number");
+    expect_refused(LINE(".5"), "test:1: input_length is not a number");
+    expect_refused(LINE("1e"), "test:1: input_length is not a number");
+    expect_refused(LINE("1e+"), "test:1: input_length is not a number");
+    expect_refused(LINE("1e3x"), "test:1: the line is cut off");
+#undef LINE
+#define LINE(zone) AZURE_HEADER "2024-05-10 00:00:00" zone ",1,1\n"
+    expect_refused(LINE("+0:00"), "test:2: TIMESTAMP has a zone that is not like +00:00");
+    expect_refused(LINE("+00"), "test:2: TIMESTAMP has a zone that is not like +00:00");
+    expect_refused(LINE("+00:0"), "test:2: TIMESTAMP has a zone that is not like +00:00");
+    expect_refused(LINE("+24:00"), "test:2: the zone of TIMESTAMP is greater than 23");
+    expect_refused(LINE("+"), "test:2: the zone of TIMESTAMP is not a number");
+    expect_refused(LINE("z"), "test:2: ContextTokens is missing");
+#undef LINE
+}
+
 // At one token every 0.5 s: A (10 tokens in, 4 out) lives for [0, 2), B (20 in, 2 out) for [1, 2),
 // and C (30 in, 0 out) never.
 static void trace__live_requests_have_their_input_and_the_tokens_so_far(void **unused) {
@@ -105,6 +178,8 @@ static void trace__live_requests_have_their_input_and_the_tokens_so_far(void **u
     assert_int_equal(lengths[1], 21);
     assert_int_equal(trace_live(&t, 1.75, 0.5, 1, lengths), 1);
     assert_int_equal(trace_live(&t, 2.0, 0.5, 3, lengths), 0);
+    assert_true(trace_end(&t, 0.5) == 2.0);
+    assert_true(trace_end(&t, 2.0) == 8.0);
     trace_free(&t);
 }
 
@@ -113,8 +188,11 @@ int main(void) {
         cmocka_unit_test(lengths__have_the_quantiles_of_the_lognormal),
         cmocka_unit_test(lengths__depend_on_the_seed_alone),
         cmocka_unit_test(trace__reads_azure_lines_with_or_without_a_last_newline),
+        cmocka_unit_test(trace__reads_azure_time_stamps_with_a_zone),
         cmocka_unit_test(trace__knows_the_calendar),
         cmocka_unit_test(trace__reads_mooncake_members_in_any_order),
+        cmocka_unit_test(trace__reads_numbers_as_json_writes_them),
+        cmocka_unit_test(trace__refuses_numbers_that_are_not_whole_or_not_json),
         cmocka_unit_test(trace__live_requests_have_their_input_and_the_tokens_so_far),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,7 +37,7 @@ printed() {
     ' ptowsp.h
 }
 
-# A program that merges two halves of a softmax, and dispatches on the calling thread.
+# A program that merges two halves of a softmax, dispatches on the calling thread, and runs a plan.
 cat > "$tmp/merge.c" <<'PROGRAM'
 #include "ptowsp.h"
 #include <stdio.h>
@@ -58,12 +58,27 @@ int main(void) {
         work[i] = ptowsp_work_of(i, 0, 0, i, 0, 0, 8);
     }
     if (ptowsp_dispatch_spmd(context, work, 3, table, 1, &units)) return 1;
+    ptowsp_work merge = ptowsp_work_of(0, 0, 0, 0, 0, 0, 2);
+    uint32_t unit_begin[] = {0, 2, 3}, progress[256] = {0};
+    ptowsp_attention_plan plan = {0};
+    ptowsp_attention_job job = {&plan, table, 1, count, &units, progress, true};
+    work[2].work_id = PTOWSP_NO_SLOT;
+    plan.units = work;
+    plan.merges = &merge;
+    plan.unit_begin = unit_begin;
+    plan.unit_count = plan.unit_capacity = 3;
+    plan.merge_count = plan.merge_capacity = 1;
+    plan.lane_count = 2;
+    if (ptowsp_attention_progress_size(&plan) > 256) return 1;
+    if (ptowsp_attention_run(context, &job) || ptowsp_attention_run_serial(&job, NULL)) return 1;
+    ptowsp_attention_run_worker(&job, 0, 2);  // steals all
+    ptowsp_attention_run_worker(&job, 1, 2);
     ptowsp_context_destroy(context);
     printf("%g of %d\n", out, units);
     return 0;
 }
 PROGRAM
-echo "2 of 3" > "$tmp/merge.out"
+echo "2 of 15" > "$tmp/merge.out"  # 3 dispatched; 3 units and a merge, three times
 
 # Threads that a context would own are refused where there are none.
 cat > "$tmp/threads.c" <<'PROGRAM'

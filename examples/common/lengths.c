@@ -97,6 +97,92 @@ static bool reader_number(trace_reader *reader, const char *what, int64_t limit,
     return true;
 }
 
+// Digits from the cursor on, which it passes; false and an error if there are none.
+static bool reader_digits(trace_reader *reader, const char *what) {
+    const char *start = reader->at;
+    while (reader->at < reader->end && '0' <= *reader->at && *reader->at <= '9') {
+        reader->at++;
+    }
+    return reader->at > start || reader_fail(reader, "%s is not a number", what);
+}
+
+// A number of JSON, that has been read: its digits, and how many of them stand before the point once
+// the exponent has moved it.
+typedef struct json_number {
+    const char *digits;  // with a point among them, perhaps
+    const char *digits_end;
+    int64_t point;
+    bool is_negative;
+} json_number;
+
+// number = [ "-" ] digits [ "." digits ] [ ( "e" | "E" ) [ "+" | "-" ] digits ]
+static bool reader_json_number(trace_reader *reader, const char *what, json_number *out_number) {
+    const int64_t exponent_max = 1000000000;  // larger ones count as this
+    out_number->is_negative = reader_take(reader, '-');
+    out_number->digits = reader->at;
+    if (!reader_digits(reader, what)) {
+        return false;
+    }
+    out_number->point = reader->at - out_number->digits;
+    if (reader_take(reader, '.') && !reader_digits(reader, what)) {
+        return false;
+    }
+    out_number->digits_end = reader->at;
+    if (reader_take(reader, 'e') || reader_take(reader, 'E')) {
+        bool is_down = reader_take(reader, '-');
+        if (!is_down) {
+            reader_take(reader, '+');
+        }
+        const char *at = reader->at;
+        if (!reader_digits(reader, what)) {
+            return false;
+        }
+        int64_t exponent = 0;
+        for (; at < reader->at; at++) {
+            exponent = exponent * 10 + (*at - '0');
+            exponent = exponent < exponent_max ? exponent : exponent_max;
+        }
+        out_number->point += is_down ? -exponent : exponent;
+    }
+    return true;
+}
+
+// Reads a number of JSON whose value is whole, from 0 to limit: 1000, 1e3 and 1000.0 are the same.
+static bool reader_json_whole(trace_reader *reader, const char *what, int64_t limit,
+                              int64_t *out_value) {
+    json_number number;
+    if (!reader_json_number(reader, what, &number)) {
+        return false;
+    }
+    if (number.is_negative) {
+        return reader_fail(reader, "%s is negative", what);
+    }
+    int64_t value = 0, place = 0;
+    for (const char *at = number.digits; at < number.digits_end; at++) {
+        if (*at == '.') {
+            continue;
+        }
+        if (place >= number.point && *at != '0') {
+            return reader_fail(reader, "%s is not a whole number", what);
+        }
+        if (place < number.point) {
+            value = value * 10 + (*at - '0');
+        }
+        if (value > limit) {
+            return reader_fail(reader, "%s is greater than %lld", what, (long long)limit);
+        }
+        place++;
+    }
+    for (; value > 0 && place < number.point; place++) {
+        value *= 10;
+        if (value > limit) {
+            return reader_fail(reader, "%s is greater than %lld", what, (long long)limit);
+        }
+    }
+    *out_value = value;
+    return true;
+}
+
 // Days from 1970-01-01 in the Gregorian calendar (Fliegel and Van Flandern 1968).
 static int64_t days_from_date(int64_t year, int64_t month, int64_t day) {
     int64_t a = (14 - month) / 12, y = year + 4800 - a, m = month + 12 * a - 3;
@@ -108,7 +194,31 @@ static int64_t days_in_month(int64_t year, int64_t month) {
     return days_from_date(next_year, next_month, 1) - days_from_date(year, month, 1);
 }
 
-// Reads "2023-11-16 18:15:46.6805900" as seconds; the fraction may be missing.
+// Reads a zone, "+00:00" or "Z", as the seconds that its clocks are ahead. It may be missing.
+static bool reader_zone(trace_reader *reader, double *out_seconds) {
+    *out_seconds = 0.0;
+    bool is_ahead = reader_take(reader, '+');
+    if (!is_ahead && !reader_take(reader, '-')) {
+        reader_take(reader, 'Z');
+        return true;
+    }
+    static const int64_t highest[] = {23, 59};
+    int64_t field[2];
+    for (int i = 0; i < 2; i++) {
+        const char *start = reader->at;
+        if (!reader_number(reader, "the zone of TIMESTAMP", highest[i], &field[i])) {
+            return false;
+        }
+        if (reader->at - start != 2 || (i == 0 && !reader_take(reader, ':'))) {
+            return reader_fail(reader, "TIMESTAMP has a zone that is not like +00:00");
+        }
+    }
+    *out_seconds = (double)(field[0] * 3600 + field[1] * 60) * (is_ahead ? 1.0 : -1.0);
+    return true;
+}
+
+// Reads "2023-11-16 18:15:46.6805900" or "2024-05-10 00:00:00.009930+00:00" as seconds; fraction and
+// zone may be missing.
 static bool reader_time(trace_reader *reader, double *out_seconds) {
     static const char separators[] = "-- ::";
     static const int64_t lowest[] = {1970, 1, 1, 0, 0, 0}, highest[] = {9999, 12, 31, 23, 59, 60};
@@ -123,7 +233,7 @@ static bool reader_time(trace_reader *reader, double *out_seconds) {
             return reader_fail(reader, "TIMESTAMP is not like 2023-11-16 18:15:46.68");
         }
     }
-    double fraction = 0.0, digit = 0.1;
+    double fraction = 0.0, digit = 0.1, zone;
     if (field[2] > days_in_month(field[0], field[1])) {
         return reader_fail(reader, "TIMESTAMP has a day that its month has not");
     }
@@ -133,8 +243,12 @@ static bool reader_time(trace_reader *reader, double *out_seconds) {
             digit *= 0.1;
         }
     }
+    if (!reader_zone(reader, &zone)) {
+        return false;
+    }
     int64_t days = days_from_date(field[0], field[1], field[2]);
-    *out_seconds = (double)(days * 86400 + field[3] * 3600 + field[4] * 60 + field[5]) + fraction;
+    double seconds = (double)(days * 86400 + field[3] * 3600 + field[4] * 60 + field[5]);
+    *out_seconds = seconds - zone + fraction;
     return true;
 }
 
@@ -165,9 +279,9 @@ static bool reader_azure(trace_reader *reader, trace_request *request) {
 
 // Skips a value that is not of interest: a number, or a list of numbers.
 static bool reader_skip_value(trace_reader *reader, const char *what) {
-    int64_t ignored;
+    json_number ignored;
     if (!reader_take(reader, '[')) {
-        return reader_number(reader, what, INT64_MAX / 100, &ignored);
+        return reader_json_number(reader, what, &ignored);
     }
     reader_skip_spaces(reader);
     if (reader_take(reader, ']')) {
@@ -175,7 +289,7 @@ static bool reader_skip_value(trace_reader *reader, const char *what) {
     }
     do {
         reader_skip_spaces(reader);
-        if (!reader_number(reader, what, INT64_MAX / 100, &ignored)) {
+        if (!reader_json_number(reader, what, &ignored)) {
             return false;
         }
         reader_skip_spaces(reader);
@@ -210,7 +324,7 @@ static bool reader_member(trace_reader *reader, int64_t values[3]) {
             if (values[i] >= 0) {
                 return reader_fail(reader, "%s stands there twice", keys[i]);
             }
-            return reader_number(reader, keys[i], limits[i], &values[i]);
+            return reader_json_whole(reader, keys[i], limits[i], &values[i]);
         }
     }
     return reader_skip_value(reader, key);
@@ -385,4 +499,13 @@ uint32_t trace_live(const trace *from, double at_seconds, double token_seconds, 
         }
     }
     return count;
+}
+
+double trace_end(const trace *from, double token_seconds) {
+    double end = 0.0;
+    for (size_t i = 0; i < from->count; i++) {
+        const trace_request *request = &from->requests[i];
+        end = fmax(end, request->arrival_seconds + request->output_tokens * token_seconds);
+    }
+    return end;
 }

@@ -33,8 +33,10 @@ typedef struct trace {
 // Reads a trace from memory. Formats, told apart by their first character:
 //
 //      Azure CSV        TIMESTAMP,ContextTokens,GeneratedTokens      a header line, then e.g.
-//                       2023-11-16 18:15:46.6805900,374,44
+//                       2023-11-16 18:15:46.6805900,374,44 or, with a zone,
+//                       2024-05-10 00:00:00.009930+00:00,2162,5
 //      Mooncake JSONL   {"timestamp": 0, "input_length": 6758, "output_length": 500, "hash_ids": []}
+//                       in which numbers are JSON's: 1000, 1e3 and 1000.0 are the same
 //
 // Returns false and a line of text in error[error_size], "NAME:LINE: what is wrong", for anything
 // else: an empty file, missing or wrong columns, cut off lines, numbers that are negative, not
@@ -54,5 +56,8 @@ uint32_t trace_first(const trace *from, uint32_t batch_max, int32_t *out_lengths
 // far.
 uint32_t trace_live(const trace *from, double at_seconds, double token_seconds, uint32_t batch_max,
                     int32_t *out_lengths);
+
+// When the last request ends, in seconds after the first one came: from then on none is live.
+double trace_end(const trace *from, double token_seconds);
 
 #endif

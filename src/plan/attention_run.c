@@ -76,7 +76,7 @@ static uint32_t pwsp_merge_find(const ptowsp_attention_plan *plan, uint32_t hint
 }
 
 // Counts a part whose state is written, and merges its tile if it is the last one.
-static void pwsp_attention_part_done(pwsp_attention_worker *worker, uint32_t slot) {
+static void pwsp_attention_count_part(pwsp_attention_worker *worker, uint32_t slot) {
     const ptowsp_attention_job *job = worker->job;
     const ptowsp_attention_plan *plan = job->plan;
     uint32_t merge = pwsp_merge_find(plan, worker->merge, slot);
@@ -85,7 +85,7 @@ static void pwsp_attention_part_done(pwsp_attention_worker *worker, uint32_t slo
     uint32_t slot_count = ptowsp_work_slot_count(&plan->merges[merge]);
     uint32_t *count = pwsp_attention_cursor(job, plan->lane_count) + merge;
     uint32_t done = pwsp_fetch_add_acq_rel(count, 1u) + 1;  // (1)
-    PTOWSP_ASSERT(done <= slot_count && "progress was not zero, or runs overlap");
+    PTOWSP_ASSERT(done <= slot_count && "progress was not zero");
     if (done == slot_count) {
         pwsp_store_relaxed(count, 0u);
         job->merge(&plan->merges[merge], worker->lane, job->user);
@@ -102,7 +102,7 @@ static void pwsp_attention_units(pwsp_attention_worker *worker, uint64_t begin, 
         if (ptowsp_work_is_valid(&units[i])) {
             table[units[i].tier](&units[i], lane, user);
             if (ptowsp_work_slot(&units[i]) != PTOWSP_NO_SLOT) {
-                pwsp_attention_part_done(worker, ptowsp_work_slot(&units[i]));
+                pwsp_attention_count_part(worker, ptowsp_work_slot(&units[i]));
             }
         }
     }
@@ -173,7 +173,7 @@ void ptowsp_attention_run_worker(const ptowsp_attention_job *job, uint32_t worke
     }
     pwsp_attention_drain_all(job, worker, worker_count, false);
     uint32_t returned = pwsp_fetch_add_acq_rel(job->progress, 1u) + 1;  // (2)
-    PTOWSP_ASSERT(returned <= worker_count && "progress was not zero, or runs overlap");
+    PTOWSP_ASSERT(returned <= worker_count && "progress was not zero");
     if (returned == worker_count) {
         pwsp_attention_clear(job);
         pwsp_store_relaxed(job->progress, 0u);
