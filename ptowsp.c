@@ -2838,6 +2838,10 @@ ptowsp_status ptowsp_plan_chunk_size(const ptowsp_batch *batch, const ptowsp_pla
         uint64_t limit = range.config.max_work_units / batch->head_count;
         bool is_empty = range.facts.positive_count == 0;
         *out_chunk = is_empty ? range.config.chunk_min : pwsp_chunk_search(&range, limit);
+        if (*out_chunk == range.config.chunk_max) {
+            info->is_over = pwsp_lengths_units(batch->lengths, batch->sequence_count,
+                                               range.facts.positive_count, *out_chunk) > limit;
+        }
     }
     return status;
 }
@@ -2883,6 +2887,7 @@ ptowsp_status ptowsp_plan_total_work(const ptowsp_batch *batch, const ptowsp_pla
     ptowsp_status status = pwsp_range_prepare(batch, config, chunk, 0, pwsp_sequence_count(batch),
                                               &range, &count, info);
     info->work_count = status == PTOWSP_OK ? count : 0;
+    info->is_over = status == PTOWSP_OK && count > range.config.max_work_units;
     return status;
 }
 
@@ -2931,6 +2936,7 @@ ptowsp_status ptowsp_plan_generate_range(const ptowsp_batch *batch,
         pwsp_range_prepare(batch, config, chunk, first, count, &range, &work_count, info);
     if (status == PTOWSP_OK) {
         status = pwsp_work_check(work, capacity, first_work_id, work_count, info);
+        info->is_over = status == PTOWSP_OK && work_count > range.config.max_work_units;
     }
     if (status == PTOWSP_OK && work_count > 0) {
         PTOWSP_ASSERT(work && work_count <= capacity);
@@ -3019,6 +3025,7 @@ static ptowsp_status pwsp_generate_entered(ptowsp_context *context, const ptowsp
                                               &range, &work_count, info);
     if (status == PTOWSP_OK) {
         status = pwsp_work_check(work, capacity, 0, work_count, info);
+        info->is_over = status == PTOWSP_OK && work_count > range.config.max_work_units;
     }
     if (status != PTOWSP_OK) {
         pwsp_plan_report(context, status, info);
@@ -3107,6 +3114,14 @@ ptowsp_status ptowsp_plan_work_bound(const ptowsp_plan_config *config,
     }
     *out_count = count;
     return PTOWSP_OK;
+}
+
+bool ptowsp_plan_is_invariant(const ptowsp_plan_config *config) {
+    ptowsp_plan_config checked;
+    ptowsp_plan_info spare;
+    return pwsp_config_check(config, &checked, &spare) == PTOWSP_OK &&
+           pwsp_config_align(&checked, &spare) == PTOWSP_OK &&
+           checked.chunks == PTOWSP_CHUNKS_FIXED && checked.chunk_min == checked.chunk_max;
 }
 
 // =================================================================================================
@@ -3716,10 +3731,18 @@ typedef struct pwsp_attention_cut {
     uint64_t unit_count, merge_count, slot_count;
 } pwsp_attention_cut;
 
+// About the time of the cut, from the counts alone.
+PWSP_INTERNAL uint64_t pwsp_attention_cut_guess(const pwsp_attention *a);
+
 // Finds a cut of a batch that has been counted.
 PWSP_INTERNAL void pwsp_attention_cut_find(const pwsp_attention *a, pwsp_attention_cut *cut);
 
-// Writes the plan of a cut. All fits.
+// Checks that a cut fits a plan.
+PWSP_INTERNAL ptowsp_status pwsp_cut_check(const pwsp_attention_cut *cut,
+                                           const ptowsp_attention_plan *plan,
+                                           ptowsp_plan_info *info);
+
+// Writes the plan of a cut that fits.
 PWSP_INTERNAL void pwsp_attention_cut_write(const pwsp_attention *a, const pwsp_attention_cut *cut,
                                             ptowsp_attention_plan *plan);
 
@@ -4019,8 +4042,8 @@ static uint64_t pwsp_square_root(uint64_t x) {
     return root;
 }
 
-// The time to try first.
-static uint64_t pwsp_time_guess(const pwsp_attention *a, uint64_t low) {
+PWSP_INTERNAL uint64_t pwsp_attention_cut_guess(const pwsp_attention *a) {
+    const uint64_t low = pwsp_time_of(a, a->total);
     const uint64_t rate = a->token + a->row_token * a->slot_rows;
     uint64_t cost = a->total, rounding = a->chunk;
     if (!pwsp_attention_cuts_chunks(a)) {
@@ -4045,7 +4068,7 @@ static uint64_t pwsp_time_guess(const pwsp_attention *a, uint64_t low) {
 
 PWSP_INTERNAL void pwsp_attention_cut_find(const pwsp_attention *a, pwsp_attention_cut *cut) {
     uint64_t low = pwsp_time_of(a, a->total);  // no less can do
-    uint64_t time = pwsp_time_guess(a, low), step = time / 128 + 1;
+    uint64_t time = pwsp_attention_cut_guess(a), step = time / 128 + 1;
     pwsp_attention_cut best;
     bool has_best = false;
     const uint64_t pass =
@@ -4080,6 +4103,28 @@ PWSP_INTERNAL void pwsp_attention_cut_write(const pwsp_attention *a, const pwsp_
     PTOWSP_ASSERT(fits && again.unit_count == cut->unit_count);
     (void)fits;
     pwsp_write_end(&writer);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_cut_check(const pwsp_attention_cut *cut,
+                                           const ptowsp_attention_plan *plan,
+                                           ptowsp_plan_info *info) {
+    if (cut->unit_count > UINT32_MAX) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,
+                              (int64_t)cut->unit_count, UINT32_MAX);
+    }
+    const uint64_t needed[3] = {cut->unit_count, cut->merge_count, cut->slot_count};
+    const uint32_t capacities[3] = {plan->unit_capacity, plan->merge_capacity, plan->slot_capacity};
+    static const ptowsp_plan_fault faults[3] = {PTOWSP_FAULT_UNITS_SMALL, PTOWSP_FAULT_MERGES_SMALL,
+                                                PTOWSP_FAULT_SLOTS_SMALL};
+    ptowsp_status status = PTOWSP_OK;
+    for (uint32_t i = 0; i < 3 && status == PTOWSP_OK; i++) {
+        if (needed[i] > capacities[i]) {
+            status =
+                pwsp_plan_fail(info, faults[i], PTOWSP_NO_INDEX, (int64_t)needed[i], capacities[i]);
+        }
+    }
+    info->work_count = cut->unit_count;
+    return status;
 }
 
 // =================================================================================================
@@ -4121,10 +4166,6 @@ static ptowsp_status pwsp_attention_prepare(const ptowsp_attention_batch *batch,
         return status;
     }
     pwsp_attention_cut_find(a, cut);
-    if (cut->unit_count > UINT32_MAX) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,
-                              (int64_t)cut->unit_count, UINT32_MAX);
-    }
     return PTOWSP_OK;
 }
 
@@ -4271,23 +4312,6 @@ ptowsp_status ptowsp_attention_place(const ptowsp_attention_sizes *sizes, void *
 
 // -- planning -------------------------------------------------------------------------------------
 
-static ptowsp_status pwsp_capacity_check(const ptowsp_attention_plan *plan,
-                                         const pwsp_attention_cut *cut, ptowsp_plan_info *info) {
-    const uint64_t needed[3] = {cut->unit_count, cut->merge_count, cut->slot_count};
-    const uint32_t capacities[3] = {plan->unit_capacity, plan->merge_capacity, plan->slot_capacity};
-    static const ptowsp_plan_fault faults[3] = {PTOWSP_FAULT_UNITS_SMALL, PTOWSP_FAULT_MERGES_SMALL,
-                                                PTOWSP_FAULT_SLOTS_SMALL};
-    ptowsp_status status = PTOWSP_OK;
-    for (uint32_t i = 0; i < 3 && status == PTOWSP_OK; i++) {
-        if (needed[i] > capacities[i]) {
-            status =
-                pwsp_plan_fail(info, faults[i], PTOWSP_NO_INDEX, (int64_t)needed[i], capacities[i]);
-        }
-    }
-    info->work_count = cut->unit_count;
-    return status;
-}
-
 ptowsp_status ptowsp_attention_generate(const ptowsp_attention_batch *batch,
                                         const ptowsp_attention_config *config,
                                         ptowsp_attention_plan *plan, ptowsp_plan_info *out_info) {
@@ -4299,7 +4323,7 @@ ptowsp_status ptowsp_attention_generate(const ptowsp_attention_batch *batch,
         status = pwsp_plan_arrays_check(plan, info);
     }
     if (status == PTOWSP_OK) {
-        status = pwsp_capacity_check(plan, &cut, info);
+        status = pwsp_cut_check(&cut, plan, info);
     }
     if (status == PTOWSP_OK) {
         pwsp_attention_cut_write(&a, &cut, plan);
@@ -4309,6 +4333,268 @@ ptowsp_status ptowsp_attention_generate(const ptowsp_attention_batch *batch,
 
 bool ptowsp_attention_is_invariant(const ptowsp_attention_config *config) {
     return config && config->mode == PTOWSP_ATTENTION_INVARIANT;
+}
+
+// =================================================================================================
+// src/plan/attention_update.c
+// =================================================================================================
+
+// Takes an attention plan on to the next step.
+//
+// The cut is kept: the first piece of each tile begins, and the last one ends, where the tile does
+// now; what lies between stays. Two walks over the units, side by side with the tiles of the batch,
+// do that. The first finds whether the cut can serve and what it costs; the second writes. So a
+// batch that has to be planned anew, and does not fit, leaves the plan untouched.
+//
+//      before      [0 ... 64) [64 ... 117)     [0 ... 40)     [0 ... 12)
+//      now         [0 ... 64) [64 ... 118)     INVALID        [0 ... 13)
+//
+// Planning anew saves 1 - new / kept of the largest cost. `new` is guessed from the totals first,
+// which costs nothing. Only where the guess promises enough, the cut is found, and decides.
+
+#define PWSP_GAIN_DEFAULT 0.1
+
+typedef struct pwsp_plan_step {
+    const pwsp_attention *a;
+    ptowsp_attention_plan *plan;
+    bool writes;
+    uint32_t unit, merge;  // the next ones
+    uint32_t lane, merge_lane;
+    uint64_t lane_cost, total;
+    double cost_max;
+} pwsp_plan_step;
+
+// Ends lanes up to that of unit `unit`, whose costs are known but for merges.
+static void pwsp_step_lanes(pwsp_plan_step *step, uint32_t unit) {
+    const ptowsp_attention_plan *plan = step->plan;
+    const pwsp_attention *a = step->a;
+    while (step->lane < plan->lane_count && unit >= plan->unit_begin[step->lane + 1]) {
+        const uint32_t lane = step->lane;
+        uint64_t cost = step->lane_cost;
+        for (uint32_t i = plan->merge_begin[lane]; i < plan->merge_begin[lane + 1]; i++) {
+            const PTOWSP_GM ptowsp_work *merge = &plan->merges[i];
+            const uint32_t sequence = merge->params[0];
+            if (ptowsp_work_is_valid(merge) && sequence < a->sequence_count &&
+                merge->reserved < pwsp_query_tiles(a, sequence)) {
+                const uint32_t rows = pwsp_query_tile_at(a, sequence, merge->reserved).rows;
+                cost += merge->params[3] * pwsp_slot_cost(a, rows);
+            } else if (step->writes) {
+                plan->merges[i].flags = PTOWSP_WORK_INVALID;
+                plan->merges[i].params[3] = 0;
+            }
+        }
+        double value = (double)cost * a->grid;
+        if (a->config.lane_speeds && cost > 0) {
+            value /= (double)a->config.lane_speeds[lane];
+        }
+        if (step->writes && plan->lane_costs) {
+            plan->lane_costs[lane] = value;
+        }
+        step->cost_max = value > step->cost_max ? value : step->cost_max;
+        step->total += cost;
+        step->lane_cost = 0;
+        step->lane++;
+    }
+}
+
+// Passes units that are INVALID, or of sequences before `sequence`, which ended.
+static void pwsp_step_ended(pwsp_plan_step *step, uint64_t sequence) {
+    const ptowsp_attention_plan *plan = step->plan;
+    for (; step->unit < plan->unit_count; step->unit++) {
+        PTOWSP_GM ptowsp_work *unit = &plan->units[step->unit];
+        if (ptowsp_work_is_valid(unit)) {
+            if (unit->params[0] >= sequence) {
+                return;
+            }
+            if (step->writes) {
+                unit->flags = PTOWSP_WORK_INVALID;
+                unit->work_id = PTOWSP_NO_SLOT;
+                unit->params[3] = 0;
+            }
+        }
+    }
+}
+
+// Moves the pieces of a tile to what it sees now. False if they cannot serve.
+static bool pwsp_step_tile(pwsp_plan_step *step, uint32_t sequence, uint32_t head, uint32_t index,
+                           const pwsp_query_tile *tile, uint8_t tier) {
+    const pwsp_attention *a = step->a;
+    const ptowsp_attention_plan *plan = step->plan;
+    for (uint32_t at = tile->begin; at < tile->end; step->unit++) {
+        if (step->unit == plan->unit_count) {
+            return false;
+        }
+        PTOWSP_GM ptowsp_work *unit = &plan->units[step->unit];
+        const bool is_first = ptowsp_work_is_first(unit), is_last = ptowsp_work_is_last(unit);
+        if (unit->params[0] != sequence || unit->params[1] != head || unit->reserved != index ||
+            is_first != (at == tile->begin) || !ptowsp_work_is_valid(unit)) {
+            return false;
+        }
+        uint32_t end = ptowsp_work_kv_end(unit);
+        if (is_last ? tile->end < end || at >= tile->end : at >= end || end >= tile->end) {
+            return false;
+        }
+        end = is_last ? tile->end : end;
+        const bool is_cut = !(is_first && is_last);
+        if (pwsp_attention_cuts_chunks(a) ? pwsp_chunk_pieces(a, at, end) > 1
+                                          : is_cut && end - at < a->piece_min) {
+            return false;
+        }
+        pwsp_step_lanes(step, step->unit);
+        step->lane_cost += a->unit + (end - at) * tile->rate;
+        if (step->writes) {
+            unit->tier = tier;
+            unit->params[2] = at;
+            unit->params[3] = end - at;
+        }
+        at = end;
+    }
+    return true;
+}
+
+// Walks over the plan. False if its cut cannot serve the batch.
+static bool pwsp_step_walk(pwsp_plan_step *step) {
+    const pwsp_attention *a = step->a;
+    for (uint32_t sequence = 0; sequence < a->sequence_count; sequence++) {
+        const uint32_t tiles = pwsp_query_tiles(a, sequence);
+        if (tiles == 0) {
+            continue;
+        }
+        const uint8_t tier = pwsp_attention_tier(a, sequence);
+        pwsp_query_tile tile = pwsp_query_tile_at(a, sequence, 0);
+        for (uint32_t head = 0; head < a->config.head_count; head++) {
+            for (uint32_t i = 0; i < tiles; i++) {
+                if (tiles > 1) {
+                    tile = pwsp_query_tile_at(a, sequence, i);
+                }
+                pwsp_step_ended(step, sequence);
+                if (!pwsp_step_tile(step, sequence, head, i, &tile, tier)) {
+                    return false;
+                }
+            }
+        }
+    }
+    pwsp_step_ended(step, UINT64_MAX);
+    pwsp_step_lanes(step, UINT32_MAX);
+    return true;
+}
+
+static ptowsp_status pwsp_changed_check(const pwsp_attention *a, const uint32_t *changed,
+                                        uint32_t changed_count, double gain_max,
+                                        ptowsp_plan_info *info) {
+    if (!(gain_max >= 0.0)) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_GAIN_INVALID, PTOWSP_NO_INDEX, 0, 0);
+    }
+    if (!changed && changed_count > 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_CHANGED_NULL, PTOWSP_NO_INDEX, changed_count, 0);
+    }
+    for (uint32_t i = 0; i < changed_count; i++) {
+        if (changed[i] >= a->sequence_count || (i > 0 && changed[i] <= changed[i - 1])) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_CHANGED_ORDER, i, changed[i],
+                                  a->sequence_count);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// Whether a plan of the batch would have sequences that the batch does not have.
+static ptowsp_status pwsp_plan_batch_check(const pwsp_attention *a,
+                                           const ptowsp_attention_plan *plan,
+                                           ptowsp_plan_info *info) {
+    ptowsp_status status = pwsp_plan_other_check(a, plan, info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    if (plan->unit_count > plan->unit_capacity || plan->merge_count > plan->merge_capacity) {
+        const bool is_unit = plan->unit_count > plan->unit_capacity;
+        return pwsp_plan_fail(info, PTOWSP_FAULT_COUNT_WRONG, PTOWSP_NO_INDEX,
+                              is_unit ? plan->unit_count : plan->merge_count,
+                              is_unit ? plan->unit_capacity : plan->merge_capacity);
+    }
+    if (plan->unit_count > 0) {
+        const uint32_t last = plan->units[plan->unit_count - 1].params[0];
+        if (last >= a->sequence_count) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_OTHER, plan->unit_count - 1, last,
+                                  a->sequence_count);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// Decides whether the cut is kept, and sets *cut if not.
+static bool pwsp_step_keeps(const pwsp_attention *a, ptowsp_attention_plan *plan, double gain_max,
+                            double *out_gain, pwsp_attention_cut *cut) {
+    pwsp_plan_step step = {a, plan, false, 0, 0, 0, 0, 0, 0, 0.0};
+    *out_gain = 0.0;
+    if (a->slot_rows > plan->slot_rows || !pwsp_step_walk(&step)) {
+        pwsp_attention_cut_find(a, cut);
+        return false;
+    }
+    if (step.cost_max > 0.0) {
+        const double unit = a->grid / (double)a->speed_max;
+        double gain = 1.0 - (double)pwsp_attention_cut_guess(a) * unit / step.cost_max;
+        if (gain > gain_max) {
+            pwsp_attention_cut_find(a, cut);
+            gain = 1.0 - (double)cut->time * unit / step.cost_max;
+        }
+        *out_gain = gain > 0.0 ? gain : 0.0;
+    }
+    return !(*out_gain > gain_max);
+}
+
+ptowsp_status ptowsp_attention_update(const ptowsp_attention_batch *batch,
+                                      const ptowsp_attention_config *config,
+                                      const uint32_t *changed, uint32_t changed_count,
+                                      double gain_max, ptowsp_attention_plan *plan,
+                                      ptowsp_attention_change *out_change,
+                                      ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    ptowsp_attention_change change = {false, 0.0};
+    pwsp_attention a;
+    ptowsp_status status = pwsp_attention_configure(config, &a, info);
+    if (status == PTOWSP_OK) {
+        status = pwsp_attention_count(batch, &a, info);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_plan_arrays_check(plan, info);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_plan_batch_check(&a, plan, info);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_changed_check(&a, changed, changed_count, gain_max, info);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    gain_max = gain_max > 0.0 ? gain_max : PWSP_GAIN_DEFAULT;
+    pwsp_attention_cut cut;
+    if (changed_count > 0) {
+        pwsp_attention_cut_find(&a, &cut);
+        change.is_new = true;
+    } else {
+        change.is_new = !pwsp_step_keeps(&a, plan, gain_max, &change.gain, &cut);
+    }
+    if (change.is_new) {
+        change.gain = 0.0;
+        status = pwsp_cut_check(&cut, plan, info);
+        if (status == PTOWSP_OK) {
+            pwsp_attention_cut_write(&a, &cut, plan);
+        }
+    } else {
+        pwsp_plan_step step = {&a, plan, true, 0, 0, 0, 0, 0, 0, 0.0};
+        const bool serves = pwsp_step_walk(&step);
+        PTOWSP_ASSERT(serves);
+        (void)serves;
+        plan->tile_count = (uint32_t)a.tile_count;
+        plan->cost_max = step.cost_max;
+        plan->cost_mean = (double)step.total * a.grid / (double)a.speed_sum;
+        info->work_count = plan->unit_count;
+    }
+    if (status == PTOWSP_OK && out_change) {
+        *out_change = change;
+    }
+    return status;
 }
 
 // =================================================================================================
@@ -4547,6 +4833,139 @@ ptowsp_status ptowsp_attention_check(const ptowsp_attention_batch *batch,
         }
     }
     return status == PTOWSP_OK ? pwsp_proof_end(&proof) : status;
+}
+
+// =================================================================================================
+// src/plan/attention_print.c
+// =================================================================================================
+
+// Attention plans as text, as arrays of other libraries, and their merges.
+
+// -- text -----------------------------------------------------------------------------------------
+
+#define PWSP_PRINT_LINES 32
+
+// What the lanes of a line have.
+typedef struct pwsp_lanes_line {
+    uint32_t units_min, units_max, merges_min, merges_max;
+    double cost_min, cost_max;
+} pwsp_lanes_line;
+
+static pwsp_lanes_line pwsp_lanes_line_of(const ptowsp_attention_plan *plan, uint32_t first,
+                                          uint32_t end) {
+    pwsp_lanes_line line = {UINT32_MAX, 0, UINT32_MAX, 0, 0.0, 0.0};
+    for (uint32_t lane = first; lane < end; lane++) {
+        const uint32_t units = plan->unit_begin[lane + 1] - plan->unit_begin[lane];
+        const uint32_t merges = plan->merge_begin[lane + 1] - plan->merge_begin[lane];
+        const double cost = plan->lane_costs ? plan->lane_costs[lane] : 0.0;
+        line.units_min = units < line.units_min ? units : line.units_min;
+        line.units_max = units > line.units_max ? units : line.units_max;
+        line.merges_min = merges < line.merges_min ? merges : line.merges_min;
+        line.merges_max = merges > line.merges_max ? merges : line.merges_max;
+        line.cost_min = lane == first || cost < line.cost_min ? cost : line.cost_min;
+        line.cost_max = lane == first || cost > line.cost_max ? cost : line.cost_max;
+    }
+    return line;
+}
+
+// Writes "7" or "7 to 9" in 20 columns.
+static void pwsp_print_range(double low, double high, int digits, ptowsp_text text) {
+    char range[48];
+    ptowsp_text_buffer buffer = {range, sizeof range, 0};
+    pwsp_text_format(ptowsp_text_to_buffer(&buffer), low < high ? "%.*g to %.*g" : "%.*g", digits,
+                     low, digits, high);
+    pwsp_text_format(text, "  %20s", range);
+}
+
+static void pwsp_print_lanes(const ptowsp_attention_plan *plan, uint32_t first, uint32_t end,
+                             ptowsp_text text) {
+    const pwsp_lanes_line line = pwsp_lanes_line_of(plan, first, end);
+    pwsp_print_range(first, end - 1, 10, text);
+    pwsp_print_range(line.units_min, line.units_max, 10, text);
+    pwsp_print_range(line.merges_min, line.merges_max, 10, text);
+    if (plan->lane_costs) {
+        pwsp_print_range(line.cost_min, line.cost_max, 6, text);
+    }
+    pwsp_text_format(text, "\n");
+}
+
+void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_text text) {
+    uint32_t valid = 0;
+    for (uint32_t i = 0; i < plan->unit_count; i++) {
+        valid += ptowsp_work_is_valid(&plan->units[i]);
+    }
+    pwsp_text_format(text, "attention plan: %u tiles of up to %u rows in %u units, on %u lanes\n",
+                     (unsigned)plan->tile_count, (unsigned)plan->slot_rows, (unsigned)valid,
+                     (unsigned)plan->lane_count);
+    pwsp_text_format(text, "splits: %u units more than tiles, %u merges\n",
+                     (unsigned)(valid - plan->tile_count), (unsigned)plan->merge_count);
+    pwsp_text_format(text, "scratch: %u slots of %u rows of dim + 2 floats\n",
+                     (unsigned)plan->slot_count, (unsigned)plan->slot_rows);
+    pwsp_text_format(text, "cost: largest %.6g, mean %.6g", plan->cost_max, plan->cost_mean);
+    if (plan->cost_mean > 0.0) {
+        pwsp_text_format(text, ", ratio %.4f", plan->cost_max / plan->cost_mean);
+    }
+    pwsp_text_format(text, "\n  %20s  %20s  %20s%s\n", "lanes", "units each", "merges each",
+                     plan->lane_costs ? "             cost each" : "");
+    // Where lanes are many, lines are few: a line is of lanes with work, or without.
+    const uint32_t most = (plan->lane_count + PWSP_PRINT_LINES - 1) / PWSP_PRINT_LINES;
+    const PTOWSP_GM uint32_t *begin = plan->unit_begin;
+    for (uint32_t first = 0, end; first < plan->lane_count; first = end) {
+        const bool works = begin[first + 1] > begin[first];
+        end = first + 1;
+        while (most > 1 && end < plan->lane_count && (begin[end + 1] > begin[end]) == works &&
+               (!works || end - first < most)) {
+            end++;
+        }
+        pwsp_print_lanes(plan, first, end, text);
+    }
+}
+
+// -- arrays ---------------------------------------------------------------------------------------
+
+ptowsp_status ptowsp_attention_export(const ptowsp_attention_plan *plan,
+                                      const ptowsp_attention_arrays *arrays) {
+    if (!plan || !arrays || (!plan->units && plan->unit_count > 0) ||
+        (!plan->merges && plan->merge_count > 0)) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    for (uint32_t i = 0; i < plan->unit_count; i++) {
+        if (!ptowsp_work_is_valid(&plan->units[i])) {
+            return PTOWSP_INVALID_PARAMS;
+        }
+    }
+    if (plan->unit_count > INT32_MAX) {
+        return PTOWSP_LIMIT_EXCEEDED;
+    }
+    int32_t tile = 0, piece = 0;
+    for (uint32_t i = 0; i < plan->unit_count; i++) {
+        const PTOWSP_GM ptowsp_work *unit = &plan->units[i];
+        if (ptowsp_work_is_first(unit)) {
+            piece = 0;
+            if (arrays->o_indptr) {
+                arrays->o_indptr[tile] = (int32_t)i;
+            }
+            tile++;
+        }
+        if (arrays->request_indices) {
+            arrays->request_indices[i] = (int32_t)unit->params[0];
+        }
+        if (arrays->kv_tile_indices) {
+            arrays->kv_tile_indices[i] = piece;
+        }
+        piece++;
+    }
+    PTOWSP_ASSERT((uint32_t)tile == plan->tile_count);
+    if (arrays->o_indptr) {
+        arrays->o_indptr[tile] = (int32_t)plan->unit_count;
+    }
+    if (arrays->merge_indptr) {
+        for (uint32_t i = 0; i < plan->merge_count; i++) {
+            arrays->merge_indptr[i] = (int32_t)plan->merges[i].params[2];
+        }
+        arrays->merge_indptr[plan->merge_count] = (int32_t)plan->slot_count;
+    }
+    return PTOWSP_OK;
 }
 
 // =================================================================================================

@@ -24846,6 +24846,7 @@ static const char npu_fixed_17[] =
     "    FAULT(SLOTS_SMALL, BUFFER_OVERFLOW, \"%v slots do not fit the scratch, which holds %l\")         \\\n"
     "    FAULT(PLAN_OTHER, INVALID_PARAMS,                                                              \\\n"
     "          \"the plan is of another configuration: it has %v where %l belongs\")                      \\\n"
+    "    FAULT(CHANGED_NULL, INVALID_PARAMS, \"changed is NULL with changed_count %v\")                   \\\n"
     "    FAULT(CHANGED_ORDER, INVALID_PARAMS, \"changed at %i has %v: not ascending, or not below %l\")   \\\n"
     "    FAULT(GAIN_INVALID, INVALID_PARAMS, \"gain_max is negative or no number\")                       \\\n"
     "    FAULT(COUNT_WRONG, INVALID_PARAMS, \"the plan says %v where %l belongs\")                        \\\n"
