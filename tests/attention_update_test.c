@@ -2,7 +2,7 @@
 // sequences ended, and gaps in its slots; without these it has to be a plan of the batch like any
 // other.
 
-#include "attention_reference.h"
+#include "attention_plans.h"
 
 // A copy of a plan in arrays of its own.
 static aplan plan_copy(const aplan *plan) {

@@ -1,0 +1,631 @@
+// Attention plans, at random: batches and configurations of every kind are planned, and each plan is
+// judged by the slow reference of attention_reference.h, which counts. What the header says of sizes,
+// bounds, blocks, exports, updates and checks is tried on the same batches. Small batches are planned
+// in all ways, to see how much the largest lane could have been saved.
+
+#include "attention_sample.h"
+
+// -- one plan -------------------------------------------------------------------------------------
+
+static void require_sizes(const sample *s, const ptowsp_attention_sizes *sizes,
+                          const ptowsp_attention_plan *plan) {
+    require(s, sizes->unit_count == plan->unit_count, "size counts other units");
+    require(s, sizes->merge_count == plan->merge_count, "size counts other merges");
+    require(s, sizes->slot_count == plan->slot_count, "size counts other slots");
+    require(s, sizes->slot_rows == plan->slot_rows, "size has other slot_rows");
+    require(s, sizes->lane_count == s->config.lane_count, "size has other lanes");
+}
+
+// Generates into arrays of exactly the sizes, or a few elements more, between guards.
+static plan_buffer generate(sample *s, const ptowsp_attention_sizes *sizes) {
+    uint64_t spare = random_one_in(&s->random, 3) ? (uint64_t)test_random_in(&s->random, 1, 5) : 0;
+    plan_buffer b = plan_buffer_of(sizes, spare, !random_one_in(&s->random, 8));
+    ptowsp_plan_info info;
+    memset(&info, 0x77, sizeof info);
+    ptowsp_status status = ptowsp_attention_generate(&s->batch, &s->config, &b.plan, &info);
+    require(s, status == PTOWSP_OK && info.fault == PTOWSP_FAULT_NONE, "generate fails");
+    plan_buffer_assert_guards(&b);
+    require_sizes(s, sizes, &b.plan);
+    return b;
+}
+
+// -- bounds, blocks, capacities, exports ----------------------------------------------------------
+
+// Limits that the batch reaches, or more; with totals, or without.
+static void require_bound(sample *s, const ptowsp_attention_sizes *sizes) {
+    ptowsp_attention_limits limits;
+    memset(&limits, 0, sizeof limits);
+    uint64_t kv = 0, queries = 0, factor = random_one_in(&s->random, 2) ? 1 : 3;
+    int64_t longest = 0, most = 0;
+    for (uint32_t i = 0; i < s->batch.sequence_count; i++) {
+        int64_t q = (int64_t)reference_queries(&s->batch, i);
+        kv += (uint64_t)s->kv[i];
+        queries += (uint64_t)q;
+        longest = s->kv[i] > longest ? s->kv[i] : longest;
+        most = q > most ? q : most;
+    }
+    longest *= (int64_t)factor;
+    limits.sequence_count_max = s->batch.sequence_count * (uint32_t)factor;
+    limits.kv_length_max = (int32_t)(longest < INT32_MAX ? longest : INT32_MAX);
+    limits.query_length_max = (int32_t)most;
+    limits.kv_token_count_max = random_one_in(&s->random, 2) ? kv : 0;
+    limits.query_token_count_max = random_one_in(&s->random, 2) ? queries : 0;
+    ptowsp_attention_sizes bound;
+    memset(&bound, 0x77, sizeof bound);
+    ptowsp_plan_info info;
+    ptowsp_status status = ptowsp_attention_bound(&s->config, &limits, &bound, &info);
+    if (status == PTOWSP_LIMIT_EXCEEDED) {
+        double height = (double)reference_ceil((uint64_t)most, s->rules.tile_tokens);
+        double pieces = s->rules.is_invariant ? (double)longest / (double)s->rules.chunk + 2 : 2;
+        require(s, limits.sequence_count_max * height * s->config.head_count * pieces > 1e9,
+                "bound refuses small limits");
+        return;
+    }
+    require(s, status == PTOWSP_OK, "bound fails");
+    require(s, sizes->unit_count <= bound.unit_count, "more units than the bound");
+    require(s, sizes->merge_count <= bound.merge_count, "more merges than the bound");
+    require(s, sizes->slot_count <= bound.slot_count, "more slots than the bound");
+    require(s, sizes->slot_rows <= bound.slot_rows, "more rows than the bound");
+    require(s, sizes->block_bytes <= bound.block_bytes, "more bytes than the bound");
+    require(s, sizes->lane_count == bound.lane_count, "other lanes than the bound");
+    require(s, s->rules.is_invariant || bound.slot_count <= 2 * (s->rules.lane_count - 1),
+            "the bound of slots depends on more than lanes");
+}
+
+// An array of the plan lies in the block, and the block is used for nothing else.
+static uint64_t require_inside(const sample *s, const void *array, size_t bytes,
+                               const unsigned char *block, size_t block_bytes) {
+    if (bytes > 0) {
+        const unsigned char *from = (const unsigned char *)array;
+        require(s, from >= block && from + bytes <= block + block_bytes, "an array is outside");
+        require(s, ((uintptr_t)from & 3) == 0, "an array is not aligned");
+    }
+    return bytes;
+}
+
+static void require_block(const sample *s, const ptowsp_attention_sizes *sizes,
+                          const ptowsp_attention_plan *expected) {
+    size_t bytes = (size_t)sizes->block_bytes, room = bytes + 2 * GUARD_BYTES;
+    unsigned char *memory = (unsigned char *)malloc(room);
+    assert_non_null(memory);
+    memset(memory, GUARD_VALUE, room);
+    unsigned char *block = memory + GUARD_BYTES;
+    ptowsp_attention_plan plan;
+    memset(&plan, 0x77, sizeof plan);
+    ptowsp_status status = ptowsp_attention_place(sizes, block, bytes ? bytes - 1 : 0, &plan);
+    require(s, bytes == 0 || status == PTOWSP_BUFFER_OVERFLOW, "place takes a block too small");
+    memset(&plan, 0x77, sizeof plan);
+    require(s, ptowsp_attention_place(sizes, block, bytes, &plan) == PTOWSP_OK, "place fails");
+    require(s, plan.unit_capacity >= sizes->unit_count && plan.merge_capacity >= sizes->merge_count,
+            "place gives less than the sizes");
+    require(s, plan.slot_capacity >= sizes->slot_count, "place gives fewer slots");
+    require(s,
+            plan.unit_count == 0 && plan.merge_count == 0 && plan.slot_count == 0 &&
+                plan.tile_count == 0 && plan.cost_max == 0 && plan.cost_mean == 0 &&
+                plan.lane_count == 0 && plan.slot_rows == 0,
+            "place leaves rubbish");
+    size_t ranges = ((size_t)sizes->lane_count + 1) * sizeof(uint32_t), sum = 0;
+    size_t units = plan.unit_capacity * sizeof(ptowsp_work);
+    size_t merges = plan.merge_capacity * sizeof(ptowsp_work);
+    sum += require_inside(s, plan.units, units, block, bytes);
+    sum += require_inside(s, plan.merges, merges, block, bytes);
+    sum += require_inside(s, plan.unit_begin, ranges, block, bytes);
+    sum += require_inside(s, plan.merge_begin, ranges, block, bytes);
+    sum += require_inside(s, plan.lane_costs, sizes->lane_count * sizeof(double), block, bytes);
+    require(s, sum <= bytes, "arrays overlap");
+    status = ptowsp_attention_generate(&s->batch, &s->config, &plan, NULL);
+    require(s, status == PTOWSP_OK, "generate into a block fails");
+    require(s, same_plan(&plan, expected), "a block has another plan");
+    require_good(s, &plan, REFERENCE_FRESH, NULL);
+    for (size_t i = 0; i < GUARD_BYTES; i++) {
+        require(s, memory[i] == GUARD_VALUE && memory[room - 1 - i] == GUARD_VALUE,
+                "a byte next to the block was written");
+    }
+    free(memory);
+}
+
+// One element too few, of units, merges or slots: the number needed is told, nothing is written.
+static void require_refusal(sample *s, const ptowsp_attention_sizes *sizes) {
+    for (int which = 0; which < 3; which++) {
+        uint64_t need = which == 0   ? sizes->unit_count
+                        : which == 1 ? sizes->merge_count
+                                     : sizes->slot_count;
+        if (need == 0) {
+            continue;
+        }
+        uint64_t have = random_one_in(&s->random, 2) ? need - 1 : test_random(&s->random) % need;
+        plan_buffer b = plan_buffer_make(
+            which == 0 ? have : sizes->unit_count, which == 1 ? have : sizes->merge_count,
+            which == 2 ? have : sizes->slot_count, sizes->lane_count, true);
+        plan_buffer before = plan_buffer_copy(&b);
+        ptowsp_plan_info info;
+        memset(&info, 0x77, sizeof info);
+        ptowsp_status status = ptowsp_attention_generate(&s->batch, &s->config, &b.plan, &info);
+        require(s, status == PTOWSP_BUFFER_OVERFLOW, "a small array is not refused");
+        require(s, info.value == (int64_t)need && info.limit == (int64_t)have,
+                "a refusal tells other numbers");
+        plan_buffer_assert_same(&b, &before);
+        plan_buffer_free(&b);
+        plan_buffer_free(&before);
+    }
+}
+
+// The arrays of FlashInfer's form, in memory of exactly their size.
+static void require_export(sample *s, const ptowsp_attention_plan *plan) {
+    uint32_t units = plan->unit_count, tiles = plan->tile_count, merges = plan->merge_count;
+    const size_t counts[4] = {units, units, (size_t)tiles + 1, (size_t)merges + 1};
+    int32_t *arrays[4];
+    for (int i = 0; i < 4; i++) {
+        arrays[i] = (int32_t *)malloc(counts[i] ? counts[i] * sizeof(int32_t) : 1);
+        assert_non_null(arrays[i]);
+    }
+    int without = (int)test_random_in(&s->random, 0, 7);  // one of them, or none
+    ptowsp_attention_arrays given = {
+        without == 0 ? NULL : arrays[0], without == 1 ? NULL : arrays[1],
+        without == 2 ? NULL : arrays[2], without == 3 ? NULL : arrays[3]};
+    require(s, ptowsp_attention_export(plan, &given) == PTOWSP_OK, "export fails");
+    uint32_t tile = 0, ordinal = 0;
+    for (uint32_t i = 0; i < units; i++) {
+        const ptowsp_work *unit = &plan->units[i];
+        ordinal = ptowsp_work_is_first(unit) ? 0 : ordinal + 1;
+        bool is_same = !given.request_indices ||
+                       given.request_indices[i] == (int32_t)ptowsp_work_request(unit);
+        is_same =
+            is_same && (!given.kv_tile_indices || given.kv_tile_indices[i] == (int32_t)ordinal);
+        if (ordinal == 0 && given.o_indptr) {
+            is_same = is_same && given.o_indptr[tile++] == (int32_t)i;
+        }
+        require(s, is_same, "export says another thing of a unit");
+    }
+    require(s, !given.o_indptr || (tile == tiles && given.o_indptr[tiles] == (int32_t)units),
+            "export has another o_indptr");
+    uint32_t slots = 0;
+    for (uint32_t i = 0; i <= merges && given.merge_indptr; i++) {
+        require(s, given.merge_indptr[i] == (int32_t)slots, "export has another merge_indptr");
+        slots += i < merges ? plan->merges[i].params[3] : 0;
+    }
+    for (int i = 0; i < 4; i++) {
+        free(arrays[i]);
+    }
+}
+
+// -- invariance -----------------------------------------------------------------------------------
+
+// The pieces of a sequence as a hash: heads, tiles, KV, flags, whole or part.
+static uint64_t pieces_of(const ptowsp_attention_plan *plan, uint32_t sequence) {
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (uint32_t i = 0; i < plan->unit_count; i++) {
+        const ptowsp_work *unit = &plan->units[i];
+        if (ptowsp_work_request(unit) == sequence) {
+            const uint64_t words[] = {unit->params[1],
+                                      unit->params[2],
+                                      unit->params[3],
+                                      unit->reserved,
+                                      unit->flags,
+                                      unit->tier,
+                                      unit->work_id == PTOWSP_NO_SLOT};
+            for (size_t j = 0; j < sizeof words / sizeof *words; j++) {
+                hash = (hash ^ words[j]) * UINT64_C(0x100000001b3);
+            }
+        }
+    }
+    return hash;
+}
+
+// Sequence `mine` in another batch, at another place, on other lanes, has the same pieces.
+static void require_invariant(sample *s, const ptowsp_attention_plan *plan) {
+    uint32_t count = s->batch.sequence_count;
+    require(s, ptowsp_attention_is_invariant(&s->config), "is_invariant says no");
+    if (count == 0) {
+        return;
+    }
+    for (int round = 0; round < 2; round++) {
+        sample other = *s;
+        uint32_t kept = round ? (uint32_t)test_random_in(&s->random, 1, count) : 1;
+        uint32_t from[300];
+        other.kv = (int32_t *)malloc(kept * sizeof(int32_t));
+        other.queries = (int32_t *)malloc(kept * sizeof(int32_t));
+        assert_true(other.kv && other.queries && count <= 300);
+        for (uint32_t i = 0; i < kept; i++) {  // any order, some of them twice
+            from[i] = (uint32_t)(test_random(&s->random) % count);
+            other.kv[i] = s->kv[from[i]];
+            other.queries[i] = (int32_t)reference_queries(&s->batch, from[i]);
+        }
+        other.batch.kv_lengths = other.kv;
+        other.batch.query_lengths = s->queries ? other.queries : NULL;
+        other.batch.sequence_count = kept;
+        other.config.lane_count = (uint32_t)test_random_in(&s->random, 1, 40);
+        other.config.lane_speeds = NULL;
+        other.rules = reference_rules_of(&other.config);
+        ptowsp_attention_sizes sizes;
+        if (size_of(&other, &sizes)) {
+            plan_buffer b = generate(&other, &sizes);
+            require_good(&other, &b.plan, REFERENCE_FRESH, NULL);
+            for (uint32_t i = 0; i < kept; i++) {
+                require(&other, pieces_of(&b.plan, i) == pieces_of(plan, from[i]),
+                        "pieces depend on neighbours");
+            }
+            plan_buffer_free(&b);
+        }
+        sample_free(&other);
+    }
+}
+
+static void attention__plans_are_what_the_slow_reference_says(void **state) {
+    (void)state;
+    uint64_t seed = test_seed(), planned = 0, refused = 0, split = 0, invariant = 0;
+    for (uint64_t number = 0; TEST_ROUNDS(number, 25000); number++) {
+        sample s;
+        sample_make(&s, seed, number);
+        ptowsp_attention_sizes sizes;
+        if (size_of(&s, &sizes)) {
+            plan_buffer b = generate(&s, &sizes);
+            require_good(&s, &b.plan, REFERENCE_FRESH, NULL);
+            require_bound(&s, &sizes);
+            if (random_one_in(&s.random, 8)) {
+                require_block(&s, &sizes, &b.plan);
+                require_refusal(&s, &sizes);
+                require_export(&s, &b.plan);
+            }
+            if (s.rules.is_invariant && random_one_in(&s.random, 4)) {
+                require_invariant(&s, &b.plan);
+            }
+            planned++;
+            split += b.plan.merge_count > 0;
+            invariant += s.rules.is_invariant;
+            plan_buffer_free(&b);
+        } else {
+            refused++;
+        }
+        sample_free(&s);
+    }
+    print_message("%llu planned, %llu of them with merges, %llu invariant; %llu refused\n",
+                  (unsigned long long)planned, (unsigned long long)split,
+                  (unsigned long long)invariant, (unsigned long long)refused);
+    assert_true(refused * 20 < planned);
+    assert_true(split * 4 > planned && invariant * 5 > planned);
+}
+
+// -- corrupted plans ------------------------------------------------------------------------------
+
+#define CORRUPTIONS(C)                                                                             \
+    C(UNIT_REQUEST)                                                                                \
+    C(UNIT_HEAD) C(UNIT_TILE) C(UNIT_KV_START) C(UNIT_KV_LEN) C(UNIT_FIRST) C(UNIT_LAST)           \
+        C(UNIT_INVALID) C(UNIT_TIER) C(UNIT_SLOT) C(UNIT_IS_ANOTHER) C(SLOTS_SWAPPED) C(KV_MOVED)  \
+            C(MERGE_REQUEST) C(MERGE_HEAD) C(MERGE_TILE) C(MERGE_FIRST) C(MERGE_COUNT) C(MERGE_ID) \
+                C(MERGE_FLAGS) C(MERGE_IS_ANOTHER) C(UNIT_RANGE) C(MERGE_RANGE) C(UNIT_RANGE_END)  \
+                    C(MERGE_RANGE_END) C(UNIT_COUNT) C(MERGE_COUNT_OF_PLAN) C(SLOT_COUNT)          \
+                        C(SLOT_CAPACITY) C(REST_IS_VALID) C(REST_HAS_LENGTH) C(REST_OF_MERGES)     \
+                            C(SLOT_ROWS) C(LANE_COUNT) C(TILE_TOKENS) C(GROUP) C(KV_GROWN)         \
+                                C(KV_SHRUNK) C(QUERIES_CHANGED) C(SEQUENCE_DROPPED)
+
+// clang-format off
+#define CORRUPTION_ENUM(name) CORRUPT_##name,
+#define CORRUPTION_NAME(name) #name,
+enum { CORRUPTIONS(CORRUPTION_ENUM) CORRUPTION_COUNT };
+static const char *const corruption_names[] = {CORRUPTIONS(CORRUPTION_NAME)};
+// clang-format on
+
+// Another value: one more or less, or any.
+static uint32_t other_value(uint64_t *random, uint32_t value) {
+    switch (test_random(random) % 4) {
+    case 0: return value + 1;
+    case 1: return value - 1;
+    case 2: return value ^ (UINT32_C(1) << test_random(random) % 32);
+    default: return (uint32_t)test_random(random);
+    }
+}
+
+static void corrupt_unit(sample *s, ptowsp_attention_plan *plan, int kind) {
+    if (plan->unit_count == 0) {
+        return;
+    }
+    uint32_t i = (uint32_t)(test_random(&s->random) % plan->unit_count);
+    uint32_t j = (uint32_t)(test_random(&s->random) % plan->unit_count);
+    ptowsp_work *unit = &plan->units[i], *next = i + 1 < plan->unit_count ? unit + 1 : unit;
+    uint32_t id = unit->work_id;
+    switch (kind) {
+    case CORRUPT_UNIT_REQUEST: unit->params[0] = other_value(&s->random, unit->params[0]); break;
+    case CORRUPT_UNIT_HEAD: unit->params[1] = other_value(&s->random, unit->params[1]); break;
+    case CORRUPT_UNIT_TILE:
+        unit->reserved = (uint16_t)other_value(&s->random, unit->reserved);
+        break;
+    case CORRUPT_UNIT_KV_START: unit->params[2] = other_value(&s->random, unit->params[2]); break;
+    case CORRUPT_UNIT_KV_LEN: unit->params[3] = other_value(&s->random, unit->params[3]); break;
+    case CORRUPT_UNIT_FIRST: unit->flags ^= PTOWSP_WORK_FIRST; break;
+    case CORRUPT_UNIT_LAST: unit->flags ^= PTOWSP_WORK_LAST; break;
+    case CORRUPT_UNIT_INVALID:
+        unit->flags |= PTOWSP_WORK_INVALID;
+        unit->params[3] = random_one_in(&s->random, 2) ? 0 : unit->params[3];
+        break;
+    case CORRUPT_UNIT_TIER: unit->tier = (uint8_t)other_value(&s->random, unit->tier); break;
+    case CORRUPT_UNIT_SLOT:
+        unit->work_id = random_one_in(&s->random, 4)
+                            ? (unit->work_id == PTOWSP_NO_SLOT ? 0 : PTOWSP_NO_SLOT)
+                            : other_value(&s->random, unit->work_id);
+        break;
+    case CORRUPT_UNIT_IS_ANOTHER: *unit = plan->units[j]; break;
+    case CORRUPT_SLOTS_SWAPPED:
+        unit->work_id = plan->units[j].work_id;
+        plan->units[j].work_id = id;
+        break;
+    default:  // KV_MOVED: a cut is somewhere else, which is right if it is one
+        unit->params[3] += 1;
+        next->params[2] += 1;
+        next->params[3] -= 1;
+        break;
+    }
+}
+
+static void corrupt_merge(sample *s, ptowsp_attention_plan *plan, int kind) {
+    if (plan->merge_count == 0) {
+        return;
+    }
+    ptowsp_work *merge = &plan->merges[test_random(&s->random) % plan->merge_count];
+    const uint32_t *other = plan->merges[test_random(&s->random) % plan->merge_count].params;
+    switch (kind) {
+    case CORRUPT_MERGE_REQUEST: merge->params[0] = other_value(&s->random, merge->params[0]); break;
+    case CORRUPT_MERGE_HEAD: merge->params[1] = other_value(&s->random, merge->params[1]); break;
+    case CORRUPT_MERGE_TILE:
+        merge->reserved = (uint16_t)other_value(&s->random, merge->reserved);
+        break;
+    case CORRUPT_MERGE_FIRST: merge->params[2] = other_value(&s->random, merge->params[2]); break;
+    case CORRUPT_MERGE_COUNT: merge->params[3] = other_value(&s->random, merge->params[3]); break;
+    case CORRUPT_MERGE_ID: merge->work_id = other_value(&s->random, merge->work_id); break;
+    case CORRUPT_MERGE_FLAGS: merge->flags ^= (uint8_t)(1u << test_random(&s->random) % 8); break;
+    default: memmove(merge->params, other, sizeof merge->params); break;
+    }
+}
+
+static void corrupt_rest(sample *s, ptowsp_attention_plan *plan, int kind) {
+    bool is_merge = kind == CORRUPT_REST_OF_MERGES;
+    ptowsp_work *work = is_merge ? plan->merges : plan->units;
+    uint32_t from = is_merge ? plan->merge_count : plan->unit_count;
+    uint32_t end = is_merge ? plan->merge_capacity : plan->unit_capacity;
+    if (from < end) {
+        ptowsp_work *one = &work[test_random_in(&s->random, from, (int64_t)end - 1)];
+        if (kind == CORRUPT_REST_HAS_LENGTH) {
+            one->params[3] = (uint32_t)random_scaled(&s->random, 31);
+        } else {
+            one->flags = (uint8_t)(test_random(&s->random) % 4);
+        }
+    }
+}
+
+// Changes the plan, or the batch that it is held against.
+static void corrupt(sample *s, ptowsp_attention_plan *plan, int kind) {
+    uint32_t lanes = s->config.lane_count, count = s->batch.sequence_count;
+    uint32_t lane = (uint32_t)(test_random(&s->random) % (lanes + 1));
+    int32_t *kv = count ? &s->kv[test_random(&s->random) % count] : NULL;
+    switch (kind) {
+    case CORRUPT_UNIT_RANGE:
+        plan->unit_begin[lane] = other_value(&s->random, plan->unit_begin[lane]);
+        break;
+    case CORRUPT_MERGE_RANGE:
+        plan->merge_begin[lane] = other_value(&s->random, plan->merge_begin[lane]);
+        break;
+    case CORRUPT_UNIT_RANGE_END: plan->unit_begin[lanes]--; break;
+    case CORRUPT_MERGE_RANGE_END: plan->merge_begin[lanes]++; break;
+    case CORRUPT_UNIT_COUNT: plan->unit_count = other_value(&s->random, plan->unit_count); break;
+    case CORRUPT_MERGE_COUNT_OF_PLAN:
+        plan->merge_count = other_value(&s->random, plan->merge_count);
+        break;
+    case CORRUPT_SLOT_COUNT: plan->slot_count = other_value(&s->random, plan->slot_count); break;
+    case CORRUPT_SLOT_CAPACITY:
+        plan->slot_capacity = plan->slot_count ? plan->slot_count - 1 : plan->slot_capacity;
+        break;
+    case CORRUPT_REST_IS_VALID:
+    case CORRUPT_REST_HAS_LENGTH:
+    case CORRUPT_REST_OF_MERGES: corrupt_rest(s, plan, kind); break;
+    case CORRUPT_SLOT_ROWS: plan->slot_rows = plan->slot_rows ? plan->slot_rows - 1 : 1; break;
+    case CORRUPT_LANE_COUNT: plan->lane_count = other_value(&s->random, plan->lane_count); break;
+    case CORRUPT_TILE_TOKENS: plan->tile_tokens = other_value(&s->random, plan->tile_tokens); break;
+    case CORRUPT_GROUP: plan->group = other_value(&s->random, plan->group); break;
+    case CORRUPT_KV_GROWN:
+        if (kv && *kv < INT32_MAX) {
+            *kv += 1;
+        }
+        break;
+    case CORRUPT_KV_SHRUNK:
+        if (kv && *kv > 0 &&
+            (!s->config.is_causal || !s->queries || s->queries[kv - s->kv] < *kv)) {
+            *kv -= 1;
+        }
+        break;
+    case CORRUPT_QUERIES_CHANGED:
+        if (kv && s->queries && s->queries[kv - s->kv] > 0) {
+            s->queries[kv - s->kv] -= 1;
+        }
+        break;
+    case CORRUPT_SEQUENCE_DROPPED: s->batch.sequence_count -= count > 0; break;
+    case CORRUPT_MERGE_REQUEST:
+    case CORRUPT_MERGE_HEAD:
+    case CORRUPT_MERGE_TILE:
+    case CORRUPT_MERGE_FIRST:
+    case CORRUPT_MERGE_COUNT:
+    case CORRUPT_MERGE_ID:
+    case CORRUPT_MERGE_FLAGS:
+    case CORRUPT_MERGE_IS_ANOTHER: corrupt_merge(s, plan, kind); break;
+    default: corrupt_unit(s, plan, kind); break;
+    }
+}
+
+static void attention__check_finds_every_kind_of_corruption(void **state) {
+    (void)state;
+    uint64_t seed = test_seed() + 1, made[CORRUPTION_COUNT], missed[CORRUPTION_COUNT];
+    memset(made, 0, sizeof made);
+    memset(missed, 0, sizeof missed);
+    for (uint64_t number = 0; TEST_ROUNDS(number, 2500); number++) {
+        sample s;
+        sample_make(&s, seed, number);
+        ptowsp_attention_sizes sizes;
+        bool is_planned = size_of(&s, &sizes);
+        for (int kind = 0; is_planned && kind < CORRUPTION_COUNT; kind++) {
+            sample mine = s;
+            mine.random += (uint64_t)kind;
+            mine.kv = (int32_t *)malloc(s.batch.sequence_count * sizeof(int32_t) + 1);
+            mine.queries = (int32_t *)malloc(s.batch.sequence_count * sizeof(int32_t) + 1);
+            assert_true(mine.kv && mine.queries);
+            memcpy(mine.kv, s.kv, s.batch.sequence_count * sizeof(int32_t));
+            mine.batch.kv_lengths = mine.kv;
+            if (s.queries) {
+                memcpy(mine.queries, s.queries, s.batch.sequence_count * sizeof(int32_t));
+                mine.batch.query_lengths = mine.queries;
+            } else {
+                free(mine.queries);
+                mine.queries = NULL;
+            }
+            plan_buffer b = generate(&mine, &sizes);
+            corrupt(&mine, &b.plan, kind);
+            plan_buffer before = plan_buffer_copy(&b);
+            ptowsp_plan_info info;
+            memset(&info, 0, sizeof info);
+            ptowsp_status status =
+                ptowsp_attention_check(&mine.batch, &mine.config, &b.plan, &info);
+            plan_buffer_assert_same(&b, &before);  // proving writes nothing
+            require(&mine, (status == PTOWSP_OK) == (info.fault == PTOWSP_FAULT_NONE),
+                    "status and fault disagree");
+            reference_verdict verdict =
+                reference_judge(&mine.batch, &mine.config, &b.plan, REFERENCE_KEPT, NULL);
+            if (verdict.grade == REFERENCE_WRONG) {
+                made[kind]++;
+                missed[kind] += status == PTOWSP_OK;
+                if (status == PTOWSP_OK && missed[kind] == 1) {
+                    sample_print(&mine);
+                    print_message("check takes it, %s: %s\n", corruption_names[kind], verdict.text);
+                }
+            }
+            plan_buffer_free(&before);
+            plan_buffer_free(&b);
+            sample_free(&mine);
+        }
+        sample_free(&s);
+    }
+    uint64_t sum = 0;
+    for (int kind = 0; kind < CORRUPTION_COUNT; kind++) {
+        if (missed[kind]) {
+            print_message("%s: %llu of %llu not found\n", corruption_names[kind],
+                          (unsigned long long)missed[kind], (unsigned long long)made[kind]);
+        }
+        assert_true(made[kind] > 0);
+        sum += missed[kind];
+    }
+    assert_true(sum == 0);
+}
+
+// -- regret ---------------------------------------------------------------------------------------
+
+#define REGRET_KINDS 6
+#define REGRET_MAX   20000
+
+static const char *const regret_names[REGRET_KINDS] = {
+    "default cost", "any cost", "any cost, speeds", "prefill, causal", "invariant", "of all ways"};
+
+// A batch that can be planned in all ways.
+static void small_make(sample *s, uint64_t seed, uint64_t number, int kind) {
+    memset(s, 0, sizeof *s);
+    s->number = number;
+    s->random = seed + number * UINT64_C(1000003);
+    uint64_t *random = &s->random;
+    uint32_t count = (uint32_t)test_random_in(random, 1, kind == 5 ? 2 : 4);
+    s->config.head_count = (uint32_t)test_random_in(random, 1, kind == 5 ? 1 : 2);
+    s->config.group = (uint32_t)test_random_in(random, 1, 8);
+    s->config.lane_count = (uint32_t)test_random_in(random, 2, kind == 5 ? 3 : 5);
+    s->config.page_size = UINT32_C(1) << test_random_in(random, 3, 9);
+    s->config.tile_rows = 16;
+    s->config.is_causal = kind == 3;
+    s->config.mode = kind == 4 ? PTOWSP_ATTENTION_INVARIANT : PTOWSP_ATTENTION_BALANCED;
+    s->config.chunk = kind == 4 ? s->config.page_size : 0;
+    s->config.piece_min = random_one_in(random, 3) ? 2 * s->config.page_size : 0;
+    if (kind != 0 && kind != 5 && !random_one_in(random, 4)) {
+        sample_costs(random, &s->config.cost);
+    }
+    if (kind == 2) {
+        for (uint32_t i = 0; i < s->config.lane_count; i++) {
+            s->speeds[i] = (uint32_t)test_random_in(random, i > 0 ? 0 : 1, 3);
+        }
+        s->config.lane_speeds = s->speeds;
+    }
+    s->kv = (int32_t *)malloc(count * sizeof(int32_t));
+    s->queries = (int32_t *)malloc(count * sizeof(int32_t));
+    assert_true(s->kv && s->queries);
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t pages = test_random_in(random, 0, kind == 3 || kind == 5 ? 5 : 12);
+        s->kv[i] = (int32_t)(pages * s->config.page_size + test_random_in(random, 0, 3));
+        int32_t queries = (int32_t)test_random_in(random, 1, 6);
+        s->queries[i] = kind != 3 ? 1 : queries < s->kv[i] ? queries : s->kv[i];
+    }
+    s->batch.kv_lengths = s->kv;
+    s->batch.query_lengths = s->queries;
+    s->batch.sequence_count = count;
+    s->rules = reference_rules_of(&s->config);
+    sample_count(s);
+}
+
+// What a plan may cost beyond 2 %: a piece of the least length, and its merge.
+static double piece_cost(const sample *s) {
+    uint64_t rows = s->rules.tile_tokens * s->rules.group;
+    double kv = (double)(s->rules.is_invariant ? s->rules.chunk : s->rules.piece_min), speed = 1e9;
+    for (uint64_t i = 0; i < s->rules.lane_count; i++) {
+        double mine = reference_speed(&s->rules, i);
+        speed = mine > 0 && mine < speed ? mine : speed;
+    }
+    return (reference_unit_cost(&s->rules, rows, kv) + reference_merge_cost(&s->rules, rows, 2)) /
+           speed;
+}
+
+static int compare_doubles(const void *x, const void *y) {
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+static void attention__largest_lane_is_within_two_percent_or_a_piece_of_the_best(void **state) {
+    (void)state;
+    static double regrets[REGRET_MAX];
+    uint64_t seed = test_seed() + 2, beyond = 0;
+    print_message("regret             batches    mean %%    99 %%      max %%   > 2 %%\n");
+    for (int kind = 0; kind < REGRET_KINDS; kind++) {
+        size_t count = 0, above = 0;
+        double sum = 0;
+        for (uint64_t number = 0; TEST_ROUNDS(number, 400) && count < REGRET_MAX; number++) {
+            sample s;
+            small_make(&s, seed + (uint64_t)kind, number, kind);
+            ptowsp_attention_sizes sizes;
+            double cost = 0, best = -1;
+            if (size_of(&s, &sizes)) {
+                plan_buffer b = generate(&s, &sizes);
+                require_good(&s, &b.plan, REFERENCE_FRESH, &cost);
+                best = kind == 5 ? reference_best_of_all(&s.batch, &s.config, cost * (1 + 1e-9))
+                                 : reference_best(&s.batch, &s.config, cost * (1 + 1e-9), false);
+                plan_buffer_free(&b);
+            }
+            if (best > 0) {
+                double regret = cost / best - 1;
+                regrets[count++] = regret > 0 ? regret : 0;
+                above += regret > 0.02;
+                sum += regret;
+                if (kind != 5 && cost > 1.02 * best + piece_cost(&s) && beyond++ < 5) {
+                    sample_print(&s);
+                    print_message("cost %g, best %g, a piece %g\n", cost, best, piece_cost(&s));
+                }
+            }
+            sample_free(&s);
+        }
+        qsort(regrets, count, sizeof *regrets, compare_doubles);
+        if (count > 0) {
+            print_message("%-18s %7zu %9.3f %9.3f %9.3f %7zu\n", regret_names[kind], count,
+                          100 * sum / (double)count, 100 * regrets[count * 99 / 100],
+                          100 * regrets[count - 1], above);
+        }
+    }
+    assert_true(beyond == 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(attention__plans_are_what_the_slow_reference_says),
+        cmocka_unit_test(attention__check_finds_every_kind_of_corruption),
+        cmocka_unit_test(attention__largest_lane_is_within_two_percent_or_a_piece_of_the_best),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
