@@ -20,9 +20,11 @@
 
 enum {
     CHUNK_ROWS = 128,
-    TILE_ROWS = 6,                        // rows of a register tile, at most
-    PART_TOKENS = 16,                     // parts are multiples of it
-    PART_FLOATS = 16 * ATTENTION_DIM_MAX  // 36 KiB
+    TILE_ROWS = 6,                         // rows of a register tile, at most
+    PART_TOKENS = 16,                      // parts are multiples of it
+    PART_FLOATS = 16 * ATTENTION_DIM_MAX,  // 36 KiB
+    FEW_ROWS = 12,
+    FEW_ROWS_PART = 16
 };
 
 // -- number formats -------------------------------------------------------------------------------
@@ -60,13 +62,19 @@ typedef struct attention_scoring {
     const float *key_scales, *value_scales;
 } attention_scoring;
 
+// Rows to be read soon, as many as those that are read now, and their size in bytes, 0: none.
+typedef struct attention_ahead {
+    const char *const *rows;
+    size_t size;
+} attention_ahead;
+
 // The loops of attention_body.h. Tiles are indexed by their number of rows.
 typedef struct attention_variant {
     const char *name;
     uint32_t score_rows;
-    void (*pack_keys[4])(const char *const *rows, const char *const *next, size_t count, size_t dim,
-                         float *out);
-    void (*load_values[4])(const char *const *rows, const char *const *next, size_t count,
+    void (*pack_keys[4])(const char *const *rows, const attention_ahead *ahead, size_t count,
+                         size_t dim, float *out);
+    void (*load_values[4])(const char *const *rows, const attention_ahead *ahead, size_t count,
                            size_t dim, float *out);
     void (*scores[TILE_ROWS + 1])(const float *const *queries, const float *keys, size_t count,
                                   size_t dim, float *scores);
@@ -105,13 +113,14 @@ void attention_convert(const void *from, attention_type type, size_t count, floa
     size_t size = attention_type_size(type), whole = count / 16 * 16, rest = count - whole;
     const attention_variant *variant = attention_variant_choose();
     const char *row = (const char *)from;
-    variant->load_values[type](&row, NULL, 1, whole, to);
+    attention_ahead none = {&row, 0};
+    variant->load_values[type](&row, &none, 1, whole, to);
     if (rest > 0) {
         char tail[16 * 4] = {0};
         float floats[16];
         memcpy(tail, row + whole * size, rest * size);
         row = tail;
-        variant->load_values[type](&row, NULL, 1, 16, floats);
+        variant->load_values[type](&row, &none, 1, 16, floats);
         memcpy(to + whole, floats, rest * sizeof *to);
     }
 }
@@ -169,11 +178,13 @@ static void attention_find_rows(const attention_kv *kv, const uint32_t *pages, u
             value += kv->value_strides.token * size;
         }
     }
-    for (uint32_t t = 0; t < ATTENTION_BLOCK; t++) {
-        if (t < seen.first || t >= seen.end) {
-            rows->keys[t] = rows->keys[seen.first];
-            rows->values[t] = rows->values[seen.first];
-        }
+    for (uint32_t t = 0; t < seen.first; t++) {
+        rows->keys[t] = rows->keys[seen.first];
+        rows->values[t] = rows->values[seen.first];
+    }
+    for (uint32_t t = seen.end; t < ATTENTION_BLOCK; t++) {
+        rows->keys[t] = rows->keys[seen.first];
+        rows->values[t] = rows->values[seen.first];
     }
 }
 
@@ -206,12 +217,15 @@ typedef struct attention_chunk {
     const float *queries[CHUNK_ROWS];
     float *accs[CHUNK_ROWS];
     ptowsp_partial states[CHUNK_ROWS];
-    attention_range seen[CHUNK_ROWS];  // of the unit's tokens
+    attention_range seen[CHUNK_ROWS];      // of the unit's tokens
+    uint32_t part_tokens;                  // of values
+    const float *values[ATTENTION_BLOCK];  // rows of a part
 
     // The current block:
-    const attention_rows *rows, *next;  // of this block and the next, NULL in the last
-    attention_range in_block[CHUNK_ROWS];
-    uint32_t row_first, row_end;  // rows that see some of it
+    const attention_rows *rows, *next;     // of this block and the next, NULL in the last
+    bool is_full;                          // all rows see all of it; otherwise:
+    attention_range in_block[CHUNK_ROWS];  // what each sees
+    uint32_t row_first, row_end;           // rows that see some of it
     float factors[CHUNK_ROWS];
     float key_scales[ATTENTION_BLOCK], value_scales[ATTENTION_BLOCK];
     _Alignas(64) float scores[CHUNK_ROWS * ATTENTION_BLOCK];
@@ -232,27 +246,62 @@ static bool attention_is_empty(attention_range range) {
 
 // What the rows see of the block that begins at `token`, and which rows see some.
 static void attention_mask(attention_chunk *c, uint32_t token) {
-    c->row_first = c->row_end = 0;
+    const attention_range *last = &c->seen[c->row_count - 1];
+    c->is_full = last->first <= token && c->seen[0].end >= token + ATTENTION_BLOCK;
+    c->row_first = 0;
+    c->row_end = c->row_count;
+    if (c->is_full) {
+        return;
+    }
     for (uint32_t r = 0; r < c->row_count; r++) {
         c->in_block[r] = attention_clip(c->seen[r], token, ATTENTION_BLOCK);
-        if (!attention_is_empty(c->in_block[r])) {
-            c->row_first = c->row_end == 0 ? r : c->row_first;
-            c->row_end = r + 1;
-        }
     }
-    assert(c->row_end > 0);
+    while (attention_is_empty(c->in_block[c->row_first])) {
+        c->row_first++;
+    }
+    while (attention_is_empty(c->in_block[c->row_end - 1])) {
+        c->row_end--;
+    }
 }
 
-// All that rows [first, end) see of the block.
-static attention_range attention_seen(const attention_chunk *c, uint32_t first, uint32_t end) {
-    attention_range range = {c->in_block[first].first, c->in_block[end - 1].end};
-    return range;
+// The part [at, at + count) of the block as rows [first, end) see it: from the earliest to the
+// latest token of any, and the tokens that all see.
+static attention_range attention_some(const attention_chunk *c, uint32_t first, uint32_t end,
+                                      uint32_t at, uint32_t count) {
+    attention_range all = {0, count}, some = {c->in_block[first].first, c->in_block[end - 1].end};
+    return c->is_full ? all : attention_clip(some, at, count);
 }
 
-// The number of tokens in a part of rows of dim floats.
-static uint32_t attention_part(uint32_t dim) {
-    uint32_t tokens = PART_FLOATS / dim / PART_TOKENS * PART_TOKENS;
-    return tokens < ATTENTION_BLOCK ? tokens : ATTENTION_BLOCK;
+static attention_range attention_common(const attention_chunk *c, uint32_t first, uint32_t end,
+                                        uint32_t at, uint32_t count) {
+    attention_range all = {0, count}, common = {c->in_block[end - 1].first, c->in_block[first].end};
+    return c->is_full ? all : attention_clip(common, at, count);
+}
+
+// Rows of the next tile: `left` rows in tiles of about equal size, at most `most`.
+static uint32_t attention_tile(uint32_t left, uint32_t most) {
+    uint32_t tiles = (left + most - 1) / most;
+    return (left + tiles - 1) / tiles;
+}
+
+// The rows that are read after those of the block from `t` on: the next ones of the block, then the
+// values after the keys, and the next block after the values.
+static attention_ahead attention_ahead_of(const attention_chunk *c, bool is_value, uint32_t t) {
+    size_t size = attention_type_size(c->kv->type);
+    size_t key_size = c->kv->key_dim * size, value_size = c->kv->value_dim * size;
+    attention_ahead ahead = {c->rows->keys, 0};
+    if (!is_value && t < c->rows->seen.end) {
+        ahead.rows = c->rows->keys + t;
+        ahead.size = key_size;
+    } else if (!is_value || t < c->rows->seen.end) {
+        ahead.rows =
+            c->rows->values + (is_value ? t : c->rows->seen.first / PART_TOKENS * PART_TOKENS);
+        ahead.size = value_size;
+    } else if (c->next) {
+        ahead.rows = c->next->keys;
+        ahead.size = key_size;
+    }
+    return ahead;
 }
 
 static void attention_score(attention_chunk *c) {
@@ -260,61 +309,71 @@ static void attention_score(attention_chunk *c) {
     uint32_t dim = kv->key_dim;
     attention_range all = c->rows->seen;
     for (uint32_t t = all.first / PART_TOKENS * PART_TOKENS; t < all.end; t += PART_TOKENS) {
-        c->variant->pack_keys[kv->type](c->rows->keys + t, c->next ? c->next->keys + t : NULL,
-                                        PART_TOKENS, dim, c->part);
-        for (uint32_t r = c->row_first; r < c->row_end;) {
-            uint32_t left = c->row_end - r;
-            uint32_t count = left < c->variant->score_rows ? left : c->variant->score_rows;
-            attention_range tile = attention_clip(attention_seen(c, r, r + count), t, PART_TOKENS);
-            if (!attention_is_empty(tile)) {
+        attention_ahead ahead = attention_ahead_of(c, false, t + PART_TOKENS);
+        c->variant->pack_keys[kv->type](c->rows->keys + t, &ahead, PART_TOKENS, dim, c->part);
+        for (uint32_t r = c->row_first, count; r < c->row_end; r += count) {
+            count = attention_tile(c->row_end - r, c->variant->score_rows);
+            if (!attention_is_empty(attention_some(c, r, r + count, t, PART_TOKENS))) {
                 c->variant->scores[count](c->queries + r, c->part, PART_TOKENS, dim,
                                           c->scores + (size_t)r * ATTENTION_BLOCK + t);
             }
-            r += count;
         }
     }
 }
 
-// Adds the weighted values of a part, whose rows are values[], to rows [first, end), which all see
-// the tokens `seen` of the part.
-static void attention_add_values(attention_chunk *c, const float *const *values,
-                                 attention_range seen, uint32_t at, uint32_t first, uint32_t end) {
-    for (uint32_t r = first; r < end;) {
-        uint32_t count = end - r < TILE_ROWS ? end - r : TILE_ROWS;
-        c->variant->values[count](values + seen.first, seen.end - seen.first,
-                                  c->scores + (size_t)r * ATTENTION_BLOCK + at + seen.first,
-                                  c->factors + r, c->kv->value_dim, c->accs + r);
-        r += count;
+// Adds the weighted values of tokens `seen` of the part that begins at `at` to rows [first, end).
+static void attention_add(attention_chunk *c, attention_range seen, uint32_t at, uint32_t first,
+                          uint32_t end) {
+    c->variant->values[end - first](c->values + seen.first, seen.end - seen.first,
+                                    c->scores + (size_t)first * ATTENTION_BLOCK + at + seen.first,
+                                    c->factors + first, c->kv->value_dim, c->accs + first);
+    for (uint32_t r = first; r < end; r++) {
+        c->factors[r] = 1.0f;
+    }
+}
+
+// The same for all that the rows of a tile see of a part: together what all of them see, and each
+// alone what comes before and after it. The order of a row's tokens stays.
+static void attention_add_tile(attention_chunk *c, uint32_t at, uint32_t count, uint32_t first,
+                               uint32_t end) {
+    attention_range common = attention_common(c, first, end, at, count);
+    bool has_common = !attention_is_empty(common);
+    for (uint32_t r = first; r < end && !c->is_full; r++) {
+        attention_range before = attention_clip(c->in_block[r], at, count);
+        before.end = has_common ? common.first : before.end;
+        if (!attention_is_empty(before)) {
+            attention_add(c, before, at, r, r + 1);
+        }
+    }
+    if (has_common) {
+        attention_add(c, common, at, first, end);
+    }
+    for (uint32_t r = first; r < end && has_common && !c->is_full; r++) {
+        attention_range after = attention_clip(c->in_block[r], at, count);
+        after.first = common.end;
+        if (!attention_is_empty(after)) {
+            attention_add(c, after, at, r, r + 1);
+        }
     }
 }
 
 static void attention_value(attention_chunk *c) {
     const attention_kv *kv = c->kv;
-    uint32_t dim = kv->value_dim, part = attention_part(dim);
+    uint32_t dim = kv->value_dim;
     attention_range all = c->rows->seen;
-    for (uint32_t t = all.first; t < all.end; t += part) {
-        uint32_t count = all.end - t < part ? all.end - t : part;
-        const float *values[ATTENTION_BLOCK];
-        for (uint32_t i = 0; i < count; i++) {
-            values[i] = c->part + (size_t)i * dim;
-        }
-        c->variant->load_values[kv->type](c->rows->values + t, c->next ? c->next->values + t : NULL,
-                                          count, dim, c->part);
-        for (uint32_t r = c->row_first, end; r < c->row_end; r = end) {
-            attention_range seen = c->in_block[r];
-            for (end = r + 1; end < c->row_end && c->in_block[end].first == seen.first &&
-                              c->in_block[end].end == seen.end;) {
-                end++;
-            }
-            attention_add_values(c, values, attention_clip(seen, t, count), t, r, end);
-        }
-        for (uint32_t r = c->row_first; r < c->row_end; r++) {
-            c->factors[r] = 1.0f;
+    for (uint32_t t = all.first / c->part_tokens * c->part_tokens, count; t < all.end; t += count) {
+        count = all.end - t < c->part_tokens ? all.end - t : c->part_tokens;
+        attention_ahead ahead = attention_ahead_of(c, true, t + count);
+        c->variant->load_values[kv->type](c->rows->values + t, &ahead, count, dim, c->part);
+        for (uint32_t r = c->row_first, rows; r < c->row_end; r += rows) {
+            rows = attention_tile(c->row_end - r, TILE_ROWS);
+            attention_add_tile(c, t, count, r, r + rows);
         }
     }
 }
 
 static void attention_block(attention_chunk *c, uint32_t token) {
+    const attention_range block = {0, ATTENTION_BLOCK};
     attention_mask(c, token);
     if (c->kv->type == ATTENTION_I8) {
         attention_find_scales(c->kv, c->pages, c->kv_head, token, c->rows->seen, c->key_scales,
@@ -322,7 +381,7 @@ static void attention_block(attention_chunk *c, uint32_t token) {
     }
     attention_score(c);
     for (uint32_t r = c->row_first; r < c->row_end; r++) {
-        attention_range seen = c->in_block[r];
+        attention_range seen = c->is_full ? block : c->in_block[r];
         c->factors[r] = c->variant->softmax(&c->scoring, c->scores + (size_t)r * ATTENTION_BLOCK,
                                             seen.first, seen.end, &c->states[r]);
     }
@@ -390,8 +449,8 @@ uint32_t attention_unit_rows(const attention_step *step, const attention_unit *u
     return unit->query_count * step->group;
 }
 
-// The tokens of [start, end) that a query token sees, as Mask of the header says. What is empty lies
-// at `start`.
+// The tokens of [start, end) that a query token sees, as Mask of the header says. An empty range lies
+// where it keeps the order of rows: both ends grow.
 static attention_range attention_visible(const attention_step *step, const attention_unit *unit,
                                          uint32_t query, uint32_t start, uint32_t end) {
     int64_t length = step->kv_lengths[unit->request];
@@ -404,8 +463,20 @@ static attention_range attention_visible(const attention_step *step, const atten
     if (first < stop) {
         range.first = (uint32_t)first;
         range.end = (uint32_t)stop;
+    } else if (first >= end) {
+        range.first = range.end = end;
     }
     return range;
+}
+
+// The tokens in a part of values, 16, 32 or 64. Few rows use a part once, so that it had better be
+// small; many keep their sums in registers for longer.
+static uint32_t attention_part(uint32_t dim, uint32_t row_count) {
+    uint32_t tokens = row_count <= FEW_ROWS ? FEW_ROWS_PART : ATTENTION_BLOCK;
+    while (tokens * dim > PART_FLOATS) {
+        tokens /= 2;
+    }
+    return tokens;
 }
 
 // Fills in row `row` of the unit as row r of the chunk.
@@ -467,6 +538,10 @@ static void attention_compute_with(const attention_variant *variant, const atten
         c.scoring.cap = step->cap;
         c.scoring.key_scales = kv->type == ATTENTION_I8 ? c.key_scales : NULL;
         c.scoring.value_scales = kv->type == ATTENTION_I8 ? c.value_scales : NULL;
+        c.part_tokens = attention_part(kv->value_dim, c.row_count);
+        for (uint32_t t = 0; t < c.part_tokens; t++) {
+            c.values[t] = c.part + (size_t)t * kv->value_dim;
+        }
         attention_range tokens = {start, end};
         for (uint32_t r = 0; r < c.row_count; r++) {
             attention_add_row(&c, step, unit, row + r, r, states ? accs : NULL, tokens);

@@ -27,45 +27,52 @@
 
 #define QUADS (W / 4)
 
-// Asks for a row of the next block, a cache line at a time.
-#define PREFETCH_ROW(row, size)                                                                    \
-    for (size_t at = 0; at < (size); at += 64) {                                                   \
-        PREFETCH((row) + at);                                                                      \
+// Asks for rows that are needed soon, a cache line at a time.
+TARGET FORCE_INLINE void NAME(prefetch)(const attention_ahead *ahead, size_t t) {
+    const char *row = ahead->rows[t];
+    for (size_t at = 0; at < ahead->size; at += 64) {
+        PREFETCH(row + at);
     }
+}
 
 // pack_keys: `count` rows, a multiple of 16, packed. load_values: rows as floats, out[t][dim].
 #define CONVERT(suffix, LOAD_ELEMENTS, element)                                                    \
-    TARGET NOINLINE static void NAME(pack_keys_##suffix)(                                          \
-        const char *const *rows, const char *const *next, size_t count, size_t dim, float *out) {  \
-        for (size_t at_token = 0; at_token < count; at_token += W) {                               \
+    TARGET NOINLINE static void NAME(pack_keys_##suffix)(const char *const *rows,                  \
+                                                         const attention_ahead *ahead,             \
+                                                         size_t count, size_t dim, float *out) {   \
+        for (size_t at = 0; at < count; at += W) {                                                 \
             for (size_t n = 0; n < 4; n++) {                                                       \
-                const char *const *from = rows + at_token + n;                                     \
-                float *to = out + at_token * dim + n * W;                                          \
-                UNROLL for (size_t q = 0; next && q < QUADS; q++) {                                \
-                    PREFETCH_ROW(next[at_token + n + 4 * q], dim *(element))                       \
+                const char *from[QUADS];                                                           \
+                UNROLL for (size_t q = 0; q < QUADS; q++) {                                        \
+                    from[q] = rows[at + n + 4 * q];                                                \
+                    NAME(prefetch)(ahead, at + n * QUADS + q);                                     \
                 }                                                                                  \
-                for (size_t d = 0; d < dim; d += W) {                                              \
+                float *to = out + at * dim + n * W;                                                \
+                for (size_t d = 0; d < dim; d += W, to += W * W) {                                 \
                     V x[QUADS];                                                                    \
                     UNROLL for (size_t q = 0; q < QUADS; q++) {                                    \
-                        x[q] = LOAD_ELEMENTS(from[4 * q] + d * (element));                         \
+                        x[q] = LOAD_ELEMENTS(from[q] + d * (element));                             \
                     }                                                                              \
                     TRANSPOSE(x);                                                                  \
                     UNROLL for (size_t k = 0; k < QUADS; k++) {                                    \
-                        STORE(to + (d + 4 * k) * W, x[k]);                                         \
+                        STORE(to + 4 * k * W, x[k]);                                               \
                     }                                                                              \
                 }                                                                                  \
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
-    TARGET NOINLINE static void NAME(load_values_##suffix)(                                        \
-        const char *const *rows, const char *const *next, size_t count, size_t dim, float *out) {  \
+    TARGET NOINLINE static void NAME(load_values_##suffix)(const char *const *rows,                \
+                                                           const attention_ahead *ahead,           \
+                                                           size_t count, size_t dim, float *out) { \
         for (size_t t = 0; t < count; t++) {                                                       \
-            if (next) {                                                                            \
-                PREFETCH_ROW(next[t], dim *(element))                                              \
+            const char *row = rows[t];                                                             \
+            NAME(prefetch)(ahead, t);                                                              \
+            for (size_t d = 0; d < dim; d += 16) {                                                 \
+                UNROLL for (size_t i = 0; i < 16; i += W) {                                        \
+                    STORE(out + d + i, LOAD_ELEMENTS(row + (d + i) * (element)));                  \
+                }                                                                                  \
             }                                                                                      \
-            for (size_t d = 0; d < dim; d += W) {                                                  \
-                STORE(out + t * dim + d, LOAD_ELEMENTS(rows[t] + d * (element)));                  \
-            }                                                                                      \
+            out += dim;                                                                            \
         }                                                                                          \
     }
 
@@ -76,7 +83,6 @@ CONVERT(bf16, LOAD_BF16, 2)
 CONVERT(i8, LOAD_I8, 1)
 #undef LOAD_F32
 #undef CONVERT
-#undef PREFETCH_ROW
 
 // scores[r][t] = queries[r] . keys[t] for `row_count` rows and `count` packed tokens.
 TARGET FORCE_INLINE void NAME(score_rows)(const float *const *queries, const float *keys,
@@ -192,41 +198,70 @@ TARGET FORCE_INLINE V NAME(soft_cap)(V x, V cap, V two_over_cap) {
     return COPYSIGN(MUL(cap, tanh), y);
 }
 
-// Turns products of one row into scores and these into weights, updates the row's state, and returns
-// what its sums so far are to be multiplied by. The row sees tokens [low, high) of the block.
-TARGET NOINLINE static float NAME(softmax)(const attention_scoring *how, float *scores, size_t low,
-                                           size_t high, ptowsp_partial *state) {
-    V scale = SET(how->scale), cap = SET(how->cap), two_over_cap = SET(2.0f / how->cap);
-    for (size_t t = 0; t < ATTENTION_BLOCK; t += W) {
-        V x = MUL(LOAD(scores + t), scale);
-        x = how->key_scales ? MUL(x, LOAD(how->key_scales + t)) : x;
-        x = how->cap > 0.0f ? NAME(soft_cap)(x, cap, two_over_cap) : x;
-        STORE(scores + t, x);
+// Products of one row as scores, in x[]. The row sees tokens [low, high) of the block.
+TARGET FORCE_INLINE void NAME(score)(const attention_scoring *how, const float *products,
+                                     size_t low, size_t high, V *x) {
+    V scale = SET(how->scale);
+    UNROLL for (size_t i = 0; i < ATTENTION_BLOCK / W; i++) {
+        x[i] = MUL(LOAD(products + i * W), scale);
     }
-    for (size_t t = 0; t < low; t++) {
-        scores[t] = -INFINITY;
+    if (how->key_scales) {
+        UNROLL for (size_t i = 0; i < ATTENTION_BLOCK / W; i++) {
+            x[i] = MUL(x[i], LOAD(how->key_scales + i * W));
+        }
     }
-    for (size_t t = high; t < ATTENTION_BLOCK; t++) {
-        scores[t] = -INFINITY;
+    if (how->cap > 0.0f) {
+        V cap = SET(how->cap), two_over_cap = SET(2.0f / how->cap);
+        for (size_t i = 0; i < ATTENTION_BLOCK / W; i++) {
+            x[i] = NAME(soft_cap)(x[i], cap, two_over_cap);
+        }
     }
-    V top = LOAD(scores);
-    for (size_t t = W; t < ATTENTION_BLOCK; t += W) {
-        top = MAX(top, LOAD(scores + t));
+    if (high - low < ATTENTION_BLOCK) {
+        float masked[ATTENTION_BLOCK];
+        UNROLL for (size_t i = 0; i < ATTENTION_BLOCK / W; i++) {
+            STORE(masked + i * W, x[i]);
+        }
+        for (size_t t = 0; t < low; t++) {
+            masked[t] = -INFINITY;
+        }
+        for (size_t t = high; t < ATTENTION_BLOCK; t++) {
+            masked[t] = -INFINITY;
+        }
+        UNROLL for (size_t i = 0; i < ATTENTION_BLOCK / W; i++) {
+            x[i] = LOAD(masked + i * W);
+        }
+    }
+}
+
+// Turns products of one row into weights, updates the row's state, and returns what its sums so far
+// are to be multiplied by. Weights are summed in 16 sums, for every W.
+TARGET NOINLINE static float NAME(softmax)(const attention_scoring *how, float *products,
+                                           size_t low, size_t high, ptowsp_partial *state) {
+    V x[ATTENTION_BLOCK / W], sums[16 / W];
+    NAME(score)(how, products, low, high, x);
+    V top = x[0];
+    UNROLL for (size_t i = 1; i < ATTENTION_BLOCK / W; i++) {
+        top = MAX(top, x[i]);
     }
     float m = FOLD_MAX(top);
     m = m <= state->m ? state->m : m;  // of two NaN remains
-    V shift = SET(m == -INFINITY ? 0.0f : m), sums[16 / W];
-    for (size_t i = 0; i < 16 / W; i++) {
-        sums[i] = SET(0.0f);
+    V shift = SET(m == -INFINITY ? 0.0f : m);
+    UNROLL for (size_t i = 0; i < ATTENTION_BLOCK / W; i++) {
+        x[i] = EXP(SUB(x[i], shift));
     }
-    for (size_t t = 0; t < ATTENTION_BLOCK; t += 16) {
-        for (size_t i = 0; i < 16 / W; i++) {
-            float *at = scores + t + i * W;
-            V weight = EXP(SUB(LOAD(at), shift));
-            sums[i] = ADD(sums[i], weight);
-            STORE(at,
-                  how->value_scales ? MUL(weight, LOAD(how->value_scales + t + i * W)) : weight);
+    UNROLL for (size_t i = 0; i < 16 / W; i++) {
+        sums[i] = x[i];
+        for (size_t k = i + 16 / W; k < ATTENTION_BLOCK / W; k += 16 / W) {
+            sums[i] = ADD(sums[i], x[k]);
         }
+    }
+    if (how->value_scales) {
+        UNROLL for (size_t i = 0; i < ATTENTION_BLOCK / W; i++) {
+            x[i] = MUL(x[i], LOAD(how->value_scales + i * W));
+        }
+    }
+    UNROLL for (size_t i = 0; i < ATTENTION_BLOCK / W; i++) {
+        STORE(products + i * W, x[i]);
     }
     for (size_t half = 8 / W; half > 0; half /= 2) {
         for (size_t i = 0; i < half; i++) {

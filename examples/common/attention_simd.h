@@ -14,7 +14,7 @@
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
 #elif defined(__GNUC__)
-#define UNROLL _Pragma("GCC unroll 8")
+#define UNROLL _Pragma("GCC unroll 16")
 #else
 #define UNROLL
 #endif
@@ -34,11 +34,12 @@
 #endif
 
 // e^x for x <= 0: x = n ln 2 + r with |r| <= ln 2 / 2, the Taylor series of e^r to r^7 (remainder
-// below 6e-9), times 2^n. ln 2 is split so that n times its high part is exact.
+// below 6e-9), times 2^n. Adding EXP_ROUND rounds to a whole number, which is then in the low bits of
+// the sum. n ln 2 is off by n * 2e-9, and n matters only where the result is large.
 #define EXP_LOWEST -87.0f
 #define EXP_LOG2E  1.44269504f
-#define EXP_LN2_HI 0.693145751953125f
-#define EXP_LN2_LO 1.42860682e-6f
+#define EXP_LN2    0.693147181f
+#define EXP_ROUND  12582912.0f  // 1.5 * 2^23
 #define EXP_C7     (1.0f / 5040.0f)
 #define EXP_C6     (1.0f / 720.0f)
 #define EXP_C5     (1.0f / 120.0f)
@@ -181,16 +182,17 @@ FORCE_INLINE attention_floats attention_portable_reduce4(attention_floats a, att
 
 AVX512 FORCE_INLINE __m512 attention_avx512_exp(__m512 x) {
     __mmask16 is_kept = _mm512_cmp_ps_mask(x, _mm512_set1_ps(EXP_LOWEST), _CMP_NLT_UQ);  // or NaN
-    __m512 n = _mm512_roundscale_ps(_mm512_mul_ps(x, _mm512_set1_ps(EXP_LOG2E)), 8);
-    __m512 r = _mm512_fnmadd_ps(n, _mm512_set1_ps(EXP_LN2_HI), x);
-    r = _mm512_fnmadd_ps(n, _mm512_set1_ps(EXP_LN2_LO), r);
+    __m512 round = _mm512_set1_ps(EXP_ROUND);
+    __m512 n = _mm512_sub_ps(_mm512_fmadd_ps(x, _mm512_set1_ps(EXP_LOG2E), round), round);
+    __m512 r = _mm512_fnmadd_ps(n, _mm512_set1_ps(EXP_LN2), x);
     __m512 p = _mm512_set1_ps(EXP_C7);
     p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(EXP_C6));
     p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(EXP_C5));
     p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(EXP_C4));
     p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(EXP_C3));
     p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(EXP_C2));
-    p = _mm512_fmadd_ps(p, _mm512_mul_ps(r, r), _mm512_add_ps(r, _mm512_set1_ps(1.0f)));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0f));
     return _mm512_maskz_scalef_ps(is_kept, p, n);
 }
 
@@ -272,18 +274,19 @@ AVX512 FORCE_INLINE __m512 attention_avx512_copysign(__m512 a, __m512 b) {
 
 AVX2 FORCE_INLINE __m256 attention_avx2_exp(__m256 x) {
     __m256 is_kept = _mm256_cmp_ps(x, _mm256_set1_ps(EXP_LOWEST), _CMP_NLT_UQ);  // or NaN
-    __m256 n = _mm256_round_ps(_mm256_mul_ps(x, _mm256_set1_ps(EXP_LOG2E)), 8);
-    __m256 r = _mm256_fnmadd_ps(n, _mm256_set1_ps(EXP_LN2_HI), x);
-    r = _mm256_fnmadd_ps(n, _mm256_set1_ps(EXP_LN2_LO), r);
+    __m256 round = _mm256_set1_ps(EXP_ROUND);
+    __m256 shifted = _mm256_fmadd_ps(x, _mm256_set1_ps(EXP_LOG2E), round);
+    __m256 r = _mm256_fnmadd_ps(_mm256_sub_ps(shifted, round), _mm256_set1_ps(EXP_LN2), x);
     __m256 p = _mm256_set1_ps(EXP_C7);
     p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(EXP_C6));
     p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(EXP_C5));
     p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(EXP_C4));
     p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(EXP_C3));
     p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(EXP_C2));
-    p = _mm256_fmadd_ps(p, _mm256_mul_ps(r, r), _mm256_add_ps(r, _mm256_set1_ps(1.0f)));
-    __m256i power =
-        _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23);
+    p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f));
+    p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f));
+    __m256i n = _mm256_add_epi32(_mm256_castps_si256(shifted), _mm256_set1_epi32(127));
+    __m256i power = _mm256_slli_epi32(n, 23);
     return _mm256_and_ps(is_kept, _mm256_mul_ps(p, _mm256_castsi256_ps(power)));
 }
 
@@ -367,18 +370,19 @@ AVX2 FORCE_INLINE __m256 attention_avx2_copysign(__m256 a, __m256 b) {
 
 FORCE_INLINE float32x4_t attention_neon_exp(float32x4_t x) {
     uint32x4_t is_dropped = vcltq_f32(x, vdupq_n_f32(EXP_LOWEST));
-    float32x4_t n = vrndnq_f32(vmulq_f32(x, vdupq_n_f32(EXP_LOG2E)));
-    float32x4_t r = vfmsq_f32(x, n, vdupq_n_f32(EXP_LN2_HI));
-    r = vfmsq_f32(r, n, vdupq_n_f32(EXP_LN2_LO));
+    float32x4_t round = vdupq_n_f32(EXP_ROUND);
+    float32x4_t shifted = vfmaq_f32(round, x, vdupq_n_f32(EXP_LOG2E));
+    float32x4_t r = vfmsq_f32(x, vsubq_f32(shifted, round), vdupq_n_f32(EXP_LN2));
     float32x4_t p = vdupq_n_f32(EXP_C7);
     p = vfmaq_f32(vdupq_n_f32(EXP_C6), p, r);
     p = vfmaq_f32(vdupq_n_f32(EXP_C5), p, r);
     p = vfmaq_f32(vdupq_n_f32(EXP_C4), p, r);
     p = vfmaq_f32(vdupq_n_f32(EXP_C3), p, r);
     p = vfmaq_f32(vdupq_n_f32(EXP_C2), p, r);
-    p = vfmaq_f32(vaddq_f32(r, vdupq_n_f32(1.0f)), p, vmulq_f32(r, r));
-    uint32x4_t power =
-        vshlq_n_u32(vaddq_u32(vreinterpretq_u32_s32(vcvtq_s32_f32(n)), vdupq_n_u32(127)), 23);
+    p = vfmaq_f32(vdupq_n_f32(1.0f), p, r);
+    p = vfmaq_f32(vdupq_n_f32(1.0f), p, r);
+    uint32x4_t n = vaddq_u32(vreinterpretq_u32_f32(shifted), vdupq_n_u32(127));
+    uint32x4_t power = vshlq_n_u32(n, 23);
     p = vmulq_f32(p, vreinterpretq_f32_u32(power));
     return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(p), is_dropped));
 }
