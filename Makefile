@@ -85,7 +85,7 @@ TEST_LIBS = $(LDFLAGS) -pthread -lcmocka -lm -ldl
 # What tests say is compiled plainly, which takes a fifth of the time; the shim's instructions, which
 # are in their tests, and slow references as the library is.
 TEST_LEVEL ?= -O0
-$(BUILD)/tests/isa_%.o $(addprefix $(BUILD)/tests/,$(addsuffix _test.o,deps list_verify dtype decode_attention)): TEST_LEVEL =
+$(BUILD)/tests/isa_%.o $(addprefix $(BUILD)/tests/,$(addsuffix _test.o,deps list_verify dtype attention_kernel)): TEST_LEVEL =
 
 $(BUILD)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
@@ -196,8 +196,8 @@ $(EXAMPLES): $(BUILD)/%: examples/%.c $(COMMON) $(BUILD)/ptowsp.o ptowsp.h
 	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -I. $< $(filter %.o,$^) -o $@ $(LDFLAGS) -pthread -lm -ldl
 
 # The main example, with the part of the library that it needs, which compiles in seconds: no tiles.
-DEMO := $(addprefix $(BUILD)/demo/,ptowsp.o examples/decode_batch.o examples/common/decode_attention.o \
-    examples/common/lengths.o)
+DEMO := $(addprefix $(BUILD)/demo/,ptowsp.o examples/decode_batch.o examples/common/attention.o \
+    examples/common/lengths.o examples/common/pool.o)
 
 $(BUILD)/demo/%.o: %.c $(LIBRARY) $(wildcard examples/common/*.h)
 	@mkdir -p $(@D)

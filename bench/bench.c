@@ -4,12 +4,12 @@
 //
 //      bench [--json FILE] [--kv-mib N] [--only GROUP]
 //
-// The groups are plan, dispatch, attention_run, merge, decode, time, pipeline, kernel, lanes, graph,
-// emit.
+// The groups are plan, dispatch, attention_run, merge, decode, prefill, time, pipeline, kernel, lanes,
+// graph, emit.
 
 #include "bench.h"
 
-#include "common/decode_attention.h"
+#include "common/attention.h"
 #include "common/lengths.h"
 
 #include <stdio.h>
@@ -102,7 +102,7 @@ void bench_keep(const void *memory) {
 #endif
 }
 
-static void *allocate(size_t size) {
+void *bench_allocate(size_t size) {
     void *memory = aligned_alloc(64, (size + 63) / 64 * 64);
     if (!memory) {
         fprintf(stderr, "bench: out of memory\n");
@@ -252,9 +252,9 @@ static void bench_plan(ptowsp_context *context) {
     const uint32_t sequence_max = 100000;
     b.context = context;
     b.capacity = 4 << 20;
-    b.lengths = (int32_t *)allocate(sequence_max * sizeof *b.lengths);
-    b.work = (ptowsp_work *)allocate(b.capacity * sizeof *b.work);
-    b.copy = (ptowsp_work *)allocate(b.capacity * sizeof *b.copy);
+    b.lengths = (int32_t *)bench_allocate(sequence_max * sizeof *b.lengths);
+    b.work = (ptowsp_work *)bench_allocate(b.capacity * sizeof *b.work);
+    b.copy = (ptowsp_work *)bench_allocate(b.capacity * sizeof *b.copy);
     lengths_generate(1, sequence_max, b.lengths);
     b.batch.lengths = b.lengths;
     bench_chunk_size(&b, 65536, "plan_chunk_size, 10,000 lengths, 65,536 units");
@@ -393,7 +393,7 @@ static void run_merge_read(void *user) {
 }
 
 static void bench_merge(void) {
-    merge_bench *b = (merge_bench *)allocate(sizeof *b);
+    merge_bench *b = (merge_bench *)bench_allocate(sizeof *b);
     uint64_t random = 1;
     for (uint32_t part = 0; part < MERGE_PARTS; part++) {
         for (uint32_t row = 0; row < MERGE_ROWS; row++) {
@@ -413,150 +413,6 @@ static void bench_merge(void) {
                      false};
     report(row);
     free(b);
-}
-
-// -- decode attention -----------------------------------------------------------------------------
-
-typedef struct decode_bench {
-    ptowsp_context *context;
-    decode_kv kv;
-    char *pool;
-    size_t pool_size;
-    uint32_t *pages;
-    uint64_t page_count;
-    ptowsp_work *work;
-    uint64_t work_count, pages_per_request;
-    uint32_t group;
-    float *queries, *accs;
-    ptowsp_partial *states;
-} decode_bench;
-
-static void decode_unit(const ptowsp_work *work, uint32_t lane, void *user) {
-    decode_bench *b = (decode_bench *)user;
-    uint64_t row = (uint64_t)work->work_id * b->group;
-    (void)lane;
-    decode_attention(&b->kv, b->pages + work->params[0] * b->pages_per_request,
-                     ptowsp_work_head(work), ptowsp_work_kv_start(work), ptowsp_work_kv_len(work),
-                     b->queries, b->group, b->states + row, b->accs + row * b->kv.dim);
-}
-
-static void run_decode(void *user) {
-    decode_bench *b = (decode_bench *)user;
-    const ptowsp_work_fn table[] = {decode_unit, decode_unit, decode_unit, decode_unit};
-    ptowsp_dispatch_spmd(b->context, b->work, b->work_count, table, 4, b);
-    bench_keep(b->accs);
-}
-
-#if defined(__GNUC__)
-typedef uint64_t bench_vector __attribute__((vector_size(64)));
-#else
-typedef uint64_t bench_vector;
-#endif
-
-#if defined(__GNUC__) && defined(__x86_64__) && defined(__GLIBC__)
-__attribute__((target_clones("avx512f", "avx2", "default")))
-#endif
-static void
-read_range(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
-    decode_bench *b = (decode_bench *)user;
-    const bench_vector *at = (const bench_vector *)(const void *)(b->pool + begin * 4096);
-    const bench_vector *stop = (const bench_vector *)(const void *)(b->pool + end * 4096);
-    bench_vector sums[4];
-    memset(sums, 0, sizeof sums);
-    (void)lane;
-    for (; at < stop; at += 4) {
-        sums[0] += at[0];
-        sums[1] += at[1];
-        sums[2] += at[2];
-        sums[3] += at[3];
-    }
-    sums[0] += sums[1] + sums[2] + sums[3];
-    bench_keep(sums);
-}
-
-static void run_read(void *user) {
-    decode_bench *b = (decode_bench *)user;
-    ptowsp_parallel_for(b->context, b->pool_size / 4096, 64, read_range, b);
-}
-
-// Numbers from -1 to 1: a megabyte of them, again and again.
-static void fill_random(char *memory, size_t size, decode_kv_type type) {
-    const size_t element = decode_kv_element_size(type), period = (size_t)1 << 20;
-    uint64_t random = 1;
-    for (size_t at = 0; at < size && at < period; at += element) {
-        float value = (float)(lengths_random_unit(&random) * 2.0 - 1.0);
-        uint16_t half = decode_f16_from_f32(value);
-        memcpy(memory + at, type == DECODE_KV_F16 ? (const void *)&half : (const void *)&value,
-               element);
-    }
-    for (size_t at = period; at < size; at += period) {
-        memcpy(memory + at, memory, size - at < period ? size - at : period);
-    }
-}
-
-// The kernel alone, without the merge. 16 requests that together have the whole pool, pages in
-// random order, 4 query heads to a KV head.
-static void bench_decode(ptowsp_context *context, decode_kv_type type, uint64_t kv_mib,
-                         const char *name) {
-    enum { REQUESTS = 16, PAGE = 16, KV_HEADS = 8, DIM = 128 };
-    decode_bench b;
-    memset(&b, 0, sizeof b);
-    b.context = context;
-    b.group = 4;
-    decode_kv kv = {NULL, type, PAGE, KV_HEADS, DIM};
-    b.kv = kv;
-    uint64_t page_bytes = (uint64_t)KV_HEADS * 2 * PAGE * DIM * decode_kv_element_size(type);
-    b.pages_per_request = (kv_mib << 20) / page_bytes / REQUESTS;
-    b.page_count = b.pages_per_request * REQUESTS;
-    b.pool_size = (size_t)(b.page_count * page_bytes);
-    b.pool = (char *)decode_pool_allocate(b.pool_size);
-    b.kv.pool = b.pool;
-    b.pages = (uint32_t *)allocate((size_t)b.page_count * sizeof *b.pages);
-    uint64_t random = 1;
-    for (uint32_t i = 0; i < b.page_count; i++) {
-        uint64_t k = lengths_random(&random) % (i + 1u);
-        b.pages[i] = b.pages[k];
-        b.pages[k] = i;
-    }
-    int32_t lengths[REQUESTS];
-    for (uint32_t i = 0; i < REQUESTS; i++) {
-        lengths[i] = (int32_t)(b.pages_per_request * PAGE);
-    }
-    ptowsp_batch batch = {lengths, REQUESTS, KV_HEADS};
-    ptowsp_plan_config config;
-    memset(&config, 0, sizeof config);
-    config.align = PAGE;
-    ptowsp_plan_info info;
-    const uint32_t chunk = 1024;
-    ptowsp_plan_total_work(&batch, &config, chunk, &info);
-    b.work_count = info.work_count;
-    if (!b.pool || ptowsp_work_create(context, b.work_count, &b.work) != PTOWSP_OK ||
-        ptowsp_plan_generate(&batch, &config, chunk, b.work, b.work_count, &info) != PTOWSP_OK) {
-        fprintf(stderr, "bench: cannot plan the decode step\n");
-        exit(2);
-    }
-    b.queries = (float *)allocate(b.group * DIM * sizeof(float));
-    b.states = (ptowsp_partial *)allocate((size_t)b.work_count * b.group * sizeof *b.states);
-    b.accs = (float *)allocate((size_t)b.work_count * b.group * DIM * sizeof(float));
-    fill_random(b.pool, b.pool_size, type);
-    fill_random((char *)b.queries, b.group * DIM * sizeof(float), DECODE_KV_F32);
-    bench_times t = measure(run_decode, run_read, &b, 1, 21);
-    bench_row row = {name,
-                     "GB/s",
-                     (double)b.pool_size / t.own_ns,
-                     "reading the KV once",
-                     (double)b.pool_size / t.other_ns,
-                     1.0 / t.ratio,
-                     "65 % of reading",
-                     true,
-                     t.ratio * 0.65 <= 1.0};
-    report(row);
-    ptowsp_work_destroy(context, b.work);
-    free(b.pool);
-    free(b.pages);
-    free(b.queries);
-    free(b.states);
-    free(b.accs);
 }
 
 int main(int argc, char **argv) {
@@ -583,8 +439,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     printf("ptowsp %s, %u lanes, %s; medians, in turns with what they are compared with\n\n",
-           PTOWSP_VERSION, (unsigned)ptowsp_context_lane_count(context),
-           decode_attention_variant());
+           PTOWSP_VERSION, (unsigned)ptowsp_context_lane_count(context), attention_variant_name());
     printf("%-46s %9s %-8s %-34s %9s  %-9s %s\n", "what", "ptowsp", "", "beside", "", "ratio",
            "budget");
     if (!only || strcmp(only, "plan") == 0) {
@@ -600,8 +455,10 @@ int main(int argc, char **argv) {
         bench_merge();
     }
     if (!only || strcmp(only, "decode") == 0) {
-        bench_decode(context, DECODE_KV_F16, kv_mib, "decode attention, f16 KV, all lanes");
-        bench_decode(context, DECODE_KV_F32, kv_mib, "decode attention, f32 KV, all lanes");
+        bench_decode(context, kv_mib);
+    }
+    if (!only || strcmp(only, "prefill") == 0) {
+        bench_prefill();
     }
     if (!only || strcmp(only, "time") == 0) {
         bench_time();

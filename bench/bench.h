@@ -33,11 +33,18 @@ bench_times measure(bench_fn own, bench_fn other, void *user, uint32_t repeat, u
 // Ends a benchmark whose subject fails: a failure would look very fast.
 void require(bool condition, const char *what);
 
+// Memory, zeroed, aligned to 64 bytes; ends the benchmark when there is none. Freed by free().
+void *bench_allocate(size_t size);
+
 // Keeps a result, and the memory it is computed from, alive for the compiler.
 void bench_keep(const void *memory);
 
 // Running attention plans with empty kernels, beside dispatch: ns per unit.
 void bench_attention_run(void);
+
+// Decode attention beside one read of the cache, and prefill beside bare multiply-adds.
+void bench_decode(ptowsp_context *context, uint64_t kv_mib);
+void bench_prefill(void);
 
 // Programs in simulated time: ns per task, and per operation of an expression.
 void bench_time(void);

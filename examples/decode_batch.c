@@ -2,15 +2,16 @@
 // piece by piece on threads, merges the pieces, and compares every output with a plain
 // double-precision softmax attention.
 //
-//      lengths -> plan -> descriptors -> decode_attention, per tier, on lanes -> merge -> check
+//      lengths -> plan -> descriptors -> attention_compute, per tier, on lanes -> merge -> check
 //
 // Every step is done anew as an engine would: plan, run, merge; the times shown are medians over
 // steps. `decode_batch --help` lists the options.
 
 #include "ptowsp.h"
 
-#include "common/decode_attention.h"
+#include "common/attention.h"
 #include "common/lengths.h"
+#include "common/pool.h"
 
 #include <errno.h>
 #include <math.h>
@@ -27,7 +28,8 @@
 
 typedef struct options {
     uint64_t batch, heads, kv_heads, dim, page, threads, units, kv_mib, steps, seed;
-    bool is_f16, is_fixed, is_json, has_at;
+    attention_type type;
+    bool is_fixed, is_json, has_at;
     double at_seconds, token_ms;
     const char *trace_path;
 } options;
@@ -47,9 +49,9 @@ static const char help_text[] =
     "  --batch N          requests in the step (256)\n"
     "  --heads N          query heads (32)\n"
     "  --kv-heads N       KV heads; heads is a multiple of it (8)\n"
-    "  --dim N            head dimension, a multiple of 16 up to 512 (128)\n"
+    "  --dim N            head dimension, a multiple of 16 up to 576 (128)\n"
     "  --page N           tokens in a KV page (16)\n"
-    "  --kv f32|f16       type of the KV cache (f16)\n"
+    "  --kv TYPE          type of the KV cache: f32, f16, bf16 or i8 (f16)\n"
     "  --kv-mib N         size of the KV pool; pages repeat beyond it (256)\n"
     "  --threads N        lanes (one for each processor)\n"
     "  --units N          limit on work units (4096)\n"
@@ -99,16 +101,28 @@ static double parse_real(const char *flag, const char *text, double low) {
     return value;
 }
 
+static const char *const type_names[] = {"f32", "f16", "bf16", "i8"};
+
+static attention_type parse_type(const char *text) {
+    for (uint32_t i = 0; text && i < 4; i++) {
+        if (strcmp(text, type_names[i]) == 0) {
+            return (attention_type)i;
+        }
+    }
+    fail("--kv takes f32, f16, bf16 or i8, not '%s'", text ? text : "");
+    return ATTENTION_F32;
+}
+
 static options options_parse(int argc, char **argv) {
-    options o = {256, 32,   8,     128,   16,    0,   4096, 256, 5,
-                 1,   true, false, false, false, 0.0, 30.0, NULL};
+    options o = {256,           32,    8,     128,   16,  0,    4096, 256, 5, 1,
+                 ATTENTION_F16, false, false, false, 0.0, 30.0, NULL};
     const struct {
         const char *flag;
         uint64_t *value;
         uint64_t low, high;
     } numbers[] = {
         {"--batch", &o.batch, 1, 65536},      {"--heads", &o.heads, 1, 1024},
-        {"--kv-heads", &o.kv_heads, 1, 1024}, {"--dim", &o.dim, 16, DECODE_DIM_MAX},
+        {"--kv-heads", &o.kv_heads, 1, 1024}, {"--dim", &o.dim, 16, ATTENTION_DIM_MAX},
         {"--page", &o.page, 1, 65536},        {"--threads", &o.threads, 1, PTOWSP_LANE_COUNT_MAX},
         {"--units", &o.units, 1, UINT32_MAX}, {"--kv-mib", &o.kv_mib, 1, 1 << 20},
         {"--steps", &o.steps, 1, STEPS_MAX},  {"--seed", &o.seed, 0, UINT64_MAX},
@@ -133,10 +147,8 @@ static options options_parse(int argc, char **argv) {
         } else if (strcmp(flag, "--fixed") == 0) {
             o.is_fixed = true;
         } else if (strcmp(flag, "--kv") == 0) {
-            if (!value || (strcmp(value, "f16") != 0 && strcmp(value, "f32") != 0)) {
-                fail("--kv takes f32 or f16, not '%s'", value ? value : "");
-            }
-            o.is_f16 = strcmp(argv[++i], "f16") == 0;
+            o.type = parse_type(value);
+            i++;
         } else if (strcmp(flag, "--trace") == 0) {
             if (!value) {
                 fail("--trace takes a file");
@@ -185,11 +197,13 @@ typedef struct step {
     uint64_t token_count;
     uint32_t group;  // query heads of a KV head
 
-    decode_kv kv;
-    void *pool;
+    attention_kv kv;
+    attention_step attention;
+    void *pool;     // [page][kv_head][K or V][slot][dim]
+    float *scales;  // [page][kv_head][slot], of keys and of values; KV in i8 alone
     uint64_t pool_pages;
-    uint32_t *pages;       // page tables of all requests, one after another
-    uint64_t *page_start;  // [request] where its table begins
+    uint32_t *pages;        // page tables of all requests, one after another
+    uint32_t *page_starts;  // [request] where its table begins
 
     float *queries;  // [request][head][dim]
     float *outputs;  // [request][head][dim]
@@ -264,33 +278,57 @@ static float random_float(uint64_t *state) {
     return (float)(lengths_random_unit(state) * 2.0 - 1.0);
 }
 
+// Element `at` of the pool, rounded to its type. Integers are of 1 / 127, times their scale.
+static void kv_set(step *s, uint64_t at, float value) {
+    switch (s->o.type) {
+    case ATTENTION_F32: ((float *)s->pool)[at] = value; break;
+    case ATTENTION_F16: ((uint16_t *)s->pool)[at] = ptowsp_f16_from_f32(value); break;
+    case ATTENTION_BF16: ((uint16_t *)s->pool)[at] = ptowsp_bf16_from_f32(value); break;
+    case ATTENTION_I8: ((int8_t *)s->pool)[at] = (int8_t)lrintf(value * 127.0f); break;
+    }
+}
+
 static void fill_pages(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
     step *s = (step *)user;
+    uint64_t scale_count = s->o.type == ATTENTION_I8 ? s->o.kv_heads * s->o.page : 0;
     uint64_t elements = s->o.kv_heads * 2 * s->o.page * s->o.dim;
     (void)lane;
     for (uint64_t page = begin; page < end; page++) {
         uint64_t state = s->o.seed ^ (page + 1) * UINT64_C(0xd1342543de82ef95);
         for (uint64_t i = 0; i < elements; i++) {
-            uint64_t at = page * elements + i;
-            if (s->o.is_f16) {
-                ((uint16_t *)s->pool)[at] = decode_f16_from_f32(random_float(&state));
-            } else {
-                ((float *)s->pool)[at] = random_float(&state);
-            }
+            kv_set(s, page * elements + i, random_float(&state));
+        }
+        for (uint64_t i = 0; i < scale_count; i++) {
+            s->scales[page * scale_count + i] = (1.0f + 0.5f * random_float(&state)) / 127.0f;
         }
     }
+}
+
+// Addresses of the cache for the kernel.
+static void step_describe_cache(step *s) {
+    size_t slots = s->o.page, dim = s->o.dim, heads = s->o.kv_heads;
+    attention_strides strides = {heads * 2 * slots * dim, dim, 2 * slots * dim};
+    attention_strides scale_strides = {heads * slots, 1, slots};
+    s->kv.keys = s->pool;
+    s->kv.values = (const char *)s->pool + slots * dim * attention_type_size(s->o.type);
+    s->kv.key_strides = s->kv.value_strides = strides;
+    s->kv.key_scales = s->kv.value_scales = s->scales;
+    s->kv.scale_strides = scale_strides;
+    s->kv.type = s->o.type;
+    s->kv.key_dim = s->kv.value_dim = (uint32_t)dim;
+    s->kv.page_size = (uint32_t)slots;
 }
 
 // The KV pool, as large as allowed, and page tables that scatter the requests over it.
 static void step_make_cache(step *s) {
     const options *o = &s->o;
     uint64_t page_count = 0;
-    s->page_start = (uint64_t *)allocate(s->batch.sequence_count, sizeof *s->page_start);
+    s->page_starts = (uint32_t *)allocate(s->batch.sequence_count, sizeof *s->page_starts);
     for (uint32_t i = 0; i < s->batch.sequence_count; i++) {
-        s->page_start[i] = page_count;
+        s->page_starts[i] = (uint32_t)page_count;
         page_count += ((uint64_t)s->lengths[i] + o->page - 1) / o->page;
     }
-    size_t element = o->is_f16 ? 2 : 4;
+    size_t element = attention_type_size(o->type);
     uint64_t page_bytes = o->kv_heads * 2 * o->page * o->dim * element;
     s->pool_pages = o->kv_mib * 1024 * 1024 / page_bytes;
     if (page_count > UINT32_MAX || s->pool_pages > SIZE_MAX / page_bytes) {
@@ -304,7 +342,8 @@ static void step_make_cache(step *s) {
     if (s->pool_pages > page_count) {
         s->pool_pages = page_count ? page_count : 1;
     }
-    s->pool = decode_pool_allocate((size_t)(s->pool_pages * page_bytes));
+    s->pool = pool_allocate((size_t)(s->pool_pages * page_bytes));
+    s->scales = (float *)allocate(s->pool_pages * o->kv_heads * o->page, sizeof *s->scales);
     if (!s->pool) {
         fail("out of memory for a KV pool of %llu MiB", (unsigned long long)o->kv_mib);
     }
@@ -322,11 +361,7 @@ static void step_make_cache(step *s) {
         s->pages[i] = order[i % s->pool_pages];
     }
     free(order);
-    s->kv.pool = s->pool;
-    s->kv.type = o->is_f16 ? DECODE_KV_F16 : DECODE_KV_F32;
-    s->kv.page_size = (uint32_t)o->page;
-    s->kv.kv_head_count = (uint32_t)o->kv_heads;
-    s->kv.dim = (uint32_t)o->dim;
+    step_describe_cache(s);
 }
 
 // Queries, with scores that spread as in a trained model (a standard deviation of about 2), and
@@ -334,12 +369,19 @@ static void step_make_cache(step *s) {
 static void step_make_queries(step *s) {
     uint64_t count = (uint64_t)s->batch.sequence_count * s->o.heads * s->o.dim;
     uint64_t state = s->o.seed + 1;
-    float scale = 6.0f / sqrtf((float)s->o.dim);
     s->queries = (float *)allocate(count, sizeof(float));
     s->outputs = (float *)allocate(count, sizeof(float));
     for (uint64_t i = 0; i < count; i++) {
-        s->queries[i] = random_float(&state) * scale;
+        s->queries[i] = random_float(&state) * 6.0f;
     }
+    s->attention.queries = s->queries;
+    s->attention.outputs = s->outputs;
+    s->attention.query_head_stride = s->attention.output_head_stride = s->o.dim;
+    s->attention.query_token_stride = s->attention.output_token_stride = s->o.heads * s->o.dim;
+    s->attention.kv_lengths = s->lengths;
+    s->attention.pages = s->pages;
+    s->attention.page_starts = s->page_starts;
+    s->attention.group = s->group;
 }
 
 // -- plan, run, merge -----------------------------------------------------------------------------
@@ -396,31 +438,29 @@ static void step_plan(step *s, uint32_t index) {
     s->generate_ns[index] = end - middle;
 }
 
-// The kernel of every tier: attends the unit's tokens, for all query heads of its KV head. A kernel
-// library would use `tier` to choose tile sizes.
+// The kernel of every tier: attends the unit's tokens, for all query heads of its KV head. A sequence
+// that is not cut has its outputs at once. A kernel library would use `tier` to choose tile sizes.
 PTOWSP_INLINE void attend(const ptowsp_work *work, uint32_t lane, void *user, int tier) {
     step *s = (step *)user;
     uint64_t start = ptowsp_clock_ns();
-    uint32_t request = ptowsp_work_request(work), head = ptowsp_work_head(work);
     uint64_t row = (uint64_t)work->work_id * s->group;
+    bool is_whole = ptowsp_work_is_first(work) && ptowsp_work_is_last(work);
     (void)tier;
-    decode_attention(&s->kv, s->pages + s->page_start[request], head, ptowsp_work_kv_start(work),
-                     ptowsp_work_kv_len(work),
-                     s->queries + ((uint64_t)request * s->o.heads + head * s->group) * s->o.dim,
-                     s->group, s->states + row, s->accs + row * s->o.dim);
+    attention_compute_work(&s->kv, &s->attention, work, is_whole ? NULL : s->states + row,
+                           s->accs + row * s->o.dim);
     s->lanes[lane].busy_ns += ptowsp_clock_ns() - start;
     s->lanes[lane].units++;
 }
 
 PTOWSP_DEFINE_TIERS(attend, PTOWSP_DECODE_TIERS, attend)
 
-// Merges the pieces of each (request, KV head): a run of descriptors from FIRST to LAST.
+// Merges the pieces of each (request, KV head) that was cut: a run of descriptors from FIRST to LAST.
 static void merge_range(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
     step *s = (step *)user;
     (void)lane;
     for (uint64_t unit = begin; unit < end; unit++) {
         const ptowsp_work *work = &s->work[unit];
-        if (!ptowsp_work_is_first(work)) {
+        if (!ptowsp_work_is_first(work) || ptowsp_work_is_last(work)) {
             continue;
         }
         uint32_t piece_count = 1;
@@ -463,7 +503,7 @@ typedef struct reference {
 // V][slot][dim], apart from the addressing that the kernel uses.
 static uint64_t kv_index(const step *s, uint32_t request, uint32_t kv_head, uint32_t is_v,
                          uint64_t token) {
-    uint64_t at = s->pages[s->page_start[request] + token / s->o.page];
+    uint64_t at = s->pages[s->page_starts[request] + token / s->o.page];
     at = at * s->o.kv_heads + kv_head;
     at = at * 2 + is_v;
     at = at * s->o.page + token % s->o.page;
@@ -471,8 +511,20 @@ static uint64_t kv_index(const step *s, uint32_t request, uint32_t kv_head, uint
 }
 
 static double kv_value(const step *s, uint64_t at) {
-    return s->o.is_f16 ? (double)decode_f32_from_f16(((const uint16_t *)s->pool)[at])
-                       : (double)((const float *)s->pool)[at];
+    switch (s->o.type) {
+    case ATTENTION_F32: return (double)((const float *)s->pool)[at];
+    case ATTENTION_F16: return (double)ptowsp_f32_from_f16(((const uint16_t *)s->pool)[at]);
+    case ATTENTION_BF16: return (double)ptowsp_f32_from_bf16(((const uint16_t *)s->pool)[at]);
+    case ATTENTION_I8: break;
+    }
+    return (double)((const int8_t *)s->pool)[at];
+}
+
+// What the elements of a token's rows are multiplied by.
+static double kv_scale(const step *s, uint32_t request, uint32_t kv_head, uint64_t token) {
+    uint64_t page = s->pages[s->page_starts[request] + token / s->o.page];
+    uint64_t at = (page * s->o.kv_heads + kv_head) * s->o.page + token % s->o.page;
+    return s->o.type == ATTENTION_I8 ? (double)s->scales[at] : 1.0;
 }
 
 // One output row in double precision, in two plain passes; returns the error of what was computed.
@@ -483,22 +535,23 @@ static double reference_row(const reference *r, uint32_t request, uint32_t kv_he
     const float *query = s->queries + (request * s->o.heads + head) * dim;
     const float *output = s->outputs + (request * s->o.heads + head) * dim;
     uint32_t length = (uint32_t)s->lengths[request];
-    double top = -INFINITY, total = 0.0, sum[DECODE_DIM_MAX] = {0};
+    double top = -INFINITY, total = 0.0, sum[ATTENTION_DIM_MAX] = {0};
     for (uint32_t t = 0; t < length; t++) {
         uint64_t k = kv_index(s, request, kv_head, 0, t);
         double score = 0.0;
         for (uint64_t d = 0; d < dim; d++) {
             score += (double)query[d] * kv_value(s, k + d);
         }
+        score *= kv_scale(s, request, kv_head, t) / sqrt((double)dim);
         scores[t] = score;
         top = score > top ? score : top;
     }
     for (uint32_t t = 0; t < length; t++) {
         uint64_t v = kv_index(s, request, kv_head, 1, t);
-        double weight = exp(scores[t] - top);
+        double weight = exp(scores[t] - top), scale = kv_scale(s, request, kv_head, t);
         total += weight;
         for (uint64_t d = 0; d < dim; d++) {
-            sum[d] += weight * kv_value(s, v + d);
+            sum[d] += weight * scale * kv_value(s, v + d);
         }
     }
     double largest = 0.0, difference = 0.0;
@@ -608,7 +661,7 @@ static summary step_summary(step *s) {
     sum.generate_us = median_us(s->generate_ns, s->o.steps);
     sum.run_us = median_us(s->run_ns, s->o.steps);
     sum.merge_us = median_us(s->merge_ns, s->o.steps);
-    sum.kv_bytes = s->token_count * s->o.kv_heads * 2 * s->o.dim * (s->o.is_f16 ? 2 : 4);
+    sum.kv_bytes = s->token_count * s->o.kv_heads * 2 * s->o.dim * attention_type_size(s->o.type);
     sum.kv_gb_per_s = sum.run_us > 0.0 ? (double)sum.kv_bytes / sum.run_us * 1e-3 : 0.0;
     uint32_t lane_count = ptowsp_context_lane_count(s->context);
     uint64_t busy = 0, busiest = 0;
@@ -647,12 +700,13 @@ static void print_table(const step *s, const summary *sum) {
     printf(
         "  model     %llu query heads over %llu KV heads of %llu, KV in %s, pages of %llu tokens\n",
         (unsigned long long)o->heads, (unsigned long long)o->kv_heads, (unsigned long long)o->dim,
-        o->is_f16 ? "f16" : "f32", (unsigned long long)o->page);
-    printf(
-        "  batch     %s requests, %s tokens, the longest %s; %s MiB of KV in a pool of %s MiB\n",
-        grouped(s->batch.sequence_count), grouped(s->token_count), grouped((uint64_t)sum->longest),
-        grouped(sum->kv_bytes >> 20),
-        grouped((s->pool_pages * o->kv_heads * 2 * o->page * o->dim * (o->is_f16 ? 2 : 4)) >> 20));
+        type_names[o->type], (unsigned long long)o->page);
+    printf("  batch     %s requests, %s tokens, the longest %s; %s MiB of KV in a pool of %s MiB\n",
+           grouped(s->batch.sequence_count), grouped(s->token_count),
+           grouped((uint64_t)sum->longest), grouped(sum->kv_bytes >> 20),
+           grouped((s->pool_pages * o->kv_heads * 2 * o->page * o->dim *
+                    attention_type_size(o->type)) >>
+                   20));
     printf("  plan      chunk %s (%s), %s units of at most %s; %.1f us + %.1f us to write them\n",
            grouped(s->chunk), o->is_fixed ? "fixed" : "balanced", grouped(s->work_count),
            grouped(o->units), sum->chunk_us, sum->generate_us);
@@ -664,7 +718,7 @@ static void print_table(const step *s, const summary *sum) {
     }
     printf("  run       %.2f ms on %u lane%s (%s), %.1f GB/s of KV; merge %.2f ms\n",
            sum->run_us / 1000.0, (unsigned)lane_count, lane_count == 1 ? "" : "s",
-           decode_attention_variant(), sum->kv_gb_per_s, sum->merge_us / 1000.0);
+           attention_variant_name(), sum->kv_gb_per_s, sum->merge_us / 1000.0);
     for (uint32_t lane = 0; lane < lane_count && lane_count <= 16; lane++) {
         printf("  lane %-4u %8s units a step, busy %.2f ms\n", (unsigned)lane,
                grouped(s->lanes[lane].units / o->steps),
@@ -701,8 +755,8 @@ static void print_json(const step *s, const summary *sum) {
            "\"page\": %llu, \"kv\": \"%s\", \"threads\": %u, \"variant\": \"%s\", ",
            (unsigned)s->batch.sequence_count, (unsigned long long)s->token_count,
            (unsigned long long)o->heads, (unsigned long long)o->kv_heads,
-           (unsigned long long)o->dim, (unsigned long long)o->page, o->is_f16 ? "f16" : "f32",
-           (unsigned)ptowsp_context_lane_count(s->context), decode_attention_variant());
+           (unsigned long long)o->dim, (unsigned long long)o->page, type_names[o->type],
+           (unsigned)ptowsp_context_lane_count(s->context), attention_variant_name());
     printf("\"chunk\": %u, \"units\": %llu, \"tier_units\": [", (unsigned)s->chunk,
            (unsigned long long)s->work_count);
     for (uint32_t i = 0; i < attend_tier_count; i++) {
@@ -756,8 +810,9 @@ int main(int argc, char **argv) {
     ptowsp_context_destroy(s.context);
     free(s.lanes);
     free(s.lengths);
-    free(s.page_start);
+    free(s.page_starts);
     free(s.pool);
+    free(s.scales);
     free(s.pages);
     free(s.queries);
     free(s.outputs);

@@ -219,7 +219,7 @@ check_all() {
 
     step "tests of what vector code could change, without it"
     run_tests no-simd CC=gcc CXX=g++ CFLAGS="-O2 -g -DPTOWSP_NO_SIMD" \
-        TESTS="$(only "isa_.*|kernel_.*|oracle_kernel|merge|plan.*|count|dtype|decode_attention")"
+        TESTS="$(only "isa_.*|kernel_.*|oracle_kernel|merge|plan.*|count|dtype|attention_kernel")"
 
     step "tests of threads, without them"
     run_tests no-threads CC=gcc CFLAGS="-O2 -g -DPTOWSP_NO_THREADS" TESTS="$THREADED"

@@ -36,7 +36,7 @@ hash_of() {
     "$P" "$@" --json | sed 's/.*"hash": "\([0-9a-f]*\)".*/\1/'
 }
 
-for kv in f16 f32; do
+for kv in f32 f16 bf16 i8; do
     one=$(hash_of $SMALL --kv $kv --threads 1)
     for threads in 2 4; do
         [ "$one" = "$(hash_of $SMALL --kv $kv --threads $threads)" ] ||
@@ -47,6 +47,8 @@ done
 good $SMALL
 good $SMALL --fixed --page 1 --heads 6 --kv-heads 6 --dim 16
 good $SMALL --page 100 --heads 10 --dim 80 --kv f32 --units 1
+good $SMALL --kv bf16 --dim 576 --page 7
+good $SMALL --kv i8 --heads 14
 good $SMALL --page 5000 --heads 2 --kv-heads 1 --kv-mib 64
 good --trace tests/traces/azure.csv $SMALL
 good --trace tests/traces/azure.csv $SMALL --at 4.5
@@ -64,7 +66,7 @@ bad "--batch takes a whole number from 1 to 65536, not '-1'" --batch -1
 bad "--batch takes a whole number from 1 to 65536, not '3x'" --batch 3x
 bad "--batch takes a whole number from 1 to 65536, not ''" --batch
 bad "--batch takes a whole number" --batch 99999999999999999999999
-bad "--kv takes f32 or f16, not 'f8'" --kv f8
+bad "--kv takes f32, f16, bf16 or i8, not 'f8'" --kv f8
 bad "--heads 8 is not a multiple of --kv-heads 3" --heads 8 --kv-heads 3
 bad "--dim 20 is not a multiple of 16" --dim 20
 bad "--at needs --trace" --at 5

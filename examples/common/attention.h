@@ -1,0 +1,132 @@
+// Attention over a KV cache for inference engines: decode, prefill, and batches of both.
+//
+// One call computes one unit of a plan: a tile of query tokens of one sequence, with all query heads
+// of one KV head (grouped-query attention, Ainslie et al. 2023), against a range of KV tokens. It
+// leaves partial states, which ptowsp_merge_partials joins, or writes finished rows itself:
+//
+//      attention_kv     the cache: base pointers, strides, type, dimensions, page size
+//      attention_step   the batch: queries, outputs, lengths, page tables, scale, mask
+//      attention_unit   which rows against which tokens; attention_unit_of takes it from a plan
+//
+//      attention_unit unit = attention_unit_of(&step, work);
+//      attention_compute(&kv, &step, &unit, states + row, accs + row * kv.value_dim);
+//
+// To use it in an engine, copy attention.h, attention.c, attention_simd.h and attention_body.h. They
+// are C11 and need the types of ptowsp.h, and libm; no function of the library.
+//
+// Mask     The queries are the last tokens of their sequence: query token j of q stands at position
+//          p = kv_length - q + j. It sees tokens up to p if is_causal, otherwise all of them, and of
+//          those the ones from p - window + 1 on if window > 0.
+// Empty    A row that sees nothing of the range has the empty state (m = -INFINITY, l = 0, acc = 0)
+//          or, finished, zeros and a log-sum-exp of -INFINITY.
+// Bits     A row's state is a function of its query, of kv_start, and of the tokens from there on
+//          that it sees. It does not depend on other rows of the tile, on the layout of the cache,
+//          on threads, or on the rest of the batch. A finished row has the bits of
+//          ptowsp_merge_finish. Variants for AVX-512, AVX2 and NEON give the same states; the
+//          portable one rounds otherwise.
+// Values   Arithmetic is in f32, with online softmax in blocks of ATTENTION_BLOCK tokens that begin
+//          at kv_start. Weights below e^-87 of the largest so far are 0. NaN in a query or in a token
+//          that a row sees gives NaN in the row. Tokens that no row sees are not read.
+// Threads  Every function is pure: no state, no locks, any number of calls at a time.
+// Memory   Nothing is allocated. A call takes up to 80 KiB of stack.
+// Limits   Dimensions are multiples of 16 up to ATTENTION_DIM_MAX. Any group, any number of rows.
+// Errors   None: a broken precondition is an assertion.
+
+#ifndef ATTENTION_H
+#define ATTENTION_H
+
+#include "ptowsp.h"
+
+#define ATTENTION_BLOCK   64   // tokens per step of the online softmax
+#define ATTENTION_DIM_MAX 576  // of keys and of values
+
+typedef enum attention_type {
+    ATTENTION_F32,
+    ATTENTION_F16,   // IEEE 754 binary16
+    ATTENTION_BF16,  // the upper half of an f32
+    ATTENTION_I8     // an integer times the scale of its token and head
+} attention_type;
+
+// Elements from one page, one token of a page, and one KV head to the next.
+typedef struct attention_strides {
+    size_t page, token, head;
+} attention_strides;
+
+// A KV cache. Token t of a sequence is slot t % page_size of page pages[t / page_size], and its row
+// for a head begins at
+//
+//      keys + page * strides.page + slot * strides.token + head * strides.head
+//
+// and has key_dim or value_dim adjacent elements. Some layouts, with H heads, P slots, dimension D:
+//
+//                                             page             token    head         values
+//      [page][head][K or V][slot][dim]        H * 2 * P * D    D        2 * P * D    keys + P * D
+//      [page][slot][head][dim], K and V       P * H * D        H * D    D            another array
+//      [token][head][dim], no pages           H * D            H * D    D            another array
+//      latent (MLA), 576 keys, 512 values     P * 576          576      0            keys
+typedef struct attention_kv {
+    const void *keys, *values;  // values may be keys
+    attention_strides key_strides, value_strides;
+    const float *key_scales, *value_scales;  // I8; otherwise not read
+    attention_strides scale_strides;         // of both
+    attention_type type;
+    uint32_t key_dim, value_dim;
+    uint32_t page_size;  // 0: a sequence is one page, so pages[0] says where it begins
+} attention_kv;
+
+// What the units of a batch share. Query heads are kv_head * group ... + group - 1, and tokens of
+// queries, outputs and lse are numbered across the batch. Strides are in floats.
+typedef struct attention_step {
+    const float *queries;  // not scaled
+    size_t query_token_stride, query_head_stride;
+    float *outputs;  // of finished rows
+    size_t output_token_stride, output_head_stride;
+    float *lse;  // log-sum-exp of finished rows; NULL: not wanted
+    size_t lse_token_stride, lse_head_stride;
+
+    const uint32_t *query_starts;  // [request + 1]; NULL: one query token for each request
+    const int32_t *kv_lengths;     // [request], with the tokens of the queries
+    const uint32_t *pages;         // page tables of all requests
+    const uint32_t *page_starts;   // [request] in pages; NULL: request * page_stride
+    size_t page_stride;
+
+    uint32_t group;  // query heads of a KV head
+    uint32_t tile;   // query tokens in a tile of attention_unit_of; 0: all of a request
+    float scale;     // of scores; 0: 1 / sqrt(key_dim)
+    float cap;       // > 0: scores are cap * tanh(score / cap)
+    uint32_t window;
+    bool is_causal;
+} attention_step;
+
+typedef struct attention_unit {
+    uint32_t request, kv_head;
+    uint32_t query_start, query_count;  // query tokens of the request
+    uint32_t kv_start, kv_len;          // tokens at and behind the request's length are ignored
+} attention_unit;
+
+// The unit of a work descriptor: request, head, kv_start and kv_len, and tile number `reserved` of
+// the request's query tokens, 0 in decode.
+attention_unit attention_unit_of(const attention_step *step, const ptowsp_work *work);
+
+// Rows of a unit, query_count * group. Row r is query token r / group with head r % group.
+uint32_t attention_unit_rows(const attention_step *step, const attention_unit *unit);
+
+// Computes a unit. Writes states[rows] and accs[rows][value_dim]; or, if states is NULL, finished
+// rows to step->outputs and step->lse, which is right for a unit that has all tokens its rows see.
+void attention_compute(const attention_kv *kv, const attention_step *step,
+                       const attention_unit *unit, ptowsp_partial *states, float *accs);
+
+// The same for a work descriptor of a plan.
+void attention_compute_work(const attention_kv *kv, const attention_step *step,
+                            const ptowsp_work *work, ptowsp_partial *states, float *accs);
+
+// Converts elements to f32, exactly: queries that a model leaves in f16 or bf16. I8 has no scale.
+void attention_convert(const void *from, attention_type type, size_t count, float *to);
+
+// Bytes of an element.
+size_t attention_type_size(attention_type type);
+
+// The vector code of this machine: "avx512", "avx2", "neon" or "portable".
+const char *attention_variant_name(void);
+
+#endif
