@@ -74,4 +74,4 @@ const wsp_program wsp_the_program = {
     WSP_ABI_VERSION,   "sample", "0",    5,       4,       2,       5, 5,
     SAMPLE_SLOT_COUNT, axes,     arrays, symbols, tensors, kernels, 8, places,
     make_schedule(),   5,        0,      0,       0,       4,       0, 0,
-    wsp_expand};
+    wsp_expand,        0,        nullptr};
