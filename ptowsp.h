@@ -1934,6 +1934,40 @@ PTOWSP_API ptowsp_machine ptowsp_machine_950pr(void);  // Ascend 950PR (A5); con
 
 #endif  // PTOWSP_NO_TILES
 
+// The shape of attention, for its cost. Zero fields mean the defaults; dim is required.
+typedef struct ptowsp_attention_shape {
+    uint32_t dim;           // elements of a query and of a key
+    uint32_t value_dim;     // of a value and of an output row; default: dim
+    ptowsp_dtype kv_dtype;  // default: f16
+    uint32_t
+        kv_token_bytes;  // of one KV token of one head; default: a key and a value of kv_dtype.
+                         // MLA, whose values are a part of its keys: the keys alone
+    double kv_bytes_per_cycle;  // that a core reads; default: the machine's GM to L1, which a core
+                                // has if it reads alone. When all cores read at once it is 32 on
+                                // 910B and 27 on 950PR
+} ptowsp_attention_shape;
+
+// The cost of attention on a machine in cycles of a core, for ptowsp_attention_config (section 10).
+// The costs of a plan (cost_max, lane_costs) are then its predicted cycles, without a program.
+//
+//      per_token       kv_token_bytes / kv_bytes_per_cycle
+//      per_row_token   (dim + value_dim) multiply-adds / those of the cube in a cycle: blocks of 16
+//                      rows, 16 columns and 32 bytes of K, two cycles each in f32. Rows of a tile
+//                      that are no multiple of 16 take as long as the next one
+//      per_unit        store_ns + dispatch_ns + completion_ns: for a unit that an AICPU hands out. A
+//                      lane that walks its own list has less; set it to what a unit costs there
+//      per_merged_row  value_dim + 2 floats from UB to GM and back
+//
+// Softmax and the reading of queries overlap with the reading of KV, and are not counted. The sum of
+// per_token and per_row_token is that of a kernel which does one after the other; one that overlaps
+// them takes the larger one, and at least half of that.
+//
+// Errors   INVALID_PARAMS: a NULL; dim 0; a kv_dtype without a size; a rate below 0 or not finite; a
+//          machine without clock or without the rates that are used. *out_cost is zero then.
+PTOWSP_API ptowsp_status ptowsp_attention_cost_of(const ptowsp_machine *machine,
+                                                  const ptowsp_attention_shape *shape,
+                                                  ptowsp_attention_cost *out_cost);
+
 typedef struct ptowsp_body ptowsp_body;
 
 #if !defined(PTOWSP_NO_TILES)

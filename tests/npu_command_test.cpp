@@ -49,12 +49,17 @@ std::string listed(ptowsp_dtype dtype, const void *data, uint64_t count) {
 const wsp_axis_decl AXES[] = {{nullptr, 0, 0, 0, 0},
                               {"batch", PTOWSP_AXIS_DYNAMIC, 0, 0, 1},
                               {"adj", PTOWSP_AXIS_SPARSE, 0, 0, 1},
-                              {"kv", PTOWSP_AXIS_RAGGED, 1, 0, 1}};
+                              {"kv", PTOWSP_AXIS_RAGGED, 1, 0, 1},
+                              {"parts", PTOWSP_AXIS_PLAN, 5, 0, 1},
+                              {"parts", PTOWSP_AXIS_PLAN_LANES, 0, 0, 1}};
 const wsp_array_decl ARRAYS[] = {{nullptr, 0, 0, 0},
                                  {"kv", 0, 1, 1},
                                  {"flags", PTOWSP_BOOL, 0, 1},
                                  {"small", PTOWSP_I8, 0, 1},
-                                 {"wide", PTOWSP_U64, 0, 1}};
+                                 {"wide", PTOWSP_U64, 0, 1},
+                                 {"parts.flags", PTOWSP_U8, 0, 1},
+                                 {"parts.lane", PTOWSP_U32, 0, 0}};
+const wsp_field_decl FIELDS[] = {{5, 4, PTOWSP_PLAN_FLAGS}, {6, 4, PTOWSP_PLAN_LANE}};
 const wsp_symbol_decl SYMBOLS[] = {{nullptr, 0}, {"seed", 1}};
 const wsp_tensor_decl TENSORS[] = {{nullptr, 0, 0, {}, 0, 0, 0},
                                    {"x", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 4}, 1, 0, 0},
@@ -63,8 +68,8 @@ const wsp_tensor_decl TENSORS[] = {{nullptr, 0, 0, {}, 0, 0, 0},
 struct wsp_program make_program() {
     wsp_program program = wsp_program();
     program.name = "p";
-    program.axis_count = 4;
-    program.array_count = 5;
+    program.axis_count = 6;
+    program.array_count = 7;
     program.symbol_count = 2;
     program.tensor_count = 3;
     program.slot_count = 8;
@@ -72,6 +77,8 @@ struct wsp_program make_program() {
     program.arrays = ARRAYS;
     program.symbols = SYMBOLS;
     program.tensors = TENSORS;
+    program.field_count = 2;
+    program.fields = FIELDS;
     return program;
 }
 
@@ -111,6 +118,19 @@ ptowsp_status wsp_runner_bind_lengths(wsp_runner *, const char *axis, ptowsp_dty
 ptowsp_status wsp_runner_bind_csr(wsp_runner *, const char *axis, const ptowsp_csr *csr) {
     return note("csr %s %s %s", axis, listed(csr->dtype, csr->indptr, csr->row_count + 1).c_str(),
                 listed(csr->dtype, csr->indices, csr->entry_count).c_str());
+}
+ptowsp_status wsp_runner_bind_plan(wsp_runner *, const char *plan,
+                                   const ptowsp_attention_plan *bound) {
+    return note("plan %s %u of %u, %u of %u, %u to %u %s %s", plan, bound->unit_count,
+                bound->unit_capacity, bound->merge_count, bound->merge_capacity,
+                bound->units[0].params[3], bound->merges[0].params[3],
+                listed(PTOWSP_U32, bound->unit_begin, bound->lane_count + 1).c_str(),
+                listed(PTOWSP_U32, bound->merge_begin, bound->lane_count + 1).c_str());
+}
+ptowsp_status wsp_runner_bind_work(wsp_runner *, const char *plan, const ptowsp_work *work,
+                                   uint64_t count) {
+    return note("work %s %u %u", plan, static_cast<unsigned>(count),
+                count ? work[count - 1].params[3] : 0);
 }
 ptowsp_status wsp_runner_bind_tensor(wsp_runner *runner, const char *tensor,
                                      const ptowsp_buffer *buffer) {
@@ -255,6 +275,32 @@ void npu_command__passes_options_and_writes_tensors(void **state) {
     assert_int_equal(access(path_of("not_written").c_str(), F_OK), -1);
 }
 
+void npu_command__binds_plans(void **state) {
+    (void)state;
+    const ptowsp_work units[] = {{0, 0, 1, 0, {0, 0, 0, 64}}, {1, 0, 2, 0, {0, 0, 64, 36}}};
+    const ptowsp_work merges[] = {{0, 0, 0, 0, {0, 0, 0, 2}}};
+    const uint32_t begin[] = {0, 1, 2}, merge_begin[] = {0, 1, 1};
+    write_bytes("units", units, sizeof units);
+    write_bytes("merges", merges, sizeof merges);
+    write_bytes("begin", begin, sizeof begin);
+    write_bytes("merge_begin", merge_begin, sizeof merge_begin);
+    write_bytes("short", units, sizeof units - 8);
+    write_bytes("none", units, 0);
+    write_bytes("one", begin, 4);
+    expect({"--plan", "parts=@%/units,@%/begin,@%/merges,@%/merge_begin"},
+           "plan parts 2 of 2, 1 of 1, 64 to 2 u32[0 1 2] u32[0 1 1]");
+    expect({"--plan", "parts=@%/units"}, "work parts 2 36");
+    expect({"--plan", "parts=@%/none"}, "work parts 0 0");
+    for (const char *value :
+         {"parts=", "parts=%/units", "parts=@%/units,@%/begin", "parts=@%/short",
+          "parts=@%/nothing", "parts=@%/units,@%/begin,@%/merges,@%/merge_begin,@%/begin",
+          "parts=@%/units,@%/begin,@%/merges,@%/one", "parts=@%/units,@%/one,@%/merges,@%/one",
+          "parts=@%/units,@%/begin,@%/short,@%/begin", "parts=@%/units,begin,@%/merges,@%/begin"}) {
+        expect_refused({"--plan", value});
+    }
+    expect_refused({"--array", "parts.flags=1,2"});  // it is bound with its plan
+}
+
 void npu_command__refuses_what_it_does_not_understand(void **state) {
     (void)state;
     for (const char *value : {"batch", "batch=", "=4", "batch=x", "batch=4x", "batch= 4", "batch=+",
@@ -308,7 +354,8 @@ int make_directory(void **state) {
 
 int remove_directory(void **state) {
     (void)state;
-    for (const char *name : {"indptr", "indices", "lengths", "small", "x", "empty", "out"}) {
+    for (const char *name : {"indptr", "indices", "lengths", "small", "x", "empty", "out", "units",
+                             "merges", "begin", "merge_begin", "short", "none", "one"}) {
         unlink(path_of(name).c_str());
     }
     return rmdir(directory.c_str());
@@ -320,6 +367,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(npu_command__binds_numbers_and_lists),
         cmocka_unit_test(npu_command__binds_files),
+        cmocka_unit_test(npu_command__binds_plans),
         cmocka_unit_test(npu_command__passes_options_and_writes_tensors),
         cmocka_unit_test(npu_command__refuses_what_it_does_not_understand),
         cmocka_unit_test(npu_command__helps),

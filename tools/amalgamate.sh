@@ -85,6 +85,7 @@ src/data/names.h src/data/names.c
 src/data/expr.h src/data/expr.c
 src/data/code.h src/data/code.c
 src/data/cost_model.h
+src/data/attention_cost.c
 "
 # The floor that emitted trees carry as it is.
 RUNTIME="
