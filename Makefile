@@ -95,9 +95,9 @@ $(BUILD)/%_test: $(BUILD)/tests/%_test.o $(BUILD)/libtested.a
 	$(CC) $(CFLAGS) $^ -o $@ $(TEST_LIBS)
 
 # Files of emitted trees that are the same in all of them; tests bring program and kernels along.
-TREE_PATHS   := -I. -I$(BUILD)/include -Itests/cann_stub $(addprefix -I$(TREE)/,include aicpu aicore host shim)
+TREE_PATHS   := -I. -I$(BUILD)/include -Itests/cann_stub $(addprefix -I$(TREE)/,include aicpu aicore host)
 TREE_OBJECTS := $(patsubst $(TREE)/%.cpp,$(BUILD)/tree/%.o,$(wildcard $(TREE)/aicpu/*.cpp \
-    $(TREE)/shim/*.cpp $(TREE)/aicore/wsp_worker.cpp $(TREE)/host/wsp_[br]*.cpp))
+    $(TREE)/aicore/wsp_worker.cpp $(TREE)/host/wsp_[br]*.cpp))
 
 # The library's part of them, which is written only where it changes.
 CORE := $(BUILD)/include/wsp_core.made
@@ -129,7 +129,7 @@ CLOCK_TESTS := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/npu_clock*_test.
 $(CXX_TESTS): $(BUILD)/%: $(BUILD)/tests/%.o $(BUILD)/libwsp_fixed.a $(BUILD)/libtested.a
 	$(CXX) $(CXXFLAGS) $^ -o $@ $(TEST_LIBS)
 
-$(CLOCK_TESTS): $(BUILD)/%: $(BUILD)/tests/%.o $(BUILD)/tests/npu_clock.o $(BUILD)/tree/shim/wsp_clock.o \
+$(CLOCK_TESTS): $(BUILD)/%: $(BUILD)/tests/%.o $(BUILD)/tests/npu_clock.o $(BUILD)/tree/aicpu/wsp_clock.o \
     $(BUILD)/tree/aicpu/wsp_core.o $(BUILD)/libtested.a
 	$(CXX) $(CXXFLAGS) $^ -o $@ $(TEST_LIBS)
 

@@ -2997,8 +2997,11 @@ PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32
 //      host/       binds sizes, data and memory; starts the device, or threads in its place
 //      aicpu/      expand.cpp: the program's loops, which make tasks from the bindings; scheduler
 //      aicore/     one source per kernel, dispatch by kernel id, the loop of a core
-//      include/    declarations that these three share
-//      shim/       PTO-ISA instructions and simulated time on a CPU
+//      include/    what these three share: declarations, and the library's own runtime
+//      shim/       PTO-ISA instructions on a CPU
+//
+// The loops, the kernels and the tables are written for the program. The other sources are the same
+// in every tree of a version, and begin with a comment that says so.
 //
 // One tree builds in three ways. README.md in the tree gives the commands.
 //

@@ -84,6 +84,12 @@ fresh
 echo '// a' > "$COPY/tree/src/npu/extra.c"
 refuses "an unlisted file of the emitter" "src/npu/extra.c is not in the list"
 fresh
+echo '// a' > "$COPY/tree/src/npu/tree/host/extra.h"
+refuses "an unlisted file of trees" "src/npu/tree/host/extra.h is not in the list"
+fresh
+rm "$COPY/tree/src/npu/tree/host/wsp_run.h"
+refuses "a missing file of trees" "src/npu/tree/host/wsp_run.h is listed but missing"
+fresh
 printf 'no end' >> "$COPY/tree/src/npu/tree/Makefile"
 refuses "a file of trees without an end" "src/npu/tree/Makefile does not end with a newline"
 fresh

@@ -90,7 +90,7 @@ static inline void npu_object_add(npu_object *o, ptowsp_context *context,
                                   const ptowsp_program *program, bool is_a5) {
     if (o->count == 0) {
         fprintf(o->unit,
-                "%s#include \"wsp_dispatch.h\"\n#include \"wsp_native.h\"\n"
+                "%s#include \"wsp_kernel.h\"\n#include \"wsp_native.h\"\n"
                 "#include <math.h>\n#include <string.h>\n",
                 is_a5 ? "#define WSP_TARGET_A5\n" : "");
     }

@@ -2,7 +2,7 @@
 # Emitted trees under sanitizers and compilers: random programs as trees, built with ASan and UBSan and
 # with TSan, run inside a test program that is built alike (a tree's shared object and the program
 # that loads it share one runtime); and the text of trees compiled without warnings by g++ and
-# clang++, as C++17 and C++20.
+# clang++, as C++17 and C++20, and for a device: against the declarations of tests/cann_stub, linked.
 #
 #      sh tests/npu_sanitize_test.sh [address|thread|warnings]...
 #
@@ -83,11 +83,25 @@ compile_all() {
     echo "$(wc -l < "$OUT/files") files of $(ls "$OUT/trees" | wc -l) trees compiled without warnings"
 }
 
+# For a device the host's program lacks nothing but CANN, and the AICPU's library nothing.
+link_for_device() {
+    tree=$(ls -d "$OUT"/trees/* | head -n 1)
+    stub=$PWD/tests/cann_stub
+    (
+        cd "$tree"
+        set -- -std=c++17 $W -DWSP_ASCEND -Iinclude -Iaicpu -Iaicore -Ihost -isystem "$stub"
+        g++ "$@" host/*.cpp aicpu/program.cpp aicpu/wsp_core.cpp -pthread -ldl -o "$OUT/host" 2>&1 |
+            grep 'error:\|warning:\|multiple definition\|undefined reference' |
+            grep -v 'undefined reference to `\(acl\|rt\)' && exit 1
+        g++ "$@" aicpu/*.cpp aicore/dispatch.cpp -fPIC -shared -Wl,-z,defs -pthread -o "$OUT/aicpu.so"
+    ) || fail "$tree cannot be linked for a device"
+}
+
 for what in "$@"; do
     case $what in
     address) sanitize address "-fsanitize=address,undefined -fno-sanitize-recover=all" ;;
     thread) sanitize thread "-fsanitize=thread" ;;
-    warnings) compile_all ;;
+    warnings) compile_all && link_for_device ;;
     *) fail "nothing is called $what" ;;
     esac
 done

@@ -45,35 +45,40 @@ static void npu_readme_builds(npu_text *text) {
 
 static void npu_readme_files(npu_text *text, bool has_pipelines) {
     npu_print(text, "## Files\n\n"
+                    "These are this program:\n\n"
                     "| file | contents |\n"
                     "|---|---|\n"
                     "| `aicpu/expand.cpp` | **the workload's loops**, which make its tasks |\n"
+                    "| `aicore/kernels/` | **one source per kernel** |\n"
                     "| `aicpu/program.h`, `program.cpp` | the names and tables of the program, "
                     "and the schedule |\n"
-                    "| `aicore/kernels/` | **one source per kernel** |\n"
                     "| `aicore/dispatch.cpp` | kernels by their number |\n"
-                    "| `aicpu/wsp_expand.*` | the vocabulary of `expand.cpp` |\n"
-                    "| `aicpu/wsp_scheduler.*` | queues of ready tasks, and the choice of a core "
-                    "for each; below it is the bounded ring of `include/wsp_core.h` |\n");
+                    "| `manifest.json` | the same for programs, and a hash of the sources |\n\n"
+                    "The others are the runtime, generated and the same in every tree of this "
+                    "version:\n\n"
+                    "| file | contents |\n"
+                    "|---|---|\n"
+                    "| `aicpu/wsp_expand.h` | the vocabulary of `expand.cpp` |\n");
     if (has_pipelines) {
-        npu_print(text, "| `aicpu/wsp_pipeline*` | processes and channels |\n");
+        npu_print(text, "| `aicpu/wsp_pipeline.*` | its vocabulary of pipelines: processes and "
+                        "channels |\n");
     }
-    npu_print(
-        text,
-        "| `aicore/wsp_kernel.h`, `wsp_native.h` | the vocabulary of kernels |\n"
-        "| `aicore/wsp_worker.*` | the loop of a core; the device's is in "
-        "`wsp_core_main.cpp` |\n"
-        "| `host/` | binding and running: C functions, the stand-in for the device, "
-        "the device with CANN, a command line |\n"
-        "| `include/wsp_abi.h` | the interface of host, AICPU and AICore, with its layout |\n"
-        "| `include/wsp_core.h` | the runtime of all trees and the library: the library's own C, "
-        "generated; `aicpu/wsp_core.cpp` compiles it |\n"
-        "| `include/ptowsp.h` | types of the library that wrote this tree, which is not "
-        "needed to build it |\n"
-        "| `shim/` | PTO-ISA's instructions on a CPU, and simulated time |\n"
-        "| `manifest.json` | the same for programs, and a hash of the sources |\n\n"
-        "Files whose names begin with `wsp_`, those of `shim/` and `include/`, and the "
-        "build files are the same in every tree of this version.\n\n");
+    npu_print(text,
+              "| `aicpu/wsp_aicpu.*` | queues of ready tasks, the choice of a core for each, and "
+              "simulated time; below it is the bounded ring of `include/wsp_core.h` |\n"
+              "| `aicore/wsp_kernel.h`, `wsp_native.h` | the vocabulary of kernels: tile "
+              "operations, C functions |\n"
+              "| `aicore/wsp_aicore.cpp` | the loop of a core, on a thread and on the device |\n"
+              "| `host/wsp_runner.h` | **C functions** that bind and run |\n"
+              "| `host/wsp_host.cpp` | the same in C++: bindings, the stand-in for the device, the "
+              "device with CANN |\n"
+              "| `host/main.cpp` | the command line |\n"
+              "| `include/wsp_abi.h` | the interface of host, AICPU and AICore, with its layout |\n"
+              "| `include/wsp_core.h` | the library's own C, which the library runs on, too; "
+              "`aicpu/wsp_core.cpp` compiles it |\n"
+              "| `include/ptowsp.h` | types of the library that wrote this tree, which is not "
+              "needed to build it |\n"
+              "| `shim/ptoisa_shim.h` | PTO-ISA's instructions on a CPU |\n\n");
 }
 
 static void npu_readme_bindings(const npu_emitter *emitter, npu_text *text) {

@@ -148,7 +148,7 @@ NPU_INTERNAL void npu_dispatch_emit(npu_emitter *emitter) {
               "\n"
               "#if defined(__CCE_AICORE__) || !defined(WSP_ASCEND)\n");
     npu_print(&text,
-              "%s#include \"wsp_dispatch.h\"\n#endif\n\n#include \"program.h\"\n\n"
+              "%s#include \"wsp_kernel.h\"\n#endif\n\n#include \"program.h\"\n\n"
               "#if defined(__CCE_AICORE__) || !defined(WSP_ASCEND)\n\n",
               npu_kernel_is_on_a5(emitter) ? "#define WSP_TARGET_A5\n" : "");
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {

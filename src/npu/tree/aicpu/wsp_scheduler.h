@@ -31,18 +31,7 @@
 
 #include "wsp_abi.h"
 #include "wsp_bell.h"
-
-#ifndef WSP_HAS_CLOCK
-#ifdef WSP_ASCEND
-#define WSP_HAS_CLOCK 0
-#else
-#define WSP_HAS_CLOCK 1
-#endif
-#endif
-
-#if WSP_HAS_CLOCK
 #include "wsp_clock.h"
-#endif
 
 namespace wsp {
 

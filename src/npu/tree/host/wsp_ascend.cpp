@@ -579,4 +579,9 @@ ptowsp_status run_program(const wsp_program &program, Bindings *bindings,
 
 }  // namespace wsp
 
+// The tables name the program's loops, which are in the AICPU's library alone.
+void wsp_expand(wsp::Run &);
+void wsp_expand(wsp::Run &) {
+}
+
 #endif

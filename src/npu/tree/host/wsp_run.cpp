@@ -1,6 +1,8 @@
 // Threads stand in for the device: one for each core, and one for each AICPU thread except the
 // first, which is the caller's. They live as long as the run.
 
+#ifndef WSP_ASCEND
+
 #include "wsp_run.h"
 
 #include <pthread.h>
@@ -105,3 +107,5 @@ ptowsp_status run_program(const wsp_program &program, Bindings *bindings,
 }
 
 }  // namespace wsp
+
+#endif

@@ -9,6 +9,8 @@
 
 #include "wsp_clock.h"
 
+#if WSP_HAS_CLOCK
+
 #include <cinttypes>
 
 namespace wsp {
@@ -181,3 +183,5 @@ bool Clock::end() {
 }
 
 }  // namespace wsp
+
+#endif

@@ -1,4 +1,4 @@
-// The simulated clock of a tree that runs on a CPU.
+// The simulated clock of a tree that runs on a CPU. The device has none.
 //
 // Threads that stand in for an NPU take any amount of real time. The time of the program on its
 // lanes follows from its schedule and from the cycles of its tasks alone. Clock computes it with
@@ -16,6 +16,16 @@
 
 #ifndef WSP_CLOCK_H
 #define WSP_CLOCK_H
+
+#ifndef WSP_HAS_CLOCK
+#ifdef WSP_ASCEND
+#define WSP_HAS_CLOCK 0
+#else
+#define WSP_HAS_CLOCK 1
+#endif
+#endif
+
+#if WSP_HAS_CLOCK
 
 #include "wsp_core.h"
 
@@ -99,5 +109,7 @@ class Clock {
 };
 
 }  // namespace wsp
+
+#endif  // WSP_HAS_CLOCK
 
 #endif
