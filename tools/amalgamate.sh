@@ -84,6 +84,7 @@ RUNTIME="
 src/runtime/arrival.h src/runtime/token.h
 src/runtime/policy.h
 src/runtime/binding_check.h src/runtime/binding_check.c
+src/runtime/walk_check.h src/runtime/walk_check.c
 src/runtime/deps.h src/runtime/groups.c src/runtime/access.h src/runtime/access.c
     src/runtime/cells.h src/runtime/cells.c src/runtime/deps.c
 src/runtime/precedence.h src/runtime/precedence.c

@@ -136,12 +136,6 @@ PWSP_INTERNAL bool pwsp_walk_fail_kernel(pwsp_expander *x, ptowsp_cycles result)
 }
 
 PWSP_INTERNAL bool pwsp_walk_fail_keys(pwsp_expander *x) {
-    PTOWSP_ASSERT(x->fault.is_set && x->fault.array < x->program->arrays.count);
-    const pwsp_array_info *array =
-        PWSP_PROGRAM_AT(x->program, arrays, pwsp_array_info, x->fault.array);
-    pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, pwsp_error_index(x->fault.index),
-                       "a key of the schedule reads array %s at %" PRId64 "; it has %" PRIu64
-                       " elements",
-                       array->name, x->fault.index, x->arrays[x->fault.array].count);
+    pwsp_expander_fail_fault(x, true);
     return false;
 }

@@ -17,63 +17,39 @@ static ptowsp_status pwsp_check_result(const pwsp_bindings *bindings, const pwsp
                : pwsp_fail(bindings->context, status, error->index, "%s", error->text);
 }
 
-static ptowsp_status pwsp_check_fail_unbound(const pwsp_bindings *bindings, const char *what,
-                                             const char *name) {
-    pwsp_error error;
-    return pwsp_check_result(bindings, &error, pwsp_verify_fail_unbound(&error, what, name));
-}
-
 static ptowsp_status pwsp_check_arrays(pwsp_bindings *bindings) {
     const ptowsp_program *p = bindings->program;
-    for (uint32_t i = 1; i < p->arrays.count; i++) {
-        const pwsp_array_info *info = PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, i);
-        if (!p->array_is_used[i]) {
-            continue;
-        }
-        if (!bindings->arrays[i].is_bound) {
-            return pwsp_check_fail_unbound(bindings, info->is_lengths ? "ragged axis" : "array",
-                                           info->name);
-        }
-        if (info->is_lengths) {
-            pwsp_error error;
-            ptowsp_status status = pwsp_verify_lengths(&error, info->name, &bindings->arrays[i],
-                                                       &bindings->length_sums[i]);
-            if (status != PTOWSP_OK) {
-                return pwsp_check_result(bindings, &error, status);
-            }
+    ptowsp_status status = PTOWSP_OK;
+    pwsp_error error;
+    for (uint32_t i = 1; i < p->arrays.count && status == PTOWSP_OK; i++) {
+        if (p->array_is_used[i]) {
+            status = pwsp_verify_array(&error, PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, i),
+                                       &bindings->arrays[i], &bindings->length_sums[i]);
         }
     }
-    return PTOWSP_OK;
+    return pwsp_check_result(bindings, &error, status);
 }
 
 static ptowsp_status pwsp_check_sizes(pwsp_bindings *bindings) {
     const ptowsp_program *p = bindings->program;
-    for (uint32_t i = 1; i < p->axes.count; i++) {
+    ptowsp_status status = PTOWSP_OK;
+    pwsp_error error;
+    for (uint32_t i = 1; i < p->axes.count && status == PTOWSP_OK; i++) {
         const pwsp_axis_info *axis = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, i);
-        if (!p->axis_is_used[i]) {
-            continue;
-        }
-        if (axis->kind == PWSP_AXIS_DYNAMIC && !bindings->is_bound[p->first_size + i]) {
-            return pwsp_check_fail_unbound(bindings, "the size of axis", axis->name);
-        }
-        if (axis->kind == PWSP_AXIS_SPARSE) {
-            if (!bindings->csrs[i].is_bound) {
-                return pwsp_check_fail_unbound(bindings, "sparse axis", axis->name);
-            }
-            pwsp_error error;
-            ptowsp_status status = pwsp_verify_csr(&error, axis->name, &bindings->csrs[i]);
-            if (status != PTOWSP_OK) {
-                return pwsp_check_result(bindings, &error, status);
-            }
+        if (p->axis_is_used[i] && axis->kind == PWSP_AXIS_DYNAMIC) {
+            status = pwsp_verify_size(&error, axis->name, bindings->is_bound[p->first_size + i]);
+        } else if (p->axis_is_used[i] && axis->kind == PWSP_AXIS_SPARSE) {
+            status = pwsp_verify_csr(&error, axis->name, &bindings->csrs[i]);
         }
     }
-    for (uint32_t i = 1; i < p->symbols.count; i++) {
-        if (p->symbol_is_used[i] && !bindings->is_bound[p->first_symbol + i]) {
-            return pwsp_check_fail_unbound(bindings, "symbol",
-                                           PWSP_PROGRAM_AT(p, symbols, pwsp_symbol_info, i)->name);
+    for (uint32_t i = 1; i < p->symbols.count && status == PTOWSP_OK; i++) {
+        const pwsp_symbol_info *symbol = PWSP_PROGRAM_AT(p, symbols, pwsp_symbol_info, i);
+        if (p->symbol_is_used[i]) {
+            status =
+                pwsp_verify_symbol(&error, symbol->name, bindings->is_bound[p->first_symbol + i]);
         }
     }
-    return PTOWSP_OK;
+    return pwsp_check_result(bindings, &error, status);
 }
 
 // Places a tensor without data at unused addresses: beyond all others, one after another from
@@ -98,7 +74,7 @@ static ptowsp_status pwsp_check_tensors(pwsp_bindings *bindings, bool is_time_on
     uint64_t base = UINT64_C(1) << 63;
     ptowsp_status status = PTOWSP_OK;
     for (uint32_t i = 1; status == PTOWSP_OK && i < p->tensors.count; i++) {
-        const char *name = PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, i)->name;
+        const ptowsp_tensor_desc *desc = PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, i);
         pwsp_bound_tensor *tensor = &bindings->effective[i];
         *tensor = bindings->tensors[i];
         if (!p->tensor_is_used[i]) {
@@ -107,16 +83,14 @@ static ptowsp_status pwsp_check_tensors(pwsp_bindings *bindings, bool is_time_on
         }
         bool needs_data = !is_time_only || p->tensor_is_loaded[i];
         pwsp_error error;
-        if (!tensor->is_bound &&
-            (needs_data ||
-             pwsp_bind_check_tensor(&error, PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, i),
-                                    &as_declared, tensor) != PTOWSP_OK)) {
-            return pwsp_check_fail_unbound(bindings, "tensor", name);
+        if (!tensor->is_bound && !needs_data) {
+            pwsp_bind_check_tensor(&error, desc, &as_declared, tensor);
         }
-        status = pwsp_verify_data(&error, name, tensor);
+        status = pwsp_verify_tensor(&error, desc->name, tensor);
         if (status != PTOWSP_OK) {
-            status = needs_data ? pwsp_check_result(bindings, &error, status)
-                                : pwsp_check_place(bindings, name, tensor, &base);
+            status = needs_data || !tensor->is_bound
+                         ? pwsp_check_result(bindings, &error, status)
+                         : pwsp_check_place(bindings, desc->name, tensor, &base);
         }
     }
     return status;

@@ -242,6 +242,15 @@ PWSP_INTERNAL ptowsp_status pwsp_verify_fail_unbound(pwsp_error *error, const ch
                           name);
 }
 
+PWSP_INTERNAL ptowsp_status pwsp_verify_size(pwsp_error *error, const char *axis, bool is_bound) {
+    return is_bound ? PTOWSP_OK : pwsp_verify_fail_unbound(error, "the size of axis", axis);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_verify_symbol(pwsp_error *error, const char *symbol,
+                                               bool is_bound) {
+    return is_bound ? PTOWSP_OK : pwsp_verify_fail_unbound(error, "symbol", symbol);
+}
+
 // Element i of an array of lengths or indices; false if it is negative or beyond 63 bits.
 static bool pwsp_verify_index(const pwsp_array *array, uint64_t i, uint64_t *out_value) {
     *out_value = pwsp_array_at(array, i);
@@ -261,10 +270,14 @@ static ptowsp_status pwsp_verify_fail_index(pwsp_error *error, const char *what,
                           (int64_t)value);
 }
 
-PWSP_INTERNAL ptowsp_status pwsp_verify_lengths(pwsp_error *error, const char *axis,
-                                                const pwsp_array *array, int64_t *out_sum) {
+PWSP_INTERNAL ptowsp_status pwsp_verify_array(pwsp_error *error, const pwsp_array_info *info,
+                                              const pwsp_array *array, int64_t *out_sum) {
+    const char *axis = info->name;
     uint64_t sum = 0;
-    for (uint64_t i = 0; i < array->count; i++) {
+    if (!array->is_bound) {
+        return pwsp_verify_fail_unbound(error, info->is_lengths ? "ragged axis" : "array", axis);
+    }
+    for (uint64_t i = 0; info->is_lengths && i < array->count; i++) {
         uint64_t length;
         if (!pwsp_verify_index(array, i, &length)) {
             return pwsp_verify_fail_index(error, "length", i, axis, array, length);
@@ -275,7 +288,7 @@ PWSP_INTERNAL ptowsp_status pwsp_verify_lengths(pwsp_error *error, const char *a
                                   "run: the lengths of axis %s sum up to more than 2^63 - 1", axis);
         }
     }
-    if (out_sum) {
+    if (out_sum && info->is_lengths) {
         *out_sum = (int64_t)sum;
     }
     return PTOWSP_OK;
@@ -284,6 +297,9 @@ PWSP_INTERNAL ptowsp_status pwsp_verify_lengths(pwsp_error *error, const char *a
 PWSP_INTERNAL ptowsp_status pwsp_verify_csr(pwsp_error *error, const char *axis,
                                             pwsp_bound_csr *csr) {
     uint64_t last = 0;
+    if (!csr->is_bound) {
+        return pwsp_verify_fail_unbound(error, "sparse axis", axis);
+    }
     for (uint64_t i = 0; i <= csr->row_count; i++) {
         uint64_t at;
         if (!pwsp_verify_index(&csr->indptr, i, &at)) {
@@ -317,8 +333,11 @@ PWSP_INTERNAL ptowsp_status pwsp_verify_csr(pwsp_error *error, const char *axis,
     return PTOWSP_OK;
 }
 
-PWSP_INTERNAL ptowsp_status pwsp_verify_data(pwsp_error *error, const char *name,
-                                             const pwsp_bound_tensor *tensor) {
+PWSP_INTERNAL ptowsp_status pwsp_verify_tensor(pwsp_error *error, const char *name,
+                                               const pwsp_bound_tensor *tensor) {
+    if (!tensor->is_bound) {
+        return pwsp_verify_fail_unbound(error, "tensor", name);
+    }
     return tensor->data || tensor->high < tensor->low
                ? PTOWSP_OK
                : pwsp_error_set(error, PTOWSP_UNBOUND, PTOWSP_NO_INDEX,

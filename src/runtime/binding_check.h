@@ -32,21 +32,27 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_check_tensor(pwsp_error *error,
                                                    pwsp_bound_tensor *out_tensor);
 
 // -- before a run ---------------------------------------------------------------------------------
+//
+// For what the program uses: it is bound, and well-formed.
 
 // `what` is a kind: "ragged axis".
 PWSP_INTERNAL ptowsp_status pwsp_verify_fail_unbound(pwsp_error *error, const char *what,
                                                      const char *name);
 
-// A bound array; its sum may be NULL.
-PWSP_INTERNAL ptowsp_status pwsp_verify_lengths(pwsp_error *error, const char *axis,
-                                                const pwsp_array *array, int64_t *out_sum);
+PWSP_INTERNAL ptowsp_status pwsp_verify_size(pwsp_error *error, const char *axis, bool is_bound);
+PWSP_INTERNAL ptowsp_status pwsp_verify_symbol(pwsp_error *error, const char *symbol,
+                                               bool is_bound);
 
-// Bound sparse structure; fills in its entry_count.
+// Stores the sum of lengths, of any other array nothing. out_sum may be NULL.
+PWSP_INTERNAL ptowsp_status pwsp_verify_array(pwsp_error *error, const pwsp_array_info *info,
+                                              const pwsp_array *array, int64_t *out_sum);
+
+// Fills in its entry_count.
 PWSP_INTERNAL ptowsp_status pwsp_verify_csr(pwsp_error *error, const char *axis,
                                             pwsp_bound_csr *csr);
 
-// A bound tensor has data, or no elements.
-PWSP_INTERNAL ptowsp_status pwsp_verify_data(pwsp_error *error, const char *name,
-                                             const pwsp_bound_tensor *tensor);
+// It has data, or no elements.
+PWSP_INTERNAL ptowsp_status pwsp_verify_tensor(pwsp_error *error, const char *name,
+                                               const pwsp_bound_tensor *tensor);
 
 #endif

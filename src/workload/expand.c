@@ -8,8 +8,7 @@
 #include "expand.h"
 
 #include "../base/text.h"
-
-#include <inttypes.h>
+#include "../runtime/walk_check.h"
 
 // -- errors ---------------------------------------------------------------------------------------
 
@@ -28,12 +27,17 @@ PWSP_INTERNAL pwsp_event pwsp_expander_fail(pwsp_expander *x, ptowsp_status stat
     return PWSP_EVENT_ERROR;
 }
 
-static pwsp_event pwsp_expander_fail_fault(pwsp_expander *x) {
+static pwsp_event pwsp_expander_fail_check(pwsp_expander *x, const pwsp_error *error) {
+    return pwsp_expander_fail(x, error->status, error->index, "%s", error->text);
+}
+
+PWSP_INTERNAL pwsp_event pwsp_expander_fail_fault(pwsp_expander *x, bool is_key) {
+    PTOWSP_ASSERT(x->fault.is_set && x->fault.array < x->program->arrays.count);
     const pwsp_array_info *info =
         PWSP_PROGRAM_AT(x->program, arrays, pwsp_array_info, x->fault.array);
-    return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, pwsp_error_index(x->fault.index),
-                              "array %s is read at %" PRId64 "; it has %" PRIu64 " elements",
-                              info->name, x->fault.index, x->arrays[x->fault.array].count);
+    pwsp_error error;
+    pwsp_read_fail(&error, is_key, info->name, &x->arrays[x->fault.array], x->fault.index);
+    return pwsp_expander_fail_check(x, &error);
 }
 
 // -- tiles ----------------------------------------------------------------------------------------
@@ -43,70 +47,37 @@ static pwsp_event pwsp_expander_fail_view(pwsp_expander *x, const pwsp_tile_view
                                           const char *param, const pwsp_bound_tensor *tensor) {
     const char *name = PWSP_PROGRAM_AT(x->program, tensors, ptowsp_tensor_desc, view->tensor)->name;
     if (x->fault.is_set) {
-        return pwsp_expander_fail_fault(x);
+        return pwsp_expander_fail_fault(x, false);
     }
-    for (uint32_t i = 0; i < view->lead; i++) {
-        int64_t value = (int64_t)x->cells[view->index[i].cell];
-        if (view->index[i].begin != view->index[i].end) {
-            value = (int64_t)pwsp_expander_value(x, view->index[i]);
-        }
-        if ((uint64_t)value >= (uint64_t)tensor->lead_shape[i]) {
-            return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, pwsp_error_index(value),
-                                      "%s: index %u of tensor %s is %" PRId64
-                                      ", outside of its size %" PRId64,
-                                      param, i, name, value, tensor->lead_shape[i]);
-        }
+    pwsp_error error;
+    bool is_found = false;
+    for (uint32_t i = 0; i < view->lead && !is_found; i++) {
+        int64_t value = (int64_t)pwsp_expander_value(x, view->index[i]);
+        is_found = pwsp_view_fail_lead(&error, param, name, tensor, i, value);
     }
-    int64_t row = view->has_row ? (int64_t)pwsp_expander_value(x, view->row) : 0;
-    if ((uint64_t)row >= (uint64_t)tensor->rows) {
-        return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, pwsp_error_index(row),
-                                  "%s: row %" PRId64 " of tensor %s is outside of its %" PRId64
-                                  " rows",
-                                  param, row, name, tensor->rows);
+    if (!is_found) {
+        int64_t row = view->has_row ? (int64_t)pwsp_expander_value(x, view->row) : 0;
+        int64_t col = view->has_col ? (int64_t)pwsp_expander_value(x, view->col) : 0;
+        pwsp_view_fail(&error, param, name, tensor, row, col);
     }
-    int64_t col = view->has_col ? (int64_t)pwsp_expander_value(x, view->col) : 0;
-    if ((uint64_t)col < (uint64_t)tensor->cols) {
-        return pwsp_expander_fail(x, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-                                  "%s: the tile of tensor %s has 2^32 rows or columns", param,
-                                  name);
-    }
-    return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, pwsp_error_index(col),
-                              "%s: column %" PRId64 " of tensor %s is outside of its %" PRId64
-                              " columns",
-                              param, col, name, tensor->cols);
+    return pwsp_expander_fail_check(x, &error);
 }
 
 // Finds a tile; false if it is outside the tensor (or larger than a tile can be).
 static inline bool pwsp_expander_tile(pwsp_expander *x, const pwsp_tile_view *view,
                                       const pwsp_bound_tensor *tensor, pwsp_tile_at *at) {
     int64_t lead = 0;
-    uint64_t is_outside = 0;
+    bool is_inside = true;
     for (uint32_t i = 0; i < view->lead; i++) {
         int64_t value = (int64_t)pwsp_expander_value(x, view->index[i]);
-        is_outside |= (uint64_t)value >= (uint64_t)tensor->lead_shape[i];
-        lead = (int64_t)((uint64_t)lead + (uint64_t)value * (uint64_t)tensor->lead_strides[i]);
+        is_inside &= pwsp_view_lead(tensor, i, value, &lead);
     }
     int64_t row = view->has_row ? (int64_t)pwsp_expander_value(x, view->row) : 0;
     int64_t col = view->has_col ? (int64_t)pwsp_expander_value(x, view->col) : 0;
-    is_outside |= (uint64_t)row >= (uint64_t)tensor->rows;
-    is_outside |= (uint64_t)col >= (uint64_t)tensor->cols;
-    if (is_outside) {
-        return false;
-    }
-    int64_t rows = tensor->rows - row, cols = tensor->cols - col;
-    rows = view->rows && view->rows < rows ? view->rows : rows;
-    cols = view->cols && view->cols < cols ? view->cols : cols;
-    if (((uint64_t)rows | (uint64_t)cols) > UINT32_MAX) {
-        return false;
-    }
     at->tensor = view->tensor;
-    at->rows = (uint32_t)rows;
-    at->cols = (uint32_t)cols;
     at->access = view->access;
     at->lead = lead;
-    at->row = row;
-    at->col = col;
-    return true;
+    return is_inside && pwsp_view_tile(tensor, row, view->rows, col, view->cols, at);
 }
 
 // -- tasks ----------------------------------------------------------------------------------------
@@ -143,7 +114,7 @@ static inline pwsp_event pwsp_expander_task(pwsp_expander *x, const pwsp_op *op)
         args[next++] = pwsp_expander_value(x, codes[task->axis_count + i]);
     }
     if (x->fault.is_set) {
-        return pwsp_expander_fail_fault(x);
+        return pwsp_expander_fail_fault(x, false);
     }
     PTOWSP_ASSERT(next <= p->arg_count && task->view_count <= PTOWSP_TASK_TILE_MAX);
     x->task.arg_count = next;
@@ -157,70 +128,44 @@ static inline pwsp_event pwsp_expander_task(pwsp_expander *x, const pwsp_op *op)
 
 // -- loops ----------------------------------------------------------------------------------------
 
-static pwsp_event pwsp_expander_fail_row(pwsp_expander *x, const char *axis, int64_t row,
-                                         uint64_t row_count) {
-    return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, pwsp_error_index(row),
-                              "row %" PRId64 " of axis %s, which has %" PRIu64, row, axis,
-                              row_count);
-}
-
-// An array that was well-formed when the run began is not any more: a kernel has written it.
-static bool pwsp_expander_fail_changed(pwsp_expander *x, const char *axis, int64_t row) {
-    pwsp_expander_fail(
-        x, PTOWSP_INVALID_PARAMS, pwsp_error_index(row),
-        "row %" PRId64 " of axis %s was changed during the run, and is malformed now", row, axis);
-    return false;
-}
-
 // How many iterations a loop has; false with an error.
 static bool pwsp_expander_extent(pwsp_expander *x, const pwsp_loop *loop, pwsp_frame *frame) {
     const ptowsp_program *p = x->program;
     int64_t row = loop->is_row ? (int64_t)pwsp_expander_value(x, loop->row) : 0;
+    ptowsp_status status = PTOWSP_OK;
+    uint64_t end = 0;
+    const char *name;
+    pwsp_error error;
     frame->first = 0;
     if (x->fault.is_set) {
-        pwsp_expander_fail_fault(x);
+        pwsp_expander_fail_fault(x, false);
         return false;
     }
     switch (loop->axis_kind) {
     case PWSP_AXIS_DENSE:
     case PWSP_AXIS_DYNAMIC: frame->count = (int64_t)x->cells[loop->size]; return true;
-    case PWSP_AXIS_RAGGED: {
-        const pwsp_array *lengths = &x->arrays[loop->array];
+    case PWSP_AXIS_RAGGED:
         if (!loop->is_row) {
             frame->count = x->length_sums[loop->array];
             return true;
         }
-        if ((uint64_t)row >= lengths->count) {
-            pwsp_expander_fail_row(x,
-                                   PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, loop->array)->name,
-                                   row, lengths->count);
-            return false;
+        name = PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, loop->array)->name;
+        status = pwsp_row_length(&error, name, &x->arrays[loop->array], row, &frame->count);
+        break;
+    case PWSP_AXIS_SPARSE:
+        if (!loop->is_row) {
+            frame->count = (int64_t)x->csrs[loop->csr].entry_count;
+            return true;
         }
-        frame->count = (int64_t)pwsp_array_at(lengths, (uint64_t)row);
-        return frame->count >= 0 ||
-               pwsp_expander_fail_changed(
-                   x, PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, loop->array)->name, row);
+        name = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, loop->csr)->name;
+        status = pwsp_row_entries(&error, name, &x->csrs[loop->csr], row, &frame->first, &end);
+        frame->count = (int64_t)(end - frame->first);
+        break;
     }
-    case PWSP_AXIS_SPARSE: break;
+    if (status != PTOWSP_OK) {
+        pwsp_expander_fail_check(x, &error);
     }
-    const pwsp_bound_csr *csr = &x->csrs[loop->csr];
-    if (!loop->is_row) {
-        frame->count = (int64_t)csr->entry_count;
-        return true;
-    }
-    if ((uint64_t)row >= csr->row_count) {
-        pwsp_expander_fail_row(x, PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, loop->csr)->name, row,
-                               csr->row_count);
-        return false;
-    }
-    frame->first = pwsp_array_at(&csr->indptr, (uint64_t)row);
-    uint64_t end = pwsp_array_at(&csr->indptr, (uint64_t)row + 1);
-    if (frame->first > end || end > csr->indices.count) {
-        return pwsp_expander_fail_changed(
-            x, PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, loop->csr)->name, row);
-    }
-    frame->count = (int64_t)(end - frame->first);
-    return true;
+    return status == PTOWSP_OK;
 }
 
 static inline void pwsp_expander_set_variable(pwsp_expander *x, const pwsp_loop *loop,
@@ -270,7 +215,7 @@ static bool pwsp_expander_call(pwsp_expander *x, const pwsp_op *op, pwsp_event *
         x->cells[call->first_cell + i] = pwsp_expander_value(x, codes[i]);
     }
     if (x->fault.is_set) {
-        *out_event = pwsp_expander_fail_fault(x);
+        *out_event = pwsp_expander_fail_fault(x, false);
         return true;
     }
     PTOWSP_ASSERT(x->frame_count < x->program->frame_depth);
@@ -295,27 +240,16 @@ static pwsp_event pwsp_expander_slot_load(pwsp_expander *x, const pwsp_op *op) {
     int64_t row = load->has_row ? (int64_t)pwsp_expander_value(x, load->row) : 0;
     int64_t col = load->has_col ? (int64_t)pwsp_expander_value(x, load->col) : 0;
     if (x->fault.is_set) {
-        return pwsp_expander_fail_fault(x);
+        return pwsp_expander_fail_fault(x, false);
     }
-    if ((uint64_t)row >= x->load_at.rows || (uint64_t)col >= x->load_at.cols) {
-        return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, pwsp_error_index(row),
-                                  "element (%" PRId64 ", %" PRId64 ") of a tile of %u x %u", row,
-                                  col, x->load_at.rows, x->load_at.cols);
-    }
-    x->load_at.row += row;
-    x->load_at.col += col;
-    x->load_at.rows = 1;
-    x->load_at.cols = 1;
-    return PWSP_EVENT_SLOT_LOAD;
+    pwsp_error error;
+    return pwsp_view_element(&error, row, col, &x->load_at) == PTOWSP_OK
+               ? PWSP_EVENT_SLOT_LOAD
+               : pwsp_expander_fail_check(x, &error);
 }
 
 PWSP_INTERNAL void pwsp_expander_load(pwsp_expander *x) {
-    const pwsp_bound_tensor *tensor = &x->tensors[x->load_at.tensor];
-    PTOWSP_ASSERT(x->load_at.rows == 1 && x->load_at.cols == 1 && tensor->data);
-    int64_t offset = pwsp_tile_offset(tensor, &x->load_at);
-    pwsp_array element = {tensor->data + offset * (int64_t)tensor->element_size, 1, tensor->dtype,
-                          true};
-    x->cells[x->load->cell] = pwsp_array_at(&element, 0);
+    x->cells[x->load->cell] = pwsp_view_load(&x->tensors[x->load_at.tensor], &x->load_at);
 }
 
 // -- processes ------------------------------------------------------------------------------------
@@ -324,7 +258,7 @@ static pwsp_event pwsp_expander_send(pwsp_expander *x, const pwsp_op *op) {
     x->node = op->node;
     x->send = PWSP_PROGRAM_AT(x->program, sends, pwsp_send_op, op->at);
     x->token = pwsp_expander_value(x, x->send->token);
-    return x->fault.is_set ? pwsp_expander_fail_fault(x) : PWSP_EVENT_SEND;
+    return x->fault.is_set ? pwsp_expander_fail_fault(x, false) : PWSP_EVENT_SEND;
 }
 
 // -- walking --------------------------------------------------------------------------------------
@@ -418,7 +352,7 @@ PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
             }
             if (x->fault.is_set) {
                 x->node = op->node;
-                return pwsp_expander_fail_fault(x);
+                return pwsp_expander_fail_fault(x, false);
             }
             break;
         }
@@ -428,7 +362,7 @@ PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
             x->cells[slot->cell] = pwsp_expander_value(x, slot->value);
             if (x->fault.is_set) {
                 x->node = op->node;
-                return pwsp_expander_fail_fault(x);
+                return pwsp_expander_fail_fault(x, false);
             }
             break;
         }

@@ -82,6 +82,8 @@ PWSP_INTERNAL void pwsp_expander_load(pwsp_expander *x);
 // Records an error at the current event's place, with the variables around. Returns ERROR.
 PWSP_INTERNAL pwsp_event pwsp_expander_fail(pwsp_expander *x, ptowsp_status status, uint64_t index,
                                             const char *format, ...) PWSP_PRINTF(4, 5);
+// For an array that is read where it has no element, which x->fault tells.
+PWSP_INTERNAL pwsp_event pwsp_expander_fail_fault(pwsp_expander *x, bool is_key);
 
 // The value of a code of the current task.
 PWSP_INLINE uint64_t pwsp_expander_value(pwsp_expander *x, pwsp_code code) {

@@ -15,15 +15,6 @@
 
 namespace wsp {
 
-namespace {
-
-// The index of an error, for one that may be below 0.
-uint64_t error_index(i64 value) {
-    return value.value() < 0 ? PTOWSP_NEGATIVE_INDEX : value.bits();
-}
-
-}  // namespace
-
 bool walk(const wsp_program &program, const wsp_bindings &bindings, Scheduler *scheduler) {
     Run run(program, bindings, *scheduler);
     program.expand(run);
@@ -75,10 +66,9 @@ uint64_t Run::read(uint32_t array, i64 index) {
     const bool is_key = kernel && task_->task.axis_count == kernel->axis_count &&
                         task_->task.tile_count == kernel->tile_count &&
                         task_->task.scalar_count == kernel->scalar_count;
-    fail(PTOWSP_INVALID_PARAMS, error_index(index),
-         is_key ? "a key of the schedule reads array %s at %" PRId64 "; it has %" PRIu64 " elements"
-                : "array %s is read at %" PRId64 "; it has %" PRIu64 " elements",
-         program_->arrays[array].name, index.value(), from.count);
+    pwsp_error error;
+    pwsp_read_fail(&error, is_key, program_->arrays[array].name, &from, index.value());
+    fail(error);
     return 0;
 }
 
@@ -90,25 +80,13 @@ u64 Run::symbol(uint32_t symbol) const {
     return reinterpret_cast<const uint64_t *>(bindings_->symbols)[symbol];
 }
 
-// Lengths were checked when the run began; a kernel may have overwritten them since then.
 i64 Run::length(uint32_t array, i64 row, uint32_t place) {
-    place_ = place;
-    if (!good()) {
-        return 0;
-    }
-    const pwsp_array &lengths = this->array(array);
-    const char *name = program_->arrays[array].name;
-    if (row.bits() >= lengths.count) {
-        fail(PTOWSP_INVALID_PARAMS, error_index(row),
-             "row %" PRId64 " of axis %s, which has %" PRIu64, row.value(), name, lengths.count);
-        return 0;
-    }
-    const i64 length = i64::of_bits(pwsp_array_at(&lengths, row.bits()));
-    if (length < 0) {
-        fail(PTOWSP_INVALID_PARAMS, error_index(row),
-             "row %" PRId64 " of axis %s was changed during the run, and is malformed now",
-             row.value(), name);
-        return 0;
+    pwsp_error error;
+    int64_t length = 0;
+    at(place);
+    if (good() && pwsp_row_length(&error, program_->arrays[array].name, &this->array(array),
+                                  row.value(), &length) != PTOWSP_OK) {
+        fail(error);
     }
     return length;
 }
@@ -130,24 +108,12 @@ Entries Run::entries(uint32_t axis) {
 }
 
 Entries Run::entries(uint32_t axis, i64 row, uint32_t place) {
-    place_ = place;
-    const pwsp_bound_csr &from = csr(axis);
-    if (!good()) {
-        return Entries(*this, axis, 0, 0);
-    }
-    if (row.bits() >= from.row_count) {
-        fail(PTOWSP_INVALID_PARAMS, error_index(row),
-             "row %" PRId64 " of axis %s, which has %" PRIu64, row.value(),
-             program_->axes[axis].name, from.row_count);
-        return Entries(*this, axis, 0, 0);
-    }
-    const uint64_t first = pwsp_array_at(&from.indptr, row.bits());
-    const uint64_t end = pwsp_array_at(&from.indptr, row.bits() + 1);
-    if (first > end || end > from.indices.count) {
-        fail(PTOWSP_INVALID_PARAMS, error_index(row),
-             "row %" PRId64 " of axis %s was changed during the run, and is malformed now",
-             row.value(), program_->axes[axis].name);
-        return Entries(*this, axis, 0, 0);
+    pwsp_error error;
+    uint64_t first = 0, end = 0;
+    at(place);
+    if (good() && pwsp_row_entries(&error, program_->axes[axis].name, &csr(axis), row.value(),
+                                   &first, &end) != PTOWSP_OK) {
+        fail(error);
     }
     return Entries(*this, axis, first, end);
 }
@@ -176,65 +142,31 @@ bool Entries::Iterator::operator!=(const Iterator &end) const {
 
 // -- tiles ----------------------------------------------------------------------------------------
 
-// The reason why a view is outside its tensor, once that is known.
-void Run::fail_view(const char *param, uint32_t tensor, std::initializer_list<i64> lead, i64 row,
-                    i64 col) {
-    const pwsp_bound_tensor &bound = this->tensor(tensor);
-    const char *name = program_->tensors[tensor].name;
-    uint32_t i = 0;
-    for (i64 index : lead) {
-        if (index.bits() >= static_cast<uint64_t>(bound.lead_shape[i])) {
-            fail(PTOWSP_INVALID_PARAMS, error_index(index),
-                 "%s: index %" PRIu32 " of tensor %s is %" PRId64 ", outside of its size %" PRId64,
-                 param, i, name, index.value(), bound.lead_shape[i]);
-            return;
-        }
-        i++;
-    }
-    if (row.bits() >= static_cast<uint64_t>(bound.rows)) {
-        fail(PTOWSP_INVALID_PARAMS, error_index(row),
-             "%s: row %" PRId64 " of tensor %s is outside of its %" PRId64 " rows", param,
-             row.value(), name, bound.rows);
-    } else if (col.bits() >= static_cast<uint64_t>(bound.cols)) {
-        fail(PTOWSP_INVALID_PARAMS, error_index(col),
-             "%s: column %" PRId64 " of tensor %s is outside of its %" PRId64 " columns", param,
-             col.value(), name, bound.cols);
-    } else {
-        fail(PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-             "%s: the tile of tensor %s has 2^32 rows or columns", param, name);
-    }
-}
-
 // Finds a tile; at the tensor's edge it is smaller. False with an error.
 bool Run::find_tile(const char *param, uint32_t tensor, std::initializer_list<i64> lead, i64 row,
                     int64_t rows, i64 col, int64_t cols, Region *out) {
     const pwsp_bound_tensor &bound = this->tensor(tensor);
-    bool is_outside = row.bits() >= static_cast<uint64_t>(bound.rows) ||
-                      col.bits() >= static_cast<uint64_t>(bound.cols);
-    i64 offset = 0;
-    uint32_t i = 0;
-    for (i64 index : lead) {
-        is_outside |= index.bits() >= static_cast<uint64_t>(bound.lead_shape[i]);
-        offset = offset + index * bound.lead_strides[i];
-        i++;
-    }
-    if (!is_outside) {
-        const int64_t rows_left = bound.rows - row.value(), cols_left = bound.cols - col.value();
-        rows = rows && rows < rows_left ? rows : rows_left;
-        cols = cols && cols < cols_left ? cols : cols_left;
-        is_outside = (static_cast<uint64_t>(rows) | static_cast<uint64_t>(cols)) > UINT32_MAX;
-    }
-    if (is_outside) {
-        fail_view(param, tensor, lead, row, col);
-        return false;
-    }
+    bool is_inside = true;
+    uint32_t count = 0;
     out->tensor = tensor;
-    out->rows = static_cast<uint32_t>(rows);
-    out->cols = static_cast<uint32_t>(cols);
-    out->lead = offset.value();
-    out->row = row.value();
-    out->col = col.value();
-    return true;
+    out->lead = 0;
+    for (i64 index : lead) {
+        is_inside &= pwsp_view_lead(&bound, count++, index.value(), &out->lead);
+    }
+    if (is_inside && pwsp_view_tile(&bound, row.value(), rows, col.value(), cols, out)) {
+        return true;
+    }
+    const char *name = program_->tensors[tensor].name;
+    pwsp_error error;
+    for (uint32_t i = 0; i < count; i++) {
+        if (pwsp_view_fail_lead(&error, param, name, &bound, i, lead.begin()[i].value())) {
+            fail(error);
+            return false;
+        }
+    }
+    pwsp_view_fail(&error, param, name, &bound, row.value(), col.value());
+    fail(error);
+    return false;
 }
 
 // -- slots, edges, scopes -------------------------------------------------------------------------
@@ -242,27 +174,19 @@ bool Run::find_tile(const char *param, uint32_t tensor, std::initializer_list<i6
 void Run::load_slot(uint32_t place, uint32_t slot, uint32_t tensor, std::initializer_list<i64> lead,
                     i64 row, int64_t rows, i64 col, int64_t cols, i64 r, i64 c) {
     Region element;
-    place_ = place;
+    at(place);
     if (!good() || !find_tile("the view", tensor, lead, row, rows, col, cols, &element)) {
         return;
     }
-    if (r.bits() >= element.rows || c.bits() >= element.cols) {
-        fail(PTOWSP_INVALID_PARAMS, error_index(r),
-             "element (%" PRId64 ", %" PRId64 ") of a tile of %" PRIu32 " x %" PRIu32, r.value(),
-             c.value(), element.rows, element.cols);
+    pwsp_error error;
+    if (pwsp_view_element(&error, r.value(), c.value(), &element) != PTOWSP_OK) {
+        fail(error);
         return;
     }
     element.access = READ;
-    element.row += r.value();
-    element.col += c.value();
-    element.rows = element.cols = 1;
-    if (!target_->await_element(element)) {
-        return;
+    if (target_->await_element(element)) {
+        slots_[slot] = pwsp_view_load(&this->tensor(tensor), &element);
     }
-    const pwsp_bound_tensor &bound = this->tensor(tensor);
-    const int64_t offset = offset_of(bound, element) * static_cast<int64_t>(bound.element_size);
-    const pwsp_array at = {bound.data + offset, 1, bound.dtype, true};
-    slots_[slot] = pwsp_array_at(&at, 0);
 }
 
 void Run::reset(std::initializer_list<uint32_t> edges) {
@@ -320,17 +244,9 @@ void Task::tile(uint32_t tensor, Access access, std::initializer_list<i64> lead,
     task.tile_count++;
 }
 
-void Task::scalar(u64 value) {
+void Task::put_scalar(u64 value) {
     wsp_task &task = run_->task_->task;
     task.args[task.axis_count + 2 * task.tile_count + task.scalar_count++] = value.value();
-}
-
-void Task::scalar(i64 value) {
-    scalar(to_u64(value));
-}
-
-void Task::scalar(bool value) {
-    scalar(to_u64(value));
 }
 
 i64 Task::arg(uint32_t i) const {
@@ -339,40 +255,16 @@ i64 Task::arg(uint32_t i) const {
     return i < count ? i64::of_bits(task.args[i]) : i64(0);
 }
 
-void Task::dispatch(u64 key) {
+void Task::put_dispatch(u64 key) {
     run_->task_->dispatch_key = key.value();
 }
 
-void Task::dispatch(i64 key) {
-    dispatch(to_u64(key));
-}
-
-void Task::dispatch(bool key) {
-    dispatch(to_u64(key));
-}
-
-void Task::priority(u64 key) {
+void Task::put_priority(u64 key) {
     run_->task_->priority_key = key.value();
 }
 
-void Task::priority(i64 key) {
-    priority(to_u64(key));
-}
-
-void Task::priority(bool key) {
-    priority(to_u64(key));
-}
-
-void Task::stream(u64 key) {
+void Task::put_stream(u64 key) {
     run_->task_->stream_key = key.value();
-}
-
-void Task::stream(i64 key) {
-    stream(to_u64(key));
-}
-
-void Task::stream(bool key) {
-    stream(to_u64(key));
 }
 
 void Task::after(std::initializer_list<uint32_t> edges) {

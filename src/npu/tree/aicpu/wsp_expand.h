@@ -124,14 +124,8 @@ class Run {
     bool slot_bool(uint32_t slot) const {
         return slots_[slot] != 0;
     }
-    void set_slot(uint32_t slot, i64 value) {
-        slots_[slot] = value.bits();
-    }
-    void set_slot(uint32_t slot, u64 value) {
-        slots_[slot] = value.value();
-    }
-    void set_slot(uint32_t slot, bool value) {
-        slots_[slot] = value;
+    template <typename T> void set_slot(uint32_t slot, T value) {
+        slots_[slot] = to_u64(value).value();
     }
     // Element (r, c) of a view, once its writers are done.
     void load_slot(uint32_t place, uint32_t slot, uint32_t tensor, std::initializer_list<i64> lead,
@@ -148,6 +142,9 @@ class Run {
     // For layers above it (wsp_pipeline.cpp): an error at the current place; the walk's target.
     void fail(ptowsp_status status, uint64_t index, const char *format, ...)
         __attribute__((format(printf, 4, 5)));
+    void fail(const pwsp_error &error) {
+        fail(error.status, error.index, "%s", error.text);
+    }
     uint32_t place() const {
         return place_;
     }
@@ -181,8 +178,6 @@ class Run {
     uint64_t read(uint32_t array, i64 index);
     bool find_tile(const char *param, uint32_t tensor, std::initializer_list<i64> lead, i64 row,
                    int64_t rows, i64 col, int64_t cols, Region *out);
-    void fail_view(const char *param, uint32_t tensor, std::initializer_list<i64> lead, i64 row,
-                   i64 col);
 
     const wsp_program *program_;
     const wsp_bindings *bindings_;
@@ -225,24 +220,30 @@ class Task {
     // A tile of rows x cols from (row, col) of the matrix at the leading indices; 0: to the edge.
     void tile(uint32_t tensor, Access access, std::initializer_list<i64> lead, i64 row,
               int64_t rows, i64 col, int64_t cols);
-    void scalar(i64 value);
-    void scalar(u64 value);
-    void scalar(bool value);
+    // Values and keys are i64, u64 or bool.
+    template <typename T> void scalar(T value) {
+        put_scalar(to_u64(value));
+    }
     i64 arg(uint32_t i) const;  // args[i], 0 if there are fewer; once all arguments are there
-    void dispatch(i64 key);     // each also of u64 and bool
-    void dispatch(u64 key);
-    void dispatch(bool key);
-    void priority(i64 key);
-    void priority(u64 key);
-    void priority(bool key);
-    void stream(i64 key);
-    void stream(u64 key);
-    void stream(bool key);
+    template <typename T> void dispatch(T key) {
+        put_dispatch(to_u64(key));
+    }
+    template <typename T> void priority(T key) {
+        put_priority(to_u64(key));
+    }
+    template <typename T> void stream(T key) {
+        put_stream(to_u64(key));
+    }
     void after(std::initializer_list<uint32_t> edges);   // explicit edges that end here
     void before(std::initializer_list<uint32_t> edges);  // those that begin here
     void submit();
 
   private:
+    void put_scalar(u64 value);
+    void put_dispatch(u64 key);
+    void put_priority(u64 key);
+    void put_stream(u64 key);
+
     Run *run_;
 };
 

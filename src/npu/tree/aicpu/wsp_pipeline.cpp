@@ -78,16 +78,8 @@ Port consumes(const Channel &channel) {
     return {channel.number_, false};
 }
 
-void Channel::send(Run &process, u64 token, uint32_t place) {
+void Channel::put(Run &process, u64 token, uint32_t place) {
     network_.send(process_of(process), number_, token.value(), place);
-}
-
-void Channel::send(Run &process, i64 token, uint32_t place) {
-    send(process, to_u64(token), place);
-}
-
-void Channel::send(Run &process, bool token, uint32_t place) {
-    send(process, to_u64(token), place);
 }
 
 bool Channel::receive(Run &process, i64 &token, uint32_t place, bool is_loop) {

@@ -44,9 +44,10 @@ namespace wsp {
 // Operations of a process, `process` being its run. After an error they do nothing.
 class Channel {
   public:
-    void send(Run &process, i64 token, uint32_t place);
-    void send(Run &process, u64 token, uint32_t place);
-    void send(Run &process, bool token, uint32_t place);
+    // A token is i64, u64 or bool.
+    template <typename T> void send(Run &process, T token, uint32_t place) {
+        put(process, to_u64(token), place);
+    }
     // False: the end of the stream, which the first of these waits for.
     bool receive(Run &process, i64 &token, uint32_t place);
     bool receive_one(Run &process, i64 &token, uint32_t place);
@@ -61,6 +62,7 @@ class Channel {
 
     Channel(Network &network, uint32_t number) : network_(network), number_(number) {
     }
+    void put(Run &process, u64 token, uint32_t place);
     bool receive(Run &process, i64 &token, uint32_t place, bool is_loop);
 
     Network &network_;

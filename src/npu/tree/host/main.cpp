@@ -99,23 +99,11 @@ bool cut(const std::string &text, char at, std::string *out_first, std::string *
 // -- elements -------------------------------------------------------------------------------------
 
 uint32_t size_of(uint32_t dtype) {
-    switch (dtype) {
-#define WSP_SIZE_OF(name, value, bytes, text)                                                      \
-    case PTOWSP_##name: return bytes;
-        PTOWSP_DTYPES(WSP_SIZE_OF)
-#undef WSP_SIZE_OF
-    default: return 0;
-    }
+    return ptowsp_dtype_size(static_cast<ptowsp_dtype>(dtype));
 }
 
 const char *name_of(uint32_t dtype) {
-    switch (dtype) {
-#define WSP_NAME_OF(name, value, bytes, text)                                                      \
-    case PTOWSP_##name: return text;
-        PTOWSP_DTYPES(WSP_NAME_OF)
-#undef WSP_NAME_OF
-    default: return "integers";
-    }
+    return dtype ? ptowsp_dtype_name(static_cast<ptowsp_dtype>(dtype)) : "integers";
 }
 
 // The type of integers with a name; NONE: there is none.

@@ -114,14 +114,17 @@ ptowsp_status Bindings::bind_slot(uint32_t slot, uint64_t value) {
     return status;
 }
 
+pwsp_array_info Bindings::array_info(uint32_t array) const {
+    const wsp_array_decl &decl = program_.arrays[array];
+    return {decl.name, static_cast<ptowsp_dtype>(decl.dtype), decl.is_lengths != 0};
+}
+
 ptowsp_status Bindings::bind_array(uint32_t array, bool is_lengths, ptowsp_dtype dtype,
                                    const void *data, uint64_t count) {
     if (array == 0 || array >= program_.array_count) {
         return fail_index(is_lengths ? "ragged axis" : "array", array);
     }
-    const wsp_array_decl &decl = program_.arrays[array];
-    const pwsp_array_info info = {decl.name, static_cast<ptowsp_dtype>(decl.dtype),
-                                  decl.is_lengths != 0};
+    const pwsp_array_info info = array_info(array);
     return pwsp_bind_check_array(&failure, &info, is_lengths, dtype, data, count, &arrays_[array]);
 }
 
@@ -150,20 +153,15 @@ ptowsp_status Bindings::verify_sizes() {
     ptowsp_status status = PTOWSP_OK;
     for (uint32_t i = 1; i < program_.axis_count && status == PTOWSP_OK; i++) {
         const wsp_axis_decl &axis = program_.axes[i];
-        if (!axis.name || !axis.is_used) {
-            continue;
-        }
-        if (axis.kind == PTOWSP_AXIS_DYNAMIC && !is_size_bound_[i]) {
-            status = pwsp_verify_fail_unbound(&failure, "the size of axis", axis.name);
-        } else if (axis.kind == PTOWSP_AXIS_SPARSE) {
-            status = csrs_[i].is_bound
-                         ? pwsp_verify_csr(&failure, axis.name, &csrs_[i])
-                         : pwsp_verify_fail_unbound(&failure, "sparse axis", axis.name);
+        if (axis.is_used && is_axis(i, PTOWSP_AXIS_DYNAMIC)) {
+            status = pwsp_verify_size(&failure, axis.name, is_size_bound_[i]);
+        } else if (axis.is_used && is_axis(i, PTOWSP_AXIS_SPARSE)) {
+            status = pwsp_verify_csr(&failure, axis.name, &csrs_[i]);
         }
     }
     for (uint32_t i = 1; i < program_.symbol_count && status == PTOWSP_OK; i++) {
-        if (program_.symbols[i].is_used && !is_symbol_bound_[i]) {
-            status = pwsp_verify_fail_unbound(&failure, "symbol", program_.symbols[i].name);
+        if (program_.symbols[i].is_used) {
+            status = pwsp_verify_symbol(&failure, program_.symbols[i].name, is_symbol_bound_[i]);
         }
     }
     return status;
@@ -172,12 +170,9 @@ ptowsp_status Bindings::verify_sizes() {
 ptowsp_status Bindings::verify_arrays() {
     ptowsp_status status = PTOWSP_OK;
     for (uint32_t i = 1; i < program_.array_count && status == PTOWSP_OK; i++) {
-        const wsp_array_decl &decl = program_.arrays[i];
-        if (decl.is_used && !arrays_[i].is_bound) {
-            status = pwsp_verify_fail_unbound(&failure, decl.is_lengths ? "ragged axis" : "array",
-                                              decl.name);
-        } else if (decl.is_used && decl.is_lengths) {
-            status = pwsp_verify_lengths(&failure, decl.name, &arrays_[i], nullptr);
+        if (program_.arrays[i].is_used) {
+            const pwsp_array_info info = array_info(i);
+            status = pwsp_verify_array(&failure, &info, &arrays_[i], nullptr);
         }
     }
     return status;
@@ -188,12 +183,10 @@ ptowsp_status Bindings::verify_tensors() {
     ptowsp_status status = PTOWSP_OK;
     used_tensors_ = tensors_;
     for (uint32_t i = 1; i < program_.tensor_count && status == PTOWSP_OK; i++) {
-        const char *name = program_.tensors[i].name;
-        if (!program_.tensors[i].is_used) {
-            used_tensors_[i].is_bound = false;
+        if (program_.tensors[i].is_used) {
+            status = pwsp_verify_tensor(&failure, program_.tensors[i].name, &used_tensors_[i]);
         } else {
-            status = used_tensors_[i].is_bound ? pwsp_verify_data(&failure, name, &used_tensors_[i])
-                                               : pwsp_verify_fail_unbound(&failure, "tensor", name);
+            used_tensors_[i].is_bound = false;
         }
     }
     return status;

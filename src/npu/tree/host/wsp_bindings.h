@@ -51,6 +51,7 @@ class Bindings {
     uint32_t find_axis(const char *axis, ptowsp_axis_kind kind, const char *what);
     ptowsp_status fail_index(const char *what, uint32_t index);
     bool is_axis(uint32_t axis, ptowsp_axis_kind kind) const;
+    pwsp_array_info array_info(uint32_t array) const;
     ptowsp_status verify_sizes();
     ptowsp_status verify_arrays();
     ptowsp_status verify_tensors();
