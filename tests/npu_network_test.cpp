@@ -289,7 +289,7 @@ void npu_network__says_who_is_stuck(void **state) {
         make("b", y, x);
         expect_error(lab, PTOWSP_STUCK, PLACE,
                      "stuck at cycle 0: a finds x empty, b finds y empty; b has to close channel x "
-                     "before, if that is all that it sends");
+                     "first, if it sends nothing more");
     }
     {
         Lab lab;  // two channels filled one after the other, taken the other way around
@@ -339,7 +339,7 @@ void npu_network__says_who_is_stuck(void **state) {
             lab.network.receive(me, e, &t, 1);
         });
         expect_error(lab, PTOWSP_STUCK, PLACE,
-                     "stuck at cycle 0: b finds e empty; event e takes as many waits as records");
+                     "stuck at cycle 0: b finds e empty; event e needs as many waits as records");
     }
 }
 

@@ -1,5 +1,5 @@
 // Deadlocks of pipelines: for each the exact facts, in the results and in ptowsp_run_print_stuck:
-// who waits, where, since when, with which variables, in which circle, and what would help.
+// who waits, where, since when, with which variables, in which cycle, and what would help.
 
 #include "pipeline_fixture.h"
 
@@ -53,9 +53,9 @@ static void expect_ended(const fixture *f, const char *name, uint32_t replica, u
     assert_int_equal(process(f, name, replica)->end_cycles, end);
 }
 
-// Asserts that the circle goes through these processes, in this order, back to the first.
-static void expect_circle(const char *text, const char *const *names, int count) {
-    const char *line = strstr(text, "circle"), *end = line ? strchr(line, '\n') : NULL;
+// Asserts that the cycle goes through these processes, in this order, back to the first.
+static void expect_cycle(const char *text, const char *const *names, int count) {
+    const char *line = strstr(text, "  cycle: "), *end = line ? strchr(line, '\n') : NULL;
     assert_non_null(end);
     for (int i = 0; i <= count; i++) {
         line = strstr(line, names[i % count]);
@@ -65,7 +65,7 @@ static void expect_circle(const char *text, const char *const *names, int count)
     }
 }
 
-// -- circles --------------------------------------------------------------------------------------
+// -- cycles --------------------------------------------------------------------------------------
 
 // left comes to b at 3, right to a at 5: each waits for the other.
 static void pipeline_stuck__two_that_receive_first(void **state) {
@@ -100,13 +100,13 @@ static void pipeline_stuck__two_that_receive_first(void **state) {
         }
         compile(&f, NULL);
         const char *text = stuck(&f);
-        static const char *const circle[] = {"left", "right"};
+        static const char *const cycle[] = {"left", "right"};
         expect_waiting(&f, text, "left", 0, PTOWSP_PROCESS_EMPTY, "back", 3,
                        "main/pipeline p/process left/receive t");
         expect_waiting(&f, text, "right", 0, PTOWSP_PROCESS_EMPTY, "ask", 5,
                        "main/pipeline p/process right/consume t");
         expect_ended(&f, "other", 0, 100);
-        expect_circle(text, circle, 2);
+        expect_cycle(text, cycle, 2);
         EXPECT_PARTS(text, "2 of 3", "help");
         assert_int_equal(ptowsp_run_result(f.run)->task_count, 3);
         assert_int_equal(ptowsp_run_result(f.run)->busy_cycles, 108);
@@ -165,7 +165,7 @@ static void pipeline_stuck__a_full_ring(void **state) {
             assert_int_equal(channel_of(&f, channels[k])->token_count, depth);
             assert_int_equal(channel_of(&f, channels[k])->pending_count, depth);
         }
-        expect_circle(text, names, 3);
+        expect_cycle(text, names, 3);
         EXPECT_PARTS(text, "3 of 3", "help", "depth");
     }
     fixture_free(&f);
@@ -204,12 +204,12 @@ static void pipeline_stuck__an_unequal_zip(void **state) {
     }
     compile(&f, NULL);
     const char *text = stuck(&f);
-    static const char *const circle[] = {"load", "zip"};
+    static const char *const cycle[] = {"load", "zip"};
     expect_waiting(&f, text, "load", 0, PTOWSP_PROCESS_FULL, "even", 8,
                    "main/pipeline p/process load/for_each i/send even (i = 2)");
     expect_waiting(&f, text, "zip", 0, PTOWSP_PROCESS_EMPTY, "odd", 7,
                    "main/pipeline p/process zip/consume t/receive u (t = 10)");
-    expect_circle(text, circle, 2);
+    expect_cycle(text, cycle, 2);
     EXPECT_PARTS(text, "2 of 2", "help", "depth", "even");
     assert_int_equal(channel_of(&f, "even")->token_count, 5);
     assert_int_equal(channel_of(&f, "even")->pending_count, 2);
@@ -220,7 +220,7 @@ static void pipeline_stuck__an_unequal_zip(void **state) {
 }
 
 // Two barriers that wait before they record.
-static void pipeline_stuck__events_in_a_circle(void **state) {
+static void pipeline_stuck__events_in_a_cycle(void **state) {
     (void)state;
     fixture f;
     fixture_make(&f);
@@ -246,12 +246,12 @@ static void pipeline_stuck__events_in_a_circle(void **state) {
     }
     compile(&f, NULL);
     const char *text = stuck(&f);
-    static const char *const circle[] = {"left", "right"};
+    static const char *const cycle[] = {"left", "right"};
     assert_int_equal(process(&f, "left", 0)->state, PTOWSP_PROCESS_EMPTY);
     assert_int_equal(process(&f, "left", 0)->end_cycles, 1);
     assert_int_equal(process(&f, "right", 0)->end_cycles, 2);
     EXPECT_PARTS(text, "Stored", "Loaded", "since cycle 1", "since cycle 2", "wait Stored", "help");
-    expect_circle(text, circle, 2);
+    expect_cycle(text, cycle, 2);
     fixture_free(&f);
 }
 
@@ -325,7 +325,7 @@ static void pipeline_stuck__a_process_that_waits_for_itself(void **state) {
         }
         compile(&f, NULL);
         const char *text = stuck(&f);
-        static const char *const circle[] = {"self"};
+        static const char *const cycle[] = {"self"};
         if (depth == 0) {
             expect_waiting(&f, text, "self", 0, PTOWSP_PROCESS_FULL, "again", 6,
                            "main/pipeline p/process self/send again");
@@ -333,13 +333,13 @@ static void pipeline_stuck__a_process_that_waits_for_itself(void **state) {
             expect_waiting(&f, text, "self", 0, PTOWSP_PROCESS_EMPTY, "again", 9,
                            "main/pipeline p/process self/consume t");
         }
-        expect_circle(text, circle, 1);
+        expect_cycle(text, cycle, 1);
         EXPECT_PARTS(text, "1 of 1", "help");
         fixture_free(&f);
     }
 }
 
-// -- without a circle -----------------------------------------------------------------------------
+// -- without a cycle -----------------------------------------------------------------------------
 
 // Two consumers take one token each and end. load sends at 2, 4, 6 and waits at 8 with token 3.
 static void pipeline_stuck__consumers_that_stop(void **state) {
@@ -367,7 +367,7 @@ static void pipeline_stuck__consumers_that_stop(void **state) {
     expect_waiting(&f, text, "load", 0, PTOWSP_PROCESS_FULL, "tiles", 8,
                    "main/for_each k/pipeline p/process load/for_each i/send tiles (k = 0, i = 3)");
     EXPECT_PARTS(text, "k = 0", "i = 3", "1 of 3", "help", "end");
-    assert_null(strstr(text, "circle"));
+    assert_null(strstr(text, "  cycle: "));
     expect_ended(&f, "use", 0, 6);
     expect_ended(&f, "use", 1, 8);
     assert_int_equal(process(&f, "use", 1)->empty_cycles, 4);
@@ -428,7 +428,7 @@ static void pipeline_stuck__a_chain_that_ends_where_nobody_is(void **state) {
     EXPECT_PARTS(text, "load waits", "pass", "(w = 0, t = 0)", "(w = 1, t = 1)", "end waits",
                  "side", "4 of 5", "help", "since cycle 0", "since cycle 1", "since cycle 2",
                  "since cycle 4", "(i = 3)");
-    assert_null(strstr(text, "circle"));
+    assert_null(strstr(text, "  cycle: "));
     fixture_free(&f);
 }
 
@@ -502,7 +502,7 @@ static void pipeline_stuck__a_hundred_thousand_that_wait(void **state) {
     compile(&f, NULL);
     assert_int_equal(execute(&f, PTOWSP_RUN_TIME_ONLY, false), PTOWSP_STUCK);
     EXPECT_PARTS(ptowsp_context_error(f.context).text, "waits[1] finds E empty",
-                 "and 99996 more wait", "event E takes as many waits as records");
+                 "and 99996 more wait", "event E needs as many waits as records");
     fixture_free(&f);
 }
 
@@ -511,7 +511,7 @@ int main(void) {
         cmocka_unit_test(pipeline_stuck__two_that_receive_first),
         cmocka_unit_test(pipeline_stuck__a_full_ring),
         cmocka_unit_test(pipeline_stuck__an_unequal_zip),
-        cmocka_unit_test(pipeline_stuck__events_in_a_circle),
+        cmocka_unit_test(pipeline_stuck__events_in_a_cycle),
         cmocka_unit_test(pipeline_stuck__a_wait_for_what_is_never_recorded),
         cmocka_unit_test(pipeline_stuck__a_process_that_waits_for_itself),
         cmocka_unit_test(pipeline_stuck__consumers_that_stop),

@@ -9,8 +9,8 @@
 
 #include <inttypes.h>
 
-#define PWSP_DEADLOCK_SHORT_MAX  3   // processes that the error names
-#define PWSP_DEADLOCK_CIRCLE_MAX 16  // processes that the report of a cycle lists
+#define PWSP_DEADLOCK_SHORT_MAX 3   // processes that the error names
+#define PWSP_DEADLOCK_CYCLE_MAX 16  // processes that the report of a cycle lists
 
 PWSP_INTERNAL bool pwsp_process_waits(const pwsp_process *process) {
     return process->wait == PWSP_PROCESS_WAITS_FULL || process->wait == PWSP_PROCESS_WAITS_EMPTY;
@@ -50,7 +50,7 @@ static const pwsp_process *pwsp_deadlock_next(const pwsp_exchange *exchange,
 
 // A process of a cycle of waits, or NULL. Fields that waiting processes no longer need hold the
 // marks of the search.
-static const pwsp_process *pwsp_deadlock_find_circle(pwsp_exchange *exchange) {
+static const pwsp_process *pwsp_deadlock_find_cycle(pwsp_exchange *exchange) {
     for (uint32_t i = 0; i < exchange->running_count; i++) {
         exchange->processes[i].mark = 0;
     }
@@ -83,10 +83,10 @@ PWSP_INTERNAL void pwsp_deadlock_print_wait(const pwsp_exchange *exchange,
     bool is_full = process->wait == PWSP_PROCESS_WAITS_FULL;
     if (channel->is_event) {
         pwsp_text_format(text,
-                         is_full              ? "records event %s (full), for which nobody waits"
+                         is_full ? "records event %s (full), which no process waits for"
                          : channel->producers ? "waits for event %s (empty)"
-                                              : "waits for event %s (empty), and whoever "
-                                                "records it has ended",
+                                              : "waits for event %s (empty), and the process "
+                                                "that records it has ended",
                          channel->name);
     } else if (!is_full) {
         pwsp_text_format(text, "waits for a token in channel %s, which is empty", channel->name);
@@ -102,11 +102,11 @@ PWSP_INTERNAL void pwsp_deadlock_print_wait(const pwsp_exchange *exchange,
 }
 
 // "a (full) -> b (empty) -> a"
-PWSP_INTERNAL void pwsp_deadlock_print_circle(const pwsp_exchange *exchange, ptowsp_text text) {
-    const pwsp_process *first = exchange->circle, *at = first;
+PWSP_INTERNAL void pwsp_deadlock_print_cycle(const pwsp_exchange *exchange, ptowsp_text text) {
+    const pwsp_process *first = exchange->cycle, *at = first;
     uint32_t count = 0;
     do {
-        if (count < PWSP_DEADLOCK_CIRCLE_MAX) {
+        if (count < PWSP_DEADLOCK_CYCLE_MAX) {
             pwsp_deadlock_print_name(at, text);
             pwsp_text_format(text, " -> %s %s -> ",
                              at->wait == PWSP_PROCESS_WAITS_FULL ? "full" : "empty",
@@ -115,8 +115,8 @@ PWSP_INTERNAL void pwsp_deadlock_print_circle(const pwsp_exchange *exchange, pto
         count++;
         at = pwsp_deadlock_next(exchange, at);
     } while (at != first);
-    if (count > PWSP_DEADLOCK_CIRCLE_MAX) {
-        pwsp_text_format(text, "%u more -> ", count - PWSP_DEADLOCK_CIRCLE_MAX);
+    if (count > PWSP_DEADLOCK_CYCLE_MAX) {
+        pwsp_text_format(text, "%u more -> ", count - PWSP_DEADLOCK_CYCLE_MAX);
     }
     pwsp_deadlock_print_name(first, text);
 }
@@ -148,8 +148,8 @@ static bool pwsp_deadlock_is_better(const pwsp_exchange *exchange, const pwsp_pr
 
 // The ways out of the cycle: room; the end of a stream that a process waits for; or a process that
 // sends first.
-static void pwsp_deadlock_print_circle_hint(const pwsp_exchange *exchange, ptowsp_text text) {
-    const pwsp_process *first = exchange->circle, *at = first, *full = NULL, *end = NULL;
+static void pwsp_deadlock_print_cycle_hint(const pwsp_exchange *exchange, ptowsp_text text) {
+    const pwsp_process *first = exchange->cycle, *at = first, *full = NULL, *end = NULL;
     do {
         if (at->wait == PWSP_PROCESS_WAITS_EMPTY) {
             end = !end && at->is_loop ? at : end;
@@ -165,8 +165,7 @@ static void pwsp_deadlock_print_circle_hint(const pwsp_exchange *exchange, ptows
         const char *name = pwsp_deadlock_channel(exchange, end)->name;
         pwsp_text_format(text, "%s", full ? ", or " : "");
         pwsp_deadlock_print_name(pwsp_deadlock_next(exchange, end), text);
-        pwsp_text_format(text, " has to close channel %s before, if that is all that it sends",
-                         name);
+        pwsp_text_format(text, " has to close channel %s first, if it sends nothing more", name);
     } else if (!full && pwsp_deadlock_next(exchange, first) == first) {
         pwsp_deadlock_print_name(first, text);
         pwsp_text_format(text, " has to send before it receives");
@@ -178,8 +177,8 @@ static void pwsp_deadlock_print_circle_hint(const pwsp_exchange *exchange, ptows
 
 // The ways out without a cycle: every process that could have released another has ended.
 PWSP_INTERNAL void pwsp_deadlock_print_hint(const pwsp_exchange *exchange, ptowsp_text text) {
-    if (exchange->circle) {
-        pwsp_deadlock_print_circle_hint(exchange, text);
+    if (exchange->cycle) {
+        pwsp_deadlock_print_cycle_hint(exchange, text);
         return;
     }
     for (uint32_t i = 0; i < exchange->running_count; i++) {
@@ -189,7 +188,7 @@ PWSP_INTERNAL void pwsp_deadlock_print_hint(const pwsp_exchange *exchange, ptows
         }
         const pwsp_channel *channel = pwsp_deadlock_channel(exchange, at);
         if (channel->is_event) {
-            pwsp_text_format(text, "event %s takes as many waits as records", channel->name);
+            pwsp_text_format(text, "event %s needs as many waits as records", channel->name);
             return;
         }
         pwsp_text_format(text,
@@ -208,7 +207,7 @@ PWSP_INTERNAL ptowsp_status pwsp_deadlock_fail(pwsp_exchange *exchange, pwsp_err
     uint32_t shown = 0, left = exchange->running_count - exchange->ended_count;
     uint64_t time = 0;
     pwsp_deadlock_find_firsts(exchange);
-    exchange->circle = pwsp_deadlock_find_circle(exchange);
+    exchange->cycle = pwsp_deadlock_find_cycle(exchange);
     for (uint32_t i = 0; i < exchange->running_count; i++) {
         const pwsp_process *process = &exchange->processes[i];
         if (!pwsp_process_waits(process)) {

@@ -85,7 +85,7 @@ typedef struct pwsp_exchange {
     uint64_t (*record)(void *user, pwsp_process *process, ptowsp_step_kind kind, uint32_t channel,
                        uint64_t end, uint64_t token, const pwsp_channel_mark *cause);
     void *user;
-    const pwsp_process *circle;  // of a cycle of waits, or NULL: see deadlock.c
+    const pwsp_process *cycle;  // of a cycle of waits, or NULL: see deadlock.c
 } pwsp_exchange;
 
 // The result of a send or receive.
@@ -165,7 +165,7 @@ PWSP_INTERNAL bool pwsp_process_waits(const pwsp_process *process);
 PWSP_INTERNAL void pwsp_deadlock_print_name(const pwsp_process *process, ptowsp_text text);
 PWSP_INTERNAL void pwsp_deadlock_print_wait(const pwsp_exchange *exchange,
                                             const pwsp_process *process, ptowsp_text text);
-PWSP_INTERNAL void pwsp_deadlock_print_circle(const pwsp_exchange *exchange, ptowsp_text text);
+PWSP_INTERNAL void pwsp_deadlock_print_cycle(const pwsp_exchange *exchange, ptowsp_text text);
 PWSP_INTERNAL void pwsp_deadlock_print_hint(const pwsp_exchange *exchange, ptowsp_text text);
 
 #endif

@@ -467,9 +467,9 @@ PWSP_INTERNAL void pwsp_pipelines_print_stuck(const pwsp_pipelines *pipelines, p
     if (left > shown) {
         pwsp_text_format(text, "  ... %u more\n", left - shown);
     }
-    if (pipelines->exchange.circle) {
-        pwsp_text_format(text, "  circle: ");
-        pwsp_deadlock_print_circle(&pipelines->exchange, text);
+    if (pipelines->exchange.cycle) {
+        pwsp_text_format(text, "  cycle: ");
+        pwsp_deadlock_print_cycle(&pipelines->exchange, text);
         pwsp_text_format(text, "\n");
     }
     pwsp_text_format(text, "  help: ");

@@ -92,7 +92,6 @@ bool Scheduler::begin(const wsp_program &program, const wsp_bindings &bindings,
     tensors_ = reinterpret_cast<const pwsp_bound_tensor *>(bindings.tensors);
     thread_count_ = options.aicpu_count;
     is_in_order_ = schedule.issue == PTOWSP_ISSUE_IN_ORDER;
-    is_homed_ = schedule.dispatch != PTOWSP_DISPATCH_WORK_STEALING;
     is_stealing_ = schedule.ready == PTOWSP_READY_WORK_STEALING;
     has_priority_ = schedule.ready == PTOWSP_READY_PRIORITY;
     bells_ = std::make_unique<Bell[]>(thread_count_);
@@ -422,23 +421,15 @@ ptowsp_status Scheduler::run_now(Submission *submission, uint64_t *out_cycles) {
 
 // The core that dispatch selects, or NONE: any of its unit.
 uint32_t Scheduler::home_of(const Submission &submission) {
-    if (!is_homed_) {
+    const ptowsp_schedule &schedule = program_->schedule;
+    const pwsp_lane_rule rule = pwsp_dispatch_rule(schedule.dispatch);
+    if (rule == PWSP_LANE_ANY) {
         return NONE;
     }
-    const ptowsp_schedule &schedule = program_->schedule;
     const uint32_t unit = program_->kernels[submission.task.kernel].unit;
-    const bool is_by_unit = schedule.pools == PTOWSP_POOLS_BY_UNIT;
-    const uint32_t lane_count = !is_by_unit                ? schedule.lane_count
-                                : unit == PTOWSP_UNIT_CUBE ? schedule.cube_lane_count
-                                                           : schedule.vector_lane_count;
-    uint64_t key = submission.dispatch_key;
-    if (schedule.dispatch == PTOWSP_DISPATCH_HASH) {
-        key = pwsp_mix64(key);
-    } else if (schedule.dispatch == PTOWSP_DISPATCH_ROUND_ROBIN ||
-               schedule.dispatch == PTOWSP_DISPATCH_DEFAULT) {
-        key = pool_counts_[is_by_unit ? unit : 0]++;
-    }
-    const uint32_t lane = pwsp_modulo(key, std::max(lane_count, 1u));
+    uint64_t &turn = pool_counts_[schedule.pools == PTOWSP_POOLS_BY_UNIT ? unit : 0];
+    const uint32_t lane =
+        pwsp_lane_choose(rule, submission.dispatch_key, turn++, lane_count_of(schedule, unit));
     return unit_first_[unit] + lane % unit_count_[unit];
 }
 

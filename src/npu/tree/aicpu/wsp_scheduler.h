@@ -90,6 +90,14 @@ struct Core {
     uint32_t unit;
 };
 
+// The lanes of the schedule that tasks of a unit have, at least 1.
+inline uint32_t lane_count_of(const ptowsp_schedule &schedule, uint32_t unit) {
+    const uint32_t count = schedule.pools != PTOWSP_POOLS_BY_UNIT ? schedule.lane_count
+                           : unit == PTOWSP_UNIT_CUBE             ? schedule.cube_lane_count
+                                                                  : schedule.vector_lane_count;
+    return count ? count : 1;
+}
+
 struct SchedulerOptions {
     uint32_t aicpu_count;  // 1 .. AICPU_COUNT_MAX
     uint32_t ring_size;    // 1 .. RING_SIZE_MAX
@@ -206,7 +214,7 @@ class Scheduler final : public Target {
     const wsp_program *program_ = nullptr;
     const pwsp_bound_tensor *tensors_ = nullptr;
     uint32_t thread_count_ = 0;
-    bool is_in_order_ = false, is_homed_ = false, is_stealing_ = false, has_priority_ = false;
+    bool is_in_order_ = false, is_stealing_ = false, has_priority_ = false;
     uint32_t unit_first_[2] = {0, 0}, unit_count_[2] = {0, 0};  // cores
     uint32_t unit_owners_[2] = {0, 0};                          // a bit for each thread
     std::unique_ptr<Bell[]> bells_;                             // by thread

@@ -16,11 +16,8 @@ ptowsp_status run_program(const wsp_program &program, Bindings *bindings,
 // The number of cores of a unit in a run; 0 if the program has no kernels for it.
 inline uint32_t core_count_of(const wsp_program &program, uint32_t unit,
                               const wsp_runner_options &options) {
-    const ptowsp_schedule &schedule = program.schedule;
-    const uint32_t lane_count = schedule.pools != PTOWSP_POOLS_BY_UNIT ? schedule.lane_count
-                                : unit == PTOWSP_UNIT_CUBE             ? schedule.cube_lane_count
-                                                                       : schedule.vector_lane_count;
-    uint32_t count = options.core_count ? options.core_count : lane_count ? lane_count : 1;
+    uint32_t count =
+        options.core_count ? options.core_count : lane_count_of(program.schedule, unit);
     count = count < CORE_COUNT_MAX ? count : CORE_COUNT_MAX;
     for (uint32_t i = 1; i < program.kernel_count; i++) {
         if (program.kernels[i].unit == unit) {
