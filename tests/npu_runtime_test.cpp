@@ -98,6 +98,7 @@ enum { OVERWRITE = 0, UPDATE = 1, FAIL = 2 };
 
 struct Stamps {
     uint32_t begin, end;  // 0: never
+    uint32_t core;
 };
 
 struct Record {
@@ -105,6 +106,7 @@ struct Record {
     std::vector<bool> is_sequential;                  // of each of them
     std::vector<uint64_t> waits_for;                  // by edges and streams
     uint32_t unit;
+    uint64_t key;  // of dispatch
 };
 
 // A random program and what is noted as it runs.
@@ -157,6 +159,7 @@ void run_random(wsp_task *task) {
             }
         }
     }
+    stamps.core = task->core;
     task->cycles = 1 + value % 50;
     task->status = what == FAIL ? PTOWSP_KERNEL_FAILED : PTOWSP_OK;
     stamps.end = __atomic_add_fetch(&the_case->clock, 1u, __ATOMIC_SEQ_CST);
@@ -228,6 +231,7 @@ void walk_task(Run &run, Walk &walk) {
         walk.edges[edge].push_back(index);
     }
     record.unit = unit;
+    record.key = key;
     record.path = walk.path;
     record.is_sequential = walk.is_sequential;
     if (run.good()) {
@@ -444,6 +448,30 @@ void check_order(const Case &made, const wsp_program &program, uint32_t core_cou
     }
 }
 
+// Where no core steals, a task runs on the one that its lane stands for: the n-th lane of its pool on
+// core n % cores of its unit. Vector cores come first.
+void check_cores(const Case &made, const wsp_program &program, uint32_t core_count) {
+    const ptowsp_schedule &schedule = program.schedule;
+    const bool is_by_unit = schedule.pools == PTOWSP_POOLS_BY_UNIT;
+    uint64_t turns[2] = {0, 0};
+    if (schedule.dispatch == PTOWSP_DISPATCH_WORK_STEALING ||
+        schedule.ready == PTOWSP_READY_WORK_STEALING) {
+        return;
+    }
+    for (uint64_t i = 0; i < made.records.size(); i++) {
+        const bool is_cube = made.records[i].unit == PTOWSP_UNIT_CUBE;
+        const uint64_t turn = turns[is_by_unit && is_cube]++, key = made.records[i].key;
+        const uint64_t lanes = !is_by_unit ? schedule.lane_count
+                               : is_cube   ? schedule.cube_lane_count
+                                           : schedule.vector_lane_count;
+        const uint64_t number = schedule.dispatch == PTOWSP_DISPATCH_ROUND_ROBIN ? turn
+                                : schedule.dispatch == PTOWSP_DISPATCH_HASH      ? pwsp_mix64(key)
+                                                                                 : key;
+        const uint64_t first = is_cube ? core_count : 0;
+        assert_int_equal(made.stamps[i].core, first + number % lanes % core_count);
+    }
+}
+
 // Tasks before the failure have run; those that touch what it writes have not.
 void check_failure(const Case &made, uint64_t failed) {
     const std::set<uint64_t *> written(made.written[failed].begin(), made.written[failed].end());
@@ -515,6 +543,7 @@ uint64_t run_once(uint64_t seed, uint64_t how, bool has_failures) {
         assert_int_equal(bindings.slot(i), run.slot_u64(i).value());
     }
     check_order(made, program, options.core_count);
+    check_cores(made, program, options.core_count);
     return result.makespan_cycles;
 }
 
