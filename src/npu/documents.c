@@ -44,21 +44,22 @@ static void npu_readme_builds(npu_text *text) {
 }
 
 static void npu_readme_files(npu_text *text, bool has_pipelines) {
-    npu_print(text, "## Files\n\n"
-                    "These are this program:\n\n"
-                    "| file | contents |\n"
-                    "|---|---|\n"
-                    "| `aicpu/expand.cpp` | **the workload's loops**, which make its tasks |\n"
-                    "| `aicore/kernels/` | **one source per kernel** |\n"
-                    "| `aicpu/program.h`, `program.cpp` | the names and tables of the program, "
-                    "and the schedule |\n"
-                    "| `aicore/dispatch.cpp` | kernels by their number |\n"
-                    "| `manifest.json` | the same for programs, and a hash of the sources |\n\n"
-                    "The others are the runtime, generated and the same in every tree of this "
-                    "version:\n\n"
-                    "| file | contents |\n"
-                    "|---|---|\n"
-                    "| `aicpu/wsp_expand.h` | the vocabulary of `expand.cpp` |\n");
+    npu_print(text,
+              "## Files\n\n"
+              "These are this program:\n\n"
+              "| file | contents |\n"
+              "|---|---|\n"
+              "| `aicpu/expand.cpp` | **the workload's loops**, which make its tasks |\n"
+              "| `aicore/kernels/` | **one source per kernel** |\n"
+              "| `aicpu/program.h`, `program.cpp` | the names and tables of the program, "
+              "and the schedule |\n"
+              "| `aicore/dispatch.cpp` | kernels by their number |\n"
+              "| `manifest.json` | the same for programs, and a hash of the sources |\n\n"
+              "The others are build files and the runtime, which is generated and the same in "
+              "every tree of this version:\n\n"
+              "| file | contents |\n"
+              "|---|---|\n"
+              "| `aicpu/wsp_expand.h` | the vocabulary of `expand.cpp` |\n");
     if (has_pipelines) {
         npu_print(text, "| `aicpu/wsp_pipeline.*` | its vocabulary of pipelines: processes and "
                         "channels |\n");

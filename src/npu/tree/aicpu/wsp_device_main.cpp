@@ -1,5 +1,5 @@
 // The entry of a device's AICPU: each of its threads calls wsp_aicpu_main. Thread 0 expands the
-// program and schedules; the others schedule. See wsp_runner.cpp for the same on threads of a CPU.
+// program and schedules; the others schedule. See wsp_run.cpp for the same on threads of a CPU.
 //
 // THIS HAS NEVER RUN (see host/wsp_ascend.cpp).
 
