@@ -169,7 +169,7 @@ static inline reference_tiles reference_tiles_of(const ptowsp_attention_batch *b
         all.base[i] = all.count;
         uint64_t queries = batch->kv_lengths[i] > 0 ? reference_queries(batch, i) : 0;
         all.height[i] = reference_ceil(queries, rules->tile_tokens);
-        for (uint32_t head = 0; head < rules->head_count; head++) {
+        for (uint32_t head = 0; all.height[i] > 0 && head < rules->head_count; head++) {
             for (uint32_t t = 0; t < all.height[i]; t++) {
                 reference_tile tile = reference_tile_of(batch, rules, i, head, t);
                 all.rows_max = tile.rows > all.rows_max ? tile.rows : all.rows_max;
