@@ -1,5 +1,5 @@
 // Attention plans, at random: batches and configurations of every kind are planned, and each plan is
-// judged by the slow reference of attention_reference.h, which counts. What the header says of sizes,
+// judged by the slow reference of attention_judge.h, which counts. What the header says of sizes,
 // bounds, blocks, exports, updates and checks is tried on the same batches. Small batches are planned
 // in all ways, to see how much the largest lane could have been saved.
 

@@ -3,7 +3,7 @@
 #ifndef PTOWSP_ATTENTION_SAMPLE_H
 #define PTOWSP_ATTENTION_SAMPLE_H
 
-#include "attention_reference.h"
+#include "attention_judge.h"
 #include "test.h"
 
 // 1 to 2^bits, every order of magnitude equally likely.

@@ -2,7 +2,7 @@
 // refused with nothing written. Every array is a block of exactly its size, between its sanitizer's
 // guards. The plan is then taken on by a step, and damaged, which the check has to find.
 
-#include "attention_reference.h"
+#include "attention_judge.h"
 
 #define SEQUENCE_MAX 40
 #define UNIT_MAX     2000

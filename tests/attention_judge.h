@@ -4,8 +4,8 @@
 //
 // It needs no test framework, as the fuzzer uses it, too.
 
-#ifndef PTOWSP_ATTENTION_REFERENCE_H
-#define PTOWSP_ATTENTION_REFERENCE_H
+#ifndef PTOWSP_ATTENTION_JUDGE_H
+#define PTOWSP_ATTENTION_JUDGE_H
 
 #include "../ptowsp.h"
 
