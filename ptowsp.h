@@ -844,6 +844,7 @@ typedef struct ptowsp_plan_config {
     FAULT(SLOTS_SMALL, BUFFER_OVERFLOW, "%v slots do not fit the scratch, which holds %l")         \
     FAULT(PLAN_OTHER, INVALID_PARAMS,                                                              \
           "the plan is of another configuration: it has %v where %l belongs")                      \
+    FAULT(CHANGED_NULL, INVALID_PARAMS, "changed is NULL with changed_count %v")                   \
     FAULT(CHANGED_ORDER, INVALID_PARAMS, "changed at %i has %v: not ascending, or not below %l")   \
     FAULT(GAIN_INVALID, INVALID_PARAMS, "gain_max is negative or no number")                       \
     FAULT(COUNT_WRONG, INVALID_PARAMS, "the plan says %v where %l belongs")                        \

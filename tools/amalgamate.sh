@@ -71,7 +71,8 @@ src/plan/attention.h src/plan/attention.c
 src/plan/attention_write.h src/plan/attention_write.c
 src/plan/attention_cut.h src/plan/attention_cut.c
 src/plan/attention_plan.c
-src/plan/attention_check.c
+src/plan/attention_update.c
+src/plan/attention_check.c src/plan/attention_print.c
 src/plan/dispatch.c
 src/plan/merge.c
 "

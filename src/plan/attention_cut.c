@@ -290,8 +290,8 @@ static uint64_t pwsp_square_root(uint64_t x) {
     return root;
 }
 
-// The time to try first.
-static uint64_t pwsp_time_guess(const pwsp_attention *a, uint64_t low) {
+PWSP_INTERNAL uint64_t pwsp_attention_cut_guess(const pwsp_attention *a) {
+    const uint64_t low = pwsp_time_of(a, a->total);
     const uint64_t rate = a->token + a->row_token * a->slot_rows;
     uint64_t cost = a->total, rounding = a->chunk;
     if (!pwsp_attention_cuts_chunks(a)) {
@@ -316,7 +316,7 @@ static uint64_t pwsp_time_guess(const pwsp_attention *a, uint64_t low) {
 
 PWSP_INTERNAL void pwsp_attention_cut_find(const pwsp_attention *a, pwsp_attention_cut *cut) {
     uint64_t low = pwsp_time_of(a, a->total);  // no less can do
-    uint64_t time = pwsp_time_guess(a, low), step = time / 128 + 1;
+    uint64_t time = pwsp_attention_cut_guess(a), step = time / 128 + 1;
     pwsp_attention_cut best;
     bool has_best = false;
     const uint64_t pass =
@@ -351,4 +351,26 @@ PWSP_INTERNAL void pwsp_attention_cut_write(const pwsp_attention *a, const pwsp_
     PTOWSP_ASSERT(fits && again.unit_count == cut->unit_count);
     (void)fits;
     pwsp_write_end(&writer);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_cut_check(const pwsp_attention_cut *cut,
+                                           const ptowsp_attention_plan *plan,
+                                           ptowsp_plan_info *info) {
+    if (cut->unit_count > UINT32_MAX) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,
+                              (int64_t)cut->unit_count, UINT32_MAX);
+    }
+    const uint64_t needed[3] = {cut->unit_count, cut->merge_count, cut->slot_count};
+    const uint32_t capacities[3] = {plan->unit_capacity, plan->merge_capacity, plan->slot_capacity};
+    static const ptowsp_plan_fault faults[3] = {PTOWSP_FAULT_UNITS_SMALL, PTOWSP_FAULT_MERGES_SMALL,
+                                                PTOWSP_FAULT_SLOTS_SMALL};
+    ptowsp_status status = PTOWSP_OK;
+    for (uint32_t i = 0; i < 3 && status == PTOWSP_OK; i++) {
+        if (needed[i] > capacities[i]) {
+            status =
+                pwsp_plan_fail(info, faults[i], PTOWSP_NO_INDEX, (int64_t)needed[i], capacities[i]);
+        }
+    }
+    info->work_count = cut->unit_count;
+    return status;
 }

@@ -35,10 +35,6 @@ static ptowsp_status pwsp_attention_prepare(const ptowsp_attention_batch *batch,
         return status;
     }
     pwsp_attention_cut_find(a, cut);
-    if (cut->unit_count > UINT32_MAX) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,
-                              (int64_t)cut->unit_count, UINT32_MAX);
-    }
     return PTOWSP_OK;
 }
 
@@ -185,23 +181,6 @@ ptowsp_status ptowsp_attention_place(const ptowsp_attention_sizes *sizes, void *
 
 // -- planning -------------------------------------------------------------------------------------
 
-static ptowsp_status pwsp_capacity_check(const ptowsp_attention_plan *plan,
-                                         const pwsp_attention_cut *cut, ptowsp_plan_info *info) {
-    const uint64_t needed[3] = {cut->unit_count, cut->merge_count, cut->slot_count};
-    const uint32_t capacities[3] = {plan->unit_capacity, plan->merge_capacity, plan->slot_capacity};
-    static const ptowsp_plan_fault faults[3] = {PTOWSP_FAULT_UNITS_SMALL, PTOWSP_FAULT_MERGES_SMALL,
-                                                PTOWSP_FAULT_SLOTS_SMALL};
-    ptowsp_status status = PTOWSP_OK;
-    for (uint32_t i = 0; i < 3 && status == PTOWSP_OK; i++) {
-        if (needed[i] > capacities[i]) {
-            status =
-                pwsp_plan_fail(info, faults[i], PTOWSP_NO_INDEX, (int64_t)needed[i], capacities[i]);
-        }
-    }
-    info->work_count = cut->unit_count;
-    return status;
-}
-
 ptowsp_status ptowsp_attention_generate(const ptowsp_attention_batch *batch,
                                         const ptowsp_attention_config *config,
                                         ptowsp_attention_plan *plan, ptowsp_plan_info *out_info) {
@@ -213,7 +192,7 @@ ptowsp_status ptowsp_attention_generate(const ptowsp_attention_batch *batch,
         status = pwsp_plan_arrays_check(plan, info);
     }
     if (status == PTOWSP_OK) {
-        status = pwsp_capacity_check(plan, &cut, info);
+        status = pwsp_cut_check(&cut, plan, info);
     }
     if (status == PTOWSP_OK) {
         pwsp_attention_cut_write(&a, &cut, plan);

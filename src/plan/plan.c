@@ -320,6 +320,10 @@ ptowsp_status ptowsp_plan_chunk_size(const ptowsp_batch *batch, const ptowsp_pla
         uint64_t limit = range.config.max_work_units / batch->head_count;
         bool is_empty = range.facts.positive_count == 0;
         *out_chunk = is_empty ? range.config.chunk_min : pwsp_chunk_search(&range, limit);
+        if (*out_chunk == range.config.chunk_max) {
+            info->is_over = pwsp_lengths_units(batch->lengths, batch->sequence_count,
+                                               range.facts.positive_count, *out_chunk) > limit;
+        }
     }
     return status;
 }
@@ -365,6 +369,7 @@ ptowsp_status ptowsp_plan_total_work(const ptowsp_batch *batch, const ptowsp_pla
     ptowsp_status status = pwsp_range_prepare(batch, config, chunk, 0, pwsp_sequence_count(batch),
                                               &range, &count, info);
     info->work_count = status == PTOWSP_OK ? count : 0;
+    info->is_over = status == PTOWSP_OK && count > range.config.max_work_units;
     return status;
 }
 
@@ -413,6 +418,7 @@ ptowsp_status ptowsp_plan_generate_range(const ptowsp_batch *batch,
         pwsp_range_prepare(batch, config, chunk, first, count, &range, &work_count, info);
     if (status == PTOWSP_OK) {
         status = pwsp_work_check(work, capacity, first_work_id, work_count, info);
+        info->is_over = status == PTOWSP_OK && work_count > range.config.max_work_units;
     }
     if (status == PTOWSP_OK && work_count > 0) {
         PTOWSP_ASSERT(work && work_count <= capacity);
@@ -501,6 +507,7 @@ static ptowsp_status pwsp_generate_entered(ptowsp_context *context, const ptowsp
                                               &range, &work_count, info);
     if (status == PTOWSP_OK) {
         status = pwsp_work_check(work, capacity, 0, work_count, info);
+        info->is_over = status == PTOWSP_OK && work_count > range.config.max_work_units;
     }
     if (status != PTOWSP_OK) {
         pwsp_plan_report(context, status, info);
@@ -589,4 +596,12 @@ ptowsp_status ptowsp_plan_work_bound(const ptowsp_plan_config *config,
     }
     *out_count = count;
     return PTOWSP_OK;
+}
+
+bool ptowsp_plan_is_invariant(const ptowsp_plan_config *config) {
+    ptowsp_plan_config checked;
+    ptowsp_plan_info spare;
+    return pwsp_config_check(config, &checked, &spare) == PTOWSP_OK &&
+           pwsp_config_align(&checked, &spare) == PTOWSP_OK &&
+           checked.chunks == PTOWSP_CHUNKS_FIXED && checked.chunk_min == checked.chunk_max;
 }
