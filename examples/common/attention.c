@@ -62,23 +62,27 @@ typedef struct attention_scoring {
     const float *key_scales, *value_scales;
 } attention_scoring;
 
-// Rows to be read soon, as many as those that are read now, and their size in bytes, 0: none.
+// Rows that are read after those of the current part, as many, and asked for in time. Memory is kept
+// busy all the time if that is done while computing, not only while reading: tiles of scores ask for
+// the first rows and packing for the others, tiles of values for all.
 typedef struct attention_ahead {
     const char *const *rows;
-    size_t size;
+    uint32_t first;  // rows that tiles of scores ask for
+    size_t element;  // bytes of one
+    size_t size;     // bytes of a row, 0: there are none
 } attention_ahead;
 
 // The loops of attention_body.h. Tiles are indexed by their number of rows.
 typedef struct attention_variant {
     const char *name;
     uint32_t score_rows;
-    void (*pack_keys[4])(const char *const *rows, const attention_ahead *ahead, size_t count,
-                         size_t dim, float *out);
-    void (*load_values[4])(const char *const *rows, const attention_ahead *ahead, size_t count,
-                           size_t dim, float *out);
-    void (*scores[TILE_ROWS + 1])(const float *const *queries, const float *keys, size_t count,
-                                  size_t dim, float *scores);
-    void (*values[TILE_ROWS + 1])(const float *const *rows, size_t count, const float *weights,
+    void (*pack_keys[4])(const char *const *rows, const attention_ahead *ahead, size_t dim,
+                         float *out);
+    void (*load_values[4])(const char *const *rows, size_t count, size_t dim, float *out);
+    void (*scores[TILE_ROWS + 1])(const float *const *queries, const float *keys,
+                                  const attention_ahead *ahead, size_t dim, float *scores);
+    void (*values[TILE_ROWS + 1])(const float *const *rows, size_t count,
+                                  const attention_ahead *ahead, const float *weights,
                                   const float *factors, size_t dim, float *const *accs);
     float (*softmax)(const attention_scoring *how, float *scores, size_t low, size_t high,
                      ptowsp_partial *state);
@@ -113,14 +117,13 @@ void attention_convert(const void *from, attention_type type, size_t count, floa
     size_t size = attention_type_size(type), whole = count / 16 * 16, rest = count - whole;
     const attention_variant *variant = attention_variant_choose();
     const char *row = (const char *)from;
-    attention_ahead none = {&row, 0};
-    variant->load_values[type](&row, &none, 1, whole, to);
+    variant->load_values[type](&row, 1, whole, to);
     if (rest > 0) {
         char tail[16 * 4] = {0};
         float floats[16];
         memcpy(tail, row + whole * size, rest * size);
         row = tail;
-        variant->load_values[type](&row, &none, 1, 16, floats);
+        variant->load_values[type](&row, 1, 16, floats);
         memcpy(to + whole, floats, rest * sizeof *to);
     }
 }
@@ -166,6 +169,11 @@ static void attention_find_rows(const attention_kv *kv, const uint32_t *pages, u
     rows->seen = seen;
     for (uint32_t t = seen.first; t < seen.end;) {
         attention_place place = attention_find(kv, pages, token + t);
+        if (kv->type == ATTENTION_I8) {
+            size_t scale = attention_offset(&kv->scale_strides, &place, kv_head);
+            PREFETCH(kv->key_scales + scale);
+            PREFETCH(kv->value_scales + scale);
+        }
         const char *key =
             (const char *)kv->keys + attention_offset(&kv->key_strides, &place, kv_head) * size;
         const char *value =
@@ -284,22 +292,26 @@ static uint32_t attention_tile(uint32_t left, uint32_t most) {
     return (left + tiles - 1) / tiles;
 }
 
-// The rows that are read after those of the block from `t` on: the next ones of the block, then the
-// values after the keys, and the next block after the values.
+static const attention_ahead attention_nothing_ahead = {NULL, 0, 0, 0};
+
+// The rows that are read from token t of the block on: the rest of its keys or values, then its
+// values or the keys of the next block.
 static attention_ahead attention_ahead_of(const attention_chunk *c, bool is_value, uint32_t t) {
-    size_t size = attention_type_size(c->kv->type);
-    size_t key_size = c->kv->key_dim * size, value_size = c->kv->value_dim * size;
-    attention_ahead ahead = {c->rows->keys, 0};
-    if (!is_value && t < c->rows->seen.end) {
-        ahead.rows = c->rows->keys + t;
-        ahead.size = key_size;
-    } else if (!is_value || t < c->rows->seen.end) {
-        ahead.rows =
-            c->rows->values + (is_value ? t : c->rows->seen.first / PART_TOKENS * PART_TOKENS);
-        ahead.size = value_size;
-    } else if (c->next) {
-        ahead.rows = c->next->keys;
-        ahead.size = key_size;
+    attention_range seen = c->rows->seen;
+    attention_ahead ahead = attention_nothing_ahead;
+    bool is_value_ahead = is_value == (t < seen.end);
+    if (is_value && t >= seen.end) {
+        ahead.rows = c->next ? c->next->keys : NULL;
+    } else if (t < seen.end) {
+        ahead.rows = (is_value ? c->rows->values : c->rows->keys) + t;
+    } else {
+        ahead.rows = c->rows->values + seen.first / c->part_tokens * c->part_tokens;
+    }
+    if (ahead.rows) {
+        ahead.element = attention_type_size(c->kv->type);
+        ahead.size = (is_value_ahead ? c->kv->value_dim : c->kv->key_dim) * ahead.element;
+        size_t lines = (ahead.size + 63) / 64, first = c->kv->key_dim / 4 / lines;
+        ahead.first = first < PART_TOKENS ? (uint32_t)first : PART_TOKENS;
     }
     return ahead;
 }
@@ -310,21 +322,23 @@ static void attention_score(attention_chunk *c) {
     attention_range all = c->rows->seen;
     for (uint32_t t = all.first / PART_TOKENS * PART_TOKENS; t < all.end; t += PART_TOKENS) {
         attention_ahead ahead = attention_ahead_of(c, false, t + PART_TOKENS);
-        c->variant->pack_keys[kv->type](c->rows->keys + t, &ahead, PART_TOKENS, dim, c->part);
+        const attention_ahead *tile_ahead = &ahead;  // once
+        c->variant->pack_keys[kv->type](c->rows->keys + t, &ahead, dim, c->part);
         for (uint32_t r = c->row_first, count; r < c->row_end; r += count) {
             count = attention_tile(c->row_end - r, c->variant->score_rows);
             if (!attention_is_empty(attention_some(c, r, r + count, t, PART_TOKENS))) {
-                c->variant->scores[count](c->queries + r, c->part, PART_TOKENS, dim,
+                c->variant->scores[count](c->queries + r, c->part, tile_ahead, dim,
                                           c->scores + (size_t)r * ATTENTION_BLOCK + t);
+                tile_ahead = &attention_nothing_ahead;
             }
         }
     }
 }
 
 // Adds the weighted values of tokens `seen` of the part that begins at `at` to rows [first, end).
-static void attention_add(attention_chunk *c, attention_range seen, uint32_t at, uint32_t first,
-                          uint32_t end) {
-    c->variant->values[end - first](c->values + seen.first, seen.end - seen.first,
+static void attention_add(attention_chunk *c, attention_range seen, uint32_t at,
+                          const attention_ahead *ahead, uint32_t first, uint32_t end) {
+    c->variant->values[end - first](c->values + seen.first, seen.end - seen.first, ahead,
                                     c->scores + (size_t)first * ATTENTION_BLOCK + at + seen.first,
                                     c->factors + first, c->kv->value_dim, c->accs + first);
     for (uint32_t r = first; r < end; r++) {
@@ -334,25 +348,26 @@ static void attention_add(attention_chunk *c, attention_range seen, uint32_t at,
 
 // The same for all that the rows of a tile see of a part: together what all of them see, and each
 // alone what comes before and after it. The order of a row's tokens stays.
-static void attention_add_tile(attention_chunk *c, uint32_t at, uint32_t count, uint32_t first,
-                               uint32_t end) {
+static void attention_add_tile(attention_chunk *c, uint32_t at, uint32_t count,
+                               const attention_ahead *ahead, uint32_t first, uint32_t end) {
+    const attention_ahead *none = &attention_nothing_ahead;
     attention_range common = attention_common(c, first, end, at, count);
     bool has_common = !attention_is_empty(common);
     for (uint32_t r = first; r < end && !c->is_full; r++) {
         attention_range before = attention_clip(c->in_block[r], at, count);
         before.end = has_common ? common.first : before.end;
         if (!attention_is_empty(before)) {
-            attention_add(c, before, at, r, r + 1);
+            attention_add(c, before, at, none, r, r + 1);
         }
     }
     if (has_common) {
-        attention_add(c, common, at, first, end);
+        attention_add(c, common, at, ahead, first, end);
     }
     for (uint32_t r = first; r < end && has_common && !c->is_full; r++) {
         attention_range after = attention_clip(c->in_block[r], at, count);
         after.first = common.end;
         if (!attention_is_empty(after)) {
-            attention_add(c, after, at, r, r + 1);
+            attention_add(c, after, at, none, r, r + 1);
         }
     }
 }
@@ -364,10 +379,11 @@ static void attention_value(attention_chunk *c) {
     for (uint32_t t = all.first / c->part_tokens * c->part_tokens, count; t < all.end; t += count) {
         count = all.end - t < c->part_tokens ? all.end - t : c->part_tokens;
         attention_ahead ahead = attention_ahead_of(c, true, t + count);
-        c->variant->load_values[kv->type](c->rows->values + t, &ahead, count, dim, c->part);
+        c->variant->load_values[kv->type](c->rows->values + t, count, dim, c->part);
         for (uint32_t r = c->row_first, rows; r < c->row_end; r += rows) {
             rows = attention_tile(c->row_end - r, TILE_ROWS);
-            attention_add_tile(c, t, count, r, r + rows);
+            attention_add_tile(c, t, count, r == c->row_first ? &ahead : &attention_nothing_ahead,
+                               r, r + rows);
         }
     }
 }

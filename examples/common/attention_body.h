@@ -27,25 +27,19 @@
 
 #define QUADS (W / 4)
 
-// Asks for rows that are needed soon, a cache line at a time.
-TARGET FORCE_INLINE void NAME(prefetch)(const attention_ahead *ahead, size_t t) {
-    const char *row = ahead->rows[t];
-    for (size_t at = 0; at < ahead->size; at += 64) {
-        PREFETCH(row + at);
-    }
-}
-
-// pack_keys: `count` rows, a multiple of 16, packed. load_values: rows as floats, out[t][dim].
+// pack_keys: PART_TOKENS rows, packed. load_values: `count` rows as floats, out[t][dim].
 #define CONVERT(suffix, LOAD_ELEMENTS, element)                                                    \
-    TARGET NOINLINE static void NAME(pack_keys_##suffix)(const char *const *rows,                  \
-                                                         const attention_ahead *ahead,             \
-                                                         size_t count, size_t dim, float *out) {   \
-        for (size_t at = 0; at < count; at += W) {                                                 \
+    TARGET NOINLINE static void NAME(pack_keys_##suffix)(                                          \
+        const char *const *rows, const attention_ahead *ahead, size_t dim, float *out) {           \
+        for (size_t at = 0; at < PART_TOKENS; at += W) {                                           \
             for (size_t n = 0; n < 4; n++) {                                                       \
                 const char *from[QUADS];                                                           \
                 UNROLL for (size_t q = 0; q < QUADS; q++) {                                        \
                     from[q] = rows[at + n + 4 * q];                                                \
-                    NAME(prefetch)(ahead, at + n * QUADS + q);                                     \
+                    size_t turn = at + n * QUADS + q;                                              \
+                    for (size_t i = 0; turn >= ahead->first && i < ahead->size; i += 64) {         \
+                        PREFETCH(ahead->rows[turn] + i);                                           \
+                    }                                                                              \
                 }                                                                                  \
                 float *to = out + at * dim + n * W;                                                \
                 for (size_t d = 0; d < dim; d += W, to += W * W) {                                 \
@@ -61,18 +55,15 @@ TARGET FORCE_INLINE void NAME(prefetch)(const attention_ahead *ahead, size_t t) 
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
-    TARGET NOINLINE static void NAME(load_values_##suffix)(const char *const *rows,                \
-                                                           const attention_ahead *ahead,           \
-                                                           size_t count, size_t dim, float *out) { \
-        for (size_t t = 0; t < count; t++) {                                                       \
+    TARGET NOINLINE static void NAME(load_values_##suffix)(const char *const *rows, size_t count,  \
+                                                           size_t dim, float *out) {               \
+        for (size_t t = 0; t < count; t++, out += dim) {                                           \
             const char *row = rows[t];                                                             \
-            NAME(prefetch)(ahead, t);                                                              \
             for (size_t d = 0; d < dim; d += 16) {                                                 \
                 UNROLL for (size_t i = 0; i < 16; i += W) {                                        \
                     STORE(out + d + i, LOAD_ELEMENTS(row + (d + i) * (element)));                  \
                 }                                                                                  \
             }                                                                                      \
-            out += dim;                                                                            \
         }                                                                                          \
     }
 
@@ -84,15 +75,18 @@ CONVERT(i8, LOAD_I8, 1)
 #undef LOAD_F32
 #undef CONVERT
 
-// scores[r][t] = queries[r] . keys[t] for `row_count` rows and `count` packed tokens.
+// scores[r][t] = queries[r] . keys[t] for `row_count` rows and PART_TOKENS packed tokens. Asks for a
+// cache line with each step.
 TARGET FORCE_INLINE void NAME(score_rows)(const float *const *queries, const float *keys,
-                                          size_t count, size_t dim, size_t row_count,
-                                          float *scores) {
+                                          const attention_ahead *ahead, size_t dim,
+                                          size_t row_count, float *scores) {
     const float *rows[SCORE_ROWS];
+    const char *const *ahead_row = ahead->rows, *const *ahead_end = ahead->rows + ahead->first;
+    size_t ahead_at = 0;
     for (size_t r = 0; r < row_count; r++) {
         rows[r] = queries[r];
     }
-    for (size_t t = 0; t < count; t += W) {
+    for (size_t t = 0; t < PART_TOKENS; t += W) {
         V sums[SCORE_ROWS][4];
         UNROLL for (size_t r = 0; r < row_count; r++) {
             UNROLL for (size_t n = 0; n < 4; n++) {
@@ -103,6 +97,14 @@ TARGET FORCE_INLINE void NAME(score_rows)(const float *const *queries, const flo
             V k[4];
             UNROLL for (size_t n = 0; n < 4; n++) {
                 k[n] = LOAD(keys + n * W);
+            }
+            if (ahead_row != ahead_end) {
+                PREFETCH(*ahead_row + ahead_at);
+                ahead_at += 64;
+                if (ahead_at >= ahead->size) {
+                    ahead_at = 0;
+                    ahead_row++;
+                }
             }
             UNROLL for (size_t r = 0; r < row_count; r++) {
                 V q = SET_QUAD(rows[r] + d);
@@ -119,12 +121,14 @@ TARGET FORCE_INLINE void NAME(score_rows)(const float *const *queries, const flo
 }
 
 // accs[r][d] = accs[r][d] * factors[r] + sum over tokens of weights[r][t] * rows[t][d], for
-// `vectors` vectors from d on.
+// `vectors` vectors from d on. Asks for as much of the rows ahead.
 TARGET FORCE_INLINE void NAME(value_tile)(const float *const *rows, size_t count,
-                                          const float *weights, const float *factors,
-                                          size_t row_count, size_t d, size_t vectors,
-                                          float *const *accs) {
+                                          const attention_ahead *ahead, const float *weights,
+                                          const float *factors, size_t row_count, size_t d,
+                                          size_t vectors, float *const *accs) {
     V sums[TILE_ROWS][8];
+    size_t ahead_first = d * ahead->element, ahead_end = (d + vectors * W) * ahead->element;
+    ahead_end = ahead_end < ahead->size ? ahead_end : ahead->size;
     UNROLL for (size_t r = 0; r < row_count; r++) {
         UNROLL for (size_t i = 0; i < vectors; i++) {
             sums[r][i] = MUL(LOAD(accs[r] + d + i * W), SET(factors[r]));
@@ -132,6 +136,9 @@ TARGET FORCE_INLINE void NAME(value_tile)(const float *const *rows, size_t count
     }
     for (size_t t = 0; t < count; t++) {
         const float *row = rows[t] + d;
+        for (size_t i = ahead_first; i < ahead_end; i += 64) {
+            PREFETCH(ahead->rows[t] + i);
+        }
         V v[8];
         UNROLL for (size_t i = 0; i < vectors; i++) {
             v[i] = LOAD(row + i * W);
@@ -152,13 +159,13 @@ TARGET FORCE_INLINE void NAME(value_tile)(const float *const *rows, size_t count
 
 #define VALUE_LOOP(row_count, vectors)                                                             \
     for (; (vectors) * (row_count) <= VALUE_VECTORS && d + (vectors)*W <= dim; d += (vectors)*W) { \
-        NAME(value_tile)(rows, count, weights, factors, row_count, d, vectors, accs);              \
+        NAME(value_tile)(rows, count, ahead, weights, factors, row_count, d, vectors, accs);       \
     }
 
 #define VALUES(row_count)                                                                          \
     TARGET NOINLINE static void NAME(values_##row_count)(                                          \
-        const float *const *rows, size_t count, const float *weights, const float *factors,        \
-        size_t dim, float *const *accs) {                                                          \
+        const float *const *rows, size_t count, const attention_ahead *ahead,                      \
+        const float *weights, const float *factors, size_t dim, float *const *accs) {              \
         size_t d = 0;                                                                              \
         VALUE_LOOP(row_count, 8)                                                                   \
         VALUE_LOOP(row_count, 4)                                                                   \
@@ -176,8 +183,9 @@ VALUES(6)
 
 #define SCORES(row_count)                                                                          \
     TARGET NOINLINE static void NAME(scores_##row_count)(                                          \
-        const float *const *queries, const float *keys, size_t count, size_t dim, float *scores) { \
-        NAME(score_rows)(queries, keys, count, dim, row_count, scores);                            \
+        const float *const *queries, const float *keys, const attention_ahead *ahead, size_t dim,  \
+        float *scores) {                                                                           \
+        NAME(score_rows)(queries, keys, ahead, dim, row_count, scores);                            \
     }
 SCORES(1)
 SCORES(2)
@@ -198,38 +206,22 @@ TARGET FORCE_INLINE V NAME(soft_cap)(V x, V cap, V two_over_cap) {
     return COPYSIGN(MUL(cap, tanh), y);
 }
 
-// Products of one row as scores, in x[]. The row sees tokens [low, high) of the block.
-TARGET FORCE_INLINE void NAME(score)(const attention_scoring *how, const float *products,
-                                     size_t low, size_t high, V *x) {
-    V scale = SET(how->scale);
-    UNROLL for (size_t i = 0; i < ATTENTION_BLOCK / W; i++) {
-        x[i] = MUL(LOAD(products + i * W), scale);
+// Products of one row as scores, in place, where there is a cap, or where the row sees only tokens
+// [low, high) of the block.
+TARGET NOINLINE static void NAME(cap_and_mask)(const attention_scoring *how, float *scores,
+                                               size_t low, size_t high) {
+    V scale = SET(how->scale), cap = SET(how->cap), two_over_cap = SET(2.0f / how->cap);
+    for (size_t t = 0; t < ATTENTION_BLOCK; t += W) {
+        V x = MUL(LOAD(scores + t), scale);
+        x = how->key_scales ? MUL(x, LOAD(how->key_scales + t)) : x;
+        x = how->cap > 0.0f ? NAME(soft_cap)(x, cap, two_over_cap) : x;
+        STORE(scores + t, x);
     }
-    if (how->key_scales) {
-        UNROLL for (size_t i = 0; i < ATTENTION_BLOCK / W; i++) {
-            x[i] = MUL(x[i], LOAD(how->key_scales + i * W));
-        }
+    for (size_t t = 0; t < low; t++) {
+        scores[t] = -INFINITY;
     }
-    if (how->cap > 0.0f) {
-        V cap = SET(how->cap), two_over_cap = SET(2.0f / how->cap);
-        for (size_t i = 0; i < ATTENTION_BLOCK / W; i++) {
-            x[i] = NAME(soft_cap)(x[i], cap, two_over_cap);
-        }
-    }
-    if (high - low < ATTENTION_BLOCK) {
-        float masked[ATTENTION_BLOCK];
-        UNROLL for (size_t i = 0; i < ATTENTION_BLOCK / W; i++) {
-            STORE(masked + i * W, x[i]);
-        }
-        for (size_t t = 0; t < low; t++) {
-            masked[t] = -INFINITY;
-        }
-        for (size_t t = high; t < ATTENTION_BLOCK; t++) {
-            masked[t] = -INFINITY;
-        }
-        UNROLL for (size_t i = 0; i < ATTENTION_BLOCK / W; i++) {
-            x[i] = LOAD(masked + i * W);
-        }
+    for (size_t t = high; t < ATTENTION_BLOCK; t++) {
+        scores[t] = -INFINITY;
     }
 }
 
@@ -238,7 +230,21 @@ TARGET FORCE_INLINE void NAME(score)(const attention_scoring *how, const float *
 TARGET NOINLINE static float NAME(softmax)(const attention_scoring *how, float *products,
                                            size_t low, size_t high, ptowsp_partial *state) {
     V x[ATTENTION_BLOCK / W], sums[16 / W];
-    NAME(score)(how, products, low, high, x);
+    if (how->cap > 0.0f || high - low < ATTENTION_BLOCK) {
+        NAME(cap_and_mask)(how, products, low, high);
+        UNROLL for (size_t i = 0; i < ATTENTION_BLOCK / W; i++) {
+            x[i] = LOAD(products + i * W);
+        }
+    } else if (how->key_scales) {
+        UNROLL for (size_t i = 0; i < ATTENTION_BLOCK / W; i++) {
+            x[i] = MUL(LOAD(products + i * W), SET(how->scale));
+            x[i] = MUL(x[i], LOAD(how->key_scales + i * W));
+        }
+    } else {
+        UNROLL for (size_t i = 0; i < ATTENTION_BLOCK / W; i++) {
+            x[i] = MUL(LOAD(products + i * W), SET(how->scale));
+        }
+    }
     V top = x[0];
     UNROLL for (size_t i = 1; i < ATTENTION_BLOCK / W; i++) {
         top = MAX(top, x[i]);
@@ -250,10 +256,7 @@ TARGET NOINLINE static float NAME(softmax)(const attention_scoring *how, float *
         x[i] = EXP(SUB(x[i], shift));
     }
     UNROLL for (size_t i = 0; i < 16 / W; i++) {
-        sums[i] = x[i];
-        for (size_t k = i + 16 / W; k < ATTENTION_BLOCK / W; k += 16 / W) {
-            sums[i] = ADD(sums[i], x[k]);
-        }
+        sums[i] = ADD(ADD(x[i], x[i + 16 / W]), ADD(x[i + 32 / W], x[i + 48 / W]));
     }
     if (how->value_scales) {
         UNROLL for (size_t i = 0; i < ATTENTION_BLOCK / W; i++) {
