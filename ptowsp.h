@@ -2354,6 +2354,10 @@ typedef struct ptowsp_view {
     ptowsp_expr row, col;                           // i64; default: 0
     int64_t rows, cols;  // size of the tile; default: the parameter's size, or up to the tensor's
                          // edge where that is PTOWSP_DYNAMIC
+    // i64: at most so many rows and columns of that are valid, as at an edge; default: no limit. Less
+    // than 1 is an error of the run. So the tile is what a task touches, and no other task waits for
+    // it: the KV tokens of a unit, the slots of a merge.
+    ptowsp_expr row_count, col_count;
 } ptowsp_view;
 
 typedef struct ptowsp_tag {
@@ -3794,7 +3798,8 @@ typedef struct ptowsp_view_info {
     uint32_t lead_count;  // indices before rows and columns
     uint32_t lead[PTOWSP_VIEW_LEAD_MAX];
     uint32_t row, col;
-    int64_t rows, cols;  // of the tile; 0: up to the tensor's edge
+    int64_t rows, cols;             // of the tile; 0: up to the tensor's edge
+    uint32_t row_count, col_count;  // expressions: at most so many; 0: no limit
     bool is_read, is_written;
 } ptowsp_view_info;
 

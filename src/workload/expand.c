@@ -38,6 +38,20 @@ static pwsp_event pwsp_expander_fail_fault(pwsp_expander *x) {
 
 // -- tiles ----------------------------------------------------------------------------------------
 
+// Limits the size of a tile; false if nothing of it is left.
+static bool pwsp_expander_limit(pwsp_expander *x, const pwsp_tile_view *view, int64_t *rows,
+                                int64_t *cols) {
+    if (view->row_count.expr) {
+        int64_t most = (int64_t)pwsp_expander_value(x, view->row_count);
+        *rows = most < *rows ? most : *rows;
+    }
+    if (view->col_count.expr) {
+        int64_t most = (int64_t)pwsp_expander_value(x, view->col_count);
+        *cols = most < *cols ? most : *cols;
+    }
+    return *rows > 0 && *cols > 0;
+}
+
 // Why a view is outside its tensor, once it is known that it is.
 static pwsp_event pwsp_expander_fail_view(pwsp_expander *x, const pwsp_tile_view *view,
                                           const char *param, const pwsp_bound_tensor *tensor) {
@@ -65,6 +79,14 @@ static pwsp_event pwsp_expander_fail_view(pwsp_expander *x, const pwsp_tile_view
                                   param, row, name, tensor->rows);
     }
     int64_t col = view->has_col ? (int64_t)pwsp_expander_value(x, view->col) : 0;
+    int64_t rows = INT64_MAX, cols = INT64_MAX;
+    if ((uint64_t)col < (uint64_t)tensor->cols && view->has_limit &&
+        !pwsp_expander_limit(x, view, &rows, &cols)) {
+        int64_t least = rows < 1 ? rows : cols;
+        return pwsp_expander_fail(x, PTOWSP_INVALID_PARAMS, pwsp_error_index(least),
+                                  "%s: the tile of tensor %s has %" PRId64 " %s", param, name,
+                                  least, rows < 1 ? "rows" : "columns");
+    }
     if ((uint64_t)col < (uint64_t)tensor->cols) {
         return pwsp_expander_fail(x, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                                   "%s: the tile of tensor %s has 2^32 rows or columns", param,
@@ -96,6 +118,9 @@ static inline bool pwsp_expander_tile(pwsp_expander *x, const pwsp_tile_view *vi
     int64_t rows = tensor->rows - row, cols = tensor->cols - col;
     rows = view->rows && view->rows < rows ? view->rows : rows;
     cols = view->cols && view->cols < cols ? view->cols : cols;
+    if (view->has_limit && !pwsp_expander_limit(x, view, &rows, &cols)) {
+        return false;
+    }
     if (((uint64_t)rows | (uint64_t)cols) > UINT32_MAX) {
         return false;
     }

@@ -217,7 +217,7 @@ bool Units::Iterator::operator!=(const Iterator &end) const {
 
 // The reason why a view is outside its tensor, once that is known.
 void Run::fail_view(const char *param, uint32_t tensor, std::initializer_list<i64> lead, i64 row,
-                    i64 col) {
+                    const Extent &rows, i64 col, const Extent &cols) {
     const pwsp_bound_tensor &bound = this->tensor(tensor);
     const char *name = program_->tensors[tensor].name;
     uint32_t i = 0;
@@ -238,6 +238,11 @@ void Run::fail_view(const char *param, uint32_t tensor, std::initializer_list<i6
         fail(PTOWSP_INVALID_PARAMS, error_index(col),
              "%s: column %" PRId64 " of tensor %s is outside of its %" PRId64 " columns", param,
              col.value(), name, bound.cols);
+    } else if (rows.most < 1 || cols.most < 1) {
+        const i64 least = rows.most < 1 ? rows.most : cols.most;
+        fail(PTOWSP_INVALID_PARAMS, error_index(least),
+             "%s: the tile of tensor %s has %" PRId64 " %s", param, name, least.value(),
+             rows.most < 1 ? "rows" : "columns");
     } else {
         fail(PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
              "%s: the tile of tensor %s has 2^32 rows or columns", param, name);
@@ -246,7 +251,7 @@ void Run::fail_view(const char *param, uint32_t tensor, std::initializer_list<i6
 
 // Finds a tile; at the tensor's edge it is smaller. False with an error.
 bool Run::find_tile(const char *param, uint32_t tensor, std::initializer_list<i64> lead, i64 row,
-                    int64_t rows, i64 col, int64_t cols, Region *out) {
+                    const Extent &rows, i64 col, const Extent &cols, Region *out) {
     const pwsp_bound_tensor &bound = this->tensor(tensor);
     bool is_outside = row.bits() >= static_cast<uint64_t>(bound.rows) ||
                       col.bits() >= static_cast<uint64_t>(bound.cols);
@@ -257,19 +262,21 @@ bool Run::find_tile(const char *param, uint32_t tensor, std::initializer_list<i6
         offset = offset + index * bound.lead_strides[i];
         i++;
     }
+    int64_t row_count = 0, col_count = 0;
     if (!is_outside) {
-        const int64_t rows_left = bound.rows - row.value(), cols_left = bound.cols - col.value();
-        rows = rows && rows < rows_left ? rows : rows_left;
-        cols = cols && cols < cols_left ? cols : cols_left;
-        is_outside = (static_cast<uint64_t>(rows) | static_cast<uint64_t>(cols)) > UINT32_MAX;
+        row_count = rows.of(bound.rows - row.value());
+        col_count = cols.of(bound.cols - col.value());
+        is_outside =
+            row_count < 1 || col_count < 1 ||
+            (static_cast<uint64_t>(row_count) | static_cast<uint64_t>(col_count)) > UINT32_MAX;
     }
     if (is_outside) {
-        fail_view(param, tensor, lead, row, col);
+        fail_view(param, tensor, lead, row, rows, col, cols);
         return false;
     }
     out->tensor = tensor;
-    out->rows = static_cast<uint32_t>(rows);
-    out->cols = static_cast<uint32_t>(cols);
+    out->rows = static_cast<uint32_t>(row_count);
+    out->cols = static_cast<uint32_t>(col_count);
     out->lead = offset.value();
     out->row = row.value();
     out->col = col.value();
@@ -279,7 +286,7 @@ bool Run::find_tile(const char *param, uint32_t tensor, std::initializer_list<i6
 // -- slots, edges, scopes -------------------------------------------------------------------------
 
 void Run::load_slot(uint32_t place, uint32_t slot, uint32_t tensor, std::initializer_list<i64> lead,
-                    i64 row, int64_t rows, i64 col, int64_t cols, i64 r, i64 c) {
+                    i64 row, Extent rows, i64 col, Extent cols, i64 r, i64 c) {
     Region element;
     place_ = place;
     if (!good() || !find_tile("the view", tensor, lead, row, rows, col, cols, &element)) {
@@ -338,7 +345,7 @@ void Task::axis(i64 value) {
 }
 
 void Task::tile(uint32_t tensor, Access access, std::initializer_list<i64> lead, i64 row,
-                int64_t rows, i64 col, int64_t cols) {
+                Extent rows, i64 col, Extent cols) {
     Submission &submission = *run_->task_;
     wsp_task &task = submission.task;
     const wsp_kernel_decl &kernel = run_->program_->kernels[task.kernel];
