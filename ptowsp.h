@@ -796,8 +796,9 @@ typedef struct ptowsp_plan_config {
     uint32_t tier_count;
 } ptowsp_plan_config;
 
-// The faults that this section reports, in the order of the checks, with the status and the text of
-// each. `%i` is info.index, `%v` info.value and `%l` info.limit.
+// The faults that this section reports, in the order of the checks, and then those that section 10
+// adds, with the status and the text of each. `%i` is info.index, `%v` info.value and `%l`
+// info.limit.
 #define PTOWSP_PLAN_FAULTS(FAULT)                                                                  \
     FAULT(NONE, OK, "no fault")                                                                    \
     FAULT(OUT_NULL, INVALID_PARAMS, "the output pointer is NULL")                                  \
@@ -819,7 +820,40 @@ typedef struct ptowsp_plan_config {
     FAULT(TOTAL_OVERFLOW, LIMIT_EXCEEDED, "the number of work units exceeds 63 bits")              \
     FAULT(IDS_EXHAUSTED, LIMIT_EXCEEDED, "%v work units exceed the %l work ids")                   \
     FAULT(WORK_NULL, INVALID_PARAMS, "work is NULL with capacity %v")                              \
-    FAULT(BUFFER_SMALL, BUFFER_OVERFLOW, "%v work units do not fit the buffer, which holds %l")
+    FAULT(BUFFER_SMALL, BUFFER_OVERFLOW, "%v work units do not fit the buffer, which holds %l")    \
+    FAULT(CONFIG_NULL, INVALID_PARAMS, "config is NULL")                                           \
+    FAULT(LANES_COUNT, INVALID_PARAMS, "lane_count %v is not in 1 to %l")                          \
+    FAULT(SPEEDS_ZERO, INVALID_PARAMS, "the speeds of all %v lanes are 0")                         \
+    FAULT(MODE_UNKNOWN, INVALID_PARAMS, "config.mode has the unknown value %v")                    \
+    FAULT(CHUNK_PAGES, INVALID_PARAMS, "chunk %v is not a multiple of page_size %l")               \
+    FAULT(COST_INVALID, INVALID_PARAMS,                                                            \
+          "cost %i (of per_unit, ...) is negative, no number or out of range")                     \
+    FAULT(COST_APART, INVALID_PARAMS,                                                              \
+          "cost %i (of per_unit, ...) is over 2^%l times the smallest")                            \
+    FAULT(QUERY_NEGATIVE, INVALID_PARAMS, "sequence %i has the negative query length %v")          \
+    FAULT(QUERY_LONG, INVALID_PARAMS,                                                              \
+          "sequence %i has %v queries for %l KV tokens, under is_causal")                          \
+    FAULT(TILES_EXCEEDED, LIMIT_EXCEEDED, "sequence %i has %v query tiles, more than %l")          \
+    FAULT(UNITS_EXCEEDED, LIMIT_EXCEEDED, "%v units are more than the %l of a plan")               \
+    FAULT(COST_OVERFLOW, LIMIT_EXCEEDED,                                                           \
+          "the cost of the batch exceeds 2^%l of the planner's grid")                              \
+    FAULT(PLAN_NULL, INVALID_PARAMS, "plan is NULL")                                               \
+    FAULT(PLAN_ARRAY, INVALID_PARAMS, "array %i of the plan is NULL")                              \
+    FAULT(UNITS_SMALL, BUFFER_OVERFLOW, "%v units do not fit the plan, which holds %l")            \
+    FAULT(MERGES_SMALL, BUFFER_OVERFLOW, "%v merges do not fit the plan, which holds %l")          \
+    FAULT(SLOTS_SMALL, BUFFER_OVERFLOW, "%v slots do not fit the scratch, which holds %l")         \
+    FAULT(PLAN_OTHER, INVALID_PARAMS,                                                              \
+          "the plan is of another configuration: it has %v where %l belongs")                      \
+    FAULT(CHANGED_NULL, INVALID_PARAMS, "changed is NULL with changed_count %v")                   \
+    FAULT(CHANGED_ORDER, INVALID_PARAMS, "changed at %i has %v: not ascending, or not below %l")   \
+    FAULT(GAIN_INVALID, INVALID_PARAMS, "gain_max is negative or no number")                       \
+    FAULT(COUNT_WRONG, INVALID_PARAMS, "the plan says %v where %l belongs")                        \
+    FAULT(LANE_RANGE, INVALID_PARAMS,                                                              \
+          "the range of lane %i ends at %v, not in order or beyond %l")                            \
+    FAULT(UNIT_WRONG, INVALID_PARAMS, "unit %i has the value %v where %l belongs")                 \
+    FAULT(UNIT_MISSING, INVALID_PARAMS, "unit %i should be of sequence %l, and is not there")      \
+    FAULT(UNIT_EXTRA, INVALID_PARAMS, "unit %i is beyond what the batch has")                      \
+    FAULT(MERGE_WRONG, INVALID_PARAMS, "merge %i has the value %v where %l belongs")
 
 // clang-format off
 typedef enum ptowsp_plan_fault {
@@ -839,6 +873,8 @@ typedef struct ptowsp_plan_info {
                               // PTOWSP_NO_INDEX
     int64_t value;            // the offending value, at most INT64_MAX; else 0
     int64_t limit;            // the limit that it violates, at most INT64_MAX; else 0
+    bool is_over;             // no fault: the units are more than max_work_units, as chunk_max (or
+                              // a chunk of your own) is too small for fewer
 } ptowsp_plan_info;
 
 // Picks the chunk by the rule above, among multiples of align. An empty step gets the smallest.

@@ -66,7 +66,13 @@ src/data/space.c
 src/plan/count.h src/plan/count.c
 src/plan/generate.h src/plan/generate.c
 src/plan/work.c
-src/plan/plan.c
+src/plan/plan.h src/plan/plan.c
+src/plan/attention.h src/plan/attention.c
+src/plan/attention_write.h src/plan/attention_write.c
+src/plan/attention_cut.h src/plan/attention_cut.c
+src/plan/attention_plan.c
+src/plan/attention_update.c
+src/plan/attention_check.c src/plan/attention_print.c
 src/plan/dispatch.c
 src/plan/merge.c
 "

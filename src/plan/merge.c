@@ -174,3 +174,13 @@ float ptowsp_merge_partials(const ptowsp_partial *states, const float *accs, uin
     }
     return ptowsp_merge_finish(&whole, out, dim, out);
 }
+
+float ptowsp_attention_merge_row(const ptowsp_attention_scratch *scratch,
+                                 const PTOWSP_GM ptowsp_work *merge, uint32_t row, float *out) {
+    PTOWSP_ASSERT(row < scratch->rows);
+    const uint32_t first = ptowsp_work_slot_first(merge);
+    const ptowsp_partial *states = ptowsp_attention_states(scratch, first) + row;
+    const float *accs = ptowsp_attention_accs(scratch, first) + (size_t)row * scratch->dim;
+    return ptowsp_merge_partials(states, accs, ptowsp_work_slot_count(merge), scratch->rows,
+                                 scratch->dim, out);
+}

@@ -14,8 +14,8 @@
 // to 5 probes are enough. Where units has large steps, as for equal lengths, prediction fails; so
 // after PWSP_PREDICTIONS probes the rest is bisection: never more than that plus log2(high - low).
 
-#include "count.h"
 #include "generate.h"
+#include "plan.h"
 
 #include "../base/context.h"
 #include "../base/text.h"
@@ -35,21 +35,17 @@ static const char pwsp_fault_texts[][80] = {
 #undef PWSP_FAULT_TEXT
 };
 
-static int64_t pwsp_info_value(uint64_t value) {
-    return (int64_t)pwsp_min_u64(value, INT64_MAX);
-}
-
-static ptowsp_status pwsp_plan_fail(ptowsp_plan_info *info, ptowsp_plan_fault fault, uint64_t index,
-                                    int64_t value, int64_t limit) {
+PWSP_INTERNAL ptowsp_status pwsp_plan_fail(ptowsp_plan_info *info, ptowsp_plan_fault fault,
+                                           uint64_t index, int64_t value, int64_t limit) {
     PTOWSP_ASSERT((uint32_t)fault < PTOWSP_FAULT_COUNT);
     PTOWSP_ASSERT(fault == PTOWSP_FAULT_NONE || pwsp_fault_statuses[fault] < 0);
-    ptowsp_plan_info failed = {0, fault, index, value, limit};
+    ptowsp_plan_info failed = {0, fault, index, value, limit, false};
     *info = failed;
     return pwsp_fault_statuses[fault];
 }
 
-// The info to fill in: the caller's, or a spare one where he wants none. No fault so far.
-static ptowsp_plan_info *pwsp_info_start(ptowsp_plan_info *out_info, ptowsp_plan_info *spare) {
+PWSP_INTERNAL ptowsp_plan_info *pwsp_info_start(ptowsp_plan_info *out_info,
+                                                ptowsp_plan_info *spare) {
     ptowsp_plan_info *info = out_info ? out_info : spare;
     pwsp_plan_fail(info, PTOWSP_FAULT_NONE, PTOWSP_NO_INDEX, 0, 0);
     return info;
@@ -74,19 +70,18 @@ void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_text text) {
 
 // -- checks ---------------------------------------------------------------------------------------
 
-static ptowsp_status pwsp_tiers_check(const ptowsp_plan_config *config, ptowsp_plan_info *info) {
-    if (!config->tiers) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_TIERS_NULL, PTOWSP_NO_INDEX, config->tier_count,
-                              0);
+PWSP_INTERNAL ptowsp_status pwsp_tiers_check(const ptowsp_tier *tiers, uint32_t tier_count,
+                                             ptowsp_plan_info *info) {
+    if (!tiers) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TIERS_NULL, PTOWSP_NO_INDEX, tier_count, 0);
     }
-    if (config->tier_count == 0) {
+    if (tier_count == 0) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_TIERS_EMPTY, PTOWSP_NO_INDEX, 0, 0);
     }
-    for (uint32_t i = 0; i < config->tier_count; i++) {
-        const ptowsp_tier *tier = &config->tiers[i];
-        if (tier->length_min > tier->length_max) {
-            return pwsp_plan_fail(info, PTOWSP_FAULT_TIER_ORDER, i, tier->length_min,
-                                  tier->length_max);
+    for (uint32_t i = 0; i < tier_count; i++) {
+        if (tiers[i].length_min > tiers[i].length_max) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_TIER_ORDER, i, tiers[i].length_min,
+                                  tiers[i].length_max);
         }
     }
     return PTOWSP_OK;
@@ -124,7 +119,7 @@ static ptowsp_status pwsp_config_check(const ptowsp_plan_config *given, ptowsp_p
         return pwsp_plan_fail(info, PTOWSP_FAULT_CHUNK_ORDER, PTOWSP_NO_INDEX, config->chunk_min,
                               config->chunk_max);
     }
-    return pwsp_tiers_check(config, info);
+    return pwsp_tiers_check(config->tiers, config->tier_count, info);
 }
 
 // Moves the chunk bounds of a checked configuration to multiples of align.
@@ -141,16 +136,14 @@ static ptowsp_status pwsp_config_align(ptowsp_plan_config *config, ptowsp_plan_i
     return PTOWSP_OK;
 }
 
-// True when the tiers together cover every length from low to high. False does not mean that a
-// length of the batch is not covered, only that each has to be looked up. Two passes find out for
-// tiers in ascending order and most others, at a cost that stays linear.
-static bool pwsp_tiers_cover(const ptowsp_plan_config *config, int32_t low, int32_t high) {
+// Two passes find out for tiers in ascending order and most others, at a cost that stays linear.
+PWSP_INTERNAL bool pwsp_tiers_cover(const ptowsp_tier *tiers, uint32_t tier_count, int32_t low,
+                                    int32_t high) {
     int64_t next = low;
     for (uint32_t pass = 0; pass < 2 && next <= high; pass++) {
-        for (uint32_t i = 0; i < config->tier_count; i++) {
-            const ptowsp_tier *tier = &config->tiers[i];
-            if (tier->length_min <= next && next <= tier->length_max) {
-                next = (int64_t)tier->length_max + 1;
+        for (uint32_t i = 0; i < tier_count; i++) {
+            if (tiers[i].length_min <= next && next <= tiers[i].length_max) {
+                next = (int64_t)tiers[i].length_max + 1;
             }
         }
     }
@@ -163,7 +156,8 @@ static ptowsp_status pwsp_lengths_check(const ptowsp_batch *batch, const ptowsp_
                                         const pwsp_lengths_facts *facts, ptowsp_plan_info *info) {
     PTOWSP_ASSERT(first <= end && end <= batch->sequence_count);
     if (facts->min >= 0 &&
-        (facts->positive_count == 0 || pwsp_tiers_cover(config, facts->positive_min, facts->max))) {
+        (facts->positive_count == 0 ||
+         pwsp_tiers_cover(config->tiers, config->tier_count, facts->positive_min, facts->max))) {
         return PTOWSP_OK;
     }
     for (uint32_t i = first; i < end; i++) {
@@ -326,6 +320,10 @@ ptowsp_status ptowsp_plan_chunk_size(const ptowsp_batch *batch, const ptowsp_pla
         uint64_t limit = range.config.max_work_units / batch->head_count;
         bool is_empty = range.facts.positive_count == 0;
         *out_chunk = is_empty ? range.config.chunk_min : pwsp_chunk_search(&range, limit);
+        if (*out_chunk == range.config.chunk_max) {
+            info->is_over = pwsp_lengths_units(batch->lengths, batch->sequence_count,
+                                               range.facts.positive_count, *out_chunk) > limit;
+        }
     }
     return status;
 }
@@ -371,6 +369,7 @@ ptowsp_status ptowsp_plan_total_work(const ptowsp_batch *batch, const ptowsp_pla
     ptowsp_status status = pwsp_range_prepare(batch, config, chunk, 0, pwsp_sequence_count(batch),
                                               &range, &count, info);
     info->work_count = status == PTOWSP_OK ? count : 0;
+    info->is_over = status == PTOWSP_OK && count > range.config.max_work_units;
     return status;
 }
 
@@ -419,6 +418,7 @@ ptowsp_status ptowsp_plan_generate_range(const ptowsp_batch *batch,
         pwsp_range_prepare(batch, config, chunk, first, count, &range, &work_count, info);
     if (status == PTOWSP_OK) {
         status = pwsp_work_check(work, capacity, first_work_id, work_count, info);
+        info->is_over = status == PTOWSP_OK && work_count > range.config.max_work_units;
     }
     if (status == PTOWSP_OK && work_count > 0) {
         PTOWSP_ASSERT(work && work_count <= capacity);
@@ -507,6 +507,7 @@ static ptowsp_status pwsp_generate_entered(ptowsp_context *context, const ptowsp
                                               &range, &work_count, info);
     if (status == PTOWSP_OK) {
         status = pwsp_work_check(work, capacity, 0, work_count, info);
+        info->is_over = status == PTOWSP_OK && work_count > range.config.max_work_units;
     }
     if (status != PTOWSP_OK) {
         pwsp_plan_report(context, status, info);
@@ -595,4 +596,12 @@ ptowsp_status ptowsp_plan_work_bound(const ptowsp_plan_config *config,
     }
     *out_count = count;
     return PTOWSP_OK;
+}
+
+bool ptowsp_plan_is_invariant(const ptowsp_plan_config *config) {
+    ptowsp_plan_config checked;
+    ptowsp_plan_info spare;
+    return pwsp_config_check(config, &checked, &spare) == PTOWSP_OK &&
+           pwsp_config_align(&checked, &spare) == PTOWSP_OK &&
+           checked.chunks == PTOWSP_CHUNKS_FIXED && checked.chunk_min == checked.chunk_max;
 }

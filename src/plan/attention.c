@@ -1,0 +1,272 @@
+// Attention plans: the configuration, its costs on a grid, and one pass over the batch that checks
+// and counts.
+//
+// The grid. Doubles become integers once, here: the smallest cost that is not 0 gets 11 bits, by a
+// power of two that multiplies all four. So the costs are exact where they are powers of two, as the
+// defaults are, and within 0.05 % otherwise. The others are at most 2^30 larger.
+
+#include "attention.h"
+
+#define PWSP_COST_RATIO_BITS 30
+#define PWSP_COST_GREATEST   1e100
+
+// 2^exponent.
+static double pwsp_power_of_two(int exponent) {
+    const uint64_t bits = (uint64_t)(1023 + exponent) << 52;
+    double power;
+    memcpy(&power, &bits, sizeof power);
+    return power;
+}
+
+// The exponent of a double from 2^exponent on, which is a normal number.
+static int pwsp_exponent_of(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (int)(bits >> 52 & 0x7ff) - 1023;
+}
+
+static ptowsp_status pwsp_costs_set(pwsp_attention *a, ptowsp_plan_info *info) {
+    ptowsp_attention_cost *given = &a->config.cost;
+    double costs[4] = {given->per_unit, given->per_token, given->per_row_token,
+                       given->per_merged_row};
+    double least = 0.0;
+    for (uint32_t i = 0; i < 4; i++) {
+        const bool is_inside =
+            costs[i] >= 1.0 / PWSP_COST_GREATEST && costs[i] <= PWSP_COST_GREATEST;
+        if (!is_inside && !(costs[i] >= 0.0 && costs[i] <= 0.0)) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_COST_INVALID, i, 0, 0);
+        }
+        least = is_inside && (least <= 0.0 || costs[i] < least) ? costs[i] : least;
+    }
+    if (least <= 0.0) {
+        costs[0] = 64.0, costs[1] = 1.0, costs[2] = 1.0 / 64.0, costs[3] = 1.0;
+        least = costs[2];
+    }
+    const double ratio = pwsp_power_of_two(PWSP_COST_RATIO_BITS);
+    const int shift = 10 - pwsp_exponent_of(least);
+    const double scale = pwsp_power_of_two(shift);
+    uint64_t fixed[4];
+    for (uint32_t i = 0; i < 4; i++) {
+        if (costs[i] > least * ratio) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_COST_APART, i, 0, PWSP_COST_RATIO_BITS);
+        }
+        fixed[i] = (uint64_t)(costs[i] * scale + 0.5);  // the product is exact
+    }
+    a->unit = fixed[0], a->token = fixed[1], a->row_token = fixed[2], a->merged_row = fixed[3];
+    a->grid = pwsp_power_of_two(-shift);
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_lanes_set(pwsp_attention *a, ptowsp_plan_info *info) {
+    const uint32_t count = a->config.lane_count, *speeds = a->config.lane_speeds;
+    if (count == 0 || count > PTOWSP_ATTENTION_LANE_MAX) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_LANES_COUNT, PTOWSP_NO_INDEX, count,
+                              PTOWSP_ATTENTION_LANE_MAX);
+    }
+    a->worker_count = count, a->speed_sum = count, a->speed_max = 1;
+    if (speeds) {
+        a->worker_count = 0, a->speed_sum = 0, a->speed_max = 0;
+        for (uint32_t lane = 0; lane < count; lane++) {
+            a->worker_count += speeds[lane] > 0;
+            a->speed_sum += speeds[lane];
+            a->speed_max = speeds[lane] > a->speed_max ? speeds[lane] : a->speed_max;
+        }
+    }
+    if (a->worker_count == 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_SPEEDS_ZERO, PTOWSP_NO_INDEX, count, 0);
+    }
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_attention_configure(const ptowsp_attention_config *config,
+                                                     pwsp_attention *a, ptowsp_plan_info *info) {
+    memset(a, 0, sizeof *a);
+    if (!config) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_CONFIG_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    ptowsp_attention_config *c = &a->config;
+    *c = *config;
+    if (c->head_count == 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_HEADS_ZERO, PTOWSP_NO_INDEX, 0, 0);
+    }
+    ptowsp_status status = pwsp_lanes_set(a, info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    if (c->mode != PTOWSP_ATTENTION_BALANCED && c->mode != PTOWSP_ATTENTION_INVARIANT) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_MODE_UNKNOWN, PTOWSP_NO_INDEX, (int64_t)c->mode,
+                              0);
+    }
+    c->group = c->group ? c->group : 1;
+    c->page_size = c->page_size ? c->page_size : 1;
+    c->tile_rows = c->tile_rows ? c->tile_rows : PTOWSP_ATTENTION_TILE_ROWS_DEFAULT;
+    c->window = c->window <= INT32_MAX ? c->window : 0;  // no query sees more anyway
+    a->tile_tokens = c->tile_rows > c->group ? c->tile_rows / c->group : 1;
+    a->slot_rows_max = a->tile_tokens * c->group;
+    const uint64_t page = c->page_size;
+    a->piece_min = pwsp_ceil_div_u64(c->piece_min ? c->piece_min : 1, page) * page;
+    a->chunk = c->chunk;
+    if (a->chunk == 0) {
+        a->chunk = pwsp_ceil_div_u64(PTOWSP_ATTENTION_CHUNK_DEFAULT, page) * page;
+    } else if (pwsp_attention_cuts_chunks(a) && a->chunk % page != 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_CHUNK_PAGES, PTOWSP_NO_INDEX, c->chunk,
+                              c->page_size);
+    }
+    status = pwsp_costs_set(a, info);
+    if (status == PTOWSP_OK && (c->tiers || c->tier_count > 0)) {
+        status = pwsp_tiers_check(c->tiers, c->tier_count, info);
+    }
+    return status;
+}
+
+// Checks a sequence; *out_tiles are its query tiles.
+static ptowsp_status pwsp_sequence_check(const pwsp_attention *a, uint32_t sequence,
+                                         bool is_covered, uint32_t *out_tiles,
+                                         ptowsp_plan_info *info) {
+    const int32_t kv = a->kv_lengths[sequence];
+    const int32_t queries = a->query_lengths ? a->query_lengths[sequence] : 1;
+    *out_tiles = 0;
+    if (kv < 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTH_NEGATIVE, sequence, kv, 0);
+    }
+    if (queries < 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_QUERY_NEGATIVE, sequence, queries, 0);
+    }
+    if (kv == 0 || queries == 0) {
+        return PTOWSP_OK;
+    }
+    if (a->config.is_causal && queries > kv) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_QUERY_LONG, sequence, queries, kv);
+    }
+    if (!is_covered && ptowsp_tier_find(a->config.tiers, a->config.tier_count, kv) < 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTH_UNCOVERED, sequence, kv, 0);
+    }
+    *out_tiles = pwsp_query_tiles(a, sequence);
+    if (*out_tiles > UINT16_MAX + 1u) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TILES_EXCEEDED, sequence, *out_tiles,
+                              UINT16_MAX + 1);
+    }
+    return PTOWSP_OK;
+}
+
+// Adds a tile, of one head, to the counts. Sums stay at UINT64_MAX once they are there.
+static void pwsp_tile_count(pwsp_attention *a, const pwsp_query_tile *tile) {
+    uint64_t units = 1, slots = 0;
+    if (pwsp_attention_cuts_chunks(a)) {
+        units = pwsp_chunk_pieces(a, tile->begin, tile->end);
+        slots = units > 1 ? units : 0;
+    }
+    const uint64_t slot_cost = pwsp_slot_cost(a, tile->rows);
+    uint64_t cost = pwsp_sum_u64(pwsp_mul_u64(units, a->unit),
+                                 pwsp_mul_u64(tile->end - tile->begin, tile->rate));
+    cost = pwsp_sum_u64(cost, pwsp_mul_u64(slots, slot_cost));
+    a->tile_count++;
+    a->unit_count += units;
+    a->merge_count += slots > 0;
+    a->slot_count += slots;
+    a->total = pwsp_sum_u64(a->total, cost);
+    a->tile_cost_max = pwsp_max_u64(a->tile_cost_max, cost);
+    a->slot_cost_max = pwsp_max_u64(a->slot_cost_max, slot_cost);
+    a->slot_rows = tile->rows > a->slot_rows ? tile->rows : a->slot_rows;
+}
+
+// The same for a decode step whose lengths are facts: all tiles have the same rows.
+static void pwsp_decode_count(pwsp_attention *a, const pwsp_lengths_facts *facts) {
+    const uint32_t rows = a->config.group;
+    const uint64_t rate = pwsp_sum_u64(a->token, pwsp_mul_u64(rows, a->row_token));
+    a->tile_count = a->unit_count = facts->positive_count;
+    a->total = pwsp_sum_u64(pwsp_mul_u64(facts->positive_count, a->unit),
+                            pwsp_mul_u64(facts->total, rate));
+    a->tile_cost_max = pwsp_sum_u64(a->unit, pwsp_mul_u64((uint32_t)facts->max, rate));
+    a->slot_cost_max = pwsp_slot_cost(a, rows);
+    a->slot_rows = rows;
+}
+
+// Multiplies the counts, which are of one head, and checks them.
+static ptowsp_status pwsp_counts_check(pwsp_attention *a, ptowsp_plan_info *info) {
+    const uint64_t heads = a->config.head_count;
+    uint64_t units = pwsp_mul_u64(a->unit_count, heads);
+    if (units > UINT32_MAX) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,
+                              pwsp_info_value(units), UINT32_MAX);
+    }
+    a->total = pwsp_mul_u64(a->total, heads);
+    if (a->total > PWSP_COST_MAX) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_COST_OVERFLOW, PTOWSP_NO_INDEX, 0, PWSP_COST_BITS);
+    }
+    a->unit_count = units;
+    a->tile_count *= heads;
+    a->merge_count *= heads;
+    a->slot_count *= heads;
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_attention_count(const ptowsp_attention_batch *batch,
+                                                 pwsp_attention *a, ptowsp_plan_info *info) {
+    if (!batch) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_BATCH_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    if (!batch->kv_lengths && batch->sequence_count > 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTHS_NULL, PTOWSP_NO_INDEX,
+                              batch->sequence_count, 0);
+    }
+    a->kv_lengths = batch->kv_lengths;
+    a->query_lengths = batch->query_lengths;
+    a->sequence_count = batch->sequence_count;
+    const pwsp_lengths_facts facts = pwsp_lengths_scan(batch->kv_lengths, batch->sequence_count);
+    const bool is_covered =
+        !a->config.tiers || facts.positive_count == 0 ||
+        (facts.min >= 0 &&
+         pwsp_tiers_cover(a->config.tiers, a->config.tier_count, facts.positive_min, facts.max));
+    if (facts.positive_count == 0 && facts.min >= 0 && !batch->query_lengths) {
+        return PTOWSP_OK;
+    }
+    if (facts.min >= 0 && is_covered && !batch->query_lengths && a->config.window == 0 &&
+        !pwsp_attention_cuts_chunks(a)) {
+        pwsp_decode_count(a, &facts);
+        return pwsp_counts_check(a, info);
+    }
+    for (uint32_t sequence = 0; sequence < batch->sequence_count; sequence++) {
+        uint32_t tiles;
+        ptowsp_status status = pwsp_sequence_check(a, sequence, is_covered, &tiles, info);
+        if (status != PTOWSP_OK) {
+            return status;
+        }
+        for (uint32_t i = 0; i < tiles; i++) {
+            const pwsp_query_tile tile = pwsp_query_tile_at(a, sequence, i);
+            pwsp_tile_count(a, &tile);
+        }
+    }
+    return pwsp_counts_check(a, info);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_plan_arrays_check(const ptowsp_attention_plan *plan,
+                                                   ptowsp_plan_info *info) {
+    if (!plan) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    const bool are_null[4] = {!plan->units && plan->unit_capacity > 0,
+                              !plan->merges && plan->merge_capacity > 0, !plan->unit_begin,
+                              !plan->merge_begin};
+    for (uint32_t i = 0; i < 4; i++) {
+        if (are_null[i]) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, i, 0, 0);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_plan_other_check(const pwsp_attention *a,
+                                                  const ptowsp_attention_plan *plan,
+                                                  ptowsp_plan_info *info) {
+    const uint32_t pairs[3][2] = {{plan->lane_count, a->config.lane_count},
+                                  {plan->tile_tokens, a->tile_tokens},
+                                  {plan->group, a->config.group}};
+    for (uint32_t i = 0; i < 3; i++) {
+        if (pairs[i][0] != pairs[i][1]) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_OTHER, PTOWSP_NO_INDEX, pairs[i][0],
+                                  pairs[i][1]);
+        }
+    }
+    return PTOWSP_OK;
+}

@@ -1,0 +1,117 @@
+// A checked configuration and batch of an attention plan: all that cutting and writing read.
+//
+// Costs are integers on a grid, a power of two of the user's unit, so that decisions are the same on
+// every machine. Totals stay below 2^62, so sums of two never overflow.
+
+#ifndef PWSP_ATTENTION_H
+#define PWSP_ATTENTION_H
+
+#include "plan.h"
+
+#define PWSP_COST_BITS 62
+#define PWSP_COST_MAX  (UINT64_C(1) << PWSP_COST_BITS)
+
+typedef struct pwsp_attention {
+    // The configuration, with its defaults.
+    ptowsp_attention_config config;
+    uint32_t tile_tokens;
+    uint32_t slot_rows_max;  // rows of a tile that is full
+    uint32_t worker_count;   // lanes with a speed
+    uint32_t speed_max;
+    uint64_t speed_sum;
+    uint64_t piece_min, chunk;  // in tokens; multiples of the page
+    uint64_t unit, token, row_token, merged_row;
+    double grid;  // of the user's unit
+
+    const PTOWSP_GM int32_t *kv_lengths;
+    const PTOWSP_GM int32_t *query_lengths;
+    uint32_t sequence_count;
+
+    // Of the batch before it is cut: in BALANCED mode units are tiles.
+    uint64_t tile_count, unit_count, merge_count, slot_count;
+    uint64_t total, tile_cost_max, slot_cost_max;
+    uint32_t slot_rows;
+} pwsp_attention;
+
+// A query tile: the KV that it sees, and what that costs.
+typedef struct pwsp_query_tile {
+    uint32_t begin, end;  // KV tokens
+    uint32_t rows;
+    uint64_t rate;  // of a KV token
+} pwsp_query_tile;
+
+PWSP_INTERNAL ptowsp_status pwsp_attention_configure(const ptowsp_attention_config *config,
+                                                     pwsp_attention *a, ptowsp_plan_info *info);
+
+// Checks a batch under a configuration that has been checked, and counts.
+PWSP_INTERNAL ptowsp_status pwsp_attention_count(const ptowsp_attention_batch *batch,
+                                                 pwsp_attention *a, ptowsp_plan_info *info);
+
+// Checks that a plan has its arrays; and that it is of this configuration, as far as it can be seen.
+PWSP_INTERNAL ptowsp_status pwsp_plan_arrays_check(const ptowsp_attention_plan *plan,
+                                                   ptowsp_plan_info *info);
+PWSP_INTERNAL ptowsp_status pwsp_plan_other_check(const pwsp_attention *a,
+                                                  const ptowsp_attention_plan *plan,
+                                                  ptowsp_plan_info *info);
+
+PWSP_INLINE uint64_t pwsp_mul_u64(uint64_t a, uint64_t b) {  // or UINT64_MAX
+    uint64_t product;
+    return pwsp_mul_fits(a, b, &product) ? product : UINT64_MAX;
+}
+
+PWSP_INLINE bool pwsp_attention_cuts_chunks(const pwsp_attention *a) {
+    return a->config.mode == PTOWSP_ATTENTION_INVARIANT;
+}
+
+PWSP_INLINE uint32_t pwsp_query_length(const pwsp_attention *a, uint32_t sequence) {
+    return a->query_lengths ? (uint32_t)a->query_lengths[sequence] : 1;
+}
+
+// The query tiles of a sequence; 0 if it has no units.
+PWSP_INLINE uint32_t pwsp_query_tiles(const pwsp_attention *a, uint32_t sequence) {
+    if (a->kv_lengths[sequence] == 0) {
+        return 0;
+    }
+    if (!a->query_lengths) {
+        return 1;
+    }
+    return (uint32_t)pwsp_ceil_div_u64((uint32_t)a->query_lengths[sequence], a->tile_tokens);
+}
+
+PWSP_INLINE pwsp_query_tile pwsp_query_tile_at(const pwsp_attention *a, uint32_t sequence,
+                                               uint32_t index) {
+    const int64_t kv = a->kv_lengths[sequence], queries = pwsp_query_length(a, sequence);
+    const int64_t before = (int64_t)index * a->tile_tokens;
+    int64_t tokens = queries - before;
+    tokens = tokens < a->tile_tokens ? tokens : a->tile_tokens;
+    const int64_t first = kv - queries + before;  // below 0 for queries beyond the KV
+    const int64_t unseen = a->config.window ? first - a->config.window + 1 : 0;
+    pwsp_query_tile tile;
+    tile.begin = unseen > 0 ? (uint32_t)unseen : 0;
+    tile.end = (uint32_t)(a->config.is_causal ? first + tokens : kv);
+    tile.rows = (uint32_t)tokens * a->config.group;
+    tile.rate = pwsp_sum_u64(a->token, pwsp_mul_u64(tile.rows, a->row_token));
+    PTOWSP_ASSERT(tokens > 0 && tile.begin < tile.end && tile.end <= (uint32_t)kv);
+    return tile;
+}
+
+// The cost of a slot of a tile: at most PWSP_COST_MAX, which no lane has room for.
+PWSP_INLINE uint64_t pwsp_slot_cost(const pwsp_attention *a, uint32_t rows) {
+    return pwsp_min_u64(pwsp_mul_u64(rows, a->merged_row), PWSP_COST_MAX);
+}
+
+// In INVARIANT mode: the pieces of [begin, end), cut at the multiples of the chunk.
+PWSP_INLINE uint64_t pwsp_chunk_pieces(const pwsp_attention *a, uint32_t begin, uint32_t end) {
+    PTOWSP_ASSERT(begin < end);
+    return (end - 1) / a->chunk - begin / a->chunk + 1;
+}
+
+PWSP_INLINE uint8_t pwsp_attention_tier(const pwsp_attention *a, uint32_t sequence) {
+    if (!a->config.tiers) {
+        return 0;
+    }
+    return (uint8_t)ptowsp_tier_find(a->config.tiers, a->config.tier_count,
+                                     a->kv_lengths[sequence]);
+}
+
+#endif

@@ -1,0 +1,376 @@
+// Where the lanes' shares end.
+//
+// All decisions follow from one number, the time: what the cost of a lane may be. Lanes are filled in
+// order, each as far as its time allows; the cut of the last tile is rounded down to a page. So the
+// largest cost is at most the time, if all of the batch fits; and the least time in which it fits is
+// nearly the optimum, since a lane that stops earlier never leaves less to the others.
+//
+//      room of the lane   |.......................................|
+//      fill               [rest of a tile][tile][tile][ heads ][part] merge of the part
+//
+//      heads    the heads of a sequence are equal: room / cost of a head says how many fit
+//      part     the first part of a tile also pays for the merge: slots * rows * per_merged_row. How
+//               many slots depends on how many parts the lanes that follow need for the rest; so
+//               the part is made shorter until the two agree
+//
+// The time is found by trying. The first attempt is what the batch costs with a split at every lane,
+// plus half a page of rounding, over all lanes; with large batches it fits nearly always, and is a
+// tenth of a percent from the optimum. Where it does not fit it grows; where the batch is small,
+// bisection is cheap and decides.
+
+#include "attention_cut.h"
+
+#define PWSP_SHARE_BITS 31
+
+typedef struct pwsp_filler {
+    const pwsp_attention *a;
+    pwsp_attention_writer *writer;  // NULL: only counts
+    uint64_t time;
+    uint32_t lane;
+    uint64_t room;
+    // The position: a tile of a head of a sequence, and in it the KV from which it is left.
+    uint32_t sequence, head, index;
+    bool is_inside;
+    uint32_t kv;
+    uint32_t tiles;      // of the sequence
+    uint64_t head_cost;  // of all its tiles
+    uint64_t splits, merges;
+} pwsp_filler;
+
+// What a lane may cost: its speed's share of the time.
+static uint64_t pwsp_lane_room(const pwsp_attention *a, uint64_t time, uint32_t lane) {
+    if (!a->config.lane_speeds) {
+        return time;
+    }
+    const uint64_t share =
+        ((uint64_t)a->config.lane_speeds[lane] << PWSP_SHARE_BITS) / a->speed_max;
+    const uint64_t low = time & ((UINT64_C(1) << PWSP_SHARE_BITS) - 1);
+    return (time >> PWSP_SHARE_BITS) * share + (low * share >> PWSP_SHARE_BITS);
+}
+
+// -- tiles ----------------------------------------------------------------------------------------
+
+// What the tile costs from kv on, in a lane that takes all of it. In INVARIANT mode the lane of the
+// first piece has the merge.
+static uint64_t pwsp_tile_cost(const pwsp_attention *a, const pwsp_query_tile *tile, uint32_t kv) {
+    uint64_t cost = (tile->end - kv) * tile->rate;
+    if (!pwsp_attention_cuts_chunks(a)) {
+        return cost + a->unit;
+    }
+    const uint64_t pieces = pwsp_chunk_pieces(a, kv, tile->end);
+    cost += pieces * a->unit;
+    if (kv == tile->begin && pieces > 1) {
+        cost += pieces * pwsp_slot_cost(a, tile->rows);
+    }
+    return cost;
+}
+
+// The end of what the lane can take of a tile from kv on, rounded down to a page, if `room` is for
+// its KV alone; kv for nothing.
+static uint32_t pwsp_piece_end(const pwsp_attention *a, const pwsp_query_tile *tile, uint32_t kv,
+                               uint64_t room) {
+    const uint64_t page = a->config.page_size;
+    if (tile->rate == 0 || tile->end - kv < 2 * a->piece_min) {
+        return kv;
+    }
+    const uint64_t taken = pwsp_min_u64(room / tile->rate, tile->end - a->piece_min - kv);
+    const uint64_t end = (kv + taken) / page * page;
+    return end >= kv + a->piece_min ? (uint32_t)end : kv;
+}
+
+// The lanes after this one that `tokens` of a tile need, if they begin with it.
+static uint64_t pwsp_lanes_needed(const pwsp_filler *f, const pwsp_query_tile *tile,
+                                  uint64_t tokens) {
+    const pwsp_attention *a = f->a;
+    const uint64_t page = a->config.page_size;
+    uint64_t needed = 0;
+    for (uint32_t lane = f->lane + 1; lane < a->config.lane_count; lane++) {
+        const uint64_t room = pwsp_lane_room(a, f->time, lane);
+        if (room < a->unit) {
+            continue;
+        }
+        const uint64_t all = (room - a->unit) / tile->rate;
+        const uint64_t most = all / page * page;
+        needed++;
+        if (all >= tokens) {
+            return needed;
+        }
+        if (!a->config.lane_speeds) {
+            return most == 0 ? PWSP_COST_MAX : needed + pwsp_ceil_div_u64(tokens - most, most);
+        }
+        tokens -= most;
+    }
+    return PWSP_COST_MAX;  // too few
+}
+
+// Where the lane's part of a tile ends that does not fit as a whole; kv for no part.
+static uint32_t pwsp_split_find(const pwsp_filler *f, const pwsp_query_tile *tile, uint32_t kv) {
+    const pwsp_attention *a = f->a;
+    if (f->room < a->unit || tile->end - kv < 2 * a->piece_min || tile->rate == 0) {
+        return kv;
+    }
+    const uint64_t room = f->room - a->unit;
+    if (kv > tile->begin) {
+        return pwsp_piece_end(a, tile, kv, room);
+    }
+    const uint64_t slot_cost = pwsp_slot_cost(a, tile->rows);
+    for (uint64_t slots = 2;;) {
+        const uint64_t price = pwsp_mul_u64(slots, slot_cost);
+        const uint32_t end = price < room ? pwsp_piece_end(a, tile, kv, room - price) : kv;
+        if (end == kv) {
+            return kv;
+        }
+        const uint64_t needed = 1 + pwsp_lanes_needed(f, tile, tile->end - end);
+        if (needed <= slots) {
+            return end;
+        }
+        slots = needed;
+    }
+}
+
+// The same in INVARIANT mode: the end of the last chunk that fits.
+static uint32_t pwsp_chunks_find(const pwsp_filler *f, const pwsp_query_tile *tile, uint32_t kv) {
+    const pwsp_attention *a = f->a;
+    uint64_t price = 0;
+    if (kv == tile->begin) {
+        price = pwsp_mul_u64(pwsp_chunk_pieces(a, kv, tile->end), pwsp_slot_cost(a, tile->rows));
+    }
+    const uint64_t next = (kv / a->chunk + 1) * a->chunk;
+    if (next >= tile->end) {
+        return kv;  // one piece is left
+    }
+    price = pwsp_sum_u64(price, a->unit + (next - kv) * tile->rate);
+    if (price > f->room) {
+        return kv;
+    }
+    const uint64_t chunk_cost = a->unit + a->chunk * tile->rate;
+    const uint64_t last = (tile->end - 1) / a->chunk * a->chunk;
+    PTOWSP_ASSERT(chunk_cost > 0);  // otherwise all fits
+    const uint64_t more = (f->room - price) / chunk_cost;
+    return (uint32_t)pwsp_min_u64(last, next + pwsp_min_u64(more, last / a->chunk) * a->chunk);
+}
+
+// -- lanes ----------------------------------------------------------------------------------------
+
+// Takes the tile at the position, or what the lane has room for. True if it was all.
+static bool pwsp_fill_tile(pwsp_filler *f) {
+    const pwsp_attention *a = f->a;
+    const pwsp_query_tile tile = pwsp_query_tile_at(a, f->sequence, f->index);
+    const uint32_t kv = f->is_inside ? f->kv : tile.begin;
+    const uint64_t cost = pwsp_tile_cost(a, &tile, kv);
+    uint32_t end = tile.end;
+    if (cost > f->room) {
+        end = pwsp_attention_cuts_chunks(a) ? pwsp_chunks_find(f, &tile, kv)
+                                            : pwsp_split_find(f, &tile, kv);
+    }
+    if (f->writer && end > kv) {
+        pwsp_write_range(f->writer, f->sequence, f->head, f->index, &tile, kv, end);
+    }
+    if (end == tile.end) {
+        f->room -= cost;
+        f->is_inside = false;
+        f->index++;
+        if (f->index == f->tiles) {
+            f->index = 0;
+            f->head++;
+        }
+        return true;
+    }
+    if (end > kv) {
+        f->room = 0;
+        f->splits++;
+        f->merges += !f->is_inside;
+        f->is_inside = true;
+        f->kv = end;
+    }
+    return false;
+}
+
+// Moves to the next sequence that has units. False at the end.
+static bool pwsp_fill_next(pwsp_filler *f) {
+    const pwsp_attention *a = f->a;
+    f->tiles = 0;
+    while (f->tiles == 0) {
+        f->sequence++;
+        if (f->sequence >= a->sequence_count) {
+            f->sequence = a->sequence_count;
+            return false;
+        }
+        f->tiles = pwsp_query_tiles(a, f->sequence);
+    }
+    f->head = f->index = 0;
+    f->head_cost = 0;
+    for (uint32_t i = 0; i < f->tiles; i++) {
+        const pwsp_query_tile tile = pwsp_query_tile_at(a, f->sequence, i);
+        f->head_cost += pwsp_tile_cost(a, &tile, tile.begin);
+    }
+    return true;
+}
+
+// Fills a lane. False when the batch has ended.
+static bool pwsp_fill_lane(pwsp_filler *f) {
+    const uint32_t heads = f->a->config.head_count;
+    for (;;) {
+        if (f->head == heads && !pwsp_fill_next(f)) {
+            return false;
+        }
+        if (f->index == 0 && !f->is_inside) {
+            const uint64_t left = heads - f->head;
+            const uint64_t count = f->room >= left * f->head_cost ? left : f->room / f->head_cost;
+            if (count > 0) {
+                if (f->writer) {
+                    pwsp_write_heads(f->writer, f->sequence, f->head, count);
+                }
+                f->room -= count * f->head_cost;
+                f->head += (uint32_t)count;
+                continue;
+            }
+        }
+        if (!pwsp_fill_tile(f)) {
+            return true;
+        }
+    }
+}
+
+// Fills all lanes. False if the batch does not fit.
+static bool pwsp_fill(const pwsp_attention *a, uint64_t time, pwsp_attention_writer *writer,
+                      pwsp_attention_cut *cut) {
+    pwsp_filler f;
+    memset(&f, 0, sizeof f);
+    f.a = a;
+    f.writer = writer;
+    f.time = time;
+    f.head = a->config.head_count;  // before the first sequence
+    f.sequence = UINT32_MAX;
+    bool has_more = true;
+    for (f.lane = 0; f.lane < a->config.lane_count; f.lane++) {
+        f.room = pwsp_lane_room(a, time, f.lane);
+        if (has_more && (!a->config.lane_speeds || a->config.lane_speeds[f.lane] > 0)) {
+            const uint64_t room = f.room;
+            has_more = pwsp_fill_lane(&f);
+            if (has_more && room == time && f.room == room) {
+                PTOWSP_ASSERT(!writer);
+                break;  // what does not fit the fastest lane, fits none
+            }
+        }
+        if (writer) {
+            pwsp_write_lane(writer);
+        } else if (!has_more) {
+            break;
+        }
+    }
+    cut->time = time;
+    cut->unit_count = a->unit_count;
+    cut->merge_count = a->merge_count;
+    cut->slot_count = a->slot_count;
+    if (!pwsp_attention_cuts_chunks(a)) {
+        cut->unit_count += f.splits;
+        cut->merge_count = f.merges;
+        cut->slot_count = f.splits + f.merges;
+    }
+    return !has_more;
+}
+
+// -- the time -------------------------------------------------------------------------------------
+
+// The time that `cost` takes if all lanes are full, rounded up.
+static uint64_t pwsp_time_of(const pwsp_attention *a, uint64_t cost) {
+    uint64_t sum = a->speed_sum, most = a->speed_max;
+    for (; sum > INT32_MAX; sum >>= 1) {
+        most >>= 1;  // keeps 15 bits, as there are at most 2^16 lanes
+    }
+    return cost / sum * most + pwsp_ceil_div_u64(cost % sum * most, sum);
+}
+
+static uint64_t pwsp_square_root(uint64_t x) {
+    uint64_t root = 0;
+    for (uint64_t bit = UINT64_C(1) << 31; bit > 0; bit >>= 1) {
+        root += (root + bit) * (root + bit) <= x ? bit : 0;
+    }
+    return root;
+}
+
+PWSP_INTERNAL uint64_t pwsp_attention_cut_guess(const pwsp_attention *a) {
+    const uint64_t low = pwsp_time_of(a, a->total);
+    const uint64_t rate = a->token + a->row_token * a->slot_rows;
+    uint64_t cost = a->total, rounding = a->chunk;
+    if (!pwsp_attention_cuts_chunks(a)) {
+        const uint64_t price = pwsp_sum_u64(a->unit, 2 * a->slot_cost_max);
+        cost = pwsp_sum_u64(cost, pwsp_mul_u64(a->worker_count - 1, price));
+        rounding = a->config.page_size;
+    }
+    rounding = pwsp_min_u64(pwsp_mul_u64(rounding, rate), a->tile_cost_max) / 2;
+    uint64_t time = pwsp_time_of(a, pwsp_min_u64(cost, PWSP_COST_MAX)) + rounding;
+    if (low < a->tile_cost_max) {
+        // A tile of n parts takes cost / n and n slots: least at the root of cost / slot.
+        const uint64_t least =
+            pwsp_square_root(a->tile_cost_max) * pwsp_square_root(a->slot_cost_max);
+        const uint64_t alone = pwsp_sum_u64(least, 2 * a->slot_cost_max) + a->unit;
+        time = pwsp_max_u64(time, pwsp_min_u64(alone, a->tile_cost_max));
+    }
+    return pwsp_max_u64(low, pwsp_min_u64(a->total, time));
+}
+
+// Sequences and lanes that all attempts together may pass after the first.
+#define PWSP_CUT_STEPS 2000
+
+PWSP_INTERNAL void pwsp_attention_cut_find(const pwsp_attention *a, pwsp_attention_cut *cut) {
+    uint64_t low = pwsp_time_of(a, a->total);  // no less can do
+    uint64_t time = pwsp_attention_cut_guess(a), step = time / 128 + 1;
+    pwsp_attention_cut best;
+    bool has_best = false;
+    const uint64_t pass =
+        (uint64_t)a->sequence_count + a->config.lane_count + a->tile_count / a->config.head_count;
+    for (uint64_t passed = 0;; passed += pass) {
+        pwsp_attention_cut found;
+        if (pwsp_fill(a, time, NULL, &found)) {
+            best = found;
+            has_best = true;
+        } else {
+            PTOWSP_ASSERT(time < a->total);
+            low = time + 1;
+        }
+        if (has_best) {
+            if (best.time - low <= best.time >> (passed < PWSP_CUT_STEPS ? 10 : 6)) {
+                break;
+            }
+            time = low + (best.time - low) / 2;
+        } else {
+            time = pwsp_min_u64(a->total, time + step);
+            step *= 2;
+        }
+    }
+    *cut = best;
+}
+
+PWSP_INTERNAL void pwsp_attention_cut_write(const pwsp_attention *a, const pwsp_attention_cut *cut,
+                                            ptowsp_attention_plan *plan) {
+    pwsp_attention_writer writer = pwsp_write_begin(a, plan);
+    pwsp_attention_cut again;
+    bool fits = pwsp_fill(a, cut->time, &writer, &again);
+    PTOWSP_ASSERT(fits && again.unit_count == cut->unit_count);
+    (void)fits;
+    pwsp_write_end(&writer);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_cut_check(const pwsp_attention_cut *cut,
+                                           const ptowsp_attention_plan *plan,
+                                           ptowsp_plan_info *info) {
+    if (cut->unit_count > UINT32_MAX) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,
+                              (int64_t)cut->unit_count, UINT32_MAX);
+    }
+    const uint64_t needed[3] = {cut->unit_count, cut->merge_count, cut->slot_count};
+    const uint32_t capacities[3] = {plan->unit_capacity, plan->merge_capacity, plan->slot_capacity};
+    static const ptowsp_plan_fault faults[3] = {PTOWSP_FAULT_UNITS_SMALL, PTOWSP_FAULT_MERGES_SMALL,
+                                                PTOWSP_FAULT_SLOTS_SMALL};
+    ptowsp_status status = PTOWSP_OK;
+    for (uint32_t i = 0; i < 3 && status == PTOWSP_OK; i++) {
+        if (needed[i] > capacities[i]) {
+            status =
+                pwsp_plan_fail(info, faults[i], PTOWSP_NO_INDEX, (int64_t)needed[i], capacities[i]);
+        }
+    }
+    info->work_count = cut->unit_count;
+    return status;
+}

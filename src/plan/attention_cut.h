@@ -1,0 +1,29 @@
+// Where the lanes' shares end.
+
+#ifndef PWSP_ATTENTION_CUT_H
+#define PWSP_ATTENTION_CUT_H
+
+#include "attention_write.h"
+
+// A cut: how much each lane may cost, and what that makes of the batch.
+typedef struct pwsp_attention_cut {
+    uint64_t time;  // the cost that a lane of the greatest speed may have
+    uint64_t unit_count, merge_count, slot_count;
+} pwsp_attention_cut;
+
+// About the time of the cut, from the counts alone.
+PWSP_INTERNAL uint64_t pwsp_attention_cut_guess(const pwsp_attention *a);
+
+// Finds a cut of a batch that has been counted.
+PWSP_INTERNAL void pwsp_attention_cut_find(const pwsp_attention *a, pwsp_attention_cut *cut);
+
+// Checks that a cut fits a plan.
+PWSP_INTERNAL ptowsp_status pwsp_cut_check(const pwsp_attention_cut *cut,
+                                           const ptowsp_attention_plan *plan,
+                                           ptowsp_plan_info *info);
+
+// Writes the plan of a cut that fits.
+PWSP_INTERNAL void pwsp_attention_cut_write(const pwsp_attention *a, const pwsp_attention_cut *cut,
+                                            ptowsp_attention_plan *plan);
+
+#endif

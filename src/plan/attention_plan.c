@@ -1,0 +1,205 @@
+// Attention plans: sizes, bounds, placing, planning.
+
+#include "attention_cut.h"
+
+// -- sizes ----------------------------------------------------------------------------------------
+
+// Fills in what follows from the counts.
+static ptowsp_status pwsp_sizes_complete(const pwsp_attention *a, ptowsp_attention_sizes *sizes,
+                                         ptowsp_plan_info *info) {
+    const uint64_t lanes = a->config.lane_count;
+    sizes->lane_count = a->config.lane_count;
+    if (sizes->unit_count > UINT32_MAX) {
+        const int64_t units = pwsp_info_value(sizes->unit_count);
+        memset(sizes, 0, sizeof *sizes);
+        return pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX, units,
+                              UINT32_MAX);
+    }
+    PTOWSP_ASSERT(sizes->merge_count <= sizes->unit_count &&
+                  sizes->slot_count <= sizes->unit_count);
+    sizes->block_bytes = (sizes->unit_count + sizes->merge_count) * sizeof(ptowsp_work) +
+                         lanes * sizeof(double) + 2 * (lanes + 1) * sizeof(uint32_t);
+    return PTOWSP_OK;
+}
+
+// Checks a batch and finds its cut.
+static ptowsp_status pwsp_attention_prepare(const ptowsp_attention_batch *batch,
+                                            const ptowsp_attention_config *config,
+                                            pwsp_attention *a, pwsp_attention_cut *cut,
+                                            ptowsp_plan_info *info) {
+    ptowsp_status status = pwsp_attention_configure(config, a, info);
+    if (status == PTOWSP_OK) {
+        status = pwsp_attention_count(batch, a, info);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    pwsp_attention_cut_find(a, cut);
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_attention_size(const ptowsp_attention_batch *batch,
+                                    const ptowsp_attention_config *config,
+                                    ptowsp_attention_sizes *out_sizes, ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    if (!out_sizes) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    memset(out_sizes, 0, sizeof *out_sizes);
+    pwsp_attention a;
+    pwsp_attention_cut cut;
+    ptowsp_status status = pwsp_attention_prepare(batch, config, &a, &cut, info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    out_sizes->unit_count = cut.unit_count;
+    out_sizes->merge_count = cut.merge_count;
+    out_sizes->slot_count = cut.slot_count;
+    out_sizes->slot_rows = a.slot_rows;
+    info->work_count = cut.unit_count;
+    return pwsp_sizes_complete(&a, out_sizes, info);
+}
+
+// -- bounds ---------------------------------------------------------------------------------------
+
+// The most that the sum of ceil(length / size) is over `count` lengths up to length_max, of together
+// total (0: any). Lengths above 0 are counted, too: at most `count`.
+static uint64_t pwsp_parts_bound(uint64_t count, uint64_t length_max, uint64_t total,
+                                 uint64_t size) {
+    uint64_t parts = count * pwsp_ceil_div_u64(length_max, size);  // below 2^63
+    if (total > 0) {
+        total = pwsp_min_u64(total, count * length_max);
+        count = pwsp_min_u64(count, total);
+        parts = pwsp_min_u64(parts, total / size + (total % size + count * (size - 1)) / size);
+    }
+    return parts;
+}
+
+// The most tiles of one head, and in INVARIANT mode the most pieces of them.
+static void pwsp_limits_count(const pwsp_attention *a, const ptowsp_attention_limits *limits,
+                              uint64_t query_max, uint64_t *out_tiles, uint64_t *out_pieces) {
+    const uint64_t kv_max = (uint32_t)limits->kv_length_max, kv_total = limits->kv_token_count_max;
+    uint64_t count = kv_max > 0 && query_max > 0 ? limits->sequence_count_max : 0;
+    count = kv_total > 0 ? pwsp_min_u64(count, kv_total) : count;
+    uint64_t most = pwsp_ceil_div_u64(query_max, a->tile_tokens);  // of a sequence
+    if (limits->query_token_count_max > 0) {
+        count = pwsp_min_u64(count, limits->query_token_count_max);
+        most = pwsp_min_u64(most, pwsp_ceil_div_u64(limits->query_token_count_max, a->tile_tokens));
+    }
+    *out_tiles = pwsp_parts_bound(count, query_max, limits->query_token_count_max, a->tile_tokens);
+    // What a tile sees begins and ends anywhere, so it may touch one chunk more.
+    uint64_t seen = kv_max;
+    if (a->config.window) {
+        seen = pwsp_min_u64(seen, (uint64_t)a->config.window + a->tile_tokens - 1);
+    }
+    uint64_t each = pwsp_ceil_div_u64(kv_max, a->chunk);
+    each = pwsp_min_u64(each, (seen + a->chunk - 2) / a->chunk + 1);
+    *out_pieces = pwsp_mul_u64(*out_tiles, each);
+    if (kv_total > 0 && count > 0) {
+        *out_pieces = pwsp_min_u64(
+            *out_pieces, pwsp_mul_u64(pwsp_parts_bound(count, kv_max, kv_total, a->chunk), most));
+    }
+}
+
+ptowsp_status ptowsp_attention_bound(const ptowsp_attention_config *config,
+                                     const ptowsp_attention_limits *limits,
+                                     ptowsp_attention_sizes *out_sizes,
+                                     ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    if (!out_sizes) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    memset(out_sizes, 0, sizeof *out_sizes);
+    pwsp_attention a;
+    ptowsp_status status = pwsp_attention_configure(config, &a, info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    if (!limits) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_LIMITS_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    const int32_t lengths[2] = {limits->kv_length_max, limits->query_length_max};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (lengths[i] < 0) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_LIMITS_LENGTH, i, lengths[i], 0);
+        }
+    }
+    uint64_t query_max = lengths[1] > 0 ? (uint64_t)lengths[1] : 1;
+    if (config->is_causal) {
+        query_max = pwsp_min_u64(query_max, (uint64_t)lengths[0]);
+    }
+    // Batches whose sequences have more tiles are refused.
+    query_max = pwsp_min_u64(query_max, (uint64_t)a.tile_tokens * (UINT16_MAX + 1));
+    uint64_t tiles, pieces;
+    pwsp_limits_count(&a, limits, query_max, &tiles, &pieces);
+    tiles = pwsp_mul_u64(tiles, config->head_count);
+    if (pwsp_attention_cuts_chunks(&a)) {
+        out_sizes->unit_count = pwsp_mul_u64(pieces, config->head_count);
+        out_sizes->slot_count = pieces > tiles / config->head_count ? out_sizes->unit_count : 0;
+        out_sizes->merge_count = pwsp_min_u64(tiles, out_sizes->slot_count / 2);
+    } else {
+        uint64_t splits = (uint64_t)lengths[0] < 2 * a.piece_min ? 0 : a.worker_count - 1;
+        splits = tiles > 0 ? splits : 0;
+        out_sizes->unit_count = pwsp_sum_u64(tiles, splits);
+        out_sizes->merge_count = pwsp_min_u64(tiles, splits);
+        out_sizes->slot_count = splits + out_sizes->merge_count;
+    }
+    out_sizes->slot_rows =
+        tiles > 0 ? (uint32_t)pwsp_min_u64(query_max, a.tile_tokens) * a.config.group : 0;
+    return pwsp_sizes_complete(&a, out_sizes, info);
+}
+
+// -- placing --------------------------------------------------------------------------------------
+
+ptowsp_status ptowsp_attention_place(const ptowsp_attention_sizes *sizes, void *block,
+                                     uint64_t block_bytes, ptowsp_attention_plan *out_plan) {
+    if (!sizes || !block || !out_plan || ((uintptr_t)block & 7) != 0 || sizes->lane_count == 0) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    if (sizes->unit_count > UINT32_MAX || sizes->merge_count > UINT32_MAX ||
+        sizes->slot_count > UINT32_MAX) {
+        return PTOWSP_LIMIT_EXCEEDED;
+    }
+    const uint64_t lanes = sizes->lane_count;
+    const uint64_t works = sizes->unit_count + sizes->merge_count;
+    const uint64_t needed =
+        works * sizeof(ptowsp_work) + lanes * sizeof(double) + 2 * (lanes + 1) * sizeof(uint32_t);
+    if (block_bytes < needed) {
+        return PTOWSP_BUFFER_OVERFLOW;
+    }
+    memset(out_plan, 0, sizeof *out_plan);
+    out_plan->units = (ptowsp_work *)block;
+    out_plan->merges = out_plan->units + sizes->unit_count;
+    out_plan->lane_costs = (double *)(void *)(out_plan->merges + sizes->merge_count);
+    out_plan->unit_begin = (uint32_t *)(void *)(out_plan->lane_costs + lanes);
+    out_plan->merge_begin = out_plan->unit_begin + lanes + 1;
+    out_plan->unit_capacity = (uint32_t)sizes->unit_count;
+    out_plan->merge_capacity = (uint32_t)sizes->merge_count;
+    out_plan->slot_capacity = (uint32_t)sizes->slot_count;
+    return PTOWSP_OK;
+}
+
+// -- planning -------------------------------------------------------------------------------------
+
+ptowsp_status ptowsp_attention_generate(const ptowsp_attention_batch *batch,
+                                        const ptowsp_attention_config *config,
+                                        ptowsp_attention_plan *plan, ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    pwsp_attention a;
+    pwsp_attention_cut cut;
+    ptowsp_status status = pwsp_attention_prepare(batch, config, &a, &cut, info);
+    if (status == PTOWSP_OK) {
+        status = pwsp_plan_arrays_check(plan, info);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_cut_check(&cut, plan, info);
+    }
+    if (status == PTOWSP_OK) {
+        pwsp_attention_cut_write(&a, &cut, plan);
+    }
+    return status;
+}
+
+bool ptowsp_attention_is_invariant(const ptowsp_attention_config *config) {
+    return config && config->mode == PTOWSP_ATTENTION_INVARIANT;
+}

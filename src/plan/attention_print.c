@@ -1,0 +1,131 @@
+// Attention plans as text, as arrays of other libraries, and their merges.
+
+#include "../base/text.h"
+#include "attention.h"
+
+// -- text -----------------------------------------------------------------------------------------
+
+#define PWSP_PRINT_LINES 32
+
+// What the lanes of a line have.
+typedef struct pwsp_lanes_line {
+    uint32_t units_min, units_max, merges_min, merges_max;
+    double cost_min, cost_max;
+} pwsp_lanes_line;
+
+static pwsp_lanes_line pwsp_lanes_line_of(const ptowsp_attention_plan *plan, uint32_t first,
+                                          uint32_t end) {
+    pwsp_lanes_line line = {UINT32_MAX, 0, UINT32_MAX, 0, 0.0, 0.0};
+    for (uint32_t lane = first; lane < end; lane++) {
+        const uint32_t units = plan->unit_begin[lane + 1] - plan->unit_begin[lane];
+        const uint32_t merges = plan->merge_begin[lane + 1] - plan->merge_begin[lane];
+        const double cost = plan->lane_costs ? plan->lane_costs[lane] : 0.0;
+        line.units_min = units < line.units_min ? units : line.units_min;
+        line.units_max = units > line.units_max ? units : line.units_max;
+        line.merges_min = merges < line.merges_min ? merges : line.merges_min;
+        line.merges_max = merges > line.merges_max ? merges : line.merges_max;
+        line.cost_min = lane == first || cost < line.cost_min ? cost : line.cost_min;
+        line.cost_max = lane == first || cost > line.cost_max ? cost : line.cost_max;
+    }
+    return line;
+}
+
+// Writes "7" or "7 to 9" in 20 columns.
+static void pwsp_print_range(double low, double high, int digits, ptowsp_text text) {
+    char range[48];
+    ptowsp_text_buffer buffer = {range, sizeof range, 0};
+    pwsp_text_format(ptowsp_text_to_buffer(&buffer), low < high ? "%.*g to %.*g" : "%.*g", digits,
+                     low, digits, high);
+    pwsp_text_format(text, "  %20s", range);
+}
+
+static void pwsp_print_lanes(const ptowsp_attention_plan *plan, uint32_t first, uint32_t end,
+                             ptowsp_text text) {
+    const pwsp_lanes_line line = pwsp_lanes_line_of(plan, first, end);
+    pwsp_print_range(first, end - 1, 10, text);
+    pwsp_print_range(line.units_min, line.units_max, 10, text);
+    pwsp_print_range(line.merges_min, line.merges_max, 10, text);
+    if (plan->lane_costs) {
+        pwsp_print_range(line.cost_min, line.cost_max, 6, text);
+    }
+    pwsp_text_format(text, "\n");
+}
+
+void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_text text) {
+    uint32_t valid = 0;
+    for (uint32_t i = 0; i < plan->unit_count; i++) {
+        valid += ptowsp_work_is_valid(&plan->units[i]);
+    }
+    pwsp_text_format(text, "attention plan: %u tiles of up to %u rows in %u units, on %u lanes\n",
+                     (unsigned)plan->tile_count, (unsigned)plan->slot_rows, (unsigned)valid,
+                     (unsigned)plan->lane_count);
+    pwsp_text_format(text, "splits: %u units more than tiles, %u merges\n",
+                     (unsigned)(valid - plan->tile_count), (unsigned)plan->merge_count);
+    pwsp_text_format(text, "scratch: %u slots of %u rows of dim + 2 floats\n",
+                     (unsigned)plan->slot_count, (unsigned)plan->slot_rows);
+    pwsp_text_format(text, "cost: largest %.6g, mean %.6g", plan->cost_max, plan->cost_mean);
+    if (plan->cost_mean > 0.0) {
+        pwsp_text_format(text, ", ratio %.4f", plan->cost_max / plan->cost_mean);
+    }
+    pwsp_text_format(text, "\n  %20s  %20s  %20s%s\n", "lanes", "units each", "merges each",
+                     plan->lane_costs ? "             cost each" : "");
+    // Where lanes are many, lines are few: a line is of lanes with work, or without.
+    const uint32_t most = (plan->lane_count + PWSP_PRINT_LINES - 1) / PWSP_PRINT_LINES;
+    const PTOWSP_GM uint32_t *begin = plan->unit_begin;
+    for (uint32_t first = 0, end; first < plan->lane_count; first = end) {
+        const bool works = begin[first + 1] > begin[first];
+        end = first + 1;
+        while (most > 1 && end < plan->lane_count && (begin[end + 1] > begin[end]) == works &&
+               (!works || end - first < most)) {
+            end++;
+        }
+        pwsp_print_lanes(plan, first, end, text);
+    }
+}
+
+// -- arrays ---------------------------------------------------------------------------------------
+
+ptowsp_status ptowsp_attention_export(const ptowsp_attention_plan *plan,
+                                      const ptowsp_attention_arrays *arrays) {
+    if (!plan || !arrays || (!plan->units && plan->unit_count > 0) ||
+        (!plan->merges && plan->merge_count > 0)) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    for (uint32_t i = 0; i < plan->unit_count; i++) {
+        if (!ptowsp_work_is_valid(&plan->units[i])) {
+            return PTOWSP_INVALID_PARAMS;
+        }
+    }
+    if (plan->unit_count > INT32_MAX) {
+        return PTOWSP_LIMIT_EXCEEDED;
+    }
+    int32_t tile = 0, piece = 0;
+    for (uint32_t i = 0; i < plan->unit_count; i++) {
+        const PTOWSP_GM ptowsp_work *unit = &plan->units[i];
+        if (ptowsp_work_is_first(unit)) {
+            piece = 0;
+            if (arrays->o_indptr) {
+                arrays->o_indptr[tile] = (int32_t)i;
+            }
+            tile++;
+        }
+        if (arrays->request_indices) {
+            arrays->request_indices[i] = (int32_t)unit->params[0];
+        }
+        if (arrays->kv_tile_indices) {
+            arrays->kv_tile_indices[i] = piece;
+        }
+        piece++;
+    }
+    PTOWSP_ASSERT((uint32_t)tile == plan->tile_count);
+    if (arrays->o_indptr) {
+        arrays->o_indptr[tile] = (int32_t)plan->unit_count;
+    }
+    if (arrays->merge_indptr) {
+        for (uint32_t i = 0; i < plan->merge_count; i++) {
+            arrays->merge_indptr[i] = (int32_t)plan->merges[i].params[2];
+        }
+        arrays->merge_indptr[plan->merge_count] = (int32_t)plan->slot_count;
+    }
+    return PTOWSP_OK;
+}

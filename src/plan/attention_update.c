@@ -1,0 +1,259 @@
+// Takes an attention plan on to the next step.
+//
+// The cut is kept: the first piece of each tile begins, and the last one ends, where the tile does
+// now; what lies between stays. Two walks over the units, side by side with the tiles of the batch,
+// do that. The first finds whether the cut can serve and what it costs; the second writes. So a
+// batch that has to be planned anew, and does not fit, leaves the plan untouched.
+//
+//      before      [0 ... 64) [64 ... 117)     [0 ... 40)     [0 ... 12)
+//      now         [0 ... 64) [64 ... 118)     INVALID        [0 ... 13)
+//
+// Planning anew saves 1 - new / kept of the largest cost. `new` is guessed from the totals first,
+// which costs nothing. Only where the guess promises enough, the cut is found, and decides.
+
+#include "attention_cut.h"
+
+#define PWSP_GAIN_DEFAULT 0.1
+
+typedef struct pwsp_plan_step {
+    const pwsp_attention *a;
+    ptowsp_attention_plan *plan;
+    bool writes;
+    uint32_t unit, merge;  // the next ones
+    uint32_t lane, merge_lane;
+    uint64_t lane_cost, total;
+    double cost_max;
+} pwsp_plan_step;
+
+// Ends lanes up to that of unit `unit`, whose costs are known but for merges.
+static void pwsp_step_lanes(pwsp_plan_step *step, uint32_t unit) {
+    const ptowsp_attention_plan *plan = step->plan;
+    const pwsp_attention *a = step->a;
+    while (step->lane < plan->lane_count && unit >= plan->unit_begin[step->lane + 1]) {
+        const uint32_t lane = step->lane;
+        uint64_t cost = step->lane_cost;
+        for (uint32_t i = plan->merge_begin[lane]; i < plan->merge_begin[lane + 1]; i++) {
+            const PTOWSP_GM ptowsp_work *merge = &plan->merges[i];
+            const uint32_t sequence = merge->params[0];
+            if (ptowsp_work_is_valid(merge) && sequence < a->sequence_count &&
+                merge->reserved < pwsp_query_tiles(a, sequence)) {
+                const uint32_t rows = pwsp_query_tile_at(a, sequence, merge->reserved).rows;
+                cost += merge->params[3] * pwsp_slot_cost(a, rows);
+            } else if (step->writes) {
+                plan->merges[i].flags = PTOWSP_WORK_INVALID;
+                plan->merges[i].params[3] = 0;
+            }
+        }
+        double value = (double)cost * a->grid;
+        if (a->config.lane_speeds && cost > 0) {
+            value /= (double)a->config.lane_speeds[lane];
+        }
+        if (step->writes && plan->lane_costs) {
+            plan->lane_costs[lane] = value;
+        }
+        step->cost_max = value > step->cost_max ? value : step->cost_max;
+        step->total += cost;
+        step->lane_cost = 0;
+        step->lane++;
+    }
+}
+
+// Passes units that are INVALID, or of sequences before `sequence`, which ended.
+static void pwsp_step_ended(pwsp_plan_step *step, uint64_t sequence) {
+    const ptowsp_attention_plan *plan = step->plan;
+    for (; step->unit < plan->unit_count; step->unit++) {
+        PTOWSP_GM ptowsp_work *unit = &plan->units[step->unit];
+        if (ptowsp_work_is_valid(unit)) {
+            if (unit->params[0] >= sequence) {
+                return;
+            }
+            if (step->writes) {
+                unit->flags = PTOWSP_WORK_INVALID;
+                unit->work_id = PTOWSP_NO_SLOT;
+                unit->params[3] = 0;
+            }
+        }
+    }
+}
+
+// Moves the pieces of a tile to what it sees now. False if they cannot serve.
+static bool pwsp_step_tile(pwsp_plan_step *step, uint32_t sequence, uint32_t head, uint32_t index,
+                           const pwsp_query_tile *tile, uint8_t tier) {
+    const pwsp_attention *a = step->a;
+    const ptowsp_attention_plan *plan = step->plan;
+    for (uint32_t at = tile->begin; at < tile->end; step->unit++) {
+        if (step->unit == plan->unit_count) {
+            return false;
+        }
+        PTOWSP_GM ptowsp_work *unit = &plan->units[step->unit];
+        const bool is_first = ptowsp_work_is_first(unit), is_last = ptowsp_work_is_last(unit);
+        if (unit->params[0] != sequence || unit->params[1] != head || unit->reserved != index ||
+            is_first != (at == tile->begin) || !ptowsp_work_is_valid(unit)) {
+            return false;
+        }
+        uint32_t end = ptowsp_work_kv_end(unit);
+        if (is_last ? tile->end < end || at >= tile->end : at >= end || end >= tile->end) {
+            return false;
+        }
+        end = is_last ? tile->end : end;
+        const bool is_cut = !(is_first && is_last);
+        if (pwsp_attention_cuts_chunks(a) ? pwsp_chunk_pieces(a, at, end) > 1
+                                          : is_cut && end - at < a->piece_min) {
+            return false;
+        }
+        pwsp_step_lanes(step, step->unit);
+        step->lane_cost += a->unit + (end - at) * tile->rate;
+        if (step->writes) {
+            unit->tier = tier;
+            unit->params[2] = at;
+            unit->params[3] = end - at;
+        }
+        at = end;
+    }
+    return true;
+}
+
+// Walks over the plan. False if its cut cannot serve the batch.
+static bool pwsp_step_walk(pwsp_plan_step *step) {
+    const pwsp_attention *a = step->a;
+    for (uint32_t sequence = 0; sequence < a->sequence_count; sequence++) {
+        const uint32_t tiles = pwsp_query_tiles(a, sequence);
+        if (tiles == 0) {
+            continue;
+        }
+        const uint8_t tier = pwsp_attention_tier(a, sequence);
+        pwsp_query_tile tile = pwsp_query_tile_at(a, sequence, 0);
+        for (uint32_t head = 0; head < a->config.head_count; head++) {
+            for (uint32_t i = 0; i < tiles; i++) {
+                if (tiles > 1) {
+                    tile = pwsp_query_tile_at(a, sequence, i);
+                }
+                pwsp_step_ended(step, sequence);
+                if (!pwsp_step_tile(step, sequence, head, i, &tile, tier)) {
+                    return false;
+                }
+            }
+        }
+    }
+    pwsp_step_ended(step, UINT64_MAX);
+    pwsp_step_lanes(step, UINT32_MAX);
+    return true;
+}
+
+static ptowsp_status pwsp_changed_check(const pwsp_attention *a, const uint32_t *changed,
+                                        uint32_t changed_count, double gain_max,
+                                        ptowsp_plan_info *info) {
+    if (!(gain_max >= 0.0)) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_GAIN_INVALID, PTOWSP_NO_INDEX, 0, 0);
+    }
+    if (!changed && changed_count > 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_CHANGED_NULL, PTOWSP_NO_INDEX, changed_count, 0);
+    }
+    for (uint32_t i = 0; i < changed_count; i++) {
+        if (changed[i] >= a->sequence_count || (i > 0 && changed[i] <= changed[i - 1])) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_CHANGED_ORDER, i, changed[i],
+                                  a->sequence_count);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// Whether a plan of the batch would have sequences that the batch does not have.
+static ptowsp_status pwsp_plan_batch_check(const pwsp_attention *a,
+                                           const ptowsp_attention_plan *plan,
+                                           ptowsp_plan_info *info) {
+    ptowsp_status status = pwsp_plan_other_check(a, plan, info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    if (plan->unit_count > plan->unit_capacity || plan->merge_count > plan->merge_capacity) {
+        const bool is_unit = plan->unit_count > plan->unit_capacity;
+        return pwsp_plan_fail(info, PTOWSP_FAULT_COUNT_WRONG, PTOWSP_NO_INDEX,
+                              is_unit ? plan->unit_count : plan->merge_count,
+                              is_unit ? plan->unit_capacity : plan->merge_capacity);
+    }
+    if (plan->unit_count > 0) {
+        const uint32_t last = plan->units[plan->unit_count - 1].params[0];
+        if (last >= a->sequence_count) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_OTHER, plan->unit_count - 1, last,
+                                  a->sequence_count);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// Decides whether the cut is kept, and sets *cut if not.
+static bool pwsp_step_keeps(const pwsp_attention *a, ptowsp_attention_plan *plan, double gain_max,
+                            double *out_gain, pwsp_attention_cut *cut) {
+    pwsp_plan_step step = {a, plan, false, 0, 0, 0, 0, 0, 0, 0.0};
+    *out_gain = 0.0;
+    if (a->slot_rows > plan->slot_rows || !pwsp_step_walk(&step)) {
+        pwsp_attention_cut_find(a, cut);
+        return false;
+    }
+    if (step.cost_max > 0.0) {
+        const double unit = a->grid / (double)a->speed_max;
+        double gain = 1.0 - (double)pwsp_attention_cut_guess(a) * unit / step.cost_max;
+        if (gain > gain_max) {
+            pwsp_attention_cut_find(a, cut);
+            gain = 1.0 - (double)cut->time * unit / step.cost_max;
+        }
+        *out_gain = gain > 0.0 ? gain : 0.0;
+    }
+    return !(*out_gain > gain_max);
+}
+
+ptowsp_status ptowsp_attention_update(const ptowsp_attention_batch *batch,
+                                      const ptowsp_attention_config *config,
+                                      const uint32_t *changed, uint32_t changed_count,
+                                      double gain_max, ptowsp_attention_plan *plan,
+                                      ptowsp_attention_change *out_change,
+                                      ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    ptowsp_attention_change change = {false, 0.0};
+    pwsp_attention a;
+    ptowsp_status status = pwsp_attention_configure(config, &a, info);
+    if (status == PTOWSP_OK) {
+        status = pwsp_attention_count(batch, &a, info);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_plan_arrays_check(plan, info);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_plan_batch_check(&a, plan, info);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_changed_check(&a, changed, changed_count, gain_max, info);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    gain_max = gain_max > 0.0 ? gain_max : PWSP_GAIN_DEFAULT;
+    pwsp_attention_cut cut;
+    if (changed_count > 0) {
+        pwsp_attention_cut_find(&a, &cut);
+        change.is_new = true;
+    } else {
+        change.is_new = !pwsp_step_keeps(&a, plan, gain_max, &change.gain, &cut);
+    }
+    if (change.is_new) {
+        change.gain = 0.0;
+        status = pwsp_cut_check(&cut, plan, info);
+        if (status == PTOWSP_OK) {
+            pwsp_attention_cut_write(&a, &cut, plan);
+        }
+    } else {
+        pwsp_plan_step step = {&a, plan, true, 0, 0, 0, 0, 0, 0, 0.0};
+        const bool serves = pwsp_step_walk(&step);
+        PTOWSP_ASSERT(serves);
+        (void)serves;
+        plan->tile_count = (uint32_t)a.tile_count;
+        plan->cost_max = step.cost_max;
+        plan->cost_mean = (double)step.total * a.grid / (double)a.speed_sum;
+        info->work_count = plan->unit_count;
+    }
+    if (status == PTOWSP_OK && out_change) {
+        *out_change = change;
+    }
+    return status;
+}

@@ -1,0 +1,29 @@
+// What chunk plans and attention plans share: faults, and the checks of tiers.
+
+#ifndef PWSP_PLAN_H
+#define PWSP_PLAN_H
+
+#include "count.h"
+
+// Sets the info to a fault and returns its status.
+PWSP_INTERNAL ptowsp_status pwsp_plan_fail(ptowsp_plan_info *info, ptowsp_plan_fault fault,
+                                           uint64_t index, int64_t value, int64_t limit);
+
+// The info to fill in: the caller's, or a spare one where he wants none. No fault so far.
+PWSP_INTERNAL ptowsp_plan_info *pwsp_info_start(ptowsp_plan_info *out_info,
+                                                ptowsp_plan_info *spare);
+
+PWSP_INTERNAL ptowsp_status pwsp_tiers_check(const ptowsp_tier *tiers, uint32_t tier_count,
+                                             ptowsp_plan_info *info);
+
+// True when the tiers together cover every length from low to high. False does not mean that a
+// length of the batch is not covered, only that each has to be looked up.
+PWSP_INTERNAL bool pwsp_tiers_cover(const ptowsp_tier *tiers, uint32_t tier_count, int32_t low,
+                                    int32_t high);
+
+// A value of an info, at most INT64_MAX.
+PWSP_INLINE int64_t pwsp_info_value(uint64_t value) {
+    return (int64_t)pwsp_min_u64(value, INT64_MAX);
+}
+
+#endif
