@@ -2348,6 +2348,15 @@ PTOWSP_API void ptowsp_expr_print(ptowsp_expr expr, ptowsp_text text);
 //      PTOWSP_COMBINE(m) {}              statements that are independent of each other
 //      PTOWSP_SEQUENCE(m) {}             statements that run one after another
 //
+// A task chooses among kernels by conditions, such as the tier of a unit (section 12):
+//
+//      PTOWSP_PARALLEL(m, unit, units) {
+//          PTOWSP_WHEN(m, ptowsp_eq(ptowsp_loop_field(unit, PTOWSP_PLAN_TIER), ptowsp_i64(m, 0))) {
+//              ... a task of the kernel for short sequences ...
+//          }
+//          PTOWSP_OTHERWISE(m) { ... a task of another ... }
+//      }
+//
 // In time, every child of a parallel scope is ready when the scope is ready, and the scope is done
 // when all children are. Child i of a sequential scope is ready when child i - 1 is done. A scope
 // without children is done when it is ready.
