@@ -8505,7 +8505,7 @@ PWSP_INTERNAL ptowsp_status pwsp_verify_plan_lanes(pwsp_error *error, const char
 //
 //      int64_t lead = 0;
 //      bool is_inside = pwsp_view_lead(tensor, 0, b, &lead);         for each leading index
-//      is_inside = is_inside && pwsp_view_tile(tensor, row, rows, col, cols, &at);
+//      is_inside = is_inside && pwsp_view_tile(tensor, row, col, &size, &at);
 //
 // Finding is inline and has no error; a function that says why not is called afterwards, with the
 // same values. Errors tell no place: the caller knows where it is.
@@ -8522,17 +8522,25 @@ PWSP_INLINE bool pwsp_view_lead(const pwsp_bound_tensor *tensor, uint32_t i, int
     return (uint64_t)index < (uint64_t)tensor->lead_shape[i];
 }
 
-// A tile of rows x cols, which are 0 up to the edge; it is smaller at the edge. Sets position and
-// size. False, with nothing set, if (row, col) is outside or the tile is larger than one can be.
-PWSP_INLINE bool pwsp_view_tile(const pwsp_bound_tensor *tensor, int64_t row, int64_t rows,
-                                int64_t col, int64_t cols, pwsp_tile_at *at) {
+// The size that a program gives a tile: rows x cols, which are 0 up to the edge, and at most so many.
+typedef struct pwsp_view_size {
+    int64_t rows, cols;
+    int64_t row_max, col_max;  // INT64_MAX: no limit
+} pwsp_view_size;
+
+// A tile from (row, col) on; it is smaller at the edge. Sets position and size. False, with nothing
+// set, if (row, col) is outside, nothing is left, or the tile is larger than one can be.
+PWSP_INLINE bool pwsp_view_tile(const pwsp_bound_tensor *tensor, int64_t row, int64_t col,
+                                const pwsp_view_size *size, pwsp_tile_at *at) {
     if ((uint64_t)row >= (uint64_t)tensor->rows || (uint64_t)col >= (uint64_t)tensor->cols) {
         return false;
     }
     int64_t rows_left = tensor->rows - row, cols_left = tensor->cols - col;
-    rows = rows && rows < rows_left ? rows : rows_left;
-    cols = cols && cols < cols_left ? cols : cols_left;
-    if (((uint64_t)rows | (uint64_t)cols) > UINT32_MAX) {
+    int64_t rows = size->rows && size->rows < rows_left ? size->rows : rows_left;
+    int64_t cols = size->cols && size->cols < cols_left ? size->cols : cols_left;
+    rows = size->row_max < rows ? size->row_max : rows;
+    cols = size->col_max < cols ? size->col_max : cols;
+    if (rows < 1 || cols < 1 || ((uint64_t)rows | (uint64_t)cols) > UINT32_MAX) {
         return false;
     }
     at->rows = (uint32_t)rows;
@@ -8549,7 +8557,7 @@ PWSP_INTERNAL bool pwsp_view_fail_lead(pwsp_error *error, const char *param, con
 // Why not, if it is no leading index.
 PWSP_INTERNAL ptowsp_status pwsp_view_fail(pwsp_error *error, const char *param, const char *name,
                                            const pwsp_bound_tensor *tensor, int64_t row,
-                                           int64_t col);
+                                           int64_t col, const pwsp_view_size *size);
 
 // Makes a tile its element (row, col).
 PWSP_INTERNAL ptowsp_status pwsp_view_element(pwsp_error *error, int64_t row, int64_t col,
@@ -8604,7 +8612,7 @@ PWSP_INTERNAL bool pwsp_view_fail_lead(pwsp_error *error, const char *param, con
 
 PWSP_INTERNAL ptowsp_status pwsp_view_fail(pwsp_error *error, const char *param, const char *name,
                                            const pwsp_bound_tensor *tensor, int64_t row,
-                                           int64_t col) {
+                                           int64_t col, const pwsp_view_size *size) {
     if ((uint64_t)row >= (uint64_t)tensor->rows) {
         return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, pwsp_error_index(row),
                               "%s: row %" PRId64 " of tensor %s is outside of its %" PRId64 " rows",
@@ -8615,6 +8623,12 @@ PWSP_INTERNAL ptowsp_status pwsp_view_fail(pwsp_error *error, const char *param,
                               "%s: column %" PRId64 " of tensor %s is outside of its %" PRId64
                               " columns",
                               param, col, name, tensor->cols);
+    }
+    if (size->row_max < 1 || size->col_max < 1) {
+        int64_t least = size->row_max < 1 ? size->row_max : size->col_max;
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, pwsp_error_index(least),
+                              "%s: the tile of tensor %s has %" PRId64 " %s", param, name, least,
+                              size->row_max < 1 ? "rows" : "columns");
     }
     return pwsp_error_set(error, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                           "%s: the tile of tensor %s has 2^32 rows or columns", param, name);
@@ -26558,6 +26572,7 @@ typedef struct pwsp_view_info {
     uint32_t index[PWSP_TENSOR_LEAD_MAX];  // expressions; 0 from the tensor's leading rank on
     uint32_t row, col;                     // expressions, or 0 for the start
     int64_t rows, cols;                    // of the tile; 0: up to the tensor's edge
+    uint32_t row_count, col_count;         // expressions, or 0 for no limit
 } pwsp_view_info;
 
 typedef struct pwsp_tag_info {
@@ -28464,6 +28479,22 @@ static bool pwsp_view_offset(ptowsp_module *module, const ptowsp_tensor_desc *te
     return pwsp_module_is_good(module);
 }
 
+// A limit of a view's rows or columns: its expression, or 0 for none given; false with an error.
+static bool pwsp_view_limit(ptowsp_module *module, const char *tensor, ptowsp_expr expr,
+                            const char *what, uint32_t *out_id) {
+    *out_id = 0;
+    if (expr.id == 0 && !expr.module) {
+        return true;
+    }
+    *out_id = pwsp_module_use(module, expr, PTOWSP_TYPE_I64, what);
+    int64_t value;
+    if (*out_id && pwsp_view_const(module, *out_id, &value) && value < 1) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, pwsp_error_index(value),
+                         "%s of tensor %s is %" PRId64, what, tensor, value);
+    }
+    return pwsp_module_is_good(module);
+}
+
 // Resolves the size of a view's tile against the parameter's; false with an error.
 static bool pwsp_view_size(ptowsp_module *module, const char *tensor, const char *what,
                            int64_t given, int64_t param, int64_t *out_size) {
@@ -28523,6 +28554,10 @@ static bool pwsp_view_make(ptowsp_module *module, const ptowsp_view *view, int64
     }
     return pwsp_view_offset(module, tensor, view->row, 2, "the row", &out_info->row) &&
            pwsp_view_offset(module, tensor, view->col, 1, "the column", &out_info->col) &&
+           pwsp_view_limit(module, tensor->name, view->row_count, "the number of rows",
+                           &out_info->row_count) &&
+           pwsp_view_limit(module, tensor->name, view->col_count, "the number of columns",
+                           &out_info->col_count) &&
            pwsp_view_size(module, tensor->name, "rows", view->rows, rows, &out_info->rows) &&
            pwsp_view_size(module, tensor->name, "columns", view->cols, cols, &out_info->cols);
 }
@@ -30103,9 +30138,11 @@ typedef struct pwsp_tile_view {
     uint32_t lead;    // how many indices
     uint32_t access;  // PWSP_TILE_READ, ...
     bool has_row, has_col;
+    bool has_limit;  // of rows or columns
     pwsp_code index[PWSP_TENSOR_LEAD_MAX];
     pwsp_code row, col;
-    int64_t rows, cols;  // of the tile; 0: up to the edge
+    pwsp_code row_count, col_count;  // limits, or without expr
+    int64_t rows, cols;              // of the tile; 0: up to the edge
 } pwsp_tile_view;
 
 // A task of the tree. Codes: axis arguments, then scalars.
@@ -30547,8 +30584,11 @@ static bool pwsp_compiler_view(pwsp_compiler *c, const pwsp_view_info *info, pws
             return false;
         }
     }
+    view->has_limit = info->row_count || info->col_count;
     return pwsp_compiler_code(c, info->row, &view->row) &&
-           pwsp_compiler_code(c, info->col, &view->col);
+           pwsp_compiler_code(c, info->col, &view->col) &&
+           pwsp_compiler_code(c, info->row_count, &view->row_count) &&
+           pwsp_compiler_code(c, info->col_count, &view->col_count);
 }
 
 // -- operations -----------------------------------------------------------------------------------
@@ -31875,7 +31915,9 @@ static bool pwsp_taint_code(const pwsp_taint *taint, const pwsp_code *code) {
 
 static bool pwsp_taint_view(const pwsp_taint *taint, const pwsp_tile_view *view) {
     bool is_tainted = (view->has_row && pwsp_taint_code(taint, &view->row)) ||
-                      (view->has_col && pwsp_taint_code(taint, &view->col));
+                      (view->has_col && pwsp_taint_code(taint, &view->col)) ||
+                      (view->has_limit && (pwsp_taint_code(taint, &view->row_count) ||
+                                           pwsp_taint_code(taint, &view->col_count)));
     for (uint32_t i = 0; i < view->lead; i++) {
         is_tainted = is_tainted || pwsp_taint_code(taint, &view->index[i]);
     }
@@ -32168,6 +32210,14 @@ static void pwsp_print_view(const ptowsp_module *m, const pwsp_view_info *view, 
             pwsp_text_format(text, "0");
         }
         pwsp_text_format(text, ")");
+    }
+    const uint32_t limits[2] = {view->row_count, view->col_count};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (limits[i]) {
+            pwsp_text_format(text, " up to ");
+            pwsp_exprs_print(&m->exprs, limits[i], text);
+            pwsp_text_format(text, "%s", i ? " columns" : " rows");
+        }
     }
     const int64_t sizes[2] = {view->rows, view->cols};
     for (uint32_t i = 0; is_open && i < 2; i++) {
@@ -32523,6 +32573,13 @@ static void pwsp_print_tile_view(const ptowsp_program *p, const pwsp_tile_view *
     pwsp_text_format(text, ", ");
     pwsp_print_code(p, &view->col, text);
     pwsp_text_format(text, "]");
+    if (view->has_limit) {
+        pwsp_text_format(text, " up to (");
+        pwsp_print_code(p, &view->row_count, text);
+        pwsp_text_format(text, ", ");
+        pwsp_print_code(p, &view->col_count, text);
+        pwsp_text_format(text, ")");
+    }
 }
 
 static void pwsp_print_load(const ptowsp_program *p, const pwsp_slot_op *load, ptowsp_text text) {
@@ -33271,6 +33328,8 @@ static ptowsp_view_info pwsp_read_view(const pwsp_tile_view *from) {
     info.col = from->col.expr;
     info.rows = from->rows;
     info.cols = from->cols;
+    info.row_count = from->row_count.expr;
+    info.col_count = from->col_count.expr;
     info.is_read = (from->access & PWSP_TILE_READ) != 0;
     info.is_written = (from->access & PWSP_TILE_WRITTEN) != 0;
     return info;
@@ -33806,6 +33865,18 @@ PWSP_INTERNAL pwsp_event pwsp_expander_fail_fault(pwsp_expander *x, bool is_key)
 
 // -- tiles ----------------------------------------------------------------------------------------
 
+// The size of a view's tile.
+static inline pwsp_view_size pwsp_expander_size(pwsp_expander *x, const pwsp_tile_view *view) {
+    pwsp_view_size size = {view->rows, view->cols, INT64_MAX, INT64_MAX};
+    if (view->has_limit && view->row_count.expr) {
+        size.row_max = (int64_t)pwsp_expander_value(x, view->row_count);
+    }
+    if (view->has_limit && view->col_count.expr) {
+        size.col_max = (int64_t)pwsp_expander_value(x, view->col_count);
+    }
+    return size;
+}
+
 // Why a view is outside its tensor, once it is known that it is.
 static pwsp_event pwsp_expander_fail_view(pwsp_expander *x, const pwsp_tile_view *view,
                                           const char *param, const pwsp_bound_tensor *tensor) {
@@ -33822,7 +33893,8 @@ static pwsp_event pwsp_expander_fail_view(pwsp_expander *x, const pwsp_tile_view
     if (!is_found) {
         int64_t row = view->has_row ? (int64_t)pwsp_expander_value(x, view->row) : 0;
         int64_t col = view->has_col ? (int64_t)pwsp_expander_value(x, view->col) : 0;
-        pwsp_view_fail(&error, param, name, tensor, row, col);
+        pwsp_view_size size = pwsp_expander_size(x, view);
+        pwsp_view_fail(&error, param, name, tensor, row, col, &size);
     }
     return pwsp_expander_fail_check(x, &error);
 }
@@ -33841,7 +33913,8 @@ static inline bool pwsp_expander_tile(pwsp_expander *x, const pwsp_tile_view *vi
     at->tensor = view->tensor;
     at->access = view->access;
     at->lead = lead;
-    return is_inside && pwsp_view_tile(tensor, row, view->rows, col, view->cols, at);
+    pwsp_view_size size = pwsp_expander_size(x, view);
+    return is_inside && pwsp_view_tile(tensor, row, col, &size, at);
 }
 
 // -- tasks ----------------------------------------------------------------------------------------
@@ -39943,6 +40016,10 @@ static bool pwsp_frontend_list_variables(pwsp_frontend *front, uint32_t *out_wor
         front->has_keys = front->has_keys || pwsp_code_is_any(task->dispatch) ||
                           pwsp_code_is_any(task->priority) || pwsp_code_is_any(task->stream);
         uint32_t words = task->axis_count + task->scalar_count + variables->count + 3;
+        for (uint32_t j = 0; j < task->view_count; j++) {
+            words +=
+                PWSP_PROGRAM_AT(program, views, pwsp_tile_view, task->first_view + j)->has_limit;
+        }
         *out_word_count = words > *out_word_count ? words : *out_word_count;
     }
     *out_word_count -= front->has_keys || *out_word_count < 5 ? 0 : 3;
@@ -40060,7 +40137,8 @@ PWSP_INTERNAL size_t pwsp_frontend_bytes(const pwsp_frontend *front) {
 // Issues a program's tasks and retires them: see frontend.h.
 //
 // An entry stores everything needed to rebuild its task on any thread: the op, axis arguments,
-// scalars, keys (dispatch, priority, stream), the variables around it, and where its tiles begin. A
+// scalars, keys (dispatch, priority, stream), the variables around it, the sizes of tiles whose views
+// limit them, and where its tiles begin. A
 // slot load stores the tensor and the place of its one element; a reset stores its edges.
 //
 // A pipeline is walked by the rules of time, and its processes' tasks are issued as they come.
@@ -40109,6 +40187,13 @@ static void pwsp_frontend_fill(const pwsp_frontend *front, pwsp_entry *entry,
     for (uint32_t i = 0; i < variables.count; i++) {
         *word++ = x->cells[front->cells[variables.first + i]];
     }
+    const pwsp_tile_view *views =
+        PWSP_PROGRAM_AT(x->program, views, pwsp_tile_view, op->first_view);
+    for (uint32_t i = 0; i < op->view_count; i++) {
+        if (views[i].has_limit) {
+            *word++ = (uint64_t)x->tiles_at[i].rows << 32 | x->tiles_at[i].cols;
+        }
+    }
     PTOWSP_ASSERT(word <= pwsp_entry_words(entry) + front->tile_word);
     pwsp_entry_tile *tiles = pwsp_entry_tiles(front, entry);
     for (uint32_t i = 0; i < op->view_count; i++) {
@@ -40125,9 +40210,16 @@ static void pwsp_frontend_tiles(const pwsp_frontend *front, const pwsp_entry *en
     const pwsp_entry_tile *tiles = pwsp_entry_tiles(front, entry);
     const pwsp_tile_view *views =
         PWSP_PROGRAM_AT(front->walk->program, views, pwsp_tile_view, op->first_view);
+    const uint64_t *sizes = pwsp_entry_words(entry) + 1 + op->axis_count + op->scalar_count +
+                            (front->has_keys ? 3 : 0) +
+                            front->variables[(uint32_t)pwsp_entry_words(entry)[0]].count;
     for (uint32_t i = 0; i < op->view_count; i++) {
         const pwsp_bound_tensor *tensor = &front->walk->bindings->effective[views[i].tensor];
         int64_t rows = tensor->rows - tiles[i].row, cols = tensor->cols - tiles[i].col;
+        if (views[i].has_limit) {
+            rows = (int64_t)(*sizes >> 32);
+            cols = (int64_t)(*sizes++ & UINT32_MAX);
+        }
         at[i].tensor = views[i].tensor;
         at[i].rows = (uint32_t)(views[i].rows && views[i].rows < rows ? views[i].rows : rows);
         at[i].cols = (uint32_t)(views[i].cols && views[i].cols < cols ? views[i].cols : cols);
