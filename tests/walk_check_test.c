@@ -141,9 +141,9 @@ static void walk_check__loads_elements(void **state) {
 static void walk_check__knows_the_rows_of_arrays(void **state) {
     (void)state;
     int64_t lengths[] = {5, 0, -1}, indptr[] = {0, 2, 1, 9}, indices[] = {7, 8, 9};
-    const pwsp_array array = {lengths, 3, PTOWSP_I64, true};
+    const pwsp_array array = {lengths, 3, PTOWSP_I64, true, 0, 0};
     const pwsp_bound_csr csr = {
-        {indptr, 4, PTOWSP_I64, true}, {indices, 3, PTOWSP_I64, true}, 3, 3, true};
+        {indptr, 4, PTOWSP_I64, true, 0, 0}, {indices, 3, PTOWSP_I64, true, 0, 0}, 3, 3, true};
     pwsp_error error;
     int64_t length = 77;
     uint64_t first = 77, end = 77;
