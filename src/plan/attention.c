@@ -63,11 +63,12 @@ static ptowsp_status pwsp_lanes_set(pwsp_attention *a, ptowsp_plan_info *info) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_LANES_COUNT, PTOWSP_NO_INDEX, count,
                               PTOWSP_ATTENTION_LANE_MAX);
     }
-    a->worker_count = count, a->speed_sum = count, a->speed_max = 1;
+    a->worker_count = count, a->speed_sum = count, a->speed_max = 1, a->worker_last = count - 1;
     if (speeds) {
         a->worker_count = 0, a->speed_sum = 0, a->speed_max = 0;
         for (uint32_t lane = 0; lane < count; lane++) {
             a->worker_count += speeds[lane] > 0;
+            a->worker_last = speeds[lane] > 0 ? lane : a->worker_last;
             a->speed_sum += speeds[lane];
             a->speed_max = speeds[lane] > a->speed_max ? speeds[lane] : a->speed_max;
         }

@@ -17,6 +17,7 @@ typedef struct pwsp_attention {
     uint32_t tile_tokens;
     uint32_t slot_rows_max;  // rows of a tile that is full
     uint32_t worker_count;   // lanes with a speed
+    uint32_t worker_last;    // the last of them
     uint32_t speed_max;
     uint64_t speed_sum;
     uint64_t piece_min, chunk;  // in tokens; multiples of the page

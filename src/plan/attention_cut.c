@@ -107,8 +107,9 @@ static uint64_t pwsp_lanes_needed(const pwsp_filler *f, const pwsp_query_tile *t
 // Where the lane's part of a tile ends that does not fit as a whole; kv for no part.
 static uint32_t pwsp_split_find(const pwsp_filler *f, const pwsp_query_tile *tile, uint32_t kv) {
     const pwsp_attention *a = f->a;
-    if (f->room < a->unit || tile->end - kv < 2 * a->piece_min || tile->rate == 0) {
-        return kv;
+    if (f->room < a->unit || tile->end - kv < 2 * a->piece_min || tile->rate == 0 ||
+        f->lane == a->worker_last) {
+        return kv;  // with nothing after it the last lane does not split, though it may not fit
     }
     const uint64_t room = f->room - a->unit;
     if (kv > tile->begin) {
@@ -298,7 +299,7 @@ static bool pwsp_fill_decode(pwsp_filler *f) {
         // The tile does not fit. Nearly always the next lane can take the rest of it.
         f->tile.end = length;
         uint32_t end = kv;
-        if (kv == 0 && room >= price) {
+        if (kv == 0 && room >= price && f->lane < a->worker_last) {
             end = pwsp_piece_end(a, &f->tile, 0, room - price);
             if (end > 0 && (a->config.lane_speeds || unit + (length - end) * rate > f->time)) {
                 f->room = room;
