@@ -222,8 +222,7 @@ PWSP_INTERNAL ptowsp_status pwsp_attention_count(const ptowsp_attention_batch *b
     if (facts.positive_count == 0 && facts.min >= 0 && !batch->query_lengths) {
         return PTOWSP_OK;
     }
-    if (facts.min >= 0 && is_covered && !batch->query_lengths && a->config.window == 0 &&
-        !pwsp_attention_cuts_chunks(a)) {
+    if (facts.min >= 0 && is_covered && pwsp_attention_is_decode(a)) {
         pwsp_decode_count(a, &facts);
         return pwsp_counts_check(a, info);
     }

@@ -64,6 +64,11 @@ PWSP_INLINE bool pwsp_attention_cuts_chunks(const pwsp_attention *a) {
     return a->config.mode == PTOWSP_ATTENTION_INVARIANT;
 }
 
+// Whether there is one tile per head, of all KV of the sequence, and it is cut at pages.
+PWSP_INLINE bool pwsp_attention_is_decode(const pwsp_attention *a) {
+    return !a->query_lengths && a->config.window == 0 && !pwsp_attention_cuts_chunks(a);
+}
+
 PWSP_INLINE uint32_t pwsp_query_length(const pwsp_attention *a, uint32_t sequence) {
     return a->query_lengths ? (uint32_t)a->query_lengths[sequence] : 1;
 }

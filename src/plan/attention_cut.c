@@ -236,12 +236,7 @@ static bool pwsp_fill_lane(pwsp_filler *f) {
     }
 }
 
-// Whether all tiles see all KV of their sequence, and there is one of them per head.
-static bool pwsp_is_decode(const pwsp_attention *a) {
-    return !a->query_lengths && a->config.window == 0 && !pwsp_attention_cuts_chunks(a);
-}
-
-// The same as pwsp_fill_lane for such batches, with all that changes in registers. Per lane: one
+// As pwsp_fill_lane for decode steps, with all that changes in registers. Per lane: one
 // division for heads, one for tokens, one for pages.
 static bool pwsp_fill_decode(pwsp_filler *f) {
     const pwsp_attention *a = f->a;
@@ -342,7 +337,7 @@ static bool pwsp_fill(const pwsp_attention *a, uint64_t time, pwsp_attention_wri
     f.time = time;
     f.head = a->config.head_count;  // before the first sequence
     f.sequence = UINT32_MAX;
-    const bool is_decode = pwsp_is_decode(a) && a->tile_count > 0;
+    const bool is_decode = pwsp_attention_is_decode(a) && a->tile_count > 0;
     if (is_decode) {
         f.tile.rows = a->slot_rows;
         f.tile.rate = a->token + a->slot_rows * a->row_token;
