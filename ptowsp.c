@@ -3145,6 +3145,7 @@ typedef struct pwsp_attention {
     uint32_t tile_tokens;
     uint32_t slot_rows_max;  // rows of a tile that is full
     uint32_t worker_count;   // lanes with a speed
+    uint32_t worker_last;    // the last of them
     uint32_t speed_max;
     uint64_t speed_sum;
     uint64_t piece_min, chunk;  // in tokens; multiples of the page
@@ -3189,6 +3190,11 @@ PWSP_INLINE uint64_t pwsp_mul_u64(uint64_t a, uint64_t b) {  // or UINT64_MAX
 
 PWSP_INLINE bool pwsp_attention_cuts_chunks(const pwsp_attention *a) {
     return a->config.mode == PTOWSP_ATTENTION_INVARIANT;
+}
+
+// Whether there is one tile per head, of all KV of the sequence, and it is cut at pages.
+PWSP_INLINE bool pwsp_attention_is_decode(const pwsp_attention *a) {
+    return !a->query_lengths && a->config.window == 0 && !pwsp_attention_cuts_chunks(a);
 }
 
 PWSP_INLINE uint32_t pwsp_query_length(const pwsp_attention *a, uint32_t sequence) {
@@ -3311,11 +3317,12 @@ static ptowsp_status pwsp_lanes_set(pwsp_attention *a, ptowsp_plan_info *info) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_LANES_COUNT, PTOWSP_NO_INDEX, count,
                               PTOWSP_ATTENTION_LANE_MAX);
     }
-    a->worker_count = count, a->speed_sum = count, a->speed_max = 1;
+    a->worker_count = count, a->speed_sum = count, a->speed_max = 1, a->worker_last = count - 1;
     if (speeds) {
         a->worker_count = 0, a->speed_sum = 0, a->speed_max = 0;
         for (uint32_t lane = 0; lane < count; lane++) {
             a->worker_count += speeds[lane] > 0;
+            a->worker_last = speeds[lane] > 0 ? lane : a->worker_last;
             a->speed_sum += speeds[lane];
             a->speed_max = speeds[lane] > a->speed_max ? speeds[lane] : a->speed_max;
         }
@@ -3469,8 +3476,7 @@ PWSP_INTERNAL ptowsp_status pwsp_attention_count(const ptowsp_attention_batch *b
     if (facts.positive_count == 0 && facts.min >= 0 && !batch->query_lengths) {
         return PTOWSP_OK;
     }
-    if (facts.min >= 0 && is_covered && !batch->query_lengths && a->config.window == 0 &&
-        !pwsp_attention_cuts_chunks(a)) {
+    if (facts.min >= 0 && is_covered && pwsp_attention_is_decode(a)) {
         pwsp_decode_count(a, &facts);
         return pwsp_counts_check(a, info);
     }
@@ -3906,8 +3912,9 @@ static uint64_t pwsp_lanes_needed(const pwsp_filler *f, const pwsp_query_tile *t
 // Where the lane's part of a tile ends that does not fit as a whole; kv for no part.
 static uint32_t pwsp_split_find(const pwsp_filler *f, const pwsp_query_tile *tile, uint32_t kv) {
     const pwsp_attention *a = f->a;
-    if (f->room < a->unit || tile->end - kv < 2 * a->piece_min || tile->rate == 0) {
-        return kv;
+    if (f->room < a->unit || tile->end - kv < 2 * a->piece_min || tile->rate == 0 ||
+        f->lane == a->worker_last) {
+        return kv;  // with nothing after it the last lane does not split, though it may not fit
     }
     const uint64_t room = f->room - a->unit;
     if (kv > tile->begin) {
@@ -4034,12 +4041,7 @@ static bool pwsp_fill_lane(pwsp_filler *f) {
     }
 }
 
-// Whether all tiles see all KV of their sequence, and there is one of them per head.
-static bool pwsp_is_decode(const pwsp_attention *a) {
-    return !a->query_lengths && a->config.window == 0 && !pwsp_attention_cuts_chunks(a);
-}
-
-// The same as pwsp_fill_lane for such batches, with all that changes in registers. Per lane: one
+// As pwsp_fill_lane for decode steps, with all that changes in registers. Per lane: one
 // division for heads, one for tokens, one for pages.
 static bool pwsp_fill_decode(pwsp_filler *f) {
     const pwsp_attention *a = f->a;
@@ -4097,7 +4099,7 @@ static bool pwsp_fill_decode(pwsp_filler *f) {
         // The tile does not fit. Nearly always the next lane can take the rest of it.
         f->tile.end = length;
         uint32_t end = kv;
-        if (kv == 0 && room >= price) {
+        if (kv == 0 && room >= price && f->lane < a->worker_last) {
             end = pwsp_piece_end(a, &f->tile, 0, room - price);
             if (end > 0 && (a->config.lane_speeds || unit + (length - end) * rate > f->time)) {
                 f->room = room;
@@ -4140,7 +4142,7 @@ static bool pwsp_fill(const pwsp_attention *a, uint64_t time, pwsp_attention_wri
     f.time = time;
     f.head = a->config.head_count;  // before the first sequence
     f.sequence = UINT32_MAX;
-    const bool is_decode = pwsp_is_decode(a) && a->tile_count > 0;
+    const bool is_decode = pwsp_attention_is_decode(a) && a->tile_count > 0;
     if (is_decode) {
         f.tile.rows = a->slot_rows;
         f.tile.rate = a->token + a->slot_rows * a->row_token;
@@ -4367,9 +4369,11 @@ static uint64_t pwsp_parts_bound(uint64_t count, uint64_t length_max, uint64_t t
     return parts;
 }
 
-// The most tiles of one head, and in INVARIANT mode the most pieces of them.
+// The most tiles of one head, and in INVARIANT mode the most pieces of them, and whether a tile can
+// have several.
 static void pwsp_limits_count(const pwsp_attention *a, const ptowsp_attention_limits *limits,
-                              uint64_t query_max, uint64_t *out_tiles, uint64_t *out_pieces) {
+                              uint64_t query_max, uint64_t *out_tiles, uint64_t *out_pieces,
+                              bool *out_cuts) {
     const uint64_t kv_max = (uint32_t)limits->kv_length_max, kv_total = limits->kv_token_count_max;
     uint64_t count = kv_max > 0 && query_max > 0 ? limits->sequence_count_max : 0;
     count = kv_total > 0 ? pwsp_min_u64(count, kv_total) : count;
@@ -4387,6 +4391,7 @@ static void pwsp_limits_count(const pwsp_attention *a, const ptowsp_attention_li
     }
     uint64_t each = pwsp_ceil_div_u64(kv_max, a->chunk);
     each = pwsp_min_u64(each, (seen + a->chunk - 2) / a->chunk + 1);
+    *out_cuts = each > 1;
     *out_pieces = pwsp_mul_u64(*out_tiles, each);
     if (kv_total > 0 && count > 0) {
         *out_pieces = pwsp_min_u64(
@@ -4424,11 +4429,12 @@ ptowsp_status ptowsp_attention_bound(const ptowsp_attention_config *config,
     // Batches whose sequences have more tiles are refused.
     query_max = pwsp_min_u64(query_max, (uint64_t)a.tile_tokens * (UINT16_MAX + 1));
     uint64_t tiles, pieces;
-    pwsp_limits_count(&a, limits, query_max, &tiles, &pieces);
+    bool cuts;
+    pwsp_limits_count(&a, limits, query_max, &tiles, &pieces, &cuts);
     tiles = pwsp_mul_u64(tiles, config->head_count);
     if (pwsp_attention_cuts_chunks(&a)) {
         out_sizes->unit_count = pwsp_mul_u64(pieces, config->head_count);
-        out_sizes->slot_count = pieces > tiles / config->head_count ? out_sizes->unit_count : 0;
+        out_sizes->slot_count = cuts ? out_sizes->unit_count : 0;
         out_sizes->merge_count = pwsp_min_u64(tiles, out_sizes->slot_count / 2);
     } else {
         uint64_t splits = (uint64_t)lengths[0] < 2 * a.piece_min ? 0 : a.worker_count - 1;
@@ -4508,9 +4514,9 @@ bool ptowsp_attention_is_invariant(const ptowsp_attention_config *config) {
 // Takes an attention plan on to the next step.
 //
 // The cut is kept: the first piece of each tile begins, and the last one ends, where the tile does
-// now; what lies between stays. Two walks over the units, side by side with the tiles of the batch,
-// do that. The first finds whether the cut can serve and what it costs; the second writes. So a
-// batch that has to be planned anew, and does not fit, leaves the plan untouched.
+// now; what lies between stays. A walk over the units, side by side with the tiles of the batch,
+// does that, and finds whether the cut can serve and what it costs. Where the plan may be too small
+// for another cut, one walk finds and another writes, so that a failure leaves the plan untouched.
 //
 //      before      [0 ... 64) [64 ... 117)     [0 ... 40)     [0 ... 12)
 //      now         [0 ... 64) [64 ... 118)     INVALID        [0 ... 13)
@@ -4524,8 +4530,8 @@ typedef struct pwsp_plan_step {
     const pwsp_attention *a;
     ptowsp_attention_plan *plan;
     bool writes;
-    uint32_t unit, merge;  // the next ones
-    uint32_t lane, merge_lane;
+    uint32_t unit;  // the next one
+    uint32_t lane;
     uint64_t lane_cost, total;
     double cost_max;
 } pwsp_plan_step;
@@ -4618,9 +4624,45 @@ static bool pwsp_step_tile(pwsp_plan_step *step, uint32_t sequence, uint32_t hea
     return true;
 }
 
+// Moves the whole units of a decode step that follow each other in a lane, from one head of a
+// sequence on, and returns their number. In a lane that has as many units as heads, from the first
+// to the last of them, each is of one head: so only two are looked at, and all only to be written.
+static uint32_t pwsp_step_heads(pwsp_plan_step *step, uint32_t sequence, uint32_t head,
+                                const pwsp_query_tile *tile, uint8_t tier) {
+    const ptowsp_attention_plan *plan = step->plan;
+    if (step->unit >= plan->unit_count) {
+        return 0;
+    }
+    pwsp_step_lanes(step, step->unit);
+    const uint32_t heads = step->a->config.head_count - head;
+    const uint32_t left = plan->unit_begin[step->lane + 1] - step->unit;
+    PTOWSP_GM ptowsp_work *first = &plan->units[step->unit];
+    uint32_t count = heads < left ? heads : left;
+    const PTOWSP_GM ptowsp_work *last = first + count - 1;
+    if (!ptowsp_work_is_last(last)) {  // the first part of a tile ends the lane
+        count--;
+        last--;
+    }
+    if (count == 0 || !ptowsp_work_is_whole(first) || !ptowsp_work_is_whole(last) ||
+        first->params[0] != sequence || last->params[0] != sequence || first->params[1] != head ||
+        last->params[1] != head + count - 1 || first->params[3] > tile->end) {
+        return 0;
+    }
+    step->lane_cost += count * (step->a->unit + tile->end * tile->rate);
+    if (step->writes) {
+        for (uint32_t i = 0; i < count; i++) {
+            first[i].tier = tier;
+            first[i].params[3] = tile->end;
+        }
+    }
+    step->unit += count;
+    return count;
+}
+
 // Walks over the plan. False if its cut cannot serve the batch.
 static bool pwsp_step_walk(pwsp_plan_step *step) {
     const pwsp_attention *a = step->a;
+    const bool is_decode = pwsp_attention_is_decode(a);
     for (uint32_t sequence = 0; sequence < a->sequence_count; sequence++) {
         const uint32_t tiles = pwsp_query_tiles(a, sequence);
         if (tiles == 0) {
@@ -4629,6 +4671,13 @@ static bool pwsp_step_walk(pwsp_plan_step *step) {
         const uint8_t tier = pwsp_attention_tier(a, sequence);
         pwsp_query_tile tile = pwsp_query_tile_at(a, sequence, 0);
         for (uint32_t head = 0; head < a->config.head_count; head++) {
+            if (is_decode) {
+                pwsp_step_ended(step, sequence);
+                head += pwsp_step_heads(step, sequence, head, &tile, tier);
+                if (head == a->config.head_count) {
+                    break;
+                }
+            }
             for (uint32_t i = 0; i < tiles; i++) {
                 if (tiles > 1) {
                     tile = pwsp_query_tile_at(a, sequence, i);
@@ -4687,21 +4736,20 @@ static ptowsp_status pwsp_plan_batch_check(const pwsp_attention *a,
     return PTOWSP_OK;
 }
 
-// Decides whether the cut is kept, and sets *cut if not.
-static bool pwsp_step_keeps(const pwsp_attention *a, ptowsp_attention_plan *plan, double gain_max,
-                            double *out_gain, pwsp_attention_cut *cut) {
-    pwsp_plan_step step = {a, plan, false, 0, 0, 0, 0, 0, 0, 0.0};
-    *out_gain = 0.0;
-    if (a->slot_rows > plan->slot_rows || !pwsp_step_walk(&step)) {
+// Walks, and decides whether the cut is kept. Sets *cut if not.
+static bool pwsp_step_keeps(pwsp_plan_step *step, double gain_max, double *out_gain,
+                            pwsp_attention_cut *cut) {
+    const pwsp_attention *a = step->a;
+    if (a->slot_rows > step->plan->slot_rows || !pwsp_step_walk(step)) {
         pwsp_attention_cut_find(a, NULL, cut);
         return false;
     }
-    if (step.cost_max > 0.0) {
+    if (step->cost_max > 0.0) {
         const double unit = a->grid / (double)a->speed_max;
-        double gain = 1.0 - (double)pwsp_attention_cut_guess(a) * unit / step.cost_max;
+        double gain = 1.0 - (double)pwsp_attention_cut_guess(a) * unit / step->cost_max;
         if (gain > gain_max) {
             pwsp_attention_cut_find(a, NULL, cut);
-            gain = 1.0 - (double)cut->time * unit / step.cost_max;
+            gain = 1.0 - (double)cut->time * unit / step->cost_max;
         }
         *out_gain = gain > 0.0 ? gain : 0.0;
     }
@@ -4734,12 +4782,14 @@ ptowsp_status ptowsp_attention_update(const ptowsp_attention_batch *batch,
         return status;
     }
     gain_max = gain_max > 0.0 ? gain_max : PWSP_GAIN_DEFAULT;
+    // A plan that has room for any cut is written at once, as planning anew cannot fail.
+    pwsp_plan_step step = {&a, plan, pwsp_plan_has_room(&a, plan), 0, 0, 0, 0, 0.0};
     pwsp_attention_cut cut;
     if (changed_count > 0) {
         pwsp_attention_cut_find(&a, NULL, &cut);
         change.is_new = true;
     } else {
-        change.is_new = !pwsp_step_keeps(&a, plan, gain_max, &change.gain, &cut);
+        change.is_new = !pwsp_step_keeps(&step, gain_max, &change.gain, &cut);
     }
     if (change.is_new) {
         change.gain = 0.0;
@@ -4748,10 +4798,13 @@ ptowsp_status ptowsp_attention_update(const ptowsp_attention_batch *batch,
             pwsp_attention_cut_write(&a, &cut, plan);
         }
     } else {
-        pwsp_plan_step step = {&a, plan, true, 0, 0, 0, 0, 0, 0, 0.0};
-        const bool serves = pwsp_step_walk(&step);
-        PTOWSP_ASSERT(serves);
-        (void)serves;
+        if (!step.writes) {
+            const pwsp_plan_step again = {&a, plan, true, 0, 0, 0, 0, 0.0};
+            step = again;
+            const bool serves = pwsp_step_walk(&step);
+            PTOWSP_ASSERT(serves);
+            (void)serves;
+        }
         plan->tile_count = (uint32_t)a.tile_count;
         plan->cost_max = step.cost_max;
         plan->cost_mean = (double)step.total * a.grid / (double)a.speed_sum;
