@@ -82,8 +82,8 @@ typedef struct attention_variant {
     void (*values[4][TILE_ROWS + 1])(const char *const *rows, size_t count,
                                      const attention_ahead *ahead, const float *weights,
                                      const float *factors, size_t dim, float *const *accs);
-    float (*softmax)(const attention_scoring *how, float *scores, size_t low, size_t high,
-                     ptowsp_partial *state);
+    void (*softmax)(const attention_scoring *how, float *products, size_t low, size_t high,
+                    size_t row_count, ptowsp_partial *states, float *factors);
     void (*divide)(float *row, size_t dim, float l);
 } attention_variant;
 
@@ -292,7 +292,8 @@ static uint32_t attention_tile(uint32_t left, uint32_t most) {
     return (left + tiles - 1) / tiles;
 }
 
-static const attention_ahead attention_nothing_ahead = {NULL, 0, 0, 0};
+static const char *const attention_no_row = NULL;
+static const attention_ahead attention_nothing_ahead = {&attention_no_row, 0, 0, 0};
 
 // For a part of keys that begins at token t of the block.
 static attention_ahead attention_ahead_of_keys(const attention_chunk *c, uint32_t t) {
@@ -322,7 +323,7 @@ static void attention_score(attention_chunk *c) {
         const attention_ahead part_ahead = attention_ahead_of_keys(c, t), *ahead = &part_ahead;
         const char *keys = (const char *)c->packed;
         c->variant->pack[type](c->rows->keys + t, ahead, dim, (char *)c->packed);
-        if (c->is_converted) {
+        if (c->tile_type != type) {
             c->variant->convert[type](keys, (size_t)PART_TOKENS * dim, c->part);
             keys = (const char *)c->part;
         }
@@ -401,10 +402,11 @@ static void attention_block(attention_chunk *c, uint32_t token) {
                               c->value_scales);
     }
     attention_score(c);
-    for (uint32_t r = c->row_first; r < c->row_end; r++) {
+    for (uint32_t r = c->row_first, count; r < c->row_end; r += count) {
         attention_range seen = c->is_full ? block : c->in_block[r];
-        c->factors[r] = c->variant->softmax(&c->scoring, c->scores + (size_t)r * ATTENTION_BLOCK,
-                                            seen.first, seen.end, &c->states[r]);
+        count = c->is_full ? c->row_end - r : 1;
+        c->variant->softmax(&c->scoring, c->scores + (size_t)r * ATTENTION_BLOCK, seen.first,
+                            seen.end, count, c->states + r, c->factors + r);
     }
     attention_value(c);
 }

@@ -265,8 +265,8 @@ TARGET NOINLINE static void NAME(cap_and_mask)(const attention_scoring *how, flo
 
 // Turns products of one row into weights, updates the row's state, and returns what its sums so far
 // are to be multiplied by. Weights are summed in 16 sums, for every W.
-TARGET NOINLINE static float NAME(softmax)(const attention_scoring *how, float *products,
-                                           size_t low, size_t high, ptowsp_partial *state) {
+TARGET FORCE_INLINE float NAME(softmax_row)(const attention_scoring *how, float *products,
+                                            size_t low, size_t high, ptowsp_partial *state) {
     V x[ATTENTION_BLOCK / W], sums[16 / W];
     if (how->cap > 0.0f || high - low < ATTENTION_BLOCK) {
         NAME(cap_and_mask)(how, products, low, high);
@@ -313,6 +313,16 @@ TARGET NOINLINE static float NAME(softmax)(const attention_scoring *how, float *
     state->l = FIRST(FMA(SET(state->l), SET(factor), SET(FOLD_ADD(sums[0]))));
     state->m = state->l == state->l ? m : state->l;  // else NaN could look like an empty state
     return factor;
+}
+
+// The same for rows that follow each other and see the same tokens. Rows are independent, so that the
+// processor overlaps them.
+TARGET NOINLINE static void NAME(softmax)(const attention_scoring *how, float *products, size_t low,
+                                          size_t high, size_t row_count, ptowsp_partial *states,
+                                          float *factors) {
+    for (size_t r = 0; r < row_count; r++) {
+        factors[r] = NAME(softmax_row)(how, products + r * ATTENTION_BLOCK, low, high, &states[r]);
+    }
 }
 
 // row[d] /= l
