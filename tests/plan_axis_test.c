@@ -755,6 +755,53 @@ static void plan_axis__a_process_for_each_lane(void **state) {
     fixture_free(&f);
 }
 
+// One producer and one consumer, and no kernel that runs: that is walked in another way, without
+// turns. The cost function of the consumer's tasks notes the units that it gets.
+static void plan_axis__a_process_that_only_sends_units(void **state) {
+    (void)state;
+    for (int is_lane = 0; is_lane < 2; is_lane++) {
+        static fixture f;
+        fixture_make(&f, 1);
+        ptowsp_kernel_desc desc = {.name = "timed", .cost = note, .user = &f};
+        desc.scalars[0] = (ptowsp_scalar_param){"unit", PTOWSP_TYPE_I64};
+        ptowsp_kernel timed = ptowsp_kernel_make(f.m, &desc);
+        ptowsp_channel_desc parts = {.name = "parts", .depth = 2, .latency = 1};
+        PTOWSP_WORKLOAD(f.m, "main") {
+            PTOWSP_PIPELINE(f.m, "pipe") {
+                ptowsp_channel channel = ptowsp_channel_make(f.m, &parts);
+                PTOWSP_PROCESS(f.m, "attend") {
+                    ptowsp_produces(f.m, channel);
+                    ptowsp_axis axis = f.units;
+                    if (is_lane) {
+                        axis = ptowsp_axis_row(f.m, f.units, ptowsp_i64(f.m, 2));
+                    }
+                    PTOWSP_FOR_EACH(f.m, u, axis) {
+                        ptowsp_send(f.m, channel, u);
+                    }
+                }
+                PTOWSP_PROCESS(f.m, "merge") {
+                    ptowsp_consumes(f.m, channel);
+                    PTOWSP_CONSUME(f.m, token, channel) {
+                        task_of(&f, timed, 1, &token);
+                    }
+                }
+            }
+        }
+        compile(&f, NULL);
+        f.unit_items[1].flags |= PTOWSP_WORK_INVALID;
+        f.unit_items[4].flags |= PTOWSP_WORK_INVALID;
+        good(&f, ptowsp_run_bind_plan(f.run, "kv", &f.plan));
+        ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+        execute(&f, &options);
+        static const uint64_t all[] = {0, 2, 3, 5}, lane[] = {2, 3};
+        assert_int_equal(f.call_count, is_lane ? 2 : 4);
+        for (uint32_t i = 0; i < f.call_count; i++) {
+            assert_true(f.calls[i].scalars[0] == (is_lane ? lane[i] : all[i]));
+        }
+        fixture_free(&f);
+    }
+}
+
 // -- random plans ---------------------------------------------------------------------------------
 
 enum { RANDOM_UNITS = 60, RANDOM_LANES = 9 };
@@ -1267,7 +1314,7 @@ static void plan_axis__a_lane_outside_of_the_plan_is_an_error(void **state) {
 static ptowsp_cycles spoil(const ptowsp_task *task, void *user) {
     fixture *f = (fixture *)user;
     (void)task;
-    f->unit_begin[3] = UINT32_MAX;
+    f->unit_begin[3] = UNITS + 1;
     return 1;
 }
 
@@ -1353,6 +1400,7 @@ int main(void) {
         cmocka_unit_test(plan_axis__tasks_outside_of_plans_go_by_the_key_or_to_lane_0),
         cmocka_unit_test(plan_axis__units_of_a_chunk_plan_are_bound_as_work),
         cmocka_unit_test(plan_axis__a_process_for_each_lane),
+        cmocka_unit_test(plan_axis__a_process_that_only_sends_units),
         cmocka_unit_test(plan_axis__any_allocation_may_fail_and_running_again_needs_none),
         cmocka_unit_test(plan_axis__modules_refuse_what_makes_no_sense),
         cmocka_unit_test(plan_axis__fields_need_a_loop_that_has_them),
