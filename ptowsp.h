@@ -1962,9 +1962,9 @@ typedef struct ptowsp_attention_shape {
 //                      lane that walks its own list has less; set it to what a unit costs there
 //      per_merged_row  value_dim + 2 floats from UB to GM and back
 //
-// Softmax and the reading of queries overlap with the reading of KV, and are not counted. The sum of
-// per_token and per_row_token is that of a kernel which does one after the other; one that overlaps
-// them takes the larger one, and at least half of that.
+// Softmax and the reading of queries overlap with the reading of KV, and are not counted. A kernel
+// that reads and multiplies one after the other takes the sum of per_token and rows * per_row_token;
+// one that overlaps the two takes the larger, which is at least half of the sum.
 //
 // Errors   INVALID_PARAMS: a NULL; dim 0; a kv_dtype without a size; a rate below 0 or not finite; a
 //          machine without clock or without the rates that are used. *out_cost is zero then.
