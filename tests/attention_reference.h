@@ -152,8 +152,7 @@ static inline void ref_check(const abatch *batch, const aconfig *c, const aplan 
             }
             int32_t tier = 0;
             if (c->tiers) {
-                tier = ptowsp_tier_find(c->tiers, c->tier_count,
-                                        batch->kv_lengths[tile->sequence]);
+                tier = ptowsp_tier_find(c->tiers, c->tier_count, batch->kv_lengths[tile->sequence]);
             }
             assert_int_equal(w->tier, tier);
             costs[lane] += ref_unit_cost(&r, tile, w->params[3]);

@@ -97,8 +97,8 @@ static void attention_update__steps_give_plans_of_the_batch(void **state) {
             ptowsp_attention_change change = {true, -1};
             ptowsp_plan_info info;
             const double gain_max = random_one_in(&random, 2) ? 0 : INFINITY;
-            const ptowsp_status status = ptowsp_attention_update(
-                &r.batch, &r.config, NULL, 0, gain_max, &plan, &change, &info);
+            const ptowsp_status status = ptowsp_attention_update(&r.batch, &r.config, NULL, 0,
+                                                                 gain_max, &plan, &change, &info);
             if (status == PTOWSP_BUFFER_OVERFLOW) {
                 assert_memory_equal(before.units, plan.units,
                                     plan.unit_capacity * sizeof *plan.units);
