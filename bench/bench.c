@@ -4,7 +4,7 @@
 //
 //      bench [--json FILE] [--kv-mib N] [--only GROUP]
 //
-// The groups are plan, dispatch, merge, decode, time, pipeline, kernel, graph.
+// The groups are plan, attention, dispatch, merge, decode, time, pipeline, kernel, graph.
 
 #include "bench.h"
 
@@ -588,6 +588,9 @@ int main(int argc, char **argv) {
            "budget");
     if (!only || strcmp(only, "plan") == 0) {
         bench_plan(context);
+    }
+    if (!only || strcmp(only, "attention") == 0) {
+        bench_attention_plan();
     }
     if (!only || strcmp(only, "dispatch") == 0) {
         bench_dispatch(context);

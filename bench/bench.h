@@ -36,6 +36,9 @@ void require(bool condition, const char *what);
 // Keeps a result, and the memory it is computed from, alive for the compiler.
 void bench_keep(const void *memory);
 
+// Attention plans beside other ways to balance a step: times and quality.
+void bench_attention_plan(void);
+
 // Programs in simulated time: ns per task, and per operation of an expression.
 void bench_time(void);
 
