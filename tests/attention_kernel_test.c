@@ -831,10 +831,9 @@ static void attention__converts_every_half_exactly(void **unused) {
         halves[i] = (uint16_t)i;
     }
     for (uint32_t v = 0; v < count; v++) {
-        const char *row = (const char *)halves;
-        attention_ahead none = {&row, 0};
-        list[v]->load_values[ATTENTION_F16](&row, &none, 1, 65536, f16);
-        list[v]->load_values[ATTENTION_BF16](&row, &none, 1, 65536, bf16);
+        const char *from = (const char *)halves;
+        list[v]->convert[ATTENTION_F16](from, 65536, f16);
+        list[v]->convert[ATTENTION_BF16](from, 65536, bf16);
         for (uint32_t half = 0; half < 65536; half++) {
             uint32_t exponent = (half >> 10) & 31, fraction = half & 0x3ff;
             if (exponent == 31 && fraction != 0) {

@@ -268,8 +268,10 @@ arm64() {
             fail "$(cat "$OUT/arm64.txt")"
     done
     SMALL="--batch 8 --heads 4 --kv-heads 2 --dim 64 --kv-mib 4 --steps 1 --threads 2 --json"
-    qemu-aarch64 "$OUT/decode_batch_arm64" $SMALL > "$OUT/arm64.json"
-    grep -q '"variant": "neon".*"good": true' "$OUT/arm64.json" || fail "$(cat "$OUT/arm64.json")"
+    for kv in f32 bf16 i8 f16; do
+        qemu-aarch64 "$OUT/decode_batch_arm64" $SMALL --kv $kv > "$OUT/arm64.json"
+        grep -q '"variant": "neon".*"good": true' "$OUT/arm64.json" || fail "$(cat "$OUT/arm64.json")"
+    done
     "$BUILD/decode_batch" $SMALL > "$OUT/here.json"
     for plan in attention_plan chunk_plan; do
         [ "$(sed "s/.*\"$plan\"//; s/, \"plan_us.*//" "$OUT/arm64.json")" = \

@@ -23,8 +23,7 @@ enum {
     TILE_ROWS = 6,                         // rows of a register tile, at most
     PART_TOKENS = 16,                      // parts are multiples of it
     PART_FLOATS = 16 * ATTENTION_DIM_MAX,  // 36 KiB
-    FEW_ROWS = 12,
-    FEW_ROWS_PART = 16
+    FEW_ROWS = 12
 };
 
 // -- number formats -------------------------------------------------------------------------------
@@ -62,26 +61,29 @@ typedef struct attention_scoring {
     const float *key_scales, *value_scales;
 } attention_scoring;
 
-// Rows to be read soon, as many as those that are read now, and their size in bytes, 0: none.
+// Rows that are needed soon. Computing on keys asks for the values of the same tokens, and on values
+// for the keys of the next block: memory is busy all the time only if it is asked while computing, not
+// only while reading. Tiles of scores ask for the first rows of a part and packing for the others.
 typedef struct attention_ahead {
     const char *const *rows;
-    size_t size;
+    uint32_t first;  // rows that tiles of scores ask for
+    size_t element;  // bytes of one
+    size_t size;     // bytes of a row, 0: there are none
 } attention_ahead;
 
-// The loops of attention_body.h. Tiles are indexed by their number of rows.
+// The loops of attention_body.h, by type; tiles by their number of rows, too.
 typedef struct attention_variant {
     const char *name;
     uint32_t score_rows;
-    void (*pack_keys[4])(const char *const *rows, const attention_ahead *ahead, size_t count,
-                         size_t dim, float *out);
-    void (*load_values[4])(const char *const *rows, const attention_ahead *ahead, size_t count,
-                           size_t dim, float *out);
-    void (*scores[TILE_ROWS + 1])(const float *const *queries, const float *keys, size_t count,
-                                  size_t dim, float *scores);
-    void (*values[TILE_ROWS + 1])(const float *const *rows, size_t count, const float *weights,
-                                  const float *factors, size_t dim, float *const *accs);
-    float (*softmax)(const attention_scoring *how, float *scores, size_t low, size_t high,
-                     ptowsp_partial *state);
+    void (*pack[4])(const char *const *rows, const attention_ahead *ahead, size_t dim, char *out);
+    void (*convert[4])(const char *from, size_t count, float *to);
+    void (*scores[4][TILE_ROWS + 1])(const float *const *queries, const char *keys,
+                                     const attention_ahead *ahead, size_t dim, float *scores);
+    void (*values[4][TILE_ROWS + 1])(const char *const *rows, size_t count,
+                                     const attention_ahead *ahead, const float *weights,
+                                     const float *factors, size_t dim, float *const *accs);
+    void (*softmax)(const attention_scoring *how, float *products, size_t low, size_t high,
+                    size_t row_count, ptowsp_partial *states, float *factors);
     void (*divide)(float *row, size_t dim, float l);
 } attention_variant;
 
@@ -112,15 +114,13 @@ const char *attention_variant_name(void) {
 void attention_convert(const void *from, attention_type type, size_t count, float *to) {
     size_t size = attention_type_size(type), whole = count / 16 * 16, rest = count - whole;
     const attention_variant *variant = attention_variant_choose();
-    const char *row = (const char *)from;
-    attention_ahead none = {&row, 0};
-    variant->load_values[type](&row, &none, 1, whole, to);
+    const char *elements = (const char *)from;
+    variant->convert[type](elements, whole, to);
     if (rest > 0) {
         char tail[16 * 4] = {0};
         float floats[16];
-        memcpy(tail, row + whole * size, rest * size);
-        row = tail;
-        variant->load_values[type](&row, &none, 1, 16, floats);
+        memcpy(tail, elements + whole * size, rest * size);
+        variant->convert[type](tail, 16, floats);
         memcpy(to + whole, floats, rest * sizeof *to);
     }
 }
@@ -166,6 +166,11 @@ static void attention_find_rows(const attention_kv *kv, const uint32_t *pages, u
     rows->seen = seen;
     for (uint32_t t = seen.first; t < seen.end;) {
         attention_place place = attention_find(kv, pages, token + t);
+        if (kv->type == ATTENTION_I8) {
+            size_t scale = attention_offset(&kv->scale_strides, &place, kv_head);
+            PREFETCH(kv->key_scales + scale);
+            PREFETCH(kv->value_scales + scale);
+        }
         const char *key =
             (const char *)kv->keys + attention_offset(&kv->key_strides, &place, kv_head) * size;
         const char *value =
@@ -217,9 +222,11 @@ typedef struct attention_chunk {
     const float *queries[CHUNK_ROWS];
     float *accs[CHUNK_ROWS];
     ptowsp_partial states[CHUNK_ROWS];
-    attention_range seen[CHUNK_ROWS];      // of the unit's tokens
-    uint32_t part_tokens;                  // of values
-    const float *values[ATTENTION_BLOCK];  // rows of a part
+    attention_range seen[CHUNK_ROWS];        // of the unit's tokens
+    bool is_converted;                       // parts, to f32
+    attention_type tile_type;                // of elements in tiles
+    uint32_t part_tokens;                    // of values
+    const char *part_rows[ATTENTION_BLOCK];  // of converted values
 
     // The current block:
     const attention_rows *rows, *next;     // of this block and the next, NULL in the last
@@ -229,7 +236,8 @@ typedef struct attention_chunk {
     float factors[CHUNK_ROWS];
     float key_scales[ATTENTION_BLOCK], value_scales[ATTENTION_BLOCK];
     _Alignas(64) float scores[CHUNK_ROWS * ATTENTION_BLOCK];
-    _Alignas(64) float part[PART_FLOATS];
+    _Alignas(64) float part[PART_FLOATS];    // converted keys or values
+    _Alignas(64) float packed[PART_FLOATS];  // packed keys
 } attention_chunk;
 
 // The tokens of [start, start + count) in a range, from start on.
@@ -284,49 +292,61 @@ static uint32_t attention_tile(uint32_t left, uint32_t most) {
     return (left + tiles - 1) / tiles;
 }
 
-// The rows that are read after those of the block from `t` on: the next ones of the block, then the
-// values after the keys, and the next block after the values.
-static attention_ahead attention_ahead_of(const attention_chunk *c, bool is_value, uint32_t t) {
-    size_t size = attention_type_size(c->kv->type);
-    size_t key_size = c->kv->key_dim * size, value_size = c->kv->value_dim * size;
-    attention_ahead ahead = {c->rows->keys, 0};
-    if (!is_value && t < c->rows->seen.end) {
-        ahead.rows = c->rows->keys + t;
-        ahead.size = key_size;
-    } else if (!is_value || t < c->rows->seen.end) {
-        ahead.rows =
-            c->rows->values + (is_value ? t : c->rows->seen.first / PART_TOKENS * PART_TOKENS);
-        ahead.size = value_size;
-    } else if (c->next) {
-        ahead.rows = c->next->keys;
-        ahead.size = key_size;
+static const char *const attention_no_row = NULL;
+static const attention_ahead attention_nothing_ahead = {&attention_no_row, 0, 0, 0};
+
+// For a part of keys that begins at token t of the block.
+static attention_ahead attention_ahead_of_keys(const attention_chunk *c, uint32_t t) {
+    attention_ahead ahead = {c->rows->values + t, PART_TOKENS, attention_type_size(c->kv->type), 0};
+    ahead.size = c->kv->value_dim * ahead.element;
+    size_t lines = (ahead.size + 63) / 64, first = c->kv->key_dim / 4 / lines;
+    ahead.first = first < PART_TOKENS ? (uint32_t)first : PART_TOKENS;
+    return ahead;
+}
+
+// For tokens of values from t on.
+static attention_ahead attention_ahead_of_values(const attention_chunk *c, uint32_t t) {
+    attention_ahead ahead = attention_nothing_ahead;
+    if (c->next) {
+        ahead.rows = c->next->keys + t;
+        ahead.element = attention_type_size(c->kv->type);
+        ahead.size = c->kv->key_dim * ahead.element;
     }
     return ahead;
 }
 
 static void attention_score(attention_chunk *c) {
-    const attention_kv *kv = c->kv;
-    uint32_t dim = kv->key_dim;
     attention_range all = c->rows->seen;
+    attention_type type = c->kv->type;
+    uint32_t dim = c->kv->key_dim;
     for (uint32_t t = all.first / PART_TOKENS * PART_TOKENS; t < all.end; t += PART_TOKENS) {
-        attention_ahead ahead = attention_ahead_of(c, false, t + PART_TOKENS);
-        c->variant->pack_keys[kv->type](c->rows->keys + t, &ahead, PART_TOKENS, dim, c->part);
+        const attention_ahead part_ahead = attention_ahead_of_keys(c, t), *ahead = &part_ahead;
+        const char *keys = (const char *)c->packed;
+        c->variant->pack[type](c->rows->keys + t, ahead, dim, (char *)c->packed);
+        if (c->tile_type != type) {
+            c->variant->convert[type](keys, (size_t)PART_TOKENS * dim, c->part);
+            keys = (const char *)c->part;
+        }
         for (uint32_t r = c->row_first, count; r < c->row_end; r += count) {
             count = attention_tile(c->row_end - r, c->variant->score_rows);
             if (!attention_is_empty(attention_some(c, r, r + count, t, PART_TOKENS))) {
-                c->variant->scores[count](c->queries + r, c->part, PART_TOKENS, dim,
-                                          c->scores + (size_t)r * ATTENTION_BLOCK + t);
+                c->variant->scores[c->tile_type][count](
+                    c->queries + r, keys, ahead, dim, c->scores + (size_t)r * ATTENTION_BLOCK + t);
+                ahead = &attention_nothing_ahead;  // once
             }
         }
     }
 }
 
 // Adds the weighted values of tokens `seen` of the part that begins at `at` to rows [first, end).
-static void attention_add(attention_chunk *c, attention_range seen, uint32_t at, uint32_t first,
-                          uint32_t end) {
-    c->variant->values[end - first](c->values + seen.first, seen.end - seen.first,
-                                    c->scores + (size_t)first * ATTENTION_BLOCK + at + seen.first,
-                                    c->factors + first, c->kv->value_dim, c->accs + first);
+static void attention_add(attention_chunk *c, const char *const *values, attention_range seen,
+                          uint32_t at, bool is_ahead, uint32_t first, uint32_t end) {
+    attention_ahead ahead =
+        is_ahead ? attention_ahead_of_values(c, at + seen.first) : attention_nothing_ahead;
+    c->variant->values[c->tile_type][end - first](
+        values + seen.first, seen.end - seen.first, &ahead,
+        c->scores + (size_t)first * ATTENTION_BLOCK + at + seen.first, c->factors + first,
+        c->kv->value_dim, c->accs + first);
     for (uint32_t r = first; r < end; r++) {
         c->factors[r] = 1.0f;
     }
@@ -334,40 +354,42 @@ static void attention_add(attention_chunk *c, attention_range seen, uint32_t at,
 
 // The same for all that the rows of a tile see of a part: together what all of them see, and each
 // alone what comes before and after it. The order of a row's tokens stays.
-static void attention_add_tile(attention_chunk *c, uint32_t at, uint32_t count, uint32_t first,
-                               uint32_t end) {
+static void attention_add_tile(attention_chunk *c, const char *const *values, uint32_t at,
+                               uint32_t count, uint32_t first, uint32_t end) {
     attention_range common = attention_common(c, first, end, at, count);
     bool has_common = !attention_is_empty(common);
     for (uint32_t r = first; r < end && !c->is_full; r++) {
         attention_range before = attention_clip(c->in_block[r], at, count);
         before.end = has_common ? common.first : before.end;
         if (!attention_is_empty(before)) {
-            attention_add(c, before, at, r, r + 1);
+            attention_add(c, values, before, at, false, r, r + 1);
         }
     }
     if (has_common) {
-        attention_add(c, common, at, first, end);
+        attention_add(c, values, common, at, first == c->row_first, first, end);
     }
     for (uint32_t r = first; r < end && has_common && !c->is_full; r++) {
         attention_range after = attention_clip(c->in_block[r], at, count);
         after.first = common.end;
         if (!attention_is_empty(after)) {
-            attention_add(c, after, at, r, r + 1);
+            attention_add(c, values, after, at, false, r, r + 1);
         }
     }
 }
 
 static void attention_value(attention_chunk *c) {
-    const attention_kv *kv = c->kv;
-    uint32_t dim = kv->value_dim;
     attention_range all = c->rows->seen;
-    for (uint32_t t = all.first / c->part_tokens * c->part_tokens, count; t < all.end; t += count) {
-        count = all.end - t < c->part_tokens ? all.end - t : c->part_tokens;
-        attention_ahead ahead = attention_ahead_of(c, true, t + count);
-        c->variant->load_values[kv->type](c->rows->values + t, &ahead, count, dim, c->part);
+    uint32_t part = c->part_tokens, dim = c->kv->value_dim;
+    for (uint32_t t = all.first / part * part, count; t < all.end; t += count) {
+        count = all.end - t < part ? all.end - t : part;
+        const char *const *values = c->rows->values + t;
+        for (uint32_t i = 0; c->is_converted && i < count; i++) {
+            c->variant->convert[c->kv->type](values[i], dim, c->part + (size_t)i * dim);
+        }
+        values = c->is_converted ? c->part_rows : values;
         for (uint32_t r = c->row_first, rows; r < c->row_end; r += rows) {
             rows = attention_tile(c->row_end - r, TILE_ROWS);
-            attention_add_tile(c, t, count, r, r + rows);
+            attention_add_tile(c, values, t, count, r, r + rows);
         }
     }
 }
@@ -380,10 +402,11 @@ static void attention_block(attention_chunk *c, uint32_t token) {
                               c->value_scales);
     }
     attention_score(c);
-    for (uint32_t r = c->row_first; r < c->row_end; r++) {
+    for (uint32_t r = c->row_first, count; r < c->row_end; r += count) {
         attention_range seen = c->is_full ? block : c->in_block[r];
-        c->factors[r] = c->variant->softmax(&c->scoring, c->scores + (size_t)r * ATTENTION_BLOCK,
-                                            seen.first, seen.end, &c->states[r]);
+        count = c->is_full ? c->row_end - r : 1;
+        c->variant->softmax(&c->scoring, c->scores + (size_t)r * ATTENTION_BLOCK, seen.first,
+                            seen.end, count, c->states + r, c->factors + r);
     }
     attention_value(c);
 }
@@ -469,14 +492,19 @@ static attention_range attention_visible(const attention_step *step, const atten
     return range;
 }
 
-// The tokens in a part of values, 16, 32 or 64. Few rows use a part once, so that it had better be
-// small; many keep their sums in registers for longer.
-static uint32_t attention_part(uint32_t dim, uint32_t row_count) {
-    uint32_t tokens = row_count <= FEW_ROWS ? FEW_ROWS_PART : ATTENTION_BLOCK;
-    while (tokens * dim > PART_FLOATS) {
-        tokens /= 2;
+// Few rows convert elements as they load them, which saves storing the result. Many have them
+// converted once, in parts of 16, 32 or 64 values.
+static void attention_choose_parts(attention_chunk *c) {
+    uint32_t dim = c->kv->value_dim;
+    c->is_converted = c->row_count > FEW_ROWS;
+    c->tile_type = c->is_converted ? ATTENTION_F32 : c->kv->type;
+    c->part_tokens = ATTENTION_BLOCK;
+    while (c->is_converted && c->part_tokens * dim > PART_FLOATS) {
+        c->part_tokens /= 2;
     }
-    return tokens;
+    for (uint32_t t = 0; c->is_converted && t < c->part_tokens; t++) {
+        c->part_rows[t] = (const char *)(c->part + (size_t)t * dim);
+    }
 }
 
 // Fills in row `row` of the unit as row r of the chunk.
@@ -538,10 +566,7 @@ static void attention_compute_with(const attention_variant *variant, const atten
         c.scoring.cap = step->cap;
         c.scoring.key_scales = kv->type == ATTENTION_I8 ? c.key_scales : NULL;
         c.scoring.value_scales = kv->type == ATTENTION_I8 ? c.value_scales : NULL;
-        c.part_tokens = attention_part(kv->value_dim, c.row_count);
-        for (uint32_t t = 0; t < c.part_tokens; t++) {
-            c.values[t] = c.part + (size_t)t * kv->value_dim;
-        }
+        attention_choose_parts(&c);
         attention_range tokens = {start, end};
         for (uint32_t r = 0; r < c.row_count; r++) {
             attention_add_row(&c, step, unit, row + r, r, states ? accs : NULL, tokens);

@@ -28,7 +28,7 @@
 //          at kv_start. Weights below e^-87 of the largest so far are 0. NaN in a query or in a token
 //          that a row sees gives NaN in the row. Tokens that no row sees are not read.
 // Threads  Every function is pure: no state, no locks, any number of calls at a time.
-// Memory   Nothing is allocated. A call takes up to 80 KiB of stack.
+// Memory   Nothing is allocated. A call takes up to 120 KiB of stack.
 // Limits   Dimensions are multiples of 16 up to ATTENTION_DIM_MAX. Any group, any number of rows.
 // Errors   None: a broken precondition is an assertion.
 

@@ -4,7 +4,7 @@
 #if defined(__GNUC__)
 #define FORCE_INLINE static inline __attribute__((always_inline))
 #define NOINLINE     __attribute__((noinline))
-#define PREFETCH(p)  __builtin_prefetch(p, 0, 3)
+#define PREFETCH(p)  __builtin_prefetch(p, 0, 2)  // to the second level
 #else
 #define FORCE_INLINE static inline
 #define NOINLINE
@@ -166,7 +166,6 @@ FORCE_INLINE attention_floats attention_portable_reduce4(attention_floats a, att
 #define MAX(a, b)           attention_portable_max(a, b)
 #define FIRST(a)            ((a).x[0])
 #define COPYSIGN(a, b)      attention_portable_copysign(a, b)
-#define TRANSPOSE(x)        ((void)(x))
 #define REDUCE4(a, b, c, d) attention_portable_reduce4(a, b, c, d)
 #define FOLD_MAX(a)         attention_portable_top(a)
 #define FOLD_ADD(a)         attention_portable_sum(a)
@@ -210,15 +209,55 @@ AVX512 FORCE_INLINE __m512 attention_avx512_load_i8(const char *at) {
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(values));
 }
 
-AVX512 FORCE_INLINE void attention_avx512_transpose(__m512 *x) {
-    __m512 ab_low = _mm512_shuffle_f32x4(x[0], x[1], 0x44);
-    __m512 ab_high = _mm512_shuffle_f32x4(x[0], x[1], 0xee);
-    __m512 cd_low = _mm512_shuffle_f32x4(x[2], x[3], 0x44);
-    __m512 cd_high = _mm512_shuffle_f32x4(x[2], x[3], 0xee);
-    x[0] = _mm512_shuffle_f32x4(ab_low, cd_low, 0x88);
-    x[1] = _mm512_shuffle_f32x4(ab_low, cd_low, 0xdd);
-    x[2] = _mm512_shuffle_f32x4(ab_high, cd_high, 0x88);
-    x[3] = _mm512_shuffle_f32x4(ab_high, cd_high, 0xdd);
+AVX512 FORCE_INLINE void attention_avx512_quads_f32(const char *const *from, size_t at, char *to) {
+    __m512 a = _mm512_loadu_ps(from[0] + at), b = _mm512_loadu_ps(from[1] + at);
+    __m512 c = _mm512_loadu_ps(from[2] + at), d = _mm512_loadu_ps(from[3] + at);
+    __m512 ab_low = _mm512_shuffle_f32x4(a, b, 0x44), ab_high = _mm512_shuffle_f32x4(a, b, 0xee);
+    __m512 cd_low = _mm512_shuffle_f32x4(c, d, 0x44), cd_high = _mm512_shuffle_f32x4(c, d, 0xee);
+    _mm512_storeu_ps(to, _mm512_shuffle_f32x4(ab_low, cd_low, 0x88));
+    _mm512_storeu_ps(to + 256, _mm512_shuffle_f32x4(ab_low, cd_low, 0xdd));
+    _mm512_storeu_ps(to + 512, _mm512_shuffle_f32x4(ab_high, cd_high, 0x88));
+    _mm512_storeu_ps(to + 768, _mm512_shuffle_f32x4(ab_high, cd_high, 0xdd));
+}
+
+AVX512 FORCE_INLINE __m256i attention_avx512_load_32(const char *at) {
+    return _mm256_loadu_si256((const __m256i *)(const void *)at);
+}
+
+AVX512 FORCE_INLINE void attention_avx512_store_32(char *to, __m256i a) {
+    _mm256_storeu_si256((__m256i *)(void *)to, a);
+}
+
+// A quad is 8 bytes.
+AVX512 FORCE_INLINE void attention_avx512_quads_half(const char *const *from, size_t at, char *to) {
+    __m256i a = attention_avx512_load_32(from[0] + at), b = attention_avx512_load_32(from[1] + at);
+    __m256i c = attention_avx512_load_32(from[2] + at), d = attention_avx512_load_32(from[3] + at);
+    __m256i ab_even = _mm256_unpacklo_epi64(a, b), ab_odd = _mm256_unpackhi_epi64(a, b);
+    __m256i cd_even = _mm256_unpacklo_epi64(c, d), cd_odd = _mm256_unpackhi_epi64(c, d);
+    attention_avx512_store_32(to, _mm256_permute2x128_si256(ab_even, cd_even, 0x20));
+    attention_avx512_store_32(to + 128, _mm256_permute2x128_si256(ab_odd, cd_odd, 0x20));
+    attention_avx512_store_32(to + 256, _mm256_permute2x128_si256(ab_even, cd_even, 0x31));
+    attention_avx512_store_32(to + 384, _mm256_permute2x128_si256(ab_odd, cd_odd, 0x31));
+}
+
+AVX512 FORCE_INLINE __m128i attention_avx512_load_16(const char *at) {
+    return _mm_loadu_si128((const __m128i *)(const void *)at);
+}
+
+AVX512 FORCE_INLINE void attention_avx512_store_16(char *to, __m128i a) {
+    _mm_storeu_si128((__m128i *)(void *)to, a);
+}
+
+// A quad is 4 bytes.
+AVX512 FORCE_INLINE void attention_avx512_quads_i8(const char *const *from, size_t at, char *to) {
+    __m128i a = attention_avx512_load_16(from[0] + at), b = attention_avx512_load_16(from[1] + at);
+    __m128i c = attention_avx512_load_16(from[2] + at), d = attention_avx512_load_16(from[3] + at);
+    __m128i ab_low = _mm_unpacklo_epi32(a, b), ab_high = _mm_unpackhi_epi32(a, b);
+    __m128i cd_low = _mm_unpacklo_epi32(c, d), cd_high = _mm_unpackhi_epi32(c, d);
+    attention_avx512_store_16(to, _mm_unpacklo_epi64(ab_low, cd_low));
+    attention_avx512_store_16(to + 64, _mm_unpackhi_epi64(ab_low, cd_low));
+    attention_avx512_store_16(to + 128, _mm_unpacklo_epi64(ab_high, cd_high));
+    attention_avx512_store_16(to + 192, _mm_unpackhi_epi64(ab_high, cd_high));
 }
 
 AVX512 FORCE_INLINE __m512 attention_avx512_reduce4(__m512 a, __m512 b, __m512 c, __m512 d) {
@@ -239,33 +278,35 @@ AVX512 FORCE_INLINE __m512 attention_avx512_copysign(__m512 a, __m512 b) {
     return _mm512_or_ps(_mm512_andnot_ps(sign, a), _mm512_and_ps(sign, b));
 }
 
-#define NAME(x)             attention_avx512_##x
-#define VARIANT_NAME        "avx512"
-#define TARGET              AVX512
-#define V                   __m512
-#define W                   16
-#define SCORE_ROWS          6
-#define VALUE_VECTORS       24
-#define LOAD(p)             _mm512_loadu_ps(p)
-#define LOAD_F16(p)         attention_avx512_load_f16(p)
-#define LOAD_BF16(p)        attention_avx512_load_bf16(p)
-#define LOAD_I8(p)          attention_avx512_load_i8(p)
-#define STORE(p, a)         _mm512_storeu_ps(p, a)
-#define SET(x)              _mm512_set1_ps(x)
-#define SET_QUAD(p)         _mm512_broadcast_f32x4(_mm_loadu_ps(p))
-#define FMA(a, b, c)        _mm512_fmadd_ps(a, b, c)
-#define MUL(a, b)           _mm512_mul_ps(a, b)
-#define ADD(a, b)           _mm512_add_ps(a, b)
-#define SUB(a, b)           _mm512_sub_ps(a, b)
-#define DIV(a, b)           _mm512_div_ps(a, b)
-#define MAX(a, b)           _mm512_max_ps(a, b)
-#define FIRST(a)            _mm512_cvtss_f32(a)
-#define COPYSIGN(a, b)      attention_avx512_copysign(a, b)
-#define TRANSPOSE(x)        attention_avx512_transpose(x)
-#define REDUCE4(a, b, c, d) attention_avx512_reduce4(a, b, c, d)
-#define FOLD_MAX(a)         _mm512_reduce_max_ps(a)
-#define FOLD_ADD(a)         attention_avx512_fold_add(a)
-#define EXP(a)              attention_avx512_exp(a)
+#define NAME(x)                           attention_avx512_##x
+#define VARIANT_NAME                      "avx512"
+#define TARGET                            AVX512
+#define V                                 __m512
+#define W                                 16
+#define SCORE_ROWS                        6
+#define VALUE_VECTORS                     24
+#define LOAD(p)                           _mm512_loadu_ps(p)
+#define LOAD_F16(p)                       attention_avx512_load_f16(p)
+#define LOAD_BF16(p)                      attention_avx512_load_bf16(p)
+#define LOAD_I8(p)                        attention_avx512_load_i8(p)
+#define STORE(p, a)                       _mm512_storeu_ps(p, a)
+#define SET(x)                            _mm512_set1_ps(x)
+#define SET_QUAD(p)                       _mm512_broadcast_f32x4(_mm_loadu_ps(p))
+#define FMA(a, b, c)                      _mm512_fmadd_ps(a, b, c)
+#define MUL(a, b)                         _mm512_mul_ps(a, b)
+#define ADD(a, b)                         _mm512_add_ps(a, b)
+#define SUB(a, b)                         _mm512_sub_ps(a, b)
+#define DIV(a, b)                         _mm512_div_ps(a, b)
+#define MAX(a, b)                         _mm512_max_ps(a, b)
+#define FIRST(a)                          _mm512_cvtss_f32(a)
+#define COPYSIGN(a, b)                    attention_avx512_copysign(a, b)
+#define REDUCE4(a, b, c, d)               attention_avx512_reduce4(a, b, c, d)
+#define PACK_16_F32(from, at, bytes, to)  attention_avx512_quads_f32(from, at, to)
+#define PACK_16_HALF(from, at, bytes, to) attention_avx512_quads_half(from, at, to)
+#define PACK_16_I8(from, at, bytes, to)   attention_avx512_quads_i8(from, at, to)
+#define FOLD_MAX(a)                       _mm512_reduce_max_ps(a)
+#define FOLD_ADD(a)                       attention_avx512_fold_add(a)
+#define EXP(a)                            attention_avx512_exp(a)
 #include "attention_body.h"
 
 // -- AVX2 -----------------------------------------------------------------------------------------
@@ -302,12 +343,6 @@ AVX2 FORCE_INLINE __m256 attention_avx2_load_bf16(const char *at) {
 AVX2 FORCE_INLINE __m256 attention_avx2_load_i8(const char *at) {
     __m128i values = _mm_loadl_epi64((const __m128i *)(const void *)at);
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(values));
-}
-
-AVX2 FORCE_INLINE void attention_avx2_transpose(__m256 *x) {
-    __m256 low = _mm256_permute2f128_ps(x[0], x[1], 0x20);
-    x[1] = _mm256_permute2f128_ps(x[0], x[1], 0x31);
-    x[0] = low;
 }
 
 AVX2 FORCE_INLINE __m256 attention_avx2_reduce4(__m256 a, __m256 b, __m256 c, __m256 d) {
@@ -355,7 +390,6 @@ AVX2 FORCE_INLINE __m256 attention_avx2_copysign(__m256 a, __m256 b) {
 #define MAX(a, b)           _mm256_max_ps(a, b)
 #define FIRST(a)            _mm256_cvtss_f32(a)
 #define COPYSIGN(a, b)      attention_avx2_copysign(a, b)
-#define TRANSPOSE(x)        attention_avx2_transpose(x)
 #define REDUCE4(a, b, c, d) attention_avx2_reduce4(a, b, c, d)
 #define FOLD_MAX(a)         attention_avx2_fold_max(a)
 #define FOLD_ADD(a)         attention_avx2_fold_add(a)
@@ -445,7 +479,6 @@ FORCE_INLINE float32x4_t attention_neon_copysign(float32x4_t a, float32x4_t b) {
 #define MAX(a, b)           vmaxq_f32(a, b)
 #define FIRST(a)            vgetq_lane_f32(a, 0)
 #define COPYSIGN(a, b)      attention_neon_copysign(a, b)
-#define TRANSPOSE(x)        ((void)(x))
 #define REDUCE4(a, b, c, d) attention_neon_reduce4(a, b, c, d)
 #define FOLD_MAX(a)         vmaxvq_f32(a)
 #define FOLD_ADD(a)         attention_neon_fold_add(a)
