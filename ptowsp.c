@@ -3531,12 +3531,13 @@ PWSP_INTERNAL ptowsp_status pwsp_plan_other_check(const pwsp_attention *a,
 typedef struct pwsp_attention_writer {
     const pwsp_attention *a;
     ptowsp_attention_plan *plan;
-    uint32_t units, merges, slots;
+    PTOWSP_GM ptowsp_work *next;  // unit
+    uint32_t merges, slots;
     uint32_t lane;
     uint64_t lane_cost;  // so far; without the merge that is open
     // The merge of the tile that the last range did not end, if any. It belongs to open_lane.
     bool is_open;
-    uint32_t open_lane;
+    uint32_t open_lane, open_slot;
     uint64_t open_cost;  // of that lane so far, if the lane has ended
     uint64_t total;
     double cost_max;
@@ -3546,8 +3547,9 @@ PWSP_INTERNAL pwsp_attention_writer pwsp_write_begin(const pwsp_attention *a,
                                                      ptowsp_attention_plan *plan);
 
 // Writes the tiles of heads [head, head + count) of a sequence, none of which is cut between lanes.
+// `first` is the first tile of a head.
 PWSP_INTERNAL void pwsp_write_heads(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
-                                    uint64_t count);
+                                    uint64_t count, const pwsp_query_tile *first);
 
 // Writes KV tokens [begin, end) of a tile. A tile comes in one or several ranges, in order.
 PWSP_INTERNAL void pwsp_write_range(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
@@ -3583,6 +3585,7 @@ PWSP_INTERNAL pwsp_attention_writer pwsp_write_begin(const pwsp_attention *a,
     memset(&w, 0, sizeof w);
     w.a = a;
     w.plan = plan;
+    w.next = plan->units;
     plan->unit_begin[0] = plan->merge_begin[0] = 0;
     return w;
 }
@@ -3602,15 +3605,56 @@ static void pwsp_write_cost(pwsp_attention_writer *w, uint32_t lane, uint64_t co
     w->total += cost;
 }
 
-// Writes one unit.
-PWSP_FORCE_INLINE void pwsp_write_unit(pwsp_attention_writer *w, uint32_t slot, uint8_t tier,
-                                       uint32_t flags, uint32_t sequence, uint32_t head,
-                                       uint32_t index, uint32_t begin, uint32_t end) {
-    PTOWSP_ASSERT(begin < end && w->units < w->plan->unit_capacity);
-    ptowsp_work work =
-        ptowsp_work_of(slot, tier, (uint8_t)flags, sequence, head, begin, end - begin);
-    work.reserved = (uint16_t)index;
-    w->plan->units[w->units++] = work;
+// The words of a unit, as they lie in memory. Descriptors are not built field by field, since a load
+// of what was stored just now in smaller pieces waits for it.
+PWSP_FORCE_INLINE uint64_t pwsp_word_pair(uint32_t first, uint32_t second) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    return (uint64_t)first << 32 | second;
+#else
+    return (uint64_t)second << 32 | first;
+#endif
+}
+
+PWSP_FORCE_INLINE uint32_t pwsp_word_tag(uint32_t tier, uint32_t flags, uint32_t index) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    return tier << 24 | flags << 16 | index;
+#else
+    return index << 16 | flags << 8 | tier;
+#endif
+}
+
+PWSP_FORCE_INLINE void pwsp_write_words(PTOWSP_GM ptowsp_work *to, uint64_t a, uint64_t b,
+                                        uint64_t c) {
+    PTOWSP_GM char *bytes = (PTOWSP_GM char *)to;
+    memcpy(bytes, &a, 8);
+    memcpy(bytes + 8, &b, 8);
+    memcpy(bytes + 16, &c, 8);
+}
+
+// Opens the merge of a tile: the slots that follow are its parts.
+static void pwsp_write_open(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
+                            uint32_t tag) {
+    PTOWSP_ASSERT(!w->is_open && w->merges < w->plan->merge_capacity);
+    pwsp_write_words(&w->plan->merges[w->merges], pwsp_word_pair(w->merges, tag),
+                     pwsp_word_pair(sequence, head), pwsp_word_pair(w->slots, 0));
+    w->merges++;
+    w->is_open = true;
+    w->open_lane = w->lane;
+    w->open_slot = w->slots;
+}
+
+// Closes it: the number of its slots is known, and so its cost.
+static void pwsp_write_close(pwsp_attention_writer *w, uint32_t rows) {
+    const uint32_t slots = w->slots - w->open_slot;
+    PTOWSP_ASSERT(slots > 1);
+    const uint64_t cost = slots * pwsp_slot_cost(w->a, rows);
+    w->plan->merges[w->merges - 1].params[3] = slots;
+    if (w->open_lane == w->lane) {
+        w->lane_cost += cost;
+    } else {
+        pwsp_write_cost(w, w->open_lane, w->open_cost + cost);
+    }
+    w->is_open = false;
 }
 
 PWSP_INTERNAL void pwsp_write_range(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
@@ -3618,58 +3662,55 @@ PWSP_INTERNAL void pwsp_write_range(pwsp_attention_writer *w, uint32_t sequence,
                                     uint32_t end) {
     const pwsp_attention *a = w->a;
     PTOWSP_ASSERT(tile->begin <= begin && begin < end && end <= tile->end);
-    const uint8_t tier = pwsp_attention_tier(a, sequence);
+    const uint32_t tier = pwsp_attention_tier(a, sequence);
     const bool cuts = pwsp_attention_cuts_chunks(a);
     uint32_t pieces = 0;
     for (uint32_t at = begin; at < end; pieces++) {
-        uint64_t next = cuts ? (at / a->chunk + 1) * a->chunk : end;
-        next = pwsp_min_u64(next, end);
+        uint32_t next = end;
+        if (cuts) {
+            next = (uint32_t)pwsp_min_u64((at / a->chunk + 1) * a->chunk, end);
+        }
         const uint32_t flags = (at == tile->begin ? PTOWSP_WORK_FIRST : 0) |
                                (next == tile->end ? PTOWSP_WORK_LAST : 0);
         uint32_t slot = PTOWSP_NO_SLOT;
         if (flags != (PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST)) {
-            slot = w->slots++;
             if (flags & PTOWSP_WORK_FIRST) {
-                PTOWSP_ASSERT(!w->is_open && w->merges < w->plan->merge_capacity);
-                ptowsp_work merge = ptowsp_work_of(w->merges, tier, 0, sequence, head, slot, 0);
-                merge.reserved = (uint16_t)index;
-                w->plan->merges[w->merges++] = merge;
-                w->is_open = true;
-                w->open_lane = w->lane;
+                pwsp_write_open(w, sequence, head, pwsp_word_tag(tier, 0, index));
             }
+            slot = w->slots++;
         }
-        pwsp_write_unit(w, slot, tier, flags, sequence, head, index, at, (uint32_t)next);
-        at = (uint32_t)next;
+        PTOWSP_ASSERT(w->next < w->plan->units + w->plan->unit_capacity);
+        pwsp_write_words(w->next++, pwsp_word_pair(slot, pwsp_word_tag(tier, flags, index)),
+                         pwsp_word_pair(sequence, head), pwsp_word_pair(at, next - at));
+        at = next;
     }
     w->lane_cost += pieces * a->unit + (end - begin) * tile->rate;
     if (end == tile->end && w->is_open) {
-        PTOWSP_GM ptowsp_work *merge = &w->plan->merges[w->merges - 1];
-        merge->params[3] = w->slots - merge->params[2];
-        const uint64_t cost = merge->params[3] * pwsp_slot_cost(a, tile->rows);
-        PTOWSP_ASSERT(merge->params[3] > 1);
-        if (w->open_lane == w->lane) {
-            w->lane_cost += cost;
-        } else {
-            pwsp_write_cost(w, w->open_lane, w->open_cost + cost);
-        }
-        w->is_open = false;
+        pwsp_write_close(w, tile->rows);
     }
 }
 
 PWSP_INTERNAL void pwsp_write_heads(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
-                                    uint64_t count) {
+                                    uint64_t count, const pwsp_query_tile *first) {
     const pwsp_attention *a = w->a;
     const uint32_t tiles = pwsp_query_tiles(a, sequence);
     PTOWSP_ASSERT(tiles > 0 && head + count <= a->config.head_count);
     const uint32_t end = head + (uint32_t)count;
     if (tiles == 1 && !pwsp_attention_cuts_chunks(a)) {
-        const pwsp_query_tile tile = pwsp_query_tile_at(a, sequence, 0);
-        const uint8_t tier = pwsp_attention_tier(a, sequence);
-        for (uint32_t h = head; h < end; h++) {
-            pwsp_write_unit(w, PTOWSP_NO_SLOT, tier, PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST, sequence,
-                            h, 0, tile.begin, tile.end);
+        PTOWSP_GM ptowsp_work *unit = w->next, *last = unit + count;
+        PTOWSP_ASSERT(last <= w->plan->units + w->plan->unit_capacity);
+        const uint32_t length = first->end - first->begin;
+        const uint32_t tag = pwsp_word_tag(pwsp_attention_tier(a, sequence),
+                                           PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST, 0);
+        const uint64_t slot_tag = pwsp_word_pair(PTOWSP_NO_SLOT, tag);
+        const uint64_t begin_length = pwsp_word_pair(first->begin, length);
+        uint64_t request_head = pwsp_word_pair(sequence, head);
+        for (; unit < last; unit++) {
+            pwsp_write_words(unit, slot_tag, request_head, begin_length);
+            request_head += pwsp_word_pair(0, 1);
         }
-        w->lane_cost += count * (a->unit + (tile.end - tile.begin) * tile.rate);
+        w->next = unit;
+        w->lane_cost += count * (a->unit + length * first->rate);
         return;
     }
     for (uint32_t h = head; h < end; h++) {
@@ -3688,7 +3729,7 @@ PWSP_INTERNAL void pwsp_write_lane(pwsp_attention_writer *w) {
     }
     w->lane++;
     w->lane_cost = 0;
-    w->plan->unit_begin[w->lane] = w->units;
+    w->plan->unit_begin[w->lane] = (uint32_t)(w->next - w->plan->units);
     w->plan->merge_begin[w->lane] = w->merges;
 }
 
@@ -3698,13 +3739,14 @@ PWSP_INTERNAL void pwsp_write_end(pwsp_attention_writer *w) {
     PTOWSP_ASSERT(!w->is_open && w->lane == a->config.lane_count);
     PTOWSP_ASSERT(w->slots <= plan->slot_capacity);
     const ptowsp_work none = ptowsp_work_of(PTOWSP_NO_SLOT, 0, PTOWSP_WORK_INVALID, 0, 0, 0, 0);
-    for (uint32_t i = w->units; i < plan->unit_capacity; i++) {
+    const uint32_t units = (uint32_t)(w->next - plan->units);
+    for (uint32_t i = units; i < plan->unit_capacity; i++) {
         plan->units[i] = none;
     }
     for (uint32_t i = w->merges; i < plan->merge_capacity; i++) {
         plan->merges[i] = none;
     }
-    plan->unit_count = w->units;
+    plan->unit_count = units;
     plan->merge_count = w->merges;
     plan->slot_count = w->slots;
     plan->tile_count = (uint32_t)a->tile_count;
@@ -3734,8 +3776,13 @@ typedef struct pwsp_attention_cut {
 // About the time of the cut, from the counts alone.
 PWSP_INTERNAL uint64_t pwsp_attention_cut_guess(const pwsp_attention *a);
 
-// Finds a cut of a batch that has been counted.
-PWSP_INTERNAL void pwsp_attention_cut_find(const pwsp_attention *a, pwsp_attention_cut *cut);
+// Whether a plan has room for any cut of a batch.
+PWSP_INTERNAL bool pwsp_plan_has_room(const pwsp_attention *a, const ptowsp_attention_plan *plan);
+
+// Finds a cut of a batch that has been counted. With a plan, which has room for any, it may write it
+// on the way, and is true then.
+PWSP_INTERNAL bool pwsp_attention_cut_find(const pwsp_attention *a, ptowsp_attention_plan *plan,
+                                           pwsp_attention_cut *cut);
 
 // Checks that a cut fits a plan.
 PWSP_INTERNAL ptowsp_status pwsp_cut_check(const pwsp_attention_cut *cut,
@@ -3784,8 +3831,9 @@ typedef struct pwsp_filler {
     uint32_t sequence, head, index;
     bool is_inside;
     uint32_t kv;
-    uint32_t tiles;      // of the sequence
-    uint64_t head_cost;  // of all its tiles
+    uint32_t tiles;        // of the sequence
+    uint64_t head_cost;    // of all its tiles
+    pwsp_query_tile tile;  // the first of them
     uint64_t splits, merges;
 } pwsp_filler;
 
@@ -3907,7 +3955,8 @@ static uint32_t pwsp_chunks_find(const pwsp_filler *f, const pwsp_query_tile *ti
 // Takes the tile at the position, or what the lane has room for. True if it was all.
 static bool pwsp_fill_tile(pwsp_filler *f) {
     const pwsp_attention *a = f->a;
-    const pwsp_query_tile tile = pwsp_query_tile_at(a, f->sequence, f->index);
+    const pwsp_query_tile tile =
+        f->index == 0 ? f->tile : pwsp_query_tile_at(a, f->sequence, f->index);
     const uint32_t kv = f->is_inside ? f->kv : tile.begin;
     const uint64_t cost = pwsp_tile_cost(a, &tile, kv);
     uint32_t end = tile.end;
@@ -3951,8 +4000,9 @@ static bool pwsp_fill_next(pwsp_filler *f) {
         f->tiles = pwsp_query_tiles(a, f->sequence);
     }
     f->head = f->index = 0;
-    f->head_cost = 0;
-    for (uint32_t i = 0; i < f->tiles; i++) {
+    f->tile = pwsp_query_tile_at(a, f->sequence, 0);
+    f->head_cost = pwsp_tile_cost(a, &f->tile, f->tile.begin);
+    for (uint32_t i = 1; i < f->tiles; i++) {
         const pwsp_query_tile tile = pwsp_query_tile_at(a, f->sequence, i);
         f->head_cost += pwsp_tile_cost(a, &tile, tile.begin);
     }
@@ -3971,7 +4021,7 @@ static bool pwsp_fill_lane(pwsp_filler *f) {
             const uint64_t count = f->room >= left * f->head_cost ? left : f->room / f->head_cost;
             if (count > 0) {
                 if (f->writer) {
-                    pwsp_write_heads(f->writer, f->sequence, f->head, count);
+                    pwsp_write_heads(f->writer, f->sequence, f->head, count, &f->tile);
                 }
                 f->room -= count * f->head_cost;
                 f->head += (uint32_t)count;
@@ -3984,6 +4034,102 @@ static bool pwsp_fill_lane(pwsp_filler *f) {
     }
 }
 
+// Whether all tiles see all KV of their sequence, and there is one of them per head.
+static bool pwsp_is_decode(const pwsp_attention *a) {
+    return !a->query_lengths && a->config.window == 0 && !pwsp_attention_cuts_chunks(a);
+}
+
+// The same as pwsp_fill_lane for such batches, with all that changes in registers. Per lane: one
+// division for heads, one for tokens, one for pages.
+static bool pwsp_fill_decode(pwsp_filler *f) {
+    const pwsp_attention *a = f->a;
+    const PTOWSP_GM int32_t *lengths = a->kv_lengths;
+    const uint32_t count = a->sequence_count, heads = a->config.head_count;
+    const uint64_t rate = f->tile.rate, unit = a->unit, piece_min = a->piece_min;
+    const uint64_t price = unit + 2 * pwsp_slot_cost(a, f->tile.rows);
+    uint64_t room = f->room, head_cost = f->head_cost;
+    uint32_t sequence = f->sequence, head = f->head, kv = f->is_inside ? f->kv : 0;
+    uint32_t length = f->tile.end;
+    bool has_more = true;
+    for (;;) {
+        if (head == heads) {
+            do {
+                sequence++;
+            } while (sequence < count && lengths[sequence] == 0);
+            if (sequence >= count) {
+                has_more = false;
+                break;
+            }
+            length = (uint32_t)lengths[sequence];
+            head = 0;
+            head_cost = unit + length * rate;
+        }
+        const uint64_t all = (heads - head) * head_cost - kv * rate;
+        uint64_t taken = heads - head;
+        if (all <= room) {
+            room -= all;
+        } else {
+            const uint64_t more = kv * rate;  // what an open tile does not cost any more
+            if (room + more < head_cost) {
+                taken = 0;
+            } else {
+                taken = (room + more) / head_cost;
+                room = room + more - taken * head_cost;
+            }
+        }
+        if (taken > 0) {
+            if (f->writer) {
+                f->tile.end = length;
+                if (kv > 0) {
+                    pwsp_write_range(f->writer, sequence, head, 0, &f->tile, kv, length);
+                }
+                if (taken > (kv > 0)) {
+                    pwsp_write_heads(f->writer, sequence, head + (kv > 0), taken - (kv > 0),
+                                     &f->tile);
+                }
+            }
+            head += (uint32_t)taken;
+            kv = 0;
+            if (head == heads) {
+                continue;
+            }
+        }
+        // The tile does not fit. Nearly always the next lane can take the rest of it.
+        f->tile.end = length;
+        uint32_t end = kv;
+        if (kv == 0 && room >= price) {
+            end = pwsp_piece_end(a, &f->tile, 0, room - price);
+            if (end > 0 && (a->config.lane_speeds || unit + (length - end) * rate > f->time)) {
+                f->room = room;
+                end = pwsp_split_find(f, &f->tile, 0);
+            }
+        } else if (kv > 0) {
+            f->room = room;
+            end = pwsp_split_find(f, &f->tile, kv);
+        }
+        if (end > kv) {
+            if (f->writer) {
+                pwsp_write_range(f->writer, sequence, head, 0, &f->tile, kv, end);
+            }
+            f->splits++;
+            f->merges += kv == 0;
+            kv = end;
+            room = 0;
+        }
+        break;
+    }
+    PTOWSP_ASSERT(kv == 0 || (kv >= piece_min && kv < length));
+    (void)piece_min;
+    f->room = room;
+    f->sequence = sequence;
+    f->head = head;
+    f->head_cost = head_cost;
+    f->is_inside = kv > 0;
+    f->kv = kv;
+    f->tile.end = length;
+    return has_more;
+}
+
 // Fills all lanes. False if the batch does not fit.
 static bool pwsp_fill(const pwsp_attention *a, uint64_t time, pwsp_attention_writer *writer,
                       pwsp_attention_cut *cut) {
@@ -3994,14 +4140,18 @@ static bool pwsp_fill(const pwsp_attention *a, uint64_t time, pwsp_attention_wri
     f.time = time;
     f.head = a->config.head_count;  // before the first sequence
     f.sequence = UINT32_MAX;
+    const bool is_decode = pwsp_is_decode(a) && a->tile_count > 0;
+    if (is_decode) {
+        f.tile.rows = a->slot_rows;
+        f.tile.rate = a->token + a->slot_rows * a->row_token;
+    }
     bool has_more = true;
     for (f.lane = 0; f.lane < a->config.lane_count; f.lane++) {
         f.room = pwsp_lane_room(a, time, f.lane);
         if (has_more && (!a->config.lane_speeds || a->config.lane_speeds[f.lane] > 0)) {
             const uint64_t room = f.room;
-            has_more = pwsp_fill_lane(&f);
+            has_more = is_decode ? pwsp_fill_decode(&f) : pwsp_fill_lane(&f);
             if (has_more && room == time && f.room == room) {
-                PTOWSP_ASSERT(!writer);
                 break;  // what does not fit the fastest lane, fits none
             }
         }
@@ -4063,36 +4213,54 @@ PWSP_INTERNAL uint64_t pwsp_attention_cut_guess(const pwsp_attention *a) {
     return pwsp_max_u64(low, pwsp_min_u64(a->total, time));
 }
 
-// Sequences and lanes that all attempts together may pass after the first.
-#define PWSP_CUT_STEPS 2000
+// Sequences, tiles and lanes that all attempts together may pass for the last percent.
+#define PWSP_CUT_STEPS 600
 
-PWSP_INTERNAL void pwsp_attention_cut_find(const pwsp_attention *a, pwsp_attention_cut *cut) {
+PWSP_INTERNAL bool pwsp_attention_cut_find(const pwsp_attention *a, ptowsp_attention_plan *plan,
+                                           pwsp_attention_cut *cut) {
     uint64_t low = pwsp_time_of(a, a->total);  // no less can do
     uint64_t time = pwsp_attention_cut_guess(a), step = time / 128 + 1;
-    pwsp_attention_cut best;
-    bool has_best = false;
+    bool has_cut = false;
     const uint64_t pass =
         (uint64_t)a->sequence_count + a->config.lane_count + a->tile_count / a->config.head_count;
-    for (uint64_t passed = 0;; passed += pass) {
+    for (uint64_t passed = pass;; passed += pass) {
+        const bool is_cheap = passed < PWSP_CUT_STEPS;
+        const bool writes = plan && !is_cheap && !has_cut;
         pwsp_attention_cut found;
-        if (pwsp_fill(a, time, NULL, &found)) {
-            best = found;
-            has_best = true;
+        pwsp_attention_writer writer;
+        if (writes) {
+            writer = pwsp_write_begin(a, plan);
+        }
+        if (pwsp_fill(a, time, writes ? &writer : NULL, &found)) {
+            *cut = found;
+            has_cut = true;
         } else {
             PTOWSP_ASSERT(time < a->total);
             low = time + 1;
         }
-        if (has_best) {
-            if (best.time - low <= best.time >> (passed < PWSP_CUT_STEPS ? 10 : 6)) {
-                break;
-            }
-            time = low + (best.time - low) / 2;
-        } else {
+        if (!has_cut) {
             time = pwsp_min_u64(a->total, time + step);
             step *= 2;
+        } else if (cut->time - low <= cut->time >> (is_cheap ? 10 : 6)) {
+            if (writes) {
+                pwsp_write_end(&writer);
+            }
+            return writes;
+        } else {
+            time = low + (cut->time - low) / 2;
         }
     }
-    *cut = best;
+}
+
+PWSP_INTERNAL bool pwsp_plan_has_room(const pwsp_attention *a, const ptowsp_attention_plan *plan) {
+    const uint64_t splits = a->worker_count - 1;
+    if (pwsp_attention_cuts_chunks(a)) {
+        return a->unit_count <= plan->unit_capacity && a->merge_count <= plan->merge_capacity &&
+               a->slot_count <= plan->slot_capacity;
+    }
+    return a->tile_count + splits <= plan->unit_capacity &&
+           pwsp_min_u64(a->tile_count, splits) <= plan->merge_capacity &&
+           2 * splits <= plan->slot_capacity;
 }
 
 PWSP_INTERNAL void pwsp_attention_cut_write(const pwsp_attention *a, const pwsp_attention_cut *cut,
@@ -4153,20 +4321,12 @@ static ptowsp_status pwsp_sizes_complete(const pwsp_attention *a, ptowsp_attenti
     return PTOWSP_OK;
 }
 
-// Checks a batch and finds its cut.
+// Checks a configuration and a batch.
 static ptowsp_status pwsp_attention_prepare(const ptowsp_attention_batch *batch,
                                             const ptowsp_attention_config *config,
-                                            pwsp_attention *a, pwsp_attention_cut *cut,
-                                            ptowsp_plan_info *info) {
+                                            pwsp_attention *a, ptowsp_plan_info *info) {
     ptowsp_status status = pwsp_attention_configure(config, a, info);
-    if (status == PTOWSP_OK) {
-        status = pwsp_attention_count(batch, a, info);
-    }
-    if (status != PTOWSP_OK) {
-        return status;
-    }
-    pwsp_attention_cut_find(a, cut);
-    return PTOWSP_OK;
+    return status == PTOWSP_OK ? pwsp_attention_count(batch, a, info) : status;
 }
 
 ptowsp_status ptowsp_attention_size(const ptowsp_attention_batch *batch,
@@ -4179,10 +4339,11 @@ ptowsp_status ptowsp_attention_size(const ptowsp_attention_batch *batch,
     memset(out_sizes, 0, sizeof *out_sizes);
     pwsp_attention a;
     pwsp_attention_cut cut;
-    ptowsp_status status = pwsp_attention_prepare(batch, config, &a, &cut, info);
+    ptowsp_status status = pwsp_attention_prepare(batch, config, &a, info);
     if (status != PTOWSP_OK) {
         return status;
     }
+    pwsp_attention_cut_find(&a, NULL, &cut);
     out_sizes->unit_count = cut.unit_count;
     out_sizes->merge_count = cut.merge_count;
     out_sizes->slot_count = cut.slot_count;
@@ -4221,7 +4382,8 @@ static void pwsp_limits_count(const pwsp_attention *a, const ptowsp_attention_li
     // What a tile sees begins and ends anywhere, so it may touch one chunk more.
     uint64_t seen = kv_max;
     if (a->config.window) {
-        seen = pwsp_min_u64(seen, (uint64_t)a->config.window + a->tile_tokens - 1);
+        const uint64_t tokens = a->config.is_causal ? a->tile_tokens : query_max;
+        seen = pwsp_min_u64(seen, a->config.window + pwsp_max_u64(tokens, 1) - 1);
     }
     uint64_t each = pwsp_ceil_div_u64(kv_max, a->chunk);
     each = pwsp_min_u64(each, (seen + a->chunk - 2) / a->chunk + 1);
@@ -4318,16 +4480,20 @@ ptowsp_status ptowsp_attention_generate(const ptowsp_attention_batch *batch,
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     pwsp_attention a;
     pwsp_attention_cut cut;
-    ptowsp_status status = pwsp_attention_prepare(batch, config, &a, &cut, info);
+    ptowsp_status status = pwsp_attention_prepare(batch, config, &a, info);
     if (status == PTOWSP_OK) {
         status = pwsp_plan_arrays_check(plan, info);
     }
-    if (status == PTOWSP_OK) {
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    if (!pwsp_attention_cut_find(&a, pwsp_plan_has_room(&a, plan) ? plan : NULL, &cut)) {
         status = pwsp_cut_check(&cut, plan, info);
+        if (status == PTOWSP_OK) {
+            pwsp_attention_cut_write(&a, &cut, plan);
+        }
     }
-    if (status == PTOWSP_OK) {
-        pwsp_attention_cut_write(&a, &cut, plan);
-    }
+    info->work_count = cut.unit_count;
     return status;
 }
 
@@ -4527,14 +4693,14 @@ static bool pwsp_step_keeps(const pwsp_attention *a, ptowsp_attention_plan *plan
     pwsp_plan_step step = {a, plan, false, 0, 0, 0, 0, 0, 0, 0.0};
     *out_gain = 0.0;
     if (a->slot_rows > plan->slot_rows || !pwsp_step_walk(&step)) {
-        pwsp_attention_cut_find(a, cut);
+        pwsp_attention_cut_find(a, NULL, cut);
         return false;
     }
     if (step.cost_max > 0.0) {
         const double unit = a->grid / (double)a->speed_max;
         double gain = 1.0 - (double)pwsp_attention_cut_guess(a) * unit / step.cost_max;
         if (gain > gain_max) {
-            pwsp_attention_cut_find(a, cut);
+            pwsp_attention_cut_find(a, NULL, cut);
             gain = 1.0 - (double)cut->time * unit / step.cost_max;
         }
         *out_gain = gain > 0.0 ? gain : 0.0;
@@ -4570,7 +4736,7 @@ ptowsp_status ptowsp_attention_update(const ptowsp_attention_batch *batch,
     gain_max = gain_max > 0.0 ? gain_max : PWSP_GAIN_DEFAULT;
     pwsp_attention_cut cut;
     if (changed_count > 0) {
-        pwsp_attention_cut_find(&a, &cut);
+        pwsp_attention_cut_find(&a, NULL, &cut);
         change.is_new = true;
     } else {
         change.is_new = !pwsp_step_keeps(&a, plan, gain_max, &change.gain, &cut);
@@ -8339,7 +8505,7 @@ PWSP_INTERNAL ptowsp_status pwsp_verify_plan_lanes(pwsp_error *error, const char
 //
 //      int64_t lead = 0;
 //      bool is_inside = pwsp_view_lead(tensor, 0, b, &lead);         for each leading index
-//      is_inside = is_inside && pwsp_view_tile(tensor, row, rows, col, cols, &at);
+//      is_inside = is_inside && pwsp_view_tile(tensor, row, col, &size, &at);
 //
 // Finding is inline and has no error; a function that says why not is called afterwards, with the
 // same values. Errors tell no place: the caller knows where it is.
@@ -8356,17 +8522,25 @@ PWSP_INLINE bool pwsp_view_lead(const pwsp_bound_tensor *tensor, uint32_t i, int
     return (uint64_t)index < (uint64_t)tensor->lead_shape[i];
 }
 
-// A tile of rows x cols, which are 0 up to the edge; it is smaller at the edge. Sets position and
-// size. False, with nothing set, if (row, col) is outside or the tile is larger than one can be.
-PWSP_INLINE bool pwsp_view_tile(const pwsp_bound_tensor *tensor, int64_t row, int64_t rows,
-                                int64_t col, int64_t cols, pwsp_tile_at *at) {
+// The size that a program gives a tile: rows x cols, which are 0 up to the edge, and at most so many.
+typedef struct pwsp_view_size {
+    int64_t rows, cols;
+    int64_t row_max, col_max;  // INT64_MAX: no limit
+} pwsp_view_size;
+
+// A tile from (row, col) on; it is smaller at the edge. Sets position and size. False, with nothing
+// set, if (row, col) is outside, nothing is left, or the tile is larger than one can be.
+PWSP_INLINE bool pwsp_view_tile(const pwsp_bound_tensor *tensor, int64_t row, int64_t col,
+                                const pwsp_view_size *size, pwsp_tile_at *at) {
     if ((uint64_t)row >= (uint64_t)tensor->rows || (uint64_t)col >= (uint64_t)tensor->cols) {
         return false;
     }
     int64_t rows_left = tensor->rows - row, cols_left = tensor->cols - col;
-    rows = rows && rows < rows_left ? rows : rows_left;
-    cols = cols && cols < cols_left ? cols : cols_left;
-    if (((uint64_t)rows | (uint64_t)cols) > UINT32_MAX) {
+    int64_t rows = size->rows && size->rows < rows_left ? size->rows : rows_left;
+    int64_t cols = size->cols && size->cols < cols_left ? size->cols : cols_left;
+    rows = size->row_max < rows ? size->row_max : rows;
+    cols = size->col_max < cols ? size->col_max : cols;
+    if (rows < 1 || cols < 1 || ((uint64_t)rows | (uint64_t)cols) > UINT32_MAX) {
         return false;
     }
     at->rows = (uint32_t)rows;
@@ -8383,7 +8557,7 @@ PWSP_INTERNAL bool pwsp_view_fail_lead(pwsp_error *error, const char *param, con
 // Why not, if it is no leading index.
 PWSP_INTERNAL ptowsp_status pwsp_view_fail(pwsp_error *error, const char *param, const char *name,
                                            const pwsp_bound_tensor *tensor, int64_t row,
-                                           int64_t col);
+                                           int64_t col, const pwsp_view_size *size);
 
 // Makes a tile its element (row, col).
 PWSP_INTERNAL ptowsp_status pwsp_view_element(pwsp_error *error, int64_t row, int64_t col,
@@ -8438,7 +8612,7 @@ PWSP_INTERNAL bool pwsp_view_fail_lead(pwsp_error *error, const char *param, con
 
 PWSP_INTERNAL ptowsp_status pwsp_view_fail(pwsp_error *error, const char *param, const char *name,
                                            const pwsp_bound_tensor *tensor, int64_t row,
-                                           int64_t col) {
+                                           int64_t col, const pwsp_view_size *size) {
     if ((uint64_t)row >= (uint64_t)tensor->rows) {
         return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, pwsp_error_index(row),
                               "%s: row %" PRId64 " of tensor %s is outside of its %" PRId64 " rows",
@@ -8449,6 +8623,12 @@ PWSP_INTERNAL ptowsp_status pwsp_view_fail(pwsp_error *error, const char *param,
                               "%s: column %" PRId64 " of tensor %s is outside of its %" PRId64
                               " columns",
                               param, col, name, tensor->cols);
+    }
+    if (size->row_max < 1 || size->col_max < 1) {
+        int64_t least = size->row_max < 1 ? size->row_max : size->col_max;
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, pwsp_error_index(least),
+                              "%s: the tile of tensor %s has %" PRId64 " %s", param, name, least,
+                              size->row_max < 1 ? "rows" : "columns");
     }
     return pwsp_error_set(error, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                           "%s: the tile of tensor %s has 2^32 rows or columns", param, name);
@@ -26392,6 +26572,7 @@ typedef struct pwsp_view_info {
     uint32_t index[PWSP_TENSOR_LEAD_MAX];  // expressions; 0 from the tensor's leading rank on
     uint32_t row, col;                     // expressions, or 0 for the start
     int64_t rows, cols;                    // of the tile; 0: up to the tensor's edge
+    uint32_t row_count, col_count;         // expressions, or 0 for no limit
 } pwsp_view_info;
 
 typedef struct pwsp_tag_info {
@@ -28298,6 +28479,22 @@ static bool pwsp_view_offset(ptowsp_module *module, const ptowsp_tensor_desc *te
     return pwsp_module_is_good(module);
 }
 
+// A limit of a view's rows or columns: its expression, or 0 for none given; false with an error.
+static bool pwsp_view_limit(ptowsp_module *module, const char *tensor, ptowsp_expr expr,
+                            const char *what, uint32_t *out_id) {
+    *out_id = 0;
+    if (expr.id == 0 && !expr.module) {
+        return true;
+    }
+    *out_id = pwsp_module_use(module, expr, PTOWSP_TYPE_I64, what);
+    int64_t value;
+    if (*out_id && pwsp_view_const(module, *out_id, &value) && value < 1) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, pwsp_error_index(value),
+                         "%s of tensor %s is %" PRId64, what, tensor, value);
+    }
+    return pwsp_module_is_good(module);
+}
+
 // Resolves the size of a view's tile against the parameter's; false with an error.
 static bool pwsp_view_size(ptowsp_module *module, const char *tensor, const char *what,
                            int64_t given, int64_t param, int64_t *out_size) {
@@ -28357,6 +28554,10 @@ static bool pwsp_view_make(ptowsp_module *module, const ptowsp_view *view, int64
     }
     return pwsp_view_offset(module, tensor, view->row, 2, "the row", &out_info->row) &&
            pwsp_view_offset(module, tensor, view->col, 1, "the column", &out_info->col) &&
+           pwsp_view_limit(module, tensor->name, view->row_count, "the number of rows",
+                           &out_info->row_count) &&
+           pwsp_view_limit(module, tensor->name, view->col_count, "the number of columns",
+                           &out_info->col_count) &&
            pwsp_view_size(module, tensor->name, "rows", view->rows, rows, &out_info->rows) &&
            pwsp_view_size(module, tensor->name, "columns", view->cols, cols, &out_info->cols);
 }
@@ -29937,9 +30138,11 @@ typedef struct pwsp_tile_view {
     uint32_t lead;    // how many indices
     uint32_t access;  // PWSP_TILE_READ, ...
     bool has_row, has_col;
+    bool has_limit;  // of rows or columns
     pwsp_code index[PWSP_TENSOR_LEAD_MAX];
     pwsp_code row, col;
-    int64_t rows, cols;  // of the tile; 0: up to the edge
+    pwsp_code row_count, col_count;  // limits, or without expr
+    int64_t rows, cols;              // of the tile; 0: up to the edge
 } pwsp_tile_view;
 
 // A task of the tree. Codes: axis arguments, then scalars.
@@ -30381,8 +30584,11 @@ static bool pwsp_compiler_view(pwsp_compiler *c, const pwsp_view_info *info, pws
             return false;
         }
     }
+    view->has_limit = info->row_count || info->col_count;
     return pwsp_compiler_code(c, info->row, &view->row) &&
-           pwsp_compiler_code(c, info->col, &view->col);
+           pwsp_compiler_code(c, info->col, &view->col) &&
+           pwsp_compiler_code(c, info->row_count, &view->row_count) &&
+           pwsp_compiler_code(c, info->col_count, &view->col_count);
 }
 
 // -- operations -----------------------------------------------------------------------------------
@@ -31709,7 +31915,9 @@ static bool pwsp_taint_code(const pwsp_taint *taint, const pwsp_code *code) {
 
 static bool pwsp_taint_view(const pwsp_taint *taint, const pwsp_tile_view *view) {
     bool is_tainted = (view->has_row && pwsp_taint_code(taint, &view->row)) ||
-                      (view->has_col && pwsp_taint_code(taint, &view->col));
+                      (view->has_col && pwsp_taint_code(taint, &view->col)) ||
+                      (view->has_limit && (pwsp_taint_code(taint, &view->row_count) ||
+                                           pwsp_taint_code(taint, &view->col_count)));
     for (uint32_t i = 0; i < view->lead; i++) {
         is_tainted = is_tainted || pwsp_taint_code(taint, &view->index[i]);
     }
@@ -32002,6 +32210,14 @@ static void pwsp_print_view(const ptowsp_module *m, const pwsp_view_info *view, 
             pwsp_text_format(text, "0");
         }
         pwsp_text_format(text, ")");
+    }
+    const uint32_t limits[2] = {view->row_count, view->col_count};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (limits[i]) {
+            pwsp_text_format(text, " up to ");
+            pwsp_exprs_print(&m->exprs, limits[i], text);
+            pwsp_text_format(text, "%s", i ? " columns" : " rows");
+        }
     }
     const int64_t sizes[2] = {view->rows, view->cols};
     for (uint32_t i = 0; is_open && i < 2; i++) {
@@ -32357,6 +32573,13 @@ static void pwsp_print_tile_view(const ptowsp_program *p, const pwsp_tile_view *
     pwsp_text_format(text, ", ");
     pwsp_print_code(p, &view->col, text);
     pwsp_text_format(text, "]");
+    if (view->has_limit) {
+        pwsp_text_format(text, " up to (");
+        pwsp_print_code(p, &view->row_count, text);
+        pwsp_text_format(text, ", ");
+        pwsp_print_code(p, &view->col_count, text);
+        pwsp_text_format(text, ")");
+    }
 }
 
 static void pwsp_print_load(const ptowsp_program *p, const pwsp_slot_op *load, ptowsp_text text) {
@@ -33105,6 +33328,8 @@ static ptowsp_view_info pwsp_read_view(const pwsp_tile_view *from) {
     info.col = from->col.expr;
     info.rows = from->rows;
     info.cols = from->cols;
+    info.row_count = from->row_count.expr;
+    info.col_count = from->col_count.expr;
     info.is_read = (from->access & PWSP_TILE_READ) != 0;
     info.is_written = (from->access & PWSP_TILE_WRITTEN) != 0;
     return info;
@@ -33640,6 +33865,18 @@ PWSP_INTERNAL pwsp_event pwsp_expander_fail_fault(pwsp_expander *x, bool is_key)
 
 // -- tiles ----------------------------------------------------------------------------------------
 
+// The size of a view's tile.
+static inline pwsp_view_size pwsp_expander_size(pwsp_expander *x, const pwsp_tile_view *view) {
+    pwsp_view_size size = {view->rows, view->cols, INT64_MAX, INT64_MAX};
+    if (view->has_limit && view->row_count.expr) {
+        size.row_max = (int64_t)pwsp_expander_value(x, view->row_count);
+    }
+    if (view->has_limit && view->col_count.expr) {
+        size.col_max = (int64_t)pwsp_expander_value(x, view->col_count);
+    }
+    return size;
+}
+
 // Why a view is outside its tensor, once it is known that it is.
 static pwsp_event pwsp_expander_fail_view(pwsp_expander *x, const pwsp_tile_view *view,
                                           const char *param, const pwsp_bound_tensor *tensor) {
@@ -33656,7 +33893,8 @@ static pwsp_event pwsp_expander_fail_view(pwsp_expander *x, const pwsp_tile_view
     if (!is_found) {
         int64_t row = view->has_row ? (int64_t)pwsp_expander_value(x, view->row) : 0;
         int64_t col = view->has_col ? (int64_t)pwsp_expander_value(x, view->col) : 0;
-        pwsp_view_fail(&error, param, name, tensor, row, col);
+        pwsp_view_size size = pwsp_expander_size(x, view);
+        pwsp_view_fail(&error, param, name, tensor, row, col, &size);
     }
     return pwsp_expander_fail_check(x, &error);
 }
@@ -33675,7 +33913,8 @@ static inline bool pwsp_expander_tile(pwsp_expander *x, const pwsp_tile_view *vi
     at->tensor = view->tensor;
     at->access = view->access;
     at->lead = lead;
-    return is_inside && pwsp_view_tile(tensor, row, view->rows, col, view->cols, at);
+    pwsp_view_size size = pwsp_expander_size(x, view);
+    return is_inside && pwsp_view_tile(tensor, row, col, &size, at);
 }
 
 // -- tasks ----------------------------------------------------------------------------------------
@@ -39777,6 +40016,10 @@ static bool pwsp_frontend_list_variables(pwsp_frontend *front, uint32_t *out_wor
         front->has_keys = front->has_keys || pwsp_code_is_any(task->dispatch) ||
                           pwsp_code_is_any(task->priority) || pwsp_code_is_any(task->stream);
         uint32_t words = task->axis_count + task->scalar_count + variables->count + 3;
+        for (uint32_t j = 0; j < task->view_count; j++) {
+            words +=
+                PWSP_PROGRAM_AT(program, views, pwsp_tile_view, task->first_view + j)->has_limit;
+        }
         *out_word_count = words > *out_word_count ? words : *out_word_count;
     }
     *out_word_count -= front->has_keys || *out_word_count < 5 ? 0 : 3;
@@ -39894,7 +40137,8 @@ PWSP_INTERNAL size_t pwsp_frontend_bytes(const pwsp_frontend *front) {
 // Issues a program's tasks and retires them: see frontend.h.
 //
 // An entry stores everything needed to rebuild its task on any thread: the op, axis arguments,
-// scalars, keys (dispatch, priority, stream), the variables around it, and where its tiles begin. A
+// scalars, keys (dispatch, priority, stream), the variables around it, the sizes of tiles whose views
+// limit them, and where its tiles begin. A
 // slot load stores the tensor and the place of its one element; a reset stores its edges.
 //
 // A pipeline is walked by the rules of time, and its processes' tasks are issued as they come.
@@ -39943,6 +40187,13 @@ static void pwsp_frontend_fill(const pwsp_frontend *front, pwsp_entry *entry,
     for (uint32_t i = 0; i < variables.count; i++) {
         *word++ = x->cells[front->cells[variables.first + i]];
     }
+    const pwsp_tile_view *views =
+        PWSP_PROGRAM_AT(x->program, views, pwsp_tile_view, op->first_view);
+    for (uint32_t i = 0; i < op->view_count; i++) {
+        if (views[i].has_limit) {
+            *word++ = (uint64_t)x->tiles_at[i].rows << 32 | x->tiles_at[i].cols;
+        }
+    }
     PTOWSP_ASSERT(word <= pwsp_entry_words(entry) + front->tile_word);
     pwsp_entry_tile *tiles = pwsp_entry_tiles(front, entry);
     for (uint32_t i = 0; i < op->view_count; i++) {
@@ -39959,9 +40210,16 @@ static void pwsp_frontend_tiles(const pwsp_frontend *front, const pwsp_entry *en
     const pwsp_entry_tile *tiles = pwsp_entry_tiles(front, entry);
     const pwsp_tile_view *views =
         PWSP_PROGRAM_AT(front->walk->program, views, pwsp_tile_view, op->first_view);
+    const uint64_t *sizes = pwsp_entry_words(entry) + 1 + op->axis_count + op->scalar_count +
+                            (front->has_keys ? 3 : 0) +
+                            front->variables[(uint32_t)pwsp_entry_words(entry)[0]].count;
     for (uint32_t i = 0; i < op->view_count; i++) {
         const pwsp_bound_tensor *tensor = &front->walk->bindings->effective[views[i].tensor];
         int64_t rows = tensor->rows - tiles[i].row, cols = tensor->cols - tiles[i].col;
+        if (views[i].has_limit) {
+            rows = (int64_t)(*sizes >> 32);
+            cols = (int64_t)(*sizes++ & UINT32_MAX);
+        }
         at[i].tensor = views[i].tensor;
         at[i].rows = (uint32_t)(views[i].rows && views[i].rows < rows ? views[i].rows : rows);
         at[i].cols = (uint32_t)(views[i].cols && views[i].cols < cols ? views[i].cols : cols);

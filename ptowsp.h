@@ -2383,6 +2383,15 @@ PTOWSP_API void ptowsp_expr_print(ptowsp_expr expr, ptowsp_text text);
 //      PTOWSP_COMBINE(m) {}              statements that are independent of each other
 //      PTOWSP_SEQUENCE(m) {}             statements that run one after another
 //
+// A task chooses among kernels by conditions, such as the tier of a unit (section 12):
+//
+//      PTOWSP_PARALLEL(m, unit, units) {
+//          PTOWSP_WHEN(m, ptowsp_eq(ptowsp_loop_field(unit, PTOWSP_PLAN_TIER), ptowsp_i64(m, 0))) {
+//              ... a task of the kernel for short sequences ...
+//          }
+//          PTOWSP_OTHERWISE(m) { ... a task of another ... }
+//      }
+//
 // In time, every child of a parallel scope is ready when the scope is ready, and the scope is done
 // when all children are. Child i of a sequential scope is ready when child i - 1 is done. A scope
 // without children is done when it is ready.
@@ -2425,6 +2434,10 @@ typedef struct ptowsp_view {
     ptowsp_expr row, col;                           // i64; default: 0
     int64_t rows, cols;  // size of the tile; default: the parameter's size, or up to the tensor's
                          // edge where that is PTOWSP_DYNAMIC
+    // i64: at most so many rows and columns of that are valid, as at an edge; default: no limit. Less
+    // than 1 is an error of the run. So the tile is what a task touches, and no other task waits for
+    // it: the KV tokens of a unit, the slots of a merge.
+    ptowsp_expr row_count, col_count;
 } ptowsp_view;
 
 typedef struct ptowsp_tag {
@@ -3868,7 +3881,8 @@ typedef struct ptowsp_view_info {
     uint32_t lead_count;  // indices before rows and columns
     uint32_t lead[PTOWSP_VIEW_LEAD_MAX];
     uint32_t row, col;
-    int64_t rows, cols;  // of the tile; 0: up to the tensor's edge
+    int64_t rows, cols;             // of the tile; 0: up to the tensor's edge
+    uint32_t row_count, col_count;  // expressions: at most so many; 0: no limit
     bool is_read, is_written;
 } ptowsp_view_info;
 

@@ -1692,6 +1692,8 @@ static void npu_collect_view(const npu_collector *c, const ptowsp_view_info *vie
     }
     npu_collect_expr(c, view->row);
     npu_collect_expr(c, view->col);
+    npu_collect_expr(c, view->row_count);
+    npu_collect_expr(c, view->col_count);
 }
 
 static void npu_collect_task(const npu_collector *c, uint32_t i) {
@@ -2328,6 +2330,17 @@ static void npu_loop(npu_expand *x, const ptowsp_statement *s) {
 
 // -- tasks and slots ------------------------------------------------------------------------------
 
+// ", 64", or ", {64, kv_len[u]}"
+static void npu_add_extent(npu_expand *x, int64_t size, uint32_t limit) {
+    npu_add(x, limit ? ", {" : ", ");
+    npu_print_i64(&x->line, size);
+    if (limit) {
+        npu_add(x, ", ");
+        npu_add_expr(x, limit, NPU_LITERAL_TYPED);
+        npu_add(x, "}");
+    }
+}
+
 // TENSOR_x, READ, {b}, 0, 64, 0, 64
 static void npu_add_view(npu_expand *x, const ptowsp_view_info *view, const char *access) {
     npu_add(x, "TENSOR_%s, %s{", npu_name(x->emitter, NPU_TENSOR, view->tensor), access);
@@ -2337,12 +2350,10 @@ static void npu_add_view(npu_expand *x, const ptowsp_view_info *view, const char
     }
     npu_add(x, "}, ");
     npu_add_expr(x, view->row, NPU_LITERAL_PLAIN);
-    npu_add(x, ", ");
-    npu_print_i64(&x->line, view->rows);
+    npu_add_extent(x, view->rows, view->row_count);
     npu_add(x, ", ");
     npu_add_expr(x, view->col, NPU_LITERAL_PLAIN);
-    npu_add(x, ", ");
-    npu_print_i64(&x->line, view->cols);
+    npu_add_extent(x, view->cols, view->col_count);
 }
 
 static void npu_prepare_view(npu_expand *x, const ptowsp_view_info *view) {
@@ -2351,6 +2362,8 @@ static void npu_prepare_view(npu_expand *x, const ptowsp_view_info *view) {
     }
     npu_prepare_expr(x, view->row);
     npu_prepare_expr(x, view->col);
+    npu_prepare_expr(x, view->row_count);
+    npu_prepare_expr(x, view->col_count);
 }
 
 // task.word(expr);
@@ -2424,12 +2437,14 @@ static void npu_slot_set(npu_expand *x, const ptowsp_statement *s) {
 
 static void npu_slot_load(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
     ptowsp_load_info load = ptowsp_program_load_at(x->program, i);
-    uint32_t exprs[PTOWSP_VIEW_LEAD_MAX + 4], count = 0;
+    uint32_t exprs[PTOWSP_VIEW_LEAD_MAX + 6], count = 0;
     for (; count < load.view.lead_count; count++) {
         exprs[count] = load.view.lead[count];
     }
     exprs[count++] = load.view.row;
     exprs[count++] = load.view.col;
+    exprs[count++] = load.view.row_count;
+    exprs[count++] = load.view.col_count;
     exprs[count++] = load.row;
     exprs[count++] = load.col;
     npu_before_exprs(x, s->node, exprs, count);
@@ -9723,7 +9738,7 @@ static const char npu_fixed_6[] =
     "\n"
     "// Finds a tile; at the tensor's edge it is smaller. False with an error.\n"
     "bool Run::find_tile(const char *param, uint32_t tensor, std::initializer_list<i64> lead, i64 row,\n"
-    "                    int64_t rows, i64 col, int64_t cols, Region *out) {\n"
+    "                    const Extent &rows, i64 col, const Extent &cols, Region *out) {\n"
     "    const pwsp_bound_tensor &bound = this->tensor(tensor);\n"
     "    bool is_inside = true;\n"
     "    uint32_t count = 0;\n"
@@ -9732,7 +9747,8 @@ static const char npu_fixed_6[] =
     "    for (i64 index : lead) {\n"
     "        is_inside &= pwsp_view_lead(&bound, count++, index.value(), &out->lead);\n"
     "    }\n"
-    "    if (is_inside && pwsp_view_tile(&bound, row.value(), rows, col.value(), cols, out)) {\n"
+    "    const pwsp_view_size size = {rows.size, cols.size, rows.most.value(), cols.most.value()};\n"
+    "    if (is_inside && pwsp_view_tile(&bound, row.value(), col.value(), &size, out)) {\n"
     "        return true;\n"
     "    }\n"
     "    const char *name = program_->tensors[tensor].name;\n"
@@ -9743,7 +9759,7 @@ static const char npu_fixed_6[] =
     "            return false;\n"
     "        }\n"
     "    }\n"
-    "    pwsp_view_fail(&error, param, name, &bound, row.value(), col.value());\n"
+    "    pwsp_view_fail(&error, param, name, &bound, row.value(), col.value(), &size);\n"
     "    fail(error);\n"
     "    return false;\n"
     "}\n"
@@ -9751,7 +9767,7 @@ static const char npu_fixed_6[] =
     "// -- slots, edges, scopes -------------------------------------------------------------------------\n"
     "\n"
     "void Run::load_slot(uint32_t place, uint32_t slot, uint32_t tensor, std::initializer_list<i64> lead,\n"
-    "                    i64 row, int64_t rows, i64 col, int64_t cols, i64 r, i64 c) {\n"
+    "                    i64 row, Extent rows, i64 col, Extent cols, i64 r, i64 c) {\n"
     "    Region element;\n"
     "    at(place);\n"
     "    if (!good() || !find_tile(\"the view\", tensor, lead, row, rows, col, cols, &element)) {\n"
@@ -9802,7 +9818,7 @@ static const char npu_fixed_6[] =
     "}\n"
     "\n"
     "void Task::tile(uint32_t tensor, Access access, std::initializer_list<i64> lead, i64 row,\n"
-    "                int64_t rows, i64 col, int64_t cols) {\n"
+    "                Extent rows, i64 col, Extent cols) {\n"
     "    Submission &submission = *run_->task_;\n"
     "    wsp_task &task = submission.task;\n"
     "    const wsp_kernel_decl &kernel = run_->program_->kernels[task.kernel];\n"
@@ -10830,6 +10846,17 @@ static const char npu_fixed_9[] =
     "    uint64_t first_, end_;\n"
     "};\n"
     "\n"
+    "// How many rows or columns a tile has: so many, 0: up to the tensor's edge; and at most `most`.\n"
+    "struct Extent {\n"
+    "    Extent(int64_t count) : size(count) {\n"
+    "    }\n"
+    "    Extent(int64_t count, i64 limit) : size(count), most(limit) {\n"
+    "    }\n"
+    "\n"
+    "    int64_t size;\n"
+    "    i64 most = INT64_MAX;\n"
+    "};\n"
+    "\n"
     "// The units or merges of a plan that are valid, by index.\n"
     "class Units {\n"
     "  public:\n"
@@ -10914,7 +10941,7 @@ static const char npu_fixed_9[] =
     "    }\n"
     "    // Element (r, c) of a view, once its writers are done.\n"
     "    void load_slot(uint32_t place, uint32_t slot, uint32_t tensor, std::initializer_list<i64> lead,\n"
-    "                   i64 row, int64_t rows, i64 col, int64_t cols, i64 r, i64 c);\n"
+    "                   i64 row, Extent rows, i64 col, Extent cols, i64 r, i64 c);\n"
     "\n"
     "    // Explicit edges restart: an iteration begins.\n"
     "    void reset(std::initializer_list<uint32_t> edges);\n"
@@ -10963,7 +10990,7 @@ static const char npu_fixed_9[] =
     "    }\n"
     "    uint64_t read(uint32_t array, i64 index);\n"
     "    bool find_tile(const char *param, uint32_t tensor, std::initializer_list<i64> lead, i64 row,\n"
-    "                   int64_t rows, i64 col, int64_t cols, Region *out);\n"
+    "                   const Extent &rows, i64 col, const Extent &cols, Region *out);\n"
     "\n"
     "    const wsp_program *program_;\n"
     "    const wsp_bindings *bindings_;\n"
@@ -11004,8 +11031,8 @@ static const char npu_fixed_9[] =
     "    Task(Run &run, uint32_t kernel, uint32_t place);\n"
     "    void axis(i64 value);\n"
     "    // A tile of rows x cols from (row, col) of the matrix at the leading indices; 0: to the edge.\n"
-    "    void tile(uint32_t tensor, Access access, std::initializer_list<i64> lead, i64 row,\n"
-    "              int64_t rows, i64 col, int64_t cols);\n"
+    "    void tile(uint32_t tensor, Access access, std::initializer_list<i64> lead, i64 row, Extent rows,\n"
+    "              i64 col, Extent cols);\n"
     "    // Values and keys are i64, u64 or bool.\n"
     "    template <typename T> void scalar(T value) {\n"
     "        put_scalar(to_u64(value));\n"
@@ -15688,7 +15715,7 @@ static const char npu_fixed_16[] =
     "//\n"
     "//      int64_t lead = 0;\n"
     "//      bool is_inside = pwsp_view_lead(tensor, 0, b, &lead);         for each leading index\n"
-    "//      is_inside = is_inside && pwsp_view_tile(tensor, row, rows, col, cols, &at);\n"
+    "//      is_inside = is_inside && pwsp_view_tile(tensor, row, col, &size, &at);\n"
     "//\n"
     "// Finding is inline and has no error; a function that says why not is called afterwards, with the\n"
     "// same values. Errors tell no place: the caller knows where it is.\n"
@@ -15705,17 +15732,25 @@ static const char npu_fixed_16[] =
     "    return (uint64_t)index < (uint64_t)tensor->lead_shape[i];\n"
     "}\n"
     "\n"
-    "// A tile of rows x cols, which are 0 up to the edge; it is smaller at the edge. Sets position and\n"
-    "// size. False, with nothing set, if (row, col) is outside or the tile is larger than one can be.\n"
-    "PWSP_INLINE bool pwsp_view_tile(const pwsp_bound_tensor *tensor, int64_t row, int64_t rows,\n"
-    "                                int64_t col, int64_t cols, pwsp_tile_at *at) {\n"
+    "// The size that a program gives a tile: rows x cols, which are 0 up to the edge, and at most so many.\n"
+    "typedef struct pwsp_view_size {\n"
+    "    int64_t rows, cols;\n"
+    "    int64_t row_max, col_max;  // INT64_MAX: no limit\n"
+    "} pwsp_view_size;\n"
+    "\n"
+    "// A tile from (row, col) on; it is smaller at the edge. Sets position and size. False, with nothing\n"
+    "// set, if (row, col) is outside, nothing is left, or the tile is larger than one can be.\n"
+    "PWSP_INLINE bool pwsp_view_tile(const pwsp_bound_tensor *tensor, int64_t row, int64_t col,\n"
+    "                                const pwsp_view_size *size, pwsp_tile_at *at) {\n"
     "    if ((uint64_t)row >= (uint64_t)tensor->rows || (uint64_t)col >= (uint64_t)tensor->cols) {\n"
     "        return false;\n"
     "    }\n"
     "    int64_t rows_left = tensor->rows - row, cols_left = tensor->cols - col;\n"
-    "    rows = rows && rows < rows_left ? rows : rows_left;\n"
-    "    cols = cols && cols < cols_left ? cols : cols_left;\n"
-    "    if (((uint64_t)rows | (uint64_t)cols) > UINT32_MAX) {\n"
+    "    int64_t rows = size->rows && size->rows < rows_left ? size->rows : rows_left;\n"
+    "    int64_t cols = size->cols && size->cols < cols_left ? size->cols : cols_left;\n"
+    "    rows = size->row_max < rows ? size->row_max : rows;\n"
+    "    cols = size->col_max < cols ? size->col_max : cols;\n"
+    "    if (rows < 1 || cols < 1 || ((uint64_t)rows | (uint64_t)cols) > UINT32_MAX) {\n"
     "        return false;\n"
     "    }\n"
     "    at->rows = (uint32_t)rows;\n"
@@ -15732,7 +15767,7 @@ static const char npu_fixed_16[] =
     "// Why not, if it is no leading index.\n"
     "PWSP_INTERNAL ptowsp_status pwsp_view_fail(pwsp_error *error, const char *param, const char *name,\n"
     "                                           const pwsp_bound_tensor *tensor, int64_t row,\n"
-    "                                           int64_t col);\n"
+    "                                           int64_t col, const pwsp_view_size *size);\n"
     "\n"
     "// Makes a tile its element (row, col).\n"
     "PWSP_INTERNAL ptowsp_status pwsp_view_element(pwsp_error *error, int64_t row, int64_t col,\n"
@@ -19185,7 +19220,7 @@ static const char npu_fixed_16[] =
     "\n"
     "PWSP_INTERNAL ptowsp_status pwsp_view_fail(pwsp_error *error, const char *param, const char *name,\n"
     "                                           const pwsp_bound_tensor *tensor, int64_t row,\n"
-    "                                           int64_t col) {\n"
+    "                                           int64_t col, const pwsp_view_size *size) {\n"
     "    if ((uint64_t)row >= (uint64_t)tensor->rows) {\n"
     "        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, pwsp_error_index(row),\n"
     "                              \"%s: row %\" PRId64 \" of tensor %s is outside of its %\" PRId64 \" rows\",\n"
@@ -19196,6 +19231,12 @@ static const char npu_fixed_16[] =
     "                              \"%s: column %\" PRId64 \" of tensor %s is outside of its %\" PRId64\n"
     "                              \" columns\",\n"
     "                              param, col, name, tensor->cols);\n"
+    "    }\n"
+    "    if (size->row_max < 1 || size->col_max < 1) {\n"
+    "        int64_t least = size->row_max < 1 ? size->row_max : size->col_max;\n"
+    "        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, pwsp_error_index(least),\n"
+    "                              \"%s: the tile of tensor %s has %\" PRId64 \" %s\", param, name, least,\n"
+    "                              size->row_max < 1 ? \"rows\" : \"columns\");\n"
     "    }\n"
     "    return pwsp_error_set(error, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,\n"
     "                          \"%s: the tile of tensor %s has 2^32 rows or columns\", param, name);\n"
@@ -26424,6 +26465,15 @@ static const char npu_fixed_17[] =
     "//      PTOWSP_COMBINE(m) {}              statements that are independent of each other\n"
     "//      PTOWSP_SEQUENCE(m) {}             statements that run one after another\n"
     "//\n"
+    "// A task chooses among kernels by conditions, such as the tier of a unit (section 12):\n"
+    "//\n"
+    "//      PTOWSP_PARALLEL(m, unit, units) {\n"
+    "//          PTOWSP_WHEN(m, ptowsp_eq(ptowsp_loop_field(unit, PTOWSP_PLAN_TIER), ptowsp_i64(m, 0))) {\n"
+    "//              ... a task of the kernel for short sequences ...\n"
+    "//          }\n"
+    "//          PTOWSP_OTHERWISE(m) { ... a task of another ... }\n"
+    "//      }\n"
+    "//\n"
     "// In time, every child of a parallel scope is ready when the scope is ready, and the scope is done\n"
     "// when all children are. Child i of a sequential scope is ready when child i - 1 is done. A scope\n"
     "// without children is done when it is ready.\n"
@@ -26466,6 +26516,10 @@ static const char npu_fixed_17[] =
     "    ptowsp_expr row, col;                           // i64; default: 0\n"
     "    int64_t rows, cols;  // size of the tile; default: the parameter's size, or up to the tensor's\n"
     "                         // edge where that is PTOWSP_DYNAMIC\n"
+    "    // i64: at most so many rows and columns of that are valid, as at an edge; default: no limit. Less\n"
+    "    // than 1 is an error of the run. So the tile is what a task touches, and no other task waits for\n"
+    "    // it: the KV tokens of a unit, the slots of a merge.\n"
+    "    ptowsp_expr row_count, col_count;\n"
     "} ptowsp_view;\n"
     "\n"
     "typedef struct ptowsp_tag {\n"
@@ -27909,7 +27963,8 @@ static const char npu_fixed_17[] =
     "    uint32_t lead_count;  // indices before rows and columns\n"
     "    uint32_t lead[PTOWSP_VIEW_LEAD_MAX];\n"
     "    uint32_t row, col;\n"
-    "    int64_t rows, cols;  // of the tile; 0: up to the tensor's edge\n"
+    "    int64_t rows, cols;             // of the tile; 0: up to the tensor's edge\n"
+    "    uint32_t row_count, col_count;  // expressions: at most so many; 0: no limit\n"
     "    bool is_read, is_written;\n"
     "} ptowsp_view_info;\n"
     "\n"

@@ -4,8 +4,8 @@
 //
 //      bench [--json FILE] [--kv-mib N] [--only GROUP]
 //
-// The groups are plan, dispatch, attention_run, merge, decode, prefill, time, pipeline, kernel, lanes,
-// graph, emit.
+// The groups are plan, attention, dispatch, attention_run, merge, decode, prefill, time, pipeline,
+// kernel, lanes, graph, emit.
 
 #include "bench.h"
 
@@ -444,6 +444,9 @@ int main(int argc, char **argv) {
            "budget");
     if (!only || strcmp(only, "plan") == 0) {
         bench_plan(context);
+    }
+    if (!only || strcmp(only, "attention") == 0) {
+        bench_attention_plan();
     }
     if (!only || strcmp(only, "dispatch") == 0) {
         bench_dispatch(context);

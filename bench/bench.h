@@ -39,6 +39,9 @@ void *bench_allocate(size_t size);
 // Keeps a result, and the memory it is computed from, alive for the compiler.
 void bench_keep(const void *memory);
 
+// Attention plans beside other ways to balance a step: times and quality.
+void bench_attention_plan(void);
+
 // Running attention plans with empty kernels, beside dispatch: ns per unit.
 void bench_attention_run(void);
 

@@ -1,7 +1,7 @@
-// Takes tiered decode attention (common/tiered.h) to an NPU: writes its source tree, builds that
+// Takes decode attention over a plan (common/tiered.h) to an NPU: writes its source tree, builds that
 // for this machine, where threads stand in for the device, and compares outputs and cycles with
-// those of the library, to the bit. Decode steps, then another batch, run on the same tree: lengths
-// and sizes are bound, so nothing is built again. `emit_decode --help` lists the options.
+// those of the library, to the bit. Decode steps, then another batch, run on the same tree: plans,
+// lengths and sizes are bound, so nothing is built again. `emit_decode --help` lists the options.
 
 #include "ptowsp.h"
 
@@ -15,7 +15,7 @@ enum { LANES = 8, WINDOW = 32 };
 
 static ptowsp_program *compile(const tiered *d) {
     const ptowsp_schedule schedule = {.issue = PTOWSP_ISSUE_DATAFLOW,
-                                      .dispatch = PTOWSP_DISPATCH_AFFINITY,
+                                      .dispatch = PTOWSP_DISPATCH_PLAN,
                                       .dispatch_key = ptowsp_task_variable(d->module, "request"),
                                       .lane_count = LANES,
                                       .window = WINDOW,
@@ -49,6 +49,7 @@ int main(int argc, char **argv) {
             snprintf(title, sizeof title, "%llu requests, step %llu", (unsigned long long)d.batch,
                      (unsigned long long)step);
             tiered_step(&d, step);
+            tiered_plan(&d, LANES);
             tiered_bind(&d, run);
             emit_compare(&e, title, run, PTOWSP_MODEL_UNIT);
             double error = tiered_error(&d);

@@ -1,17 +1,18 @@
-// Decode attention as a workload: what a task is depends on the lengths of the moment, the program
-// does not (common/tiered.h draws it). It is compiled once; then each of three decode steps binds
-// lengths that have grown.
+// Decode attention as a workload over a plan: what tasks there are depends on the plan of the moment,
+// the program does not (common/tiered.h draws it). It is compiled once; then each of three decode
+// steps plans its lengths, which have grown, and binds the plan.
 //
 // Kernels compute in f32, on the calling thread; outputs are compared with attention in double.
 // Their cost functions say how long each takes, so the last step is measured under other schedules
-// without running a kernel. What the tables show:
+// without running a kernel, each with a plan for its lanes. What the tables show:
 //
-//      issue      in order, a merge that waits for its chunks holds up every request behind it;
-//                 dataflow lets them pass
-//      dispatch   affinity keeps the cache of a request with one lane, and then the longest one is
-//                 the makespan; round robin spreads chunks, but lanes take their tasks in order;
-//                 under work stealing no lane waits while there is something to do
-//      window     tasks that wait fill it up, and then lanes run dry
+//      dispatch   by the plan, lanes have what the planner gave them: all are busy to the end, as its
+//                 cost predicts. Round robin deals the same units in turn, and the longest lane is the
+//                 makespan. Work stealing is in between: it does not know which units are long
+//      issue      in order, a merge that waits for its parts holds up what is behind it; dataflow
+//                 lets that pass. Merges come last here: little is behind them
+//      window     units come lane after lane, so a window of fewer tasks than there are holds back the
+//                 last lanes, more so by the plan than round robin
 
 #include "ptowsp.h"
 
@@ -37,14 +38,14 @@ typedef struct policy {
 } policy;
 
 static const policy policies[] = {
-    {"in order, affinity by request", PTOWSP_ISSUE_IN_ORDER, PTOWSP_DISPATCH_AFFINITY},
-    {"dataflow, affinity by request", PTOWSP_ISSUE_DATAFLOW, PTOWSP_DISPATCH_AFFINITY},
+    {"in order, by the plan", PTOWSP_ISSUE_IN_ORDER, PTOWSP_DISPATCH_PLAN},
+    {"dataflow, by the plan", PTOWSP_ISSUE_DATAFLOW, PTOWSP_DISPATCH_PLAN},
     {"in order, round robin", PTOWSP_ISSUE_IN_ORDER, PTOWSP_DISPATCH_ROUND_ROBIN},
     {"dataflow, round robin", PTOWSP_ISSUE_DATAFLOW, PTOWSP_DISPATCH_ROUND_ROBIN},
     {"in order, work stealing", PTOWSP_ISSUE_IN_ORDER, PTOWSP_DISPATCH_WORK_STEALING},
     {"dataflow, work stealing", PTOWSP_ISSUE_DATAFLOW, PTOWSP_DISPATCH_WORK_STEALING},
 };
-enum { POLICY_COUNT = sizeof policies / sizeof policies[0], AFFINITY = 1, STEALING = 5 };
+enum { POLICY_COUNT = sizeof policies / sizeof policies[0], BY_PLAN = 1, STEALING = 5 };
 
 // Compiles the workload under a schedule. Tasks wait for data in both kinds of issue.
 static ptowsp_program *compile(const decode *d, const policy *p, uint64_t lane_count,
@@ -54,7 +55,7 @@ static ptowsp_program *compile(const decode *d, const policy *p, uint64_t lane_c
                                 .lane_count = (uint32_t)lane_count,
                                 .window = (uint32_t)window,
                                 .dependencies = PTOWSP_DEPENDENCIES_HYBRID};
-    if (p->dispatch == PTOWSP_DISPATCH_AFFINITY) {
+    if (p->dispatch == PTOWSP_DISPATCH_PLAN) {  // of appends, which are in no plan
         schedule.dispatch_key = ptowsp_task_variable(d->t.module, "request");
     }
     ptowsp_program *program;
@@ -63,9 +64,10 @@ static ptowsp_program *compile(const decode *d, const policy *p, uint64_t lane_c
     return program;
 }
 
-// Simulates the step that is there under a schedule, without running kernels.
-static ptowsp_run *simulate(const decode *d, const ptowsp_program *program) {
+// Simulates the step that is there under a schedule, planned for its lanes, without running kernels.
+static ptowsp_run *simulate(decode *d, const ptowsp_program *program) {
     ptowsp_run *run;
+    tiered_plan(&d->t, ptowsp_program_lane_count(program));
     ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = true};
     command_check(d->t.context, ptowsp_run_create(d->t.context, program, &run));
     tiered_bind(&d->t, run);
@@ -74,8 +76,7 @@ static ptowsp_run *simulate(const decode *d, const ptowsp_program *program) {
 }
 
 // Prints the makespan under a schedule, and the busy part of all lanes' time.
-static void print_simulated(const decode *d, const policy *p, uint64_t lane_count,
-                            uint64_t window) {
+static void print_simulated(decode *d, const policy *p, uint64_t lane_count, uint64_t window) {
     ptowsp_program *program = compile(d, p, lane_count, window);
     ptowsp_run *run = simulate(d, program);
     const ptowsp_run_stats *stats = ptowsp_run_result(run);
@@ -93,7 +94,7 @@ static void print_heading(uint64_t number, const char *unit) {
     printf("%17s", text);
 }
 
-static void print_schedules(const decode *d) {
+static void print_schedules(decode *d) {
     const uint64_t lanes[] = {1, (d->lane_count + 2) / 3, d->lane_count};
     const uint64_t windows[] = {d->window, (d->window + 3) / 4};
     printf("\nthe last step under other schedules: cycles, and how busy lanes are\n%-31s", "");
@@ -115,39 +116,37 @@ static void print_schedules(const decode *d) {
     printf("\n  (with a window: on %llu lanes)\n", (unsigned long long)d->lane_count);
 }
 
-// The request of each task: in program order, every request begins with its append.
-static uint32_t *find_requests(const decode *d, const ptowsp_task_record *records,
-                               uint64_t task_count) {
-    uint32_t *requests = (uint32_t *)command_allocate(task_count, sizeof *requests);
-    uint32_t begun = 0;
-    for (uint64_t i = 0; i < task_count; i++) {
-        begun += records[i].kernel == d->t.append.id;
-        requests[i] = begun - 1;
+// The request of a task. In program order there is an append for each, then units, then merges.
+static uint32_t request_of(const decode *d, uint64_t task) {
+    const ptowsp_attention_plan *plan = &d->t.plan;
+    if (task < d->t.batch) {
+        return (uint32_t)task;
     }
-    return requests;
+    task -= d->t.batch;
+    return task < plan->unit_count ? ptowsp_work_request(&plan->units[task])
+                                   : ptowsp_work_request(&plan->merges[task - plan->unit_count]);
 }
 
 // What the makespan is made of: the tasks of the critical path, those that follow each other with
 // the same kernel, request and lane in one line.
-static void print_critical_path(const decode *d, const policy *p) {
-    const char *const names[] = {"append", "attend_short", "attend_chunk", "merge"};
-    const uint32_t kernels[] = {d->t.append.id, d->t.attend_short.id, d->t.attend_chunk.id,
-                                d->t.merge.id};
+static void print_critical_path(decode *d, const policy *p) {
+    const char *const names[] = {"append", "attend_short", "attend_long", "attend_part", "merge"};
+    const uint32_t kernels[] = {d->t.append.id, d->t.attend_short.id, d->t.attend_long.id,
+                                d->t.attend_part.id, d->t.merge.id};
     ptowsp_program *program = compile(d, p, d->lane_count, 0);
     ptowsp_run *run = simulate(d, program);
     const ptowsp_task_record *records = ptowsp_run_records(run);
     uint64_t count, line_count = 0;
     const uint64_t *path = ptowsp_run_critical_path(run, &count);
-    uint32_t *requests = find_requests(d, records, ptowsp_run_result(run)->task_count);
     printf("\ncritical path, %s, %llu lanes: %llu tasks\n", p->name,
            (unsigned long long)d->lane_count, (unsigned long long)count);
     for (uint64_t i = 0, end; i < count; i = end) {
         const ptowsp_task_record *first = &records[path[i]];
-        uint32_t request = requests[path[i]];
+        uint32_t request = request_of(d, path[i]);
         for (end = i + 1; end < count; end++) {
             const ptowsp_task_record *next = &records[path[end]];
             if (next->kernel != first->kernel || next->lane != first->lane ||
-                requests[path[end]] != request) {
+                request_of(d, path[end]) != request) {
                 break;
             }
         }
@@ -165,7 +164,6 @@ static void print_critical_path(const decode *d, const policy *p) {
     if (line_count > 8) {
         printf("  ... %llu more lines\n", (unsigned long long)(line_count - 8));
     }
-    free(requests);
     ptowsp_run_destroy(run);
     ptowsp_program_destroy(program);
 }
@@ -174,34 +172,34 @@ static void print_critical_path(const decode *d, const policy *p) {
 
 // Runs the steps on one program and checks each. Returns whether all is well.
 static bool run_steps(decode *d) {
-    ptowsp_program *program = compile(d, &policies[AFFINITY], d->lane_count, d->window);
+    ptowsp_program *program = compile(d, &policies[BY_PLAN], d->lane_count, d->window);
     ptowsp_run *run;
     bool is_good = true;
     command_check(d->t.context, ptowsp_run_create(d->t.context, program, &run));
     printf("one program, compiled once: %zu bytes; %s, %llu lanes, window %llu\n",
-           ptowsp_program_size(program), policies[AFFINITY].name, (unsigned long long)d->lane_count,
+           ptowsp_program_size(program), policies[BY_PLAN].name, (unsigned long long)d->lane_count,
            (unsigned long long)d->window);
     for (uint64_t step = 1; step <= TIERED_STEPS; step++) {
-        uint64_t short_count = 0, task_count = 0, token_count = 0;
+        const ptowsp_attention_plan *plan = &d->t.plan;
+        uint64_t token_count = 0;
         tiered_step(&d->t, step);
+        tiered_plan(&d->t, (uint32_t)d->lane_count);
         tiered_bind(&d->t, run);
         command_check(d->t.context, ptowsp_run_execute(run, NULL));
         for (uint64_t i = 0; i < d->t.batch; i++) {
-            bool is_short = tiered_is_short(&d->t, i);
-            short_count += is_short;
-            task_count += is_short ? 2 : 2 + (uint64_t)d->t.chunk_counts[i];
             token_count += (uint64_t)d->t.kv_lengths[i];
         }
+        uint64_t task_count = d->t.batch + plan->unit_count + plan->merge_count;
         const ptowsp_run_stats *stats = ptowsp_run_result(run);
         double error = tiered_error(&d->t);
         bool step_is_good = error <= TOLERANCE && stats->task_count == task_count;
         is_good &= step_is_good;
-        printf("  step %llu  %7llu tokens  %3llu short  %3llu chunked  %4llu tasks  %9llu cycles  "
-               "error %.0e  %s\n",
-               (unsigned long long)step, (unsigned long long)token_count,
-               (unsigned long long)short_count, (unsigned long long)(d->t.batch - short_count),
-               (unsigned long long)stats->task_count, (unsigned long long)stats->makespan_cycles,
-               error, step_is_good ? "good" : "WRONG");
+        printf(
+            "  step %llu  %7llu tokens  %3u units  %2u merges  %4llu tasks  %9.0f cycles planned  "
+            "%9llu simulated  error %.0e  %s\n",
+            (unsigned long long)step, (unsigned long long)token_count, plan->unit_count,
+            plan->merge_count, (unsigned long long)stats->task_count, plan->cost_max,
+            (unsigned long long)stats->makespan_cycles, error, step_is_good ? "good" : "WRONG");
     }
     uint64_t executed = ptowsp_run_result(run)->makespan_cycles;
     ptowsp_run_destroy(run);
@@ -219,11 +217,11 @@ static bool run_steps(decode *d) {
 static const char help_text[] = "usage: tiered_decode [options]\n"
                                 "  --batch N    requests, 1 to 1024 (48)\n"
                                 "  --lanes N    simulated lanes, 1 to 4096 (24)\n"
-                                "  --window N   tasks in flight, 1 to 1000000 (32)\n"
+                                "  --window N   tasks in flight, 1 to 1000000 (256)\n"
                                 "  --seed N     of lengths and data (1)\n";
 
 int main(int argc, char **argv) {
-    decode d = {.lane_count = 24, .window = 32};
+    decode d = {.lane_count = 24, .window = 256};
     uint64_t batch = 48, seed = 1;
     const command_option options[] = {{"--batch", &batch, NULL, 1, 1024},
                                       {"--lanes", &d.lane_count, NULL, 1, 4096},
@@ -238,7 +236,7 @@ int main(int argc, char **argv) {
     tiered_make_data(&d.t, batch, seed);
     bool is_good = run_steps(&d);
     print_schedules(&d);
-    print_critical_path(&d, &policies[AFFINITY]);
+    print_critical_path(&d, &policies[BY_PLAN]);
     print_critical_path(&d, &policies[STEALING]);
     command_flush();
     ptowsp_module_destroy(m);

@@ -1,5 +1,5 @@
 // Attention plans, at random: batches and configurations of every kind are planned, and each plan is
-// judged by the slow reference of attention_reference.h, which counts. What the header says of sizes,
+// judged by the slow reference of attention_judge.h, which counts. What the header says of sizes,
 // bounds, blocks, exports, updates and checks is tried on the same batches. Small batches are planned
 // in all ways, to see how much the largest lane could have been saved.
 
@@ -30,6 +30,13 @@ static plan_buffer generate(sample *s, const ptowsp_attention_sizes *sizes) {
 }
 
 // -- bounds, blocks, capacities, exports ----------------------------------------------------------
+
+static void print_sizes(const char *what, const ptowsp_attention_sizes *sizes) {
+    print_message("%s: %llu units, %llu merges, %llu slots of %u rows, %llu bytes\n", what,
+                  (unsigned long long)sizes->unit_count, (unsigned long long)sizes->merge_count,
+                  (unsigned long long)sizes->slot_count, sizes->slot_rows,
+                  (unsigned long long)sizes->block_bytes);
+}
 
 // Limits that the batch reaches, or more; with totals, or without.
 static void require_bound(sample *s, const ptowsp_attention_sizes *sizes) {
@@ -62,11 +69,19 @@ static void require_bound(sample *s, const ptowsp_attention_sizes *sizes) {
         return;
     }
     require(s, status == PTOWSP_OK, "bound fails");
-    require(s, sizes->unit_count <= bound.unit_count, "more units than the bound");
-    require(s, sizes->merge_count <= bound.merge_count, "more merges than the bound");
-    require(s, sizes->slot_count <= bound.slot_count, "more slots than the bound");
-    require(s, sizes->slot_rows <= bound.slot_rows, "more rows than the bound");
-    require(s, sizes->block_bytes <= bound.block_bytes, "more bytes than the bound");
+    bool is_below = sizes->unit_count <= bound.unit_count &&
+                    sizes->merge_count <= bound.merge_count &&
+                    sizes->slot_count <= bound.slot_count && sizes->slot_rows <= bound.slot_rows &&
+                    sizes->block_bytes <= bound.block_bytes;
+    if (!is_below) {
+        print_sizes("needed", sizes);
+        print_sizes("bound", &bound);
+        print_message("limits: %u sequences of at most %d and %d, %llu and %llu in all\n",
+                      limits.sequence_count_max, limits.kv_length_max, limits.query_length_max,
+                      (unsigned long long)limits.kv_token_count_max,
+                      (unsigned long long)limits.query_token_count_max);
+    }
+    require(s, is_below, "more than the bound");
     require(s, sizes->lane_count == bound.lane_count, "other lanes than the bound");
     require(s, s->rules.is_invariant || bound.slot_count <= 2 * (s->rules.lane_count - 1),
             "the bound of slots depends on more than lanes");
@@ -290,10 +305,11 @@ static void attention__plans_are_what_the_slow_reference_says(void **state) {
 
 #define CORRUPTIONS(C)                                                                             \
     C(UNIT_REQUEST)                                                                                \
-    C(UNIT_HEAD) C(UNIT_TILE) C(UNIT_KV_START) C(UNIT_KV_LEN) C(UNIT_FIRST) C(UNIT_LAST)           \
-        C(UNIT_INVALID) C(UNIT_TIER) C(UNIT_SLOT) C(UNIT_IS_ANOTHER) C(SLOTS_SWAPPED) C(KV_MOVED)  \
-            C(MERGE_REQUEST) C(MERGE_HEAD) C(MERGE_TILE) C(MERGE_FIRST) C(MERGE_COUNT) C(MERGE_ID) \
-                C(MERGE_FLAGS) C(MERGE_IS_ANOTHER) C(UNIT_RANGE) C(MERGE_RANGE) C(UNIT_RANGE_END)  \
+    C(UNIT_HEAD)                                                                                   \
+    C(UNIT_TILE) C(UNIT_KV_START) C(UNIT_KV_LEN) C(UNIT_FIRST) C(UNIT_LAST) C(UNIT_INVALID)        \
+        C(UNIT_TIER) C(UNIT_SLOT) C(UNIT_IS_ANOTHER) C(SLOTS_SWAPPED) C(KV_MOVED) C(MERGE_REQUEST) \
+            C(MERGE_HEAD) C(MERGE_TILE) C(MERGE_FIRST) C(MERGE_COUNT) C(MERGE_ID) C(MERGE_FLAGS)   \
+                C(MERGE_IS_ANOTHER) C(UNIT_RANGE) C(MERGE_RANGE) C(UNIT_RANGE_END)                 \
                     C(MERGE_RANGE_END) C(UNIT_COUNT) C(MERGE_COUNT_OF_PLAN) C(SLOT_COUNT)          \
                         C(SLOT_CAPACITY) C(REST_IS_VALID) C(REST_HAS_LENGTH) C(REST_OF_MERGES)     \
                             C(SLOT_ROWS) C(LANE_COUNT) C(TILE_TOKENS) C(GROUP) C(KV_GROWN)         \

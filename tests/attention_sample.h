@@ -3,7 +3,7 @@
 #ifndef PTOWSP_ATTENTION_SAMPLE_H
 #define PTOWSP_ATTENTION_SAMPLE_H
 
-#include "attention_reference.h"
+#include "attention_judge.h"
 #include "test.h"
 
 // 1 to 2^bits, every order of magnitude equally likely.
@@ -140,7 +140,8 @@ static inline void sample_costs(uint64_t *random, ptowsp_attention_cost *cost) {
     double parts[4];
     uint64_t kind = test_random(random) % 8;
     for (int i = 0; i < 4; i++) {
-        parts[i] = ldexp(0.5 + random_unit(random), (int)test_random_in(random, -6, 6));
+        double part = 0.5 + random_unit(random);
+        parts[i] = ldexp(part, (int)test_random_in(random, -6, 6));
         parts[i] = random_one_in(random, 6) ? 0 : parts[i];
     }
     if (kind == 0) {  // one alone

@@ -2,7 +2,7 @@
 // sequences ended, and gaps in its slots; without these it has to be a plan of the batch like any
 // other.
 
-#include "attention_plans.h"
+#include "attention_reference.h"
 
 // A copy of a plan in arrays of its own.
 static aplan plan_copy(const aplan *plan) {
@@ -97,8 +97,8 @@ static void attention_update__steps_give_plans_of_the_batch(void **state) {
             ptowsp_attention_change change = {true, -1};
             ptowsp_plan_info info;
             const double gain_max = random_one_in(&random, 2) ? 0 : INFINITY;
-            const ptowsp_status status = ptowsp_attention_update(
-                &r.batch, &r.config, NULL, 0, gain_max, &plan, &change, &info);
+            const ptowsp_status status = ptowsp_attention_update(&r.batch, &r.config, NULL, 0,
+                                                                 gain_max, &plan, &change, &info);
             if (status == PTOWSP_BUFFER_OVERFLOW) {
                 assert_memory_equal(before.units, plan.units,
                                     plan.unit_capacity * sizeof *plan.units);

@@ -64,14 +64,15 @@ good lattice
 rows 2 "32 over 16 is 601080390, after 310 cycles on 16 simulated lanes: good"
 
 good tiered_decode
-says "one program, compiled once" "18 short   30 chunked" "the same cycles: good"
+says "one program, compiled once" "the same cycles: good"
 rows 3 "^  step [123] .*good$"
 rows 6 "^  \(in order\|dataflow\), .*%$"
 rows 2 "^critical path, dataflow"
-# On paper: 58 cycles to append (50 + 256 / 32), 8692 to attend 1024 tokens (500 + 1024 * 256 / 32).
+# On paper: 58 cycles to append (50 + 256 / 32), 2248 to attend 256 tokens (200 + 256 * 256 / 32),
+# 2556 to attend 257 (500 + 257 * 256 / 32), which is what the plan says.
 good tiered_decode --batch 1 --lanes 1 --window 1
-says "step 1     1024 tokens    1 short    0 chunked     2 tasks       8750 cycles" \
-    "step 2     1025 tokens    0 short    1 chunked     4 tasks"
+says "step 1      256 tokens    1 units   0 merges     2 tasks       2548 cycles planned       2306 simulated" \
+    "step 2      257 tokens    1 units   0 merges     2 tasks       2556 cycles planned       2614 simulated"
 good tiered_decode --batch 5 --lanes 2 --window 3 --seed 12345678901234567890
 good tiered_decode --batch 17 --lanes 100 --window 1000000 --seed 0
 

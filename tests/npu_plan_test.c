@@ -15,7 +15,7 @@ PTOWSP_SOURCE(
     static ptowsp_cycles plan_unit(const ptowsp_task *task, void *user) {
         const int64_t *kv = (const int64_t *)task->tiles[0].data;
         int64_t *out = (int64_t *)task->tiles[1].data;
-        uint64_t sum = ptowsp_task_scalar(task, 1);
+        uint64_t sum = ptowsp_task_scalar(task, 1) + (uint64_t)ptowsp_task_rows(task, 0);
         (void)user;
         for (uint64_t i = 0; i < ptowsp_task_scalar(task, 0); i++) {
             sum = sum * 31 + (uint64_t)kv[i] + 7;
@@ -84,8 +84,10 @@ static void unit_task(const subject *s, ptowsp_expr u, bool has_slots) {
                                  field(u, PTOWSP_PLAN_KV_START));
     ptowsp_expr salt = ptowsp_add(ptowsp_mul(field(u, PTOWSP_PLAN_HEAD), ptowsp_i64(m, 100)),
                                   ptowsp_add(field(u, PTOWSP_PLAN_TILE), u));
-    ptowsp_task_desc whole = {.views = {{s->kv, .row = row}, {s->out, .row = request}},
-                              .scalars = {field(u, PTOWSP_PLAN_KV_LEN), salt}};
+    ptowsp_expr tokens = ptowsp_max(field(u, PTOWSP_PLAN_KV_LEN), ptowsp_i64(m, 1));
+    ptowsp_task_desc whole = {
+        .views = {{s->kv, .row = row, .row_count = tokens}, {s->out, .row = request}},
+        .scalars = {field(u, PTOWSP_PLAN_KV_LEN), salt}};
     ptowsp_task_desc part = whole;
     if (has_slots) {
         part.views[1] = (ptowsp_view){s->states, .row = field(u, PTOWSP_PLAN_SLOT)};
@@ -105,7 +107,8 @@ static void unit_task(const subject *s, ptowsp_expr u, bool has_slots) {
 
 static void merge_task(const subject *s, ptowsp_expr x) {
     ptowsp_task_desc task = {.kernel = s->merge,
-                             .views = {{s->states, .row = field(x, PTOWSP_PLAN_SLOT_FIRST)},
+                             .views = {{s->states, .row = field(x, PTOWSP_PLAN_SLOT_FIRST),
+                                        .row_count = field(x, PTOWSP_PLAN_SLOT_COUNT)},
                                        {s->out, .row = field(x, PTOWSP_PLAN_REQUEST)}},
                              .scalars = {field(x, PTOWSP_PLAN_SLOT_COUNT), x}};
     ptowsp_task_make(s->m, &task);
@@ -337,6 +340,14 @@ static void npu_plan__trees_refuse_what_the_library_refuses(void **state) {
         s.unit_items[s.plan.unit_count - 1].params[0] = REQUESTS;  // no kv_begin
         s.unit_items[s.plan.unit_count - 1].flags = 0;
         assert_int_equal(compare(&s, 4), PTOWSP_INVALID_PARAMS);
+        s.unit_items[s.plan.unit_count - 1].params[0] = 0;
+        s.merge_items[0] = (ptowsp_work){0, 0, 0, 0, {0, 0, 0, 0}};  // no slots: no rows
+        s.plan.merge_count = 1;
+        for (uint32_t i = 0; i <= s.plan.lane_count; i++) {
+            s.merge_begin[i] = i > 0;
+        }
+        bind_plan(&s);
+        assert_int_equal(compare(&s, 5), PTOWSP_INVALID_PARAMS);
         assert_true(npu_now.tally.other_texts == 0);
     }
     subject_free(&s);

@@ -205,7 +205,8 @@ static void pipeline_limits__time_without_data_is_refused_the_first_time_too(voi
     fixture_make(&f);
     PTOWSP_WORKLOAD(f.m, "main") {
         touch(&f, f.put, f.x, number(&f, 0), 0, number(&f, 0), 1);
-        const ptowsp_view view = {f.x, {{NULL, 0}}, {NULL, 0}, {NULL, 0}, 0, 0};
+        const ptowsp_view view = {f.x, {{NULL, 0}}, {NULL, 0}, {NULL, 0},
+                                  0,   0,           {NULL, 0}, {NULL, 0}};
         const ptowsp_expr none = {NULL, 0};
         ptowsp_slot_load(f.m, 1, &view, none, none);
     }

@@ -359,6 +359,7 @@ static ptowsp_cycles decode_unit(const ptowsp_task *task, fixture *f, uint32_t k
     const int64_t *kv = (const int64_t *)task->tiles[0].data;
     int64_t *out = (int64_t *)task->tiles[1].data, length = (int64_t)ptowsp_task_scalar(task, 0);
     int64_t sum = 0;
+    assert_int_equal(ptowsp_task_rows(task, 0), length);
     note_call(task, f, kernel);
     for (int64_t i = 0; i < length; i++) {
         sum = fold(sum, kv[i]);
@@ -379,6 +380,7 @@ static ptowsp_cycles decode_merge(const ptowsp_task *task, void *user) {
     const int64_t *states = (const int64_t *)task->tiles[0].data;
     int64_t *out = (int64_t *)task->tiles[1].data, count = (int64_t)ptowsp_task_scalar(task, 0);
     int64_t sum = 1;
+    assert_int_equal(ptowsp_task_rows(task, 0), count);
     note_call(task, (fixture *)user, 3);
     for (int64_t i = 0; i < count; i++) {
         sum = fold(sum, states[i]);
@@ -423,10 +425,12 @@ static void decode_make(fixture *f) {
         PTOWSP_COMBINE(f->m) {
             PTOWSP_PARALLEL(f->m, u, f->units) {
                 ptowsp_expr request = field(u, PTOWSP_PLAN_REQUEST);
+                ptowsp_expr length = field(u, PTOWSP_PLAN_KV_LEN);
                 ptowsp_expr begin = ptowsp_array_at(f->m, "kv_begin", PTOWSP_I64, request);
                 ptowsp_expr row = ptowsp_add(begin, field(u, PTOWSP_PLAN_KV_START));
-                ptowsp_task_desc whole = {.views = {{kv, .row = row}, {out, .row = request}},
-                                          .scalars = {field(u, PTOWSP_PLAN_KV_LEN)}};
+                ptowsp_task_desc whole = {
+                    .views = {{kv, .row = row, .row_count = length}, {out, .row = request}},
+                    .scalars = {length}};
                 ptowsp_task_desc part = whole;
                 part.views[1] = (ptowsp_view){states, .row = field(u, PTOWSP_PLAN_SLOT)};
                 for (int tier = 0; tier < 2; tier++) {
@@ -444,11 +448,12 @@ static void decode_make(fixture *f) {
                 }
             }
             PTOWSP_PARALLEL(f->m, x, f->merges) {
+                ptowsp_expr slots = field(x, PTOWSP_PLAN_SLOT_COUNT);
                 ptowsp_task_desc task = {
                     .kernel = merge,
-                    .views = {{states, .row = field(x, PTOWSP_PLAN_SLOT_FIRST)},
+                    .views = {{states, .row = field(x, PTOWSP_PLAN_SLOT_FIRST), .row_count = slots},
                               {out, .row = field(x, PTOWSP_PLAN_REQUEST)}},
-                    .scalars = {field(x, PTOWSP_PLAN_SLOT_COUNT)}};
+                    .scalars = {slots}};
                 ptowsp_task_make(f->m, &task);
             }
         }

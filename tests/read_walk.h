@@ -168,6 +168,10 @@ static inline ptowsp_tile read_view(const read_walker *w, const ptowsp_view_info
     *cols = (rank >= 1 ? buffer.shape[rank - 1] : 1) - col;
     *rows = view->rows && view->rows < *rows ? view->rows : *rows;
     *cols = view->cols && view->cols < *cols ? view->cols : *cols;
+    const int64_t row_most = view->row_count ? (int64_t)read_eval(w, view->row_count) : INT64_MAX;
+    const int64_t col_most = view->col_count ? (int64_t)read_eval(w, view->col_count) : INT64_MAX;
+    *rows = row_most < *rows ? row_most : *rows;
+    *cols = col_most < *cols ? col_most : *cols;
     ptowsp_tile tile = {NULL, row_stride, col_stride};
     if (buffer.data) {
         tile.data = (char *)buffer.data + offset * (int64_t)ptowsp_dtype_size(buffer.dtype);

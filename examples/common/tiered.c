@@ -17,7 +17,7 @@ PTOWSP_SOURCE(kernels_source,
 enum {
     DIM = 32,     // of a head
     GROUP = 4,    // query heads, all over one KV head
-    CHUNK = 1024  // tokens of a chunk; the longest short request
+    BLOCK = 256   // tokens of which scores are kept; a short request has one block
 };
 
 static float *tile_row(const ptowsp_task *task, uint32_t tile, int64_t row) {
@@ -30,34 +30,43 @@ static ptowsp_cycles append(const ptowsp_task *task, void *user) {
     return 0;  // the cost function tells the time
 }
 
-// Attends the first token_count rows of tile 1 with row `head` of tile 0: leaves (m, l) and acc.
+// Attends tile 1 with row `head` of tile 0, a block of tokens after another: leaves (m, l) and acc.
 static ptowsp_partial attend(const ptowsp_task *task, int64_t head, float *acc) {
     const float *query = tile_row(task, 0, head);
-    int64_t token_count = (int64_t)ptowsp_task_scalar(task, 0);
-    float scores[CHUNK];
+    int64_t token_count = ptowsp_task_rows(task, 1);
+    float scores[BLOCK];
     ptowsp_partial state = {-INFINITY, 0.0f};
-    for (int64_t t = 0; t < token_count; t++) {
-        const float *key = tile_row(task, 1, t);
-        float score = 0.0f;
-        for (int d = 0; d < DIM; d++) {
-            score += query[d] * key[d];
-        }
-        scores[t] = score;
-        state.m = score > state.m ? score : state.m;
-    }
     memset(acc, 0, DIM * sizeof *acc);
-    for (int64_t t = 0; t < token_count; t++) {
-        const float *value = tile_row(task, 1, t) + DIM;
-        float weight = expf(scores[t] - state.m);
-        state.l += weight;
+    for (int64_t begin = 0; begin < token_count; begin += BLOCK) {
+        int64_t count = token_count - begin < BLOCK ? token_count - begin : BLOCK;
+        float before = state.m;
+        for (int64_t t = 0; t < count; t++) {
+            const float *key = tile_row(task, 1, begin + t);
+            float score = 0.0f;
+            for (int d = 0; d < DIM; d++) {
+                score += query[d] * key[d];
+            }
+            scores[t] = score;
+            state.m = score > state.m ? score : state.m;
+        }
+        float scale = expf(before - state.m);
+        state.l *= scale;
         for (int d = 0; d < DIM; d++) {
-            acc[d] += weight * value[d];
+            acc[d] *= scale;
+        }
+        for (int64_t t = 0; t < count; t++) {
+            const float *value = tile_row(task, 1, begin + t) + DIM;
+            float weight = expf(scores[t] - state.m);
+            state.l += weight;
+            for (int d = 0; d < DIM; d++) {
+                acc[d] += weight * value[d];
+            }
         }
     }
     return state;
 }
 
-static ptowsp_cycles attend_short(const ptowsp_task *task, void *user) {
+static ptowsp_cycles attend_whole(const ptowsp_task *task, void *user) {
     (void)user;
     for (int64_t head = 0; head < GROUP; head++) {
         float acc[DIM];
@@ -67,7 +76,7 @@ static ptowsp_cycles attend_short(const ptowsp_task *task, void *user) {
     return 0;
 }
 
-static ptowsp_cycles attend_chunk(const ptowsp_task *task, void *user) {
+static ptowsp_cycles attend_part(const ptowsp_task *task, void *user) {
     (void)user;
     for (int64_t head = 0; head < GROUP; head++) {
         ptowsp_partial state = attend(task, head, tile_row(task, 3, head));
@@ -80,8 +89,8 @@ static ptowsp_cycles merge(const ptowsp_task *task, void *user) {
     (void)user;
     for (int64_t head = 0; head < GROUP; head++) {
         ptowsp_merge_partials((const ptowsp_partial *)tile_row(task, 0, head),
-                              tile_row(task, 1, head), (uint32_t)ptowsp_task_scalar(task, 0), GROUP,
-                              DIM, tile_row(task, 2, head));
+                              tile_row(task, 1, head), (uint32_t)(ptowsp_task_rows(task, 0) / GROUP),
+                              GROUP, DIM, tile_row(task, 2, head));
     }
     return 0;
 }
@@ -93,19 +102,26 @@ static ptowsp_cycles append_cost(const ptowsp_task *task, void *user) {
     return 50 + 2 * DIM * sizeof(float) / 32;
 }
 
-static ptowsp_cycles attend_cost(const ptowsp_task *task, void *user) {
+static ptowsp_cycles short_cost(const ptowsp_task *task, void *user) {
     (void)user;
-    return 500 + ptowsp_task_scalar(task, 0) * 2 * DIM * sizeof(float) / 32;
+    return 200 + (ptowsp_cycles)ptowsp_task_rows(task, 1) * 2 * DIM * sizeof(float) / 32;
+}
+
+static ptowsp_cycles long_cost(const ptowsp_task *task, void *user) {
+    (void)user;
+    return 500 + (ptowsp_cycles)ptowsp_task_rows(task, 1) * 2 * DIM * sizeof(float) / 32;
 }
 
 static ptowsp_cycles merge_cost(const ptowsp_task *task, void *user) {
     (void)user;
-    return 100 + ptowsp_task_scalar(task, 0) * GROUP * (DIM + 2) * sizeof(float) / 32;
+    return (ptowsp_cycles)ptowsp_task_rows(task, 0) * (DIM + 2) * sizeof(float) / 32;
 }
 )
 // clang-format on
 
 // -- the workload ---------------------------------------------------------------------------------
+
+enum { SHORT, LONG };  // tiers
 
 static ptowsp_tensor tensor_make(ptowsp_module *m, const char *name, int64_t rows, int64_t cols,
                                  bool has_rows_per_request) {
@@ -121,8 +137,7 @@ static ptowsp_tensor tensor_make(ptowsp_module *m, const char *name, int64_t row
 static void kernels_make(tiered *d) {
     const ptowsp_tile_param query = {"query", PTOWSP_IN, PTOWSP_F32, GROUP, DIM};
     const ptowsp_tile_param out = {"out", PTOWSP_OUT, PTOWSP_F32, GROUP, DIM};
-    const ptowsp_tile_param chunk = {"kv", PTOWSP_IN, PTOWSP_F32, CHUNK, 2 * DIM};
-    const ptowsp_scalar_param tokens = {"tokens", PTOWSP_TYPE_I64};
+    const ptowsp_tile_param kv = {"kv", PTOWSP_IN, PTOWSP_F32, PTOWSP_DYNAMIC, 2 * DIM};
     ptowsp_kernel_desc append_desc = {.name = "append",
                                       .axis_count = 1,
                                       .tiles = {{"fresh", PTOWSP_IN, PTOWSP_F32, 1, 2 * DIM},
@@ -130,38 +145,74 @@ static void kernels_make(tiered *d) {
                                       .fn = append,
                                       .cost = append_cost,
                                       .source = {.text = kernels_source, .cost = "append_cost"}};
-    ptowsp_kernel_desc short_desc = {.name = "attend_short",
-                                     .axis_count = 1,
-                                     .tiles = {query, chunk, out},
-                                     .scalars = {tokens},
-                                     .fn = attend_short,
-                                     .cost = attend_cost,
-                                     .source = {.text = kernels_source, .cost = "attend_cost"}};
-    ptowsp_kernel_desc chunk_desc = {.name = "attend_chunk",
-                                     .axis_count = 1,
-                                     .tiles = {query,
-                                               chunk,
-                                               {"state", PTOWSP_OUT, PTOWSP_F32, GROUP, 2},
-                                               {"acc", PTOWSP_OUT, PTOWSP_F32, GROUP, DIM}},
-                                     .scalars = {tokens},
-                                     .fn = attend_chunk,
-                                     .cost = attend_cost,
-                                     .source = {.text = kernels_source, .cost = "attend_cost"}};
+    ptowsp_kernel_desc whole_desc = {
+        .name = "attend_short",
+        .axis_count = 1,
+        .tiles = {query, kv, out},
+        .fn = attend_whole,
+        .cost = short_cost,
+        .source = {.text = kernels_source, .fn = "attend_whole", .cost = "short_cost"}};
+    ptowsp_kernel_desc part_desc = {.name = "attend_part",
+                                    .axis_count = 1,
+                                    .tiles = {query,
+                                              kv,
+                                              {"state", PTOWSP_OUT, PTOWSP_F32, GROUP, 2},
+                                              {"acc", PTOWSP_OUT, PTOWSP_F32, GROUP, DIM}},
+                                    .fn = attend_part,
+                                    .cost = long_cost,
+                                    .source = {.text = kernels_source, .cost = "long_cost"}};
     ptowsp_kernel_desc merge_desc = {
         .name = "merge",
         .axis_count = 1,
         .tiles = {{"states", PTOWSP_IN, PTOWSP_F32, PTOWSP_DYNAMIC, 2},
                   {"accs", PTOWSP_IN, PTOWSP_F32, PTOWSP_DYNAMIC, DIM},
                   out},
-        .scalars = {{"parts", PTOWSP_TYPE_I64}},
         .fn = merge,
         .cost = merge_cost,
         .source = {.text = kernels_source, .cost = "merge_cost"},
     };
     d->append = ptowsp_kernel_make(d->module, &append_desc);
-    d->attend_short = ptowsp_kernel_make(d->module, &short_desc);
-    d->attend_chunk = ptowsp_kernel_make(d->module, &chunk_desc);
+    d->attend_short = ptowsp_kernel_make(d->module, &whole_desc);
+    whole_desc.name = "attend_long";
+    whole_desc.cost = long_cost;
+    whole_desc.source.cost = "long_cost";
+    d->attend_long = ptowsp_kernel_make(d->module, &whole_desc);
+    d->attend_part = ptowsp_kernel_make(d->module, &part_desc);
     d->merge = ptowsp_kernel_make(d->module, &merge_desc);
+}
+
+static ptowsp_expr field(ptowsp_expr variable, ptowsp_plan_field which) {
+    return ptowsp_loop_field(variable, which);
+}
+
+// A unit: by its tier and whether it is whole, one of three kernels.
+static void unit_make(const tiered *d, ptowsp_tensor kv, ptowsp_tensor queries,
+                      ptowsp_tensor states, ptowsp_tensor accs, ptowsp_tensor outputs,
+                      ptowsp_expr unit) {
+    ptowsp_module *m = d->module;
+    ptowsp_expr request = field(unit, PTOWSP_PLAN_REQUEST);
+    ptowsp_expr first = ptowsp_add(ptowsp_array_at(m, "kv_start", PTOWSP_I64, request),
+                                   field(unit, PTOWSP_PLAN_KV_START));
+    ptowsp_expr slot = ptowsp_mul(field(unit, PTOWSP_PLAN_SLOT), ptowsp_i64(m, GROUP));
+    ptowsp_view query = {queries, .index = {request}}, out = {outputs, .index = {request}};
+    ptowsp_view tokens = {kv, .row = first, .row_count = field(unit, PTOWSP_PLAN_KV_LEN)};
+    ptowsp_task_desc whole = {.axes = {request}, .views = {query, tokens, out}};
+    ptowsp_task_desc part = {.kernel = d->attend_part,
+                             .axes = {request},
+                             .views = {query, tokens, {states, .row = slot}, {accs, .row = slot}}};
+    PTOWSP_WHEN(m, field(unit, PTOWSP_PLAN_IS_WHOLE)) {
+        PTOWSP_WHEN(m, ptowsp_eq(field(unit, PTOWSP_PLAN_TIER), ptowsp_i64(m, SHORT))) {
+            whole.kernel = d->attend_short;
+            ptowsp_task_make(m, &whole);
+        }
+        PTOWSP_OTHERWISE(m) {
+            whole.kernel = d->attend_long;
+            ptowsp_task_make(m, &whole);
+        }
+    }
+    PTOWSP_OTHERWISE(m) {
+        ptowsp_task_make(m, &part);
+    }
 }
 
 void tiered_make(tiered *d, ptowsp_context *context, ptowsp_module *m) {
@@ -171,51 +222,38 @@ void tiered_make(tiered *d, ptowsp_context *context, ptowsp_module *m) {
     ptowsp_tensor kv = tensor_make(m, "kv", PTOWSP_DYNAMIC, 2 * DIM, false);
     ptowsp_tensor fresh = tensor_make(m, "fresh", PTOWSP_DYNAMIC, 2 * DIM, false);
     ptowsp_tensor queries = tensor_make(m, "queries", GROUP, DIM, true);
-    ptowsp_tensor states = tensor_make(m, "states", PTOWSP_DYNAMIC, 2, true);
-    ptowsp_tensor accs = tensor_make(m, "accs", PTOWSP_DYNAMIC, DIM, true);
+    ptowsp_tensor states = tensor_make(m, "states", PTOWSP_DYNAMIC, 2, false);
+    ptowsp_tensor accs = tensor_make(m, "accs", PTOWSP_DYNAMIC, DIM, false);
     ptowsp_tensor outputs = tensor_make(m, "outputs", GROUP, DIM, true);
     ptowsp_axis requests = ptowsp_axis_dynamic(m, "requests");
-    ptowsp_axis chunks = ptowsp_axis_ragged(m, "chunks");
-    ptowsp_expr one = ptowsp_i64(m, 1), whole = ptowsp_i64(m, CHUNK);
+    ptowsp_axis units = ptowsp_axis_plan(m, "attention");
+    ptowsp_axis merges = ptowsp_axis_plan_merges(m, "attention");
+    ptowsp_expr one = ptowsp_i64(m, 1), group = ptowsp_i64(m, GROUP);
 
     PTOWSP_WORKLOAD(m, "decode") {
-        PTOWSP_PARALLEL(m, request, requests) {
-            ptowsp_expr length = ptowsp_array_at(m, "kv_length", PTOWSP_I32, request);
-            ptowsp_expr start = ptowsp_array_at(m, "kv_start", PTOWSP_I64, request);
-            ptowsp_view query = {queries, .index = {request}}, out = {outputs, .index = {request}};
-
-            ptowsp_expr last = ptowsp_add(start, ptowsp_sub(length, one));
-            ptowsp_task_make(
-                m, &(ptowsp_task_desc){.kernel = d->append,
-                                       .axes = {request},
-                                       .views = {{fresh, .row = request}, {kv, .row = last}}});
-            PTOWSP_WHEN(m, ptowsp_le(length, whole)) {
-                ptowsp_task_make(m, &(ptowsp_task_desc){.kernel = d->attend_short,
-                                                        .axes = {request},
-                                                        .views = {query, {kv, .row = start}, out},
-                                                        .scalars = {length}});
-            }
-            PTOWSP_OTHERWISE(m) {
-                PTOWSP_PARALLEL(m, chunk, ptowsp_axis_row(m, chunks, request)) {
-                    ptowsp_expr first = ptowsp_mul(chunk, whole);
-                    ptowsp_expr part = ptowsp_mul(chunk, ptowsp_i64(m, GROUP));
-                    ptowsp_task_make(
-                        m, &(ptowsp_task_desc){
-                               .kernel = d->attend_chunk,
-                               .axes = {request},
-                               .views = {query,
-                                         {kv, .row = ptowsp_add(start, first)},
-                                         {states, .index = {request}, .row = part},
-                                         {accs, .index = {request}, .row = part}},
-                               .scalars = {ptowsp_min(whole, ptowsp_sub(length, first))}});
-                }
-                ptowsp_expr count = ptowsp_array_at(m, "chunks", PTOWSP_I32, request);
+        PTOWSP_COMBINE(m) {
+            PTOWSP_PARALLEL(m, request, requests) {
+                ptowsp_expr length = ptowsp_array_at(m, "kv_length", PTOWSP_I32, request);
+                ptowsp_expr start = ptowsp_array_at(m, "kv_start", PTOWSP_I64, request);
+                ptowsp_expr last = ptowsp_add(start, ptowsp_sub(length, one));
                 ptowsp_task_make(
-                    m, &(ptowsp_task_desc){
-                           .kernel = d->merge,
-                           .axes = {request},
-                           .views = {{states, .index = {request}}, {accs, .index = {request}}, out},
-                           .scalars = {count}});
+                    m, &(ptowsp_task_desc){.kernel = d->append,
+                                           .axes = {request},
+                                           .views = {{fresh, .row = request}, {kv, .row = last}}});
+            }
+            PTOWSP_PARALLEL(m, unit, units) {
+                unit_make(d, kv, queries, states, accs, outputs, unit);
+            }
+            PTOWSP_PARALLEL(m, part, merges) {
+                ptowsp_expr request = field(part, PTOWSP_PLAN_REQUEST);
+                ptowsp_expr first = ptowsp_mul(field(part, PTOWSP_PLAN_SLOT_FIRST), group);
+                ptowsp_expr count = ptowsp_mul(field(part, PTOWSP_PLAN_SLOT_COUNT), group);
+                ptowsp_task_make(
+                    m, &(ptowsp_task_desc){.kernel = d->merge,
+                                           .axes = {request},
+                                           .views = {{states, .row = first, .row_count = count},
+                                                     {accs, .row = first, .row_count = count},
+                                                     {outputs, .index = {request}}}});
             }
         }
     }
@@ -229,56 +267,47 @@ static void fill_random(float *out, uint64_t count, float scale, uint64_t seed) 
     }
 }
 
-static int32_t chunk_count_of(int32_t length) {
-    return (length + CHUNK - 1) / CHUNK;
-}
-
 void tiered_free_data(tiered *d) {
     free(d->kv_lengths);
-    free(d->chunk_counts);
     free(d->kv_starts);
+    free(d->plan_block);
     free(d->kv);
     free(d->fresh);
     free(d->queries);
     free(d->states);
     free(d->accs);
     free(d->outputs);
-    d->kv_lengths = d->chunk_counts = NULL;
+    d->kv_lengths = NULL;
     d->kv_starts = NULL;
+    d->plan_block = NULL;
     d->kv = d->fresh = d->queries = d->states = d->accs = d->outputs = NULL;
-    d->row_count = d->chunk_max = 0;
+    d->row_count = 0;
 }
 
-// Lengths before the first step, and memory with room for the last one. A request's rows begin at
-// a multiple of CHUNK, as if a chunk were a page: no chunk reads what another request appends.
+// Lengths before the first step, and memory with room for the last one. The first request outgrows
+// its tier in the second step.
 void tiered_make_data(tiered *d, uint64_t batch, uint64_t seed) {
     uint64_t n = batch;
     tiered_free_data(d);
     d->batch = batch;
     d->seed = seed;
     d->kv_lengths = (int32_t *)command_allocate(n, sizeof *d->kv_lengths);
-    d->chunk_counts = (int32_t *)command_allocate(n, sizeof *d->chunk_counts);
     d->kv_starts = (int64_t *)command_allocate(n, sizeof *d->kv_starts);
     lengths_generate(d->seed, (uint32_t)n, d->kv_lengths);
-    d->kv_lengths[0] = CHUNK - 1;  // the first one outgrows its tier in the second step
+    d->kv_lengths[0] = TIERED_SHORT_MAX - 1;
     for (uint64_t i = 0; i < n; i++) {
-        int32_t count = chunk_count_of(d->kv_lengths[i] + TIERED_STEPS);
         d->kv_starts[i] = d->row_count;
-        d->row_count += (int64_t)count * CHUNK;
-        d->chunk_max = count > d->chunk_max ? count : d->chunk_max;
+        d->row_count += d->kv_lengths[i] + TIERED_STEPS;
     }
-    uint64_t parts = n * (uint64_t)d->chunk_max * GROUP, rows = (uint64_t)d->row_count;
+    uint64_t rows = (uint64_t)d->row_count;
     d->kv = (float *)command_allocate(rows * 2 * DIM, sizeof(float));
     d->fresh = (float *)command_allocate(n * 2 * DIM, sizeof(float));
     d->queries = (float *)command_allocate(n * GROUP * DIM, sizeof(float));
-    d->states = (float *)command_allocate(parts * 2, sizeof(float));
-    d->accs = (float *)command_allocate(parts * DIM, sizeof(float));
     d->outputs = (float *)command_allocate(n * GROUP * DIM, sizeof(float));
     for (uint64_t i = 0; i < n; i++) {  // only what is there: the rest is NaN, and must not be read
         uint64_t tokens = (uint64_t)d->kv_lengths[i], start = (uint64_t)d->kv_starts[i];
-        uint64_t room = (uint64_t)chunk_count_of(d->kv_lengths[i] + TIERED_STEPS) * CHUNK;
         fill_random(d->kv + start * 2 * DIM, tokens * 2 * DIM, 1.0f, d->seed ^ (i << 32));
-        for (uint64_t k = tokens * 2 * DIM; k < room * 2 * DIM; k++) {
+        for (uint64_t k = tokens * 2 * DIM; k < (tokens + TIERED_STEPS) * 2 * DIM; k++) {
             d->kv[start * 2 * DIM + k] = NAN;
         }
     }
@@ -286,23 +315,49 @@ void tiered_make_data(tiered *d, uint64_t batch, uint64_t seed) {
 
 // The next step: a token more for each request. Results of the last one become NaN.
 void tiered_step(tiered *d, uint64_t step) {
-    uint64_t n = d->batch, parts = n * (uint64_t)d->chunk_max * GROUP;
+    uint64_t n = d->batch;
     for (uint64_t i = 0; i < n; i++) {
         d->kv_lengths[i]++;
-        d->chunk_counts[i] = chunk_count_of(d->kv_lengths[i]);
     }
     fill_random(d->fresh, n * 2 * DIM, 1.0f, d->seed + 1000 * step + 1);
     fill_random(d->queries, n * GROUP * DIM, 1.0f, d->seed + 1000 * step + 2);
-    for (uint64_t i = 0; i < parts * 2; i++) {
-        d->states[i] = NAN;
-    }
     for (uint64_t i = 0; i < n * GROUP * DIM; i++) {
         d->outputs[i] = NAN;
     }
 }
 
-bool tiered_is_short(const tiered *d, uint64_t request) {
-    return d->kv_lengths[request] <= CHUNK;
+// The costs are those of the kernels' cost functions, so the plan predicts cycles.
+void tiered_plan(tiered *d, uint32_t lane_count) {
+    const ptowsp_tier tiers[] = {{SHORT, 1, TIERED_SHORT_MAX},
+                                 {LONG, TIERED_SHORT_MAX + 1, INT32_MAX}};
+    const ptowsp_attention_batch batch = {.kv_lengths = d->kv_lengths,
+                                          .sequence_count = (uint32_t)d->batch};
+    const ptowsp_attention_config config = {
+        .head_count = 1,
+        .group = GROUP,
+        .lane_count = lane_count,
+        .is_causal = true,
+        .page_size = TIERED_PAGE,
+        .tile_rows = GROUP,
+        .cost = {.per_unit = 500,
+                 .per_token = 2 * DIM * sizeof(float) / 32.0,
+                 .per_merged_row = (DIM + 2) * sizeof(float) / 32.0},
+        .tiers = tiers,
+        .tier_count = 2};
+    ptowsp_attention_sizes sizes;
+    command_check(NULL, ptowsp_attention_size(&batch, &config, &sizes, NULL));
+    free(d->plan_block);
+    free(d->states);
+    free(d->accs);
+    d->plan_block = command_allocate(sizes.block_bytes, 1);
+    command_check(NULL, ptowsp_attention_place(&sizes, d->plan_block, sizes.block_bytes, &d->plan));
+    command_check(NULL, ptowsp_attention_generate(&batch, &config, &d->plan, NULL));
+    uint64_t rows = sizes.slot_count * GROUP;
+    d->states = (float *)command_allocate(rows * 2, sizeof(float));
+    d->accs = (float *)command_allocate(rows * DIM, sizeof(float));
+    for (uint64_t i = 0; i < rows * 2; i++) {
+        d->states[i] = NAN;
+    }
 }
 
 uint64_t tiered_output_count(const tiered *d) {
@@ -317,19 +372,18 @@ static void bind_tensor(const tiered *d, ptowsp_run *run, const char *name, floa
 
 // All that a step is, bound to a run. Only pointers and sizes are kept, nothing is copied.
 void tiered_bind(const tiered *d, ptowsp_run *run) {
-    int64_t n = (int64_t)d->batch, parts = d->chunk_max * GROUP;
+    int64_t n = (int64_t)d->batch, parts = (int64_t)d->plan.slot_count * GROUP;
     command_check(d->context, ptowsp_run_bind_size(run, "requests", n));
+    command_check(d->context, ptowsp_run_bind_plan(run, "attention", &d->plan));
     command_check(d->context,
                   ptowsp_run_bind_array(run, "kv_length", PTOWSP_I32, d->kv_lengths, d->batch));
     command_check(d->context,
                   ptowsp_run_bind_array(run, "kv_start", PTOWSP_I64, d->kv_starts, d->batch));
-    command_check(d->context,
-                  ptowsp_run_bind_lengths(run, "chunks", PTOWSP_I32, d->chunk_counts, d->batch));
     bind_tensor(d, run, "kv", d->kv, 2, d->row_count, 2 * DIM, 0);
     bind_tensor(d, run, "fresh", d->fresh, 2, n, 2 * DIM, 0);
     bind_tensor(d, run, "queries", d->queries, 3, n, GROUP, DIM);
-    bind_tensor(d, run, "states", d->states, 3, n, parts, 2);
-    bind_tensor(d, run, "accs", d->accs, 3, n, parts, DIM);
+    bind_tensor(d, run, "states", d->states, 2, parts, 2, 0);
+    bind_tensor(d, run, "accs", d->accs, 2, parts, DIM, 0);
     bind_tensor(d, run, "outputs", d->outputs, 3, n, GROUP, DIM);
 }
 
@@ -367,7 +421,11 @@ static double row_error(const tiered *d, uint64_t request, uint64_t head, double
 // The largest error of all outputs, NaN if one is. The reference reads the token of this step where
 // append has put it; that it is the right one is looked at first.
 double tiered_error(const tiered *d) {
-    double *scores = (double *)command_allocate((uint64_t)d->chunk_max * CHUNK, sizeof *scores);
+    int32_t longest = 1;
+    for (uint64_t i = 0; i < d->batch; i++) {
+        longest = d->kv_lengths[i] > longest ? d->kv_lengths[i] : longest;
+    }
+    double *scores = (double *)command_allocate((uint64_t)longest, sizeof *scores);
     double largest = 0.0;
     for (uint64_t i = 0; i < d->batch; i++) {
         const float *token = d->kv + (d->kv_starts[i] + d->kv_lengths[i] - 1) * 2 * DIM;

@@ -1,7 +1,8 @@
 // Issues a program's tasks and retires them: see frontend.h.
 //
 // An entry stores everything needed to rebuild its task on any thread: the op, axis arguments,
-// scalars, keys (dispatch, priority, stream), the variables around it, and where its tiles begin. A
+// scalars, keys (dispatch, priority, stream), the variables around it, the sizes of tiles whose views
+// limit them, and where its tiles begin. A
 // slot load stores the tensor and the place of its one element; a reset stores its edges.
 //
 // A pipeline is walked by the rules of time, and its processes' tasks are issued as they come.
@@ -52,6 +53,13 @@ static void pwsp_frontend_fill(const pwsp_frontend *front, pwsp_entry *entry,
     for (uint32_t i = 0; i < variables.count; i++) {
         *word++ = x->cells[front->cells[variables.first + i]];
     }
+    const pwsp_tile_view *views =
+        PWSP_PROGRAM_AT(x->program, views, pwsp_tile_view, op->first_view);
+    for (uint32_t i = 0; i < op->view_count; i++) {
+        if (views[i].has_limit) {
+            *word++ = (uint64_t)x->tiles_at[i].rows << 32 | x->tiles_at[i].cols;
+        }
+    }
     PTOWSP_ASSERT(word <= pwsp_entry_words(entry) + front->tile_word);
     pwsp_entry_tile *tiles = pwsp_entry_tiles(front, entry);
     for (uint32_t i = 0; i < op->view_count; i++) {
@@ -68,9 +76,16 @@ static void pwsp_frontend_tiles(const pwsp_frontend *front, const pwsp_entry *en
     const pwsp_entry_tile *tiles = pwsp_entry_tiles(front, entry);
     const pwsp_tile_view *views =
         PWSP_PROGRAM_AT(front->walk->program, views, pwsp_tile_view, op->first_view);
+    const uint64_t *sizes = pwsp_entry_words(entry) + 1 + op->axis_count + op->scalar_count +
+                            (front->has_keys ? 3 : 0) +
+                            front->variables[(uint32_t)pwsp_entry_words(entry)[0]].count;
     for (uint32_t i = 0; i < op->view_count; i++) {
         const pwsp_bound_tensor *tensor = &front->walk->bindings->effective[views[i].tensor];
         int64_t rows = tensor->rows - tiles[i].row, cols = tensor->cols - tiles[i].col;
+        if (views[i].has_limit) {
+            rows = (int64_t)(*sizes >> 32);
+            cols = (int64_t)(*sizes++ & UINT32_MAX);
+        }
         at[i].tensor = views[i].tensor;
         at[i].rows = (uint32_t)(views[i].rows && views[i].rows < rows ? views[i].rows : rows);
         at[i].cols = (uint32_t)(views[i].cols && views[i].cols < cols ? views[i].cols : cols);

@@ -190,6 +190,17 @@ static void npu_loop(npu_expand *x, const ptowsp_statement *s) {
 
 // -- tasks and slots ------------------------------------------------------------------------------
 
+// ", 64", or ", {64, kv_len[u]}"
+static void npu_add_extent(npu_expand *x, int64_t size, uint32_t limit) {
+    npu_add(x, limit ? ", {" : ", ");
+    npu_print_i64(&x->line, size);
+    if (limit) {
+        npu_add(x, ", ");
+        npu_add_expr(x, limit, NPU_LITERAL_TYPED);
+        npu_add(x, "}");
+    }
+}
+
 // TENSOR_x, READ, {b}, 0, 64, 0, 64
 static void npu_add_view(npu_expand *x, const ptowsp_view_info *view, const char *access) {
     npu_add(x, "TENSOR_%s, %s{", npu_name(x->emitter, NPU_TENSOR, view->tensor), access);
@@ -199,12 +210,10 @@ static void npu_add_view(npu_expand *x, const ptowsp_view_info *view, const char
     }
     npu_add(x, "}, ");
     npu_add_expr(x, view->row, NPU_LITERAL_PLAIN);
-    npu_add(x, ", ");
-    npu_print_i64(&x->line, view->rows);
+    npu_add_extent(x, view->rows, view->row_count);
     npu_add(x, ", ");
     npu_add_expr(x, view->col, NPU_LITERAL_PLAIN);
-    npu_add(x, ", ");
-    npu_print_i64(&x->line, view->cols);
+    npu_add_extent(x, view->cols, view->col_count);
 }
 
 static void npu_prepare_view(npu_expand *x, const ptowsp_view_info *view) {
@@ -213,6 +222,8 @@ static void npu_prepare_view(npu_expand *x, const ptowsp_view_info *view) {
     }
     npu_prepare_expr(x, view->row);
     npu_prepare_expr(x, view->col);
+    npu_prepare_expr(x, view->row_count);
+    npu_prepare_expr(x, view->col_count);
 }
 
 // task.word(expr);
@@ -286,12 +297,14 @@ static void npu_slot_set(npu_expand *x, const ptowsp_statement *s) {
 
 static void npu_slot_load(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
     ptowsp_load_info load = ptowsp_program_load_at(x->program, i);
-    uint32_t exprs[PTOWSP_VIEW_LEAD_MAX + 4], count = 0;
+    uint32_t exprs[PTOWSP_VIEW_LEAD_MAX + 6], count = 0;
     for (; count < load.view.lead_count; count++) {
         exprs[count] = load.view.lead[count];
     }
     exprs[count++] = load.view.row;
     exprs[count++] = load.view.col;
+    exprs[count++] = load.view.row_count;
+    exprs[count++] = load.view.col_count;
     exprs[count++] = load.row;
     exprs[count++] = load.col;
     npu_before_exprs(x, s->node, exprs, count);

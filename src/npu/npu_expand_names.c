@@ -137,6 +137,8 @@ static void npu_collect_view(const npu_collector *c, const ptowsp_view_info *vie
     }
     npu_collect_expr(c, view->row);
     npu_collect_expr(c, view->col);
+    npu_collect_expr(c, view->row_count);
+    npu_collect_expr(c, view->col_count);
 }
 
 static void npu_collect_task(const npu_collector *c, uint32_t i) {

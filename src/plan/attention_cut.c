@@ -32,8 +32,9 @@ typedef struct pwsp_filler {
     uint32_t sequence, head, index;
     bool is_inside;
     uint32_t kv;
-    uint32_t tiles;      // of the sequence
-    uint64_t head_cost;  // of all its tiles
+    uint32_t tiles;        // of the sequence
+    uint64_t head_cost;    // of all its tiles
+    pwsp_query_tile tile;  // the first of them
     uint64_t splits, merges;
 } pwsp_filler;
 
@@ -155,7 +156,8 @@ static uint32_t pwsp_chunks_find(const pwsp_filler *f, const pwsp_query_tile *ti
 // Takes the tile at the position, or what the lane has room for. True if it was all.
 static bool pwsp_fill_tile(pwsp_filler *f) {
     const pwsp_attention *a = f->a;
-    const pwsp_query_tile tile = pwsp_query_tile_at(a, f->sequence, f->index);
+    const pwsp_query_tile tile =
+        f->index == 0 ? f->tile : pwsp_query_tile_at(a, f->sequence, f->index);
     const uint32_t kv = f->is_inside ? f->kv : tile.begin;
     const uint64_t cost = pwsp_tile_cost(a, &tile, kv);
     uint32_t end = tile.end;
@@ -199,8 +201,9 @@ static bool pwsp_fill_next(pwsp_filler *f) {
         f->tiles = pwsp_query_tiles(a, f->sequence);
     }
     f->head = f->index = 0;
-    f->head_cost = 0;
-    for (uint32_t i = 0; i < f->tiles; i++) {
+    f->tile = pwsp_query_tile_at(a, f->sequence, 0);
+    f->head_cost = pwsp_tile_cost(a, &f->tile, f->tile.begin);
+    for (uint32_t i = 1; i < f->tiles; i++) {
         const pwsp_query_tile tile = pwsp_query_tile_at(a, f->sequence, i);
         f->head_cost += pwsp_tile_cost(a, &tile, tile.begin);
     }
@@ -219,7 +222,7 @@ static bool pwsp_fill_lane(pwsp_filler *f) {
             const uint64_t count = f->room >= left * f->head_cost ? left : f->room / f->head_cost;
             if (count > 0) {
                 if (f->writer) {
-                    pwsp_write_heads(f->writer, f->sequence, f->head, count);
+                    pwsp_write_heads(f->writer, f->sequence, f->head, count, &f->tile);
                 }
                 f->room -= count * f->head_cost;
                 f->head += (uint32_t)count;
@@ -232,6 +235,102 @@ static bool pwsp_fill_lane(pwsp_filler *f) {
     }
 }
 
+// Whether all tiles see all KV of their sequence, and there is one of them per head.
+static bool pwsp_is_decode(const pwsp_attention *a) {
+    return !a->query_lengths && a->config.window == 0 && !pwsp_attention_cuts_chunks(a);
+}
+
+// The same as pwsp_fill_lane for such batches, with all that changes in registers. Per lane: one
+// division for heads, one for tokens, one for pages.
+static bool pwsp_fill_decode(pwsp_filler *f) {
+    const pwsp_attention *a = f->a;
+    const PTOWSP_GM int32_t *lengths = a->kv_lengths;
+    const uint32_t count = a->sequence_count, heads = a->config.head_count;
+    const uint64_t rate = f->tile.rate, unit = a->unit, piece_min = a->piece_min;
+    const uint64_t price = unit + 2 * pwsp_slot_cost(a, f->tile.rows);
+    uint64_t room = f->room, head_cost = f->head_cost;
+    uint32_t sequence = f->sequence, head = f->head, kv = f->is_inside ? f->kv : 0;
+    uint32_t length = f->tile.end;
+    bool has_more = true;
+    for (;;) {
+        if (head == heads) {
+            do {
+                sequence++;
+            } while (sequence < count && lengths[sequence] == 0);
+            if (sequence >= count) {
+                has_more = false;
+                break;
+            }
+            length = (uint32_t)lengths[sequence];
+            head = 0;
+            head_cost = unit + length * rate;
+        }
+        const uint64_t all = (heads - head) * head_cost - kv * rate;
+        uint64_t taken = heads - head;
+        if (all <= room) {
+            room -= all;
+        } else {
+            const uint64_t more = kv * rate;  // what an open tile does not cost any more
+            if (room + more < head_cost) {
+                taken = 0;
+            } else {
+                taken = (room + more) / head_cost;
+                room = room + more - taken * head_cost;
+            }
+        }
+        if (taken > 0) {
+            if (f->writer) {
+                f->tile.end = length;
+                if (kv > 0) {
+                    pwsp_write_range(f->writer, sequence, head, 0, &f->tile, kv, length);
+                }
+                if (taken > (kv > 0)) {
+                    pwsp_write_heads(f->writer, sequence, head + (kv > 0), taken - (kv > 0),
+                                     &f->tile);
+                }
+            }
+            head += (uint32_t)taken;
+            kv = 0;
+            if (head == heads) {
+                continue;
+            }
+        }
+        // The tile does not fit. Nearly always the next lane can take the rest of it.
+        f->tile.end = length;
+        uint32_t end = kv;
+        if (kv == 0 && room >= price) {
+            end = pwsp_piece_end(a, &f->tile, 0, room - price);
+            if (end > 0 && (a->config.lane_speeds || unit + (length - end) * rate > f->time)) {
+                f->room = room;
+                end = pwsp_split_find(f, &f->tile, 0);
+            }
+        } else if (kv > 0) {
+            f->room = room;
+            end = pwsp_split_find(f, &f->tile, kv);
+        }
+        if (end > kv) {
+            if (f->writer) {
+                pwsp_write_range(f->writer, sequence, head, 0, &f->tile, kv, end);
+            }
+            f->splits++;
+            f->merges += kv == 0;
+            kv = end;
+            room = 0;
+        }
+        break;
+    }
+    PTOWSP_ASSERT(kv == 0 || (kv >= piece_min && kv < length));
+    (void)piece_min;
+    f->room = room;
+    f->sequence = sequence;
+    f->head = head;
+    f->head_cost = head_cost;
+    f->is_inside = kv > 0;
+    f->kv = kv;
+    f->tile.end = length;
+    return has_more;
+}
+
 // Fills all lanes. False if the batch does not fit.
 static bool pwsp_fill(const pwsp_attention *a, uint64_t time, pwsp_attention_writer *writer,
                       pwsp_attention_cut *cut) {
@@ -242,14 +341,18 @@ static bool pwsp_fill(const pwsp_attention *a, uint64_t time, pwsp_attention_wri
     f.time = time;
     f.head = a->config.head_count;  // before the first sequence
     f.sequence = UINT32_MAX;
+    const bool is_decode = pwsp_is_decode(a) && a->tile_count > 0;
+    if (is_decode) {
+        f.tile.rows = a->slot_rows;
+        f.tile.rate = a->token + a->slot_rows * a->row_token;
+    }
     bool has_more = true;
     for (f.lane = 0; f.lane < a->config.lane_count; f.lane++) {
         f.room = pwsp_lane_room(a, time, f.lane);
         if (has_more && (!a->config.lane_speeds || a->config.lane_speeds[f.lane] > 0)) {
             const uint64_t room = f.room;
-            has_more = pwsp_fill_lane(&f);
+            has_more = is_decode ? pwsp_fill_decode(&f) : pwsp_fill_lane(&f);
             if (has_more && room == time && f.room == room) {
-                PTOWSP_ASSERT(!writer);
                 break;  // what does not fit the fastest lane, fits none
             }
         }
@@ -311,36 +414,54 @@ PWSP_INTERNAL uint64_t pwsp_attention_cut_guess(const pwsp_attention *a) {
     return pwsp_max_u64(low, pwsp_min_u64(a->total, time));
 }
 
-// Sequences and lanes that all attempts together may pass after the first.
-#define PWSP_CUT_STEPS 2000
+// Sequences, tiles and lanes that all attempts together may pass for the last percent.
+#define PWSP_CUT_STEPS 600
 
-PWSP_INTERNAL void pwsp_attention_cut_find(const pwsp_attention *a, pwsp_attention_cut *cut) {
+PWSP_INTERNAL bool pwsp_attention_cut_find(const pwsp_attention *a, ptowsp_attention_plan *plan,
+                                           pwsp_attention_cut *cut) {
     uint64_t low = pwsp_time_of(a, a->total);  // no less can do
     uint64_t time = pwsp_attention_cut_guess(a), step = time / 128 + 1;
-    pwsp_attention_cut best;
-    bool has_best = false;
+    bool has_cut = false;
     const uint64_t pass =
         (uint64_t)a->sequence_count + a->config.lane_count + a->tile_count / a->config.head_count;
-    for (uint64_t passed = 0;; passed += pass) {
+    for (uint64_t passed = pass;; passed += pass) {
+        const bool is_cheap = passed < PWSP_CUT_STEPS;
+        const bool writes = plan && !is_cheap && !has_cut;
         pwsp_attention_cut found;
-        if (pwsp_fill(a, time, NULL, &found)) {
-            best = found;
-            has_best = true;
+        pwsp_attention_writer writer;
+        if (writes) {
+            writer = pwsp_write_begin(a, plan);
+        }
+        if (pwsp_fill(a, time, writes ? &writer : NULL, &found)) {
+            *cut = found;
+            has_cut = true;
         } else {
             PTOWSP_ASSERT(time < a->total);
             low = time + 1;
         }
-        if (has_best) {
-            if (best.time - low <= best.time >> (passed < PWSP_CUT_STEPS ? 10 : 6)) {
-                break;
-            }
-            time = low + (best.time - low) / 2;
-        } else {
+        if (!has_cut) {
             time = pwsp_min_u64(a->total, time + step);
             step *= 2;
+        } else if (cut->time - low <= cut->time >> (is_cheap ? 10 : 6)) {
+            if (writes) {
+                pwsp_write_end(&writer);
+            }
+            return writes;
+        } else {
+            time = low + (cut->time - low) / 2;
         }
     }
-    *cut = best;
+}
+
+PWSP_INTERNAL bool pwsp_plan_has_room(const pwsp_attention *a, const ptowsp_attention_plan *plan) {
+    const uint64_t splits = a->worker_count - 1;
+    if (pwsp_attention_cuts_chunks(a)) {
+        return a->unit_count <= plan->unit_capacity && a->merge_count <= plan->merge_capacity &&
+               a->slot_count <= plan->slot_capacity;
+    }
+    return a->tile_count + splits <= plan->unit_capacity &&
+           pwsp_min_u64(a->tile_count, splits) <= plan->merge_capacity &&
+           2 * splits <= plan->slot_capacity;
 }
 
 PWSP_INTERNAL void pwsp_attention_cut_write(const pwsp_attention *a, const pwsp_attention_cut *cut,

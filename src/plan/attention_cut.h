@@ -14,8 +14,13 @@ typedef struct pwsp_attention_cut {
 // About the time of the cut, from the counts alone.
 PWSP_INTERNAL uint64_t pwsp_attention_cut_guess(const pwsp_attention *a);
 
-// Finds a cut of a batch that has been counted.
-PWSP_INTERNAL void pwsp_attention_cut_find(const pwsp_attention *a, pwsp_attention_cut *cut);
+// Whether a plan has room for any cut of a batch.
+PWSP_INTERNAL bool pwsp_plan_has_room(const pwsp_attention *a, const ptowsp_attention_plan *plan);
+
+// Finds a cut of a batch that has been counted. With a plan, which has room for any, it may write it
+// on the way, and is true then.
+PWSP_INTERNAL bool pwsp_attention_cut_find(const pwsp_attention *a, ptowsp_attention_plan *plan,
+                                           pwsp_attention_cut *cut);
 
 // Checks that a cut fits a plan.
 PWSP_INTERNAL ptowsp_status pwsp_cut_check(const pwsp_attention_cut *cut,

@@ -22,20 +22,12 @@ static ptowsp_status pwsp_sizes_complete(const pwsp_attention *a, ptowsp_attenti
     return PTOWSP_OK;
 }
 
-// Checks a batch and finds its cut.
+// Checks a configuration and a batch.
 static ptowsp_status pwsp_attention_prepare(const ptowsp_attention_batch *batch,
                                             const ptowsp_attention_config *config,
-                                            pwsp_attention *a, pwsp_attention_cut *cut,
-                                            ptowsp_plan_info *info) {
+                                            pwsp_attention *a, ptowsp_plan_info *info) {
     ptowsp_status status = pwsp_attention_configure(config, a, info);
-    if (status == PTOWSP_OK) {
-        status = pwsp_attention_count(batch, a, info);
-    }
-    if (status != PTOWSP_OK) {
-        return status;
-    }
-    pwsp_attention_cut_find(a, cut);
-    return PTOWSP_OK;
+    return status == PTOWSP_OK ? pwsp_attention_count(batch, a, info) : status;
 }
 
 ptowsp_status ptowsp_attention_size(const ptowsp_attention_batch *batch,
@@ -48,10 +40,11 @@ ptowsp_status ptowsp_attention_size(const ptowsp_attention_batch *batch,
     memset(out_sizes, 0, sizeof *out_sizes);
     pwsp_attention a;
     pwsp_attention_cut cut;
-    ptowsp_status status = pwsp_attention_prepare(batch, config, &a, &cut, info);
+    ptowsp_status status = pwsp_attention_prepare(batch, config, &a, info);
     if (status != PTOWSP_OK) {
         return status;
     }
+    pwsp_attention_cut_find(&a, NULL, &cut);
     out_sizes->unit_count = cut.unit_count;
     out_sizes->merge_count = cut.merge_count;
     out_sizes->slot_count = cut.slot_count;
@@ -90,7 +83,8 @@ static void pwsp_limits_count(const pwsp_attention *a, const ptowsp_attention_li
     // What a tile sees begins and ends anywhere, so it may touch one chunk more.
     uint64_t seen = kv_max;
     if (a->config.window) {
-        seen = pwsp_min_u64(seen, (uint64_t)a->config.window + a->tile_tokens - 1);
+        const uint64_t tokens = a->config.is_causal ? a->tile_tokens : query_max;
+        seen = pwsp_min_u64(seen, a->config.window + pwsp_max_u64(tokens, 1) - 1);
     }
     uint64_t each = pwsp_ceil_div_u64(kv_max, a->chunk);
     each = pwsp_min_u64(each, (seen + a->chunk - 2) / a->chunk + 1);
@@ -187,16 +181,20 @@ ptowsp_status ptowsp_attention_generate(const ptowsp_attention_batch *batch,
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     pwsp_attention a;
     pwsp_attention_cut cut;
-    ptowsp_status status = pwsp_attention_prepare(batch, config, &a, &cut, info);
+    ptowsp_status status = pwsp_attention_prepare(batch, config, &a, info);
     if (status == PTOWSP_OK) {
         status = pwsp_plan_arrays_check(plan, info);
     }
-    if (status == PTOWSP_OK) {
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    if (!pwsp_attention_cut_find(&a, pwsp_plan_has_room(&a, plan) ? plan : NULL, &cut)) {
         status = pwsp_cut_check(&cut, plan, info);
+        if (status == PTOWSP_OK) {
+            pwsp_attention_cut_write(&a, &cut, plan);
+        }
     }
-    if (status == PTOWSP_OK) {
-        pwsp_attention_cut_write(&a, &cut, plan);
-    }
+    info->work_count = cut.unit_count;
     return status;
 }
 

@@ -188,14 +188,14 @@ static bool pwsp_step_keeps(const pwsp_attention *a, ptowsp_attention_plan *plan
     pwsp_plan_step step = {a, plan, false, 0, 0, 0, 0, 0, 0, 0.0};
     *out_gain = 0.0;
     if (a->slot_rows > plan->slot_rows || !pwsp_step_walk(&step)) {
-        pwsp_attention_cut_find(a, cut);
+        pwsp_attention_cut_find(a, NULL, cut);
         return false;
     }
     if (step.cost_max > 0.0) {
         const double unit = a->grid / (double)a->speed_max;
         double gain = 1.0 - (double)pwsp_attention_cut_guess(a) * unit / step.cost_max;
         if (gain > gain_max) {
-            pwsp_attention_cut_find(a, cut);
+            pwsp_attention_cut_find(a, NULL, cut);
             gain = 1.0 - (double)cut->time * unit / step.cost_max;
         }
         *out_gain = gain > 0.0 ? gain : 0.0;
@@ -231,7 +231,7 @@ ptowsp_status ptowsp_attention_update(const ptowsp_attention_batch *batch,
     gain_max = gain_max > 0.0 ? gain_max : PWSP_GAIN_DEFAULT;
     pwsp_attention_cut cut;
     if (changed_count > 0) {
-        pwsp_attention_cut_find(&a, &cut);
+        pwsp_attention_cut_find(&a, NULL, &cut);
         change.is_new = true;
     } else {
         change.is_new = !pwsp_step_keeps(&a, plan, gain_max, &change.gain, &cut);

@@ -17,6 +17,7 @@ PWSP_INTERNAL pwsp_attention_writer pwsp_write_begin(const pwsp_attention *a,
     memset(&w, 0, sizeof w);
     w.a = a;
     w.plan = plan;
+    w.next = plan->units;
     plan->unit_begin[0] = plan->merge_begin[0] = 0;
     return w;
 }
@@ -36,15 +37,56 @@ static void pwsp_write_cost(pwsp_attention_writer *w, uint32_t lane, uint64_t co
     w->total += cost;
 }
 
-// Writes one unit.
-PWSP_FORCE_INLINE void pwsp_write_unit(pwsp_attention_writer *w, uint32_t slot, uint8_t tier,
-                                       uint32_t flags, uint32_t sequence, uint32_t head,
-                                       uint32_t index, uint32_t begin, uint32_t end) {
-    PTOWSP_ASSERT(begin < end && w->units < w->plan->unit_capacity);
-    ptowsp_work work =
-        ptowsp_work_of(slot, tier, (uint8_t)flags, sequence, head, begin, end - begin);
-    work.reserved = (uint16_t)index;
-    w->plan->units[w->units++] = work;
+// The words of a unit, as they lie in memory. Descriptors are not built field by field, since a load
+// of what was stored just now in smaller pieces waits for it.
+PWSP_FORCE_INLINE uint64_t pwsp_word_pair(uint32_t first, uint32_t second) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    return (uint64_t)first << 32 | second;
+#else
+    return (uint64_t)second << 32 | first;
+#endif
+}
+
+PWSP_FORCE_INLINE uint32_t pwsp_word_tag(uint32_t tier, uint32_t flags, uint32_t index) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    return tier << 24 | flags << 16 | index;
+#else
+    return index << 16 | flags << 8 | tier;
+#endif
+}
+
+PWSP_FORCE_INLINE void pwsp_write_words(PTOWSP_GM ptowsp_work *to, uint64_t a, uint64_t b,
+                                        uint64_t c) {
+    PTOWSP_GM char *bytes = (PTOWSP_GM char *)to;
+    memcpy(bytes, &a, 8);
+    memcpy(bytes + 8, &b, 8);
+    memcpy(bytes + 16, &c, 8);
+}
+
+// Opens the merge of a tile: the slots that follow are its parts.
+static void pwsp_write_open(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
+                            uint32_t tag) {
+    PTOWSP_ASSERT(!w->is_open && w->merges < w->plan->merge_capacity);
+    pwsp_write_words(&w->plan->merges[w->merges], pwsp_word_pair(w->merges, tag),
+                     pwsp_word_pair(sequence, head), pwsp_word_pair(w->slots, 0));
+    w->merges++;
+    w->is_open = true;
+    w->open_lane = w->lane;
+    w->open_slot = w->slots;
+}
+
+// Closes it: the number of its slots is known, and so its cost.
+static void pwsp_write_close(pwsp_attention_writer *w, uint32_t rows) {
+    const uint32_t slots = w->slots - w->open_slot;
+    PTOWSP_ASSERT(slots > 1);
+    const uint64_t cost = slots * pwsp_slot_cost(w->a, rows);
+    w->plan->merges[w->merges - 1].params[3] = slots;
+    if (w->open_lane == w->lane) {
+        w->lane_cost += cost;
+    } else {
+        pwsp_write_cost(w, w->open_lane, w->open_cost + cost);
+    }
+    w->is_open = false;
 }
 
 PWSP_INTERNAL void pwsp_write_range(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
@@ -52,58 +94,55 @@ PWSP_INTERNAL void pwsp_write_range(pwsp_attention_writer *w, uint32_t sequence,
                                     uint32_t end) {
     const pwsp_attention *a = w->a;
     PTOWSP_ASSERT(tile->begin <= begin && begin < end && end <= tile->end);
-    const uint8_t tier = pwsp_attention_tier(a, sequence);
+    const uint32_t tier = pwsp_attention_tier(a, sequence);
     const bool cuts = pwsp_attention_cuts_chunks(a);
     uint32_t pieces = 0;
     for (uint32_t at = begin; at < end; pieces++) {
-        uint64_t next = cuts ? (at / a->chunk + 1) * a->chunk : end;
-        next = pwsp_min_u64(next, end);
+        uint32_t next = end;
+        if (cuts) {
+            next = (uint32_t)pwsp_min_u64((at / a->chunk + 1) * a->chunk, end);
+        }
         const uint32_t flags = (at == tile->begin ? PTOWSP_WORK_FIRST : 0) |
                                (next == tile->end ? PTOWSP_WORK_LAST : 0);
         uint32_t slot = PTOWSP_NO_SLOT;
         if (flags != (PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST)) {
-            slot = w->slots++;
             if (flags & PTOWSP_WORK_FIRST) {
-                PTOWSP_ASSERT(!w->is_open && w->merges < w->plan->merge_capacity);
-                ptowsp_work merge = ptowsp_work_of(w->merges, tier, 0, sequence, head, slot, 0);
-                merge.reserved = (uint16_t)index;
-                w->plan->merges[w->merges++] = merge;
-                w->is_open = true;
-                w->open_lane = w->lane;
+                pwsp_write_open(w, sequence, head, pwsp_word_tag(tier, 0, index));
             }
+            slot = w->slots++;
         }
-        pwsp_write_unit(w, slot, tier, flags, sequence, head, index, at, (uint32_t)next);
-        at = (uint32_t)next;
+        PTOWSP_ASSERT(w->next < w->plan->units + w->plan->unit_capacity);
+        pwsp_write_words(w->next++, pwsp_word_pair(slot, pwsp_word_tag(tier, flags, index)),
+                         pwsp_word_pair(sequence, head), pwsp_word_pair(at, next - at));
+        at = next;
     }
     w->lane_cost += pieces * a->unit + (end - begin) * tile->rate;
     if (end == tile->end && w->is_open) {
-        PTOWSP_GM ptowsp_work *merge = &w->plan->merges[w->merges - 1];
-        merge->params[3] = w->slots - merge->params[2];
-        const uint64_t cost = merge->params[3] * pwsp_slot_cost(a, tile->rows);
-        PTOWSP_ASSERT(merge->params[3] > 1);
-        if (w->open_lane == w->lane) {
-            w->lane_cost += cost;
-        } else {
-            pwsp_write_cost(w, w->open_lane, w->open_cost + cost);
-        }
-        w->is_open = false;
+        pwsp_write_close(w, tile->rows);
     }
 }
 
 PWSP_INTERNAL void pwsp_write_heads(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
-                                    uint64_t count) {
+                                    uint64_t count, const pwsp_query_tile *first) {
     const pwsp_attention *a = w->a;
     const uint32_t tiles = pwsp_query_tiles(a, sequence);
     PTOWSP_ASSERT(tiles > 0 && head + count <= a->config.head_count);
     const uint32_t end = head + (uint32_t)count;
     if (tiles == 1 && !pwsp_attention_cuts_chunks(a)) {
-        const pwsp_query_tile tile = pwsp_query_tile_at(a, sequence, 0);
-        const uint8_t tier = pwsp_attention_tier(a, sequence);
-        for (uint32_t h = head; h < end; h++) {
-            pwsp_write_unit(w, PTOWSP_NO_SLOT, tier, PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST, sequence,
-                            h, 0, tile.begin, tile.end);
+        PTOWSP_GM ptowsp_work *unit = w->next, *last = unit + count;
+        PTOWSP_ASSERT(last <= w->plan->units + w->plan->unit_capacity);
+        const uint32_t length = first->end - first->begin;
+        const uint32_t tag = pwsp_word_tag(pwsp_attention_tier(a, sequence),
+                                           PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST, 0);
+        const uint64_t slot_tag = pwsp_word_pair(PTOWSP_NO_SLOT, tag);
+        const uint64_t begin_length = pwsp_word_pair(first->begin, length);
+        uint64_t request_head = pwsp_word_pair(sequence, head);
+        for (; unit < last; unit++) {
+            pwsp_write_words(unit, slot_tag, request_head, begin_length);
+            request_head += pwsp_word_pair(0, 1);
         }
-        w->lane_cost += count * (a->unit + (tile.end - tile.begin) * tile.rate);
+        w->next = unit;
+        w->lane_cost += count * (a->unit + length * first->rate);
         return;
     }
     for (uint32_t h = head; h < end; h++) {
@@ -122,7 +161,7 @@ PWSP_INTERNAL void pwsp_write_lane(pwsp_attention_writer *w) {
     }
     w->lane++;
     w->lane_cost = 0;
-    w->plan->unit_begin[w->lane] = w->units;
+    w->plan->unit_begin[w->lane] = (uint32_t)(w->next - w->plan->units);
     w->plan->merge_begin[w->lane] = w->merges;
 }
 
@@ -132,13 +171,14 @@ PWSP_INTERNAL void pwsp_write_end(pwsp_attention_writer *w) {
     PTOWSP_ASSERT(!w->is_open && w->lane == a->config.lane_count);
     PTOWSP_ASSERT(w->slots <= plan->slot_capacity);
     const ptowsp_work none = ptowsp_work_of(PTOWSP_NO_SLOT, 0, PTOWSP_WORK_INVALID, 0, 0, 0, 0);
-    for (uint32_t i = w->units; i < plan->unit_capacity; i++) {
+    const uint32_t units = (uint32_t)(w->next - plan->units);
+    for (uint32_t i = units; i < plan->unit_capacity; i++) {
         plan->units[i] = none;
     }
     for (uint32_t i = w->merges; i < plan->merge_capacity; i++) {
         plan->merges[i] = none;
     }
-    plan->unit_count = w->units;
+    plan->unit_count = units;
     plan->merge_count = w->merges;
     plan->slot_count = w->slots;
     plan->tile_count = (uint32_t)a->tile_count;

@@ -20,7 +20,7 @@ PWSP_INTERNAL bool pwsp_view_fail_lead(pwsp_error *error, const char *param, con
 
 PWSP_INTERNAL ptowsp_status pwsp_view_fail(pwsp_error *error, const char *param, const char *name,
                                            const pwsp_bound_tensor *tensor, int64_t row,
-                                           int64_t col) {
+                                           int64_t col, const pwsp_view_size *size) {
     if ((uint64_t)row >= (uint64_t)tensor->rows) {
         return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, pwsp_error_index(row),
                               "%s: row %" PRId64 " of tensor %s is outside of its %" PRId64 " rows",
@@ -31,6 +31,12 @@ PWSP_INTERNAL ptowsp_status pwsp_view_fail(pwsp_error *error, const char *param,
                               "%s: column %" PRId64 " of tensor %s is outside of its %" PRId64
                               " columns",
                               param, col, name, tensor->cols);
+    }
+    if (size->row_max < 1 || size->col_max < 1) {
+        int64_t least = size->row_max < 1 ? size->row_max : size->col_max;
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, pwsp_error_index(least),
+                              "%s: the tile of tensor %s has %" PRId64 " %s", param, name, least,
+                              size->row_max < 1 ? "rows" : "columns");
     }
     return pwsp_error_set(error, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                           "%s: the tile of tensor %s has 2^32 rows or columns", param, name);

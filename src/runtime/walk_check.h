@@ -4,7 +4,7 @@
 //
 //      int64_t lead = 0;
 //      bool is_inside = pwsp_view_lead(tensor, 0, b, &lead);         for each leading index
-//      is_inside = is_inside && pwsp_view_tile(tensor, row, rows, col, cols, &at);
+//      is_inside = is_inside && pwsp_view_tile(tensor, row, col, &size, &at);
 //
 // Finding is inline and has no error; a function that says why not is called afterwards, with the
 // same values. Errors tell no place: the caller knows where it is.
@@ -25,17 +25,25 @@ PWSP_INLINE bool pwsp_view_lead(const pwsp_bound_tensor *tensor, uint32_t i, int
     return (uint64_t)index < (uint64_t)tensor->lead_shape[i];
 }
 
-// A tile of rows x cols, which are 0 up to the edge; it is smaller at the edge. Sets position and
-// size. False, with nothing set, if (row, col) is outside or the tile is larger than one can be.
-PWSP_INLINE bool pwsp_view_tile(const pwsp_bound_tensor *tensor, int64_t row, int64_t rows,
-                                int64_t col, int64_t cols, pwsp_tile_at *at) {
+// The size that a program gives a tile: rows x cols, which are 0 up to the edge, and at most so many.
+typedef struct pwsp_view_size {
+    int64_t rows, cols;
+    int64_t row_max, col_max;  // INT64_MAX: no limit
+} pwsp_view_size;
+
+// A tile from (row, col) on; it is smaller at the edge. Sets position and size. False, with nothing
+// set, if (row, col) is outside, nothing is left, or the tile is larger than one can be.
+PWSP_INLINE bool pwsp_view_tile(const pwsp_bound_tensor *tensor, int64_t row, int64_t col,
+                                const pwsp_view_size *size, pwsp_tile_at *at) {
     if ((uint64_t)row >= (uint64_t)tensor->rows || (uint64_t)col >= (uint64_t)tensor->cols) {
         return false;
     }
     int64_t rows_left = tensor->rows - row, cols_left = tensor->cols - col;
-    rows = rows && rows < rows_left ? rows : rows_left;
-    cols = cols && cols < cols_left ? cols : cols_left;
-    if (((uint64_t)rows | (uint64_t)cols) > UINT32_MAX) {
+    int64_t rows = size->rows && size->rows < rows_left ? size->rows : rows_left;
+    int64_t cols = size->cols && size->cols < cols_left ? size->cols : cols_left;
+    rows = size->row_max < rows ? size->row_max : rows;
+    cols = size->col_max < cols ? size->col_max : cols;
+    if (rows < 1 || cols < 1 || ((uint64_t)rows | (uint64_t)cols) > UINT32_MAX) {
         return false;
     }
     at->rows = (uint32_t)rows;
@@ -52,7 +60,7 @@ PWSP_INTERNAL bool pwsp_view_fail_lead(pwsp_error *error, const char *param, con
 // Why not, if it is no leading index.
 PWSP_INTERNAL ptowsp_status pwsp_view_fail(pwsp_error *error, const char *param, const char *name,
                                            const pwsp_bound_tensor *tensor, int64_t row,
-                                           int64_t col);
+                                           int64_t col, const pwsp_view_size *size);
 
 // Makes a tile its element (row, col).
 PWSP_INTERNAL ptowsp_status pwsp_view_element(pwsp_error *error, int64_t row, int64_t col,

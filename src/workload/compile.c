@@ -180,8 +180,11 @@ static bool pwsp_compiler_view(pwsp_compiler *c, const pwsp_view_info *info, pws
             return false;
         }
     }
+    view->has_limit = info->row_count || info->col_count;
     return pwsp_compiler_code(c, info->row, &view->row) &&
-           pwsp_compiler_code(c, info->col, &view->col);
+           pwsp_compiler_code(c, info->col, &view->col) &&
+           pwsp_compiler_code(c, info->row_count, &view->row_count) &&
+           pwsp_compiler_code(c, info->col_count, &view->col_count);
 }
 
 // -- operations -----------------------------------------------------------------------------------

@@ -42,6 +42,18 @@ PWSP_INTERNAL pwsp_event pwsp_expander_fail_fault(pwsp_expander *x, bool is_key)
 
 // -- tiles ----------------------------------------------------------------------------------------
 
+// The size of a view's tile.
+static inline pwsp_view_size pwsp_expander_size(pwsp_expander *x, const pwsp_tile_view *view) {
+    pwsp_view_size size = {view->rows, view->cols, INT64_MAX, INT64_MAX};
+    if (view->has_limit && view->row_count.expr) {
+        size.row_max = (int64_t)pwsp_expander_value(x, view->row_count);
+    }
+    if (view->has_limit && view->col_count.expr) {
+        size.col_max = (int64_t)pwsp_expander_value(x, view->col_count);
+    }
+    return size;
+}
+
 // Why a view is outside its tensor, once it is known that it is.
 static pwsp_event pwsp_expander_fail_view(pwsp_expander *x, const pwsp_tile_view *view,
                                           const char *param, const pwsp_bound_tensor *tensor) {
@@ -58,7 +70,8 @@ static pwsp_event pwsp_expander_fail_view(pwsp_expander *x, const pwsp_tile_view
     if (!is_found) {
         int64_t row = view->has_row ? (int64_t)pwsp_expander_value(x, view->row) : 0;
         int64_t col = view->has_col ? (int64_t)pwsp_expander_value(x, view->col) : 0;
-        pwsp_view_fail(&error, param, name, tensor, row, col);
+        pwsp_view_size size = pwsp_expander_size(x, view);
+        pwsp_view_fail(&error, param, name, tensor, row, col, &size);
     }
     return pwsp_expander_fail_check(x, &error);
 }
@@ -77,7 +90,8 @@ static inline bool pwsp_expander_tile(pwsp_expander *x, const pwsp_tile_view *vi
     at->tensor = view->tensor;
     at->access = view->access;
     at->lead = lead;
-    return is_inside && pwsp_view_tile(tensor, row, view->rows, col, view->cols, at);
+    pwsp_view_size size = pwsp_expander_size(x, view);
+    return is_inside && pwsp_view_tile(tensor, row, col, &size, at);
 }
 
 // -- tasks ----------------------------------------------------------------------------------------

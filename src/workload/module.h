@@ -78,6 +78,7 @@ typedef struct pwsp_view_info {
     uint32_t index[PWSP_TENSOR_LEAD_MAX];  // expressions; 0 from the tensor's leading rank on
     uint32_t row, col;                     // expressions, or 0 for the start
     int64_t rows, cols;                    // of the tile; 0: up to the tensor's edge
+    uint32_t row_count, col_count;         // expressions, or 0 for no limit
 } pwsp_view_info;
 
 typedef struct pwsp_tag_info {

@@ -125,6 +125,14 @@ static void pwsp_print_view(const ptowsp_module *m, const pwsp_view_info *view, 
         }
         pwsp_text_format(text, ")");
     }
+    const uint32_t limits[2] = {view->row_count, view->col_count};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (limits[i]) {
+            pwsp_text_format(text, " up to ");
+            pwsp_exprs_print(&m->exprs, limits[i], text);
+            pwsp_text_format(text, "%s", i ? " columns" : " rows");
+        }
+    }
     const int64_t sizes[2] = {view->rows, view->cols};
     for (uint32_t i = 0; is_open && i < 2; i++) {
         pwsp_text_format(text, "%s", i ? " x " : " of ");

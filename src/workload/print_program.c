@@ -166,6 +166,13 @@ static void pwsp_print_tile_view(const ptowsp_program *p, const pwsp_tile_view *
     pwsp_text_format(text, ", ");
     pwsp_print_code(p, &view->col, text);
     pwsp_text_format(text, "]");
+    if (view->has_limit) {
+        pwsp_text_format(text, " up to (");
+        pwsp_print_code(p, &view->row_count, text);
+        pwsp_text_format(text, ", ");
+        pwsp_print_code(p, &view->col_count, text);
+        pwsp_text_format(text, ")");
+    }
 }
 
 static void pwsp_print_load(const ptowsp_program *p, const pwsp_slot_op *load, ptowsp_text text) {

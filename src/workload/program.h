@@ -63,9 +63,11 @@ typedef struct pwsp_tile_view {
     uint32_t lead;    // how many indices
     uint32_t access;  // PWSP_TILE_READ, ...
     bool has_row, has_col;
+    bool has_limit;  // of rows or columns
     pwsp_code index[PWSP_TENSOR_LEAD_MAX];
     pwsp_code row, col;
-    int64_t rows, cols;  // of the tile; 0: up to the edge
+    pwsp_code row_count, col_count;  // limits, or without expr
+    int64_t rows, cols;              // of the tile; 0: up to the edge
 } pwsp_tile_view;
 
 // A task of the tree. Codes: axis arguments, then scalars.

@@ -125,6 +125,8 @@ static ptowsp_view_info pwsp_read_view(const pwsp_tile_view *from) {
     info.col = from->col.expr;
     info.rows = from->rows;
     info.cols = from->cols;
+    info.row_count = from->row_count.expr;
+    info.col_count = from->col_count.expr;
     info.is_read = (from->access & PWSP_TILE_READ) != 0;
     info.is_written = (from->access & PWSP_TILE_WRITTEN) != 0;
     return info;

@@ -38,7 +38,9 @@ static bool pwsp_taint_code(const pwsp_taint *taint, const pwsp_code *code) {
 
 static bool pwsp_taint_view(const pwsp_taint *taint, const pwsp_tile_view *view) {
     bool is_tainted = (view->has_row && pwsp_taint_code(taint, &view->row)) ||
-                      (view->has_col && pwsp_taint_code(taint, &view->col));
+                      (view->has_col && pwsp_taint_code(taint, &view->col)) ||
+                      (view->has_limit && (pwsp_taint_code(taint, &view->row_count) ||
+                                           pwsp_taint_code(taint, &view->col_count)));
     for (uint32_t i = 0; i < view->lead; i++) {
         is_tainted = is_tainted || pwsp_taint_code(taint, &view->index[i]);
     }

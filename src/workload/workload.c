@@ -283,6 +283,22 @@ static bool pwsp_view_offset(ptowsp_module *module, const ptowsp_tensor_desc *te
     return pwsp_module_is_good(module);
 }
 
+// A limit of a view's rows or columns: its expression, or 0 for none given; false with an error.
+static bool pwsp_view_limit(ptowsp_module *module, const char *tensor, ptowsp_expr expr,
+                            const char *what, uint32_t *out_id) {
+    *out_id = 0;
+    if (expr.id == 0 && !expr.module) {
+        return true;
+    }
+    *out_id = pwsp_module_use(module, expr, PTOWSP_TYPE_I64, what);
+    int64_t value;
+    if (*out_id && pwsp_view_const(module, *out_id, &value) && value < 1) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, pwsp_error_index(value),
+                         "%s of tensor %s is %" PRId64, what, tensor, value);
+    }
+    return pwsp_module_is_good(module);
+}
+
 // Resolves the size of a view's tile against the parameter's; false with an error.
 static bool pwsp_view_size(ptowsp_module *module, const char *tensor, const char *what,
                            int64_t given, int64_t param, int64_t *out_size) {
@@ -342,6 +358,10 @@ static bool pwsp_view_make(ptowsp_module *module, const ptowsp_view *view, int64
     }
     return pwsp_view_offset(module, tensor, view->row, 2, "the row", &out_info->row) &&
            pwsp_view_offset(module, tensor, view->col, 1, "the column", &out_info->col) &&
+           pwsp_view_limit(module, tensor->name, view->row_count, "the number of rows",
+                           &out_info->row_count) &&
+           pwsp_view_limit(module, tensor->name, view->col_count, "the number of columns",
+                           &out_info->col_count) &&
            pwsp_view_size(module, tensor->name, "rows", view->rows, rows, &out_info->rows) &&
            pwsp_view_size(module, tensor->name, "columns", view->cols, cols, &out_info->cols);
 }

@@ -171,7 +171,7 @@ bool Units::Iterator::operator!=(const Iterator &end) const {
 
 // Finds a tile; at the tensor's edge it is smaller. False with an error.
 bool Run::find_tile(const char *param, uint32_t tensor, std::initializer_list<i64> lead, i64 row,
-                    int64_t rows, i64 col, int64_t cols, Region *out) {
+                    const Extent &rows, i64 col, const Extent &cols, Region *out) {
     const pwsp_bound_tensor &bound = this->tensor(tensor);
     bool is_inside = true;
     uint32_t count = 0;
@@ -180,7 +180,8 @@ bool Run::find_tile(const char *param, uint32_t tensor, std::initializer_list<i6
     for (i64 index : lead) {
         is_inside &= pwsp_view_lead(&bound, count++, index.value(), &out->lead);
     }
-    if (is_inside && pwsp_view_tile(&bound, row.value(), rows, col.value(), cols, out)) {
+    const pwsp_view_size size = {rows.size, cols.size, rows.most.value(), cols.most.value()};
+    if (is_inside && pwsp_view_tile(&bound, row.value(), col.value(), &size, out)) {
         return true;
     }
     const char *name = program_->tensors[tensor].name;
@@ -191,7 +192,7 @@ bool Run::find_tile(const char *param, uint32_t tensor, std::initializer_list<i6
             return false;
         }
     }
-    pwsp_view_fail(&error, param, name, &bound, row.value(), col.value());
+    pwsp_view_fail(&error, param, name, &bound, row.value(), col.value(), &size);
     fail(error);
     return false;
 }
@@ -199,7 +200,7 @@ bool Run::find_tile(const char *param, uint32_t tensor, std::initializer_list<i6
 // -- slots, edges, scopes -------------------------------------------------------------------------
 
 void Run::load_slot(uint32_t place, uint32_t slot, uint32_t tensor, std::initializer_list<i64> lead,
-                    i64 row, int64_t rows, i64 col, int64_t cols, i64 r, i64 c) {
+                    i64 row, Extent rows, i64 col, Extent cols, i64 r, i64 c) {
     Region element;
     at(place);
     if (!good() || !find_tile("the view", tensor, lead, row, rows, col, cols, &element)) {
@@ -250,7 +251,7 @@ void Task::axis(i64 value) {
 }
 
 void Task::tile(uint32_t tensor, Access access, std::initializer_list<i64> lead, i64 row,
-                int64_t rows, i64 col, int64_t cols) {
+                Extent rows, i64 col, Extent cols) {
     Submission &submission = *run_->task_;
     wsp_task &task = submission.task;
     const wsp_kernel_decl &kernel = run_->program_->kernels[task.kernel];

@@ -89,6 +89,17 @@ class Entries {
     uint64_t first_, end_;
 };
 
+// How many rows or columns a tile has: so many, 0: up to the tensor's edge; and at most `most`.
+struct Extent {
+    Extent(int64_t count) : size(count) {
+    }
+    Extent(int64_t count, i64 limit) : size(count), most(limit) {
+    }
+
+    int64_t size;
+    i64 most = INT64_MAX;
+};
+
 // The units or merges of a plan that are valid, by index.
 class Units {
   public:
@@ -173,7 +184,7 @@ class Run {
     }
     // Element (r, c) of a view, once its writers are done.
     void load_slot(uint32_t place, uint32_t slot, uint32_t tensor, std::initializer_list<i64> lead,
-                   i64 row, int64_t rows, i64 col, int64_t cols, i64 r, i64 c);
+                   i64 row, Extent rows, i64 col, Extent cols, i64 r, i64 c);
 
     // Explicit edges restart: an iteration begins.
     void reset(std::initializer_list<uint32_t> edges);
@@ -222,7 +233,7 @@ class Run {
     }
     uint64_t read(uint32_t array, i64 index);
     bool find_tile(const char *param, uint32_t tensor, std::initializer_list<i64> lead, i64 row,
-                   int64_t rows, i64 col, int64_t cols, Region *out);
+                   const Extent &rows, i64 col, const Extent &cols, Region *out);
 
     const wsp_program *program_;
     const wsp_bindings *bindings_;
@@ -263,8 +274,8 @@ class Task {
     Task(Run &run, uint32_t kernel, uint32_t place);
     void axis(i64 value);
     // A tile of rows x cols from (row, col) of the matrix at the leading indices; 0: to the edge.
-    void tile(uint32_t tensor, Access access, std::initializer_list<i64> lead, i64 row,
-              int64_t rows, i64 col, int64_t cols);
+    void tile(uint32_t tensor, Access access, std::initializer_list<i64> lead, i64 row, Extent rows,
+              i64 col, Extent cols);
     // Values and keys are i64, u64 or bool.
     template <typename T> void scalar(T value) {
         put_scalar(to_u64(value));

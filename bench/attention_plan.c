@@ -1,0 +1,318 @@
+// Attention plans, beside what else balances a decode step: times, and how well. Quality is the
+// largest cost of a lane over the mean, in the cost of the plan, with all that splits cost.
+//
+//      tile scheduler   the rule of FlashMLA's scheduler metadata: each lane gets the same payload of
+//                       blocks and of a fixed overhead per request, in a contiguous walk over
+//                       (sequence, head). It gives begin and end of each lane, and no units
+//      greedy heap      the longest tile first, to the lane with the least cost; no splits
+
+#include "bench.h"
+
+#include "common/lengths.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct lane_share {
+    uint32_t begin, begin_block, end, end_block;  // request, block; end_block 0: none of `end`
+} lane_share;
+
+typedef struct attention_bench {
+    int32_t *lengths, *longer, *queries;
+    ptowsp_attention_batch batch;
+    ptowsp_attention_config config;
+    ptowsp_attention_plan plan;
+    void *block;
+    ptowsp_work *copy;
+    uint64_t bytes;
+    // The others.
+    lane_share *shares;
+    uint32_t *order, *heap;
+    double *loads;
+    uint32_t step;
+} attention_bench;
+
+enum { OVERHEAD_BLOCKS = 5, BLOCK = 16, PLAN_ROUNDS = 41 };
+
+static void attention_plan_once(void *user) {
+    attention_bench *b = (attention_bench *)user;
+    require(ptowsp_attention_generate(&b->batch, &b->config, &b->plan, NULL) == PTOWSP_OK, "plan");
+    bench_keep(b->plan.units);
+}
+
+static void attention_copy(void *user) {
+    attention_bench *b = (attention_bench *)user;
+    memcpy(b->copy, b->plan.units, b->plan.unit_count * sizeof *b->copy);
+    bench_keep(b->copy);
+}
+
+// Each step has a token more; the lengths swing between two, so that all steps are alike.
+static void attention_update_once(void *user) {
+    attention_bench *b = (attention_bench *)user;
+    ptowsp_attention_change change;
+    for (uint32_t i = 0; i < b->batch.sequence_count; i++) {
+        b->longer[i]++;
+    }
+    const ptowsp_attention_batch batch = {b->longer, NULL, b->batch.sequence_count};
+    require(ptowsp_attention_update(&batch, &b->config, NULL, 0, 1.0, &b->plan, &change, NULL) ==
+                    PTOWSP_OK &&
+                !change.is_new,
+            "update");
+    bench_keep(b->plan.units);
+}
+
+// -- the others -----------------------------------------------------------------------------------
+
+static uint32_t blocks_of(const attention_bench *b, uint32_t request) {
+    const uint32_t heads = b->config.head_count;
+    return ((uint32_t)b->lengths[request / heads] + BLOCK - 1) / BLOCK;
+}
+
+static void tile_scheduler(void *user) {
+    attention_bench *b = (attention_bench *)user;
+    const uint32_t heads = b->config.head_count, lanes = b->config.lane_count;
+    const uint32_t requests = b->batch.sequence_count * heads;
+    uint64_t total = 0;
+    for (uint32_t s = 0; s < b->batch.sequence_count; s++) {
+        total += (uint64_t)heads * (blocks_of(b, s * heads) + OVERHEAD_BLOCKS);
+    }
+    const uint64_t payload = (total + lanes - 1) / lanes + OVERHEAD_BLOCKS;
+    uint32_t request = 0, block = 0;
+    for (uint32_t lane = 0; lane < lanes; lane++) {
+        lane_share share = {request, block, request, block};
+        uint64_t room = payload;
+        while (request < requests) {
+            const uint32_t left = blocks_of(b, request) - block;
+            if (room >= (uint64_t)left + OVERHEAD_BLOCKS) {
+                room -= (uint64_t)left + OVERHEAD_BLOCKS;
+                request++;
+                block = 0;
+            } else {
+                if (room > OVERHEAD_BLOCKS) {
+                    block += (uint32_t)(room - OVERHEAD_BLOCKS);
+                }
+                break;
+            }
+        }
+        share.end = request;
+        share.end_block = block;
+        b->shares[lane] = share;
+    }
+    bench_keep(b->shares);
+}
+
+static const attention_bench *sorted_bench;
+
+static int compare_lengths(const void *x, const void *y) {
+    const int32_t a = sorted_bench->lengths[*(const uint32_t *)x];
+    const int32_t c = sorted_bench->lengths[*(const uint32_t *)y];
+    return (a < c) - (a > c);
+}
+
+static double tile_cost(const attention_bench *b, uint32_t sequence) {
+    const double group = b->config.group;
+    return 64 + b->lengths[sequence] * (1 + group / 64);
+}
+
+static void greedy_heap(void *user) {
+    attention_bench *b = (attention_bench *)user;
+    const uint32_t lanes = b->config.lane_count;
+    for (uint32_t i = 0; i < b->batch.sequence_count; i++) {
+        b->order[i] = i;
+    }
+    sorted_bench = b;
+    qsort(b->order, b->batch.sequence_count, sizeof *b->order, compare_lengths);
+    for (uint32_t l = 0; l < lanes; l++) {
+        b->heap[l] = l;
+        b->loads[l] = 0;
+    }
+    for (uint32_t i = 0; i < b->batch.sequence_count; i++) {
+        for (uint32_t h = 0; h < b->config.head_count; h++) {
+            const uint32_t lane = b->heap[0];
+            b->loads[lane] += tile_cost(b, b->order[i]);
+            uint32_t at = 0;
+            for (;;) {  // down the heap
+                uint32_t child = 2 * at + 1;
+                if (child >= lanes) {
+                    break;
+                }
+                if (child + 1 < lanes && b->loads[b->heap[child + 1]] < b->loads[b->heap[child]]) {
+                    child++;
+                }
+                if (b->loads[b->heap[child]] >= b->loads[lane]) {
+                    break;
+                }
+                b->heap[at] = b->heap[child];
+                at = child;
+            }
+            b->heap[at] = lane;
+        }
+    }
+    bench_keep(b->loads);
+}
+
+static double ratio_of_loads(const attention_bench *b) {
+    double max = 0, sum = 0;
+    for (uint32_t l = 0; l < b->config.lane_count; l++) {
+        max = b->loads[l] > max ? b->loads[l] : max;
+        sum += b->loads[l];
+    }
+    return max / (sum / b->config.lane_count);
+}
+
+// The loads that the shares of the tile scheduler make; the merge goes to the lane of the first part.
+static double shares_ratio(attention_bench *b, uint32_t *out_extra, uint32_t *out_slots) {
+    const double group = b->config.group, rate = 1 + group / 64;
+    const uint32_t heads = b->config.head_count;
+    *out_extra = *out_slots = 0;
+    uint32_t merge_lane = 0;
+    for (uint32_t l = 0; l < b->config.lane_count; l++) {
+        const lane_share *s = &b->shares[l];
+        b->loads[l] = 0;
+        for (uint32_t r = s->begin; r < b->batch.sequence_count * heads && r <= s->end; r++) {
+            const int64_t length = b->lengths[r / heads];
+            int64_t from = r == s->begin ? (int64_t)s->begin_block * BLOCK : 0;
+            int64_t end = r == s->end ? (int64_t)s->end_block * BLOCK : length;
+            end = end < length ? end : length;
+            if (end <= from) {
+                continue;
+            }
+            b->loads[l] += 64 + (double)(end - from) * rate;
+            if (from > 0 || end < length) {
+                merge_lane = from == 0 ? l : merge_lane;
+                b->loads[merge_lane] += group;
+                *out_slots += 1;
+                *out_extra += from > 0;
+            }
+        }
+    }
+    return ratio_of_loads(b);
+}
+
+// -- rows -----------------------------------------------------------------------------------------
+
+static char attention_titles[64][64];  // of rows, which are kept
+static uint32_t attention_title_count;
+
+static const char *attention_title(const char *name, const char *what) {
+    char *title = attention_titles[attention_title_count++];
+    snprintf(title, sizeof attention_titles[0], "%s, %s", name, what);
+    return title;
+}
+
+static void attention_report(const char *name, const char *what, const char *unit, double value,
+                             const char *other, double other_value, double ratio,
+                             const char *budget, bool is_met) {
+    const bench_row row = {attention_title(name, what),
+                           unit,
+                           value,
+                           other,
+                           other_value,
+                           ratio,
+                           budget,
+                           budget[0] != 0,
+                           is_met};
+    report(row);
+}
+
+static void attention_others(attention_bench *b, const char *name, double own_us) {
+    const double ratio = b->plan.cost_max / b->plan.cost_mean;
+    bench_times t = measure(attention_plan_once, tile_scheduler, b, 5, PLAN_ROUNDS);
+    uint32_t extra, slots;
+    attention_report(name, "time", "us", own_us, "tile scheduler", t.other_ns / 1e3, t.ratio, "",
+                     false);
+    const double theirs = shares_ratio(b, &extra, &slots);
+    attention_report(name, "largest / mean", "", ratio, "tile scheduler", theirs, ratio / theirs,
+                     "", false);
+    attention_report(name, "extra units", "", b->plan.unit_count - b->plan.tile_count,
+                     "tile scheduler", extra,
+                     (b->plan.unit_count - b->plan.tile_count) / (extra + 1e-9), "", false);
+    attention_report(name, "slots", "", b->plan.slot_count, "tile scheduler", slots,
+                     b->plan.slot_count / (slots + 1e-9), "", false);
+    t = measure(attention_plan_once, greedy_heap, b, 1, 11);
+    attention_report(name, "time", "us", t.own_ns / 1e3, "greedy heap", t.other_ns / 1e3, t.ratio,
+                     "", false);
+    const double greedy = ratio_of_loads(b);
+    attention_report(name, "largest / mean", "", ratio, "greedy heap", greedy, ratio / greedy, "",
+                     false);
+}
+
+// `extra_us` more than memcpy is the budget, if not 0; `most` that of the quality.
+static void attention_case(attention_bench *b, const char *name, double extra_us,
+                           const char *budget, double most, const char *most_text) {
+    ptowsp_attention_sizes sizes;
+    require(ptowsp_attention_size(&b->batch, &b->config, &sizes, NULL) == PTOWSP_OK, "size");
+    // Room for any plan of such a batch.
+    sizes.unit_count += b->config.lane_count;
+    sizes.merge_count = b->config.lane_count;
+    sizes.slot_count = 2 * b->config.lane_count;
+    b->bytes = 24 * (sizes.unit_count + sizes.merge_count) + 16 * (b->config.lane_count + 1);
+    b->block = calloc(1, b->bytes);
+    b->copy = (ptowsp_work *)calloc(sizes.unit_count, sizeof *b->copy);
+    b->shares = (lane_share *)calloc(b->config.lane_count, sizeof *b->shares);
+    b->order = (uint32_t *)calloc(b->batch.sequence_count, sizeof *b->order);
+    b->heap = (uint32_t *)calloc(b->config.lane_count, sizeof *b->heap);
+    b->loads = (double *)calloc(b->config.lane_count, sizeof *b->loads);
+    require(b->block && b->copy && b->shares && b->order && b->heap && b->loads, "memory");
+    require(ptowsp_attention_place(&sizes, b->block, b->bytes, &b->plan) == PTOWSP_OK, "place");
+
+    bench_times t = measure(attention_plan_once, attention_copy, b, 5, PLAN_ROUNDS);
+    const double own_us = t.own_ns / 1e3;
+    attention_report(name, "time", "us", own_us, "memcpy of the units", t.other_ns / 1e3, t.ratio,
+                     budget, t.own_ns - t.other_ns <= extra_us * 1e3);
+    attention_report(name, "largest / mean", "", b->plan.cost_max / b->plan.cost_mean, "none", 1,
+                     b->plan.cost_max / b->plan.cost_mean, most_text,
+                     b->plan.cost_max / b->plan.cost_mean <= most);
+    if (!b->batch.query_lengths) {
+        attention_others(b, name, own_us);
+        memcpy(b->longer, b->lengths, b->batch.sequence_count * sizeof *b->longer);
+        attention_plan_once(b);
+        t = measure(attention_update_once, attention_plan_once, b, 5, PLAN_ROUNDS);
+        // The plan starts from b->lengths, an update goes on from there.
+        attention_report(name, "update", "us", t.own_ns / 1e3, "planning", t.other_ns / 1e3,
+                         t.ratio, "0.3", t.ratio <= 0.3);
+    }
+    free(b->block);
+    free(b->copy);
+    free(b->shares);
+    free(b->order);
+    free(b->heap);
+    free(b->loads);
+}
+
+void bench_attention_plan(void) {
+    enum { MOST = 10000 };
+    attention_bench b;
+    memset(&b, 0, sizeof b);
+    b.lengths = (int32_t *)calloc(MOST, sizeof *b.lengths);
+    b.longer = (int32_t *)calloc(MOST, sizeof *b.longer);
+    b.queries = (int32_t *)calloc(MOST, sizeof *b.queries);
+    require(b.lengths && b.longer && b.queries, "memory");
+    lengths_generate(1, MOST, b.lengths);
+    b.batch.kv_lengths = b.lengths;
+    b.config.page_size = BLOCK;
+    b.config.lane_count = 264;
+    b.config.head_count = 8;
+    b.config.group = 4;
+    b.batch.sequence_count = 256;
+    attention_case(&b, "attention plan, 256 x 8", 2, "2 us + memcpy", 1.003, "1.003");
+    b.batch.sequence_count = MOST;
+    attention_case(&b, "attention plan, 10,000 x 8", 25, "25 us + memcpy", 1.001, "1.001");
+    b.batch.sequence_count = 4096;
+    b.config.head_count = 1;
+    b.config.group = 128;
+    attention_case(&b, "attention plan, 4,096 x 1 MLA", 0, "", 1.003, "1.003");
+    b.batch.sequence_count = 64;
+    b.batch.query_lengths = b.queries;
+    b.config.head_count = 8;
+    b.config.group = 4;
+    b.config.is_causal = true;
+    for (uint32_t i = 0; i < 64; i++) {
+        b.lengths[i] = b.queries[i] = 8192;
+    }
+    attention_case(&b, "attention plan, prefill 64 x 8,192", 0, "", 1.003, "1.003");
+    free(b.lengths);
+    free(b.longer);
+    free(b.queries);
+}

@@ -1,0 +1,552 @@
+// Attention plans: numbers from paper, the drawing of the header, sizes, bounds, placing, random
+// batches beside plain loops, and small ones beside the best of all cuts. attention_faults_test.c
+// has what is refused, attention_update_test.c the next step.
+
+#include "attention_reference.h"
+
+// Holds units to (request, head, tile, start, length, slot) and ranges of lanes.
+static void assert_unit(const aplan *plan, uint32_t i, uint32_t request, uint32_t head,
+                        uint32_t tile, uint32_t start, uint32_t length, uint32_t slot) {
+    const ptowsp_work *unit = &plan->units[i];
+    assert_int_equal(unit->params[0], request);
+    assert_int_equal(unit->params[1], head);
+    assert_int_equal(ptowsp_work_tile(unit), tile);
+    assert_int_equal(unit->params[2], start);
+    assert_int_equal(unit->params[3], length);
+    assert_int_equal(ptowsp_work_slot(unit), slot);
+}
+
+static aconfig config_of(uint32_t heads, uint32_t lanes) {
+    aconfig c;
+    memset(&c, 0, sizeof c);
+    c.head_count = heads;
+    c.lane_count = lanes;
+    return c;
+}
+
+static void attention_plan__the_drawing_of_the_header(void **state) {
+    (void)state;
+    const int32_t lengths[] = {250, 100, 50};
+    const abatch batch = {lengths, NULL, 3};
+    aconfig c = config_of(1, 4);
+    c.cost.per_token = 1;
+    aplan plan = plan_make(&batch, &c);
+    ref_check(&batch, &c, &plan);
+    const uint32_t begin[5] = {0, 1, 2, 4, 6}, merge_begin[5] = {0, 1, 1, 2, 2};
+    assert_memory_equal(plan.unit_begin, begin, sizeof begin);
+    assert_memory_equal(plan.merge_begin, merge_begin, sizeof merge_begin);
+    assert_unit(&plan, 0, 0, 0, 0, 0, 100, 0);
+    assert_unit(&plan, 1, 0, 0, 0, 100, 100, 1);
+    assert_unit(&plan, 2, 0, 0, 0, 200, 50, 2);
+    assert_unit(&plan, 3, 1, 0, 0, 0, 50, 3);
+    assert_unit(&plan, 4, 1, 0, 0, 50, 50, 4);
+    assert_unit(&plan, 5, 2, 0, 0, 0, 50, PTOWSP_NO_SLOT);
+    assert_int_equal(ptowsp_work_slot_count(&plan.merges[0]), 3);
+    assert_int_equal(ptowsp_work_slot_first(&plan.merges[1]), 3);
+    assert_true(plan.cost_max == 100 && plan.cost_mean == 100);
+    uint32_t count;
+    assert_ptr_equal(ptowsp_attention_lane_units(&plan, 2, &count), plan.units + 2);
+    assert_int_equal(count, 2);
+    assert_ptr_equal(ptowsp_attention_lane_merges(&plan, 2, &count), plan.merges + 1);
+    assert_int_equal(count, 1);
+    ptowsp_attention_lane_merges(&plan, 3, &count);
+    assert_int_equal(count, 0);
+    plan_free(&plan);
+}
+
+// One sequence of 1,000 tokens on two lanes: unit 10, token 1, 8 rows, 2 per merged row. Parts of x
+// and 1,000 - x tokens: 10 + x + 2 * 8 * 2 = 10 + 1,000 - x, so x = 484. In pages of 16 that is 30.25.
+static void attention_plan__the_lane_that_merges_computes_less(void **state) {
+    (void)state;
+    const int32_t lengths[] = {1000};
+    const abatch batch = {lengths, NULL, 1};
+    aconfig c = config_of(1, 2);
+    c.group = 8;
+    c.cost.per_unit = 10;
+    c.cost.per_token = 1;
+    c.cost.per_merged_row = 2;
+    aplan plan = plan_make(&batch, &c);
+    assert_int_equal(plan.unit_count, 2);
+    assert_in_range(plan.units[0].params[3], 483, 485);
+    assert_int_equal(plan.merge_begin[1], 1);
+    plan_free(&plan);
+    c.page_size = 16;
+    plan = plan_make(&batch, &c);
+    assert_int_equal(plan.units[0].params[3], 480);
+    assert_true(plan.lane_costs[0] == 10 + 480 + 32 && plan.lane_costs[1] == 10 + 520);
+    plan_free(&plan);
+    c.piece_min = 497;  // 512 in pages, and 1,000 is less than two
+    plan = plan_make(&batch, &c);
+    assert_int_equal(plan.unit_count, 1);
+    assert_int_equal(plan.slot_count, 0);
+    plan_free(&plan);
+    c.piece_min = 0;
+    c.cost.per_merged_row = 70;  // two slots cost 1,120: more than the split saves
+    plan = plan_make(&batch, &c);
+    assert_int_equal(plan.unit_count, 1);
+    plan_free(&plan);
+}
+
+// 100 queries are the last of 250 tokens, 4 heads a KV head, tiles of 32 rows: 8 tokens, 13 tiles.
+// Tile t has queries 8 t to 8 t + 7, at positions from 150 + 8 t.
+static void attention_plan__tiles_see_what_the_header_says(void **state) {
+    (void)state;
+    const int32_t lengths[] = {250}, queries[] = {100};
+    const abatch batch = {lengths, queries, 1};
+    aconfig c = config_of(1, 1);
+    c.group = 4;
+    c.tile_rows = 35;
+    aplan plan = plan_make(&batch, &c);
+    assert_int_equal(plan.tile_count, 13);
+    assert_int_equal(plan.tile_tokens, 8);
+    assert_int_equal(plan.slot_rows, 32);
+    assert_unit(&plan, 12, 0, 0, 12, 0, 250, PTOWSP_NO_SLOT);
+    plan_free(&plan);
+    c.is_causal = true;
+    plan = plan_make(&batch, &c);
+    assert_unit(&plan, 0, 0, 0, 0, 0, 158, PTOWSP_NO_SLOT);
+    assert_unit(&plan, 11, 0, 0, 11, 0, 246, PTOWSP_NO_SLOT);
+    assert_unit(&plan, 12, 0, 0, 12, 0, 250, PTOWSP_NO_SLOT);  // 4 tokens
+    plan_free(&plan);
+    c.window = 20;  // the first of tile 0 sees 131 to 150
+    plan = plan_make(&batch, &c);
+    assert_unit(&plan, 0, 0, 0, 0, 131, 27, PTOWSP_NO_SLOT);
+    assert_unit(&plan, 12, 0, 0, 12, 227, 23, PTOWSP_NO_SLOT);
+    plan_free(&plan);
+    c.mode = PTOWSP_ATTENTION_INVARIANT;
+    c.chunk = 50;  // tile 0: 131 to 158 is cut at 150
+    plan = plan_make(&batch, &c);
+    assert_unit(&plan, 0, 0, 0, 0, 131, 19, 0);
+    assert_unit(&plan, 1, 0, 0, 0, 150, 8, 1);
+    assert_unit(&plan, 2, 0, 0, 1, 139, 11, 2);
+    plan_free(&plan);
+    // Without is_causal queries may be beyond the KV: at positions from -50 on.
+    const int32_t few[] = {50};
+    const abatch beyond = {few, queries, 1};
+    c = config_of(1, 1);
+    c.group = 4;
+    c.tile_rows = 32;
+    c.window = 20;  // tile 12 has positions 46 to 49
+    plan = plan_make(&beyond, &c);
+    assert_unit(&plan, 0, 0, 0, 0, 0, 50, PTOWSP_NO_SLOT);
+    assert_unit(&plan, 12, 0, 0, 12, 27, 23, PTOWSP_NO_SLOT);
+    plan_free(&plan);
+}
+
+static void attention_plan__windows_beyond_all_kv_are_none(void **state) {
+    (void)state;
+    const int32_t lengths[] = {2147483647, 5};
+    const abatch batch = {lengths, NULL, 2};
+    const uint32_t windows[] = {0, 2147483647, 2147483648u, UINT32_MAX};
+    for (int i = 0; i < 4; i++) {
+        aconfig c = config_of(1, 1);
+        c.window = windows[i];
+        aplan plan = plan_make(&batch, &c);
+        assert_unit(&plan, 0, 0, 0, 0, 0, 2147483647, PTOWSP_NO_SLOT);
+        plan_free(&plan);
+    }
+    aconfig c = config_of(1, 1);
+    c.window = 1;
+    aplan plan = plan_make(&batch, &c);
+    assert_unit(&plan, 0, 0, 0, 0, 2147483646, 1, PTOWSP_NO_SLOT);
+    plan_free(&plan);
+}
+
+static void attention_plan__empty_sequences_have_no_units(void **state) {
+    (void)state;
+    const int32_t lengths[] = {0, 7, 0, 9}, queries[] = {3, 0, 0, 2};
+    const abatch batch = {lengths, queries, 4}, none = {NULL, NULL, 0}, zeros = {lengths, NULL, 1};
+    aconfig c = config_of(2, 3);
+    c.is_causal = true;
+    aplan plan = plan_make(&batch, &c);
+    ref_check(&batch, &c, &plan);
+    assert_int_equal(plan.tile_count, 2);
+    assert_int_equal(plan.units[0].params[0], 3);
+    plan_free(&plan);
+    const abatch *empty[] = {&none, &zeros};
+    for (int i = 0; i < 2; i++) {
+        plan = plan_make(empty[i], &c);
+        ref_check(empty[i], &c, &plan);
+        assert_int_equal(plan.unit_count, 0);
+        assert_true(plan.cost_max == 0 && plan.cost_mean == 0);
+        plan_free(&plan);
+    }
+}
+
+static void attention_plan__lanes_get_work_by_their_speed(void **state) {
+    (void)state;
+    const int32_t lengths[] = {600};
+    const abatch batch = {lengths, NULL, 1};
+    const uint32_t speeds[] = {0, 3, 0, 2, 1, 0};
+    aconfig c = config_of(1, 6);
+    c.lane_speeds = speeds;
+    c.cost.per_token = 1;
+    aplan plan = plan_make(&batch, &c);
+    ref_check(&batch, &c, &plan);
+    assert_unit(&plan, 0, 0, 0, 0, 0, 300, 0);
+    assert_unit(&plan, 1, 0, 0, 0, 300, 200, 1);
+    assert_unit(&plan, 2, 0, 0, 0, 500, 100, 2);
+    const uint32_t begin[7] = {0, 0, 1, 1, 2, 3, 3};
+    assert_memory_equal(plan.unit_begin, begin, sizeof begin);
+    assert_true(plan.cost_max == 100 && plan.cost_mean == 100);
+    plan_free(&plan);
+}
+
+// 264 parts of one tile would cost 264 slots on one lane. Of 100,000 tokens and 8 a slot the best
+// is near the root of 800,000.
+static void attention_plan__few_long_sequences_are_not_shredded(void **state) {
+    (void)state;
+    const int32_t lengths[] = {100000};
+    const abatch batch = {lengths, NULL, 1};
+    aconfig c = config_of(1, 264);
+    c.group = 8;
+    c.cost.per_token = 1;
+    c.cost.per_merged_row = 1;
+    aplan plan = plan_make(&batch, &c);
+    ref_check(&batch, &c, &plan);
+    assert_in_range(plan.unit_count, 90, 140);
+    assert_true(plan.cost_max > 894 && plan.cost_max < 920);
+    plan_free(&plan);
+}
+
+static void attention_plan__pieces_of_invariant_plans_are_those_of_the_sequence(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    for (int round = 0; TEST_ROUNDS(round, 2000); round++) {
+        random_case r;
+        random_case_make(&random, &r);
+        r.config.mode = PTOWSP_ATTENTION_INVARIANT;
+        assert_true(ptowsp_attention_is_invariant(&r.config));
+        if (r.batch.sequence_count == 0) {
+            continue;
+        }
+        aplan plan = plan_make(&r.batch, &r.config);
+        const uint32_t s = random_up_to(&random, r.batch.sequence_count - 1);
+        const abatch alone = {r.kv + s, r.batch.query_lengths ? r.queries + s : NULL, 1};
+        aconfig c = r.config;
+        c.lane_count = 1;
+        c.lane_speeds = NULL;
+        aplan single = plan_make(&alone, &c);
+        uint32_t i = 0;
+        while (i < plan.unit_count && plan.units[i].params[0] != s) {
+            i++;
+        }
+        for (uint32_t k = 0; k < single.unit_count; k++, i++) {
+            assert_unit(&plan, i, s, single.units[k].params[1], single.units[k].reserved,
+                        single.units[k].params[2], single.units[k].params[3],
+                        plan.units[i].work_id);
+            assert_int_equal(plan.units[i].flags, single.units[k].flags);
+        }
+        plan_free(&single);
+        plan_free(&plan);
+    }
+    aconfig balanced = config_of(1, 1);
+    assert_false(ptowsp_attention_is_invariant(&balanced));
+    assert_false(ptowsp_attention_is_invariant(NULL));
+}
+
+// -- sizes, bounds, placing -----------------------------------------------------------------------
+
+static void attention_plan__bounds_of_paper(void **state) {
+    (void)state;
+    ptowsp_attention_sizes sizes;
+    ptowsp_attention_limits limits = {256, 10000, 0, 0, 0};
+    aconfig c = config_of(8, 264);
+    c.group = 4;
+    assert_int_equal(ptowsp_attention_bound(&c, &limits, &sizes, NULL), PTOWSP_OK);
+    assert_int_equal(sizes.unit_count, 256 * 8 + 263);
+    assert_int_equal(sizes.merge_count, 263);
+    assert_int_equal(sizes.slot_count, 2 * 263);
+    assert_int_equal(sizes.slot_rows, 4);
+    assert_int_equal(sizes.lane_count, 264);
+    assert_int_equal(sizes.block_bytes, 24 * (2048 + 263 + 263) + 8 * 264 + 8 * 265);
+    limits.query_length_max = 100;  // tiles of 16 tokens: 7
+    assert_int_equal(ptowsp_attention_bound(&c, &limits, &sizes, NULL), PTOWSP_OK);
+    assert_int_equal(sizes.unit_count, 7 * 256 * 8 + 263);
+    assert_int_equal(sizes.slot_rows, 64);
+    limits.query_token_count_max = 160;  // at most 160 sequences of one: 160 tiles, no more
+    assert_int_equal(ptowsp_attention_bound(&c, &limits, &sizes, NULL), PTOWSP_OK);
+    assert_int_equal(sizes.unit_count, 160 * 8 + 263);
+    c.mode = PTOWSP_ATTENTION_INVARIANT;  // chunks of 1,024: 10
+    limits.query_length_max = 0;
+    limits.query_token_count_max = 0;
+    assert_int_equal(ptowsp_attention_bound(&c, &limits, &sizes, NULL), PTOWSP_OK);
+    assert_int_equal(sizes.unit_count, 256 * 8 * 10);
+    assert_int_equal(sizes.slot_count, 256 * 8 * 10);
+    assert_int_equal(sizes.merge_count, 256 * 8);
+    limits.kv_token_count_max = 10240;  // 10 chunks, and one more for each sequence but whole ones
+    assert_int_equal(ptowsp_attention_bound(&c, &limits, &sizes, NULL), PTOWSP_OK);
+    assert_in_range(sizes.unit_count, 8 * 256, 8 * (10 + 256));
+    limits.sequence_count_max = UINT32_MAX / 2;  // 2^31 of one token: 2^31 * 8 units
+    limits.kv_token_count_max = 0;
+    ptowsp_plan_info info;
+    assert_int_equal(ptowsp_attention_bound(&c, &limits, &sizes, &info), PTOWSP_LIMIT_EXCEEDED);
+    assert_int_equal(info.fault, PTOWSP_FAULT_UNITS_EXCEEDED);
+    assert_int_equal(sizes.unit_count, 0);
+    c = config_of(1, 1);
+    assert_int_equal(ptowsp_attention_bound(&c, &limits, &sizes, &info), PTOWSP_OK);
+    assert_int_equal(sizes.unit_count, UINT32_MAX / 2);
+}
+
+static void attention_plan__place_puts_all_arrays_into_the_block(void **state) {
+    (void)state;
+    const ptowsp_attention_sizes sizes = {5, 2, 4, 3, 7, 24 * 7 + 8 * 7 + 8 * 8};
+    PWSP_ALIGNAS(8) char block[24 * 7 + 8 * 7 + 8 * 8 + 8];
+    aplan plan;
+    const uint64_t bytes = sizes.block_bytes;
+    assert_int_equal(ptowsp_attention_place(&sizes, block, bytes, &plan), PTOWSP_OK);
+    const char *at[] = {(char *)plan.units, (char *)plan.merges, (char *)plan.unit_begin,
+                        (char *)plan.merge_begin, (char *)plan.lane_costs};
+    const size_t length[] = {5 * 24, 2 * 24, 8 * 4, 8 * 4, 7 * 8};
+    for (int i = 0; i < 5; i++) {
+        assert_true(at[i] >= block && at[i] + length[i] <= block + bytes);
+        for (int k = 0; k < i; k++) {
+            assert_true(at[i] + length[i] <= at[k] || at[k] + length[k] <= at[i]);
+        }
+    }
+    assert_int_equal(plan.unit_capacity, 5);
+    assert_int_equal(plan.merge_capacity, 2);
+    assert_int_equal(plan.slot_capacity, 4);
+    assert_int_equal(ptowsp_attention_place(&sizes, block, bytes - 1, &plan),
+                     PTOWSP_BUFFER_OVERFLOW);
+    assert_int_equal(ptowsp_attention_place(&sizes, block + 4, bytes, &plan),
+                     PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_attention_place(NULL, block, bytes, &plan), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_attention_place(&sizes, NULL, bytes, &plan), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_attention_place(&sizes, block, bytes, NULL), PTOWSP_INVALID_PARAMS);
+    ptowsp_attention_sizes large = sizes;
+    large.slot_count = UINT64_C(1) << 32;
+    assert_int_equal(ptowsp_attention_place(&large, block, bytes, &plan), PTOWSP_LIMIT_EXCEEDED);
+}
+
+// -- random ---------------------------------------------------------------------------------------
+
+// The tightest limits that the batch keeps.
+static ptowsp_attention_limits limits_of(const random_case *r, bool has_totals) {
+    ptowsp_attention_limits limits = {r->batch.sequence_count, 0, 0, 0, 0};
+    for (uint32_t i = 0; i < r->batch.sequence_count; i++) {
+        const int32_t q = r->batch.query_lengths ? r->queries[i] : 1;
+        limits.kv_length_max = r->kv[i] > limits.kv_length_max ? r->kv[i] : limits.kv_length_max;
+        limits.query_length_max = q > limits.query_length_max ? q : limits.query_length_max;
+        limits.kv_token_count_max += has_totals ? (uint64_t)r->kv[i] : 0;
+        limits.query_token_count_max += has_totals ? (uint64_t)q : 0;
+    }
+    return limits;
+}
+
+static void attention_plan__random_batches_are_as_the_header_says(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    uint64_t splits = 0, empty = 0;
+    for (int round = 0; TEST_ROUNDS(round, 20000); round++) {
+        random_case r;
+        random_case_make(&random, &r);
+        aplan plan = plan_make(&r.batch, &r.config);
+        ref_check(&r.batch, &r.config, &plan);
+        if (r.config.mode == PTOWSP_ATTENTION_BALANCED) {
+            assert_true(plan.unit_count - plan.tile_count < r.config.lane_count);
+        }
+        splits += plan.unit_count - plan.tile_count;
+        empty += plan.unit_count == 0;
+        for (int i = 0; i < 2; i++) {
+            const ptowsp_attention_limits limits = limits_of(&r, i == 1);
+            ptowsp_attention_sizes bound;
+            assert_int_equal(ptowsp_attention_bound(&r.config, &limits, &bound, NULL), PTOWSP_OK);
+            assert_true(plan.unit_count <= bound.unit_count);
+            assert_true(plan.merge_count <= bound.merge_count);
+            assert_true(plan.slot_count <= bound.slot_count);
+            assert_true(plan.slot_rows <= bound.slot_rows);
+        }
+        plan_free(&plan);
+    }
+    assert_true(splits > 0 && empty > 0);
+}
+
+// Large batches, where the first attempt writes.
+static void attention_plan__large_batches_are_balanced(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    static int32_t lengths[5000];
+    for (int round = 0; TEST_ROUNDS(round, 200); round++) {
+        const abatch batch = {lengths, NULL, 200 + random_up_to(&random, 4800)};
+        for (uint32_t i = 0; i < batch.sequence_count; i++) {
+            lengths[i] = (int32_t)random_up_to(&random, random_one_in(&random, 20) ? 20000 : 2000);
+        }
+        aconfig c = config_of(1 + random_up_to(&random, 7), 100 + random_up_to(&random, 200));
+        c.page_size = 16;
+        c.group = 1 + random_up_to(&random, 7);
+        aplan plan = plan_make(&batch, &c);
+        ref_check(&batch, &c, &plan);
+        // Half a page and a split more than the mean, and some for those that fall on edges.
+        const double page = 16 * (1 + c.group / 64.0), split = 64 + 2 * c.group;
+        assert_true(plan.cost_max <= plan.cost_mean + page + split);
+        // With room to spare the plan is the same.
+        aplan roomy = plan;
+        roomy.unit_capacity = plan.tile_count + c.lane_count;
+        roomy.units = (ptowsp_work *)malloc(roomy.unit_capacity * sizeof *roomy.units);
+        roomy.merge_capacity = c.lane_count;
+        roomy.merges = (ptowsp_work *)malloc(c.lane_count * sizeof *roomy.merges);
+        roomy.slot_capacity = 2 * c.lane_count;
+        assert_int_equal(ptowsp_attention_generate(&batch, &c, &roomy, NULL), PTOWSP_OK);
+        ref_check(&batch, &c, &roomy);
+        assert_int_equal(roomy.unit_count, plan.unit_count);
+        assert_memory_equal(roomy.units, plan.units, plan.unit_count * sizeof *plan.units);
+        free(roomy.units);
+        free(roomy.merges);
+        plan_free(&plan);
+    }
+}
+
+static void attention_plan__the_cut_is_nearly_the_best_of_all(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    double sum = 0, worst = 0;
+    uint32_t count = 0, beyond = 0;
+    for (int round = 0; TEST_ROUNDS(round, 1000); round++) {
+        int32_t kv[4];
+        uint32_t speeds[4];
+        const abatch batch = {kv, NULL, 1 + random_up_to(&random, 3)};
+        aconfig c = config_of(1 + random_up_to(&random, 1), 1 + random_up_to(&random, 3));
+        c.group = 1 + random_up_to(&random, 3);
+        c.page_size = 16;
+        c.piece_min = random_one_in(&random, 2) ? random_up_to(&random, 50) : 0;
+        if (random_one_in(&random, 2)) {
+            random_cost(&random, &c.cost);
+            c.cost.per_token += 1;
+        }
+        uint32_t slowest = 1;
+        for (uint32_t i = 0; i < 4; i++) {
+            speeds[i] = 1 + random_up_to(&random, 3);
+            kv[i] = (int32_t)random_up_to(&random, random_one_in(&random, 4) ? 600 : 200);
+        }
+        if (random_one_in(&random, 4)) {
+            c.lane_speeds = speeds;
+        }
+        aplan plan = plan_make(&batch, &c);
+        const double best = ref_best(&batch, &c);
+        if (best > 0) {
+            const ref_config r = ref_defaults(&c);
+            const double piece = r.piece_min * (r.token + r.group * r.row_token) / slowest;
+            const double regret = plan.cost_max / best - 1;
+            assert_true(regret > -1e-3);
+            assert_true(plan.cost_max - best <= 2 * piece || regret <= 0.02);
+            beyond += plan.cost_max - best > piece && regret > 0.02;
+            count++;
+            sum += regret;
+            worst = regret > worst ? regret : worst;
+        }
+        plan_free(&plan);
+    }
+    print_message("regret of %u: mean %.4f, worst %.3f; %u beyond a piece and 2 %%\n", count,
+                  sum / count, worst, beyond);
+    assert_true(sum / count < 0.01);
+    assert_true(beyond * 200 <= count);
+}
+
+// -- text and arrays ------------------------------------------------------------------------------
+
+static void attention_plan__print_writes_a_table(void **state) {
+    (void)state;
+    const int32_t lengths[] = {250, 100, 50};
+    const abatch batch = {lengths, NULL, 3};
+    aconfig c = config_of(1, 4);
+    c.cost.per_token = 1;
+    aplan plan = plan_make(&batch, &c);
+    char text[4096];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_attention_print(&plan, ptowsp_text_to_buffer(&buffer));
+    assert_string_equal(
+        text,
+        "attention plan: 3 tiles of up to 1 rows in 6 units, on 4 lanes\n"
+        "splits: 3 units more than tiles, 2 merges\n"
+        "scratch: 5 slots of 1 rows of dim + 2 floats\n"
+        "cost: largest 100, mean 100, ratio 1.0000\n"
+        "                 lanes            units each           merges each             "
+        "cost each\n"
+        "                     0                     1                     1                   "
+        "100\n"
+        "                     1                     1                     0                   "
+        "100\n"
+        "                     2                     2                     1                   "
+        "100\n"
+        "                     3                     2                     0                   "
+        "100\n");
+    plan_free(&plan);
+    c.lane_count = 1000;  // lines stand for lanes
+    c.cost.per_unit = 20;
+    plan = plan_make(&batch, &c);
+    buffer.length = 0;
+    ptowsp_attention_print(&plan, ptowsp_text_to_buffer(&buffer));
+    uint32_t lines = 0;
+    for (const char *at = text; *at; at++) {
+        lines += *at == '\n';
+    }
+    assert_in_range(lines, 6, 5 + 33);
+    assert_non_null(strstr(text, " to 999 "));
+    plan_free(&plan);
+}
+
+static void attention_plan__export_gives_the_arrays_of_others(void **state) {
+    (void)state;
+    const int32_t lengths[] = {250, 100, 50};
+    const abatch batch = {lengths, NULL, 3};
+    aconfig c = config_of(1, 4);
+    c.cost.per_token = 1;
+    aplan plan = plan_make(&batch, &c);
+    int32_t request[6], piece[6], o[4], merge[3];
+    ptowsp_attention_arrays arrays = {request, piece, o, merge};
+    assert_int_equal(ptowsp_attention_export(&plan, &arrays), PTOWSP_OK);
+    const int32_t requests[] = {0, 0, 0, 1, 1, 2}, pieces[] = {0, 1, 2, 0, 1, 0};
+    const int32_t os[] = {0, 3, 5, 6}, merges[] = {0, 3, 5};
+    assert_memory_equal(request, requests, sizeof requests);
+    assert_memory_equal(piece, pieces, sizeof pieces);
+    assert_memory_equal(o, os, sizeof os);
+    assert_memory_equal(merge, merges, sizeof merges);
+    const ptowsp_attention_arrays none = {NULL, NULL, NULL, NULL};
+    assert_int_equal(ptowsp_attention_export(&plan, &none), PTOWSP_OK);
+    assert_int_equal(ptowsp_attention_export(&plan, NULL), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_attention_export(NULL, &arrays), PTOWSP_INVALID_PARAMS);
+    plan.units[5].flags = PTOWSP_WORK_INVALID;
+    assert_int_equal(ptowsp_attention_export(&plan, &arrays), PTOWSP_INVALID_PARAMS);
+    plan_free(&plan);
+}
+
+// Two slots of two rows, each a half of a softmax: (l 2 + 2), acc (2, 6) + (4, 8).
+static void attention_plan__merge_row_merges_the_slots_of_a_row(void **state) {
+    (void)state;
+    ptowsp_partial states[6];
+    float accs[6 * 2], out[2];
+    for (uint32_t i = 0; i < 6; i++) {
+        states[i].m = 1;
+        states[i].l = 2;
+        accs[2 * i] = (float)(2 * i);
+        accs[2 * i + 1] = (float)i;
+    }
+    const ptowsp_attention_scratch scratch = {states, accs, 2, 2};
+    const ptowsp_work merge = ptowsp_work_of(0, 0, 0, 0, 0, 1, 2);  // slots 1 and 2: rows 2 to 5
+    const float lse = ptowsp_attention_merge_row(&scratch, &merge, 1, out);
+    assert_true(fabsf(lse - (1 + logf(4))) < 1e-6f);
+    assert_true(out[0] == (6 + 10) / 4.0f && out[1] == (3 + 5) / 4.0f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(attention_plan__the_drawing_of_the_header),
+        cmocka_unit_test(attention_plan__the_lane_that_merges_computes_less),
+        cmocka_unit_test(attention_plan__tiles_see_what_the_header_says),
+        cmocka_unit_test(attention_plan__windows_beyond_all_kv_are_none),
+        cmocka_unit_test(attention_plan__empty_sequences_have_no_units),
+        cmocka_unit_test(attention_plan__lanes_get_work_by_their_speed),
+        cmocka_unit_test(attention_plan__few_long_sequences_are_not_shredded),
+        cmocka_unit_test(attention_plan__pieces_of_invariant_plans_are_those_of_the_sequence),
+        cmocka_unit_test(attention_plan__bounds_of_paper),
+        cmocka_unit_test(attention_plan__place_puts_all_arrays_into_the_block),
+        cmocka_unit_test(attention_plan__random_batches_are_as_the_header_says),
+        cmocka_unit_test(attention_plan__large_batches_are_balanced),
+        cmocka_unit_test(attention_plan__the_cut_is_nearly_the_best_of_all),
+        cmocka_unit_test(attention_plan__print_writes_a_table),
+        cmocka_unit_test(attention_plan__export_gives_the_arrays_of_others),
+        cmocka_unit_test(attention_plan__merge_row_merges_the_slots_of_a_row),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
