@@ -197,8 +197,8 @@ $(EXAMPLES): $(BUILD)/%: examples/%.c $(COMMON) $(BUILD)/ptowsp.o ptowsp.h
 	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -I. $< $(filter %.o,$^) -o $@ $(LDFLAGS) -pthread -lm -ldl
 
 # The main example, with the part of the library that it needs, which compiles in seconds: no tiles.
-DEMO := $(addprefix $(BUILD)/demo/,ptowsp.o examples/decode_batch.o examples/common/attention.o \
-    examples/common/lengths.o examples/common/pool.o)
+DEMO := $(addprefix $(BUILD)/demo/,ptowsp.o examples/decode_batch.o $(addprefix examples/common/,attention.o \
+    command.o decode_check.o decode_data.o decode_options.o decode_plan.o decode_report.o lengths.o pool.o))
 
 $(BUILD)/demo/%.o: %.c $(LIBRARY) $(wildcard examples/common/*.h)
 	@mkdir -p $(@D)

@@ -68,37 +68,40 @@
 // and as C++17. They set the fields of zeroed (static) descriptions, as zero means the default; C
 // and C++20 can use designated initialisers instead. They leave freeing to the end of the process.
 //
-// 1. PLAN: cut a ragged batch into work units and dispatch them (sections 5 to 8). Where sequences
-// are split, ptowsp_merge_partials joins their partial results (section 9).
+// 1. PLAN: cut a ragged batch into work units that are balanced over lanes, run them, and merge the
+// parts of split sequences (sections 6, 9 and 10). Here 4 lanes share 3 sequences in 6 units, 5 of
+// them parts. The toy kernel averages token numbers, so each result is half of the last number.
+// Section 7 has plans with one chunk for all sequences instead.
 //
 //    #include "ptowsp.h"
 //    #include <stdio.h>
-//
-//    static void attend(const ptowsp_work *work, uint32_t lane, void *user) {  // one work unit
-//        uint64_t *tokens = (uint64_t *)user;  // a cell per lane, so no locks
-//        tokens[lane] += ptowsp_work_kv_len(work);
+//    static ptowsp_partial states[8]; static float accs[8]; static uint32_t progress[256];
+//    static const ptowsp_attention_scratch scratch = {states, accs, 1, 1};  // 1 row, dim 1
+//    static void attend(const ptowsp_work *w, uint32_t lane, void *user) {  // token t has value t
+//        float n = (float)ptowsp_work_kv_len(w), mean = ptowsp_work_kv_start(w) + (n - 1) / 2;
+//        uint32_t slot = ptowsp_work_slot(w); ptowsp_partial part = {0, n};  // all scores are 0
+//        if (slot == PTOWSP_NO_SLOT) ((float *)user)[ptowsp_work_request(w)] = mean;  // whole
+//        else states[slot] = part, accs[slot] = n * mean, (void)lane;
 //    }
-//
+//    static void merge(const ptowsp_work *w, uint32_t lane, void *user) { (void)lane;  // a row
+//        ptowsp_attention_merge_row(&scratch, w, 0, (float *)user + ptowsp_work_request(w));
+//    }
 //    int main(void) {
-//        const int32_t kv_lengths[] = {700, 12000, 0, 2500};  // KV tokens of each request
-//        ptowsp_batch batch = {kv_lengths, 4, 2};             // 4 requests, 2 KV heads
-//        static ptowsp_plan_config config;                    // zero fields are defaults
-//        config.max_work_units = 16;
-//        uint32_t chunk;
-//        ptowsp_work work[16];
-//        ptowsp_plan_info info;
-//        if (ptowsp_plan_chunk_size(&batch, &config, &chunk, NULL)) return 1;
-//        if (ptowsp_plan_generate(&batch, &config, chunk, work, 16, &info)) return 1;
-//        const ptowsp_work_fn tiers[] = {attend, attend, attend, attend};  // a kernel per tier
-//        uint64_t tokens = 0;
-//        if (ptowsp_dispatch_serial(work, info.work_count, tiers, 4, &tokens, NULL)) return 1;
-//        printf("chunk %u, %d units, %d tokens\n", chunk, (int)info.work_count, (int)tokens);
-//        return 0;
+//        const int32_t kv[] = {2501, 1001, 501}; ptowsp_attention_batch batch = {kv, NULL, 3};
+//        static ptowsp_attention_config config; config.head_count = 1, config.lane_count = 4;
+//        ptowsp_attention_sizes sizes; ptowsp_attention_plan plan; ptowsp_work_fn table = attend;
+//        static uint64_t block[64]; float out[3];  // by sequence
+//        if (ptowsp_attention_size(&batch, &config, &sizes, NULL)) return 1;
+//        if (ptowsp_attention_place(&sizes, block, sizeof block, &plan)) return 1;
+//        if (ptowsp_attention_generate(&batch, &config, &plan, NULL)) return 1;
+//        ptowsp_attention_job job = {&plan, &table, 1, merge, out, progress, false};
+//        if (ptowsp_attention_run_serial(&job, NULL)) return 1;
+//        printf("%u units, means %g, %g and %g\n", plan.unit_count, out[0], out[1], out[2]);
 //    }
 //
 // It prints:
 //
-//    chunk 2400, 16 units, 30400 tokens
+//    6 units, means 1250, 500 and 250
 //
 // 2. WORKLOAD: describe loops over kernels once, bind sizes and memory, run (sections 11 to 13, 15,
 // 16, 18 to 20). Section 20 runs the same program on threads, section 22 on a device.
@@ -768,6 +771,11 @@ PTOWSP_API const ptowsp_tier *ptowsp_decode_tiers(void);
 //
 // These functions take no context. *out_info, which may be NULL, receives the fault and the
 // sequence at fault; ptowsp_plan_explain turns it into a line of text.
+//
+//      uint32_t chunk;
+//      ptowsp_plan_chunk_size(&batch, &config, &chunk, &info)
+//      ptowsp_plan_generate(&batch, &config, chunk, work, capacity, &info)
+//      ptowsp_dispatch_spmd(context, work, info.work_count, tiers, tier_count, user)
 
 typedef struct ptowsp_batch {
     const PTOWSP_GM int32_t *lengths;  // [sequence_count] KV tokens of each sequence, 0 allowed

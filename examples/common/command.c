@@ -64,33 +64,52 @@ static bool command_read_text(const command_text *texts, size_t text_count, cons
     return false;
 }
 
-void command_parse(int argc, char **argv, const char *help, const command_option *options,
-                   size_t option_count) {
-    command_parse_texts(argc, argv, help, options, option_count, NULL, 0);
+static bool command_read_flag(const command_options *options, const char *flag) {
+    for (size_t i = 0; i < options->flag_count; i++) {
+        if (strcmp(flag, options->flags[i].flag) == 0) {
+            *options->flags[i].is_set = true;
+            return true;
+        }
+    }
+    return false;
 }
 
-void command_parse_texts(int argc, char **argv, const char *help, const command_option *options,
-                         size_t option_count, const command_text *texts, size_t text_count) {
+void command_parse_all(int argc, char **argv, const char *help, const command_options *options) {
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
     command_name = slash ? slash + 1 : argc > 0 ? argv[0] : command_name;
-    for (int i = 1; i < argc; i += 2) {
+    for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0) {
             fputs(help, stdout);
             command_flush();
             exit(0);
         }
-        if (command_read_text(texts, text_count, argv[i], i + 1 < argc ? argv[i + 1] : NULL)) {
+        if (command_read_flag(options, argv[i])) {
+            continue;
+        }
+        const char *flag = argv[i], *value = i + 1 < argc ? argv[++i] : NULL;
+        if (command_read_text(options->texts, options->text_count, flag, value)) {
             continue;
         }
         size_t k = 0;
-        while (k < option_count && strcmp(argv[i], options[k].flag) != 0) {
+        while (k < options->number_count && strcmp(flag, options->numbers[k].flag) != 0) {
             k++;
         }
-        if (k == option_count) {
-            command_fail("unknown option '%s'; see --help", argv[i]);
+        if (k == options->number_count) {
+            command_fail("unknown option '%s'; see --help", flag);
         }
-        command_read_number(&options[k], i + 1 < argc ? argv[i + 1] : NULL);
+        command_read_number(&options->numbers[k], value);
     }
+}
+
+void command_parse_texts(int argc, char **argv, const char *help, const command_option *options,
+                         size_t option_count, const command_text *texts, size_t text_count) {
+    command_options all = {options, option_count, texts, text_count, NULL, 0};
+    command_parse_all(argc, argv, help, &all);
+}
+
+void command_parse(int argc, char **argv, const char *help, const command_option *options,
+                   size_t option_count) {
+    command_parse_texts(argc, argv, help, options, option_count, NULL, 0);
 }
 
 void *command_allocate(uint64_t count, size_t size) {

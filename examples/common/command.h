@@ -5,6 +5,7 @@
 
 #include "ptowsp.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,7 +23,24 @@ typedef struct command_text {
     const char **text;
 } command_text;
 
+// One that is there or not, "--name".
+typedef struct command_flag {
+    const char *flag;
+    bool *is_set;
+} command_flag;
+
+// All options of a program.
+typedef struct command_options {
+    const command_option *numbers;
+    size_t number_count;
+    const command_text *texts;
+    size_t text_count;
+    const command_flag *flags;
+    size_t flag_count;
+} command_options;
+
 // Reads options; --help writes the text and exits with 0. Anything wrong exits with 2.
+void command_parse_all(int argc, char **argv, const char *help, const command_options *options);
 void command_parse(int argc, char **argv, const char *help, const command_option *options,
                    size_t option_count);
 void command_parse_texts(int argc, char **argv, const char *help, const command_option *options,
