@@ -2407,6 +2407,135 @@ PWSP_INTERNAL void pwsp_emit(const pwsp_emit_desc *desc, uint32_t first, uint32_
 }
 
 // =================================================================================================
+// src/plan/plan.h
+// =================================================================================================
+
+// What chunk plans and attention plans share: faults, and the checks of tiers.
+
+#ifndef PWSP_PLAN_H
+#define PWSP_PLAN_H
+
+// Sets the info to a fault and returns its status.
+PWSP_INTERNAL ptowsp_status pwsp_plan_fail(ptowsp_plan_info *info, ptowsp_plan_fault fault,
+                                           uint64_t index, int64_t value, int64_t limit);
+
+// The info to fill in: the caller's, or a spare one where he wants none. No fault so far.
+PWSP_INTERNAL ptowsp_plan_info *pwsp_info_start(ptowsp_plan_info *out_info,
+                                                ptowsp_plan_info *spare);
+
+PWSP_INTERNAL ptowsp_status pwsp_tiers_check(const ptowsp_tier *tiers, uint32_t tier_count,
+                                             ptowsp_plan_info *info);
+
+// True when the tiers together cover every length from low to high. False does not mean that a
+// length of the batch is not covered, only that each has to be looked up.
+PWSP_INTERNAL bool pwsp_tiers_cover(const ptowsp_tier *tiers, uint32_t tier_count, int32_t low,
+                                    int32_t high);
+
+// A value of an info, at most INT64_MAX.
+PWSP_INLINE int64_t pwsp_info_value(uint64_t value) {
+    return (int64_t)pwsp_min_u64(value, INT64_MAX);
+}
+
+#endif
+
+// =================================================================================================
+// src/plan/fault.c
+// =================================================================================================
+
+// Faults of planning and their texts; tiers. Emitted trees carry it, with the planner of attention
+// plans.
+
+// -- faults ---------------------------------------------------------------------------------------
+
+static const ptowsp_status pwsp_fault_statuses[] = {
+#define PWSP_FAULT_STATUS(name, status, text) PTOWSP_##status,
+    PTOWSP_PLAN_FAULTS(PWSP_FAULT_STATUS)
+#undef PWSP_FAULT_STATUS
+};
+
+// Arrays, not pointers, so that they need no relocation when the library is shared.
+static const char pwsp_fault_texts[][80] = {
+#define PWSP_FAULT_TEXT(name, status, text) text,
+    PTOWSP_PLAN_FAULTS(PWSP_FAULT_TEXT)
+#undef PWSP_FAULT_TEXT
+};
+
+PWSP_INTERNAL ptowsp_status pwsp_plan_fail(ptowsp_plan_info *info, ptowsp_plan_fault fault,
+                                           uint64_t index, int64_t value, int64_t limit) {
+    PTOWSP_ASSERT((uint32_t)fault < PTOWSP_FAULT_COUNT);
+    PTOWSP_ASSERT(fault == PTOWSP_FAULT_NONE || pwsp_fault_statuses[fault] < 0);
+    ptowsp_plan_info failed = {0, fault, index, value, limit, false};
+    *info = failed;
+    return pwsp_fault_statuses[fault];
+}
+
+PWSP_INTERNAL ptowsp_plan_info *pwsp_info_start(ptowsp_plan_info *out_info,
+                                                ptowsp_plan_info *spare) {
+    ptowsp_plan_info *info = out_info ? out_info : spare;
+    pwsp_plan_fail(info, PTOWSP_FAULT_NONE, PTOWSP_NO_INDEX, 0, 0);
+    return info;
+}
+
+void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_text text) {
+    uint32_t fault = (uint32_t)info->fault;
+    const char *sentence = fault < PTOWSP_FAULT_COUNT ? pwsp_fault_texts[fault] : "unknown fault";
+    pwsp_text_format(text, "plan: ");
+    for (const char *at = sentence; *at; at++) {
+        if (at[0] == '%' && at[1] == 'i') {
+            pwsp_text_format(text, "%llu", (unsigned long long)info->index);
+            at++;
+        } else if (at[0] == '%' && (at[1] == 'v' || at[1] == 'l')) {
+            at++;
+            pwsp_text_format(text, "%lld", (long long)(*at == 'v' ? info->value : info->limit));
+        } else {
+            pwsp_text_write(text, at, 1);
+        }
+    }
+}
+
+// -- tiers ----------------------------------------------------------------------------------------
+
+int32_t ptowsp_tier_find(const ptowsp_tier *tiers, uint32_t tier_count, int32_t length) {
+    for (uint32_t i = 0; i < tier_count; i++) {
+        if (tiers[i].length_min <= length && length <= tiers[i].length_max) {
+            return tiers[i].id;
+        }
+    }
+    return -1;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_tiers_check(const ptowsp_tier *tiers, uint32_t tier_count,
+                                             ptowsp_plan_info *info) {
+    if (!tiers) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TIERS_NULL, PTOWSP_NO_INDEX, tier_count, 0);
+    }
+    if (tier_count == 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TIERS_EMPTY, PTOWSP_NO_INDEX, 0, 0);
+    }
+    for (uint32_t i = 0; i < tier_count; i++) {
+        if (tiers[i].length_min > tiers[i].length_max) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_TIER_ORDER, i, tiers[i].length_min,
+                                  tiers[i].length_max);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// Two passes find out for tiers in ascending order and most others, at a cost that stays linear.
+PWSP_INTERNAL bool pwsp_tiers_cover(const ptowsp_tier *tiers, uint32_t tier_count, int32_t low,
+                                    int32_t high) {
+    int64_t next = low;
+    for (uint32_t pass = 0; pass < 2 && next <= high; pass++) {
+        for (uint32_t i = 0; i < tier_count; i++) {
+            if (tiers[i].length_min <= next && next <= tiers[i].length_max) {
+                next = (int64_t)tiers[i].length_max + 1;
+            }
+        }
+    }
+    return next > high;
+}
+
+// =================================================================================================
 // src/plan/work.c
 // =================================================================================================
 
@@ -2468,15 +2597,6 @@ void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_text text) {
                      (unsigned long long)work->params[2] + work->params[3]);
 }
 
-int32_t ptowsp_tier_find(const ptowsp_tier *tiers, uint32_t tier_count, int32_t length) {
-    for (uint32_t i = 0; i < tier_count; i++) {
-        if (tiers[i].length_min <= length && length <= tiers[i].length_max) {
-            return tiers[i].id;
-        }
-    }
-    return -1;
-}
-
 const ptowsp_tier *ptowsp_decode_tiers(void) {
 #define PWSP_TIER_ENTRY(id, length_min, length_max) {id, length_min, length_max},
     static const ptowsp_tier tiers[] = {PTOWSP_DECODE_TIERS(PWSP_TIER_ENTRY)};
@@ -2485,38 +2605,6 @@ const ptowsp_tier *ptowsp_decode_tiers(void) {
                          "the count of the standard tiers");
     return tiers;
 }
-
-// =================================================================================================
-// src/plan/plan.h
-// =================================================================================================
-
-// What chunk plans and attention plans share: faults, and the checks of tiers.
-
-#ifndef PWSP_PLAN_H
-#define PWSP_PLAN_H
-
-// Sets the info to a fault and returns its status.
-PWSP_INTERNAL ptowsp_status pwsp_plan_fail(ptowsp_plan_info *info, ptowsp_plan_fault fault,
-                                           uint64_t index, int64_t value, int64_t limit);
-
-// The info to fill in: the caller's, or a spare one where he wants none. No fault so far.
-PWSP_INTERNAL ptowsp_plan_info *pwsp_info_start(ptowsp_plan_info *out_info,
-                                                ptowsp_plan_info *spare);
-
-PWSP_INTERNAL ptowsp_status pwsp_tiers_check(const ptowsp_tier *tiers, uint32_t tier_count,
-                                             ptowsp_plan_info *info);
-
-// True when the tiers together cover every length from low to high. False does not mean that a
-// length of the batch is not covered, only that each has to be looked up.
-PWSP_INTERNAL bool pwsp_tiers_cover(const ptowsp_tier *tiers, uint32_t tier_count, int32_t low,
-                                    int32_t high);
-
-// A value of an info, at most INT64_MAX.
-PWSP_INLINE int64_t pwsp_info_value(uint64_t value) {
-    return (int64_t)pwsp_min_u64(value, INT64_MAX);
-}
-
-#endif
 
 // =================================================================================================
 // src/plan/plan.c
@@ -2538,72 +2626,7 @@ PWSP_INLINE int64_t pwsp_info_value(uint64_t value) {
 // to 5 probes are enough. Where units has large steps, as for equal lengths, prediction fails; so
 // after PWSP_PREDICTIONS probes the rest is bisection: never more than that plus log2(high - low).
 
-// -- faults ---------------------------------------------------------------------------------------
-
-static const ptowsp_status pwsp_fault_statuses[] = {
-#define PWSP_FAULT_STATUS(name, status, text) PTOWSP_##status,
-    PTOWSP_PLAN_FAULTS(PWSP_FAULT_STATUS)
-#undef PWSP_FAULT_STATUS
-};
-
-// Arrays, not pointers, so that they need no relocation when the library is shared.
-static const char pwsp_fault_texts[][80] = {
-#define PWSP_FAULT_TEXT(name, status, text) text,
-    PTOWSP_PLAN_FAULTS(PWSP_FAULT_TEXT)
-#undef PWSP_FAULT_TEXT
-};
-
-PWSP_INTERNAL ptowsp_status pwsp_plan_fail(ptowsp_plan_info *info, ptowsp_plan_fault fault,
-                                           uint64_t index, int64_t value, int64_t limit) {
-    PTOWSP_ASSERT((uint32_t)fault < PTOWSP_FAULT_COUNT);
-    PTOWSP_ASSERT(fault == PTOWSP_FAULT_NONE || pwsp_fault_statuses[fault] < 0);
-    ptowsp_plan_info failed = {0, fault, index, value, limit, false};
-    *info = failed;
-    return pwsp_fault_statuses[fault];
-}
-
-PWSP_INTERNAL ptowsp_plan_info *pwsp_info_start(ptowsp_plan_info *out_info,
-                                                ptowsp_plan_info *spare) {
-    ptowsp_plan_info *info = out_info ? out_info : spare;
-    pwsp_plan_fail(info, PTOWSP_FAULT_NONE, PTOWSP_NO_INDEX, 0, 0);
-    return info;
-}
-
-void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_text text) {
-    uint32_t fault = (uint32_t)info->fault;
-    const char *sentence = fault < PTOWSP_FAULT_COUNT ? pwsp_fault_texts[fault] : "unknown fault";
-    pwsp_text_format(text, "plan: ");
-    for (const char *at = sentence; *at; at++) {
-        if (at[0] == '%' && at[1] == 'i') {
-            pwsp_text_format(text, "%llu", (unsigned long long)info->index);
-            at++;
-        } else if (at[0] == '%' && (at[1] == 'v' || at[1] == 'l')) {
-            at++;
-            pwsp_text_format(text, "%lld", (long long)(*at == 'v' ? info->value : info->limit));
-        } else {
-            pwsp_text_write(text, at, 1);
-        }
-    }
-}
-
 // -- checks ---------------------------------------------------------------------------------------
-
-PWSP_INTERNAL ptowsp_status pwsp_tiers_check(const ptowsp_tier *tiers, uint32_t tier_count,
-                                             ptowsp_plan_info *info) {
-    if (!tiers) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_TIERS_NULL, PTOWSP_NO_INDEX, tier_count, 0);
-    }
-    if (tier_count == 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_TIERS_EMPTY, PTOWSP_NO_INDEX, 0, 0);
-    }
-    for (uint32_t i = 0; i < tier_count; i++) {
-        if (tiers[i].length_min > tiers[i].length_max) {
-            return pwsp_plan_fail(info, PTOWSP_FAULT_TIER_ORDER, i, tiers[i].length_min,
-                                  tiers[i].length_max);
-        }
-    }
-    return PTOWSP_OK;
-}
 
 // Fills the defaults of a configuration in and checks it.
 static ptowsp_status pwsp_config_check(const ptowsp_plan_config *given, ptowsp_plan_config *config,
@@ -2652,20 +2675,6 @@ static ptowsp_status pwsp_config_align(ptowsp_plan_config *config, ptowsp_plan_i
     config->chunk_min = (uint32_t)first;
     config->chunk_max = (uint32_t)last;
     return PTOWSP_OK;
-}
-
-// Two passes find out for tiers in ascending order and most others, at a cost that stays linear.
-PWSP_INTERNAL bool pwsp_tiers_cover(const ptowsp_tier *tiers, uint32_t tier_count, int32_t low,
-                                    int32_t high) {
-    int64_t next = low;
-    for (uint32_t pass = 0; pass < 2 && next <= high; pass++) {
-        for (uint32_t i = 0; i < tier_count; i++) {
-            if (tiers[i].length_min <= next && next <= tiers[i].length_max) {
-                next = (int64_t)tiers[i].length_max + 1;
-            }
-        }
-    }
-    return next > high;
 }
 
 // Checks the lengths of sequences [first, end) against the tiers; a failure names the lowest index.
@@ -3227,6 +3236,13 @@ PWSP_INLINE pwsp_query_tile pwsp_query_tile_at(const pwsp_attention *a, uint32_t
     tile.rate = pwsp_sum_u64(a->token, pwsp_mul_u64(tile.rows, a->row_token));
     PTOWSP_ASSERT(tokens > 0 && tile.begin < tile.end && tile.end <= (uint32_t)kv);
     return tile;
+}
+
+// The bytes of all arrays of a plan; counts are below 2^32.
+PWSP_INLINE uint64_t pwsp_sizes_bytes(const ptowsp_attention_sizes *sizes) {
+    const uint64_t lanes = sizes->lane_count;
+    return (sizes->unit_count + sizes->merge_count) * sizeof(ptowsp_work) + lanes * sizeof(double) +
+           2 * (lanes + 1) * sizeof(uint32_t);
 }
 
 // The cost of a slot of a tile: at most PWSP_COST_MAX, which no lane has room for.
@@ -4308,7 +4324,6 @@ PWSP_INTERNAL ptowsp_status pwsp_cut_check(const pwsp_attention_cut *cut,
 // Fills in what follows from the counts.
 static ptowsp_status pwsp_sizes_complete(const pwsp_attention *a, ptowsp_attention_sizes *sizes,
                                          ptowsp_plan_info *info) {
-    const uint64_t lanes = a->config.lane_count;
     sizes->lane_count = a->config.lane_count;
     if (sizes->unit_count > UINT32_MAX) {
         const int64_t units = pwsp_info_value(sizes->unit_count);
@@ -4318,8 +4333,7 @@ static ptowsp_status pwsp_sizes_complete(const pwsp_attention *a, ptowsp_attenti
     }
     PTOWSP_ASSERT(sizes->merge_count <= sizes->unit_count &&
                   sizes->slot_count <= sizes->unit_count);
-    sizes->block_bytes = (sizes->unit_count + sizes->merge_count) * sizeof(ptowsp_work) +
-                         lanes * sizeof(double) + 2 * (lanes + 1) * sizeof(uint32_t);
+    sizes->block_bytes = pwsp_sizes_bytes(sizes);
     return PTOWSP_OK;
 }
 
@@ -4460,10 +4474,7 @@ ptowsp_status ptowsp_attention_place(const ptowsp_attention_sizes *sizes, void *
         return PTOWSP_LIMIT_EXCEEDED;
     }
     const uint64_t lanes = sizes->lane_count;
-    const uint64_t works = sizes->unit_count + sizes->merge_count;
-    const uint64_t needed =
-        works * sizeof(ptowsp_work) + lanes * sizeof(double) + 2 * (lanes + 1) * sizeof(uint32_t);
-    if (block_bytes < needed) {
+    if (block_bytes < pwsp_sizes_bytes(sizes)) {
         return PTOWSP_BUFFER_OVERFLOW;
     }
     memset(out_plan, 0, sizeof *out_plan);
@@ -8546,6 +8557,203 @@ PWSP_INTERNAL ptowsp_status pwsp_verify_plan_lanes(pwsp_error *error, const char
         }
     }
     return PTOWSP_OK;
+}
+
+// =================================================================================================
+// src/runtime/plan_batch.h
+// =================================================================================================
+
+// A batch that is bound in place of a plan, and the plan that is made of it as an execution begins:
+// in the library, and on the AICPU of emitted trees.
+
+#ifndef PWSP_PLAN_BATCH_H
+#define PWSP_PLAN_BATCH_H
+
+// All zero: none is bound, and no memory is held.
+typedef struct pwsp_plan_batch {
+    bool is_bound;
+    ptowsp_attention_batch batch;
+    ptowsp_attention_config config;
+    ptowsp_attention_sizes capacity;  // lane_count 0: none
+} pwsp_plan_batch;
+
+// Memory of plans. It stays as batches are bound anew, and grows where a plan does not fit.
+typedef struct pwsp_plan_room {
+    void *words;
+    uint64_t word_count;
+    ptowsp_attention_sizes sizes;  // that the words hold; slot_count is not used
+} pwsp_plan_room;
+
+// Checks what is bound under a name, as ptowsp_run_bind_batch does. Lengths are not looked at.
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_batch(pwsp_error *error, const char *name,
+                                                  const ptowsp_attention_batch *batch,
+                                                  const ptowsp_attention_config *config,
+                                                  const ptowsp_attention_sizes *capacity,
+                                                  pwsp_plan_batch *out_bound);
+
+// Makes room for the capacity of a batch, or nothing. Plans in the room are lost where it grows.
+PWSP_INTERNAL ptowsp_status pwsp_plan_room_reserve(pwsp_error *error, const char *name,
+                                                   const pwsp_memory *memory,
+                                                   const pwsp_plan_batch *bound,
+                                                   pwsp_plan_room *room);
+PWSP_INTERNAL void pwsp_plan_room_free(const pwsp_memory *memory, pwsp_plan_room *room);
+
+// Plans a batch that is bound. The plan is in the room.
+PWSP_INTERNAL ptowsp_status pwsp_plan_make(pwsp_error *error, const char *name,
+                                           const pwsp_memory *memory, const pwsp_plan_batch *bound,
+                                           pwsp_plan_room *room, ptowsp_attention_plan *out_plan);
+
+#endif
+
+// =================================================================================================
+// src/runtime/plan_batch.c
+// =================================================================================================
+
+// Plans of batches that are bound.
+//
+// Planning is tried in the memory of the plan before, which mostly fits: a step of decode has as many
+// units as the last one. Only where it does not is the plan measured, and memory grows to more than
+// it needs. With a capacity there is memory for all plans that are allowed.
+
+#define PWSP_PLAN_WORD     sizeof(uint64_t)
+#define PWSP_PLAN_SPARE_OF 8  // memory grows by its part of this more than is needed
+
+// A fault of planning as an error: "run: plan kv: sequence 3 has the negative length -1".
+static ptowsp_status pwsp_plan_fail_fault(pwsp_error *error, const char *when, const char *name,
+                                          ptowsp_status status, const ptowsp_plan_info *info) {
+    char line[PWSP_ERROR_TEXT_MAX];
+    ptowsp_text_buffer buffer = {line, sizeof line, 0};
+    ptowsp_plan_explain(info, ptowsp_text_to_buffer(&buffer));
+    const char *text = strstr(line, ": ");
+    PTOWSP_ASSERT(status != PTOWSP_OK && text);
+    return pwsp_error_set(error, status, info->index, "%s: plan %s%s", when, name, text);
+}
+
+static ptowsp_status pwsp_plan_fail_memory(pwsp_error *error, const char *name) {
+    return pwsp_error_set(error, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                          "plan %s: no memory for its units", name);
+}
+
+// -- binding --------------------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_batch(pwsp_error *error, const char *name,
+                                                  const ptowsp_attention_batch *batch,
+                                                  const ptowsp_attention_config *config,
+                                                  const ptowsp_attention_sizes *capacity,
+                                                  pwsp_plan_batch *out_bound) {
+    ptowsp_plan_info info;
+    pwsp_attention checked;
+    ptowsp_status status = pwsp_attention_configure(config, &checked, &info);
+    if (status == PTOWSP_OK && !batch) {
+        status = pwsp_plan_fail(&info, PTOWSP_FAULT_BATCH_NULL, PTOWSP_NO_INDEX, 0, 0);
+    } else if (status == PTOWSP_OK && !batch->kv_lengths && batch->sequence_count > 0) {
+        status = pwsp_plan_fail(&info, PTOWSP_FAULT_LENGTHS_NULL, PTOWSP_NO_INDEX,
+                                batch->sequence_count, 0);
+    }
+    if (status != PTOWSP_OK) {
+        return pwsp_plan_fail_fault(error, "bind", name, status, &info);
+    }
+    if (capacity &&
+        (capacity->lane_count != config->lane_count || capacity->unit_count > UINT32_MAX ||
+         capacity->merge_count > UINT32_MAX || capacity->slot_count > UINT32_MAX)) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: the capacity of plan %s is not of its configuration", name);
+    }
+    memset(out_bound, 0, sizeof *out_bound);
+    out_bound->is_bound = true;
+    out_bound->batch = *batch;
+    out_bound->config = *config;
+    if (capacity) {
+        out_bound->capacity = *capacity;
+    }
+    return PTOWSP_OK;
+}
+
+// -- memory ---------------------------------------------------------------------------------------
+
+// Makes room for plans of these sizes, and of those before.
+static bool pwsp_plan_room_grow(const pwsp_memory *memory, const ptowsp_attention_sizes *sizes,
+                                pwsp_plan_room *room) {
+    ptowsp_attention_sizes both = *sizes;
+    both.unit_count = pwsp_max_u64(sizes->unit_count, room->sizes.unit_count);
+    both.merge_count = pwsp_max_u64(sizes->merge_count, room->sizes.merge_count);
+    both.lane_count =
+        sizes->lane_count > room->sizes.lane_count ? sizes->lane_count : room->sizes.lane_count;
+    both.block_bytes = pwsp_sizes_bytes(&both);
+    const uint64_t words = pwsp_ceil_div_u64(both.block_bytes, PWSP_PLAN_WORD);
+    memset(&room->sizes, 0, sizeof room->sizes);
+    if (!pwsp_memory_room(memory, &room->words, &room->word_count, words, PWSP_PLAN_WORD)) {
+        return false;
+    }
+    room->sizes = both;
+    return true;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_plan_room_reserve(pwsp_error *error, const char *name,
+                                                   const pwsp_memory *memory,
+                                                   const pwsp_plan_batch *bound,
+                                                   pwsp_plan_room *room) {
+    return bound->capacity.lane_count == 0 || pwsp_plan_room_grow(memory, &bound->capacity, room)
+               ? PTOWSP_OK
+               : pwsp_plan_fail_memory(error, name);
+}
+
+PWSP_INTERNAL void pwsp_plan_room_free(const pwsp_memory *memory, pwsp_plan_room *room) {
+    pwsp_memory_free(memory, room->words, (size_t)room->word_count * PWSP_PLAN_WORD);
+    memset(room, 0, sizeof *room);
+}
+
+// As many as a batch needs, and some more: lengths that grow move the splits of all lanes.
+static uint64_t pwsp_plan_with_spare(uint64_t count, uint32_t lanes) {
+    return pwsp_min_u64(count + pwsp_max_u64(count / PWSP_PLAN_SPARE_OF, lanes), UINT32_MAX);
+}
+
+// -- planning -------------------------------------------------------------------------------------
+
+// Plans in the room, as far as the batch may use it.
+static ptowsp_status pwsp_plan_try(const pwsp_plan_batch *bound, const pwsp_plan_room *room,
+                                   ptowsp_attention_plan *plan, ptowsp_plan_info *info) {
+    ptowsp_attention_sizes sizes = room->sizes;
+    PTOWSP_ASSERT(sizes.lane_count >= bound->config.lane_count);
+    sizes.slot_count = UINT32_MAX;
+    if (bound->capacity.lane_count > 0) {
+        PTOWSP_ASSERT(sizes.unit_count >= bound->capacity.unit_count);
+        sizes = bound->capacity;
+    }
+    ptowsp_status status =
+        ptowsp_attention_place(&sizes, room->words, room->word_count * PWSP_PLAN_WORD, plan);
+    (void)status;  // is asserted only
+    PTOWSP_ASSERT(status == PTOWSP_OK);
+    return ptowsp_attention_generate(&bound->batch, &bound->config, plan, info);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_plan_make(pwsp_error *error, const char *name,
+                                           const pwsp_memory *memory, const pwsp_plan_batch *bound,
+                                           pwsp_plan_room *room, ptowsp_attention_plan *out_plan) {
+    const bool is_limited = bound->capacity.lane_count > 0;
+    ptowsp_status status = pwsp_plan_room_reserve(error, name, memory, bound, room);
+    ptowsp_plan_info info;
+    PTOWSP_ASSERT(bound->is_bound);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    status = PTOWSP_BUFFER_OVERFLOW;
+    if (room->sizes.lane_count >= bound->config.lane_count) {
+        status = pwsp_plan_try(bound, room, out_plan, &info);
+    }
+    if (status == PTOWSP_BUFFER_OVERFLOW && !is_limited) {
+        ptowsp_attention_sizes sizes;
+        status = ptowsp_attention_size(&bound->batch, &bound->config, &sizes, &info);
+        if (status == PTOWSP_OK) {
+            sizes.unit_count = pwsp_plan_with_spare(sizes.unit_count, sizes.lane_count);
+            sizes.merge_count = pwsp_plan_with_spare(sizes.merge_count, sizes.lane_count);
+            if (!pwsp_plan_room_grow(memory, &sizes, room)) {
+                return pwsp_plan_fail_memory(error, name);
+            }
+            status = pwsp_plan_try(bound, room, out_plan, &info);
+        }
+    }
+    return status == PTOWSP_OK ? status : pwsp_plan_fail_fault(error, "run", name, status, &info);
 }
 
 // =================================================================================================
@@ -38934,9 +39142,11 @@ typedef struct pwsp_bindings {
     pwsp_bound_csr *csrs;          // by axis
     pwsp_bound_tensor *tensors;    // by tensor
     ptowsp_attention_plan *plans;  // by axis of a plan, each the same; as its arrays and sizes say
+    pwsp_plan_batch *batches;      // by the first axis of a plan
     // As seen by the present execution:
     int64_t *length_sums;          // by array
     pwsp_bound_tensor *effective;  // by tensor
+    pwsp_plan_room *rooms;         // by the first axis of a plan: of plans of batches
 } pwsp_bindings;
 
 // False when memory is out; pwsp_bindings_free must still be called.
@@ -38959,8 +39169,18 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_plan(pwsp_bindings *bindings, const char *
                                            const ptowsp_attention_plan *plan);
 PWSP_INTERNAL ptowsp_status pwsp_bind_work(pwsp_bindings *bindings, const char *name,
                                            const ptowsp_work *work, uint64_t count);
+PWSP_INTERNAL ptowsp_status pwsp_bind_batch(pwsp_bindings *bindings, const char *name,
+                                            const ptowsp_attention_batch *batch,
+                                            const ptowsp_attention_config *config,
+                                            const ptowsp_attention_sizes *capacity);
 PWSP_INTERNAL ptowsp_status pwsp_bind_tensor(pwsp_bindings *bindings, const char *tensor,
                                              const ptowsp_buffer *buffer);
+
+// The batch that is bound to the plan of an axis; NULL: none is.
+PWSP_INTERNAL const pwsp_plan_batch *pwsp_bound_batch(const pwsp_bindings *bindings, uint32_t axis);
+
+// Plans the batches that are bound, and binds their plans.
+PWSP_INTERNAL ptowsp_status pwsp_bindings_plan(pwsp_bindings *bindings);
 
 // Checks everything that an execution needs before it walks: all names are bound, arrays are
 // well-formed, kernels support their calls (verify.c).
@@ -38988,6 +39208,8 @@ PWSP_INTERNAL ptowsp_status pwsp_bindings_verify(pwsp_bindings *bindings, bool i
     ARRAY(csrs, pwsp_bound_csr, program->axes.count + 1)                                           \
     ARRAY(tensors, pwsp_bound_tensor, program->tensors.count + 1)                                  \
     ARRAY(plans, ptowsp_attention_plan, program->axes.count + 1)                                   \
+    ARRAY(batches, pwsp_plan_batch, program->axes.count + 1)                                       \
+    ARRAY(rooms, pwsp_plan_room, program->axes.count + 1)                                          \
     ARRAY(length_sums, int64_t, program->arrays.count + 1)                                         \
     ARRAY(effective, pwsp_bound_tensor, program->tensors.count + 1)
 
@@ -39015,6 +39237,9 @@ PWSP_INTERNAL void pwsp_bindings_free(pwsp_bindings *bindings) {
     if (!program) {
         return;
     }
+    for (uint32_t i = 0; bindings->rooms && i < program->axes.count; i++) {
+        pwsp_plan_room_free(&bindings->context->memory, &bindings->rooms[i]);
+    }
 #define PWSP_BINDINGS_FREE(field, type, count)                                                     \
     pwsp_memory_free(&bindings->context->memory, bindings->field, (size_t)(count) * sizeof(type));
     PWSP_BINDINGS_ARRAYS(PWSP_BINDINGS_FREE)
@@ -39025,6 +39250,9 @@ PWSP_INTERNAL void pwsp_bindings_free(pwsp_bindings *bindings) {
 PWSP_INTERNAL size_t pwsp_bindings_bytes(const pwsp_bindings *bindings) {
     const ptowsp_program *program = bindings->program;
     size_t bytes = 0;
+    for (uint32_t i = 0; i < program->axes.count; i++) {
+        bytes += (size_t)bindings->rooms[i].word_count * sizeof(uint64_t);
+    }
 #define PWSP_BINDINGS_SIZE(field, type, count) bytes += (size_t)(count) * sizeof(type);
     PWSP_BINDINGS_ARRAYS(PWSP_BINDINGS_SIZE)
 #undef PWSP_BINDINGS_SIZE
@@ -39182,10 +39410,11 @@ static void pwsp_bind_plan_parts(pwsp_bindings *bindings, const char *name,
 
 // Binds what one of the following has checked.
 static ptowsp_status pwsp_bind_checked_plan(pwsp_bindings *bindings, pwsp_error *error,
-                                            ptowsp_status status, const char *name,
+                                            ptowsp_status status, uint32_t axis, const char *name,
                                             const ptowsp_attention_plan *plan) {
     status = status != PTOWSP_OK ? status : pwsp_bind_plan_uses(bindings, error, name, plan);
     if (status == PTOWSP_OK) {
+        bindings->batches[axis].is_bound = false;
         pwsp_bind_plan_parts(bindings, name, plan);
     }
     return pwsp_bind_result(bindings, error, status);
@@ -39196,11 +39425,12 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_plan(pwsp_bindings *bindings, const char *
     ptowsp_status status;
     pwsp_error error;
     ptowsp_attention_plan checked;
-    if (pwsp_bind_find(bindings, "plan", name, PWSP_BIND_PLAN, &status) == 0) {
+    uint32_t axis = pwsp_bind_find(bindings, "plan", name, PWSP_BIND_PLAN, &status);
+    if (axis == 0) {
         return status;
     }
     status = pwsp_bind_check_plan(&error, name, plan, &checked);
-    return pwsp_bind_checked_plan(bindings, &error, status, name, &checked);
+    return pwsp_bind_checked_plan(bindings, &error, status, axis, name, &checked);
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_bind_work(pwsp_bindings *bindings, const char *name,
@@ -39208,11 +39438,81 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_work(pwsp_bindings *bindings, const char *
     ptowsp_status status;
     pwsp_error error;
     ptowsp_attention_plan checked;
-    if (pwsp_bind_find(bindings, "plan", name, PWSP_BIND_PLAN, &status) == 0) {
+    uint32_t axis = pwsp_bind_find(bindings, "plan", name, PWSP_BIND_PLAN, &status);
+    if (axis == 0) {
         return status;
     }
     status = pwsp_bind_check_work(&error, name, work, count, &checked);
-    return pwsp_bind_checked_plan(bindings, &error, status, name, &checked);
+    return pwsp_bind_checked_plan(bindings, &error, status, axis, name, &checked);
+}
+
+// -- batches --------------------------------------------------------------------------------------
+
+// No plan is bound to a name any more.
+static void pwsp_unbind_plan(pwsp_bindings *bindings, const char *name) {
+    const ptowsp_program *p = bindings->program;
+    for (uint32_t i = 1; i < p->axes.count; i++) {
+        if (pwsp_axis_is_of_plan(PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, i), i, name)) {
+            bindings->is_bound[p->first_size + i] = false;
+        }
+    }
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_batch(pwsp_bindings *bindings, const char *name,
+                                            const ptowsp_attention_batch *batch,
+                                            const ptowsp_attention_config *config,
+                                            const ptowsp_attention_sizes *capacity) {
+    ptowsp_status status;
+    pwsp_error error;
+    pwsp_plan_batch checked;
+    uint32_t axis = pwsp_bind_find(bindings, "plan", name, PWSP_BIND_PLAN, &status);
+    if (axis == 0) {
+        return status;
+    }
+    status = pwsp_bind_check_batch(&error, name, batch, config, capacity, &checked);
+    if (status == PTOWSP_OK) {
+        if (bindings->batches[axis].is_bound) {
+            pwsp_unbind_plan(bindings, name);  // it is in the room
+        }
+        status = pwsp_plan_room_reserve(&error, name, &bindings->context->memory, &checked,
+                                        &bindings->rooms[axis]);
+    }
+    if (status == PTOWSP_OK) {
+        pwsp_unbind_plan(bindings, name);
+        bindings->batches[axis] = checked;
+    }
+    return pwsp_bind_result(bindings, &error, status);
+}
+
+PWSP_INTERNAL const pwsp_plan_batch *pwsp_bound_batch(const pwsp_bindings *bindings,
+                                                      uint32_t axis) {
+    const pwsp_axis_info *info = PWSP_PROGRAM_AT(bindings->program, axes, pwsp_axis_info, axis);
+    if (info->kind < PWSP_AXIS_PLAN || info->declared != axis) {
+        return NULL;
+    }
+    const pwsp_name *found = pwsp_names_find(&bindings->program->names, info->name);
+    PTOWSP_ASSERT(found && found->kind == PWSP_BIND_PLAN);
+    const pwsp_plan_batch *bound = &bindings->batches[found->index];
+    return bound->is_bound ? bound : NULL;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bindings_plan(pwsp_bindings *bindings) {
+    const ptowsp_program *p = bindings->program;
+    ptowsp_status status = PTOWSP_OK;
+    pwsp_error error;
+    for (uint32_t i = 1; status == PTOWSP_OK && i < p->axes.count; i++) {
+        ptowsp_attention_plan plan;
+        if (bindings->batches[i].is_bound) {
+            const char *name = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, i)->name;
+            pwsp_unbind_plan(bindings, name);
+            status = pwsp_plan_make(&error, name, &bindings->context->memory, &bindings->batches[i],
+                                    &bindings->rooms[i], &plan);
+            if (status == PTOWSP_OK) {
+                pwsp_bind_plan_parts(bindings, name, &plan);
+            }
+        }
+    }
+    return pwsp_bind_result(bindings, &error, status);
 }
 
 // -- tensors --------------------------------------------------------------------------------------
@@ -41147,6 +41447,15 @@ ptowsp_status ptowsp_run_bind_work(ptowsp_run *run, const char *plan, const ptow
                                     : pwsp_bind_work(&run->bindings, plan, work, count);
 }
 
+ptowsp_status ptowsp_run_bind_batch(ptowsp_run *run, const char *plan,
+                                    const ptowsp_attention_batch *batch,
+                                    const ptowsp_attention_config *config,
+                                    const ptowsp_attention_sizes *capacity) {
+    return pwsp_run_is_running(run)
+               ? PTOWSP_BUSY
+               : pwsp_bind_batch(&run->bindings, plan, batch, config, capacity);
+}
+
 uint64_t ptowsp_run_slot(const ptowsp_run *run, uint32_t slot) {
     PTOWSP_ASSERT(slot < run->program->slot_count);
     return run->walk.cells[run->program->first_slot + slot];
@@ -41427,7 +41736,10 @@ static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
 static ptowsp_status pwsp_run_prepare(ptowsp_run *run, const ptowsp_run_options *options,
                                       const pwsp_process_tasks *tasks, uint64_t *out_task_count) {
     *out_task_count = UINT64_MAX;
-    ptowsp_status status = pwsp_bindings_verify(&run->bindings, run->walk.is_time_only);
+    ptowsp_status status = pwsp_bindings_plan(&run->bindings);
+    if (status == PTOWSP_OK) {
+        status = pwsp_bindings_verify(&run->bindings, run->walk.is_time_only);
+    }
     if (status != PTOWSP_OK) {
         return status;
     }
@@ -41736,6 +42048,20 @@ bool ptowsp_run_bound_plan(const ptowsp_run *run, uint32_t axis, ptowsp_attentio
         return false;
     }
     *out_plan = run->bindings.plans[axis];
+    return true;
+}
+
+bool ptowsp_run_bound_batch(const ptowsp_run *run, uint32_t axis, ptowsp_attention_batch *out_batch,
+                            ptowsp_attention_config *out_config,
+                            ptowsp_attention_sizes *out_capacity) {
+    PTOWSP_ASSERT(axis > 0 && axis < run->program->axes.count);
+    const pwsp_plan_batch *bound = pwsp_bound_batch(&run->bindings, axis);
+    if (!bound) {
+        return false;
+    }
+    *out_batch = bound->batch;
+    *out_config = bound->config;
+    *out_capacity = bound->capacity;
     return true;
 }
 

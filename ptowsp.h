@@ -1609,7 +1609,8 @@ PTOWSP_API ptowsp_axis ptowsp_axis_sparse(ptowsp_module *module, const char *nam
 PTOWSP_API ptowsp_axis ptowsp_axis_row(ptowsp_module *module, ptowsp_axis axis, ptowsp_expr row);
 
 // Plan axes: loops over the units, merges and lanes of an attention plan (section 10), which is
-// bound each step by its name, with ptowsp_run_bind_plan. All three may have the same name, which
+// bound each step by its name, with ptowsp_run_bind_plan, or made by each execution, with
+// ptowsp_run_bind_batch. All three may have the same name, which
 // then is one plan. A program loops over any plan, and is not compiled again:
 //
 //      ptowsp_axis units = ptowsp_axis_plan(m, "kv"), merges = ptowsp_axis_plan_merges(m, "kv");
@@ -3009,6 +3010,23 @@ PTOWSP_API ptowsp_status ptowsp_run_bind_plan(ptowsp_run *run, const char *plan,
 PTOWSP_API ptowsp_status ptowsp_run_bind_work(ptowsp_run *run, const char *plan,
                                               const ptowsp_work *work, uint64_t count);
 
+// Bind a batch in place of a plan: each execution plans it first (ptowsp_attention_generate), and
+// the plan axes iterate over that plan. Emitted trees plan on the AICPU. Batch and configuration are
+// copied; the lengths, speeds and tiers that they point to are not, and are read by each execution.
+//
+// Memory belongs to the run. With `capacity`, the sizes of ptowsp_attention_bound, it is allocated
+// here and for good; a plan that needs more units, merges or slots is an error of the execution.
+// Scratch tensors then have capacity->slot_count slots of capacity->slot_rows rows. With NULL memory
+// grows when a plan does not fit, and the slots of a plan are checked as all views are, against
+// their tensor; ptowsp_attention_size tells how many there are.
+// Errors   As above, or those of the configuration (ptowsp_attention_bound), OUT_OF_MEMORY, and
+//          INVALID_PARAMS for a capacity of another configuration. Executing returns the status of
+//          ptowsp_attention_generate, with its text and the sequence as index.
+PTOWSP_API ptowsp_status ptowsp_run_bind_batch(ptowsp_run *run, const char *plan,
+                                               const ptowsp_attention_batch *batch,
+                                               const ptowsp_attention_config *config,
+                                               const ptowsp_attention_sizes *capacity);
+
 // bind_slot sets the value that a slot has when a run begins (default: 0). run_slot returns its
 // value at the end of the last run.
 PTOWSP_API ptowsp_status ptowsp_run_bind_slot(ptowsp_run *run, uint32_t slot, uint64_t value);
@@ -4062,7 +4080,8 @@ PTOWSP_API ptowsp_size_check ptowsp_program_size_check_at(const ptowsp_program *
 // The bindings of a run, for other ways to run its program. False means not bound. Axes, arrays,
 // symbols and tensors are given by index. The size of a dense axis is the declared one; that of a
 // plan axis is bound with its plan. Fields of plans count as not bound: they are in the plan, whose
-// lane_count is 0 if it was bound as work. A tensor's buffer has all fields filled in; its size is
+// lane_count is 0 if it was bound as work. The plan of a batch is that of the last execution, and
+// not bound before; out_capacity->lane_count is 0 if the batch has no capacity. A tensor's buffer has all fields filled in; its size is
 // the number of bytes that it spans (0 where elements lie before the first one).
 PTOWSP_API const ptowsp_program *ptowsp_run_program(const ptowsp_run *run);
 PTOWSP_API bool ptowsp_run_bound_size(const ptowsp_run *run, uint32_t axis, int64_t *out_size);
@@ -4074,6 +4093,10 @@ PTOWSP_API bool ptowsp_run_bound_array(const ptowsp_run *run, uint32_t array,
 PTOWSP_API bool ptowsp_run_bound_csr(const ptowsp_run *run, uint32_t axis, ptowsp_csr *out_csr);
 PTOWSP_API bool ptowsp_run_bound_plan(const ptowsp_run *run, uint32_t axis,
                                       ptowsp_attention_plan *out_plan);
+PTOWSP_API bool ptowsp_run_bound_batch(const ptowsp_run *run, uint32_t axis,
+                                       ptowsp_attention_batch *out_batch,
+                                       ptowsp_attention_config *out_config,
+                                       ptowsp_attention_sizes *out_capacity);
 PTOWSP_API bool ptowsp_run_bound_tensor(const ptowsp_run *run, uint32_t tensor,
                                         ptowsp_buffer *out_buffer);
 PTOWSP_API uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot);

@@ -101,6 +101,13 @@ PWSP_INLINE pwsp_query_tile pwsp_query_tile_at(const pwsp_attention *a, uint32_t
     return tile;
 }
 
+// The bytes of all arrays of a plan; counts are below 2^32.
+PWSP_INLINE uint64_t pwsp_sizes_bytes(const ptowsp_attention_sizes *sizes) {
+    const uint64_t lanes = sizes->lane_count;
+    return (sizes->unit_count + sizes->merge_count) * sizeof(ptowsp_work) + lanes * sizeof(double) +
+           2 * (lanes + 1) * sizeof(uint32_t);
+}
+
 // The cost of a slot of a tile: at most PWSP_COST_MAX, which no lane has room for.
 PWSP_INLINE uint64_t pwsp_slot_cost(const pwsp_attention *a, uint32_t rows) {
     return pwsp_min_u64(pwsp_mul_u64(rows, a->merged_row), PWSP_COST_MAX);

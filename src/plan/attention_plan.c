@@ -7,7 +7,6 @@
 // Fills in what follows from the counts.
 static ptowsp_status pwsp_sizes_complete(const pwsp_attention *a, ptowsp_attention_sizes *sizes,
                                          ptowsp_plan_info *info) {
-    const uint64_t lanes = a->config.lane_count;
     sizes->lane_count = a->config.lane_count;
     if (sizes->unit_count > UINT32_MAX) {
         const int64_t units = pwsp_info_value(sizes->unit_count);
@@ -17,8 +16,7 @@ static ptowsp_status pwsp_sizes_complete(const pwsp_attention *a, ptowsp_attenti
     }
     PTOWSP_ASSERT(sizes->merge_count <= sizes->unit_count &&
                   sizes->slot_count <= sizes->unit_count);
-    sizes->block_bytes = (sizes->unit_count + sizes->merge_count) * sizeof(ptowsp_work) +
-                         lanes * sizeof(double) + 2 * (lanes + 1) * sizeof(uint32_t);
+    sizes->block_bytes = pwsp_sizes_bytes(sizes);
     return PTOWSP_OK;
 }
 
@@ -159,10 +157,7 @@ ptowsp_status ptowsp_attention_place(const ptowsp_attention_sizes *sizes, void *
         return PTOWSP_LIMIT_EXCEEDED;
     }
     const uint64_t lanes = sizes->lane_count;
-    const uint64_t works = sizes->unit_count + sizes->merge_count;
-    const uint64_t needed =
-        works * sizeof(ptowsp_work) + lanes * sizeof(double) + 2 * (lanes + 1) * sizeof(uint32_t);
-    if (block_bytes < needed) {
+    if (block_bytes < pwsp_sizes_bytes(sizes)) {
         return PTOWSP_BUFFER_OVERFLOW;
     }
     memset(out_plan, 0, sizeof *out_plan);
