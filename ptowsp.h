@@ -1113,7 +1113,9 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //      work_id     index of the merge                            flags       0
 //
 // Descriptors from unit_count to unit_capacity, and of merges likewise, are PTOWSP_WORK_INVALID,
-// with kv_len 0: a captured launch may run over all of them. Lanes without work have empty ranges.
+// with kv_len 0 (no slots), and flags of nothing else: a captured launch may run over all of them.
+// Lanes without work have empty ranges. A merge is on the lane of its tile's first part, which gets
+// less of the KV for it.
 //
 // Modes.
 //
@@ -1154,8 +1156,8 @@ typedef enum ptowsp_attention_mode {
     PWSP_FORCE_INT(PTOWSP_ATTENTION)
 } ptowsp_attention_mode;
 
-// Finite, not negative, and at most a factor of 2^30 apart. All zero: the default, in which the
-// unit is the reading of one KV token of one head.
+// Not negative, and where not 0 from 1e-100 to 1e100, and at most a factor of 2^30 apart. All zero:
+// the default, in which the unit is the reading of one KV token of one head.
 typedef struct ptowsp_attention_cost {
     double per_unit;        // default 64
     double per_token;       // of KV; default 1
@@ -1251,7 +1253,8 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_place(const ptowsp_attent
 // Errors   INVALID_PARAMS (lengths below 0; under is_causal more queries than KV; counts or costs
 //          out of range), UNSUPPORTED_SIZE (a KV length that no tier covers), LIMIT_EXCEEDED,
 //          BUFFER_OVERFLOW (info.value of info.limit; the plan is untouched).
-// Cost     O(sequences + tiles + lanes) and the writing of units.
+// Cost     O(sequences + tiles + lanes) and the writing of units, once if the plan has the sizes of
+//          ptowsp_attention_bound, else twice. Small batches are worth several attempts.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_generate(
     const ptowsp_attention_batch *batch, const ptowsp_attention_config *config,
     ptowsp_attention_plan *plan, ptowsp_plan_info *out_info);
@@ -1264,15 +1267,17 @@ typedef struct ptowsp_attention_change {
 
 // Takes a plan on to the next step of the same configuration: KV lengths that grew, and sequences
 // that ended (KV length 0), keep the cut. Units of ended sequences become INVALID in place, and
-// their merges, too. `changed` lists the sequences, in ascending order, whose plan is not that of
-// one that grew or ended: that came, or whose queries or request changed. With any of these, and
-// wherever the old cut cannot serve (a window that moved past a piece, a new last tile), and where
-// the gain would be above gain_max, the batch is planned anew. In INVARIANT mode a length that grew
-// past a chunk is one of these. gain_max 0 means 0.1; INFINITY never.
+// their merges, too. Their slots stay unused, and tile_count is that of the rest. `changed` lists
+// the sequences, in ascending order, whose plan is not that of one that grew or ended: that came, or
+// whose queries or request changed. With any of these, and wherever the old cut cannot serve (a
+// window that moved past a piece, a new last tile), and where the gain would be above gain_max, the
+// batch is planned anew. In INVARIANT mode a length that grew past a chunk is one of these.
+// gain_max 0 means 0.1; INFINITY never.
 //
 // Errors   As generate; the plan is untouched then. A plan of another configuration, or of a batch
 //          of fewer sequences, is INVALID_PARAMS, as far as it can be seen.
-// Cost     About a third of planning where the cut is kept.
+// Cost     O(units) where the cut is kept, in one walk if the plan has the sizes of
+//          ptowsp_attention_bound, else in two.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_update(
     const ptowsp_attention_batch *batch, const ptowsp_attention_config *config,
     const uint32_t *changed, uint32_t changed_count, double gain_max, ptowsp_attention_plan *plan,

@@ -17,6 +17,7 @@ typedef struct pwsp_attention {
     uint32_t tile_tokens;
     uint32_t slot_rows_max;  // rows of a tile that is full
     uint32_t worker_count;   // lanes with a speed
+    uint32_t worker_last;    // the last of them
     uint32_t speed_max;
     uint64_t speed_sum;
     uint64_t piece_min, chunk;  // in tokens; multiples of the page
@@ -61,6 +62,11 @@ PWSP_INLINE uint64_t pwsp_mul_u64(uint64_t a, uint64_t b) {  // or UINT64_MAX
 
 PWSP_INLINE bool pwsp_attention_cuts_chunks(const pwsp_attention *a) {
     return a->config.mode == PTOWSP_ATTENTION_INVARIANT;
+}
+
+// Whether there is one tile per head, of all KV of the sequence, and it is cut at pages.
+PWSP_INLINE bool pwsp_attention_is_decode(const pwsp_attention *a) {
+    return !a->query_lengths && a->config.window == 0 && !pwsp_attention_cuts_chunks(a);
 }
 
 PWSP_INLINE uint32_t pwsp_query_length(const pwsp_attention *a, uint32_t sequence) {

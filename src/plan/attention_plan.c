@@ -68,9 +68,11 @@ static uint64_t pwsp_parts_bound(uint64_t count, uint64_t length_max, uint64_t t
     return parts;
 }
 
-// The most tiles of one head, and in INVARIANT mode the most pieces of them.
+// The most tiles of one head, and in INVARIANT mode the most pieces of them, and whether a tile can
+// have several.
 static void pwsp_limits_count(const pwsp_attention *a, const ptowsp_attention_limits *limits,
-                              uint64_t query_max, uint64_t *out_tiles, uint64_t *out_pieces) {
+                              uint64_t query_max, uint64_t *out_tiles, uint64_t *out_pieces,
+                              bool *out_cuts) {
     const uint64_t kv_max = (uint32_t)limits->kv_length_max, kv_total = limits->kv_token_count_max;
     uint64_t count = kv_max > 0 && query_max > 0 ? limits->sequence_count_max : 0;
     count = kv_total > 0 ? pwsp_min_u64(count, kv_total) : count;
@@ -88,6 +90,7 @@ static void pwsp_limits_count(const pwsp_attention *a, const ptowsp_attention_li
     }
     uint64_t each = pwsp_ceil_div_u64(kv_max, a->chunk);
     each = pwsp_min_u64(each, (seen + a->chunk - 2) / a->chunk + 1);
+    *out_cuts = each > 1;
     *out_pieces = pwsp_mul_u64(*out_tiles, each);
     if (kv_total > 0 && count > 0) {
         *out_pieces = pwsp_min_u64(
@@ -125,11 +128,12 @@ ptowsp_status ptowsp_attention_bound(const ptowsp_attention_config *config,
     // Batches whose sequences have more tiles are refused.
     query_max = pwsp_min_u64(query_max, (uint64_t)a.tile_tokens * (UINT16_MAX + 1));
     uint64_t tiles, pieces;
-    pwsp_limits_count(&a, limits, query_max, &tiles, &pieces);
+    bool cuts;
+    pwsp_limits_count(&a, limits, query_max, &tiles, &pieces, &cuts);
     tiles = pwsp_mul_u64(tiles, config->head_count);
     if (pwsp_attention_cuts_chunks(&a)) {
         out_sizes->unit_count = pwsp_mul_u64(pieces, config->head_count);
-        out_sizes->slot_count = pieces > tiles / config->head_count ? out_sizes->unit_count : 0;
+        out_sizes->slot_count = cuts ? out_sizes->unit_count : 0;
         out_sizes->merge_count = pwsp_min_u64(tiles, out_sizes->slot_count / 2);
     } else {
         uint64_t splits = (uint64_t)lengths[0] < 2 * a.piece_min ? 0 : a.worker_count - 1;
