@@ -125,14 +125,18 @@ static void reference_compute(const decode_step *s, const reference_rows *rows,
     }
 }
 
+// The larger error; NaN is larger than all.
+static double reference_worse(double a, double b) {
+    return isnan(a) || a >= b ? a : b;
+}
+
 // The error of an output row, relative to the largest magnitude in it.
 static double reference_error(const double *sum, double total, const float *output, uint32_t dim) {
     double largest = 0.0, difference = 0.0;
     for (uint32_t d = 0; d < dim; d++) {
         double exact = total > 0.0 ? sum[d] / total : 0.0;
         largest = fmax(largest, fabs(exact));
-        double off = fabs(exact - (double)output[d]);
-        difference = off <= difference ? difference : off;  // keeps a NaN
+        difference = reference_worse(difference, fabs(exact - (double)output[d]));
     }
     return difference == 0.0 ? 0.0 : difference / largest;
 }
@@ -146,7 +150,7 @@ static void reference_check(reference *r, const reference_rows *rows, reference_
         for (uint32_t k = 0; k < rows->count; k++) {
             const float *output = runs[i]->outputs + reference_head(s, rows, k) * s->value_dim;
             double error = reference_error(lane->sums[k], totals[k], output, s->value_dim);
-            lane->errors[i] = error <= lane->errors[i] ? lane->errors[i] : error;  // keeps a NaN
+            lane->errors[i] = reference_worse(lane->errors[i], error);
         }
     }
 }
@@ -214,8 +218,7 @@ void decode_check(decode_step *s) {
     decode_run *runs[2] = {&s->balanced, &s->chunks};
     for (uint32_t lane = 0; lane < lane_count; lane++) {
         for (uint32_t i = 0; i < 2; i++) {
-            double error = r.lanes[lane].errors[i];
-            runs[i]->error = error <= runs[i]->error ? runs[i]->error : error;
+            runs[i]->error = reference_worse(runs[i]->error, r.lanes[lane].errors[i]);
         }
         free(r.lanes[lane].scores);
     }
