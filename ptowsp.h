@@ -3582,6 +3582,10 @@ PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32
 // The loops, the kernels and the tables are written for the program. The other sources are the same
 // in every tree of a version, and begin with a comment that says so.
 //
+// A batch that is bound in place of a plan (ptowsp_run_bind_batch; in host/, wsp_runner_bind_batch)
+// goes to the device as lengths. The AICPU plans it before it walks the program, in memory that it
+// takes then; the host waits for nothing.
+//
 // One tree builds in three ways. README.md in the tree gives the commands.
 //
 //      with a C++17 compiler alone     tasks run on threads in place of the device, with the same
