@@ -3795,8 +3795,8 @@ typedef struct pwsp_attention_cut {
     uint64_t unit_count, merge_count, slot_count;
 } pwsp_attention_cut;
 
-// About the time of the cut, from the counts alone.
-PWSP_INTERNAL uint64_t pwsp_attention_cut_guess(const pwsp_attention *a);
+// The time that no cut is below.
+PWSP_INTERNAL uint64_t pwsp_attention_cut_least(const pwsp_attention *a);
 
 // Whether a plan has room for any cut of a batch.
 PWSP_INTERNAL bool pwsp_plan_has_room(const pwsp_attention *a, const ptowsp_attention_plan *plan);
@@ -4210,7 +4210,12 @@ static uint64_t pwsp_square_root(uint64_t x) {
     return root;
 }
 
-PWSP_INTERNAL uint64_t pwsp_attention_cut_guess(const pwsp_attention *a) {
+PWSP_INTERNAL uint64_t pwsp_attention_cut_least(const pwsp_attention *a) {
+    return pwsp_time_of(a, a->total);
+}
+
+// The time to try first.
+static uint64_t pwsp_time_guess(const pwsp_attention *a) {
     const uint64_t low = pwsp_time_of(a, a->total);
     const uint64_t rate = a->token + a->row_token * a->slot_rows;
     uint64_t cost = a->total, rounding = a->chunk;
@@ -4237,7 +4242,7 @@ PWSP_INTERNAL uint64_t pwsp_attention_cut_guess(const pwsp_attention *a) {
 PWSP_INTERNAL bool pwsp_attention_cut_find(const pwsp_attention *a, ptowsp_attention_plan *plan,
                                            pwsp_attention_cut *cut) {
     uint64_t low = pwsp_time_of(a, a->total);  // no less can do
-    uint64_t time = pwsp_attention_cut_guess(a), step = time / 128 + 1;
+    uint64_t time = pwsp_time_guess(a), step = time / 128 + 1;
     bool has_cut = false;
     const uint64_t pass =
         (uint64_t)a->sequence_count + a->config.lane_count + a->tile_count / a->config.head_count;
@@ -4532,8 +4537,8 @@ bool ptowsp_attention_is_invariant(const ptowsp_attention_config *config) {
 //      before      [0 ... 64) [64 ... 117)     [0 ... 40)     [0 ... 12)
 //      now         [0 ... 64) [64 ... 118)     INVALID        [0 ... 13)
 //
-// Planning anew saves 1 - new / kept of the largest cost. `new` is guessed from the totals first,
-// which costs nothing. Only where the guess promises enough, the cut is found, and decides.
+// Planning anew saves 1 - new / kept of the largest cost. `new` is at least the mean without splits,
+// which is known. Only where that promises enough, the cut is found, and decides.
 
 #define PWSP_GAIN_DEFAULT 0.1
 
@@ -4757,7 +4762,7 @@ static bool pwsp_step_keeps(pwsp_plan_step *step, double gain_max, double *out_g
     }
     if (step->cost_max > 0.0) {
         const double unit = a->grid / (double)a->speed_max;
-        double gain = 1.0 - (double)pwsp_attention_cut_guess(a) * unit / step->cost_max;
+        double gain = 1.0 - (double)pwsp_attention_cut_least(a) * unit / step->cost_max;
         if (gain > gain_max) {
             pwsp_attention_cut_find(a, NULL, cut);
             gain = 1.0 - (double)cut->time * unit / step->cost_max;
