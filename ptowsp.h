@@ -1262,7 +1262,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_generate(
 // What ptowsp_attention_update did.
 typedef struct ptowsp_attention_change {
     bool is_new;  // the batch was planned anew
-    double gain;  // the share of cost_max that planning anew would save, predicted; 0 if is_new
+    double gain;  // the share of cost_max that planning anew would save at most; 0 if is_new
 } ptowsp_attention_change;
 
 // Takes a plan on to the next step of the same configuration: KV lengths that grew, and sequences

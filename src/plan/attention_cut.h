@@ -11,8 +11,8 @@ typedef struct pwsp_attention_cut {
     uint64_t unit_count, merge_count, slot_count;
 } pwsp_attention_cut;
 
-// About the time of the cut, from the counts alone.
-PWSP_INTERNAL uint64_t pwsp_attention_cut_guess(const pwsp_attention *a);
+// The time that no cut is below.
+PWSP_INTERNAL uint64_t pwsp_attention_cut_least(const pwsp_attention *a);
 
 // Whether a plan has room for any cut of a batch.
 PWSP_INTERNAL bool pwsp_plan_has_room(const pwsp_attention *a, const ptowsp_attention_plan *plan);

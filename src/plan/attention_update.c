@@ -8,8 +8,8 @@
 //      before      [0 ... 64) [64 ... 117)     [0 ... 40)     [0 ... 12)
 //      now         [0 ... 64) [64 ... 118)     INVALID        [0 ... 13)
 //
-// Planning anew saves 1 - new / kept of the largest cost. `new` is guessed from the totals first,
-// which costs nothing. Only where the guess promises enough, the cut is found, and decides.
+// Planning anew saves 1 - new / kept of the largest cost. `new` is at least the mean without splits,
+// which is known. Only where that promises enough, the cut is found, and decides.
 
 #include "attention_cut.h"
 
@@ -235,7 +235,7 @@ static bool pwsp_step_keeps(pwsp_plan_step *step, double gain_max, double *out_g
     }
     if (step->cost_max > 0.0) {
         const double unit = a->grid / (double)a->speed_max;
-        double gain = 1.0 - (double)pwsp_attention_cut_guess(a) * unit / step->cost_max;
+        double gain = 1.0 - (double)pwsp_attention_cut_least(a) * unit / step->cost_max;
         if (gain > gain_max) {
             pwsp_attention_cut_find(a, NULL, cut);
             gain = 1.0 - (double)cut->time * unit / step->cost_max;
