@@ -27730,7 +27730,7 @@ static const char npu_fixed_17[] =
     "PTOWSP_INLINE const PTOWSP_GM ptowsp_work *ptowsp_attention_lane_merges(\n"
     "    const ptowsp_attention_plan *plan, uint32_t lane, uint32_t *out_count) {\n"
     "    *out_count = plan->merge_begin[lane + 1] - plan->merge_begin[lane];\n"
-    "    return plan->merges + plan->merge_begin[lane];\n"
+    "    return *out_count ? plan->merges + plan->merge_begin[lane] : plan->merges;  // or NULL\n"
     "}\n"
     "\n"
     "// The plan in arrays of the form that FlashInfer's kernels read. Any may be NULL.\n"

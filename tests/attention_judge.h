@@ -267,6 +267,8 @@ static inline void reference_prove_rest(reference_proof *p, const ptowsp_work *w
                           (work[i].flags & PTOWSP_WORK_INVALID) != 0 && work[i].params[3] == 0,
                           "%s %u behind the last is not INVALID or has a length", what,
                           (unsigned)i);
+        REFERENCE_REQUIRE(p, REFERENCE_ODD, work[i].flags == PTOWSP_WORK_INVALID,
+                          "%s %u behind the last has flags %u", what, (unsigned)i, work[i].flags);
     }
 }
 
@@ -435,7 +437,7 @@ static inline void reference_prove_slots(reference_proof *p) {
 static inline void reference_prove_merges(reference_proof *p) {
     const ptowsp_attention_plan *plan = p->plan;
     uint8_t *merged = (uint8_t *)reference_alloc(p->all.count, 1);
-    uint64_t last = 0, slots = 0;
+    uint64_t last = 0, slots = 0, lane = 0;
     for (uint32_t i = 0; i < plan->merge_count; i++) {
         const ptowsp_work *merge = &plan->merges[i];
         if (!ptowsp_work_is_valid(merge)) {
@@ -496,17 +498,12 @@ static inline void reference_prove_order(reference_proof *p) {
         REFERENCE_REQUIRE(p, REFERENCE_ODD, p->plan->slot_count <= 2 * (lanes - 1),
                           "%u slots on %u lanes", p->plan->slot_count, (unsigned)lanes);
     }
-    if (p->origin == REFERENCE_FRESH) {
-        REFERENCE_REQUIRE(p, REFERENCE_ODD, p->plan->tile_count == p->all.count,
-                          "tile_count is %u, not %u", p->plan->tile_count, (unsigned)p->all.count);
-        REFERENCE_REQUIRE(p, REFERENCE_ODD,
-                          p->all.count == 0 || p->plan->slot_rows == p->all.rows_max,
-                          "slot_rows is %u, not %u", p->plan->slot_rows, (unsigned)p->all.rows_max);
-    } else {
-        REFERENCE_REQUIRE(p, REFERENCE_ODD, p->plan->tile_count >= p->all.count,
-                          "tile_count is %u, below %u", p->plan->tile_count,
-                          (unsigned)p->all.count);
-    }
+    REFERENCE_REQUIRE(p, REFERENCE_ODD, p->plan->tile_count == p->all.count,
+                      "tile_count is %u, not %u", p->plan->tile_count, (unsigned)p->all.count);
+    REFERENCE_REQUIRE(p, REFERENCE_ODD,
+                      p->origin == REFERENCE_KEPT || p->all.count == 0 ||
+                          p->plan->slot_rows == p->all.rows_max,
+                      "slot_rows is %u, not %u", p->plan->slot_rows, (unsigned)p->all.rows_max);
 }
 
 // The cost of what a lane has, by its speed. A lane of speed 0 must have nothing.

@@ -62,7 +62,7 @@ static void require_bound(sample *s, const ptowsp_attention_sizes *sizes) {
     ptowsp_plan_info info;
     ptowsp_status status = ptowsp_attention_bound(&s->config, &limits, &bound, &info);
     if (status == PTOWSP_LIMIT_EXCEEDED) {
-        double height = (double)reference_ceil((uint64_t)most, s->rules.tile_tokens);
+        double height = (double)reference_ceil(most ? (uint64_t)most : 1, s->rules.tile_tokens);
         double pieces = s->rules.is_invariant ? (double)longest / (double)s->rules.chunk + 2 : 2;
         require(s, limits.sequence_count_max * height * s->config.head_count * pieces > 1e9,
                 "bound refuses small limits");
@@ -308,14 +308,15 @@ static void attention__plans_are_what_the_slow_reference_says(void **state) {
     C(UNIT_HEAD)                                                                                   \
     C(UNIT_TILE)                                                                                   \
     C(UNIT_KV_START)                                                                               \
-    C(UNIT_KV_LEN) C(UNIT_FIRST) C(UNIT_LAST) C(UNIT_INVALID) C(UNIT_TIER) C(UNIT_SLOT)            \
-        C(UNIT_IS_ANOTHER) C(SLOTS_SWAPPED) C(KV_MOVED) C(MERGE_REQUEST) C(MERGE_HEAD)             \
-            C(MERGE_TILE) C(MERGE_FIRST) C(MERGE_COUNT) C(MERGE_ID) C(MERGE_FLAGS)                 \
-                C(MERGE_IS_ANOTHER) C(UNIT_RANGE) C(MERGE_RANGE) C(UNIT_RANGE_END)                 \
-                    C(MERGE_RANGE_END) C(UNIT_COUNT) C(MERGE_COUNT_OF_PLAN) C(SLOT_COUNT)          \
-                        C(SLOT_CAPACITY) C(REST_IS_VALID) C(REST_HAS_LENGTH) C(REST_OF_MERGES)     \
-                            C(SLOT_ROWS) C(LANE_COUNT) C(TILE_TOKENS) C(GROUP) C(KV_GROWN)         \
-                                C(KV_SHRUNK) C(QUERIES_CHANGED) C(SEQUENCE_DROPPED)
+    C(UNIT_KV_LEN)                                                                                 \
+    C(UNIT_FIRST) C(UNIT_LAST) C(UNIT_INVALID) C(UNIT_TIER) C(UNIT_SLOT) C(UNIT_IS_ANOTHER)        \
+        C(SLOTS_SWAPPED) C(KV_MOVED) C(MERGE_REQUEST) C(MERGE_HEAD) C(MERGE_TILE) C(MERGE_FIRST)   \
+            C(MERGE_COUNT) C(MERGE_ID) C(MERGE_FLAGS) C(MERGE_IS_ANOTHER) C(UNIT_RANGE)            \
+                C(MERGE_RANGE) C(UNIT_RANGE_END) C(MERGE_RANGE_END) C(UNIT_COUNT)                  \
+                    C(MERGE_COUNT_OF_PLAN) C(SLOT_COUNT) C(SLOT_CAPACITY) C(REST_IS_VALID)         \
+                        C(REST_HAS_LENGTH) C(REST_OF_MERGES) C(SLOT_ROWS) C(LANE_COUNT)            \
+                            C(TILE_TOKENS) C(GROUP) C(KV_GROWN) C(KV_SHRUNK) C(QUERIES_CHANGED)    \
+                                C(SEQUENCE_DROPPED)
 
 // clang-format off
 #define CORRUPTION_ENUM(name) CORRUPT_##name,
