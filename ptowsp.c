@@ -2407,6 +2407,135 @@ PWSP_INTERNAL void pwsp_emit(const pwsp_emit_desc *desc, uint32_t first, uint32_
 }
 
 // =================================================================================================
+// src/plan/plan.h
+// =================================================================================================
+
+// What chunk plans and attention plans share: faults, and the checks of tiers.
+
+#ifndef PWSP_PLAN_H
+#define PWSP_PLAN_H
+
+// Sets the info to a fault and returns its status.
+PWSP_INTERNAL ptowsp_status pwsp_plan_fail(ptowsp_plan_info *info, ptowsp_plan_fault fault,
+                                           uint64_t index, int64_t value, int64_t limit);
+
+// The info to fill in: the caller's, or a spare one where he wants none. No fault so far.
+PWSP_INTERNAL ptowsp_plan_info *pwsp_info_start(ptowsp_plan_info *out_info,
+                                                ptowsp_plan_info *spare);
+
+PWSP_INTERNAL ptowsp_status pwsp_tiers_check(const ptowsp_tier *tiers, uint32_t tier_count,
+                                             ptowsp_plan_info *info);
+
+// True when the tiers together cover every length from low to high. False does not mean that a
+// length of the batch is not covered, only that each has to be looked up.
+PWSP_INTERNAL bool pwsp_tiers_cover(const ptowsp_tier *tiers, uint32_t tier_count, int32_t low,
+                                    int32_t high);
+
+// A value of an info, at most INT64_MAX.
+PWSP_INLINE int64_t pwsp_info_value(uint64_t value) {
+    return (int64_t)pwsp_min_u64(value, INT64_MAX);
+}
+
+#endif
+
+// =================================================================================================
+// src/plan/fault.c
+// =================================================================================================
+
+// Faults of planning and their texts; tiers. Emitted trees carry it, with the planner of attention
+// plans.
+
+// -- faults ---------------------------------------------------------------------------------------
+
+static const ptowsp_status pwsp_fault_statuses[] = {
+#define PWSP_FAULT_STATUS(name, status, text) PTOWSP_##status,
+    PTOWSP_PLAN_FAULTS(PWSP_FAULT_STATUS)
+#undef PWSP_FAULT_STATUS
+};
+
+// Arrays, not pointers, so that they need no relocation when the library is shared.
+static const char pwsp_fault_texts[][80] = {
+#define PWSP_FAULT_TEXT(name, status, text) text,
+    PTOWSP_PLAN_FAULTS(PWSP_FAULT_TEXT)
+#undef PWSP_FAULT_TEXT
+};
+
+PWSP_INTERNAL ptowsp_status pwsp_plan_fail(ptowsp_plan_info *info, ptowsp_plan_fault fault,
+                                           uint64_t index, int64_t value, int64_t limit) {
+    PTOWSP_ASSERT((uint32_t)fault < PTOWSP_FAULT_COUNT);
+    PTOWSP_ASSERT(fault == PTOWSP_FAULT_NONE || pwsp_fault_statuses[fault] < 0);
+    ptowsp_plan_info failed = {0, fault, index, value, limit, false};
+    *info = failed;
+    return pwsp_fault_statuses[fault];
+}
+
+PWSP_INTERNAL ptowsp_plan_info *pwsp_info_start(ptowsp_plan_info *out_info,
+                                                ptowsp_plan_info *spare) {
+    ptowsp_plan_info *info = out_info ? out_info : spare;
+    pwsp_plan_fail(info, PTOWSP_FAULT_NONE, PTOWSP_NO_INDEX, 0, 0);
+    return info;
+}
+
+void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_text text) {
+    uint32_t fault = (uint32_t)info->fault;
+    const char *sentence = fault < PTOWSP_FAULT_COUNT ? pwsp_fault_texts[fault] : "unknown fault";
+    pwsp_text_format(text, "plan: ");
+    for (const char *at = sentence; *at; at++) {
+        if (at[0] == '%' && at[1] == 'i') {
+            pwsp_text_format(text, "%llu", (unsigned long long)info->index);
+            at++;
+        } else if (at[0] == '%' && (at[1] == 'v' || at[1] == 'l')) {
+            at++;
+            pwsp_text_format(text, "%lld", (long long)(*at == 'v' ? info->value : info->limit));
+        } else {
+            pwsp_text_write(text, at, 1);
+        }
+    }
+}
+
+// -- tiers ----------------------------------------------------------------------------------------
+
+int32_t ptowsp_tier_find(const ptowsp_tier *tiers, uint32_t tier_count, int32_t length) {
+    for (uint32_t i = 0; i < tier_count; i++) {
+        if (tiers[i].length_min <= length && length <= tiers[i].length_max) {
+            return tiers[i].id;
+        }
+    }
+    return -1;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_tiers_check(const ptowsp_tier *tiers, uint32_t tier_count,
+                                             ptowsp_plan_info *info) {
+    if (!tiers) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TIERS_NULL, PTOWSP_NO_INDEX, tier_count, 0);
+    }
+    if (tier_count == 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TIERS_EMPTY, PTOWSP_NO_INDEX, 0, 0);
+    }
+    for (uint32_t i = 0; i < tier_count; i++) {
+        if (tiers[i].length_min > tiers[i].length_max) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_TIER_ORDER, i, tiers[i].length_min,
+                                  tiers[i].length_max);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// Two passes find out for tiers in ascending order and most others, at a cost that stays linear.
+PWSP_INTERNAL bool pwsp_tiers_cover(const ptowsp_tier *tiers, uint32_t tier_count, int32_t low,
+                                    int32_t high) {
+    int64_t next = low;
+    for (uint32_t pass = 0; pass < 2 && next <= high; pass++) {
+        for (uint32_t i = 0; i < tier_count; i++) {
+            if (tiers[i].length_min <= next && next <= tiers[i].length_max) {
+                next = (int64_t)tiers[i].length_max + 1;
+            }
+        }
+    }
+    return next > high;
+}
+
+// =================================================================================================
 // src/plan/work.c
 // =================================================================================================
 
@@ -2468,15 +2597,6 @@ void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_text text) {
                      (unsigned long long)work->params[2] + work->params[3]);
 }
 
-int32_t ptowsp_tier_find(const ptowsp_tier *tiers, uint32_t tier_count, int32_t length) {
-    for (uint32_t i = 0; i < tier_count; i++) {
-        if (tiers[i].length_min <= length && length <= tiers[i].length_max) {
-            return tiers[i].id;
-        }
-    }
-    return -1;
-}
-
 const ptowsp_tier *ptowsp_decode_tiers(void) {
 #define PWSP_TIER_ENTRY(id, length_min, length_max) {id, length_min, length_max},
     static const ptowsp_tier tiers[] = {PTOWSP_DECODE_TIERS(PWSP_TIER_ENTRY)};
@@ -2485,38 +2605,6 @@ const ptowsp_tier *ptowsp_decode_tiers(void) {
                          "the count of the standard tiers");
     return tiers;
 }
-
-// =================================================================================================
-// src/plan/plan.h
-// =================================================================================================
-
-// What chunk plans and attention plans share: faults, and the checks of tiers.
-
-#ifndef PWSP_PLAN_H
-#define PWSP_PLAN_H
-
-// Sets the info to a fault and returns its status.
-PWSP_INTERNAL ptowsp_status pwsp_plan_fail(ptowsp_plan_info *info, ptowsp_plan_fault fault,
-                                           uint64_t index, int64_t value, int64_t limit);
-
-// The info to fill in: the caller's, or a spare one where he wants none. No fault so far.
-PWSP_INTERNAL ptowsp_plan_info *pwsp_info_start(ptowsp_plan_info *out_info,
-                                                ptowsp_plan_info *spare);
-
-PWSP_INTERNAL ptowsp_status pwsp_tiers_check(const ptowsp_tier *tiers, uint32_t tier_count,
-                                             ptowsp_plan_info *info);
-
-// True when the tiers together cover every length from low to high. False does not mean that a
-// length of the batch is not covered, only that each has to be looked up.
-PWSP_INTERNAL bool pwsp_tiers_cover(const ptowsp_tier *tiers, uint32_t tier_count, int32_t low,
-                                    int32_t high);
-
-// A value of an info, at most INT64_MAX.
-PWSP_INLINE int64_t pwsp_info_value(uint64_t value) {
-    return (int64_t)pwsp_min_u64(value, INT64_MAX);
-}
-
-#endif
 
 // =================================================================================================
 // src/plan/plan.c
@@ -2538,72 +2626,7 @@ PWSP_INLINE int64_t pwsp_info_value(uint64_t value) {
 // to 5 probes are enough. Where units has large steps, as for equal lengths, prediction fails; so
 // after PWSP_PREDICTIONS probes the rest is bisection: never more than that plus log2(high - low).
 
-// -- faults ---------------------------------------------------------------------------------------
-
-static const ptowsp_status pwsp_fault_statuses[] = {
-#define PWSP_FAULT_STATUS(name, status, text) PTOWSP_##status,
-    PTOWSP_PLAN_FAULTS(PWSP_FAULT_STATUS)
-#undef PWSP_FAULT_STATUS
-};
-
-// Arrays, not pointers, so that they need no relocation when the library is shared.
-static const char pwsp_fault_texts[][80] = {
-#define PWSP_FAULT_TEXT(name, status, text) text,
-    PTOWSP_PLAN_FAULTS(PWSP_FAULT_TEXT)
-#undef PWSP_FAULT_TEXT
-};
-
-PWSP_INTERNAL ptowsp_status pwsp_plan_fail(ptowsp_plan_info *info, ptowsp_plan_fault fault,
-                                           uint64_t index, int64_t value, int64_t limit) {
-    PTOWSP_ASSERT((uint32_t)fault < PTOWSP_FAULT_COUNT);
-    PTOWSP_ASSERT(fault == PTOWSP_FAULT_NONE || pwsp_fault_statuses[fault] < 0);
-    ptowsp_plan_info failed = {0, fault, index, value, limit, false};
-    *info = failed;
-    return pwsp_fault_statuses[fault];
-}
-
-PWSP_INTERNAL ptowsp_plan_info *pwsp_info_start(ptowsp_plan_info *out_info,
-                                                ptowsp_plan_info *spare) {
-    ptowsp_plan_info *info = out_info ? out_info : spare;
-    pwsp_plan_fail(info, PTOWSP_FAULT_NONE, PTOWSP_NO_INDEX, 0, 0);
-    return info;
-}
-
-void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_text text) {
-    uint32_t fault = (uint32_t)info->fault;
-    const char *sentence = fault < PTOWSP_FAULT_COUNT ? pwsp_fault_texts[fault] : "unknown fault";
-    pwsp_text_format(text, "plan: ");
-    for (const char *at = sentence; *at; at++) {
-        if (at[0] == '%' && at[1] == 'i') {
-            pwsp_text_format(text, "%llu", (unsigned long long)info->index);
-            at++;
-        } else if (at[0] == '%' && (at[1] == 'v' || at[1] == 'l')) {
-            at++;
-            pwsp_text_format(text, "%lld", (long long)(*at == 'v' ? info->value : info->limit));
-        } else {
-            pwsp_text_write(text, at, 1);
-        }
-    }
-}
-
 // -- checks ---------------------------------------------------------------------------------------
-
-PWSP_INTERNAL ptowsp_status pwsp_tiers_check(const ptowsp_tier *tiers, uint32_t tier_count,
-                                             ptowsp_plan_info *info) {
-    if (!tiers) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_TIERS_NULL, PTOWSP_NO_INDEX, tier_count, 0);
-    }
-    if (tier_count == 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_TIERS_EMPTY, PTOWSP_NO_INDEX, 0, 0);
-    }
-    for (uint32_t i = 0; i < tier_count; i++) {
-        if (tiers[i].length_min > tiers[i].length_max) {
-            return pwsp_plan_fail(info, PTOWSP_FAULT_TIER_ORDER, i, tiers[i].length_min,
-                                  tiers[i].length_max);
-        }
-    }
-    return PTOWSP_OK;
-}
 
 // Fills the defaults of a configuration in and checks it.
 static ptowsp_status pwsp_config_check(const ptowsp_plan_config *given, ptowsp_plan_config *config,
@@ -2652,20 +2675,6 @@ static ptowsp_status pwsp_config_align(ptowsp_plan_config *config, ptowsp_plan_i
     config->chunk_min = (uint32_t)first;
     config->chunk_max = (uint32_t)last;
     return PTOWSP_OK;
-}
-
-// Two passes find out for tiers in ascending order and most others, at a cost that stays linear.
-PWSP_INTERNAL bool pwsp_tiers_cover(const ptowsp_tier *tiers, uint32_t tier_count, int32_t low,
-                                    int32_t high) {
-    int64_t next = low;
-    for (uint32_t pass = 0; pass < 2 && next <= high; pass++) {
-        for (uint32_t i = 0; i < tier_count; i++) {
-            if (tiers[i].length_min <= next && next <= tiers[i].length_max) {
-                next = (int64_t)tiers[i].length_max + 1;
-            }
-        }
-    }
-    return next > high;
 }
 
 // Checks the lengths of sequences [first, end) against the tiers; a failure names the lowest index.
@@ -3145,6 +3154,7 @@ typedef struct pwsp_attention {
     uint32_t tile_tokens;
     uint32_t slot_rows_max;  // rows of a tile that is full
     uint32_t worker_count;   // lanes with a speed
+    uint32_t worker_last;    // the last of them
     uint32_t speed_max;
     uint64_t speed_sum;
     uint64_t piece_min, chunk;  // in tokens; multiples of the page
@@ -3191,6 +3201,11 @@ PWSP_INLINE bool pwsp_attention_cuts_chunks(const pwsp_attention *a) {
     return a->config.mode == PTOWSP_ATTENTION_INVARIANT;
 }
 
+// Whether there is one tile per head, of all KV of the sequence, and it is cut at pages.
+PWSP_INLINE bool pwsp_attention_is_decode(const pwsp_attention *a) {
+    return !a->query_lengths && a->config.window == 0 && !pwsp_attention_cuts_chunks(a);
+}
+
 PWSP_INLINE uint32_t pwsp_query_length(const pwsp_attention *a, uint32_t sequence) {
     return a->query_lengths ? (uint32_t)a->query_lengths[sequence] : 1;
 }
@@ -3221,6 +3236,13 @@ PWSP_INLINE pwsp_query_tile pwsp_query_tile_at(const pwsp_attention *a, uint32_t
     tile.rate = pwsp_sum_u64(a->token, pwsp_mul_u64(tile.rows, a->row_token));
     PTOWSP_ASSERT(tokens > 0 && tile.begin < tile.end && tile.end <= (uint32_t)kv);
     return tile;
+}
+
+// The bytes of all arrays of a plan; counts are below 2^32.
+PWSP_INLINE uint64_t pwsp_sizes_bytes(const ptowsp_attention_sizes *sizes) {
+    const uint64_t lanes = sizes->lane_count;
+    return (sizes->unit_count + sizes->merge_count) * sizeof(ptowsp_work) + lanes * sizeof(double) +
+           2 * (lanes + 1) * sizeof(uint32_t);
 }
 
 // The cost of a slot of a tile: at most PWSP_COST_MAX, which no lane has room for.
@@ -3311,11 +3333,12 @@ static ptowsp_status pwsp_lanes_set(pwsp_attention *a, ptowsp_plan_info *info) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_LANES_COUNT, PTOWSP_NO_INDEX, count,
                               PTOWSP_ATTENTION_LANE_MAX);
     }
-    a->worker_count = count, a->speed_sum = count, a->speed_max = 1;
+    a->worker_count = count, a->speed_sum = count, a->speed_max = 1, a->worker_last = count - 1;
     if (speeds) {
         a->worker_count = 0, a->speed_sum = 0, a->speed_max = 0;
         for (uint32_t lane = 0; lane < count; lane++) {
             a->worker_count += speeds[lane] > 0;
+            a->worker_last = speeds[lane] > 0 ? lane : a->worker_last;
             a->speed_sum += speeds[lane];
             a->speed_max = speeds[lane] > a->speed_max ? speeds[lane] : a->speed_max;
         }
@@ -3469,8 +3492,7 @@ PWSP_INTERNAL ptowsp_status pwsp_attention_count(const ptowsp_attention_batch *b
     if (facts.positive_count == 0 && facts.min >= 0 && !batch->query_lengths) {
         return PTOWSP_OK;
     }
-    if (facts.min >= 0 && is_covered && !batch->query_lengths && a->config.window == 0 &&
-        !pwsp_attention_cuts_chunks(a)) {
+    if (facts.min >= 0 && is_covered && pwsp_attention_is_decode(a)) {
         pwsp_decode_count(a, &facts);
         return pwsp_counts_check(a, info);
     }
@@ -3906,8 +3928,9 @@ static uint64_t pwsp_lanes_needed(const pwsp_filler *f, const pwsp_query_tile *t
 // Where the lane's part of a tile ends that does not fit as a whole; kv for no part.
 static uint32_t pwsp_split_find(const pwsp_filler *f, const pwsp_query_tile *tile, uint32_t kv) {
     const pwsp_attention *a = f->a;
-    if (f->room < a->unit || tile->end - kv < 2 * a->piece_min || tile->rate == 0) {
-        return kv;
+    if (f->room < a->unit || tile->end - kv < 2 * a->piece_min || tile->rate == 0 ||
+        f->lane == a->worker_last) {
+        return kv;  // with nothing after it the last lane does not split, though it may not fit
     }
     const uint64_t room = f->room - a->unit;
     if (kv > tile->begin) {
@@ -4034,12 +4057,7 @@ static bool pwsp_fill_lane(pwsp_filler *f) {
     }
 }
 
-// Whether all tiles see all KV of their sequence, and there is one of them per head.
-static bool pwsp_is_decode(const pwsp_attention *a) {
-    return !a->query_lengths && a->config.window == 0 && !pwsp_attention_cuts_chunks(a);
-}
-
-// The same as pwsp_fill_lane for such batches, with all that changes in registers. Per lane: one
+// As pwsp_fill_lane for decode steps, with all that changes in registers. Per lane: one
 // division for heads, one for tokens, one for pages.
 static bool pwsp_fill_decode(pwsp_filler *f) {
     const pwsp_attention *a = f->a;
@@ -4097,7 +4115,7 @@ static bool pwsp_fill_decode(pwsp_filler *f) {
         // The tile does not fit. Nearly always the next lane can take the rest of it.
         f->tile.end = length;
         uint32_t end = kv;
-        if (kv == 0 && room >= price) {
+        if (kv == 0 && room >= price && f->lane < a->worker_last) {
             end = pwsp_piece_end(a, &f->tile, 0, room - price);
             if (end > 0 && (a->config.lane_speeds || unit + (length - end) * rate > f->time)) {
                 f->room = room;
@@ -4140,7 +4158,7 @@ static bool pwsp_fill(const pwsp_attention *a, uint64_t time, pwsp_attention_wri
     f.time = time;
     f.head = a->config.head_count;  // before the first sequence
     f.sequence = UINT32_MAX;
-    const bool is_decode = pwsp_is_decode(a) && a->tile_count > 0;
+    const bool is_decode = pwsp_attention_is_decode(a) && a->tile_count > 0;
     if (is_decode) {
         f.tile.rows = a->slot_rows;
         f.tile.rate = a->token + a->slot_rows * a->row_token;
@@ -4306,7 +4324,6 @@ PWSP_INTERNAL ptowsp_status pwsp_cut_check(const pwsp_attention_cut *cut,
 // Fills in what follows from the counts.
 static ptowsp_status pwsp_sizes_complete(const pwsp_attention *a, ptowsp_attention_sizes *sizes,
                                          ptowsp_plan_info *info) {
-    const uint64_t lanes = a->config.lane_count;
     sizes->lane_count = a->config.lane_count;
     if (sizes->unit_count > UINT32_MAX) {
         const int64_t units = pwsp_info_value(sizes->unit_count);
@@ -4316,8 +4333,7 @@ static ptowsp_status pwsp_sizes_complete(const pwsp_attention *a, ptowsp_attenti
     }
     PTOWSP_ASSERT(sizes->merge_count <= sizes->unit_count &&
                   sizes->slot_count <= sizes->unit_count);
-    sizes->block_bytes = (sizes->unit_count + sizes->merge_count) * sizeof(ptowsp_work) +
-                         lanes * sizeof(double) + 2 * (lanes + 1) * sizeof(uint32_t);
+    sizes->block_bytes = pwsp_sizes_bytes(sizes);
     return PTOWSP_OK;
 }
 
@@ -4367,9 +4383,11 @@ static uint64_t pwsp_parts_bound(uint64_t count, uint64_t length_max, uint64_t t
     return parts;
 }
 
-// The most tiles of one head, and in INVARIANT mode the most pieces of them.
+// The most tiles of one head, and in INVARIANT mode the most pieces of them, and whether a tile can
+// have several.
 static void pwsp_limits_count(const pwsp_attention *a, const ptowsp_attention_limits *limits,
-                              uint64_t query_max, uint64_t *out_tiles, uint64_t *out_pieces) {
+                              uint64_t query_max, uint64_t *out_tiles, uint64_t *out_pieces,
+                              bool *out_cuts) {
     const uint64_t kv_max = (uint32_t)limits->kv_length_max, kv_total = limits->kv_token_count_max;
     uint64_t count = kv_max > 0 && query_max > 0 ? limits->sequence_count_max : 0;
     count = kv_total > 0 ? pwsp_min_u64(count, kv_total) : count;
@@ -4387,6 +4405,7 @@ static void pwsp_limits_count(const pwsp_attention *a, const ptowsp_attention_li
     }
     uint64_t each = pwsp_ceil_div_u64(kv_max, a->chunk);
     each = pwsp_min_u64(each, (seen + a->chunk - 2) / a->chunk + 1);
+    *out_cuts = each > 1;
     *out_pieces = pwsp_mul_u64(*out_tiles, each);
     if (kv_total > 0 && count > 0) {
         *out_pieces = pwsp_min_u64(
@@ -4424,11 +4443,12 @@ ptowsp_status ptowsp_attention_bound(const ptowsp_attention_config *config,
     // Batches whose sequences have more tiles are refused.
     query_max = pwsp_min_u64(query_max, (uint64_t)a.tile_tokens * (UINT16_MAX + 1));
     uint64_t tiles, pieces;
-    pwsp_limits_count(&a, limits, query_max, &tiles, &pieces);
+    bool cuts;
+    pwsp_limits_count(&a, limits, query_max, &tiles, &pieces, &cuts);
     tiles = pwsp_mul_u64(tiles, config->head_count);
     if (pwsp_attention_cuts_chunks(&a)) {
         out_sizes->unit_count = pwsp_mul_u64(pieces, config->head_count);
-        out_sizes->slot_count = pieces > tiles / config->head_count ? out_sizes->unit_count : 0;
+        out_sizes->slot_count = cuts ? out_sizes->unit_count : 0;
         out_sizes->merge_count = pwsp_min_u64(tiles, out_sizes->slot_count / 2);
     } else {
         uint64_t splits = (uint64_t)lengths[0] < 2 * a.piece_min ? 0 : a.worker_count - 1;
@@ -4454,10 +4474,7 @@ ptowsp_status ptowsp_attention_place(const ptowsp_attention_sizes *sizes, void *
         return PTOWSP_LIMIT_EXCEEDED;
     }
     const uint64_t lanes = sizes->lane_count;
-    const uint64_t works = sizes->unit_count + sizes->merge_count;
-    const uint64_t needed =
-        works * sizeof(ptowsp_work) + lanes * sizeof(double) + 2 * (lanes + 1) * sizeof(uint32_t);
-    if (block_bytes < needed) {
+    if (block_bytes < pwsp_sizes_bytes(sizes)) {
         return PTOWSP_BUFFER_OVERFLOW;
     }
     memset(out_plan, 0, sizeof *out_plan);
@@ -4508,9 +4525,9 @@ bool ptowsp_attention_is_invariant(const ptowsp_attention_config *config) {
 // Takes an attention plan on to the next step.
 //
 // The cut is kept: the first piece of each tile begins, and the last one ends, where the tile does
-// now; what lies between stays. Two walks over the units, side by side with the tiles of the batch,
-// do that. The first finds whether the cut can serve and what it costs; the second writes. So a
-// batch that has to be planned anew, and does not fit, leaves the plan untouched.
+// now; what lies between stays. A walk over the units, side by side with the tiles of the batch,
+// does that, and finds whether the cut can serve and what it costs. Where the plan may be too small
+// for another cut, one walk finds and another writes, so that a failure leaves the plan untouched.
 //
 //      before      [0 ... 64) [64 ... 117)     [0 ... 40)     [0 ... 12)
 //      now         [0 ... 64) [64 ... 118)     INVALID        [0 ... 13)
@@ -4524,8 +4541,8 @@ typedef struct pwsp_plan_step {
     const pwsp_attention *a;
     ptowsp_attention_plan *plan;
     bool writes;
-    uint32_t unit, merge;  // the next ones
-    uint32_t lane, merge_lane;
+    uint32_t unit;  // the next one
+    uint32_t lane;
     uint64_t lane_cost, total;
     double cost_max;
 } pwsp_plan_step;
@@ -4618,9 +4635,45 @@ static bool pwsp_step_tile(pwsp_plan_step *step, uint32_t sequence, uint32_t hea
     return true;
 }
 
+// Moves the whole units of a decode step that follow each other in a lane, from one head of a
+// sequence on, and returns their number. In a lane that has as many units as heads, from the first
+// to the last of them, each is of one head: so only two are looked at, and all only to be written.
+static uint32_t pwsp_step_heads(pwsp_plan_step *step, uint32_t sequence, uint32_t head,
+                                const pwsp_query_tile *tile, uint8_t tier) {
+    const ptowsp_attention_plan *plan = step->plan;
+    if (step->unit >= plan->unit_count) {
+        return 0;
+    }
+    pwsp_step_lanes(step, step->unit);
+    const uint32_t heads = step->a->config.head_count - head;
+    const uint32_t left = plan->unit_begin[step->lane + 1] - step->unit;
+    PTOWSP_GM ptowsp_work *first = &plan->units[step->unit];
+    uint32_t count = heads < left ? heads : left;
+    const PTOWSP_GM ptowsp_work *last = first + count - 1;
+    if (!ptowsp_work_is_last(last)) {  // the first part of a tile ends the lane
+        count--;
+        last--;
+    }
+    if (count == 0 || !ptowsp_work_is_whole(first) || !ptowsp_work_is_whole(last) ||
+        first->params[0] != sequence || last->params[0] != sequence || first->params[1] != head ||
+        last->params[1] != head + count - 1 || first->params[3] > tile->end) {
+        return 0;
+    }
+    step->lane_cost += count * (step->a->unit + tile->end * tile->rate);
+    if (step->writes) {
+        for (uint32_t i = 0; i < count; i++) {
+            first[i].tier = tier;
+            first[i].params[3] = tile->end;
+        }
+    }
+    step->unit += count;
+    return count;
+}
+
 // Walks over the plan. False if its cut cannot serve the batch.
 static bool pwsp_step_walk(pwsp_plan_step *step) {
     const pwsp_attention *a = step->a;
+    const bool is_decode = pwsp_attention_is_decode(a);
     for (uint32_t sequence = 0; sequence < a->sequence_count; sequence++) {
         const uint32_t tiles = pwsp_query_tiles(a, sequence);
         if (tiles == 0) {
@@ -4629,6 +4682,13 @@ static bool pwsp_step_walk(pwsp_plan_step *step) {
         const uint8_t tier = pwsp_attention_tier(a, sequence);
         pwsp_query_tile tile = pwsp_query_tile_at(a, sequence, 0);
         for (uint32_t head = 0; head < a->config.head_count; head++) {
+            if (is_decode) {
+                pwsp_step_ended(step, sequence);
+                head += pwsp_step_heads(step, sequence, head, &tile, tier);
+                if (head == a->config.head_count) {
+                    break;
+                }
+            }
             for (uint32_t i = 0; i < tiles; i++) {
                 if (tiles > 1) {
                     tile = pwsp_query_tile_at(a, sequence, i);
@@ -4687,21 +4747,20 @@ static ptowsp_status pwsp_plan_batch_check(const pwsp_attention *a,
     return PTOWSP_OK;
 }
 
-// Decides whether the cut is kept, and sets *cut if not.
-static bool pwsp_step_keeps(const pwsp_attention *a, ptowsp_attention_plan *plan, double gain_max,
-                            double *out_gain, pwsp_attention_cut *cut) {
-    pwsp_plan_step step = {a, plan, false, 0, 0, 0, 0, 0, 0, 0.0};
-    *out_gain = 0.0;
-    if (a->slot_rows > plan->slot_rows || !pwsp_step_walk(&step)) {
+// Walks, and decides whether the cut is kept. Sets *cut if not.
+static bool pwsp_step_keeps(pwsp_plan_step *step, double gain_max, double *out_gain,
+                            pwsp_attention_cut *cut) {
+    const pwsp_attention *a = step->a;
+    if (a->slot_rows > step->plan->slot_rows || !pwsp_step_walk(step)) {
         pwsp_attention_cut_find(a, NULL, cut);
         return false;
     }
-    if (step.cost_max > 0.0) {
+    if (step->cost_max > 0.0) {
         const double unit = a->grid / (double)a->speed_max;
-        double gain = 1.0 - (double)pwsp_attention_cut_guess(a) * unit / step.cost_max;
+        double gain = 1.0 - (double)pwsp_attention_cut_guess(a) * unit / step->cost_max;
         if (gain > gain_max) {
             pwsp_attention_cut_find(a, NULL, cut);
-            gain = 1.0 - (double)cut->time * unit / step.cost_max;
+            gain = 1.0 - (double)cut->time * unit / step->cost_max;
         }
         *out_gain = gain > 0.0 ? gain : 0.0;
     }
@@ -4734,12 +4793,14 @@ ptowsp_status ptowsp_attention_update(const ptowsp_attention_batch *batch,
         return status;
     }
     gain_max = gain_max > 0.0 ? gain_max : PWSP_GAIN_DEFAULT;
+    // A plan that has room for any cut is written at once, as planning anew cannot fail.
+    pwsp_plan_step step = {&a, plan, pwsp_plan_has_room(&a, plan), 0, 0, 0, 0, 0.0};
     pwsp_attention_cut cut;
     if (changed_count > 0) {
         pwsp_attention_cut_find(&a, NULL, &cut);
         change.is_new = true;
     } else {
-        change.is_new = !pwsp_step_keeps(&a, plan, gain_max, &change.gain, &cut);
+        change.is_new = !pwsp_step_keeps(&step, gain_max, &change.gain, &cut);
     }
     if (change.is_new) {
         change.gain = 0.0;
@@ -4748,10 +4809,13 @@ ptowsp_status ptowsp_attention_update(const ptowsp_attention_batch *batch,
             pwsp_attention_cut_write(&a, &cut, plan);
         }
     } else {
-        pwsp_plan_step step = {&a, plan, true, 0, 0, 0, 0, 0, 0, 0.0};
-        const bool serves = pwsp_step_walk(&step);
-        PTOWSP_ASSERT(serves);
-        (void)serves;
+        if (!step.writes) {
+            const pwsp_plan_step again = {&a, plan, true, 0, 0, 0, 0, 0.0};
+            step = again;
+            const bool serves = pwsp_step_walk(&step);
+            PTOWSP_ASSERT(serves);
+            (void)serves;
+        }
         plan->tile_count = (uint32_t)a.tile_count;
         plan->cost_max = step.cost_max;
         plan->cost_mean = (double)step.total * a.grid / (double)a.speed_sum;
@@ -8493,6 +8557,203 @@ PWSP_INTERNAL ptowsp_status pwsp_verify_plan_lanes(pwsp_error *error, const char
         }
     }
     return PTOWSP_OK;
+}
+
+// =================================================================================================
+// src/runtime/plan_batch.h
+// =================================================================================================
+
+// A batch that is bound in place of a plan, and the plan that is made of it as an execution begins:
+// in the library, and on the AICPU of emitted trees.
+
+#ifndef PWSP_PLAN_BATCH_H
+#define PWSP_PLAN_BATCH_H
+
+// All zero: none is bound, and no memory is held.
+typedef struct pwsp_plan_batch {
+    bool is_bound;
+    ptowsp_attention_batch batch;
+    ptowsp_attention_config config;
+    ptowsp_attention_sizes capacity;  // lane_count 0: none
+} pwsp_plan_batch;
+
+// Memory of plans. It stays as batches are bound anew, and grows where a plan does not fit.
+typedef struct pwsp_plan_room {
+    void *words;
+    uint64_t word_count;
+    ptowsp_attention_sizes sizes;  // that the words hold; slot_count is not used
+} pwsp_plan_room;
+
+// Checks what is bound under a name, as ptowsp_run_bind_batch does. Lengths are not looked at.
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_batch(pwsp_error *error, const char *name,
+                                                  const ptowsp_attention_batch *batch,
+                                                  const ptowsp_attention_config *config,
+                                                  const ptowsp_attention_sizes *capacity,
+                                                  pwsp_plan_batch *out_bound);
+
+// Makes room for the capacity of a batch, or nothing. Plans in the room are lost where it grows.
+PWSP_INTERNAL ptowsp_status pwsp_plan_room_reserve(pwsp_error *error, const char *name,
+                                                   const pwsp_memory *memory,
+                                                   const pwsp_plan_batch *bound,
+                                                   pwsp_plan_room *room);
+PWSP_INTERNAL void pwsp_plan_room_free(const pwsp_memory *memory, pwsp_plan_room *room);
+
+// Plans a batch that is bound. The plan is in the room.
+PWSP_INTERNAL ptowsp_status pwsp_plan_make(pwsp_error *error, const char *name,
+                                           const pwsp_memory *memory, const pwsp_plan_batch *bound,
+                                           pwsp_plan_room *room, ptowsp_attention_plan *out_plan);
+
+#endif
+
+// =================================================================================================
+// src/runtime/plan_batch.c
+// =================================================================================================
+
+// Plans of batches that are bound.
+//
+// Planning is tried in the memory of the plan before, which mostly fits: a step of decode has as many
+// units as the last one. Only where it does not is the plan measured, and memory grows to more than
+// it needs. With a capacity there is memory for all plans that are allowed.
+
+#define PWSP_PLAN_WORD     sizeof(uint64_t)
+#define PWSP_PLAN_SPARE_OF 8  // memory grows by its part of this more than is needed
+
+// A fault of planning as an error: "run: plan kv: sequence 3 has the negative length -1".
+static ptowsp_status pwsp_plan_fail_fault(pwsp_error *error, const char *when, const char *name,
+                                          ptowsp_status status, const ptowsp_plan_info *info) {
+    char line[PWSP_ERROR_TEXT_MAX];
+    ptowsp_text_buffer buffer = {line, sizeof line, 0};
+    ptowsp_plan_explain(info, ptowsp_text_to_buffer(&buffer));
+    const char *text = strstr(line, ": ");
+    PTOWSP_ASSERT(status != PTOWSP_OK && text);
+    return pwsp_error_set(error, status, info->index, "%s: plan %s%s", when, name, text);
+}
+
+static ptowsp_status pwsp_plan_fail_memory(pwsp_error *error, const char *name) {
+    return pwsp_error_set(error, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                          "plan %s: no memory for its units", name);
+}
+
+// -- binding --------------------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_check_batch(pwsp_error *error, const char *name,
+                                                  const ptowsp_attention_batch *batch,
+                                                  const ptowsp_attention_config *config,
+                                                  const ptowsp_attention_sizes *capacity,
+                                                  pwsp_plan_batch *out_bound) {
+    ptowsp_plan_info info;
+    pwsp_attention checked;
+    ptowsp_status status = pwsp_attention_configure(config, &checked, &info);
+    if (status == PTOWSP_OK && !batch) {
+        status = pwsp_plan_fail(&info, PTOWSP_FAULT_BATCH_NULL, PTOWSP_NO_INDEX, 0, 0);
+    } else if (status == PTOWSP_OK && !batch->kv_lengths && batch->sequence_count > 0) {
+        status = pwsp_plan_fail(&info, PTOWSP_FAULT_LENGTHS_NULL, PTOWSP_NO_INDEX,
+                                batch->sequence_count, 0);
+    }
+    if (status != PTOWSP_OK) {
+        return pwsp_plan_fail_fault(error, "bind", name, status, &info);
+    }
+    if (capacity &&
+        (capacity->lane_count != config->lane_count || capacity->unit_count > UINT32_MAX ||
+         capacity->merge_count > UINT32_MAX || capacity->slot_count > UINT32_MAX)) {
+        return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "bind: the capacity of plan %s is not of its configuration", name);
+    }
+    memset(out_bound, 0, sizeof *out_bound);
+    out_bound->is_bound = true;
+    out_bound->batch = *batch;
+    out_bound->config = *config;
+    if (capacity) {
+        out_bound->capacity = *capacity;
+    }
+    return PTOWSP_OK;
+}
+
+// -- memory ---------------------------------------------------------------------------------------
+
+// Makes room for plans of these sizes, and of those before.
+static bool pwsp_plan_room_grow(const pwsp_memory *memory, const ptowsp_attention_sizes *sizes,
+                                pwsp_plan_room *room) {
+    ptowsp_attention_sizes both = *sizes;
+    both.unit_count = pwsp_max_u64(sizes->unit_count, room->sizes.unit_count);
+    both.merge_count = pwsp_max_u64(sizes->merge_count, room->sizes.merge_count);
+    both.lane_count =
+        sizes->lane_count > room->sizes.lane_count ? sizes->lane_count : room->sizes.lane_count;
+    both.block_bytes = pwsp_sizes_bytes(&both);
+    const uint64_t words = pwsp_ceil_div_u64(both.block_bytes, PWSP_PLAN_WORD);
+    memset(&room->sizes, 0, sizeof room->sizes);
+    if (!pwsp_memory_room(memory, &room->words, &room->word_count, words, PWSP_PLAN_WORD)) {
+        return false;
+    }
+    room->sizes = both;
+    return true;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_plan_room_reserve(pwsp_error *error, const char *name,
+                                                   const pwsp_memory *memory,
+                                                   const pwsp_plan_batch *bound,
+                                                   pwsp_plan_room *room) {
+    return bound->capacity.lane_count == 0 || pwsp_plan_room_grow(memory, &bound->capacity, room)
+               ? PTOWSP_OK
+               : pwsp_plan_fail_memory(error, name);
+}
+
+PWSP_INTERNAL void pwsp_plan_room_free(const pwsp_memory *memory, pwsp_plan_room *room) {
+    pwsp_memory_free(memory, room->words, (size_t)room->word_count * PWSP_PLAN_WORD);
+    memset(room, 0, sizeof *room);
+}
+
+// As many as a batch needs, and some more: lengths that grow move the splits of all lanes.
+static uint64_t pwsp_plan_with_spare(uint64_t count, uint32_t lanes) {
+    return pwsp_min_u64(count + pwsp_max_u64(count / PWSP_PLAN_SPARE_OF, lanes), UINT32_MAX);
+}
+
+// -- planning -------------------------------------------------------------------------------------
+
+// Plans in the room, as far as the batch may use it.
+static ptowsp_status pwsp_plan_try(const pwsp_plan_batch *bound, const pwsp_plan_room *room,
+                                   ptowsp_attention_plan *plan, ptowsp_plan_info *info) {
+    ptowsp_attention_sizes sizes = room->sizes;
+    PTOWSP_ASSERT(sizes.lane_count >= bound->config.lane_count);
+    sizes.slot_count = UINT32_MAX;
+    if (bound->capacity.lane_count > 0) {
+        PTOWSP_ASSERT(sizes.unit_count >= bound->capacity.unit_count);
+        sizes = bound->capacity;
+    }
+    ptowsp_status status =
+        ptowsp_attention_place(&sizes, room->words, room->word_count * PWSP_PLAN_WORD, plan);
+    (void)status;  // is asserted only
+    PTOWSP_ASSERT(status == PTOWSP_OK);
+    return ptowsp_attention_generate(&bound->batch, &bound->config, plan, info);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_plan_make(pwsp_error *error, const char *name,
+                                           const pwsp_memory *memory, const pwsp_plan_batch *bound,
+                                           pwsp_plan_room *room, ptowsp_attention_plan *out_plan) {
+    const bool is_limited = bound->capacity.lane_count > 0;
+    ptowsp_status status = pwsp_plan_room_reserve(error, name, memory, bound, room);
+    ptowsp_plan_info info;
+    PTOWSP_ASSERT(bound->is_bound);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    status = PTOWSP_BUFFER_OVERFLOW;
+    if (room->sizes.lane_count >= bound->config.lane_count) {
+        status = pwsp_plan_try(bound, room, out_plan, &info);
+    }
+    if (status == PTOWSP_BUFFER_OVERFLOW && !is_limited) {
+        ptowsp_attention_sizes sizes;
+        status = ptowsp_attention_size(&bound->batch, &bound->config, &sizes, &info);
+        if (status == PTOWSP_OK) {
+            sizes.unit_count = pwsp_plan_with_spare(sizes.unit_count, sizes.lane_count);
+            sizes.merge_count = pwsp_plan_with_spare(sizes.merge_count, sizes.lane_count);
+            if (!pwsp_plan_room_grow(memory, &sizes, room)) {
+                return pwsp_plan_fail_memory(error, name);
+            }
+            status = pwsp_plan_try(bound, room, out_plan, &info);
+        }
+    }
+    return status == PTOWSP_OK ? status : pwsp_plan_fail_fault(error, "run", name, status, &info);
 }
 
 // =================================================================================================
@@ -34158,7 +34419,7 @@ PWSP_INTERNAL pwsp_event pwsp_expander_again(pwsp_expander *x) {
     const pwsp_loop *loop = PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, end->at);
     frame->i++;
     if (!pwsp_expander_seek(x, loop, frame)) {
-        frame->i = frame->count - 1;  // the last one has been
+        frame->i = frame->count - 1;  // stays below the count
         return PWSP_EVENT_NONE;
     }
     pwsp_expander_set_variable(x, loop, frame);
@@ -38881,9 +39142,11 @@ typedef struct pwsp_bindings {
     pwsp_bound_csr *csrs;          // by axis
     pwsp_bound_tensor *tensors;    // by tensor
     ptowsp_attention_plan *plans;  // by axis of a plan, each the same; as its arrays and sizes say
+    pwsp_plan_batch *batches;      // by the first axis of a plan
     // As seen by the present execution:
     int64_t *length_sums;          // by array
     pwsp_bound_tensor *effective;  // by tensor
+    pwsp_plan_room *rooms;         // by the first axis of a plan: of plans of batches
 } pwsp_bindings;
 
 // False when memory is out; pwsp_bindings_free must still be called.
@@ -38906,8 +39169,18 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_plan(pwsp_bindings *bindings, const char *
                                            const ptowsp_attention_plan *plan);
 PWSP_INTERNAL ptowsp_status pwsp_bind_work(pwsp_bindings *bindings, const char *name,
                                            const ptowsp_work *work, uint64_t count);
+PWSP_INTERNAL ptowsp_status pwsp_bind_batch(pwsp_bindings *bindings, const char *name,
+                                            const ptowsp_attention_batch *batch,
+                                            const ptowsp_attention_config *config,
+                                            const ptowsp_attention_sizes *capacity);
 PWSP_INTERNAL ptowsp_status pwsp_bind_tensor(pwsp_bindings *bindings, const char *tensor,
                                              const ptowsp_buffer *buffer);
+
+// The batch that is bound to the plan of an axis; NULL: none is.
+PWSP_INTERNAL const pwsp_plan_batch *pwsp_bound_batch(const pwsp_bindings *bindings, uint32_t axis);
+
+// Plans the batches that are bound, and binds their plans.
+PWSP_INTERNAL ptowsp_status pwsp_bindings_plan(pwsp_bindings *bindings);
 
 // Checks everything that an execution needs before it walks: all names are bound, arrays are
 // well-formed, kernels support their calls (verify.c).
@@ -38935,6 +39208,8 @@ PWSP_INTERNAL ptowsp_status pwsp_bindings_verify(pwsp_bindings *bindings, bool i
     ARRAY(csrs, pwsp_bound_csr, program->axes.count + 1)                                           \
     ARRAY(tensors, pwsp_bound_tensor, program->tensors.count + 1)                                  \
     ARRAY(plans, ptowsp_attention_plan, program->axes.count + 1)                                   \
+    ARRAY(batches, pwsp_plan_batch, program->axes.count + 1)                                       \
+    ARRAY(rooms, pwsp_plan_room, program->axes.count + 1)                                          \
     ARRAY(length_sums, int64_t, program->arrays.count + 1)                                         \
     ARRAY(effective, pwsp_bound_tensor, program->tensors.count + 1)
 
@@ -38962,6 +39237,9 @@ PWSP_INTERNAL void pwsp_bindings_free(pwsp_bindings *bindings) {
     if (!program) {
         return;
     }
+    for (uint32_t i = 0; bindings->rooms && i < program->axes.count; i++) {
+        pwsp_plan_room_free(&bindings->context->memory, &bindings->rooms[i]);
+    }
 #define PWSP_BINDINGS_FREE(field, type, count)                                                     \
     pwsp_memory_free(&bindings->context->memory, bindings->field, (size_t)(count) * sizeof(type));
     PWSP_BINDINGS_ARRAYS(PWSP_BINDINGS_FREE)
@@ -38972,6 +39250,9 @@ PWSP_INTERNAL void pwsp_bindings_free(pwsp_bindings *bindings) {
 PWSP_INTERNAL size_t pwsp_bindings_bytes(const pwsp_bindings *bindings) {
     const ptowsp_program *program = bindings->program;
     size_t bytes = 0;
+    for (uint32_t i = 0; i < program->axes.count; i++) {
+        bytes += (size_t)bindings->rooms[i].word_count * sizeof(uint64_t);
+    }
 #define PWSP_BINDINGS_SIZE(field, type, count) bytes += (size_t)(count) * sizeof(type);
     PWSP_BINDINGS_ARRAYS(PWSP_BINDINGS_SIZE)
 #undef PWSP_BINDINGS_SIZE
@@ -39129,10 +39410,11 @@ static void pwsp_bind_plan_parts(pwsp_bindings *bindings, const char *name,
 
 // Binds what one of the following has checked.
 static ptowsp_status pwsp_bind_checked_plan(pwsp_bindings *bindings, pwsp_error *error,
-                                            ptowsp_status status, const char *name,
+                                            ptowsp_status status, uint32_t axis, const char *name,
                                             const ptowsp_attention_plan *plan) {
     status = status != PTOWSP_OK ? status : pwsp_bind_plan_uses(bindings, error, name, plan);
     if (status == PTOWSP_OK) {
+        bindings->batches[axis].is_bound = false;
         pwsp_bind_plan_parts(bindings, name, plan);
     }
     return pwsp_bind_result(bindings, error, status);
@@ -39143,11 +39425,12 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_plan(pwsp_bindings *bindings, const char *
     ptowsp_status status;
     pwsp_error error;
     ptowsp_attention_plan checked;
-    if (pwsp_bind_find(bindings, "plan", name, PWSP_BIND_PLAN, &status) == 0) {
+    uint32_t axis = pwsp_bind_find(bindings, "plan", name, PWSP_BIND_PLAN, &status);
+    if (axis == 0) {
         return status;
     }
     status = pwsp_bind_check_plan(&error, name, plan, &checked);
-    return pwsp_bind_checked_plan(bindings, &error, status, name, &checked);
+    return pwsp_bind_checked_plan(bindings, &error, status, axis, name, &checked);
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_bind_work(pwsp_bindings *bindings, const char *name,
@@ -39155,11 +39438,81 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_work(pwsp_bindings *bindings, const char *
     ptowsp_status status;
     pwsp_error error;
     ptowsp_attention_plan checked;
-    if (pwsp_bind_find(bindings, "plan", name, PWSP_BIND_PLAN, &status) == 0) {
+    uint32_t axis = pwsp_bind_find(bindings, "plan", name, PWSP_BIND_PLAN, &status);
+    if (axis == 0) {
         return status;
     }
     status = pwsp_bind_check_work(&error, name, work, count, &checked);
-    return pwsp_bind_checked_plan(bindings, &error, status, name, &checked);
+    return pwsp_bind_checked_plan(bindings, &error, status, axis, name, &checked);
+}
+
+// -- batches --------------------------------------------------------------------------------------
+
+// No plan is bound to a name any more.
+static void pwsp_unbind_plan(pwsp_bindings *bindings, const char *name) {
+    const ptowsp_program *p = bindings->program;
+    for (uint32_t i = 1; i < p->axes.count; i++) {
+        if (pwsp_axis_is_of_plan(PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, i), i, name)) {
+            bindings->is_bound[p->first_size + i] = false;
+        }
+    }
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_batch(pwsp_bindings *bindings, const char *name,
+                                            const ptowsp_attention_batch *batch,
+                                            const ptowsp_attention_config *config,
+                                            const ptowsp_attention_sizes *capacity) {
+    ptowsp_status status;
+    pwsp_error error;
+    pwsp_plan_batch checked;
+    uint32_t axis = pwsp_bind_find(bindings, "plan", name, PWSP_BIND_PLAN, &status);
+    if (axis == 0) {
+        return status;
+    }
+    status = pwsp_bind_check_batch(&error, name, batch, config, capacity, &checked);
+    if (status == PTOWSP_OK) {
+        if (bindings->batches[axis].is_bound) {
+            pwsp_unbind_plan(bindings, name);  // it is in the room
+        }
+        status = pwsp_plan_room_reserve(&error, name, &bindings->context->memory, &checked,
+                                        &bindings->rooms[axis]);
+    }
+    if (status == PTOWSP_OK) {
+        pwsp_unbind_plan(bindings, name);
+        bindings->batches[axis] = checked;
+    }
+    return pwsp_bind_result(bindings, &error, status);
+}
+
+PWSP_INTERNAL const pwsp_plan_batch *pwsp_bound_batch(const pwsp_bindings *bindings,
+                                                      uint32_t axis) {
+    const pwsp_axis_info *info = PWSP_PROGRAM_AT(bindings->program, axes, pwsp_axis_info, axis);
+    if (info->kind < PWSP_AXIS_PLAN || info->declared != axis) {
+        return NULL;
+    }
+    const pwsp_name *found = pwsp_names_find(&bindings->program->names, info->name);
+    PTOWSP_ASSERT(found && found->kind == PWSP_BIND_PLAN);
+    const pwsp_plan_batch *bound = &bindings->batches[found->index];
+    return bound->is_bound ? bound : NULL;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bindings_plan(pwsp_bindings *bindings) {
+    const ptowsp_program *p = bindings->program;
+    ptowsp_status status = PTOWSP_OK;
+    pwsp_error error;
+    for (uint32_t i = 1; status == PTOWSP_OK && i < p->axes.count; i++) {
+        ptowsp_attention_plan plan;
+        if (bindings->batches[i].is_bound) {
+            const char *name = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, i)->name;
+            pwsp_unbind_plan(bindings, name);
+            status = pwsp_plan_make(&error, name, &bindings->context->memory, &bindings->batches[i],
+                                    &bindings->rooms[i], &plan);
+            if (status == PTOWSP_OK) {
+                pwsp_bind_plan_parts(bindings, name, &plan);
+            }
+        }
+    }
+    return pwsp_bind_result(bindings, &error, status);
 }
 
 // -- tensors --------------------------------------------------------------------------------------
@@ -41094,6 +41447,15 @@ ptowsp_status ptowsp_run_bind_work(ptowsp_run *run, const char *plan, const ptow
                                     : pwsp_bind_work(&run->bindings, plan, work, count);
 }
 
+ptowsp_status ptowsp_run_bind_batch(ptowsp_run *run, const char *plan,
+                                    const ptowsp_attention_batch *batch,
+                                    const ptowsp_attention_config *config,
+                                    const ptowsp_attention_sizes *capacity) {
+    return pwsp_run_is_running(run)
+               ? PTOWSP_BUSY
+               : pwsp_bind_batch(&run->bindings, plan, batch, config, capacity);
+}
+
 uint64_t ptowsp_run_slot(const ptowsp_run *run, uint32_t slot) {
     PTOWSP_ASSERT(slot < run->program->slot_count);
     return run->walk.cells[run->program->first_slot + slot];
@@ -41374,7 +41736,10 @@ static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
 static ptowsp_status pwsp_run_prepare(ptowsp_run *run, const ptowsp_run_options *options,
                                       const pwsp_process_tasks *tasks, uint64_t *out_task_count) {
     *out_task_count = UINT64_MAX;
-    ptowsp_status status = pwsp_bindings_verify(&run->bindings, run->walk.is_time_only);
+    ptowsp_status status = pwsp_bindings_plan(&run->bindings);
+    if (status == PTOWSP_OK) {
+        status = pwsp_bindings_verify(&run->bindings, run->walk.is_time_only);
+    }
     if (status != PTOWSP_OK) {
         return status;
     }
@@ -41683,6 +42048,20 @@ bool ptowsp_run_bound_plan(const ptowsp_run *run, uint32_t axis, ptowsp_attentio
         return false;
     }
     *out_plan = run->bindings.plans[axis];
+    return true;
+}
+
+bool ptowsp_run_bound_batch(const ptowsp_run *run, uint32_t axis, ptowsp_attention_batch *out_batch,
+                            ptowsp_attention_config *out_config,
+                            ptowsp_attention_sizes *out_capacity) {
+    PTOWSP_ASSERT(axis > 0 && axis < run->program->axes.count);
+    const pwsp_plan_batch *bound = pwsp_bound_batch(&run->bindings, axis);
+    if (!bound) {
+        return false;
+    }
+    *out_batch = bound->batch;
+    *out_config = bound->config;
+    *out_capacity = bound->capacity;
     return true;
 }
 

@@ -1121,8 +1121,9 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //      work_id     index of the merge                            flags       0
 //
 // Descriptors from unit_count to unit_capacity, and of merges likewise, are PTOWSP_WORK_INVALID,
-// with kv_len 0: a captured launch may run over all of them. Lanes without work have empty ranges.
-// The first slots of merges are in ascending order.
+// with kv_len 0 (no slots), and flags of nothing else: a captured launch may run over all of them.
+// Lanes without work have empty ranges. The first slots of merges are in ascending order. A merge is
+// on the lane of its tile's first part, which gets less of the KV for it.
 //
 // Modes.
 //
@@ -1163,8 +1164,8 @@ typedef enum ptowsp_attention_mode {
     PWSP_FORCE_INT(PTOWSP_ATTENTION)
 } ptowsp_attention_mode;
 
-// Finite, not negative, and at most a factor of 2^30 apart. All zero: the default, in which the
-// unit is the reading of one KV token of one head.
+// Not negative, and where not 0 from 1e-100 to 1e100, and at most a factor of 2^30 apart. All zero:
+// the default, in which the unit is the reading of one KV token of one head.
 typedef struct ptowsp_attention_cost {
     double per_unit;        // default 64
     double per_token;       // of KV; default 1
@@ -1260,7 +1261,8 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_place(const ptowsp_attent
 // Errors   INVALID_PARAMS (lengths below 0; under is_causal more queries than KV; counts or costs
 //          out of range), UNSUPPORTED_SIZE (a KV length that no tier covers), LIMIT_EXCEEDED,
 //          BUFFER_OVERFLOW (info.value of info.limit; the plan is untouched).
-// Cost     O(sequences + tiles + lanes) and the writing of units.
+// Cost     O(sequences + tiles + lanes) and the writing of units, once if the plan has the sizes of
+//          ptowsp_attention_bound, else twice. Small batches are worth several attempts.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_generate(
     const ptowsp_attention_batch *batch, const ptowsp_attention_config *config,
     ptowsp_attention_plan *plan, ptowsp_plan_info *out_info);
@@ -1273,7 +1275,8 @@ typedef struct ptowsp_attention_change {
 
 // Takes a plan on to the next step of the same configuration: KV lengths that grew, and sequences
 // that ended (KV length 0), keep the cut. Units of ended sequences become INVALID in place, with
-// kv_len 0, and their merges, too, with 0 slots; the rest of them stays. `changed` lists the
+// kv_len 0, and their merges, too, with 0 slots; the rest of them stays. Their slots stay unused, and
+// tile_count is that of the rest. `changed` lists the
 // sequences, in ascending order, whose plan is not that of one that grew or ended: that came, or
 // whose queries or request changed. With any of these, and wherever the old cut cannot serve (a
 // window that moved past a piece, a new last tile), and where the gain would be above gain_max, the
@@ -1282,7 +1285,8 @@ typedef struct ptowsp_attention_change {
 //
 // Errors   As generate; the plan is untouched then. A plan of another configuration, or of a batch
 //          of fewer sequences, is INVALID_PARAMS, as far as it can be seen.
-// Cost     About a third of planning where the cut is kept.
+// Cost     O(units) where the cut is kept, in one walk if the plan has the sizes of
+//          ptowsp_attention_bound, else in two.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_update(
     const ptowsp_attention_batch *batch, const ptowsp_attention_config *config,
     const uint32_t *changed, uint32_t changed_count, double gain_max, ptowsp_attention_plan *plan,
@@ -1605,7 +1609,8 @@ PTOWSP_API ptowsp_axis ptowsp_axis_sparse(ptowsp_module *module, const char *nam
 PTOWSP_API ptowsp_axis ptowsp_axis_row(ptowsp_module *module, ptowsp_axis axis, ptowsp_expr row);
 
 // Plan axes: loops over the units, merges and lanes of an attention plan (section 10), which is
-// bound each step by its name, with ptowsp_run_bind_plan. All three may have the same name, which
+// bound each step by its name, with ptowsp_run_bind_plan, or made by each execution, with
+// ptowsp_run_bind_batch. All three may have the same name, which
 // then is one plan. A program loops over any plan, and is not compiled again:
 //
 //      ptowsp_axis units = ptowsp_axis_plan(m, "kv"), merges = ptowsp_axis_plan_merges(m, "kv");
@@ -1966,9 +1971,9 @@ typedef struct ptowsp_attention_shape {
 //                      lane that walks its own list has less; set it to what a unit costs there
 //      per_merged_row  value_dim + 2 floats from UB to GM and back
 //
-// Softmax and the reading of queries overlap with the reading of KV, and are not counted. The sum of
-// per_token and per_row_token is that of a kernel which does one after the other; one that overlaps
-// them takes the larger one, and at least half of that.
+// Softmax and the reading of queries overlap with the reading of KV, and are not counted. A kernel
+// that reads and multiplies one after the other takes the sum of per_token and rows * per_row_token;
+// one that overlaps the two takes the larger, which is at least half of the sum.
 //
 // Errors   INVALID_PARAMS: a NULL; dim 0; a kv_dtype without a size; a rate below 0 or not finite; a
 //          machine without clock or without the rates that are used. *out_cost is zero then.
@@ -3005,6 +3010,23 @@ PTOWSP_API ptowsp_status ptowsp_run_bind_plan(ptowsp_run *run, const char *plan,
 PTOWSP_API ptowsp_status ptowsp_run_bind_work(ptowsp_run *run, const char *plan,
                                               const ptowsp_work *work, uint64_t count);
 
+// Bind a batch in place of a plan: each execution plans it first (ptowsp_attention_generate), and
+// the plan axes iterate over that plan. Emitted trees plan on the AICPU. Batch and configuration are
+// copied; the lengths, speeds and tiers that they point to are not, and are read by each execution.
+//
+// Memory belongs to the run. With `capacity`, the sizes of ptowsp_attention_bound, it is allocated
+// here and for good; a plan that needs more units, merges or slots is an error of the execution.
+// Scratch tensors then have capacity->slot_count slots of capacity->slot_rows rows. With NULL memory
+// grows when a plan does not fit, and the slots of a plan are checked as all views are, against
+// their tensor; ptowsp_attention_size tells how many there are.
+// Errors   As above, or those of the configuration (ptowsp_attention_bound), OUT_OF_MEMORY, and
+//          INVALID_PARAMS for a capacity of another configuration. Executing returns the status of
+//          ptowsp_attention_generate, with its text and the sequence as index.
+PTOWSP_API ptowsp_status ptowsp_run_bind_batch(ptowsp_run *run, const char *plan,
+                                               const ptowsp_attention_batch *batch,
+                                               const ptowsp_attention_config *config,
+                                               const ptowsp_attention_sizes *capacity);
+
 // bind_slot sets the value that a slot has when a run begins (default: 0). run_slot returns its
 // value at the end of the last run.
 PTOWSP_API ptowsp_status ptowsp_run_bind_slot(ptowsp_run *run, uint32_t slot, uint64_t value);
@@ -3560,6 +3582,10 @@ PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32
 // The loops, the kernels and the tables are written for the program. The other sources are the same
 // in every tree of a version, and begin with a comment that says so.
 //
+// A batch that is bound in place of a plan (ptowsp_run_bind_batch; in host/, wsp_runner_bind_batch)
+// goes to the device as lengths. The AICPU plans it before it walks the program, in memory that it
+// takes then; the host waits for nothing.
+//
 // One tree builds in three ways. README.md in the tree gives the commands.
 //
 //      with a C++17 compiler alone     tasks run on threads in place of the device, with the same
@@ -4058,7 +4084,8 @@ PTOWSP_API ptowsp_size_check ptowsp_program_size_check_at(const ptowsp_program *
 // The bindings of a run, for other ways to run its program. False means not bound. Axes, arrays,
 // symbols and tensors are given by index. The size of a dense axis is the declared one; that of a
 // plan axis is bound with its plan. Fields of plans count as not bound: they are in the plan, whose
-// lane_count is 0 if it was bound as work. A tensor's buffer has all fields filled in; its size is
+// lane_count is 0 if it was bound as work. The plan of a batch is that of the last execution, and
+// not bound before; out_capacity->lane_count is 0 if the batch has no capacity. A tensor's buffer has all fields filled in; its size is
 // the number of bytes that it spans (0 where elements lie before the first one).
 PTOWSP_API const ptowsp_program *ptowsp_run_program(const ptowsp_run *run);
 PTOWSP_API bool ptowsp_run_bound_size(const ptowsp_run *run, uint32_t axis, int64_t *out_size);
@@ -4070,6 +4097,10 @@ PTOWSP_API bool ptowsp_run_bound_array(const ptowsp_run *run, uint32_t array,
 PTOWSP_API bool ptowsp_run_bound_csr(const ptowsp_run *run, uint32_t axis, ptowsp_csr *out_csr);
 PTOWSP_API bool ptowsp_run_bound_plan(const ptowsp_run *run, uint32_t axis,
                                       ptowsp_attention_plan *out_plan);
+PTOWSP_API bool ptowsp_run_bound_batch(const ptowsp_run *run, uint32_t axis,
+                                       ptowsp_attention_batch *out_batch,
+                                       ptowsp_attention_config *out_config,
+                                       ptowsp_attention_sizes *out_capacity);
 PTOWSP_API bool ptowsp_run_bound_tensor(const ptowsp_run *run, uint32_t tensor,
                                         ptowsp_buffer *out_buffer);
 PTOWSP_API uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot);

@@ -306,9 +306,11 @@ static void attention__plans_are_what_the_slow_reference_says(void **state) {
 #define CORRUPTIONS(C)                                                                             \
     C(UNIT_REQUEST)                                                                                \
     C(UNIT_HEAD)                                                                                   \
-    C(UNIT_TILE) C(UNIT_KV_START) C(UNIT_KV_LEN) C(UNIT_FIRST) C(UNIT_LAST) C(UNIT_INVALID)        \
-        C(UNIT_TIER) C(UNIT_SLOT) C(UNIT_IS_ANOTHER) C(SLOTS_SWAPPED) C(KV_MOVED) C(MERGE_REQUEST) \
-            C(MERGE_HEAD) C(MERGE_TILE) C(MERGE_FIRST) C(MERGE_COUNT) C(MERGE_ID) C(MERGE_FLAGS)   \
+    C(UNIT_TILE)                                                                                   \
+    C(UNIT_KV_START)                                                                               \
+    C(UNIT_KV_LEN) C(UNIT_FIRST) C(UNIT_LAST) C(UNIT_INVALID) C(UNIT_TIER) C(UNIT_SLOT)            \
+        C(UNIT_IS_ANOTHER) C(SLOTS_SWAPPED) C(KV_MOVED) C(MERGE_REQUEST) C(MERGE_HEAD)             \
+            C(MERGE_TILE) C(MERGE_FIRST) C(MERGE_COUNT) C(MERGE_ID) C(MERGE_FLAGS)                 \
                 C(MERGE_IS_ANOTHER) C(UNIT_RANGE) C(MERGE_RANGE) C(UNIT_RANGE_END)                 \
                     C(MERGE_RANGE_END) C(UNIT_COUNT) C(MERGE_COUNT_OF_PLAN) C(SLOT_COUNT)          \
                         C(SLOT_CAPACITY) C(REST_IS_VALID) C(REST_HAS_LENGTH) C(REST_OF_MERGES)     \
@@ -531,11 +533,12 @@ static void attention__check_finds_every_kind_of_corruption(void **state) {
 
 // -- regret ---------------------------------------------------------------------------------------
 
-#define REGRET_KINDS 6
+#define REGRET_KINDS 7
 #define REGRET_MAX   20000
 
 static const char *const regret_names[REGRET_KINDS] = {
-    "default cost", "any cost", "any cost, speeds", "prefill, causal", "invariant", "of all ways"};
+    "default cost", "any cost",    "any cost, speeds", "prefill, causal",
+    "invariant",    "of all ways", "fine pages"};
 
 // A batch that can be planned in all ways.
 static void small_make(sample *s, uint64_t seed, uint64_t number, int kind) {
@@ -543,17 +546,18 @@ static void small_make(sample *s, uint64_t seed, uint64_t number, int kind) {
     s->number = number;
     s->random = seed + number * UINT64_C(1000003);
     uint64_t *random = &s->random;
-    uint32_t count = (uint32_t)test_random_in(random, 1, kind == 5 ? 2 : 4);
+    bool is_fine = kind == 6;
+    uint32_t count = (uint32_t)test_random_in(random, 1, kind == 5 || is_fine ? 2 : 4);
     s->config.head_count = (uint32_t)test_random_in(random, 1, kind == 5 ? 1 : 2);
     s->config.group = (uint32_t)test_random_in(random, 1, 8);
-    s->config.lane_count = (uint32_t)test_random_in(random, 2, kind == 5 ? 3 : 5);
-    s->config.page_size = UINT32_C(1) << test_random_in(random, 3, 9);
+    s->config.lane_count = (uint32_t)test_random_in(random, 2, kind == 5 || is_fine ? 3 : 5);
+    s->config.page_size = UINT32_C(1) << test_random_in(random, 3, is_fine ? 5 : 9);
     s->config.tile_rows = 16;
     s->config.is_causal = kind == 3;
     s->config.mode = kind == 4 ? PTOWSP_ATTENTION_INVARIANT : PTOWSP_ATTENTION_BALANCED;
     s->config.chunk = kind == 4 ? s->config.page_size : 0;
     s->config.piece_min = random_one_in(random, 3) ? 2 * s->config.page_size : 0;
-    if (kind != 0 && kind != 5 && !random_one_in(random, 4)) {
+    if (kind != 0 && kind < 5 && !random_one_in(random, 4)) {
         sample_costs(random, &s->config.cost);
     }
     if (kind == 2) {
@@ -566,7 +570,8 @@ static void small_make(sample *s, uint64_t seed, uint64_t number, int kind) {
     s->queries = (int32_t *)malloc(count * sizeof(int32_t));
     assert_true(s->kv && s->queries);
     for (uint32_t i = 0; i < count; i++) {
-        int64_t pages = test_random_in(random, 0, kind == 3 || kind == 5 ? 5 : 12);
+        int64_t pages_max = kind == 3 || kind == 5 ? 5 : is_fine ? 45 : 12;
+        int64_t pages = test_random_in(random, 0, pages_max);
         s->kv[i] = (int32_t)(pages * s->config.page_size + test_random_in(random, 0, 3));
         int32_t queries = (int32_t)test_random_in(random, 1, 6);
         s->queries[i] = kind != 3 ? 1 : queries < s->kv[i] ? queries : s->kv[i];
@@ -578,16 +583,25 @@ static void small_make(sample *s, uint64_t seed, uint64_t number, int kind) {
     sample_count(s);
 }
 
-// What a plan may cost beyond 2 %: a piece of the least length, and its merge.
+// What a plan may cost beyond 2 %: a piece of the least length and its merge, on the slowest lane. In
+// INVARIANT mode merges are as large as the batch makes them, and cannot be divided.
 static double piece_cost(const sample *s) {
-    uint64_t rows = s->rules.tile_tokens * s->rules.group;
-    double kv = (double)(s->rules.is_invariant ? s->rules.chunk : s->rules.piece_min), speed = 1e9;
+    reference_tiles all = reference_tiles_of(&s->batch, &s->rules);
+    double most = 0, speed = INFINITY;
+    for (uint64_t t = 0; t < all.count; t++) {
+        const reference_tile *tile = &all.tiles[t];
+        double kv = (double)(s->rules.is_invariant ? s->rules.chunk : s->rules.piece_min);
+        double slots = s->rules.is_invariant ? (double)reference_chunks(&s->rules, tile) : 2;
+        double cost = reference_unit_cost(&s->rules, tile->rows, kv) +
+                      reference_merge_cost(&s->rules, tile->rows, slots);
+        most = cost > most ? cost : most;
+    }
     for (uint64_t i = 0; i < s->rules.lane_count; i++) {
         double mine = reference_speed(&s->rules, i);
         speed = mine > 0 && mine < speed ? mine : speed;
     }
-    return (reference_unit_cost(&s->rules, rows, kv) + reference_merge_cost(&s->rules, rows, 2)) /
-           speed;
+    reference_tiles_free(&all);
+    return most / speed;
 }
 
 static int compare_doubles(const void *x, const void *y) {

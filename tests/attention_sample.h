@@ -391,7 +391,7 @@ static inline bool sample_may_overflow(const sample *s) {
         double mine = reference_speed(&s->rules, i);
         speed = mine > speed ? mine : speed;
     }
-    return total / least * 1000 * speed > 0x1p62;
+    return total / least * 1000 * speed > 0x1p57;
 }
 
 // -- demands -------------------------------------------------------------------------------------

@@ -70,6 +70,20 @@ static aplan plan_compact(const aplan *plan) {
     return copy;
 }
 
+// The same plan with room for any of its batch, so that an update writes at once.
+static aplan plan_roomy(const aplan *plan, const random_case *r) {
+    const uint64_t lanes = plan->lane_count, more = plan->unit_count + lanes;
+    const ptowsp_attention_sizes sizes = {more, more, 2 * more, plan->slot_rows, plan->lane_count,
+                                          0};
+    const uint64_t bytes = 48 * more + 16 * (lanes + 1);
+    aplan roomy;
+    void *block = malloc((size_t)bytes);
+    assert_int_equal(ptowsp_attention_place(&sizes, block, bytes, &roomy), PTOWSP_OK);
+    assert_int_equal(ptowsp_attention_generate(&r->batch, &r->config, &roomy, NULL), PTOWSP_OK);
+    assert_int_equal(roomy.unit_count, plan->unit_count);
+    return roomy;
+}
+
 // Lets sequences grow, and some end.
 static void case_step(uint64_t *random, random_case *r, uint32_t growth, uint32_t one_ends_in) {
     for (uint32_t i = 0; i < r->batch.sequence_count; i++) {
@@ -90,6 +104,11 @@ static void attention_update__steps_give_plans_of_the_batch(void **state) {
         random_case r;
         random_case_make(&random, &r);
         aplan plan = plan_make(&r.batch, &r.config);
+        if (random_one_in(&random, 2)) {
+            const aplan exact = plan;
+            plan = plan_roomy(&exact, &r);
+            free(exact.units);
+        }
         const uint32_t growth = random_one_in(&random, 2) ? 1 : 20;
         for (int step = 0; step < 5; step++) {
             case_step(&random, &r, growth, random_one_in(&random, 2) ? 10 : 1000);

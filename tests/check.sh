@@ -251,6 +251,14 @@ check_all() {
         -artifact_prefix="$OUT/" "$OUT/corpus" tests/traces 2> "$OUT/fuzz.log" ||
         { cat "$OUT/fuzz.log"; fail "the fuzzer found something"; }
 
+    step "fuzzing attention plans, two minutes"
+    clang -std=c11 $WC -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -DPTOWSP_ONLY_PLAN \
+        -I. tests/fuzz_attention.c ptowsp.c -o "$OUT/fuzz_attention" -lm
+    mkdir -p "$OUT/corpus_attention"
+    "$OUT/fuzz_attention" -max_total_time=120 -max_len=300 -len_control=0 -timeout=30 -verbosity=0 -print_final_stats=0 \
+        -artifact_prefix="$OUT/" "$OUT/corpus_attention" 2> "$OUT/fuzz_attention.log" ||
+        { cat "$OUT/fuzz_attention.log"; fail "the fuzzer found something"; }
+
     if command -v aarch64-linux-gnu-gcc > /dev/null && command -v qemu-aarch64 > /dev/null; then
         step "arm64, under qemu: examples with NEON, and the same plan as here"
         arm64

@@ -127,6 +127,22 @@ ptowsp_status wsp_runner_bind_plan(wsp_runner *, const char *plan,
                 listed(PTOWSP_U32, bound->unit_begin, bound->lane_count + 1).c_str(),
                 listed(PTOWSP_U32, bound->merge_begin, bound->lane_count + 1).c_str());
 }
+ptowsp_status wsp_runner_bind_batch(wsp_runner *, const char *plan,
+                                    const ptowsp_attention_batch *batch,
+                                    const ptowsp_attention_config *config,
+                                    const ptowsp_attention_sizes *capacity) {
+    return note(
+        "batch %s %s %s, %u lanes, %u heads of %u, window %u, pages %u, tiles %u, pieces %u, "
+        "chunk %u%s%s%s",
+        plan, listed(PTOWSP_I32, batch->kv_lengths, batch->sequence_count).c_str(),
+        batch->query_lengths
+            ? listed(PTOWSP_I32, batch->query_lengths, batch->sequence_count).c_str()
+            : "none",
+        config->lane_count, config->head_count, config->group, config->window, config->page_size,
+        config->tile_rows, config->piece_min, config->chunk, config->is_causal ? " causal" : "",
+        config->mode == PTOWSP_ATTENTION_INVARIANT ? " invariant" : "",
+        capacity ? " with a capacity" : "");
+}
 ptowsp_status wsp_runner_bind_work(wsp_runner *, const char *plan, const ptowsp_work *work,
                                    uint64_t count) {
     return note("work %s %u %u", plan, static_cast<unsigned>(count),
@@ -299,6 +315,19 @@ void npu_command__binds_plans(void **state) {
         expect_refused({"--plan", value});
     }
     expect_refused({"--array", "parts.flags=1,2"});  // it is bound with its plan
+    expect({"--batch", "parts=300,7,2048:lanes=4,heads=2"},
+           "batch parts i32[300 7 2048] none, 4 lanes, 2 heads of 0, window 0, pages 0, tiles 0, "
+           "pieces 0, chunk 0");
+    expect({"--batch", "parts=@%/begin:1,1,5:heads=1,lanes=2,group=3,window=4,page_size=5,"
+                       "tile_rows=6,piece_min=7,chunk=8,is_causal=1,mode=1"},
+           "batch parts i32[0 1 2] i32[1 1 5], 2 lanes, 1 heads of 3, window 4, pages 5, tiles 6, "
+           "pieces 7, chunk 8 causal invariant");
+    for (const char *value :
+         {"parts=", "parts=1,2", "parts=1:", "parts=1:lanes", "parts=1:lanes=-1", "parts=1:lane=1",
+          "parts=1:lanes=1,", "parts=x:lanes=1", "parts=1,2:1:lanes=1", "parts=1:1:1:lanes=1",
+          "parts=2147483648:lanes=1", "parts=@%/nothing:lanes=1"}) {
+        expect_refused({"--batch", value});
+    }
 }
 
 void npu_command__refuses_what_it_does_not_understand(void **state) {

@@ -1,6 +1,7 @@
 // Emitted trees of programs over plans do what the library does: units and merges of all lanes, and
 // of each lane; processes for the lanes of a plan; units of chunk plans; plans with descriptors that
-// are not valid, empty ones, and those that are refused. See npu_equal.h for how it is run.
+// are not valid, empty ones, and those that are refused; plans that are made of lengths, which a tree
+// does on its AICPU. See npu_equal.h for how it is run.
 
 #include "npu_equal.h"
 
@@ -371,6 +372,139 @@ static void npu_plan__trees_take_units_of_chunk_plans(void **state) {
     subject_free(&s);
 }
 
+// -- batches --------------------------------------------------------------------------------------
+
+static const ptowsp_tier batch_tiers[TIERS] = {{0, 1, 10}, {1, 11, 25}, {2, 26, TOKENS}};
+
+typedef struct batch_of {
+    int32_t lengths[REQUESTS], queries[REQUESTS];
+    uint32_t speeds[LANE_MAX];
+    ptowsp_attention_batch batch;
+    ptowsp_attention_config config;
+    ptowsp_attention_sizes capacity;
+} batch_of;
+
+static void bind_batch(const subject *s, const batch_of *b, bool has_capacity) {
+    if (ptowsp_run_bind_batch(s->run, "kv", &b->batch, &b->config,
+                              has_capacity ? &b->capacity : NULL) != PTOWSP_OK) {
+        NPU_FAIL("%s", ptowsp_context_error(s->context).text);
+    }
+}
+
+static void lengths_random(batch_of *b, uint64_t *random) {
+    for (int i = 0; i < REQUESTS; i++) {
+        b->lengths[i] = (int32_t)test_random_in(random, 0, TOKENS);
+        b->lengths[i] = test_random_in(random, 0, 4) ? b->lengths[i] : 0;
+        b->queries[i] = (int32_t)test_random_in(random, 0, 3);
+        b->queries[i] = b->queries[i] < b->lengths[i] ? b->queries[i] : b->lengths[i];
+    }
+}
+
+// With at most SLOT_MAX slots: lanes - 1 splits, or 5 chunks of each of 4 sequences.
+static void batch_random(batch_of *b, uint64_t *random) {
+    const ptowsp_attention_limits limits = {
+        .sequence_count_max = REQUESTS, .kv_length_max = TOKENS, .query_length_max = 3};
+    memset(b, 0, sizeof *b);
+    lengths_random(b, random);
+    for (int i = 0; i < LANE_MAX; i++) {
+        b->speeds[i] = (uint32_t)test_random_in(random, i > 0 ? 0 : 1, 4);
+    }
+    b->batch.kv_lengths = b->lengths;
+    b->batch.query_lengths = test_random_in(random, 0, 1) ? b->queries : NULL;
+    b->batch.sequence_count = (uint32_t)test_random_in(random, 1, REQUESTS);
+    ptowsp_attention_config *c = &b->config;
+    c->mode = test_random_in(random, 0, 2) ? PTOWSP_ATTENTION_BALANCED : PTOWSP_ATTENTION_INVARIANT;
+    c->head_count = c->mode == PTOWSP_ATTENTION_BALANCED ? 2 : 1;
+    c->chunk = 8;
+    c->lane_count = (uint32_t)test_random_in(random, 1, LANE_MAX);
+    c->lane_speeds = test_random_in(random, 0, 1) ? b->speeds : NULL;
+    c->is_causal = test_random_in(random, 0, 1) != 0;
+    c->window = test_random_in(random, 0, 2) ? 0 : 17;
+    c->cost.per_token = 1.0;
+    c->cost.per_merged_row = test_random_in(random, 0, 1) ? 0.5 : 0.0;
+    c->tiers = batch_tiers;
+    c->tier_count = TIERS;
+    assert_int_equal(ptowsp_attention_bound(c, &limits, &b->capacity, NULL), PTOWSP_OK);
+    assert_true(b->capacity.slot_count <= SLOT_MAX);
+}
+
+// Each batch is planned by the library once, and on the AICPU of the tree for each way to run it;
+// then the lengths change, and it is not bound again.
+static void npu_plan__trees_plan_batches_on_the_aicpu(void **state) {
+    which kind = *(const which *)*state;
+    static subject s;
+    static batch_of b;
+    ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_PLAN, .lane_count = 3, .window = 5};
+    npu_doing("plans, batches, kind", (unsigned long long)kind);
+    subject_make(&s, kind, &schedule);
+    if (s.npu) {
+        bind_memory(&s);
+        uint64_t tasks = 0;
+        for (uint64_t i = 0; i < 12; i++) {
+            uint64_t random = test_seed() + i;
+            batch_random(&b, &random);
+            bind_batch(&s, &b, i % 2);
+            assert_int_equal(compare(&s, random), PTOWSP_OK);
+            tasks += ptowsp_run_result(s.run)->task_count;
+            lengths_random(&b, &random);
+            assert_int_equal(compare(&s, random), PTOWSP_OK);
+            tasks += ptowsp_run_result(s.run)->task_count;
+        }
+        assert_true(tasks > 24 * 4);
+        // On paper: 40 tokens of one head are 4 units of 10, and a merge; two of 20 are 4 as well,
+        // and two merges; four of 10 are whole. The plan of before is another one.
+        static const int32_t lengths[3][REQUESTS] = {{40}, {20, 0, 20}, {10, 10, 10, 10}};
+        static const uint64_t expected[3] = {5, 6, 4};
+        uint64_t other = 5;
+        plan_random(&s, &other);
+        bind_plan(&s);
+        assert_int_equal(compare(&s, 5), PTOWSP_OK);
+        memset(&b, 0, sizeof b);
+        b.batch.kv_lengths = b.lengths;
+        b.batch.sequence_count = REQUESTS;
+        b.config.head_count = 1;
+        b.config.lane_count = 4;
+        b.config.cost.per_token = 1.0;
+        bind_batch(&s, &b, false);
+        for (int i = 0; i < 3; i++) {
+            memcpy(b.lengths, lengths[i], sizeof b.lengths);
+            assert_int_equal(compare(&s, (uint64_t)i), PTOWSP_OK);
+            assert_int_equal(ptowsp_run_result(s.run)->task_count, expected[i]);
+        }
+    }
+    subject_free(&s);
+}
+
+static void npu_plan__trees_fail_as_the_library_where_no_plan_can_be_made(void **state) {
+    (void)state;
+    static subject s;
+    static batch_of b;
+    uint64_t random = 7;
+    npu_doing("plans, batches that cannot be", 0);
+    subject_make(&s, BY_LANE, NULL);
+    if (s.npu) {
+        bind_memory(&s);
+        do {
+            batch_random(&b, &random);
+        } while (b.batch.query_lengths || b.config.mode != PTOWSP_ATTENTION_BALANCED ||
+                 b.batch.sequence_count < 3);
+        bind_batch(&s, &b, true);
+        b.lengths[2] = -3;
+        assert_int_equal(compare(&s, 1), PTOWSP_INVALID_PARAMS);
+        b.lengths[2] = TOKENS + 1;
+        assert_int_equal(compare(&s, 2), PTOWSP_UNSUPPORTED_SIZE);
+        b.lengths[0] = b.lengths[1] = b.lengths[2] = TOKENS;
+        assert_int_equal(compare(&s, 3), PTOWSP_OK);
+        b.capacity.unit_count = 5;  // of 6 tiles
+        bind_batch(&s, &b, true);
+        assert_int_equal(compare(&s, 4), PTOWSP_BUFFER_OVERFLOW);
+        bind_batch(&s, &b, false);
+        assert_int_equal(compare(&s, 5), PTOWSP_OK);
+        assert_true(npu_now.tally.other_texts == 0);
+    }
+    subject_free(&s);
+}
+
 static ptowsp_status keep_expand(void *user, const char *path, const char *text, size_t size) {
     if (strcmp(path, "aicpu/expand.cpp") == 0) {
         snprintf((char *)user, 8192, "%.*s", (int)size, text);
@@ -429,6 +563,10 @@ int main(void) {
         cmocka_unit_test_prestate(npu_plan__trees_loop_over_the_same_units, &kinds[0]),
         cmocka_unit_test_prestate(npu_plan__trees_loop_over_the_same_units, &kinds[1]),
         cmocka_unit_test_prestate(npu_plan__trees_loop_over_the_same_units, &kinds[2]),
+        cmocka_unit_test_prestate(npu_plan__trees_plan_batches_on_the_aicpu, &kinds[0]),
+        cmocka_unit_test_prestate(npu_plan__trees_plan_batches_on_the_aicpu, &kinds[1]),
+        cmocka_unit_test_prestate(npu_plan__trees_plan_batches_on_the_aicpu, &kinds[2]),
+        cmocka_unit_test(npu_plan__trees_fail_as_the_library_where_no_plan_can_be_made),
         cmocka_unit_test(npu_plan__trees_refuse_what_the_library_refuses),
         cmocka_unit_test(npu_plan__trees_take_units_of_chunk_plans),
         cmocka_unit_test(npu_plan__readers_of_a_tree_see_the_loops_over_the_plan),

@@ -755,6 +755,53 @@ static void plan_axis__a_process_for_each_lane(void **state) {
     fixture_free(&f);
 }
 
+// One producer and one consumer, and no kernel that runs: that is walked in another way, without
+// turns. The cost function of the consumer's tasks notes the units that it gets.
+static void plan_axis__a_process_that_only_sends_units(void **state) {
+    (void)state;
+    for (int is_lane = 0; is_lane < 2; is_lane++) {
+        static fixture f;
+        fixture_make(&f, 1);
+        ptowsp_kernel_desc desc = {.name = "timed", .cost = note, .user = &f};
+        desc.scalars[0] = (ptowsp_scalar_param){"unit", PTOWSP_TYPE_I64};
+        ptowsp_kernel timed = ptowsp_kernel_make(f.m, &desc);
+        ptowsp_channel_desc parts = {.name = "parts", .depth = 2, .latency = 1};
+        PTOWSP_WORKLOAD(f.m, "main") {
+            PTOWSP_PIPELINE(f.m, "pipe") {
+                ptowsp_channel channel = ptowsp_channel_make(f.m, &parts);
+                PTOWSP_PROCESS(f.m, "attend") {
+                    ptowsp_produces(f.m, channel);
+                    ptowsp_axis axis = f.units;
+                    if (is_lane) {
+                        axis = ptowsp_axis_row(f.m, f.units, ptowsp_i64(f.m, 2));
+                    }
+                    PTOWSP_FOR_EACH(f.m, u, axis) {
+                        ptowsp_send(f.m, channel, u);
+                    }
+                }
+                PTOWSP_PROCESS(f.m, "merge") {
+                    ptowsp_consumes(f.m, channel);
+                    PTOWSP_CONSUME(f.m, token, channel) {
+                        task_of(&f, timed, 1, &token);
+                    }
+                }
+            }
+        }
+        compile(&f, NULL);
+        f.unit_items[1].flags |= PTOWSP_WORK_INVALID;
+        f.unit_items[4].flags |= PTOWSP_WORK_INVALID;
+        good(&f, ptowsp_run_bind_plan(f.run, "kv", &f.plan));
+        ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+        execute(&f, &options);
+        static const uint64_t all[] = {0, 2, 3, 5}, lane[] = {2, 3};
+        assert_int_equal(f.call_count, is_lane ? 2 : 4);
+        for (uint32_t i = 0; i < f.call_count; i++) {
+            assert_true(f.calls[i].scalars[0] == (is_lane ? lane[i] : all[i]));
+        }
+        fixture_free(&f);
+    }
+}
+
 // -- random plans ---------------------------------------------------------------------------------
 
 enum { RANDOM_UNITS = 60, RANDOM_LANES = 9 };
@@ -901,6 +948,85 @@ static void plan_axis__random_plans_are_walked_like_plain_loops(void **state) {
     ptowsp_context_destroy(context);
     fixture_free(&flat);
     fixture_free(&nested);
+}
+
+// -- plans of the planner -------------------------------------------------------------------------
+
+enum { PLANNED_SEQUENCES = 40, PLANNED_HEADS = 3, PLANNED_LANES = 16 };
+
+static ptowsp_cycles planned_cost(const ptowsp_task *task, void *user) {
+    (void)user;
+    return 64 + (ptowsp_cycles)ptowsp_task_scalar(task, 0);
+}
+
+static ptowsp_cycles planned_merge_cost(const ptowsp_task *task, void *user) {
+    (void)user;
+    return (ptowsp_cycles)ptowsp_task_scalar(task, 0) * 4;
+}
+
+// Tasks with the costs that the planner was told keep each lane busy for as long as the plan says,
+// and all is done as soon as the longest lane and the merges that wait for it are.
+static void plan_axis__lanes_are_busy_for_what_the_plan_predicts(void **state) {
+    (void)state;
+    uint64_t random = test_seed(), merge_count = 0;
+    static fixture f;
+    fixture_make(&f, 1);
+    ptowsp_kernel_desc desc = {.name = "attend", .cost = planned_cost};
+    desc.scalars[0] = (ptowsp_scalar_param){"tokens", PTOWSP_TYPE_I64};
+    ptowsp_kernel attend = ptowsp_kernel_make(f.m, &desc);
+    desc.name = "join";
+    desc.cost = planned_merge_cost;
+    ptowsp_kernel join = ptowsp_kernel_make(f.m, &desc);
+    PTOWSP_WORKLOAD(f.m, "main") {
+        PTOWSP_PARALLEL(f.m, u, f.units) {
+            ptowsp_expr tokens = field(u, PTOWSP_PLAN_KV_LEN);
+            task_of(&f, attend, 1, &tokens);
+        }
+        PTOWSP_PARALLEL(f.m, x, f.merges) {
+            ptowsp_expr slots = field(x, PTOWSP_PLAN_SLOT_COUNT);
+            task_of(&f, join, 1, &slots);
+        }
+    }
+    ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_PLAN, .lane_count = PLANNED_LANES};
+    compile(&f, &schedule);
+    for (int round = 0; TEST_ROUNDS(round, 40); round++) {
+        int32_t lengths[PLANNED_SEQUENCES];
+        static uint64_t block[4096];
+        uint64_t waits = 0;
+        for (int i = 0; i < PLANNED_SEQUENCES; i++) {
+            lengths[i] = (int32_t)test_random_in(&random, 0, i % 7 ? 300 : 9000);
+        }
+        ptowsp_attention_batch batch = {.kv_lengths = lengths, .sequence_count = PLANNED_SEQUENCES};
+        ptowsp_attention_config config = {.head_count = PLANNED_HEADS,
+                                          .group = 4,
+                                          .lane_count = PLANNED_LANES,
+                                          .mode = round % 3 == 2 ? PTOWSP_ATTENTION_INVARIANT
+                                                                 : PTOWSP_ATTENTION_BALANCED,
+                                          .cost = {64, 1, 0, 1}};
+        ptowsp_attention_sizes sizes;
+        ptowsp_attention_plan plan;
+        assert_int_equal(ptowsp_attention_size(&batch, &config, &sizes, NULL), PTOWSP_OK);
+        assert_true(sizes.block_bytes <= sizeof block);
+        assert_int_equal(ptowsp_attention_place(&sizes, block, sizeof block, &plan), PTOWSP_OK);
+        assert_int_equal(ptowsp_attention_generate(&batch, &config, &plan, NULL), PTOWSP_OK);
+        for (uint32_t i = 0; i < plan.merge_count; i++) {
+            waits += 4 * plan.merges[i].params[3];
+        }
+        good(&f, ptowsp_run_bind_plan(f.run, "kv", &plan));
+        ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+        execute(&f, &options);
+        const ptowsp_lane_stats *lanes = ptowsp_run_lanes(f.run);
+        for (uint32_t i = 0; i < PLANNED_LANES; i++) {
+            double busy = (double)lanes[i].busy_cycles, off = busy - plan.lane_costs[i];
+            assert_true(off <= 1 + busy / 500 && -off <= 1 + busy / 500);
+        }
+        double makespan = (double)ptowsp_run_result(f.run)->makespan_cycles;
+        assert_true(makespan >= plan.cost_max * 0.998 - 1);
+        assert_true(makespan <= plan.cost_max * 1.002 + 1 + (double)waits);
+        merge_count += plan.merge_count;
+    }
+    assert_true(merge_count > 0);
+    fixture_free(&f);
 }
 
 // -- memory ---------------------------------------------------------------------------------------
@@ -1267,7 +1393,7 @@ static void plan_axis__a_lane_outside_of_the_plan_is_an_error(void **state) {
 static ptowsp_cycles spoil(const ptowsp_task *task, void *user) {
     fixture *f = (fixture *)user;
     (void)task;
-    f->unit_begin[3] = UINT32_MAX;
+    f->unit_begin[3] = UNITS + 1;
     return 1;
 }
 
@@ -1353,6 +1479,8 @@ int main(void) {
         cmocka_unit_test(plan_axis__tasks_outside_of_plans_go_by_the_key_or_to_lane_0),
         cmocka_unit_test(plan_axis__units_of_a_chunk_plan_are_bound_as_work),
         cmocka_unit_test(plan_axis__a_process_for_each_lane),
+        cmocka_unit_test(plan_axis__a_process_that_only_sends_units),
+        cmocka_unit_test(plan_axis__lanes_are_busy_for_what_the_plan_predicts),
         cmocka_unit_test(plan_axis__any_allocation_may_fail_and_running_again_needs_none),
         cmocka_unit_test(plan_axis__modules_refuse_what_makes_no_sense),
         cmocka_unit_test(plan_axis__fields_need_a_loop_that_has_them),

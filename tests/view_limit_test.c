@@ -162,6 +162,43 @@ static void view_limit__tasks_wait_only_for_what_they_touch(void **state) {
 
 // -- lanes ----------------------------------------------------------------------------------------
 
+// Both tiles are limited, by other numbers.
+static ptowsp_cycles note_both(const ptowsp_task *task, void *user) {
+    int32_t more = (int32_t)(ptowsp_task_rows(task, 1) * 100 + ptowsp_task_cols(task, 1) * 1000);
+    int32_t *data = (int32_t *)task->tiles[0].data;
+    (void)user;
+    for (int64_t r = 0; r < ptowsp_task_rows(task, 0); r++) {
+        for (int64_t c = 0; c < ptowsp_task_cols(task, 0); c++) {
+            data[r * task->tiles[0].row_stride + c] += more;
+        }
+    }
+    return 10;
+}
+
+static void tasks_of_both(fixture *f) {
+    ptowsp_kernel_desc desc = {.name = "both", .axis_count = 1, .fn = note_both, .cycles = 10};
+    ptowsp_tensor_desc y = {"y", PTOWSP_I32, 2, {ROWS, COLS}, PTOWSP_LOCATION_GLOBAL};
+    desc.tiles[0] =
+        (ptowsp_tile_param){"tile", PTOWSP_INOUT, PTOWSP_I32, PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
+    desc.tiles[1] =
+        (ptowsp_tile_param){"other", PTOWSP_IN, PTOWSP_I32, PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
+    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(f->m, &desc)};
+    task.views[1].tensor = ptowsp_tensor_make(f->m, &y);
+    PTOWSP_PARALLEL(f->m, i, ptowsp_axis_dense(f->m, "pairs", CASES)) {
+        task.axes[0] = i;
+        task.views[0].tensor = f->x;
+        task.views[0].row = number(f, "row", i);
+        task.views[0].row_count = number(f, "rows", i);
+        task.views[1].row_count = number(f, "cols", i);
+        task.views[1].col_count = number(f, "rows", i);
+        ptowsp_task_make(f->m, &task);
+    }
+}
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
 static void view_limit__random_tiles_are_the_same_on_lanes(void **state) {
     (void)state;
     uint64_t random = test_seed();
@@ -170,6 +207,7 @@ static void view_limit__random_tiles_are_the_same_on_lanes(void **state) {
     ptowsp_kernel kernel = kernel_of(&f, "note", PTOWSP_DYNAMIC, PTOWSP_DYNAMIC);
     PTOWSP_WORKLOAD(f.m, "main") {
         tasks(&f, kernel, CASES, true);
+        tasks_of_both(&f);
     }
     ptowsp_schedule schedule = {.lane_count = 3};
     compile(&f, &schedule);
@@ -180,7 +218,8 @@ static void view_limit__random_tiles_are_the_same_on_lanes(void **state) {
     assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
     assert_int_equal(ptowsp_run_create(context, f.program, &many), PTOWSP_OK);
     for (int round = 0; TEST_ROUNDS(round, 60); round++) {
-        int32_t expected[ROWS * COLS], data[ROWS * COLS];
+        int32_t expected[ROWS * COLS], data[ROWS * COLS], other[ROWS * COLS];
+        memset(other, 0, sizeof other);
         memset(expected, 0, sizeof expected);
         memset(data, 0, sizeof data);
         memset(f.data, 0, sizeof f.data);
@@ -198,7 +237,16 @@ static void view_limit__random_tiles_are_the_same_on_lanes(void **state) {
                     expected[r * COLS + c] += i + 1;
                 }
             }
+            for (int64_t r = row; r < row + rows && r < ROWS; r++) {
+                for (int64_t c = 0; c < COLS; c++) {
+                    expected[r * COLS + c] +=
+                        (int32_t)(least(cols, ROWS) * 100 + least(rows, COLS) * 1000);
+                }
+            }
         }
+        ptowsp_buffer y = {.data = other};
+        assert_int_equal(ptowsp_run_bind_tensor(f.run, "y", &y), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_bind_tensor(many, "y", &y), PTOWSP_OK);
         bind(&f, f.run, f.data);
         assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
         assert_memory_equal(f.data, expected, sizeof expected);
@@ -328,6 +376,41 @@ static void view_limit__slot_loads_and_texts_know_the_limit(void **state) {
     fixture_free(&f);
 }
 
+// A limit that a task computes is known only when that is done: nothing is checked before.
+static ptowsp_cycles three(const ptowsp_task *task, void *user) {
+    (void)user;
+    *(int32_t *)task->tiles[0].data = 3;
+    return 1;
+}
+
+static void view_limit__a_limit_may_be_computed(void **state) {
+    (void)state;
+    static fixture f;
+    fixture_make(&f);
+    ptowsp_kernel kernel = kernel_of(&f, "note", PTOWSP_DYNAMIC, COLS);
+    ptowsp_kernel_desc desc = {.name = "three", .fn = three};
+    desc.tiles[0] = (ptowsp_tile_param){"tile", PTOWSP_OUT, PTOWSP_I32, 1, 1};
+    PTOWSP_WORKLOAD(f.m, "main") {
+        ptowsp_expr none = {NULL, 0};
+        ptowsp_view view = {.tensor = f.x};
+        ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(f.m, &desc), .views = {view}};
+        ptowsp_task_make(f.m, &task);
+        ptowsp_slot_load(f.m, 1, &view, none, none);
+        task.kernel = kernel;
+        task.axes[0] = ptowsp_i64(f.m, 0);
+        task.views[0].row_count = ptowsp_slot(f.m, 1, PTOWSP_TYPE_I64);
+        ptowsp_task_make(f.m, &task);
+    }
+    compile(&f, NULL);
+    ptowsp_buffer x = {.data = f.data};
+    assert_int_equal(ptowsp_run_bind_tensor(f.run, "x", &x), PTOWSP_OK);
+    if (ptowsp_run_execute(f.run, NULL) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f.context).text);
+    }
+    assert_int_equal(f.seen[0][0], 3);
+    fixture_free(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(view_limit__kernels_see_the_least_of_size_limit_and_edge),
@@ -336,6 +419,7 @@ int main(void) {
         cmocka_unit_test(view_limit__less_than_one_row_or_column_is_an_error),
         cmocka_unit_test(view_limit__constants_and_types_are_checked_at_once),
         cmocka_unit_test(view_limit__slot_loads_and_texts_know_the_limit),
+        cmocka_unit_test(view_limit__a_limit_may_be_computed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

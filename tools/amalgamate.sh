@@ -65,8 +65,9 @@ src/base/context.h src/base/context.c
 src/data/space.c
 src/plan/count.h src/plan/count.c
 src/plan/generate.h src/plan/generate.c
+src/plan/plan.h src/plan/fault.c
 src/plan/work.c
-src/plan/plan.h src/plan/plan.c
+src/plan/plan.c
 src/plan/attention.h src/plan/attention.c
 src/plan/attention_write.h src/plan/attention_write.c
 src/plan/attention_cut.h src/plan/attention_cut.c
@@ -92,6 +93,7 @@ RUNTIME="
 src/runtime/arrival.h src/runtime/token.h
 src/runtime/policy.h
 src/runtime/binding_check.h src/runtime/binding_check.c src/runtime/plan_binding.h src/runtime/plan_binding.c
+src/runtime/plan_batch.h src/runtime/plan_batch.c
 src/runtime/walk_check.h src/runtime/walk_check.c
 src/runtime/deps.h src/runtime/groups.c src/runtime/access.h src/runtime/access.c
     src/runtime/cells.h src/runtime/cells.c src/runtime/deps.c
@@ -163,7 +165,18 @@ src/report/report.h src/report/pipelines.c src/report/stats.c
 "
 FILES="$PLAN $DATA $RUNTIME $TILES $WORKLOAD $TILE_WORKLOAD $REST"
 
-# Of the files above, those of the runtime of emitted trees: see src/npu/tree/aicpu/wsp_core.cpp.
+# Of the files above, the planner of attention plans. In emitted trees it is behind the headers, as
+# none but src/runtime/plan_batch.c calls it.
+PLANNER="
+src/base/cpu.h
+src/plan/count.h src/plan/count.c
+src/plan/plan.h src/plan/fault.c
+src/plan/attention.h src/plan/attention.c
+src/plan/attention_write.h src/plan/attention_write.c
+src/plan/attention_cut.h src/plan/attention_cut.c
+src/plan/attention_plan.c
+"
+# Those of the runtime of emitted trees: see src/npu/tree/aicpu/wsp_core.cpp.
 CORE_FILES="
 src/base/base.h src/base/base.c
 src/base/atomic.h
@@ -267,6 +280,17 @@ for file in $(find src -type f ! -path "$TREE/*" ! -path src/README.md | sort); 
     esac
 done
 
+# Writes those files of a list whose names end in a letter: headers or sources.
+of_kind() {
+    kind=$1
+    shift
+    for file in "$@"; do
+        case "$file" in
+        *."$kind") echo "$file" ;;
+        esac
+    done
+}
+
 carriage_return=$(printf '\r')
 # Each local include must name a file that came before.
 check_files() {
@@ -287,7 +311,7 @@ check_files() {
 }
 check_files $FILES $FACE
 check_files $PLAN $DATA $ABSENT
-check_files $CORE_FILES
+check_files $(of_kind h $CORE_FILES) $PLANNER $(of_kind c $CORE_FILES)
 check_files $NPU
 wrong=$(grep -l "$carriage_return" $(find $TREE -type f) | head -n 1)
 [ -z "$wrong" ] || fail "$wrong has carriage returns"
@@ -437,17 +461,6 @@ embedded() {
     echo "}"
 }
 
-# Writes those files of a list whose names end in a letter: headers or sources.
-of_kind() {
-    kind=$1
-    shift
-    for file in "$@"; do
-        case "$file" in
-        *."$kind") echo "$file" ;;
-        esac
-    done
-}
-
 # The library: macros leave out whole files of it.
 library_bodies() {
     bodies $PLAN
@@ -522,7 +535,7 @@ trap 'rm -rf "$library" "$fixed" "$shim" "$core" "$emitter" "$tree"' EXIT
     bodies $(of_kind h $CORE_FILES)
     echo
     echo "#if defined(WSP_CORE_SOURCES)"
-    bodies $(of_kind c $CORE_FILES)
+    bodies $PLANNER $(of_kind c $CORE_FILES)
     echo
     echo "#endif  // WSP_CORE_SOURCES"
     echo

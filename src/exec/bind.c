@@ -19,6 +19,8 @@
     ARRAY(csrs, pwsp_bound_csr, program->axes.count + 1)                                           \
     ARRAY(tensors, pwsp_bound_tensor, program->tensors.count + 1)                                  \
     ARRAY(plans, ptowsp_attention_plan, program->axes.count + 1)                                   \
+    ARRAY(batches, pwsp_plan_batch, program->axes.count + 1)                                       \
+    ARRAY(rooms, pwsp_plan_room, program->axes.count + 1)                                          \
     ARRAY(length_sums, int64_t, program->arrays.count + 1)                                         \
     ARRAY(effective, pwsp_bound_tensor, program->tensors.count + 1)
 
@@ -46,6 +48,9 @@ PWSP_INTERNAL void pwsp_bindings_free(pwsp_bindings *bindings) {
     if (!program) {
         return;
     }
+    for (uint32_t i = 0; bindings->rooms && i < program->axes.count; i++) {
+        pwsp_plan_room_free(&bindings->context->memory, &bindings->rooms[i]);
+    }
 #define PWSP_BINDINGS_FREE(field, type, count)                                                     \
     pwsp_memory_free(&bindings->context->memory, bindings->field, (size_t)(count) * sizeof(type));
     PWSP_BINDINGS_ARRAYS(PWSP_BINDINGS_FREE)
@@ -56,6 +61,9 @@ PWSP_INTERNAL void pwsp_bindings_free(pwsp_bindings *bindings) {
 PWSP_INTERNAL size_t pwsp_bindings_bytes(const pwsp_bindings *bindings) {
     const ptowsp_program *program = bindings->program;
     size_t bytes = 0;
+    for (uint32_t i = 0; i < program->axes.count; i++) {
+        bytes += (size_t)bindings->rooms[i].word_count * sizeof(uint64_t);
+    }
 #define PWSP_BINDINGS_SIZE(field, type, count) bytes += (size_t)(count) * sizeof(type);
     PWSP_BINDINGS_ARRAYS(PWSP_BINDINGS_SIZE)
 #undef PWSP_BINDINGS_SIZE
@@ -213,10 +221,11 @@ static void pwsp_bind_plan_parts(pwsp_bindings *bindings, const char *name,
 
 // Binds what one of the following has checked.
 static ptowsp_status pwsp_bind_checked_plan(pwsp_bindings *bindings, pwsp_error *error,
-                                            ptowsp_status status, const char *name,
+                                            ptowsp_status status, uint32_t axis, const char *name,
                                             const ptowsp_attention_plan *plan) {
     status = status != PTOWSP_OK ? status : pwsp_bind_plan_uses(bindings, error, name, plan);
     if (status == PTOWSP_OK) {
+        bindings->batches[axis].is_bound = false;
         pwsp_bind_plan_parts(bindings, name, plan);
     }
     return pwsp_bind_result(bindings, error, status);
@@ -227,11 +236,12 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_plan(pwsp_bindings *bindings, const char *
     ptowsp_status status;
     pwsp_error error;
     ptowsp_attention_plan checked;
-    if (pwsp_bind_find(bindings, "plan", name, PWSP_BIND_PLAN, &status) == 0) {
+    uint32_t axis = pwsp_bind_find(bindings, "plan", name, PWSP_BIND_PLAN, &status);
+    if (axis == 0) {
         return status;
     }
     status = pwsp_bind_check_plan(&error, name, plan, &checked);
-    return pwsp_bind_checked_plan(bindings, &error, status, name, &checked);
+    return pwsp_bind_checked_plan(bindings, &error, status, axis, name, &checked);
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_bind_work(pwsp_bindings *bindings, const char *name,
@@ -239,11 +249,81 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_work(pwsp_bindings *bindings, const char *
     ptowsp_status status;
     pwsp_error error;
     ptowsp_attention_plan checked;
-    if (pwsp_bind_find(bindings, "plan", name, PWSP_BIND_PLAN, &status) == 0) {
+    uint32_t axis = pwsp_bind_find(bindings, "plan", name, PWSP_BIND_PLAN, &status);
+    if (axis == 0) {
         return status;
     }
     status = pwsp_bind_check_work(&error, name, work, count, &checked);
-    return pwsp_bind_checked_plan(bindings, &error, status, name, &checked);
+    return pwsp_bind_checked_plan(bindings, &error, status, axis, name, &checked);
+}
+
+// -- batches --------------------------------------------------------------------------------------
+
+// No plan is bound to a name any more.
+static void pwsp_unbind_plan(pwsp_bindings *bindings, const char *name) {
+    const ptowsp_program *p = bindings->program;
+    for (uint32_t i = 1; i < p->axes.count; i++) {
+        if (pwsp_axis_is_of_plan(PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, i), i, name)) {
+            bindings->is_bound[p->first_size + i] = false;
+        }
+    }
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_batch(pwsp_bindings *bindings, const char *name,
+                                            const ptowsp_attention_batch *batch,
+                                            const ptowsp_attention_config *config,
+                                            const ptowsp_attention_sizes *capacity) {
+    ptowsp_status status;
+    pwsp_error error;
+    pwsp_plan_batch checked;
+    uint32_t axis = pwsp_bind_find(bindings, "plan", name, PWSP_BIND_PLAN, &status);
+    if (axis == 0) {
+        return status;
+    }
+    status = pwsp_bind_check_batch(&error, name, batch, config, capacity, &checked);
+    if (status == PTOWSP_OK) {
+        if (bindings->batches[axis].is_bound) {
+            pwsp_unbind_plan(bindings, name);  // it is in the room
+        }
+        status = pwsp_plan_room_reserve(&error, name, &bindings->context->memory, &checked,
+                                        &bindings->rooms[axis]);
+    }
+    if (status == PTOWSP_OK) {
+        pwsp_unbind_plan(bindings, name);
+        bindings->batches[axis] = checked;
+    }
+    return pwsp_bind_result(bindings, &error, status);
+}
+
+PWSP_INTERNAL const pwsp_plan_batch *pwsp_bound_batch(const pwsp_bindings *bindings,
+                                                      uint32_t axis) {
+    const pwsp_axis_info *info = PWSP_PROGRAM_AT(bindings->program, axes, pwsp_axis_info, axis);
+    if (info->kind < PWSP_AXIS_PLAN || info->declared != axis) {
+        return NULL;
+    }
+    const pwsp_name *found = pwsp_names_find(&bindings->program->names, info->name);
+    PTOWSP_ASSERT(found && found->kind == PWSP_BIND_PLAN);
+    const pwsp_plan_batch *bound = &bindings->batches[found->index];
+    return bound->is_bound ? bound : NULL;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bindings_plan(pwsp_bindings *bindings) {
+    const ptowsp_program *p = bindings->program;
+    ptowsp_status status = PTOWSP_OK;
+    pwsp_error error;
+    for (uint32_t i = 1; status == PTOWSP_OK && i < p->axes.count; i++) {
+        ptowsp_attention_plan plan;
+        if (bindings->batches[i].is_bound) {
+            const char *name = PWSP_PROGRAM_AT(p, axes, pwsp_axis_info, i)->name;
+            pwsp_unbind_plan(bindings, name);
+            status = pwsp_plan_make(&error, name, &bindings->context->memory, &bindings->batches[i],
+                                    &bindings->rooms[i], &plan);
+            if (status == PTOWSP_OK) {
+                pwsp_bind_plan_parts(bindings, name, &plan);
+            }
+        }
+    }
+    return pwsp_bind_result(bindings, &error, status);
 }
 
 // -- tensors --------------------------------------------------------------------------------------

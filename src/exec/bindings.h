@@ -4,6 +4,7 @@
 #define PWSP_BINDINGS_H
 
 #include "../base/context.h"
+#include "../runtime/plan_batch.h"
 #include "../workload/expand.h"
 
 typedef struct pwsp_bindings {
@@ -16,9 +17,11 @@ typedef struct pwsp_bindings {
     pwsp_bound_csr *csrs;          // by axis
     pwsp_bound_tensor *tensors;    // by tensor
     ptowsp_attention_plan *plans;  // by axis of a plan, each the same; as its arrays and sizes say
+    pwsp_plan_batch *batches;      // by the first axis of a plan
     // As seen by the present execution:
     int64_t *length_sums;          // by array
     pwsp_bound_tensor *effective;  // by tensor
+    pwsp_plan_room *rooms;         // by the first axis of a plan: of plans of batches
 } pwsp_bindings;
 
 // False when memory is out; pwsp_bindings_free must still be called.
@@ -41,8 +44,18 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_plan(pwsp_bindings *bindings, const char *
                                            const ptowsp_attention_plan *plan);
 PWSP_INTERNAL ptowsp_status pwsp_bind_work(pwsp_bindings *bindings, const char *name,
                                            const ptowsp_work *work, uint64_t count);
+PWSP_INTERNAL ptowsp_status pwsp_bind_batch(pwsp_bindings *bindings, const char *name,
+                                            const ptowsp_attention_batch *batch,
+                                            const ptowsp_attention_config *config,
+                                            const ptowsp_attention_sizes *capacity);
 PWSP_INTERNAL ptowsp_status pwsp_bind_tensor(pwsp_bindings *bindings, const char *tensor,
                                              const ptowsp_buffer *buffer);
+
+// The batch that is bound to the plan of an axis; NULL: none is.
+PWSP_INTERNAL const pwsp_plan_batch *pwsp_bound_batch(const pwsp_bindings *bindings, uint32_t axis);
+
+// Plans the batches that are bound, and binds their plans.
+PWSP_INTERNAL ptowsp_status pwsp_bindings_plan(pwsp_bindings *bindings);
 
 // Checks everything that an execution needs before it walks: all names are bound, arrays are
 // well-formed, kernels support their calls (verify.c).

@@ -71,6 +71,20 @@ bool ptowsp_run_bound_plan(const ptowsp_run *run, uint32_t axis, ptowsp_attentio
     return true;
 }
 
+bool ptowsp_run_bound_batch(const ptowsp_run *run, uint32_t axis, ptowsp_attention_batch *out_batch,
+                            ptowsp_attention_config *out_config,
+                            ptowsp_attention_sizes *out_capacity) {
+    PTOWSP_ASSERT(axis > 0 && axis < run->program->axes.count);
+    const pwsp_plan_batch *bound = pwsp_bound_batch(&run->bindings, axis);
+    if (!bound) {
+        return false;
+    }
+    *out_batch = bound->batch;
+    *out_config = bound->config;
+    *out_capacity = bound->capacity;
+    return true;
+}
+
 // The size counts the bytes that the tensor spans from its first element; 0 (not checked) where
 // elements lie before the first one.
 bool ptowsp_run_bound_tensor(const ptowsp_run *run, uint32_t tensor, ptowsp_buffer *out_buffer) {

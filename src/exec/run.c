@@ -118,6 +118,15 @@ ptowsp_status ptowsp_run_bind_work(ptowsp_run *run, const char *plan, const ptow
                                     : pwsp_bind_work(&run->bindings, plan, work, count);
 }
 
+ptowsp_status ptowsp_run_bind_batch(ptowsp_run *run, const char *plan,
+                                    const ptowsp_attention_batch *batch,
+                                    const ptowsp_attention_config *config,
+                                    const ptowsp_attention_sizes *capacity) {
+    return pwsp_run_is_running(run)
+               ? PTOWSP_BUSY
+               : pwsp_bind_batch(&run->bindings, plan, batch, config, capacity);
+}
+
 uint64_t ptowsp_run_slot(const ptowsp_run *run, uint32_t slot) {
     PTOWSP_ASSERT(slot < run->program->slot_count);
     return run->walk.cells[run->program->first_slot + slot];
@@ -398,7 +407,10 @@ static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
 static ptowsp_status pwsp_run_prepare(ptowsp_run *run, const ptowsp_run_options *options,
                                       const pwsp_process_tasks *tasks, uint64_t *out_task_count) {
     *out_task_count = UINT64_MAX;
-    ptowsp_status status = pwsp_bindings_verify(&run->bindings, run->walk.is_time_only);
+    ptowsp_status status = pwsp_bindings_plan(&run->bindings);
+    if (status == PTOWSP_OK) {
+        status = pwsp_bindings_verify(&run->bindings, run->walk.is_time_only);
+    }
     if (status != PTOWSP_OK) {
         return status;
     }

@@ -93,7 +93,7 @@ static void npu_readme_bindings(const npu_emitter *emitter, npu_text *text) {
         if (axis.name && axis.is_used && axis.kind >= PTOWSP_AXIS_PLAN) {
             npu_print(text, "| ");
             npu_print_plain(text, axis.name);
-            npu_print(text, " | plan: its %s |\n",
+            npu_print(text, " | plan, or a batch to plan: its %s |\n",
                       axis.kind == PTOWSP_AXIS_PLAN          ? "units"
                       : axis.kind == PTOWSP_AXIS_PLAN_MERGES ? "merges"
                                                              : "lanes");

@@ -106,6 +106,9 @@ typedef struct npu_runner_result {
     FUNCTION(ptowsp_status, bind_csr_at, (void *runner, uint32_t axis, const ptowsp_csr *csr))     \
     FUNCTION(ptowsp_status, bind_plan_at,                                                          \
              (void *runner, uint32_t axis, const ptowsp_attention_plan *bound))                    \
+    FUNCTION(ptowsp_status, bind_batch_at,                                                         \
+             (void *runner, uint32_t axis, const ptowsp_attention_batch *batch,                    \
+              const ptowsp_attention_config *config, const ptowsp_attention_sizes *capacity))      \
     FUNCTION(ptowsp_status, bind_tensor_at,                                                        \
              (void *runner, uint32_t tensor, const ptowsp_buffer *buffer))                         \
     FUNCTION(ptowsp_status, bind_slot, (void *runner, uint32_t slot, uint64_t value))              \

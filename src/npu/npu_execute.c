@@ -46,11 +46,19 @@ static ptowsp_status npu_bind_axis(const npu_runner *api, void *runner, const pt
     int64_t size;
     ptowsp_csr csr;
     ptowsp_attention_plan plan;
+    ptowsp_attention_batch batch;
+    ptowsp_attention_config config;
+    ptowsp_attention_sizes capacity;
     if (axis.kind == PTOWSP_AXIS_DYNAMIC && ptowsp_run_bound_size(run, i, &size)) {
         return api->bind_size_at(runner, i, size);
     }
     if (axis.kind == PTOWSP_AXIS_SPARSE && ptowsp_run_bound_csr(run, i, &csr)) {
         return api->bind_csr_at(runner, i, &csr);
+    }
+    if (axis.kind >= PTOWSP_AXIS_PLAN &&
+        ptowsp_run_bound_batch(run, i, &batch, &config, &capacity)) {
+        return api->bind_batch_at(runner, i, &batch, &config,
+                                  capacity.lane_count ? &capacity : NULL);
     }
     if (axis.kind >= PTOWSP_AXIS_PLAN && ptowsp_run_bound_plan(run, i, &plan)) {
         return api->bind_plan_at(runner, i, &plan);

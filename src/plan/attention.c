@@ -63,11 +63,12 @@ static ptowsp_status pwsp_lanes_set(pwsp_attention *a, ptowsp_plan_info *info) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_LANES_COUNT, PTOWSP_NO_INDEX, count,
                               PTOWSP_ATTENTION_LANE_MAX);
     }
-    a->worker_count = count, a->speed_sum = count, a->speed_max = 1;
+    a->worker_count = count, a->speed_sum = count, a->speed_max = 1, a->worker_last = count - 1;
     if (speeds) {
         a->worker_count = 0, a->speed_sum = 0, a->speed_max = 0;
         for (uint32_t lane = 0; lane < count; lane++) {
             a->worker_count += speeds[lane] > 0;
+            a->worker_last = speeds[lane] > 0 ? lane : a->worker_last;
             a->speed_sum += speeds[lane];
             a->speed_max = speeds[lane] > a->speed_max ? speeds[lane] : a->speed_max;
         }
@@ -221,8 +222,7 @@ PWSP_INTERNAL ptowsp_status pwsp_attention_count(const ptowsp_attention_batch *b
     if (facts.positive_count == 0 && facts.min >= 0 && !batch->query_lengths) {
         return PTOWSP_OK;
     }
-    if (facts.min >= 0 && is_covered && !batch->query_lengths && a->config.window == 0 &&
-        !pwsp_attention_cuts_chunks(a)) {
+    if (facts.min >= 0 && is_covered && pwsp_attention_is_decode(a)) {
         pwsp_decode_count(a, &facts);
         return pwsp_counts_check(a, info);
     }

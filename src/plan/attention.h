@@ -17,6 +17,7 @@ typedef struct pwsp_attention {
     uint32_t tile_tokens;
     uint32_t slot_rows_max;  // rows of a tile that is full
     uint32_t worker_count;   // lanes with a speed
+    uint32_t worker_last;    // the last of them
     uint32_t speed_max;
     uint64_t speed_sum;
     uint64_t piece_min, chunk;  // in tokens; multiples of the page
@@ -63,6 +64,11 @@ PWSP_INLINE bool pwsp_attention_cuts_chunks(const pwsp_attention *a) {
     return a->config.mode == PTOWSP_ATTENTION_INVARIANT;
 }
 
+// Whether there is one tile per head, of all KV of the sequence, and it is cut at pages.
+PWSP_INLINE bool pwsp_attention_is_decode(const pwsp_attention *a) {
+    return !a->query_lengths && a->config.window == 0 && !pwsp_attention_cuts_chunks(a);
+}
+
 PWSP_INLINE uint32_t pwsp_query_length(const pwsp_attention *a, uint32_t sequence) {
     return a->query_lengths ? (uint32_t)a->query_lengths[sequence] : 1;
 }
@@ -93,6 +99,13 @@ PWSP_INLINE pwsp_query_tile pwsp_query_tile_at(const pwsp_attention *a, uint32_t
     tile.rate = pwsp_sum_u64(a->token, pwsp_mul_u64(tile.rows, a->row_token));
     PTOWSP_ASSERT(tokens > 0 && tile.begin < tile.end && tile.end <= (uint32_t)kv);
     return tile;
+}
+
+// The bytes of all arrays of a plan; counts are below 2^32.
+PWSP_INLINE uint64_t pwsp_sizes_bytes(const ptowsp_attention_sizes *sizes) {
+    const uint64_t lanes = sizes->lane_count;
+    return (sizes->unit_count + sizes->merge_count) * sizeof(ptowsp_work) + lanes * sizeof(double) +
+           2 * (lanes + 1) * sizeof(uint32_t);
 }
 
 // The cost of a slot of a tile: at most PWSP_COST_MAX, which no lane has room for.

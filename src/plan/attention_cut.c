@@ -107,8 +107,9 @@ static uint64_t pwsp_lanes_needed(const pwsp_filler *f, const pwsp_query_tile *t
 // Where the lane's part of a tile ends that does not fit as a whole; kv for no part.
 static uint32_t pwsp_split_find(const pwsp_filler *f, const pwsp_query_tile *tile, uint32_t kv) {
     const pwsp_attention *a = f->a;
-    if (f->room < a->unit || tile->end - kv < 2 * a->piece_min || tile->rate == 0) {
-        return kv;
+    if (f->room < a->unit || tile->end - kv < 2 * a->piece_min || tile->rate == 0 ||
+        f->lane == a->worker_last) {
+        return kv;  // with nothing after it the last lane does not split, though it may not fit
     }
     const uint64_t room = f->room - a->unit;
     if (kv > tile->begin) {
@@ -235,12 +236,7 @@ static bool pwsp_fill_lane(pwsp_filler *f) {
     }
 }
 
-// Whether all tiles see all KV of their sequence, and there is one of them per head.
-static bool pwsp_is_decode(const pwsp_attention *a) {
-    return !a->query_lengths && a->config.window == 0 && !pwsp_attention_cuts_chunks(a);
-}
-
-// The same as pwsp_fill_lane for such batches, with all that changes in registers. Per lane: one
+// As pwsp_fill_lane for decode steps, with all that changes in registers. Per lane: one
 // division for heads, one for tokens, one for pages.
 static bool pwsp_fill_decode(pwsp_filler *f) {
     const pwsp_attention *a = f->a;
@@ -298,7 +294,7 @@ static bool pwsp_fill_decode(pwsp_filler *f) {
         // The tile does not fit. Nearly always the next lane can take the rest of it.
         f->tile.end = length;
         uint32_t end = kv;
-        if (kv == 0 && room >= price) {
+        if (kv == 0 && room >= price && f->lane < a->worker_last) {
             end = pwsp_piece_end(a, &f->tile, 0, room - price);
             if (end > 0 && (a->config.lane_speeds || unit + (length - end) * rate > f->time)) {
                 f->room = room;
@@ -341,7 +337,7 @@ static bool pwsp_fill(const pwsp_attention *a, uint64_t time, pwsp_attention_wri
     f.time = time;
     f.head = a->config.head_count;  // before the first sequence
     f.sequence = UINT32_MAX;
-    const bool is_decode = pwsp_is_decode(a) && a->tile_count > 0;
+    const bool is_decode = pwsp_attention_is_decode(a) && a->tile_count > 0;
     if (is_decode) {
         f.tile.rows = a->slot_rows;
         f.tile.rate = a->token + a->slot_rows * a->row_token;

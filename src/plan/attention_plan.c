@@ -7,7 +7,6 @@
 // Fills in what follows from the counts.
 static ptowsp_status pwsp_sizes_complete(const pwsp_attention *a, ptowsp_attention_sizes *sizes,
                                          ptowsp_plan_info *info) {
-    const uint64_t lanes = a->config.lane_count;
     sizes->lane_count = a->config.lane_count;
     if (sizes->unit_count > UINT32_MAX) {
         const int64_t units = pwsp_info_value(sizes->unit_count);
@@ -17,8 +16,7 @@ static ptowsp_status pwsp_sizes_complete(const pwsp_attention *a, ptowsp_attenti
     }
     PTOWSP_ASSERT(sizes->merge_count <= sizes->unit_count &&
                   sizes->slot_count <= sizes->unit_count);
-    sizes->block_bytes = (sizes->unit_count + sizes->merge_count) * sizeof(ptowsp_work) +
-                         lanes * sizeof(double) + 2 * (lanes + 1) * sizeof(uint32_t);
+    sizes->block_bytes = pwsp_sizes_bytes(sizes);
     return PTOWSP_OK;
 }
 
@@ -68,9 +66,11 @@ static uint64_t pwsp_parts_bound(uint64_t count, uint64_t length_max, uint64_t t
     return parts;
 }
 
-// The most tiles of one head, and in INVARIANT mode the most pieces of them.
+// The most tiles of one head, and in INVARIANT mode the most pieces of them, and whether a tile can
+// have several.
 static void pwsp_limits_count(const pwsp_attention *a, const ptowsp_attention_limits *limits,
-                              uint64_t query_max, uint64_t *out_tiles, uint64_t *out_pieces) {
+                              uint64_t query_max, uint64_t *out_tiles, uint64_t *out_pieces,
+                              bool *out_cuts) {
     const uint64_t kv_max = (uint32_t)limits->kv_length_max, kv_total = limits->kv_token_count_max;
     uint64_t count = kv_max > 0 && query_max > 0 ? limits->sequence_count_max : 0;
     count = kv_total > 0 ? pwsp_min_u64(count, kv_total) : count;
@@ -88,6 +88,7 @@ static void pwsp_limits_count(const pwsp_attention *a, const ptowsp_attention_li
     }
     uint64_t each = pwsp_ceil_div_u64(kv_max, a->chunk);
     each = pwsp_min_u64(each, (seen + a->chunk - 2) / a->chunk + 1);
+    *out_cuts = each > 1;
     *out_pieces = pwsp_mul_u64(*out_tiles, each);
     if (kv_total > 0 && count > 0) {
         *out_pieces = pwsp_min_u64(
@@ -125,11 +126,12 @@ ptowsp_status ptowsp_attention_bound(const ptowsp_attention_config *config,
     // Batches whose sequences have more tiles are refused.
     query_max = pwsp_min_u64(query_max, (uint64_t)a.tile_tokens * (UINT16_MAX + 1));
     uint64_t tiles, pieces;
-    pwsp_limits_count(&a, limits, query_max, &tiles, &pieces);
+    bool cuts;
+    pwsp_limits_count(&a, limits, query_max, &tiles, &pieces, &cuts);
     tiles = pwsp_mul_u64(tiles, config->head_count);
     if (pwsp_attention_cuts_chunks(&a)) {
         out_sizes->unit_count = pwsp_mul_u64(pieces, config->head_count);
-        out_sizes->slot_count = pieces > tiles / config->head_count ? out_sizes->unit_count : 0;
+        out_sizes->slot_count = cuts ? out_sizes->unit_count : 0;
         out_sizes->merge_count = pwsp_min_u64(tiles, out_sizes->slot_count / 2);
     } else {
         uint64_t splits = (uint64_t)lengths[0] < 2 * a.piece_min ? 0 : a.worker_count - 1;
@@ -155,10 +157,7 @@ ptowsp_status ptowsp_attention_place(const ptowsp_attention_sizes *sizes, void *
         return PTOWSP_LIMIT_EXCEEDED;
     }
     const uint64_t lanes = sizes->lane_count;
-    const uint64_t works = sizes->unit_count + sizes->merge_count;
-    const uint64_t needed =
-        works * sizeof(ptowsp_work) + lanes * sizeof(double) + 2 * (lanes + 1) * sizeof(uint32_t);
-    if (block_bytes < needed) {
+    if (block_bytes < pwsp_sizes_bytes(sizes)) {
         return PTOWSP_BUFFER_OVERFLOW;
     }
     memset(out_plan, 0, sizeof *out_plan);

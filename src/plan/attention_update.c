@@ -1,9 +1,9 @@
 // Takes an attention plan on to the next step.
 //
 // The cut is kept: the first piece of each tile begins, and the last one ends, where the tile does
-// now; what lies between stays. Two walks over the units, side by side with the tiles of the batch,
-// do that. The first finds whether the cut can serve and what it costs; the second writes. So a
-// batch that has to be planned anew, and does not fit, leaves the plan untouched.
+// now; what lies between stays. A walk over the units, side by side with the tiles of the batch,
+// does that, and finds whether the cut can serve and what it costs. Where the plan may be too small
+// for another cut, one walk finds and another writes, so that a failure leaves the plan untouched.
 //
 //      before      [0 ... 64) [64 ... 117)     [0 ... 40)     [0 ... 12)
 //      now         [0 ... 64) [64 ... 118)     INVALID        [0 ... 13)
@@ -19,8 +19,8 @@ typedef struct pwsp_plan_step {
     const pwsp_attention *a;
     ptowsp_attention_plan *plan;
     bool writes;
-    uint32_t unit, merge;  // the next ones
-    uint32_t lane, merge_lane;
+    uint32_t unit;  // the next one
+    uint32_t lane;
     uint64_t lane_cost, total;
     double cost_max;
 } pwsp_plan_step;
@@ -113,9 +113,45 @@ static bool pwsp_step_tile(pwsp_plan_step *step, uint32_t sequence, uint32_t hea
     return true;
 }
 
+// Moves the whole units of a decode step that follow each other in a lane, from one head of a
+// sequence on, and returns their number. In a lane that has as many units as heads, from the first
+// to the last of them, each is of one head: so only two are looked at, and all only to be written.
+static uint32_t pwsp_step_heads(pwsp_plan_step *step, uint32_t sequence, uint32_t head,
+                                const pwsp_query_tile *tile, uint8_t tier) {
+    const ptowsp_attention_plan *plan = step->plan;
+    if (step->unit >= plan->unit_count) {
+        return 0;
+    }
+    pwsp_step_lanes(step, step->unit);
+    const uint32_t heads = step->a->config.head_count - head;
+    const uint32_t left = plan->unit_begin[step->lane + 1] - step->unit;
+    PTOWSP_GM ptowsp_work *first = &plan->units[step->unit];
+    uint32_t count = heads < left ? heads : left;
+    const PTOWSP_GM ptowsp_work *last = first + count - 1;
+    if (!ptowsp_work_is_last(last)) {  // the first part of a tile ends the lane
+        count--;
+        last--;
+    }
+    if (count == 0 || !ptowsp_work_is_whole(first) || !ptowsp_work_is_whole(last) ||
+        first->params[0] != sequence || last->params[0] != sequence || first->params[1] != head ||
+        last->params[1] != head + count - 1 || first->params[3] > tile->end) {
+        return 0;
+    }
+    step->lane_cost += count * (step->a->unit + tile->end * tile->rate);
+    if (step->writes) {
+        for (uint32_t i = 0; i < count; i++) {
+            first[i].tier = tier;
+            first[i].params[3] = tile->end;
+        }
+    }
+    step->unit += count;
+    return count;
+}
+
 // Walks over the plan. False if its cut cannot serve the batch.
 static bool pwsp_step_walk(pwsp_plan_step *step) {
     const pwsp_attention *a = step->a;
+    const bool is_decode = pwsp_attention_is_decode(a);
     for (uint32_t sequence = 0; sequence < a->sequence_count; sequence++) {
         const uint32_t tiles = pwsp_query_tiles(a, sequence);
         if (tiles == 0) {
@@ -124,6 +160,13 @@ static bool pwsp_step_walk(pwsp_plan_step *step) {
         const uint8_t tier = pwsp_attention_tier(a, sequence);
         pwsp_query_tile tile = pwsp_query_tile_at(a, sequence, 0);
         for (uint32_t head = 0; head < a->config.head_count; head++) {
+            if (is_decode) {
+                pwsp_step_ended(step, sequence);
+                head += pwsp_step_heads(step, sequence, head, &tile, tier);
+                if (head == a->config.head_count) {
+                    break;
+                }
+            }
             for (uint32_t i = 0; i < tiles; i++) {
                 if (tiles > 1) {
                     tile = pwsp_query_tile_at(a, sequence, i);
@@ -182,21 +225,20 @@ static ptowsp_status pwsp_plan_batch_check(const pwsp_attention *a,
     return PTOWSP_OK;
 }
 
-// Decides whether the cut is kept, and sets *cut if not.
-static bool pwsp_step_keeps(const pwsp_attention *a, ptowsp_attention_plan *plan, double gain_max,
-                            double *out_gain, pwsp_attention_cut *cut) {
-    pwsp_plan_step step = {a, plan, false, 0, 0, 0, 0, 0, 0, 0.0};
-    *out_gain = 0.0;
-    if (a->slot_rows > plan->slot_rows || !pwsp_step_walk(&step)) {
+// Walks, and decides whether the cut is kept. Sets *cut if not.
+static bool pwsp_step_keeps(pwsp_plan_step *step, double gain_max, double *out_gain,
+                            pwsp_attention_cut *cut) {
+    const pwsp_attention *a = step->a;
+    if (a->slot_rows > step->plan->slot_rows || !pwsp_step_walk(step)) {
         pwsp_attention_cut_find(a, NULL, cut);
         return false;
     }
-    if (step.cost_max > 0.0) {
+    if (step->cost_max > 0.0) {
         const double unit = a->grid / (double)a->speed_max;
-        double gain = 1.0 - (double)pwsp_attention_cut_guess(a) * unit / step.cost_max;
+        double gain = 1.0 - (double)pwsp_attention_cut_guess(a) * unit / step->cost_max;
         if (gain > gain_max) {
             pwsp_attention_cut_find(a, NULL, cut);
-            gain = 1.0 - (double)cut->time * unit / step.cost_max;
+            gain = 1.0 - (double)cut->time * unit / step->cost_max;
         }
         *out_gain = gain > 0.0 ? gain : 0.0;
     }
@@ -229,12 +271,14 @@ ptowsp_status ptowsp_attention_update(const ptowsp_attention_batch *batch,
         return status;
     }
     gain_max = gain_max > 0.0 ? gain_max : PWSP_GAIN_DEFAULT;
+    // A plan that has room for any cut is written at once, as planning anew cannot fail.
+    pwsp_plan_step step = {&a, plan, pwsp_plan_has_room(&a, plan), 0, 0, 0, 0, 0.0};
     pwsp_attention_cut cut;
     if (changed_count > 0) {
         pwsp_attention_cut_find(&a, NULL, &cut);
         change.is_new = true;
     } else {
-        change.is_new = !pwsp_step_keeps(&a, plan, gain_max, &change.gain, &cut);
+        change.is_new = !pwsp_step_keeps(&step, gain_max, &change.gain, &cut);
     }
     if (change.is_new) {
         change.gain = 0.0;
@@ -243,10 +287,13 @@ ptowsp_status ptowsp_attention_update(const ptowsp_attention_batch *batch,
             pwsp_attention_cut_write(&a, &cut, plan);
         }
     } else {
-        pwsp_plan_step step = {&a, plan, true, 0, 0, 0, 0, 0, 0, 0.0};
-        const bool serves = pwsp_step_walk(&step);
-        PTOWSP_ASSERT(serves);
-        (void)serves;
+        if (!step.writes) {
+            const pwsp_plan_step again = {&a, plan, true, 0, 0, 0, 0, 0.0};
+            step = again;
+            const bool serves = pwsp_step_walk(&step);
+            PTOWSP_ASSERT(serves);
+            (void)serves;
+        }
         plan->tile_count = (uint32_t)a.tile_count;
         plan->cost_max = step.cost_max;
         plan->cost_mean = (double)step.total * a.grid / (double)a.speed_sum;

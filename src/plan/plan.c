@@ -20,72 +20,7 @@
 #include "../base/context.h"
 #include "../base/text.h"
 
-// -- faults ---------------------------------------------------------------------------------------
-
-static const ptowsp_status pwsp_fault_statuses[] = {
-#define PWSP_FAULT_STATUS(name, status, text) PTOWSP_##status,
-    PTOWSP_PLAN_FAULTS(PWSP_FAULT_STATUS)
-#undef PWSP_FAULT_STATUS
-};
-
-// Arrays, not pointers, so that they need no relocation when the library is shared.
-static const char pwsp_fault_texts[][80] = {
-#define PWSP_FAULT_TEXT(name, status, text) text,
-    PTOWSP_PLAN_FAULTS(PWSP_FAULT_TEXT)
-#undef PWSP_FAULT_TEXT
-};
-
-PWSP_INTERNAL ptowsp_status pwsp_plan_fail(ptowsp_plan_info *info, ptowsp_plan_fault fault,
-                                           uint64_t index, int64_t value, int64_t limit) {
-    PTOWSP_ASSERT((uint32_t)fault < PTOWSP_FAULT_COUNT);
-    PTOWSP_ASSERT(fault == PTOWSP_FAULT_NONE || pwsp_fault_statuses[fault] < 0);
-    ptowsp_plan_info failed = {0, fault, index, value, limit, false};
-    *info = failed;
-    return pwsp_fault_statuses[fault];
-}
-
-PWSP_INTERNAL ptowsp_plan_info *pwsp_info_start(ptowsp_plan_info *out_info,
-                                                ptowsp_plan_info *spare) {
-    ptowsp_plan_info *info = out_info ? out_info : spare;
-    pwsp_plan_fail(info, PTOWSP_FAULT_NONE, PTOWSP_NO_INDEX, 0, 0);
-    return info;
-}
-
-void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_text text) {
-    uint32_t fault = (uint32_t)info->fault;
-    const char *sentence = fault < PTOWSP_FAULT_COUNT ? pwsp_fault_texts[fault] : "unknown fault";
-    pwsp_text_format(text, "plan: ");
-    for (const char *at = sentence; *at; at++) {
-        if (at[0] == '%' && at[1] == 'i') {
-            pwsp_text_format(text, "%llu", (unsigned long long)info->index);
-            at++;
-        } else if (at[0] == '%' && (at[1] == 'v' || at[1] == 'l')) {
-            at++;
-            pwsp_text_format(text, "%lld", (long long)(*at == 'v' ? info->value : info->limit));
-        } else {
-            pwsp_text_write(text, at, 1);
-        }
-    }
-}
-
 // -- checks ---------------------------------------------------------------------------------------
-
-PWSP_INTERNAL ptowsp_status pwsp_tiers_check(const ptowsp_tier *tiers, uint32_t tier_count,
-                                             ptowsp_plan_info *info) {
-    if (!tiers) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_TIERS_NULL, PTOWSP_NO_INDEX, tier_count, 0);
-    }
-    if (tier_count == 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_TIERS_EMPTY, PTOWSP_NO_INDEX, 0, 0);
-    }
-    for (uint32_t i = 0; i < tier_count; i++) {
-        if (tiers[i].length_min > tiers[i].length_max) {
-            return pwsp_plan_fail(info, PTOWSP_FAULT_TIER_ORDER, i, tiers[i].length_min,
-                                  tiers[i].length_max);
-        }
-    }
-    return PTOWSP_OK;
-}
 
 // Fills the defaults of a configuration in and checks it.
 static ptowsp_status pwsp_config_check(const ptowsp_plan_config *given, ptowsp_plan_config *config,
@@ -134,20 +69,6 @@ static ptowsp_status pwsp_config_align(ptowsp_plan_config *config, ptowsp_plan_i
     config->chunk_min = (uint32_t)first;
     config->chunk_max = (uint32_t)last;
     return PTOWSP_OK;
-}
-
-// Two passes find out for tiers in ascending order and most others, at a cost that stays linear.
-PWSP_INTERNAL bool pwsp_tiers_cover(const ptowsp_tier *tiers, uint32_t tier_count, int32_t low,
-                                    int32_t high) {
-    int64_t next = low;
-    for (uint32_t pass = 0; pass < 2 && next <= high; pass++) {
-        for (uint32_t i = 0; i < tier_count; i++) {
-            if (tiers[i].length_min <= next && next <= tiers[i].length_max) {
-                next = (int64_t)tiers[i].length_max + 1;
-            }
-        }
-    }
-    return next > high;
 }
 
 // Checks the lengths of sequences [first, end) against the tiers; a failure names the lowest index.

@@ -59,15 +59,6 @@ void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_text text) {
                      (unsigned long long)work->params[2] + work->params[3]);
 }
 
-int32_t ptowsp_tier_find(const ptowsp_tier *tiers, uint32_t tier_count, int32_t length) {
-    for (uint32_t i = 0; i < tier_count; i++) {
-        if (tiers[i].length_min <= length && length <= tiers[i].length_max) {
-            return tiers[i].id;
-        }
-    }
-    return -1;
-}
-
 const ptowsp_tier *ptowsp_decode_tiers(void) {
 #define PWSP_TIER_ENTRY(id, length_min, length_max) {id, length_min, length_max},
     static const ptowsp_tier tiers[] = {PTOWSP_DECODE_TIERS(PWSP_TIER_ENTRY)};

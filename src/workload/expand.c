@@ -335,7 +335,7 @@ PWSP_INTERNAL pwsp_event pwsp_expander_again(pwsp_expander *x) {
     const pwsp_loop *loop = PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, end->at);
     frame->i++;
     if (!pwsp_expander_seek(x, loop, frame)) {
-        frame->i = frame->count - 1;  // the last one has been
+        frame->i = frame->count - 1;  // stays below the count
         return PWSP_EVENT_NONE;
     }
     pwsp_expander_set_variable(x, loop, frame);

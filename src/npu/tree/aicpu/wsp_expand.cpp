@@ -16,11 +16,53 @@
 namespace wsp {
 
 bool walk(const wsp_program &program, const wsp_bindings &bindings, Scheduler *scheduler) {
+    const Plans plans(program, bindings, *scheduler);
     Run run(program, bindings, *scheduler);
-    program.expand(run);
+    if (run.good()) {
+        program.expand(run);
+    }
     const bool is_good = scheduler->finish();
     std::copy(run.slots().begin(), run.slots().end(), reinterpret_cast<uint64_t *>(bindings.slots));
     return is_good;
+}
+
+// -- plans ----------------------------------------------------------------------------------------
+
+Plans::Plans(const wsp_program &program, const wsp_bindings &bindings, Target &target)
+    : program_(&program), bindings_(&bindings) {
+    const pwsp_memory memory = pwsp_memory_make(nullptr, nullptr);
+    rooms_.resize(program.axis_count, pwsp_plan_room());
+    for (uint32_t i = 1; i < program.axis_count && target.good(); i++) {
+        ptowsp_attention_plan plan = ptowsp_attention_plan();
+        pwsp_error error;
+        if (batch(i) && pwsp_plan_make(&error, program.axes[i].name, &memory, batch(i), &rooms_[i],
+                                       &plan) != PTOWSP_OK) {
+            target.fail(error.status, error.index, error.text);
+        } else if (batch(i)) {
+            enter(i, plan);
+        }
+    }
+}
+
+Plans::~Plans() {
+    const pwsp_memory memory = pwsp_memory_make(nullptr, nullptr);
+    for (uint32_t i = 1; i < program_->axis_count; i++) {
+        if (batch(i)) {
+            enter(i, ptowsp_attention_plan());
+            pwsp_plan_room_free(&memory, &rooms_[i]);
+        }
+    }
+}
+
+const pwsp_plan_batch *Plans::batch(uint32_t axis) const {
+    const pwsp_plan_batch *batches = reinterpret_cast<const pwsp_plan_batch *>(bindings_->batches);
+    return batches && batches[axis].is_bound ? &batches[axis] : nullptr;
+}
+
+void Plans::enter(uint32_t axis, const ptowsp_attention_plan &plan) {
+    enter_plan(*program_, program_->axes[axis].name, plan,
+               reinterpret_cast<int64_t *>(bindings_->sizes),
+               reinterpret_cast<pwsp_array *>(bindings_->arrays));
 }
 
 // -- runs -----------------------------------------------------------------------------------------

@@ -24,6 +24,8 @@
 
 #include "wsp_core.h"
 
+#include <string.h>
+
 #include <initializer_list>
 #include <vector>
 
@@ -302,6 +304,45 @@ class Task {
 
     Run *run_;
 };
+
+// Plans the batches that are bound, and enters the plans in sizes and arrays of the bindings, for as
+// long as it lives. A batch that cannot be planned is a failure of the target.
+class Plans {
+  public:
+    Plans(const wsp_program &program, const wsp_bindings &bindings, Target &target);
+    ~Plans();
+    Plans(const Plans &) = delete;
+    Plans &operator=(const Plans &) = delete;
+
+  private:
+    void enter(uint32_t axis, const ptowsp_attention_plan &plan);
+    const pwsp_plan_batch *batch(uint32_t axis) const;
+
+    const wsp_program *program_;
+    const wsp_bindings *bindings_;
+    std::vector<pwsp_plan_room> rooms_;  // by the first axis of a plan
+};
+
+// Enters a plan in the tables of bindings.
+inline void enter_plan(const wsp_program &program, const char *name,
+                       const ptowsp_attention_plan &plan, int64_t *sizes, pwsp_array *arrays) {
+    const auto is_of_plan = [&](const wsp_axis_decl &axis) {
+        return axis.name && axis.kind >= PTOWSP_AXIS_PLAN && strcmp(axis.name, name) == 0;
+    };
+    for (uint32_t i = 1; i < program.axis_count; i++) {
+        if (is_of_plan(program.axes[i])) {
+            sizes[i] = pwsp_plan_size(&plan, static_cast<ptowsp_axis_kind>(program.axes[i].kind));
+        }
+    }
+    for (uint32_t i = 0; i < program.field_count; i++) {
+        const wsp_field_decl &field = program.fields[i];
+        if (is_of_plan(program.axes[field.axis])) {
+            arrays[field.array] =
+                pwsp_plan_array(&plan, static_cast<ptowsp_axis_kind>(program.axes[field.axis].kind),
+                                static_cast<ptowsp_plan_field>(field.field));
+        }
+    }
+}
 
 // Walks a program, and returns when all its tasks are done. False with the scheduler's failure. The
 // slots of the bindings then have their final values.

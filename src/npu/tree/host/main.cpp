@@ -39,6 +39,11 @@ const char HELP[] =
     "                           where those of each lane begin (u32); or the units of a chunk "
     "plan:\n"
     "  --plan PLAN=@UNITS\n"
+    "  --batch PLAN=KV:lanes=4,heads=2  lengths that the AICPU plans: 1,2,3, or @FILE of i32; "
+    "with\n"
+    "  --batch PLAN=KV:QUERIES:lanes=4,heads=2   query lengths; further fields are group, window,\n"
+    "                           page_size, tile_rows, piece_min, chunk, is_causal, mode (1: "
+    "invariant)\n"
     "  --tensor NAME=2x64@FILE  a tensor's shape and elements, row by row; without a file zeros;\n"
     "                           the shape may be left out if it is declared: NAME, NAME=@FILE\n"
     "Running:\n"
@@ -226,6 +231,7 @@ class Command {
     bool bind_array(const std::string &name, const std::string &value, bool is_lengths);
     bool bind_csr(const std::string &name, const std::string &value);
     bool bind_plan(const std::string &name, const std::string &value);
+    bool bind_batch(const std::string &name, const std::string &value);
     bool bind_tensor(const std::string &name, const std::string &value);
     bool check(const std::string &option, ptowsp_status status) {
         return status == PTOWSP_OK || fail_usage(option + ": " + wsp_runner_error(runner_).text);
@@ -380,6 +386,55 @@ bool Command::bind_plan(const std::string &name, const std::string &value) {
     return check(what, wsp_runner_bind_plan(runner_, name.c_str(), &plan));
 }
 
+bool Command::bind_batch(const std::string &name, const std::string &value) {
+    const std::string what = "--batch " + name;
+    const std::vector<std::string> parts = split(value, ':');
+    ptowsp_attention_config config = ptowsp_attention_config();
+    uint32_t is_causal = 0, mode = 0;
+    const struct {
+        const char *name;
+        uint32_t *number;
+    } fields[] = {{"lanes", &config.lane_count},    {"heads", &config.head_count},
+                  {"group", &config.group},         {"window", &config.window},
+                  {"page_size", &config.page_size}, {"tile_rows", &config.tile_rows},
+                  {"piece_min", &config.piece_min}, {"chunk", &config.chunk},
+                  {"is_causal", &is_causal},        {"mode", &mode}};
+    if (parts.size() != 2 && parts.size() != 3) {
+        return fail_usage(what + ": is to be KV:FIELDS, or KV:QUERIES:FIELDS");
+    }
+    for (const std::string &field : split(parts.back(), ',')) {
+        std::string key, text;
+        uint64_t number = 0;
+        bool is_known = false;
+        cut(field, '=', &key, &text);
+        for (const auto &known : fields) {
+            if (key == known.name && parse_count(text, UINT32_MAX, &number)) {
+                *known.number = static_cast<uint32_t>(number);
+                is_known = true;
+            }
+        }
+        if (!is_known) {
+            return fail_usage(what + ": \"" + field + "\" is no FIELD=N; see --help");
+        }
+    }
+    config.is_causal = is_causal != 0;
+    config.mode = mode ? PTOWSP_ATTENTION_INVARIANT : PTOWSP_ATTENTION_BALANCED;
+    uint64_t counts[2] = {0, 0};
+    const int32_t *lengths[2] = {nullptr, nullptr};
+    for (size_t i = 0; i + 1 < parts.size(); i++) {
+        data_.emplace_back();
+        if (!elements(what, parts[i], PTOWSP_I32, &data_.back(), &counts[i])) {
+            return false;
+        }
+        lengths[i] = static_cast<int32_t *>(data_.back().bytes());
+    }
+    if (counts[0] > UINT32_MAX || (lengths[1] && counts[1] != counts[0])) {
+        return fail_usage(what + ": there are too many lengths, or not as many of queries");
+    }
+    const ptowsp_attention_batch batch = {lengths[0], lengths[1], static_cast<uint32_t>(counts[0])};
+    return check(what, wsp_runner_bind_batch(runner_, name.c_str(), &batch, &config, nullptr));
+}
+
 bool Command::bind_tensor(const std::string &name, const std::string &value) {
     const std::string what = "--tensor " + name;
     const wsp_tensor_decl *decl = nullptr;
@@ -440,6 +495,8 @@ bool Command::bind(const std::string &option, const std::string &name, const std
         return bind_csr(name, value);
     } else if (option == "--plan") {
         return bind_plan(name, value);
+    } else if (option == "--batch") {
+        return bind_batch(name, value);
     } else if (option == "--tensor") {
         return bind_tensor(name, value);
     }
@@ -509,8 +566,8 @@ bool Command::take(const std::string &option, const std::string &value) {
         return true;
     }
     bool is_known = false;
-    for (const char *known :
-         {"--size", "--symbol", "--slot", "--array", "--lengths", "--csr", "--plan", "--tensor"}) {
+    for (const char *known : {"--size", "--symbol", "--slot", "--array", "--lengths", "--csr",
+                              "--plan", "--batch", "--tensor"}) {
         is_known = is_known || option == known;
     }
     if (!is_known) {
@@ -554,6 +611,7 @@ void list(const wsp_program &program) {
             }
             if (is_first) {
                 printf("--plan %s=@UNITS,@BEGIN,@MERGES,@BEGIN\n", axis.name);
+                printf("--batch %s=KV:QUERIES:lanes=N,heads=N\n", axis.name);
             }
         }
     }

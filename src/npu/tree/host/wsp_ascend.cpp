@@ -249,10 +249,18 @@ class Bound {
             copies_.add(address_of(array.data), pwsp_array_bytes(&array), false);
         }
     }
+    template <typename T> void add_list(const T *list, uint64_t count) {
+        if (list) {
+            copies_.add(address_of(list), count * sizeof(T), false);
+        }
+    }
     void add_data();
     void *at_device(const void *host) const {
         return reinterpret_cast<void *>(
             static_cast<uintptr_t>(copies_.device_of(address_of(host))));
+    }
+    template <typename T> const T *there(const T *list) const {
+        return static_cast<const T *>(at_device(list));
     }
     template <typename T> bool put(const std::vector<T> &table, uint64_t *out_address) {
         void *memory = device_.allocate(table.size() * sizeof(T));
@@ -276,6 +284,15 @@ void Bound::add_data() {
         if (csr.is_bound) {
             add_array(csr.indptr);
             add_array(csr.indices);
+        }
+    }
+    for (uint32_t i = 1; i < program_.axis_count; i++) {
+        const pwsp_plan_batch &bound = host_table<pwsp_plan_batch>(host_.batches)[i];
+        if (bound.is_bound) {
+            add_list(bound.batch.kv_lengths, bound.batch.sequence_count);
+            add_list(bound.batch.query_lengths, bound.batch.sequence_count);
+            add_list(bound.config.lane_speeds, bound.config.lane_count);
+            add_list(bound.config.tiers, bound.config.tier_count);
         }
     }
     for (uint32_t i = 1; i < program_.tensor_count; i++) {
@@ -316,10 +333,18 @@ bool Bound::copy_to(uint64_t *out_bindings) {
         tensor.data = static_cast<char *>(at_device(tensor.data));
         tensor.base = address_of(tensor.data);
     }
+    std::vector<pwsp_plan_batch> batches =
+        of_host(host_table<pwsp_plan_batch>(host_.batches), program_.axis_count);
+    for (pwsp_plan_batch &bound : batches) {
+        bound.batch.kv_lengths = there(bound.batch.kv_lengths);
+        bound.batch.query_lengths = there(bound.batch.query_lengths);
+        bound.config.lane_speeds = there(bound.config.lane_speeds);
+        bound.config.tiers = there(bound.config.tiers);
+    }
     wsp_bindings bindings = host_;
     bool is_good =
         put(arrays, &bindings.arrays) && put(csrs, &bindings.csrs) &&
-        put(tensors, &bindings.tensors) &&
+        put(tensors, &bindings.tensors) && put(batches, &bindings.batches) &&
         put(of_host(host_table<int64_t>(host_.sizes), program_.axis_count), &bindings.sizes) &&
         put(of_host(host_table<uint64_t>(host_.symbols), program_.symbol_count),
             &bindings.symbols) &&

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "wsp_expand.h"
+
 namespace wsp {
 
 Bindings::Bindings(const wsp_program &program) : program_(program), table_() {
@@ -14,6 +16,7 @@ Bindings::Bindings(const wsp_program &program) : program_(program), table_() {
     sizes_.resize(room(program.axis_count));
     is_size_bound_.resize(room(program.axis_count));
     csrs_.resize(room(program.axis_count), pwsp_bound_csr());
+    batches_.resize(room(program.axis_count), pwsp_plan_batch());
     symbols_.resize(room(program.symbol_count));
     is_symbol_bound_.resize(room(program.symbol_count));
     arrays_.resize(room(program.array_count), pwsp_array());
@@ -189,21 +192,16 @@ ptowsp_status Bindings::bind_checked(const char *name, const ptowsp_attention_pl
     if (status != PTOWSP_OK) {
         return status;
     }
-    for (uint32_t i = 1; i < program_.axis_count; i++) {
-        if (is_of_plan(i, name)) {
-            sizes_[i] = pwsp_plan_size(&plan, static_cast<ptowsp_axis_kind>(program_.axes[i].kind));
-            is_size_bound_[i] = 1;
-        }
-    }
-    for (uint32_t i = 0; i < program_.field_count; i++) {
-        const wsp_field_decl &field = program_.fields[i];
-        if (is_of_plan(field.axis, name)) {
-            arrays_[field.array] = pwsp_plan_array(
-                &plan, static_cast<ptowsp_axis_kind>(program_.axes[field.axis].kind),
-                static_cast<ptowsp_plan_field>(field.field));
-        }
-    }
+    batches_[find_plan(name)] = pwsp_plan_batch();
+    enter(name, plan);
     return PTOWSP_OK;
+}
+
+void Bindings::enter(const char *name, const ptowsp_attention_plan &plan) {
+    enter_plan(program_, name, plan, sizes_.data(), arrays_.data());
+    for (uint32_t i = 1; i < program_.axis_count; i++) {
+        is_size_bound_[i] = is_size_bound_[i] || is_of_plan(i, name);
+    }
 }
 
 ptowsp_status Bindings::bind_plan(uint32_t axis, const ptowsp_attention_plan *plan) {
@@ -224,6 +222,24 @@ ptowsp_status Bindings::bind_work(uint32_t axis, const ptowsp_work *work, uint64
     const char *name = program_.axes[axis].name;
     const ptowsp_status status = pwsp_bind_check_work(&failure, name, work, count, &checked);
     return status == PTOWSP_OK ? bind_checked(name, checked) : status;
+}
+
+// The AICPU enters the plan; until then there are no units.
+ptowsp_status Bindings::bind_batch(uint32_t axis, const ptowsp_attention_batch *batch,
+                                   const ptowsp_attention_config *config,
+                                   const ptowsp_attention_sizes *capacity) {
+    pwsp_plan_batch checked;
+    if (axis == 0 || axis >= program_.axis_count || program_.axes[axis].kind < PTOWSP_AXIS_PLAN) {
+        return fail_index("plan", axis);
+    }
+    const char *name = program_.axes[axis].name;
+    const ptowsp_status status =
+        pwsp_bind_check_batch(&failure, name, batch, config, capacity, &checked);
+    if (status == PTOWSP_OK) {
+        enter(name, ptowsp_attention_plan());
+        batches_[find_plan(name)] = checked;
+    }
+    return status;
 }
 
 // -- before a run ---------------------------------------------------------------------------------
@@ -296,6 +312,7 @@ ptowsp_status Bindings::verify(uint32_t model) {
     table_.csrs = reinterpret_cast<uintptr_t>(csrs_.data());
     table_.tensors = reinterpret_cast<uintptr_t>(used_tensors_.data());
     table_.slots = reinterpret_cast<uintptr_t>(slots_.data());
+    table_.batches = reinterpret_cast<uintptr_t>(batches_.data());
     return status;
 }
 

@@ -32,6 +32,9 @@ class Bindings {
     // By the index of any axis of the plan.
     ptowsp_status bind_plan(uint32_t axis, const ptowsp_attention_plan *plan);
     ptowsp_status bind_work(uint32_t axis, const ptowsp_work *work, uint64_t count);
+    ptowsp_status bind_batch(uint32_t axis, const ptowsp_attention_batch *batch,
+                             const ptowsp_attention_config *config,
+                             const ptowsp_attention_sizes *capacity);
 
     // Are all needed things bound, and arrays well-formed? Then table() is for a run.
     ptowsp_status verify(uint32_t model);
@@ -58,6 +61,7 @@ class Bindings {
     pwsp_array_info array_info(uint32_t array) const;
     bool is_of_plan(uint32_t axis, const char *plan) const;
     ptowsp_status bind_checked(const char *name, const ptowsp_attention_plan &plan);
+    void enter(const char *name, const ptowsp_attention_plan &plan);
     ptowsp_status verify_sizes();
     ptowsp_status verify_arrays();
     ptowsp_status verify_tensors();
@@ -68,6 +72,7 @@ class Bindings {
     std::vector<uint64_t> symbols_, initial_slots_, slots_;
     std::vector<pwsp_array> arrays_;
     std::vector<pwsp_bound_csr> csrs_;
+    std::vector<pwsp_plan_batch> batches_;  // by the first axis of a plan
     std::vector<pwsp_bound_tensor> tensors_, used_tensors_;
     wsp_bindings table_;
 };

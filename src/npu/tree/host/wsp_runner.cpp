@@ -134,6 +134,15 @@ ptowsp_status wsp_runner_bind_work(wsp_runner *runner, const char *plan, const p
         [=](Bindings &b, uint32_t i) { return b.bind_work(i, work, count); });
 }
 
+ptowsp_status wsp_runner_bind_batch(wsp_runner *runner, const char *plan,
+                                    const ptowsp_attention_batch *batch,
+                                    const ptowsp_attention_config *config,
+                                    const ptowsp_attention_sizes *capacity) {
+    return bind_named(
+        runner, [=](Bindings &b) { return b.find_plan(plan); },
+        [=](Bindings &b, uint32_t i) { return b.bind_batch(i, batch, config, capacity); });
+}
+
 ptowsp_status wsp_runner_bind_slot(wsp_runner *runner, uint32_t slot, uint64_t value) {
     return bind(runner, [=](Bindings &b) { return b.bind_slot(slot, value); });
 }
@@ -162,6 +171,13 @@ ptowsp_status wsp_runner_bind_plan_at(wsp_runner *runner, uint32_t axis,
         return bound && bound->lane_count == 0 ? b.bind_work(axis, bound->units, bound->unit_count)
                                                : b.bind_plan(axis, bound);
     });
+}
+
+ptowsp_status wsp_runner_bind_batch_at(wsp_runner *runner, uint32_t axis,
+                                       const ptowsp_attention_batch *batch,
+                                       const ptowsp_attention_config *config,
+                                       const ptowsp_attention_sizes *capacity) {
+    return bind(runner, [=](Bindings &b) { return b.bind_batch(axis, batch, config, capacity); });
 }
 
 ptowsp_status wsp_runner_bind_tensor_at(wsp_runner *runner, uint32_t tensor,

@@ -58,7 +58,8 @@ WSP_RUNNER_API void wsp_runner_destroy(wsp_runner *runner);  // NULL is ignored
 // The program: names, tables, hash.
 WSP_RUNNER_API const wsp_program *wsp_runner_program(void);
 
-// As the functions ptowsp_run_bind_... of the same names.
+// As the functions ptowsp_run_bind_... of the same names. A batch is planned on the AICPU, which takes
+// memory for the plan as a run begins: for the capacity, or for this plan without one.
 WSP_RUNNER_API ptowsp_status wsp_runner_bind_size(wsp_runner *runner, const char *axis,
                                                   int64_t size);
 WSP_RUNNER_API ptowsp_status wsp_runner_bind_symbol(wsp_runner *runner, const char *symbol,
@@ -77,6 +78,10 @@ WSP_RUNNER_API ptowsp_status wsp_runner_bind_plan(wsp_runner *runner, const char
                                                   const ptowsp_attention_plan *bound);
 WSP_RUNNER_API ptowsp_status wsp_runner_bind_work(wsp_runner *runner, const char *plan,
                                                   const ptowsp_work *work, uint64_t count);
+WSP_RUNNER_API ptowsp_status wsp_runner_bind_batch(wsp_runner *runner, const char *plan,
+                                                   const ptowsp_attention_batch *batch,
+                                                   const ptowsp_attention_config *config,
+                                                   const ptowsp_attention_sizes *capacity);
 WSP_RUNNER_API ptowsp_status wsp_runner_bind_slot(wsp_runner *runner, uint32_t slot,
                                                   uint64_t value);
 
@@ -93,6 +98,10 @@ WSP_RUNNER_API ptowsp_status wsp_runner_bind_csr_at(wsp_runner *runner, uint32_t
                                                     const ptowsp_csr *csr);
 WSP_RUNNER_API ptowsp_status wsp_runner_bind_plan_at(wsp_runner *runner, uint32_t axis,
                                                      const ptowsp_attention_plan *bound);
+WSP_RUNNER_API ptowsp_status wsp_runner_bind_batch_at(wsp_runner *runner, uint32_t axis,
+                                                      const ptowsp_attention_batch *batch,
+                                                      const ptowsp_attention_config *config,
+                                                      const ptowsp_attention_sizes *capacity);
 WSP_RUNNER_API ptowsp_status wsp_runner_bind_tensor_at(wsp_runner *runner, uint32_t tensor,
                                                        const ptowsp_buffer *buffer);
 

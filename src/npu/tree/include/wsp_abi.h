@@ -2,7 +2,8 @@
 // and a layout that is checked at compile time, and the tables that describe the program.
 //
 //      host     fills wsp_bindings: sizes, symbols, arrays, tensors, slots
-//      AICPU    walks the program over them, and fills a wsp_task for each task
+//      AICPU    plans the batches among them, into sizes and arrays
+//               walks the program over all of it, and fills a wsp_task for each task
 //      AICore   runs the task that its pwsp_line points to, and writes cycles and status into it
 //
 // Addresses are 64-bit numbers here, as the processors may have different pointers.
@@ -14,7 +15,7 @@
 
 #include "ptowsp.h"
 
-#define WSP_ABI_VERSION 1u
+#define WSP_ABI_VERSION 2u
 
 // -- bindings -------------------------------------------------------------------------------------
 
@@ -29,6 +30,7 @@ typedef struct wsp_bindings {
     uint64_t csrs;             // pwsp_bound_csr[], by axis
     uint64_t tensors;          // pwsp_bound_tensor[]
     uint64_t slots;            // uint64_t[]: initial values, then final values
+    uint64_t batches;          // pwsp_plan_batch[], by the first axis of a plan; 0: there is none
 } wsp_bindings;
 
 // -- tasks ----------------------------------------------------------------------------------------
@@ -144,7 +146,7 @@ const char *wsp_core_fault_text(uint32_t kernel, uint32_t fault);
 #endif
 
 PTOWSP_STATIC_ASSERT(sizeof(wsp_tile) == 24, "wsp_tile");
-PTOWSP_STATIC_ASSERT(sizeof(wsp_bindings) == 64, "wsp_bindings");
+PTOWSP_STATIC_ASSERT(sizeof(wsp_bindings) == 72, "wsp_bindings");
 PTOWSP_STATIC_ASSERT(sizeof(wsp_task) == 32 + 8 + 8 * WSP_TASK_ARG_MAX + 24 * 12 + 8, "wsp_task");
 
 #endif

@@ -1,0 +1,447 @@
+// Attention plans: what is refused, with its text; and what the check finds.
+
+#include "attention_reference.h"
+
+enum { LANES = 3 };
+
+typedef struct faults_case {
+    int32_t kv[4], queries[4];
+    uint32_t speeds[LANES];
+    ptowsp_tier tiers[1];
+    abatch batch;
+    aconfig config;
+} faults_case;
+
+static void case_make(faults_case *f) {
+    memset(f, 0, sizeof *f);
+    const int32_t kv[4] = {300, 0, 20, 50}, queries[4] = {1, 5, 2, 1};
+    memcpy(f->kv, kv, sizeof kv);
+    memcpy(f->queries, queries, sizeof queries);
+    f->batch.kv_lengths = f->kv;
+    f->batch.query_lengths = f->queries;
+    f->batch.sequence_count = 4;
+    f->config.head_count = 2;
+    f->config.lane_count = LANES;
+}
+
+static void assert_text(const ptowsp_plan_info *info, const char *text) {
+    char line[160];
+    ptowsp_text_buffer buffer = {line, sizeof line, 0};
+    ptowsp_plan_explain(info, ptowsp_text_to_buffer(&buffer));
+    assert_string_equal(line, text);
+}
+
+// All that plan refuse it, with this text, and write nothing.
+static void refused(const faults_case *f, ptowsp_status status, ptowsp_plan_fault fault,
+                    uint64_t index, const char *text) {
+    faults_case good;
+    case_make(&good);
+    aplan plan = plan_make(&good.batch, &good.config);
+    const ptowsp_work first = plan.units[0];
+    ptowsp_attention_sizes sizes;
+    memset(&sizes, 1, sizeof sizes);
+    for (int call = 0; call < 4; call++) {
+        ptowsp_plan_info info;
+        memset(&info, 0x55, sizeof info);
+        ptowsp_status got = PTOWSP_OK;
+        switch (call) {
+        case 0: got = ptowsp_attention_generate(&f->batch, &f->config, &plan, &info); break;
+        case 1: got = ptowsp_attention_size(&f->batch, &f->config, &sizes, &info); break;
+        case 2:
+            got = ptowsp_attention_update(&f->batch, &f->config, NULL, 0, 0, &plan, NULL, &info);
+            break;
+        default: got = ptowsp_attention_check(&f->batch, &f->config, &plan, &info); break;
+        }
+        assert_int_equal(got, status);
+        assert_int_equal(info.fault, fault);
+        assert_int_equal(info.index, index);
+        assert_int_equal(info.work_count, 0);
+        assert_text(&info, text);
+    }
+    assert_int_equal(sizes.unit_count, 0);
+    assert_memory_equal(&first, plan.units, sizeof first);
+    plan_free(&plan);
+}
+
+static void attention_faults__of_the_configuration(void **state) {
+    (void)state;
+    const uint64_t none = PTOWSP_NO_INDEX;
+    faults_case f;
+    case_make(&f);
+    f.config.head_count = 0;
+    refused(&f, PTOWSP_INVALID_PARAMS, PTOWSP_FAULT_HEADS_ZERO, none, "plan: head_count is 0");
+    case_make(&f);
+    f.config.lane_count = 0;
+    refused(&f, PTOWSP_INVALID_PARAMS, PTOWSP_FAULT_LANES_COUNT, none,
+            "plan: lane_count 0 is not in 1 to 65536");
+    f.config.lane_count = 65537;
+    refused(&f, PTOWSP_INVALID_PARAMS, PTOWSP_FAULT_LANES_COUNT, none,
+            "plan: lane_count 65537 is not in 1 to 65536");
+    case_make(&f);
+    f.config.lane_speeds = f.speeds;
+    refused(&f, PTOWSP_INVALID_PARAMS, PTOWSP_FAULT_SPEEDS_ZERO, none,
+            "plan: the speeds of all 3 lanes are 0");
+    case_make(&f);
+    f.config.mode = (ptowsp_attention_mode)7;
+    refused(&f, PTOWSP_INVALID_PARAMS, PTOWSP_FAULT_MODE_UNKNOWN, none,
+            "plan: config.mode has the unknown value 7");
+    case_make(&f);
+    f.config.mode = PTOWSP_ATTENTION_INVARIANT;
+    f.config.page_size = 16;
+    f.config.chunk = 100;
+    refused(&f, PTOWSP_INVALID_PARAMS, PTOWSP_FAULT_CHUNK_PAGES, none,
+            "plan: chunk 100 is not a multiple of page_size 16");
+    case_make(&f);
+    f.config.tiers = f.tiers;
+    refused(&f, PTOWSP_INVALID_PARAMS, PTOWSP_FAULT_TIERS_EMPTY, none,
+            "plan: tiers is given with tier_count 0");
+    f.config.tiers = NULL;
+    f.config.tier_count = 2;
+    refused(&f, PTOWSP_INVALID_PARAMS, PTOWSP_FAULT_TIERS_NULL, none,
+            "plan: tiers is NULL with tier_count 2");
+    ptowsp_plan_info info;
+    ptowsp_attention_sizes sizes;
+    assert_int_equal(ptowsp_attention_size(&f.batch, NULL, &sizes, &info), PTOWSP_INVALID_PARAMS);
+    assert_text(&info, "plan: config is NULL");
+    assert_int_equal(ptowsp_attention_size(&f.batch, &f.config, NULL, &info),
+                     PTOWSP_INVALID_PARAMS);
+    assert_text(&info, "plan: the output pointer is NULL");
+}
+
+static void attention_faults__of_costs(void **state) {
+    (void)state;
+    const double wrong[] = {-1, NAN, INFINITY, -INFINITY, 1e101, 1e-101};
+    faults_case f;
+    for (uint32_t i = 0; i < 4; i++) {
+        for (int k = 0; k < 6; k++) {
+            case_make(&f);
+            double *cost[] = {&f.config.cost.per_unit, &f.config.cost.per_token,
+                              &f.config.cost.per_row_token, &f.config.cost.per_merged_row};
+            *cost[i] = wrong[k];
+            char text[96];
+            snprintf(text, sizeof text,
+                     "plan: cost %u (of per_unit, ...) is negative, no number or out of range",
+                     (unsigned)i);
+            refused(&f, PTOWSP_INVALID_PARAMS, PTOWSP_FAULT_COST_INVALID, i, text);
+        }
+    }
+    case_make(&f);
+    f.config.cost.per_unit = 1;
+    f.config.cost.per_token = 1.0 / (1 << 30);
+    ptowsp_attention_sizes sizes;
+    assert_int_equal(ptowsp_attention_size(&f.batch, &f.config, &sizes, NULL), PTOWSP_OK);
+    f.config.cost.per_unit = 1.001;
+    refused(&f, PTOWSP_INVALID_PARAMS, PTOWSP_FAULT_COST_APART, 0,
+            "plan: cost 0 (of per_unit, ...) is over 2^30 times the smallest");
+    // Great and small ones, all on the same grid.
+    for (double scale = 1e-90; scale < 1e91; scale *= 1e30) {
+        case_make(&f);
+        f.config.cost.per_unit = 3 * scale;
+        f.config.cost.per_token = scale;
+        aplan plan = plan_make(&f.batch, &f.config);
+        ref_check(&f.batch, &f.config, &plan);
+        plan_free(&plan);
+    }
+}
+
+static void attention_faults__of_the_batch(void **state) {
+    (void)state;
+    faults_case f;
+    case_make(&f);
+    f.kv[2] = -7;
+    refused(&f, PTOWSP_INVALID_PARAMS, PTOWSP_FAULT_LENGTH_NEGATIVE, 2,
+            "plan: sequence 2 has the negative length -7");
+    f.batch.query_lengths = NULL;
+    refused(&f, PTOWSP_INVALID_PARAMS, PTOWSP_FAULT_LENGTH_NEGATIVE, 2,
+            "plan: sequence 2 has the negative length -7");
+    case_make(&f);
+    f.queries[1] = INT32_MIN;  // with KV length 0 as well
+    refused(&f, PTOWSP_INVALID_PARAMS, PTOWSP_FAULT_QUERY_NEGATIVE, 1,
+            "plan: sequence 1 has the negative query length -2147483648");
+    case_make(&f);
+    f.config.is_causal = true;
+    f.queries[3] = 51;
+    refused(&f, PTOWSP_INVALID_PARAMS, PTOWSP_FAULT_QUERY_LONG, 3,
+            "plan: sequence 3 has 51 queries for 50 KV tokens, under is_causal");
+    f.queries[3] = 50;  // and sequence 1 has 5 for none, which is no fault
+    ptowsp_attention_sizes sizes;
+    assert_int_equal(ptowsp_attention_size(&f.batch, &f.config, &sizes, NULL), PTOWSP_OK);
+    case_make(&f);
+    f.tiers[0].length_min = 1;
+    f.tiers[0].length_max = 299;
+    f.config.tiers = f.tiers;
+    f.config.tier_count = 1;
+    refused(&f, PTOWSP_UNSUPPORTED_SIZE, PTOWSP_FAULT_LENGTH_UNCOVERED, 0,
+            "plan: sequence 0 has length 300, which no tier covers");
+    f.queries[0] = 0;  // has no units, so needs none
+    assert_int_equal(ptowsp_attention_size(&f.batch, &f.config, &sizes, NULL), PTOWSP_OK);
+    case_make(&f);
+    f.config.tile_rows = 1;
+    f.queries[0] = 65537;
+    refused(&f, PTOWSP_LIMIT_EXCEEDED, PTOWSP_FAULT_TILES_EXCEEDED, 0,
+            "plan: sequence 0 has 65537 query tiles, more than 65536");
+    f.queries[0] = 65536;
+    assert_int_equal(ptowsp_attention_size(&f.batch, &f.config, &sizes, NULL), PTOWSP_OK);
+    case_make(&f);
+    f.batch.kv_lengths = NULL;
+    refused(&f, PTOWSP_INVALID_PARAMS, PTOWSP_FAULT_LENGTHS_NULL, PTOWSP_NO_INDEX,
+            "plan: lengths is NULL with sequence_count 4");
+    ptowsp_plan_info info;
+    assert_int_equal(ptowsp_attention_size(NULL, &f.config, &sizes, &info), PTOWSP_INVALID_PARAMS);
+    assert_text(&info, "plan: batch is NULL");
+}
+
+static void attention_faults__of_totals(void **state) {
+    (void)state;
+    faults_case f;
+    case_make(&f);
+    f.batch.query_lengths = NULL;
+    f.config.head_count = 1431655765;  // three sequences: 2^32 - 1 units
+    ptowsp_attention_sizes sizes;
+    f.config.lane_count = 1;
+    assert_int_equal(ptowsp_attention_size(&f.batch, &f.config, &sizes, NULL), PTOWSP_OK);
+    assert_int_equal(sizes.unit_count, UINT32_MAX);
+    f.config.lane_count = LANES;
+    f.config.head_count++;
+    refused(&f, PTOWSP_LIMIT_EXCEEDED, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,
+            "plan: 4294967298 units are more than the 4294967295 of a plan");
+    f.config.head_count = UINT32_MAX;
+    refused(&f, PTOWSP_LIMIT_EXCEEDED, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,
+            "plan: 12884901885 units are more than the 4294967295 of a plan");
+    // 2^31 - 1 tokens at 2^40 of the grid: 2^71.
+    case_make(&f);
+    f.kv[0] = INT32_MAX;
+    f.config.cost.per_unit = 1;
+    f.config.cost.per_token = 1 << 30;
+    refused(&f, PTOWSP_LIMIT_EXCEEDED, PTOWSP_FAULT_COST_OVERFLOW, PTOWSP_NO_INDEX,
+            "plan: the cost of the batch exceeds 2^62 of the planner's grid");
+    f.batch.query_lengths = NULL;
+    refused(&f, PTOWSP_LIMIT_EXCEEDED, PTOWSP_FAULT_COST_OVERFLOW, PTOWSP_NO_INDEX,
+            "plan: the cost of the batch exceeds 2^62 of the planner's grid");
+    f.kv[0] = 300;
+    f.config.tile_rows = UINT32_MAX;  // rows times rate overflow only where there are rows
+    f.config.cost.per_row_token = 1 << 29;
+    assert_int_equal(ptowsp_attention_size(&f.batch, &f.config, &sizes, NULL), PTOWSP_OK);
+    f.config.group = UINT32_MAX;
+    refused(&f, PTOWSP_LIMIT_EXCEEDED, PTOWSP_FAULT_COST_OVERFLOW, PTOWSP_NO_INDEX,
+            "plan: the cost of the batch exceeds 2^62 of the planner's grid");
+}
+
+static void attention_faults__of_capacities(void **state) {
+    (void)state;
+    faults_case f;
+    case_make(&f);
+    f.config.cost.per_token = 1;
+    f.batch.sequence_count = 1;
+    f.config.head_count = 1;  // 300 tokens on 3 lanes
+    aplan plan = plan_make(&f.batch, &f.config);
+    assert_int_equal(plan.unit_count, 3);
+    const ptowsp_work mark = ptowsp_work_of(77, 1, 2, 3, 4, 5, 6);
+    plan.units[0] = mark;
+    uint32_t *capacity[] = {&plan.unit_capacity, &plan.merge_capacity, &plan.slot_capacity};
+    const uint32_t needed[] = {3, 1, 3};
+    const char *texts[] = {"plan: 3 units do not fit the plan, which holds 2",
+                           "plan: 1 merges do not fit the plan, which holds 0",
+                           "plan: 3 slots do not fit the scratch, which holds 2"};
+    for (int i = 0; i < 3; i++) {
+        ptowsp_plan_info info;
+        *capacity[i] = needed[i] - 1;
+        assert_int_equal(ptowsp_attention_generate(&f.batch, &f.config, &plan, &info),
+                         PTOWSP_BUFFER_OVERFLOW);
+        assert_text(&info, texts[i]);
+        assert_int_equal(info.value, needed[i]);
+        assert_int_equal(info.limit, needed[i] - 1);
+        assert_int_equal(info.work_count, 3);
+        assert_memory_equal(&mark, plan.units, sizeof mark);
+        *capacity[i] = needed[i];
+    }
+    void *arrays[] = {plan.units, plan.merges, plan.unit_begin, plan.merge_begin};
+    for (int i = 0; i < 4; i++) {
+        aplan holed = plan;
+        if (i == 0)
+            holed.units = NULL;
+        if (i == 1)
+            holed.merges = NULL;
+        if (i == 2)
+            holed.unit_begin = NULL;
+        if (i == 3)
+            holed.merge_begin = NULL;
+        ptowsp_plan_info info;
+        assert_int_equal(ptowsp_attention_generate(&f.batch, &f.config, &holed, &info),
+                         PTOWSP_INVALID_PARAMS);
+        char text[64];
+        snprintf(text, sizeof text, "plan: array %d of the plan is NULL", i);
+        assert_text(&info, text);
+        assert_non_null(arrays[i]);
+    }
+    ptowsp_plan_info info;
+    assert_int_equal(ptowsp_attention_generate(&f.batch, &f.config, NULL, &info),
+                     PTOWSP_INVALID_PARAMS);
+    assert_text(&info, "plan: plan is NULL");
+    plan.lane_costs = NULL;  // may be
+    assert_int_equal(ptowsp_attention_generate(&f.batch, &f.config, &plan, &info), PTOWSP_OK);
+    plan_free(&plan);
+}
+
+static void attention_faults__of_bounds(void **state) {
+    (void)state;
+    faults_case f;
+    case_make(&f);
+    ptowsp_attention_limits limits = {4, -1, 0, 0, 0};
+    ptowsp_attention_sizes sizes;
+    ptowsp_plan_info info;
+    assert_int_equal(ptowsp_attention_bound(&f.config, &limits, &sizes, &info),
+                     PTOWSP_INVALID_PARAMS);
+    assert_text(&info, "plan: limits.length_max is -1");
+    assert_int_equal(ptowsp_attention_bound(&f.config, NULL, &sizes, &info), PTOWSP_INVALID_PARAMS);
+    assert_text(&info, "plan: limits is NULL");
+    assert_int_equal(ptowsp_attention_bound(&f.config, &limits, NULL, &info),
+                     PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_attention_bound(NULL, &limits, &sizes, &info), PTOWSP_INVALID_PARAMS);
+    limits.kv_length_max = 0;
+    assert_int_equal(ptowsp_attention_bound(&f.config, &limits, &sizes, &info), PTOWSP_OK);
+    assert_int_equal(sizes.unit_count, 0);
+}
+
+static void attention_faults__of_updates(void **state) {
+    (void)state;
+    faults_case f;
+    case_make(&f);
+    aplan plan = plan_make(&f.batch, &f.config);
+    ptowsp_plan_info info;
+    const uint32_t twice[] = {1, 1}, far[] = {4};
+    const struct {
+        const uint32_t *changed;
+        uint32_t count;
+        double gain_max;
+        const char *text;
+    } cases[] = {{twice, 2, 0, "plan: changed at 1 has 1: not ascending, or not below 4"},
+                 {far, 1, 0, "plan: changed at 0 has 4: not ascending, or not below 4"},
+                 {NULL, 3, 0, "plan: changed is NULL with changed_count 3"},
+                 {NULL, 0, NAN, "plan: gain_max is negative or no number"},
+                 {NULL, 0, -0.1, "plan: gain_max is negative or no number"}};
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(ptowsp_attention_update(&f.batch, &f.config, cases[i].changed,
+                                                 cases[i].count, cases[i].gain_max, &plan, NULL,
+                                                 &info),
+                         PTOWSP_INVALID_PARAMS);
+        assert_text(&info, cases[i].text);
+    }
+    f.batch.sequence_count = 2;  // the plan has sequence 3
+    assert_int_equal(ptowsp_attention_update(&f.batch, &f.config, NULL, 0, 0, &plan, NULL, &info),
+                     PTOWSP_INVALID_PARAMS);
+    assert_text(&info, "plan: the plan is of another configuration: it has 3 where 2 belongs");
+    case_make(&f);
+    f.config.lane_count = 2;
+    assert_int_equal(ptowsp_attention_update(&f.batch, &f.config, NULL, 0, 0, &plan, NULL, &info),
+                     PTOWSP_INVALID_PARAMS);
+    assert_text(&info, "plan: the plan is of another configuration: it has 3 where 2 belongs");
+    plan_free(&plan);
+}
+
+// Each field of each unit and merge, changed alone, is found, and so is each count and range.
+static void attention_faults__check_finds_what_is_changed(void **state) {
+    (void)state;
+    faults_case f;
+    case_make(&f);
+    f.config.cost.per_token = 1;
+    f.config.page_size = 5;
+    aplan plan = plan_make(&f.batch, &f.config);
+    assert_true(plan.merge_count > 0 && plan.unit_count > 6);
+    ptowsp_plan_info info;
+    const uint32_t unit_count = plan.unit_count, merge_count = plan.merge_count;
+    for (uint32_t i = 0; i < unit_count + merge_count; i++) {
+        ptowsp_work *work = i < unit_count ? &plan.units[i] : &plan.merges[i - unit_count];
+        const ptowsp_work kept = *work;
+        for (int field = 0; field < 8; field++) {
+            switch (field) {
+            case 0: work->work_id ^= 1; break;
+            case 1: work->tier ^= i < unit_count; break;
+            case 2: work->flags ^= 1; break;
+            case 3: work->reserved ^= 1; break;
+            default: work->params[field - 4] ^= 1; break;
+            }
+            const bool is_same = memcmp(work, &kept, sizeof kept) == 0;
+            const ptowsp_status status = ptowsp_attention_check(&f.batch, &f.config, &plan, &info);
+            assert_int_equal(status, is_same ? PTOWSP_OK : PTOWSP_INVALID_PARAMS);
+            if (!is_same) {
+                assert_true(info.fault == (i < unit_count ? PTOWSP_FAULT_UNIT_WRONG
+                                                          : PTOWSP_FAULT_MERGE_WRONG) ||
+                            info.fault == PTOWSP_FAULT_MERGE_WRONG);
+            }
+            *work = kept;
+        }
+    }
+    uint32_t *numbers[] = {&plan.unit_count,   &plan.merge_count,    &plan.slot_count,
+                           &plan.tile_count,   &plan.lane_count,     &plan.tile_tokens,
+                           &plan.group,        &plan.unit_begin[0],  &plan.unit_begin[3],
+                           &plan.slot_rows,    &plan.merge_begin[0], &plan.merge_begin[3],
+                           &plan.unit_begin[1]};
+    for (int i = 0; i < 13; i++) {
+        const uint32_t kept = *numbers[i];
+        *numbers[i] = i == 9 || i == 2 ? 0 : i == 12 ? 1000 : kept + 1;
+        assert_int_equal(ptowsp_attention_check(&f.batch, &f.config, &plan, &info),
+                         PTOWSP_INVALID_PARAMS);
+        *numbers[i] = kept;
+    }
+    assert_int_equal(ptowsp_attention_check(&f.batch, &f.config, &plan, &info), PTOWSP_OK);
+    f.kv[3] = 51;  // another batch
+    assert_int_equal(ptowsp_attention_check(&f.batch, &f.config, &plan, &info),
+                     PTOWSP_INVALID_PARAMS);
+    assert_int_equal(info.fault, PTOWSP_FAULT_UNIT_WRONG);
+    f.kv[3] = 0;
+    assert_int_equal(ptowsp_attention_check(&f.batch, &f.config, &plan, &info),
+                     PTOWSP_INVALID_PARAMS);
+    plan.tile_count -= 2;
+    assert_int_equal(ptowsp_attention_check(&f.batch, &f.config, &plan, &info),
+                     PTOWSP_INVALID_PARAMS);
+    assert_int_equal(info.fault, PTOWSP_FAULT_UNIT_EXTRA);
+    plan_free(&plan);
+}
+
+static void attention_faults__chunk_plans_say_when_they_exceed_their_units(void **state) {
+    (void)state;
+    const int32_t lengths[] = {1000};
+    const ptowsp_batch batch = {lengths, 1, 1};
+    ptowsp_plan_config config;
+    memset(&config, 0, sizeof config);
+    config.chunk_min = 1;
+    config.chunk_max = 100;
+    ptowsp_work work[16];
+    ptowsp_plan_info info;
+    for (uint32_t units = 9; units <= 10; units++) {
+        uint32_t chunk;
+        config.max_work_units = units;
+        assert_int_equal(ptowsp_plan_chunk_size(&batch, &config, &chunk, &info), PTOWSP_OK);
+        assert_int_equal(chunk, 100);
+        assert_int_equal(info.is_over, units < 10);
+        assert_int_equal(ptowsp_plan_total_work(&batch, &config, chunk, &info), PTOWSP_OK);
+        assert_int_equal(info.is_over, units < 10);
+        assert_int_equal(ptowsp_plan_generate(&batch, &config, chunk, work, 16, &info), PTOWSP_OK);
+        assert_int_equal(info.is_over, units < 10);
+    }
+    assert_false(ptowsp_plan_is_invariant(NULL));
+    assert_false(ptowsp_plan_is_invariant(&config));
+    config.chunks = PTOWSP_CHUNKS_FIXED;
+    assert_false(ptowsp_plan_is_invariant(&config));
+    config.chunk_min = 100;
+    assert_true(ptowsp_plan_is_invariant(&config));
+    config.chunk_min = 97;  // in pages of 50 only 100 is left
+    config.align = 50;
+    assert_true(ptowsp_plan_is_invariant(&config));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(attention_faults__of_the_configuration),
+        cmocka_unit_test(attention_faults__of_costs),
+        cmocka_unit_test(attention_faults__of_the_batch),
+        cmocka_unit_test(attention_faults__of_totals),
+        cmocka_unit_test(attention_faults__of_capacities),
+        cmocka_unit_test(attention_faults__of_bounds),
+        cmocka_unit_test(attention_faults__of_updates),
+        cmocka_unit_test(attention_faults__check_finds_what_is_changed),
+        cmocka_unit_test(attention_faults__chunk_plans_say_when_they_exceed_their_units),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
