@@ -301,7 +301,7 @@ static bool pwsp_view_limit(ptowsp_module *module, const char *tensor, ptowsp_ex
 
 // Resolves the size of a view's tile against the parameter's; false with an error.
 static bool pwsp_view_count(ptowsp_module *module, const char *tensor, const char *what,
-                           int64_t given, int64_t param, int64_t *out_size) {
+                            int64_t given, int64_t param, int64_t *out_size) {
     if (given < 0 || given > INT32_MAX) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "a view of tensor %s has %" PRId64 " %s, not 1 to 2^31 - 1", tensor, given,
