@@ -28762,8 +28762,8 @@ static bool pwsp_view_limit(ptowsp_module *module, const char *tensor, ptowsp_ex
 }
 
 // Resolves the size of a view's tile against the parameter's; false with an error.
-static bool pwsp_view_size(ptowsp_module *module, const char *tensor, const char *what,
-                           int64_t given, int64_t param, int64_t *out_size) {
+static bool pwsp_view_count(ptowsp_module *module, const char *tensor, const char *what,
+                            int64_t given, int64_t param, int64_t *out_size) {
     if (given < 0 || given > INT32_MAX) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "a view of tensor %s has %" PRId64 " %s, not 1 to 2^31 - 1", tensor, given,
@@ -28824,8 +28824,8 @@ static bool pwsp_view_make(ptowsp_module *module, const ptowsp_view *view, int64
                            &out_info->row_count) &&
            pwsp_view_limit(module, tensor->name, view->col_count, "the number of columns",
                            &out_info->col_count) &&
-           pwsp_view_size(module, tensor->name, "rows", view->rows, rows, &out_info->rows) &&
-           pwsp_view_size(module, tensor->name, "columns", view->cols, cols, &out_info->cols);
+           pwsp_view_count(module, tensor->name, "rows", view->rows, rows, &out_info->rows) &&
+           pwsp_view_count(module, tensor->name, "columns", view->cols, cols, &out_info->cols);
 }
 
 void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const ptowsp_view *view,
