@@ -198,13 +198,16 @@ const wsp_tensor_decl TENSORS[] = {{"", 0, 0, {}, 0, 0, 0},
                                    {"z", PTOWSP_I32, 1, {4}, 1, 1, 0},
                                    {"e", PTOWSP_I32, 2, {PTOWSP_DYNAMIC, 4}, 1, 1, 0}};
 const wsp_array_decl ARRAYS[] = {{"", 0, 0, 0}, {"n", PTOWSP_I64, 0, 1}};
-const wsp_axis_decl AXES[] = {{nullptr, 0, 0, 0, 0}, {"m", PTOWSP_AXIS_DYNAMIC, 0, 0, 1}};
+const wsp_axis_decl AXES[] = {{nullptr, 0, 0, 0, 0},
+                              {"m", PTOWSP_AXIS_DYNAMIC, 0, 0, 1},
+                              {"kv", PTOWSP_AXIS_PLAN_LANES, 0, 0, 1}};
 const wsp_symbol_decl SYMBOLS[] = {{nullptr, 0}, {"s", 1}};
 
 wsp_program make_program(uint32_t kernel_count, const wsp_kernel_decl *kernels) {
     wsp_program program = wsp_program();
     program.name = "p";
     program.axis_count = program.array_count = program.symbol_count = 2;
+    program.axis_count = 3;
     program.tensor_count = 5;
     program.kernel_count = kernel_count;
     program.slot_count = 2;
@@ -219,6 +222,9 @@ wsp_program make_program(uint32_t kernel_count, const wsp_kernel_decl *kernels) 
 
 int32_t numbers[12], backwards[4];
 int64_t elements[3];
+const int32_t lengths[3] = {30, 7, 2048}, queries[3] = {1, 2, 3};
+const uint32_t speeds[2] = {3, 4};
+const ptowsp_tier tiers[1] = {{5, 0, 4096}};
 
 void bind_all(wsp::Bindings *bindings) {
     for (int i = 0; i < 12; i++) {
@@ -250,6 +256,14 @@ void bind_all(wsp::Bindings *bindings) {
     assert_int_equal(bindings->bind_size(1, 77), PTOWSP_OK);
     assert_int_equal(bindings->bind_symbol(1, 88), PTOWSP_OK);
     assert_int_equal(bindings->bind_slot(0, 5), PTOWSP_OK);
+    const ptowsp_attention_batch batch = {lengths, queries, 3};
+    ptowsp_attention_config config = ptowsp_attention_config();
+    config.head_count = 1;
+    config.lane_count = 2;
+    config.lane_speeds = speeds;
+    config.tiers = tiers;
+    config.tier_count = 1;
+    assert_int_equal(bindings->bind_batch(2, &batch, &config, nullptr), PTOWSP_OK);
     assert_int_equal(bindings->verify(PTOWSP_MODEL_UNIT), PTOWSP_OK);
 }
 
@@ -264,6 +278,12 @@ void look(wsp_device_run *run) {
     assert_int_equal(there<uint8_t>(b.is_symbol_bound, 2)[1], 1);
     const pwsp_array &n = there<pwsp_array>(b.arrays, 2)[1];
     assert_int_equal(there<int64_t>(wsp::address_of(n.data), 3)[2], 1002);
+    const pwsp_plan_batch &kv = there<pwsp_plan_batch>(b.batches, 3)[2];
+    assert_true(kv.is_bound && !there<pwsp_plan_batch>(b.batches, 3)[1].is_bound);
+    assert_int_equal(there<int32_t>(wsp::address_of(kv.batch.kv_lengths), 3)[2], 2048);
+    assert_int_equal(there<int32_t>(wsp::address_of(kv.batch.query_lengths), 3)[2], 3);
+    assert_int_equal(there<uint32_t>(wsp::address_of(kv.config.lane_speeds), 2)[1], 4);
+    assert_int_equal(there<ptowsp_tier>(wsp::address_of(kv.config.tiers), 1)[0].length_max, 4096);
     const pwsp_bound_tensor *tensors = there<pwsp_bound_tensor>(b.tensors, 5);
     for (uint32_t i = 1; i < 4; i++) {
         assert_int_equal(tensors[i].base, wsp::address_of(tensors[i].data));

@@ -498,6 +498,31 @@ static void plan_batch__memory_grows_only_where_a_plan_does_not_fit(void **state
     assert_int_equal(memory.live_blocks, 0);
 }
 
+// 40 units without merges, then 12 units with 6 merges: there is room for both from then on.
+static void plan_batch__memory_that_grows_holds_what_it_held(void **state) {
+    (void)state;
+    static fixture f;
+    test_memory memory = {0, 0, 0, 0};
+    bool is_made = fixture_try(&f, &memory);
+    assert_true(is_made);
+    int32_t lengths[2][40] = {{0}, {20, 20, 20, 20, 20, 20}};
+    for (int i = 0; i < 40; i++) {
+        lengths[0][i] = 10;
+    }
+    f.config.mode = PTOWSP_ATTENTION_INVARIANT;
+    f.config.chunk = 10;
+    size_t before = 0;
+    for (int i = 0; i < 4; i++) {
+        lengths_are(&f, 40, lengths[i % 2]);
+        bind(&f);
+        execute(&f);
+        assert_int_equal(f.call_count, i % 2 ? 18 : 40);
+        before = i == 0 ? memory.allocations : before;
+        assert_int_equal(memory.allocations, before + (i > 0));
+    }
+    fixture_free(&f);
+}
+
 // Binds with and without a capacity, each planned. What fails may be tried again.
 static bool all_of_it(test_memory *memory, uint32_t *out_failed) {
     static fixture f;
@@ -582,6 +607,7 @@ int main(void) {
         cmocka_unit_test(plan_batch__a_run_that_runs_is_busy),
         cmocka_unit_test(plan_batch__a_capacity_is_memory_for_good),
         cmocka_unit_test(plan_batch__memory_grows_only_where_a_plan_does_not_fit),
+        cmocka_unit_test(plan_batch__memory_that_grows_holds_what_it_held),
         cmocka_unit_test(plan_batch__any_allocation_may_fail),
         cmocka_unit_test(plan_batch__a_batch_is_planned_after_a_failed_binding),
     };
