@@ -275,8 +275,8 @@ static void attention__updates_give_plans_of_the_new_batch(void **state) {
                       "steps, largest %.1f %%\n",
                       any ? "other" : "fine pieces on equal lanes", 100 * t.gap_sum[any] / count,
                       100 * (double)t.gap_above[any] / count, 100 * t.gap_max[any]);
-        assert_true(t.gap_sum[any] <= 0.02 * count);
-        assert_true((double)t.gap_above[any] <= 0.08 * count);
+        assert_true(t.gap_sum[any] <= 0.002 * count);
+        assert_true((double)t.gap_above[any] <= 0.01 * count);
     }
     assert_true(t.kept * 5 > t.steps && t.forced > 0);
 }
