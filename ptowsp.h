@@ -1186,8 +1186,8 @@ typedef struct ptowsp_attention_config {
     bool is_causal;
     uint32_t window;     // KV tokens that a query sees; 0: all
     uint32_t page_size;  // tokens; default 1
-    uint32_t
-        tile_rows;  // rows of a tile at most; default 64. tile_tokens = max(1, tile_rows / group)
+    // Rows of a tile, at most; default 64. Its query tokens are max(1, tile_rows / group).
+    uint32_t tile_rows;
     uint32_t piece_min;  // BALANCED: KV tokens of a piece of a split tile, at least, unless all of
                          // the tile's. Rounded up to pages. Default: a page; cost decides beyond
     uint32_t chunk;      // INVARIANT: a multiple of page_size. Default 1024, rounded up to pages
@@ -1218,8 +1218,7 @@ typedef struct ptowsp_attention_plan {
     uint32_t slot_capacity;  // that there is scratch for
 
     uint32_t unit_count, merge_count, slot_count;
-    uint32_t
-        tile_count;  // outputs: of all sequences and heads; units - tiles is the price of splits
+    uint32_t tile_count;  // of all sequences and heads; units beyond them are the price of splits
     uint32_t lane_count, tile_tokens, group;
     uint32_t slot_rows;          // rows of a slot; a smaller tile leaves the last ones unused
     double cost_max, cost_mean;  // of lanes
@@ -1248,8 +1247,8 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_size(const ptowsp_attenti
                                                             ptowsp_attention_sizes *out_sizes,
                                                             ptowsp_plan_info *out_info);
 
-// Places the arrays of a plan for `sizes` in one block of sizes->block_bytes, aligned to 8; the rest
-// of the plan becomes zero. With lists for a device, copy the block.
+// Places the arrays of a plan for `sizes` in one block of sizes->block_bytes, aligned to 8, and sets
+// the capacities and lane_count; the rest of the plan becomes zero. For a device, copy the block.
 // Errors   INVALID_PARAMS (a NULL, a block that is not aligned), LIMIT_EXCEEDED (sizes beyond 32
 //          bits), BUFFER_OVERFLOW (block_bytes too small).
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_place(const ptowsp_attention_sizes *sizes,
@@ -1276,12 +1275,11 @@ typedef struct ptowsp_attention_change {
 // Takes a plan on to the next step of the same configuration: KV lengths that grew, and sequences
 // that ended (KV length 0), keep the cut. Units of ended sequences become INVALID in place, with
 // kv_len 0, and their merges, too, with 0 slots; the rest of them stays. Their slots stay unused, and
-// tile_count is that of the rest. `changed` lists the
-// sequences, in ascending order, whose plan is not that of one that grew or ended: that came, or
-// whose queries or request changed. With any of these, and wherever the old cut cannot serve (a
-// window that moved past a piece, a new last tile), and where the gain would be above gain_max, the
-// batch is planned anew. In INVARIANT mode a length that grew past a chunk is one of these.
-// gain_max 0 means 0.1; INFINITY never.
+// tile_count is that of the rest. `changed` lists the sequences, in ascending order, whose plan is
+// not that of one that grew or ended: that came, or whose queries or request changed. With any of
+// these, and wherever the old cut cannot serve (a window that moved past a piece, a new last tile),
+// and where the gain would be above gain_max, the batch is planned anew. In INVARIANT mode a length
+// that grew past a chunk is one of these. gain_max 0 means 0.1; INFINITY never.
 //
 // Errors   As generate; the plan is untouched then. A plan of another configuration, or of a batch
 //          of fewer sequences, is INVALID_PARAMS, as far as it can be seen.

@@ -169,6 +169,7 @@ ptowsp_status ptowsp_attention_place(const ptowsp_attention_sizes *sizes, void *
     out_plan->unit_capacity = (uint32_t)sizes->unit_count;
     out_plan->merge_capacity = (uint32_t)sizes->merge_count;
     out_plan->slot_capacity = (uint32_t)sizes->slot_count;
+    out_plan->lane_count = sizes->lane_count;
     return PTOWSP_OK;
 }
 
