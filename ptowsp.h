@@ -1257,7 +1257,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_place(const ptowsp_attent
 
 // Plans a batch. All is checked and counted before anything is written.
 //
-// Errors   INVALID_PARAMS (lengths below 0; under is_causal more queries than KV; counts or costs
+// Errors   INVALID_PARAMS (lengths below 0; under is_causal more queries than KV, if any KV; counts or costs
 //          out of range), UNSUPPORTED_SIZE (a KV length that no tier covers), LIMIT_EXCEEDED,
 //          BUFFER_OVERFLOW (info.value of info.limit; the plan is untouched).
 // Cost     O(sequences + tiles + lanes) and the writing of units, once if the plan has the sizes of

@@ -27671,7 +27671,7 @@ static const char npu_fixed_17[] =
     "\n"
     "// Plans a batch. All is checked and counted before anything is written.\n"
     "//\n"
-    "// Errors   INVALID_PARAMS (lengths below 0; under is_causal more queries than KV; counts or costs\n"
+    "// Errors   INVALID_PARAMS (lengths below 0; under is_causal more queries than KV, if any KV; counts or costs\n"
     "//          out of range), UNSUPPORTED_SIZE (a KV length that no tier covers), LIMIT_EXCEEDED,\n"
     "//          BUFFER_OVERFLOW (info.value of info.limit; the plan is untouched).\n"
     "// Cost     O(sequences + tiles + lanes) and the writing of units, once if the plan has the sizes of\n"
