@@ -437,7 +437,7 @@ static inline void reference_prove_slots(reference_proof *p) {
 static inline void reference_prove_merges(reference_proof *p) {
     const ptowsp_attention_plan *plan = p->plan;
     uint8_t *merged = (uint8_t *)reference_alloc(p->all.count, 1);
-    uint64_t last = 0, slots = 0, lane = 0;
+    uint64_t last = 0, slots = 0;
     for (uint32_t i = 0; i < plan->merge_count; i++) {
         const ptowsp_work *merge = &plan->merges[i];
         if (!ptowsp_work_is_valid(merge)) {
