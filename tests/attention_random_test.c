@@ -117,7 +117,7 @@ static void require_block(const sample *s, const ptowsp_attention_sizes *sizes,
     require(s,
             plan.unit_count == 0 && plan.merge_count == 0 && plan.slot_count == 0 &&
                 plan.tile_count == 0 && plan.cost_max == 0 && plan.cost_mean == 0 &&
-                plan.lane_count == 0 && plan.slot_rows == 0,
+                plan.lane_count == sizes->lane_count && plan.slot_rows == 0,
             "place leaves rubbish");
     size_t ranges = ((size_t)sizes->lane_count + 1) * sizeof(uint32_t), sum = 0;
     size_t units = plan.unit_capacity * sizeof(ptowsp_work);
@@ -303,22 +303,18 @@ static void attention__plans_are_what_the_slow_reference_says(void **state) {
 
 // -- corrupted plans ------------------------------------------------------------------------------
 
-#define CORRUPTIONS(C)                                                                             \
-    C(UNIT_REQUEST)                                                                                \
-    C(UNIT_HEAD)                                                                                   \
-    C(UNIT_TILE)                                                                                   \
-    C(UNIT_KV_START)                                                                               \
-    C(UNIT_KV_LEN)                                                                                 \
-    C(UNIT_FIRST)                                                                                  \
-    C(UNIT_LAST) C(UNIT_INVALID) C(UNIT_TIER) C(UNIT_SLOT) C(UNIT_IS_ANOTHER) C(SLOTS_SWAPPED)     \
-        C(KV_MOVED) C(MERGE_REQUEST) C(MERGE_HEAD) C(MERGE_TILE) C(MERGE_FIRST) C(MERGE_COUNT)     \
-            C(MERGE_ID) C(MERGE_FLAGS) C(MERGE_IS_ANOTHER) C(UNIT_RANGE) C(MERGE_RANGE)            \
-                C(UNIT_RANGE_END) C(MERGE_RANGE_END) C(UNIT_COUNT) C(MERGE_COUNT_OF_PLAN)          \
-                    C(SLOT_COUNT) C(SLOT_CAPACITY) C(REST_IS_VALID) C(REST_HAS_LENGTH)             \
-                        C(REST_OF_MERGES) C(SLOT_ROWS) C(LANE_COUNT) C(TILE_TOKENS) C(GROUP)       \
-                            C(KV_GROWN) C(KV_SHRUNK) C(QUERIES_CHANGED) C(SEQUENCE_DROPPED)
-
 // clang-format off
+#define CORRUPTIONS(C) \
+    C(UNIT_REQUEST) C(UNIT_HEAD) C(UNIT_TILE) C(UNIT_KV_START) C(UNIT_KV_LEN) \
+    C(UNIT_FIRST) C(UNIT_LAST) C(UNIT_INVALID) C(UNIT_TIER) C(UNIT_SLOT) \
+    C(UNIT_IS_ANOTHER) C(SLOTS_SWAPPED) C(KV_MOVED) C(MERGE_REQUEST) C(MERGE_HEAD) \
+    C(MERGE_TILE) C(MERGE_FIRST) C(MERGE_COUNT) C(MERGE_ID) C(MERGE_FLAGS) \
+    C(MERGE_IS_ANOTHER) C(UNIT_RANGE) C(MERGE_RANGE) C(UNIT_RANGE_END) \
+    C(MERGE_RANGE_END) C(UNIT_COUNT) C(MERGE_COUNT_OF_PLAN) C(SLOT_COUNT) \
+    C(SLOT_CAPACITY) C(REST_IS_VALID) C(REST_HAS_LENGTH) C(REST_OF_MERGES) C(SLOT_ROWS) \
+    C(LANE_COUNT) C(TILE_TOKENS) C(GROUP) C(KV_GROWN) C(KV_SHRUNK) C(QUERIES_CHANGED) \
+    C(SEQUENCE_DROPPED)
+
 #define CORRUPTION_ENUM(name) CORRUPT_##name,
 #define CORRUPTION_NAME(name) #name,
 enum { CORRUPTIONS(CORRUPTION_ENUM) CORRUPTION_COUNT };
