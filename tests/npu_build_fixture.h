@@ -37,7 +37,6 @@ static const char script[] =
 static const char stub[] =
     "void wsp_runner_create(void) {}\nvoid wsp_runner_destroy(void) {}\n"
     "void wsp_runner_bind_size_at(void) {}\nvoid wsp_runner_bind_symbol_at(void) {}\n"
-    "void wsp_runner_bind_plan_at(void) {}\n"
     "void wsp_runner_bind_array_at(void) {}\nvoid wsp_runner_bind_csr_at(void) {}\n"
     "void wsp_runner_bind_plan_at(void) {}\nvoid wsp_runner_bind_batch_at(void) {}\n"
     "void wsp_runner_bind_tensor_at(void) {}\nvoid wsp_runner_bind_slot(void) {}\n"
