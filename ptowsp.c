@@ -39471,6 +39471,7 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_batch(pwsp_bindings *bindings, const char 
     ptowsp_status status;
     pwsp_error error;
     pwsp_plan_batch checked;
+    memset(&checked, 0, sizeof checked);
     uint32_t axis = pwsp_bind_find(bindings, "plan", name, PWSP_BIND_PLAN, &status);
     if (axis == 0) {
         return status;

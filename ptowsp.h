@@ -78,7 +78,7 @@
 //    static ptowsp_partial states[8]; static float accs[8]; static uint32_t progress[256];
 //    static const ptowsp_attention_scratch scratch = {states, accs, 1, 1};  // 1 row, dim 1
 //    static void attend(const ptowsp_work *w, uint32_t lane, void *user) {  // token t has value t
-//        float n = (float)ptowsp_work_kv_len(w), mean = ptowsp_work_kv_start(w) + (n - 1) / 2;
+//        float n = (float)ptowsp_work_kv_len(w), mean = (float)ptowsp_work_kv_end(w) - (n + 1) / 2;
 //        uint32_t slot = ptowsp_work_slot(w); ptowsp_partial part = {0, n};  // all scores are 0
 //        if (slot == PTOWSP_NO_SLOT) ((float *)user)[ptowsp_work_request(w)] = mean;  // whole
 //        else states[slot] = part, accs[slot] = n * mean, (void)lane;

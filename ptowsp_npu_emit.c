@@ -26492,7 +26492,7 @@ static const char npu_fixed_17[] =
     "//    static ptowsp_partial states[8]; static float accs[8]; static uint32_t progress[256];\n"
     "//    static const ptowsp_attention_scratch scratch = {states, accs, 1, 1};  // 1 row, dim 1\n"
     "//    static void attend(const ptowsp_work *w, uint32_t lane, void *user) {  // token t has value t\n"
-    "//        float n = (float)ptowsp_work_kv_len(w), mean = ptowsp_work_kv_start(w) + (n - 1) / 2;\n"
+    "//        float n = (float)ptowsp_work_kv_len(w), mean = (float)ptowsp_work_kv_end(w) - (n + 1) / 2;\n"
     "//        uint32_t slot = ptowsp_work_slot(w); ptowsp_partial part = {0, n};  // all scores are 0\n"
     "//        if (slot == PTOWSP_NO_SLOT) ((float *)user)[ptowsp_work_request(w)] = mean;  // whole\n"
     "//        else states[slot] = part, accs[slot] = n * mean, (void)lane;\n"
