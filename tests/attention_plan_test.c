@@ -338,7 +338,7 @@ static void attention_plan__random_batches_are_as_the_header_says(void **state) 
     (void)state;
     uint64_t random = test_seed();
     uint64_t splits = 0, empty = 0;
-    for (int round = 0; TEST_ROUNDS(round, 20000); round++) {
+    for (int round = 0; TEST_ROUNDS(round, 5000); round++) {
         random_case r;
         random_case_make(&random, &r);
         aplan plan = plan_make(&r.batch, &r.config);

@@ -100,7 +100,7 @@ static void attention_update__steps_give_plans_of_the_batch(void **state) {
     (void)state;
     uint64_t random = test_seed();
     uint32_t kept = 0, anew = 0;
-    for (int round = 0; TEST_ROUNDS(round, 10000); round++) {
+    for (int round = 0; TEST_ROUNDS(round, 3000); round++) {
         random_case r;
         random_case_make(&random, &r);
         aplan plan = plan_make(&r.batch, &r.config);
