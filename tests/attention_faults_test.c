@@ -339,6 +339,32 @@ static void attention_faults__of_updates(void **state) {
     plan_free(&plan);
 }
 
+// Parts without slots need no merges, and their results would be lost.
+static void attention_faults__check_finds_parts_without_slots(void **state) {
+    (void)state;
+    const int32_t lengths[] = {250, 100, 50};
+    const abatch batch = {lengths, NULL, 3};
+    aconfig c;
+    memset(&c, 0, sizeof c);
+    c.head_count = 1;
+    c.lane_count = 4;
+    c.cost.per_token = 1;
+    aplan plan = plan_make(&batch, &c);
+    assert_int_equal(plan.merge_count, 2);
+    for (uint32_t i = 0; i < plan.unit_count; i++) {
+        plan.units[i].work_id = PTOWSP_NO_SLOT;
+    }
+    for (uint32_t i = 0; i < plan.merge_count; i++) {
+        plan.merges[i].flags = PTOWSP_WORK_INVALID;
+        plan.merges[i].params[3] = 0;
+    }
+    ptowsp_plan_info info;
+    assert_int_equal(ptowsp_attention_check(&batch, &c, &plan, &info), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(info.fault, PTOWSP_FAULT_UNIT_WRONG);
+    assert_int_equal(info.index, 0);
+    plan_free(&plan);
+}
+
 // Each field of each unit and merge, changed alone, is found, and so is each count and range.
 static void attention_faults__check_finds_what_is_changed(void **state) {
     (void)state;
@@ -440,6 +466,7 @@ int main(void) {
         cmocka_unit_test(attention_faults__of_capacities),
         cmocka_unit_test(attention_faults__of_bounds),
         cmocka_unit_test(attention_faults__of_updates),
+        cmocka_unit_test(attention_faults__check_finds_parts_without_slots),
         cmocka_unit_test(attention_faults__check_finds_what_is_changed),
         cmocka_unit_test(attention_faults__chunk_plans_say_when_they_exceed_their_units),
     };

@@ -127,7 +127,7 @@ static ptowsp_status pwsp_proof_tile(pwsp_plan_proof *proof, uint32_t sequence, 
             return pwsp_proof_fail(proof, PTOWSP_FAULT_UNIT_WRONG, i, length,
                                    end > at ? end - at : left);
         }
-        if (slot != PTOWSP_NO_SLOT) {
+        if (!(is_first && is_last)) {  // a part: NO_SLOT is no slot of one
             if (slot >= proof->plan->slot_count) {
                 return pwsp_proof_fail(proof, PTOWSP_FAULT_UNIT_WRONG, i, slot,
                                        proof->plan->slot_count);
