@@ -336,6 +336,29 @@ static void attention_faults__of_updates(void **state) {
     assert_int_equal(ptowsp_attention_update(&f.batch, &f.config, NULL, 0, 0, &plan, NULL, &info),
                      PTOWSP_INVALID_PARAMS);
     assert_text(&info, "plan: the plan is of another configuration: it has 3 where 2 belongs");
+    // Ranges beyond the counts, out of order, that end early, or of a lane without speed.
+    case_make(&f);
+    struct {
+        uint32_t *bound, value;
+    } ranges[] = {{&plan.unit_begin[LANES], 1000},  {&plan.unit_begin[1], 1000},
+                  {&plan.unit_begin[LANES], 1},     {&plan.unit_begin[0], 1},
+                  {&plan.merge_begin[LANES], 1000}, {&plan.merge_begin[1], UINT32_MAX},
+                  {&plan.merge_begin[0], 1}};
+    for (int i = 0; i < 7; i++) {
+        const uint32_t kept = *ranges[i].bound;
+        *ranges[i].bound = ranges[i].value;
+        assert_int_equal(
+            ptowsp_attention_update(&f.batch, &f.config, NULL, 0, INFINITY, &plan, NULL, &info),
+            PTOWSP_INVALID_PARAMS);
+        assert_int_equal(info.fault, PTOWSP_FAULT_LANE_RANGE);
+        *ranges[i].bound = kept;
+    }
+    f.speeds[0] = f.speeds[1] = 1;  // but lane 2 has work
+    f.config.lane_speeds = f.speeds;
+    assert_int_equal(
+        ptowsp_attention_update(&f.batch, &f.config, NULL, 0, INFINITY, &plan, NULL, &info),
+        PTOWSP_INVALID_PARAMS);
+    assert_int_equal(info.fault, PTOWSP_FAULT_LANE_RANGE);
     plan_free(&plan);
 }
 
