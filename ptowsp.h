@@ -1326,8 +1326,8 @@ typedef struct ptowsp_attention_arrays {
     int32_t *merge_indptr;     // [merge_count + 1] slots before each merge
 } ptowsp_attention_arrays;
 
-// Errors   INVALID_PARAMS (a NULL; INVALID units, after an update), LIMIT_EXCEEDED (counts beyond
-//          31 bits).
+// Errors   INVALID_PARAMS (a NULL; INVALID units, after an update; a tile_count that is not the
+//          units'), LIMIT_EXCEEDED (counts beyond 31 bits).
 PTOWSP_API PTOWSP_AICPU ptowsp_status
 ptowsp_attention_export(const ptowsp_attention_plan *plan, const ptowsp_attention_arrays *arrays);
 
