@@ -3192,6 +3192,12 @@ PWSP_INTERNAL ptowsp_status pwsp_plan_other_check(const pwsp_attention *a,
                                                   const ptowsp_attention_plan *plan,
                                                   ptowsp_plan_info *info);
 
+// Checks the ranges of the lanes of such a plan: they go from 0 to its counts, in order, and lanes
+// without speed have none.
+PWSP_INTERNAL ptowsp_status pwsp_plan_ranges_check(const pwsp_attention *a,
+                                                   const ptowsp_attention_plan *plan,
+                                                   ptowsp_plan_info *info);
+
 PWSP_INLINE uint64_t pwsp_mul_u64(uint64_t a, uint64_t b) {  // or UINT64_MAX
     uint64_t product;
     return pwsp_mul_fits(a, b, &product) ? product : UINT64_MAX;
@@ -3539,6 +3545,31 @@ PWSP_INTERNAL ptowsp_status pwsp_plan_other_check(const pwsp_attention *a,
         }
     }
     return PTOWSP_OK;
+}
+
+// Checks the ranges of lanes in units or merges.
+static ptowsp_status pwsp_ranges_check(const pwsp_attention *a, const PTOWSP_GM uint32_t *begin,
+                                       uint32_t count, ptowsp_plan_info *info) {
+    for (uint32_t lane = 0; lane < a->config.lane_count; lane++) {
+        const uint32_t from = lane == 0 ? 0 : begin[lane], end = begin[lane + 1];
+        const bool works = !a->config.lane_speeds || a->config.lane_speeds[lane] > 0;
+        if (begin[0] != 0 || end < from || end > count || (!works && end > from)) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_LANE_RANGE, lane, end, works ? count : from);
+        }
+    }
+    const uint32_t last = a->config.lane_count;
+    if (begin[last] != count) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_LANE_RANGE, last - 1, begin[last], count);
+    }
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_plan_ranges_check(const pwsp_attention *a,
+                                                   const ptowsp_attention_plan *plan,
+                                                   ptowsp_plan_info *info) {
+    ptowsp_status status = pwsp_ranges_check(a, plan->unit_begin, plan->unit_count, info);
+    return status == PTOWSP_OK ? pwsp_ranges_check(a, plan->merge_begin, plan->merge_count, info)
+                               : status;
 }
 
 // =================================================================================================
@@ -3966,7 +3997,8 @@ static uint32_t pwsp_chunks_find(const pwsp_filler *f, const pwsp_query_tile *ti
     if (price > f->room) {
         return kv;
     }
-    const uint64_t chunk_cost = a->unit + a->chunk * tile->rate;
+    // Of a whole chunk, though the tile may have none: it may see less than one.
+    const uint64_t chunk_cost = pwsp_sum_u64(a->unit, pwsp_mul_u64(a->chunk, tile->rate));
     const uint64_t last = (tile->end - 1) / a->chunk * a->chunk;
     PTOWSP_ASSERT(chunk_cost > 0);  // otherwise all fits
     const uint64_t more = (f->room - price) / chunk_cost;
@@ -4743,6 +4775,10 @@ static ptowsp_status pwsp_plan_batch_check(const pwsp_attention *a,
                               is_unit ? plan->unit_count : plan->merge_count,
                               is_unit ? plan->unit_capacity : plan->merge_capacity);
     }
+    status = pwsp_plan_ranges_check(a, plan, info);  // the walk trusts them
+    if (status != PTOWSP_OK) {
+        return status;
+    }
     if (plan->unit_count > 0) {
         const uint32_t last = plan->units[plan->unit_count - 1].params[0];
         if (last >= a->sequence_count) {
@@ -4964,7 +5000,7 @@ static ptowsp_status pwsp_proof_tile(pwsp_plan_proof *proof, uint32_t sequence, 
             return pwsp_proof_fail(proof, PTOWSP_FAULT_UNIT_WRONG, i, length,
                                    end > at ? end - at : left);
         }
-        if (slot != PTOWSP_NO_SLOT) {
+        if (!(is_first && is_last)) {  // a part: NO_SLOT is no slot of one
             if (slot >= proof->plan->slot_count) {
                 return pwsp_proof_fail(proof, PTOWSP_FAULT_UNIT_WRONG, i, slot,
                                        proof->plan->slot_count);
@@ -4976,23 +5012,6 @@ static ptowsp_status pwsp_proof_tile(pwsp_plan_proof *proof, uint32_t sequence, 
     }
     return proof->slot > slot_first ? pwsp_proof_merge(proof, sequence, head, index, slot_first)
                                     : PTOWSP_OK;
-}
-
-// Checks the ranges of lanes in units or merges.
-static ptowsp_status pwsp_ranges_check(const pwsp_attention *a, const PTOWSP_GM uint32_t *begin,
-                                       uint32_t count, ptowsp_plan_info *info) {
-    for (uint32_t lane = 0; lane < a->config.lane_count; lane++) {
-        const uint32_t from = lane == 0 ? 0 : begin[lane], end = begin[lane + 1];
-        const bool works = !a->config.lane_speeds || a->config.lane_speeds[lane] > 0;
-        if (begin[0] != 0 || end < from || end > count || (!works && end > from)) {
-            return pwsp_plan_fail(info, PTOWSP_FAULT_LANE_RANGE, lane, end, works ? count : from);
-        }
-    }
-    const uint32_t last = a->config.lane_count;
-    if (begin[last] != count) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_LANE_RANGE, last - 1, begin[last], count);
-    }
-    return PTOWSP_OK;
 }
 
 // Checks the plan's own numbers: its configuration, counts and capacities.
@@ -5017,9 +5036,7 @@ static ptowsp_status pwsp_plan_numbers_check(const pwsp_attention *a,
         return pwsp_plan_fail(info, PTOWSP_FAULT_COUNT_WRONG, PTOWSP_NO_INDEX, plan->tile_count,
                               pwsp_info_value(a->tile_count));
     }
-    status = pwsp_ranges_check(a, plan->unit_begin, plan->unit_count, info);
-    return status == PTOWSP_OK ? pwsp_ranges_check(a, plan->merge_begin, plan->merge_count, info)
-                               : status;
+    return pwsp_plan_ranges_check(a, plan, info);
 }
 
 // Checks that nothing but INVALID ones are left.
@@ -5126,15 +5143,18 @@ static void pwsp_print_lanes(const ptowsp_attention_plan *plan, uint32_t first, 
 }
 
 void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_text text) {
-    uint32_t valid = 0;
+    uint32_t valid = 0, merges = 0;
     for (uint32_t i = 0; i < plan->unit_count; i++) {
         valid += ptowsp_work_is_valid(&plan->units[i]);
+    }
+    for (uint32_t i = 0; i < plan->merge_count; i++) {
+        merges += ptowsp_work_is_valid(&plan->merges[i]);
     }
     pwsp_text_format(text, "attention plan: %u tiles of up to %u rows in %u units, on %u lanes\n",
                      (unsigned)plan->tile_count, (unsigned)plan->slot_rows, (unsigned)valid,
                      (unsigned)plan->lane_count);
     pwsp_text_format(text, "splits: %u units more than tiles, %u merges\n",
-                     (unsigned)(valid - plan->tile_count), (unsigned)plan->merge_count);
+                     (unsigned)(valid - plan->tile_count), (unsigned)merges);
     pwsp_text_format(text, "scratch: %u slots of %u rows of dim + 2 floats\n",
                      (unsigned)plan->slot_count, (unsigned)plan->slot_rows);
     pwsp_text_format(text, "cost: largest %.6g, mean %.6g", plan->cost_max, plan->cost_mean);
@@ -5165,10 +5185,15 @@ ptowsp_status ptowsp_attention_export(const ptowsp_attention_plan *plan,
         (!plan->merges && plan->merge_count > 0)) {
         return PTOWSP_INVALID_PARAMS;
     }
+    uint32_t tiles = 0;
     for (uint32_t i = 0; i < plan->unit_count; i++) {
         if (!ptowsp_work_is_valid(&plan->units[i])) {
             return PTOWSP_INVALID_PARAMS;
         }
+        tiles += ptowsp_work_is_first(&plan->units[i]);
+    }
+    if (tiles != plan->tile_count) {  // o_indptr has room for tile_count
+        return PTOWSP_INVALID_PARAMS;
     }
     if (plan->unit_count > INT32_MAX) {
         return PTOWSP_LIMIT_EXCEEDED;

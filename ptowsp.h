@@ -1282,7 +1282,8 @@ typedef struct ptowsp_attention_change {
 // that grew past a chunk is one of these. gain_max 0 means 0.1; INFINITY never.
 //
 // Errors   As generate; the plan is untouched then. A plan of another configuration, or of a batch
-//          of fewer sequences, is INVALID_PARAMS, as far as it can be seen.
+//          of more sequences, or with ranges of lanes out of order, is INVALID_PARAMS, as far as it
+//          can be seen; so are `changed` not ascending or out of range, and gain_max below 0 or NaN.
 // Cost     O(units) where the cut is kept, in one walk if the plan has the sizes of
 //          ptowsp_attention_bound, else in two.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_update(
@@ -1326,8 +1327,8 @@ typedef struct ptowsp_attention_arrays {
     int32_t *merge_indptr;     // [merge_count + 1] slots before each merge
 } ptowsp_attention_arrays;
 
-// Errors   INVALID_PARAMS (a NULL; INVALID units, after an update), LIMIT_EXCEEDED (counts beyond
-//          31 bits).
+// Errors   INVALID_PARAMS (a NULL; INVALID units, after an update; a tile_count that is not the
+//          units'), LIMIT_EXCEEDED (counts beyond 31 bits).
 PTOWSP_API PTOWSP_AICPU ptowsp_status
 ptowsp_attention_export(const ptowsp_attention_plan *plan, const ptowsp_attention_arrays *arrays);
 

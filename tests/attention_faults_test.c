@@ -336,6 +336,55 @@ static void attention_faults__of_updates(void **state) {
     assert_int_equal(ptowsp_attention_update(&f.batch, &f.config, NULL, 0, 0, &plan, NULL, &info),
                      PTOWSP_INVALID_PARAMS);
     assert_text(&info, "plan: the plan is of another configuration: it has 3 where 2 belongs");
+    // Ranges beyond the counts, out of order, that end early, or of a lane without speed.
+    case_make(&f);
+    struct {
+        uint32_t *bound, value;
+    } ranges[] = {{&plan.unit_begin[LANES], 1000},  {&plan.unit_begin[1], 1000},
+                  {&plan.unit_begin[LANES], 1},     {&plan.unit_begin[0], 1},
+                  {&plan.merge_begin[LANES], 1000}, {&plan.merge_begin[1], UINT32_MAX},
+                  {&plan.merge_begin[0], 1}};
+    for (int i = 0; i < 7; i++) {
+        const uint32_t kept = *ranges[i].bound;
+        *ranges[i].bound = ranges[i].value;
+        assert_int_equal(
+            ptowsp_attention_update(&f.batch, &f.config, NULL, 0, INFINITY, &plan, NULL, &info),
+            PTOWSP_INVALID_PARAMS);
+        assert_int_equal(info.fault, PTOWSP_FAULT_LANE_RANGE);
+        *ranges[i].bound = kept;
+    }
+    f.speeds[0] = f.speeds[1] = 1;  // but lane 2 has work
+    f.config.lane_speeds = f.speeds;
+    assert_int_equal(
+        ptowsp_attention_update(&f.batch, &f.config, NULL, 0, INFINITY, &plan, NULL, &info),
+        PTOWSP_INVALID_PARAMS);
+    assert_int_equal(info.fault, PTOWSP_FAULT_LANE_RANGE);
+    plan_free(&plan);
+}
+
+// Parts without slots need no merges, and their results would be lost.
+static void attention_faults__check_finds_parts_without_slots(void **state) {
+    (void)state;
+    const int32_t lengths[] = {250, 100, 50};
+    const abatch batch = {lengths, NULL, 3};
+    aconfig c;
+    memset(&c, 0, sizeof c);
+    c.head_count = 1;
+    c.lane_count = 4;
+    c.cost.per_token = 1;
+    aplan plan = plan_make(&batch, &c);
+    assert_int_equal(plan.merge_count, 2);
+    for (uint32_t i = 0; i < plan.unit_count; i++) {
+        plan.units[i].work_id = PTOWSP_NO_SLOT;
+    }
+    for (uint32_t i = 0; i < plan.merge_count; i++) {
+        plan.merges[i].flags = PTOWSP_WORK_INVALID;
+        plan.merges[i].params[3] = 0;
+    }
+    ptowsp_plan_info info;
+    assert_int_equal(ptowsp_attention_check(&batch, &c, &plan, &info), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(info.fault, PTOWSP_FAULT_UNIT_WRONG);
+    assert_int_equal(info.index, 0);
     plan_free(&plan);
 }
 
@@ -440,6 +489,7 @@ int main(void) {
         cmocka_unit_test(attention_faults__of_capacities),
         cmocka_unit_test(attention_faults__of_bounds),
         cmocka_unit_test(attention_faults__of_updates),
+        cmocka_unit_test(attention_faults__check_finds_parts_without_slots),
         cmocka_unit_test(attention_faults__check_finds_what_is_changed),
         cmocka_unit_test(attention_faults__chunk_plans_say_when_they_exceed_their_units),
     };

@@ -477,9 +477,43 @@ static void attention__numbers_are_those_of_double_precision(void **state) {
     ptowsp_context_destroy(context);
 }
 
+// A window of two tokens on both sides of a chunk's end. A whole chunk costs 2^24 * 2^30 of the least
+// cost, which is 2^10 of the grid: 2^64.
+static void attention__chunks_may_cost_more_than_all_that_is_seen(void **state) {
+    (void)state;
+    const int32_t lengths[] = {(1 << 24) + 1};
+    const ptowsp_attention_batch batch = {lengths, NULL, 1};
+    ptowsp_attention_config c;
+    memset(&c, 0, sizeof c);
+    c.head_count = 1;
+    c.lane_count = 2;
+    c.mode = PTOWSP_ATTENTION_INVARIANT;
+    c.window = 2;
+    c.chunk = 1 << 24;
+    c.cost.per_token = 1 << 30;
+    c.cost.per_merged_row = 1;
+    ptowsp_work units[2], merges[1];
+    uint32_t unit_begin[3], merge_begin[3];
+    ptowsp_attention_plan plan;
+    memset(&plan, 0, sizeof plan);
+    plan.units = units;
+    plan.merges = merges;
+    plan.unit_begin = unit_begin;
+    plan.merge_begin = merge_begin;
+    plan.unit_capacity = plan.slot_capacity = 2;
+    plan.merge_capacity = 1;
+    assert_int_equal(ptowsp_attention_generate(&batch, &c, &plan, NULL), PTOWSP_OK);
+    assert_int_equal(unit_begin[1], 1);
+    assert_int_equal(units[0].params[2], (1 << 24) - 1);
+    assert_int_equal(units[0].params[3], 1);
+    assert_int_equal(units[1].params[3], 1);
+    assert_int_equal(ptowsp_attention_check(&batch, &c, &plan, NULL), PTOWSP_OK);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attention__bits_do_not_depend_on_neighbours_batch_lanes_or_threads),
+        cmocka_unit_test(attention__chunks_may_cost_more_than_all_that_is_seen),
         cmocka_unit_test(attention__numbers_are_those_of_double_precision),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -472,6 +472,13 @@ static void attention_plan__print_writes_a_table(void **state) {
         "100\n"
         "                     3                     2                     0                   "
         "100\n");
+    int32_t now[] = {250, 0, 50};  // sequence 1 ended, and with it a merge
+    const abatch rest = {now, NULL, 3};
+    assert_int_equal(ptowsp_attention_update(&rest, &c, NULL, 0, INFINITY, &plan, NULL, NULL),
+                     PTOWSP_OK);
+    buffer.length = 0;
+    ptowsp_attention_print(&plan, ptowsp_text_to_buffer(&buffer));
+    assert_non_null(strstr(text, "splits: 2 units more than tiles, 1 merges\n"));
     plan_free(&plan);
     c.lane_count = 1000;  // lines stand for lanes
     c.cost.per_unit = 20;
@@ -507,6 +514,11 @@ static void attention_plan__export_gives_the_arrays_of_others(void **state) {
     assert_int_equal(ptowsp_attention_export(&plan, &none), PTOWSP_OK);
     assert_int_equal(ptowsp_attention_export(&plan, NULL), PTOWSP_INVALID_PARAMS);
     assert_int_equal(ptowsp_attention_export(NULL, &arrays), PTOWSP_INVALID_PARAMS);
+    plan.tile_count = 2;  // but three begin
+    o[3] = 77;
+    assert_int_equal(ptowsp_attention_export(&plan, &arrays), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(o[3], 77);
+    plan.tile_count = 3;
     plan.units[5].flags = PTOWSP_WORK_INVALID;
     assert_int_equal(ptowsp_attention_export(&plan, &arrays), PTOWSP_INVALID_PARAMS);
     plan_free(&plan);

@@ -270,3 +270,28 @@ PWSP_INTERNAL ptowsp_status pwsp_plan_other_check(const pwsp_attention *a,
     }
     return PTOWSP_OK;
 }
+
+// Checks the ranges of lanes in units or merges.
+static ptowsp_status pwsp_ranges_check(const pwsp_attention *a, const PTOWSP_GM uint32_t *begin,
+                                       uint32_t count, ptowsp_plan_info *info) {
+    for (uint32_t lane = 0; lane < a->config.lane_count; lane++) {
+        const uint32_t from = lane == 0 ? 0 : begin[lane], end = begin[lane + 1];
+        const bool works = !a->config.lane_speeds || a->config.lane_speeds[lane] > 0;
+        if (begin[0] != 0 || end < from || end > count || (!works && end > from)) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_LANE_RANGE, lane, end, works ? count : from);
+        }
+    }
+    const uint32_t last = a->config.lane_count;
+    if (begin[last] != count) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_LANE_RANGE, last - 1, begin[last], count);
+    }
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_plan_ranges_check(const pwsp_attention *a,
+                                                   const ptowsp_attention_plan *plan,
+                                                   ptowsp_plan_info *info) {
+    ptowsp_status status = pwsp_ranges_check(a, plan->unit_begin, plan->unit_count, info);
+    return status == PTOWSP_OK ? pwsp_ranges_check(a, plan->merge_begin, plan->merge_count, info)
+                               : status;
+}

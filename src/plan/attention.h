@@ -55,6 +55,12 @@ PWSP_INTERNAL ptowsp_status pwsp_plan_other_check(const pwsp_attention *a,
                                                   const ptowsp_attention_plan *plan,
                                                   ptowsp_plan_info *info);
 
+// Checks the ranges of the lanes of such a plan: they go from 0 to its counts, in order, and lanes
+// without speed have none.
+PWSP_INTERNAL ptowsp_status pwsp_plan_ranges_check(const pwsp_attention *a,
+                                                   const ptowsp_attention_plan *plan,
+                                                   ptowsp_plan_info *info);
+
 PWSP_INLINE uint64_t pwsp_mul_u64(uint64_t a, uint64_t b) {  // or UINT64_MAX
     uint64_t product;
     return pwsp_mul_fits(a, b, &product) ? product : UINT64_MAX;

@@ -127,7 +127,7 @@ static ptowsp_status pwsp_proof_tile(pwsp_plan_proof *proof, uint32_t sequence, 
             return pwsp_proof_fail(proof, PTOWSP_FAULT_UNIT_WRONG, i, length,
                                    end > at ? end - at : left);
         }
-        if (slot != PTOWSP_NO_SLOT) {
+        if (!(is_first && is_last)) {  // a part: NO_SLOT is no slot of one
             if (slot >= proof->plan->slot_count) {
                 return pwsp_proof_fail(proof, PTOWSP_FAULT_UNIT_WRONG, i, slot,
                                        proof->plan->slot_count);
@@ -139,23 +139,6 @@ static ptowsp_status pwsp_proof_tile(pwsp_plan_proof *proof, uint32_t sequence, 
     }
     return proof->slot > slot_first ? pwsp_proof_merge(proof, sequence, head, index, slot_first)
                                     : PTOWSP_OK;
-}
-
-// Checks the ranges of lanes in units or merges.
-static ptowsp_status pwsp_ranges_check(const pwsp_attention *a, const PTOWSP_GM uint32_t *begin,
-                                       uint32_t count, ptowsp_plan_info *info) {
-    for (uint32_t lane = 0; lane < a->config.lane_count; lane++) {
-        const uint32_t from = lane == 0 ? 0 : begin[lane], end = begin[lane + 1];
-        const bool works = !a->config.lane_speeds || a->config.lane_speeds[lane] > 0;
-        if (begin[0] != 0 || end < from || end > count || (!works && end > from)) {
-            return pwsp_plan_fail(info, PTOWSP_FAULT_LANE_RANGE, lane, end, works ? count : from);
-        }
-    }
-    const uint32_t last = a->config.lane_count;
-    if (begin[last] != count) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_LANE_RANGE, last - 1, begin[last], count);
-    }
-    return PTOWSP_OK;
 }
 
 // Checks the plan's own numbers: its configuration, counts and capacities.
@@ -180,9 +163,7 @@ static ptowsp_status pwsp_plan_numbers_check(const pwsp_attention *a,
         return pwsp_plan_fail(info, PTOWSP_FAULT_COUNT_WRONG, PTOWSP_NO_INDEX, plan->tile_count,
                               pwsp_info_value(a->tile_count));
     }
-    status = pwsp_ranges_check(a, plan->unit_begin, plan->unit_count, info);
-    return status == PTOWSP_OK ? pwsp_ranges_check(a, plan->merge_begin, plan->merge_count, info)
-                               : status;
+    return pwsp_plan_ranges_check(a, plan, info);
 }
 
 // Checks that nothing but INVALID ones are left.

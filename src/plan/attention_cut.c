@@ -145,7 +145,8 @@ static uint32_t pwsp_chunks_find(const pwsp_filler *f, const pwsp_query_tile *ti
     if (price > f->room) {
         return kv;
     }
-    const uint64_t chunk_cost = a->unit + a->chunk * tile->rate;
+    // Of a whole chunk, though the tile may have none: it may see less than one.
+    const uint64_t chunk_cost = pwsp_sum_u64(a->unit, pwsp_mul_u64(a->chunk, tile->rate));
     const uint64_t last = (tile->end - 1) / a->chunk * a->chunk;
     PTOWSP_ASSERT(chunk_cost > 0);  // otherwise all fits
     const uint64_t more = (f->room - price) / chunk_cost;

@@ -52,15 +52,18 @@ static void pwsp_print_lanes(const ptowsp_attention_plan *plan, uint32_t first, 
 }
 
 void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_text text) {
-    uint32_t valid = 0;
+    uint32_t valid = 0, merges = 0;
     for (uint32_t i = 0; i < plan->unit_count; i++) {
         valid += ptowsp_work_is_valid(&plan->units[i]);
+    }
+    for (uint32_t i = 0; i < plan->merge_count; i++) {
+        merges += ptowsp_work_is_valid(&plan->merges[i]);
     }
     pwsp_text_format(text, "attention plan: %u tiles of up to %u rows in %u units, on %u lanes\n",
                      (unsigned)plan->tile_count, (unsigned)plan->slot_rows, (unsigned)valid,
                      (unsigned)plan->lane_count);
     pwsp_text_format(text, "splits: %u units more than tiles, %u merges\n",
-                     (unsigned)(valid - plan->tile_count), (unsigned)plan->merge_count);
+                     (unsigned)(valid - plan->tile_count), (unsigned)merges);
     pwsp_text_format(text, "scratch: %u slots of %u rows of dim + 2 floats\n",
                      (unsigned)plan->slot_count, (unsigned)plan->slot_rows);
     pwsp_text_format(text, "cost: largest %.6g, mean %.6g", plan->cost_max, plan->cost_mean);
@@ -91,10 +94,15 @@ ptowsp_status ptowsp_attention_export(const ptowsp_attention_plan *plan,
         (!plan->merges && plan->merge_count > 0)) {
         return PTOWSP_INVALID_PARAMS;
     }
+    uint32_t tiles = 0;
     for (uint32_t i = 0; i < plan->unit_count; i++) {
         if (!ptowsp_work_is_valid(&plan->units[i])) {
             return PTOWSP_INVALID_PARAMS;
         }
+        tiles += ptowsp_work_is_first(&plan->units[i]);
+    }
+    if (tiles != plan->tile_count) {  // o_indptr has room for tile_count
+        return PTOWSP_INVALID_PARAMS;
     }
     if (plan->unit_count > INT32_MAX) {
         return PTOWSP_LIMIT_EXCEEDED;

@@ -215,6 +215,10 @@ static ptowsp_status pwsp_plan_batch_check(const pwsp_attention *a,
                               is_unit ? plan->unit_count : plan->merge_count,
                               is_unit ? plan->unit_capacity : plan->merge_capacity);
     }
+    status = pwsp_plan_ranges_check(a, plan, info);  // the walk trusts them
+    if (status != PTOWSP_OK) {
+        return status;
+    }
     if (plan->unit_count > 0) {
         const uint32_t last = plan->units[plan->unit_count - 1].params[0];
         if (last >= a->sequence_count) {
