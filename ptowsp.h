@@ -1118,7 +1118,7 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 // tile are consecutive and in KV order: merge them in this order (section 9).
 //
 //      params      request, head, first slot, number of slots    reserved    tile
-//      work_id     index of the merge                            flags       0
+//      work_id     index of the merge                            flags       0; tier is not used
 //
 // Descriptors from unit_count to unit_capacity, and of merges likewise, are PTOWSP_WORK_INVALID,
 // with kv_len 0 (no slots), and flags of nothing else: a captured launch may run over all of them.
@@ -1257,11 +1257,12 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_place(const ptowsp_attent
 
 // Plans a batch. All is checked and counted before anything is written.
 //
-// Errors   INVALID_PARAMS (lengths below 0; under is_causal more queries than KV, if any KV; counts or costs
-//          out of range), UNSUPPORTED_SIZE (a KV length that no tier covers), LIMIT_EXCEEDED,
-//          BUFFER_OVERFLOW (info.value of info.limit; the plan is untouched).
+// Errors   INVALID_PARAMS (lengths below 0; under is_causal more queries than KV, if there is KV;
+//          counts or costs out of range), UNSUPPORTED_SIZE (a KV length that no tier covers),
+//          LIMIT_EXCEEDED, BUFFER_OVERFLOW (info.value of info.limit; the plan is untouched).
 // Cost     O(sequences + tiles + lanes) and the writing of units, once if the plan has the sizes of
-//          ptowsp_attention_bound, else twice. Small batches are worth several attempts.
+//          ptowsp_attention_bound, else twice. Small batches are worth several attempts. Where
+//          lane_speeds differ and many lanes share a sequence, up to O(lanes^2) and more.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_generate(
     const ptowsp_attention_batch *batch, const ptowsp_attention_config *config,
     ptowsp_attention_plan *plan, ptowsp_plan_info *out_info);
@@ -1333,7 +1334,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status
 ptowsp_attention_export(const ptowsp_attention_plan *plan, const ptowsp_attention_arrays *arrays);
 
 // Writes a table: units, parts, merges, scratch, largest and mean cost, and a line per lane. A line
-// stands for consecutive lanes where there are many.
+// stands for consecutive lanes where there are many. Requires a plan that was made.
 PTOWSP_API void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_text text);
 
 // Partial states in scratch memory: states[slot][row] and accs[slot][row][dim], so slot_count *
