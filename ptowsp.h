@@ -3776,8 +3776,8 @@ typedef struct ptowsp_expr_info {
 
 PTOWSP_API ptowsp_expr_info ptowsp_program_expr_at(const ptowsp_program *program, uint32_t expr);
 
-// Declarations. Arrays include the lengths of ragged axes and the fields of plans. A row of an axis (ptowsp_axis_row) is
-// not an axis of its own here. Only declarations with is_used have to be bound.
+// Declarations. Arrays include the lengths of ragged axes and the fields of plans. A row of an axis
+// (ptowsp_axis_row) is not an axis of its own here. Only declarations with is_used have to be bound.
 typedef enum ptowsp_axis_kind {
     PTOWSP_AXIS_DENSE = 0,
     PTOWSP_AXIS_DYNAMIC,
@@ -4085,8 +4085,9 @@ PTOWSP_API ptowsp_size_check ptowsp_program_size_check_at(const ptowsp_program *
 // symbols and tensors are given by index. The size of a dense axis is the declared one; that of a
 // plan axis is bound with its plan. Fields of plans count as not bound: they are in the plan, whose
 // lane_count is 0 if it was bound as work. The plan of a batch is that of the last execution, and
-// not bound before; out_capacity->lane_count is 0 if the batch has no capacity. A tensor's buffer has all fields filled in; its size is
-// the number of bytes that it spans (0 where elements lie before the first one).
+// not bound before; out_capacity->lane_count is 0 if the batch has no capacity. A tensor's buffer has
+// all fields filled in; its size is the number of bytes that it spans (0 where elements lie before
+// the first one).
 PTOWSP_API const ptowsp_program *ptowsp_run_program(const ptowsp_run *run);
 PTOWSP_API bool ptowsp_run_bound_size(const ptowsp_run *run, uint32_t axis, int64_t *out_size);
 PTOWSP_API bool ptowsp_run_bound_symbol(const ptowsp_run *run, uint32_t symbol,
