@@ -19555,7 +19555,7 @@ static const char npu_fixed_16[] =
     "PWSP_INTERNAL bool pwsp_attention_cut_find(const pwsp_attention *a, ptowsp_attention_plan *plan,\n"
     "                                           pwsp_attention_cut *cut) {\n"
     "    uint64_t low = pwsp_time_of(a, a->total);  // no less can do\n"
-    "    uint64_t time = pwsp_time_guess(a), step = time / 128 + 1;\n"
+    "    uint64_t time = pwsp_time_guess(a), step = time / 1024 + 1;\n"
     "    bool has_cut = false;\n"
     "    const uint64_t pass =\n"
     "        (uint64_t)a->sequence_count + a->config.lane_count + a->tile_count / a->config.head_count;\n"

@@ -422,7 +422,7 @@ static uint64_t pwsp_time_guess(const pwsp_attention *a) {
 PWSP_INTERNAL bool pwsp_attention_cut_find(const pwsp_attention *a, ptowsp_attention_plan *plan,
                                            pwsp_attention_cut *cut) {
     uint64_t low = pwsp_time_of(a, a->total);  // no less can do
-    uint64_t time = pwsp_time_guess(a), step = time / 128 + 1;
+    uint64_t time = pwsp_time_guess(a), step = time / 1024 + 1;
     bool has_cut = false;
     const uint64_t pass =
         (uint64_t)a->sequence_count + a->config.lane_count + a->tile_count / a->config.head_count;
