@@ -160,28 +160,6 @@ Entries Run::entries(uint32_t axis, i64 row, uint32_t place) {
     return Entries(*this, axis, first, end);
 }
 
-Entries::Iterator::Iterator(const Run &run, uint32_t axis, uint64_t at, uint64_t end)
-    : run_(&run), axis_(axis), at_(at), end_(end) {
-    read();
-}
-
-void Entries::Iterator::read() {
-    if (at_ < end_) {
-        entry_.index = i64::of_bits(pwsp_array_at(&run_->csr(axis_).indices, at_));
-        entry_.entry = i64::of_bits(at_);
-    }
-}
-
-Entries::Iterator &Entries::Iterator::operator++() {
-    at_++;
-    read();
-    return *this;
-}
-
-bool Entries::Iterator::operator!=(const Iterator &end) const {
-    return at_ != end.at_ && run_->good();
-}
-
 Units Run::units(uint32_t axis) {
     return Units(*this, axis, 0, size(axis).bits());
 }
@@ -198,16 +176,27 @@ Units Run::units(uint32_t axis, i64 lane, uint32_t place) {
     return Units(*this, axis, first, end);
 }
 
-void Units::Iterator::seek() {
+template <> void Entries::Iterator::find() {
+    if (at_ < end_) {
+        item_.index = i64::of_bits(pwsp_array_at(&run_->csr(axis_).indices, at_));
+        item_.entry = i64::of_bits(at_);
+    }
+}
+
+template <> void Units::Iterator::find() {
     const pwsp_array &flags = run_->array(run_->program().axes[axis_].array);
     while (at_ < end_ && (pwsp_array_at(&flags, at_) & PTOWSP_WORK_INVALID)) {
         at_++;
     }
+    item_ = i64::of_bits(at_);
 }
 
-bool Units::Iterator::operator!=(const Iterator &end) const {
+template <typename Item> bool Items<Item>::Iterator::operator!=(const Iterator &end) const {
     return at_ != end.at_ && run_->good();
 }
+
+template bool Entries::Iterator::operator!=(const Iterator &end) const;
+template bool Units::Iterator::operator!=(const Iterator &end) const;
 
 // -- tiles ----------------------------------------------------------------------------------------
 

@@ -49,33 +49,34 @@ template <typename T> class Array {
     uint32_t array_;
 };
 
-// The entries of a sparse loop: for (const Entry &e : run.entries(AXIS_x, row, place)). Ends early
-// after an error.
-struct Entry {
-    i64 index;  // the column
-    i64 entry;  // its position in the indices
-};
-
-class Entries {
+// The iterations of a loop that are looked up as it goes. Ends early after an error.
+template <typename Item> class Items {
   public:
     class Iterator {
       public:
-        Iterator(const Run &run, uint32_t axis, uint64_t at, uint64_t end);
-        const Entry &operator*() const {
-            return entry_;
+        Iterator(const Run &run, uint32_t axis, uint64_t at, uint64_t end)
+            : run_(&run), axis_(axis), at_(at), end_(end) {
+            find();
         }
-        Iterator &operator++();
+        const Item &operator*() const {
+            return item_;
+        }
+        Iterator &operator++() {
+            at_++;
+            find();
+            return *this;
+        }
         bool operator!=(const Iterator &end) const;
 
       private:
-        void read();
+        void find();  // the item at at_, or the next one that there is
         const Run *run_;
         uint32_t axis_;
         uint64_t at_, end_;
-        Entry entry_;
+        Item item_;
     };
 
-    Entries(const Run &run, uint32_t axis, uint64_t first, uint64_t end)
+    Items(const Run &run, uint32_t axis, uint64_t first, uint64_t end)
         : run_(&run), axis_(axis), first_(first), end_(end) {
     }
     Iterator begin() const {
@@ -90,6 +91,16 @@ class Entries {
     uint32_t axis_;
     uint64_t first_, end_;
 };
+
+// The entries of a sparse loop: for (const Entry &e : run.entries(AXIS_x, row, place)).
+struct Entry {
+    i64 index;  // the column
+    i64 entry;  // its position in the indices
+};
+using Entries = Items<Entry>;
+
+// The units or merges of a plan that are valid, by index: for (const i64 u : run.units(AXIS_x)).
+using Units = Items<i64>;
 
 // How many rows or columns a tile has: so many, 0: up to the tensor's edge; and at most `most`.
 struct Extent {
@@ -100,48 +111,6 @@ struct Extent {
 
     int64_t size;
     i64 most = INT64_MAX;
-};
-
-// The units or merges of a plan that are valid, by index.
-class Units {
-  public:
-    class Iterator {
-      public:
-        Iterator(const Run &run, uint32_t axis, uint64_t at, uint64_t end)
-            : run_(&run), axis_(axis), at_(at), end_(end) {
-            seek();
-        }
-        i64 operator*() const {
-            return i64::of_bits(at_);
-        }
-        Iterator &operator++() {
-            at_++;
-            seek();
-            return *this;
-        }
-        bool operator!=(const Iterator &end) const;
-
-      private:
-        void seek();
-        const Run *run_;
-        uint32_t axis_;
-        uint64_t at_, end_;
-    };
-
-    Units(const Run &run, uint32_t axis, uint64_t first, uint64_t end)
-        : run_(&run), axis_(axis), first_(first), end_(end) {
-    }
-    Iterator begin() const {
-        return Iterator(*run_, axis_, first_, end_);
-    }
-    Iterator end() const {
-        return Iterator(*run_, axis_, end_, end_);
-    }
-
-  private:
-    const Run *run_;
-    uint32_t axis_;
-    uint64_t first_, end_;
 };
 
 // A walk: of the whole program, or of one process of a pipeline, with its own slots.
@@ -223,8 +192,7 @@ class Run {
 
   private:
     template <typename T> friend class Array;
-    friend class Entries::Iterator;
-    friend class Units::Iterator;
+    template <typename Item> friend class Items;
     friend class Task;
 
     const pwsp_array &array(uint32_t array) const {
