@@ -3178,12 +3178,14 @@ typedef struct pwsp_query_tile {
     uint64_t rate;  // of a KV token
 } pwsp_query_tile;
 
+// Checks a configuration, and fills in its defaults.
 PWSP_INTERNAL ptowsp_status pwsp_attention_configure(const ptowsp_attention_config *config,
                                                      pwsp_attention *a, ptowsp_plan_info *info);
 
-// Checks a batch under a configuration that has been checked, and counts.
-PWSP_INTERNAL ptowsp_status pwsp_attention_count(const ptowsp_attention_batch *batch,
-                                                 pwsp_attention *a, ptowsp_plan_info *info);
+// The same, then checks a batch under it, and counts.
+PWSP_INTERNAL ptowsp_status pwsp_attention_prepare(const ptowsp_attention_batch *batch,
+                                                   const ptowsp_attention_config *config,
+                                                   pwsp_attention *a, ptowsp_plan_info *info);
 
 // Checks that a plan has its arrays; and that it is of this configuration, as far as it can be seen.
 PWSP_INTERNAL ptowsp_status pwsp_plan_arrays_check(const ptowsp_attention_plan *plan,
@@ -3478,8 +3480,9 @@ static ptowsp_status pwsp_counts_check(pwsp_attention *a, ptowsp_plan_info *info
     return PTOWSP_OK;
 }
 
-PWSP_INTERNAL ptowsp_status pwsp_attention_count(const ptowsp_attention_batch *batch,
-                                                 pwsp_attention *a, ptowsp_plan_info *info) {
+// Checks a batch under a configuration that has been checked, and counts.
+static ptowsp_status pwsp_attention_count(const ptowsp_attention_batch *batch, pwsp_attention *a,
+                                          ptowsp_plan_info *info) {
     if (!batch) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_BATCH_NULL, PTOWSP_NO_INDEX, 0, 0);
     }
@@ -3514,6 +3517,13 @@ PWSP_INTERNAL ptowsp_status pwsp_attention_count(const ptowsp_attention_batch *b
         }
     }
     return pwsp_counts_check(a, info);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_attention_prepare(const ptowsp_attention_batch *batch,
+                                                   const ptowsp_attention_config *config,
+                                                   pwsp_attention *a, ptowsp_plan_info *info) {
+    ptowsp_status status = pwsp_attention_configure(config, a, info);
+    return status == PTOWSP_OK ? pwsp_attention_count(batch, a, info) : status;
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_plan_arrays_check(const ptowsp_attention_plan *plan,
@@ -4248,7 +4258,7 @@ PWSP_INTERNAL uint64_t pwsp_attention_cut_least(const pwsp_attention *a) {
 
 // The time to try first.
 static uint64_t pwsp_time_guess(const pwsp_attention *a) {
-    const uint64_t low = pwsp_time_of(a, a->total);
+    const uint64_t low = pwsp_attention_cut_least(a);
     const uint64_t rate = a->token + a->row_token * a->slot_rows;
     uint64_t cost = a->total, rounding = a->chunk;
     if (!pwsp_attention_cuts_chunks(a)) {
@@ -4273,7 +4283,7 @@ static uint64_t pwsp_time_guess(const pwsp_attention *a) {
 
 PWSP_INTERNAL bool pwsp_attention_cut_find(const pwsp_attention *a, ptowsp_attention_plan *plan,
                                            pwsp_attention_cut *cut) {
-    uint64_t low = pwsp_time_of(a, a->total);  // no less can do
+    uint64_t low = pwsp_attention_cut_least(a);
     uint64_t time = pwsp_time_guess(a), step = time / 1024 + 1;
     bool has_cut = false;
     const uint64_t pass =
@@ -4372,14 +4382,6 @@ static ptowsp_status pwsp_sizes_complete(const pwsp_attention *a, ptowsp_attenti
                   sizes->slot_count <= sizes->unit_count);
     sizes->block_bytes = pwsp_sizes_bytes(sizes);
     return PTOWSP_OK;
-}
-
-// Checks a configuration and a batch.
-static ptowsp_status pwsp_attention_prepare(const ptowsp_attention_batch *batch,
-                                            const ptowsp_attention_config *config,
-                                            pwsp_attention *a, ptowsp_plan_info *info) {
-    ptowsp_status status = pwsp_attention_configure(config, a, info);
-    return status == PTOWSP_OK ? pwsp_attention_count(batch, a, info) : status;
 }
 
 ptowsp_status ptowsp_attention_size(const ptowsp_attention_batch *batch,
@@ -4818,10 +4820,7 @@ ptowsp_status ptowsp_attention_update(const ptowsp_attention_batch *batch,
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     ptowsp_attention_change change = {false, 0.0};
     pwsp_attention a;
-    ptowsp_status status = pwsp_attention_configure(config, &a, info);
-    if (status == PTOWSP_OK) {
-        status = pwsp_attention_count(batch, &a, info);
-    }
+    ptowsp_status status = pwsp_attention_prepare(batch, config, &a, info);
     if (status == PTOWSP_OK) {
         status = pwsp_plan_arrays_check(plan, info);
     }
@@ -4896,27 +4895,25 @@ static ptowsp_status pwsp_proof_fail(pwsp_plan_proof *proof, ptowsp_plan_fault f
                           pwsp_info_value(limit));
 }
 
-// Passes INVALID units. They have no KV.
-static ptowsp_status pwsp_proof_to_unit(pwsp_plan_proof *proof, uint32_t end) {
-    const PTOWSP_GM ptowsp_work *units = proof->plan->units;
-    for (; proof->unit < end && !ptowsp_work_is_valid(&units[proof->unit]); proof->unit++) {
-        if (units[proof->unit].params[3] != 0) {
-            return pwsp_proof_fail(proof, PTOWSP_FAULT_UNIT_WRONG, proof->unit,
-                                   units[proof->unit].params[3], 0);
+// Passes INVALID descriptors. They have no KV and no slots.
+static ptowsp_status pwsp_proof_pass(pwsp_plan_proof *proof, ptowsp_plan_fault fault,
+                                     const PTOWSP_GM ptowsp_work *works, uint32_t end,
+                                     uint32_t *next) {
+    for (; *next < end && !ptowsp_work_is_valid(&works[*next]); ++*next) {
+        if (works[*next].params[3] != 0) {
+            return pwsp_proof_fail(proof, fault, *next, works[*next].params[3], 0);
         }
     }
     return PTOWSP_OK;
 }
 
+static ptowsp_status pwsp_proof_to_unit(pwsp_plan_proof *proof, uint32_t end) {
+    return pwsp_proof_pass(proof, PTOWSP_FAULT_UNIT_WRONG, proof->plan->units, end, &proof->unit);
+}
+
 static ptowsp_status pwsp_proof_to_merge(pwsp_plan_proof *proof, uint32_t end) {
-    const PTOWSP_GM ptowsp_work *merges = proof->plan->merges;
-    for (; proof->merge < end && !ptowsp_work_is_valid(&merges[proof->merge]); proof->merge++) {
-        if (merges[proof->merge].params[3] != 0) {
-            return pwsp_proof_fail(proof, PTOWSP_FAULT_MERGE_WRONG, proof->merge,
-                                   merges[proof->merge].params[3], 0);
-        }
-    }
-    return PTOWSP_OK;
+    return pwsp_proof_pass(proof, PTOWSP_FAULT_MERGE_WRONG, proof->plan->merges, end,
+                           &proof->merge);
 }
 
 // Compares the fields of a descriptor with what they should be, in pairs.
@@ -5062,10 +5059,7 @@ ptowsp_status ptowsp_attention_check(const ptowsp_attention_batch *batch,
                                      ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     pwsp_attention a;
-    ptowsp_status status = pwsp_attention_configure(config, &a, info);
-    if (status == PTOWSP_OK) {
-        status = pwsp_attention_count(batch, &a, info);
-    }
+    ptowsp_status status = pwsp_attention_prepare(batch, config, &a, info);
     if (status == PTOWSP_OK) {
         status = pwsp_plan_arrays_check(plan, info);
     }
@@ -5684,9 +5678,9 @@ float ptowsp_attention_merge_row(const ptowsp_attention_scratch *scratch,
 // be left out), or is the worker's without asking (ptowsp_attention_run_worker, to which all come).
 //
 // Invariant: between two runs all progress is zero. A count is cleared by its last part. Cursors are
-// cleared when nobody can look at them any more, as who finds 0 there takes units: by the caller of
-// ptowsp_attention_run, to whom all lanes have returned, or by the last worker to return (2), which
-// acquires what the others released there. So a worker that comes late finds full cursors, or is the
+// cleared when no worker can look at them any more, since a worker that finds 0 there takes units: by
+// the caller of ptowsp_attention_run when all lanes have returned, or by the last worker to return
+// (2), which acquires what the others released there. So a worker that comes late finds full cursors, or is the
 // one that clears them. tests/models/attention_run.pml is a model of this.
 
 // Elements between cursors: each is on lines of its own.

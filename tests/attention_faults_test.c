@@ -1,6 +1,6 @@
 // Attention plans: what is refused, with its text; and what the check finds.
 
-#include "attention_reference.h"
+#include "attention_fixture.h"
 
 enum { LANES = 3 };
 
@@ -139,7 +139,7 @@ static void attention_faults__of_costs(void **state) {
         f.config.cost.per_unit = 3 * scale;
         f.config.cost.per_token = scale;
         aplan plan = plan_make(&f.batch, &f.config);
-        ref_check(&f.batch, &f.config, &plan);
+        plan_check(&f.batch, &f.config, &plan);
         plan_free(&plan);
     }
 }

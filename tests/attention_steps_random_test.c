@@ -236,6 +236,8 @@ static void service_run(service *v, tally *t) {
         require(&v->s, (status == PTOWSP_OK) == (info.fault == PTOWSP_FAULT_NONE),
                 "status and fault disagree");
         t->steps++;
+        require(&v->s, status != PTOWSP_OK || info.work_count == b.plan.unit_count,
+                "the info has another number of units");
         if (status != PTOWSP_OK) {
             require_refused(v, &b, &before, status);
             t->refused++;

@@ -202,8 +202,9 @@ static ptowsp_status pwsp_counts_check(pwsp_attention *a, ptowsp_plan_info *info
     return PTOWSP_OK;
 }
 
-PWSP_INTERNAL ptowsp_status pwsp_attention_count(const ptowsp_attention_batch *batch,
-                                                 pwsp_attention *a, ptowsp_plan_info *info) {
+// Checks a batch under a configuration that has been checked, and counts.
+static ptowsp_status pwsp_attention_count(const ptowsp_attention_batch *batch, pwsp_attention *a,
+                                          ptowsp_plan_info *info) {
     if (!batch) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_BATCH_NULL, PTOWSP_NO_INDEX, 0, 0);
     }
@@ -238,6 +239,13 @@ PWSP_INTERNAL ptowsp_status pwsp_attention_count(const ptowsp_attention_batch *b
         }
     }
     return pwsp_counts_check(a, info);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_attention_prepare(const ptowsp_attention_batch *batch,
+                                                   const ptowsp_attention_config *config,
+                                                   pwsp_attention *a, ptowsp_plan_info *info) {
+    ptowsp_status status = pwsp_attention_configure(config, a, info);
+    return status == PTOWSP_OK ? pwsp_attention_count(batch, a, info) : status;
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_plan_arrays_check(const ptowsp_attention_plan *plan,

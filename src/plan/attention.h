@@ -41,12 +41,14 @@ typedef struct pwsp_query_tile {
     uint64_t rate;  // of a KV token
 } pwsp_query_tile;
 
+// Checks a configuration, and fills in its defaults.
 PWSP_INTERNAL ptowsp_status pwsp_attention_configure(const ptowsp_attention_config *config,
                                                      pwsp_attention *a, ptowsp_plan_info *info);
 
-// Checks a batch under a configuration that has been checked, and counts.
-PWSP_INTERNAL ptowsp_status pwsp_attention_count(const ptowsp_attention_batch *batch,
-                                                 pwsp_attention *a, ptowsp_plan_info *info);
+// The same, then checks a batch under it, and counts.
+PWSP_INTERNAL ptowsp_status pwsp_attention_prepare(const ptowsp_attention_batch *batch,
+                                                   const ptowsp_attention_config *config,
+                                                   pwsp_attention *a, ptowsp_plan_info *info);
 
 // Checks that a plan has its arrays; and that it is of this configuration, as far as it can be seen.
 PWSP_INTERNAL ptowsp_status pwsp_plan_arrays_check(const ptowsp_attention_plan *plan,

@@ -23,27 +23,25 @@ static ptowsp_status pwsp_proof_fail(pwsp_plan_proof *proof, ptowsp_plan_fault f
                           pwsp_info_value(limit));
 }
 
-// Passes INVALID units. They have no KV.
-static ptowsp_status pwsp_proof_to_unit(pwsp_plan_proof *proof, uint32_t end) {
-    const PTOWSP_GM ptowsp_work *units = proof->plan->units;
-    for (; proof->unit < end && !ptowsp_work_is_valid(&units[proof->unit]); proof->unit++) {
-        if (units[proof->unit].params[3] != 0) {
-            return pwsp_proof_fail(proof, PTOWSP_FAULT_UNIT_WRONG, proof->unit,
-                                   units[proof->unit].params[3], 0);
+// Passes INVALID descriptors. They have no KV and no slots.
+static ptowsp_status pwsp_proof_pass(pwsp_plan_proof *proof, ptowsp_plan_fault fault,
+                                     const PTOWSP_GM ptowsp_work *works, uint32_t end,
+                                     uint32_t *next) {
+    for (; *next < end && !ptowsp_work_is_valid(&works[*next]); ++*next) {
+        if (works[*next].params[3] != 0) {
+            return pwsp_proof_fail(proof, fault, *next, works[*next].params[3], 0);
         }
     }
     return PTOWSP_OK;
 }
 
+static ptowsp_status pwsp_proof_to_unit(pwsp_plan_proof *proof, uint32_t end) {
+    return pwsp_proof_pass(proof, PTOWSP_FAULT_UNIT_WRONG, proof->plan->units, end, &proof->unit);
+}
+
 static ptowsp_status pwsp_proof_to_merge(pwsp_plan_proof *proof, uint32_t end) {
-    const PTOWSP_GM ptowsp_work *merges = proof->plan->merges;
-    for (; proof->merge < end && !ptowsp_work_is_valid(&merges[proof->merge]); proof->merge++) {
-        if (merges[proof->merge].params[3] != 0) {
-            return pwsp_proof_fail(proof, PTOWSP_FAULT_MERGE_WRONG, proof->merge,
-                                   merges[proof->merge].params[3], 0);
-        }
-    }
-    return PTOWSP_OK;
+    return pwsp_proof_pass(proof, PTOWSP_FAULT_MERGE_WRONG, proof->plan->merges, end,
+                           &proof->merge);
 }
 
 // Compares the fields of a descriptor with what they should be, in pairs.
@@ -189,10 +187,7 @@ ptowsp_status ptowsp_attention_check(const ptowsp_attention_batch *batch,
                                      ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     pwsp_attention a;
-    ptowsp_status status = pwsp_attention_configure(config, &a, info);
-    if (status == PTOWSP_OK) {
-        status = pwsp_attention_count(batch, &a, info);
-    }
+    ptowsp_status status = pwsp_attention_prepare(batch, config, &a, info);
     if (status == PTOWSP_OK) {
         status = pwsp_plan_arrays_check(plan, info);
     }

@@ -20,14 +20,6 @@ static ptowsp_status pwsp_sizes_complete(const pwsp_attention *a, ptowsp_attenti
     return PTOWSP_OK;
 }
 
-// Checks a configuration and a batch.
-static ptowsp_status pwsp_attention_prepare(const ptowsp_attention_batch *batch,
-                                            const ptowsp_attention_config *config,
-                                            pwsp_attention *a, ptowsp_plan_info *info) {
-    ptowsp_status status = pwsp_attention_configure(config, a, info);
-    return status == PTOWSP_OK ? pwsp_attention_count(batch, a, info) : status;
-}
-
 ptowsp_status ptowsp_attention_size(const ptowsp_attention_batch *batch,
                                     const ptowsp_attention_config *config,
                                     ptowsp_attention_sizes *out_sizes, ptowsp_plan_info *out_info) {

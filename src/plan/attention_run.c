@@ -17,9 +17,9 @@
 // be left out), or is the worker's without asking (ptowsp_attention_run_worker, to which all come).
 //
 // Invariant: between two runs all progress is zero. A count is cleared by its last part. Cursors are
-// cleared when nobody can look at them any more, as who finds 0 there takes units: by the caller of
-// ptowsp_attention_run, to whom all lanes have returned, or by the last worker to return (2), which
-// acquires what the others released there. So a worker that comes late finds full cursors, or is the
+// cleared when no worker can look at them any more, since a worker that finds 0 there takes units: by
+// the caller of ptowsp_attention_run when all lanes have returned, or by the last worker to return
+// (2), which acquires what the others released there. So a worker that comes late finds full cursors, or is the
 // one that clears them. tests/models/attention_run.pml is a model of this.
 
 #include "../base/atomic.h"

@@ -258,10 +258,7 @@ ptowsp_status ptowsp_attention_update(const ptowsp_attention_batch *batch,
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     ptowsp_attention_change change = {false, 0.0};
     pwsp_attention a;
-    ptowsp_status status = pwsp_attention_configure(config, &a, info);
-    if (status == PTOWSP_OK) {
-        status = pwsp_attention_count(batch, &a, info);
-    }
+    ptowsp_status status = pwsp_attention_prepare(batch, config, &a, info);
     if (status == PTOWSP_OK) {
         status = pwsp_plan_arrays_check(plan, info);
     }

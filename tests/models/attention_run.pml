@@ -1,5 +1,5 @@
-// Workers that run an attention plan: cursors of lists, counts of merges, and who clears them. A
-// model of src/plan/attention_run.c for spin.
+// Workers that run an attention plan: cursors of lists, counts of merges, and their clearing. A model
+// of src/plan/attention_run.c for spin.
 //
 // The plan has two lanes: lane 0 has two parts of tile 0 and one of tile 1; lane 1 has a part of
 // each and a whole unit. Workers run it RUNS times, and enter whenever they like. A run begins when
@@ -11,9 +11,9 @@
 // next run (invalid end states).
 //
 // Ways: lists are a worker's own; -DSTEALS takes units one at a time, and the last worker to return
-// clears; -DWHOLE takes whole lists, and a caller clears to whom all return. Memory is sequentially
-// consistent here. What a missing release or acquire would allow is a seeded fault: the count
-// before the part, and the merge's reading before the count.
+// clears; -DWHOLE takes whole lists, and the caller clears when all have returned. Memory is
+// sequentially consistent here. What a missing release or acquire would allow is a seeded fault:
+// the count before the part, and the merge's reading before the count.
 //
 // HOLDS:
 // HOLDS: -DSTEALS
@@ -129,7 +129,7 @@ inline drain() {
     atomic { at = 0; end = 0; unit = 0 }
 }
 
-// By the worker that returns last, or by the caller to whom all have returned.
+// By the worker that returns last, or by the caller when all have returned.
 inline clear_at_last() {
     d_step { returned++; last = returned };  // (2)
     if
