@@ -30072,8 +30072,8 @@ PWSP_INTERNAL uint32_t pwsp_checker_find(const pwsp_checker *checker, uint32_t w
                                              : 0;
 }
 
-// A call in a circle: names the way round.
-static bool pwsp_check_circle(pwsp_checker *checker, uint32_t call, uint32_t from) {
+// A call in a cycle of calls: names them.
+static bool pwsp_check_cycle(pwsp_checker *checker, uint32_t call, uint32_t from) {
     char way[PWSP_ERROR_TEXT_MAX / 2];
     ptowsp_text_buffer buffer = {way, sizeof way, 0};
     ptowsp_text text = ptowsp_text_to_buffer(&buffer);
@@ -30114,7 +30114,7 @@ static bool pwsp_check_call(pwsp_checker *checker, uint32_t id, uint32_t *out_ca
     }
     for (uint32_t i = 0; i < checker->path_count; i++) {
         if (checker->path[i] == found->index) {
-            return pwsp_check_circle(checker, id, i);
+            return pwsp_check_cycle(checker, id, i);
         }
     }
     if (checker->path_count > PWSP_CALL_DEPTH_MAX) {
@@ -30313,7 +30313,7 @@ static bool pwsp_check_channel(ptowsp_module *module, const pwsp_channel_info *c
     return false;
 }
 
-// Marks a workload and what it calls, other than from its processes. Calls are in no circle, and
+// Marks a workload and what it calls, other than from its processes. Calls form no cycle, and
 // 64 deep at most.
 static void pwsp_check_outside(pwsp_checker *checker, uint32_t workload) {
     const ptowsp_module *module = checker->module;
@@ -31300,7 +31300,7 @@ typedef struct pwsp_footprint {
     size_t size;
 } pwsp_footprint;
 
-// Of all nodes in one, and in the workloads that they call (in no circle, 64 deep at most).
+// Of all nodes in one, and in the workloads that they call (without cycles, 64 deep at most).
 static void pwsp_footprint_add(const pwsp_compiler *c, pwsp_footprint *footprint, uint32_t top) {
     const ptowsp_module *m = c->module;
     for (uint32_t i = top + 1; i < m->nodes.count && PWSP_NODE(m, i)->parent >= top; i++) {
@@ -42871,8 +42871,8 @@ static uint64_t pwsp_seal_take_away(ptowsp_graph *graph) {
 
 // Names a cycle in which each task waits for previous[task]: from its lowest task on, along the
 // edges, as far as the text has room.
-static ptowsp_status pwsp_seal_refuse_circle(ptowsp_graph *graph, uint32_t *previous,
-                                             uint32_t task) {
+static ptowsp_status pwsp_seal_refuse_cycle(ptowsp_graph *graph, uint32_t *previous,
+                                            uint32_t task) {
     uint32_t lowest = task, length = 0, at = task;
     do {  // turn the links around, so that they follow the edges; find the lowest
         lowest = at < lowest ? at : lowest;
@@ -42907,7 +42907,7 @@ static ptowsp_status pwsp_seal_refuse_circle(ptowsp_graph *graph, uint32_t *prev
 
 // Every remaining task waits for a remaining task: going back from one to the other ends in a
 // cycle.
-static ptowsp_status pwsp_seal_find_circle(ptowsp_graph *graph) {
+static ptowsp_status pwsp_seal_find_cycle(ptowsp_graph *graph) {
     uint32_t *previous = graph->spare, *seen = graph->first;  // sealing rebuilds both
     for (uint64_t i = graph->edge_count; i-- > 0;) {
         const pwsp_graph_edge *edge = &graph->edges[i];
@@ -42925,7 +42925,7 @@ static ptowsp_status pwsp_seal_find_circle(ptowsp_graph *graph) {
         seen[task] = 1;
         task = previous[task];
     }
-    return pwsp_seal_refuse_circle(graph, previous, task);
+    return pwsp_seal_refuse_cycle(graph, previous, task);
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_graph_seal(ptowsp_graph *graph) {
@@ -42944,7 +42944,7 @@ PWSP_INTERNAL ptowsp_status pwsp_graph_seal(ptowsp_graph *graph) {
     pwsp_seal_sources(graph);
     if (!graph->is_ordered) {
         if (pwsp_seal_take_away(graph) < graph->task_count) {
-            graph->status = pwsp_seal_find_circle(graph);
+            graph->status = pwsp_seal_find_cycle(graph);
             return graph->status;
         }
         for (uint64_t i = 0; i < graph->task_count; i++) {

@@ -33,11 +33,11 @@ static ptowsp_context *context;
 
 // -- 1: each waits for the other ------------------------------------------------------------------
 
-static void circle_make(ptowsp_module *m, bool is_mended) {
+static void cycle_make(ptowsp_module *m, bool is_mended) {
     const ptowsp_kernel_desc kernel = {.name = "work", .axis_count = 1, .cycles = 100};
     ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &kernel)};
     task.axes[0] = ptowsp_i64(m, 0);
-    PTOWSP_WORKLOAD(m, "circle") {
+    PTOWSP_WORKLOAD(m, "cycle") {
         PTOWSP_PIPELINE(m, "talk") {
             ptowsp_channel questions =
                 ptowsp_channel_make(m, &(ptowsp_channel_desc){.name = "questions", .depth = 1});
@@ -217,14 +217,14 @@ static bool is_mended(ptowsp_run *run, const char *how, ptowsp_run_mode mode) {
     return status == PTOWSP_OK;
 }
 
-static bool show_circle(void) {
+static bool show_cycle(void) {
     bool is_good = true;
     printf("1. two processes that wait for each other\n");
     for (int i = 0; i < 2; i++) {
         ptowsp_module *m;
         ptowsp_program *program;
         command_check(context, ptowsp_module_create(context, NULL, &m));
-        circle_make(m, i == 1);
+        cycle_make(m, i == 1);
         ptowsp_run *run = compile(m, &program);
         is_good &= i == 0 ? is_stuck(run, 2, PTOWSP_RUN_TIME_ONLY)
                           : is_mended(run, "right sends first", PTOWSP_RUN_TIME_ONLY);
@@ -278,7 +278,7 @@ int main(int argc, char **argv) {
     command_parse(argc, argv, "takes no options; prints reports about pipelines that get stuck\n",
                   NULL, 0);
     command_check(NULL, ptowsp_context_create(NULL, &context));
-    bool is_good = show_circle();
+    bool is_good = show_cycle();
     is_good &= show_fork();
     is_good &= show_deaf();
     printf("check     all were found, and the mended ones are right: %s\n",

@@ -7,52 +7,11 @@
 
 #define _DEFAULT_SOURCE  // alarm, usleep
 
-#include "test.h"
+#include "lane_modes.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
-
-// -- contexts of each kind ------------------------------------------------------------------------
-
-// An executor that never calls the last lane.
-static void run_lanes_but_one(void *user, uint32_t lane_count, ptowsp_lane_fn lane, void *job) {
-    (void)user;
-    for (uint32_t i = 0; i + 1 < lane_count; i++) {
-        lane(job, i);
-    }
-}
-
-static ptowsp_context *context_make(ptowsp_threads threads, uint32_t lane_count,
-                                    ptowsp_run_lanes_fn run_lanes) {
-    ptowsp_context_desc desc = {NULL, NULL, threads, lane_count, run_lanes, NULL};
-    ptowsp_context *context = NULL;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
-    return context;
-}
-
-static const struct {
-    ptowsp_threads threads;
-    uint32_t lane_count;
-    ptowsp_run_lanes_fn run_lanes;
-} modes[] = {
-    {PTOWSP_THREADS_SERIAL, 1, NULL},
-    {PTOWSP_THREADS_USER, 1, test_run_lanes_backwards},
-    {PTOWSP_THREADS_USER, 5, test_run_lanes_backwards},
-    {PTOWSP_THREADS_USER, 3, test_run_lanes_on_threads},
-#if !defined(PTOWSP_NO_THREADS)
-    {PTOWSP_THREADS_OWN, 1, NULL},
-    {PTOWSP_THREADS_OWN, 2, NULL},
-    {PTOWSP_THREADS_OWN, 3, NULL},
-    {PTOWSP_THREADS_OWN, 8, NULL},
-#endif
-};
-
-#define MODE_COUNT (sizeof modes / sizeof modes[0])
-
-static ptowsp_context *context_of_mode(size_t mode) {
-    return context_make(modes[mode].threads, modes[mode].lane_count, modes[mode].run_lanes);
-}
 
 // -- kernels that note what they did --------------------------------------------------------------
 

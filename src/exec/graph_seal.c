@@ -123,8 +123,8 @@ static uint64_t pwsp_seal_take_away(ptowsp_graph *graph) {
 
 // Names a cycle in which each task waits for previous[task]: from its lowest task on, along the
 // edges, as far as the text has room.
-static ptowsp_status pwsp_seal_refuse_circle(ptowsp_graph *graph, uint32_t *previous,
-                                             uint32_t task) {
+static ptowsp_status pwsp_seal_refuse_cycle(ptowsp_graph *graph, uint32_t *previous,
+                                            uint32_t task) {
     uint32_t lowest = task, length = 0, at = task;
     do {  // turn the links around, so that they follow the edges; find the lowest
         lowest = at < lowest ? at : lowest;
@@ -159,7 +159,7 @@ static ptowsp_status pwsp_seal_refuse_circle(ptowsp_graph *graph, uint32_t *prev
 
 // Every remaining task waits for a remaining task: going back from one to the other ends in a
 // cycle.
-static ptowsp_status pwsp_seal_find_circle(ptowsp_graph *graph) {
+static ptowsp_status pwsp_seal_find_cycle(ptowsp_graph *graph) {
     uint32_t *previous = graph->spare, *seen = graph->first;  // sealing rebuilds both
     for (uint64_t i = graph->edge_count; i-- > 0;) {
         const pwsp_graph_edge *edge = &graph->edges[i];
@@ -177,7 +177,7 @@ static ptowsp_status pwsp_seal_find_circle(ptowsp_graph *graph) {
         seen[task] = 1;
         task = previous[task];
     }
-    return pwsp_seal_refuse_circle(graph, previous, task);
+    return pwsp_seal_refuse_cycle(graph, previous, task);
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_graph_seal(ptowsp_graph *graph) {
@@ -196,7 +196,7 @@ PWSP_INTERNAL ptowsp_status pwsp_graph_seal(ptowsp_graph *graph) {
     pwsp_seal_sources(graph);
     if (!graph->is_ordered) {
         if (pwsp_seal_take_away(graph) < graph->task_count) {
-            graph->status = pwsp_seal_find_circle(graph);
+            graph->status = pwsp_seal_find_cycle(graph);
             return graph->status;
         }
         for (uint64_t i = 0; i < graph->task_count; i++) {

@@ -23,8 +23,8 @@ PWSP_INTERNAL uint32_t pwsp_checker_find(const pwsp_checker *checker, uint32_t w
                                              : 0;
 }
 
-// A call in a circle: names the way round.
-static bool pwsp_check_circle(pwsp_checker *checker, uint32_t call, uint32_t from) {
+// A call in a cycle of calls: names them.
+static bool pwsp_check_cycle(pwsp_checker *checker, uint32_t call, uint32_t from) {
     char way[PWSP_ERROR_TEXT_MAX / 2];
     ptowsp_text_buffer buffer = {way, sizeof way, 0};
     ptowsp_text text = ptowsp_text_to_buffer(&buffer);
@@ -65,7 +65,7 @@ static bool pwsp_check_call(pwsp_checker *checker, uint32_t id, uint32_t *out_ca
     }
     for (uint32_t i = 0; i < checker->path_count; i++) {
         if (checker->path[i] == found->index) {
-            return pwsp_check_circle(checker, id, i);
+            return pwsp_check_cycle(checker, id, i);
         }
     }
     if (checker->path_count > PWSP_CALL_DEPTH_MAX) {

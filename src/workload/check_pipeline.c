@@ -62,7 +62,7 @@ static bool pwsp_check_channel(ptowsp_module *module, const pwsp_channel_info *c
     return false;
 }
 
-// Marks a workload and what it calls, other than from its processes. Calls are in no circle, and
+// Marks a workload and what it calls, other than from its processes. Calls form no cycle, and
 // 64 deep at most.
 static void pwsp_check_outside(pwsp_checker *checker, uint32_t workload) {
     const ptowsp_module *module = checker->module;

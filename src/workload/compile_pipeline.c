@@ -29,7 +29,7 @@ typedef struct pwsp_footprint {
     size_t size;
 } pwsp_footprint;
 
-// Of all nodes in one, and in the workloads that they call (in no circle, 64 deep at most).
+// Of all nodes in one, and in the workloads that they call (without cycles, 64 deep at most).
 static void pwsp_footprint_add(const pwsp_compiler *c, pwsp_footprint *footprint, uint32_t top) {
     const ptowsp_module *m = c->module;
     for (uint32_t i = top + 1; i < m->nodes.count && PWSP_NODE(m, i)->parent >= top; i++) {
