@@ -50,8 +50,17 @@ static inline void lane_run_in_order(void *user, uint32_t lane_count, ptowsp_lan
     }
 }
 
-// Where lanes that wait never sleep, each time takes long.
-enum { LANE_PATIENCE = LANE_SPINS ? 200 : 20000 };
+// What a kernel waits for another lane that may not come at all, and for one that is sure to come
+// however busy the machine is. Waits end early where lanes that wait never sleep.
+#define LANE_PATIENCE_NS ((LANE_SPINS ? 5 : 50) * UINT64_C(1000000))
+#define LANE_CERTAIN_NS  (60 * UINT64_C(1000000000))
+
+static inline void lane_await(const uint64_t *count, uint64_t enough, uint64_t patience_ns) {
+    const uint64_t end = ptowsp_clock_ns() + patience_ns;
+    while (__atomic_load_n(count, __ATOMIC_RELAXED) < enough && ptowsp_clock_ns() < end) {
+        sched_yield();
+    }
+}
 
 static inline void lane_yield(uint64_t count) {
     count = LANE_SPINS && count > 0 ? count / 50 + 1 : count;

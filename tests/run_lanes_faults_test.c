@@ -200,11 +200,8 @@ static void wait_for_last(lp *p, const ptowsp_task *task) {
     if (task->index == 6) {
         __atomic_store_n(&p->count, 1u, __ATOMIC_RELAXED);
     }
-    for (int i = 0; task->index == 0 && i < LANE_PATIENCE; i++) {
-        if (__atomic_load_n(&p->count, __ATOMIC_RELAXED)) {
-            return;
-        }
-        sched_yield();
+    if (task->index == 0) {
+        lane_await(&p->count, 1, LANE_PATIENCE_NS);
     }
 }
 

@@ -68,13 +68,10 @@ static void run_lanes_misuse__calls_from_a_kernel_are_refused(void **state) {
     }
 }
 
-// Waits until the other thread has been refused, or for a while.
+// Waits until the other thread has been refused.
 static void wait_for_refusal(lp *p, const ptowsp_task *task) {
-    for (int i = 0; task->index == 0 && i < LANE_PATIENCE; i++) {
-        if (__atomic_load_n(&p->count, __ATOMIC_RELAXED) > 0) {
-            return;
-        }
-        sched_yield();
+    if (task->index == 0) {
+        lane_await(&p->count, 1, LANE_CERTAIN_NS);
     }
 }
 

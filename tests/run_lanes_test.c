@@ -251,9 +251,7 @@ static void run_lanes__tasks_in_flight_are_no_more_than_the_window(void **state)
 static void meet(lp *p, const ptowsp_task *task) {
     (void)task;
     __atomic_fetch_add(&p->count, 1u, __ATOMIC_RELAXED);
-    for (int i = 0; i < LANE_PATIENCE && __atomic_load_n(&p->count, __ATOMIC_RELAXED) < 2; i++) {
-        sched_yield();
-    }
+    lane_await(&p->count, 2, LANE_PATIENCE_NS);
 }
 
 // A lane may be late, so not every time.
@@ -284,10 +282,7 @@ static void run_lanes__independent_tasks_run_at_the_same_time(void **state) {
 static void come(lp *p, const ptowsp_task *task) {
     if (task->index < 3) {
         __atomic_fetch_add(&p->count, 1u, __ATOMIC_RELAXED);
-        for (int i = 0; i < LANE_PATIENCE && __atomic_load_n(&p->count, __ATOMIC_RELAXED) < 3;
-             i++) {
-            sched_yield();
-        }
+        lane_await(&p->count, 3, LANE_PATIENCE_NS);
     }
 }
 
