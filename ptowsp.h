@@ -1747,8 +1747,9 @@ PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_moe_scratch_bytes(const ptowsp_moe_clust
 // Places the experts of each layer by its loads[layer][expert_count].
 //
 // Errors   INVALID_PARAMS (counts that do not divide; a load that is negative, infinite or no
-//          number), BUFFER_OVERFLOW (scratch, or an expert with more replicas than stride).
-// Cost     O(replicas * log) per layer.
+//          number), BUFFER_OVERFLOW (scratch, or an expert with more replicas than stride: the
+//          layers before are written then).
+// Cost     O(replicas * log(replicas)) per layer.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_place(const ptowsp_moe_cluster *cluster,
                                                        const float *loads, uint32_t layer_count,
                                                        void *scratch, uint64_t scratch_bytes,
@@ -1781,7 +1782,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_move(const ptowsp_moe_cluster *
                                                       ptowsp_plan_info *out_info);
 
 // Derives expert_counts and expert_replicas (ascending) of one layer from replica_experts.
-// Errors   INVALID_PARAMS, BUFFER_OVERFLOW (stride).
+// Errors   INVALID_PARAMS, BUFFER_OVERFLOW (stride); what is derived is undefined then.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_index(const ptowsp_moe_cluster *cluster,
                                                        const ptowsp_moe_placement *placement,
                                                        ptowsp_plan_info *out_info);

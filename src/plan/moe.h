@@ -18,6 +18,26 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_cluster_check(const ptowsp_moe_cluster *giv
                                                    pwsp_moe_cluster *cluster,
                                                    ptowsp_plan_info *info);
 
+// Memory from scratch, in turn; base NULL only adds up.
+typedef struct pwsp_moe_carver {
+    char *base;
+    uint64_t used;
+} pwsp_moe_carver;
+
+PWSP_INLINE void *pwsp_moe_carve(pwsp_moe_carver *carver, uint64_t count, uint64_t size) {
+    char *memory = carver->base ? carver->base + carver->used : NULL;
+    carver->used += (count * size + 7) / 8 * 8;  // counts are below 2^33
+    return memory;
+}
+
+// Checks that scratch is there, aligned, and as large as ptowsp_moe_scratch_bytes.
+PWSP_INTERNAL ptowsp_status pwsp_moe_scratch_check(const pwsp_moe_cluster *cluster,
+                                                   const void *scratch, uint64_t bytes,
+                                                   ptowsp_plan_info *info);
+
+// The bytes that ptowsp_moe_move needs.
+PWSP_INTERNAL uint64_t pwsp_moe_move_bytes(const pwsp_moe_cluster *cluster);
+
 // Checks that loads are there, not negative and finite.
 PWSP_INTERNAL ptowsp_status pwsp_moe_loads_check(const float *loads, uint64_t count,
                                                  ptowsp_plan_info *info);
