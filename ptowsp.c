@@ -2431,6 +2431,12 @@ PWSP_INTERNAL ptowsp_status pwsp_tiers_check(const ptowsp_tier *tiers, uint32_t 
 PWSP_INTERNAL bool pwsp_tiers_cover(const ptowsp_tier *tiers, uint32_t tier_count, int32_t low,
                                     int32_t high);
 
+// Costs as integers on a grid, of which *out_grid is the unit; all zero: the defaults. The smallest
+// that is not 0 has 11 bits, the largest at most 41. See attention.c.
+PWSP_INTERNAL ptowsp_status pwsp_costs_to_grid(const double *costs, const double *defaults,
+                                               uint32_t count, uint64_t *out_fixed,
+                                               double *out_grid, ptowsp_plan_info *info);
+
 // A value of an info, at most INT64_MAX.
 PWSP_INLINE int64_t pwsp_info_value(uint64_t value) {
     return (int64_t)pwsp_min_u64(value, INT64_MAX);
@@ -3282,7 +3288,7 @@ PWSP_INLINE uint8_t pwsp_attention_tier(const pwsp_attention *a, uint32_t sequen
 // and counts.
 //
 // The grid. Doubles become integers once, here: the smallest cost that is not 0 gets 11 bits, by a
-// power of two that multiplies all four. So the costs are exact where they are powers of two, as the
+// power of two that multiplies all. So the costs are exact where they are powers of two, as the
 // defaults are, and within 0.05 % otherwise. The others are at most 2^30 larger.
 
 #define PWSP_COST_RATIO_BITS 30
@@ -3303,36 +3309,45 @@ static int pwsp_exponent_of(double value) {
     return (int)(bits >> 52 & 0x7ff) - 1023;
 }
 
-static ptowsp_status pwsp_costs_set(pwsp_attention *a, ptowsp_plan_info *info) {
-    ptowsp_attention_cost *given = &a->config.cost;
-    double costs[4] = {given->per_unit, given->per_token, given->per_row_token,
-                       given->per_merged_row};
+PWSP_INTERNAL ptowsp_status pwsp_costs_to_grid(const double *costs, const double *defaults,
+                                               uint32_t count, uint64_t *out_fixed,
+                                               double *out_grid, ptowsp_plan_info *info) {
     double least = 0.0;
-    for (uint32_t i = 0; i < 4; i++) {
-        const bool is_inside =
-            costs[i] >= 1.0 / PWSP_COST_GREATEST && costs[i] <= PWSP_COST_GREATEST;
-        if (!is_inside && !(costs[i] >= 0.0 && costs[i] <= 0.0)) {
-            return pwsp_plan_fail(info, PTOWSP_FAULT_COST_INVALID, i, 0, 0);
+    for (uint32_t pass = 0; pass < 2 && least <= 0.0; pass++) {
+        costs = pass == 0 ? costs : defaults;
+        for (uint32_t i = 0; i < count; i++) {
+            const bool is_inside =
+                costs[i] >= 1.0 / PWSP_COST_GREATEST && costs[i] <= PWSP_COST_GREATEST;
+            if (!is_inside && !(costs[i] >= 0.0 && costs[i] <= 0.0)) {
+                return pwsp_plan_fail(info, PTOWSP_FAULT_COST_INVALID, i, 0, 0);
+            }
+            least = is_inside && (least <= 0.0 || costs[i] < least) ? costs[i] : least;
         }
-        least = is_inside && (least <= 0.0 || costs[i] < least) ? costs[i] : least;
-    }
-    if (least <= 0.0) {
-        costs[0] = 64.0, costs[1] = 1.0, costs[2] = 1.0 / 64.0, costs[3] = 1.0;
-        least = costs[2];
     }
     const double ratio = pwsp_power_of_two(PWSP_COST_RATIO_BITS);
     const int shift = 10 - pwsp_exponent_of(least);
     const double scale = pwsp_power_of_two(shift);
-    uint64_t fixed[4];
-    for (uint32_t i = 0; i < 4; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         if (costs[i] > least * ratio) {
             return pwsp_plan_fail(info, PTOWSP_FAULT_COST_APART, i, 0, PWSP_COST_RATIO_BITS);
         }
-        fixed[i] = (uint64_t)(costs[i] * scale + 0.5);  // the product is exact
+        out_fixed[i] = (uint64_t)(costs[i] * scale + 0.5);  // the product is exact
     }
-    a->unit = fixed[0], a->token = fixed[1], a->row_token = fixed[2], a->merged_row = fixed[3];
-    a->grid = pwsp_power_of_two(-shift);
+    *out_grid = pwsp_power_of_two(-shift);
     return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_costs_set(pwsp_attention *a, ptowsp_plan_info *info) {
+    const ptowsp_attention_cost *given = &a->config.cost;
+    const double costs[4] = {given->per_unit, given->per_token, given->per_row_token,
+                             given->per_merged_row};
+    static const double defaults[4] = {64.0, 1.0, 1.0 / 64.0, 1.0};
+    uint64_t fixed[4];
+    ptowsp_status status = pwsp_costs_to_grid(costs, defaults, 4, fixed, &a->grid, info);
+    if (status == PTOWSP_OK) {
+        a->unit = fixed[0], a->token = fixed[1], a->row_token = fixed[2], a->merged_row = fixed[3];
+    }
+    return status;
 }
 
 static ptowsp_status pwsp_lanes_set(pwsp_attention *a, ptowsp_plan_info *info) {
@@ -5219,6 +5234,1721 @@ ptowsp_status ptowsp_attention_export(const ptowsp_attention_plan *plan,
             arrays->merge_indptr[i] = (int32_t)plan->merges[i].params[2];
         }
         arrays->merge_indptr[plan->merge_count] = (int32_t)plan->slot_count;
+    }
+    return PTOWSP_OK;
+}
+
+// =================================================================================================
+// src/plan/moe.h
+// =================================================================================================
+
+// What MoE plans share: checks of what is given, and reading of placements.
+
+#ifndef PWSP_MOE_H
+#define PWSP_MOE_H
+
+#define PWSP_MOE_ROW_MAX (UINT32_MAX - 1u)  // pairs and rows: NO_ROW is none
+
+// A cluster that has been checked, with its defaults, and with one group and one node where it is
+// placed globally.
+typedef struct pwsp_moe_cluster {
+    uint32_t expert_count, replica_count, group_count, node_count, rank_count;
+    uint32_t rank_replicas, node_ranks;
+} pwsp_moe_cluster;
+
+PWSP_INTERNAL ptowsp_status pwsp_moe_cluster_check(const ptowsp_moe_cluster *given,
+                                                   pwsp_moe_cluster *cluster,
+                                                   ptowsp_plan_info *info);
+
+// Memory from scratch, in turn; base NULL only adds up.
+typedef struct pwsp_moe_carver {
+    char *base;
+    uint64_t used;
+} pwsp_moe_carver;
+
+PWSP_INLINE void *pwsp_moe_carve(pwsp_moe_carver *carver, uint64_t count, uint64_t size) {
+    char *memory = carver->base ? carver->base + carver->used : NULL;
+    carver->used += (count * size + 7) / 8 * 8;  // counts are below 2^33
+    return memory;
+}
+
+// Checks that scratch is there, aligned, and as large as ptowsp_moe_scratch_bytes.
+PWSP_INTERNAL ptowsp_status pwsp_moe_scratch_check(const pwsp_moe_cluster *cluster,
+                                                   const void *scratch, uint64_t bytes,
+                                                   ptowsp_plan_info *info);
+
+// The bytes that ptowsp_moe_move needs.
+PWSP_INTERNAL uint64_t pwsp_moe_move_bytes(const pwsp_moe_cluster *cluster);
+
+// Checks that loads are there, not negative and finite.
+PWSP_INTERNAL ptowsp_status pwsp_moe_loads_check(const float *loads, uint64_t count,
+                                                 ptowsp_plan_info *info);
+
+// Checks the description of routes, but not their ids.
+PWSP_INTERNAL ptowsp_status pwsp_moe_routes_check(const ptowsp_moe_routes *routes,
+                                                  ptowsp_plan_info *info);
+
+// Checks the ids.
+PWSP_INTERNAL ptowsp_status pwsp_moe_ids_check(const ptowsp_moe_routes *routes,
+                                               ptowsp_plan_info *info);
+
+// A NULL among inputs that are numbered.
+PWSP_INLINE ptowsp_status pwsp_moe_null(ptowsp_plan_info *info, uint64_t index) {
+    return pwsp_plan_fail(info, PTOWSP_FAULT_INPUT_NULL, index, 0, 0);
+}
+
+PWSP_INLINE bool pwsp_moe_expert_count_is_valid(uint32_t count) {
+    return count > 0 && count <= PTOWSP_MOE_EXPERT_MAX;
+}
+
+#endif
+
+// =================================================================================================
+// src/plan/moe_sort.c
+// =================================================================================================
+
+// Sorting the pairs of routes by expert: a counting sort, whose result is unique, as it is stable.
+//
+// Pairs are divided into slices of neighbours. Each slice counts its experts in a table of its own;
+// sums over experts, and over the slices of an expert, make of these the first row of each expert in
+// each slice; then each slice writes its pairs, and its table moves on.
+//
+//      counts     slice 0   2 0 1     next   slice 0   0 5 6
+//                 slice 1   3 1 0            slice 1   2 5 7
+//
+// Lanes take slices of their own. On one lane there are slices, too: four that advance together, so
+// that a busy expert's counter is not waited for each time. Their tables are on the stack, if the
+// experts are few; they also make it possible to check all before anything is written.
+//
+// The last counter of a table is of the ids that are no experts: dropped, or out of range.
+
+#define PWSP_MOE_SLICES    4
+#define PWSP_MOE_TABLE_MAX 512  // experts of tables on the stack: 8 KiB
+
+typedef struct pwsp_moe_sorter {
+    const ptowsp_moe_routes *routes;
+    ptowsp_moe_order *order;
+    uint32_t block_rows;
+    uint32_t slice_count;
+    uint32_t *tables;  // [slice_count][expert_count + 1]
+    uint64_t pair_count;
+} pwsp_moe_sorter;
+
+// -- checks ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_status pwsp_moe_routes_check(const ptowsp_moe_routes *routes,
+                                                  ptowsp_plan_info *info) {
+    if (!routes) {
+        return pwsp_moe_null(info, 0);
+    }
+    if (routes->top_k == 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TOP_K_RANGE, PTOWSP_NO_INDEX, 0, UINT32_MAX);
+    }
+    if (!pwsp_moe_expert_count_is_valid(routes->expert_count)) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_EXPERTS_COUNT, PTOWSP_NO_INDEX,
+                              routes->expert_count, PTOWSP_MOE_EXPERT_MAX);
+    }
+    const uint64_t pairs = (uint64_t)routes->token_count * routes->top_k;
+    if (pairs > PWSP_MOE_ROW_MAX) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_PAIRS_EXCEEDED, PTOWSP_NO_INDEX,
+                              pwsp_info_value(pairs), PWSP_MOE_ROW_MAX);
+    }
+    return routes->ids || pairs == 0 ? PTOWSP_OK : pwsp_moe_null(info, 1);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_moe_ids_check(const ptowsp_moe_routes *routes,
+                                               ptowsp_plan_info *info) {
+    const uint64_t count = (uint64_t)routes->token_count * routes->top_k;
+    const int64_t experts = routes->expert_count;
+    for (uint64_t i = 0; i < count; i++) {
+        if (PWSP_UNLIKELY(routes->ids[i] >= experts)) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_EXPERT_RANGE, i, routes->ids[i], experts);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_moe_order_check(const ptowsp_moe_order *order, ptowsp_plan_info *info) {
+    if (!order) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    const bool is_there[3] = {order->counts != NULL, order->offsets != NULL,
+                              order->pairs || order->row_capacity == 0};
+    for (uint32_t i = 0; i < 3; i++) {
+        if (!is_there[i]) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, i, 0, 0);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// -- slices ---------------------------------------------------------------------------------------
+
+static uint32_t *pwsp_moe_table(const pwsp_moe_sorter *s, uint32_t slice) {
+    return s->tables + (size_t)slice * (s->routes->expert_count + 1);
+}
+
+static uint64_t pwsp_moe_slice_begin(const pwsp_moe_sorter *s, uint32_t slice) {
+    return s->pair_count * slice / s->slice_count;  // below 2^48
+}
+
+static uint32_t pwsp_moe_slot_of(int32_t id, uint32_t expert_count) {
+    const uint32_t expert = (uint32_t)id;
+    return expert < expert_count ? expert : expert_count;
+}
+
+static void pwsp_moe_slice_count(const pwsp_moe_sorter *s, uint32_t slice) {
+    const PTOWSP_GM int32_t *ids = s->routes->ids;
+    const uint32_t experts = s->routes->expert_count;
+    const uint64_t end = pwsp_moe_slice_begin(s, slice + 1);
+    uint32_t *table = pwsp_moe_table(s, slice);
+    memset(table, 0, (experts + 1) * sizeof *table);
+    for (uint64_t i = pwsp_moe_slice_begin(s, slice); i < end; i++) {
+        table[pwsp_moe_slot_of(ids[i], experts)]++;
+    }
+}
+
+// Writes pair i in the next row of its expert.
+PWSP_FORCE_INLINE void pwsp_moe_pair_write(const pwsp_moe_sorter *s, uint32_t *next, uint64_t i) {
+    const uint32_t row = next[s->routes->ids[i]]++;
+    PTOWSP_ASSERT(row < s->order->row_capacity);
+    s->order->pairs[row] = (uint32_t)i;
+    if (s->order->rows) {
+        s->order->rows[i] = row;
+    }
+}
+
+static void pwsp_moe_slice_write(const pwsp_moe_sorter *s, uint32_t slice) {
+    const PTOWSP_GM int32_t *ids = s->routes->ids;
+    const uint32_t experts = s->routes->expert_count;
+    const uint64_t end = pwsp_moe_slice_begin(s, slice + 1);
+    uint32_t *next = pwsp_moe_table(s, slice);
+    for (uint64_t i = pwsp_moe_slice_begin(s, slice); i < end; i++) {
+        if (pwsp_moe_slot_of(ids[i], experts) < experts) {
+            pwsp_moe_pair_write(s, next, i);
+        } else if (s->order->rows) {
+            s->order->rows[i] = PTOWSP_MOE_NO_ROW;
+        }
+    }
+}
+
+// Both steps for the four slices of one lane at the same time. All pairs of the slices are of equal
+// number but for a few, which are written alone.
+
+static void pwsp_moe_four_count(const pwsp_moe_sorter *s) {
+    const PTOWSP_GM int32_t *ids = s->routes->ids;
+    const uint32_t experts = s->routes->expert_count;
+    const uint64_t quarter = s->pair_count / PWSP_MOE_SLICES;
+    uint32_t *tables[PWSP_MOE_SLICES];
+    const PTOWSP_GM int32_t *from[PWSP_MOE_SLICES];
+    memset(s->tables, 0, PWSP_MOE_SLICES * (experts + 1) * sizeof *s->tables);
+    for (uint32_t slice = 0; slice < PWSP_MOE_SLICES; slice++) {
+        tables[slice] = pwsp_moe_table(s, slice);
+        from[slice] = ids ? ids + pwsp_moe_slice_begin(s, slice) : ids;
+    }
+    for (uint64_t i = 0; i < quarter; i++) {
+        tables[0][pwsp_moe_slot_of(from[0][i], experts)]++;
+        tables[1][pwsp_moe_slot_of(from[1][i], experts)]++;
+        tables[2][pwsp_moe_slot_of(from[2][i], experts)]++;
+        tables[3][pwsp_moe_slot_of(from[3][i], experts)]++;
+    }
+    for (uint32_t slice = 0; slice < PWSP_MOE_SLICES; slice++) {
+        const uint64_t end = pwsp_moe_slice_begin(s, slice + 1);
+        for (uint64_t i = pwsp_moe_slice_begin(s, slice) + quarter; i < end; i++) {
+            tables[slice][pwsp_moe_slot_of(ids[i], experts)]++;
+        }
+    }
+}
+
+// The rows of pairs of four slices of which none is dropped.
+static void pwsp_moe_four_write(const pwsp_moe_sorter *s) {
+    const uint64_t quarter = s->pair_count / PWSP_MOE_SLICES;
+    const PTOWSP_GM int32_t *ids[PWSP_MOE_SLICES];
+    PTOWSP_GM uint32_t *pairs = s->order->pairs, *rows[PWSP_MOE_SLICES];
+    uint32_t *next[PWSP_MOE_SLICES], begin[PWSP_MOE_SLICES];
+    PTOWSP_ASSERT(s->order->rows);
+    for (uint32_t slice = 0; slice < PWSP_MOE_SLICES; slice++) {
+        begin[slice] = (uint32_t)pwsp_moe_slice_begin(s, slice);
+        ids[slice] = s->routes->ids + begin[slice];
+        rows[slice] = s->order->rows + begin[slice];
+        next[slice] = pwsp_moe_table(s, slice);
+    }
+    for (uint64_t i = 0; i < quarter; i++) {
+        for (uint32_t slice = 0; slice < PWSP_MOE_SLICES; slice++) {
+            const uint32_t row = next[slice][ids[slice][i]]++;
+            pairs[row] = begin[slice] + (uint32_t)i;
+            rows[slice][i] = row;
+        }
+    }
+    for (uint32_t slice = 0; slice < PWSP_MOE_SLICES; slice++) {
+        const uint64_t end = pwsp_moe_slice_begin(s, slice + 1);
+        for (uint64_t i = begin[slice] + quarter; i < end; i++) {
+            pwsp_moe_pair_write(s, next[slice], i);
+        }
+    }
+}
+
+// -- between counting and writing -----------------------------------------------------------------
+
+// Checks ids and capacity from the counts of all slices; rows is with padding.
+static ptowsp_status pwsp_moe_counts_check(const pwsp_moe_sorter *s, uint64_t *out_dropped,
+                                           ptowsp_plan_info *info) {
+    const uint32_t experts = s->routes->expert_count;
+    uint64_t rows = 0, dropped = 0;
+    for (uint32_t slice = 0; slice < s->slice_count; slice++) {
+        dropped += pwsp_moe_table(s, slice)[experts];
+    }
+    *out_dropped = dropped;
+    ptowsp_status status = dropped > 0 ? pwsp_moe_ids_check(s->routes, info) : PTOWSP_OK;
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    if (s->block_rows == 1) {
+        rows = s->pair_count - dropped;
+    } else {
+        for (uint32_t e = 0; e < experts; e++) {
+            uint64_t count = 0;
+            for (uint32_t slice = 0; slice < s->slice_count; slice++) {
+                count += pwsp_moe_table(s, slice)[e];
+            }
+            rows += pwsp_ceil_div_u64(count, s->block_rows) * s->block_rows;
+        }
+    }
+    if (rows > PWSP_MOE_ROW_MAX) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_PAIRS_EXCEEDED, PTOWSP_NO_INDEX,
+                              pwsp_info_value(rows), PWSP_MOE_ROW_MAX);
+    }
+    if (rows > s->order->row_capacity) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_ROWS_SMALL, PTOWSP_NO_INDEX, (int64_t)rows,
+                              s->order->row_capacity);
+    }
+    return PTOWSP_OK;
+}
+
+// Writes counts, offsets, padding and blocks; makes of each table the first rows of its pairs.
+static void pwsp_moe_offsets_write(const pwsp_moe_sorter *s, uint64_t dropped) {
+    ptowsp_moe_order *order = s->order;
+    const uint32_t experts = s->routes->expert_count, block_rows = s->block_rows;
+    uint32_t row = 0;
+    for (uint32_t e = 0; e < experts; e++) {
+        uint32_t next = row;
+        for (uint32_t slice = 0; slice < s->slice_count; slice++) {
+            uint32_t *table = pwsp_moe_table(s, slice);
+            const uint32_t count = table[e];
+            table[e] = next;
+            next += count;
+        }
+        order->counts[e] = next - row;
+        order->offsets[e] = row;
+        if (block_rows > 1 && next > row) {
+            const uint64_t blocks = pwsp_ceil_div_u64(next - row, block_rows);
+            const uint32_t end = row + (uint32_t)(blocks * block_rows);
+            for (; next < end; next++) {
+                order->pairs[next] = PTOWSP_MOE_NO_ROW;
+            }
+        }
+        if (order->block_experts) {
+            for (uint32_t at = row; at < next; at += block_rows) {
+                order->block_experts[at / block_rows] = (int32_t)e;
+            }
+        }
+        row = next;
+    }
+    order->offsets[experts] = row;
+    order->row_count = row;
+    order->pair_count = (uint32_t)(s->pair_count - dropped);
+    order->block_count = row / block_rows;
+    order->padding_share = row > 0 ? (double)(row - order->pair_count) / (double)row : 0.0;
+}
+
+// -- one lane -------------------------------------------------------------------------------------
+
+static pwsp_moe_sorter pwsp_moe_sorter_of(const ptowsp_moe_routes *routes,
+                                          ptowsp_moe_order *order) {
+    const uint64_t pairs = (uint64_t)routes->token_count * routes->top_k;
+    const uint32_t block_rows = routes->block_rows > 0 ? routes->block_rows : 1;
+    pwsp_moe_sorter s = {routes, order, block_rows, 1, order->offsets, pairs};
+    return s;
+}
+
+// Many experts: one slice, whose table is `offsets` of the order. Writing uses it up, so it is made
+// again from the counts.
+static ptowsp_status pwsp_moe_sort_large(const ptowsp_moe_routes *routes, ptowsp_moe_order *order,
+                                         ptowsp_plan_info *info) {
+    const pwsp_moe_sorter s = pwsp_moe_sorter_of(routes, order);
+    uint64_t dropped;
+    pwsp_moe_slice_count(&s, 0);
+    ptowsp_status status = pwsp_moe_counts_check(&s, &dropped, info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    pwsp_moe_offsets_write(&s, dropped);
+    pwsp_moe_slice_write(&s, 0);
+    uint32_t row = 0;
+    for (uint32_t e = 0; e < routes->expert_count; e++) {
+        order->offsets[e] = row;
+        row += (uint32_t)(pwsp_ceil_div_u64(order->counts[e], s.block_rows) * s.block_rows);
+    }
+    PTOWSP_ASSERT(row == order->row_count);
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_moe_sort_small(const ptowsp_moe_routes *routes, ptowsp_moe_order *order,
+                                         ptowsp_plan_info *info) {
+    uint32_t tables[PWSP_MOE_SLICES * (PWSP_MOE_TABLE_MAX + 1)];
+    pwsp_moe_sorter s = pwsp_moe_sorter_of(routes, order);
+    uint64_t dropped;
+    s.tables = tables;
+    s.slice_count = PWSP_MOE_SLICES;
+    pwsp_moe_four_count(&s);
+    ptowsp_status status = pwsp_moe_counts_check(&s, &dropped, info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    pwsp_moe_offsets_write(&s, dropped);
+    if (dropped == 0 && order->rows && s.pair_count > 0) {
+        pwsp_moe_four_write(&s);
+    } else {
+        for (uint32_t slice = 0; slice < PWSP_MOE_SLICES; slice++) {
+            pwsp_moe_slice_write(&s, slice);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+uint64_t ptowsp_moe_row_bound(const ptowsp_moe_routes *routes) {
+    const uint64_t pairs = (uint64_t)routes->token_count * routes->top_k;
+    const uint64_t padded = pwsp_min_u64(pairs, routes->expert_count);
+    return pwsp_sum_u64(pairs, routes->block_rows > 1 ? padded * (routes->block_rows - 1) : 0);
+}
+
+ptowsp_status ptowsp_moe_sort(const ptowsp_moe_routes *routes, ptowsp_moe_order *order,
+                              ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    ptowsp_status status = pwsp_moe_routes_check(routes, info);
+    if (status == PTOWSP_OK) {
+        status = pwsp_moe_order_check(order, info);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    return routes->expert_count <= PWSP_MOE_TABLE_MAX ? pwsp_moe_sort_small(routes, order, info)
+                                                      : pwsp_moe_sort_large(routes, order, info);
+}
+
+// -- lanes ----------------------------------------------------------------------------------------
+
+static void pwsp_moe_slices_count(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
+    const pwsp_moe_sorter *s = (const pwsp_moe_sorter *)user;
+    (void)lane;
+    for (uint64_t slice = begin; slice < end; slice++) {
+        pwsp_moe_slice_count(s, (uint32_t)slice);
+    }
+}
+
+static void pwsp_moe_slices_write(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
+    const pwsp_moe_sorter *s = (const pwsp_moe_sorter *)user;
+    (void)lane;
+    for (uint64_t slice = begin; slice < end; slice++) {
+        pwsp_moe_slice_write(s, (uint32_t)slice);
+    }
+}
+
+// The fault of the info as the context's last error.
+static ptowsp_status pwsp_moe_context_fail(ptowsp_context *context, ptowsp_status status,
+                                           const ptowsp_plan_info *info) {
+    char line[160];
+    ptowsp_text_buffer buffer = {line, sizeof line, 0};
+    ptowsp_plan_explain(info, ptowsp_text_to_buffer(&buffer));
+    return pwsp_fail(context, status, info->index, "%s", line);
+}
+
+static ptowsp_status pwsp_moe_sort_slices(ptowsp_context *context, pwsp_moe_sorter *s,
+                                          ptowsp_plan_info *info) {
+    ptowsp_status status =
+        ptowsp_parallel_for(context, s->slice_count, 1, pwsp_moe_slices_count, s);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    uint64_t dropped;
+    status = pwsp_moe_counts_check(s, &dropped, info);
+    if (status != PTOWSP_OK) {
+        return pwsp_moe_context_fail(context, status, info);
+    }
+    pwsp_moe_offsets_write(s, dropped);
+    return ptowsp_parallel_for(context, s->slice_count, 1, pwsp_moe_slices_write, s);
+}
+
+ptowsp_status ptowsp_moe_sort_parallel(ptowsp_context *context, const ptowsp_moe_routes *routes,
+                                       ptowsp_moe_order *order, uint32_t *scratch,
+                                       uint64_t scratch_count, ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    ptowsp_status status = pwsp_moe_routes_check(routes, info);
+    if (status == PTOWSP_OK) {
+        status = pwsp_moe_order_check(order, info);
+    }
+    if (status == PTOWSP_OK && !scratch && scratch_count > 0) {
+        status = pwsp_moe_null(info, 2);
+    }
+    if (status != PTOWSP_OK) {
+        return pwsp_moe_context_fail(context, status, info);
+    }
+    pwsp_moe_sorter s = pwsp_moe_sorter_of(routes, order);
+    const uint64_t slices = pwsp_min_u64(ptowsp_context_lane_count(context),
+                                         scratch_count / ((uint64_t)routes->expert_count + 1));
+    if (slices < 2 || s.pair_count < PTOWSP_MOE_SORT_PARALLEL_MIN) {
+        status = ptowsp_moe_sort(routes, order, info);
+        return status == PTOWSP_OK ? status : pwsp_moe_context_fail(context, status, info);
+    }
+    s.slice_count = (uint32_t)slices;
+    s.tables = scratch;
+    return pwsp_moe_sort_slices(context, &s, info);
+}
+
+// =================================================================================================
+// src/plan/moe_units.c
+// =================================================================================================
+
+// Units of MoE plans: where lanes' shares of the experts' tokens end.
+//
+// Experts stand in a row, each with the tokens of its batches. Lanes are filled in order, each as far
+// as a time allows; an expert that a lane takes a part of costs the lane its weights:
+//
+//      experts   [0          ][1  ][2                    ][3 ]
+//      lane       0        |   1          |  2         |  3       time: what a lane may cost
+//      cost       e u tttttt   e u t e u tt  e u tttttt   ...     e: per_expert, u: per_unit
+//
+// To fill a lane as far as it goes is never worse than to stop earlier: what is left over is a part
+// of what would be left otherwise, and pays the same for its beginning. So the time in which the
+// tokens fit is monotone, and bisection finds the least one. It lies between the mean and the mean
+// with what a lane can leave unused, so it takes few attempts; each costs a division per unit cut.
+
+#define PWSP_MOE_COST_BITS 62
+
+typedef struct pwsp_moe_units {
+    uint32_t batch_count, expert_count, lane_count;
+    uint64_t unit_tokens;  // a multiple of block_rows, or UINT64_MAX
+    uint64_t block_rows;
+    uint64_t unit, token, expert;  // costs
+    double grid;
+    const PTOWSP_GM uint32_t *counts;
+    const PTOWSP_GM uint32_t *offsets;
+    uint64_t total;  // the cost on one lane
+} pwsp_moe_units;
+
+// How far lanes have come, and the lane that is filled.
+typedef struct pwsp_moe_filler {
+    const pwsp_moe_units *u;
+    ptowsp_moe_plan *plan;  // NULL: only counts
+    uint64_t time, room;
+    bool has_expert;  // the lane has the weights of the present expert
+    uint64_t unit_count;
+    double cost_max;
+    uint64_t cost_sum;
+    uint32_t lane;
+} pwsp_moe_filler;
+
+// -- configuration --------------------------------------------------------------------------------
+
+static ptowsp_status pwsp_moe_configure(const ptowsp_moe_config *config, pwsp_moe_units *u,
+                                        ptowsp_plan_info *info) {
+    memset(u, 0, sizeof *u);
+    if (!config) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_CONFIG_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    if (!pwsp_moe_expert_count_is_valid(config->expert_count)) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_EXPERTS_COUNT, PTOWSP_NO_INDEX,
+                              config->expert_count, PTOWSP_MOE_EXPERT_MAX);
+    }
+    if (config->lane_count == 0 || config->lane_count > PTOWSP_ATTENTION_LANE_MAX) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_LANES_COUNT, PTOWSP_NO_INDEX, config->lane_count,
+                              PTOWSP_ATTENTION_LANE_MAX);
+    }
+    u->batch_count = config->batch_count > 0 ? config->batch_count : 1;
+    u->expert_count = config->expert_count;
+    u->lane_count = config->lane_count;
+    u->block_rows = config->block_rows > 0 ? config->block_rows : 1;
+    u->unit_tokens = config->unit_tokens > 0
+                         ? pwsp_ceil_div_u64(config->unit_tokens, u->block_rows) * u->block_rows
+                         : UINT64_MAX;
+    const double costs[3] = {config->cost.per_unit, config->cost.per_token,
+                             config->cost.per_expert};
+    static const double defaults[3] = {4.0, 1.0, 64.0};
+    uint64_t fixed[3];
+    ptowsp_status status = pwsp_costs_to_grid(costs, defaults, 3, fixed, &u->grid, info);
+    if (status == PTOWSP_OK) {
+        u->unit = fixed[0], u->token = fixed[1], u->expert = fixed[2];
+    }
+    return status;
+}
+
+static uint32_t pwsp_moe_count_at(const pwsp_moe_units *u, uint32_t batch, uint32_t expert) {
+    return u->counts[(size_t)batch * u->expert_count + expert];
+}
+
+// Units of `tokens` that one lane takes.
+static uint64_t pwsp_moe_unit_count(const pwsp_moe_units *u, uint64_t tokens) {
+    return u->unit_tokens == UINT64_MAX ? 1 : pwsp_ceil_div_u64(tokens, u->unit_tokens);
+}
+
+static uint64_t pwsp_moe_cost_of(const pwsp_moe_units *u, uint64_t tokens) {
+    return pwsp_moe_unit_count(u, tokens) * u->unit + tokens * u->token;
+}
+
+// Checks offsets: rows of experts do not overlap, and are below 2^32.
+static ptowsp_status pwsp_moe_offsets_check(const pwsp_moe_units *u, ptowsp_plan_info *info) {
+    for (uint32_t b = 0; b < u->batch_count && u->offsets; b++) {
+        const size_t first = (size_t)b * (u->expert_count + (size_t)1);
+        for (uint32_t e = 0; e < u->expert_count; e++) {
+            const uint64_t end = (uint64_t)u->offsets[first + e] + pwsp_moe_count_at(u, b, e);
+            if (end > u->offsets[first + e + 1]) {
+                return pwsp_plan_fail(info, PTOWSP_FAULT_OFFSET_WRONG, first + e + 1,
+                                      u->offsets[first + e + 1], pwsp_info_value(end));
+            }
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// Checks the counts and sums up their cost.
+static ptowsp_status pwsp_moe_counts_sum(pwsp_moe_units *u, ptowsp_plan_info *info) {
+    if (!u->counts) {
+        return pwsp_moe_null(info, 1);
+    }
+    uint64_t tokens = 0, units = 0, experts = 0;
+    for (uint32_t e = 0; e < u->expert_count; e++) {
+        bool is_used = false;
+        for (uint32_t b = 0; b < u->batch_count; b++) {
+            const uint32_t count = pwsp_moe_count_at(u, b, e);
+            tokens += count;  // below 2^32 * 2^32
+            units += count > 0 ? pwsp_moe_unit_count(u, count) : 0;
+            is_used = is_used || count > 0;
+        }
+        experts += is_used;
+    }
+    if (units + u->lane_count > UINT32_MAX) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,
+                              pwsp_info_value(units), UINT32_MAX);
+    }
+    // Each lane may read an expert that is read already, and have a unit more for it; and bisection
+    // begins a little above the mean.
+    const uint64_t splits = u->lane_count + UINT64_C(2);
+    uint64_t token_cost, unit_cost, expert_cost;
+    const bool fits = pwsp_mul_fits(tokens + u->block_rows, u->token, &token_cost) &&
+                      pwsp_mul_fits(units + splits, u->unit, &unit_cost) &&
+                      pwsp_mul_fits(experts + splits, u->expert, &expert_cost);
+    const uint64_t total =
+        fits ? pwsp_sum_u64(token_cost, pwsp_sum_u64(unit_cost, expert_cost)) : UINT64_MAX;
+    if (total >> PWSP_MOE_COST_BITS != 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_COST_OVERFLOW, PTOWSP_NO_INDEX, 0,
+                              PWSP_MOE_COST_BITS);
+    }
+    u->total = tokens * u->token + units * u->unit + experts * u->expert;
+    return pwsp_moe_offsets_check(u, info);
+}
+
+// -- filling --------------------------------------------------------------------------------------
+
+// The tokens of `count` from `start` on that the lane can take: all, or a multiple of block_rows
+// from the expert's first token on; 0 if none.
+static uint64_t pwsp_moe_fit(const pwsp_moe_filler *f, uint64_t start, uint64_t count) {
+    const pwsp_moe_units *u = f->u;
+    const uint64_t weights = f->has_expert ? 0 : u->expert;
+    if (f->room < weights) {
+        return 0;
+    }
+    const uint64_t room = f->room - weights;
+    if (pwsp_moe_cost_of(u, count) <= room) {
+        return count;
+    }
+    uint64_t taken = 0, rest = room;
+    if (u->unit_tokens != UINT64_MAX) {
+        const uint64_t full = pwsp_moe_cost_of(u, u->unit_tokens);
+        const uint64_t units = full > 0 ? room / full : 0;
+        taken = units * u->unit_tokens;  // below count, which did not fit
+        rest = room - units * full;
+    }
+    if (rest > u->unit && u->token > 0) {
+        taken += (rest - u->unit) / u->token;
+    }
+    PTOWSP_ASSERT(taken < count);  // it costs no more than the room
+    const uint64_t end = (start + taken) / u->block_rows * u->block_rows;
+    return end > start ? end - start : 0;
+}
+
+static void pwsp_moe_write(pwsp_moe_filler *f, uint32_t batch, uint32_t expert, uint64_t start,
+                           uint64_t count) {
+    const pwsp_moe_units *u = f->u;
+    const uint64_t all = pwsp_moe_count_at(u, batch, expert);
+    const uint64_t base =
+        u->offsets ? u->offsets[(size_t)batch * (u->expert_count + (size_t)1) + expert] : 0;
+    const uint64_t end = start + count;
+    while (start < end) {
+        const uint64_t next = start + pwsp_min_u64(end - start, u->unit_tokens);
+        const uint32_t flags =
+            (start == 0 ? PTOWSP_WORK_FIRST : 0) | (next == all ? PTOWSP_WORK_LAST : 0);
+        PTOWSP_ASSERT(f->unit_count < f->plan->unit_capacity);
+        f->plan->units[f->unit_count] =
+            ptowsp_work_of((uint32_t)f->unit_count, 0, (uint8_t)flags, batch, expert,
+                           (uint32_t)(base + start), (uint32_t)(next - start));
+        f->unit_count++;
+        start = next;
+    }
+}
+
+static void pwsp_moe_lane_end(pwsp_moe_filler *f) {
+    const uint64_t cost = f->time - f->room;
+    const double in_units = (double)cost * f->u->grid;
+    f->cost_sum += cost;
+    f->cost_max = in_units > f->cost_max ? in_units : f->cost_max;
+    if (f->plan) {
+        if (f->plan->lane_costs) {
+            f->plan->lane_costs[f->lane] = in_units;
+        }
+        f->plan->unit_begin[f->lane + 1] = (uint32_t)f->unit_count;
+    }
+    f->lane++;
+    f->room = f->time;
+    f->has_expert = false;
+}
+
+// Fills lanes with all tokens; false if they do not fit in the time.
+static bool pwsp_moe_fill(const pwsp_moe_units *u, uint64_t time, ptowsp_moe_plan *plan,
+                          pwsp_moe_filler *f) {
+    memset(f, 0, sizeof *f);
+    f->u = u, f->plan = plan, f->time = f->room = time;
+    if (plan) {
+        plan->unit_begin[0] = 0;
+    }
+    for (uint32_t expert = 0; expert < u->expert_count; expert++) {
+        f->has_expert = false;
+        for (uint32_t batch = 0; batch < u->batch_count; batch++) {
+            const uint64_t count = pwsp_moe_count_at(u, batch, expert);
+            uint64_t start = 0;
+            while (start < count) {
+                const uint64_t taken = pwsp_moe_fit(f, start, count - start);
+                if (taken > 0) {
+                    f->room -= pwsp_moe_cost_of(u, taken) + (f->has_expert ? 0 : u->expert);
+                    f->has_expert = true;
+                    if (plan) {
+                        pwsp_moe_write(f, batch, expert, start, taken);
+                    } else {
+                        f->unit_count += pwsp_moe_unit_count(u, taken);
+                    }
+                    start += taken;
+                }
+                if (start < count) {
+                    if (f->lane + 1 == u->lane_count) {
+                        return false;
+                    }
+                    pwsp_moe_lane_end(f);
+                }
+            }
+        }
+    }
+    while (f->lane < u->lane_count) {
+        pwsp_moe_lane_end(f);
+    }
+    return true;
+}
+
+// The least time in which the tokens fit. A lane that is full leaves less than a block and what
+// belongs to it unused, and the next one begins with an expert and a unit that may be paid already.
+static uint64_t pwsp_moe_time(const pwsp_moe_units *u) {
+    const uint64_t block = u->block_rows * u->token;
+    uint64_t low = pwsp_ceil_div_u64(u->total, u->lane_count);
+    uint64_t high = low + 2 * (u->unit + u->expert) + block;
+    pwsp_moe_filler f;
+    if (u->total == 0) {
+        return 0;
+    }
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (pwsp_moe_fill(u, middle, NULL, &f)) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return high;
+}
+
+// -- public ---------------------------------------------------------------------------------------
+
+ptowsp_status ptowsp_moe_unit_bound(const ptowsp_moe_config *config, uint64_t token_count,
+                                    uint64_t *out_count, ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    if (!out_count) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    *out_count = 0;
+    pwsp_moe_units u;
+    ptowsp_status status = pwsp_moe_configure(config, &u, info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    const uint64_t parts = pwsp_min_u64(token_count, (uint64_t)u.batch_count * u.expert_count);
+    // A range of tokens of one lane has all but its last unit full.
+    uint64_t count = pwsp_sum_u64(parts, parts > 0 ? u.lane_count - UINT64_C(1) : 0);
+    if (u.unit_tokens != UINT64_MAX) {
+        count = pwsp_sum_u64(count, token_count / u.unit_tokens);
+    }
+    count = pwsp_min_u64(count, token_count);
+    if (count > UINT32_MAX) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,
+                              pwsp_info_value(count), UINT32_MAX);
+    }
+    *out_count = count;
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_moe_plan_check(const ptowsp_moe_plan *plan, ptowsp_plan_info *info) {
+    if (!plan) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    if (!plan->units && plan->unit_capacity > 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, 0, 0, 0);
+    }
+    return plan->unit_begin ? PTOWSP_OK : pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, 1, 0, 0);
+}
+
+ptowsp_status ptowsp_moe_generate(const ptowsp_moe_config *config, const PTOWSP_GM uint32_t *counts,
+                                  const PTOWSP_GM uint32_t *offsets, ptowsp_moe_plan *plan,
+                                  ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    pwsp_moe_units u;
+    ptowsp_status status = pwsp_moe_configure(config, &u, info);
+    if (status == PTOWSP_OK) {
+        u.counts = counts;
+        u.offsets = offsets;
+        status = pwsp_moe_counts_sum(&u, info);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_moe_plan_check(plan, info);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    const uint64_t time = pwsp_moe_time(&u);
+    pwsp_moe_filler f;
+    bool fits = pwsp_moe_fill(&u, time, NULL, &f);
+    PTOWSP_ASSERT(fits);
+    if (f.unit_count > plan->unit_capacity) {
+        status = pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_SMALL, PTOWSP_NO_INDEX,
+                                (int64_t)f.unit_count, plan->unit_capacity);
+        info->work_count = f.unit_count;
+        return status;
+    }
+    fits = pwsp_moe_fill(&u, time, plan, &f);
+    PTOWSP_ASSERT(fits);
+    (void)fits;
+    const ptowsp_work none = ptowsp_work_of(UINT32_MAX, 0, PTOWSP_WORK_INVALID, 0, 0, 0, 0);
+    for (uint64_t i = f.unit_count; i < plan->unit_capacity; i++) {
+        plan->units[i] = none;
+    }
+    plan->unit_count = (uint32_t)f.unit_count;
+    plan->lane_count = u.lane_count;
+    plan->cost_max = f.cost_max;
+    plan->cost_mean = (double)f.cost_sum * u.grid / u.lane_count;
+    info->work_count = f.unit_count;
+    return PTOWSP_OK;
+}
+
+// =================================================================================================
+// src/plan/moe_place.c
+// =================================================================================================
+
+// Placement of replicas of experts, as DeepSeek's EPLB: pack, replicate, pack.
+//
+//      experts      [group 0][group 1][group 2][group 3]     pack groups into nodes
+//      node 0       [group 2][group 1]    node 1 [group 0][group 3]
+//      replicas     of the experts of each node: one each, then of the largest load / count
+//      ranks        pack the replicas of a node onto its ranks
+//
+// Placing globally is the same with one group and one node. Every choice is the least of keys that
+// hold a float32, whose bits have the order of its value as it is not negative, and below it the
+// index, so ties are no special case:
+//
+//      falling weight      ~bits | index       sorted by radix
+//      emptiest pack        bits | pack        heap
+//      largest quotient    ~bits | expert      heap
+//
+// Sums are taken in the order in which items arrive, as float32.
+
+typedef struct pwsp_moe_placer {
+    const pwsp_moe_cluster *c;
+    uint64_t *keys, *other_keys;  // [replica_count]
+    uint64_t *heap;               // [replica_count]
+    float *weights;               // [replica_count] of the items that are packed
+    uint32_t *packs, *places;     // [replica_count] where they go
+    uint32_t *fill;               // [replica_count] of packs
+    uint32_t *experts;            // [expert_count] in the order of nodes
+    uint32_t *counts;             // [expert_count] replicas, of the experts of a node
+    uint32_t *replica_of;         // [replica_count] the node's expert that a replica is
+    uint32_t *replica_ordinal;    // [replica_count] which one of it
+} pwsp_moe_placer;
+
+// -- checks ---------------------------------------------------------------------------------------
+
+static ptowsp_status pwsp_moe_divides(uint32_t value, uint32_t parts, ptowsp_plan_fault fault,
+                                      ptowsp_plan_info *info) {
+    return parts > 0 && value % parts == 0
+               ? PTOWSP_OK
+               : pwsp_plan_fail(info, fault, PTOWSP_NO_INDEX, value, parts);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_moe_cluster_check(const ptowsp_moe_cluster *given,
+                                                   pwsp_moe_cluster *cluster,
+                                                   ptowsp_plan_info *info) {
+    memset(cluster, 0, sizeof *cluster);
+    if (!given) {
+        return pwsp_moe_null(info, 0);
+    }
+    const uint32_t experts = given->expert_count, replicas = given->replica_count;
+    const uint32_t groups = given->group_count > 0 ? given->group_count : 1;
+    const uint32_t nodes = given->node_count > 0 ? given->node_count : 1;
+    const uint32_t counts[2] = {experts, replicas};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (!pwsp_moe_expert_count_is_valid(counts[i])) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_EXPERTS_COUNT, PTOWSP_NO_INDEX, counts[i],
+                                  PTOWSP_MOE_EXPERT_MAX);
+        }
+    }
+    if ((uint32_t)given->policy > PTOWSP_MOE_GLOBAL) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_MODE_UNKNOWN, PTOWSP_NO_INDEX,
+                              (int64_t)given->policy, 0);
+    }
+    if (replicas < experts) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_REPLICAS_FEW, PTOWSP_NO_INDEX, replicas, experts);
+    }
+    ptowsp_status status =
+        pwsp_moe_divides(replicas, given->rank_count, PTOWSP_FAULT_RANKS_DIVIDE, info);
+    if (status == PTOWSP_OK) {
+        status = pwsp_moe_divides(experts, groups, PTOWSP_FAULT_GROUPS_DIVIDE, info);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_moe_divides(given->rank_count, nodes, PTOWSP_FAULT_NODES_DIVIDE, info);
+    }
+    if (status == PTOWSP_OK && given->policy == PTOWSP_MOE_HIERARCHICAL) {
+        status = pwsp_moe_divides(groups, nodes, PTOWSP_FAULT_NODES_DIVIDE, info);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    const bool is_global = given->policy == PTOWSP_MOE_GLOBAL || groups % nodes != 0;
+    cluster->expert_count = experts;
+    cluster->replica_count = replicas;
+    cluster->group_count = is_global ? 1 : groups;
+    cluster->node_count = is_global ? 1 : nodes;
+    cluster->rank_count = given->rank_count;
+    cluster->rank_replicas = replicas / given->rank_count;
+    cluster->node_ranks = given->rank_count / cluster->node_count;
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_moe_loads_check(const float *loads, uint64_t count,
+                                                 ptowsp_plan_info *info) {
+    if (!loads && count > 0) {
+        return pwsp_moe_null(info, 1);
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        if (!(loads[i] >= 0.0f && loads[i] <= 3.4028234663852886e38f)) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_LOAD_INVALID, i, 0, 0);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// -- scratch --------------------------------------------------------------------------------------
+
+static uint64_t pwsp_moe_placer_carve(pwsp_moe_placer *p, const pwsp_moe_cluster *c, void *base) {
+    pwsp_moe_carver carver = {(char *)base, 0};
+    const uint64_t replicas = c->replica_count;
+    p->c = c;
+    p->keys = (uint64_t *)pwsp_moe_carve(&carver, replicas, sizeof *p->keys);
+    p->other_keys = (uint64_t *)pwsp_moe_carve(&carver, replicas, sizeof *p->keys);
+    p->heap = (uint64_t *)pwsp_moe_carve(&carver, replicas, sizeof *p->heap);
+    p->weights = (float *)pwsp_moe_carve(&carver, replicas, sizeof *p->weights);
+    p->packs = (uint32_t *)pwsp_moe_carve(&carver, replicas, sizeof *p->packs);
+    p->places = (uint32_t *)pwsp_moe_carve(&carver, replicas, sizeof *p->places);
+    p->fill = (uint32_t *)pwsp_moe_carve(&carver, replicas, sizeof *p->fill);
+    p->experts = (uint32_t *)pwsp_moe_carve(&carver, c->expert_count, sizeof *p->experts);
+    p->counts = (uint32_t *)pwsp_moe_carve(&carver, c->expert_count, sizeof *p->counts);
+    p->replica_of = (uint32_t *)pwsp_moe_carve(&carver, replicas, sizeof *p->replica_of);
+    p->replica_ordinal = (uint32_t *)pwsp_moe_carve(&carver, replicas, sizeof *p->replica_ordinal);
+    return carver.used;
+}
+
+static uint64_t pwsp_moe_scratch_needed(const pwsp_moe_cluster *c) {
+    pwsp_moe_placer p;
+    return pwsp_max_u64(pwsp_moe_placer_carve(&p, c, NULL), pwsp_moe_move_bytes(c));
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_moe_scratch_check(const pwsp_moe_cluster *cluster,
+                                                   const void *scratch, uint64_t bytes,
+                                                   ptowsp_plan_info *info) {
+    const uint64_t needed = pwsp_moe_scratch_needed(cluster);
+    if (!scratch || ((uintptr_t)scratch & 7) != 0 || bytes < needed) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_SCRATCH_SMALL, PTOWSP_NO_INDEX,
+                              scratch && ((uintptr_t)scratch & 7) == 0 ? pwsp_info_value(bytes) : 0,
+                              pwsp_info_value(needed));
+    }
+    return PTOWSP_OK;
+}
+
+uint64_t ptowsp_moe_scratch_bytes(const ptowsp_moe_cluster *cluster) {
+    ptowsp_plan_info info;
+    pwsp_moe_cluster c;
+    return pwsp_moe_cluster_check(cluster, &c, &info) == PTOWSP_OK ? pwsp_moe_scratch_needed(&c)
+                                                                   : 0;
+}
+
+// -- keys -----------------------------------------------------------------------------------------
+
+// A float that is not negative, as an integer of the same order.
+static uint32_t pwsp_float_bits(float value) {
+    uint32_t bits;
+    const float positive = value + 0.0f;  // no -0
+    memcpy(&bits, &positive, sizeof bits);
+    return bits;
+}
+
+static float pwsp_float_of(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static uint64_t pwsp_key_rising(float value, uint32_t index) {
+    return (uint64_t)pwsp_float_bits(value) << 32 | index;
+}
+
+static uint64_t pwsp_key_falling(float value, uint32_t index) {
+    return (uint64_t)~pwsp_float_bits(value) << 32 | index;
+}
+
+// Sorts keys by their upper halves, as lower ones are in order; returns where they are.
+static uint64_t *pwsp_keys_sort(uint64_t *keys, uint64_t *other, uint32_t count) {
+    uint32_t starts[4][256];
+    memset(starts, 0, sizeof starts);
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t digit = 0; digit < 4; digit++) {
+            starts[digit][keys[i] >> (32 + 8 * digit) & 255]++;
+        }
+    }
+    for (uint32_t digit = 0; digit < 4; digit++) {
+        const uint32_t shift = 32 + 8 * digit;
+        uint32_t *start = starts[digit];
+        if (start[keys[0] >> shift & 255] == count) {
+            continue;  // all have the same
+        }
+        uint32_t sum = 0;
+        for (uint32_t value = 0; value < 256; value++) {
+            const uint32_t here = start[value];
+            start[value] = sum;
+            sum += here;
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            other[start[keys[i] >> shift & 255]++] = keys[i];
+        }
+        uint64_t *sorted = other;
+        other = keys;
+        keys = sorted;
+    }
+    return keys;
+}
+
+// The heap below `at`, whose own key may be too large, in order again.
+static void pwsp_heap_sink(uint64_t *heap, uint32_t count, uint32_t at) {
+    const uint64_t key = heap[at];
+    for (;;) {
+        uint32_t child = 2 * at + 1;
+        if (child >= count) {
+            break;
+        }
+        child += child + 1 < count && heap[child + 1] < heap[child];
+        if (heap[child] >= key) {
+            break;
+        }
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = key;
+}
+
+static void pwsp_heap_make(uint64_t *heap, uint32_t count) {
+    for (uint32_t at = count / 2; at-- > 0;) {
+        pwsp_heap_sink(heap, count, at);
+    }
+}
+
+// -- pack, replicate ------------------------------------------------------------------------------
+
+// Packs items of p->weights into packs of the same size.
+static void pwsp_moe_pack(const pwsp_moe_placer *p, uint32_t item_count, uint32_t pack_count) {
+    const uint32_t size = item_count / pack_count;
+    PTOWSP_ASSERT(size > 0 && size * pack_count == item_count);
+    if (size == 1) {
+        for (uint32_t i = 0; i < item_count; i++) {
+            p->packs[i] = i;
+            p->places[i] = 0;
+        }
+        return;
+    }
+    for (uint32_t i = 0; i < item_count; i++) {
+        p->keys[i] = pwsp_key_falling(p->weights[i], i);
+    }
+    const uint64_t *order = pwsp_keys_sort(p->keys, p->other_keys, item_count);
+    uint32_t open = pack_count;
+    for (uint32_t i = 0; i < pack_count; i++) {
+        p->heap[i] = pwsp_key_rising(0.0f, i);
+        p->fill[i] = 0;
+    }
+    for (uint32_t i = 0; i < item_count; i++) {
+        const uint32_t item = (uint32_t)order[i], pack = (uint32_t)p->heap[0];
+        const float sum = pwsp_float_of((uint32_t)(p->heap[0] >> 32)) + p->weights[item];
+        p->packs[item] = pack;
+        p->places[item] = p->fill[pack]++;
+        if (p->fill[pack] < size) {
+            p->heap[0] = pwsp_key_rising(sum, pack);
+        } else {
+            open--;
+            p->heap[0] = p->heap[open];
+        }
+        if (open > 0) {
+            pwsp_heap_sink(p->heap, open, 0);
+        }
+    }
+    PTOWSP_ASSERT(open == 0);
+}
+
+// Replicates experts[expert_count], which have loads, to replica_count.
+static void pwsp_moe_replicate(const pwsp_moe_placer *p, const float *loads,
+                               const uint32_t *experts, uint32_t expert_count,
+                               uint32_t replica_count) {
+    for (uint32_t i = 0; i < expert_count; i++) {
+        p->replica_of[i] = i;
+        p->replica_ordinal[i] = 0;
+        p->counts[i] = 1;
+        p->heap[i] = pwsp_key_falling(loads[experts[i]], i);
+    }
+    if (replica_count == expert_count) {
+        return;
+    }
+    pwsp_heap_make(p->heap, expert_count);
+    for (uint32_t replica = expert_count; replica < replica_count; replica++) {
+        const uint32_t i = (uint32_t)p->heap[0];
+        p->replica_of[replica] = i;
+        p->replica_ordinal[replica] = p->counts[i]++;
+        p->heap[0] = pwsp_key_falling(loads[experts[i]] / (float)p->counts[i], i);
+        pwsp_heap_sink(p->heap, expert_count, 0);
+    }
+}
+
+// -- a layer --------------------------------------------------------------------------------------
+
+// The experts in the order of the nodes.
+static void pwsp_moe_groups_pack(const pwsp_moe_placer *p, const float *loads) {
+    const pwsp_moe_cluster *c = p->c;
+    const uint32_t size = c->expert_count / c->group_count;
+    const uint32_t node_groups = c->group_count / c->node_count;
+    for (uint32_t group = 0; group < c->group_count; group++) {
+        float sum = 0.0f;
+        for (uint32_t i = 0; i < size; i++) {
+            sum += loads[group * size + i];
+        }
+        p->weights[group] = sum;
+    }
+    pwsp_moe_pack(p, c->group_count, c->node_count);
+    for (uint32_t group = 0; group < c->group_count; group++) {
+        const uint32_t position = p->packs[group] * node_groups + p->places[group];
+        for (uint32_t i = 0; i < size; i++) {
+            p->experts[position * size + i] = group * size + i;
+        }
+    }
+}
+
+// Places a layer; false if an expert has more replicas than the stride, which is *out_expert then.
+static bool pwsp_moe_layer_place(const pwsp_moe_placer *p, const float *loads,
+                                 const ptowsp_moe_placement *out, uint32_t *out_expert,
+                                 uint32_t *out_count) {
+    const pwsp_moe_cluster *c = p->c;
+    const uint32_t experts = c->expert_count / c->node_count;
+    const uint32_t replicas = c->replica_count / c->node_count;
+    pwsp_moe_groups_pack(p, loads);
+    for (uint32_t node = 0; node < c->node_count; node++) {
+        const uint32_t *of_node = p->experts + (size_t)node * experts;
+        pwsp_moe_replicate(p, loads, of_node, experts, replicas);
+        for (uint32_t i = 0; i < experts; i++) {
+            if (out->expert_replicas && p->counts[i] > out->stride) {
+                *out_expert = of_node[i];
+                *out_count = p->counts[i];
+                return false;
+            }
+            if (out->expert_counts) {
+                out->expert_counts[of_node[i]] = (int32_t)p->counts[i];
+            }
+        }
+        for (uint32_t r = 0; r < replicas; r++) {
+            const uint32_t i = p->replica_of[r];
+            p->weights[r] = loads[of_node[i]] / (float)p->counts[i];
+        }
+        pwsp_moe_pack(p, replicas, c->node_ranks);
+        for (uint32_t r = 0; r < replicas; r++) {
+            const uint32_t expert = of_node[p->replica_of[r]];
+            const uint32_t at = node * replicas + p->packs[r] * c->rank_replicas + p->places[r];
+            out->replica_experts[at] = (int32_t)expert;
+            if (out->expert_replicas) {
+                out->expert_replicas[(size_t)expert * out->stride + p->replica_ordinal[r]] =
+                    (int32_t)at;
+            }
+        }
+    }
+    return true;
+}
+
+static ptowsp_status pwsp_moe_placement_check(const ptowsp_moe_placement *placement,
+                                              ptowsp_plan_info *info) {
+    if (!placement) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    return placement->replica_experts ? PTOWSP_OK
+                                      : pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, 0, 0, 0);
+}
+
+ptowsp_status ptowsp_moe_place(const ptowsp_moe_cluster *cluster, const float *loads,
+                               uint32_t layer_count, void *scratch, uint64_t scratch_bytes,
+                               const ptowsp_moe_placement *placement, ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    pwsp_moe_cluster c;
+    ptowsp_status status = pwsp_moe_cluster_check(cluster, &c, info);
+    if (status == PTOWSP_OK) {
+        status = pwsp_moe_placement_check(placement, info);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_moe_scratch_check(&c, scratch, scratch_bytes, info);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_moe_loads_check(loads, (uint64_t)layer_count * c.expert_count, info);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    pwsp_moe_placer p;
+    pwsp_moe_placer_carve(&p, &c, scratch);
+    ptowsp_moe_placement layer = *placement;
+    for (uint32_t i = 0; i < layer_count; i++) {
+        uint32_t expert, count;
+        if (layer.expert_replicas) {
+            memset(layer.expert_replicas, 0xff,
+                   (size_t)c.expert_count * layer.stride * sizeof *layer.expert_replicas);
+        }
+        if (!pwsp_moe_layer_place(&p, loads, &layer, &expert, &count)) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_STRIDE_SMALL, expert, count, layer.stride);
+        }
+        loads += c.expert_count;
+        layer.replica_experts += c.replica_count;
+        layer.expert_counts += layer.expert_counts ? c.expert_count : 0;
+        layer.expert_replicas += layer.expert_replicas ? (size_t)c.expert_count * layer.stride : 0;
+    }
+    return PTOWSP_OK;
+}
+
+// -- using a placement ----------------------------------------------------------------------------
+
+ptowsp_status ptowsp_moe_index(const ptowsp_moe_cluster *cluster,
+                               const ptowsp_moe_placement *placement, ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    pwsp_moe_cluster c;
+    ptowsp_status status = pwsp_moe_cluster_check(cluster, &c, info);
+    if (status == PTOWSP_OK) {
+        status = pwsp_moe_placement_check(placement, info);
+    }
+    if (status == PTOWSP_OK && !placement->expert_counts) {
+        status = pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, 1, 0, 0);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    const size_t stride = placement->stride;
+    int32_t *counts = placement->expert_counts, *lists = placement->expert_replicas;
+    memset(counts, 0, c.expert_count * sizeof *counts);
+    if (lists) {
+        memset(lists, 0xff, c.expert_count * stride * sizeof *lists);
+    }
+    for (uint32_t r = 0; r < c.replica_count; r++) {
+        const int32_t expert = placement->replica_experts[r];
+        if (expert < 0 || (uint32_t)expert >= c.expert_count) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_REPLICA_EXPERT, r, expert, c.expert_count);
+        }
+        const size_t ordinal = (size_t)counts[expert]++;
+        if (lists && ordinal >= stride) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_STRIDE_SMALL, (uint64_t)expert,
+                                  (int64_t)ordinal + 1, (int64_t)stride);
+        }
+        if (lists) {
+            lists[(size_t)expert * stride + ordinal] = (int32_t)r;
+        }
+    }
+    for (uint32_t e = 0; e < c.expert_count; e++) {
+        if (counts[e] == 0) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_EXPERT_ABSENT, e, 0, 0);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// Checks counts and replicas of the experts, as far as they are used.
+static ptowsp_status pwsp_moe_shares_check(const ptowsp_moe_routes *routes,
+                                           const ptowsp_moe_placement *placement,
+                                           ptowsp_plan_info *info) {
+    for (uint32_t e = 0; e < routes->expert_count; e++) {
+        const int32_t count = placement->expert_counts[e];
+        if (count == 0) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_EXPERT_ABSENT, e, 0, 0);
+        }
+        if (count < 0 || (uint32_t)count > placement->stride) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_REPLICA_WRONG, e, count, placement->stride);
+        }
+        for (int32_t i = 0; i < count; i++) {
+            const int32_t at =
+                placement->expert_replicas[(size_t)e * placement->stride + (size_t)i];
+            if (at < 0 || at >= PTOWSP_MOE_EXPERT_MAX) {
+                return pwsp_plan_fail(info, PTOWSP_FAULT_REPLICA_WRONG, e, at,
+                                      PTOWSP_MOE_EXPERT_MAX - 1);
+            }
+        }
+    }
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_moe_share(const ptowsp_moe_routes *routes,
+                               const ptowsp_moe_placement *placement, uint32_t *next,
+                               int32_t *out_ids, ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    ptowsp_status status = pwsp_moe_routes_check(routes, info);
+    if (status == PTOWSP_OK && (!next || !out_ids)) {
+        status = pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    if (status == PTOWSP_OK &&
+        (!placement || !placement->expert_counts || !placement->expert_replicas)) {
+        status = pwsp_moe_null(info, 2);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_moe_shares_check(routes, placement, info);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_moe_ids_check(routes, info);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    for (uint32_t e = 0; e < routes->expert_count; e++) {
+        next[e] = e % (uint32_t)placement->expert_counts[e];
+    }
+    const uint64_t pairs = (uint64_t)routes->token_count * routes->top_k;
+    for (uint64_t i = 0; i < pairs; i++) {
+        const int32_t e = routes->ids[i];
+        if (e < 0) {
+            out_ids[i] = e;
+            continue;
+        }
+        out_ids[i] = placement->expert_replicas[(size_t)e * placement->stride + next[e]];
+        next[e]++;
+        next[e] = next[e] == (uint32_t)placement->expert_counts[e] ? 0 : next[e];
+    }
+    return PTOWSP_OK;
+}
+
+// =================================================================================================
+// src/plan/moe_move.c
+// =================================================================================================
+
+// Improving a placement by few moves: steps that lower the busiest rank.
+//
+// The state is who is where, and what follows from it: replicas per expert, and the load of ranks. A
+// step is the best of all changes that can take load off the busiest rank A:
+//
+//      replace   a replica on A by another expert, if the one that goes has others     1 move
+//      replace   a replica elsewhere by an expert of A, whose replicas then share      1 move
+//      swap      a replica on A with one elsewhere                                     2 moves
+//
+// Best is what lowers the busiest rank most for its moves; where nothing lowers it (two ranks may be
+// the busiest), what lowers the sum of squares most. Steps are undone behind the last state that had
+// a new least load, so that no move is paid for nothing.
+//
+// A change alters the load of few ranks. The busiest of the others is the first in the order of
+// falling load that is not among them. What is estimated so chooses; whether a step is taken, is
+// decided by loads that are added up anew.
+
+typedef struct pwsp_moe_mover {
+    const pwsp_moe_cluster *c;
+    const float *loads;
+    int32_t *experts;    // [replica_count] the placement
+    uint32_t *counts;    // [expert_count]
+    uint32_t *first;     // [expert_count] of the list of replicas
+    uint32_t *next;      // [replica_count]
+    double *rank_loads;  // [rank_count]
+    uint32_t *order;     // [rank_count] by falling load
+    double max, squares;
+    // A change that is tried.
+    double *tried;      // [rank_count] loads of the ranks that it touches
+    uint32_t *stamps;   // [rank_count] which ones these are
+    uint32_t *touched;  // [rank_count] the same as a list
+    uint32_t stamp, touched_count;
+    // What was done: [replica_count] replicas and the experts that they were.
+    uint32_t *log_replicas;
+    int32_t *log_experts;
+} pwsp_moe_mover;
+
+typedef struct pwsp_moe_change {
+    uint32_t replica, other;  // other: to swap with, or NO_ROW to replace by `expert`
+    uint32_t expert;
+    double gain, squares_gain;  // per move
+} pwsp_moe_change;
+
+static uint64_t pwsp_moe_mover_carve(pwsp_moe_mover *m, const pwsp_moe_cluster *c, void *base) {
+    pwsp_moe_carver carver = {(char *)base, 0};
+    const uint64_t replicas = c->replica_count, experts = c->expert_count, ranks = c->rank_count;
+    memset(m, 0, sizeof *m);
+    m->c = c;
+    m->rank_loads = (double *)pwsp_moe_carve(&carver, ranks, sizeof *m->rank_loads);
+    m->tried = (double *)pwsp_moe_carve(&carver, ranks, sizeof *m->tried);
+    m->counts = (uint32_t *)pwsp_moe_carve(&carver, experts, sizeof *m->counts);
+    m->first = (uint32_t *)pwsp_moe_carve(&carver, experts, sizeof *m->first);
+    m->next = (uint32_t *)pwsp_moe_carve(&carver, replicas, sizeof *m->next);
+    m->order = (uint32_t *)pwsp_moe_carve(&carver, ranks, sizeof *m->order);
+    m->stamps = (uint32_t *)pwsp_moe_carve(&carver, ranks, sizeof *m->stamps);
+    m->touched = (uint32_t *)pwsp_moe_carve(&carver, ranks, sizeof *m->touched);
+    m->log_replicas = (uint32_t *)pwsp_moe_carve(&carver, replicas, sizeof *m->log_replicas);
+    m->log_experts = (int32_t *)pwsp_moe_carve(&carver, replicas, sizeof *m->log_experts);
+    return carver.used;
+}
+
+PWSP_INTERNAL uint64_t pwsp_moe_move_bytes(const pwsp_moe_cluster *cluster) {
+    pwsp_moe_mover m;
+    return pwsp_moe_mover_carve(&m, cluster, NULL);
+}
+
+// -- the state ------------------------------------------------------------------------------------
+
+static uint32_t pwsp_moe_rank_of(const pwsp_moe_mover *m, uint32_t replica) {
+    return replica / m->c->rank_replicas;
+}
+
+static double pwsp_moe_share_of(const pwsp_moe_mover *m, uint32_t expert) {
+    return (double)m->loads[expert] / m->counts[expert];
+}
+
+static bool pwsp_moe_rank_before(const pwsp_moe_mover *m, uint32_t a, uint32_t b) {
+    return m->rank_loads[a] > m->rank_loads[b] || (m->rank_loads[a] >= m->rank_loads[b] && a < b);
+}
+
+// The heap of ranks below `at`, the last in order on top.
+static void pwsp_moe_ranks_sink(const pwsp_moe_mover *m, uint32_t count, uint32_t at) {
+    const uint32_t rank = m->order[at];
+    for (uint32_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
+        child += child + 1 < count && pwsp_moe_rank_before(m, m->order[child], m->order[child + 1]);
+        if (!pwsp_moe_rank_before(m, rank, m->order[child])) {
+            break;
+        }
+        m->order[at] = m->order[child];
+        at = child;
+    }
+    m->order[at] = rank;
+}
+
+static void pwsp_moe_ranks_sort(const pwsp_moe_mover *m) {
+    const uint32_t count = m->c->rank_count;
+    for (uint32_t i = 0; i < count; i++) {
+        m->order[i] = i;
+    }
+    for (uint32_t at = count / 2; at-- > 0;) {
+        pwsp_moe_ranks_sink(m, count, at);
+    }
+    for (uint32_t end = count; end-- > 1;) {
+        const uint32_t last = m->order[0];
+        m->order[0] = m->order[end];
+        m->order[end] = last;
+        pwsp_moe_ranks_sink(m, end, 0);
+    }
+}
+
+// All that follows from the placement.
+static void pwsp_moe_derive(pwsp_moe_mover *m) {
+    const pwsp_moe_cluster *c = m->c;
+    memset(m->counts, 0, c->expert_count * sizeof *m->counts);
+    for (uint32_t e = 0; e < c->expert_count; e++) {
+        m->first[e] = PTOWSP_MOE_NO_ROW;
+    }
+    for (uint32_t r = c->replica_count; r-- > 0;) {
+        const uint32_t expert = (uint32_t)m->experts[r];
+        m->next[r] = m->first[expert];
+        m->first[expert] = r;
+        m->counts[expert]++;
+    }
+    m->max = m->squares = 0.0;
+    for (uint32_t rank = 0; rank < c->rank_count; rank++) {
+        double load = 0.0;
+        for (uint32_t i = 0; i < c->rank_replicas; i++) {
+            load += pwsp_moe_share_of(m, (uint32_t)m->experts[rank * c->rank_replicas + i]);
+        }
+        m->rank_loads[rank] = load;
+        m->squares += load * load;
+        m->max = load > m->max ? load : m->max;
+    }
+    pwsp_moe_ranks_sort(m);
+}
+
+// -- changes that are tried -----------------------------------------------------------------------
+
+static void pwsp_moe_try_begin(pwsp_moe_mover *m) {
+    m->touched_count = 0;
+    m->stamp++;
+    if (m->stamp == 0) {
+        memset(m->stamps, 0, m->c->rank_count * sizeof *m->stamps);
+        m->stamp = 1;
+    }
+}
+
+static void pwsp_moe_try_add(pwsp_moe_mover *m, uint32_t replica, double load) {
+    const uint32_t rank = pwsp_moe_rank_of(m, replica);
+    if (m->stamps[rank] != m->stamp) {
+        m->stamps[rank] = m->stamp;
+        m->touched[m->touched_count++] = rank;
+        m->tried[rank] = m->rank_loads[rank];
+    }
+    m->tried[rank] += load;
+}
+
+// Compares what was tried with the best change so far.
+static void pwsp_moe_try_end(pwsp_moe_mover *m, uint32_t moves, const pwsp_moe_change *change,
+                             pwsp_moe_change *best) {
+    double max = 0.0, squares = 0.0;
+    for (uint32_t i = 0; i < m->touched_count; i++) {
+        const double load = m->tried[m->touched[i]], before = m->rank_loads[m->touched[i]];
+        max = load > max ? load : max;
+        squares += before * before - load * load;
+    }
+    for (uint32_t i = 0; i < m->c->rank_count; i++) {
+        if (m->stamps[m->order[i]] != m->stamp) {
+            const double load = m->rank_loads[m->order[i]];
+            max = load > max ? load : max;
+            break;
+        }
+    }
+    const double gain = (m->max - max) / moves;
+    squares /= moves;
+    if (gain < 0.0 || (gain <= 0.0 && squares <= 0.0)) {
+        return;
+    }
+    if (gain > best->gain || (gain >= best->gain && squares > best->squares_gain)) {
+        *best = *change;
+        best->gain = gain;
+        best->squares_gain = squares;
+    }
+}
+
+// Makes `replica` an expert.
+static void pwsp_moe_try_replace(pwsp_moe_mover *m, uint32_t replica, uint32_t expert,
+                                 pwsp_moe_change *best) {
+    const uint32_t old = (uint32_t)m->experts[replica];
+    if (old == expert || m->counts[old] < 2) {
+        return;
+    }
+    const double old_before = pwsp_moe_share_of(m, old), before = pwsp_moe_share_of(m, expert);
+    const double old_after = (double)m->loads[old] / (m->counts[old] - 1);
+    const double after = (double)m->loads[expert] / (m->counts[expert] + 1);
+    pwsp_moe_try_begin(m);
+    pwsp_moe_try_add(m, replica, after - old_before);
+    for (uint32_t r = m->first[old]; r != PTOWSP_MOE_NO_ROW; r = m->next[r]) {
+        if (r != replica) {
+            pwsp_moe_try_add(m, r, old_after - old_before);
+        }
+    }
+    for (uint32_t r = m->first[expert]; r != PTOWSP_MOE_NO_ROW; r = m->next[r]) {
+        pwsp_moe_try_add(m, r, after - before);
+    }
+    const pwsp_moe_change change = {replica, PTOWSP_MOE_NO_ROW, expert, 0.0, 0.0};
+    pwsp_moe_try_end(m, 1, &change, best);
+}
+
+static void pwsp_moe_try_swap(pwsp_moe_mover *m, uint32_t replica, uint32_t other,
+                              pwsp_moe_change *best) {
+    const uint32_t a = (uint32_t)m->experts[replica], b = (uint32_t)m->experts[other];
+    const double less = pwsp_moe_share_of(m, a) - pwsp_moe_share_of(m, b);
+    if (less <= 0.0) {
+        return;
+    }
+    pwsp_moe_try_begin(m);
+    pwsp_moe_try_add(m, replica, -less);
+    pwsp_moe_try_add(m, other, less);
+    const pwsp_moe_change change = {replica, other, 0, 0.0, 0.0};
+    pwsp_moe_try_end(m, 2, &change, best);
+}
+
+// Whether an expert has a replica on a node.
+static bool pwsp_moe_has_node(const pwsp_moe_mover *m, uint32_t expert, uint32_t node) {
+    for (uint32_t r = m->first[expert]; r != PTOWSP_MOE_NO_ROW; r = m->next[r]) {
+        if (pwsp_moe_rank_of(m, r) / m->c->node_ranks == node) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Finds the best change; false if none helps.
+static bool pwsp_moe_change_find(pwsp_moe_mover *m, pwsp_moe_change *best) {
+    const pwsp_moe_cluster *c = m->c;
+    const uint32_t rank = m->order[0], node = rank / c->node_ranks;
+    const uint32_t begin = rank * c->rank_replicas, end = begin + c->rank_replicas;
+    const uint32_t node_replicas = c->node_ranks * c->rank_replicas;
+    best->gain = best->squares_gain = 0.0;
+    best->replica = PTOWSP_MOE_NO_ROW;
+    for (uint32_t expert = 0; expert < c->expert_count; expert++) {
+        if (c->node_count == 1 || pwsp_moe_has_node(m, expert, node)) {
+            for (uint32_t r = begin; r < end; r++) {
+                pwsp_moe_try_replace(m, r, expert, best);
+            }
+        }
+    }
+    for (uint32_t mine = begin; mine < end; mine++) {
+        const uint32_t expert = (uint32_t)m->experts[mine];
+        for (uint32_t r = 0; r < c->replica_count; r++) {
+            if (r >= begin && r < end) {
+                continue;
+            }
+            const uint32_t its_node = r / node_replicas;
+            if (its_node == node || pwsp_moe_has_node(m, expert, its_node)) {
+                pwsp_moe_try_replace(m, r, expert, best);
+            }
+            if (its_node == node) {
+                pwsp_moe_try_swap(m, mine, r, best);
+            }
+        }
+    }
+    return best->replica != PTOWSP_MOE_NO_ROW;
+}
+
+// -- steps ----------------------------------------------------------------------------------------
+
+static void pwsp_moe_set(pwsp_moe_mover *m, uint32_t replica, int32_t expert, uint32_t *moves) {
+    m->log_replicas[*moves] = replica;
+    m->log_experts[*moves] = m->experts[replica];
+    m->experts[replica] = expert;
+    ++*moves;
+}
+
+static void pwsp_moe_undo(pwsp_moe_mover *m, uint32_t *moves, uint32_t to) {
+    while (*moves > to) {
+        --*moves;
+        m->experts[m->log_replicas[*moves]] = m->log_experts[*moves];
+    }
+}
+
+// Takes steps while they help and are allowed; returns the moves of the best state, which is left.
+static uint32_t pwsp_moe_steps(pwsp_moe_mover *m, uint32_t move_max, double *frontier) {
+    uint32_t moves = 0, best_moves = 0;
+    double least = m->max;
+    pwsp_moe_change change;
+    while (moves < move_max && pwsp_moe_change_find(m, &change)) {
+        const uint32_t before = moves;
+        const double max = m->max, squares = m->squares;
+        const bool is_swap = change.other != PTOWSP_MOE_NO_ROW;
+        if (before + (is_swap ? 2 : 1) > move_max) {
+            break;
+        }
+        const int32_t old = m->experts[change.replica];
+        pwsp_moe_set(m, change.replica, is_swap ? m->experts[change.other] : (int32_t)change.expert,
+                     &moves);
+        if (is_swap) {
+            pwsp_moe_set(m, change.other, old, &moves);
+        }
+        pwsp_moe_derive(m);
+        if (m->max > max || (m->max >= max && m->squares >= squares)) {
+            pwsp_moe_undo(m, &moves, before);  // it only seemed to help
+            break;
+        }
+        for (uint32_t k = before + 1; frontier && k <= moves; k++) {
+            frontier[k] = k == moves && m->max < least ? m->max : least;
+        }
+        if (m->max < least) {
+            least = m->max;
+            best_moves = moves;
+        }
+    }
+    for (uint32_t k = moves + 1; frontier && k <= move_max; k++) {
+        frontier[k] = least;
+    }
+    pwsp_moe_undo(m, &moves, best_moves);
+    pwsp_moe_derive(m);
+    return best_moves;
+}
+
+// Checks that each replica has an expert, and each expert a replica.
+static ptowsp_status pwsp_moe_present_check(pwsp_moe_mover *m, const int32_t *experts,
+                                            ptowsp_plan_info *info) {
+    memset(m->counts, 0, m->c->expert_count * sizeof *m->counts);
+    for (uint32_t r = 0; r < m->c->replica_count; r++) {
+        if (experts[r] < 0 || (uint32_t)experts[r] >= m->c->expert_count) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_REPLICA_EXPERT, r, experts[r],
+                                  m->c->expert_count);
+        }
+        m->counts[experts[r]]++;
+    }
+    for (uint32_t e = 0; e < m->c->expert_count; e++) {
+        if (m->counts[e] == 0) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_EXPERT_ABSENT, e, 0, 0);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_moe_move(const ptowsp_moe_cluster *cluster, const float *loads,
+                              uint32_t move_max, void *scratch, uint64_t scratch_bytes,
+                              int32_t *replica_experts, double *frontier,
+                              ptowsp_moe_moved *out_moved, ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    pwsp_moe_cluster c;
+    ptowsp_status status = pwsp_moe_cluster_check(cluster, &c, info);
+    if (status == PTOWSP_OK && !replica_experts) {
+        status = pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, 0, 0, 0);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_moe_scratch_check(&c, scratch, scratch_bytes, info);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_moe_loads_check(loads, c.expert_count, info);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    pwsp_moe_mover m;
+    pwsp_moe_mover_carve(&m, &c, scratch);
+    status = pwsp_moe_present_check(&m, replica_experts, info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    m.loads = loads;
+    m.experts = replica_experts;
+    memset(m.stamps, 0, c.rank_count * sizeof *m.stamps);
+    pwsp_moe_derive(&m);
+    ptowsp_moe_moved moved = {0, m.max, 0.0, 0.0};
+    for (uint32_t e = 0; e < c.expert_count; e++) {
+        moved.load_mean += (double)loads[e];
+    }
+    moved.load_mean /= c.rank_count;
+    if (frontier) {
+        frontier[0] = m.max;
+    }
+    const uint32_t most = (uint32_t)pwsp_min_u64(move_max, c.replica_count);
+    moved.move_count = pwsp_moe_steps(&m, most, frontier);
+    moved.load_after = m.max;
+    for (uint64_t k = (uint64_t)most + 1; frontier && k <= move_max; k++) {
+        frontier[k] = m.max;
+    }
+    if (out_moved) {
+        *out_moved = moved;
     }
     return PTOWSP_OK;
 }
@@ -27493,7 +29223,7 @@ ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_tensor_desc
 // other fields when they are first named. None has a name that can be bound.
 
 typedef struct pwsp_field_row {
-    char text[11];
+    char text[12];
     uint8_t flags;  // that have to be set, or 0 for a number
     uint8_t dtype;
     bool of_units, of_merges;

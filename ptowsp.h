@@ -671,6 +671,9 @@ PTOWSP_INLINE uint32_t ptowsp_work_token_start(const PTOWSP_GM ptowsp_work *work
 PTOWSP_INLINE uint32_t ptowsp_work_token_count(const PTOWSP_GM ptowsp_work *work) {
     return work->params[3];
 }
+PTOWSP_INLINE uint32_t ptowsp_work_token_end(const PTOWSP_GM ptowsp_work *work) {
+    return work->params[2] + work->params[3];
+}
 PTOWSP_INLINE uint32_t ptowsp_work_tile(const PTOWSP_GM ptowsp_work *work) {
     return work->reserved;
 }
@@ -804,8 +807,8 @@ typedef struct ptowsp_plan_config {
     uint32_t tier_count;
 } ptowsp_plan_config;
 
-// The faults that this section reports, in the order of the checks, and then those that section 10
-// adds, with the status and the text of each. `%i` is info.index, `%v` info.value and `%l`
+// The faults that this section reports, in the order of the checks, and then those that sections 10
+// and 10b add, with the status and the text of each. `%i` is info.index, `%v` info.value and `%l`
 // info.limit.
 #define PTOWSP_PLAN_FAULTS(FAULT)                                                                  \
     FAULT(NONE, OK, "no fault")                                                                    \
@@ -861,7 +864,29 @@ typedef struct ptowsp_plan_config {
     FAULT(UNIT_WRONG, INVALID_PARAMS, "unit %i has the value %v where %l belongs")                 \
     FAULT(UNIT_MISSING, INVALID_PARAMS, "unit %i should be of sequence %l, and is not there")      \
     FAULT(UNIT_EXTRA, INVALID_PARAMS, "unit %i is beyond what the batch has")                      \
-    FAULT(MERGE_WRONG, INVALID_PARAMS, "merge %i has the value %v where %l belongs")
+    FAULT(MERGE_WRONG, INVALID_PARAMS, "merge %i has the value %v where %l belongs")               \
+    FAULT(INPUT_NULL, INVALID_PARAMS, "input %i is NULL")                                          \
+    FAULT(TOP_K_RANGE, INVALID_PARAMS, "top_k %v is not in 1 to %l")                               \
+    FAULT(EXPERTS_COUNT, INVALID_PARAMS, "%v experts or replicas are not in 1 to %l")              \
+    FAULT(PAIRS_EXCEEDED, LIMIT_EXCEEDED, "%v pairs or rows are more than %l")                     \
+    FAULT(EXPERT_RANGE, INVALID_PARAMS, "pair %i has expert %v, which is not below %l")            \
+    FAULT(ROWS_SMALL, BUFFER_OVERFLOW, "%v rows do not fit the order, which holds %l")             \
+    FAULT(OFFSET_WRONG, INVALID_PARAMS, "offset %i is %v, and the rows before it end at %l")       \
+    FAULT(DECAY_INVALID, INVALID_PARAMS, "decay is not in 0 to 1")                                 \
+    FAULT(RANKS_DIVIDE, INVALID_PARAMS, "%v experts or replicas cannot be divided among %l ranks") \
+    FAULT(GROUPS_DIVIDE, INVALID_PARAMS, "%v experts cannot be divided into %l groups")            \
+    FAULT(NODES_DIVIDE, INVALID_PARAMS, "%v ranks or groups cannot be divided among %l nodes")     \
+    FAULT(REPLICAS_FEW, INVALID_PARAMS, "%v replicas are fewer than the %l experts")               \
+    FAULT(LOAD_INVALID, INVALID_PARAMS, "load %i is negative, infinite or no number")              \
+    FAULT(SCRATCH_SMALL, BUFFER_OVERFLOW, "the scratch has %v bytes of the %l that are needed")    \
+    FAULT(STRIDE_SMALL, BUFFER_OVERFLOW, "expert %i has %v replicas, and the stride is %l")        \
+    FAULT(REPLICA_EXPERT, INVALID_PARAMS, "replica %i has expert %v, which is not below %l")       \
+    FAULT(EXPERT_ABSENT, INVALID_PARAMS, "expert %i has no replica")                               \
+    FAULT(REPLICA_WRONG, INVALID_PARAMS,                                                           \
+          "expert %i has %v where a count or a replica up to %l belongs")                          \
+    FAULT(PATTERN_UNKNOWN, INVALID_PARAMS, "pattern has the unknown value %v")                     \
+    FAULT(SKEW_RANGE, INVALID_PARAMS,                                                              \
+          "skew is not in 1 to expert_count / top_k, or rank_count leaves too few experts")
 
 // clang-format off
 typedef enum ptowsp_plan_fault {
@@ -1430,6 +1455,399 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_run_serial(const ptowsp_a
 PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
                                               const ptowsp_attention_job *job);
 
+// -------------------------------------------------------------------------------------------------
+// 10b. MoE plans
+// -------------------------------------------------------------------------------------------------
+//
+// In a layer of mixture of experts each token chooses top_k of the experts. A step has to bring
+// together the tokens of each expert, divide them among lanes, and add up what a token's experts
+// made; between steps a service looks at the loads, and places copies of busy experts on ranks.
+//
+//      ids [token][k]    2 0    2 1    0 2    2 -        4 tokens, top 2 of 3 experts; -: below 0
+//      pair              0 1    2 3    4 5    6 7          token * top_k + k
+//
+//      counts            2            1      4             ptowsp_moe_sort
+//      offsets           0            2      3         7
+//      pairs [row]       1     4      3      0 2 5 6       stable: in the order of tokens
+//      rows [pair]       3 0   4 2    1 5    6 -           the inverse
+//
+//      units, 2 lanes    [e 0  ]      [e 1]  [e 2] [e 2]   ptowsp_moe_generate: 4 and 3 tokens
+//      lane               0            0      0     1      (expert 2 is split, at row 4)
+//
+//      out[token] = sum over k of gates[token][k] * made[rows[token * top_k + k]]
+//                                                          ptowsp_moe_combine
+//
+// With block_rows every expert's rows are padded to a multiple of it, as kernels want that take
+// whole tiles; `pairs` has PTOWSP_MOE_NO_ROW there. Kernels gather tokens[pairs[row] / top_k].
+//
+//    #include "ptowsp.h"
+//    #include <stdio.h>
+//
+//    int main(void) {
+//        const int32_t ids[8] = {2, 0, 2, 1, 0, 2, 2, -1};
+//        const ptowsp_moe_routes routes = {ids, 4, 2, 3, 0};
+//        uint32_t counts[3], offsets[4], pairs[8], rows[8], begin[3];
+//        ptowsp_work units[6];
+//        ptowsp_moe_order order = {counts, offsets, pairs, rows, NULL, 8, 0, 0, 0, 0};
+//        ptowsp_moe_config config = {1, 3, 2, 0, 0, {0, 1, 0}};
+//        ptowsp_moe_plan plan = {units, begin, NULL, 6, 0, 0, 0, 0};
+//        if (ptowsp_moe_sort(&routes, &order, NULL) != PTOWSP_OK ||
+//            ptowsp_moe_generate(&config, counts, offsets, &plan, NULL) != PTOWSP_OK) {
+//            return 1;
+//        }
+//        for (uint32_t lane = 0; lane < plan.lane_count; lane++) {
+//            for (uint32_t i = begin[lane]; i < begin[lane + 1]; i++) {
+//                printf("lane %u: expert %u, rows %u to %u\n", lane, ptowsp_work_expert(&units[i]),
+//                       ptowsp_work_token_start(&units[i]), ptowsp_work_token_end(&units[i]));
+//            }
+//        }
+//        return 0;
+//    }
+//
+// It prints:
+//
+//    lane 0: expert 0, rows 0 to 2
+//    lane 0: expert 1, rows 2 to 3
+//    lane 0: expert 2, rows 3 to 4
+//    lane 1: expert 2, rows 4 to 7
+//
+// Memory   None. All arrays are the caller's.
+// Threads  Pure functions, but for ptowsp_moe_sort_parallel.
+// Errors   A status; *out_info, which may be NULL, has the fault (section 7) and the pair, load,
+//          expert or replica at fault in info.index. Nothing is written then.
+// Limits   PTOWSP_MOE_EXPERT_MAX experts, and replicas; 2^32 - 2 pairs and rows;
+//          PTOWSP_ATTENTION_LANE_MAX lanes.
+
+#define PTOWSP_MOE_NO_ROW     UINT32_MAX
+#define PTOWSP_MOE_EXPERT_MAX 65536
+
+// -- sorting --------------------------------------------------------------------------------------
+
+typedef struct ptowsp_moe_routes {
+    const PTOWSP_GM int32_t *ids;  // [token_count][top_k] experts; below 0: dropped
+    uint32_t token_count;          // 0 is an empty step
+    uint32_t top_k;                // at least 1
+    uint32_t expert_count;         // 1 to PTOWSP_MOE_EXPERT_MAX
+    uint32_t block_rows;           // an expert's rows are padded to a multiple of it; 0: 1
+} ptowsp_moe_routes;
+
+// Pairs (token, k) in the order of their experts. Set the first part; sorting fills the second.
+typedef struct ptowsp_moe_order {
+    PTOWSP_GM uint32_t *counts;        // [expert_count] pairs of each expert
+    PTOWSP_GM uint32_t *offsets;       // [expert_count + 1] first row of each expert
+    PTOWSP_GM uint32_t *pairs;         // [row_capacity] pair of each row; NO_ROW in padding
+    PTOWSP_GM uint32_t *rows;          // [token_count * top_k] row of each pair; NO_ROW if dropped;
+                                       // may be NULL
+    PTOWSP_GM int32_t *block_experts;  // [row_capacity / block_rows] of each block; may be NULL
+    uint32_t row_capacity;             // see ptowsp_moe_row_bound
+
+    uint32_t pair_count;   // not dropped
+    uint32_t row_count;    // with padding
+    uint32_t block_count;  // row_count / block_rows
+    double padding_share;  // of the rows
+} ptowsp_moe_order;
+
+// The most rows that any routes of these counts can have: token_count * top_k, and with block_rows
+// up to block_rows - 1 of padding for each expert that has tokens.
+PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_moe_row_bound(const ptowsp_moe_routes *routes);
+
+// Sorts the pairs by expert; pairs of one expert keep their order.
+//
+// Errors   INVALID_PARAMS (a NULL; top_k 0; an id that is not below expert_count), LIMIT_EXCEEDED,
+//          BUFFER_OVERFLOW (info.value rows of info.limit).
+//          Nothing is written then, but beyond 512 experts the offsets.
+// Cost     Two passes over the ids.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_sort(const ptowsp_moe_routes *routes,
+                                                      ptowsp_moe_order *order,
+                                                      ptowsp_plan_info *out_info);
+
+// Like ptowsp_moe_sort, on all lanes of the context; the result is the same bit for bit. `scratch`
+// has scratch_count elements. Lanes need expert_count + 1 each; with fewer, fewer lanes work. Below
+// PTOWSP_MOE_SORT_PARALLEL_MIN pairs the calling thread works alone, as waking lanes costs more.
+// Errors   As ptowsp_moe_sort, with their text in the context. Without a fault in *out_info: BUSY,
+//          which writes nothing, and SYSTEM_FAILED, as ptowsp_parallel_for: sort again then.
+#define PTOWSP_MOE_SORT_PARALLEL_MIN 65536
+PTOWSP_API ptowsp_status ptowsp_moe_sort_parallel(ptowsp_context *context,
+                                                  const ptowsp_moe_routes *routes,
+                                                  ptowsp_moe_order *order, uint32_t *scratch,
+                                                  uint64_t scratch_count,
+                                                  ptowsp_plan_info *out_info);
+
+// Adds up what the experts made. For tokens [token_begin, token_end):
+//
+//      pair = token * top_k + k
+//      out[token][dim] = sum over k of gates[pair] * made[rows[pair]][dim]
+//
+// in the order of k, from 0; dropped pairs add nothing. gates may be NULL: all are 1. Ranges of
+// tokens may be computed by any lanes, with the same bits. out must not overlap made.
+// Requires rows of ptowsp_moe_sort, of the same top_k.
+PTOWSP_API PTOWSP_AICORE void ptowsp_moe_combine(const PTOWSP_GM uint32_t *rows, uint32_t top_k,
+                                                 const PTOWSP_GM float *gates,
+                                                 const PTOWSP_GM float *made, uint32_t dim,
+                                                 uint32_t token_begin, uint32_t token_end,
+                                                 PTOWSP_GM float *out);
+
+// -- units ----------------------------------------------------------------------------------------
+//
+// Units are descriptors (section 6), ordered by expert, batch and row over all lanes. A lane has a
+// contiguous share of them, so most experts are read by one lane, and none by more than it has to
+// be split over:
+//
+//      params      batch, expert, token_start, token_count      reserved, tier   0
+//      flags       FIRST, LAST: of the units of a (batch, expert)
+//      work_id     index of the unit
+//
+// The planner finds the least cost of the busiest lane that contiguous shares can have, where
+//
+//      lane        units * per_unit + tokens * per_token + experts on it * per_expert
+//
+// An expert is split at multiples of block_rows of its tokens. Costs are rounded as those of
+// attention plans (section 10). Descriptors from unit_count to unit_capacity are INVALID.
+
+// As ptowsp_attention_cost. All zero: the default, in which the unit is a token.
+typedef struct ptowsp_moe_cost {
+    double per_unit;    // default 4
+    double per_token;   // default 1
+    double per_expert;  // reading its weights, once per lane; default 64
+} ptowsp_moe_cost;
+
+typedef struct ptowsp_moe_config {
+    uint32_t batch_count;   // steps, or ranks, whose tokens are counted apart; 0: 1
+    uint32_t expert_count;  // 1 to PTOWSP_MOE_EXPERT_MAX
+    uint32_t lane_count;    // 1 to PTOWSP_ATTENTION_LANE_MAX
+    uint32_t unit_tokens;   // of a unit, at most; rounded up to block_rows. 0: any number
+    uint32_t block_rows;    // 0: 1
+    ptowsp_moe_cost cost;
+} ptowsp_moe_config;
+
+// Set the first part; planning fills the second.
+typedef struct ptowsp_moe_plan {
+    PTOWSP_GM ptowsp_work *units;    // [unit_capacity]
+    PTOWSP_GM uint32_t *unit_begin;  // [lane_count + 1]: lane l has units [l] to [l + 1]
+    PTOWSP_GM double *lane_costs;    // [lane_count] predicted; may be NULL
+    uint32_t unit_capacity;
+
+    uint32_t unit_count, lane_count;
+    double cost_max, cost_mean;  // of lanes
+} ptowsp_moe_plan;
+
+// The most units of any step of at most `token_count` (token, expert) pairs.
+// Errors   INVALID_PARAMS, LIMIT_EXCEEDED. *out_count is 0 then.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_unit_bound(const ptowsp_moe_config *config,
+                                                            uint64_t token_count,
+                                                            uint64_t *out_count,
+                                                            ptowsp_plan_info *out_info);
+
+// Plans the units of counts[batch_count][expert_count] tokens. token_start is a row, counted from
+// offsets[batch_count][expert_count + 1], as of ptowsp_moe_sort. With NULL it counts from the first
+// token of its (batch, expert).
+//
+// Errors   INVALID_PARAMS, LIMIT_EXCEEDED, BUFFER_OVERFLOW (info.value of info.limit; the plan is
+//          untouched; info.work_count is the number needed).
+// Cost     Some 20 walks over counts and lanes, and the writing of units.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_generate(const ptowsp_moe_config *config,
+                                                          const PTOWSP_GM uint32_t *counts,
+                                                          const PTOWSP_GM uint32_t *offsets,
+                                                          ptowsp_moe_plan *plan,
+                                                          ptowsp_plan_info *out_info);
+
+// The plan as one that programs bind (ptowsp_run_bind_plan): the same units and lanes, no merges.
+PTOWSP_INLINE ptowsp_attention_plan ptowsp_moe_plan_units(const ptowsp_moe_plan *plan) {
+    ptowsp_attention_plan units = {plan->units,
+                                   NULL,
+                                   plan->unit_begin,
+                                   NULL,
+                                   plan->lane_costs,
+                                   plan->unit_capacity,
+                                   0,
+                                   0,
+                                   plan->unit_count,
+                                   0,
+                                   0,
+                                   0,
+                                   plan->lane_count,
+                                   0,
+                                   0,
+                                   0,
+                                   plan->cost_max,
+                                   plan->cost_mean};
+    return units;
+}
+
+// -- looking --------------------------------------------------------------------------------------
+
+// How loads are spread over experts (or replicas of experts), and over the ranks that hold equal
+// numbers of them, in order.
+typedef struct ptowsp_moe_balance {
+    uint64_t total;
+    uint64_t expert_max, rank_max;
+    uint32_t expert_busiest, rank_busiest;  // the first of them
+    uint32_t expert_idle, rank_idle;        // how many have nothing
+    double expert_ratio, rank_ratio;        // max / mean; 0 without tokens
+    uint64_t rank_perfect;  // of the busiest rank, if tokens could go anywhere: ceil(total / ranks)
+    double padding_share;   // of the rows, if each expert's are padded to block_rows
+} ptowsp_moe_balance;
+
+// Looks at counts[count]. rank_count divides count; block_rows 0 is 1.
+// Errors   INVALID_PARAMS.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_look(const PTOWSP_GM uint32_t *counts,
+                                                      uint32_t count, uint32_t rank_count,
+                                                      uint32_t block_rows,
+                                                      ptowsp_moe_balance *out_balance,
+                                                      ptowsp_plan_info *out_info);
+
+// Adds a step to a history of loads: loads[i] = loads[i] * decay + counts[i], in double and rounded
+// once. decay is from 0 (forgets all) to 1 (sums); a step n steps ago counts decay^n.
+// Errors   INVALID_PARAMS.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_history_add(PTOWSP_GM float *loads, uint32_t count,
+                                                             const PTOWSP_GM uint32_t *counts,
+                                                             double decay,
+                                                             ptowsp_plan_info *out_info);
+
+// -- placing --------------------------------------------------------------------------------------
+//
+// Busy experts get several replicas, and replicas are packed onto ranks, so that ranks have about
+// the same load: index by index the result of DeepSeek's EPLB (rebalance_experts), ties included.
+// Loads are float32, and so are their sums and quotients; where loads are integers whose sums stay
+// below 2^24, all sums are exact.
+//
+//      HIERARCHICAL   packs groups of experts into nodes, replicates the experts of each node,
+//                     packs the replicas onto the node's ranks
+//      GLOBAL         replicates and packs without regard to groups and nodes
+
+typedef enum ptowsp_moe_policy {
+    PTOWSP_MOE_EPLB = 0,  // HIERARCHICAL where node_count divides group_count, else GLOBAL
+    PTOWSP_MOE_HIERARCHICAL,
+    PTOWSP_MOE_GLOBAL,
+    PWSP_FORCE_INT(PTOWSP_MOE)
+} ptowsp_moe_policy;
+
+typedef struct ptowsp_moe_cluster {
+    uint32_t expert_count;
+    uint32_t replica_count;  // at least expert_count, a multiple of rank_count
+    uint32_t group_count;    // of neighbouring experts; divides expert_count. 0: 1
+    uint32_t node_count;     // divides rank_count. 0: 1
+    uint32_t rank_count;
+    ptowsp_moe_policy policy;
+} ptowsp_moe_cluster;
+
+// Replica i lives on rank i / (replica_count / rank_count); nodes are neighbouring ranks.
+typedef struct ptowsp_moe_placement {
+    int32_t *replica_experts;  // [layer][replica_count] the expert that a replica is
+    int32_t *expert_counts;    // [layer][expert_count] replicas of an expert; may be NULL
+    int32_t *expert_replicas;  // [layer][expert_count][stride] its replicas, in the order in which
+                               // they were made, then -1; may be NULL
+    uint32_t stride;           // replicas that an expert has at most; replica_count - expert_count
+                               // + 1 is always enough
+} ptowsp_moe_placement;
+
+// Bytes of scratch of ptowsp_moe_place and ptowsp_moe_move, which has to be aligned to 8.
+PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_moe_scratch_bytes(const ptowsp_moe_cluster *cluster);
+
+// Places the experts of each layer by its loads[layer][expert_count].
+//
+// Errors   INVALID_PARAMS (counts that do not divide; a load that is negative, infinite or no
+//          number), BUFFER_OVERFLOW (scratch, or an expert with more replicas than stride: the
+//          layers before are written then).
+// Cost     O(replicas * log(replicas)) per layer.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_place(const ptowsp_moe_cluster *cluster,
+                                                       const float *loads, uint32_t layer_count,
+                                                       void *scratch, uint64_t scratch_bytes,
+                                                       const ptowsp_moe_placement *placement,
+                                                       ptowsp_plan_info *out_info);
+
+// What ptowsp_moe_move did, in loads of the busiest rank; replicas of an expert share its load.
+typedef struct ptowsp_moe_moved {
+    uint32_t move_count;  // replicas that became another expert
+    double load_before, load_after, load_mean;
+} ptowsp_moe_moved;
+
+// Improves the placement of one layer by at most move_max moves. A move makes one replica another
+// expert, whose weights have to be fetched. It goes on step by step: each time it replaces a replica,
+// or exchanges two, whichever lowers the busiest rank most for its moves. It stops where none helps.
+// So the busiest rank is never busier than before, and the steps do not depend on move_max. Under
+// HIERARCHICAL experts stay in the nodes in which they have replicas.
+//
+// frontier[move_max + 1], which may be NULL, is the load of the busiest rank with at most that many
+// moves: what a call with it as move_max achieves.
+//
+// Errors   As ptowsp_moe_place, and INVALID_PARAMS for an expert that is out of range or has no
+//          replica.
+// Cost     A step tries about 2 * replicas-per-rank * (replicas + experts) changes.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_move(const ptowsp_moe_cluster *cluster,
+                                                      const float *loads, uint32_t move_max,
+                                                      void *scratch, uint64_t scratch_bytes,
+                                                      int32_t *replica_experts, double *frontier,
+                                                      ptowsp_moe_moved *out_moved,
+                                                      ptowsp_plan_info *out_info);
+
+// Derives expert_counts and expert_replicas (ascending) of one layer from replica_experts.
+// Errors   INVALID_PARAMS, BUFFER_OVERFLOW (stride); what is derived is undefined then.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_index(const ptowsp_moe_cluster *cluster,
+                                                       const ptowsp_moe_placement *placement,
+                                                       ptowsp_plan_info *out_info);
+
+// Shares the tokens of one step over the replicas of one layer: the i-th pair of expert e goes to
+// replica expert_replicas[e][(i + e) % expert_counts[e]]. So the replicas of an expert get the same
+// number of pairs, or one more. out_ids[token_count][top_k], which may be
+// routes->ids, are replicas; dropped pairs stay below 0. Sort them with expert_count =
+// replica_count. next[expert_count] is scratch.
+// Errors   INVALID_PARAMS; out_ids is untouched then.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_share(const ptowsp_moe_routes *routes,
+                                                       const ptowsp_moe_placement *placement,
+                                                       uint32_t *next, int32_t *out_ids,
+                                                       ptowsp_plan_info *out_info);
+
+// -- generating routes ----------------------------------------------------------------------------
+//
+// Routes as routers make them, for tests, benchmarks and sizing. All depend on the fields of the
+// description alone. A token's experts differ, and are in random order.
+//
+//      BALANCED    every expert gets the same number of pairs, or one more
+//      SPREAD      uniform; the experts of a token are as far apart as possible, so on top_k ranks
+//      HOT_SET     a sixteenth of the experts, at least top_k of them, gets 3 of 4 pairs
+//      HOT_RANK    the experts of one rank get 3 of 4 pairs
+//      ZERO_RANK   uniform, but the experts of one rank get nothing
+//      RAGGED      uniform; a token has 0 to top_k experts, and ids of -1 behind them
+//      ROTATING    as HOT_SET, and the set moves on by its size with each step
+//      BURST       uniform, but a quarter of the tokens, in a row, has the same experts
+//      SKEWED      expert i of a seeded order has weight 1 / (i + a), with a such that the busiest
+//                  expert gets `skew` times the mean (3 to 13 are measured of real routers)
+//
+// In all but BALANCED, pairs are drawn by systematic sampling: an expert is among those of a token
+// with exactly the probability that is wanted.
+
+typedef enum ptowsp_moe_pattern {
+    PTOWSP_MOE_BALANCED = 0,
+    PTOWSP_MOE_SPREAD,
+    PTOWSP_MOE_HOT_SET,
+    PTOWSP_MOE_HOT_RANK,
+    PTOWSP_MOE_ZERO_RANK,
+    PTOWSP_MOE_RAGGED,
+    PTOWSP_MOE_ROTATING,
+    PTOWSP_MOE_BURST,
+    PTOWSP_MOE_SKEWED,
+    PTOWSP_MOE_PATTERN_COUNT,
+    PWSP_FORCE_INT(PTOWSP_MOE_PATTERN)
+} ptowsp_moe_pattern;
+
+typedef struct ptowsp_moe_traffic {
+    ptowsp_moe_pattern pattern;
+    uint32_t token_count, top_k, expert_count;
+    uint32_t rank_count;  // divides expert_count; 0: 1
+    uint32_t step;
+    uint64_t seed;
+    double skew;  // SKEWED: 1 to expert_count / top_k; 0: 4
+} ptowsp_moe_traffic;
+
+// Writes out_ids[token_count][top_k]. scratch has expert_count + 1 elements.
+// Errors   INVALID_PARAMS (also top_k above expert_count; above the experts of the other ranks for
+//          ZERO_RANK), LIMIT_EXCEEDED.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_routes_generate(const ptowsp_moe_traffic *traffic,
+                                                                 uint64_t *scratch,
+                                                                 int32_t *out_ids,
+                                                                 ptowsp_plan_info *out_info);
+
 #if !defined(PTOWSP_ONLY_PLAN)
 
 // -------------------------------------------------------------------------------------------------
@@ -1641,8 +2059,8 @@ PTOWSP_API ptowsp_axis ptowsp_axis_plan_lanes(ptowsp_module *module, const char 
 
 // The fields of a unit or merge: name, text; data type and byte in the descriptor (section 6); the
 // flags that have to be set (0: the field is a number, i64; else it is a bool); whether units and
-// merges have it. LANE is found in the plan's lists, and is in no descriptor. For descriptors of
-// experts, REQUEST and HEAD are batch and expert, KV_START and KV_LEN the tokens.
+// merges have it. LANE is found in the plan's lists, and is in no descriptor. The last four are the
+// words for MoE plans; they read what REQUEST, HEAD, KV_START and KV_LEN do.
 // clang-format off
 #define PTOWSP_PLAN_FIELDS(FIELD)                                                                  \
     FIELD(FLAGS,      "flags",      U8,  5,  0,                                     1, 1)          \
@@ -1658,7 +2076,11 @@ PTOWSP_API ptowsp_axis ptowsp_axis_plan_lanes(ptowsp_module *module, const char 
     FIELD(IS_WHOLE,   "is_whole",   U8,  5,  PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST,  1, 0)          \
     FIELD(SLOT,       "slot",       U32, 0,  0,                                     1, 0)          \
     FIELD(SLOT_FIRST, "slot_first", U32, 16, 0,                                     0, 1)          \
-    FIELD(SLOT_COUNT, "slot_count", U32, 20, 0,                                     0, 1)
+    FIELD(SLOT_COUNT, "slot_count", U32, 20, 0,                                     0, 1)          \
+    FIELD(BATCH,      "batch",      U32, 8,  0,                                     1, 0)          \
+    FIELD(EXPERT,     "expert",     U32, 12, 0,                                     1, 0)          \
+    FIELD(TOKEN_START, "token_start", U32, 16, 0,                                   1, 0)          \
+    FIELD(TOKEN_COUNT, "token_count", U32, 20, 0,                                   1, 0)
 
 typedef enum ptowsp_plan_field {
 #define PWSP_PLAN_FIELD_ENUM(name, text, dtype, byte, flags, units, merges) PTOWSP_PLAN_##name,

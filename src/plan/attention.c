@@ -2,7 +2,7 @@
 // and counts.
 //
 // The grid. Doubles become integers once, here: the smallest cost that is not 0 gets 11 bits, by a
-// power of two that multiplies all four. So the costs are exact where they are powers of two, as the
+// power of two that multiplies all. So the costs are exact where they are powers of two, as the
 // defaults are, and within 0.05 % otherwise. The others are at most 2^30 larger.
 
 #include "attention.h"
@@ -25,36 +25,45 @@ static int pwsp_exponent_of(double value) {
     return (int)(bits >> 52 & 0x7ff) - 1023;
 }
 
-static ptowsp_status pwsp_costs_set(pwsp_attention *a, ptowsp_plan_info *info) {
-    ptowsp_attention_cost *given = &a->config.cost;
-    double costs[4] = {given->per_unit, given->per_token, given->per_row_token,
-                       given->per_merged_row};
+PWSP_INTERNAL ptowsp_status pwsp_costs_to_grid(const double *costs, const double *defaults,
+                                               uint32_t count, uint64_t *out_fixed,
+                                               double *out_grid, ptowsp_plan_info *info) {
     double least = 0.0;
-    for (uint32_t i = 0; i < 4; i++) {
-        const bool is_inside =
-            costs[i] >= 1.0 / PWSP_COST_GREATEST && costs[i] <= PWSP_COST_GREATEST;
-        if (!is_inside && !(costs[i] >= 0.0 && costs[i] <= 0.0)) {
-            return pwsp_plan_fail(info, PTOWSP_FAULT_COST_INVALID, i, 0, 0);
+    for (uint32_t pass = 0; pass < 2 && least <= 0.0; pass++) {
+        costs = pass == 0 ? costs : defaults;
+        for (uint32_t i = 0; i < count; i++) {
+            const bool is_inside =
+                costs[i] >= 1.0 / PWSP_COST_GREATEST && costs[i] <= PWSP_COST_GREATEST;
+            if (!is_inside && !(costs[i] >= 0.0 && costs[i] <= 0.0)) {
+                return pwsp_plan_fail(info, PTOWSP_FAULT_COST_INVALID, i, 0, 0);
+            }
+            least = is_inside && (least <= 0.0 || costs[i] < least) ? costs[i] : least;
         }
-        least = is_inside && (least <= 0.0 || costs[i] < least) ? costs[i] : least;
-    }
-    if (least <= 0.0) {
-        costs[0] = 64.0, costs[1] = 1.0, costs[2] = 1.0 / 64.0, costs[3] = 1.0;
-        least = costs[2];
     }
     const double ratio = pwsp_power_of_two(PWSP_COST_RATIO_BITS);
     const int shift = 10 - pwsp_exponent_of(least);
     const double scale = pwsp_power_of_two(shift);
-    uint64_t fixed[4];
-    for (uint32_t i = 0; i < 4; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         if (costs[i] > least * ratio) {
             return pwsp_plan_fail(info, PTOWSP_FAULT_COST_APART, i, 0, PWSP_COST_RATIO_BITS);
         }
-        fixed[i] = (uint64_t)(costs[i] * scale + 0.5);  // the product is exact
+        out_fixed[i] = (uint64_t)(costs[i] * scale + 0.5);  // the product is exact
     }
-    a->unit = fixed[0], a->token = fixed[1], a->row_token = fixed[2], a->merged_row = fixed[3];
-    a->grid = pwsp_power_of_two(-shift);
+    *out_grid = pwsp_power_of_two(-shift);
     return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_costs_set(pwsp_attention *a, ptowsp_plan_info *info) {
+    const ptowsp_attention_cost *given = &a->config.cost;
+    const double costs[4] = {given->per_unit, given->per_token, given->per_row_token,
+                             given->per_merged_row};
+    static const double defaults[4] = {64.0, 1.0, 1.0 / 64.0, 1.0};
+    uint64_t fixed[4];
+    ptowsp_status status = pwsp_costs_to_grid(costs, defaults, 4, fixed, &a->grid, info);
+    if (status == PTOWSP_OK) {
+        a->unit = fixed[0], a->token = fixed[1], a->row_token = fixed[2], a->merged_row = fixed[3];
+    }
+    return status;
 }
 
 static ptowsp_status pwsp_lanes_set(pwsp_attention *a, ptowsp_plan_info *info) {

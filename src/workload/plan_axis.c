@@ -17,7 +17,7 @@
 #include "../base/text.h"
 
 typedef struct pwsp_field_row {
-    char text[11];
+    char text[12];
     uint8_t flags;  // that have to be set, or 0 for a number
     uint8_t dtype;
     bool of_units, of_merges;

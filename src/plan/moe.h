@@ -1,0 +1,62 @@
+// What MoE plans share: checks of what is given, and reading of placements.
+
+#ifndef PWSP_MOE_H
+#define PWSP_MOE_H
+
+#include "plan.h"
+
+#define PWSP_MOE_ROW_MAX (UINT32_MAX - 1u)  // pairs and rows: NO_ROW is none
+
+// A cluster that has been checked, with its defaults, and with one group and one node where it is
+// placed globally.
+typedef struct pwsp_moe_cluster {
+    uint32_t expert_count, replica_count, group_count, node_count, rank_count;
+    uint32_t rank_replicas, node_ranks;
+} pwsp_moe_cluster;
+
+PWSP_INTERNAL ptowsp_status pwsp_moe_cluster_check(const ptowsp_moe_cluster *given,
+                                                   pwsp_moe_cluster *cluster,
+                                                   ptowsp_plan_info *info);
+
+// Memory from scratch, in turn; base NULL only adds up.
+typedef struct pwsp_moe_carver {
+    char *base;
+    uint64_t used;
+} pwsp_moe_carver;
+
+PWSP_INLINE void *pwsp_moe_carve(pwsp_moe_carver *carver, uint64_t count, uint64_t size) {
+    char *memory = carver->base ? carver->base + carver->used : NULL;
+    carver->used += (count * size + 7) / 8 * 8;  // counts are below 2^33
+    return memory;
+}
+
+// Checks that scratch is there, aligned, and as large as ptowsp_moe_scratch_bytes.
+PWSP_INTERNAL ptowsp_status pwsp_moe_scratch_check(const pwsp_moe_cluster *cluster,
+                                                   const void *scratch, uint64_t bytes,
+                                                   ptowsp_plan_info *info);
+
+// The bytes that ptowsp_moe_move needs.
+PWSP_INTERNAL uint64_t pwsp_moe_move_bytes(const pwsp_moe_cluster *cluster);
+
+// Checks that loads are there, not negative and finite.
+PWSP_INTERNAL ptowsp_status pwsp_moe_loads_check(const float *loads, uint64_t count,
+                                                 ptowsp_plan_info *info);
+
+// Checks the description of routes, but not their ids.
+PWSP_INTERNAL ptowsp_status pwsp_moe_routes_check(const ptowsp_moe_routes *routes,
+                                                  ptowsp_plan_info *info);
+
+// Checks the ids.
+PWSP_INTERNAL ptowsp_status pwsp_moe_ids_check(const ptowsp_moe_routes *routes,
+                                               ptowsp_plan_info *info);
+
+// A NULL among inputs that are numbered.
+PWSP_INLINE ptowsp_status pwsp_moe_null(ptowsp_plan_info *info, uint64_t index) {
+    return pwsp_plan_fail(info, PTOWSP_FAULT_INPUT_NULL, index, 0, 0);
+}
+
+PWSP_INLINE bool pwsp_moe_expert_count_is_valid(uint32_t count) {
+    return count > 0 && count <= PTOWSP_MOE_EXPERT_MAX;
+}
+
+#endif

@@ -1,0 +1,401 @@
+// Sorting the pairs of routes by expert: a counting sort, whose result is unique, as it is stable.
+//
+// Pairs are divided into slices of neighbours. Each slice counts its experts in a table of its own;
+// sums over experts, and over the slices of an expert, make of these the first row of each expert in
+// each slice; then each slice writes its pairs, and its table moves on.
+//
+//      counts     slice 0   2 0 1     next   slice 0   0 5 6
+//                 slice 1   3 1 0            slice 1   2 5 7
+//
+// Lanes take slices of their own. On one lane there are slices, too: four that advance together, so
+// that a busy expert's counter is not waited for each time. Their tables are on the stack, if the
+// experts are few; they also make it possible to check all before anything is written.
+//
+// The last counter of a table is of the ids that are no experts: dropped, or out of range.
+
+#include "moe.h"
+
+#include "../base/context.h"
+
+#define PWSP_MOE_SLICES    4
+#define PWSP_MOE_TABLE_MAX 512  // experts of tables on the stack: 8 KiB
+
+typedef struct pwsp_moe_sorter {
+    const ptowsp_moe_routes *routes;
+    ptowsp_moe_order *order;
+    uint32_t block_rows;
+    uint32_t slice_count;
+    uint32_t *tables;  // [slice_count][expert_count + 1]
+    uint64_t pair_count;
+} pwsp_moe_sorter;
+
+// -- checks ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_status pwsp_moe_routes_check(const ptowsp_moe_routes *routes,
+                                                  ptowsp_plan_info *info) {
+    if (!routes) {
+        return pwsp_moe_null(info, 0);
+    }
+    if (routes->top_k == 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TOP_K_RANGE, PTOWSP_NO_INDEX, 0, UINT32_MAX);
+    }
+    if (!pwsp_moe_expert_count_is_valid(routes->expert_count)) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_EXPERTS_COUNT, PTOWSP_NO_INDEX,
+                              routes->expert_count, PTOWSP_MOE_EXPERT_MAX);
+    }
+    const uint64_t pairs = (uint64_t)routes->token_count * routes->top_k;
+    if (pairs > PWSP_MOE_ROW_MAX) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_PAIRS_EXCEEDED, PTOWSP_NO_INDEX,
+                              pwsp_info_value(pairs), PWSP_MOE_ROW_MAX);
+    }
+    return routes->ids || pairs == 0 ? PTOWSP_OK : pwsp_moe_null(info, 1);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_moe_ids_check(const ptowsp_moe_routes *routes,
+                                               ptowsp_plan_info *info) {
+    const uint64_t count = (uint64_t)routes->token_count * routes->top_k;
+    const int64_t experts = routes->expert_count;
+    for (uint64_t i = 0; i < count; i++) {
+        if (PWSP_UNLIKELY(routes->ids[i] >= experts)) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_EXPERT_RANGE, i, routes->ids[i], experts);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_moe_order_check(const ptowsp_moe_order *order, ptowsp_plan_info *info) {
+    if (!order) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    const bool is_there[3] = {order->counts != NULL, order->offsets != NULL,
+                              order->pairs || order->row_capacity == 0};
+    for (uint32_t i = 0; i < 3; i++) {
+        if (!is_there[i]) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, i, 0, 0);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// -- slices ---------------------------------------------------------------------------------------
+
+static uint32_t *pwsp_moe_table(const pwsp_moe_sorter *s, uint32_t slice) {
+    return s->tables + (size_t)slice * (s->routes->expert_count + 1);
+}
+
+static uint64_t pwsp_moe_slice_begin(const pwsp_moe_sorter *s, uint32_t slice) {
+    return s->pair_count * slice / s->slice_count;  // below 2^48
+}
+
+static uint32_t pwsp_moe_slot_of(int32_t id, uint32_t expert_count) {
+    const uint32_t expert = (uint32_t)id;
+    return expert < expert_count ? expert : expert_count;
+}
+
+static void pwsp_moe_slice_count(const pwsp_moe_sorter *s, uint32_t slice) {
+    const PTOWSP_GM int32_t *ids = s->routes->ids;
+    const uint32_t experts = s->routes->expert_count;
+    const uint64_t end = pwsp_moe_slice_begin(s, slice + 1);
+    uint32_t *table = pwsp_moe_table(s, slice);
+    memset(table, 0, (experts + 1) * sizeof *table);
+    for (uint64_t i = pwsp_moe_slice_begin(s, slice); i < end; i++) {
+        table[pwsp_moe_slot_of(ids[i], experts)]++;
+    }
+}
+
+// Writes pair i in the next row of its expert.
+PWSP_FORCE_INLINE void pwsp_moe_pair_write(const pwsp_moe_sorter *s, uint32_t *next, uint64_t i) {
+    const uint32_t row = next[s->routes->ids[i]]++;
+    PTOWSP_ASSERT(row < s->order->row_capacity);
+    s->order->pairs[row] = (uint32_t)i;
+    if (s->order->rows) {
+        s->order->rows[i] = row;
+    }
+}
+
+static void pwsp_moe_slice_write(const pwsp_moe_sorter *s, uint32_t slice) {
+    const PTOWSP_GM int32_t *ids = s->routes->ids;
+    const uint32_t experts = s->routes->expert_count;
+    const uint64_t end = pwsp_moe_slice_begin(s, slice + 1);
+    uint32_t *next = pwsp_moe_table(s, slice);
+    for (uint64_t i = pwsp_moe_slice_begin(s, slice); i < end; i++) {
+        if (pwsp_moe_slot_of(ids[i], experts) < experts) {
+            pwsp_moe_pair_write(s, next, i);
+        } else if (s->order->rows) {
+            s->order->rows[i] = PTOWSP_MOE_NO_ROW;
+        }
+    }
+}
+
+// Both steps for the four slices of one lane at the same time. All pairs of the slices are of equal
+// number but for a few, which are written alone.
+
+static void pwsp_moe_four_count(const pwsp_moe_sorter *s) {
+    const PTOWSP_GM int32_t *ids = s->routes->ids;
+    const uint32_t experts = s->routes->expert_count;
+    const uint64_t quarter = s->pair_count / PWSP_MOE_SLICES;
+    uint32_t *tables[PWSP_MOE_SLICES];
+    const PTOWSP_GM int32_t *from[PWSP_MOE_SLICES];
+    memset(s->tables, 0, PWSP_MOE_SLICES * (experts + 1) * sizeof *s->tables);
+    for (uint32_t slice = 0; slice < PWSP_MOE_SLICES; slice++) {
+        tables[slice] = pwsp_moe_table(s, slice);
+        from[slice] = ids ? ids + pwsp_moe_slice_begin(s, slice) : ids;
+    }
+    for (uint64_t i = 0; i < quarter; i++) {
+        tables[0][pwsp_moe_slot_of(from[0][i], experts)]++;
+        tables[1][pwsp_moe_slot_of(from[1][i], experts)]++;
+        tables[2][pwsp_moe_slot_of(from[2][i], experts)]++;
+        tables[3][pwsp_moe_slot_of(from[3][i], experts)]++;
+    }
+    for (uint32_t slice = 0; slice < PWSP_MOE_SLICES; slice++) {
+        const uint64_t end = pwsp_moe_slice_begin(s, slice + 1);
+        for (uint64_t i = pwsp_moe_slice_begin(s, slice) + quarter; i < end; i++) {
+            tables[slice][pwsp_moe_slot_of(ids[i], experts)]++;
+        }
+    }
+}
+
+// The rows of pairs of four slices of which none is dropped.
+static void pwsp_moe_four_write(const pwsp_moe_sorter *s) {
+    const uint64_t quarter = s->pair_count / PWSP_MOE_SLICES;
+    const PTOWSP_GM int32_t *ids[PWSP_MOE_SLICES];
+    PTOWSP_GM uint32_t *pairs = s->order->pairs, *rows[PWSP_MOE_SLICES];
+    uint32_t *next[PWSP_MOE_SLICES], begin[PWSP_MOE_SLICES];
+    PTOWSP_ASSERT(s->order->rows);
+    for (uint32_t slice = 0; slice < PWSP_MOE_SLICES; slice++) {
+        begin[slice] = (uint32_t)pwsp_moe_slice_begin(s, slice);
+        ids[slice] = s->routes->ids + begin[slice];
+        rows[slice] = s->order->rows + begin[slice];
+        next[slice] = pwsp_moe_table(s, slice);
+    }
+    for (uint64_t i = 0; i < quarter; i++) {
+        for (uint32_t slice = 0; slice < PWSP_MOE_SLICES; slice++) {
+            const uint32_t row = next[slice][ids[slice][i]]++;
+            pairs[row] = begin[slice] + (uint32_t)i;
+            rows[slice][i] = row;
+        }
+    }
+    for (uint32_t slice = 0; slice < PWSP_MOE_SLICES; slice++) {
+        const uint64_t end = pwsp_moe_slice_begin(s, slice + 1);
+        for (uint64_t i = begin[slice] + quarter; i < end; i++) {
+            pwsp_moe_pair_write(s, next[slice], i);
+        }
+    }
+}
+
+// -- between counting and writing -----------------------------------------------------------------
+
+// Checks ids and capacity from the counts of all slices; rows is with padding.
+static ptowsp_status pwsp_moe_counts_check(const pwsp_moe_sorter *s, uint64_t *out_dropped,
+                                           ptowsp_plan_info *info) {
+    const uint32_t experts = s->routes->expert_count;
+    uint64_t rows = 0, dropped = 0;
+    for (uint32_t slice = 0; slice < s->slice_count; slice++) {
+        dropped += pwsp_moe_table(s, slice)[experts];
+    }
+    *out_dropped = dropped;
+    ptowsp_status status = dropped > 0 ? pwsp_moe_ids_check(s->routes, info) : PTOWSP_OK;
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    if (s->block_rows == 1) {
+        rows = s->pair_count - dropped;
+    } else {
+        for (uint32_t e = 0; e < experts; e++) {
+            uint64_t count = 0;
+            for (uint32_t slice = 0; slice < s->slice_count; slice++) {
+                count += pwsp_moe_table(s, slice)[e];
+            }
+            rows += pwsp_ceil_div_u64(count, s->block_rows) * s->block_rows;
+        }
+    }
+    if (rows > PWSP_MOE_ROW_MAX) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_PAIRS_EXCEEDED, PTOWSP_NO_INDEX,
+                              pwsp_info_value(rows), PWSP_MOE_ROW_MAX);
+    }
+    if (rows > s->order->row_capacity) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_ROWS_SMALL, PTOWSP_NO_INDEX, (int64_t)rows,
+                              s->order->row_capacity);
+    }
+    return PTOWSP_OK;
+}
+
+// Writes counts, offsets, padding and blocks; makes of each table the first rows of its pairs.
+static void pwsp_moe_offsets_write(const pwsp_moe_sorter *s, uint64_t dropped) {
+    ptowsp_moe_order *order = s->order;
+    const uint32_t experts = s->routes->expert_count, block_rows = s->block_rows;
+    uint32_t row = 0;
+    for (uint32_t e = 0; e < experts; e++) {
+        uint32_t next = row;
+        for (uint32_t slice = 0; slice < s->slice_count; slice++) {
+            uint32_t *table = pwsp_moe_table(s, slice);
+            const uint32_t count = table[e];
+            table[e] = next;
+            next += count;
+        }
+        order->counts[e] = next - row;
+        order->offsets[e] = row;
+        if (block_rows > 1 && next > row) {
+            const uint64_t blocks = pwsp_ceil_div_u64(next - row, block_rows);
+            const uint32_t end = row + (uint32_t)(blocks * block_rows);
+            for (; next < end; next++) {
+                order->pairs[next] = PTOWSP_MOE_NO_ROW;
+            }
+        }
+        if (order->block_experts) {
+            for (uint32_t at = row; at < next; at += block_rows) {
+                order->block_experts[at / block_rows] = (int32_t)e;
+            }
+        }
+        row = next;
+    }
+    order->offsets[experts] = row;
+    order->row_count = row;
+    order->pair_count = (uint32_t)(s->pair_count - dropped);
+    order->block_count = row / block_rows;
+    order->padding_share = row > 0 ? (double)(row - order->pair_count) / (double)row : 0.0;
+}
+
+// -- one lane -------------------------------------------------------------------------------------
+
+static pwsp_moe_sorter pwsp_moe_sorter_of(const ptowsp_moe_routes *routes,
+                                          ptowsp_moe_order *order) {
+    const uint64_t pairs = (uint64_t)routes->token_count * routes->top_k;
+    const uint32_t block_rows = routes->block_rows > 0 ? routes->block_rows : 1;
+    pwsp_moe_sorter s = {routes, order, block_rows, 1, order->offsets, pairs};
+    return s;
+}
+
+// Many experts: one slice, whose table is `offsets` of the order. Writing uses it up, so it is made
+// again from the counts.
+static ptowsp_status pwsp_moe_sort_large(const ptowsp_moe_routes *routes, ptowsp_moe_order *order,
+                                         ptowsp_plan_info *info) {
+    const pwsp_moe_sorter s = pwsp_moe_sorter_of(routes, order);
+    uint64_t dropped;
+    pwsp_moe_slice_count(&s, 0);
+    ptowsp_status status = pwsp_moe_counts_check(&s, &dropped, info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    pwsp_moe_offsets_write(&s, dropped);
+    pwsp_moe_slice_write(&s, 0);
+    uint32_t row = 0;
+    for (uint32_t e = 0; e < routes->expert_count; e++) {
+        order->offsets[e] = row;
+        row += (uint32_t)(pwsp_ceil_div_u64(order->counts[e], s.block_rows) * s.block_rows);
+    }
+    PTOWSP_ASSERT(row == order->row_count);
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_moe_sort_small(const ptowsp_moe_routes *routes, ptowsp_moe_order *order,
+                                         ptowsp_plan_info *info) {
+    uint32_t tables[PWSP_MOE_SLICES * (PWSP_MOE_TABLE_MAX + 1)];
+    pwsp_moe_sorter s = pwsp_moe_sorter_of(routes, order);
+    uint64_t dropped;
+    s.tables = tables;
+    s.slice_count = PWSP_MOE_SLICES;
+    pwsp_moe_four_count(&s);
+    ptowsp_status status = pwsp_moe_counts_check(&s, &dropped, info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    pwsp_moe_offsets_write(&s, dropped);
+    if (dropped == 0 && order->rows && s.pair_count > 0) {
+        pwsp_moe_four_write(&s);
+    } else {
+        for (uint32_t slice = 0; slice < PWSP_MOE_SLICES; slice++) {
+            pwsp_moe_slice_write(&s, slice);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+uint64_t ptowsp_moe_row_bound(const ptowsp_moe_routes *routes) {
+    const uint64_t pairs = (uint64_t)routes->token_count * routes->top_k;
+    const uint64_t padded = pwsp_min_u64(pairs, routes->expert_count);
+    return pwsp_sum_u64(pairs, routes->block_rows > 1 ? padded * (routes->block_rows - 1) : 0);
+}
+
+ptowsp_status ptowsp_moe_sort(const ptowsp_moe_routes *routes, ptowsp_moe_order *order,
+                              ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    ptowsp_status status = pwsp_moe_routes_check(routes, info);
+    if (status == PTOWSP_OK) {
+        status = pwsp_moe_order_check(order, info);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    return routes->expert_count <= PWSP_MOE_TABLE_MAX ? pwsp_moe_sort_small(routes, order, info)
+                                                      : pwsp_moe_sort_large(routes, order, info);
+}
+
+// -- lanes ----------------------------------------------------------------------------------------
+
+static void pwsp_moe_slices_count(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
+    const pwsp_moe_sorter *s = (const pwsp_moe_sorter *)user;
+    (void)lane;
+    for (uint64_t slice = begin; slice < end; slice++) {
+        pwsp_moe_slice_count(s, (uint32_t)slice);
+    }
+}
+
+static void pwsp_moe_slices_write(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
+    const pwsp_moe_sorter *s = (const pwsp_moe_sorter *)user;
+    (void)lane;
+    for (uint64_t slice = begin; slice < end; slice++) {
+        pwsp_moe_slice_write(s, (uint32_t)slice);
+    }
+}
+
+// The fault of the info as the context's last error.
+static ptowsp_status pwsp_moe_context_fail(ptowsp_context *context, ptowsp_status status,
+                                           const ptowsp_plan_info *info) {
+    char line[160];
+    ptowsp_text_buffer buffer = {line, sizeof line, 0};
+    ptowsp_plan_explain(info, ptowsp_text_to_buffer(&buffer));
+    return pwsp_fail(context, status, info->index, "%s", line);
+}
+
+static ptowsp_status pwsp_moe_sort_slices(ptowsp_context *context, pwsp_moe_sorter *s,
+                                          ptowsp_plan_info *info) {
+    ptowsp_status status =
+        ptowsp_parallel_for(context, s->slice_count, 1, pwsp_moe_slices_count, s);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    uint64_t dropped;
+    status = pwsp_moe_counts_check(s, &dropped, info);
+    if (status != PTOWSP_OK) {
+        return pwsp_moe_context_fail(context, status, info);
+    }
+    pwsp_moe_offsets_write(s, dropped);
+    return ptowsp_parallel_for(context, s->slice_count, 1, pwsp_moe_slices_write, s);
+}
+
+ptowsp_status ptowsp_moe_sort_parallel(ptowsp_context *context, const ptowsp_moe_routes *routes,
+                                       ptowsp_moe_order *order, uint32_t *scratch,
+                                       uint64_t scratch_count, ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    ptowsp_status status = pwsp_moe_routes_check(routes, info);
+    if (status == PTOWSP_OK) {
+        status = pwsp_moe_order_check(order, info);
+    }
+    if (status == PTOWSP_OK && !scratch && scratch_count > 0) {
+        status = pwsp_moe_null(info, 2);
+    }
+    if (status != PTOWSP_OK) {
+        return pwsp_moe_context_fail(context, status, info);
+    }
+    pwsp_moe_sorter s = pwsp_moe_sorter_of(routes, order);
+    const uint64_t slices = pwsp_min_u64(ptowsp_context_lane_count(context),
+                                         scratch_count / ((uint64_t)routes->expert_count + 1));
+    if (slices < 2 || s.pair_count < PTOWSP_MOE_SORT_PARALLEL_MIN) {
+        status = ptowsp_moe_sort(routes, order, info);
+        return status == PTOWSP_OK ? status : pwsp_moe_context_fail(context, status, info);
+    }
+    s.slice_count = (uint32_t)slices;
+    s.tables = scratch;
+    return pwsp_moe_sort_slices(context, &s, info);
+}

@@ -1,0 +1,346 @@
+// Units of MoE plans: where lanes' shares of the experts' tokens end.
+//
+// Experts stand in a row, each with the tokens of its batches. Lanes are filled in order, each as far
+// as a time allows; an expert that a lane takes a part of costs the lane its weights:
+//
+//      experts   [0          ][1  ][2                    ][3 ]
+//      lane       0        |   1          |  2         |  3       time: what a lane may cost
+//      cost       e u tttttt   e u t e u tt  e u tttttt   ...     e: per_expert, u: per_unit
+//
+// To fill a lane as far as it goes is never worse than to stop earlier: what is left over is a part
+// of what would be left otherwise, and pays the same for its beginning. So the time in which the
+// tokens fit is monotone, and bisection finds the least one. It lies between the mean and the mean
+// with what a lane can leave unused, so it takes few attempts; each costs a division per unit cut.
+
+#include "moe.h"
+
+#define PWSP_MOE_COST_BITS 62
+
+typedef struct pwsp_moe_units {
+    uint32_t batch_count, expert_count, lane_count;
+    uint64_t unit_tokens;  // a multiple of block_rows, or UINT64_MAX
+    uint64_t block_rows;
+    uint64_t unit, token, expert;  // costs
+    double grid;
+    const PTOWSP_GM uint32_t *counts;
+    const PTOWSP_GM uint32_t *offsets;
+    uint64_t total;  // the cost on one lane
+} pwsp_moe_units;
+
+// How far lanes have come, and the lane that is filled.
+typedef struct pwsp_moe_filler {
+    const pwsp_moe_units *u;
+    ptowsp_moe_plan *plan;  // NULL: only counts
+    uint64_t time, room;
+    bool has_expert;  // the lane has the weights of the present expert
+    uint64_t unit_count;
+    double cost_max;
+    uint64_t cost_sum;
+    uint32_t lane;
+} pwsp_moe_filler;
+
+// -- configuration --------------------------------------------------------------------------------
+
+static ptowsp_status pwsp_moe_configure(const ptowsp_moe_config *config, pwsp_moe_units *u,
+                                        ptowsp_plan_info *info) {
+    memset(u, 0, sizeof *u);
+    if (!config) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_CONFIG_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    if (!pwsp_moe_expert_count_is_valid(config->expert_count)) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_EXPERTS_COUNT, PTOWSP_NO_INDEX,
+                              config->expert_count, PTOWSP_MOE_EXPERT_MAX);
+    }
+    if (config->lane_count == 0 || config->lane_count > PTOWSP_ATTENTION_LANE_MAX) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_LANES_COUNT, PTOWSP_NO_INDEX, config->lane_count,
+                              PTOWSP_ATTENTION_LANE_MAX);
+    }
+    u->batch_count = config->batch_count > 0 ? config->batch_count : 1;
+    u->expert_count = config->expert_count;
+    u->lane_count = config->lane_count;
+    u->block_rows = config->block_rows > 0 ? config->block_rows : 1;
+    u->unit_tokens = config->unit_tokens > 0
+                         ? pwsp_ceil_div_u64(config->unit_tokens, u->block_rows) * u->block_rows
+                         : UINT64_MAX;
+    const double costs[3] = {config->cost.per_unit, config->cost.per_token,
+                             config->cost.per_expert};
+    static const double defaults[3] = {4.0, 1.0, 64.0};
+    uint64_t fixed[3];
+    ptowsp_status status = pwsp_costs_to_grid(costs, defaults, 3, fixed, &u->grid, info);
+    if (status == PTOWSP_OK) {
+        u->unit = fixed[0], u->token = fixed[1], u->expert = fixed[2];
+    }
+    return status;
+}
+
+static uint32_t pwsp_moe_count_at(const pwsp_moe_units *u, uint32_t batch, uint32_t expert) {
+    return u->counts[(size_t)batch * u->expert_count + expert];
+}
+
+// Units of `tokens` that one lane takes.
+static uint64_t pwsp_moe_unit_count(const pwsp_moe_units *u, uint64_t tokens) {
+    return u->unit_tokens == UINT64_MAX ? 1 : pwsp_ceil_div_u64(tokens, u->unit_tokens);
+}
+
+static uint64_t pwsp_moe_cost_of(const pwsp_moe_units *u, uint64_t tokens) {
+    return pwsp_moe_unit_count(u, tokens) * u->unit + tokens * u->token;
+}
+
+// Checks offsets: rows of experts do not overlap, and are below 2^32.
+static ptowsp_status pwsp_moe_offsets_check(const pwsp_moe_units *u, ptowsp_plan_info *info) {
+    for (uint32_t b = 0; b < u->batch_count && u->offsets; b++) {
+        const size_t first = (size_t)b * (u->expert_count + (size_t)1);
+        for (uint32_t e = 0; e < u->expert_count; e++) {
+            const uint64_t end = (uint64_t)u->offsets[first + e] + pwsp_moe_count_at(u, b, e);
+            if (end > u->offsets[first + e + 1]) {
+                return pwsp_plan_fail(info, PTOWSP_FAULT_OFFSET_WRONG, first + e + 1,
+                                      u->offsets[first + e + 1], pwsp_info_value(end));
+            }
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// Checks the counts and sums up their cost.
+static ptowsp_status pwsp_moe_counts_sum(pwsp_moe_units *u, ptowsp_plan_info *info) {
+    if (!u->counts) {
+        return pwsp_moe_null(info, 1);
+    }
+    uint64_t tokens = 0, units = 0, experts = 0;
+    for (uint32_t e = 0; e < u->expert_count; e++) {
+        bool is_used = false;
+        for (uint32_t b = 0; b < u->batch_count; b++) {
+            const uint32_t count = pwsp_moe_count_at(u, b, e);
+            tokens += count;  // below 2^32 * 2^32
+            units += count > 0 ? pwsp_moe_unit_count(u, count) : 0;
+            is_used = is_used || count > 0;
+        }
+        experts += is_used;
+    }
+    if (units + u->lane_count > UINT32_MAX) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,
+                              pwsp_info_value(units), UINT32_MAX);
+    }
+    // Each lane may read an expert that is read already, and have a unit more for it; and bisection
+    // begins a little above the mean.
+    const uint64_t splits = u->lane_count + UINT64_C(2);
+    uint64_t token_cost, unit_cost, expert_cost;
+    const bool fits = pwsp_mul_fits(tokens + u->block_rows, u->token, &token_cost) &&
+                      pwsp_mul_fits(units + splits, u->unit, &unit_cost) &&
+                      pwsp_mul_fits(experts + splits, u->expert, &expert_cost);
+    const uint64_t total =
+        fits ? pwsp_sum_u64(token_cost, pwsp_sum_u64(unit_cost, expert_cost)) : UINT64_MAX;
+    if (total >> PWSP_MOE_COST_BITS != 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_COST_OVERFLOW, PTOWSP_NO_INDEX, 0,
+                              PWSP_MOE_COST_BITS);
+    }
+    u->total = tokens * u->token + units * u->unit + experts * u->expert;
+    return pwsp_moe_offsets_check(u, info);
+}
+
+// -- filling --------------------------------------------------------------------------------------
+
+// The tokens of `count` from `start` on that the lane can take: all, or a multiple of block_rows
+// from the expert's first token on; 0 if none.
+static uint64_t pwsp_moe_fit(const pwsp_moe_filler *f, uint64_t start, uint64_t count) {
+    const pwsp_moe_units *u = f->u;
+    const uint64_t weights = f->has_expert ? 0 : u->expert;
+    if (f->room < weights) {
+        return 0;
+    }
+    const uint64_t room = f->room - weights;
+    if (pwsp_moe_cost_of(u, count) <= room) {
+        return count;
+    }
+    uint64_t taken = 0, rest = room;
+    if (u->unit_tokens != UINT64_MAX) {
+        const uint64_t full = pwsp_moe_cost_of(u, u->unit_tokens);
+        const uint64_t units = full > 0 ? room / full : 0;
+        taken = units * u->unit_tokens;  // below count, which did not fit
+        rest = room - units * full;
+    }
+    if (rest > u->unit && u->token > 0) {
+        taken += (rest - u->unit) / u->token;
+    }
+    PTOWSP_ASSERT(taken < count);  // it costs no more than the room
+    const uint64_t end = (start + taken) / u->block_rows * u->block_rows;
+    return end > start ? end - start : 0;
+}
+
+static void pwsp_moe_write(pwsp_moe_filler *f, uint32_t batch, uint32_t expert, uint64_t start,
+                           uint64_t count) {
+    const pwsp_moe_units *u = f->u;
+    const uint64_t all = pwsp_moe_count_at(u, batch, expert);
+    const uint64_t base =
+        u->offsets ? u->offsets[(size_t)batch * (u->expert_count + (size_t)1) + expert] : 0;
+    const uint64_t end = start + count;
+    while (start < end) {
+        const uint64_t next = start + pwsp_min_u64(end - start, u->unit_tokens);
+        const uint32_t flags =
+            (start == 0 ? PTOWSP_WORK_FIRST : 0) | (next == all ? PTOWSP_WORK_LAST : 0);
+        PTOWSP_ASSERT(f->unit_count < f->plan->unit_capacity);
+        f->plan->units[f->unit_count] =
+            ptowsp_work_of((uint32_t)f->unit_count, 0, (uint8_t)flags, batch, expert,
+                           (uint32_t)(base + start), (uint32_t)(next - start));
+        f->unit_count++;
+        start = next;
+    }
+}
+
+static void pwsp_moe_lane_end(pwsp_moe_filler *f) {
+    const uint64_t cost = f->time - f->room;
+    const double in_units = (double)cost * f->u->grid;
+    f->cost_sum += cost;
+    f->cost_max = in_units > f->cost_max ? in_units : f->cost_max;
+    if (f->plan) {
+        if (f->plan->lane_costs) {
+            f->plan->lane_costs[f->lane] = in_units;
+        }
+        f->plan->unit_begin[f->lane + 1] = (uint32_t)f->unit_count;
+    }
+    f->lane++;
+    f->room = f->time;
+    f->has_expert = false;
+}
+
+// Fills lanes with all tokens; false if they do not fit in the time.
+static bool pwsp_moe_fill(const pwsp_moe_units *u, uint64_t time, ptowsp_moe_plan *plan,
+                          pwsp_moe_filler *f) {
+    memset(f, 0, sizeof *f);
+    f->u = u, f->plan = plan, f->time = f->room = time;
+    if (plan) {
+        plan->unit_begin[0] = 0;
+    }
+    for (uint32_t expert = 0; expert < u->expert_count; expert++) {
+        f->has_expert = false;
+        for (uint32_t batch = 0; batch < u->batch_count; batch++) {
+            const uint64_t count = pwsp_moe_count_at(u, batch, expert);
+            uint64_t start = 0;
+            while (start < count) {
+                const uint64_t taken = pwsp_moe_fit(f, start, count - start);
+                if (taken > 0) {
+                    f->room -= pwsp_moe_cost_of(u, taken) + (f->has_expert ? 0 : u->expert);
+                    f->has_expert = true;
+                    if (plan) {
+                        pwsp_moe_write(f, batch, expert, start, taken);
+                    } else {
+                        f->unit_count += pwsp_moe_unit_count(u, taken);
+                    }
+                    start += taken;
+                }
+                if (start < count) {
+                    if (f->lane + 1 == u->lane_count) {
+                        return false;
+                    }
+                    pwsp_moe_lane_end(f);
+                }
+            }
+        }
+    }
+    while (f->lane < u->lane_count) {
+        pwsp_moe_lane_end(f);
+    }
+    return true;
+}
+
+// The least time in which the tokens fit. A lane that is full leaves less than a block and what
+// belongs to it unused, and the next one begins with an expert and a unit that may be paid already.
+static uint64_t pwsp_moe_time(const pwsp_moe_units *u) {
+    const uint64_t block = u->block_rows * u->token;
+    uint64_t low = pwsp_ceil_div_u64(u->total, u->lane_count);
+    uint64_t high = low + 2 * (u->unit + u->expert) + block;
+    pwsp_moe_filler f;
+    if (u->total == 0) {
+        return 0;
+    }
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (pwsp_moe_fill(u, middle, NULL, &f)) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return high;
+}
+
+// -- public ---------------------------------------------------------------------------------------
+
+ptowsp_status ptowsp_moe_unit_bound(const ptowsp_moe_config *config, uint64_t token_count,
+                                    uint64_t *out_count, ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    if (!out_count) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    *out_count = 0;
+    pwsp_moe_units u;
+    ptowsp_status status = pwsp_moe_configure(config, &u, info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    const uint64_t parts = pwsp_min_u64(token_count, (uint64_t)u.batch_count * u.expert_count);
+    // A range of tokens of one lane has all but its last unit full.
+    uint64_t count = pwsp_sum_u64(parts, parts > 0 ? u.lane_count - UINT64_C(1) : 0);
+    if (u.unit_tokens != UINT64_MAX) {
+        count = pwsp_sum_u64(count, token_count / u.unit_tokens);
+    }
+    count = pwsp_min_u64(count, token_count);
+    if (count > UINT32_MAX) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,
+                              pwsp_info_value(count), UINT32_MAX);
+    }
+    *out_count = count;
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_moe_plan_check(const ptowsp_moe_plan *plan, ptowsp_plan_info *info) {
+    if (!plan) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    if (!plan->units && plan->unit_capacity > 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, 0, 0, 0);
+    }
+    return plan->unit_begin ? PTOWSP_OK : pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, 1, 0, 0);
+}
+
+ptowsp_status ptowsp_moe_generate(const ptowsp_moe_config *config, const PTOWSP_GM uint32_t *counts,
+                                  const PTOWSP_GM uint32_t *offsets, ptowsp_moe_plan *plan,
+                                  ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    pwsp_moe_units u;
+    ptowsp_status status = pwsp_moe_configure(config, &u, info);
+    if (status == PTOWSP_OK) {
+        u.counts = counts;
+        u.offsets = offsets;
+        status = pwsp_moe_counts_sum(&u, info);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_moe_plan_check(plan, info);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    const uint64_t time = pwsp_moe_time(&u);
+    pwsp_moe_filler f;
+    bool fits = pwsp_moe_fill(&u, time, NULL, &f);
+    PTOWSP_ASSERT(fits);
+    if (f.unit_count > plan->unit_capacity) {
+        status = pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_SMALL, PTOWSP_NO_INDEX,
+                                (int64_t)f.unit_count, plan->unit_capacity);
+        info->work_count = f.unit_count;
+        return status;
+    }
+    fits = pwsp_moe_fill(&u, time, plan, &f);
+    PTOWSP_ASSERT(fits);
+    (void)fits;
+    const ptowsp_work none = ptowsp_work_of(UINT32_MAX, 0, PTOWSP_WORK_INVALID, 0, 0, 0, 0);
+    for (uint64_t i = f.unit_count; i < plan->unit_capacity; i++) {
+        plan->units[i] = none;
+    }
+    plan->unit_count = (uint32_t)f.unit_count;
+    plan->lane_count = u.lane_count;
+    plan->cost_max = f.cost_max;
+    plan->cost_mean = (double)f.cost_sum * u.grid / u.lane_count;
+    info->work_count = f.unit_count;
+    return PTOWSP_OK;
+}

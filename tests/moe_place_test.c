@@ -1,0 +1,591 @@
+// Placement of MoE plans: the golden example of EPLB; random cases beside a slow transcription of its
+// rules, index by index; moves that are bounded and never make it worse; sharing; what is refused.
+
+#include "test.h"
+
+#include <math.h>
+
+enum { EXPERTS = 48, REPLICAS = 96, LAYERS = 3 };
+
+// -- the rules, slowly ----------------------------------------------------------------------------
+
+// Packs item_count weights into pack_count packs: by falling weight, lower index first, each to the
+// least pack that is not full, lower pack first.
+static void slow_pack(const float *weights, int item_count, int pack_count, int *packs,
+                      int *places) {
+    const int size = item_count / pack_count;
+    float sums[REPLICAS] = {0};
+    int fill[REPLICAS] = {0}, is_done[REPLICAS] = {0};
+    for (int n = 0; n < item_count; n++) {
+        int item = -1, pack = -1;
+        for (int i = 0; i < item_count; i++) {
+            if (!is_done[i] && (item < 0 || weights[i] > weights[item])) {
+                item = i;
+            }
+        }
+        for (int p = 0; p < pack_count; p++) {
+            if (fill[p] < size && (pack < 0 || sums[p] < sums[pack])) {
+                pack = p;
+            }
+        }
+        if (size == 1) {
+            item = n, pack = n;
+        }
+        is_done[item] = 1;
+        packs[item] = pack;
+        places[item] = fill[pack]++;
+        sums[pack] += weights[item];
+    }
+}
+
+static void slow_replicate(const float *loads, int n, int r, int *replica_expert, int *ordinal,
+                           int *count) {
+    for (int i = 0; i < n; i++) {
+        replica_expert[i] = i, ordinal[i] = 0, count[i] = 1;
+    }
+    for (int i = n; i < r; i++) {
+        int best = 0;
+        for (int e = 1; e < n; e++) {
+            if (loads[e] / (float)count[e] > loads[best] / (float)count[best]) {
+                best = e;
+            }
+        }
+        replica_expert[i] = best;
+        ordinal[i] = count[best]++;
+    }
+}
+
+typedef struct slow_placement {
+    int replica_expert[REPLICAS], expert_count[EXPERTS], expert_replica[EXPERTS][REPLICAS];
+} slow_placement;
+
+static void slow_place(const ptowsp_moe_cluster *c, const float *loads, slow_placement *out) {
+    int groups = c->group_count ? (int)c->group_count : 1;
+    int nodes = c->node_count ? (int)c->node_count : 1;
+    if (groups % nodes != 0 || c->policy == PTOWSP_MOE_GLOBAL) {
+        groups = nodes = 1;
+    }
+    const int e_all = (int)c->expert_count, e_node = e_all / nodes, e_group = e_all / groups;
+    const int r_all = (int)c->replica_count, r_node = r_all / nodes;
+    const int ranks = (int)c->rank_count / nodes, r_rank = r_all / (int)c->rank_count;
+    float group_loads[EXPERTS] = {0};
+    int packs[REPLICAS], places[REPLICAS], renumbered[EXPERTS];
+    for (int e = 0; e < e_all; e++) {
+        group_loads[e / e_group] += loads[e];
+    }
+    slow_pack(group_loads, groups, nodes, packs, places);
+    for (int e = 0; e < e_all; e++) {
+        const int group = e / e_group;
+        const int position = packs[group] * (groups / nodes) + places[group];
+        renumbered[position * e_group + e % e_group] = e;
+    }
+    memset(out, 0xff, sizeof *out);
+    for (int node = 0; node < nodes; node++) {
+        const int *of = renumbered + node * e_node;
+        float node_loads[EXPERTS], weights[REPLICAS];
+        int replica_expert[REPLICAS], ordinal[REPLICAS], count[EXPERTS];
+        for (int i = 0; i < e_node; i++) {
+            node_loads[i] = loads[of[i]];
+        }
+        slow_replicate(node_loads, e_node, r_node, replica_expert, ordinal, count);
+        for (int r = 0; r < r_node; r++) {
+            weights[r] = node_loads[replica_expert[r]] / (float)count[replica_expert[r]];
+        }
+        slow_pack(weights, r_node, ranks, packs, places);
+        for (int r = 0; r < r_node; r++) {
+            const int at = node * r_node + packs[r] * r_rank + places[r], e = of[replica_expert[r]];
+            out->replica_expert[at] = e;
+            out->expert_count[e] = count[replica_expert[r]];
+            out->expert_replica[e][ordinal[r]] = at;
+        }
+    }
+}
+
+// -- placing --------------------------------------------------------------------------------------
+
+static ptowsp_moe_cluster cluster_of(uint32_t experts, uint32_t replicas, uint32_t groups,
+                                     uint32_t nodes, uint32_t ranks) {
+    const ptowsp_moe_cluster c = {experts, replicas, groups, nodes, ranks, PTOWSP_MOE_EPLB};
+    return c;
+}
+
+static void moe_place__gives_the_golden_example(void **state) {
+    (void)state;
+    static const float loads[24] = {90, 132, 40,  61, 104, 165, 39,  4,   73,  56, 183, 86,
+                                    20, 107, 104, 64, 19,  197, 187, 157, 172, 86, 16,  27};
+    static const int32_t expected[32] = {5, 6,  5, 7, 8, 4,  3, 4, 10, 9, 10, 2, 0, 1, 11, 1,
+                                         7, 10, 6, 8, 6, 11, 8, 9, 2,  4, 5,  1, 5, 0, 3,  1};
+    const ptowsp_moe_cluster c = cluster_of(12, 16, 4, 2, 8);
+    int32_t replicas[32];
+    uint64_t scratch[512];
+    assert_true(ptowsp_moe_scratch_bytes(&c) <= sizeof scratch);
+    const ptowsp_moe_placement placement = {replicas, NULL, NULL, 0};
+    assert_int_equal(ptowsp_moe_place(&c, loads, 2, scratch, sizeof scratch, &placement, NULL),
+                     PTOWSP_OK);
+    assert_memory_equal(replicas, expected, sizeof expected);
+}
+
+static uint32_t divisor_of(uint64_t *random, uint32_t value) {
+    uint32_t d;
+    do {
+        d = (uint32_t)test_random_in(random, 1, value);
+    } while (value % d != 0);
+    return d;
+}
+
+static void cluster_random(ptowsp_moe_cluster *c, uint64_t *random) {
+    memset(c, 0, sizeof *c);
+    if (test_random(random) % 2) {  // of which hierarchies are made
+        c->node_count = (uint32_t)test_random_in(random, 2, 4);
+        c->group_count = c->node_count * (uint32_t)test_random_in(random, 1, 3);
+        c->expert_count = c->group_count * (uint32_t)test_random_in(random, 1, 4);
+        c->rank_count = c->node_count * (uint32_t)test_random_in(random, 1, 4);
+        const uint32_t least = (c->expert_count + c->rank_count - 1) / c->rank_count;
+        c->replica_count =
+            c->rank_count * (uint32_t)test_random_in(random, least, REPLICAS / c->rank_count);
+        return;
+    }
+    c->expert_count = (uint32_t)test_random_in(random, 1, EXPERTS);
+    do {
+        c->replica_count = (uint32_t)test_random_in(random, c->expert_count, REPLICAS);
+        if (test_random(random) % 2) {
+            c->replica_count = c->replica_count / 8 * 8;
+        }
+    } while (c->replica_count < c->expert_count);
+    c->rank_count = divisor_of(random, c->replica_count);
+    c->node_count = divisor_of(random, c->rank_count) * (uint32_t)(test_random(random) % 4 != 0);
+    c->group_count = divisor_of(random, c->expert_count);
+    c->policy = test_random(random) % 4 == 0 ? PTOWSP_MOE_GLOBAL : PTOWSP_MOE_EPLB;
+    if (c->node_count > 0 && c->group_count % c->node_count == 0 && test_random(random) % 4 == 0) {
+        c->policy = PTOWSP_MOE_HIERARCHICAL;
+    }
+}
+
+// Integers, so that ties are frequent: in some cases few values, in some all the same or zero.
+static void loads_random(float *loads, uint32_t count, uint64_t *random) {
+    const int64_t most[6] = {0, 1, 3, 20, 1000, 100000};
+    const int64_t range = most[test_random(random) % 6];
+    for (uint32_t i = 0; i < count; i++) {
+        loads[i] = (float)test_random_in(random, 0, range);
+    }
+    if (test_random(random) % 4 == 0) {
+        loads[test_random(random) % count] = 200000;
+    }
+}
+
+static void moe_place__equals_the_rules(void **state) {
+    (void)state;
+    uint64_t random = test_seed(), hierarchical = 0;
+    static uint64_t scratch[8192];
+    static slow_placement slow;
+    for (int round = 0; TEST_ROUNDS(round, 10000); round++) {
+        ptowsp_moe_cluster c;
+        cluster_random(&c, &random);
+        float loads[LAYERS * EXPERTS];
+        int32_t replicas[LAYERS * REPLICAS], counts[LAYERS * EXPERTS];
+        static int32_t lists[LAYERS * EXPERTS * REPLICAS];
+        const uint32_t layers = (uint32_t)test_random_in(&random, 0, LAYERS);
+        const uint32_t stride = c.replica_count - c.expert_count + 1;
+        for (uint32_t l = 0; l < layers; l++) {
+            loads_random(loads + l * c.expert_count, c.expert_count, &random);
+        }
+        const uint64_t bytes = ptowsp_moe_scratch_bytes(&c);
+        assert_true(bytes + 8 <= sizeof scratch);
+        scratch[bytes / 8] = 0x5a5a;
+        const ptowsp_moe_placement placement = {replicas, counts, lists, stride};
+        ptowsp_plan_info info;
+        assert_int_equal(ptowsp_moe_place(&c, loads, layers, scratch, bytes, &placement, &info),
+                         PTOWSP_OK);
+        assert_int_equal(scratch[bytes / 8], 0x5a5a);
+        hierarchical += c.node_count > 1 && c.policy != PTOWSP_MOE_GLOBAL &&
+                        c.group_count % c.node_count == 0 && c.replica_count > c.rank_count;
+        for (uint32_t l = 0; l < layers; l++) {
+            slow_place(&c, loads + l * c.expert_count, &slow);
+            for (uint32_t r = 0; r < c.replica_count; r++) {
+                assert_int_equal(replicas[l * c.replica_count + r], slow.replica_expert[r]);
+            }
+            for (uint32_t e = 0; e < c.expert_count; e++) {
+                const size_t at = (size_t)l * c.expert_count + e;
+                assert_int_equal(counts[at], slow.expert_count[e]);
+                for (uint32_t i = 0; i < stride; i++) {
+                    assert_int_equal(lists[at * stride + i], slow.expert_replica[e][i]);
+                }
+            }
+        }
+    }
+    assert_true(hierarchical > test_rounds(10000) / 4);
+}
+
+// -- moves ----------------------------------------------------------------------------------------
+
+static double busiest_of(const ptowsp_moe_cluster *c, const float *loads, const int32_t *experts) {
+    double busiest = 0;
+    for (uint32_t rank = 0; rank < c->rank_count; rank++) {
+        double load = 0;
+        const uint32_t size = c->replica_count / c->rank_count;
+        for (uint32_t r = rank * size; r < (rank + 1) * size; r++) {
+            double count = 0;
+            for (uint32_t i = 0; i < c->replica_count; i++) {
+                count += experts[i] == experts[r];
+            }
+            load += (double)loads[experts[r]] / count;
+        }
+        busiest = load > busiest ? load : busiest;
+    }
+    return busiest;
+}
+
+static bool is_near(double a, double b) {
+    return fabs(a - b) <= 1e-12 * (fabs(a) + fabs(b));
+}
+
+static void require_complete(const ptowsp_moe_cluster *c, const int32_t *experts) {
+    bool has[EXPERTS] = {false};
+    for (uint32_t r = 0; r < c->replica_count; r++) {
+        assert_in_range(experts[r], 0, c->expert_count - 1);
+        has[experts[r]] = true;
+    }
+    for (uint32_t e = 0; e < c->expert_count; e++) {
+        assert_true(has[e]);
+    }
+}
+
+// Under the hierarchical policy: no expert on a node where it was not.
+static void require_nodes(const ptowsp_moe_cluster *c, const int32_t *before,
+                          const int32_t *after) {
+    if (c->node_count < 2 || c->group_count % c->node_count || c->policy == PTOWSP_MOE_GLOBAL) {
+        return;
+    }
+    const uint32_t size = c->replica_count / c->node_count;
+    for (uint32_t r = 0; r < c->replica_count; r++) {
+        bool was_there = false;
+        for (uint32_t i = r / size * size; i < (r / size + 1) * size; i++) {
+            was_there = was_there || before[i] == after[r];
+        }
+        assert_true(was_there);
+    }
+}
+
+static void moe_move__never_moves_more_and_is_never_worse(void **state) {
+    (void)state;
+    uint64_t random = test_seed(), improved = 0;
+    static uint64_t scratch[8192];
+    for (int round = 0; TEST_ROUNDS(round, 1500); round++) {
+        ptowsp_moe_cluster c;
+        cluster_random(&c, &random);
+        float old_loads[EXPERTS], loads[EXPERTS];
+        int32_t present[REPLICAS], experts[REPLICAS];
+        double frontier[REPLICAS + 8];
+        loads_random(old_loads, c.expert_count, &random);
+        loads_random(loads, c.expert_count, &random);
+        const ptowsp_moe_placement placement = {present, NULL, NULL, 0};
+        assert_int_equal(
+            ptowsp_moe_place(&c, old_loads, 1, scratch, sizeof scratch, &placement, NULL),
+            PTOWSP_OK);
+        const uint32_t most = (uint32_t)test_random_in(
+            &random, 0, test_random(&random) % 4 ? 6 : (int64_t)c.replica_count + 4);
+        ptowsp_moe_moved moved;
+        memcpy(experts, present, sizeof experts);
+        assert_int_equal(ptowsp_moe_move(&c, loads, most, scratch, ptowsp_moe_scratch_bytes(&c),
+                                         experts, frontier, &moved, NULL),
+                         PTOWSP_OK);
+        uint32_t changed = 0;
+        for (uint32_t r = 0; r < c.replica_count; r++) {
+            changed += experts[r] != present[r];
+        }
+        assert_true(changed <= moved.move_count && moved.move_count <= most);
+        require_complete(&c, experts);
+        require_nodes(&c, present, experts);
+        const double before = busiest_of(&c, loads, present),
+                     after = busiest_of(&c, loads, experts);
+        assert_true(is_near(moved.load_before, before) && is_near(moved.load_after, after));
+        assert_true(moved.load_after <= moved.load_before);
+        assert_true(moved.load_after >= moved.load_mean * (1 - 1e-12));
+        assert_true(moved.move_count == 0 || moved.load_after < moved.load_before);
+        improved += moved.load_after < moved.load_before;
+        assert_true(is_near(frontier[0], before) && is_near(frontier[most], after));
+        // The frontier falls, and each of its points can be had.
+        for (uint32_t k = 1; k <= most; k++) {
+            assert_true(frontier[k] <= frontier[k - 1]);
+        }
+        const uint32_t k = (uint32_t)test_random_in(&random, 0, most);
+        memcpy(experts, present, sizeof experts);
+        assert_int_equal(
+            ptowsp_moe_move(&c, loads, k, scratch, sizeof scratch, experts, NULL, &moved, NULL),
+            PTOWSP_OK);
+        assert_true(is_near(moved.load_after, frontier[k]));
+        assert_true(moved.move_count <= k);
+    }
+    assert_true(improved > test_rounds(1500) / 4);
+}
+
+static void moe_move__follows_paper(void **state) {
+    (void)state;
+    // Ranks {0, 1} {2, 3} with loads 9 5 1 1: 14 and 2. The best swap is 0 with 2 or 3: 6 and 10; or
+    // 1 with one: 10 and 6. No expert has two replicas, so nothing can be replaced.
+    const ptowsp_moe_cluster c = cluster_of(4, 4, 1, 1, 2);
+    const float loads[4] = {9, 5, 1, 1};
+    uint64_t scratch[256];
+    int32_t experts[4] = {0, 1, 2, 3};
+    double frontier[5];
+    ptowsp_moe_moved moved;
+    assert_int_equal(
+        ptowsp_moe_move(&c, loads, 1, scratch, sizeof scratch, experts, frontier, &moved, NULL),
+        PTOWSP_OK);
+    assert_int_equal(moved.move_count, 0);
+    assert_int_equal(
+        ptowsp_moe_move(&c, loads, 4, scratch, sizeof scratch, experts, frontier, &moved, NULL),
+        PTOWSP_OK);
+    assert_int_equal(moved.move_count, 2);
+    const double expected[5] = {14, 14, 10, 10, 10};
+    for (int k = 0; k < 5; k++) {
+        assert_true(is_near(frontier[k], expected[k]));
+    }
+    assert_true(is_near(moved.load_mean, 8) && is_near(moved.load_after, 10));
+    // Ranks {0, 1} {2, 1}: 8 of expert 0, 2 of 1, 0 of 2. One move: the second replica of 1 becomes
+    // 0, so that 0 has 4 on each: 4 + 2 and 4 + 0.
+    const ptowsp_moe_cluster d = cluster_of(3, 4, 1, 1, 2);
+    const float hot[3] = {8, 2, 0};
+    int32_t three[4] = {0, 1, 2, 1};
+    assert_int_equal(
+        ptowsp_moe_move(&d, hot, 1, scratch, sizeof scratch, three, NULL, &moved, NULL), PTOWSP_OK);
+    assert_int_equal(moved.move_count, 1);
+    assert_true(is_near(moved.load_before, 9) && is_near(moved.load_after, 6));
+    assert_int_equal(three[3], 0);
+}
+
+// -- using a placement ----------------------------------------------------------------------------
+
+static void moe_share__gives_replicas_equal_tokens(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    static uint64_t scratch[8192];
+    for (int round = 0; TEST_ROUNDS(round, 1000); round++) {
+        ptowsp_moe_cluster c;
+        cluster_random(&c, &random);
+        float loads[EXPERTS];
+        int32_t replicas[REPLICAS], counts[EXPERTS], again[EXPERTS];
+        static int32_t lists[EXPERTS * REPLICAS], again_lists[EXPERTS * REPLICAS];
+        loads_random(loads, c.expert_count, &random);
+        const uint32_t stride = c.replica_count - c.expert_count + 1;
+        ptowsp_moe_placement placement = {replicas, counts, lists, stride};
+        assert_int_equal(ptowsp_moe_place(&c, loads, 1, scratch, sizeof scratch, &placement, NULL),
+                         PTOWSP_OK);
+        // The index holds the same replicas, in ascending order.
+        const ptowsp_moe_placement index = {replicas, again, again_lists, stride};
+        assert_int_equal(ptowsp_moe_index(&c, &index, NULL), PTOWSP_OK);
+        assert_memory_equal(again, counts, c.expert_count * sizeof *again);
+        for (uint32_t e = 0; e < c.expert_count; e++) {
+            for (uint32_t i = 0; i < stride; i++) {
+                const int32_t at = again_lists[e * stride + i];
+                assert_int_equal(at >= 0, i < (uint32_t)counts[e]);
+                assert_true(at < 0 || replicas[at] == (int32_t)e);
+                assert_true(at < 0 || i == 0 || at > again_lists[e * stride + i - 1]);
+            }
+        }
+        enum { TOKENS = 40, TOP_K = 3 };
+        int32_t ids[TOKENS * TOP_K], out[TOKENS * TOP_K];
+        uint32_t next[EXPERTS], seen[EXPERTS] = {0};
+        for (int i = 0; i < TOKENS * TOP_K; i++) {
+            ids[i] = (int32_t)test_random_in(&random, -1, c.expert_count - 1);
+        }
+        const ptowsp_moe_routes routes = {ids, TOKENS, TOP_K, c.expert_count, 0};
+        assert_int_equal(ptowsp_moe_share(&routes, &placement, next, out, NULL), PTOWSP_OK);
+        for (int i = 0; i < TOKENS * TOP_K; i++) {
+            if (ids[i] < 0) {
+                assert_int_equal(out[i], ids[i]);
+                continue;
+            }
+            const uint32_t e = (uint32_t)ids[i];
+            assert_int_equal(out[i], lists[e * stride + (seen[e] + e) % (uint32_t)counts[e]]);
+            assert_int_equal(replicas[out[i]], ids[i]);
+            seen[e]++;
+        }
+        assert_int_equal(ptowsp_moe_share(&routes, &placement, next, ids, NULL), PTOWSP_OK);
+        assert_memory_equal(ids, out, sizeof ids);
+    }
+}
+
+// -- what is refused ------------------------------------------------------------------------------
+
+static void assert_text(const ptowsp_plan_info *info, const char *text) {
+    char line[160];
+    ptowsp_text_buffer buffer = {line, sizeof line, 0};
+    ptowsp_plan_explain(info, ptowsp_text_to_buffer(&buffer));
+    assert_string_equal(line, text);
+}
+
+static uint64_t fault_scratch[512];
+
+// All three functions that take a cluster refuse it.
+static void refused(const ptowsp_moe_cluster *c, const char *text) {
+    const float loads[4] = {1, 2, 3, 4};
+    int32_t replicas[8] = {0, 1, 2, 3, 0, 1, 2, 3}, counts[4];
+    const ptowsp_moe_placement placement = {replicas, counts, NULL, 0};
+    for (int call = 0; call < 3; call++) {
+        ptowsp_plan_info info;
+        ptowsp_status status =
+            call == 0   ? ptowsp_moe_place(c, loads, 1, fault_scratch, sizeof fault_scratch,
+                                           &placement, &info)
+            : call == 1 ? ptowsp_moe_move(c, loads, 1, fault_scratch, sizeof fault_scratch,
+                                          replicas, NULL, NULL, &info)
+                        : ptowsp_moe_index(c, &placement, &info);
+        assert_int_equal(status, PTOWSP_INVALID_PARAMS);
+        assert_text(&info, text);
+        assert_int_equal(replicas[7], 3);
+    }
+    assert_int_equal(ptowsp_moe_scratch_bytes(c), 0);
+}
+
+static void moe_place__refuses_clusters_that_do_not_divide(void **state) {
+    (void)state;
+    ptowsp_moe_cluster c;
+    refused(NULL, "plan: input 0 is NULL");
+    c = cluster_of(0, 8, 1, 1, 2);
+    refused(&c, "plan: 0 experts or replicas are not in 1 to 65536");
+    c = cluster_of(4, 65537, 1, 1, 1);
+    refused(&c, "plan: 65537 experts or replicas are not in 1 to 65536");
+    c = cluster_of(4, 3, 1, 1, 1);
+    refused(&c, "plan: 3 replicas are fewer than the 4 experts");
+    c = cluster_of(4, 8, 1, 1, 0);
+    refused(&c, "plan: 8 experts or replicas cannot be divided among 0 ranks");
+    c = cluster_of(4, 8, 1, 1, 3);
+    refused(&c, "plan: 8 experts or replicas cannot be divided among 3 ranks");
+    c = cluster_of(4, 8, 3, 1, 2);
+    refused(&c, "plan: 4 experts cannot be divided into 3 groups");
+    c = cluster_of(4, 8, 2, 3, 4);
+    refused(&c, "plan: 4 ranks or groups cannot be divided among 3 nodes");
+    c = cluster_of(4, 8, 1, 2, 4);
+    c.policy = PTOWSP_MOE_HIERARCHICAL;
+    refused(&c, "plan: 1 ranks or groups cannot be divided among 2 nodes");
+    c.policy = (ptowsp_moe_policy)9;
+    refused(&c, "plan: config.mode has the unknown value 9");
+}
+
+static void moe_place__refuses_loads_and_arrays(void **state) {
+    (void)state;
+    const ptowsp_moe_cluster c = cluster_of(4, 8, 1, 1, 2);
+    const float wrong[3] = {-1, NAN, INFINITY};
+    float loads[8] = {1, 1, 1, 9, 1, 1, 1, 9};
+    int32_t replicas[16], lists[32], counts[8];
+    memset(replicas, 0x11, sizeof replicas);
+    ptowsp_moe_placement placement = {replicas, counts, lists, 4};
+    ptowsp_plan_info info;
+    for (int i = 0; i < 3; i++) {
+        loads[6] = wrong[i];
+        assert_int_equal(
+            ptowsp_moe_place(&c, loads, 2, fault_scratch, sizeof fault_scratch, &placement, &info),
+            PTOWSP_INVALID_PARAMS);
+        assert_int_equal(info.index, 6);
+        assert_text(&info, "plan: load 6 is negative, infinite or no number");
+        assert_int_equal(replicas[0], 0x11111111);
+    }
+    loads[6] = 1;
+    assert_int_equal(
+        ptowsp_moe_place(&c, NULL, 1, fault_scratch, sizeof fault_scratch, &placement, &info),
+        PTOWSP_INVALID_PARAMS);
+    assert_text(&info, "plan: input 1 is NULL");
+    assert_int_equal(
+        ptowsp_moe_place(&c, loads, 1, fault_scratch, sizeof fault_scratch, NULL, &info),
+        PTOWSP_INVALID_PARAMS);
+    assert_text(&info, "plan: the output pointer is NULL");
+    const uint64_t bytes = ptowsp_moe_scratch_bytes(&c);
+    char text[96];
+    for (int i = 0; i < 3; i++) {
+        snprintf(text, sizeof text, "plan: the scratch has %llu bytes of the %llu that are needed",
+                 i == 0 ? (unsigned long long)bytes - 1 : 0, (unsigned long long)bytes);
+        void *scratch = i == 0   ? (void *)fault_scratch
+                        : i == 1 ? NULL
+                                 : (void *)((char *)fault_scratch + 4);
+        assert_int_equal(
+            ptowsp_moe_place(&c, loads, 1, scratch, i == 0 ? bytes - 1 : bytes, &placement, &info),
+            PTOWSP_BUFFER_OVERFLOW);
+        assert_text(&info, text);
+    }
+    placement.stride = 1;  // expert 3 gets most of the four
+    assert_int_equal(ptowsp_moe_place(&c, loads, 1, fault_scratch, bytes, &placement, &info),
+                     PTOWSP_BUFFER_OVERFLOW);
+    assert_text(&info, "plan: expert 3 has 5 replicas, and the stride is 1");
+    placement.replica_experts = NULL;
+    assert_int_equal(ptowsp_moe_place(&c, loads, 1, fault_scratch, bytes, &placement, &info),
+                     PTOWSP_INVALID_PARAMS);
+    assert_text(&info, "plan: array 0 of the plan is NULL");
+    assert_int_equal(ptowsp_moe_move(&c, loads, 1, fault_scratch, bytes, NULL, NULL, NULL, &info),
+                     PTOWSP_INVALID_PARAMS);
+    assert_text(&info, "plan: array 0 of the plan is NULL");
+}
+
+static void moe_place__refuses_placements_that_are_none(void **state) {
+    (void)state;
+    const ptowsp_moe_cluster c = cluster_of(4, 8, 1, 1, 2);
+    const float loads[4] = {1, 1, 1, 1};
+    int32_t experts[8] = {0, 1, 2, 3, 0, 1, 2, 4}, counts[4], lists[8];
+    const ptowsp_moe_placement placement = {experts, counts, lists, 2};
+    const char *texts[3] = {"plan: replica 7 has expert 4, which is not below 4",
+                            "plan: replica 7 has expert -1, which is not below 4",
+                            "plan: expert 3 has no replica"};
+    for (int i = 0; i < 3; i++) {
+        experts[7] = i == 0 ? 4 : i == 1 ? -1 : 2;
+        experts[3] = i == 2 ? 0 : 3;
+        const ptowsp_moe_placement wide = {experts, counts, NULL, 0};
+        ptowsp_plan_info info;
+        assert_int_equal(ptowsp_moe_index(&c, &wide, &info), PTOWSP_INVALID_PARAMS);
+        assert_text(&info, texts[i]);
+        assert_int_equal(ptowsp_moe_move(&c, loads, 1, fault_scratch, sizeof fault_scratch, experts,
+                                         NULL, NULL, &info),
+                         PTOWSP_INVALID_PARAMS);
+        assert_text(&info, texts[i]);
+    }
+    ptowsp_plan_info info;
+    assert_int_equal(ptowsp_moe_index(&c, &placement, &info), PTOWSP_BUFFER_OVERFLOW);
+    assert_text(&info, "plan: expert 0 has 3 replicas, and the stride is 2");
+    const ptowsp_moe_placement no_counts = {experts, NULL, lists, 2};
+    assert_int_equal(ptowsp_moe_index(&c, &no_counts, &info), PTOWSP_INVALID_PARAMS);
+    assert_text(&info, "plan: array 1 of the plan is NULL");
+}
+
+static void moe_share__refuses_what_is_wrong(void **state) {
+    (void)state;
+    int32_t ids[4] = {0, 1, 1, 0}, out[4] = {7, 7, 7, 7}, counts[2] = {1, 2};
+    int32_t lists[4] = {0, -1, 1, 2}, experts[3] = {0, 1, 1};
+    uint32_t next[2];
+    ptowsp_moe_routes routes = {ids, 2, 2, 2, 0};
+    ptowsp_moe_placement placement = {experts, counts, lists, 2};
+    ptowsp_plan_info info;
+    const ptowsp_status invalid = PTOWSP_INVALID_PARAMS;
+    assert_int_equal(ptowsp_moe_share(NULL, &placement, next, out, &info), invalid);
+    assert_text(&info, "plan: input 0 is NULL");
+    assert_int_equal(ptowsp_moe_share(&routes, NULL, next, out, &info), invalid);
+    assert_text(&info, "plan: input 2 is NULL");
+    assert_int_equal(ptowsp_moe_share(&routes, &placement, NULL, out, &info), invalid);
+    assert_text(&info, "plan: the output pointer is NULL");
+    ids[3] = 2;
+    assert_int_equal(ptowsp_moe_share(&routes, &placement, next, out, &info), invalid);
+    assert_text(&info, "plan: pair 3 has expert 2, which is not below 2");
+    ids[3] = 0;
+    counts[0] = 0;
+    assert_int_equal(ptowsp_moe_share(&routes, &placement, next, out, &info), invalid);
+    assert_text(&info, "plan: expert 0 has no replica");
+    counts[0] = 3;
+    assert_int_equal(ptowsp_moe_share(&routes, &placement, next, out, &info), invalid);
+    assert_text(&info, "plan: expert 0 has 3 where a count or a replica up to 2 belongs");
+    counts[0] = 2;
+    assert_int_equal(ptowsp_moe_share(&routes, &placement, next, out, &info), invalid);
+    assert_text(&info, "plan: expert 0 has -1 where a count or a replica up to 65535 belongs");
+    assert_int_equal(out[0] + out[1] + out[2] + out[3], 28);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(moe_place__gives_the_golden_example),
+        cmocka_unit_test(moe_place__equals_the_rules),
+        cmocka_unit_test(moe_move__follows_paper),
+        cmocka_unit_test(moe_move__never_moves_more_and_is_never_worse),
+        cmocka_unit_test(moe_share__gives_replicas_equal_tokens),
+        cmocka_unit_test(moe_place__refuses_clusters_that_do_not_divide),
+        cmocka_unit_test(moe_place__refuses_loads_and_arrays),
+        cmocka_unit_test(moe_place__refuses_placements_that_are_none),
+        cmocka_unit_test(moe_share__refuses_what_is_wrong),
+    };
+    return cmocka_run_group_tests_name("moe_place", tests, NULL, NULL);
+}

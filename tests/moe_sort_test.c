@@ -1,0 +1,351 @@
+// Sorting of MoE plans: beside a stable sort that looks for each expert's pairs in turn; on one lane
+// and on several; with padding; and what is refused.
+
+#include "test.h"
+
+typedef struct sort_case {
+    ptowsp_moe_routes routes;
+    ptowsp_moe_order order;
+    int32_t *ids;
+    uint64_t pair_count;
+} sort_case;
+
+static void case_free(sort_case *c) {
+    free(c->ids);
+    free(c->order.counts);
+    free(c->order.offsets);
+    free(c->order.pairs);
+    free(c->order.rows);
+    free(c->order.block_experts);
+}
+
+static void *fresh(uint64_t count) {  // never NULL; of values that nothing should have
+    void *memory = malloc((size_t)(count + 1) * sizeof(uint32_t));
+    assert_non_null(memory);
+    memset(memory, 0x5a, (size_t)(count + 1) * sizeof(uint32_t));
+    return memory;
+}
+
+// Arrays of exactly what the bound says.
+static void case_arrays(sort_case *c) {
+    const uint64_t rows = ptowsp_moe_row_bound(&c->routes);
+    const uint32_t block = c->routes.block_rows > 0 ? c->routes.block_rows : 1;
+    memset(&c->order, 0, sizeof c->order);
+    c->order.counts = fresh(c->routes.expert_count);
+    c->order.offsets = fresh(c->routes.expert_count + 1u);
+    c->order.pairs = fresh(rows);
+    c->order.rows = fresh(c->pair_count);
+    c->order.block_experts = fresh(rows / block + 1);
+    c->order.row_capacity = (uint32_t)rows;
+}
+
+static sort_case case_of(uint32_t tokens, uint32_t top_k, uint32_t experts, uint32_t block_rows) {
+    sort_case c;
+    memset(&c, 0, sizeof c);
+    c.pair_count = (uint64_t)tokens * top_k;
+    c.ids = (int32_t *)calloc((size_t)c.pair_count + 1, sizeof *c.ids);
+    const ptowsp_moe_routes routes = {c.ids, tokens, top_k, experts, block_rows};
+    c.routes = routes;
+    case_arrays(&c);
+    return c;
+}
+
+// What a slow stable sort has: for each expert all pairs are walked.
+static void require_sorted(const sort_case *c) {
+    const uint32_t block = c->routes.block_rows > 0 ? c->routes.block_rows : 1;
+    uint32_t row = 0, pairs = 0;
+    for (uint32_t e = 0; e < c->routes.expert_count; e++) {
+        uint32_t count = 0;
+        assert_int_equal(c->order.offsets[e], row);
+        for (uint64_t i = 0; i < c->pair_count; i++) {
+            if (c->ids[i] == (int32_t)e) {
+                assert_int_equal(c->order.pairs[row], i);
+                assert_int_equal(c->order.rows[i], row);
+                assert_int_equal(c->order.block_experts[row / block], e);
+                row++, count++;
+            }
+        }
+        assert_int_equal(c->order.counts[e], count);
+        pairs += count;
+        for (; row % block != 0; row++) {
+            assert_true(c->order.pairs[row] == PTOWSP_MOE_NO_ROW);
+        }
+    }
+    for (uint64_t i = 0; i < c->pair_count; i++) {
+        assert_true(c->ids[i] >= 0 || c->order.rows[i] == PTOWSP_MOE_NO_ROW);
+    }
+    assert_int_equal(c->order.offsets[c->routes.expert_count], row);
+    assert_int_equal(c->order.row_count, row);
+    assert_int_equal(c->order.pair_count, pairs);
+    assert_int_equal(c->order.block_count, row / block);
+    const double padding = row > 0 ? (row - pairs) / (double)row : 0;
+    assert_true(c->order.padding_share >= padding && c->order.padding_share <= padding);
+    assert_true(row <= c->order.row_capacity);
+}
+
+static void moe_sort__puts_the_pairs_of_the_header_in_order(void **state) {
+    (void)state;
+    sort_case c = case_of(4, 2, 3, 0);
+    const int32_t ids[8] = {2, 0, 2, 1, 0, 2, 2, -1};
+    const uint32_t counts[3] = {2, 1, 4}, offsets[4] = {0, 2, 3, 7};
+    const uint32_t pairs[7] = {1, 4, 3, 0, 2, 5, 6};
+    const uint32_t rows[8] = {3, 0, 4, 2, 1, 5, 6, PTOWSP_MOE_NO_ROW};
+    memcpy(c.ids, ids, sizeof ids);
+    assert_int_equal(ptowsp_moe_sort(&c.routes, &c.order, NULL), PTOWSP_OK);
+    assert_memory_equal(c.order.counts, counts, sizeof counts);
+    assert_memory_equal(c.order.offsets, offsets, sizeof offsets);
+    assert_memory_equal(c.order.pairs, pairs, sizeof pairs);
+    assert_memory_equal(c.order.rows, rows, sizeof rows);
+    assert_int_equal(c.order.pair_count, 7);
+    case_free(&c);
+}
+
+static void moe_sort__pads_rows_to_blocks(void **state) {
+    (void)state;
+    sort_case c = case_of(5, 1, 4, 4);  // 5 of expert 2: two blocks
+    for (int i = 0; i < 5; i++) {
+        c.ids[i] = 2;
+    }
+    assert_int_equal(ptowsp_moe_row_bound(&c.routes), 5 + 4 * 3);
+    assert_int_equal(ptowsp_moe_sort(&c.routes, &c.order, NULL), PTOWSP_OK);
+    assert_int_equal(c.order.row_count, 8);
+    assert_int_equal(c.order.block_count, 2);
+    assert_true(c.order.padding_share >= 0.375 && c.order.padding_share <= 0.375);
+    require_sorted(&c);
+    case_free(&c);
+}
+
+enum { KIND_UNIFORM, KIND_ONE, KIND_RISING, KIND_FALLING, KIND_DROPPED, KIND_RUNS, KIND_COUNT };
+
+static void case_fill(sort_case *c, int kind, uint64_t *random) {
+    const uint32_t experts = c->routes.expert_count;
+    for (uint64_t i = 0; i < c->pair_count; i++) {
+        const uint32_t any = (uint32_t)(test_random(random) % experts);
+        switch (kind) {
+        case KIND_ONE: c->ids[i] = (int32_t)(experts - 1); break;
+        case KIND_RISING: c->ids[i] = (int32_t)(i * experts / c->pair_count); break;
+        case KIND_FALLING: c->ids[i] = (int32_t)(experts - 1 - i * experts / c->pair_count); break;
+        case KIND_DROPPED:
+            c->ids[i] = test_random(random) % 2 ? (int32_t)any : -1 - (int32_t)any;
+            break;
+        case KIND_RUNS: c->ids[i] = (int32_t)(i / 37 % experts); break;
+        default: c->ids[i] = (int32_t)any; break;
+        }
+    }
+}
+
+static void moe_sort__equals_a_stable_sort(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    for (int round = 0; TEST_ROUNDS(round, 3000); round++) {
+        const uint32_t experts = round % 16 == 0 ? (uint32_t)test_random_in(&random, 500, 600)
+                                                 : (uint32_t)test_random_in(&random, 1, 40);
+        sort_case c = case_of((uint32_t)test_random_in(&random, 0, 60),
+                              (uint32_t)test_random_in(&random, 1, 9), experts,
+                              (uint32_t)test_random_in(&random, 0, 1) *
+                                  (uint32_t)test_random_in(&random, 1, 20));
+        case_fill(&c, (int)(test_random(&random) % KIND_COUNT), &random);
+        ptowsp_plan_info info;
+        assert_int_equal(ptowsp_moe_sort(&c.routes, &c.order, &info), PTOWSP_OK);
+        assert_int_equal(info.fault, PTOWSP_FAULT_NONE);
+        require_sorted(&c);
+        // The inverse is not needed; and exactly as many rows fit as there are.
+        ptowsp_moe_order order = c.order;
+        uint32_t *pairs = fresh(order.row_count);
+        order.pairs = pairs;
+        order.rows = NULL;
+        order.block_experts = NULL;
+        order.row_capacity = order.row_count;
+        assert_int_equal(ptowsp_moe_sort(&c.routes, &order, NULL), PTOWSP_OK);
+        assert_memory_equal(pairs, c.order.pairs, order.row_count * sizeof *pairs);
+        require_sorted(&c);
+        free(pairs);
+        case_free(&c);
+    }
+}
+
+static ptowsp_context *context_of(uint32_t lanes) {
+    ptowsp_context_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.threads = lanes == 1 ? PTOWSP_THREADS_SERIAL : PTOWSP_THREADS_OWN;
+    desc.lane_count = lanes;
+    ptowsp_context *context;
+    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    return context;
+}
+
+static void require_same(const sort_case *a, const sort_case *b) {
+    const uint32_t experts = a->routes.expert_count;
+    assert_memory_equal(a->order.counts, b->order.counts, experts * sizeof(uint32_t));
+    assert_memory_equal(a->order.offsets, b->order.offsets, (experts + 1) * sizeof(uint32_t));
+    assert_int_equal(a->order.row_count, b->order.row_count);
+    assert_int_equal(a->order.pair_count, b->order.pair_count);
+    assert_int_equal(a->order.block_count, b->order.block_count);
+    assert_memory_equal(a->order.pairs, b->order.pairs, a->order.row_count * sizeof(uint32_t));
+    assert_memory_equal(a->order.rows, b->order.rows, a->pair_count * sizeof(uint32_t));
+}
+
+static void moe_sort__has_the_same_bits_on_any_lanes(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    const uint32_t lane_counts[3] = {1, 2, 4};
+    for (int l = 0; l < 3; l++) {
+        ptowsp_context *context = context_of(lane_counts[l]);
+        for (int kind = 0; kind < KIND_COUNT; kind++) {
+            for (uint32_t experts = 7; experts < 2000; experts *= 16) {
+                sort_case a =
+                    case_of(PTOWSP_MOE_SORT_PARALLEL_MIN / 8 + 3, 8, experts, kind % 2 ? 16 : 0);
+                case_fill(&a, kind, &random);
+                sort_case b = a;
+                case_arrays(&b);
+                const uint64_t room = 4 * (uint64_t)(experts + 1);
+                uint32_t *scratch = fresh(room);
+                assert_int_equal(ptowsp_moe_sort(&a.routes, &a.order, NULL), PTOWSP_OK);
+                // With room for all lanes, for two of them, for one, and without.
+                for (uint64_t count = room; count > 0; count /= 2) {
+                    memset(b.order.pairs, 1, a.order.row_count * sizeof(uint32_t));
+                    assert_int_equal(ptowsp_moe_sort_parallel(context, &b.routes, &b.order, scratch,
+                                                              count, NULL),
+                                     PTOWSP_OK);
+                    require_same(&a, &b);
+                    count = count < experts ? 1 : count;
+                }
+                assert_true(scratch[room] == 0x5a5a5a5a);
+                free(scratch);
+                b.ids = NULL;
+                case_free(&b);
+                case_free(&a);
+            }
+        }
+        ptowsp_context_destroy(context);
+    }
+}
+
+static void assert_text(const ptowsp_plan_info *info, const char *text) {
+    char line[160];
+    ptowsp_text_buffer buffer = {line, sizeof line, 0};
+    ptowsp_plan_explain(info, ptowsp_text_to_buffer(&buffer));
+    assert_string_equal(line, text);
+}
+
+// Both refuse it with this text, and write nothing.
+static void refused(const ptowsp_moe_routes *routes, ptowsp_moe_order *order, ptowsp_status status,
+                    uint64_t index, const char *text) {
+    ptowsp_context *context = context_of(2);
+    uint32_t scratch[64], before[4] = {0, 0, 0, 0};
+    if (order && order->counts) {
+        memcpy(before, order->counts, sizeof before);
+    }
+    for (int call = 0; call < 2; call++) {
+        ptowsp_plan_info info;
+        memset(&info, 0x55, sizeof info);
+        assert_int_equal(call == 0
+                             ? ptowsp_moe_sort(routes, order, &info)
+                             : ptowsp_moe_sort_parallel(context, routes, order, scratch, 64, &info),
+                         status);
+        assert_int_equal(info.index, index);
+        assert_text(&info, text);
+        if (order && order->counts) {
+            assert_memory_equal(before, order->counts, sizeof before);
+        }
+    }
+    assert_string_equal(ptowsp_context_error(context).text, text);
+    ptowsp_context_destroy(context);
+}
+
+static void moe_sort__refuses_what_is_wrong(void **state) {
+    (void)state;
+    const uint64_t none = PTOWSP_NO_INDEX;
+    sort_case c = case_of(4, 2, 4, 4);
+    refused(NULL, &c.order, PTOWSP_INVALID_PARAMS, 0, "plan: input 0 is NULL");
+    refused(&c.routes, NULL, PTOWSP_INVALID_PARAMS, none, "plan: the output pointer is NULL");
+    ptowsp_moe_routes r = c.routes;
+    r.top_k = 0;
+    refused(&r, &c.order, PTOWSP_INVALID_PARAMS, none, "plan: top_k 0 is not in 1 to 4294967295");
+    r = c.routes;
+    r.expert_count = 0;
+    refused(&r, &c.order, PTOWSP_INVALID_PARAMS, none,
+            "plan: 0 experts or replicas are not in 1 to 65536");
+    r.expert_count = PTOWSP_MOE_EXPERT_MAX + 1;
+    refused(&r, &c.order, PTOWSP_INVALID_PARAMS, none,
+            "plan: 65537 experts or replicas are not in 1 to 65536");
+    r = c.routes;
+    r.ids = NULL;
+    refused(&r, &c.order, PTOWSP_INVALID_PARAMS, 1, "plan: input 1 is NULL");
+    r = c.routes;
+    r.token_count = UINT32_MAX;
+    r.top_k = 1;
+    refused(&r, &c.order, PTOWSP_LIMIT_EXCEEDED, none,
+            "plan: 4294967295 pairs or rows are more than 4294967294");
+    r = c.routes;
+    r.block_rows = UINT32_MAX;
+    c.ids[0] = 1;
+    refused(&r, &c.order, PTOWSP_LIMIT_EXCEEDED, none,
+            "plan: 8589934590 pairs or rows are more than 4294967294");
+    c.ids[0] = 0;
+    c.ids[5] = 4;
+    c.ids[6] = INT32_MAX;
+    refused(&c.routes, &c.order, PTOWSP_INVALID_PARAMS, 5,
+            "plan: pair 5 has expert 4, which is not below 4");
+    c.ids[5] = c.ids[6] = 1;
+    ptowsp_moe_order o = c.order;
+    o.row_capacity = 11;  // 6 and 2 pairs: 12 rows
+    refused(&c.routes, &o, PTOWSP_BUFFER_OVERFLOW, none,
+            "plan: 12 rows do not fit the order, which holds 11");
+    for (int i = 0; i < 3; i++) {
+        o = c.order;
+        *(i == 0 ? &o.counts : i == 1 ? &o.offsets : &o.pairs) = NULL;
+        char text[64];
+        snprintf(text, sizeof text, "plan: array %d of the plan is NULL", i);
+        refused(&c.routes, &o, PTOWSP_INVALID_PARAMS, (uint64_t)i, text);
+    }
+    ptowsp_context *context = context_of(2);
+    assert_int_equal(ptowsp_moe_sort_parallel(context, &c.routes, &c.order, NULL, 9, NULL),
+                     PTOWSP_INVALID_PARAMS);
+    assert_string_equal(ptowsp_context_error(context).text, "plan: input 2 is NULL");
+    ptowsp_context_destroy(context);
+    case_free(&c);
+}
+
+static void moe_sort__refuses_ids_and_rows_beyond_few_experts_and_on_lanes(void **state) {
+    (void)state;
+    ptowsp_context *context = context_of(2);
+    for (uint32_t experts = 16; experts < 2000; experts *= 64) {
+        sort_case c = case_of(PTOWSP_MOE_SORT_PARALLEL_MIN, 1, experts, 8);
+        uint32_t *scratch = fresh(4 * experts);
+        ptowsp_plan_info info;
+        c.ids[70] = (int32_t)experts;
+        assert_int_equal(ptowsp_moe_sort(&c.routes, &c.order, &info), PTOWSP_INVALID_PARAMS);
+        assert_int_equal(info.index, 70);
+        assert_int_equal(
+            ptowsp_moe_sort_parallel(context, &c.routes, &c.order, scratch, 4 * experts, &info),
+            PTOWSP_INVALID_PARAMS);
+        assert_int_equal(info.index, 70);
+        assert_int_equal(ptowsp_context_error(context).index, 70);
+        c.ids[70] = 1;
+        c.order.row_capacity = PTOWSP_MOE_SORT_PARALLEL_MIN + 7;  // one too few
+        assert_int_equal(ptowsp_moe_sort(&c.routes, &c.order, &info), PTOWSP_BUFFER_OVERFLOW);
+        assert_int_equal(info.value, PTOWSP_MOE_SORT_PARALLEL_MIN + 8);
+        assert_int_equal(
+            ptowsp_moe_sort_parallel(context, &c.routes, &c.order, scratch, 4 * experts, &info),
+            PTOWSP_BUFFER_OVERFLOW);
+        assert_true(c.order.pairs[0] == 0x5a5a5a5a && c.order.counts[0] == 0x5a5a5a5a);
+        c.order.row_capacity++;
+        assert_int_equal(ptowsp_moe_sort(&c.routes, &c.order, &info), PTOWSP_OK);
+        free(scratch);
+        case_free(&c);
+    }
+    ptowsp_context_destroy(context);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(moe_sort__puts_the_pairs_of_the_header_in_order),
+        cmocka_unit_test(moe_sort__pads_rows_to_blocks),
+        cmocka_unit_test(moe_sort__equals_a_stable_sort),
+        cmocka_unit_test(moe_sort__has_the_same_bits_on_any_lanes),
+        cmocka_unit_test(moe_sort__refuses_what_is_wrong),
+        cmocka_unit_test(moe_sort__refuses_ids_and_rows_beyond_few_experts_and_on_lanes),
+    };
+    return cmocka_run_group_tests_name("moe_sort", tests, NULL, NULL);
+}

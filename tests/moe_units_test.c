@@ -1,0 +1,378 @@
+// Units of MoE plans: every token once, in order, with what the header says of descriptors; costs
+// summed up again; and the busiest lane beside the best of all contiguous shares, found by dynamic
+// programming over every place where a lane could end.
+
+#include "test.h"
+
+#include <math.h>
+
+enum { BATCH_MAX = 3, EXPERT_MAX = 9, LANE_MAX = 6, PLACE_MAX = 400 };
+
+typedef struct units_case {
+    ptowsp_moe_config config;
+    uint32_t counts[BATCH_MAX * EXPERT_MAX];
+    uint32_t offsets[BATCH_MAX * (EXPERT_MAX + 1)];
+    bool has_offsets;
+} units_case;
+
+static uint32_t or_one(uint32_t value) {
+    return value > 0 ? value : 1;
+}
+
+// -- the slow reference ---------------------------------------------------------------------------
+
+// The tokens in the order of the plan, by blocks.
+typedef struct place {
+    uint32_t expert, batch, tokens;
+} place;
+
+static uint32_t places_of(const units_case *c, place *places) {
+    const uint32_t block = or_one(c->config.block_rows);
+    uint32_t count = 0;
+    for (uint32_t e = 0; e < c->config.expert_count; e++) {
+        for (uint32_t b = 0; b < or_one(c->config.batch_count); b++) {
+            for (uint32_t left = c->counts[b * c->config.expert_count + e]; left > 0;) {
+                const uint32_t tokens = left < block ? left : block;
+                assert_true(count < PLACE_MAX);
+                places[count].expert = e, places[count].batch = b, places[count].tokens = tokens;
+                count++;
+                left -= tokens;
+            }
+        }
+    }
+    return count;
+}
+
+static double places_cost(const units_case *c, const place *places, uint32_t begin, uint32_t end) {
+    const ptowsp_moe_cost *cost = &c->config.cost;
+    const uint32_t block = or_one(c->config.block_rows);
+    const uint32_t most = (c->config.unit_tokens + block - 1) / block * block;
+    double sum = 0;
+    uint32_t in_unit = 0;
+    for (uint32_t i = begin; i < end; i++) {
+        const bool is_expert = i == begin || places[i].expert != places[i - 1].expert;
+        const bool is_batch = is_expert || places[i].batch != places[i - 1].batch;
+        sum += is_expert ? cost->per_expert : 0;
+        if (is_batch || (most > 0 && in_unit + places[i].tokens > most)) {
+            sum += cost->per_unit;
+            in_unit = 0;
+        }
+        in_unit += places[i].tokens;
+        sum += places[i].tokens * cost->per_token;
+    }
+    return sum;
+}
+
+static double best_time(const units_case *c) {
+    static place places[PLACE_MAX];
+    static double best[LANE_MAX + 1][PLACE_MAX + 1];
+    const uint32_t count = places_of(c, places);
+    for (uint32_t p = 0; p <= count; p++) {
+        best[0][p] = p == 0 ? 0 : 1e300;
+    }
+    for (uint32_t l = 1; l <= c->config.lane_count; l++) {
+        for (uint32_t p = 0; p <= count; p++) {
+            best[l][p] = 1e300;
+            for (uint32_t q = 0; q <= p; q++) {
+                const double cost = places_cost(c, places, q, p);
+                const double most = cost > best[l - 1][q] ? cost : best[l - 1][q];
+                best[l][p] = most < best[l][p] ? most : best[l][p];
+            }
+        }
+    }
+    return best[c->config.lane_count][count];
+}
+
+// -- the properties -------------------------------------------------------------------------------
+
+static void require_equal(double a, double b) {
+    if (a < b || a > b) {
+        fail_msg("%.17g is not %.17g", a, b);
+    }
+}
+
+// Walks tokens and units side by side.
+static void require_units(const units_case *c, const ptowsp_moe_plan *plan) {
+    const uint32_t experts = c->config.expert_count, block = or_one(c->config.block_rows);
+    const uint32_t most = (c->config.unit_tokens + block - 1) / block * block;
+    uint32_t next = 0;
+    for (uint32_t e = 0; e < experts; e++) {
+        for (uint32_t b = 0; b < or_one(c->config.batch_count); b++) {
+            const uint32_t count = c->counts[b * experts + e];
+            const uint32_t base = c->has_offsets ? c->offsets[b * (experts + 1) + e] : 0;
+            for (uint32_t at = 0; at < count; next++) {
+                assert_true(next < plan->unit_count);
+                const ptowsp_work *unit = &plan->units[next];
+                const uint32_t tokens = ptowsp_work_token_count(unit);
+                assert_int_equal(ptowsp_work_batch(unit), b);
+                assert_int_equal(ptowsp_work_expert(unit), e);
+                assert_int_equal(ptowsp_work_token_start(unit), base + at);
+                assert_int_equal(ptowsp_work_token_end(unit), base + at + tokens);
+                assert_int_equal(unit->work_id, next);
+                assert_int_equal(unit->tier, 0);
+                assert_int_equal(unit->reserved, 0);
+                assert_true(ptowsp_work_is_valid(unit));
+                assert_int_equal(ptowsp_work_is_first(unit), at == 0);
+                assert_int_equal(ptowsp_work_is_last(unit), at + tokens == count);
+                assert_true(tokens > 0 && at + tokens <= count && (most == 0 || tokens <= most));
+                at += tokens;
+                assert_true(at == count || at % block == 0);
+            }
+        }
+    }
+    assert_int_equal(next, plan->unit_count);
+    for (uint32_t i = next; i < plan->unit_capacity; i++) {
+        assert_int_equal(plan->units[i].flags, PTOWSP_WORK_INVALID);
+        assert_int_equal(ptowsp_work_token_count(&plan->units[i]), 0);
+    }
+}
+
+// Costs that are exact on the planner's grid.
+static void require_costs(const units_case *c, const ptowsp_moe_plan *plan) {
+    double most = 0, sum = 0;
+    assert_int_equal(plan->lane_count, c->config.lane_count);
+    assert_int_equal(plan->unit_begin[0], 0);
+    assert_int_equal(plan->unit_begin[plan->lane_count], plan->unit_count);
+    for (uint32_t l = 0; l < plan->lane_count; l++) {
+        double cost = 0;
+        for (uint32_t i = plan->unit_begin[l]; i < plan->unit_begin[l + 1]; i++) {
+            const ptowsp_work *unit = &plan->units[i];
+            cost += c->config.cost.per_unit;
+            cost += ptowsp_work_token_count(unit) * c->config.cost.per_token;
+            if (i == plan->unit_begin[l] ||
+                ptowsp_work_expert(unit) != ptowsp_work_expert(unit - 1)) {
+                cost += c->config.cost.per_expert;
+            }
+        }
+        require_equal(plan->lane_costs[l], cost);
+        most = cost > most ? cost : most;
+        sum += cost;
+    }
+    require_equal(plan->cost_max, most);
+    require_equal(plan->cost_mean, sum / plan->lane_count);
+}
+
+static void case_random(units_case *c, uint64_t *random) {
+    memset(c, 0, sizeof *c);
+    ptowsp_moe_config *config = &c->config;
+    config->batch_count = (uint32_t)test_random_in(random, 0, BATCH_MAX);
+    config->expert_count = (uint32_t)test_random_in(random, 1, EXPERT_MAX);
+    config->lane_count = (uint32_t)test_random_in(random, 1, LANE_MAX);
+    config->block_rows =
+        (uint32_t)(test_random(random) % 3 ? test_random(random) % 2 : test_random(random) % 9);
+    config->unit_tokens = (uint32_t)(test_random(random) % 2 ? test_random(random) % 13 : 0);
+    do {  // multiples of 1/4, which the grid has exactly
+        config->cost.per_unit = (double)(test_random(random) % 3 * (test_random(random) % 40)) / 4;
+        config->cost.per_token = (double)(test_random(random) % 9) / 4;
+        config->cost.per_expert =
+            (double)(test_random(random) % 3 * (test_random(random) % 90)) / 4;
+    } while (config->cost.per_unit + config->cost.per_token + config->cost.per_expert <= 0);
+    const uint32_t kind = (uint32_t)(test_random(random) % 4),
+                   batches = or_one(config->batch_count);
+    for (uint32_t b = 0; b < batches; b++) {
+        uint32_t row = (uint32_t)(test_random(random) % 5);
+        for (uint32_t e = 0; e < config->expert_count; e++) {
+            uint32_t count = (uint32_t)(test_random(random) % (kind == 0 ? 2 : kind == 1 ? 4 : 14));
+            count = kind == 3 && test_random(random) % 3 ? 0 : count;
+            c->counts[b * config->expert_count + e] = count;
+            c->offsets[b * (config->expert_count + 1) + e] = row;
+            row += count + (uint32_t)(test_random(random) % 3);
+        }
+        c->offsets[b * (config->expert_count + 1) + config->expert_count] = row;
+    }
+    c->has_offsets = test_random(random) % 2;
+}
+
+static void moe_units__have_every_token_once_and_the_best_time(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    static ptowsp_work units[PLACE_MAX + LANE_MAX];
+    uint32_t begin[LANE_MAX + 1];
+    double costs[LANE_MAX];
+    for (int round = 0; TEST_ROUNDS(round, 4000); round++) {
+        units_case c;
+        case_random(&c, &random);
+        const uint32_t *offsets = c.has_offsets ? c.offsets : NULL;
+        uint64_t tokens = 0, bound;
+        for (uint32_t i = 0; i < or_one(c.config.batch_count) * c.config.expert_count; i++) {
+            tokens += c.counts[i];
+        }
+        assert_int_equal(ptowsp_moe_unit_bound(&c.config, tokens, &bound, NULL), PTOWSP_OK);
+        assert_true(bound <= PLACE_MAX + LANE_MAX);
+        ptowsp_moe_plan plan;
+        memset(&plan, 0, sizeof plan);
+        plan.units = units, plan.unit_begin = begin, plan.lane_costs = costs;
+        plan.unit_capacity = (uint32_t)bound;
+        ptowsp_plan_info info;
+        assert_int_equal(ptowsp_moe_generate(&c.config, c.counts, offsets, &plan, &info),
+                         PTOWSP_OK);
+        assert_int_equal(info.work_count, plan.unit_count);
+        require_units(&c, &plan);
+        require_costs(&c, &plan);
+        require_equal(plan.cost_max, best_time(&c));
+        if (plan.unit_count > 0) {  // one too few
+            const uint32_t needed = plan.unit_count;
+            plan.unit_capacity = needed - 1;
+            units[0].params[1] = 77;
+            assert_int_equal(ptowsp_moe_generate(&c.config, c.counts, offsets, &plan, &info),
+                             PTOWSP_BUFFER_OVERFLOW);
+            assert_int_equal(info.work_count, needed);
+            assert_int_equal(info.value, needed);
+            assert_int_equal(info.limit, needed - 1);
+            assert_int_equal(units[0].params[1], 77);
+        }
+    }
+}
+
+static void moe_units__are_what_the_accessors_of_experts_read(void **state) {
+    (void)state;
+    // Worked out on paper: 2 batches of 3 experts, one lane, units of at most 4.
+    const uint32_t counts[6] = {5, 0, 2, 1, 0, 3}, offsets[8] = {10, 15, 15, 17, 0, 1, 1, 4};
+    const uint32_t expected[5][4] = {
+        {0, 0, 10, 4}, {0, 0, 14, 1}, {1, 0, 0, 1}, {0, 2, 15, 2}, {1, 2, 1, 3}};
+    ptowsp_moe_config config;
+    memset(&config, 0, sizeof config);
+    config.batch_count = 2, config.expert_count = 3, config.lane_count = 1, config.unit_tokens = 4;
+    ptowsp_work units[5];
+    uint32_t begin[2];
+    ptowsp_moe_plan plan = {units, begin, NULL, 5, 0, 0, 0, 0};
+    assert_int_equal(ptowsp_moe_generate(&config, counts, offsets, &plan, NULL), PTOWSP_OK);
+    assert_int_equal(plan.unit_count, 5);
+    for (uint32_t i = 0; i < 5; i++) {
+        assert_int_equal(ptowsp_work_batch(&units[i]), expected[i][0]);
+        assert_int_equal(ptowsp_work_expert(&units[i]), expected[i][1]);
+        assert_int_equal(ptowsp_work_token_start(&units[i]), expected[i][2]);
+        assert_int_equal(ptowsp_work_token_count(&units[i]), expected[i][3]);
+    }
+    // The default cost: 5 units of 4, 11 tokens of 1, 2 experts of 64.
+    require_equal(plan.cost_max, 5 * 4 + 11 + 2 * 64);
+}
+
+static void moe_units__split_a_hot_expert_over_lanes(void **state) {
+    (void)state;
+    const uint32_t counts[4] = {1, 1, 1000, 1};
+    ptowsp_moe_config config;
+    memset(&config, 0, sizeof config);
+    config.expert_count = 4, config.lane_count = 8;
+    config.cost.per_token = 1;
+    ptowsp_work units[11];
+    uint32_t begin[9];
+    ptowsp_moe_plan plan = {units, begin, NULL, 11, 0, 0, 0, 0};
+    assert_int_equal(ptowsp_moe_generate(&config, counts, NULL, &plan, NULL), PTOWSP_OK);
+    require_equal(plan.cost_max, 126);  // ceil(1003 / 8)
+    for (uint32_t l = 0; l < 8; l++) {
+        assert_true(begin[l + 1] > begin[l]);
+    }
+}
+
+static void moe_units__are_none_for_an_empty_step(void **state) {
+    (void)state;
+    const uint32_t counts[4] = {0, 0, 0, 0};
+    ptowsp_moe_config config;
+    memset(&config, 0, sizeof config);
+    config.expert_count = 4, config.lane_count = 2;
+    uint32_t begin[3] = {9, 9, 9};
+    ptowsp_moe_plan plan = {NULL, begin, NULL, 0, 9, 9, 9, 9};
+    uint64_t bound = 9;
+    assert_int_equal(ptowsp_moe_unit_bound(&config, 0, &bound, NULL), PTOWSP_OK);
+    assert_int_equal(bound, 0);
+    assert_int_equal(ptowsp_moe_generate(&config, counts, NULL, &plan, NULL), PTOWSP_OK);
+    assert_int_equal(plan.unit_count, 0);
+    assert_int_equal(begin[0] + begin[1] + begin[2], 0);
+    require_equal(plan.cost_max, 0);
+}
+
+static void assert_text(const ptowsp_plan_info *info, const char *text) {
+    char line[160];
+    ptowsp_text_buffer buffer = {line, sizeof line, 0};
+    ptowsp_plan_explain(info, ptowsp_text_to_buffer(&buffer));
+    assert_string_equal(line, text);
+}
+
+static void refused(const ptowsp_moe_config *config, const uint32_t *counts,
+                    const uint32_t *offsets, ptowsp_moe_plan *plan, ptowsp_status status,
+                    uint64_t index, const char *text) {
+    ptowsp_plan_info info;
+    assert_int_equal(ptowsp_moe_generate(config, counts, offsets, plan, &info), status);
+    assert_int_equal(info.index, index);
+    assert_text(&info, text);
+}
+
+static void moe_units__refuse_what_is_wrong(void **state) {
+    (void)state;
+    const uint64_t none = PTOWSP_NO_INDEX;
+    const uint32_t counts[2] = {3, 2}, offsets[3] = {0, 3, 4};
+    uint32_t huge[2] = {UINT32_MAX, UINT32_MAX};
+    ptowsp_work units[4];
+    uint32_t begin[3];
+    ptowsp_moe_plan plan = {units, begin, NULL, 4, 0, 0, 0, 0};
+    ptowsp_moe_config good, config;
+    memset(&good, 0, sizeof good);
+    good.expert_count = 2, good.lane_count = 2;
+    const ptowsp_status invalid = PTOWSP_INVALID_PARAMS;
+    refused(NULL, counts, NULL, &plan, invalid, none, "plan: config is NULL");
+    refused(&good, NULL, NULL, &plan, invalid, 1, "plan: input 1 is NULL");
+    refused(&good, counts, NULL, NULL, invalid, none, "plan: plan is NULL");
+    refused(&good, counts, offsets, &plan, invalid, 2,
+            "plan: offset 2 is 4, and the rows before it end at 5");
+    config = good;
+    config.expert_count = 0;
+    refused(&config, counts, NULL, &plan, invalid, none,
+            "plan: 0 experts or replicas are not in 1 to 65536");
+    config = good;
+    config.lane_count = 0;
+    refused(&config, counts, NULL, &plan, invalid, none, "plan: lane_count 0 is not in 1 to 65536");
+    config.lane_count = 65537;
+    refused(&config, counts, NULL, &plan, invalid, none,
+            "plan: lane_count 65537 is not in 1 to 65536");
+    const double wrong[3] = {-1, (double)NAN, 1e101};
+    for (uint32_t i = 0; i < 9; i++) {
+        config = good;
+        *(i % 3 == 0   ? &config.cost.per_unit
+          : i % 3 == 1 ? &config.cost.per_token
+                       : &config.cost.per_expert) = wrong[i / 3];
+        char text[96];
+        snprintf(text, sizeof text,
+                 "plan: cost %u (of per_unit, ...) is negative, no number or out of range", i % 3);
+        refused(&config, counts, NULL, &plan, invalid, i % 3, text);
+    }
+    config = good;
+    config.cost.per_unit = 1, config.cost.per_expert = 1.1e9;
+    refused(&config, counts, NULL, &plan, invalid, 2,
+            "plan: cost 2 (of per_unit, ...) is over 2^30 times the smallest");
+    config.cost.per_token = 1e9, config.cost.per_expert = 1;
+    refused(&config, huge, NULL, &plan, PTOWSP_LIMIT_EXCEEDED, none,
+            "plan: the cost of the batch exceeds 2^62 of the planner's grid");
+    config = good;
+    config.unit_tokens = 1;
+    refused(&config, huge, NULL, &plan, PTOWSP_LIMIT_EXCEEDED, none,
+            "plan: 8589934590 units are more than the 4294967295 of a plan");
+    uint64_t bound = 1;
+    ptowsp_plan_info info;
+    assert_int_equal(ptowsp_moe_unit_bound(&config, UINT64_C(1) << 33, &bound, &info),
+                     PTOWSP_LIMIT_EXCEEDED);
+    assert_int_equal(bound, 0);
+    assert_text(&info, "plan: 8589934592 units are more than the 4294967295 of a plan");
+    assert_int_equal(ptowsp_moe_unit_bound(&good, 1, NULL, &info), invalid);
+    assert_text(&info, "plan: the output pointer is NULL");
+    assert_int_equal(ptowsp_moe_unit_bound(NULL, 1, &bound, &info), invalid);
+    assert_text(&info, "plan: config is NULL");
+    plan.units = NULL;
+    refused(&good, counts, NULL, &plan, invalid, 0, "plan: array 0 of the plan is NULL");
+    plan.units = units, plan.unit_begin = NULL;
+    refused(&good, counts, NULL, &plan, invalid, 1, "plan: array 1 of the plan is NULL");
+    plan.unit_begin = begin, plan.unit_capacity = 1;
+    refused(&good, counts, NULL, &plan, PTOWSP_BUFFER_OVERFLOW, none,
+            "plan: 2 units do not fit the plan, which holds 1");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(moe_units__are_what_the_accessors_of_experts_read),
+        cmocka_unit_test(moe_units__have_every_token_once_and_the_best_time),
+        cmocka_unit_test(moe_units__split_a_hot_expert_over_lanes),
+        cmocka_unit_test(moe_units__are_none_for_an_empty_step),
+        cmocka_unit_test(moe_units__refuse_what_is_wrong),
+    };
+    return cmocka_run_group_tests_name("moe_units", tests, NULL, NULL);
+}
