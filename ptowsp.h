@@ -3338,6 +3338,73 @@ typedef struct ptowsp_usage {
 
 PTOWSP_API ptowsp_usage ptowsp_run_usage(const ptowsp_run *run);
 
+// -- exports --------------------------------------------------------------------------------------
+//
+//      PERFETTO   protobuf for ui.perfetto.dev: a track per lane and process, a slice per task, the
+//                 lanes busy over time as a counter, arrows along the critical path
+//      CHROME     the same as JSON, for the same viewers; ten times as large
+//      SVG        a timeline to read in a browser or a README: lanes, kernels by colour and pattern,
+//                 why lanes were idle, the critical path, a time axis and a legend. Tasks narrower
+//                 than half a pixel are drawn together
+//      CSV        a row per task; values and scalars in one column, as the bars have them
+//      TABLE      the same as text in columns, with fewer of them
+//      USAGE_CSV  the use over time, a row per bin with a column per kernel: for runs of any length,
+//                 as it needs TOTALS only; so does a PERFETTO or CHROME export without tasks
+//
+// Bars say "attend request=3 head=1". A cycle is a nanosecond unless clock_mhz says otherwise. Times
+// in JSON are microseconds with a fraction; readers that take them as doubles round them from 2^53
+// ns on.
+
+// Takes bytes; false: it failed, and is not called again.
+typedef struct ptowsp_output {
+    bool (*write)(void *user, const void *data, size_t size);
+    void *user;
+} ptowsp_output;
+
+typedef enum ptowsp_export_format {
+    PTOWSP_EXPORT_PERFETTO = 0,
+    PTOWSP_EXPORT_CHROME,
+    PTOWSP_EXPORT_SVG,
+    PTOWSP_EXPORT_CSV,
+    PTOWSP_EXPORT_TABLE,
+    PTOWSP_EXPORT_USAGE_CSV,
+    PWSP_FORCE_INT(PTOWSP_EXPORT)
+} ptowsp_export_format;
+
+typedef enum ptowsp_theme {
+    PTOWSP_THEME_AUTO = 0,  // as the reader's browser prefers
+    PTOWSP_THEME_LIGHT,
+    PTOWSP_THEME_DARK,
+    PWSP_FORCE_INT(PTOWSP_THEME)
+} ptowsp_theme;
+
+#define PTOWSP_EXPORT_LANE_MAX 4096
+
+// Zero fields are the defaults.
+typedef struct ptowsp_export_options {
+    const char *title;  // any text; default: the name of the module
+    bool is_short;      // bars have the kernel's name only: smaller files
+    uint32_t clock_mhz;  // PERFETTO, CHROME: cycles per microsecond; default: 1000
+    // SVG: draws [begin, end) of the run; end 0: to its end. Pixels; default 960, 320 to 10000.
+    ptowsp_cycles begin, end;
+    uint32_t width;
+    uint32_t lane_max;  // SVG: lanes and processes at most; default 64, at most EXPORT_LANE_MAX
+    ptowsp_theme theme;
+} ptowsp_export_options;
+
+// Writes what the last execution recorded; options may be NULL. What is exported after a failed
+// execution is the work done until the error.
+//
+// Memory   Freed on return: 16 bytes for each kept task where lanes choose among ready tasks, 8 for
+//          SVG, 4 more with pipelines and 4 more for PERFETTO; otherwise a few kilobytes and what places and lanes take.
+// Errors   INVALID_PARAMS: no such format or theme; no function; a width out of range; the window is
+//          empty or begins behind the run's end; nothing was recorded, or no tasks for a format that
+//          draws them. LIMIT_EXCEEDED: more lanes than lane_max. SYSTEM_FAILED: the output failed;
+//          the text says after how many bytes. OUT_OF_MEMORY.
+PTOWSP_API ptowsp_status ptowsp_run_export(const ptowsp_run *run, ptowsp_export_format format,
+                                           const ptowsp_export_options *options,
+                                           ptowsp_output output);
+
 // -------------------------------------------------------------------------------------------------
 // 21. Graphs
 // -------------------------------------------------------------------------------------------------

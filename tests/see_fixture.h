@@ -14,6 +14,7 @@ typedef struct see {
     ptowsp_program *program;
     ptowsp_run *run;
     const char *attend_name, *merge_name;  // of kernels; default: attend, merge
+    ptowsp_cycles merge_cycles;            // default: 4
 } see;
 
 // attend takes 10 + request + head cycles; merge takes 4.
@@ -29,7 +30,7 @@ static inline ptowsp_kernel see_kernel(see *s, const char *name, uint32_t axes,
     desc.name = name;
     desc.axis_count = axes;
     desc.cost = cost;
-    desc.cycles = cost ? 0 : 4;
+    desc.cycles = cost ? 0 : s->merge_cycles ? s->merge_cycles : 4;
     const ptowsp_tile_param tile = {"o", cost ? PTOWSP_OUT : PTOWSP_INOUT, PTOWSP_F32, 1,
                                     cost ? 2 : SEE_COLS};
     desc.tiles[0] = tile;

@@ -164,6 +164,9 @@ src/exec/device.h src/exec/core.c src/exec/aicpu.c src/exec/device.c
 src/exec/device_graph.c src/exec/device_launch.c src/exec/device_run.c
 src/report/report.h src/report/pipelines.c src/report/stats.c
 src/report/label.h src/report/label.c
+src/report/output.h src/report/output.c
+src/report/picture.h src/report/picture.c
+src/report/tables.c src/report/chrome.c src/report/perfetto.c src/report/svg.c src/report/export.c
 "
 FILES="$PLAN $DATA $RUNTIME $TILES $WORKLOAD $TILE_WORKLOAD $REST"
 

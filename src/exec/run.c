@@ -66,8 +66,9 @@ void ptowsp_run_destroy(ptowsp_run *run) {
 static size_t pwsp_run_bytes(const ptowsp_run *run) {
     return sizeof(ptowsp_run) + pwsp_bindings_bytes(&run->bindings) +
            pwsp_timeline_bytes(&run->time) + pwsp_walk_bytes(&run->walk) +
-           pwsp_pipes_bytes(&run->pipes) + pwsp_recorder_bytes(&run->recorder) + (size_t)run->critical_capacity * sizeof(uint64_t) +
-           pwsp_frontend_bytes(run->front) + pwsp_workers_bytes(run->workers);
+           pwsp_pipes_bytes(&run->pipes) + pwsp_recorder_bytes(&run->recorder) +
+           (size_t)run->critical_capacity * sizeof(uint64_t) + pwsp_frontend_bytes(run->front) +
+           pwsp_workers_bytes(run->workers);
 }
 
 // -- binding --------------------------------------------------------------------------------------
