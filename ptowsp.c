@@ -9556,6 +9556,7 @@ typedef struct pwsp_arrival {
     uint64_t cycles;
     uint64_t dispatch_key, priority_key, stream_key;
     const pwsp_tile_at *tiles;
+    const uint64_t *args, *scalars;  // for records: axis values, and scalars; of a pipeline none
     const uint32_t *after, *before;  // explicit edges that end here, and those that begin here
     uint32_t tile_count, after_count, before_count;
     uint32_t kernel, node;  // for records and errors
@@ -36326,6 +36327,17 @@ typedef struct pwsp_clock {
     uint64_t cause;
 } pwsp_clock;
 
+// The keeper of the tasks' records; without functions there is none.
+typedef struct pwsp_sim_recorder {
+    // A record for the next task, sim->task_count. NULL: memory is out.
+    ptowsp_task_record *(*add)(void *user, const pwsp_arrival *arrival);
+    // The record of a task that is not done.
+    ptowsp_task_record *(*at)(void *user, uint64_t index);
+    // The record is complete; its lane, if it has one, was free since lane_free.
+    void (*done)(void *user, uint64_t index, uint64_t lane_free);
+    void *user;
+} pwsp_sim_recorder;
+
 typedef struct pwsp_sim {
     const pwsp_timed *timed;
     const ptowsp_schedule *schedule;
@@ -36345,8 +36357,7 @@ typedef struct pwsp_sim {
     uint64_t gate_count;   // tasks to issue before any starts
     uint64_t gate_time;    // the clock at that moment
     ptowsp_run_stats stats;
-    ptowsp_task_record *records;
-    uint64_t record_capacity;
+    pwsp_sim_recorder recorder;
     bool has_records;
     ptowsp_status status;  // of the last failure
     uint64_t index;
@@ -36362,7 +36373,7 @@ PWSP_INLINE bool pwsp_schedule_is_events(const ptowsp_schedule *schedule) {
 
 PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory, const pwsp_timed *timed);
 
-// Back to time 0; after pwsp_deps_begin.
+// Back to time 0; after pwsp_deps_begin. With records the recorder has been set.
 PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records);
 
 // Where each lane runs tasks in order, the time at which tasks begin to start must be known
@@ -36388,9 +36399,6 @@ PWSP_INTERNAL bool pwsp_sim_fail_pipeline(pwsp_sim *sim, uint32_t node);
 // Completes the statistics of a run, once.
 PWSP_INTERNAL void pwsp_sim_end(pwsp_sim *sim);
 
-// Makes room for the record of the next task. False when memory is out.
-PWSP_INTERNAL bool pwsp_sim_record_room(pwsp_sim *sim);
-
 // A run of a pipeline starts.
 PWSP_INLINE void pwsp_sim_start_pipeline(pwsp_sim *sim, uint32_t pipeline, uint32_t run,
                                          uint64_t time) {
@@ -36400,7 +36408,7 @@ PWSP_INLINE void pwsp_sim_start_pipeline(pwsp_sim *sim, uint32_t pipeline, uint3
     }
 }
 
-// A simulated pipeline starts: adds the start to the times of its tasks' records, beginning with
+// A simulated pipeline starts: completes its tasks' records. Adds the start to the times of its tasks' records, beginning with
 // `first`. Returns the task that the start comes from, or PTOWSP_NO_INDEX. That task also becomes
 // the cause of tasks that have not waited for another task of the pipeline.
 PWSP_INTERNAL uint64_t pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uint64_t count,
@@ -36574,8 +36582,6 @@ PWSP_INTERNAL void pwsp_sim_free(pwsp_sim *sim) {
     pwsp_memory_free(memory, sim->turns, sim->schedule->stream_count * sizeof(uint64_t));
     pwsp_memory_free(memory, sim->starts,
                      (size_t)sim->timed->pipeline_count * sizeof(pwsp_pipeline_start));
-    pwsp_memory_free(memory, sim->records,
-                     (size_t)sim->record_capacity * sizeof(ptowsp_task_record));
     pwsp_precedence_free(&sim->order);
     pwsp_deps_free(&sim->deps);
     memset(sim, 0, sizeof *sim);
@@ -36585,7 +36591,6 @@ PWSP_INTERNAL size_t pwsp_sim_bytes(const pwsp_sim *sim) {
     return sim->timed->lane_count * (sizeof(pwsp_lane) + sizeof(ptowsp_lane_stats)) +
            (sim->turns ? sim->schedule->stream_count * sizeof(uint64_t) : 0) +
            (size_t)sim->timed->pipeline_count * sizeof(pwsp_pipeline_start) +
-           (size_t)sim->record_capacity * sizeof(ptowsp_task_record) +
            pwsp_precedence_bytes(&sim->order) + pwsp_deps_bytes(&sim->deps);
 }
 
@@ -36673,17 +36678,6 @@ PWSP_INTERNAL void pwsp_sim_end(pwsp_sim *sim) {
     }
 }
 
-PWSP_INTERNAL bool pwsp_sim_record_room(pwsp_sim *sim) {
-    void *records = sim->records;
-    PTOWSP_ASSERT(sim->has_records);
-    if (!pwsp_memory_grow(&sim->memory, &records, &sim->record_capacity, sim->task_count + 1,
-                          sizeof(ptowsp_task_record))) {
-        return pwsp_sim_no_memory(sim);
-    }
-    sim->records = (ptowsp_task_record *)records;
-    return true;
-}
-
 // -- rules ----------------------------------------------------------------------------------------
 
 PWSP_INTERNAL uint64_t pwsp_sim_timing(const pwsp_sim *sim) {
@@ -36765,13 +36759,14 @@ PWSP_INTERNAL uint64_t pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uin
         cause = PTOWSP_NO_INDEX;
     }
     for (uint64_t i = first; sim->has_records && i < first + count; i++) {
-        ptowsp_task_record *record = &sim->records[i];
+        ptowsp_task_record *record = sim->recorder.at(sim->recorder.user, i);
         record->stall = record->stall == PTOWSP_STALL_NONE ? stall : record->stall;
         record->cause = record->cause == PTOWSP_NO_INDEX ? cause : record->cause;
         record->issue = issue;
         record->ready += start;
         record->start += start;
         record->end += start;
+        sim->recorder.done(sim->recorder.user, i, 0);
     }
     return cause;
 }
@@ -37270,10 +37265,10 @@ PWSP_FORCE_INLINE bool pwsp_lanes_issue(pwsp_lanes *lanes, const pwsp_token *rea
 
 static bool pwsp_lanes_record(pwsp_sim *sim, const pwsp_arrival *arrival, const pwsp_token *ready,
                               uint32_t lane, uint64_t issue, uint64_t start, uint64_t end) {
-    if (!pwsp_sim_record_room(sim)) {
-        return false;
+    ptowsp_task_record *record = sim->recorder.add(sim->recorder.user, arrival);
+    if (!record) {
+        return pwsp_sim_no_memory(sim);
     }
-    ptowsp_task_record *record = &sim->records[sim->task_count];
     record->ready = ready->time;
     record->issue = sim->clock.now;
     record->start = start;
@@ -37282,6 +37277,7 @@ static bool pwsp_lanes_record(pwsp_sim *sim, const pwsp_arrival *arrival, const 
     record->lane = lane;
     record->kernel = arrival->kernel;
     record->node = arrival->node;
+    sim->recorder.done(sim->recorder.user, sim->task_count, sim->lanes[lane].free);
     return true;
 }
 
@@ -38182,7 +38178,7 @@ static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_events_queu
     stats->stall_cycles[PTOWSP_STALL_LANE] += events->now - able;
     stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, end);
     if (sim->has_records) {
-        ptowsp_task_record *record = &sim->records[node->index];
+        ptowsp_task_record *record = sim->recorder.at(sim->recorder.user, node->index);
         pwsp_token ready = {node->time, pwsp_events_cause(events, id)};
         uint64_t clock_cause = record->cause;  // the cause of the clock, noted at issue
         ptowsp_stall clock_stall = record->stall;
@@ -38197,6 +38193,7 @@ static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_events_queu
             record->stall = clock_stall;
             record->cause = clock_cause;
         }
+        sim->recorder.done(sim->recorder.user, node->index, sim->lanes[lane].free);
     }
     sim->lanes[lane].free = end;
     sim->lanes[lane].last_task = node->index;
@@ -38412,7 +38409,11 @@ PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arr
         sim->batch_clock = sim->clock.now;
     }
     uint32_t id = pwsp_events_node_new(events);
-    if (id == 0 || (sim->has_records && !pwsp_sim_record_room(sim))) {
+    ptowsp_task_record *record = NULL;
+    if (id && sim->has_records) {
+        record = sim->recorder.add(sim->recorder.user, arrival);
+    }
+    if (id == 0 || (sim->has_records && !record)) {
         return pwsp_sim_no_memory(sim);
     }
     pwsp_events_node *node = &events->nodes[id];
@@ -38432,8 +38433,7 @@ PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arr
     node->lane = (uint16_t)(events->is_shared
                                 ? (uint32_t)(pwsp_sim_pool(sim, arrival->unit) - sim->pools)
                                 : pwsp_sim_dispatch(sim, arrival->unit, arrival->dispatch_key));
-    if (sim->has_records) {
-        ptowsp_task_record *record = &sim->records[sim->task_count];
+    if (record) {
         bool is_turn = turn > events->now;
         record->start = record->end = record->ready = 0;
         record->issue = events->now;
@@ -41557,6 +41557,8 @@ PWSP_FORCE_INLINE void pwsp_arrival_set_edges(pwsp_arrival *arrival, const ptows
 PWSP_FORCE_INLINE void pwsp_walk_arrival(const pwsp_expander *x, pwsp_arrival *arrival) {
     arrival->tiles = x->tiles_at;
     arrival->tile_count = x->task_op->view_count;
+    arrival->args = x->task.args;
+    arrival->scalars = x->task.args + x->task.axis_arg_count;
     arrival->kernel = x->task_op->kernel;
     arrival->node = x->node;
     arrival->unit = x->kernel->unit;
@@ -41752,6 +41754,369 @@ PWSP_INTERNAL bool pwsp_walk_tiles(pwsp_walk *walk, bool is_time_only, ptowsp_cy
 }
 
 // =================================================================================================
+// src/exec/recorder.h
+// =================================================================================================
+
+// Records of tasks: what time tells of each, with what identifies it; and sums over all of them.
+//
+// Time reports a task when it is issued and when its times are known. Until then every task has a
+// record. After that it stays or goes, as the options say:
+//
+//      slots   | kept | kept | gone | waits | gone | waits |      in the order of issue
+//
+// Slots that have gone are taken out when the last one goes, or when the table is full and an eighth
+// of it has gone. So memory is for the tasks that are kept, and for those in flight. If all are kept,
+// a task's slot is its index.
+
+#ifndef PWSP_RECORDER_H
+#define PWSP_RECORDER_H
+
+#define PWSP_USAGE_BINS 512u
+
+// Beside a record, by slot.
+typedef struct pwsp_record_more {
+    uint64_t index;       // of the task
+    uint64_t first_word;  // axis values, then scalars
+    uint64_t bytes_read, bytes_written;
+    bool is_done, is_gone;
+} pwsp_record_more;
+
+typedef struct pwsp_recorder {
+    pwsp_memory memory;
+    const ptowsp_program *program;
+    const pwsp_bound_tensor *bound;
+    const pwsp_sim *sim;
+    ptowsp_record_options options;
+    bool is_dense;  // all tasks are kept
+    ptowsp_task_record *records;
+    pwsp_record_more *more;
+    uint64_t *words;
+    uint64_t count, gone_count, record_capacity, more_capacity, word_count, word_capacity;
+    // Sums.
+    ptowsp_task_sums *kernels;
+    ptowsp_cycles idle[PTOWSP_STALL_COUNT];
+    ptowsp_cycles *usage;  // by bin and kernel
+    ptowsp_cycles bin_cycles;
+} pwsp_recorder;
+
+PWSP_INTERNAL void pwsp_recorder_init(pwsp_recorder *recorder, const pwsp_memory *memory,
+                                      const ptowsp_program *program,
+                                      const pwsp_bound_tensor *bound);
+PWSP_INTERNAL void pwsp_recorder_free(pwsp_recorder *recorder);
+PWSP_INTERNAL size_t pwsp_recorder_bytes(const pwsp_recorder *recorder);
+
+// Forgets everything. False when memory is out.
+PWSP_INTERNAL bool pwsp_recorder_begin(pwsp_recorder *recorder, const pwsp_sim *sim,
+                                       const ptowsp_record_options *options);
+
+// All has been timed: the sums become final, and the slots that have gone are taken out.
+PWSP_INTERNAL void pwsp_recorder_end(pwsp_recorder *recorder);
+
+// The calls that time makes.
+PWSP_INTERNAL pwsp_sim_recorder pwsp_recorder_calls(pwsp_recorder *recorder);
+
+// The slot of a kept task. False: there is none.
+PWSP_INTERNAL bool pwsp_recorder_find(const pwsp_recorder *recorder, uint64_t index,
+                                      uint64_t *out_slot);
+
+#endif
+
+// =================================================================================================
+// src/exec/recorder.c
+// =================================================================================================
+
+// Records of tasks: see recorder.h.
+//
+// A bin of the usage over time is the cycles that tasks of a kernel took in it. Where a task ends
+// behind the last bin, neighbours are added up and bins become twice as long. So a picture of a run
+// of any length takes the same memory.
+
+PWSP_INTERNAL void pwsp_recorder_init(pwsp_recorder *recorder, const pwsp_memory *memory,
+                                      const ptowsp_program *program,
+                                      const pwsp_bound_tensor *bound) {
+    memset(recorder, 0, sizeof *recorder);
+    recorder->memory = *memory;
+    recorder->program = program;
+    recorder->bound = bound;
+}
+
+static size_t pwsp_recorder_kernels(const pwsp_recorder *recorder) {
+    return recorder->program->kernels.count ? (size_t)recorder->program->kernels.count : 1;
+}
+
+PWSP_INTERNAL void pwsp_recorder_free(pwsp_recorder *recorder) {
+    if (!recorder->program) {
+        return;
+    }
+    const pwsp_memory memory = recorder->memory;
+    size_t kernels = pwsp_recorder_kernels(recorder);
+    pwsp_memory_free(&memory, recorder->records,
+                     (size_t)recorder->record_capacity * sizeof(ptowsp_task_record));
+    pwsp_memory_free(&memory, recorder->more,
+                     (size_t)recorder->more_capacity * sizeof(pwsp_record_more));
+    pwsp_memory_free(&memory, recorder->words, (size_t)recorder->word_capacity * sizeof(uint64_t));
+    pwsp_memory_free(&memory, recorder->kernels, kernels * sizeof(ptowsp_task_sums));
+    pwsp_memory_free(&memory, recorder->usage, kernels * PWSP_USAGE_BINS * sizeof(ptowsp_cycles));
+    memset(recorder, 0, sizeof *recorder);
+}
+
+PWSP_INTERNAL size_t pwsp_recorder_bytes(const pwsp_recorder *recorder) {
+    size_t kernels = pwsp_recorder_kernels(recorder);
+    return (size_t)recorder->record_capacity * sizeof(ptowsp_task_record) +
+           (size_t)recorder->more_capacity * sizeof(pwsp_record_more) +
+           (size_t)recorder->word_capacity * sizeof(uint64_t) +
+           (recorder->kernels ? kernels * sizeof(ptowsp_task_sums) : 0) +
+           (recorder->usage ? kernels * PWSP_USAGE_BINS * sizeof(ptowsp_cycles) : 0);
+}
+
+PWSP_INTERNAL bool pwsp_recorder_begin(pwsp_recorder *recorder, const pwsp_sim *sim,
+                                       const ptowsp_record_options *options) {
+    size_t kernels = pwsp_recorder_kernels(recorder), bins = kernels * PWSP_USAGE_BINS;
+    recorder->sim = sim;
+    recorder->options = *options;
+    recorder->is_dense = options->level >= PTOWSP_RECORD_TASKS && options->every <= 1 &&
+                         options->begin == 0 && options->end == 0;
+    recorder->count = recorder->gone_count = recorder->word_count = 0;
+    recorder->bin_cycles = 1;
+    memset(recorder->idle, 0, sizeof recorder->idle);
+    if (options->level == PTOWSP_RECORD_NONE) {
+        return true;
+    }
+    if (!recorder->kernels) {
+        recorder->kernels = (ptowsp_task_sums *)pwsp_memory_alloc(
+            &recorder->memory, kernels * sizeof(ptowsp_task_sums));
+    }
+    if (!recorder->usage) {
+        recorder->usage =
+            (ptowsp_cycles *)pwsp_memory_alloc(&recorder->memory, bins * sizeof(ptowsp_cycles));
+    }
+    if (!recorder->kernels || !recorder->usage) {
+        return false;
+    }
+    memset(recorder->kernels, 0, kernels * sizeof(ptowsp_task_sums));
+    memset(recorder->usage, 0, bins * sizeof(ptowsp_cycles));
+    return true;
+}
+
+// -- slots ----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_recorder_find(const pwsp_recorder *recorder, uint64_t index,
+                                      uint64_t *out_slot) {
+    uint64_t low = 0, high = recorder->count;
+    if (recorder->is_dense || high == 0) {
+        *out_slot = index;
+        return index < high;
+    }
+    if (recorder->more[high - 1].index == index) {
+        low = high - 1;
+    }
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (recorder->more[middle].index < index) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    *out_slot = low;
+    return low < recorder->count && recorder->more[low].index == index &&
+           !recorder->more[low].is_gone;
+}
+
+static uint64_t pwsp_recorder_words(const pwsp_recorder *recorder, uint32_t kernel) {
+    const pwsp_kernel_info *info =
+        PWSP_PROGRAM_AT(recorder->program, kernels, pwsp_kernel_info, kernel);
+    return (uint64_t)info->axis_count + info->scalar_count;
+}
+
+// Takes out the slots that have gone.
+static void pwsp_recorder_compact(pwsp_recorder *recorder) {
+    uint64_t count = 0, word_count = 0;
+    for (uint64_t i = 0; i < recorder->count; i++) {
+        pwsp_record_more *more = &recorder->more[i];
+        if (more->is_gone) {
+            continue;
+        }
+        uint64_t words = pwsp_recorder_words(recorder, recorder->records[i].kernel);
+        PTOWSP_ASSERT(word_count <= more->first_word);
+        for (uint64_t j = 0; j < words; j++) {
+            recorder->words[word_count + j] = recorder->words[more->first_word + j];
+        }
+        more->first_word = word_count;
+        word_count += words;
+        recorder->records[count] = recorder->records[i];
+        recorder->more[count++] = *more;
+    }
+    PTOWSP_ASSERT(count + recorder->gone_count == recorder->count);
+    recorder->count = count;
+    recorder->word_count = word_count;
+    recorder->gone_count = 0;
+}
+
+// Makes room for one more task with so many words. False when memory is out.
+static bool pwsp_recorder_reserve(pwsp_recorder *recorder, uint64_t words) {
+    const pwsp_memory *memory = &recorder->memory;
+    if (recorder->count == recorder->record_capacity &&
+        recorder->gone_count > recorder->count / 8) {
+        pwsp_recorder_compact(recorder);
+    }
+    void *records = recorder->records, *more = recorder->more, *all = recorder->words;
+    bool is_good = pwsp_memory_grow(memory, &records, &recorder->record_capacity,
+                                    recorder->count + 1, sizeof(ptowsp_task_record));
+    recorder->records = (ptowsp_task_record *)records;
+    is_good = is_good && pwsp_memory_grow(memory, &more, &recorder->more_capacity,
+                                          recorder->count + 1, sizeof(pwsp_record_more));
+    recorder->more = (pwsp_record_more *)more;
+    is_good = is_good && pwsp_memory_grow(memory, &all, &recorder->word_capacity,
+                                          recorder->word_count + words, sizeof(uint64_t));
+    recorder->words = (uint64_t *)all;
+    return is_good;
+}
+
+static uint64_t pwsp_tile_bytes(const pwsp_recorder *recorder, const pwsp_tile_at *at) {
+    return (uint64_t)at->rows * at->cols * recorder->bound[at->tensor].element_size;
+}
+
+// -- calls of time --------------------------------------------------------------------------------
+
+static ptowsp_task_record *pwsp_recorder_add(void *user, const pwsp_arrival *arrival) {
+    pwsp_recorder *recorder = (pwsp_recorder *)user;
+    const pwsp_kernel_info *info =
+        PWSP_PROGRAM_AT(recorder->program, kernels, pwsp_kernel_info, arrival->kernel);
+    uint64_t words = (uint64_t)info->axis_count + info->scalar_count;
+    if (!pwsp_recorder_reserve(recorder, words)) {
+        return NULL;
+    }
+    pwsp_record_more *more = &recorder->more[recorder->count];
+    uint64_t *word = recorder->words + recorder->word_count;
+    memset(more, 0, sizeof *more);
+    more->index = recorder->sim->task_count;
+    more->first_word = recorder->word_count;
+    for (uint32_t i = 0; i < info->axis_count; i++) {
+        *word++ = arrival->args[i];
+    }
+    for (uint32_t i = 0; i < info->scalar_count; i++) {
+        *word++ = arrival->scalars[i];
+    }
+    for (uint32_t i = 0; i < arrival->tile_count; i++) {
+        const pwsp_tile_at *at = &arrival->tiles[i];
+        uint64_t bytes = pwsp_tile_bytes(recorder, at);
+        more->bytes_read += at->access & PWSP_TILE_READ ? bytes : 0;
+        more->bytes_written += at->access & PWSP_TILE_WRITTEN ? bytes : 0;
+    }
+    recorder->word_count += words;
+    return &recorder->records[recorder->count++];
+}
+
+static ptowsp_task_record *pwsp_recorder_at(void *user, uint64_t index) {
+    pwsp_recorder *recorder = (pwsp_recorder *)user;
+    uint64_t slot;
+    bool is_found = pwsp_recorder_find(recorder, index, &slot);
+    PTOWSP_ASSERT(is_found && (recorder->is_dense || !recorder->more[slot].is_done));
+    return is_found ? &recorder->records[slot] : NULL;
+}
+
+static void pwsp_recorder_widen(pwsp_recorder *recorder) {
+    size_t kernels = pwsp_recorder_kernels(recorder);
+    ptowsp_cycles *usage = recorder->usage;
+    for (size_t bin = 0; bin < PWSP_USAGE_BINS; bin++) {
+        for (size_t k = 0; k < kernels; k++) {
+            ptowsp_cycles a = 0, b = 0;
+            if (2 * bin < PWSP_USAGE_BINS) {
+                a = usage[2 * bin * kernels + k];
+                b = usage[(2 * bin + 1) * kernels + k];
+            }
+            usage[bin * kernels + k] = pwsp_sum_u64(a, b);
+        }
+    }
+    recorder->bin_cycles *= 2;
+}
+
+static void pwsp_recorder_use(pwsp_recorder *recorder, const ptowsp_task_record *record) {
+    size_t kernels = pwsp_recorder_kernels(recorder);
+    while (record->end / PWSP_USAGE_BINS >= recorder->bin_cycles) {
+        pwsp_recorder_widen(recorder);
+    }
+    uint64_t at = record->start, width = recorder->bin_cycles;
+    while (at < record->end) {
+        uint64_t bin = at / width;
+        PTOWSP_ASSERT(bin < PWSP_USAGE_BINS);
+        uint64_t next = pwsp_min_u64((bin + 1) * width, record->end);
+        ptowsp_cycles *used = &recorder->usage[bin * kernels + record->kernel];
+        *used = pwsp_sum_u64(*used, next - at);
+        at = next;
+    }
+}
+
+static bool pwsp_recorder_keeps(const pwsp_recorder *recorder, uint64_t index,
+                                const ptowsp_task_record *record) {
+    const ptowsp_record_options *options = &recorder->options;
+    bool is_in_time =
+        record->end >= options->begin && (options->end == 0 || record->start < options->end);
+    return options->level >= PTOWSP_RECORD_TASKS && is_in_time &&
+           (options->every <= 1 || index % options->every == 0);
+}
+
+static void pwsp_recorder_done(void *user, uint64_t index, uint64_t lane_free) {
+    pwsp_recorder *recorder = (pwsp_recorder *)user;
+    uint64_t slot;
+    bool is_found = pwsp_recorder_find(recorder, index, &slot);
+    PTOWSP_ASSERT(is_found);
+    if (!is_found) {
+        return;
+    }
+    const ptowsp_task_record *record = &recorder->records[slot];
+    pwsp_record_more *more = &recorder->more[slot];
+    ptowsp_task_sums *kernel = &recorder->kernels[record->kernel];
+    ptowsp_cycles cycles = record->end - record->start;
+    kernel->task_count++;
+    kernel->busy_cycles = pwsp_sum_u64(kernel->busy_cycles, cycles);
+    kernel->longest_cycles = pwsp_max_u64(kernel->longest_cycles, cycles);
+    kernel->bytes_read = pwsp_sum_u64(kernel->bytes_read, more->bytes_read);
+    kernel->bytes_written = pwsp_sum_u64(kernel->bytes_written, more->bytes_written);
+    if (record->lane != PTOWSP_NO_LANE) {
+        PTOWSP_ASSERT(record->start >= lane_free);
+        ptowsp_cycles *idle = &recorder->idle[record->stall];
+        *idle = pwsp_sum_u64(*idle, record->start - lane_free);
+    }
+    pwsp_recorder_use(recorder, record);
+    more->is_done = true;
+    if (recorder->is_dense || pwsp_recorder_keeps(recorder, index, record)) {
+        return;
+    }
+    if (slot + 1 == recorder->count) {
+        recorder->count--;
+        recorder->word_count = more->first_word;
+    } else {
+        more->is_gone = true;
+        recorder->gone_count++;
+    }
+}
+
+PWSP_INTERNAL pwsp_sim_recorder pwsp_recorder_calls(pwsp_recorder *recorder) {
+    pwsp_sim_recorder calls = {pwsp_recorder_add, pwsp_recorder_at, pwsp_recorder_done, recorder};
+    return calls;
+}
+
+PWSP_INTERNAL void pwsp_recorder_end(pwsp_recorder *recorder) {
+    const pwsp_sim *sim = recorder->sim;
+    // After a failure there may be tasks that never started.
+    for (uint64_t i = 0; i < recorder->count && !recorder->is_dense; i++) {
+        if (!recorder->more[i].is_done && !recorder->more[i].is_gone) {
+            recorder->more[i].is_gone = true;
+            recorder->gone_count++;
+        }
+    }
+    if (recorder->gone_count) {
+        pwsp_recorder_compact(recorder);
+    }
+    for (uint32_t i = 0; recorder->options.level && i < sim->timed->lane_count; i++) {
+        ptowsp_cycles *idle = &recorder->idle[PTOWSP_STALL_NONE];
+        *idle = pwsp_sum_u64(*idle, sim->stats.makespan_cycles - sim->lanes[i].free);
+    }
+}
+
+// =================================================================================================
 // src/exec/run_pipelines.h
 // =================================================================================================
 
@@ -41842,11 +42207,18 @@ PWSP_INTERNAL size_t pwsp_pipes_bytes(const pwsp_pipes *pipes) {
 
 // -- tasks ----------------------------------------------------------------------------------------
 
-static void pwsp_pipes_record_task(pwsp_pipes *pipes, const pwsp_process *process,
+// The record is complete when the pipeline has started. False when memory is out.
+static bool pwsp_pipes_record_task(pwsp_pipes *pipes, const pwsp_process *process,
                                    ptowsp_cycles cycles) {
     const pwsp_expander *x = &pipes->walk->expander;
     pwsp_sim *sim = &pipes->time->sim;
-    ptowsp_task_record *record = &sim->records[sim->task_count];
+    pwsp_arrival arrival;
+    memset(&arrival, 0, sizeof arrival);
+    pwsp_walk_arrival(x, &arrival);
+    ptowsp_task_record *record = sim->recorder.add(sim->recorder.user, &arrival);
+    if (!record) {
+        return false;
+    }
     record->ready = record->issue = record->start = process->time;
     record->end = process->time + cycles;
     record->cause = process->task;
@@ -41856,6 +42228,7 @@ static void pwsp_pipes_record_task(pwsp_pipes *pipes, const pwsp_process *proces
     record->lane = PTOWSP_NO_LANE;
     record->kernel = x->task_op->kernel;
     record->node = x->node;
+    return true;
 }
 
 static bool pwsp_pipes_task(void *user, const pwsp_process *process, ptowsp_cycles *out_cycles) {
@@ -41866,13 +42239,10 @@ static bool pwsp_pipes_task(void *user, const pwsp_process *process, ptowsp_cycl
                       : pwsp_walk_kernel(pipes->walk, pipes->walk->is_time_only, out_cycles))) {
         return false;
     }
-    if (sim->has_records) {
-        if (!pwsp_sim_record_room(sim)) {
-            pwsp_expander_fail(&pipes->walk->expander, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                               "out of memory for records of tasks");
-            return false;
-        }
-        pwsp_pipes_record_task(pipes, process, *out_cycles);
+    if (sim->has_records && !pwsp_pipes_record_task(pipes, process, *out_cycles)) {
+        pwsp_expander_fail(&pipes->walk->expander, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                           "out of memory for records of tasks");
+        return false;
     }
     sim->task_count++;
     return true;
@@ -42469,6 +42839,8 @@ static bool pwsp_frontend_retire_task(pwsp_frontend *front, const pwsp_entry *en
     arrival.stream_key = front->has_keys ? keys[2] : 0;
     arrival.tiles = tiles;
     arrival.tile_count = op->view_count;
+    arrival.args = pwsp_entry_words(entry) + 1;
+    arrival.scalars = arrival.args + op->axis_count;
     pwsp_arrival_set_edges(&arrival, front->walk->program, op);
     arrival.kernel = entry->kernel;
     arrival.node = pwsp_entry_node(entry);
@@ -43061,10 +43433,12 @@ struct ptowsp_run {
     // On lanes, or on a device; made at the first such execution.
     pwsp_frontend *front;
     pwsp_workers *workers;
-    // The critical path, and whether there are records.
+    // Records, as asked for and those of the last execution, and the critical path.
+    ptowsp_record_options record;
+    pwsp_recorder recorder;
     uint64_t *critical;
     uint64_t critical_count, critical_capacity;
-    bool has_records;
+    bool has_records;  // of tasks
 };
 
 // Executes as ptowsp_run_execute does, on an executor with core_count cores. The context must have
@@ -43102,10 +43476,14 @@ PWSP_INTERNAL ptowsp_status pwsp_run_issue_to(ptowsp_run *run, const pwsp_execut
 static bool pwsp_run_init(ptowsp_run *run) {
     const pwsp_memory *memory = &run->context->memory;
     run->timed = pwsp_program_timed(run->program);
-    return pwsp_bindings_init(&run->bindings, run->context, run->program) &&
-           pwsp_walk_init(&run->walk, memory, &run->bindings) &&
-           pwsp_timeline_init(&run->time, memory, &run->timed) &&
-           pwsp_pipes_init(&run->pipes, &run->walk, &run->time);
+    if (!pwsp_bindings_init(&run->bindings, run->context, run->program) ||
+        !pwsp_walk_init(&run->walk, memory, &run->bindings) ||
+        !pwsp_timeline_init(&run->time, memory, &run->timed)) {
+        return false;
+    }
+    pwsp_recorder_init(&run->recorder, memory, run->program, run->bindings.effective);
+    run->time.sim.recorder = pwsp_recorder_calls(&run->recorder);
+    return pwsp_pipes_init(&run->pipes, &run->walk, &run->time);
 }
 
 ptowsp_status ptowsp_run_create(ptowsp_context *context, const ptowsp_program *program,
@@ -43136,6 +43514,7 @@ void ptowsp_run_destroy(ptowsp_run *run) {
     pwsp_workers_destroy(run->workers);
     pwsp_frontend_destroy(run->front);
     pwsp_pipes_free(&run->pipes);
+    pwsp_recorder_free(&run->recorder);
     pwsp_timeline_free(&run->time);
     pwsp_walk_free(&run->walk);
     pwsp_bindings_free(&run->bindings);
@@ -43146,8 +43525,9 @@ void ptowsp_run_destroy(ptowsp_run *run) {
 static size_t pwsp_run_bytes(const ptowsp_run *run) {
     return sizeof(ptowsp_run) + pwsp_bindings_bytes(&run->bindings) +
            pwsp_timeline_bytes(&run->time) + pwsp_walk_bytes(&run->walk) +
-           pwsp_pipes_bytes(&run->pipes) + (size_t)run->critical_capacity * sizeof(uint64_t) +
-           pwsp_frontend_bytes(run->front) + pwsp_workers_bytes(run->workers);
+           pwsp_pipes_bytes(&run->pipes) + pwsp_recorder_bytes(&run->recorder) +
+           (size_t)run->critical_capacity * sizeof(uint64_t) + pwsp_frontend_bytes(run->front) +
+           pwsp_workers_bytes(run->workers);
 }
 
 // -- binding --------------------------------------------------------------------------------------
@@ -43439,14 +43819,15 @@ static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
 // Goes back from the first of the tasks that end last, along each task's cause.
 static bool pwsp_run_find_critical(ptowsp_run *run) {
     const pwsp_sim *sim = &run->time.sim;
+    const ptowsp_task_record *records = run->recorder.records;
     uint64_t task = 0, count = 0;
-    PTOWSP_ASSERT(sim->task_count <= sim->record_capacity);
+    PTOWSP_ASSERT(run->recorder.is_dense && sim->task_count == run->recorder.count);
     for (uint64_t i = 1; i < sim->task_count; i++) {
-        task = sim->records[i].end > sim->records[task].end ? i : task;
+        task = records[i].end > records[task].end ? i : task;
     }
     void *critical = run->critical;
     for (uint64_t at = task; at < sim->task_count && count < sim->task_count;
-         at = sim->records[at].cause) {
+         at = records[at].cause) {
         if (!pwsp_memory_grow(&run->context->memory, &critical, &run->critical_capacity, count + 1,
                               sizeof(uint64_t))) {
             return false;
@@ -43468,6 +43849,9 @@ static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
     ptowsp_run_stats *stats = &sim->stats;
     pwsp_pipelines *pipelines = &run->pipes.pipelines;
     pwsp_sim_end(sim);
+    if (sim->has_records) {
+        pwsp_recorder_end(&run->recorder);
+    }
     for (uint32_t i = 0; i < run->program->pipelines.count; i++) {
         pipelines->stats[i].start_cycles = sim->starts[i].time;
     }
@@ -43480,7 +43864,8 @@ static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
     }
     stats->slot_load_count += pipelines->slot_load_count;
     if (run->has_records && status == PTOWSP_OK &&
-        !(pwsp_run_find_critical(run) && pwsp_pipelines_end(pipelines))) {
+        !((!run->recorder.is_dense || pwsp_run_find_critical(run)) &&
+          pwsp_pipelines_end(pipelines))) {
         status =
             pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
     }
@@ -43513,11 +43898,25 @@ static ptowsp_status pwsp_run_prepare(ptowsp_run *run, const ptowsp_run_options 
     return PTOWSP_OK;
 }
 
+// The records that an execution keeps.
+static ptowsp_record_options pwsp_run_recording(const ptowsp_run *run,
+                                                const ptowsp_run_options *options) {
+    ptowsp_record_options record = run->record;
+    if (options->record_tasks && record.level < PTOWSP_RECORD_TASKS) {
+        record.level = PTOWSP_RECORD_TASKS;
+    }
+    return record;
+}
+
 // Executes on the calling thread, or issues through a front end.
-static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options,
+static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options *asked,
                                       pwsp_run_issue_fn issue, void *user) {
     pwsp_process_tasks tasks;
     uint64_t task_count;
+    ptowsp_run_options chosen = *asked;
+    const ptowsp_run_options *options = &chosen;
+    const ptowsp_record_options record = pwsp_run_recording(run, asked);
+    chosen.record_tasks = record.level >= PTOWSP_RECORD_TASKS;
     PTOWSP_ASSERT(pwsp_run_is_running(run) && (!issue || run->front));
     memset(&tasks, 0, sizeof tasks);
     if (issue) {
@@ -43525,15 +43924,19 @@ static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options 
     }
     pwsp_sim_begin(&run->time.sim, false);
     run->has_records = false;
+    bool has_memory = pwsp_recorder_begin(&run->recorder, &run->time.sim, &record);
     run->walk.is_time_only = options->mode == PTOWSP_RUN_TIME_ONLY;
     run->critical_count = 0;
     pwsp_pipelines_forget(&run->pipes.pipelines);
-    ptowsp_status status = pwsp_run_prepare(run, options, issue ? &tasks : NULL, &task_count);
+    ptowsp_status status =
+        has_memory
+            ? pwsp_run_prepare(run, options, issue ? &tasks : NULL, &task_count)
+            : pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
     if (status != PTOWSP_OK) {
         return pwsp_run_finish(run, status);
     }
     run->has_records = options->record_tasks;
-    if (!pwsp_timeline_begin(&run->time, options->record_tasks, task_count)) {
+    if (!pwsp_timeline_begin(&run->time, record.level != PTOWSP_RECORD_NONE, task_count)) {
         return pwsp_run_finish(run, pwsp_run_fail_time(run));
     }
     status = issue ? issue(user, run) : pwsp_run_walk(run, run->walk.is_time_only);
@@ -43677,7 +44080,7 @@ const ptowsp_lane_stats *ptowsp_run_lanes(const ptowsp_run *run) {
 }
 
 const ptowsp_task_record *ptowsp_run_records(const ptowsp_run *run) {
-    return run->has_records ? run->time.sim.records : NULL;
+    return run->has_records && run->recorder.is_dense ? run->recorder.records : NULL;
 }
 
 const uint64_t *ptowsp_run_critical_path(const ptowsp_run *run, uint64_t *out_count) {
@@ -43854,6 +44257,95 @@ bool ptowsp_run_bound_tensor(const ptowsp_run *run, uint32_t tensor, ptowsp_buff
 uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot) {
     PTOWSP_ASSERT(slot < run->program->slot_count);
     return run->bindings.initial[run->program->first_slot + slot];
+}
+
+// =================================================================================================
+// src/exec/trace.c
+// =================================================================================================
+
+// What a run recorded, for callers.
+
+#include <inttypes.h>
+
+ptowsp_status ptowsp_run_record(ptowsp_run *run, const ptowsp_record_options *options) {
+    ptowsp_record_options none;
+    memset(&none, 0, sizeof none);
+    options = options ? options : &none;
+    if (pwsp_load_relaxed(&run->is_running)) {
+        return PTOWSP_BUSY;
+    }
+    if ((uint32_t)options->level > PTOWSP_RECORD_TASKS) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: there is no level of records %d", (int)options->level);
+    }
+    if (options->end && options->end <= options->begin) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: records from cycle %" PRIu64 " to cycle %" PRIu64 " would be none",
+                         options->begin, options->end);
+    }
+    run->record = *options;
+    return PTOWSP_OK;
+}
+
+uint64_t ptowsp_run_trace_count(const ptowsp_run *run) {
+    return run->has_records ? run->recorder.count : 0;
+}
+
+ptowsp_task_trace ptowsp_run_trace_at(const ptowsp_run *run, uint64_t i) {
+    const pwsp_recorder *recorder = &run->recorder;
+    PTOWSP_ASSERT(run->has_records && i < recorder->count);
+    const ptowsp_task_record *record = &recorder->records[i];
+    const pwsp_record_more *more = &recorder->more[i];
+    const pwsp_kernel_info *kernel =
+        PWSP_PROGRAM_AT(run->program, kernels, pwsp_kernel_info, record->kernel);
+    ptowsp_task_trace task;
+    task.index = more->index;
+    task.record = record;
+    task.args = recorder->words ? recorder->words + more->first_word : NULL;
+    task.axis_count = kernel->axis_count;
+    task.scalar_count = kernel->scalar_count;
+    task.bytes_read = more->bytes_read;
+    task.bytes_written = more->bytes_written;
+    return task;
+}
+
+bool ptowsp_run_trace_find(const ptowsp_run *run, uint64_t index, ptowsp_task_trace *out_task) {
+    uint64_t slot;
+    if (!run->has_records || !pwsp_recorder_find(&run->recorder, index, &slot)) {
+        return false;
+    }
+    *out_task = ptowsp_run_trace_at(run, slot);
+    return true;
+}
+
+// Has the last execution recorded sums?
+static bool pwsp_run_has_sums(const ptowsp_run *run) {
+    return run->recorder.options.level != PTOWSP_RECORD_NONE && run->recorder.kernels;
+}
+
+const ptowsp_task_sums *ptowsp_run_kernels(const ptowsp_run *run, uint32_t *out_count) {
+    bool is_good = pwsp_run_has_sums(run);
+    if (out_count) {
+        *out_count = is_good ? (uint32_t)run->program->kernels.count : 0;
+    }
+    return is_good ? run->recorder.kernels : NULL;
+}
+
+const ptowsp_cycles *ptowsp_run_idle(const ptowsp_run *run) {
+    return pwsp_run_has_sums(run) ? run->recorder.idle : NULL;
+}
+
+ptowsp_usage ptowsp_run_usage(const ptowsp_run *run) {
+    ptowsp_usage usage;
+    memset(&usage, 0, sizeof usage);
+    if (pwsp_run_has_sums(run)) {
+        uint64_t makespan = run->time.sim.stats.makespan_cycles;
+        usage.bin_cycles = run->recorder.bin_cycles;
+        usage.bin_count = (uint32_t)pwsp_ceil_div_u64(makespan, usage.bin_cycles);
+        usage.kernel_count = (uint32_t)run->program->kernels.count;
+        usage.busy = run->recorder.usage;
+    }
+    return usage;
 }
 
 // =================================================================================================
@@ -48382,7 +48874,7 @@ static void pwsp_report_critical(const ptowsp_run *run, ptowsp_text text) {
             pwsp_text_format(text, "    ... %" PRIu64 " more\n", left_out);
             i += left_out;
         }
-        const ptowsp_task_record *record = &run->time.sim.records[path[i]];
+        const ptowsp_task_record *record = &run->recorder.records[path[i]];
         pwsp_text_format(text, "    %" PRIu64 " to %" PRIu64 "  task %" PRIu64, record->start,
                          record->end, path[i]);
         if (record->lane == PTOWSP_NO_LANE) {
@@ -48443,6 +48935,1749 @@ void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text) {
     }
     pwsp_report_pipelines(run, text);
     pwsp_report_critical(run, text);
+}
+
+// =================================================================================================
+// src/report/label.h
+// =================================================================================================
+
+// What identifies a task: its kernel, and its axis values and scalars with their names.
+
+#ifndef PWSP_LABEL_H
+#define PWSP_LABEL_H
+
+// The task of a node of the tree.
+PWSP_INTERNAL const pwsp_task_op *pwsp_label_op(const ptowsp_program *program, uint32_t node);
+
+// The name of argument i of a task: of an axis value or, from axis_count on, of a scalar. Without a
+// name of its own it is made in `room`, of 16 bytes.
+PWSP_INTERNAL const char *pwsp_label_name(const ptowsp_program *program, const pwsp_task_op *op,
+                                          uint32_t i, char *room);
+
+// Writes an argument as a number, at most 24 bytes with the terminator; returns its length.
+PWSP_INTERNAL size_t pwsp_label_value(const ptowsp_program *program, const pwsp_task_op *op,
+                                      uint32_t i, uint64_t value, char *room);
+
+// Writes a number in decimal; returns its length, at most 20.
+PWSP_INTERNAL size_t pwsp_label_u64(uint64_t value, char *room);
+
+#endif
+
+// =================================================================================================
+// src/report/label.c
+// =================================================================================================
+
+// Labels of tasks: "attend request=3 head=1".
+//
+// The names of axis values are those of the variables in the tree, as a kernel's axes have none.
+
+PWSP_INTERNAL const pwsp_task_op *pwsp_label_op(const ptowsp_program *program, uint32_t node) {
+    for (uint32_t i = 0; i < program->ops.count; i++) {
+        const pwsp_op *op = PWSP_OP_AT(program, i);
+        if (op->kind == PWSP_OP_TASK && op->node == node) {
+            return PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, op->at);
+        }
+    }
+    return NULL;
+}
+
+static const pwsp_kernel_info *pwsp_label_kernel(const ptowsp_program *program,
+                                                 const pwsp_task_op *op) {
+    return PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, op->kernel);
+}
+
+static const ptowsp_expr_info *pwsp_label_expr(const ptowsp_program *program,
+                                               const pwsp_task_op *op, uint32_t i) {
+    uint32_t expr = PWSP_PROGRAM_AT(program, codes, pwsp_code, op->first_code + i)->expr;
+    return expr ? PWSP_PROGRAM_AT(program, exprs, ptowsp_expr_info, expr) : NULL;
+}
+
+PWSP_INTERNAL const char *pwsp_label_name(const ptowsp_program *program, const pwsp_task_op *op,
+                                          uint32_t i, char *room) {
+    const ptowsp_expr_info *expr = pwsp_label_expr(program, op, i);
+    if (i >= op->axis_count) {
+        return pwsp_label_kernel(program, op)->scalars[i - op->axis_count].name;
+    }
+    if (expr && expr->kind == PTOWSP_EXPR_VARIABLE) {
+        return PWSP_PROGRAM_AT(program, variables, pwsp_variable_info, expr->id)->name;
+    }
+    if (expr && expr->kind == PTOWSP_EXPR_SYMBOL) {
+        return PWSP_PROGRAM_AT(program, symbols, pwsp_symbol_info, expr->id)->name;
+    }
+    memcpy(room, "axis", 4);
+    room[4 + pwsp_label_u64(i, room + 4)] = '\0';
+    return room;
+}
+
+PWSP_INTERNAL size_t pwsp_label_u64(uint64_t value, char *room) {
+    char digits[20];
+    size_t count = 0;
+    do {
+        digits[count++] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value);
+    for (size_t i = 0; i < count; i++) {
+        room[i] = digits[count - 1 - i];
+    }
+    return count;
+}
+
+PWSP_INTERNAL size_t pwsp_label_value(const ptowsp_program *program, const pwsp_task_op *op,
+                                      uint32_t i, uint64_t value, char *room) {
+    const ptowsp_expr_info *expr = pwsp_label_expr(program, op, i);
+    ptowsp_type type = i >= op->axis_count
+                           ? pwsp_label_kernel(program, op)->scalars[i - op->axis_count].type
+                       : expr ? expr->type
+                              : PTOWSP_TYPE_I64;
+    size_t length = 0;
+    if (type == PTOWSP_TYPE_I64 && (int64_t)value < 0) {
+        room[length++] = '-';
+        value = 0 - value;
+    }
+    length += pwsp_label_u64(value, room + length);
+    room[length] = '\0';
+    return length;
+}
+
+void ptowsp_run_print_task(const ptowsp_run *run, const ptowsp_task_trace *task, ptowsp_text text) {
+    const ptowsp_program *program = run->program;
+    const pwsp_task_op *op = pwsp_label_op(program, task->record->node);
+    PTOWSP_ASSERT(op && "a task that this run has not recorded");
+    pwsp_text_format(text, "%s", pwsp_label_kernel(program, op)->name);
+    for (uint32_t i = 0; i < task->axis_count + task->scalar_count; i++) {
+        char name[16], value[24];
+        pwsp_label_value(program, op, i, task->args[i], value);
+        pwsp_text_format(text, " %s=%s", pwsp_label_name(program, op, i, name), value);
+    }
+}
+
+// =================================================================================================
+// src/report/output.h
+// =================================================================================================
+
+// Bytes on their way to an output, through a small buffer. After the output has failed, nothing is
+// written any more.
+
+#ifndef PWSP_OUTPUT_H
+#define PWSP_OUTPUT_H
+
+#define PWSP_OUT_BUFFER 8192u
+
+typedef struct pwsp_out {
+    ptowsp_output sink;
+    bool has_failed;
+    size_t count;   // in the buffer
+    uint64_t sent;  // bytes that the sink has taken
+    char buffer[PWSP_OUT_BUFFER];
+} pwsp_out;
+
+PWSP_INTERNAL void pwsp_out_begin(pwsp_out *out, ptowsp_output sink);
+PWSP_INTERNAL void pwsp_out_flush(pwsp_out *out);
+
+PWSP_INTERNAL void pwsp_out_bytes(pwsp_out *out, const void *data, size_t size);
+PWSP_INTERNAL void pwsp_out_text(pwsp_out *out, const char *text);
+PWSP_INTERNAL void pwsp_out_u64(pwsp_out *out, uint64_t value);
+PWSP_INTERNAL void pwsp_out_format(pwsp_out *out, const char *format, ...) PWSP_PRINTF(2, 3);
+
+// A text sink that writes here.
+PWSP_INTERNAL ptowsp_text pwsp_out_sink(pwsp_out *out);
+
+// Text inside a string of JSON, in XML (elements and attributes), and as a field of CSV. Bytes that
+// are not UTF-8, and characters that XML does not have, become U+FFFD.
+PWSP_INTERNAL void pwsp_out_json(pwsp_out *out, const char *text);
+PWSP_INTERNAL void pwsp_out_xml(pwsp_out *out, const char *text);
+PWSP_INTERNAL void pwsp_out_csv(pwsp_out *out, const char *text);
+
+#endif
+
+// =================================================================================================
+// src/report/output.c
+// =================================================================================================
+
+// Buffered output, and escapes.
+
+PWSP_INTERNAL void pwsp_out_begin(pwsp_out *out, ptowsp_output sink) {
+    out->sink = sink;
+    out->has_failed = false;
+    out->count = 0;
+    out->sent = 0;
+}
+
+PWSP_INTERNAL void pwsp_out_flush(pwsp_out *out) {
+    if (!out->has_failed && out->count) {
+        if (out->sink.write(out->sink.user, out->buffer, out->count)) {
+            out->sent += out->count;
+        } else {
+            out->has_failed = true;
+        }
+    }
+    out->count = 0;
+}
+
+PWSP_INTERNAL void pwsp_out_bytes(pwsp_out *out, const void *data, size_t size) {
+    const char *bytes = (const char *)data;
+    while (size > 0 && !out->has_failed) {
+        if (out->count == PWSP_OUT_BUFFER) {
+            pwsp_out_flush(out);
+        }
+        size_t room = PWSP_OUT_BUFFER - out->count, part = size < room ? size : room;
+        memcpy(out->buffer + out->count, bytes, part);
+        out->count += part;
+        bytes += part;
+        size -= part;
+    }
+}
+
+PWSP_INTERNAL void pwsp_out_text(pwsp_out *out, const char *text) {
+    pwsp_out_bytes(out, text, strlen(text));
+}
+
+PWSP_INTERNAL void pwsp_out_u64(pwsp_out *out, uint64_t value) {
+    char digits[20];
+    pwsp_out_bytes(out, digits, pwsp_label_u64(value, digits));
+}
+
+static void pwsp_out_write(void *user, const char *text, size_t length) {
+    pwsp_out_bytes((pwsp_out *)user, text, length);
+}
+
+PWSP_INTERNAL ptowsp_text pwsp_out_sink(pwsp_out *out) {
+    ptowsp_text text = {pwsp_out_write, out};
+    return text;
+}
+
+PWSP_INTERNAL void pwsp_out_format(pwsp_out *out, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    pwsp_text_vformat(pwsp_out_sink(out), format, args);
+    va_end(args);
+}
+
+// -- escapes --------------------------------------------------------------------------------------
+
+// The length of the UTF-8 character at the text's start, or 0 if there is none: no overlong forms,
+// surrogates or code points above U+10FFFF (RFC 3629), nor U+FFFE and U+FFFF, which XML lacks.
+static size_t pwsp_utf8_length(const unsigned char *text) {
+    static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
+    unsigned char first = text[0];
+    size_t length = first < 0x80         ? 1
+                    : first >> 5 == 0x06 ? 2
+                    : first >> 4 == 0x0e ? 3
+                    : first >> 3 == 0x1e ? 4
+                                         : 0;
+    uint32_t code = length == 1 ? first : length ? first & (0x7fu >> length) : 0;
+    for (size_t i = 1; i < length; i++) {
+        if (text[i] >> 6 != 2) {
+            return 0;
+        }
+        code = code << 6 | (text[i] & 0x3fu);
+    }
+    bool is_good = length && code >= least[length] && code <= 0x10ffff &&
+                   !(code >= 0xd800 && code <= 0xdfff) && (code & ~1u) != 0xfffe;
+    return is_good ? length : 0;
+}
+
+// Writes a character that needs no escape, or U+FFFD; returns how far it got.
+static size_t pwsp_out_char(pwsp_out *out, const char *text) {
+    size_t length = pwsp_utf8_length((const unsigned char *)text);
+    pwsp_out_bytes(out, length ? text : "\xef\xbf\xbd", length ? length : 3);
+    return length ? length : 1;
+}
+
+PWSP_INTERNAL void pwsp_out_json(pwsp_out *out, const char *text) {
+    for (size_t i = 0; text[i] != '\0';) {
+        unsigned char c = (unsigned char)text[i];
+        if (c == '"' || c == '\\') {
+            char escaped[2] = {'\\', (char)c};
+            pwsp_out_bytes(out, escaped, 2);
+            i++;
+        } else if (c < 0x20 || c == 0x7f) {
+            pwsp_out_format(out, "\\u%04x", c);
+            i++;
+        } else {
+            i += pwsp_out_char(out, text + i);
+        }
+    }
+}
+
+PWSP_INTERNAL void pwsp_out_xml(pwsp_out *out, const char *text) {
+    for (size_t i = 0; text[i] != '\0';) {
+        unsigned char c = (unsigned char)text[i];
+        const char *escaped = c == '&'    ? "&amp;"
+                              : c == '<'  ? "&lt;"
+                              : c == '>'  ? "&gt;"
+                              : c == '"'  ? "&quot;"
+                              : c == '\t' ? "&#9;"
+                              : c == '\n' ? "&#10;"
+                              : c == '\r' ? "&#13;"
+                              : c < 0x20  ? "\xef\xbf\xbd"
+                                          : NULL;
+        if (escaped) {
+            pwsp_out_text(out, escaped);
+            i++;
+        } else {
+            i += pwsp_out_char(out, text + i);
+        }
+    }
+}
+
+PWSP_INTERNAL void pwsp_out_csv(pwsp_out *out, const char *text) {
+    pwsp_out_text(out, "\"");
+    for (size_t i = 0; text[i] != '\0';) {
+        if (text[i] == '"') {
+            pwsp_out_text(out, "\"\"");
+            i++;
+        } else {
+            i += pwsp_out_char(out, text + i);
+        }
+    }
+    pwsp_out_text(out, "\"");
+}
+
+// =================================================================================================
+// src/report/picture.h
+// =================================================================================================
+
+// A recorded run, ready to be drawn or exported: its tracks, and the order of its tasks.
+//
+// Tracks are the lanes, and behind them the processes of pipelines. On a track tasks do not overlap.
+
+#ifndef PWSP_PICTURE_H
+#define PWSP_PICTURE_H
+
+typedef struct pwsp_picture {
+    const ptowsp_run *run;
+    const ptowsp_program *program;
+    const ptowsp_export_options *options;
+    pwsp_memory memory;
+    pwsp_out *out;
+    uint64_t count;  // tasks
+    uint32_t lane_count, track_count;
+    uint64_t makespan;
+    const pwsp_task_op **ops;  // by node
+    uint64_t op_count;
+    uint32_t *processes;  // by slot: the process of a task without lane; NULL: there are none
+    uint64_t process_capacity;
+    uint64_t *order;   // slots by track and start; NULL: as they come
+    uint64_t *firsts;  // by track: where its tasks begin in the order; one more than tracks
+} pwsp_picture;
+
+// False when memory is out; pwsp_picture_free must still be called. With is_ordered there is an
+// order, else only if tasks of a track come out of order.
+PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const ptowsp_run *run,
+                                     const ptowsp_export_options *options, pwsp_out *out,
+                                     bool is_ordered);
+PWSP_INTERNAL void pwsp_picture_free(pwsp_picture *picture);
+
+// Task i in the order.
+PWSP_INLINE uint64_t pwsp_picture_slot(const pwsp_picture *picture, uint64_t i) {
+    return picture->order ? picture->order[i] : i;
+}
+
+PWSP_INLINE const ptowsp_task_record *pwsp_picture_record(const pwsp_picture *picture,
+                                                          uint64_t slot) {
+    return &picture->run->recorder.records[slot];
+}
+
+// The track of a task; track_count if it is not known.
+PWSP_INLINE uint32_t pwsp_picture_track(const pwsp_picture *picture, uint64_t slot) {
+    uint32_t lane = pwsp_picture_record(picture, slot)->lane;
+    return lane != PTOWSP_NO_LANE ? lane
+           : picture->processes   ? picture->lane_count + picture->processes[slot]
+                                  : picture->track_count;
+}
+
+#define PWSP_TRACK_NAME_MAX (PTOWSP_NAME_MAX + 24)
+PWSP_INTERNAL void pwsp_picture_track_name(const pwsp_picture *picture, uint32_t track, char *name);
+
+PWSP_INTERNAL const char *pwsp_picture_title(const pwsp_picture *picture);
+PWSP_INTERNAL const char *pwsp_picture_kernel(const pwsp_picture *picture, uint32_t kernel);
+
+typedef enum pwsp_label_detail {
+    PWSP_LABEL_FULL,    // attend request=3 head=1 scale=2
+    PWSP_LABEL_AXES,    // attend request=3 head=1
+    PWSP_LABEL_VALUES,  // attend 3 1
+    PWSP_LABEL_KERNEL   // attend
+} pwsp_label_detail;
+
+// Writes the label of a task into room; returns its length.
+#define PWSP_LABEL_MAX 1024
+PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t slot,
+                                        pwsp_label_detail detail, char *room);
+
+// Cycles as nanoseconds; UINT64_MAX: more than that.
+PWSP_INTERNAL uint64_t pwsp_picture_ns(const pwsp_picture *picture, uint64_t cycles);
+
+// The lanes and processes that were busy in a bin, on average, in thousandths.
+PWSP_INTERNAL uint64_t pwsp_picture_busy(const pwsp_picture *picture, const ptowsp_usage *usage,
+                                         uint64_t bin);
+
+// Formats. False: memory is out.
+PWSP_INTERNAL void pwsp_export_chrome(pwsp_picture *picture);
+PWSP_INTERNAL bool pwsp_export_perfetto(pwsp_picture *picture);
+PWSP_INTERNAL void pwsp_export_csv(pwsp_picture *picture);
+PWSP_INTERNAL void pwsp_export_table(pwsp_picture *picture);
+PWSP_INTERNAL void pwsp_export_usage(pwsp_picture *picture);
+PWSP_INTERNAL bool pwsp_export_svg(pwsp_picture *picture);
+
+#endif
+
+// =================================================================================================
+// src/report/picture.c
+// =================================================================================================
+
+// Recorded runs, ready to be drawn: see picture.h.
+//
+// Slots are sorted by track with a counting sort. Where lanes choose among ready tasks, the tasks of
+// a track are then merge-sorted by their start; elsewhere they come in this order.
+
+// -- order ----------------------------------------------------------------------------------------
+
+static bool pwsp_picture_is_before(const pwsp_picture *picture, uint64_t a, uint64_t b) {
+    const ptowsp_task_record *left = pwsp_picture_record(picture, a);
+    const ptowsp_task_record *right = pwsp_picture_record(picture, b);
+    if (left->start != right->start) {
+        return left->start < right->start;
+    }
+    return left->end != right->end ? left->end < right->end : a < b;
+}
+
+// Sorts the tasks of a track, with room for as many, from the bottom up.
+static void pwsp_picture_sort(const pwsp_picture *picture, uint64_t *slots, uint64_t *room,
+                              uint64_t count) {
+    uint64_t *from = slots, *to = room;
+    for (uint64_t width = 1; width < count; width *= 2) {
+        for (uint64_t low = 0; low < count; low += 2 * width) {
+            uint64_t middle = pwsp_min_u64(low + width, count);
+            uint64_t high = pwsp_min_u64(low + 2 * width, count);
+            uint64_t a = low, b = middle;
+            for (uint64_t i = low; i < high; i++) {
+                bool is_left =
+                    b == high || (a < middle && !pwsp_picture_is_before(picture, from[b], from[a]));
+                to[i] = is_left ? from[a++] : from[b++];
+            }
+        }
+        uint64_t *swapped = from;
+        from = to;
+        to = swapped;
+    }
+    if (from != slots) {
+        memcpy(slots, from, (size_t)count * sizeof(uint64_t));
+    }
+}
+
+// Do the tasks of each track come by their start?
+static bool pwsp_picture_is_sorted(const pwsp_picture *picture, uint64_t *lasts) {
+    memset(lasts, 0, ((size_t)picture->track_count + 1) * sizeof(uint64_t));
+    for (uint64_t i = 0; i < picture->count; i++) {
+        const ptowsp_task_record *record = pwsp_picture_record(picture, i);
+        uint64_t *last = &lasts[pwsp_picture_track(picture, i)];
+        if (record->start < *last) {
+            return false;
+        }
+        *last = record->end;
+    }
+    return true;
+}
+
+// Fills the order. False when memory is out.
+static bool pwsp_picture_make_order(pwsp_picture *picture, bool is_sorted) {
+    const pwsp_memory *memory = &picture->memory;
+    size_t size = (size_t)picture->count * sizeof(uint64_t);
+    uint64_t *firsts = picture->firsts;
+    picture->order = size ? (uint64_t *)pwsp_memory_alloc(memory, size) : NULL;
+    uint64_t *room = is_sorted || !size ? NULL : (uint64_t *)pwsp_memory_alloc(memory, size);
+    if (size && (!picture->order || (!is_sorted && !room))) {
+        return false;
+    }
+    memset(firsts, 0, ((size_t)picture->track_count + 2) * sizeof(uint64_t));
+    for (uint64_t i = 0; i < picture->count; i++) {
+        firsts[pwsp_picture_track(picture, i) + 1]++;
+    }
+    for (uint32_t i = 1; i <= picture->track_count; i++) {
+        firsts[i] += firsts[i - 1];
+    }
+    for (uint64_t i = 0; i < picture->count; i++) {
+        picture->order[firsts[pwsp_picture_track(picture, i)]++] = i;
+    }
+    for (uint32_t i = picture->track_count + 1; i > 0; i--) {
+        firsts[i] = firsts[i - 1];
+    }
+    firsts[0] = 0;
+    for (uint32_t i = 0; room && i <= picture->track_count; i++) {
+        pwsp_picture_sort(picture, picture->order + firsts[i], room, firsts[i + 1] - firsts[i]);
+    }
+    pwsp_memory_free(memory, room, size);
+    return true;
+}
+
+// -- life -----------------------------------------------------------------------------------------
+
+// Finds the processes of tasks without lane, from the steps. False when memory is out.
+static bool pwsp_picture_find_processes(pwsp_picture *picture) {
+    const ptowsp_run *run = picture->run;
+    uint32_t process_count = run->pipes.pipelines.process_count;
+    if (process_count == 0 || picture->count == 0) {
+        return true;
+    }
+    uint32_t *processes =
+        (uint32_t *)pwsp_memory_alloc(&picture->memory, (size_t)picture->count * sizeof(uint32_t));
+    if (!processes) {
+        return false;
+    }
+    picture->process_capacity = picture->count;
+    for (uint64_t i = 0; i < picture->count; i++) {
+        processes[i] = process_count;  // not known
+    }
+    uint64_t step_count, slot;
+    const ptowsp_step_record *steps = ptowsp_run_steps(run, &step_count);
+    for (uint64_t i = 0; i < step_count; i++) {
+        if (steps[i].kind == PTOWSP_STEP_TASK &&
+            pwsp_recorder_find(&run->recorder, steps[i].token, &slot)) {
+            PTOWSP_ASSERT(steps[i].process < process_count);
+            processes[slot] = steps[i].process;
+        }
+    }
+    picture->processes = processes;
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const ptowsp_run *run,
+                                     const ptowsp_export_options *options, pwsp_out *out,
+                                     bool is_ordered) {
+    const ptowsp_program *program = run->program;
+    memset(picture, 0, sizeof *picture);
+    picture->run = run;
+    picture->program = program;
+    picture->options = options;
+    picture->memory = run->context->memory;
+    picture->out = out;
+    picture->count = ptowsp_run_trace_count(run);
+    picture->lane_count = run->time.sim.stats.lane_count;
+    picture->track_count = picture->lane_count + run->pipes.pipelines.process_count;
+    picture->makespan = run->time.sim.stats.makespan_cycles;
+    picture->op_count = program->places.count;
+    picture->ops = (const pwsp_task_op **)pwsp_memory_alloc(
+        &picture->memory, ((size_t)picture->op_count + 1) * sizeof(pwsp_task_op *));
+    picture->firsts = (uint64_t *)pwsp_memory_alloc(
+        &picture->memory, ((size_t)picture->track_count + 2) * sizeof(uint64_t));
+    if (!picture->ops || !picture->firsts || !pwsp_picture_find_processes(picture)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < program->ops.count; i++) {
+        const pwsp_op *op = PWSP_OP_AT(program, i);
+        if (op->kind == PWSP_OP_TASK) {
+            PTOWSP_ASSERT(op->node < picture->op_count);
+            picture->ops[op->node] = PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, op->at);
+        }
+    }
+    bool is_sorted = pwsp_picture_is_sorted(picture, picture->firsts);
+    return (is_sorted && !is_ordered) || pwsp_picture_make_order(picture, is_sorted);
+}
+
+PWSP_INTERNAL void pwsp_picture_free(pwsp_picture *picture) {
+    const pwsp_memory *memory = &picture->memory;
+    pwsp_memory_free(memory, (void *)picture->ops,
+                     ((size_t)picture->op_count + 1) * sizeof(pwsp_task_op *));
+    pwsp_memory_free(memory, picture->firsts,
+                     ((size_t)picture->track_count + 2) * sizeof(uint64_t));
+    pwsp_memory_free(memory, picture->order, (size_t)picture->count * sizeof(uint64_t));
+    pwsp_memory_free(memory, picture->processes,
+                     (size_t)picture->process_capacity * sizeof(uint32_t));
+}
+
+// -- names ----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_picture_track_name(const pwsp_picture *picture, uint32_t track,
+                                           char *name) {
+    ptowsp_text_buffer buffer = {name, PWSP_TRACK_NAME_MAX, 0};
+    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    if (track < picture->lane_count) {
+        pwsp_text_format(text, "lane %u", track);
+        return;
+    }
+    const ptowsp_process_stats *process =
+        &picture->run->pipes.pipelines.process_stats[track - picture->lane_count];
+    pwsp_text_format(text, "%s", process->name);
+    if (process->replica_count > 1) {
+        pwsp_text_format(text, "[%u]", process->replica);
+    }
+}
+
+PWSP_INTERNAL const char *pwsp_picture_title(const pwsp_picture *picture) {
+    return picture->options->title ? picture->options->title : picture->program->name;
+}
+
+PWSP_INTERNAL const char *pwsp_picture_kernel(const pwsp_picture *picture, uint32_t kernel) {
+    return PWSP_PROGRAM_AT(picture->program, kernels, pwsp_kernel_info, kernel)->name;
+}
+
+PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t slot,
+                                        pwsp_label_detail detail, char *room) {
+    const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
+    const char *kernel = pwsp_picture_kernel(picture, record->kernel);
+    size_t length = strlen(kernel);
+    memcpy(room, kernel, length);
+    const pwsp_task_op *op = picture->ops[record->node];
+    PTOWSP_ASSERT(op);
+    const uint64_t *args =
+        picture->run->recorder.words + picture->run->recorder.more[slot].first_word;
+    uint32_t count = detail == PWSP_LABEL_KERNEL ? 0
+                     : detail == PWSP_LABEL_FULL ? op->axis_count + op->scalar_count
+                                                 : op->axis_count;
+    for (uint32_t i = 0; i < count; i++) {
+        char made[16];
+        const char *name = pwsp_label_name(picture->program, op, i, made);
+        size_t name_length = strlen(name);
+        if (length + name_length + 32 > PWSP_LABEL_MAX) {
+            break;
+        }
+        room[length++] = ' ';
+        if (detail != PWSP_LABEL_VALUES) {
+            memcpy(room + length, name, name_length);
+            length += name_length;
+            room[length++] = '=';
+        }
+        length += pwsp_label_value(picture->program, op, i, args[i], room + length);
+    }
+    room[length] = '\0';
+    return length;
+}
+
+// -- numbers ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL uint64_t pwsp_picture_ns(const pwsp_picture *picture, uint64_t cycles) {
+    uint64_t mhz = picture->options->clock_mhz;
+    uint64_t whole = cycles / mhz, rest = cycles % mhz * 1000 / mhz;
+    return whole > (UINT64_MAX - rest) / 1000 ? UINT64_MAX : whole * 1000 + rest;
+}
+
+PWSP_INTERNAL uint64_t pwsp_picture_busy(const pwsp_picture *picture, const ptowsp_usage *usage,
+                                         uint64_t bin) {
+    uint64_t begin = bin * usage->bin_cycles, busy = 0;
+    uint64_t width = pwsp_min_u64(begin + usage->bin_cycles, picture->makespan) - begin;
+    for (uint32_t k = 0; k < usage->kernel_count; k++) {
+        busy = pwsp_sum_u64(busy, usage->busy[bin * usage->kernel_count + k]);
+    }
+    return busy / width * 1000 + (uint64_t)(1000.0 * (double)(busy % width) / (double)width + 0.5);
+}
+
+// =================================================================================================
+// src/report/tables.c
+// =================================================================================================
+
+// Recorded tasks as rows: CSV, and text in columns; and the use over time.
+
+#include <inttypes.h>
+
+static const char *pwsp_cause_text(uint64_t cause, char *room) {
+    room[cause == PTOWSP_NO_INDEX ? 0 : pwsp_label_u64(cause, room)] = '\0';
+    return room;
+}
+
+static void pwsp_csv_numbers(pwsp_out *out, const uint64_t *numbers, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        pwsp_out_text(out, ",");
+        pwsp_out_u64(out, numbers[i]);
+    }
+}
+
+PWSP_INTERNAL void pwsp_export_csv(pwsp_picture *picture) {
+    pwsp_out *out = picture->out;
+    char label[PWSP_LABEL_MAX], track[PWSP_TRACK_NAME_MAX], cause[24];
+    pwsp_out_text(out, "index,kernel,values,place,track,ready,issue,start,end,stall,cause,"
+                       "bytes_read,bytes_written\r\n");
+    for (uint64_t i = 0; i < picture->count && !out->has_failed; i++) {
+        uint64_t slot = pwsp_picture_slot(picture, i);
+        ptowsp_task_trace task = ptowsp_run_trace_at(picture->run, slot);
+        const ptowsp_task_record *record = task.record;
+        const char *kernel = pwsp_picture_kernel(picture, record->kernel);
+        size_t length = strlen(kernel);
+        bool has_values = pwsp_picture_label(picture, slot, PWSP_LABEL_FULL, label) > length;
+        char place[1024];
+        ptowsp_text_buffer buffer = {place, sizeof place, 0};
+        pwsp_program_print_place(picture->program, record->node, NULL,
+                                 ptowsp_text_to_buffer(&buffer));
+        pwsp_out_u64(out, task.index);
+        pwsp_out_text(out, ",");
+        pwsp_out_csv(out, kernel);
+        pwsp_out_text(out, ",");
+        pwsp_out_csv(out, label + length + has_values);
+        pwsp_out_text(out, ",");
+        pwsp_out_csv(out, place);
+        pwsp_out_text(out, ",");
+        pwsp_picture_track_name(picture, pwsp_picture_track(picture, slot), track);
+        pwsp_out_csv(out, track);
+        const uint64_t times[] = {record->ready, record->issue, record->start, record->end};
+        pwsp_csv_numbers(out, times, 4);
+        pwsp_out_format(out, ",%s,%s", ptowsp_stall_name(record->stall),
+                        pwsp_cause_text(record->cause, cause));
+        const uint64_t bytes[] = {task.bytes_read, task.bytes_written};
+        pwsp_csv_numbers(out, bytes, 2);
+        pwsp_out_text(out, "\r\n");
+    }
+}
+
+PWSP_INTERNAL void pwsp_export_table(pwsp_picture *picture) {
+    pwsp_out *out = picture->out;
+    char label[PWSP_LABEL_MAX], track[PWSP_TRACK_NAME_MAX], cause[24];
+    pwsp_out_format(out, "%10s %12s %12s  %-12s %-11s %10s  %s\n", "task", "start", "end", "on",
+                    "after", "cause", "what");
+    for (uint64_t i = 0; i < picture->count && !out->has_failed; i++) {
+        uint64_t slot = pwsp_picture_slot(picture, i);
+        const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
+        pwsp_picture_track_name(picture, pwsp_picture_track(picture, slot), track);
+        pwsp_out_format(out, "%10" PRIu64 " %12" PRIu64 " %12" PRIu64 "  %-12s %-11s %10s  ",
+                        picture->run->recorder.more[slot].index, record->start, record->end, track,
+                        ptowsp_stall_name(record->stall), pwsp_cause_text(record->cause, cause));
+        pwsp_out_bytes(
+            out, label,
+            pwsp_picture_label(picture, slot,
+                               picture->options->is_short ? PWSP_LABEL_KERNEL : PWSP_LABEL_FULL,
+                               label));
+        pwsp_out_text(out, "\n");
+    }
+}
+
+PWSP_INTERNAL void pwsp_export_usage(pwsp_picture *picture) {
+    pwsp_out *out = picture->out;
+    const ptowsp_usage usage = ptowsp_run_usage(picture->run);
+    pwsp_out_text(out, "begin,end");
+    for (uint32_t k = 1; k < usage.kernel_count; k++) {
+        pwsp_out_text(out, ",");
+        pwsp_out_csv(out, pwsp_picture_kernel(picture, k));
+    }
+    pwsp_out_text(out, "\r\n");
+    for (uint64_t bin = 0; bin < usage.bin_count && !out->has_failed; bin++) {
+        uint64_t begin = bin * usage.bin_cycles;
+        pwsp_out_u64(out, begin);
+        pwsp_out_text(out, ",");
+        pwsp_out_u64(out, pwsp_min_u64(begin + usage.bin_cycles, picture->makespan));
+        if (usage.kernel_count > 1) {
+            pwsp_csv_numbers(out, usage.busy + bin * usage.kernel_count + 1,
+                             usage.kernel_count - 1);
+        }
+        pwsp_out_text(out, "\r\n");
+    }
+}
+
+// =================================================================================================
+// src/report/chrome.c
+// =================================================================================================
+
+// Chrome's JSON: an event per line.
+//
+// Times are microseconds, written as whole numbers of nanoseconds with the point moved, so that no
+// digit is lost here. An arrow of the critical path leaves a task in its last nanosecond, as one at
+// its end would belong to what follows.
+
+enum { PWSP_CHROME_LANES = 1, PWSP_CHROME_PROCESSES };
+
+static void pwsp_chrome_time(pwsp_out *out, const char *name, uint64_t ns) {
+    char text[32];
+    size_t length = pwsp_label_u64(ns / 1000, text);
+    text[length++] = '.';
+    text[length++] = (char)('0' + ns / 100 % 10);
+    text[length++] = (char)('0' + ns / 10 % 10);
+    text[length++] = (char)('0' + ns % 10);
+    pwsp_out_text(out, name);
+    pwsp_out_bytes(out, text, length);
+}
+
+static void pwsp_chrome_track(pwsp_picture *picture, uint32_t track) {
+    bool is_lane = track < picture->lane_count;
+    pwsp_out_format(picture->out, ",\"pid\":%d,\"tid\":%u",
+                    is_lane ? PWSP_CHROME_LANES : PWSP_CHROME_PROCESSES,
+                    (is_lane ? track : track - picture->lane_count) + 1);
+}
+
+static void pwsp_chrome_names(pwsp_picture *picture) {
+    pwsp_out *out = picture->out;
+    pwsp_out_text(out, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"args\":{\"name\":\"");
+    pwsp_out_json(out, pwsp_picture_title(picture));
+    pwsp_out_text(out, "\"}}");
+    if (picture->track_count > picture->lane_count) {
+        pwsp_out_text(out,
+                      ",\n{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":2,\"args\":{\"name\":"
+                      "\"processes\"}}");
+    }
+    for (uint32_t i = 0; i < picture->track_count && !out->has_failed; i++) {
+        char name[PWSP_TRACK_NAME_MAX];
+        pwsp_picture_track_name(picture, i, name);
+        pwsp_out_text(out, ",\n{\"ph\":\"M\",\"name\":\"thread_name\"");
+        pwsp_chrome_track(picture, i);
+        pwsp_out_text(out, ",\"args\":{\"name\":\"");
+        pwsp_out_json(out, name);
+        pwsp_out_text(out, "\"}},\n{\"ph\":\"M\",\"name\":\"thread_sort_index\"");
+        pwsp_chrome_track(picture, i);
+        pwsp_out_format(out, ",\"args\":{\"sort_index\":%u}}", i);
+    }
+}
+
+static void pwsp_chrome_args(pwsp_picture *picture, uint64_t slot) {
+    pwsp_out *out = picture->out;
+    ptowsp_task_trace task = ptowsp_run_trace_at(picture->run, slot);
+    const pwsp_task_op *op = picture->ops[task.record->node];
+    pwsp_out_text(out, ",\"args\":{\"task\":");
+    pwsp_out_u64(out, task.index);
+    pwsp_out_text(out, ",\"stall\":\"");
+    pwsp_out_text(out, ptowsp_stall_name(task.record->stall));
+    pwsp_out_text(out, "\"");
+    if (task.record->cause != PTOWSP_NO_INDEX) {
+        pwsp_out_text(out, ",\"cause\":");
+        pwsp_out_u64(out, task.record->cause);
+    }
+    pwsp_out_text(out, ",\"bytes_read\":");
+    pwsp_out_u64(out, task.bytes_read);
+    pwsp_out_text(out, ",\"bytes_written\":");
+    pwsp_out_u64(out, task.bytes_written);
+    pwsp_out_text(out, ",\"values\":{");
+    for (uint32_t i = 0; i < task.axis_count + task.scalar_count; i++) {
+        char name[16], value[24];
+        pwsp_label_value(picture->program, op, i, task.args[i], value);
+        pwsp_out_text(out, i ? ",\"" : "\"");
+        pwsp_out_json(out, pwsp_label_name(picture->program, op, i, name));
+        pwsp_out_text(out, "\":");
+        pwsp_out_text(out, value);
+    }
+    pwsp_out_text(out, "}}");
+}
+
+static void pwsp_chrome_task(pwsp_picture *picture, uint64_t slot) {
+    pwsp_out *out = picture->out;
+    char label[PWSP_LABEL_MAX];
+    const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
+    uint64_t start = pwsp_picture_ns(picture, record->start);
+    pwsp_out_text(out, ",\n{\"ph\":\"X\"");
+    pwsp_chrome_track(picture, pwsp_picture_track(picture, slot));
+    pwsp_chrome_time(out, ",\"ts\":", start);
+    pwsp_chrome_time(out, ",\"dur\":", pwsp_picture_ns(picture, record->end) - start);
+    pwsp_out_text(out, ",\"cat\":\"");
+    pwsp_out_json(out, pwsp_picture_kernel(picture, record->kernel));
+    pwsp_out_text(out, "\",\"name\":\"");
+    pwsp_picture_label(picture, slot,
+                       picture->options->is_short ? PWSP_LABEL_KERNEL : PWSP_LABEL_FULL, label);
+    pwsp_out_json(out, label);
+    pwsp_out_text(out, "\"");
+    if (!picture->options->is_short) {
+        pwsp_chrome_args(picture, slot);
+    }
+    pwsp_out_text(out, "}");
+}
+
+static void pwsp_chrome_flows(pwsp_picture *picture) {
+    pwsp_out *out = picture->out;
+    uint64_t count;
+    const uint64_t *path = ptowsp_run_critical_path(picture->run, &count);
+    for (uint64_t i = 0; i + 1 < count && !out->has_failed; i++) {
+        const ptowsp_task_record *from = pwsp_picture_record(picture, path[i]);
+        uint64_t start = pwsp_picture_ns(picture, from->start);
+        uint64_t end = pwsp_picture_ns(picture, from->end);
+        pwsp_out_text(out, ",\n{\"ph\":\"s\",\"cat\":\"critical\",\"name\":\"critical\",\"id\":");
+        pwsp_out_u64(out, i + 1);
+        pwsp_chrome_track(picture, pwsp_picture_track(picture, path[i]));
+        pwsp_chrome_time(out, ",\"ts\":", end > start ? end - 1 : start);
+        pwsp_out_text(out,
+                      "},\n{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"critical\",\"name\":\"critical\""
+                      ",\"id\":");
+        pwsp_out_u64(out, i + 1);
+        pwsp_chrome_track(picture, pwsp_picture_track(picture, path[i + 1]));
+        pwsp_chrome_time(
+            out,
+            ",\"ts\":", pwsp_picture_ns(picture, pwsp_picture_record(picture, path[i + 1])->start));
+        pwsp_out_text(out, "}");
+    }
+}
+
+PWSP_INTERNAL void pwsp_export_chrome(pwsp_picture *picture) {
+    pwsp_out *out = picture->out;
+    const ptowsp_usage usage = ptowsp_run_usage(picture->run);
+    pwsp_out_text(out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+    pwsp_chrome_names(picture);
+    for (uint64_t i = 0; i < picture->count && !out->has_failed; i++) {
+        pwsp_chrome_task(picture, pwsp_picture_slot(picture, i));
+    }
+    pwsp_chrome_flows(picture);
+    for (uint64_t bin = 0; bin <= usage.bin_count && !out->has_failed; bin++) {
+        uint64_t busy = bin < usage.bin_count ? pwsp_picture_busy(picture, &usage, bin) : 0;
+        uint64_t time = pwsp_min_u64(bin * usage.bin_cycles, picture->makespan);
+        pwsp_out_text(out, ",\n{\"ph\":\"C\",\"pid\":1,\"name\":\"busy\"");
+        pwsp_chrome_time(out, ",\"ts\":", pwsp_picture_ns(picture, time));
+        pwsp_chrome_time(out, ",\"args\":{\"busy\":", busy);
+        pwsp_out_text(out, "}}");
+    }
+    pwsp_out_text(out, "\n]}\n");
+}
+
+// =================================================================================================
+// src/report/perfetto.c
+// =================================================================================================
+
+// Perfetto's protobuf: packets of track events.
+//
+//      trace      packet*                                 field 1, length-delimited
+//      packet     time, sequence, flags, one of: track descriptor, track event; interned names
+//      task       two events on its track, begin and end; the first has the label
+//
+// Field numbers are those of the published schema (Perfetto, protos/perfetto/trace). Kernels are
+// interned as categories, and as names of bars without values: the packet that first uses one
+// carries it. A packet is put together in memory before it is written, as its length comes first.
+
+enum { PWSP_PB_PACKET_MAX = 4096, PWSP_PB_DEPTH_MAX = 4 };
+
+// Uuids of tracks: processes, the counter, and threads from PWSP_PB_TRACK on.
+enum { PWSP_PB_LANES = 1, PWSP_PB_PROCESSES, PWSP_PB_BUSY, PWSP_PB_TRACK };
+
+enum { PWSP_PB_BEGIN = 1, PWSP_PB_END, PWSP_PB_INSTANT, PWSP_PB_COUNTER };
+
+typedef struct pwsp_pb {
+    size_t count;
+    size_t opens[PWSP_PB_DEPTH_MAX];  // where the open messages begin
+    uint32_t depth;
+    unsigned char bytes[PWSP_PB_PACKET_MAX];
+} pwsp_pb;
+
+static void pwsp_pb_varint(pwsp_pb *pb, uint64_t value) {
+    PTOWSP_ASSERT(pb->count + 10 <= PWSP_PB_PACKET_MAX);
+    while (value >= 0x80) {
+        pb->bytes[pb->count++] = (unsigned char)(value | 0x80);
+        value >>= 7;
+    }
+    pb->bytes[pb->count++] = (unsigned char)value;
+}
+
+static void pwsp_pb_number(pwsp_pb *pb, uint32_t field, uint64_t value) {
+    pwsp_pb_varint(pb, field << 3);
+    pwsp_pb_varint(pb, value);
+}
+
+static void pwsp_pb_fixed(pwsp_pb *pb, uint32_t field, uint64_t value) {
+    pwsp_pb_varint(pb, field << 3 | 1);
+    PTOWSP_ASSERT(pb->count + 8 <= PWSP_PB_PACKET_MAX);
+    for (int i = 0; i < 8; i++) {
+        pb->bytes[pb->count++] = (unsigned char)(value >> 8 * i);
+    }
+}
+
+static void pwsp_pb_text(pwsp_pb *pb, uint32_t field, const char *text, size_t length) {
+    pwsp_pb_varint(pb, field << 3 | 2);
+    pwsp_pb_varint(pb, length);
+    PTOWSP_ASSERT(pb->count + length <= PWSP_PB_PACKET_MAX);
+    memcpy(pb->bytes + pb->count, text, length);
+    pb->count += length;
+}
+
+// A message inside: its length is one byte, and moves up what follows where that is not enough.
+static void pwsp_pb_open(pwsp_pb *pb, uint32_t field) {
+    PTOWSP_ASSERT(pb->depth < PWSP_PB_DEPTH_MAX);
+    pwsp_pb_varint(pb, field << 3 | 2);
+    pb->opens[pb->depth++] = ++pb->count;
+}
+
+static void pwsp_pb_close(pwsp_pb *pb) {
+    size_t begin = pb->opens[--pb->depth], length = pb->count - begin;
+    if (length >= 0x80) {
+        PTOWSP_ASSERT(length < 1u << 14 && pb->count < PWSP_PB_PACKET_MAX);
+        memmove(pb->bytes + begin + 1, pb->bytes + begin, length);
+        pb->bytes[begin++] = (unsigned char)(length >> 7);
+        pb->count++;
+    }
+    pb->bytes[begin - 1 - (length >= 0x80)] =
+        (unsigned char)(length >= 0x80 ? (length & 0x7f) | 0x80 : length);
+}
+
+// -- packets --------------------------------------------------------------------------------------
+
+static void pwsp_packet_begin(pwsp_pb *pb) {
+    pb->count = 0;
+    pb->depth = 0;
+    pwsp_pb_open(pb, 1);        // Trace.packet
+    pwsp_pb_number(pb, 10, 1);  // trusted_packet_sequence_id
+}
+
+static void pwsp_packet_end(pwsp_picture *picture, pwsp_pb *pb) {
+    pwsp_pb_close(pb);
+    PTOWSP_ASSERT(pb->depth == 0);
+    pwsp_out_bytes(picture->out, pb->bytes, pb->count);
+}
+
+// Any text as UTF-8 that is cut off where it gets long; returns its length.
+static size_t pwsp_pb_title(const char *title, char *room, size_t size) {
+    size_t length = strlen(title);
+    length = length < size ? length : size - 1;
+    while (length && ((unsigned char)title[length] & 0xc0) == 0x80) {
+        length--;
+    }
+    memcpy(room, title, length);
+    room[length] = '\0';
+    return length;
+}
+
+static void pwsp_perfetto_process(pwsp_picture *picture, pwsp_pb *pb, uint64_t uuid,
+                                  const char *name, bool is_first) {
+    char room[512];
+    size_t length = pwsp_pb_title(name, room, sizeof room);
+    pwsp_packet_begin(pb);
+    if (is_first) {
+        pwsp_pb_number(pb, 13, 3);  // sequence_flags: state cleared, and needed
+        pwsp_pb_number(pb, 87, 1);  // first_packet_on_sequence
+    }
+    pwsp_pb_open(pb, 60);  // track_descriptor
+    pwsp_pb_number(pb, 1, uuid);
+    pwsp_pb_open(pb, 3);  // process
+    pwsp_pb_number(pb, 1, uuid);
+    pwsp_pb_text(pb, 6, room, length);
+    pwsp_pb_close(pb);
+    pwsp_pb_close(pb);
+    pwsp_packet_end(picture, pb);
+}
+
+static void pwsp_perfetto_tracks(pwsp_picture *picture, pwsp_pb *pb) {
+    pwsp_perfetto_process(picture, pb, PWSP_PB_LANES, pwsp_picture_title(picture), true);
+    if (picture->track_count > picture->lane_count) {
+        pwsp_perfetto_process(picture, pb, PWSP_PB_PROCESSES, "processes", false);
+    }
+    for (uint32_t i = 0; i < picture->track_count && !picture->out->has_failed; i++) {
+        char name[PWSP_TRACK_NAME_MAX];
+        bool is_lane = i < picture->lane_count;
+        pwsp_picture_track_name(picture, i, name);
+        pwsp_packet_begin(pb);
+        pwsp_pb_open(pb, 60);
+        pwsp_pb_number(pb, 1, (uint64_t)PWSP_PB_TRACK + i);
+        pwsp_pb_open(pb, 4);  // thread
+        pwsp_pb_number(pb, 1, is_lane ? PWSP_PB_LANES : PWSP_PB_PROCESSES);
+        pwsp_pb_number(pb, 2, (is_lane ? i : i - picture->lane_count) + 1);
+        pwsp_pb_text(pb, 5, name, strlen(name));
+        pwsp_pb_close(pb);
+        pwsp_pb_close(pb);
+        pwsp_packet_end(picture, pb);
+    }
+    pwsp_packet_begin(pb);
+    pwsp_pb_open(pb, 60);
+    pwsp_pb_number(pb, 1, PWSP_PB_BUSY);
+    pwsp_pb_text(pb, 2, "busy", 4);
+    pwsp_pb_number(pb, 5, PWSP_PB_LANES);
+    pwsp_pb_open(pb, 8);       // counter
+    pwsp_pb_number(pb, 3, 2);  // a count
+    pwsp_pb_close(pb);
+    pwsp_pb_close(pb);
+    pwsp_packet_end(picture, pb);
+}
+
+// -- events ---------------------------------------------------------------------------------------
+
+// The packet's time, and an event of a kind on a track, left open.
+static void pwsp_perfetto_event(pwsp_pb *pb, uint64_t ns, uint64_t kind, uint64_t track,
+                                bool is_interned) {
+    pwsp_packet_begin(pb);
+    pwsp_pb_number(pb, 8, ns);  // timestamp
+    if (is_interned) {
+        pwsp_pb_number(pb, 13, 2);  // sequence_flags: state needed
+    }
+    pwsp_pb_open(pb, 11);  // track_event
+    pwsp_pb_number(pb, 9, kind);
+    pwsp_pb_number(pb, 11, track);
+}
+
+// The places of tasks in the critical path. Arrow i leads from place i to the next.
+typedef struct pwsp_flows {
+    uint32_t *places;  // by slot: its place in the path, + 1; NULL: there is no path
+    uint64_t count;
+} pwsp_flows;
+
+static void pwsp_perfetto_flows(pwsp_pb *pb, const pwsp_flows *flows, uint64_t slot) {
+    uint32_t place = flows->places ? flows->places[slot] : 0;
+    if (place && place < flows->count) {
+        pwsp_pb_fixed(pb, 47, place);
+    }
+    if (place > 1) {
+        pwsp_pb_fixed(pb, 48, place - 1);
+    }
+}
+
+static void pwsp_perfetto_task(pwsp_picture *picture, pwsp_pb *pb, uint64_t slot, bool *is_known,
+                               const pwsp_flows *flows) {
+    const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
+    uint32_t kernel = record->kernel;
+    uint64_t track = (uint64_t)PWSP_PB_TRACK + pwsp_picture_track(picture, slot);
+    const pwsp_task_op *op = picture->ops[record->node];
+    bool is_short = picture->options->is_short || op->axis_count + op->scalar_count == 0;
+    pwsp_perfetto_event(pb, pwsp_picture_ns(picture, record->start), PWSP_PB_BEGIN, track, true);
+    if (is_short) {
+        pwsp_pb_number(pb, 10, kernel);  // name_iid
+    } else {
+        char label[PWSP_LABEL_MAX];
+        size_t length = pwsp_picture_label(picture, slot, PWSP_LABEL_FULL, label);
+        pwsp_pb_text(pb, 23, label, length);  // name
+        pwsp_pb_number(pb, 3, kernel);        // category_iids
+    }
+    pwsp_perfetto_flows(pb, flows, slot);
+    pwsp_pb_close(pb);
+    if (!is_known[kernel]) {
+        const char *name = pwsp_picture_kernel(picture, kernel);
+        is_known[kernel] = true;
+        pwsp_pb_open(pb, 12);                // interned_data
+        for (uint32_t i = 1; i <= 2; i++) {  // event_categories, event_names
+            pwsp_pb_open(pb, i);
+            pwsp_pb_number(pb, 1, kernel);
+            pwsp_pb_text(pb, 2, name, strlen(name));
+            pwsp_pb_close(pb);
+        }
+        pwsp_pb_close(pb);
+    }
+    pwsp_packet_end(picture, pb);
+    pwsp_perfetto_event(pb, pwsp_picture_ns(picture, record->end), PWSP_PB_END, track, false);
+    pwsp_pb_close(pb);
+    pwsp_packet_end(picture, pb);
+}
+
+static void pwsp_perfetto_busy(pwsp_picture *picture, pwsp_pb *pb) {
+    const ptowsp_usage usage = ptowsp_run_usage(picture->run);
+    for (uint64_t bin = 0; bin <= usage.bin_count && !picture->out->has_failed; bin++) {
+        uint64_t busy = bin < usage.bin_count ? pwsp_picture_busy(picture, &usage, bin) : 0;
+        uint64_t time = pwsp_min_u64(bin * usage.bin_cycles, picture->makespan), bits;
+        double lanes = (double)busy / 1000.0;
+        memcpy(&bits, &lanes, sizeof bits);
+        pwsp_perfetto_event(pb, pwsp_picture_ns(picture, time), PWSP_PB_COUNTER, PWSP_PB_BUSY,
+                            false);
+        pwsp_pb_fixed(pb, 44, bits);  // double_counter_value
+        pwsp_pb_close(pb);
+        pwsp_packet_end(picture, pb);
+    }
+}
+
+PWSP_INTERNAL bool pwsp_export_perfetto(pwsp_picture *picture) {
+    const pwsp_memory *memory = &picture->memory;
+    size_t known_size = ((size_t)picture->program->kernels.count + 1) * sizeof(bool);
+    size_t places_size = (size_t)picture->count * sizeof(uint32_t);
+    pwsp_flows flows = {NULL, 0};
+    const uint64_t *path = ptowsp_run_critical_path(picture->run, &flows.count);
+    bool *is_known = (bool *)pwsp_memory_alloc(memory, known_size);
+    pwsp_pb *pb = (pwsp_pb *)pwsp_memory_alloc(memory, sizeof(pwsp_pb));
+    bool has_path = path && flows.count < UINT32_MAX;
+    flows.places = has_path ? (uint32_t *)pwsp_memory_alloc(memory, places_size) : NULL;
+    bool has_memory = is_known && pb && (!has_path || flows.places);
+    if (has_memory) {
+        for (uint64_t i = 0; has_path && i < flows.count; i++) {
+            flows.places[path[i]] = (uint32_t)i + 1;
+        }
+        pwsp_perfetto_tracks(picture, pb);
+        for (uint64_t i = 0; i < picture->count && !picture->out->has_failed; i++) {
+            pwsp_perfetto_task(picture, pb, pwsp_picture_slot(picture, i), is_known, &flows);
+        }
+        pwsp_perfetto_busy(picture, pb);
+    }
+    pwsp_memory_free(memory, flows.places, places_size);
+    pwsp_memory_free(memory, pb, sizeof(pwsp_pb));
+    pwsp_memory_free(memory, is_known, known_size);
+    return has_memory;
+}
+
+// =================================================================================================
+// src/report/svg.c
+// =================================================================================================
+
+// Timelines as SVG.
+//
+//      title, what the run took
+//      lane 0   |####|//|######|       bars: tasks; stripes: the lane was idle, coloured by reason
+//      lane 1   |  ####  |####|
+//               0       50      100    time axis
+//      legend: kernels, reasons
+//
+// Colours are those of Okabe and Ito, which colour-blind readers tell apart; kernels have patterns
+// besides. Tasks narrower than half a pixel are drawn together: a column of pixels has the colour
+// of the kernel that took most of it, the fainter the less of it was busy. So a lane has at most
+// three shapes for each pixel, however many tasks there are.
+//
+// Coordinates are hundredths of pixels in integers, and times are scaled down before they overflow.
+
+#include <inttypes.h>
+
+enum {
+    PWSP_SVG_LEFT = 84,
+    PWSP_SVG_RIGHT = 16,
+    PWSP_SVG_TOP = 56,
+    PWSP_SVG_KERNELS = 8,  // colours, and patterns
+    PWSP_SVG_SCALE = 100,
+    PWSP_SVG_LEGEND = 150  // width of an entry
+};
+
+typedef struct pwsp_svg {
+    pwsp_picture *picture;
+    pwsp_out *out;
+    uint64_t begin, end;  // cycles that are drawn
+    uint32_t width, row;  // pixels: of the time axis; of a lane
+    uint64_t *cycles;     // by kernel: of tasks in the current pixel
+    bool *is_used;        // by kernel
+    bool has_stall[PTOWSP_STALL_COUNT];
+    bool *is_critical;  // by slot
+} pwsp_svg;
+
+// -- numbers --------------------------------------------------------------------------------------
+
+// The place of a time on the axis, in hundredths of pixels from its start.
+static uint64_t pwsp_svg_x(const pwsp_svg *svg, uint64_t time) {
+    uint64_t span = svg->end - svg->begin, scale = (uint64_t)svg->width * PWSP_SVG_SCALE;
+    uint64_t at = pwsp_min_u64(pwsp_max_u64(time, svg->begin), svg->end) - svg->begin;
+    while (span > UINT64_MAX / scale) {
+        span /= 2;
+        at /= 2;
+    }
+    return at * scale / span;
+}
+
+static void pwsp_svg_hundredths(pwsp_svg *svg, const char *name, uint64_t value) {
+    char text[28];
+    size_t length = pwsp_label_u64(value / 100, text);
+    if (value % 100) {
+        text[length++] = '.';
+        text[length++] = (char)('0' + value / 10 % 10);
+        if (value % 10) {
+            text[length++] = (char)('0' + value % 10);
+        }
+    }
+    pwsp_out_text(svg->out, name);
+    pwsp_out_bytes(svg->out, text, length);
+    pwsp_out_text(svg->out, "\"");
+}
+
+// A number with its digits in groups of three: "1,234,567".
+static void pwsp_svg_count(pwsp_out *out, uint64_t value) {
+    char digits[20];
+    size_t length = pwsp_label_u64(value, digits);
+    for (size_t i = 0; i < length; i++) {
+        pwsp_out_bytes(out, &digits[i], 1);
+        if (i + 1 < length && (length - 1 - i) % 3 == 0) {
+            pwsp_out_text(out, ",");
+        }
+    }
+}
+
+// -- style ----------------------------------------------------------------------------------------
+
+static const char *const pwsp_svg_colours[PWSP_SVG_KERNELS] = {
+    "#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#0072b2", "#d55e00", "#999999"};
+
+// The pattern of each kernel, over its colour.
+static const char *const pwsp_svg_patterns[PWSP_SVG_KERNELS] = {
+    "",
+    "<path d=\"M-2 2L2-2M0 8L8 0M6 10L10 6\"/>",
+    "<path d=\"M4 0V8\"/>",
+    "<path d=\"M0 4H8\"/>",
+    "<path d=\"M-2 6L2 10M0 0L8 8M6-2L10 2\"/>",
+    "<circle cx=\"4\" cy=\"4\" r=\"1.2\"/>",
+    "<path d=\"M0 4H8M4 0V8\"/>",
+    "<path d=\"M0 0L8 8M0 8L8 0\"/>"};
+
+// By stall: its colour, and what the legend calls it.
+static const char *const pwsp_svg_stalls[PTOWSP_STALL_COUNT][2] = {
+    {"#888888", "idle: nothing left"}, {"#d1495b", "idle: dependency"},
+    {"#888888", "idle: lane"},         {"#7b5ea7", "idle: window"},
+    {"#c77d1e", "idle: order"},        {"#2a9d8f", "idle: slot"},
+    {"#4a6fa5", "idle: timing"},       {"#6b705c", "idle: start"},
+    {"#b5179e", "idle: channel"}};
+
+static void pwsp_svg_theme(pwsp_out *out, bool is_dark) {
+    pwsp_out_format(out,
+                    ".bg{fill:%s}.t{fill:%s}.u{fill:%s}.g{stroke:%s}.row{fill:%s}.c{stroke:%s}",
+                    is_dark ? "#0d1117" : "#ffffff", is_dark ? "#e6edf3" : "#1f2328",
+                    is_dark ? "#9da7b1" : "#59636e", is_dark ? "#30363d" : "#d8dee4",
+                    is_dark ? "#161b22" : "#f6f8fa", is_dark ? "#ffffff" : "#000000");
+}
+
+static void pwsp_svg_style(pwsp_svg *svg) {
+    pwsp_out *out = svg->out;
+    ptowsp_theme theme = svg->picture->options->theme;
+    pwsp_out_text(out,
+                  "<style>text{font-family:-apple-system,'Segoe UI','DejaVu Sans',Arial,"
+                  "sans-serif;font-size:11px}.h{font-size:15px;font-weight:600}.b{fill:#10151a;"
+                  "font-size:10px}.n{text-anchor:end}.m{text-anchor:middle}.c{fill:none;"
+                  "stroke-width:1.6}.g{stroke-width:1}");
+    pwsp_svg_theme(out, theme == PTOWSP_THEME_DARK);
+    if (theme == PTOWSP_THEME_AUTO) {
+        pwsp_out_text(out, "@media(prefers-color-scheme:dark){");
+        pwsp_svg_theme(out, true);
+        pwsp_out_text(out, "}");
+    }
+    pwsp_out_text(out, "</style>\n<defs>");
+    for (uint32_t i = 0; i < PWSP_SVG_KERNELS; i++) {
+        pwsp_out_format(out,
+                        "<pattern id=\"k%u\" width=\"8\" height=\"8\" "
+                        "patternUnits=\"userSpaceOnUse\"><rect width=\"8\" height=\"8\" "
+                        "fill=\"%s\"/>",
+                        i, pwsp_svg_colours[i]);
+        pwsp_out_format(out,
+                        "<g fill=\"#000\" fill-opacity=\".35\" stroke=\"#000\" "
+                        "stroke-opacity=\".22\" stroke-width=\"1.2\">%s</g></pattern>",
+                        pwsp_svg_patterns[i]);
+    }
+    for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
+        pwsp_out_format(out,
+                        "<pattern id=\"s%u\" width=\"6\" height=\"6\" "
+                        "patternUnits=\"userSpaceOnUse\"><path d=\"M-1 1L1-1M0 6L6 0M5 7L7 5\" "
+                        "stroke=\"%s\" stroke-opacity=\".75\"/></pattern>",
+                        i, pwsp_svg_stalls[i][0]);
+    }
+    pwsp_out_text(out, "</defs>\n<rect class=\"bg\" width=\"100%\" height=\"100%\"/>\n");
+}
+
+static void pwsp_svg_head(pwsp_svg *svg, uint32_t height) {
+    pwsp_out *out = svg->out;
+    pwsp_picture *picture = svg->picture;
+    const ptowsp_run_stats *stats = &picture->run->time.sim.stats;
+    uint32_t width = svg->width + PWSP_SVG_LEFT + PWSP_SVG_RIGHT;
+    pwsp_out_format(out,
+                    "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" "
+                    "viewBox=\"0 0 %u %u\" role=\"img\">\n<title>",
+                    width, height, width, height);
+    pwsp_out_xml(out, pwsp_picture_title(picture));
+    pwsp_out_text(out, "</title>\n");
+    pwsp_svg_style(svg);
+    pwsp_out_text(out, "<text class=\"t h\" x=\"12\" y=\"24\">");
+    pwsp_out_xml(out, pwsp_picture_title(picture));
+    pwsp_out_text(out, "</text>\n<text class=\"u\" x=\"12\" y=\"42\">");
+    pwsp_svg_count(out, stats->makespan_cycles);
+    pwsp_out_text(out, " cycles, ");
+    pwsp_svg_count(out, stats->task_count);
+    pwsp_out_format(out, " task%s, %u lane%s", stats->task_count == 1 ? "" : "s", stats->lane_count,
+                    stats->lane_count == 1 ? "" : "s");
+    uint64_t capacity, busy = 0;
+    for (uint32_t i = 0; i < stats->lane_count; i++) {
+        busy = pwsp_sum_u64(busy, picture->run->time.sim.lane_stats[i].busy_cycles);
+    }
+    if (busy && pwsp_mul_fits(stats->makespan_cycles, stats->lane_count, &capacity)) {
+        pwsp_out_format(out, ", lanes busy %.1f %% of the time",
+                        100.0 * (double)busy / (double)capacity);
+    }
+    if (svg->begin || svg->end != stats->makespan_cycles) {
+        pwsp_out_text(out, "; drawn: ");
+        pwsp_svg_count(out, svg->begin);
+        pwsp_out_text(out, " to ");
+        pwsp_svg_count(out, svg->end);
+    }
+    pwsp_out_text(out, "</text>\n");
+}
+
+// -- lanes ----------------------------------------------------------------------------------------
+
+static uint32_t pwsp_svg_y(const pwsp_svg *svg, uint32_t track) {
+    return PWSP_SVG_TOP + track * svg->row;
+}
+
+static void pwsp_svg_rect(pwsp_svg *svg, uint64_t x, uint64_t width, uint32_t y, uint32_t height) {
+    pwsp_svg_hundredths(svg, "<rect x=\"", x + PWSP_SVG_LEFT * PWSP_SVG_SCALE);
+    pwsp_svg_hundredths(svg, " width=\"", width);
+    pwsp_out_format(svg->out, " y=\"%u\" height=\"%u\"", y, height);
+}
+
+// The columns of pixels with narrow tasks of one look.
+typedef struct pwsp_svg_columns {
+    uint64_t first, last;  // pixels
+    uint32_t kernel, tenths;
+    bool is_open;
+} pwsp_svg_columns;
+
+static void pwsp_svg_close_columns(pwsp_svg *svg, pwsp_svg_columns *columns, uint32_t y) {
+    if (columns->is_open) {
+        uint64_t count = columns->last + 1 - columns->first;
+        pwsp_svg_rect(svg, columns->first * PWSP_SVG_SCALE, count * PWSP_SVG_SCALE, y + 2,
+                      svg->row - 4);
+        pwsp_out_format(svg->out, " fill=\"%s\" opacity=\"%u.%u\"/>\n",
+                        pwsp_svg_colours[(columns->kernel - 1) % PWSP_SVG_KERNELS],
+                        columns->tenths / 10, columns->tenths % 10);
+    }
+    columns->is_open = false;
+}
+
+// A pixel with narrow tasks is complete.
+static void pwsp_svg_pixel(pwsp_svg *svg, pwsp_svg_columns *columns, uint64_t pixel, uint32_t y) {
+    uint32_t kernel_count = (uint32_t)svg->picture->program->kernels.count, best = 1;
+    uint64_t all = 0, span = (svg->end - svg->begin) / svg->width + 1;
+    for (uint32_t k = 1; k < kernel_count; k++) {
+        all = pwsp_sum_u64(all, svg->cycles[k]);
+        best = svg->cycles[k] > svg->cycles[best] ? k : best;
+    }
+    uint32_t tenths = (uint32_t)(10.0 * (double)all / (double)span + 0.5);
+    tenths = tenths < 2 ? 2 : tenths > 10 ? 10 : tenths;
+    if (!columns->is_open || columns->kernel != best || columns->tenths != tenths ||
+        columns->last + 1 != pixel) {
+        pwsp_svg_close_columns(svg, columns, y);
+        columns->first = pixel;
+        columns->kernel = best;
+        columns->tenths = tenths;
+        columns->is_open = true;
+    }
+    columns->last = pixel;
+    memset(svg->cycles, 0, (size_t)kernel_count * sizeof(uint64_t));
+}
+
+// The text inside a bar: the most detailed label that fits.
+static void pwsp_svg_label(pwsp_svg *svg, uint64_t slot, uint64_t x, uint64_t width, uint32_t y) {
+    char label[PWSP_LABEL_MAX];
+    const uint64_t letter = 6 * PWSP_SVG_SCALE;  // about: at a size of 10 pixels
+    size_t room = (size_t)(width / letter), length = SIZE_MAX;
+    if (svg->row < 16 || room < 3) {
+        return;
+    }
+    int detail = svg->picture->options->is_short ? PWSP_LABEL_KERNEL : PWSP_LABEL_FULL;
+    for (; detail <= PWSP_LABEL_KERNEL && length > room; detail++) {
+        length = pwsp_picture_label(svg->picture, slot, (pwsp_label_detail)detail, label);
+    }
+    if (length > room) {
+        return;
+    }
+    pwsp_svg_hundredths(svg, "<text class=\"b m\" x=\"",
+                        x + width / 2 + PWSP_SVG_LEFT * PWSP_SVG_SCALE);
+    pwsp_out_format(svg->out, " y=\"%u\">", y + svg->row / 2 + 4);
+    pwsp_out_xml(svg->out, label);
+    pwsp_out_text(svg->out, "</text>\n");
+}
+
+static void pwsp_svg_bar(pwsp_svg *svg, uint64_t slot, uint64_t x, uint64_t width, uint32_t y) {
+    pwsp_picture *picture = svg->picture;
+    pwsp_out *out = svg->out;
+    char label[PWSP_LABEL_MAX];
+    const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
+    width -= width >= 4 * PWSP_SVG_SCALE ? PWSP_SVG_SCALE : 0;  // neighbours stay apart
+    pwsp_svg_rect(svg, x, width, y + 2, svg->row - 4);
+    pwsp_out_format(out, " fill=\"url(#k%u)\"><title>", (record->kernel - 1) % PWSP_SVG_KERNELS);
+    pwsp_picture_label(picture, slot, PWSP_LABEL_FULL, label);
+    pwsp_out_xml(out, label);
+    pwsp_out_format(out, "\ntask %" PRIu64 ": %" PRIu64 " to %" PRIu64,
+                    picture->run->recorder.more[slot].index, record->start, record->end);
+    if (record->stall != PTOWSP_STALL_NONE) {
+        pwsp_out_format(out, ", after %s", ptowsp_stall_name(record->stall));
+    }
+    if (record->cause != PTOWSP_NO_INDEX) {
+        pwsp_out_format(out, " (task %" PRIu64 ")", record->cause);
+    }
+    pwsp_out_text(out, "</title></rect>\n");
+    if (svg->is_critical && svg->is_critical[slot] && width >= 5 * PWSP_SVG_SCALE) {
+        pwsp_svg_rect(svg, x + 80, width - 160, y + 3, svg->row - 6);
+        pwsp_out_text(out, " class=\"c\" pointer-events=\"none\"/>\n");
+    }
+    pwsp_svg_label(svg, slot, x, width, y);
+}
+
+// Stripes where a lane was idle.
+static void pwsp_svg_gap(pwsp_svg *svg, uint64_t from, uint64_t to, ptowsp_stall stall,
+                         uint32_t y) {
+    uint64_t x = pwsp_svg_x(svg, from), end = pwsp_svg_x(svg, to);
+    if (end >= x + PWSP_SVG_SCALE) {
+        svg->has_stall[stall] = true;
+        pwsp_svg_rect(svg, x, end - x, y + 4, svg->row - 8);
+        pwsp_out_format(svg->out, " fill=\"url(#s%d)\"/>\n", (int)stall);
+    }
+}
+
+static void pwsp_svg_track(pwsp_svg *svg, uint32_t track) {
+    pwsp_picture *picture = svg->picture;
+    uint32_t y = pwsp_svg_y(svg, track);
+    uint64_t last = 0, pixel = UINT64_MAX;
+    pwsp_svg_columns columns = {0, 0, 0, 0, false};
+    bool is_whole = picture->run->recorder.is_dense;
+    for (uint64_t i = picture->firsts[track]; i < picture->firsts[track + 1]; i++) {
+        uint64_t slot = picture->order[i];
+        const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
+        uint64_t x = pwsp_svg_x(svg, record->start), end = pwsp_svg_x(svg, record->end);
+        if (is_whole && record->start > last) {
+            pwsp_svg_gap(svg, last, record->start, record->stall, y);
+        }
+        last = record->end;
+        if (record->end < svg->begin || record->start > svg->end) {
+            continue;
+        }
+        svg->is_used[record->kernel] = true;
+        if (end - x >= PWSP_SVG_SCALE / 2) {
+            if (pixel != UINT64_MAX) {
+                pwsp_svg_pixel(svg, &columns, pixel, y);
+                pixel = UINT64_MAX;
+            }
+            pwsp_svg_close_columns(svg, &columns, y);
+            pwsp_svg_bar(svg, slot, x, end - x, y);
+            continue;
+        }
+        if (pixel != UINT64_MAX && pixel != x / PWSP_SVG_SCALE) {
+            pwsp_svg_pixel(svg, &columns, pixel, y);
+        }
+        pixel = x / PWSP_SVG_SCALE;
+        uint64_t *cycles = &svg->cycles[record->kernel];
+        *cycles = pwsp_sum_u64(*cycles, record->end - record->start);
+    }
+    if (pixel != UINT64_MAX) {
+        pwsp_svg_pixel(svg, &columns, pixel, y);
+    }
+    pwsp_svg_close_columns(svg, &columns, y);
+    if (is_whole && track < picture->lane_count) {
+        pwsp_svg_gap(svg, last, picture->makespan, PTOWSP_STALL_NONE, y);
+    }
+}
+
+static void pwsp_svg_tracks(pwsp_svg *svg) {
+    for (uint32_t i = 0; i < svg->picture->track_count && !svg->out->has_failed; i++) {
+        char name[PWSP_TRACK_NAME_MAX];
+        uint32_t y = pwsp_svg_y(svg, i);
+        pwsp_picture_track_name(svg->picture, i, name);
+        if (svg->row >= 12 || i % 4 == 0) {
+            size_t length = strlen(name);
+            pwsp_out_format(svg->out, "<text class=\"t n\" x=\"%d\" y=\"%u\"%s>", PWSP_SVG_LEFT - 8,
+                            y + svg->row / 2 + 4,
+                            length > 11 ? " textLength=\"72\" lengthAdjust=\"spacingAndGlyphs\""
+                                        : "");
+            pwsp_out_xml(svg->out, name);
+            pwsp_out_text(svg->out, "</text>\n");
+        }
+        pwsp_svg_track(svg, i);
+    }
+}
+
+// -- axis and legend ------------------------------------------------------------------------------
+
+// The distance of ticks: 1, 2 or 5 times a power of ten, with some 100 pixels between them.
+static uint64_t pwsp_svg_step(const pwsp_svg *svg) {
+    uint64_t wanted = pwsp_max_u64((svg->end - svg->begin) / (svg->width / 100), 1), step = 1;
+    for (uint32_t i = 0; step < wanted && step <= UINT64_MAX / 10; i++) {
+        step = i % 3 == 1 ? step / 2 * 5 : step * 2;  // 1, 2, 5, 10
+    }
+    return step;
+}
+
+static void pwsp_svg_axis(pwsp_svg *svg, bool is_grid) {
+    pwsp_out *out = svg->out;
+    uint32_t bottom = pwsp_svg_y(svg, svg->picture->track_count);
+    uint64_t step = pwsp_svg_step(svg);
+    uint64_t time = svg->begin / step * step;
+    time += time < svg->begin ? step : 0;
+    for (; time <= svg->end && !out->has_failed; time += step) {
+        uint64_t x = pwsp_svg_x(svg, time) + PWSP_SVG_LEFT * PWSP_SVG_SCALE;
+        if (is_grid) {
+            pwsp_svg_hundredths(svg, "<line class=\"g\" x1=\"", x);
+            pwsp_svg_hundredths(svg, " x2=\"", x);
+            pwsp_out_format(out, " y1=\"%d\" y2=\"%u\"/>\n", PWSP_SVG_TOP, bottom + 4);
+        } else {
+            pwsp_svg_hundredths(svg, "<text class=\"u m\" x=\"", x);
+            pwsp_out_format(out, " y=\"%u\">", bottom + 18);
+            pwsp_svg_count(out, time);
+            pwsp_out_text(out, "</text>\n");
+        }
+    }
+}
+
+typedef struct pwsp_svg_legend {
+    uint32_t at, columns, top;
+} pwsp_svg_legend;
+
+static void pwsp_svg_entry(pwsp_svg *svg, pwsp_svg_legend *legend, char kind, uint32_t index,
+                           const char *name) {
+    uint32_t x = PWSP_SVG_LEFT + legend->at % legend->columns * PWSP_SVG_LEGEND;
+    uint32_t y = legend->top + legend->at / legend->columns * 20;
+    legend->at++;
+    pwsp_out_format(svg->out, "<rect x=\"%u\" y=\"%u\" width=\"18\" height=\"12\" ", x, y - 10);
+    if (kind == 'c') {
+        pwsp_out_text(svg->out, "class=\"c\"/>");
+    } else {
+        pwsp_out_format(svg->out, "fill=\"url(#%c%u)\"/>", kind, index);
+    }
+    pwsp_out_format(svg->out, "<text class=\"t\" x=\"%u\" y=\"%u\"%s>", x + 24, y,
+                    strlen(name) > 19 ? " textLength=\"118\" lengthAdjust=\"spacingAndGlyphs\""
+                                      : "");
+    pwsp_out_xml(svg->out, name);
+    pwsp_out_text(svg->out, "</text>\n");
+}
+
+// What has not been drawn is left out.
+static void pwsp_svg_draw_legend(pwsp_svg *svg, pwsp_svg_legend *legend) {
+    pwsp_picture *picture = svg->picture;
+    for (uint32_t k = 1; k < picture->program->kernels.count; k++) {
+        if (svg->is_used[k]) {
+            pwsp_svg_entry(svg, legend, 'k', (k - 1) % PWSP_SVG_KERNELS,
+                           pwsp_picture_kernel(picture, k));
+        }
+    }
+    for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
+        if (svg->has_stall[i]) {
+            pwsp_svg_entry(svg, legend, 's', i, pwsp_svg_stalls[i][1]);
+        }
+    }
+    if (svg->is_critical) {
+        pwsp_svg_entry(svg, legend, 'c', 0, "critical path");
+    }
+}
+
+// The height comes first, so the legend has room for all that may be drawn.
+static void pwsp_svg_draw(pwsp_svg *svg) {
+    pwsp_picture *picture = svg->picture;
+    uint32_t columns = (svg->width + PWSP_SVG_RIGHT) / PWSP_SVG_LEGEND, entries = 1;
+    uint32_t bottom = pwsp_svg_y(svg, picture->track_count);
+    for (uint32_t k = 1; k < picture->program->kernels.count; k++) {
+        entries += picture->run->recorder.kernels[k].task_count > 0;
+    }
+    bool has_processes = picture->track_count > picture->lane_count;
+    for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
+        bool is_of_process =
+            has_processes && (i == PTOWSP_STALL_DEPENDENCY || i == PTOWSP_STALL_CHANNEL);
+        entries += picture->run->recorder.idle[i] > 0 || is_of_process;
+    }
+    pwsp_svg_legend legend = {0, columns, bottom + 48};
+    pwsp_svg_head(svg, bottom + 48 + (entries + columns - 1) / columns * 20);
+    for (uint32_t i = 0; i < picture->track_count && !svg->out->has_failed; i += 2) {
+        pwsp_out_format(svg->out,
+                        "<rect class=\"row\" x=\"%d\" y=\"%u\" width=\"%u\" height=\"%u\"/>\n",
+                        PWSP_SVG_LEFT, pwsp_svg_y(svg, i), svg->width, svg->row);
+    }
+    pwsp_svg_axis(svg, true);
+    pwsp_svg_tracks(svg);
+    pwsp_svg_axis(svg, false);
+    pwsp_svg_draw_legend(svg, &legend);
+    pwsp_out_text(svg->out, "</svg>\n");
+}
+
+PWSP_INTERNAL bool pwsp_export_svg(pwsp_picture *picture) {
+    const pwsp_memory *memory = &picture->memory;
+    const ptowsp_export_options *options = picture->options;
+    size_t kernels = (size_t)picture->program->kernels.count + 1;
+    uint64_t count;
+    const uint64_t *path = ptowsp_run_critical_path(picture->run, &count);
+    pwsp_svg svg;
+    memset(&svg, 0, sizeof svg);
+    svg.picture = picture;
+    svg.out = picture->out;
+    svg.begin = options->begin;
+    svg.end = options->end ? options->end : picture->makespan;
+    svg.end = pwsp_max_u64(svg.end, svg.begin + 1);
+    svg.width = options->width - PWSP_SVG_LEFT - PWSP_SVG_RIGHT;
+    svg.row = picture->track_count <= 16 ? 24 : picture->track_count <= 64 ? 14 : 8;
+    svg.cycles = (uint64_t *)pwsp_memory_alloc(memory, kernels * sizeof(uint64_t));
+    svg.is_used = (bool *)pwsp_memory_alloc(memory, kernels * sizeof(bool));
+    svg.is_critical =
+        path ? (bool *)pwsp_memory_alloc(memory, (size_t)picture->count * sizeof(bool)) : NULL;
+    bool has_memory = svg.cycles && svg.is_used && (!path || svg.is_critical);
+    if (has_memory) {
+        for (uint64_t i = 0; i < count; i++) {
+            svg.is_critical[path[i]] = true;
+        }
+        pwsp_svg_draw(&svg);
+    }
+    pwsp_memory_free(memory, svg.is_critical, (size_t)picture->count * sizeof(bool));
+    pwsp_memory_free(memory, svg.is_used, kernels * sizeof(bool));
+    pwsp_memory_free(memory, svg.cycles, kernels * sizeof(uint64_t));
+    return has_memory;
+}
+
+// =================================================================================================
+// src/report/export.c
+// =================================================================================================
+
+// Exports of recorded runs: what they refuse, and which format does what.
+
+#include <inttypes.h>
+
+static ptowsp_status pwsp_export_refuse(const ptowsp_run *run, const char *text) {
+    return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "export: %s", text);
+}
+
+// Fills in the defaults of an SVG and checks it.
+static ptowsp_status pwsp_export_check_svg(const ptowsp_run *run, ptowsp_export_options *options) {
+    uint64_t makespan = run->time.sim.stats.makespan_cycles;
+    options->width = options->width ? options->width : 960;
+    options->lane_max = options->lane_max ? options->lane_max : 64;
+    if (options->width < 320 || options->width > 10000) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "export: a width of %u is not in 320 to 10000", options->width);
+    }
+    if (options->lane_max > PTOWSP_EXPORT_LANE_MAX) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "export: lane_max %u is more than %d", options->lane_max,
+                         PTOWSP_EXPORT_LANE_MAX);
+    }
+    if (options->end && options->end <= options->begin) {
+        return pwsp_export_refuse(run, "the window of time is empty");
+    }
+    if (options->begin && options->begin >= makespan) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "export: the window begins at %" PRIu64 ", but the run ends at %" PRIu64,
+                         options->begin, makespan);
+    }
+    uint64_t tracks = (uint64_t)run->time.sim.stats.lane_count + run->pipes.pipelines.process_count;
+    if (tracks > options->lane_max) {
+        return pwsp_fail(run->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                         "export: a picture of %" PRIu64 " lanes and processes, but lane_max is %u",
+                         tracks, options->lane_max);
+    }
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_export_check(const ptowsp_run *run, ptowsp_export_format format,
+                                       ptowsp_export_options *options, ptowsp_output output) {
+    if ((uint32_t)format > PTOWSP_EXPORT_USAGE_CSV) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "export: there is no format %d", (int)format);
+    }
+    if (!output.write) {
+        return pwsp_export_refuse(run, "an output without a function");
+    }
+    if ((uint32_t)options->theme > PTOWSP_THEME_DARK) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "export: there is no theme %d", (int)options->theme);
+    }
+    if (!ptowsp_run_kernels(run, NULL)) {
+        return pwsp_export_refuse(run, "the run has recorded nothing (ptowsp_run_record)");
+    }
+    bool needs_tasks =
+        format == PTOWSP_EXPORT_SVG || format == PTOWSP_EXPORT_CSV || format == PTOWSP_EXPORT_TABLE;
+    if (needs_tasks && !run->has_records) {
+        return pwsp_export_refuse(run, "the run has recorded no tasks (PTOWSP_RECORD_TASKS)");
+    }
+    options->clock_mhz = options->clock_mhz ? options->clock_mhz : 1000;
+    return format == PTOWSP_EXPORT_SVG ? pwsp_export_check_svg(run, options) : PTOWSP_OK;
+}
+
+// False: memory is out.
+static bool pwsp_export_write(pwsp_picture *picture, ptowsp_export_format format) {
+    switch (format) {
+    case PTOWSP_EXPORT_PERFETTO: return pwsp_export_perfetto(picture);
+    case PTOWSP_EXPORT_CHROME: pwsp_export_chrome(picture); break;
+    case PTOWSP_EXPORT_SVG: return pwsp_export_svg(picture);
+    case PTOWSP_EXPORT_CSV: pwsp_export_csv(picture); break;
+    case PTOWSP_EXPORT_TABLE: pwsp_export_table(picture); break;
+    case PTOWSP_EXPORT_USAGE_CSV: pwsp_export_usage(picture); break;
+    case PTOWSP_EXPORT_FORCE_INT: break;
+    }
+    return true;
+}
+
+ptowsp_status ptowsp_run_export(const ptowsp_run *run, ptowsp_export_format format,
+                                const ptowsp_export_options *options, ptowsp_output output) {
+    ptowsp_export_options chosen;
+    pwsp_picture picture;
+    memset(&chosen, 0, sizeof chosen);
+    if (options) {
+        chosen = *options;
+    }
+    ptowsp_status status = pwsp_export_check(run, format, &chosen, output);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    pwsp_out *out = (pwsp_out *)pwsp_memory_alloc(&run->context->memory, sizeof(pwsp_out));
+    if (!out) {
+        return pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                         "export: out of memory");
+    }
+    pwsp_out_begin(out, output);
+    bool has_memory = pwsp_picture_init(&picture, run, &chosen, out, format == PTOWSP_EXPORT_SVG);
+    has_memory = has_memory && pwsp_export_write(&picture, format);
+    pwsp_out_flush(out);
+    if (!has_memory) {
+        status =
+            pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "export: out of memory");
+    } else if (out->has_failed) {
+        status = pwsp_fail(run->context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+                           "export: the output failed after %" PRIu64 " bytes", out->sent);
+    }
+    pwsp_picture_free(&picture);
+    pwsp_memory_free(&run->context->memory, out, sizeof(pwsp_out));
+    return status;
 }
 
 #endif  // PTOWSP_ONLY_PLAN

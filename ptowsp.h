@@ -3378,11 +3378,12 @@ PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text 
 // Memory   A run grows with the tasks in flight, that is, with the window, not with the number of
 //          tasks. In order or fifo it takes 20 to 40 bytes for each task in flight. It takes some
 //          65 more for each tile that dependencies look at, and 60 to 80 more where lanes choose.
-//          With three tiles that is no more than 256. Recording tasks takes 56 bytes for each task,
-//          and up to 32 more for each task in flight. Lanes take some 100 bytes more for each task
-//          of the window, 25 for each tile, and 65 for each tile of a tensor that tasks write. With
-//          three tiles, one of them written, that is again no more than 256. Repeating an execution
-//          allocates nothing; on lanes, only if more tasks are in flight than ever before.
+//          With three tiles that is no more than 256. Recording tasks takes memory for each task
+//          (see section 20b), and up to 32 bytes more for each task in flight. Lanes take some 100
+//          bytes more for each task of the window, 25 for each tile, and 65 for each tile of a
+//          tensor that tasks write. With three tiles, one of them written, that is again no more
+//          than 256. Repeating an execution allocates nothing; on lanes, only if more tasks are in
+//          flight than ever before.
 
 typedef struct ptowsp_run ptowsp_run;
 
@@ -3670,6 +3671,161 @@ PTOWSP_API void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_text text);
 // Writes the results as text: makespan, lanes, stalls, pipelines, and the critical paths if there
 // are any.
 PTOWSP_API void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text);
+
+// -------------------------------------------------------------------------------------------------
+// 20b. Seeing runs
+// -------------------------------------------------------------------------------------------------
+//
+// What runs record of their tasks, and pictures of it. Say before an execution what it shall record:
+//
+//      NONE     nothing beyond ptowsp_run_result
+//      TOTALS   sums over all tasks: by kernel, idle time by reason, use of lanes over time. Memory
+//               is for the tasks in flight, so it suits runs of any length
+//      TASKS    the same, and a record of each task with its axis values, scalars and bytes, and of
+//               each step in a pipeline
+//
+// Very long runs keep the tasks of a window of time, or every n-th: then there is no critical path.
+//
+// Memory   TASKS: 104 bytes for each task that is kept, and 8 for each of its axis values and
+//          scalars; up to twice that while tables grow. Others take as much while in flight.
+// Cost     NONE nothing. TOTALS and TASKS about 40 ns per task in time-only mode, which no longer
+//          issues tasks in batches.
+
+typedef enum ptowsp_record_level {
+    PTOWSP_RECORD_NONE = 0,
+    PTOWSP_RECORD_TOTALS,
+    PTOWSP_RECORD_TASKS,
+    PWSP_FORCE_INT(PTOWSP_RECORD)
+} ptowsp_record_level;
+
+typedef struct ptowsp_record_options {
+    ptowsp_record_level level;
+    // TASKS: keeps tasks that run at some time in [begin, end). end 0: to the end of the run.
+    ptowsp_cycles begin, end;
+    uint64_t every;  // TASKS: keeps tasks whose index is a multiple; 0 and 1: all
+} ptowsp_record_options;
+
+// Sets what the following executions record; NULL is NONE. record_tasks in the options of an
+// execution is at least TASKS.
+// Errors   INVALID_PARAMS: no such level; an empty window (end not 0, and not after begin). BUSY.
+PTOWSP_API ptowsp_status ptowsp_run_record(ptowsp_run *run, const ptowsp_record_options *options);
+
+// A task that was kept. Pointers live until the next execution.
+typedef struct ptowsp_task_trace {
+    uint64_t index;
+    const ptowsp_task_record *record;
+    const uint64_t *args;  // axis values, then scalars
+    uint32_t axis_count, scalar_count;
+    uint64_t bytes_read, bytes_written;  // of its tiles; an inout tile counts in both
+} ptowsp_task_trace;
+
+// The tasks that the last execution kept, in ascending order of their indices.
+PTOWSP_API uint64_t ptowsp_run_trace_count(const ptowsp_run *run);
+PTOWSP_API ptowsp_task_trace ptowsp_run_trace_at(const ptowsp_run *run, uint64_t i);
+
+// The task with an index. False if it was not kept.
+PTOWSP_API bool ptowsp_run_trace_find(const ptowsp_run *run, uint64_t index,
+                                      ptowsp_task_trace *out_task);
+
+// Writes what identifies a task: "attend request=3 head=1 scale=2". An axis value that is a variable
+// or a symbol has its name, any other is "axis0" and so on; scalars have the names that their kernel
+// gives them.
+PTOWSP_API void ptowsp_run_print_task(const ptowsp_run *run, const ptowsp_task_trace *task,
+                                      ptowsp_text text);
+
+// Sums over all tasks of a kernel, from TOTALS on. Sums that would overflow stay at UINT64_MAX.
+typedef struct ptowsp_task_sums {
+    uint64_t task_count;
+    ptowsp_cycles busy_cycles;
+    ptowsp_cycles longest_cycles;  // of one task
+    uint64_t bytes_read, bytes_written;
+} ptowsp_task_sums;
+
+// By kernel id, *out_count of them (0 has no tasks); NULL and 0 when nothing was recorded.
+PTOWSP_API const ptowsp_task_sums *ptowsp_run_kernels(const ptowsp_run *run,
+                                                         uint32_t *out_count);
+
+// The cycles in which lanes were idle, by the stall of the task that they then got; NONE: after
+// their last task. They add up to lanes * makespan - their busy cycles. PTOWSP_STALL_COUNT of them;
+// NULL when nothing was recorded.
+PTOWSP_API const ptowsp_cycles *ptowsp_run_idle(const ptowsp_run *run);
+
+// The use over time: the cycles that tasks of each kernel took in each bin of time, tasks in
+// processes included. Bins are as long as it takes for at most 512.
+typedef struct ptowsp_usage {
+    ptowsp_cycles bin_cycles;
+    uint32_t bin_count, kernel_count;
+    const ptowsp_cycles *busy;  // [bin][kernel]; NULL when nothing was recorded
+} ptowsp_usage;
+
+PTOWSP_API ptowsp_usage ptowsp_run_usage(const ptowsp_run *run);
+
+// -- exports --------------------------------------------------------------------------------------
+//
+//      PERFETTO   protobuf for ui.perfetto.dev: a track per lane and process, a slice per task, the
+//                 lanes busy over time as a counter, arrows along the critical path
+//      CHROME     the same as JSON, for the same viewers; ten times as large
+//      SVG        a timeline to read in a browser or a README: lanes, kernels by colour and pattern,
+//                 why lanes were idle, the critical path, a time axis and a legend. Tasks narrower
+//                 than half a pixel are drawn together
+//      CSV        a row per task; values and scalars in one column, as the bars have them
+//      TABLE      the same as text in columns, with fewer of them
+//      USAGE_CSV  the use over time, a row per bin with a column per kernel: for runs of any length,
+//                 as it needs TOTALS only; so does a PERFETTO or CHROME export without tasks
+//
+// Bars say "attend request=3 head=1". A cycle is a nanosecond unless clock_mhz says otherwise. Times
+// in JSON are microseconds with a fraction; readers that take them as doubles round them from 2^53
+// ns on.
+
+// Takes bytes; false: it failed, and is not called again.
+typedef struct ptowsp_output {
+    bool (*write)(void *user, const void *data, size_t size);
+    void *user;
+} ptowsp_output;
+
+typedef enum ptowsp_export_format {
+    PTOWSP_EXPORT_PERFETTO = 0,
+    PTOWSP_EXPORT_CHROME,
+    PTOWSP_EXPORT_SVG,
+    PTOWSP_EXPORT_CSV,
+    PTOWSP_EXPORT_TABLE,
+    PTOWSP_EXPORT_USAGE_CSV,
+    PWSP_FORCE_INT(PTOWSP_EXPORT)
+} ptowsp_export_format;
+
+typedef enum ptowsp_theme {
+    PTOWSP_THEME_AUTO = 0,  // as the reader's browser prefers
+    PTOWSP_THEME_LIGHT,
+    PTOWSP_THEME_DARK,
+    PWSP_FORCE_INT(PTOWSP_THEME)
+} ptowsp_theme;
+
+#define PTOWSP_EXPORT_LANE_MAX 4096
+
+// Zero fields are the defaults.
+typedef struct ptowsp_export_options {
+    const char *title;  // any text; default: the name of the module
+    bool is_short;      // bars have the kernel's name only: smaller files
+    uint32_t clock_mhz;  // PERFETTO, CHROME: cycles per microsecond; default: 1000
+    // SVG: draws [begin, end) of the run; end 0: to its end. Pixels; default 960, 320 to 10000.
+    ptowsp_cycles begin, end;
+    uint32_t width;
+    uint32_t lane_max;  // SVG: lanes and processes at most; default 64, at most EXPORT_LANE_MAX
+    ptowsp_theme theme;
+} ptowsp_export_options;
+
+// Writes what the last execution recorded; options may be NULL. What is exported after a failed
+// execution is the work done until the error.
+//
+// Memory   Freed on return: 16 bytes for each kept task where lanes choose among ready tasks, 8 for
+//          SVG, 4 more with pipelines and 4 more for PERFETTO; otherwise a few kilobytes and what places and lanes take.
+// Errors   INVALID_PARAMS: no such format or theme; no function; a width out of range; the window is
+//          empty or begins behind the run's end; nothing was recorded, or no tasks for a format that
+//          draws them. LIMIT_EXCEEDED: more lanes than lane_max. SYSTEM_FAILED: the output failed;
+//          the text says after how many bytes. OUT_OF_MEMORY.
+PTOWSP_API ptowsp_status ptowsp_run_export(const ptowsp_run *run, ptowsp_export_format format,
+                                           const ptowsp_export_options *options,
+                                           ptowsp_output output);
 
 // -------------------------------------------------------------------------------------------------
 // 21. Graphs

@@ -150,10 +150,11 @@ src/time/pipeline.h src/time/steps.c
 src/time/order.h src/time/order.c src/time/network.c src/time/pipeline.c
 src/exec/bindings.h src/exec/bind.c src/exec/verify.c
 src/exec/call.h src/exec/call.c src/exec/tiles.c
+src/exec/recorder.h src/exec/recorder.c
 src/exec/run_pipelines.h src/exec/run_pipelines.c
 src/exec/frontend.h src/exec/frontend_setup.c src/exec/frontend.c
 src/exec/workers.h src/exec/workers.c
-src/exec/run.h src/exec/run.c src/exec/bound.c
+src/exec/run.h src/exec/run.c src/exec/bound.c src/exec/trace.c
 src/exec/deque.h src/exec/deque.c
 src/exec/graph_state.h src/exec/graph_state.c src/exec/graph_kernel.c src/exec/graph_seal.c src/exec/graph_queue.c
     src/exec/graph_step.c src/exec/graph_lanes.c
@@ -163,6 +164,10 @@ src/exec/device_memory.h src/exec/device_memory.c
 src/exec/device.h src/exec/core.c src/exec/aicpu.c src/exec/device.c
 src/exec/device_graph.c src/exec/device_launch.c src/exec/device_run.c
 src/report/report.h src/report/pipelines.c src/report/stats.c
+src/report/label.h src/report/label.c
+src/report/output.h src/report/output.c
+src/report/picture.h src/report/picture.c
+src/report/tables.c src/report/chrome.c src/report/perfetto.c src/report/svg.c src/report/export.c
 "
 FILES="$PLAN $DATA $RUNTIME $TILES $WORKLOAD $TILE_WORKLOAD $REST"
 

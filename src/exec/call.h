@@ -127,6 +127,8 @@ PWSP_FORCE_INLINE void pwsp_arrival_set_edges(pwsp_arrival *arrival, const ptows
 PWSP_FORCE_INLINE void pwsp_walk_arrival(const pwsp_expander *x, pwsp_arrival *arrival) {
     arrival->tiles = x->tiles_at;
     arrival->tile_count = x->task_op->view_count;
+    arrival->args = x->task.args;
+    arrival->scalars = x->task.args + x->task.axis_arg_count;
     arrival->kernel = x->task_op->kernel;
     arrival->node = x->node;
     arrival->unit = x->kernel->unit;

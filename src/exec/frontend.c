@@ -226,6 +226,8 @@ static bool pwsp_frontend_retire_task(pwsp_frontend *front, const pwsp_entry *en
     arrival.stream_key = front->has_keys ? keys[2] : 0;
     arrival.tiles = tiles;
     arrival.tile_count = op->view_count;
+    arrival.args = pwsp_entry_words(entry) + 1;
+    arrival.scalars = arrival.args + op->axis_count;
     pwsp_arrival_set_edges(&arrival, front->walk->program, op);
     arrival.kernel = entry->kernel;
     arrival.node = pwsp_entry_node(entry);

@@ -17,10 +17,14 @@
 static bool pwsp_run_init(ptowsp_run *run) {
     const pwsp_memory *memory = &run->context->memory;
     run->timed = pwsp_program_timed(run->program);
-    return pwsp_bindings_init(&run->bindings, run->context, run->program) &&
-           pwsp_walk_init(&run->walk, memory, &run->bindings) &&
-           pwsp_timeline_init(&run->time, memory, &run->timed) &&
-           pwsp_pipes_init(&run->pipes, &run->walk, &run->time);
+    if (!pwsp_bindings_init(&run->bindings, run->context, run->program) ||
+        !pwsp_walk_init(&run->walk, memory, &run->bindings) ||
+        !pwsp_timeline_init(&run->time, memory, &run->timed)) {
+        return false;
+    }
+    pwsp_recorder_init(&run->recorder, memory, run->program, run->bindings.effective);
+    run->time.sim.recorder = pwsp_recorder_calls(&run->recorder);
+    return pwsp_pipes_init(&run->pipes, &run->walk, &run->time);
 }
 
 ptowsp_status ptowsp_run_create(ptowsp_context *context, const ptowsp_program *program,
@@ -51,6 +55,7 @@ void ptowsp_run_destroy(ptowsp_run *run) {
     pwsp_workers_destroy(run->workers);
     pwsp_frontend_destroy(run->front);
     pwsp_pipes_free(&run->pipes);
+    pwsp_recorder_free(&run->recorder);
     pwsp_timeline_free(&run->time);
     pwsp_walk_free(&run->walk);
     pwsp_bindings_free(&run->bindings);
@@ -61,8 +66,9 @@ void ptowsp_run_destroy(ptowsp_run *run) {
 static size_t pwsp_run_bytes(const ptowsp_run *run) {
     return sizeof(ptowsp_run) + pwsp_bindings_bytes(&run->bindings) +
            pwsp_timeline_bytes(&run->time) + pwsp_walk_bytes(&run->walk) +
-           pwsp_pipes_bytes(&run->pipes) + (size_t)run->critical_capacity * sizeof(uint64_t) +
-           pwsp_frontend_bytes(run->front) + pwsp_workers_bytes(run->workers);
+           pwsp_pipes_bytes(&run->pipes) + pwsp_recorder_bytes(&run->recorder) +
+           (size_t)run->critical_capacity * sizeof(uint64_t) + pwsp_frontend_bytes(run->front) +
+           pwsp_workers_bytes(run->workers);
 }
 
 // -- binding --------------------------------------------------------------------------------------
@@ -354,14 +360,15 @@ static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
 // Goes back from the first of the tasks that end last, along each task's cause.
 static bool pwsp_run_find_critical(ptowsp_run *run) {
     const pwsp_sim *sim = &run->time.sim;
+    const ptowsp_task_record *records = run->recorder.records;
     uint64_t task = 0, count = 0;
-    PTOWSP_ASSERT(sim->task_count <= sim->record_capacity);
+    PTOWSP_ASSERT(run->recorder.is_dense && sim->task_count == run->recorder.count);
     for (uint64_t i = 1; i < sim->task_count; i++) {
-        task = sim->records[i].end > sim->records[task].end ? i : task;
+        task = records[i].end > records[task].end ? i : task;
     }
     void *critical = run->critical;
     for (uint64_t at = task; at < sim->task_count && count < sim->task_count;
-         at = sim->records[at].cause) {
+         at = records[at].cause) {
         if (!pwsp_memory_grow(&run->context->memory, &critical, &run->critical_capacity, count + 1,
                               sizeof(uint64_t))) {
             return false;
@@ -383,6 +390,9 @@ static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
     ptowsp_run_stats *stats = &sim->stats;
     pwsp_pipelines *pipelines = &run->pipes.pipelines;
     pwsp_sim_end(sim);
+    if (sim->has_records) {
+        pwsp_recorder_end(&run->recorder);
+    }
     for (uint32_t i = 0; i < run->program->pipelines.count; i++) {
         pipelines->stats[i].start_cycles = sim->starts[i].time;
     }
@@ -395,7 +405,8 @@ static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
     }
     stats->slot_load_count += pipelines->slot_load_count;
     if (run->has_records && status == PTOWSP_OK &&
-        !(pwsp_run_find_critical(run) && pwsp_pipelines_end(pipelines))) {
+        !((!run->recorder.is_dense || pwsp_run_find_critical(run)) &&
+          pwsp_pipelines_end(pipelines))) {
         status =
             pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
     }
@@ -428,11 +439,25 @@ static ptowsp_status pwsp_run_prepare(ptowsp_run *run, const ptowsp_run_options 
     return PTOWSP_OK;
 }
 
+// The records that an execution keeps.
+static ptowsp_record_options pwsp_run_recording(const ptowsp_run *run,
+                                                const ptowsp_run_options *options) {
+    ptowsp_record_options record = run->record;
+    if (options->record_tasks && record.level < PTOWSP_RECORD_TASKS) {
+        record.level = PTOWSP_RECORD_TASKS;
+    }
+    return record;
+}
+
 // Executes on the calling thread, or issues through a front end.
-static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options,
+static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options *asked,
                                       pwsp_run_issue_fn issue, void *user) {
     pwsp_process_tasks tasks;
     uint64_t task_count;
+    ptowsp_run_options chosen = *asked;
+    const ptowsp_run_options *options = &chosen;
+    const ptowsp_record_options record = pwsp_run_recording(run, asked);
+    chosen.record_tasks = record.level >= PTOWSP_RECORD_TASKS;
     PTOWSP_ASSERT(pwsp_run_is_running(run) && (!issue || run->front));
     memset(&tasks, 0, sizeof tasks);
     if (issue) {
@@ -440,15 +465,19 @@ static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options 
     }
     pwsp_sim_begin(&run->time.sim, false);
     run->has_records = false;
+    bool has_memory = pwsp_recorder_begin(&run->recorder, &run->time.sim, &record);
     run->walk.is_time_only = options->mode == PTOWSP_RUN_TIME_ONLY;
     run->critical_count = 0;
     pwsp_pipelines_forget(&run->pipes.pipelines);
-    ptowsp_status status = pwsp_run_prepare(run, options, issue ? &tasks : NULL, &task_count);
+    ptowsp_status status =
+        has_memory
+            ? pwsp_run_prepare(run, options, issue ? &tasks : NULL, &task_count)
+            : pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
     if (status != PTOWSP_OK) {
         return pwsp_run_finish(run, status);
     }
     run->has_records = options->record_tasks;
-    if (!pwsp_timeline_begin(&run->time, options->record_tasks, task_count)) {
+    if (!pwsp_timeline_begin(&run->time, record.level != PTOWSP_RECORD_NONE, task_count)) {
         return pwsp_run_finish(run, pwsp_run_fail_time(run));
     }
     status = issue ? issue(user, run) : pwsp_run_walk(run, run->walk.is_time_only);
@@ -592,7 +621,7 @@ const ptowsp_lane_stats *ptowsp_run_lanes(const ptowsp_run *run) {
 }
 
 const ptowsp_task_record *ptowsp_run_records(const ptowsp_run *run) {
-    return run->has_records ? run->time.sim.records : NULL;
+    return run->has_records && run->recorder.is_dense ? run->recorder.records : NULL;
 }
 
 const uint64_t *ptowsp_run_critical_path(const ptowsp_run *run, uint64_t *out_count) {

@@ -4,6 +4,7 @@
 #define PWSP_RUN_H
 
 #include "frontend.h"
+#include "recorder.h"
 #include "workers.h"
 
 // Executes a program's tasks: issues them through the run's front end, as lanes of the context do.
@@ -22,10 +23,12 @@ struct ptowsp_run {
     // On lanes, or on a device; made at the first such execution.
     pwsp_frontend *front;
     pwsp_workers *workers;
-    // The critical path, and whether there are records.
+    // Records, as asked for and those of the last execution, and the critical path.
+    ptowsp_record_options record;
+    pwsp_recorder recorder;
     uint64_t *critical;
     uint64_t critical_count, critical_capacity;
-    bool has_records;
+    bool has_records;  // of tasks
 };
 
 // Executes as ptowsp_run_execute does, on an executor with core_count cores. The context must have

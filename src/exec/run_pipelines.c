@@ -36,11 +36,18 @@ PWSP_INTERNAL size_t pwsp_pipes_bytes(const pwsp_pipes *pipes) {
 
 // -- tasks ----------------------------------------------------------------------------------------
 
-static void pwsp_pipes_record_task(pwsp_pipes *pipes, const pwsp_process *process,
+// The record is complete when the pipeline has started. False when memory is out.
+static bool pwsp_pipes_record_task(pwsp_pipes *pipes, const pwsp_process *process,
                                    ptowsp_cycles cycles) {
     const pwsp_expander *x = &pipes->walk->expander;
     pwsp_sim *sim = &pipes->time->sim;
-    ptowsp_task_record *record = &sim->records[sim->task_count];
+    pwsp_arrival arrival;
+    memset(&arrival, 0, sizeof arrival);
+    pwsp_walk_arrival(x, &arrival);
+    ptowsp_task_record *record = sim->recorder.add(sim->recorder.user, &arrival);
+    if (!record) {
+        return false;
+    }
     record->ready = record->issue = record->start = process->time;
     record->end = process->time + cycles;
     record->cause = process->task;
@@ -50,6 +57,7 @@ static void pwsp_pipes_record_task(pwsp_pipes *pipes, const pwsp_process *proces
     record->lane = PTOWSP_NO_LANE;
     record->kernel = x->task_op->kernel;
     record->node = x->node;
+    return true;
 }
 
 static bool pwsp_pipes_task(void *user, const pwsp_process *process, ptowsp_cycles *out_cycles) {
@@ -60,13 +68,10 @@ static bool pwsp_pipes_task(void *user, const pwsp_process *process, ptowsp_cycl
                       : pwsp_walk_kernel(pipes->walk, pipes->walk->is_time_only, out_cycles))) {
         return false;
     }
-    if (sim->has_records) {
-        if (!pwsp_sim_record_room(sim)) {
-            pwsp_expander_fail(&pipes->walk->expander, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                               "out of memory for records of tasks");
-            return false;
-        }
-        pwsp_pipes_record_task(pipes, process, *out_cycles);
+    if (sim->has_records && !pwsp_pipes_record_task(pipes, process, *out_cycles)) {
+        pwsp_expander_fail(&pipes->walk->expander, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                           "out of memory for records of tasks");
+        return false;
     }
     sim->task_count++;
     return true;

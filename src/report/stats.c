@@ -37,7 +37,7 @@ static void pwsp_report_critical(const ptowsp_run *run, ptowsp_text text) {
             pwsp_text_format(text, "    ... %" PRIu64 " more\n", left_out);
             i += left_out;
         }
-        const ptowsp_task_record *record = &run->time.sim.records[path[i]];
+        const ptowsp_task_record *record = &run->recorder.records[path[i]];
         pwsp_text_format(text, "    %" PRIu64 " to %" PRIu64 "  task %" PRIu64, record->start,
                          record->end, path[i]);
         if (record->lane == PTOWSP_NO_LANE) {

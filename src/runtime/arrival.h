@@ -53,6 +53,7 @@ typedef struct pwsp_arrival {
     uint64_t cycles;
     uint64_t dispatch_key, priority_key, stream_key;
     const pwsp_tile_at *tiles;
+    const uint64_t *args, *scalars;  // for records: axis values, and scalars; of a pipeline none
     const uint32_t *after, *before;  // explicit edges that end here, and those that begin here
     uint32_t tile_count, after_count, before_count;
     uint32_t kernel, node;  // for records and errors

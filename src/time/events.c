@@ -162,7 +162,7 @@ static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_events_queu
     stats->stall_cycles[PTOWSP_STALL_LANE] += events->now - able;
     stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, end);
     if (sim->has_records) {
-        ptowsp_task_record *record = &sim->records[node->index];
+        ptowsp_task_record *record = sim->recorder.at(sim->recorder.user, node->index);
         pwsp_token ready = {node->time, pwsp_events_cause(events, id)};
         uint64_t clock_cause = record->cause;  // the cause of the clock, noted at issue
         ptowsp_stall clock_stall = record->stall;
@@ -177,6 +177,7 @@ static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_events_queu
             record->stall = clock_stall;
             record->cause = clock_cause;
         }
+        sim->recorder.done(sim->recorder.user, node->index, sim->lanes[lane].free);
     }
     sim->lanes[lane].free = end;
     sim->lanes[lane].last_task = node->index;
@@ -392,7 +393,11 @@ PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arr
         sim->batch_clock = sim->clock.now;
     }
     uint32_t id = pwsp_events_node_new(events);
-    if (id == 0 || (sim->has_records && !pwsp_sim_record_room(sim))) {
+    ptowsp_task_record *record = NULL;
+    if (id && sim->has_records) {
+        record = sim->recorder.add(sim->recorder.user, arrival);
+    }
+    if (id == 0 || (sim->has_records && !record)) {
         return pwsp_sim_no_memory(sim);
     }
     pwsp_events_node *node = &events->nodes[id];
@@ -412,8 +417,7 @@ PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arr
     node->lane = (uint16_t)(events->is_shared
                                 ? (uint32_t)(pwsp_sim_pool(sim, arrival->unit) - sim->pools)
                                 : pwsp_sim_dispatch(sim, arrival->unit, arrival->dispatch_key));
-    if (sim->has_records) {
-        ptowsp_task_record *record = &sim->records[sim->task_count];
+    if (record) {
         bool is_turn = turn > events->now;
         record->start = record->end = record->ready = 0;
         record->issue = events->now;

@@ -140,10 +140,10 @@ PWSP_FORCE_INLINE bool pwsp_lanes_issue(pwsp_lanes *lanes, const pwsp_token *rea
 
 static bool pwsp_lanes_record(pwsp_sim *sim, const pwsp_arrival *arrival, const pwsp_token *ready,
                               uint32_t lane, uint64_t issue, uint64_t start, uint64_t end) {
-    if (!pwsp_sim_record_room(sim)) {
-        return false;
+    ptowsp_task_record *record = sim->recorder.add(sim->recorder.user, arrival);
+    if (!record) {
+        return pwsp_sim_no_memory(sim);
     }
-    ptowsp_task_record *record = &sim->records[sim->task_count];
     record->ready = ready->time;
     record->issue = sim->clock.now;
     record->start = start;
@@ -152,6 +152,7 @@ static bool pwsp_lanes_record(pwsp_sim *sim, const pwsp_arrival *arrival, const 
     record->lane = lane;
     record->kernel = arrival->kernel;
     record->node = arrival->node;
+    sim->recorder.done(sim->recorder.user, sim->task_count, sim->lanes[lane].free);
     return true;
 }
 

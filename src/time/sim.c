@@ -110,8 +110,6 @@ PWSP_INTERNAL void pwsp_sim_free(pwsp_sim *sim) {
     pwsp_memory_free(memory, sim->turns, sim->schedule->stream_count * sizeof(uint64_t));
     pwsp_memory_free(memory, sim->starts,
                      (size_t)sim->timed->pipeline_count * sizeof(pwsp_pipeline_start));
-    pwsp_memory_free(memory, sim->records,
-                     (size_t)sim->record_capacity * sizeof(ptowsp_task_record));
     pwsp_precedence_free(&sim->order);
     pwsp_deps_free(&sim->deps);
     memset(sim, 0, sizeof *sim);
@@ -121,7 +119,6 @@ PWSP_INTERNAL size_t pwsp_sim_bytes(const pwsp_sim *sim) {
     return sim->timed->lane_count * (sizeof(pwsp_lane) + sizeof(ptowsp_lane_stats)) +
            (sim->turns ? sim->schedule->stream_count * sizeof(uint64_t) : 0) +
            (size_t)sim->timed->pipeline_count * sizeof(pwsp_pipeline_start) +
-           (size_t)sim->record_capacity * sizeof(ptowsp_task_record) +
            pwsp_precedence_bytes(&sim->order) + pwsp_deps_bytes(&sim->deps);
 }
 
@@ -209,17 +206,6 @@ PWSP_INTERNAL void pwsp_sim_end(pwsp_sim *sim) {
     }
 }
 
-PWSP_INTERNAL bool pwsp_sim_record_room(pwsp_sim *sim) {
-    void *records = sim->records;
-    PTOWSP_ASSERT(sim->has_records);
-    if (!pwsp_memory_grow(&sim->memory, &records, &sim->record_capacity, sim->task_count + 1,
-                          sizeof(ptowsp_task_record))) {
-        return pwsp_sim_no_memory(sim);
-    }
-    sim->records = (ptowsp_task_record *)records;
-    return true;
-}
-
 // -- rules ----------------------------------------------------------------------------------------
 
 PWSP_INTERNAL uint64_t pwsp_sim_timing(const pwsp_sim *sim) {
@@ -301,13 +287,14 @@ PWSP_INTERNAL uint64_t pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uin
         cause = PTOWSP_NO_INDEX;
     }
     for (uint64_t i = first; sim->has_records && i < first + count; i++) {
-        ptowsp_task_record *record = &sim->records[i];
+        ptowsp_task_record *record = sim->recorder.at(sim->recorder.user, i);
         record->stall = record->stall == PTOWSP_STALL_NONE ? stall : record->stall;
         record->cause = record->cause == PTOWSP_NO_INDEX ? cause : record->cause;
         record->issue = issue;
         record->ready += start;
         record->start += start;
         record->end += start;
+        sim->recorder.done(sim->recorder.user, i, 0);
     }
     return cause;
 }

@@ -31,6 +31,17 @@ typedef struct pwsp_clock {
     uint64_t cause;
 } pwsp_clock;
 
+// The keeper of the tasks' records; without functions there is none.
+typedef struct pwsp_sim_recorder {
+    // A record for the next task, sim->task_count. NULL: memory is out.
+    ptowsp_task_record *(*add)(void *user, const pwsp_arrival *arrival);
+    // The record of a task that is not done.
+    ptowsp_task_record *(*at)(void *user, uint64_t index);
+    // The record is complete; its lane, if it has one, was free since lane_free.
+    void (*done)(void *user, uint64_t index, uint64_t lane_free);
+    void *user;
+} pwsp_sim_recorder;
+
 typedef struct pwsp_sim {
     const pwsp_timed *timed;
     const ptowsp_schedule *schedule;
@@ -50,8 +61,7 @@ typedef struct pwsp_sim {
     uint64_t gate_count;   // tasks to issue before any starts
     uint64_t gate_time;    // the clock at that moment
     ptowsp_run_stats stats;
-    ptowsp_task_record *records;
-    uint64_t record_capacity;
+    pwsp_sim_recorder recorder;
     bool has_records;
     ptowsp_status status;  // of the last failure
     uint64_t index;
@@ -67,7 +77,7 @@ PWSP_INLINE bool pwsp_schedule_is_events(const ptowsp_schedule *schedule) {
 
 PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory, const pwsp_timed *timed);
 
-// Back to time 0; after pwsp_deps_begin.
+// Back to time 0; after pwsp_deps_begin. With records the recorder has been set.
 PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records);
 
 // Where each lane runs tasks in order, the time at which tasks begin to start must be known
@@ -93,9 +103,6 @@ PWSP_INTERNAL bool pwsp_sim_fail_pipeline(pwsp_sim *sim, uint32_t node);
 // Completes the statistics of a run, once.
 PWSP_INTERNAL void pwsp_sim_end(pwsp_sim *sim);
 
-// Makes room for the record of the next task. False when memory is out.
-PWSP_INTERNAL bool pwsp_sim_record_room(pwsp_sim *sim);
-
 // A run of a pipeline starts.
 PWSP_INLINE void pwsp_sim_start_pipeline(pwsp_sim *sim, uint32_t pipeline, uint32_t run,
                                          uint64_t time) {
@@ -105,7 +112,7 @@ PWSP_INLINE void pwsp_sim_start_pipeline(pwsp_sim *sim, uint32_t pipeline, uint3
     }
 }
 
-// A simulated pipeline starts: adds the start to the times of its tasks' records, beginning with
+// A simulated pipeline starts: completes its tasks' records. Adds the start to the times of its tasks' records, beginning with
 // `first`. Returns the task that the start comes from, or PTOWSP_NO_INDEX. That task also becomes
 // the cause of tasks that have not waited for another task of the pipeline.
 PWSP_INTERNAL uint64_t pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uint64_t count,

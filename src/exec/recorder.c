@@ -1,0 +1,292 @@
+// Records of tasks: see recorder.h.
+//
+// A bin of the usage over time is the cycles that tasks of a kernel took in it. Where a task ends
+// behind the last bin, neighbours are added up and bins become twice as long. So a picture of a run
+// of any length takes the same memory.
+
+#include "recorder.h"
+
+PWSP_INTERNAL void pwsp_recorder_init(pwsp_recorder *recorder, const pwsp_memory *memory,
+                                      const ptowsp_program *program,
+                                      const pwsp_bound_tensor *bound) {
+    memset(recorder, 0, sizeof *recorder);
+    recorder->memory = *memory;
+    recorder->program = program;
+    recorder->bound = bound;
+}
+
+static size_t pwsp_recorder_kernels(const pwsp_recorder *recorder) {
+    return recorder->program->kernels.count ? (size_t)recorder->program->kernels.count : 1;
+}
+
+PWSP_INTERNAL void pwsp_recorder_free(pwsp_recorder *recorder) {
+    if (!recorder->program) {
+        return;
+    }
+    const pwsp_memory memory = recorder->memory;
+    size_t kernels = pwsp_recorder_kernels(recorder);
+    pwsp_memory_free(&memory, recorder->records,
+                     (size_t)recorder->record_capacity * sizeof(ptowsp_task_record));
+    pwsp_memory_free(&memory, recorder->more,
+                     (size_t)recorder->more_capacity * sizeof(pwsp_record_more));
+    pwsp_memory_free(&memory, recorder->words, (size_t)recorder->word_capacity * sizeof(uint64_t));
+    pwsp_memory_free(&memory, recorder->kernels, kernels * sizeof(ptowsp_task_sums));
+    pwsp_memory_free(&memory, recorder->usage, kernels * PWSP_USAGE_BINS * sizeof(ptowsp_cycles));
+    memset(recorder, 0, sizeof *recorder);
+}
+
+PWSP_INTERNAL size_t pwsp_recorder_bytes(const pwsp_recorder *recorder) {
+    size_t kernels = pwsp_recorder_kernels(recorder);
+    return (size_t)recorder->record_capacity * sizeof(ptowsp_task_record) +
+           (size_t)recorder->more_capacity * sizeof(pwsp_record_more) +
+           (size_t)recorder->word_capacity * sizeof(uint64_t) +
+           (recorder->kernels ? kernels * sizeof(ptowsp_task_sums) : 0) +
+           (recorder->usage ? kernels * PWSP_USAGE_BINS * sizeof(ptowsp_cycles) : 0);
+}
+
+PWSP_INTERNAL bool pwsp_recorder_begin(pwsp_recorder *recorder, const pwsp_sim *sim,
+                                       const ptowsp_record_options *options) {
+    size_t kernels = pwsp_recorder_kernels(recorder), bins = kernels * PWSP_USAGE_BINS;
+    recorder->sim = sim;
+    recorder->options = *options;
+    recorder->is_dense = options->level >= PTOWSP_RECORD_TASKS && options->every <= 1 &&
+                         options->begin == 0 && options->end == 0;
+    recorder->count = recorder->gone_count = recorder->word_count = 0;
+    recorder->bin_cycles = 1;
+    memset(recorder->idle, 0, sizeof recorder->idle);
+    if (options->level == PTOWSP_RECORD_NONE) {
+        return true;
+    }
+    if (!recorder->kernels) {
+        recorder->kernels = (ptowsp_task_sums *)pwsp_memory_alloc(
+            &recorder->memory, kernels * sizeof(ptowsp_task_sums));
+    }
+    if (!recorder->usage) {
+        recorder->usage =
+            (ptowsp_cycles *)pwsp_memory_alloc(&recorder->memory, bins * sizeof(ptowsp_cycles));
+    }
+    if (!recorder->kernels || !recorder->usage) {
+        return false;
+    }
+    memset(recorder->kernels, 0, kernels * sizeof(ptowsp_task_sums));
+    memset(recorder->usage, 0, bins * sizeof(ptowsp_cycles));
+    return true;
+}
+
+// -- slots ----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_recorder_find(const pwsp_recorder *recorder, uint64_t index,
+                                      uint64_t *out_slot) {
+    uint64_t low = 0, high = recorder->count;
+    if (recorder->is_dense || high == 0) {
+        *out_slot = index;
+        return index < high;
+    }
+    if (recorder->more[high - 1].index == index) {
+        low = high - 1;
+    }
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (recorder->more[middle].index < index) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    *out_slot = low;
+    return low < recorder->count && recorder->more[low].index == index &&
+           !recorder->more[low].is_gone;
+}
+
+static uint64_t pwsp_recorder_words(const pwsp_recorder *recorder, uint32_t kernel) {
+    const pwsp_kernel_info *info =
+        PWSP_PROGRAM_AT(recorder->program, kernels, pwsp_kernel_info, kernel);
+    return (uint64_t)info->axis_count + info->scalar_count;
+}
+
+// Takes out the slots that have gone.
+static void pwsp_recorder_compact(pwsp_recorder *recorder) {
+    uint64_t count = 0, word_count = 0;
+    for (uint64_t i = 0; i < recorder->count; i++) {
+        pwsp_record_more *more = &recorder->more[i];
+        if (more->is_gone) {
+            continue;
+        }
+        uint64_t words = pwsp_recorder_words(recorder, recorder->records[i].kernel);
+        PTOWSP_ASSERT(word_count <= more->first_word);
+        for (uint64_t j = 0; j < words; j++) {
+            recorder->words[word_count + j] = recorder->words[more->first_word + j];
+        }
+        more->first_word = word_count;
+        word_count += words;
+        recorder->records[count] = recorder->records[i];
+        recorder->more[count++] = *more;
+    }
+    PTOWSP_ASSERT(count + recorder->gone_count == recorder->count);
+    recorder->count = count;
+    recorder->word_count = word_count;
+    recorder->gone_count = 0;
+}
+
+// Makes room for one more task with so many words. False when memory is out.
+static bool pwsp_recorder_reserve(pwsp_recorder *recorder, uint64_t words) {
+    const pwsp_memory *memory = &recorder->memory;
+    if (recorder->count == recorder->record_capacity &&
+        recorder->gone_count > recorder->count / 8) {
+        pwsp_recorder_compact(recorder);
+    }
+    void *records = recorder->records, *more = recorder->more, *all = recorder->words;
+    bool is_good = pwsp_memory_grow(memory, &records, &recorder->record_capacity,
+                                    recorder->count + 1, sizeof(ptowsp_task_record));
+    recorder->records = (ptowsp_task_record *)records;
+    is_good = is_good && pwsp_memory_grow(memory, &more, &recorder->more_capacity,
+                                          recorder->count + 1, sizeof(pwsp_record_more));
+    recorder->more = (pwsp_record_more *)more;
+    is_good = is_good && pwsp_memory_grow(memory, &all, &recorder->word_capacity,
+                                          recorder->word_count + words, sizeof(uint64_t));
+    recorder->words = (uint64_t *)all;
+    return is_good;
+}
+
+static uint64_t pwsp_tile_bytes(const pwsp_recorder *recorder, const pwsp_tile_at *at) {
+    return (uint64_t)at->rows * at->cols * recorder->bound[at->tensor].element_size;
+}
+
+// -- calls of time --------------------------------------------------------------------------------
+
+static ptowsp_task_record *pwsp_recorder_add(void *user, const pwsp_arrival *arrival) {
+    pwsp_recorder *recorder = (pwsp_recorder *)user;
+    const pwsp_kernel_info *info =
+        PWSP_PROGRAM_AT(recorder->program, kernels, pwsp_kernel_info, arrival->kernel);
+    uint64_t words = (uint64_t)info->axis_count + info->scalar_count;
+    if (!pwsp_recorder_reserve(recorder, words)) {
+        return NULL;
+    }
+    pwsp_record_more *more = &recorder->more[recorder->count];
+    uint64_t *word = recorder->words + recorder->word_count;
+    memset(more, 0, sizeof *more);
+    more->index = recorder->sim->task_count;
+    more->first_word = recorder->word_count;
+    for (uint32_t i = 0; i < info->axis_count; i++) {
+        *word++ = arrival->args[i];
+    }
+    for (uint32_t i = 0; i < info->scalar_count; i++) {
+        *word++ = arrival->scalars[i];
+    }
+    for (uint32_t i = 0; i < arrival->tile_count; i++) {
+        const pwsp_tile_at *at = &arrival->tiles[i];
+        uint64_t bytes = pwsp_tile_bytes(recorder, at);
+        more->bytes_read += at->access & PWSP_TILE_READ ? bytes : 0;
+        more->bytes_written += at->access & PWSP_TILE_WRITTEN ? bytes : 0;
+    }
+    recorder->word_count += words;
+    return &recorder->records[recorder->count++];
+}
+
+static ptowsp_task_record *pwsp_recorder_at(void *user, uint64_t index) {
+    pwsp_recorder *recorder = (pwsp_recorder *)user;
+    uint64_t slot;
+    bool is_found = pwsp_recorder_find(recorder, index, &slot);
+    PTOWSP_ASSERT(is_found && (recorder->is_dense || !recorder->more[slot].is_done));
+    return is_found ? &recorder->records[slot] : NULL;
+}
+
+static void pwsp_recorder_widen(pwsp_recorder *recorder) {
+    size_t kernels = pwsp_recorder_kernels(recorder);
+    ptowsp_cycles *usage = recorder->usage;
+    for (size_t bin = 0; bin < PWSP_USAGE_BINS; bin++) {
+        for (size_t k = 0; k < kernels; k++) {
+            ptowsp_cycles a = 0, b = 0;
+            if (2 * bin < PWSP_USAGE_BINS) {
+                a = usage[2 * bin * kernels + k];
+                b = usage[(2 * bin + 1) * kernels + k];
+            }
+            usage[bin * kernels + k] = pwsp_sum_u64(a, b);
+        }
+    }
+    recorder->bin_cycles *= 2;
+}
+
+static void pwsp_recorder_use(pwsp_recorder *recorder, const ptowsp_task_record *record) {
+    size_t kernels = pwsp_recorder_kernels(recorder);
+    while (record->end / PWSP_USAGE_BINS >= recorder->bin_cycles) {
+        pwsp_recorder_widen(recorder);
+    }
+    uint64_t at = record->start, width = recorder->bin_cycles;
+    while (at < record->end) {
+        uint64_t bin = at / width;
+        PTOWSP_ASSERT(bin < PWSP_USAGE_BINS);
+        uint64_t next = pwsp_min_u64((bin + 1) * width, record->end);
+        ptowsp_cycles *used = &recorder->usage[bin * kernels + record->kernel];
+        *used = pwsp_sum_u64(*used, next - at);
+        at = next;
+    }
+}
+
+static bool pwsp_recorder_keeps(const pwsp_recorder *recorder, uint64_t index,
+                                const ptowsp_task_record *record) {
+    const ptowsp_record_options *options = &recorder->options;
+    bool is_in_time =
+        record->end >= options->begin && (options->end == 0 || record->start < options->end);
+    return options->level >= PTOWSP_RECORD_TASKS && is_in_time &&
+           (options->every <= 1 || index % options->every == 0);
+}
+
+static void pwsp_recorder_done(void *user, uint64_t index, uint64_t lane_free) {
+    pwsp_recorder *recorder = (pwsp_recorder *)user;
+    uint64_t slot;
+    bool is_found = pwsp_recorder_find(recorder, index, &slot);
+    PTOWSP_ASSERT(is_found);
+    if (!is_found) {
+        return;
+    }
+    const ptowsp_task_record *record = &recorder->records[slot];
+    pwsp_record_more *more = &recorder->more[slot];
+    ptowsp_task_sums *kernel = &recorder->kernels[record->kernel];
+    ptowsp_cycles cycles = record->end - record->start;
+    kernel->task_count++;
+    kernel->busy_cycles = pwsp_sum_u64(kernel->busy_cycles, cycles);
+    kernel->longest_cycles = pwsp_max_u64(kernel->longest_cycles, cycles);
+    kernel->bytes_read = pwsp_sum_u64(kernel->bytes_read, more->bytes_read);
+    kernel->bytes_written = pwsp_sum_u64(kernel->bytes_written, more->bytes_written);
+    if (record->lane != PTOWSP_NO_LANE) {
+        PTOWSP_ASSERT(record->start >= lane_free);
+        ptowsp_cycles *idle = &recorder->idle[record->stall];
+        *idle = pwsp_sum_u64(*idle, record->start - lane_free);
+    }
+    pwsp_recorder_use(recorder, record);
+    more->is_done = true;
+    if (recorder->is_dense || pwsp_recorder_keeps(recorder, index, record)) {
+        return;
+    }
+    if (slot + 1 == recorder->count) {
+        recorder->count--;
+        recorder->word_count = more->first_word;
+    } else {
+        more->is_gone = true;
+        recorder->gone_count++;
+    }
+}
+
+PWSP_INTERNAL pwsp_sim_recorder pwsp_recorder_calls(pwsp_recorder *recorder) {
+    pwsp_sim_recorder calls = {pwsp_recorder_add, pwsp_recorder_at, pwsp_recorder_done, recorder};
+    return calls;
+}
+
+PWSP_INTERNAL void pwsp_recorder_end(pwsp_recorder *recorder) {
+    const pwsp_sim *sim = recorder->sim;
+    // After a failure there may be tasks that never started.
+    for (uint64_t i = 0; i < recorder->count && !recorder->is_dense; i++) {
+        if (!recorder->more[i].is_done && !recorder->more[i].is_gone) {
+            recorder->more[i].is_gone = true;
+            recorder->gone_count++;
+        }
+    }
+    if (recorder->gone_count) {
+        pwsp_recorder_compact(recorder);
+    }
+    for (uint32_t i = 0; recorder->options.level && i < sim->timed->lane_count; i++) {
+        ptowsp_cycles *idle = &recorder->idle[PTOWSP_STALL_NONE];
+        *idle = pwsp_sum_u64(*idle, sim->stats.makespan_cycles - sim->lanes[i].free);
+    }
+}

@@ -1,0 +1,85 @@
+// Labels of tasks: "attend request=3 head=1".
+//
+// The names of axis values are those of the variables in the tree, as a kernel's axes have none.
+
+#include "label.h"
+
+PWSP_INTERNAL const pwsp_task_op *pwsp_label_op(const ptowsp_program *program, uint32_t node) {
+    for (uint32_t i = 0; i < program->ops.count; i++) {
+        const pwsp_op *op = PWSP_OP_AT(program, i);
+        if (op->kind == PWSP_OP_TASK && op->node == node) {
+            return PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, op->at);
+        }
+    }
+    return NULL;
+}
+
+static const pwsp_kernel_info *pwsp_label_kernel(const ptowsp_program *program,
+                                                 const pwsp_task_op *op) {
+    return PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, op->kernel);
+}
+
+static const ptowsp_expr_info *pwsp_label_expr(const ptowsp_program *program,
+                                               const pwsp_task_op *op, uint32_t i) {
+    uint32_t expr = PWSP_PROGRAM_AT(program, codes, pwsp_code, op->first_code + i)->expr;
+    return expr ? PWSP_PROGRAM_AT(program, exprs, ptowsp_expr_info, expr) : NULL;
+}
+
+PWSP_INTERNAL const char *pwsp_label_name(const ptowsp_program *program, const pwsp_task_op *op,
+                                          uint32_t i, char *room) {
+    const ptowsp_expr_info *expr = pwsp_label_expr(program, op, i);
+    if (i >= op->axis_count) {
+        return pwsp_label_kernel(program, op)->scalars[i - op->axis_count].name;
+    }
+    if (expr && expr->kind == PTOWSP_EXPR_VARIABLE) {
+        return PWSP_PROGRAM_AT(program, variables, pwsp_variable_info, expr->id)->name;
+    }
+    if (expr && expr->kind == PTOWSP_EXPR_SYMBOL) {
+        return PWSP_PROGRAM_AT(program, symbols, pwsp_symbol_info, expr->id)->name;
+    }
+    memcpy(room, "axis", 4);
+    room[4 + pwsp_label_u64(i, room + 4)] = '\0';
+    return room;
+}
+
+PWSP_INTERNAL size_t pwsp_label_u64(uint64_t value, char *room) {
+    char digits[20];
+    size_t count = 0;
+    do {
+        digits[count++] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value);
+    for (size_t i = 0; i < count; i++) {
+        room[i] = digits[count - 1 - i];
+    }
+    return count;
+}
+
+PWSP_INTERNAL size_t pwsp_label_value(const ptowsp_program *program, const pwsp_task_op *op,
+                                      uint32_t i, uint64_t value, char *room) {
+    const ptowsp_expr_info *expr = pwsp_label_expr(program, op, i);
+    ptowsp_type type = i >= op->axis_count
+                           ? pwsp_label_kernel(program, op)->scalars[i - op->axis_count].type
+                       : expr ? expr->type
+                              : PTOWSP_TYPE_I64;
+    size_t length = 0;
+    if (type == PTOWSP_TYPE_I64 && (int64_t)value < 0) {
+        room[length++] = '-';
+        value = 0 - value;
+    }
+    length += pwsp_label_u64(value, room + length);
+    room[length] = '\0';
+    return length;
+}
+
+void ptowsp_run_print_task(const ptowsp_run *run, const ptowsp_task_trace *task, ptowsp_text text) {
+    const ptowsp_program *program = run->program;
+    const pwsp_task_op *op = pwsp_label_op(program, task->record->node);
+    PTOWSP_ASSERT(op && "a task that this run has not recorded");
+    pwsp_text_format(text, "%s", pwsp_label_kernel(program, op)->name);
+    for (uint32_t i = 0; i < task->axis_count + task->scalar_count; i++) {
+        char name[16], value[24];
+        pwsp_label_value(program, op, i, task->args[i], value);
+        pwsp_text_format(text, " %s=%s", pwsp_label_name(program, op, i, name), value);
+    }
+}

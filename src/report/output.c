@@ -1,0 +1,143 @@
+// Buffered output, and escapes.
+
+#include "output.h"
+
+#include "label.h"
+
+PWSP_INTERNAL void pwsp_out_begin(pwsp_out *out, ptowsp_output sink) {
+    out->sink = sink;
+    out->has_failed = false;
+    out->count = 0;
+    out->sent = 0;
+}
+
+PWSP_INTERNAL void pwsp_out_flush(pwsp_out *out) {
+    if (!out->has_failed && out->count) {
+        if (out->sink.write(out->sink.user, out->buffer, out->count)) {
+            out->sent += out->count;
+        } else {
+            out->has_failed = true;
+        }
+    }
+    out->count = 0;
+}
+
+PWSP_INTERNAL void pwsp_out_bytes(pwsp_out *out, const void *data, size_t size) {
+    const char *bytes = (const char *)data;
+    while (size > 0 && !out->has_failed) {
+        if (out->count == PWSP_OUT_BUFFER) {
+            pwsp_out_flush(out);
+        }
+        size_t room = PWSP_OUT_BUFFER - out->count, part = size < room ? size : room;
+        memcpy(out->buffer + out->count, bytes, part);
+        out->count += part;
+        bytes += part;
+        size -= part;
+    }
+}
+
+PWSP_INTERNAL void pwsp_out_text(pwsp_out *out, const char *text) {
+    pwsp_out_bytes(out, text, strlen(text));
+}
+
+PWSP_INTERNAL void pwsp_out_u64(pwsp_out *out, uint64_t value) {
+    char digits[20];
+    pwsp_out_bytes(out, digits, pwsp_label_u64(value, digits));
+}
+
+static void pwsp_out_write(void *user, const char *text, size_t length) {
+    pwsp_out_bytes((pwsp_out *)user, text, length);
+}
+
+PWSP_INTERNAL ptowsp_text pwsp_out_sink(pwsp_out *out) {
+    ptowsp_text text = {pwsp_out_write, out};
+    return text;
+}
+
+PWSP_INTERNAL void pwsp_out_format(pwsp_out *out, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    pwsp_text_vformat(pwsp_out_sink(out), format, args);
+    va_end(args);
+}
+
+// -- escapes --------------------------------------------------------------------------------------
+
+// The length of the UTF-8 character at the text's start, or 0 if there is none: no overlong forms,
+// surrogates or code points above U+10FFFF (RFC 3629), nor U+FFFE and U+FFFF, which XML lacks.
+static size_t pwsp_utf8_length(const unsigned char *text) {
+    static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
+    unsigned char first = text[0];
+    size_t length = first < 0x80         ? 1
+                    : first >> 5 == 0x06 ? 2
+                    : first >> 4 == 0x0e ? 3
+                    : first >> 3 == 0x1e ? 4
+                                         : 0;
+    uint32_t code = length == 1 ? first : length ? first & (0x7fu >> length) : 0;
+    for (size_t i = 1; i < length; i++) {
+        if (text[i] >> 6 != 2) {
+            return 0;
+        }
+        code = code << 6 | (text[i] & 0x3fu);
+    }
+    bool is_good = length && code >= least[length] && code <= 0x10ffff &&
+                   !(code >= 0xd800 && code <= 0xdfff) && (code & ~1u) != 0xfffe;
+    return is_good ? length : 0;
+}
+
+// Writes a character that needs no escape, or U+FFFD; returns how far it got.
+static size_t pwsp_out_char(pwsp_out *out, const char *text) {
+    size_t length = pwsp_utf8_length((const unsigned char *)text);
+    pwsp_out_bytes(out, length ? text : "\xef\xbf\xbd", length ? length : 3);
+    return length ? length : 1;
+}
+
+PWSP_INTERNAL void pwsp_out_json(pwsp_out *out, const char *text) {
+    for (size_t i = 0; text[i] != '\0';) {
+        unsigned char c = (unsigned char)text[i];
+        if (c == '"' || c == '\\') {
+            char escaped[2] = {'\\', (char)c};
+            pwsp_out_bytes(out, escaped, 2);
+            i++;
+        } else if (c < 0x20 || c == 0x7f) {
+            pwsp_out_format(out, "\\u%04x", c);
+            i++;
+        } else {
+            i += pwsp_out_char(out, text + i);
+        }
+    }
+}
+
+PWSP_INTERNAL void pwsp_out_xml(pwsp_out *out, const char *text) {
+    for (size_t i = 0; text[i] != '\0';) {
+        unsigned char c = (unsigned char)text[i];
+        const char *escaped = c == '&'    ? "&amp;"
+                              : c == '<'  ? "&lt;"
+                              : c == '>'  ? "&gt;"
+                              : c == '"'  ? "&quot;"
+                              : c == '\t' ? "&#9;"
+                              : c == '\n' ? "&#10;"
+                              : c == '\r' ? "&#13;"
+                              : c < 0x20  ? "\xef\xbf\xbd"
+                                          : NULL;
+        if (escaped) {
+            pwsp_out_text(out, escaped);
+            i++;
+        } else {
+            i += pwsp_out_char(out, text + i);
+        }
+    }
+}
+
+PWSP_INTERNAL void pwsp_out_csv(pwsp_out *out, const char *text) {
+    pwsp_out_text(out, "\"");
+    for (size_t i = 0; text[i] != '\0';) {
+        if (text[i] == '"') {
+            pwsp_out_text(out, "\"\"");
+            i++;
+        } else {
+            i += pwsp_out_char(out, text + i);
+        }
+    }
+    pwsp_out_text(out, "\"");
+}

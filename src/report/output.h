@@ -1,0 +1,36 @@
+// Bytes on their way to an output, through a small buffer. After the output has failed, nothing is
+// written any more.
+
+#ifndef PWSP_OUTPUT_H
+#define PWSP_OUTPUT_H
+
+#include "../base/text.h"
+
+#define PWSP_OUT_BUFFER 8192u
+
+typedef struct pwsp_out {
+    ptowsp_output sink;
+    bool has_failed;
+    size_t count;   // in the buffer
+    uint64_t sent;  // bytes that the sink has taken
+    char buffer[PWSP_OUT_BUFFER];
+} pwsp_out;
+
+PWSP_INTERNAL void pwsp_out_begin(pwsp_out *out, ptowsp_output sink);
+PWSP_INTERNAL void pwsp_out_flush(pwsp_out *out);
+
+PWSP_INTERNAL void pwsp_out_bytes(pwsp_out *out, const void *data, size_t size);
+PWSP_INTERNAL void pwsp_out_text(pwsp_out *out, const char *text);
+PWSP_INTERNAL void pwsp_out_u64(pwsp_out *out, uint64_t value);
+PWSP_INTERNAL void pwsp_out_format(pwsp_out *out, const char *format, ...) PWSP_PRINTF(2, 3);
+
+// A text sink that writes here.
+PWSP_INTERNAL ptowsp_text pwsp_out_sink(pwsp_out *out);
+
+// Text inside a string of JSON, in XML (elements and attributes), and as a field of CSV. Bytes that
+// are not UTF-8, and characters that XML does not have, become U+FFFD.
+PWSP_INTERNAL void pwsp_out_json(pwsp_out *out, const char *text);
+PWSP_INTERNAL void pwsp_out_xml(pwsp_out *out, const char *text);
+PWSP_INTERNAL void pwsp_out_csv(pwsp_out *out, const char *text);
+
+#endif

@@ -1,0 +1,237 @@
+// Recorded runs, ready to be drawn: see picture.h.
+//
+// Slots are sorted by track with a counting sort. Where lanes choose among ready tasks, the tasks of
+// a track are then merge-sorted by their start; elsewhere they come in this order.
+
+#include "picture.h"
+
+// -- order ----------------------------------------------------------------------------------------
+
+static bool pwsp_picture_is_before(const pwsp_picture *picture, uint64_t a, uint64_t b) {
+    const ptowsp_task_record *left = pwsp_picture_record(picture, a);
+    const ptowsp_task_record *right = pwsp_picture_record(picture, b);
+    if (left->start != right->start) {
+        return left->start < right->start;
+    }
+    return left->end != right->end ? left->end < right->end : a < b;
+}
+
+// Sorts the tasks of a track, with room for as many, from the bottom up.
+static void pwsp_picture_sort(const pwsp_picture *picture, uint64_t *slots, uint64_t *room,
+                              uint64_t count) {
+    uint64_t *from = slots, *to = room;
+    for (uint64_t width = 1; width < count; width *= 2) {
+        for (uint64_t low = 0; low < count; low += 2 * width) {
+            uint64_t middle = pwsp_min_u64(low + width, count);
+            uint64_t high = pwsp_min_u64(low + 2 * width, count);
+            uint64_t a = low, b = middle;
+            for (uint64_t i = low; i < high; i++) {
+                bool is_left =
+                    b == high || (a < middle && !pwsp_picture_is_before(picture, from[b], from[a]));
+                to[i] = is_left ? from[a++] : from[b++];
+            }
+        }
+        uint64_t *swapped = from;
+        from = to;
+        to = swapped;
+    }
+    if (from != slots) {
+        memcpy(slots, from, (size_t)count * sizeof(uint64_t));
+    }
+}
+
+// Do the tasks of each track come by their start?
+static bool pwsp_picture_is_sorted(const pwsp_picture *picture, uint64_t *lasts) {
+    memset(lasts, 0, ((size_t)picture->track_count + 1) * sizeof(uint64_t));
+    for (uint64_t i = 0; i < picture->count; i++) {
+        const ptowsp_task_record *record = pwsp_picture_record(picture, i);
+        uint64_t *last = &lasts[pwsp_picture_track(picture, i)];
+        if (record->start < *last) {
+            return false;
+        }
+        *last = record->end;
+    }
+    return true;
+}
+
+// Fills the order. False when memory is out.
+static bool pwsp_picture_make_order(pwsp_picture *picture, bool is_sorted) {
+    const pwsp_memory *memory = &picture->memory;
+    size_t size = (size_t)picture->count * sizeof(uint64_t);
+    uint64_t *firsts = picture->firsts;
+    picture->order = size ? (uint64_t *)pwsp_memory_alloc(memory, size) : NULL;
+    uint64_t *room = is_sorted || !size ? NULL : (uint64_t *)pwsp_memory_alloc(memory, size);
+    if (size && (!picture->order || (!is_sorted && !room))) {
+        return false;
+    }
+    memset(firsts, 0, ((size_t)picture->track_count + 2) * sizeof(uint64_t));
+    for (uint64_t i = 0; i < picture->count; i++) {
+        firsts[pwsp_picture_track(picture, i) + 1]++;
+    }
+    for (uint32_t i = 1; i <= picture->track_count; i++) {
+        firsts[i] += firsts[i - 1];
+    }
+    for (uint64_t i = 0; i < picture->count; i++) {
+        picture->order[firsts[pwsp_picture_track(picture, i)]++] = i;
+    }
+    for (uint32_t i = picture->track_count + 1; i > 0; i--) {
+        firsts[i] = firsts[i - 1];
+    }
+    firsts[0] = 0;
+    for (uint32_t i = 0; room && i <= picture->track_count; i++) {
+        pwsp_picture_sort(picture, picture->order + firsts[i], room, firsts[i + 1] - firsts[i]);
+    }
+    pwsp_memory_free(memory, room, size);
+    return true;
+}
+
+// -- life -----------------------------------------------------------------------------------------
+
+// Finds the processes of tasks without lane, from the steps. False when memory is out.
+static bool pwsp_picture_find_processes(pwsp_picture *picture) {
+    const ptowsp_run *run = picture->run;
+    uint32_t process_count = run->pipes.pipelines.process_count;
+    if (process_count == 0 || picture->count == 0) {
+        return true;
+    }
+    uint32_t *processes =
+        (uint32_t *)pwsp_memory_alloc(&picture->memory, (size_t)picture->count * sizeof(uint32_t));
+    if (!processes) {
+        return false;
+    }
+    picture->process_capacity = picture->count;
+    for (uint64_t i = 0; i < picture->count; i++) {
+        processes[i] = process_count;  // not known
+    }
+    uint64_t step_count, slot;
+    const ptowsp_step_record *steps = ptowsp_run_steps(run, &step_count);
+    for (uint64_t i = 0; i < step_count; i++) {
+        if (steps[i].kind == PTOWSP_STEP_TASK &&
+            pwsp_recorder_find(&run->recorder, steps[i].token, &slot)) {
+            PTOWSP_ASSERT(steps[i].process < process_count);
+            processes[slot] = steps[i].process;
+        }
+    }
+    picture->processes = processes;
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const ptowsp_run *run,
+                                     const ptowsp_export_options *options, pwsp_out *out,
+                                     bool is_ordered) {
+    const ptowsp_program *program = run->program;
+    memset(picture, 0, sizeof *picture);
+    picture->run = run;
+    picture->program = program;
+    picture->options = options;
+    picture->memory = run->context->memory;
+    picture->out = out;
+    picture->count = ptowsp_run_trace_count(run);
+    picture->lane_count = run->time.sim.stats.lane_count;
+    picture->track_count = picture->lane_count + run->pipes.pipelines.process_count;
+    picture->makespan = run->time.sim.stats.makespan_cycles;
+    picture->op_count = program->places.count;
+    picture->ops = (const pwsp_task_op **)pwsp_memory_alloc(
+        &picture->memory, ((size_t)picture->op_count + 1) * sizeof(pwsp_task_op *));
+    picture->firsts = (uint64_t *)pwsp_memory_alloc(
+        &picture->memory, ((size_t)picture->track_count + 2) * sizeof(uint64_t));
+    if (!picture->ops || !picture->firsts || !pwsp_picture_find_processes(picture)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < program->ops.count; i++) {
+        const pwsp_op *op = PWSP_OP_AT(program, i);
+        if (op->kind == PWSP_OP_TASK) {
+            PTOWSP_ASSERT(op->node < picture->op_count);
+            picture->ops[op->node] = PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, op->at);
+        }
+    }
+    bool is_sorted = pwsp_picture_is_sorted(picture, picture->firsts);
+    return (is_sorted && !is_ordered) || pwsp_picture_make_order(picture, is_sorted);
+}
+
+PWSP_INTERNAL void pwsp_picture_free(pwsp_picture *picture) {
+    const pwsp_memory *memory = &picture->memory;
+    pwsp_memory_free(memory, (void *)picture->ops,
+                     ((size_t)picture->op_count + 1) * sizeof(pwsp_task_op *));
+    pwsp_memory_free(memory, picture->firsts,
+                     ((size_t)picture->track_count + 2) * sizeof(uint64_t));
+    pwsp_memory_free(memory, picture->order, (size_t)picture->count * sizeof(uint64_t));
+    pwsp_memory_free(memory, picture->processes,
+                     (size_t)picture->process_capacity * sizeof(uint32_t));
+}
+
+// -- names ----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_picture_track_name(const pwsp_picture *picture, uint32_t track,
+                                           char *name) {
+    ptowsp_text_buffer buffer = {name, PWSP_TRACK_NAME_MAX, 0};
+    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    if (track < picture->lane_count) {
+        pwsp_text_format(text, "lane %u", track);
+        return;
+    }
+    const ptowsp_process_stats *process =
+        &picture->run->pipes.pipelines.process_stats[track - picture->lane_count];
+    pwsp_text_format(text, "%s", process->name);
+    if (process->replica_count > 1) {
+        pwsp_text_format(text, "[%u]", process->replica);
+    }
+}
+
+PWSP_INTERNAL const char *pwsp_picture_title(const pwsp_picture *picture) {
+    return picture->options->title ? picture->options->title : picture->program->name;
+}
+
+PWSP_INTERNAL const char *pwsp_picture_kernel(const pwsp_picture *picture, uint32_t kernel) {
+    return PWSP_PROGRAM_AT(picture->program, kernels, pwsp_kernel_info, kernel)->name;
+}
+
+PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t slot,
+                                        pwsp_label_detail detail, char *room) {
+    const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
+    const char *kernel = pwsp_picture_kernel(picture, record->kernel);
+    size_t length = strlen(kernel);
+    memcpy(room, kernel, length);
+    const pwsp_task_op *op = picture->ops[record->node];
+    PTOWSP_ASSERT(op);
+    const uint64_t *args =
+        picture->run->recorder.words + picture->run->recorder.more[slot].first_word;
+    uint32_t count = detail == PWSP_LABEL_KERNEL ? 0
+                     : detail == PWSP_LABEL_FULL ? op->axis_count + op->scalar_count
+                                                 : op->axis_count;
+    for (uint32_t i = 0; i < count; i++) {
+        char made[16];
+        const char *name = pwsp_label_name(picture->program, op, i, made);
+        size_t name_length = strlen(name);
+        if (length + name_length + 32 > PWSP_LABEL_MAX) {
+            break;
+        }
+        room[length++] = ' ';
+        if (detail != PWSP_LABEL_VALUES) {
+            memcpy(room + length, name, name_length);
+            length += name_length;
+            room[length++] = '=';
+        }
+        length += pwsp_label_value(picture->program, op, i, args[i], room + length);
+    }
+    room[length] = '\0';
+    return length;
+}
+
+// -- numbers ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL uint64_t pwsp_picture_ns(const pwsp_picture *picture, uint64_t cycles) {
+    uint64_t mhz = picture->options->clock_mhz;
+    uint64_t whole = cycles / mhz, rest = cycles % mhz * 1000 / mhz;
+    return whole > (UINT64_MAX - rest) / 1000 ? UINT64_MAX : whole * 1000 + rest;
+}
+
+PWSP_INTERNAL uint64_t pwsp_picture_busy(const pwsp_picture *picture, const ptowsp_usage *usage,
+                                         uint64_t bin) {
+    uint64_t begin = bin * usage->bin_cycles, busy = 0;
+    uint64_t width = pwsp_min_u64(begin + usage->bin_cycles, picture->makespan) - begin;
+    for (uint32_t k = 0; k < usage->kernel_count; k++) {
+        busy = pwsp_sum_u64(busy, usage->busy[bin * usage->kernel_count + k]);
+    }
+    return busy / width * 1000 + (uint64_t)(1000.0 * (double)(busy % width) / (double)width + 0.5);
+}

@@ -1,0 +1,86 @@
+// A recorded run, ready to be drawn or exported: its tracks, and the order of its tasks.
+//
+// Tracks are the lanes, and behind them the processes of pipelines. On a track tasks do not overlap.
+
+#ifndef PWSP_PICTURE_H
+#define PWSP_PICTURE_H
+
+#include "label.h"
+#include "output.h"
+
+typedef struct pwsp_picture {
+    const ptowsp_run *run;
+    const ptowsp_program *program;
+    const ptowsp_export_options *options;
+    pwsp_memory memory;
+    pwsp_out *out;
+    uint64_t count;  // tasks
+    uint32_t lane_count, track_count;
+    uint64_t makespan;
+    const pwsp_task_op **ops;  // by node
+    uint64_t op_count;
+    uint32_t *processes;  // by slot: the process of a task without lane; NULL: there are none
+    uint64_t process_capacity;
+    uint64_t *order;   // slots by track and start; NULL: as they come
+    uint64_t *firsts;  // by track: where its tasks begin in the order; one more than tracks
+} pwsp_picture;
+
+// False when memory is out; pwsp_picture_free must still be called. With is_ordered there is an
+// order, else only if tasks of a track come out of order.
+PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const ptowsp_run *run,
+                                     const ptowsp_export_options *options, pwsp_out *out,
+                                     bool is_ordered);
+PWSP_INTERNAL void pwsp_picture_free(pwsp_picture *picture);
+
+// Task i in the order.
+PWSP_INLINE uint64_t pwsp_picture_slot(const pwsp_picture *picture, uint64_t i) {
+    return picture->order ? picture->order[i] : i;
+}
+
+PWSP_INLINE const ptowsp_task_record *pwsp_picture_record(const pwsp_picture *picture,
+                                                          uint64_t slot) {
+    return &picture->run->recorder.records[slot];
+}
+
+// The track of a task; track_count if it is not known.
+PWSP_INLINE uint32_t pwsp_picture_track(const pwsp_picture *picture, uint64_t slot) {
+    uint32_t lane = pwsp_picture_record(picture, slot)->lane;
+    return lane != PTOWSP_NO_LANE ? lane
+           : picture->processes   ? picture->lane_count + picture->processes[slot]
+                                  : picture->track_count;
+}
+
+#define PWSP_TRACK_NAME_MAX (PTOWSP_NAME_MAX + 24)
+PWSP_INTERNAL void pwsp_picture_track_name(const pwsp_picture *picture, uint32_t track, char *name);
+
+PWSP_INTERNAL const char *pwsp_picture_title(const pwsp_picture *picture);
+PWSP_INTERNAL const char *pwsp_picture_kernel(const pwsp_picture *picture, uint32_t kernel);
+
+typedef enum pwsp_label_detail {
+    PWSP_LABEL_FULL,    // attend request=3 head=1 scale=2
+    PWSP_LABEL_AXES,    // attend request=3 head=1
+    PWSP_LABEL_VALUES,  // attend 3 1
+    PWSP_LABEL_KERNEL   // attend
+} pwsp_label_detail;
+
+// Writes the label of a task into room; returns its length.
+#define PWSP_LABEL_MAX 1024
+PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t slot,
+                                        pwsp_label_detail detail, char *room);
+
+// Cycles as nanoseconds; UINT64_MAX: more than that.
+PWSP_INTERNAL uint64_t pwsp_picture_ns(const pwsp_picture *picture, uint64_t cycles);
+
+// The lanes and processes that were busy in a bin, on average, in thousandths.
+PWSP_INTERNAL uint64_t pwsp_picture_busy(const pwsp_picture *picture, const ptowsp_usage *usage,
+                                         uint64_t bin);
+
+// Formats. False: memory is out.
+PWSP_INTERNAL void pwsp_export_chrome(pwsp_picture *picture);
+PWSP_INTERNAL bool pwsp_export_perfetto(pwsp_picture *picture);
+PWSP_INTERNAL void pwsp_export_csv(pwsp_picture *picture);
+PWSP_INTERNAL void pwsp_export_table(pwsp_picture *picture);
+PWSP_INTERNAL void pwsp_export_usage(pwsp_picture *picture);
+PWSP_INTERNAL bool pwsp_export_svg(pwsp_picture *picture);
+
+#endif

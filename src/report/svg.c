@@ -1,0 +1,489 @@
+// Timelines as SVG.
+//
+//      title, what the run took
+//      lane 0   |####|//|######|       bars: tasks; stripes: the lane was idle, coloured by reason
+//      lane 1   |  ####  |####|
+//               0       50      100    time axis
+//      legend: kernels, reasons
+//
+// Colours are those of Okabe and Ito, which colour-blind readers tell apart; kernels have patterns
+// besides. Tasks narrower than half a pixel are drawn together: a column of pixels has the colour
+// of the kernel that took most of it, the fainter the less of it was busy. So a lane has at most
+// three shapes for each pixel, however many tasks there are.
+//
+// Coordinates are hundredths of pixels in integers, and times are scaled down before they overflow.
+
+#include "picture.h"
+
+#include <inttypes.h>
+
+enum {
+    PWSP_SVG_LEFT = 84,
+    PWSP_SVG_RIGHT = 16,
+    PWSP_SVG_TOP = 56,
+    PWSP_SVG_KERNELS = 8,  // colours, and patterns
+    PWSP_SVG_SCALE = 100,
+    PWSP_SVG_LEGEND = 150  // width of an entry
+};
+
+typedef struct pwsp_svg {
+    pwsp_picture *picture;
+    pwsp_out *out;
+    uint64_t begin, end;  // cycles that are drawn
+    uint32_t width, row;  // pixels: of the time axis; of a lane
+    uint64_t *cycles;     // by kernel: of tasks in the current pixel
+    bool *is_used;        // by kernel
+    bool has_stall[PTOWSP_STALL_COUNT];
+    bool *is_critical;  // by slot
+} pwsp_svg;
+
+// -- numbers --------------------------------------------------------------------------------------
+
+// The place of a time on the axis, in hundredths of pixels from its start.
+static uint64_t pwsp_svg_x(const pwsp_svg *svg, uint64_t time) {
+    uint64_t span = svg->end - svg->begin, scale = (uint64_t)svg->width * PWSP_SVG_SCALE;
+    uint64_t at = pwsp_min_u64(pwsp_max_u64(time, svg->begin), svg->end) - svg->begin;
+    while (span > UINT64_MAX / scale) {
+        span /= 2;
+        at /= 2;
+    }
+    return at * scale / span;
+}
+
+static void pwsp_svg_hundredths(pwsp_svg *svg, const char *name, uint64_t value) {
+    char text[28];
+    size_t length = pwsp_label_u64(value / 100, text);
+    if (value % 100) {
+        text[length++] = '.';
+        text[length++] = (char)('0' + value / 10 % 10);
+        if (value % 10) {
+            text[length++] = (char)('0' + value % 10);
+        }
+    }
+    pwsp_out_text(svg->out, name);
+    pwsp_out_bytes(svg->out, text, length);
+    pwsp_out_text(svg->out, "\"");
+}
+
+// A number with its digits in groups of three: "1,234,567".
+static void pwsp_svg_count(pwsp_out *out, uint64_t value) {
+    char digits[20];
+    size_t length = pwsp_label_u64(value, digits);
+    for (size_t i = 0; i < length; i++) {
+        pwsp_out_bytes(out, &digits[i], 1);
+        if (i + 1 < length && (length - 1 - i) % 3 == 0) {
+            pwsp_out_text(out, ",");
+        }
+    }
+}
+
+// -- style ----------------------------------------------------------------------------------------
+
+static const char *const pwsp_svg_colours[PWSP_SVG_KERNELS] = {
+    "#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#0072b2", "#d55e00", "#999999"};
+
+// The pattern of each kernel, over its colour.
+static const char *const pwsp_svg_patterns[PWSP_SVG_KERNELS] = {
+    "",
+    "<path d=\"M-2 2L2-2M0 8L8 0M6 10L10 6\"/>",
+    "<path d=\"M4 0V8\"/>",
+    "<path d=\"M0 4H8\"/>",
+    "<path d=\"M-2 6L2 10M0 0L8 8M6-2L10 2\"/>",
+    "<circle cx=\"4\" cy=\"4\" r=\"1.2\"/>",
+    "<path d=\"M0 4H8M4 0V8\"/>",
+    "<path d=\"M0 0L8 8M0 8L8 0\"/>"};
+
+// By stall: its colour, and what the legend calls it.
+static const char *const pwsp_svg_stalls[PTOWSP_STALL_COUNT][2] = {
+    {"#888888", "idle: nothing left"}, {"#d1495b", "idle: dependency"},
+    {"#888888", "idle: lane"},         {"#7b5ea7", "idle: window"},
+    {"#c77d1e", "idle: order"},        {"#2a9d8f", "idle: slot"},
+    {"#4a6fa5", "idle: timing"},       {"#6b705c", "idle: start"},
+    {"#b5179e", "idle: channel"}};
+
+static void pwsp_svg_theme(pwsp_out *out, bool is_dark) {
+    pwsp_out_format(out,
+                    ".bg{fill:%s}.t{fill:%s}.u{fill:%s}.g{stroke:%s}.row{fill:%s}.c{stroke:%s}",
+                    is_dark ? "#0d1117" : "#ffffff", is_dark ? "#e6edf3" : "#1f2328",
+                    is_dark ? "#9da7b1" : "#59636e", is_dark ? "#30363d" : "#d8dee4",
+                    is_dark ? "#161b22" : "#f6f8fa", is_dark ? "#ffffff" : "#000000");
+}
+
+static void pwsp_svg_style(pwsp_svg *svg) {
+    pwsp_out *out = svg->out;
+    ptowsp_theme theme = svg->picture->options->theme;
+    pwsp_out_text(out,
+                  "<style>text{font-family:-apple-system,'Segoe UI','DejaVu Sans',Arial,"
+                  "sans-serif;font-size:11px}.h{font-size:15px;font-weight:600}.b{fill:#10151a;"
+                  "font-size:10px}.n{text-anchor:end}.m{text-anchor:middle}.c{fill:none;"
+                  "stroke-width:1.6}.g{stroke-width:1}");
+    pwsp_svg_theme(out, theme == PTOWSP_THEME_DARK);
+    if (theme == PTOWSP_THEME_AUTO) {
+        pwsp_out_text(out, "@media(prefers-color-scheme:dark){");
+        pwsp_svg_theme(out, true);
+        pwsp_out_text(out, "}");
+    }
+    pwsp_out_text(out, "</style>\n<defs>");
+    for (uint32_t i = 0; i < PWSP_SVG_KERNELS; i++) {
+        pwsp_out_format(out,
+                        "<pattern id=\"k%u\" width=\"8\" height=\"8\" "
+                        "patternUnits=\"userSpaceOnUse\"><rect width=\"8\" height=\"8\" "
+                        "fill=\"%s\"/>",
+                        i, pwsp_svg_colours[i]);
+        pwsp_out_format(out,
+                        "<g fill=\"#000\" fill-opacity=\".35\" stroke=\"#000\" "
+                        "stroke-opacity=\".22\" stroke-width=\"1.2\">%s</g></pattern>",
+                        pwsp_svg_patterns[i]);
+    }
+    for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
+        pwsp_out_format(out,
+                        "<pattern id=\"s%u\" width=\"6\" height=\"6\" "
+                        "patternUnits=\"userSpaceOnUse\"><path d=\"M-1 1L1-1M0 6L6 0M5 7L7 5\" "
+                        "stroke=\"%s\" stroke-opacity=\".75\"/></pattern>",
+                        i, pwsp_svg_stalls[i][0]);
+    }
+    pwsp_out_text(out, "</defs>\n<rect class=\"bg\" width=\"100%\" height=\"100%\"/>\n");
+}
+
+static void pwsp_svg_head(pwsp_svg *svg, uint32_t height) {
+    pwsp_out *out = svg->out;
+    pwsp_picture *picture = svg->picture;
+    const ptowsp_run_stats *stats = &picture->run->time.sim.stats;
+    uint32_t width = svg->width + PWSP_SVG_LEFT + PWSP_SVG_RIGHT;
+    pwsp_out_format(out,
+                    "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" "
+                    "viewBox=\"0 0 %u %u\" role=\"img\">\n<title>",
+                    width, height, width, height);
+    pwsp_out_xml(out, pwsp_picture_title(picture));
+    pwsp_out_text(out, "</title>\n");
+    pwsp_svg_style(svg);
+    pwsp_out_text(out, "<text class=\"t h\" x=\"12\" y=\"24\">");
+    pwsp_out_xml(out, pwsp_picture_title(picture));
+    pwsp_out_text(out, "</text>\n<text class=\"u\" x=\"12\" y=\"42\">");
+    pwsp_svg_count(out, stats->makespan_cycles);
+    pwsp_out_text(out, " cycles, ");
+    pwsp_svg_count(out, stats->task_count);
+    pwsp_out_format(out, " task%s, %u lane%s", stats->task_count == 1 ? "" : "s", stats->lane_count,
+                    stats->lane_count == 1 ? "" : "s");
+    uint64_t capacity, busy = 0;
+    for (uint32_t i = 0; i < stats->lane_count; i++) {
+        busy = pwsp_sum_u64(busy, picture->run->time.sim.lane_stats[i].busy_cycles);
+    }
+    if (busy && pwsp_mul_fits(stats->makespan_cycles, stats->lane_count, &capacity)) {
+        pwsp_out_format(out, ", lanes busy %.1f %% of the time",
+                        100.0 * (double)busy / (double)capacity);
+    }
+    if (svg->begin || svg->end != stats->makespan_cycles) {
+        pwsp_out_text(out, "; drawn: ");
+        pwsp_svg_count(out, svg->begin);
+        pwsp_out_text(out, " to ");
+        pwsp_svg_count(out, svg->end);
+    }
+    pwsp_out_text(out, "</text>\n");
+}
+
+// -- lanes ----------------------------------------------------------------------------------------
+
+static uint32_t pwsp_svg_y(const pwsp_svg *svg, uint32_t track) {
+    return PWSP_SVG_TOP + track * svg->row;
+}
+
+static void pwsp_svg_rect(pwsp_svg *svg, uint64_t x, uint64_t width, uint32_t y, uint32_t height) {
+    pwsp_svg_hundredths(svg, "<rect x=\"", x + PWSP_SVG_LEFT * PWSP_SVG_SCALE);
+    pwsp_svg_hundredths(svg, " width=\"", width);
+    pwsp_out_format(svg->out, " y=\"%u\" height=\"%u\"", y, height);
+}
+
+// The columns of pixels with narrow tasks of one look.
+typedef struct pwsp_svg_columns {
+    uint64_t first, last;  // pixels
+    uint32_t kernel, tenths;
+    bool is_open;
+} pwsp_svg_columns;
+
+static void pwsp_svg_close_columns(pwsp_svg *svg, pwsp_svg_columns *columns, uint32_t y) {
+    if (columns->is_open) {
+        uint64_t count = columns->last + 1 - columns->first;
+        pwsp_svg_rect(svg, columns->first * PWSP_SVG_SCALE, count * PWSP_SVG_SCALE, y + 2,
+                      svg->row - 4);
+        pwsp_out_format(svg->out, " fill=\"%s\" opacity=\"%u.%u\"/>\n",
+                        pwsp_svg_colours[(columns->kernel - 1) % PWSP_SVG_KERNELS],
+                        columns->tenths / 10, columns->tenths % 10);
+    }
+    columns->is_open = false;
+}
+
+// A pixel with narrow tasks is complete.
+static void pwsp_svg_pixel(pwsp_svg *svg, pwsp_svg_columns *columns, uint64_t pixel, uint32_t y) {
+    uint32_t kernel_count = (uint32_t)svg->picture->program->kernels.count, best = 1;
+    uint64_t all = 0, span = (svg->end - svg->begin) / svg->width + 1;
+    for (uint32_t k = 1; k < kernel_count; k++) {
+        all = pwsp_sum_u64(all, svg->cycles[k]);
+        best = svg->cycles[k] > svg->cycles[best] ? k : best;
+    }
+    uint32_t tenths = (uint32_t)(10.0 * (double)all / (double)span + 0.5);
+    tenths = tenths < 2 ? 2 : tenths > 10 ? 10 : tenths;
+    if (!columns->is_open || columns->kernel != best || columns->tenths != tenths ||
+        columns->last + 1 != pixel) {
+        pwsp_svg_close_columns(svg, columns, y);
+        columns->first = pixel;
+        columns->kernel = best;
+        columns->tenths = tenths;
+        columns->is_open = true;
+    }
+    columns->last = pixel;
+    memset(svg->cycles, 0, (size_t)kernel_count * sizeof(uint64_t));
+}
+
+// The text inside a bar: the most detailed label that fits.
+static void pwsp_svg_label(pwsp_svg *svg, uint64_t slot, uint64_t x, uint64_t width, uint32_t y) {
+    char label[PWSP_LABEL_MAX];
+    const uint64_t letter = 6 * PWSP_SVG_SCALE;  // about: at a size of 10 pixels
+    size_t room = (size_t)(width / letter), length = SIZE_MAX;
+    if (svg->row < 16 || room < 3) {
+        return;
+    }
+    int detail = svg->picture->options->is_short ? PWSP_LABEL_KERNEL : PWSP_LABEL_FULL;
+    for (; detail <= PWSP_LABEL_KERNEL && length > room; detail++) {
+        length = pwsp_picture_label(svg->picture, slot, (pwsp_label_detail)detail, label);
+    }
+    if (length > room) {
+        return;
+    }
+    pwsp_svg_hundredths(svg, "<text class=\"b m\" x=\"",
+                        x + width / 2 + PWSP_SVG_LEFT * PWSP_SVG_SCALE);
+    pwsp_out_format(svg->out, " y=\"%u\">", y + svg->row / 2 + 4);
+    pwsp_out_xml(svg->out, label);
+    pwsp_out_text(svg->out, "</text>\n");
+}
+
+static void pwsp_svg_bar(pwsp_svg *svg, uint64_t slot, uint64_t x, uint64_t width, uint32_t y) {
+    pwsp_picture *picture = svg->picture;
+    pwsp_out *out = svg->out;
+    char label[PWSP_LABEL_MAX];
+    const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
+    width -= width >= 4 * PWSP_SVG_SCALE ? PWSP_SVG_SCALE : 0;  // neighbours stay apart
+    pwsp_svg_rect(svg, x, width, y + 2, svg->row - 4);
+    pwsp_out_format(out, " fill=\"url(#k%u)\"><title>", (record->kernel - 1) % PWSP_SVG_KERNELS);
+    pwsp_picture_label(picture, slot, PWSP_LABEL_FULL, label);
+    pwsp_out_xml(out, label);
+    pwsp_out_format(out, "\ntask %" PRIu64 ": %" PRIu64 " to %" PRIu64,
+                    picture->run->recorder.more[slot].index, record->start, record->end);
+    if (record->stall != PTOWSP_STALL_NONE) {
+        pwsp_out_format(out, ", after %s", ptowsp_stall_name(record->stall));
+    }
+    if (record->cause != PTOWSP_NO_INDEX) {
+        pwsp_out_format(out, " (task %" PRIu64 ")", record->cause);
+    }
+    pwsp_out_text(out, "</title></rect>\n");
+    if (svg->is_critical && svg->is_critical[slot] && width >= 5 * PWSP_SVG_SCALE) {
+        pwsp_svg_rect(svg, x + 80, width - 160, y + 3, svg->row - 6);
+        pwsp_out_text(out, " class=\"c\" pointer-events=\"none\"/>\n");
+    }
+    pwsp_svg_label(svg, slot, x, width, y);
+}
+
+// Stripes where a lane was idle.
+static void pwsp_svg_gap(pwsp_svg *svg, uint64_t from, uint64_t to, ptowsp_stall stall,
+                         uint32_t y) {
+    uint64_t x = pwsp_svg_x(svg, from), end = pwsp_svg_x(svg, to);
+    if (end >= x + PWSP_SVG_SCALE) {
+        svg->has_stall[stall] = true;
+        pwsp_svg_rect(svg, x, end - x, y + 4, svg->row - 8);
+        pwsp_out_format(svg->out, " fill=\"url(#s%d)\"/>\n", (int)stall);
+    }
+}
+
+static void pwsp_svg_track(pwsp_svg *svg, uint32_t track) {
+    pwsp_picture *picture = svg->picture;
+    uint32_t y = pwsp_svg_y(svg, track);
+    uint64_t last = 0, pixel = UINT64_MAX;
+    pwsp_svg_columns columns = {0, 0, 0, 0, false};
+    bool is_whole = picture->run->recorder.is_dense;
+    for (uint64_t i = picture->firsts[track]; i < picture->firsts[track + 1]; i++) {
+        uint64_t slot = picture->order[i];
+        const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
+        uint64_t x = pwsp_svg_x(svg, record->start), end = pwsp_svg_x(svg, record->end);
+        if (is_whole && record->start > last) {
+            pwsp_svg_gap(svg, last, record->start, record->stall, y);
+        }
+        last = record->end;
+        if (record->end < svg->begin || record->start > svg->end) {
+            continue;
+        }
+        svg->is_used[record->kernel] = true;
+        if (end - x >= PWSP_SVG_SCALE / 2) {
+            if (pixel != UINT64_MAX) {
+                pwsp_svg_pixel(svg, &columns, pixel, y);
+                pixel = UINT64_MAX;
+            }
+            pwsp_svg_close_columns(svg, &columns, y);
+            pwsp_svg_bar(svg, slot, x, end - x, y);
+            continue;
+        }
+        if (pixel != UINT64_MAX && pixel != x / PWSP_SVG_SCALE) {
+            pwsp_svg_pixel(svg, &columns, pixel, y);
+        }
+        pixel = x / PWSP_SVG_SCALE;
+        uint64_t *cycles = &svg->cycles[record->kernel];
+        *cycles = pwsp_sum_u64(*cycles, record->end - record->start);
+    }
+    if (pixel != UINT64_MAX) {
+        pwsp_svg_pixel(svg, &columns, pixel, y);
+    }
+    pwsp_svg_close_columns(svg, &columns, y);
+    if (is_whole && track < picture->lane_count) {
+        pwsp_svg_gap(svg, last, picture->makespan, PTOWSP_STALL_NONE, y);
+    }
+}
+
+static void pwsp_svg_tracks(pwsp_svg *svg) {
+    for (uint32_t i = 0; i < svg->picture->track_count && !svg->out->has_failed; i++) {
+        char name[PWSP_TRACK_NAME_MAX];
+        uint32_t y = pwsp_svg_y(svg, i);
+        pwsp_picture_track_name(svg->picture, i, name);
+        if (svg->row >= 12 || i % 4 == 0) {
+            size_t length = strlen(name);
+            pwsp_out_format(svg->out, "<text class=\"t n\" x=\"%d\" y=\"%u\"%s>", PWSP_SVG_LEFT - 8,
+                            y + svg->row / 2 + 4,
+                            length > 11 ? " textLength=\"72\" lengthAdjust=\"spacingAndGlyphs\""
+                                        : "");
+            pwsp_out_xml(svg->out, name);
+            pwsp_out_text(svg->out, "</text>\n");
+        }
+        pwsp_svg_track(svg, i);
+    }
+}
+
+// -- axis and legend ------------------------------------------------------------------------------
+
+// The distance of ticks: 1, 2 or 5 times a power of ten, with some 100 pixels between them.
+static uint64_t pwsp_svg_step(const pwsp_svg *svg) {
+    uint64_t wanted = pwsp_max_u64((svg->end - svg->begin) / (svg->width / 100), 1), step = 1;
+    for (uint32_t i = 0; step < wanted && step <= UINT64_MAX / 10; i++) {
+        step = i % 3 == 1 ? step / 2 * 5 : step * 2;  // 1, 2, 5, 10
+    }
+    return step;
+}
+
+static void pwsp_svg_axis(pwsp_svg *svg, bool is_grid) {
+    pwsp_out *out = svg->out;
+    uint32_t bottom = pwsp_svg_y(svg, svg->picture->track_count);
+    uint64_t step = pwsp_svg_step(svg);
+    uint64_t time = svg->begin / step * step;
+    time += time < svg->begin ? step : 0;
+    for (; time <= svg->end && !out->has_failed; time += step) {
+        uint64_t x = pwsp_svg_x(svg, time) + PWSP_SVG_LEFT * PWSP_SVG_SCALE;
+        if (is_grid) {
+            pwsp_svg_hundredths(svg, "<line class=\"g\" x1=\"", x);
+            pwsp_svg_hundredths(svg, " x2=\"", x);
+            pwsp_out_format(out, " y1=\"%d\" y2=\"%u\"/>\n", PWSP_SVG_TOP, bottom + 4);
+        } else {
+            pwsp_svg_hundredths(svg, "<text class=\"u m\" x=\"", x);
+            pwsp_out_format(out, " y=\"%u\">", bottom + 18);
+            pwsp_svg_count(out, time);
+            pwsp_out_text(out, "</text>\n");
+        }
+    }
+}
+
+typedef struct pwsp_svg_legend {
+    uint32_t at, columns, top;
+} pwsp_svg_legend;
+
+static void pwsp_svg_entry(pwsp_svg *svg, pwsp_svg_legend *legend, char kind, uint32_t index,
+                           const char *name) {
+    uint32_t x = PWSP_SVG_LEFT + legend->at % legend->columns * PWSP_SVG_LEGEND;
+    uint32_t y = legend->top + legend->at / legend->columns * 20;
+    legend->at++;
+    pwsp_out_format(svg->out, "<rect x=\"%u\" y=\"%u\" width=\"18\" height=\"12\" ", x, y - 10);
+    if (kind == 'c') {
+        pwsp_out_text(svg->out, "class=\"c\"/>");
+    } else {
+        pwsp_out_format(svg->out, "fill=\"url(#%c%u)\"/>", kind, index);
+    }
+    pwsp_out_format(svg->out, "<text class=\"t\" x=\"%u\" y=\"%u\"%s>", x + 24, y,
+                    strlen(name) > 19 ? " textLength=\"118\" lengthAdjust=\"spacingAndGlyphs\""
+                                      : "");
+    pwsp_out_xml(svg->out, name);
+    pwsp_out_text(svg->out, "</text>\n");
+}
+
+// What has not been drawn is left out.
+static void pwsp_svg_draw_legend(pwsp_svg *svg, pwsp_svg_legend *legend) {
+    pwsp_picture *picture = svg->picture;
+    for (uint32_t k = 1; k < picture->program->kernels.count; k++) {
+        if (svg->is_used[k]) {
+            pwsp_svg_entry(svg, legend, 'k', (k - 1) % PWSP_SVG_KERNELS,
+                           pwsp_picture_kernel(picture, k));
+        }
+    }
+    for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
+        if (svg->has_stall[i]) {
+            pwsp_svg_entry(svg, legend, 's', i, pwsp_svg_stalls[i][1]);
+        }
+    }
+    if (svg->is_critical) {
+        pwsp_svg_entry(svg, legend, 'c', 0, "critical path");
+    }
+}
+
+// The height comes first, so the legend has room for all that may be drawn.
+static void pwsp_svg_draw(pwsp_svg *svg) {
+    pwsp_picture *picture = svg->picture;
+    uint32_t columns = (svg->width + PWSP_SVG_RIGHT) / PWSP_SVG_LEGEND, entries = 1;
+    uint32_t bottom = pwsp_svg_y(svg, picture->track_count);
+    for (uint32_t k = 1; k < picture->program->kernels.count; k++) {
+        entries += picture->run->recorder.kernels[k].task_count > 0;
+    }
+    bool has_processes = picture->track_count > picture->lane_count;
+    for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
+        bool is_of_process =
+            has_processes && (i == PTOWSP_STALL_DEPENDENCY || i == PTOWSP_STALL_CHANNEL);
+        entries += picture->run->recorder.idle[i] > 0 || is_of_process;
+    }
+    pwsp_svg_legend legend = {0, columns, bottom + 48};
+    pwsp_svg_head(svg, bottom + 48 + (entries + columns - 1) / columns * 20);
+    for (uint32_t i = 0; i < picture->track_count && !svg->out->has_failed; i += 2) {
+        pwsp_out_format(svg->out,
+                        "<rect class=\"row\" x=\"%d\" y=\"%u\" width=\"%u\" height=\"%u\"/>\n",
+                        PWSP_SVG_LEFT, pwsp_svg_y(svg, i), svg->width, svg->row);
+    }
+    pwsp_svg_axis(svg, true);
+    pwsp_svg_tracks(svg);
+    pwsp_svg_axis(svg, false);
+    pwsp_svg_draw_legend(svg, &legend);
+    pwsp_out_text(svg->out, "</svg>\n");
+}
+
+PWSP_INTERNAL bool pwsp_export_svg(pwsp_picture *picture) {
+    const pwsp_memory *memory = &picture->memory;
+    const ptowsp_export_options *options = picture->options;
+    size_t kernels = (size_t)picture->program->kernels.count + 1;
+    uint64_t count;
+    const uint64_t *path = ptowsp_run_critical_path(picture->run, &count);
+    pwsp_svg svg;
+    memset(&svg, 0, sizeof svg);
+    svg.picture = picture;
+    svg.out = picture->out;
+    svg.begin = options->begin;
+    svg.end = options->end ? options->end : picture->makespan;
+    svg.end = pwsp_max_u64(svg.end, svg.begin + 1);
+    svg.width = options->width - PWSP_SVG_LEFT - PWSP_SVG_RIGHT;
+    svg.row = picture->track_count <= 16 ? 24 : picture->track_count <= 64 ? 14 : 8;
+    svg.cycles = (uint64_t *)pwsp_memory_alloc(memory, kernels * sizeof(uint64_t));
+    svg.is_used = (bool *)pwsp_memory_alloc(memory, kernels * sizeof(bool));
+    svg.is_critical =
+        path ? (bool *)pwsp_memory_alloc(memory, (size_t)picture->count * sizeof(bool)) : NULL;
+    bool has_memory = svg.cycles && svg.is_used && (!path || svg.is_critical);
+    if (has_memory) {
+        for (uint64_t i = 0; i < count; i++) {
+            svg.is_critical[path[i]] = true;
+        }
+        pwsp_svg_draw(&svg);
+    }
+    pwsp_memory_free(memory, svg.is_critical, (size_t)picture->count * sizeof(bool));
+    pwsp_memory_free(memory, svg.is_used, kernels * sizeof(bool));
+    pwsp_memory_free(memory, svg.cycles, kernels * sizeof(uint64_t));
+    return has_memory;
+}

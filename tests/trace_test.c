@@ -1,0 +1,216 @@
+// Records of tasks: axis values, scalars and bytes of each, sums over all, and which tasks are kept.
+// Times on paper: with request r and head h, task 4 r + h takes 10 + r + h, task 4 r + 3 takes 4.
+
+#include "see_fixture.h"
+
+static void label_is(const see *s, uint64_t index, const char *expected) {
+    char data[200];
+    ptowsp_text_buffer buffer = {data, sizeof data, 0};
+    ptowsp_task_trace task;
+    assert_true(ptowsp_run_trace_find(s->run, index, &task));
+    assert_int_equal(task.index, index);
+    ptowsp_run_print_task(s->run, &task, ptowsp_text_to_buffer(&buffer));
+    assert_string_equal(data, expected);
+}
+
+// The schedules that make records in different ways: in order, fifo, and event by event.
+static void schedule_of(int kind, ptowsp_schedule *schedule) {
+    memset(schedule, 0, sizeof *schedule);
+    schedule->lane_count = 2;
+    schedule->issue = kind == 0 ? PTOWSP_ISSUE_IN_ORDER : PTOWSP_ISSUE_DATAFLOW;
+    schedule->dispatch = kind == 2 ? PTOWSP_DISPATCH_WORK_STEALING : PTOWSP_DISPATCH_ROUND_ROBIN;
+}
+
+static void trace__tasks_have_their_names_values_and_bytes(void **state) {
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        see s = {0};
+        ptowsp_schedule schedule;
+        ptowsp_task_trace task;
+        schedule_of(kind, &schedule);
+        see_make(&s, &schedule, 5);
+        see_run_tasks(&s);
+        assert_int_equal(ptowsp_run_trace_count(s.run), 20);
+        label_is(&s, 0, "attend request=0 head=0 scale=1");
+        label_is(&s, 3, "merge axis0=7");
+        label_is(&s, 18, "attend request=4 head=2 scale=-3");
+        label_is(&s, 19, "merge axis0=47");
+        task = ptowsp_run_trace_at(s.run, 18);
+        assert_int_equal(task.record->end - task.record->start, 16);
+        assert_int_equal(task.bytes_read, 0);
+        assert_int_equal(task.bytes_written, 8);
+        task = ptowsp_run_trace_at(s.run, 19);
+        assert_int_equal(task.bytes_read, 24);
+        assert_int_equal(task.bytes_written, 24);
+        assert_false(ptowsp_run_trace_find(s.run, 20, &task));
+        assert_ptr_equal(ptowsp_run_records(s.run), ptowsp_run_trace_at(s.run, 0).record);
+        see_free(&s);
+    }
+}
+
+// 3 heads: attend takes 3 (10 + r) + 3 for request r; merge takes 4.
+static void trace__sums_are_those_of_all_tasks(void **state) {
+    (void)state;
+    for (int kind = 0; kind < 6; kind++) {
+        see s = {0};
+        ptowsp_schedule schedule;
+        uint32_t count;
+        schedule_of(kind % 3, &schedule);
+        see_make(&s, &schedule, 5);
+        const ptowsp_record_options totals = {PTOWSP_RECORD_TOTALS, 0, 0, 0};
+        const ptowsp_record_options tasks = {PTOWSP_RECORD_TASKS, 40, 60, 3};
+        see_run(&s, kind < 3 ? &totals : &tasks);
+        const ptowsp_task_sums *kernels = ptowsp_run_kernels(s.run, &count);
+        assert_int_equal(count, 3);
+        assert_int_equal(kernels[0].task_count, 0);
+        assert_int_equal(kernels[1].task_count, 15);
+        assert_int_equal(kernels[1].busy_cycles, 195);  // 5 * 33 + 3 * 10
+        assert_int_equal(kernels[1].longest_cycles, 16);
+        assert_int_equal(kernels[1].bytes_written, 120);
+        assert_int_equal(kernels[2].task_count, 5);
+        assert_int_equal(kernels[2].busy_cycles, 20);
+        assert_int_equal(kernels[2].bytes_read, 120);
+        const ptowsp_run_stats *stats = ptowsp_run_result(s.run);
+        assert_int_equal(stats->busy_cycles, 215);
+        uint64_t idle = 0;
+        for (int i = 0; i < PTOWSP_STALL_COUNT; i++) {
+            idle += ptowsp_run_idle(s.run)[i];
+        }
+        assert_int_equal(idle, 2 * stats->makespan_cycles - 215);
+        assert_int_equal(ptowsp_run_idle(s.run)[PTOWSP_STALL_LANE], 0);
+        ptowsp_usage usage = ptowsp_run_usage(s.run);
+        assert_int_equal(usage.bin_cycles, 1);
+        assert_int_equal(usage.bin_count, stats->makespan_cycles);
+        uint64_t busy[3] = {0, 0, 0};
+        for (uint32_t i = 0; i < usage.bin_count; i++) {
+            assert_in_range(usage.busy[i * 3 + 1] + usage.busy[i * 3 + 2], 0, 2);
+            busy[1] += usage.busy[i * 3 + 1];
+            busy[2] += usage.busy[i * 3 + 2];
+        }
+        assert_int_equal(busy[1], 195);
+        assert_int_equal(busy[2], 20);
+        see_free(&s);
+    }
+}
+
+// Keeping some is the same as keeping all and choosing among them.
+static void trace__a_window_and_every_nth_keep_the_same_records(void **state) {
+    (void)state;
+    uint64_t seed = test_seed();
+    for (int round = 0; round < 60; round++) {
+        see s = {0}, all = {0};
+        ptowsp_schedule schedule;
+        schedule_of(round % 3, &schedule);
+        int64_t requests = test_random_in(&seed, 0, 60);
+        see_make(&s, &schedule, requests);
+        see_make(&all, &schedule, requests);
+        see_run_tasks(&all);
+        ptowsp_record_options some = {PTOWSP_RECORD_TASKS, 0, 0, 0};
+        some.begin = (ptowsp_cycles)test_random_in(&seed, 0, 500);
+        some.end = test_random(&seed) % 3 ? some.begin + 1 + test_random(&seed) % 300 : 0;
+        some.every = test_random(&seed) % 5;
+        see_run(&s, &some);
+        uint64_t at = 0;
+        for (uint64_t i = 0; i < ptowsp_run_trace_count(all.run); i++) {
+            ptowsp_task_trace kept, one = ptowsp_run_trace_at(all.run, i);
+            const ptowsp_task_record *record = one.record;
+            bool is_in = record->end >= some.begin && (!some.end || record->start < some.end) &&
+                         (some.every == 0 || i % some.every == 0);
+            assert_int_equal(ptowsp_run_trace_find(s.run, i, &kept), is_in);
+            if (!is_in) {
+                continue;
+            }
+            assert_int_equal(ptowsp_run_trace_at(s.run, at++).index, i);
+            assert_int_equal(kept.index, i);
+            assert_memory_equal(kept.record, record, sizeof *record);
+            assert_memory_equal(kept.args, one.args,
+                                (one.axis_count + one.scalar_count) * sizeof(uint64_t));
+            assert_int_equal(kept.bytes_written, one.bytes_written);
+        }
+        assert_int_equal(ptowsp_run_trace_count(s.run), at);
+        assert_memory_equal(ptowsp_run_result(s.run), ptowsp_run_result(all.run),
+                            offsetof(ptowsp_run_stats, memory_bytes));
+        uint64_t count;
+        bool has_all = some.begin == 0 && some.end == 0 && some.every <= 1;
+        assert_int_equal(ptowsp_run_critical_path(s.run, &count) != NULL, has_all && requests > 0);
+        see_free(&s);
+        see_free(&all);
+    }
+}
+
+// With a window of time the memory is that of the tasks kept, not of all.
+static void trace__memory_is_for_what_is_kept(void **state) {
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        see s = {0};
+        ptowsp_schedule schedule;
+        schedule_of(kind, &schedule);
+        schedule.window_policy = PTOWSP_WINDOW_STALL;
+        schedule.window = 8;
+        see_make(&s, &schedule, 4000);
+        see_run(&s, NULL);
+        size_t before = ptowsp_run_result(s.run)->memory_bytes;
+        const ptowsp_record_options some = {PTOWSP_RECORD_TASKS, 1000, 1100, 0};
+        see_run(&s, &some);
+        assert_in_range(ptowsp_run_trace_count(s.run), 4, 60);
+        assert_in_range(ptowsp_run_result(s.run)->memory_bytes - before, 1, 40000);
+        see_free(&s);
+    }
+}
+
+static void trace__tasks_of_processes_are_recorded(void **state) {
+    (void)state;
+    see s = {0};
+    see_make_pipeline(&s);
+    see_run_tasks(&s);
+    assert_int_equal(ptowsp_run_trace_count(s.run), 9);
+    label_is(&s, 0, "compute axis0=-1");
+    label_is(&s, 1, "load tile=0");
+    // load: 10 to 17, 25, 34, 44; compute: 17, 27, 37, 47 to 57
+    ptowsp_task_trace last = ptowsp_run_trace_at(s.run, 8);
+    assert_int_equal(last.record->start, 47);
+    assert_int_equal(last.record->end, 57);
+    assert_int_equal(ptowsp_run_kernels(s.run, NULL)[1].busy_cycles, 34);
+    assert_int_equal(ptowsp_run_kernels(s.run, NULL)[2].busy_cycles, 50);
+    const ptowsp_record_options some = {PTOWSP_RECORD_TASKS, 50, 0, 0};
+    see_run(&s, &some);
+    assert_int_equal(ptowsp_run_trace_count(s.run), 1);
+    assert_int_equal(ptowsp_run_trace_at(s.run, 0).index, 8);
+    see_free(&s);
+}
+
+static void trace__refuses_what_cannot_be(void **state) {
+    (void)state;
+    see s = {0};
+    see_make(&s, NULL, 1);
+    ptowsp_task_trace task;
+    assert_int_equal(ptowsp_run_trace_count(s.run), 0);
+    assert_false(ptowsp_run_trace_find(s.run, 0, &task));
+    assert_null(ptowsp_run_kernels(s.run, NULL));
+    assert_null(ptowsp_run_idle(s.run));
+    assert_null(ptowsp_run_usage(s.run).busy);
+    ptowsp_record_options bad = {(ptowsp_record_level)9, 0, 0, 0};
+    assert_int_equal(ptowsp_run_record(s.run, &bad), PTOWSP_INVALID_PARAMS);
+    test_error_is(s.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "run: there is no level of records 9");
+    const ptowsp_record_options empty = {PTOWSP_RECORD_TASKS, 7, 7, 0};
+    assert_int_equal(ptowsp_run_record(s.run, &empty), PTOWSP_INVALID_PARAMS);
+    test_error_is(s.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "run: records from cycle 7 to cycle 7 would be none");
+    see_run(&s, NULL);
+    assert_int_equal(ptowsp_run_trace_count(s.run), 0);
+    assert_null(ptowsp_run_kernels(s.run, NULL));
+    see_free(&s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(trace__tasks_have_their_names_values_and_bytes),
+        cmocka_unit_test(trace__sums_are_those_of_all_tasks),
+        cmocka_unit_test(trace__a_window_and_every_nth_keep_the_same_records),
+        cmocka_unit_test(trace__memory_is_for_what_is_kept),
+        cmocka_unit_test(trace__tasks_of_processes_are_recorded),
+        cmocka_unit_test(trace__refuses_what_cannot_be),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
