@@ -124,6 +124,7 @@ static void serving_setup_make(serve_report *r, const serve_options *o, ptowsp_c
     s->efficiency = o->efficiency;
     s->layer_ns = o->layer_us * 1e3;
     s->plan_every = (uint32_t)o->plan_every;
+    s->is_every_head = o->is_every_head;
     s->units_max = (uint32_t)o->units;
     if (serve_setup_heads(s) % serve_setup_kv_heads(s) != 0) {
         command_fail("--heads %llu over --devices %u is not a multiple of their KV heads",

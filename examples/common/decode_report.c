@@ -83,12 +83,13 @@ static void report_head(const decode_step *s) {
         (unsigned long long)o->heads, (unsigned long long)o->kv_heads, o->kv_heads == 1 ? "" : "s",
         (unsigned long long)o->dim, decode_type_names[o->type], (unsigned long long)o->page);
     printf("  batch    %s requests, %s tokens, the longest %s; %s MiB of KV in a pool of %s MiB\n",
-           print_grouped(s->sequence_count), print_grouped(s->token_count), print_grouped((uint64_t)s->length_max),
-           print_grouped(report_kv_bytes(s) >> 20),
+           print_grouped(s->sequence_count), print_grouped(s->token_count),
+           print_grouped((uint64_t)s->length_max), print_grouped(report_kv_bytes(s) >> 20),
            print_grouped((s->pool_pages * s->page_elements * attention_type_size(o->type)) >> 20));
     if (o->is_prefill) {
         printf("  queries  %s; %s of the requests with a prompt, in tiles of %u tokens, causal\n",
-               print_grouped(s->query_count), print_grouped(s->prompt_count), (unsigned)s->plan.tile_tokens);
+               print_grouped(s->query_count), print_grouped(s->prompt_count),
+               (unsigned)s->plan.tile_tokens);
     }
     uint32_t threads = ptowsp_context_lane_count(s->context);
     printf("  threads  %u (%s), on %u lane%s of the plan%s\n\n", (unsigned)threads,
@@ -107,17 +108,21 @@ static void report_table(const decode_step *s, const report_column *b, const rep
     report_row(s, "units", print_grouped(balanced->unit_count), print_grouped(chunks->unit_count));
     report_row(s, "of these, parts of split tiles", print_grouped(balanced->part_count),
                print_grouped(chunks->part_count));
-    report_row(s, "merges", print_grouped(balanced->merge_count), print_grouped(chunks->merge_count));
+    report_row(s, "merges", print_grouped(balanced->merge_count),
+               print_grouped(chunks->merge_count));
     report_row(s, "scratch, MiB", print_fixed(b->scratch_mib, 2), print_fixed(c->scratch_mib, 2));
     report_row(s, "largest lane / mean, predicted", print_fixed(report_ratio(balanced), 4),
                print_fixed(report_ratio(chunks), 4));
-    report_row(s, "busiest thread / mean, measured", print_fixed(b->balance, 4), print_fixed(c->balance, 4));
+    report_row(s, "busiest thread / mean, measured", print_fixed(b->balance, 4),
+               print_fixed(c->balance, 4));
     report_row(s, "plan, us", print_fixed(b->plan_us, 1), print_fixed(c->plan_us, 1));
-    report_row(s, "run, ms", print_fixed(b->run_us / 1000.0, 2), print_fixed(c->run_us / 1000.0, 2));
+    report_row(s, "run, ms", print_fixed(b->run_us / 1000.0, 2),
+               print_fixed(c->run_us / 1000.0, 2));
     report_row(s, "merge, ms", "in the run", print_fixed(c->merge_us / 1000.0, 2));
     report_row(s, "step: plan + run + merge, ms", print_fixed(b->total_us / 1000.0, 2),
                print_fixed(c->total_us / 1000.0, 2));
-    report_row(s, "KV read in the run, GB/s", print_fixed(b->kv_gb_per_s, 1), print_fixed(c->kv_gb_per_s, 1));
+    report_row(s, "KV read in the run, GB/s", print_fixed(b->kv_gb_per_s, 1),
+               print_fixed(c->kv_gb_per_s, 1));
     char errors[2][32], hashes[2][32];
     const decode_run *runs[2] = {balanced, chunks};
     const report_column *columns[2] = {b, c};
@@ -128,7 +133,8 @@ static void report_table(const decode_step *s, const report_column *b, const rep
     report_row(s, "largest error of a row", errors[0], errors[1]);
     report_row(s, "hash of the outputs", hashes[0], hashes[1]);
     printf("\n  update   %.1f us for the plan of a next step; planned anew in %s of %s\n",
-           (double)s->update_ns / 1000.0, print_grouped(s->update_new), print_grouped(s->update_count));
+           (double)s->update_ns / 1000.0, print_grouped(s->update_new),
+           print_grouped(s->update_count));
     if (!s->has_chunks) {
         printf("  chunks   have no query tiles, so there is no chunk plan with --prefill\n");
     } else if (s->is_over) {
@@ -138,8 +144,9 @@ static void report_table(const decode_step *s, const report_column *b, const rep
     printf("  bits     are the same for any number of threads%s\n",
            s->o.is_invariant ? ", lanes and neighbours" : " with the same lanes");
     printf("  check    %s outputs%s, %.0e allowed: %s\n",
-           print_grouped(s->query_count * s->o.heads * s->value_dim), s->has_chunks ? " of each" : "",
-           DECODE_TOLERANCE, b->is_good && c->is_good ? "good" : "WRONG");
+           print_grouped(s->query_count * s->o.heads * s->value_dim),
+           s->has_chunks ? " of each" : "", DECODE_TOLERANCE,
+           b->is_good && c->is_good ? "good" : "WRONG");
 }
 
 // -- JSON -----------------------------------------------------------------------------------------

@@ -28,7 +28,8 @@ static void cache_link(serve_cache *c, uint32_t block) {
     c->kept++;
 }
 
-void serve_cache_make(serve_cache *c, uint64_t capacity, uint32_t block_pages, uint32_t block_count) {
+void serve_cache_make(serve_cache *c, uint64_t capacity, uint32_t block_pages,
+                      uint32_t block_count) {
     memset(c, 0, sizeof *c);
     c->capacity = c->free = capacity;
     c->block_pages = block_pages;

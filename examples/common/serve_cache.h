@@ -30,7 +30,8 @@ typedef struct serve_cache {
 } serve_cache;
 
 // block_pages 0: no block is ever shared.
-void serve_cache_make(serve_cache *c, uint64_t capacity, uint32_t block_pages, uint32_t block_count);
+void serve_cache_make(serve_cache *c, uint64_t capacity, uint32_t block_pages,
+                      uint32_t block_count);
 void serve_cache_free(serve_cache *c);
 
 // Takes pages for a sequence, evicting kept blocks if it must; false, and nothing happens, if `spare`

@@ -22,9 +22,9 @@ typedef struct calibration {
     attention_step step;
     int32_t length;
     uint32_t page;
-    float *queries;           // [ROWS][dim]
+    float *queries;  // [ROWS][dim]
     ptowsp_partial states[ROWS];
-    float *accs;              // [ROWS][value_dim]
+    float *accs;  // [ROWS][value_dim]
 } calibration;
 
 // The time of a unit of so many tokens and rows, in ns.
@@ -124,7 +124,8 @@ static double calibrate_read(ptowsp_context *context) {
 void serve_machine_calibrate(ptowsp_context *context, const serve_model *m, double memory_bytes,
                              serve_machine *out_machine) {
     if (m->dim % 16 != 0 || m->value_dim % 16 != 0 || m->dim > ATTENTION_DIM_MAX) {
-        command_fail("--calibrate needs a --dim that is a multiple of 16 up to %d", ATTENTION_DIM_MAX);
+        command_fail("--calibrate needs a --dim that is a multiple of 16 up to %d",
+                     ATTENTION_DIM_MAX);
     }
     serve_machine to = {0};
     to.attention = calibrate_attention(m);

@@ -13,6 +13,7 @@ struct serve_cost {
     ptowsp_attention_config config;
     ptowsp_attention_plan plan;
     void *block;
+    uint32_t fold;  // groups of heads and lanes that have this plan
 
     // chunk plan
     ptowsp_work *work;
@@ -102,7 +103,7 @@ static uint64_t cost_deal_chunks(serve_cost *c, uint32_t count) {
     uint32_t chunk;
     uint64_t slots = 0;
     memset(&config, 0, sizeof config);
-    config.max_work_units = c->s.units_max;
+    config.max_work_units = (c->s.units_max - 1) / c->fold + 1;
     config.align = c->s.page;
     config.tiers = &tier;
     config.tier_count = 1;
@@ -169,6 +170,15 @@ static double cost_rest(const serve_setup *s, const serve_step *step) {
     return time + s->machine.step_ns + (double)m->layers * s->layer_ns;
 }
 
+static uint32_t cost_divisor(uint32_t a, uint32_t b) {
+    while (b != 0) {
+        uint32_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
 // -- public ---------------------------------------------------------------------------------------
 
 serve_cost *serve_cost_create(const serve_setup *s, serve_plan plan, uint32_t sequence_count_max,
@@ -179,9 +189,11 @@ serve_cost *serve_cost_create(const serve_setup *s, serve_plan plan, uint32_t se
     ptowsp_plan_info info;
     c->s = *s;
     c->plan_kind = plan;
-    c->config.head_count = serve_setup_kv_heads(s);
-    c->config.group = serve_setup_heads(s) / c->config.head_count;
-    c->config.lane_count = s->machine.lanes;
+    uint32_t head_count = serve_setup_kv_heads(s);
+    c->fold = s->is_every_head ? 1 : cost_divisor(head_count, s->machine.lanes);
+    c->config.head_count = head_count / c->fold;
+    c->config.group = serve_setup_heads(s) / head_count;
+    c->config.lane_count = s->machine.lanes / c->fold;
     c->config.is_causal = true;
     c->config.page_size = s->page;
     c->config.tile_rows = s->tile_rows;
@@ -207,7 +219,8 @@ serve_time serve_cost_step(serve_cost *c, const serve_step *step) {
     if (step->is_next && c->plan_count > 0 && c->steps_since + 1 < c->s.plan_every) {
         c->steps_since++;
     } else {
-        double cycles = c->plan_kind == SERVE_CHUNKS ? cost_chunks(c, step) : cost_balanced(c, step);
+        double cycles =
+            c->plan_kind == SERVE_CHUNKS ? cost_chunks(c, step) : cost_balanced(c, step);
         c->last_ns = cycles / c->s.machine.clock_hz * 1e9;
         c->last_tokens = tokens;
         c->steps_since = 0;

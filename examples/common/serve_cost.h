@@ -7,6 +7,9 @@
 // the arithmetic of all tokens. The experts that T tokens reach are those of uniform routing:
 // experts * (1 - (1 - top_k / experts)^T).
 //
+// KV heads are alike. So g = gcd(KV heads, lanes) groups of heads / g on lanes / g have the same plan,
+// and one of them is planned, which is much faster. With is_every_head all are planned as one.
+//
 // Tiles of prompts read the KV before them from memory, each by itself: nothing is gained from a cache
 // that cores share.
 //
@@ -31,12 +34,14 @@ typedef struct serve_setup {
     serve_model model;
     serve_machine machine;
     uint32_t devices;
-    uint32_t page;      // tokens
-    uint32_t tile_rows;  // of attention: query tokens of a prompt times the query heads of a KV head
+    uint32_t page;  // tokens
+    uint32_t
+        tile_rows;      // of attention: query tokens of a prompt times the query heads of a KV head
     double efficiency;  // the share of the machine's rates that is reached outside of attention
     double layer_ns;
     uint32_t plan_every;  // steps from a plan to the next, while the batch is the same: see below
     uint32_t units_max;   // of a chunk plan, if its chunks can be so long
+    bool is_every_head;
 } serve_setup;
 
 // The heads of a device; exits with 2 if they cannot be shared.
@@ -54,7 +59,7 @@ typedef struct serve_step {
     uint32_t count;
     uint64_t query_count;  // tokens of all
     uint32_t sampled;      // sequences that get a token
-    bool is_next;  // the sequences are those of the step before, each a token longer
+    bool is_next;          // the sequences are those of the step before, each a token longer
 } serve_step;
 
 typedef struct serve_time {

@@ -22,7 +22,8 @@ static int load_compare_ids(const void *a, const void *b) {
 static int load_compare_requests(const void *a, const void *b) {
     const trace_request *x = *(const trace_request *const *)a;
     const trace_request *y = *(const trace_request *const *)b;
-    int order = (x->arrival_seconds > y->arrival_seconds) - (x->arrival_seconds < y->arrival_seconds);
+    int order =
+        (x->arrival_seconds > y->arrival_seconds) - (x->arrival_seconds < y->arrival_seconds);
     return order ? order : (x > y) - (x < y);
 }
 
@@ -87,7 +88,8 @@ void serve_load_from_trace(const trace *from, const char *name, const serve_load
     memset(&load, 0, sizeof load);
     const trace_request **order =
         (const trace_request **)command_allocate(from->count, sizeof *order);
-    size_t count = from->count < options->requests_max ? from->count : (size_t)options->requests_max;
+    size_t count =
+        from->count < options->requests_max ? from->count : (size_t)options->requests_max;
     if (from->count > UINT32_MAX) {
         command_fail("%s: more than %lld requests", name, (long long)UINT32_MAX);
     }
@@ -163,8 +165,9 @@ void serve_load_generate(uint64_t seed, uint64_t count, double rate,
     once.hours = 0.0;
     once.requests_max = UINT64_MAX;
     serve_load_from_trace(&made, "requests", &once, out_load);
-    snprintf(out_load->source, sizeof out_load->source, "generated requests, %g a second, seed %llu",
-             rate * options->speed, (unsigned long long)seed);
+    snprintf(out_load->source, sizeof out_load->source,
+             "generated requests, %g a second, seed %llu", rate * options->speed,
+             (unsigned long long)seed);
     free(inputs);
     trace_free(&made);
 }

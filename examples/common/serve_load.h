@@ -7,7 +7,7 @@
 
 typedef struct serve_request {
     uint64_t arrival_ns;
-    uint32_t input, output;      // tokens
+    uint32_t input, output;       // tokens
     uint32_t id_begin, id_count;  // its blocks in ids of the load
     uint32_t id_add;              // added to each of them
 } serve_request;
@@ -42,7 +42,8 @@ void serve_load_from_trace(const trace *from, const char *name, const serve_load
 void serve_load_free(serve_load *load);
 
 // The k-th block of a request.
-static inline uint32_t serve_load_block(const serve_load *load, const serve_request *r, uint32_t k) {
+static inline uint32_t serve_load_block(const serve_load *load, const serve_request *r,
+                                        uint32_t k) {
     return load->ids[r->id_begin + k] + r->id_add;
 }
 

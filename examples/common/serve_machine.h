@@ -8,7 +8,8 @@
 // A decoder. Sizes of one layer unless said otherwise; bytes may be fractions.
 typedef struct serve_model {
     const char *name;
-    uint64_t layers, hidden, heads, kv_heads, dim;  // of keys; MLA: of the latent with its rope part
+    uint64_t layers, hidden, heads, kv_heads,
+        dim;  // of keys; MLA: of the latent with its rope part
     uint64_t value_dim;
     bool is_mla;
     uint64_t query_rank, nope_dim, head_value_dim;  // MLA: of compressed queries, of a head

@@ -40,6 +40,8 @@ static const char help_text[] =
     "  --experts N, --top-k N, --expert-ffn N, --weight-bits N    sizes other than the model's\n"
     "simulation\n"
     "  --plan-every N     steps to a plan while the batch is the same (16); 1 is exact\n"
+    "  --every-head       plans all KV heads and lanes; otherwise one group of them, as heads are "
+    "alike\n"
     "  --units N          work units of a chunk plan, about (1024)\n"
     "  --threads N        threads (one for each processor); results do not depend on them\n"
     "results\n"
@@ -184,7 +186,9 @@ void serve_options_read(int argc, char **argv, serve_options *out_options) {
         {"--trace", &o.trace_path}, {"--policies", &policies}, {"--machine", &o.machine},
         {"--model", &model},        {"--svg", &o.svg_path},    {"--html", &o.html_path},
     };
-    const command_flag flags[] = {{"--json", &o.is_json}, {"--calibrate", &o.is_calibrate}};
+    const command_flag flags[] = {{"--json", &o.is_json},
+                                  {"--calibrate", &o.is_calibrate},
+                                  {"--every-head", &o.is_every_head}};
     const command_options options = {numbers, sizeof numbers / sizeof *numbers,
                                      texts,   sizeof texts / sizeof *texts,
                                      flags,   sizeof flags / sizeof *flags};

@@ -11,7 +11,7 @@ typedef struct serve_options {
     const char *trace_path, *svg_path, *html_path;
     const char *machine;
     serve_model model;
-    bool is_json, is_calibrate;
+    bool is_json, is_calibrate, is_every_head;
     serve_policy policies[SERVE_POLICIES_MAX];
     uint32_t policy_count;
 } serve_options;

@@ -18,7 +18,7 @@
 enum {
     WIDTH = 960,
     LEFT = 76,
-    RIGHT = 20,
+    RIGHT = 36,
     PLOT_WIDTH = WIDTH - LEFT - RIGHT,
     PLOT_HEIGHT = 104,
     PANEL_HEIGHT = PLOT_HEIGHT + 40,
@@ -128,7 +128,7 @@ static picture_axis picture_vertical(const picture_line *lines, uint32_t count, 
         a.high = a.high > 0.0 ? pow(10.0, ceil(log10(a.high))) : 10.0;
         a.high = a.high > a.low ? a.high : a.low * 10.0;
     } else {
-        a.high = kind == PICTURE_KV ? 100.0 : fmax(a.high, 1.0);
+        a.high = fmax(a.high, kind == PICTURE_KV ? 10.0 : 1.0);
         double step = picture_round(a.high, 5.0);
         a.high = ceil(a.high / step - 1e-9) * step;
     }
@@ -173,8 +173,7 @@ static void picture_head(const serve_report *r, FILE *to) {
     print_xml(to, s->model.name);
     fprintf(to, " on %u x ", (unsigned)s->devices);
     print_xml(to, s->machine.name);
-    fprintf(to, "; a KV cache of %s tokens</text>\n",
-            print_grouped(r->results[0].pages * s->page));
+    fprintf(to, "; a KV cache of %s tokens</text>\n", print_grouped(r->results[0].pages * s->page));
     for (uint32_t i = 0; i < r->policy_count; i++) {
         double x = 20.0 + i % LEGEND_COLUMNS * ((WIDTH - 40.0) / LEGEND_COLUMNS);
         double y = HEAD_HEIGHT + i / LEGEND_COLUMNS * (double)LEGEND_ROW;
@@ -189,11 +188,11 @@ static void picture_head(const serve_report *r, FILE *to) {
 
 // A number of an axis, short.
 static const char *picture_number(double value) {
-    return value >= 10000.0 ? print_grouped((uint64_t)(value + 0.5))
-                            : print_fixed(value, value >= 1.0 || value == 0.0 ? 0
-                                                 : value > 0.0999             ? 1
-                                                 : value > 0.00999            ? 2
-                                                                              : 3);
+    return value >= 1000.0 ? print_grouped((uint64_t)(value + 0.5))
+                           : print_fixed(value, value >= 1.0 || value == 0.0 ? 0
+                                                : value > 0.0999             ? 1
+                                                : value > 0.00999            ? 2
+                                                                             : 3);
 }
 
 static void picture_horizontal_line(FILE *to, double bottom, double y, double value) {
@@ -209,8 +208,13 @@ static void picture_grid(const picture_axis *time, const picture_axis *vertical,
         double decades = log10(vertical->high / vertical->low);
         int every = decades > 5.5 ? 2 : 1;
         for (int i = 0; i <= (int)(decades + 0.5); i += every) {
-            double value = vertical->low * pow(10.0, i);
-            picture_horizontal_line(to, bottom, picture_at(vertical, value), value);
+            static const double between[] = {1.0, 2.0, 5.0};
+            for (int k = 0; k < (decades < 2.5 ? 3 : 1); k++) {
+                double value = vertical->low * pow(10.0, i) * between[k];
+                if (value <= vertical->high * 1.0001) {
+                    picture_horizontal_line(to, bottom, picture_at(vertical, value), value);
+                }
+            }
         }
     } else {
         double step = picture_round(vertical->high, 5.0);
@@ -225,9 +229,13 @@ static void picture_grid(const picture_axis *time, const picture_axis *vertical,
         double x = LEFT + picture_at(time, i * step);
         fprintf(to, "<path class=\"grid\" d=\"M%.1f %.1fv-%d\"/>", x, bottom, PLOT_HEIGHT);
         if (has_labels) {
-            fprintf(to, "<text class=\"small\" text-anchor=\"middle\" x=\"%.1f\" y=\"%.1f\">%s%s</text>",
-                    x, bottom + 16.0, print_fixed(i * step / unit, step / unit < 1.0 ? 1 : 0),
-                    unit > 60.0 ? " h" : unit > 1.0 ? " min" : " s");
+            fprintf(
+                to,
+                "<text class=\"small\" text-anchor=\"middle\" x=\"%.1f\" y=\"%.1f\">%s%s</text>", x,
+                bottom + 16.0, print_fixed(i * step / unit, step / unit < 1.0 ? 1 : 0),
+                unit > 60.0  ? " h"
+                : unit > 1.0 ? " min"
+                             : " s");
         }
         putc('\n', to);
     }
@@ -242,7 +250,8 @@ static void picture_path(const picture_line *line, uint32_t policy, const pictur
             is_drawing = false;
             continue;
         }
-        double x = LEFT + picture_at(time, line->x[i]), y = bottom - picture_at(vertical, line->y[i]);
+        double x = LEFT + picture_at(time, line->x[i]),
+               y = bottom - picture_at(vertical, line->y[i]);
         // A point without neighbours is a short line.
         fprintf(to, is_drawing ? "L%.1f %.1f" : "M%.1f %.1fh1", x, y);
         is_drawing = true;

@@ -28,7 +28,7 @@ typedef struct run {
     serve_cache cache;
 
     uint64_t now_ns;
-    uint32_t arrived;  // requests
+    uint32_t arrived;   // requests
     uint32_t *waiting;  // a heap of requests, the next one at its root
     uint32_t waiting_count;
     run_sequence *running;  // [running_max] in the order of admission
@@ -117,8 +117,7 @@ static uint64_t run_pages(const run *s, uint64_t tokens) {
 
 // Lets in all that have come by now. Those that came during a step have waited since.
 static void run_arrive(run *s) {
-    while (s->arrived < s->load->count &&
-           s->load->requests[s->arrived].arrival_ns <= s->now_ns) {
+    while (s->arrived < s->load->count && s->load->requests[s->arrived].arrival_ns <= s->now_ns) {
         const serve_request *q = &s->load->requests[s->arrived];
         uint64_t stored_max = (uint64_t)q->input + (q->output > 1 ? q->output - 1 : 0);
         if (q->input == 0 || run_pages(s, stored_max) > s->cache.capacity) {

@@ -16,7 +16,7 @@ typedef enum serve_class {
 #define SERVE_CLASS_ENUM(name, text, max) SERVE_CLASS_##name,
     SERVE_CLASSES(SERVE_CLASS_ENUM)
 #undef SERVE_CLASS_ENUM
-    SERVE_CLASS_COUNT
+        SERVE_CLASS_COUNT
 } serve_class;
 
 extern const char *const serve_class_names[SERVE_CLASS_COUNT];
@@ -46,12 +46,12 @@ serve_summary serve_summarize(const serve_load *load, const serve_result *result
 // All that is reported of one policy.
 typedef struct serve_totals {
     serve_summary summaries[SERVE_METRIC_COUNT][SERVE_CLASS_COUNT];
-    double seconds;               // until the last request was done
+    double seconds;  // until the last request was done
     double output_per_s, input_per_s, requests_per_s;
-    double reuse_share;           // of the tokens of prompts, those taken from the cache
-    double busy_share;            // of the time
-    double attention_share;       // of the time of steps
-    double step_ms;               // mean
+    double reuse_share;      // of the tokens of prompts, those taken from the cache
+    double busy_share;       // of the time
+    double attention_share;  // of the time of steps
+    double step_ms;          // mean
     double waiting_mean, running_mean, kv_mean, kv_max;  // KV: shares of the cache
 } serve_totals;
 
