@@ -6,6 +6,7 @@
 // Both attend with one kernel, and write outputs of their own.
 
 #include "command.h"
+#include "deal.h"
 #include "decode.h"
 
 #include <math.h>
@@ -225,21 +226,6 @@ static ptowsp_status decode_chunks_plan(decode_step *s, ptowsp_plan_info *out_in
     return status;
 }
 
-// Puts a cost on the lane with the least so far, the root of a heap.
-static void decode_heap_add(double *heap, uint32_t count, double cost) {
-    double value = heap[0] + cost;
-    uint32_t at = 0;
-    for (uint32_t child = 1; child < count; child = at * 2 + 1) {
-        child += child + 1 < count && heap[child + 1] < heap[child];
-        if (heap[child] >= value) {
-            break;
-        }
-        heap[at] = heap[child];
-        at = child;
-    }
-    heap[at] = value;
-}
-
 // Predicts the lanes of a chunk plan by the cost of attention plans: a unit goes to the lane that is
 // free first, and merges are shared evenly.
 static void decode_chunks_predict(decode_step *s) {
@@ -251,7 +237,7 @@ static void decode_chunks_predict(decode_step *s) {
     for (uint64_t i = 0; i < run->unit_count; i++) {
         const ptowsp_work *work = &s->work[i];
         double cost = 64.0 + (double)ptowsp_work_kv_len(work) * (1.0 + rows / 64.0);
-        decode_heap_add(heap, lane_count, cost);
+        deal_add(heap, lane_count, cost);
         total += cost;
         run->part_count += !ptowsp_work_is_whole(work);
         run->merge_count += ptowsp_work_is_first(work) && !ptowsp_work_is_last(work);

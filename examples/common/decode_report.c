@@ -2,6 +2,7 @@
 
 #include "command.h"
 #include "decode.h"
+#include "print.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -64,30 +65,6 @@ static report_column report_column_make(decode_run *run) {
     return c;
 }
 
-// 1234567 as "1,234,567", in one of a few buffers that take turns.
-static const char *grouped(uint64_t value) {
-    static char buffers[8][32];
-    static unsigned turn;
-    char digits[32], *out = buffers[turn++ % 8];
-    int length = snprintf(digits, sizeof digits, "%llu", (unsigned long long)value), at = 0;
-    for (int i = 0; i < length; i++) {
-        if (i > 0 && (length - i) % 3 == 0) {
-            out[at++] = ',';
-        }
-        out[at++] = digits[i];
-    }
-    out[at] = '\0';
-    return out;
-}
-
-static const char *fixed(double value, int digits) {
-    static char buffers[8][48];
-    static unsigned turn;
-    char *out = buffers[turn++ % 8];
-    snprintf(out, sizeof buffers[0], "%.*f", digits, value);
-    return out;
-}
-
 // A row of the table: the attention plan, then the chunk plan if there is one.
 static void report_row(const decode_step *s, const char *name, const char *balanced,
                        const char *chunks) {
@@ -106,12 +83,13 @@ static void report_head(const decode_step *s) {
         (unsigned long long)o->heads, (unsigned long long)o->kv_heads, o->kv_heads == 1 ? "" : "s",
         (unsigned long long)o->dim, decode_type_names[o->type], (unsigned long long)o->page);
     printf("  batch    %s requests, %s tokens, the longest %s; %s MiB of KV in a pool of %s MiB\n",
-           grouped(s->sequence_count), grouped(s->token_count), grouped((uint64_t)s->length_max),
-           grouped(report_kv_bytes(s) >> 20),
-           grouped((s->pool_pages * s->page_elements * attention_type_size(o->type)) >> 20));
+           print_grouped(s->sequence_count), print_grouped(s->token_count),
+           print_grouped((uint64_t)s->length_max), print_grouped(report_kv_bytes(s) >> 20),
+           print_grouped((s->pool_pages * s->page_elements * attention_type_size(o->type)) >> 20));
     if (o->is_prefill) {
         printf("  queries  %s; %s of the requests with a prompt, in tiles of %u tokens, causal\n",
-               grouped(s->query_count), grouped(s->prompt_count), (unsigned)s->plan.tile_tokens);
+               print_grouped(s->query_count), print_grouped(s->prompt_count),
+               (unsigned)s->plan.tile_tokens);
     }
     uint32_t threads = ptowsp_context_lane_count(s->context);
     printf("  threads  %u (%s), on %u lane%s of the plan%s\n\n", (unsigned)threads,
@@ -123,24 +101,28 @@ static void report_table(const decode_step *s, const report_column *b, const rep
     const decode_run *balanced = &s->balanced, *chunks = &s->chunks;
     char chunk[48];
     snprintf(chunk, sizeof chunk, "%s of %s", s->o.is_fixed ? "fixed" : "balanced",
-             grouped(s->chunk));
+             print_grouped(s->chunk));
     report_head(s);
     report_row(s, "", "attention plan", "chunk plan");
     report_row(s, "kind", s->o.is_invariant ? "invariant" : "balanced", chunk);
-    report_row(s, "units", grouped(balanced->unit_count), grouped(chunks->unit_count));
-    report_row(s, "of these, parts of split tiles", grouped(balanced->part_count),
-               grouped(chunks->part_count));
-    report_row(s, "merges", grouped(balanced->merge_count), grouped(chunks->merge_count));
-    report_row(s, "scratch, MiB", fixed(b->scratch_mib, 2), fixed(c->scratch_mib, 2));
-    report_row(s, "largest lane / mean, predicted", fixed(report_ratio(balanced), 4),
-               fixed(report_ratio(chunks), 4));
-    report_row(s, "busiest thread / mean, measured", fixed(b->balance, 4), fixed(c->balance, 4));
-    report_row(s, "plan, us", fixed(b->plan_us, 1), fixed(c->plan_us, 1));
-    report_row(s, "run, ms", fixed(b->run_us / 1000.0, 2), fixed(c->run_us / 1000.0, 2));
-    report_row(s, "merge, ms", "in the run", fixed(c->merge_us / 1000.0, 2));
-    report_row(s, "step: plan + run + merge, ms", fixed(b->total_us / 1000.0, 2),
-               fixed(c->total_us / 1000.0, 2));
-    report_row(s, "KV read in the run, GB/s", fixed(b->kv_gb_per_s, 1), fixed(c->kv_gb_per_s, 1));
+    report_row(s, "units", print_grouped(balanced->unit_count), print_grouped(chunks->unit_count));
+    report_row(s, "of these, parts of split tiles", print_grouped(balanced->part_count),
+               print_grouped(chunks->part_count));
+    report_row(s, "merges", print_grouped(balanced->merge_count),
+               print_grouped(chunks->merge_count));
+    report_row(s, "scratch, MiB", print_fixed(b->scratch_mib, 2), print_fixed(c->scratch_mib, 2));
+    report_row(s, "largest lane / mean, predicted", print_fixed(report_ratio(balanced), 4),
+               print_fixed(report_ratio(chunks), 4));
+    report_row(s, "busiest thread / mean, measured", print_fixed(b->balance, 4),
+               print_fixed(c->balance, 4));
+    report_row(s, "plan, us", print_fixed(b->plan_us, 1), print_fixed(c->plan_us, 1));
+    report_row(s, "run, ms", print_fixed(b->run_us / 1000.0, 2),
+               print_fixed(c->run_us / 1000.0, 2));
+    report_row(s, "merge, ms", "in the run", print_fixed(c->merge_us / 1000.0, 2));
+    report_row(s, "step: plan + run + merge, ms", print_fixed(b->total_us / 1000.0, 2),
+               print_fixed(c->total_us / 1000.0, 2));
+    report_row(s, "KV read in the run, GB/s", print_fixed(b->kv_gb_per_s, 1),
+               print_fixed(c->kv_gb_per_s, 1));
     char errors[2][32], hashes[2][32];
     const decode_run *runs[2] = {balanced, chunks};
     const report_column *columns[2] = {b, c};
@@ -151,36 +133,23 @@ static void report_table(const decode_step *s, const report_column *b, const rep
     report_row(s, "largest error of a row", errors[0], errors[1]);
     report_row(s, "hash of the outputs", hashes[0], hashes[1]);
     printf("\n  update   %.1f us for the plan of a next step; planned anew in %s of %s\n",
-           (double)s->update_ns / 1000.0, grouped(s->update_new), grouped(s->update_count));
+           (double)s->update_ns / 1000.0, print_grouped(s->update_new),
+           print_grouped(s->update_count));
     if (!s->has_chunks) {
         printf("  chunks   have no query tiles, so there is no chunk plan with --prefill\n");
     } else if (s->is_over) {
         printf("  chunks   are as long as they may be, and their units still more than %s\n",
-               grouped(s->o.units));
+               print_grouped(s->o.units));
     }
     printf("  bits     are the same for any number of threads%s\n",
            s->o.is_invariant ? ", lanes and neighbours" : " with the same lanes");
     printf("  check    %s outputs%s, %.0e allowed: %s\n",
-           grouped(s->query_count * s->o.heads * s->value_dim), s->has_chunks ? " of each" : "",
-           DECODE_TOLERANCE, b->is_good && c->is_good ? "good" : "WRONG");
+           print_grouped(s->query_count * s->o.heads * s->value_dim),
+           s->has_chunks ? " of each" : "", DECODE_TOLERANCE,
+           b->is_good && c->is_good ? "good" : "WRONG");
 }
 
 // -- JSON -----------------------------------------------------------------------------------------
-
-static void json_string(const char *text) {
-    putchar('"');
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\') {
-            printf("\\%c", c);
-        } else if (c < 0x20) {
-            printf("\\u%04x", c);
-        } else {
-            putchar(c);
-        }
-    }
-    putchar('"');
-}
 
 static void json_counts(const decode_run *run) {
     printf("\"units\": %llu, \"parts\": %llu, \"merges\": %llu, \"max_over_mean\": %.4f",
@@ -219,7 +188,7 @@ static void json_chunks(const decode_step *s, const report_column *c) {
 static void report_json(const decode_step *s, const report_column *b, const report_column *c) {
     const decode_options *o = &s->o;
     printf("{\"source\": ");
-    json_string(s->source);
+    print_json(stdout, s->source);
     printf(", \"batch\": %u, \"tokens\": %llu, \"queries\": %llu, \"heads\": %llu, "
            "\"kv_heads\": %llu, \"dim\": %llu, \"page\": %llu, \"kv\": \"%s\", \"kv_bytes\": %llu, "
            "\"threads\": %u, \"variant\": \"%s\", ",

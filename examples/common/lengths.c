@@ -43,6 +43,8 @@ typedef struct trace_reader {
     size_t line;      // from 1
     char *error;
     size_t error_size;
+    trace *to;
+    size_t capacity, id_capacity;  // of to's requests and ids
 } trace_reader;
 
 #if defined(__GNUC__)
@@ -147,39 +149,52 @@ static bool reader_json_number(trace_reader *reader, const char *what, json_numb
     return true;
 }
 
-// Reads a number of JSON whose value is whole, from 0 to limit: 1000, 1e3 and 1000.0 are the same.
+typedef enum json_whole { JSON_WHOLE, JSON_NEGATIVE, JSON_FRACTION, JSON_GREATER } json_whole;
+
+// The value of a number if that is whole, from 0 to limit: 1000, 1e3 and 1000.0 are the same.
+static json_whole json_number_whole(const json_number *number, int64_t limit, int64_t *out_value) {
+    int64_t value = 0, place = 0;
+    if (number->is_negative) {
+        return JSON_NEGATIVE;
+    }
+    for (const char *at = number->digits; at < number->digits_end; at++) {
+        if (*at == '.') {
+            continue;
+        }
+        if (place >= number->point && *at != '0') {
+            return JSON_FRACTION;
+        }
+        if (place < number->point) {
+            value = value * 10 + (*at - '0');
+        }
+        if (value > limit) {
+            return JSON_GREATER;
+        }
+        place++;
+    }
+    for (; value > 0 && place < number->point; place++) {
+        value *= 10;
+        if (value > limit) {
+            return JSON_GREATER;
+        }
+    }
+    *out_value = value;
+    return JSON_WHOLE;
+}
+
 static bool reader_json_whole(trace_reader *reader, const char *what, int64_t limit,
                               int64_t *out_value) {
     json_number number;
     if (!reader_json_number(reader, what, &number)) {
         return false;
     }
-    if (number.is_negative) {
-        return reader_fail(reader, "%s is negative", what);
+    switch (json_number_whole(&number, limit, out_value)) {
+    case JSON_WHOLE: break;
+    case JSON_NEGATIVE: return reader_fail(reader, "%s is negative", what);
+    case JSON_FRACTION: return reader_fail(reader, "%s is not a whole number", what);
+    case JSON_GREATER:
+        return reader_fail(reader, "%s is greater than %lld", what, (long long)limit);
     }
-    int64_t value = 0, place = 0;
-    for (const char *at = number.digits; at < number.digits_end; at++) {
-        if (*at == '.') {
-            continue;
-        }
-        if (place >= number.point && *at != '0') {
-            return reader_fail(reader, "%s is not a whole number", what);
-        }
-        if (place < number.point) {
-            value = value * 10 + (*at - '0');
-        }
-        if (value > limit) {
-            return reader_fail(reader, "%s is greater than %lld", what, (long long)limit);
-        }
-        place++;
-    }
-    for (; value > 0 && place < number.point; place++) {
-        value *= 10;
-        if (value > limit) {
-            return reader_fail(reader, "%s is greater than %lld", what, (long long)limit);
-        }
-    }
-    *out_value = value;
     return true;
 }
 
@@ -274,14 +289,42 @@ static bool reader_azure(trace_reader *reader, trace_request *request) {
     }
     request->input_tokens = (int32_t)input;
     request->output_tokens = (int32_t)output;
+    request->id_begin = request->id_count = 0;
     return true;
 }
 
-// Skips a value that is not of interest: a number, or a list of numbers.
-static bool reader_skip_value(trace_reader *reader, const char *what) {
-    json_number ignored;
+// Room for one more element, by doubling; false without memory, and then nothing has changed.
+static bool trace_reserve(void **array, size_t size, size_t count, size_t *capacity) {
+    if (count == *capacity) {
+        size_t larger = *capacity ? *capacity * 2 : 1024;
+        void *moved = larger <= SIZE_MAX / size ? realloc(*array, larger * size) : NULL;
+        if (!moved) {
+            return false;
+        }
+        *array = moved;
+        *capacity = larger;
+    }
+    return true;
+}
+
+static bool reader_add_id(trace_reader *reader, int64_t id) {
+    trace *to = reader->to;
+    void *ids = to->ids;
+    if (!trace_reserve(&ids, sizeof *to->ids, to->id_count, &reader->id_capacity)) {
+        return reader_fail(reader, "out of memory");
+    }
+    to->ids = (int64_t *)ids;
+    to->ids[to->id_count++] = id;
+    return true;
+}
+
+// Reads a number, or a list of numbers, of which only the list hash_ids is of interest.
+static bool reader_value(trace_reader *reader, const char *what) {
+    json_number number;
+    int64_t id;
+    bool is_ids = strcmp(what, "hash_ids") == 0;
     if (!reader_take(reader, '[')) {
-        return reader_json_number(reader, what, &ignored);
+        return reader_json_number(reader, what, &number);
     }
     reader_skip_spaces(reader);
     if (reader_take(reader, ']')) {
@@ -289,7 +332,11 @@ static bool reader_skip_value(trace_reader *reader, const char *what) {
     }
     do {
         reader_skip_spaces(reader);
-        if (!reader_json_number(reader, what, &ignored)) {
+        if (!reader_json_number(reader, what, &number)) {
+            return false;
+        }
+        is_ids = is_ids && json_number_whole(&number, INT64_MAX / 2, &id) == JSON_WHOLE;
+        if (is_ids && !reader_add_id(reader, id)) {
             return false;
         }
         reader_skip_spaces(reader);
@@ -327,11 +374,12 @@ static bool reader_member(trace_reader *reader, int64_t values[3]) {
             return reader_json_whole(reader, keys[i], limits[i], &values[i]);
         }
     }
-    return reader_skip_value(reader, key);
+    return reader_value(reader, key);
 }
 
 static bool reader_mooncake(trace_reader *reader, trace_request *request) {
     int64_t values[3] = {-1, -1, -1};
+    request->id_begin = reader->to->id_count;
     if (!reader_take(reader, '{')) {
         return reader_fail(reader, "the line does not begin with {");
     }
@@ -358,6 +406,7 @@ static bool reader_mooncake(trace_reader *reader, trace_request *request) {
     request->arrival_seconds = (double)values[0] / 1000.0;
     request->input_tokens = (int32_t)values[1];
     request->output_tokens = (int32_t)values[2];
+    request->id_count = reader->to->id_count - request->id_begin;
     return true;
 }
 
@@ -377,17 +426,13 @@ static bool reader_next_line(trace_reader *reader, const char **rest, const char
     return true;
 }
 
-static bool trace_add(trace *to, size_t *capacity, const trace_request *request) {
-    if (to->count == *capacity) {
-        size_t larger = *capacity ? *capacity * 2 : 1024;
-        trace_request *moved =
-            (trace_request *)realloc(to->requests, larger * sizeof *to->requests);
-        if (!moved) {
-            return false;
-        }
-        to->requests = moved;
-        *capacity = larger;
+static bool reader_add(trace_reader *reader, const trace_request *request) {
+    trace *to = reader->to;
+    void *requests = to->requests;
+    if (!trace_reserve(&requests, sizeof *to->requests, to->count, &reader->capacity)) {
+        return reader_fail(reader, "out of memory");
     }
+    to->requests = (trace_request *)requests;
     to->requests[to->count++] = *request;
     return true;
 }
@@ -395,10 +440,9 @@ static bool trace_add(trace *to, size_t *capacity, const trace_request *request)
 bool trace_parse(const char *name, const char *text, size_t size, trace *out_trace, char *error,
                  size_t error_size) {
     static const char azure_header[] = "TIMESTAMP,ContextTokens,GeneratedTokens";
-    trace_reader reader = {name, text, text, 0, error, error_size};
-    trace result = {NULL, 0, "Mooncake JSONL"};
+    trace result = {NULL, 0, "Mooncake JSONL", NULL, 0};
+    trace_reader reader = {name, text, text, 0, error, error_size, &result, 0, 0};
     const char *rest = text, *text_end = text + size;
-    size_t capacity = 0;
     bool is_azure = size > 0 && text[0] != '{', is_good = true;
     if (size == 0) {
         reader.line = 1;
@@ -418,15 +462,13 @@ bool trace_parse(const char *name, const char *text, size_t size, trace *out_tra
             continue;  // an empty line
         }
         is_good = is_azure ? reader_azure(&reader, &request) : reader_mooncake(&reader, &request);
-        if (is_good && !trace_add(&result, &capacity, &request)) {
-            is_good = reader_fail(&reader, "out of memory");
-        }
+        is_good = is_good && reader_add(&reader, &request);
     }
     if (is_good && result.count == 0) {
         is_good = reader_fail(&reader, "there is no request");
     }
     if (!is_good) {
-        free(result.requests);
+        trace_free(&result);
         return false;
     }
     for (size_t i = result.count; i-- > 0;) {
@@ -473,8 +515,10 @@ bool trace_read(const char *path, trace *out_trace, char *error, size_t error_si
 
 void trace_free(trace *from) {
     free(from->requests);
+    free(from->ids);
     from->requests = NULL;
-    from->count = 0;
+    from->ids = NULL;
+    from->count = from->id_count = 0;
 }
 
 // -- batches --------------------------------------------------------------------------------------

@@ -22,12 +22,17 @@ typedef struct trace_request {
     double arrival_seconds;  // after the first request
     int32_t input_tokens;
     int32_t output_tokens;
+    size_t id_begin, id_count;  // in ids of the trace: the blocks of its input, from the first on
 } trace_request;
+
+#define TRACE_BLOCK_TOKENS 512  // of input in a block that has an id
 
 typedef struct trace {
     trace_request *requests;
     size_t count;
     const char *format;  // "Azure CSV" or "Mooncake JSONL"
+    int64_t *ids;        // equal ids are equal blocks after equal blocks, so their KV can be shared
+    size_t id_count;
 } trace;
 
 // Reads a trace from memory. Formats, told apart by their first character:
@@ -36,7 +41,8 @@ typedef struct trace {
 //                       2023-11-16 18:15:46.6805900,374,44 or, with a zone,
 //                       2024-05-10 00:00:00.009930+00:00,2162,5
 //      Mooncake JSONL   {"timestamp": 0, "input_length": 6758, "output_length": 500, "hash_ids": []}
-//                       in which numbers are JSON's: 1000, 1e3 and 1000.0 are the same
+//                       in which numbers are JSON's: 1000, 1e3 and 1000.0 are the same.
+//                       A request's ids end where one is no whole number from 0 to 2^62
 //
 // Returns false and a line of text in error[error_size], "NAME:LINE: what is wrong", for anything
 // else: an empty file, missing or wrong columns, cut off lines, numbers that are negative, not
