@@ -4213,7 +4213,7 @@ typedef struct ptowsp_npu_build_desc {
     const char *cache_directory;  // default: $XDG_CACHE_HOME/ptowsp, or $HOME/.cache/ptowsp;
                                   // created for its owner alone (0700)
     const char *compiler;         // default: $CXX, or c++
-    const char *options;          // default: -O2
+    const char *options;          // default: -O1
 } ptowsp_npu_build_desc;
 
 typedef struct ptowsp_npu ptowsp_npu;

@@ -156,6 +156,9 @@ check() {
     step "emitted trees under ASan and UBSan"
     OUT="$OUT/npu" COUNT=1 sh tests/npu_sanitize_test.sh address
 
+    step "emitted trees, built as people build them"
+    BUILD="$BUILD" CXX=g++ OUT="$OUT/npu_tree" sh tests/npu_tree_test.sh
+
     step "models: spin explores them, and finds the faults that are seeded in them"
     ls tests/models/*.pml | xargs -P "$JOBS" -n 1 sh tests/models_test.sh
 
@@ -209,6 +212,7 @@ check_all() {
     step "packaging and CMake with clang"
     CC=clang CXX=clang++ OUT="$OUT/packaging-clang" sh tests/packaging_test.sh
     CC=clang CXX=clang++ OUT="$OUT/cmake-clang" sh tests/cmake_test.sh
+    BUILD="$BUILD" CXX=clang++ OUT="$OUT/npu_tree-clang" sh tests/npu_tree_test.sh
     COMPILERS=clang sh tests/parts_test.sh
 
     step "all tests, clang -O2"

@@ -99,8 +99,7 @@ static inline void npu_object_add(npu_object *o, ptowsp_context *context,
     fprintf(o->unit, "namespace n%u {\n", number);
     for (uint32_t i = 1; i < ptowsp_program_kernel_count(program); i++) {
         const char *name = ptowsp_program_kernel_at(program, i).name;
-        fprintf(o->unit, "#define wsp_kernel_%s wsp_kernel_%s_%u\n#define KERNEL_%s %uu\n", name,
-                name, number, name, i);
+        fprintf(o->unit, "#define wsp_kernel_%s wsp_kernel_%s_%u\n", name, name, number);
     }
     if (ptowsp_npu_emit_files(context, program, npu_object_file, o) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(context).text);
@@ -110,12 +109,11 @@ static inline void npu_object_add(npu_object *o, ptowsp_context *context,
     snprintf(text, sizeof text, "%s/%uu.h", o->directory, number);
     FILE *file = fopen(text, "w");
     assert_non_null(file);
-    // Its program.h is not read: the kernels' numbers are here.
-    fprintf(file, "#define WSP_PROGRAM_H\n#include \"%saicore/dispatch.cpp\"\n", o->prefix);
+    fprintf(file, "#include \"%saicore/dispatch.cpp\"\n", o->prefix);
     fclose(file);
     for (uint32_t i = 1; i < ptowsp_program_kernel_count(program); i++) {
         const char *name = ptowsp_program_kernel_at(program, i).name;
-        fprintf(o->unit, "#undef wsp_kernel_%s\n#undef KERNEL_%s\n", name, name);
+        fprintf(o->unit, "#undef wsp_kernel_%s\n", name);
     }
     fprintf(o->unit,
             "}\n#define EXPORT extern \"C\" __attribute__((visibility(\"default\")))\n"

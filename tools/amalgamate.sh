@@ -172,7 +172,7 @@ src/report/tables.c src/report/chrome.c src/report/perfetto.c src/report/svg.c s
 FILES="$PLAN $DATA $RUNTIME $TILES $WORKLOAD $TILE_WORKLOAD $REST"
 
 # Of the files above, the planner of attention plans. In emitted trees it is behind the headers, as
-# none but src/runtime/plan_batch.c calls it.
+# none but src/runtime/plan_batch.c calls it; a program without plans has neither (WSP_CORE_PLANS).
 PLANNER="
 src/base/cpu.h
 src/plan/count.h src/plan/count.c
@@ -181,6 +181,11 @@ src/plan/attention.h src/plan/attention.c
 src/plan/attention_write.h src/plan/attention_write.c
 src/plan/attention_cut.h src/plan/attention_cut.c
 src/plan/attention_plan.c
+src/runtime/plan_batch.c
+"
+# And what only programs with pipelines have (WSP_CORE_PIPELINES).
+EXCHANGE="
+src/time/channel.c src/time/exchange.c src/time/deadlock.c
 "
 # Those of the runtime of emitted trees: see src/npu/tree/aicpu/wsp_core.cpp.
 CORE_FILES="
@@ -234,17 +239,18 @@ src/npu/npu_build.h src/npu/npu_process.c src/npu/cache.c src/npu/npu_compile.c 
 TREE=src/npu/tree
 
 # The runtime of trees beside wsp_core.h: a file of a tree, and the files of src/npu/tree/ in it, each
-# below those that it includes. What is alone in its line is written as it is.
+# below those that it includes. What is alone in its line is written as it is. Builds on a CPU compile
+# the sources of aicpu/ and host/ as one, in this order: wsp_core.cpp is the first.
 TREE_FILES="
 CMakeLists.txt
 Makefile
-aicore/wsp_aicore.cpp    aicore/wsp_worker.cpp aicore/wsp_core_main.cpp
+aicpu/wsp_core.cpp       aicpu/wsp_core.cpp
+aicore/wsp_aicore.cpp    aicore/wsp_core_main.cpp
 aicore/wsp_kernel.h      aicore/wsp_kernel.h aicore/wsp_dispatch.h
 aicore/wsp_merge.cpp     aicore/wsp_merge.cpp
 aicore/wsp_native.h      aicore/wsp_native.h
-aicpu/wsp_aicpu.cpp      aicpu/wsp_clock.cpp aicpu/wsp_scheduler.cpp aicpu/wsp_expand.cpp aicpu/wsp_device_main.cpp
+aicpu/wsp_aicpu.cpp      aicore/wsp_worker.cpp aicpu/wsp_clock.cpp aicpu/wsp_scheduler.cpp aicpu/wsp_expand.cpp aicpu/wsp_device_main.cpp
 aicpu/wsp_aicpu.h        include/wsp_bell.h aicore/wsp_worker.h aicpu/wsp_clock.h aicpu/wsp_scheduler.h
-aicpu/wsp_core.cpp       aicpu/wsp_core.cpp
 aicpu/wsp_expand.h       include/wsp_number.h aicpu/wsp_expand.h
 aicpu/wsp_pipeline.cpp   aicpu/wsp_pipeline_network.cpp aicpu/wsp_pipeline_turns.cpp aicpu/wsp_pipeline.cpp
 aicpu/wsp_pipeline.h     aicpu/wsp_pipeline_network.h aicpu/wsp_pipeline.h
@@ -506,6 +512,16 @@ part_of() {
     ' "$1" | cat -s
 }
 
+# Of sources, those that every tree has.
+common_of() {
+    for file in "$@"; do
+        case " $(echo $PLANNER $EXCHANGE) " in
+        *" $file "*) ;;
+        *) echo "$file" ;;
+        esac
+    done
+}
+
 core=$(mktemp)
 library=$(mktemp)
 fixed=$(mktemp)
@@ -541,7 +557,17 @@ trap 'rm -rf "$library" "$fixed" "$shim" "$core" "$emitter" "$tree"' EXIT
     bodies $(of_kind h $CORE_FILES)
     echo
     echo "#if defined(WSP_CORE_SOURCES)"
-    bodies $PLANNER $(of_kind c $CORE_FILES)
+    bodies $(common_of $(of_kind c $CORE_FILES))
+    echo
+    echo "#if defined(WSP_CORE_PLANS)"
+    bodies $PLANNER
+    echo
+    echo "#endif  // WSP_CORE_PLANS"
+    echo
+    echo "#if defined(WSP_CORE_PIPELINES)"
+    bodies $EXCHANGE
+    echo
+    echo "#endif  // WSP_CORE_PIPELINES"
     echo
     echo "#endif  // WSP_CORE_SOURCES"
     echo

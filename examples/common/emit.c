@@ -18,7 +18,7 @@ static const char help_text[] =
     "  --directory DIR   where the tree goes, in place of an older one (build/emit/...)\n"
     "  --cache DIR       where it is built ($XDG_CACHE_HOME/ptowsp or ~/.cache/ptowsp)\n"
     "  --compiler NAME   a C++ compiler ($CXX or c++)\n"
-    "  --options TEXT    its options (-O2)\n";
+    "  --options TEXT    its options (-O1)\n";
 
 void emit_parse(emit *e, const char *name, int argc, char **argv) {
     memset(e, 0, sizeof *e);

@@ -124,11 +124,46 @@ static bool npu_has_merges(const npu_emitter *emitter) {
     return false;
 }
 
+static bool npu_has_plans(const npu_emitter *emitter) {
+    for (uint32_t i = 1; i < ptowsp_program_axis_count(emitter->program); i++) {
+        ptowsp_axis_kind kind = ptowsp_program_axis_at(emitter->program, i).kind;
+        if (kind == PTOWSP_AXIS_PLAN || kind == PTOWSP_AXIS_PLAN_MERGES ||
+            kind == PTOWSP_AXIS_PLAN_LANES) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// A source without one of its lines, or as it is, if the line is NULL or not in it.
+static void npu_print_without(npu_text *out, const char *source, const char *line) {
+    const char *at = line ? strstr(source, line) : NULL;
+    npu_write(out, source, at ? (size_t)(at - source) : strlen(source));
+    if (at) {
+        npu_print(out, "%s", at + strlen(line));
+    }
+}
+
+// wsp_core.cpp, with the parts of the runtime that the program needs.
+static void npu_core_emit(npu_emitter *emitter, const npu_fixed *fixed, bool has_pipelines) {
+    npu_text text = {NULL, 0, 0, false}, all = {NULL, 0, 0, false};
+    npu_print_without(&text, fixed->data, has_pipelines ? NULL : "#define WSP_CORE_PIPELINES\n");
+    npu_print_without(&all, text.data ? text.data : "",
+                      npu_has_plans(emitter) ? NULL : "#define WSP_CORE_PLANS\n");
+    all.is_out_of_memory |= text.is_out_of_memory;
+    npu_text_free(&text);
+    npu_add_file(emitter, &all, "%s", fixed->path);
+}
+
 NPU_INTERNAL void npu_fixed_emit(npu_emitter *emitter, bool has_pipelines) {
     static const char pipelines[] = "aicpu/wsp_pipeline", merges[] = "aicore/wsp_merge";
     bool has_merges = npu_has_merges(emitter);
     for (uint32_t i = 0; npu_fixed_at(i).path; i++) {
         npu_fixed fixed = npu_fixed_at(i);
+        if (strcmp(fixed.path, "aicpu/wsp_core.cpp") == 0) {
+            npu_core_emit(emitter, &fixed, has_pipelines);
+            continue;
+        }
         if ((has_pipelines || strncmp(fixed.path, pipelines, sizeof pipelines - 1) != 0) &&
             (has_merges || strncmp(fixed.path, merges, sizeof merges - 1) != 0)) {
             npu_add_fixed_file(emitter, fixed.path, fixed.data, fixed.size);

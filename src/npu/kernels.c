@@ -4,11 +4,12 @@
 //      // Kernel softmax: ...
 //      #include "wsp_kernel.h"
 //
-//      namespace {
+//      namespace wsp_softmax {
 //      constexpr uint32_t x_at = 0;                     addresses, checked to be in bounds
 //      }
 //
 //      extern "C" AICORE void wsp_kernel_softmax(__gm__ wsp_task *task) {
+//          using namespace wsp_softmax;
 //          const int x_rows = wsp::rows(task, 0);       sizes, and their checks
 //          auto x_gm = wsp::window<float>(...);         windows
 //          Tile<...> x(x_rows, x_cols);                 tiles
@@ -17,6 +18,10 @@
 //
 // The library executes the same list (src/kernel/execute.c), with the same sizes in the same order,
 // so the shim gives the same bytes and cycles.
+//
+// A file compiles alone, as a device's compiler gets it, and with others as one: nothing in it has
+// a name that another one has. Builds here compile NPU_GROUP_MAX of them at a time, because most of
+// the time goes into the shim's instructions, which they share.
 
 #include "kernels.h"
 
@@ -119,12 +124,14 @@ static void npu_print_kernel(npu_kernel *k, npu_text *out) {
     if (unit) {
         npu_print(out, "#if %s\n\n", unit);
     }
-    npu_print(out, "using namespace pto;\n\nnamespace {\n\n");
+    const char *name = npu_name(k->emitter, NPU_KERNEL, k->kernel);
+    npu_print(out, "using namespace pto;\n\nnamespace wsp_%s {\n\n", name);
     npu_kernel_print_constants(k, out);
-    npu_print(
-        out,
-        "\n}  // namespace\n\nextern \"C\" AICORE void wsp_kernel_%s(__gm__ wsp_task *task) {\n",
-        npu_name(k->emitter, NPU_KERNEL, k->kernel));
+    npu_print(out,
+              "\n}  // namespace wsp_%s\n\n"
+              "extern \"C\" AICORE void wsp_kernel_%s(__gm__ wsp_task *task) {\n"
+              "    using namespace wsp_%s;\n",
+              name, name, name);
     npu_write(out, made.data ? made.data : "", made.size);
     npu_print(out, "\n");
     npu_write(out, body.data ? body.data : "", body.size);
@@ -193,8 +200,12 @@ NPU_INTERNAL void npu_kernels_emit(npu_emitter *emitter) {
         npu_text text = {NULL, 0, 0, false};
         if (npu_kernel_begin(&k, emitter, i)) {
             npu_print_kernel(&k, &text);
-            emitter->kernel_files[i] = 1 + npu_add_file(emitter, &text, "aicore/kernels/%s.cpp",
-                                                        npu_name(emitter, NPU_KERNEL, i));
+            uint32_t file = npu_add_file(emitter, &text, "aicore/kernels/%s.cpp",
+                                         npu_name(emitter, NPU_KERNEL, i));
+            if (emitter->status == PTOWSP_OK) {
+                emitter->files[file].is_grouped = true;
+                emitter->kernel_files[i] = 1 + file;
+            }
         }
         npu_kernel_end(&k);
     }

@@ -132,6 +132,7 @@ typedef struct npu_file {
     size_t size;
     char *own_path, *own_data;  // the same, if the emitter frees them
     bool is_product;            // about the sources (README.md, manifest.json), and not one of them
+    bool is_grouped;            // a tile kernel, which compiles together with others
 } npu_file;
 
 typedef struct npu_emitter {

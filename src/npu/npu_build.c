@@ -2,9 +2,9 @@
 // in the cache.
 //
 // The inputs of an entry are written down as text, and KEY is its hash: each file with its hash,
-// the compiler, its version text, the options. The object of a file that does not include program.h
-// is kept for other programs: it depends only on its own text and on the headers that it includes,
-// directly or not.
+// the compiler, its version text, the options. The object of a unit whose files do not include
+// program.h is kept for other programs: it depends only on their text and on the headers that they
+// include, directly or not.
 
 #include "npu_build.h"
 
@@ -131,23 +131,57 @@ static bool npu_describe_headers(npu_build *build) {
     return true;
 }
 
+static bool npu_begins(const char *path, const char *start) {
+    return strncmp(path, start, strlen(start)) == 0;
+}
+
+static npu_group npu_group_of(const npu_file *file) {
+    return npu_begins(file->path, "aicpu/wsp_") || npu_begins(file->path, "host/")
+               ? NPU_GROUP_RUNTIME
+           : npu_begins(file->path, "aicpu/")                                   ? NPU_GROUP_PROGRAM
+           : file->is_grouped || strcmp(file->path, "aicore/dispatch.cpp") == 0 ? NPU_GROUP_KERNELS
+                                                                                : NPU_GROUP_NONE;
+}
+
+// The unit that a file goes into: an old one of its group, with room, or a new one. dispatch.cpp
+// goes into the first of the kernels.
+static npu_unit *npu_unit_for(npu_build *build, const npu_file *file) {
+    npu_group group = npu_group_of(file);
+    for (uint32_t i = 0; group != NPU_GROUP_NONE && i < build->unit_count; i++) {
+        bool is_full = group == NPU_GROUP_KERNELS && file->is_grouped &&
+                       build->units[i].file_count >= NPU_GROUP_MAX;
+        if (build->units[i].group == group && !is_full) {
+            return &build->units[i];
+        }
+    }
+    npu_unit *unit = npu_new_unit(build);
+    if (unit) {
+        unit->group = group;
+        unit->is_shared = true;
+    }
+    return unit;
+}
+
 static bool npu_describe_unit(npu_build *build, uint32_t file) {
     const npu_file *source = &build->emitter.files[file];
-    npu_unit *unit = npu_new_unit(build);
+    npu_unit *unit = npu_unit_for(build, source);
     if (!unit) {
         return npu_build_out_of_memory(build);
     }
-    unit->file = file;
+    if (unit->file_count++) {
+        npu_argument(&unit->before, "-include");
+        npu_argument(&unit->before, "%s", unit->path);
+    }
     unit->path = source->path;
-    unit->headers = npu_included_all(build, source->data);
-    unit->is_shared = true;
+    npu_print(&unit->sources, "%s %s\n", build->hashes[file], source->path);
+    unit->headers |= npu_included_all(build, source->data);
     for (uint32_t i = 0; i < build->header_count; i++) {
         const char *header = build->emitter.files[build->headers[i].file].path;
         if (unit->headers >> i & 1 && strcmp(header, "aicpu/program.h") == 0) {
             unit->is_shared = false;
         }
     }
-    return true;
+    return npu_build_check(build, &unit->before) && npu_build_check(build, &unit->sources);
 }
 
 static bool npu_describe_tree(npu_build *build) {
@@ -293,7 +327,8 @@ static bool npu_describe_tool(npu_build *build, const ptowsp_npu_build_desc *des
     }
     compiler = compiler ? compiler + strspn(compiler, " ") : "";
     npu_split_compiler(build, compiler[0] ? compiler : "c++");
-    npu_argument_words(&build->options, options ? options : "-O2");
+    build->has_options = options != NULL;
+    npu_argument_words(&build->options, options ? options : "-O1");
     if (!npu_build_check(build, &build->compiler) || !npu_build_check(build, &build->options) ||
         !npu_describe_compiler(build)) {
         return false;
@@ -424,6 +459,8 @@ static void npu_build_free(npu_build *build) {
         npu_text_free(texts[i]);
     }
     for (uint32_t i = 0; i < build->unit_count; i++) {
+        npu_text_free(&build->units[i].before);
+        npu_text_free(&build->units[i].sources);
         npu_text_free(&build->units[i].object);
         npu_text_free(&build->units[i].output);
         npu_text_free(&build->units[i].command);

@@ -75,10 +75,23 @@ typedef struct npu_header {
     uint64_t headers;
 } npu_header;
 
-// A file to compile.
+// Files that are compiled as one, because most of the time goes into what they have in common. All
+// but the last are options -include of the compiler, so that they stay files of their own.
+typedef enum npu_group {
+    NPU_GROUP_NONE = 0,  // a file alone
+    NPU_GROUP_RUNTIME,   // what is fixed of aicpu/ and host/
+    NPU_GROUP_PROGRAM,   // what is not
+    NPU_GROUP_KERNELS,   // tile kernels and dispatch.cpp
+} npu_group;
+
+#define NPU_GROUP_MAX 16  // tile kernels in a unit: as many more take a minute, and a lot of memory
+
 typedef struct npu_unit {
-    uint32_t file;
-    const char *path;
+    npu_group group;
+    uint32_t file_count;
+    const char *path;  // of the last file
+    npu_text before;   // options for those before it, as arguments
+    npu_text sources;  // "hash path" of all
     uint64_t headers;  // a bit for each included header
     bool is_shared;    // it is compiled alike for many programs: its object is kept
     npu_text object;   // the final place of its object
@@ -138,6 +151,7 @@ typedef struct npu_build {
     ptowsp_npu *npu;
     npu_emitter emitter;         // the tree
     npu_text compiler, options;  // as arguments
+    bool has_options;            // they were given
     npu_text tool;               // a description of compiler, options and versions
     npu_text tree;               // "hash path" of all files
     npu_header headers[NPU_HEADER_MAX];

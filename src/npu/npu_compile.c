@@ -21,7 +21,7 @@ NPU_INTERNAL void npu_name_object(npu_build *build, npu_unit *unit, uint32_t num
         npu_print(&unit->object, "%s", unit->output.data);
         return;
     }
-    npu_print(&key, "%s%s %s\n", build->tool.data, build->hashes[unit->file], unit->path);
+    npu_print(&key, "%s%s", build->tool.data, unit->sources.data);
     for (uint32_t i = 0; i < build->header_count; i++) {
         uint32_t file = build->headers[i].file;
         if (unit->headers >> i & 1) {
@@ -53,7 +53,12 @@ static bool npu_compile_start(npu_build *build, npu_unit *unit) {
     npu_write(&unit->command, build->compiler.data, build->compiler.size);
     npu_argument_words(&unit->command, NPU_FLAGS);
     npu_write(&unit->command, build->options.data, build->options.size);
-    npu_argument_words(&unit->command, "-Iinclude -Iaicpu -Iaicore -Ihost -Ishim -c");
+    if (!build->has_options && unit->group == NPU_GROUP_RUNTIME) {
+        npu_argument(&unit->command, "-Og");  // as in the tree's Makefile
+    }
+    npu_argument_words(&unit->command, "-Iinclude -Iaicpu -Iaicore -Ihost -Ishim");
+    npu_write(&unit->command, unit->before.data, unit->before.size);
+    npu_argument(&unit->command, "-c");
     npu_argument(&unit->command, "%s", unit->path);
     npu_argument(&unit->command, "-o");
     npu_argument(&unit->command, "%s", unit->output.data);

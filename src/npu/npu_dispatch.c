@@ -138,6 +138,21 @@ static void npu_print_faults(npu_emitter *emitter, npu_text *out) {
     npu_print(out, "    default: return \"\";\n    }\n}\n");
 }
 
+// The numbers of kernels that it uses. The file does without program.h, so that its object is the
+// same for all programs with these kernels.
+static void npu_print_numbering(const npu_emitter *emitter, npu_text *out) {
+    bool is_any = false;
+    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
+        if (emitter->kernel_files[i]) {
+            npu_print(out, "%s    KERNEL_%s = %u,\n",
+                      is_any ? "" : "namespace {\n\n// As in program.h.\nenum : uint32_t {\n",
+                      npu_name(emitter, NPU_KERNEL, i), i);
+            is_any = true;
+        }
+    }
+    npu_print(out, "%s", is_any ? "};\n\n}  // namespace\n\n" : "");
+}
+
 NPU_INTERNAL void npu_dispatch_emit(npu_emitter *emitter) {
     npu_text text = {NULL, 0, 0, false};
     npu_print(&text,
@@ -147,10 +162,10 @@ NPU_INTERNAL void npu_dispatch_emit(npu_emitter *emitter) {
               "the AICPU.\n"
               "\n"
               "#if defined(__CCE_AICORE__) || !defined(WSP_ASCEND)\n");
-    npu_print(&text,
-              "%s#include \"wsp_kernel.h\"\n#endif\n\n#include \"program.h\"\n\n"
-              "#if defined(__CCE_AICORE__) || !defined(WSP_ASCEND)\n\n",
+    npu_print(&text, "%s#include \"wsp_kernel.h\"\n#endif\n\n#include \"wsp_abi.h\"\n\n",
               npu_kernel_is_on_a5(emitter) ? "#define WSP_TARGET_A5\n" : "");
+    npu_print_numbering(emitter, &text);
+    npu_print(&text, "#if defined(__CCE_AICORE__) || !defined(WSP_ASCEND)\n\n");
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {
         if (emitter->kernel_files[i]) {
             npu_print(&text, "extern \"C\" AICORE void wsp_kernel_%s(__gm__ wsp_task *task);\n",

@@ -228,7 +228,7 @@ ptowsp_status Bindings::bind_work(uint32_t axis, const ptowsp_work *work, uint64
 ptowsp_status Bindings::bind_batch(uint32_t axis, const ptowsp_attention_batch *batch,
                                    const ptowsp_attention_config *config,
                                    const ptowsp_attention_sizes *capacity) {
-    pwsp_plan_batch checked;
+    pwsp_plan_batch checked = pwsp_plan_batch();
     if (axis == 0 || axis >= program_.axis_count || program_.axes[axis].kind < PTOWSP_AXIS_PLAN) {
         return fail_index("plan", axis);
     }

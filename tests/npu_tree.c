@@ -1,0 +1,48 @@
+// Emits a tree, for npu_tree_test.sh: a directory, and how many kernels it has, an odd number. Its
+// tensor has rows x 4 elements; they are doubled, halved, doubled, ... a kernel each.
+
+#include "ptowsp.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void check(ptowsp_context *context, ptowsp_status status) {
+    if (status != PTOWSP_OK) {
+        fprintf(stderr, "%s\n", ptowsp_context_error(context).text);
+        exit(1);
+    }
+}
+
+int main(int argc, char **argv) {
+    ptowsp_context *context;
+    ptowsp_module *m;
+    ptowsp_program *program;
+    unsigned count = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
+    ptowsp_npu_desc tree = {.directory = argv[1], .is_replacing = true};
+    check(NULL, ptowsp_context_create(NULL, &context));
+    check(context, ptowsp_module_create(context, NULL, &m));
+    ptowsp_tensor_desc x = {"x", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 4}, PTOWSP_LOCATION_GLOBAL};
+    ptowsp_tensor tensor = ptowsp_tensor_make(m, &x);
+    ptowsp_kernel kernels[64];
+    for (unsigned i = 0; i < count && i < 64; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "k%u", i);
+        ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = name});
+        ptowsp_value tile = ptowsp_tile_inout(k, "x", PTOWSP_F32, 1, 4);
+        ptowsp_tile_store(tile, ptowsp_tile_mul(tile, ptowsp_tile_const(k, i % 2 ? 0.5 : 2)));
+        kernels[i] = ptowsp_kernel_end(k);
+    }
+    PTOWSP_WORKLOAD(m, "scale") {
+        PTOWSP_PARALLEL(m, i, ptowsp_axis_dynamic(m, "rows")) {
+            for (unsigned k = 0; k < count; k++) {
+                ptowsp_task_desc task = {.kernel = kernels[k]};
+                task.views[0].tensor = tensor;
+                task.views[0].row = i;
+                ptowsp_task_make(m, &task);
+            }
+        }
+    }
+    check(context, ptowsp_program_create(context, m, NULL, &program));
+    check(context, ptowsp_npu_emit(context, program, &tree));
+    return 0;
+}
