@@ -2199,7 +2199,7 @@ PTOWSP_API ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part);
 // of the loop adds to, and that begins as a product or as a tile full of 0, stays in L0C.
 //
 // Errors   ptowsp_kernel_end: a carried value without next; a loop that is not closed. A task whose
-//          bounds are below 0, above 2^31 - 1 or in the wrong order, or that would execute more than
+//          bounds are below 0, above 2^30 or in the wrong order, or that would execute more than
 //          PTOWSP_TASK_INSN_MAX instructions, fails with INVALID_PARAMS before it touches data; the
 //          error names task and kernel.
 // Cost     That of all iterations, as their pipes overlap. ptowsp_kernel_measure, which has no task,

@@ -103,7 +103,7 @@ static uint32_t pwsp_task_valid(const pwsp_tile_core *core, const ptowsp_task *t
 
 // -- loops ----------------------------------------------------------------------------------------
 
-#define PWSP_LOOP_INDEX_MAX INT32_MAX
+#define PWSP_LOOP_INDEX_MAX (INT64_C(1) << 30)
 
 // A bound, as a task has it; any that is too large for an index is one more than those are.
 static int64_t pwsp_loop_bound(const pwsp_list_bound *bound, const pwsp_tile_code *code,
@@ -119,8 +119,8 @@ static int64_t pwsp_loop_bound(const pwsp_list_bound *bound, const pwsp_tile_cod
     case PWSP_BOUND_SCALAR: break;
     }
     uint64_t bits = ptowsp_task_scalar(task, bound->param);
-    if (code->scalar_dtypes[bound->param] == PTOWSP_U64 && bits > PWSP_LOOP_INDEX_MAX) {
-        return (int64_t)PWSP_LOOP_INDEX_MAX + 1;
+    if (code->scalar_dtypes[bound->param] == PTOWSP_U64 && bits > (uint64_t)PWSP_LOOP_INDEX_MAX) {
+        return PWSP_LOOP_INDEX_MAX + 1;
     }
     return (int64_t)bits;
 }
@@ -156,7 +156,7 @@ static bool pwsp_tile_core_check_loops(pwsp_tile_core *core, const pwsp_tile_cod
         if (begin < 0 || end < begin || end > PWSP_LOOP_INDEX_MAX) {
             snprintf(core->text, sizeof core->text,
                      "kernel %s: loop %u goes from %" PRId64 " to %" PRId64
-                     "; its bounds are 0 to 2^31 - 1, in this order",
+                     "; its bounds are 0 to 2^30, in this order",
                      code->name, loop, begin, end);
             return false;
         }

@@ -48,11 +48,11 @@ static pwsp_list_bound pwsp_builder_bound(pwsp_builder *b, ptowsp_value value) {
     }
     const char *which = b->src_count == 1 ? "begin" : "end";
     if (op->kind == PWSP_KOP_CONST) {
-        bool is_small = op->value >= 0 && op->value <= INT32_MAX;
+        bool is_small = op->value >= 0 && op->value <= 0x1p30;
         bound.value = is_small ? (int64_t)op->value : -1;
         if (!is_small || (double)bound.value != op->value) {
             PWSP_BUILDER_FAIL(b, PTOWSP_INVALID_PARAMS,
-                              "its %s is %.17g, not a whole number from 0 to 2^31 - 1", which,
+                              "its %s is %.17g, not a whole number from 0 to 2^30", which,
                               op->value);
         }
     } else if (op->kind == PWSP_KOP_SCALAR &&
@@ -86,9 +86,9 @@ ptowsp_value ptowsp_tile_loop_begin(ptowsp_body *body, ptowsp_value begin, ptows
     for (uint32_t at = body->loop; at; at = body->loops[at].parent) {
         depth++;
     }
-    if (step < 1 || step > INT32_MAX) {
+    if (step < 1 || step > 1 << 30) {
         PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS,
-                          "its step is %" PRId64 "; steps are 1 to 2^31 - 1", step);
+                          "its step is %" PRId64 "; steps are 1 to 2^30", step);
     } else if (body->loop_count == PTOWSP_LOOP_MAX) {
         PWSP_BUILDER_FAIL(&b, PTOWSP_LIMIT_EXCEEDED, "more than %d in a kernel", PTOWSP_LOOP_MAX);
     } else if (depth > PTOWSP_LOOP_DEPTH_MAX) {
