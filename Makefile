@@ -85,7 +85,7 @@ TEST_LIBS = $(LDFLAGS) -pthread -lcmocka -lm -ldl
 # What tests say is compiled plainly, which takes a fifth of the time; the shim's instructions, which
 # are in their tests, and slow references as the library is.
 TEST_LEVEL ?= -O0
-$(BUILD)/tests/isa_%.o $(addprefix $(BUILD)/tests/,$(addsuffix _test.o,deps list_verify dtype attention_kernel \
+$(BUILD)/tests/isa_%.o $(addprefix $(BUILD)/tests/,$(addsuffix _test.o,deps list_verify list_loops dtype attention_kernel \
     attention_plan attention_random attention_steps_random attention_invariant)): TEST_LEVEL =
 
 $(BUILD)/tests/%.o: tests/%.c

@@ -13964,7 +13964,7 @@ PWSP_LINE_FN bool pwsp_core_must_quit(const PWSP_LINE_GM pwsp_line *line) {
 
 // There are none of these: pointers to them are NULL.
 typedef struct pwsp_tile_code {
-    uint32_t insn_count;
+    uint32_t insn_count, scalar_count, loop_count;
 } pwsp_tile_code;
 
 struct ptowsp_body {
@@ -22189,6 +22189,12 @@ PTOISA_FN void ptoisa_mscatter(ptoisa_core *core, const ptoisa_global *table, co
 //      waits      SET_FLAG, WAIT_FLAG and PIPE_BARRIER between the instructions
 //      proof      verifies the result without looking at how it was made
 //
+// Loops. The list stays flat: LOOP and END instructions enclose a body, which runs as often as the
+// bounds of the loop say (pwsp_list_loop). A size or an address in global memory may depend on the index
+// of a loop around it. A root may rotate: in iterations of odd number it is pwsp_list_root_step
+// bytes further, so that two iterations can be under way. A flag may rotate as well: it takes
+// `event` and the one after it in turn.
+//
 // Index 0 is no tile. A tile may be a view of another one (its root): the same bytes with another
 // shape, or a part of them. Only roots have storage. Sizes that depend on a task's place in its
 // tensor are extents: linear in a valid size of a parameter, and limited to the allocated size.
@@ -22196,12 +22202,13 @@ PTOISA_FN void ptoisa_mscatter(ptoisa_core *core, const ptoisa_global *table, co
 #ifndef PWSP_LIST_H
 #define PWSP_LIST_H
 
-// How many valid rows or columns: clamp((mul * valid size of a parameter + add) >> shift, 0, max),
-// or max alone where there is no parameter.
+// How many valid rows or columns: clamp((mul * (valid size of a parameter - index of a loop) + add)
+// >> shift, 0, max), or max alone where there is no parameter.
 typedef struct pwsp_valid {
     uint16_t param;  // tile parameter + 1, or 0: always max
     uint8_t axis;    // 0 rows, 1 columns, of the parameter
     uint8_t shift;
+    uint8_t loop;  // whose index is subtracted; 0: none
     int32_t mul, add;
     uint32_t max;
 } pwsp_valid;
@@ -22211,6 +22218,7 @@ typedef struct pwsp_list_tile {
     uint8_t memory;       // ptoisa_memory
     uint8_t layout;       // ptoisa_layout
     uint8_t pad;          // ptoisa_pad
+    uint8_t loop;         // of a root: the loop in which it rotates; 0: it does not
     uint32_t rows, cols;  // allocated
     pwsp_valid valid_rows, valid_cols;
     uint32_t root;     // the tile whose bytes these are; itself, if it has storage
@@ -22232,13 +22240,20 @@ typedef struct pwsp_list_scalar {
     double value;      // the constant, if neither
 } pwsp_list_scalar;
 
+// Instructions that are none of PTO-ISA: where the body of a loop begins and ends.
+#define PWSP_INSN_LOOP     PTOISA_OP_COUNT
+#define PWSP_INSN_END      (PTOISA_OP_COUNT + 1)
+#define PWSP_INSN_OP_COUNT (PTOISA_OP_COUNT + 2)
+
 typedef struct pwsp_insn {
-    uint8_t op;                         // ptoisa_op
+    uint8_t op;                         // ptoisa_op, or PWSP_INSN_LOOP, PWSP_INSN_END
     uint8_t variant;                    // which form of it: pwsp_variant
     uint8_t mode;                       // ptoisa_round, ptoisa_compare or ptoisa_pattern
     uint8_t src_pipe, dst_pipe, event;  // of flags; a barrier is for src_pipe (or PTOISA_PIPE_ALL)
     bool is_dst_read;                   // dst[0] is read as well
     bool is_implied;                    // PTO-WSP does it uncounted: no cycles in the unit model
+    uint8_t loop;  // LOOP, END: which; of a flag: the loop with which its event rotates
+    uint8_t row_loop, col_loop;  // TLOAD, TSTORE: whose index is added to row and col; 0: none
     uint16_t param;  // TLOAD, TSTORE, MGATHER, MSCATTER: the tile parameter in global memory + 1
     // Written, and read. tmp is scratch: written, and of no meaning afterwards.
     uint32_t dst[PWSP_INSN_DST_MAX], src[PWSP_INSN_SRC_MAX], tmp;
@@ -22263,8 +22278,31 @@ typedef enum pwsp_variant {
     PWSP_VARIANT_BINARY       // TCOLSUM as a tree
 } pwsp_variant;
 
+// A bound of a loop.
+typedef enum pwsp_bound_kind {
+    PWSP_BOUND_CONST = 0,
+    PWSP_BOUND_SCALAR,  // a scalar parameter, i64 or u64
+    PWSP_BOUND_SIZE     // the valid rows or columns of a tile parameter
+} pwsp_bound_kind;
+
+typedef struct pwsp_list_bound {
+    uint8_t kind;    // pwsp_bound_kind
+    uint8_t axis;    // of SIZE: 0 rows, 1 columns
+    uint16_t param;  // of SCALAR, SIZE, from 0
+    int64_t value;   // of CONST
+} pwsp_list_bound;
+
+// for (index = begin; index < end; index += step).
+typedef struct pwsp_list_loop {
+    pwsp_list_bound begin, end;
+    int64_t step;
+    uint32_t parent;  // the loop around it; 0: none. Its number is lower
+} pwsp_list_loop;
+
 typedef struct pwsp_list {
     pwsp_memory memory;
+    pwsp_list_loop loops[PTOWSP_LOOP_MAX + 1];  // from 1
+    uint32_t loop_count;                        // without number 0
     pwsp_insn *insns;
     uint64_t insn_count, insn_capacity;
     pwsp_list_tile *tiles;               // from 1
@@ -22297,6 +22335,29 @@ PWSP_INTERNAL bool pwsp_list_fail(pwsp_list_fault *fault, ptowsp_status status, 
 // Bytes of a tile, all of its allocation.
 PWSP_INLINE uint64_t pwsp_list_tile_bytes(const pwsp_list_tile *tile) {
     return (uint64_t)tile->rows * tile->cols * ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
+}
+
+// How far apart a rotating root's two places are, and the bytes that a root takes of its memory.
+PWSP_INLINE uint64_t pwsp_list_root_step(const pwsp_list_tile *root) {
+    return (pwsp_list_tile_bytes(root) + 31) / 32 * 32;
+}
+
+PWSP_INLINE uint64_t pwsp_list_root_bytes(const pwsp_list_tile *root) {
+    return root->loop ? 2 * pwsp_list_root_step(root) : pwsp_list_tile_bytes(root);
+}
+
+// Is a loop another one, or inside it? Everything is inside 0, which is no loop.
+PWSP_INTERNAL bool pwsp_loop_is_within(const pwsp_list_loop *loops, uint32_t loop, uint32_t of);
+
+// Is an instruction LOOP or END?
+PWSP_INLINE bool pwsp_insn_is_mark(const pwsp_insn *insn) {
+    return insn->op == PWSP_INSN_LOOP || insn->op == PWSP_INSN_END;
+}
+
+PWSP_INLINE const char *pwsp_insn_name(const pwsp_insn *insn) {
+    return insn->op == PWSP_INSN_LOOP  ? "LOOP"
+           : insn->op == PWSP_INSN_END ? "END"
+                                       : ptoisa_op_name((ptoisa_op)insn->op);
 }
 
 // Where a tile begins in its memory, once memory has been planned.
@@ -22380,6 +22441,13 @@ bool pwsp_list_fail(pwsp_list_fault *fault, ptowsp_status status, uint32_t insn,
     return false;
 }
 
+bool pwsp_loop_is_within(const pwsp_list_loop *loops, uint32_t loop, uint32_t of) {
+    while (loop > of) {  // the number of what is around is lower
+        loop = loops[loop].parent;
+    }
+    return loop == of;
+}
+
 ptoisa_pipe pwsp_insn_pipe(const pwsp_list *list, const pwsp_insn *insn) {
     ptoisa_tile dst, src;
     memset(&dst, 0, sizeof dst);
@@ -22446,6 +22514,11 @@ PWSP_INTERNAL bool pwsp_list_place(pwsp_list *list, const ptoisa_machine *machin
 //                9    12    29     -            20 or later: one path down
 //      born      0     4    17    26
 //
+// Loops. A root that is made before a loop and used in it lives to the loop's end, as each
+// iteration uses it; one that is made in it and used behind it lives from its beginning. A root that
+// rotates takes its two places for as long as the loop runs. All else that lives in a body shares
+// bytes there as outside: flags keep iterations apart.
+//
 // A source of an instruction never shares bytes with its destination, even if the source dies
 // there: instructions write before they have read everything.
 
@@ -22467,8 +22540,9 @@ typedef struct pwsp_placing {
     const ptoisa_machine *machine;
     pwsp_list_fault *fault;
     pwsp_arena arena;
-    uint32_t *root_of;         // [tile] its index in roots + 1; of roots that are used
-    pwsp_placing_root *roots;  // in order of birth
+    uint32_t *root_of;  // [tile] its index in roots + 1; of roots that are used
+    uint32_t loop_first[PTOWSP_LOOP_MAX + 1], loop_last[PTOWSP_LOOP_MAX + 1];  // instructions
+    pwsp_placing_root *roots;                                                  // in order of birth
     uint32_t root_count;
     uint32_t peak[PTOISA_MEMORY_COUNT];  // blocks live at once, the most
     uint32_t used[PTOISA_MEMORY_COUNT];  // blocks below the ceiling of the best placement
@@ -22508,19 +22582,23 @@ static bool pwsp_placing_refuse(pwsp_placing *p, uint32_t tile, uint32_t insn, u
     const pwsp_list_tile *t = &p->list->tiles[tile];
     char name[96];
     pwsp_placing_name_tile(p->list, tile, name, sizeof name);
-    return pwsp_list_fail(p->fault, PTOWSP_LIMIT_EXCEEDED, insn,
-                          "memory: %s needs %" PRIu64 " bytes of %s at instruction %" PRIu32
-                          " (%s), where %" PRIu64 " of %" PRIu32 " are in use%s",
-                          name, pwsp_list_tile_bytes(t),
-                          ptoisa_memory_name((ptoisa_memory)t->memory), insn,
-                          ptoisa_op_name((ptoisa_op)p->list->insns[insn].op), live,
-                          p->machine->memory_size[t->memory], why);
+    return pwsp_list_fail(
+        p->fault, PTOWSP_LIMIT_EXCEEDED, insn,
+        "memory: %s needs %" PRIu64 " bytes of %s at instruction %" PRIu32 " (%s), where %" PRIu64
+        " of %" PRIu32 " are in use%s",
+        name, pwsp_list_root_bytes(t), ptoisa_memory_name((ptoisa_memory)t->memory), insn,
+        pwsp_insn_name(&p->list->insns[insn]), live, p->machine->memory_size[t->memory], why);
 }
 
 // Notes every root at its first use, which puts them in order of birth, and its last use.
 static void pwsp_placing_find_lives(pwsp_placing *p) {
     const pwsp_list *list = p->list;
     for (uint32_t i = 0; i < list->insn_count; i++) {
+        if (list->insns[i].op == PWSP_INSN_LOOP) {
+            p->loop_first[list->insns[i].loop] = i;
+        } else if (list->insns[i].op == PWSP_INSN_END) {
+            p->loop_last[list->insns[i].loop] = i;
+        }
         for (uint32_t k = 0; k < PWSP_PLACING_OPERANDS; k++) {
             uint32_t tile = pwsp_placing_operand(&list->insns[i], k);
             if (!tile) {
@@ -22538,51 +22616,6 @@ static void pwsp_placing_find_lives(pwsp_placing *p) {
         }
     }
 }
-
-// Finds how much is live at once, and refuses a list that no placement could fit.
-static bool pwsp_placing_find_peaks(pwsp_placing *p) {
-    const pwsp_list *list = p->list;
-    uint64_t live[PTOISA_MEMORY_COUNT] = {0};
-    for (uint32_t i = 0; i < list->insn_count; i++) {
-        uint32_t used[PWSP_PLACING_OPERANDS], used_count = 0;
-        for (uint32_t k = 0; k < PWSP_PLACING_OPERANDS; k++) {
-            uint32_t tile = pwsp_placing_operand(&list->insns[i], k);
-            if (!tile) {
-                continue;
-            }
-            pwsp_placing_root *root = &p->roots[p->root_of[list->tiles[tile].root] - 1];
-            bool is_repeated = false;
-            for (uint32_t u = 0; u < used_count; u++) {
-                is_repeated = is_repeated || used[u] == root->tile;
-            }
-            if (is_repeated) {
-                continue;
-            }
-            used[used_count++] = root->tile;
-            if (root->first != i) {
-                continue;
-            }
-            const pwsp_list_tile *t = &list->tiles[root->tile];
-            uint64_t blocks = pwsp_ceil_div_u64(pwsp_list_tile_bytes(t), PWSP_TILE_ALIGN);
-            uint64_t capacity = p->machine->memory_size[t->memory] / PWSP_TILE_ALIGN;
-            if (blocks > capacity || live[t->memory] + blocks > capacity) {
-                return pwsp_placing_refuse(p, root->tile, i, live[t->memory] * PWSP_TILE_ALIGN, "");
-            }
-            root->size = (uint32_t)blocks;
-            live[t->memory] += blocks;
-            p->peak[t->memory] = (uint32_t)pwsp_max_u64(p->peak[t->memory], live[t->memory]);
-        }
-        for (uint32_t u = 0; u < used_count; u++) {
-            const pwsp_placing_root *root = &p->roots[p->root_of[used[u]] - 1];
-            if (root->last == i) {
-                live[list->tiles[used[u]].memory] -= root->size;
-            }
-        }
-    }
-    return true;
-}
-
-// -- placing --------------------------------------------------------------------------------------
 
 // Sorts keys, by merging; short runs by insertion.
 static void pwsp_placing_sort(uint64_t *keys, uint64_t *spare, uint32_t count) {
@@ -22611,6 +22644,81 @@ static void pwsp_placing_sort(uint64_t *keys, uint64_t *spare, uint32_t count) {
         memcpy(keys, spare, (size_t)count * sizeof keys[0]);
     }
 }
+
+// Extends lives over the loops that they overlap, inner loops first, and puts roots in order of
+// birth again. False when memory is out.
+static bool pwsp_placing_extend_lives(pwsp_placing *p) {
+    const pwsp_list *list = p->list;
+    uint32_t count = p->root_count;
+    for (uint32_t i = 0; i < count; i++) {
+        pwsp_placing_root *root = &p->roots[i];
+        for (uint32_t loop = list->loop_count; loop > 0; loop--) {
+            uint32_t first = p->loop_first[loop], last = p->loop_last[loop];
+            bool is_used_in = root->last > first && root->first < last;
+            bool is_rotating = list->tiles[root->tile].loop == loop;
+            if (is_used_in && (is_rotating || root->first < first) && root->last < last) {
+                root->last = last;
+            }
+            if (is_used_in && (is_rotating || root->last > last) && root->first > first) {
+                root->first = first;
+            }
+        }
+    }
+    uint64_t *keys = (uint64_t *)pwsp_arena_alloc(&p->arena, 2 * (count + 1) * sizeof *keys, 8);
+    size_t size = (count + 1) * sizeof *p->roots;
+    pwsp_placing_root *roots = (pwsp_placing_root *)pwsp_arena_alloc(&p->arena, size, 8);
+    if (!keys || !roots) {
+        return pwsp_list_fail(p->fault, PTOWSP_OUT_OF_MEMORY, 0, "memory: out of memory");
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        keys[i] = (uint64_t)p->roots[i].first << 32 | i;
+    }
+    pwsp_placing_sort(keys, keys + count, count);
+    for (uint32_t i = 0; i < count; i++) {
+        roots[i] = p->roots[(uint32_t)keys[i]];
+        p->root_of[roots[i].tile] = i + 1;
+    }
+    p->roots = roots;
+    return true;
+}
+
+// Finds how much is live at once, and refuses a list that no placement could fit.
+static bool pwsp_placing_find_peaks(pwsp_placing *p) {
+    const pwsp_list *list = p->list;
+    uint64_t live[PTOISA_MEMORY_COUNT] = {0};
+    // Roots by the instruction at which they die: the first of each, and the next one; + 1.
+    size_t count = (size_t)list->insn_count + 1;
+    uint32_t *dying =
+        (uint32_t *)pwsp_arena_alloc(&p->arena, (count + p->root_count) * sizeof *dying, 8);
+    if (!dying) {
+        return pwsp_list_fail(p->fault, PTOWSP_OUT_OF_MEMORY, 0, "memory: out of memory");
+    }
+    uint32_t *next = dying + count, born = 0;
+    for (uint32_t i = 0; i < p->root_count; i++) {
+        next[i] = dying[p->roots[i].last];
+        dying[p->roots[i].last] = i + 1;
+    }
+    for (uint32_t i = 0; i < list->insn_count; i++) {
+        for (; born < p->root_count && p->roots[born].first == i; born++) {
+            pwsp_placing_root *root = &p->roots[born];
+            const pwsp_list_tile *t = &list->tiles[root->tile];
+            uint64_t blocks = pwsp_ceil_div_u64(pwsp_list_root_bytes(t), PWSP_TILE_ALIGN);
+            uint64_t capacity = p->machine->memory_size[t->memory] / PWSP_TILE_ALIGN;
+            if (blocks > capacity || live[t->memory] + blocks > capacity) {
+                return pwsp_placing_refuse(p, root->tile, i, live[t->memory] * PWSP_TILE_ALIGN, "");
+            }
+            root->size = (uint32_t)blocks;
+            live[t->memory] += blocks;
+            p->peak[t->memory] = (uint32_t)pwsp_max_u64(p->peak[t->memory], live[t->memory]);
+        }
+        for (uint32_t r = dying[i]; r; r = next[r - 1]) {
+            live[list->tiles[p->roots[r - 1].tile].memory] -= p->roots[r - 1].size;
+        }
+    }
+    return true;
+}
+
+// -- placing --------------------------------------------------------------------------------------
 
 // Says in the tree that root i has been placed.
 static void pwsp_placing_note(pwsp_placing *p, uint32_t i) {
@@ -22806,12 +22914,134 @@ PWSP_INTERNAL bool pwsp_list_place(pwsp_list *list, const ptoisa_machine *machin
         is_good = pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "memory: out of memory");
     } else {
         pwsp_placing_find_lives(&p);
-        is_good = pwsp_placing_find_peaks(&p) && pwsp_placing_plan_all(&p);
+        is_good = (list->loop_count == 0 || pwsp_placing_extend_lives(&p)) &&
+                  pwsp_placing_find_peaks(&p) && pwsp_placing_plan_all(&p);
     }
     if (is_good) {
         pwsp_placing_commit(&p);
     }
     pwsp_arena_free(&p.arena);
+    return is_good;
+}
+
+// =================================================================================================
+// src/kernel/rotate.h
+// =================================================================================================
+
+// Which tiles of a loop have two places, so that two of its iterations can be under way.
+
+#ifndef PWSP_ROTATE_H
+#define PWSP_ROTATE_H
+
+// Places the tiles of a list that has loops: pwsp_list_place, and before it the choice of roots that
+// rotate, as far as memories allow.
+// Errors   Those of pwsp_list_place without any rotating root.
+PWSP_INTERNAL bool pwsp_list_place_loops(pwsp_list *list, const ptoisa_machine *machine,
+                                         pwsp_list_fault *fault);
+
+#endif
+
+// =================================================================================================
+// src/kernel/rotate.c
+// =================================================================================================
+
+// A root rotates if it is filled from elsewhere at the beginning of its life in an iteration:
+//
+//      MTE2     TLOAD into L1 or UB                next iteration's, while this one computes
+//      MTE1     TMOV or TEXTRACT into L0A, L0B     next panel's, while this one is multiplied
+//
+// and if the body of one innermost loop has all its uses. What computes gains nothing from a second
+// place: its pipe is busy with one iteration at a time. Memories are planned apart from each other,
+// so each is tried alone: if its tiles do not fit with two places, none of them rotates.
+
+typedef struct pwsp_rotating {
+    uint8_t loop;       // the loop of all uses so far; 0: none
+    bool is_filled;     // its first use fills it
+    bool is_elsewhere;  // it has uses outside of the loop
+} pwsp_rotating;
+
+// Notes a use of a tile in the body of `loop` (0: of none, or of one that has others in it).
+static void pwsp_rotate_use(const pwsp_list *list, pwsp_rotating *roots, uint32_t tile,
+                            uint32_t loop, bool is_filling) {
+    if (tile) {
+        pwsp_rotating *root = &roots[list->tiles[tile].root];
+        bool is_first = root->loop == 0 && !root->is_elsewhere;
+        root->is_filled = is_first ? is_filling : root->is_filled;
+        root->is_elsewhere = root->is_elsewhere || loop == 0 || (!is_first && root->loop != loop);
+        root->loop = (uint8_t)loop;
+    }
+}
+
+// Finds the loops without others in them, as bits.
+static uint32_t pwsp_rotate_innermost(const pwsp_list *list) {
+    uint32_t innermost = 0;
+    for (uint32_t loop = 1; loop <= list->loop_count; loop++) {
+        innermost |= 1u << loop;
+        innermost &= ~(1u << list->loops[loop].parent);
+    }
+    return innermost;
+}
+
+static void pwsp_rotate_find(const pwsp_list *list, pwsp_rotating *roots) {
+    uint32_t innermost = pwsp_rotate_innermost(list), loop = 0;
+    for (uint64_t i = 0; i < list->insn_count; i++) {
+        const pwsp_insn *insn = &list->insns[i];
+        if (pwsp_insn_is_mark(insn)) {
+            loop = insn->op == PWSP_INSN_LOOP ? insn->loop : list->loops[insn->loop].parent;
+            continue;
+        }
+        uint32_t in = innermost >> loop & 1 ? loop : 0;
+        ptoisa_pipe pipe = pwsp_insn_pipe(list, insn);
+        bool is_filling =
+            (insn->op == PTOISA_TLOAD || pipe == PTOISA_PIPE_MTE1) && !insn->is_dst_read;
+        for (uint32_t k = 0; k < PWSP_INSN_SRC_MAX; k++) {
+            pwsp_rotate_use(list, roots, insn->src[k], in, false);
+        }
+        for (uint32_t k = 0; k < PWSP_INSN_DST_MAX; k++) {
+            pwsp_rotate_use(list, roots, insn->dst[k], in, is_filling);
+        }
+        pwsp_rotate_use(list, roots, insn->tmp, in, false);
+    }
+}
+
+// Lets the roots of the memories, as bits, rotate, and no others.
+static void pwsp_rotate_set(pwsp_list *list, const pwsp_rotating *roots, uint32_t memories) {
+    for (uint64_t i = 1; i < list->tile_count; i++) {
+        pwsp_list_tile *tile = &list->tiles[i];
+        bool is_rotating = tile->root == i && roots[i].is_filled && !roots[i].is_elsewhere &&
+                           (memories >> tile->memory & 1);
+        tile->loop = is_rotating ? roots[i].loop : 0;
+    }
+}
+
+PWSP_INTERNAL bool pwsp_list_place_loops(pwsp_list *list, const ptoisa_machine *machine,
+                                         pwsp_list_fault *fault) {
+    if (list->loop_count == 0) {
+        return pwsp_list_place(list, machine, fault);
+    }
+    pwsp_memory memory = list->memory;
+    size_t size = ((size_t)list->tile_count + 1) * sizeof(pwsp_rotating);
+    pwsp_rotating *roots = (pwsp_rotating *)pwsp_memory_alloc(&memory, size);
+    if (!roots) {
+        return pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "memory: out of memory");
+    }
+    pwsp_rotate_find(list, roots);
+    bool is_good = pwsp_list_place(list, machine, fault);  // else it fits in no way
+    uint32_t memories = 0;
+    for (uint32_t at = 0; at < PTOISA_MEMORY_COUNT && is_good; at++) {
+        pwsp_list_fault refused;
+        memset(&refused, 0, sizeof refused);
+        pwsp_rotate_set(list, roots, memories | 1u << at);
+        if (pwsp_list_place(list, machine, &refused)) {
+            memories |= 1u << at;
+        } else if (refused.status != PTOWSP_LIMIT_EXCEEDED) {
+            *fault = refused;
+            is_good = false;
+        }
+    }
+    pwsp_rotate_set(list, roots, memories);
+    is_good = is_good && pwsp_list_place(list, machine, fault);
+    pwsp_memory_free(&memory, roots, size);
     return is_good;
 }
 
@@ -22879,10 +23109,44 @@ PWSP_INTERNAL bool pwsp_list_add_waits(pwsp_list *list, const ptoisa_machine *ma
 //
 // In each case flags point forward in the list. So the order of the list is one in which everything
 // can run, and nothing can hang.
+//
+// Loops. All pipes wait for each other before a loop and behind it, so that a body is a list of its
+// own, to which the above applies. A loop with another one inside ends each iteration in the same
+// way. An innermost loop lets iterations overlap. Between them, u of one iteration must come before
+// x of a later one, on another pipe, where u is behind x in the body and
+//
+//      - both touch the same bytes: those of a root that rotates, two iterations later; else one
+//      - or x sets the event for which u waits: two later if the event rotates, else one
+//
+// (If u is ahead of x in the body, the flags of one iteration already see to it, as pipes run in
+// order.) One token for each pair of pipes and distance says this:
+//
+//      set_flag(V, MTE2, 6)   set_flag(V, MTE2, 7)          before the loop: both buffers are free
+//      LOOP
+//        wait_flag(V, MTE2, 6 or 7)                         before the first x
+//        TLOAD ... set_flag(MTE2, V, 0 or 1) ... TADD
+//        set_flag(V, MTE2, 6 or 7)                          behind the last u
+//      END
+//      wait_flag(V, MTE2, 6)  wait_flag(V, MTE2, 7)
+//
+// The first x comes before its u in each iteration, and so the wait for a token before its next set:
+// one bit is enough. The flags of a pipe that fills rotating roots rotate, so a pipe has two events
+// of each kind and two iterations of time; all other events wait for one. On A2/A3's vector pipe a
+// barrier in each iteration stands for all that it depends on in earlier ones.
 
 #include <inttypes.h>
 
 #define PWSP_WAITS_INSN_MAX (1u << 24)
+
+// The events of an innermost loop's body: first those of its flags, singly or in pairs; then of the
+// tokens to the next iteration, and in a pair to the one after it.
+#define PWSP_WAITS_BODY_EVENTS  5
+#define PWSP_WAITS_BODY_PAIRED  4
+#define PWSP_WAITS_TOKEN_EVENT  5
+#define PWSP_WAITS_TOKEN_PAIRED 6
+
+// Bodies of more instructions do not overlap: finding tokens takes the square of their number.
+#define PWSP_WAITS_BODY_MAX 4096
 #define PWSP_WAITS_NONE     UINT32_MAX
 
 typedef struct pwsp_waits_span {
@@ -22897,7 +23161,15 @@ typedef struct pwsp_waits_op {
     uint32_t slot;
     bool is_early;
     uint8_t op, src, dst, event;
+    uint8_t loop;  // with which the event rotates, or 0
 } pwsp_waits_op;
+
+// What must come before what in a later iteration, of a pair of pipes: from behind the last of the
+// ones to before the first of the others. Places are in units of half slots: see pwsp_waits_rebuild.
+typedef struct pwsp_waits_token {
+    bool is_needed;
+    uint32_t set_at, wait_at;
+} pwsp_waits_token;
 
 // Flags from one pipe to another.
 typedef struct pwsp_waits_pair {
@@ -22926,12 +23198,18 @@ typedef struct pwsp_waits {
     uint64_t span_count, span_capacity;
     pwsp_waits_op *ops;
     uint64_t op_count, op_capacity;
+    uint32_t loop;       // the innermost loop that is open, if it has no other in it
+    uint32_t loop_insn;  // where it begins, in instructions and in ops
+    uint64_t loop_op;
+    uint8_t rotating;  // the pipes that fill roots that rotate with it, as bits
+    pwsp_waits_token tokens[2][PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];  // [distance - 1]
 } pwsp_waits;
 
 // One operand of an instruction, as addresses.
 typedef struct pwsp_waits_access {
     uint32_t begin, end;
     bool is_write;
+    bool is_rotating;
 } pwsp_waits_access;
 
 #define PWSP_WAITS_ACCESS_MAX (PWSP_INSN_DST_MAX + PWSP_INSN_SRC_MAX + 3)
@@ -22982,6 +23260,7 @@ static void pwsp_waits_add_tile(const pwsp_waits *w, uint32_t tile, bool is_writ
         access->begin = w->memory_base[t->memory] + pwsp_list_tile_address(w->list, tile);
         access->end = access->begin + (uint32_t)pwsp_list_tile_bytes(t);
         access->is_write = is_write;
+        access->is_rotating = w->list->tiles[t->root].loop != 0;
     }
 }
 
@@ -23003,6 +23282,7 @@ static uint32_t pwsp_waits_accesses(const pwsp_waits *w, const pwsp_insn *insn,
     if (insn->param) {
         out[count].begin = w->memory_base[PTOISA_MEMORY_COUNT] + insn->param;
         out[count].end = out[count].begin + 1;
+        out[count].is_rotating = false;
         out[count++].is_write = pwsp_waits_is_store(insn);
     }
     for (uint32_t i = 0; i < PWSP_INSN_DST_MAX; i++) {
@@ -23076,6 +23356,7 @@ static uint32_t pwsp_waits_add(pwsp_waits *w, ptoisa_op op, uint32_t src, uint32
     added->src = (uint8_t)src;
     added->dst = (uint8_t)dst;
     added->event = (uint8_t)event;
+    added->loop = 0;
     return (uint32_t)w->op_count++;
 }
 
@@ -23091,11 +23372,20 @@ static void pwsp_waits_learn(pwsp_waits *w, uint32_t pipe, const uint32_t *clock
     }
 }
 
+// Do the flags of a pipe rotate?
+static bool pwsp_waits_is_paired(const pwsp_waits *w, uint32_t src) {
+    return w->loop && (w->rotating >> src & 1);
+}
+
 // The first event of a pair that may be set where `clock` is known, or PTOISA_EVENT_COUNT.
 static uint32_t pwsp_waits_free_event(const pwsp_waits *w, uint32_t src, uint32_t dst,
                                       const uint32_t *clock) {
     bool is_draining = dst == PTOISA_PIPE_S && (src == PTOISA_PIPE_MTE3 || src == PTOISA_PIPE_FIX);
-    for (uint32_t event = 0; event < PTOISA_EVENT_COUNT; event++) {
+    bool is_paired = pwsp_waits_is_paired(w, src);
+    uint32_t count = is_paired ? PWSP_WAITS_BODY_PAIRED
+                     : w->loop ? PWSP_WAITS_BODY_EVENTS
+                               : PTOISA_EVENT_COUNT;
+    for (uint32_t event = 0; event < count; event += is_paired ? 2 : 1) {
         if (w->pairs[src][dst].waited[event] <= clock[dst] &&
             !(is_draining && event == PWSP_EVENT_DRAIN)) {
             return event;
@@ -23149,10 +23439,14 @@ static bool pwsp_waits_flag(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t 
         slot = stream[low] + 1;
     }
     pwsp_waits_pair *pair = &w->pairs[src][dst];
+    uint8_t loop = pwsp_waits_is_paired(w, src) ? (uint8_t)w->loop : 0;
     pair->last_set = pwsp_waits_add(w, PTOISA_SET_FLAG, src, dst, event, slot, is_early);
     pair->last_slot = i;
     pair->has_last = true;
-    pwsp_waits_add(w, PTOISA_WAIT_FLAG, src, dst, event, i, false);
+    uint32_t wait = pwsp_waits_add(w, PTOISA_WAIT_FLAG, src, dst, event, i, false);
+    if (wait != PWSP_WAITS_NONE && pair->last_set != PWSP_WAITS_NONE) {
+        w->ops[pair->last_set].loop = w->ops[wait].loop = loop;
+    }
     pair->waited[event] = w->end[dst] = ++w->tick;
     pwsp_waits_learn(w, dst, clock);
     return true;
@@ -23176,7 +23470,7 @@ static bool pwsp_waits_merge(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t
 // i. False if dst has no event for that.
 static bool pwsp_waits_answer(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t i) {
     uint32_t open[PTOISA_EVENT_COUNT], count = 0;
-    for (uint32_t event = 0; event < PTOISA_EVENT_COUNT; event++) {
+    for (uint32_t event = 0; event < PTOISA_EVENT_COUNT; event++) {  // of a pair, the first
         uint32_t tick = w->pairs[src][dst].waited[event];
         if (tick > w->known[src][dst]) {
             uint32_t at = count++;
@@ -23260,10 +23554,13 @@ static bool pwsp_waits_insn(pwsp_waits *w, uint32_t i) {
 
 // Lets S wait for the last store of each pipe that stores: a kernel ends when S does.
 static void pwsp_waits_drain(pwsp_waits *w) {
-    uint32_t last[PTOISA_PIPE_COUNT] = {0}, count = (uint32_t)w->list->insn_count;
+    uint32_t last[PTOISA_PIPE_COUNT] = {0}, count = (uint32_t)w->list->insn_count, depth = 0;
     for (uint32_t i = 0; i < count; i++) {
-        if (pwsp_waits_is_store(&w->list->insns[i])) {
-            last[w->pipes[i]] = i + 1;
+        const pwsp_insn *insn = &w->list->insns[i];
+        depth += insn->op == PWSP_INSN_LOOP;
+        depth -= insn->op == PWSP_INSN_END;
+        if (!pwsp_insn_is_mark(insn) && pwsp_waits_is_store(insn)) {
+            last[w->pipes[i]] = depth ? 0 : i + 1;  // all pipes wait behind a loop
         }
     }
     for (uint32_t pipe = 0; pipe < PTOISA_PIPE_COUNT; pipe++) {
@@ -23274,6 +23571,143 @@ static void pwsp_waits_drain(pwsp_waits *w) {
                            false);
         }
     }
+}
+
+// -- loops ----------------------------------------------------------------------------------------
+
+// Do two instructions touch the same bytes, one of them writing, and in how many iterations again?
+// 0: they do not.
+static uint32_t pwsp_waits_distance(const pwsp_waits *w, uint32_t u, uint32_t x) {
+    pwsp_waits_access of_u[PWSP_WAITS_ACCESS_MAX], of_x[PWSP_WAITS_ACCESS_MAX];
+    uint32_t u_count = pwsp_waits_accesses(w, &w->list->insns[u], of_u);
+    uint32_t x_count = pwsp_waits_accesses(w, &w->list->insns[x], of_x), distance = 0;
+    for (uint32_t a = 0; a < u_count; a++) {
+        for (uint32_t b = 0; b < x_count; b++) {
+            const pwsp_waits_access *p = &of_u[a], *q = &of_x[b];
+            if (p->begin < q->end && q->begin < p->end && (p->is_write || q->is_write)) {
+                uint32_t of = p->is_rotating && q->is_rotating ? 2 : 1;
+                distance = distance == 1 ? 1 : of;
+            }
+        }
+    }
+    return distance;
+}
+
+// Half slots: early ops of slot s are at 2 s, others at 2 s + 1, and then comes instruction s.
+static void pwsp_waits_need_token(pwsp_waits *w, uint32_t distance, uint32_t src, uint32_t dst,
+                                  uint32_t set_at, uint32_t wait_at) {
+    pwsp_waits_token *token = &w->tokens[distance - 1][src][dst];
+    token->set_at = !token->is_needed || set_at > token->set_at ? set_at : token->set_at;
+    token->wait_at = !token->is_needed || wait_at < token->wait_at ? wait_at : token->wait_at;
+    token->is_needed = true;
+}
+
+// Finds the tokens that the body from instruction `begin` up to `end` needs.
+static void pwsp_waits_find_tokens(pwsp_waits *w, uint32_t begin, uint32_t end) {
+    memset(w->tokens, 0, sizeof w->tokens);
+    for (uint32_t u = begin; u < end; u++) {
+        for (uint32_t x = begin; x < u; x++) {
+            uint32_t distance = w->pipes[u] == w->pipes[x] ? 0 : pwsp_waits_distance(w, u, x);
+            if (distance) {
+                pwsp_waits_need_token(w, distance, w->pipes[u], w->pipes[x], 2 * (u + 1),
+                                      2 * x + 1);
+            }
+        }
+    }
+    for (uint64_t k = w->loop_op; k < w->op_count; k++) {
+        const pwsp_waits_op *set = &w->ops[k];
+        for (uint64_t j = k + 1; set->op == PTOISA_SET_FLAG && j < w->op_count; j++) {
+            const pwsp_waits_op *wait = &w->ops[j];
+            if (wait->op == PTOISA_WAIT_FLAG && wait->src == set->src && wait->dst == set->dst &&
+                wait->event == set->event) {
+                // Before the set: an early one is behind an instruction of its pipe.
+                uint32_t before = set->is_early ? 2 * set->slot - 1 : 2 * set->slot;
+                pwsp_waits_need_token(w, set->loop ? 2 : 1, set->dst, set->src, 2 * wait->slot + 1,
+                                      before);
+                break;
+            }
+        }
+    }
+}
+
+static void pwsp_waits_add_at(pwsp_waits *w, ptoisa_op op, uint32_t src, uint32_t dst,
+                              uint32_t event, uint32_t at, bool is_rotating) {
+    uint32_t k = pwsp_waits_add(w, op, src, dst, event, at / 2, at % 2 == 0);
+    if (k != PWSP_WAITS_NONE) {
+        w->ops[k].loop = is_rotating ? (uint8_t)w->loop : 0;
+    }
+}
+
+// Puts the tokens of a body into it, and before and behind the loop.
+static void pwsp_waits_add_tokens(pwsp_waits *w, uint32_t end) {
+    for (uint32_t i = 0; i < 2 * PTOISA_PIPE_COUNT * PTOISA_PIPE_COUNT; i++) {
+        const pwsp_waits_token *token = &w->tokens[0][0][0] + i;
+        uint32_t src = i / PTOISA_PIPE_COUNT % PTOISA_PIPE_COUNT, dst = i % PTOISA_PIPE_COUNT;
+        bool is_second = i >= PTOISA_PIPE_COUNT * PTOISA_PIPE_COUNT;
+        uint32_t event = is_second ? PWSP_WAITS_TOKEN_PAIRED : PWSP_WAITS_TOKEN_EVENT;
+        if (!token->is_needed) {
+            continue;
+        }
+        pwsp_waits_add_at(w, PTOISA_WAIT_FLAG, src, dst, event, token->wait_at, is_second);
+        pwsp_waits_add_at(w, PTOISA_SET_FLAG, src, dst, event, token->set_at, is_second);
+        for (uint32_t one = 0; one <= is_second; one++) {
+            pwsp_waits_add_at(w, PTOISA_SET_FLAG, src, dst, event + one, 2 * w->loop_insn + 1,
+                              false);
+            pwsp_waits_add_at(w, PTOISA_WAIT_FLAG, src, dst, event + one, 2 * (end + 1), false);
+        }
+    }
+    for (uint32_t i = w->loop_insn + 1; i < end && w->has_slow_vector; i++) {
+        if (w->pipes[i] == PTOISA_PIPE_V) {
+            pwsp_waits_add(w, PTOISA_PIPE_BARRIER, PTOISA_PIPE_V, PTOISA_PIPE_V, 0, i, false);
+            break;
+        }
+    }
+}
+
+// Is the loop that begins at an instruction one whose iterations may overlap? *out_rotating gets
+// the pipes that fill rotating roots.
+static bool pwsp_waits_overlaps(const pwsp_waits *w, uint32_t i, uint8_t *out_rotating) {
+    const pwsp_list *list = w->list;
+    *out_rotating = 0;
+    for (uint32_t at = i + 1; at < list->insn_count; at++) {
+        const pwsp_insn *insn = &list->insns[at];
+        if (pwsp_insn_is_mark(insn)) {
+            return insn->op == PWSP_INSN_END && at - i <= PWSP_WAITS_BODY_MAX;
+        }
+        const pwsp_list_tile *tile = &list->tiles[insn->dst[0]];
+        if (insn->dst[0] && list->tiles[tile->root].loop && w->pipes[at] != PTOISA_PIPE_V) {
+            *out_rotating = (uint8_t)(*out_rotating | 1u << w->pipes[at]);
+        }
+    }
+    return false;
+}
+
+// The beginning or end of a loop.
+static bool pwsp_waits_mark(pwsp_waits *w, uint32_t i) {
+    const pwsp_insn *insn = &w->list->insns[i];
+    w->ticks[i] = ++w->tick;
+    uint8_t rotating;
+    if (insn->op == PWSP_INSN_LOOP) {
+        pwsp_waits_barrier_all(w, i);
+        w->loop = pwsp_waits_overlaps(w, i, &rotating) ? insn->loop : 0;
+        w->rotating = w->loop ? rotating : 0;
+        w->loop_insn = i;
+        w->loop_op = w->op_count;
+        return !w->is_out_of_memory;
+    }
+    if (w->loop) {
+        pwsp_waits_find_tokens(w, w->loop_insn + 1, i);
+        pwsp_waits_add_tokens(w, i);
+    } else {
+        pwsp_waits_barrier_all(w, i);
+    }
+    w->loop = 0;
+    w->rotating = 0;
+    pwsp_waits_barrier_all(w, i + 1);
+    if (!w->is_out_of_memory) {
+        w->ops[w->op_count - 1].is_early = true;  // behind the tokens
+    }
+    return !w->is_out_of_memory;
 }
 
 // Makes the list anew, with what was added. starts is room for 2 * (instructions + 1) + 1 numbers.
@@ -23301,6 +23735,7 @@ static bool pwsp_waits_rebuild(pwsp_waits *w, uint32_t *starts) {
         insn->src_pipe = op->src;
         insn->dst_pipe = op->dst;
         insn->event = op->event;
+        insn->loop = op->loop;
     }
     for (uint64_t i = 0; i < count; i++) {
         w->ticks[i] = starts[2 * i + 1];  // all of its slot have gone: it is next
@@ -23348,6 +23783,10 @@ static bool pwsp_waits_init(pwsp_waits *w, pwsp_arena *arena, const ptoisa_machi
         const pwsp_insn *insn = &w->list->insns[i];
         PTOWSP_ASSERT(insn->op != PTOISA_SET_FLAG && insn->op != PTOISA_WAIT_FLAG &&
                       insn->op != PTOISA_PIPE_BARRIER);
+        if (pwsp_insn_is_mark(insn)) {
+            w->pipes[i] = PTOISA_PIPE_ALL;
+            continue;
+        }
         w->pipes[i] = (uint8_t)pwsp_insn_pipe(w->list, insn);
         counts[w->pipes[i]]++;
     }
@@ -23373,7 +23812,8 @@ PWSP_INTERNAL bool pwsp_list_add_waits(pwsp_list *list, const ptoisa_machine *ma
     pwsp_arena_init(&arena, &w.memory);
     bool is_good = pwsp_waits_init(&w, &arena, machine);
     for (uint32_t i = 0; is_good && i < list->insn_count; i++) {
-        is_good = pwsp_waits_insn(&w, i);
+        is_good =
+            pwsp_insn_is_mark(&list->insns[i]) ? pwsp_waits_mark(&w, i) : pwsp_waits_insn(&w, i);
     }
     if (is_good) {
         pwsp_waits_drain(&w);
@@ -23385,6 +23825,285 @@ PWSP_INTERNAL bool pwsp_list_add_waits(pwsp_list *list, const ptoisa_machine *ma
     pwsp_memory_free(&w.memory, w.ops, (size_t)w.op_capacity * sizeof w.ops[0]);
     pwsp_arena_free(&arena);
     return is_good || pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "waits: out of memory");
+}
+
+// =================================================================================================
+// src/kernel/unroll.h
+// =================================================================================================
+
+// A list with loops as the plain list that a core executes, for given numbers of iterations.
+
+#ifndef PWSP_UNROLL_H
+#define PWSP_UNROLL_H
+
+// Where instructions and tiles of the plain list come from.
+typedef struct pwsp_unrolled {
+    pwsp_list list;
+    uint32_t *origins;  // [insn]
+    uint64_t origin_capacity;
+    uint32_t *tile_origins;  // [tile]
+    uint64_t tile_origin_capacity;
+} pwsp_unrolled;
+
+// Checks that loops are closed in turn, that the loop of a rotating root has all its uses, and of a
+// rotating flag is around it. False with a fault.
+PWSP_INTERNAL bool pwsp_unroll_check(const pwsp_list *list, pwsp_list_fault *fault);
+
+// Makes the plain list: counts[loop] is how often each runs. False when memory is out;
+// pwsp_unroll_free must be called.
+PWSP_INTERNAL bool pwsp_unroll(const pwsp_list *list, const uint32_t *counts,
+                               pwsp_unrolled *out_unrolled);
+PWSP_INTERNAL void pwsp_unroll_free(pwsp_unrolled *unrolled);
+
+#endif
+
+// =================================================================================================
+// src/kernel/unroll.c
+// =================================================================================================
+
+// Unrolling, for the proof: nothing here is shared with the passes that made the list.
+//
+// A tile belongs to the innermost loop that has all uses of its root. Each iteration of that loop
+// gets a copy of it, at its place in this iteration: so the proof sees a root live from its first to
+// its last use in one iteration. All other tiles stay what they are.
+
+#include <inttypes.h>
+
+typedef struct pwsp_unrolling {
+    const pwsp_list *list;
+    pwsp_unrolled *out;
+    const uint32_t *counts;
+    uint32_t *scopes;  // [tile] of roots: the loop with all uses; UINT32_MAX: not used
+    uint32_t *copies;  // [tile] in the plain list
+    uint32_t iterations[PTOWSP_LOOP_MAX + 1];
+} pwsp_unrolling;
+
+#define PWSP_UNROLL_OPERANDS (PWSP_INSN_SRC_MAX + PWSP_INSN_DST_MAX + 1)
+
+static uint32_t *pwsp_unroll_operand(pwsp_insn *insn, uint32_t k) {
+    if (k < PWSP_INSN_SRC_MAX) {
+        return &insn->src[k];
+    }
+    k -= PWSP_INSN_SRC_MAX;
+    return k < PWSP_INSN_DST_MAX ? &insn->dst[k] : &insn->tmp;
+}
+
+// The innermost loop around both.
+static uint32_t pwsp_unroll_around(const pwsp_list *list, uint32_t a, uint32_t b) {
+    while (!pwsp_loop_is_within(list->loops, b, a)) {
+        a = list->loops[a].parent;
+    }
+    return a;
+}
+
+static bool pwsp_unroll_is_flag(const pwsp_insn *insn) {
+    return insn->op == PTOISA_SET_FLAG || insn->op == PTOISA_WAIT_FLAG;
+}
+
+// Finds the loop of each root.
+static void pwsp_unroll_find_scopes(const pwsp_list *list, uint32_t *scopes) {
+    uint32_t loop = 0;
+    for (uint64_t i = 0; i < list->tile_count; i++) {
+        scopes[i] = UINT32_MAX;
+    }
+    for (uint64_t i = 0; i < list->insn_count; i++) {
+        pwsp_insn insn = list->insns[i];
+        if (pwsp_insn_is_mark(&insn)) {
+            loop = insn.op == PWSP_INSN_LOOP ? insn.loop : list->loops[insn.loop].parent;
+            continue;
+        }
+        for (uint32_t k = 0; k < PWSP_UNROLL_OPERANDS; k++) {
+            uint32_t tile = *pwsp_unroll_operand(&insn, k);
+            uint32_t root = tile && tile < list->tile_count ? list->tiles[tile].root : 0;
+            if (root && root < list->tile_count) {
+                scopes[root] = scopes[root] == UINT32_MAX
+                                   ? loop
+                                   : pwsp_unroll_around(list, scopes[root], loop);
+            }
+        }
+    }
+}
+
+static bool pwsp_unroll_check_marks(const pwsp_list *list, pwsp_list_fault *fault) {
+    uint32_t loop = 0, begun = 0;
+    for (uint32_t i = 0; i < list->insn_count; i++) {
+        const pwsp_insn *insn = &list->insns[i];
+        if (insn->op == PWSP_INSN_LOOP) {
+            if (insn->loop != ++begun || begun > list->loop_count ||
+                list->loops[begun].parent != loop) {
+                return pwsp_list_fail(fault, PTOWSP_INVALID_PARAMS, i,
+                                      "verify: instruction %" PRIu32 " (LOOP) is not in turn", i);
+            }
+            loop = begun;
+        } else if (insn->op == PWSP_INSN_END) {
+            if (loop == 0 || insn->loop != loop) {
+                return pwsp_list_fail(fault, PTOWSP_INVALID_PARAMS, i,
+                                      "verify: instruction %" PRIu32 " (END) is not in turn", i);
+            }
+            loop = list->loops[loop].parent;
+        } else if (insn->loop && !(pwsp_unroll_is_flag(insn) &&
+                                   pwsp_loop_is_within(list->loops, loop, insn->loop))) {
+            return pwsp_list_fail(fault, PTOWSP_INVALID_PARAMS, i,
+                                  "verify: instruction %" PRIu32 " rotates outside of its loop", i);
+        }
+    }
+    return (loop == 0 && begun == list->loop_count) ||
+           pwsp_list_fail(fault, PTOWSP_INVALID_PARAMS, 0, "verify: a loop is not closed");
+}
+
+PWSP_INTERNAL bool pwsp_unroll_check(const pwsp_list *list, pwsp_list_fault *fault) {
+    if (!pwsp_unroll_check_marks(list, fault)) {
+        return false;
+    }
+    pwsp_memory memory = list->memory;
+    size_t size = ((size_t)list->tile_count + 1) * sizeof(uint32_t);
+    uint32_t *scopes = (uint32_t *)pwsp_memory_alloc(&memory, size);
+    if (!scopes) {
+        return pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "verify: out of memory");
+    }
+    pwsp_unroll_find_scopes(list, scopes);
+    bool is_good = true;
+    for (uint32_t i = 1; i < list->tile_count && is_good; i++) {
+        if (list->tiles[i].root == i && list->tiles[i].loop && scopes[i] != UINT32_MAX &&
+            scopes[i] != list->tiles[i].loop) {
+            is_good = pwsp_list_fail(fault, PTOWSP_INVALID_PARAMS, 0,
+                                     "verify: tile %" PRIu32 " rotates in loop %u, and is used in "
+                                     "loop %" PRIu32,
+                                     i, list->tiles[i].loop, scopes[i]);
+        }
+    }
+    pwsp_memory_free(&memory, scopes, size);
+    return is_good;
+}
+
+// -- the plain list -------------------------------------------------------------------------------
+
+// Appends a copy of a tile; 0 when memory is out. A view goes with its root.
+static uint32_t pwsp_unroll_copy(pwsp_unrolling *u, uint32_t tile) {
+    pwsp_unrolled *out = u->out;
+    uint32_t copy = pwsp_list_add_tile(&out->list);
+    void *origins = out->tile_origins;
+    bool has_room =
+        copy && pwsp_memory_grow(&out->list.memory, &origins, &out->tile_origin_capacity,
+                                 copy + 1ull, sizeof out->tile_origins[0]);
+    out->tile_origins = (uint32_t *)origins;
+    if (!has_room) {
+        return 0;
+    }
+    out->tile_origins[copy] = tile;
+    pwsp_list_tile *to = &out->list.tiles[copy];
+    *to = u->list->tiles[tile];
+    if (to->root == tile) {
+        to->root = copy;
+        to->address +=
+            to->loop && u->iterations[to->loop] % 2 ? (uint32_t)pwsp_list_root_step(to) : 0;
+        to->loop = 0;
+    } else if (to->root < u->list->tile_count && u->copies[to->root]) {
+        to->root = u->copies[to->root];
+    } else {
+        to->root = 0;  // which is refused
+    }
+    u->copies[tile] = copy;
+    return copy;
+}
+
+// New copies of all tiles of a loop: roots before their views.
+static bool pwsp_unroll_copy_scope(pwsp_unrolling *u, uint32_t loop) {
+    for (int is_view = 0; is_view < 2; is_view++) {
+        for (uint32_t tile = 1; tile < u->list->tile_count; tile++) {
+            uint32_t root = u->list->tiles[tile].root;
+            uint32_t scope = root < u->list->tile_count ? u->scopes[root] : 0;
+            scope = scope == UINT32_MAX ? 0 : scope;
+            if (scope == loop && (root != tile) == is_view && !pwsp_unroll_copy(u, tile)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool pwsp_unroll_insn(pwsp_unrolling *u, uint32_t i) {
+    pwsp_unrolled *out = u->out;
+    pwsp_insn *insn = pwsp_list_add(&out->list, PTOISA_NOP);
+    void *origins = out->origins;
+    bool has_room = insn && pwsp_memory_grow(&out->list.memory, &origins, &out->origin_capacity,
+                                             out->list.insn_count, sizeof out->origins[0]);
+    out->origins = (uint32_t *)origins;
+    if (!has_room) {
+        return false;
+    }
+    out->origins[out->list.insn_count - 1] = i;
+    *insn = u->list->insns[i];
+    for (uint32_t k = 0; k < PWSP_UNROLL_OPERANDS; k++) {
+        uint32_t *tile = pwsp_unroll_operand(insn, k);
+        if (*tile) {  // beyond the list: refused where it is
+            *tile = *tile < u->list->tile_count ? u->copies[*tile] : UINT32_MAX;
+        }
+    }
+    if (insn->loop) {
+        insn->event = (uint8_t)(insn->event + u->iterations[insn->loop] % 2);
+        insn->loop = 0;
+    }
+    return true;
+}
+
+// Appends instructions from *at up to the end of the loop, or of the list, `count` times.
+static bool pwsp_unroll_body(pwsp_unrolling *u, uint32_t begin, uint32_t loop, uint32_t *out_end) {
+    const pwsp_list *list = u->list;
+    uint32_t at = begin, depth = 0;
+    for (; at < list->insn_count; at++) {  // where it ends, even if it never runs
+        depth += list->insns[at].op == PWSP_INSN_LOOP;
+        if (list->insns[at].op == PWSP_INSN_END && depth-- == 0) {
+            break;
+        }
+    }
+    *out_end = at;
+    for (uint32_t n = 0; n < (loop ? u->counts[loop] : 1); n++) {
+        u->iterations[loop] = n;
+        if (!pwsp_unroll_copy_scope(u, loop)) {
+            return false;
+        }
+        for (at = begin; at < *out_end; at++) {
+            const pwsp_insn *insn = &list->insns[at];
+            if (insn->op == PWSP_INSN_LOOP ? !pwsp_unroll_body(u, at + 1, insn->loop, &at)
+                                           : !pwsp_unroll_insn(u, at)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_unroll(const pwsp_list *list, const uint32_t *counts,
+                               pwsp_unrolled *out_unrolled) {
+    memset(out_unrolled, 0, sizeof *out_unrolled);
+    pwsp_list_init(&out_unrolled->list, list->memory);
+    memcpy(out_unrolled->list.used, list->used, sizeof list->used);
+    pwsp_unrolling u;
+    memset(&u, 0, sizeof u);
+    u.list = list;
+    u.out = out_unrolled;
+    u.counts = counts;
+    size_t count = (size_t)list->tile_count + 1, size = 2 * count * sizeof(uint32_t);
+    u.scopes = (uint32_t *)pwsp_memory_alloc(&out_unrolled->list.memory, size);
+    if (!u.scopes) {
+        return false;
+    }
+    u.copies = u.scopes + count;
+    pwsp_unroll_find_scopes(list, u.scopes);
+    uint32_t end;
+    bool is_good = pwsp_list_begin(&out_unrolled->list) && pwsp_unroll_body(&u, 0, 0, &end);
+    pwsp_memory_free(&out_unrolled->list.memory, u.scopes, size);
+    return is_good;
+}
+
+PWSP_INTERNAL void pwsp_unroll_free(pwsp_unrolled *unrolled) {
+    pwsp_memory memory = unrolled->list.memory;
+    pwsp_memory_free(&memory, unrolled->origins,
+                     (size_t)unrolled->origin_capacity * sizeof unrolled->origins[0]);
+    pwsp_memory_free(&memory, unrolled->tile_origins,
+                     (size_t)unrolled->tile_origin_capacity * sizeof unrolled->tile_origins[0]);
+    pwsp_list_free(&unrolled->list);
 }
 
 // =================================================================================================
@@ -23404,6 +24123,8 @@ PWSP_INTERNAL bool pwsp_list_add_waits(pwsp_list *list, const ptoisa_machine *ma
 //   - flags are set once and waited for once, in the order of the list;
 //   - whatever the pipes' speeds, each access comes after the conflicting ones before it in the
 //     list, and S ends after the last store to global memory.
+//
+// A list with loops is proved for any number of their iterations.
 //
 // Errors   INVALID_PARAMS   what is wrong; LIMIT_EXCEEDED (2^30 instructions), OUT_OF_MEMORY.
 // Cost     O(n * d), where at most d instructions can run while one of them is held up; and O(n)
@@ -23446,6 +24167,21 @@ PWSP_INTERNAL bool pwsp_list_verify(const pwsp_list *list, const ptoisa_machine 
 //
 // Sets come before their waits in the list, which is checked first. So the order of the list lets
 // every pipe reach its end, and there can be no deadlock.
+//
+// Loops are unrolled, and the plain lists are proved: every loop 0 to 4 times, of more than two
+// loops every pair of them (the others 2 times). This suffices for any number of iterations:
+//
+//      - All iterations of one parity are alike: same bytes, same events. When u of iteration i is
+//        held up, all before it is done, so what can run behind it depends only on the parity of i
+//        and on what follows. Iterations 0 and 1 stand for all.
+//      - x of iteration i + d conflicts with u of i if and only if x of i + d - 2 does, for d > 2;
+//        and a pipe begins that one first. So d up to 2 stands for all: iterations 0 to 3.
+//      - What can begin is not changed by what comes later in the list. So a longer loop adds
+//        nothing but iterations in front of the code behind it, which 3 and 4 show in both parities.
+//        An instruction three iterations from the end is done before that of its pipe two iterations
+//        later ends; A2/A3's vector pipe has a barrier in between, or the shorter distance shows it.
+//
+// The bounds of a loop inside another do not depend on that: it runs equally often each time.
 
 #include <inttypes.h>
 
@@ -23471,7 +24207,18 @@ typedef struct pwsp_proof {
     uint32_t *starts;             // [insn] its first access
     pwsp_proof_access *accesses;  // of all instructions
     uint32_t *first, *last;       // [tile] of roots: instructions + 1
+    const uint32_t *origins;      // [insn] of an unrolled list: as the user knows them, or NULL
+    const uint32_t *tile_origins;  // [tile]
 } pwsp_proof;
+
+// How messages call an instruction and a tile.
+static uint32_t pwsp_proof_insn_of(const pwsp_proof *proof, uint32_t i) {
+    return proof->origins ? proof->origins[i] : i;
+}
+
+static uint32_t pwsp_proof_tile_of(const pwsp_proof *proof, uint32_t tile) {
+    return proof->tile_origins && tile < proof->list->tile_count ? proof->tile_origins[tile] : tile;
+}
 
 static bool pwsp_proof_is_sync(const pwsp_insn *insn) {
     return insn->op == PTOISA_SET_FLAG || insn->op == PTOISA_WAIT_FLAG ||
@@ -23487,12 +24234,13 @@ static const char *pwsp_proof_name(const pwsp_proof *proof, uint32_t i) {
 static bool pwsp_proof_refuse_tile(const pwsp_proof *proof, uint32_t tile, uint32_t insn,
                                    const char *what) {
     const pwsp_list_tile *t = &proof->list->tiles[tile];
-    return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, insn,
+    return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, insn),
                           "verify: tile %" PRIu32 " (%" PRIu32 " x %" PRIu32
                           " %s in %s) of instruction %" PRIu32 " (%s) %s",
-                          tile, t->rows, t->cols, ptoisa_dtype_name((ptoisa_dtype)t->dtype),
-                          ptoisa_memory_name((ptoisa_memory)t->memory), insn,
-                          pwsp_proof_name(proof, insn), what);
+                          pwsp_proof_tile_of(proof, tile), t->rows, t->cols,
+                          ptoisa_dtype_name((ptoisa_dtype)t->dtype),
+                          ptoisa_memory_name((ptoisa_memory)t->memory),
+                          pwsp_proof_insn_of(proof, insn), pwsp_proof_name(proof, insn), what);
 }
 
 // Is a tile one that the device takes?
@@ -23570,17 +24318,19 @@ static bool pwsp_proof_check_tiles(pwsp_proof *proof, uint64_t *out_access_count
     for (uint32_t i = 0; i < proof->count; i++) {
         const pwsp_insn *insn = &list->insns[i];
         if (insn->op == PTOISA_NOP || insn->op >= PTOISA_OP_COUNT) {
-            return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, i,
-                                  "verify: instruction %" PRIu32 " is none", i);
+            return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, i),
+                                  "verify: instruction %" PRIu32 " is none",
+                                  pwsp_proof_insn_of(proof, i));
         }
         for (uint32_t k = 0; k < PWSP_PROOF_OPERANDS && !pwsp_proof_is_sync(insn); k++) {
             bool is_write;
             uint32_t tile = pwsp_proof_operand(insn, k, &is_write);
             if (tile >= list->tile_count && tile > 0) {
-                return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, i,
-                                      "verify: instruction %" PRIu32 " (%s) uses tile %" PRIu32
-                                      " of %" PRIu64,
-                                      i, pwsp_proof_name(proof, i), tile, list->tile_count);
+                return pwsp_list_fail(
+                    proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, i),
+                    "verify: instruction %" PRIu32 " (%s) uses tile %" PRIu32 " of %" PRIu64,
+                    pwsp_proof_insn_of(proof, i), pwsp_proof_name(proof, i), tile,
+                    list->tile_count);
             }
             if (tile && (!pwsp_proof_check_shape(proof, tile, i) ||
                          !pwsp_proof_check_address(proof, tile, i))) {
@@ -23664,12 +24414,13 @@ static bool pwsp_proof_check_lives(const pwsp_proof *proof, uint32_t *live) {
                 is_new = is_new && live[l] != root;
                 if (live[l] != root && other->memory == list->tiles[root].memory &&
                     begin < other->address + pwsp_list_tile_bytes(other) && other->address < end) {
-                    return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, i,
-                                          "verify: tile %" PRIu32 " overlaps tile %" PRIu32
-                                          " in %s while both live, at instruction %" PRIu32 " (%s)",
-                                          root, live[l],
-                                          ptoisa_memory_name((ptoisa_memory)other->memory), i,
-                                          pwsp_proof_name(proof, i));
+                    return pwsp_list_fail(
+                        proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, i),
+                        "verify: tile %" PRIu32 " overlaps tile %" PRIu32
+                        " in %s while both live, at instruction %" PRIu32 " (%s)",
+                        pwsp_proof_tile_of(proof, root), pwsp_proof_tile_of(proof, live[l]),
+                        ptoisa_memory_name((ptoisa_memory)other->memory),
+                        pwsp_proof_insn_of(proof, i), pwsp_proof_name(proof, i));
                 }
             }
             if (is_new) {
@@ -23684,9 +24435,10 @@ static bool pwsp_proof_check_lives(const pwsp_proof *proof, uint32_t *live) {
 
 static bool pwsp_proof_refuse_flag(const pwsp_proof *proof, uint32_t i, const char *what) {
     const pwsp_insn *insn = &proof->list->insns[i];
-    return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, i,
-                          "verify: instruction %" PRIu32 " (%s %s to %s, event %u) %s", i,
-                          pwsp_proof_name(proof, i), ptoisa_pipe_name((ptoisa_pipe)insn->src_pipe),
+    return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, i),
+                          "verify: instruction %" PRIu32 " (%s %s to %s, event %u) %s",
+                          pwsp_proof_insn_of(proof, i), pwsp_proof_name(proof, i),
+                          ptoisa_pipe_name((ptoisa_pipe)insn->src_pipe),
                           ptoisa_pipe_name((ptoisa_pipe)insn->dst_pipe), insn->event, what);
 }
 
@@ -23770,12 +24522,13 @@ static bool pwsp_proof_refuse_order(const pwsp_proof *proof, uint32_t u, uint32_
         snprintf(what, sizeof what, "bytes %" PRIu64 " to %" PRIu64 " of %s", access->begin,
                  access->end, ptoisa_memory_name((ptoisa_memory)access->memory));
     }
-    return pwsp_list_fail(
-        proof->fault, PTOWSP_INVALID_PARAMS, x,
-        "verify: instruction %" PRIu32 " (%s on %s) may begin before %" PRIu32
-        " (%s on %s) is done with %s",
-        x, pwsp_proof_name(proof, x), ptoisa_pipe_name((ptoisa_pipe)proof->pipes[x]), u,
-        pwsp_proof_name(proof, u), ptoisa_pipe_name((ptoisa_pipe)proof->pipes[u]), what);
+    return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, x),
+                          "verify: instruction %" PRIu32 " (%s on %s) may begin before %" PRIu32
+                          " (%s on %s) is done with %s",
+                          pwsp_proof_insn_of(proof, x), pwsp_proof_name(proof, x),
+                          ptoisa_pipe_name((ptoisa_pipe)proof->pipes[x]),
+                          pwsp_proof_insn_of(proof, u), pwsp_proof_name(proof, u),
+                          ptoisa_pipe_name((ptoisa_pipe)proof->pipes[u]), what);
 }
 
 // Lets a pipe run from instruction *at as far as it can while u is held up. slow: it is u's pipe,
@@ -23834,10 +24587,11 @@ static bool pwsp_proof_hold(const pwsp_proof *proof, uint32_t u, const uint32_t 
     }
     bool is_store = insn->op == PTOISA_TSTORE || insn->op == PTOISA_MSCATTER;
     if (is_store && limit == proof->count && at[PTOISA_PIPE_S] >= limit) {
-        return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, u,
+        return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, u),
                               "verify: S may end before instruction %" PRIu32
                               " (%s on %s) has stored",
-                              u, pwsp_proof_name(proof, u), ptoisa_pipe_name((ptoisa_pipe)pipe));
+                              pwsp_proof_insn_of(proof, u), pwsp_proof_name(proof, u),
+                              ptoisa_pipe_name((ptoisa_pipe)pipe));
     }
     return true;
 }
@@ -23901,6 +24655,64 @@ static bool pwsp_proof_run(pwsp_proof *proof, pwsp_arena *arena) {
            pwsp_proof_match_flags(proof) && pwsp_proof_check_order(proof);
 }
 
+// Proves a plain list.
+static bool pwsp_proof_list(const pwsp_list *list, const ptoisa_machine *machine,
+                            const pwsp_unrolled *from, pwsp_list_fault *fault) {
+    pwsp_proof proof;
+    memset(&proof, 0, sizeof proof);
+    proof.list = list;
+    proof.machine = machine;
+    proof.fault = fault;
+    proof.count = (uint32_t)list->insn_count;
+    proof.origins = from ? from->origins : NULL;
+    proof.tile_origins = from ? from->tile_origins : NULL;
+    pwsp_arena arena;
+    pwsp_arena_init(&arena, &list->memory);
+    bool is_good = pwsp_proof_run(&proof, &arena);
+    pwsp_arena_free(&arena);
+    return is_good;
+}
+
+// Proves a list with each loop run as often as counts say.
+static bool pwsp_proof_counts(const pwsp_list *list, const ptoisa_machine *machine,
+                              const uint32_t *counts, pwsp_list_fault *fault) {
+    pwsp_unrolled unrolled;
+    bool is_good = pwsp_unroll(list, counts, &unrolled) ||
+                   pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "verify: out of memory");
+    is_good = is_good && pwsp_proof_list(&unrolled.list, machine, &unrolled, fault);
+    pwsp_unroll_free(&unrolled);
+    return is_good;
+}
+
+#define PWSP_PROOF_ITERATIONS 5  // 0 to 4
+
+static bool pwsp_proof_loops(const pwsp_list *list, const ptoisa_machine *machine,
+                             pwsp_list_fault *fault) {
+    if (!pwsp_unroll_check(list, fault)) {
+        return false;
+    }
+    uint32_t count = list->loop_count;
+    for (uint32_t a = 1; a <= count; a++) {
+        for (uint32_t b = count == 1 ? 1 : a + 1; b <= count; b++) {
+            for (uint32_t n = 0; n < PWSP_PROOF_ITERATIONS * PWSP_PROOF_ITERATIONS; n++) {
+                uint32_t counts[PTOWSP_LOOP_MAX + 1];
+                for (uint32_t loop = 0; loop <= count; loop++) {
+                    counts[loop] = 2;
+                }
+                counts[b] = n / PWSP_PROOF_ITERATIONS;
+                counts[a] = n % PWSP_PROOF_ITERATIONS;
+                if (a == b && n >= PWSP_PROOF_ITERATIONS) {
+                    break;
+                }
+                if (!pwsp_proof_counts(list, machine, counts, fault)) {
+                    return false;
+                }
+            }
+        }
+    }
+    return true;
+}
+
 PWSP_INTERNAL bool pwsp_list_verify(const pwsp_list *list, const ptoisa_machine *machine,
                                     pwsp_list_fault *fault) {
     if (list->insn_count > 1u << 30 || list->tile_count > 1u << 30) {
@@ -23908,17 +24720,8 @@ PWSP_INTERNAL bool pwsp_list_verify(const pwsp_list *list, const ptoisa_machine 
                               "verify: %" PRIu64 " instructions and %" PRIu64 " tiles",
                               list->insn_count, list->tile_count);
     }
-    pwsp_proof proof;
-    memset(&proof, 0, sizeof proof);
-    proof.list = list;
-    proof.machine = machine;
-    proof.fault = fault;
-    proof.count = (uint32_t)list->insn_count;
-    pwsp_arena arena;
-    pwsp_arena_init(&arena, &list->memory);
-    bool is_good = pwsp_proof_run(&proof, &arena);
-    pwsp_arena_free(&arena);
-    return is_good;
+    return list->loop_count ? pwsp_proof_loops(list, machine, fault)
+                            : pwsp_proof_list(list, machine, NULL, fault);
 }
 
 // =================================================================================================
@@ -24105,6 +24908,11 @@ bool pwsp_machine_to_isa(const ptowsp_machine *machine, ptoisa_machine *out_isa)
     KOP(SLICE, "slice")                                                                            \
     KOP(INTERLEAVE, "interleave")                                                                  \
     KOP(DEINTERLEAVE, "deinterleave")                                                              \
+    KOP(LOOP, "loop")                                                                              \
+    KOP(END, "loop_end")                                                                           \
+    KOP(CARRY, "carry")                                                                            \
+    KOP(NEXT, "next")                                                                              \
+    KOP(SIZE, "size")                                                                              \
     KOP(ALLOC, "alloc")                                                                            \
     KOP(INSTRUCTION, "instruction")
 
@@ -24124,16 +24932,18 @@ typedef struct pwsp_kop {
     uint8_t kind;   // pwsp_kop_kind
     uint8_t dtype;  // ptowsp_dtype of the result; NONE: a constant, a store, an instruction
     uint8_t mode;   // ptoisa_round, ptoisa_compare
-    uint8_t memory, layout;  // ALLOC
-    bool is_pairs;           // the result of a sort
-    bool is_mask;            // of a comparison; its size is that of what was compared
-    bool is_dead;            // the passes have dropped it
-    uint32_t rows, cols;     // 0 and 0: a scalar, or nothing
+    uint8_t memory, layout;      // ALLOC
+    bool is_pairs;               // the result of a sort
+    bool is_mask;                // of a comparison; its size is that of what was compared
+    bool is_dead;                // the passes have dropped it
+    uint8_t loop;                // the innermost loop that it is in; LOOP and END: their own
+    uint8_t row_loop, col_loop;  // SLICE, STORE: whose index is added to row and col; 0: none
+    uint32_t rows, cols;         // 0 and 0: a scalar, or nothing
     pwsp_valid valid_rows, valid_cols;
     uint32_t src[PWSP_KOP_SRC_MAX];  // values, 0: none
     uint32_t param;                  // tile or scalar parameter, or an instruction's record, + 1
-    uint32_t row, col;               // SLICE; the run of MERGE_SORT; the part of DEINTERLEAVE
-    double value;                    // of CONST and FULL; the start of IOTA
+    uint32_t row, col;  // SLICE, STORE; the run of MERGE_SORT; the part of DEINTERLEAVE; SIZE: axis
+    double value;       // of CONST and FULL; the start of IOTA
 } pwsp_kop;
 
 typedef struct pwsp_body_param {
@@ -24170,9 +24980,18 @@ struct ptowsp_body {
     pwsp_body_param tiles[PTOWSP_TASK_TILE_MAX];
     pwsp_body_param scalars[PTOWSP_TASK_SCALAR_MAX];
     uint32_t tile_count, scalar_count;
+    pwsp_list_loop loops[PTOWSP_LOOP_MAX + 1];                                  // from 1
+    uint32_t loop_begins[PTOWSP_LOOP_MAX + 1], loop_ends[PTOWSP_LOOP_MAX + 1];  // operations
+    uint32_t loop_count, loop;  // without number 0; the innermost that is open
 };
 
 PWSP_INTERNAL const char *pwsp_kop_name(pwsp_kop_kind kind);
+
+// Can an operation of `loop` read the value? It is in a loop around it, or was carried out of one.
+PWSP_INTERNAL bool pwsp_body_is_visible(const ptowsp_body *body, const pwsp_kop *op, uint32_t loop);
+
+// What a carried value becomes: its NEXT operation; 0: none.
+PWSP_INTERNAL uint32_t pwsp_body_next(const ptowsp_body *body, uint32_t carry);
 
 // Frees the body and what it holds; NULL is ignored.
 PWSP_INTERNAL void pwsp_body_free(ptowsp_body *body);
@@ -24200,8 +25019,8 @@ PWSP_INLINE bool pwsp_valid_is_equal(const pwsp_valid *a, const pwsp_valid *b) {
     if (a->param == 0 || b->param == 0) {
         return a->param == b->param && a->max == b->max;
     }
-    return a->param == b->param && a->axis == b->axis && a->shift == b->shift && a->mul == b->mul &&
-           a->add == b->add && a->max == b->max;
+    return a->param == b->param && a->axis == b->axis && a->shift == b->shift &&
+           a->loop == b->loop && a->mul == b->mul && a->add == b->add && a->max == b->max;
 }
 
 // A part of an axis: size elements from `start`.
@@ -24214,7 +25033,15 @@ PWSP_INLINE pwsp_valid pwsp_valid_part(pwsp_valid valid, uint32_t start, uint32_
     return valid;
 }
 
-// The valid size when the parameter's is `size`.
+// The same of a window that begins at the index of a loop (0: none) more.
+PWSP_INLINE pwsp_valid pwsp_valid_window(pwsp_valid valid, uint32_t start, uint32_t size,
+                                         uint8_t loop) {
+    valid = pwsp_valid_part(valid, start, size);
+    valid.loop = valid.param ? loop : 0;
+    return valid;
+}
+
+// The valid size when the parameter's is `size`, less the index of the loop.
 PWSP_INLINE uint32_t pwsp_valid_at(const pwsp_valid *valid, int64_t size) {
     if (valid->param == 0) {
         return valid->max;
@@ -24289,6 +25116,7 @@ ptowsp_value pwsp_body_add(ptowsp_body *body, const pwsp_kop *op) {
     body->ops = (pwsp_kop *)ops;
     memset(&body->ops[0], 0, sizeof body->ops[0]);
     body->ops[index] = *op;
+    body->ops[index].loop = (uint8_t)body->loop;
     body->op_count = index + 1;
     value.body = body;
     value.id = (uint32_t)index;
@@ -24478,6 +25306,11 @@ PWSP_INTERNAL void pwsp_builder_make(pwsp_builder *b, ptowsp_dtype dtype, int64_
 // The result has twice the columns.
 PWSP_INTERNAL void pwsp_builder_double(pwsp_builder *b);
 
+// Takes where a window begins, in one direction: a constant up to `room`, or the index of a loop,
+// or nothing for 0. False with an error.
+PWSP_INTERNAL bool pwsp_builder_offset(pwsp_builder *b, ptowsp_value at, uint32_t room,
+                                       uint32_t *out_start, uint8_t *out_loop);
+
 PWSP_INTERNAL ptowsp_value pwsp_builder_end(pwsp_builder *b);
 
 // The first of the operands that has a body.
@@ -24536,6 +25369,12 @@ const pwsp_kop *pwsp_builder_value(pwsp_builder *b, ptowsp_value value) {
     }
     if (value.id >= b->body->op_count) {
         PWSP_BUILDER_FAIL(b, PTOWSP_INVALID_PARAMS, "operand %u is no value", number);
+        return NULL;
+    }
+    if (!pwsp_body_is_visible(b->body, &b->body->ops[value.id], b->body->loop)) {
+        PWSP_BUILDER_FAIL(b, PTOWSP_INVALID_PARAMS,
+                          "operand %u is a value of loop %u, which has ended", number,
+                          b->body->ops[value.id].loop);
         return NULL;
     }
     if (number <= PWSP_KOP_SRC_MAX) {
@@ -24705,8 +25544,32 @@ static bool pwsp_store_fits(uint8_t from, uint8_t to) {
     return from == to || is_narrowing || is_bits;
 }
 
-static void pwsp_store(ptowsp_value param, ptowsp_value value, pwsp_kop_kind kind) {
+// Where to store: NULL is the whole parameter.
+typedef struct pwsp_store_at {
+    ptowsp_value row, col;
+} pwsp_store_at;
+
+// Does the value fit the parameter, or a window of it?
+static void pwsp_store_shape(pwsp_builder *b, const pwsp_kop *to, const pwsp_kop *from,
+                             const pwsp_store_at *at) {
+    const char *name = b->body->tiles[to->param - 1].name;
+    if (at ? from->rows > to->rows || from->cols > to->cols
+           : from->rows != to->rows || from->cols != to->cols) {
+        PWSP_BUILDER_FAIL(b, PTOWSP_INVALID_PARAMS, "%u x %u into %s of %u x %u", from->rows,
+                          from->cols, name, to->rows, to->cols);
+    } else if (!at && b->body->loop) {
+        PWSP_BUILDER_FAIL(b, PTOWSP_INVALID_PARAMS,
+                          "%s is stored as a whole in a loop; see ptowsp_tile_store_at", name);
+    } else if (at && pwsp_builder_offset(b, at->row, to->rows - from->rows, &b->op.row,
+                                         &b->op.row_loop)) {
+        pwsp_builder_offset(b, at->col, to->cols - from->cols, &b->op.col, &b->op.col_loop);
+    }
+}
+
+static void pwsp_store(ptowsp_value param, ptowsp_value value, const pwsp_store_at *at,
+                       pwsp_kop_kind kind) {
     pwsp_builder b = pwsp_builder_begin(pwsp_body_of(param, value), kind);
+    b.name = at ? "store_at" : b.name;
     const pwsp_kop *to = pwsp_builder_value(&b, param);
     if (!to) {
         return;
@@ -24728,9 +25591,8 @@ static void pwsp_store(ptowsp_value param, ptowsp_value value, pwsp_kop_kind kin
     if (!from) {
         return;
     }
-    if (from->rows != to->rows || from->cols != to->cols) {
-        PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "%u x %u into %s of %u x %u", from->rows,
-                          from->cols, tile->name, to->rows, to->cols);
+    pwsp_store_shape(&b, to, from, at);
+    if (!b.body) {
         return;
     }
     if (!pwsp_store_fits(from->dtype, to->dtype)) {
@@ -24750,16 +25612,22 @@ static void pwsp_store(ptowsp_value param, ptowsp_value value, pwsp_kop_kind kin
     tile->is_stored = true;
     b.op.param = to->param;
     b.op.src[0] = b.op.src[1];  // the value; the destination is the parameter
-    b.op.src[1] = 0;
+    b.op.src[1] = b.op.src[2] = 0;
     pwsp_builder_end(&b);
 }
 
 void ptowsp_tile_store(ptowsp_value param, ptowsp_value value) {
-    pwsp_store(param, value, PWSP_KOP_STORE);
+    pwsp_store(param, value, NULL, PWSP_KOP_STORE);
 }
 
 void ptowsp_tile_store_add(ptowsp_value param, ptowsp_value value) {
-    pwsp_store(param, value, PWSP_KOP_STORE_ADD);
+    pwsp_store(param, value, NULL, PWSP_KOP_STORE_ADD);
+}
+
+void ptowsp_tile_store_at(ptowsp_value param, ptowsp_value row, ptowsp_value col,
+                          ptowsp_value value) {
+    pwsp_store_at at = {row, col};
+    pwsp_store(param, value, &at, PWSP_KOP_STORE);
 }
 
 // -- element by element ---------------------------------------------------------------------------
@@ -25153,6 +26021,278 @@ ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part) {
             b.op.valid_cols.shift++;
         }
     }
+    return pwsp_builder_end(&b);
+}
+
+// =================================================================================================
+// src/kernel/loops.c
+// =================================================================================================
+
+// Loops in bodies: bounds, carried values, and windows at the index of a loop.
+//
+//      LOOP 1 (begin, end, step)         a value: the index
+//        c = CARRY initial               in the loop: as it is when an iteration begins
+//        x = SLICE a at (LOOP 1, 0)      a window of a parameter
+//        y = MATMUL_ACC x, b, c
+//        NEXT c, y                       what it becomes when the iteration ends
+//      END 1
+//      STORE out c                       behind the loop: after the last iteration
+//
+// The table of operations stays flat; an operation knows its loop. What is made in a loop is seen
+// in it only. A carried value is also seen behind the loop: CARRY is what SSA calls a phi, with one
+// name for the value in the body and the result. A loop does not change the valid sizes of a
+// carried value, which are those of `initial`: elements that the next value does not have stay.
+//
+// Sizes of windows are those of the parameter, less the index (pwsp_valid). So everything that is
+// made of a window is cut off where the parameter ends, and nothing else is needed for the last
+// chunk.
+
+#include <inttypes.h>
+
+bool pwsp_body_is_visible(const ptowsp_body *body, const pwsp_kop *op, uint32_t loop) {
+    return pwsp_loop_is_within(body->loops, loop, op->loop) ||
+           (op->kind == PWSP_KOP_CARRY && body->loop_ends[op->loop] &&
+            pwsp_loop_is_within(body->loops, loop, body->loops[op->loop].parent));
+}
+
+uint32_t pwsp_body_next(const ptowsp_body *body, uint32_t carry) {
+    for (uint32_t i = carry + 1; i < body->op_count; i++) {
+        if (body->ops[i].kind == PWSP_KOP_NEXT && body->ops[i].src[0] == carry) {
+            return i;
+        }
+    }
+    return 0;
+}
+
+// -- loops ----------------------------------------------------------------------------------------
+
+// Takes a bound: a whole number, a scalar parameter of integers, or a size.
+static pwsp_list_bound pwsp_builder_bound(pwsp_builder *b, ptowsp_value value) {
+    pwsp_list_bound bound;
+    memset(&bound, 0, sizeof bound);
+    const pwsp_kop *op = pwsp_builder_value(b, value);
+    if (!op) {
+        return bound;
+    }
+    const char *which = b->src_count == 1 ? "begin" : "end";
+    if (op->kind == PWSP_KOP_CONST) {
+        bool is_small = op->value >= 0 && op->value <= 0x1p30;
+        bound.value = is_small ? (int64_t)op->value : -1;
+        if (!is_small || (double)bound.value != op->value) {
+            PWSP_BUILDER_FAIL(b, PTOWSP_INVALID_PARAMS,
+                              "its %s is %.17g, not a whole number from 0 to 2^30", which,
+                              op->value);
+        }
+    } else if (op->kind == PWSP_KOP_SCALAR &&
+               (op->dtype == PTOWSP_I64 || op->dtype == PTOWSP_U64)) {
+        bound.kind = PWSP_BOUND_SCALAR;
+        bound.param = (uint16_t)(op->param - 1);
+    } else if (op->kind == PWSP_KOP_SIZE) {
+        bound.kind = PWSP_BOUND_SIZE;
+        bound.axis = (uint8_t)op->col;
+        bound.param = (uint16_t)(op->param - 1);
+    } else {
+        PWSP_BUILDER_FAIL(b, PTOWSP_INVALID_PARAMS,
+                          "its %s is no constant, scalar of i64 or u64, or size of a tile", which);
+    }
+    return bound;
+}
+
+ptowsp_value ptowsp_tile_loop_begin(ptowsp_body *body, ptowsp_value begin, ptowsp_value end,
+                                    int64_t step) {
+    ptowsp_value none = {NULL, 0};
+    pwsp_builder b = pwsp_builder_begin(body, PWSP_KOP_LOOP);
+    pwsp_list_loop loop;
+    memset(&loop, 0, sizeof loop);
+    loop.begin = pwsp_builder_bound(&b, begin);
+    loop.end = pwsp_builder_bound(&b, end);
+    loop.step = step;
+    if (!b.body) {
+        return none;
+    }
+    uint32_t depth = 1;
+    for (uint32_t at = body->loop; at; at = body->loops[at].parent) {
+        depth++;
+    }
+    if (step < 1 || step > 1 << 30) {
+        PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS,
+                          "its step is %" PRId64 "; steps are 1 to 2^30", step);
+    } else if (body->loop_count == PTOWSP_LOOP_MAX) {
+        PWSP_BUILDER_FAIL(&b, PTOWSP_LIMIT_EXCEEDED, "more than %d in a kernel", PTOWSP_LOOP_MAX);
+    } else if (depth > PTOWSP_LOOP_DEPTH_MAX) {
+        PWSP_BUILDER_FAIL(&b, PTOWSP_LIMIT_EXCEEDED, "more than %d inside each other",
+                          PTOWSP_LOOP_DEPTH_MAX);
+    }
+    if (!b.body) {
+        return none;
+    }
+    loop.parent = body->loop;
+    uint32_t number = ++body->loop_count;
+    body->loops[number] = loop;
+    body->loop = number;
+    b.op.dtype = PTOWSP_I64;
+    b.op.value = (double)step;
+    b.op.param = number;
+    ptowsp_value index = pwsp_builder_end(&b);
+    body->loop_begins[number] = index.id;
+    return index;
+}
+
+void ptowsp_tile_loop_end(ptowsp_body *body) {
+    pwsp_builder b = pwsp_builder_begin(body, PWSP_KOP_END);
+    if (!b.body) {
+        return;
+    }
+    if (body->loop == 0) {
+        PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "no loop is open");
+        return;
+    }
+    uint32_t loop = body->loop;
+    for (uint32_t i = body->loop_begins[loop]; i < body->op_count; i++) {
+        const pwsp_kop *op = &body->ops[i];
+        if (op->kind == PWSP_KOP_CARRY && op->loop == loop && !pwsp_body_next(body, i)) {
+            PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS,
+                              "a carried value of loop %u has no next value", loop);
+            return;
+        }
+    }
+    b.op.src[0] = body->loop_begins[loop];
+    b.op.param = loop;
+    body->loop_ends[loop] = pwsp_builder_end(&b).id;
+    body->loop = body->loops[loop].parent;
+}
+
+// -- carried values -------------------------------------------------------------------------------
+
+ptowsp_value ptowsp_tile_carry(ptowsp_value initial) {
+    pwsp_builder b = pwsp_builder_begin(initial.body, PWSP_KOP_CARRY);
+    const pwsp_kop *op = pwsp_builder_tile(&b, initial, PWSP_DTYPES_ANY);
+    if (!op) {
+        return pwsp_builder_end(&b);
+    }
+    uint32_t loop = b.body->loop, count = 0;
+    for (uint32_t i = b.body->loop_begins[loop]; i < b.body->op_count && loop; i++) {
+        count += b.body->ops[i].kind == PWSP_KOP_CARRY && b.body->ops[i].loop == loop;
+    }
+    if (loop == 0) {
+        PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "no loop is open");
+    } else if (op->loop == loop) {
+        PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "its initial value is made in loop %u", loop);
+    } else if (count == PTOWSP_LOOP_CARRY_MAX) {
+        PWSP_BUILDER_FAIL(&b, PTOWSP_LIMIT_EXCEEDED, "more than %d in loop %u",
+                          PTOWSP_LOOP_CARRY_MAX, loop);
+    } else if (op->is_pairs) {
+        PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED, "sorted pairs");
+    } else if (op->kind == PWSP_KOP_ALLOC) {
+        PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED, "a tile that instructions write");
+    } else {
+        pwsp_builder_shape(&b, op, op->dtype);
+        b.op.param = loop;
+    }
+    return pwsp_builder_end(&b);
+}
+
+void ptowsp_tile_next(ptowsp_value carried, ptowsp_value next) {
+    pwsp_builder b = pwsp_builder_begin(pwsp_body_of(carried, next), PWSP_KOP_NEXT);
+    const pwsp_kop *carry = pwsp_builder_value(&b, carried);
+    const pwsp_kop *op = carry ? pwsp_builder_tile(&b, next, PWSP_DTYPES_ANY) : NULL;
+    if (!op) {
+        return;
+    }
+    if (carry->kind != PWSP_KOP_CARRY) {
+        PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "operand 1 is no carried value");
+    } else if (carry->loop != b.body->loop) {
+        PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "it is of loop %u, not of the innermost one",
+                          carry->loop);
+    } else if (pwsp_body_next(b.body, carried.id)) {
+        PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "it has a next value already");
+    } else if (op->kind == PWSP_KOP_ALLOC) {
+        PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED, "a tile that instructions write");
+    } else if (op->is_pairs) {
+        PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED, "sorted pairs");
+    } else if (op->dtype != carry->dtype || op->rows != carry->rows || op->cols != carry->cols) {
+        PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "%u x %u %s after %u x %u %s", op->rows,
+                          op->cols, ptowsp_dtype_name((ptowsp_dtype)op->dtype), carry->rows,
+                          carry->cols, ptowsp_dtype_name((ptowsp_dtype)carry->dtype));
+    }
+    pwsp_builder_end(&b);
+}
+
+// -- sizes and windows ----------------------------------------------------------------------------
+
+static ptowsp_value pwsp_builder_size(ptowsp_value param, uint32_t axis) {
+    pwsp_builder b = pwsp_builder_begin(param.body, PWSP_KOP_SIZE);
+    const pwsp_kop *op = pwsp_builder_value(&b, param);
+    if (op && op->kind != PWSP_KOP_PARAM) {
+        PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "its operand is no parameter");
+    } else if (op) {
+        b.op.src[0] = 0;  // it is not read
+        b.op.dtype = PTOWSP_I64;
+        b.op.param = op->param;
+        b.op.col = axis;
+    }
+    return pwsp_builder_end(&b);
+}
+
+ptowsp_value ptowsp_tile_rows(ptowsp_value param) {
+    return pwsp_builder_size(param, 0);
+}
+
+ptowsp_value ptowsp_tile_cols(ptowsp_value param) {
+    return pwsp_builder_size(param, 1);
+}
+
+bool pwsp_builder_offset(pwsp_builder *b, ptowsp_value at, uint32_t room, uint32_t *out_start,
+                         uint8_t *out_loop) {
+    *out_start = 0;
+    *out_loop = 0;
+    if (!at.body && at.id == 0) {
+        return b->body != NULL;
+    }
+    const pwsp_kop *op = pwsp_builder_value(b, at);
+    if (!op) {
+        return false;
+    }
+    if (op->kind == PWSP_KOP_LOOP) {
+        *out_loop = (uint8_t)op->param;
+        return true;
+    }
+    if (op->kind != PWSP_KOP_CONST) {
+        PWSP_BUILDER_FAIL(b, PTOWSP_INVALID_PARAMS, "operand %u is no constant or index of a loop",
+                          b->src_count);
+        return false;
+    }
+    if (!(op->value >= 0 && op->value <= room) || (double)(uint32_t)op->value != op->value) {
+        PWSP_BUILDER_FAIL(b, PTOWSP_INVALID_PARAMS, "it begins at %.17g; there is room for 0 to %u",
+                          op->value, room);
+        return false;
+    }
+    *out_start = (uint32_t)op->value;
+    return true;
+}
+
+ptowsp_value ptowsp_tile_slice_at(ptowsp_value param, ptowsp_value row, ptowsp_value col,
+                                  int64_t rows, int64_t cols) {
+    pwsp_builder b = pwsp_builder_begin(param.body, PWSP_KOP_SLICE);
+    b.name = "slice_at";
+    const pwsp_kop *op = pwsp_builder_tile(&b, param, PWSP_DTYPES_ANY);
+    if (!op) {
+        return pwsp_builder_end(&b);
+    }
+    if (op->kind != PWSP_KOP_PARAM) {
+        PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "its operand is no parameter");
+    } else if (rows < 1 || cols < 1 || rows > op->rows || cols > op->cols) {
+        PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "%" PRId64 " x %" PRId64 " of %u x %u", rows,
+                          cols, op->rows, op->cols);
+    } else if (pwsp_builder_offset(&b, row, op->rows - (uint32_t)rows, &b.op.row, &b.op.row_loop) &&
+               pwsp_builder_offset(&b, col, op->cols - (uint32_t)cols, &b.op.col, &b.op.col_loop)) {
+        b.op.dtype = op->dtype;
+        b.op.rows = (uint32_t)rows;
+        b.op.cols = (uint32_t)cols;
+        b.op.valid_rows = pwsp_valid_window(op->valid_rows, b.op.row, b.op.rows, b.op.row_loop);
+        b.op.valid_cols = pwsp_valid_window(op->valid_cols, b.op.col, b.op.cols, b.op.col_loop);
+    }
+    b.op.src[1] = b.op.src[2] = 0;
     return pwsp_builder_end(&b);
 }
 
@@ -25656,9 +26796,10 @@ PWSP_INTERNAL uint32_t pwsp_body_use_count(const ptowsp_body *body, uint32_t val
 //      canonicalise   c op x -> x op c;  vector op x -> x op vector;  cvt to the same type, and
 //                     what is done twice and undoes itself (transpose, neg), -> x
 //      fold           op of two constants -> a constant
-//      drop dead      what nothing that is stored depends on
+//      drop dead      what nothing that is stored depends on; loops and what they carry stay
 //      fuse           matmul + row of biases -> matmul_bias;  relu(matmul) stored -> a store with
-//                     relu. Only if the body asks for it, as it changes what is counted.
+//                     relu. Only if the body asks for it, as it changes what is counted; and never
+//                     from one loop into another.
 //
 // Bodies usually have some tens of operations, so a pass may scan all of them to answer a question.
 
@@ -25778,7 +26919,8 @@ void pwsp_pass_drop_dead(ptowsp_body *body) {
     for (uint64_t i = body->op_count; i-- > 1;) {
         pwsp_kop *op = &body->ops[i];
         bool has_effect = op->kind == PWSP_KOP_STORE || op->kind == PWSP_KOP_STORE_ADD ||
-                          op->kind == PWSP_KOP_INSTRUCTION;
+                          op->kind == PWSP_KOP_INSTRUCTION || op->kind == PWSP_KOP_LOOP ||
+                          op->kind == PWSP_KOP_END || op->kind == PWSP_KOP_NEXT;
         op->is_dead = !has_effect && pwsp_body_use_count(body, (uint32_t)i) == 0;
     }
 }
@@ -25786,15 +26928,16 @@ void pwsp_pass_drop_dead(ptowsp_body *body) {
 // -- fuse -----------------------------------------------------------------------------------------
 
 // Is the value a product that one operation uses alone?
-static bool pwsp_fuse_takes(const ptowsp_body *body, uint32_t value) {
-    return body->ops[value].kind == PWSP_KOP_MATMUL && pwsp_body_use_count(body, value) == 1;
+static bool pwsp_fuse_takes(const ptowsp_body *body, const pwsp_kop *op, uint32_t value) {
+    return body->ops[value].kind == PWSP_KOP_MATMUL && body->ops[value].loop == op->loop &&
+           pwsp_body_use_count(body, value) == 1;
 }
 
 static void pwsp_fuse_bias(ptowsp_body *body, pwsp_kop *op) {
     pwsp_kop *product = &body->ops[op->src[0]];
     const pwsp_kop *bias = &body->ops[op->src[1]];
     // A bias in L1 is of the product's type; on a square tile a vector is a value for each row.
-    if (!pwsp_fuse_takes(body, op->src[0]) || bias->rows != 1 || bias->cols != op->cols ||
+    if (!pwsp_fuse_takes(body, op, op->src[0]) || bias->rows != 1 || bias->cols != op->cols ||
         op->rows == op->cols || op->cols * 4 > body->machine.memory_size[PTOISA_BIAS] ||
         !pwsp_valid_is_equal(&product->valid_rows, &op->valid_rows) ||
         !pwsp_valid_is_equal(&product->valid_cols, &op->valid_cols)) {
@@ -25820,7 +26963,8 @@ static void pwsp_fuse_relu(ptowsp_body *body, pwsp_kop *store) {
     }
     uint32_t product = relu->src[0];
     uint8_t kind = body->ops[product].kind;
-    if ((kind == PWSP_KOP_MATMUL || kind == PWSP_KOP_MATMUL_BIAS) &&
+    if (relu->loop == store->loop && body->ops[product].loop == store->loop &&
+        (kind == PWSP_KOP_MATMUL || kind == PWSP_KOP_MATMUL_BIAS) &&
         body->ops[product].dtype == PTOWSP_F32 && pwsp_body_use_count(body, product) == 1) {
         relu->is_dead = true;
         store->src[0] = product;
@@ -25876,8 +27020,10 @@ void pwsp_pass_fuse(ptowsp_body *body) {
 typedef struct pwsp_lowered {
     uint32_t tile;  // in UB; 0: not there
     uint32_t acc;   // in L0C; 0: not there
-    uint32_t last;  // the last operation that uses it
+    uint32_t last;  // the last operation that needs it; of a carried value, in its loop
     uint32_t uses;
+    uint32_t after;          // of a carried value: the last operation behind its loop; 0: none
+    uint32_t mat, mat_loop;  // in L1, while this loop runs; 0: not there
 } pwsp_lowered;
 
 typedef struct pwsp_lowering {
@@ -25941,6 +27087,9 @@ PWSP_INTERNAL pwsp_insn *pwsp_insn_emit_scalar(pwsp_lowering *lw, ptoisa_op op, 
 // The scalar operand that a value is.
 PWSP_INTERNAL pwsp_list_scalar pwsp_lower_scalar(const ptowsp_body *body, uint32_t value);
 
+// Notes that operation `at`, of a loop, uses a value.
+PWSP_INTERNAL void pwsp_lower_use(pwsp_lowering *lw, uint32_t value, uint32_t at, uint32_t loop);
+
 // The value's tile in UB.
 PWSP_INLINE uint32_t pwsp_lower_value(const pwsp_lowering *lw, uint32_t value) {
     return lw->values[value].tile;
@@ -25958,6 +27107,32 @@ PWSP_INTERNAL void pwsp_lower_shape(pwsp_lowering *lw, const pwsp_kop *op);  // 
 PWSP_INTERNAL void pwsp_lower_indexing(pwsp_lowering *lw,
                                        const pwsp_kop *op);  // compare, sort, ...
 PWSP_INTERNAL void pwsp_lower_instruction(pwsp_lowering *lw, const pwsp_kop *op);
+
+PWSP_INTERNAL void pwsp_lower_loop(pwsp_lowering *lw, const pwsp_kop *op);
+PWSP_INTERNAL void pwsp_lower_end(pwsp_lowering *lw, const pwsp_kop *op);
+
+// Is the value a carried sum that is in L0C?
+PWSP_INTERNAL bool pwsp_lower_is_in_acc(const pwsp_lowering *lw, uint32_t value);
+
+// Do only sums in L0C begin with the value, a tile of zeros, so that it is not needed in UB?
+PWSP_INTERNAL bool pwsp_lower_is_zero_sum(const pwsp_lowering *lw, uint32_t value);
+
+// The factor of a product, in L1: moved there, unless it is there.
+PWSP_INTERNAL uint32_t pwsp_lower_factor(pwsp_lowering *lw, uint32_t value);
+
+// A tile of zeros in L0C, as products of factors of this type give it.
+PWSP_INTERNAL uint32_t pwsp_lower_zeros(pwsp_lowering *lw, const pwsp_kop *op, uint8_t dtype);
+
+// Moves a product from L0C to UB.
+PWSP_INTERNAL uint32_t pwsp_lower_to_vec(pwsp_lowering *lw, uint32_t acc, const pwsp_kop *op);
+
+// Sets the part of its parameter that an instruction loads or stores.
+PWSP_INLINE void pwsp_insn_set_window(pwsp_insn *insn, const pwsp_kop *op) {
+    insn->row = op->row;
+    insn->col = op->col;
+    insn->row_loop = op->row_loop;
+    insn->col_loop = op->col_loop;
+}
 
 // Does something other than matmul and store read the value, so that it must be in UB?
 PWSP_INTERNAL bool pwsp_lower_feeds(const ptowsp_body *body, uint32_t value);
@@ -26436,9 +27611,12 @@ static uint32_t pwsp_lower_matrix(pwsp_lowering *lw, ptoisa_memory memory, ptois
 }
 
 // The operand of a matrix product, in L1.
-static uint32_t pwsp_lower_factor(pwsp_lowering *lw, uint32_t value) {
+uint32_t pwsp_lower_factor(pwsp_lowering *lw, uint32_t value) {
     const pwsp_kop *op = &lw->body->ops[value];
     const pwsp_lowered *at = &lw->values[value];
+    if (at->mat) {
+        return at->mat;
+    }
     uint32_t mat = pwsp_lower_matrix(lw, PTOISA_MAT, PTOISA_NZ, op->dtype, op->rows, op->cols,
                                      op->valid_rows, op->valid_cols);
     if (op->kind == PWSP_KOP_PARAM) {
@@ -26446,8 +27624,7 @@ static uint32_t pwsp_lower_factor(pwsp_lowering *lw, uint32_t value) {
     } else if (op->kind == PWSP_KOP_SLICE && at->tile == 0) {  // of a parameter, and only a factor
         pwsp_insn *load = pwsp_insn_emit(lw, PTOISA_TLOAD, mat, 0, 0, 0);
         load->param = (uint16_t)lw->body->ops[op->src[0]].param;
-        load->row = op->row;
-        load->col = op->col;
+        pwsp_insn_set_window(load, op);
     } else {
         pwsp_insn_emit(lw, PTOISA_TMOV, mat, at->acc ? at->acc : at->tile, 0, 0);
     }
@@ -26543,13 +27720,36 @@ bool pwsp_lower_feeds(const ptowsp_body *body, uint32_t value) {
     return false;
 }
 
-// Moves a product from L0C to UB.
-static uint32_t pwsp_lower_to_vec(pwsp_lowering *lw, uint32_t acc, const pwsp_kop *op) {
+uint32_t pwsp_lower_to_vec(pwsp_lowering *lw, uint32_t acc, const pwsp_kop *op) {
     // A product of one column is a row-major tile of one valid column in L0C, a column in UB.
     uint32_t tile =
         pwsp_lower_vec(lw, op->dtype, op->rows, op->cols, op->valid_rows, op->valid_cols);
     pwsp_insn_emit(lw, PTOISA_TMOV, tile, acc, 0, 0);
     return tile;
+}
+
+// The rows or columns of a tile in L0C: whole boxes, also for the right factor's.
+static uint32_t pwsp_lower_acc_cols(const pwsp_kop *op, uint8_t dtype) {
+    return pwsp_round_up(op->cols,
+                         pwsp_block_elements(dtype) > 16 ? pwsp_block_elements(dtype) : 16);
+}
+
+uint32_t pwsp_lower_zeros(pwsp_lowering *lw, const pwsp_kop *op, uint8_t dtype) {
+    uint32_t acc =
+        pwsp_lower_tile(lw, PTOISA_ACC, PTOISA_NZ, op->dtype, pwsp_round_up(op->rows, 16),
+                        pwsp_lower_acc_cols(op, dtype), op->valid_rows, op->valid_cols);
+    pwsp_valid box = pwsp_valid_full(16);
+    uint32_t a =
+        pwsp_lower_matrix(lw, PTOISA_MAT, PTOISA_NZ, dtype, op->rows, 16, op->valid_rows, box);
+    uint32_t b =
+        pwsp_lower_matrix(lw, PTOISA_MAT, PTOISA_NZ, dtype, 16, op->cols, box, op->valid_cols);
+    if (lw->is_out) {
+        return 0;
+    }
+    pwsp_insn_emit_scalar(lw, PTOISA_TEXPANDS, a, 0, 0);
+    pwsp_insn_emit_scalar(lw, PTOISA_TEXPANDS, b, 0, 0);
+    pwsp_lower_product(lw, PTOISA_TMATMUL, acc, a, b, 0, lw->list->tiles[a].cols, 0);
+    return acc;
 }
 
 void pwsp_lower_matmul(pwsp_lowering *lw, const pwsp_kop *op) {
@@ -26561,8 +27761,15 @@ void pwsp_lower_matmul(pwsp_lowering *lw, const pwsp_kop *op) {
     uint32_t acc = 0, bias = 0, added = 0;
     if (op->kind == PWSP_KOP_MATMUL_ACC) {
         const pwsp_lowered *sum = &lw->values[op->src[2]];
-        if (sum->acc && sum->uses == 1) {
+        if (sum->acc && (sum->uses == 1 || pwsp_lower_is_in_acc(lw, op->src[2]))) {
             acc = sum->acc;
+            pwsp_list_tile of = lw->list->tiles[acc];
+            if (pwsp_lower_is_in_acc(lw, op->src[2]) &&
+                !(pwsp_valid_is_equal(&of.valid_rows, &op->valid_rows) &&
+                  pwsp_valid_is_equal(&of.valid_cols, &op->valid_cols))) {
+                acc = pwsp_lower_view(lw, acc, PTOISA_NZ, of.dtype, of.rows, of.cols,
+                                      op->valid_rows, op->valid_cols, 0);
+            }
             first = PTOISA_TMATMUL_ACC;
         } else {
             added = sum->tile;
@@ -26572,12 +27779,9 @@ void pwsp_lower_matmul(pwsp_lowering *lw, const pwsp_kop *op) {
         first = PTOISA_TMATMUL_BIAS;
     }
     if (acc == 0) {
-        acc = pwsp_lower_tile(
-            lw, PTOISA_ACC, PTOISA_NZ, op->dtype, pwsp_round_up(op->rows, 16),
-            pwsp_round_up(op->cols, pwsp_block_elements(lw->list->tiles[b].dtype) > 16
-                                        ? pwsp_block_elements(lw->list->tiles[b].dtype)
-                                        : 16),
-            op->valid_rows, op->valid_cols);
+        acc = pwsp_lower_tile(lw, PTOISA_ACC, PTOISA_NZ, op->dtype, pwsp_round_up(op->rows, 16),
+                              pwsp_lower_acc_cols(op, lw->list->tiles[b].dtype), op->valid_rows,
+                              op->valid_cols);
     }
     uint32_t k = pwsp_lower_panel(lw, &lw->list->tiles[a], &lw->list->tiles[b]);
     uint32_t depth = lw->list->tiles[a].valid_cols.max;
@@ -26588,7 +27792,8 @@ void pwsp_lower_matmul(pwsp_lowering *lw, const pwsp_kop *op) {
     }
     pwsp_lowered *result = &lw->values[lw->at];
     result->acc = acc;
-    if (added || pwsp_lower_feeds(lw->body, lw->at)) {
+    bool is_carried = op->kind == PWSP_KOP_MATMUL_ACC && pwsp_lower_is_in_acc(lw, op->src[2]);
+    if (added || (!is_carried && pwsp_lower_feeds(lw->body, lw->at))) {
         result->tile = pwsp_lower_to_vec(lw, acc, op);
         pwsp_lower_keep(lw, result->tile, lw->at);
     }
@@ -26628,7 +27833,284 @@ void pwsp_lower_store(pwsp_lowering *lw, const pwsp_kop *op) {
     }
     pwsp_insn *store = pwsp_insn_emit(lw, PTOISA_TSTORE, 0, src, 0, 0);
     store->param = (uint16_t)op->param;
+    pwsp_insn_set_window(store, op);
     store->variant = is_add ? (uint8_t)PWSP_VARIANT_ADD : op->mode;
+}
+
+// =================================================================================================
+// src/kernel/lower_loop.c
+// =================================================================================================
+
+// Lowering of loops and of what they carry.
+//
+//      before     factors of the body's products that are made outside, to L1
+//                 each carried value to its home: a tile that lives from here to its last use
+//      LOOP
+//        body     reads homes; may compute into a home when the body needs it no more
+//        moves    of all next values to their homes, as if at once
+//      END
+//
+// A home is the tile of the initial value itself, where nothing else needs that. The home of a sum
+// that only one TMATMUL_ACC of the loop adds to is in L0C; a sum that begins with 0 begins there as
+// a product of zeros, as nothing else writes to L0C.
+
+// -- uses -----------------------------------------------------------------------------------------
+
+// The operation up to which a value of loop `of` is needed, when operation `at` of `loop` uses it:
+// that, or the end of the outermost loop around `at` that is not around the value.
+static uint32_t pwsp_lower_until(const ptowsp_body *body, uint32_t at, uint32_t loop, uint32_t of) {
+    while (!pwsp_loop_is_within(body->loops, of, loop)) {
+        at = body->loop_ends[loop];
+        loop = body->loops[loop].parent;
+    }
+    return at;
+}
+
+void pwsp_lower_use(pwsp_lowering *lw, uint32_t value, uint32_t at, uint32_t loop) {
+    const pwsp_kop *op = &lw->body->ops[value];
+    pwsp_lowered *use = &lw->values[value];
+    use->uses++;
+    if (op->kind == PWSP_KOP_CARRY && !pwsp_loop_is_within(lw->body->loops, loop, op->loop)) {
+        uint32_t end = pwsp_lower_until(lw->body, at, loop, lw->body->loops[op->loop].parent);
+        use->after = end > use->after ? end : use->after;
+        return;
+    }
+    uint32_t end = pwsp_lower_until(lw->body, at, loop, op->loop);
+    use->last = end > use->last ? end : use->last;
+}
+
+// -- homes ----------------------------------------------------------------------------------------
+
+// The value that a carried one becomes.
+static uint32_t pwsp_lower_next(const ptowsp_body *body, uint32_t carry) {
+    return body->ops[pwsp_body_next(body, carry)].src[1];
+}
+
+// May the sum be in L0C: does only one product of the loop use it, and make its next value?
+static bool pwsp_lower_is_sum(const pwsp_lowering *lw, uint32_t carry) {
+    const ptowsp_body *body = lw->body;
+    const pwsp_kop *op = &body->ops[carry], *first = &body->ops[op->src[0]];
+    uint32_t next = pwsp_lower_next(body, carry);
+    const pwsp_kop *product = &body->ops[next];
+    if (product->kind != PWSP_KOP_MATMUL_ACC || product->src[2] != carry ||
+        product->loop != op->loop || lw->values[next].uses != 1 || product->valid_rows.loop ||
+        product->valid_cols.loop) {
+        return false;
+    }
+    for (uint32_t i = body->loop_begins[op->loop]; i < body->loop_ends[op->loop]; i++) {
+        const pwsp_kop *user = &body->ops[i];
+        for (uint32_t j = 0; j < PWSP_KOP_SRC_MAX && i != next; j++) {
+            if (user->src[j] == carry && !user->is_dead &&
+                !(user->kind == PWSP_KOP_NEXT && j == 0)) {
+                return false;
+            }
+        }
+        for (uint32_t j = 0; j < PWSP_INSN_SRC_MAX && user->kind == PWSP_KOP_INSTRUCTION; j++) {
+            if (body->insns[user->param - 1].src[j] == carry) {
+                return false;
+            }
+        }
+    }
+    if (first->kind == PWSP_KOP_FULL) {
+        return first->value == 0;
+    }
+    return lw->values[op->src[0]].acc && lw->values[op->src[0]].uses == 1 &&
+           first->kind != PWSP_KOP_CARRY && first->loop == body->loops[op->loop].parent;
+}
+
+bool pwsp_lower_is_in_acc(const pwsp_lowering *lw, uint32_t carry) {
+    const pwsp_kop *op = &lw->body->ops[carry];
+    return op->kind == PWSP_KOP_CARRY && lw->values[carry].acc &&
+           lw->body->ops[lw->at].loop == op->loop;
+}
+
+bool pwsp_lower_is_zero_sum(const pwsp_lowering *lw, uint32_t value) {
+    const ptowsp_body *body = lw->body;
+    uint32_t sums = 0;
+    for (uint32_t i = value + 1; i < body->op_count; i++) {
+        const pwsp_kop *op = &body->ops[i];
+        sums += op->kind == PWSP_KOP_CARRY && !op->is_dead && op->src[0] == value &&
+                pwsp_lower_is_sum(lw, i);
+    }
+    return sums > 0 && sums == lw->values[value].uses;
+}
+
+// Does something behind its loop need a sum of L0C in UB?
+static bool pwsp_lower_sum_feeds(const ptowsp_body *body, uint32_t carry) {
+    for (uint64_t i = body->loop_ends[body->ops[carry].loop] + 1u; i < body->op_count; i++) {
+        const pwsp_kop *op = &body->ops[i];
+        bool is_store = op->kind == PWSP_KOP_STORE || op->kind == PWSP_KOP_STORE_ADD;
+        bool is_matmul = op->kind == PWSP_KOP_MATMUL || op->kind == PWSP_KOP_MATMUL_ACC ||
+                         op->kind == PWSP_KOP_MATMUL_BIAS;
+        for (uint32_t j = 0; j < PWSP_KOP_SRC_MAX && !op->is_dead && !is_store; j++) {
+            if (op->src[j] == carry && !(is_matmul && j != 2)) {
+                return true;
+            }
+        }
+        for (uint32_t j = 0; j < PWSP_INSN_SRC_MAX && op->kind == PWSP_KOP_INSTRUCTION; j++) {
+            if (body->insns[op->param - 1].src[j] == carry) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void pwsp_lower_home(pwsp_lowering *lw, uint32_t carry) {
+    const ptowsp_body *body = lw->body;
+    const pwsp_kop *op = &body->ops[carry], *from = &body->ops[op->src[0]];
+    const pwsp_lowered *first = &lw->values[op->src[0]];
+    pwsp_lowered *home = &lw->values[carry];
+    if (pwsp_lower_is_sum(lw, carry)) {
+        const pwsp_kop *product = &body->ops[pwsp_lower_next(body, carry)];
+        home->acc = from->kind == PWSP_KOP_FULL
+                        ? pwsp_lower_zeros(lw, op, body->ops[product->src[0]].dtype)
+                        : first->acc;
+        return;
+    }
+    bool is_free = first->uses == 1 && from->loop == body->loops[op->loop].parent &&
+                   from->kind != PWSP_KOP_CARRY && first->tile &&
+                   lw->list->tiles[first->tile].root == first->tile;
+    home->tile =
+        is_free ? first->tile
+                : pwsp_lower_vec(lw, op->dtype, op->rows, op->cols, op->valid_rows, op->valid_cols);
+    if (!lw->is_out && !is_free) {
+        uint32_t to = pwsp_lower_flat(lw, home->tile);
+        pwsp_insn_emit(lw, PTOISA_TMOV, to, pwsp_lower_flat(lw, first->tile), 0, 0);
+    }
+    if (home->tile) {
+        lw->list->tiles[home->tile].last = home->last;
+    }
+}
+
+// -- loops ----------------------------------------------------------------------------------------
+
+static bool pwsp_kop_is_matmul(const pwsp_kop *op) {
+    return op->kind == PWSP_KOP_MATMUL || op->kind == PWSP_KOP_MATMUL_ACC ||
+           op->kind == PWSP_KOP_MATMUL_BIAS;
+}
+
+void pwsp_lower_loop(pwsp_lowering *lw, const pwsp_kop *op) {
+    const ptowsp_body *body = lw->body;
+    uint32_t begin = lw->at, loop = op->param;
+    for (uint32_t i = begin; i < body->loop_ends[loop] && !lw->is_out; i++) {
+        const pwsp_kop *product = &body->ops[i];
+        for (uint32_t j = 0; j < 2 && pwsp_kop_is_matmul(product) && !product->is_dead; j++) {
+            const pwsp_kop *factor = &body->ops[product->src[j]];
+            bool is_kept = factor->kind != PWSP_KOP_ALLOC &&
+                           (factor->kind != PWSP_KOP_PARAM ||
+                            body->tiles[factor->param - 1].direction == PTOWSP_IN);
+            if (product->src[j] < begin && is_kept && !lw->values[product->src[j]].mat) {
+                uint32_t mat = pwsp_lower_factor(lw, product->src[j]);
+                lw->values[product->src[j]].mat = mat;
+                lw->values[product->src[j]].mat_loop = loop;
+            }
+        }
+    }
+    for (uint32_t i = begin; i < body->loop_ends[loop] && !lw->is_out; i++) {
+        if (body->ops[i].kind == PWSP_KOP_CARRY && body->ops[i].loop == loop) {
+            pwsp_lower_home(lw, i);
+        }
+    }
+    pwsp_insn_emit(lw, (ptoisa_op)PWSP_INSN_LOOP, 0, 0, 0, 0)->loop = (uint8_t)loop;
+}
+
+// A next value on its way to its home.
+typedef struct pwsp_lower_move {
+    uint32_t home, from;  // tiles; from 0: it is there
+} pwsp_lower_move;
+
+// The elements of the home that the next value has.
+static uint32_t pwsp_lower_part_of(pwsp_lowering *lw, uint32_t home, const pwsp_kop *next) {
+    pwsp_list_tile of = lw->list->tiles[home];
+    if (pwsp_valid_is_equal(&of.valid_rows, &next->valid_rows) &&
+        pwsp_valid_is_equal(&of.valid_cols, &next->valid_cols)) {
+        return home;
+    }
+    return pwsp_lower_view(lw, home, (ptoisa_layout)of.layout, of.dtype, of.rows, of.cols,
+                           next->valid_rows, next->valid_cols, 0);
+}
+
+// A move whose home no other move reads, or count.
+static uint32_t pwsp_lower_ready(const pwsp_lowering *lw, const pwsp_lower_move *moves,
+                                 uint32_t count) {
+    const pwsp_list_tile *tiles = lw->list->tiles;
+    for (uint32_t i = 0; i < count; i++) {
+        bool is_read = moves[i].from == 0;
+        for (uint32_t j = 0; j < count; j++) {
+            is_read = is_read || (j != i && moves[j].from &&
+                                  tiles[moves[j].from].root == tiles[moves[i].home].root);
+        }
+        if (!is_read) {
+            return i;
+        }
+    }
+    return count;
+}
+
+// Moves all next values to their homes; where they go in a circle, one of them by way of a tile of
+// its own.
+static void pwsp_lower_moves(pwsp_lowering *lw, pwsp_lower_move *moves, uint32_t count) {
+    for (uint32_t left = count; left > 0 && !lw->is_out;) {
+        uint32_t i = pwsp_lower_ready(lw, moves, count);
+        if (i < count) {
+            uint32_t to = pwsp_lower_flat(lw, moves[i].home);
+            pwsp_insn_emit(lw, PTOISA_TMOV, to, pwsp_lower_flat(lw, moves[i].from), 0, 0);
+            moves[i].from = 0;
+            left--;
+            continue;
+        }
+        for (i = 0; moves[i].from == 0;) {
+            i++;
+        }
+        pwsp_list_tile of = lw->list->tiles[moves[i].from];
+        uint32_t between =
+            pwsp_lower_tile(lw, (ptoisa_memory)of.memory, (ptoisa_layout)of.layout, of.dtype,
+                            of.rows, of.cols, of.valid_rows, of.valid_cols);
+        if (!lw->is_out) {
+            uint32_t to = pwsp_lower_flat(lw, between);
+            pwsp_insn_emit(lw, PTOISA_TMOV, to, pwsp_lower_flat(lw, moves[i].from), 0, 0);
+            moves[i].from = between;
+        }
+    }
+}
+
+void pwsp_lower_end(pwsp_lowering *lw, const pwsp_kop *op) {
+    const ptowsp_body *body = lw->body;
+    pwsp_lower_move moves[PTOWSP_LOOP_CARRY_MAX];
+    uint32_t count = 0, loop = op->param, begin = body->loop_begins[loop];
+    for (uint32_t i = begin; i < lw->at && !lw->is_out; i++) {
+        if (body->ops[i].kind != PWSP_KOP_CARRY || body->ops[i].loop != loop || lw->values[i].acc) {
+            continue;
+        }
+        uint32_t next = pwsp_lower_next(body, i), home = lw->values[i].tile;
+        uint32_t from = lw->values[next].tile;
+        const pwsp_list_tile *to = &lw->list->tiles[home], *of = &lw->list->tiles[from];
+        if (of->root == to->root && of->offset == to->offset) {
+            continue;  // it was computed there
+        }
+        PTOWSP_ASSERT(count < PTOWSP_LOOP_CARRY_MAX);
+        moves[count].home = pwsp_lower_part_of(lw, home, &body->ops[next]);
+        moves[count++].from = from;
+    }
+    pwsp_lower_moves(lw, moves, count);
+    pwsp_insn_emit(lw, (ptoisa_op)PWSP_INSN_END, 0, 0, 0, 0)->loop = (uint8_t)loop;
+    for (uint32_t i = 1; i < body->op_count && !lw->is_out; i++) {
+        pwsp_lowered *value = &lw->values[i];
+        if (value->mat_loop == loop) {
+            value->mat = value->mat_loop = 0;
+        }
+        if (body->ops[i].kind != PWSP_KOP_CARRY || body->ops[i].loop != loop) {
+            continue;
+        }
+        value->last = value->after;
+        if (value->acc && pwsp_lower_sum_feeds(body, i)) {
+            value->tile = pwsp_lower_to_vec(lw, value->acc, &body->ops[i]);
+        }
+        if (value->tile) {
+            lw->list->tiles[lw->list->tiles[value->tile].root].last = value->after;
+        }
+    }
 }
 
 // =================================================================================================
@@ -27023,8 +28505,7 @@ static uint32_t pwsp_lower_load(pwsp_lowering *lw, uint32_t param, const pwsp_ko
                                    shape->valid_cols);
     pwsp_insn *load = pwsp_insn_emit(lw, PTOISA_TLOAD, tile, 0, 0, 0);
     load->param = (uint16_t)param;
-    load->row = shape->row;
-    load->col = shape->col;
+    pwsp_insn_set_window(load, shape);
     return tile;
 }
 
@@ -27038,15 +28519,22 @@ static void pwsp_lower_uses(pwsp_lowering *lw) {
         if (op->is_dead) {
             continue;
         }
-        for (uint32_t j = 0; j < PWSP_KOP_SRC_MAX; j++) {
-            lw->values[op->src[j]].last = (uint32_t)i;
-            lw->values[op->src[j]].uses++;
+        // What a loop carries is read before it begins, and taken on where it ends.
+        uint32_t at = op->kind == PWSP_KOP_CARRY  ? body->loop_begins[op->loop]
+                      : op->kind == PWSP_KOP_NEXT ? body->loop_ends[op->loop]
+                                                  : (uint32_t)i;
+        uint32_t loop = op->kind == PWSP_KOP_CARRY ? body->loops[op->loop].parent : op->loop;
+        for (uint32_t j = op->kind == PWSP_KOP_NEXT; j < PWSP_KOP_SRC_MAX; j++) {
+            if (op->src[j]) {
+                pwsp_lower_use(lw, op->src[j], at, loop);
+            }
         }
         if (op->kind == PWSP_KOP_INSTRUCTION) {
             const pwsp_body_insn *insn = &body->insns[op->param - 1];
             for (uint32_t j = 0; j < PWSP_INSN_SRC_MAX; j++) {
-                lw->values[insn->src[j]].last = (uint32_t)i;
-                lw->values[insn->src[j]].uses++;
+                if (insn->src[j]) {
+                    pwsp_lower_use(lw, insn->src[j], at, loop);
+                }
             }
         }
     }
@@ -27125,6 +28613,9 @@ static void pwsp_lower_op(pwsp_lowering *lw, const pwsp_kop *op) {
     case PWSP_KOP_PARAM:
     case PWSP_KOP_SCALAR:
     case PWSP_KOP_CONST:
+    case PWSP_KOP_SIZE:
+    case PWSP_KOP_CARRY:
+    case PWSP_KOP_NEXT:
     case PWSP_KOP_NONE:
     case PWSP_KOP_COUNT: break;
     case PWSP_KOP_LOAD: pwsp_lower_part(lw, op); break;
@@ -27170,6 +28661,10 @@ static void pwsp_lower_op(pwsp_lowering *lw, const pwsp_kop *op) {
     case PWSP_KOP_MATMUL_ACC:
     case PWSP_KOP_MATMUL_BIAS: pwsp_lower_matmul(lw, op); break;
     case PWSP_KOP_FULL:
+        if (!pwsp_lower_is_zero_sum(lw, lw->at)) {
+            pwsp_lower_shape(lw, op);
+        }
+        break;
     case PWSP_KOP_IOTA:
     case PWSP_KOP_ALLOC:
     case PWSP_KOP_CVT:
@@ -27186,6 +28681,8 @@ static void pwsp_lower_op(pwsp_lowering *lw, const pwsp_kop *op) {
     case PWSP_KOP_TOPK_INDICES:
     case PWSP_KOP_GATHER: pwsp_lower_indexing(lw, op); break;
     case PWSP_KOP_INSTRUCTION: pwsp_lower_instruction(lw, op); break;
+    case PWSP_KOP_LOOP: pwsp_lower_loop(lw, op); break;
+    case PWSP_KOP_END: pwsp_lower_end(lw, op); break;
     }
 }
 
@@ -27200,6 +28697,8 @@ bool pwsp_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
         pwsp_memory_free(&body->memory, lowering.values, size);
         return pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
     }
+    memcpy(list->loops, body->loops, sizeof list->loops);
+    list->loop_count = body->loop_count;
     pwsp_lower_uses(&lowering);
     pwsp_lower_entry(&lowering);
     for (uint64_t i = 1; i < body->op_count && !lowering.is_out; i++) {
@@ -27231,14 +28730,25 @@ typedef struct pwsp_tile_check {
     uint8_t axis;  // 0 rows, 1 columns, for messages
 } pwsp_tile_check;
 
+// A loop of finished code.
+typedef struct pwsp_code_loop {
+    pwsp_list_loop of;
+    uint32_t first, last;        // its instructions LOOP and END
+    uint32_t insn_count;         // that each iteration executes, without those of loops inside
+    uint32_t tiles, tile_count;  // what changes with its index: where in loop_tiles, how many
+} pwsp_code_loop;
+
 typedef struct pwsp_tile_code {
     uint32_t reference_count;  // atomic
+    char name[PTOWSP_NAME_MAX + 1];
     pwsp_memory memory;
     size_t size;
     const pwsp_insn *insns;
     const pwsp_list_tile *tiles;
     const pwsp_tile_check *checks;
-    uint32_t insn_count, tile_count, check_count;
+    const pwsp_code_loop *loops;  // from 1
+    const uint32_t *loop_tiles;
+    uint32_t insn_count, tile_count, check_count, loop_count;
     uint32_t param_count, scalar_count;
     uint8_t param_dtypes[PTOWSP_TASK_TILE_MAX];
     uint32_t param_rows[PTOWSP_TASK_TILE_MAX], param_cols[PTOWSP_TASK_TILE_MAX];
@@ -27276,7 +28786,9 @@ typedef struct pwsp_tile_core {
     uint32_t block_size[PTOISA_MEMORY_COUNT];  // bytes
     const ptowsp_cost *cost;                   // the user's, for PTOWSP_MODEL_USER
     uint64_t excess;  // what that model said of an instruction, if too much; else 0
-    char text[160];   // why the last task was refused
+    int64_t index[PTOWSP_LOOP_MAX + 1];  // of the loops that run
+    uint64_t iteration[PTOWSP_LOOP_MAX + 1];
+    char text[256];  // why the last task was refused
 } pwsp_tile_core;
 
 // Makes room for a kernel, or only for its tiles, without memories (to count); false when memory is
@@ -27297,7 +28809,7 @@ PWSP_INTERNAL bool pwsp_tile_core_run(pwsp_tile_core *core, const pwsp_tile_code
                                       ptowsp_cycles *out_cycles);
 
 // Counts a task with full tiles. *out_stats gets all but the number of instructions. False if the
-// user's model says too much.
+// user's model says too much, or loops execute too many instructions.
 PWSP_INTERNAL bool pwsp_tile_code_measure(const pwsp_tile_code *code, const ptowsp_cost *cost,
                                           pwsp_tile_core *core, ptowsp_kernel_stats *out_stats);
 
@@ -27311,10 +28823,16 @@ PWSP_INTERNAL void pwsp_tile_core_check_all(pwsp_tile_core *core, const pwsp_til
 PWSP_INTERNAL ptowsp_insn pwsp_tile_code_insn(const pwsp_tile_code *code, uint32_t i,
                                               ptowsp_cycles *out_unit_cycles);
 
-// Read access to code: a tile (from 1), an instruction, a check.
+// How often a loop runs in a task; NULL is a task with full tiles, where each scalar bound is one
+// step more than its other bound.
+PWSP_INTERNAL uint64_t pwsp_tile_code_iterations(const pwsp_tile_code *code, uint32_t loop,
+                                                 const ptowsp_task *task, int64_t *out_begin);
+
+// Read access to code: a tile (from 1), an instruction, a check, a loop (from 1).
 PWSP_INTERNAL ptowsp_tile_object pwsp_tile_code_object(const pwsp_tile_code *code, uint32_t tile);
 PWSP_INTERNAL ptowsp_insn_info pwsp_tile_code_insn_info(const pwsp_tile_code *code, uint32_t i);
 PWSP_INTERNAL ptowsp_size_check pwsp_tile_code_size_check(const pwsp_tile_code *code, uint32_t i);
+PWSP_INTERNAL ptowsp_loop_info pwsp_tile_code_loop_info(const pwsp_tile_code *code, uint32_t loop);
 
 // Writes a body and the code made of it as text.
 PWSP_INTERNAL void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code,
@@ -27397,11 +28915,13 @@ static void pwsp_checks_op(pwsp_checks *checks, const ptowsp_body *body, const p
     case PWSP_KOP_STORE:
     case PWSP_KOP_STORE_ADD: {
         const pwsp_kop *to = &body->ops[body->tiles[op->param - 1].value];
+        pwsp_valid rows = pwsp_valid_window(to->valid_rows, op->row, s[0]->rows, op->row_loop);
+        pwsp_valid cols = pwsp_valid_window(to->valid_cols, op->col, s[0]->cols, op->col_loop);
         if (s[0]->valid_rows.param) {
-            pwsp_checks_add(checks, op, &to->valid_rows, &s[0]->valid_rows, 0);
+            pwsp_checks_add(checks, op, &rows, &s[0]->valid_rows, 0);
         }
         if (s[0]->valid_cols.param) {
-            pwsp_checks_add(checks, op, &to->valid_cols, &s[0]->valid_cols, 1);
+            pwsp_checks_add(checks, op, &cols, &s[0]->valid_cols, 1);
         }
         break;
     }
@@ -27455,7 +28975,51 @@ static void pwsp_checks_op(pwsp_checks *checks, const ptowsp_body *body, const p
 
 // -- code -----------------------------------------------------------------------------------------
 
-// One block: the code, its instructions, tiles and checks.
+// Does a tile change with the index of a loop?
+static bool pwsp_tile_code_depends(const pwsp_list *list, const pwsp_list_tile *tile,
+                                   uint32_t loop) {
+    return tile->valid_rows.loop == loop || tile->valid_cols.loop == loop ||
+           list->tiles[tile->root].loop == loop;
+}
+
+// Fills in what an iteration needs; returns how many numbers there are in loop_tiles (which may be
+// NULL, to count them).
+static uint32_t pwsp_tile_code_loops(const pwsp_list *list, pwsp_code_loop *loops,
+                                     uint32_t *loop_tiles) {
+    uint32_t count = 0, loop = 0;
+    for (uint32_t i = 0; i < list->insn_count && loop_tiles; i++) {
+        const pwsp_insn *insn = &list->insns[i];
+        if (insn->op == PWSP_INSN_LOOP) {
+            loop = insn->loop;
+            loops[loop].of = list->loops[loop];
+            loops[loop].first = i;
+        }
+        loops[loop].insn_count++;
+        if (insn->op == PWSP_INSN_END) {
+            loops[loop].last = i;
+            loop = list->loops[loop].parent;
+        }
+    }
+    for (loop = 1; loop <= list->loop_count; loop++) {
+        uint32_t first = count;
+        for (uint32_t i = 1; i < list->tile_count; i++) {
+            if (!pwsp_tile_code_depends(list, &list->tiles[i], loop)) {
+                continue;
+            }
+            if (loop_tiles) {
+                loop_tiles[count] = i;
+            }
+            count++;
+        }
+        if (loop_tiles) {
+            loops[loop].tiles = first;
+            loops[loop].tile_count = count - first;
+        }
+    }
+    return count;
+}
+
+// One block: the code, its instructions, tiles, checks and loops.
 static pwsp_tile_code *pwsp_tile_code_make(const ptowsp_body *body, const pwsp_list *list,
                                            const pwsp_checks *checks) {
     size_t insns = (size_t)list->insn_count * sizeof(pwsp_insn);
@@ -27463,7 +29027,10 @@ static pwsp_tile_code *pwsp_tile_code_make(const ptowsp_body *body, const pwsp_l
     size_t conditions = (size_t)checks->count * sizeof(pwsp_tile_check);
     size_t head = (sizeof(pwsp_tile_code) + 15) / 16 * 16;
     size_t tiles_at = head + (insns + 15) / 16 * 16, checks_at = tiles_at + (tiles + 15) / 16 * 16;
-    size_t size = checks_at + conditions;
+    size_t loops_at = checks_at + (conditions + 15) / 16 * 16;
+    size_t loops = list->loop_count ? (list->loop_count + 1) * sizeof(pwsp_code_loop) : 0;
+    size_t numbers_at = loops_at + (loops + 15) / 16 * 16;
+    size_t size = numbers_at + sizeof(uint32_t) * pwsp_tile_code_loops(list, NULL, NULL);
     char *block = (char *)pwsp_memory_alloc(&body->memory, size);
     if (!block) {
         return NULL;
@@ -27484,6 +29051,14 @@ static pwsp_tile_code *pwsp_tile_code_make(const ptowsp_body *body, const pwsp_l
     code->insns = (const pwsp_insn *)(void *)(block + head);
     code->tiles = (const pwsp_list_tile *)(void *)(block + tiles_at);
     code->checks = (const pwsp_tile_check *)(void *)(block + checks_at);
+    code->loops = (const pwsp_code_loop *)(void *)(block + loops_at);
+    code->loop_tiles = (const uint32_t *)(void *)(block + numbers_at);
+    if (loops) {
+        pwsp_tile_code_loops(list, (pwsp_code_loop *)(void *)(block + loops_at),
+                             (uint32_t *)(void *)(block + numbers_at));
+    }
+    memcpy(code->name, body->name, sizeof code->name);
+    code->loop_count = list->loop_count;
     code->insn_count = (uint32_t)list->insn_count;
     code->tile_count = (uint32_t)list->tile_count;
     code->check_count = (uint32_t)checks->count;
@@ -27553,7 +29128,7 @@ static bool pwsp_tile_code_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_f
     pwsp_pass_fold(body);
     pwsp_pass_drop_dead(body);
     pwsp_pass_fuse(body);
-    return pwsp_lower(body, list, fault) && pwsp_list_place(list, &body->machine, fault) &&
+    return pwsp_lower(body, list, fault) && pwsp_list_place_loops(list, &body->machine, fault) &&
            pwsp_list_add_waits(list, &body->machine, fault) &&
            pwsp_list_verify(list, &body->machine, fault);
 }
@@ -27615,6 +29190,10 @@ size_t pwsp_tile_code_size(const pwsp_tile_code *code) {
 // =================================================================================================
 
 // Running tile kernels: PTO-ISA's functions execute the list of instructions on this CPU.
+//
+// Loops run as often as the task's bounds say, checked before anything else. Each iteration sets
+// the sizes and places of the tiles that depend on it. So all iterations are counted one by one, and
+// cycles are exact whatever their number.
 //
 // A task sets every tile's valid sizes from its own, then the instructions run in the list's order,
 // which is one of the orders that the waits allow. Their functions charge the core, so running and
@@ -27693,21 +29272,123 @@ static int64_t pwsp_task_size(const ptowsp_task *task, const pwsp_tile_code *cod
     return valid->axis ? ptowsp_task_cols(task, param) : ptowsp_task_rows(task, param);
 }
 
-static uint32_t pwsp_task_valid(const ptowsp_task *task, const pwsp_tile_code *code,
-                                const pwsp_valid *valid) {
-    return pwsp_valid_at(valid, pwsp_task_size(task, code, valid));
+static uint32_t pwsp_task_valid(const pwsp_tile_core *core, const ptowsp_task *task,
+                                const pwsp_tile_code *code, const pwsp_valid *valid) {
+    int64_t size = pwsp_task_size(task, code, valid);
+    return pwsp_valid_at(valid, valid->loop ? size - core->index[valid->loop] : size);
+}
+
+// -- loops ----------------------------------------------------------------------------------------
+
+#define PWSP_LOOP_INDEX_MAX (INT64_C(1) << 30)
+
+// A bound, as a task has it; any that is too large for an index is one more than those are.
+static int64_t pwsp_loop_bound(const pwsp_list_bound *bound, const pwsp_tile_code *code,
+                               const ptowsp_task *task) {
+    switch ((pwsp_bound_kind)bound->kind) {
+    case PWSP_BOUND_CONST: return bound->value;
+    case PWSP_BOUND_SIZE:
+        if (!task) {
+            return bound->axis ? code->param_cols[bound->param] : code->param_rows[bound->param];
+        }
+        return bound->axis ? ptowsp_task_cols(task, bound->param)
+                           : ptowsp_task_rows(task, bound->param);
+    case PWSP_BOUND_SCALAR: break;
+    }
+    uint64_t bits = ptowsp_task_scalar(task, bound->param);
+    if (code->scalar_dtypes[bound->param] == PTOWSP_U64 && bits > (uint64_t)PWSP_LOOP_INDEX_MAX) {
+        return PWSP_LOOP_INDEX_MAX + 1;
+    }
+    return (int64_t)bits;
+}
+
+static void pwsp_loop_bounds(const pwsp_tile_code *code, uint32_t loop, const ptowsp_task *task,
+                             int64_t *out_begin, int64_t *out_end) {
+    const pwsp_list_loop *of = &code->loops[loop].of;
+    bool is_begin = task || of->begin.kind != PWSP_BOUND_SCALAR;
+    bool is_end = task || of->end.kind != PWSP_BOUND_SCALAR;
+    *out_begin = is_begin ? pwsp_loop_bound(&of->begin, code, task) : 0;
+    *out_end = is_end ? pwsp_loop_bound(&of->end, code, task) : *out_begin + of->step;
+    if (!task && *out_end < *out_begin) {
+        *out_end = *out_begin;
+    }
+}
+
+uint64_t pwsp_tile_code_iterations(const pwsp_tile_code *code, uint32_t loop,
+                                   const ptowsp_task *task, int64_t *out_begin) {
+    int64_t end, step = code->loops[loop].of.step;
+    pwsp_loop_bounds(code, loop, task, out_begin, &end);
+    return end > *out_begin ? (uint64_t)((end - *out_begin + step - 1) / step) : 0;
+}
+
+// Are the bounds of all loops in order, and the instructions of the task not too many?
+static bool pwsp_tile_core_check_loops(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                       const ptowsp_task *task) {
+    uint64_t runs[PTOWSP_LOOP_MAX + 1], insns = code->insn_count;
+    runs[0] = 1;
+    for (uint32_t loop = 1; loop <= code->loop_count; loop++) {
+        const pwsp_code_loop *of = &code->loops[loop];
+        int64_t begin, end;
+        pwsp_loop_bounds(code, loop, task, &begin, &end);
+        if (begin < 0 || end < begin || end > PWSP_LOOP_INDEX_MAX) {
+            snprintf(core->text, sizeof core->text,
+                     "kernel %s: loop %u goes from %" PRId64 " to %" PRId64
+                     "; its bounds are 0 to 2^30, in this order",
+                     code->name, loop, begin, end);
+            return false;
+        }
+        uint64_t count = pwsp_tile_code_iterations(code, loop, task, &begin);
+        // Below 2^31 * 2^20 * 2^24: no overflow.
+        runs[loop] = runs[of->of.parent] * count;
+        insns += runs[loop] * of->insn_count;
+        if (insns > PTOWSP_TASK_INSN_MAX) {
+            snprintf(core->text, sizeof core->text,
+                     "kernel %s: loop %u runs %" PRIu64 " times; a task executes at most %d "
+                     "instructions",
+                     code->name, loop, runs[loop], PTOWSP_TASK_INSN_MAX);
+            return false;
+        }
+    }
+    return true;
+}
+
+// Do two sizes go together? In a loop they are compared in each of its iterations.
+static bool pwsp_tile_core_check_sizes(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                       const pwsp_tile_check *check, const ptowsp_task *task,
+                                       uint32_t first, uint32_t second) {
+    if (first) {
+        int64_t begin, step = code->loops[first].of.step;
+        uint64_t count = pwsp_tile_code_iterations(code, first, task, &begin);
+        for (uint64_t n = 0; n < count; n++) {
+            core->index[first] = begin + (int64_t)n * step;
+            if (!pwsp_tile_core_check_sizes(core, code, check, task, second, 0)) {
+                return false;
+            }
+        }
+        return true;
+    }
+    if (second) {
+        return pwsp_tile_core_check_sizes(core, code, check, task, second, 0);
+    }
+    uint32_t a = pwsp_task_valid(core, task, code, &check->a);
+    uint32_t b = pwsp_task_valid(core, task, code, &check->b);
+    if (check->a.param && check->b.param ? a != b : b < a) {
+        snprintf(core->text, sizeof core->text, "%s: %u and %u valid %s",
+                 pwsp_kop_name((pwsp_kop_kind)check->kind), a, b, check->axis ? "columns" : "rows");
+        return false;
+    }
+    return true;
 }
 
 bool pwsp_tile_core_check(pwsp_tile_core *core, const pwsp_tile_code *code,
                           const ptowsp_task *task) {
+    if (code->loop_count && !pwsp_tile_core_check_loops(core, code, task)) {
+        return false;
+    }
     for (uint32_t i = 0; i < code->check_count; i++) {
         const pwsp_tile_check *check = &code->checks[i];
-        uint32_t a = pwsp_task_valid(task, code, &check->a);
-        uint32_t b = pwsp_task_valid(task, code, &check->b);
-        if (check->a.param && check->b.param ? a != b : b < a) {
-            snprintf(core->text, sizeof core->text, "%s: %u and %u valid %s",
-                     pwsp_kop_name((pwsp_kop_kind)check->kind), a, b,
-                     check->axis ? "columns" : "rows");
+        uint32_t first = check->a.loop, second = check->b.loop == first ? 0 : check->b.loop;
+        if (!pwsp_tile_core_check_sizes(core, code, check, task, first, second)) {
             return false;
         }
     }
@@ -27732,8 +29413,42 @@ static void pwsp_tile_core_place(pwsp_tile_core *core, const pwsp_tile_code *cod
         tile->pad = from->pad;
         tile->rows = from->rows;
         tile->cols = from->cols;
-        tile->valid_rows = pwsp_task_valid(task, code, &from->valid_rows);
-        tile->valid_cols = pwsp_task_valid(task, code, &from->valid_cols);
+        tile->valid_rows = pwsp_task_valid(core, task, code, &from->valid_rows);
+        tile->valid_cols = pwsp_task_valid(core, task, code, &from->valid_cols);
+    }
+}
+
+// Begins an iteration of a loop: the sizes and places of the tiles that depend on it.
+static void pwsp_tile_core_iterate(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                   const ptowsp_task *task, uint32_t loop, uint64_t n) {
+    const pwsp_code_loop *of = &code->loops[loop];
+    bool is_moving = n > 0;
+    core->iteration[loop] = n;
+    for (uint32_t i = 0; i < of->tile_count; i++) {
+        uint32_t at = code->loop_tiles[of->tiles + i];
+        const pwsp_list_tile *from = &code->tiles[at], *root = &code->tiles[from->root];
+        ptoisa_tile *tile = &core->tiles[at];
+        tile->valid_rows = pwsp_task_valid(core, task, code, &from->valid_rows);
+        tile->valid_cols = pwsp_task_valid(core, task, code, &from->valid_cols);
+        if (root->loop == loop && tile->data && is_moving) {
+            uint64_t step = pwsp_list_root_step(root);
+            uint8_t *data = (uint8_t *)tile->data;
+            tile->data = n % 2 ? data + step : data - step;
+        }
+    }
+}
+
+// Ends a loop: its rotating tiles are where they were.
+static void pwsp_tile_core_leave(pwsp_tile_core *core, const pwsp_tile_code *code, uint32_t loop,
+                                 uint64_t count) {
+    const pwsp_code_loop *of = &code->loops[loop];
+    for (uint32_t i = 0; i < of->tile_count && count && count % 2 == 0; i++) {
+        uint32_t at = code->loop_tiles[of->tiles + i];
+        const pwsp_list_tile *root = &code->tiles[code->tiles[at].root];
+        ptoisa_tile *tile = &core->tiles[at];
+        if (root->loop == loop && tile->data) {
+            tile->data = (uint8_t *)tile->data - pwsp_list_root_step(root);
+        }
     }
 }
 
@@ -27762,16 +29477,27 @@ static double pwsp_insn_scalar(const pwsp_tile_core *core, const pwsp_tile_code 
     }
 }
 
+// Where the part of a parameter that an instruction moves begins.
+static int64_t pwsp_insn_row(const pwsp_tile_core *core, const pwsp_insn *insn) {
+    return insn->row + (insn->row_loop ? core->index[insn->row_loop] : 0);
+}
+
+static int64_t pwsp_insn_col(const pwsp_tile_core *core, const pwsp_insn *insn) {
+    return insn->col + (insn->col_loop ? core->index[insn->col_loop] : 0);
+}
+
 // The part of a parameter that a load or store moves: the valid elements of a tile.
-static ptoisa_global pwsp_insn_global(const pwsp_tile_code *code, const pwsp_insn *insn,
-                                      const ptowsp_task *task, const ptoisa_tile *tile) {
+static ptoisa_global pwsp_insn_global(const pwsp_tile_core *core, const pwsp_tile_code *code,
+                                      const pwsp_insn *insn, const ptowsp_task *task,
+                                      const ptoisa_tile *tile) {
     uint32_t param = insn->param - 1u;
     ptoisa_dtype dtype = (ptoisa_dtype)code->param_dtypes[param];
     ptoisa_global global = ptoisa_global_make(NULL, dtype, tile->valid_rows, tile->valid_cols,
                                               code->param_cols[param], 1);
     if (task) {
         const ptowsp_tile *at = &task->tiles[param];
-        int64_t offset = insn->row * at->row_stride + insn->col * at->col_stride;
+        int64_t row = pwsp_insn_row(core, insn), col = pwsp_insn_col(core, insn);
+        int64_t offset = row * at->row_stride + col * at->col_stride;
         global.stride[3] = at->row_stride;
         global.stride[4] = at->col_stride;
         if (at->data) {
@@ -27782,23 +29508,25 @@ static ptoisa_global pwsp_insn_global(const pwsp_tile_code *code, const pwsp_ins
 }
 
 // The valid rows and columns of the parameter from the instruction's (row, col) on.
-static ptoisa_tile pwsp_insn_rest(const pwsp_tile_code *code, const pwsp_insn *insn,
-                                  const ptowsp_task *task) {
+static ptoisa_tile pwsp_insn_rest(const pwsp_tile_core *core, const pwsp_tile_code *code,
+                                  const pwsp_insn *insn, const ptowsp_task *task) {
     ptoisa_tile rest;
     memset(&rest, 0, sizeof rest);
     uint32_t param = insn->param - 1u;
-    uint32_t rows = task ? (uint32_t)ptowsp_task_rows(task, param) : code->param_rows[param];
-    uint32_t cols = task ? (uint32_t)ptowsp_task_cols(task, param) : code->param_cols[param];
-    rest.valid_rows = rows > insn->row ? rows - insn->row : 0;
-    rest.valid_cols = cols > insn->col ? cols - insn->col : 0;
+    int64_t rows = task ? ptowsp_task_rows(task, param) : code->param_rows[param];
+    int64_t cols = task ? ptowsp_task_cols(task, param) : code->param_cols[param];
+    int64_t row = pwsp_insn_row(core, insn), col = pwsp_insn_col(core, insn);
+    rest.valid_rows = rows > row ? (uint32_t)(rows - row) : 0;
+    rest.valid_cols = cols > col ? (uint32_t)(cols - col) : 0;
     return rest;
 }
 
 // The tile, with its valid sizes limited to those of the parameter: a tile that does not depend on
 // the task may be larger than the task's loads and stores.
-static ptoisa_tile pwsp_insn_clip(const pwsp_tile_code *code, const pwsp_insn *insn,
-                                  const ptowsp_task *task, ptoisa_tile tile) {
-    ptoisa_tile rest = pwsp_insn_rest(code, insn, task);
+static ptoisa_tile pwsp_insn_clip(const pwsp_tile_core *core, const pwsp_tile_code *code,
+                                  const pwsp_insn *insn, const ptowsp_task *task,
+                                  ptoisa_tile tile) {
+    ptoisa_tile rest = pwsp_insn_rest(core, code, insn, task);
     tile.valid_rows = tile.valid_rows < rest.valid_rows ? tile.valid_rows : rest.valid_rows;
     tile.valid_cols = tile.valid_cols < rest.valid_cols ? tile.valid_cols : rest.valid_cols;
     return tile;
@@ -27806,8 +29534,8 @@ static ptoisa_tile pwsp_insn_clip(const pwsp_tile_code *code, const pwsp_insn *i
 
 static void pwsp_insn_load(pwsp_tile_core *core, const pwsp_tile_code *code, const pwsp_insn *insn,
                            const ptowsp_task *task, const ptoisa_tile *d) {
-    ptoisa_tile dst = pwsp_insn_clip(code, insn, task, *d);
-    ptoisa_global global = pwsp_insn_global(code, insn, task, &dst);
+    ptoisa_tile dst = pwsp_insn_clip(core, code, insn, task, *d);
+    ptoisa_global global = pwsp_insn_global(core, code, insn, task, &dst);
     ptoisa_tload(&core->core, &dst, &global);
 }
 
@@ -27815,8 +29543,8 @@ static void pwsp_insn_load(pwsp_tile_core *core, const pwsp_tile_code *code, con
 static void pwsp_insn_table(pwsp_tile_core *core, const pwsp_tile_code *code, const pwsp_insn *insn,
                             const ptowsp_task *task, const ptoisa_tile *tile,
                             const ptoisa_tile *index) {
-    ptoisa_tile rest = pwsp_insn_rest(code, insn, task), rows = *tile;
-    ptoisa_global table = pwsp_insn_global(code, insn, task, &rest);
+    ptoisa_tile rest = pwsp_insn_rest(core, code, insn, task), rows = *tile;
+    ptoisa_global table = pwsp_insn_global(core, code, insn, task, &rest);
     rows.valid_cols = rows.valid_cols < rest.valid_cols ? rows.valid_cols : rest.valid_cols;
     if (insn->op == PTOISA_MGATHER) {
         ptoisa_mgather(&core->core, &rows, &table, index);
@@ -27827,8 +29555,8 @@ static void pwsp_insn_table(pwsp_tile_core *core, const pwsp_tile_code *code, co
 
 static void pwsp_insn_store(pwsp_tile_core *core, const pwsp_tile_code *code, const pwsp_insn *insn,
                             const ptowsp_task *task, const ptoisa_tile *s) {
-    ptoisa_tile src = pwsp_insn_clip(code, insn, task, *s);
-    ptoisa_global global = pwsp_insn_global(code, insn, task, &src);
+    ptoisa_tile src = pwsp_insn_clip(core, code, insn, task, *s);
+    ptoisa_global global = pwsp_insn_global(core, code, insn, task, &src);
     switch ((pwsp_variant)insn->variant) {
     case PWSP_VARIANT_ADD: ptoisa_tstore_add(&core->core, &global, &src); break;
     case PWSP_VARIANT_RELU: ptoisa_tstore_relu(&core->core, &global, &src); break;
@@ -27853,7 +29581,11 @@ static void pwsp_insn_merge(ptoisa_core *core, const pwsp_insn *insn, const ptoi
 // A switch over all instructions, and longer than others for it.
 void pwsp_tile_core_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
                          const pwsp_insn *insn, const ptowsp_task *task) {
+    if (pwsp_insn_is_mark(insn)) {
+        return;
+    }
     ptoisa_core *core = &tile_core->core;
+    uint32_t event = insn->event + (uint32_t)(tile_core->iteration[insn->loop] & 1);
     const ptoisa_tile *d = &tile_core->tiles[insn->dst[0]], *d1 = &tile_core->tiles[insn->dst[1]];
     const ptoisa_tile *s[PWSP_INSN_SRC_MAX];
     for (int i = 0; i < PWSP_INSN_SRC_MAX; i++) {
@@ -27909,12 +29641,10 @@ void pwsp_tile_core_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
     case PTOISA_TGATHERMASK: ptoisa_tgather_mask(core, d, s[0], (ptoisa_pattern)insn->mode); break;
     case PTOISA_TQUANT: ptoisa_tquant_sym(core, d, s[0], s[1]); break;
     case PTOISA_SET_FLAG:
-        ptoisa_set_flag(core, (ptoisa_pipe)insn->src_pipe, (ptoisa_pipe)insn->dst_pipe,
-                        insn->event);
+        ptoisa_set_flag(core, (ptoisa_pipe)insn->src_pipe, (ptoisa_pipe)insn->dst_pipe, event);
         break;
     case PTOISA_WAIT_FLAG:
-        ptoisa_wait_flag(core, (ptoisa_pipe)insn->src_pipe, (ptoisa_pipe)insn->dst_pipe,
-                         insn->event);
+        ptoisa_wait_flag(core, (ptoisa_pipe)insn->src_pipe, (ptoisa_pipe)insn->dst_pipe, event);
         break;
     case PTOISA_PIPE_BARRIER: ptoisa_pipe_barrier(core, (ptoisa_pipe)insn->src_pipe); break;
     case PTOISA_NOP:
@@ -27967,10 +29697,19 @@ static void pwsp_tile_core_uncounted(pwsp_tile_core *core, const pwsp_tile_code 
     memcpy(core->core.busy, busy, sizeof busy);
 }
 
+static void pwsp_tile_core_loop(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                const ptowsp_task *task, uint32_t loop);
+
+// Executes instructions [begin, end), and the loops among them.
 static void pwsp_tile_core_walk(pwsp_tile_core *core, const pwsp_tile_code *code,
-                                const ptowsp_task *task) {
-    for (uint32_t i = 0; i < code->insn_count; i++) {
+                                const ptowsp_task *task, uint32_t begin, uint32_t end) {
+    for (uint32_t i = begin; i < end; i++) {
         const pwsp_insn *insn = &code->insns[i];
+        if (insn->op == PWSP_INSN_LOOP) {
+            pwsp_tile_core_loop(core, code, task, insn->loop);
+            i = code->loops[insn->loop].last;
+            continue;
+        }
         if (pwsp_insn_is_empty(core, insn)) {
             pwsp_tile_core_empty(core, insn);
             continue;
@@ -27981,6 +29720,19 @@ static void pwsp_tile_core_walk(pwsp_tile_core *core, const pwsp_tile_code *code
             pwsp_tile_core_insn(core, code, insn, task);
         }
     }
+}
+
+static void pwsp_tile_core_loop(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                const ptowsp_task *task, uint32_t loop) {
+    const pwsp_code_loop *of = &code->loops[loop];
+    int64_t begin;
+    uint64_t count = pwsp_tile_code_iterations(code, loop, task, &begin);
+    for (uint64_t n = 0; n < count; n++) {
+        core->index[loop] = begin + (int64_t)n * of->of.step;
+        pwsp_tile_core_iterate(core, code, task, loop, n);
+        pwsp_tile_core_walk(core, code, task, of->first + 1, of->last);
+    }
+    pwsp_tile_core_leave(core, code, loop, count);
 }
 
 // An instruction of the user's model, in the public type.
@@ -28022,6 +29774,8 @@ static void pwsp_tile_core_begin(pwsp_tile_core *core, const pwsp_tile_code *cod
     core->core.is_checked = false;
     core->core.is_dry = is_dry;
     core->cost = cost;
+    memset(core->index, 0, sizeof core->index);
+    memset(core->iteration, 0, sizeof core->iteration);
     core->excess = 0;
     if (model == PTOISA_MODEL_USER) {
         core->core.cost = pwsp_tile_core_ask;
@@ -28036,7 +29790,7 @@ bool pwsp_tile_core_run(pwsp_tile_core *core, const pwsp_tile_code *code, const 
     }
     pwsp_tile_core_begin(core, code, core->cost, is_dry);
     pwsp_tile_core_place(core, code, task, is_dry);
-    pwsp_tile_core_walk(core, code, task);
+    pwsp_tile_core_walk(core, code, task, 0, code->insn_count);
     *out_cycles = ptoisa_cycles(&core->core);
     if (core->excess) {
         snprintf(core->text, sizeof core->text, "its cost function says %" PRIu64 " cycles",
@@ -28048,8 +29802,11 @@ bool pwsp_tile_core_run(pwsp_tile_core *core, const pwsp_tile_code *code, const 
 bool pwsp_tile_code_measure(const pwsp_tile_code *code, const ptowsp_cost *cost,
                             pwsp_tile_core *core, ptowsp_kernel_stats *out_stats) {
     pwsp_tile_core_begin(core, code, cost, true);
+    if (code->loop_count && !pwsp_tile_core_check_loops(core, code, NULL)) {
+        return false;
+    }
     pwsp_tile_core_place(core, code, NULL, true);
-    pwsp_tile_core_walk(core, code, NULL);
+    pwsp_tile_core_walk(core, code, NULL, 0, code->insn_count);
     out_stats->cycles = ptoisa_cycles(&core->core);
     for (int i = 0; i < PTOWSP_PIPE_COUNT; i++) {
         out_stats->busy_cycles[i] = core->core.busy[i];
@@ -28079,7 +29836,7 @@ void pwsp_tile_core_check_all(pwsp_tile_core *core, const pwsp_tile_code *code,
     pwsp_tile_core_place(core, code, NULL, true);
     for (uint32_t i = 0; i < code->insn_count; i++) {
         const pwsp_insn *insn = &code->insns[i];
-        core->core.is_checked = !pwsp_insn_is_crossing(code, insn);
+        core->core.is_checked = !pwsp_insn_is_mark(insn) && !pwsp_insn_is_crossing(code, insn);
         *out_insn = i;
         pwsp_tile_core_insn(core, code, insn, NULL);
     }
@@ -28121,6 +29878,16 @@ static ptoisa_tile pwsp_kernel_print_full_tile(const pwsp_tile_code *code, uint3
 ptowsp_insn pwsp_tile_code_insn(const pwsp_tile_code *code, uint32_t i,
                                 ptowsp_cycles *out_unit_cycles) {
     const pwsp_insn *from = &code->insns[i];
+    if (pwsp_insn_is_mark(from)) {
+        ptowsp_insn mark;
+        memset(&mark, 0, sizeof mark);
+        mark.name = pwsp_insn_name(from);
+        mark.pipe = PTOWSP_PIPE_S;
+        if (out_unit_cycles) {
+            *out_unit_cycles = 0;
+        }
+        return mark;
+    }
     ptoisa_op op = (ptoisa_op)from->op;
     ptoisa_tile dst, src[2];
     memset(&dst, 0, sizeof dst);
@@ -28203,6 +29970,11 @@ static void pwsp_kernel_print_value(const ptowsp_body *body, uint32_t value, pto
         pwsp_text_format(text, "%s", body->scalars[op->param - 1].name);
     } else if (op->kind == PWSP_KOP_CONST) {
         pwsp_text_format(text, "%.17g", op->value);
+    } else if (op->kind == PWSP_KOP_SIZE) {
+        pwsp_text_format(text, "%s of %s", op->col ? "columns" : "rows",
+                         body->tiles[op->param - 1].name);
+    } else if (op->kind == PWSP_KOP_LOOP || op->kind == PWSP_KOP_END) {
+        pwsp_text_format(text, "i%u", op->param);
     } else {
         pwsp_text_format(text, "%%%u", value);
     }
@@ -28227,8 +29999,55 @@ static void pwsp_kernel_print_instruction(const ptowsp_body *body, const pwsp_bo
     pwsp_text_format(text, "\n");
 }
 
+// "16", "i1": where a window begins in one direction.
+static void pwsp_kernel_print_at(uint32_t start, uint32_t loop, ptowsp_text text) {
+    if (loop == 0) {
+        pwsp_text_format(text, "%u", start);
+    } else if (start) {
+        pwsp_text_format(text, "i%u + %u", loop, start);
+    } else {
+        pwsp_text_format(text, "i%u", loop);
+    }
+}
+
+static void pwsp_kernel_print_window(uint32_t row, uint32_t row_loop, uint32_t col,
+                                     uint32_t col_loop, ptowsp_text text) {
+    pwsp_text_format(text, "(");
+    pwsp_kernel_print_at(row, row_loop, text);
+    pwsp_text_format(text, ", ");
+    pwsp_kernel_print_at(col, col_loop, text);
+    pwsp_text_format(text, ")");
+}
+
+// The operations around a loop's body, and those on what it carries. False: not one of these.
+static bool pwsp_kernel_print_loop_op(const ptowsp_body *body, uint32_t value, ptowsp_text text) {
+    const pwsp_kop *op = &body->ops[value];
+    switch ((pwsp_kop_kind)op->kind) {
+    case PWSP_KOP_LOOP:
+        pwsp_text_format(text, "  loop %u: i%u from ", op->param, op->param);
+        pwsp_kernel_print_value(body, op->src[0], text);
+        pwsp_text_format(text, " to ");
+        pwsp_kernel_print_value(body, op->src[1], text);
+        pwsp_text_format(text, " in steps of %.17g\n", op->value);
+        return true;
+    case PWSP_KOP_END: pwsp_text_format(text, "  end of loop %u\n", op->param); return true;
+    case PWSP_KOP_NEXT:
+        pwsp_text_format(text, "  next ");
+        pwsp_kernel_print_value(body, op->src[0], text);
+        pwsp_text_format(text, " <- ");
+        pwsp_kernel_print_value(body, op->src[1], text);
+        pwsp_text_format(text, "\n");
+        return true;
+    case PWSP_KOP_SIZE: return true;
+    default: return false;
+    }
+}
+
 static void pwsp_kernel_print_op(const ptowsp_body *body, uint32_t value, ptowsp_text text) {
     const pwsp_kop *op = &body->ops[value];
+    if (pwsp_kernel_print_loop_op(body, value, text)) {
+        return;
+    }
     if (op->kind == PWSP_KOP_INSTRUCTION) {
         pwsp_kernel_print_instruction(body, &body->insns[op->param - 1], text);
         return;
@@ -28250,13 +30069,18 @@ static void pwsp_kernel_print_op(const ptowsp_body *body, uint32_t value, ptowsp
         pwsp_text_format(text, " %.17g", op->value);
     }
     if (op->kind == PWSP_KOP_SLICE) {
-        pwsp_text_format(text, " from (%u, %u)", op->row, op->col);
+        pwsp_text_format(text, " from ");
+        pwsp_kernel_print_window(op->row, op->row_loop, op->col, op->col_loop, text);
     } else if (op->kind == PWSP_KOP_MERGE_SORT) {
         pwsp_text_format(text, " runs of %u", op->col);
     } else if (op->kind == PWSP_KOP_DEINTERLEAVE) {
         pwsp_text_format(text, " part %u", op->col);
     } else if (op->kind == PWSP_KOP_CVT) {
         pwsp_text_format(text, "%s", pwsp_kernel_print_round(op->mode));
+    }
+    if (is_store && (op->row || op->col || op->row_loop || op->col_loop)) {
+        pwsp_text_format(text, " at ");
+        pwsp_kernel_print_window(op->row, op->row_loop, op->col, op->col_loop, text);
     }
     if (is_store) {
         pwsp_text_format(text, "%s\n", op->mode == PWSP_VARIANT_RELU ? " relu" : "");
@@ -28285,11 +30109,15 @@ static void pwsp_kernel_print_details(const ptowsp_body *body, const pwsp_insn *
                          insn->variant == PWSP_VARIANT_ADD    ? " add"
                          : insn->variant == PWSP_VARIANT_RELU ? " relu"
                                                               : "");
+        if (insn->row || insn->col || insn->row_loop || insn->col_loop) {
+            pwsp_text_format(text, " at ");
+            pwsp_kernel_print_window(insn->row, insn->row_loop, insn->col, insn->col_loop, text);
+        }
         break;
     default:
-        if (insn->row || insn->col) {
-            pwsp_text_format(text, " %s (%u, %u)", insn->op == PTOISA_TINSERT ? "at" : "from",
-                             insn->row, insn->col);
+        if (insn->row || insn->col || insn->row_loop || insn->col_loop) {
+            pwsp_text_format(text, " %s ", insn->op == PTOISA_TINSERT ? "at" : "from");
+            pwsp_kernel_print_window(insn->row, insn->row_loop, insn->col, insn->col_loop, text);
         }
         break;
     }
@@ -28307,14 +30135,21 @@ static void pwsp_kernel_print_insn(const ptowsp_body *body, const pwsp_tile_code
     const pwsp_insn *insn = &code->insns[i];
     ptowsp_cycles cycles = 0;
     ptowsp_insn info = pwsp_tile_code_insn(code, i, &cycles);
+    if (pwsp_insn_is_mark(insn)) {
+        pwsp_text_format(text, "  %3u  %-30s  loop %u\n", i, info.name, insn->loop);
+        return;
+    }
     pwsp_text_format(text, "  %3u  %-16s %-4s %8" PRIu64 " ", i, info.name,
                      ptowsp_pipe_name(info.pipe), cycles);
     switch ((ptoisa_op)insn->op) {
     case PTOISA_SET_FLAG:
     case PTOISA_WAIT_FLAG:
-        pwsp_text_format(text, " %s -> %s event %u\n",
-                         ptoisa_pipe_name((ptoisa_pipe)insn->src_pipe),
+        pwsp_text_format(text, " %s -> %s event %u", ptoisa_pipe_name((ptoisa_pipe)insn->src_pipe),
                          ptoisa_pipe_name((ptoisa_pipe)insn->dst_pipe), insn->event);
+        if (insn->loop) {
+            pwsp_text_format(text, " or %u", insn->event + 1u);
+        }
+        pwsp_text_format(text, "\n");
         return;
     case PTOISA_PIPE_BARRIER:
         pwsp_text_format(text, " %s\n", ptoisa_pipe_name((ptoisa_pipe)insn->src_pipe));
@@ -28367,7 +30202,8 @@ static void pwsp_kernel_print_tile(const ptowsp_body *body, const pwsp_tile_code
     if (tile->value) {
         const pwsp_kop *op = &body->ops[tile->value];
         bool is_store = op->kind == PWSP_KOP_STORE || op->kind == PWSP_KOP_STORE_ADD;
-        pwsp_text_format(text, ", for ");
+        bool is_loop = op->kind == PWSP_KOP_LOOP || op->kind == PWSP_KOP_END;
+        pwsp_text_format(text, is_loop ? ", at the ends of the loop of " : ", for ");
         if (is_store) {
             pwsp_text_format(text, "the store to %s", body->tiles[op->param - 1].name);
         } else {
@@ -28376,6 +30212,10 @@ static void pwsp_kernel_print_tile(const ptowsp_body *body, const pwsp_tile_code
     }
     if (tile->root != i) {
         pwsp_text_format(text, ", view of t%u", tile->root);
+    }
+    if (tile->loop) {
+        pwsp_text_format(text, ", and from %" PRIu64 " on in loop %u",
+                         begin + pwsp_list_root_step(tile), tile->loop);
     }
     pwsp_text_format(text, "\n");
 }
@@ -28394,8 +30234,8 @@ void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code, ptowsp
         pwsp_tile_code_insn(code, i, &cycles);
         sum += cycles;
     }
-    pwsp_text_format(text, "instructions, with pipe and cycles of the unit model: %" PRIu64 "\n",
-                     sum);
+    pwsp_text_format(text, "instructions, with pipe and cycles of the unit model: %" PRIu64 "%s\n",
+                     sum, code->loop_count ? ", each once" : "");
     for (uint32_t i = 0; i < code->insn_count; i++) {
         pwsp_kernel_print_insn(body, code, i, text);
     }
@@ -28432,6 +30272,7 @@ static ptowsp_extent pwsp_read_extent(const pwsp_valid *valid) {
     extent.mul = valid->mul;
     extent.add = valid->add;
     extent.max = valid->max;
+    extent.loop = valid->param ? valid->loop : 0;
     return extent;
 }
 
@@ -28449,6 +30290,8 @@ PWSP_INTERNAL ptowsp_tile_object pwsp_tile_code_object(const pwsp_tile_code *cod
     object.valid_cols = pwsp_read_extent(&from->valid_cols);
     object.address = code->tiles[from->root].address + from->offset;
     object.root = from->root;
+    object.loop = code->tiles[from->root].loop;
+    object.step = object.loop ? (uint32_t)pwsp_list_root_step(&code->tiles[from->root]) : 0;
     return object;
 }
 
@@ -28497,6 +30340,9 @@ PWSP_INTERNAL ptowsp_insn_info pwsp_tile_code_insn_info(const pwsp_tile_code *co
     info.scalar_param = from->scalar.param ? from->scalar.param - 1u : PTOWSP_NO_PARAM;
     info.cols_of = from->scalar.cols_of;
     info.scalar = from->scalar.value;
+    info.loop = from->loop;
+    info.row_loop = from->row_loop;
+    info.col_loop = from->col_loop;
     return info;
 }
 
@@ -28509,6 +30355,27 @@ PWSP_INTERNAL ptowsp_size_check pwsp_tile_code_size_check(const pwsp_tile_code *
     check.operation = pwsp_kop_name((pwsp_kop_kind)from->kind);
     check.axis = from->axis;
     return check;
+}
+
+static ptowsp_loop_bound pwsp_read_bound(const pwsp_list_bound *from) {
+    ptowsp_loop_bound bound;
+    bound.scalar = from->kind == PWSP_BOUND_SCALAR ? from->param : PTOWSP_NO_PARAM;
+    bound.tile = from->kind == PWSP_BOUND_SIZE ? from->param : PTOWSP_NO_PARAM;
+    bound.axis = from->axis;
+    bound.value = from->value;
+    return bound;
+}
+
+PWSP_INTERNAL ptowsp_loop_info pwsp_tile_code_loop_info(const pwsp_tile_code *code, uint32_t loop) {
+    PTOWSP_ASSERT(loop > 0 && loop <= code->loop_count);
+    const pwsp_code_loop *from = &code->loops[loop];
+    ptowsp_loop_info info;
+    info.begin = pwsp_read_bound(&from->of.begin);
+    info.end = pwsp_read_bound(&from->of.end);
+    info.step = from->of.step;
+    info.parent = from->of.parent;
+    info.insn_count = from->insn_count;
+    return info;
 }
 
 #endif  // PTOWSP_NO_TILES
@@ -35565,7 +37432,9 @@ static bool pwsp_body_is_stored(ptowsp_body *body) {
         }
         is_any = is_any || tile->is_stored;
     }
-    if (body->tile_count == 0) {
+    if (body->loop) {
+        pwsp_body_fail(body, PTOWSP_INVALID_PARAMS, "loop", "loop %u is not ended", body->loop);
+    } else if (body->tile_count == 0) {
         pwsp_body_fail(body, PTOWSP_INVALID_PARAMS, "parameter", "it has no tile");
     } else if (!is_any) {
         pwsp_body_fail(body, PTOWSP_INVALID_PARAMS, "store", "nothing is stored");
@@ -35707,6 +37576,7 @@ PWSP_INTERNAL void pwsp_read_tiles(const pwsp_tile_code *code, ptowsp_kernel_inf
     info->insn_count = code->insn_count;
     info->tile_object_count = code->tile_count;
     info->check_count = code->check_count;
+    info->loop_count = code->loop_count;
     for (uint32_t i = 0; i < code->scalar_count; i++) {
         info->scalar_dtypes[i] = code->scalar_dtypes[i];
     }
@@ -35738,6 +37608,11 @@ ptowsp_insn_info ptowsp_program_insn_at(const ptowsp_program *program, uint32_t 
 ptowsp_size_check ptowsp_program_size_check_at(const ptowsp_program *program, uint32_t kernel,
                                                uint32_t i) {
     return pwsp_tile_code_size_check(pwsp_read_code(program, kernel), i);
+}
+
+ptowsp_loop_info ptowsp_program_loop_at(const ptowsp_program *program, uint32_t kernel,
+                                        uint32_t loop) {
+    return pwsp_tile_code_loop_info(pwsp_read_code(program, kernel), loop);
 }
 
 #endif  // PTOWSP_NO_TILES
@@ -41436,10 +43311,11 @@ PWSP_INTERNAL ptowsp_status pwsp_bindings_verify(pwsp_bindings *bindings, bool i
 #ifndef PWSP_CALL_H
 #define PWSP_CALL_H
 
-// The cycles of a tile kernel for the valid sizes of its last call.
+// The cycles of a tile kernel for the valid sizes and scalars of its last call.
 typedef struct pwsp_tile_memo {
     bool is_set;
     uint32_t sizes[2 * PTOWSP_TASK_TILE_MAX];
+    uint64_t scalars[PTOWSP_TASK_SCALAR_MAX];  // which may be bounds of loops
     ptowsp_cycles cycles;
 } pwsp_tile_memo;
 
@@ -41745,6 +43621,11 @@ PWSP_INTERNAL bool pwsp_walk_tiles(pwsp_walk *walk, bool is_time_only, ptowsp_cy
     for (uint32_t i = 0; i < 2 * x->task.tile_count; i++) {
         is_same = is_same && memo->sizes[i] == sizes[i];
         memo->sizes[i] = (uint32_t)sizes[i];
+    }
+    for (uint32_t i = 0; i < code->scalar_count && code->loop_count; i++) {
+        uint64_t scalar = ptowsp_task_scalar(&x->task, i);
+        is_same = is_same && memo->scalars[i] == scalar;
+        memo->scalars[i] = scalar;
     }
     if (!is_same) {
         memo->is_set = pwsp_tile_core_run(&walk->tile_core, code, &x->task, true, &memo->cycles);

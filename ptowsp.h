@@ -2273,8 +2273,16 @@ PTOWSP_API ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_
 // Limits   A kernel's parameters are those of a task (PTOWSP_TASK_TILE_MAX, ..._SCALAR_MAX); tiles
 //          of at most PTOWSP_TILE_SIZE_MAX rows or columns; PTOWSP_BODY_OP_MAX operations.
 
-#define PTOWSP_TILE_SIZE_MAX 16384
-#define PTOWSP_BODY_OP_MAX   10000
+//          A kernel has at most PTOWSP_LOOP_MAX loops, PTOWSP_LOOP_DEPTH_MAX inside each other, with
+//          PTOWSP_LOOP_CARRY_MAX carried values each; a task executes at most PTOWSP_TASK_INSN_MAX
+//          instructions.
+
+#define PTOWSP_TILE_SIZE_MAX  16384
+#define PTOWSP_LOOP_MAX       8
+#define PTOWSP_LOOP_DEPTH_MAX 2
+#define PTOWSP_LOOP_CARRY_MAX 32
+#define PTOWSP_TASK_INSN_MAX  1048576
+#define PTOWSP_BODY_OP_MAX    10000
 
 // Memories of an accelerator core.
 #define PTOWSP_MEMORIES(MEMORY) /* name, text */                                                   \
@@ -2581,6 +2589,62 @@ PTOWSP_API ptowsp_value ptowsp_tile_slice(ptowsp_value x, int64_t row, int64_t c
 PTOWSP_API ptowsp_value ptowsp_tile_interleave(ptowsp_value x, ptowsp_value y);
 PTOWSP_API ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part);
 
+// Loops. A kernel may walk over a parameter in chunks, as matmul does over its inner size and
+// attention over keys and values: one task for all chunks, however many there are.
+//
+//      ptowsp_value zero = ptowsp_tile_full(k, PTOWSP_F32, 64, 64, 0);
+//      ptowsp_value sum;
+//      PTOWSP_TILE_LOOP(k, i, ptowsp_tile_const(k, 0), ptowsp_tile_cols(a), 128) {
+//          sum = ptowsp_tile_carry(zero);
+//          ptowsp_tile_next(sum, ptowsp_tile_matmul_acc(sum, ptowsp_tile_slice_at(a, none, i, 64, 128),
+//                                                       ptowsp_tile_slice_at(b, i, none, 128, 64)));
+//      }
+//      ptowsp_tile_store(c, sum);
+//
+// loop_begin opens a loop and returns its index: begin, begin + step, ... below end. The bounds are
+// constants, scalar parameters of i64 or u64, or valid sizes of a tile parameter (rows, cols), as
+// each task has them. They may be equal: then the body does not run. loop_end closes the innermost
+// loop. Values that are made in a loop are used in it only.
+//
+// carry gives a value that goes from one iteration to the next: `initial`, made before the loop, in
+// the first; then what `next` said in the iteration before. Each has one `next`, a value of the same
+// type and shape, made in the loop or before it. Behind the loop, the carried value is what it was
+// last. It has the valid sizes of `initial`; elements that a next value does not have stay.
+//
+// slice_at is a part of a parameter, rows x cols from (row, col), each a constant or the index of a
+// loop that is open ({NULL, 0} is 0). It ends where the parameter ends: of the last chunk fewer rows
+// or columns may be valid, or none. store_at stores to such a part, in each iteration; what it does
+// not reach stays. A parameter that is both sliced and stored to in a loop reads what is there then.
+//
+// While an iteration computes, the next one's parts are loaded into a second buffer, where both fit.
+// Values from outside that are factors of products are moved to L1 once. A sum that only matmul_acc
+// of the loop adds to, and that begins as a product or as a tile full of 0, stays in L0C.
+//
+// Errors   ptowsp_kernel_end: a carried value without next; a loop that is not closed. A task whose
+//          bounds are below 0, above 2^30 or in the wrong order, or that would execute more than
+//          PTOWSP_TASK_INSN_MAX instructions, fails with INVALID_PARAMS before it touches data; the
+//          error names task and kernel.
+// Cost     That of all iterations, as their pipes overlap. ptowsp_kernel_measure, which has no task,
+//          takes sizes as full and scalars that are bounds as one step more than begin.
+PTOWSP_API ptowsp_value ptowsp_tile_loop_begin(ptowsp_body *body, ptowsp_value begin,
+                                               ptowsp_value end, int64_t step);
+PTOWSP_API void ptowsp_tile_loop_end(ptowsp_body *body);
+PTOWSP_API ptowsp_value ptowsp_tile_carry(ptowsp_value initial);
+PTOWSP_API void ptowsp_tile_next(ptowsp_value carried, ptowsp_value next);
+PTOWSP_API ptowsp_value ptowsp_tile_rows(ptowsp_value param);
+PTOWSP_API ptowsp_value ptowsp_tile_cols(ptowsp_value param);
+PTOWSP_API ptowsp_value ptowsp_tile_slice_at(ptowsp_value param, ptowsp_value row, ptowsp_value col,
+                                             int64_t rows, int64_t cols);
+PTOWSP_API void ptowsp_tile_store_at(ptowsp_value param, ptowsp_value row, ptowsp_value col,
+                                     ptowsp_value value);
+
+// The two calls around a block. It must not be left by break, return or goto.
+// clang-format off
+#define PTOWSP_TILE_LOOP(body, index, begin, end, step)                                            \
+    for (ptowsp_value index = ptowsp_tile_loop_begin(body, begin, end, step); index.body;          \
+         ptowsp_tile_loop_end(body), index.body = NULL)
+// clang-format on
+
 // Instructions of PTO-ISA, one call each, where the operations above do not suffice. Operands are
 // tiles made by ptowsp_tile_alloc, which instructions may write any number of times, or values,
 // which they only read. ptoisa_shim.h describes each instruction and its operands under its name.
@@ -2673,7 +2737,8 @@ typedef struct ptowsp_kernel_stats {
 
 // Measures a tile kernel; cost NULL is the unit model.
 // Errors   INVALID_PARAMS (not a tile kernel; a model without its function), LIMIT_EXCEEDED (the
-//          function returned too many cycles), OUT_OF_MEMORY.
+//          function returned too many cycles; more than PTOWSP_TASK_INSN_MAX instructions in
+//          loops), OUT_OF_MEMORY.
 PTOWSP_API ptowsp_status ptowsp_kernel_measure(const ptowsp_module *module, ptowsp_kernel kernel,
                                                const ptowsp_cost *cost,
                                                ptowsp_kernel_stats *out_stats);
@@ -4568,7 +4633,7 @@ typedef struct ptowsp_kernel_info {
     ptowsp_cycles cycles;         // constant, or 0
     ptowsp_kernel_source source;  // of a kernel that is a C function
     // Of a tile kernel:
-    uint32_t insn_count, tile_object_count, check_count;
+    uint32_t insn_count, tile_object_count, check_count, loop_count;
     uint32_t scalar_dtypes[PTOWSP_TASK_SCALAR_MAX];  // ptowsp_dtype of their bits
     uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];
     ptowsp_family family;
@@ -4582,14 +4647,31 @@ PTOWSP_API ptowsp_kernel_info ptowsp_program_kernel_at(const ptowsp_program *pro
 
 #if !defined(PTOWSP_NO_TILES)
 
-// A size that depends on the task: clamp((mul * valid + add) >> shift, 0, max), where `valid` is
-// the valid rows (axis 0) or columns (axis 1) of tile parameter `param`. If param is UINT32_MAX, it
-// is max.
+// A size that depends on the task: clamp((mul * (valid - index) + add) >> shift, 0, max), where
+// `valid` is the valid rows (axis 0) or columns (axis 1) of tile parameter `param`, and `index` that
+// of a loop, or 0 if loop is 0. If param is UINT32_MAX, the size is max.
 typedef struct ptowsp_extent {
     uint32_t param, axis, shift;
     int32_t mul, add;
     uint32_t max;
+    uint32_t loop;
 } ptowsp_extent;
+
+// A loop of a tile kernel, 1 .. loop_count: for (index = begin; index < end; index += step), between
+// its instructions LOOP and END. A bound is a constant, the scalar parameter `scalar`, or a valid
+// size of tile parameter `tile`.
+typedef struct ptowsp_loop_bound {
+    uint32_t scalar, tile;  // PTOWSP_NO_PARAM: not this
+    uint32_t axis;          // of a tile: 0 rows, 1 columns
+    int64_t value;          // if it is neither
+} ptowsp_loop_bound;
+
+typedef struct ptowsp_loop_info {
+    ptowsp_loop_bound begin, end;
+    int64_t step;
+    uint32_t parent;      // the loop around it; 0: none
+    uint32_t insn_count;  // instructions of its own in each iteration, END included
+} ptowsp_loop_info;
 
 // A tile on chip, 1 .. tile_object_count - 1. Tiles may share bytes.
 typedef struct ptowsp_tile_object {
@@ -4601,6 +4683,8 @@ typedef struct ptowsp_tile_object {
     ptowsp_extent valid_rows, valid_cols;
     uint32_t address;  // in its memory
     uint32_t root;     // the tile that owns these bytes; itself, unless it is a view
+    uint32_t loop;     // in iterations 1, 3, ... of this loop it is `step` bytes further; 0: never
+    uint32_t step;
 } ptowsp_tile_object;
 
 // The form of an instruction, beside its name.
@@ -4625,7 +4709,7 @@ typedef enum ptowsp_form {
 
 // One instruction with its operands.
 typedef struct ptowsp_insn_info {
-    const char *name;  // "TADD", "SET_FLAG", "WAIT_FLAG", "PIPE_BARRIER"
+    const char *name;  // "TADD", "SET_FLAG", "WAIT_FLAG", "PIPE_BARRIER", "LOOP", "END"
     ptowsp_pipe pipe;  // runs it
     ptowsp_form form;
     uint32_t mode;  // a ptowsp_round, ptowsp_compare or mask pattern: ptowsp_instruction_desc
@@ -4641,6 +4725,9 @@ typedef struct ptowsp_insn_info {
     uint32_t scalar_param;
     uint32_t cols_of;
     double scalar;
+    // The loop: of LOOP and END; of a flag that takes event + 1 in iterations 1, 3, ...; whose
+    // index is added to row and col. 0 is none.
+    uint32_t loop, row_loop, col_loop;
 } ptowsp_insn_info;
 
 // Two sizes that must be equal in a task; if only b depends on the task, b >= a suffices.
@@ -4656,6 +4743,8 @@ PTOWSP_API ptowsp_insn_info ptowsp_program_insn_at(const ptowsp_program *program
                                                    uint32_t i);
 PTOWSP_API ptowsp_size_check ptowsp_program_size_check_at(const ptowsp_program *program,
                                                           uint32_t kernel, uint32_t i);
+PTOWSP_API ptowsp_loop_info ptowsp_program_loop_at(const ptowsp_program *program, uint32_t kernel,
+                                                   uint32_t loop);
 
 #endif  // PTOWSP_NO_TILES
 

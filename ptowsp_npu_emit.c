@@ -2866,6 +2866,8 @@ typedef struct npu_tile {
 // A part of a parameter in global memory, as an instruction moves it.
 typedef struct npu_window {
     uint32_t param, row, col;
+    uint32_t row_loop, col_loop;  // whose index is added; 0: none
+    uint32_t loop;                // in whose body it is declared; 0: at the beginning
     char rows[NPU_SIZE_TEXT_MAX], cols[NPU_SIZE_TEXT_MAX];
     bool is_column;
     char name[NPU_LOCAL_MAX];
@@ -2874,6 +2876,7 @@ typedef struct npu_window {
 // A tile with fewer valid elements than its shape: the part that the parameter fills.
 typedef struct npu_clip {
     uint32_t tile;
+    uint32_t loop;  // in whose body it is declared
     char rows[NPU_SIZE_TEXT_MAX], cols[NPU_SIZE_TEXT_MAX];
     char name[NPU_LOCAL_MAX];
 } npu_clip;
@@ -2903,6 +2906,8 @@ typedef struct npu_kernel {
     uint32_t size_count, size_capacity;
     uint32_t window_count, window_capacity;
     uint32_t clip_count, clip_capacity;
+    uint32_t loop, indent;                // of what is being written
+    size_t loop_at[PTOWSP_LOOP_MAX + 1];  // where in the body's text a loop's declarations go
     bool is_scalar_used[PTOWSP_TASK_SCALAR_MAX];
     bool is_dense[PTOWSP_TASK_TILE_MAX][2];  // a window of it is by rows, by columns
     bool has_lists;                          // a merge of lists, which reports how many it took
@@ -2933,6 +2938,9 @@ NPU_INTERNAL bool npu_kernel_may_be_empty(const npu_kernel *k, uint32_t tile);
 NPU_INTERNAL const npu_window *npu_kernel_window(npu_kernel *k, const ptowsp_insn_info *insn,
                                                  uint32_t tile, const char **out_tile);
 
+// The loop in whose body the tile's variable is declared; 0: at the beginning.
+NPU_INTERNAL uint32_t npu_kernel_tile_loop(const npu_kernel *k, uint32_t tile);
+
 // The name of a size, or "64" where it is constant (which is kept in text).
 NPU_INTERNAL const char *npu_kernel_size(npu_kernel *k, const ptowsp_extent *extent,
                                          char text[NPU_LOCAL_MAX]);
@@ -2947,6 +2955,16 @@ NPU_INTERNAL const char *npu_cpp_type(ptowsp_dtype dtype);  // "float"
 // (text, or NULL) go after the sizes, before anything else.
 NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out);
 NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *checks, npu_text *out);
+
+// Writes the declarations at the beginning of a loop's body.
+NPU_INTERNAL void npu_kernel_print_loop_declarations(npu_kernel *k, uint32_t loop, npu_text *out);
+
+// Writes the bounds of all loops, and their checks, whose numbers begin at `number`.
+NPU_INTERNAL void npu_kernel_print_loops(npu_kernel *k, uint32_t number, npu_text *out);
+
+// Writes a size as an expression.
+NPU_INTERNAL void npu_kernel_print_extent(const npu_kernel *k, const ptowsp_extent *extent,
+                                          npu_text *out);
 
 // -- kernel_insns.c -------------------------------------------------------------------------------
 
@@ -3061,11 +3079,22 @@ NPU_INTERNAL int64_t npu_param_size(const npu_kernel *k, const ptowsp_extent *ex
 }
 
 // Extents grow with the parameter's size, or shrink, but do not both.
+// The least that a size is before it is scaled: the parameter has a row and a column at least. A loop
+// whose index is subtracted goes to the end of that parameter, or beyond.
+static int64_t npu_extent_base(const npu_kernel *k, const ptowsp_extent *extent) {
+    if (extent->loop == 0) {
+        return 1;
+    }
+    ptowsp_loop_info loop = ptowsp_program_loop_at(k->emitter->program, k->kernel, extent->loop);
+    bool is_inside = loop.end.tile == extent->param && loop.end.axis == extent->axis;
+    return is_inside ? 1 : -((int64_t)1 << 30);
+}
+
 NPU_INTERNAL uint32_t npu_extent_most(const npu_kernel *k, const ptowsp_extent *extent) {
     if (extent->param == PTOWSP_NO_PARAM) {
         return extent->max;
     }
-    uint32_t low = npu_extent_at(extent, 1);
+    uint32_t low = npu_extent_at(extent, npu_extent_base(k, extent));
     uint32_t high = npu_extent_at(extent, npu_param_size(k, extent));
     return low > high ? low : high;
 }
@@ -3074,7 +3103,7 @@ NPU_INTERNAL uint32_t npu_extent_least(const npu_kernel *k, const ptowsp_extent 
     if (extent->param == PTOWSP_NO_PARAM) {
         return extent->max;
     }
-    uint32_t low = npu_extent_at(extent, 1);
+    uint32_t low = npu_extent_at(extent, npu_extent_base(k, extent));
     uint32_t high = npu_extent_at(extent, npu_param_size(k, extent));
     return low < high ? low : high;
 }
@@ -3083,7 +3112,7 @@ NPU_INTERNAL uint32_t npu_extent_least(const npu_kernel *k, const ptowsp_extent 
 static ptowsp_extent npu_extent_normal(const npu_kernel *k, ptowsp_extent extent) {
     uint32_t most = npu_extent_most(k, &extent);
     if (extent.param == PTOWSP_NO_PARAM || npu_extent_least(k, &extent) == most) {
-        ptowsp_extent constant = {PTOWSP_NO_PARAM, 0, 0, 0, 0, most};
+        ptowsp_extent constant = {PTOWSP_NO_PARAM, 0, 0, 0, 0, most, 0};
         return constant;
     }
     extent.max = most;
@@ -3093,7 +3122,8 @@ static ptowsp_extent npu_extent_normal(const npu_kernel *k, ptowsp_extent extent
 static bool npu_extent_is_same(const ptowsp_extent *a, const ptowsp_extent *b) {
     return a->param == b->param && a->max == b->max &&
            (a->param == PTOWSP_NO_PARAM ||
-            (a->axis == b->axis && a->shift == b->shift && a->mul == b->mul && a->add == b->add));
+            (a->axis == b->axis && a->shift == b->shift && a->loop == b->loop && a->mul == b->mul &&
+             a->add == b->add));
 }
 
 // Makes room for one more size; false when memory is out.
@@ -3123,10 +3153,10 @@ static uint32_t npu_add_size(npu_kernel *k, ptowsp_extent extent) {
         }
         same_axis += other->param == extent.param && other->axis == extent.axis;
     }
-    bool is_plain = extent.mul == 1 && extent.add == 0 && extent.shift == 0 &&
+    bool is_plain = extent.loop == 0 && extent.mul == 1 && extent.add == 0 && extent.shift == 0 &&
                     extent.max == npu_param_size(k, &extent);
     if (!is_plain && same_axis == 0) {
-        ptowsp_extent whole = {extent.param, extent.axis, 0, 1, 0, 0};
+        ptowsp_extent whole = {extent.param, extent.axis, 0, 1, 0, 0, 0};
         whole.max = (uint32_t)npu_param_size(k, &extent);
         npu_add_size(k, whole);
         same_axis = 1;
@@ -3165,7 +3195,8 @@ static bool npu_tile_is_same(const npu_tile *a, const npu_tile *b) {
     const ptowsp_tile_object *x = &a->object, *y = &b->object;
     return x->dtype == y->dtype && x->memory == y->memory && x->layout == y->layout &&
            x->pad == y->pad && x->rows == y->rows && x->cols == y->cols &&
-           x->address == y->address && npu_extent_is_same(&x->valid_rows, &y->valid_rows) &&
+           x->address == y->address && x->loop == y->loop && x->step == y->step &&
+           npu_extent_is_same(&x->valid_rows, &y->valid_rows) &&
            npu_extent_is_same(&x->valid_cols, &y->valid_cols);
 }
 
@@ -3240,6 +3271,13 @@ static void npu_name_tiles(npu_kernel *k) {
 
 NPU_INTERNAL const char *npu_kernel_tile(const npu_kernel *k, uint32_t tile) {
     return k->tiles[k->tiles[tile].first].name;
+}
+
+NPU_INTERNAL uint32_t npu_kernel_tile_loop(const npu_kernel *k, uint32_t tile) {
+    const ptowsp_tile_object *object = &k->tiles[tile].object;
+    uint32_t loop = object->loop;
+    loop = object->valid_rows.loop > loop ? object->valid_rows.loop : loop;
+    return object->valid_cols.loop > loop ? object->valid_cols.loop : loop;
 }
 
 NPU_INTERNAL bool npu_kernel_may_be_empty(const npu_kernel *k, uint32_t tile) {
@@ -3325,8 +3363,9 @@ static bool npu_smaller(npu_kernel *k, const ptowsp_extent *tile, ptowsp_extent 
                         char text[NPU_SIZE_TEXT_MAX]) {
     char a[NPU_LOCAL_MAX], b[NPU_LOCAL_MAX];
     rest = npu_extent_normal(k, rest);
-    bool is_part = tile->param == rest.param && tile->axis == rest.axis && tile->mul == 1 &&
-                   tile->shift == 0 && tile->add <= rest.add && tile->param != PTOWSP_NO_PARAM;
+    bool is_part = tile->param == rest.param && tile->axis == rest.axis &&
+                   tile->loop == rest.loop && tile->mul == 1 && tile->shift == 0 &&
+                   tile->add <= rest.add && tile->param != PTOWSP_NO_PARAM;
     if (is_part || npu_checks_say(k, tile, &rest) ||
         npu_extent_most(k, tile) <= npu_extent_least(k, &rest)) {
         snprintf(text, NPU_SIZE_TEXT_MAX, "%s", npu_kernel_size(k, tile, a));
@@ -3347,8 +3386,9 @@ static npu_window *npu_find_window(npu_kernel *k, const npu_window *like) {
     for (uint32_t i = 0; i < k->window_count; i++) {
         npu_window *window = &k->windows[i];
         if (window->param == like->param && window->row == like->row && window->col == like->col &&
-            window->is_column == like->is_column && strcmp(window->rows, like->rows) == 0 &&
-            strcmp(window->cols, like->cols) == 0) {
+            window->row_loop == like->row_loop && window->col_loop == like->col_loop &&
+            window->loop == like->loop && window->is_column == like->is_column &&
+            strcmp(window->rows, like->rows) == 0 && strcmp(window->cols, like->cols) == 0) {
             return window;
         }
         of_param += window->param == like->param;
@@ -3374,8 +3414,8 @@ static npu_clip *npu_find_clip(npu_kernel *k, const npu_clip *like) {
     uint32_t of_tile = 0;
     for (uint32_t i = 0; i < k->clip_count; i++) {
         npu_clip *clip = &k->clips[i];
-        if (clip->tile == like->tile && strcmp(clip->rows, like->rows) == 0 &&
-            strcmp(clip->cols, like->cols) == 0) {
+        if (clip->tile == like->tile && clip->loop == like->loop &&
+            strcmp(clip->rows, like->rows) == 0 && strcmp(clip->cols, like->cols) == 0) {
             return clip;
         }
         of_tile += clip->tile == like->tile;
@@ -3399,8 +3439,8 @@ NPU_INTERNAL const npu_window *npu_kernel_window(npu_kernel *k, const ptowsp_ins
                                                  uint32_t tile, const char **out_tile) {
     const ptowsp_tile_object *object = &k->tiles[tile].object;
     const ptowsp_tile_param *param = &k->info.tiles[insn->param];
-    ptowsp_extent rows = {insn->param, 0, 0, 1, 0, (uint32_t)param->rows};
-    ptowsp_extent cols = {insn->param, 1, 0, 1, 0, (uint32_t)param->cols};
+    ptowsp_extent rows = {insn->param, 0, 0, 1, 0, (uint32_t)param->rows, insn->row_loop};
+    ptowsp_extent cols = {insn->param, 1, 0, 1, 0, (uint32_t)param->cols, insn->col_loop};
     rows.add = -(int32_t)insn->row;
     cols.add = -(int32_t)insn->col;
     // MGATHER and MSCATTER pick rows out of the whole parameter.
@@ -3423,6 +3463,12 @@ NPU_INTERNAL const npu_window *npu_kernel_window(npu_kernel *k, const ptowsp_ins
     window.param = insn->param;
     window.row = insn->row;
     window.col = insn->col;
+    window.row_loop = insn->row_loop;
+    window.col_loop = insn->col_loop;
+    window.loop = insn->row_loop > insn->col_loop ? insn->row_loop : insn->col_loop;
+    uint32_t of_tile = npu_kernel_tile_loop(k, tile);  // loops inside have higher numbers
+    window.loop = of_tile > window.loop ? of_tile : window.loop;
+    clip.loop = window.loop;
     window.is_column =
         (object->layout == PTOWSP_LAYOUT_COL_MAJOR || object->layout == PTOWSP_LAYOUT_ZN);
     *out_tile = npu_kernel_tile(k, tile);
@@ -3448,6 +3494,9 @@ static npu_half npu_pipe_half(ptowsp_pipe pipe) {
 
 NPU_INTERNAL npu_half npu_kernel_half(const npu_kernel *k, const ptowsp_insn_info *insn) {
     if (!k->is_mixed) {
+        return NPU_HALF_ANY;
+    }
+    if (strcmp(insn->name, "LOOP") == 0 || strcmp(insn->name, "END") == 0) {
         return NPU_HALF_ANY;
     }
     if (strcmp(insn->name, "PIPE_BARRIER") == 0) {
@@ -3476,25 +3525,79 @@ NPU_INTERNAL npu_half npu_kernel_half(const npu_kernel *k, const ptowsp_insn_inf
 
 #include <stdio.h>
 
-static void npu_print_size(const npu_kernel *k, const npu_size *size, npu_text *out) {
-    const ptowsp_extent *e = &size->extent;
+NPU_INTERNAL void npu_kernel_print_extent(const npu_kernel *k, const ptowsp_extent *e,
+                                          npu_text *out) {
     const char *axis = e->axis ? "cols" : "rows";
-    npu_print(out, "    const int %s = ", size->name);
-    if (e->mul == 1 && e->shift == 0 && e->add == 0 && e->max == npu_param_size(k, e)) {
-        npu_print(out, "wsp::%s(task, %u);\n", axis, e->param);
+    char index[16] = "";
+    if (e->param == PTOWSP_NO_PARAM) {
+        npu_print(out, "%u", e->max);
+        return;
+    }
+    if (e->loop) {
+        snprintf(index, sizeof index, "i_%u", e->loop);
+    } else if (e->mul == 1 && e->shift == 0 && e->add == 0 && e->max == npu_param_size(k, e)) {
+        npu_print(out, "wsp::%s(task, %u)", axis, e->param);
         return;
     }
     if (e->mul == 1 && e->shift == 0 && e->add <= 0) {
-        if (e->add == 0) {
-            npu_print(out, "wsp::least(%s_%s, %u);\n", k->params[e->param], axis, e->max);
+        if (e->add == 0 && e->loop) {
+            npu_print(out, "wsp::part(%s_%s, %s, %u)", k->params[e->param], axis, index, e->max);
+        } else if (e->add == 0) {
+            npu_print(out, "wsp::least(%s_%s, %u)", k->params[e->param], axis, e->max);
         } else {
-            npu_print(out, "wsp::part(%s_%s, %d, %u);\n", k->params[e->param], axis, -e->add,
-                      e->max);
+            npu_print(out, "wsp::part(%s_%s, %s%s%d, %u)", k->params[e->param], axis, index,
+                      e->loop ? " + " : "", -e->add, e->max);
         }
         return;
     }
-    npu_print(out, "wsp::extent(%s_%s, %d, %d, %u, %u);\n", k->params[e->param], axis, e->mul,
-              e->add, e->shift, e->max);
+    npu_print(out, "wsp::extent(%s_%s%s%s, %d, %d, %u, %u)", k->params[e->param], axis,
+              e->loop ? " - " : "", index, e->mul, e->add, e->shift, e->max);
+}
+
+static void npu_print_size(const npu_kernel *k, const npu_size *size, uint32_t indent,
+                           npu_text *out) {
+    npu_print(out, "%*sconst int %s = ", (int)indent, "", size->name);
+    npu_kernel_print_extent(k, &size->extent, out);
+    npu_print(out, ";\n");
+}
+
+// A bound of a loop, as a task has it.
+static void npu_print_bound(const npu_kernel *k, const ptowsp_loop_bound *bound, npu_text *out) {
+    if (bound->scalar != PTOWSP_NO_PARAM) {
+        bool is_signed = k->info.scalar_dtypes[bound->scalar] == PTOWSP_I64;
+        npu_print(out,
+                  is_signed ? "wsp::scalar_i64(task, %u)" : "wsp::bound(wsp::scalar_u64(task, %u))",
+                  bound->scalar);
+    } else if (bound->tile != PTOWSP_NO_PARAM) {
+        npu_print(out, "wsp::%s(task, %u)", bound->axis ? "cols" : "rows", bound->tile);
+    } else {
+        npu_print(out, "%lld", (long long)bound->value);
+    }
+}
+
+NPU_INTERNAL void npu_kernel_print_loops(npu_kernel *k, uint32_t number, npu_text *out) {
+    npu_text sum = {NULL, 0, 0, false}, check = {NULL, 0, 0, false};
+    npu_print(&sum, "%u", k->info.insn_count);
+    for (uint32_t i = 1; i <= k->info.loop_count; i++) {
+        ptowsp_loop_info loop = ptowsp_program_loop_at(k->emitter->program, k->kernel, i);
+        npu_print(out, "    const wsp::Loop loop_%u = wsp::loop(", i);
+        npu_print_bound(k, &loop.begin, out);
+        npu_print(out, ", ");
+        npu_print_bound(k, &loop.end, out);
+        npu_print(out, ", %lld);\n    const int64_t runs_%u = ", (long long)loop.step, i);
+        if (loop.parent) {
+            npu_print(out, "runs_%u * ", loop.parent);
+        }
+        npu_print(out, "loop_%u.count;\n", i);
+        npu_print(&sum, " + %u * runs_%u", loop.insn_count, i);
+        check.size = 0;
+        npu_print(&check, "WSP_CHECK(task, %u, loop_%u.is_good && %s <= PTOWSP_TASK_INSN_MAX);",
+                  number++, i, sum.data ? sum.data : "");
+        npu_print_wrapped(out, 4, check.data ? check.data : "");
+    }
+    k->is_out_of_memory = k->is_out_of_memory || sum.is_out_of_memory || check.is_out_of_memory;
+    npu_text_free(&sum);
+    npu_text_free(&check);
 }
 
 NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out) {
@@ -3512,7 +3615,8 @@ NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out) {
         for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
             const ptowsp_tile_object *tile = &k->tiles[i].object;
             if (k->tiles[i].is_used && (uint32_t)tile->memory == memory) {
-                uint32_t bytes = tile->rows * tile->cols * ptowsp_dtype_size(tile->dtype);
+                uint32_t bytes =
+                    tile->rows * tile->cols * ptowsp_dtype_size(tile->dtype) + tile->step;
                 end = tile->address + bytes > end ? tile->address + bytes : end;
             }
         }
@@ -3559,7 +3663,7 @@ static bool npu_print_tile_type(const npu_kernel *k, const ptowsp_tile_object *t
 
 // Declares a tile with these valid sizes, names or numbers, and binds it.
 static void npu_print_tile(npu_kernel *k, uint32_t i, const char *name, const char *rows,
-                           const char *cols, npu_text *out) {
+                           const char *cols, uint32_t indent, npu_text *out) {
     const ptowsp_tile_object *tile = &k->tiles[i].object;
     npu_text text = {NULL, 0, 0, false};
     bool is_alias = npu_print_tile_type(k, tile, &text);
@@ -3587,10 +3691,46 @@ static void npu_print_tile(npu_kernel *k, uint32_t i, const char *name, const ch
                   !is_rows_fixed && !is_cols_fixed ? ", " : "", is_cols_fixed ? "" : cols);
     }
     npu_print(&text, ";");
-    npu_print_wrapped(out, 4, text.data ? text.data : "");
-    npu_print(out, "    TASSIGN(%s, %s_at);\n", name, k->tiles[k->tiles[i].address].name);
+    npu_print_wrapped(out, indent, text.data ? text.data : "");
+    const char *at = k->tiles[k->tiles[i].address].name;
+    if (tile->loop) {
+        npu_print(out, "%*sTASSIGN(%s, wsp::place(%s_at, %u, n_%u));\n", (int)indent, "", name, at,
+                  tile->step, tile->loop);
+    } else {
+        npu_print(out, "%*sTASSIGN(%s, %s_at);\n", (int)indent, "", name, at);
+    }
     k->is_out_of_memory = k->is_out_of_memory || text.is_out_of_memory;
     npu_text_free(&text);
+}
+
+// "16", "i_1" or "i_1 + 16".
+static void npu_print_start(char text[NPU_SIZE_TEXT_MAX], uint32_t start, uint32_t loop) {
+    if (loop == 0) {
+        snprintf(text, NPU_SIZE_TEXT_MAX, "%u", start);
+    } else if (start == 0) {
+        snprintf(text, NPU_SIZE_TEXT_MAX, "i_%u", loop);
+    } else {
+        snprintf(text, NPU_SIZE_TEXT_MAX, "i_%u + %u", loop, start);
+    }
+}
+
+// The windows that are declared in a loop's body, or at the beginning.
+static void npu_print_windows_of(const npu_kernel *k, uint32_t loop, uint32_t indent,
+                                 npu_text *out) {
+    for (uint32_t i = 0; i < k->window_count; i++) {
+        const npu_window *window = &k->windows[i];
+        if (window->loop != loop) {
+            continue;
+        }
+        char text[8 * NPU_SIZE_TEXT_MAX], row[NPU_SIZE_TEXT_MAX], col[NPU_SIZE_TEXT_MAX];
+        npu_print_start(row, window->row, window->row_loop);
+        npu_print_start(col, window->col, window->col_loop);
+        snprintf(text, sizeof text, "auto %s = wsp::%s<%s>(task, %u, %s, %s, %s, %s);",
+                 window->name, window->is_column ? "columns" : "window",
+                 npu_cpp_type(k->info.tiles[window->param].dtype), window->param, row, col,
+                 window->rows, window->cols);
+        npu_print_wrapped(out, indent, text);
+    }
 }
 
 static void npu_print_windows(const npu_kernel *k, npu_text *out) {
@@ -3612,32 +3752,53 @@ static void npu_print_windows(const npu_kernel *k, npu_text *out) {
         }
         npu_print(out, "%s", is_any ? ");\n" : "");
     }
-    for (uint32_t i = 0; i < k->window_count; i++) {
-        const npu_window *window = &k->windows[i];
-        char text[4 * NPU_SIZE_TEXT_MAX];
-        snprintf(text, sizeof text, "auto %s = wsp::%s<%s>(task, %u, %u, %u, %s, %s);",
-                 window->name, window->is_column ? "columns" : "window",
-                 npu_cpp_type(k->info.tiles[window->param].dtype), window->param, window->row,
-                 window->col, window->rows, window->cols);
-        npu_print_wrapped(out, 4, text);
-    }
+    npu_print_windows_of(k, 0, 4, out);
 }
 
-NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *checks, npu_text *out) {
-    npu_text tiles = {NULL, 0, 0, false};  // these add sizes, which come before them
+// The tiles that are declared in a loop's body, or at the beginning. They add sizes, which come
+// before them.
+static void npu_print_tiles_of(npu_kernel *k, uint32_t loop, uint32_t indent, npu_text *out) {
     for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
         const npu_tile *tile = &k->tiles[i];
         char rows[NPU_LOCAL_MAX], cols[NPU_LOCAL_MAX];
-        if (tile->is_used && tile->first == i) {
+        if (tile->is_used && tile->first == i && npu_kernel_tile_loop(k, i) == loop) {
             npu_kernel_size(k, &tile->object.valid_rows, rows);
             npu_kernel_size(k, &tile->object.valid_cols, cols);
-            npu_print_tile(k, i, tile->name, rows, cols, &tiles);
+            npu_print_tile(k, i, tile->name, rows, cols, indent, out);
         }
     }
     for (uint32_t i = 0; i < k->clip_count; i++) {
         const npu_clip *clip = &k->clips[i];
-        npu_print_tile(k, clip->tile, clip->name, clip->rows, clip->cols, &tiles);
+        if (clip->loop == loop) {
+            npu_print_tile(k, clip->tile, clip->name, clip->rows, clip->cols, indent, out);
+        }
     }
+}
+
+NPU_INTERNAL void npu_kernel_print_loop_declarations(npu_kernel *k, uint32_t loop, npu_text *out) {
+    uint32_t indent = 4;
+    for (uint32_t at = loop; at;
+         at = ptowsp_program_loop_at(k->emitter->program, k->kernel, at).parent) {
+        indent += 4;
+    }
+    npu_text tiles = {NULL, 0, 0, false};
+    npu_print_tiles_of(k, loop, indent, &tiles);
+    npu_print(out, "%*s[[maybe_unused]] const int i_%u = loop_%u.at(n_%u);\n", (int)indent, "",
+              loop, loop, loop);
+    for (uint32_t i = 0; i < k->size_count; i++) {
+        if (k->sizes[i].extent.loop == loop) {
+            npu_print_size(k, &k->sizes[i], indent, out);
+        }
+    }
+    npu_print_windows_of(k, loop, indent, out);
+    npu_write(out, tiles.data ? tiles.data : "", tiles.size);
+    k->is_out_of_memory = k->is_out_of_memory || tiles.is_out_of_memory;
+    npu_text_free(&tiles);
+}
+
+NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *checks, npu_text *out) {
+    npu_text tiles = {NULL, 0, 0, false};
+    npu_print_tiles_of(k, 0, 4, &tiles);
     for (uint32_t i = 0; i < k->info.scalar_count; i++) {
         if (k->is_scalar_used[i]) {
             uint32_t dtype = k->info.scalar_dtypes[i];
@@ -3650,7 +3811,9 @@ NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *check
         }
     }
     for (uint32_t i = 0; i < k->size_count; i++) {
-        npu_print_size(k, &k->sizes[i], out);
+        if (k->sizes[i].extent.loop == 0) {
+            npu_print_size(k, &k->sizes[i], 4, out);
+        }
     }
     npu_print(out, "%s", checks ? checks : "");
     npu_print_windows(k, out);
@@ -3917,8 +4080,13 @@ static bool npu_print_sync(const ptowsp_insn_info *insn, npu_text *out) {
     if (!is_set && strcmp(insn->name, "WAIT_FLAG") != 0) {
         return false;
     }
-    npu_print(out, "%s(%s, %s, EVENT_ID%u)", is_set ? "set_flag" : "wait_flag",
-              npu_pipe_word(insn->src_pipe), npu_pipe_word(insn->dst_pipe), insn->event);
+    npu_print(out, "%s(%s, %s, ", is_set ? "set_flag" : "wait_flag", npu_pipe_word(insn->src_pipe),
+              npu_pipe_word(insn->dst_pipe));
+    if (insn->loop) {
+        npu_print(out, "wsp::event(%u, n_%u))", insn->event, insn->loop);
+    } else {
+        npu_print(out, "EVENT_ID%u)", insn->event);
+    }
     return true;
 }
 
@@ -4081,14 +4249,16 @@ static bool npu_print_product(npu_kernel *k, const ptowsp_insn_info *insn, const
          npu_extent_least(k, &k->tiles[left].object.valid_cols) > 0)) {
         return false;
     }
-    npu_print(out, "    if (wsp::any_product(%s, %s)) {\n", npu_kernel_tile(k, d),
+    int indent = (int)k->indent;
+    npu_print(out, "%*sif (wsp::any_product(%s, %s)) {\n", indent, "", npu_kernel_tile(k, d),
               npu_kernel_tile(k, left));
-    npu_print_wrapped(out, 8, call);
+    npu_print_wrapped(out, k->indent + 4, call);
     if (!is_acc) {
-        npu_print(out, "    } else {\n        wsp::no_product(%s%s%s);\n", npu_kernel_tile(k, d),
-                  is_bias ? ", " : "", is_bias ? npu_kernel_tile(k, insn->src[2]) : "");
+        npu_print(out, "%*s} else {\n%*swsp::no_product(%s%s%s);\n", indent, "", indent + 4, "",
+                  npu_kernel_tile(k, d), is_bias ? ", " : "",
+                  is_bias ? npu_kernel_tile(k, insn->src[2]) : "");
     }
-    npu_print(out, "    }\n");
+    npu_print(out, "%*s}\n", indent, "");
     return true;
 }
 
@@ -4103,11 +4273,11 @@ NPU_INTERNAL bool npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *i
     npu_print_operands(k, insn, &operands);
     if (call.data && is_call && !npu_print_product(k, insn, call.data, out)) {
         if (operands.size) {
-            npu_print(out, "    if (wsp::any(%s)) {\n", operands.data);
+            npu_print(out, "%*sif (wsp::any(%s)) {\n", (int)k->indent, "", operands.data);
         }
-        npu_print_wrapped(out, operands.size ? 8 : 4, call.data);
+        npu_print_wrapped(out, operands.size ? k->indent + 4 : k->indent, call.data);
         if (operands.size) {
-            npu_print(out, "    }\n");
+            npu_print(out, "%*s}\n", (int)k->indent, "");
         }
     }
     k->is_out_of_memory = k->is_out_of_memory || call.is_out_of_memory || operands.is_out_of_memory;
@@ -4559,7 +4729,7 @@ static void npu_print_faults(npu_emitter *emitter, npu_text *out) {
                    "    switch (kernel) {\n");
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {
         ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
-        if (!info.is_used || info.check_count == 0) {
+        if (!info.is_used || info.check_count + info.loop_count == 0) {
             continue;
         }
         npu_print(out, "    case KERNEL_%s:\n        switch (fault) {\n",
@@ -4567,6 +4737,12 @@ static void npu_print_faults(npu_emitter *emitter, npu_text *out) {
         for (uint32_t j = 0; j < info.check_count; j++) {
             ptowsp_size_check check = ptowsp_program_size_check_at(emitter->program, i, j);
             npu_print_check(&info, &check, j + 1, out);
+        }
+        for (uint32_t j = 1; j <= info.loop_count; j++) {
+            npu_print(out,
+                      "        case %u: return \"loop %u: its bounds are out of order, or it runs "
+                      "too often\";\n",
+                      info.check_count + j, j);
         }
         npu_print(out, "        default: return \"\";\n        }\n");
     }
@@ -4696,12 +4872,60 @@ static void npu_print_heading(const npu_kernel *k, npu_text *out) {
     npu_print(out, "\n");
 }
 
-// The sizes that must be equal among a task's parameters.
+// Gives the parameter's size, of which an extent is made, a name.
+static void npu_name_param_size(npu_kernel *k, const ptowsp_extent *extent) {
+    if (extent->param != PTOWSP_NO_PARAM) {
+        char text[NPU_LOCAL_MAX];
+        ptowsp_extent whole = {extent->param, extent->axis, 0, 1, 0, 0, 0};
+        whole.max = (uint32_t)npu_param_size(k, extent);
+        npu_kernel_size(k, &whole, text);
+    }
+}
+
+// Sizes that depend on a loop are compared in each of its iterations.
+static void npu_print_loop_check(npu_kernel *k, const ptowsp_size_check *check, uint32_t number,
+                                 npu_text *out) {
+    uint32_t loops[2] = {check->a.loop, check->b.loop == check->a.loop ? 0 : check->b.loop};
+    bool is_equal = check->a.param != PTOWSP_NO_PARAM && check->b.param != PTOWSP_NO_PARAM;
+    uint32_t indent = 4;
+    npu_text text = {NULL, 0, 0, false};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (loops[i]) {
+            npu_print(out, "%*sfor (int n_%u = 0; n_%u < loop_%u.count; n_%u++) {\n", (int)indent,
+                      "", loops[i], loops[i], loops[i], loops[i]);
+            indent += 4;
+            npu_print(out, "%*sconst int i_%u = loop_%u.at(n_%u);\n", (int)indent, "", loops[i],
+                      loops[i], loops[i]);
+        }
+    }
+    npu_print(&text, "WSP_CHECK(task, %u, ", number);
+    npu_kernel_print_extent(k, &check->a, &text);
+    npu_print(&text, is_equal ? " == " : " <= ");
+    npu_kernel_print_extent(k, &check->b, &text);
+    npu_print(&text, ");");
+    npu_print(out, "%*s// %s\n", (int)indent, "", check->operation);
+    npu_print_wrapped(out, indent, text.data ? text.data : "");
+    while (indent > 4) {
+        indent -= 4;
+        npu_print(out, "%*s}\n", (int)indent, "");
+    }
+    k->is_out_of_memory = k->is_out_of_memory || text.is_out_of_memory;
+    npu_text_free(&text);
+}
+
+// The sizes that must be equal among a task's parameters, and the bounds of loops.
 static void npu_print_checks(npu_kernel *k, npu_text *out) {
+    npu_kernel_print_loops(k, k->info.check_count + 1, out);
     for (uint32_t i = 0; i < k->info.check_count; i++) {
         ptowsp_size_check check = ptowsp_program_size_check_at(k->emitter->program, k->kernel, i);
         bool is_equal = check.a.param != PTOWSP_NO_PARAM && check.b.param != PTOWSP_NO_PARAM;
         char a[NPU_LOCAL_MAX], b[NPU_LOCAL_MAX], text[3 * NPU_LOCAL_MAX];
+        if (check.a.loop || check.b.loop) {
+            npu_name_param_size(k, &check.a);
+            npu_name_param_size(k, &check.b);
+            npu_print_loop_check(k, &check, i + 1, out);
+            continue;
+        }
         npu_kernel_size(k, &check.a, a);
         npu_kernel_size(k, &check.b, b);
         if (strcmp(a, b) == 0) {
@@ -4719,8 +4943,37 @@ static const char *npu_half_condition(npu_half half) {
                                      : "WSP_HAS_CUBE && WSP_HAS_VECTOR";
 }
 
+// The beginning or end of a loop's body. False: the instruction is neither.
+static bool npu_print_mark(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
+    if (strcmp(insn->name, "LOOP") == 0) {
+        npu_print(out, "%*sfor (int n_%u = 0; n_%u < loop_%u.count; n_%u++) {\n", (int)k->indent,
+                  "", insn->loop, insn->loop, insn->loop, insn->loop);
+        k->loop_at[insn->loop] = out->size;
+        k->indent += 4;
+        return true;
+    }
+    if (strcmp(insn->name, "END") == 0) {
+        k->indent -= 4;
+        npu_print(out, "%*s}\n", (int)k->indent, "");
+        return true;
+    }
+    return false;
+}
+
+// The body, with the declarations of each loop at its beginning.
+static void npu_write_body(npu_kernel *k, const npu_text *body, npu_text *out) {
+    size_t at = 0;
+    for (uint32_t loop = 1; loop <= k->info.loop_count && body->data; loop++) {
+        npu_write(out, body->data + at, k->loop_at[loop] - at);
+        npu_kernel_print_loop_declarations(k, loop, out);
+        at = k->loop_at[loop];
+    }
+    npu_write(out, body->data ? body->data + at : "", body->size - at);
+}
+
 static bool npu_print_body(npu_kernel *k, npu_text *out) {
     npu_half open = NPU_HALF_ANY;
+    k->indent = 4;
     for (uint32_t i = 0; i < k->info.insn_count; i++) {
         ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
         npu_half half = npu_kernel_half(k, &insn);
@@ -4732,7 +4985,7 @@ static bool npu_print_body(npu_kernel *k, npu_text *out) {
             }
             open = half;
         }
-        if (!npu_kernel_print_insn(k, &insn, out)) {
+        if (!npu_print_mark(k, &insn, out) && !npu_kernel_print_insn(k, &insn, out)) {
             return npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
                             "kernel %s: there is no call for instruction %u, %s", k->info.name, i,
                             insn.name);
@@ -4744,8 +4997,10 @@ static bool npu_print_body(npu_kernel *k, npu_text *out) {
 
 static void npu_print_kernel(npu_kernel *k, npu_text *out) {
     npu_text body = {NULL, 0, 0, false}, checks = {NULL, 0, 0, false}, made = {NULL, 0, 0, false};
-    bool is_good = npu_print_body(k, &body);  // first: it finds sizes and windows
+    npu_text insns = {NULL, 0, 0, false};
+    bool is_good = npu_print_body(k, &insns);  // first: it finds sizes and windows
     npu_print_checks(k, &checks);
+    npu_write_body(k, &insns, &body);  // and so does this
     npu_kernel_print_declarations(k, checks.data, &made);
     const char *unit =
         k->is_mixed ? NULL
@@ -4770,8 +5025,9 @@ static void npu_print_kernel(npu_kernel *k, npu_text *out) {
     npu_print(out, "\n");
     npu_write(out, body.data ? body.data : "", body.size);
     npu_print(out, "}\n%s", unit ? "\n#endif\n" : "");
-    k->is_out_of_memory = k->is_out_of_memory || body.is_out_of_memory || checks.is_out_of_memory ||
-                          made.is_out_of_memory;
+    k->is_out_of_memory = k->is_out_of_memory || insns.is_out_of_memory || body.is_out_of_memory ||
+                          checks.is_out_of_memory || made.is_out_of_memory;
+    npu_text_free(&insns);
     npu_text_free(&body);
     npu_text_free(&checks);
     npu_text_free(&made);
@@ -8473,6 +8729,41 @@ static const char npu_fixed_4[] =
     "    double value;\n"
     "    __builtin_memcpy(&value, &bits, sizeof value);\n"
     "    return value;\n"
+    "}\n"
+    "\n"
+    "// -- loops ----------------------------------------------------------------------------------------\n"
+    "\n"
+    "// The bounds of a loop, in a task: at most 2^30, in order, or it does not run and is not good.\n"
+    "struct Loop {\n"
+    "    int64_t begin, step;\n"
+    "    int count;\n"
+    "    bool is_good;\n"
+    "    AICORE int at(int turn) const {\n"
+    "        return static_cast<int>(begin + turn * step);\n"
+    "    }\n"
+    "};\n"
+    "\n"
+    "constexpr int64_t LOOP_END_MAX = INT64_C(1) << 30;\n"
+    "\n"
+    "AICORE inline Loop loop(int64_t begin, int64_t end, int64_t step) {\n"
+    "    bool is_good = begin >= 0 && begin <= end && end <= LOOP_END_MAX;\n"
+    "    return Loop{begin, step, is_good ? static_cast<int>((end - begin + step - 1) / step) : 0,\n"
+    "                is_good};\n"
+    "}\n"
+    "\n"
+    "// An unsigned scalar as a bound.\n"
+    "AICORE inline int64_t bound(uint64_t bits) {\n"
+    "    return bits > static_cast<uint64_t>(LOOP_END_MAX) ? LOOP_END_MAX + 1\n"
+    "                                                      : static_cast<int64_t>(bits);\n"
+    "}\n"
+    "\n"
+    "// The event of a flag that takes two in turn, and where a tile is that has two places.\n"
+    "AICORE inline event_t event(int first, int turn) {\n"
+    "    return static_cast<event_t>(first + turn % 2);\n"
+    "}\n"
+    "\n"
+    "AICORE inline uint32_t place(uint32_t first, uint32_t step, int turn) {\n"
+    "    return turn % 2 ? first + step : first;\n"
     "}\n"
     "\n"
     "// A scalar as an element of a tile: floats to nearest, integers towards zero, which then wrap\n"
@@ -28888,8 +29179,16 @@ static const char npu_fixed_17[] =
     "// Limits   A kernel's parameters are those of a task (PTOWSP_TASK_TILE_MAX, ..._SCALAR_MAX); tiles\n"
     "//          of at most PTOWSP_TILE_SIZE_MAX rows or columns; PTOWSP_BODY_OP_MAX operations.\n"
     "\n"
-    "#define PTOWSP_TILE_SIZE_MAX 16384\n"
-    "#define PTOWSP_BODY_OP_MAX   10000\n"
+    "//          A kernel has at most PTOWSP_LOOP_MAX loops, PTOWSP_LOOP_DEPTH_MAX inside each other, with\n"
+    "//          PTOWSP_LOOP_CARRY_MAX carried values each; a task executes at most PTOWSP_TASK_INSN_MAX\n"
+    "//          instructions.\n"
+    "\n"
+    "#define PTOWSP_TILE_SIZE_MAX  16384\n"
+    "#define PTOWSP_LOOP_MAX       8\n"
+    "#define PTOWSP_LOOP_DEPTH_MAX 2\n"
+    "#define PTOWSP_LOOP_CARRY_MAX 32\n"
+    "#define PTOWSP_TASK_INSN_MAX  1048576\n"
+    "#define PTOWSP_BODY_OP_MAX    10000\n"
     "\n"
     "// Memories of an accelerator core.\n"
     "#define PTOWSP_MEMORIES(MEMORY) /* name, text */                                                   \\\n"
@@ -29196,6 +29495,62 @@ static const char npu_fixed_17[] =
     "PTOWSP_API ptowsp_value ptowsp_tile_interleave(ptowsp_value x, ptowsp_value y);\n"
     "PTOWSP_API ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part);\n"
     "\n"
+    "// Loops. A kernel may walk over a parameter in chunks, as matmul does over its inner size and\n"
+    "// attention over keys and values: one task for all chunks, however many there are.\n"
+    "//\n"
+    "//      ptowsp_value zero = ptowsp_tile_full(k, PTOWSP_F32, 64, 64, 0);\n"
+    "//      ptowsp_value sum;\n"
+    "//      PTOWSP_TILE_LOOP(k, i, ptowsp_tile_const(k, 0), ptowsp_tile_cols(a), 128) {\n"
+    "//          sum = ptowsp_tile_carry(zero);\n"
+    "//          ptowsp_tile_next(sum, ptowsp_tile_matmul_acc(sum, ptowsp_tile_slice_at(a, none, i, 64, 128),\n"
+    "//                                                       ptowsp_tile_slice_at(b, i, none, 128, 64)));\n"
+    "//      }\n"
+    "//      ptowsp_tile_store(c, sum);\n"
+    "//\n"
+    "// loop_begin opens a loop and returns its index: begin, begin + step, ... below end. The bounds are\n"
+    "// constants, scalar parameters of i64 or u64, or valid sizes of a tile parameter (rows, cols), as\n"
+    "// each task has them. They may be equal: then the body does not run. loop_end closes the innermost\n"
+    "// loop. Values that are made in a loop are used in it only.\n"
+    "//\n"
+    "// carry gives a value that goes from one iteration to the next: `initial`, made before the loop, in\n"
+    "// the first; then what `next` said in the iteration before. Each has one `next`, a value of the same\n"
+    "// type and shape, made in the loop or before it. Behind the loop, the carried value is what it was\n"
+    "// last. It has the valid sizes of `initial`; elements that a next value does not have stay.\n"
+    "//\n"
+    "// slice_at is a part of a parameter, rows x cols from (row, col), each a constant or the index of a\n"
+    "// loop that is open ({NULL, 0} is 0). It ends where the parameter ends: of the last chunk fewer rows\n"
+    "// or columns may be valid, or none. store_at stores to such a part, in each iteration; what it does\n"
+    "// not reach stays. A parameter that is both sliced and stored to in a loop reads what is there then.\n"
+    "//\n"
+    "// While an iteration computes, the next one's parts are loaded into a second buffer, where both fit.\n"
+    "// Values from outside that are factors of products are moved to L1 once. A sum that only matmul_acc\n"
+    "// of the loop adds to, and that begins as a product or as a tile full of 0, stays in L0C.\n"
+    "//\n"
+    "// Errors   ptowsp_kernel_end: a carried value without next; a loop that is not closed. A task whose\n"
+    "//          bounds are below 0, above 2^30 or in the wrong order, or that would execute more than\n"
+    "//          PTOWSP_TASK_INSN_MAX instructions, fails with INVALID_PARAMS before it touches data; the\n"
+    "//          error names task and kernel.\n"
+    "// Cost     That of all iterations, as their pipes overlap. ptowsp_kernel_measure, which has no task,\n"
+    "//          takes sizes as full and scalars that are bounds as one step more than begin.\n"
+    "PTOWSP_API ptowsp_value ptowsp_tile_loop_begin(ptowsp_body *body, ptowsp_value begin,\n"
+    "                                               ptowsp_value end, int64_t step);\n"
+    "PTOWSP_API void ptowsp_tile_loop_end(ptowsp_body *body);\n"
+    "PTOWSP_API ptowsp_value ptowsp_tile_carry(ptowsp_value initial);\n"
+    "PTOWSP_API void ptowsp_tile_next(ptowsp_value carried, ptowsp_value next);\n"
+    "PTOWSP_API ptowsp_value ptowsp_tile_rows(ptowsp_value param);\n"
+    "PTOWSP_API ptowsp_value ptowsp_tile_cols(ptowsp_value param);\n"
+    "PTOWSP_API ptowsp_value ptowsp_tile_slice_at(ptowsp_value param, ptowsp_value row, ptowsp_value col,\n"
+    "                                             int64_t rows, int64_t cols);\n"
+    "PTOWSP_API void ptowsp_tile_store_at(ptowsp_value param, ptowsp_value row, ptowsp_value col,\n"
+    "                                     ptowsp_value value);\n"
+    "\n"
+    "// The two calls around a block. It must not be left by break, return or goto.\n"
+    "// clang-format off\n"
+    "#define PTOWSP_TILE_LOOP(body, index, begin, end, step)                                            \\\n"
+    "    for (ptowsp_value index = ptowsp_tile_loop_begin(body, begin, end, step); index.body;          \\\n"
+    "         ptowsp_tile_loop_end(body), index.body = NULL)\n"
+    "// clang-format on\n"
+    "\n"
     "// Instructions of PTO-ISA, one call each, where the operations above do not suffice. Operands are\n"
     "// tiles made by ptowsp_tile_alloc, which instructions may write any number of times, or values,\n"
     "// which they only read. ptoisa_shim.h describes each instruction and its operands under its name.\n"
@@ -29288,7 +29643,8 @@ static const char npu_fixed_17[] =
     "\n"
     "// Measures a tile kernel; cost NULL is the unit model.\n"
     "// Errors   INVALID_PARAMS (not a tile kernel; a model without its function), LIMIT_EXCEEDED (the\n"
-    "//          function returned too many cycles), OUT_OF_MEMORY.\n"
+    "//          function returned too many cycles; more than PTOWSP_TASK_INSN_MAX instructions in\n"
+    "//          loops), OUT_OF_MEMORY.\n"
     "PTOWSP_API ptowsp_status ptowsp_kernel_measure(const ptowsp_module *module, ptowsp_kernel kernel,\n"
     "                                               const ptowsp_cost *cost,\n"
     "                                               ptowsp_kernel_stats *out_stats);\n"
@@ -31183,7 +31539,7 @@ static const char npu_fixed_17[] =
     "    ptowsp_cycles cycles;         // constant, or 0\n"
     "    ptowsp_kernel_source source;  // of a kernel that is a C function\n"
     "    // Of a tile kernel:\n"
-    "    uint32_t insn_count, tile_object_count, check_count;\n"
+    "    uint32_t insn_count, tile_object_count, check_count, loop_count;\n"
     "    uint32_t scalar_dtypes[PTOWSP_TASK_SCALAR_MAX];  // ptowsp_dtype of their bits\n"
     "    uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];\n"
     "    ptowsp_family family;\n"
@@ -31197,14 +31553,31 @@ static const char npu_fixed_17[] =
     "\n"
     "#if !defined(PTOWSP_NO_TILES)\n"
     "\n"
-    "// A size that depends on the task: clamp((mul * valid + add) >> shift, 0, max), where `valid` is\n"
-    "// the valid rows (axis 0) or columns (axis 1) of tile parameter `param`. If param is UINT32_MAX, it\n"
-    "// is max.\n"
+    "// A size that depends on the task: clamp((mul * (valid - index) + add) >> shift, 0, max), where\n"
+    "// `valid` is the valid rows (axis 0) or columns (axis 1) of tile parameter `param`, and `index` that\n"
+    "// of a loop, or 0 if loop is 0. If param is UINT32_MAX, the size is max.\n"
     "typedef struct ptowsp_extent {\n"
     "    uint32_t param, axis, shift;\n"
     "    int32_t mul, add;\n"
     "    uint32_t max;\n"
+    "    uint32_t loop;\n"
     "} ptowsp_extent;\n"
+    "\n"
+    "// A loop of a tile kernel, 1 .. loop_count: for (index = begin; index < end; index += step), between\n"
+    "// its instructions LOOP and END. A bound is a constant, the scalar parameter `scalar`, or a valid\n"
+    "// size of tile parameter `tile`.\n"
+    "typedef struct ptowsp_loop_bound {\n"
+    "    uint32_t scalar, tile;  // PTOWSP_NO_PARAM: not this\n"
+    "    uint32_t axis;          // of a tile: 0 rows, 1 columns\n"
+    "    int64_t value;          // if it is neither\n"
+    "} ptowsp_loop_bound;\n"
+    "\n"
+    "typedef struct ptowsp_loop_info {\n"
+    "    ptowsp_loop_bound begin, end;\n"
+    "    int64_t step;\n"
+    "    uint32_t parent;      // the loop around it; 0: none\n"
+    "    uint32_t insn_count;  // instructions of its own in each iteration, END included\n"
+    "} ptowsp_loop_info;\n"
     "\n"
     "// A tile on chip, 1 .. tile_object_count - 1. Tiles may share bytes.\n"
     "typedef struct ptowsp_tile_object {\n"
@@ -31216,6 +31589,8 @@ static const char npu_fixed_17[] =
     "    ptowsp_extent valid_rows, valid_cols;\n"
     "    uint32_t address;  // in its memory\n"
     "    uint32_t root;     // the tile that owns these bytes; itself, unless it is a view\n"
+    "    uint32_t loop;     // in iterations 1, 3, ... of this loop it is `step` bytes further; 0: never\n"
+    "    uint32_t step;\n"
     "} ptowsp_tile_object;\n"
     "\n"
     "// The form of an instruction, beside its name.\n"
@@ -31240,7 +31615,7 @@ static const char npu_fixed_17[] =
     "\n"
     "// One instruction with its operands.\n"
     "typedef struct ptowsp_insn_info {\n"
-    "    const char *name;  // \"TADD\", \"SET_FLAG\", \"WAIT_FLAG\", \"PIPE_BARRIER\"\n"
+    "    const char *name;  // \"TADD\", \"SET_FLAG\", \"WAIT_FLAG\", \"PIPE_BARRIER\", \"LOOP\", \"END\"\n"
     "    ptowsp_pipe pipe;  // runs it\n"
     "    ptowsp_form form;\n"
     "    uint32_t mode;  // a ptowsp_round, ptowsp_compare or mask pattern: ptowsp_instruction_desc\n"
@@ -31256,6 +31631,9 @@ static const char npu_fixed_17[] =
     "    uint32_t scalar_param;\n"
     "    uint32_t cols_of;\n"
     "    double scalar;\n"
+    "    // The loop: of LOOP and END; of a flag that takes event + 1 in iterations 1, 3, ...; whose\n"
+    "    // index is added to row and col. 0 is none.\n"
+    "    uint32_t loop, row_loop, col_loop;\n"
     "} ptowsp_insn_info;\n"
     "\n"
     "// Two sizes that must be equal in a task; if only b depends on the task, b >= a suffices.\n"
@@ -31271,6 +31649,8 @@ static const char npu_fixed_17[] =
     "                                                   uint32_t i);\n"
     "PTOWSP_API ptowsp_size_check ptowsp_program_size_check_at(const ptowsp_program *program,\n"
     "                                                          uint32_t kernel, uint32_t i);\n"
+    "PTOWSP_API ptowsp_loop_info ptowsp_program_loop_at(const ptowsp_program *program, uint32_t kernel,\n"
+    "                                                   uint32_t loop);\n"
     "\n"
     "#endif  // PTOWSP_NO_TILES\n"
     "\n"

@@ -148,6 +148,7 @@ typedef struct random_list {
     uint32_t recent;  // sources are among so many last roots
     uint32_t params;
     uint32_t scale;  // of sizes
+    uint64_t kinds;  // that it uses, as bits
 } random_list;
 
 static inline uint32_t random_new_tile(random_list *r, ptoisa_memory memory) {
@@ -273,19 +274,10 @@ static inline void random_op(random_list *r, ptoisa_op op, int dst, int src0, in
 
 // Appends instructions until there are `count`. Some lists use few of the kinds, so that pipes run
 // far ahead of each other.
-static inline void built_random(built *b, uint64_t *random, uint32_t count, uint32_t recent) {
-    random_list *r = (random_list *)calloc(1, sizeof *r);
-    assert_non_null(r);
-    r->b = b;
-    r->random = random;
-    r->recent = recent;
-    r->params = (uint32_t)test_random_in(random, 1, 5);
-    r->scale = (uint32_t)test_random_in(random, 1, 8);
-    uint64_t kinds = test_random_in(random, 0, 2) ? UINT64_MAX : test_random(random);
-    kinds |= 1;
-    while (b->list.insn_count < count) {
-        int kind = (int)test_random_in(random, 0, RANDOM_OP_COUNT - 1);
-        if (!(kinds >> kind & 1)) {
+static inline void random_fill(random_list *r, uint32_t count) {
+    while (r->b->list.insn_count < count) {
+        int kind = (int)test_random_in(r->random, 0, RANDOM_OP_COUNT - 1);
+        if (!(r->kinds >> kind & 1)) {
             continue;
         }
         int n = 0;
@@ -296,6 +288,24 @@ static inline void built_random(built *b, uint64_t *random, uint32_t count, uint
         RANDOM_OPS(RANDOM_OP_TRY)
 #undef RANDOM_OP_TRY
     }
+}
+
+static inline random_list *random_list_make(built *b, uint64_t *random, uint32_t recent) {
+    random_list *r = (random_list *)calloc(1, sizeof *r);
+    assert_non_null(r);
+    r->b = b;
+    r->random = random;
+    r->recent = recent;
+    r->params = (uint32_t)test_random_in(random, 1, 5);
+    r->scale = (uint32_t)test_random_in(random, 1, 8);
+    r->kinds = test_random_in(random, 0, 2) ? UINT64_MAX : test_random(random);
+    r->kinds |= 1;
+    return r;
+}
+
+static inline void built_random(built *b, uint64_t *random, uint32_t count, uint32_t recent) {
+    random_list *r = random_list_make(b, random, recent);
+    random_fill(r, count);
     free(r);
 }
 
@@ -519,7 +529,7 @@ static inline uint64_t judge_times(judge *j, uint64_t *random, uint32_t spread, 
                 all = judge_max(all, judge_max(ready[p], done[p]));
             }
             for (int p = 0; p < PTOISA_PIPE_COUNT; p++) {
-                ready[p] = done[p] = all;
+                ready[p] = done[p] = all + gap;
             }
         } else if (insn->op == PTOISA_PIPE_BARRIER) {
             ready[insn->src_pipe] = judge_max(ready[insn->src_pipe], done[insn->src_pipe]);

@@ -107,16 +107,16 @@ src/runtime/handshake.h
 TILES="
 $ISA
 src/kernel/list.h src/kernel/list.c
-src/kernel/memory.h src/kernel/memory.c
+src/kernel/memory.h src/kernel/memory.c src/kernel/rotate.h src/kernel/rotate.c
 src/kernel/waits.h src/kernel/waits.c
-src/kernel/proof.h src/kernel/proof.c
+src/kernel/unroll.h src/kernel/unroll.c src/kernel/proof.h src/kernel/proof.c
 src/kernel/description.h src/kernel/description.c
 src/kernel/body.h src/kernel/body.c
-src/kernel/builder.h src/kernel/builder.c src/kernel/ops.c
+src/kernel/builder.h src/kernel/builder.c src/kernel/ops.c src/kernel/loops.c
 src/kernel/forms.h src/kernel/forms.c src/kernel/indexing.c
 src/kernel/passes.h src/kernel/passes.c
 src/kernel/lower.h src/kernel/lower_tiles.c src/kernel/lower_vector.c src/kernel/lower_matmul.c
-src/kernel/lower_shape.c src/kernel/lower.c
+src/kernel/lower_loop.c src/kernel/lower_shape.c src/kernel/lower.c
 src/kernel/compiled.h src/kernel/compiled.c src/kernel/execute.c src/kernel/print_kernel.c
 src/kernel/read_kernel.c
 "

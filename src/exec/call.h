@@ -6,10 +6,11 @@
 #include "../runtime/deps.h"
 #include "bindings.h"
 
-// The cycles of a tile kernel for the valid sizes of its last call.
+// The cycles of a tile kernel for the valid sizes and scalars of its last call.
 typedef struct pwsp_tile_memo {
     bool is_set;
     uint32_t sizes[2 * PTOWSP_TASK_TILE_MAX];
+    uint64_t scalars[PTOWSP_TASK_SCALAR_MAX];  // which may be bounds of loops
     ptowsp_cycles cycles;
 } pwsp_tile_memo;
 

@@ -31,6 +31,11 @@ PWSP_INTERNAL bool pwsp_walk_tiles(pwsp_walk *walk, bool is_time_only, ptowsp_cy
         is_same = is_same && memo->sizes[i] == sizes[i];
         memo->sizes[i] = (uint32_t)sizes[i];
     }
+    for (uint32_t i = 0; i < code->scalar_count && code->loop_count; i++) {
+        uint64_t scalar = ptowsp_task_scalar(&x->task, i);
+        is_same = is_same && memo->scalars[i] == scalar;
+        memo->scalars[i] = scalar;
+    }
     if (!is_same) {
         memo->is_set = pwsp_tile_core_run(&walk->tile_core, code, &x->task, true, &memo->cycles);
     }

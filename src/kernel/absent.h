@@ -9,7 +9,7 @@
 
 // There are none of these: pointers to them are NULL.
 typedef struct pwsp_tile_code {
-    uint32_t insn_count;
+    uint32_t insn_count, scalar_count, loop_count;
 } pwsp_tile_code;
 
 struct ptowsp_body {

@@ -60,6 +60,7 @@ ptowsp_value pwsp_body_add(ptowsp_body *body, const pwsp_kop *op) {
     body->ops = (pwsp_kop *)ops;
     memset(&body->ops[0], 0, sizeof body->ops[0]);
     body->ops[index] = *op;
+    body->ops[index].loop = (uint8_t)body->loop;
     body->op_count = index + 1;
     value.body = body;
     value.id = (uint32_t)index;

@@ -68,6 +68,11 @@
     KOP(SLICE, "slice")                                                                            \
     KOP(INTERLEAVE, "interleave")                                                                  \
     KOP(DEINTERLEAVE, "deinterleave")                                                              \
+    KOP(LOOP, "loop")                                                                              \
+    KOP(END, "loop_end")                                                                           \
+    KOP(CARRY, "carry")                                                                            \
+    KOP(NEXT, "next")                                                                              \
+    KOP(SIZE, "size")                                                                              \
     KOP(ALLOC, "alloc")                                                                            \
     KOP(INSTRUCTION, "instruction")
 
@@ -87,16 +92,18 @@ typedef struct pwsp_kop {
     uint8_t kind;   // pwsp_kop_kind
     uint8_t dtype;  // ptowsp_dtype of the result; NONE: a constant, a store, an instruction
     uint8_t mode;   // ptoisa_round, ptoisa_compare
-    uint8_t memory, layout;  // ALLOC
-    bool is_pairs;           // the result of a sort
-    bool is_mask;            // of a comparison; its size is that of what was compared
-    bool is_dead;            // the passes have dropped it
-    uint32_t rows, cols;     // 0 and 0: a scalar, or nothing
+    uint8_t memory, layout;      // ALLOC
+    bool is_pairs;               // the result of a sort
+    bool is_mask;                // of a comparison; its size is that of what was compared
+    bool is_dead;                // the passes have dropped it
+    uint8_t loop;                // the innermost loop that it is in; LOOP and END: their own
+    uint8_t row_loop, col_loop;  // SLICE, STORE: whose index is added to row and col; 0: none
+    uint32_t rows, cols;         // 0 and 0: a scalar, or nothing
     pwsp_valid valid_rows, valid_cols;
     uint32_t src[PWSP_KOP_SRC_MAX];  // values, 0: none
     uint32_t param;                  // tile or scalar parameter, or an instruction's record, + 1
-    uint32_t row, col;               // SLICE; the run of MERGE_SORT; the part of DEINTERLEAVE
-    double value;                    // of CONST and FULL; the start of IOTA
+    uint32_t row, col;  // SLICE, STORE; the run of MERGE_SORT; the part of DEINTERLEAVE; SIZE: axis
+    double value;       // of CONST and FULL; the start of IOTA
 } pwsp_kop;
 
 typedef struct pwsp_body_param {
@@ -133,9 +140,18 @@ struct ptowsp_body {
     pwsp_body_param tiles[PTOWSP_TASK_TILE_MAX];
     pwsp_body_param scalars[PTOWSP_TASK_SCALAR_MAX];
     uint32_t tile_count, scalar_count;
+    pwsp_list_loop loops[PTOWSP_LOOP_MAX + 1];                                  // from 1
+    uint32_t loop_begins[PTOWSP_LOOP_MAX + 1], loop_ends[PTOWSP_LOOP_MAX + 1];  // operations
+    uint32_t loop_count, loop;  // without number 0; the innermost that is open
 };
 
 PWSP_INTERNAL const char *pwsp_kop_name(pwsp_kop_kind kind);
+
+// Can an operation of `loop` read the value? It is in a loop around it, or was carried out of one.
+PWSP_INTERNAL bool pwsp_body_is_visible(const ptowsp_body *body, const pwsp_kop *op, uint32_t loop);
+
+// What a carried value becomes: its NEXT operation; 0: none.
+PWSP_INTERNAL uint32_t pwsp_body_next(const ptowsp_body *body, uint32_t carry);
 
 // Frees the body and what it holds; NULL is ignored.
 PWSP_INTERNAL void pwsp_body_free(ptowsp_body *body);
@@ -163,8 +179,8 @@ PWSP_INLINE bool pwsp_valid_is_equal(const pwsp_valid *a, const pwsp_valid *b) {
     if (a->param == 0 || b->param == 0) {
         return a->param == b->param && a->max == b->max;
     }
-    return a->param == b->param && a->axis == b->axis && a->shift == b->shift && a->mul == b->mul &&
-           a->add == b->add && a->max == b->max;
+    return a->param == b->param && a->axis == b->axis && a->shift == b->shift &&
+           a->loop == b->loop && a->mul == b->mul && a->add == b->add && a->max == b->max;
 }
 
 // A part of an axis: size elements from `start`.
@@ -177,7 +193,15 @@ PWSP_INLINE pwsp_valid pwsp_valid_part(pwsp_valid valid, uint32_t start, uint32_
     return valid;
 }
 
-// The valid size when the parameter's is `size`.
+// The same of a window that begins at the index of a loop (0: none) more.
+PWSP_INLINE pwsp_valid pwsp_valid_window(pwsp_valid valid, uint32_t start, uint32_t size,
+                                         uint8_t loop) {
+    valid = pwsp_valid_part(valid, start, size);
+    valid.loop = valid.param ? loop : 0;
+    return valid;
+}
+
+// The valid size when the parameter's is `size`, less the index of the loop.
 PWSP_INLINE uint32_t pwsp_valid_at(const pwsp_valid *valid, int64_t size) {
     if (valid->param == 0) {
         return valid->max;

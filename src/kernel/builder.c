@@ -31,6 +31,12 @@ const pwsp_kop *pwsp_builder_value(pwsp_builder *b, ptowsp_value value) {
         PWSP_BUILDER_FAIL(b, PTOWSP_INVALID_PARAMS, "operand %u is no value", number);
         return NULL;
     }
+    if (!pwsp_body_is_visible(b->body, &b->body->ops[value.id], b->body->loop)) {
+        PWSP_BUILDER_FAIL(b, PTOWSP_INVALID_PARAMS,
+                          "operand %u is a value of loop %u, which has ended", number,
+                          b->body->ops[value.id].loop);
+        return NULL;
+    }
     if (number <= PWSP_KOP_SRC_MAX) {
         b->op.src[number - 1] = value.id;
     }

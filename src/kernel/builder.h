@@ -48,6 +48,11 @@ PWSP_INTERNAL void pwsp_builder_make(pwsp_builder *b, ptowsp_dtype dtype, int64_
 // The result has twice the columns.
 PWSP_INTERNAL void pwsp_builder_double(pwsp_builder *b);
 
+// Takes where a window begins, in one direction: a constant up to `room`, or the index of a loop,
+// or nothing for 0. False with an error.
+PWSP_INTERNAL bool pwsp_builder_offset(pwsp_builder *b, ptowsp_value at, uint32_t room,
+                                       uint32_t *out_start, uint8_t *out_loop);
+
 PWSP_INTERNAL ptowsp_value pwsp_builder_end(pwsp_builder *b);
 
 // The first of the operands that has a body.

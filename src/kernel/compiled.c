@@ -4,9 +4,9 @@
 
 #include "../base/atomic.h"
 #include "lower.h"
-#include "memory.h"
 #include "passes.h"
 #include "proof.h"
+#include "rotate.h"
 #include "waits.h"
 
 #include <stdio.h>
@@ -73,11 +73,13 @@ static void pwsp_checks_op(pwsp_checks *checks, const ptowsp_body *body, const p
     case PWSP_KOP_STORE:
     case PWSP_KOP_STORE_ADD: {
         const pwsp_kop *to = &body->ops[body->tiles[op->param - 1].value];
+        pwsp_valid rows = pwsp_valid_window(to->valid_rows, op->row, s[0]->rows, op->row_loop);
+        pwsp_valid cols = pwsp_valid_window(to->valid_cols, op->col, s[0]->cols, op->col_loop);
         if (s[0]->valid_rows.param) {
-            pwsp_checks_add(checks, op, &to->valid_rows, &s[0]->valid_rows, 0);
+            pwsp_checks_add(checks, op, &rows, &s[0]->valid_rows, 0);
         }
         if (s[0]->valid_cols.param) {
-            pwsp_checks_add(checks, op, &to->valid_cols, &s[0]->valid_cols, 1);
+            pwsp_checks_add(checks, op, &cols, &s[0]->valid_cols, 1);
         }
         break;
     }
@@ -131,7 +133,51 @@ static void pwsp_checks_op(pwsp_checks *checks, const ptowsp_body *body, const p
 
 // -- code -----------------------------------------------------------------------------------------
 
-// One block: the code, its instructions, tiles and checks.
+// Does a tile change with the index of a loop?
+static bool pwsp_tile_code_depends(const pwsp_list *list, const pwsp_list_tile *tile,
+                                   uint32_t loop) {
+    return tile->valid_rows.loop == loop || tile->valid_cols.loop == loop ||
+           list->tiles[tile->root].loop == loop;
+}
+
+// Fills in what an iteration needs; returns how many numbers there are in loop_tiles (which may be
+// NULL, to count them).
+static uint32_t pwsp_tile_code_loops(const pwsp_list *list, pwsp_code_loop *loops,
+                                     uint32_t *loop_tiles) {
+    uint32_t count = 0, loop = 0;
+    for (uint32_t i = 0; i < list->insn_count && loop_tiles; i++) {
+        const pwsp_insn *insn = &list->insns[i];
+        if (insn->op == PWSP_INSN_LOOP) {
+            loop = insn->loop;
+            loops[loop].of = list->loops[loop];
+            loops[loop].first = i;
+        }
+        loops[loop].insn_count++;
+        if (insn->op == PWSP_INSN_END) {
+            loops[loop].last = i;
+            loop = list->loops[loop].parent;
+        }
+    }
+    for (loop = 1; loop <= list->loop_count; loop++) {
+        uint32_t first = count;
+        for (uint32_t i = 1; i < list->tile_count; i++) {
+            if (!pwsp_tile_code_depends(list, &list->tiles[i], loop)) {
+                continue;
+            }
+            if (loop_tiles) {
+                loop_tiles[count] = i;
+            }
+            count++;
+        }
+        if (loop_tiles) {
+            loops[loop].tiles = first;
+            loops[loop].tile_count = count - first;
+        }
+    }
+    return count;
+}
+
+// One block: the code, its instructions, tiles, checks and loops.
 static pwsp_tile_code *pwsp_tile_code_make(const ptowsp_body *body, const pwsp_list *list,
                                            const pwsp_checks *checks) {
     size_t insns = (size_t)list->insn_count * sizeof(pwsp_insn);
@@ -139,7 +185,10 @@ static pwsp_tile_code *pwsp_tile_code_make(const ptowsp_body *body, const pwsp_l
     size_t conditions = (size_t)checks->count * sizeof(pwsp_tile_check);
     size_t head = (sizeof(pwsp_tile_code) + 15) / 16 * 16;
     size_t tiles_at = head + (insns + 15) / 16 * 16, checks_at = tiles_at + (tiles + 15) / 16 * 16;
-    size_t size = checks_at + conditions;
+    size_t loops_at = checks_at + (conditions + 15) / 16 * 16;
+    size_t loops = list->loop_count ? (list->loop_count + 1) * sizeof(pwsp_code_loop) : 0;
+    size_t numbers_at = loops_at + (loops + 15) / 16 * 16;
+    size_t size = numbers_at + sizeof(uint32_t) * pwsp_tile_code_loops(list, NULL, NULL);
     char *block = (char *)pwsp_memory_alloc(&body->memory, size);
     if (!block) {
         return NULL;
@@ -160,6 +209,14 @@ static pwsp_tile_code *pwsp_tile_code_make(const ptowsp_body *body, const pwsp_l
     code->insns = (const pwsp_insn *)(void *)(block + head);
     code->tiles = (const pwsp_list_tile *)(void *)(block + tiles_at);
     code->checks = (const pwsp_tile_check *)(void *)(block + checks_at);
+    code->loops = (const pwsp_code_loop *)(void *)(block + loops_at);
+    code->loop_tiles = (const uint32_t *)(void *)(block + numbers_at);
+    if (loops) {
+        pwsp_tile_code_loops(list, (pwsp_code_loop *)(void *)(block + loops_at),
+                             (uint32_t *)(void *)(block + numbers_at));
+    }
+    memcpy(code->name, body->name, sizeof code->name);
+    code->loop_count = list->loop_count;
     code->insn_count = (uint32_t)list->insn_count;
     code->tile_count = (uint32_t)list->tile_count;
     code->check_count = (uint32_t)checks->count;
@@ -229,7 +286,7 @@ static bool pwsp_tile_code_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_f
     pwsp_pass_fold(body);
     pwsp_pass_drop_dead(body);
     pwsp_pass_fuse(body);
-    return pwsp_lower(body, list, fault) && pwsp_list_place(list, &body->machine, fault) &&
+    return pwsp_lower(body, list, fault) && pwsp_list_place_loops(list, &body->machine, fault) &&
            pwsp_list_add_waits(list, &body->machine, fault) &&
            pwsp_list_verify(list, &body->machine, fault);
 }

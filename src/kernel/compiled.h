@@ -16,14 +16,25 @@ typedef struct pwsp_tile_check {
     uint8_t axis;  // 0 rows, 1 columns, for messages
 } pwsp_tile_check;
 
+// A loop of finished code.
+typedef struct pwsp_code_loop {
+    pwsp_list_loop of;
+    uint32_t first, last;        // its instructions LOOP and END
+    uint32_t insn_count;         // that each iteration executes, without those of loops inside
+    uint32_t tiles, tile_count;  // what changes with its index: where in loop_tiles, how many
+} pwsp_code_loop;
+
 typedef struct pwsp_tile_code {
     uint32_t reference_count;  // atomic
+    char name[PTOWSP_NAME_MAX + 1];
     pwsp_memory memory;
     size_t size;
     const pwsp_insn *insns;
     const pwsp_list_tile *tiles;
     const pwsp_tile_check *checks;
-    uint32_t insn_count, tile_count, check_count;
+    const pwsp_code_loop *loops;  // from 1
+    const uint32_t *loop_tiles;
+    uint32_t insn_count, tile_count, check_count, loop_count;
     uint32_t param_count, scalar_count;
     uint8_t param_dtypes[PTOWSP_TASK_TILE_MAX];
     uint32_t param_rows[PTOWSP_TASK_TILE_MAX], param_cols[PTOWSP_TASK_TILE_MAX];
@@ -61,7 +72,9 @@ typedef struct pwsp_tile_core {
     uint32_t block_size[PTOISA_MEMORY_COUNT];  // bytes
     const ptowsp_cost *cost;                   // the user's, for PTOWSP_MODEL_USER
     uint64_t excess;  // what that model said of an instruction, if too much; else 0
-    char text[160];   // why the last task was refused
+    int64_t index[PTOWSP_LOOP_MAX + 1];  // of the loops that run
+    uint64_t iteration[PTOWSP_LOOP_MAX + 1];
+    char text[256];  // why the last task was refused
 } pwsp_tile_core;
 
 // Makes room for a kernel, or only for its tiles, without memories (to count); false when memory is
@@ -82,7 +95,7 @@ PWSP_INTERNAL bool pwsp_tile_core_run(pwsp_tile_core *core, const pwsp_tile_code
                                       ptowsp_cycles *out_cycles);
 
 // Counts a task with full tiles. *out_stats gets all but the number of instructions. False if the
-// user's model says too much.
+// user's model says too much, or loops execute too many instructions.
 PWSP_INTERNAL bool pwsp_tile_code_measure(const pwsp_tile_code *code, const ptowsp_cost *cost,
                                           pwsp_tile_core *core, ptowsp_kernel_stats *out_stats);
 
@@ -96,10 +109,16 @@ PWSP_INTERNAL void pwsp_tile_core_check_all(pwsp_tile_core *core, const pwsp_til
 PWSP_INTERNAL ptowsp_insn pwsp_tile_code_insn(const pwsp_tile_code *code, uint32_t i,
                                               ptowsp_cycles *out_unit_cycles);
 
-// Read access to code: a tile (from 1), an instruction, a check.
+// How often a loop runs in a task; NULL is a task with full tiles, where each scalar bound is one
+// step more than its other bound.
+PWSP_INTERNAL uint64_t pwsp_tile_code_iterations(const pwsp_tile_code *code, uint32_t loop,
+                                                 const ptowsp_task *task, int64_t *out_begin);
+
+// Read access to code: a tile (from 1), an instruction, a check, a loop (from 1).
 PWSP_INTERNAL ptowsp_tile_object pwsp_tile_code_object(const pwsp_tile_code *code, uint32_t tile);
 PWSP_INTERNAL ptowsp_insn_info pwsp_tile_code_insn_info(const pwsp_tile_code *code, uint32_t i);
 PWSP_INTERNAL ptowsp_size_check pwsp_tile_code_size_check(const pwsp_tile_code *code, uint32_t i);
+PWSP_INTERNAL ptowsp_loop_info pwsp_tile_code_loop_info(const pwsp_tile_code *code, uint32_t loop);
 
 // Writes a body and the code made of it as text.
 PWSP_INTERNAL void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code,

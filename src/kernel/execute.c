@@ -1,5 +1,9 @@
 // Running tile kernels: PTO-ISA's functions execute the list of instructions on this CPU.
 //
+// Loops run as often as the task's bounds say, checked before anything else. Each iteration sets
+// the sizes and places of the tiles that depend on it. So all iterations are counted one by one, and
+// cycles are exact whatever their number.
+//
 // A task sets every tile's valid sizes from its own, then the instructions run in the list's order,
 // which is one of the orders that the waits allow. Their functions charge the core, so running and
 // counting give the same cycles: counting is running on a dry core.
@@ -91,21 +95,123 @@ static int64_t pwsp_task_size(const ptowsp_task *task, const pwsp_tile_code *cod
     return valid->axis ? ptowsp_task_cols(task, param) : ptowsp_task_rows(task, param);
 }
 
-static uint32_t pwsp_task_valid(const ptowsp_task *task, const pwsp_tile_code *code,
-                                const pwsp_valid *valid) {
-    return pwsp_valid_at(valid, pwsp_task_size(task, code, valid));
+static uint32_t pwsp_task_valid(const pwsp_tile_core *core, const ptowsp_task *task,
+                                const pwsp_tile_code *code, const pwsp_valid *valid) {
+    int64_t size = pwsp_task_size(task, code, valid);
+    return pwsp_valid_at(valid, valid->loop ? size - core->index[valid->loop] : size);
+}
+
+// -- loops ----------------------------------------------------------------------------------------
+
+#define PWSP_LOOP_INDEX_MAX (INT64_C(1) << 30)
+
+// A bound, as a task has it; any that is too large for an index is one more than those are.
+static int64_t pwsp_loop_bound(const pwsp_list_bound *bound, const pwsp_tile_code *code,
+                               const ptowsp_task *task) {
+    switch ((pwsp_bound_kind)bound->kind) {
+    case PWSP_BOUND_CONST: return bound->value;
+    case PWSP_BOUND_SIZE:
+        if (!task) {
+            return bound->axis ? code->param_cols[bound->param] : code->param_rows[bound->param];
+        }
+        return bound->axis ? ptowsp_task_cols(task, bound->param)
+                           : ptowsp_task_rows(task, bound->param);
+    case PWSP_BOUND_SCALAR: break;
+    }
+    uint64_t bits = ptowsp_task_scalar(task, bound->param);
+    if (code->scalar_dtypes[bound->param] == PTOWSP_U64 && bits > (uint64_t)PWSP_LOOP_INDEX_MAX) {
+        return PWSP_LOOP_INDEX_MAX + 1;
+    }
+    return (int64_t)bits;
+}
+
+static void pwsp_loop_bounds(const pwsp_tile_code *code, uint32_t loop, const ptowsp_task *task,
+                             int64_t *out_begin, int64_t *out_end) {
+    const pwsp_list_loop *of = &code->loops[loop].of;
+    bool is_begin = task || of->begin.kind != PWSP_BOUND_SCALAR;
+    bool is_end = task || of->end.kind != PWSP_BOUND_SCALAR;
+    *out_begin = is_begin ? pwsp_loop_bound(&of->begin, code, task) : 0;
+    *out_end = is_end ? pwsp_loop_bound(&of->end, code, task) : *out_begin + of->step;
+    if (!task && *out_end < *out_begin) {
+        *out_end = *out_begin;
+    }
+}
+
+uint64_t pwsp_tile_code_iterations(const pwsp_tile_code *code, uint32_t loop,
+                                   const ptowsp_task *task, int64_t *out_begin) {
+    int64_t end, step = code->loops[loop].of.step;
+    pwsp_loop_bounds(code, loop, task, out_begin, &end);
+    return end > *out_begin ? (uint64_t)((end - *out_begin + step - 1) / step) : 0;
+}
+
+// Are the bounds of all loops in order, and the instructions of the task not too many?
+static bool pwsp_tile_core_check_loops(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                       const ptowsp_task *task) {
+    uint64_t runs[PTOWSP_LOOP_MAX + 1], insns = code->insn_count;
+    runs[0] = 1;
+    for (uint32_t loop = 1; loop <= code->loop_count; loop++) {
+        const pwsp_code_loop *of = &code->loops[loop];
+        int64_t begin, end;
+        pwsp_loop_bounds(code, loop, task, &begin, &end);
+        if (begin < 0 || end < begin || end > PWSP_LOOP_INDEX_MAX) {
+            snprintf(core->text, sizeof core->text,
+                     "kernel %s: loop %u goes from %" PRId64 " to %" PRId64
+                     "; its bounds are 0 to 2^30, in this order",
+                     code->name, loop, begin, end);
+            return false;
+        }
+        uint64_t count = pwsp_tile_code_iterations(code, loop, task, &begin);
+        // Below 2^31 * 2^20 * 2^24: no overflow.
+        runs[loop] = runs[of->of.parent] * count;
+        insns += runs[loop] * of->insn_count;
+        if (insns > PTOWSP_TASK_INSN_MAX) {
+            snprintf(core->text, sizeof core->text,
+                     "kernel %s: loop %u runs %" PRIu64 " times; a task executes at most %d "
+                     "instructions",
+                     code->name, loop, runs[loop], PTOWSP_TASK_INSN_MAX);
+            return false;
+        }
+    }
+    return true;
+}
+
+// Do two sizes go together? In a loop they are compared in each of its iterations.
+static bool pwsp_tile_core_check_sizes(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                       const pwsp_tile_check *check, const ptowsp_task *task,
+                                       uint32_t first, uint32_t second) {
+    if (first) {
+        int64_t begin, step = code->loops[first].of.step;
+        uint64_t count = pwsp_tile_code_iterations(code, first, task, &begin);
+        for (uint64_t n = 0; n < count; n++) {
+            core->index[first] = begin + (int64_t)n * step;
+            if (!pwsp_tile_core_check_sizes(core, code, check, task, second, 0)) {
+                return false;
+            }
+        }
+        return true;
+    }
+    if (second) {
+        return pwsp_tile_core_check_sizes(core, code, check, task, second, 0);
+    }
+    uint32_t a = pwsp_task_valid(core, task, code, &check->a);
+    uint32_t b = pwsp_task_valid(core, task, code, &check->b);
+    if (check->a.param && check->b.param ? a != b : b < a) {
+        snprintf(core->text, sizeof core->text, "%s: %u and %u valid %s",
+                 pwsp_kop_name((pwsp_kop_kind)check->kind), a, b, check->axis ? "columns" : "rows");
+        return false;
+    }
+    return true;
 }
 
 bool pwsp_tile_core_check(pwsp_tile_core *core, const pwsp_tile_code *code,
                           const ptowsp_task *task) {
+    if (code->loop_count && !pwsp_tile_core_check_loops(core, code, task)) {
+        return false;
+    }
     for (uint32_t i = 0; i < code->check_count; i++) {
         const pwsp_tile_check *check = &code->checks[i];
-        uint32_t a = pwsp_task_valid(task, code, &check->a);
-        uint32_t b = pwsp_task_valid(task, code, &check->b);
-        if (check->a.param && check->b.param ? a != b : b < a) {
-            snprintf(core->text, sizeof core->text, "%s: %u and %u valid %s",
-                     pwsp_kop_name((pwsp_kop_kind)check->kind), a, b,
-                     check->axis ? "columns" : "rows");
+        uint32_t first = check->a.loop, second = check->b.loop == first ? 0 : check->b.loop;
+        if (!pwsp_tile_core_check_sizes(core, code, check, task, first, second)) {
             return false;
         }
     }
@@ -130,8 +236,42 @@ static void pwsp_tile_core_place(pwsp_tile_core *core, const pwsp_tile_code *cod
         tile->pad = from->pad;
         tile->rows = from->rows;
         tile->cols = from->cols;
-        tile->valid_rows = pwsp_task_valid(task, code, &from->valid_rows);
-        tile->valid_cols = pwsp_task_valid(task, code, &from->valid_cols);
+        tile->valid_rows = pwsp_task_valid(core, task, code, &from->valid_rows);
+        tile->valid_cols = pwsp_task_valid(core, task, code, &from->valid_cols);
+    }
+}
+
+// Begins an iteration of a loop: the sizes and places of the tiles that depend on it.
+static void pwsp_tile_core_iterate(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                   const ptowsp_task *task, uint32_t loop, uint64_t n) {
+    const pwsp_code_loop *of = &code->loops[loop];
+    bool is_moving = n > 0;
+    core->iteration[loop] = n;
+    for (uint32_t i = 0; i < of->tile_count; i++) {
+        uint32_t at = code->loop_tiles[of->tiles + i];
+        const pwsp_list_tile *from = &code->tiles[at], *root = &code->tiles[from->root];
+        ptoisa_tile *tile = &core->tiles[at];
+        tile->valid_rows = pwsp_task_valid(core, task, code, &from->valid_rows);
+        tile->valid_cols = pwsp_task_valid(core, task, code, &from->valid_cols);
+        if (root->loop == loop && tile->data && is_moving) {
+            uint64_t step = pwsp_list_root_step(root);
+            uint8_t *data = (uint8_t *)tile->data;
+            tile->data = n % 2 ? data + step : data - step;
+        }
+    }
+}
+
+// Ends a loop: its rotating tiles are where they were.
+static void pwsp_tile_core_leave(pwsp_tile_core *core, const pwsp_tile_code *code, uint32_t loop,
+                                 uint64_t count) {
+    const pwsp_code_loop *of = &code->loops[loop];
+    for (uint32_t i = 0; i < of->tile_count && count && count % 2 == 0; i++) {
+        uint32_t at = code->loop_tiles[of->tiles + i];
+        const pwsp_list_tile *root = &code->tiles[code->tiles[at].root];
+        ptoisa_tile *tile = &core->tiles[at];
+        if (root->loop == loop && tile->data) {
+            tile->data = (uint8_t *)tile->data - pwsp_list_root_step(root);
+        }
     }
 }
 
@@ -160,16 +300,27 @@ static double pwsp_insn_scalar(const pwsp_tile_core *core, const pwsp_tile_code 
     }
 }
 
+// Where the part of a parameter that an instruction moves begins.
+static int64_t pwsp_insn_row(const pwsp_tile_core *core, const pwsp_insn *insn) {
+    return insn->row + (insn->row_loop ? core->index[insn->row_loop] : 0);
+}
+
+static int64_t pwsp_insn_col(const pwsp_tile_core *core, const pwsp_insn *insn) {
+    return insn->col + (insn->col_loop ? core->index[insn->col_loop] : 0);
+}
+
 // The part of a parameter that a load or store moves: the valid elements of a tile.
-static ptoisa_global pwsp_insn_global(const pwsp_tile_code *code, const pwsp_insn *insn,
-                                      const ptowsp_task *task, const ptoisa_tile *tile) {
+static ptoisa_global pwsp_insn_global(const pwsp_tile_core *core, const pwsp_tile_code *code,
+                                      const pwsp_insn *insn, const ptowsp_task *task,
+                                      const ptoisa_tile *tile) {
     uint32_t param = insn->param - 1u;
     ptoisa_dtype dtype = (ptoisa_dtype)code->param_dtypes[param];
     ptoisa_global global = ptoisa_global_make(NULL, dtype, tile->valid_rows, tile->valid_cols,
                                               code->param_cols[param], 1);
     if (task) {
         const ptowsp_tile *at = &task->tiles[param];
-        int64_t offset = insn->row * at->row_stride + insn->col * at->col_stride;
+        int64_t row = pwsp_insn_row(core, insn), col = pwsp_insn_col(core, insn);
+        int64_t offset = row * at->row_stride + col * at->col_stride;
         global.stride[3] = at->row_stride;
         global.stride[4] = at->col_stride;
         if (at->data) {
@@ -180,23 +331,25 @@ static ptoisa_global pwsp_insn_global(const pwsp_tile_code *code, const pwsp_ins
 }
 
 // The valid rows and columns of the parameter from the instruction's (row, col) on.
-static ptoisa_tile pwsp_insn_rest(const pwsp_tile_code *code, const pwsp_insn *insn,
-                                  const ptowsp_task *task) {
+static ptoisa_tile pwsp_insn_rest(const pwsp_tile_core *core, const pwsp_tile_code *code,
+                                  const pwsp_insn *insn, const ptowsp_task *task) {
     ptoisa_tile rest;
     memset(&rest, 0, sizeof rest);
     uint32_t param = insn->param - 1u;
-    uint32_t rows = task ? (uint32_t)ptowsp_task_rows(task, param) : code->param_rows[param];
-    uint32_t cols = task ? (uint32_t)ptowsp_task_cols(task, param) : code->param_cols[param];
-    rest.valid_rows = rows > insn->row ? rows - insn->row : 0;
-    rest.valid_cols = cols > insn->col ? cols - insn->col : 0;
+    int64_t rows = task ? ptowsp_task_rows(task, param) : code->param_rows[param];
+    int64_t cols = task ? ptowsp_task_cols(task, param) : code->param_cols[param];
+    int64_t row = pwsp_insn_row(core, insn), col = pwsp_insn_col(core, insn);
+    rest.valid_rows = rows > row ? (uint32_t)(rows - row) : 0;
+    rest.valid_cols = cols > col ? (uint32_t)(cols - col) : 0;
     return rest;
 }
 
 // The tile, with its valid sizes limited to those of the parameter: a tile that does not depend on
 // the task may be larger than the task's loads and stores.
-static ptoisa_tile pwsp_insn_clip(const pwsp_tile_code *code, const pwsp_insn *insn,
-                                  const ptowsp_task *task, ptoisa_tile tile) {
-    ptoisa_tile rest = pwsp_insn_rest(code, insn, task);
+static ptoisa_tile pwsp_insn_clip(const pwsp_tile_core *core, const pwsp_tile_code *code,
+                                  const pwsp_insn *insn, const ptowsp_task *task,
+                                  ptoisa_tile tile) {
+    ptoisa_tile rest = pwsp_insn_rest(core, code, insn, task);
     tile.valid_rows = tile.valid_rows < rest.valid_rows ? tile.valid_rows : rest.valid_rows;
     tile.valid_cols = tile.valid_cols < rest.valid_cols ? tile.valid_cols : rest.valid_cols;
     return tile;
@@ -204,8 +357,8 @@ static ptoisa_tile pwsp_insn_clip(const pwsp_tile_code *code, const pwsp_insn *i
 
 static void pwsp_insn_load(pwsp_tile_core *core, const pwsp_tile_code *code, const pwsp_insn *insn,
                            const ptowsp_task *task, const ptoisa_tile *d) {
-    ptoisa_tile dst = pwsp_insn_clip(code, insn, task, *d);
-    ptoisa_global global = pwsp_insn_global(code, insn, task, &dst);
+    ptoisa_tile dst = pwsp_insn_clip(core, code, insn, task, *d);
+    ptoisa_global global = pwsp_insn_global(core, code, insn, task, &dst);
     ptoisa_tload(&core->core, &dst, &global);
 }
 
@@ -213,8 +366,8 @@ static void pwsp_insn_load(pwsp_tile_core *core, const pwsp_tile_code *code, con
 static void pwsp_insn_table(pwsp_tile_core *core, const pwsp_tile_code *code, const pwsp_insn *insn,
                             const ptowsp_task *task, const ptoisa_tile *tile,
                             const ptoisa_tile *index) {
-    ptoisa_tile rest = pwsp_insn_rest(code, insn, task), rows = *tile;
-    ptoisa_global table = pwsp_insn_global(code, insn, task, &rest);
+    ptoisa_tile rest = pwsp_insn_rest(core, code, insn, task), rows = *tile;
+    ptoisa_global table = pwsp_insn_global(core, code, insn, task, &rest);
     rows.valid_cols = rows.valid_cols < rest.valid_cols ? rows.valid_cols : rest.valid_cols;
     if (insn->op == PTOISA_MGATHER) {
         ptoisa_mgather(&core->core, &rows, &table, index);
@@ -225,8 +378,8 @@ static void pwsp_insn_table(pwsp_tile_core *core, const pwsp_tile_code *code, co
 
 static void pwsp_insn_store(pwsp_tile_core *core, const pwsp_tile_code *code, const pwsp_insn *insn,
                             const ptowsp_task *task, const ptoisa_tile *s) {
-    ptoisa_tile src = pwsp_insn_clip(code, insn, task, *s);
-    ptoisa_global global = pwsp_insn_global(code, insn, task, &src);
+    ptoisa_tile src = pwsp_insn_clip(core, code, insn, task, *s);
+    ptoisa_global global = pwsp_insn_global(core, code, insn, task, &src);
     switch ((pwsp_variant)insn->variant) {
     case PWSP_VARIANT_ADD: ptoisa_tstore_add(&core->core, &global, &src); break;
     case PWSP_VARIANT_RELU: ptoisa_tstore_relu(&core->core, &global, &src); break;
@@ -251,7 +404,11 @@ static void pwsp_insn_merge(ptoisa_core *core, const pwsp_insn *insn, const ptoi
 // A switch over all instructions, and longer than others for it.
 void pwsp_tile_core_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
                          const pwsp_insn *insn, const ptowsp_task *task) {
+    if (pwsp_insn_is_mark(insn)) {
+        return;
+    }
     ptoisa_core *core = &tile_core->core;
+    uint32_t event = insn->event + (uint32_t)(tile_core->iteration[insn->loop] & 1);
     const ptoisa_tile *d = &tile_core->tiles[insn->dst[0]], *d1 = &tile_core->tiles[insn->dst[1]];
     const ptoisa_tile *s[PWSP_INSN_SRC_MAX];
     for (int i = 0; i < PWSP_INSN_SRC_MAX; i++) {
@@ -307,12 +464,10 @@ void pwsp_tile_core_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
     case PTOISA_TGATHERMASK: ptoisa_tgather_mask(core, d, s[0], (ptoisa_pattern)insn->mode); break;
     case PTOISA_TQUANT: ptoisa_tquant_sym(core, d, s[0], s[1]); break;
     case PTOISA_SET_FLAG:
-        ptoisa_set_flag(core, (ptoisa_pipe)insn->src_pipe, (ptoisa_pipe)insn->dst_pipe,
-                        insn->event);
+        ptoisa_set_flag(core, (ptoisa_pipe)insn->src_pipe, (ptoisa_pipe)insn->dst_pipe, event);
         break;
     case PTOISA_WAIT_FLAG:
-        ptoisa_wait_flag(core, (ptoisa_pipe)insn->src_pipe, (ptoisa_pipe)insn->dst_pipe,
-                         insn->event);
+        ptoisa_wait_flag(core, (ptoisa_pipe)insn->src_pipe, (ptoisa_pipe)insn->dst_pipe, event);
         break;
     case PTOISA_PIPE_BARRIER: ptoisa_pipe_barrier(core, (ptoisa_pipe)insn->src_pipe); break;
     case PTOISA_NOP:
@@ -365,10 +520,19 @@ static void pwsp_tile_core_uncounted(pwsp_tile_core *core, const pwsp_tile_code 
     memcpy(core->core.busy, busy, sizeof busy);
 }
 
+static void pwsp_tile_core_loop(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                const ptowsp_task *task, uint32_t loop);
+
+// Executes instructions [begin, end), and the loops among them.
 static void pwsp_tile_core_walk(pwsp_tile_core *core, const pwsp_tile_code *code,
-                                const ptowsp_task *task) {
-    for (uint32_t i = 0; i < code->insn_count; i++) {
+                                const ptowsp_task *task, uint32_t begin, uint32_t end) {
+    for (uint32_t i = begin; i < end; i++) {
         const pwsp_insn *insn = &code->insns[i];
+        if (insn->op == PWSP_INSN_LOOP) {
+            pwsp_tile_core_loop(core, code, task, insn->loop);
+            i = code->loops[insn->loop].last;
+            continue;
+        }
         if (pwsp_insn_is_empty(core, insn)) {
             pwsp_tile_core_empty(core, insn);
             continue;
@@ -379,6 +543,19 @@ static void pwsp_tile_core_walk(pwsp_tile_core *core, const pwsp_tile_code *code
             pwsp_tile_core_insn(core, code, insn, task);
         }
     }
+}
+
+static void pwsp_tile_core_loop(pwsp_tile_core *core, const pwsp_tile_code *code,
+                                const ptowsp_task *task, uint32_t loop) {
+    const pwsp_code_loop *of = &code->loops[loop];
+    int64_t begin;
+    uint64_t count = pwsp_tile_code_iterations(code, loop, task, &begin);
+    for (uint64_t n = 0; n < count; n++) {
+        core->index[loop] = begin + (int64_t)n * of->of.step;
+        pwsp_tile_core_iterate(core, code, task, loop, n);
+        pwsp_tile_core_walk(core, code, task, of->first + 1, of->last);
+    }
+    pwsp_tile_core_leave(core, code, loop, count);
 }
 
 // An instruction of the user's model, in the public type.
@@ -420,6 +597,8 @@ static void pwsp_tile_core_begin(pwsp_tile_core *core, const pwsp_tile_code *cod
     core->core.is_checked = false;
     core->core.is_dry = is_dry;
     core->cost = cost;
+    memset(core->index, 0, sizeof core->index);
+    memset(core->iteration, 0, sizeof core->iteration);
     core->excess = 0;
     if (model == PTOISA_MODEL_USER) {
         core->core.cost = pwsp_tile_core_ask;
@@ -434,7 +613,7 @@ bool pwsp_tile_core_run(pwsp_tile_core *core, const pwsp_tile_code *code, const 
     }
     pwsp_tile_core_begin(core, code, core->cost, is_dry);
     pwsp_tile_core_place(core, code, task, is_dry);
-    pwsp_tile_core_walk(core, code, task);
+    pwsp_tile_core_walk(core, code, task, 0, code->insn_count);
     *out_cycles = ptoisa_cycles(&core->core);
     if (core->excess) {
         snprintf(core->text, sizeof core->text, "its cost function says %" PRIu64 " cycles",
@@ -446,8 +625,11 @@ bool pwsp_tile_core_run(pwsp_tile_core *core, const pwsp_tile_code *code, const 
 bool pwsp_tile_code_measure(const pwsp_tile_code *code, const ptowsp_cost *cost,
                             pwsp_tile_core *core, ptowsp_kernel_stats *out_stats) {
     pwsp_tile_core_begin(core, code, cost, true);
+    if (code->loop_count && !pwsp_tile_core_check_loops(core, code, NULL)) {
+        return false;
+    }
     pwsp_tile_core_place(core, code, NULL, true);
-    pwsp_tile_core_walk(core, code, NULL);
+    pwsp_tile_core_walk(core, code, NULL, 0, code->insn_count);
     out_stats->cycles = ptoisa_cycles(&core->core);
     for (int i = 0; i < PTOWSP_PIPE_COUNT; i++) {
         out_stats->busy_cycles[i] = core->core.busy[i];
@@ -477,7 +659,7 @@ void pwsp_tile_core_check_all(pwsp_tile_core *core, const pwsp_tile_code *code,
     pwsp_tile_core_place(core, code, NULL, true);
     for (uint32_t i = 0; i < code->insn_count; i++) {
         const pwsp_insn *insn = &code->insns[i];
-        core->core.is_checked = !pwsp_insn_is_crossing(code, insn);
+        core->core.is_checked = !pwsp_insn_is_mark(insn) && !pwsp_insn_is_crossing(code, insn);
         *out_insn = i;
         pwsp_tile_core_insn(core, code, insn, NULL);
     }

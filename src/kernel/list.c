@@ -67,6 +67,13 @@ bool pwsp_list_fail(pwsp_list_fault *fault, ptowsp_status status, uint32_t insn,
     return false;
 }
 
+bool pwsp_loop_is_within(const pwsp_list_loop *loops, uint32_t loop, uint32_t of) {
+    while (loop > of) {  // the number of what is around is lower
+        loop = loops[loop].parent;
+    }
+    return loop == of;
+}
+
 ptoisa_pipe pwsp_insn_pipe(const pwsp_list *list, const pwsp_insn *insn) {
     ptoisa_tile dst, src;
     memset(&dst, 0, sizeof dst);

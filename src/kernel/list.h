@@ -9,6 +9,12 @@
 //      waits      SET_FLAG, WAIT_FLAG and PIPE_BARRIER between the instructions
 //      proof      verifies the result without looking at how it was made
 //
+// Loops. The list stays flat: LOOP and END instructions enclose a body, which runs as often as the
+// bounds of the loop say (pwsp_list_loop). A size or an address in global memory may depend on the index
+// of a loop around it. A root may rotate: in iterations of odd number it is pwsp_list_root_step
+// bytes further, so that two iterations can be under way. A flag may rotate as well: it takes
+// `event` and the one after it in turn.
+//
 // Index 0 is no tile. A tile may be a view of another one (its root): the same bytes with another
 // shape, or a part of them. Only roots have storage. Sizes that depend on a task's place in its
 // tensor are extents: linear in a valid size of a parameter, and limited to the allocated size.
@@ -19,12 +25,13 @@
 #include "../base/base.h"
 #include "../isa/core.h"
 
-// How many valid rows or columns: clamp((mul * valid size of a parameter + add) >> shift, 0, max),
-// or max alone where there is no parameter.
+// How many valid rows or columns: clamp((mul * (valid size of a parameter - index of a loop) + add)
+// >> shift, 0, max), or max alone where there is no parameter.
 typedef struct pwsp_valid {
     uint16_t param;  // tile parameter + 1, or 0: always max
     uint8_t axis;    // 0 rows, 1 columns, of the parameter
     uint8_t shift;
+    uint8_t loop;  // whose index is subtracted; 0: none
     int32_t mul, add;
     uint32_t max;
 } pwsp_valid;
@@ -34,6 +41,7 @@ typedef struct pwsp_list_tile {
     uint8_t memory;       // ptoisa_memory
     uint8_t layout;       // ptoisa_layout
     uint8_t pad;          // ptoisa_pad
+    uint8_t loop;         // of a root: the loop in which it rotates; 0: it does not
     uint32_t rows, cols;  // allocated
     pwsp_valid valid_rows, valid_cols;
     uint32_t root;     // the tile whose bytes these are; itself, if it has storage
@@ -55,13 +63,20 @@ typedef struct pwsp_list_scalar {
     double value;      // the constant, if neither
 } pwsp_list_scalar;
 
+// Instructions that are none of PTO-ISA: where the body of a loop begins and ends.
+#define PWSP_INSN_LOOP     PTOISA_OP_COUNT
+#define PWSP_INSN_END      (PTOISA_OP_COUNT + 1)
+#define PWSP_INSN_OP_COUNT (PTOISA_OP_COUNT + 2)
+
 typedef struct pwsp_insn {
-    uint8_t op;                         // ptoisa_op
+    uint8_t op;                         // ptoisa_op, or PWSP_INSN_LOOP, PWSP_INSN_END
     uint8_t variant;                    // which form of it: pwsp_variant
     uint8_t mode;                       // ptoisa_round, ptoisa_compare or ptoisa_pattern
     uint8_t src_pipe, dst_pipe, event;  // of flags; a barrier is for src_pipe (or PTOISA_PIPE_ALL)
     bool is_dst_read;                   // dst[0] is read as well
     bool is_implied;                    // PTO-WSP does it uncounted: no cycles in the unit model
+    uint8_t loop;  // LOOP, END: which; of a flag: the loop with which its event rotates
+    uint8_t row_loop, col_loop;  // TLOAD, TSTORE: whose index is added to row and col; 0: none
     uint16_t param;  // TLOAD, TSTORE, MGATHER, MSCATTER: the tile parameter in global memory + 1
     // Written, and read. tmp is scratch: written, and of no meaning afterwards.
     uint32_t dst[PWSP_INSN_DST_MAX], src[PWSP_INSN_SRC_MAX], tmp;
@@ -86,8 +101,31 @@ typedef enum pwsp_variant {
     PWSP_VARIANT_BINARY       // TCOLSUM as a tree
 } pwsp_variant;
 
+// A bound of a loop.
+typedef enum pwsp_bound_kind {
+    PWSP_BOUND_CONST = 0,
+    PWSP_BOUND_SCALAR,  // a scalar parameter, i64 or u64
+    PWSP_BOUND_SIZE     // the valid rows or columns of a tile parameter
+} pwsp_bound_kind;
+
+typedef struct pwsp_list_bound {
+    uint8_t kind;    // pwsp_bound_kind
+    uint8_t axis;    // of SIZE: 0 rows, 1 columns
+    uint16_t param;  // of SCALAR, SIZE, from 0
+    int64_t value;   // of CONST
+} pwsp_list_bound;
+
+// for (index = begin; index < end; index += step).
+typedef struct pwsp_list_loop {
+    pwsp_list_bound begin, end;
+    int64_t step;
+    uint32_t parent;  // the loop around it; 0: none. Its number is lower
+} pwsp_list_loop;
+
 typedef struct pwsp_list {
     pwsp_memory memory;
+    pwsp_list_loop loops[PTOWSP_LOOP_MAX + 1];  // from 1
+    uint32_t loop_count;                        // without number 0
     pwsp_insn *insns;
     uint64_t insn_count, insn_capacity;
     pwsp_list_tile *tiles;               // from 1
@@ -120,6 +158,29 @@ PWSP_INTERNAL bool pwsp_list_fail(pwsp_list_fault *fault, ptowsp_status status, 
 // Bytes of a tile, all of its allocation.
 PWSP_INLINE uint64_t pwsp_list_tile_bytes(const pwsp_list_tile *tile) {
     return (uint64_t)tile->rows * tile->cols * ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
+}
+
+// How far apart a rotating root's two places are, and the bytes that a root takes of its memory.
+PWSP_INLINE uint64_t pwsp_list_root_step(const pwsp_list_tile *root) {
+    return (pwsp_list_tile_bytes(root) + 31) / 32 * 32;
+}
+
+PWSP_INLINE uint64_t pwsp_list_root_bytes(const pwsp_list_tile *root) {
+    return root->loop ? 2 * pwsp_list_root_step(root) : pwsp_list_tile_bytes(root);
+}
+
+// Is a loop another one, or inside it? Everything is inside 0, which is no loop.
+PWSP_INTERNAL bool pwsp_loop_is_within(const pwsp_list_loop *loops, uint32_t loop, uint32_t of);
+
+// Is an instruction LOOP or END?
+PWSP_INLINE bool pwsp_insn_is_mark(const pwsp_insn *insn) {
+    return insn->op == PWSP_INSN_LOOP || insn->op == PWSP_INSN_END;
+}
+
+PWSP_INLINE const char *pwsp_insn_name(const pwsp_insn *insn) {
+    return insn->op == PWSP_INSN_LOOP  ? "LOOP"
+           : insn->op == PWSP_INSN_END ? "END"
+                                       : ptoisa_op_name((ptoisa_op)insn->op);
 }
 
 // Where a tile begins in its memory, once memory has been planned.

@@ -13,8 +13,7 @@ static uint32_t pwsp_lower_load(pwsp_lowering *lw, uint32_t param, const pwsp_ko
                                    shape->valid_cols);
     pwsp_insn *load = pwsp_insn_emit(lw, PTOISA_TLOAD, tile, 0, 0, 0);
     load->param = (uint16_t)param;
-    load->row = shape->row;
-    load->col = shape->col;
+    pwsp_insn_set_window(load, shape);
     return tile;
 }
 
@@ -28,15 +27,22 @@ static void pwsp_lower_uses(pwsp_lowering *lw) {
         if (op->is_dead) {
             continue;
         }
-        for (uint32_t j = 0; j < PWSP_KOP_SRC_MAX; j++) {
-            lw->values[op->src[j]].last = (uint32_t)i;
-            lw->values[op->src[j]].uses++;
+        // What a loop carries is read before it begins, and taken on where it ends.
+        uint32_t at = op->kind == PWSP_KOP_CARRY  ? body->loop_begins[op->loop]
+                      : op->kind == PWSP_KOP_NEXT ? body->loop_ends[op->loop]
+                                                  : (uint32_t)i;
+        uint32_t loop = op->kind == PWSP_KOP_CARRY ? body->loops[op->loop].parent : op->loop;
+        for (uint32_t j = op->kind == PWSP_KOP_NEXT; j < PWSP_KOP_SRC_MAX; j++) {
+            if (op->src[j]) {
+                pwsp_lower_use(lw, op->src[j], at, loop);
+            }
         }
         if (op->kind == PWSP_KOP_INSTRUCTION) {
             const pwsp_body_insn *insn = &body->insns[op->param - 1];
             for (uint32_t j = 0; j < PWSP_INSN_SRC_MAX; j++) {
-                lw->values[insn->src[j]].last = (uint32_t)i;
-                lw->values[insn->src[j]].uses++;
+                if (insn->src[j]) {
+                    pwsp_lower_use(lw, insn->src[j], at, loop);
+                }
             }
         }
     }
@@ -115,6 +121,9 @@ static void pwsp_lower_op(pwsp_lowering *lw, const pwsp_kop *op) {
     case PWSP_KOP_PARAM:
     case PWSP_KOP_SCALAR:
     case PWSP_KOP_CONST:
+    case PWSP_KOP_SIZE:
+    case PWSP_KOP_CARRY:
+    case PWSP_KOP_NEXT:
     case PWSP_KOP_NONE:
     case PWSP_KOP_COUNT: break;
     case PWSP_KOP_LOAD: pwsp_lower_part(lw, op); break;
@@ -160,6 +169,10 @@ static void pwsp_lower_op(pwsp_lowering *lw, const pwsp_kop *op) {
     case PWSP_KOP_MATMUL_ACC:
     case PWSP_KOP_MATMUL_BIAS: pwsp_lower_matmul(lw, op); break;
     case PWSP_KOP_FULL:
+        if (!pwsp_lower_is_zero_sum(lw, lw->at)) {
+            pwsp_lower_shape(lw, op);
+        }
+        break;
     case PWSP_KOP_IOTA:
     case PWSP_KOP_ALLOC:
     case PWSP_KOP_CVT:
@@ -176,6 +189,8 @@ static void pwsp_lower_op(pwsp_lowering *lw, const pwsp_kop *op) {
     case PWSP_KOP_TOPK_INDICES:
     case PWSP_KOP_GATHER: pwsp_lower_indexing(lw, op); break;
     case PWSP_KOP_INSTRUCTION: pwsp_lower_instruction(lw, op); break;
+    case PWSP_KOP_LOOP: pwsp_lower_loop(lw, op); break;
+    case PWSP_KOP_END: pwsp_lower_end(lw, op); break;
     }
 }
 
@@ -190,6 +205,8 @@ bool pwsp_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
         pwsp_memory_free(&body->memory, lowering.values, size);
         return pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
     }
+    memcpy(list->loops, body->loops, sizeof list->loops);
+    list->loop_count = body->loop_count;
     pwsp_lower_uses(&lowering);
     pwsp_lower_entry(&lowering);
     for (uint64_t i = 1; i < body->op_count && !lowering.is_out; i++) {

@@ -27,8 +27,10 @@
 typedef struct pwsp_lowered {
     uint32_t tile;  // in UB; 0: not there
     uint32_t acc;   // in L0C; 0: not there
-    uint32_t last;  // the last operation that uses it
+    uint32_t last;  // the last operation that needs it; of a carried value, in its loop
     uint32_t uses;
+    uint32_t after;          // of a carried value: the last operation behind its loop; 0: none
+    uint32_t mat, mat_loop;  // in L1, while this loop runs; 0: not there
 } pwsp_lowered;
 
 typedef struct pwsp_lowering {
@@ -92,6 +94,9 @@ PWSP_INTERNAL pwsp_insn *pwsp_insn_emit_scalar(pwsp_lowering *lw, ptoisa_op op, 
 // The scalar operand that a value is.
 PWSP_INTERNAL pwsp_list_scalar pwsp_lower_scalar(const ptowsp_body *body, uint32_t value);
 
+// Notes that operation `at`, of a loop, uses a value.
+PWSP_INTERNAL void pwsp_lower_use(pwsp_lowering *lw, uint32_t value, uint32_t at, uint32_t loop);
+
 // The value's tile in UB.
 PWSP_INLINE uint32_t pwsp_lower_value(const pwsp_lowering *lw, uint32_t value) {
     return lw->values[value].tile;
@@ -109,6 +114,32 @@ PWSP_INTERNAL void pwsp_lower_shape(pwsp_lowering *lw, const pwsp_kop *op);  // 
 PWSP_INTERNAL void pwsp_lower_indexing(pwsp_lowering *lw,
                                        const pwsp_kop *op);  // compare, sort, ...
 PWSP_INTERNAL void pwsp_lower_instruction(pwsp_lowering *lw, const pwsp_kop *op);
+
+PWSP_INTERNAL void pwsp_lower_loop(pwsp_lowering *lw, const pwsp_kop *op);
+PWSP_INTERNAL void pwsp_lower_end(pwsp_lowering *lw, const pwsp_kop *op);
+
+// Is the value a carried sum that is in L0C?
+PWSP_INTERNAL bool pwsp_lower_is_in_acc(const pwsp_lowering *lw, uint32_t value);
+
+// Do only sums in L0C begin with the value, a tile of zeros, so that it is not needed in UB?
+PWSP_INTERNAL bool pwsp_lower_is_zero_sum(const pwsp_lowering *lw, uint32_t value);
+
+// The factor of a product, in L1: moved there, unless it is there.
+PWSP_INTERNAL uint32_t pwsp_lower_factor(pwsp_lowering *lw, uint32_t value);
+
+// A tile of zeros in L0C, as products of factors of this type give it.
+PWSP_INTERNAL uint32_t pwsp_lower_zeros(pwsp_lowering *lw, const pwsp_kop *op, uint8_t dtype);
+
+// Moves a product from L0C to UB.
+PWSP_INTERNAL uint32_t pwsp_lower_to_vec(pwsp_lowering *lw, uint32_t acc, const pwsp_kop *op);
+
+// Sets the part of its parameter that an instruction loads or stores.
+PWSP_INLINE void pwsp_insn_set_window(pwsp_insn *insn, const pwsp_kop *op) {
+    insn->row = op->row;
+    insn->col = op->col;
+    insn->row_loop = op->row_loop;
+    insn->col_loop = op->col_loop;
+}
 
 // Does something other than matmul and store read the value, so that it must be in UB?
 PWSP_INTERNAL bool pwsp_lower_feeds(const ptowsp_body *body, uint32_t value);

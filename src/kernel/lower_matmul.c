@@ -23,9 +23,12 @@ static uint32_t pwsp_lower_matrix(pwsp_lowering *lw, ptoisa_memory memory, ptois
 }
 
 // The operand of a matrix product, in L1.
-static uint32_t pwsp_lower_factor(pwsp_lowering *lw, uint32_t value) {
+uint32_t pwsp_lower_factor(pwsp_lowering *lw, uint32_t value) {
     const pwsp_kop *op = &lw->body->ops[value];
     const pwsp_lowered *at = &lw->values[value];
+    if (at->mat) {
+        return at->mat;
+    }
     uint32_t mat = pwsp_lower_matrix(lw, PTOISA_MAT, PTOISA_NZ, op->dtype, op->rows, op->cols,
                                      op->valid_rows, op->valid_cols);
     if (op->kind == PWSP_KOP_PARAM) {
@@ -33,8 +36,7 @@ static uint32_t pwsp_lower_factor(pwsp_lowering *lw, uint32_t value) {
     } else if (op->kind == PWSP_KOP_SLICE && at->tile == 0) {  // of a parameter, and only a factor
         pwsp_insn *load = pwsp_insn_emit(lw, PTOISA_TLOAD, mat, 0, 0, 0);
         load->param = (uint16_t)lw->body->ops[op->src[0]].param;
-        load->row = op->row;
-        load->col = op->col;
+        pwsp_insn_set_window(load, op);
     } else {
         pwsp_insn_emit(lw, PTOISA_TMOV, mat, at->acc ? at->acc : at->tile, 0, 0);
     }
@@ -130,13 +132,36 @@ bool pwsp_lower_feeds(const ptowsp_body *body, uint32_t value) {
     return false;
 }
 
-// Moves a product from L0C to UB.
-static uint32_t pwsp_lower_to_vec(pwsp_lowering *lw, uint32_t acc, const pwsp_kop *op) {
+uint32_t pwsp_lower_to_vec(pwsp_lowering *lw, uint32_t acc, const pwsp_kop *op) {
     // A product of one column is a row-major tile of one valid column in L0C, a column in UB.
     uint32_t tile =
         pwsp_lower_vec(lw, op->dtype, op->rows, op->cols, op->valid_rows, op->valid_cols);
     pwsp_insn_emit(lw, PTOISA_TMOV, tile, acc, 0, 0);
     return tile;
+}
+
+// The rows or columns of a tile in L0C: whole boxes, also for the right factor's.
+static uint32_t pwsp_lower_acc_cols(const pwsp_kop *op, uint8_t dtype) {
+    return pwsp_round_up(op->cols,
+                         pwsp_block_elements(dtype) > 16 ? pwsp_block_elements(dtype) : 16);
+}
+
+uint32_t pwsp_lower_zeros(pwsp_lowering *lw, const pwsp_kop *op, uint8_t dtype) {
+    uint32_t acc =
+        pwsp_lower_tile(lw, PTOISA_ACC, PTOISA_NZ, op->dtype, pwsp_round_up(op->rows, 16),
+                        pwsp_lower_acc_cols(op, dtype), op->valid_rows, op->valid_cols);
+    pwsp_valid box = pwsp_valid_full(16);
+    uint32_t a =
+        pwsp_lower_matrix(lw, PTOISA_MAT, PTOISA_NZ, dtype, op->rows, 16, op->valid_rows, box);
+    uint32_t b =
+        pwsp_lower_matrix(lw, PTOISA_MAT, PTOISA_NZ, dtype, 16, op->cols, box, op->valid_cols);
+    if (lw->is_out) {
+        return 0;
+    }
+    pwsp_insn_emit_scalar(lw, PTOISA_TEXPANDS, a, 0, 0);
+    pwsp_insn_emit_scalar(lw, PTOISA_TEXPANDS, b, 0, 0);
+    pwsp_lower_product(lw, PTOISA_TMATMUL, acc, a, b, 0, lw->list->tiles[a].cols, 0);
+    return acc;
 }
 
 void pwsp_lower_matmul(pwsp_lowering *lw, const pwsp_kop *op) {
@@ -148,8 +173,15 @@ void pwsp_lower_matmul(pwsp_lowering *lw, const pwsp_kop *op) {
     uint32_t acc = 0, bias = 0, added = 0;
     if (op->kind == PWSP_KOP_MATMUL_ACC) {
         const pwsp_lowered *sum = &lw->values[op->src[2]];
-        if (sum->acc && sum->uses == 1) {
+        if (sum->acc && (sum->uses == 1 || pwsp_lower_is_in_acc(lw, op->src[2]))) {
             acc = sum->acc;
+            pwsp_list_tile of = lw->list->tiles[acc];
+            if (pwsp_lower_is_in_acc(lw, op->src[2]) &&
+                !(pwsp_valid_is_equal(&of.valid_rows, &op->valid_rows) &&
+                  pwsp_valid_is_equal(&of.valid_cols, &op->valid_cols))) {
+                acc = pwsp_lower_view(lw, acc, PTOISA_NZ, of.dtype, of.rows, of.cols,
+                                      op->valid_rows, op->valid_cols, 0);
+            }
             first = PTOISA_TMATMUL_ACC;
         } else {
             added = sum->tile;
@@ -159,12 +191,9 @@ void pwsp_lower_matmul(pwsp_lowering *lw, const pwsp_kop *op) {
         first = PTOISA_TMATMUL_BIAS;
     }
     if (acc == 0) {
-        acc = pwsp_lower_tile(
-            lw, PTOISA_ACC, PTOISA_NZ, op->dtype, pwsp_round_up(op->rows, 16),
-            pwsp_round_up(op->cols, pwsp_block_elements(lw->list->tiles[b].dtype) > 16
-                                        ? pwsp_block_elements(lw->list->tiles[b].dtype)
-                                        : 16),
-            op->valid_rows, op->valid_cols);
+        acc = pwsp_lower_tile(lw, PTOISA_ACC, PTOISA_NZ, op->dtype, pwsp_round_up(op->rows, 16),
+                              pwsp_lower_acc_cols(op, lw->list->tiles[b].dtype), op->valid_rows,
+                              op->valid_cols);
     }
     uint32_t k = pwsp_lower_panel(lw, &lw->list->tiles[a], &lw->list->tiles[b]);
     uint32_t depth = lw->list->tiles[a].valid_cols.max;
@@ -175,7 +204,8 @@ void pwsp_lower_matmul(pwsp_lowering *lw, const pwsp_kop *op) {
     }
     pwsp_lowered *result = &lw->values[lw->at];
     result->acc = acc;
-    if (added || pwsp_lower_feeds(lw->body, lw->at)) {
+    bool is_carried = op->kind == PWSP_KOP_MATMUL_ACC && pwsp_lower_is_in_acc(lw, op->src[2]);
+    if (added || (!is_carried && pwsp_lower_feeds(lw->body, lw->at))) {
         result->tile = pwsp_lower_to_vec(lw, acc, op);
         pwsp_lower_keep(lw, result->tile, lw->at);
     }
@@ -215,5 +245,6 @@ void pwsp_lower_store(pwsp_lowering *lw, const pwsp_kop *op) {
     }
     pwsp_insn *store = pwsp_insn_emit(lw, PTOISA_TSTORE, 0, src, 0, 0);
     store->param = (uint16_t)op->param;
+    pwsp_insn_set_window(store, op);
     store->variant = is_add ? (uint8_t)PWSP_VARIANT_ADD : op->mode;
 }

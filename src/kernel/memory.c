@@ -23,6 +23,11 @@
 //                9    12    29     -            20 or later: one path down
 //      born      0     4    17    26
 //
+// Loops. A root that is made before a loop and used in it lives to the loop's end, as each
+// iteration uses it; one that is made in it and used behind it lives from its beginning. A root that
+// rotates takes its two places for as long as the loop runs. All else that lives in a body shares
+// bytes there as outside: flags keep iterations apart.
+//
 // A source of an instruction never shares bytes with its destination, even if the source dies
 // there: instructions write before they have read everything.
 
@@ -46,8 +51,9 @@ typedef struct pwsp_placing {
     const ptoisa_machine *machine;
     pwsp_list_fault *fault;
     pwsp_arena arena;
-    uint32_t *root_of;         // [tile] its index in roots + 1; of roots that are used
-    pwsp_placing_root *roots;  // in order of birth
+    uint32_t *root_of;  // [tile] its index in roots + 1; of roots that are used
+    uint32_t loop_first[PTOWSP_LOOP_MAX + 1], loop_last[PTOWSP_LOOP_MAX + 1];  // instructions
+    pwsp_placing_root *roots;                                                  // in order of birth
     uint32_t root_count;
     uint32_t peak[PTOISA_MEMORY_COUNT];  // blocks live at once, the most
     uint32_t used[PTOISA_MEMORY_COUNT];  // blocks below the ceiling of the best placement
@@ -87,19 +93,23 @@ static bool pwsp_placing_refuse(pwsp_placing *p, uint32_t tile, uint32_t insn, u
     const pwsp_list_tile *t = &p->list->tiles[tile];
     char name[96];
     pwsp_placing_name_tile(p->list, tile, name, sizeof name);
-    return pwsp_list_fail(p->fault, PTOWSP_LIMIT_EXCEEDED, insn,
-                          "memory: %s needs %" PRIu64 " bytes of %s at instruction %" PRIu32
-                          " (%s), where %" PRIu64 " of %" PRIu32 " are in use%s",
-                          name, pwsp_list_tile_bytes(t),
-                          ptoisa_memory_name((ptoisa_memory)t->memory), insn,
-                          ptoisa_op_name((ptoisa_op)p->list->insns[insn].op), live,
-                          p->machine->memory_size[t->memory], why);
+    return pwsp_list_fail(
+        p->fault, PTOWSP_LIMIT_EXCEEDED, insn,
+        "memory: %s needs %" PRIu64 " bytes of %s at instruction %" PRIu32 " (%s), where %" PRIu64
+        " of %" PRIu32 " are in use%s",
+        name, pwsp_list_root_bytes(t), ptoisa_memory_name((ptoisa_memory)t->memory), insn,
+        pwsp_insn_name(&p->list->insns[insn]), live, p->machine->memory_size[t->memory], why);
 }
 
 // Notes every root at its first use, which puts them in order of birth, and its last use.
 static void pwsp_placing_find_lives(pwsp_placing *p) {
     const pwsp_list *list = p->list;
     for (uint32_t i = 0; i < list->insn_count; i++) {
+        if (list->insns[i].op == PWSP_INSN_LOOP) {
+            p->loop_first[list->insns[i].loop] = i;
+        } else if (list->insns[i].op == PWSP_INSN_END) {
+            p->loop_last[list->insns[i].loop] = i;
+        }
         for (uint32_t k = 0; k < PWSP_PLACING_OPERANDS; k++) {
             uint32_t tile = pwsp_placing_operand(&list->insns[i], k);
             if (!tile) {
@@ -117,51 +127,6 @@ static void pwsp_placing_find_lives(pwsp_placing *p) {
         }
     }
 }
-
-// Finds how much is live at once, and refuses a list that no placement could fit.
-static bool pwsp_placing_find_peaks(pwsp_placing *p) {
-    const pwsp_list *list = p->list;
-    uint64_t live[PTOISA_MEMORY_COUNT] = {0};
-    for (uint32_t i = 0; i < list->insn_count; i++) {
-        uint32_t used[PWSP_PLACING_OPERANDS], used_count = 0;
-        for (uint32_t k = 0; k < PWSP_PLACING_OPERANDS; k++) {
-            uint32_t tile = pwsp_placing_operand(&list->insns[i], k);
-            if (!tile) {
-                continue;
-            }
-            pwsp_placing_root *root = &p->roots[p->root_of[list->tiles[tile].root] - 1];
-            bool is_repeated = false;
-            for (uint32_t u = 0; u < used_count; u++) {
-                is_repeated = is_repeated || used[u] == root->tile;
-            }
-            if (is_repeated) {
-                continue;
-            }
-            used[used_count++] = root->tile;
-            if (root->first != i) {
-                continue;
-            }
-            const pwsp_list_tile *t = &list->tiles[root->tile];
-            uint64_t blocks = pwsp_ceil_div_u64(pwsp_list_tile_bytes(t), PWSP_TILE_ALIGN);
-            uint64_t capacity = p->machine->memory_size[t->memory] / PWSP_TILE_ALIGN;
-            if (blocks > capacity || live[t->memory] + blocks > capacity) {
-                return pwsp_placing_refuse(p, root->tile, i, live[t->memory] * PWSP_TILE_ALIGN, "");
-            }
-            root->size = (uint32_t)blocks;
-            live[t->memory] += blocks;
-            p->peak[t->memory] = (uint32_t)pwsp_max_u64(p->peak[t->memory], live[t->memory]);
-        }
-        for (uint32_t u = 0; u < used_count; u++) {
-            const pwsp_placing_root *root = &p->roots[p->root_of[used[u]] - 1];
-            if (root->last == i) {
-                live[list->tiles[used[u]].memory] -= root->size;
-            }
-        }
-    }
-    return true;
-}
-
-// -- placing --------------------------------------------------------------------------------------
 
 // Sorts keys, by merging; short runs by insertion.
 static void pwsp_placing_sort(uint64_t *keys, uint64_t *spare, uint32_t count) {
@@ -190,6 +155,81 @@ static void pwsp_placing_sort(uint64_t *keys, uint64_t *spare, uint32_t count) {
         memcpy(keys, spare, (size_t)count * sizeof keys[0]);
     }
 }
+
+// Extends lives over the loops that they overlap, inner loops first, and puts roots in order of
+// birth again. False when memory is out.
+static bool pwsp_placing_extend_lives(pwsp_placing *p) {
+    const pwsp_list *list = p->list;
+    uint32_t count = p->root_count;
+    for (uint32_t i = 0; i < count; i++) {
+        pwsp_placing_root *root = &p->roots[i];
+        for (uint32_t loop = list->loop_count; loop > 0; loop--) {
+            uint32_t first = p->loop_first[loop], last = p->loop_last[loop];
+            bool is_used_in = root->last > first && root->first < last;
+            bool is_rotating = list->tiles[root->tile].loop == loop;
+            if (is_used_in && (is_rotating || root->first < first) && root->last < last) {
+                root->last = last;
+            }
+            if (is_used_in && (is_rotating || root->last > last) && root->first > first) {
+                root->first = first;
+            }
+        }
+    }
+    uint64_t *keys = (uint64_t *)pwsp_arena_alloc(&p->arena, 2 * (count + 1) * sizeof *keys, 8);
+    size_t size = (count + 1) * sizeof *p->roots;
+    pwsp_placing_root *roots = (pwsp_placing_root *)pwsp_arena_alloc(&p->arena, size, 8);
+    if (!keys || !roots) {
+        return pwsp_list_fail(p->fault, PTOWSP_OUT_OF_MEMORY, 0, "memory: out of memory");
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        keys[i] = (uint64_t)p->roots[i].first << 32 | i;
+    }
+    pwsp_placing_sort(keys, keys + count, count);
+    for (uint32_t i = 0; i < count; i++) {
+        roots[i] = p->roots[(uint32_t)keys[i]];
+        p->root_of[roots[i].tile] = i + 1;
+    }
+    p->roots = roots;
+    return true;
+}
+
+// Finds how much is live at once, and refuses a list that no placement could fit.
+static bool pwsp_placing_find_peaks(pwsp_placing *p) {
+    const pwsp_list *list = p->list;
+    uint64_t live[PTOISA_MEMORY_COUNT] = {0};
+    // Roots by the instruction at which they die: the first of each, and the next one; + 1.
+    size_t count = (size_t)list->insn_count + 1;
+    uint32_t *dying =
+        (uint32_t *)pwsp_arena_alloc(&p->arena, (count + p->root_count) * sizeof *dying, 8);
+    if (!dying) {
+        return pwsp_list_fail(p->fault, PTOWSP_OUT_OF_MEMORY, 0, "memory: out of memory");
+    }
+    uint32_t *next = dying + count, born = 0;
+    for (uint32_t i = 0; i < p->root_count; i++) {
+        next[i] = dying[p->roots[i].last];
+        dying[p->roots[i].last] = i + 1;
+    }
+    for (uint32_t i = 0; i < list->insn_count; i++) {
+        for (; born < p->root_count && p->roots[born].first == i; born++) {
+            pwsp_placing_root *root = &p->roots[born];
+            const pwsp_list_tile *t = &list->tiles[root->tile];
+            uint64_t blocks = pwsp_ceil_div_u64(pwsp_list_root_bytes(t), PWSP_TILE_ALIGN);
+            uint64_t capacity = p->machine->memory_size[t->memory] / PWSP_TILE_ALIGN;
+            if (blocks > capacity || live[t->memory] + blocks > capacity) {
+                return pwsp_placing_refuse(p, root->tile, i, live[t->memory] * PWSP_TILE_ALIGN, "");
+            }
+            root->size = (uint32_t)blocks;
+            live[t->memory] += blocks;
+            p->peak[t->memory] = (uint32_t)pwsp_max_u64(p->peak[t->memory], live[t->memory]);
+        }
+        for (uint32_t r = dying[i]; r; r = next[r - 1]) {
+            live[list->tiles[p->roots[r - 1].tile].memory] -= p->roots[r - 1].size;
+        }
+    }
+    return true;
+}
+
+// -- placing --------------------------------------------------------------------------------------
 
 // Says in the tree that root i has been placed.
 static void pwsp_placing_note(pwsp_placing *p, uint32_t i) {
@@ -385,7 +425,8 @@ PWSP_INTERNAL bool pwsp_list_place(pwsp_list *list, const ptoisa_machine *machin
         is_good = pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "memory: out of memory");
     } else {
         pwsp_placing_find_lives(&p);
-        is_good = pwsp_placing_find_peaks(&p) && pwsp_placing_plan_all(&p);
+        is_good = (list->loop_count == 0 || pwsp_placing_extend_lives(&p)) &&
+                  pwsp_placing_find_peaks(&p) && pwsp_placing_plan_all(&p);
     }
     if (is_good) {
         pwsp_placing_commit(&p);

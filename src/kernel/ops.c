@@ -62,8 +62,32 @@ static bool pwsp_store_fits(uint8_t from, uint8_t to) {
     return from == to || is_narrowing || is_bits;
 }
 
-static void pwsp_store(ptowsp_value param, ptowsp_value value, pwsp_kop_kind kind) {
+// Where to store: NULL is the whole parameter.
+typedef struct pwsp_store_at {
+    ptowsp_value row, col;
+} pwsp_store_at;
+
+// Does the value fit the parameter, or a window of it?
+static void pwsp_store_shape(pwsp_builder *b, const pwsp_kop *to, const pwsp_kop *from,
+                             const pwsp_store_at *at) {
+    const char *name = b->body->tiles[to->param - 1].name;
+    if (at ? from->rows > to->rows || from->cols > to->cols
+           : from->rows != to->rows || from->cols != to->cols) {
+        PWSP_BUILDER_FAIL(b, PTOWSP_INVALID_PARAMS, "%u x %u into %s of %u x %u", from->rows,
+                          from->cols, name, to->rows, to->cols);
+    } else if (!at && b->body->loop) {
+        PWSP_BUILDER_FAIL(b, PTOWSP_INVALID_PARAMS,
+                          "%s is stored as a whole in a loop; see ptowsp_tile_store_at", name);
+    } else if (at && pwsp_builder_offset(b, at->row, to->rows - from->rows, &b->op.row,
+                                         &b->op.row_loop)) {
+        pwsp_builder_offset(b, at->col, to->cols - from->cols, &b->op.col, &b->op.col_loop);
+    }
+}
+
+static void pwsp_store(ptowsp_value param, ptowsp_value value, const pwsp_store_at *at,
+                       pwsp_kop_kind kind) {
     pwsp_builder b = pwsp_builder_begin(pwsp_body_of(param, value), kind);
+    b.name = at ? "store_at" : b.name;
     const pwsp_kop *to = pwsp_builder_value(&b, param);
     if (!to) {
         return;
@@ -85,9 +109,8 @@ static void pwsp_store(ptowsp_value param, ptowsp_value value, pwsp_kop_kind kin
     if (!from) {
         return;
     }
-    if (from->rows != to->rows || from->cols != to->cols) {
-        PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "%u x %u into %s of %u x %u", from->rows,
-                          from->cols, tile->name, to->rows, to->cols);
+    pwsp_store_shape(&b, to, from, at);
+    if (!b.body) {
         return;
     }
     if (!pwsp_store_fits(from->dtype, to->dtype)) {
@@ -107,16 +130,22 @@ static void pwsp_store(ptowsp_value param, ptowsp_value value, pwsp_kop_kind kin
     tile->is_stored = true;
     b.op.param = to->param;
     b.op.src[0] = b.op.src[1];  // the value; the destination is the parameter
-    b.op.src[1] = 0;
+    b.op.src[1] = b.op.src[2] = 0;
     pwsp_builder_end(&b);
 }
 
 void ptowsp_tile_store(ptowsp_value param, ptowsp_value value) {
-    pwsp_store(param, value, PWSP_KOP_STORE);
+    pwsp_store(param, value, NULL, PWSP_KOP_STORE);
 }
 
 void ptowsp_tile_store_add(ptowsp_value param, ptowsp_value value) {
-    pwsp_store(param, value, PWSP_KOP_STORE_ADD);
+    pwsp_store(param, value, NULL, PWSP_KOP_STORE_ADD);
+}
+
+void ptowsp_tile_store_at(ptowsp_value param, ptowsp_value row, ptowsp_value col,
+                          ptowsp_value value) {
+    pwsp_store_at at = {row, col};
+    pwsp_store(param, value, &at, PWSP_KOP_STORE);
 }
 
 // -- element by element ---------------------------------------------------------------------------

@@ -3,9 +3,10 @@
 //      canonicalise   c op x -> x op c;  vector op x -> x op vector;  cvt to the same type, and
 //                     what is done twice and undoes itself (transpose, neg), -> x
 //      fold           op of two constants -> a constant
-//      drop dead      what nothing that is stored depends on
+//      drop dead      what nothing that is stored depends on; loops and what they carry stay
 //      fuse           matmul + row of biases -> matmul_bias;  relu(matmul) stored -> a store with
-//                     relu. Only if the body asks for it, as it changes what is counted.
+//                     relu. Only if the body asks for it, as it changes what is counted; and never
+//                     from one loop into another.
 //
 // Bodies usually have some tens of operations, so a pass may scan all of them to answer a question.
 
@@ -129,7 +130,8 @@ void pwsp_pass_drop_dead(ptowsp_body *body) {
     for (uint64_t i = body->op_count; i-- > 1;) {
         pwsp_kop *op = &body->ops[i];
         bool has_effect = op->kind == PWSP_KOP_STORE || op->kind == PWSP_KOP_STORE_ADD ||
-                          op->kind == PWSP_KOP_INSTRUCTION;
+                          op->kind == PWSP_KOP_INSTRUCTION || op->kind == PWSP_KOP_LOOP ||
+                          op->kind == PWSP_KOP_END || op->kind == PWSP_KOP_NEXT;
         op->is_dead = !has_effect && pwsp_body_use_count(body, (uint32_t)i) == 0;
     }
 }
@@ -137,15 +139,16 @@ void pwsp_pass_drop_dead(ptowsp_body *body) {
 // -- fuse -----------------------------------------------------------------------------------------
 
 // Is the value a product that one operation uses alone?
-static bool pwsp_fuse_takes(const ptowsp_body *body, uint32_t value) {
-    return body->ops[value].kind == PWSP_KOP_MATMUL && pwsp_body_use_count(body, value) == 1;
+static bool pwsp_fuse_takes(const ptowsp_body *body, const pwsp_kop *op, uint32_t value) {
+    return body->ops[value].kind == PWSP_KOP_MATMUL && body->ops[value].loop == op->loop &&
+           pwsp_body_use_count(body, value) == 1;
 }
 
 static void pwsp_fuse_bias(ptowsp_body *body, pwsp_kop *op) {
     pwsp_kop *product = &body->ops[op->src[0]];
     const pwsp_kop *bias = &body->ops[op->src[1]];
     // A bias in L1 is of the product's type; on a square tile a vector is a value for each row.
-    if (!pwsp_fuse_takes(body, op->src[0]) || bias->rows != 1 || bias->cols != op->cols ||
+    if (!pwsp_fuse_takes(body, op, op->src[0]) || bias->rows != 1 || bias->cols != op->cols ||
         op->rows == op->cols || op->cols * 4 > body->machine.memory_size[PTOISA_BIAS] ||
         !pwsp_valid_is_equal(&product->valid_rows, &op->valid_rows) ||
         !pwsp_valid_is_equal(&product->valid_cols, &op->valid_cols)) {
@@ -171,7 +174,8 @@ static void pwsp_fuse_relu(ptowsp_body *body, pwsp_kop *store) {
     }
     uint32_t product = relu->src[0];
     uint8_t kind = body->ops[product].kind;
-    if ((kind == PWSP_KOP_MATMUL || kind == PWSP_KOP_MATMUL_BIAS) &&
+    if (relu->loop == store->loop && body->ops[product].loop == store->loop &&
+        (kind == PWSP_KOP_MATMUL || kind == PWSP_KOP_MATMUL_BIAS) &&
         body->ops[product].dtype == PTOWSP_F32 && pwsp_body_use_count(body, product) == 1) {
         relu->is_dead = true;
         store->src[0] = product;

@@ -34,6 +34,16 @@ static ptoisa_tile pwsp_kernel_print_full_tile(const pwsp_tile_code *code, uint3
 ptowsp_insn pwsp_tile_code_insn(const pwsp_tile_code *code, uint32_t i,
                                 ptowsp_cycles *out_unit_cycles) {
     const pwsp_insn *from = &code->insns[i];
+    if (pwsp_insn_is_mark(from)) {
+        ptowsp_insn mark;
+        memset(&mark, 0, sizeof mark);
+        mark.name = pwsp_insn_name(from);
+        mark.pipe = PTOWSP_PIPE_S;
+        if (out_unit_cycles) {
+            *out_unit_cycles = 0;
+        }
+        return mark;
+    }
     ptoisa_op op = (ptoisa_op)from->op;
     ptoisa_tile dst, src[2];
     memset(&dst, 0, sizeof dst);
@@ -116,6 +126,11 @@ static void pwsp_kernel_print_value(const ptowsp_body *body, uint32_t value, pto
         pwsp_text_format(text, "%s", body->scalars[op->param - 1].name);
     } else if (op->kind == PWSP_KOP_CONST) {
         pwsp_text_format(text, "%.17g", op->value);
+    } else if (op->kind == PWSP_KOP_SIZE) {
+        pwsp_text_format(text, "%s of %s", op->col ? "columns" : "rows",
+                         body->tiles[op->param - 1].name);
+    } else if (op->kind == PWSP_KOP_LOOP || op->kind == PWSP_KOP_END) {
+        pwsp_text_format(text, "i%u", op->param);
     } else {
         pwsp_text_format(text, "%%%u", value);
     }
@@ -140,8 +155,55 @@ static void pwsp_kernel_print_instruction(const ptowsp_body *body, const pwsp_bo
     pwsp_text_format(text, "\n");
 }
 
+// "16", "i1": where a window begins in one direction.
+static void pwsp_kernel_print_at(uint32_t start, uint32_t loop, ptowsp_text text) {
+    if (loop == 0) {
+        pwsp_text_format(text, "%u", start);
+    } else if (start) {
+        pwsp_text_format(text, "i%u + %u", loop, start);
+    } else {
+        pwsp_text_format(text, "i%u", loop);
+    }
+}
+
+static void pwsp_kernel_print_window(uint32_t row, uint32_t row_loop, uint32_t col,
+                                     uint32_t col_loop, ptowsp_text text) {
+    pwsp_text_format(text, "(");
+    pwsp_kernel_print_at(row, row_loop, text);
+    pwsp_text_format(text, ", ");
+    pwsp_kernel_print_at(col, col_loop, text);
+    pwsp_text_format(text, ")");
+}
+
+// The operations around a loop's body, and those on what it carries. False: not one of these.
+static bool pwsp_kernel_print_loop_op(const ptowsp_body *body, uint32_t value, ptowsp_text text) {
+    const pwsp_kop *op = &body->ops[value];
+    switch ((pwsp_kop_kind)op->kind) {
+    case PWSP_KOP_LOOP:
+        pwsp_text_format(text, "  loop %u: i%u from ", op->param, op->param);
+        pwsp_kernel_print_value(body, op->src[0], text);
+        pwsp_text_format(text, " to ");
+        pwsp_kernel_print_value(body, op->src[1], text);
+        pwsp_text_format(text, " in steps of %.17g\n", op->value);
+        return true;
+    case PWSP_KOP_END: pwsp_text_format(text, "  end of loop %u\n", op->param); return true;
+    case PWSP_KOP_NEXT:
+        pwsp_text_format(text, "  next ");
+        pwsp_kernel_print_value(body, op->src[0], text);
+        pwsp_text_format(text, " <- ");
+        pwsp_kernel_print_value(body, op->src[1], text);
+        pwsp_text_format(text, "\n");
+        return true;
+    case PWSP_KOP_SIZE: return true;
+    default: return false;
+    }
+}
+
 static void pwsp_kernel_print_op(const ptowsp_body *body, uint32_t value, ptowsp_text text) {
     const pwsp_kop *op = &body->ops[value];
+    if (pwsp_kernel_print_loop_op(body, value, text)) {
+        return;
+    }
     if (op->kind == PWSP_KOP_INSTRUCTION) {
         pwsp_kernel_print_instruction(body, &body->insns[op->param - 1], text);
         return;
@@ -163,13 +225,18 @@ static void pwsp_kernel_print_op(const ptowsp_body *body, uint32_t value, ptowsp
         pwsp_text_format(text, " %.17g", op->value);
     }
     if (op->kind == PWSP_KOP_SLICE) {
-        pwsp_text_format(text, " from (%u, %u)", op->row, op->col);
+        pwsp_text_format(text, " from ");
+        pwsp_kernel_print_window(op->row, op->row_loop, op->col, op->col_loop, text);
     } else if (op->kind == PWSP_KOP_MERGE_SORT) {
         pwsp_text_format(text, " runs of %u", op->col);
     } else if (op->kind == PWSP_KOP_DEINTERLEAVE) {
         pwsp_text_format(text, " part %u", op->col);
     } else if (op->kind == PWSP_KOP_CVT) {
         pwsp_text_format(text, "%s", pwsp_kernel_print_round(op->mode));
+    }
+    if (is_store && (op->row || op->col || op->row_loop || op->col_loop)) {
+        pwsp_text_format(text, " at ");
+        pwsp_kernel_print_window(op->row, op->row_loop, op->col, op->col_loop, text);
     }
     if (is_store) {
         pwsp_text_format(text, "%s\n", op->mode == PWSP_VARIANT_RELU ? " relu" : "");
@@ -198,11 +265,15 @@ static void pwsp_kernel_print_details(const ptowsp_body *body, const pwsp_insn *
                          insn->variant == PWSP_VARIANT_ADD    ? " add"
                          : insn->variant == PWSP_VARIANT_RELU ? " relu"
                                                               : "");
+        if (insn->row || insn->col || insn->row_loop || insn->col_loop) {
+            pwsp_text_format(text, " at ");
+            pwsp_kernel_print_window(insn->row, insn->row_loop, insn->col, insn->col_loop, text);
+        }
         break;
     default:
-        if (insn->row || insn->col) {
-            pwsp_text_format(text, " %s (%u, %u)", insn->op == PTOISA_TINSERT ? "at" : "from",
-                             insn->row, insn->col);
+        if (insn->row || insn->col || insn->row_loop || insn->col_loop) {
+            pwsp_text_format(text, " %s ", insn->op == PTOISA_TINSERT ? "at" : "from");
+            pwsp_kernel_print_window(insn->row, insn->row_loop, insn->col, insn->col_loop, text);
         }
         break;
     }
@@ -220,14 +291,21 @@ static void pwsp_kernel_print_insn(const ptowsp_body *body, const pwsp_tile_code
     const pwsp_insn *insn = &code->insns[i];
     ptowsp_cycles cycles = 0;
     ptowsp_insn info = pwsp_tile_code_insn(code, i, &cycles);
+    if (pwsp_insn_is_mark(insn)) {
+        pwsp_text_format(text, "  %3u  %-30s  loop %u\n", i, info.name, insn->loop);
+        return;
+    }
     pwsp_text_format(text, "  %3u  %-16s %-4s %8" PRIu64 " ", i, info.name,
                      ptowsp_pipe_name(info.pipe), cycles);
     switch ((ptoisa_op)insn->op) {
     case PTOISA_SET_FLAG:
     case PTOISA_WAIT_FLAG:
-        pwsp_text_format(text, " %s -> %s event %u\n",
-                         ptoisa_pipe_name((ptoisa_pipe)insn->src_pipe),
+        pwsp_text_format(text, " %s -> %s event %u", ptoisa_pipe_name((ptoisa_pipe)insn->src_pipe),
                          ptoisa_pipe_name((ptoisa_pipe)insn->dst_pipe), insn->event);
+        if (insn->loop) {
+            pwsp_text_format(text, " or %u", insn->event + 1u);
+        }
+        pwsp_text_format(text, "\n");
         return;
     case PTOISA_PIPE_BARRIER:
         pwsp_text_format(text, " %s\n", ptoisa_pipe_name((ptoisa_pipe)insn->src_pipe));
@@ -280,7 +358,8 @@ static void pwsp_kernel_print_tile(const ptowsp_body *body, const pwsp_tile_code
     if (tile->value) {
         const pwsp_kop *op = &body->ops[tile->value];
         bool is_store = op->kind == PWSP_KOP_STORE || op->kind == PWSP_KOP_STORE_ADD;
-        pwsp_text_format(text, ", for ");
+        bool is_loop = op->kind == PWSP_KOP_LOOP || op->kind == PWSP_KOP_END;
+        pwsp_text_format(text, is_loop ? ", at the ends of the loop of " : ", for ");
         if (is_store) {
             pwsp_text_format(text, "the store to %s", body->tiles[op->param - 1].name);
         } else {
@@ -289,6 +368,10 @@ static void pwsp_kernel_print_tile(const ptowsp_body *body, const pwsp_tile_code
     }
     if (tile->root != i) {
         pwsp_text_format(text, ", view of t%u", tile->root);
+    }
+    if (tile->loop) {
+        pwsp_text_format(text, ", and from %" PRIu64 " on in loop %u",
+                         begin + pwsp_list_root_step(tile), tile->loop);
     }
     pwsp_text_format(text, "\n");
 }
@@ -307,8 +390,8 @@ void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code, ptowsp
         pwsp_tile_code_insn(code, i, &cycles);
         sum += cycles;
     }
-    pwsp_text_format(text, "instructions, with pipe and cycles of the unit model: %" PRIu64 "\n",
-                     sum);
+    pwsp_text_format(text, "instructions, with pipe and cycles of the unit model: %" PRIu64 "%s\n",
+                     sum, code->loop_count ? ", each once" : "");
     for (uint32_t i = 0; i < code->insn_count; i++) {
         pwsp_kernel_print_insn(body, code, i, text);
     }

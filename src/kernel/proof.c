@@ -27,8 +27,25 @@
 //
 // Sets come before their waits in the list, which is checked first. So the order of the list lets
 // every pipe reach its end, and there can be no deadlock.
+//
+// Loops are unrolled, and the plain lists are proved: every loop 0 to 4 times, of more than two
+// loops every pair of them (the others 2 times). This suffices for any number of iterations:
+//
+//      - All iterations of one parity are alike: same bytes, same events. When u of iteration i is
+//        held up, all before it is done, so what can run behind it depends only on the parity of i
+//        and on what follows. Iterations 0 and 1 stand for all.
+//      - x of iteration i + d conflicts with u of i if and only if x of i + d - 2 does, for d > 2;
+//        and a pipe begins that one first. So d up to 2 stands for all: iterations 0 to 3.
+//      - What can begin is not changed by what comes later in the list. So a longer loop adds
+//        nothing but iterations in front of the code behind it, which 3 and 4 show in both parities.
+//        An instruction three iterations from the end is done before that of its pipe two iterations
+//        later ends; A2/A3's vector pipe has a barrier in between, or the shorter distance shows it.
+//
+// The bounds of a loop inside another do not depend on that: it runs equally often each time.
 
 #include "proof.h"
+
+#include "unroll.h"
 
 #include <inttypes.h>
 
@@ -54,7 +71,18 @@ typedef struct pwsp_proof {
     uint32_t *starts;             // [insn] its first access
     pwsp_proof_access *accesses;  // of all instructions
     uint32_t *first, *last;       // [tile] of roots: instructions + 1
+    const uint32_t *origins;      // [insn] of an unrolled list: as the user knows them, or NULL
+    const uint32_t *tile_origins;  // [tile]
 } pwsp_proof;
+
+// How messages call an instruction and a tile.
+static uint32_t pwsp_proof_insn_of(const pwsp_proof *proof, uint32_t i) {
+    return proof->origins ? proof->origins[i] : i;
+}
+
+static uint32_t pwsp_proof_tile_of(const pwsp_proof *proof, uint32_t tile) {
+    return proof->tile_origins && tile < proof->list->tile_count ? proof->tile_origins[tile] : tile;
+}
 
 static bool pwsp_proof_is_sync(const pwsp_insn *insn) {
     return insn->op == PTOISA_SET_FLAG || insn->op == PTOISA_WAIT_FLAG ||
@@ -70,12 +98,13 @@ static const char *pwsp_proof_name(const pwsp_proof *proof, uint32_t i) {
 static bool pwsp_proof_refuse_tile(const pwsp_proof *proof, uint32_t tile, uint32_t insn,
                                    const char *what) {
     const pwsp_list_tile *t = &proof->list->tiles[tile];
-    return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, insn,
+    return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, insn),
                           "verify: tile %" PRIu32 " (%" PRIu32 " x %" PRIu32
                           " %s in %s) of instruction %" PRIu32 " (%s) %s",
-                          tile, t->rows, t->cols, ptoisa_dtype_name((ptoisa_dtype)t->dtype),
-                          ptoisa_memory_name((ptoisa_memory)t->memory), insn,
-                          pwsp_proof_name(proof, insn), what);
+                          pwsp_proof_tile_of(proof, tile), t->rows, t->cols,
+                          ptoisa_dtype_name((ptoisa_dtype)t->dtype),
+                          ptoisa_memory_name((ptoisa_memory)t->memory),
+                          pwsp_proof_insn_of(proof, insn), pwsp_proof_name(proof, insn), what);
 }
 
 // Is a tile one that the device takes?
@@ -153,17 +182,19 @@ static bool pwsp_proof_check_tiles(pwsp_proof *proof, uint64_t *out_access_count
     for (uint32_t i = 0; i < proof->count; i++) {
         const pwsp_insn *insn = &list->insns[i];
         if (insn->op == PTOISA_NOP || insn->op >= PTOISA_OP_COUNT) {
-            return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, i,
-                                  "verify: instruction %" PRIu32 " is none", i);
+            return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, i),
+                                  "verify: instruction %" PRIu32 " is none",
+                                  pwsp_proof_insn_of(proof, i));
         }
         for (uint32_t k = 0; k < PWSP_PROOF_OPERANDS && !pwsp_proof_is_sync(insn); k++) {
             bool is_write;
             uint32_t tile = pwsp_proof_operand(insn, k, &is_write);
             if (tile >= list->tile_count && tile > 0) {
-                return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, i,
-                                      "verify: instruction %" PRIu32 " (%s) uses tile %" PRIu32
-                                      " of %" PRIu64,
-                                      i, pwsp_proof_name(proof, i), tile, list->tile_count);
+                return pwsp_list_fail(
+                    proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, i),
+                    "verify: instruction %" PRIu32 " (%s) uses tile %" PRIu32 " of %" PRIu64,
+                    pwsp_proof_insn_of(proof, i), pwsp_proof_name(proof, i), tile,
+                    list->tile_count);
             }
             if (tile && (!pwsp_proof_check_shape(proof, tile, i) ||
                          !pwsp_proof_check_address(proof, tile, i))) {
@@ -247,12 +278,13 @@ static bool pwsp_proof_check_lives(const pwsp_proof *proof, uint32_t *live) {
                 is_new = is_new && live[l] != root;
                 if (live[l] != root && other->memory == list->tiles[root].memory &&
                     begin < other->address + pwsp_list_tile_bytes(other) && other->address < end) {
-                    return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, i,
-                                          "verify: tile %" PRIu32 " overlaps tile %" PRIu32
-                                          " in %s while both live, at instruction %" PRIu32 " (%s)",
-                                          root, live[l],
-                                          ptoisa_memory_name((ptoisa_memory)other->memory), i,
-                                          pwsp_proof_name(proof, i));
+                    return pwsp_list_fail(
+                        proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, i),
+                        "verify: tile %" PRIu32 " overlaps tile %" PRIu32
+                        " in %s while both live, at instruction %" PRIu32 " (%s)",
+                        pwsp_proof_tile_of(proof, root), pwsp_proof_tile_of(proof, live[l]),
+                        ptoisa_memory_name((ptoisa_memory)other->memory),
+                        pwsp_proof_insn_of(proof, i), pwsp_proof_name(proof, i));
                 }
             }
             if (is_new) {
@@ -267,9 +299,10 @@ static bool pwsp_proof_check_lives(const pwsp_proof *proof, uint32_t *live) {
 
 static bool pwsp_proof_refuse_flag(const pwsp_proof *proof, uint32_t i, const char *what) {
     const pwsp_insn *insn = &proof->list->insns[i];
-    return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, i,
-                          "verify: instruction %" PRIu32 " (%s %s to %s, event %u) %s", i,
-                          pwsp_proof_name(proof, i), ptoisa_pipe_name((ptoisa_pipe)insn->src_pipe),
+    return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, i),
+                          "verify: instruction %" PRIu32 " (%s %s to %s, event %u) %s",
+                          pwsp_proof_insn_of(proof, i), pwsp_proof_name(proof, i),
+                          ptoisa_pipe_name((ptoisa_pipe)insn->src_pipe),
                           ptoisa_pipe_name((ptoisa_pipe)insn->dst_pipe), insn->event, what);
 }
 
@@ -353,12 +386,13 @@ static bool pwsp_proof_refuse_order(const pwsp_proof *proof, uint32_t u, uint32_
         snprintf(what, sizeof what, "bytes %" PRIu64 " to %" PRIu64 " of %s", access->begin,
                  access->end, ptoisa_memory_name((ptoisa_memory)access->memory));
     }
-    return pwsp_list_fail(
-        proof->fault, PTOWSP_INVALID_PARAMS, x,
-        "verify: instruction %" PRIu32 " (%s on %s) may begin before %" PRIu32
-        " (%s on %s) is done with %s",
-        x, pwsp_proof_name(proof, x), ptoisa_pipe_name((ptoisa_pipe)proof->pipes[x]), u,
-        pwsp_proof_name(proof, u), ptoisa_pipe_name((ptoisa_pipe)proof->pipes[u]), what);
+    return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, x),
+                          "verify: instruction %" PRIu32 " (%s on %s) may begin before %" PRIu32
+                          " (%s on %s) is done with %s",
+                          pwsp_proof_insn_of(proof, x), pwsp_proof_name(proof, x),
+                          ptoisa_pipe_name((ptoisa_pipe)proof->pipes[x]),
+                          pwsp_proof_insn_of(proof, u), pwsp_proof_name(proof, u),
+                          ptoisa_pipe_name((ptoisa_pipe)proof->pipes[u]), what);
 }
 
 // Lets a pipe run from instruction *at as far as it can while u is held up. slow: it is u's pipe,
@@ -417,10 +451,11 @@ static bool pwsp_proof_hold(const pwsp_proof *proof, uint32_t u, const uint32_t 
     }
     bool is_store = insn->op == PTOISA_TSTORE || insn->op == PTOISA_MSCATTER;
     if (is_store && limit == proof->count && at[PTOISA_PIPE_S] >= limit) {
-        return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, u,
+        return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, u),
                               "verify: S may end before instruction %" PRIu32
                               " (%s on %s) has stored",
-                              u, pwsp_proof_name(proof, u), ptoisa_pipe_name((ptoisa_pipe)pipe));
+                              pwsp_proof_insn_of(proof, u), pwsp_proof_name(proof, u),
+                              ptoisa_pipe_name((ptoisa_pipe)pipe));
     }
     return true;
 }
@@ -484,6 +519,64 @@ static bool pwsp_proof_run(pwsp_proof *proof, pwsp_arena *arena) {
            pwsp_proof_match_flags(proof) && pwsp_proof_check_order(proof);
 }
 
+// Proves a plain list.
+static bool pwsp_proof_list(const pwsp_list *list, const ptoisa_machine *machine,
+                            const pwsp_unrolled *from, pwsp_list_fault *fault) {
+    pwsp_proof proof;
+    memset(&proof, 0, sizeof proof);
+    proof.list = list;
+    proof.machine = machine;
+    proof.fault = fault;
+    proof.count = (uint32_t)list->insn_count;
+    proof.origins = from ? from->origins : NULL;
+    proof.tile_origins = from ? from->tile_origins : NULL;
+    pwsp_arena arena;
+    pwsp_arena_init(&arena, &list->memory);
+    bool is_good = pwsp_proof_run(&proof, &arena);
+    pwsp_arena_free(&arena);
+    return is_good;
+}
+
+// Proves a list with each loop run as often as counts say.
+static bool pwsp_proof_counts(const pwsp_list *list, const ptoisa_machine *machine,
+                              const uint32_t *counts, pwsp_list_fault *fault) {
+    pwsp_unrolled unrolled;
+    bool is_good = pwsp_unroll(list, counts, &unrolled) ||
+                   pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "verify: out of memory");
+    is_good = is_good && pwsp_proof_list(&unrolled.list, machine, &unrolled, fault);
+    pwsp_unroll_free(&unrolled);
+    return is_good;
+}
+
+#define PWSP_PROOF_ITERATIONS 5  // 0 to 4
+
+static bool pwsp_proof_loops(const pwsp_list *list, const ptoisa_machine *machine,
+                             pwsp_list_fault *fault) {
+    if (!pwsp_unroll_check(list, fault)) {
+        return false;
+    }
+    uint32_t count = list->loop_count;
+    for (uint32_t a = 1; a <= count; a++) {
+        for (uint32_t b = count == 1 ? 1 : a + 1; b <= count; b++) {
+            for (uint32_t n = 0; n < PWSP_PROOF_ITERATIONS * PWSP_PROOF_ITERATIONS; n++) {
+                uint32_t counts[PTOWSP_LOOP_MAX + 1];
+                for (uint32_t loop = 0; loop <= count; loop++) {
+                    counts[loop] = 2;
+                }
+                counts[b] = n / PWSP_PROOF_ITERATIONS;
+                counts[a] = n % PWSP_PROOF_ITERATIONS;
+                if (a == b && n >= PWSP_PROOF_ITERATIONS) {
+                    break;
+                }
+                if (!pwsp_proof_counts(list, machine, counts, fault)) {
+                    return false;
+                }
+            }
+        }
+    }
+    return true;
+}
+
 PWSP_INTERNAL bool pwsp_list_verify(const pwsp_list *list, const ptoisa_machine *machine,
                                     pwsp_list_fault *fault) {
     if (list->insn_count > 1u << 30 || list->tile_count > 1u << 30) {
@@ -491,15 +584,6 @@ PWSP_INTERNAL bool pwsp_list_verify(const pwsp_list *list, const ptoisa_machine 
                               "verify: %" PRIu64 " instructions and %" PRIu64 " tiles",
                               list->insn_count, list->tile_count);
     }
-    pwsp_proof proof;
-    memset(&proof, 0, sizeof proof);
-    proof.list = list;
-    proof.machine = machine;
-    proof.fault = fault;
-    proof.count = (uint32_t)list->insn_count;
-    pwsp_arena arena;
-    pwsp_arena_init(&arena, &list->memory);
-    bool is_good = pwsp_proof_run(&proof, &arena);
-    pwsp_arena_free(&arena);
-    return is_good;
+    return list->loop_count ? pwsp_proof_loops(list, machine, fault)
+                            : pwsp_proof_list(list, machine, NULL, fault);
 }

@@ -14,6 +14,8 @@
 //   - whatever the pipes' speeds, each access comes after the conflicting ones before it in the
 //     list, and S ends after the last store to global memory.
 //
+// A list with loops is proved for any number of their iterations.
+//
 // Errors   INVALID_PARAMS   what is wrong; LIMIT_EXCEEDED (2^30 instructions), OUT_OF_MEMORY.
 // Cost     O(n * d), where at most d instructions can run while one of them is held up; and O(n)
 //          memory.

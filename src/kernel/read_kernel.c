@@ -17,6 +17,7 @@ static ptowsp_extent pwsp_read_extent(const pwsp_valid *valid) {
     extent.mul = valid->mul;
     extent.add = valid->add;
     extent.max = valid->max;
+    extent.loop = valid->param ? valid->loop : 0;
     return extent;
 }
 
@@ -34,6 +35,8 @@ PWSP_INTERNAL ptowsp_tile_object pwsp_tile_code_object(const pwsp_tile_code *cod
     object.valid_cols = pwsp_read_extent(&from->valid_cols);
     object.address = code->tiles[from->root].address + from->offset;
     object.root = from->root;
+    object.loop = code->tiles[from->root].loop;
+    object.step = object.loop ? (uint32_t)pwsp_list_root_step(&code->tiles[from->root]) : 0;
     return object;
 }
 
@@ -82,6 +85,9 @@ PWSP_INTERNAL ptowsp_insn_info pwsp_tile_code_insn_info(const pwsp_tile_code *co
     info.scalar_param = from->scalar.param ? from->scalar.param - 1u : PTOWSP_NO_PARAM;
     info.cols_of = from->scalar.cols_of;
     info.scalar = from->scalar.value;
+    info.loop = from->loop;
+    info.row_loop = from->row_loop;
+    info.col_loop = from->col_loop;
     return info;
 }
 
@@ -94,4 +100,25 @@ PWSP_INTERNAL ptowsp_size_check pwsp_tile_code_size_check(const pwsp_tile_code *
     check.operation = pwsp_kop_name((pwsp_kop_kind)from->kind);
     check.axis = from->axis;
     return check;
+}
+
+static ptowsp_loop_bound pwsp_read_bound(const pwsp_list_bound *from) {
+    ptowsp_loop_bound bound;
+    bound.scalar = from->kind == PWSP_BOUND_SCALAR ? from->param : PTOWSP_NO_PARAM;
+    bound.tile = from->kind == PWSP_BOUND_SIZE ? from->param : PTOWSP_NO_PARAM;
+    bound.axis = from->axis;
+    bound.value = from->value;
+    return bound;
+}
+
+PWSP_INTERNAL ptowsp_loop_info pwsp_tile_code_loop_info(const pwsp_tile_code *code, uint32_t loop) {
+    PTOWSP_ASSERT(loop > 0 && loop <= code->loop_count);
+    const pwsp_code_loop *from = &code->loops[loop];
+    ptowsp_loop_info info;
+    info.begin = pwsp_read_bound(&from->of.begin);
+    info.end = pwsp_read_bound(&from->of.end);
+    info.step = from->of.step;
+    info.parent = from->of.parent;
+    info.insn_count = from->insn_count;
+    return info;
 }

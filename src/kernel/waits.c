@@ -34,12 +34,46 @@
 //
 // In each case flags point forward in the list. So the order of the list is one in which everything
 // can run, and nothing can hang.
+//
+// Loops. All pipes wait for each other before a loop and behind it, so that a body is a list of its
+// own, to which the above applies. A loop with another one inside ends each iteration in the same
+// way. An innermost loop lets iterations overlap. Between them, u of one iteration must come before
+// x of a later one, on another pipe, where u is behind x in the body and
+//
+//      - both touch the same bytes: those of a root that rotates, two iterations later; else one
+//      - or x sets the event for which u waits: two later if the event rotates, else one
+//
+// (If u is ahead of x in the body, the flags of one iteration already see to it, as pipes run in
+// order.) One token for each pair of pipes and distance says this:
+//
+//      set_flag(V, MTE2, 6)   set_flag(V, MTE2, 7)          before the loop: both buffers are free
+//      LOOP
+//        wait_flag(V, MTE2, 6 or 7)                         before the first x
+//        TLOAD ... set_flag(MTE2, V, 0 or 1) ... TADD
+//        set_flag(V, MTE2, 6 or 7)                          behind the last u
+//      END
+//      wait_flag(V, MTE2, 6)  wait_flag(V, MTE2, 7)
+//
+// The first x comes before its u in each iteration, and so the wait for a token before its next set:
+// one bit is enough. The flags of a pipe that fills rotating roots rotate, so a pipe has two events
+// of each kind and two iterations of time; all other events wait for one. On A2/A3's vector pipe a
+// barrier in each iteration stands for all that it depends on in earlier ones.
 
 #include "waits.h"
 
 #include <inttypes.h>
 
 #define PWSP_WAITS_INSN_MAX (1u << 24)
+
+// The events of an innermost loop's body: first those of its flags, singly or in pairs; then of the
+// tokens to the next iteration, and in a pair to the one after it.
+#define PWSP_WAITS_BODY_EVENTS  5
+#define PWSP_WAITS_BODY_PAIRED  4
+#define PWSP_WAITS_TOKEN_EVENT  5
+#define PWSP_WAITS_TOKEN_PAIRED 6
+
+// Bodies of more instructions do not overlap: finding tokens takes the square of their number.
+#define PWSP_WAITS_BODY_MAX 4096
 #define PWSP_WAITS_NONE     UINT32_MAX
 
 typedef struct pwsp_waits_span {
@@ -54,7 +88,15 @@ typedef struct pwsp_waits_op {
     uint32_t slot;
     bool is_early;
     uint8_t op, src, dst, event;
+    uint8_t loop;  // with which the event rotates, or 0
 } pwsp_waits_op;
+
+// What must come before what in a later iteration, of a pair of pipes: from behind the last of the
+// ones to before the first of the others. Places are in units of half slots: see pwsp_waits_rebuild.
+typedef struct pwsp_waits_token {
+    bool is_needed;
+    uint32_t set_at, wait_at;
+} pwsp_waits_token;
 
 // Flags from one pipe to another.
 typedef struct pwsp_waits_pair {
@@ -83,12 +125,18 @@ typedef struct pwsp_waits {
     uint64_t span_count, span_capacity;
     pwsp_waits_op *ops;
     uint64_t op_count, op_capacity;
+    uint32_t loop;       // the innermost loop that is open, if it has no other in it
+    uint32_t loop_insn;  // where it begins, in instructions and in ops
+    uint64_t loop_op;
+    uint8_t rotating;  // the pipes that fill roots that rotate with it, as bits
+    pwsp_waits_token tokens[2][PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];  // [distance - 1]
 } pwsp_waits;
 
 // One operand of an instruction, as addresses.
 typedef struct pwsp_waits_access {
     uint32_t begin, end;
     bool is_write;
+    bool is_rotating;
 } pwsp_waits_access;
 
 #define PWSP_WAITS_ACCESS_MAX (PWSP_INSN_DST_MAX + PWSP_INSN_SRC_MAX + 3)
@@ -139,6 +187,7 @@ static void pwsp_waits_add_tile(const pwsp_waits *w, uint32_t tile, bool is_writ
         access->begin = w->memory_base[t->memory] + pwsp_list_tile_address(w->list, tile);
         access->end = access->begin + (uint32_t)pwsp_list_tile_bytes(t);
         access->is_write = is_write;
+        access->is_rotating = w->list->tiles[t->root].loop != 0;
     }
 }
 
@@ -160,6 +209,7 @@ static uint32_t pwsp_waits_accesses(const pwsp_waits *w, const pwsp_insn *insn,
     if (insn->param) {
         out[count].begin = w->memory_base[PTOISA_MEMORY_COUNT] + insn->param;
         out[count].end = out[count].begin + 1;
+        out[count].is_rotating = false;
         out[count++].is_write = pwsp_waits_is_store(insn);
     }
     for (uint32_t i = 0; i < PWSP_INSN_DST_MAX; i++) {
@@ -233,6 +283,7 @@ static uint32_t pwsp_waits_add(pwsp_waits *w, ptoisa_op op, uint32_t src, uint32
     added->src = (uint8_t)src;
     added->dst = (uint8_t)dst;
     added->event = (uint8_t)event;
+    added->loop = 0;
     return (uint32_t)w->op_count++;
 }
 
@@ -248,11 +299,20 @@ static void pwsp_waits_learn(pwsp_waits *w, uint32_t pipe, const uint32_t *clock
     }
 }
 
+// Do the flags of a pipe rotate?
+static bool pwsp_waits_is_paired(const pwsp_waits *w, uint32_t src) {
+    return w->loop && (w->rotating >> src & 1);
+}
+
 // The first event of a pair that may be set where `clock` is known, or PTOISA_EVENT_COUNT.
 static uint32_t pwsp_waits_free_event(const pwsp_waits *w, uint32_t src, uint32_t dst,
                                       const uint32_t *clock) {
     bool is_draining = dst == PTOISA_PIPE_S && (src == PTOISA_PIPE_MTE3 || src == PTOISA_PIPE_FIX);
-    for (uint32_t event = 0; event < PTOISA_EVENT_COUNT; event++) {
+    bool is_paired = pwsp_waits_is_paired(w, src);
+    uint32_t count = is_paired ? PWSP_WAITS_BODY_PAIRED
+                     : w->loop ? PWSP_WAITS_BODY_EVENTS
+                               : PTOISA_EVENT_COUNT;
+    for (uint32_t event = 0; event < count; event += is_paired ? 2 : 1) {
         if (w->pairs[src][dst].waited[event] <= clock[dst] &&
             !(is_draining && event == PWSP_EVENT_DRAIN)) {
             return event;
@@ -306,10 +366,14 @@ static bool pwsp_waits_flag(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t 
         slot = stream[low] + 1;
     }
     pwsp_waits_pair *pair = &w->pairs[src][dst];
+    uint8_t loop = pwsp_waits_is_paired(w, src) ? (uint8_t)w->loop : 0;
     pair->last_set = pwsp_waits_add(w, PTOISA_SET_FLAG, src, dst, event, slot, is_early);
     pair->last_slot = i;
     pair->has_last = true;
-    pwsp_waits_add(w, PTOISA_WAIT_FLAG, src, dst, event, i, false);
+    uint32_t wait = pwsp_waits_add(w, PTOISA_WAIT_FLAG, src, dst, event, i, false);
+    if (wait != PWSP_WAITS_NONE && pair->last_set != PWSP_WAITS_NONE) {
+        w->ops[pair->last_set].loop = w->ops[wait].loop = loop;
+    }
     pair->waited[event] = w->end[dst] = ++w->tick;
     pwsp_waits_learn(w, dst, clock);
     return true;
@@ -333,7 +397,7 @@ static bool pwsp_waits_merge(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t
 // i. False if dst has no event for that.
 static bool pwsp_waits_answer(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_t i) {
     uint32_t open[PTOISA_EVENT_COUNT], count = 0;
-    for (uint32_t event = 0; event < PTOISA_EVENT_COUNT; event++) {
+    for (uint32_t event = 0; event < PTOISA_EVENT_COUNT; event++) {  // of a pair, the first
         uint32_t tick = w->pairs[src][dst].waited[event];
         if (tick > w->known[src][dst]) {
             uint32_t at = count++;
@@ -417,10 +481,13 @@ static bool pwsp_waits_insn(pwsp_waits *w, uint32_t i) {
 
 // Lets S wait for the last store of each pipe that stores: a kernel ends when S does.
 static void pwsp_waits_drain(pwsp_waits *w) {
-    uint32_t last[PTOISA_PIPE_COUNT] = {0}, count = (uint32_t)w->list->insn_count;
+    uint32_t last[PTOISA_PIPE_COUNT] = {0}, count = (uint32_t)w->list->insn_count, depth = 0;
     for (uint32_t i = 0; i < count; i++) {
-        if (pwsp_waits_is_store(&w->list->insns[i])) {
-            last[w->pipes[i]] = i + 1;
+        const pwsp_insn *insn = &w->list->insns[i];
+        depth += insn->op == PWSP_INSN_LOOP;
+        depth -= insn->op == PWSP_INSN_END;
+        if (!pwsp_insn_is_mark(insn) && pwsp_waits_is_store(insn)) {
+            last[w->pipes[i]] = depth ? 0 : i + 1;  // all pipes wait behind a loop
         }
     }
     for (uint32_t pipe = 0; pipe < PTOISA_PIPE_COUNT; pipe++) {
@@ -431,6 +498,143 @@ static void pwsp_waits_drain(pwsp_waits *w) {
                            false);
         }
     }
+}
+
+// -- loops ----------------------------------------------------------------------------------------
+
+// Do two instructions touch the same bytes, one of them writing, and in how many iterations again?
+// 0: they do not.
+static uint32_t pwsp_waits_distance(const pwsp_waits *w, uint32_t u, uint32_t x) {
+    pwsp_waits_access of_u[PWSP_WAITS_ACCESS_MAX], of_x[PWSP_WAITS_ACCESS_MAX];
+    uint32_t u_count = pwsp_waits_accesses(w, &w->list->insns[u], of_u);
+    uint32_t x_count = pwsp_waits_accesses(w, &w->list->insns[x], of_x), distance = 0;
+    for (uint32_t a = 0; a < u_count; a++) {
+        for (uint32_t b = 0; b < x_count; b++) {
+            const pwsp_waits_access *p = &of_u[a], *q = &of_x[b];
+            if (p->begin < q->end && q->begin < p->end && (p->is_write || q->is_write)) {
+                uint32_t of = p->is_rotating && q->is_rotating ? 2 : 1;
+                distance = distance == 1 ? 1 : of;
+            }
+        }
+    }
+    return distance;
+}
+
+// Half slots: early ops of slot s are at 2 s, others at 2 s + 1, and then comes instruction s.
+static void pwsp_waits_need_token(pwsp_waits *w, uint32_t distance, uint32_t src, uint32_t dst,
+                                  uint32_t set_at, uint32_t wait_at) {
+    pwsp_waits_token *token = &w->tokens[distance - 1][src][dst];
+    token->set_at = !token->is_needed || set_at > token->set_at ? set_at : token->set_at;
+    token->wait_at = !token->is_needed || wait_at < token->wait_at ? wait_at : token->wait_at;
+    token->is_needed = true;
+}
+
+// Finds the tokens that the body from instruction `begin` up to `end` needs.
+static void pwsp_waits_find_tokens(pwsp_waits *w, uint32_t begin, uint32_t end) {
+    memset(w->tokens, 0, sizeof w->tokens);
+    for (uint32_t u = begin; u < end; u++) {
+        for (uint32_t x = begin; x < u; x++) {
+            uint32_t distance = w->pipes[u] == w->pipes[x] ? 0 : pwsp_waits_distance(w, u, x);
+            if (distance) {
+                pwsp_waits_need_token(w, distance, w->pipes[u], w->pipes[x], 2 * (u + 1),
+                                      2 * x + 1);
+            }
+        }
+    }
+    for (uint64_t k = w->loop_op; k < w->op_count; k++) {
+        const pwsp_waits_op *set = &w->ops[k];
+        for (uint64_t j = k + 1; set->op == PTOISA_SET_FLAG && j < w->op_count; j++) {
+            const pwsp_waits_op *wait = &w->ops[j];
+            if (wait->op == PTOISA_WAIT_FLAG && wait->src == set->src && wait->dst == set->dst &&
+                wait->event == set->event) {
+                // Before the set: an early one is behind an instruction of its pipe.
+                uint32_t before = set->is_early ? 2 * set->slot - 1 : 2 * set->slot;
+                pwsp_waits_need_token(w, set->loop ? 2 : 1, set->dst, set->src, 2 * wait->slot + 1,
+                                      before);
+                break;
+            }
+        }
+    }
+}
+
+static void pwsp_waits_add_at(pwsp_waits *w, ptoisa_op op, uint32_t src, uint32_t dst,
+                              uint32_t event, uint32_t at, bool is_rotating) {
+    uint32_t k = pwsp_waits_add(w, op, src, dst, event, at / 2, at % 2 == 0);
+    if (k != PWSP_WAITS_NONE) {
+        w->ops[k].loop = is_rotating ? (uint8_t)w->loop : 0;
+    }
+}
+
+// Puts the tokens of a body into it, and before and behind the loop.
+static void pwsp_waits_add_tokens(pwsp_waits *w, uint32_t end) {
+    for (uint32_t i = 0; i < 2 * PTOISA_PIPE_COUNT * PTOISA_PIPE_COUNT; i++) {
+        const pwsp_waits_token *token = &w->tokens[0][0][0] + i;
+        uint32_t src = i / PTOISA_PIPE_COUNT % PTOISA_PIPE_COUNT, dst = i % PTOISA_PIPE_COUNT;
+        bool is_second = i >= PTOISA_PIPE_COUNT * PTOISA_PIPE_COUNT;
+        uint32_t event = is_second ? PWSP_WAITS_TOKEN_PAIRED : PWSP_WAITS_TOKEN_EVENT;
+        if (!token->is_needed) {
+            continue;
+        }
+        pwsp_waits_add_at(w, PTOISA_WAIT_FLAG, src, dst, event, token->wait_at, is_second);
+        pwsp_waits_add_at(w, PTOISA_SET_FLAG, src, dst, event, token->set_at, is_second);
+        for (uint32_t one = 0; one <= is_second; one++) {
+            pwsp_waits_add_at(w, PTOISA_SET_FLAG, src, dst, event + one, 2 * w->loop_insn + 1,
+                              false);
+            pwsp_waits_add_at(w, PTOISA_WAIT_FLAG, src, dst, event + one, 2 * (end + 1), false);
+        }
+    }
+    for (uint32_t i = w->loop_insn + 1; i < end && w->has_slow_vector; i++) {
+        if (w->pipes[i] == PTOISA_PIPE_V) {
+            pwsp_waits_add(w, PTOISA_PIPE_BARRIER, PTOISA_PIPE_V, PTOISA_PIPE_V, 0, i, false);
+            break;
+        }
+    }
+}
+
+// Is the loop that begins at an instruction one whose iterations may overlap? *out_rotating gets
+// the pipes that fill rotating roots.
+static bool pwsp_waits_overlaps(const pwsp_waits *w, uint32_t i, uint8_t *out_rotating) {
+    const pwsp_list *list = w->list;
+    *out_rotating = 0;
+    for (uint32_t at = i + 1; at < list->insn_count; at++) {
+        const pwsp_insn *insn = &list->insns[at];
+        if (pwsp_insn_is_mark(insn)) {
+            return insn->op == PWSP_INSN_END && at - i <= PWSP_WAITS_BODY_MAX;
+        }
+        const pwsp_list_tile *tile = &list->tiles[insn->dst[0]];
+        if (insn->dst[0] && list->tiles[tile->root].loop && w->pipes[at] != PTOISA_PIPE_V) {
+            *out_rotating = (uint8_t)(*out_rotating | 1u << w->pipes[at]);
+        }
+    }
+    return false;
+}
+
+// The beginning or end of a loop.
+static bool pwsp_waits_mark(pwsp_waits *w, uint32_t i) {
+    const pwsp_insn *insn = &w->list->insns[i];
+    w->ticks[i] = ++w->tick;
+    uint8_t rotating;
+    if (insn->op == PWSP_INSN_LOOP) {
+        pwsp_waits_barrier_all(w, i);
+        w->loop = pwsp_waits_overlaps(w, i, &rotating) ? insn->loop : 0;
+        w->rotating = w->loop ? rotating : 0;
+        w->loop_insn = i;
+        w->loop_op = w->op_count;
+        return !w->is_out_of_memory;
+    }
+    if (w->loop) {
+        pwsp_waits_find_tokens(w, w->loop_insn + 1, i);
+        pwsp_waits_add_tokens(w, i);
+    } else {
+        pwsp_waits_barrier_all(w, i);
+    }
+    w->loop = 0;
+    w->rotating = 0;
+    pwsp_waits_barrier_all(w, i + 1);
+    if (!w->is_out_of_memory) {
+        w->ops[w->op_count - 1].is_early = true;  // behind the tokens
+    }
+    return !w->is_out_of_memory;
 }
 
 // Makes the list anew, with what was added. starts is room for 2 * (instructions + 1) + 1 numbers.
@@ -458,6 +662,7 @@ static bool pwsp_waits_rebuild(pwsp_waits *w, uint32_t *starts) {
         insn->src_pipe = op->src;
         insn->dst_pipe = op->dst;
         insn->event = op->event;
+        insn->loop = op->loop;
     }
     for (uint64_t i = 0; i < count; i++) {
         w->ticks[i] = starts[2 * i + 1];  // all of its slot have gone: it is next
@@ -505,6 +710,10 @@ static bool pwsp_waits_init(pwsp_waits *w, pwsp_arena *arena, const ptoisa_machi
         const pwsp_insn *insn = &w->list->insns[i];
         PTOWSP_ASSERT(insn->op != PTOISA_SET_FLAG && insn->op != PTOISA_WAIT_FLAG &&
                       insn->op != PTOISA_PIPE_BARRIER);
+        if (pwsp_insn_is_mark(insn)) {
+            w->pipes[i] = PTOISA_PIPE_ALL;
+            continue;
+        }
         w->pipes[i] = (uint8_t)pwsp_insn_pipe(w->list, insn);
         counts[w->pipes[i]]++;
     }
@@ -530,7 +739,8 @@ PWSP_INTERNAL bool pwsp_list_add_waits(pwsp_list *list, const ptoisa_machine *ma
     pwsp_arena_init(&arena, &w.memory);
     bool is_good = pwsp_waits_init(&w, &arena, machine);
     for (uint32_t i = 0; is_good && i < list->insn_count; i++) {
-        is_good = pwsp_waits_insn(&w, i);
+        is_good =
+            pwsp_insn_is_mark(&list->insns[i]) ? pwsp_waits_mark(&w, i) : pwsp_waits_insn(&w, i);
     }
     if (is_good) {
         pwsp_waits_drain(&w);

@@ -4,25 +4,79 @@
 
 #include <stdio.h>
 
-static void npu_print_size(const npu_kernel *k, const npu_size *size, npu_text *out) {
-    const ptowsp_extent *e = &size->extent;
+NPU_INTERNAL void npu_kernel_print_extent(const npu_kernel *k, const ptowsp_extent *e,
+                                          npu_text *out) {
     const char *axis = e->axis ? "cols" : "rows";
-    npu_print(out, "    const int %s = ", size->name);
-    if (e->mul == 1 && e->shift == 0 && e->add == 0 && e->max == npu_param_size(k, e)) {
-        npu_print(out, "wsp::%s(task, %u);\n", axis, e->param);
+    char index[16] = "";
+    if (e->param == PTOWSP_NO_PARAM) {
+        npu_print(out, "%u", e->max);
+        return;
+    }
+    if (e->loop) {
+        snprintf(index, sizeof index, "i_%u", e->loop);
+    } else if (e->mul == 1 && e->shift == 0 && e->add == 0 && e->max == npu_param_size(k, e)) {
+        npu_print(out, "wsp::%s(task, %u)", axis, e->param);
         return;
     }
     if (e->mul == 1 && e->shift == 0 && e->add <= 0) {
-        if (e->add == 0) {
-            npu_print(out, "wsp::least(%s_%s, %u);\n", k->params[e->param], axis, e->max);
+        if (e->add == 0 && e->loop) {
+            npu_print(out, "wsp::part(%s_%s, %s, %u)", k->params[e->param], axis, index, e->max);
+        } else if (e->add == 0) {
+            npu_print(out, "wsp::least(%s_%s, %u)", k->params[e->param], axis, e->max);
         } else {
-            npu_print(out, "wsp::part(%s_%s, %d, %u);\n", k->params[e->param], axis, -e->add,
-                      e->max);
+            npu_print(out, "wsp::part(%s_%s, %s%s%d, %u)", k->params[e->param], axis, index,
+                      e->loop ? " + " : "", -e->add, e->max);
         }
         return;
     }
-    npu_print(out, "wsp::extent(%s_%s, %d, %d, %u, %u);\n", k->params[e->param], axis, e->mul,
-              e->add, e->shift, e->max);
+    npu_print(out, "wsp::extent(%s_%s%s%s, %d, %d, %u, %u)", k->params[e->param], axis,
+              e->loop ? " - " : "", index, e->mul, e->add, e->shift, e->max);
+}
+
+static void npu_print_size(const npu_kernel *k, const npu_size *size, uint32_t indent,
+                           npu_text *out) {
+    npu_print(out, "%*sconst int %s = ", (int)indent, "", size->name);
+    npu_kernel_print_extent(k, &size->extent, out);
+    npu_print(out, ";\n");
+}
+
+// A bound of a loop, as a task has it.
+static void npu_print_bound(const npu_kernel *k, const ptowsp_loop_bound *bound, npu_text *out) {
+    if (bound->scalar != PTOWSP_NO_PARAM) {
+        bool is_signed = k->info.scalar_dtypes[bound->scalar] == PTOWSP_I64;
+        npu_print(out,
+                  is_signed ? "wsp::scalar_i64(task, %u)" : "wsp::bound(wsp::scalar_u64(task, %u))",
+                  bound->scalar);
+    } else if (bound->tile != PTOWSP_NO_PARAM) {
+        npu_print(out, "wsp::%s(task, %u)", bound->axis ? "cols" : "rows", bound->tile);
+    } else {
+        npu_print(out, "%lld", (long long)bound->value);
+    }
+}
+
+NPU_INTERNAL void npu_kernel_print_loops(npu_kernel *k, uint32_t number, npu_text *out) {
+    npu_text sum = {NULL, 0, 0, false}, check = {NULL, 0, 0, false};
+    npu_print(&sum, "%u", k->info.insn_count);
+    for (uint32_t i = 1; i <= k->info.loop_count; i++) {
+        ptowsp_loop_info loop = ptowsp_program_loop_at(k->emitter->program, k->kernel, i);
+        npu_print(out, "    const wsp::Loop loop_%u = wsp::loop(", i);
+        npu_print_bound(k, &loop.begin, out);
+        npu_print(out, ", ");
+        npu_print_bound(k, &loop.end, out);
+        npu_print(out, ", %lld);\n    const int64_t runs_%u = ", (long long)loop.step, i);
+        if (loop.parent) {
+            npu_print(out, "runs_%u * ", loop.parent);
+        }
+        npu_print(out, "loop_%u.count;\n", i);
+        npu_print(&sum, " + %u * runs_%u", loop.insn_count, i);
+        check.size = 0;
+        npu_print(&check, "WSP_CHECK(task, %u, loop_%u.is_good && %s <= PTOWSP_TASK_INSN_MAX);",
+                  number++, i, sum.data ? sum.data : "");
+        npu_print_wrapped(out, 4, check.data ? check.data : "");
+    }
+    k->is_out_of_memory = k->is_out_of_memory || sum.is_out_of_memory || check.is_out_of_memory;
+    npu_text_free(&sum);
+    npu_text_free(&check);
 }
 
 NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out) {
@@ -40,7 +94,8 @@ NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out) {
         for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
             const ptowsp_tile_object *tile = &k->tiles[i].object;
             if (k->tiles[i].is_used && (uint32_t)tile->memory == memory) {
-                uint32_t bytes = tile->rows * tile->cols * ptowsp_dtype_size(tile->dtype);
+                uint32_t bytes =
+                    tile->rows * tile->cols * ptowsp_dtype_size(tile->dtype) + tile->step;
                 end = tile->address + bytes > end ? tile->address + bytes : end;
             }
         }
@@ -87,7 +142,7 @@ static bool npu_print_tile_type(const npu_kernel *k, const ptowsp_tile_object *t
 
 // Declares a tile with these valid sizes, names or numbers, and binds it.
 static void npu_print_tile(npu_kernel *k, uint32_t i, const char *name, const char *rows,
-                           const char *cols, npu_text *out) {
+                           const char *cols, uint32_t indent, npu_text *out) {
     const ptowsp_tile_object *tile = &k->tiles[i].object;
     npu_text text = {NULL, 0, 0, false};
     bool is_alias = npu_print_tile_type(k, tile, &text);
@@ -115,10 +170,46 @@ static void npu_print_tile(npu_kernel *k, uint32_t i, const char *name, const ch
                   !is_rows_fixed && !is_cols_fixed ? ", " : "", is_cols_fixed ? "" : cols);
     }
     npu_print(&text, ";");
-    npu_print_wrapped(out, 4, text.data ? text.data : "");
-    npu_print(out, "    TASSIGN(%s, %s_at);\n", name, k->tiles[k->tiles[i].address].name);
+    npu_print_wrapped(out, indent, text.data ? text.data : "");
+    const char *at = k->tiles[k->tiles[i].address].name;
+    if (tile->loop) {
+        npu_print(out, "%*sTASSIGN(%s, wsp::place(%s_at, %u, n_%u));\n", (int)indent, "", name, at,
+                  tile->step, tile->loop);
+    } else {
+        npu_print(out, "%*sTASSIGN(%s, %s_at);\n", (int)indent, "", name, at);
+    }
     k->is_out_of_memory = k->is_out_of_memory || text.is_out_of_memory;
     npu_text_free(&text);
+}
+
+// "16", "i_1" or "i_1 + 16".
+static void npu_print_start(char text[NPU_SIZE_TEXT_MAX], uint32_t start, uint32_t loop) {
+    if (loop == 0) {
+        snprintf(text, NPU_SIZE_TEXT_MAX, "%u", start);
+    } else if (start == 0) {
+        snprintf(text, NPU_SIZE_TEXT_MAX, "i_%u", loop);
+    } else {
+        snprintf(text, NPU_SIZE_TEXT_MAX, "i_%u + %u", loop, start);
+    }
+}
+
+// The windows that are declared in a loop's body, or at the beginning.
+static void npu_print_windows_of(const npu_kernel *k, uint32_t loop, uint32_t indent,
+                                 npu_text *out) {
+    for (uint32_t i = 0; i < k->window_count; i++) {
+        const npu_window *window = &k->windows[i];
+        if (window->loop != loop) {
+            continue;
+        }
+        char text[8 * NPU_SIZE_TEXT_MAX], row[NPU_SIZE_TEXT_MAX], col[NPU_SIZE_TEXT_MAX];
+        npu_print_start(row, window->row, window->row_loop);
+        npu_print_start(col, window->col, window->col_loop);
+        snprintf(text, sizeof text, "auto %s = wsp::%s<%s>(task, %u, %s, %s, %s, %s);",
+                 window->name, window->is_column ? "columns" : "window",
+                 npu_cpp_type(k->info.tiles[window->param].dtype), window->param, row, col,
+                 window->rows, window->cols);
+        npu_print_wrapped(out, indent, text);
+    }
 }
 
 static void npu_print_windows(const npu_kernel *k, npu_text *out) {
@@ -140,32 +231,53 @@ static void npu_print_windows(const npu_kernel *k, npu_text *out) {
         }
         npu_print(out, "%s", is_any ? ");\n" : "");
     }
-    for (uint32_t i = 0; i < k->window_count; i++) {
-        const npu_window *window = &k->windows[i];
-        char text[4 * NPU_SIZE_TEXT_MAX];
-        snprintf(text, sizeof text, "auto %s = wsp::%s<%s>(task, %u, %u, %u, %s, %s);",
-                 window->name, window->is_column ? "columns" : "window",
-                 npu_cpp_type(k->info.tiles[window->param].dtype), window->param, window->row,
-                 window->col, window->rows, window->cols);
-        npu_print_wrapped(out, 4, text);
-    }
+    npu_print_windows_of(k, 0, 4, out);
 }
 
-NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *checks, npu_text *out) {
-    npu_text tiles = {NULL, 0, 0, false};  // these add sizes, which come before them
+// The tiles that are declared in a loop's body, or at the beginning. They add sizes, which come
+// before them.
+static void npu_print_tiles_of(npu_kernel *k, uint32_t loop, uint32_t indent, npu_text *out) {
     for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
         const npu_tile *tile = &k->tiles[i];
         char rows[NPU_LOCAL_MAX], cols[NPU_LOCAL_MAX];
-        if (tile->is_used && tile->first == i) {
+        if (tile->is_used && tile->first == i && npu_kernel_tile_loop(k, i) == loop) {
             npu_kernel_size(k, &tile->object.valid_rows, rows);
             npu_kernel_size(k, &tile->object.valid_cols, cols);
-            npu_print_tile(k, i, tile->name, rows, cols, &tiles);
+            npu_print_tile(k, i, tile->name, rows, cols, indent, out);
         }
     }
     for (uint32_t i = 0; i < k->clip_count; i++) {
         const npu_clip *clip = &k->clips[i];
-        npu_print_tile(k, clip->tile, clip->name, clip->rows, clip->cols, &tiles);
+        if (clip->loop == loop) {
+            npu_print_tile(k, clip->tile, clip->name, clip->rows, clip->cols, indent, out);
+        }
     }
+}
+
+NPU_INTERNAL void npu_kernel_print_loop_declarations(npu_kernel *k, uint32_t loop, npu_text *out) {
+    uint32_t indent = 4;
+    for (uint32_t at = loop; at;
+         at = ptowsp_program_loop_at(k->emitter->program, k->kernel, at).parent) {
+        indent += 4;
+    }
+    npu_text tiles = {NULL, 0, 0, false};
+    npu_print_tiles_of(k, loop, indent, &tiles);
+    npu_print(out, "%*s[[maybe_unused]] const int i_%u = loop_%u.at(n_%u);\n", (int)indent, "",
+              loop, loop, loop);
+    for (uint32_t i = 0; i < k->size_count; i++) {
+        if (k->sizes[i].extent.loop == loop) {
+            npu_print_size(k, &k->sizes[i], indent, out);
+        }
+    }
+    npu_print_windows_of(k, loop, indent, out);
+    npu_write(out, tiles.data ? tiles.data : "", tiles.size);
+    k->is_out_of_memory = k->is_out_of_memory || tiles.is_out_of_memory;
+    npu_text_free(&tiles);
+}
+
+NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *checks, npu_text *out) {
+    npu_text tiles = {NULL, 0, 0, false};
+    npu_print_tiles_of(k, 0, 4, &tiles);
     for (uint32_t i = 0; i < k->info.scalar_count; i++) {
         if (k->is_scalar_used[i]) {
             uint32_t dtype = k->info.scalar_dtypes[i];
@@ -178,7 +290,9 @@ NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *check
         }
     }
     for (uint32_t i = 0; i < k->size_count; i++) {
-        npu_print_size(k, &k->sizes[i], out);
+        if (k->sizes[i].extent.loop == 0) {
+            npu_print_size(k, &k->sizes[i], 4, out);
+        }
     }
     npu_print(out, "%s", checks ? checks : "");
     npu_print_windows(k, out);

@@ -250,8 +250,13 @@ static bool npu_print_sync(const ptowsp_insn_info *insn, npu_text *out) {
     if (!is_set && strcmp(insn->name, "WAIT_FLAG") != 0) {
         return false;
     }
-    npu_print(out, "%s(%s, %s, EVENT_ID%u)", is_set ? "set_flag" : "wait_flag",
-              npu_pipe_word(insn->src_pipe), npu_pipe_word(insn->dst_pipe), insn->event);
+    npu_print(out, "%s(%s, %s, ", is_set ? "set_flag" : "wait_flag", npu_pipe_word(insn->src_pipe),
+              npu_pipe_word(insn->dst_pipe));
+    if (insn->loop) {
+        npu_print(out, "wsp::event(%u, n_%u))", insn->event, insn->loop);
+    } else {
+        npu_print(out, "EVENT_ID%u)", insn->event);
+    }
     return true;
 }
 
@@ -414,14 +419,16 @@ static bool npu_print_product(npu_kernel *k, const ptowsp_insn_info *insn, const
          npu_extent_least(k, &k->tiles[left].object.valid_cols) > 0)) {
         return false;
     }
-    npu_print(out, "    if (wsp::any_product(%s, %s)) {\n", npu_kernel_tile(k, d),
+    int indent = (int)k->indent;
+    npu_print(out, "%*sif (wsp::any_product(%s, %s)) {\n", indent, "", npu_kernel_tile(k, d),
               npu_kernel_tile(k, left));
-    npu_print_wrapped(out, 8, call);
+    npu_print_wrapped(out, k->indent + 4, call);
     if (!is_acc) {
-        npu_print(out, "    } else {\n        wsp::no_product(%s%s%s);\n", npu_kernel_tile(k, d),
-                  is_bias ? ", " : "", is_bias ? npu_kernel_tile(k, insn->src[2]) : "");
+        npu_print(out, "%*s} else {\n%*swsp::no_product(%s%s%s);\n", indent, "", indent + 4, "",
+                  npu_kernel_tile(k, d), is_bias ? ", " : "",
+                  is_bias ? npu_kernel_tile(k, insn->src[2]) : "");
     }
-    npu_print(out, "    }\n");
+    npu_print(out, "%*s}\n", indent, "");
     return true;
 }
 
@@ -436,11 +443,11 @@ NPU_INTERNAL bool npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *i
     npu_print_operands(k, insn, &operands);
     if (call.data && is_call && !npu_print_product(k, insn, call.data, out)) {
         if (operands.size) {
-            npu_print(out, "    if (wsp::any(%s)) {\n", operands.data);
+            npu_print(out, "%*sif (wsp::any(%s)) {\n", (int)k->indent, "", operands.data);
         }
-        npu_print_wrapped(out, operands.size ? 8 : 4, call.data);
+        npu_print_wrapped(out, operands.size ? k->indent + 4 : k->indent, call.data);
         if (operands.size) {
-            npu_print(out, "    }\n");
+            npu_print(out, "%*s}\n", (int)k->indent, "");
         }
     }
     k->is_out_of_memory = k->is_out_of_memory || call.is_out_of_memory || operands.is_out_of_memory;

@@ -83,11 +83,22 @@ NPU_INTERNAL int64_t npu_param_size(const npu_kernel *k, const ptowsp_extent *ex
 }
 
 // Extents grow with the parameter's size, or shrink, but do not both.
+// The least that a size is before it is scaled: the parameter has a row and a column at least. A loop
+// whose index is subtracted goes to the end of that parameter, or beyond.
+static int64_t npu_extent_base(const npu_kernel *k, const ptowsp_extent *extent) {
+    if (extent->loop == 0) {
+        return 1;
+    }
+    ptowsp_loop_info loop = ptowsp_program_loop_at(k->emitter->program, k->kernel, extent->loop);
+    bool is_inside = loop.end.tile == extent->param && loop.end.axis == extent->axis;
+    return is_inside ? 1 : -((int64_t)1 << 30);
+}
+
 NPU_INTERNAL uint32_t npu_extent_most(const npu_kernel *k, const ptowsp_extent *extent) {
     if (extent->param == PTOWSP_NO_PARAM) {
         return extent->max;
     }
-    uint32_t low = npu_extent_at(extent, 1);
+    uint32_t low = npu_extent_at(extent, npu_extent_base(k, extent));
     uint32_t high = npu_extent_at(extent, npu_param_size(k, extent));
     return low > high ? low : high;
 }
@@ -96,7 +107,7 @@ NPU_INTERNAL uint32_t npu_extent_least(const npu_kernel *k, const ptowsp_extent 
     if (extent->param == PTOWSP_NO_PARAM) {
         return extent->max;
     }
-    uint32_t low = npu_extent_at(extent, 1);
+    uint32_t low = npu_extent_at(extent, npu_extent_base(k, extent));
     uint32_t high = npu_extent_at(extent, npu_param_size(k, extent));
     return low < high ? low : high;
 }
@@ -105,7 +116,7 @@ NPU_INTERNAL uint32_t npu_extent_least(const npu_kernel *k, const ptowsp_extent 
 static ptowsp_extent npu_extent_normal(const npu_kernel *k, ptowsp_extent extent) {
     uint32_t most = npu_extent_most(k, &extent);
     if (extent.param == PTOWSP_NO_PARAM || npu_extent_least(k, &extent) == most) {
-        ptowsp_extent constant = {PTOWSP_NO_PARAM, 0, 0, 0, 0, most};
+        ptowsp_extent constant = {PTOWSP_NO_PARAM, 0, 0, 0, 0, most, 0};
         return constant;
     }
     extent.max = most;
@@ -115,7 +126,8 @@ static ptowsp_extent npu_extent_normal(const npu_kernel *k, ptowsp_extent extent
 static bool npu_extent_is_same(const ptowsp_extent *a, const ptowsp_extent *b) {
     return a->param == b->param && a->max == b->max &&
            (a->param == PTOWSP_NO_PARAM ||
-            (a->axis == b->axis && a->shift == b->shift && a->mul == b->mul && a->add == b->add));
+            (a->axis == b->axis && a->shift == b->shift && a->loop == b->loop && a->mul == b->mul &&
+             a->add == b->add));
 }
 
 // Makes room for one more size; false when memory is out.
@@ -145,10 +157,10 @@ static uint32_t npu_add_size(npu_kernel *k, ptowsp_extent extent) {
         }
         same_axis += other->param == extent.param && other->axis == extent.axis;
     }
-    bool is_plain = extent.mul == 1 && extent.add == 0 && extent.shift == 0 &&
+    bool is_plain = extent.loop == 0 && extent.mul == 1 && extent.add == 0 && extent.shift == 0 &&
                     extent.max == npu_param_size(k, &extent);
     if (!is_plain && same_axis == 0) {
-        ptowsp_extent whole = {extent.param, extent.axis, 0, 1, 0, 0};
+        ptowsp_extent whole = {extent.param, extent.axis, 0, 1, 0, 0, 0};
         whole.max = (uint32_t)npu_param_size(k, &extent);
         npu_add_size(k, whole);
         same_axis = 1;
@@ -187,7 +199,8 @@ static bool npu_tile_is_same(const npu_tile *a, const npu_tile *b) {
     const ptowsp_tile_object *x = &a->object, *y = &b->object;
     return x->dtype == y->dtype && x->memory == y->memory && x->layout == y->layout &&
            x->pad == y->pad && x->rows == y->rows && x->cols == y->cols &&
-           x->address == y->address && npu_extent_is_same(&x->valid_rows, &y->valid_rows) &&
+           x->address == y->address && x->loop == y->loop && x->step == y->step &&
+           npu_extent_is_same(&x->valid_rows, &y->valid_rows) &&
            npu_extent_is_same(&x->valid_cols, &y->valid_cols);
 }
 
@@ -262,6 +275,13 @@ static void npu_name_tiles(npu_kernel *k) {
 
 NPU_INTERNAL const char *npu_kernel_tile(const npu_kernel *k, uint32_t tile) {
     return k->tiles[k->tiles[tile].first].name;
+}
+
+NPU_INTERNAL uint32_t npu_kernel_tile_loop(const npu_kernel *k, uint32_t tile) {
+    const ptowsp_tile_object *object = &k->tiles[tile].object;
+    uint32_t loop = object->loop;
+    loop = object->valid_rows.loop > loop ? object->valid_rows.loop : loop;
+    return object->valid_cols.loop > loop ? object->valid_cols.loop : loop;
 }
 
 NPU_INTERNAL bool npu_kernel_may_be_empty(const npu_kernel *k, uint32_t tile) {
@@ -347,8 +367,9 @@ static bool npu_smaller(npu_kernel *k, const ptowsp_extent *tile, ptowsp_extent 
                         char text[NPU_SIZE_TEXT_MAX]) {
     char a[NPU_LOCAL_MAX], b[NPU_LOCAL_MAX];
     rest = npu_extent_normal(k, rest);
-    bool is_part = tile->param == rest.param && tile->axis == rest.axis && tile->mul == 1 &&
-                   tile->shift == 0 && tile->add <= rest.add && tile->param != PTOWSP_NO_PARAM;
+    bool is_part = tile->param == rest.param && tile->axis == rest.axis &&
+                   tile->loop == rest.loop && tile->mul == 1 && tile->shift == 0 &&
+                   tile->add <= rest.add && tile->param != PTOWSP_NO_PARAM;
     if (is_part || npu_checks_say(k, tile, &rest) ||
         npu_extent_most(k, tile) <= npu_extent_least(k, &rest)) {
         snprintf(text, NPU_SIZE_TEXT_MAX, "%s", npu_kernel_size(k, tile, a));
@@ -369,8 +390,9 @@ static npu_window *npu_find_window(npu_kernel *k, const npu_window *like) {
     for (uint32_t i = 0; i < k->window_count; i++) {
         npu_window *window = &k->windows[i];
         if (window->param == like->param && window->row == like->row && window->col == like->col &&
-            window->is_column == like->is_column && strcmp(window->rows, like->rows) == 0 &&
-            strcmp(window->cols, like->cols) == 0) {
+            window->row_loop == like->row_loop && window->col_loop == like->col_loop &&
+            window->loop == like->loop && window->is_column == like->is_column &&
+            strcmp(window->rows, like->rows) == 0 && strcmp(window->cols, like->cols) == 0) {
             return window;
         }
         of_param += window->param == like->param;
@@ -396,8 +418,8 @@ static npu_clip *npu_find_clip(npu_kernel *k, const npu_clip *like) {
     uint32_t of_tile = 0;
     for (uint32_t i = 0; i < k->clip_count; i++) {
         npu_clip *clip = &k->clips[i];
-        if (clip->tile == like->tile && strcmp(clip->rows, like->rows) == 0 &&
-            strcmp(clip->cols, like->cols) == 0) {
+        if (clip->tile == like->tile && clip->loop == like->loop &&
+            strcmp(clip->rows, like->rows) == 0 && strcmp(clip->cols, like->cols) == 0) {
             return clip;
         }
         of_tile += clip->tile == like->tile;
@@ -421,8 +443,8 @@ NPU_INTERNAL const npu_window *npu_kernel_window(npu_kernel *k, const ptowsp_ins
                                                  uint32_t tile, const char **out_tile) {
     const ptowsp_tile_object *object = &k->tiles[tile].object;
     const ptowsp_tile_param *param = &k->info.tiles[insn->param];
-    ptowsp_extent rows = {insn->param, 0, 0, 1, 0, (uint32_t)param->rows};
-    ptowsp_extent cols = {insn->param, 1, 0, 1, 0, (uint32_t)param->cols};
+    ptowsp_extent rows = {insn->param, 0, 0, 1, 0, (uint32_t)param->rows, insn->row_loop};
+    ptowsp_extent cols = {insn->param, 1, 0, 1, 0, (uint32_t)param->cols, insn->col_loop};
     rows.add = -(int32_t)insn->row;
     cols.add = -(int32_t)insn->col;
     // MGATHER and MSCATTER pick rows out of the whole parameter.
@@ -445,6 +467,12 @@ NPU_INTERNAL const npu_window *npu_kernel_window(npu_kernel *k, const ptowsp_ins
     window.param = insn->param;
     window.row = insn->row;
     window.col = insn->col;
+    window.row_loop = insn->row_loop;
+    window.col_loop = insn->col_loop;
+    window.loop = insn->row_loop > insn->col_loop ? insn->row_loop : insn->col_loop;
+    uint32_t of_tile = npu_kernel_tile_loop(k, tile);  // loops inside have higher numbers
+    window.loop = of_tile > window.loop ? of_tile : window.loop;
+    clip.loop = window.loop;
     window.is_column =
         (object->layout == PTOWSP_LAYOUT_COL_MAJOR || object->layout == PTOWSP_LAYOUT_ZN);
     *out_tile = npu_kernel_tile(k, tile);
@@ -470,6 +498,9 @@ static npu_half npu_pipe_half(ptowsp_pipe pipe) {
 
 NPU_INTERNAL npu_half npu_kernel_half(const npu_kernel *k, const ptowsp_insn_info *insn) {
     if (!k->is_mixed) {
+        return NPU_HALF_ANY;
+    }
+    if (strcmp(insn->name, "LOOP") == 0 || strcmp(insn->name, "END") == 0) {
         return NPU_HALF_ANY;
     }
     if (strcmp(insn->name, "PIPE_BARRIER") == 0) {

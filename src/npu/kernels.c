@@ -62,12 +62,60 @@ static void npu_print_heading(const npu_kernel *k, npu_text *out) {
     npu_print(out, "\n");
 }
 
-// The sizes that must be equal among a task's parameters.
+// Gives the parameter's size, of which an extent is made, a name.
+static void npu_name_param_size(npu_kernel *k, const ptowsp_extent *extent) {
+    if (extent->param != PTOWSP_NO_PARAM) {
+        char text[NPU_LOCAL_MAX];
+        ptowsp_extent whole = {extent->param, extent->axis, 0, 1, 0, 0, 0};
+        whole.max = (uint32_t)npu_param_size(k, extent);
+        npu_kernel_size(k, &whole, text);
+    }
+}
+
+// Sizes that depend on a loop are compared in each of its iterations.
+static void npu_print_loop_check(npu_kernel *k, const ptowsp_size_check *check, uint32_t number,
+                                 npu_text *out) {
+    uint32_t loops[2] = {check->a.loop, check->b.loop == check->a.loop ? 0 : check->b.loop};
+    bool is_equal = check->a.param != PTOWSP_NO_PARAM && check->b.param != PTOWSP_NO_PARAM;
+    uint32_t indent = 4;
+    npu_text text = {NULL, 0, 0, false};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (loops[i]) {
+            npu_print(out, "%*sfor (int n_%u = 0; n_%u < loop_%u.count; n_%u++) {\n", (int)indent,
+                      "", loops[i], loops[i], loops[i], loops[i]);
+            indent += 4;
+            npu_print(out, "%*sconst int i_%u = loop_%u.at(n_%u);\n", (int)indent, "", loops[i],
+                      loops[i], loops[i]);
+        }
+    }
+    npu_print(&text, "WSP_CHECK(task, %u, ", number);
+    npu_kernel_print_extent(k, &check->a, &text);
+    npu_print(&text, is_equal ? " == " : " <= ");
+    npu_kernel_print_extent(k, &check->b, &text);
+    npu_print(&text, ");");
+    npu_print(out, "%*s// %s\n", (int)indent, "", check->operation);
+    npu_print_wrapped(out, indent, text.data ? text.data : "");
+    while (indent > 4) {
+        indent -= 4;
+        npu_print(out, "%*s}\n", (int)indent, "");
+    }
+    k->is_out_of_memory = k->is_out_of_memory || text.is_out_of_memory;
+    npu_text_free(&text);
+}
+
+// The sizes that must be equal among a task's parameters, and the bounds of loops.
 static void npu_print_checks(npu_kernel *k, npu_text *out) {
+    npu_kernel_print_loops(k, k->info.check_count + 1, out);
     for (uint32_t i = 0; i < k->info.check_count; i++) {
         ptowsp_size_check check = ptowsp_program_size_check_at(k->emitter->program, k->kernel, i);
         bool is_equal = check.a.param != PTOWSP_NO_PARAM && check.b.param != PTOWSP_NO_PARAM;
         char a[NPU_LOCAL_MAX], b[NPU_LOCAL_MAX], text[3 * NPU_LOCAL_MAX];
+        if (check.a.loop || check.b.loop) {
+            npu_name_param_size(k, &check.a);
+            npu_name_param_size(k, &check.b);
+            npu_print_loop_check(k, &check, i + 1, out);
+            continue;
+        }
         npu_kernel_size(k, &check.a, a);
         npu_kernel_size(k, &check.b, b);
         if (strcmp(a, b) == 0) {
@@ -85,8 +133,37 @@ static const char *npu_half_condition(npu_half half) {
                                      : "WSP_HAS_CUBE && WSP_HAS_VECTOR";
 }
 
+// The beginning or end of a loop's body. False: the instruction is neither.
+static bool npu_print_mark(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
+    if (strcmp(insn->name, "LOOP") == 0) {
+        npu_print(out, "%*sfor (int n_%u = 0; n_%u < loop_%u.count; n_%u++) {\n", (int)k->indent,
+                  "", insn->loop, insn->loop, insn->loop, insn->loop);
+        k->loop_at[insn->loop] = out->size;
+        k->indent += 4;
+        return true;
+    }
+    if (strcmp(insn->name, "END") == 0) {
+        k->indent -= 4;
+        npu_print(out, "%*s}\n", (int)k->indent, "");
+        return true;
+    }
+    return false;
+}
+
+// The body, with the declarations of each loop at its beginning.
+static void npu_write_body(npu_kernel *k, const npu_text *body, npu_text *out) {
+    size_t at = 0;
+    for (uint32_t loop = 1; loop <= k->info.loop_count && body->data; loop++) {
+        npu_write(out, body->data + at, k->loop_at[loop] - at);
+        npu_kernel_print_loop_declarations(k, loop, out);
+        at = k->loop_at[loop];
+    }
+    npu_write(out, body->data ? body->data + at : "", body->size - at);
+}
+
 static bool npu_print_body(npu_kernel *k, npu_text *out) {
     npu_half open = NPU_HALF_ANY;
+    k->indent = 4;
     for (uint32_t i = 0; i < k->info.insn_count; i++) {
         ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
         npu_half half = npu_kernel_half(k, &insn);
@@ -98,7 +175,7 @@ static bool npu_print_body(npu_kernel *k, npu_text *out) {
             }
             open = half;
         }
-        if (!npu_kernel_print_insn(k, &insn, out)) {
+        if (!npu_print_mark(k, &insn, out) && !npu_kernel_print_insn(k, &insn, out)) {
             return npu_fail(k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
                             "kernel %s: there is no call for instruction %u, %s", k->info.name, i,
                             insn.name);
@@ -110,8 +187,10 @@ static bool npu_print_body(npu_kernel *k, npu_text *out) {
 
 static void npu_print_kernel(npu_kernel *k, npu_text *out) {
     npu_text body = {NULL, 0, 0, false}, checks = {NULL, 0, 0, false}, made = {NULL, 0, 0, false};
-    bool is_good = npu_print_body(k, &body);  // first: it finds sizes and windows
+    npu_text insns = {NULL, 0, 0, false};
+    bool is_good = npu_print_body(k, &insns);  // first: it finds sizes and windows
     npu_print_checks(k, &checks);
+    npu_write_body(k, &insns, &body);  // and so does this
     npu_kernel_print_declarations(k, checks.data, &made);
     const char *unit =
         k->is_mixed ? NULL
@@ -136,8 +215,9 @@ static void npu_print_kernel(npu_kernel *k, npu_text *out) {
     npu_print(out, "\n");
     npu_write(out, body.data ? body.data : "", body.size);
     npu_print(out, "}\n%s", unit ? "\n#endif\n" : "");
-    k->is_out_of_memory = k->is_out_of_memory || body.is_out_of_memory || checks.is_out_of_memory ||
-                          made.is_out_of_memory;
+    k->is_out_of_memory = k->is_out_of_memory || insns.is_out_of_memory || body.is_out_of_memory ||
+                          checks.is_out_of_memory || made.is_out_of_memory;
+    npu_text_free(&insns);
     npu_text_free(&body);
     npu_text_free(&checks);
     npu_text_free(&made);

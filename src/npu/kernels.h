@@ -44,6 +44,8 @@ typedef struct npu_tile {
 // A part of a parameter in global memory, as an instruction moves it.
 typedef struct npu_window {
     uint32_t param, row, col;
+    uint32_t row_loop, col_loop;  // whose index is added; 0: none
+    uint32_t loop;                // in whose body it is declared; 0: at the beginning
     char rows[NPU_SIZE_TEXT_MAX], cols[NPU_SIZE_TEXT_MAX];
     bool is_column;
     char name[NPU_LOCAL_MAX];
@@ -52,6 +54,7 @@ typedef struct npu_window {
 // A tile with fewer valid elements than its shape: the part that the parameter fills.
 typedef struct npu_clip {
     uint32_t tile;
+    uint32_t loop;  // in whose body it is declared
     char rows[NPU_SIZE_TEXT_MAX], cols[NPU_SIZE_TEXT_MAX];
     char name[NPU_LOCAL_MAX];
 } npu_clip;
@@ -81,6 +84,8 @@ typedef struct npu_kernel {
     uint32_t size_count, size_capacity;
     uint32_t window_count, window_capacity;
     uint32_t clip_count, clip_capacity;
+    uint32_t loop, indent;                // of what is being written
+    size_t loop_at[PTOWSP_LOOP_MAX + 1];  // where in the body's text a loop's declarations go
     bool is_scalar_used[PTOWSP_TASK_SCALAR_MAX];
     bool is_dense[PTOWSP_TASK_TILE_MAX][2];  // a window of it is by rows, by columns
     bool has_lists;                          // a merge of lists, which reports how many it took
@@ -111,6 +116,9 @@ NPU_INTERNAL bool npu_kernel_may_be_empty(const npu_kernel *k, uint32_t tile);
 NPU_INTERNAL const npu_window *npu_kernel_window(npu_kernel *k, const ptowsp_insn_info *insn,
                                                  uint32_t tile, const char **out_tile);
 
+// The loop in whose body the tile's variable is declared; 0: at the beginning.
+NPU_INTERNAL uint32_t npu_kernel_tile_loop(const npu_kernel *k, uint32_t tile);
+
 // The name of a size, or "64" where it is constant (which is kept in text).
 NPU_INTERNAL const char *npu_kernel_size(npu_kernel *k, const ptowsp_extent *extent,
                                          char text[NPU_LOCAL_MAX]);
@@ -125,6 +133,16 @@ NPU_INTERNAL const char *npu_cpp_type(ptowsp_dtype dtype);  // "float"
 // (text, or NULL) go after the sizes, before anything else.
 NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out);
 NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *checks, npu_text *out);
+
+// Writes the declarations at the beginning of a loop's body.
+NPU_INTERNAL void npu_kernel_print_loop_declarations(npu_kernel *k, uint32_t loop, npu_text *out);
+
+// Writes the bounds of all loops, and their checks, whose numbers begin at `number`.
+NPU_INTERNAL void npu_kernel_print_loops(npu_kernel *k, uint32_t number, npu_text *out);
+
+// Writes a size as an expression.
+NPU_INTERNAL void npu_kernel_print_extent(const npu_kernel *k, const ptowsp_extent *extent,
+                                          npu_text *out);
 
 // -- kernel_insns.c -------------------------------------------------------------------------------
 

@@ -124,7 +124,7 @@ static void npu_print_faults(npu_emitter *emitter, npu_text *out) {
                    "    switch (kernel) {\n");
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {
         ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
-        if (!info.is_used || info.check_count == 0) {
+        if (!info.is_used || info.check_count + info.loop_count == 0) {
             continue;
         }
         npu_print(out, "    case KERNEL_%s:\n        switch (fault) {\n",
@@ -132,6 +132,12 @@ static void npu_print_faults(npu_emitter *emitter, npu_text *out) {
         for (uint32_t j = 0; j < info.check_count; j++) {
             ptowsp_size_check check = ptowsp_program_size_check_at(emitter->program, i, j);
             npu_print_check(&info, &check, j + 1, out);
+        }
+        for (uint32_t j = 1; j <= info.loop_count; j++) {
+            npu_print(out,
+                      "        case %u: return \"loop %u: its bounds are out of order, or it runs "
+                      "too often\";\n",
+                      info.check_count + j, j);
         }
         npu_print(out, "        default: return \"\";\n        }\n");
     }

@@ -8,6 +8,7 @@ PWSP_INTERNAL void pwsp_read_tiles(const pwsp_tile_code *code, ptowsp_kernel_inf
     info->insn_count = code->insn_count;
     info->tile_object_count = code->tile_count;
     info->check_count = code->check_count;
+    info->loop_count = code->loop_count;
     for (uint32_t i = 0; i < code->scalar_count; i++) {
         info->scalar_dtypes[i] = code->scalar_dtypes[i];
     }
@@ -39,4 +40,9 @@ ptowsp_insn_info ptowsp_program_insn_at(const ptowsp_program *program, uint32_t 
 ptowsp_size_check ptowsp_program_size_check_at(const ptowsp_program *program, uint32_t kernel,
                                                uint32_t i) {
     return pwsp_tile_code_size_check(pwsp_read_code(program, kernel), i);
+}
+
+ptowsp_loop_info ptowsp_program_loop_at(const ptowsp_program *program, uint32_t kernel,
+                                        uint32_t loop) {
+    return pwsp_tile_code_loop_info(pwsp_read_code(program, kernel), loop);
 }

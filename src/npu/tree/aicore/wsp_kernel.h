@@ -142,6 +142,41 @@ AICORE inline double scalar_f64(__gm__ const wsp_task *task, uint32_t i) {
     return value;
 }
 
+// -- loops ----------------------------------------------------------------------------------------
+
+// The bounds of a loop, in a task: at most 2^30, in order, or it does not run and is not good.
+struct Loop {
+    int64_t begin, step;
+    int count;
+    bool is_good;
+    AICORE int at(int turn) const {
+        return static_cast<int>(begin + turn * step);
+    }
+};
+
+constexpr int64_t LOOP_END_MAX = INT64_C(1) << 30;
+
+AICORE inline Loop loop(int64_t begin, int64_t end, int64_t step) {
+    bool is_good = begin >= 0 && begin <= end && end <= LOOP_END_MAX;
+    return Loop{begin, step, is_good ? static_cast<int>((end - begin + step - 1) / step) : 0,
+                is_good};
+}
+
+// An unsigned scalar as a bound.
+AICORE inline int64_t bound(uint64_t bits) {
+    return bits > static_cast<uint64_t>(LOOP_END_MAX) ? LOOP_END_MAX + 1
+                                                      : static_cast<int64_t>(bits);
+}
+
+// The event of a flag that takes two in turn, and where a tile is that has two places.
+AICORE inline event_t event(int first, int turn) {
+    return static_cast<event_t>(first + turn % 2);
+}
+
+AICORE inline uint32_t place(uint32_t first, uint32_t step, int turn) {
+    return turn % 2 ? first + step : first;
+}
+
 // A scalar as an element of a tile: floats to nearest, integers towards zero, which then wrap
 // (wrapped), or end at their type's limits (saturated, and compared: for TCMPS and TSELS).
 #if WSP_IS_SHIM

@@ -1,0 +1,103 @@
+// A root rotates if it is filled from elsewhere at the beginning of its life in an iteration:
+//
+//      MTE2     TLOAD into L1 or UB                next iteration's, while this one computes
+//      MTE1     TMOV or TEXTRACT into L0A, L0B     next panel's, while this one is multiplied
+//
+// and if the body of one innermost loop has all its uses. What computes gains nothing from a second
+// place: its pipe is busy with one iteration at a time. Memories are planned apart from each other,
+// so each is tried alone: if its tiles do not fit with two places, none of them rotates.
+
+#include "rotate.h"
+
+#include "memory.h"
+
+typedef struct pwsp_rotating {
+    uint8_t loop;       // the loop of all uses so far; 0: none
+    bool is_filled;     // its first use fills it
+    bool is_elsewhere;  // it has uses outside of the loop
+} pwsp_rotating;
+
+// Notes a use of a tile in the body of `loop` (0: of none, or of one that has others in it).
+static void pwsp_rotate_use(const pwsp_list *list, pwsp_rotating *roots, uint32_t tile,
+                            uint32_t loop, bool is_filling) {
+    if (tile) {
+        pwsp_rotating *root = &roots[list->tiles[tile].root];
+        bool is_first = root->loop == 0 && !root->is_elsewhere;
+        root->is_filled = is_first ? is_filling : root->is_filled;
+        root->is_elsewhere = root->is_elsewhere || loop == 0 || (!is_first && root->loop != loop);
+        root->loop = (uint8_t)loop;
+    }
+}
+
+// Finds the loops without others in them, as bits.
+static uint32_t pwsp_rotate_innermost(const pwsp_list *list) {
+    uint32_t innermost = 0;
+    for (uint32_t loop = 1; loop <= list->loop_count; loop++) {
+        innermost |= 1u << loop;
+        innermost &= ~(1u << list->loops[loop].parent);
+    }
+    return innermost;
+}
+
+static void pwsp_rotate_find(const pwsp_list *list, pwsp_rotating *roots) {
+    uint32_t innermost = pwsp_rotate_innermost(list), loop = 0;
+    for (uint64_t i = 0; i < list->insn_count; i++) {
+        const pwsp_insn *insn = &list->insns[i];
+        if (pwsp_insn_is_mark(insn)) {
+            loop = insn->op == PWSP_INSN_LOOP ? insn->loop : list->loops[insn->loop].parent;
+            continue;
+        }
+        uint32_t in = innermost >> loop & 1 ? loop : 0;
+        ptoisa_pipe pipe = pwsp_insn_pipe(list, insn);
+        bool is_filling =
+            (insn->op == PTOISA_TLOAD || pipe == PTOISA_PIPE_MTE1) && !insn->is_dst_read;
+        for (uint32_t k = 0; k < PWSP_INSN_SRC_MAX; k++) {
+            pwsp_rotate_use(list, roots, insn->src[k], in, false);
+        }
+        for (uint32_t k = 0; k < PWSP_INSN_DST_MAX; k++) {
+            pwsp_rotate_use(list, roots, insn->dst[k], in, is_filling);
+        }
+        pwsp_rotate_use(list, roots, insn->tmp, in, false);
+    }
+}
+
+// Lets the roots of the memories, as bits, rotate, and no others.
+static void pwsp_rotate_set(pwsp_list *list, const pwsp_rotating *roots, uint32_t memories) {
+    for (uint64_t i = 1; i < list->tile_count; i++) {
+        pwsp_list_tile *tile = &list->tiles[i];
+        bool is_rotating = tile->root == i && roots[i].is_filled && !roots[i].is_elsewhere &&
+                           (memories >> tile->memory & 1);
+        tile->loop = is_rotating ? roots[i].loop : 0;
+    }
+}
+
+PWSP_INTERNAL bool pwsp_list_place_loops(pwsp_list *list, const ptoisa_machine *machine,
+                                         pwsp_list_fault *fault) {
+    if (list->loop_count == 0) {
+        return pwsp_list_place(list, machine, fault);
+    }
+    pwsp_memory memory = list->memory;
+    size_t size = ((size_t)list->tile_count + 1) * sizeof(pwsp_rotating);
+    pwsp_rotating *roots = (pwsp_rotating *)pwsp_memory_alloc(&memory, size);
+    if (!roots) {
+        return pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "memory: out of memory");
+    }
+    pwsp_rotate_find(list, roots);
+    bool is_good = pwsp_list_place(list, machine, fault);  // else it fits in no way
+    uint32_t memories = 0;
+    for (uint32_t at = 0; at < PTOISA_MEMORY_COUNT && is_good; at++) {
+        pwsp_list_fault refused;
+        memset(&refused, 0, sizeof refused);
+        pwsp_rotate_set(list, roots, memories | 1u << at);
+        if (pwsp_list_place(list, machine, &refused)) {
+            memories |= 1u << at;
+        } else if (refused.status != PTOWSP_LIMIT_EXCEEDED) {
+            *fault = refused;
+            is_good = false;
+        }
+    }
+    pwsp_rotate_set(list, roots, memories);
+    is_good = is_good && pwsp_list_place(list, machine, fault);
+    pwsp_memory_free(&memory, roots, size);
+    return is_good;
+}

@@ -1,0 +1,246 @@
+// Unrolling, for the proof: nothing here is shared with the passes that made the list.
+//
+// A tile belongs to the innermost loop that has all uses of its root. Each iteration of that loop
+// gets a copy of it, at its place in this iteration: so the proof sees a root live from its first to
+// its last use in one iteration. All other tiles stay what they are.
+
+#include "unroll.h"
+
+#include <inttypes.h>
+
+typedef struct pwsp_unrolling {
+    const pwsp_list *list;
+    pwsp_unrolled *out;
+    const uint32_t *counts;
+    uint32_t *scopes;  // [tile] of roots: the loop with all uses; UINT32_MAX: not used
+    uint32_t *copies;  // [tile] in the plain list
+    uint32_t iterations[PTOWSP_LOOP_MAX + 1];
+} pwsp_unrolling;
+
+#define PWSP_UNROLL_OPERANDS (PWSP_INSN_SRC_MAX + PWSP_INSN_DST_MAX + 1)
+
+static uint32_t *pwsp_unroll_operand(pwsp_insn *insn, uint32_t k) {
+    if (k < PWSP_INSN_SRC_MAX) {
+        return &insn->src[k];
+    }
+    k -= PWSP_INSN_SRC_MAX;
+    return k < PWSP_INSN_DST_MAX ? &insn->dst[k] : &insn->tmp;
+}
+
+// The innermost loop around both.
+static uint32_t pwsp_unroll_around(const pwsp_list *list, uint32_t a, uint32_t b) {
+    while (!pwsp_loop_is_within(list->loops, b, a)) {
+        a = list->loops[a].parent;
+    }
+    return a;
+}
+
+static bool pwsp_unroll_is_flag(const pwsp_insn *insn) {
+    return insn->op == PTOISA_SET_FLAG || insn->op == PTOISA_WAIT_FLAG;
+}
+
+// Finds the loop of each root.
+static void pwsp_unroll_find_scopes(const pwsp_list *list, uint32_t *scopes) {
+    uint32_t loop = 0;
+    for (uint64_t i = 0; i < list->tile_count; i++) {
+        scopes[i] = UINT32_MAX;
+    }
+    for (uint64_t i = 0; i < list->insn_count; i++) {
+        pwsp_insn insn = list->insns[i];
+        if (pwsp_insn_is_mark(&insn)) {
+            loop = insn.op == PWSP_INSN_LOOP ? insn.loop : list->loops[insn.loop].parent;
+            continue;
+        }
+        for (uint32_t k = 0; k < PWSP_UNROLL_OPERANDS; k++) {
+            uint32_t tile = *pwsp_unroll_operand(&insn, k);
+            uint32_t root = tile && tile < list->tile_count ? list->tiles[tile].root : 0;
+            if (root && root < list->tile_count) {
+                scopes[root] = scopes[root] == UINT32_MAX
+                                   ? loop
+                                   : pwsp_unroll_around(list, scopes[root], loop);
+            }
+        }
+    }
+}
+
+static bool pwsp_unroll_check_marks(const pwsp_list *list, pwsp_list_fault *fault) {
+    uint32_t loop = 0, begun = 0;
+    for (uint32_t i = 0; i < list->insn_count; i++) {
+        const pwsp_insn *insn = &list->insns[i];
+        if (insn->op == PWSP_INSN_LOOP) {
+            if (insn->loop != ++begun || begun > list->loop_count ||
+                list->loops[begun].parent != loop) {
+                return pwsp_list_fail(fault, PTOWSP_INVALID_PARAMS, i,
+                                      "verify: instruction %" PRIu32 " (LOOP) is not in turn", i);
+            }
+            loop = begun;
+        } else if (insn->op == PWSP_INSN_END) {
+            if (loop == 0 || insn->loop != loop) {
+                return pwsp_list_fail(fault, PTOWSP_INVALID_PARAMS, i,
+                                      "verify: instruction %" PRIu32 " (END) is not in turn", i);
+            }
+            loop = list->loops[loop].parent;
+        } else if (insn->loop && !(pwsp_unroll_is_flag(insn) &&
+                                   pwsp_loop_is_within(list->loops, loop, insn->loop))) {
+            return pwsp_list_fail(fault, PTOWSP_INVALID_PARAMS, i,
+                                  "verify: instruction %" PRIu32 " rotates outside of its loop", i);
+        }
+    }
+    return (loop == 0 && begun == list->loop_count) ||
+           pwsp_list_fail(fault, PTOWSP_INVALID_PARAMS, 0, "verify: a loop is not closed");
+}
+
+PWSP_INTERNAL bool pwsp_unroll_check(const pwsp_list *list, pwsp_list_fault *fault) {
+    if (!pwsp_unroll_check_marks(list, fault)) {
+        return false;
+    }
+    pwsp_memory memory = list->memory;
+    size_t size = ((size_t)list->tile_count + 1) * sizeof(uint32_t);
+    uint32_t *scopes = (uint32_t *)pwsp_memory_alloc(&memory, size);
+    if (!scopes) {
+        return pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "verify: out of memory");
+    }
+    pwsp_unroll_find_scopes(list, scopes);
+    bool is_good = true;
+    for (uint32_t i = 1; i < list->tile_count && is_good; i++) {
+        if (list->tiles[i].root == i && list->tiles[i].loop && scopes[i] != UINT32_MAX &&
+            scopes[i] != list->tiles[i].loop) {
+            is_good = pwsp_list_fail(fault, PTOWSP_INVALID_PARAMS, 0,
+                                     "verify: tile %" PRIu32 " rotates in loop %u, and is used in "
+                                     "loop %" PRIu32,
+                                     i, list->tiles[i].loop, scopes[i]);
+        }
+    }
+    pwsp_memory_free(&memory, scopes, size);
+    return is_good;
+}
+
+// -- the plain list -------------------------------------------------------------------------------
+
+// Appends a copy of a tile; 0 when memory is out. A view goes with its root.
+static uint32_t pwsp_unroll_copy(pwsp_unrolling *u, uint32_t tile) {
+    pwsp_unrolled *out = u->out;
+    uint32_t copy = pwsp_list_add_tile(&out->list);
+    void *origins = out->tile_origins;
+    bool has_room =
+        copy && pwsp_memory_grow(&out->list.memory, &origins, &out->tile_origin_capacity,
+                                 copy + 1ull, sizeof out->tile_origins[0]);
+    out->tile_origins = (uint32_t *)origins;
+    if (!has_room) {
+        return 0;
+    }
+    out->tile_origins[copy] = tile;
+    pwsp_list_tile *to = &out->list.tiles[copy];
+    *to = u->list->tiles[tile];
+    if (to->root == tile) {
+        to->root = copy;
+        to->address +=
+            to->loop && u->iterations[to->loop] % 2 ? (uint32_t)pwsp_list_root_step(to) : 0;
+        to->loop = 0;
+    } else if (to->root < u->list->tile_count && u->copies[to->root]) {
+        to->root = u->copies[to->root];
+    } else {
+        to->root = 0;  // which is refused
+    }
+    u->copies[tile] = copy;
+    return copy;
+}
+
+// New copies of all tiles of a loop: roots before their views.
+static bool pwsp_unroll_copy_scope(pwsp_unrolling *u, uint32_t loop) {
+    for (int is_view = 0; is_view < 2; is_view++) {
+        for (uint32_t tile = 1; tile < u->list->tile_count; tile++) {
+            uint32_t root = u->list->tiles[tile].root;
+            uint32_t scope = root < u->list->tile_count ? u->scopes[root] : 0;
+            scope = scope == UINT32_MAX ? 0 : scope;
+            if (scope == loop && (root != tile) == is_view && !pwsp_unroll_copy(u, tile)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool pwsp_unroll_insn(pwsp_unrolling *u, uint32_t i) {
+    pwsp_unrolled *out = u->out;
+    pwsp_insn *insn = pwsp_list_add(&out->list, PTOISA_NOP);
+    void *origins = out->origins;
+    bool has_room = insn && pwsp_memory_grow(&out->list.memory, &origins, &out->origin_capacity,
+                                             out->list.insn_count, sizeof out->origins[0]);
+    out->origins = (uint32_t *)origins;
+    if (!has_room) {
+        return false;
+    }
+    out->origins[out->list.insn_count - 1] = i;
+    *insn = u->list->insns[i];
+    for (uint32_t k = 0; k < PWSP_UNROLL_OPERANDS; k++) {
+        uint32_t *tile = pwsp_unroll_operand(insn, k);
+        if (*tile) {  // beyond the list: refused where it is
+            *tile = *tile < u->list->tile_count ? u->copies[*tile] : UINT32_MAX;
+        }
+    }
+    if (insn->loop) {
+        insn->event = (uint8_t)(insn->event + u->iterations[insn->loop] % 2);
+        insn->loop = 0;
+    }
+    return true;
+}
+
+// Appends instructions from *at up to the end of the loop, or of the list, `count` times.
+static bool pwsp_unroll_body(pwsp_unrolling *u, uint32_t begin, uint32_t loop, uint32_t *out_end) {
+    const pwsp_list *list = u->list;
+    uint32_t at = begin, depth = 0;
+    for (; at < list->insn_count; at++) {  // where it ends, even if it never runs
+        depth += list->insns[at].op == PWSP_INSN_LOOP;
+        if (list->insns[at].op == PWSP_INSN_END && depth-- == 0) {
+            break;
+        }
+    }
+    *out_end = at;
+    for (uint32_t n = 0; n < (loop ? u->counts[loop] : 1); n++) {
+        u->iterations[loop] = n;
+        if (!pwsp_unroll_copy_scope(u, loop)) {
+            return false;
+        }
+        for (at = begin; at < *out_end; at++) {
+            const pwsp_insn *insn = &list->insns[at];
+            if (insn->op == PWSP_INSN_LOOP ? !pwsp_unroll_body(u, at + 1, insn->loop, &at)
+                                           : !pwsp_unroll_insn(u, at)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_unroll(const pwsp_list *list, const uint32_t *counts,
+                               pwsp_unrolled *out_unrolled) {
+    memset(out_unrolled, 0, sizeof *out_unrolled);
+    pwsp_list_init(&out_unrolled->list, list->memory);
+    memcpy(out_unrolled->list.used, list->used, sizeof list->used);
+    pwsp_unrolling u;
+    memset(&u, 0, sizeof u);
+    u.list = list;
+    u.out = out_unrolled;
+    u.counts = counts;
+    size_t count = (size_t)list->tile_count + 1, size = 2 * count * sizeof(uint32_t);
+    u.scopes = (uint32_t *)pwsp_memory_alloc(&out_unrolled->list.memory, size);
+    if (!u.scopes) {
+        return false;
+    }
+    u.copies = u.scopes + count;
+    pwsp_unroll_find_scopes(list, u.scopes);
+    uint32_t end;
+    bool is_good = pwsp_list_begin(&out_unrolled->list) && pwsp_unroll_body(&u, 0, 0, &end);
+    pwsp_memory_free(&out_unrolled->list.memory, u.scopes, size);
+    return is_good;
+}
+
+PWSP_INTERNAL void pwsp_unroll_free(pwsp_unrolled *unrolled) {
+    pwsp_memory memory = unrolled->list.memory;
+    pwsp_memory_free(&memory, unrolled->origins,
+                     (size_t)unrolled->origin_capacity * sizeof unrolled->origins[0]);
+    pwsp_memory_free(&memory, unrolled->tile_origins,
+                     (size_t)unrolled->tile_origin_capacity * sizeof unrolled->tile_origins[0]);
+    pwsp_list_free(&unrolled->list);
+}

@@ -1,0 +1,254 @@
+// Kernels that are written once and built twice: with loops, and unrolled by hand. Both are to give
+// the very same bytes.
+//
+//      lp l = lp_begin(t, is_looped, begin, end, step);
+//      while (lp_more(&l)) {                                 once, or for each iteration
+//          ptowsp_value sum = lp_carry(&l, 0, initial);
+//          lp_next(&l, 0, sum, ptowsp_tile_add(sum, lp_chunk(&l, x, rows, cols, true, false)));
+//      }
+//      ... lp_result(&l, 0, initial) ...
+
+#ifndef PTOWSP_KERNEL_LOOP_H
+#define PTOWSP_KERNEL_LOOP_H
+
+#include "kernel_fixture.h"
+
+#define LP_CARRIED 8
+
+typedef struct lp {
+    kt *t;
+    bool is_looped, is_open, is_done;
+    int64_t begin, end, step, at;
+    ptowsp_value index;
+    ptowsp_value state[LP_CARRIED];
+} lp;
+
+static const ptowsp_value lp_none = {NULL, 0};
+
+static inline ptowsp_value lp_const(kt *t, int64_t x) {
+    return ptowsp_tile_const(t->k, (double)x);
+}
+
+// begin and end as the task has them, and as the loop is told (id 0: constants).
+static inline lp lp_begin_as(kt *t, bool is_looped, int64_t begin, int64_t end, int64_t step,
+                             ptowsp_value from, ptowsp_value to) {
+    lp l;
+    memset(&l, 0, sizeof l);
+    l.t = t;
+    l.is_looped = is_looped;
+    l.begin = l.at = begin;
+    l.end = end;
+    l.step = step;
+    if (is_looped) {
+        l.index = ptowsp_tile_loop_begin(t->k, from.id ? from : lp_const(t, begin),
+                                         to.id ? to : lp_const(t, end), step);
+    }
+    return l;
+}
+
+static inline lp lp_begin(kt *t, bool is_looped, int64_t begin, int64_t end, int64_t step) {
+    return lp_begin_as(t, is_looped, begin, end, step, lp_none, lp_none);
+}
+
+static inline bool lp_more(lp *l) {
+    if (l->is_looped) {
+        if (l->is_open) {
+            ptowsp_tile_loop_end(l->t->k);
+        }
+        l->is_open = !l->is_open;
+        return l->is_open;
+    }
+    l->at += l->is_open ? l->step : 0;
+    l->is_open = true;
+    return l->at < l->end;
+}
+
+static inline ptowsp_value lp_carry(lp *l, int i, ptowsp_value initial) {
+    if (l->is_looped || l->state[i].id == 0) {
+        l->state[i] = l->is_looped ? ptowsp_tile_carry(initial) : initial;
+    }
+    return l->state[i];
+}
+
+// All next values of an iteration are to be given after all carried ones have been read.
+static inline void lp_next(lp *l, int i, ptowsp_value carried, ptowsp_value next) {
+    if (l->is_looped) {
+        ptowsp_tile_next(carried, next);
+    } else {
+        l->state[i] = next;
+    }
+}
+
+static inline ptowsp_value lp_result(const lp *l, int i, ptowsp_value initial) {
+    return l->state[i].id ? l->state[i] : initial;
+}
+
+// rows x cols of a parameter, at the loops' indices or at 0.
+static inline ptowsp_value lp_chunk(const lp *by_row, const lp *by_col, ptowsp_value param,
+                                    int64_t rows, int64_t cols) {
+    const lp *l = by_row ? by_row : by_col;
+    if (l->is_looped) {
+        return ptowsp_tile_slice_at(param, by_row ? by_row->index : lp_none,
+                                    by_col ? by_col->index : lp_none, rows, cols);
+    }
+    return ptowsp_tile_slice(param, by_row ? by_row->at : 0, by_col ? by_col->at : 0, rows, cols);
+}
+
+// Ends a kernel. A loop's instructions are not counted once each, as kt_lower wants it.
+static inline void lp_lower(kt *t) {
+    t->kernel = ptowsp_kernel_end(t->k);
+    if (ptowsp_module_error(t->m).status != PTOWSP_OK) {
+        fail_msg("seed %llu: %s", (unsigned long long)t->config.seed,
+                 ptowsp_module_error(t->m).text);
+    }
+}
+
+typedef void (*lp_scene)(kt *t, bool is_looped, int which);
+
+// Builds a scene both ways, runs both, compares all memory. Returns the looped one's cycles.
+static inline ptowsp_cycles lp_play(lp_scene scene, int which, kt_config config) {
+    kt both[2];
+    for (int i = 0; i < 2; i++) {
+        both[i] = kt_begin(config);
+        scene(&both[i], i == 1, which);
+        lp_lower(&both[i]);
+        if (getenv("SHOW") && i == 1) {
+            kt_complain(&both[i]);
+        }
+        if (kt_execute(&both[i]) != PTOWSP_OK) {
+            kt_complain(&both[i]);
+            fail_msg("%s", ptowsp_context_error(both[i].context).text);
+        }
+    }
+    assert_int_equal(both[0].param_count, both[1].param_count);
+    for (uint32_t i = 0; i < both[0].param_count; i++) {
+        const kt_param *a = &both[0].params[i], *b = &both[1].params[i];
+        assert_int_equal(a->count, b->count);
+        if (memcmp(a->block, b->block, a->count * ptowsp_dtype_size(a->dtype)) != 0) {
+            kt_complain(&both[0]);
+            kt_complain(&both[1]);
+            fail_msg("which %d: %s differs", which, a->name);
+        }
+    }
+    ptowsp_cycles cycles = both[1].cycles;
+    kt_free(&both[0]);
+    kt_free(&both[1]);
+    return cycles;
+}
+
+// An out parameter of a value's size, in this task.
+static inline ptowsp_value lp_out(kt *t, ptowsp_dtype dtype, int64_t rows, int64_t cols,
+                                  int64_t valid_rows, int64_t valid_cols) {
+    return kt_param_make(t, PTOWSP_OUT, dtype, rows, cols, valid_rows, valid_cols)->value.v;
+}
+
+// -- scenes ---------------------------------------------------------------------------------------
+
+enum { LP_CHUNK = 16 };
+
+// How many rows of a parameter of n chunks a task has.
+static inline int64_t lp_valid(kt *t, int64_t n) {
+    return t->config.is_partial ? test_random_in(&t->state, 1, n * LP_CHUNK) : n * LP_CHUNK;
+}
+
+static inline kt_value lp_in(kt *t, ptowsp_dtype dtype, int64_t rows, int64_t cols,
+                             int64_t valid_rows, int64_t valid_cols) {
+    return kt_param_make(t, PTOWSP_IN, dtype, rows, cols, valid_rows, valid_cols)->value;
+}
+
+// c = a b over chunks of the inner size, in L0C, with a bound that is the task's size.
+static inline void lp_matmul(kt *t, bool is_looped, int which) {
+    int64_t n = which ? which : 1, depth = which ? lp_valid(t, n) : n * LP_CHUNK;
+    kt_value a = lp_in(t, PTOWSP_F16, 24, n * LP_CHUNK, 24, depth);
+    kt_value b = lp_in(t, PTOWSP_F16, n * LP_CHUNK, 40, depth, 40);
+    ptowsp_value out = lp_out(t, PTOWSP_F32, 24, 40, 24, 40);
+    ptowsp_value zero = ptowsp_tile_full(t->k, PTOWSP_F32, 24, 40, 0);
+    lp l = lp_begin_as(t, is_looped, 0, which ? depth : 0, LP_CHUNK, lp_none,
+                       which ? ptowsp_tile_cols(a.v) : lp_none);
+    while (lp_more(&l)) {
+        ptowsp_value sum = lp_carry(&l, 0, zero);
+        lp_next(&l, 0, sum,
+                ptowsp_tile_matmul_acc(sum, lp_chunk(NULL, &l, a.v, 24, LP_CHUNK),
+                                       lp_chunk(&l, NULL, b.v, LP_CHUNK, 40)));
+    }
+    ptowsp_tile_store(out, lp_result(&l, 0, zero));
+}
+
+// y[i] = exp(x[i]) by rows, and a sum over columns that goes on, and two values that change places.
+static inline void lp_rows(kt *t, bool is_looped, int which) {
+    int64_t n = which ? which : 1, rows = which ? lp_valid(t, n) : n * LP_CHUNK;
+    kt_value x = lp_in(t, PTOWSP_F32, n * LP_CHUNK, 24, rows, 24);
+    kt_value z = lp_in(t, PTOWSP_F32, 1, 24, 1, 24);
+    ptowsp_value out = lp_out(t, PTOWSP_F32, 1, 24, 1, 24),
+                 last = lp_out(t, PTOWSP_F32, 1, 24, 1, 24);
+    ptowsp_value zero = ptowsp_tile_full(t->k, PTOWSP_F32, 1, 24, 0);
+    lp l = lp_begin_as(t, is_looped, 0, which ? rows : 0, LP_CHUNK, lp_none,
+                       which ? ptowsp_tile_rows(x.v) : lp_none);
+    while (lp_more(&l)) {
+        ptowsp_value sum = lp_carry(&l, 0, zero), a = lp_carry(&l, 1, z.v);
+        ptowsp_value b = lp_carry(&l, 2, zero);
+        ptowsp_value part = ptowsp_tile_exp(lp_chunk(&l, NULL, x.v, LP_CHUNK, 24));
+        ptowsp_value next = ptowsp_tile_add(sum, ptowsp_tile_colsum(part));
+        lp_next(&l, 0, sum, next);
+        lp_next(&l, 1, a, b);
+        lp_next(&l, 2, b, ptowsp_tile_add(a, next));
+    }
+    ptowsp_tile_store(out, ptowsp_tile_add(lp_result(&l, 0, zero), lp_result(&l, 1, z.v)));
+    ptowsp_tile_store(last, lp_result(&l, 2, zero));
+}
+
+// Attention of some queries over chunks of keys and values, with an online softmax.
+static inline void lp_attention(kt *t, bool is_looped, int which) {
+    int64_t n = which ? which : 1, tokens = which ? lp_valid(t, n) : n * LP_CHUNK;
+    enum { ROWS = 8, DIM = 32 };
+    kt_value q = lp_in(t, PTOWSP_F32, ROWS, DIM, ROWS, DIM);
+    kt_value keys = lp_in(t, PTOWSP_F32, DIM, n * LP_CHUNK, DIM, tokens);
+    kt_value values = lp_in(t, PTOWSP_F32, n * LP_CHUNK, DIM, tokens, DIM);
+    ptowsp_value out = lp_out(t, PTOWSP_F32, ROWS, DIM, ROWS, DIM);
+    ptowsp_value lowest = ptowsp_tile_full(t->k, PTOWSP_F32, ROWS, 1, -1e30);
+    ptowsp_value zero = ptowsp_tile_full(t->k, PTOWSP_F32, ROWS, 1, 0);
+    ptowsp_value nothing = ptowsp_tile_full(t->k, PTOWSP_F32, ROWS, DIM, 0);
+    lp l = lp_begin_as(t, is_looped, 0, which ? tokens : 0, LP_CHUNK, lp_none,
+                       which ? ptowsp_tile_rows(values.v) : lp_none);
+    while (lp_more(&l)) {
+        ptowsp_value m = lp_carry(&l, 0, lowest), sum = lp_carry(&l, 1, zero);
+        ptowsp_value acc = lp_carry(&l, 2, nothing);
+        ptowsp_value s = ptowsp_tile_matmul(q.v, lp_chunk(NULL, &l, keys.v, DIM, LP_CHUNK));
+        s = ptowsp_tile_mul(s, ptowsp_tile_const(t->k, 0.125));
+        ptowsp_value most = ptowsp_tile_max(m, ptowsp_tile_rowmax(s));
+        ptowsp_value p = ptowsp_tile_exp(ptowsp_tile_sub(s, most));
+        ptowsp_value fix = ptowsp_tile_exp(ptowsp_tile_sub(m, most));
+        ptowsp_value pv = ptowsp_tile_matmul(p, lp_chunk(&l, NULL, values.v, LP_CHUNK, DIM));
+        lp_next(&l, 0, m, most);
+        lp_next(&l, 1, sum, ptowsp_tile_add(ptowsp_tile_mul(sum, fix), ptowsp_tile_rowsum(p)));
+        lp_next(&l, 2, acc, ptowsp_tile_add(ptowsp_tile_mul(acc, fix), pv));
+    }
+    ptowsp_value acc = lp_result(&l, 2, nothing);
+    ptowsp_tile_store(out, which ? ptowsp_tile_div(acc, lp_result(&l, 1, zero)) : acc);
+}
+
+// A sum over chunks of z, again and again and halved in between: a loop in a loop.
+static inline void lp_nested(kt *t, bool is_looped, int which) {
+    int64_t n = which % 4, m = which / 4 % 4, rows = lp_valid(t, n ? n : 1);
+    int64_t cols = lp_valid(t, m ? m : 1);
+    kt_value x = lp_in(t, PTOWSP_F32, (n ? n : 1) * LP_CHUNK, 16, rows, 16);
+    kt_value z = lp_in(t, PTOWSP_F32, 8, (m ? m : 1) * LP_CHUNK, 8, cols);
+    ptowsp_value y = lp_out(t, PTOWSP_F32, (n ? n : 1) * LP_CHUNK, 16, rows, 16);
+    ptowsp_value total = lp_out(t, PTOWSP_F32, 8, 1, 8, 1);
+    ptowsp_value one = ptowsp_tile_full(t->k, PTOWSP_F32, 8, 1, 1);
+    lp i = lp_begin(t, is_looped, 0, n ? rows : 0, LP_CHUNK);
+    while (lp_more(&i)) {
+        ptowsp_value over = lp_carry(&i, 0, one);
+        lp j = lp_begin(t, is_looped, 0, m ? cols : 0, LP_CHUNK);
+        while (lp_more(&j)) {
+            ptowsp_value sum = lp_carry(&j, 0, over);
+            ptowsp_value part = lp_chunk(NULL, &j, z.v, 8, LP_CHUNK);
+            lp_next(&j, 0, sum, ptowsp_tile_add(sum, ptowsp_tile_rowsum(part)));
+        }
+        lp_next(&i, 0, over, ptowsp_tile_mul(lp_result(&j, 0, over), ptowsp_tile_const(t->k, 0.5)));
+    }
+    ptowsp_tile_store(total, lp_result(&i, 0, one));
+    ptowsp_tile_store(y, ptowsp_tile_add(x.v, ptowsp_tile_const(t->k, 1)));
+}
+
+#endif
