@@ -224,7 +224,7 @@ static void serve_load__is_generated_from_a_seed(void **unused) {
 
 // A request, in the microseconds of the steps below.
 typedef struct arrival {
-    uint64_t at_us;
+    double at_us;
     uint32_t input, output;
     uint32_t ids[2], id_count;
 } arrival;
@@ -244,9 +244,12 @@ static serve_result run_arrivals(const arrival *arrivals, uint32_t count, serve_
     out_load->count = count;
     out_load->block_count = 100;
     for (uint32_t i = 0; i < count; i++) {
-        serve_request q = {arrivals[i].at_us * 1000, arrivals[i].input,
-                           arrivals[i].output,       i * 2,
-                           arrivals[i].id_count,     0};
+        serve_request q = {(uint64_t)(arrivals[i].at_us * 1000.0 + 0.5),
+                           arrivals[i].input,
+                           arrivals[i].output,
+                           i * 2,
+                           arrivals[i].id_count,
+                           0};
         out_load->requests[i] = q;
         memcpy(&out_load->ids[i * 2], arrivals[i].ids, sizeof arrivals[i].ids);
     }
@@ -261,11 +264,11 @@ static void assert_times(const serve_result *r, uint32_t request, uint64_t first
     assert_int_equal(r->records[request].done_ns, done_us * 1000);
 }
 
-// One at a time: it comes at 0, 1 and 10 and takes 3, 2 and 1 steps. The second waits 2 us.
+// One at a time: they come at 0, 0.25 and 10 us and take 3, 2 and 1 steps. The second waits 2.75 us.
 static void serve_run__is_a_single_server_queue_for_one_sequence(void **unused) {
     (void)unused;
     static const arrival arrivals[] = {
-        {0, 10, 3, {0, 0}, 0}, {1, 10, 2, {0, 0}, 0}, {10, 9, 1, {0, 0}, 0}};
+        {0, 10, 3, {0, 0}, 0}, {0.25, 10, 2, {0, 0}, 0}, {10, 9, 1, {0, 0}, 0}};
     serve_load load;
     serve_result r = run_arrivals(arrivals, 3, SERVE_FCFS, 100, 4, 1000, 1, &load);
     assert_times(&r, 0, 1, 3);
@@ -275,11 +278,11 @@ static void serve_run__is_a_single_server_queue_for_one_sequence(void **unused) 
     assert_int_equal(r.end_ns, 11000);
     assert_true(r.busy_ns == 6000.0);
     serve_totals t = serve_totals_make(&load, &r);
-    assert_near(t.waiting_mean, 2.0 / 11.0);
+    assert_near(t.waiting_mean, 2.75 / 11.0);
     assert_near(t.running_mean, 6.0 / 11.0);
     assert_near(t.kv_mean, (3.0 * 3.0 + 3.0 * 2.0 + 3.0) / 11.0 / 250.0);  // pages
     assert_near(t.summaries[SERVE_FIRST][SERVE_CLASS_ALL].p50, 1e-6);
-    assert_near(t.summaries[SERVE_FIRST][SERVE_CLASS_ALL].p99, 3e-6);
+    assert_near(t.summaries[SERVE_FIRST][SERVE_CLASS_ALL].p99, 3.75e-6);
     assert_near(t.summaries[SERVE_TOKEN][SERVE_CLASS_SHORT].p90, 1e-6);
     assert_int_equal(t.summaries[SERVE_TOKEN][SERVE_CLASS_ALL].count, 2);
     assert_near(t.output_per_s, 6.0 / 11e-6);
@@ -340,6 +343,37 @@ static void serve_run__preempts_the_last_and_computes_it_again(void **unused) {
     assert_int_equal(r.pages_max, 4);
     assert_times(&r, 0, 1, 4);
     assert_times(&r, 1, 1, 6);
+    serve_result_free(&r);
+    serve_load_free(&load);
+}
+
+// 200 pages of 4 tokens, of which 190 are taken: 9 are too many, as 2 are left over while others run.
+static void serve_run__leaves_a_page_in_a_hundred(void **unused) {
+    (void)unused;
+    arrival arrivals[] = {{0, 760, 10, {0, 0}, 0}, {0, 36, 1, {0, 0}, 0}};
+    serve_load load;
+    serve_result r = run_arrivals(arrivals, 2, SERVE_FCFS, 10000, 4, 800, 8, &load);
+    assert_times(&r, 0, 1, 10);
+    assert_times(&r, 1, 11, 11);
+    serve_result_free(&r);
+    serve_load_free(&load);
+    arrivals[1].input = 32;
+    r = run_arrivals(arrivals, 2, SERVE_FCFS, 10000, 4, 800, 8, &load);
+    assert_times(&r, 1, 1, 1);
+    serve_result_free(&r);
+    serve_load_free(&load);
+}
+
+// The first runs for 2,500 us, in three intervals of a millisecond, the second after 100 s.
+static void serve_run__stretches_intervals_and_keeps_their_sums(void **unused) {
+    (void)unused;
+    static const arrival arrivals[] = {{0, 10, 2500, {0, 0}, 0}, {1e8, 10, 7, {0, 0}, 0}};
+    serve_load load;
+    serve_result r = run_arrivals(arrivals, 2, SERVE_FCFS, 100, 4, 8000, 8, &load);
+    assert_int_equal(r.end_ns, UINT64_C(100000007000));
+    assert_int_equal(r.interval_ns, 256000000);
+    assert_true(r.intervals[0].running_ns == 2500e3);
+    assert_true(r.intervals[100000 / 256].running_ns == 7e3);
     serve_result_free(&r);
     serve_load_free(&load);
 }
@@ -430,10 +464,10 @@ static void serve_stats__are_nearest_ranks_by_class(void **unused) {
 
 // -- at random ------------------------------------------------------------------------------------
 
-static arrival random_arrival(uint64_t *random, uint64_t *now_us, int64_t kv_tokens) {
+static arrival random_arrival(uint64_t *random, uint64_t *now_ns, int64_t kv_tokens) {
     arrival a;
-    *now_us += (uint64_t)test_random_in(random, 0, 6);
-    a.at_us = *now_us;
+    *now_ns += (uint64_t)test_random_in(random, 0, 6000);
+    a.at_us = (double)*now_ns / 1000.0;
     a.input = (uint32_t)test_random_in(random, 0, kv_tokens);
     a.output = (uint32_t)test_random_in(random, 0, kv_tokens / 3);
     a.ids[0] = (uint32_t)test_random_in(random, 0, 3);
@@ -451,11 +485,11 @@ static void serve_run__keeps_its_sums_at_random(void **unused) {
     for (int round = 0; TEST_ROUNDS(round, 300); round++) {
         static const uint32_t pages[] = {1, 4, 16, 64, 512, 7};
         arrival arrivals[COUNT];
-        uint64_t now_us = 0, expected_ns = 0;
+        uint64_t now_ns = 0, expected_ns = 0;
         int64_t kv_tokens = test_random_in(&random, 512, 4000);
         serve_load load;
         for (int i = 0; i < COUNT; i++) {
-            arrivals[i] = random_arrival(&random, &now_us, kv_tokens);
+            arrivals[i] = random_arrival(&random, &now_ns, kv_tokens);
         }
         serve_result r = run_arrivals(
             arrivals, COUNT, test_random_in(&random, 0, 1) ? SERVE_SHORTEST : SERVE_FCFS,
@@ -498,6 +532,8 @@ int main(void) {
         cmocka_unit_test(serve_run__fills_steps_with_chunks_of_prompts),
         cmocka_unit_test(serve_run__takes_the_shortest_prompt_first),
         cmocka_unit_test(serve_run__preempts_the_last_and_computes_it_again),
+        cmocka_unit_test(serve_run__leaves_a_page_in_a_hundred),
+        cmocka_unit_test(serve_run__stretches_intervals_and_keeps_their_sums),
         cmocka_unit_test(serve_run__refuses_what_never_fits),
         cmocka_unit_test(serve_run__takes_equal_first_blocks_from_the_cache),
         cmocka_unit_test(serve_stats__are_nearest_ranks_by_class),
