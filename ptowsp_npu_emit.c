@@ -9665,6 +9665,8 @@ static const char npu_fixed_7[] =
     "            submission.priority_key,\n"
     "            submission.stream_key,\n"
     "            submission.tiles,\n"
+    "            nullptr,  // axis values and scalars are for records, which trees do not make\n"
+    "            nullptr,\n"
     "            submission.after.data(),\n"
     "            submission.before.data(),\n"
     "            task.tile_count,\n"

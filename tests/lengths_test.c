@@ -106,6 +106,31 @@ static void trace__reads_mooncake_members_in_any_order(void **unused) {
     trace_free(&t);
 }
 
+// Ids are those of a line, in order, up to the first that is no whole number.
+static void trace__keeps_the_block_ids_of_mooncake_lines(void **unused) {
+    (void)unused;
+    trace t = parse("{\"timestamp\": 0, \"input_length\": 1, \"output_length\": 1, "
+                    "\"hash_ids\": [7, 70e-1, 8.0]}\n"
+                    "{\"timestamp\": 0, \"input_length\": 1, \"output_length\": 1}\n"
+                    "{\"hash_ids\": [7, 1.5, 9], \"timestamp\": 0, \"input_length\": 1, "
+                    "\"output_length\": 1}\n"
+                    "{\"timestamp\": 0, \"input_length\": 1, \"output_length\": 1, "
+                    "\"hash_ids\": [4611686018427387903, 4611686018427387904], \"x\": [3]}\n");
+    static const size_t counts[] = {3, 0, 1, 1}, begins[] = {0, 3, 3, 4};
+    static const int64_t ids[] = {7, 7, 8, 7, INT64_MAX / 2};
+    assert_int_equal(t.count, 4);
+    assert_int_equal(t.id_count, 5);
+    assert_memory_equal(t.ids, ids, sizeof ids);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(t.requests[i].id_count, counts[i]);
+        assert_int_equal(t.requests[i].id_begin, begins[i]);
+    }
+    trace_free(&t);
+    t = parse(AZURE_HEADER "2023-11-16 18:15:46.6805900,374,44\n");
+    assert_int_equal(t.requests[0].id_count, 0);
+    trace_free(&t);
+}
+
 static void trace__reads_numbers_as_json_writes_them(void **unused) {
     (void)unused;
     trace t = parse("{\"timestamp\": 0, \"input_length\": 1e3, \"output_length\": 1000.0}\n"
@@ -191,6 +216,7 @@ int main(void) {
         cmocka_unit_test(trace__reads_azure_time_stamps_with_a_zone),
         cmocka_unit_test(trace__knows_the_calendar),
         cmocka_unit_test(trace__reads_mooncake_members_in_any_order),
+        cmocka_unit_test(trace__keeps_the_block_ids_of_mooncake_lines),
         cmocka_unit_test(trace__reads_numbers_as_json_writes_them),
         cmocka_unit_test(trace__refuses_numbers_that_are_not_whole_or_not_json),
         cmocka_unit_test(trace__live_requests_have_their_input_and_the_tokens_so_far),

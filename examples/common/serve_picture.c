@@ -124,9 +124,10 @@ static picture_axis picture_vertical(const picture_line *lines, uint32_t count, 
         }
     }
     if (a.is_log) {
-        a.low = a.high > 0.0 ? pow(10.0, floor(log10(low))) : 1.0;
-        a.high = a.high > 0.0 ? pow(10.0, ceil(log10(a.high))) : 10.0;
-        a.high = a.high > a.low ? a.high : a.low * 10.0;
+        // To 1, 2 or 5 times a power of ten, and at least a decade.
+        a.low = a.high > 0.0 ? 1.0 / picture_round(1.0 / low, 1.0) : 1.0;
+        a.high = a.high > 0.0 ? picture_round(a.high, 1.0) : 10.0;
+        a.high = fmax(a.high, a.low * 10.0);
     } else {
         a.high = fmax(a.high, kind == PICTURE_KV ? 10.0 : 1.0);
         double step = picture_round(a.high, 5.0);
@@ -206,12 +207,13 @@ static void picture_grid(const picture_axis *time, const picture_axis *vertical,
                          bool has_labels, FILE *to) {
     if (vertical->is_log) {
         double decades = log10(vertical->high / vertical->low);
-        int every = decades > 5.5 ? 2 : 1;
-        for (int i = 0; i <= (int)(decades + 0.5); i += every) {
+        int first = (int)floor(log10(vertical->low) + 1e-9);
+        int last = (int)floor(log10(vertical->high) + 1e-9), every = decades > 5.5 ? 2 : 1;
+        for (int power = first; power <= last; power += every) {
             static const double between[] = {1.0, 2.0, 5.0};
             for (int k = 0; k < (decades < 2.5 ? 3 : 1); k++) {
-                double value = vertical->low * pow(10.0, i) * between[k];
-                if (value <= vertical->high * 1.0001) {
+                double value = pow(10.0, power) * between[k];
+                if (value >= vertical->low * 0.9999 && value <= vertical->high * 1.0001) {
                     picture_horizontal_line(to, bottom, picture_at(vertical, value), value);
                 }
             }
@@ -224,7 +226,7 @@ static void picture_grid(const picture_axis *time, const picture_axis *vertical,
     }
     // Minutes and hours where they are of use: steps are round in the unit that is shown.
     double unit = time->high > 4.0 * 3600.0 ? 3600.0 : time->high > 600.0 ? 60.0 : 1.0;
-    double step = picture_round(time->high / unit, 12.0) * unit;
+    double step = picture_round(time->high / unit, 13.0) * unit;
     for (int i = 0; i * step <= time->high * 1.0001; i++) {
         double x = LEFT + picture_at(time, i * step);
         fprintf(to, "<path class=\"grid\" d=\"M%.1f %.1fv-%d\"/>", x, bottom, PLOT_HEIGHT);

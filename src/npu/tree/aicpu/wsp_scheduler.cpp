@@ -207,6 +207,8 @@ pwsp_arrival Scheduler::arrival_of(const Submission &submission) const {
             submission.priority_key,
             submission.stream_key,
             submission.tiles,
+            nullptr,  // axis values and scalars are for records, which trees do not make
+            nullptr,
             submission.after.data(),
             submission.before.data(),
             task.tile_count,

@@ -1,0 +1,200 @@
+#!/bin/sh
+# The serving simulation as a program: the same output for any number of threads, sums, known numbers,
+# pictures and JSON read by other parsers, bad input. SERVE_TRACE is the program.
+set -eu
+P=${SERVE_TRACE:-build/serve_trace}
+DIR=$(mktemp -d)
+trap 'rm -rf "$DIR"' EXIT
+SMALL="--requests 120"
+
+fail() {
+    echo "serve_trace_test: $*" >&2
+    exit 1
+}
+
+# good ARGUMENTS: exits with 0 and finds its sums right.
+good() {
+    "$P" "$@" > "$DIR/out" 2> "$DIR/err" || fail "$*: exit $?, $(cat "$DIR/err")"
+    grep -q "the cache: good$\|^\"good\": true}$" "$DIR/out" || fail "$*: $(cat "$DIR/out")"
+    [ ! -s "$DIR/err" ] || fail "$*: said $(cat "$DIR/err")"
+}
+
+# says TEXT: the last output has it.
+says() {
+    grep -q -- "$1" "$DIR/out" || fail "no '$1' in $(cat "$DIR/out")"
+}
+
+# bad TEXT ARGUMENTS: exits with 2, says TEXT, and prints nothing.
+bad() {
+    text=$1
+    shift
+    set +e
+    "$P" "$@" > "$DIR/out" 2> "$DIR/err"
+    code=$?
+    set -e
+    [ $code = 2 ] || fail "$*: exit $code, $(cat "$DIR/err")"
+    grep -qF -- "$text" "$DIR/err" || fail "$*: said $(cat "$DIR/err")"
+    [ ! -s "$DIR/out" ] || fail "$*: printed $(cat "$DIR/out")"
+}
+
+# Threads run policies at a time; nothing else may depend on them.
+for mode in "" "--trace tests/traces/mooncake.jsonl" "--kv-tokens 9000 --batch 16 --page 64" \
+    "--model deepseek --machine 950pr --hours 0.02 --rate 2"; do
+    for threads in 1 2 4 7; do
+        good $SMALL $mode --json --threads $threads --svg "$DIR/$threads.svg" --html "$DIR/$threads.html"
+        mv "$DIR/out" "$DIR/$threads.json"
+        for file in json svg html; do
+            cmp -s "$DIR/1.$file" "$DIR/$threads.$file" || fail "$mode: another $file with $threads threads"
+        done
+    done
+done
+good $SMALL --json
+mv "$DIR/out" "$DIR/first.json"
+good $SMALL --json --seed 2
+! cmp -s "$DIR/out" "$DIR/first.json" || fail "the seed has no effect"
+
+# Numbers on paper. One request of 374 tokens and 44 of output; a device without limits but 1 ms for
+# each of 32 layers, so steps of at least 32 ms: the first token after one, the rest after 43.
+printf 'TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.68,374,44\n' > "$DIR/one.csv"
+good --trace "$DIR/one.csv" --layer-us 1000000 --policies fcfs:512:balanced,fcfs:100:chunks
+says "^  steps  *44  *47$"
+says "^  output tokens/s  *0.0  *0.0$"
+says "1 requests in 0 s, 374 tokens in, 44 out"
+says "p50  *32.[0-9]*  *128.[0-9]*$"
+says "8.0 G parameters of 2 bytes, 128.0 KiB of KV for a token"
+says "1 x Ascend 910B: 363.7 TFLOP/s, 1421 GB/s, 24 lanes; a cache of 349,328 tokens in pages of 16"
+
+# Requests that can never run are counted, also if there are no others.
+printf 'TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.68,374,44\n2023-11-16 18:15:47,0,5\n' > "$DIR/none.csv"
+good --trace "$DIR/none.csv" --kv-tokens 416 --svg "$DIR/none.svg" --html "$DIR/none.html"
+says "^  requests done  *0  *0  *0  *0$"
+says "^  refused: empty, or too large  *2  *2  *2  *2$"
+good --trace "$DIR/none.csv" --kv-tokens 417 --page 1 --json
+good --trace "$DIR/none.csv" --kv-tokens 417 --page 1
+says "^  requests done  *1  *1  *1  *1$"
+
+# Prefixes are found, and a cache that is too small preempts; the sums hold in all of these.
+printf '{"timestamp": 0, "input_length": 1100, "output_length": 5, "hash_ids": [1, 2, 3]}\n{"timestamp": 9000, "input_length": 1100, "output_length": 5, "hash_ids": [1, 2, 4]}\n' > "$DIR/two.jsonl"
+good --trace "$DIR/two.jsonl"
+says "^  prefix reuse, %  *46.5  *46.5  *46.5  *46.5$"
+good --trace "$DIR/two.jsonl" --page 100
+says "^  prefix reuse, %  *0.0  *0.0  *0.0  *0.0$"
+good $SMALL --rate 100 --kv-tokens 12000 --requests 300
+! grep -q "^  preemptions  *0  *0  *0  *0$" "$DIR/out" || fail "no preemption: the test is blind"
+good $SMALL --page 7 --batch 1
+good $SMALL --page 512 --policies shortest:1:chunks,fcfs:1048576:balanced
+good $SMALL --every-head --plan-every 1 --tile-rows 7 --units 1
+good $SMALL --devices 8 --layers 3 --hidden 512 --heads 16 --kv-heads 2 --dim 64 --ffn 100 --vocab 1000
+good $SMALL --experts 8 --top-k 2 --weight-bits 4 --layer-us 20.5 --efficiency 0.5
+good $SMALL --trace tests/traces/azure_2024.csv --hours 0.01 --speed 0.1
+good $SMALL --trace tests/traces/azure.csv --svg "$DIR/a&b<c>\".svg" --machine 950pr
+good $SMALL --trace tests/traces/numbers.jsonl --speed 1000000
+good $SMALL --model deepseek --requests 20 --memory-share 1 --memory-gib 200
+good --calibrate --requests 3 --threads 2 --rate 0.001 --layers 1 --policies fcfs:512:balanced
+says "this CPU ("
+
+# Other parsers read JSON, SVG and HTML.
+cp "$DIR/one.csv" "$DIR/<&\"'>.csv"
+good --trace "$DIR/<&\"'>.csv" --svg "$DIR/quotes.svg" --html "$DIR/quotes.html" --json
+mv "$DIR/out" "$DIR/quotes.json"
+if command -v python3 > /dev/null 2>&1; then
+    python3 - "$DIR" << 'EOF' || fail "python3 does not read it"
+import json, sys, xml.etree.ElementTree as tree
+at = sys.argv[1] + "/"
+name = "<&\"'>.csv"
+assert json.load(open(at + "quotes.json"))["source"] == name + " (Azure CSV)"
+for stem in ("quotes", "1", "none"):
+    svg = tree.parse(at + stem + ".svg").getroot()
+    page = tree.fromstring(open(at + stem + ".html").read().split("\n", 1)[1])
+    space = "{http://www.w3.org/2000/svg}"
+    assert svg.tag == space + "svg" and page.find(".//" + space + "svg") is not None
+    text = "".join(svg.itertext())
+    assert "nan" not in text and "inf" not in text
+    assert stem != "quotes" or name in text
+    for path in svg.iter(space + "path"):
+        assert "nan" not in path.get("d") and "inf" not in path.get("d")
+r = json.load(open(at + "first.json"))
+assert r["good"] and r["requests"] == 120 and len(r["policies"]) == 4
+for p in r["policies"]:
+    assert p["done"] + p["refused"] == r["requests"]
+    assert p["input_tokens"] == r["input_tokens"] and p["output_tokens"] == r["output_tokens"]
+    # KV is stored for all tokens but the last of each request.
+    stored = p["computed_tokens"] + p["reused_tokens"] + p["decoded_tokens"] - p["lost_tokens"]
+    assert stored == r["input_tokens"] + r["output_tokens"] - r["requests"]
+    assert p["pages_max"] <= p["pages"] and p["kv_max"] <= 1
+    assert all(0 <= t["kv"] <= p["kv_max"] * 1.00001 for t in p["over_time"])
+    assert all(t["waiting"] <= p["waiting_max"] * 1.00001 for t in p["over_time"])
+    waiting = sum(t["waiting"] for t in p["over_time"]) * p["interval_s"] / p["seconds"]
+    assert abs(waiting - p["waiting_mean"]) <= 1e-3 * max(waiting, 1e-3)
+    # All that requests were there is their waiting and running: Little's law.
+    spent = p["total_s"]["all"]["mean"] * p["done"]
+    assert abs(spent - (p["waiting_mean"] + p["running_mean"]) * p["seconds"]) <= 1e-6 * spent
+    for metric in ("first_token_s", "per_token_s", "total_s"):
+        assert sum(p[metric][c]["count"] for c in ("short", "medium", "long")) == p[metric]["all"]["count"]
+        for c in p[metric].values():
+            assert c["p50"] <= c["p90"] <= c["p99"] <= c["max"]
+EOF
+fi
+"$P" --help | grep -q 'usage: serve_trace' || fail "--help"
+
+# Bad options.
+bad "unknown option '--wrong'" --wrong
+bad "--requests takes a whole number from 1 to 100000000, not '0'" --requests 0
+bad "--rate takes a number from 0.000001 on" --rate 0
+bad "--speed takes a number from 0.000001 on" --speed 0
+bad "--efficiency takes a number from 0 to 1, not '2'" --efficiency 2
+bad "--memory-share takes a number from 0 to 1, not '-1'" --memory-share -1
+bad "--hours takes a number" --hours nan
+bad "--batch takes a whole number from 1 to 65536, not ''" --batch
+bad "--machine takes 910b or 950pr, not '910c'" --machine 910c
+bad "--machine and --calibrate do not go together" --machine 910b --calibrate
+bad "--model takes llama or deepseek, not 'gpt'" --model gpt
+bad "--model deepseek has one KV head of 576: no --dim" --model deepseek --dim 64
+bad "--expert-ffn needs --experts" --expert-ffn 64
+bad "--top-k 9 is more than --experts 8" --experts 8 --top-k 9
+bad "--heads 32 is not a multiple of --kv-heads 5" --kv-heads 5
+bad "--heads 32 is not a multiple of --devices 3" --devices 3
+bad "--kv-heads 6 and --devices 4: neither is a multiple of the other" --heads 36 --kv-heads 6 --devices 4
+bad "no room for KV: 15.0 GiB of weights on each of 1 device with 16.0 GiB" --memory-gib 16
+bad "no room for KV" --kv-tokens 15
+bad "--calibrate needs a --dim that is a multiple of 16 up to 576" --calibrate --dim 40
+bad "--hours 1000 at --rate 1000 are more than 10^8 requests" --hours 1000 --rate 1000
+for policies in "" fcfs fcfs:512 fcfs:512: fcfs::balanced :512:balanced fcfs:0:balanced fcfs:5x:balanced \
+    fcfs:-5:balanced lifo:512:balanced fcfs:512:even fcfs:512:balanced, ,fcfs:512:balanced \
+    fcfs:512:balanced,,fcfs:512:balanced fcfs:512:balanced:x fcfs:1048577:balanced \
+    fcfs:99999999999999999999:balanced; do
+    bad "--policies takes" --policies "$policies"
+done
+eight=fcfs:1:chunks,fcfs:2:chunks,fcfs:3:chunks,fcfs:4:chunks,fcfs:5:chunks,fcfs:6:chunks,fcfs:7:chunks,fcfs:8:chunks
+good --requests 5 --policies $eight
+bad "--policies takes up to 8" --policies $eight,fcfs:9:chunks
+
+# Bad files.
+bad "missing.csv: cannot be opened" --trace missing.csv
+bad "cannot be written" $SMALL --svg "$DIR/no/such.svg"
+bad "cannot be written" $SMALL --html "$DIR"
+H='TIMESTAMP,ContextTokens,GeneratedTokens'
+trace() {
+    printf "$2" > "$DIR/trace"
+    bad "$1" --trace "$DIR/trace"
+}
+trace ":1: the file is empty" ""
+trace ":2: there is no request" "$H\n\n"
+trace ":2: GeneratedTokens is missing" "$H\n2023-11-16 18:15:46.68,374"
+trace ":1: the list hash_ids is cut off" '{"timestamp": 0, "input_length": 1, "output_length": 1, "hash_ids": [0, 1'
+trace ":1: the line is cut off" '{"timestamp": 0, "input_length": 1, "output_length": 1, "hash_ids": [0, 1]'
+trace ":1: hash_ids is not a number" '{"timestamp": 0, "input_length": 1, "output_length": 1, "hash_ids": [0, "a"]}'
+trace "the requests come over more than 285 years" \
+    '{"timestamp": 0, "input_length": 1, "output_length": 1}\n{"timestamp": 92233720368547758, "input_length": 1, "output_length": 1}\n'
+trace ":2: GeneratedTokens is greater than 2147483647" "$H\n2023-11-16 18:15:46,1,99999999999\n"
+if [ -w /dev/full ]; then
+    for arguments in "$SMALL" "$SMALL --json" "--help"; do
+        set +e
+        "$P" $arguments > /dev/full 2> "$DIR/err"
+        code=$?
+        set -e
+        [ $code = 2 ] && grep -q "cannot write the output" "$DIR/err" || fail "$arguments > /dev/full: exit $code"
+    done
+    bad "/dev/full: cannot be written" $SMALL --svg /dev/full
+fi
+echo "serve_trace_test: good"
