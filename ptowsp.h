@@ -885,8 +885,7 @@ typedef struct ptowsp_plan_config {
     FAULT(REPLICA_WRONG, INVALID_PARAMS,                                                           \
           "expert %i has %v where a count or a replica up to %l belongs")                          \
     FAULT(PATTERN_UNKNOWN, INVALID_PARAMS, "pattern has the unknown value %v")                     \
-    FAULT(SKEW_RANGE, INVALID_PARAMS,                                                              \
-          "skew is not in 1 to expert_count / top_k, or rank_count leaves too few experts")
+    FAULT(SKEW_RANGE, INVALID_PARAMS, "skew is not in 1 to expert_count / top_k")
 
 // clang-format off
 typedef enum ptowsp_plan_fault {
