@@ -885,8 +885,7 @@ typedef struct ptowsp_plan_config {
     FAULT(REPLICA_WRONG, INVALID_PARAMS,                                                           \
           "expert %i has %v where a count or a replica up to %l belongs")                          \
     FAULT(PATTERN_UNKNOWN, INVALID_PARAMS, "pattern has the unknown value %v")                     \
-    FAULT(SKEW_RANGE, INVALID_PARAMS,                                                              \
-          "skew is not in 1 to expert_count / top_k, or rank_count leaves too few experts")
+    FAULT(SKEW_RANGE, INVALID_PARAMS, "skew is not in 1 to expert_count / top_k")
 
 // clang-format off
 typedef enum ptowsp_plan_fault {
@@ -2026,10 +2025,11 @@ PTOWSP_API ptowsp_axis ptowsp_axis_sparse(ptowsp_module *module, const char *nam
 // i64, usually the variable of an outer loop. A row outside the bound arrays is an error of the run.
 PTOWSP_API ptowsp_axis ptowsp_axis_row(ptowsp_module *module, ptowsp_axis axis, ptowsp_expr row);
 
-// Plan axes: loops over the units, merges and lanes of an attention plan (section 10), which is
-// bound each step by its name, with ptowsp_run_bind_plan, or made by each execution, with
-// ptowsp_run_bind_batch. All three may have the same name, which
-// then is one plan. A program loops over any plan, and is not compiled again:
+// Plan axes: loops over the units, merges and lanes of an attention plan (section 10), or the units
+// and lanes of a MoE plan (section 10b). It is bound each step by its name, with
+// ptowsp_run_bind_plan; attention plans can also be made by each execution, with
+// ptowsp_run_bind_batch. All three axes may have the same name, which then is one plan. A program
+// loops over any plan, and is not compiled again:
 //
 //      ptowsp_axis units = ptowsp_axis_plan(m, "kv"), merges = ptowsp_axis_plan_merges(m, "kv");
 //      PTOWSP_WORKLOAD(m, "attention") {
@@ -3489,7 +3489,8 @@ PTOWSP_API ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *ten
 // Bind the plan of a step to the plan axes of a name; it takes the place of the one before. Counts
 // are copied, the plan's arrays are not: they must live while the run executes. After
 // ptowsp_attention_update, bind the plan again. Executing checks the lists of lanes if the program
-// uses lanes; to prove the plan itself, use ptowsp_attention_check.
+// uses lanes; to prove the plan itself, use ptowsp_attention_check. MoE plans are bound as
+// ptowsp_moe_plan_units: merge_begin may be NULL in a plan without merges and room for them.
 // Errors   As above, or INVALID_PARAMS: NULL arrays with elements; counts beyond capacities or,
 //          of lanes, out of range; work for a program that uses slots, lanes or merges.
 //          LIMIT_EXCEEDED: work of more than 2^32 - 1 units.

@@ -448,6 +448,9 @@ int main(int argc, char **argv) {
     if (!only || strcmp(only, "attention") == 0) {
         bench_attention_plan();
     }
+    if (!only || strcmp(only, "moe") == 0) {
+        bench_moe(context);
+    }
     if (!only || strcmp(only, "dispatch") == 0) {
         bench_dispatch(context);
     }

@@ -42,6 +42,9 @@ void bench_keep(const void *memory);
 // Attention plans beside other ways to balance a step: times and quality.
 void bench_attention_plan(void);
 
+// MoE plans: sorting, units and placement beside plain C.
+void bench_moe(ptowsp_context *context);
+
 // Running attention plans with empty kernels, beside dispatch: ns per unit.
 void bench_attention_run(void);
 

@@ -26,6 +26,15 @@
 // ones are split and all are placed by load, as serving systems do from the loads of the steps
 // before (here from those of the step itself, which is the best that it can be).
 //
+// Last comes the same layer on a MoE plan: the library sorts the pairs by expert, and gives each lane
+// units of neighbouring rows, an expert split where that balances. A task is a unit, not a token:
+//
+//      parallel lane of the plan
+//          parallel unit of the lane
+//              apply_rows                        parts of the unit's rows, with one read of weights
+//      parallel token
+//          mix                                   out = sum of gates * parts[rows of its pairs]
+//
 // Every output of every run is compared with the layer in double; copies are NaN until they are
 // made, so one that is read too early shows.
 
@@ -92,6 +101,42 @@ static ptowsp_cycles apply(const ptowsp_task *task, void *user) {
     return 50 + DIM * DIM / 16;
 }
 
+// The same for the tokens of a unit, whose rows are neighbours.
+static ptowsp_cycles apply_rows(const ptowsp_task *task, void *user) {
+    (void)user;
+    int64_t count = ptowsp_task_rows(task, 0);
+    for (int64_t t = 0; t < count; t++) {
+        const float *token = tile_row(task, 0, t);
+        float *part = tile_row(task, 2, t);
+        for (int64_t row = 0; row < DIM; row++) {
+            const float *weights = tile_row(task, 1, row);
+            float sum = 0.0f;
+            for (int64_t i = 0; i < DIM; i++) {
+                sum += weights[i] * token[i];
+            }
+            part[row] = sum < 0.0f ? 0.0f : sum;
+        }
+    }
+    return 50 + (ptowsp_cycles)count * (DIM * DIM / 16);
+}
+
+// Adds up the parts of a token, which are in any rows of the tile.
+static ptowsp_cycles mix(const ptowsp_task *task, void *user) {
+    (void)user;
+    int64_t top_k = ptowsp_task_cols(task, 1);
+    const uint32_t *rows = (const uint32_t *)task->tiles[1].data;
+    const float *gates = tile_row(task, 2, 0);
+    float *out = tile_row(task, 3, 0);
+    memset(out, 0, DIM * sizeof *out);
+    for (int64_t k = 0; k < top_k; k++) {
+        const float *part = tile_row(task, 0, (int64_t)rows[k]);
+        for (int64_t i = 0; i < DIM; i++) {
+            out[i] += gates[k] * part[i];
+        }
+    }
+    return 20 + (ptowsp_cycles)top_k * DIM / 16;
+}
+
 static ptowsp_cycles combine(const ptowsp_task *task, void *user) {
     (void)user;
     int64_t top_k = ptowsp_task_rows(task, 0);
@@ -127,6 +172,10 @@ typedef struct layer {
     int32_t *rank;      // [expert][token] its place among the expert's tokens
     uint32_t *places;   // [copy][expert], then [token]: lanes, by load
 
+    ptowsp_moe_order order;  // the pairs by expert; its offsets are indptr
+    ptowsp_moe_plan plan;    // and units for the lanes
+
+    float *sorted;   // [row][DIM] the token of each row of the order
     float *tokens;   // [token][DIM]
     float *weights;  // [1 + COPY_MAX][expert][DIM][DIM]; the first are the expert's own
     int32_t *loads;  // [1][expert], by measure
@@ -288,6 +337,60 @@ static void workload_make(layer *l) {
     }
 }
 
+// The layer on a plan.
+static void planned_make(ptowsp_module *m, int64_t t, int64_t k, int64_t e) {
+    const int64_t any = PTOWSP_DYNAMIC;
+    const ptowsp_kernel_source source = {.text = kernels_source};
+    const ptowsp_kernel_desc descs[] = {
+        {.name = "apply_rows",
+         .tiles = {{"tokens", PTOWSP_IN, PTOWSP_F32, any, DIM},
+                   {"weights", PTOWSP_IN, PTOWSP_F32, DIM, DIM},
+                   {"parts", PTOWSP_OUT, PTOWSP_F32, any, DIM}},
+         .fn = apply_rows,
+         .source = source},
+        {.name = "mix",
+         .tiles = {{"parts", PTOWSP_IN, PTOWSP_F32, any, DIM},
+                   {"rows", PTOWSP_IN, PTOWSP_U32, 1, k},
+                   {"gates", PTOWSP_IN, PTOWSP_F32, 1, k},
+                   {"out", PTOWSP_OUT, PTOWSP_F32, 1, DIM}},
+         .fn = mix,
+         .source = source},
+    };
+    const ptowsp_kernel kernels[2] = {ptowsp_kernel_make(m, &descs[0]),
+                                      ptowsp_kernel_make(m, &descs[1])};
+    const ptowsp_tensor sorted = tensor_make(m, "sorted", PTOWSP_F32, 2, t * k, DIM, 0, 0);
+    const ptowsp_tensor weights = tensor_make(m, "weights", PTOWSP_F32, 3, e, DIM, DIM, 0);
+    const ptowsp_tensor parts = tensor_make(m, "parts", PTOWSP_F32, 2, t * k, DIM, 0, 0);
+    const ptowsp_tensor rows = tensor_make(m, "rows", PTOWSP_U32, 2, t, k, 0, 0);
+    const ptowsp_tensor gates = tensor_make(m, "gates", PTOWSP_F32, 2, t, k, 0, 0);
+    const ptowsp_tensor outputs = tensor_make(m, "outputs", PTOWSP_F32, 2, t, DIM, 0, 0);
+    ptowsp_axis units = ptowsp_axis_plan(m, "plan"), lanes = ptowsp_axis_plan_lanes(m, "plan");
+    ptowsp_axis tokens = ptowsp_axis_dense(m, "token_axis", t);
+    PTOWSP_WORKLOAD(m, "planned") {
+        PTOWSP_PARALLEL(m, lane, lanes) {
+            PTOWSP_PARALLEL(m, unit, ptowsp_axis_row(m, units, lane)) {
+                ptowsp_expr expert = ptowsp_loop_field(unit, PTOWSP_PLAN_EXPERT);
+                ptowsp_expr row = ptowsp_loop_field(unit, PTOWSP_PLAN_TOKEN_START);
+                ptowsp_expr count = ptowsp_loop_field(unit, PTOWSP_PLAN_TOKEN_COUNT);
+                ptowsp_task_make(
+                    m, &(ptowsp_task_desc){.kernel = kernels[0],
+                                           .views = {{sorted, .row = row, .row_count = count},
+                                                     {weights, .index = {expert}},
+                                                     {parts, .row = row, .row_count = count}},
+                                           .tags = {tag("home", lane)}});
+            }
+        }
+        PTOWSP_PARALLEL(m, token, tokens) {
+            ptowsp_task_make(m, &(ptowsp_task_desc){.kernel = kernels[1],
+                                                    .views = {{.tensor = parts},
+                                                              {rows, .row = token},
+                                                              {gates, .row = token},
+                                                              {outputs, .row = token}},
+                                                    .tags = {tag("home", token)}});
+        }
+    }
+}
+
 // -- routing and data -----------------------------------------------------------------------------
 
 // Draws the experts and gates of every token: the top-k of log popularity plus Gumbel noise, which
@@ -330,24 +433,49 @@ static void route(layer *l) {
     free(score);
 }
 
+// Stops with the text of a fault.
+static void plan_check(ptowsp_status status, const ptowsp_plan_info *info) {
+    if (status != PTOWSP_OK) {
+        char line[160];
+        ptowsp_text_buffer buffer = {line, sizeof line, 0};
+        ptowsp_plan_explain(info, ptowsp_text_to_buffer(&buffer));
+        command_fail("%s", line);
+    }
+}
+
 // The routes by expert.
-static void route_transpose(layer *l) {
+static void route_sort(layer *l) {
     uint64_t entry_count = l->token_count * l->top_k;
-    for (uint64_t i = 0; i < entry_count; i++) {
-        l->indptr[l->routes[i] + 1]++;
+    const ptowsp_moe_routes routes = {l->routes, (uint32_t)l->token_count, (uint32_t)l->top_k,
+                                      (uint32_t)l->expert_count, 0};
+    ptowsp_plan_info info;
+    l->order.counts = (uint32_t *)command_allocate(l->expert_count, sizeof(uint32_t));
+    l->order.offsets = l->indptr;
+    l->order.pairs = (uint32_t *)command_allocate(entry_count, sizeof(uint32_t));
+    l->order.rows = (uint32_t *)command_allocate(entry_count, sizeof(uint32_t));
+    l->order.row_capacity = (uint32_t)entry_count;
+    plan_check(ptowsp_moe_sort(&routes, &l->order, &info), &info);
+    for (uint64_t row = 0; row < entry_count; row++) {
+        uint64_t pair = l->order.pairs[row], token = pair / l->top_k;
+        uint64_t e = (uint64_t)l->routes[pair];
+        l->indices[row] = (uint32_t)token;
+        l->entry[e * l->token_count + token] = (int32_t)pair;
+        l->rank[e * l->token_count + token] = (int32_t)(row - l->indptr[e]);
     }
-    for (uint64_t e = 0; e < l->expert_count; e++) {
-        l->indptr[e + 1] += l->indptr[e];
-    }
-    uint32_t *filled = (uint32_t *)command_allocate(l->expert_count, sizeof *filled);
-    for (uint64_t i = 0; i < entry_count; i++) {
-        uint64_t e = (uint64_t)l->routes[i], token = i / l->top_k;
-        l->indices[l->indptr[e] + filled[e]] = (uint32_t)token;
-        l->entry[e * l->token_count + token] = (int32_t)i;
-        l->rank[e * l->token_count + token] = (int32_t)filled[e];
-        filled[e]++;
-    }
-    free(filled);
+}
+
+// The units of the plan. Its cost is that of apply_rows.
+static void layer_plan(layer *l) {
+    const ptowsp_moe_config config = {.expert_count = (uint32_t)l->expert_count,
+                                      .lane_count = (uint32_t)l->lane_count,
+                                      .cost = {50, DIM * DIM / 16, 0}};
+    ptowsp_plan_info info;
+    uint64_t count;
+    plan_check(ptowsp_moe_unit_bound(&config, l->token_count * l->top_k, &count, &info), &info);
+    l->plan.units = (ptowsp_work *)command_allocate(count, sizeof *l->plan.units);
+    l->plan.unit_begin = (uint32_t *)command_allocate(l->lane_count + 1, sizeof(uint32_t));
+    l->plan.unit_capacity = (uint32_t)count;
+    plan_check(ptowsp_moe_generate(&config, l->order.counts, l->indptr, &l->plan, &info), &info);
 }
 
 static void fill_random(float *out, uint64_t count, float scale, uint64_t seed) {
@@ -370,9 +498,15 @@ static void layer_make_data(layer *l) {
     l->loads = (int32_t *)command_allocate(e, sizeof *l->loads);
     l->parts = (float *)command_allocate(entries * DIM, sizeof *l->parts);
     l->outputs = (float *)command_allocate(t * DIM, sizeof *l->outputs);
+    l->sorted = (float *)command_allocate(entries * DIM, sizeof *l->sorted);
     route(l);
-    route_transpose(l);
+    route_sort(l);
+    layer_plan(l);
     fill_random(l->tokens, t * DIM, 1.0f, l->seed + 1);
+    for (uint64_t row = 0; row < entries; row++) {
+        memcpy(l->sorted + row * DIM, l->tokens + (uint64_t)l->indices[row] * DIM,
+               DIM * sizeof *l->sorted);
+    }
     fill_random(l->weights, e * DIM * DIM, 0.3f, l->seed + 2);
 }
 
@@ -586,6 +720,20 @@ static void print_lanes(const ptowsp_run *run) {
     printf("%s\n", stats->lane_count > LANES_SHOWN ? " ..." : "");
 }
 
+static void print_run(const ptowsp_run *run, const char *name, uint64_t copies, uint64_t fetches) {
+    const ptowsp_run_stats *stats = ptowsp_run_result(run);
+    uint64_t longest = 0;
+    for (uint32_t i = 0; i < stats->lane_count; i++) {
+        uint64_t busy = ptowsp_run_lanes(run)[i].busy_cycles;
+        longest = busy > longest ? busy : longest;
+    }
+    printf("  %-18s %6llu %8llu %6.0f %% %7llu ", name, (unsigned long long)copies,
+           (unsigned long long)stats->makespan_cycles,
+           100.0 * (double)stats->busy_cycles / ((double)longest * (double)stats->lane_count),
+           (unsigned long long)fetches);
+    print_lanes(run);
+}
+
 // Runs the layer under a limit and prints a line. Returns whether all is well.
 static bool run_layer(layer *l, const policy *p, ptowsp_run *run, uint64_t limit) {
     ptowsp_run_options options = {.record_tasks = true};
@@ -594,17 +742,8 @@ static bool run_layer(layer *l, const policy *p, ptowsp_run *run, uint64_t limit
     layer_bind(l, p, run, limit);
     command_check(l->context, ptowsp_run_execute(run, &options));
     const ptowsp_run_stats *stats = ptowsp_run_result(run);
-    uint64_t entries = l->token_count * l->top_k, longest = 0;
-    uint64_t copies = stats->task_count - 1 - entries - l->token_count;
-    for (uint32_t i = 0; i < stats->lane_count; i++) {
-        uint64_t busy = ptowsp_run_lanes(run)[i].busy_cycles;
-        longest = busy > longest ? busy : longest;
-    }
-    printf("  %-18s %6llu %8llu %6.0f %% %7llu ", p->name, (unsigned long long)copies,
-           (unsigned long long)stats->makespan_cycles,
-           100.0 * (double)stats->busy_cycles / ((double)longest * (double)stats->lane_count),
-           (unsigned long long)fetch_count(l, run, limit));
-    print_lanes(run);
+    uint64_t copies = stats->task_count - 1 - l->token_count * l->top_k - l->token_count;
+    print_run(run, p->name, copies, fetch_count(l, run, limit));
     double error = layer_error(l);
     l->error = error <= l->error ? l->error : error;  // keeps a NaN
     bool is_good = error <= TOLERANCE && copies == copies_wanted(l, limit) &&
@@ -615,6 +754,47 @@ static bool run_layer(layer *l, const policy *p, ptowsp_run *run, uint64_t limit
                (unsigned long long)stats->slot_load_count);
     }
     return is_good;
+}
+
+// Runs the layer on its plan and prints a line. A lane fetches the weights of each of its units, but
+// of those that follow one of the same expert.
+static bool run_planned(layer *l) {
+    ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_PLAN,
+                                .lane_count = (uint32_t)l->lane_count};
+    ptowsp_program_desc desc = {.schedule = &schedule};
+    ptowsp_module *m;
+    ptowsp_program *program;
+    ptowsp_run *run;
+    layer_clear(l);
+    command_check(l->context, ptowsp_module_create(l->context, NULL, &m));
+    schedule.dispatch_key = ptowsp_task_tag(m, "home");  // of tokens, which are in no plan
+    planned_make(m, (int64_t)l->token_count, (int64_t)l->top_k, (int64_t)l->expert_count);
+    command_check(l->context, ptowsp_program_create(l->context, m, &desc, &program));
+    command_check(l->context, ptowsp_run_create(l->context, program, &run));
+    const ptowsp_attention_plan units = ptowsp_moe_plan_units(&l->plan);
+    command_check(l->context, ptowsp_run_bind_plan(run, "plan", &units));
+    bind_tensor(l, run, "sorted", l->sorted);
+    bind_tensor(l, run, "weights", l->weights);
+    bind_tensor(l, run, "parts", l->parts);
+    bind_tensor(l, run, "rows", l->order.rows);
+    bind_tensor(l, run, "gates", l->gates);
+    bind_tensor(l, run, "outputs", l->outputs);
+    command_check(l->context, ptowsp_run_execute(run, NULL));
+    uint64_t fetches = 0;
+    for (uint32_t lane = 0; lane < l->plan.lane_count; lane++) {
+        for (uint32_t i = l->plan.unit_begin[lane]; i < l->plan.unit_begin[lane + 1]; i++) {
+            fetches +=
+                i == l->plan.unit_begin[lane] ||
+                ptowsp_work_expert(&l->plan.units[i]) != ptowsp_work_expert(&l->plan.units[i - 1]);
+        }
+    }
+    print_run(run, "MoE plan", 0, fetches);
+    double error = layer_error(l);
+    l->error = error <= l->error ? l->error : error;  // keeps a NaN
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(m);
+    return error <= TOLERANCE;
 }
 
 static bool run_policies(layer *l) {
@@ -630,6 +810,7 @@ static bool run_policies(layer *l) {
         ptowsp_run_destroy(run);
         ptowsp_program_destroy(program);
     }
+    is_good &= run_planned(l);
     printf("\n  check     %llu outputs a run, largest error %.2e of the row, %.0e allowed: %s\n",
            (unsigned long long)(l->token_count * DIM), l->error, TOLERANCE,
            is_good ? "good" : "WRONG");
@@ -710,6 +891,12 @@ int main(int argc, char **argv) {
     free(l.entry);
     free(l.rank);
     free(l.places);
+    free(l.order.counts);
+    free(l.order.pairs);
+    free(l.order.rows);
+    free(l.plan.units);
+    free(l.plan.unit_begin);
+    free(l.sorted);
     free(l.tokens);
     free(l.weights);
     free(l.loads);

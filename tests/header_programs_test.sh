@@ -1,5 +1,5 @@
 #!/bin/sh
-# The programs in the opening comment of ptowsp.h: each has at most 25 lines, compiles as C11 and as
+# The programs in the comments of ptowsp.h, at its beginning and in sections: each has at most 25 lines, compiles as C11 and as
 # C++17 with gcc and clang without warnings, and prints what the comment states.
 #
 #   tests/header_programs_test.sh LIBRARY [OUT]      a static library with the emitter; a directory
@@ -8,7 +8,7 @@ set -eu
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
 LIBRARY=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 OUT=${2:-$(dirname "$1")/header_programs}
-PROGRAMS=6
+PROGRAMS=7
 rm -rf "$OUT"
 mkdir -p "$OUT"
 cd "$OUT"
@@ -21,10 +21,9 @@ fail() {
 # A program goes from its first #include to "It prints:", its output from there to the next text; both
 # are indented by four columns.
 awk '
-    /^#ifndef PTOWSP_H$/ { exit }
     /^\/\/    #include "ptowsp.h"$/ { number++; mode = "program"; lines = 0 }
     /^\/\/ It prints:$/ { mode = "output"; next }
-    /^\/\/ [^ ]/ && mode == "output" { mode = "" }
+    (/^\/\/ [^ ]/ || !/^\/\//) && mode == "output" { mode = "" }
     mode == "program" && /^\/\/($|    )/ { sub(/^\/\/(    )?/, ""); print > ("program" number ".c") }
     mode == "output" && /^\/\/    / { sub(/^\/\/    /, ""); print > ("program" number ".expected") }
 ' "$ROOT/ptowsp.h"

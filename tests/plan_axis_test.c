@@ -318,6 +318,59 @@ static void plan_axis__invalid_units_have_no_iteration(void **state) {
     }
 }
 
+// Two batches of three experts on two lanes: units of at most 4 tokens, as the planner makes them.
+static void plan_axis__runs_over_the_units_of_a_moe_plan(void **state) {
+    (void)state;
+    enum { EXPERTS = 3, MOE_LANES = 2 };
+    const uint32_t counts[2 * EXPERTS] = {5, 0, 2, 1, 0, 3};
+    const uint32_t offsets[2 * (EXPERTS + 1)] = {10, 15, 15, 17, 0, 1, 1, 4};
+    static fixture f;
+    fixture_make(&f, 8);
+    PTOWSP_WORKLOAD(f.m, "main") {
+        PTOWSP_PARALLEL(f.m, lane, f.lanes) {
+            PTOWSP_PARALLEL(f.m, u, ptowsp_axis_row(f.m, f.units, lane)) {
+                ptowsp_expr fields[8] = {lane,
+                                         field(u, PTOWSP_PLAN_LANE),
+                                         field(u, PTOWSP_PLAN_BATCH),
+                                         field(u, PTOWSP_PLAN_EXPERT),
+                                         field(u, PTOWSP_PLAN_TOKEN_START),
+                                         field(u, PTOWSP_PLAN_TOKEN_COUNT),
+                                         field(u, PTOWSP_PLAN_HEAD),
+                                         u};
+                task_of(&f, f.note, 8, fields);
+            }
+        }
+        PTOWSP_PARALLEL(f.m, x, f.merges) {
+            task_of(&f, f.other, 8, (ptowsp_expr[8]){x, x, x, x, x, x, x, x});
+        }
+    }
+    compile(&f, NULL);
+    ptowsp_moe_config config = {2, EXPERTS, MOE_LANES, 4, 0, {0, 1, 0}};
+    ptowsp_work items[8];
+    uint32_t begin[MOE_LANES + 1];
+    ptowsp_moe_plan plan = {items, begin, NULL, 8, 0, 0, 0, 0};
+    assert_int_equal(ptowsp_moe_generate(&config, counts, offsets, &plan, NULL), PTOWSP_OK);
+    const ptowsp_attention_plan units = ptowsp_moe_plan_units(&plan);
+    good(&f, ptowsp_run_bind_plan(f.run, "kv", &units));
+    execute(&f, NULL);
+    // Costs are tokens alone, 11 of them: lane 0 has 6, of expert 0, lane 1 has 5, of expert 2.
+    const uint64_t expected[5][6] = {{0, 0, 0, 0, 10, 4},
+                                     {0, 0, 0, 0, 14, 1},
+                                     {0, 0, 1, 0, 0, 1},
+                                     {1, 1, 0, 2, 15, 2},
+                                     {1, 1, 1, 2, 1, 3}};
+    assert_int_equal(f.call_count, 5);
+    for (uint32_t i = 0; i < 5; i++) {
+        assert_int_equal(f.calls[i].kernel, 0);
+        for (uint32_t k = 0; k < 6; k++) {
+            assert_int_equal(f.calls[i].scalars[k], expected[i][k]);
+        }
+        assert_int_equal(f.calls[i].scalars[6], expected[i][3]);
+        assert_int_equal(f.calls[i].scalars[7], i);
+    }
+    fixture_free(&f);
+}
+
 static void plan_axis__an_empty_plan_has_no_task(void **state) {
     (void)state;
     static fixture f;
@@ -1159,9 +1212,13 @@ static void plan_axis__fields_need_a_loop_that_has_them(void **state) {
         {1, PTOWSP_PLAN_IS_FIRST, "the merges of plan kv have no is_first"},
         {1, PTOWSP_PLAN_IS_WHOLE, "the merges of plan kv have no is_whole"},
         {1, PTOWSP_PLAN_SLOT, "the merges of plan kv have no slot"},
+        {1, PTOWSP_PLAN_BATCH, "the merges of plan kv have no batch"},
+        {1, PTOWSP_PLAN_EXPERT, "the merges of plan kv have no expert"},
+        {1, PTOWSP_PLAN_TOKEN_START, "the merges of plan kv have no token_start"},
+        {1, PTOWSP_PLAN_TOKEN_COUNT, "the merges of plan kv have no token_count"},
         {2, PTOWSP_PLAN_LANE, "axis kv is not of a plan's units or merges"},
         {3, PTOWSP_PLAN_REQUEST, "axis two is not of a plan's units or merges"},
-        {0, PTOWSP_PLAN_FIELD_COUNT, "14 is no field"},
+        {0, PTOWSP_PLAN_FIELD_COUNT, "18 is no field"},
         {0, (ptowsp_plan_field)-1, "-1 is no field"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -1473,6 +1530,7 @@ int main(void) {
         cmocka_unit_test(plan_axis__fields_of_merges_are_those_of_the_drawn_plan),
         cmocka_unit_test(plan_axis__a_lane_has_its_units_and_merges),
         cmocka_unit_test(plan_axis__invalid_units_have_no_iteration),
+        cmocka_unit_test(plan_axis__runs_over_the_units_of_a_moe_plan),
         cmocka_unit_test(plan_axis__an_empty_plan_has_no_task),
         cmocka_unit_test(plan_axis__a_decode_step_runs_on_every_engine),
         cmocka_unit_test(plan_axis__dispatch_follows_the_lanes_of_the_plan),

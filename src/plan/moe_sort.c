@@ -7,9 +7,10 @@
 //      counts     slice 0   2 0 1     next   slice 0   0 5 6
 //                 slice 1   3 1 0            slice 1   2 5 7
 //
-// Lanes take slices of their own. On one lane there are slices, too: four that advance together, so
-// that a busy expert's counter is not waited for each time. Their tables are on the stack, if the
-// experts are few; they also make it possible to check all before anything is written.
+// Lanes take slices of their own. One lane counts in four slices that advance together, so that a
+// busy expert's counter is not waited for each time, adds their tables, and writes one slice, as
+// more rows that grow at the same time would not stay in the first cache. Tables of few experts are
+// on the stack; so all is checked before anything is written.
 //
 // The last counter of a table is of the ids that are no experts: dropped, or out of range.
 
@@ -17,8 +18,9 @@
 
 #include "../base/context.h"
 
-#define PWSP_MOE_SLICES    4
-#define PWSP_MOE_TABLE_MAX 512  // experts of tables on the stack: 8 KiB
+#define PWSP_MOE_SLICES     4
+#define PWSP_MOE_SLICES_MIN 4096  // pairs
+#define PWSP_MOE_TABLE_MAX  512   // experts of tables on the stack: 8 KiB
 
 typedef struct pwsp_moe_sorter {
     const ptowsp_moe_routes *routes;
@@ -103,16 +105,6 @@ static void pwsp_moe_slice_count(const pwsp_moe_sorter *s, uint32_t slice) {
     }
 }
 
-// Writes pair i in the next row of its expert.
-PWSP_FORCE_INLINE void pwsp_moe_pair_write(const pwsp_moe_sorter *s, uint32_t *next, uint64_t i) {
-    const uint32_t row = next[s->routes->ids[i]]++;
-    PTOWSP_ASSERT(row < s->order->row_capacity);
-    s->order->pairs[row] = (uint32_t)i;
-    if (s->order->rows) {
-        s->order->rows[i] = row;
-    }
-}
-
 static void pwsp_moe_slice_write(const pwsp_moe_sorter *s, uint32_t slice) {
     const PTOWSP_GM int32_t *ids = s->routes->ids;
     const uint32_t experts = s->routes->expert_count;
@@ -120,26 +112,30 @@ static void pwsp_moe_slice_write(const pwsp_moe_sorter *s, uint32_t slice) {
     uint32_t *next = pwsp_moe_table(s, slice);
     for (uint64_t i = pwsp_moe_slice_begin(s, slice); i < end; i++) {
         if (pwsp_moe_slot_of(ids[i], experts) < experts) {
-            pwsp_moe_pair_write(s, next, i);
+            const uint32_t row = next[ids[i]]++;
+            PTOWSP_ASSERT(row < s->order->row_capacity);
+            s->order->pairs[row] = (uint32_t)i;
+            if (s->order->rows) {
+                s->order->rows[i] = row;
+            }
         } else if (s->order->rows) {
             s->order->rows[i] = PTOWSP_MOE_NO_ROW;
         }
     }
 }
 
-// Both steps for the four slices of one lane at the same time. All pairs of the slices are of equal
-// number but for a few, which are written alone.
-
+// Counts four slices of one lane, which advance together.
 static void pwsp_moe_four_count(const pwsp_moe_sorter *s) {
     const PTOWSP_GM int32_t *ids = s->routes->ids;
     const uint32_t experts = s->routes->expert_count;
     const uint64_t quarter = s->pair_count / PWSP_MOE_SLICES;
     uint32_t *tables[PWSP_MOE_SLICES];
     const PTOWSP_GM int32_t *from[PWSP_MOE_SLICES];
+    PTOWSP_ASSERT(s->slice_count == PWSP_MOE_SLICES && ids);
     memset(s->tables, 0, PWSP_MOE_SLICES * (experts + 1) * sizeof *s->tables);
     for (uint32_t slice = 0; slice < PWSP_MOE_SLICES; slice++) {
         tables[slice] = pwsp_moe_table(s, slice);
-        from[slice] = ids ? ids + pwsp_moe_slice_begin(s, slice) : ids;
+        from[slice] = ids + slice * quarter;
     }
     for (uint64_t i = 0; i < quarter; i++) {
         tables[0][pwsp_moe_slot_of(from[0][i], experts)]++;
@@ -147,39 +143,24 @@ static void pwsp_moe_four_count(const pwsp_moe_sorter *s) {
         tables[2][pwsp_moe_slot_of(from[2][i], experts)]++;
         tables[3][pwsp_moe_slot_of(from[3][i], experts)]++;
     }
-    for (uint32_t slice = 0; slice < PWSP_MOE_SLICES; slice++) {
-        const uint64_t end = pwsp_moe_slice_begin(s, slice + 1);
-        for (uint64_t i = pwsp_moe_slice_begin(s, slice) + quarter; i < end; i++) {
-            tables[slice][pwsp_moe_slot_of(ids[i], experts)]++;
-        }
+    for (uint64_t i = PWSP_MOE_SLICES * quarter; i < s->pair_count; i++) {
+        tables[0][pwsp_moe_slot_of(ids[i], experts)]++;
+    }
+    for (uint32_t e = 0; e <= experts; e++) {
+        tables[0][e] += tables[1][e] + tables[2][e] + tables[3][e];
     }
 }
 
-// The rows of pairs of four slices of which none is dropped.
-static void pwsp_moe_four_write(const pwsp_moe_sorter *s) {
-    const uint64_t quarter = s->pair_count / PWSP_MOE_SLICES;
-    const PTOWSP_GM int32_t *ids[PWSP_MOE_SLICES];
-    PTOWSP_GM uint32_t *pairs = s->order->pairs, *rows[PWSP_MOE_SLICES];
-    uint32_t *next[PWSP_MOE_SLICES], begin[PWSP_MOE_SLICES];
-    PTOWSP_ASSERT(s->order->rows);
-    for (uint32_t slice = 0; slice < PWSP_MOE_SLICES; slice++) {
-        begin[slice] = (uint32_t)pwsp_moe_slice_begin(s, slice);
-        ids[slice] = s->routes->ids + begin[slice];
-        rows[slice] = s->order->rows + begin[slice];
-        next[slice] = pwsp_moe_table(s, slice);
-    }
-    for (uint64_t i = 0; i < quarter; i++) {
-        for (uint32_t slice = 0; slice < PWSP_MOE_SLICES; slice++) {
-            const uint32_t row = next[slice][ids[slice][i]]++;
-            pairs[row] = begin[slice] + (uint32_t)i;
-            rows[slice][i] = row;
-        }
-    }
-    for (uint32_t slice = 0; slice < PWSP_MOE_SLICES; slice++) {
-        const uint64_t end = pwsp_moe_slice_begin(s, slice + 1);
-        for (uint64_t i = begin[slice] + quarter; i < end; i++) {
-            pwsp_moe_pair_write(s, next[slice], i);
-        }
+// As pwsp_moe_slice_write for all pairs, of which none is dropped.
+static void pwsp_moe_all_write(const pwsp_moe_sorter *s) {
+    const PTOWSP_GM int32_t *ids = s->routes->ids;
+    PTOWSP_GM uint32_t *pairs = s->order->pairs, *rows = s->order->rows;
+    uint32_t *next = s->tables;
+    const uint32_t count = (uint32_t)s->pair_count;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t row = next[ids[i]]++;
+        pairs[row] = i;
+        rows[i] = row;
     }
 }
 
@@ -294,19 +275,22 @@ static ptowsp_status pwsp_moe_sort_small(const ptowsp_moe_routes *routes, ptowsp
     pwsp_moe_sorter s = pwsp_moe_sorter_of(routes, order);
     uint64_t dropped;
     s.tables = tables;
-    s.slice_count = PWSP_MOE_SLICES;
-    pwsp_moe_four_count(&s);
+    if (s.pair_count >= PWSP_MOE_SLICES_MIN) {
+        s.slice_count = PWSP_MOE_SLICES;
+        pwsp_moe_four_count(&s);
+        s.slice_count = 1;
+    } else {
+        pwsp_moe_slice_count(&s, 0);
+    }
     ptowsp_status status = pwsp_moe_counts_check(&s, &dropped, info);
     if (status != PTOWSP_OK) {
         return status;
     }
     pwsp_moe_offsets_write(&s, dropped);
-    if (dropped == 0 && order->rows && s.pair_count > 0) {
-        pwsp_moe_four_write(&s);
+    if (dropped == 0 && order->rows) {
+        pwsp_moe_all_write(&s);
     } else {
-        for (uint32_t slice = 0; slice < PWSP_MOE_SLICES; slice++) {
-            pwsp_moe_slice_write(&s, slice);
-        }
+        pwsp_moe_slice_write(&s, 0);
     }
     return PTOWSP_OK;
 }

@@ -68,7 +68,8 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_check_plan(pwsp_error *error, const char *
     ptowsp_status status =
         pwsp_bind_check_list(error, name, PTOWSP_AXIS_PLAN, plan->units, plan->unit_count,
                              plan->unit_capacity, plan->unit_begin);
-    if (status == PTOWSP_OK) {
+    const bool has_merges = plan->merge_begin || plan->merge_count > 0 || plan->merge_capacity > 0;
+    if (status == PTOWSP_OK && has_merges) {
         status = pwsp_bind_check_list(error, name, PTOWSP_AXIS_PLAN_MERGES, plan->merges,
                                       plan->merge_count, plan->merge_capacity, plan->merge_begin);
     }

@@ -1,0 +1,393 @@
+// Combining beside doubles and on any division of tokens; balances and histories on paper; generated
+// routes: what each pattern promises, counted.
+
+#include "test.h"
+
+#include <math.h>
+
+static void assert_text(const ptowsp_plan_info *info, const char *text) {
+    char line[160];
+    ptowsp_text_buffer buffer = {line, sizeof line, 0};
+    ptowsp_plan_explain(info, ptowsp_text_to_buffer(&buffer));
+    assert_string_equal(line, text);
+}
+
+// -- combining ------------------------------------------------------------------------------------
+
+typedef struct combine_range {
+    const uint32_t *rows;
+    const float *gates, *made;
+    float *out;
+    uint32_t top_k, dim;
+} combine_range;
+
+static void combine_some(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
+    const combine_range *c = (const combine_range *)user;
+    (void)lane;
+    ptowsp_moe_combine(c->rows, c->top_k, c->gates, c->made, c->dim, (uint32_t)begin, (uint32_t)end,
+                       c->out);
+}
+
+static void moe_combine__adds_in_order_with_the_same_bits_on_any_lanes(void **state) {
+    (void)state;
+    enum { TOKENS = 23, TOP_K = 5, DIM = 53 };
+    uint64_t random = test_seed();
+    static float made[TOKENS * TOP_K * DIM], one[TOKENS * DIM], lanes[TOKENS * DIM];
+    float gates[TOKENS * TOP_K];
+    uint32_t rows[TOKENS * TOP_K];
+    for (int round = 0; TEST_ROUNDS(round, 60); round++) {
+        const uint32_t dim = (uint32_t)test_random_in(&random, 0, DIM);
+        const uint32_t top_k = (uint32_t)test_random_in(&random, 1, TOP_K);
+        for (uint32_t i = 0; i < TOKENS * top_k; i++) {
+            rows[i] = test_random(&random) % 5 == 0
+                          ? PTOWSP_MOE_NO_ROW
+                          : (uint32_t)(test_random(&random) % (TOKENS * TOP_K));
+            gates[i] = (float)test_random_in(&random, -1000, 1000) / 777.0f;
+        }
+        for (uint32_t i = 0; i < TOKENS * TOP_K * DIM; i++) {
+            made[i] = (float)test_random_in(&random, -1000000, 1000000) / 333.0f;
+        }
+        const float *gate = round % 3 ? gates : NULL;
+        ptowsp_moe_combine(rows, top_k, gate, made, dim, 0, TOKENS, one);
+        for (uint32_t t = 0; t < TOKENS; t++) {
+            for (uint32_t d = 0; d < dim; d++) {
+                double sum = 0, size = 0;
+                for (uint32_t k = 0; k < top_k; k++) {
+                    if (rows[t * top_k + k] != PTOWSP_MOE_NO_ROW) {
+                        const double term = (gate ? (double)gate[t * top_k + k] : 1) *
+                                            (double)made[rows[t * top_k + k] * dim + d];
+                        sum += term;
+                        size += fabs(term);
+                    }
+                }
+                assert_true(fabs((double)one[t * dim + d] - sum) <= 1e-6 * size);
+            }
+        }
+        for (uint32_t n = 1; n <= 4; n *= 2) {
+            ptowsp_context_desc desc;
+            memset(&desc, 0, sizeof desc);
+            desc.threads = n == 1 ? PTOWSP_THREADS_SERIAL : PTOWSP_THREADS_OWN;
+            desc.lane_count = n;
+            ptowsp_context *context;
+            assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+            combine_range c = {rows, gate, made, lanes, top_k, dim};
+            memset(lanes, 0x7f, sizeof lanes);
+            assert_int_equal(
+                ptowsp_parallel_for(context, TOKENS, (uint64_t)round % 4, combine_some, &c),
+                PTOWSP_OK);
+            assert_memory_equal(one, lanes, TOKENS * dim * sizeof *one);
+            ptowsp_context_destroy(context);
+        }
+    }
+}
+
+static void moe_combine__adds_from_the_first_expert(void **state) {
+    (void)state;
+    // 1 + 2^24 - 2^24: 1 is lost if it is added to 2^24, which the order of k decides.
+    const float made[3] = {1, 16777216, -16777216};
+    const uint32_t orders[3][3] = {{0, 1, 2}, {1, 2, 0}, {1, PTOWSP_MOE_NO_ROW, 2}};
+    const float expected[3] = {0, 1, 0};
+    for (int i = 0; i < 3; i++) {
+        float out = 9;
+        ptowsp_moe_combine(orders[i], 3, NULL, made, 1, 0, 1, &out);
+        assert_true(out >= expected[i] && out <= expected[i]);
+    }
+}
+
+// -- looking --------------------------------------------------------------------------------------
+
+static void moe_look__counts_what_paper_does(void **state) {
+    (void)state;
+    const uint32_t counts[6] = {4, 0, 9, 1, 0, 0};
+    ptowsp_moe_balance b;
+    assert_int_equal(ptowsp_moe_look(counts, 6, 3, 4, &b, NULL), PTOWSP_OK);
+    assert_int_equal(b.total, 14);
+    assert_int_equal(b.expert_max, 9);
+    assert_int_equal(b.expert_busiest, 2);
+    assert_int_equal(b.expert_idle, 3);
+    assert_int_equal(b.rank_max, 10);
+    assert_int_equal(b.rank_busiest, 1);
+    assert_int_equal(b.rank_idle, 1);
+    assert_int_equal(b.rank_perfect, 5);
+    assert_true(fabs(b.expert_ratio - 9.0 * 6 / 14) < 1e-12);
+    assert_true(fabs(b.rank_ratio - 10.0 * 3 / 14) < 1e-12);
+    assert_true(fabs(b.padding_share - 6.0 / 20) < 1e-12);  // 4 + 12 + 4 rows
+    const uint32_t none[2] = {0, 0};
+    assert_int_equal(ptowsp_moe_look(none, 2, 1, 0, &b, NULL), PTOWSP_OK);
+    assert_true(b.total == 0 && b.expert_ratio <= 0 && b.rank_ratio <= 0 && b.padding_share <= 0);
+    assert_int_equal(b.expert_idle, 2);
+}
+
+static void moe_look__refuses_what_is_wrong(void **state) {
+    (void)state;
+    const uint32_t counts[6] = {1, 1, 1, 1, 1, 1};
+    ptowsp_moe_balance b;
+    ptowsp_plan_info info;
+    const ptowsp_status invalid = PTOWSP_INVALID_PARAMS;
+    assert_int_equal(ptowsp_moe_look(counts, 6, 3, 0, NULL, &info), invalid);
+    assert_text(&info, "plan: the output pointer is NULL");
+    assert_int_equal(ptowsp_moe_look(NULL, 6, 3, 0, &b, &info), invalid);
+    assert_text(&info, "plan: input 0 is NULL");
+    assert_int_equal(ptowsp_moe_look(counts, 0, 3, 0, &b, &info), invalid);
+    assert_text(&info, "plan: 0 experts or replicas are not in 1 to 65536");
+    assert_int_equal(ptowsp_moe_look(counts, 6, 0, 0, &b, &info), invalid);
+    assert_text(&info, "plan: 6 experts or replicas cannot be divided among 0 ranks");
+    assert_int_equal(ptowsp_moe_look(counts, 6, 4, 0, &b, &info), invalid);
+    assert_text(&info, "plan: 6 experts or replicas cannot be divided among 4 ranks");
+}
+
+static void moe_history__decays(void **state) {
+    (void)state;
+    float loads[2] = {16, 0};
+    const uint32_t counts[2] = {4, 8}, none[2] = {0, 0};
+    assert_int_equal(ptowsp_moe_history_add(loads, 2, counts, 0.5, NULL), PTOWSP_OK);
+    assert_true(loads[0] >= 12 && loads[0] <= 12 && loads[1] >= 8 && loads[1] <= 8);
+    assert_int_equal(ptowsp_moe_history_add(loads, 2, none, 0.25, NULL), PTOWSP_OK);
+    assert_true(loads[0] >= 3 && loads[0] <= 3 && loads[1] >= 2 && loads[1] <= 2);
+    assert_int_equal(ptowsp_moe_history_add(loads, 2, counts, 0, NULL), PTOWSP_OK);
+    assert_true(loads[0] >= 4 && loads[0] <= 4);
+    assert_int_equal(ptowsp_moe_history_add(NULL, 0, NULL, 1, NULL), PTOWSP_OK);
+    ptowsp_plan_info info;
+    const double wrong[3] = {-0.1, 1.1, (double)NAN};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(ptowsp_moe_history_add(loads, 2, counts, wrong[i], &info),
+                         PTOWSP_INVALID_PARAMS);
+        assert_text(&info, "plan: decay is not in 0 to 1");
+    }
+    assert_int_equal(ptowsp_moe_history_add(NULL, 2, counts, 1, &info), PTOWSP_INVALID_PARAMS);
+    assert_text(&info, "plan: input 0 is NULL");
+    assert_int_equal(ptowsp_moe_history_add(loads, 2, NULL, 1, &info), PTOWSP_INVALID_PARAMS);
+    assert_text(&info, "plan: input 1 is NULL");
+}
+
+// -- generated routes -----------------------------------------------------------------------------
+
+enum { EXPERTS = 64, TOKENS = 8192, TOP_K = 4, RANKS = 8 };
+
+static int32_t generated[TOKENS * TOP_K], generated_again[TOKENS * TOP_K];
+static uint32_t generated_counts[EXPERTS];
+
+static ptowsp_moe_traffic traffic_of(ptowsp_moe_pattern pattern, uint64_t seed) {
+    ptowsp_moe_traffic t;
+    memset(&t, 0, sizeof t);
+    t.pattern = pattern;
+    t.token_count = TOKENS, t.top_k = TOP_K, t.expert_count = EXPERTS, t.rank_count = RANKS;
+    t.seed = seed;
+    return t;
+}
+
+// Generates, counts, and looks; tokens' experts are in range and differ.
+static ptowsp_moe_balance generate(const ptowsp_moe_traffic *t) {
+    uint64_t scratch[EXPERTS + 2];
+    scratch[EXPERTS + 1] = 0x5a5a;
+    assert_int_equal(ptowsp_moe_routes_generate(t, scratch, generated, NULL), PTOWSP_OK);
+    assert_int_equal(scratch[EXPERTS + 1], 0x5a5a);
+    memset(generated_counts, 0, sizeof generated_counts);
+    for (uint32_t i = 0; i < TOKENS; i++) {
+        const int32_t *ids = generated + i * TOP_K;
+        for (uint32_t k = 0; k < TOP_K; k++) {
+            const bool is_ragged = t->pattern == PTOWSP_MOE_RAGGED;
+            assert_true(ids[k] < EXPERTS && (is_ragged ? ids[k] >= -1 : ids[k] >= 0));
+            assert_true(k == 0 || ids[k - 1] >= 0 || ids[k] < 0);
+            for (uint32_t j = 0; j < k; j++) {
+                assert_true(ids[k] < 0 || ids[j] != ids[k]);
+            }
+            if (ids[k] >= 0) {
+                generated_counts[ids[k]]++;
+            }
+        }
+    }
+    ptowsp_moe_balance b;
+    assert_int_equal(ptowsp_moe_look(generated_counts, EXPERTS, RANKS, 0, &b, NULL), PTOWSP_OK);
+    return b;
+}
+
+static void moe_routes__have_the_patterns_of_the_header(void **state) {
+    (void)state;
+    const uint64_t seed = test_seed();
+    for (uint64_t s = seed; s < seed + 5; s++) {
+        ptowsp_moe_traffic t = traffic_of(PTOWSP_MOE_BALANCED, s);
+        ptowsp_moe_balance b = generate(&t);
+        assert_int_equal(b.expert_max, TOKENS * TOP_K / EXPERTS);
+        assert_int_equal(b.expert_idle, 0);
+
+        t.pattern = PTOWSP_MOE_SPREAD;
+        b = generate(&t);
+        assert_true(b.expert_ratio < 1.3 && b.expert_idle == 0);
+        for (uint32_t i = 0; i < TOKENS * TOP_K; i++) {  // on different ranks
+            for (uint32_t j = i / TOP_K * TOP_K; j < i; j++) {
+                assert_true(generated[i] / (EXPERTS / RANKS) != generated[j] / (EXPERTS / RANKS));
+            }
+        }
+
+        t.pattern = PTOWSP_MOE_HOT_SET;  // 4 of 64 get 3/4 of 32,768 pairs: 6,144 each
+        b = generate(&t);
+        uint32_t hot = 0;
+        for (uint32_t e = 0; e < EXPERTS; e++) {
+            hot += generated_counts[e] > 5900 && generated_counts[e] < 6400;
+        }
+        assert_int_equal(hot, 4);
+
+        t.pattern = PTOWSP_MOE_HOT_RANK;
+        b = generate(&t);
+        assert_true(fabs(b.rank_ratio - 0.75 * RANKS) < 0.2 && b.rank_idle == 0);
+
+        t.pattern = PTOWSP_MOE_ZERO_RANK;
+        b = generate(&t);
+        assert_int_equal(b.rank_idle, 1);
+        assert_true(b.expert_idle == EXPERTS / RANKS && b.rank_ratio < 1.3);
+
+        t.pattern = PTOWSP_MOE_RAGGED;  // 0 to 4 each, so half
+        b = generate(&t);
+        assert_true(fabs((double)b.total / (TOKENS * TOP_K) - 0.5) < 0.03);
+
+        t.pattern = PTOWSP_MOE_BURST;
+        b = generate(&t);
+        uint32_t same = 0;
+        for (uint32_t i = 1; i < TOKENS; i++) {
+            same += memcmp(generated + i * TOP_K, generated + (i - 1) * TOP_K,
+                           TOP_K * sizeof *generated) == 0;
+        }
+        assert_true(same >= TOKENS / 4 - 1 && same < TOKENS / 4 + 60);
+        assert_true(b.expert_max > TOKENS / 4);
+
+        t.pattern = PTOWSP_MOE_SKEWED;
+        for (t.skew = 3; t.skew < 14; t.skew += 2) {
+            b = generate(&t);
+            assert_true(fabs(b.expert_ratio / t.skew - 1) < 0.06);
+        }
+        t.skew = 1;
+        b = generate(&t);
+        assert_true(b.expert_ratio < 1.3);
+        t.skew = EXPERTS / TOP_K;  // the busiest is among those of every token
+        b = generate(&t);
+        assert_true(b.expert_max > TOKENS - 10);
+    }
+}
+
+static void moe_routes__rotate_with_steps(void **state) {
+    (void)state;
+    ptowsp_moe_traffic t = traffic_of(PTOWSP_MOE_ROTATING, 3);  // the set begins at 3 + 4 * step
+    for (t.step = 0; t.step < 20; t.step++) {
+        generate(&t);
+        for (uint32_t e = 0; e < EXPERTS; e++) {
+            const bool is_hot = (e + 2 * EXPERTS - 3 - 4 * t.step) % EXPERTS < 4;
+            assert_true(is_hot ? generated_counts[e] > 5900 : generated_counts[e] < 300);
+        }
+    }
+}
+
+static void moe_routes__depend_on_seed_and_step_alone(void **state) {
+    (void)state;
+    for (int p = 0; p < PTOWSP_MOE_PATTERN_COUNT; p++) {
+        ptowsp_moe_traffic t = traffic_of((ptowsp_moe_pattern)p, 7);
+        generate(&t);
+        memcpy(generated_again, generated, sizeof generated);
+        generate(&t);
+        assert_memory_equal(generated_again, generated, sizeof generated);
+        t.step = 1;
+        generate(&t);
+        assert_true(memcmp(generated_again, generated, sizeof generated) != 0);
+        t.step = 0, t.seed = 8;
+        generate(&t);
+        assert_true(memcmp(generated_again, generated, sizeof generated) != 0);
+    }
+}
+
+// Any sizes: experts in range, and different.
+static void moe_routes__differ_within_a_token(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    for (int round = 0; TEST_ROUNDS(round, 3000); round++) {
+        ptowsp_moe_traffic t = traffic_of((ptowsp_moe_pattern)(round % PTOWSP_MOE_PATTERN_COUNT),
+                                          test_random(&random));
+        t.rank_count = (uint32_t)test_random_in(&random, 1, 4);
+        t.expert_count = t.rank_count * (uint32_t)test_random_in(&random, 1, 8);
+        t.token_count = (uint32_t)test_random_in(&random, 0, 20);
+        uint32_t most = t.expert_count;
+        most -= t.pattern == PTOWSP_MOE_ZERO_RANK ? t.expert_count / t.rank_count : 0;
+        if (most == 0) {
+            continue;
+        }
+        t.top_k = (uint32_t)test_random_in(&random, 1, most);
+        const double share = (double)(test_random(&random) % 1001) / 1000;
+        t.skew = 1 + share * ((double)t.expert_count / t.top_k - 1);
+        uint64_t scratch[33];
+        int32_t ids[20 * 32];
+        assert_int_equal(ptowsp_moe_routes_generate(&t, scratch, ids, NULL), PTOWSP_OK);
+        for (uint32_t i = 0; i < t.token_count; i++) {
+            uint64_t seen = 0;
+            for (uint32_t k = 0; k < t.top_k; k++) {
+                const int32_t id = ids[i * t.top_k + k];
+                assert_true(id < (int32_t)t.expert_count);
+                assert_true(id >= 0 || t.pattern == PTOWSP_MOE_RAGGED);
+                assert_true(id < 0 || (seen >> id & 1) == 0);
+                seen |= id >= 0 ? UINT64_C(1) << id : 0;
+            }
+        }
+    }
+}
+
+static void refused(const ptowsp_moe_traffic *t, ptowsp_status status, const char *text) {
+    uint64_t scratch[EXPERTS + 1];
+    int32_t ids[1] = {77};
+    ptowsp_plan_info info;
+    assert_int_equal(ptowsp_moe_routes_generate(t, scratch, ids, &info), status);
+    assert_text(&info, text);
+    assert_int_equal(ids[0], 77);
+}
+
+static void moe_routes__refuse_what_is_wrong(void **state) {
+    (void)state;
+    const ptowsp_status invalid = PTOWSP_INVALID_PARAMS;
+    refused(NULL, invalid, "plan: input 0 is NULL");
+    const ptowsp_moe_traffic good = traffic_of(PTOWSP_MOE_SKEWED, 1);
+    ptowsp_moe_traffic t = good;
+    t.pattern = PTOWSP_MOE_PATTERN_COUNT;
+    refused(&t, invalid, "plan: pattern has the unknown value 9");
+    t = good;
+    t.expert_count = 0;
+    refused(&t, invalid, "plan: 0 experts or replicas are not in 1 to 65536");
+    t = good;
+    t.rank_count = 7;
+    refused(&t, invalid, "plan: 64 experts or replicas cannot be divided among 7 ranks");
+    t = good;
+    t.top_k = 0;
+    refused(&t, invalid, "plan: top_k 0 is not in 1 to 64");
+    t.top_k = 65;
+    refused(&t, invalid, "plan: top_k 65 is not in 1 to 64");
+    t.pattern = PTOWSP_MOE_ZERO_RANK;
+    t.top_k = 57;
+    refused(&t, invalid, "plan: top_k 57 is not in 1 to 56");
+    t = good;
+    t.token_count = UINT32_MAX;
+    refused(&t, PTOWSP_LIMIT_EXCEEDED, "plan: 17179869180 pairs or rows are more than 4294967294");
+    const double wrong[4] = {0.5, 16.1, -1, (double)NAN};
+    for (int i = 0; i < 4; i++) {
+        t = good;
+        t.skew = wrong[i];
+        refused(&t, invalid, "plan: skew is not in 1 to expert_count / top_k");
+    }
+    uint64_t scratch[EXPERTS + 1];
+    ptowsp_plan_info info;
+    assert_int_equal(ptowsp_moe_routes_generate(&good, NULL, generated, &info), invalid);
+    assert_text(&info, "plan: input 1 is NULL");
+    assert_int_equal(ptowsp_moe_routes_generate(&good, scratch, NULL, &info), invalid);
+    assert_text(&info, "plan: the output pointer is NULL");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(moe_combine__adds_in_order_with_the_same_bits_on_any_lanes),
+        cmocka_unit_test(moe_combine__adds_from_the_first_expert),
+        cmocka_unit_test(moe_look__counts_what_paper_does),
+        cmocka_unit_test(moe_look__refuses_what_is_wrong),
+        cmocka_unit_test(moe_history__decays),
+        cmocka_unit_test(moe_routes__have_the_patterns_of_the_header),
+        cmocka_unit_test(moe_routes__rotate_with_steps),
+        cmocka_unit_test(moe_routes__depend_on_seed_and_step_alone),
+        cmocka_unit_test(moe_routes__differ_within_a_token),
+        cmocka_unit_test(moe_routes__refuse_what_is_wrong),
+    };
+    return cmocka_run_group_tests_name("moe_look", tests, NULL, NULL);
+}
