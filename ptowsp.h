@@ -2218,9 +2218,9 @@ PTOWSP_API void ptowsp_tile_store_at(ptowsp_value param, ptowsp_value row, ptows
 
 // The two calls around a block. It must not be left by break, return or goto.
 // clang-format off
-#define PTOWSP_TILE_LOOP(body, index, begin, end, step)                                            \
-    for (ptowsp_value index = ptowsp_tile_loop_begin(body, begin, end, step); index.body;          \
-         ptowsp_tile_loop_end(body), index.body = NULL)
+#define PTOWSP_TILE_LOOP(k, i, begin, end, step)                                                   \
+    for (ptowsp_value i = ptowsp_tile_loop_begin(k, begin, end, step); i.body;                     \
+         ptowsp_tile_loop_end(k), i.body = NULL)
 // clang-format on
 
 // Instructions of PTO-ISA, one call each, where the operations above do not suffice. Operands are
