@@ -328,7 +328,7 @@ static void tasks__whose_bounds_are_negative_or_huge_are_refused(void **state) {
         "most 1048576 instructions");
 }
 
-// The last chunk is cut off; chunks beyond the parameter have nothing; none, one and more of them.
+// The last chunk is cut off where the loop or the parameter ends; chunks beyond the parameter have nothing; none, one and more of them.
 static void tasks__take_what_there_is_of_each_chunk(void **state) {
     (void)state;
     for (int64_t rows = 1; rows <= ROWS; rows += 7) {
@@ -340,7 +340,7 @@ static void tasks__take_what_there_is_of_each_chunk(void **state) {
                 assert_int_equal(copy_make(&t, to % 3 == 0, is_size, from, to), PTOWSP_OK);
                 assert_int_equal(copy_run(&t, rows, PTOWSP_RUN_EXECUTE), PTOWSP_OK);
                 uint64_t last = is_size ? (uint64_t)rows : to;
-                uint64_t end = from + (last - from + STEP - 1) / STEP * STEP;
+                uint64_t end = last;
                 for (int64_t i = 0; i < ROWS * COLS; i++) {
                     bool is_in = i / COLS < rows && (uint64_t)(i / COLS) >= from &&
                                  (uint64_t)(i / COLS) < end;
