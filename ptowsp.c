@@ -22629,13 +22629,14 @@ PTOISA_FN void ptoisa_mscatter(ptoisa_core *core, const ptoisa_global *table, co
 #ifndef PWSP_LIST_H
 #define PWSP_LIST_H
 
-// How many valid rows or columns: clamp((mul * (valid size of a parameter - index of a loop) + add)
-// >> shift, 0, max), or max alone where there is no parameter.
+// How many valid rows or columns: clamp((mul * size + add) >> shift, 0, max), where `size` is the
+// valid size of a parameter; of a loop it is what is left behind the index, up to the loop's end.
+// Where there is no parameter, it is max alone.
 typedef struct pwsp_valid {
     uint16_t param;  // tile parameter + 1, or 0: always max
     uint8_t axis;    // 0 rows, 1 columns, of the parameter
     uint8_t shift;
-    uint8_t loop;  // whose index is subtracted; 0: none
+    uint8_t loop;  // 0: none
     int32_t mul, add;
     uint32_t max;
 } pwsp_valid;
@@ -25468,7 +25469,7 @@ PWSP_INLINE pwsp_valid pwsp_valid_window(pwsp_valid valid, uint32_t start, uint3
     return valid;
 }
 
-// The valid size when the parameter's is `size`, less the index of the loop.
+// The valid size when the parameter's is `size`; of a loop, what is left of it.
 PWSP_INLINE uint32_t pwsp_valid_at(const pwsp_valid *valid, int64_t size) {
     if (valid->param == 0) {
         return valid->max;
@@ -26470,9 +26471,9 @@ ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part) {
 // name for the value in the body and the result. A loop does not change the valid sizes of a
 // carried value, which are those of `initial`: elements that the next value does not have stay.
 //
-// Sizes of windows are those of the parameter, less the index (pwsp_valid). So everything that is
-// made of a window is cut off where the parameter ends, and nothing else is needed for the last
-// chunk.
+// The sizes of a window are what is left behind the index of the parameter, up to the loop's end
+// (pwsp_valid). So everything that is made of a window is cut off where either ends, and nothing
+// else is needed for the last chunk.
 
 #include <inttypes.h>
 
@@ -26542,8 +26543,8 @@ ptowsp_value ptowsp_tile_loop_begin(ptowsp_body *body, ptowsp_value begin, ptows
         depth++;
     }
     if (step < 1 || step > 1 << 30) {
-        PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS,
-                          "its step is %" PRId64 "; steps are 1 to 2^30", step);
+        PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "its step is %" PRId64 "; steps are 1 to 2^30",
+                          step);
     } else if (body->loop_count == PTOWSP_LOOP_MAX) {
         PWSP_BUILDER_FAIL(&b, PTOWSP_LIMIT_EXCEEDED, "more than %d in a kernel", PTOWSP_LOOP_MAX);
     } else if (depth > PTOWSP_LOOP_DEPTH_MAX) {
@@ -29214,6 +29215,7 @@ typedef struct pwsp_tile_core {
     const ptowsp_cost *cost;                   // the user's, for PTOWSP_MODEL_USER
     uint64_t excess;  // what that model said of an instruction, if too much; else 0
     int64_t index[PTOWSP_LOOP_MAX + 1];  // of the loops that run
+    int64_t end[PTOWSP_LOOP_MAX + 1];
     uint64_t iteration[PTOWSP_LOOP_MAX + 1];
     char text[256];  // why the last task was refused
 } pwsp_tile_core;
@@ -29699,10 +29701,15 @@ static int64_t pwsp_task_size(const ptowsp_task *task, const pwsp_tile_code *cod
     return valid->axis ? ptowsp_task_cols(task, param) : ptowsp_task_rows(task, param);
 }
 
+// What is left of a size behind the index of a loop, up to the loop's end. 0 is no loop.
+static int64_t pwsp_core_left(const pwsp_tile_core *core, uint32_t loop, int64_t size) {
+    return loop ? (size < core->end[loop] ? size : core->end[loop]) - core->index[loop] : size;
+}
+
 static uint32_t pwsp_task_valid(const pwsp_tile_core *core, const ptowsp_task *task,
                                 const pwsp_tile_code *code, const pwsp_valid *valid) {
-    int64_t size = pwsp_task_size(task, code, valid);
-    return pwsp_valid_at(valid, valid->loop ? size - core->index[valid->loop] : size);
+    return pwsp_valid_at(valid,
+                         pwsp_core_left(core, valid->loop, pwsp_task_size(task, code, valid)));
 }
 
 // -- loops ----------------------------------------------------------------------------------------
@@ -29764,6 +29771,7 @@ static bool pwsp_tile_core_check_loops(pwsp_tile_core *core, const pwsp_tile_cod
                      code->name, loop, begin, end);
             return false;
         }
+        core->end[loop] = end;
         uint64_t count = pwsp_tile_code_iterations(code, loop, task, &begin);
         // Below 2^31 * 2^20 * 2^24: no overflow.
         runs[loop] = runs[of->of.parent] * count;
@@ -29942,9 +29950,10 @@ static ptoisa_tile pwsp_insn_rest(const pwsp_tile_core *core, const pwsp_tile_co
     uint32_t param = insn->param - 1u;
     int64_t rows = task ? ptowsp_task_rows(task, param) : code->param_rows[param];
     int64_t cols = task ? ptowsp_task_cols(task, param) : code->param_cols[param];
-    int64_t row = pwsp_insn_row(core, insn), col = pwsp_insn_col(core, insn);
-    rest.valid_rows = rows > row ? (uint32_t)(rows - row) : 0;
-    rest.valid_cols = cols > col ? (uint32_t)(cols - col) : 0;
+    rows = pwsp_core_left(core, insn->row_loop, rows) - insn->row;
+    cols = pwsp_core_left(core, insn->col_loop, cols) - insn->col;
+    rest.valid_rows = rows > 0 ? (uint32_t)rows : 0;
+    rest.valid_cols = cols > 0 ? (uint32_t)cols : 0;
     return rest;
 }
 
@@ -30154,6 +30163,7 @@ static void pwsp_tile_core_loop(pwsp_tile_core *core, const pwsp_tile_code *code
     const pwsp_code_loop *of = &code->loops[loop];
     int64_t begin;
     uint64_t count = pwsp_tile_code_iterations(code, loop, task, &begin);
+    pwsp_loop_bounds(code, loop, task, &begin, &core->end[loop]);
     for (uint64_t n = 0; n < count; n++) {
         core->index[loop] = begin + (int64_t)n * of->of.step;
         pwsp_tile_core_iterate(core, code, task, loop, n);
@@ -30203,6 +30213,9 @@ static void pwsp_tile_core_begin(pwsp_tile_core *core, const pwsp_tile_code *cod
     core->cost = cost;
     memset(core->index, 0, sizeof core->index);
     memset(core->iteration, 0, sizeof core->iteration);
+    for (uint32_t loop = 0; loop <= PTOWSP_LOOP_MAX; loop++) {
+        core->end[loop] = INT64_MAX;
+    }
     core->excess = 0;
     if (model == PTOISA_MODEL_USER) {
         core->core.cost = pwsp_tile_core_ask;

@@ -2612,8 +2612,9 @@ PTOWSP_API ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part);
 // last. It has the valid sizes of `initial`; elements that a next value does not have stay.
 //
 // slice_at is a part of a parameter, rows x cols from (row, col), each a constant or the index of a
-// loop that is open ({NULL, 0} is 0). It ends where the parameter ends: of the last chunk fewer rows
-// or columns may be valid, or none. store_at stores to such a part, in each iteration; what it does
+// loop that is open ({NULL, 0} is 0). It ends where the parameter ends, and in the direction of an
+// index also where the loop ends: of the last chunk fewer rows or columns may be valid, or none. So
+// of a KV cache only as much is read as the loop's end says. store_at stores to such a part, in each iteration; what it does
 // not reach stays. A parameter that is both sliced and stored to in a loop reads what is there then.
 //
 // While an iteration computes, the next one's parts are loaded into a second buffer, where both fit.
@@ -2640,9 +2641,9 @@ PTOWSP_API void ptowsp_tile_store_at(ptowsp_value param, ptowsp_value row, ptows
 
 // The two calls around a block. It must not be left by break, return or goto.
 // clang-format off
-#define PTOWSP_TILE_LOOP(body, index, begin, end, step)                                            \
-    for (ptowsp_value index = ptowsp_tile_loop_begin(body, begin, end, step); index.body;          \
-         ptowsp_tile_loop_end(body), index.body = NULL)
+#define PTOWSP_TILE_LOOP(k, i, begin, end, step)                                                   \
+    for (ptowsp_value i = ptowsp_tile_loop_begin(k, begin, end, step); i.body;                     \
+         ptowsp_tile_loop_end(k), i.body = NULL)
 // clang-format on
 
 // Instructions of PTO-ISA, one call each, where the operations above do not suffice. Operands are
@@ -4648,9 +4649,9 @@ PTOWSP_API ptowsp_kernel_info ptowsp_program_kernel_at(const ptowsp_program *pro
 
 #if !defined(PTOWSP_NO_TILES)
 
-// A size that depends on the task: clamp((mul * (valid - index) + add) >> shift, 0, max), where
-// `valid` is the valid rows (axis 0) or columns (axis 1) of tile parameter `param`, and `index` that
-// of a loop, or 0 if loop is 0. If param is UINT32_MAX, the size is max.
+// A size that depends on the task: clamp((mul * valid + add) >> shift, 0, max), where `valid` is
+// the valid rows (axis 0) or columns (axis 1) of tile parameter `param`; in a loop (not 0) what is
+// left of them behind its index, up to its end: min(valid, end) - index. If param is UINT32_MAX, the size is max.
 typedef struct ptowsp_extent {
     uint32_t param, axis, shift;
     int32_t mul, add;

@@ -3528,30 +3528,36 @@ NPU_INTERNAL npu_half npu_kernel_half(const npu_kernel *k, const ptowsp_insn_inf
 NPU_INTERNAL void npu_kernel_print_extent(const npu_kernel *k, const ptowsp_extent *e,
                                           npu_text *out) {
     const char *axis = e->axis ? "cols" : "rows";
-    char index[16] = "";
+    char index[16] = "", whole[NPU_SIZE_TEXT_MAX + 32];
     if (e->param == PTOWSP_NO_PARAM) {
         npu_print(out, "%u", e->max);
         return;
     }
+    snprintf(whole, sizeof whole, "%s_%s", k->params[e->param], axis);
     if (e->loop) {
         snprintf(index, sizeof index, "i_%u", e->loop);
+        ptowsp_loop_info loop = ptowsp_program_loop_at(k->emitter->program, k->kernel, e->loop);
+        if (loop.end.tile != e->param || loop.end.axis != e->axis) {
+            snprintf(whole, sizeof whole, "wsp::least(%s_%s, loop_%u.end)", k->params[e->param],
+                     axis, e->loop);
+        }
     } else if (e->mul == 1 && e->shift == 0 && e->add == 0 && e->max == npu_param_size(k, e)) {
         npu_print(out, "wsp::%s(task, %u)", axis, e->param);
         return;
     }
     if (e->mul == 1 && e->shift == 0 && e->add <= 0) {
         if (e->add == 0 && e->loop) {
-            npu_print(out, "wsp::part(%s_%s, %s, %u)", k->params[e->param], axis, index, e->max);
+            npu_print(out, "wsp::part(%s, %s, %u)", whole, index, e->max);
         } else if (e->add == 0) {
-            npu_print(out, "wsp::least(%s_%s, %u)", k->params[e->param], axis, e->max);
+            npu_print(out, "wsp::least(%s, %u)", whole, e->max);
         } else {
-            npu_print(out, "wsp::part(%s_%s, %s%s%d, %u)", k->params[e->param], axis, index,
-                      e->loop ? " + " : "", -e->add, e->max);
+            npu_print(out, "wsp::part(%s, %s%s%d, %u)", whole, index, e->loop ? " + " : "", -e->add,
+                      e->max);
         }
         return;
     }
-    npu_print(out, "wsp::extent(%s_%s%s%s, %d, %d, %u, %u)", k->params[e->param], axis,
-              e->loop ? " - " : "", index, e->mul, e->add, e->shift, e->max);
+    npu_print(out, "wsp::extent(%s%s%s, %d, %d, %u, %u)", whole, e->loop ? " - " : "", index,
+              e->mul, e->add, e->shift, e->max);
 }
 
 static void npu_print_size(const npu_kernel *k, const npu_size *size, uint32_t indent,
@@ -8736,7 +8742,7 @@ static const char npu_fixed_4[] =
     "// The bounds of a loop, in a task: at most 2^30, in order, or it does not run and is not good.\n"
     "struct Loop {\n"
     "    int64_t begin, step;\n"
-    "    int count;\n"
+    "    int end, count;\n"
     "    bool is_good;\n"
     "    AICORE int at(int turn) const {\n"
     "        return static_cast<int>(begin + turn * step);\n"
@@ -8747,7 +8753,8 @@ static const char npu_fixed_4[] =
     "\n"
     "AICORE inline Loop loop(int64_t begin, int64_t end, int64_t step) {\n"
     "    bool is_good = begin >= 0 && begin <= end && end <= LOOP_END_MAX;\n"
-    "    return Loop{begin, step, is_good ? static_cast<int>((end - begin + step - 1) / step) : 0,\n"
+    "    return Loop{begin, step, is_good ? static_cast<int>(end) : 0,\n"
+    "                is_good ? static_cast<int>((end - begin + step - 1) / step) : 0,\n"
     "                is_good};\n"
     "}\n"
     "\n"
@@ -29521,8 +29528,9 @@ static const char npu_fixed_17[] =
     "// last. It has the valid sizes of `initial`; elements that a next value does not have stay.\n"
     "//\n"
     "// slice_at is a part of a parameter, rows x cols from (row, col), each a constant or the index of a\n"
-    "// loop that is open ({NULL, 0} is 0). It ends where the parameter ends: of the last chunk fewer rows\n"
-    "// or columns may be valid, or none. store_at stores to such a part, in each iteration; what it does\n"
+    "// loop that is open ({NULL, 0} is 0). It ends where the parameter ends, and in the direction of an\n"
+    "// index also where the loop ends: of the last chunk fewer rows or columns may be valid, or none. So\n"
+    "// of a KV cache only as much is read as the loop's end says. store_at stores to such a part, in each iteration; what it does\n"
     "// not reach stays. A parameter that is both sliced and stored to in a loop reads what is there then.\n"
     "//\n"
     "// While an iteration computes, the next one's parts are loaded into a second buffer, where both fit.\n"
@@ -29549,9 +29557,9 @@ static const char npu_fixed_17[] =
     "\n"
     "// The two calls around a block. It must not be left by break, return or goto.\n"
     "// clang-format off\n"
-    "#define PTOWSP_TILE_LOOP(body, index, begin, end, step)                                            \\\n"
-    "    for (ptowsp_value index = ptowsp_tile_loop_begin(body, begin, end, step); index.body;          \\\n"
-    "         ptowsp_tile_loop_end(body), index.body = NULL)\n"
+    "#define PTOWSP_TILE_LOOP(k, i, begin, end, step)                                                   \\\n"
+    "    for (ptowsp_value i = ptowsp_tile_loop_begin(k, begin, end, step); i.body;                     \\\n"
+    "         ptowsp_tile_loop_end(k), i.body = NULL)\n"
     "// clang-format on\n"
     "\n"
     "// Instructions of PTO-ISA, one call each, where the operations above do not suffice. Operands are\n"
@@ -31557,9 +31565,9 @@ static const char npu_fixed_17[] =
     "\n"
     "#if !defined(PTOWSP_NO_TILES)\n"
     "\n"
-    "// A size that depends on the task: clamp((mul * (valid - index) + add) >> shift, 0, max), where\n"
-    "// `valid` is the valid rows (axis 0) or columns (axis 1) of tile parameter `param`, and `index` that\n"
-    "// of a loop, or 0 if loop is 0. If param is UINT32_MAX, the size is max.\n"
+    "// A size that depends on the task: clamp((mul * valid + add) >> shift, 0, max), where `valid` is\n"
+    "// the valid rows (axis 0) or columns (axis 1) of tile parameter `param`; in a loop (not 0) what is\n"
+    "// left of them behind its index, up to its end: min(valid, end) - index. If param is UINT32_MAX, the size is max.\n"
     "typedef struct ptowsp_extent {\n"
     "    uint32_t param, axis, shift;\n"
     "    int32_t mul, add;\n"

@@ -6,11 +6,12 @@
 //      prefill     a sequence of 200 tokens, 2 heads, 64 queries to a tile; under the causal mask a
 //                  tile takes the chunks before it whole and its own with a mask
 //      decode      one token of each of 3 requests with 300, 64 and 129 tokens in the cache; the 8
-//                  query heads that share a KV head are the rows of a tile; of a request's last
-//                  chunk only part is there
+//                  query heads that share a KV head are the rows of a tile. One task does a request:
+//                  a loop over its chunks carries m, l and acc, and loads the next chunk meanwhile;
+//                  of the last one only part is there
 //
-// The first chunk needs no state, the others correct it by e^(m before - m now), and a last kernel
-// divides acc by l.
+// In prefill the first chunk needs no state, the others correct it by e^(m before - m now), and a
+// last kernel divides acc by l.
 
 #include "ptowsp.h"
 
@@ -38,16 +39,8 @@ enum {
 
 // -- kernels --------------------------------------------------------------------------------------
 
-// What is masked: nothing; what a tile of a matrix says, to be added; or the keys from a scalar on.
-typedef enum masking { MASK_NOTHING, MASK_TILE, MASK_TAIL, MASK_COUNT } masking;
-
-static ptowsp_value mask_tail(ptowsp_body *k, ptowsp_value scores, ptowsp_value left) {
-    ptowsp_value index = ptowsp_tile_cvt(ptowsp_tile_iota(k, PTOWSP_I32, CHUNK, 0), PTOWSP_F32,
-                                         PTOWSP_ROUND_NEAREST);
-    ptowsp_value is_there =
-        ptowsp_tile_compare(ptowsp_tile_col_broadcast(scores, index), PTOWSP_LT, left);
-    return ptowsp_tile_select(is_there, scores, ptowsp_tile_const(k, LOWEST));
-}
+// What is masked: nothing; or what a tile of a matrix says, to be added.
+typedef enum masking { MASK_NOTHING, MASK_TILE, MASK_COUNT } masking;
 
 // One chunk. Tiles: q, k, v, m, l, acc, and the mask if there is one.
 static ptowsp_kernel step_make(ptowsp_module *m, const char *name, int64_t rows, bool is_first,
@@ -67,8 +60,6 @@ static ptowsp_kernel step_make(ptowsp_module *m, const char *name, int64_t rows,
         ptowsp_tile_mul(ptowsp_tile_matmul(query, keys), ptowsp_tile_const(k, 1.0 / sqrt(DIM)));
     if (mask == MASK_TILE) {
         scores = ptowsp_tile_add(scores, ptowsp_tile_in(k, "mask", PTOWSP_F32, rows, CHUNK));
-    } else if (mask == MASK_TAIL) {
-        scores = mask_tail(k, scores, ptowsp_tile_scalar(k, "left", PTOWSP_I64));
     }
     ptowsp_value most = ptowsp_tile_rowmax(scores);
     most = is_first ? most : ptowsp_tile_max(state[0], most);
@@ -82,6 +73,39 @@ static ptowsp_kernel step_make(ptowsp_module *m, const char *name, int64_t rows,
     ptowsp_tile_store(state[0], most);
     ptowsp_tile_store(state[1], sum);
     ptowsp_tile_store(state[2], acc);
+    return ptowsp_kernel_end(k);
+}
+
+// All chunks of a request whose cache holds `length` tokens.
+static ptowsp_kernel decode_kernel_make(ptowsp_module *m) {
+    ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = "decode"});
+    ptowsp_value query = ptowsp_tile_in(k, "q", PTOWSP_F32, GROUP, DIM);
+    ptowsp_value keys = ptowsp_tile_in(k, "k", PTOWSP_F32, DIM, CACHE);
+    ptowsp_value values = ptowsp_tile_in(k, "v", PTOWSP_F32, CACHE, DIM);
+    ptowsp_value out = ptowsp_tile_out(k, "out", PTOWSP_F32, GROUP, DIM);
+    ptowsp_value length = ptowsp_tile_scalar(k, "length", PTOWSP_I64);
+    ptowsp_value lowest = ptowsp_tile_full(k, PTOWSP_F32, GROUP, 1, LOWEST);
+    ptowsp_value nothing = ptowsp_tile_full(k, PTOWSP_F32, GROUP, 1, 0);
+    ptowsp_value zeros = ptowsp_tile_full(k, PTOWSP_F32, GROUP, DIM, 0);
+    ptowsp_value none = {NULL, 0}, most = none, sum = none, acc = none;
+    PTOWSP_TILE_LOOP(k, key, ptowsp_tile_const(k, 0), length, CHUNK) {
+        most = ptowsp_tile_carry(lowest);
+        sum = ptowsp_tile_carry(nothing);
+        acc = ptowsp_tile_carry(zeros);
+        ptowsp_value scores = ptowsp_tile_mul(
+            ptowsp_tile_matmul(query, ptowsp_tile_slice_at(keys, none, key, DIM, CHUNK)),
+            ptowsp_tile_const(k, 1.0 / sqrt(DIM)));
+        ptowsp_value now = ptowsp_tile_max(most, ptowsp_tile_rowmax(scores));
+        ptowsp_value weights = ptowsp_tile_exp(ptowsp_tile_sub(scores, now));
+        ptowsp_value fix = ptowsp_tile_exp(ptowsp_tile_sub(most, now));
+        ptowsp_value part =
+            ptowsp_tile_matmul(weights, ptowsp_tile_slice_at(values, key, none, CHUNK, DIM));
+        ptowsp_tile_next(most, now);
+        ptowsp_tile_next(sum,
+                         ptowsp_tile_add(ptowsp_tile_mul(sum, fix), ptowsp_tile_rowsum(weights)));
+        ptowsp_tile_next(acc, ptowsp_tile_add(ptowsp_tile_mul(acc, fix), part));
+    }
+    ptowsp_tile_store(out, ptowsp_tile_div(acc, sum));
     return ptowsp_kernel_end(k);
 }
 
@@ -99,13 +123,13 @@ static ptowsp_kernel finish_make(ptowsp_module *m, const char *name, int64_t row
 typedef struct attention {
     setup_matrix *q, *k, *k_t, *v, *mask, *m, *l, *acc, *out;
     ptowsp_kernel steps[2][MASK_COUNT];  // [is not the first chunk][masking]
-    ptowsp_kernel finish;
+    ptowsp_kernel finish, decode;
     double *wanted;
     double error;
 } attention;
 
 static void matrices_make(setup *s, attention *a, const char *prefix, int64_t count, int64_t rows,
-                          int64_t tokens) {
+                          int64_t tokens, bool has_state) {
     static char names[2][8][32];  // live as long as the matrices
     static int used;
     static const char *const parts[8] = {"q", "k", "k_t", "v", "m", "l", "acc", "out"};
@@ -116,9 +140,11 @@ static void matrices_make(setup *s, attention *a, const char *prefix, int64_t co
     a->k = setup_stack_make(s, names[used][1], PTOWSP_F32, count, tokens, DIM);
     a->k_t = setup_transpose_make(s, names[used][2], a->k);
     a->v = setup_stack_make(s, names[used][3], PTOWSP_F32, count, tokens, DIM);
-    a->m = setup_stack_make(s, names[used][4], PTOWSP_F32, count, rows, 1);
-    a->l = setup_stack_make(s, names[used][5], PTOWSP_F32, count, rows, 1);
-    a->acc = setup_stack_make(s, names[used][6], PTOWSP_F32, count, rows, DIM);
+    if (has_state) {
+        a->m = setup_stack_make(s, names[used][4], PTOWSP_F32, count, rows, 1);
+        a->l = setup_stack_make(s, names[used][5], PTOWSP_F32, count, rows, 1);
+        a->acc = setup_stack_make(s, names[used][6], PTOWSP_F32, count, rows, DIM);
+    }
     a->out = setup_stack_make(s, names[used][7], PTOWSP_F32, count, rows, DIM);
     a->wanted = (double *)command_allocate((uint64_t)(count * rows * DIM), sizeof(double));
     used++;
@@ -129,7 +155,7 @@ static void matrices_make(setup *s, attention *a, const char *prefix, int64_t co
 
 // The keys from `key` on for the queries from `row` on, of matrix `index` of the stacks.
 typedef struct place {
-    ptowsp_expr index, row, key, left;
+    ptowsp_expr index, row, key;
 } place;
 
 static void step_task(ptowsp_module *m, const attention *a, const place *at, bool is_first,
@@ -144,8 +170,6 @@ static void step_task(ptowsp_module *m, const attention *a, const place *at, boo
                                        setup_stack_view(a->acc, index, row, zero)}};
     if (mask == MASK_TILE) {
         task.views[6] = setup_view(a->mask, row, at->key);
-    } else if (mask == MASK_TAIL) {
-        task.scalars[0] = at->left;
     }
     ptowsp_task_make(m, &task);
 }
@@ -190,7 +214,7 @@ static void prefill_make(ptowsp_module *m, const attention *a) {
                 PTOWSP_SEQUENCE(m) {
                     PTOWSP_FOR_EACH(m, c, before) {
                         PTOWSP_WHEN(m, ptowsp_le(c, t)) {
-                            place at = {h, ptowsp_mul(t, chunk), ptowsp_mul(c, chunk), zero};
+                            place at = {h, ptowsp_mul(t, chunk), ptowsp_mul(c, chunk)};
                             step_make_task(m, a, &at, ptowsp_eq(c, zero), ptowsp_eq(c, t),
                                            MASK_TILE);
                         }
@@ -204,20 +228,16 @@ static void prefill_make(ptowsp_module *m, const attention *a) {
 
 static void decode_make(ptowsp_module *m, const attention *a) {
     ptowsp_axis requests = ptowsp_axis_dense(m, "requests", REQUESTS);
-    ptowsp_axis chunks = ptowsp_axis_ragged(m, "chunks");
-    ptowsp_expr chunk = ptowsp_i64(m, CHUNK), zero = ptowsp_i64(m, 0);
+    ptowsp_expr zero = ptowsp_i64(m, 0);
     PTOWSP_WORKLOAD(m, "decode") {
         PTOWSP_PARALLEL(m, r, requests) {
-            PTOWSP_SEQUENCE(m) {
-                PTOWSP_FOR_EACH(m, c, ptowsp_axis_row(m, chunks, r)) {
-                    ptowsp_expr key = ptowsp_mul(c, chunk);
-                    ptowsp_expr length = ptowsp_array_at(m, "lengths", PTOWSP_I32, r);
-                    place at = {r, zero, key, ptowsp_sub(length, key)};
-                    step_make_task(m, a, &at, ptowsp_eq(c, zero), ptowsp_lt(at.left, chunk),
-                                   MASK_TAIL);
-                }
-                finish_task(m, a, r, zero);
-            }
+            ptowsp_task_make(
+                m, &(ptowsp_task_desc){.kernel = a->decode,
+                                       .views = {setup_stack_view(a->q, r, zero, zero),
+                                                 setup_stack_view(a->k_t, r, zero, zero),
+                                                 setup_stack_view(a->v, r, zero, zero),
+                                                 setup_stack_view(a->out, r, zero, zero)},
+                                       .scalars = {ptowsp_array_at(m, "lengths", PTOWSP_I32, r)}});
         }
     }
 }
@@ -251,12 +271,10 @@ static void reference_row(const attention *a, int64_t index, int64_t row, int64_
 // -- running --------------------------------------------------------------------------------------
 
 static const int32_t lengths[REQUESTS] = {300, 64, 129};
-static const int32_t chunk_counts[REQUESTS] = {5, 1, 3};
 
 static void decode_bind(void *user, ptowsp_run *run) {
     (void)user;
-    if (ptowsp_run_bind_lengths(run, "chunks", PTOWSP_I32, chunk_counts, REQUESTS) ||
-        ptowsp_run_bind_array(run, "lengths", PTOWSP_I32, lengths, REQUESTS)) {
+    if (ptowsp_run_bind_array(run, "lengths", PTOWSP_I32, lengths, REQUESTS)) {
         command_fail("cannot bind the lengths");
     }
 }
@@ -265,7 +283,9 @@ static void prepare(void *user) {  // whatever state there is at the beginning, 
     const attention *a = (const attention *)user;
     const setup_matrix *const written[] = {a->m, a->l, a->acc, a->out};
     for (int i = 0; i < 4; i++) {
-        setup_fill(written[i], NAN);
+        if (written[i]) {
+            setup_fill(written[i], NAN);
+        }
     }
 }
 
@@ -280,7 +300,9 @@ static bool run(setup *s, const char *name, attention *a) {
     s->prepare = prepare;
     s->check = check;
     s->user = a;
-    setup_print_kernel(s, "next", a->steps[1][MASK_NOTHING]);
+    if (a->decode.id == 0) {  // whose cycles depend on the request
+        setup_print_kernel(s, "next", a->steps[1][MASK_NOTHING]);
+    }
     bool is_good = setup_run(s, name, &schedule);
     is_good &= setup_report(a->out, a->error, ALLOWED);
     free(a->wanted);
@@ -289,7 +311,7 @@ static bool run(setup *s, const char *name, attention *a) {
 
 static bool prefill(setup *s) {
     attention a = {.mask = setup_matrix_make(s, "mask", PTOWSP_F32, SEQUENCE, SEQUENCE)};
-    matrices_make(s, &a, "prefill", HEADS, SEQUENCE, SEQUENCE);
+    matrices_make(s, &a, "prefill", HEADS, SEQUENCE, SEQUENCE, true);
     for (int64_t i = 0; i < SEQUENCE * SEQUENCE; i++) {
         setup_set(a.mask, i / SEQUENCE, i % SEQUENCE, i % SEQUENCE <= i / SEQUENCE ? 0.0 : LOWEST);
     }
@@ -309,15 +331,11 @@ static bool prefill(setup *s) {
 
 static bool decode(setup *s) {
     attention a = {.mask = NULL};
-    matrices_make(s, &a, "decode", REQUESTS, GROUP, CACHE);
+    matrices_make(s, &a, "decode", REQUESTS, GROUP, CACHE, false);
     for (int64_t i = 0; i < REQUESTS * GROUP; i++) {
         reference_row(&a, i / GROUP, i % GROUP, lengths[i / GROUP]);
     }
-    a.steps[0][MASK_NOTHING] = step_make(s->module, "decode_first", GROUP, true, MASK_NOTHING);
-    a.steps[0][MASK_TAIL] = step_make(s->module, "decode_first_tail", GROUP, true, MASK_TAIL);
-    a.steps[1][MASK_NOTHING] = step_make(s->module, "decode_next", GROUP, false, MASK_NOTHING);
-    a.steps[1][MASK_TAIL] = step_make(s->module, "decode_next_tail", GROUP, false, MASK_TAIL);
-    a.finish = finish_make(s->module, "decode_finish", GROUP);
+    a.decode = decode_kernel_make(s->module);
     decode_make(s->module, &a);
     s->bind = decode_bind;
     printf("decode of %d requests with %d, %d and %d tokens, %d heads of %d, in chunks of %d\n",

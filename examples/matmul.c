@@ -2,8 +2,8 @@
 //
 //      split     a task for each 64 x 64 tile of c and each 64 of the inner size adds its part to
 //                the tile in memory; the parts of a tile run one after another
-//      slices    a task for each tile of c takes a panel of a and one of b, and adds up slices of
-//                them in the accumulators of the cube unit
+//      loop      a task for each tile of c walks over the inner size in a loop, and adds up products
+//                in the accumulators of the cube unit, while the next operands are loaded
 //
 // Both read the operands equally often; split stores and loads c again for every part.
 
@@ -31,15 +31,18 @@ static ptowsp_kernel split_make(ptowsp_module *m) {
     return ptowsp_kernel_end(k);
 }
 
-static ptowsp_kernel slices_make(ptowsp_module *m) {
-    ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = "slices"});
+static ptowsp_kernel loop_make(ptowsp_module *m) {
+    ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = "loop"});
     ptowsp_value a = ptowsp_tile_in(k, "a", PTOWSP_F16, TILE, SLICES * TILE);
     ptowsp_value b = ptowsp_tile_in(k, "b", PTOWSP_F16, SLICES * TILE, TILE);
-    ptowsp_value c = ptowsp_tile_out(k, "c", PTOWSP_F32, TILE, TILE), sum = {NULL, 0};
-    for (int64_t at = 0; at < SLICES * TILE; at += TILE) {
-        ptowsp_value left = ptowsp_tile_slice(a, 0, at, TILE, TILE);
-        ptowsp_value right = ptowsp_tile_slice(b, at, 0, TILE, TILE);
-        sum = at ? ptowsp_tile_matmul_acc(sum, left, right) : ptowsp_tile_matmul(left, right);
+    ptowsp_value c = ptowsp_tile_out(k, "c", PTOWSP_F32, TILE, TILE);
+    ptowsp_value none = {NULL, 0}, sum = none;
+    ptowsp_value zero = ptowsp_tile_full(k, PTOWSP_F32, TILE, TILE, 0);
+    PTOWSP_TILE_LOOP(k, at, ptowsp_tile_const(k, 0), ptowsp_tile_cols(a), TILE) {
+        ptowsp_value left = ptowsp_tile_slice_at(a, none, at, TILE, TILE);
+        ptowsp_value right = ptowsp_tile_slice_at(b, at, none, TILE, TILE);
+        sum = ptowsp_tile_carry(zero);
+        ptowsp_tile_next(sum, ptowsp_tile_matmul_acc(sum, left, right));
     }
     ptowsp_tile_store(c, sum);
     return ptowsp_kernel_end(k);
@@ -119,8 +122,8 @@ int main(int argc, char **argv) {
     ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_WORK_STEALING, .lane_count = LANES};
     bool is_good = true;
     for (int i = 0; i < 2; i++) {
-        const char *name = i ? "slices" : "split";
-        ptowsp_kernel kernel = i ? slices_make(m) : split_make(m);
+        const char *name = i ? "loop" : "split";
+        ptowsp_kernel kernel = i ? loop_make(m) : split_make(m);
         e.is_split = i == 0;
         workload_make(m, &e, name, kernel, e.is_split ? slices : whole);
         setup_print_kernel(&s, name, kernel);

@@ -101,15 +101,16 @@ rows 1 "a2a3 *32 tasks"
 good rmsnorm
 says "a full task: 41536 cycles in the unit model" "350000 values" "1e-06 allowed: good"
 rows 1 "unit *44 tasks"
-# split: loads of a, b and c, 64^3, TMOV, TADD, TSTORE; slices: 5 times a, b and 64^3, and TSTORE.
+# split: loads of a, b and c, 64^3, TMOV, TADD, TSTORE; loop: 0 as a product of 64 x 16 and 16 x 64, 5
+# times a, b and 64^3, and TSTORE.
 good matmul
-says "a full task: 286720 cycles in the unit model" "a full task: 1355776 cycles in the unit model" \
+says "a full task: 286720 cycles in the unit model" "a full task: 1423360 cycles in the unit model" \
     "30000 values" "1e-06 allowed: good"
-rows 2 "^  split  *unit *60 tasks\|^  slices  *unit *12 tasks"
-# 2 heads: 1 + 2 + 3 + 4 chunks and 4 ends each; 5 + 1 + 3 chunks and 3 ends.
+rows 2 "^  split  *unit *60 tasks\|^  loop  *unit *12 tasks"
+# 2 heads: 1 + 2 + 3 + 4 chunks and 4 ends each; a task for each of 3 requests.
 good attention
 rows 1 "^  prefill  *unit *28 tasks"
-rows 1 "^  decode  *unit *12 tasks"
+rows 1 "^  decode  *unit *3 tasks"
 rows 2 "2e-06 allowed: good$"
 # For each of 3 tiles: norm, 3 projections, 4 heads, output, norm, gate, down.
 good llama_block

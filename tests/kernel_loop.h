@@ -251,4 +251,170 @@ static inline void lp_nested(kt *t, bool is_looped, int which) {
     ptowsp_tile_store(y, ptowsp_tile_add(x.v, ptowsp_tile_const(t->k, 1)));
 }
 
+// Attention over as much of a cache as a scalar says: only as a loop, for the emitter.
+static inline void lp_cache(kt *t, bool is_looped, int which) {
+    (void)is_looped;
+    enum { ROWS = 8, DIM = 16 };
+    int64_t n = which % 4 + 1;
+    kt_value q = lp_in(t, PTOWSP_F16, ROWS, DIM, ROWS, DIM);
+    kt_value keys = lp_in(t, PTOWSP_F16, DIM, n * LP_CHUNK, DIM, n * LP_CHUNK);
+    ptowsp_value out = lp_out(t, PTOWSP_F32, ROWS, 1, ROWS, 1);
+    kt_value length = kt_scalar(t, which % 2 ? PTOWSP_I64 : PTOWSP_U64,
+                                (double)test_random_in(&t->state, 0, n * LP_CHUNK + 5));
+    ptowsp_value zero = ptowsp_tile_full(t->k, PTOWSP_F32, ROWS, 1, 0), sum = lp_none;
+    PTOWSP_TILE_LOOP(t->k, i, lp_const(t, which % 3), length.v, LP_CHUNK) {
+        sum = ptowsp_tile_carry(zero);
+        ptowsp_value part = ptowsp_tile_slice_at(keys.v, lp_none, i, DIM, LP_CHUNK);
+        ptowsp_value s = ptowsp_tile_exp(ptowsp_tile_matmul(q.v, part));
+        ptowsp_tile_next(sum, ptowsp_tile_add(sum, ptowsp_tile_rowsum(s)));
+    }
+    ptowsp_tile_store(out, sum);
+}
+
+// -- random loops ---------------------------------------------------------------------------------
+
+enum { LP_POOL = 24 };
+
+// Values of one shape each: whole ones, rows and columns of f32, which go with each other.
+typedef struct lp_pool {
+    ptowsp_value wholes[LP_POOL], cols[LP_POOL], rows[LP_POOL];
+    int whole_count, col_count, row_count;
+    int64_t height, width;
+} lp_pool;
+
+static inline ptowsp_value lp_any(kt *t, const ptowsp_value *values, int count) {
+    return values[test_random(&t->state) % (uint64_t)count];
+}
+
+static inline void lp_put(ptowsp_value *values, int *count, ptowsp_value value) {
+    if (*count < LP_POOL) {
+        values[(*count)++] = value;
+    }
+}
+
+// One operation on what there is.
+static inline void lp_random_op(kt *t, lp_pool *p) {
+    ptowsp_value x = lp_any(t, p->wholes, p->whole_count), y = lp_any(t, p->wholes, p->whole_count);
+    ptowsp_value c = lp_any(t, p->cols, p->col_count), r = lp_any(t, p->rows, p->row_count);
+    ptowsp_value half = ptowsp_tile_const(t->k, 0.5);
+    switch (test_random(&t->state) % 12) {
+    case 0: lp_put(p->wholes, &p->whole_count, ptowsp_tile_add(x, y)); break;
+    case 1: lp_put(p->wholes, &p->whole_count, ptowsp_tile_mul(x, half)); break;
+    case 2: lp_put(p->wholes, &p->whole_count, ptowsp_tile_max(x, y)); break;
+    case 3: lp_put(p->wholes, &p->whole_count, ptowsp_tile_sub(x, c)); break;
+    case 4: lp_put(p->wholes, &p->whole_count, ptowsp_tile_add(x, r)); break;
+    case 5: lp_put(p->cols, &p->col_count, ptowsp_tile_rowmax(x)); break;
+    case 6: lp_put(p->cols, &p->col_count, ptowsp_tile_add(c, ptowsp_tile_rowsum(x))); break;
+    case 7: lp_put(p->rows, &p->row_count, ptowsp_tile_min(r, ptowsp_tile_colmax(x))); break;
+    case 8: lp_put(p->wholes, &p->whole_count, ptowsp_tile_neg(x)); break;
+    case 9: lp_put(p->cols, &p->col_count, ptowsp_tile_mul(c, half)); break;
+    case 10:
+        if (p->height == p->width) {
+            lp_put(p->wholes, &p->whole_count, ptowsp_tile_matmul(x, y));
+            break;
+        }
+        lp_put(p->wholes, &p->whole_count, ptowsp_tile_abs(x));
+        break;
+    default: lp_put(p->rows, &p->row_count, ptowsp_tile_sub(r, half)); break;
+    }
+}
+
+static inline void lp_random_ops(kt *t, lp_pool *p, int64_t most) {
+    for (int64_t i = test_random_in(&t->state, 1, most); i > 0; i--) {
+        lp_random_op(t, p);
+    }
+}
+
+// A loop over chunks of rows of `x`: it carries some values of the pool, and may have another loop
+// in it. Made in it, values are forgotten with it; what it carried goes into the pool.
+static inline void lp_random_loop(kt *t, bool is_looped, lp_pool *p, kt_value x, int depth) {
+    lp_pool outer = *p;
+    int wholes = (int)test_random_in(&t->state, 1, 2), cols = (int)test_random_in(&t->state, 0, 2);
+    int rows = (int)test_random_in(&t->state, 0, 1);
+    ptowsp_value initial[5], carried[5], results[5];
+    for (int i = 0; i < 5; i++) {
+        initial[i] = i < 2   ? lp_any(t, p->wholes, p->whole_count)
+                     : i < 4 ? lp_any(t, p->cols, p->col_count)
+                             : lp_any(t, p->rows, p->row_count);
+    }
+    int64_t first = p->height * test_random_in(&t->state, 0, 1);
+    int64_t end = test_random_in(&t->state, 0, 4) == 0 ? first : x.rows;
+    uint64_t state = t->state;  // every iteration has the same body
+    lp l = lp_begin(t, is_looped, first, end < first ? first : end, p->height);
+    while (lp_more(&l)) {
+        t->state = state;
+        lp_pool in = outer;
+        lp_put(in.wholes, &in.whole_count, lp_chunk(&l, NULL, x.v, p->height, p->width));
+        for (int i = 0; i < 5; i++) {
+            bool is_used = i < 2 ? i < wholes : i < 4 ? i - 2 < cols : i - 4 < rows;
+            if (is_used) {
+                carried[i] = lp_carry(&l, i, initial[i]);
+                lp_put(i < 2   ? in.wholes
+                       : i < 4 ? in.cols
+                               : in.rows,
+                       i < 2   ? &in.whole_count
+                       : i < 4 ? &in.col_count
+                               : &in.row_count,
+                       carried[i]);
+            }
+        }
+        lp_random_ops(t, &in, 6);
+        uint64_t behind = t->state * 5 + 1;  // whatever an empty loop has not taken
+        if (depth > 1) {
+            lp_random_loop(t, is_looped, &in, x, depth - 1);
+        }
+        t->state = behind;
+        lp_random_ops(t, &in, 4);
+        for (int i = 0; i < 5; i++) {
+            ptowsp_value next = i < 2   ? lp_any(t, in.wholes, in.whole_count)
+                                : i < 4 ? lp_any(t, in.cols, in.col_count)
+                                        : lp_any(t, in.rows, in.row_count);
+            if (i < 2 ? i < wholes : i < 4 ? i - 2 < cols : i - 4 < rows) {
+                lp_next(&l, i, carried[i], next);
+            }
+        }
+    }
+    *p = outer;
+    for (int i = 0; i < 5; i++) {
+        results[i] = lp_result(&l, i, initial[i]);
+        bool is_used = i < 2 ? i < wholes : i < 4 ? i - 2 < cols : i - 4 < rows;
+        if (is_used) {
+            lp_put(i < 2   ? p->wholes
+                   : i < 4 ? p->cols
+                           : p->rows,
+                   i < 2   ? &p->whole_count
+                   : i < 4 ? &p->col_count
+                           : &p->row_count,
+                   results[i]);
+        }
+    }
+}
+
+// A random kernel with one or two loops. Both ways of building it take the same random numbers.
+static inline void lp_random(kt *t, bool is_looped, int which) {
+    lp_pool p;
+    memset(&p, 0, sizeof p);
+    p.height = test_random_in(&t->state, 0, 1) ? 16 : 8;
+    p.width = test_random_in(&t->state, 0, 1) ? 16 : 24;
+    int64_t chunks = test_random_in(&t->state, 1, 4);
+    kt_value x = lp_in(t, PTOWSP_F32, chunks * p.height, p.width, chunks * p.height, p.width);
+    p.wholes[p.whole_count++] = lp_in(t, PTOWSP_F32, p.height, p.width, p.height, p.width).v;
+    p.wholes[p.whole_count++] = ptowsp_tile_full(t->k, PTOWSP_F32, p.height, p.width, 0.25);
+    p.cols[p.col_count++] = lp_in(t, PTOWSP_F32, p.height, 1, p.height, 1).v;
+    p.rows[p.row_count++] = lp_in(t, PTOWSP_F32, 1, p.width, 1, p.width).v;
+    ptowsp_value out[3] = {lp_out(t, PTOWSP_F32, p.height, p.width, p.height, p.width),
+                           lp_out(t, PTOWSP_F32, p.height, 1, p.height, 1),
+                           lp_out(t, PTOWSP_F32, 1, p.width, 1, p.width)};
+    uint64_t state = t->state;
+    for (int i = 0; i <= which % 2; i++) {
+        lp_random_ops(t, &p, 5);
+        lp_random_loop(t, is_looped, &p, x, which % 3 == 0 ? 2 : 1);
+        t->state = state = state * 3 + 1;  // whatever an empty loop has not taken
+    }
+    lp_random_ops(t, &p, 5);
+    ptowsp_tile_store(out[0], p.wholes[p.whole_count - 1]);
+    ptowsp_tile_store(out[1], p.cols[p.col_count - 1]);
+    ptowsp_tile_store(out[2], p.rows[p.row_count - 1]);
+}
+
 #endif

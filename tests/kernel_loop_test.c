@@ -39,12 +39,28 @@ static void loop__runs_inside_another(void **state) {
     play_all(lp_nested, 15);
 }
 
+static void loop__random_kernels_are_what_they_are_unrolled(void **state) {
+    (void)state;
+    const ptowsp_machine a5 = ptowsp_machine_950pr();
+    uint64_t seed = test_seed();
+    for (int i = 0; TEST_ROUNDS(i, 400); i++) {
+        kt_config config = kt_any(test_random(&seed));
+        config.strides = (kt_strides)(i % 4);
+        config.is_fused = i / 4 % 2 != 0;
+        config.machine = i / 8 % 2 ? &a5 : NULL;
+        config.low = -1;
+        config.high = 1;
+        lp_play(lp_random, i, config);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loop__sums_products_over_chunks_of_the_inner_size),
         cmocka_unit_test(loop__carries_values_that_add_up_and_change_places),
         cmocka_unit_test(loop__computes_attention_over_chunks_of_keys),
         cmocka_unit_test(loop__runs_inside_another),
+        cmocka_unit_test(loop__random_kernels_are_what_they_are_unrolled),
     };
     return cmocka_run_group_tests_name("kernel_loop", tests, NULL, NULL);
 }

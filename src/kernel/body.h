@@ -201,7 +201,7 @@ PWSP_INLINE pwsp_valid pwsp_valid_window(pwsp_valid valid, uint32_t start, uint3
     return valid;
 }
 
-// The valid size when the parameter's is `size`, less the index of the loop.
+// The valid size when the parameter's is `size`; of a loop, what is left of it.
 PWSP_INLINE uint32_t pwsp_valid_at(const pwsp_valid *valid, int64_t size) {
     if (valid->param == 0) {
         return valid->max;

@@ -73,6 +73,7 @@ typedef struct pwsp_tile_core {
     const ptowsp_cost *cost;                   // the user's, for PTOWSP_MODEL_USER
     uint64_t excess;  // what that model said of an instruction, if too much; else 0
     int64_t index[PTOWSP_LOOP_MAX + 1];  // of the loops that run
+    int64_t end[PTOWSP_LOOP_MAX + 1];
     uint64_t iteration[PTOWSP_LOOP_MAX + 1];
     char text[256];  // why the last task was refused
 } pwsp_tile_core;

@@ -95,10 +95,15 @@ static int64_t pwsp_task_size(const ptowsp_task *task, const pwsp_tile_code *cod
     return valid->axis ? ptowsp_task_cols(task, param) : ptowsp_task_rows(task, param);
 }
 
+// What is left of a size behind the index of a loop, up to the loop's end. 0 is no loop.
+static int64_t pwsp_core_left(const pwsp_tile_core *core, uint32_t loop, int64_t size) {
+    return loop ? (size < core->end[loop] ? size : core->end[loop]) - core->index[loop] : size;
+}
+
 static uint32_t pwsp_task_valid(const pwsp_tile_core *core, const ptowsp_task *task,
                                 const pwsp_tile_code *code, const pwsp_valid *valid) {
-    int64_t size = pwsp_task_size(task, code, valid);
-    return pwsp_valid_at(valid, valid->loop ? size - core->index[valid->loop] : size);
+    return pwsp_valid_at(valid,
+                         pwsp_core_left(core, valid->loop, pwsp_task_size(task, code, valid)));
 }
 
 // -- loops ----------------------------------------------------------------------------------------
@@ -160,6 +165,7 @@ static bool pwsp_tile_core_check_loops(pwsp_tile_core *core, const pwsp_tile_cod
                      code->name, loop, begin, end);
             return false;
         }
+        core->end[loop] = end;
         uint64_t count = pwsp_tile_code_iterations(code, loop, task, &begin);
         // Below 2^31 * 2^20 * 2^24: no overflow.
         runs[loop] = runs[of->of.parent] * count;
@@ -338,9 +344,10 @@ static ptoisa_tile pwsp_insn_rest(const pwsp_tile_core *core, const pwsp_tile_co
     uint32_t param = insn->param - 1u;
     int64_t rows = task ? ptowsp_task_rows(task, param) : code->param_rows[param];
     int64_t cols = task ? ptowsp_task_cols(task, param) : code->param_cols[param];
-    int64_t row = pwsp_insn_row(core, insn), col = pwsp_insn_col(core, insn);
-    rest.valid_rows = rows > row ? (uint32_t)(rows - row) : 0;
-    rest.valid_cols = cols > col ? (uint32_t)(cols - col) : 0;
+    rows = pwsp_core_left(core, insn->row_loop, rows) - insn->row;
+    cols = pwsp_core_left(core, insn->col_loop, cols) - insn->col;
+    rest.valid_rows = rows > 0 ? (uint32_t)rows : 0;
+    rest.valid_cols = cols > 0 ? (uint32_t)cols : 0;
     return rest;
 }
 
@@ -550,6 +557,7 @@ static void pwsp_tile_core_loop(pwsp_tile_core *core, const pwsp_tile_code *code
     const pwsp_code_loop *of = &code->loops[loop];
     int64_t begin;
     uint64_t count = pwsp_tile_code_iterations(code, loop, task, &begin);
+    pwsp_loop_bounds(code, loop, task, &begin, &core->end[loop]);
     for (uint64_t n = 0; n < count; n++) {
         core->index[loop] = begin + (int64_t)n * of->of.step;
         pwsp_tile_core_iterate(core, code, task, loop, n);
@@ -599,6 +607,9 @@ static void pwsp_tile_core_begin(pwsp_tile_core *core, const pwsp_tile_code *cod
     core->cost = cost;
     memset(core->index, 0, sizeof core->index);
     memset(core->iteration, 0, sizeof core->iteration);
+    for (uint32_t loop = 0; loop <= PTOWSP_LOOP_MAX; loop++) {
+        core->end[loop] = INT64_MAX;
+    }
     core->excess = 0;
     if (model == PTOISA_MODEL_USER) {
         core->core.cost = pwsp_tile_core_ask;

@@ -25,13 +25,14 @@
 #include "../base/base.h"
 #include "../isa/core.h"
 
-// How many valid rows or columns: clamp((mul * (valid size of a parameter - index of a loop) + add)
-// >> shift, 0, max), or max alone where there is no parameter.
+// How many valid rows or columns: clamp((mul * size + add) >> shift, 0, max), where `size` is the
+// valid size of a parameter; of a loop it is what is left behind the index, up to the loop's end.
+// Where there is no parameter, it is max alone.
 typedef struct pwsp_valid {
     uint16_t param;  // tile parameter + 1, or 0: always max
     uint8_t axis;    // 0 rows, 1 columns, of the parameter
     uint8_t shift;
-    uint8_t loop;  // whose index is subtracted; 0: none
+    uint8_t loop;  // 0: none
     int32_t mul, add;
     uint32_t max;
 } pwsp_valid;

@@ -13,9 +13,9 @@
 // name for the value in the body and the result. A loop does not change the valid sizes of a
 // carried value, which are those of `initial`: elements that the next value does not have stay.
 //
-// Sizes of windows are those of the parameter, less the index (pwsp_valid). So everything that is
-// made of a window is cut off where the parameter ends, and nothing else is needed for the last
-// chunk.
+// The sizes of a window are what is left behind the index of the parameter, up to the loop's end
+// (pwsp_valid). So everything that is made of a window is cut off where either ends, and nothing
+// else is needed for the last chunk.
 
 #include "builder.h"
 
@@ -87,8 +87,8 @@ ptowsp_value ptowsp_tile_loop_begin(ptowsp_body *body, ptowsp_value begin, ptows
         depth++;
     }
     if (step < 1 || step > 1 << 30) {
-        PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS,
-                          "its step is %" PRId64 "; steps are 1 to 2^30", step);
+        PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "its step is %" PRId64 "; steps are 1 to 2^30",
+                          step);
     } else if (body->loop_count == PTOWSP_LOOP_MAX) {
         PWSP_BUILDER_FAIL(&b, PTOWSP_LIMIT_EXCEEDED, "more than %d in a kernel", PTOWSP_LOOP_MAX);
     } else if (depth > PTOWSP_LOOP_DEPTH_MAX) {

@@ -7,30 +7,36 @@
 NPU_INTERNAL void npu_kernel_print_extent(const npu_kernel *k, const ptowsp_extent *e,
                                           npu_text *out) {
     const char *axis = e->axis ? "cols" : "rows";
-    char index[16] = "";
+    char index[16] = "", whole[NPU_SIZE_TEXT_MAX + 32];
     if (e->param == PTOWSP_NO_PARAM) {
         npu_print(out, "%u", e->max);
         return;
     }
+    snprintf(whole, sizeof whole, "%s_%s", k->params[e->param], axis);
     if (e->loop) {
         snprintf(index, sizeof index, "i_%u", e->loop);
+        ptowsp_loop_info loop = ptowsp_program_loop_at(k->emitter->program, k->kernel, e->loop);
+        if (loop.end.tile != e->param || loop.end.axis != e->axis) {
+            snprintf(whole, sizeof whole, "wsp::least(%s_%s, loop_%u.end)", k->params[e->param],
+                     axis, e->loop);
+        }
     } else if (e->mul == 1 && e->shift == 0 && e->add == 0 && e->max == npu_param_size(k, e)) {
         npu_print(out, "wsp::%s(task, %u)", axis, e->param);
         return;
     }
     if (e->mul == 1 && e->shift == 0 && e->add <= 0) {
         if (e->add == 0 && e->loop) {
-            npu_print(out, "wsp::part(%s_%s, %s, %u)", k->params[e->param], axis, index, e->max);
+            npu_print(out, "wsp::part(%s, %s, %u)", whole, index, e->max);
         } else if (e->add == 0) {
-            npu_print(out, "wsp::least(%s_%s, %u)", k->params[e->param], axis, e->max);
+            npu_print(out, "wsp::least(%s, %u)", whole, e->max);
         } else {
-            npu_print(out, "wsp::part(%s_%s, %s%s%d, %u)", k->params[e->param], axis, index,
-                      e->loop ? " + " : "", -e->add, e->max);
+            npu_print(out, "wsp::part(%s, %s%s%d, %u)", whole, index, e->loop ? " + " : "", -e->add,
+                      e->max);
         }
         return;
     }
-    npu_print(out, "wsp::extent(%s_%s%s%s, %d, %d, %u, %u)", k->params[e->param], axis,
-              e->loop ? " - " : "", index, e->mul, e->add, e->shift, e->max);
+    npu_print(out, "wsp::extent(%s%s%s, %d, %d, %u, %u)", whole, e->loop ? " - " : "", index,
+              e->mul, e->add, e->shift, e->max);
 }
 
 static void npu_print_size(const npu_kernel *k, const npu_size *size, uint32_t indent,

@@ -147,7 +147,7 @@ AICORE inline double scalar_f64(__gm__ const wsp_task *task, uint32_t i) {
 // The bounds of a loop, in a task: at most 2^30, in order, or it does not run and is not good.
 struct Loop {
     int64_t begin, step;
-    int count;
+    int end, count;
     bool is_good;
     AICORE int at(int turn) const {
         return static_cast<int>(begin + turn * step);
@@ -158,7 +158,8 @@ constexpr int64_t LOOP_END_MAX = INT64_C(1) << 30;
 
 AICORE inline Loop loop(int64_t begin, int64_t end, int64_t step) {
     bool is_good = begin >= 0 && begin <= end && end <= LOOP_END_MAX;
-    return Loop{begin, step, is_good ? static_cast<int>((end - begin + step - 1) / step) : 0,
+    return Loop{begin, step, is_good ? static_cast<int>(end) : 0,
+                is_good ? static_cast<int>((end - begin + step - 1) / step) : 0,
                 is_good};
 }
 
