@@ -38642,6 +38642,15 @@ typedef struct pwsp_clock {
     uint64_t cause;
 } pwsp_clock;
 
+// What happens between tasks, in program order.
+typedef enum pwsp_sim_mark {
+    PWSP_MARK_PARALLEL,    // a scope begins
+    PWSP_MARK_SEQUENTIAL,  //
+    PWSP_MARK_END,         // the innermost ends
+    PWSP_MARK_RESET,       // explicit edges restart
+    PWSP_MARK_PIPELINE     // the following tasks are those of a pipeline, up to END
+} pwsp_sim_mark;
+
 // The keeper of the tasks' records; without functions there is none.
 typedef struct pwsp_sim_recorder {
     // A record for the next task, sim->task_count. NULL: memory is out.
@@ -38650,6 +38659,8 @@ typedef struct pwsp_sim_recorder {
     ptowsp_task_record *(*at)(void *user, uint64_t index);
     // The record is complete; its lane, if it has one, was free since lane_free.
     void (*done)(void *user, uint64_t index, uint64_t lane_free);
+    // NULL: it need not know.
+    void (*mark)(void *user, pwsp_sim_mark mark, const uint32_t *edges, uint32_t count);
     void *user;
 } pwsp_sim_recorder;
 
@@ -38729,6 +38740,13 @@ PWSP_INLINE void pwsp_sim_start_pipeline(pwsp_sim *sim, uint32_t pipeline, uint3
 PWSP_INTERNAL uint64_t pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uint64_t count,
                                               const pwsp_token *ready, uint64_t issue,
                                               uint64_t start);
+
+PWSP_INLINE void pwsp_sim_tell(pwsp_sim *sim, pwsp_sim_mark mark, const uint32_t *edges,
+                               uint32_t count) {
+    if (sim->has_records && sim->recorder.mark) {
+        sim->recorder.mark(sim->recorder.user, mark, edges, count);
+    }
+}
 
 // Moves the clock and accounts for it. Requires time >= now.
 PWSP_INLINE void pwsp_sim_move_clock(pwsp_sim *sim, uint64_t time, ptowsp_stall stall,
@@ -40997,16 +41015,19 @@ static bool pwsp_timeline_check(pwsp_timeline *time) {
 }
 
 PWSP_INTERNAL bool pwsp_timeline_scope_begin(pwsp_timeline *time, bool is_parallel) {
+    pwsp_sim_tell(&time->sim, is_parallel ? PWSP_MARK_PARALLEL : PWSP_MARK_SEQUENTIAL, NULL, 0);
     pwsp_precedence_scope_begin(&time->sim.order, is_parallel);
     return pwsp_timeline_check(time);
 }
 
 PWSP_INTERNAL bool pwsp_timeline_scope_end(pwsp_timeline *time) {
+    pwsp_sim_tell(&time->sim, PWSP_MARK_END, NULL, 0);
     pwsp_precedence_scope_end(&time->sim.order);
     return pwsp_timeline_check(time);
 }
 
 PWSP_INTERNAL bool pwsp_timeline_reset(pwsp_timeline *time, const uint32_t *edges, uint32_t count) {
+    pwsp_sim_tell(&time->sim, PWSP_MARK_RESET, edges, count);
     pwsp_precedence_reset(&time->sim.order, edges, count);
     return pwsp_timeline_check(time);
 }
@@ -44075,6 +44096,468 @@ PWSP_INTERNAL bool pwsp_walk_tiles(pwsp_walk *walk, bool is_time_only, ptowsp_cy
 }
 
 // =================================================================================================
+// src/exec/edges.h
+// =================================================================================================
+
+// Dependences of recorded tasks, with their reasons.
+//
+// Structure is kept as the tree of scopes that were walked, and its edges are found when asked for: a
+// task waits for the last tasks of the child before it in the innermost sequential scope that has
+// one. Barriers between wide loops thus take no memory. All other edges are found as tasks come, and
+// kept.
+//
+//      scope (sequential)
+//        +- scope (parallel) -- task 0, task 1
+//        +- task 2                                   waits for 0 and 1
+
+#ifndef PWSP_EDGES_H
+#define PWSP_EDGES_H
+
+// A scope or a task. Indices count from 1; 0 is none.
+typedef struct pwsp_edge_node {
+    uint64_t task;              // of a scope PTOWSP_NO_INDEX
+    uint32_t parent, previous;  // the sibling before it that has tasks
+    uint32_t last;              // of a scope: its last child that has tasks
+    bool is_parallel;
+} pwsp_edge_node;
+
+// An edge that is kept, to the task that has it.
+typedef struct pwsp_edge_kept {
+    uint64_t from;
+    uint8_t reason, hazards, from_tile, to_tile;
+} pwsp_edge_kept;
+
+// A tile of a task, that no later task has written over.
+typedef struct pwsp_edge_access {
+    pwsp_region region;
+    uint64_t task;
+    uint64_t next;  // of the same group of tensors, + 1
+    uint32_t access, tile;
+} pwsp_edge_access;
+
+// The beginnings of an explicit edge since it was reset.
+typedef struct pwsp_edge_begin {
+    uint64_t task;
+    uint64_t next;  // + 1
+} pwsp_edge_begin;
+
+// By task.
+typedef struct pwsp_edge_task {
+    uint64_t first_kept;
+    uint64_t first_tile;
+    uint32_t node;
+    uint32_t pipeline;  // the run of a pipeline that it belongs to, from 1; 0: none
+} pwsp_edge_task;
+
+typedef struct pwsp_edges {
+    pwsp_memory memory;
+    const pwsp_sim *sim;
+    pwsp_edge_node *nodes;
+    pwsp_edge_kept *kept;
+    pwsp_edge_access *accesses;
+    pwsp_edge_begin *begins;
+    pwsp_edge_task *tasks;
+    pwsp_tile_at *tiles;
+    uint64_t node_count, kept_count, access_count, begin_count, task_count, tile_count;
+    uint64_t node_capacity, kept_capacity, access_capacity, begin_capacity, task_capacity,
+        tile_capacity;
+    uint64_t *groups;   // by tensor: the first access of its group, + 1
+    uint64_t *edges;    // by explicit edge: its first beginning, + 1
+    uint64_t *streams;  // by stream: its last task, + 1
+    uint64_t free_access;
+    uint32_t open;  // the innermost open scope
+    uint32_t pipeline, pipeline_count;
+    bool is_out_of_memory;
+} pwsp_edges;
+
+// False when memory is out.
+PWSP_INTERNAL bool pwsp_edges_begin(pwsp_edges *edges, const pwsp_memory *memory,
+                                    const pwsp_sim *sim);
+PWSP_INTERNAL void pwsp_edges_free(pwsp_edges *edges);
+PWSP_INTERNAL size_t pwsp_edges_bytes(const pwsp_edges *edges);
+
+// What time tells. False when memory is out; a mark reports that with the next task.
+PWSP_INTERNAL bool pwsp_edges_task(pwsp_edges *edges, const pwsp_arrival *arrival,
+                                   const pwsp_bound_tensor *bound);
+PWSP_INTERNAL void pwsp_edges_mark(pwsp_edges *edges, pwsp_sim_mark mark, const uint32_t *reset,
+                                   uint32_t count);
+
+// The tiles of a task.
+PWSP_INLINE const pwsp_tile_at *pwsp_edges_tile(const pwsp_edges *edges, uint64_t task,
+                                                uint32_t tile) {
+    return &edges->tiles[edges->tasks[task].first_tile + tile];
+}
+
+// Visits the edges of structure, and the kept ones, of a task, until visit returns false.
+typedef bool (*pwsp_edge_visit)(void *user, const pwsp_edge_kept *edge);
+PWSP_INTERNAL bool pwsp_edges_of(const pwsp_edges *edges, uint64_t task, pwsp_edge_visit visit,
+                                 void *user);
+
+#endif
+
+// =================================================================================================
+// src/exec/edges.c
+// =================================================================================================
+
+// Dependences of recorded tasks: see edges.h.
+//
+// Data: each group of tensors that may share memory has a list of the accesses that later ones may
+// depend on. An access leaves it once a task has written over all of it, as everything that comes
+// later waits for that task. So a tile that is updated again and again has one access; a task that
+// touches many tiles at once is compared with each. If the schedule counts only some hazards, what
+// is written over is still hidden from readers, but not from writers: it stays, marked.
+
+enum { PWSP_EDGE_HIDDEN = 8 };  // beside PWSP_TILE_READ, ...
+
+// Every array: field, item type, count, capacity.
+#define PWSP_EDGE_ARRAYS(ARRAY)                                                                    \
+    ARRAY(nodes, pwsp_edge_node, node_capacity)                                                    \
+    ARRAY(kept, pwsp_edge_kept, kept_capacity)                                                     \
+    ARRAY(accesses, pwsp_edge_access, access_capacity)                                             \
+    ARRAY(begins, pwsp_edge_begin, begin_capacity)                                                 \
+    ARRAY(tasks, pwsp_edge_task, task_capacity)                                                    \
+    ARRAY(tiles, pwsp_tile_at, tile_capacity)                                                      \
+    ARRAY(groups, uint64_t, sim->timed->tensor_count + 1)                                          \
+    ARRAY(edges, uint64_t, sim->timed->edge_count + 1)                                             \
+    ARRAY(streams, uint64_t, sim->schedule->stream_count + 1)
+
+// -- life -----------------------------------------------------------------------------------------
+
+#define PWSP_EDGE_GROW(e, field, item, count, type)                                                \
+    pwsp_edges_grow(e, (void **)&(e)->field, &(e)->item##_capacity, count, sizeof(type))
+
+static bool pwsp_edges_grow(pwsp_edges *edges, void **array, uint64_t *capacity, uint64_t needed,
+                            size_t size) {
+    void *items = *array;
+    if (!pwsp_memory_grow(&edges->memory, &items, capacity, needed, size)) {
+        edges->is_out_of_memory = true;
+        return false;
+    }
+    *array = items;
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_edges_begin(pwsp_edges *edges, const pwsp_memory *memory,
+                                    const pwsp_sim *sim) {
+    const pwsp_timed *timed = sim->timed;
+    edges->memory = *memory;
+    edges->sim = sim;
+    edges->node_count = edges->kept_count = edges->access_count = edges->begin_count = 0;
+    edges->task_count = edges->tile_count = edges->free_access = 0;
+    edges->pipeline = edges->pipeline_count = 0;
+    edges->is_out_of_memory = false;
+    size_t sizes[3] = {(size_t)timed->tensor_count + 1, (size_t)timed->edge_count + 1,
+                       (size_t)sim->schedule->stream_count + 1};
+    uint64_t **arrays[3] = {&edges->groups, &edges->edges, &edges->streams};
+    for (int i = 0; i < 3; i++) {
+        if (!*arrays[i]) {
+            *arrays[i] = (uint64_t *)pwsp_memory_alloc(memory, sizes[i] * sizeof(uint64_t));
+        }
+        if (!*arrays[i]) {
+            return false;
+        }
+        memset(*arrays[i], 0, sizes[i] * sizeof(uint64_t));
+    }
+    if (!PWSP_EDGE_GROW(edges, nodes, node, 2, pwsp_edge_node)) {
+        return false;
+    }
+    memset(edges->nodes, 0, 2 * sizeof(pwsp_edge_node));
+    edges->nodes[1].task = PTOWSP_NO_INDEX;
+    edges->node_count = 2;
+    edges->open = 1;
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_edges_free(pwsp_edges *edges) {
+    const pwsp_memory memory = edges->memory;
+    const pwsp_sim *sim = edges->sim;
+    if (!sim) {
+        return;
+    }
+#define PWSP_EDGE_FREE(field, type, count)                                                         \
+    pwsp_memory_free(&memory, edges->field, (size_t)(edges->count) * sizeof(type));
+#define PWSP_EDGE_FREE_ALL(field, type, count) PWSP_EDGE_FREE(field, type, count)
+    PWSP_EDGE_ARRAYS(PWSP_EDGE_FREE_ALL)
+#undef PWSP_EDGE_FREE_ALL
+#undef PWSP_EDGE_FREE
+    memset(edges, 0, sizeof *edges);
+}
+
+PWSP_INTERNAL size_t pwsp_edges_bytes(const pwsp_edges *edges) {
+    size_t bytes = 0;
+    if (edges->sim) {
+#define PWSP_EDGE_SIZE(field, type, count) bytes += (size_t)(edges->count) * sizeof(type);
+        PWSP_EDGE_ARRAYS(PWSP_EDGE_SIZE)
+#undef PWSP_EDGE_SIZE
+    }
+    return bytes;
+}
+
+// -- structure ------------------------------------------------------------------------------------
+
+// A child of the open scope, not yet in it. 0 when memory is out.
+static uint32_t pwsp_edges_node(pwsp_edges *edges, uint64_t task, bool is_parallel) {
+    if (edges->node_count >= UINT32_MAX ||
+        !PWSP_EDGE_GROW(edges, nodes, node, edges->node_count + 1, pwsp_edge_node)) {
+        edges->is_out_of_memory = true;
+        return 0;
+    }
+    pwsp_edge_node *node = &edges->nodes[edges->node_count];
+    node->task = task;
+    node->parent = edges->open;
+    node->previous = edges->nodes[edges->open].last;
+    node->last = 0;
+    node->is_parallel = is_parallel;
+    return (uint32_t)edges->node_count++;
+}
+
+PWSP_INTERNAL void pwsp_edges_mark(pwsp_edges *edges, pwsp_sim_mark mark, const uint32_t *reset,
+                                   uint32_t count) {
+    bool is_pipeline = mark == PWSP_MARK_PIPELINE;
+    if (mark == PWSP_MARK_RESET) {
+        for (uint32_t i = 0; i < count; i++) {
+            edges->edges[reset[i]] = 0;
+        }
+    } else if (mark == PWSP_MARK_PARALLEL || mark == PWSP_MARK_SEQUENTIAL || is_pipeline) {
+        edges->pipeline = is_pipeline ? ++edges->pipeline_count : edges->pipeline;
+        uint32_t node = pwsp_edges_node(edges, PTOWSP_NO_INDEX, mark != PWSP_MARK_SEQUENTIAL);
+        edges->open = node ? node : edges->open;
+    } else if (!edges->is_out_of_memory) {
+        uint32_t node = edges->open;
+        edges->pipeline = 0;
+        edges->open = edges->nodes[node].parent;
+        PTOWSP_ASSERT(edges->open);
+        if (edges->nodes[node].last) {
+            edges->nodes[edges->open].last = node;
+        }
+    }
+}
+
+// -- kept edges -----------------------------------------------------------------------------------
+
+static bool pwsp_edges_keep(pwsp_edges *edges, uint64_t from, ptowsp_edge_reason reason,
+                            uint32_t hazards, uint32_t from_tile, uint32_t to_tile) {
+    if (!PWSP_EDGE_GROW(edges, kept, kept, edges->kept_count + 1, pwsp_edge_kept)) {
+        return false;
+    }
+    pwsp_edge_kept edge = {from, (uint8_t)reason, (uint8_t)hazards, (uint8_t)from_tile,
+                           (uint8_t)to_tile};
+    edges->kept[edges->kept_count++] = edge;
+    return true;
+}
+
+static bool pwsp_edges_explicit(pwsp_edges *edges, const pwsp_arrival *arrival, uint64_t task) {
+    bool is_good = true;
+    for (uint32_t i = 0; i < arrival->after_count; i++) {
+        uint64_t at = edges->edges[arrival->after[i]];
+        for (; at && is_good; at = edges->begins[at - 1].next) {
+            is_good =
+                pwsp_edges_keep(edges, edges->begins[at - 1].task, PTOWSP_EDGE_EXPLICIT, 0, 0, 0);
+        }
+    }
+    for (uint32_t i = 0; i < arrival->before_count && is_good; i++) {
+        is_good = PWSP_EDGE_GROW(edges, begins, begin, edges->begin_count + 1, pwsp_edge_begin);
+        if (is_good) {
+            uint64_t *first = &edges->edges[arrival->before[i]];
+            pwsp_edge_begin begin = {task, *first};
+            edges->begins[edges->begin_count] = begin;
+            *first = ++edges->begin_count;
+        }
+    }
+    return is_good;
+}
+
+static bool pwsp_edges_stream(pwsp_edges *edges, const pwsp_arrival *arrival, uint64_t task) {
+    const pwsp_sim *sim = edges->sim;
+    if (!sim->order.streams || edges->pipeline) {
+        return true;
+    }
+    uint64_t *last = &edges->streams[pwsp_precedence_stream(&sim->order, arrival)];
+    bool is_good = !*last || pwsp_edges_keep(edges, *last - 1, PTOWSP_EDGE_STREAM, 0, 0, 0);
+    *last = task + 1;
+    return is_good;
+}
+
+// -- data -----------------------------------------------------------------------------------------
+
+static pwsp_region pwsp_edges_region(const pwsp_bound_tensor *tensor, const pwsp_tile_at *at) {
+    int64_t size = (int64_t)tensor->element_size;
+    uint64_t offset = (uint64_t)pwsp_tile_offset(tensor, at) * tensor->element_size;
+    pwsp_region region = {tensor->base + offset,
+                          tensor->row_stride * size,
+                          tensor->col_stride * size,
+                          at->rows,
+                          at->cols,
+                          tensor->element_size};
+    return region;
+}
+
+// The hazards of two accesses that meet.
+static uint32_t pwsp_edges_hazards(const pwsp_edges *edges, const pwsp_edge_access *old,
+                                   uint32_t access) {
+    uint32_t met = 0;
+    bool is_read = access & PWSP_TILE_READ, is_written = access & PWSP_TILE_WRITTEN;
+    if ((old->access & PWSP_TILE_WRITTEN) && is_read && !(old->access & PWSP_EDGE_HIDDEN)) {
+        met |= PTOWSP_HAZARD_RAW;
+    }
+    met |= (old->access & PWSP_TILE_READ) && is_written ? PTOWSP_HAZARD_WAR : 0u;
+    met |= (old->access & PWSP_TILE_WRITTEN) && is_written ? PTOWSP_HAZARD_WAW : 0u;
+    return met & edges->sim->schedule->hazards;
+}
+
+// The edges of one tile. False when memory is out.
+static bool pwsp_edges_query(pwsp_edges *edges, const pwsp_region *region, uint32_t group,
+                             uint32_t access, uint32_t tile, uint64_t task) {
+    bool is_exact = !edges->sim->deps.is_overlap;
+    for (uint64_t at = edges->groups[group]; at; at = edges->accesses[at - 1].next) {
+        const pwsp_edge_access *old = &edges->accesses[at - 1];
+        uint32_t hazards = pwsp_edges_hazards(edges, old, access);
+        bool is_apart = edges->pipeline && edges->tasks[old->task].pipeline == edges->pipeline;
+        if (!hazards || old->task == task || is_apart) {
+            continue;  // tasks of one pipeline are ordered by its channels, not by data
+        }
+        if ((is_exact ? pwsp_region_equal(&old->region, region)
+                      : pwsp_region_overlaps(&old->region, region)) &&
+            !pwsp_edges_keep(edges, old->task, PTOWSP_EDGE_TENSOR, hazards, old->tile, tile)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Takes out the accesses that a written tile hides, or marks them.
+static void pwsp_edges_hide(pwsp_edges *edges, const pwsp_region *region, uint32_t group,
+                            uint64_t task) {
+    bool is_exact = !edges->sim->deps.is_overlap;
+    bool is_all = edges->sim->schedule->hazards ==
+                  (PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW);
+    uint64_t *link = &edges->groups[group];
+    while (*link) {
+        uint64_t at = *link;
+        pwsp_edge_access *old = &edges->accesses[at - 1];
+        bool is_hidden =
+            old->task != task && (is_exact ? pwsp_region_equal(&old->region, region)
+                                           : pwsp_region_contains(region, &old->region));
+        if (is_hidden && is_all) {
+            *link = old->next;
+            old->next = edges->free_access;
+            edges->free_access = at;
+            continue;
+        }
+        old->access |= is_hidden ? PWSP_EDGE_HIDDEN : 0u;
+        link = &old->next;
+    }
+}
+
+static bool pwsp_edges_add(pwsp_edges *edges, const pwsp_region *region, uint32_t group,
+                           uint32_t access, uint32_t tile, uint64_t task) {
+    uint64_t at = edges->free_access;
+    if (at) {
+        edges->free_access = edges->accesses[at - 1].next;
+    } else if (PWSP_EDGE_GROW(edges, accesses, access, edges->access_count + 1, pwsp_edge_access)) {
+        at = ++edges->access_count;
+    } else {
+        return false;
+    }
+    pwsp_edge_access made = {*region, task, edges->groups[group], access, tile};
+    edges->accesses[at - 1] = made;
+    edges->groups[group] = at;
+    return true;
+}
+
+static bool pwsp_edges_data(pwsp_edges *edges, const pwsp_arrival *arrival,
+                            const pwsp_bound_tensor *bound, uint64_t task) {
+    const pwsp_deps *deps = &edges->sim->deps;
+    bool is_good = deps->is_exact || deps->is_overlap;
+    // All tiles ask before any of them hides or adds.
+    for (uint32_t pass = 0; pass < 3; pass++) {
+        for (uint32_t i = 0; i < arrival->tile_count && is_good; i++) {
+            const pwsp_tile_at *at = &arrival->tiles[i];
+            if (at->rows == 0 || at->cols == 0) {
+                continue;
+            }
+            pwsp_region region = pwsp_edges_region(&bound[at->tensor], at);
+            uint32_t group = deps->tensors[at->tensor].group;
+            if (pass == 0) {
+                is_good = pwsp_edges_query(edges, &region, group, at->access, i, task);
+            } else if (pass == 1 && (at->access & PWSP_TILE_WRITTEN)) {
+                pwsp_edges_hide(edges, &region, group, task);
+            } else if (pass == 2) {
+                is_good = pwsp_edges_add(edges, &region, group, at->access, i, task);
+            }
+        }
+    }
+    return !edges->is_out_of_memory;
+}
+
+PWSP_INTERNAL bool pwsp_edges_task(pwsp_edges *edges, const pwsp_arrival *arrival,
+                                   const pwsp_bound_tensor *bound) {
+    uint64_t task = edges->task_count;
+    uint32_t node = pwsp_edges_node(edges, task, false);
+    if (!node || edges->is_out_of_memory ||
+        !PWSP_EDGE_GROW(edges, tasks, task, task + 2, pwsp_edge_task) ||
+        !PWSP_EDGE_GROW(edges, tiles, tile, edges->tile_count + arrival->tile_count + 1,
+                        pwsp_tile_at)) {
+        return false;
+    }
+    edges->nodes[edges->open].last = node;
+    pwsp_edge_task made = {edges->kept_count, edges->tile_count, node, edges->pipeline};
+    edges->tasks[task] = made;
+    for (uint32_t i = 0; i < arrival->tile_count; i++) {
+        edges->tiles[edges->tile_count++] = arrival->tiles[i];
+    }
+    edges->task_count++;
+    bool is_good = pwsp_edges_explicit(edges, arrival, task) &&
+                   pwsp_edges_stream(edges, arrival, task) &&
+                   pwsp_edges_data(edges, arrival, bound, task);
+    edges->tasks[task + 1].first_kept = edges->kept_count;
+    return is_good;
+}
+
+// -- visiting -------------------------------------------------------------------------------------
+
+// Visits the tasks with which a node ends, the last first.
+static bool pwsp_edges_exits(const pwsp_edges *edges, uint32_t at, pwsp_edge_visit visit,
+                             void *user) {
+    const pwsp_edge_node *node = &edges->nodes[at];
+    if (node->task != PTOWSP_NO_INDEX) {
+        pwsp_edge_kept edge = {node->task, PTOWSP_EDGE_STRUCTURE, 0, 0, 0};
+        return visit(user, &edge);
+    }
+    bool goes_on = true;
+    for (uint32_t child = node->last; child && goes_on; child = edges->nodes[child].previous) {
+        goes_on = pwsp_edges_exits(edges, child, visit, user);
+        if (!node->is_parallel) {
+            break;
+        }
+    }
+    return goes_on;
+}
+
+PWSP_INTERNAL bool pwsp_edges_of(const pwsp_edges *edges, uint64_t task, pwsp_edge_visit visit,
+                                 void *user) {
+    PTOWSP_ASSERT(task < edges->task_count);
+    uint32_t at = edges->tasks[task].node;
+    for (; edges->sim->order.has_structure && edges->nodes[at].parent;
+         at = edges->nodes[at].parent) {
+        const pwsp_edge_node *node = &edges->nodes[at];
+        if (!edges->nodes[node->parent].is_parallel && node->previous) {
+            if (!pwsp_edges_exits(edges, node->previous, visit, user)) {
+                return false;
+            }
+            break;
+        }
+    }
+    uint64_t end = edges->tasks[task + 1].first_kept;
+    for (uint64_t i = edges->tasks[task].first_kept; i < end; i++) {
+        if (!visit(user, &edges->kept[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// =================================================================================================
 // src/exec/recorder.h
 // =================================================================================================
 
@@ -44118,6 +44601,7 @@ typedef struct pwsp_recorder {
     ptowsp_cycles idle[PTOWSP_STALL_COUNT];
     ptowsp_cycles *usage;  // by bin and kernel
     ptowsp_cycles bin_cycles;
+    pwsp_edges edges;
 } pwsp_recorder;
 
 PWSP_INTERNAL void pwsp_recorder_init(pwsp_recorder *recorder, const pwsp_memory *memory,
@@ -44171,6 +44655,7 @@ PWSP_INTERNAL void pwsp_recorder_free(pwsp_recorder *recorder) {
     }
     const pwsp_memory memory = recorder->memory;
     size_t kernels = pwsp_recorder_kernels(recorder);
+    pwsp_edges_free(&recorder->edges);
     pwsp_memory_free(&memory, recorder->records,
                      (size_t)recorder->record_capacity * sizeof(ptowsp_task_record));
     pwsp_memory_free(&memory, recorder->more,
@@ -44185,7 +44670,7 @@ PWSP_INTERNAL size_t pwsp_recorder_bytes(const pwsp_recorder *recorder) {
     size_t kernels = pwsp_recorder_kernels(recorder);
     return (size_t)recorder->record_capacity * sizeof(ptowsp_task_record) +
            (size_t)recorder->more_capacity * sizeof(pwsp_record_more) +
-           (size_t)recorder->word_capacity * sizeof(uint64_t) +
+           (size_t)recorder->word_capacity * sizeof(uint64_t) + pwsp_edges_bytes(&recorder->edges) +
            (recorder->kernels ? kernels * sizeof(ptowsp_task_sums) : 0) +
            (recorder->usage ? kernels * PWSP_USAGE_BINS * sizeof(ptowsp_cycles) : 0);
 }
@@ -44216,7 +44701,8 @@ PWSP_INTERNAL bool pwsp_recorder_begin(pwsp_recorder *recorder, const pwsp_sim *
     }
     memset(recorder->kernels, 0, kernels * sizeof(ptowsp_task_sums));
     memset(recorder->usage, 0, bins * sizeof(ptowsp_cycles));
-    return true;
+    return options->level < PTOWSP_RECORD_EDGES ||
+           pwsp_edges_begin(&recorder->edges, &recorder->memory, sim);
 }
 
 // -- slots ----------------------------------------------------------------------------------------
@@ -44305,7 +44791,9 @@ static ptowsp_task_record *pwsp_recorder_add(void *user, const pwsp_arrival *arr
     const pwsp_kernel_info *info =
         PWSP_PROGRAM_AT(recorder->program, kernels, pwsp_kernel_info, arrival->kernel);
     uint64_t words = (uint64_t)info->axis_count + info->scalar_count;
-    if (!pwsp_recorder_reserve(recorder, words)) {
+    if (!pwsp_recorder_reserve(recorder, words) ||
+        (recorder->options.level >= PTOWSP_RECORD_EDGES &&
+         !pwsp_edges_task(&recorder->edges, arrival, recorder->bound))) {
         return NULL;
     }
     pwsp_record_more *more = &recorder->more[recorder->count];
@@ -44414,8 +44902,17 @@ static void pwsp_recorder_done(void *user, uint64_t index, uint64_t lane_free) {
     }
 }
 
+static void pwsp_recorder_mark(void *user, pwsp_sim_mark mark, const uint32_t *edges,
+                               uint32_t count) {
+    pwsp_recorder *recorder = (pwsp_recorder *)user;
+    if (recorder->options.level >= PTOWSP_RECORD_EDGES) {
+        pwsp_edges_mark(&recorder->edges, mark, edges, count);
+    }
+}
+
 PWSP_INTERNAL pwsp_sim_recorder pwsp_recorder_calls(pwsp_recorder *recorder) {
-    pwsp_sim_recorder calls = {pwsp_recorder_add, pwsp_recorder_at, pwsp_recorder_done, recorder};
+    pwsp_sim_recorder calls = {pwsp_recorder_add, pwsp_recorder_at, pwsp_recorder_done,
+                               pwsp_recorder_mark, recorder};
     return calls;
 }
 
@@ -44632,7 +45129,9 @@ PWSP_INTERNAL bool pwsp_pipes_run(pwsp_pipes *pipes, pwsp_pipeline_arrival *out_
     const pwsp_pipeline_op *op = pipes->walk->expander.pipeline;
     uint64_t first_task = pipes->time->sim.task_count;
     ptowsp_cycles cycles;
+    pwsp_sim_tell(&pipes->time->sim, PWSP_MARK_PIPELINE, NULL, 0);
     bool is_good = pwsp_pipelines_run(&pipes->pipelines, &cycles);
+    pwsp_sim_tell(&pipes->time->sim, PWSP_MARK_END, NULL, 0);
     pwsp_pipes_arrival(pipes, op, first_task, cycles, out_arrival);
     bool is_issued = pwsp_timeline_pipeline(pipes->time, out_arrival);
     if (!is_good && is_issued) {
@@ -46595,7 +47094,7 @@ ptowsp_status ptowsp_run_record(ptowsp_run *run, const ptowsp_record_options *op
     if (pwsp_load_relaxed(&run->is_running)) {
         return PTOWSP_BUSY;
     }
-    if ((uint32_t)options->level > PTOWSP_RECORD_TASKS) {
+    if ((uint32_t)options->level > PTOWSP_RECORD_EDGES) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "run: there is no level of records %d", (int)options->level);
     }
@@ -46603,6 +47102,11 @@ ptowsp_status ptowsp_run_record(ptowsp_run *run, const ptowsp_record_options *op
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "run: records from cycle %" PRIu64 " to cycle %" PRIu64 " would be none",
                          options->begin, options->end);
+    }
+    if (options->level == PTOWSP_RECORD_EDGES &&
+        (options->begin || options->end || options->every > 1)) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: edges are recorded of all tasks, not of a window or every n-th");
     }
     run->record = *options;
     return PTOWSP_OK;
@@ -46667,6 +47171,82 @@ ptowsp_usage ptowsp_run_usage(const ptowsp_run *run) {
         usage.busy = run->recorder.usage;
     }
     return usage;
+}
+
+// -- edges ----------------------------------------------------------------------------------------
+
+const char *ptowsp_edge_reason_name(ptowsp_edge_reason reason) {
+    switch (reason) {
+#define PWSP_EDGE_CASE(name, text)                                                                 \
+    case PTOWSP_EDGE_##name: return text;
+        PTOWSP_EDGES(PWSP_EDGE_CASE)
+#undef PWSP_EDGE_CASE
+    case PTOWSP_EDGE_COUNT:
+    case PTOWSP_EDGE_FORCE_INT: break;
+    }
+    return "unknown";
+}
+
+typedef struct pwsp_edge_caller {
+    const ptowsp_run *run;
+    uint64_t task;
+    ptowsp_edge_fn visit;
+    void *user;
+} pwsp_edge_caller;
+
+static ptowsp_edge_tile pwsp_edge_tile_of(const pwsp_tile_at *at) {
+    ptowsp_edge_tile tile = {at->tensor, at->rows, at->cols, at->lead, at->row, at->col};
+    return tile;
+}
+
+static bool pwsp_run_visit_edge(void *user, const pwsp_edge_kept *kept) {
+    const pwsp_edge_caller *caller = (const pwsp_edge_caller *)user;
+    const pwsp_edges *edges = &caller->run->recorder.edges;
+    ptowsp_edge edge;
+    memset(&edge, 0, sizeof edge);
+    edge.from = kept->from;
+    edge.to = caller->task;
+    edge.reason = (ptowsp_edge_reason)kept->reason;
+    edge.hazards = kept->hazards;
+    if (kept->reason == PTOWSP_EDGE_TENSOR) {
+        edge.earlier = pwsp_edge_tile_of(pwsp_edges_tile(edges, kept->from, kept->from_tile));
+        edge.later = pwsp_edge_tile_of(pwsp_edges_tile(edges, caller->task, kept->to_tile));
+    }
+    return caller->visit(caller->user, &edge);
+}
+
+// The edge to the task that held the task up, where it is not a dependence.
+static bool pwsp_run_visit_cause(const pwsp_edge_caller *caller) {
+    const ptowsp_task_record *record = &caller->run->recorder.records[caller->task];
+    ptowsp_edge edge;
+    memset(&edge, 0, sizeof edge);
+    edge.from = record->cause;
+    edge.to = caller->task;
+    edge.reason = record->stall == PTOWSP_STALL_LANE      ? PTOWSP_EDGE_LANE
+                  : record->stall == PTOWSP_STALL_WINDOW  ? PTOWSP_EDGE_WINDOW
+                  : record->stall == PTOWSP_STALL_ORDER   ? PTOWSP_EDGE_ORDER
+                  : record->stall == PTOWSP_STALL_SLOT    ? PTOWSP_EDGE_SLOT
+                  : record->stall == PTOWSP_STALL_CHANNEL ? PTOWSP_EDGE_CHANNEL
+                                                          : PTOWSP_EDGE_COUNT;
+    return edge.from == PTOWSP_NO_INDEX || edge.reason == PTOWSP_EDGE_COUNT ||
+           caller->visit(caller->user, &edge);
+}
+
+bool ptowsp_run_edges(const ptowsp_run *run, uint64_t task, ptowsp_edge_fn visit, void *user) {
+    bool is_all = task == PTOWSP_NO_INDEX;
+    uint64_t count = run->has_records && run->recorder.options.level >= PTOWSP_RECORD_EDGES
+                         ? run->recorder.count
+                         : 0;
+    bool goes_on = true;
+    for (uint64_t i = is_all ? 0 : task; i < count && goes_on; i++) {
+        pwsp_edge_caller caller = {run, i, visit, user};
+        goes_on = pwsp_edges_of(&run->recorder.edges, i, pwsp_run_visit_edge, &caller) &&
+                  pwsp_run_visit_cause(&caller);
+        if (!is_all) {
+            break;
+        }
+    }
+    return goes_on;
 }
 
 // =================================================================================================

@@ -3750,18 +3750,23 @@ PTOWSP_API void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text);
 //               is for the tasks in flight, so it suits runs of any length
 //      TASKS    the same, and a record of each task with its axis values, scalars and bytes, and of
 //               each step in a pipeline
+//      EDGES    the same, and what each task waits for, with the reason (ptowsp_run_edges)
 //
 // Very long runs keep the tasks of a window of time, or every n-th: then there is no critical path.
 //
 // Memory   TASKS: 104 bytes for each task that is kept, and 8 for each of its axis values and
-//          scalars; up to twice that while tables grow. Others take as much while in flight.
+//          scalars; up to twice that while tables grow. Others take as much while in flight. EDGES:
+//          48 more for each task, 40 for a tile, 16 for an edge that is not of structure, and 72 for
+//          each tile that no later task has written over.
 // Cost     NONE nothing. TOTALS and TASKS about 40 ns per task in time-only mode, which no longer
-//          issues tasks in batches.
+//          issues tasks in batches. EDGES compares each tile with the tiles of its tensor that no
+//          later task has written over.
 
 typedef enum ptowsp_record_level {
     PTOWSP_RECORD_NONE = 0,
     PTOWSP_RECORD_TOTALS,
     PTOWSP_RECORD_TASKS,
+    PTOWSP_RECORD_EDGES,
     PWSP_FORCE_INT(PTOWSP_RECORD)
 } ptowsp_record_level;
 
@@ -3774,7 +3779,8 @@ typedef struct ptowsp_record_options {
 
 // Sets what the following executions record; NULL is NONE. record_tasks in the options of an
 // execution is at least TASKS.
-// Errors   INVALID_PARAMS: no such level; an empty window (end not 0, and not after begin). BUSY.
+// Errors   INVALID_PARAMS: no such level; an empty window (end not 0, and not after begin); EDGES of
+//          some tasks only. BUSY.
 PTOWSP_API ptowsp_status ptowsp_run_record(ptowsp_run *run, const ptowsp_record_options *options);
 
 // A task that was kept. Pointers live until the next execution.
@@ -3826,6 +3832,70 @@ typedef struct ptowsp_usage {
 } ptowsp_usage;
 
 PTOWSP_API ptowsp_usage ptowsp_run_usage(const ptowsp_run *run);
+
+// -- edges ----------------------------------------------------------------------------------------
+//
+// What a task waits for. Edges that follow from others are left out:
+//
+//      STRUCTURE   the tasks with which the child before it ends, in a sequential scope
+//      TENSOR      a tile that meets one of an earlier task, by the schedule's kind of dependencies
+//                  and hazards; not if a task between them has written over all of the earlier tile
+//                  (with all hazards; a reader in any case does not wait for what is written over)
+//      EXPLICIT    `after` of the task
+//      STREAM      the task before it in its stream
+//
+// The others say which task held it up last, if that was no dependence: `cause` in its record.
+//
+//      WINDOW, LANE, ORDER, SLOT, CHANNEL    as the stall
+//
+// Tasks of one pipeline have no edges of data between them; their order is that of its processes.
+
+#define PTOWSP_EDGES(EDGE) /* name, text */                                                        \
+    EDGE(STRUCTURE, "structure")                                                                   \
+    EDGE(TENSOR, "tensor")                                                                         \
+    EDGE(EXPLICIT, "explicit")                                                                     \
+    EDGE(STREAM, "stream")                                                                         \
+    EDGE(WINDOW, "window")                                                                         \
+    EDGE(LANE, "lane")                                                                             \
+    EDGE(ORDER, "order")                                                                           \
+    EDGE(SLOT, "slot")                                                                             \
+    EDGE(CHANNEL, "channel")
+
+// clang-format off
+typedef enum ptowsp_edge_reason {
+#define PWSP_EDGE_ENUM(name, text) PTOWSP_EDGE_##name,
+    PTOWSP_EDGES(PWSP_EDGE_ENUM)
+#undef PWSP_EDGE_ENUM
+    PTOWSP_EDGE_COUNT,
+    PWSP_FORCE_INT(PTOWSP_EDGE)
+} ptowsp_edge_reason;
+// clang-format on
+
+PTOWSP_API const char *ptowsp_edge_reason_name(ptowsp_edge_reason reason);
+
+// A tile: rows x cols from (row, col) of the matrix that begins `lead` elements after the tensor's
+// first one.
+typedef struct ptowsp_edge_tile {
+    uint32_t tensor;  // id of its ptowsp_tensor
+    uint32_t rows, cols;
+    int64_t lead, row, col;
+} ptowsp_edge_tile;
+
+typedef struct ptowsp_edge {
+    uint64_t from, to;  // tasks
+    ptowsp_edge_reason reason;
+    uint32_t hazards;                 // TENSOR: those that are met, PTOWSP_HAZARD_..., or'ed
+    ptowsp_edge_tile earlier, later;  // TENSOR: of `from` and of `to`
+} ptowsp_edge;
+
+// Gets an edge; false: no more.
+typedef bool (*ptowsp_edge_fn)(void *user, const ptowsp_edge *edge);
+
+// Visits the edges to a task or, with PTOWSP_NO_INDEX, to all tasks in ascending order. A pair of
+// tasks may have several edges, one for each reason and pair of tiles. Nothing is visited if edges
+// were not recorded or there is no such task. Returns whether all were visited.
+PTOWSP_API bool ptowsp_run_edges(const ptowsp_run *run, uint64_t task, ptowsp_edge_fn visit,
+                                 void *user);
 
 // -- exports --------------------------------------------------------------------------------------
 //

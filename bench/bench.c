@@ -469,6 +469,9 @@ int main(int argc, char **argv) {
     if (!only || strcmp(only, "time") == 0) {
         bench_time();
     }
+    if (!only || strcmp(only, "see") == 0) {
+        bench_see();
+    }
     if (!only || strcmp(only, "pipeline") == 0) {
         bench_pipeline();
     }

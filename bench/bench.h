@@ -55,6 +55,9 @@ void bench_prefill(void);
 // Programs in simulated time: ns per task, and per operation of an expression.
 void bench_time(void);
 
+// Records of tasks, and exports: ns and bytes per task.
+void bench_see(void);
+
 // Pipelines in simulated time: ns per operation of a channel.
 void bench_pipeline(void);
 

@@ -151,6 +151,7 @@ src/time/pipeline.h src/time/steps.c
 src/time/order.h src/time/order.c src/time/network.c src/time/pipeline.c
 src/exec/bindings.h src/exec/bind.c src/exec/verify.c
 src/exec/call.h src/exec/call.c src/exec/tiles.c
+src/exec/edges.h src/exec/edges.c
 src/exec/recorder.h src/exec/recorder.c
 src/exec/run_pipelines.h src/exec/run_pipelines.c
 src/exec/frontend.h src/exec/frontend_setup.c src/exec/frontend.c

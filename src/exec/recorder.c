@@ -25,6 +25,7 @@ PWSP_INTERNAL void pwsp_recorder_free(pwsp_recorder *recorder) {
     }
     const pwsp_memory memory = recorder->memory;
     size_t kernels = pwsp_recorder_kernels(recorder);
+    pwsp_edges_free(&recorder->edges);
     pwsp_memory_free(&memory, recorder->records,
                      (size_t)recorder->record_capacity * sizeof(ptowsp_task_record));
     pwsp_memory_free(&memory, recorder->more,
@@ -39,7 +40,7 @@ PWSP_INTERNAL size_t pwsp_recorder_bytes(const pwsp_recorder *recorder) {
     size_t kernels = pwsp_recorder_kernels(recorder);
     return (size_t)recorder->record_capacity * sizeof(ptowsp_task_record) +
            (size_t)recorder->more_capacity * sizeof(pwsp_record_more) +
-           (size_t)recorder->word_capacity * sizeof(uint64_t) +
+           (size_t)recorder->word_capacity * sizeof(uint64_t) + pwsp_edges_bytes(&recorder->edges) +
            (recorder->kernels ? kernels * sizeof(ptowsp_task_sums) : 0) +
            (recorder->usage ? kernels * PWSP_USAGE_BINS * sizeof(ptowsp_cycles) : 0);
 }
@@ -70,7 +71,8 @@ PWSP_INTERNAL bool pwsp_recorder_begin(pwsp_recorder *recorder, const pwsp_sim *
     }
     memset(recorder->kernels, 0, kernels * sizeof(ptowsp_task_sums));
     memset(recorder->usage, 0, bins * sizeof(ptowsp_cycles));
-    return true;
+    return options->level < PTOWSP_RECORD_EDGES ||
+           pwsp_edges_begin(&recorder->edges, &recorder->memory, sim);
 }
 
 // -- slots ----------------------------------------------------------------------------------------
@@ -159,7 +161,9 @@ static ptowsp_task_record *pwsp_recorder_add(void *user, const pwsp_arrival *arr
     const pwsp_kernel_info *info =
         PWSP_PROGRAM_AT(recorder->program, kernels, pwsp_kernel_info, arrival->kernel);
     uint64_t words = (uint64_t)info->axis_count + info->scalar_count;
-    if (!pwsp_recorder_reserve(recorder, words)) {
+    if (!pwsp_recorder_reserve(recorder, words) ||
+        (recorder->options.level >= PTOWSP_RECORD_EDGES &&
+         !pwsp_edges_task(&recorder->edges, arrival, recorder->bound))) {
         return NULL;
     }
     pwsp_record_more *more = &recorder->more[recorder->count];
@@ -268,8 +272,17 @@ static void pwsp_recorder_done(void *user, uint64_t index, uint64_t lane_free) {
     }
 }
 
+static void pwsp_recorder_mark(void *user, pwsp_sim_mark mark, const uint32_t *edges,
+                               uint32_t count) {
+    pwsp_recorder *recorder = (pwsp_recorder *)user;
+    if (recorder->options.level >= PTOWSP_RECORD_EDGES) {
+        pwsp_edges_mark(&recorder->edges, mark, edges, count);
+    }
+}
+
 PWSP_INTERNAL pwsp_sim_recorder pwsp_recorder_calls(pwsp_recorder *recorder) {
-    pwsp_sim_recorder calls = {pwsp_recorder_add, pwsp_recorder_at, pwsp_recorder_done, recorder};
+    pwsp_sim_recorder calls = {pwsp_recorder_add, pwsp_recorder_at, pwsp_recorder_done,
+                               pwsp_recorder_mark, recorder};
     return calls;
 }
 

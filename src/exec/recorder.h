@@ -14,6 +14,7 @@
 
 #include "../time/sim.h"
 #include "../workload/program.h"
+#include "edges.h"
 
 #define PWSP_USAGE_BINS 512u
 
@@ -41,6 +42,7 @@ typedef struct pwsp_recorder {
     ptowsp_cycles idle[PTOWSP_STALL_COUNT];
     ptowsp_cycles *usage;  // by bin and kernel
     ptowsp_cycles bin_cycles;
+    pwsp_edges edges;
 } pwsp_recorder;
 
 PWSP_INTERNAL void pwsp_recorder_init(pwsp_recorder *recorder, const pwsp_memory *memory,

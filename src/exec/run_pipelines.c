@@ -140,7 +140,9 @@ PWSP_INTERNAL bool pwsp_pipes_run(pwsp_pipes *pipes, pwsp_pipeline_arrival *out_
     const pwsp_pipeline_op *op = pipes->walk->expander.pipeline;
     uint64_t first_task = pipes->time->sim.task_count;
     ptowsp_cycles cycles;
+    pwsp_sim_tell(&pipes->time->sim, PWSP_MARK_PIPELINE, NULL, 0);
     bool is_good = pwsp_pipelines_run(&pipes->pipelines, &cycles);
+    pwsp_sim_tell(&pipes->time->sim, PWSP_MARK_END, NULL, 0);
     pwsp_pipes_arrival(pipes, op, first_task, cycles, out_arrival);
     bool is_issued = pwsp_timeline_pipeline(pipes->time, out_arrival);
     if (!is_good && is_issued) {

@@ -13,7 +13,7 @@ ptowsp_status ptowsp_run_record(ptowsp_run *run, const ptowsp_record_options *op
     if (pwsp_load_relaxed(&run->is_running)) {
         return PTOWSP_BUSY;
     }
-    if ((uint32_t)options->level > PTOWSP_RECORD_TASKS) {
+    if ((uint32_t)options->level > PTOWSP_RECORD_EDGES) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "run: there is no level of records %d", (int)options->level);
     }
@@ -21,6 +21,11 @@ ptowsp_status ptowsp_run_record(ptowsp_run *run, const ptowsp_record_options *op
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "run: records from cycle %" PRIu64 " to cycle %" PRIu64 " would be none",
                          options->begin, options->end);
+    }
+    if (options->level == PTOWSP_RECORD_EDGES &&
+        (options->begin || options->end || options->every > 1)) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: edges are recorded of all tasks, not of a window or every n-th");
     }
     run->record = *options;
     return PTOWSP_OK;
@@ -85,4 +90,80 @@ ptowsp_usage ptowsp_run_usage(const ptowsp_run *run) {
         usage.busy = run->recorder.usage;
     }
     return usage;
+}
+
+// -- edges ----------------------------------------------------------------------------------------
+
+const char *ptowsp_edge_reason_name(ptowsp_edge_reason reason) {
+    switch (reason) {
+#define PWSP_EDGE_CASE(name, text)                                                                 \
+    case PTOWSP_EDGE_##name: return text;
+        PTOWSP_EDGES(PWSP_EDGE_CASE)
+#undef PWSP_EDGE_CASE
+    case PTOWSP_EDGE_COUNT:
+    case PTOWSP_EDGE_FORCE_INT: break;
+    }
+    return "unknown";
+}
+
+typedef struct pwsp_edge_caller {
+    const ptowsp_run *run;
+    uint64_t task;
+    ptowsp_edge_fn visit;
+    void *user;
+} pwsp_edge_caller;
+
+static ptowsp_edge_tile pwsp_edge_tile_of(const pwsp_tile_at *at) {
+    ptowsp_edge_tile tile = {at->tensor, at->rows, at->cols, at->lead, at->row, at->col};
+    return tile;
+}
+
+static bool pwsp_run_visit_edge(void *user, const pwsp_edge_kept *kept) {
+    const pwsp_edge_caller *caller = (const pwsp_edge_caller *)user;
+    const pwsp_edges *edges = &caller->run->recorder.edges;
+    ptowsp_edge edge;
+    memset(&edge, 0, sizeof edge);
+    edge.from = kept->from;
+    edge.to = caller->task;
+    edge.reason = (ptowsp_edge_reason)kept->reason;
+    edge.hazards = kept->hazards;
+    if (kept->reason == PTOWSP_EDGE_TENSOR) {
+        edge.earlier = pwsp_edge_tile_of(pwsp_edges_tile(edges, kept->from, kept->from_tile));
+        edge.later = pwsp_edge_tile_of(pwsp_edges_tile(edges, caller->task, kept->to_tile));
+    }
+    return caller->visit(caller->user, &edge);
+}
+
+// The edge to the task that held the task up, where it is not a dependence.
+static bool pwsp_run_visit_cause(const pwsp_edge_caller *caller) {
+    const ptowsp_task_record *record = &caller->run->recorder.records[caller->task];
+    ptowsp_edge edge;
+    memset(&edge, 0, sizeof edge);
+    edge.from = record->cause;
+    edge.to = caller->task;
+    edge.reason = record->stall == PTOWSP_STALL_LANE      ? PTOWSP_EDGE_LANE
+                  : record->stall == PTOWSP_STALL_WINDOW  ? PTOWSP_EDGE_WINDOW
+                  : record->stall == PTOWSP_STALL_ORDER   ? PTOWSP_EDGE_ORDER
+                  : record->stall == PTOWSP_STALL_SLOT    ? PTOWSP_EDGE_SLOT
+                  : record->stall == PTOWSP_STALL_CHANNEL ? PTOWSP_EDGE_CHANNEL
+                                                          : PTOWSP_EDGE_COUNT;
+    return edge.from == PTOWSP_NO_INDEX || edge.reason == PTOWSP_EDGE_COUNT ||
+           caller->visit(caller->user, &edge);
+}
+
+bool ptowsp_run_edges(const ptowsp_run *run, uint64_t task, ptowsp_edge_fn visit, void *user) {
+    bool is_all = task == PTOWSP_NO_INDEX;
+    uint64_t count = run->has_records && run->recorder.options.level >= PTOWSP_RECORD_EDGES
+                         ? run->recorder.count
+                         : 0;
+    bool goes_on = true;
+    for (uint64_t i = is_all ? 0 : task; i < count && goes_on; i++) {
+        pwsp_edge_caller caller = {run, i, visit, user};
+        goes_on = pwsp_edges_of(&run->recorder.edges, i, pwsp_run_visit_edge, &caller) &&
+                  pwsp_run_visit_cause(&caller);
+        if (!is_all) {
+            break;
+        }
+    }
+    return goes_on;
 }

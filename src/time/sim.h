@@ -31,6 +31,15 @@ typedef struct pwsp_clock {
     uint64_t cause;
 } pwsp_clock;
 
+// What happens between tasks, in program order.
+typedef enum pwsp_sim_mark {
+    PWSP_MARK_PARALLEL,    // a scope begins
+    PWSP_MARK_SEQUENTIAL,  //
+    PWSP_MARK_END,         // the innermost ends
+    PWSP_MARK_RESET,       // explicit edges restart
+    PWSP_MARK_PIPELINE     // the following tasks are those of a pipeline, up to END
+} pwsp_sim_mark;
+
 // The keeper of the tasks' records; without functions there is none.
 typedef struct pwsp_sim_recorder {
     // A record for the next task, sim->task_count. NULL: memory is out.
@@ -39,6 +48,8 @@ typedef struct pwsp_sim_recorder {
     ptowsp_task_record *(*at)(void *user, uint64_t index);
     // The record is complete; its lane, if it has one, was free since lane_free.
     void (*done)(void *user, uint64_t index, uint64_t lane_free);
+    // NULL: it need not know.
+    void (*mark)(void *user, pwsp_sim_mark mark, const uint32_t *edges, uint32_t count);
     void *user;
 } pwsp_sim_recorder;
 
@@ -118,6 +129,13 @@ PWSP_INLINE void pwsp_sim_start_pipeline(pwsp_sim *sim, uint32_t pipeline, uint3
 PWSP_INTERNAL uint64_t pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uint64_t count,
                                               const pwsp_token *ready, uint64_t issue,
                                               uint64_t start);
+
+PWSP_INLINE void pwsp_sim_tell(pwsp_sim *sim, pwsp_sim_mark mark, const uint32_t *edges,
+                               uint32_t count) {
+    if (sim->has_records && sim->recorder.mark) {
+        sim->recorder.mark(sim->recorder.user, mark, edges, count);
+    }
+}
 
 // Moves the clock and accounts for it. Requires time >= now.
 PWSP_INLINE void pwsp_sim_move_clock(pwsp_sim *sim, uint64_t time, ptowsp_stall stall,

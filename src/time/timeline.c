@@ -49,16 +49,19 @@ static bool pwsp_timeline_check(pwsp_timeline *time) {
 }
 
 PWSP_INTERNAL bool pwsp_timeline_scope_begin(pwsp_timeline *time, bool is_parallel) {
+    pwsp_sim_tell(&time->sim, is_parallel ? PWSP_MARK_PARALLEL : PWSP_MARK_SEQUENTIAL, NULL, 0);
     pwsp_precedence_scope_begin(&time->sim.order, is_parallel);
     return pwsp_timeline_check(time);
 }
 
 PWSP_INTERNAL bool pwsp_timeline_scope_end(pwsp_timeline *time) {
+    pwsp_sim_tell(&time->sim, PWSP_MARK_END, NULL, 0);
     pwsp_precedence_scope_end(&time->sim.order);
     return pwsp_timeline_check(time);
 }
 
 PWSP_INTERNAL bool pwsp_timeline_reset(pwsp_timeline *time, const uint32_t *edges, uint32_t count) {
+    pwsp_sim_tell(&time->sim, PWSP_MARK_RESET, edges, count);
     pwsp_precedence_reset(&time->sim.order, edges, count);
     return pwsp_timeline_check(time);
 }

@@ -1,0 +1,359 @@
+// Dependences of recorded tasks: see edges.h.
+//
+// Data: each group of tensors that may share memory has a list of the accesses that later ones may
+// depend on. An access leaves it once a task has written over all of it, as everything that comes
+// later waits for that task. So a tile that is updated again and again has one access; a task that
+// touches many tiles at once is compared with each. If the schedule counts only some hazards, what
+// is written over is still hidden from readers, but not from writers: it stays, marked.
+
+#include "edges.h"
+
+enum { PWSP_EDGE_HIDDEN = 8 };  // beside PWSP_TILE_READ, ...
+
+// Every array: field, item type, count, capacity.
+#define PWSP_EDGE_ARRAYS(ARRAY)                                                                    \
+    ARRAY(nodes, pwsp_edge_node, node_capacity)                                                    \
+    ARRAY(kept, pwsp_edge_kept, kept_capacity)                                                     \
+    ARRAY(accesses, pwsp_edge_access, access_capacity)                                             \
+    ARRAY(begins, pwsp_edge_begin, begin_capacity)                                                 \
+    ARRAY(tasks, pwsp_edge_task, task_capacity)                                                    \
+    ARRAY(tiles, pwsp_tile_at, tile_capacity)                                                      \
+    ARRAY(groups, uint64_t, sim->timed->tensor_count + 1)                                          \
+    ARRAY(edges, uint64_t, sim->timed->edge_count + 1)                                             \
+    ARRAY(streams, uint64_t, sim->schedule->stream_count + 1)
+
+// -- life -----------------------------------------------------------------------------------------
+
+#define PWSP_EDGE_GROW(e, field, item, count, type)                                                \
+    pwsp_edges_grow(e, (void **)&(e)->field, &(e)->item##_capacity, count, sizeof(type))
+
+static bool pwsp_edges_grow(pwsp_edges *edges, void **array, uint64_t *capacity, uint64_t needed,
+                            size_t size) {
+    void *items = *array;
+    if (!pwsp_memory_grow(&edges->memory, &items, capacity, needed, size)) {
+        edges->is_out_of_memory = true;
+        return false;
+    }
+    *array = items;
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_edges_begin(pwsp_edges *edges, const pwsp_memory *memory,
+                                    const pwsp_sim *sim) {
+    const pwsp_timed *timed = sim->timed;
+    edges->memory = *memory;
+    edges->sim = sim;
+    edges->node_count = edges->kept_count = edges->access_count = edges->begin_count = 0;
+    edges->task_count = edges->tile_count = edges->free_access = 0;
+    edges->pipeline = edges->pipeline_count = 0;
+    edges->is_out_of_memory = false;
+    size_t sizes[3] = {(size_t)timed->tensor_count + 1, (size_t)timed->edge_count + 1,
+                       (size_t)sim->schedule->stream_count + 1};
+    uint64_t **arrays[3] = {&edges->groups, &edges->edges, &edges->streams};
+    for (int i = 0; i < 3; i++) {
+        if (!*arrays[i]) {
+            *arrays[i] = (uint64_t *)pwsp_memory_alloc(memory, sizes[i] * sizeof(uint64_t));
+        }
+        if (!*arrays[i]) {
+            return false;
+        }
+        memset(*arrays[i], 0, sizes[i] * sizeof(uint64_t));
+    }
+    if (!PWSP_EDGE_GROW(edges, nodes, node, 2, pwsp_edge_node)) {
+        return false;
+    }
+    memset(edges->nodes, 0, 2 * sizeof(pwsp_edge_node));
+    edges->nodes[1].task = PTOWSP_NO_INDEX;
+    edges->node_count = 2;
+    edges->open = 1;
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_edges_free(pwsp_edges *edges) {
+    const pwsp_memory memory = edges->memory;
+    const pwsp_sim *sim = edges->sim;
+    if (!sim) {
+        return;
+    }
+#define PWSP_EDGE_FREE(field, type, count)                                                         \
+    pwsp_memory_free(&memory, edges->field, (size_t)(edges->count) * sizeof(type));
+#define PWSP_EDGE_FREE_ALL(field, type, count) PWSP_EDGE_FREE(field, type, count)
+    PWSP_EDGE_ARRAYS(PWSP_EDGE_FREE_ALL)
+#undef PWSP_EDGE_FREE_ALL
+#undef PWSP_EDGE_FREE
+    memset(edges, 0, sizeof *edges);
+}
+
+PWSP_INTERNAL size_t pwsp_edges_bytes(const pwsp_edges *edges) {
+    size_t bytes = 0;
+    if (edges->sim) {
+#define PWSP_EDGE_SIZE(field, type, count) bytes += (size_t)(edges->count) * sizeof(type);
+        PWSP_EDGE_ARRAYS(PWSP_EDGE_SIZE)
+#undef PWSP_EDGE_SIZE
+    }
+    return bytes;
+}
+
+// -- structure ------------------------------------------------------------------------------------
+
+// A child of the open scope, not yet in it. 0 when memory is out.
+static uint32_t pwsp_edges_node(pwsp_edges *edges, uint64_t task, bool is_parallel) {
+    if (edges->node_count >= UINT32_MAX ||
+        !PWSP_EDGE_GROW(edges, nodes, node, edges->node_count + 1, pwsp_edge_node)) {
+        edges->is_out_of_memory = true;
+        return 0;
+    }
+    pwsp_edge_node *node = &edges->nodes[edges->node_count];
+    node->task = task;
+    node->parent = edges->open;
+    node->previous = edges->nodes[edges->open].last;
+    node->last = 0;
+    node->is_parallel = is_parallel;
+    return (uint32_t)edges->node_count++;
+}
+
+PWSP_INTERNAL void pwsp_edges_mark(pwsp_edges *edges, pwsp_sim_mark mark, const uint32_t *reset,
+                                   uint32_t count) {
+    bool is_pipeline = mark == PWSP_MARK_PIPELINE;
+    if (mark == PWSP_MARK_RESET) {
+        for (uint32_t i = 0; i < count; i++) {
+            edges->edges[reset[i]] = 0;
+        }
+    } else if (mark == PWSP_MARK_PARALLEL || mark == PWSP_MARK_SEQUENTIAL || is_pipeline) {
+        edges->pipeline = is_pipeline ? ++edges->pipeline_count : edges->pipeline;
+        uint32_t node = pwsp_edges_node(edges, PTOWSP_NO_INDEX, mark != PWSP_MARK_SEQUENTIAL);
+        edges->open = node ? node : edges->open;
+    } else if (!edges->is_out_of_memory) {
+        uint32_t node = edges->open;
+        edges->pipeline = 0;
+        edges->open = edges->nodes[node].parent;
+        PTOWSP_ASSERT(edges->open);
+        if (edges->nodes[node].last) {
+            edges->nodes[edges->open].last = node;
+        }
+    }
+}
+
+// -- kept edges -----------------------------------------------------------------------------------
+
+static bool pwsp_edges_keep(pwsp_edges *edges, uint64_t from, ptowsp_edge_reason reason,
+                            uint32_t hazards, uint32_t from_tile, uint32_t to_tile) {
+    if (!PWSP_EDGE_GROW(edges, kept, kept, edges->kept_count + 1, pwsp_edge_kept)) {
+        return false;
+    }
+    pwsp_edge_kept edge = {from, (uint8_t)reason, (uint8_t)hazards, (uint8_t)from_tile,
+                           (uint8_t)to_tile};
+    edges->kept[edges->kept_count++] = edge;
+    return true;
+}
+
+static bool pwsp_edges_explicit(pwsp_edges *edges, const pwsp_arrival *arrival, uint64_t task) {
+    bool is_good = true;
+    for (uint32_t i = 0; i < arrival->after_count; i++) {
+        uint64_t at = edges->edges[arrival->after[i]];
+        for (; at && is_good; at = edges->begins[at - 1].next) {
+            is_good =
+                pwsp_edges_keep(edges, edges->begins[at - 1].task, PTOWSP_EDGE_EXPLICIT, 0, 0, 0);
+        }
+    }
+    for (uint32_t i = 0; i < arrival->before_count && is_good; i++) {
+        is_good = PWSP_EDGE_GROW(edges, begins, begin, edges->begin_count + 1, pwsp_edge_begin);
+        if (is_good) {
+            uint64_t *first = &edges->edges[arrival->before[i]];
+            pwsp_edge_begin begin = {task, *first};
+            edges->begins[edges->begin_count] = begin;
+            *first = ++edges->begin_count;
+        }
+    }
+    return is_good;
+}
+
+static bool pwsp_edges_stream(pwsp_edges *edges, const pwsp_arrival *arrival, uint64_t task) {
+    const pwsp_sim *sim = edges->sim;
+    if (!sim->order.streams || edges->pipeline) {
+        return true;
+    }
+    uint64_t *last = &edges->streams[pwsp_precedence_stream(&sim->order, arrival)];
+    bool is_good = !*last || pwsp_edges_keep(edges, *last - 1, PTOWSP_EDGE_STREAM, 0, 0, 0);
+    *last = task + 1;
+    return is_good;
+}
+
+// -- data -----------------------------------------------------------------------------------------
+
+static pwsp_region pwsp_edges_region(const pwsp_bound_tensor *tensor, const pwsp_tile_at *at) {
+    int64_t size = (int64_t)tensor->element_size;
+    uint64_t offset = (uint64_t)pwsp_tile_offset(tensor, at) * tensor->element_size;
+    pwsp_region region = {tensor->base + offset,
+                          tensor->row_stride * size,
+                          tensor->col_stride * size,
+                          at->rows,
+                          at->cols,
+                          tensor->element_size};
+    return region;
+}
+
+// The hazards of two accesses that meet.
+static uint32_t pwsp_edges_hazards(const pwsp_edges *edges, const pwsp_edge_access *old,
+                                   uint32_t access) {
+    uint32_t met = 0;
+    bool is_read = access & PWSP_TILE_READ, is_written = access & PWSP_TILE_WRITTEN;
+    if ((old->access & PWSP_TILE_WRITTEN) && is_read && !(old->access & PWSP_EDGE_HIDDEN)) {
+        met |= PTOWSP_HAZARD_RAW;
+    }
+    met |= (old->access & PWSP_TILE_READ) && is_written ? PTOWSP_HAZARD_WAR : 0u;
+    met |= (old->access & PWSP_TILE_WRITTEN) && is_written ? PTOWSP_HAZARD_WAW : 0u;
+    return met & edges->sim->schedule->hazards;
+}
+
+// The edges of one tile. False when memory is out.
+static bool pwsp_edges_query(pwsp_edges *edges, const pwsp_region *region, uint32_t group,
+                             uint32_t access, uint32_t tile, uint64_t task) {
+    bool is_exact = !edges->sim->deps.is_overlap;
+    for (uint64_t at = edges->groups[group]; at; at = edges->accesses[at - 1].next) {
+        const pwsp_edge_access *old = &edges->accesses[at - 1];
+        uint32_t hazards = pwsp_edges_hazards(edges, old, access);
+        bool is_apart = edges->pipeline && edges->tasks[old->task].pipeline == edges->pipeline;
+        if (!hazards || old->task == task || is_apart) {
+            continue;  // tasks of one pipeline are ordered by its channels, not by data
+        }
+        if ((is_exact ? pwsp_region_equal(&old->region, region)
+                      : pwsp_region_overlaps(&old->region, region)) &&
+            !pwsp_edges_keep(edges, old->task, PTOWSP_EDGE_TENSOR, hazards, old->tile, tile)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Takes out the accesses that a written tile hides, or marks them.
+static void pwsp_edges_hide(pwsp_edges *edges, const pwsp_region *region, uint32_t group,
+                            uint64_t task) {
+    bool is_exact = !edges->sim->deps.is_overlap;
+    bool is_all = edges->sim->schedule->hazards ==
+                  (PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAR | PTOWSP_HAZARD_WAW);
+    uint64_t *link = &edges->groups[group];
+    while (*link) {
+        uint64_t at = *link;
+        pwsp_edge_access *old = &edges->accesses[at - 1];
+        bool is_hidden =
+            old->task != task && (is_exact ? pwsp_region_equal(&old->region, region)
+                                           : pwsp_region_contains(region, &old->region));
+        if (is_hidden && is_all) {
+            *link = old->next;
+            old->next = edges->free_access;
+            edges->free_access = at;
+            continue;
+        }
+        old->access |= is_hidden ? PWSP_EDGE_HIDDEN : 0u;
+        link = &old->next;
+    }
+}
+
+static bool pwsp_edges_add(pwsp_edges *edges, const pwsp_region *region, uint32_t group,
+                           uint32_t access, uint32_t tile, uint64_t task) {
+    uint64_t at = edges->free_access;
+    if (at) {
+        edges->free_access = edges->accesses[at - 1].next;
+    } else if (PWSP_EDGE_GROW(edges, accesses, access, edges->access_count + 1, pwsp_edge_access)) {
+        at = ++edges->access_count;
+    } else {
+        return false;
+    }
+    pwsp_edge_access made = {*region, task, edges->groups[group], access, tile};
+    edges->accesses[at - 1] = made;
+    edges->groups[group] = at;
+    return true;
+}
+
+static bool pwsp_edges_data(pwsp_edges *edges, const pwsp_arrival *arrival,
+                            const pwsp_bound_tensor *bound, uint64_t task) {
+    const pwsp_deps *deps = &edges->sim->deps;
+    bool is_good = deps->is_exact || deps->is_overlap;
+    // All tiles ask before any of them hides or adds.
+    for (uint32_t pass = 0; pass < 3; pass++) {
+        for (uint32_t i = 0; i < arrival->tile_count && is_good; i++) {
+            const pwsp_tile_at *at = &arrival->tiles[i];
+            if (at->rows == 0 || at->cols == 0) {
+                continue;
+            }
+            pwsp_region region = pwsp_edges_region(&bound[at->tensor], at);
+            uint32_t group = deps->tensors[at->tensor].group;
+            if (pass == 0) {
+                is_good = pwsp_edges_query(edges, &region, group, at->access, i, task);
+            } else if (pass == 1 && (at->access & PWSP_TILE_WRITTEN)) {
+                pwsp_edges_hide(edges, &region, group, task);
+            } else if (pass == 2) {
+                is_good = pwsp_edges_add(edges, &region, group, at->access, i, task);
+            }
+        }
+    }
+    return !edges->is_out_of_memory;
+}
+
+PWSP_INTERNAL bool pwsp_edges_task(pwsp_edges *edges, const pwsp_arrival *arrival,
+                                   const pwsp_bound_tensor *bound) {
+    uint64_t task = edges->task_count;
+    uint32_t node = pwsp_edges_node(edges, task, false);
+    if (!node || edges->is_out_of_memory ||
+        !PWSP_EDGE_GROW(edges, tasks, task, task + 2, pwsp_edge_task) ||
+        !PWSP_EDGE_GROW(edges, tiles, tile, edges->tile_count + arrival->tile_count + 1,
+                        pwsp_tile_at)) {
+        return false;
+    }
+    edges->nodes[edges->open].last = node;
+    pwsp_edge_task made = {edges->kept_count, edges->tile_count, node, edges->pipeline};
+    edges->tasks[task] = made;
+    for (uint32_t i = 0; i < arrival->tile_count; i++) {
+        edges->tiles[edges->tile_count++] = arrival->tiles[i];
+    }
+    edges->task_count++;
+    bool is_good = pwsp_edges_explicit(edges, arrival, task) &&
+                   pwsp_edges_stream(edges, arrival, task) &&
+                   pwsp_edges_data(edges, arrival, bound, task);
+    edges->tasks[task + 1].first_kept = edges->kept_count;
+    return is_good;
+}
+
+// -- visiting -------------------------------------------------------------------------------------
+
+// Visits the tasks with which a node ends, the last first.
+static bool pwsp_edges_exits(const pwsp_edges *edges, uint32_t at, pwsp_edge_visit visit,
+                             void *user) {
+    const pwsp_edge_node *node = &edges->nodes[at];
+    if (node->task != PTOWSP_NO_INDEX) {
+        pwsp_edge_kept edge = {node->task, PTOWSP_EDGE_STRUCTURE, 0, 0, 0};
+        return visit(user, &edge);
+    }
+    bool goes_on = true;
+    for (uint32_t child = node->last; child && goes_on; child = edges->nodes[child].previous) {
+        goes_on = pwsp_edges_exits(edges, child, visit, user);
+        if (!node->is_parallel) {
+            break;
+        }
+    }
+    return goes_on;
+}
+
+PWSP_INTERNAL bool pwsp_edges_of(const pwsp_edges *edges, uint64_t task, pwsp_edge_visit visit,
+                                 void *user) {
+    PTOWSP_ASSERT(task < edges->task_count);
+    uint32_t at = edges->tasks[task].node;
+    for (; edges->sim->order.has_structure && edges->nodes[at].parent;
+         at = edges->nodes[at].parent) {
+        const pwsp_edge_node *node = &edges->nodes[at];
+        if (!edges->nodes[node->parent].is_parallel && node->previous) {
+            if (!pwsp_edges_exits(edges, node->previous, visit, user)) {
+                return false;
+            }
+            break;
+        }
+    }
+    uint64_t end = edges->tasks[task + 1].first_kept;
+    for (uint64_t i = edges->tasks[task].first_kept; i < end; i++) {
+        if (!visit(user, &edges->kept[i])) {
+            return false;
+        }
+    }
+    return true;
+}
