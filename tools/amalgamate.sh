@@ -74,6 +74,8 @@ src/plan/attention_cut.h src/plan/attention_cut.c
 src/plan/attention_plan.c
 src/plan/attention_update.c
 src/plan/attention_check.c src/plan/attention_print.c
+src/plan/prefix.h src/plan/prefix_tree.c src/plan/prefix_given.c
+src/plan/prefix_choose.c src/plan/prefix_plan.c src/plan/prefix_check.c
 src/plan/dispatch.c
 src/plan/merge.c
 src/plan/attention_run.c
