@@ -40,8 +40,8 @@ PWSP_INTERNAL pwsp_prefix_scratch pwsp_prefix_scratch_of(uint32_t requests, uint
     uint64_t *used = &s.bytes;
     const uint64_t n = requests;
     s.table_size = 4;
-    while (s.table_size < pwsp_mul_u64(blocks, 4) && s.table_size < UINT64_C(1) << 60) {
-        s.table_size *= 2;
+    while (s.table_size < pwsp_mul_u64(blocks, 4)) {
+        s.table_size = pwsp_mul_u64(s.table_size, 2);
     }
     s.costs = (pwsp_prefix_cost *)pwsp_scratch_take(base, used, n, sizeof *s.costs);
     s.keys = (pwsp_prefix_key *)pwsp_scratch_take(base, used, n, sizeof *s.keys);
