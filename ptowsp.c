@@ -3170,18 +3170,22 @@ typedef struct pwsp_attention {
     const PTOWSP_GM int32_t *kv_lengths;
     const PTOWSP_GM int32_t *query_lengths;
     uint32_t sequence_count;
+    // Prefix plans: sequences are these segments, and lengths are those of positions.
+    const ptowsp_prefix_segment *segments;
 
     // Of the batch before it is cut: in BALANCED mode units are tiles.
     uint64_t tile_count, unit_count, merge_count, slot_count;
     uint64_t total, tile_cost_max, slot_cost_max;
     uint32_t slot_rows;
+    uint64_t slotted_count;  // tiles of segments that are not whole
 } pwsp_attention;
 
 // A query tile: the KV that it sees, and what that costs.
 typedef struct pwsp_query_tile {
     uint32_t begin, end;  // KV tokens
     uint32_t rows;
-    uint64_t rate;  // of a KV token
+    bool is_slotted;  // its units have slots, even if it is not split
+    uint64_t rate;    // of a KV token
 } pwsp_query_tile;
 
 // Checks a configuration, and fills in its defaults.
@@ -3206,6 +3210,11 @@ PWSP_INTERNAL ptowsp_status pwsp_plan_ranges_check(const pwsp_attention *a,
                                                    const ptowsp_attention_plan *plan,
                                                    ptowsp_plan_info *info);
 
+// Proves the units, merges and lanes of a plan that has its arrays.
+PWSP_INTERNAL ptowsp_status pwsp_plan_prove(const pwsp_attention *a,
+                                            const ptowsp_attention_plan *plan,
+                                            ptowsp_plan_info *info);
+
 PWSP_INLINE uint64_t pwsp_mul_u64(uint64_t a, uint64_t b) {  // or UINT64_MAX
     uint64_t product;
     return pwsp_mul_fits(a, b, &product) ? product : UINT64_MAX;
@@ -3217,26 +3226,47 @@ PWSP_INLINE bool pwsp_attention_cuts_chunks(const pwsp_attention *a) {
 
 // Whether there is one tile per head, of all KV of the sequence, and it is cut at pages.
 PWSP_INLINE bool pwsp_attention_is_decode(const pwsp_attention *a) {
-    return !a->query_lengths && a->config.window == 0 && !pwsp_attention_cuts_chunks(a);
+    return !a->query_lengths && a->config.window == 0 && !pwsp_attention_cuts_chunks(a) &&
+           !a->segments;
 }
 
 PWSP_INLINE uint32_t pwsp_query_length(const pwsp_attention *a, uint32_t sequence) {
     return a->query_lengths ? (uint32_t)a->query_lengths[sequence] : 1;
 }
 
+// Tokens of a sequence, or of a segment, in tiles.
+PWSP_INLINE uint64_t pwsp_tiles_of(const pwsp_attention *a, uint32_t tokens) {
+    return pwsp_ceil_div_u64(tokens, a->tile_tokens);
+}
+
 // The query tiles of a sequence; 0 if it has no units.
 PWSP_INLINE uint32_t pwsp_query_tiles(const pwsp_attention *a, uint32_t sequence) {
+    if (a->segments) {
+        const ptowsp_prefix_segment *segment = &a->segments[sequence];
+        const bool has_kv = segment->kv_begin < segment->kv_end;
+        return has_kv ? (uint32_t)pwsp_tiles_of(a, segment->token_count) : 0;
+    }
     if (a->kv_lengths[sequence] == 0) {
         return 0;
     }
     if (!a->query_lengths) {
         return 1;
     }
-    return (uint32_t)pwsp_ceil_div_u64((uint32_t)a->query_lengths[sequence], a->tile_tokens);
+    return (uint32_t)pwsp_tiles_of(a, (uint32_t)a->query_lengths[sequence]);
 }
+
+PWSP_INLINE uint64_t pwsp_tile_rate(const pwsp_attention *a, uint32_t rows) {
+    return pwsp_sum_u64(a->token, pwsp_mul_u64(rows, a->row_token));
+}
+
+PWSP_INTERNAL pwsp_query_tile pwsp_segment_tile_at(const pwsp_attention *a, uint32_t segment,
+                                                   uint32_t index);
 
 PWSP_INLINE pwsp_query_tile pwsp_query_tile_at(const pwsp_attention *a, uint32_t sequence,
                                                uint32_t index) {
+    if (a->segments) {
+        return pwsp_segment_tile_at(a, sequence, index);
+    }
     const int64_t kv = a->kv_lengths[sequence], queries = pwsp_query_length(a, sequence);
     const int64_t before = (int64_t)index * a->tile_tokens;
     int64_t tokens = queries - before;
@@ -3247,7 +3277,8 @@ PWSP_INLINE pwsp_query_tile pwsp_query_tile_at(const pwsp_attention *a, uint32_t
     tile.begin = unseen > 0 ? (uint32_t)unseen : 0;
     tile.end = (uint32_t)(a->config.is_causal ? first + tokens : kv);
     tile.rows = (uint32_t)tokens * a->config.group;
-    tile.rate = pwsp_sum_u64(a->token, pwsp_mul_u64(tile.rows, a->row_token));
+    tile.is_slotted = false;
+    tile.rate = pwsp_tile_rate(a, tile.rows);
     PTOWSP_ASSERT(tokens > 0 && tile.begin < tile.end && tile.end <= (uint32_t)kv);
     return tile;
 }
@@ -3258,6 +3289,12 @@ PWSP_INLINE uint64_t pwsp_sizes_bytes(const ptowsp_attention_sizes *sizes) {
     return (sizes->unit_count + sizes->merge_count) * sizeof(ptowsp_work) + lanes * sizeof(double) +
            2 * (lanes + 1) * sizeof(uint32_t);
 }
+
+// Adds a tile, of one head, to the counts. Sums stay at UINT64_MAX once they are there.
+PWSP_INTERNAL void pwsp_tile_count(pwsp_attention *a, const pwsp_query_tile *tile);
+
+// Multiplies the counts, which are of one head, and checks them.
+PWSP_INTERNAL ptowsp_status pwsp_counts_check(pwsp_attention *a, ptowsp_plan_info *info);
 
 // The cost of a slot of a tile: at most PWSP_COST_MAX, which no lane has room for.
 PWSP_INLINE uint64_t pwsp_slot_cost(const pwsp_attention *a, uint32_t rows) {
@@ -3270,12 +3307,27 @@ PWSP_INLINE uint64_t pwsp_chunk_pieces(const pwsp_attention *a, uint32_t begin, 
     return (end - 1) / a->chunk - begin / a->chunk + 1;
 }
 
+// What the tile costs from kv on, in a lane that takes all of it. In INVARIANT mode the lane of the
+// first piece has the merge.
+PWSP_INLINE uint64_t pwsp_tile_cost(const pwsp_attention *a, const pwsp_query_tile *tile,
+                                    uint32_t kv) {
+    uint64_t cost = (tile->end - kv) * tile->rate, pieces = 1;
+    if (pwsp_attention_cuts_chunks(a)) {
+        pieces = pwsp_chunk_pieces(a, kv, tile->end);
+    }
+    cost += pieces * a->unit;
+    if (kv == tile->begin && (pieces > 1 || tile->is_slotted)) {
+        cost += pieces * pwsp_slot_cost(a, tile->rows);
+    }
+    return cost;
+}
+
 PWSP_INLINE uint8_t pwsp_attention_tier(const pwsp_attention *a, uint32_t sequence) {
     if (!a->config.tiers) {
         return 0;
     }
-    return (uint8_t)ptowsp_tier_find(a->config.tiers, a->config.tier_count,
-                                     a->kv_lengths[sequence]);
+    const uint32_t at = a->segments ? a->segments[sequence].first : sequence;
+    return (uint8_t)ptowsp_tier_find(a->config.tiers, a->config.tier_count, a->kv_lengths[at]);
 }
 
 #endif
@@ -3443,18 +3495,36 @@ static ptowsp_status pwsp_sequence_check(const pwsp_attention *a, uint32_t seque
     return PTOWSP_OK;
 }
 
-// Adds a tile, of one head, to the counts. Sums stay at UINT64_MAX once they are there.
-static void pwsp_tile_count(pwsp_attention *a, const pwsp_query_tile *tile) {
-    uint64_t units = 1, slots = 0;
+PWSP_INTERNAL pwsp_query_tile pwsp_segment_tile_at(const pwsp_attention *a, uint32_t segment,
+                                                   uint32_t index) {
+    const ptowsp_prefix_segment *s = &a->segments[segment];
+    const uint32_t before = index * a->tile_tokens, left = s->token_count - before;
+    const uint32_t tokens = left < a->tile_tokens ? left : a->tile_tokens;
+    pwsp_query_tile tile;
+    tile.begin = s->kv_begin;
+    tile.end = s->kv_end;
+    if (a->config.is_causal && s->count == 1) {
+        tile.end -= left - tokens;  // what the tokens after the tile see besides
+    }
+    tile.rows = tokens * a->config.group;
+    tile.is_slotted = !s->is_whole;
+    tile.rate = pwsp_tile_rate(a, tile.rows);
+    PTOWSP_ASSERT(before < s->token_count && tile.begin < tile.end);
+    return tile;
+}
+
+PWSP_INTERNAL void pwsp_tile_count(pwsp_attention *a, const pwsp_query_tile *tile) {
+    uint64_t units = 1, slots = tile->is_slotted;
     if (pwsp_attention_cuts_chunks(a)) {
         units = pwsp_chunk_pieces(a, tile->begin, tile->end);
-        slots = units > 1 ? units : 0;
+        slots = units > 1 || tile->is_slotted ? units : 0;
     }
     const uint64_t slot_cost = pwsp_slot_cost(a, tile->rows);
     uint64_t cost = pwsp_sum_u64(pwsp_mul_u64(units, a->unit),
                                  pwsp_mul_u64(tile->end - tile->begin, tile->rate));
     cost = pwsp_sum_u64(cost, pwsp_mul_u64(slots, slot_cost));
     a->tile_count++;
+    a->slotted_count += tile->is_slotted;
     a->unit_count += units;
     a->merge_count += slots > 0;
     a->slot_count += slots;
@@ -3476,8 +3546,7 @@ static void pwsp_decode_count(pwsp_attention *a, const pwsp_lengths_facts *facts
     a->slot_rows = rows;
 }
 
-// Multiplies the counts, which are of one head, and checks them.
-static ptowsp_status pwsp_counts_check(pwsp_attention *a, ptowsp_plan_info *info) {
+PWSP_INTERNAL ptowsp_status pwsp_counts_check(pwsp_attention *a, ptowsp_plan_info *info) {
     const uint64_t heads = a->config.head_count;
     uint64_t units = pwsp_mul_u64(a->unit_count, heads);
     if (units > UINT32_MAX) {
@@ -3490,6 +3559,7 @@ static ptowsp_status pwsp_counts_check(pwsp_attention *a, ptowsp_plan_info *info
     }
     a->unit_count = units;
     a->tile_count *= heads;
+    a->slotted_count *= heads;
     a->merge_count *= heads;
     a->slot_count *= heads;
     return PTOWSP_OK;
@@ -3724,7 +3794,7 @@ static void pwsp_write_open(pwsp_attention_writer *w, uint32_t sequence, uint32_
 // Closes it: the number of its slots is known, and so its cost.
 static void pwsp_write_close(pwsp_attention_writer *w, uint32_t rows) {
     const uint32_t slots = w->slots - w->open_slot;
-    PTOWSP_ASSERT(slots > 1);
+    PTOWSP_ASSERT(slots > 0);
     const uint64_t cost = slots * pwsp_slot_cost(w->a, rows);
     w->plan->merges[w->merges - 1].params[3] = slots;
     if (w->open_lane == w->lane) {
@@ -3751,7 +3821,7 @@ PWSP_INTERNAL void pwsp_write_range(pwsp_attention_writer *w, uint32_t sequence,
         const uint32_t flags = (at == tile->begin ? PTOWSP_WORK_FIRST : 0) |
                                (next == tile->end ? PTOWSP_WORK_LAST : 0);
         uint32_t slot = PTOWSP_NO_SLOT;
-        if (flags != (PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST)) {
+        if (flags != (PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST) || tile->is_slotted) {
             if (flags & PTOWSP_WORK_FIRST) {
                 pwsp_write_open(w, sequence, head, pwsp_word_tag(tier, 0, index));
             }
@@ -3774,7 +3844,7 @@ PWSP_INTERNAL void pwsp_write_heads(pwsp_attention_writer *w, uint32_t sequence,
     const uint32_t tiles = pwsp_query_tiles(a, sequence);
     PTOWSP_ASSERT(tiles > 0 && head + count <= a->config.head_count);
     const uint32_t end = head + (uint32_t)count;
-    if (tiles == 1 && !pwsp_attention_cuts_chunks(a)) {
+    if (tiles == 1 && !pwsp_attention_cuts_chunks(a) && !first->is_slotted) {
         PTOWSP_GM ptowsp_work *unit = w->next, *last = unit + count;
         PTOWSP_ASSERT(last <= w->plan->units + w->plan->unit_capacity);
         const uint32_t length = first->end - first->begin;
@@ -3928,21 +3998,6 @@ static uint64_t pwsp_lane_room(const pwsp_attention *a, uint64_t time, uint32_t 
 
 // -- tiles ----------------------------------------------------------------------------------------
 
-// What the tile costs from kv on, in a lane that takes all of it. In INVARIANT mode the lane of the
-// first piece has the merge.
-static uint64_t pwsp_tile_cost(const pwsp_attention *a, const pwsp_query_tile *tile, uint32_t kv) {
-    uint64_t cost = (tile->end - kv) * tile->rate;
-    if (!pwsp_attention_cuts_chunks(a)) {
-        return cost + a->unit;
-    }
-    const uint64_t pieces = pwsp_chunk_pieces(a, kv, tile->end);
-    cost += pieces * a->unit;
-    if (kv == tile->begin && pieces > 1) {
-        cost += pieces * pwsp_slot_cost(a, tile->rows);
-    }
-    return cost;
-}
-
 // The end of what the lane can take of a tile from kv on, rounded down to a page, if `room` is for
 // its KV alone; kv for nothing.
 static uint32_t pwsp_piece_end(const pwsp_attention *a, const pwsp_query_tile *tile, uint32_t kv,
@@ -4060,7 +4115,7 @@ static bool pwsp_fill_tile(pwsp_filler *f) {
     if (end > kv) {
         f->room = 0;
         f->splits++;
-        f->merges += !f->is_inside;
+        f->merges += !f->is_inside && !tile.is_slotted;
         f->is_inside = true;
         f->kv = end;
     }
@@ -4242,8 +4297,8 @@ static bool pwsp_fill(const pwsp_attention *a, uint64_t time, pwsp_attention_wri
     cut->slot_count = a->slot_count;
     if (!pwsp_attention_cuts_chunks(a)) {
         cut->unit_count += f.splits;
-        cut->merge_count = f.merges;
-        cut->slot_count = f.splits + f.merges;
+        cut->merge_count = a->slotted_count + f.merges;
+        cut->slot_count = a->slotted_count + f.splits + f.merges;
     }
     return !has_more;
 }
@@ -4339,8 +4394,9 @@ PWSP_INTERNAL bool pwsp_plan_has_room(const pwsp_attention *a, const ptowsp_atte
                a->slot_count <= plan->slot_capacity;
     }
     return a->tile_count + splits <= plan->unit_capacity &&
-           pwsp_min_u64(a->tile_count, splits) <= plan->merge_capacity &&
-           2 * splits <= plan->slot_capacity;
+           a->slotted_count + pwsp_min_u64(a->tile_count - a->slotted_count, splits) <=
+               plan->merge_capacity &&
+           a->slotted_count + 2 * splits <= plan->slot_capacity;
 }
 
 PWSP_INTERNAL void pwsp_attention_cut_write(const pwsp_attention *a, const pwsp_attention_cut *cut,
@@ -4986,7 +5042,8 @@ static ptowsp_status pwsp_proof_tile(pwsp_plan_proof *proof, uint32_t sequence, 
         const uint32_t left = tile.end - at, length = unit->params[3];
         const bool is_first = at == tile.begin, is_last = length == left;
         uint32_t slot = PTOWSP_NO_SLOT;
-        if (is_first && !is_last) {  // slots may be left out before it
+        const bool has_slot = !(is_first && is_last) || tile.is_slotted;
+        if (is_first && has_slot) {  // slots may be left out before it
             slot = proof->slot = unit->work_id > proof->slot ? unit->work_id : proof->slot;
             slot_first = slot;
         } else if (!is_first) {
@@ -5012,7 +5069,7 @@ static ptowsp_status pwsp_proof_tile(pwsp_plan_proof *proof, uint32_t sequence, 
             return pwsp_proof_fail(proof, PTOWSP_FAULT_UNIT_WRONG, i, length,
                                    end > at ? end - at : left);
         }
-        if (!(is_first && is_last)) {  // a part: NO_SLOT is no slot of one
+        if (has_slot) {  // NO_SLOT is no slot of a part
             if (slot >= proof->plan->slot_count) {
                 return pwsp_proof_fail(proof, PTOWSP_FAULT_UNIT_WRONG, i, slot,
                                        proof->plan->slot_count);
@@ -5068,6 +5125,26 @@ static ptowsp_status pwsp_proof_end(pwsp_plan_proof *proof) {
     return status;
 }
 
+PWSP_INTERNAL ptowsp_status pwsp_plan_prove(const pwsp_attention *a,
+                                            const ptowsp_attention_plan *plan,
+                                            ptowsp_plan_info *info) {
+    ptowsp_status status = pwsp_plan_numbers_check(a, plan, info);
+    pwsp_plan_proof proof = {a, plan, info, 0, 0, 0};
+    for (uint32_t s = 0; s < a->sequence_count && status == PTOWSP_OK; s++) {
+        const uint32_t tiles = pwsp_query_tiles(a, s);
+        const uint8_t tier = tiles > 0 ? pwsp_attention_tier(a, s) : 0;
+        for (uint32_t head = 0; head < a->config.head_count && tiles > 0; head++) {
+            for (uint32_t i = 0; i < tiles && status == PTOWSP_OK; i++) {
+                status = pwsp_proof_tile(&proof, s, head, i, tier);
+            }
+            if (status != PTOWSP_OK) {
+                break;
+            }
+        }
+    }
+    return status == PTOWSP_OK ? pwsp_proof_end(&proof) : status;
+}
+
 ptowsp_status ptowsp_attention_check(const ptowsp_attention_batch *batch,
                                      const ptowsp_attention_config *config,
                                      const ptowsp_attention_plan *plan,
@@ -5078,23 +5155,7 @@ ptowsp_status ptowsp_attention_check(const ptowsp_attention_batch *batch,
     if (status == PTOWSP_OK) {
         status = pwsp_plan_arrays_check(plan, info);
     }
-    if (status == PTOWSP_OK) {
-        status = pwsp_plan_numbers_check(&a, plan, info);
-    }
-    pwsp_plan_proof proof = {&a, plan, info, 0, 0, 0};
-    for (uint32_t s = 0; s < a.sequence_count && status == PTOWSP_OK; s++) {
-        const uint32_t tiles = pwsp_query_tiles(&a, s);
-        const uint8_t tier = tiles > 0 ? pwsp_attention_tier(&a, s) : 0;
-        for (uint32_t head = 0; head < a.config.head_count && tiles > 0; head++) {
-            for (uint32_t i = 0; i < tiles && status == PTOWSP_OK; i++) {
-                status = pwsp_proof_tile(&proof, s, head, i, tier);
-            }
-            if (status != PTOWSP_OK) {
-                break;
-            }
-        }
-    }
-    return status == PTOWSP_OK ? pwsp_proof_end(&proof) : status;
+    return status == PTOWSP_OK ? pwsp_plan_prove(&a, plan, info) : status;
 }
 
 // =================================================================================================
@@ -7380,6 +7441,1911 @@ ptowsp_status ptowsp_moe_routes_generate(const ptowsp_moe_traffic *traffic, uint
 }
 
 // =================================================================================================
+// src/plan/prefix.h
+// =================================================================================================
+
+// Prefix trees and the decision which of their nodes are shared: what the rooms of prefix plans have
+// in common.
+
+#ifndef PWSP_PREFIX_H
+#define PWSP_PREFIX_H
+
+// A request's blocks as a string of ids, as far as they can be shared.
+typedef struct pwsp_prefix_key {
+    const PTOWSP_GM uint64_t *ids;
+    uint32_t count;
+    uint32_t limit;  // KV tokens that may be shared
+} pwsp_prefix_key;
+
+// What a subtree costs in KV reads that begin at token y, for its segments below a shared one: a
+// function of y, below the node's kv_begin. See prefix_choose.c.
+typedef struct pwsp_prefix_cost {
+    uint64_t at_end;  // at y = the end of the node: of what is below it
+    uint64_t below;   // the limit there from smaller y; differs where requests end with the node
+    uint64_t slope;   // below that, per granule
+    uint64_t alone;   // nothing above is shared: all KV from 0 on is read
+    uint32_t head, tail;  // changes of the slope, by falling y, as a list of nodes
+    // The change that is this node's: from `share_at` down it is shared.
+    uint32_t next;
+    uint32_t share_at;  // granules; UINT32_MAX: never
+    uint64_t gain, drop;
+    uint32_t above;    // going down: where the shared segment above ends
+    uint32_t segment;  // the node's, or that of the shared node above
+    uint8_t has_above;
+    uint8_t shares_alone;
+} pwsp_prefix_cost;
+
+// The parts of a tree's scratch.
+typedef struct pwsp_prefix_scratch {
+    pwsp_prefix_cost *costs;              // [requests]
+    pwsp_prefix_key *keys;                // [requests]
+    ptowsp_prefix_segment *segments;      // [2 * requests]
+    uint32_t *table;                      // [table_size] of ids; or what a given tree needs
+    int32_t *kv_lengths, *query_lengths;  // [requests] by position
+    uint32_t *token_begin;                // [requests + 1]
+    uint32_t *order, *common;             // [requests] the other side of merging
+    uint32_t *node_first, *node_next;     // [requests] nodes by their first position, from above
+    uint64_t table_size;
+    uint64_t bytes;  // of all
+} pwsp_prefix_scratch;
+
+PWSP_INTERNAL pwsp_prefix_scratch pwsp_prefix_scratch_of(uint32_t requests, uint64_t blocks,
+                                                         void *scratch);
+
+// Checks that a tree has its arrays.
+PWSP_INTERNAL ptowsp_status pwsp_tree_check(const ptowsp_prefix_tree *tree, ptowsp_plan_info *info);
+
+// Makes the nodes from the order and what neighbours share.
+PWSP_INTERNAL void pwsp_tree_complete(ptowsp_prefix_tree *tree);
+
+// KV tokens of a request that others may share.
+PWSP_INLINE uint32_t pwsp_prefix_limit(int32_t kv, int32_t queries) {
+    return (uint32_t)(queries > 1 ? (kv > queries ? kv - queries : 0) : kv);
+}
+
+// A node's end, or begin, as it is for a configuration: in INVARIANT mode whole chunks.
+PWSP_INLINE uint32_t pwsp_prefix_round(const pwsp_attention *a, uint32_t kv) {
+    return pwsp_attention_cuts_chunks(a) ? (uint32_t)(kv / a->chunk * a->chunk) : kv;
+}
+
+// Decides which nodes are shared, from a batch by position that was prepared.
+PWSP_INTERNAL void pwsp_prefix_choose(const pwsp_attention *a, ptowsp_prefix_tree *tree,
+                                      const pwsp_prefix_scratch *scratch);
+
+// Writes the segments of a tree by its decision, or those of the flat plan; their number.
+PWSP_INTERNAL uint32_t pwsp_prefix_segments(const pwsp_attention *a, const ptowsp_prefix_tree *tree,
+                                            const pwsp_prefix_scratch *scratch, bool is_flat);
+
+// Puts a batch into the order of a tree, checks both, and counts the flat plan.
+PWSP_INTERNAL ptowsp_status pwsp_prefix_prepare(const ptowsp_attention_batch *batch,
+                                                const ptowsp_attention_config *config,
+                                                const ptowsp_prefix_tree *tree, pwsp_attention *a,
+                                                pwsp_prefix_scratch *s, ptowsp_plan_info *info);
+
+// Counts the tiles of segments, in the place of those of sequences. *out_reads: KV tokens.
+PWSP_INTERNAL ptowsp_status pwsp_prefix_count(pwsp_attention *a,
+                                              const ptowsp_prefix_segment *segments, uint32_t count,
+                                              uint64_t *out_reads, ptowsp_plan_info *info);
+
+// Checks that a plan has its arrays.
+PWSP_INTERNAL ptowsp_status pwsp_prefix_arrays_check(const ptowsp_prefix_plan *plan,
+                                                     ptowsp_plan_info *info);
+
+// The slots of all tiles of a position's segments that have tokens of it.
+PWSP_INTERNAL uint64_t pwsp_join_parts(const ptowsp_prefix_plan *plan, uint32_t position,
+                                       uint32_t head);
+
+// The tiles of a segment.
+PWSP_INLINE uint32_t pwsp_segment_tiles(const ptowsp_prefix_plan *plan,
+                                        const ptowsp_prefix_segment *segment) {
+    const uint32_t tokens = plan->attention.tile_tokens;
+    return segment->kv_begin < segment->kv_end
+               ? (uint32_t)pwsp_ceil_div_u64(segment->token_count, tokens)
+               : 0;
+}
+
+// The entry of merges with the slots of a tile of a segment that is not whole.
+PWSP_INLINE const PTOWSP_GM ptowsp_work *pwsp_segment_slots(const ptowsp_prefix_plan *plan,
+                                                            const ptowsp_prefix_segment *segment,
+                                                            uint32_t head, uint32_t tile) {
+    const uint32_t tiles = pwsp_segment_tiles(plan, segment);
+    PTOWSP_ASSERT(!segment->is_whole && tile < tiles);
+    return &plan->attention.merges[segment->merge_begin + head * tiles + tile];
+}
+
+#endif
+
+// =================================================================================================
+// src/plan/prefix_tree.c
+// =================================================================================================
+
+// Prefix trees: requests in order, what neighbours share, and the nodes that follow from it.
+//
+// Requests are sorted as strings of ids. Merge sort keeps, for the head of each run, how far it
+// equals what was written last (Ng and Kakehi 2008): heads that differ in it need no comparison, and
+// others are compared from there on. So shared ids are passed once per merge and never twice, and
+// what neighbours share, `common`, is a result of sorting:
+//
+//      position   ids        common    nodes
+//      0          4 3        0
+//      1          7 3 1      0         [7 3] first 1, count 3
+//      2          7 3 8 2    2            [8] first 2, count 2
+//      3          7 3 8 6    3
+//      4          9 5        0
+//
+// A node is a run of positions whose neighbours share more than the run's own neighbours do. One walk
+// over `common` with a stack finds all of them, children before parents. There are fewer than
+// requests, so open nodes stay at the end of the array of nodes while complete ones fill its
+// beginning.
+//
+// Adding and removing keep order and `common`: what neighbours of a removed request share is the
+// least of what both shared with it.
+
+// -- memory ---------------------------------------------------------------------------------------
+
+// Takes `count` elements of `size` from scratch; NULL counts only.
+static void *pwsp_scratch_take(char *base, uint64_t *used, uint64_t count, uint64_t size) {
+    void *at = base ? base + *used : NULL;
+    *used = pwsp_sum_u64(*used, pwsp_mul_u64(count, size));
+    *used = pwsp_sum_u64(*used, 7) & ~UINT64_C(7);
+    return at;
+}
+
+PWSP_INTERNAL pwsp_prefix_scratch pwsp_prefix_scratch_of(uint32_t requests, uint64_t blocks,
+                                                         void *scratch) {
+    pwsp_prefix_scratch s;
+    memset(&s, 0, sizeof s);
+    char *base = (char *)scratch;
+    uint64_t *used = &s.bytes;
+    const uint64_t n = requests;
+    s.table_size = 4;
+    while (s.table_size < pwsp_mul_u64(blocks, 4)) {
+        s.table_size = pwsp_mul_u64(s.table_size, 2);
+    }
+    s.costs = (pwsp_prefix_cost *)pwsp_scratch_take(base, used, n, sizeof *s.costs);
+    s.keys = (pwsp_prefix_key *)pwsp_scratch_take(base, used, n, sizeof *s.keys);
+    s.segments = (ptowsp_prefix_segment *)pwsp_scratch_take(base, used, 2 * n, sizeof *s.segments);
+    s.table = (uint32_t *)pwsp_scratch_take(base, used, s.table_size, sizeof *s.table);
+    s.kv_lengths = (int32_t *)pwsp_scratch_take(base, used, n, sizeof *s.kv_lengths);
+    s.query_lengths = (int32_t *)pwsp_scratch_take(base, used, n, sizeof *s.query_lengths);
+    s.token_begin = (uint32_t *)pwsp_scratch_take(base, used, n + 1, sizeof *s.token_begin);
+    s.order = (uint32_t *)pwsp_scratch_take(base, used, n, sizeof *s.order);
+    s.common = (uint32_t *)pwsp_scratch_take(base, used, n, sizeof *s.common);
+    s.node_first = (uint32_t *)pwsp_scratch_take(base, used, n, sizeof *s.node_first);
+    s.node_next = (uint32_t *)pwsp_scratch_take(base, used, n, sizeof *s.node_next);
+    return s;
+}
+
+// The bytes of nodes, order, common and owners.
+static uint64_t pwsp_tree_arrays_bytes(uint64_t requests) {
+    const uint64_t bytes = sizeof(ptowsp_prefix_node) + 3 * sizeof(uint32_t);
+    return (requests * bytes + 7) & ~UINT64_C(7);
+}
+
+uint64_t ptowsp_prefix_tree_bytes(const ptowsp_prefix_limits *limits) {
+    if (!limits) {
+        return 0;
+    }
+    const pwsp_prefix_scratch s =
+        pwsp_prefix_scratch_of(limits->request_count_max, limits->block_count_max, NULL);
+    const uint64_t bytes = pwsp_sum_u64(s.bytes, pwsp_tree_arrays_bytes(limits->request_count_max));
+    return bytes <= INT64_MAX ? bytes + 8 : UINT64_MAX;  // never 0
+}
+
+ptowsp_status ptowsp_prefix_tree_place(const ptowsp_prefix_limits *limits, void *block,
+                                       uint64_t block_bytes, ptowsp_prefix_tree *out_tree) {
+    if (!limits || !block || !out_tree || ((uintptr_t)block & 7) != 0) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    const uint64_t bytes = ptowsp_prefix_tree_bytes(limits);
+    if (block_bytes < bytes || bytes > SIZE_MAX) {
+        return PTOWSP_BUFFER_OVERFLOW;
+    }
+    memset(out_tree, 0, sizeof *out_tree);
+    const uint32_t n = limits->request_count_max;
+    out_tree->nodes = (ptowsp_prefix_node *)block;
+    out_tree->order = (uint32_t *)(void *)(out_tree->nodes + n);
+    out_tree->common = out_tree->order + n;
+    out_tree->owners = out_tree->common + n;
+    out_tree->scratch = (char *)block + pwsp_tree_arrays_bytes(n);
+    out_tree->request_capacity = n;
+    out_tree->block_capacity = limits->block_count_max;
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_tree_check(const ptowsp_prefix_tree *tree,
+                                            ptowsp_plan_info *info) {
+    if (!tree) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    const bool are_null[5] = {!tree->order, !tree->common, !tree->owners, !tree->nodes,
+                              !tree->scratch};
+    for (uint32_t i = 0; i < 5; i++) {
+        if (are_null[i]) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_NULL, PTOWSP_NO_INDEX, i, 0);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// -- nodes ----------------------------------------------------------------------------------------
+
+// Sets parents: the next node in the array that has all positions of a node.
+static void pwsp_tree_connect(ptowsp_prefix_tree *tree) {
+    for (uint32_t i = tree->node_count; i-- > 0;) {
+        const ptowsp_prefix_node *node = &tree->nodes[i];
+        uint32_t parent = i + 1 < tree->node_count ? i + 1 : PTOWSP_NO_NODE;
+        while (parent != PTOWSP_NO_NODE && tree->nodes[parent].first > node->first) {
+            parent = tree->nodes[parent].parent;
+        }
+        PTOWSP_ASSERT(parent == PTOWSP_NO_NODE ||
+                      tree->nodes[parent].first + tree->nodes[parent].count >=
+                          node->first + node->count);
+        tree->nodes[i].parent = parent;
+    }
+}
+
+// Sets the deepest node of each position. Nodes come children first, so what a node finds set is all
+// of a child's: next[first] leads behind it.
+static void pwsp_tree_own(ptowsp_prefix_tree *tree, uint32_t *next) {
+    for (uint32_t p = 0; p < tree->request_count; p++) {
+        tree->owners[p] = PTOWSP_NO_NODE;
+    }
+    for (uint32_t i = 0; i < tree->node_count; i++) {
+        const ptowsp_prefix_node *node = &tree->nodes[i];
+        const uint32_t end = node->first + node->count;
+        for (uint32_t p = node->first; p < end;) {
+            if (tree->owners[p] == PTOWSP_NO_NODE) {
+                tree->owners[p++] = i;
+            } else {
+                p = next[p];
+            }
+        }
+        // A position that this node owns may be stepped over one by one no more.
+        next[node->first] = end;
+    }
+}
+
+PWSP_INTERNAL void pwsp_tree_complete(ptowsp_prefix_tree *tree) {
+    const uint32_t count = tree->request_count;
+    ptowsp_prefix_node *nodes = tree->nodes, *open = nodes + tree->request_capacity;
+    const ptowsp_prefix_node *end = open;
+    uint32_t complete = 0;
+    for (uint32_t p = 1; p <= count; p++) {
+        const uint32_t common = p < count ? tree->common[p] : 0;
+        uint32_t first = p - 1;
+        while (open < end && open->kv_end > common) {
+            ptowsp_prefix_node node = *open++;
+            first = node.first;
+            node.count = p - first;
+            node.kv_begin = open < end && open->kv_end > common ? open->kv_end : common;
+            PTOWSP_ASSERT(nodes + complete < open && node.kv_begin < node.kv_end);
+            nodes[complete++] = node;
+        }
+        if (common > 0 && (open == end || open->kv_end < common)) {
+            open--;
+            memset(open, 0, sizeof *open);
+            open->first = first;
+            open->kv_end = common;
+        }
+    }
+    tree->node_count = complete;
+    pwsp_tree_connect(tree);
+    const pwsp_prefix_scratch s =
+        pwsp_prefix_scratch_of(tree->request_capacity, tree->block_capacity, tree->scratch);
+    pwsp_tree_own(tree, s.node_next);
+}
+
+// -- ids ------------------------------------------------------------------------------------------
+
+// Whether a request has an id twice: *out_first and *out_second are where.
+static bool pwsp_ids_repeat(const PTOWSP_GM uint64_t *ids, uint32_t count, uint32_t *table,
+                            uint32_t *out_first, uint32_t *out_second) {
+    uint32_t ascending = count > 0 ? 1 : 0;
+    while (ascending < count && ids[ascending - 1] < ids[ascending]) {
+        ascending++;
+    }
+    if (ascending == count) {
+        return false;
+    }
+    uint32_t bits = 3;
+    while (bits < 31 && UINT32_C(1) << bits < 2 * (uint64_t)count) {
+        bits++;
+    }
+    const uint32_t mask = (UINT32_C(1) << bits) - 1;
+    memset(table, 0, ((size_t)mask + 1) * sizeof *table);
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t hash = ids[i] * UINT64_C(0x9e3779b97f4a7c15);
+        uint32_t at = (uint32_t)(hash >> (64 - bits));
+        for (; table[at] > 0; at = (at + 1) & mask) {
+            if (ids[table[at] - 1] == ids[i]) {
+                *out_first = table[at] - 1;
+                *out_second = i;
+                return true;
+            }
+        }
+        table[at] = i + 1;
+    }
+    return false;
+}
+
+// Checks the lengths of a request.
+static ptowsp_status pwsp_request_lengths(const ptowsp_attention_batch *batch, uint32_t request,
+                                          uint32_t *out_limit, ptowsp_plan_info *info) {
+    const int32_t kv = batch->kv_lengths[request];
+    const int32_t queries = batch->query_lengths ? batch->query_lengths[request] : 1;
+    if (kv < 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTH_NEGATIVE, request, kv, 0);
+    }
+    if (queries < 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_QUERY_NEGATIVE, request, queries, 0);
+    }
+    *out_limit = pwsp_prefix_limit(kv, queries);
+    return PTOWSP_OK;
+}
+
+// Checks a request, and makes its key.
+static ptowsp_status pwsp_request_key(const ptowsp_prefix_batch *batch, uint32_t request,
+                                      const ptowsp_prefix_tree *tree, uint32_t *table,
+                                      pwsp_prefix_key *out_key, ptowsp_plan_info *info) {
+    uint32_t limit = 0;
+    ptowsp_status status = pwsp_request_lengths(&batch->attention, request, &limit, info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    const uint64_t begin = batch->block_begin[request], end = batch->block_begin[request + 1];
+    if (end < begin) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_BLOCKS_ORDER, request, pwsp_info_value(end), 0);
+    }
+    const uint32_t tokens = batch->block_tokens;
+    const uint64_t filled =
+        pwsp_ceil_div_u64((uint32_t)batch->attention.kv_lengths[request], tokens);
+    if (end - begin > filled) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_BLOCKS_MANY, request, pwsp_info_value(end - begin),
+                              (int64_t)filled);
+    }
+    if (end - begin > tree->block_capacity) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_BLOCKS_LARGE, request,
+                              pwsp_info_value(end - begin), pwsp_info_value(tree->block_capacity));
+    }
+    const uint32_t count = (uint32_t)(end - begin);
+    uint32_t first, second;
+    out_key->ids = count > 0 ? batch->block_ids + begin : NULL;
+    if (pwsp_ids_repeat(out_key->ids, count, table, &first, &second)) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_BLOCK_REPEATED, request, second, first);
+    }
+    out_key->limit = limit;
+    out_key->count = (uint32_t)pwsp_min_u64(count, pwsp_ceil_div_u64(limit, tokens));
+    return PTOWSP_OK;
+}
+
+// Whether a comes before b, or is equal to it. They are known to share `common` ids; *out_common is
+// how many they do.
+static bool pwsp_key_is_first(const pwsp_prefix_key *a, const pwsp_prefix_key *b, uint32_t common,
+                              uint32_t *out_common) {
+    const uint32_t least = a->count < b->count ? a->count : b->count;
+    uint32_t i = common;
+    while (i < least && a->ids[i] == b->ids[i]) {
+        i++;
+    }
+    *out_common = i;
+    if (i < least) {
+        return a->ids[i] < b->ids[i];
+    }
+    return a->count != b->count ? a->count < b->count : a->limit <= b->limit;
+}
+
+// The tokens of so many shared ids.
+static uint32_t pwsp_key_tokens(const pwsp_prefix_key *a, const pwsp_prefix_key *b, uint32_t common,
+                                uint32_t block_tokens) {
+    const uint64_t least = a->limit < b->limit ? a->limit : b->limit;
+    return (uint32_t)pwsp_min_u64((uint64_t)common * block_tokens, least);
+}
+
+// Merges the runs [low, middle) and [middle, high) of s into the order and common of `to`.
+static void pwsp_runs_merge(const pwsp_prefix_scratch *s, const uint32_t *order,
+                            const uint32_t *common, uint32_t low, uint32_t middle, uint32_t high,
+                            uint32_t *to_order, uint32_t *to_common) {
+    uint32_t i = low, j = middle, shared_i = 0, shared_j = 0;
+    for (uint32_t to = low; to < high; to++) {
+        bool takes_i = j == high || (i < middle && shared_i > shared_j);
+        if (i < middle && j < high && shared_i == shared_j) {
+            uint32_t shared;
+            takes_i = pwsp_key_is_first(&s->keys[order[i]], &s->keys[order[j]], shared_i, &shared);
+            *(takes_i ? &shared_j : &shared_i) = shared;
+            to_common[to] = takes_i ? shared_i : shared_j;
+        } else {
+            to_common[to] = takes_i ? shared_i : shared_j;
+        }
+        if (takes_i) {
+            to_order[to] = order[i++];
+            shared_i = i < middle ? common[i] : 0;
+        } else {
+            to_order[to] = order[j++];
+            shared_j = j < high ? common[j] : 0;
+        }
+    }
+}
+
+// Sorts all requests. `common` counts ids.
+static void pwsp_tree_sort(ptowsp_prefix_tree *tree, const pwsp_prefix_scratch *s) {
+    const uint64_t count = tree->request_count;
+    uint32_t *order = tree->order, *common = tree->common;
+    uint32_t *to_order = s->order, *to_common = s->common;
+    memset(common, 0, (size_t)count * sizeof *common);
+    for (uint64_t width = 1; width < count; width *= 2) {
+        for (uint64_t low = 0; low < count; low += 2 * width) {
+            const uint64_t middle = pwsp_min_u64(low + width, count);
+            const uint64_t high = pwsp_min_u64(low + 2 * width, count);
+            pwsp_runs_merge(s, order, common, (uint32_t)low, (uint32_t)middle, (uint32_t)high,
+                            to_order, to_common);
+        }
+        uint32_t *swap = order;
+        order = to_order, to_order = swap;
+        swap = common;
+        common = to_common, to_common = swap;
+    }
+    if (order != tree->order) {
+        memcpy(tree->order, order, (size_t)count * sizeof *order);
+        memcpy(tree->common, common, (size_t)count * sizeof *common);
+    }
+}
+
+static ptowsp_status pwsp_prefix_batch_check(const ptowsp_prefix_batch *batch,
+                                             ptowsp_plan_info *info) {
+    if (!batch) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_BATCH_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    const uint32_t count = batch->attention.sequence_count;
+    if (!batch->attention.kv_lengths && count > 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTHS_NULL, PTOWSP_NO_INDEX, count, 0);
+    }
+    if (count > 0 && !batch->block_begin) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_BLOCKS_NULL, PTOWSP_NO_INDEX, 1, 0);
+    }
+    if (count > 0 && !batch->block_ids && batch->block_begin[count] > batch->block_begin[0]) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_BLOCKS_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    return batch->block_tokens == 0
+               ? pwsp_plan_fail(info, PTOWSP_FAULT_BLOCK_TOKENS, PTOWSP_NO_INDEX, 0, 0)
+               : PTOWSP_OK;
+}
+
+// Empties a tree for `count` requests in the order in which they come.
+static ptowsp_status pwsp_tree_begin(ptowsp_prefix_tree *tree, uint32_t count,
+                                     ptowsp_plan_info *info) {
+    tree->request_count = tree->node_count = 0;
+    if (count > tree->request_capacity) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_FULL, PTOWSP_NO_INDEX, count,
+                              tree->request_capacity);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        tree->order[i] = i;
+    }
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_prefix_build(const ptowsp_prefix_batch *batch, ptowsp_prefix_tree *tree,
+                                  ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    ptowsp_status status = pwsp_tree_check(tree, info);
+    if (status == PTOWSP_OK) {
+        tree->request_count = tree->node_count = 0;
+        status = pwsp_prefix_batch_check(batch, info);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_tree_begin(tree, batch->attention.sequence_count, info);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    const uint32_t count = batch->attention.sequence_count;
+    const pwsp_prefix_scratch s =
+        pwsp_prefix_scratch_of(tree->request_capacity, tree->block_capacity, tree->scratch);
+    for (uint32_t i = 0; i < count && status == PTOWSP_OK; i++) {
+        status = pwsp_request_key(batch, i, tree, s.table, &s.keys[i], info);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    tree->request_count = count;
+    if (!tree->is_ordered) {
+        pwsp_tree_sort(tree, &s);
+    }
+    for (uint32_t p = 0; p < count; p++) {
+        const pwsp_prefix_key *key = &s.keys[tree->order[p]];
+        const pwsp_prefix_key *before = p > 0 ? &s.keys[tree->order[p - 1]] : NULL;
+        uint32_t shared = before && !tree->is_ordered ? tree->common[p] : 0;
+        if (before && tree->is_ordered) {
+            pwsp_key_is_first(before, key, 0, &shared);
+        }
+        tree->common[p] = before ? pwsp_key_tokens(before, key, shared, batch->block_tokens) : 0;
+    }
+    pwsp_tree_complete(tree);
+    return PTOWSP_OK;
+}
+
+// -- one request ----------------------------------------------------------------------------------
+
+// The position of a request; request_count if it has none.
+static uint32_t pwsp_tree_find(const ptowsp_prefix_tree *tree, uint32_t request) {
+    uint32_t p = 0;
+    while (p < tree->request_count && tree->order[p] != request) {
+        p++;
+    }
+    return p;
+}
+
+// The key of a request of the tree, which was checked when it came.
+static pwsp_prefix_key pwsp_tree_key(const ptowsp_prefix_batch *batch, uint32_t request) {
+    const ptowsp_attention_batch *lengths = &batch->attention;
+    const uint64_t begin = batch->block_begin[request];
+    const uint32_t limit = pwsp_prefix_limit(
+        lengths->kv_lengths[request], lengths->query_lengths ? lengths->query_lengths[request] : 1);
+    pwsp_prefix_key key = {batch->block_ids ? batch->block_ids + begin : NULL, 0, limit};
+    key.count = (uint32_t)pwsp_min_u64(batch->block_begin[request + 1] - begin,
+                                       pwsp_ceil_div_u64(limit, batch->block_tokens));
+    return key;
+}
+
+ptowsp_status ptowsp_prefix_add(const ptowsp_prefix_batch *batch, uint32_t request,
+                                ptowsp_prefix_tree *tree, ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    ptowsp_status status = pwsp_tree_check(tree, info);
+    if (status == PTOWSP_OK) {
+        status = pwsp_prefix_batch_check(batch, info);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    const uint32_t count = tree->request_count;
+    for (uint32_t p = 0; p <= count; p++) {
+        const uint32_t other = p < count ? tree->order[p] : request;
+        if (other >= batch->attention.sequence_count) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_REQUEST_RANGE, PTOWSP_NO_INDEX, other,
+                                  batch->attention.sequence_count);
+        }
+    }
+    if (pwsp_tree_find(tree, request) < count) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_REQUEST_PRESENT, PTOWSP_NO_INDEX, request, 0);
+    }
+    if (count == tree->request_capacity) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_FULL, PTOWSP_NO_INDEX, count + INT64_C(1),
+                              tree->request_capacity);
+    }
+    const pwsp_prefix_scratch s =
+        pwsp_prefix_scratch_of(tree->request_capacity, tree->block_capacity, tree->scratch);
+    pwsp_prefix_key key;
+    status = pwsp_request_key(batch, request, tree, s.table, &key, info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    uint32_t low = tree->is_ordered ? count : 0, high = count, shared;
+    while (low < high) {  // before low all come first
+        const uint32_t middle = low + (high - low) / 2;
+        const pwsp_prefix_key other = pwsp_tree_key(batch, tree->order[middle]);
+        if (pwsp_key_is_first(&other, &key, 0, &shared)) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    memmove(tree->order + low + 1, tree->order + low, (count - low) * sizeof *tree->order);
+    memmove(tree->common + low + 1, tree->common + low, (count - low) * sizeof *tree->common);
+    tree->order[low] = request;
+    tree->common[low] = 0;
+    tree->request_count++;
+    for (uint32_t p = low > 0 ? low : 1; p <= low + 1 && p <= count; p++) {
+        const pwsp_prefix_key a = pwsp_tree_key(batch, tree->order[p - 1]);
+        const pwsp_prefix_key b = pwsp_tree_key(batch, tree->order[p]);
+        pwsp_key_is_first(&a, &b, 0, &shared);
+        tree->common[p] = pwsp_key_tokens(&a, &b, shared, batch->block_tokens);
+    }
+    pwsp_tree_complete(tree);
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_prefix_remove(uint32_t request, ptowsp_prefix_tree *tree,
+                                   ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    ptowsp_status status = pwsp_tree_check(tree, info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    const uint32_t p = pwsp_tree_find(tree, request);
+    if (p == tree->request_count) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_REQUEST_ABSENT, PTOWSP_NO_INDEX, request, 0);
+    }
+    const uint32_t left = --tree->request_count - p;
+    if (left > 0 && tree->common[p] < tree->common[p + 1]) {
+        tree->common[p + 1] = tree->common[p];
+    }
+    memmove(tree->order + p, tree->order + p + 1, left * sizeof *tree->order);
+    memmove(tree->common + p, tree->common + p + 1, left * sizeof *tree->common);
+    pwsp_tree_complete(tree);
+    return PTOWSP_OK;
+}
+
+// =================================================================================================
+// src/plan/prefix_given.c
+// =================================================================================================
+
+// Prefix trees from nodes that are given: a walk in depth-first order, by lists of children, that
+// notes how far up it went between two requests. What they share is the KV of the deepest node above
+// both. A node that the walk does not reach is in a cycle, or below one.
+
+// Lists in the table of the tree's scratch: with N nodes, 4 * N elements.
+typedef struct pwsp_given_walk {
+    const ptowsp_prefix_given *given;
+    uint32_t *child, *sibling;  // first child, next one
+    uint32_t *tokens;           // KV tokens up to a node's end; UINT32_MAX before it is reached
+    uint32_t *request;          // first request at a node
+    uint32_t *next;             // [requests] next one at the same node
+} pwsp_given_walk;
+
+static ptowsp_status pwsp_given_check(const ptowsp_prefix_given *given,
+                                      const ptowsp_prefix_tree *tree, ptowsp_plan_info *info) {
+    if (!given) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_BATCH_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    const uint32_t requests = given->attention.sequence_count, nodes = given->node_count;
+    if (requests > 0 && !given->attention.kv_lengths) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTHS_NULL, PTOWSP_NO_INDEX, requests, 0);
+    }
+    const bool are_null[3] = {!given->parents && nodes > 0, !given->node_tokens && nodes > 0,
+                              !given->request_nodes && requests > 0};
+    for (uint32_t i = 0; i < 3; i++) {
+        if (are_null[i]) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_BLOCKS_NULL, PTOWSP_NO_INDEX, i + 2, 0);
+        }
+    }
+    if (requests > tree->request_capacity) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_FULL, PTOWSP_NO_INDEX, requests,
+                              tree->request_capacity);
+    }
+    if (nodes > tree->block_capacity) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_NODES_LARGE, PTOWSP_NO_INDEX, nodes,
+                              pwsp_info_value(tree->block_capacity));
+    }
+    for (uint32_t i = 0; i < nodes; i++) {
+        if (given->parents[i] == i) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_NODE_CYCLE, i, 0, 0);
+        }
+        if (given->parents[i] >= nodes && given->parents[i] != PTOWSP_NO_NODE) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_NODE_PARENT, i, given->parents[i], nodes);
+        }
+    }
+    for (uint32_t i = 0; i < requests; i++) {
+        const uint32_t node = given->request_nodes[i];
+        if (node >= nodes && node != PTOWSP_NO_NODE) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_REQUEST_NODE, i, node, nodes);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// The node after `node` in depth-first order; *low falls to the KV of what is above both.
+static uint32_t pwsp_given_step(const pwsp_given_walk *w, uint32_t node, uint32_t *low) {
+    uint32_t at = w->child[node];
+    while (at == PTOWSP_NO_NODE) {
+        at = w->sibling[node];
+        node = w->given->parents[node];
+        const uint32_t shared = node == PTOWSP_NO_NODE ? 0 : w->tokens[node];
+        *low = shared < *low ? shared : *low;
+        if (node == PTOWSP_NO_NODE) {
+            break;
+        }
+    }
+    return at;
+}
+
+// Fills in order and `common`. False, with a node in *out_node, if there is a cycle.
+static bool pwsp_given_order(const pwsp_given_walk *w, ptowsp_prefix_tree *tree, uint32_t root,
+                             uint32_t *out_node) {
+    const ptowsp_prefix_given *given = w->given;
+    uint32_t position = 0, low = 0, reached = 0;
+    for (uint32_t node = root; node != PTOWSP_NO_NODE;) {
+        const uint32_t parent = given->parents[node];
+        const uint64_t above = parent == PTOWSP_NO_NODE ? 0 : w->tokens[parent];
+        w->tokens[node] = (uint32_t)pwsp_min_u64(above + given->node_tokens[node], UINT32_MAX - 1);
+        reached++;
+        for (uint32_t r = w->request[node]; r != PTOWSP_NO_NODE; r = w->next[r]) {
+            tree->order[position] = r;
+            tree->common[position++] = low;
+            low = w->tokens[node];
+        }
+        node = pwsp_given_step(w, node, &low);
+    }
+    for (uint32_t r = 0; r < given->attention.sequence_count; r++) {
+        if (given->request_nodes[r] == PTOWSP_NO_NODE) {
+            tree->order[position] = r;
+            tree->common[position++] = 0;
+        }
+    }
+    // Those that were not reached have a parent, so walking up ends in a cycle.
+    *out_node = PTOWSP_NO_NODE;
+    for (uint32_t i = 0; i < given->node_count && reached < given->node_count; i++) {
+        if (w->tokens[i] == UINT32_MAX && *out_node == PTOWSP_NO_NODE) {
+            *out_node = i;
+        }
+    }
+    for (uint32_t i = 0; i < given->node_count && *out_node != PTOWSP_NO_NODE; i++) {
+        *out_node = given->parents[*out_node];  // into the cycle
+    }
+    return reached == given->node_count;
+}
+
+// What two nodes share, by walking up from both; nodes above have fewer tokens, or as many.
+static uint32_t pwsp_given_shared(const pwsp_given_walk *w, uint32_t a, uint32_t b, uint32_t mark) {
+    uint32_t *marks = w->sibling;  // not needed any more
+    for (; a != PTOWSP_NO_NODE; a = w->given->parents[a]) {
+        marks[a] = mark;
+    }
+    while (b != PTOWSP_NO_NODE && marks[b] != mark) {
+        b = w->given->parents[b];
+    }
+    return b == PTOWSP_NO_NODE ? 0 : w->tokens[b];
+}
+
+// Keeps requests as they came.
+static void pwsp_given_keep(const pwsp_given_walk *w, ptowsp_prefix_tree *tree) {
+    for (uint32_t i = 0; i < w->given->node_count; i++) {
+        w->sibling[i] = 0;
+    }
+    for (uint32_t r = 0; r < w->given->attention.sequence_count; r++) {
+        const uint32_t *nodes = w->given->request_nodes;
+        tree->order[r] = r;
+        tree->common[r] = r > 0 ? pwsp_given_shared(w, nodes[r - 1], nodes[r], r) : 0;
+    }
+}
+
+ptowsp_status ptowsp_prefix_build_given(const ptowsp_prefix_given *given, ptowsp_prefix_tree *tree,
+                                        ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    ptowsp_status status = pwsp_tree_check(tree, info);
+    if (status == PTOWSP_OK) {
+        tree->request_count = tree->node_count = 0;
+        status = pwsp_given_check(given, tree, info);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    const uint32_t nodes = given->node_count, requests = given->attention.sequence_count;
+    const pwsp_prefix_scratch s =
+        pwsp_prefix_scratch_of(tree->request_capacity, tree->block_capacity, tree->scratch);
+    PTOWSP_ASSERT(s.table_size >= 4 * (uint64_t)nodes);
+    const size_t n = nodes;
+    pwsp_given_walk w = {given, s.table, s.table + n, s.table + 2 * n, s.table + 3 * n, s.order};
+    for (uint32_t i = 0; i < nodes; i++) {
+        w.child[i] = w.request[i] = PTOWSP_NO_NODE;
+        w.tokens[i] = UINT32_MAX;
+    }
+    uint32_t root = PTOWSP_NO_NODE;
+    for (uint32_t i = nodes; i-- > 0;) {
+        uint32_t *list = given->parents[i] == PTOWSP_NO_NODE ? &root : &w.child[given->parents[i]];
+        w.sibling[i] = *list;
+        *list = i;
+    }
+    for (uint32_t r = requests; r-- > 0;) {
+        if (given->request_nodes[r] != PTOWSP_NO_NODE) {
+            w.next[r] = w.request[given->request_nodes[r]];
+            w.request[given->request_nodes[r]] = r;
+        }
+    }
+    uint32_t node;
+    if (!pwsp_given_order(&w, tree, root, &node)) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_NODE_CYCLE, node, 0, 0);
+    }
+    for (uint32_t r = 0; r < requests; r++) {
+        const int32_t kv = given->attention.kv_lengths[r];
+        const int32_t queries =
+            given->attention.query_lengths ? given->attention.query_lengths[r] : 1;
+        if (kv < 0) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTH_NEGATIVE, r, kv, 0);
+        }
+        if (queries < 0) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_QUERY_NEGATIVE, r, queries, 0);
+        }
+        node = given->request_nodes[r];
+        if (node != PTOWSP_NO_NODE && w.tokens[node] > pwsp_prefix_limit(kv, queries)) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_NODE_TOKENS, r, w.tokens[node],
+                                  pwsp_prefix_limit(kv, queries));
+        }
+    }
+    if (tree->is_ordered) {
+        pwsp_given_keep(&w, tree);
+    }
+    tree->request_count = requests;
+    pwsp_tree_complete(tree);
+    return PTOWSP_OK;
+}
+
+// =================================================================================================
+// src/plan/prefix_choose.c
+// =================================================================================================
+
+// Which nodes of a prefix tree are shared: the least cost over all choices.
+//
+// A shared node is a segment for all its requests. It has the KV from where the shared node above it
+// ends, or from 0, to its own end: nodes between them are not shared, so their KV is read by those
+// below. What a subtree costs depends on what is above it by this one number y alone, and on whether
+// anything above is shared at all: otherwise requests that share nothing need no slots.
+//
+//      KV      0            y                    begin         end
+//              [ shared .. ][ not shared ....... ][ this node  ][ below ...
+//                           '------- this node's segment -------'
+//
+//      share(y) = tiles * unit + slots + (end - y) * rate + (sum of what is below, at y = end)
+//      push(y)  = sum of what is below, at y
+//      f(y)     = min(share(y), push(y))
+//
+// push falls at least as fast in y as share does, as the tiles below number at least as many as this
+// node's and have the same rows. So push - share does not grow with y: a node is shared if and only
+// if y is at most a number of its own, share_at. f is a straight line between such numbers of the
+// nodes below, as y goes down from the begin of the node; at each of them the slope falls by `drop`,
+// and f by `gain`, as they are whole numbers. Where this node is shared the changes below it do not
+// matter any more. So each node adds one change to a list in order of falling y, and what is left of
+// the lists of all children is merged for the parent:
+//
+//      f   |          .-- slope: that of this node, once it is shared
+//          |      .-'
+//          |    /   <- share_at: gain, drop
+//          |   /
+//          |  / slope: of all segments below
+//          +-----------------------------> y falls
+//
+// y counts granules: tokens, or in INVARIANT mode chunks, whose number decides there on units and
+// slots. All sums are below 2^62, which is checked first; if they might not be, nothing is shared.
+// Children come before parents in the array, so no walk needs a stack.
+
+typedef struct pwsp_choice {
+    const pwsp_attention *a;
+    ptowsp_prefix_tree *tree;
+    const pwsp_prefix_scratch *s;
+    uint32_t granule;  // tokens
+} pwsp_choice;
+
+// -- costs ----------------------------------------------------------------------------------------
+
+// What a segment costs that has `tokens` query tokens: each granule of KV, and itself.
+typedef struct pwsp_segment_cost {
+    uint64_t rate, fixed;
+    uint64_t slots;  // of fixed
+} pwsp_segment_cost;
+
+static uint64_t pwsp_granule_rate(const pwsp_choice *c, uint64_t tiles, uint64_t rows) {
+    const pwsp_attention *a = c->a;
+    uint64_t rate = pwsp_sum_u64(pwsp_mul_u64(tiles, a->token), pwsp_mul_u64(rows, a->row_token));
+    rate = pwsp_mul_u64(rate, c->granule);
+    if (pwsp_attention_cuts_chunks(a)) {
+        rate = pwsp_sum_u64(rate, pwsp_mul_u64(tiles, a->unit));
+        rate = pwsp_sum_u64(rate, pwsp_mul_u64(rows, a->merged_row));
+    }
+    return rate;
+}
+
+static pwsp_segment_cost pwsp_node_cost(const pwsp_choice *c, const ptowsp_prefix_node *node) {
+    const uint32_t *begin = c->s->token_begin;
+    const uint32_t tokens = begin[node->first + node->count] - begin[node->first];
+    const uint64_t tiles = pwsp_tiles_of(c->a, tokens);
+    const uint64_t rows = (uint64_t)tokens * c->a->config.group;
+    pwsp_segment_cost cost = {pwsp_granule_rate(c, tiles, rows), 0, 0};
+    if (!pwsp_attention_cuts_chunks(c->a)) {
+        cost.slots = pwsp_mul_u64(rows, c->a->merged_row);
+        cost.fixed = pwsp_sum_u64(pwsp_mul_u64(tiles, c->a->unit), cost.slots);
+    }
+    return cost;
+}
+
+// What the last segment of a position costs from KV token kv on. *out_rate: of a granule more.
+static uint64_t pwsp_request_cost(const pwsp_choice *c, uint32_t position, uint32_t kv,
+                                  bool is_slotted, uint64_t *out_rate) {
+    const pwsp_attention *a = c->a;
+    const uint32_t tiles = pwsp_query_tiles(a, position);
+    uint64_t cost = 0, rows = 0;
+    for (uint32_t i = 0; i < tiles; i++) {
+        pwsp_query_tile tile = pwsp_query_tile_at(a, position, i);
+        rows += tile.rows;
+        tile.begin = kv;
+        tile.is_slotted = is_slotted;
+        if (kv < tile.end) {
+            cost = pwsp_sum_u64(cost, pwsp_tile_cost(a, &tile, kv));
+        } else if (!pwsp_attention_cuts_chunks(a)) {  // none yet, but with any KV one
+            cost = pwsp_sum_u64(cost, pwsp_sum_u64(a->unit, pwsp_slot_cost(a, tile.rows)));
+        }
+    }
+    *out_rate = tiles > 0 ? pwsp_granule_rate(c, tiles, rows) : 0;
+    return cost;
+}
+
+// Whether all sums stay below 2^62 whatever is shared.
+static bool pwsp_choice_is_bounded(const pwsp_choice *c) {
+    const ptowsp_prefix_tree *tree = c->tree;
+    uint64_t sum = 0, rate;
+    for (uint32_t i = 0; i < tree->node_count; i++) {
+        const ptowsp_prefix_node *node = &tree->nodes[i];
+        const pwsp_segment_cost cost = pwsp_node_cost(c, node);
+        sum = pwsp_sum_u64(sum, pwsp_mul_u64(cost.rate, node->kv_end / c->granule + UINT64_C(1)));
+        sum = pwsp_sum_u64(sum, cost.fixed);
+    }
+    for (uint32_t p = 0; p < tree->request_count; p++) {
+        for (uint32_t i = 0, tiles = pwsp_query_tiles(c->a, p); i < tiles; i++) {
+            const pwsp_query_tile tile = pwsp_query_tile_at(c->a, p, i);
+            const uint64_t pieces = (uint64_t)tile.end / c->granule + 1;
+            sum = pwsp_sum_u64(sum, pwsp_mul_u64(tile.end, tile.rate));
+            sum = pwsp_sum_u64(sum, pwsp_mul_u64(pieces, c->a->unit));
+            sum = pwsp_sum_u64(sum, pwsp_mul_u64(pieces, pwsp_slot_cost(c->a, tile.rows)));
+        }
+        pwsp_request_cost(c, p, 0, true, &rate);
+        sum = pwsp_sum_u64(sum, rate);
+    }
+    return sum < PWSP_COST_MAX;
+}
+
+// -- lists of changes -----------------------------------------------------------------------------
+
+// Merges the list of a child into that of its parent, by falling share_at.
+static void pwsp_changes_merge(pwsp_prefix_cost *costs, pwsp_prefix_cost *to, uint32_t list) {
+    uint32_t *link = &to->head;
+    while (list != PTOWSP_NO_NODE) {
+        while (*link != PTOWSP_NO_NODE && costs[*link].share_at >= costs[list].share_at) {
+            link = &costs[*link].next;
+        }
+        const uint32_t rest = *link;
+        *link = list;
+        link = &costs[list].next;
+        list = *link;
+        *link = rest;
+        // What was linked behind belongs to either list; the rest of `list` is merged next.
+    }
+}
+
+// The line that f follows, as y goes down.
+typedef struct pwsp_cost_line {
+    uint64_t at, value, slope;
+} pwsp_cost_line;
+
+// Passes a change, at its y.
+static void pwsp_cost_pass(pwsp_cost_line *line, const pwsp_prefix_cost *change) {
+    PTOWSP_ASSERT(change->share_at <= line->at && change->drop <= line->slope);
+    line->value += line->slope * (line->at - change->share_at);
+    PTOWSP_ASSERT(change->gain <= line->value);
+    line->value -= change->gain;
+    line->slope -= change->drop;
+    line->at = change->share_at;
+}
+
+// Finds from where on a node is shared, given push at its begin and the cost of share there, which is
+// no less. Cuts the list there, and adds the node's own change.
+static void pwsp_share_find(pwsp_prefix_cost *costs, uint32_t node, pwsp_cost_line line,
+                            uint64_t share, uint64_t rate) {
+    const uint64_t start = line.at;
+    pwsp_prefix_cost *own = &costs[node];
+    uint32_t *link = &own->head;
+    for (;;) {
+        const pwsp_prefix_cost *next = *link == PTOWSP_NO_NODE ? NULL : &costs[*link];
+        const uint64_t now = share + rate * (start - line.at);
+        PTOWSP_ASSERT(now >= line.value && line.slope >= rate);
+        // On this line push exceeds share after so many steps, if it is that long.
+        const uint64_t steep = line.slope - rate;
+        const uint64_t steps = steep > 0 ? (now - line.value) / steep + 1 : UINT64_MAX;
+        const uint64_t length = line.at - (next ? next->share_at : 0);
+        if (next ? steps < length : steps <= length) {
+            own->share_at = (uint32_t)(line.at - steps);
+            own->gain = steep * steps - (now - line.value);
+            own->drop = steep;
+            break;
+        }
+        if (!next) {
+            return;  // never
+        }
+        pwsp_cost_pass(&line, next);
+        const uint64_t there = share + rate * (start - line.at);
+        if (there < line.value) {
+            own->share_at = (uint32_t)line.at;
+            own->gain = line.value - there;
+            own->drop = line.slope - rate;
+            link = &costs[*link].next;  // both changes are at this y
+            break;
+        }
+        link = &costs[*link].next;
+    }
+    *link = node;
+    own->next = PTOWSP_NO_NODE;
+}
+
+// -- the tree -------------------------------------------------------------------------------------
+
+// Adds f of a node, or of a request, to what is below its parent.
+static void pwsp_cost_add(pwsp_prefix_cost *to, uint64_t at_end, uint64_t below, uint64_t slope,
+                          uint64_t alone) {
+    to->at_end += at_end;
+    to->below += below;
+    to->slope += slope;
+    to->alone += alone;
+}
+
+// Decides on a node all of whose children have been decided on.
+static void pwsp_choose_node(pwsp_choice *c, uint32_t index) {
+    pwsp_prefix_cost *costs = c->s->costs, *own = &costs[index];
+    const ptowsp_prefix_node *node = &c->tree->nodes[index];
+    const uint64_t end = pwsp_prefix_round(c->a, node->kv_end) / c->granule;
+    const uint64_t begin = pwsp_prefix_round(c->a, node->kv_begin) / c->granule;
+    const pwsp_segment_cost cost = pwsp_node_cost(c, node);
+    const uint32_t *tokens = c->s->token_begin;
+    const uint64_t tiles =
+        pwsp_tiles_of(c->a, tokens[node->first + node->count] - tokens[node->first]);
+    pwsp_cost_line line = {end, own->below, own->slope};
+    uint64_t at_end = own->at_end, alone = own->alone;
+    if (begin < end) {
+        while (own->head != PTOWSP_NO_NODE && costs[own->head].share_at >= begin) {
+            pwsp_cost_pass(&line, &costs[own->head]);
+            own->head = costs[own->head].next;
+        }
+        line.value += line.slope * (line.at - begin);
+        line.at = begin;
+    }
+    if (begin < end && tiles > 0 && tiles <= UINT16_MAX + 1u) {
+        const uint64_t share = cost.fixed + cost.rate * (end - begin) + own->at_end;
+        if (share < line.value) {
+            own->share_at = (uint32_t)begin;
+            own->head = PTOWSP_NO_NODE;
+            line.value = share;
+            line.slope = cost.rate;
+        } else {
+            pwsp_share_find(costs, index, line, share, cost.rate);
+        }
+        // Where nothing is below, requests need no slots.
+        uint64_t first = cost.fixed + cost.rate * end + own->at_end;
+        if (own->has_above == 0 && !pwsp_attention_cuts_chunks(c->a)) {
+            first -= cost.slots;
+        } else if (own->has_above == 0 && end == 1) {
+            first -= (uint64_t)(tokens[node->first + node->count] - tokens[node->first]) *
+                     c->a->config.group * c->a->merged_row;
+        }
+        own->shares_alone = first < alone;
+        alone = first < alone ? first : alone;
+    }
+    at_end = begin < end ? line.value : at_end;
+    if (node->parent != PTOWSP_NO_NODE) {
+        pwsp_prefix_cost *parent = &costs[node->parent];
+        pwsp_cost_add(parent, at_end, line.value, line.slope, alone);
+        pwsp_changes_merge(costs, parent, own->head);
+        parent->has_above |= (begin < end && tiles > 0) || own->has_above;
+    }
+}
+
+PWSP_INTERNAL void pwsp_prefix_choose(const pwsp_attention *a, ptowsp_prefix_tree *tree,
+                                      const pwsp_prefix_scratch *scratch) {
+    pwsp_choice c = {a, tree, scratch, pwsp_attention_cuts_chunks(a) ? (uint32_t)a->chunk : 1};
+    pwsp_prefix_cost *costs = scratch->costs;
+    for (uint32_t i = 0; i < tree->node_count; i++) {
+        memset(&costs[i], 0, sizeof costs[i]);
+        costs[i].head = costs[i].next = PTOWSP_NO_NODE;
+        costs[i].share_at = UINT32_MAX;
+        tree->nodes[i].is_shared = 0;
+    }
+    if (!pwsp_choice_is_bounded(&c)) {
+        return;
+    }
+    // has_above first says whether anything is below; going down it is set anew.
+    for (uint32_t p = 0; p < tree->request_count; p++) {
+        if (tree->owners[p] != PTOWSP_NO_NODE && pwsp_query_tiles(a, p) > 0) {
+            pwsp_prefix_cost *owner = &costs[tree->owners[p]];
+            const uint32_t end = pwsp_prefix_round(a, tree->nodes[tree->owners[p]].kv_end);
+            const bool is_empty = (uint32_t)a->kv_lengths[p] <= end;
+            uint64_t rate;
+            const uint64_t alone = pwsp_request_cost(&c, p, 0, false, &rate);
+            const uint64_t below = pwsp_request_cost(&c, p, end, true, &rate);
+            pwsp_cost_add(owner, is_empty ? 0 : below, below, rate, alone);
+            owner->has_above |= !is_empty;
+        }
+    }
+    for (uint32_t i = 0; i < tree->node_count; i++) {
+        pwsp_choose_node(&c, i);
+    }
+    for (uint32_t i = tree->node_count; i-- > 0;) {
+        ptowsp_prefix_node *node = &tree->nodes[i];
+        const pwsp_prefix_cost *parent =
+            node->parent == PTOWSP_NO_NODE ? NULL : &costs[node->parent];
+        const bool has_above = parent && parent->has_above;
+        const uint32_t above = parent ? parent->above : 0;
+        const bool is_shared =
+            has_above ? costs[i].share_at != UINT32_MAX && costs[i].share_at >= above / c.granule
+                      : costs[i].shares_alone != 0;
+        node->is_shared = is_shared;
+        costs[i].has_above = is_shared || has_above;
+        costs[i].above = is_shared ? pwsp_prefix_round(a, node->kv_end) : above;
+    }
+}
+
+// =================================================================================================
+// src/plan/prefix_plan.c
+// =================================================================================================
+
+// Prefix plans: from a tree to segments, which are planned as sequences are, and the joins of
+// requests whose rows have parts in several of them.
+//
+// Everything up to the cut is in the scratch of the tree, so a plan that is too small is found before
+// anything is written. The flat plan is counted and cut as well, from lengths in the order of the
+// tree: its time is the other half of the decision, and it is the plan if the tree's is not better.
+//
+//      segments    A [0, 1024) requests 0 to 3      slots of A: entry (head, tile) of merges
+//                  B [1024, 1100) request 0         slots of B: likewise
+//      join        request 0: parts = slots of A + slots of B; row = its row in the tile of A, of B
+//
+// So nothing has to be written per request and level: a join finds its slots through the segments.
+
+// -- the batch ------------------------------------------------------------------------------------
+
+// Faults that name a sequence name a position so far.
+static void pwsp_prefix_rename(const ptowsp_prefix_tree *tree, ptowsp_plan_info *info) {
+    switch (info->fault) {
+    case PTOWSP_FAULT_LENGTH_NEGATIVE:
+    case PTOWSP_FAULT_QUERY_NEGATIVE:
+    case PTOWSP_FAULT_QUERY_LONG:
+    case PTOWSP_FAULT_LENGTH_UNCOVERED:
+    case PTOWSP_FAULT_TILES_EXCEEDED:
+        PTOWSP_ASSERT(info->index < tree->request_count);
+        info->index = tree->order[info->index];
+        break;
+    default: break;
+    }
+}
+
+// Copies lengths into the order of the tree.
+static ptowsp_status pwsp_prefix_gather(const ptowsp_attention_batch *batch,
+                                        const ptowsp_prefix_tree *tree,
+                                        const pwsp_prefix_scratch *s, ptowsp_plan_info *info) {
+    if (!batch) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_BATCH_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    if (!batch->kv_lengths && batch->sequence_count > 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTHS_NULL, PTOWSP_NO_INDEX,
+                              batch->sequence_count, 0);
+    }
+    if (batch->sequence_count > tree->request_capacity) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_FULL, PTOWSP_NO_INDEX, batch->sequence_count,
+                              tree->request_capacity);
+    }
+    for (uint32_t p = 0; p < tree->request_count; p++) {
+        const uint32_t request = tree->order[p];
+        if (request >= batch->sequence_count) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_REQUEST_RANGE, PTOWSP_NO_INDEX, request,
+                                  batch->sequence_count);
+        }
+        s->kv_lengths[p] = batch->kv_lengths[request];
+        s->query_lengths[p] = batch->query_lengths ? batch->query_lengths[request] : 1;
+    }
+    return PTOWSP_OK;
+}
+
+// Numbers query tokens by position, and checks that positions have what they share.
+static ptowsp_status pwsp_prefix_number(const ptowsp_prefix_tree *tree,
+                                        const pwsp_prefix_scratch *s, ptowsp_plan_info *info) {
+    uint64_t tokens = 0;
+    uint32_t limit_before = 0;
+    for (uint32_t p = 0; p < tree->request_count; p++) {
+        const uint32_t limit = pwsp_prefix_limit(s->kv_lengths[p], s->query_lengths[p]);
+        const uint32_t least = limit < limit_before ? limit : limit_before;
+        if (p > 0 && tree->common[p] > least) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_OTHER, p, tree->common[p], least);
+        }
+        limit_before = limit;
+        s->token_begin[p] = (uint32_t)tokens;
+        tokens += (uint32_t)s->query_lengths[p];
+        if (tokens > UINT32_MAX) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_TOKENS_SMALL, PTOWSP_NO_INDEX,
+                                  pwsp_info_value(tokens), UINT32_MAX);
+        }
+    }
+    s->token_begin[tree->request_count] = (uint32_t)tokens;
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_prefix_prepare(const ptowsp_attention_batch *batch,
+                                                const ptowsp_attention_config *config,
+                                                const ptowsp_prefix_tree *tree, pwsp_attention *a,
+                                                pwsp_prefix_scratch *s, ptowsp_plan_info *info) {
+    ptowsp_status status = pwsp_tree_check(tree, info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    *s = pwsp_prefix_scratch_of(tree->request_capacity, tree->block_capacity, tree->scratch);
+    status = pwsp_prefix_gather(batch, tree, s, info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    const ptowsp_attention_batch ordered = {
+        s->kv_lengths, batch->query_lengths ? s->query_lengths : NULL, tree->request_count};
+    status = pwsp_attention_prepare(&ordered, config, a, info);
+    if (status != PTOWSP_OK) {
+        pwsp_prefix_rename(tree, info);
+        return status;
+    }
+    if (a->config.window > 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_WINDOW, PTOWSP_NO_INDEX, a->config.window, 0);
+    }
+    return pwsp_prefix_number(tree, s, info);
+}
+
+// -- segments -------------------------------------------------------------------------------------
+
+// Makes the segment of positions [first, first + count) up to kv_end, under `parent`.
+static void pwsp_segment_make(const ptowsp_prefix_tree *tree, const pwsp_prefix_scratch *s,
+                              uint32_t index, uint32_t parent, uint32_t first, uint32_t count,
+                              uint32_t kv_end) {
+    ptowsp_prefix_segment *segment = &s->segments[index];
+    ptowsp_prefix_segment *above = parent == PTOWSP_NO_NODE ? NULL : &s->segments[parent];
+    segment->parent = parent;
+    segment->request = tree->order[first];
+    segment->first = first;
+    segment->count = count;
+    segment->token_begin = s->token_begin[first];
+    segment->token_count = s->token_begin[first + count] - segment->token_begin;
+    segment->kv_begin = above ? above->kv_end : 0;
+    segment->kv_end = kv_end;
+    segment->merge_begin = 0;
+    segment->depth = 0;
+    segment->is_whole = !above;
+    PTOWSP_ASSERT(segment->kv_begin <= kv_end);
+    if (above) {
+        segment->depth = (uint16_t)(above->depth < UINT16_MAX ? above->depth + 1 : UINT16_MAX);
+        if (segment->kv_begin < kv_end && segment->token_count > 0) {
+            above->is_whole = false;
+        }
+    }
+}
+
+// Nodes are met in order of their first positions, those above first, so segments come before those
+// below them.
+PWSP_INTERNAL uint32_t pwsp_prefix_segments(const pwsp_attention *a, const ptowsp_prefix_tree *tree,
+                                            const pwsp_prefix_scratch *s, bool is_flat) {
+    uint32_t count = 0;
+    for (uint32_t p = 0; p < tree->request_count; p++) {
+        s->node_first[p] = PTOWSP_NO_NODE;
+    }
+    for (uint32_t i = 0; i < tree->node_count && !is_flat; i++) {
+        s->node_next[i] = s->node_first[tree->nodes[i].first];
+        s->node_first[tree->nodes[i].first] = i;
+    }
+    for (uint32_t p = 0; p < tree->request_count; p++) {
+        for (uint32_t i = s->node_first[p]; i != PTOWSP_NO_NODE; i = s->node_next[i]) {
+            const ptowsp_prefix_node *node = &tree->nodes[i];
+            uint32_t segment =
+                node->parent == PTOWSP_NO_NODE ? PTOWSP_NO_NODE : s->costs[node->parent].segment;
+            if (node->is_shared) {
+                pwsp_segment_make(tree, s, count, segment, node->first, node->count,
+                                  pwsp_prefix_round(a, node->kv_end));
+                segment = count++;
+            }
+            s->costs[i].segment = segment;
+        }
+        const uint32_t owner = is_flat ? PTOWSP_NO_NODE : tree->owners[p];
+        pwsp_segment_make(tree, s, count++,
+                          owner == PTOWSP_NO_NODE ? PTOWSP_NO_NODE : s->costs[owner].segment, p, 1,
+                          (uint32_t)s->kv_lengths[p]);
+    }
+    PTOWSP_ASSERT(count <= 2 * (uint64_t)tree->request_count);
+    return count;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_prefix_count(pwsp_attention *a,
+                                              const ptowsp_prefix_segment *segments, uint32_t count,
+                                              uint64_t *out_reads, ptowsp_plan_info *info) {
+    a->segments = segments;
+    a->sequence_count = count;
+    a->tile_count = a->unit_count = a->merge_count = a->slot_count = a->slotted_count = 0;
+    a->total = a->tile_cost_max = a->slot_cost_max = 0;
+    a->slot_rows = 0;
+    uint64_t reads = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t tiles = pwsp_query_tiles(a, i);
+        for (uint32_t t = 0; t < tiles; t++) {
+            const pwsp_query_tile tile = pwsp_query_tile_at(a, i, t);
+            pwsp_tile_count(a, &tile);
+            reads += tile.end - tile.begin;
+        }
+    }
+    *out_reads = pwsp_mul_u64(reads, a->config.head_count);
+    return pwsp_counts_check(a, info);
+}
+
+// -- deciding -------------------------------------------------------------------------------------
+
+typedef struct pwsp_prefix_work {
+    pwsp_attention a;  // of the plan that is chosen
+    pwsp_prefix_scratch s;
+    pwsp_attention_cut cut;
+    uint32_t segment_count;
+    uint64_t join_count;
+    uint64_t reads, flat_reads;
+    double cost, flat_cost, time, flat_time;
+} pwsp_prefix_work;
+
+static double pwsp_prefix_time(const pwsp_attention *a, const pwsp_attention_cut *cut) {
+    return (double)cut->time * a->grid / (double)a->speed_max;
+}
+
+static uint64_t pwsp_flat_reads(const pwsp_attention *a) {
+    uint64_t reads = 0;
+    for (uint32_t p = 0; p < a->sequence_count; p++) {
+        for (uint32_t i = 0, tiles = pwsp_query_tiles(a, p); i < tiles; i++) {
+            const pwsp_query_tile tile = pwsp_query_tile_at(a, p, i);
+            reads += tile.end - tile.begin;
+        }
+    }
+    return pwsp_mul_u64(reads, a->config.head_count);
+}
+
+// Whether the rows of a position are joined: if it has several segments. A segment that has others
+// above is not whole, and one that has none is so if no others are below.
+static bool pwsp_position_joins(const ptowsp_prefix_segment *segments, uint32_t segment) {
+    const ptowsp_prefix_segment *last = &segments[segment];
+    return last->token_count > 0 && last->parent != PTOWSP_NO_NODE &&
+           !segments[last->parent].is_whole;
+}
+
+// Tries the tree. True if it is better than the flat plan.
+static bool pwsp_prefix_try(pwsp_prefix_work *w, ptowsp_prefix_tree *tree) {
+    pwsp_prefix_choose(&w->a, tree, &w->s);
+    bool is_any = false;
+    for (uint32_t i = 0; i < tree->node_count; i++) {
+        is_any = is_any || tree->nodes[i].is_shared;
+    }
+    if (!is_any) {
+        return false;
+    }
+    pwsp_attention a = w->a;
+    ptowsp_plan_info info;
+    uint64_t reads;
+    const uint32_t count = pwsp_prefix_segments(&a, tree, &w->s, false);
+    if (pwsp_prefix_count(&a, w->s.segments, count, &reads, &info) != PTOWSP_OK) {
+        return false;  // more units than a plan has
+    }
+    PTOWSP_ASSERT(a.total < w->a.total);
+    pwsp_attention_cut cut;
+    pwsp_attention_cut_find(&a, NULL, &cut);
+    if (cut.time > w->cut.time) {
+        return false;
+    }
+    w->a = a;
+    w->cut = cut;
+    w->segment_count = count;
+    w->reads = reads;
+    for (uint32_t i = 0; i < count; i++) {
+        w->join_count += w->s.segments[i].count == 1 && pwsp_position_joins(w->s.segments, i);
+    }
+    w->join_count *= a.config.head_count;
+    return true;
+}
+
+static ptowsp_status pwsp_prefix_decide(const ptowsp_attention_batch *batch,
+                                        const ptowsp_attention_config *config,
+                                        ptowsp_prefix_tree *tree, pwsp_prefix_work *w,
+                                        ptowsp_plan_info *info) {
+    memset(w, 0, sizeof *w);
+    ptowsp_status status = pwsp_prefix_prepare(batch, config, tree, &w->a, &w->s, info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    pwsp_attention_cut_find(&w->a, NULL, &w->cut);
+    w->flat_cost = (double)w->a.total * w->a.grid;
+    w->flat_time = pwsp_prefix_time(&w->a, &w->cut);
+    w->reads = w->flat_reads = pwsp_flat_reads(&w->a);
+    if (!pwsp_prefix_try(w, tree)) {
+        for (uint32_t i = 0; i < tree->node_count; i++) {
+            tree->nodes[i].is_shared = 0;
+        }
+        w->segment_count = pwsp_prefix_segments(&w->a, tree, &w->s, true);
+    }
+    w->cost = (double)w->a.total * w->a.grid;
+    w->time = pwsp_prefix_time(&w->a, &w->cut);
+    if (w->join_count > UINT32_MAX) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_JOINS_SMALL, PTOWSP_NO_INDEX,
+                              pwsp_info_value(w->join_count), UINT32_MAX);
+    }
+    return PTOWSP_OK;
+}
+
+// -- sizes ----------------------------------------------------------------------------------------
+
+static uint64_t pwsp_round_8(uint64_t bytes) {
+    return (bytes + 7) & ~UINT64_C(7);
+}
+
+static uint64_t pwsp_prefix_bytes(const ptowsp_prefix_sizes *sizes) {
+    const uint64_t segments = sizes->segment_count, requests = sizes->request_count;
+    return pwsp_round_8(pwsp_sizes_bytes(&sizes->attention)) +
+           sizes->join_count * sizeof(ptowsp_work) +
+           pwsp_round_8(segments * sizeof(ptowsp_prefix_segment)) +
+           (requests + 1) * sizeof(ptowsp_prefix_request) +
+           pwsp_round_8(sizes->token_count * (uint64_t)sizeof(uint32_t));
+}
+
+ptowsp_status ptowsp_prefix_size(const ptowsp_attention_batch *batch,
+                                 const ptowsp_attention_config *config, ptowsp_prefix_tree *tree,
+                                 ptowsp_prefix_sizes *out_sizes, ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    if (!out_sizes) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    memset(out_sizes, 0, sizeof *out_sizes);
+    pwsp_prefix_work w;
+    ptowsp_status status = pwsp_prefix_decide(batch, config, tree, &w, info);
+    if (status == PTOWSP_OK && w.cut.unit_count > UINT32_MAX) {
+        status = pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,
+                                pwsp_info_value(w.cut.unit_count), UINT32_MAX);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    ptowsp_attention_sizes *sizes = &out_sizes->attention;
+    sizes->unit_count = info->work_count = w.cut.unit_count;
+    sizes->merge_count = w.cut.merge_count;
+    sizes->slot_count = w.cut.slot_count;
+    sizes->slot_rows = w.a.slot_rows;
+    sizes->lane_count = w.a.config.lane_count;
+    sizes->block_bytes = pwsp_sizes_bytes(sizes);
+    out_sizes->segment_count = w.segment_count;
+    out_sizes->request_count = tree->request_count;
+    out_sizes->token_count = w.s.token_begin[tree->request_count];
+    out_sizes->join_count = w.join_count;
+    out_sizes->block_bytes = pwsp_prefix_bytes(out_sizes);
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_prefix_place(const ptowsp_prefix_sizes *sizes, void *block,
+                                  uint64_t block_bytes, ptowsp_prefix_plan *out_plan) {
+    if (!sizes || !block || !out_plan) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    if (sizes->join_count > UINT32_MAX) {
+        return PTOWSP_LIMIT_EXCEEDED;
+    }
+    ptowsp_attention_plan plan;
+    ptowsp_status status = ptowsp_attention_place(&sizes->attention, block, block_bytes, &plan);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    if (block_bytes < pwsp_prefix_bytes(sizes)) {
+        return PTOWSP_BUFFER_OVERFLOW;
+    }
+    memset(out_plan, 0, sizeof *out_plan);
+    out_plan->attention = plan;
+    char *at = (char *)block + pwsp_round_8(pwsp_sizes_bytes(&sizes->attention));
+    out_plan->joins = (ptowsp_work *)(void *)at;
+    at += sizes->join_count * sizeof(ptowsp_work);
+    out_plan->segments = (ptowsp_prefix_segment *)(void *)at;
+    at += pwsp_round_8(sizes->segment_count * (uint64_t)sizeof(ptowsp_prefix_segment));
+    out_plan->requests = (ptowsp_prefix_request *)(void *)at;
+    at += (sizes->request_count + UINT64_C(1)) * sizeof(ptowsp_prefix_request);
+    out_plan->tokens = (uint32_t *)(void *)at;
+    out_plan->segment_capacity = sizes->segment_count;
+    out_plan->request_capacity = sizes->request_count;
+    out_plan->token_capacity = sizes->token_count;
+    out_plan->join_capacity = (uint32_t)sizes->join_count;
+    return PTOWSP_OK;
+}
+
+// -- planning -------------------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_status pwsp_prefix_arrays_check(const ptowsp_prefix_plan *plan,
+                                                     ptowsp_plan_info *info) {
+    if (!plan) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    const bool are_null[4] = {!plan->segments && plan->segment_capacity > 0, !plan->requests,
+                              !plan->tokens && plan->token_capacity > 0,
+                              !plan->joins && plan->join_capacity > 0};
+    for (uint32_t i = 0; i < 4; i++) {
+        if (are_null[i]) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_PREFIX_ARRAY, i, 0, 0);
+        }
+    }
+    return pwsp_plan_arrays_check(&plan->attention, info);
+}
+
+static ptowsp_status pwsp_prefix_room_check(const pwsp_prefix_work *w, uint32_t requests,
+                                            const ptowsp_prefix_plan *plan,
+                                            ptowsp_plan_info *info) {
+    const uint64_t needed[4] = {w->segment_count, requests, w->s.token_begin[requests],
+                                w->join_count};
+    const uint32_t capacities[4] = {plan->segment_capacity, plan->request_capacity,
+                                    plan->token_capacity, plan->join_capacity};
+    static const ptowsp_plan_fault faults[4] = {
+        PTOWSP_FAULT_SEGMENTS_SMALL, PTOWSP_FAULT_REQUESTS_SMALL, PTOWSP_FAULT_TOKENS_SMALL,
+        PTOWSP_FAULT_JOINS_SMALL};
+    for (uint32_t i = 0; i < 4; i++) {
+        if (needed[i] > capacities[i]) {
+            return pwsp_plan_fail(info, faults[i], PTOWSP_NO_INDEX, (int64_t)needed[i],
+                                  capacities[i]);
+        }
+    }
+    return pwsp_cut_check(&w->cut, &plan->attention, info);
+}
+
+PWSP_INTERNAL uint64_t pwsp_join_parts(const ptowsp_prefix_plan *plan, uint32_t position,
+                                       uint32_t head) {
+    const ptowsp_prefix_request *request = &plan->requests[position];
+    const uint32_t begin = request[0].token_begin, end = request[1].token_begin;
+    const uint32_t tokens = plan->attention.tile_tokens;
+    uint64_t parts = 0;
+    for (uint32_t i = request->segment; i != PTOWSP_NO_NODE; i = plan->segments[i].parent) {
+        const ptowsp_prefix_segment *segment = &plan->segments[i];
+        if (segment->kv_begin < segment->kv_end) {
+            const uint32_t last = (end - 1 - segment->token_begin) / tokens;
+            for (uint32_t t = (begin - segment->token_begin) / tokens; t <= last; t++) {
+                parts += ptowsp_work_slot_count(pwsp_segment_slots(plan, segment, head, t));
+            }
+        }
+    }
+    return parts;
+}
+
+// Writes requests and their tokens.
+static void pwsp_prefix_write_requests(const ptowsp_attention_batch *batch,
+                                       const ptowsp_prefix_tree *tree, const pwsp_prefix_work *w,
+                                       ptowsp_prefix_plan *plan) {
+    const uint32_t count = tree->request_count;
+    uint32_t *first = w->s.order, next = 0;  // query tokens before each request of the batch
+    for (uint32_t r = 0; r < batch->sequence_count && batch->query_lengths; r++) {
+        first[r] = next;
+        next += (uint32_t)batch->query_lengths[r];
+    }
+    for (uint32_t p = 0; p < count; p++) {
+        const uint32_t request = tree->order[p], begin = w->s.token_begin[p];
+        plan->requests[p].request = request;
+        plan->requests[p].token_begin = begin;
+        plan->requests[p].join = PTOWSP_NO_NODE;
+        for (uint32_t t = begin; t < w->s.token_begin[p + 1]; t++) {
+            plan->tokens[t] = (batch->query_lengths ? first[request] : request) + (t - begin);
+        }
+    }
+    const ptowsp_prefix_request end = {PTOWSP_NO_NODE, PTOWSP_NO_NODE, w->s.token_begin[count],
+                                       PTOWSP_NO_NODE};
+    plan->requests[count] = end;
+    uint32_t position = 0;
+    for (uint32_t i = 0; i < w->segment_count; i++) {
+        if (plan->segments[i].count == 1) {  // one for each position, in order
+            plan->requests[position++].segment = i;
+        }
+    }
+    PTOWSP_ASSERT(position == count);
+}
+
+// Writes joins, and where segments have their slots.
+static void pwsp_prefix_write_joins(const pwsp_prefix_work *w, ptowsp_prefix_plan *plan) {
+    const ptowsp_attention_plan *attention = &plan->attention;
+    for (uint32_t i = attention->merge_count; i-- > 0;) {
+        plan->segments[attention->merges[i].params[0]].merge_begin = i;
+    }
+    uint32_t join = 0;
+    for (uint32_t p = 0; p < plan->request_count && w->join_count > 0; p++) {
+        ptowsp_prefix_request *request = &plan->requests[p];
+        if (!pwsp_position_joins(plan->segments, request->segment)) {
+            continue;
+        }
+        request->join = join;
+        for (uint32_t head = 0; head < w->a.config.head_count; head++, join++) {
+            plan->joins[join] = ptowsp_work_of(join, 0, 0, request->request, head, p,
+                                               (uint32_t)pwsp_join_parts(plan, p, head));
+        }
+    }
+    PTOWSP_ASSERT(join == w->join_count);
+    for (uint32_t i = join; i < plan->join_capacity; i++) {
+        plan->joins[i] = ptowsp_work_of(PTOWSP_NO_SLOT, 0, PTOWSP_WORK_INVALID, 0, 0, 0, 0);
+    }
+    plan->join_count = join;
+}
+
+ptowsp_status ptowsp_prefix_generate(const ptowsp_attention_batch *batch,
+                                     const ptowsp_attention_config *config,
+                                     ptowsp_prefix_tree *tree, ptowsp_prefix_plan *plan,
+                                     ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    pwsp_prefix_work w;
+    ptowsp_status status = pwsp_prefix_decide(batch, config, tree, &w, info);
+    if (status == PTOWSP_OK) {
+        status = pwsp_prefix_arrays_check(plan, info);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_prefix_room_check(&w, tree->request_count, plan, info);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    pwsp_attention_cut_write(&w.a, &w.cut, &plan->attention);
+    memcpy(plan->segments, w.s.segments, w.segment_count * sizeof *plan->segments);
+    plan->segment_count = w.segment_count;
+    plan->request_count = tree->request_count;
+    plan->token_count = w.s.token_begin[tree->request_count];
+    plan->shared_count = w.segment_count - tree->request_count;
+    pwsp_prefix_write_requests(batch, tree, &w, plan);
+    pwsp_prefix_write_joins(&w, plan);
+    plan->kv_token_reads = w.reads, plan->flat_kv_token_reads = w.flat_reads;
+    plan->cost = w.cost, plan->flat_cost = w.flat_cost;
+    plan->time = w.time, plan->flat_time = w.flat_time;
+    info->work_count = w.cut.unit_count;
+    return PTOWSP_OK;
+}
+
+// =================================================================================================
+// src/plan/prefix_check.c
+// =================================================================================================
+
+// Proves a prefix plan, and prints it.
+//
+// First the segments: those of each position lead, parent by parent, from the end of its KV to 0, and
+// each has the position among its own. As the lengths of these ways add up to the positions of all
+// segments, each position is in no other. So if the units have each segment's rows and KV once, which
+// is the proof of attention plans, each row meets each KV token of its request once. A shared segment
+// ends where neighbours still share, so its KV is that of all its requests.
+
+typedef struct pwsp_prefix_proof {
+    const pwsp_attention *a;
+    const ptowsp_prefix_tree *tree;
+    const ptowsp_prefix_plan *plan;
+    const pwsp_prefix_scratch *s;
+    ptowsp_plan_info *info;
+} pwsp_prefix_proof;
+
+// Compares pairs of values and what they should be.
+static ptowsp_status pwsp_prefix_compare(const pwsp_prefix_proof *proof, ptowsp_plan_fault fault,
+                                         uint64_t index, const uint64_t (*pairs)[2],
+                                         uint32_t pair_count) {
+    for (uint32_t i = 0; i < pair_count; i++) {
+        if (pairs[i][0] != pairs[i][1]) {
+            return pwsp_plan_fail(proof->info, fault, index, pwsp_info_value(pairs[i][0]),
+                                  pwsp_info_value(pairs[i][1]));
+        }
+    }
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_prefix_at_most(const pwsp_prefix_proof *proof, ptowsp_plan_fault fault,
+                                         uint64_t index, uint64_t value, uint64_t limit) {
+    return value <= limit ? PTOWSP_OK
+                          : pwsp_plan_fail(proof->info, fault, index, pwsp_info_value(value),
+                                           pwsp_info_value(limit));
+}
+
+// The KV that a segment may end at: what neighbours share, or all of a request's.
+static uint32_t pwsp_segment_limit(const pwsp_prefix_proof *proof, uint32_t first, uint32_t count) {
+    uint32_t limit = (uint32_t)proof->a->kv_lengths[first];
+    for (uint32_t p = first + 1; p < first + count; p++) {
+        limit = proof->tree->common[p] < limit ? proof->tree->common[p] : limit;
+    }
+    return limit;
+}
+
+static ptowsp_status pwsp_segment_prove(const pwsp_prefix_proof *proof, uint32_t index) {
+    const ptowsp_plan_fault fault = PTOWSP_FAULT_SEGMENT_WRONG;
+    const ptowsp_prefix_segment *segment = &proof->plan->segments[index];
+    const uint32_t requests = proof->tree->request_count;
+    const bool has_parent = segment->parent != PTOWSP_NO_NODE;
+    const uint32_t above = has_parent ? segment->parent : 0;
+    ptowsp_status status = pwsp_prefix_at_most(proof, fault, index, above, index);
+    if (status == PTOWSP_OK && has_parent && above == index) {
+        status = pwsp_plan_fail(proof->info, fault, index, above, index);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_prefix_at_most(proof, fault, index, segment->first + (uint64_t)segment->count,
+                                     requests);
+    }
+    if (status == PTOWSP_OK && segment->count == 0) {
+        status = pwsp_plan_fail(proof->info, fault, index, 0, 1);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    const uint32_t *begin = proof->s->token_begin;
+    const uint32_t first = segment->first, count = segment->count;
+    const uint32_t limit = pwsp_segment_limit(proof, first, count);
+    const ptowsp_prefix_segment *parent = has_parent ? &proof->plan->segments[above] : NULL;
+    const uint64_t pairs[6][2] = {
+        {segment->request, proof->tree->order[first]},
+        {segment->token_begin, begin[first]},
+        {segment->token_count, begin[first + count] - begin[first]},
+        {segment->kv_begin, parent ? parent->kv_end : 0},
+        {count == 1 ? segment->kv_end : limit, limit},
+        {segment->depth, parent ? pwsp_min_u64(parent->depth + UINT64_C(1), UINT16_MAX) : 0}};
+    status = pwsp_prefix_compare(proof, fault, index, pairs, 6);
+    if (status == PTOWSP_OK) {
+        status = pwsp_prefix_at_most(proof, fault, index, segment->kv_end, limit);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_prefix_at_most(proof, fault, index, segment->kv_begin, segment->kv_end);
+    }
+    if (status == PTOWSP_OK && count > 1) {
+        status = pwsp_prefix_at_most(
+            proof, fault, index, pwsp_tiles_of(proof->a, segment->token_count), UINT16_MAX + 1u);
+    }
+    // A segment is whole if it is the only one of its requests. Its parent has come before.
+    if (status == PTOWSP_OK && segment->is_whole && parent) {
+        status = pwsp_plan_fail(proof->info, fault, index, 1, 0);
+    }
+    if (status == PTOWSP_OK && parent && parent->is_whole && segment->kv_begin < segment->kv_end &&
+        segment->token_count > 0) {
+        status = pwsp_plan_fail(proof->info, fault, segment->parent, 1, 0);
+    }
+    return status;
+}
+
+// Proves the segments, and that they are the ways of all positions and nothing else.
+static ptowsp_status pwsp_segments_prove(const pwsp_prefix_proof *proof) {
+    const ptowsp_prefix_plan *plan = proof->plan;
+    const uint32_t *begin = proof->s->token_begin;
+    uint64_t pairs_of_segments = 0, pairs_of_ways = 0;
+    ptowsp_status status = PTOWSP_OK;
+    for (uint32_t i = 0; i < plan->segment_count && status == PTOWSP_OK; i++) {
+        status = pwsp_segment_prove(proof, i);
+        pairs_of_segments += plan->segments[i].count;
+    }
+    for (uint32_t p = 0; p < plan->request_count && status == PTOWSP_OK; p++) {
+        const ptowsp_prefix_request *request = &plan->requests[p];
+        const uint64_t pairs[2][2] = {{request->request, proof->tree->order[p]},
+                                      {request->token_begin, begin[p]}};
+        status = pwsp_prefix_compare(proof, PTOWSP_FAULT_REQUEST_WRONG, p, pairs, 2);
+        if (status == PTOWSP_OK && request->segment >= plan->segment_count) {
+            status = pwsp_plan_fail(proof->info, PTOWSP_FAULT_REQUEST_WRONG, p, request->segment,
+                                    plan->segment_count);
+        }
+        if (status != PTOWSP_OK) {
+            break;
+        }
+        if (plan->segments[request->segment].count != 1) {
+            return pwsp_plan_fail(proof->info, PTOWSP_FAULT_REQUEST_WRONG, p, request->segment,
+                                  plan->segment_count);
+        }
+        for (uint32_t i = request->segment; i != PTOWSP_NO_NODE; i = plan->segments[i].parent) {
+            const ptowsp_prefix_segment *segment = &plan->segments[i];
+            if (p < segment->first || p - segment->first >= segment->count) {
+                return pwsp_plan_fail(proof->info, PTOWSP_FAULT_SEGMENT_WRONG, i, segment->first,
+                                      p);
+            }
+            pairs_of_ways++;
+        }
+    }
+    if (status == PTOWSP_OK && pairs_of_ways != pairs_of_segments) {
+        status = pwsp_plan_fail(proof->info, PTOWSP_FAULT_COUNT_WRONG, PTOWSP_NO_INDEX,
+                                pwsp_info_value(pairs_of_segments), pwsp_info_value(pairs_of_ways));
+    }
+    return status;
+}
+
+// Proves that tokens are those of the batch. Without query lengths that is one for each request.
+static ptowsp_status pwsp_tokens_prove(const pwsp_prefix_proof *proof,
+                                       const ptowsp_attention_batch *batch) {
+    uint32_t *first = proof->s->order, next = 0;
+    for (uint32_t r = 0; r < batch->sequence_count; r++) {
+        first[r] = next;
+        next += batch->query_lengths ? (uint32_t)batch->query_lengths[r] : 1;
+    }
+    const ptowsp_prefix_plan *plan = proof->plan;
+    for (uint32_t p = 0; p < plan->request_count; p++) {
+        const uint32_t begin = proof->s->token_begin[p], end = proof->s->token_begin[p + 1];
+        for (uint32_t t = begin; t < end; t++) {
+            const uint32_t token = first[proof->tree->order[p]] + (t - begin);
+            if (plan->tokens[t] != token) {
+                return pwsp_plan_fail(proof->info, PTOWSP_FAULT_REQUEST_WRONG, p, plan->tokens[t],
+                                      token);
+            }
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// Proves that merges have the slots of segments where they say, and joins.
+static ptowsp_status pwsp_joins_prove(const pwsp_prefix_proof *proof) {
+    const ptowsp_prefix_plan *plan = proof->plan;
+    const uint32_t heads = proof->a->config.head_count;
+    ptowsp_status status = PTOWSP_OK;
+    for (uint32_t i = 0; i < plan->segment_count && status == PTOWSP_OK; i++) {
+        const ptowsp_prefix_segment *segment = &plan->segments[i];
+        const uint64_t entries = (uint64_t)pwsp_segment_tiles(plan, segment) * heads;
+        if (segment->is_whole || entries == 0) {
+            continue;
+        }
+        status = pwsp_prefix_at_most(proof, PTOWSP_FAULT_SEGMENT_WRONG, i,
+                                     segment->merge_begin + entries, plan->attention.merge_count);
+        if (status == PTOWSP_OK &&
+            (plan->attention.merges[segment->merge_begin].params[0] != i ||
+             plan->attention.merges[segment->merge_begin + entries - 1].params[0] != i)) {
+            status = pwsp_plan_fail(proof->info, PTOWSP_FAULT_SEGMENT_WRONG, i,
+                                    segment->merge_begin, plan->attention.merge_count);
+        }
+    }
+    uint32_t join = 0;
+    for (uint32_t p = 0; p < plan->request_count && status == PTOWSP_OK; p++) {
+        const ptowsp_prefix_segment *last = &plan->segments[plan->requests[p].segment];
+        const bool joins = last->token_count > 0 && last->parent != PTOWSP_NO_NODE &&
+                           !plan->segments[last->parent].is_whole;
+        const uint64_t pair[1][2] = {{plan->requests[p].join, joins ? join : PTOWSP_NO_NODE}};
+        status = pwsp_prefix_compare(proof, PTOWSP_FAULT_REQUEST_WRONG, p, pair, 1);
+        for (uint32_t head = 0; joins && head < heads && status == PTOWSP_OK; head++, join++) {
+            if (join >= plan->join_count) {
+                return pwsp_plan_fail(proof->info, PTOWSP_FAULT_JOIN_WRONG, join, 0, 1);
+            }
+            const PTOWSP_GM ptowsp_work *work = &plan->joins[join];
+            const uint64_t pairs[6][2] = {{work->params[0], plan->requests[p].request},
+                                          {work->params[1], head},
+                                          {work->params[2], p},
+                                          {work->params[3], pwsp_join_parts(plan, p, head)},
+                                          {work->work_id, join},
+                                          {work->flags, 0}};
+            status = pwsp_prefix_compare(proof, PTOWSP_FAULT_JOIN_WRONG, join, pairs, 6);
+        }
+    }
+    if (status == PTOWSP_OK && join != plan->join_count) {
+        status = pwsp_plan_fail(proof->info, PTOWSP_FAULT_COUNT_WRONG, PTOWSP_NO_INDEX,
+                                plan->join_count, join);
+    }
+    for (; status == PTOWSP_OK && join < plan->join_capacity; join++) {
+        const uint64_t pair[1][2] = {{plan->joins[join].flags, PTOWSP_WORK_INVALID}};
+        status = pwsp_prefix_compare(proof, PTOWSP_FAULT_JOIN_WRONG, join, pair, 1);
+    }
+    return status;
+}
+
+ptowsp_status ptowsp_prefix_check(const ptowsp_attention_batch *batch,
+                                  const ptowsp_attention_config *config,
+                                  const ptowsp_prefix_tree *tree, const ptowsp_prefix_plan *plan,
+                                  ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    pwsp_attention a;
+    pwsp_prefix_scratch s;
+    ptowsp_status status = pwsp_prefix_prepare(batch, config, tree, &a, &s, info);
+    if (status == PTOWSP_OK) {
+        status = pwsp_prefix_arrays_check(plan, info);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_plan_other_check(&a, &plan->attention, info);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    const pwsp_prefix_proof proof = {&a, tree, plan, &s, info};
+    const uint64_t counts[3][2] = {
+        {plan->request_count, tree->request_count},
+        {plan->token_count, s.token_begin[tree->request_count]},
+        {plan->segment_count, plan->shared_count + (uint64_t)tree->request_count}};
+    status = pwsp_prefix_compare(&proof, PTOWSP_FAULT_COUNT_WRONG, PTOWSP_NO_INDEX, counts, 3);
+    const uint32_t at_most[4][2] = {{plan->segment_count, plan->segment_capacity},
+                                    {plan->request_count, plan->request_capacity},
+                                    {plan->token_count, plan->token_capacity},
+                                    {plan->join_count, plan->join_capacity}};
+    for (uint32_t i = 0; i < 4 && status == PTOWSP_OK; i++) {
+        status = pwsp_prefix_at_most(&proof, PTOWSP_FAULT_COUNT_WRONG, PTOWSP_NO_INDEX,
+                                     at_most[i][0], at_most[i][1]);
+    }
+    uint64_t reads;
+    status = status == PTOWSP_OK ? pwsp_segments_prove(&proof) : status;
+    status = status == PTOWSP_OK ? pwsp_tokens_prove(&proof, batch) : status;
+    status = status == PTOWSP_OK
+                 ? pwsp_prefix_count(&a, plan->segments, plan->segment_count, &reads, info)
+                 : status;
+    status = status == PTOWSP_OK ? pwsp_plan_prove(&a, &plan->attention, info) : status;
+    return status == PTOWSP_OK ? pwsp_joins_prove(&proof) : status;
+}
+
+void ptowsp_prefix_print(const ptowsp_prefix_plan *plan, ptowsp_text text) {
+    pwsp_text_format(text, "prefix plan: %u requests, %u shared segments, %u joins\n",
+                     (unsigned)plan->request_count, (unsigned)plan->shared_count,
+                     (unsigned)plan->join_count);
+    pwsp_text_format(text, "kv tokens read: %llu, flat %llu",
+                     (unsigned long long)plan->kv_token_reads,
+                     (unsigned long long)plan->flat_kv_token_reads);
+    if (plan->flat_kv_token_reads > 0) {
+        pwsp_text_format(text, ", ratio %.4f",
+                         (double)plan->kv_token_reads / (double)plan->flat_kv_token_reads);
+    }
+    pwsp_text_format(text, "\npredicted: cost %.6g, flat %.6g; time %.6g, flat %.6g\n", plan->cost,
+                     plan->flat_cost, plan->time, plan->flat_time);
+    ptowsp_attention_print(&plan->attention, text);
+}
+
+// =================================================================================================
 // src/plan/dispatch.c
 // =================================================================================================
 
@@ -7767,34 +9733,48 @@ float ptowsp_merge_finish(const ptowsp_partial *state, const float *acc, uint32_
     return state->m + pwsp_log(state->l);
 }
 
-float ptowsp_merge_partials(const ptowsp_partial *states, const float *accs, uint32_t part_count,
-                            size_t stride, uint32_t dim, float *out) {
-    PWSP_ROUND_APART;
-    ptowsp_partial whole;
-    ptowsp_merge_clear(&whole, out, dim);
+// A row comes in one or several runs of parts. First m is raised over all of them,
+static void pwsp_merge_raise(ptowsp_partial *whole, const ptowsp_partial *states,
+                             uint32_t part_count, size_t stride) {
     for (uint32_t i = 0; i < part_count; i++) {
         float m = states[i * stride].m;
-        whole.m = m > whole.m || m != m ? m : whole.m;
+        whole->m = m > whole->m || m != m ? m : whole->m;
     }
+}
+
+// then they are taken, and whenever there are many of them, added to out.
+static void pwsp_merge_take(ptowsp_partial *whole, pwsp_merge_parts *parts,
+                            const ptowsp_partial *states, const float *accs, uint32_t part_count,
+                            size_t stride, uint32_t dim, float *out) {
+    PWSP_ROUND_APART;
+    for (uint32_t i = 0; i < part_count; i++) {
+        const ptowsp_partial *part = &states[i * stride];
+        if (pwsp_partial_is_empty(part)) {
+            continue;
+        }
+        if (parts->count == PWSP_MERGE_PARTS) {
+            pwsp_merge_sum(parts, dim, out);
+            parts->count = 0;
+        }
+        float weight = pwsp_exp(part->m - whole->m);
+        whole->l += weight * part->l;
+        parts->weights[parts->count] = weight;
+        parts->rows[parts->count++] = dim > 0 ? accs + i * stride * dim : accs;
+    }
+}
+
+float ptowsp_merge_partials(const ptowsp_partial *states, const float *accs, uint32_t part_count,
+                            size_t stride, uint32_t dim, float *out) {
+    ptowsp_partial whole;
+    ptowsp_merge_clear(&whole, out, dim);
+    pwsp_merge_raise(&whole, states, part_count, stride);
     if (pwsp_partial_is_empty(&whole)) {
         return -pwsp_infinity();
     }
     pwsp_merge_parts parts;
     parts.count = 0;
-    for (uint32_t i = 0; i < part_count; i++) {
-        const ptowsp_partial *part = &states[i * stride];
-        if (!pwsp_partial_is_empty(part)) {
-            float weight = pwsp_exp(part->m - whole.m);
-            whole.l += weight * part->l;
-            PTOWSP_ASSERT(parts.count < PWSP_MERGE_PARTS);
-            parts.weights[parts.count] = weight;
-            parts.rows[parts.count++] = dim > 0 ? accs + i * stride * dim : accs;
-        }
-        if (parts.count == PWSP_MERGE_PARTS || i + 1 == part_count) {
-            pwsp_merge_sum(&parts, dim, out);
-            parts.count = 0;
-        }
-    }
+    pwsp_merge_take(&whole, &parts, states, accs, part_count, stride, dim, out);
+    pwsp_merge_sum(&parts, dim, out);
     return ptowsp_merge_finish(&whole, out, dim, out);
 }
 
@@ -7811,6 +9791,110 @@ float ptowsp_attention_merge_row(const ptowsp_attention_scratch *scratch,
                                  scratch->dim, out);
 }
 
+// -- joins ----------------------------------------------------------------------------------------
+
+// Segments of a row, by depth, that are looked up at a time.
+#define PWSP_JOIN_SEGMENTS 64
+
+// A run of parts of a row: the slots of a segment.
+typedef struct pwsp_join_run {
+    const ptowsp_partial *states;
+    const float *accs;
+    uint32_t count;
+} pwsp_join_run;
+
+// A row of a join.
+typedef struct pwsp_join_query {
+    const ptowsp_prefix_plan *plan;
+    const ptowsp_attention_scratch *scratch;
+    uint32_t position, head;
+    uint32_t token;  // of those of the plan
+    uint32_t group_row;
+} pwsp_join_query;
+
+// The slots of a segment that have the row.
+static pwsp_join_run pwsp_join_run_of(const pwsp_join_query *query,
+                                      const ptowsp_prefix_segment *segment) {
+    const ptowsp_attention_plan *plan = &query->plan->attention;
+    pwsp_join_run run = {NULL, NULL, 0};
+    if (segment->kv_begin >= segment->kv_end) {
+        return run;
+    }
+    const uint32_t token = query->token - segment->token_begin, tile = token / plan->tile_tokens;
+    const uint32_t tiles = (segment->token_count - 1) / plan->tile_tokens + 1;
+    const uint32_t entry = segment->merge_begin + query->head * tiles + tile;
+    const uint32_t first = ptowsp_work_slot_first(&plan->merges[entry]);
+    const uint32_t row = token % plan->tile_tokens * plan->group + query->group_row;
+    PTOWSP_ASSERT(row < query->scratch->rows && !segment->is_whole);
+    run.count = ptowsp_work_slot_count(&plan->merges[entry]);
+    run.states = ptowsp_attention_states(query->scratch, first) + row;
+    run.accs = query->scratch->accs;  // may be NULL where dim is 0
+    if (query->scratch->dim > 0) {
+        run.accs = ptowsp_attention_accs(query->scratch, first) + (size_t)row * query->scratch->dim;
+    }
+    return run;
+}
+
+// Finds the runs of the row from depth `depth` on, at most PWSP_JOIN_SEGMENTS, from the top.
+static uint32_t pwsp_join_runs(const pwsp_join_query *query, uint32_t depth, uint32_t depth_max,
+                               pwsp_join_run *runs) {
+    const ptowsp_prefix_segment *segments = query->plan->segments;
+    const uint32_t end =
+        depth_max - depth < PWSP_JOIN_SEGMENTS ? depth_max + 1 : depth + PWSP_JOIN_SEGMENTS;
+    uint32_t i = query->plan->requests[query->position].segment;
+    for (uint32_t at = depth_max + 1; at > depth; at--, i = segments[i].parent) {
+        if (at <= end) {
+            runs[at - 1 - depth] = pwsp_join_run_of(query, &segments[i]);
+        }
+    }
+    return end - depth;
+}
+
+float ptowsp_prefix_join_row(const ptowsp_prefix_plan *plan,
+                             const ptowsp_attention_scratch *scratch,
+                             const PTOWSP_GM ptowsp_work *join, uint32_t row, float *out) {
+    const uint32_t group = plan->attention.group, position = join->params[2];
+    const pwsp_join_query query = {plan,
+                                   scratch,
+                                   position,
+                                   join->params[1],
+                                   plan->requests[position].token_begin + row / group,
+                                   row % group};
+    PTOWSP_ASSERT(query.token < plan->requests[position + 1].token_begin);
+    uint32_t depth_max = 0;
+    const uint32_t last = plan->requests[position].segment;
+    for (uint32_t i = plan->segments[last].parent; i != PTOWSP_NO_NODE;
+         i = plan->segments[i].parent) {
+        depth_max++;
+    }
+    pwsp_join_run runs[PWSP_JOIN_SEGMENTS];
+    ptowsp_partial whole;
+    pwsp_merge_parts parts;
+    parts.count = 0;
+    ptowsp_merge_clear(&whole, out, scratch->dim);
+    uint32_t count = 0;
+    for (uint32_t depth = 0; depth <= depth_max; depth += count) {
+        count = pwsp_join_runs(&query, depth, depth_max, runs);
+        for (uint32_t i = 0; i < count; i++) {
+            pwsp_merge_raise(&whole, runs[i].states, runs[i].count, scratch->rows);
+        }
+    }
+    if (pwsp_partial_is_empty(&whole)) {
+        return -pwsp_infinity();
+    }
+    for (uint32_t depth = 0; depth <= depth_max; depth += count) {
+        if (depth_max >= PWSP_JOIN_SEGMENTS) {  // otherwise they are all there
+            count = pwsp_join_runs(&query, depth, depth_max, runs);
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            pwsp_merge_take(&whole, &parts, runs[i].states, runs[i].accs, runs[i].count,
+                            scratch->rows, scratch->dim, out);
+        }
+    }
+    pwsp_merge_sum(&parts, scratch->dim, out);
+    return ptowsp_merge_finish(&whole, out, scratch->dim, out);
+}
+
 // =================================================================================================
 // src/plan/attention_run.c
 // =================================================================================================
@@ -7824,6 +9908,7 @@ float ptowsp_attention_merge_row(const ptowsp_attention_scratch *scratch,
 //      0                   workers that have returned; by ptowsp_attention_run_worker, stealing
 //      (l + 1) * STRIDE    cursor of lane l: units of its list that are taken
 //      merges_at + m       parts of merge m that are done
+//      joins_at + j        of a prefix plan: parts of join j that are done, as those of merges
 //
 //      a part                                the last part of a tile
 //      writes its state                      finds the count full (1), and sets it to 0
@@ -7849,6 +9934,16 @@ static uint32_t *pwsp_attention_cursor(const ptowsp_attention_job *job, uint32_t
 uint64_t ptowsp_attention_progress_size(const ptowsp_attention_plan *plan) {
     uint64_t merge_count = pwsp_max_u64(plan->merge_capacity, plan->merge_count);
     return (plan->lane_count + UINT64_C(1)) * PWSP_CURSOR_STRIDE + merge_count;
+}
+
+uint64_t ptowsp_prefix_progress_size(const ptowsp_prefix_plan *plan) {
+    return ptowsp_attention_progress_size(&plan->attention) +
+           pwsp_max_u64(plan->join_capacity, plan->join_count);
+}
+
+// Parts of each join that are done, behind all other progress.
+static uint32_t *pwsp_attention_joins(const ptowsp_attention_job *job) {
+    return job->progress + (size_t)ptowsp_attention_progress_size(job->plan);
 }
 
 // -- units and merges -----------------------------------------------------------------------------
@@ -7905,16 +10000,59 @@ static void pwsp_attention_count_part(pwsp_attention_worker *worker, uint32_t sl
     }
 }
 
+// The same for a part of a prefix plan's segment that is not whole: it is one of each request that
+// has rows in it, and the last part of a request has its rows joined.
+static void pwsp_prefix_count_part(const pwsp_attention_worker *worker,
+                                   const PTOWSP_GM ptowsp_work *unit) {
+    const ptowsp_attention_job *job = worker->job;
+    const ptowsp_prefix_plan *prefix = job->prefix;
+    const ptowsp_prefix_segment *segment = &prefix->segments[unit->params[0]];
+    const uint32_t tokens = prefix->attention.tile_tokens;
+    const uint32_t begin = segment->token_begin + unit->reserved * tokens;
+    const uint32_t left = segment->token_begin + segment->token_count - begin;
+    const uint32_t end = begin + (left < tokens ? left : tokens);
+    // The last position whose tokens begin there or before.
+    uint32_t low = segment->first, high = segment->first + segment->count;
+    while (high - low > 1) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (prefix->requests[middle].token_begin <= begin) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    uint32_t *counts = pwsp_attention_joins(job);
+    for (; prefix->requests[low].token_begin < end; low++) {
+        if (prefix->requests[low].join == PTOWSP_NO_NODE) {
+            continue;  // it has no query tokens
+        }
+        const uint32_t index = prefix->requests[low].join + unit->params[1];
+        const PTOWSP_GM ptowsp_work *join = &prefix->joins[index];
+        uint32_t done = pwsp_fetch_add_acq_rel(&counts[index], 1u) + 1;  // (1)
+        PTOWSP_ASSERT(done <= join->params[3] && "progress was not zero");
+        if (done == join->params[3]) {
+            pwsp_store_relaxed(&counts[index], 0u);
+            job->join(join, worker->lane, job->user);
+        }
+    }
+}
+
 // Runs the units [begin, end) of the plan in order.
 static void pwsp_attention_units(pwsp_attention_worker *worker, uint64_t begin, uint64_t end) {
     const PTOWSP_GM ptowsp_work *units = worker->job->plan->units;
     const ptowsp_work_fn *table = worker->job->table;
+    const ptowsp_prefix_plan *prefix = worker->job->prefix;
     void *user = worker->job->user;
     uint32_t lane = worker->lane;
     for (uint64_t i = begin; i < end; i++) {
         if (ptowsp_work_is_valid(&units[i])) {
             table[units[i].tier](&units[i], lane, user);
-            if (ptowsp_work_slot(&units[i]) != PTOWSP_NO_SLOT) {
+            if (ptowsp_work_slot(&units[i]) == PTOWSP_NO_SLOT) {
+                continue;
+            }
+            if (prefix && !prefix->segments[units[i].params[0]].is_whole) {
+                pwsp_prefix_count_part(worker, &units[i]);
+            } else {
                 pwsp_attention_count_part(worker, ptowsp_work_slot(&units[i]));
             }
         }
@@ -8008,16 +10146,22 @@ static ptowsp_status pwsp_attention_check_lists(const ptowsp_attention_job *job,
                           : !job->table && job->table_count  ? "the job's table"
                           : !plan->unit_begin                ? "the plan's unit_begin"
                           : !plan->units && plan->unit_count ? "the plan's units"
-                          : plan->merge_count == 0           ? NULL
-                          : !job->merge                      ? "the job's merge"
-                          : !plan->merges                    ? "the plan's merges"
-                                                             : NULL;
+                          : job->prefix && job->prefix->join_count > 0 && !job->join
+                              ? "the job's join"
+                          : plan->merge_count == 0 ? NULL
+                          : !job->merge            ? "the job's merge"
+                          : !plan->merges          ? "the plan's merges"
+                                                   : NULL;
     if (missing) {
         return PWSP_ATTENTION_FAIL(error, PTOWSP_NO_INDEX, "%s is NULL", missing);
     }
     if (plan->lane_count == 0 || plan->lane_count > PTOWSP_ATTENTION_LANE_MAX) {
         return PWSP_ATTENTION_FAIL(error, PTOWSP_NO_INDEX, "the plan has %u lanes, not 1 to %u",
                                    (unsigned)plan->lane_count, (unsigned)PTOWSP_ATTENTION_LANE_MAX);
+    }
+    if (job->prefix && plan != &job->prefix->attention) {
+        return PWSP_ATTENTION_FAIL(error, PTOWSP_NO_INDEX,
+                                   "the job's plan is not its prefix plan's");
     }
     uint32_t end = 0;
     for (uint32_t lane = 0; lane < plan->lane_count; lane++) {
@@ -8054,6 +10198,11 @@ static ptowsp_status pwsp_attention_job_check(const ptowsp_attention_job *job, p
             return PWSP_ATTENTION_FAIL(error, i,
                                        "unit %u has tier %u, for which the table has no kernel",
                                        (unsigned)i, (unsigned)unit->tier);
+        }
+        if (job->prefix && unit->params[0] >= job->prefix->segment_count) {
+            return PWSP_ATTENTION_FAIL(error, i, "unit %u has segment %u of %u", (unsigned)i,
+                                       (unsigned)unit->params[0],
+                                       (unsigned)job->prefix->segment_count);
         }
         uint32_t slot = ptowsp_work_slot(unit);
         if (slot == PTOWSP_NO_SLOT) {

@@ -264,6 +264,7 @@
 //      6. Work and tiers         14. Tile kernels               22. Devices
 //      7. Planning               15. Scalar expressions         23. Emitting
 //      8. Dispatch               16. Workloads                  24. Utilities
+//      10c. Prefix trees
 //
 //      Appendix A. Reading programs: the interface of emitters, viewers and other runtimes
 //      Appendix B. Macros: the machinery of sections 5, 8, 16 and 17
@@ -807,9 +808,9 @@ typedef struct ptowsp_plan_config {
     uint32_t tier_count;
 } ptowsp_plan_config;
 
-// The faults that this section reports, in the order of the checks, and then those that sections 10
-// and 10b add, with the status and the text of each. `%i` is info.index, `%v` info.value and `%l`
-// info.limit.
+// The faults that this section reports, in the order of the checks, and then those that sections
+// 10, 10b and 10c add, with the status and the text of each. `%i` is info.index, `%v` info.value and
+// `%l` info.limit.
 #define PTOWSP_PLAN_FAULTS(FAULT)                                                                  \
     FAULT(NONE, OK, "no fault")                                                                    \
     FAULT(OUT_NULL, INVALID_PARAMS, "the output pointer is NULL")                                  \
@@ -885,7 +886,35 @@ typedef struct ptowsp_plan_config {
     FAULT(REPLICA_WRONG, INVALID_PARAMS,                                                           \
           "expert %i has %v where a count or a replica up to %l belongs")                          \
     FAULT(PATTERN_UNKNOWN, INVALID_PARAMS, "pattern has the unknown value %v")                     \
-    FAULT(SKEW_RANGE, INVALID_PARAMS, "skew is not in 1 to expert_count / top_k")
+    FAULT(SKEW_RANGE, INVALID_PARAMS, "skew is not in 1 to expert_count / top_k")                    \
+    FAULT(TREE_NULL, INVALID_PARAMS, "the tree, or array %v of it, is NULL")                       \
+    FAULT(TREE_FULL, BUFFER_OVERFLOW, "%v requests do not fit the tree, which holds %l")           \
+    FAULT(BLOCKS_NULL, INVALID_PARAMS, "array %v of block ids or of the given tree is NULL")       \
+    FAULT(BLOCK_TOKENS, INVALID_PARAMS, "block_tokens is 0")                                       \
+    FAULT(BLOCKS_ORDER, INVALID_PARAMS, "the blocks of request %i end at %v, before they begin")   \
+    FAULT(BLOCKS_MANY, INVALID_PARAMS, "request %i has %v blocks, where its KV fills %l")          \
+    FAULT(BLOCKS_LARGE, BUFFER_OVERFLOW, "request %i has %v blocks, the tree has room for %l")     \
+    FAULT(BLOCK_REPEATED, INVALID_PARAMS, "request %i has the same id at blocks %l and %v")        \
+    FAULT(NODE_PARENT, INVALID_PARAMS, "node %i has the parent %v, of %l nodes")                   \
+    FAULT(NODE_CYCLE, INVALID_PARAMS, "node %i is above itself")                                   \
+    FAULT(NODES_LARGE, BUFFER_OVERFLOW,                                                            \
+          "%v nodes are more than the %l that the tree has room for")                              \
+    FAULT(REQUEST_NODE, INVALID_PARAMS, "request %i is at node %v, of %l nodes")                   \
+    FAULT(NODE_TOKENS, INVALID_PARAMS,                                                             \
+          "request %i has %v tokens in nodes, of %l that can be shared")                           \
+    FAULT(REQUEST_RANGE, INVALID_PARAMS, "request %v is not one of the %l of the batch")           \
+    FAULT(REQUEST_PRESENT, INVALID_PARAMS, "request %v is in the tree already")                    \
+    FAULT(REQUEST_ABSENT, INVALID_PARAMS, "request %v is not in the tree")                         \
+    FAULT(TREE_WINDOW, INVALID_PARAMS, "prefix plans have no window, and config.window is %v")     \
+    FAULT(TREE_OTHER, INVALID_PARAMS, "position %i shares %v tokens, of %l that can be shared")    \
+    FAULT(PREFIX_ARRAY, INVALID_PARAMS, "array %i of the prefix plan is NULL")                     \
+    FAULT(SEGMENTS_SMALL, BUFFER_OVERFLOW, "%v segments do not fit the plan, which holds %l")      \
+    FAULT(REQUESTS_SMALL, BUFFER_OVERFLOW, "%v requests do not fit the plan, which holds %l")      \
+    FAULT(TOKENS_SMALL, BUFFER_OVERFLOW, "%v query tokens do not fit the plan, which holds %l")    \
+    FAULT(JOINS_SMALL, BUFFER_OVERFLOW, "%v joins do not fit the plan, which holds %l")            \
+    FAULT(SEGMENT_WRONG, INVALID_PARAMS, "segment %i has the value %v where %l belongs")           \
+    FAULT(REQUEST_WRONG, INVALID_PARAMS, "position %i has the value %v where %l belongs")          \
+    FAULT(JOIN_WRONG, INVALID_PARAMS, "join %i has the value %v where %l belongs")
 
 // clang-format off
 typedef enum ptowsp_plan_fault {
@@ -1411,6 +1440,8 @@ typedef struct ptowsp_attention_job {
     void *user;
     uint32_t *progress;
     bool is_stealing;  // lanes that are done take units of others: where lanes turn out unequal
+    const struct ptowsp_prefix_plan *prefix;  // section 10c: the plan of which `plan` is a part
+    ptowsp_work_fn join;                      // gets its joins; may be NULL if there are none
 } ptowsp_attention_job;
 
 // Elements of progress. It depends on lane_count and merge_capacity alone: what is enough for a plan
@@ -1846,6 +1877,266 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_routes_generate(const ptowsp_mo
                                                                  uint64_t *scratch,
                                                                  int32_t *out_ids,
                                                                  ptowsp_plan_info *out_info);
+// 10c. Prefix trees
+// -------------------------------------------------------------------------------------------------
+//
+// Requests that begin alike (a system prompt, examples, the turns of a conversation, beams) have the
+// same KV up to where they part. A flat plan reads it once per request, a prefix plan once for all
+// of them, where that pays:
+//
+//      five requests by their block ids     the tree                    segments of the plan
+//
+//      0:  7 3 1                            [7 3] --- [1]  0            A   [7 3]     rows 0 2 4
+//      1:  9 5                                |                         B   [1]       rows 0
+//      2:  7 3 8 2                            +------ [8] --- [2]  2    C   [8 2]     rows 2
+//      3:  4 3                                          |               D   [8 6]     rows 4
+//      4:  7 3 8 6                                      +---- [6]  4    E   [9 5]     rows 1
+//                                           [9 5] 1    [4 3] 3          F   [4 3]     rows 3
+//      order: 3 0 2 4 1
+//
+// Here block 3 of request 3 is not shared, since what comes before it differs; and sharing 8 did not
+// pay, so both of its requests read it.
+//
+// Tree. Requests are put in an order in which those of each node are neighbours: by their ids, ties
+// by number. Positions count in this order. position p shares common[p] KV tokens with p - 1, and
+// all nodes follow from that. A node is the KV tokens [kv_begin, kv_end) that its requests share and
+// others do not, so it has at least two of them. The last tokens of a request, those of its queries,
+// are shared only in decode. A request without blocks shares nothing. With is_ordered the order is
+// that in which requests came, and only neighbours can share.
+//
+// Decision. Sharing a node saves reading; but its rows become parts that have to be merged, and cost
+// slots. A node that is not shared is read by the segments below it. All choices are weighed in the
+// cost of section 10, exactly, by dynamic programming over the tree. Not sharing at all is a choice,
+// so the cost is never above that of the flat plan. The lanes are then cut as in section 10; if this
+// makes the predicted time longer than that of the flat plan, nothing is shared.
+//
+// Segments are what sequences are in section 10: the first parameter of units is the segment. A
+// segment's query tokens are those of all its requests, in order: `tokens` says which token of the
+// batch each one is. They are cut into tiles of config.tile_rows as ever, so that this also limits
+// the rows of a unit. All of a shared segment's rows see all of its KV. The KV is that of
+// segment.request, its first one. The last segment of a request is its own, maybe without KV.
+//
+//      whole segments     the only segments of their requests: units and merges as in section 10
+//      others             every unit has a slot, and every tile an entry in `merges`, even with one
+//                         slot: a list of the slots of its rows, and no merge to be done. The rows
+//                         are merged by *joins*, one for each request and KV head: over the segments
+//                         of the request, in order of depth, and in each by slots, so in KV order
+//
+// In INVARIANT mode, segments end at multiples of the chunk. So pieces, and with them the bits of a
+// result, are those of the flat plan.
+//
+//      ptowsp_prefix_limits limits = {request_count, block_count};
+//      uint64_t bytes = ptowsp_prefix_tree_bytes(&limits);
+//      ptowsp_prefix_tree tree;
+//      ptowsp_prefix_tree_place(&limits, malloc(bytes), bytes, &tree);
+//
+//      ptowsp_prefix_batch batch = {{kv_lengths, NULL, request_count}, ids, id_begin, 512};
+//      ptowsp_attention_config config = {.head_count = 8, .group = 4, .lane_count = 24};
+//      ptowsp_plan_info info;
+//      ptowsp_prefix_sizes sizes;
+//      ptowsp_prefix_plan plan;
+//      if (ptowsp_prefix_build(&batch, &tree, &info) ||
+//          ptowsp_prefix_size(&batch.attention, &config, &tree, &sizes, &info) ||
+//          ptowsp_prefix_place(&sizes, malloc(sizes.block_bytes), sizes.block_bytes, &plan) ||
+//          ptowsp_prefix_generate(&batch.attention, &config, &tree, &plan, &info)) {
+//          ptowsp_plan_explain(&info, ptowsp_text_to_file(stderr));
+//          return 1;
+//      }
+//      ptowsp_prefix_print(&plan, ptowsp_text_to_file(stdout));
+//
+//      ptowsp_attention_job job = {&plan.attention, kernels, 1, merge, user, progress};
+//      job.prefix = &plan;     // progress has ptowsp_prefix_progress_size(&plan) elements
+//      job.join = join;        // for rows r of a join: ptowsp_prefix_join_row(...)
+//      ptowsp_attention_run(context, &job);
+//
+// Memory   None. All arrays are the caller's. No function recurses, so chains may have any length.
+// Threads  Pure functions, but for the tree: planning leaves its decision there.
+// Limits   2^32 - 1 requests and query tokens; no window. A segment has at most 65,536 tiles.
+
+#define PTOWSP_NO_NODE UINT32_MAX
+
+typedef struct ptowsp_prefix_batch {
+    ptowsp_attention_batch attention;       // the lengths
+    const PTOWSP_GM uint64_t *block_ids;    // of all requests: equal ids are equal KV
+    const PTOWSP_GM uint64_t *block_begin;  // [sequence_count + 1] where those of a request begin
+    uint32_t block_tokens;                  // of a block, at least 1
+} ptowsp_prefix_batch;
+
+// A tree that is known already. Nodes have any order.
+typedef struct ptowsp_prefix_given {
+    ptowsp_attention_batch attention;
+    const uint32_t *parents;      // [node_count] or PTOWSP_NO_NODE
+    const uint32_t *node_tokens;  // [node_count] KV tokens of a node
+    uint32_t node_count;
+    const uint32_t
+        *request_nodes;  // [sequence_count] the node where the KV of a request that others
+                         // may share ends, or PTOWSP_NO_NODE
+} ptowsp_prefix_given;
+
+typedef struct ptowsp_prefix_limits {
+    uint32_t request_count_max;
+    uint64_t block_count_max;  // of one request. For ptowsp_prefix_build_given: of nodes
+} ptowsp_prefix_limits;
+
+typedef struct ptowsp_prefix_node {
+    uint32_t parent;            // comes later in the array; or PTOWSP_NO_NODE
+    uint32_t first, count;      // positions
+    uint32_t kv_begin, kv_end;  // KV tokens
+    uint32_t is_shared;         // the last decision: 0 or 1
+} ptowsp_prefix_node;
+
+// A tree. ptowsp_prefix_tree_place sets the arrays.
+typedef struct ptowsp_prefix_tree {
+    uint32_t *order;            // [request_count] request at each position
+    uint32_t *common;           // [request_count] KV tokens shared with the position before
+    uint32_t *owners;           // [request_count] deepest node of each position or PTOWSP_NO_NODE
+    ptowsp_prefix_node *nodes;  // [node_count], children before parents
+    uint32_t request_count, node_count;
+    bool is_ordered;  // yours: keep the order in which requests come
+    uint32_t request_capacity;
+    uint64_t block_capacity;
+    void *scratch;  // of the library
+} ptowsp_prefix_tree;
+
+// A run of KV tokens that is read once for all its rows.
+typedef struct ptowsp_prefix_segment {
+    uint32_t parent;                    // the segment of its requests before it, or PTOWSP_NO_NODE
+    uint32_t request;                   // the first one, whose KV is read
+    uint32_t first, count;              // positions
+    uint32_t token_begin, token_count;  // its query tokens, in `tokens` of the plan
+    uint32_t kv_begin, kv_end;
+    uint32_t merge_begin;  // not whole: entry of (head 0, tile 0), then by head and tile
+    uint16_t depth;        // segments above it, at most 65535
+    bool is_whole;
+} ptowsp_prefix_segment;
+
+// A request of a plan, at its position.
+typedef struct ptowsp_prefix_request {
+    uint32_t request;
+    uint32_t segment;      // the last of its segments
+    uint32_t token_begin;  // its query tokens in `tokens`
+    uint32_t join;         // that of head 0, followed by the others; PTOWSP_NO_NODE: it has none
+} ptowsp_prefix_request;
+
+typedef struct ptowsp_prefix_sizes {
+    ptowsp_attention_sizes attention;
+    uint32_t segment_count, request_count, token_count;
+    uint64_t join_count;
+    uint64_t block_bytes;  // of all arrays
+} ptowsp_prefix_sizes;
+
+typedef struct ptowsp_prefix_plan {
+    ptowsp_attention_plan attention;
+    ptowsp_prefix_segment *segments;  // [segment_capacity]
+    ptowsp_prefix_request *requests;  // [request_capacity + 1]; the last one ends the tokens
+    uint32_t *tokens;                 // [token_capacity] query tokens of the batch, in order
+    PTOWSP_GM ptowsp_work *joins;     // [join_capacity] params: request, head, position, parts
+    uint32_t segment_capacity, request_capacity, token_capacity, join_capacity;
+
+    uint32_t segment_count, request_count, token_count, join_count;
+    uint32_t shared_count;  // segments of more than one request
+    uint64_t kv_token_reads,
+        flat_kv_token_reads;  // over all heads: times bytes of a token's K and V
+    double cost, flat_cost;   // of all units and merges, before splits
+    double time, flat_time;   // that no lane exceeds, in the same unit
+} ptowsp_prefix_plan;
+
+// The bytes of a tree within limits, and their placing, aligned to 8. The tree is empty then.
+// Errors   INVALID_PARAMS (a NULL, a block that is not aligned), BUFFER_OVERFLOW. Bytes beyond 63
+//          bits are UINT64_MAX.
+PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_prefix_tree_bytes(const ptowsp_prefix_limits *limits);
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_tree_place(const ptowsp_prefix_limits *limits,
+                                                               void *block, uint64_t block_bytes,
+                                                               ptowsp_prefix_tree *out_tree);
+
+// Builds the tree of a batch.
+// Errors   INVALID_PARAMS (lengths below 0, blocks that do not ascend, that are more than the KV
+//          fills, or that repeat in a request), BUFFER_OVERFLOW (a request or a block too many). The
+//          tree is empty then.
+// Cost     O(blocks + requests * log requests) comparisons of ids.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_build(const ptowsp_prefix_batch *batch,
+                                                          ptowsp_prefix_tree *tree,
+                                                          ptowsp_plan_info *out_info);
+
+// Builds it from nodes that are given. Their requests come in order of depth-first search, children
+// by number, or with is_ordered as given.
+// Errors   As ptowsp_prefix_build; also a parent or node out of range, a cycle, nodes with more
+//          tokens than their requests.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_build_given(const ptowsp_prefix_given *given,
+                                                                ptowsp_prefix_tree *tree,
+                                                                ptowsp_plan_info *out_info);
+
+// Adds a request of the batch to a tree that was built from it, or removes one. KV lengths may grow
+// without either.
+// Errors   INVALID_PARAMS (a request that is there already, or not there, and as ptowsp_prefix_build),
+//          BUFFER_OVERFLOW (the tree is full). The tree is as before then.
+// Cost     O(requests).
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_add(const ptowsp_prefix_batch *batch,
+                                                        uint32_t request, ptowsp_prefix_tree *tree,
+                                                        ptowsp_plan_info *out_info);
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_remove(uint32_t request,
+                                                           ptowsp_prefix_tree *tree,
+                                                           ptowsp_plan_info *out_info);
+
+// The exact sizes of the plan of a tree. Errors and cost as ptowsp_prefix_generate, without writing.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_size(const ptowsp_attention_batch *batch,
+                                                         const ptowsp_attention_config *config,
+                                                         ptowsp_prefix_tree *tree,
+                                                         ptowsp_prefix_sizes *out_sizes,
+                                                         ptowsp_plan_info *out_info);
+
+// Places the arrays of a plan in one block. Errors as ptowsp_attention_place.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_place(const ptowsp_prefix_sizes *sizes,
+                                                          void *block, uint64_t block_bytes,
+                                                          ptowsp_prefix_plan *out_plan);
+
+// Decides which nodes are shared, and plans the requests of a tree.
+// Errors   As ptowsp_attention_generate, by requests of the batch; a window; a tree with requests
+//          that the batch does not have, or that share more than they have. The plan is untouched,
+//          but for the first part of its arrays after BUFFER_OVERFLOW.
+// Cost     O(requests + nodes) for the decision, in trees with few open decisions above each node;
+//          then as ptowsp_attention_generate for segments, and 1 ns per join.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_generate(const ptowsp_attention_batch *batch,
+                                                             const ptowsp_attention_config *config,
+                                                             ptowsp_prefix_tree *tree,
+                                                             ptowsp_prefix_plan *plan,
+                                                             ptowsp_plan_info *out_info);
+
+// Proves a plan: the segments of each request have its KV tokens once, in order of depth; units and
+// merges are right, as by ptowsp_attention_check; each request whose segments are not whole has a
+// join per head that counts its parts.
+// Errors   As ptowsp_attention_check, with segments for sequences; a segment, a request of the plan
+//          or a join at fault.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_check(const ptowsp_attention_batch *batch,
+                                                          const ptowsp_attention_config *config,
+                                                          const ptowsp_prefix_tree *tree,
+                                                          const ptowsp_prefix_plan *plan,
+                                                          ptowsp_plan_info *out_info);
+
+// Writes lines about sharing, then as ptowsp_attention_print.
+PTOWSP_API void ptowsp_prefix_print(const ptowsp_prefix_plan *plan, ptowsp_text text);
+
+// The query tokens of the batch that the rows of a unit, or of a merge of a whole segment, are of:
+// an array of *out_count. Row r is token r / group with head r % group.
+PTOWSP_INLINE const uint32_t *ptowsp_prefix_unit_tokens(const ptowsp_prefix_plan *plan,
+                                                        const PTOWSP_GM ptowsp_work *unit,
+                                                        uint32_t *out_count) {
+    const ptowsp_prefix_segment *segment = &plan->segments[unit->params[0]];
+    const uint32_t before = unit->reserved * plan->attention.tile_tokens;
+    const uint32_t left = segment->token_count - before;
+    *out_count = left < plan->attention.tile_tokens ? left : plan->attention.tile_tokens;
+    return plan->tokens + segment->token_begin + before;
+}
+
+// Merges a row of a join into out[dim], and returns its log-sum-exp. Row r is query token r / group
+// of the request with head r % group.
+PTOWSP_API PTOWSP_AICORE float ptowsp_prefix_join_row(const ptowsp_prefix_plan *plan,
+                                                      const ptowsp_attention_scratch *scratch,
+                                                      const PTOWSP_GM ptowsp_work *join,
+                                                      uint32_t row, float *out);
+
+// Elements of progress of a job with this plan.
+PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_prefix_progress_size(const ptowsp_prefix_plan *plan);
 
 #if !defined(PTOWSP_ONLY_PLAN)
 

@@ -43,7 +43,8 @@ static void run_plan(run_bench *b, uint32_t unit_count, uint32_t lane_count, uin
     for (uint32_t i = 0; i <= lane_count; i++) {
         b->unit_begin[i] = (uint32_t)((uint64_t)i * unit_count / lane_count);
     }
-    ptowsp_attention_job job = {&b->plan, run_table, 4, run_unit, NULL, b->job.progress, false};
+    ptowsp_attention_job job = {&b->plan,        run_table, 4,    run_unit, NULL,
+                                b->job.progress, false,     NULL, NULL};
     b->job = job;
 }
 

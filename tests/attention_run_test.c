@@ -182,8 +182,8 @@ static void sample_end(sample *s) {
         s->progress_size = ptowsp_attention_progress_size(&s->plan);
         uint32_t *progress = (uint32_t *)calloc((size_t)s->progress_size, sizeof *progress);
         assert_non_null(progress);
-        ptowsp_attention_job job = {&s->plan, kernels,  TIER_COUNT, merge_kernel,
-                                    s,        progress, false};
+        ptowsp_attention_job job = {&s->plan, kernels, TIER_COUNT, merge_kernel, s,
+                                    progress, false,   NULL,       NULL};
         s->job = job;
     }
 }
@@ -972,7 +972,8 @@ static void numbers_start(numbers *n, sample *s, uint64_t *random) {
     cut(random, s->unit_begin, s->plan.lane_count, s->plan.unit_count);
     sample_end(s);
     static const ptowsp_work_fn table[] = {attend};
-    ptowsp_attention_job job = {&s->plan, table, 1, attend_merge, n, s->job.progress, false};
+    ptowsp_attention_job job = {&s->plan,        table, 1,    attend_merge, n,
+                                s->job.progress, false, NULL, NULL};
     s->job = job;
     float *const fields[] = {&n->queries[0][0][0], &n->keys[0][0][0], &n->values[0][0][0]};
     const size_t sizes[] = {sizeof n->queries, sizeof n->keys, sizeof n->values};

@@ -460,7 +460,8 @@ attention_unit attention_unit_of(const attention_step *step, const ptowsp_work *
     uint32_t request = ptowsp_work_request(work), q = attention_query_count(step, request);
     uint64_t tile = step->tile > 0 ? step->tile : q, first = work->reserved * tile;
     attention_unit unit = {request, ptowsp_work_head(work),     0,
-                           0,       ptowsp_work_kv_start(work), ptowsp_work_kv_len(work)};
+                           0,       ptowsp_work_kv_start(work), ptowsp_work_kv_len(work),
+                           NULL};
     if (first < q) {
         unit.query_start = (uint32_t)first;
         unit.query_count = q - unit.query_start < tile ? q - unit.query_start : (uint32_t)tile;
@@ -468,14 +469,41 @@ attention_unit attention_unit_of(const attention_step *step, const ptowsp_work *
     return unit;
 }
 
+attention_unit attention_unit_of_prefix(const ptowsp_prefix_plan *plan, const ptowsp_work *work) {
+    const ptowsp_prefix_segment *segment = &plan->segments[ptowsp_work_request(work)];
+    uint32_t count;
+    const uint32_t *tokens = ptowsp_prefix_unit_tokens(plan, work, &count);
+    attention_unit unit = {segment->request,
+                           ptowsp_work_head(work),
+                           work->reserved * plan->attention.tile_tokens,
+                           count,
+                           ptowsp_work_kv_start(work),
+                           ptowsp_work_kv_len(work),
+                           segment->count > 1 ? tokens : NULL};
+    return unit;
+}
+
 uint32_t attention_unit_rows(const attention_step *step, const attention_unit *unit) {
     return unit->query_count * step->group;
+}
+
+// The query token of the batch that a row is of.
+static size_t attention_row_token(const attention_step *step, const attention_unit *unit,
+                                  uint32_t row) {
+    const uint32_t query = row / step->group;
+    return unit->tokens
+               ? unit->tokens[query]
+               : (size_t)attention_query_first(step, unit->request) + unit->query_start + query;
 }
 
 // The tokens of [start, end) that a query token sees, as Mask of the header says. An empty range lies
 // where it keeps the order of rows: both ends grow.
 static attention_range attention_visible(const attention_step *step, const attention_unit *unit,
                                          uint32_t query, uint32_t start, uint32_t end) {
+    if (unit->tokens) {
+        attention_range all = {start, end};
+        return all;
+    }
     int64_t length = step->kv_lengths[unit->request];
     int64_t position = length - attention_query_count(step, unit->request) + query;
     int64_t first = step->window > 0 ? position + 1 - step->window : 0;
@@ -512,7 +540,7 @@ static void attention_add_row(attention_chunk *c, const attention_step *step,
                               const attention_unit *unit, uint32_t row, uint32_t r, float *accs,
                               attention_range tokens) {
     size_t query = unit->query_start + row / step->group;
-    size_t token = attention_query_first(step, unit->request) + query;
+    size_t token = attention_row_token(step, unit, row);
     size_t head = (size_t)unit->kv_head * step->group + row % step->group;
     c->queries[r] =
         step->queries + token * step->query_token_stride + head * step->query_head_stride;
@@ -535,8 +563,7 @@ static void attention_finish_row(const attention_chunk *c, const attention_step 
         c->variant->divide(c->accs[r], c->kv->value_dim, state->l);
     }
     if (step->lse) {
-        size_t token =
-            attention_query_first(step, unit->request) + unit->query_start + row / step->group;
+        size_t token = attention_row_token(step, unit, row);
         size_t head = (size_t)unit->kv_head * step->group + row % step->group;
         step->lse[token * step->lse_token_stride + head * step->lse_head_stride] =
             is_empty ? -INFINITY : state->m + logf(state->l);

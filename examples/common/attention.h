@@ -102,11 +102,17 @@ typedef struct attention_unit {
     uint32_t request, kv_head;
     uint32_t query_start, query_count;  // query tokens of the request
     uint32_t kv_start, kv_len;          // tokens at and behind the request's length are ignored
+    // Prefix plans: the query tokens of the batch, [query_count], of all requests that share the KV
+    // of `request`. All of them see all of it, and query_start is not read. NULL: the request's own.
+    const uint32_t *tokens;
 } attention_unit;
 
 // The unit of a work descriptor: request, head, kv_start and kv_len, and tile number `reserved` of
 // the request's query tokens, 0 in decode.
 attention_unit attention_unit_of(const attention_step *step, const ptowsp_work *work);
+
+// The unit of a descriptor of a prefix plan.
+attention_unit attention_unit_of_prefix(const ptowsp_prefix_plan *plan, const ptowsp_work *work);
 
 // Rows of a unit, query_count * group. Row r is query token r / group with head r % group.
 uint32_t attention_unit_rows(const attention_step *step, const attention_unit *unit);

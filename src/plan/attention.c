@@ -159,18 +159,36 @@ static ptowsp_status pwsp_sequence_check(const pwsp_attention *a, uint32_t seque
     return PTOWSP_OK;
 }
 
-// Adds a tile, of one head, to the counts. Sums stay at UINT64_MAX once they are there.
-static void pwsp_tile_count(pwsp_attention *a, const pwsp_query_tile *tile) {
-    uint64_t units = 1, slots = 0;
+PWSP_INTERNAL pwsp_query_tile pwsp_segment_tile_at(const pwsp_attention *a, uint32_t segment,
+                                                   uint32_t index) {
+    const ptowsp_prefix_segment *s = &a->segments[segment];
+    const uint32_t before = index * a->tile_tokens, left = s->token_count - before;
+    const uint32_t tokens = left < a->tile_tokens ? left : a->tile_tokens;
+    pwsp_query_tile tile;
+    tile.begin = s->kv_begin;
+    tile.end = s->kv_end;
+    if (a->config.is_causal && s->count == 1) {
+        tile.end -= left - tokens;  // what the tokens after the tile see besides
+    }
+    tile.rows = tokens * a->config.group;
+    tile.is_slotted = !s->is_whole;
+    tile.rate = pwsp_tile_rate(a, tile.rows);
+    PTOWSP_ASSERT(before < s->token_count && tile.begin < tile.end);
+    return tile;
+}
+
+PWSP_INTERNAL void pwsp_tile_count(pwsp_attention *a, const pwsp_query_tile *tile) {
+    uint64_t units = 1, slots = tile->is_slotted;
     if (pwsp_attention_cuts_chunks(a)) {
         units = pwsp_chunk_pieces(a, tile->begin, tile->end);
-        slots = units > 1 ? units : 0;
+        slots = units > 1 || tile->is_slotted ? units : 0;
     }
     const uint64_t slot_cost = pwsp_slot_cost(a, tile->rows);
     uint64_t cost = pwsp_sum_u64(pwsp_mul_u64(units, a->unit),
                                  pwsp_mul_u64(tile->end - tile->begin, tile->rate));
     cost = pwsp_sum_u64(cost, pwsp_mul_u64(slots, slot_cost));
     a->tile_count++;
+    a->slotted_count += tile->is_slotted;
     a->unit_count += units;
     a->merge_count += slots > 0;
     a->slot_count += slots;
@@ -192,8 +210,7 @@ static void pwsp_decode_count(pwsp_attention *a, const pwsp_lengths_facts *facts
     a->slot_rows = rows;
 }
 
-// Multiplies the counts, which are of one head, and checks them.
-static ptowsp_status pwsp_counts_check(pwsp_attention *a, ptowsp_plan_info *info) {
+PWSP_INTERNAL ptowsp_status pwsp_counts_check(pwsp_attention *a, ptowsp_plan_info *info) {
     const uint64_t heads = a->config.head_count;
     uint64_t units = pwsp_mul_u64(a->unit_count, heads);
     if (units > UINT32_MAX) {
@@ -206,6 +223,7 @@ static ptowsp_status pwsp_counts_check(pwsp_attention *a, ptowsp_plan_info *info
     }
     a->unit_count = units;
     a->tile_count *= heads;
+    a->slotted_count *= heads;
     a->merge_count *= heads;
     a->slot_count *= heads;
     return PTOWSP_OK;

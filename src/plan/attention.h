@@ -27,18 +27,22 @@ typedef struct pwsp_attention {
     const PTOWSP_GM int32_t *kv_lengths;
     const PTOWSP_GM int32_t *query_lengths;
     uint32_t sequence_count;
+    // Prefix plans: sequences are these segments, and lengths are those of positions.
+    const ptowsp_prefix_segment *segments;
 
     // Of the batch before it is cut: in BALANCED mode units are tiles.
     uint64_t tile_count, unit_count, merge_count, slot_count;
     uint64_t total, tile_cost_max, slot_cost_max;
     uint32_t slot_rows;
+    uint64_t slotted_count;  // tiles of segments that are not whole
 } pwsp_attention;
 
 // A query tile: the KV that it sees, and what that costs.
 typedef struct pwsp_query_tile {
     uint32_t begin, end;  // KV tokens
     uint32_t rows;
-    uint64_t rate;  // of a KV token
+    bool is_slotted;  // its units have slots, even if it is not split
+    uint64_t rate;    // of a KV token
 } pwsp_query_tile;
 
 // Checks a configuration, and fills in its defaults.
@@ -63,6 +67,11 @@ PWSP_INTERNAL ptowsp_status pwsp_plan_ranges_check(const pwsp_attention *a,
                                                    const ptowsp_attention_plan *plan,
                                                    ptowsp_plan_info *info);
 
+// Proves the units, merges and lanes of a plan that has its arrays.
+PWSP_INTERNAL ptowsp_status pwsp_plan_prove(const pwsp_attention *a,
+                                            const ptowsp_attention_plan *plan,
+                                            ptowsp_plan_info *info);
+
 PWSP_INLINE uint64_t pwsp_mul_u64(uint64_t a, uint64_t b) {  // or UINT64_MAX
     uint64_t product;
     return pwsp_mul_fits(a, b, &product) ? product : UINT64_MAX;
@@ -74,26 +83,47 @@ PWSP_INLINE bool pwsp_attention_cuts_chunks(const pwsp_attention *a) {
 
 // Whether there is one tile per head, of all KV of the sequence, and it is cut at pages.
 PWSP_INLINE bool pwsp_attention_is_decode(const pwsp_attention *a) {
-    return !a->query_lengths && a->config.window == 0 && !pwsp_attention_cuts_chunks(a);
+    return !a->query_lengths && a->config.window == 0 && !pwsp_attention_cuts_chunks(a) &&
+           !a->segments;
 }
 
 PWSP_INLINE uint32_t pwsp_query_length(const pwsp_attention *a, uint32_t sequence) {
     return a->query_lengths ? (uint32_t)a->query_lengths[sequence] : 1;
 }
 
+// Tokens of a sequence, or of a segment, in tiles.
+PWSP_INLINE uint64_t pwsp_tiles_of(const pwsp_attention *a, uint32_t tokens) {
+    return pwsp_ceil_div_u64(tokens, a->tile_tokens);
+}
+
 // The query tiles of a sequence; 0 if it has no units.
 PWSP_INLINE uint32_t pwsp_query_tiles(const pwsp_attention *a, uint32_t sequence) {
+    if (a->segments) {
+        const ptowsp_prefix_segment *segment = &a->segments[sequence];
+        const bool has_kv = segment->kv_begin < segment->kv_end;
+        return has_kv ? (uint32_t)pwsp_tiles_of(a, segment->token_count) : 0;
+    }
     if (a->kv_lengths[sequence] == 0) {
         return 0;
     }
     if (!a->query_lengths) {
         return 1;
     }
-    return (uint32_t)pwsp_ceil_div_u64((uint32_t)a->query_lengths[sequence], a->tile_tokens);
+    return (uint32_t)pwsp_tiles_of(a, (uint32_t)a->query_lengths[sequence]);
 }
+
+PWSP_INLINE uint64_t pwsp_tile_rate(const pwsp_attention *a, uint32_t rows) {
+    return pwsp_sum_u64(a->token, pwsp_mul_u64(rows, a->row_token));
+}
+
+PWSP_INTERNAL pwsp_query_tile pwsp_segment_tile_at(const pwsp_attention *a, uint32_t segment,
+                                                   uint32_t index);
 
 PWSP_INLINE pwsp_query_tile pwsp_query_tile_at(const pwsp_attention *a, uint32_t sequence,
                                                uint32_t index) {
+    if (a->segments) {
+        return pwsp_segment_tile_at(a, sequence, index);
+    }
     const int64_t kv = a->kv_lengths[sequence], queries = pwsp_query_length(a, sequence);
     const int64_t before = (int64_t)index * a->tile_tokens;
     int64_t tokens = queries - before;
@@ -104,7 +134,8 @@ PWSP_INLINE pwsp_query_tile pwsp_query_tile_at(const pwsp_attention *a, uint32_t
     tile.begin = unseen > 0 ? (uint32_t)unseen : 0;
     tile.end = (uint32_t)(a->config.is_causal ? first + tokens : kv);
     tile.rows = (uint32_t)tokens * a->config.group;
-    tile.rate = pwsp_sum_u64(a->token, pwsp_mul_u64(tile.rows, a->row_token));
+    tile.is_slotted = false;
+    tile.rate = pwsp_tile_rate(a, tile.rows);
     PTOWSP_ASSERT(tokens > 0 && tile.begin < tile.end && tile.end <= (uint32_t)kv);
     return tile;
 }
@@ -115,6 +146,12 @@ PWSP_INLINE uint64_t pwsp_sizes_bytes(const ptowsp_attention_sizes *sizes) {
     return (sizes->unit_count + sizes->merge_count) * sizeof(ptowsp_work) + lanes * sizeof(double) +
            2 * (lanes + 1) * sizeof(uint32_t);
 }
+
+// Adds a tile, of one head, to the counts. Sums stay at UINT64_MAX once they are there.
+PWSP_INTERNAL void pwsp_tile_count(pwsp_attention *a, const pwsp_query_tile *tile);
+
+// Multiplies the counts, which are of one head, and checks them.
+PWSP_INTERNAL ptowsp_status pwsp_counts_check(pwsp_attention *a, ptowsp_plan_info *info);
 
 // The cost of a slot of a tile: at most PWSP_COST_MAX, which no lane has room for.
 PWSP_INLINE uint64_t pwsp_slot_cost(const pwsp_attention *a, uint32_t rows) {
@@ -127,12 +164,27 @@ PWSP_INLINE uint64_t pwsp_chunk_pieces(const pwsp_attention *a, uint32_t begin, 
     return (end - 1) / a->chunk - begin / a->chunk + 1;
 }
 
+// What the tile costs from kv on, in a lane that takes all of it. In INVARIANT mode the lane of the
+// first piece has the merge.
+PWSP_INLINE uint64_t pwsp_tile_cost(const pwsp_attention *a, const pwsp_query_tile *tile,
+                                    uint32_t kv) {
+    uint64_t cost = (tile->end - kv) * tile->rate, pieces = 1;
+    if (pwsp_attention_cuts_chunks(a)) {
+        pieces = pwsp_chunk_pieces(a, kv, tile->end);
+    }
+    cost += pieces * a->unit;
+    if (kv == tile->begin && (pieces > 1 || tile->is_slotted)) {
+        cost += pieces * pwsp_slot_cost(a, tile->rows);
+    }
+    return cost;
+}
+
 PWSP_INLINE uint8_t pwsp_attention_tier(const pwsp_attention *a, uint32_t sequence) {
     if (!a->config.tiers) {
         return 0;
     }
-    return (uint8_t)ptowsp_tier_find(a->config.tiers, a->config.tier_count,
-                                     a->kv_lengths[sequence]);
+    const uint32_t at = a->segments ? a->segments[sequence].first : sequence;
+    return (uint8_t)ptowsp_tier_find(a->config.tiers, a->config.tier_count, a->kv_lengths[at]);
 }
 
 #endif

@@ -99,7 +99,8 @@ static ptowsp_status pwsp_proof_tile(pwsp_plan_proof *proof, uint32_t sequence, 
         const uint32_t left = tile.end - at, length = unit->params[3];
         const bool is_first = at == tile.begin, is_last = length == left;
         uint32_t slot = PTOWSP_NO_SLOT;
-        if (is_first && !is_last) {  // slots may be left out before it
+        const bool has_slot = !(is_first && is_last) || tile.is_slotted;
+        if (is_first && has_slot) {  // slots may be left out before it
             slot = proof->slot = unit->work_id > proof->slot ? unit->work_id : proof->slot;
             slot_first = slot;
         } else if (!is_first) {
@@ -125,7 +126,7 @@ static ptowsp_status pwsp_proof_tile(pwsp_plan_proof *proof, uint32_t sequence, 
             return pwsp_proof_fail(proof, PTOWSP_FAULT_UNIT_WRONG, i, length,
                                    end > at ? end - at : left);
         }
-        if (!(is_first && is_last)) {  // a part: NO_SLOT is no slot of one
+        if (has_slot) {  // NO_SLOT is no slot of a part
             if (slot >= proof->plan->slot_count) {
                 return pwsp_proof_fail(proof, PTOWSP_FAULT_UNIT_WRONG, i, slot,
                                        proof->plan->slot_count);
@@ -181,6 +182,26 @@ static ptowsp_status pwsp_proof_end(pwsp_plan_proof *proof) {
     return status;
 }
 
+PWSP_INTERNAL ptowsp_status pwsp_plan_prove(const pwsp_attention *a,
+                                            const ptowsp_attention_plan *plan,
+                                            ptowsp_plan_info *info) {
+    ptowsp_status status = pwsp_plan_numbers_check(a, plan, info);
+    pwsp_plan_proof proof = {a, plan, info, 0, 0, 0};
+    for (uint32_t s = 0; s < a->sequence_count && status == PTOWSP_OK; s++) {
+        const uint32_t tiles = pwsp_query_tiles(a, s);
+        const uint8_t tier = tiles > 0 ? pwsp_attention_tier(a, s) : 0;
+        for (uint32_t head = 0; head < a->config.head_count && tiles > 0; head++) {
+            for (uint32_t i = 0; i < tiles && status == PTOWSP_OK; i++) {
+                status = pwsp_proof_tile(&proof, s, head, i, tier);
+            }
+            if (status != PTOWSP_OK) {
+                break;
+            }
+        }
+    }
+    return status == PTOWSP_OK ? pwsp_proof_end(&proof) : status;
+}
+
 ptowsp_status ptowsp_attention_check(const ptowsp_attention_batch *batch,
                                      const ptowsp_attention_config *config,
                                      const ptowsp_attention_plan *plan,
@@ -191,21 +212,5 @@ ptowsp_status ptowsp_attention_check(const ptowsp_attention_batch *batch,
     if (status == PTOWSP_OK) {
         status = pwsp_plan_arrays_check(plan, info);
     }
-    if (status == PTOWSP_OK) {
-        status = pwsp_plan_numbers_check(&a, plan, info);
-    }
-    pwsp_plan_proof proof = {&a, plan, info, 0, 0, 0};
-    for (uint32_t s = 0; s < a.sequence_count && status == PTOWSP_OK; s++) {
-        const uint32_t tiles = pwsp_query_tiles(&a, s);
-        const uint8_t tier = tiles > 0 ? pwsp_attention_tier(&a, s) : 0;
-        for (uint32_t head = 0; head < a.config.head_count && tiles > 0; head++) {
-            for (uint32_t i = 0; i < tiles && status == PTOWSP_OK; i++) {
-                status = pwsp_proof_tile(&proof, s, head, i, tier);
-            }
-            if (status != PTOWSP_OK) {
-                break;
-            }
-        }
-    }
-    return status == PTOWSP_OK ? pwsp_proof_end(&proof) : status;
+    return status == PTOWSP_OK ? pwsp_plan_prove(&a, plan, info) : status;
 }

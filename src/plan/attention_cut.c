@@ -51,21 +51,6 @@ static uint64_t pwsp_lane_room(const pwsp_attention *a, uint64_t time, uint32_t 
 
 // -- tiles ----------------------------------------------------------------------------------------
 
-// What the tile costs from kv on, in a lane that takes all of it. In INVARIANT mode the lane of the
-// first piece has the merge.
-static uint64_t pwsp_tile_cost(const pwsp_attention *a, const pwsp_query_tile *tile, uint32_t kv) {
-    uint64_t cost = (tile->end - kv) * tile->rate;
-    if (!pwsp_attention_cuts_chunks(a)) {
-        return cost + a->unit;
-    }
-    const uint64_t pieces = pwsp_chunk_pieces(a, kv, tile->end);
-    cost += pieces * a->unit;
-    if (kv == tile->begin && pieces > 1) {
-        cost += pieces * pwsp_slot_cost(a, tile->rows);
-    }
-    return cost;
-}
-
 // The end of what the lane can take of a tile from kv on, rounded down to a page, if `room` is for
 // its KV alone; kv for nothing.
 static uint32_t pwsp_piece_end(const pwsp_attention *a, const pwsp_query_tile *tile, uint32_t kv,
@@ -183,7 +168,7 @@ static bool pwsp_fill_tile(pwsp_filler *f) {
     if (end > kv) {
         f->room = 0;
         f->splits++;
-        f->merges += !f->is_inside;
+        f->merges += !f->is_inside && !tile.is_slotted;
         f->is_inside = true;
         f->kv = end;
     }
@@ -365,8 +350,8 @@ static bool pwsp_fill(const pwsp_attention *a, uint64_t time, pwsp_attention_wri
     cut->slot_count = a->slot_count;
     if (!pwsp_attention_cuts_chunks(a)) {
         cut->unit_count += f.splits;
-        cut->merge_count = f.merges;
-        cut->slot_count = f.splits + f.merges;
+        cut->merge_count = a->slotted_count + f.merges;
+        cut->slot_count = a->slotted_count + f.splits + f.merges;
     }
     return !has_more;
 }
@@ -462,8 +447,9 @@ PWSP_INTERNAL bool pwsp_plan_has_room(const pwsp_attention *a, const ptowsp_atte
                a->slot_count <= plan->slot_capacity;
     }
     return a->tile_count + splits <= plan->unit_capacity &&
-           pwsp_min_u64(a->tile_count, splits) <= plan->merge_capacity &&
-           2 * splits <= plan->slot_capacity;
+           a->slotted_count + pwsp_min_u64(a->tile_count - a->slotted_count, splits) <=
+               plan->merge_capacity &&
+           a->slotted_count + 2 * splits <= plan->slot_capacity;
 }
 
 PWSP_INTERNAL void pwsp_attention_cut_write(const pwsp_attention *a, const pwsp_attention_cut *cut,

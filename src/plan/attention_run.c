@@ -7,6 +7,7 @@
 //      0                   workers that have returned; by ptowsp_attention_run_worker, stealing
 //      (l + 1) * STRIDE    cursor of lane l: units of its list that are taken
 //      merges_at + m       parts of merge m that are done
+//      joins_at + j        of a prefix plan: parts of join j that are done, as those of merges
 //
 //      a part                                the last part of a tile
 //      writes its state                      finds the count full (1), and sets it to 0
@@ -36,6 +37,16 @@ static uint32_t *pwsp_attention_cursor(const ptowsp_attention_job *job, uint32_t
 uint64_t ptowsp_attention_progress_size(const ptowsp_attention_plan *plan) {
     uint64_t merge_count = pwsp_max_u64(plan->merge_capacity, plan->merge_count);
     return (plan->lane_count + UINT64_C(1)) * PWSP_CURSOR_STRIDE + merge_count;
+}
+
+uint64_t ptowsp_prefix_progress_size(const ptowsp_prefix_plan *plan) {
+    return ptowsp_attention_progress_size(&plan->attention) +
+           pwsp_max_u64(plan->join_capacity, plan->join_count);
+}
+
+// Parts of each join that are done, behind all other progress.
+static uint32_t *pwsp_attention_joins(const ptowsp_attention_job *job) {
+    return job->progress + (size_t)ptowsp_attention_progress_size(job->plan);
 }
 
 // -- units and merges -----------------------------------------------------------------------------
@@ -92,16 +103,59 @@ static void pwsp_attention_count_part(pwsp_attention_worker *worker, uint32_t sl
     }
 }
 
+// The same for a part of a prefix plan's segment that is not whole: it is one of each request that
+// has rows in it, and the last part of a request has its rows joined.
+static void pwsp_prefix_count_part(const pwsp_attention_worker *worker,
+                                   const PTOWSP_GM ptowsp_work *unit) {
+    const ptowsp_attention_job *job = worker->job;
+    const ptowsp_prefix_plan *prefix = job->prefix;
+    const ptowsp_prefix_segment *segment = &prefix->segments[unit->params[0]];
+    const uint32_t tokens = prefix->attention.tile_tokens;
+    const uint32_t begin = segment->token_begin + unit->reserved * tokens;
+    const uint32_t left = segment->token_begin + segment->token_count - begin;
+    const uint32_t end = begin + (left < tokens ? left : tokens);
+    // The last position whose tokens begin there or before.
+    uint32_t low = segment->first, high = segment->first + segment->count;
+    while (high - low > 1) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (prefix->requests[middle].token_begin <= begin) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    uint32_t *counts = pwsp_attention_joins(job);
+    for (; prefix->requests[low].token_begin < end; low++) {
+        if (prefix->requests[low].join == PTOWSP_NO_NODE) {
+            continue;  // it has no query tokens
+        }
+        const uint32_t index = prefix->requests[low].join + unit->params[1];
+        const PTOWSP_GM ptowsp_work *join = &prefix->joins[index];
+        uint32_t done = pwsp_fetch_add_acq_rel(&counts[index], 1u) + 1;  // (1)
+        PTOWSP_ASSERT(done <= join->params[3] && "progress was not zero");
+        if (done == join->params[3]) {
+            pwsp_store_relaxed(&counts[index], 0u);
+            job->join(join, worker->lane, job->user);
+        }
+    }
+}
+
 // Runs the units [begin, end) of the plan in order.
 static void pwsp_attention_units(pwsp_attention_worker *worker, uint64_t begin, uint64_t end) {
     const PTOWSP_GM ptowsp_work *units = worker->job->plan->units;
     const ptowsp_work_fn *table = worker->job->table;
+    const ptowsp_prefix_plan *prefix = worker->job->prefix;
     void *user = worker->job->user;
     uint32_t lane = worker->lane;
     for (uint64_t i = begin; i < end; i++) {
         if (ptowsp_work_is_valid(&units[i])) {
             table[units[i].tier](&units[i], lane, user);
-            if (ptowsp_work_slot(&units[i]) != PTOWSP_NO_SLOT) {
+            if (ptowsp_work_slot(&units[i]) == PTOWSP_NO_SLOT) {
+                continue;
+            }
+            if (prefix && !prefix->segments[units[i].params[0]].is_whole) {
+                pwsp_prefix_count_part(worker, &units[i]);
+            } else {
                 pwsp_attention_count_part(worker, ptowsp_work_slot(&units[i]));
             }
         }
@@ -195,16 +249,22 @@ static ptowsp_status pwsp_attention_check_lists(const ptowsp_attention_job *job,
                           : !job->table && job->table_count  ? "the job's table"
                           : !plan->unit_begin                ? "the plan's unit_begin"
                           : !plan->units && plan->unit_count ? "the plan's units"
-                          : plan->merge_count == 0           ? NULL
-                          : !job->merge                      ? "the job's merge"
-                          : !plan->merges                    ? "the plan's merges"
-                                                             : NULL;
+                          : job->prefix && job->prefix->join_count > 0 && !job->join
+                              ? "the job's join"
+                          : plan->merge_count == 0 ? NULL
+                          : !job->merge            ? "the job's merge"
+                          : !plan->merges          ? "the plan's merges"
+                                                   : NULL;
     if (missing) {
         return PWSP_ATTENTION_FAIL(error, PTOWSP_NO_INDEX, "%s is NULL", missing);
     }
     if (plan->lane_count == 0 || plan->lane_count > PTOWSP_ATTENTION_LANE_MAX) {
         return PWSP_ATTENTION_FAIL(error, PTOWSP_NO_INDEX, "the plan has %u lanes, not 1 to %u",
                                    (unsigned)plan->lane_count, (unsigned)PTOWSP_ATTENTION_LANE_MAX);
+    }
+    if (job->prefix && plan != &job->prefix->attention) {
+        return PWSP_ATTENTION_FAIL(error, PTOWSP_NO_INDEX,
+                                   "the job's plan is not its prefix plan's");
     }
     uint32_t end = 0;
     for (uint32_t lane = 0; lane < plan->lane_count; lane++) {
@@ -241,6 +301,11 @@ static ptowsp_status pwsp_attention_job_check(const ptowsp_attention_job *job, p
             return PWSP_ATTENTION_FAIL(error, i,
                                        "unit %u has tier %u, for which the table has no kernel",
                                        (unsigned)i, (unsigned)unit->tier);
+        }
+        if (job->prefix && unit->params[0] >= job->prefix->segment_count) {
+            return PWSP_ATTENTION_FAIL(error, i, "unit %u has segment %u of %u", (unsigned)i,
+                                       (unsigned)unit->params[0],
+                                       (unsigned)job->prefix->segment_count);
         }
         uint32_t slot = ptowsp_work_slot(unit);
         if (slot == PTOWSP_NO_SLOT) {

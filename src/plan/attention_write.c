@@ -78,7 +78,7 @@ static void pwsp_write_open(pwsp_attention_writer *w, uint32_t sequence, uint32_
 // Closes it: the number of its slots is known, and so its cost.
 static void pwsp_write_close(pwsp_attention_writer *w, uint32_t rows) {
     const uint32_t slots = w->slots - w->open_slot;
-    PTOWSP_ASSERT(slots > 1);
+    PTOWSP_ASSERT(slots > 0);
     const uint64_t cost = slots * pwsp_slot_cost(w->a, rows);
     w->plan->merges[w->merges - 1].params[3] = slots;
     if (w->open_lane == w->lane) {
@@ -105,7 +105,7 @@ PWSP_INTERNAL void pwsp_write_range(pwsp_attention_writer *w, uint32_t sequence,
         const uint32_t flags = (at == tile->begin ? PTOWSP_WORK_FIRST : 0) |
                                (next == tile->end ? PTOWSP_WORK_LAST : 0);
         uint32_t slot = PTOWSP_NO_SLOT;
-        if (flags != (PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST)) {
+        if (flags != (PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST) || tile->is_slotted) {
             if (flags & PTOWSP_WORK_FIRST) {
                 pwsp_write_open(w, sequence, head, pwsp_word_tag(tier, 0, index));
             }
@@ -128,7 +128,7 @@ PWSP_INTERNAL void pwsp_write_heads(pwsp_attention_writer *w, uint32_t sequence,
     const uint32_t tiles = pwsp_query_tiles(a, sequence);
     PTOWSP_ASSERT(tiles > 0 && head + count <= a->config.head_count);
     const uint32_t end = head + (uint32_t)count;
-    if (tiles == 1 && !pwsp_attention_cuts_chunks(a)) {
+    if (tiles == 1 && !pwsp_attention_cuts_chunks(a) && !first->is_slotted) {
         PTOWSP_GM ptowsp_work *unit = w->next, *last = unit + count;
         PTOWSP_ASSERT(last <= w->plan->units + w->plan->unit_capacity);
         const uint32_t length = first->end - first->begin;

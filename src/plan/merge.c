@@ -146,34 +146,48 @@ float ptowsp_merge_finish(const ptowsp_partial *state, const float *acc, uint32_
     return state->m + pwsp_log(state->l);
 }
 
-float ptowsp_merge_partials(const ptowsp_partial *states, const float *accs, uint32_t part_count,
-                            size_t stride, uint32_t dim, float *out) {
-    PWSP_ROUND_APART;
-    ptowsp_partial whole;
-    ptowsp_merge_clear(&whole, out, dim);
+// A row comes in one or several runs of parts. First m is raised over all of them,
+static void pwsp_merge_raise(ptowsp_partial *whole, const ptowsp_partial *states,
+                             uint32_t part_count, size_t stride) {
     for (uint32_t i = 0; i < part_count; i++) {
         float m = states[i * stride].m;
-        whole.m = m > whole.m || m != m ? m : whole.m;
+        whole->m = m > whole->m || m != m ? m : whole->m;
     }
+}
+
+// then they are taken, and whenever there are many of them, added to out.
+static void pwsp_merge_take(ptowsp_partial *whole, pwsp_merge_parts *parts,
+                            const ptowsp_partial *states, const float *accs, uint32_t part_count,
+                            size_t stride, uint32_t dim, float *out) {
+    PWSP_ROUND_APART;
+    for (uint32_t i = 0; i < part_count; i++) {
+        const ptowsp_partial *part = &states[i * stride];
+        if (pwsp_partial_is_empty(part)) {
+            continue;
+        }
+        if (parts->count == PWSP_MERGE_PARTS) {
+            pwsp_merge_sum(parts, dim, out);
+            parts->count = 0;
+        }
+        float weight = pwsp_exp(part->m - whole->m);
+        whole->l += weight * part->l;
+        parts->weights[parts->count] = weight;
+        parts->rows[parts->count++] = dim > 0 ? accs + i * stride * dim : accs;
+    }
+}
+
+float ptowsp_merge_partials(const ptowsp_partial *states, const float *accs, uint32_t part_count,
+                            size_t stride, uint32_t dim, float *out) {
+    ptowsp_partial whole;
+    ptowsp_merge_clear(&whole, out, dim);
+    pwsp_merge_raise(&whole, states, part_count, stride);
     if (pwsp_partial_is_empty(&whole)) {
         return -pwsp_infinity();
     }
     pwsp_merge_parts parts;
     parts.count = 0;
-    for (uint32_t i = 0; i < part_count; i++) {
-        const ptowsp_partial *part = &states[i * stride];
-        if (!pwsp_partial_is_empty(part)) {
-            float weight = pwsp_exp(part->m - whole.m);
-            whole.l += weight * part->l;
-            PTOWSP_ASSERT(parts.count < PWSP_MERGE_PARTS);
-            parts.weights[parts.count] = weight;
-            parts.rows[parts.count++] = dim > 0 ? accs + i * stride * dim : accs;
-        }
-        if (parts.count == PWSP_MERGE_PARTS || i + 1 == part_count) {
-            pwsp_merge_sum(&parts, dim, out);
-            parts.count = 0;
-        }
-    }
+    pwsp_merge_take(&whole, &parts, states, accs, part_count, stride, dim, out);
+    pwsp_merge_sum(&parts, dim, out);
     return ptowsp_merge_finish(&whole, out, dim, out);
 }
 
@@ -188,4 +202,108 @@ float ptowsp_attention_merge_row(const ptowsp_attention_scratch *scratch,
     }
     return ptowsp_merge_partials(states, accs, ptowsp_work_slot_count(merge), scratch->rows,
                                  scratch->dim, out);
+}
+
+// -- joins ----------------------------------------------------------------------------------------
+
+// Segments of a row, by depth, that are looked up at a time.
+#define PWSP_JOIN_SEGMENTS 64
+
+// A run of parts of a row: the slots of a segment.
+typedef struct pwsp_join_run {
+    const ptowsp_partial *states;
+    const float *accs;
+    uint32_t count;
+} pwsp_join_run;
+
+// A row of a join.
+typedef struct pwsp_join_query {
+    const ptowsp_prefix_plan *plan;
+    const ptowsp_attention_scratch *scratch;
+    uint32_t position, head;
+    uint32_t token;  // of those of the plan
+    uint32_t group_row;
+} pwsp_join_query;
+
+// The slots of a segment that have the row.
+static pwsp_join_run pwsp_join_run_of(const pwsp_join_query *query,
+                                      const ptowsp_prefix_segment *segment) {
+    const ptowsp_attention_plan *plan = &query->plan->attention;
+    pwsp_join_run run = {NULL, NULL, 0};
+    if (segment->kv_begin >= segment->kv_end) {
+        return run;
+    }
+    const uint32_t token = query->token - segment->token_begin, tile = token / plan->tile_tokens;
+    const uint32_t tiles = (segment->token_count - 1) / plan->tile_tokens + 1;
+    const uint32_t entry = segment->merge_begin + query->head * tiles + tile;
+    const uint32_t first = ptowsp_work_slot_first(&plan->merges[entry]);
+    const uint32_t row = token % plan->tile_tokens * plan->group + query->group_row;
+    PTOWSP_ASSERT(row < query->scratch->rows && !segment->is_whole);
+    run.count = ptowsp_work_slot_count(&plan->merges[entry]);
+    run.states = ptowsp_attention_states(query->scratch, first) + row;
+    run.accs = query->scratch->accs;  // may be NULL where dim is 0
+    if (query->scratch->dim > 0) {
+        run.accs = ptowsp_attention_accs(query->scratch, first) + (size_t)row * query->scratch->dim;
+    }
+    return run;
+}
+
+// Finds the runs of the row from depth `depth` on, at most PWSP_JOIN_SEGMENTS, from the top.
+static uint32_t pwsp_join_runs(const pwsp_join_query *query, uint32_t depth, uint32_t depth_max,
+                               pwsp_join_run *runs) {
+    const ptowsp_prefix_segment *segments = query->plan->segments;
+    const uint32_t end =
+        depth_max - depth < PWSP_JOIN_SEGMENTS ? depth_max + 1 : depth + PWSP_JOIN_SEGMENTS;
+    uint32_t i = query->plan->requests[query->position].segment;
+    for (uint32_t at = depth_max + 1; at > depth; at--, i = segments[i].parent) {
+        if (at <= end) {
+            runs[at - 1 - depth] = pwsp_join_run_of(query, &segments[i]);
+        }
+    }
+    return end - depth;
+}
+
+float ptowsp_prefix_join_row(const ptowsp_prefix_plan *plan,
+                             const ptowsp_attention_scratch *scratch,
+                             const PTOWSP_GM ptowsp_work *join, uint32_t row, float *out) {
+    const uint32_t group = plan->attention.group, position = join->params[2];
+    const pwsp_join_query query = {plan,
+                                   scratch,
+                                   position,
+                                   join->params[1],
+                                   plan->requests[position].token_begin + row / group,
+                                   row % group};
+    PTOWSP_ASSERT(query.token < plan->requests[position + 1].token_begin);
+    uint32_t depth_max = 0;
+    const uint32_t last = plan->requests[position].segment;
+    for (uint32_t i = plan->segments[last].parent; i != PTOWSP_NO_NODE;
+         i = plan->segments[i].parent) {
+        depth_max++;
+    }
+    pwsp_join_run runs[PWSP_JOIN_SEGMENTS];
+    ptowsp_partial whole;
+    pwsp_merge_parts parts;
+    parts.count = 0;
+    ptowsp_merge_clear(&whole, out, scratch->dim);
+    uint32_t count = 0;
+    for (uint32_t depth = 0; depth <= depth_max; depth += count) {
+        count = pwsp_join_runs(&query, depth, depth_max, runs);
+        for (uint32_t i = 0; i < count; i++) {
+            pwsp_merge_raise(&whole, runs[i].states, runs[i].count, scratch->rows);
+        }
+    }
+    if (pwsp_partial_is_empty(&whole)) {
+        return -pwsp_infinity();
+    }
+    for (uint32_t depth = 0; depth <= depth_max; depth += count) {
+        if (depth_max >= PWSP_JOIN_SEGMENTS) {  // otherwise they are all there
+            count = pwsp_join_runs(&query, depth, depth_max, runs);
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            pwsp_merge_take(&whole, &parts, runs[i].states, runs[i].accs, runs[i].count,
+                            scratch->rows, scratch->dim, out);
+        }
+    }
+    pwsp_merge_sum(&parts, scratch->dim, out);
+    return ptowsp_merge_finish(&whole, out, scratch->dim, out);
 }

@@ -1,0 +1,508 @@
+// Prefix plans: from a tree to segments, which are planned as sequences are, and the joins of
+// requests whose rows have parts in several of them.
+//
+// Everything up to the cut is in the scratch of the tree, so a plan that is too small is found before
+// anything is written. The flat plan is counted and cut as well, from lengths in the order of the
+// tree: its time is the other half of the decision, and it is the plan if the tree's is not better.
+//
+//      segments    A [0, 1024) requests 0 to 3      slots of A: entry (head, tile) of merges
+//                  B [1024, 1100) request 0         slots of B: likewise
+//      join        request 0: parts = slots of A + slots of B; row = its row in the tile of A, of B
+//
+// So nothing has to be written per request and level: a join finds its slots through the segments.
+
+#include "prefix.h"
+
+// -- the batch ------------------------------------------------------------------------------------
+
+// Faults that name a sequence name a position so far.
+static void pwsp_prefix_rename(const ptowsp_prefix_tree *tree, ptowsp_plan_info *info) {
+    switch (info->fault) {
+    case PTOWSP_FAULT_LENGTH_NEGATIVE:
+    case PTOWSP_FAULT_QUERY_NEGATIVE:
+    case PTOWSP_FAULT_QUERY_LONG:
+    case PTOWSP_FAULT_LENGTH_UNCOVERED:
+    case PTOWSP_FAULT_TILES_EXCEEDED:
+        PTOWSP_ASSERT(info->index < tree->request_count);
+        info->index = tree->order[info->index];
+        break;
+    default: break;
+    }
+}
+
+// Copies lengths into the order of the tree.
+static ptowsp_status pwsp_prefix_gather(const ptowsp_attention_batch *batch,
+                                        const ptowsp_prefix_tree *tree,
+                                        const pwsp_prefix_scratch *s, ptowsp_plan_info *info) {
+    if (!batch) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_BATCH_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    if (!batch->kv_lengths && batch->sequence_count > 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTHS_NULL, PTOWSP_NO_INDEX,
+                              batch->sequence_count, 0);
+    }
+    if (batch->sequence_count > tree->request_capacity) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_FULL, PTOWSP_NO_INDEX, batch->sequence_count,
+                              tree->request_capacity);
+    }
+    for (uint32_t p = 0; p < tree->request_count; p++) {
+        const uint32_t request = tree->order[p];
+        if (request >= batch->sequence_count) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_REQUEST_RANGE, PTOWSP_NO_INDEX, request,
+                                  batch->sequence_count);
+        }
+        s->kv_lengths[p] = batch->kv_lengths[request];
+        s->query_lengths[p] = batch->query_lengths ? batch->query_lengths[request] : 1;
+    }
+    return PTOWSP_OK;
+}
+
+// Numbers query tokens by position, and checks that positions have what they share.
+static ptowsp_status pwsp_prefix_number(const ptowsp_prefix_tree *tree,
+                                        const pwsp_prefix_scratch *s, ptowsp_plan_info *info) {
+    uint64_t tokens = 0;
+    uint32_t limit_before = 0;
+    for (uint32_t p = 0; p < tree->request_count; p++) {
+        const uint32_t limit = pwsp_prefix_limit(s->kv_lengths[p], s->query_lengths[p]);
+        const uint32_t least = limit < limit_before ? limit : limit_before;
+        if (p > 0 && tree->common[p] > least) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_OTHER, p, tree->common[p], least);
+        }
+        limit_before = limit;
+        s->token_begin[p] = (uint32_t)tokens;
+        tokens += (uint32_t)s->query_lengths[p];
+        if (tokens > UINT32_MAX) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_TOKENS_SMALL, PTOWSP_NO_INDEX,
+                                  pwsp_info_value(tokens), UINT32_MAX);
+        }
+    }
+    s->token_begin[tree->request_count] = (uint32_t)tokens;
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_prefix_prepare(const ptowsp_attention_batch *batch,
+                                                const ptowsp_attention_config *config,
+                                                const ptowsp_prefix_tree *tree, pwsp_attention *a,
+                                                pwsp_prefix_scratch *s, ptowsp_plan_info *info) {
+    ptowsp_status status = pwsp_tree_check(tree, info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    *s = pwsp_prefix_scratch_of(tree->request_capacity, tree->block_capacity, tree->scratch);
+    status = pwsp_prefix_gather(batch, tree, s, info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    const ptowsp_attention_batch ordered = {
+        s->kv_lengths, batch->query_lengths ? s->query_lengths : NULL, tree->request_count};
+    status = pwsp_attention_prepare(&ordered, config, a, info);
+    if (status != PTOWSP_OK) {
+        pwsp_prefix_rename(tree, info);
+        return status;
+    }
+    if (a->config.window > 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_WINDOW, PTOWSP_NO_INDEX, a->config.window, 0);
+    }
+    return pwsp_prefix_number(tree, s, info);
+}
+
+// -- segments -------------------------------------------------------------------------------------
+
+// Makes the segment of positions [first, first + count) up to kv_end, under `parent`.
+static void pwsp_segment_make(const ptowsp_prefix_tree *tree, const pwsp_prefix_scratch *s,
+                              uint32_t index, uint32_t parent, uint32_t first, uint32_t count,
+                              uint32_t kv_end) {
+    ptowsp_prefix_segment *segment = &s->segments[index];
+    ptowsp_prefix_segment *above = parent == PTOWSP_NO_NODE ? NULL : &s->segments[parent];
+    segment->parent = parent;
+    segment->request = tree->order[first];
+    segment->first = first;
+    segment->count = count;
+    segment->token_begin = s->token_begin[first];
+    segment->token_count = s->token_begin[first + count] - segment->token_begin;
+    segment->kv_begin = above ? above->kv_end : 0;
+    segment->kv_end = kv_end;
+    segment->merge_begin = 0;
+    segment->depth = 0;
+    segment->is_whole = !above;
+    PTOWSP_ASSERT(segment->kv_begin <= kv_end);
+    if (above) {
+        segment->depth = (uint16_t)(above->depth < UINT16_MAX ? above->depth + 1 : UINT16_MAX);
+        if (segment->kv_begin < kv_end && segment->token_count > 0) {
+            above->is_whole = false;
+        }
+    }
+}
+
+// Nodes are met in order of their first positions, those above first, so segments come before those
+// below them.
+PWSP_INTERNAL uint32_t pwsp_prefix_segments(const pwsp_attention *a, const ptowsp_prefix_tree *tree,
+                                            const pwsp_prefix_scratch *s, bool is_flat) {
+    uint32_t count = 0;
+    for (uint32_t p = 0; p < tree->request_count; p++) {
+        s->node_first[p] = PTOWSP_NO_NODE;
+    }
+    for (uint32_t i = 0; i < tree->node_count && !is_flat; i++) {
+        s->node_next[i] = s->node_first[tree->nodes[i].first];
+        s->node_first[tree->nodes[i].first] = i;
+    }
+    for (uint32_t p = 0; p < tree->request_count; p++) {
+        for (uint32_t i = s->node_first[p]; i != PTOWSP_NO_NODE; i = s->node_next[i]) {
+            const ptowsp_prefix_node *node = &tree->nodes[i];
+            uint32_t segment =
+                node->parent == PTOWSP_NO_NODE ? PTOWSP_NO_NODE : s->costs[node->parent].segment;
+            if (node->is_shared) {
+                pwsp_segment_make(tree, s, count, segment, node->first, node->count,
+                                  pwsp_prefix_round(a, node->kv_end));
+                segment = count++;
+            }
+            s->costs[i].segment = segment;
+        }
+        const uint32_t owner = is_flat ? PTOWSP_NO_NODE : tree->owners[p];
+        pwsp_segment_make(tree, s, count++,
+                          owner == PTOWSP_NO_NODE ? PTOWSP_NO_NODE : s->costs[owner].segment, p, 1,
+                          (uint32_t)s->kv_lengths[p]);
+    }
+    PTOWSP_ASSERT(count <= 2 * (uint64_t)tree->request_count);
+    return count;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_prefix_count(pwsp_attention *a,
+                                              const ptowsp_prefix_segment *segments, uint32_t count,
+                                              uint64_t *out_reads, ptowsp_plan_info *info) {
+    a->segments = segments;
+    a->sequence_count = count;
+    a->tile_count = a->unit_count = a->merge_count = a->slot_count = a->slotted_count = 0;
+    a->total = a->tile_cost_max = a->slot_cost_max = 0;
+    a->slot_rows = 0;
+    uint64_t reads = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t tiles = pwsp_query_tiles(a, i);
+        for (uint32_t t = 0; t < tiles; t++) {
+            const pwsp_query_tile tile = pwsp_query_tile_at(a, i, t);
+            pwsp_tile_count(a, &tile);
+            reads += tile.end - tile.begin;
+        }
+    }
+    *out_reads = pwsp_mul_u64(reads, a->config.head_count);
+    return pwsp_counts_check(a, info);
+}
+
+// -- deciding -------------------------------------------------------------------------------------
+
+typedef struct pwsp_prefix_work {
+    pwsp_attention a;  // of the plan that is chosen
+    pwsp_prefix_scratch s;
+    pwsp_attention_cut cut;
+    uint32_t segment_count;
+    uint64_t join_count;
+    uint64_t reads, flat_reads;
+    double cost, flat_cost, time, flat_time;
+} pwsp_prefix_work;
+
+static double pwsp_prefix_time(const pwsp_attention *a, const pwsp_attention_cut *cut) {
+    return (double)cut->time * a->grid / (double)a->speed_max;
+}
+
+static uint64_t pwsp_flat_reads(const pwsp_attention *a) {
+    uint64_t reads = 0;
+    for (uint32_t p = 0; p < a->sequence_count; p++) {
+        for (uint32_t i = 0, tiles = pwsp_query_tiles(a, p); i < tiles; i++) {
+            const pwsp_query_tile tile = pwsp_query_tile_at(a, p, i);
+            reads += tile.end - tile.begin;
+        }
+    }
+    return pwsp_mul_u64(reads, a->config.head_count);
+}
+
+// Whether the rows of a position are joined: if it has several segments. A segment that has others
+// above is not whole, and one that has none is so if no others are below.
+static bool pwsp_position_joins(const ptowsp_prefix_segment *segments, uint32_t segment) {
+    const ptowsp_prefix_segment *last = &segments[segment];
+    return last->token_count > 0 && last->parent != PTOWSP_NO_NODE &&
+           !segments[last->parent].is_whole;
+}
+
+// Tries the tree. True if it is better than the flat plan.
+static bool pwsp_prefix_try(pwsp_prefix_work *w, ptowsp_prefix_tree *tree) {
+    pwsp_prefix_choose(&w->a, tree, &w->s);
+    bool is_any = false;
+    for (uint32_t i = 0; i < tree->node_count; i++) {
+        is_any = is_any || tree->nodes[i].is_shared;
+    }
+    if (!is_any) {
+        return false;
+    }
+    pwsp_attention a = w->a;
+    ptowsp_plan_info info;
+    uint64_t reads;
+    const uint32_t count = pwsp_prefix_segments(&a, tree, &w->s, false);
+    if (pwsp_prefix_count(&a, w->s.segments, count, &reads, &info) != PTOWSP_OK) {
+        return false;  // more units than a plan has
+    }
+    PTOWSP_ASSERT(a.total < w->a.total);
+    pwsp_attention_cut cut;
+    pwsp_attention_cut_find(&a, NULL, &cut);
+    if (cut.time > w->cut.time) {
+        return false;
+    }
+    w->a = a;
+    w->cut = cut;
+    w->segment_count = count;
+    w->reads = reads;
+    for (uint32_t i = 0; i < count; i++) {
+        w->join_count += w->s.segments[i].count == 1 && pwsp_position_joins(w->s.segments, i);
+    }
+    w->join_count *= a.config.head_count;
+    return true;
+}
+
+static ptowsp_status pwsp_prefix_decide(const ptowsp_attention_batch *batch,
+                                        const ptowsp_attention_config *config,
+                                        ptowsp_prefix_tree *tree, pwsp_prefix_work *w,
+                                        ptowsp_plan_info *info) {
+    memset(w, 0, sizeof *w);
+    ptowsp_status status = pwsp_prefix_prepare(batch, config, tree, &w->a, &w->s, info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    pwsp_attention_cut_find(&w->a, NULL, &w->cut);
+    w->flat_cost = (double)w->a.total * w->a.grid;
+    w->flat_time = pwsp_prefix_time(&w->a, &w->cut);
+    w->reads = w->flat_reads = pwsp_flat_reads(&w->a);
+    if (!pwsp_prefix_try(w, tree)) {
+        for (uint32_t i = 0; i < tree->node_count; i++) {
+            tree->nodes[i].is_shared = 0;
+        }
+        w->segment_count = pwsp_prefix_segments(&w->a, tree, &w->s, true);
+    }
+    w->cost = (double)w->a.total * w->a.grid;
+    w->time = pwsp_prefix_time(&w->a, &w->cut);
+    if (w->join_count > UINT32_MAX) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_JOINS_SMALL, PTOWSP_NO_INDEX,
+                              pwsp_info_value(w->join_count), UINT32_MAX);
+    }
+    return PTOWSP_OK;
+}
+
+// -- sizes ----------------------------------------------------------------------------------------
+
+static uint64_t pwsp_round_8(uint64_t bytes) {
+    return (bytes + 7) & ~UINT64_C(7);
+}
+
+static uint64_t pwsp_prefix_bytes(const ptowsp_prefix_sizes *sizes) {
+    const uint64_t segments = sizes->segment_count, requests = sizes->request_count;
+    return pwsp_round_8(pwsp_sizes_bytes(&sizes->attention)) +
+           sizes->join_count * sizeof(ptowsp_work) +
+           pwsp_round_8(segments * sizeof(ptowsp_prefix_segment)) +
+           (requests + 1) * sizeof(ptowsp_prefix_request) +
+           pwsp_round_8(sizes->token_count * (uint64_t)sizeof(uint32_t));
+}
+
+ptowsp_status ptowsp_prefix_size(const ptowsp_attention_batch *batch,
+                                 const ptowsp_attention_config *config, ptowsp_prefix_tree *tree,
+                                 ptowsp_prefix_sizes *out_sizes, ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    if (!out_sizes) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    memset(out_sizes, 0, sizeof *out_sizes);
+    pwsp_prefix_work w;
+    ptowsp_status status = pwsp_prefix_decide(batch, config, tree, &w, info);
+    if (status == PTOWSP_OK && w.cut.unit_count > UINT32_MAX) {
+        status = pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,
+                                pwsp_info_value(w.cut.unit_count), UINT32_MAX);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    ptowsp_attention_sizes *sizes = &out_sizes->attention;
+    sizes->unit_count = info->work_count = w.cut.unit_count;
+    sizes->merge_count = w.cut.merge_count;
+    sizes->slot_count = w.cut.slot_count;
+    sizes->slot_rows = w.a.slot_rows;
+    sizes->lane_count = w.a.config.lane_count;
+    sizes->block_bytes = pwsp_sizes_bytes(sizes);
+    out_sizes->segment_count = w.segment_count;
+    out_sizes->request_count = tree->request_count;
+    out_sizes->token_count = w.s.token_begin[tree->request_count];
+    out_sizes->join_count = w.join_count;
+    out_sizes->block_bytes = pwsp_prefix_bytes(out_sizes);
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_prefix_place(const ptowsp_prefix_sizes *sizes, void *block,
+                                  uint64_t block_bytes, ptowsp_prefix_plan *out_plan) {
+    if (!sizes || !block || !out_plan) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    if (sizes->join_count > UINT32_MAX) {
+        return PTOWSP_LIMIT_EXCEEDED;
+    }
+    ptowsp_attention_plan plan;
+    ptowsp_status status = ptowsp_attention_place(&sizes->attention, block, block_bytes, &plan);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    if (block_bytes < pwsp_prefix_bytes(sizes)) {
+        return PTOWSP_BUFFER_OVERFLOW;
+    }
+    memset(out_plan, 0, sizeof *out_plan);
+    out_plan->attention = plan;
+    char *at = (char *)block + pwsp_round_8(pwsp_sizes_bytes(&sizes->attention));
+    out_plan->joins = (ptowsp_work *)(void *)at;
+    at += sizes->join_count * sizeof(ptowsp_work);
+    out_plan->segments = (ptowsp_prefix_segment *)(void *)at;
+    at += pwsp_round_8(sizes->segment_count * (uint64_t)sizeof(ptowsp_prefix_segment));
+    out_plan->requests = (ptowsp_prefix_request *)(void *)at;
+    at += (sizes->request_count + UINT64_C(1)) * sizeof(ptowsp_prefix_request);
+    out_plan->tokens = (uint32_t *)(void *)at;
+    out_plan->segment_capacity = sizes->segment_count;
+    out_plan->request_capacity = sizes->request_count;
+    out_plan->token_capacity = sizes->token_count;
+    out_plan->join_capacity = (uint32_t)sizes->join_count;
+    return PTOWSP_OK;
+}
+
+// -- planning -------------------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_status pwsp_prefix_arrays_check(const ptowsp_prefix_plan *plan,
+                                                     ptowsp_plan_info *info) {
+    if (!plan) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    const bool are_null[4] = {!plan->segments && plan->segment_capacity > 0, !plan->requests,
+                              !plan->tokens && plan->token_capacity > 0,
+                              !plan->joins && plan->join_capacity > 0};
+    for (uint32_t i = 0; i < 4; i++) {
+        if (are_null[i]) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_PREFIX_ARRAY, i, 0, 0);
+        }
+    }
+    return pwsp_plan_arrays_check(&plan->attention, info);
+}
+
+static ptowsp_status pwsp_prefix_room_check(const pwsp_prefix_work *w, uint32_t requests,
+                                            const ptowsp_prefix_plan *plan,
+                                            ptowsp_plan_info *info) {
+    const uint64_t needed[4] = {w->segment_count, requests, w->s.token_begin[requests],
+                                w->join_count};
+    const uint32_t capacities[4] = {plan->segment_capacity, plan->request_capacity,
+                                    plan->token_capacity, plan->join_capacity};
+    static const ptowsp_plan_fault faults[4] = {
+        PTOWSP_FAULT_SEGMENTS_SMALL, PTOWSP_FAULT_REQUESTS_SMALL, PTOWSP_FAULT_TOKENS_SMALL,
+        PTOWSP_FAULT_JOINS_SMALL};
+    for (uint32_t i = 0; i < 4; i++) {
+        if (needed[i] > capacities[i]) {
+            return pwsp_plan_fail(info, faults[i], PTOWSP_NO_INDEX, (int64_t)needed[i],
+                                  capacities[i]);
+        }
+    }
+    return pwsp_cut_check(&w->cut, &plan->attention, info);
+}
+
+PWSP_INTERNAL uint64_t pwsp_join_parts(const ptowsp_prefix_plan *plan, uint32_t position,
+                                       uint32_t head) {
+    const ptowsp_prefix_request *request = &plan->requests[position];
+    const uint32_t begin = request[0].token_begin, end = request[1].token_begin;
+    const uint32_t tokens = plan->attention.tile_tokens;
+    uint64_t parts = 0;
+    for (uint32_t i = request->segment; i != PTOWSP_NO_NODE; i = plan->segments[i].parent) {
+        const ptowsp_prefix_segment *segment = &plan->segments[i];
+        if (segment->kv_begin < segment->kv_end) {
+            const uint32_t last = (end - 1 - segment->token_begin) / tokens;
+            for (uint32_t t = (begin - segment->token_begin) / tokens; t <= last; t++) {
+                parts += ptowsp_work_slot_count(pwsp_segment_slots(plan, segment, head, t));
+            }
+        }
+    }
+    return parts;
+}
+
+// Writes requests and their tokens.
+static void pwsp_prefix_write_requests(const ptowsp_attention_batch *batch,
+                                       const ptowsp_prefix_tree *tree, const pwsp_prefix_work *w,
+                                       ptowsp_prefix_plan *plan) {
+    const uint32_t count = tree->request_count;
+    uint32_t *first = w->s.order, next = 0;  // query tokens before each request of the batch
+    for (uint32_t r = 0; r < batch->sequence_count && batch->query_lengths; r++) {
+        first[r] = next;
+        next += (uint32_t)batch->query_lengths[r];
+    }
+    for (uint32_t p = 0; p < count; p++) {
+        const uint32_t request = tree->order[p], begin = w->s.token_begin[p];
+        plan->requests[p].request = request;
+        plan->requests[p].token_begin = begin;
+        plan->requests[p].join = PTOWSP_NO_NODE;
+        for (uint32_t t = begin; t < w->s.token_begin[p + 1]; t++) {
+            plan->tokens[t] = (batch->query_lengths ? first[request] : request) + (t - begin);
+        }
+    }
+    const ptowsp_prefix_request end = {PTOWSP_NO_NODE, PTOWSP_NO_NODE, w->s.token_begin[count],
+                                       PTOWSP_NO_NODE};
+    plan->requests[count] = end;
+    uint32_t position = 0;
+    for (uint32_t i = 0; i < w->segment_count; i++) {
+        if (plan->segments[i].count == 1) {  // one for each position, in order
+            plan->requests[position++].segment = i;
+        }
+    }
+    PTOWSP_ASSERT(position == count);
+}
+
+// Writes joins, and where segments have their slots.
+static void pwsp_prefix_write_joins(const pwsp_prefix_work *w, ptowsp_prefix_plan *plan) {
+    const ptowsp_attention_plan *attention = &plan->attention;
+    for (uint32_t i = attention->merge_count; i-- > 0;) {
+        plan->segments[attention->merges[i].params[0]].merge_begin = i;
+    }
+    uint32_t join = 0;
+    for (uint32_t p = 0; p < plan->request_count && w->join_count > 0; p++) {
+        ptowsp_prefix_request *request = &plan->requests[p];
+        if (!pwsp_position_joins(plan->segments, request->segment)) {
+            continue;
+        }
+        request->join = join;
+        for (uint32_t head = 0; head < w->a.config.head_count; head++, join++) {
+            plan->joins[join] = ptowsp_work_of(join, 0, 0, request->request, head, p,
+                                               (uint32_t)pwsp_join_parts(plan, p, head));
+        }
+    }
+    PTOWSP_ASSERT(join == w->join_count);
+    for (uint32_t i = join; i < plan->join_capacity; i++) {
+        plan->joins[i] = ptowsp_work_of(PTOWSP_NO_SLOT, 0, PTOWSP_WORK_INVALID, 0, 0, 0, 0);
+    }
+    plan->join_count = join;
+}
+
+ptowsp_status ptowsp_prefix_generate(const ptowsp_attention_batch *batch,
+                                     const ptowsp_attention_config *config,
+                                     ptowsp_prefix_tree *tree, ptowsp_prefix_plan *plan,
+                                     ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    pwsp_prefix_work w;
+    ptowsp_status status = pwsp_prefix_decide(batch, config, tree, &w, info);
+    if (status == PTOWSP_OK) {
+        status = pwsp_prefix_arrays_check(plan, info);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_prefix_room_check(&w, tree->request_count, plan, info);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    pwsp_attention_cut_write(&w.a, &w.cut, &plan->attention);
+    memcpy(plan->segments, w.s.segments, w.segment_count * sizeof *plan->segments);
+    plan->segment_count = w.segment_count;
+    plan->request_count = tree->request_count;
+    plan->token_count = w.s.token_begin[tree->request_count];
+    plan->shared_count = w.segment_count - tree->request_count;
+    pwsp_prefix_write_requests(batch, tree, &w, plan);
+    pwsp_prefix_write_joins(&w, plan);
+    plan->kv_token_reads = w.reads, plan->flat_kv_token_reads = w.flat_reads;
+    plan->cost = w.cost, plan->flat_cost = w.flat_cost;
+    plan->time = w.time, plan->flat_time = w.flat_time;
+    info->work_count = w.cut.unit_count;
+    return PTOWSP_OK;
+}

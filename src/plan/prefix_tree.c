@@ -1,0 +1,508 @@
+// Prefix trees: requests in order, what neighbours share, and the nodes that follow from it.
+//
+// Requests are sorted as strings of ids. Merge sort keeps, for the head of each run, how far it
+// equals what was written last (Ng and Kakehi 2008): heads that differ in it need no comparison, and
+// others are compared from there on. So shared ids are passed once per merge and never twice, and
+// what neighbours share, `common`, is a result of sorting:
+//
+//      position   ids        common    nodes
+//      0          4 3        0
+//      1          7 3 1      0         [7 3] first 1, count 3
+//      2          7 3 8 2    2            [8] first 2, count 2
+//      3          7 3 8 6    3
+//      4          9 5        0
+//
+// A node is a run of positions whose neighbours share more than the run's own neighbours do. One walk
+// over `common` with a stack finds all of them, children before parents. There are fewer than
+// requests, so open nodes stay at the end of the array of nodes while complete ones fill its
+// beginning.
+//
+// Adding and removing keep order and `common`: what neighbours of a removed request share is the
+// least of what both shared with it.
+
+#include "prefix.h"
+
+// -- memory ---------------------------------------------------------------------------------------
+
+// Takes `count` elements of `size` from scratch; NULL counts only.
+static void *pwsp_scratch_take(char *base, uint64_t *used, uint64_t count, uint64_t size) {
+    void *at = base ? base + *used : NULL;
+    *used = pwsp_sum_u64(*used, pwsp_mul_u64(count, size));
+    *used = pwsp_sum_u64(*used, 7) & ~UINT64_C(7);
+    return at;
+}
+
+PWSP_INTERNAL pwsp_prefix_scratch pwsp_prefix_scratch_of(uint32_t requests, uint64_t blocks,
+                                                         void *scratch) {
+    pwsp_prefix_scratch s;
+    memset(&s, 0, sizeof s);
+    char *base = (char *)scratch;
+    uint64_t *used = &s.bytes;
+    const uint64_t n = requests;
+    s.table_size = 4;
+    while (s.table_size < pwsp_mul_u64(blocks, 4)) {
+        s.table_size = pwsp_mul_u64(s.table_size, 2);
+    }
+    s.costs = (pwsp_prefix_cost *)pwsp_scratch_take(base, used, n, sizeof *s.costs);
+    s.keys = (pwsp_prefix_key *)pwsp_scratch_take(base, used, n, sizeof *s.keys);
+    s.segments = (ptowsp_prefix_segment *)pwsp_scratch_take(base, used, 2 * n, sizeof *s.segments);
+    s.table = (uint32_t *)pwsp_scratch_take(base, used, s.table_size, sizeof *s.table);
+    s.kv_lengths = (int32_t *)pwsp_scratch_take(base, used, n, sizeof *s.kv_lengths);
+    s.query_lengths = (int32_t *)pwsp_scratch_take(base, used, n, sizeof *s.query_lengths);
+    s.token_begin = (uint32_t *)pwsp_scratch_take(base, used, n + 1, sizeof *s.token_begin);
+    s.order = (uint32_t *)pwsp_scratch_take(base, used, n, sizeof *s.order);
+    s.common = (uint32_t *)pwsp_scratch_take(base, used, n, sizeof *s.common);
+    s.node_first = (uint32_t *)pwsp_scratch_take(base, used, n, sizeof *s.node_first);
+    s.node_next = (uint32_t *)pwsp_scratch_take(base, used, n, sizeof *s.node_next);
+    return s;
+}
+
+// The bytes of nodes, order, common and owners.
+static uint64_t pwsp_tree_arrays_bytes(uint64_t requests) {
+    const uint64_t bytes = sizeof(ptowsp_prefix_node) + 3 * sizeof(uint32_t);
+    return (requests * bytes + 7) & ~UINT64_C(7);
+}
+
+uint64_t ptowsp_prefix_tree_bytes(const ptowsp_prefix_limits *limits) {
+    if (!limits) {
+        return 0;
+    }
+    const pwsp_prefix_scratch s =
+        pwsp_prefix_scratch_of(limits->request_count_max, limits->block_count_max, NULL);
+    const uint64_t bytes = pwsp_sum_u64(s.bytes, pwsp_tree_arrays_bytes(limits->request_count_max));
+    return bytes <= INT64_MAX ? bytes + 8 : UINT64_MAX;  // never 0
+}
+
+ptowsp_status ptowsp_prefix_tree_place(const ptowsp_prefix_limits *limits, void *block,
+                                       uint64_t block_bytes, ptowsp_prefix_tree *out_tree) {
+    if (!limits || !block || !out_tree || ((uintptr_t)block & 7) != 0) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    const uint64_t bytes = ptowsp_prefix_tree_bytes(limits);
+    if (block_bytes < bytes || bytes > SIZE_MAX) {
+        return PTOWSP_BUFFER_OVERFLOW;
+    }
+    memset(out_tree, 0, sizeof *out_tree);
+    const uint32_t n = limits->request_count_max;
+    out_tree->nodes = (ptowsp_prefix_node *)block;
+    out_tree->order = (uint32_t *)(void *)(out_tree->nodes + n);
+    out_tree->common = out_tree->order + n;
+    out_tree->owners = out_tree->common + n;
+    out_tree->scratch = (char *)block + pwsp_tree_arrays_bytes(n);
+    out_tree->request_capacity = n;
+    out_tree->block_capacity = limits->block_count_max;
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_tree_check(const ptowsp_prefix_tree *tree,
+                                            ptowsp_plan_info *info) {
+    if (!tree) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    const bool are_null[5] = {!tree->order, !tree->common, !tree->owners, !tree->nodes,
+                              !tree->scratch};
+    for (uint32_t i = 0; i < 5; i++) {
+        if (are_null[i]) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_NULL, PTOWSP_NO_INDEX, i, 0);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// -- nodes ----------------------------------------------------------------------------------------
+
+// Sets parents: the next node in the array that has all positions of a node.
+static void pwsp_tree_connect(ptowsp_prefix_tree *tree) {
+    for (uint32_t i = tree->node_count; i-- > 0;) {
+        const ptowsp_prefix_node *node = &tree->nodes[i];
+        uint32_t parent = i + 1 < tree->node_count ? i + 1 : PTOWSP_NO_NODE;
+        while (parent != PTOWSP_NO_NODE && tree->nodes[parent].first > node->first) {
+            parent = tree->nodes[parent].parent;
+        }
+        PTOWSP_ASSERT(parent == PTOWSP_NO_NODE ||
+                      tree->nodes[parent].first + tree->nodes[parent].count >=
+                          node->first + node->count);
+        tree->nodes[i].parent = parent;
+    }
+}
+
+// Sets the deepest node of each position. Nodes come children first, so what a node finds set is all
+// of a child's: next[first] leads behind it.
+static void pwsp_tree_own(ptowsp_prefix_tree *tree, uint32_t *next) {
+    for (uint32_t p = 0; p < tree->request_count; p++) {
+        tree->owners[p] = PTOWSP_NO_NODE;
+    }
+    for (uint32_t i = 0; i < tree->node_count; i++) {
+        const ptowsp_prefix_node *node = &tree->nodes[i];
+        const uint32_t end = node->first + node->count;
+        for (uint32_t p = node->first; p < end;) {
+            if (tree->owners[p] == PTOWSP_NO_NODE) {
+                tree->owners[p++] = i;
+            } else {
+                p = next[p];
+            }
+        }
+        // A position that this node owns may be stepped over one by one no more.
+        next[node->first] = end;
+    }
+}
+
+PWSP_INTERNAL void pwsp_tree_complete(ptowsp_prefix_tree *tree) {
+    const uint32_t count = tree->request_count;
+    ptowsp_prefix_node *nodes = tree->nodes, *open = nodes + tree->request_capacity;
+    const ptowsp_prefix_node *end = open;
+    uint32_t complete = 0;
+    for (uint32_t p = 1; p <= count; p++) {
+        const uint32_t common = p < count ? tree->common[p] : 0;
+        uint32_t first = p - 1;
+        while (open < end && open->kv_end > common) {
+            ptowsp_prefix_node node = *open++;
+            first = node.first;
+            node.count = p - first;
+            node.kv_begin = open < end && open->kv_end > common ? open->kv_end : common;
+            PTOWSP_ASSERT(nodes + complete < open && node.kv_begin < node.kv_end);
+            nodes[complete++] = node;
+        }
+        if (common > 0 && (open == end || open->kv_end < common)) {
+            open--;
+            memset(open, 0, sizeof *open);
+            open->first = first;
+            open->kv_end = common;
+        }
+    }
+    tree->node_count = complete;
+    pwsp_tree_connect(tree);
+    const pwsp_prefix_scratch s =
+        pwsp_prefix_scratch_of(tree->request_capacity, tree->block_capacity, tree->scratch);
+    pwsp_tree_own(tree, s.node_next);
+}
+
+// -- ids ------------------------------------------------------------------------------------------
+
+// Whether a request has an id twice: *out_first and *out_second are where.
+static bool pwsp_ids_repeat(const PTOWSP_GM uint64_t *ids, uint32_t count, uint32_t *table,
+                            uint32_t *out_first, uint32_t *out_second) {
+    uint32_t ascending = count > 0 ? 1 : 0;
+    while (ascending < count && ids[ascending - 1] < ids[ascending]) {
+        ascending++;
+    }
+    if (ascending == count) {
+        return false;
+    }
+    uint32_t bits = 3;
+    while (bits < 31 && UINT32_C(1) << bits < 2 * (uint64_t)count) {
+        bits++;
+    }
+    const uint32_t mask = (UINT32_C(1) << bits) - 1;
+    memset(table, 0, ((size_t)mask + 1) * sizeof *table);
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t hash = ids[i] * UINT64_C(0x9e3779b97f4a7c15);
+        uint32_t at = (uint32_t)(hash >> (64 - bits));
+        for (; table[at] > 0; at = (at + 1) & mask) {
+            if (ids[table[at] - 1] == ids[i]) {
+                *out_first = table[at] - 1;
+                *out_second = i;
+                return true;
+            }
+        }
+        table[at] = i + 1;
+    }
+    return false;
+}
+
+// Checks the lengths of a request.
+static ptowsp_status pwsp_request_lengths(const ptowsp_attention_batch *batch, uint32_t request,
+                                          uint32_t *out_limit, ptowsp_plan_info *info) {
+    const int32_t kv = batch->kv_lengths[request];
+    const int32_t queries = batch->query_lengths ? batch->query_lengths[request] : 1;
+    if (kv < 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTH_NEGATIVE, request, kv, 0);
+    }
+    if (queries < 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_QUERY_NEGATIVE, request, queries, 0);
+    }
+    *out_limit = pwsp_prefix_limit(kv, queries);
+    return PTOWSP_OK;
+}
+
+// Checks a request, and makes its key.
+static ptowsp_status pwsp_request_key(const ptowsp_prefix_batch *batch, uint32_t request,
+                                      const ptowsp_prefix_tree *tree, uint32_t *table,
+                                      pwsp_prefix_key *out_key, ptowsp_plan_info *info) {
+    uint32_t limit = 0;
+    ptowsp_status status = pwsp_request_lengths(&batch->attention, request, &limit, info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    const uint64_t begin = batch->block_begin[request], end = batch->block_begin[request + 1];
+    if (end < begin) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_BLOCKS_ORDER, request, pwsp_info_value(end), 0);
+    }
+    const uint32_t tokens = batch->block_tokens;
+    const uint64_t filled =
+        pwsp_ceil_div_u64((uint32_t)batch->attention.kv_lengths[request], tokens);
+    if (end - begin > filled) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_BLOCKS_MANY, request, pwsp_info_value(end - begin),
+                              (int64_t)filled);
+    }
+    if (end - begin > tree->block_capacity) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_BLOCKS_LARGE, request,
+                              pwsp_info_value(end - begin), pwsp_info_value(tree->block_capacity));
+    }
+    const uint32_t count = (uint32_t)(end - begin);
+    uint32_t first, second;
+    out_key->ids = count > 0 ? batch->block_ids + begin : NULL;
+    if (pwsp_ids_repeat(out_key->ids, count, table, &first, &second)) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_BLOCK_REPEATED, request, second, first);
+    }
+    out_key->limit = limit;
+    out_key->count = (uint32_t)pwsp_min_u64(count, pwsp_ceil_div_u64(limit, tokens));
+    return PTOWSP_OK;
+}
+
+// Whether a comes before b, or is equal to it. They are known to share `common` ids; *out_common is
+// how many they do.
+static bool pwsp_key_is_first(const pwsp_prefix_key *a, const pwsp_prefix_key *b, uint32_t common,
+                              uint32_t *out_common) {
+    const uint32_t least = a->count < b->count ? a->count : b->count;
+    uint32_t i = common;
+    while (i < least && a->ids[i] == b->ids[i]) {
+        i++;
+    }
+    *out_common = i;
+    if (i < least) {
+        return a->ids[i] < b->ids[i];
+    }
+    return a->count != b->count ? a->count < b->count : a->limit <= b->limit;
+}
+
+// The tokens of so many shared ids.
+static uint32_t pwsp_key_tokens(const pwsp_prefix_key *a, const pwsp_prefix_key *b, uint32_t common,
+                                uint32_t block_tokens) {
+    const uint64_t least = a->limit < b->limit ? a->limit : b->limit;
+    return (uint32_t)pwsp_min_u64((uint64_t)common * block_tokens, least);
+}
+
+// Merges the runs [low, middle) and [middle, high) of s into the order and common of `to`.
+static void pwsp_runs_merge(const pwsp_prefix_scratch *s, const uint32_t *order,
+                            const uint32_t *common, uint32_t low, uint32_t middle, uint32_t high,
+                            uint32_t *to_order, uint32_t *to_common) {
+    uint32_t i = low, j = middle, shared_i = 0, shared_j = 0;
+    for (uint32_t to = low; to < high; to++) {
+        bool takes_i = j == high || (i < middle && shared_i > shared_j);
+        if (i < middle && j < high && shared_i == shared_j) {
+            uint32_t shared;
+            takes_i = pwsp_key_is_first(&s->keys[order[i]], &s->keys[order[j]], shared_i, &shared);
+            *(takes_i ? &shared_j : &shared_i) = shared;
+            to_common[to] = takes_i ? shared_i : shared_j;
+        } else {
+            to_common[to] = takes_i ? shared_i : shared_j;
+        }
+        if (takes_i) {
+            to_order[to] = order[i++];
+            shared_i = i < middle ? common[i] : 0;
+        } else {
+            to_order[to] = order[j++];
+            shared_j = j < high ? common[j] : 0;
+        }
+    }
+}
+
+// Sorts all requests. `common` counts ids.
+static void pwsp_tree_sort(ptowsp_prefix_tree *tree, const pwsp_prefix_scratch *s) {
+    const uint64_t count = tree->request_count;
+    uint32_t *order = tree->order, *common = tree->common;
+    uint32_t *to_order = s->order, *to_common = s->common;
+    memset(common, 0, (size_t)count * sizeof *common);
+    for (uint64_t width = 1; width < count; width *= 2) {
+        for (uint64_t low = 0; low < count; low += 2 * width) {
+            const uint64_t middle = pwsp_min_u64(low + width, count);
+            const uint64_t high = pwsp_min_u64(low + 2 * width, count);
+            pwsp_runs_merge(s, order, common, (uint32_t)low, (uint32_t)middle, (uint32_t)high,
+                            to_order, to_common);
+        }
+        uint32_t *swap = order;
+        order = to_order, to_order = swap;
+        swap = common;
+        common = to_common, to_common = swap;
+    }
+    if (order != tree->order) {
+        memcpy(tree->order, order, (size_t)count * sizeof *order);
+        memcpy(tree->common, common, (size_t)count * sizeof *common);
+    }
+}
+
+static ptowsp_status pwsp_prefix_batch_check(const ptowsp_prefix_batch *batch,
+                                             ptowsp_plan_info *info) {
+    if (!batch) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_BATCH_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    const uint32_t count = batch->attention.sequence_count;
+    if (!batch->attention.kv_lengths && count > 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTHS_NULL, PTOWSP_NO_INDEX, count, 0);
+    }
+    if (count > 0 && !batch->block_begin) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_BLOCKS_NULL, PTOWSP_NO_INDEX, 1, 0);
+    }
+    if (count > 0 && !batch->block_ids && batch->block_begin[count] > batch->block_begin[0]) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_BLOCKS_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    return batch->block_tokens == 0
+               ? pwsp_plan_fail(info, PTOWSP_FAULT_BLOCK_TOKENS, PTOWSP_NO_INDEX, 0, 0)
+               : PTOWSP_OK;
+}
+
+// Empties a tree for `count` requests in the order in which they come.
+static ptowsp_status pwsp_tree_begin(ptowsp_prefix_tree *tree, uint32_t count,
+                                     ptowsp_plan_info *info) {
+    tree->request_count = tree->node_count = 0;
+    if (count > tree->request_capacity) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_FULL, PTOWSP_NO_INDEX, count,
+                              tree->request_capacity);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        tree->order[i] = i;
+    }
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_prefix_build(const ptowsp_prefix_batch *batch, ptowsp_prefix_tree *tree,
+                                  ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    ptowsp_status status = pwsp_tree_check(tree, info);
+    if (status == PTOWSP_OK) {
+        tree->request_count = tree->node_count = 0;
+        status = pwsp_prefix_batch_check(batch, info);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_tree_begin(tree, batch->attention.sequence_count, info);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    const uint32_t count = batch->attention.sequence_count;
+    const pwsp_prefix_scratch s =
+        pwsp_prefix_scratch_of(tree->request_capacity, tree->block_capacity, tree->scratch);
+    for (uint32_t i = 0; i < count && status == PTOWSP_OK; i++) {
+        status = pwsp_request_key(batch, i, tree, s.table, &s.keys[i], info);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    tree->request_count = count;
+    if (!tree->is_ordered) {
+        pwsp_tree_sort(tree, &s);
+    }
+    for (uint32_t p = 0; p < count; p++) {
+        const pwsp_prefix_key *key = &s.keys[tree->order[p]];
+        const pwsp_prefix_key *before = p > 0 ? &s.keys[tree->order[p - 1]] : NULL;
+        uint32_t shared = before && !tree->is_ordered ? tree->common[p] : 0;
+        if (before && tree->is_ordered) {
+            pwsp_key_is_first(before, key, 0, &shared);
+        }
+        tree->common[p] = before ? pwsp_key_tokens(before, key, shared, batch->block_tokens) : 0;
+    }
+    pwsp_tree_complete(tree);
+    return PTOWSP_OK;
+}
+
+// -- one request ----------------------------------------------------------------------------------
+
+// The position of a request; request_count if it has none.
+static uint32_t pwsp_tree_find(const ptowsp_prefix_tree *tree, uint32_t request) {
+    uint32_t p = 0;
+    while (p < tree->request_count && tree->order[p] != request) {
+        p++;
+    }
+    return p;
+}
+
+// The key of a request of the tree, which was checked when it came.
+static pwsp_prefix_key pwsp_tree_key(const ptowsp_prefix_batch *batch, uint32_t request) {
+    const ptowsp_attention_batch *lengths = &batch->attention;
+    const uint64_t begin = batch->block_begin[request];
+    const uint32_t limit = pwsp_prefix_limit(
+        lengths->kv_lengths[request], lengths->query_lengths ? lengths->query_lengths[request] : 1);
+    pwsp_prefix_key key = {batch->block_ids ? batch->block_ids + begin : NULL, 0, limit};
+    key.count = (uint32_t)pwsp_min_u64(batch->block_begin[request + 1] - begin,
+                                       pwsp_ceil_div_u64(limit, batch->block_tokens));
+    return key;
+}
+
+ptowsp_status ptowsp_prefix_add(const ptowsp_prefix_batch *batch, uint32_t request,
+                                ptowsp_prefix_tree *tree, ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    ptowsp_status status = pwsp_tree_check(tree, info);
+    if (status == PTOWSP_OK) {
+        status = pwsp_prefix_batch_check(batch, info);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    const uint32_t count = tree->request_count;
+    for (uint32_t p = 0; p <= count; p++) {
+        const uint32_t other = p < count ? tree->order[p] : request;
+        if (other >= batch->attention.sequence_count) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_REQUEST_RANGE, PTOWSP_NO_INDEX, other,
+                                  batch->attention.sequence_count);
+        }
+    }
+    if (pwsp_tree_find(tree, request) < count) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_REQUEST_PRESENT, PTOWSP_NO_INDEX, request, 0);
+    }
+    if (count == tree->request_capacity) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_FULL, PTOWSP_NO_INDEX, count + INT64_C(1),
+                              tree->request_capacity);
+    }
+    const pwsp_prefix_scratch s =
+        pwsp_prefix_scratch_of(tree->request_capacity, tree->block_capacity, tree->scratch);
+    pwsp_prefix_key key;
+    status = pwsp_request_key(batch, request, tree, s.table, &key, info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    uint32_t low = tree->is_ordered ? count : 0, high = count, shared;
+    while (low < high) {  // before low all come first
+        const uint32_t middle = low + (high - low) / 2;
+        const pwsp_prefix_key other = pwsp_tree_key(batch, tree->order[middle]);
+        if (pwsp_key_is_first(&other, &key, 0, &shared)) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    memmove(tree->order + low + 1, tree->order + low, (count - low) * sizeof *tree->order);
+    memmove(tree->common + low + 1, tree->common + low, (count - low) * sizeof *tree->common);
+    tree->order[low] = request;
+    tree->common[low] = 0;
+    tree->request_count++;
+    for (uint32_t p = low > 0 ? low : 1; p <= low + 1 && p <= count; p++) {
+        const pwsp_prefix_key a = pwsp_tree_key(batch, tree->order[p - 1]);
+        const pwsp_prefix_key b = pwsp_tree_key(batch, tree->order[p]);
+        pwsp_key_is_first(&a, &b, 0, &shared);
+        tree->common[p] = pwsp_key_tokens(&a, &b, shared, batch->block_tokens);
+    }
+    pwsp_tree_complete(tree);
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_prefix_remove(uint32_t request, ptowsp_prefix_tree *tree,
+                                   ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    ptowsp_status status = pwsp_tree_check(tree, info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    const uint32_t p = pwsp_tree_find(tree, request);
+    if (p == tree->request_count) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_REQUEST_ABSENT, PTOWSP_NO_INDEX, request, 0);
+    }
+    const uint32_t left = --tree->request_count - p;
+    if (left > 0 && tree->common[p] < tree->common[p + 1]) {
+        tree->common[p + 1] = tree->common[p];
+    }
+    memmove(tree->order + p, tree->order + p + 1, left * sizeof *tree->order);
+    memmove(tree->common + p, tree->common + p + 1, left * sizeof *tree->common);
+    pwsp_tree_complete(tree);
+    return PTOWSP_OK;
+}

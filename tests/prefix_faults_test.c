@@ -1,0 +1,298 @@
+// Prefix trees and plans: what is refused, with its text; and what the check finds.
+
+#include "test.h"
+
+enum { COUNT = 4 };
+
+typedef struct faults_case {
+    int32_t kv[COUNT], queries[COUNT];
+    uint64_t ids[8], begin[COUNT + 1];
+    ptowsp_prefix_batch batch;
+    ptowsp_attention_config config;
+    uint32_t parents[3], tokens[3], nodes[COUNT];
+    ptowsp_prefix_given given;
+    uint64_t block[1024], plan_block[1024];
+    ptowsp_prefix_tree tree;
+    ptowsp_prefix_plan plan;
+    ptowsp_plan_info info;
+} faults_case;
+
+// Four requests of two blocks, of which the first is the same in three.
+static void case_make(faults_case *f) {
+    memset(f, 0, sizeof *f);
+    const uint64_t ids[8] = {1, 2, 1, 3, 1, 4, 5, 6}, begin[COUNT + 1] = {0, 2, 4, 6, 8};
+    memcpy(f->ids, ids, sizeof ids);
+    memcpy(f->begin, begin, sizeof begin);
+    for (int i = 0; i < COUNT; i++) {
+        f->kv[i] = 200;
+        f->queries[i] = 1;
+    }
+    const ptowsp_prefix_batch batch = {{f->kv, NULL, COUNT}, f->ids, f->begin, 100};
+    f->batch = batch;
+    f->config.head_count = 2;
+    f->config.lane_count = 2;
+    f->config.cost.per_token = 1;
+    const uint32_t parents[3] = {PTOWSP_NO_NODE, 0, 1}, tokens[3] = {100, 50, 50};
+    const uint32_t nodes[COUNT] = {0, 1, 2, 2};
+    memcpy(f->parents, parents, sizeof parents);
+    memcpy(f->tokens, tokens, sizeof tokens);
+    memcpy(f->nodes, nodes, sizeof nodes);
+    const ptowsp_prefix_given given = {{f->kv, NULL, COUNT}, f->parents, f->tokens, 3, f->nodes};
+    f->given = given;
+    const ptowsp_prefix_limits limits = {COUNT, 3};
+    assert_int_equal(ptowsp_prefix_tree_place(&limits, f->block, sizeof f->block, &f->tree),
+                     PTOWSP_OK);
+    assert_int_equal(ptowsp_prefix_build(&f->batch, &f->tree, NULL), PTOWSP_OK);
+    ptowsp_prefix_sizes sizes;
+    assert_int_equal(ptowsp_prefix_size(&f->batch.attention, &f->config, &f->tree, &sizes, NULL),
+                     PTOWSP_OK);
+    sizes.join_count++, sizes.attention.unit_count++;  // one each that is INVALID
+    sizes.block_bytes += 2 * sizeof(ptowsp_work);
+    assert_int_equal(ptowsp_prefix_place(&sizes, f->plan_block, sizeof f->plan_block, &f->plan),
+                     PTOWSP_OK);
+    assert_int_equal(
+        ptowsp_prefix_generate(&f->batch.attention, &f->config, &f->tree, &f->plan, NULL),
+        PTOWSP_OK);
+    assert_int_equal(f->plan.shared_count, 1);
+    assert_int_equal(f->plan.join_count, 6);
+}
+
+static void refused_at(int line, const faults_case *f, ptowsp_status status, const char *text) {
+    char got[200];
+    ptowsp_text_buffer buffer = {got, sizeof got, 0};
+    ptowsp_plan_explain(&f->info, ptowsp_text_to_buffer(&buffer));
+    if (status >= 0 || strcmp(got, text) != 0) {
+        fail_msg("line %d: \"%s\", not \"%s\"", line, got, text);
+    }
+}
+
+#define REFUSED(f, call, text) refused_at(__LINE__, &(f), call, "plan: " text)
+#define BUILD(f)               ptowsp_prefix_build(&(f).batch, &(f).tree, &(f).info)
+#define GIVEN(f)               ptowsp_prefix_build_given(&(f).given, &(f).tree, &(f).info)
+#define ADD(f, request)        ptowsp_prefix_add(&(f).batch, request, &(f).tree, &(f).info)
+#define REMOVE(f, request)     ptowsp_prefix_remove(request, &(f).tree, &(f).info)
+#define PLAN(f)                                                                                    \
+    ptowsp_prefix_generate(&(f).batch.attention, &(f).config, &(f).tree, &(f).plan, &(f).info)
+#define CHECK(f)                                                                                   \
+    ptowsp_prefix_check(&(f).batch.attention, &(f).config, &(f).tree, &(f).plan, &(f).info)
+
+static void prefix_faults__of_blocks(void **state) {
+    (void)state;
+    faults_case f;
+    case_make(&f);
+    REFUSED(f, ptowsp_prefix_build(NULL, &f.tree, &f.info), "batch is NULL");
+    REFUSED(f, ptowsp_prefix_build(&f.batch, NULL, &f.info), "the tree, or array 0 of it, is NULL");
+    case_make(&f), f.tree.nodes = NULL;
+    REFUSED(f, BUILD(f), "the tree, or array 3 of it, is NULL");
+    case_make(&f), f.batch.attention.kv_lengths = NULL;
+    REFUSED(f, BUILD(f), "lengths is NULL with sequence_count 4");
+    case_make(&f), f.batch.block_ids = NULL;
+    REFUSED(f, BUILD(f), "array 0 of block ids or of the given tree is NULL");
+    case_make(&f), f.batch.block_begin = NULL;
+    REFUSED(f, BUILD(f), "array 1 of block ids or of the given tree is NULL");
+    case_make(&f), f.batch.block_tokens = 0;
+    REFUSED(f, BUILD(f), "block_tokens is 0");
+    assert_int_equal(f.tree.request_count, 0);
+    case_make(&f), f.tree.request_capacity = 3;
+    REFUSED(f, BUILD(f), "4 requests do not fit the tree, which holds 3");
+    case_make(&f), f.kv[2] = -7;
+    REFUSED(f, BUILD(f), "sequence 2 has the negative length -7");
+    case_make(&f), f.batch.attention.query_lengths = f.queries, f.queries[1] = -1;
+    REFUSED(f, BUILD(f), "sequence 1 has the negative query length -1");
+    case_make(&f), f.begin[2] = 1;
+    REFUSED(f, BUILD(f), "the blocks of request 1 end at 1, before they begin");
+    case_make(&f), f.kv[3] = 100;
+    REFUSED(f, BUILD(f), "request 3 has 2 blocks, where its KV fills 1");
+    f.kv[3] = 101;
+    assert_int_equal(BUILD(f), PTOWSP_OK);
+    case_make(&f), f.tree.block_capacity = 1;
+    REFUSED(f, BUILD(f), "request 0 has 2 blocks, the tree has room for 1");
+    case_make(&f), f.ids[3] = 1;
+    REFUSED(f, BUILD(f), "request 1 has the same id at blocks 0 and 1");
+    assert_int_equal(f.tree.request_count, 0);
+}
+
+static void prefix_faults__of_given_trees(void **state) {
+    (void)state;
+    faults_case f;
+    case_make(&f);
+    assert_int_equal(GIVEN(f), PTOWSP_OK);
+    REFUSED(f, ptowsp_prefix_build_given(NULL, &f.tree, &f.info), "batch is NULL");
+    case_make(&f), f.given.attention.kv_lengths = NULL;
+    REFUSED(f, GIVEN(f), "lengths is NULL with sequence_count 4");
+    case_make(&f), f.given.parents = NULL;
+    REFUSED(f, GIVEN(f), "array 2 of block ids or of the given tree is NULL");
+    case_make(&f), f.given.node_tokens = NULL;
+    REFUSED(f, GIVEN(f), "array 3 of block ids or of the given tree is NULL");
+    case_make(&f), f.given.request_nodes = NULL;
+    REFUSED(f, GIVEN(f), "array 4 of block ids or of the given tree is NULL");
+    case_make(&f), f.tree.request_capacity = 3;
+    REFUSED(f, GIVEN(f), "4 requests do not fit the tree, which holds 3");
+    case_make(&f), f.tree.block_capacity = 2;
+    REFUSED(f, GIVEN(f), "3 nodes are more than the 2 that the tree has room for");
+    case_make(&f), f.parents[2] = 3;
+    REFUSED(f, GIVEN(f), "node 2 has the parent 3, of 3 nodes");
+    case_make(&f), f.parents[1] = 1;
+    REFUSED(f, GIVEN(f), "node 1 is above itself");
+    case_make(&f), f.parents[1] = 2;  // 1 and 2 are above each other
+    REFUSED(f, GIVEN(f), "node 2 is above itself");
+    case_make(&f), f.parents[0] = 2;  // no root at all
+    REFUSED(f, GIVEN(f), "node 0 is above itself");
+    case_make(&f), f.nodes[3] = 3;
+    REFUSED(f, GIVEN(f), "request 3 is at node 3, of 3 nodes");
+    case_make(&f), f.tokens[2] = 51;
+    REFUSED(f, GIVEN(f), "request 2 has 201 tokens in nodes, of 200 that can be shared");
+    case_make(&f), f.given.attention.query_lengths = f.queries, f.queries[3] = 2;
+    REFUSED(f, GIVEN(f), "request 3 has 200 tokens in nodes, of 198 that can be shared");
+    f.queries[3] = -2;
+    REFUSED(f, GIVEN(f), "sequence 3 has the negative query length -2");
+    f.kv[0] = -2;
+    REFUSED(f, GIVEN(f), "sequence 0 has the negative length -2");
+}
+
+static void prefix_faults__of_adding_and_removing(void **state) {
+    (void)state;
+    faults_case f;
+    case_make(&f);
+    REFUSED(f, ADD(f, 3), "request 3 is in the tree already");
+    REFUSED(f, ADD(f, 4), "request 4 is not one of the 4 of the batch");
+    REFUSED(f, REMOVE(f, 4), "request 4 is not in the tree");
+    REFUSED(f, ptowsp_prefix_remove(4, NULL, &f.info), "the tree, or array 0 of it, is NULL");
+    assert_int_equal(f.tree.request_count, 4);
+    assert_int_equal(REMOVE(f, 1), PTOWSP_OK);
+    REFUSED(f, REMOVE(f, 1), "request 1 is not in the tree");
+    f.ids[3] = 1;
+    REFUSED(f, ADD(f, 1), "request 1 has the same id at blocks 0 and 1");
+    assert_int_equal(f.tree.request_count, 3);
+    f.ids[3] = 3;
+    assert_int_equal(ADD(f, 1), PTOWSP_OK);
+    assert_int_equal(REMOVE(f, 0), PTOWSP_OK);
+    f.tree.request_capacity = 3;
+    REFUSED(f, ADD(f, 0), "4 requests do not fit the tree, which holds 3");
+    f.batch.attention.sequence_count = 3;  // 3 is in the tree
+    REFUSED(f, ADD(f, 0), "request 3 is not one of the 3 of the batch");
+}
+
+static void prefix_faults__of_plans(void **state) {
+    (void)state;
+    faults_case f;
+    case_make(&f);
+    REFUSED(f, ptowsp_prefix_generate(NULL, &f.config, &f.tree, &f.plan, &f.info), "batch is NULL");
+    REFUSED(f, ptowsp_prefix_generate(&f.batch.attention, &f.config, NULL, &f.plan, &f.info),
+            "the tree, or array 0 of it, is NULL");
+    REFUSED(f, ptowsp_prefix_generate(&f.batch.attention, NULL, &f.tree, &f.plan, &f.info),
+            "config is NULL");
+    REFUSED(f, ptowsp_prefix_generate(&f.batch.attention, &f.config, &f.tree, NULL, &f.info),
+            "plan is NULL");
+    REFUSED(f, ptowsp_prefix_size(&f.batch.attention, &f.config, &f.tree, NULL, &f.info),
+            "the output pointer is NULL");
+    case_make(&f), f.batch.attention.kv_lengths = NULL;
+    REFUSED(f, PLAN(f), "lengths is NULL with sequence_count 4");
+    case_make(&f), f.config.window = 5;
+    REFUSED(f, PLAN(f), "prefix plans have no window, and config.window is 5");
+    case_make(&f), f.batch.attention.sequence_count = 3;
+    REFUSED(f, PLAN(f), "request 3 is not one of the 3 of the batch");
+    f.batch.attention.sequence_count = 5;
+    REFUSED(f, PLAN(f), "5 requests do not fit the tree, which holds 4");
+    case_make(&f), f.kv[1] = 99;
+    REFUSED(f, PLAN(f), "position 1 shares 100 tokens, of 99 that can be shared");
+    f.kv[3] = -1;
+    REFUSED(f, PLAN(f), "sequence 3 has the negative length -1");
+    case_make(&f), f.plan.requests = NULL;
+    REFUSED(f, PLAN(f), "array 1 of the prefix plan is NULL");
+    case_make(&f), f.plan.attention.units = NULL;
+    REFUSED(f, PLAN(f), "array 0 of the plan is NULL");
+    case_make(&f), f.plan.segment_capacity = 4;
+    REFUSED(f, PLAN(f), "5 segments do not fit the plan, which holds 4");
+    case_make(&f), f.plan.request_capacity = 3;
+    REFUSED(f, PLAN(f), "4 requests do not fit the plan, which holds 3");
+    case_make(&f), f.plan.token_capacity = 3;
+    REFUSED(f, PLAN(f), "4 query tokens do not fit the plan, which holds 3");
+    case_make(&f), f.plan.join_capacity = 5;
+    REFUSED(f, PLAN(f), "6 joins do not fit the plan, which holds 5");
+    f.plan.join_capacity = 6, f.plan.attention.merge_capacity = 0;
+    const ptowsp_status status = PLAN(f);
+    assert_int_equal(status, PTOWSP_BUFFER_OVERFLOW);
+    assert_int_equal(f.info.fault, PTOWSP_FAULT_MERGES_SMALL);
+    case_make(&f);
+    static int32_t long_queries[2] = {INT32_MAX, INT32_MAX}, long_kv[2] = {1, 1};
+    const ptowsp_attention_batch many = {long_kv, long_queries, 2};
+    f.tree.request_count = 2;
+    f.tree.common[1] = 0;
+    f.config.tile_rows = UINT32_MAX;
+    f.tree.order[0] = 0, f.tree.order[1] = 1;
+    f.config.cost.per_unit = 1;
+    assert_int_equal(ptowsp_prefix_generate(&many, &f.config, &f.tree, &f.plan, &f.info),
+                     PTOWSP_BUFFER_OVERFLOW);  // 2^32 - 2 fit the limits
+    assert_int_equal(f.info.fault, PTOWSP_FAULT_TOKENS_SMALL);
+}
+
+// Changes one number of a plan, and expects the text.
+#define FOUND(f, change, text)                                                                     \
+    do {                                                                                           \
+        case_make(&(f));                                                                           \
+        change;                                                                                    \
+        REFUSED(f, CHECK(f), text);                                                                \
+    } while (0)
+
+static void prefix_faults__that_the_check_finds(void **state) {
+    (void)state;
+    faults_case f;
+    case_make(&f);
+    assert_int_equal(CHECK(f), PTOWSP_OK);
+    FOUND(f, f.plan.request_count = 3, "the plan says 3 where 4 belongs");
+    FOUND(f, f.plan.token_count = 3, "the plan says 3 where 4 belongs");
+    FOUND(f, f.plan.shared_count = 2, "the plan says 5 where 6 belongs");
+    FOUND(f, f.plan.segment_capacity = 4, "the plan says 5 where 4 belongs");
+    FOUND(f, f.plan.attention.group = 2,
+          "the plan is of another configuration: it has 2 where 1 belongs");
+    FOUND(f, f.plan.segments[1].parent = 1, "segment 1 has the value 1 where 1 belongs");
+    FOUND(f, f.plan.segments[1].parent = 7, "segment 1 has the value 7 where 1 belongs");
+    FOUND(f, f.plan.segments[0].count = 5, "segment 0 has the value 5 where 4 belongs");
+    FOUND(f, f.plan.segments[0].count = 0, "segment 0 has the value 0 where 1 belongs");
+    FOUND(f, f.plan.segments[0].request = 1, "segment 0 has the value 1 where 0 belongs");
+    FOUND(f, f.plan.segments[0].kv_end = 101, "segment 0 has the value 101 where 100 belongs");
+    FOUND(f, f.plan.segments[0].kv_end = 99, "segment 1 has the value 100 where 99 belongs");
+    FOUND(f, f.plan.segments[2].kv_end = 150, "segment 2 has the value 150 where 200 belongs");
+    FOUND(f, f.plan.segments[2].token_begin = 0, "segment 2 has the value 0 where 1 belongs");
+    FOUND(f, f.plan.segments[2].depth = 2, "segment 2 has the value 2 where 1 belongs");
+    FOUND(f, f.plan.segments[2].is_whole = true, "segment 2 has the value 1 where 0 belongs");
+    FOUND(f, f.plan.segments[0].is_whole = true, "segment 0 has the value 1 where 0 belongs");
+    FOUND(f, f.plan.segments[2].merge_begin = 9, "segment 2 has the value 11 where 8 belongs");
+    FOUND(f, f.plan.segments[2].merge_begin = 1, "segment 2 has the value 1 where 8 belongs");
+    FOUND(f, f.plan.requests[1].request = 2, "position 1 has the value 2 where 1 belongs");
+    FOUND(f, f.plan.requests[1].segment = 9, "position 1 has the value 9 where 5 belongs");
+    FOUND(f, f.plan.requests[1].segment = 0, "position 1 has the value 0 where 5 belongs");
+    FOUND(f, f.plan.requests[1].segment = 3, "segment 3 has the value 2 where 1 belongs");
+    FOUND(f, f.plan.requests[1].join = 0, "position 1 has the value 0 where 2 belongs");
+    FOUND(f, f.plan.tokens[2] = 1, "position 2 has the value 1 where 2 belongs");
+    FOUND(f, f.plan.joins[3].params[3] = 3, "join 3 has the value 3 where 2 belongs");
+    FOUND(f, f.plan.joins[6].flags = 0, "join 6 has the value 0 where 128 belongs");
+    FOUND(f, f.plan.join_count = 5, "join 5 has the value 0 where 1 belongs");
+    FOUND(f, f.plan.join_count = 7, "the plan says 7 where 6 belongs");
+    FOUND(f, f.plan.attention.units[2].params[2] = 1, "unit 2 has the value 1 where 100 belongs");
+    FOUND(f, f.plan.attention.merges[2].params[3] = 2, "merge 2 has the value 2 where 1 belongs");
+}
+
+// A segment less: its requests would not meet the KV.
+static void prefix_faults__of_ways_that_leave_a_segment_out(void **state) {
+    (void)state;
+    faults_case f;
+    case_make(&f);
+    f.plan.segments[1].parent = PTOWSP_NO_NODE;
+    f.plan.segments[1].kv_begin = 0;
+    f.plan.segments[1].depth = 0;
+    REFUSED(f, CHECK(f), "the plan says 7 where 6 belongs");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(prefix_faults__of_blocks),
+        cmocka_unit_test(prefix_faults__of_given_trees),
+        cmocka_unit_test(prefix_faults__of_adding_and_removing),
+        cmocka_unit_test(prefix_faults__of_plans),
+        cmocka_unit_test(prefix_faults__that_the_check_finds),
+        cmocka_unit_test(prefix_faults__of_ways_that_leave_a_segment_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

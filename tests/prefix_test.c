@@ -1,0 +1,329 @@
+// Prefix trees and plans: small ones, worked out on paper.
+
+#include "test.h"
+
+typedef struct small {
+    ptowsp_prefix_limits limits;
+    void *block, *plan_block;
+    ptowsp_prefix_tree tree;
+    ptowsp_prefix_plan plan;
+} small;
+
+static void small_make(small *s, uint32_t requests, uint64_t blocks) {
+    memset(s, 0, sizeof *s);
+    s->limits.request_count_max = requests;
+    s->limits.block_count_max = blocks;
+    const uint64_t bytes = ptowsp_prefix_tree_bytes(&s->limits);
+    s->block = malloc((size_t)bytes);
+    assert_int_equal(ptowsp_prefix_tree_place(&s->limits, s->block, bytes, &s->tree), PTOWSP_OK);
+}
+
+static void small_plan(small *s, const ptowsp_attention_batch *batch,
+                       const ptowsp_attention_config *config) {
+    ptowsp_prefix_sizes sizes;
+    ptowsp_plan_info info;
+    assert_int_equal(ptowsp_prefix_size(batch, config, &s->tree, &sizes, &info), PTOWSP_OK);
+    free(s->plan_block);
+    s->plan_block = malloc((size_t)sizes.block_bytes);
+    assert_int_equal(ptowsp_prefix_place(&sizes, s->plan_block, sizes.block_bytes, &s->plan),
+                     PTOWSP_OK);
+    assert_int_equal(ptowsp_prefix_generate(batch, config, &s->tree, &s->plan, &info), PTOWSP_OK);
+    assert_int_equal(ptowsp_prefix_check(batch, config, &s->tree, &s->plan, &info), PTOWSP_OK);
+}
+
+static void small_free(small *s) {
+    free(s->block);
+    free(s->plan_block);
+}
+
+// The example of the header.
+static const uint64_t drawn_ids[] = {7, 3, 1, 9, 5, 7, 3, 8, 2, 4, 3, 7, 3, 8, 6};
+static const uint64_t drawn_begin[6] = {0, 3, 5, 9, 11, 15};
+static const int32_t drawn_kv[5] = {300, 200, 400, 200, 400};
+static const ptowsp_prefix_batch drawn = {{drawn_kv, NULL, 5}, drawn_ids, drawn_begin, 100};
+
+static void prefix__tree_of_the_header(void **state) {
+    (void)state;
+    small s;
+    small_make(&s, 5, 4);
+    assert_int_equal(ptowsp_prefix_build(&drawn, &s.tree, NULL), PTOWSP_OK);
+    const uint32_t order[5] = {3, 0, 2, 4, 1}, common[5] = {0, 0, 200, 300, 0};
+    const uint32_t owners[5] = {PTOWSP_NO_NODE, 1, 0, 0, PTOWSP_NO_NODE};
+    assert_memory_equal(s.tree.order, order, sizeof order);
+    assert_memory_equal(s.tree.common, common, sizeof common);
+    assert_memory_equal(s.tree.owners, owners, sizeof owners);
+    assert_int_equal(s.tree.node_count, 2);
+    const ptowsp_prefix_node nodes[2] = {{1, 2, 2, 200, 300, 0}, {PTOWSP_NO_NODE, 1, 3, 0, 200, 0}};
+    assert_memory_equal(s.tree.nodes, nodes, sizeof nodes);
+    small_free(&s);
+}
+
+// With u per unit, m per merged row and 1 per KV token, of 1500, it saves to share
+//
+//      [7 3]             400 - 6 m - u     u 90, m 10: 250    u 0, m 80: -80    u 0, m 10: 340
+//      [8], so [7 3 8]   300 - 4 m - u                 170               -20               260
+//      both              500 - 8 m - 2 u               240              -140               420
+static void prefix__plan_of_the_header(void **state) {
+    (void)state;
+    small s;
+    small_make(&s, 5, 4);
+    ptowsp_prefix_build(&drawn, &s.tree, NULL);
+    ptowsp_attention_config config;
+    memset(&config, 0, sizeof config);
+    config.head_count = config.lane_count = 1;
+    config.cost.per_unit = 90;
+    config.cost.per_token = 1;
+    config.cost.per_merged_row = 10;
+    small_plan(&s, &drawn.attention, &config);
+    assert_int_equal(s.tree.nodes[0].is_shared, 0);
+    assert_int_equal(s.tree.nodes[1].is_shared, 1);
+    assert_int_equal(s.plan.shared_count, 1);
+    assert_int_equal(s.plan.segment_count, 6);
+    assert_int_equal(s.plan.join_count, 3);
+    assert_int_equal(s.plan.flat_kv_token_reads, 1500);
+    assert_int_equal(s.plan.kv_token_reads, 1100);
+    assert_true(s.plan.flat_cost >= 1950 && s.plan.flat_cost <= 1950);
+    assert_true(s.plan.cost >= 1700 && s.plan.cost <= 1700);
+    // Request 3 is alone; then [7 3] for 0, 2 and 4, and their own.
+    const uint32_t parents[6] = {PTOWSP_NO_NODE, PTOWSP_NO_NODE, 1, 1, 1, PTOWSP_NO_NODE};
+    const uint32_t begins[6] = {0, 0, 200, 200, 200, 0}, ends[6] = {200, 200, 300, 400, 400, 200};
+    const uint32_t requests[6] = {3, 0, 0, 2, 4, 1};
+    const bool whole[6] = {true, false, false, false, false, true};
+    for (uint32_t i = 0; i < 6; i++) {
+        const ptowsp_prefix_segment *segment = &s.plan.segments[i];
+        assert_int_equal(segment->parent, parents[i]);
+        assert_int_equal(segment->kv_begin, begins[i]);
+        assert_int_equal(segment->kv_end, ends[i]);
+        assert_int_equal(segment->request, requests[i]);
+        assert_int_equal(segment->is_whole, whole[i]);
+    }
+    uint32_t count;
+    const uint32_t *tokens = ptowsp_prefix_unit_tokens(&s.plan, &s.plan.attention.units[1], &count);
+    assert_int_equal(count, 3);
+    const uint32_t shared[3] = {0, 2, 4};
+    assert_memory_equal(tokens, shared, sizeof shared);
+    assert_int_equal(s.plan.joins[1].params[0], 2);
+    assert_int_equal(s.plan.joins[1].params[3], 2);
+
+    char text[2000];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_prefix_print(&s.plan, ptowsp_text_to_buffer(&buffer));
+    const char *head = "prefix plan: 5 requests, 1 shared segments, 3 joins\n"
+                       "kv tokens read: 1100, flat 1500, ratio 0.7333\n"
+                       "predicted: cost 1700, flat 1950; time 1700, flat 1950\n"
+                       "attention plan: 6 tiles of up to 3 rows in 6 units, on 1 lanes\n";
+    assert_memory_equal(text, head, strlen(head));
+
+    config.cost.per_unit = 0;
+    config.cost.per_merged_row = 80;
+    small_plan(&s, &drawn.attention, &config);
+    assert_int_equal(s.plan.shared_count, 0);
+    assert_int_equal(s.plan.join_count, 0);
+    assert_true(s.plan.cost >= 1500 && s.plan.cost <= 1500);
+    config.cost.per_merged_row = 10;
+    small_plan(&s, &drawn.attention, &config);
+    assert_int_equal(s.plan.shared_count, 2);
+    assert_true(s.plan.cost >= 1080 && s.plan.cost <= 1080);
+    small_free(&s);
+}
+
+static void prefix__equal_requests_need_no_slots(void **state) {
+    (void)state;
+    static const uint64_t ids[] = {5, 6, 5, 6, 5, 6, 5, 6}, begin[5] = {0, 2, 4, 6, 8};
+    static const int32_t kv[4] = {150, 150, 150, 150};
+    const ptowsp_prefix_batch batch = {{kv, NULL, 4}, ids, begin, 100};
+    small s;
+    small_make(&s, 4, 2);
+    assert_int_equal(ptowsp_prefix_build(&batch, &s.tree, NULL), PTOWSP_OK);
+    ptowsp_attention_config config;
+    memset(&config, 0, sizeof config);
+    config.head_count = 2, config.lane_count = 1;
+    small_plan(&s, &batch.attention, &config);
+    assert_int_equal(s.plan.shared_count, 1);
+    assert_int_equal(s.plan.join_count, 0);
+    assert_int_equal(s.plan.attention.slot_count, 0);
+    assert_int_equal(s.plan.attention.unit_count, 2);
+    assert_int_equal(s.plan.kv_token_reads, 300);
+    assert_int_equal(s.plan.flat_kv_token_reads, 1200);
+    small_free(&s);
+}
+
+static void prefix__a_longer_time_than_the_flat_plan_s_shares_nothing(void **state) {
+    (void)state;
+    // Reading [5 6] once saves half; but pieces of one unit are at least all of it, and the four
+    // lanes have nothing else to do.
+    static const uint64_t ids[] = {5, 6, 5, 6, 5, 6, 5, 6}, begin[5] = {0, 2, 4, 6, 8};
+    static const int32_t kv[4] = {200, 200, 200, 200};
+    const ptowsp_prefix_batch batch = {{kv, NULL, 4}, ids, begin, 100};
+    small s;
+    small_make(&s, 4, 2);
+    assert_int_equal(ptowsp_prefix_build(&batch, &s.tree, NULL), PTOWSP_OK);
+    ptowsp_attention_config config;
+    memset(&config, 0, sizeof config);
+    config.head_count = 1, config.lane_count = 4;
+    config.piece_min = 200;
+    config.cost.per_token = 1;
+    config.cost.per_row_token = 0.125;
+    small_plan(&s, &batch.attention, &config);
+    assert_int_equal(s.plan.shared_count, 0);
+    assert_true(s.plan.time >= 225 && s.plan.time <= 226);
+    assert_int_equal(s.tree.nodes[0].is_shared, 0);
+    config.lane_count = 1;
+    small_plan(&s, &batch.attention, &config);
+    assert_int_equal(s.plan.shared_count, 1);
+    small_free(&s);
+}
+
+static void prefix__what_is_equal_in_the_middle_alone_is_not_shared(void **state) {
+    (void)state;
+    static const uint64_t ids[] = {1, 3, 4, 2, 3, 4}, begin[3] = {0, 3, 6};
+    static const int32_t kv[2] = {3000, 3000};
+    const ptowsp_prefix_batch batch = {{kv, NULL, 2}, ids, begin, 1000};
+    small s;
+    small_make(&s, 2, 3);
+    assert_int_equal(ptowsp_prefix_build(&batch, &s.tree, NULL), PTOWSP_OK);
+    assert_int_equal(s.tree.node_count, 0);
+    small_free(&s);
+}
+
+static void prefix__requests_without_blocks_share_nothing(void **state) {
+    (void)state;
+    static const uint64_t begin[4] = {0, 0, 0, 0};
+    static const int32_t kv[3] = {100, 0, 100};
+    const ptowsp_prefix_batch batch = {{kv, NULL, 3}, NULL, begin, 16};
+    small s;
+    small_make(&s, 3, 1);
+    assert_int_equal(ptowsp_prefix_build(&batch, &s.tree, NULL), PTOWSP_OK);
+    assert_int_equal(s.tree.node_count, 0);
+    ptowsp_attention_config config;
+    memset(&config, 0, sizeof config);
+    config.head_count = config.lane_count = 1;
+    small_plan(&s, &batch.attention, &config);
+    assert_int_equal(s.plan.attention.unit_count, 2);
+    small_free(&s);
+    // And no requests at all.
+    const ptowsp_prefix_batch none = {{NULL, NULL, 0}, NULL, NULL, 16};
+    small_make(&s, 0, 0);
+    assert_int_equal(ptowsp_prefix_build(&none, &s.tree, NULL), PTOWSP_OK);
+    small_plan(&s, &none.attention, &config);
+    assert_int_equal(s.plan.attention.unit_count, 0);
+    small_free(&s);
+}
+
+// Requests 0 to n - 1 of a chain: request i shares i + 1 nodes with those after it.
+static void prefix__chains_of_a_million_need_no_stack(void **state) {
+    (void)state;
+    const uint32_t count = 1000000;
+    uint64_t *ids = (uint64_t *)malloc(2 * (size_t)count * sizeof *ids);
+    for (uint32_t i = 0; i < count; i++) {  // falling, so that repetitions are looked for
+        ids[i] = ids[count + i] = count - i;
+    }
+    const uint64_t begin[3] = {0, count, 2 * (uint64_t)count};
+    const int32_t kv[2] = {1000000, 1000000};
+    const ptowsp_prefix_batch batch = {{kv, NULL, 2}, ids, begin, 1};
+    small s;
+    small_make(&s, 2, count);
+    assert_int_equal(ptowsp_prefix_build(&batch, &s.tree, NULL), PTOWSP_OK);
+    assert_int_equal(s.tree.node_count, 1);
+    assert_int_equal(s.tree.nodes[0].kv_end, count);
+    small_free(&s);
+    free(ids);
+
+    // A chain of a million nodes, with a request at each thousandth.
+    uint32_t *parents = (uint32_t *)malloc(count * sizeof *parents);
+    uint32_t *tokens = (uint32_t *)malloc(count * sizeof *tokens), nodes[1000];
+    int32_t lengths[1000];
+    for (uint32_t i = 0; i < count; i++) {
+        parents[i] = i > 0 ? i - 1 : PTOWSP_NO_NODE;
+        tokens[i] = 1;
+    }
+    for (uint32_t r = 0; r < 1000; r++) {
+        nodes[r] = r * 1000 + 999;
+        lengths[r] = (int32_t)r * 1000 + 1000;
+    }
+    ptowsp_prefix_given given = {{lengths, NULL, 1000}, parents, tokens, count, nodes};
+    small_make(&s, 1000, count);
+    assert_int_equal(ptowsp_prefix_build_given(&given, &s.tree, NULL), PTOWSP_OK);
+    assert_int_equal(s.tree.node_count, 999);
+    for (uint32_t p = 1; p < 1000; p++) {
+        assert_int_equal(s.tree.common[p], p * 1000);
+    }
+    ptowsp_attention_config config;
+    memset(&config, 0, sizeof config);
+    config.head_count = config.lane_count = 1;
+    small_plan(&s, &given.attention, &config);
+    assert_true(s.plan.kv_token_reads < s.plan.flat_kv_token_reads / 20);
+    small_free(&s);
+    free(parents);
+    free(tokens);
+}
+
+// Nodes 0 (100 tokens) - 2 (50), 0 - 1 (0 tokens), and 3 (10) alone.
+static void prefix__given_trees_are_walked_depth_first(void **state) {
+    (void)state;
+    const uint32_t parents[4] = {PTOWSP_NO_NODE, 0, 0, PTOWSP_NO_NODE};
+    const uint32_t tokens[4] = {100, 0, 50, 10}, nodes[7] = {2, 3, PTOWSP_NO_NODE, 1, 2, 0, 3};
+    const int32_t kv[7] = {200, 20, 30, 110, 150, 100, 10};
+    const ptowsp_prefix_given given = {{kv, NULL, 7}, parents, tokens, 4, nodes};
+    small s;
+    small_make(&s, 7, 4);
+    assert_int_equal(ptowsp_prefix_build_given(&given, &s.tree, NULL), PTOWSP_OK);
+    const uint32_t order[7] = {5, 3, 0, 4, 1, 6, 2}, common[7] = {0, 100, 100, 150, 0, 10, 0};
+    assert_memory_equal(s.tree.order, order, sizeof order);
+    assert_memory_equal(s.tree.common, common, sizeof common);
+    assert_int_equal(s.tree.node_count, 3);
+    s.tree.is_ordered = true;
+    assert_int_equal(ptowsp_prefix_build_given(&given, &s.tree, NULL), PTOWSP_OK);
+    const uint32_t kept[7] = {0, 1, 2, 3, 4, 5, 6}, shared[7] = {0, 0, 0, 0, 100, 100, 0};
+    assert_memory_equal(s.tree.order, kept, sizeof kept);
+    assert_memory_equal(s.tree.common, shared, sizeof shared);
+    small_free(&s);
+}
+
+static void prefix__places_refuse_what_does_not_fit(void **state) {
+    (void)state;
+    ptowsp_prefix_limits limits = {3, 4};
+    ptowsp_prefix_tree tree;
+    uint64_t block[400];
+    const uint64_t bytes = ptowsp_prefix_tree_bytes(&limits);
+    assert_true(bytes <= sizeof block);
+    assert_int_equal(ptowsp_prefix_tree_bytes(NULL), 0);
+    assert_int_equal(ptowsp_prefix_tree_place(&limits, block, bytes, &tree), PTOWSP_OK);
+    assert_int_equal(ptowsp_prefix_tree_place(&limits, block, bytes - 1, &tree),
+                     PTOWSP_BUFFER_OVERFLOW);
+    assert_int_equal(ptowsp_prefix_tree_place(&limits, (char *)block + 4, bytes, &tree),
+                     PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_prefix_tree_place(NULL, block, bytes, &tree), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_prefix_tree_place(&limits, NULL, bytes, &tree), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_prefix_tree_place(&limits, block, bytes, NULL), PTOWSP_INVALID_PARAMS);
+    const ptowsp_prefix_limits endless = {UINT32_MAX, UINT64_MAX};
+    assert_true(ptowsp_prefix_tree_bytes(&endless) == UINT64_MAX);
+    ptowsp_prefix_sizes sizes;
+    memset(&sizes, 0, sizeof sizes);
+    sizes.attention.lane_count = 1;
+    sizes.segment_count = sizes.request_count = sizes.token_count = 1;
+    ptowsp_prefix_plan plan;
+    assert_int_equal(ptowsp_prefix_place(&sizes, block, sizeof block, &plan), PTOWSP_OK);
+    assert_int_equal(ptowsp_prefix_place(&sizes, block, 30, &plan), PTOWSP_BUFFER_OVERFLOW);
+    assert_int_equal(ptowsp_prefix_place(&sizes, NULL, 30, &plan), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_prefix_place(NULL, block, 30, &plan), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_prefix_place(&sizes, block, 30, NULL), PTOWSP_INVALID_PARAMS);
+    sizes.join_count = UINT32_MAX + UINT64_C(1);
+    assert_int_equal(ptowsp_prefix_place(&sizes, block, sizeof block, &plan),
+                     PTOWSP_LIMIT_EXCEEDED);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(prefix__tree_of_the_header),
+        cmocka_unit_test(prefix__plan_of_the_header),
+        cmocka_unit_test(prefix__equal_requests_need_no_slots),
+        cmocka_unit_test(prefix__a_longer_time_than_the_flat_plan_s_shares_nothing),
+        cmocka_unit_test(prefix__what_is_equal_in_the_middle_alone_is_not_shared),
+        cmocka_unit_test(prefix__requests_without_blocks_share_nothing),
+        cmocka_unit_test(prefix__chains_of_a_million_need_no_stack),
+        cmocka_unit_test(prefix__given_trees_are_walked_depth_first),
+        cmocka_unit_test(prefix__places_refuse_what_does_not_fit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
