@@ -886,7 +886,7 @@ typedef struct ptowsp_plan_config {
     FAULT(REPLICA_WRONG, INVALID_PARAMS,                                                           \
           "expert %i has %v where a count or a replica up to %l belongs")                          \
     FAULT(PATTERN_UNKNOWN, INVALID_PARAMS, "pattern has the unknown value %v")                     \
-    FAULT(SKEW_RANGE, INVALID_PARAMS, "skew is not in 1 to expert_count / top_k")                    \
+    FAULT(SKEW_RANGE, INVALID_PARAMS, "skew is not in 1 to expert_count / top_k")                  \
     FAULT(TREE_NULL, INVALID_PARAMS, "the tree, or array %v of it, is NULL")                       \
     FAULT(TREE_FULL, BUFFER_OVERFLOW, "%v requests do not fit the tree, which holds %l")           \
     FAULT(BLOCKS_NULL, INVALID_PARAMS, "array %v of block ids or of the given tree is NULL")       \
@@ -1877,6 +1877,8 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_routes_generate(const ptowsp_mo
                                                                  uint64_t *scratch,
                                                                  int32_t *out_ids,
                                                                  ptowsp_plan_info *out_info);
+
+// -------------------------------------------------------------------------------------------------
 // 10c. Prefix trees
 // -------------------------------------------------------------------------------------------------
 //
@@ -4106,8 +4108,7 @@ typedef struct ptowsp_task_sums {
 } ptowsp_task_sums;
 
 // By kernel id, *out_count of them (0 has no tasks); NULL and 0 when nothing was recorded.
-PTOWSP_API const ptowsp_task_sums *ptowsp_run_kernels(const ptowsp_run *run,
-                                                         uint32_t *out_count);
+PTOWSP_API const ptowsp_task_sums *ptowsp_run_kernels(const ptowsp_run *run, uint32_t *out_count);
 
 // The cycles in which lanes were idle, by the stall of the task that they then got; NONE: after
 // their last task. They add up to lanes * makespan - their busy cycles. PTOWSP_STALL_COUNT of them;
@@ -4232,8 +4233,8 @@ typedef enum ptowsp_theme {
 
 // Zero fields are the defaults.
 typedef struct ptowsp_export_options {
-    const char *title;  // any text; default: the name of the module
-    bool is_short;      // bars have the kernel's name only: smaller files
+    const char *title;   // any text; default: the name of the module
+    bool is_short;       // bars have the kernel's name only: smaller files
     uint32_t clock_mhz;  // PERFETTO, CHROME: cycles per microsecond; default: 1000
     // SVG: draws [begin, end) of the run; end 0: to its end. Pixels; default 960, 320 to 10000.
     ptowsp_cycles begin, end;
