@@ -93,6 +93,11 @@ good $SMALL --model deepseek --requests 20 --memory-share 1 --memory-gib 200
 good --calibrate --requests 3 --threads 2 --rate 0.001 --layers 1 --policies fcfs:512:balanced
 says "this CPU ("
 
+# The picture in the README of the examples is that of the program.
+good --svg "$DIR/picture.svg"
+cmp "$DIR/picture.svg" examples/pictures/serve_trace.svg ||
+    fail "another picture: build/serve_trace --svg examples/pictures/serve_trace.svg makes it anew"
+
 # Other parsers read JSON, SVG and HTML.
 cp "$DIR/one.csv" "$DIR/<&\"'>.csv"
 good --trace "$DIR/<&\"'>.csv" --svg "$DIR/quotes.svg" --html "$DIR/quotes.html" --json
