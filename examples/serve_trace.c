@@ -126,7 +126,8 @@ static void serving_setup_make(serve_report *r, const serve_options *o, ptowsp_c
     s->plan_every = (uint32_t)o->plan_every;
     s->is_every_head = o->is_every_head;
     s->units_max = (uint32_t)o->units;
-    if (serve_setup_heads(s) % serve_setup_kv_heads(s) != 0) {
+    uint32_t heads = serve_setup_heads(s), kv_heads = serve_setup_kv_heads(s);
+    if (heads % kv_heads != 0) {
         command_fail("--heads %llu over --devices %u is not a multiple of their KV heads",
                      (unsigned long long)s->model.heads, (unsigned)s->devices);
     }

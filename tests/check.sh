@@ -165,6 +165,7 @@ check() {
     step "the examples: options, bad input, decode_batch's bits for 1, 2 and 4 threads"
     make -s -j"$JOBS" BUILD="$BUILD" examples
     DECODE_BATCH="$BUILD/decode_batch" sh tests/decode_batch_test.sh
+    SERVE_TRACE="$BUILD/serve_trace" sh tests/serve_trace_test.sh
     EXAMPLES="$BUILD" sh tests/examples_test.sh
 }
 
@@ -240,6 +241,7 @@ check_all() {
     step "the examples under ASan and UBSan"
     make -s -j"$JOBS" BUILD="$OUT/examples-asan" CC=clang CFLAGS="-O1 $ASAN" examples
     DECODE_BATCH="$OUT/examples-asan/decode_batch" sh tests/decode_batch_test.sh
+    SERVE_TRACE="$OUT/examples-asan/serve_trace" sh tests/serve_trace_test.sh
     EXAMPLES="$OUT/examples-asan" sh tests/examples_test.sh
 
     step "random tests, other seeds"

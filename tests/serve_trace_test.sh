@@ -93,8 +93,19 @@ good $SMALL --model deepseek --requests 20 --memory-share 1 --memory-gib 200
 good --calibrate --requests 3 --threads 2 --rate 0.001 --layers 1 --policies fcfs:512:balanced
 says "this CPU ("
 
+# The picture in the README of the examples is that of the program.
+good --svg "$DIR/picture.svg"
+cmp "$DIR/picture.svg" examples/pictures/serve_trace.svg ||
+    fail "another picture: build/serve_trace --svg examples/pictures/serve_trace.svg makes it anew"
+
 # Other parsers read JSON, SVG and HTML.
 cp "$DIR/one.csv" "$DIR/<&\"'>.csv"
+odd=$(printf 'caf\303\251 \342\202\254 \360\237\230\200 \351 \300\257 \355\240\200 \001\t.csv')
+cp "$DIR/one.csv" "$DIR/$odd"
+good --trace "$DIR/$odd" --svg "$DIR/odd.svg" --html "$DIR/odd.html" --json
+mv "$DIR/out" "$DIR/odd.json"
+good $SMALL --json --every-head --plan-every 1
+mv "$DIR/out" "$DIR/exact.json"
 good --trace "$DIR/<&\"'>.csv" --svg "$DIR/quotes.svg" --html "$DIR/quotes.html" --json
 mv "$DIR/out" "$DIR/quotes.json"
 if command -v python3 > /dev/null 2>&1; then
@@ -103,9 +114,12 @@ import json, sys, xml.etree.ElementTree as tree
 at = sys.argv[1] + "/"
 name = "<&\"'>.csv"
 assert json.load(open(at + "quotes.json"))["source"] == name + " (Azure CSV)"
-for stem in ("quotes", "1", "none"):
+odd = "caf\u00e9 \u20ac \U0001f600 ? ?? ??? "
+assert json.load(open(at + "odd.json", encoding="utf-8"))["source"] == odd + "\1\t.csv (Azure CSV)"
+assert odd + "??.csv (Azure CSV)" in "".join(tree.parse(at + "odd.svg").getroot().itertext())
+for stem in ("quotes", "odd", "1", "none"):
     svg = tree.parse(at + stem + ".svg").getroot()
-    page = tree.fromstring(open(at + stem + ".html").read().split("\n", 1)[1])
+    page = tree.fromstring(open(at + stem + ".html", encoding="utf-8").read().split("\n", 1)[1])
     space = "{http://www.w3.org/2000/svg}"
     assert svg.tag == space + "svg" and page.find(".//" + space + "svg") is not None
     text = "".join(svg.itertext())
@@ -115,6 +129,10 @@ for stem in ("quotes", "1", "none"):
         assert "nan" not in path.get("d") and "inf" not in path.get("d")
 r = json.load(open(at + "first.json"))
 assert r["good"] and r["requests"] == 120 and len(r["policies"]) == 4
+# Plans of one group of heads, and not in each step, come to the same within half a percent.
+for p, exact in zip(r["policies"], json.load(open(at + "exact.json"))["policies"]):
+    assert exact["plans"] == exact["steps"] > p["plans"]
+    assert abs(p["step_ms"] / exact["step_ms"] - 1) < 0.005, (p["step_ms"], exact["step_ms"])
 for p in r["policies"]:
     assert p["done"] + p["refused"] == r["requests"]
     assert p["input_tokens"] == r["input_tokens"] and p["output_tokens"] == r["output_tokens"]

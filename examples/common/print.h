@@ -12,7 +12,7 @@ const char *print_grouped(uint64_t value);
 const char *print_fixed(double value, int digits);
 
 // A text as a JSON string, with its quotes; and as the text of XML or HTML, also in an attribute.
-// Control characters, which XML has not, are question marks there.
+// Bytes that are no UTF-8 are question marks, in XML also control characters, which it has not.
 void print_json(FILE *to, const char *text);
 void print_xml(FILE *to, const char *text);
 
