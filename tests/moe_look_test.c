@@ -112,7 +112,7 @@ static void moe_look__counts_what_paper_does(void **state) {
     assert_true(fabs(b.expert_ratio - 9.0 * 6 / 14) < 1e-12);
     assert_true(fabs(b.rank_ratio - 10.0 * 3 / 14) < 1e-12);
     assert_true(fabs(b.padding_share - 6.0 / 20) < 1e-12);  // 4 + 12 + 4 rows
-    const uint32_t equal[4] = {0, 3, 3, 0};  // the first of the busiest
+    const uint32_t equal[4] = {0, 3, 3, 0};                 // the first of the busiest
     assert_int_equal(ptowsp_moe_look(equal, 4, 2, 0, &b, NULL), PTOWSP_OK);
     assert_int_equal(b.expert_busiest, 1);
     assert_int_equal(b.rank_busiest, 0);
