@@ -1593,7 +1593,7 @@ PTOWSP_API PTOWSP_AICORE void ptowsp_moe_combine(const PTOWSP_GM uint32_t *rows,
 // -- units ----------------------------------------------------------------------------------------
 //
 // Units are descriptors (section 6), ordered by expert, batch and row over all lanes. A lane has a
-// contiguous share of them, so few experts are read by several lanes: all lanes together read at most
+// contiguous share of them, so few experts are read by several lanes: together they read at most
 // lane_count - 1 experts more than there are.
 //
 //      params      batch, expert, token_start, token_count      reserved, tier   0
@@ -1766,10 +1766,10 @@ typedef struct ptowsp_moe_moved {
 } ptowsp_moe_moved;
 
 // Improves the placement of one layer by at most move_max moves. A move makes one replica another
-// expert, whose weights have to be fetched. It goes on step by step: each replaces a replica or swaps
-// two, whichever lowers the busiest rank most for its moves. It stops where none helps. So the
-// busiest rank is never busier than before, and the steps do not depend on move_max. Under
-// HIERARCHICAL experts stay in the nodes in which they have replicas.
+// expert, whose weights have to be fetched. A step replaces a replica or swaps two, whichever
+// lowers the busiest rank most for its moves; where none helps, it stops. So the busiest rank is
+// never busier than before, and the steps do not depend on move_max. Under HIERARCHICAL experts stay
+// in the nodes in which they have replicas.
 //
 // frontier[move_max + 1], which may be NULL, is the load of the busiest rank with at most that many
 // moves: what a call with it as move_max achieves.
