@@ -1655,27 +1655,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_generate(const ptowsp_moe_confi
                                                           ptowsp_plan_info *out_info);
 
 // The plan as one that programs bind (ptowsp_run_bind_plan): the same units and lanes, no merges.
-PTOWSP_INLINE ptowsp_attention_plan ptowsp_moe_plan_units(const ptowsp_moe_plan *plan) {
-    ptowsp_attention_plan units = {plan->units,
-                                   NULL,
-                                   plan->unit_begin,
-                                   NULL,
-                                   plan->lane_costs,
-                                   plan->unit_capacity,
-                                   0,
-                                   0,
-                                   plan->unit_count,
-                                   0,
-                                   0,
-                                   0,
-                                   plan->lane_count,
-                                   0,
-                                   0,
-                                   0,
-                                   plan->cost_max,
-                                   plan->cost_mean};
-    return units;
-}
+PTOWSP_API ptowsp_attention_plan ptowsp_moe_plan_units(const ptowsp_moe_plan *plan);
 
 // -- looking --------------------------------------------------------------------------------------
 
