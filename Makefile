@@ -86,7 +86,8 @@ TEST_LIBS = $(LDFLAGS) -pthread -lcmocka -lm -ldl
 # are in their tests, and slow references as the library is.
 TEST_LEVEL ?= -O0
 $(BUILD)/tests/isa_%.o $(addprefix $(BUILD)/tests/,$(addsuffix _test.o,deps list_verify list_loops dtype attention_kernel \
-    attention_plan attention_random attention_steps_random attention_invariant)): TEST_LEVEL =
+    attention_plan attention_random attention_steps_random attention_invariant \
+    moe_units moe_place)): TEST_LEVEL =
 
 $(BUILD)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)

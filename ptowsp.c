@@ -6099,6 +6099,20 @@ ptowsp_status ptowsp_moe_generate(const ptowsp_moe_config *config, const PTOWSP_
     return PTOWSP_OK;
 }
 
+ptowsp_attention_plan ptowsp_moe_plan_units(const ptowsp_moe_plan *plan) {
+    ptowsp_attention_plan units;
+    memset(&units, 0, sizeof units);
+    units.units = plan->units;
+    units.unit_begin = plan->unit_begin;
+    units.lane_costs = plan->lane_costs;
+    units.unit_capacity = plan->unit_capacity;
+    units.unit_count = plan->unit_count;
+    units.lane_count = plan->lane_count;
+    units.cost_max = plan->cost_max;
+    units.cost_mean = plan->cost_mean;
+    return units;
+}
+
 // =================================================================================================
 // src/plan/moe_place.c
 // =================================================================================================
@@ -6493,8 +6507,12 @@ ptowsp_status ptowsp_moe_place(const ptowsp_moe_cluster *cluster, const float *l
         }
         loads += c.expert_count;
         layer.replica_experts += c.replica_count;
-        layer.expert_counts += layer.expert_counts ? c.expert_count : 0;
-        layer.expert_replicas += layer.expert_replicas ? (size_t)c.expert_count * layer.stride : 0;
+        if (layer.expert_counts) {
+            layer.expert_counts += c.expert_count;
+        }
+        if (layer.expert_replicas) {
+            layer.expert_replicas += (size_t)c.expert_count * layer.stride;
+        }
     }
     return PTOWSP_OK;
 }
@@ -6766,7 +6784,7 @@ static void pwsp_moe_try_add(pwsp_moe_mover *m, uint32_t replica, double load) {
     m->tried[rank] += load;
 }
 
-// Compares what was tried with the best change so far.
+// Compares what was tried with the best change so far, or with none, which gains 0.
 static void pwsp_moe_try_end(pwsp_moe_mover *m, uint32_t moves, const pwsp_moe_change *change,
                              pwsp_moe_change *best) {
     double max = 0.0, squares = 0.0;
@@ -6784,9 +6802,6 @@ static void pwsp_moe_try_end(pwsp_moe_mover *m, uint32_t moves, const pwsp_moe_c
     }
     const double gain = (m->max - max) / moves;
     squares /= moves;
-    if (gain < 0.0 || (gain <= 0.0 && squares <= 0.0)) {
-        return;
-    }
     if (gain > best->gain || (gain >= best->gain && squares > best->squares_gain)) {
         *best = *change;
         best->gain = gain;
@@ -13306,6 +13321,10 @@ PWSP_INTERNAL ptowsp_status pwsp_row_work(pwsp_error *error, const char *plan,
                                           const pwsp_array *lanes, int64_t lane, uint64_t count,
                                           uint64_t *out_first, uint64_t *out_end) {
     const uint32_t *begin = (const uint32_t *)lanes->data;
+    if (!begin && count == 0) {  // merges of a plan that is bound without any
+        *out_first = *out_end = 0;
+        return PTOWSP_OK;
+    }
     if ((uint64_t)lane >= lanes->range_count) {
         return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, pwsp_error_index(lane),
                               "lane %" PRId64 " of plan %s, which has %u", lane, plan,

@@ -1493,22 +1493,26 @@ PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
 // together the tokens of each expert, divide them among lanes, and add up what a token's experts
 // made; between steps a service looks at the loads, and places copies of busy experts on ranks.
 //
-//      ids [token][k]    2 0    2 1    0 2    2 -        4 tokens, top 2 of 3 experts; -: below 0
+//      token             0      1      2      3            4 tokens, top 2 of 3 experts
+//      ids [token][k]    2 0    2 1    0 2    2 -          -: below 0, dropped
 //      pair              0 1    2 3    4 5    6 7          token * top_k + k
 //
-//      counts            2            1      4             ptowsp_moe_sort
-//      offsets           0            2      3         7
-//      pairs [row]       1     4      3      0 2 5 6       stable: in the order of tokens
-//      rows [pair]       3 0   4 2    1 5    6 -           the inverse
+//      expert            0      1    2                     ptowsp_moe_sort
+//      counts            2      1    4
+//      offsets           0      2    3            7
+//      pairs [row]       1 4    3    0   2 5 6             stable: in the order of tokens
+//      rows [pair]       3 0    4 2    1 5    6 -          the inverse
 //
-//      units, 2 lanes    [e 0  ]      [e 1]  [e 2] [e 2]   ptowsp_moe_generate: 4 and 3 tokens
-//      lane               0            0      0     1      (expert 2 is split, at row 4)
+//      unit (rows)       [0 1]  [2]  [3] [4 5 6]           ptowsp_moe_generate, for 2 lanes,
+//      lane               0      0    0   1                which split expert 2
 //
-//      out[token] = sum over k of gates[token][k] * made[rows[token * top_k + k]]
-//                                                          ptowsp_moe_combine
+//      out[token] = sum over k of gates[pair] * made[rows[pair]]       ptowsp_moe_combine
 //
-// With block_rows every expert's rows are padded to a multiple of it, as kernels want that take
-// whole tiles; `pairs` has PTOWSP_MOE_NO_ROW there. Kernels gather tokens[pairs[row] / top_k].
+// With block_rows every expert's rows are padded to a multiple of it, for kernels that take whole
+// tiles; `pairs` has PTOWSP_MOE_NO_ROW there. Kernels gather tokens[pairs[row] / top_k].
+//
+// USE THIS for the layer itself on any lanes, or for parts of it: each function stands alone, and
+// takes plain arrays, so counts may come from a device, and placements may go to any engine.
 //
 //    #include "ptowsp.h"
 //    #include <stdio.h>
@@ -1620,8 +1624,8 @@ PTOWSP_API PTOWSP_AICORE void ptowsp_moe_combine(const PTOWSP_GM uint32_t *rows,
 // -- units ----------------------------------------------------------------------------------------
 //
 // Units are descriptors (section 6), ordered by expert, batch and row over all lanes. A lane has a
-// contiguous share of them, so most experts are read by one lane, and none by more than it has to
-// be split over:
+// contiguous share of them, so few experts are read by several lanes: together they read at most
+// lane_count - 1 experts more than there are.
 //
 //      params      batch, expert, token_start, token_count      reserved, tier   0
 //      flags       FIRST, LAST: of the units of a (batch, expert)
@@ -1682,27 +1686,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_generate(const ptowsp_moe_confi
                                                           ptowsp_plan_info *out_info);
 
 // The plan as one that programs bind (ptowsp_run_bind_plan): the same units and lanes, no merges.
-PTOWSP_INLINE ptowsp_attention_plan ptowsp_moe_plan_units(const ptowsp_moe_plan *plan) {
-    ptowsp_attention_plan units = {plan->units,
-                                   NULL,
-                                   plan->unit_begin,
-                                   NULL,
-                                   plan->lane_costs,
-                                   plan->unit_capacity,
-                                   0,
-                                   0,
-                                   plan->unit_count,
-                                   0,
-                                   0,
-                                   0,
-                                   plan->lane_count,
-                                   0,
-                                   0,
-                                   0,
-                                   plan->cost_max,
-                                   plan->cost_mean};
-    return units;
-}
+PTOWSP_API ptowsp_attention_plan ptowsp_moe_plan_units(const ptowsp_moe_plan *plan);
 
 // -- looking --------------------------------------------------------------------------------------
 
@@ -1793,10 +1777,10 @@ typedef struct ptowsp_moe_moved {
 } ptowsp_moe_moved;
 
 // Improves the placement of one layer by at most move_max moves. A move makes one replica another
-// expert, whose weights have to be fetched. It goes on step by step: each time it replaces a replica,
-// or exchanges two, whichever lowers the busiest rank most for its moves. It stops where none helps.
-// So the busiest rank is never busier than before, and the steps do not depend on move_max. Under
-// HIERARCHICAL experts stay in the nodes in which they have replicas.
+// expert, whose weights have to be fetched. A step replaces a replica or swaps two, whichever
+// lowers the busiest rank most for its moves; where none helps, it stops. So the busiest rank is
+// never busier than before, and the steps do not depend on move_max. Under HIERARCHICAL experts stay
+// in the nodes in which they have replicas.
 //
 // frontier[move_max + 1], which may be NULL, is the load of the busiest rank with at most that many
 // moves: what a call with it as move_max achieves.

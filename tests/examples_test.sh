@@ -83,6 +83,7 @@ rows 2 "^  work stealing  *[0-9]"
 rows 2 "^  affinity by expert  *[0-9]"
 rows 2 "^  hash of expert  *[0-9]"
 rows 2 "^  placed by load  *[0-9]"
+rows 1 "^  MoE plan  *0 .* 99 %"
 # On paper: measure takes 50 + 1024 / 16, 1024 experts' tasks 114 each, 256 combines 28 each; the
 # last two kinds fill 16 lanes.
 rows 2 "^  .*  0 *7858  *99 %"

@@ -112,6 +112,10 @@ static void moe_look__counts_what_paper_does(void **state) {
     assert_true(fabs(b.expert_ratio - 9.0 * 6 / 14) < 1e-12);
     assert_true(fabs(b.rank_ratio - 10.0 * 3 / 14) < 1e-12);
     assert_true(fabs(b.padding_share - 6.0 / 20) < 1e-12);  // 4 + 12 + 4 rows
+    const uint32_t equal[4] = {0, 3, 3, 0};                 // the first of the busiest
+    assert_int_equal(ptowsp_moe_look(equal, 4, 2, 0, &b, NULL), PTOWSP_OK);
+    assert_int_equal(b.expert_busiest, 1);
+    assert_int_equal(b.rank_busiest, 0);
     const uint32_t none[2] = {0, 0};
     assert_int_equal(ptowsp_moe_look(none, 2, 1, 0, &b, NULL), PTOWSP_OK);
     assert_true(b.total == 0 && b.expert_ratio <= 0 && b.rank_ratio <= 0 && b.padding_share <= 0);
@@ -294,6 +298,21 @@ static void moe_routes__depend_on_seed_and_step_alone(void **state) {
     }
 }
 
+// One hash of all patterns, for every compiler, level and machine. A new one needs a reason.
+static void moe_routes__are_the_same_on_every_machine(void **state) {
+    (void)state;
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);  // FNV-1a, by ids
+    for (int p = 0; p < PTOWSP_MOE_PATTERN_COUNT; p++) {
+        ptowsp_moe_traffic t = traffic_of((ptowsp_moe_pattern)p, 11);
+        t.skew = 7.3;
+        generate(&t);
+        for (uint32_t i = 0; i < TOKENS * TOP_K; i++) {
+            hash = (hash ^ (uint32_t)generated[i]) * UINT64_C(0x100000001b3);
+        }
+    }
+    assert_int_equal(hash, UINT64_C(0x836ee2e6fd832e68));
+}
+
 // Any sizes: experts in range, and different.
 static void moe_routes__differ_within_a_token(void **state) {
     (void)state;
@@ -386,6 +405,7 @@ int main(void) {
         cmocka_unit_test(moe_routes__have_the_patterns_of_the_header),
         cmocka_unit_test(moe_routes__rotate_with_steps),
         cmocka_unit_test(moe_routes__depend_on_seed_and_step_alone),
+        cmocka_unit_test(moe_routes__are_the_same_on_every_machine),
         cmocka_unit_test(moe_routes__differ_within_a_token),
         cmocka_unit_test(moe_routes__refuse_what_is_wrong),
     };

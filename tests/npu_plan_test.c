@@ -83,12 +83,12 @@ static void unit_task(const subject *s, ptowsp_expr u, bool has_slots) {
     ptowsp_expr request = field(u, PTOWSP_PLAN_REQUEST);
     ptowsp_expr row = ptowsp_add(ptowsp_array_at(m, "kv_begin", PTOWSP_I64, request),
                                  field(u, PTOWSP_PLAN_KV_START));
-    ptowsp_expr salt = ptowsp_add(ptowsp_mul(field(u, PTOWSP_PLAN_HEAD), ptowsp_i64(m, 100)),
+    ptowsp_expr salt = ptowsp_add(ptowsp_mul(field(u, PTOWSP_PLAN_EXPERT), ptowsp_i64(m, 100)),
                                   ptowsp_add(field(u, PTOWSP_PLAN_TILE), u));
     ptowsp_expr tokens = ptowsp_max(field(u, PTOWSP_PLAN_KV_LEN), ptowsp_i64(m, 1));
     ptowsp_task_desc whole = {
         .views = {{s->kv, .row = row, .row_count = tokens}, {s->out, .row = request}},
-        .scalars = {field(u, PTOWSP_PLAN_KV_LEN), salt}};
+        .scalars = {field(u, PTOWSP_PLAN_TOKEN_COUNT), salt}};
     ptowsp_task_desc part = whole;
     if (has_slots) {
         part.views[1] = (ptowsp_view){s->states, .row = field(u, PTOWSP_PLAN_SLOT)};
@@ -251,6 +251,11 @@ static void plan_random(subject *s, uint64_t *random) {
                                       .unit_count = units,
                                       .merge_count = merges,
                                       .lane_count = lanes};
+    if (merges == 0) {  // as MoE plans are bound
+        s->plan.merges = NULL;
+        s->plan.merge_begin = NULL;
+        s->plan.merge_capacity = 0;
+    }
 }
 
 static void bind_memory(subject *s) {
@@ -343,7 +348,9 @@ static void npu_plan__trees_refuse_what_the_library_refuses(void **state) {
         assert_int_equal(compare(&s, 4), PTOWSP_INVALID_PARAMS);
         s.unit_items[s.plan.unit_count - 1].params[0] = 0;
         s.merge_items[0] = (ptowsp_work){0, 0, 0, 0, {0, 0, 0, 0}};  // no slots: no rows
-        s.plan.merge_count = 1;
+        s.plan.merges = s.merge_items;
+        s.plan.merge_begin = s.merge_begin;
+        s.plan.merge_count = s.plan.merge_capacity = 1;
         for (uint32_t i = 0; i <= s.plan.lane_count; i++) {
             s.merge_begin[i] = i > 0;
         }

@@ -343,6 +343,11 @@ static void plan_axis__runs_over_the_units_of_a_moe_plan(void **state) {
         PTOWSP_PARALLEL(f.m, x, f.merges) {
             task_of(&f, f.other, 8, (ptowsp_expr[8]){x, x, x, x, x, x, x, x});
         }
+        PTOWSP_PARALLEL(f.m, lane, f.lanes) {
+            PTOWSP_PARALLEL(f.m, x, ptowsp_axis_row(f.m, f.merges, lane)) {
+                task_of(&f, f.other, 8, (ptowsp_expr[8]){x, x, x, x, x, x, x, x});
+            }
+        }
     }
     compile(&f, NULL);
     ptowsp_moe_config config = {2, EXPERTS, MOE_LANES, 4, 0, {0, 1, 0}};

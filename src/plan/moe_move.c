@@ -157,7 +157,7 @@ static void pwsp_moe_try_add(pwsp_moe_mover *m, uint32_t replica, double load) {
     m->tried[rank] += load;
 }
 
-// Compares what was tried with the best change so far.
+// Compares what was tried with the best change so far, or with none, which gains 0.
 static void pwsp_moe_try_end(pwsp_moe_mover *m, uint32_t moves, const pwsp_moe_change *change,
                              pwsp_moe_change *best) {
     double max = 0.0, squares = 0.0;
@@ -175,9 +175,6 @@ static void pwsp_moe_try_end(pwsp_moe_mover *m, uint32_t moves, const pwsp_moe_c
     }
     const double gain = (m->max - max) / moves;
     squares /= moves;
-    if (gain < 0.0 || (gain <= 0.0 && squares <= 0.0)) {
-        return;
-    }
     if (gain > best->gain || (gain >= best->gain && squares > best->squares_gain)) {
         *best = *change;
         best->gain = gain;

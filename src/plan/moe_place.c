@@ -390,8 +390,12 @@ ptowsp_status ptowsp_moe_place(const ptowsp_moe_cluster *cluster, const float *l
         }
         loads += c.expert_count;
         layer.replica_experts += c.replica_count;
-        layer.expert_counts += layer.expert_counts ? c.expert_count : 0;
-        layer.expert_replicas += layer.expert_replicas ? (size_t)c.expert_count * layer.stride : 0;
+        if (layer.expert_counts) {
+            layer.expert_counts += c.expert_count;
+        }
+        if (layer.expert_replicas) {
+            layer.expert_replicas += (size_t)c.expert_count * layer.stride;
+        }
     }
     return PTOWSP_OK;
 }

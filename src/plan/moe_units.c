@@ -344,3 +344,17 @@ ptowsp_status ptowsp_moe_generate(const ptowsp_moe_config *config, const PTOWSP_
     info->work_count = f.unit_count;
     return PTOWSP_OK;
 }
+
+ptowsp_attention_plan ptowsp_moe_plan_units(const ptowsp_moe_plan *plan) {
+    ptowsp_attention_plan units;
+    memset(&units, 0, sizeof units);
+    units.units = plan->units;
+    units.unit_begin = plan->unit_begin;
+    units.lane_costs = plan->lane_costs;
+    units.unit_capacity = plan->unit_capacity;
+    units.unit_count = plan->unit_count;
+    units.lane_count = plan->lane_count;
+    units.cost_max = plan->cost_max;
+    units.cost_mean = plan->cost_mean;
+    return units;
+}

@@ -121,6 +121,10 @@ PWSP_INTERNAL ptowsp_status pwsp_row_work(pwsp_error *error, const char *plan,
                                           const pwsp_array *lanes, int64_t lane, uint64_t count,
                                           uint64_t *out_first, uint64_t *out_end) {
     const uint32_t *begin = (const uint32_t *)lanes->data;
+    if (!begin && count == 0) {  // merges of a plan that is bound without any
+        *out_first = *out_end = 0;
+        return PTOWSP_OK;
+    }
     if ((uint64_t)lane >= lanes->range_count) {
         return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, pwsp_error_index(lane),
                               "lane %" PRId64 " of plan %s, which has %u", lane, plan,
