@@ -43,6 +43,8 @@ typedef struct trace_reader {
     size_t line;      // from 1
     char *error;
     size_t error_size;
+    trace *into;
+    size_t block_capacity;
 } trace_reader;
 
 #if defined(__GNUC__)
@@ -297,6 +299,34 @@ static bool reader_skip_value(trace_reader *reader, const char *what) {
     return reader_take(reader, ']') || reader_fail(reader, "the list %s is cut off", what);
 }
 
+// Reads the ids of hash_ids into the trace.
+static bool reader_hash_ids(trace_reader *reader) {
+    trace *to = reader->into;
+    reader_skip_spaces(reader);
+    if (reader_take(reader, ']')) {
+        return true;
+    }
+    do {
+        int64_t id = -1;
+        reader_skip_spaces(reader);
+        if (!reader_json_whole(reader, "hash_ids", INT64_MAX / 100, &id)) {
+            return false;
+        }
+        if (to->block_count == reader->block_capacity) {
+            size_t larger = reader->block_capacity ? reader->block_capacity * 2 : 1024;
+            uint64_t *moved = (uint64_t *)realloc(to->block_ids, larger * sizeof *to->block_ids);
+            if (!moved) {
+                return reader_fail(reader, "out of memory");
+            }
+            to->block_ids = moved;
+            reader->block_capacity = larger;
+        }
+        to->block_ids[to->block_count++] = (uint64_t)id;
+        reader_skip_spaces(reader);
+    } while (reader_take(reader, ','));
+    return reader_take(reader, ']') || reader_fail(reader, "the list hash_ids is cut off");
+}
+
 // Reads one `"key": value` of a Mooncake line; values[] are timestamp, input and output.
 static bool reader_member(trace_reader *reader, int64_t values[3]) {
     static const char *const keys[] = {"timestamp", "input_length", "output_length"};
@@ -326,6 +356,9 @@ static bool reader_member(trace_reader *reader, int64_t values[3]) {
             }
             return reader_json_whole(reader, keys[i], limits[i], &values[i]);
         }
+    }
+    if (strcmp(key, "hash_ids") == 0 && reader_take(reader, '[')) {
+        return reader_hash_ids(reader);
     }
     return reader_skip_value(reader, key);
 }
@@ -395,8 +428,8 @@ static bool trace_add(trace *to, size_t *capacity, const trace_request *request)
 bool trace_parse(const char *name, const char *text, size_t size, trace *out_trace, char *error,
                  size_t error_size) {
     static const char azure_header[] = "TIMESTAMP,ContextTokens,GeneratedTokens";
-    trace_reader reader = {name, text, text, 0, error, error_size};
-    trace result = {NULL, 0, "Mooncake JSONL"};
+    trace result = {NULL, 0, NULL, 0, "Mooncake JSONL"};
+    trace_reader reader = {name, text, text, 0, error, error_size, &result, 0};
     const char *rest = text, *text_end = text + size;
     size_t capacity = 0;
     bool is_azure = size > 0 && text[0] != '{', is_good = true;
@@ -413,11 +446,12 @@ bool trace_parse(const char *name, const char *text, size_t size, trace *out_tra
         }
     }
     while (is_good && reader_next_line(&reader, &rest, text_end)) {
-        trace_request request;
+        trace_request request = {0.0, 0, 0, result.block_count, 0};
         if (reader.at == reader.end) {
             continue;  // an empty line
         }
         is_good = is_azure ? reader_azure(&reader, &request) : reader_mooncake(&reader, &request);
+        request.block_count = result.block_count - request.block_begin;
         if (is_good && !trace_add(&result, &capacity, &request)) {
             is_good = reader_fail(&reader, "out of memory");
         }
@@ -427,6 +461,7 @@ bool trace_parse(const char *name, const char *text, size_t size, trace *out_tra
     }
     if (!is_good) {
         free(result.requests);
+        free(result.block_ids);
         return false;
     }
     for (size_t i = result.count; i-- > 0;) {
@@ -473,8 +508,10 @@ bool trace_read(const char *path, trace *out_trace, char *error, size_t error_si
 
 void trace_free(trace *from) {
     free(from->requests);
+    free(from->block_ids);
     from->requests = NULL;
-    from->count = 0;
+    from->block_ids = NULL;
+    from->count = from->block_count = 0;
 }
 
 // -- batches --------------------------------------------------------------------------------------

@@ -22,11 +22,14 @@ typedef struct trace_request {
     double arrival_seconds;  // after the first request
     int32_t input_tokens;
     int32_t output_tokens;
+    size_t block_begin, block_count;  // hash_ids, in the trace's block_ids: prefix blocks
 } trace_request;
 
 typedef struct trace {
     trace_request *requests;
     size_t count;
+    uint64_t *block_ids;  // of all requests; an Azure trace has none
+    size_t block_count;
     const char *format;  // "Azure CSV" or "Mooncake JSONL"
 } trace;
 
