@@ -448,6 +448,9 @@ int main(int argc, char **argv) {
     if (!only || strcmp(only, "attention") == 0) {
         bench_attention_plan();
     }
+    if (!only || strcmp(only, "prefix") == 0) {
+        bench_prefix(context);
+    }
     if (!only || strcmp(only, "dispatch") == 0) {
         bench_dispatch(context);
     }

@@ -42,6 +42,9 @@ void bench_keep(const void *memory);
 // Attention plans beside other ways to balance a step: times and quality.
 void bench_attention_plan(void);
 
+// Prefix trees and plans; a decode step by a tree and flat.
+void bench_prefix(ptowsp_context *context);
+
 // Running attention plans with empty kernels, beside dispatch: ns per unit.
 void bench_attention_run(void);
 
