@@ -22,6 +22,8 @@
 
 #include "prefix.h"
 
+#define PWSP_TABLE_SMALL 1024  // elements
+
 // -- memory ---------------------------------------------------------------------------------------
 
 // Takes `count` elements of `size` from scratch; NULL counts only.
@@ -39,7 +41,7 @@ PWSP_INTERNAL pwsp_prefix_scratch pwsp_prefix_scratch_of(uint32_t requests, uint
     char *base = (char *)scratch;
     uint64_t *used = &s.bytes;
     const uint64_t n = requests;
-    s.table_size = 16;
+    s.table_size = PWSP_TABLE_SMALL + PWSP_TABLE_SMALL / 2;
     while (s.table_size < pwsp_mul_u64(blocks, 4)) {
         s.table_size = pwsp_mul_u64(s.table_size, 2);
     }
@@ -191,6 +193,10 @@ typedef struct pwsp_id_path {
 static pwsp_id_path pwsp_path_begin(const pwsp_prefix_scratch *s, uint64_t blocks) {
     pwsp_id_path path = {s->table, NULL, 3, 0};
     while (path.bits < 31 && UINT64_C(1) << path.bits < 2 * blocks) {
+        path.bits++;
+    }
+    // Small tables are larger than they need to be: ids that meet in one place cost a misprediction.
+    while (UINT64_C(2) << path.bits <= PWSP_TABLE_SMALL && UINT64_C(1) << path.bits < 8 * blocks) {
         path.bits++;
     }
     const size_t size = (size_t)1 << path.bits;
