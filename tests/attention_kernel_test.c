@@ -563,7 +563,8 @@ static attention_unit random_piece(const batch *b, uint64_t *state) {
     const shape *s = &b->s;
     uint32_t request = (uint32_t)test_random_in(state, 0, s->request_count - 1);
     attention_unit unit = {
-        request, (uint32_t)test_random_in(state, 0, s->heads - 1), 0, s->queries[request], 0, 0};
+        request, (uint32_t)test_random_in(state, 0, s->heads - 1), 0, s->queries[request], 0, 0,
+        NULL};
     unit.kv_start = (uint32_t)test_random_in(state, 0, s->lengths[request] - 1);
     unit.kv_len = (uint32_t)test_random_in(state, 1, s->lengths[request] - unit.kv_start);
     return unit;
