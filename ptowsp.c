@@ -3838,13 +3838,37 @@ PWSP_INTERNAL void pwsp_write_range(pwsp_attention_writer *w, uint32_t sequence,
     }
 }
 
+// Writes one tile of each of `count` heads, each with a slot and an entry of merges of its own.
+static void pwsp_write_slotted(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
+                               uint64_t count, const pwsp_query_tile *tile) {
+    const pwsp_attention *a = w->a;
+    PTOWSP_ASSERT(!w->is_open && w->merges + count <= w->plan->merge_capacity);
+    PTOWSP_ASSERT(w->next + count <= w->plan->units + w->plan->unit_capacity);
+    const uint32_t length = tile->end - tile->begin, tier = pwsp_attention_tier(a, sequence);
+    const uint32_t tag = pwsp_word_tag(tier, PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST, 0);
+    const uint32_t merge_tag = pwsp_word_tag(tier, 0, 0);
+    const uint64_t begin_length = pwsp_word_pair(tile->begin, length);
+    PTOWSP_GM ptowsp_work *merge = w->plan->merges + w->merges;
+    for (uint32_t i = 0; i < (uint32_t)count; i++) {
+        const uint64_t request_head = pwsp_word_pair(sequence, head + i);
+        pwsp_write_words(w->next++, pwsp_word_pair(w->slots, tag), request_head, begin_length);
+        pwsp_write_words(merge++, pwsp_word_pair(w->merges++, merge_tag), request_head,
+                         pwsp_word_pair(w->slots++, 1));
+    }
+    w->lane_cost += count * (a->unit + length * tile->rate + pwsp_slot_cost(a, tile->rows));
+}
+
 PWSP_INTERNAL void pwsp_write_heads(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
                                     uint64_t count, const pwsp_query_tile *first) {
     const pwsp_attention *a = w->a;
     const uint32_t tiles = pwsp_query_tiles(a, sequence);
     PTOWSP_ASSERT(tiles > 0 && head + count <= a->config.head_count);
     const uint32_t end = head + (uint32_t)count;
-    if (tiles == 1 && !pwsp_attention_cuts_chunks(a) && !first->is_slotted) {
+    if (tiles == 1 && !pwsp_attention_cuts_chunks(a) && first->is_slotted) {
+        pwsp_write_slotted(w, sequence, head, count, first);
+        return;
+    }
+    if (tiles == 1 && !pwsp_attention_cuts_chunks(a)) {
         PTOWSP_GM ptowsp_work *unit = w->next, *last = unit + count;
         PTOWSP_ASSERT(last <= w->plan->units + w->plan->unit_capacity);
         const uint32_t length = first->end - first->begin;
@@ -7546,10 +7570,6 @@ PWSP_INTERNAL ptowsp_status pwsp_prefix_count(pwsp_attention *a,
 PWSP_INTERNAL ptowsp_status pwsp_prefix_arrays_check(const ptowsp_prefix_plan *plan,
                                                      ptowsp_plan_info *info);
 
-// The slots of all tiles of a position's segments that have tokens of it.
-PWSP_INTERNAL uint64_t pwsp_join_parts(const ptowsp_prefix_plan *plan, uint32_t position,
-                                       uint32_t head);
-
 // The tiles of a segment.
 PWSP_INLINE uint32_t pwsp_segment_tiles(const ptowsp_prefix_plan *plan,
                                         const ptowsp_prefix_segment *segment) {
@@ -7596,6 +7616,8 @@ PWSP_INLINE const PTOWSP_GM ptowsp_work *pwsp_segment_slots(const ptowsp_prefix_
 // Adding and removing keep order and `common`: what neighbours of a removed request share is the
 // least of what both shared with it.
 
+#define PWSP_TABLE_SMALL 1024  // elements
+
 // -- memory ---------------------------------------------------------------------------------------
 
 // Takes `count` elements of `size` from scratch; NULL counts only.
@@ -7613,7 +7635,7 @@ PWSP_INTERNAL pwsp_prefix_scratch pwsp_prefix_scratch_of(uint32_t requests, uint
     char *base = (char *)scratch;
     uint64_t *used = &s.bytes;
     const uint64_t n = requests;
-    s.table_size = 4;
+    s.table_size = PWSP_TABLE_SMALL + PWSP_TABLE_SMALL / 2;
     while (s.table_size < pwsp_mul_u64(blocks, 4)) {
         s.table_size = pwsp_mul_u64(s.table_size, 2);
     }
@@ -7753,35 +7775,55 @@ PWSP_INTERNAL void pwsp_tree_complete(ptowsp_prefix_tree *tree) {
 
 // -- ids ------------------------------------------------------------------------------------------
 
-// Whether a request has an id twice: *out_first and *out_second are where.
-static bool pwsp_ids_repeat(const PTOWSP_GM uint64_t *ids, uint32_t count, uint32_t *table,
-                            uint32_t *out_first, uint32_t *out_second) {
-    uint32_t ascending = count > 0 ? 1 : 0;
-    while (ascending < count && ids[ascending - 1] < ids[ascending]) {
-        ascending++;
+// The ids of a path from the root, in a table by hash. Requests in the order of the tree begin with
+// the path of the one before: the ids that they do not share are taken out, last first, so that
+// clearing their places leaves no gap in a row of others, and each node's ids are put in once.
+typedef struct pwsp_id_path {
+    uint32_t *table;   // block + 1, or 0
+    uint32_t *places;  // of each block of the path
+    uint32_t bits, count;
+} pwsp_id_path;
+
+static pwsp_id_path pwsp_path_begin(const pwsp_prefix_scratch *s, uint64_t blocks) {
+    pwsp_id_path path = {s->table, NULL, 3, 0};
+    while (path.bits < 31 && UINT64_C(1) << path.bits < 2 * blocks) {
+        path.bits++;
     }
-    if (ascending == count) {
-        return false;
+    // Small tables are larger than they need to be: ids that meet in one place cost a misprediction.
+    while (UINT64_C(2) << path.bits <= PWSP_TABLE_SMALL && UINT64_C(1) << path.bits < 8 * blocks) {
+        path.bits++;
     }
-    uint32_t bits = 3;
-    while (bits < 31 && UINT32_C(1) << bits < 2 * (uint64_t)count) {
-        bits++;
+    const size_t size = (size_t)1 << path.bits;
+    PTOWSP_ASSERT(size > blocks && (blocks == 0 || size + blocks <= s->table_size + 8));
+    memset(path.table, 0, size * sizeof *path.table);
+    path.places = path.table + size;
+    return path;
+}
+
+// Makes the ids the path, of which `shared` are there. False if one is twice: *out_first and
+// *out_second are where.
+static bool pwsp_path_set(pwsp_id_path *path, const PTOWSP_GM uint64_t *ids, uint32_t count,
+                          uint32_t shared, uint32_t *out_first, uint32_t *out_second) {
+    const uint32_t mask = (UINT32_C(1) << path->bits) - 1;
+    while (path->count > shared) {
+        path->table[path->places[--path->count]] = 0;
     }
-    const uint32_t mask = (UINT32_C(1) << bits) - 1;
-    memset(table, 0, ((size_t)mask + 1) * sizeof *table);
-    for (uint32_t i = 0; i < count; i++) {
+    PTOWSP_ASSERT(path->count == shared);
+    for (uint32_t i = shared; i < count; i++) {
         const uint64_t hash = ids[i] * UINT64_C(0x9e3779b97f4a7c15);
-        uint32_t at = (uint32_t)(hash >> (64 - bits));
-        for (; table[at] > 0; at = (at + 1) & mask) {
-            if (ids[table[at] - 1] == ids[i]) {
-                *out_first = table[at] - 1;
+        uint32_t at = (uint32_t)(hash >> (64 - path->bits));
+        for (; path->table[at] > 0; at = (at + 1) & mask) {
+            if (ids[path->table[at] - 1] == ids[i]) {
+                *out_first = path->table[at] - 1;
                 *out_second = i;
-                return true;
+                return false;
             }
         }
-        table[at] = i + 1;
+        path->table[at] = i + 1;
+        path->places[i] = at;
+        path->count = i + 1;
     }
-    return false;
+    return true;
 }
 
 // Checks the lengths of a request.
@@ -7801,8 +7843,8 @@ static ptowsp_status pwsp_request_lengths(const ptowsp_attention_batch *batch, u
 
 // Checks a request, and makes its key.
 static ptowsp_status pwsp_request_key(const ptowsp_prefix_batch *batch, uint32_t request,
-                                      const ptowsp_prefix_tree *tree, uint32_t *table,
-                                      pwsp_prefix_key *out_key, ptowsp_plan_info *info) {
+                                      const ptowsp_prefix_tree *tree, pwsp_prefix_key *out_key,
+                                      ptowsp_plan_info *info) {
     uint32_t limit = 0;
     ptowsp_status status = pwsp_request_lengths(&batch->attention, request, &limit, info);
     if (status != PTOWSP_OK) {
@@ -7824,13 +7866,23 @@ static ptowsp_status pwsp_request_key(const ptowsp_prefix_batch *batch, uint32_t
                               pwsp_info_value(end - begin), pwsp_info_value(tree->block_capacity));
     }
     const uint32_t count = (uint32_t)(end - begin);
-    uint32_t first, second;
     out_key->ids = count > 0 ? batch->block_ids + begin : NULL;
-    if (pwsp_ids_repeat(out_key->ids, count, table, &first, &second)) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_BLOCK_REPEATED, request, second, first);
-    }
     out_key->limit = limit;
     out_key->count = (uint32_t)pwsp_min_u64(count, pwsp_ceil_div_u64(limit, tokens));
+    return PTOWSP_OK;
+}
+
+// Checks that no id of a request repeats; `shared` are those of the path.
+static ptowsp_status pwsp_request_unique(const ptowsp_prefix_batch *batch, uint32_t request,
+                                         uint32_t shared, pwsp_id_path *path,
+                                         ptowsp_plan_info *info) {
+    const uint64_t begin = batch->block_begin[request];
+    const uint32_t count = (uint32_t)(batch->block_begin[request + 1] - begin);
+    uint32_t first, second;
+    if (count > 0 &&
+        !pwsp_path_set(path, batch->block_ids + begin, count, shared, &first, &second)) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_BLOCK_REPEATED, request, second, first);
+    }
     return PTOWSP_OK;
 }
 
@@ -7957,8 +8009,11 @@ ptowsp_status ptowsp_prefix_build(const ptowsp_prefix_batch *batch, ptowsp_prefi
     const uint32_t count = batch->attention.sequence_count;
     const pwsp_prefix_scratch s =
         pwsp_prefix_scratch_of(tree->request_capacity, tree->block_capacity, tree->scratch);
+    uint64_t block_max = 0;
     for (uint32_t i = 0; i < count && status == PTOWSP_OK; i++) {
-        status = pwsp_request_key(batch, i, tree, s.table, &s.keys[i], info);
+        status = pwsp_request_key(batch, i, tree, &s.keys[i], info);
+        const uint64_t blocks = batch->block_begin[i + 1] - batch->block_begin[i];
+        block_max = status == PTOWSP_OK ? pwsp_max_u64(block_max, blocks) : block_max;
     }
     if (status != PTOWSP_OK) {
         return status;
@@ -7967,12 +8022,18 @@ ptowsp_status ptowsp_prefix_build(const ptowsp_prefix_batch *batch, ptowsp_prefi
     if (!tree->is_ordered) {
         pwsp_tree_sort(tree, &s);
     }
+    pwsp_id_path path = pwsp_path_begin(&s, block_max);
     for (uint32_t p = 0; p < count; p++) {
         const pwsp_prefix_key *key = &s.keys[tree->order[p]];
         const pwsp_prefix_key *before = p > 0 ? &s.keys[tree->order[p - 1]] : NULL;
         uint32_t shared = before && !tree->is_ordered ? tree->common[p] : 0;
         if (before && tree->is_ordered) {
             pwsp_key_is_first(before, key, 0, &shared);
+        }
+        status = pwsp_request_unique(batch, tree->order[p], shared, &path, info);
+        if (status != PTOWSP_OK) {
+            tree->request_count = 0;
+            return status;
         }
         tree->common[p] = before ? pwsp_key_tokens(before, key, shared, batch->block_tokens) : 0;
     }
@@ -8031,7 +8092,12 @@ ptowsp_status ptowsp_prefix_add(const ptowsp_prefix_batch *batch, uint32_t reque
     const pwsp_prefix_scratch s =
         pwsp_prefix_scratch_of(tree->request_capacity, tree->block_capacity, tree->scratch);
     pwsp_prefix_key key;
-    status = pwsp_request_key(batch, request, tree, s.table, &key, info);
+    status = pwsp_request_key(batch, request, tree, &key, info);
+    if (status == PTOWSP_OK) {
+        const uint64_t blocks = batch->block_begin[request + 1] - batch->block_begin[request];
+        pwsp_id_path path = pwsp_path_begin(&s, blocks);
+        status = pwsp_request_unique(batch, request, 0, &path, info);
+    }
     if (status != PTOWSP_OK) {
         return status;
     }
@@ -8980,24 +9046,6 @@ static ptowsp_status pwsp_prefix_room_check(const pwsp_prefix_work *w, uint32_t 
     return pwsp_cut_check(&w->cut, &plan->attention, info);
 }
 
-PWSP_INTERNAL uint64_t pwsp_join_parts(const ptowsp_prefix_plan *plan, uint32_t position,
-                                       uint32_t head) {
-    const ptowsp_prefix_request *request = &plan->requests[position];
-    const uint32_t begin = request[0].token_begin, end = request[1].token_begin;
-    const uint32_t tokens = plan->attention.tile_tokens;
-    uint64_t parts = 0;
-    for (uint32_t i = request->segment; i != PTOWSP_NO_NODE; i = plan->segments[i].parent) {
-        const ptowsp_prefix_segment *segment = &plan->segments[i];
-        if (segment->kv_begin < segment->kv_end) {
-            const uint32_t last = (end - 1 - segment->token_begin) / tokens;
-            for (uint32_t t = (begin - segment->token_begin) / tokens; t <= last; t++) {
-                parts += ptowsp_work_slot_count(pwsp_segment_slots(plan, segment, head, t));
-            }
-        }
-    }
-    return parts;
-}
-
 // Writes requests and their tokens.
 static void pwsp_prefix_write_requests(const ptowsp_attention_batch *batch,
                                        const ptowsp_prefix_tree *tree, const pwsp_prefix_work *w,
@@ -9029,12 +9077,37 @@ static void pwsp_prefix_write_requests(const ptowsp_attention_batch *batch,
     PTOWSP_ASSERT(position == count);
 }
 
+// Adds the slots of a segment to the parts of a request's joins, which are one for each head.
+static void pwsp_joins_add(const ptowsp_prefix_plan *plan, const ptowsp_prefix_segment *segment,
+                           const ptowsp_prefix_request *request, uint32_t heads,
+                           PTOWSP_GM ptowsp_work *joins) {
+    const uint32_t tiles = pwsp_segment_tiles(plan, segment), all = plan->attention.tile_tokens;
+    if (tiles == 0) {
+        return;
+    }
+    const uint32_t first = (request[0].token_begin - segment->token_begin) / all;
+    const uint32_t last = (request[1].token_begin - 1 - segment->token_begin) / all;
+    const PTOWSP_GM ptowsp_work *slots = &plan->attention.merges[segment->merge_begin];
+    PTOWSP_ASSERT(first <= last && last < tiles);
+    for (uint32_t head = 0; head < heads; head++, slots += tiles) {
+        for (uint32_t t = first; t <= last; t++) {
+            joins[head].params[3] += ptowsp_work_slot_count(&slots[t]);
+        }
+    }
+}
+
 // Writes joins, and where segments have their slots.
 static void pwsp_prefix_write_joins(const pwsp_prefix_work *w, ptowsp_prefix_plan *plan) {
     const ptowsp_attention_plan *attention = &plan->attention;
-    for (uint32_t i = attention->merge_count; i-- > 0;) {
-        plan->segments[attention->merges[i].params[0]].merge_begin = i;
+    uint32_t before = PTOWSP_NO_NODE;
+    for (uint32_t i = 0; i < attention->merge_count && w->join_count > 0; i++) {
+        const uint32_t segment = attention->merges[i].params[0];
+        if (segment != before) {
+            plan->segments[segment].merge_begin = i;
+            before = segment;
+        }
     }
+    const uint32_t heads = w->a.config.head_count;
     uint32_t join = 0;
     for (uint32_t p = 0; p < plan->request_count && w->join_count > 0; p++) {
         ptowsp_prefix_request *request = &plan->requests[p];
@@ -9042,10 +9115,14 @@ static void pwsp_prefix_write_joins(const pwsp_prefix_work *w, ptowsp_prefix_pla
             continue;
         }
         request->join = join;
-        for (uint32_t head = 0; head < w->a.config.head_count; head++, join++) {
-            plan->joins[join] = ptowsp_work_of(join, 0, 0, request->request, head, p,
-                                               (uint32_t)pwsp_join_parts(plan, p, head));
+        for (uint32_t head = 0; head < heads; head++) {
+            plan->joins[join + head] =
+                ptowsp_work_of(join + head, 0, 0, request->request, head, p, 0);
         }
+        for (uint32_t i = request->segment; i != PTOWSP_NO_NODE; i = plan->segments[i].parent) {
+            pwsp_joins_add(plan, &plan->segments[i], request, heads, &plan->joins[join]);
+        }
+        join += heads;
     }
     PTOWSP_ASSERT(join == w->join_count);
     for (uint32_t i = join; i < plan->join_capacity; i++) {
@@ -9249,6 +9326,24 @@ static ptowsp_status pwsp_tokens_prove(const pwsp_prefix_proof *proof,
         }
     }
     return PTOWSP_OK;
+}
+
+// The slots of all tiles of a position's segments that have tokens of it.
+static uint64_t pwsp_join_parts(const ptowsp_prefix_plan *plan, uint32_t position, uint32_t head) {
+    const ptowsp_prefix_request *request = &plan->requests[position];
+    const uint32_t begin = request[0].token_begin, end = request[1].token_begin;
+    const uint32_t tokens = plan->attention.tile_tokens;
+    uint64_t parts = 0;
+    for (uint32_t i = request->segment; i != PTOWSP_NO_NODE; i = plan->segments[i].parent) {
+        const ptowsp_prefix_segment *segment = &plan->segments[i];
+        if (segment->kv_begin < segment->kv_end) {
+            const uint32_t last = (end - 1 - segment->token_begin) / tokens;
+            for (uint32_t t = (begin - segment->token_begin) / tokens; t <= last; t++) {
+                parts += ptowsp_work_slot_count(pwsp_segment_slots(plan, segment, head, t));
+            }
+        }
+    }
+    return parts;
 }
 
 // Proves that merges have the slots of segments where they say, and joins.

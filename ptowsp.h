@@ -2065,6 +2065,8 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_remove(uint32_t request,
                                                            ptowsp_plan_info *out_info);
 
 // The exact sizes of the plan of a tree. Errors and cost as ptowsp_prefix_generate, without writing.
+// Bounds over all trees of so many requests would be quadratic, so there are none: make arrays with
+// room to spare, and make them anew when they are too small.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_size(const ptowsp_attention_batch *batch,
                                                          const ptowsp_attention_config *config,
                                                          ptowsp_prefix_tree *tree,
@@ -2081,7 +2083,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_place(const ptowsp_prefix_si
 //          that the batch does not have, or that share more than they have. The plan is untouched,
 //          but for the first part of its arrays after BUFFER_OVERFLOW.
 // Cost     O(requests + nodes) for the decision, in trees with few open decisions above each node;
-//          then as ptowsp_attention_generate for segments, and 1 ns per join.
+//          then as ptowsp_attention_generate for the flat plan and for segments, and O(joins).
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_generate(const ptowsp_attention_batch *batch,
                                                              const ptowsp_attention_config *config,
                                                              ptowsp_prefix_tree *tree,

@@ -295,7 +295,8 @@ static void run_prefill(void *user) {
     uint32_t length = (uint32_t)b->lengths[0];
     for (uint32_t at = 0; at < b->query_count; at += b->step.tile) {
         uint32_t left = b->query_count - at;
-        attention_unit unit = {0, 0, at, left < b->step.tile ? left : b->step.tile, 0, length};
+        attention_unit unit = {0, 0,      at,  left < b->step.tile ? left : b->step.tile,
+                               0, length, NULL};
         attention_compute(&b->kv, &b->step, &unit, NULL, NULL);
     }
     bench_keep(b->outputs);

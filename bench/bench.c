@@ -451,6 +451,9 @@ int main(int argc, char **argv) {
     if (!only || strcmp(only, "moe") == 0) {
         bench_moe(context);
     }
+    if (!only || strcmp(only, "prefix") == 0) {
+        bench_prefix(context);
+    }
     if (!only || strcmp(only, "dispatch") == 0) {
         bench_dispatch(context);
     }

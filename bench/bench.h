@@ -45,6 +45,9 @@ void bench_attention_plan(void);
 // MoE plans: sorting, units and placement beside plain C.
 void bench_moe(ptowsp_context *context);
 
+// Prefix trees and plans; a decode step by a tree and flat.
+void bench_prefix(ptowsp_context *context);
+
 // Running attention plans with empty kernels, beside dispatch: ns per unit.
 void bench_attention_run(void);
 

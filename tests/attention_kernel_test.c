@@ -519,7 +519,7 @@ static void attention__of_one_token_is_its_value_row(void **unused) {
     step.kv_lengths = &length;
     step.pages = &page;
     step.group = 1;
-    attention_unit unit = {0, 0, 0, 1, 0, 1};
+    attention_unit unit = {0, 0, 0, 1, 0, 1, NULL};
     ptowsp_partial state;
     attention_compute(&kv, &step, &unit, &state, acc);
     assert_true(state.m == 0.75f && state.l == 1.0f);  // 3 * 1 / sqrt(16)
@@ -563,7 +563,8 @@ static attention_unit random_piece(const batch *b, uint64_t *state) {
     const shape *s = &b->s;
     uint32_t request = (uint32_t)test_random_in(state, 0, s->request_count - 1);
     attention_unit unit = {
-        request, (uint32_t)test_random_in(state, 0, s->heads - 1), 0, s->queries[request], 0, 0};
+        request, (uint32_t)test_random_in(state, 0, s->heads - 1), 0, s->queries[request], 0, 0,
+        NULL};
     unit.kv_start = (uint32_t)test_random_in(state, 0, s->lengths[request] - 1);
     unit.kv_len = (uint32_t)test_random_in(state, 1, s->lengths[request] - unit.kv_start);
     return unit;
@@ -608,7 +609,7 @@ static void attention__row_depends_on_the_tokens_it_sees_alone(void **unused) {
         batch b = make_batch(&s, state++);
         settle(&b);
         const attention_variant *variant = attention_variant_choose();
-        attention_unit unit = {0, 0, 0, 30, (uint32_t)test_random_in(&state, 0, 110), 150};
+        attention_unit unit = {0, 0, 0, 30, (uint32_t)test_random_in(&state, 0, 110), 150, NULL};
         result whole = compute(variant, &b, &b.step, unit);
         uint32_t query = (uint32_t)test_random_in(&state, 0, 29);
         unit.kv_len = 150 - 30 + query + 1 - unit.kv_start;  // up to what this query sees
@@ -629,7 +630,7 @@ static void attention__layout_of_the_cache_changes_no_bit(void **unused) {
         shape s = random_shape(&state);
         s.value_dim = s.key_dim;
         result results[3];
-        attention_unit unit = {0, 0, 0, s.queries[0], 0, 0};
+        attention_unit unit = {0, 0, 0, s.queries[0], 0, 0, NULL};
         unit.kv_start = (uint32_t)test_random_in(&state, 0, s.lengths[0] - 1);
         unit.kv_len = s.lengths[0];
         uint64_t seed = state;
@@ -679,7 +680,7 @@ static void attention__finished_row_is_its_finished_state(void **unused) {
         shape s = random_shape(&state);
         batch b = make_batch(&s, state);
         settle(&b);
-        attention_unit unit = {0, s.heads - 1, 0, s.queries[0], 0, s.lengths[0]};
+        attention_unit unit = {0, s.heads - 1, 0, s.queries[0], 0, s.lengths[0], NULL};
         result parts = compute(attention_variant_choose(), &b, &b.step, unit);
         attention_compute(&b.kv, &b.step, &unit, NULL, NULL);
         float *out = (float *)allocate(s.value_dim, sizeof *out);
@@ -708,7 +709,7 @@ static void attention__rows_that_see_nothing_are_empty(void **unused) {
     uint32_t count = variants(list);
     for (uint32_t i = 0; i < count; i++) {
         // Queries stand at 90 to 99. Of tokens 78 and 79 query j sees those from 71 + j on.
-        attention_unit unit = {0, 0, 0, 10, 78, 2};
+        attention_unit unit = {0, 0, 0, 10, 78, 2, NULL};
         result r = compute(list[i], &b, &b.step, unit);
         for (uint32_t row = 0; row < r.rows; row++) {
             bool is_empty = 71 + row / 2 > 79;
@@ -746,7 +747,7 @@ static void attention__tokens_that_no_row_sees_are_not_read(void **unused) {
         s.window = 30;  // queries stand at 117 to 119, so the first token seen is 88, in page 11
         batch b = make_batch(&s, 1);
         settle(&b);
-        attention_unit unit = {0, 0, 0, 3, 0, 120};
+        attention_unit unit = {0, 0, 0, 3, 0, 120, NULL};
         result before = compute(attention_variant_choose(), &b, &b.step, unit);
         for (uint32_t page = 0; page < 11; page++) {
             b.pages[page] = UINT32_MAX;

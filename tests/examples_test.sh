@@ -54,6 +54,28 @@ for program in hello_workload decode_batch graph_threads llama_block; do
 done
 nm "$EXAMPLES/emit_decode" | grep -q ptowsp_npu || fail "emit_decode has no emitter"
 
+# Requests that share prefixes; both plans are right, and the tree reads less.
+good prefix_decode --batch 16 --kv-mib 32 --steps 1
+says "16 requests," "(generated, seed 1), blocks of 64" "flat " "tree " "tree / flat: KV 0."
+good prefix_decode --batch 16 --kv-mib 32 --steps 1 --tile 1 --group 1 --threads 3
+says "0 shared segments, 0 joins" "tree / flat: KV 1.000, predicted time 1.000"
+good prefix_decode --batch 40 --kv-mib 32 --steps 1 --seed 9 --invariant
+says "the bits of both are the same"
+cat > "$DIR/live.jsonl" << 'END'
+{"timestamp": 0, "input_length": 1030, "output_length": 100, "hash_ids": [0, 1, 2]}
+{"timestamp": 0, "input_length": 1100, "output_length": 100, "hash_ids": [0, 1, 3]}
+{"timestamp": 0, "input_length": 600, "output_length": 1, "hash_ids": [0, 4]}
+{"timestamp": 9000, "input_length": 600, "output_length": 9, "hash_ids": [0, 4]}
+END
+good prefix_decode --trace "$DIR/live.jsonl" --at 1 --token-ms 50 --steps 1
+says "2 requests, 2172 KV tokens (Mooncake JSONL at 1 s), blocks of 512, 1 nodes" "KV 0.5"
+bad "no request is live at 500 s" prefix_decode --trace "$DIR/live.jsonl" --at 500
+bad "$DIR/none: cannot be opened" prefix_decode --trace "$DIR/none"
+printf '{"timestamp": 0, "input_length": 6, "output_length": 5, "hash_ids": []}\n' > "$DIR/no_ids"
+bad "$DIR/no_ids: no request has hash_ids" prefix_decode --trace "$DIR/no_ids"
+printf '{"timestamp": 0, "input_length": 6, "output_length": 5, "hash_ids": [1, -2]}\n' > "$DIR/negative"
+bad "$DIR/negative:1: " prefix_decode --trace "$DIR/negative"
+
 # Two tiles of 132 cycles on each of 4 lanes, but the last, which has two rows; 63 and 62 of them.
 good hello_workload
 says "30 rows:   8 tasks on 4 lanes took  264 cycles" \

@@ -11,7 +11,7 @@ typedef struct faults_case {
     ptowsp_attention_config config;
     uint32_t parents[3], tokens[3], nodes[COUNT];
     ptowsp_prefix_given given;
-    uint64_t block[1024], plan_block[1024];
+    uint64_t block[2000], plan_block[1024];
     ptowsp_prefix_tree tree;
     ptowsp_prefix_plan plan;
     ptowsp_plan_info info;

@@ -284,7 +284,7 @@ static void prefix__places_refuse_what_does_not_fit(void **state) {
     (void)state;
     ptowsp_prefix_limits limits = {3, 4};
     ptowsp_prefix_tree tree;
-    uint64_t block[400];
+    uint64_t block[2000];
     const uint64_t bytes = ptowsp_prefix_tree_bytes(&limits);
     assert_true(bytes <= sizeof block);
     assert_int_equal(ptowsp_prefix_tree_bytes(NULL), 0);

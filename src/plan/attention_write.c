@@ -122,13 +122,37 @@ PWSP_INTERNAL void pwsp_write_range(pwsp_attention_writer *w, uint32_t sequence,
     }
 }
 
+// Writes one tile of each of `count` heads, each with a slot and an entry of merges of its own.
+static void pwsp_write_slotted(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
+                               uint64_t count, const pwsp_query_tile *tile) {
+    const pwsp_attention *a = w->a;
+    PTOWSP_ASSERT(!w->is_open && w->merges + count <= w->plan->merge_capacity);
+    PTOWSP_ASSERT(w->next + count <= w->plan->units + w->plan->unit_capacity);
+    const uint32_t length = tile->end - tile->begin, tier = pwsp_attention_tier(a, sequence);
+    const uint32_t tag = pwsp_word_tag(tier, PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST, 0);
+    const uint32_t merge_tag = pwsp_word_tag(tier, 0, 0);
+    const uint64_t begin_length = pwsp_word_pair(tile->begin, length);
+    PTOWSP_GM ptowsp_work *merge = w->plan->merges + w->merges;
+    for (uint32_t i = 0; i < (uint32_t)count; i++) {
+        const uint64_t request_head = pwsp_word_pair(sequence, head + i);
+        pwsp_write_words(w->next++, pwsp_word_pair(w->slots, tag), request_head, begin_length);
+        pwsp_write_words(merge++, pwsp_word_pair(w->merges++, merge_tag), request_head,
+                         pwsp_word_pair(w->slots++, 1));
+    }
+    w->lane_cost += count * (a->unit + length * tile->rate + pwsp_slot_cost(a, tile->rows));
+}
+
 PWSP_INTERNAL void pwsp_write_heads(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
                                     uint64_t count, const pwsp_query_tile *first) {
     const pwsp_attention *a = w->a;
     const uint32_t tiles = pwsp_query_tiles(a, sequence);
     PTOWSP_ASSERT(tiles > 0 && head + count <= a->config.head_count);
     const uint32_t end = head + (uint32_t)count;
-    if (tiles == 1 && !pwsp_attention_cuts_chunks(a) && !first->is_slotted) {
+    if (tiles == 1 && !pwsp_attention_cuts_chunks(a) && first->is_slotted) {
+        pwsp_write_slotted(w, sequence, head, count, first);
+        return;
+    }
+    if (tiles == 1 && !pwsp_attention_cuts_chunks(a)) {
         PTOWSP_GM ptowsp_work *unit = w->next, *last = unit + count;
         PTOWSP_ASSERT(last <= w->plan->units + w->plan->unit_capacity);
         const uint32_t length = first->end - first->begin;

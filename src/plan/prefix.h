@@ -87,10 +87,6 @@ PWSP_INTERNAL ptowsp_status pwsp_prefix_count(pwsp_attention *a,
 PWSP_INTERNAL ptowsp_status pwsp_prefix_arrays_check(const ptowsp_prefix_plan *plan,
                                                      ptowsp_plan_info *info);
 
-// The slots of all tiles of a position's segments that have tokens of it.
-PWSP_INTERNAL uint64_t pwsp_join_parts(const ptowsp_prefix_plan *plan, uint32_t position,
-                                       uint32_t head);
-
 // The tiles of a segment.
 PWSP_INLINE uint32_t pwsp_segment_tiles(const ptowsp_prefix_plan *plan,
                                         const ptowsp_prefix_segment *segment) {

@@ -164,6 +164,24 @@ static ptowsp_status pwsp_tokens_prove(const pwsp_prefix_proof *proof,
     return PTOWSP_OK;
 }
 
+// The slots of all tiles of a position's segments that have tokens of it.
+static uint64_t pwsp_join_parts(const ptowsp_prefix_plan *plan, uint32_t position, uint32_t head) {
+    const ptowsp_prefix_request *request = &plan->requests[position];
+    const uint32_t begin = request[0].token_begin, end = request[1].token_begin;
+    const uint32_t tokens = plan->attention.tile_tokens;
+    uint64_t parts = 0;
+    for (uint32_t i = request->segment; i != PTOWSP_NO_NODE; i = plan->segments[i].parent) {
+        const ptowsp_prefix_segment *segment = &plan->segments[i];
+        if (segment->kv_begin < segment->kv_end) {
+            const uint32_t last = (end - 1 - segment->token_begin) / tokens;
+            for (uint32_t t = (begin - segment->token_begin) / tokens; t <= last; t++) {
+                parts += ptowsp_work_slot_count(pwsp_segment_slots(plan, segment, head, t));
+            }
+        }
+    }
+    return parts;
+}
+
 // Proves that merges have the slots of segments where they say, and joins.
 static ptowsp_status pwsp_joins_prove(const pwsp_prefix_proof *proof) {
     const ptowsp_prefix_plan *plan = proof->plan;

@@ -402,24 +402,6 @@ static ptowsp_status pwsp_prefix_room_check(const pwsp_prefix_work *w, uint32_t 
     return pwsp_cut_check(&w->cut, &plan->attention, info);
 }
 
-PWSP_INTERNAL uint64_t pwsp_join_parts(const ptowsp_prefix_plan *plan, uint32_t position,
-                                       uint32_t head) {
-    const ptowsp_prefix_request *request = &plan->requests[position];
-    const uint32_t begin = request[0].token_begin, end = request[1].token_begin;
-    const uint32_t tokens = plan->attention.tile_tokens;
-    uint64_t parts = 0;
-    for (uint32_t i = request->segment; i != PTOWSP_NO_NODE; i = plan->segments[i].parent) {
-        const ptowsp_prefix_segment *segment = &plan->segments[i];
-        if (segment->kv_begin < segment->kv_end) {
-            const uint32_t last = (end - 1 - segment->token_begin) / tokens;
-            for (uint32_t t = (begin - segment->token_begin) / tokens; t <= last; t++) {
-                parts += ptowsp_work_slot_count(pwsp_segment_slots(plan, segment, head, t));
-            }
-        }
-    }
-    return parts;
-}
-
 // Writes requests and their tokens.
 static void pwsp_prefix_write_requests(const ptowsp_attention_batch *batch,
                                        const ptowsp_prefix_tree *tree, const pwsp_prefix_work *w,
@@ -451,12 +433,37 @@ static void pwsp_prefix_write_requests(const ptowsp_attention_batch *batch,
     PTOWSP_ASSERT(position == count);
 }
 
+// Adds the slots of a segment to the parts of a request's joins, which are one for each head.
+static void pwsp_joins_add(const ptowsp_prefix_plan *plan, const ptowsp_prefix_segment *segment,
+                           const ptowsp_prefix_request *request, uint32_t heads,
+                           PTOWSP_GM ptowsp_work *joins) {
+    const uint32_t tiles = pwsp_segment_tiles(plan, segment), all = plan->attention.tile_tokens;
+    if (tiles == 0) {
+        return;
+    }
+    const uint32_t first = (request[0].token_begin - segment->token_begin) / all;
+    const uint32_t last = (request[1].token_begin - 1 - segment->token_begin) / all;
+    const PTOWSP_GM ptowsp_work *slots = &plan->attention.merges[segment->merge_begin];
+    PTOWSP_ASSERT(first <= last && last < tiles);
+    for (uint32_t head = 0; head < heads; head++, slots += tiles) {
+        for (uint32_t t = first; t <= last; t++) {
+            joins[head].params[3] += ptowsp_work_slot_count(&slots[t]);
+        }
+    }
+}
+
 // Writes joins, and where segments have their slots.
 static void pwsp_prefix_write_joins(const pwsp_prefix_work *w, ptowsp_prefix_plan *plan) {
     const ptowsp_attention_plan *attention = &plan->attention;
-    for (uint32_t i = attention->merge_count; i-- > 0;) {
-        plan->segments[attention->merges[i].params[0]].merge_begin = i;
+    uint32_t before = PTOWSP_NO_NODE;
+    for (uint32_t i = 0; i < attention->merge_count && w->join_count > 0; i++) {
+        const uint32_t segment = attention->merges[i].params[0];
+        if (segment != before) {
+            plan->segments[segment].merge_begin = i;
+            before = segment;
+        }
     }
+    const uint32_t heads = w->a.config.head_count;
     uint32_t join = 0;
     for (uint32_t p = 0; p < plan->request_count && w->join_count > 0; p++) {
         ptowsp_prefix_request *request = &plan->requests[p];
@@ -464,10 +471,14 @@ static void pwsp_prefix_write_joins(const pwsp_prefix_work *w, ptowsp_prefix_pla
             continue;
         }
         request->join = join;
-        for (uint32_t head = 0; head < w->a.config.head_count; head++, join++) {
-            plan->joins[join] = ptowsp_work_of(join, 0, 0, request->request, head, p,
-                                               (uint32_t)pwsp_join_parts(plan, p, head));
+        for (uint32_t head = 0; head < heads; head++) {
+            plan->joins[join + head] =
+                ptowsp_work_of(join + head, 0, 0, request->request, head, p, 0);
         }
+        for (uint32_t i = request->segment; i != PTOWSP_NO_NODE; i = plan->segments[i].parent) {
+            pwsp_joins_add(plan, &plan->segments[i], request, heads, &plan->joins[join]);
+        }
+        join += heads;
     }
     PTOWSP_ASSERT(join == w->join_count);
     for (uint32_t i = join; i < plan->join_capacity; i++) {

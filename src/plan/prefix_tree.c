@@ -22,6 +22,8 @@
 
 #include "prefix.h"
 
+#define PWSP_TABLE_SMALL 1024  // elements
+
 // -- memory ---------------------------------------------------------------------------------------
 
 // Takes `count` elements of `size` from scratch; NULL counts only.
@@ -39,7 +41,7 @@ PWSP_INTERNAL pwsp_prefix_scratch pwsp_prefix_scratch_of(uint32_t requests, uint
     char *base = (char *)scratch;
     uint64_t *used = &s.bytes;
     const uint64_t n = requests;
-    s.table_size = 4;
+    s.table_size = PWSP_TABLE_SMALL + PWSP_TABLE_SMALL / 2;
     while (s.table_size < pwsp_mul_u64(blocks, 4)) {
         s.table_size = pwsp_mul_u64(s.table_size, 2);
     }
@@ -179,35 +181,55 @@ PWSP_INTERNAL void pwsp_tree_complete(ptowsp_prefix_tree *tree) {
 
 // -- ids ------------------------------------------------------------------------------------------
 
-// Whether a request has an id twice: *out_first and *out_second are where.
-static bool pwsp_ids_repeat(const PTOWSP_GM uint64_t *ids, uint32_t count, uint32_t *table,
-                            uint32_t *out_first, uint32_t *out_second) {
-    uint32_t ascending = count > 0 ? 1 : 0;
-    while (ascending < count && ids[ascending - 1] < ids[ascending]) {
-        ascending++;
+// The ids of a path from the root, in a table by hash. Requests in the order of the tree begin with
+// the path of the one before: the ids that they do not share are taken out, last first, so that
+// clearing their places leaves no gap in a row of others, and each node's ids are put in once.
+typedef struct pwsp_id_path {
+    uint32_t *table;   // block + 1, or 0
+    uint32_t *places;  // of each block of the path
+    uint32_t bits, count;
+} pwsp_id_path;
+
+static pwsp_id_path pwsp_path_begin(const pwsp_prefix_scratch *s, uint64_t blocks) {
+    pwsp_id_path path = {s->table, NULL, 3, 0};
+    while (path.bits < 31 && UINT64_C(1) << path.bits < 2 * blocks) {
+        path.bits++;
     }
-    if (ascending == count) {
-        return false;
+    // Small tables are larger than they need to be: ids that meet in one place cost a misprediction.
+    while (UINT64_C(2) << path.bits <= PWSP_TABLE_SMALL && UINT64_C(1) << path.bits < 8 * blocks) {
+        path.bits++;
     }
-    uint32_t bits = 3;
-    while (bits < 31 && UINT32_C(1) << bits < 2 * (uint64_t)count) {
-        bits++;
+    const size_t size = (size_t)1 << path.bits;
+    PTOWSP_ASSERT(size > blocks && (blocks == 0 || size + blocks <= s->table_size + 8));
+    memset(path.table, 0, size * sizeof *path.table);
+    path.places = path.table + size;
+    return path;
+}
+
+// Makes the ids the path, of which `shared` are there. False if one is twice: *out_first and
+// *out_second are where.
+static bool pwsp_path_set(pwsp_id_path *path, const PTOWSP_GM uint64_t *ids, uint32_t count,
+                          uint32_t shared, uint32_t *out_first, uint32_t *out_second) {
+    const uint32_t mask = (UINT32_C(1) << path->bits) - 1;
+    while (path->count > shared) {
+        path->table[path->places[--path->count]] = 0;
     }
-    const uint32_t mask = (UINT32_C(1) << bits) - 1;
-    memset(table, 0, ((size_t)mask + 1) * sizeof *table);
-    for (uint32_t i = 0; i < count; i++) {
+    PTOWSP_ASSERT(path->count == shared);
+    for (uint32_t i = shared; i < count; i++) {
         const uint64_t hash = ids[i] * UINT64_C(0x9e3779b97f4a7c15);
-        uint32_t at = (uint32_t)(hash >> (64 - bits));
-        for (; table[at] > 0; at = (at + 1) & mask) {
-            if (ids[table[at] - 1] == ids[i]) {
-                *out_first = table[at] - 1;
+        uint32_t at = (uint32_t)(hash >> (64 - path->bits));
+        for (; path->table[at] > 0; at = (at + 1) & mask) {
+            if (ids[path->table[at] - 1] == ids[i]) {
+                *out_first = path->table[at] - 1;
                 *out_second = i;
-                return true;
+                return false;
             }
         }
-        table[at] = i + 1;
+        path->table[at] = i + 1;
+        path->places[i] = at;
+        path->count = i + 1;
     }
-    return false;
+    return true;
 }
 
 // Checks the lengths of a request.
@@ -227,8 +249,8 @@ static ptowsp_status pwsp_request_lengths(const ptowsp_attention_batch *batch, u
 
 // Checks a request, and makes its key.
 static ptowsp_status pwsp_request_key(const ptowsp_prefix_batch *batch, uint32_t request,
-                                      const ptowsp_prefix_tree *tree, uint32_t *table,
-                                      pwsp_prefix_key *out_key, ptowsp_plan_info *info) {
+                                      const ptowsp_prefix_tree *tree, pwsp_prefix_key *out_key,
+                                      ptowsp_plan_info *info) {
     uint32_t limit = 0;
     ptowsp_status status = pwsp_request_lengths(&batch->attention, request, &limit, info);
     if (status != PTOWSP_OK) {
@@ -250,13 +272,23 @@ static ptowsp_status pwsp_request_key(const ptowsp_prefix_batch *batch, uint32_t
                               pwsp_info_value(end - begin), pwsp_info_value(tree->block_capacity));
     }
     const uint32_t count = (uint32_t)(end - begin);
-    uint32_t first, second;
     out_key->ids = count > 0 ? batch->block_ids + begin : NULL;
-    if (pwsp_ids_repeat(out_key->ids, count, table, &first, &second)) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_BLOCK_REPEATED, request, second, first);
-    }
     out_key->limit = limit;
     out_key->count = (uint32_t)pwsp_min_u64(count, pwsp_ceil_div_u64(limit, tokens));
+    return PTOWSP_OK;
+}
+
+// Checks that no id of a request repeats; `shared` are those of the path.
+static ptowsp_status pwsp_request_unique(const ptowsp_prefix_batch *batch, uint32_t request,
+                                         uint32_t shared, pwsp_id_path *path,
+                                         ptowsp_plan_info *info) {
+    const uint64_t begin = batch->block_begin[request];
+    const uint32_t count = (uint32_t)(batch->block_begin[request + 1] - begin);
+    uint32_t first, second;
+    if (count > 0 &&
+        !pwsp_path_set(path, batch->block_ids + begin, count, shared, &first, &second)) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_BLOCK_REPEATED, request, second, first);
+    }
     return PTOWSP_OK;
 }
 
@@ -383,8 +415,11 @@ ptowsp_status ptowsp_prefix_build(const ptowsp_prefix_batch *batch, ptowsp_prefi
     const uint32_t count = batch->attention.sequence_count;
     const pwsp_prefix_scratch s =
         pwsp_prefix_scratch_of(tree->request_capacity, tree->block_capacity, tree->scratch);
+    uint64_t block_max = 0;
     for (uint32_t i = 0; i < count && status == PTOWSP_OK; i++) {
-        status = pwsp_request_key(batch, i, tree, s.table, &s.keys[i], info);
+        status = pwsp_request_key(batch, i, tree, &s.keys[i], info);
+        const uint64_t blocks = batch->block_begin[i + 1] - batch->block_begin[i];
+        block_max = status == PTOWSP_OK ? pwsp_max_u64(block_max, blocks) : block_max;
     }
     if (status != PTOWSP_OK) {
         return status;
@@ -393,12 +428,18 @@ ptowsp_status ptowsp_prefix_build(const ptowsp_prefix_batch *batch, ptowsp_prefi
     if (!tree->is_ordered) {
         pwsp_tree_sort(tree, &s);
     }
+    pwsp_id_path path = pwsp_path_begin(&s, block_max);
     for (uint32_t p = 0; p < count; p++) {
         const pwsp_prefix_key *key = &s.keys[tree->order[p]];
         const pwsp_prefix_key *before = p > 0 ? &s.keys[tree->order[p - 1]] : NULL;
         uint32_t shared = before && !tree->is_ordered ? tree->common[p] : 0;
         if (before && tree->is_ordered) {
             pwsp_key_is_first(before, key, 0, &shared);
+        }
+        status = pwsp_request_unique(batch, tree->order[p], shared, &path, info);
+        if (status != PTOWSP_OK) {
+            tree->request_count = 0;
+            return status;
         }
         tree->common[p] = before ? pwsp_key_tokens(before, key, shared, batch->block_tokens) : 0;
     }
@@ -457,7 +498,12 @@ ptowsp_status ptowsp_prefix_add(const ptowsp_prefix_batch *batch, uint32_t reque
     const pwsp_prefix_scratch s =
         pwsp_prefix_scratch_of(tree->request_capacity, tree->block_capacity, tree->scratch);
     pwsp_prefix_key key;
-    status = pwsp_request_key(batch, request, tree, s.table, &key, info);
+    status = pwsp_request_key(batch, request, tree, &key, info);
+    if (status == PTOWSP_OK) {
+        const uint64_t blocks = batch->block_begin[request + 1] - batch->block_begin[request];
+        pwsp_id_path path = pwsp_path_begin(&s, blocks);
+        status = pwsp_request_unique(batch, request, 0, &path, info);
+    }
     if (status != PTOWSP_OK) {
         return status;
     }
