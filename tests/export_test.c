@@ -514,6 +514,66 @@ static void export__usage_adds_up(void **state) {
     see_free(&s);
 }
 
+// Every edge is a line of DOT and of text; folded, their numbers are the same.
+static bool count_edge(void *user, const ptowsp_edge *edge) {
+    ((unsigned *)user)[edge->reason]++;
+    return true;
+}
+
+static unsigned count_text(const bytes *b, const char *text) {
+    unsigned count = 0;
+    for (const char *at = strstr((char *)b->data, text); at; at = strstr(at + 1, text)) {
+        count++;
+    }
+    return count;
+}
+
+static void export__edges_are_lines_of_dot_and_text(void **state) {
+    (void)state;
+    see s = {0};
+    bytes b = {0};
+    ptowsp_schedule schedule = lanes(2);
+    unsigned counts[PTOWSP_EDGE_COUNT] = {0};
+    const ptowsp_record_options edges = {PTOWSP_RECORD_EDGES, 0, 0, 0};
+    ptowsp_export_options options;
+    memset(&options, 0, sizeof options);
+    options.title = "\"quoted\" \\";
+    see_make(&s, &schedule, 5);
+    see_run(&s, &edges);
+    assert_true(ptowsp_run_edges(s.run, PTOWSP_NO_INDEX, count_edge, counts));
+    assert_int_equal(counts[PTOWSP_EDGE_STRUCTURE], 15);
+    assert_int_equal(counts[PTOWSP_EDGE_TENSOR], 15);
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_DOT, &options, &b), PTOWSP_OK);
+    bytes_write(&b, "", 1);
+    assert_int_equal(strncmp((char *)b.data, "digraph \"\\\"quoted\\\" \\\\\" {", 25), 0);
+    assert_int_equal(count_text(&b, "[label="), 20);
+    assert_int_equal(count_text(&b, "tooltip=\"tensor\""), 15);
+    assert_int_equal(count_text(&b, "tooltip=\"structure\""), 15);
+    assert_int_equal(count_text(&b, "tooltip=\"lane\""), counts[PTOWSP_EDGE_LANE]);
+    assert_non_null(strstr((char *)b.data, "t17 -> t19 [tooltip=\"tensor\""));
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_EDGES, NULL, &b), PTOWSP_OK);
+    bytes_write(&b, "", 1);
+    assert_non_null(strstr((char *)b.data,
+                           "task 19, merge axis0=47\n"
+                           "  waits for task 18, attend request=4 head=2 scale=-3: structure\n"));
+    assert_non_null(strstr((char *)b.data,
+                           "  waits for task 16, attend request=4 head=0 scale=-3: tensor o, 1 x 2 "
+                           "at (4, 0), here 1 x 6 at (4, 0), read after write, write after write"));
+    options.is_folded = true;
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_EDGES, &options, &b), PTOWSP_OK);
+    bytes_write(&b, "", 1);
+    assert_non_null(strstr((char *)b.data, "merge waits for attend: structure, 15 times\n"
+                                           "merge waits for attend: tensor, 15 times\n"));
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_DOT, &options, &b), PTOWSP_OK);
+    bytes_write(&b, "", 1);
+    assert_non_null(strstr((char *)b.data, "k1 [label=\"attend\\n15 tasks\"]"));
+    assert_non_null(strstr((char *)b.data, "k1 -> k2 [label=\"tensor 15\""));
+    see_run_tasks(&s);
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_DOT, NULL, &b), PTOWSP_INVALID_PARAMS);
+    free(b.data);
+    see_free(&s);
+}
+
 // -- bad input ------------------------------------------------------------------------------------
 
 static void export__outputs_that_fail_are_told_and_not_called_again(void **state) {
@@ -521,8 +581,9 @@ static void export__outputs_that_fail_are_told_and_not_called_again(void **state
     see s = {0};
     ptowsp_schedule schedule = lanes(2);
     see_make(&s, &schedule, 100);
-    see_run_tasks(&s);
-    for (int format = 0; format <= PTOWSP_EXPORT_USAGE_CSV; format++) {
+    const ptowsp_record_options edges = {PTOWSP_RECORD_EDGES, 0, 0, 0};
+    see_run(&s, &edges);
+    for (int format = 0; format <= PTOWSP_EXPORT_DOT; format++) {
         bytes all = {0};
         assert_int_equal(export_to(&s, (ptowsp_export_format)format, NULL, &all), PTOWSP_OK);
         for (size_t limit = 1; limit < all.size; limit += all.size / 5 + 1) {
@@ -657,6 +718,7 @@ int main(void) {
         cmocka_unit_test(export__perfetto_has_processes),
         cmocka_unit_test(export__json_csv_table_and_svg_say_what_the_run_did),
         cmocka_unit_test(export__usage_adds_up),
+        cmocka_unit_test(export__edges_are_lines_of_dot_and_text),
         cmocka_unit_test(export__outputs_that_fail_are_told_and_not_called_again),
         cmocka_unit_test(export__refuses_what_it_cannot_draw),
         cmocka_unit_test(export__zero_tasks_are_a_picture_of_nothing),
