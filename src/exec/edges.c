@@ -8,7 +8,7 @@
 
 #include "edges.h"
 
-enum { PWSP_EDGE_HIDDEN = 8 };  // beside PWSP_TILE_READ, ...
+#define PWSP_EDGE_HIDDEN 8u  // beside PWSP_TILE_READ, ...
 
 // Every array: field, item type, count, capacity.
 #define PWSP_EDGE_ARRAYS(ARRAY)                                                                    \
@@ -201,8 +201,12 @@ static uint32_t pwsp_edges_hazards(const pwsp_edges *edges, const pwsp_edge_acce
     if ((old->access & PWSP_TILE_WRITTEN) && is_read && !(old->access & PWSP_EDGE_HIDDEN)) {
         met |= PTOWSP_HAZARD_RAW;
     }
-    met |= (old->access & PWSP_TILE_READ) && is_written ? PTOWSP_HAZARD_WAR : 0u;
-    met |= (old->access & PWSP_TILE_WRITTEN) && is_written ? PTOWSP_HAZARD_WAW : 0u;
+    if ((old->access & PWSP_TILE_READ) && is_written) {
+        met |= PTOWSP_HAZARD_WAR;
+    }
+    if ((old->access & PWSP_TILE_WRITTEN) && is_written) {
+        met |= PTOWSP_HAZARD_WAW;
+    }
     return met & edges->sim->schedule->hazards;
 }
 

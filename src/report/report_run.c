@@ -201,10 +201,12 @@ static void pwsp_html_begin(pwsp_facts *facts) {
                   "margin:24px auto;max-width:1000px;padding:0 16px;color:#1f2328;background:#fff}"
                   "h1{font-size:22px}h2{font-size:16px;margin-top:28px}table{border-collapse:"
                   "collapse}");
-    pwsp_out_text(out,
-                  "th{text-align:left;font-weight:400}th,td{padding:3px 14px 3px 0;border-bottom:"
-                  "1px solid #d8dee4}td{text-align:right}td:last-child{min-width:160px}"
-                  "div{height:10px;background:#0072b2}svg{max-width:100%;height:auto}");
+    pwsp_out_text(
+        out,
+        "th{text-align:left;font-weight:400}th,td{padding:3px 14px 3px 0;border-bottom:"
+        "1px solid "
+        "#d8dee4}td{text-align:right}table{width:600px}th{width:240px}td:last-child{width:180px}"
+        "div{height:10px;background:#0072b2}svg{max-width:100%;height:auto}");
     pwsp_out_text(out, "@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}"
                        "th,td{border-color:#30363d}div{background:#56b4e9}}</style></head><body>\n"
                        "<h1>");
