@@ -410,7 +410,8 @@ static void write_file(const char *path, const void *data, size_t size) {
     assert_int_equal(fclose(file), 0);
 }
 
-static void write_expected(see *s, const char *const *processes) {
+// Tasks that run in [begin, end).
+static void write_expected_in(see *s, const char *const *processes, uint64_t begin, uint64_t end) {
     FILE *file = fopen("build/export_expected.txt", "w");
     assert_non_null(file);
     for (uint64_t i = 0; i < ptowsp_run_trace_count(s->run); i++) {
@@ -419,12 +420,19 @@ static void write_expected(see *s, const char *const *processes) {
         ptowsp_task_trace task = ptowsp_run_trace_at(s->run, i);
         ptowsp_run_print_task(s->run, &task, ptowsp_text_to_buffer(&buffer));
         snprintf(lane, sizeof lane, "lane %u", task.record->lane);
+        if (begin && (task.record->end <= begin || task.record->start >= end)) {
+            continue;
+        }
         fprintf(file, "%llu|%s|%s|%llu|%llu|%s|%llu\n", (unsigned long long)task.index, label,
                 task.record->lane == PTOWSP_NO_LANE ? processes[task.record->kernel] : lane,
                 (unsigned long long)task.record->start, (unsigned long long)task.record->end,
                 ptowsp_stall_name(task.record->stall), (unsigned long long)task.bytes_written);
     }
     fclose(file);
+}
+
+static void write_expected(see *s, const char *const *processes) {
+    write_expected_in(s, processes, 0, UINT64_MAX);
 }
 
 static void check_python(see *s, const char *kind, ptowsp_export_format format,
@@ -698,6 +706,43 @@ static void export__times_up_to_the_last_cycle(void **state) {
     see_free(&s);
 }
 
+static void export__a_picture_of_a_window_has_the_tasks_in_it(void **state) {
+    (void)state;
+    see s = {0};
+    ptowsp_schedule schedule = lanes(3);
+    ptowsp_export_options options;
+    memset(&options, 0, sizeof options);
+    see_make(&s, &schedule, 12);
+    see_run_tasks(&s);
+    for (uint64_t begin = 1; begin < 60; begin += 7) {
+        options.begin = begin;
+        options.end = begin + 23;
+        write_expected_in(&s, NULL, options.begin, options.end);
+        check_python(&s, "svg", PTOWSP_EXPORT_SVG, &options, "'drawn: '");
+    }
+    see_free(&s);
+}
+
+static void export__tasks_may_take_no_cycles(void **state) {
+    (void)state;
+    see s = {0};
+    bytes b = {0};
+    s.is_free = true;
+    see_make(&s, NULL, 2);
+    see_run_tasks(&s);
+    assert_int_equal(ptowsp_run_result(s.run)->makespan_cycles, 0);
+    write_expected(&s, NULL);
+    check_perfetto(&s, false);
+    check_python(&s, "json", PTOWSP_EXPORT_CHROME, NULL, "");
+    check_python(&s, "csv", PTOWSP_EXPORT_CSV, NULL, "");
+    check_python(&s, "table", PTOWSP_EXPORT_TABLE, NULL, "");
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_SVG, NULL, &b), PTOWSP_OK);
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_USAGE_CSV, NULL, &b), PTOWSP_OK);
+    assert_int_equal(b.size, strlen("begin,end,\"attend\",\"merge\"\r\n"));
+    free(b.data);
+    see_free(&s);
+}
+
 // 20,000 tasks in 320 pixels: what is narrow is drawn together, so the picture stays small.
 static void export__a_picture_of_many_tasks_stays_small(void **state) {
     (void)state;
@@ -723,6 +768,8 @@ int main(void) {
         cmocka_unit_test(export__refuses_what_it_cannot_draw),
         cmocka_unit_test(export__zero_tasks_are_a_picture_of_nothing),
         cmocka_unit_test(export__times_up_to_the_last_cycle),
+        cmocka_unit_test(export__a_picture_of_a_window_has_the_tasks_in_it),
+        cmocka_unit_test(export__tasks_may_take_no_cycles),
         cmocka_unit_test(export__a_picture_of_many_tasks_stays_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

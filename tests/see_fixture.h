@@ -15,6 +15,7 @@ typedef struct see {
     ptowsp_run *run;
     const char *attend_name, *merge_name;  // of kernels; default: attend, merge
     ptowsp_cycles merge_cycles;            // default: 4
+    bool is_free;                          // no task takes any cycles
     ptowsp_context_desc context_desc;
 } see;
 
@@ -22,6 +23,11 @@ typedef struct see {
 static inline ptowsp_cycles see_attend(const ptowsp_task *task, void *user) {
     (void)user;
     return (ptowsp_cycles)(10 + ptowsp_task_axis(task, 0) + ptowsp_task_axis(task, 1));
+}
+
+static inline ptowsp_cycles see_none(const ptowsp_task *task, void *user) {
+    (void)task, (void)user;
+    return 0;
 }
 
 static inline ptowsp_cycles see_ten(const ptowsp_task *task, void *user) {
@@ -35,9 +41,9 @@ static inline ptowsp_kernel see_kernel(see *s, const char *name, uint32_t axes,
     memset(&desc, 0, sizeof desc);
     desc.name = name;
     desc.axis_count = axes;
-    desc.cost = cost;
+    desc.cost = s->is_free ? see_none : cost;
     desc.fn = see_ten;  // when it runs; its cycles are others
-    desc.cycles = cost ? 0 : s->merge_cycles ? s->merge_cycles : 4;
+    desc.cycles = cost || s->is_free ? 0 : s->merge_cycles ? s->merge_cycles : 4;
     const ptowsp_tile_param tile = {"o", cost ? PTOWSP_OUT : PTOWSP_INOUT, PTOWSP_F32, 1,
                                     cost ? 2 : SEE_COLS};
     desc.tiles[0] = tile;

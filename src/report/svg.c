@@ -309,7 +309,8 @@ static void pwsp_svg_track(pwsp_svg *svg, uint32_t track) {
             pwsp_svg_gap(svg, last, record->start, record->stall, y);
         }
         last = record->end;
-        if (record->end < svg->begin || record->start > svg->end) {
+        bool is_before = record->end <= svg->begin && record->start < svg->begin;
+        if (is_before || (record->start >= svg->end && svg->end < picture->makespan)) {
             continue;
         }
         svg->is_used[record->kernel] = true;
