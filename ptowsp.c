@@ -46057,6 +46057,8 @@ typedef struct pwsp_walk {
     pwsp_tile_core tile_core;
     ptowsp_cost cost;
     pwsp_tile_memo *memos;  // by kernel
+    // What if: the kernel whose tasks take other cycles, in percent. 0: none.
+    uint32_t scaled_kernel, scaled_percent;
 } pwsp_walk;
 
 // False when memory is out; pwsp_walk_free must still be called. The object must not be moved.
@@ -46133,6 +46135,15 @@ PWSP_FORCE_INLINE bool pwsp_walk_kernel(pwsp_walk *walk, bool is_time_only,
     }
     *out_cycles = pwsp_kernel_call(x->kernel, &x->task, is_time_only);
     return *out_cycles <= PTOWSP_CYCLES_MAX || pwsp_walk_fail_kernel(x, *out_cycles);
+}
+
+// The cycles of the current task as they are asked for.
+PWSP_INLINE ptowsp_cycles pwsp_walk_scaled(const pwsp_walk *walk, ptowsp_cycles cycles) {
+    uint64_t percent = walk->scaled_percent;
+    bool is_scaled = walk->scaled_kernel && walk->expander.task_op->kernel == walk->scaled_kernel;
+    return is_scaled ? pwsp_min_u64(cycles / 100 * percent + cycles % 100 * percent / 100,
+                                    PTOWSP_CYCLES_MAX)
+                     : cycles;
 }
 
 // The keys of a task; false with the expander's error.
@@ -46456,6 +46467,10 @@ typedef bool (*pwsp_edge_visit)(void *user, const pwsp_edge_kept *edge);
 PWSP_INTERNAL bool pwsp_edges_of(const pwsp_edges *edges, uint64_t task, pwsp_edge_visit visit,
                                  void *user);
 
+// The longest chain of tasks that wait for each other, in cycles. False when memory is out.
+PWSP_INTERNAL bool pwsp_edges_longest(const pwsp_edges *edges, const ptowsp_task_record *records,
+                                      uint64_t *out_cycles);
+
 #endif
 
 // =================================================================================================
@@ -46470,7 +46485,7 @@ PWSP_INTERNAL bool pwsp_edges_of(const pwsp_edges *edges, uint64_t task, pwsp_ed
 // touches many tiles at once is compared with each. If the schedule counts only some hazards, what
 // is written over is still hidden from readers, but not from writers: it stays, marked.
 
-enum { PWSP_EDGE_HIDDEN = 8 };  // beside PWSP_TILE_READ, ...
+#define PWSP_EDGE_HIDDEN 8u  // beside PWSP_TILE_READ, ...
 
 // Every array: field, item type, count, capacity.
 #define PWSP_EDGE_ARRAYS(ARRAY)                                                                    \
@@ -46663,8 +46678,12 @@ static uint32_t pwsp_edges_hazards(const pwsp_edges *edges, const pwsp_edge_acce
     if ((old->access & PWSP_TILE_WRITTEN) && is_read && !(old->access & PWSP_EDGE_HIDDEN)) {
         met |= PTOWSP_HAZARD_RAW;
     }
-    met |= (old->access & PWSP_TILE_READ) && is_written ? PTOWSP_HAZARD_WAR : 0u;
-    met |= (old->access & PWSP_TILE_WRITTEN) && is_written ? PTOWSP_HAZARD_WAW : 0u;
+    if ((old->access & PWSP_TILE_READ) && is_written) {
+        met |= PTOWSP_HAZARD_WAR;
+    }
+    if ((old->access & PWSP_TILE_WRITTEN) && is_written) {
+        met |= PTOWSP_HAZARD_WAW;
+    }
     return met & edges->sim->schedule->hazards;
 }
 
@@ -46818,6 +46837,42 @@ PWSP_INTERNAL bool pwsp_edges_of(const pwsp_edges *edges, uint64_t task, pwsp_ed
         }
     }
     return true;
+}
+
+// -- the longest chain ----------------------------------------------------------------------------
+
+// The time at which a node may begin, from the ends of all nodes before it.
+static uint64_t pwsp_edges_ready(const pwsp_edges *edges, const uint64_t *ends, uint32_t at) {
+    for (; edges->sim->order.has_structure && edges->nodes[at].parent;
+         at = edges->nodes[at].parent) {
+        const pwsp_edge_node *node = &edges->nodes[at];
+        if (!edges->nodes[node->parent].is_parallel && node->previous) {
+            return ends[node->previous];
+        }
+    }
+    return 0;
+}
+
+// A scope ends with the last of its tasks: in a sequential one, later children end later.
+PWSP_INTERNAL bool pwsp_edges_longest(const pwsp_edges *edges, const ptowsp_task_record *records,
+                                      uint64_t *out_cycles) {
+    size_t size = (size_t)edges->node_count * sizeof(uint64_t);
+    uint64_t *ends = (uint64_t *)pwsp_memory_alloc(&edges->memory, size);
+    *out_cycles = 0;
+    for (uint64_t i = 0; ends && i < edges->task_count; i++) {
+        const pwsp_edge_task *task = &edges->tasks[i];
+        uint64_t ready = pwsp_edges_ready(edges, ends, task->node);
+        for (uint64_t k = task->first_kept; k < edges->tasks[i + 1].first_kept; k++) {
+            ready = pwsp_max_u64(ready, ends[edges->tasks[edges->kept[k].from].node]);
+        }
+        uint64_t end = pwsp_sum_u64(ready, records[i].end - records[i].start);
+        for (uint32_t at = task->node; at; at = edges->nodes[at].parent) {
+            ends[at] = pwsp_max_u64(ends[at], end);
+        }
+        *out_cycles = pwsp_max_u64(*out_cycles, end);
+    }
+    pwsp_memory_free(&edges->memory, ends, size);
+    return ends != NULL;
 }
 
 // =================================================================================================
@@ -47320,6 +47375,7 @@ static bool pwsp_pipes_task(void *user, const pwsp_process *process, ptowsp_cycl
                       : pwsp_walk_kernel(pipes->walk, pipes->walk->is_time_only, out_cycles))) {
         return false;
     }
+    *out_cycles = pwsp_walk_scaled(pipes->walk, *out_cycles);
     if (sim->has_records && !pwsp_pipes_record_task(pipes, process, *out_cycles)) {
         pwsp_expander_fail(&pipes->walk->expander, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
                            "out of memory for records of tasks");
@@ -48850,7 +48906,7 @@ static bool pwsp_run_issue_next(ptowsp_run *run, const pwsp_arrival *arrival) {
 static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
     pwsp_expander *x = &run->walk.expander;
     pwsp_walk_begin(&run->walk, false);
-    bool has_plain = pwsp_timeline_is_plain(&run->time);
+    bool has_plain = pwsp_timeline_is_plain(&run->time) && !run->walk.scaled_kernel;
     bool has_data = has_plain && pwsp_timeline_has_data(&run->time);
     run->batch.count = 0;
     for (;;) {
@@ -48867,6 +48923,7 @@ static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
                 arrival.unit = x->kernel->unit;
             } else {
                 pwsp_walk_arrival(x, &arrival);
+                arrival.cycles = pwsp_walk_scaled(&run->walk, arrival.cycles);
             }
             if (!(is_plain ? pwsp_run_collect(run, &arrival)
                            : pwsp_run_issue_next(run, &arrival))) {
@@ -49149,6 +49206,35 @@ ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *opti
                              : pwsp_run_execute(run, &chosen, NULL, NULL);
     }
     pwsp_store_release(&run->is_running, 0u);
+    return status;
+}
+
+ptowsp_status ptowsp_run_what_if(ptowsp_run *run, const ptowsp_run_options *options,
+                                 ptowsp_what_if *what_if) {
+    ptowsp_run_options chosen;
+    memset(&chosen, 0, sizeof chosen);
+    if (options) {
+        chosen = *options;
+    }
+    if (what_if->kernel == 0 || what_if->kernel >= run->program->kernels.count ||
+        what_if->percent > 1000) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: what if kernel %u took %u percent: no such kernel, or over 1000",
+                         what_if->kernel, what_if->percent);
+    }
+    if (pwsp_run_is_running(run)) {
+        return PTOWSP_BUSY;
+    }
+    const ptowsp_record_options record = run->record;
+    memset(&run->record, 0, sizeof run->record);
+    chosen.mode = PTOWSP_RUN_TIME_ONLY;
+    chosen.record_tasks = false;
+    run->walk.scaled_kernel = what_if->kernel;
+    run->walk.scaled_percent = what_if->percent;
+    ptowsp_status status = ptowsp_run_execute(run, &chosen);
+    run->walk.scaled_kernel = 0;
+    run->record = record;
+    what_if->makespan_cycles = run->time.sim.stats.makespan_cycles;
     return status;
 }
 
@@ -49510,6 +49596,35 @@ bool ptowsp_run_edges(const ptowsp_run *run, uint64_t task, ptowsp_edge_fn visit
         }
     }
     return goes_on;
+}
+
+// -- lower bounds ---------------------------------------------------------------------------------
+
+ptowsp_status ptowsp_run_find_bounds(const ptowsp_run *run, ptowsp_run_bounds *out_bounds) {
+    const pwsp_sim *sim = &run->time.sim;
+    memset(out_bounds, 0, sizeof *out_bounds);
+    if (!pwsp_run_has_sums(run)) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: lower bounds of a run that has recorded nothing");
+    }
+    out_bounds->makespan_cycles = sim->stats.makespan_cycles;
+    out_bounds->pool_count = sim->schedule->pools == PTOWSP_POOLS_BY_UNIT ? 2 : 1;
+    for (uint32_t p = 0; p < out_bounds->pool_count; p++) {
+        const pwsp_pool_lanes *pool = &sim->pools[p];
+        uint64_t busy = 0, rest = 0;  // busy * lanes + rest
+        for (uint32_t i = pool->first; i < pool->first + pool->count; i++) {
+            busy += sim->lane_stats[i].busy_cycles / pool->count;
+            rest += sim->lane_stats[i].busy_cycles % pool->count;
+        }
+        out_bounds->pool_lanes[p] = pool->count;
+        out_bounds->work_cycles[p] = pool->count ? busy + pwsp_ceil_div_u64(rest, pool->count) : 0;
+    }
+    out_bounds->has_path = run->has_records && run->recorder.options.level >= PTOWSP_RECORD_EDGES;
+    if (out_bounds->has_path && !pwsp_edges_longest(&run->recorder.edges, run->recorder.records,
+                                                    &out_bounds->path_cycles)) {
+        return pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+    }
+    return PTOWSP_OK;
 }
 
 // =================================================================================================
@@ -54476,12 +54591,16 @@ PWSP_INTERNAL uint64_t pwsp_picture_ns(const pwsp_picture *picture, uint64_t cyc
 PWSP_INTERNAL uint64_t pwsp_picture_busy(const pwsp_picture *picture, const ptowsp_usage *usage,
                                          uint64_t bin);
 
+PWSP_INTERNAL bool pwsp_report_write(pwsp_picture *picture, ptowsp_report_format format,
+                                     const ptowsp_what_if *what_ifs, uint32_t count);
+
 // Formats. False: memory is out.
 PWSP_INTERNAL void pwsp_export_chrome(pwsp_picture *picture);
 PWSP_INTERNAL bool pwsp_export_perfetto(pwsp_picture *picture);
 PWSP_INTERNAL void pwsp_export_csv(pwsp_picture *picture);
 PWSP_INTERNAL void pwsp_export_table(pwsp_picture *picture);
 PWSP_INTERNAL void pwsp_export_usage(pwsp_picture *picture);
+PWSP_INTERNAL bool pwsp_export_edges(pwsp_picture *picture, bool is_dot);
 PWSP_INTERNAL bool pwsp_export_svg(pwsp_picture *picture);
 
 #endif
@@ -55479,11 +55598,12 @@ static void pwsp_svg_pixel(pwsp_svg *svg, pwsp_svg_columns *columns, uint64_t pi
 // The text inside a bar: the most detailed label that fits.
 static void pwsp_svg_label(pwsp_svg *svg, uint64_t slot, uint64_t x, uint64_t width, uint32_t y) {
     char label[PWSP_LABEL_MAX];
-    const uint64_t letter = 6 * PWSP_SVG_SCALE;  // about: at a size of 10 pixels
-    size_t room = (size_t)(width / letter), length = SIZE_MAX;
-    if (svg->row < 16 || room < 3) {
+    const uint64_t letter = 620, margin = 600;  // about, of 10 pixel letters: in hundredths
+    size_t length = SIZE_MAX;
+    if (svg->row < 16 || width < margin + letter) {
         return;
     }
+    size_t room = (size_t)((width - margin) / letter);
     int detail = svg->picture->options->is_short ? PWSP_LABEL_KERNEL : PWSP_LABEL_FULL;
     for (; detail <= PWSP_LABEL_KERNEL && length > room; detail++) {
         length = pwsp_picture_label(svg->picture, slot, (pwsp_label_detail)detail, label);
@@ -55549,7 +55669,8 @@ static void pwsp_svg_track(pwsp_svg *svg, uint32_t track) {
             pwsp_svg_gap(svg, last, record->start, record->stall, y);
         }
         last = record->end;
-        if (record->end < svg->begin || record->start > svg->end) {
+        bool is_before = record->end <= svg->begin && record->start < svg->begin;
+        if (is_before || (record->start >= svg->end && svg->end < picture->makespan)) {
             continue;
         }
         svg->is_used[record->kernel] = true;
@@ -55730,6 +55851,473 @@ PWSP_INTERNAL bool pwsp_export_svg(pwsp_picture *picture) {
 }
 
 // =================================================================================================
+// src/report/edges_text.c
+// =================================================================================================
+
+// Edges as text and as DOT: by task or, for large runs, folded by kernel.
+
+#include <inttypes.h>
+
+typedef struct pwsp_edge_writer {
+    pwsp_picture *picture;
+    uint64_t task;     // whose edges have begun; PTOWSP_NO_INDEX: none
+    uint64_t *counts;  // folded: by kernel of `from`, kernel of `to`, reason
+    size_t kernel_count;
+} pwsp_edge_writer;
+
+static const char *const pwsp_edge_colours[PTOWSP_EDGE_COUNT] = {"#444444", "#0072b2", "#009e73",
+                                                                 "#e69f00", "#7b5ea7", "#999999",
+                                                                 "#c77d1e", "#2a9d8f", "#b5179e"};
+
+// -- folded ---------------------------------------------------------------------------------------
+
+static uint64_t *pwsp_edge_count(const pwsp_edge_writer *writer, size_t from, size_t to,
+                                 size_t reason) {
+    return &writer->counts[(from * writer->kernel_count + to) * PTOWSP_EDGE_COUNT + reason];
+}
+
+static bool pwsp_edge_fold(void *user, const ptowsp_edge *edge) {
+    pwsp_edge_writer *writer = (pwsp_edge_writer *)user;
+    const ptowsp_task_record *records = writer->picture->run->recorder.records;
+    (*pwsp_edge_count(writer, records[edge->from].kernel, records[edge->to].kernel,
+                      edge->reason))++;
+    return true;
+}
+
+static void pwsp_edge_write_folded(pwsp_edge_writer *writer, size_t from, size_t to, size_t reason,
+                                   bool is_dot) {
+    pwsp_out *out = writer->picture->out;
+    uint64_t count = *pwsp_edge_count(writer, from, to, reason);
+    const char *name = ptowsp_edge_reason_name((ptowsp_edge_reason)reason);
+    if (count && is_dot) {
+        pwsp_out_format(out, "  k%zu -> k%zu [label=\"%s %" PRIu64 "\", color=\"%s\"];\n", from, to,
+                        name, count, pwsp_edge_colours[reason]);
+    } else if (count) {
+        pwsp_out_format(out, "%s waits for %s: %s, %" PRIu64 " times\n",
+                        pwsp_picture_kernel(writer->picture, (uint32_t)to),
+                        pwsp_picture_kernel(writer->picture, (uint32_t)from), name, count);
+    }
+}
+
+static bool pwsp_edges_folded(pwsp_edge_writer *writer, bool is_dot) {
+    pwsp_picture *picture = writer->picture;
+    uint64_t kernels = picture->program->kernels.count, size;
+    writer->kernel_count = (size_t)kernels;
+    if (!pwsp_mul_fits(kernels * PTOWSP_EDGE_COUNT * sizeof(uint64_t), kernels, &size)) {
+        return false;
+    }
+    writer->counts = (uint64_t *)pwsp_memory_alloc(&picture->memory, (size_t)size);
+    if (!writer->counts) {
+        return false;
+    }
+    ptowsp_run_edges(picture->run, PTOWSP_NO_INDEX, pwsp_edge_fold, writer);
+    for (size_t k = 1; k < kernels && is_dot; k++) {
+        uint64_t count = picture->run->recorder.kernels[k].task_count;
+        if (count) {
+            pwsp_out_format(picture->out, "  k%zu [label=\"", k);
+            pwsp_out_json(picture->out, pwsp_picture_kernel(picture, (uint32_t)k));
+            pwsp_out_format(picture->out, "\\n%" PRIu64 " task%s\"];\n", count,
+                            count == 1 ? "" : "s");
+        }
+    }
+    for (size_t i = 0; i < kernels * kernels * PTOWSP_EDGE_COUNT; i++) {
+        size_t pair = i / PTOWSP_EDGE_COUNT;
+        pwsp_edge_write_folded(writer, pair / kernels, pair % kernels, i % PTOWSP_EDGE_COUNT,
+                               is_dot);
+    }
+    pwsp_memory_free(&picture->memory, writer->counts, (size_t)size);
+    return true;
+}
+
+// -- by task --------------------------------------------------------------------------------------
+
+static void pwsp_edge_write_label(pwsp_picture *picture, uint64_t task) {
+    char label[PWSP_LABEL_MAX];
+    pwsp_picture_label(picture, task,
+                       picture->options->is_short ? PWSP_LABEL_KERNEL : PWSP_LABEL_FULL, label);
+    pwsp_out_text(picture->out, label);
+}
+
+static bool pwsp_edge_write_dot(void *user, const ptowsp_edge *edge) {
+    pwsp_out *out = ((pwsp_edge_writer *)user)->picture->out;
+    pwsp_out_format(out, "  t%" PRIu64 " -> t%" PRIu64 " [tooltip=\"%s\", color=\"%s\"%s];\n",
+                    edge->from, edge->to, ptowsp_edge_reason_name(edge->reason),
+                    pwsp_edge_colours[edge->reason],
+                    edge->reason > PTOWSP_EDGE_STREAM ? ", style=dashed, constraint=false" : "");
+    return !out->has_failed;
+}
+
+static void pwsp_edge_write_tile(pwsp_out *out, const ptowsp_edge_tile *tile) {
+    pwsp_out_format(out, "%u x %u at (%" PRId64 ", %" PRId64 ")", tile->rows, tile->cols, tile->row,
+                    tile->col);
+    if (tile->lead) {
+        pwsp_out_format(out, " + %" PRId64, tile->lead);
+    }
+}
+
+static bool pwsp_edge_write_text(void *user, const ptowsp_edge *edge) {
+    pwsp_edge_writer *writer = (pwsp_edge_writer *)user;
+    pwsp_picture *picture = writer->picture;
+    pwsp_out *out = picture->out;
+    if (writer->task != edge->to) {
+        writer->task = edge->to;
+        pwsp_out_format(out, "task %" PRIu64 ", ", edge->to);
+        pwsp_edge_write_label(picture, edge->to);
+        pwsp_out_text(out, "\n");
+    }
+    pwsp_out_format(out, "  %s task %" PRIu64 ", ",
+                    edge->reason > PTOWSP_EDGE_STREAM ? "held up by" : "waits for", edge->from);
+    pwsp_edge_write_label(picture, edge->from);
+    pwsp_out_format(out, ": %s", ptowsp_edge_reason_name(edge->reason));
+    if (edge->reason == PTOWSP_EDGE_TENSOR) {
+        const ptowsp_tensor_info tensor =
+            ptowsp_program_tensor_at(picture->program, edge->earlier.tensor);
+        pwsp_out_format(out, " %s, ", tensor.desc.name);
+        pwsp_edge_write_tile(out, &edge->earlier);
+        pwsp_out_text(out, ", here ");
+        pwsp_edge_write_tile(out, &edge->later);
+        pwsp_out_format(out, "%s%s%s",
+                        edge->hazards & PTOWSP_HAZARD_RAW ? ", read after write" : "",
+                        edge->hazards & PTOWSP_HAZARD_WAR ? ", write after read" : "",
+                        edge->hazards & PTOWSP_HAZARD_WAW ? ", write after write" : "");
+    }
+    pwsp_out_text(out, "\n");
+    return !out->has_failed;
+}
+
+PWSP_INTERNAL bool pwsp_export_edges(pwsp_picture *picture, bool is_dot) {
+    pwsp_out *out = picture->out;
+    pwsp_edge_writer writer = {picture, PTOWSP_NO_INDEX, NULL, 0};
+    bool is_folded = picture->options->is_folded, is_good = true;
+    if (is_dot) {
+        pwsp_out_text(out, "digraph \"");
+        pwsp_out_json(out, pwsp_picture_title(picture));
+        pwsp_out_text(out, "\" {\n  node [shape=box, style=filled, fillcolor=\"#eef4fb\"];\n");
+    }
+    if (is_folded) {
+        is_good = pwsp_edges_folded(&writer, is_dot);
+    } else {
+        for (uint64_t i = 0; i < picture->count && is_dot && !out->has_failed; i++) {
+            pwsp_out_format(out, "  t%" PRIu64 " [label=\"", i);
+            pwsp_edge_write_label(picture, i);
+            pwsp_out_text(out, "\"];\n");
+        }
+        ptowsp_run_edges(picture->run, PTOWSP_NO_INDEX,
+                         is_dot ? pwsp_edge_write_dot : pwsp_edge_write_text, &writer);
+    }
+    if (is_dot) {
+        pwsp_out_text(out, "}\n");
+    }
+    return is_good;
+}
+
+// =================================================================================================
+// src/report/report_run.c
+// =================================================================================================
+
+// Why a run takes what it takes: as text, as JSON, and as a page.
+//
+// All three are written from one table of numbers, so that they say the same.
+
+#include <inttypes.h>
+
+typedef struct pwsp_facts {
+    pwsp_picture *picture;
+    pwsp_out *out;
+    const ptowsp_what_if *what_ifs;
+    uint32_t what_if_count;
+    ptowsp_run_bounds bounds;
+    ptowsp_task_sums *critical;  // by kernel: its tasks on the critical path
+    uint64_t lane_time;          // of all lanes, or UINT64_MAX
+} pwsp_facts;
+
+static double pwsp_facts_percent(uint64_t part, uint64_t whole) {
+    return whole ? 100.0 * (double)part / (double)whole : 0.0;
+}
+
+// False when memory is out.
+static bool pwsp_facts_find(pwsp_facts *facts) {
+    const ptowsp_run *run = facts->picture->run;
+    uint64_t count;
+    const uint64_t *path = ptowsp_run_critical_path(run, &count);
+    if (ptowsp_run_find_bounds(run, &facts->bounds) != PTOWSP_OK) {
+        return false;
+    }
+    if (!pwsp_mul_fits(facts->bounds.makespan_cycles, run->time.sim.stats.lane_count,
+                       &facts->lane_time)) {
+        facts->lane_time = UINT64_MAX;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        const ptowsp_task_record *record = &run->recorder.records[path[i]];
+        ptowsp_task_sums *sums = &facts->critical[record->kernel];
+        sums->task_count++;
+        sums->busy_cycles = pwsp_sum_u64(sums->busy_cycles, record->end - record->start);
+    }
+    return true;
+}
+
+// -- text -----------------------------------------------------------------------------------------
+
+static void pwsp_report_line(pwsp_facts *facts, const char *name, uint64_t value, uint64_t whole) {
+    pwsp_out_format(facts->out, "  %-32s %14" PRIu64 "  %5.1f %%\n", name, value,
+                    pwsp_facts_percent(value, whole));
+}
+
+static void pwsp_report_bounds(pwsp_facts *facts) {
+    const ptowsp_run_bounds *bounds = &facts->bounds;
+    pwsp_out_text(facts->out, "lower bounds, of the makespan\n");
+    if (bounds->has_path) {
+        pwsp_report_line(facts, "longest chain of dependencies", bounds->path_cycles,
+                         bounds->makespan_cycles);
+    }
+    for (uint32_t i = 0; i < bounds->pool_count; i++) {
+        pwsp_report_line(facts,
+                         bounds->pool_count == 1 ? "work / lanes"
+                         : i == 0                ? "vector work / lanes"
+                                                 : "cube work / lanes",
+                         bounds->work_cycles[i], bounds->makespan_cycles);
+    }
+}
+
+static void pwsp_report_kernels(pwsp_facts *facts) {
+    const pwsp_picture *picture = facts->picture;
+    pwsp_out_format(facts->out, "kernels\n  %-24s %10s %14s %12s %10s %14s\n", "", "tasks",
+                    "cycles", "longest", "critical", "cycles");
+    for (uint32_t k = 1; k < picture->program->kernels.count; k++) {
+        const ptowsp_task_sums *sums = &picture->run->recorder.kernels[k];
+        const ptowsp_task_sums *critical = &facts->critical[k];
+        if (sums->task_count) {
+            pwsp_out_format(facts->out,
+                            "  %-24s %10" PRIu64 " %14" PRIu64 " %12" PRIu64 " %10" PRIu64
+                            " %14" PRIu64 "\n",
+                            pwsp_picture_kernel(picture, k), sums->task_count, sums->busy_cycles,
+                            sums->longest_cycles, critical->task_count, critical->busy_cycles);
+        }
+    }
+}
+
+static void pwsp_report_text(pwsp_facts *facts) {
+    const pwsp_picture *picture = facts->picture;
+    const ptowsp_run_stats *stats = &picture->run->time.sim.stats;
+    pwsp_out *out = facts->out;
+    pwsp_out_text(out, pwsp_picture_title(picture));
+    pwsp_out_format(out, ": %" PRIu64 " cycles, %" PRIu64 " tasks, %u lanes\n",
+                    stats->makespan_cycles, stats->task_count, stats->lane_count);
+    pwsp_report_bounds(facts);
+    pwsp_out_text(out, "lanes idle, of their time\n");
+    for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
+        if (picture->run->recorder.idle[i]) {
+            pwsp_report_line(facts, i ? ptowsp_stall_name((ptowsp_stall)i) : "nothing left",
+                             picture->run->recorder.idle[i], facts->lane_time);
+        }
+    }
+    pwsp_report_kernels(facts);
+    pwsp_out_format(out, "at most  %" PRIu64 " tasks in flight, %" PRIu64 " regions, %zu bytes\n",
+                    stats->in_flight_max, stats->region_max, stats->memory_bytes);
+    if (facts->what_if_count) {
+        pwsp_out_text(out, "what if\n");
+    }
+    for (uint32_t i = 0; i < facts->what_if_count; i++) {
+        const ptowsp_what_if *what = &facts->what_ifs[i];
+        pwsp_out_format(out, "  %-24s took %3u %%: %14" PRIu64 " cycles, %.1f %%\n",
+                        pwsp_picture_kernel(picture, what->kernel), what->percent,
+                        what->makespan_cycles,
+                        pwsp_facts_percent(what->makespan_cycles, stats->makespan_cycles));
+    }
+}
+
+// -- JSON -----------------------------------------------------------------------------------------
+
+static void pwsp_json_number(pwsp_out *out, const char *name, uint64_t value) {
+    pwsp_out_format(out, "\"%s\":%" PRIu64, name, value);
+}
+
+static void pwsp_json_kernels(pwsp_facts *facts) {
+    const pwsp_picture *picture = facts->picture;
+    pwsp_out *out = facts->out;
+    bool has_any = false;
+    pwsp_out_text(out, "\"kernels\":[");
+    for (uint32_t k = 1; k < picture->program->kernels.count; k++) {
+        const ptowsp_task_sums *sums = &picture->run->recorder.kernels[k];
+        pwsp_out_text(out, has_any ? ",\n{\"name\":\"" : "\n{\"name\":\"");
+        has_any = true;
+        pwsp_out_json(out, pwsp_picture_kernel(picture, k));
+        pwsp_out_format(out,
+                        "\",\"tasks\":%" PRIu64 ",\"busy\":%" PRIu64 ",\"longest\":%" PRIu64
+                        ",\"bytes_read\":%" PRIu64 ",\"bytes_written\":%" PRIu64
+                        ",\"critical_tasks\":%" PRIu64 ",\"critical\":%" PRIu64 "}",
+                        sums->task_count, sums->busy_cycles, sums->longest_cycles, sums->bytes_read,
+                        sums->bytes_written, facts->critical[k].task_count,
+                        facts->critical[k].busy_cycles);
+    }
+    pwsp_out_text(out, "]");
+}
+
+static void pwsp_report_json(pwsp_facts *facts) {
+    const pwsp_picture *picture = facts->picture;
+    const ptowsp_run_stats *stats = &picture->run->time.sim.stats;
+    const ptowsp_run_bounds *bounds = &facts->bounds;
+    pwsp_out *out = facts->out;
+    pwsp_out_text(out, "{\"title\":\"");
+    pwsp_out_json(out, pwsp_picture_title(picture));
+    pwsp_out_text(out, "\",\n");
+    pwsp_json_number(out, "makespan", stats->makespan_cycles);
+    pwsp_out_text(out, ",\n");
+    pwsp_json_number(out, "tasks", stats->task_count);
+    pwsp_out_text(out, ",\n\"bounds\":{");
+    if (bounds->has_path) {
+        pwsp_json_number(out, "path", bounds->path_cycles);
+        pwsp_out_text(out, ",");
+    }
+    pwsp_out_text(out, "\"work\":[");
+    for (uint32_t i = 0; i < bounds->pool_count; i++) {
+        pwsp_out_format(out, "%s%" PRIu64, i ? "," : "", bounds->work_cycles[i]);
+    }
+    pwsp_out_text(out, "]},\n\"idle\":{");
+    for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
+        pwsp_out_text(out, i ? "," : "");
+        pwsp_json_number(out, ptowsp_stall_name((ptowsp_stall)i), picture->run->recorder.idle[i]);
+    }
+    pwsp_out_text(out, "},\n");
+    pwsp_json_kernels(facts);
+    pwsp_out_text(out, ",\n");
+    pwsp_json_number(out, "in_flight_max", stats->in_flight_max);
+    pwsp_out_text(out, ",\n\"what_if\":[");
+    for (uint32_t i = 0; i < facts->what_if_count; i++) {
+        const ptowsp_what_if *what = &facts->what_ifs[i];
+        pwsp_out_text(out, i ? ",\n{\"kernel\":\"" : "\n{\"kernel\":\"");
+        pwsp_out_json(out, pwsp_picture_kernel(picture, what->kernel));
+        pwsp_out_format(out, "\",\"percent\":%u,\"makespan\":%" PRIu64 "}", what->percent,
+                        what->makespan_cycles);
+    }
+    pwsp_out_text(out, "]}\n");
+}
+
+// -- a page ---------------------------------------------------------------------------------------
+
+static void pwsp_html_row(pwsp_facts *facts, const char *name, uint64_t value, uint64_t whole) {
+    pwsp_out *out = facts->out;
+    double percent = pwsp_facts_percent(value, whole);
+    pwsp_out_text(out, "<tr><th>");
+    pwsp_out_xml(out, name);
+    pwsp_out_format(out,
+                    "</th><td>%" PRIu64 "</td><td>%.1f %%</td><td><div style=\"width:%.1f%%\">"
+                    "</div></td></tr>\n",
+                    value, percent, percent > 100.0 ? 100.0 : percent);
+}
+
+static void pwsp_html_begin(pwsp_facts *facts) {
+    pwsp_out *out = facts->out;
+    pwsp_out_text(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/><title>");
+    pwsp_out_xml(out, pwsp_picture_title(facts->picture));
+    pwsp_out_text(out,
+                  "</title><style>body{font:14px/1.5 -apple-system,'Segoe UI','DejaVu "
+                  "Sans',Arial,sans-serif;"
+                  "margin:24px auto;max-width:1000px;padding:0 16px;color:#1f2328;background:#fff}"
+                  "h1{font-size:22px}h2{font-size:16px;margin-top:28px}table{border-collapse:"
+                  "collapse}");
+    pwsp_out_text(
+        out,
+        "th{text-align:left;font-weight:400}th,td{padding:3px 14px 3px 0;border-bottom:"
+        "1px solid "
+        "#d8dee4}td{text-align:right}table{width:600px}th{width:240px}td:last-child{width:180px}"
+        "div{height:10px;background:#0072b2}svg{max-width:100%;height:auto}");
+    pwsp_out_text(out, "@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}"
+                       "th,td{border-color:#30363d}div{background:#56b4e9}}</style></head><body>\n"
+                       "<h1>");
+    pwsp_out_xml(out, pwsp_picture_title(facts->picture));
+    pwsp_out_text(out, "</h1>\n");
+}
+
+static void pwsp_html_tables(pwsp_facts *facts) {
+    pwsp_out *out = facts->out;
+    const pwsp_picture *picture = facts->picture;
+    const ptowsp_run_stats *stats = &picture->run->time.sim.stats;
+    const ptowsp_run_bounds *bounds = &facts->bounds;
+    uint64_t makespan = bounds->makespan_cycles;
+    pwsp_out_text(out, "<h2>Makespan and its lower bounds</h2>\n<table>\n");
+    pwsp_html_row(facts, "makespan", makespan, makespan);
+    if (bounds->has_path) {
+        pwsp_html_row(facts, "longest chain of dependencies", bounds->path_cycles, makespan);
+    }
+    for (uint32_t i = 0; i < bounds->pool_count; i++) {
+        pwsp_html_row(facts,
+                      bounds->pool_count == 1 ? "work / lanes"
+                      : i == 0                ? "vector work / lanes"
+                                              : "cube work / lanes",
+                      bounds->work_cycles[i], makespan);
+    }
+    pwsp_out_text(out, "</table>\n<h2>Idle time of lanes</h2>\n<table>\n");
+    for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
+        if (picture->run->recorder.idle[i]) {
+            pwsp_html_row(facts, i ? ptowsp_stall_name((ptowsp_stall)i) : "nothing left",
+                          picture->run->recorder.idle[i], facts->lane_time);
+        }
+    }
+    pwsp_out_text(out, "</table>\n<h2>Cycles by kernel, of the time of lanes</h2>\n<table>\n");
+    for (uint32_t k = 1; k < picture->program->kernels.count; k++) {
+        pwsp_html_row(facts, pwsp_picture_kernel(picture, k),
+                      picture->run->recorder.kernels[k].busy_cycles, facts->lane_time);
+    }
+    pwsp_out_text(out, "</table>\n<h2>Critical path by kernel</h2>\n<table>\n");
+    for (uint32_t k = 1; k < picture->program->kernels.count; k++) {
+        pwsp_html_row(facts, pwsp_picture_kernel(picture, k), facts->critical[k].busy_cycles,
+                      makespan);
+    }
+    pwsp_out_format(out,
+                    "</table>\n<p>At most %" PRIu64 " tasks in flight, %" PRIu64
+                    " regions tracked, %zu bytes held by the run.</p>\n",
+                    stats->in_flight_max, stats->region_max, stats->memory_bytes);
+}
+
+static bool pwsp_report_html(pwsp_facts *facts) {
+    pwsp_picture *picture = facts->picture;
+    pwsp_out *out = facts->out;
+    bool is_good = true;
+    pwsp_html_begin(facts);
+    if (picture->run->has_records && picture->track_count <= picture->options->lane_max) {
+        is_good = pwsp_export_svg(picture);
+    }
+    pwsp_html_tables(facts);
+    if (facts->what_if_count) {
+        pwsp_out_text(out, "<h2>What if</h2>\n<table>\n");
+    }
+    for (uint32_t i = 0; i < facts->what_if_count; i++) {
+        const ptowsp_what_if *what = &facts->what_ifs[i];
+        char name[PTOWSP_NAME_MAX + 32];
+        ptowsp_text_buffer buffer = {name, sizeof name, 0};
+        pwsp_text_format(ptowsp_text_to_buffer(&buffer), "%s took %u %%",
+                         pwsp_picture_kernel(picture, what->kernel), what->percent);
+        pwsp_html_row(facts, name, what->makespan_cycles, facts->bounds.makespan_cycles);
+    }
+    pwsp_out_text(out, facts->what_if_count ? "</table>\n</body></html>\n" : "</body></html>\n");
+    return is_good;
+}
+
+// False when memory is out.
+PWSP_INTERNAL bool pwsp_report_write(pwsp_picture *picture, ptowsp_report_format format,
+                                     const ptowsp_what_if *what_ifs, uint32_t count) {
+    pwsp_facts facts;
+    size_t size = ((size_t)picture->program->kernels.count + 1) * sizeof(ptowsp_task_sums);
+    memset(&facts, 0, sizeof facts);
+    facts.picture = picture;
+    facts.out = picture->out;
+    facts.what_ifs = what_ifs;
+    facts.what_if_count = count;
+    facts.critical = (ptowsp_task_sums *)pwsp_memory_alloc(&picture->memory, size);
+    bool is_good = facts.critical && pwsp_facts_find(&facts);
+    if (is_good && format == PTOWSP_REPORT_TEXT) {
+        pwsp_report_text(&facts);
+    } else if (is_good && format == PTOWSP_REPORT_JSON) {
+        pwsp_report_json(&facts);
+    } else if (is_good) {
+        is_good = pwsp_report_html(&facts);
+    }
+    pwsp_memory_free(&picture->memory, facts.critical, size);
+    return is_good;
+}
+
+// =================================================================================================
 // src/report/export.c
 // =================================================================================================
 
@@ -55774,7 +56362,7 @@ static ptowsp_status pwsp_export_check_svg(const ptowsp_run *run, ptowsp_export_
 
 static ptowsp_status pwsp_export_check(const ptowsp_run *run, ptowsp_export_format format,
                                        ptowsp_export_options *options, ptowsp_output output) {
-    if ((uint32_t)format > PTOWSP_EXPORT_USAGE_CSV) {
+    if ((uint32_t)format > PTOWSP_EXPORT_DOT) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "export: there is no format %d", (int)format);
     }
@@ -55793,6 +56381,10 @@ static ptowsp_status pwsp_export_check(const ptowsp_run *run, ptowsp_export_form
     if (needs_tasks && !run->has_records) {
         return pwsp_export_refuse(run, "the run has recorded no tasks (PTOWSP_RECORD_TASKS)");
     }
+    bool needs_edges = format == PTOWSP_EXPORT_EDGES || format == PTOWSP_EXPORT_DOT;
+    if (needs_edges && (!run->has_records || run->recorder.options.level < PTOWSP_RECORD_EDGES)) {
+        return pwsp_export_refuse(run, "the run has recorded no edges (PTOWSP_RECORD_EDGES)");
+    }
     options->clock_mhz = options->clock_mhz ? options->clock_mhz : 1000;
     return format == PTOWSP_EXPORT_SVG ? pwsp_export_check_svg(run, options) : PTOWSP_OK;
 }
@@ -55806,31 +56398,38 @@ static bool pwsp_export_write(pwsp_picture *picture, ptowsp_export_format format
     case PTOWSP_EXPORT_CSV: pwsp_export_csv(picture); break;
     case PTOWSP_EXPORT_TABLE: pwsp_export_table(picture); break;
     case PTOWSP_EXPORT_USAGE_CSV: pwsp_export_usage(picture); break;
+    case PTOWSP_EXPORT_EDGES: return pwsp_export_edges(picture, false);
+    case PTOWSP_EXPORT_DOT: return pwsp_export_edges(picture, true);
     case PTOWSP_EXPORT_FORCE_INT: break;
     }
     return true;
 }
 
-ptowsp_status ptowsp_run_export(const ptowsp_run *run, ptowsp_export_format format,
-                                const ptowsp_export_options *options, ptowsp_output output) {
-    ptowsp_export_options chosen;
+// A format of exports or, if it is_report, of reports.
+typedef struct pwsp_export_job {
+    bool is_report, is_ordered;
+    ptowsp_export_format format;
+    ptowsp_report_format report;
+    const ptowsp_what_if *what_ifs;
+    uint32_t what_if_count;
+} pwsp_export_job;
+
+static ptowsp_status pwsp_export_do(const ptowsp_run *run, const pwsp_export_job *job,
+                                    const ptowsp_export_options *options, ptowsp_output output) {
     pwsp_picture picture;
-    memset(&chosen, 0, sizeof chosen);
-    if (options) {
-        chosen = *options;
-    }
-    ptowsp_status status = pwsp_export_check(run, format, &chosen, output);
-    if (status != PTOWSP_OK) {
-        return status;
-    }
+    ptowsp_status status = PTOWSP_OK;
     pwsp_out *out = (pwsp_out *)pwsp_memory_alloc(&run->context->memory, sizeof(pwsp_out));
     if (!out) {
         return pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
                          "export: out of memory");
     }
     pwsp_out_begin(out, output);
-    bool has_memory = pwsp_picture_init(&picture, run, &chosen, out, format == PTOWSP_EXPORT_SVG);
-    has_memory = has_memory && pwsp_export_write(&picture, format);
+    bool has_memory = pwsp_picture_init(&picture, run, options, out, job->is_ordered);
+    if (has_memory) {
+        has_memory = job->is_report ? pwsp_report_write(&picture, job->report, job->what_ifs,
+                                                        job->what_if_count)
+                                    : pwsp_export_write(&picture, job->format);
+    }
     pwsp_out_flush(out);
     if (!has_memory) {
         status =
@@ -55842,6 +56441,46 @@ ptowsp_status ptowsp_run_export(const ptowsp_run *run, ptowsp_export_format form
     pwsp_picture_free(&picture);
     pwsp_memory_free(&run->context->memory, out, sizeof(pwsp_out));
     return status;
+}
+
+ptowsp_status ptowsp_run_export(const ptowsp_run *run, ptowsp_export_format format,
+                                const ptowsp_export_options *options, ptowsp_output output) {
+    ptowsp_export_options chosen;
+    memset(&chosen, 0, sizeof chosen);
+    if (options) {
+        chosen = *options;
+    }
+    ptowsp_status status = pwsp_export_check(run, format, &chosen, output);
+    pwsp_export_job job = {false, format == PTOWSP_EXPORT_SVG, format, PTOWSP_REPORT_TEXT, NULL, 0};
+    return status == PTOWSP_OK ? pwsp_export_do(run, &job, &chosen, output) : status;
+}
+
+ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_format format,
+                                const ptowsp_export_options *options,
+                                const ptowsp_what_if *what_ifs, uint32_t what_if_count,
+                                ptowsp_output output) {
+    ptowsp_export_options chosen;
+    memset(&chosen, 0, sizeof chosen);
+    if (options) {
+        chosen = *options;
+    }
+    if ((uint32_t)format > PTOWSP_REPORT_HTML) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "export: there is no format %d of reports", (int)format);
+    }
+    for (uint32_t i = 0; i < what_if_count; i++) {
+        if (what_ifs[i].kernel == 0 || what_ifs[i].kernel >= run->program->kernels.count) {
+            return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
+                             "export: what if %u is about no kernel", i);
+        }
+    }
+    uint64_t tracks = (uint64_t)run->time.sim.stats.lane_count + run->pipes.pipelines.process_count;
+    chosen.lane_max = chosen.lane_max ? chosen.lane_max : 64;
+    bool is_drawn = format == PTOWSP_REPORT_HTML && run->has_records && tracks <= chosen.lane_max;
+    ptowsp_status status = pwsp_export_check(
+        run, is_drawn ? PTOWSP_EXPORT_SVG : PTOWSP_EXPORT_USAGE_CSV, &chosen, output);
+    pwsp_export_job job = {true, is_drawn, PTOWSP_EXPORT_SVG, format, what_ifs, what_if_count};
+    return status == PTOWSP_OK ? pwsp_export_do(run, &job, &chosen, output) : status;
 }
 
 #endif  // PTOWSP_ONLY_PLAN

@@ -4187,6 +4187,8 @@ PTOWSP_API bool ptowsp_run_edges(const ptowsp_run *run, uint64_t task, ptowsp_ed
 //      TABLE      the same as text in columns, with fewer of them
 //      USAGE_CSV  the use over time, a row per bin with a column per kernel: for runs of any length,
 //                 as it needs TOTALS only; so does a PERFETTO or CHROME export without tasks
+//      EDGES      what each task waits for, as text; needs edges (EDGES)
+//      DOT        the same as a graph for Graphviz; edges that are no dependences are dashed
 //
 // Bars say "attend request=3 head=1". A cycle is a nanosecond unless clock_mhz says otherwise. Times
 // in JSON are microseconds with a fraction; readers that take them as doubles round them from 2^53
@@ -4205,6 +4207,8 @@ typedef enum ptowsp_export_format {
     PTOWSP_EXPORT_CSV,
     PTOWSP_EXPORT_TABLE,
     PTOWSP_EXPORT_USAGE_CSV,
+    PTOWSP_EXPORT_EDGES,
+    PTOWSP_EXPORT_DOT,
     PWSP_FORCE_INT(PTOWSP_EXPORT)
 } ptowsp_export_format;
 
@@ -4220,6 +4224,7 @@ typedef enum ptowsp_theme {
 // Zero fields are the defaults.
 typedef struct ptowsp_export_options {
     const char *title;   // any text; default: the name of the module
+    bool is_folded;      // EDGES, DOT: by kernel, with the number of edges: for large runs
     bool is_short;       // bars have the kernel's name only: smaller files
     uint32_t clock_mhz;  // PERFETTO, CHROME: cycles per microsecond; default: 1000
     // SVG: draws [begin, end) of the run; end 0: to its end. Pixels; default 960, 320 to 10000.
@@ -4236,10 +4241,56 @@ typedef struct ptowsp_export_options {
 //          SVG, 4 more with pipelines and 4 more for PERFETTO; otherwise a few kilobytes and what places and lanes take.
 // Errors   INVALID_PARAMS: no such format or theme; no function; a width out of range; the window is
 //          empty or begins behind the run's end; nothing was recorded, or no tasks for a format that
-//          draws them. LIMIT_EXCEEDED: more lanes than lane_max. SYSTEM_FAILED: the output failed;
+//          draws them, or no edges. LIMIT_EXCEEDED: more lanes than lane_max. SYSTEM_FAILED: the output failed;
 //          the text says after how many bytes. OUT_OF_MEMORY.
 PTOWSP_API ptowsp_status ptowsp_run_export(const ptowsp_run *run, ptowsp_export_format format,
                                            const ptowsp_export_options *options,
+                                           ptowsp_output output);
+
+// -- why a run takes what it takes ----------------------------------------------------------------
+
+// No schedule of the same tasks on the same lanes, under the same dependencies, takes less than the
+// largest of these. In the path, tasks of one pipeline count as independent of each other.
+typedef struct ptowsp_run_bounds {
+    ptowsp_cycles makespan_cycles;
+    bool has_path;              // edges were recorded
+    ptowsp_cycles path_cycles;  // the longest chain of STRUCTURE, TENSOR, EXPLICIT, STREAM edges
+    uint32_t pool_count;
+    uint32_t pool_lanes[2];
+    ptowsp_cycles work_cycles[2];  // of a pool: its tasks' cycles / its lanes, rounded up
+} ptowsp_run_bounds;
+
+// Errors   INVALID_PARAMS: nothing was recorded. OUT_OF_MEMORY.
+PTOWSP_API ptowsp_status ptowsp_run_find_bounds(const ptowsp_run *run,
+                                                ptowsp_run_bounds *out_bounds);
+
+// What if tasks of a kernel took `percent` of their cycles, rounded down? Executes in time-only mode,
+// which replaces the results of the last execution, and records nothing.
+// Errors   INVALID_PARAMS: no such kernel; percent over 1000. Those of an execution in this mode.
+typedef struct ptowsp_what_if {
+    uint32_t kernel;  // its id
+    uint32_t percent;
+    ptowsp_cycles makespan_cycles;  // out
+} ptowsp_what_if;
+
+PTOWSP_API ptowsp_status ptowsp_run_what_if(ptowsp_run *run, const ptowsp_run_options *options,
+                                            ptowsp_what_if *what_if);
+
+typedef enum ptowsp_report_format {
+    PTOWSP_REPORT_TEXT = 0,
+    PTOWSP_REPORT_JSON,
+    PTOWSP_REPORT_HTML,  // one page that needs no other file, with the timeline (SVG) if tasks were
+                         // recorded and its lanes are at most lane_max
+    PWSP_FORCE_INT(PTOWSP_REPORT)
+} ptowsp_report_format;
+
+// Writes the makespan beside its lower bounds, idle time by reason, the kernels with their share of
+// the critical path, high-water marks, and the answers to what_if_count questions. (Ask them first,
+// then execute again.) Options are those of ptowsp_run_export: title, and of the timeline.
+// Errors   As ptowsp_run_export. INVALID_PARAMS: a question about no kernel.
+PTOWSP_API ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_format format,
+                                           const ptowsp_export_options *options,
+                                           const ptowsp_what_if *what_ifs, uint32_t what_if_count,
                                            ptowsp_output output);
 
 // -------------------------------------------------------------------------------------------------

@@ -129,6 +129,29 @@ static unsigned long long check_edges(sample *s, const ptowsp_run *run) {
     return count;
 }
 
+// The longest chain by all pairs; it and the work of a pool are never above the makespan.
+static void check_bounds(sample *s, const ptowsp_run *run) {
+    uint64_t ends[REF_TASK_MAX], longest = 0;
+    ptowsp_run_bounds bounds;
+    for (int to = 0; to < s->x.task_count; to++) {
+        ends[to] = 0;
+        for (int from = 0; from < to; from++) {
+            if (s->expected.waits[to][from]) {
+                ends[to] = ends[from] > ends[to] ? ends[from] : ends[to];
+            }
+        }
+        ends[to] += s->x.tasks[to].cycles;
+        longest = ends[to] > longest ? ends[to] : longest;
+    }
+    assert_int_equal(ptowsp_run_find_bounds(run, &bounds), PTOWSP_OK);
+    if (bounds.path_cycles != longest || longest > bounds.makespan_cycles ||
+        bounds.work_cycles[0] > bounds.makespan_cycles ||
+        bounds.work_cycles[1] > bounds.makespan_cycles) {
+        print_message("%d, not %d\n", (int)bounds.path_cycles, (int)longest);
+        complain(s, run, -1, "a lower bound is wrong");
+    }
+}
+
 static void edges_random__are_those_of_all_pairs(void **state) {
     (void)state;
     uint64_t seed = test_seed();
@@ -147,6 +170,7 @@ static void edges_random__are_those_of_all_pairs(void **state) {
                 ref_bind(run, &s->program, &s->bindings, &s->memory, true);
                 if (sample_execute(s, run, PTOWSP_RUN_EXECUTE, false) == PTOWSP_OK) {
                     count += check_edges(s, run);
+                    check_bounds(s, run);
                 }
             }
             ptowsp_run_destroy(run);

@@ -410,7 +410,8 @@ static void write_file(const char *path, const void *data, size_t size) {
     assert_int_equal(fclose(file), 0);
 }
 
-static void write_expected(see *s, const char *const *processes) {
+// Tasks that run in [begin, end).
+static void write_expected_in(see *s, const char *const *processes, uint64_t begin, uint64_t end) {
     FILE *file = fopen("build/export_expected.txt", "w");
     assert_non_null(file);
     for (uint64_t i = 0; i < ptowsp_run_trace_count(s->run); i++) {
@@ -419,12 +420,19 @@ static void write_expected(see *s, const char *const *processes) {
         ptowsp_task_trace task = ptowsp_run_trace_at(s->run, i);
         ptowsp_run_print_task(s->run, &task, ptowsp_text_to_buffer(&buffer));
         snprintf(lane, sizeof lane, "lane %u", task.record->lane);
+        if (begin && (task.record->end <= begin || task.record->start >= end)) {
+            continue;
+        }
         fprintf(file, "%llu|%s|%s|%llu|%llu|%s|%llu\n", (unsigned long long)task.index, label,
                 task.record->lane == PTOWSP_NO_LANE ? processes[task.record->kernel] : lane,
                 (unsigned long long)task.record->start, (unsigned long long)task.record->end,
                 ptowsp_stall_name(task.record->stall), (unsigned long long)task.bytes_written);
     }
     fclose(file);
+}
+
+static void write_expected(see *s, const char *const *processes) {
+    write_expected_in(s, processes, 0, UINT64_MAX);
 }
 
 static void check_python(see *s, const char *kind, ptowsp_export_format format,
@@ -514,6 +522,66 @@ static void export__usage_adds_up(void **state) {
     see_free(&s);
 }
 
+// Every edge is a line of DOT and of text; folded, their numbers are the same.
+static bool count_edge(void *user, const ptowsp_edge *edge) {
+    ((unsigned *)user)[edge->reason]++;
+    return true;
+}
+
+static unsigned count_text(const bytes *b, const char *text) {
+    unsigned count = 0;
+    for (const char *at = strstr((char *)b->data, text); at; at = strstr(at + 1, text)) {
+        count++;
+    }
+    return count;
+}
+
+static void export__edges_are_lines_of_dot_and_text(void **state) {
+    (void)state;
+    see s = {0};
+    bytes b = {0};
+    ptowsp_schedule schedule = lanes(2);
+    unsigned counts[PTOWSP_EDGE_COUNT] = {0};
+    const ptowsp_record_options edges = {PTOWSP_RECORD_EDGES, 0, 0, 0};
+    ptowsp_export_options options;
+    memset(&options, 0, sizeof options);
+    options.title = "\"quoted\" \\";
+    see_make(&s, &schedule, 5);
+    see_run(&s, &edges);
+    assert_true(ptowsp_run_edges(s.run, PTOWSP_NO_INDEX, count_edge, counts));
+    assert_int_equal(counts[PTOWSP_EDGE_STRUCTURE], 15);
+    assert_int_equal(counts[PTOWSP_EDGE_TENSOR], 15);
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_DOT, &options, &b), PTOWSP_OK);
+    bytes_write(&b, "", 1);
+    assert_int_equal(strncmp((char *)b.data, "digraph \"\\\"quoted\\\" \\\\\" {", 25), 0);
+    assert_int_equal(count_text(&b, "[label="), 20);
+    assert_int_equal(count_text(&b, "tooltip=\"tensor\""), 15);
+    assert_int_equal(count_text(&b, "tooltip=\"structure\""), 15);
+    assert_int_equal(count_text(&b, "tooltip=\"lane\""), counts[PTOWSP_EDGE_LANE]);
+    assert_non_null(strstr((char *)b.data, "t17 -> t19 [tooltip=\"tensor\""));
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_EDGES, NULL, &b), PTOWSP_OK);
+    bytes_write(&b, "", 1);
+    assert_non_null(strstr((char *)b.data,
+                           "task 19, merge axis0=47\n"
+                           "  waits for task 18, attend request=4 head=2 scale=-3: structure\n"));
+    assert_non_null(strstr((char *)b.data,
+                           "  waits for task 16, attend request=4 head=0 scale=-3: tensor o, 1 x 2 "
+                           "at (4, 0), here 1 x 6 at (4, 0), read after write, write after write"));
+    options.is_folded = true;
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_EDGES, &options, &b), PTOWSP_OK);
+    bytes_write(&b, "", 1);
+    assert_non_null(strstr((char *)b.data, "merge waits for attend: structure, 15 times\n"
+                                           "merge waits for attend: tensor, 15 times\n"));
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_DOT, &options, &b), PTOWSP_OK);
+    bytes_write(&b, "", 1);
+    assert_non_null(strstr((char *)b.data, "k1 [label=\"attend\\n15 tasks\"]"));
+    assert_non_null(strstr((char *)b.data, "k1 -> k2 [label=\"tensor 15\""));
+    see_run_tasks(&s);
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_DOT, NULL, &b), PTOWSP_INVALID_PARAMS);
+    free(b.data);
+    see_free(&s);
+}
+
 // -- bad input ------------------------------------------------------------------------------------
 
 static void export__outputs_that_fail_are_told_and_not_called_again(void **state) {
@@ -521,8 +589,9 @@ static void export__outputs_that_fail_are_told_and_not_called_again(void **state
     see s = {0};
     ptowsp_schedule schedule = lanes(2);
     see_make(&s, &schedule, 100);
-    see_run_tasks(&s);
-    for (int format = 0; format <= PTOWSP_EXPORT_USAGE_CSV; format++) {
+    const ptowsp_record_options edges = {PTOWSP_RECORD_EDGES, 0, 0, 0};
+    see_run(&s, &edges);
+    for (int format = 0; format <= PTOWSP_EXPORT_DOT; format++) {
         bytes all = {0};
         assert_int_equal(export_to(&s, (ptowsp_export_format)format, NULL, &all), PTOWSP_OK);
         for (size_t limit = 1; limit < all.size; limit += all.size / 5 + 1) {
@@ -637,6 +706,43 @@ static void export__times_up_to_the_last_cycle(void **state) {
     see_free(&s);
 }
 
+static void export__a_picture_of_a_window_has_the_tasks_in_it(void **state) {
+    (void)state;
+    see s = {0};
+    ptowsp_schedule schedule = lanes(3);
+    ptowsp_export_options options;
+    memset(&options, 0, sizeof options);
+    see_make(&s, &schedule, 12);
+    see_run_tasks(&s);
+    for (uint64_t begin = 1; begin < 60; begin += 7) {
+        options.begin = begin;
+        options.end = begin + 23;
+        write_expected_in(&s, NULL, options.begin, options.end);
+        check_python(&s, "svg", PTOWSP_EXPORT_SVG, &options, "'drawn: '");
+    }
+    see_free(&s);
+}
+
+static void export__tasks_may_take_no_cycles(void **state) {
+    (void)state;
+    see s = {0};
+    bytes b = {0};
+    s.is_free = true;
+    see_make(&s, NULL, 2);
+    see_run_tasks(&s);
+    assert_int_equal(ptowsp_run_result(s.run)->makespan_cycles, 0);
+    write_expected(&s, NULL);
+    check_perfetto(&s, false);
+    check_python(&s, "json", PTOWSP_EXPORT_CHROME, NULL, "");
+    check_python(&s, "csv", PTOWSP_EXPORT_CSV, NULL, "");
+    check_python(&s, "table", PTOWSP_EXPORT_TABLE, NULL, "");
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_SVG, NULL, &b), PTOWSP_OK);
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_USAGE_CSV, NULL, &b), PTOWSP_OK);
+    assert_int_equal(b.size, strlen("begin,end,\"attend\",\"merge\"\r\n"));
+    free(b.data);
+    see_free(&s);
+}
+
 // 20,000 tasks in 320 pixels: what is narrow is drawn together, so the picture stays small.
 static void export__a_picture_of_many_tasks_stays_small(void **state) {
     (void)state;
@@ -657,10 +763,13 @@ int main(void) {
         cmocka_unit_test(export__perfetto_has_processes),
         cmocka_unit_test(export__json_csv_table_and_svg_say_what_the_run_did),
         cmocka_unit_test(export__usage_adds_up),
+        cmocka_unit_test(export__edges_are_lines_of_dot_and_text),
         cmocka_unit_test(export__outputs_that_fail_are_told_and_not_called_again),
         cmocka_unit_test(export__refuses_what_it_cannot_draw),
         cmocka_unit_test(export__zero_tasks_are_a_picture_of_nothing),
         cmocka_unit_test(export__times_up_to_the_last_cycle),
+        cmocka_unit_test(export__a_picture_of_a_window_has_the_tasks_in_it),
+        cmocka_unit_test(export__tasks_may_take_no_cycles),
         cmocka_unit_test(export__a_picture_of_many_tasks_stays_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

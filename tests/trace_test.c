@@ -13,6 +13,12 @@ static void label_is(const see *s, uint64_t index, const char *expected) {
     assert_string_equal(data, expected);
 }
 
+static bool count_edge(void *user, const ptowsp_edge *edge) {
+    (void)edge;
+    ++*(uint64_t *)user;
+    return true;
+}
+
 // The schedules that make records in different ways: in order, fifo, and event by event.
 static void schedule_of(int kind, ptowsp_schedule *schedule) {
     memset(schedule, 0, sizeof *schedule);
@@ -179,6 +185,90 @@ static void trace__tasks_of_processes_are_recorded(void **state) {
     see_free(&s);
 }
 
+// On several lanes tasks are recorded as they retire: the same records.
+static void trace__on_lanes_and_on_one_thread_are_the_same(void **state) {
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        see one = {0}, many = {0};
+        ptowsp_schedule schedule;
+        ptowsp_run_options options;
+        const ptowsp_record_options record = {PTOWSP_RECORD_EDGES, 0, 0, 0};
+        memset(&options, 0, sizeof options);
+        schedule_of(kind, &schedule);
+        many.context_desc.threads = PTOWSP_THREADS_OWN;
+        many.context_desc.lane_count = 4;
+        see_make(&one, &schedule, 50);
+        see_make(&many, &schedule, 50);
+        see_run(&one, &record);
+        options.lane_count = 4;
+        assert_int_equal(ptowsp_run_record(many.run, &record), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_execute(many.run, &options), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_trace_count(many.run), 200);
+        uint64_t counts[2] = {0, 0};
+        assert_true(ptowsp_run_edges(one.run, PTOWSP_NO_INDEX, count_edge, &counts[0]));
+        assert_true(ptowsp_run_edges(many.run, PTOWSP_NO_INDEX, count_edge, &counts[1]));
+        assert_true(counts[0] >= 150 && counts[0] == counts[1]);
+        for (uint64_t i = 0; i < 200; i++) {
+            ptowsp_task_trace a = ptowsp_run_trace_at(one.run, i);
+            ptowsp_task_trace b = ptowsp_run_trace_at(many.run, i);
+            assert_memory_equal(a.record, b.record, sizeof *a.record);
+            assert_memory_equal(a.args, b.args, (a.axis_count + a.scalar_count) * 8);
+            assert_int_equal(a.bytes_written, b.bytes_written);
+        }
+        see_free(&one);
+        see_free(&many);
+    }
+}
+
+static bool discard(void *user, const void *data, size_t size) {
+    (void)data;
+    *(size_t *)user += size;
+    return true;
+}
+
+// Every allocation of recording, exporting and reporting is refused once: an error, and no leak.
+static void trace__without_memory_is_an_error(void **state) {
+    (void)state;
+    for (int kind = 0; kind < 6; kind++) {
+        bool is_good = false;
+        for (size_t n = 1; !is_good; n++) {
+            test_memory memory = {0, 0, 0, 0};
+            see s = {0};
+            ptowsp_schedule schedule;
+            ptowsp_run_options options;
+            const ptowsp_record_options record = {PTOWSP_RECORD_EDGES, 0, 0, 0};
+            size_t size = 0;
+            const ptowsp_output output = {discard, &size};
+            memset(&options, 0, sizeof options);
+            options.mode = PTOWSP_RUN_TIME_ONLY;
+            schedule_of(kind % 3, &schedule);
+            s.context_desc.resize = test_resize;
+            s.context_desc.resize_user = &memory;
+            if (kind < 3) {
+                see_make(&s, &schedule, 20);
+            } else {
+                see_make_pipeline(&s);
+            }
+            assert_int_equal(ptowsp_run_record(s.run, &record), PTOWSP_OK);
+            memory.refuse_at = memory.allocations + n;
+            ptowsp_status status = ptowsp_run_execute(s.run, &options);
+            for (int f = 0; status == PTOWSP_OK && f <= PTOWSP_EXPORT_DOT; f++) {
+                ptowsp_export_options how;
+                memset(&how, 0, sizeof how);
+                how.is_folded = n % 2;
+                status = ptowsp_run_export(s.run, (ptowsp_export_format)f, &how, output);
+            }
+            for (int f = 0; status == PTOWSP_OK && f <= PTOWSP_REPORT_HTML; f++) {
+                status = ptowsp_run_report(s.run, (ptowsp_report_format)f, NULL, NULL, 0, output);
+            }
+            is_good = memory.allocations < memory.refuse_at;
+            assert_int_equal(status, is_good ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY);
+            see_free(&s);
+            assert_int_equal(memory.live_bytes, 0);
+        }
+    }
+}
+
 static void trace__refuses_what_cannot_be(void **state) {
     (void)state;
     see s = {0};
@@ -210,6 +300,8 @@ int main(void) {
         cmocka_unit_test(trace__a_window_and_every_nth_keep_the_same_records),
         cmocka_unit_test(trace__memory_is_for_what_is_kept),
         cmocka_unit_test(trace__tasks_of_processes_are_recorded),
+        cmocka_unit_test(trace__on_lanes_and_on_one_thread_are_the_same),
+        cmocka_unit_test(trace__without_memory_is_an_error),
         cmocka_unit_test(trace__refuses_what_cannot_be),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,6 +28,8 @@ typedef struct pwsp_walk {
     pwsp_tile_core tile_core;
     ptowsp_cost cost;
     pwsp_tile_memo *memos;  // by kernel
+    // What if: the kernel whose tasks take other cycles, in percent. 0: none.
+    uint32_t scaled_kernel, scaled_percent;
 } pwsp_walk;
 
 // False when memory is out; pwsp_walk_free must still be called. The object must not be moved.
@@ -104,6 +106,15 @@ PWSP_FORCE_INLINE bool pwsp_walk_kernel(pwsp_walk *walk, bool is_time_only,
     }
     *out_cycles = pwsp_kernel_call(x->kernel, &x->task, is_time_only);
     return *out_cycles <= PTOWSP_CYCLES_MAX || pwsp_walk_fail_kernel(x, *out_cycles);
+}
+
+// The cycles of the current task as they are asked for.
+PWSP_INLINE ptowsp_cycles pwsp_walk_scaled(const pwsp_walk *walk, ptowsp_cycles cycles) {
+    uint64_t percent = walk->scaled_percent;
+    bool is_scaled = walk->scaled_kernel && walk->expander.task_op->kernel == walk->scaled_kernel;
+    return is_scaled ? pwsp_min_u64(cycles / 100 * percent + cycles % 100 * percent / 100,
+                                    PTOWSP_CYCLES_MAX)
+                     : cycles;
 }
 
 // The keys of a task; false with the expander's error.

@@ -8,7 +8,7 @@
 
 #include "edges.h"
 
-enum { PWSP_EDGE_HIDDEN = 8 };  // beside PWSP_TILE_READ, ...
+#define PWSP_EDGE_HIDDEN 8u  // beside PWSP_TILE_READ, ...
 
 // Every array: field, item type, count, capacity.
 #define PWSP_EDGE_ARRAYS(ARRAY)                                                                    \
@@ -201,8 +201,12 @@ static uint32_t pwsp_edges_hazards(const pwsp_edges *edges, const pwsp_edge_acce
     if ((old->access & PWSP_TILE_WRITTEN) && is_read && !(old->access & PWSP_EDGE_HIDDEN)) {
         met |= PTOWSP_HAZARD_RAW;
     }
-    met |= (old->access & PWSP_TILE_READ) && is_written ? PTOWSP_HAZARD_WAR : 0u;
-    met |= (old->access & PWSP_TILE_WRITTEN) && is_written ? PTOWSP_HAZARD_WAW : 0u;
+    if ((old->access & PWSP_TILE_READ) && is_written) {
+        met |= PTOWSP_HAZARD_WAR;
+    }
+    if ((old->access & PWSP_TILE_WRITTEN) && is_written) {
+        met |= PTOWSP_HAZARD_WAW;
+    }
     return met & edges->sim->schedule->hazards;
 }
 
@@ -356,4 +360,40 @@ PWSP_INTERNAL bool pwsp_edges_of(const pwsp_edges *edges, uint64_t task, pwsp_ed
         }
     }
     return true;
+}
+
+// -- the longest chain ----------------------------------------------------------------------------
+
+// The time at which a node may begin, from the ends of all nodes before it.
+static uint64_t pwsp_edges_ready(const pwsp_edges *edges, const uint64_t *ends, uint32_t at) {
+    for (; edges->sim->order.has_structure && edges->nodes[at].parent;
+         at = edges->nodes[at].parent) {
+        const pwsp_edge_node *node = &edges->nodes[at];
+        if (!edges->nodes[node->parent].is_parallel && node->previous) {
+            return ends[node->previous];
+        }
+    }
+    return 0;
+}
+
+// A scope ends with the last of its tasks: in a sequential one, later children end later.
+PWSP_INTERNAL bool pwsp_edges_longest(const pwsp_edges *edges, const ptowsp_task_record *records,
+                                      uint64_t *out_cycles) {
+    size_t size = (size_t)edges->node_count * sizeof(uint64_t);
+    uint64_t *ends = (uint64_t *)pwsp_memory_alloc(&edges->memory, size);
+    *out_cycles = 0;
+    for (uint64_t i = 0; ends && i < edges->task_count; i++) {
+        const pwsp_edge_task *task = &edges->tasks[i];
+        uint64_t ready = pwsp_edges_ready(edges, ends, task->node);
+        for (uint64_t k = task->first_kept; k < edges->tasks[i + 1].first_kept; k++) {
+            ready = pwsp_max_u64(ready, ends[edges->tasks[edges->kept[k].from].node]);
+        }
+        uint64_t end = pwsp_sum_u64(ready, records[i].end - records[i].start);
+        for (uint32_t at = task->node; at; at = edges->nodes[at].parent) {
+            ends[at] = pwsp_max_u64(ends[at], end);
+        }
+        *out_cycles = pwsp_max_u64(*out_cycles, end);
+    }
+    pwsp_memory_free(&edges->memory, ends, size);
+    return ends != NULL;
 }

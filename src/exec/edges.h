@@ -94,4 +94,8 @@ typedef bool (*pwsp_edge_visit)(void *user, const pwsp_edge_kept *edge);
 PWSP_INTERNAL bool pwsp_edges_of(const pwsp_edges *edges, uint64_t task, pwsp_edge_visit visit,
                                  void *user);
 
+// The longest chain of tasks that wait for each other, in cycles. False when memory is out.
+PWSP_INTERNAL bool pwsp_edges_longest(const pwsp_edges *edges, const ptowsp_task_record *records,
+                                      uint64_t *out_cycles);
+
 #endif

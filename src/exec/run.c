@@ -308,7 +308,7 @@ static bool pwsp_run_issue_next(ptowsp_run *run, const pwsp_arrival *arrival) {
 static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
     pwsp_expander *x = &run->walk.expander;
     pwsp_walk_begin(&run->walk, false);
-    bool has_plain = pwsp_timeline_is_plain(&run->time);
+    bool has_plain = pwsp_timeline_is_plain(&run->time) && !run->walk.scaled_kernel;
     bool has_data = has_plain && pwsp_timeline_has_data(&run->time);
     run->batch.count = 0;
     for (;;) {
@@ -325,6 +325,7 @@ static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
                 arrival.unit = x->kernel->unit;
             } else {
                 pwsp_walk_arrival(x, &arrival);
+                arrival.cycles = pwsp_walk_scaled(&run->walk, arrival.cycles);
             }
             if (!(is_plain ? pwsp_run_collect(run, &arrival)
                            : pwsp_run_issue_next(run, &arrival))) {
@@ -607,6 +608,35 @@ ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *opti
                              : pwsp_run_execute(run, &chosen, NULL, NULL);
     }
     pwsp_store_release(&run->is_running, 0u);
+    return status;
+}
+
+ptowsp_status ptowsp_run_what_if(ptowsp_run *run, const ptowsp_run_options *options,
+                                 ptowsp_what_if *what_if) {
+    ptowsp_run_options chosen;
+    memset(&chosen, 0, sizeof chosen);
+    if (options) {
+        chosen = *options;
+    }
+    if (what_if->kernel == 0 || what_if->kernel >= run->program->kernels.count ||
+        what_if->percent > 1000) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: what if kernel %u took %u percent: no such kernel, or over 1000",
+                         what_if->kernel, what_if->percent);
+    }
+    if (pwsp_run_is_running(run)) {
+        return PTOWSP_BUSY;
+    }
+    const ptowsp_record_options record = run->record;
+    memset(&run->record, 0, sizeof run->record);
+    chosen.mode = PTOWSP_RUN_TIME_ONLY;
+    chosen.record_tasks = false;
+    run->walk.scaled_kernel = what_if->kernel;
+    run->walk.scaled_percent = what_if->percent;
+    ptowsp_status status = ptowsp_run_execute(run, &chosen);
+    run->walk.scaled_kernel = 0;
+    run->record = record;
+    what_if->makespan_cycles = run->time.sim.stats.makespan_cycles;
     return status;
 }
 

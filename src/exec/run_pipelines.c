@@ -68,6 +68,7 @@ static bool pwsp_pipes_task(void *user, const pwsp_process *process, ptowsp_cycl
                       : pwsp_walk_kernel(pipes->walk, pipes->walk->is_time_only, out_cycles))) {
         return false;
     }
+    *out_cycles = pwsp_walk_scaled(pipes->walk, *out_cycles);
     if (sim->has_records && !pwsp_pipes_record_task(pipes, process, *out_cycles)) {
         pwsp_expander_fail(&pipes->walk->expander, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
                            "out of memory for records of tasks");

@@ -167,3 +167,32 @@ bool ptowsp_run_edges(const ptowsp_run *run, uint64_t task, ptowsp_edge_fn visit
     }
     return goes_on;
 }
+
+// -- lower bounds ---------------------------------------------------------------------------------
+
+ptowsp_status ptowsp_run_find_bounds(const ptowsp_run *run, ptowsp_run_bounds *out_bounds) {
+    const pwsp_sim *sim = &run->time.sim;
+    memset(out_bounds, 0, sizeof *out_bounds);
+    if (!pwsp_run_has_sums(run)) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: lower bounds of a run that has recorded nothing");
+    }
+    out_bounds->makespan_cycles = sim->stats.makespan_cycles;
+    out_bounds->pool_count = sim->schedule->pools == PTOWSP_POOLS_BY_UNIT ? 2 : 1;
+    for (uint32_t p = 0; p < out_bounds->pool_count; p++) {
+        const pwsp_pool_lanes *pool = &sim->pools[p];
+        uint64_t busy = 0, rest = 0;  // busy * lanes + rest
+        for (uint32_t i = pool->first; i < pool->first + pool->count; i++) {
+            busy += sim->lane_stats[i].busy_cycles / pool->count;
+            rest += sim->lane_stats[i].busy_cycles % pool->count;
+        }
+        out_bounds->pool_lanes[p] = pool->count;
+        out_bounds->work_cycles[p] = pool->count ? busy + pwsp_ceil_div_u64(rest, pool->count) : 0;
+    }
+    out_bounds->has_path = run->has_records && run->recorder.options.level >= PTOWSP_RECORD_EDGES;
+    if (out_bounds->has_path && !pwsp_edges_longest(&run->recorder.edges, run->recorder.records,
+                                                    &out_bounds->path_cycles)) {
+        return pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+    }
+    return PTOWSP_OK;
+}

@@ -41,7 +41,7 @@ static ptowsp_status pwsp_export_check_svg(const ptowsp_run *run, ptowsp_export_
 
 static ptowsp_status pwsp_export_check(const ptowsp_run *run, ptowsp_export_format format,
                                        ptowsp_export_options *options, ptowsp_output output) {
-    if ((uint32_t)format > PTOWSP_EXPORT_USAGE_CSV) {
+    if ((uint32_t)format > PTOWSP_EXPORT_DOT) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "export: there is no format %d", (int)format);
     }
@@ -60,6 +60,10 @@ static ptowsp_status pwsp_export_check(const ptowsp_run *run, ptowsp_export_form
     if (needs_tasks && !run->has_records) {
         return pwsp_export_refuse(run, "the run has recorded no tasks (PTOWSP_RECORD_TASKS)");
     }
+    bool needs_edges = format == PTOWSP_EXPORT_EDGES || format == PTOWSP_EXPORT_DOT;
+    if (needs_edges && (!run->has_records || run->recorder.options.level < PTOWSP_RECORD_EDGES)) {
+        return pwsp_export_refuse(run, "the run has recorded no edges (PTOWSP_RECORD_EDGES)");
+    }
     options->clock_mhz = options->clock_mhz ? options->clock_mhz : 1000;
     return format == PTOWSP_EXPORT_SVG ? pwsp_export_check_svg(run, options) : PTOWSP_OK;
 }
@@ -73,31 +77,38 @@ static bool pwsp_export_write(pwsp_picture *picture, ptowsp_export_format format
     case PTOWSP_EXPORT_CSV: pwsp_export_csv(picture); break;
     case PTOWSP_EXPORT_TABLE: pwsp_export_table(picture); break;
     case PTOWSP_EXPORT_USAGE_CSV: pwsp_export_usage(picture); break;
+    case PTOWSP_EXPORT_EDGES: return pwsp_export_edges(picture, false);
+    case PTOWSP_EXPORT_DOT: return pwsp_export_edges(picture, true);
     case PTOWSP_EXPORT_FORCE_INT: break;
     }
     return true;
 }
 
-ptowsp_status ptowsp_run_export(const ptowsp_run *run, ptowsp_export_format format,
-                                const ptowsp_export_options *options, ptowsp_output output) {
-    ptowsp_export_options chosen;
+// A format of exports or, if it is_report, of reports.
+typedef struct pwsp_export_job {
+    bool is_report, is_ordered;
+    ptowsp_export_format format;
+    ptowsp_report_format report;
+    const ptowsp_what_if *what_ifs;
+    uint32_t what_if_count;
+} pwsp_export_job;
+
+static ptowsp_status pwsp_export_do(const ptowsp_run *run, const pwsp_export_job *job,
+                                    const ptowsp_export_options *options, ptowsp_output output) {
     pwsp_picture picture;
-    memset(&chosen, 0, sizeof chosen);
-    if (options) {
-        chosen = *options;
-    }
-    ptowsp_status status = pwsp_export_check(run, format, &chosen, output);
-    if (status != PTOWSP_OK) {
-        return status;
-    }
+    ptowsp_status status = PTOWSP_OK;
     pwsp_out *out = (pwsp_out *)pwsp_memory_alloc(&run->context->memory, sizeof(pwsp_out));
     if (!out) {
         return pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
                          "export: out of memory");
     }
     pwsp_out_begin(out, output);
-    bool has_memory = pwsp_picture_init(&picture, run, &chosen, out, format == PTOWSP_EXPORT_SVG);
-    has_memory = has_memory && pwsp_export_write(&picture, format);
+    bool has_memory = pwsp_picture_init(&picture, run, options, out, job->is_ordered);
+    if (has_memory) {
+        has_memory = job->is_report ? pwsp_report_write(&picture, job->report, job->what_ifs,
+                                                        job->what_if_count)
+                                    : pwsp_export_write(&picture, job->format);
+    }
     pwsp_out_flush(out);
     if (!has_memory) {
         status =
@@ -109,4 +120,44 @@ ptowsp_status ptowsp_run_export(const ptowsp_run *run, ptowsp_export_format form
     pwsp_picture_free(&picture);
     pwsp_memory_free(&run->context->memory, out, sizeof(pwsp_out));
     return status;
+}
+
+ptowsp_status ptowsp_run_export(const ptowsp_run *run, ptowsp_export_format format,
+                                const ptowsp_export_options *options, ptowsp_output output) {
+    ptowsp_export_options chosen;
+    memset(&chosen, 0, sizeof chosen);
+    if (options) {
+        chosen = *options;
+    }
+    ptowsp_status status = pwsp_export_check(run, format, &chosen, output);
+    pwsp_export_job job = {false, format == PTOWSP_EXPORT_SVG, format, PTOWSP_REPORT_TEXT, NULL, 0};
+    return status == PTOWSP_OK ? pwsp_export_do(run, &job, &chosen, output) : status;
+}
+
+ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_format format,
+                                const ptowsp_export_options *options,
+                                const ptowsp_what_if *what_ifs, uint32_t what_if_count,
+                                ptowsp_output output) {
+    ptowsp_export_options chosen;
+    memset(&chosen, 0, sizeof chosen);
+    if (options) {
+        chosen = *options;
+    }
+    if ((uint32_t)format > PTOWSP_REPORT_HTML) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "export: there is no format %d of reports", (int)format);
+    }
+    for (uint32_t i = 0; i < what_if_count; i++) {
+        if (what_ifs[i].kernel == 0 || what_ifs[i].kernel >= run->program->kernels.count) {
+            return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, i,
+                             "export: what if %u is about no kernel", i);
+        }
+    }
+    uint64_t tracks = (uint64_t)run->time.sim.stats.lane_count + run->pipes.pipelines.process_count;
+    chosen.lane_max = chosen.lane_max ? chosen.lane_max : 64;
+    bool is_drawn = format == PTOWSP_REPORT_HTML && run->has_records && tracks <= chosen.lane_max;
+    ptowsp_status status = pwsp_export_check(
+        run, is_drawn ? PTOWSP_EXPORT_SVG : PTOWSP_EXPORT_USAGE_CSV, &chosen, output);
+    pwsp_export_job job = {true, is_drawn, PTOWSP_EXPORT_SVG, format, what_ifs, what_if_count};
+    return status == PTOWSP_OK ? pwsp_export_do(run, &job, &chosen, output) : status;
 }

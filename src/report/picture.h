@@ -75,12 +75,16 @@ PWSP_INTERNAL uint64_t pwsp_picture_ns(const pwsp_picture *picture, uint64_t cyc
 PWSP_INTERNAL uint64_t pwsp_picture_busy(const pwsp_picture *picture, const ptowsp_usage *usage,
                                          uint64_t bin);
 
+PWSP_INTERNAL bool pwsp_report_write(pwsp_picture *picture, ptowsp_report_format format,
+                                     const ptowsp_what_if *what_ifs, uint32_t count);
+
 // Formats. False: memory is out.
 PWSP_INTERNAL void pwsp_export_chrome(pwsp_picture *picture);
 PWSP_INTERNAL bool pwsp_export_perfetto(pwsp_picture *picture);
 PWSP_INTERNAL void pwsp_export_csv(pwsp_picture *picture);
 PWSP_INTERNAL void pwsp_export_table(pwsp_picture *picture);
 PWSP_INTERNAL void pwsp_export_usage(pwsp_picture *picture);
+PWSP_INTERNAL bool pwsp_export_edges(pwsp_picture *picture, bool is_dot);
 PWSP_INTERNAL bool pwsp_export_svg(pwsp_picture *picture);
 
 #endif

@@ -238,11 +238,12 @@ static void pwsp_svg_pixel(pwsp_svg *svg, pwsp_svg_columns *columns, uint64_t pi
 // The text inside a bar: the most detailed label that fits.
 static void pwsp_svg_label(pwsp_svg *svg, uint64_t slot, uint64_t x, uint64_t width, uint32_t y) {
     char label[PWSP_LABEL_MAX];
-    const uint64_t letter = 6 * PWSP_SVG_SCALE;  // about: at a size of 10 pixels
-    size_t room = (size_t)(width / letter), length = SIZE_MAX;
-    if (svg->row < 16 || room < 3) {
+    const uint64_t letter = 620, margin = 600;  // about, of 10 pixel letters: in hundredths
+    size_t length = SIZE_MAX;
+    if (svg->row < 16 || width < margin + letter) {
         return;
     }
+    size_t room = (size_t)((width - margin) / letter);
     int detail = svg->picture->options->is_short ? PWSP_LABEL_KERNEL : PWSP_LABEL_FULL;
     for (; detail <= PWSP_LABEL_KERNEL && length > room; detail++) {
         length = pwsp_picture_label(svg->picture, slot, (pwsp_label_detail)detail, label);
@@ -308,7 +309,8 @@ static void pwsp_svg_track(pwsp_svg *svg, uint32_t track) {
             pwsp_svg_gap(svg, last, record->start, record->stall, y);
         }
         last = record->end;
-        if (record->end < svg->begin || record->start > svg->end) {
+        bool is_before = record->end <= svg->begin && record->start < svg->begin;
+        if (is_before || (record->start >= svg->end && svg->end < picture->makespan)) {
             continue;
         }
         svg->is_used[record->kernel] = true;

@@ -1,0 +1,303 @@
+// Why a run takes what it takes: as text, as JSON, and as a page.
+//
+// All three are written from one table of numbers, so that they say the same.
+
+#include "picture.h"
+
+#include <inttypes.h>
+
+typedef struct pwsp_facts {
+    pwsp_picture *picture;
+    pwsp_out *out;
+    const ptowsp_what_if *what_ifs;
+    uint32_t what_if_count;
+    ptowsp_run_bounds bounds;
+    ptowsp_task_sums *critical;  // by kernel: its tasks on the critical path
+    uint64_t lane_time;          // of all lanes, or UINT64_MAX
+} pwsp_facts;
+
+static double pwsp_facts_percent(uint64_t part, uint64_t whole) {
+    return whole ? 100.0 * (double)part / (double)whole : 0.0;
+}
+
+// False when memory is out.
+static bool pwsp_facts_find(pwsp_facts *facts) {
+    const ptowsp_run *run = facts->picture->run;
+    uint64_t count;
+    const uint64_t *path = ptowsp_run_critical_path(run, &count);
+    if (ptowsp_run_find_bounds(run, &facts->bounds) != PTOWSP_OK) {
+        return false;
+    }
+    if (!pwsp_mul_fits(facts->bounds.makespan_cycles, run->time.sim.stats.lane_count,
+                       &facts->lane_time)) {
+        facts->lane_time = UINT64_MAX;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        const ptowsp_task_record *record = &run->recorder.records[path[i]];
+        ptowsp_task_sums *sums = &facts->critical[record->kernel];
+        sums->task_count++;
+        sums->busy_cycles = pwsp_sum_u64(sums->busy_cycles, record->end - record->start);
+    }
+    return true;
+}
+
+// -- text -----------------------------------------------------------------------------------------
+
+static void pwsp_report_line(pwsp_facts *facts, const char *name, uint64_t value, uint64_t whole) {
+    pwsp_out_format(facts->out, "  %-32s %14" PRIu64 "  %5.1f %%\n", name, value,
+                    pwsp_facts_percent(value, whole));
+}
+
+static void pwsp_report_bounds(pwsp_facts *facts) {
+    const ptowsp_run_bounds *bounds = &facts->bounds;
+    pwsp_out_text(facts->out, "lower bounds, of the makespan\n");
+    if (bounds->has_path) {
+        pwsp_report_line(facts, "longest chain of dependencies", bounds->path_cycles,
+                         bounds->makespan_cycles);
+    }
+    for (uint32_t i = 0; i < bounds->pool_count; i++) {
+        pwsp_report_line(facts,
+                         bounds->pool_count == 1 ? "work / lanes"
+                         : i == 0                ? "vector work / lanes"
+                                                 : "cube work / lanes",
+                         bounds->work_cycles[i], bounds->makespan_cycles);
+    }
+}
+
+static void pwsp_report_kernels(pwsp_facts *facts) {
+    const pwsp_picture *picture = facts->picture;
+    pwsp_out_format(facts->out, "kernels\n  %-24s %10s %14s %12s %10s %14s\n", "", "tasks",
+                    "cycles", "longest", "critical", "cycles");
+    for (uint32_t k = 1; k < picture->program->kernels.count; k++) {
+        const ptowsp_task_sums *sums = &picture->run->recorder.kernels[k];
+        const ptowsp_task_sums *critical = &facts->critical[k];
+        if (sums->task_count) {
+            pwsp_out_format(facts->out,
+                            "  %-24s %10" PRIu64 " %14" PRIu64 " %12" PRIu64 " %10" PRIu64
+                            " %14" PRIu64 "\n",
+                            pwsp_picture_kernel(picture, k), sums->task_count, sums->busy_cycles,
+                            sums->longest_cycles, critical->task_count, critical->busy_cycles);
+        }
+    }
+}
+
+static void pwsp_report_text(pwsp_facts *facts) {
+    const pwsp_picture *picture = facts->picture;
+    const ptowsp_run_stats *stats = &picture->run->time.sim.stats;
+    pwsp_out *out = facts->out;
+    pwsp_out_text(out, pwsp_picture_title(picture));
+    pwsp_out_format(out, ": %" PRIu64 " cycles, %" PRIu64 " tasks, %u lanes\n",
+                    stats->makespan_cycles, stats->task_count, stats->lane_count);
+    pwsp_report_bounds(facts);
+    pwsp_out_text(out, "lanes idle, of their time\n");
+    for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
+        if (picture->run->recorder.idle[i]) {
+            pwsp_report_line(facts, i ? ptowsp_stall_name((ptowsp_stall)i) : "nothing left",
+                             picture->run->recorder.idle[i], facts->lane_time);
+        }
+    }
+    pwsp_report_kernels(facts);
+    pwsp_out_format(out, "at most  %" PRIu64 " tasks in flight, %" PRIu64 " regions, %zu bytes\n",
+                    stats->in_flight_max, stats->region_max, stats->memory_bytes);
+    if (facts->what_if_count) {
+        pwsp_out_text(out, "what if\n");
+    }
+    for (uint32_t i = 0; i < facts->what_if_count; i++) {
+        const ptowsp_what_if *what = &facts->what_ifs[i];
+        pwsp_out_format(out, "  %-24s took %3u %%: %14" PRIu64 " cycles, %.1f %%\n",
+                        pwsp_picture_kernel(picture, what->kernel), what->percent,
+                        what->makespan_cycles,
+                        pwsp_facts_percent(what->makespan_cycles, stats->makespan_cycles));
+    }
+}
+
+// -- JSON -----------------------------------------------------------------------------------------
+
+static void pwsp_json_number(pwsp_out *out, const char *name, uint64_t value) {
+    pwsp_out_format(out, "\"%s\":%" PRIu64, name, value);
+}
+
+static void pwsp_json_kernels(pwsp_facts *facts) {
+    const pwsp_picture *picture = facts->picture;
+    pwsp_out *out = facts->out;
+    bool has_any = false;
+    pwsp_out_text(out, "\"kernels\":[");
+    for (uint32_t k = 1; k < picture->program->kernels.count; k++) {
+        const ptowsp_task_sums *sums = &picture->run->recorder.kernels[k];
+        pwsp_out_text(out, has_any ? ",\n{\"name\":\"" : "\n{\"name\":\"");
+        has_any = true;
+        pwsp_out_json(out, pwsp_picture_kernel(picture, k));
+        pwsp_out_format(out,
+                        "\",\"tasks\":%" PRIu64 ",\"busy\":%" PRIu64 ",\"longest\":%" PRIu64
+                        ",\"bytes_read\":%" PRIu64 ",\"bytes_written\":%" PRIu64
+                        ",\"critical_tasks\":%" PRIu64 ",\"critical\":%" PRIu64 "}",
+                        sums->task_count, sums->busy_cycles, sums->longest_cycles, sums->bytes_read,
+                        sums->bytes_written, facts->critical[k].task_count,
+                        facts->critical[k].busy_cycles);
+    }
+    pwsp_out_text(out, "]");
+}
+
+static void pwsp_report_json(pwsp_facts *facts) {
+    const pwsp_picture *picture = facts->picture;
+    const ptowsp_run_stats *stats = &picture->run->time.sim.stats;
+    const ptowsp_run_bounds *bounds = &facts->bounds;
+    pwsp_out *out = facts->out;
+    pwsp_out_text(out, "{\"title\":\"");
+    pwsp_out_json(out, pwsp_picture_title(picture));
+    pwsp_out_text(out, "\",\n");
+    pwsp_json_number(out, "makespan", stats->makespan_cycles);
+    pwsp_out_text(out, ",\n");
+    pwsp_json_number(out, "tasks", stats->task_count);
+    pwsp_out_text(out, ",\n\"bounds\":{");
+    if (bounds->has_path) {
+        pwsp_json_number(out, "path", bounds->path_cycles);
+        pwsp_out_text(out, ",");
+    }
+    pwsp_out_text(out, "\"work\":[");
+    for (uint32_t i = 0; i < bounds->pool_count; i++) {
+        pwsp_out_format(out, "%s%" PRIu64, i ? "," : "", bounds->work_cycles[i]);
+    }
+    pwsp_out_text(out, "]},\n\"idle\":{");
+    for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
+        pwsp_out_text(out, i ? "," : "");
+        pwsp_json_number(out, ptowsp_stall_name((ptowsp_stall)i), picture->run->recorder.idle[i]);
+    }
+    pwsp_out_text(out, "},\n");
+    pwsp_json_kernels(facts);
+    pwsp_out_text(out, ",\n");
+    pwsp_json_number(out, "in_flight_max", stats->in_flight_max);
+    pwsp_out_text(out, ",\n\"what_if\":[");
+    for (uint32_t i = 0; i < facts->what_if_count; i++) {
+        const ptowsp_what_if *what = &facts->what_ifs[i];
+        pwsp_out_text(out, i ? ",\n{\"kernel\":\"" : "\n{\"kernel\":\"");
+        pwsp_out_json(out, pwsp_picture_kernel(picture, what->kernel));
+        pwsp_out_format(out, "\",\"percent\":%u,\"makespan\":%" PRIu64 "}", what->percent,
+                        what->makespan_cycles);
+    }
+    pwsp_out_text(out, "]}\n");
+}
+
+// -- a page ---------------------------------------------------------------------------------------
+
+static void pwsp_html_row(pwsp_facts *facts, const char *name, uint64_t value, uint64_t whole) {
+    pwsp_out *out = facts->out;
+    double percent = pwsp_facts_percent(value, whole);
+    pwsp_out_text(out, "<tr><th>");
+    pwsp_out_xml(out, name);
+    pwsp_out_format(out,
+                    "</th><td>%" PRIu64 "</td><td>%.1f %%</td><td><div style=\"width:%.1f%%\">"
+                    "</div></td></tr>\n",
+                    value, percent, percent > 100.0 ? 100.0 : percent);
+}
+
+static void pwsp_html_begin(pwsp_facts *facts) {
+    pwsp_out *out = facts->out;
+    pwsp_out_text(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/><title>");
+    pwsp_out_xml(out, pwsp_picture_title(facts->picture));
+    pwsp_out_text(out,
+                  "</title><style>body{font:14px/1.5 -apple-system,'Segoe UI','DejaVu "
+                  "Sans',Arial,sans-serif;"
+                  "margin:24px auto;max-width:1000px;padding:0 16px;color:#1f2328;background:#fff}"
+                  "h1{font-size:22px}h2{font-size:16px;margin-top:28px}table{border-collapse:"
+                  "collapse}");
+    pwsp_out_text(
+        out,
+        "th{text-align:left;font-weight:400}th,td{padding:3px 14px 3px 0;border-bottom:"
+        "1px solid "
+        "#d8dee4}td{text-align:right}table{width:600px}th{width:240px}td:last-child{width:180px}"
+        "div{height:10px;background:#0072b2}svg{max-width:100%;height:auto}");
+    pwsp_out_text(out, "@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}"
+                       "th,td{border-color:#30363d}div{background:#56b4e9}}</style></head><body>\n"
+                       "<h1>");
+    pwsp_out_xml(out, pwsp_picture_title(facts->picture));
+    pwsp_out_text(out, "</h1>\n");
+}
+
+static void pwsp_html_tables(pwsp_facts *facts) {
+    pwsp_out *out = facts->out;
+    const pwsp_picture *picture = facts->picture;
+    const ptowsp_run_stats *stats = &picture->run->time.sim.stats;
+    const ptowsp_run_bounds *bounds = &facts->bounds;
+    uint64_t makespan = bounds->makespan_cycles;
+    pwsp_out_text(out, "<h2>Makespan and its lower bounds</h2>\n<table>\n");
+    pwsp_html_row(facts, "makespan", makespan, makespan);
+    if (bounds->has_path) {
+        pwsp_html_row(facts, "longest chain of dependencies", bounds->path_cycles, makespan);
+    }
+    for (uint32_t i = 0; i < bounds->pool_count; i++) {
+        pwsp_html_row(facts,
+                      bounds->pool_count == 1 ? "work / lanes"
+                      : i == 0                ? "vector work / lanes"
+                                              : "cube work / lanes",
+                      bounds->work_cycles[i], makespan);
+    }
+    pwsp_out_text(out, "</table>\n<h2>Idle time of lanes</h2>\n<table>\n");
+    for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
+        if (picture->run->recorder.idle[i]) {
+            pwsp_html_row(facts, i ? ptowsp_stall_name((ptowsp_stall)i) : "nothing left",
+                          picture->run->recorder.idle[i], facts->lane_time);
+        }
+    }
+    pwsp_out_text(out, "</table>\n<h2>Cycles by kernel, of the time of lanes</h2>\n<table>\n");
+    for (uint32_t k = 1; k < picture->program->kernels.count; k++) {
+        pwsp_html_row(facts, pwsp_picture_kernel(picture, k),
+                      picture->run->recorder.kernels[k].busy_cycles, facts->lane_time);
+    }
+    pwsp_out_text(out, "</table>\n<h2>Critical path by kernel</h2>\n<table>\n");
+    for (uint32_t k = 1; k < picture->program->kernels.count; k++) {
+        pwsp_html_row(facts, pwsp_picture_kernel(picture, k), facts->critical[k].busy_cycles,
+                      makespan);
+    }
+    pwsp_out_format(out,
+                    "</table>\n<p>At most %" PRIu64 " tasks in flight, %" PRIu64
+                    " regions tracked, %zu bytes held by the run.</p>\n",
+                    stats->in_flight_max, stats->region_max, stats->memory_bytes);
+}
+
+static bool pwsp_report_html(pwsp_facts *facts) {
+    pwsp_picture *picture = facts->picture;
+    pwsp_out *out = facts->out;
+    bool is_good = true;
+    pwsp_html_begin(facts);
+    if (picture->run->has_records && picture->track_count <= picture->options->lane_max) {
+        is_good = pwsp_export_svg(picture);
+    }
+    pwsp_html_tables(facts);
+    if (facts->what_if_count) {
+        pwsp_out_text(out, "<h2>What if</h2>\n<table>\n");
+    }
+    for (uint32_t i = 0; i < facts->what_if_count; i++) {
+        const ptowsp_what_if *what = &facts->what_ifs[i];
+        char name[PTOWSP_NAME_MAX + 32];
+        ptowsp_text_buffer buffer = {name, sizeof name, 0};
+        pwsp_text_format(ptowsp_text_to_buffer(&buffer), "%s took %u %%",
+                         pwsp_picture_kernel(picture, what->kernel), what->percent);
+        pwsp_html_row(facts, name, what->makespan_cycles, facts->bounds.makespan_cycles);
+    }
+    pwsp_out_text(out, facts->what_if_count ? "</table>\n</body></html>\n" : "</body></html>\n");
+    return is_good;
+}
+
+// False when memory is out.
+PWSP_INTERNAL bool pwsp_report_write(pwsp_picture *picture, ptowsp_report_format format,
+                                     const ptowsp_what_if *what_ifs, uint32_t count) {
+    pwsp_facts facts;
+    size_t size = ((size_t)picture->program->kernels.count + 1) * sizeof(ptowsp_task_sums);
+    memset(&facts, 0, sizeof facts);
+    facts.picture = picture;
+    facts.out = picture->out;
+    facts.what_ifs = what_ifs;
+    facts.what_if_count = count;
+    facts.critical = (ptowsp_task_sums *)pwsp_memory_alloc(&picture->memory, size);
+    bool is_good = facts.critical && pwsp_facts_find(&facts);
+    if (is_good && format == PTOWSP_REPORT_TEXT) {
+        pwsp_report_text(&facts);
+    } else if (is_good && format == PTOWSP_REPORT_JSON) {
+        pwsp_report_json(&facts);
+    } else if (is_good) {
+        is_good = pwsp_report_html(&facts);
+    }
+    pwsp_memory_free(&picture->memory, facts.critical, size);
+    return is_good;
+}

@@ -1,0 +1,204 @@
+// Why a run takes what it takes: lower bounds on paper, what-ifs beside runs with other costs, and
+// reports read back.
+
+#include "see_fixture.h"
+
+static const ptowsp_record_options edges_level = {PTOWSP_RECORD_EDGES, 0, 0, 0};
+
+typedef struct page {
+    char text[200000];
+    size_t size;
+} page;
+
+static bool page_write(void *user, const void *data, size_t size) {
+    page *p = (page *)user;
+    if (p->size + size + 1 > sizeof p->text) {
+        return false;
+    }
+    memcpy(p->text + p->size, data, size);
+    p->size += size;
+    p->text[p->size] = '\0';
+    return true;
+}
+
+static page the_page;
+
+static ptowsp_status report_of(see *s, ptowsp_report_format format,
+                               const ptowsp_export_options *options, const ptowsp_what_if *what,
+                               uint32_t count) {
+    const ptowsp_output output = {page_write, &the_page};
+    the_page.size = 0;
+    return ptowsp_run_report(s->run, format, options, what, count, output);
+}
+
+static ptowsp_schedule lanes(uint32_t count) {
+    ptowsp_schedule schedule;
+    memset(&schedule, 0, sizeof schedule);
+    schedule.lane_count = count;
+    return schedule;
+}
+
+// Five requests: the longest chain is attend(4, 2) and merge, 16 + 4. All tasks take 215.
+static void report__bounds_are_those_on_paper(void **state) {
+    (void)state;
+    for (uint32_t count = 1; count < 40; count += 6) {
+        see s = {0};
+        ptowsp_schedule schedule = lanes(count);
+        ptowsp_run_bounds bounds;
+        see_make(&s, &schedule, 5);
+        see_run(&s, &edges_level);
+        assert_int_equal(ptowsp_run_find_bounds(s.run, &bounds), PTOWSP_OK);
+        assert_true(bounds.has_path);
+        assert_int_equal(bounds.path_cycles, 20);
+        assert_int_equal(bounds.pool_count, 1);
+        assert_int_equal(bounds.pool_lanes[0], count);
+        assert_int_equal(bounds.work_cycles[0], (215 + count - 1) / count);
+        assert_int_equal(bounds.makespan_cycles, ptowsp_run_result(s.run)->makespan_cycles);
+        assert_true(bounds.makespan_cycles >= bounds.work_cycles[0]);
+        assert_true(bounds.makespan_cycles >= 20);
+        see_run_tasks(&s);
+        assert_int_equal(ptowsp_run_find_bounds(s.run, &bounds), PTOWSP_OK);
+        assert_false(bounds.has_path);
+        see_run(&s, NULL);
+        assert_int_equal(ptowsp_run_find_bounds(s.run, &bounds), PTOWSP_INVALID_PARAMS);
+        see_free(&s);
+    }
+}
+
+// What if merge took a part of its cycles? The same as a run whose merge takes so many.
+static void report__what_ifs_are_runs_with_other_costs(void **state) {
+    (void)state;
+    for (int kind = 0; kind < 2; kind++) {
+        see s = {0};
+        ptowsp_schedule schedule = lanes(3);
+        schedule.dispatch = kind ? PTOWSP_DISPATCH_WORK_STEALING : PTOWSP_DISPATCH_DEFAULT;
+        s.merge_cycles = 40;
+        see_make(&s, &schedule, 6);
+        see_run(&s, &edges_level);
+        uint64_t makespan = ptowsp_run_result(s.run)->makespan_cycles;
+        for (uint32_t percent = 10; percent <= 200; percent += 30) {
+            see other = {0};
+            ptowsp_what_if what = {2, percent, 0};
+            other.merge_cycles = 40 * percent / 100;
+            see_make(&other, &schedule, 6);
+            see_run(&other, NULL);
+            assert_int_equal(ptowsp_run_what_if(s.run, NULL, &what), PTOWSP_OK);
+            assert_int_equal(what.makespan_cycles, ptowsp_run_result(other.run)->makespan_cycles);
+            see_free(&other);
+        }
+        ptowsp_what_if free_attend = {1, 0, 0};
+        assert_int_equal(ptowsp_run_what_if(s.run, NULL, &free_attend), PTOWSP_OK);
+        // 6 merges on 3 lanes; in turns, an attend of each request waits for the merge before it
+        assert_int_equal(free_attend.makespan_cycles, kind ? 80 : 240);
+        assert_null(ptowsp_run_kernels(s.run, NULL));
+        see_run(&s, &edges_level);
+        assert_int_equal(ptowsp_run_result(s.run)->makespan_cycles, makespan);
+        ptowsp_what_if bad = {3, 10, 0};
+        assert_int_equal(ptowsp_run_what_if(s.run, NULL, &bad), PTOWSP_INVALID_PARAMS);
+        test_error_is(s.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                      "run: what if kernel 3 took 10 percent: no such kernel, or over 1000");
+        see_free(&s);
+    }
+    see p = {0};
+    ptowsp_what_if slow = {1, 200, 0};  // load: 14, 16, 18, 20
+    see_make_pipeline(&p);
+    assert_int_equal(ptowsp_run_what_if(p.run, NULL, &slow), PTOWSP_OK);
+    assert_int_equal(slow.makespan_cycles, 10 + 14 + 16 + 18 + 20 + 10);
+    see_free(&p);
+}
+
+static void report__text_says_it_all(void **state) {
+    (void)state;
+    see s = {0};
+    ptowsp_schedule schedule = lanes(40);
+    const ptowsp_what_if what = {1, 50, 14};
+    see_make(&s, &schedule, 5);
+    see_run(&s, &edges_level);
+    assert_int_equal(report_of(&s, PTOWSP_REPORT_TEXT, NULL, &what, 1), PTOWSP_OK);
+    assert_non_null(strstr(the_page.text, "decode: 20 cycles, 20 tasks, 40 lanes\n"));
+    assert_non_null(strstr(the_page.text,
+                           "  longest chain of dependencies                20  100.0 %\n"
+                           "  work / lanes                                  6   30.0 %\n"));
+    // each task has a lane of its own: 20 lanes have nothing, merges wait 12 + 13 + ... + 16
+    assert_non_null(strstr(the_page.text,
+                           "  nothing left                                515   64.4 %\n"
+                           "  dependency                                   70    8.8 %\n"));
+    assert_non_null(strstr(the_page.text, "  attend                           15            195    "
+                                          "       16          1             16\n"));
+    assert_non_null(strstr(the_page.text, "attend                   took  50 %:             14 "
+                                          "cycles, 70.0 %\n"));
+    see_free(&s);
+}
+
+static const char script[] =
+    "import json, xml.dom.minidom as dom\n"
+    "d = json.load(open('build/report.json', encoding='utf-8'))\n"
+    "assert d['title'] == 'a \"<&>\\\\' and d['makespan'] == 20 and d['tasks'] == 20\n"
+    "assert d['bounds'] == {'path': 20, 'work': [6]}, d['bounds']\n"
+    "assert sum(d['idle'].values()) == 40 * 20 - 215\n"
+    "assert [(k['name'], k['tasks'], k['busy'], k['critical']) for k in d['kernels']] == \\\n"
+    "    [('attend', 15, 195, 16), ('merge', 5, 20, 4)]\n"
+    "assert d['what_if'] == [{'kernel': 'attend', 'percent': 50, 'makespan': 14}]\n"
+    "p = dom.parse('build/report.html')\n"
+    "rows = [[''.join(t.data for t in c.childNodes if c.nodeType == 1 and t.nodeType == 3)\n"
+    "    for c in r.childNodes if c.nodeType == 1] for r in p.getElementsByTagName('tr')]\n"
+    "assert ['longest chain of dependencies', '20', '100.0 %', ''] in rows, rows\n"
+    "assert len(p.getElementsByTagName('svg')) == 1\n";
+
+static void write_page(const char *path) {
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(the_page.text, 1, the_page.size, file), the_page.size);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void report__json_and_html_are_read_back(void **state) {
+    (void)state;
+    see s = {0};
+    ptowsp_schedule schedule = lanes(40);
+    const ptowsp_what_if what = {1, 50, 14};
+    ptowsp_export_options options;
+    memset(&options, 0, sizeof options);
+    options.title = "a \"<&>\\";
+    see_make(&s, &schedule, 5);
+    see_run(&s, &edges_level);
+    assert_int_equal(report_of(&s, PTOWSP_REPORT_JSON, &options, &what, 1), PTOWSP_OK);
+    write_page("build/report.json");
+    assert_int_equal(report_of(&s, PTOWSP_REPORT_HTML, &options, &what, 1), PTOWSP_OK);
+    write_page("build/report.html");
+    memcpy(the_page.text, script, sizeof script);
+    the_page.size = sizeof script - 1;
+    write_page("build/report_test.py");
+    see_free(&s);
+    if (system("python3 -c 'import json' > /dev/null 2>&1") != 0) {
+        skip();
+    }
+    assert_int_equal(system("python3 build/report_test.py"), 0);
+}
+
+static void report__refuses(void **state) {
+    (void)state;
+    see s = {0};
+    const ptowsp_what_if bad = {7, 50, 14};
+    see_make(&s, NULL, 1);
+    assert_int_equal(report_of(&s, PTOWSP_REPORT_TEXT, NULL, NULL, 0), PTOWSP_INVALID_PARAMS);
+    test_error_is(s.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "export: the run has recorded nothing (ptowsp_run_record)");
+    assert_int_equal(report_of(&s, (ptowsp_report_format)9, NULL, NULL, 0), PTOWSP_INVALID_PARAMS);
+    test_error_is(s.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "export: there is no format 9 of reports");
+    assert_int_equal(report_of(&s, PTOWSP_REPORT_TEXT, NULL, &bad, 1), PTOWSP_INVALID_PARAMS);
+    test_error_is(s.context, PTOWSP_INVALID_PARAMS, 0, "export: what if 0 is about no kernel");
+    see_free(&s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(report__bounds_are_those_on_paper),
+        cmocka_unit_test(report__what_ifs_are_runs_with_other_costs),
+        cmocka_unit_test(report__text_says_it_all),
+        cmocka_unit_test(report__json_and_html_are_read_back),
+        cmocka_unit_test(report__refuses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
