@@ -2188,6 +2188,7 @@ PTOWSP_API ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part);
 // the first; then what `next` said in the iteration before. Each has one `next`, a value of the same
 // type and shape, made in the loop or before it. Behind the loop, the carried value is what it was
 // last. It has the valid sizes of `initial`; elements that a next value does not have stay.
+// (ptowsp_tile_full is full: if a task may have fewer queries, begin with q * 0.)
 //
 // slice_at is a part of a parameter, rows x cols from (row, col), each a constant or the index of a
 // loop that is open ({NULL, 0} is 0). It ends where the parameter ends, and in the direction of an
