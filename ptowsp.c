@@ -26373,13 +26373,28 @@ static bool pwsp_waits_overlaps(const pwsp_waits *w, uint32_t i, uint8_t *out_ro
     return false;
 }
 
+// Does every pipe know that all others are done? So it is at the beginning, and behind a barrier.
+static bool pwsp_waits_is_quiet(const pwsp_waits *w) {
+    for (int p = 0; p < PTOISA_PIPE_COUNT; p++) {
+        for (int q = 0; q < PTOISA_PIPE_COUNT; q++) {
+            bool is_kept = p != q || (p == PTOISA_PIPE_V && w->has_slow_vector);
+            if (is_kept && w->end[q] > w->known[p][q]) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 // The beginning or end of a loop.
 static bool pwsp_waits_mark(pwsp_waits *w, uint32_t i) {
     const pwsp_insn *insn = &w->list->insns[i];
     w->ticks[i] = ++w->tick;
     uint8_t rotating;
     if (insn->op == PWSP_INSN_LOOP) {
-        pwsp_waits_barrier_all(w, i);
+        if (!pwsp_waits_is_quiet(w)) {
+            pwsp_waits_barrier_all(w, i);
+        }
         w->loop = pwsp_waits_overlaps(w, i, &rotating) ? insn->loop : 0;
         w->rotating = w->loop ? rotating : 0;
         w->loop_insn = i;
@@ -29808,6 +29823,10 @@ PWSP_INTERNAL bool pwsp_lower_is_in_acc(const pwsp_lowering *lw, uint32_t value)
 // Do only sums in L0C begin with the value, a tile of zeros, so that it is not needed in UB?
 PWSP_INTERNAL bool pwsp_lower_is_zero_sum(const pwsp_lowering *lw, uint32_t value);
 
+// A tile for the operation's result in the home of a carried value, which is or has lent its bytes
+// to `operand`; 0: there is none, or the body still needs it.
+PWSP_INTERNAL uint32_t pwsp_lower_in_home(pwsp_lowering *lw, const pwsp_kop *op, uint32_t operand);
+
 // The factor of a product, in L1: moved there, unless it is there.
 PWSP_INTERNAL uint32_t pwsp_lower_factor(pwsp_lowering *lw, uint32_t value);
 
@@ -29890,6 +29909,8 @@ uint32_t pwsp_lower_result(pwsp_lowering *lw, const pwsp_kop *op, uint32_t opera
             pwsp_valid_is_equal(&old->valid_rows, &op->valid_rows) &&
             pwsp_valid_is_equal(&old->valid_cols, &op->valid_cols)) {
             result = tile;
+        } else {
+            result = pwsp_lower_in_home(lw, op, operand);
         }
     }
     if (result == 0) {
@@ -30720,6 +30741,34 @@ static uint32_t pwsp_lower_part_of(pwsp_lowering *lw, uint32_t home, const pwsp_
     }
     return pwsp_lower_view(lw, home, (ptoisa_layout)of.layout, of.dtype, of.rows, of.cols,
                            next->valid_rows, next->valid_cols, 0);
+}
+
+// The home has all elements of the initial value, and results may have fewer: as many as the next
+// value, or else elements would change that are to stay.
+uint32_t pwsp_lower_in_home(pwsp_lowering *lw, const pwsp_kop *op, uint32_t operand) {
+    const ptowsp_body *body = lw->body;
+    uint32_t tile = lw->values[operand].tile, root = lw->list->tiles[tile].root;
+    const pwsp_list_tile *of = &lw->list->tiles[tile], *home = &lw->list->tiles[root];
+    const pwsp_kop *was = &body->ops[operand];
+    if (op->loop == 0 || was->loop != op->loop || home->last != lw->at || of->offset ||
+        of->layout != home->layout || of->rows != home->rows || of->cols != home->cols ||
+        of->dtype != home->dtype || home->dtype != op->dtype || was->rows != op->rows ||
+        was->cols != op->cols) {
+        return 0;
+    }
+    for (uint32_t i = body->loop_begins[op->loop]; i < lw->at; i++) {
+        uint32_t at = lw->values[i].tile;
+        if (body->ops[i].kind != PWSP_KOP_CARRY || body->ops[i].loop != op->loop || at == 0 ||
+            lw->list->tiles[at].root != root) {
+            continue;
+        }
+        const pwsp_kop *next = &body->ops[pwsp_lower_next(body, i)];
+        return pwsp_valid_is_equal(&next->valid_rows, &op->valid_rows) &&
+                       pwsp_valid_is_equal(&next->valid_cols, &op->valid_cols)
+                   ? pwsp_lower_part_of(lw, tile, op)
+                   : 0;
+    }
+    return 0;
 }
 
 // A move whose home no other move reads, or count.

@@ -2552,8 +2552,8 @@ PTOWSP_API ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_
 // Limits   A kernel's parameters are those of a task (PTOWSP_TASK_TILE_MAX, ..._SCALAR_MAX); tiles
 //          of at most PTOWSP_TILE_SIZE_MAX rows or columns; PTOWSP_BODY_OP_MAX operations.
 
-//          A kernel has at most PTOWSP_LOOP_MAX loops, PTOWSP_LOOP_DEPTH_MAX inside each other, with
-//          PTOWSP_LOOP_CARRY_MAX carried values each; a task executes at most PTOWSP_TASK_INSN_MAX
+//          A kernel has at most PTOWSP_LOOP_MAX loops, PTOWSP_LOOP_DEPTH_MAX inside each other,
+//          with PTOWSP_LOOP_CARRY_MAX carried values each; a task executes at most PTOWSP_TASK_INSN_MAX
 //          instructions.
 
 #define PTOWSP_TILE_SIZE_MAX  16384
@@ -2872,11 +2872,12 @@ PTOWSP_API ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part);
 // attention over keys and values: one task for all chunks, however many there are.
 //
 //      ptowsp_value zero = ptowsp_tile_full(k, PTOWSP_F32, 64, 64, 0);
-//      ptowsp_value sum;
+//      ptowsp_value none = {NULL, 0}, sum = none;
 //      PTOWSP_TILE_LOOP(k, i, ptowsp_tile_const(k, 0), ptowsp_tile_cols(a), 128) {
+//          ptowsp_value left = ptowsp_tile_slice_at(a, none, i, 64, 128);
+//          ptowsp_value right = ptowsp_tile_slice_at(b, i, none, 128, 64);
 //          sum = ptowsp_tile_carry(zero);
-//          ptowsp_tile_next(sum, ptowsp_tile_matmul_acc(sum, ptowsp_tile_slice_at(a, none, i, 64, 128),
-//                                                       ptowsp_tile_slice_at(b, i, none, 128, 64)));
+//          ptowsp_tile_next(sum, ptowsp_tile_matmul_acc(sum, left, right));
 //      }
 //      ptowsp_tile_store(c, sum);
 //
@@ -2886,26 +2887,29 @@ PTOWSP_API ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part);
 // loop. Values that are made in a loop are used in it only.
 //
 // carry gives a value that goes from one iteration to the next: `initial`, made before the loop, in
-// the first; then what `next` said in the iteration before. Each has one `next`, a value of the same
-// type and shape, made in the loop or before it. Behind the loop, the carried value is what it was
-// last. It has the valid sizes of `initial`; elements that a next value does not have stay.
+// the first; then what `next` said in the iteration before. Each has one `next`, a value of the
+// same type and shape, made in the loop or before it. Behind the loop, the carried value is what it
+// was last. It has the valid sizes of `initial`; elements that a next value does not have stay.
+// (ptowsp_tile_full is full: if a task may have fewer queries, begin with q * 0.)
 //
 // slice_at is a part of a parameter, rows x cols from (row, col), each a constant or the index of a
 // loop that is open ({NULL, 0} is 0). It ends where the parameter ends, and in the direction of an
 // index also where the loop ends: of the last chunk fewer rows or columns may be valid, or none. So
-// of a KV cache only as much is read as the loop's end says. store_at stores to such a part, in each iteration; what it does
-// not reach stays. A parameter that is both sliced and stored to in a loop reads what is there then.
+// of a KV cache only as much is read as the loop's end says. store_at stores to such a part, in
+// each iteration; what it does not reach stays. A parameter that is both sliced and stored to in a
+// loop reads what is there then.
 //
-// While an iteration computes, the next one's parts are loaded into a second buffer, where both fit.
-// Values from outside that are factors of products are moved to L1 once. A sum that only matmul_acc
-// of the loop adds to, and that begins as a product or as a tile full of 0, stays in L0C.
+// While an iteration computes, the next one's parts are loaded into a second buffer, where both
+// fit. Values from outside that are factors of products are moved to L1 once. A sum that only
+// matmul_acc of the loop adds to, and that begins as a product or as a tile full of 0, stays in
+// L0C.
 //
 // Errors   ptowsp_kernel_end: a carried value without next; a loop that is not closed. A task whose
 //          bounds are below 0, above 2^30 or in the wrong order, or that would execute more than
 //          PTOWSP_TASK_INSN_MAX instructions, fails with INVALID_PARAMS before it touches data; the
 //          error names task and kernel.
-// Cost     That of all iterations, as their pipes overlap. ptowsp_kernel_measure, which has no task,
-//          takes sizes as full and scalars that are bounds as one step more than begin.
+// Cost     That of all iterations, as their pipes overlap. ptowsp_kernel_measure, which has no
+//          task, takes sizes as full and scalars that are bounds as one step more than begin.
 PTOWSP_API ptowsp_value ptowsp_tile_loop_begin(ptowsp_body *body, ptowsp_value begin,
                                                ptowsp_value end, int64_t step);
 PTOWSP_API void ptowsp_tile_loop_end(ptowsp_body *body);

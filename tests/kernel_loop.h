@@ -201,13 +201,16 @@ static inline void lp_rows(kt *t, bool is_looped, int which) {
 static inline void lp_attention(kt *t, bool is_looped, int which) {
     int64_t n = which ? which : 1, tokens = which ? lp_valid(t, n) : n * LP_CHUNK;
     enum { ROWS = 8, DIM = 32 };
-    kt_value q = lp_in(t, PTOWSP_F32, ROWS, DIM, ROWS, DIM);
+    int64_t rows = t->config.is_partial ? test_random_in(&t->state, 1, ROWS) : ROWS;
+    rows = which ? rows : ROWS;
+    kt_value q = lp_in(t, PTOWSP_F32, ROWS, DIM, rows, DIM);
     kt_value keys = lp_in(t, PTOWSP_F32, DIM, n * LP_CHUNK, DIM, tokens);
     kt_value values = lp_in(t, PTOWSP_F32, n * LP_CHUNK, DIM, tokens, DIM);
-    ptowsp_value out = lp_out(t, PTOWSP_F32, ROWS, DIM, ROWS, DIM);
-    ptowsp_value lowest = ptowsp_tile_full(t->k, PTOWSP_F32, ROWS, 1, -1e30);
-    ptowsp_value zero = ptowsp_tile_full(t->k, PTOWSP_F32, ROWS, 1, 0);
-    ptowsp_value nothing = ptowsp_tile_full(t->k, PTOWSP_F32, ROWS, DIM, 0);
+    ptowsp_value out = lp_out(t, PTOWSP_F32, ROWS, DIM, rows, DIM);
+    // With as many rows as there are queries.
+    ptowsp_value nothing = ptowsp_tile_mul(q.v, ptowsp_tile_const(t->k, 0));
+    ptowsp_value zero = ptowsp_tile_rowsum(nothing);
+    ptowsp_value lowest = ptowsp_tile_sub(zero, ptowsp_tile_const(t->k, 1e30));
     lp l = lp_begin_as(t, is_looped, 0, which ? tokens : 0, LP_CHUNK, lp_none,
                        which ? ptowsp_tile_rows(values.v) : lp_none);
     while (lp_more(&l)) {

@@ -39,6 +39,47 @@ static void loop__runs_inside_another(void **state) {
     play_all(lp_nested, 15);
 }
 
+// Of a carried value of 8 rows the next has 5: in a task, the others stay what they were. Summed in
+// place, by way of another operation in place, and by way of a value that is carried on.
+static void loop__keeps_the_elements_that_a_next_value_does_not_have(void **state) {
+    (void)state;
+    enum { ROWS = 8, COLS = 32, VALID = 5 };
+    for (int way = 0; way < 3; way++) {
+        kt_config config = kt_any(test_seed());
+        config.is_integer = true;
+        config.low = -8;
+        config.high = 8;
+        kt t = kt_begin(config);
+        kt_value x = lp_in(&t, PTOWSP_F32, ROWS, COLS, VALID, COLS);
+        ptowsp_value out = lp_out(&t, PTOWSP_F32, ROWS, 8, ROWS, 8), sum = lp_none;
+        ptowsp_value first = ptowsp_tile_full(t.k, PTOWSP_F32, ROWS, 8, 3);
+        PTOWSP_TILE_LOOP(t.k, i, lp_const(&t, 0), ptowsp_tile_cols(x.v), 8) {
+            sum = ptowsp_tile_carry(first);
+            ptowsp_value part = ptowsp_tile_slice_at(x.v, lp_none, i, ROWS, 8), next = sum;
+            if (way == 1) {
+                next = ptowsp_tile_mul(next, ptowsp_tile_const(t.k, 2));  // of all rows
+                next = ptowsp_tile_mul(next, ptowsp_tile_const(t.k, 0.5));
+            }
+            next = ptowsp_tile_add(next, part);
+            ptowsp_tile_next(sum, way == 2 ? ptowsp_tile_neg(ptowsp_tile_neg(next)) : next);
+        }
+        ptowsp_tile_store(out, sum);
+        lp_lower(&t);
+        assert_int_equal(kt_execute(&t), PTOWSP_OK);
+        const kt_param *p = &t.params[1];
+        for (int64_t r = 0; r < ROWS; r++) {
+            for (int64_t c = 0; c < 8; c++) {
+                double want = 3;
+                for (int64_t i = 0; r < VALID && i < COLS; i += 8) {
+                    want += x.x[KT_AT(x, r, c + i)];
+                }
+                assert_true(kt_get(PTOWSP_F32, p->block + kt_element(p, r, c) * 4) == want);
+            }
+        }
+        kt_free(&t);
+    }
+}
+
 static void loop__random_kernels_are_what_they_are_unrolled(void **state) {
     (void)state;
     const ptowsp_machine a5 = ptowsp_machine_950pr();
@@ -60,6 +101,7 @@ int main(void) {
         cmocka_unit_test(loop__carries_values_that_add_up_and_change_places),
         cmocka_unit_test(loop__computes_attention_over_chunks_of_keys),
         cmocka_unit_test(loop__runs_inside_another),
+        cmocka_unit_test(loop__keeps_the_elements_that_a_next_value_does_not_have),
         cmocka_unit_test(loop__random_kernels_are_what_they_are_unrolled),
     };
     return cmocka_run_group_tests_name("kernel_loop", tests, NULL, NULL);

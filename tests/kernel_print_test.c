@@ -90,7 +90,90 @@ static void print__a_kernel(void **state) {
     ptowsp_context_destroy(context);
 }
 
+// y = 2 x by chunks of 8 rows. Of a chunk's tile there are two, 8 x 8 f32 of 256 bytes each. By hand:
+// MTE2 may load to one of them when V and MTE3 have done with it, two iterations before, and V may
+// multiply in it when MTE3 has: three tokens of two events. V's own flag to MTE3 has one event, which
+// MTE3 has to have waited for: a token of one event, back to V. All are set before the loop, waited
+// for before what they protect, set behind that, and waited for behind the loop.
+static const char golden_loop[] =
+    "tile kernel twice(in x f32 32 x 8, out y f32 32 x 8, scalar n i64) on 950PR\n"
+    "  loop 1: i1 from 8 to n in steps of 8\n"
+    "  %6 = slice x from (i1, 0): f32 8 x 8\n"
+    "  %8 = mul %6 2: f32 8 x 8\n"
+    "  store y %8 at (i1, 0)\n"
+    "  end of loop 1\n"
+    "instructions, with pipe and cycles of the unit model: 192, each once\n"
+    "    0  SET_FLAG         MTE3        0  MTE3 -> V event 5\n"
+    "    1  SET_FLAG         V           0  V -> MTE2 event 6\n"
+    "    2  SET_FLAG         V           0  V -> MTE2 event 7\n"
+    "    3  SET_FLAG         MTE3        0  MTE3 -> V event 6\n"
+    "    4  SET_FLAG         MTE3        0  MTE3 -> V event 7\n"
+    "    5  SET_FLAG         MTE3        0  MTE3 -> MTE2 event 6\n"
+    "    6  SET_FLAG         MTE3        0  MTE3 -> MTE2 event 7\n"
+    "    7  LOOP                            loop 1\n"
+    "    8  WAIT_FLAG        MTE2        0  V -> MTE2 event 6 or 7\n"
+    "    9  WAIT_FLAG        MTE2        0  MTE3 -> MTE2 event 6 or 7\n"
+    "   10  TLOAD            MTE2       64  t1 <- x from (i1, 0)\n"
+    "   11  SET_FLAG         MTE2        0  MTE2 -> V event 0 or 1\n"
+    "   12  WAIT_FLAG        V           0  MTE2 -> V event 0 or 1\n"
+    "   13  WAIT_FLAG        V           0  MTE3 -> V event 5\n"
+    "   14  WAIT_FLAG        V           0  MTE3 -> V event 6 or 7\n"
+    "   15  TMULS            V          64  t1 <- t1 2\n"
+    "   16  SET_FLAG         V           0  V -> MTE3 event 0\n"
+    "   17  SET_FLAG         V           0  V -> MTE2 event 6 or 7\n"
+    "   18  WAIT_FLAG        MTE3        0  V -> MTE3 event 0\n"
+    "   19  SET_FLAG         MTE3        0  MTE3 -> V event 5\n"
+    "   20  TSTORE           MTE3       64  y <- t1 at (i1, 0)\n"
+    "   21  SET_FLAG         MTE3        0  MTE3 -> V event 6 or 7\n"
+    "   22  SET_FLAG         MTE3        0  MTE3 -> MTE2 event 6 or 7\n"
+    "   23  END                             loop 1\n"
+    "   24  WAIT_FLAG        V           0  MTE3 -> V event 5\n"
+    "   25  WAIT_FLAG        MTE2        0  V -> MTE2 event 6\n"
+    "   26  WAIT_FLAG        MTE2        0  V -> MTE2 event 7\n"
+    "   27  WAIT_FLAG        V           0  MTE3 -> V event 6\n"
+    "   28  WAIT_FLAG        V           0  MTE3 -> V event 7\n"
+    "   29  WAIT_FLAG        MTE2        0  MTE3 -> MTE2 event 6\n"
+    "   30  WAIT_FLAG        MTE2        0  MTE3 -> MTE2 event 7\n"
+    "   31  PIPE_BARRIER     none        0  ALL\n"
+    "tiles, with memory and bytes\n"
+    "  t1   UB 0..256  f32 8 x 8, for %6, and from 256 on in loop 1\n"
+    "UB: 512 of 262144 bytes\n";
+
+static void print__a_loop(void **state) {
+    (void)state;
+    ptowsp_context *context;
+    ptowsp_module *m;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_machine machine = ptowsp_machine_950pr();
+    ptowsp_body_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "twice";
+    desc.machine = &machine;
+    ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
+    ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 32, 8), none = {NULL, 0};
+    ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, 32, 8);
+    ptowsp_value n = ptowsp_tile_scalar(k, "n", PTOWSP_I64);
+    PTOWSP_TILE_LOOP(k, i, ptowsp_tile_const(k, 8), n, 8) {
+        ptowsp_value part = ptowsp_tile_slice_at(x, i, none, 8, 8);
+        ptowsp_tile_store_at(y, i, none, ptowsp_tile_mul(part, ptowsp_tile_const(k, 2)));
+    }
+    ptowsp_kernel kernel = ptowsp_kernel_end(k);
+    assert_string_equal(ptowsp_module_error(m).text, "");
+    sink *out = (sink *)calloc(1, sizeof(sink));
+    assert_non_null(out);
+    ptowsp_text text = {write_text, out};
+    ptowsp_kernel_print(m, kernel, text);
+    assert_string_equal(out->text, golden_loop);
+    free(out);
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(print__a_kernel)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(print__a_kernel),
+        cmocka_unit_test(print__a_loop),
+    };
     return cmocka_run_group_tests_name("kernel_print", tests, NULL, NULL);
 }

@@ -297,10 +297,132 @@ static void loops__the_proof_refuses_what_the_judge_finds(void **state) {
     }
 }
 
+static void refuses(built *b, const char *text) {
+    assert_false(pwsp_list_verify(&b->list, &b->machine, &b->fault));
+    assert_string_equal(b->fault.text, text);
+    assert_int_equal(b->fault.status, PTOWSP_INVALID_PARAMS);
+}
+
+// A loop whose body loads a tile and computes in it: load, flags, TEXP.
+static void one_loop(built *b) {
+    built_init(b, PTOISA_A5);
+    uint32_t x = built_vec(b, 4, 8);
+    open_loop(b, 0);
+    built_load(b, x, 0);
+    built_op(b, PTOISA_TEXP, x, x, 0);
+    mark(b, PWSP_INSN_END, 1);
+    finish(b);
+}
+
+static pwsp_insn *find(built *b, uint32_t op) {
+    for (uint64_t i = 0; i < b->list.insn_count; i++) {
+        if (b->list.insns[i].op == op) {
+            return &b->list.insns[i];
+        }
+    }
+    fail_msg("there is none");
+    return NULL;
+}
+
+static void loops__the_proof_refuses_marks_that_are_not_in_turn(void **state) {
+    (void)state;
+    built b;
+    one_loop(&b);
+    // 0 and 1 set both tokens, 2 is LOOP; then wait, TLOAD, set, wait, TEXP, set; 9 is END.
+    pwsp_insn *loop = find(&b, PWSP_INSN_LOOP), *end = find(&b, PWSP_INSN_END);
+    assert_int_equal(loop - b.list.insns, 2);
+    assert_int_equal(end - b.list.insns, 9);
+    loop->loop = 2;
+    refuses(&b, "verify: instruction 2 (LOOP) is not in turn");
+    loop->loop = 1;
+    end->loop = 2;
+    refuses(&b, "verify: instruction 9 (END) is not in turn");
+    end->loop = 1;
+    end->op = PTOISA_PIPE_BARRIER;
+    refuses(&b, "verify: instruction 9 rotates outside of its loop");
+    end->loop = 0;
+    end->src_pipe = PTOISA_PIPE_V;
+    refuses(&b, "verify: a loop is not closed");
+    end->op = PWSP_INSN_END;
+    end->loop = 1;
+    b.list.insns[0].loop = 1;
+    refuses(&b, "verify: instruction 0 rotates outside of its loop");
+    b.list.insns[0].loop = 0;
+    b.list.tiles[1].loop = 0;
+    refuses(&b, "verify: instruction 4 (TLOAD on MTE2) may begin before 7 (TEXP on V) is done with "
+                "bytes 0 to 128 of UB");  // of the next iteration
+    b.list.tiles[1].loop = 1;
+    built_must(&b, pwsp_list_verify(&b.list, &b.machine, &b.fault));
+    built_free(&b);
+}
+
+// A tile that lives beyond an iteration has one place.
+static void loops__the_proof_refuses_to_rotate_what_is_used_outside(void **state) {
+    (void)state;
+    built b;
+    built_init(&b, PTOISA_A5);
+    uint32_t x = built_vec(&b, 4, 8);
+    built_load(&b, x, 0);
+    open_loop(&b, 0);
+    built_op(&b, PTOISA_TEXP, x, x, 0);
+    mark(&b, PWSP_INSN_END, 1);
+    finish(&b);
+    assert_int_equal(b.list.tiles[x].loop, 0);
+    b.list.tiles[x].loop = 1;
+    refuses(&b, "verify: tile 1 rotates in loop 1, and is used in loop 0");
+    built_free(&b);
+}
+
+// Where two places do not fit, there is one; and the list is still proved and judged good.
+static void loops__tiles_have_one_place_where_two_do_not_fit(void **state) {
+    (void)state;
+    for (int is_large = 0; is_large < 2; is_large++) {
+        built b;
+        built_init(&b, PTOISA_A2A3);
+        // Rows of 128 bytes: half of 184 KiB, or one more.
+        uint32_t x = built_vec(&b, is_large ? 737 : 736, 32);
+        open_loop(&b, 0);
+        built_load(&b, x, 0);
+        built_op(&b, PTOISA_TEXP, x, x, 0);
+        built_store(&b, 1, x);
+        mark(&b, PWSP_INSN_END, 1);
+        finish(&b);
+        assert_int_equal(b.list.tiles[x].loop, !is_large);
+        uint64_t random = 5;
+        const char *what = "nothing";
+        if (!judge_loops(&b, &random, &what)) {
+            fail_msg("%s", what);
+        }
+        built_free(&b);
+    }
+}
+
+static void loops__every_allocation_may_fail(void **state) {
+    (void)state;
+    uint64_t refused = 0;
+    for (bool has_passed = false; !has_passed; refused++) {
+        uint64_t random = 3;
+        built b;
+        random_loops(&b, &random, 10);
+        b.memory.allocations = 0;
+        b.memory.refuse_at = refused + 1;
+        has_passed = pwsp_list_place_loops(&b.list, &b.machine, &b.fault) &&
+                     pwsp_list_add_waits(&b.list, &b.machine, &b.fault) &&
+                     pwsp_list_verify(&b.list, &b.machine, &b.fault);
+        assert_int_equal(b.fault.status, has_passed ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY);
+        built_free(&b);
+    }
+    assert_true(refused > 20);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loops__random_lists_are_proved_and_judged_good),
         cmocka_unit_test(loops__the_proof_refuses_what_the_judge_finds),
+        cmocka_unit_test(loops__the_proof_refuses_marks_that_are_not_in_turn),
+        cmocka_unit_test(loops__the_proof_refuses_to_rotate_what_is_used_outside),
+        cmocka_unit_test(loops__tiles_have_one_place_where_two_do_not_fit),
+        cmocka_unit_test(loops__every_allocation_may_fail),
     };
     return cmocka_run_group_tests_name("list_loops", tests, NULL, NULL);
 }

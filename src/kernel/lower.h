@@ -124,6 +124,10 @@ PWSP_INTERNAL bool pwsp_lower_is_in_acc(const pwsp_lowering *lw, uint32_t value)
 // Do only sums in L0C begin with the value, a tile of zeros, so that it is not needed in UB?
 PWSP_INTERNAL bool pwsp_lower_is_zero_sum(const pwsp_lowering *lw, uint32_t value);
 
+// A tile for the operation's result in the home of a carried value, which is or has lent its bytes
+// to `operand`; 0: there is none, or the body still needs it.
+PWSP_INTERNAL uint32_t pwsp_lower_in_home(pwsp_lowering *lw, const pwsp_kop *op, uint32_t operand);
+
 // The factor of a product, in L1: moved there, unless it is there.
 PWSP_INTERNAL uint32_t pwsp_lower_factor(pwsp_lowering *lw, uint32_t value);
 

@@ -192,6 +192,34 @@ static uint32_t pwsp_lower_part_of(pwsp_lowering *lw, uint32_t home, const pwsp_
                            next->valid_rows, next->valid_cols, 0);
 }
 
+// The home has all elements of the initial value, and results may have fewer: as many as the next
+// value, or else elements would change that are to stay.
+uint32_t pwsp_lower_in_home(pwsp_lowering *lw, const pwsp_kop *op, uint32_t operand) {
+    const ptowsp_body *body = lw->body;
+    uint32_t tile = lw->values[operand].tile, root = lw->list->tiles[tile].root;
+    const pwsp_list_tile *of = &lw->list->tiles[tile], *home = &lw->list->tiles[root];
+    const pwsp_kop *was = &body->ops[operand];
+    if (op->loop == 0 || was->loop != op->loop || home->last != lw->at || of->offset ||
+        of->layout != home->layout || of->rows != home->rows || of->cols != home->cols ||
+        of->dtype != home->dtype || home->dtype != op->dtype || was->rows != op->rows ||
+        was->cols != op->cols) {
+        return 0;
+    }
+    for (uint32_t i = body->loop_begins[op->loop]; i < lw->at; i++) {
+        uint32_t at = lw->values[i].tile;
+        if (body->ops[i].kind != PWSP_KOP_CARRY || body->ops[i].loop != op->loop || at == 0 ||
+            lw->list->tiles[at].root != root) {
+            continue;
+        }
+        const pwsp_kop *next = &body->ops[pwsp_lower_next(body, i)];
+        return pwsp_valid_is_equal(&next->valid_rows, &op->valid_rows) &&
+                       pwsp_valid_is_equal(&next->valid_cols, &op->valid_cols)
+                   ? pwsp_lower_part_of(lw, tile, op)
+                   : 0;
+    }
+    return 0;
+}
+
 // A move whose home no other move reads, or count.
 static uint32_t pwsp_lower_ready(const pwsp_lowering *lw, const pwsp_lower_move *moves,
                                  uint32_t count) {

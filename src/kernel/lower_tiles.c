@@ -52,6 +52,8 @@ uint32_t pwsp_lower_result(pwsp_lowering *lw, const pwsp_kop *op, uint32_t opera
             pwsp_valid_is_equal(&old->valid_rows, &op->valid_rows) &&
             pwsp_valid_is_equal(&old->valid_cols, &op->valid_cols)) {
             result = tile;
+        } else {
+            result = pwsp_lower_in_home(lw, op, operand);
         }
     }
     if (result == 0) {

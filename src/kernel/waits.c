@@ -609,13 +609,28 @@ static bool pwsp_waits_overlaps(const pwsp_waits *w, uint32_t i, uint8_t *out_ro
     return false;
 }
 
+// Does every pipe know that all others are done? So it is at the beginning, and behind a barrier.
+static bool pwsp_waits_is_quiet(const pwsp_waits *w) {
+    for (int p = 0; p < PTOISA_PIPE_COUNT; p++) {
+        for (int q = 0; q < PTOISA_PIPE_COUNT; q++) {
+            bool is_kept = p != q || (p == PTOISA_PIPE_V && w->has_slow_vector);
+            if (is_kept && w->end[q] > w->known[p][q]) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 // The beginning or end of a loop.
 static bool pwsp_waits_mark(pwsp_waits *w, uint32_t i) {
     const pwsp_insn *insn = &w->list->insns[i];
     w->ticks[i] = ++w->tick;
     uint8_t rotating;
     if (insn->op == PWSP_INSN_LOOP) {
-        pwsp_waits_barrier_all(w, i);
+        if (!pwsp_waits_is_quiet(w)) {
+            pwsp_waits_barrier_all(w, i);
+        }
         w->loop = pwsp_waits_overlaps(w, i, &rotating) ? insn->loop : 0;
         w->rotating = w->loop ? rotating : 0;
         w->loop_insn = i;

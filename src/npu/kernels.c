@@ -14,6 +14,11 @@
 //          auto x_gm = wsp::window<float>(...);         windows
 //          Tile<...> x(x_rows, x_cols);                 tiles
 //          TLOAD(x, x_gm);                              instructions
+//          for (int n_1 = 0; n_1 < loop_1.count; n_1++) {
+//              const int i_1 = loop_1.at(n_1);          what depends on a loop is declared in it
+//              TASSIGN(y, wsp::place(y_at, 512, n_1));  a tile that has two places, and its flags:
+//              wait_flag(PIPE_V, PIPE_MTE2, wsp::event(6, n_1));
+//          }
 //      }
 //
 // The library executes the same list (src/kernel/execute.c), with the same sizes in the same order,

@@ -159,8 +159,7 @@ constexpr int64_t LOOP_END_MAX = INT64_C(1) << 30;
 AICORE inline Loop loop(int64_t begin, int64_t end, int64_t step) {
     bool is_good = begin >= 0 && begin <= end && end <= LOOP_END_MAX;
     return Loop{begin, step, is_good ? static_cast<int>(end) : 0,
-                is_good ? static_cast<int>((end - begin + step - 1) / step) : 0,
-                is_good};
+                is_good ? static_cast<int>((end - begin + step - 1) / step) : 0, is_good};
 }
 
 // An unsigned scalar as a bound.
