@@ -4676,6 +4676,18 @@ PTOWSP_NPU_API ptowsp_status ptowsp_npu_emit_files(ptowsp_context *context,
                                                    const ptowsp_program *program,
                                                    ptowsp_npu_file_fn file, void *user);
 
+// Executes a run, and records it in a new directory: what is bound, the memory of its tensors before,
+// the elements of tensors that tasks write and the slots after, and the makespan. A tree of the
+// program compares itself with that wherever it was built, for this machine, with PTO-ISA's
+// simulator or for a device: run --check DIRECTORY. The run needs data, and a cost model that trees
+// have; options may be NULL.
+// Errors   As ptowsp_run_execute and ptowsp_npu_emit. INVALID_PARAMS: no run or directory, TIME_ONLY,
+//          a cost model of the user, or the directory exists. UNSUPPORTED: a name with "=" or a line
+//          end. Nothing is left behind.
+PTOWSP_NPU_API ptowsp_status ptowsp_npu_record(ptowsp_context *context, ptowsp_run *run,
+                                               const ptowsp_run_options *options,
+                                               const char *directory);
+
 // Building and running a tree from a program, on POSIX systems. The tree is compiled into a shared
 // object, which is loaded. A cache keeps it under a hash of everything that determines it, and it
 // is compiled only if it is not in the cache.

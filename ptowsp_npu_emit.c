@@ -30,6 +30,7 @@
 //      documents.c     README.md
 //      tree.c          a tree on disk, whole or not at all
 //      npu_emit.c      the public functions: their checks, and the order in which files are made
+//      record.c        a recorded run, for a tree to check itself with
 //      npu_build.c ... building a tree here, keeping it, and running it
 //
 // Files that are the same in every tree (src/npu/tree, ptowsp.h, the shim) become strings at the
@@ -150,6 +151,8 @@ typedef struct npu_file {
     bool is_grouped;            // a tile kernel, which compiles together with others
 } npu_file;
 
+#define NPU_HASH_SIZE 33  // 128 bits in hexadecimal digits, terminated
+
 typedef struct npu_emitter {
     ptowsp_context *context;
     const ptowsp_program *program;
@@ -164,7 +167,8 @@ typedef struct npu_emitter {
     uint32_t file_count, file_capacity;
     uint32_t program_file;   // aicpu/program.cpp
     uint32_t *kernel_files;  // [kernel_count]: 1 + the file with a kernel's code; 0: it is not used
-    ptowsp_status status;    // the first error
+    char hash[NPU_HASH_SIZE];  // of the sources
+    ptowsp_status status;      // the first error
     uint64_t index;
     char error[512];
 } npu_emitter;
@@ -195,8 +199,6 @@ NPU_INTERNAL uint32_t npu_add_file(npu_emitter *emitter, npu_text *text, const c
 // A file whose path and text live as long as the library.
 NPU_INTERNAL void npu_add_fixed_file(npu_emitter *emitter, const char *path, const char *data,
                                      size_t size);
-
-#define NPU_HASH_SIZE 33  // 128 bits in hexadecimal digits, terminated
 
 // The number of lines of a text; the last one counts without a line end.
 NPU_INTERNAL uint64_t npu_line_count(const char *data, size_t size);
@@ -5796,6 +5798,7 @@ static void npu_readme_builds(npu_text *text) {
               "cmake -S . -B build && cmake --build build                     # the same\n"
               "build/run --help\n"
               "build/run --list                 # lists the bindings\n"
+              "build/run --check DIR            # compares with a run that the library recorded\n"
               "```\n\n"
               "**Against PTO-ISA's CPU simulator**, with a checkout of it and a C++20 "
               "compiler: the same, with the kernels' instructions from there, which take no "
@@ -6368,11 +6371,10 @@ static void npu_make_files(npu_emitter *emitter) {
         bool has_pipelines = npu_has_pipelines(emitter);
         npu_fixed_emit(emitter, has_pipelines);
         npu_readme_emit(emitter, has_pipelines);
-        char hash[NPU_HASH_SIZE];
-        npu_hash_sources(emitter, hash);
+        npu_hash_sources(emitter, emitter->hash);
         if (emitter->status == PTOWSP_OK) {
-            npu_program_set_hash(emitter, hash);
-            npu_manifest_emit(emitter, hash);
+            npu_program_set_hash(emitter, emitter->hash);
+            npu_manifest_emit(emitter, emitter->hash);
         }
     }
 }
@@ -6453,6 +6455,366 @@ ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *pro
     if (emitter.status == PTOWSP_OK) {
         npu_tree_write(&emitter, desc);
     }
+    return npu_emitter_close(&emitter);
+}
+
+// =================================================================================================
+// src/npu/record.c
+// =================================================================================================
+
+// A recorded run: what is bound to a run, and what the library makes of it, as a directory of plain
+// files, with which a tree of the same program checks itself wherever it was built: run --check.
+//
+//      recording       lines of text: the program, options of the tree's command line, expectations
+//      m1.bin ...      memory of tensors as it was before: those that overlap are one
+//      d1.bin ...      arrays, lengths, plans
+//      o1.bin ...      elements of tensors that tasks write, after the run
+//
+//      ptowsp recording 1
+//      program 5f0c...                            the hash of the tree's sources
+//      --model a2a3
+//      --size tiles=4
+//      --memory 1=@m1.bin
+//      --view k_t=64x80/1x64@1+0                  shape, strides in elements, memory + bytes
+//      --expect y=@o1.bin
+//      --expect-cycles 9861
+//      file m1.bin 20480 8a3c...                  size, FNV-1a-64
+//      end 7d1e...                                of all lines before
+//
+// The reader is src/npu/tree/host/recording.h.
+
+#include <stdlib.h>
+
+// The memory of tensors that overlap: addresses.
+typedef struct npu_span {
+    uintptr_t begin, end;
+} npu_span;
+
+typedef struct npu_recording {
+    npu_emitter *emitter;  // its files are the recording's
+    ptowsp_run *run;
+    const ptowsp_program *program;
+    npu_text text;
+    npu_span *blocks;
+    uint32_t block_count, data_count, output_count;
+} npu_recording;
+
+static bool npu_record_fail(npu_recording *r, const char *what, const char *name) {
+    return npu_fail(r->emitter, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX, "recording: %s %.200s", what,
+                    name);
+}
+
+// Names stand in front of "=", in a line.
+static bool npu_record_name(npu_recording *r, const char *name) {
+    return !strpbrk(name, "=\n\r") || npu_record_fail(r, "a line cannot have the name", name);
+}
+
+// -- files ----------------------------------------------------------------------------------------
+
+// Adds a file, and prints "@d1.bin".
+static void npu_record_file(npu_recording *r, const char *kind, uint32_t number, npu_text *bytes) {
+    npu_print(&r->text, "@%s%u.bin", kind, (unsigned)number);
+    npu_add_file(r->emitter, bytes, "%s%u.bin", kind, (unsigned)number);
+}
+
+static void npu_record_data(npu_recording *r, const void *data, uint64_t size) {
+    npu_text bytes = {NULL, 0, 0, false};
+    if (size) {
+        npu_write(&bytes, (const char *)data, (size_t)size);
+    }
+    npu_record_file(r, "d", ++r->data_count, &bytes);
+}
+
+// -- memory of tensors ----------------------------------------------------------------------------
+
+// The bytes from a tensor's first to its last element; false if it has none. The first one of the
+// block is aligned as files are when they are read.
+static bool npu_record_span(const npu_recording *r, uint32_t tensor, ptowsp_buffer *buffer,
+                            npu_span *out_span) {
+    int64_t low = 0, high = 0;
+    if (!ptowsp_program_tensor_at(r->program, tensor).is_used ||
+        !ptowsp_run_bound_tensor(r->run, tensor, buffer)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < buffer->rank; i++) {
+        if (buffer->shape[i] == 0) {
+            out_span->begin = out_span->end = (uintptr_t)buffer->data;
+            return true;
+        }
+        int64_t last = (buffer->shape[i] - 1) * buffer->strides[i];
+        low += last < 0 ? last : 0;
+        high += last > 0 ? last : 0;
+    }
+    int64_t size = (int64_t)ptowsp_dtype_size(buffer->dtype);
+    out_span->begin = (uintptr_t)buffer->data + (uintptr_t)(low * size);
+    out_span->end = (uintptr_t)buffer->data + (uintptr_t)((high + 1) * size);
+    return true;
+}
+
+static int npu_span_compare(const void *a, const void *b) {
+    const npu_span *x = (const npu_span *)a, *y = (const npu_span *)b;
+    return x->begin < y->begin ? -1 : x->begin > y->begin;
+}
+
+// Makes blocks of all tensors' memory, and a file of each.
+static bool npu_record_memory(npu_recording *r) {
+    uint32_t count = ptowsp_program_tensor_count(r->program), merged = 0;
+    r->blocks = (npu_span *)npu_resize(NULL, (count + 1) * sizeof *r->blocks);
+    if (!r->blocks) {
+        return npu_out_of_memory(r->emitter);
+    }
+    for (uint32_t i = 1; i < count; i++) {
+        ptowsp_buffer buffer;
+        r->block_count += npu_record_span(r, i, &buffer, &r->blocks[r->block_count]);
+    }
+    qsort(r->blocks, r->block_count, sizeof *r->blocks, npu_span_compare);
+    for (uint32_t i = 1; i < r->block_count; i++) {
+        npu_span *last = &r->blocks[merged];
+        if (r->blocks[i].begin < last->end) {
+            last->end = r->blocks[i].end > last->end ? r->blocks[i].end : last->end;
+        } else {
+            r->blocks[++merged] = r->blocks[i];
+        }
+    }
+    r->block_count = r->block_count ? merged + 1 : 0;
+    for (uint32_t i = 0; i < r->block_count; i++) {
+        npu_text bytes = {NULL, 0, 0, false};
+        npu_write(&bytes, "\0\0\0\0\0\0\0", r->blocks[i].begin & 7);
+        if (r->blocks[i].end > r->blocks[i].begin) {
+            npu_write(&bytes, (const char *)r->blocks[i].begin,
+                      r->blocks[i].end - r->blocks[i].begin);
+        }
+        npu_print(&r->text, "--memory %u=", (unsigned)i + 1);
+        npu_record_file(r, "m", i + 1, &bytes);
+        npu_print(&r->text, "\n");
+    }
+    return true;
+}
+
+static bool npu_record_views(npu_recording *r) {
+    for (uint32_t i = 1; i < ptowsp_program_tensor_count(r->program); i++) {
+        ptowsp_buffer buffer;
+        npu_span span;
+        uint32_t block = 0;
+        const char *name = ptowsp_program_tensor_at(r->program, i).desc.name;
+        if (!npu_record_span(r, i, &buffer, &span)) {
+            continue;
+        }
+        while (block + 1 < r->block_count && r->blocks[block + 1].begin <= span.begin) {
+            block++;
+        }
+        if (!npu_record_name(r, name)) {
+            return false;
+        }
+        npu_print(&r->text, "--view %s=", name);
+        for (uint32_t k = 0; k < buffer.rank; k++) {
+            npu_print(&r->text, "%s%lld", k ? "x" : "", (long long)buffer.shape[k]);
+        }
+        for (uint32_t k = 0; k < buffer.rank; k++) {
+            npu_print(&r->text, "%c%lld", k ? 'x' : '/', (long long)buffer.strides[k]);
+        }
+        uintptr_t begin = r->blocks[block].begin & ~(uintptr_t)7;
+        npu_print(&r->text, "@%u+%llu\n", (unsigned)block + 1,
+                  (unsigned long long)((uintptr_t)buffer.data - begin));
+    }
+    return true;
+}
+
+// A tensor's elements, row by row.
+static void npu_print_elements(npu_text *bytes, const ptowsp_buffer *buffer) {
+    int64_t at[PTOWSP_TENSOR_RANK_MAX] = {0};
+    size_t size = ptowsp_dtype_size(buffer->dtype);
+    for (uint32_t i = 0; i < buffer->rank; i++) {
+        if (buffer->shape[i] == 0) {
+            return;
+        }
+    }
+    for (;;) {
+        int64_t offset = 0;
+        for (uint32_t i = 0; i < buffer->rank; i++) {
+            offset += at[i] * buffer->strides[i];
+        }
+        npu_write(bytes, (const char *)buffer->data + offset * (int64_t)size, size);
+        uint32_t i = buffer->rank;
+        while (i > 0 && ++at[i - 1] == buffer->shape[i - 1]) {
+            at[--i] = 0;
+        }
+        if (i == 0) {
+            return;
+        }
+    }
+}
+
+// -- what else is bound ---------------------------------------------------------------------------
+
+static bool npu_record_axis(npu_recording *r, uint32_t i) {
+    ptowsp_axis_info axis = ptowsp_program_axis_at(r->program, i);
+    int64_t size;
+    ptowsp_csr csr;
+    if (axis.kind == PTOWSP_AXIS_DYNAMIC && ptowsp_run_bound_size(r->run, i, &size)) {
+        npu_print(&r->text, "--size %s=%lld\n", axis.name, (long long)size);
+    } else if (axis.kind == PTOWSP_AXIS_SPARSE && ptowsp_run_bound_csr(r->run, i, &csr)) {
+        uint64_t bytes = ptowsp_dtype_size(csr.dtype);
+        npu_print(&r->text, "--csr %s=%s", axis.name, ptowsp_dtype_name(csr.dtype));
+        npu_record_data(r, csr.indptr, (csr.row_count + 1) * bytes);
+        npu_print(&r->text, ",");
+        npu_record_data(r, csr.indices, csr.entry_count * bytes);
+        npu_print(&r->text, "\n");
+    } else {
+        return true;
+    }
+    return npu_record_name(r, axis.name);
+}
+
+// The plan of a plan's first axis: that which a batch became in the execution.
+static bool npu_record_plan(npu_recording *r, uint32_t i) {
+    ptowsp_axis_info axis = ptowsp_program_axis_at(r->program, i);
+    ptowsp_attention_plan plan;
+    for (uint32_t k = 1; axis.name && k < i; k++) {
+        ptowsp_axis_info other = ptowsp_program_axis_at(r->program, k);
+        if (other.name && other.kind >= PTOWSP_AXIS_PLAN && strcmp(other.name, axis.name) == 0) {
+            return true;
+        }
+    }
+    if (!axis.name || axis.kind < PTOWSP_AXIS_PLAN || !ptowsp_run_bound_plan(r->run, i, &plan)) {
+        return true;
+    }
+    uint64_t begin_size = (plan.lane_count + (uint64_t)1) * sizeof(uint32_t);
+    npu_print(&r->text, "--plan %s=", axis.name);
+    npu_record_data(r, plan.units, plan.unit_count * sizeof(ptowsp_work));
+    if (plan.lane_count) {
+        npu_print(&r->text, ",");
+        npu_record_data(r, plan.unit_begin, begin_size);
+        npu_print(&r->text, ",");
+        npu_record_data(r, plan.merges, plan.merge_count * sizeof(ptowsp_work));
+        npu_print(&r->text, ",");
+        npu_record_data(r, plan.merge_begin, begin_size);
+    }
+    npu_print(&r->text, "\n");
+    return npu_record_name(r, axis.name);
+}
+
+static bool npu_record_array(npu_recording *r, uint32_t i) {
+    ptowsp_array_info array = ptowsp_program_array_at(r->program, i);
+    ptowsp_dtype dtype;
+    const void *data;
+    uint64_t count;
+    if (array.plan_axis || !ptowsp_run_bound_array(r->run, i, &dtype, &data, &count)) {
+        return true;
+    }
+    npu_print(&r->text, "--%s %s=%s", array.is_lengths ? "lengths" : "array", array.name,
+              array.is_lengths ? ptowsp_dtype_name(dtype) : "");
+    npu_record_data(r, data, count * ptowsp_dtype_size(dtype));
+    npu_print(&r->text, "\n");
+    return npu_record_name(r, array.name);
+}
+
+static bool npu_record_bindings(npu_recording *r) {
+    bool is_good = true;
+    for (uint32_t i = 1; i < ptowsp_program_axis_count(r->program) && is_good; i++) {
+        is_good = npu_record_axis(r, i);
+    }
+    for (uint32_t i = 1; i < ptowsp_program_array_count(r->program) && is_good; i++) {
+        is_good = npu_record_array(r, i);
+    }
+    for (uint32_t i = 1; i < ptowsp_program_symbol_count(r->program) && is_good; i++) {
+        uint64_t value;
+        const char *name = ptowsp_program_symbol_at(r->program, i).name;
+        if (ptowsp_run_bound_symbol(r->run, i, &value)) {
+            npu_print(&r->text, "--symbol %s=%llu\n", name, (unsigned long long)value);
+            is_good = npu_record_name(r, name);
+        }
+    }
+    for (uint32_t i = 0; i < ptowsp_program_slot_count(r->program); i++) {
+        uint64_t value = ptowsp_run_bound_slot(r->run, i);
+        if (value) {
+            npu_print(&r->text, "--slot %u=%llu\n", (unsigned)i, (unsigned long long)value);
+        }
+    }
+    return is_good && npu_record_memory(r) && npu_record_views(r);
+}
+
+// -- what the run made ----------------------------------------------------------------------------
+
+static bool npu_record_results(npu_recording *r) {
+    bool is_good = true;
+    for (uint32_t i = 1; i < ptowsp_program_axis_count(r->program) && is_good; i++) {
+        is_good = npu_record_plan(r, i);
+    }
+    for (uint32_t i = 1; i < ptowsp_program_tensor_count(r->program) && is_good; i++) {
+        ptowsp_tensor_info tensor = ptowsp_program_tensor_at(r->program, i);
+        ptowsp_buffer buffer;
+        npu_text bytes = {NULL, 0, 0, false};
+        if (tensor.is_used && tensor.is_written && ptowsp_run_bound_tensor(r->run, i, &buffer)) {
+            npu_print_elements(&bytes, &buffer);
+            npu_print(&r->text, "--expect %s=", tensor.desc.name);
+            npu_record_file(r, "o", ++r->output_count, &bytes);
+            npu_print(&r->text, "\n");
+        }
+    }
+    for (uint32_t i = 0; i < ptowsp_program_slot_count(r->program); i++) {
+        npu_print(&r->text, "--expect-slot %u=%llu\n", (unsigned)i,
+                  (unsigned long long)ptowsp_run_slot(r->run, i));
+    }
+    npu_print(&r->text, "--expect-cycles %llu\n",
+              (unsigned long long)ptowsp_run_result(r->run)->makespan_cycles);
+    return is_good;
+}
+
+static void npu_record_end(npu_recording *r) {
+    npu_emitter *emitter = r->emitter;
+    for (uint32_t i = 0; i < emitter->file_count; i++) {
+        const npu_file *file = &emitter->files[i];
+        npu_print(&r->text, "file %s %llu %016llx\n", file->path, (unsigned long long)file->size,
+                  (unsigned long long)ptowsp_hash(PTOWSP_HASH_START, file->data, file->size));
+    }
+    npu_print(&r->text, "end %016llx\n",
+              (unsigned long long)ptowsp_hash(PTOWSP_HASH_START, r->text.data ? r->text.data : "",
+                                              r->text.size));
+    npu_add_file(emitter, &r->text, "recording");
+}
+
+ptowsp_status ptowsp_npu_record(ptowsp_context *context, ptowsp_run *run,
+                                const ptowsp_run_options *options, const char *directory) {
+    static const char *const models[] = {
+#define NPU_MODEL_TEXT(name, text) text,
+        PTOWSP_MODELS(NPU_MODEL_TEXT)
+#undef NPU_MODEL_TEXT
+    };
+    if (!run || !directory || !*directory) {
+        return ptowsp_context_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                   "emit: there is no run to record, or no directory for it");
+    }
+    if (options && (options->mode == PTOWSP_RUN_TIME_ONLY || options->cost.fn ||
+                    options->cost.model == PTOWSP_MODEL_USER)) {
+        return ptowsp_context_fail(
+            context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+            "emit: a recording needs data, and a cost model that trees have");
+    }
+    npu_emitter emitter;
+    npu_emitter_open(&emitter, context, ptowsp_run_program(run));
+    npu_files_free(&emitter);
+    emitter.files = NULL;
+    emitter.file_count = emitter.file_capacity = 0;
+    npu_recording r;
+    memset(&r, 0, sizeof r);
+    r.emitter = &emitter;
+    r.run = run;
+    r.program = ptowsp_run_program(run);
+    npu_print(&r.text, "ptowsp recording 1\nprogram %s\n--model %s\n", emitter.hash,
+              models[options ? options->cost.model : PTOWSP_MODEL_UNIT]);
+    if (emitter.status == PTOWSP_OK && npu_record_bindings(&r)) {
+        emitter.status = ptowsp_run_execute(run, options);  // reports in the context
+        if (emitter.status == PTOWSP_OK && npu_record_results(&r)) {
+            npu_record_end(&r);
+        }
+    }
+    if (emitter.status == PTOWSP_OK) {
+        ptowsp_npu_desc desc = {directory, false};
+        npu_tree_write(&emitter, &desc);
+    }
+    npu_text_free(&r.text);
+    npu_resize(r.blocks, 0);
     return npu_emitter_close(&emitter);
 }
 
@@ -12594,9 +12956,196 @@ static const char npu_fixed_11[] =
 static const char npu_fixed_12[] =
     "// Generated by tools/amalgamate.sh of ptowsp from files of its src/npu/tree/:\n"
     "//\n"
+    "//      host/recording.h\n"
     "//      host/main.cpp\n"
     "//\n"
     "// The same in every tree of this version. MIT licence, see LICENSE.\n"
+    "\n"
+    "// =================================================================================================\n"
+    "// src/npu/tree/host/recording.h\n"
+    "// =================================================================================================\n"
+    "\n"
+    "// A recorded run, as the library writes it (ptowsp_npu_record): a directory whose file `recording`\n"
+    "// has options of the command line and expectations, a line each, then the sizes and hashes of the\n"
+    "// other files, and a hash of itself. It is taken as a whole, or refused before anything is bound.\n"
+    "\n"
+    "#ifndef WSP_RECORDING_H\n"
+    "#define WSP_RECORDING_H\n"
+    "\n"
+    "#include <math.h>\n"
+    "#include <stdio.h>\n"
+    "#include <string.h>\n"
+    "\n"
+    "#include <string>\n"
+    "#include <vector>\n"
+    "\n"
+    "#include \"wsp_abi.h\"\n"
+    "\n"
+    "namespace {\n"
+    "\n"
+    "bool fail_usage(const std::string &what);\n"
+    "\n"
+    "struct RecordedLine {\n"
+    "    std::string option, value;\n"
+    "};\n"
+    "\n"
+    "uint64_t hash_of(const std::string &bytes) {\n"
+    "    uint64_t hash = UINT64_C(0xcbf29ce484222325);  // FNV-1a\n"
+    "    for (char byte : bytes) {\n"
+    "        hash = (hash ^ static_cast<uint8_t>(byte)) * UINT64_C(0x100000001b3);\n"
+    "    }\n"
+    "    return hash;\n"
+    "}\n"
+    "\n"
+    "std::string hex_of(uint64_t hash) {\n"
+    "    char text[17];\n"
+    "    snprintf(text, sizeof text, \"%016llx\", static_cast<unsigned long long>(hash));\n"
+    "    return text;\n"
+    "}\n"
+    "\n"
+    "bool read_text(const std::string &path, std::string *out) {\n"
+    "    FILE *file = fopen(path.c_str(), \"rb\");\n"
+    "    char buffer[65536];\n"
+    "    for (size_t count; file && (count = fread(buffer, 1, sizeof buffer, file)) > 0;) {\n"
+    "        out->append(buffer, count);\n"
+    "    }\n"
+    "    const bool is_good = file && !ferror(file);\n"
+    "    if (file) {\n"
+    "        fclose(file);\n"
+    "    }\n"
+    "    return is_good;\n"
+    "}\n"
+    "\n"
+    "// \"file m1.bin 20480 8a3c...\": is it there, and unchanged?\n"
+    "bool check_recorded_file(const std::string &directory, const std::string &line) {\n"
+    "    const size_t first = line.find(' '), second = line.find(' ', first + 1);\n"
+    "    const std::string name = line.substr(0, first);\n"
+    "    std::string bytes;\n"
+    "    if (second == std::string::npos || name.find('/') != std::string::npos ||\n"
+    "        !read_text(directory + \"/\" + name, &bytes)) {\n"
+    "        return fail_usage(\"--check: \" + directory + \" lacks its file \" + name);\n"
+    "    }\n"
+    "    return line.substr(first + 1) == std::to_string(bytes.size()) + \" \" + hex_of(hash_of(bytes)) ||\n"
+    "           fail_usage(\"--check: \" + directory + \"/\" + name +\n"
+    "                      \" is not as it was recorded: it is cut off or damaged\");\n"
+    "}\n"
+    "\n"
+    "// The options of a recording of a program with this hash.\n"
+    "bool read_recording(const std::string &directory, const std::string &program,\n"
+    "                    std::vector<RecordedLine> *out_lines) {\n"
+    "    std::string text;\n"
+    "    if (!read_text(directory + \"/recording\", &text)) {\n"
+    "        return fail_usage(\"--check: there is no \" + directory + \"/recording\");\n"
+    "    }\n"
+    "    std::vector<RecordedLine> lines;\n"
+    "    std::string end;\n"
+    "    for (size_t at = 0, next; at < text.size() && end.empty(); at = next + 1) {\n"
+    "        next = text.find('\\n', at);\n"
+    "        next = next == std::string::npos ? text.size() : next;\n"
+    "        const std::string line = text.substr(at, next - at);\n"
+    "        const size_t blank = line.find(' ');\n"
+    "        const std::string rest = blank == std::string::npos ? \"\" : line.substr(blank + 1);\n"
+    "        lines.push_back({line.substr(0, blank), rest});\n"
+    "        if (lines.back().option == \"end\") {\n"
+    "            end = rest == hex_of(hash_of(text.substr(0, at))) ? rest : \"-\";\n"
+    "        }\n"
+    "    }\n"
+    "    if (lines.size() < 3 || lines[0].option != \"ptowsp\" || lines[0].value != \"recording 1\") {\n"
+    "        return fail_usage(\"--check: \" + directory + \"/recording is no recorded run\");\n"
+    "    } else if (end.size() != 16) {\n"
+    "        return fail_usage(\"--check: \" + directory + \"/recording is cut off or damaged\");\n"
+    "    } else if (lines[1].value != program) {\n"
+    "        return fail_usage(\"--check: \" + directory + \" is of another program, or version: \" +\n"
+    "                          lines[1].value + \", where this is \" + program);\n"
+    "    }\n"
+    "    for (size_t i = 2; i + 1 < lines.size(); i++) {\n"
+    "        if (lines[i].option == \"file\") {\n"
+    "            if (!check_recorded_file(directory, lines[i].value)) {\n"
+    "                return false;\n"
+    "            }\n"
+    "        } else {\n"
+    "            out_lines->push_back(lines[i]);\n"
+    "        }\n"
+    "    }\n"
+    "    return true;\n"
+    "}\n"
+    "\n"
+    "// -- comparing ------------------------------------------------------------------------------------\n"
+    "\n"
+    "bool is_float(uint32_t dtype) {\n"
+    "    return dtype == PTOWSP_F16 || dtype == PTOWSP_BF16 || dtype == PTOWSP_F32 ||\n"
+    "           dtype == PTOWSP_F64;\n"
+    "}\n"
+    "\n"
+    "double float_at(const char *at, uint32_t dtype) {\n"
+    "    uint16_t half = 0;\n"
+    "    float single = 0;\n"
+    "    double number = 0;\n"
+    "    if (dtype == PTOWSP_F64) {\n"
+    "        memcpy(&number, at, 8);\n"
+    "        return number;\n"
+    "    } else if (dtype == PTOWSP_F32) {\n"
+    "        memcpy(&single, at, 4);\n"
+    "        return static_cast<double>(single);\n"
+    "    }\n"
+    "    memcpy(&half, at, 2);\n"
+    "    const int exponent_bits = dtype == PTOWSP_F16 ? 5 : 8, bits = 15 - exponent_bits;\n"
+    "    const int exponent = half >> bits & ((1 << exponent_bits) - 1),\n"
+    "              mantissa = half & ((1 << bits) - 1);\n"
+    "    const int bias = (1 << (exponent_bits - 1)) - 1;\n"
+    "    number = exponent == 2 * bias + 1 ? (mantissa ? NAN : INFINITY)\n"
+    "                                      : ldexp(exponent ? mantissa + (1 << bits) : mantissa,\n"
+    "                                              (exponent ? exponent : 1) - bias - bits);\n"
+    "    return half >> 15 ? -number : number;\n"
+    "}\n"
+    "\n"
+    "// Elements that differ by more than a share of the largest one; 16-bit floats by more than a unit of\n"
+    "// their last place, too. With tolerance 0, bytes.\n"
+    "class Difference {\n"
+    "  public:\n"
+    "    Difference(uint32_t dtype, double tolerance) : dtype_(dtype), tolerance_(tolerance) {\n"
+    "    }\n"
+    "\n"
+    "    void largest(const char *wanted) {\n"
+    "        const double size = is_float(dtype_) ? fabs(float_at(wanted, dtype_)) : 0;\n"
+    "        largest_ = size > largest_ && size <= 1.7e308 ? size : largest_;\n"
+    "    }\n"
+    "\n"
+    "    void compare(const char *got, const char *wanted, size_t size) {\n"
+    "        count++;\n"
+    "        if (memcmp(got, wanted, size) == 0) {\n"
+    "            return;\n"
+    "        }\n"
+    "        if (tolerance_ > 0 && is_float(dtype_)) {\n"
+    "            const double a = float_at(got, dtype_), b = float_at(wanted, dtype_);\n"
+    "            const double place = dtype_ == PTOWSP_F16    ? 1.0 / 1024\n"
+    "                                 : dtype_ == PTOWSP_BF16 ? 1.0 / 128\n"
+    "                                                         : 0;\n"
+    "            if ((isnan(a) && isnan(b)) || a == b) {\n"
+    "                return;\n"
+    "            }\n"
+    "            const double error = fabs(a - b);\n"
+    "            if (error <= tolerance_ * largest_ + place * fabs(b)) {\n"
+    "                worst = error > worst * largest_ ? error / largest_ : worst;\n"
+    "                return;\n"
+    "            }\n"
+    "        }\n"
+    "        wrong = wrong == count_none ? count - 1 : wrong;\n"
+    "        wrong_count++;\n"
+    "    }\n"
+    "\n"
+    "    static constexpr uint64_t count_none = UINT64_MAX;\n"
+    "    uint64_t count = 0, wrong_count = 0, wrong = count_none;  // the first\n"
+    "    double worst = 0;                                         // of those that are near enough\n"
+    "\n"
+    "  private:\n"
+    "    uint32_t dtype_;\n"
+    "    double tolerance_, largest_ = 0;\n"
+    "};\n"
+    "\n"
+    "}  // namespace\n"
+    "\n"
+    "#endif\n"
     "\n"
     "// =================================================================================================\n"
     "// src/npu/tree/host/main.cpp\n"
@@ -12609,6 +13158,8 @@ static const char npu_fixed_12[] =
     "//\n"
     "// `run --list` prints what can be bound, `run --help` how. Files are plain elements, in the order\n"
     "// and the bytes of this machine.\n"
+    "//\n"
+    "// `run --check DIR` binds what a recorded run had (recording.h), and compares.\n"
     "//\n"
     "// Exit codes: 0 done; 1 the run has failed, or a file cannot be written; 2 the arguments are wrong.\n"
     "\n"
@@ -12655,10 +13206,23 @@ static const char npu_fixed_12[] =
     "    \"  --cores N                cores of each unit; without, the lanes of the schedule\\n\"\n"
     "    \"  --ring N                 tasks in flight at most; without, 4096\\n\"\n"
     "    \"  --model unit|a2a3|a5     how cycles of tile kernels are counted; without, unit\\n\"\n"
+    "    \"Checking, in place of bindings:\\n\"\n"
+    "    \"  --check DIR              runs what was recorded (ptowsp_npu_record), and compares: \"\n"
+    "    \"tensors,\\n\"\n"
+    "    \"                           slots and, with the shim, cycles\\n\"\n"
+    "    \"  --tolerance X            of floats, as a share of a tensor's largest; without, 0 with the\\n\"\n"
+    "    \"                           shim (all bytes), else 1e-6\\n\"\n"
     "    \"Output:\\n\"\n"
     "    \"  --write NAME@FILE        a tensor's elements after the run\\n\"\n"
     "    \"  --list                   lists the bindings, and nothing else\\n\"\n"
     "    \"  --help                   this\\n\";\n"
+    "\n"
+    "// The shim gives the bytes of the library; PTO-ISA rounds by itself in a few places.\n"
+    "#if defined(WSP_ASCEND) || defined(WSP_PTO_ISA)\n"
+    "constexpr double WSP_TOLERANCE = 1e-6;\n"
+    "#else\n"
+    "constexpr double WSP_TOLERANCE = 0;\n"
+    "#endif\n"
     "\n"
     "// -- text -----------------------------------------------------------------------------------------\n"
     "\n"
@@ -12837,6 +13401,11 @@ static const char npu_fixed_12[] =
     "    bool bind_plan(const std::string &name, const std::string &value);\n"
     "    bool bind_batch(const std::string &name, const std::string &value);\n"
     "    bool bind_tensor(const std::string &name, const std::string &value);\n"
+    "    bool load(const std::string &directory);\n"
+    "    bool take_recorded(const std::string &option, const std::string &value);\n"
+    "    bool bind_view(const std::string &name, const std::string &value);\n"
+    "    bool compare(const wsp_runner_result &result);\n"
+    "    bool compare_tensor(const std::string &name, const Data &wanted);\n"
     "    bool check(const std::string &option, ptowsp_status status) {\n"
     "        return status == PTOWSP_OK || fail_usage(option + \": \" + wsp_runner_error(runner_).text);\n"
     "    }\n"
@@ -12850,6 +13419,22 @@ static const char npu_fixed_12[] =
     "    std::deque<Data> data_;  // which does not move them\n"
     "    std::vector<Data *> tensors_;\n"
     "    std::vector<Write> writes_;\n"
+    "\n"
+    "    // Of a recorded run.\n"
+    "    struct View {\n"
+    "        std::string name;\n"
+    "        ptowsp_buffer buffer;\n"
+    "    };\n"
+    "    struct Expected {\n"
+    "        std::string option, name;\n"
+    "        Data *data;\n"
+    "        uint64_t number;\n"
+    "    };\n"
+    "    bool is_checking_ = false;\n"
+    "    double tolerance_ = WSP_TOLERANCE;\n"
+    "    std::vector<Data *> memories_;\n"
+    "    std::vector<View> views_;\n"
+    "    std::vector<Expected> expected_;\n"
     "};\n"
     "\n"
     "// A list of numbers, or of a file's elements.\n"
@@ -13154,7 +13739,14 @@ static const char npu_fixed_12[] =
     "\n"
     "bool Command::take(const std::string &option, const std::string &value) {\n"
     "    std::string name, rest;\n"
-    "    if (option == \"--aicpu\") {\n"
+    "    if (option == \"--check\") {\n"
+    "        return !is_checking_ ? load(value) : fail_usage(\"--check: there is one already\");\n"
+    "    } else if (option == \"--tolerance\") {\n"
+    "        char *end = nullptr;\n"
+    "        tolerance_ = strtod(value.c_str(), &end);\n"
+    "        return (!value.empty() && *end == '\\0' && tolerance_ >= 0 && tolerance_ < 1) ||\n"
+    "               fail_usage(\"--tolerance: \\\"\" + value + \"\\\" is no number from 0 to 1\");\n"
+    "    } else if (option == \"--aicpu\") {\n"
     "        return take_number(option, value, 16, &options_.aicpu_count);\n"
     "    } else if (option == \"--cores\") {\n"
     "        return take_number(option, value, 72, &options_.core_count);\n"
@@ -13182,6 +13774,151 @@ static const char npu_fixed_12[] =
     "        return fail_usage(option + \": \\\"\" + value + \"\\\" is to be NAME=VALUE\");\n"
     "    }\n"
     "    return bind(option, name, rest);\n"
+    "}\n"
+    "\n"
+    "// -- recorded runs --------------------------------------------------------------------------------\n"
+    "\n"
+    "// A tensor in memory of the recording: 64x80/1x64@1+0, shape, strides, memory, bytes.\n"
+    "bool Command::bind_view(const std::string &name, const std::string &value) {\n"
+    "    std::string sizes, place, shape, strides, memory, offset;\n"
+    "    uint64_t number = 0, at = 0, size = 0, stride = 0;\n"
+    "    ptowsp_buffer buffer = ptowsp_buffer();\n"
+    "    for (uint32_t i = 1; i < program_.tensor_count; i++) {\n"
+    "        if (program_.tensors[i].name && name == program_.tensors[i].name) {\n"
+    "            buffer.dtype = static_cast<ptowsp_dtype>(program_.tensors[i].dtype);\n"
+    "        }\n"
+    "    }\n"
+    "    bool is_good = cut(value, '@', &sizes, &place) && cut(sizes, '/', &shape, &strides) &&\n"
+    "                   cut(place, '+', &memory, &offset) && parse_count(offset, SIZE_MAX, &at) &&\n"
+    "                   parse_count(memory, memories_.size(), &number) && number > 0 && buffer.dtype;\n"
+    "    const std::vector<std::string> all = split(shape, 'x'), steps = split(strides, 'x');\n"
+    "    is_good = is_good && all.size() == steps.size() && all.size() <= PTOWSP_TENSOR_RANK_MAX;\n"
+    "    int64_t low = 0, high = 1;  // in elements\n"
+    "    for (size_t i = 0; is_good && i < all.size(); i++) {\n"
+    "        is_good = parse_count(all[i], UINT32_MAX, &size) && parse_number(steps[i], &stride);\n"
+    "        const int64_t count = static_cast<int64_t>(size), step = static_cast<int64_t>(stride);\n"
+    "        is_good = is_good && step > -INT64_C(0x80000000) && step < INT64_C(0x80000000);\n"
+    "        buffer.shape[i] = count;\n"
+    "        buffer.strides[i] = step;\n"
+    "        (step < 0 ? low : high) += is_good && count ? (count - 1) * step : 0;\n"
+    "    }\n"
+    "    const int64_t width = size_of(buffer.dtype), offset_bytes = static_cast<int64_t>(at);\n"
+    "    is_good = is_good && offset_bytes + low * width >= 0 &&\n"
+    "              offset_bytes + high * width <= static_cast<int64_t>(memories_[number - 1]->size);\n"
+    "    if (!is_good) {\n"
+    "        return fail_usage(\"--check: the view \" + name + \"=\" + value + \" is outside of its memory\");\n"
+    "    }\n"
+    "    buffer.rank = static_cast<uint32_t>(all.size());\n"
+    "    buffer.data = static_cast<char *>(memories_[number - 1]->bytes()) + at;\n"
+    "    views_.push_back({name, buffer});\n"
+    "    return check(\"--view \" + name, wsp_runner_bind_tensor(runner_, name.c_str(), &buffer));\n"
+    "}\n"
+    "\n"
+    "bool Command::take_recorded(const std::string &option, const std::string &value) {\n"
+    "    std::string name, rest;\n"
+    "    cut(value, '=', &name, &rest);\n"
+    "    if (option == \"--view\") {\n"
+    "        return bind_view(name, rest);\n"
+    "    } else if (option == \"--memory\" || option == \"--expect\") {\n"
+    "        data_.emplace_back();\n"
+    "        if (!read_file(rest.substr(rest[0] == '@'), &data_.back())) {\n"
+    "            return false;\n"
+    "        } else if (option == \"--memory\") {\n"
+    "            memories_.push_back(&data_.back());\n"
+    "        } else {\n"
+    "            expected_.push_back({option, name, &data_.back(), 0});\n"
+    "        }\n"
+    "        return true;\n"
+    "    } else if (option == \"--expect-slot\" || option == \"--expect-cycles\") {\n"
+    "        const bool is_slot = option == \"--expect-slot\";\n"
+    "        expected_.push_back({option, name, nullptr, 0});\n"
+    "        return parse_number(is_slot ? rest : name, &expected_.back().number) ||\n"
+    "               fail_usage(\"--check: \" + option + \" has no number\");\n"
+    "    }\n"
+    "    return take(option, value);\n"
+    "}\n"
+    "\n"
+    "// Files of the recording are in its directory.\n"
+    "bool Command::load(const std::string &directory) {\n"
+    "    std::vector<RecordedLine> lines;\n"
+    "    if (!read_recording(directory, program_.hash, &lines)) {\n"
+    "        return false;\n"
+    "    }\n"
+    "    is_checking_ = true;\n"
+    "    for (const RecordedLine &line : lines) {\n"
+    "        std::string value;\n"
+    "        for (char c : line.value) {\n"
+    "            value += c;\n"
+    "            value += c == '@' && line.option != \"--view\" ? directory + \"/\" : \"\";\n"
+    "        }\n"
+    "        if (!take_recorded(line.option, value)) {\n"
+    "            return false;\n"
+    "        }\n"
+    "    }\n"
+    "    return true;\n"
+    "}\n"
+    "\n"
+    "bool Command::compare_tensor(const std::string &name, const Data &wanted) {\n"
+    "    for (const View &view : views_) {\n"
+    "        const ptowsp_buffer &buffer = view.buffer;\n"
+    "        const size_t width = size_of(buffer.dtype);\n"
+    "        Difference difference(buffer.dtype, tolerance_);\n"
+    "        if (view.name != name) {\n"
+    "            continue;\n"
+    "        }\n"
+    "        const char *at = reinterpret_cast<const char *>(wanted.words);\n"
+    "        const uint64_t count = wanted.size / width;\n"
+    "        for (uint64_t i = 0; i < count; i++) {\n"
+    "            difference.largest(at + i * width);\n"
+    "        }\n"
+    "        for (uint64_t i = 0; i < count; i++) {\n"
+    "            int64_t offset = 0;\n"
+    "            uint64_t left = i;\n"
+    "            for (uint32_t k = buffer.rank; k > 0; k--) {\n"
+    "                const uint64_t size = static_cast<uint64_t>(buffer.shape[k - 1]);\n"
+    "                offset += static_cast<int64_t>(left % size) * buffer.strides[k - 1];\n"
+    "                left /= size;\n"
+    "            }\n"
+    "            difference.compare(static_cast<const char *>(buffer.data) +\n"
+    "                                   offset * static_cast<int64_t>(width),\n"
+    "                               at + i * width, width);\n"
+    "        }\n"
+    "        printf(\"%-12s %\" PRIu64 \" elements, %\" PRIu64 \" wrong\", name.c_str(), count,\n"
+    "               difference.wrong_count);\n"
+    "        if (difference.wrong_count) {\n"
+    "            printf(\", the first is %\" PRIu64, difference.wrong);\n"
+    "        } else if (difference.worst > 0) {\n"
+    "            printf(\", the largest error is %.1e of the largest\", difference.worst);\n"
+    "        }\n"
+    "        printf(\"\\n\");\n"
+    "        return difference.wrong_count == 0;\n"
+    "    }\n"
+    "    return fail_usage(\"--check: there is no tensor \" + name);\n"
+    "}\n"
+    "\n"
+    "bool Command::compare(const wsp_runner_result &result) {\n"
+    "    bool is_good = true;\n"
+    "    for (const Expected &expected : expected_) {\n"
+    "        uint64_t got = result.makespan_cycles, slot = 0;\n"
+    "        if (expected.data) {\n"
+    "            is_good = compare_tensor(expected.name, *expected.data) && is_good;\n"
+    "            continue;\n"
+    "        } else if (expected.option == \"--expect-slot\") {\n"
+    "            parse_number(expected.name, &slot);\n"
+    "            got = wsp_runner_slot(runner_, static_cast<uint32_t>(slot));\n"
+    "        } else if (WSP_TOLERANCE > 0) {\n"
+    "            continue;  // PTO-ISA counts no cycles\n"
+    "        }\n"
+    "        if (got != expected.number) {\n"
+    "            printf(\"%s is %\" PRIu64 \", not %\" PRIu64 \"\\n\",\n"
+    "                   expected.option == \"--expect-cycles\" ? \"makespan\"\n"
+    "                                                        : (\"slot \" + expected.name).c_str(),\n"
+    "                   got, expected.number);\n"
+    "            is_good = false;\n"
+    "        }\n"
+    "    }\n"
+    "    printf(\"check: %s\\n\", is_good ? \"good\" : \"WRONG\");\n"
+    "    return is_good;\n"
     "}\n"
     "\n"
     "bool Command::write_tensors() {\n"
@@ -13293,7 +14030,7 @@ static const char npu_fixed_12[] =
     "    }\n"
     "    printf(\"makespan %\" PRIu64 \" cycles\\ntasks %\" PRIu64 \"\\nin flight at most %\" PRIu64 \"\\n\",\n"
     "           result.makespan_cycles, result.task_count, result.in_flight_max);\n"
-    "    return write_tensors() ? 0 : 1;\n"
+    "    return (!is_checking_ || compare(result)) && write_tensors() ? 0 : 1;\n"
     "}\n"
     "\n"
     "}  // namespace\n"
@@ -31818,6 +32555,18 @@ static const char npu_fixed_17[] =
     "PTOWSP_NPU_API ptowsp_status ptowsp_npu_emit_files(ptowsp_context *context,\n"
     "                                                   const ptowsp_program *program,\n"
     "                                                   ptowsp_npu_file_fn file, void *user);\n"
+    "\n"
+    "// Executes a run, and records it in a new directory: what is bound, the memory of its tensors before,\n"
+    "// the elements of tensors that tasks write and the slots after, and the makespan. A tree of the\n"
+    "// program compares itself with that wherever it was built, for this machine, with PTO-ISA's\n"
+    "// simulator or for a device: run --check DIRECTORY. The run needs data, and a cost model that trees\n"
+    "// have; options may be NULL.\n"
+    "// Errors   As ptowsp_run_execute and ptowsp_npu_emit. INVALID_PARAMS: no run or directory, TIME_ONLY,\n"
+    "//          a cost model of the user, or the directory exists. UNSUPPORTED: a name with \"=\" or a line\n"
+    "//          end. Nothing is left behind.\n"
+    "PTOWSP_NPU_API ptowsp_status ptowsp_npu_record(ptowsp_context *context, ptowsp_run *run,\n"
+    "                                               const ptowsp_run_options *options,\n"
+    "                                               const char *directory);\n"
     "\n"
     "// Building and running a tree from a program, on POSIX systems. The tree is compiled into a shared\n"
     "// object, which is loaded. A cache keeps it under a hash of everything that determines it, and it\n"

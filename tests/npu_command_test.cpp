@@ -171,6 +171,9 @@ ptowsp_status wsp_runner_run(wsp_runner *runner, const wsp_runner_options *optio
     out_result->makespan_cycles = 12345;
     return run_status;
 }
+uint64_t wsp_runner_slot(const wsp_runner *, uint32_t) {
+    return 0;
+}
 ptowsp_error wsp_runner_error(const wsp_runner *) {
     ptowsp_error error = ptowsp_error();
     error.text = "what it says";

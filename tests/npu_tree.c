@@ -1,5 +1,6 @@
 // Emits a tree, for npu_tree_test.sh: a directory, and how many kernels it has, an odd number. Its
-// tensor has rows x 4 elements; they are doubled, halved, doubled, ... a kernel each.
+// tensor has rows x 4 elements; they are doubled, halved, doubled, ... a kernel each. With a third
+// argument, a run with 1, 2, 3, 4 is recorded there.
 
 #include "ptowsp.h"
 
@@ -44,5 +45,19 @@ int main(int argc, char **argv) {
     }
     check(context, ptowsp_program_create(context, m, NULL, &program));
     check(context, ptowsp_npu_emit(context, program, &tree));
+    if (argc > 3) {
+        float data[5] = {0, 1, 2, 3, 4};  // not where files are aligned
+        ptowsp_buffer buffer = {.data = data + 1, .dtype = PTOWSP_F32, .rank = 2, .shape = {1, 4}};
+        ptowsp_run_options options = {.cost = {.model = PTOWSP_MODEL_A2A3}};
+        ptowsp_run *run;
+        check(context, ptowsp_run_create(context, program, &run));
+        check(context, ptowsp_run_bind_size(run, "rows", 1));
+        check(context, ptowsp_run_bind_tensor(run, "x", &buffer));
+        check(context, ptowsp_npu_record(context, run, &options, argv[3]));
+        if (data[1] != 2 || data[4] != 8) {
+            fprintf(stderr, "the recorded run was not executed\n");
+            return 1;
+        }
+    }
     return 0;
 }

@@ -238,6 +238,7 @@ src/npu/manifest.c
 src/npu/documents.c
 src/npu/tree.c
 src/npu/npu_emit.c
+src/npu/record.c
 src/npu/npu_build.h src/npu/npu_process.c src/npu/cache.c src/npu/npu_compile.c src/npu/npu_execute.c src/npu/npu_build.c
 "
 TREE=src/npu/tree
@@ -258,7 +259,7 @@ aicpu/wsp_aicpu.h        include/wsp_bell.h aicore/wsp_worker.h aicpu/wsp_clock.
 aicpu/wsp_expand.h       include/wsp_number.h aicpu/wsp_expand.h
 aicpu/wsp_pipeline.cpp   aicpu/wsp_pipeline_network.cpp aicpu/wsp_pipeline_turns.cpp aicpu/wsp_pipeline.cpp
 aicpu/wsp_pipeline.h     aicpu/wsp_pipeline_network.h aicpu/wsp_pipeline.h
-host/main.cpp            host/main.cpp
+host/main.cpp            host/recording.h host/main.cpp
 host/wsp_host.cpp        host/wsp_bindings.h host/wsp_run.h host/wsp_bindings.cpp host/wsp_run.cpp host/wsp_ascend.cpp host/wsp_runner.cpp
 host/wsp_runner.h        host/wsp_runner.h
 include/wsp_abi.h        include/wsp_abi.h include/wsp_device.h

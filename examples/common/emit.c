@@ -17,6 +17,7 @@ static const char help_text[] =
     "Writes the source tree of a workload, builds it, and compares it with the library.\n"
     "  --directory DIR   where the tree goes, in place of an older one (build/emit/...)\n"
     "  --cache DIR       where it is built ($XDG_CACHE_HOME/ptowsp or ~/.cache/ptowsp)\n"
+    "  --record DIR      records the first of the runs, for the tree's run --check\n"
     "  --compiler NAME   a C++ compiler ($CXX or c++)\n"
     "  --options TEXT    its options (-O1)\n";
 
@@ -26,6 +27,7 @@ void emit_parse(emit *e, const char *name, int argc, char **argv) {
     e->is_good = true;
     const command_text texts[] = {{"--directory", &e->directory},
                                   {"--cache", &e->cache},
+                                  {"--record", &e->record},
                                   {"--compiler", &e->compiler},
                                   {"--options", &e->options}};
     command_parse_texts(argc, argv, help_text, NULL, 0, texts, sizeof texts / sizeof *texts);
@@ -163,6 +165,11 @@ void emit_compare(emit *e, const char *title, ptowsp_run *run, ptowsp_model mode
     snprintf(small, sizeof small, "  %d tasks in flight", RING_SMALL);
     printf("%-24s %8s %10s  ", small, "", "");
     e->is_good &= compare_ring(e, run, model, RING_SMALL, memories, count);
+    if (e->record && !e->is_recorded) {
+        restore(memories, count);
+        command_check(e->context, ptowsp_npu_record(e->context, run, &options, e->record));
+        e->is_recorded = true;
+    }
     for (uint32_t i = 1; i < count; i++) {
         free(memories[i].before);
         free(memories[i].wanted);

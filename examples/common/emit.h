@@ -13,6 +13,8 @@ typedef struct emit {
     const char *name;       // of the example's tree
     const char *directory;  // --directory: where it goes; build/emit/NAME
     const char *cache;      // --cache: where it is built; the user's cache
+    const char *record;     // --record: where the first run is recorded; nowhere
+    bool is_recorded;       // it was
     const char *compiler, *options;
     ptowsp_context *context;
     ptowsp_npu *npu;

@@ -24,6 +24,7 @@ static void npu_readme_builds(npu_text *text) {
               "cmake -S . -B build && cmake --build build                     # the same\n"
               "build/run --help\n"
               "build/run --list                 # lists the bindings\n"
+              "build/run --check DIR            # compares with a run that the library recorded\n"
               "```\n\n"
               "**Against PTO-ISA's CPU simulator**, with a checkout of it and a C++20 "
               "compiler: the same, with the kernels' instructions from there, which take no "

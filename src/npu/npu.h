@@ -13,6 +13,7 @@
 //      documents.c     README.md
 //      tree.c          a tree on disk, whole or not at all
 //      npu_emit.c      the public functions: their checks, and the order in which files are made
+//      record.c        a recorded run, for a tree to check itself with
 //      npu_build.c ... building a tree here, keeping it, and running it
 //
 // Files that are the same in every tree (src/npu/tree, ptowsp.h, the shim) become strings at the
@@ -135,6 +136,8 @@ typedef struct npu_file {
     bool is_grouped;            // a tile kernel, which compiles together with others
 } npu_file;
 
+#define NPU_HASH_SIZE 33  // 128 bits in hexadecimal digits, terminated
+
 typedef struct npu_emitter {
     ptowsp_context *context;
     const ptowsp_program *program;
@@ -149,7 +152,8 @@ typedef struct npu_emitter {
     uint32_t file_count, file_capacity;
     uint32_t program_file;   // aicpu/program.cpp
     uint32_t *kernel_files;  // [kernel_count]: 1 + the file with a kernel's code; 0: it is not used
-    ptowsp_status status;    // the first error
+    char hash[NPU_HASH_SIZE];  // of the sources
+    ptowsp_status status;      // the first error
     uint64_t index;
     char error[512];
 } npu_emitter;
@@ -180,8 +184,6 @@ NPU_INTERNAL uint32_t npu_add_file(npu_emitter *emitter, npu_text *text, const c
 // A file whose path and text live as long as the library.
 NPU_INTERNAL void npu_add_fixed_file(npu_emitter *emitter, const char *path, const char *data,
                                      size_t size);
-
-#define NPU_HASH_SIZE 33  // 128 bits in hexadecimal digits, terminated
 
 // The number of lines of a text; the last one counts without a line end.
 NPU_INTERNAL uint64_t npu_line_count(const char *data, size_t size);

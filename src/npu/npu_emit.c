@@ -75,11 +75,10 @@ static void npu_make_files(npu_emitter *emitter) {
         bool has_pipelines = npu_has_pipelines(emitter);
         npu_fixed_emit(emitter, has_pipelines);
         npu_readme_emit(emitter, has_pipelines);
-        char hash[NPU_HASH_SIZE];
-        npu_hash_sources(emitter, hash);
+        npu_hash_sources(emitter, emitter->hash);
         if (emitter->status == PTOWSP_OK) {
-            npu_program_set_hash(emitter, hash);
-            npu_manifest_emit(emitter, hash);
+            npu_program_set_hash(emitter, emitter->hash);
+            npu_manifest_emit(emitter, emitter->hash);
         }
     }
 }

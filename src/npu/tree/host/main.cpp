@@ -6,6 +6,8 @@
 // `run --list` prints what can be bound, `run --help` how. Files are plain elements, in the order
 // and the bytes of this machine.
 //
+// `run --check DIR` binds what a recorded run had (recording.h), and compares.
+//
 // Exit codes: 0 done; 1 the run has failed, or a file cannot be written; 2 the arguments are wrong.
 
 #include <errno.h>
@@ -18,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "recording.h"
 #include "wsp_runner.h"
 
 namespace {
@@ -51,10 +54,23 @@ const char HELP[] =
     "  --cores N                cores of each unit; without, the lanes of the schedule\n"
     "  --ring N                 tasks in flight at most; without, 4096\n"
     "  --model unit|a2a3|a5     how cycles of tile kernels are counted; without, unit\n"
+    "Checking, in place of bindings:\n"
+    "  --check DIR              runs what was recorded (ptowsp_npu_record), and compares: "
+    "tensors,\n"
+    "                           slots and, with the shim, cycles\n"
+    "  --tolerance X            of floats, as a share of a tensor's largest; without, 0 with the\n"
+    "                           shim (all bytes), else 1e-6\n"
     "Output:\n"
     "  --write NAME@FILE        a tensor's elements after the run\n"
     "  --list                   lists the bindings, and nothing else\n"
     "  --help                   this\n";
+
+// The shim gives the bytes of the library; PTO-ISA rounds by itself in a few places.
+#if defined(WSP_ASCEND) || defined(WSP_PTO_ISA)
+constexpr double WSP_TOLERANCE = 1e-6;
+#else
+constexpr double WSP_TOLERANCE = 0;
+#endif
 
 // -- text -----------------------------------------------------------------------------------------
 
@@ -233,6 +249,11 @@ class Command {
     bool bind_plan(const std::string &name, const std::string &value);
     bool bind_batch(const std::string &name, const std::string &value);
     bool bind_tensor(const std::string &name, const std::string &value);
+    bool load(const std::string &directory);
+    bool take_recorded(const std::string &option, const std::string &value);
+    bool bind_view(const std::string &name, const std::string &value);
+    bool compare(const wsp_runner_result &result);
+    bool compare_tensor(const std::string &name, const Data &wanted);
     bool check(const std::string &option, ptowsp_status status) {
         return status == PTOWSP_OK || fail_usage(option + ": " + wsp_runner_error(runner_).text);
     }
@@ -246,6 +267,22 @@ class Command {
     std::deque<Data> data_;  // which does not move them
     std::vector<Data *> tensors_;
     std::vector<Write> writes_;
+
+    // Of a recorded run.
+    struct View {
+        std::string name;
+        ptowsp_buffer buffer;
+    };
+    struct Expected {
+        std::string option, name;
+        Data *data;
+        uint64_t number;
+    };
+    bool is_checking_ = false;
+    double tolerance_ = WSP_TOLERANCE;
+    std::vector<Data *> memories_;
+    std::vector<View> views_;
+    std::vector<Expected> expected_;
 };
 
 // A list of numbers, or of a file's elements.
@@ -550,7 +587,14 @@ bool Command::take_model(const std::string &value) {
 
 bool Command::take(const std::string &option, const std::string &value) {
     std::string name, rest;
-    if (option == "--aicpu") {
+    if (option == "--check") {
+        return !is_checking_ ? load(value) : fail_usage("--check: there is one already");
+    } else if (option == "--tolerance") {
+        char *end = nullptr;
+        tolerance_ = strtod(value.c_str(), &end);
+        return (!value.empty() && *end == '\0' && tolerance_ >= 0 && tolerance_ < 1) ||
+               fail_usage("--tolerance: \"" + value + "\" is no number from 0 to 1");
+    } else if (option == "--aicpu") {
         return take_number(option, value, 16, &options_.aicpu_count);
     } else if (option == "--cores") {
         return take_number(option, value, 72, &options_.core_count);
@@ -578,6 +622,151 @@ bool Command::take(const std::string &option, const std::string &value) {
         return fail_usage(option + ": \"" + value + "\" is to be NAME=VALUE");
     }
     return bind(option, name, rest);
+}
+
+// -- recorded runs --------------------------------------------------------------------------------
+
+// A tensor in memory of the recording: 64x80/1x64@1+0, shape, strides, memory, bytes.
+bool Command::bind_view(const std::string &name, const std::string &value) {
+    std::string sizes, place, shape, strides, memory, offset;
+    uint64_t number = 0, at = 0, size = 0, stride = 0;
+    ptowsp_buffer buffer = ptowsp_buffer();
+    for (uint32_t i = 1; i < program_.tensor_count; i++) {
+        if (program_.tensors[i].name && name == program_.tensors[i].name) {
+            buffer.dtype = static_cast<ptowsp_dtype>(program_.tensors[i].dtype);
+        }
+    }
+    bool is_good = cut(value, '@', &sizes, &place) && cut(sizes, '/', &shape, &strides) &&
+                   cut(place, '+', &memory, &offset) && parse_count(offset, SIZE_MAX, &at) &&
+                   parse_count(memory, memories_.size(), &number) && number > 0 && buffer.dtype;
+    const std::vector<std::string> all = split(shape, 'x'), steps = split(strides, 'x');
+    is_good = is_good && all.size() == steps.size() && all.size() <= PTOWSP_TENSOR_RANK_MAX;
+    int64_t low = 0, high = 1;  // in elements
+    for (size_t i = 0; is_good && i < all.size(); i++) {
+        is_good = parse_count(all[i], UINT32_MAX, &size) && parse_number(steps[i], &stride);
+        const int64_t count = static_cast<int64_t>(size), step = static_cast<int64_t>(stride);
+        is_good = is_good && step > -INT64_C(0x80000000) && step < INT64_C(0x80000000);
+        buffer.shape[i] = count;
+        buffer.strides[i] = step;
+        (step < 0 ? low : high) += is_good && count ? (count - 1) * step : 0;
+    }
+    const int64_t width = size_of(buffer.dtype), offset_bytes = static_cast<int64_t>(at);
+    is_good = is_good && offset_bytes + low * width >= 0 &&
+              offset_bytes + high * width <= static_cast<int64_t>(memories_[number - 1]->size);
+    if (!is_good) {
+        return fail_usage("--check: the view " + name + "=" + value + " is outside of its memory");
+    }
+    buffer.rank = static_cast<uint32_t>(all.size());
+    buffer.data = static_cast<char *>(memories_[number - 1]->bytes()) + at;
+    views_.push_back({name, buffer});
+    return check("--view " + name, wsp_runner_bind_tensor(runner_, name.c_str(), &buffer));
+}
+
+bool Command::take_recorded(const std::string &option, const std::string &value) {
+    std::string name, rest;
+    cut(value, '=', &name, &rest);
+    if (option == "--view") {
+        return bind_view(name, rest);
+    } else if (option == "--memory" || option == "--expect") {
+        data_.emplace_back();
+        if (!read_file(rest.substr(rest[0] == '@'), &data_.back())) {
+            return false;
+        } else if (option == "--memory") {
+            memories_.push_back(&data_.back());
+        } else {
+            expected_.push_back({option, name, &data_.back(), 0});
+        }
+        return true;
+    } else if (option == "--expect-slot" || option == "--expect-cycles") {
+        const bool is_slot = option == "--expect-slot";
+        expected_.push_back({option, name, nullptr, 0});
+        return parse_number(is_slot ? rest : name, &expected_.back().number) ||
+               fail_usage("--check: " + option + " has no number");
+    }
+    return take(option, value);
+}
+
+// Files of the recording are in its directory.
+bool Command::load(const std::string &directory) {
+    std::vector<RecordedLine> lines;
+    if (!read_recording(directory, program_.hash, &lines)) {
+        return false;
+    }
+    is_checking_ = true;
+    for (const RecordedLine &line : lines) {
+        std::string value;
+        for (char c : line.value) {
+            value += c;
+            value += c == '@' && line.option != "--view" ? directory + "/" : "";
+        }
+        if (!take_recorded(line.option, value)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool Command::compare_tensor(const std::string &name, const Data &wanted) {
+    for (const View &view : views_) {
+        const ptowsp_buffer &buffer = view.buffer;
+        const size_t width = size_of(buffer.dtype);
+        Difference difference(buffer.dtype, tolerance_);
+        if (view.name != name) {
+            continue;
+        }
+        const char *at = reinterpret_cast<const char *>(wanted.words);
+        const uint64_t count = wanted.size / width;
+        for (uint64_t i = 0; i < count; i++) {
+            difference.largest(at + i * width);
+        }
+        for (uint64_t i = 0; i < count; i++) {
+            int64_t offset = 0;
+            uint64_t left = i;
+            for (uint32_t k = buffer.rank; k > 0; k--) {
+                const uint64_t size = static_cast<uint64_t>(buffer.shape[k - 1]);
+                offset += static_cast<int64_t>(left % size) * buffer.strides[k - 1];
+                left /= size;
+            }
+            difference.compare(static_cast<const char *>(buffer.data) +
+                                   offset * static_cast<int64_t>(width),
+                               at + i * width, width);
+        }
+        printf("%-12s %" PRIu64 " elements, %" PRIu64 " wrong", name.c_str(), count,
+               difference.wrong_count);
+        if (difference.wrong_count) {
+            printf(", the first is %" PRIu64, difference.wrong);
+        } else if (difference.worst > 0) {
+            printf(", the largest error is %.1e of the largest", difference.worst);
+        }
+        printf("\n");
+        return difference.wrong_count == 0;
+    }
+    return fail_usage("--check: there is no tensor " + name);
+}
+
+bool Command::compare(const wsp_runner_result &result) {
+    bool is_good = true;
+    for (const Expected &expected : expected_) {
+        uint64_t got = result.makespan_cycles, slot = 0;
+        if (expected.data) {
+            is_good = compare_tensor(expected.name, *expected.data) && is_good;
+            continue;
+        } else if (expected.option == "--expect-slot") {
+            parse_number(expected.name, &slot);
+            got = wsp_runner_slot(runner_, static_cast<uint32_t>(slot));
+        } else if (WSP_TOLERANCE > 0) {
+            continue;  // PTO-ISA counts no cycles
+        }
+        if (got != expected.number) {
+            printf("%s is %" PRIu64 ", not %" PRIu64 "\n",
+                   expected.option == "--expect-cycles" ? "makespan"
+                                                        : ("slot " + expected.name).c_str(),
+                   got, expected.number);
+            is_good = false;
+        }
+    }
+    printf("check: %s\n", is_good ? "good" : "WRONG");
+    return is_good;
 }
 
 bool Command::write_tensors() {
@@ -689,7 +878,7 @@ int Command::run(int argc, char **argv) {
     }
     printf("makespan %" PRIu64 " cycles\ntasks %" PRIu64 "\nin flight at most %" PRIu64 "\n",
            result.makespan_cycles, result.task_count, result.in_flight_max);
-    return write_tensors() ? 0 : 1;
+    return (!is_checking_ || compare(result)) && write_tensors() ? 0 : 1;
 }
 
 }  // namespace

@@ -1,0 +1,181 @@
+// A recorded run, as the library writes it (ptowsp_npu_record): a directory whose file `recording`
+// has options of the command line and expectations, a line each, then the sizes and hashes of the
+// other files, and a hash of itself. It is taken as a whole, or refused before anything is bound.
+
+#ifndef WSP_RECORDING_H
+#define WSP_RECORDING_H
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <string>
+#include <vector>
+
+#include "wsp_abi.h"
+
+namespace {
+
+bool fail_usage(const std::string &what);
+
+struct RecordedLine {
+    std::string option, value;
+};
+
+uint64_t hash_of(const std::string &bytes) {
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);  // FNV-1a
+    for (char byte : bytes) {
+        hash = (hash ^ static_cast<uint8_t>(byte)) * UINT64_C(0x100000001b3);
+    }
+    return hash;
+}
+
+std::string hex_of(uint64_t hash) {
+    char text[17];
+    snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
+    return text;
+}
+
+bool read_text(const std::string &path, std::string *out) {
+    FILE *file = fopen(path.c_str(), "rb");
+    char buffer[65536];
+    for (size_t count; file && (count = fread(buffer, 1, sizeof buffer, file)) > 0;) {
+        out->append(buffer, count);
+    }
+    const bool is_good = file && !ferror(file);
+    if (file) {
+        fclose(file);
+    }
+    return is_good;
+}
+
+// "file m1.bin 20480 8a3c...": is it there, and unchanged?
+bool check_recorded_file(const std::string &directory, const std::string &line) {
+    const size_t first = line.find(' '), second = line.find(' ', first + 1);
+    const std::string name = line.substr(0, first);
+    std::string bytes;
+    if (second == std::string::npos || name.find('/') != std::string::npos ||
+        !read_text(directory + "/" + name, &bytes)) {
+        return fail_usage("--check: " + directory + " lacks its file " + name);
+    }
+    return line.substr(first + 1) == std::to_string(bytes.size()) + " " + hex_of(hash_of(bytes)) ||
+           fail_usage("--check: " + directory + "/" + name +
+                      " is not as it was recorded: it is cut off or damaged");
+}
+
+// The options of a recording of a program with this hash.
+bool read_recording(const std::string &directory, const std::string &program,
+                    std::vector<RecordedLine> *out_lines) {
+    std::string text;
+    if (!read_text(directory + "/recording", &text)) {
+        return fail_usage("--check: there is no " + directory + "/recording");
+    }
+    std::vector<RecordedLine> lines;
+    std::string end;
+    for (size_t at = 0, next; at < text.size() && end.empty(); at = next + 1) {
+        next = text.find('\n', at);
+        next = next == std::string::npos ? text.size() : next;
+        const std::string line = text.substr(at, next - at);
+        const size_t blank = line.find(' ');
+        const std::string rest = blank == std::string::npos ? "" : line.substr(blank + 1);
+        lines.push_back({line.substr(0, blank), rest});
+        if (lines.back().option == "end") {
+            end = rest == hex_of(hash_of(text.substr(0, at))) ? rest : "-";
+        }
+    }
+    if (lines.size() < 3 || lines[0].option != "ptowsp" || lines[0].value != "recording 1") {
+        return fail_usage("--check: " + directory + "/recording is no recorded run");
+    } else if (end.size() != 16) {
+        return fail_usage("--check: " + directory + "/recording is cut off or damaged");
+    } else if (lines[1].value != program) {
+        return fail_usage("--check: " + directory + " is of another program, or version: " +
+                          lines[1].value + ", where this is " + program);
+    }
+    for (size_t i = 2; i + 1 < lines.size(); i++) {
+        if (lines[i].option == "file") {
+            if (!check_recorded_file(directory, lines[i].value)) {
+                return false;
+            }
+        } else {
+            out_lines->push_back(lines[i]);
+        }
+    }
+    return true;
+}
+
+// -- comparing ------------------------------------------------------------------------------------
+
+bool is_float(uint32_t dtype) {
+    return dtype == PTOWSP_F16 || dtype == PTOWSP_BF16 || dtype == PTOWSP_F32 ||
+           dtype == PTOWSP_F64;
+}
+
+double float_at(const char *at, uint32_t dtype) {
+    uint16_t half = 0;
+    float single = 0;
+    double number = 0;
+    if (dtype == PTOWSP_F64) {
+        memcpy(&number, at, 8);
+        return number;
+    } else if (dtype == PTOWSP_F32) {
+        memcpy(&single, at, 4);
+        return static_cast<double>(single);
+    }
+    memcpy(&half, at, 2);
+    const int exponent_bits = dtype == PTOWSP_F16 ? 5 : 8, bits = 15 - exponent_bits;
+    const int exponent = half >> bits & ((1 << exponent_bits) - 1),
+              mantissa = half & ((1 << bits) - 1);
+    const int bias = (1 << (exponent_bits - 1)) - 1;
+    number = exponent == 2 * bias + 1 ? (mantissa ? NAN : INFINITY)
+                                      : ldexp(exponent ? mantissa + (1 << bits) : mantissa,
+                                              (exponent ? exponent : 1) - bias - bits);
+    return half >> 15 ? -number : number;
+}
+
+// Elements that differ by more than a share of the largest one; 16-bit floats by more than a unit of
+// their last place, too. With tolerance 0, bytes.
+class Difference {
+  public:
+    Difference(uint32_t dtype, double tolerance) : dtype_(dtype), tolerance_(tolerance) {
+    }
+
+    void largest(const char *wanted) {
+        const double size = is_float(dtype_) ? fabs(float_at(wanted, dtype_)) : 0;
+        largest_ = size > largest_ && size <= 1.7e308 ? size : largest_;
+    }
+
+    void compare(const char *got, const char *wanted, size_t size) {
+        count++;
+        if (memcmp(got, wanted, size) == 0) {
+            return;
+        }
+        if (tolerance_ > 0 && is_float(dtype_)) {
+            const double a = float_at(got, dtype_), b = float_at(wanted, dtype_);
+            const double place = dtype_ == PTOWSP_F16    ? 1.0 / 1024
+                                 : dtype_ == PTOWSP_BF16 ? 1.0 / 128
+                                                         : 0;
+            if ((isnan(a) && isnan(b)) || a == b) {
+                return;
+            }
+            const double error = fabs(a - b);
+            if (error <= tolerance_ * largest_ + place * fabs(b)) {
+                worst = error > worst * largest_ ? error / largest_ : worst;
+                return;
+            }
+        }
+        wrong = wrong == count_none ? count - 1 : wrong;
+        wrong_count++;
+    }
+
+    static constexpr uint64_t count_none = UINT64_MAX;
+    uint64_t count = 0, wrong_count = 0, wrong = count_none;  // the first
+    double worst = 0;                                         // of those that are near enough
+
+  private:
+    uint32_t dtype_;
+    double tolerance_, largest_ = 0;
+};
+
+}  // namespace
+
+#endif
