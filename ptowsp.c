@@ -33198,9 +33198,10 @@ typedef struct pwsp_kernel_info {
     ptowsp_kernel_fn fn, cost;
     ptowsp_cycles cycles;
     void *user;
-    ptowsp_kernel_source source;  // its names filled in, if there is one
-    const pwsp_tile_code *code;   // of a tile kernel, else NULL
-    const ptowsp_body *body;      // what it was made of; only in a module
+    ptowsp_kernel_source source;   // its names filled in, if there is one
+    const ptowsp_pto_source *pto;  // with defaults filled in, or NULL
+    const pwsp_tile_code *code;    // of a tile kernel, else NULL
+    const ptowsp_body *body;       // what it was made of; only in a module
 } pwsp_kernel_info;
 
 typedef struct pwsp_view_info {
@@ -33381,6 +33382,16 @@ PWSP_INTERNAL const pwsp_name *pwsp_module_find(ptowsp_module *module, const cha
 // error.
 PWSP_INTERNAL bool pwsp_kernel_copy_params(ptowsp_module *module, const ptowsp_kernel_desc *desc,
                                            pwsp_kernel_info *info);
+
+PWSP_INTERNAL bool pwsp_name_is_identifier(const char *name);
+
+// Checks and copies the PTO-ISA source of a kernel whose parameters are there; false with an error.
+PWSP_INTERNAL bool pwsp_kernel_set_pto(ptowsp_module *module, const ptowsp_kernel_desc *desc,
+                                       pwsp_kernel_info *info);
+
+// Copies it, with its texts, into an arena; false without memory.
+PWSP_INTERNAL bool pwsp_pto_copy(pwsp_arena *arena, const ptowsp_pto_source *from,
+                                 const ptowsp_pto_source **out_copy);
 
 // Adds a kernel whose name must be new, and returns its id; 0 with an error. The code of a tile
 // kernel is the module's from then on, if there is an id.
@@ -34002,7 +34013,7 @@ static void pwsp_kernel_check_tile(ptowsp_module *module, const char *kernel,
 
 static void pwsp_kernel_check(ptowsp_module *module, const ptowsp_kernel_desc *desc) {
     const char *name = desc->name ? desc->name : "";
-    if (!desc->fn && !desc->cost && desc->cycles == 0) {
+    if (!desc->fn && !desc->cost && desc->cycles == 0 && !desc->pto) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "kernel %s: it has neither fn nor cost nor cycles", name);
     } else if (desc->cycles > PTOWSP_CYCLES_MAX) {
@@ -34086,7 +34097,7 @@ uint32_t pwsp_kernel_register(ptowsp_module *module, const pwsp_kernel_info *inf
 
 // -- source ---------------------------------------------------------------------------------------
 
-static bool pwsp_name_is_identifier(const char *name) {
+PWSP_INTERNAL bool pwsp_name_is_identifier(const char *name) {
     for (size_t i = 0; name[i] != '\0'; i++) {
         char c = name[i];
         bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -34166,6 +34177,9 @@ ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc
         return kernel;
     }
     info.axis_count = desc->axis_count;
+    if (desc->pto && !pwsp_kernel_set_pto(module, desc, &info)) {
+        return kernel;
+    }
     info.unit = desc->unit;
     info.fn = desc->fn;
     info.cost = desc->cost;
@@ -34173,6 +34187,168 @@ ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc
     info.user = desc->user;
     kernel.id = pwsp_kernel_register(module, &info);
     return kernel;
+}
+
+// =================================================================================================
+// src/workload/kernel_pto.c
+// =================================================================================================
+
+// Kernels that are PTO-ISA sources: their texts or files, entries and the entries' arguments.
+//
+// The library neither reads nor compiles such a source. It checks that the arguments exist, fills
+// in the defaults, and keeps all of it for the emitter.
+
+#include <stdio.h>
+
+// Does a kernel have this argument? `what` is it called in the error?
+static bool pwsp_pto_check_arg(ptowsp_module *module, const pwsp_kernel_info *info,
+                               const ptowsp_pto_arg *arg, const char *what) {
+    uint32_t count = 0;
+    const char *kind = "";
+    switch (arg->value) {
+    case PTOWSP_PTO_DATA:
+    case PTOWSP_PTO_ROWS:
+    case PTOWSP_PTO_COLS:
+    case PTOWSP_PTO_ROW_STRIDE:
+    case PTOWSP_PTO_COL_STRIDE:
+        count = info->tile_count;
+        kind = "tiles";
+        break;
+    case PTOWSP_PTO_AXIS:
+        count = info->axis_count;
+        kind = "axis arguments";
+        break;
+    case PTOWSP_PTO_SCALAR:
+        count = info->scalar_count;
+        kind = "scalars";
+        break;
+    case PTOWSP_PTO_NUMBER: return true;
+    default:
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: %s of its PTO-ISA source: %d is no kind of argument",
+                         info->name, what, (int)arg->value);
+        return false;
+    }
+    if (arg->index >= count) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: %s of its PTO-ISA source: number %u of %u %s", info->name,
+                         what, arg->index, count, kind);
+        return false;
+    }
+    return true;
+}
+
+static bool pwsp_pto_check_args(ptowsp_module *module, const pwsp_kernel_info *info,
+                                const ptowsp_pto_source *pto) {
+    const ptowsp_pto_arg *blocks[2] = {&pto->block, &pto->block_count};
+    for (uint32_t i = 0; i < PTOWSP_PTO_ARG_MAX && pto->args[i].value != PTOWSP_PTO_NONE; i++) {
+        char what[32];
+        snprintf(what, sizeof what, "argument %u", i);
+        if (!pwsp_pto_check_arg(module, info, &pto->args[i], what)) {
+            return false;
+        }
+    }
+    for (int i = 0; i < 2; i++) {
+        const char *what = i == 0 ? "block" : "block_count";
+        bool is_number = blocks[i]->value == PTOWSP_PTO_NONE ||
+                         blocks[i]->value == PTOWSP_PTO_AXIS ||
+                         blocks[i]->value == PTOWSP_PTO_SCALAR ||
+                         (blocks[i]->value == PTOWSP_PTO_NUMBER && blocks[i]->number >= i &&
+                          blocks[i]->number <= INT32_MAX);
+        if (!is_number) {
+            pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                             "kernel %s: %s of its PTO-ISA source is no axis, scalar or number",
+                             info->name, what);
+            return false;
+        }
+        if (blocks[i]->value != PTOWSP_PTO_NONE &&
+            !pwsp_pto_check_arg(module, info, blocks[i], what)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool pwsp_pto_check(ptowsp_module *module, const pwsp_kernel_info *info,
+                           const ptowsp_kernel_source *source, const ptowsp_pto_source *pto) {
+    const char *wrong = NULL;
+    if (!pto->text == !pto->file) {
+        wrong = pto->text ? "its PTO-ISA source is both a text and a file"
+                          : "its PTO-ISA source has neither text nor file";
+    } else if (source->text || source->file || source->fn || source->cost) {
+        wrong = "it has a source and a PTO-ISA source";
+    } else if ((uint32_t)pto->family > PTOWSP_FAMILY_A5) {
+        wrong = "its PTO-ISA source is for no family of machines";
+    } else if (!pwsp_name_is_identifier(pto->entry ? pto->entry : info->name)) {
+        wrong = "the entry of its PTO-ISA source is no identifier of C";
+    }
+    if (wrong) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "kernel %s: %s",
+                         info->name, wrong);
+        return false;
+    }
+    return pwsp_pto_check_args(module, info, pto);
+}
+
+// The data of all tiles, then all scalars: PTOWSP_PTO_ARG_MAX is as many at least.
+static void pwsp_pto_default_args(const pwsp_kernel_info *info, ptowsp_pto_source *pto) {
+    PTOWSP_ASSERT(info->tile_count + info->scalar_count <= PTOWSP_PTO_ARG_MAX);
+    for (uint32_t i = 0; i < info->tile_count + info->scalar_count; i++) {
+        bool is_tile = i < info->tile_count;
+        pto->args[i].value = is_tile ? PTOWSP_PTO_DATA : PTOWSP_PTO_SCALAR;
+        pto->args[i].index = is_tile ? i : i - info->tile_count;
+    }
+}
+
+PTOWSP_STATIC_ASSERT(PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX <= PTOWSP_PTO_ARG_MAX,
+                     "the default arguments of an entry");
+
+PWSP_INTERNAL bool pwsp_pto_copy(pwsp_arena *arena, const ptowsp_pto_source *from,
+                                 const ptowsp_pto_source **out_copy) {
+    ptowsp_pto_source *to =
+        (ptowsp_pto_source *)pwsp_arena_alloc(arena, sizeof *to, sizeof(uint64_t));
+    if (!to) {
+        return false;
+    }
+    *to = *from;
+    const char **texts[3 + PTOWSP_PTO_INCLUDE_MAX] = {&to->text, &to->file, &to->entry};
+    for (uint32_t i = 0; i < PTOWSP_PTO_INCLUDE_MAX; i++) {
+        texts[3 + i] = &to->include_dirs[i];
+    }
+    for (uint32_t i = 0; i < 3 + PTOWSP_PTO_INCLUDE_MAX; i++) {
+        if (*texts[i]) {
+            *texts[i] = pwsp_arena_copy(arena, *texts[i]);
+            if (!*texts[i]) {
+                return false;
+            }
+        }
+    }
+    *out_copy = to;
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_kernel_set_pto(ptowsp_module *module, const ptowsp_kernel_desc *desc,
+                                       pwsp_kernel_info *info) {
+    if (!pwsp_pto_check(module, info, &desc->source, desc->pto)) {
+        return false;
+    }
+    ptowsp_pto_source pto = *desc->pto;
+    pto.entry = pto.entry ? pto.entry : info->name;
+    if (pto.args[0].value == PTOWSP_PTO_NONE) {
+        pwsp_pto_default_args(info, &pto);
+    }
+    if (pto.block_count.value == PTOWSP_PTO_NONE) {
+        pto.block_count.value = PTOWSP_PTO_NUMBER;
+        pto.block_count.number = 1;
+    }
+    if (pto.block.value == PTOWSP_PTO_NONE) {
+        pto.block.value = PTOWSP_PTO_NUMBER;
+    }
+    if (!pwsp_pto_copy(&module->arena, &pto, &info->pto)) {
+        pwsp_module_no_memory(module);
+        return false;
+    }
+    return true;
 }
 
 // =================================================================================================
@@ -38113,6 +38289,10 @@ static bool pwsp_compiler_kernel_source(pwsp_compiler *c, uint32_t id) {
     if (from.cost) {
         source->cost = pwsp_compiler_text(c, from.cost);
     }
+    pwsp_kernel_info *kernel = PWSP_TABLE_AT(c->program->kernels, pwsp_kernel_info, id);
+    if (kernel->pto && !pwsp_pto_copy(&c->program->arena, kernel->pto, &kernel->pto)) {
+        pwsp_module_no_memory(c->module);
+    }
     return pwsp_module_is_good(c->module);
 }
 
@@ -38785,7 +38965,10 @@ static void pwsp_print_kernels(const ptowsp_module *m, ptowsp_text text) {
         } else if (kernel->cycles) {
             pwsp_text_format(text, ", %" PRIu64 " cycles", kernel->cycles);
         }
-        pwsp_text_format(text, "%s\n", kernel->fn || kernel->code ? "" : ", time only");
+        pwsp_text_format(text, "%s\n",
+                         kernel->fn || kernel->code ? ""
+                         : kernel->pto              ? ", a PTO-ISA source"
+                                                    : ", time only");
     }
 }
 
@@ -40113,6 +40296,7 @@ ptowsp_kernel_info ptowsp_program_kernel_at(const ptowsp_program *program, uint3
     info.has_cost = from->cost != NULL;
     info.cycles = from->cycles;
     info.source = from->source;
+    info.pto = from->pto;
     if (from->code) {
         pwsp_read_tiles(from->code, &info);
     }
@@ -46061,7 +46245,11 @@ static ptowsp_status pwsp_check_kernels(const pwsp_bindings *bindings, bool is_t
         }
         if (!is_time_only && !kernel->fn) {
             return pwsp_fail(bindings->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
-                             "run: kernel %s has no fn, so that only its time can be measured",
+                             kernel->pto ? "run: kernel %s is a PTO-ISA source without fn: it runs "
+                                           "in a tree (ptowsp_npu_emit), or give it an fn that is "
+                                           "built with ptoisa_shim.h"
+                                         : "run: kernel %s has no fn, so that only its time can be "
+                                           "measured",
                              kernel->name);
         }
     }

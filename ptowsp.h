@@ -2452,6 +2452,13 @@ typedef enum ptowsp_unit {
     PWSP_FORCE_INT(PTOWSP_UNIT)
 } ptowsp_unit;
 
+// The families of machines: 910B, 910C; 950PR.
+typedef enum ptowsp_family {
+    PTOWSP_FAMILY_A2A3 = 0,
+    PTOWSP_FAMILY_A5,
+    PWSP_FORCE_INT(PTOWSP_FAMILY)
+} ptowsp_family;
+
 // Types of scalars and expressions.
 typedef enum ptowsp_type {
     PTOWSP_TYPE_NONE = 0,
@@ -2505,6 +2512,65 @@ typedef struct ptowsp_kernel_source {
     PWSP_LONG_STRINGS_BEGIN static const char name[] = #__VA_ARGS__; PWSP_LONG_STRINGS_END
 // clang-format on
 
+// What an argument of a PTO-ISA entry is. `index` is that of a tile parameter, an axis argument or a
+// scalar parameter.
+typedef enum ptowsp_pto_value {
+    PTOWSP_PTO_NONE = 0,  // ends a list
+    PTOWSP_PTO_DATA,      // __gm__ T *: the tile's first element, with T the parameter's dtype
+    PTOWSP_PTO_ROWS,      // the tile's valid rows
+    PTOWSP_PTO_COLS,
+    PTOWSP_PTO_ROW_STRIDE,  // in elements
+    PTOWSP_PTO_COL_STRIDE,
+    PTOWSP_PTO_AXIS,
+    PTOWSP_PTO_SCALAR,
+    PTOWSP_PTO_NUMBER,  // `number`
+    PWSP_FORCE_INT(PTOWSP_PTO)
+} ptowsp_pto_value;
+
+typedef struct ptowsp_pto_arg {
+    ptowsp_pto_value value;
+    uint32_t index;
+    int64_t number;
+} ptowsp_pto_arg;
+
+#define PTOWSP_PTO_ARG_MAX     32
+#define PTOWSP_PTO_INCLUDE_MAX 8
+
+// A kernel that you have as a PTO-ISA source: C++ with pto::Tile, TLOAD, set_flag. It goes into an
+// emitted tree unchanged, as aicore/sources/<kernel>/<kernel>.hpp; a generated file includes it and
+// calls its entry. There a task is one block: get_block_idx() is `block`, get_block_num() is
+// `block_count`.
+//
+//      // add.cpp: __global__ AICORE void add(__gm__ float *z, __gm__ float *x, int n) {...}
+//      ... {.name = "add", .tiles = {{"x", PTOWSP_IN, ...}, {"z", PTOWSP_OUT, ...}},
+//           .pto = &(ptowsp_pto_source){.file = "add.cpp",
+//                                       .args = {{PTOWSP_PTO_DATA, 1}, {PTOWSP_PTO_DATA, 0},
+//                                                {PTOWSP_PTO_COLS, 0}}}} ...
+//
+// Rules    The entry is a function, not a template, at file scope. The source includes <pto/...>,
+//          headers of the language, and by "..." its own headers. Those are found beside the source
+//          or in include_dirs, and go into the tree too; what they include by "..." likewise. All
+//          #include lines are read first, at file scope, whatever macros the source defines before
+//          them. Names of different kernels do not clash, except extern "C" functions that are no
+//          entry. Launches (<<<>>>) and main functions belong behind #ifdef __CCE_AICORE__.
+// Cost     In a tree, the clock of the shim's core under the model of the run, or `cycles` of the
+//          kernel. The shim checks operands and flags: a fault fails the task.
+// Running  The library does not compile C++. ptowsp_run_execute needs `fn` of the kernel. It may be
+//          a C++ function of yours that calls the same entry, built with ptoisa_shim.h, and returns
+//          ptoisa_cycles() of its core. Without fn there is time (with cycles or cost) and emission;
+//          executing is refused with UNSUPPORTED, as is time without cycles and cost.
+typedef struct ptowsp_pto_source {
+    const char *text;                         // copied; or
+    const char *file;                         // a path, read when emitting; copied
+    const char *entry;                        // copied; default: the kernel's name
+    ptowsp_pto_arg args[PTOWSP_PTO_ARG_MAX];  // of the entry; default: the data of all tiles, then
+                                              // all scalars
+    ptowsp_pto_arg block, block_count;        // AXIS, SCALAR or NUMBER; default: 0 and 1. Other
+                                              // ones are for the shim and the simulator alone
+    const char *include_dirs[PTOWSP_PTO_INCLUDE_MAX];  // copied; NULL ends the list
+    ptowsp_family family;                              // the machine: 910B or 950PR
+} ptowsp_pto_source;
+
 typedef struct ptowsp_kernel_desc {
     const char *name;     // copied; unique among the module's kernels
     uint32_t axis_count;  // the exact number of axis arguments of each task
@@ -2516,13 +2582,15 @@ typedef struct ptowsp_kernel_desc {
                             // given, it replaces the cycles that fn returns, in every run
     ptowsp_cycles cycles;   // the same as a constant; used if cost is NULL and this is not 0
     void *user;             // handed to fn and cost
-    ptowsp_kernel_source source;  // of fn, for emitting
+    ptowsp_kernel_source source;   // of fn, for emitting
+    const ptowsp_pto_source *pto;  // instead of source: a PTO-ISA source, for emitting; copied
 } ptowsp_kernel_desc;
 
 // Declares a kernel.
-// Errors   A bad or clashing name; neither fn nor cost nor cycles; too many axis arguments; a tile
-//          or scalar without direction, type or size; a source with both text and file, or with
-//          names but neither; function names that are not C identifiers.
+// Errors   A bad or clashing name; neither fn nor cost nor cycles nor pto; too many axis arguments;
+//          a tile or scalar without direction, type or size; a source with both text and file, or
+//          with names but neither; source and pto; function names that are not C identifiers; an
+//          argument of pto that the kernel does not have.
 PTOWSP_API ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc *desc);
 
 // -------------------------------------------------------------------------------------------------
@@ -2607,12 +2675,6 @@ PTOWSP_API const char *ptowsp_memory_name(ptowsp_memory memory);  // "UB"; "none
 PTOWSP_API const char *ptowsp_pipe_name(ptowsp_pipe pipe);        // "MTE2"; "none"
 
 #endif  // PTOWSP_NO_TILES
-
-typedef enum ptowsp_family {
-    PTOWSP_FAMILY_A2A3 = 0,
-    PTOWSP_FAMILY_A5,
-    PWSP_FORCE_INT(PTOWSP_FAMILY)
-} ptowsp_family;
 
 // The paths of data between memories (GM is global memory).
 typedef enum ptowsp_path {
@@ -4645,7 +4707,8 @@ PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32
 // and CANN, and have not run.
 //
 // Kernels that are C functions carry their source (ptowsp_kernel_source), which is compiled as
-// C++17 with ptowsp.h; `user` is NULL there. Directives that the device side does not support are
+// C++17 with ptowsp.h; `user` is NULL there. PTO-ISA sources (ptowsp_pto_source) are passed through;
+// their files are read here. Directives that the device side does not support are
 // refused: see column ascend_npu of ptowsp_capability_print.
 
 typedef struct ptowsp_npu_desc {
@@ -4658,7 +4721,7 @@ typedef struct ptowsp_npu_desc {
 // is never half a tree. The same program gives the same bytes.
 //
 // Errors   UNSUPPORTED: a directive that ascend_npu refuses, a kernel without source (or a cost
-//          without source), or an instruction that the machine has in no form. The text names it.
+//          without source), a PTO-ISA source without its entry, or an instruction that the machine has in no form. The text names it.
 //          LIMIT_EXCEEDED: more than 65535 statements, or parts of another kind.
 //          INVALID_PARAMS: no directory; it exists, and is_replacing is false or it cannot be
 //          replaced.
@@ -5047,8 +5110,10 @@ typedef struct ptowsp_kernel_info {
     ptowsp_tile_param tiles[PTOWSP_TASK_TILE_MAX];
     ptowsp_scalar_param scalars[PTOWSP_TASK_SCALAR_MAX];
     bool has_fn, has_cost;
-    ptowsp_cycles cycles;         // constant, or 0
-    ptowsp_kernel_source source;  // of a kernel that is a C function
+    ptowsp_cycles cycles;          // constant, or 0
+    ptowsp_kernel_source source;   // of a kernel that is a C function
+    const ptowsp_pto_source *pto;  // of a kernel that is a PTO-ISA source, with defaults filled in;
+                                   // else NULL
     // Of a tile kernel:
     uint32_t insn_count, tile_object_count, check_count, loop_count;
     uint32_t scalar_dtypes[PTOWSP_TASK_SCALAR_MAX];  // ptowsp_dtype of their bits

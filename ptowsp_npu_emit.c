@@ -2831,6 +2831,7 @@ NPU_INTERNAL void npu_expand_emit(npu_emitter *emitter, npu_text *out) {
 //      kernel_declare.c  these as text
 //      kernel_insns.c    its instructions as calls
 //      native.c          kernels that are C functions
+//      own.c             kernels that are PTO-ISA sources
 //      npu_dispatch.c    aicore/dispatch.cpp
 //
 // Tiles. A kernel's list has a tile for each value, and many are the same bytes with the same view:
@@ -2916,6 +2917,16 @@ typedef struct npu_kernel {
     uint32_t crossings;
 } npu_kernel;
 
+// A lexer's state in a source: the open quotes and brackets.
+typedef struct npu_lexer {
+    char quote;  // '"' or '\'', or 0
+    bool is_escaped;
+    bool is_line_comment, is_block_comment;
+    uint32_t parens;
+    uint32_t braces, initialisers;  // of the braces, the innermost ones that are initialisers
+    char last;                      // the last non-space outside of quotes and comments
+} npu_lexer;
+
 // -- kernel_parts.c -------------------------------------------------------------------------------
 
 // Collects all declarations of a kernel. False when memory is out.
@@ -2978,11 +2989,29 @@ NPU_INTERNAL void npu_print_wrapped(npu_text *out, uint32_t indent, const char *
 
 // -- native.c -------------------------------------------------------------------------------------
 
+// Takes a character. Returns whether it counts: outside of quotes and comments.
+NPU_INTERNAL bool npu_lex(npu_lexer *lexer, char c, char next);
+
+// Takes a line, and its end if it has one.
+NPU_INTERNAL void npu_lex_line(npu_lexer *lexer, const char *line, size_t length);
+
+// Reads a text; false with the emitter's error.
+NPU_INTERNAL bool npu_read_file(npu_emitter *emitter, uint32_t kernel, const char *path,
+                                npu_text *out);
+
 // Is the source of a kernel available? False with the emitter's error.
 NPU_INTERNAL bool npu_native_check(npu_emitter *emitter, uint32_t kernel);
 
 // Adds the file of a kernel, shared by all that have the same source.
 NPU_INTERNAL void npu_native_emit(npu_emitter *emitter, uint32_t kernel);
+
+// -- own.c ----------------------------------------------------------------------------------------
+
+// Can a kernel that is a PTO-ISA source be emitted? False with the emitter's error.
+NPU_INTERNAL bool npu_own_check(npu_emitter *emitter, uint32_t kernel);
+
+// Adds its source, the headers of that, and the file that calls its entry.
+NPU_INTERNAL void npu_own_emit(npu_emitter *emitter, uint32_t kernel);
 
 // -- npu_dispatch.c -------------------------------------------------------------------------------
 
@@ -4330,20 +4359,26 @@ static bool npu_read_stream(npu_emitter *emitter, uint32_t kernel, const char *n
     return true;
 }
 
+NPU_INTERNAL bool npu_read_file(npu_emitter *emitter, uint32_t kernel, const char *path,
+                                npu_text *out) {
+    ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
+    FILE *file = fopen(path, "rb");
+    if (!file) {
+        return npu_fail(emitter, PTOWSP_SYSTEM_FAILED, kernel, "kernel %s: its source %s: %s",
+                        info.name, path, strerror(errno));
+    }
+    bool is_read = npu_read_stream(emitter, kernel, info.name, path, file, out);
+    fclose(file);
+    return is_read;
+}
+
 // The source's text, ended by a line end if it has any.
 static bool npu_read_source(npu_emitter *emitter, uint32_t kernel, npu_text *out) {
     ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
     if (info.source.text) {
         npu_print(out, "%s", info.source.text);
     } else {
-        FILE *file = fopen(info.source.file, "rb");
-        if (!file) {
-            return npu_fail(emitter, PTOWSP_SYSTEM_FAILED, kernel, "kernel %s: its source %s: %s",
-                            info.name, info.source.file, strerror(errno));
-        }
-        bool is_read = npu_read_stream(emitter, kernel, info.name, info.source.file, file, out);
-        fclose(file);
-        if (!is_read) {
+        if (!npu_read_file(emitter, kernel, info.source.file, out)) {
             return false;
         }
     }
@@ -4372,18 +4407,7 @@ NPU_INTERNAL bool npu_native_check(npu_emitter *emitter, uint32_t kernel) {
 
 // -- breaking into lines --------------------------------------------------------------------------
 
-// A lexer's state in a source: the open quotes and brackets.
-typedef struct npu_lexer {
-    char quote;  // '"' or '\'', or 0
-    bool is_escaped;
-    bool is_line_comment, is_block_comment;
-    uint32_t parens;
-    uint32_t braces, initialisers;  // of the braces, the innermost ones that are initialisers
-    char last;                      // the last non-space outside of quotes and comments
-} npu_lexer;
-
-// Takes a character. Returns whether it counts: outside of quotes and comments.
-static bool npu_lex(npu_lexer *lexer, char c, char next) {
+NPU_INTERNAL bool npu_lex(npu_lexer *lexer, char c, char next) {
     if (lexer->is_line_comment || lexer->is_block_comment) {
         lexer->is_line_comment = lexer->is_line_comment && c != '\n';
         if (lexer->is_block_comment && c == '/' && lexer->last == '*') {
@@ -4411,6 +4435,14 @@ static bool npu_lex(npu_lexer *lexer, char c, char next) {
         lexer->is_escaped = false;
     }
     return true;
+}
+
+NPU_INTERNAL void npu_lex_line(npu_lexer *lexer, const char *line, size_t length) {
+    for (size_t i = 0; i < length + (line[length] == '\n'); i++) {
+        if (npu_lex(lexer, line[i], i + 1 < length ? line[i + 1] : '\0') && line[i] != ' ') {
+            lexer->last = line[i];
+        }
+    }
 }
 
 // Takes a character that counts: opens and closes brackets.
@@ -4516,11 +4548,7 @@ static void npu_print_source(npu_text *out, const char *text, bool is_include) {
             npu_write(out, text, length);
             npu_write(out, "\n", 1);
         }
-        for (size_t i = 0; i < length + (end != NULL); i++) {
-            if (npu_lex(&lexer, text[i], i + 1 < length ? text[i + 1] : '\0') && text[i] != ' ') {
-                lexer.last = text[i];
-            }
-        }
+        npu_lex_line(&lexer, text, length);
         text += length + (end != NULL);
     }
 }
@@ -4594,8 +4622,8 @@ NPU_INTERNAL void npu_native_emit(npu_emitter *emitter, uint32_t kernel) {
     ptowsp_kernel_info first = ptowsp_program_kernel_at(emitter->program, kernel);
     for (uint32_t i = kernel; i < emitter->kernel_count; i++) {
         ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
-        is_here[i] =
-            info.is_used && !info.is_tile_kernel && npu_is_same_source(&first.source, &info.source);
+        is_here[i] = info.is_used && !info.is_tile_kernel && !info.pto &&
+                     npu_is_same_source(&first.source, &info.source);
     }
     if (npu_read_source(emitter, kernel, &source)) {
         npu_print_native(emitter, kernel, &source, is_here, &text);
@@ -4607,6 +4635,377 @@ NPU_INTERNAL void npu_native_emit(npu_emitter *emitter, uint32_t kernel) {
     }
     npu_text_free(&source);
     npu_resize(is_here, 0);
+}
+
+// =================================================================================================
+// src/npu/own.c
+// =================================================================================================
+
+// aicore/sources/: kernels that are PTO-ISA sources, unchanged, and aicore/kernels/*.cpp that call
+// their entries.
+//
+//      aicore/sources/add/add.hpp    the source as it is; the headers that it includes by "..."
+//                                    beside it, at the same paths
+//      aicore/kernels/add.cpp        #include lines of all of them, at file scope
+//                                    #define add wsp_add_add: entries are unique in a tree
+//                                    namespace { #include "sources/add/add.hpp" }
+//                                    wsp_kernel_add: the arguments of a task, in the entry's order
+//
+// So sources of different kernels may use one name for different things: a linker would take
+// either of two templates silently. In the namespace the headers of the language are already read,
+// and guarded. The wrapper names the hash of each file, as builds are kept by their text.
+
+#include <stdio.h>
+
+#define NPU_OWN_FILE_MAX 256  // files of one source
+#define NPU_OWN_PATH_MAX 1024
+
+typedef struct npu_own {
+    npu_emitter *emitter;
+    uint32_t kernel;
+    ptowsp_kernel_info info;
+    npu_text includes;  // lines that are read at file scope
+    npu_text hashes;    // comments
+    uint32_t first_file;
+    bool has_entry;
+} npu_own;
+
+// -- where headers are ----------------------------------------------------------------------------
+
+// The length of a path up to its last '/', and with it.
+static size_t npu_directory_length(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+static bool npu_is_readable(const char *path) {
+    FILE *file = fopen(path, "rb");
+    int first = file ? fgetc(file) : EOF;  // a directory opens, but is not read
+    if (file) {
+        fclose(file);
+    }
+    return first != EOF;
+}
+
+// Finds a header: beside the file that includes it (`from`, NULL: a text), or in a directory of the
+// source. PTO-ISA's own are never copied: a tree has stand-ins, or is given a checkout.
+static bool npu_find_header(const npu_own *own, const char *from, const char *name,
+                            char out[NPU_OWN_PATH_MAX]) {
+    const ptowsp_pto_source *pto = own->info.pto;
+    if (strncmp(name, "pto/", 4) == 0) {
+        return false;
+    }
+    if (from) {
+        int length =
+            snprintf(out, NPU_OWN_PATH_MAX, "%.*s%s", (int)npu_directory_length(from), from, name);
+        if (length > 0 && length < NPU_OWN_PATH_MAX && npu_is_readable(out)) {
+            return true;
+        }
+    }
+    for (uint32_t i = 0; i < PTOWSP_PTO_INCLUDE_MAX && pto->include_dirs[i]; i++) {
+        int length = snprintf(out, NPU_OWN_PATH_MAX, "%s/%s", pto->include_dirs[i], name);
+        if (length > 0 && length < NPU_OWN_PATH_MAX && npu_is_readable(out)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// -- files ----------------------------------------------------------------------------------------
+
+static bool npu_own_add(npu_own *own, npu_text *text, const char *from, const char *to);
+
+// Takes an #include line: what is in quotes and found goes into the tree, and its lines here; the
+// others stay.
+static bool npu_own_include(npu_own *own, const char *line, size_t length, const char *from,
+                            const char *to) {
+    char name[NPU_OWN_PATH_MAX], path[NPU_OWN_PATH_MAX], target[NPU_OWN_PATH_MAX];
+    const char *quote = (const char *)memchr(line, '"', length);
+    size_t size = quote ? strcspn(quote + 1, "\"\n") : 0;
+    if (quote && size < sizeof name) {
+        memcpy(name, quote + 1, size);
+        name[size] = '\0';
+    }
+    if (!quote || size >= sizeof name || !npu_find_header(own, from, name, path)) {
+        npu_write(&own->includes, line, length);
+        npu_write(&own->includes, "\n", 1);
+        return true;
+    }
+    ptowsp_kernel_info *info = &own->info;
+    if (name[0] == '/' || strstr(name, "..")) {
+        return npu_fail(own->emitter, PTOWSP_UNSUPPORTED, own->kernel,
+                        "kernel %s: its source includes %s, outside of its directories", info->name,
+                        name);
+    }
+    int written =
+        snprintf(target, sizeof target, "%.*s%s", (int)npu_directory_length(to), to, name);
+    if (written < 0 || written >= NPU_OWN_PATH_MAX) {
+        return npu_fail(own->emitter, PTOWSP_LIMIT_EXCEEDED, own->kernel,
+                        "kernel %s: the path of %s is too long", info->name, name);
+    }
+    for (uint32_t i = own->first_file; i < own->emitter->file_count; i++) {
+        if (strcmp(own->emitter->files[i].path, target) == 0) {
+            return true;
+        }
+    }
+    npu_text text = {NULL, 0, 0, false};
+    bool is_good = npu_read_file(own->emitter, own->kernel, path, &text) &&
+                   npu_own_add(own, &text, path, target);
+    npu_text_free(&text);
+    return is_good;
+}
+
+static bool npu_is_conditional(const char *word) {
+    static const char words[][7] = {"if", "ifdef", "ifndef", "elif", "else", "endif"};
+    size_t length = strspn(word, "abcdefghijklmnopqrstuvwxyz");
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strlen(words[i]) == length && strncmp(word, words[i], length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Writes the #include lines of a text, with the conditions around them.
+static bool npu_own_directives(npu_own *own, const char *text, const char *from, const char *to) {
+    npu_lexer lexer;
+    memset(&lexer, 0, sizeof lexer);
+    bool is_continued = false;
+    while (*text) {
+        size_t length = strcspn(text, "\n"), at = strspn(text, " \t");
+        bool is_directive = !lexer.quote && !lexer.is_block_comment && text[at] == '#';
+        if (is_directive) {
+            at += 1 + strspn(text + at + 1, " \t");
+        }
+        bool is_condition = is_continued || (is_directive && npu_is_conditional(text + at));
+        if (is_condition) {
+            npu_write(&own->includes, text, length);
+            npu_write(&own->includes, "\n", 1);
+        } else if (is_directive && strncmp(text + at, "include", 7) == 0 &&
+                   !npu_own_include(own, text, length, from, to)) {
+            return false;
+        }
+        is_continued = is_condition && length > 0 && text[length - 1] == '\\';
+        npu_lex_line(&lexer, text, length);
+        text += length + (text[length] == '\n');
+    }
+    return true;
+}
+
+// Is a name in a text, outside of comments and strings?
+static bool npu_has_name(const char *text, const char *name) {
+    npu_lexer lexer;
+    memset(&lexer, 0, sizeof lexer);
+    size_t length = strlen(name);
+    bool was_name = false;
+    for (const char *at = text; *at; at++) {
+        bool counts = npu_lex(&lexer, *at, at[1]);
+        bool is_name = counts && (*at == '_' || (*at >= '0' && *at <= '9') ||
+                                  (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z'));
+        if (is_name && !was_name && strncmp(at, name, length) == 0) {
+            char next = at[length];
+            bool is_longer = next == '_' || (next >= '0' && next <= '9') ||
+                             (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z');
+            if (!is_longer) {
+                return true;
+            }
+        }
+        was_name = is_name;
+        lexer.last = counts && *at != ' ' ? *at : lexer.last;
+    }
+    return false;
+}
+
+// Adds a file of a source, and those that it includes. Takes the text.
+static bool npu_own_add(npu_own *own, npu_text *text, const char *from, const char *to) {
+    char hash[NPU_HASH_SIZE];
+    if (own->emitter->file_count - own->first_file >= NPU_OWN_FILE_MAX) {
+        return npu_fail(own->emitter, PTOWSP_LIMIT_EXCEEDED, own->kernel,
+                        "kernel %s: its source includes more than %d files", own->info.name,
+                        NPU_OWN_FILE_MAX);
+    }
+    npu_write(text, "", 0);
+    if (text->is_out_of_memory) {
+        return npu_out_of_memory(own->emitter);
+    }
+    own->has_entry = own->has_entry || npu_has_name(text->data, own->info.pto->entry);
+    npu_hash(text->data, text->size, hash);
+    npu_print(&own->hashes, "//      %s  %s\n", hash, to);
+    uint32_t file = npu_add_file(own->emitter, text, "%s", to);
+    return own->emitter->status == PTOWSP_OK &&
+           npu_own_directives(own, own->emitter->files[file].data, from, to);
+}
+
+// -- the call -------------------------------------------------------------------------------------
+
+static void npu_own_arg(const npu_own *own, const ptowsp_pto_arg *arg, npu_text *out) {
+    const ptowsp_kernel_info *info = &own->info;
+    switch (arg->value) {
+    case PTOWSP_PTO_DATA: {
+        ptowsp_dtype dtype = info->tiles[arg->index].dtype;
+        npu_print(out, "wsp::element<%s>(&task->tiles[%u], 0, 0)",
+                  dtype == PTOWSP_F64 ? "double" : npu_cpp_type(dtype), arg->index);
+        break;
+    }
+    case PTOWSP_PTO_ROWS: npu_print(out, "wsp::rows(task, %u)", arg->index); break;
+    case PTOWSP_PTO_COLS: npu_print(out, "wsp::cols(task, %u)", arg->index); break;
+    case PTOWSP_PTO_ROW_STRIDE: npu_print(out, "task->tiles[%u].row_stride", arg->index); break;
+    case PTOWSP_PTO_COL_STRIDE: npu_print(out, "task->tiles[%u].col_stride", arg->index); break;
+    case PTOWSP_PTO_AXIS: npu_print(out, "static_cast<int64_t>(task->args[%u])", arg->index); break;
+    case PTOWSP_PTO_SCALAR: {
+        ptowsp_type type = info->scalars[arg->index].type;
+        npu_print(out,
+                  type == PTOWSP_TYPE_BOOL  ? "wsp::scalar_bits(task, %u) != 0"
+                  : type == PTOWSP_TYPE_I64 ? "static_cast<int64_t>(wsp::scalar_bits(task, %u))"
+                                            : "wsp::scalar_bits(task, %u)",
+                  arg->index);
+        break;
+    }
+    default:  // The least number is not written as minus its absolute value, which does not exist.
+        npu_print(out, arg->number == INT64_MIN ? "INT64_MIN" : "INT64_C(%lld)",
+                  (long long)arg->number);
+        break;
+    }
+}
+
+// Which block it is: for the shim and the simulator as a state, for the device as macros.
+static void npu_own_blocks(const npu_own *own, npu_text *out) {
+    npu_print(out,
+              "#ifndef WSP_ASCEND\n    pto::cpu_sim::set_execution_context(static_cast<uint32_t>(");
+    npu_own_arg(own, &own->info.pto->block, out);
+    npu_print(out, "), 0, 1\n#if WSP_IS_SHIM\n        , static_cast<uint32_t>(");
+    npu_own_arg(own, &own->info.pto->block_count, out);
+    npu_print(out, ")\n#endif\n    );\n#endif\n");
+}
+
+static void npu_own_device_words(const npu_own *own, npu_text *out) {
+    const ptowsp_pto_arg *block = &own->info.pto->block, *count = &own->info.pto->block_count;
+    npu_print(out, "// A core calls the entry, and a task is a block [read].\n#ifdef WSP_ASCEND\n");
+    if (block->value == PTOWSP_PTO_NUMBER && count->value == PTOWSP_PTO_NUMBER) {
+        npu_print(out,
+                  "#undef __global__\n#define __global__\n"
+                  "#define get_block_idx() (%lld)\n#define get_block_num() (%lld)\n",
+                  (long long)block->number, (long long)count->number);
+    } else {
+        npu_print(out, "#error \"the block of this kernel is an argument of its task: for the shim "
+                       "alone\"\n");
+    }
+    npu_print(out, "#endif\n\n");
+}
+
+// Entries of all PTO-ISA sources get names of this kernel: one source may have several.
+static void npu_own_entries(const npu_own *own, npu_text *out) {
+    const npu_emitter *emitter = own->emitter;
+    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
+        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
+        bool is_new = info.is_used && info.pto;
+        for (uint32_t j = 1; is_new && j < i; j++) {
+            ptowsp_kernel_info other = ptowsp_program_kernel_at(emitter->program, j);
+            is_new = !other.is_used || !other.pto || strcmp(other.pto->entry, info.pto->entry) != 0;
+        }
+        if (is_new) {
+            npu_print(out, "#define %s wsp_%s_%s\n", info.pto->entry,
+                      npu_name(emitter, NPU_KERNEL, own->kernel), info.pto->entry);
+        }
+    }
+}
+
+static void npu_own_print(npu_own *own, const char *source, npu_text *out) {
+    const char *name = npu_name(own->emitter, NPU_KERNEL, own->kernel);
+    npu_text call = {NULL, 0, 0, false};
+    npu_print(out, "// Kernel ");
+    npu_print_comment(out, own->info.name);
+    npu_print(out, ": a PTO-ISA source of its own, unchanged, and the call of its entry. Generated."
+                   "\n//\n");
+    npu_write(out, own->hashes.data, own->hashes.size);
+    npu_print(out, "\n%s#include \"wsp_kernel.h\"\n\n#if %s\n\n",
+              npu_kernel_is_on_a5(own->emitter) ? "#define WSP_TARGET_A5\n" : "",
+              own->info.unit == PTOWSP_UNIT_CUBE ? "WSP_HAS_CUBE" : "WSP_HAS_VECTOR");
+    npu_write(out, own->includes.data ? own->includes.data : "", own->includes.size);
+    npu_print(out, "\n");
+    npu_own_device_words(own, out);
+    npu_own_entries(own, out);
+    npu_print(out,
+              "\n#pragma GCC diagnostic ignored \"-Wunused-function\"\n\n"
+              "namespace {\n#include \"%s\"\n}  // namespace\n\n"
+              "extern \"C\" AICORE void wsp_kernel_%s(__gm__ wsp_task *task) {\n",
+              source + sizeof "aicore/" - 1, name);
+    npu_own_blocks(own, out);
+    npu_print(&call, "%s(", own->info.pto->entry);
+    for (uint32_t i = 0; i < PTOWSP_PTO_ARG_MAX && own->info.pto->args[i].value; i++) {
+        npu_print(&call, "%s", i ? ", " : "");
+        npu_own_arg(own, &own->info.pto->args[i], &call);
+    }
+    npu_print(&call, ");");
+    npu_print_wrapped(out, 4, call.data ? call.data : "");
+    npu_print(out, "}\n\n#endif\n");
+    out->is_out_of_memory = out->is_out_of_memory || call.is_out_of_memory ||
+                            own->includes.is_out_of_memory || own->hashes.is_out_of_memory;
+    npu_text_free(&call);
+}
+
+// -- a kernel -------------------------------------------------------------------------------------
+
+NPU_INTERNAL bool npu_own_check(npu_emitter *emitter, uint32_t kernel) {
+    ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
+    if (info.has_cost) {
+        return npu_fail(emitter, PTOWSP_UNSUPPORTED, kernel,
+                        "kernel %s: a PTO-ISA source with a cost function cannot be emitted, as a "
+                        "tree does not have the function (give cycles, or neither)",
+                        info.name);
+    }
+    return true;
+}
+
+// Headers that sources of PTO-ISA include: all that they declare is in the shim.
+static void npu_own_headers(npu_emitter *emitter) {
+    static const char text[] = "// In place of PTO-ISA's header of this name.\n"
+                               "#include \"ptoisa_shim.h\"\n";
+    static const char *const paths[] = {"shim/pto/pto-inst.hpp", "shim/pto/common/constants.hpp",
+                                        "shim/pto/common/pto_tile.hpp"};
+    for (uint32_t i = 0; i < emitter->file_count; i++) {
+        if (strcmp(emitter->files[i].path, paths[0]) == 0) {
+            return;
+        }
+    }
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        npu_add_fixed_file(emitter, paths[i], text, sizeof text - 1);
+    }
+}
+
+NPU_INTERNAL void npu_own_emit(npu_emitter *emitter, uint32_t kernel) {
+    npu_own own;
+    memset(&own, 0, sizeof own);
+    own.emitter = emitter;
+    own.kernel = kernel;
+    own.info = ptowsp_program_kernel_at(emitter->program, kernel);
+    npu_own_headers(emitter);
+    own.first_file = emitter->file_count;
+    char source[NPU_OWN_PATH_MAX];
+    const char *name = npu_name(emitter, NPU_KERNEL, kernel);
+    snprintf(source, sizeof source, "aicore/sources/%s/%s.hpp", name, name);
+    npu_text text = {NULL, 0, 0, false};
+    bool is_good = true;
+    if (own.info.pto->text) {
+        npu_print(&text, "%s", own.info.pto->text);
+    } else {
+        is_good = npu_read_file(emitter, kernel, own.info.pto->file, &text);
+    }
+    is_good = is_good && npu_own_add(&own, &text, own.info.pto->file, source);
+    npu_text_free(&text);
+    if (is_good && !own.has_entry) {
+        is_good = npu_fail(emitter, PTOWSP_UNSUPPORTED, kernel,
+                           "kernel %s: its PTO-ISA source has no entry %s", own.info.name,
+                           own.info.pto->entry);
+    }
+    if (is_good) {
+        npu_text wrapper = {NULL, 0, 0, false};
+        npu_own_print(&own, source, &wrapper);
+        emitter->kernel_files[kernel] =
+            1 + npu_add_file(emitter, &wrapper, "aicore/kernels/%s.cpp", name);
+    }
+    npu_text_free(&own.includes);
+    npu_text_free(&own.hashes);
 }
 
 // =================================================================================================
@@ -4637,7 +5036,8 @@ static bool npu_machine_is_same(const ptowsp_machine *a, const ptowsp_machine *b
 static uint32_t npu_machine_of(const npu_emitter *emitter, uint32_t kernel) {
     ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
     ptowsp_machine a2a3 = ptowsp_machine_910b(), a5 = ptowsp_machine_950pr();
-    if (npu_machine_is_same(&info.machine, &a2a3) || npu_machine_is_same(&info.machine, &a5)) {
+    if (info.pto || npu_machine_is_same(&info.machine, &a2a3) ||
+        npu_machine_is_same(&info.machine, &a5)) {
         return 0;
     }
     for (uint32_t i = 1; i < kernel; i++) {
@@ -4688,18 +5088,26 @@ static void npu_print_case(npu_emitter *emitter, uint32_t kernel, npu_text *out)
         npu_print(out, "#if %s\n", unit);
     }
     npu_print(out, "    case KERNEL_%s:\n", name);
-    if (info.is_tile_kernel) {
+    if (info.is_tile_kernel || info.pto) {
         uint32_t machine = npu_machine_of(emitter, kernel);
         npu_print(out, "        wsp::begin_tiles(task, ");
         if (machine) {
             npu_print(out, "WSP_MACHINE(&machine_%u));\n", machine);
         } else {
             npu_print(out, "WSP_MACHINE(ptoisa_machine_%s()));\n",
-                      info.machine.family == PTOWSP_FAMILY_A5 ? "950pr" : "910b");
+                      npu_kernel_is_on_a5(emitter) ? "950pr" : "910b");
         }
     }
-    npu_print(out, "        wsp_kernel_%s(task);\n%s        break;\n", name,
-              info.is_tile_kernel ? "        wsp::end_tiles(task);\n" : "");
+    npu_print(out, "        %swsp_kernel_%s(task);\n",
+              info.pto ? "wsp::begin_own();\n        " : "", name);
+    if (info.is_tile_kernel || info.pto) {
+        npu_print(out, "        wsp::end_tiles(task);\n");
+    }
+    if (info.pto && info.cycles) {
+        npu_print(out, "        wsp::set_cycles(task, UINT64_C(%llu));\n",
+                  (unsigned long long)info.cycles);
+    }
+    npu_print(out, "        break;\n");
     if (unit) {
         npu_print(out, "#endif\n");
     }
@@ -4730,9 +5138,21 @@ static void npu_print_check(const ptowsp_kernel_info *info, const ptowsp_size_ch
 
 // The text of a failure.
 static void npu_print_faults(npu_emitter *emitter, npu_text *out) {
+    bool has_own = false;
+    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
+        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
+        has_own = has_own || (info.is_used && info.pto);
+    }
     npu_print(out, "const char *wsp_core_fault_text(uint32_t kernel, uint32_t fault) {\n"
-                   "    if (fault == UINT32_MAX) {\n"
-                   "        return \"the shim found an instruction or a flag wrong\";\n"
+                   "    if (fault == UINT32_MAX) {\n");
+    npu_print(out, "%s",
+              has_own ? "#if WSP_IS_SHIM\n"
+                        "        if (wsp::own_fault()[0]) {\n"
+                        "            return wsp::own_fault();\n"
+                        "        }\n"
+                        "#endif\n"
+                      : "");
+    npu_print(out, "        return \"the shim found an instruction or a flag wrong\";\n"
                    "    }\n"
                    "    switch (kernel) {\n");
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {
@@ -5051,11 +5471,15 @@ static void npu_print_kernel(npu_kernel *k, npu_text *out) {
 
 // -- all kernels ----------------------------------------------------------------------------------
 
+static ptowsp_family npu_family(const ptowsp_kernel_info *info) {
+    return info->pto ? info->pto->family : info->machine.family;
+}
+
 bool npu_kernel_is_on_a5(const npu_emitter *emitter) {
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {
         ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
-        if (info.is_used && info.is_tile_kernel) {
-            return info.machine.family == PTOWSP_FAMILY_A5;
+        if (info.is_used && (info.is_tile_kernel || info.pto)) {
+            return npu_family(&info) == PTOWSP_FAMILY_A5;
         }
     }
     return false;
@@ -5066,8 +5490,8 @@ static bool npu_check_families(npu_emitter *emitter) {
     bool is_a5 = npu_kernel_is_on_a5(emitter);
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {
         ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
-        if (info.is_used && info.is_tile_kernel &&
-            (info.machine.family == PTOWSP_FAMILY_A5) != is_a5) {
+        if (info.is_used && (info.is_tile_kernel || info.pto) &&
+            (npu_family(&info) == PTOWSP_FAMILY_A5) != is_a5) {
             return npu_fail(emitter, PTOWSP_UNSUPPORTED, i,
                             "kernel %s is for %s, other kernels for %s: a tree is for one machine",
                             info.name, is_a5 ? "A2/A3" : "A5", is_a5 ? "A5" : "A2/A3");
@@ -5079,7 +5503,8 @@ static bool npu_check_families(npu_emitter *emitter) {
 static bool npu_check_sources(npu_emitter *emitter) {
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {
         ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
-        if (info.is_used && !info.is_tile_kernel && !npu_native_check(emitter, i)) {
+        if (info.is_used && !info.is_tile_kernel &&
+            !(info.pto ? npu_own_check(emitter, i) : npu_native_check(emitter, i))) {
             return false;
         }
     }
@@ -5093,6 +5518,10 @@ NPU_INTERNAL void npu_kernels_emit(npu_emitter *emitter) {
     for (uint32_t i = 1; i < emitter->kernel_count && emitter->status == PTOWSP_OK; i++) {
         ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
         if (!info.is_used || emitter->kernel_files[i]) {
+            continue;
+        }
+        if (info.pto) {
+            npu_own_emit(emitter, i);
             continue;
         }
         if (!info.is_tile_kernel) {
@@ -5621,7 +6050,9 @@ static void npu_manifest_kernels(const npu_emitter *emitter, npu_text *text) {
         npu_print(text, "\"id\": %u, ", (unsigned)i);
         npu_print_member(text, "", "name", kernel.name);
         npu_print(text, ", \"kind\": \"%s\", \"unit\": \"%s\", \"used\": %s, \"source\": ",
-                  kernel.is_tile_kernel ? "tile" : "native",
+                  kernel.is_tile_kernel ? "tile"
+                  : kernel.pto          ? "pto"
+                                        : "native",
                   kernel.unit == PTOWSP_UNIT_CUBE ? "cube" : "vector",
                   kernel.is_used ? "true" : "false");
         uint32_t file = emitter->kernel_files[i];
@@ -5931,7 +6362,9 @@ static void npu_readme_kernels(const npu_emitter *emitter, npu_text *text) {
             npu_print(text, " | %s | `%s`%s |\n",
                       kernel.unit == PTOWSP_UNIT_CUBE ? "cube" : "vector",
                       emitter->files[file - 1].path,
-                      kernel.is_tile_kernel ? "" : ", C++ as it was written");
+                      kernel.is_tile_kernel ? ""
+                      : kernel.pto          ? ", which calls the source in `aicore/sources/`"
+                                            : ", C++ as it was written");
         }
     }
     npu_print(text, "\n");
@@ -6331,7 +6764,7 @@ static bool npu_check_limits(npu_emitter *emitter) {
 static bool npu_check_kernels(npu_emitter *emitter) {
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {
         ptowsp_kernel_info kernel = ptowsp_program_kernel_at(emitter->program, i);
-        if (!kernel.is_used || kernel.is_tile_kernel) {
+        if (!kernel.is_used || kernel.is_tile_kernel || kernel.pto) {
             continue;
         }
         if (!kernel.source.text && !kernel.source.file) {
@@ -9422,7 +9855,31 @@ static const char npu_fixed_4[] =
     "    core.fault_user = nullptr;\n"
     "}\n"
     "\n"
+    "// The text of the first fault of a PTO-ISA source in this process, or \"\".\n"
+    "inline const char *own_fault(const char *said = nullptr) {\n"
+    "    static char text[256];\n"
+    "    static char is_taken, is_there;\n"
+    "    if (said && !__atomic_test_and_set(&is_taken, __ATOMIC_RELAXED)) {\n"
+    "        std::strncpy(text, said, sizeof text - 1);\n"
+    "        __atomic_store_n(&is_there, char(1), __ATOMIC_RELEASE);  // for the load below\n"
+    "    }\n"
+    "    return __atomic_load_n(&is_there, __ATOMIC_ACQUIRE) ? text : \"\";\n"
+    "}\n"
+    "\n"
+    "// After begin_tiles: nobody has checked the operands of a source that is passed through.\n"
+    "inline void begin_own() {\n"
+    "    ptoisa_core &core = ptoisa_this_core();\n"
+    "    core.is_checked = true;\n"
+    "    core.on_fault = [](ptoisa_core *self, const char *text) {\n"
+    "        static_cast<wsp_task *>(self->fault_user)->fault = FAULT_OF_SHIM;\n"
+    "        own_fault(text);\n"
+    "    };\n"
+    "}\n"
+    "\n"
     "#else\n"
+    "\n"
+    "AICORE inline void begin_own() {\n"
+    "}\n"
     "\n"
     "template <typename Machine> AICORE inline void begin_tiles(__gm__ wsp_task *task, Machine) {\n"
     "    begin_task(task);\n"
@@ -9432,6 +9889,11 @@ static const char npu_fixed_4[] =
     "}\n"
     "\n"
     "#endif\n"
+    "\n"
+    "// Cycles that the program has given, in place of the counted ones.\n"
+    "AICORE inline void set_cycles(__gm__ wsp_task *task, uint64_t cycles) {\n"
+    "    task->cycles = task->status == PTOWSP_OK ? cycles : 0;\n"
+    "}\n"
     "\n"
     "}  // namespace wsp\n"
     "\n"
@@ -30332,6 +30794,13 @@ static const char npu_fixed_17[] =
     "    PWSP_FORCE_INT(PTOWSP_UNIT)\n"
     "} ptowsp_unit;\n"
     "\n"
+    "// The families of machines: 910B, 910C; 950PR.\n"
+    "typedef enum ptowsp_family {\n"
+    "    PTOWSP_FAMILY_A2A3 = 0,\n"
+    "    PTOWSP_FAMILY_A5,\n"
+    "    PWSP_FORCE_INT(PTOWSP_FAMILY)\n"
+    "} ptowsp_family;\n"
+    "\n"
     "// Types of scalars and expressions.\n"
     "typedef enum ptowsp_type {\n"
     "    PTOWSP_TYPE_NONE = 0,\n"
@@ -30385,6 +30854,65 @@ static const char npu_fixed_17[] =
     "    PWSP_LONG_STRINGS_BEGIN static const char name[] = #__VA_ARGS__; PWSP_LONG_STRINGS_END\n"
     "// clang-format on\n"
     "\n"
+    "// What an argument of a PTO-ISA entry is. `index` is that of a tile parameter, an axis argument or a\n"
+    "// scalar parameter.\n"
+    "typedef enum ptowsp_pto_value {\n"
+    "    PTOWSP_PTO_NONE = 0,  // ends a list\n"
+    "    PTOWSP_PTO_DATA,      // __gm__ T *: the tile's first element, with T the parameter's dtype\n"
+    "    PTOWSP_PTO_ROWS,      // the tile's valid rows\n"
+    "    PTOWSP_PTO_COLS,\n"
+    "    PTOWSP_PTO_ROW_STRIDE,  // in elements\n"
+    "    PTOWSP_PTO_COL_STRIDE,\n"
+    "    PTOWSP_PTO_AXIS,\n"
+    "    PTOWSP_PTO_SCALAR,\n"
+    "    PTOWSP_PTO_NUMBER,  // `number`\n"
+    "    PWSP_FORCE_INT(PTOWSP_PTO)\n"
+    "} ptowsp_pto_value;\n"
+    "\n"
+    "typedef struct ptowsp_pto_arg {\n"
+    "    ptowsp_pto_value value;\n"
+    "    uint32_t index;\n"
+    "    int64_t number;\n"
+    "} ptowsp_pto_arg;\n"
+    "\n"
+    "#define PTOWSP_PTO_ARG_MAX     32\n"
+    "#define PTOWSP_PTO_INCLUDE_MAX 8\n"
+    "\n"
+    "// A kernel that you have as a PTO-ISA source: C++ with pto::Tile, TLOAD, set_flag. It goes into an\n"
+    "// emitted tree unchanged, as aicore/sources/<kernel>/<kernel>.hpp; a generated file includes it and\n"
+    "// calls its entry. There a task is one block: get_block_idx() is `block`, get_block_num() is\n"
+    "// `block_count`.\n"
+    "//\n"
+    "//      // add.cpp: __global__ AICORE void add(__gm__ float *z, __gm__ float *x, int n) {...}\n"
+    "//      ... {.name = \"add\", .tiles = {{\"x\", PTOWSP_IN, ...}, {\"z\", PTOWSP_OUT, ...}},\n"
+    "//           .pto = &(ptowsp_pto_source){.file = \"add.cpp\",\n"
+    "//                                       .args = {{PTOWSP_PTO_DATA, 1}, {PTOWSP_PTO_DATA, 0},\n"
+    "//                                                {PTOWSP_PTO_COLS, 0}}}} ...\n"
+    "//\n"
+    "// Rules    The entry is a function, not a template, at file scope. The source includes <pto/...>,\n"
+    "//          headers of the language, and by \"...\" its own headers. Those are found beside the source\n"
+    "//          or in include_dirs, and go into the tree too; what they include by \"...\" likewise. All\n"
+    "//          #include lines are read first, at file scope, whatever macros the source defines before\n"
+    "//          them. Names of different kernels do not clash, except extern \"C\" functions that are no\n"
+    "//          entry. Launches (<<<>>>) and main functions belong behind #ifdef __CCE_AICORE__.\n"
+    "// Cost     In a tree, the clock of the shim's core under the model of the run, or `cycles` of the\n"
+    "//          kernel. The shim checks operands and flags: a fault fails the task.\n"
+    "// Running  The library does not compile C++. ptowsp_run_execute needs `fn` of the kernel. It may be\n"
+    "//          a C++ function of yours that calls the same entry, built with ptoisa_shim.h, and returns\n"
+    "//          ptoisa_cycles() of its core. Without fn there is time (with cycles or cost) and emission;\n"
+    "//          executing is refused with UNSUPPORTED, as is time without cycles and cost.\n"
+    "typedef struct ptowsp_pto_source {\n"
+    "    const char *text;                         // copied; or\n"
+    "    const char *file;                         // a path, read when emitting; copied\n"
+    "    const char *entry;                        // copied; default: the kernel's name\n"
+    "    ptowsp_pto_arg args[PTOWSP_PTO_ARG_MAX];  // of the entry; default: the data of all tiles, then\n"
+    "                                              // all scalars\n"
+    "    ptowsp_pto_arg block, block_count;        // AXIS, SCALAR or NUMBER; default: 0 and 1. Other\n"
+    "                                              // ones are for the shim and the simulator alone\n"
+    "    const char *include_dirs[PTOWSP_PTO_INCLUDE_MAX];  // copied; NULL ends the list\n"
+    "    ptowsp_family family;                              // the machine: 910B or 950PR\n"
+    "} ptowsp_pto_source;\n"
+    "\n"
     "typedef struct ptowsp_kernel_desc {\n"
     "    const char *name;     // copied; unique among the module's kernels\n"
     "    uint32_t axis_count;  // the exact number of axis arguments of each task\n"
@@ -30396,13 +30924,15 @@ static const char npu_fixed_17[] =
     "                            // given, it replaces the cycles that fn returns, in every run\n"
     "    ptowsp_cycles cycles;   // the same as a constant; used if cost is NULL and this is not 0\n"
     "    void *user;             // handed to fn and cost\n"
-    "    ptowsp_kernel_source source;  // of fn, for emitting\n"
+    "    ptowsp_kernel_source source;   // of fn, for emitting\n"
+    "    const ptowsp_pto_source *pto;  // instead of source: a PTO-ISA source, for emitting; copied\n"
     "} ptowsp_kernel_desc;\n"
     "\n"
     "// Declares a kernel.\n"
-    "// Errors   A bad or clashing name; neither fn nor cost nor cycles; too many axis arguments; a tile\n"
-    "//          or scalar without direction, type or size; a source with both text and file, or with\n"
-    "//          names but neither; function names that are not C identifiers.\n"
+    "// Errors   A bad or clashing name; neither fn nor cost nor cycles nor pto; too many axis arguments;\n"
+    "//          a tile or scalar without direction, type or size; a source with both text and file, or\n"
+    "//          with names but neither; source and pto; function names that are not C identifiers; an\n"
+    "//          argument of pto that the kernel does not have.\n"
     "PTOWSP_API ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc *desc);\n"
     "\n"
     "// -------------------------------------------------------------------------------------------------\n"
@@ -30487,12 +31017,6 @@ static const char npu_fixed_17[] =
     "PTOWSP_API const char *ptowsp_pipe_name(ptowsp_pipe pipe);        // \"MTE2\"; \"none\"\n"
     "\n"
     "#endif  // PTOWSP_NO_TILES\n"
-    "\n"
-    "typedef enum ptowsp_family {\n"
-    "    PTOWSP_FAMILY_A2A3 = 0,\n"
-    "    PTOWSP_FAMILY_A5,\n"
-    "    PWSP_FORCE_INT(PTOWSP_FAMILY)\n"
-    "} ptowsp_family;\n"
     "\n"
     "// The paths of data between memories (GM is global memory).\n"
     "typedef enum ptowsp_path {\n"
@@ -32525,7 +33049,8 @@ static const char npu_fixed_17[] =
     "// and CANN, and have not run.\n"
     "//\n"
     "// Kernels that are C functions carry their source (ptowsp_kernel_source), which is compiled as\n"
-    "// C++17 with ptowsp.h; `user` is NULL there. Directives that the device side does not support are\n"
+    "// C++17 with ptowsp.h; `user` is NULL there. PTO-ISA sources (ptowsp_pto_source) are passed through;\n"
+    "// their files are read here. Directives that the device side does not support are\n"
     "// refused: see column ascend_npu of ptowsp_capability_print.\n"
     "\n"
     "typedef struct ptowsp_npu_desc {\n"
@@ -32538,7 +33063,7 @@ static const char npu_fixed_17[] =
     "// is never half a tree. The same program gives the same bytes.\n"
     "//\n"
     "// Errors   UNSUPPORTED: a directive that ascend_npu refuses, a kernel without source (or a cost\n"
-    "//          without source), or an instruction that the machine has in no form. The text names it.\n"
+    "//          without source), a PTO-ISA source without its entry, or an instruction that the machine has in no form. The text names it.\n"
     "//          LIMIT_EXCEEDED: more than 65535 statements, or parts of another kind.\n"
     "//          INVALID_PARAMS: no directory; it exists, and is_replacing is false or it cannot be\n"
     "//          replaced.\n"
@@ -32927,8 +33452,10 @@ static const char npu_fixed_17[] =
     "    ptowsp_tile_param tiles[PTOWSP_TASK_TILE_MAX];\n"
     "    ptowsp_scalar_param scalars[PTOWSP_TASK_SCALAR_MAX];\n"
     "    bool has_fn, has_cost;\n"
-    "    ptowsp_cycles cycles;         // constant, or 0\n"
-    "    ptowsp_kernel_source source;  // of a kernel that is a C function\n"
+    "    ptowsp_cycles cycles;          // constant, or 0\n"
+    "    ptowsp_kernel_source source;   // of a kernel that is a C function\n"
+    "    const ptowsp_pto_source *pto;  // of a kernel that is a PTO-ISA source, with defaults filled in;\n"
+    "                                   // else NULL\n"
     "    // Of a tile kernel:\n"
     "    uint32_t insn_count, tile_object_count, check_count, loop_count;\n"
     "    uint32_t scalar_dtypes[PTOWSP_TASK_SCALAR_MAX];  // ptowsp_dtype of their bits\n"
@@ -41967,6 +42494,11 @@ static const char npu_fixed_18[] =
     "\n"
     "constexpr int DYNAMIC = -1;\n"
     "\n"
+    "// Of <pto/common/constants.hpp>: bytes of a block of UB and of a row of a box, rows of a box.\n"
+    "constexpr int BLOCK_BYTE_SIZE = 32;\n"
+    "constexpr int C0_SIZE_BYTE = 32;\n"
+    "constexpr int FRACTAL_NZ_ROW = 16;\n"
+    "\n"
     "// -- enumerations ---------------------------------------------------------------------------------\n"
     "\n"
     "enum class RoundMode {\n"
@@ -42124,6 +42656,12 @@ static const char npu_fixed_18[] =
     "    using shim::Five<N1, N2, N3, N4, N5>::Five;\n"
     "    static constexpr int64_t staticStride[5] = {N1, N2, N3, N4, N5};\n"
     "};\n"
+    "\n"
+    "// Five values without template arguments are all DYNAMIC.\n"
+    "template <typename A, typename B, typename C, typename D, typename E>\n"
+    "Shape(A, B, C, D, E) -> Shape<DYNAMIC, DYNAMIC, DYNAMIC, DYNAMIC, DYNAMIC>;\n"
+    "template <typename A, typename B, typename C, typename D, typename E>\n"
+    "Stride(A, B, C, D, E) -> Stride<DYNAMIC, DYNAMIC, DYNAMIC, DYNAMIC, DYNAMIC>;\n"
     "\n"
     "namespace shim {\n"
     "\n"
@@ -42341,6 +42879,12 @@ static const char npu_fixed_18[] =
     "        return static_cast<T *>(data_);\n"
     "    }\n"
     "\n"
+    "    // Of all that is allocated.\n"
+    "    static constexpr uint32_t GetSizeInBytes() {\n"
+    "        return static_cast<uint32_t>(Rows_) * static_cast<uint32_t>(Cols_) *\n"
+    "               static_cast<uint32_t>(sizeof(T));\n"
+    "    }\n"
+    "\n"
     "    // The element at an offset from data(), by the scalar unit.\n"
     "    T GetValue(uint32_t offset) const {\n"
     "        T value;\n"
@@ -42468,6 +43012,12 @@ static const char npu_fixed_18[] =
     "}\n"
     "\n"
     "}  // namespace shim\n"
+    "\n"
+    "// Where element (r, c) of a tile is, in elements from data(), in its layout.\n"
+    "template <typename TileT> constexpr uint32_t GetTileElementOffset(int r, int c) {\n"
+    "    static_assert(shim::is_tile_v<TileT>, \"of a tile\");\n"
+    "    return TileT::Offset(r, c);\n"
+    "}\n"
     "\n"
     "// -- binding --------------------------------------------------------------------------------------\n"
     "\n"

@@ -44,6 +44,35 @@ static void face__tiles_take_their_dynamic_sizes_in_order(void **) {
     assert_int_equal(acc.GetValidRow() * 100 + acc.GetValidCol(), 232);
 }
 
+static void face__shapes_and_strides_of_five_values_need_no_template_arguments(void **) {
+    float data[64];
+    Shape shape(1, 1, 1, 4, 8);
+    Stride stride(64, 64, 64, int64_t(16), 1u);
+    static_assert(decltype(shape)::staticShape[3] == DYNAMIC, "");
+    static_assert(decltype(stride)::staticStride[4] == DYNAMIC, "");
+    GlobalTensor<float, decltype(shape), decltype(stride)> window(data, shape, stride);
+    assert_true(window.GetShape(0) == 1 && window.GetShape(3) == 4 && window.GetShape(4) == 8);
+    assert_true(window.GetStride(0) == 64 && window.GetStride(3) == 16 && window.GetStride(4) == 1);
+}
+
+// On paper: 16 x 32 f32 is 2,048 bytes. Nz of 32 rows and 32 columns of f16 has boxes of 16 x 16:
+// (17, 20) is in the second column of boxes (512 before it), its second box (256), row 1 (16), 4.
+// Zn in boxes of 16 x 16, each by columns: the second row of boxes (512), second box (256), column
+// 4 (64), row 1.
+static void face__tiles_tell_their_size_and_where_elements_are(void **) {
+    using Nz = Tile<TileType::Mat, half, 32, 32, BLayout::ColMajor, 32, 32, SLayout::RowMajor>;
+    using Zn = Tile<TileType::Mat, half, 32, 32, BLayout::RowMajor, 32, 32, SLayout::ColMajor>;
+    assert_int_equal(Matrix::GetSizeInBytes(), 2048);
+    assert_int_equal(Column::GetSizeInBytes(), 64);
+    assert_int_equal(Dynamic(1, 1).GetSizeInBytes(), 2048);
+    assert_int_equal(GetTileElementOffset<Matrix>(3, 5), 101);
+    assert_int_equal(GetTileElementOffset<Column>(7, 0), 7);
+    assert_int_equal(GetTileElementOffset<Nz>(17, 20), 788);
+    assert_int_equal(GetTileElementOffset<Zn>(17, 20), 833);
+    static_assert(GetTileElementOffset<Nz>(0, 16) == 512, "");
+    static_assert(BLOCK_BYTE_SIZE == 32 && C0_SIZE_BYTE == 32 && FRACTAL_NZ_ROW == 16, "");
+}
+
 static void face__shapes_take_all_five_or_the_dynamic_values(void **) {
     float data[4096];
     using Sh = Shape<1, 1, -1, 16, -1>;
@@ -639,6 +668,8 @@ static void face__what_a_device_refuses_is_a_fault(void **) {
 int main(void) {
     const CMUnitTest tests[] = {
         cmocka_unit_test(face__tiles_take_their_dynamic_sizes_in_order),
+        cmocka_unit_test(face__shapes_and_strides_of_five_values_need_no_template_arguments),
+        cmocka_unit_test(face__tiles_tell_their_size_and_where_elements_are),
         cmocka_unit_test(face__shapes_take_all_five_or_the_dynamic_values),
         cmocka_unit_test(face__shapes_of_matrices_are_those_of_their_layout),
         cmocka_unit_test(face__half_is_f16_and_rounds_once),

@@ -125,7 +125,11 @@ static ptowsp_status pwsp_check_kernels(const pwsp_bindings *bindings, bool is_t
         }
         if (!is_time_only && !kernel->fn) {
             return pwsp_fail(bindings->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
-                             "run: kernel %s has no fn, so that only its time can be measured",
+                             kernel->pto ? "run: kernel %s is a PTO-ISA source without fn: it runs "
+                                           "in a tree (ptowsp_npu_emit), or give it an fn that is "
+                                           "built with ptoisa_shim.h"
+                                         : "run: kernel %s has no fn, so that only its time can be "
+                                           "measured",
                              kernel->name);
         }
     }

@@ -13,6 +13,11 @@ namespace pto {
 
 constexpr int DYNAMIC = -1;
 
+// Of <pto/common/constants.hpp>: bytes of a block of UB and of a row of a box, rows of a box.
+constexpr int BLOCK_BYTE_SIZE = 32;
+constexpr int C0_SIZE_BYTE = 32;
+constexpr int FRACTAL_NZ_ROW = 16;
+
 // -- enumerations ---------------------------------------------------------------------------------
 
 enum class RoundMode {
@@ -170,6 +175,12 @@ struct Stride : shim::Five<N1, N2, N3, N4, N5> {
     using shim::Five<N1, N2, N3, N4, N5>::Five;
     static constexpr int64_t staticStride[5] = {N1, N2, N3, N4, N5};
 };
+
+// Five values without template arguments are all DYNAMIC.
+template <typename A, typename B, typename C, typename D, typename E>
+Shape(A, B, C, D, E) -> Shape<DYNAMIC, DYNAMIC, DYNAMIC, DYNAMIC, DYNAMIC>;
+template <typename A, typename B, typename C, typename D, typename E>
+Stride(A, B, C, D, E) -> Stride<DYNAMIC, DYNAMIC, DYNAMIC, DYNAMIC, DYNAMIC>;
 
 namespace shim {
 
@@ -387,6 +398,12 @@ class Tile {
         return static_cast<T *>(data_);
     }
 
+    // Of all that is allocated.
+    static constexpr uint32_t GetSizeInBytes() {
+        return static_cast<uint32_t>(Rows_) * static_cast<uint32_t>(Cols_) *
+               static_cast<uint32_t>(sizeof(T));
+    }
+
     // The element at an offset from data(), by the scalar unit.
     T GetValue(uint32_t offset) const {
         T value;
@@ -514,6 +531,12 @@ constexpr uint64_t capacity_of(TileType memory) {
 }
 
 }  // namespace shim
+
+// Where element (r, c) of a tile is, in elements from data(), in its layout.
+template <typename TileT> constexpr uint32_t GetTileElementOffset(int r, int c) {
+    static_assert(shim::is_tile_v<TileT>, "of a tile");
+    return TileT::Offset(r, c);
+}
 
 // -- binding --------------------------------------------------------------------------------------
 

@@ -157,7 +157,9 @@ static void npu_readme_kernels(const npu_emitter *emitter, npu_text *text) {
             npu_print(text, " | %s | `%s`%s |\n",
                       kernel.unit == PTOWSP_UNIT_CUBE ? "cube" : "vector",
                       emitter->files[file - 1].path,
-                      kernel.is_tile_kernel ? "" : ", C++ as it was written");
+                      kernel.is_tile_kernel ? ""
+                      : kernel.pto          ? ", which calls the source in `aicore/sources/`"
+                                            : ", C++ as it was written");
         }
     }
     npu_print(text, "\n");

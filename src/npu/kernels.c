@@ -233,11 +233,15 @@ static void npu_print_kernel(npu_kernel *k, npu_text *out) {
 
 // -- all kernels ----------------------------------------------------------------------------------
 
+static ptowsp_family npu_family(const ptowsp_kernel_info *info) {
+    return info->pto ? info->pto->family : info->machine.family;
+}
+
 bool npu_kernel_is_on_a5(const npu_emitter *emitter) {
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {
         ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
-        if (info.is_used && info.is_tile_kernel) {
-            return info.machine.family == PTOWSP_FAMILY_A5;
+        if (info.is_used && (info.is_tile_kernel || info.pto)) {
+            return npu_family(&info) == PTOWSP_FAMILY_A5;
         }
     }
     return false;
@@ -248,8 +252,8 @@ static bool npu_check_families(npu_emitter *emitter) {
     bool is_a5 = npu_kernel_is_on_a5(emitter);
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {
         ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
-        if (info.is_used && info.is_tile_kernel &&
-            (info.machine.family == PTOWSP_FAMILY_A5) != is_a5) {
+        if (info.is_used && (info.is_tile_kernel || info.pto) &&
+            (npu_family(&info) == PTOWSP_FAMILY_A5) != is_a5) {
             return npu_fail(emitter, PTOWSP_UNSUPPORTED, i,
                             "kernel %s is for %s, other kernels for %s: a tree is for one machine",
                             info.name, is_a5 ? "A2/A3" : "A5", is_a5 ? "A5" : "A2/A3");
@@ -261,7 +265,8 @@ static bool npu_check_families(npu_emitter *emitter) {
 static bool npu_check_sources(npu_emitter *emitter) {
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {
         ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
-        if (info.is_used && !info.is_tile_kernel && !npu_native_check(emitter, i)) {
+        if (info.is_used && !info.is_tile_kernel &&
+            !(info.pto ? npu_own_check(emitter, i) : npu_native_check(emitter, i))) {
             return false;
         }
     }
@@ -275,6 +280,10 @@ NPU_INTERNAL void npu_kernels_emit(npu_emitter *emitter) {
     for (uint32_t i = 1; i < emitter->kernel_count && emitter->status == PTOWSP_OK; i++) {
         ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
         if (!info.is_used || emitter->kernel_files[i]) {
+            continue;
+        }
+        if (info.pto) {
+            npu_own_emit(emitter, i);
             continue;
         }
         if (!info.is_tile_kernel) {

@@ -5,6 +5,7 @@
 //      kernel_declare.c  these as text
 //      kernel_insns.c    its instructions as calls
 //      native.c          kernels that are C functions
+//      own.c             kernels that are PTO-ISA sources
 //      npu_dispatch.c    aicore/dispatch.cpp
 //
 // Tiles. A kernel's list has a tile for each value, and many are the same bytes with the same view:
@@ -92,6 +93,16 @@ typedef struct npu_kernel {
     uint32_t crossings;
 } npu_kernel;
 
+// A lexer's state in a source: the open quotes and brackets.
+typedef struct npu_lexer {
+    char quote;  // '"' or '\'', or 0
+    bool is_escaped;
+    bool is_line_comment, is_block_comment;
+    uint32_t parens;
+    uint32_t braces, initialisers;  // of the braces, the innermost ones that are initialisers
+    char last;                      // the last non-space outside of quotes and comments
+} npu_lexer;
+
 // -- kernel_parts.c -------------------------------------------------------------------------------
 
 // Collects all declarations of a kernel. False when memory is out.
@@ -154,11 +165,29 @@ NPU_INTERNAL void npu_print_wrapped(npu_text *out, uint32_t indent, const char *
 
 // -- native.c -------------------------------------------------------------------------------------
 
+// Takes a character. Returns whether it counts: outside of quotes and comments.
+NPU_INTERNAL bool npu_lex(npu_lexer *lexer, char c, char next);
+
+// Takes a line, and its end if it has one.
+NPU_INTERNAL void npu_lex_line(npu_lexer *lexer, const char *line, size_t length);
+
+// Reads a text; false with the emitter's error.
+NPU_INTERNAL bool npu_read_file(npu_emitter *emitter, uint32_t kernel, const char *path,
+                                npu_text *out);
+
 // Is the source of a kernel available? False with the emitter's error.
 NPU_INTERNAL bool npu_native_check(npu_emitter *emitter, uint32_t kernel);
 
 // Adds the file of a kernel, shared by all that have the same source.
 NPU_INTERNAL void npu_native_emit(npu_emitter *emitter, uint32_t kernel);
+
+// -- own.c ----------------------------------------------------------------------------------------
+
+// Can a kernel that is a PTO-ISA source be emitted? False with the emitter's error.
+NPU_INTERNAL bool npu_own_check(npu_emitter *emitter, uint32_t kernel);
+
+// Adds its source, the headers of that, and the file that calls its entry.
+NPU_INTERNAL void npu_own_emit(npu_emitter *emitter, uint32_t kernel);
 
 // -- npu_dispatch.c -------------------------------------------------------------------------------
 

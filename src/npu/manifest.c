@@ -130,7 +130,9 @@ static void npu_manifest_kernels(const npu_emitter *emitter, npu_text *text) {
         npu_print(text, "\"id\": %u, ", (unsigned)i);
         npu_print_member(text, "", "name", kernel.name);
         npu_print(text, ", \"kind\": \"%s\", \"unit\": \"%s\", \"used\": %s, \"source\": ",
-                  kernel.is_tile_kernel ? "tile" : "native",
+                  kernel.is_tile_kernel ? "tile"
+                  : kernel.pto          ? "pto"
+                                        : "native",
                   kernel.unit == PTOWSP_UNIT_CUBE ? "cube" : "vector",
                   kernel.is_used ? "true" : "false");
         uint32_t file = emitter->kernel_files[i];

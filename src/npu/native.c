@@ -32,20 +32,26 @@ static bool npu_read_stream(npu_emitter *emitter, uint32_t kernel, const char *n
     return true;
 }
 
+NPU_INTERNAL bool npu_read_file(npu_emitter *emitter, uint32_t kernel, const char *path,
+                                npu_text *out) {
+    ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
+    FILE *file = fopen(path, "rb");
+    if (!file) {
+        return npu_fail(emitter, PTOWSP_SYSTEM_FAILED, kernel, "kernel %s: its source %s: %s",
+                        info.name, path, strerror(errno));
+    }
+    bool is_read = npu_read_stream(emitter, kernel, info.name, path, file, out);
+    fclose(file);
+    return is_read;
+}
+
 // The source's text, ended by a line end if it has any.
 static bool npu_read_source(npu_emitter *emitter, uint32_t kernel, npu_text *out) {
     ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
     if (info.source.text) {
         npu_print(out, "%s", info.source.text);
     } else {
-        FILE *file = fopen(info.source.file, "rb");
-        if (!file) {
-            return npu_fail(emitter, PTOWSP_SYSTEM_FAILED, kernel, "kernel %s: its source %s: %s",
-                            info.name, info.source.file, strerror(errno));
-        }
-        bool is_read = npu_read_stream(emitter, kernel, info.name, info.source.file, file, out);
-        fclose(file);
-        if (!is_read) {
+        if (!npu_read_file(emitter, kernel, info.source.file, out)) {
             return false;
         }
     }
@@ -74,18 +80,7 @@ NPU_INTERNAL bool npu_native_check(npu_emitter *emitter, uint32_t kernel) {
 
 // -- breaking into lines --------------------------------------------------------------------------
 
-// A lexer's state in a source: the open quotes and brackets.
-typedef struct npu_lexer {
-    char quote;  // '"' or '\'', or 0
-    bool is_escaped;
-    bool is_line_comment, is_block_comment;
-    uint32_t parens;
-    uint32_t braces, initialisers;  // of the braces, the innermost ones that are initialisers
-    char last;                      // the last non-space outside of quotes and comments
-} npu_lexer;
-
-// Takes a character. Returns whether it counts: outside of quotes and comments.
-static bool npu_lex(npu_lexer *lexer, char c, char next) {
+NPU_INTERNAL bool npu_lex(npu_lexer *lexer, char c, char next) {
     if (lexer->is_line_comment || lexer->is_block_comment) {
         lexer->is_line_comment = lexer->is_line_comment && c != '\n';
         if (lexer->is_block_comment && c == '/' && lexer->last == '*') {
@@ -113,6 +108,14 @@ static bool npu_lex(npu_lexer *lexer, char c, char next) {
         lexer->is_escaped = false;
     }
     return true;
+}
+
+NPU_INTERNAL void npu_lex_line(npu_lexer *lexer, const char *line, size_t length) {
+    for (size_t i = 0; i < length + (line[length] == '\n'); i++) {
+        if (npu_lex(lexer, line[i], i + 1 < length ? line[i + 1] : '\0') && line[i] != ' ') {
+            lexer->last = line[i];
+        }
+    }
 }
 
 // Takes a character that counts: opens and closes brackets.
@@ -218,11 +221,7 @@ static void npu_print_source(npu_text *out, const char *text, bool is_include) {
             npu_write(out, text, length);
             npu_write(out, "\n", 1);
         }
-        for (size_t i = 0; i < length + (end != NULL); i++) {
-            if (npu_lex(&lexer, text[i], i + 1 < length ? text[i + 1] : '\0') && text[i] != ' ') {
-                lexer.last = text[i];
-            }
-        }
+        npu_lex_line(&lexer, text, length);
         text += length + (end != NULL);
     }
 }
@@ -296,8 +295,8 @@ NPU_INTERNAL void npu_native_emit(npu_emitter *emitter, uint32_t kernel) {
     ptowsp_kernel_info first = ptowsp_program_kernel_at(emitter->program, kernel);
     for (uint32_t i = kernel; i < emitter->kernel_count; i++) {
         ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
-        is_here[i] =
-            info.is_used && !info.is_tile_kernel && npu_is_same_source(&first.source, &info.source);
+        is_here[i] = info.is_used && !info.is_tile_kernel && !info.pto &&
+                     npu_is_same_source(&first.source, &info.source);
     }
     if (npu_read_source(emitter, kernel, &source)) {
         npu_print_native(emitter, kernel, &source, is_here, &text);

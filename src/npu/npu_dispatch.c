@@ -24,7 +24,8 @@ static bool npu_machine_is_same(const ptowsp_machine *a, const ptowsp_machine *b
 static uint32_t npu_machine_of(const npu_emitter *emitter, uint32_t kernel) {
     ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
     ptowsp_machine a2a3 = ptowsp_machine_910b(), a5 = ptowsp_machine_950pr();
-    if (npu_machine_is_same(&info.machine, &a2a3) || npu_machine_is_same(&info.machine, &a5)) {
+    if (info.pto || npu_machine_is_same(&info.machine, &a2a3) ||
+        npu_machine_is_same(&info.machine, &a5)) {
         return 0;
     }
     for (uint32_t i = 1; i < kernel; i++) {
@@ -75,18 +76,26 @@ static void npu_print_case(npu_emitter *emitter, uint32_t kernel, npu_text *out)
         npu_print(out, "#if %s\n", unit);
     }
     npu_print(out, "    case KERNEL_%s:\n", name);
-    if (info.is_tile_kernel) {
+    if (info.is_tile_kernel || info.pto) {
         uint32_t machine = npu_machine_of(emitter, kernel);
         npu_print(out, "        wsp::begin_tiles(task, ");
         if (machine) {
             npu_print(out, "WSP_MACHINE(&machine_%u));\n", machine);
         } else {
             npu_print(out, "WSP_MACHINE(ptoisa_machine_%s()));\n",
-                      info.machine.family == PTOWSP_FAMILY_A5 ? "950pr" : "910b");
+                      npu_kernel_is_on_a5(emitter) ? "950pr" : "910b");
         }
     }
-    npu_print(out, "        wsp_kernel_%s(task);\n%s        break;\n", name,
-              info.is_tile_kernel ? "        wsp::end_tiles(task);\n" : "");
+    npu_print(out, "        %swsp_kernel_%s(task);\n",
+              info.pto ? "wsp::begin_own();\n        " : "", name);
+    if (info.is_tile_kernel || info.pto) {
+        npu_print(out, "        wsp::end_tiles(task);\n");
+    }
+    if (info.pto && info.cycles) {
+        npu_print(out, "        wsp::set_cycles(task, UINT64_C(%llu));\n",
+                  (unsigned long long)info.cycles);
+    }
+    npu_print(out, "        break;\n");
     if (unit) {
         npu_print(out, "#endif\n");
     }
@@ -117,9 +126,21 @@ static void npu_print_check(const ptowsp_kernel_info *info, const ptowsp_size_ch
 
 // The text of a failure.
 static void npu_print_faults(npu_emitter *emitter, npu_text *out) {
+    bool has_own = false;
+    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
+        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
+        has_own = has_own || (info.is_used && info.pto);
+    }
     npu_print(out, "const char *wsp_core_fault_text(uint32_t kernel, uint32_t fault) {\n"
-                   "    if (fault == UINT32_MAX) {\n"
-                   "        return \"the shim found an instruction or a flag wrong\";\n"
+                   "    if (fault == UINT32_MAX) {\n");
+    npu_print(out, "%s",
+              has_own ? "#if WSP_IS_SHIM\n"
+                        "        if (wsp::own_fault()[0]) {\n"
+                        "            return wsp::own_fault();\n"
+                        "        }\n"
+                        "#endif\n"
+                      : "");
+    npu_print(out, "        return \"the shim found an instruction or a flag wrong\";\n"
                    "    }\n"
                    "    switch (kernel) {\n");
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {

@@ -35,7 +35,7 @@ static bool npu_check_limits(npu_emitter *emitter) {
 static bool npu_check_kernels(npu_emitter *emitter) {
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {
         ptowsp_kernel_info kernel = ptowsp_program_kernel_at(emitter->program, i);
-        if (!kernel.is_used || kernel.is_tile_kernel) {
+        if (!kernel.is_used || kernel.is_tile_kernel || kernel.pto) {
             continue;
         }
         if (!kernel.source.text && !kernel.source.file) {

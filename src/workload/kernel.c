@@ -24,7 +24,7 @@ static void pwsp_kernel_check_tile(ptowsp_module *module, const char *kernel,
 
 static void pwsp_kernel_check(ptowsp_module *module, const ptowsp_kernel_desc *desc) {
     const char *name = desc->name ? desc->name : "";
-    if (!desc->fn && !desc->cost && desc->cycles == 0) {
+    if (!desc->fn && !desc->cost && desc->cycles == 0 && !desc->pto) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "kernel %s: it has neither fn nor cost nor cycles", name);
     } else if (desc->cycles > PTOWSP_CYCLES_MAX) {
@@ -108,7 +108,7 @@ uint32_t pwsp_kernel_register(ptowsp_module *module, const pwsp_kernel_info *inf
 
 // -- source ---------------------------------------------------------------------------------------
 
-static bool pwsp_name_is_identifier(const char *name) {
+PWSP_INTERNAL bool pwsp_name_is_identifier(const char *name) {
     for (size_t i = 0; name[i] != '\0'; i++) {
         char c = name[i];
         bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -188,6 +188,9 @@ ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc
         return kernel;
     }
     info.axis_count = desc->axis_count;
+    if (desc->pto && !pwsp_kernel_set_pto(module, desc, &info)) {
+        return kernel;
+    }
     info.unit = desc->unit;
     info.fn = desc->fn;
     info.cost = desc->cost;

@@ -68,9 +68,10 @@ typedef struct pwsp_kernel_info {
     ptowsp_kernel_fn fn, cost;
     ptowsp_cycles cycles;
     void *user;
-    ptowsp_kernel_source source;  // its names filled in, if there is one
-    const pwsp_tile_code *code;   // of a tile kernel, else NULL
-    const ptowsp_body *body;      // what it was made of; only in a module
+    ptowsp_kernel_source source;   // its names filled in, if there is one
+    const ptowsp_pto_source *pto;  // with defaults filled in, or NULL
+    const pwsp_tile_code *code;    // of a tile kernel, else NULL
+    const ptowsp_body *body;       // what it was made of; only in a module
 } pwsp_kernel_info;
 
 typedef struct pwsp_view_info {
@@ -251,6 +252,16 @@ PWSP_INTERNAL const pwsp_name *pwsp_module_find(ptowsp_module *module, const cha
 // error.
 PWSP_INTERNAL bool pwsp_kernel_copy_params(ptowsp_module *module, const ptowsp_kernel_desc *desc,
                                            pwsp_kernel_info *info);
+
+PWSP_INTERNAL bool pwsp_name_is_identifier(const char *name);
+
+// Checks and copies the PTO-ISA source of a kernel whose parameters are there; false with an error.
+PWSP_INTERNAL bool pwsp_kernel_set_pto(ptowsp_module *module, const ptowsp_kernel_desc *desc,
+                                       pwsp_kernel_info *info);
+
+// Copies it, with its texts, into an arena; false without memory.
+PWSP_INTERNAL bool pwsp_pto_copy(pwsp_arena *arena, const ptowsp_pto_source *from,
+                                 const ptowsp_pto_source **out_copy);
 
 // Adds a kernel whose name must be new, and returns its id; 0 with an error. The code of a tile
 // kernel is the module's from then on, if there is an id.

@@ -63,7 +63,10 @@ static void pwsp_print_kernels(const ptowsp_module *m, ptowsp_text text) {
         } else if (kernel->cycles) {
             pwsp_text_format(text, ", %" PRIu64 " cycles", kernel->cycles);
         }
-        pwsp_text_format(text, "%s\n", kernel->fn || kernel->code ? "" : ", time only");
+        pwsp_text_format(text, "%s\n",
+                         kernel->fn || kernel->code ? ""
+                         : kernel->pto              ? ", a PTO-ISA source"
+                                                    : ", time only");
     }
 }
 

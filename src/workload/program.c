@@ -97,6 +97,10 @@ static bool pwsp_compiler_kernel_source(pwsp_compiler *c, uint32_t id) {
     if (from.cost) {
         source->cost = pwsp_compiler_text(c, from.cost);
     }
+    pwsp_kernel_info *kernel = PWSP_TABLE_AT(c->program->kernels, pwsp_kernel_info, id);
+    if (kernel->pto && !pwsp_pto_copy(&c->program->arena, kernel->pto, &kernel->pto)) {
+        pwsp_module_no_memory(c->module);
+    }
     return pwsp_module_is_good(c->module);
 }
 

@@ -274,6 +274,7 @@ ptowsp_kernel_info ptowsp_program_kernel_at(const ptowsp_program *program, uint3
     info.has_cost = from->cost != NULL;
     info.cycles = from->cycles;
     info.source = from->source;
+    info.pto = from->pto;
     if (from->code) {
         pwsp_read_tiles(from->code, &info);
     }

@@ -48,7 +48,31 @@ inline void end_tiles(wsp_task *task) {
     core.fault_user = nullptr;
 }
 
+// The text of the first fault of a PTO-ISA source in this process, or "".
+inline const char *own_fault(const char *said = nullptr) {
+    static char text[256];
+    static char is_taken, is_there;
+    if (said && !__atomic_test_and_set(&is_taken, __ATOMIC_RELAXED)) {
+        std::strncpy(text, said, sizeof text - 1);
+        __atomic_store_n(&is_there, char(1), __ATOMIC_RELEASE);  // for the load below
+    }
+    return __atomic_load_n(&is_there, __ATOMIC_ACQUIRE) ? text : "";
+}
+
+// After begin_tiles: nobody has checked the operands of a source that is passed through.
+inline void begin_own() {
+    ptoisa_core &core = ptoisa_this_core();
+    core.is_checked = true;
+    core.on_fault = [](ptoisa_core *self, const char *text) {
+        static_cast<wsp_task *>(self->fault_user)->fault = FAULT_OF_SHIM;
+        own_fault(text);
+    };
+}
+
 #else
+
+AICORE inline void begin_own() {
+}
 
 template <typename Machine> AICORE inline void begin_tiles(__gm__ wsp_task *task, Machine) {
     begin_task(task);
@@ -58,6 +82,11 @@ AICORE inline void end_tiles(__gm__ wsp_task *) {
 }
 
 #endif
+
+// Cycles that the program has given, in place of the counted ones.
+AICORE inline void set_cycles(__gm__ wsp_task *task, uint64_t cycles) {
+    task->cycles = task->status == PTOWSP_OK ? cycles : 0;
+}
 
 }  // namespace wsp
 

@@ -1,0 +1,445 @@
+// Kernels that are PTO-ISA sources: three in the style of PTO-ISA's demos go through unchanged, and
+// give in a built tree what they give in double precision; what is refused, by name.
+
+#include "npu_fixture.h"
+
+enum { BLOCKS = 3, TOTAL = 4000, ROWS = 37, COLS = 64, PITCH = 80, M = 32, K = 64, N = 48 };
+
+static char cache[128];
+
+typedef struct memory {
+    float a[TOTAL], b[TOTAL], sum[TOTAL];
+    float x[ROWS * PITCH], gamma[COLS], y[ROWS * PITCH];
+    float left[M * K], right[K * N], product[M * N];
+} memory;
+
+static ptowsp_tensor tensor_make(npu_fixture *f, const char *name, int64_t rows, int64_t cols) {
+    ptowsp_tensor_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = name;
+    desc.dtype = PTOWSP_F32;
+    desc.rank = 2;
+    desc.shape[0] = rows;
+    desc.shape[1] = cols;
+    return ptowsp_tensor_make(f->m, &desc);
+}
+
+static ptowsp_kernel_desc kernel_desc(const char *name, const ptowsp_pto_source *pto) {
+    ptowsp_kernel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    const char *const names[] = {"out", "one", "other"};
+    desc.name = name;
+    for (int i = 0; i < 3; i++) {
+        desc.tiles[i].name = names[i];
+        desc.tiles[i].direction = i == 0 ? PTOWSP_INOUT : PTOWSP_IN;
+        desc.tiles[i].dtype = PTOWSP_F32;
+        desc.tiles[i].rows = desc.tiles[i].cols = PTOWSP_DYNAMIC;
+    }
+    desc.pto = pto;
+    return desc;
+}
+
+static const ptowsp_pto_source no_source;
+
+static ptowsp_pto_source add_source(void) {
+    ptowsp_pto_source pto = no_source;
+    const ptowsp_pto_arg args[] = {{PTOWSP_PTO_DATA, 0, 0},
+                                   {PTOWSP_PTO_DATA, 1, 0},
+                                   {PTOWSP_PTO_DATA, 2, 0},
+                                   {PTOWSP_PTO_COLS, 0, 0}};
+    pto.file = "tests/own/add.cpp";
+    pto.entry = "kernel_entry";
+    memcpy(pto.args, args, sizeof args);
+    pto.block.value = PTOWSP_PTO_AXIS;
+    pto.block_count.value = PTOWSP_PTO_NUMBER;
+    pto.block_count.number = BLOCKS;
+    return pto;
+}
+
+static void task_make(npu_fixture *f, ptowsp_kernel kernel, ptowsp_tensor out, ptowsp_tensor one,
+                      ptowsp_tensor other, const ptowsp_expr *axis) {
+    ptowsp_task_desc task;
+    memset(&task, 0, sizeof task);
+    task.kernel = kernel;
+    task.views[0].tensor = out;
+    task.views[1].tensor = one;
+    task.views[2].tensor = other;
+    if (axis) {
+        task.axes[0] = *axis;
+    }
+    ptowsp_task_make(f->m, &task);
+}
+
+// Three blocks of add, then rmsnorm and matmul, each unchanged. add and rmsnorm have the same
+// entry, extern "C", and templates of one name and signature.
+static void program_make(npu_fixture *f, ptowsp_cycles cycles) {
+    npu_module_make(f, "own");
+    ptowsp_pto_source add = add_source(), norm = no_source, product = no_source;
+    const ptowsp_pto_arg norm_args[] = {{PTOWSP_PTO_DATA, 0, 0},
+                                        {PTOWSP_PTO_DATA, 1, 0},
+                                        {PTOWSP_PTO_DATA, 2, 0},
+                                        {PTOWSP_PTO_ROWS, 1, 0},
+                                        {PTOWSP_PTO_ROW_STRIDE, 1, 0}};
+    norm.file = "tests/own/rmsnorm.cpp";
+    norm.entry = "kernel_entry";
+    memcpy(norm.args, norm_args, sizeof norm_args);
+    product.file = "tests/own/matmul.cpp";
+    ptowsp_kernel_desc descs[3] = {kernel_desc("add", &add), kernel_desc("rmsnorm", &norm),
+                                   kernel_desc("matmul", &product)};
+    descs[0].axis_count = 1;
+    descs[2].unit = PTOWSP_UNIT_CUBE;
+    ptowsp_kernel kernels[3];
+    for (int i = 0; i < 3; i++) {
+        descs[i].cycles = cycles;
+        kernels[i] = ptowsp_kernel_make(f->m, &descs[i]);
+    }
+    ptowsp_tensor a = tensor_make(f, "a", 1, TOTAL), b = tensor_make(f, "b", 1, TOTAL),
+                  sum = tensor_make(f, "sum", 1, TOTAL), x = tensor_make(f, "x", ROWS, COLS),
+                  gamma = tensor_make(f, "gamma", 1, COLS), y = tensor_make(f, "y", ROWS, COLS),
+                  left = tensor_make(f, "left", M, K), right = tensor_make(f, "right", K, N),
+                  c = tensor_make(f, "product", M, N);
+    PTOWSP_WORKLOAD(f->m, "own") {
+        PTOWSP_FOR_EACH(f->m, i, ptowsp_axis_dense(f->m, "blocks", BLOCKS)) {
+            task_make(f, kernels[0], sum, a, b, &i);
+        }
+        task_make(f, kernels[1], y, x, gamma, NULL);
+        task_make(f, kernels[2], c, left, right, NULL);
+    }
+    npu_fixture_compile(f, NULL);
+}
+
+static void tensor_bind(ptowsp_run *run, const char *name, float *data, int64_t rows, int64_t cols,
+                        int64_t pitch) {
+    ptowsp_buffer buffer;
+    memset(&buffer, 0, sizeof buffer);
+    buffer.data = data;
+    buffer.rank = 2;
+    buffer.shape[0] = rows;
+    buffer.shape[1] = cols;
+    buffer.strides[0] = pitch;
+    buffer.strides[1] = 1;
+    assert_int_equal(ptowsp_run_bind_tensor(run, name, &buffer), PTOWSP_OK);
+}
+
+static void memory_bind(ptowsp_run *run, memory *data) {
+    memset(data, 0, sizeof *data);
+    uint32_t state = 7;
+    float *const inputs[] = {data->a, data->b, data->x, data->gamma, data->left, data->right};
+    const int counts[] = {TOTAL, TOTAL, ROWS * PITCH, COLS, M * K, K * N};
+    for (int i = 0; i < 6; i++) {
+        for (int j = 0; j < counts[i]; j++) {
+            state = state * 1664525u + 1013904223u;
+            inputs[i][j] = (float)(int32_t)(state >> 8) / (1 << 23) - 1.0f;
+        }
+    }
+    tensor_bind(run, "a", data->a, 1, TOTAL, TOTAL);
+    tensor_bind(run, "b", data->b, 1, TOTAL, TOTAL);
+    tensor_bind(run, "sum", data->sum, 1, TOTAL, TOTAL);
+    tensor_bind(run, "x", data->x, ROWS, COLS, PITCH);
+    tensor_bind(run, "gamma", data->gamma, 1, COLS, COLS);
+    tensor_bind(run, "y", data->y, ROWS, COLS, PITCH);
+    tensor_bind(run, "left", data->left, M, K, K);
+    tensor_bind(run, "right", data->right, K, N, N);
+    tensor_bind(run, "product", data->product, M, N, N);
+}
+
+static void near(double is, double wanted, double scale) {
+    double error = is > wanted ? is - wanted : wanted - is;
+    assert_true(error <= 1e-6 * scale);
+}
+
+static double root(double number) {
+    double value = number > 1 ? number : 1;
+    for (int i = 0; i < 100; i++) {
+        value = (value + number / value) / 2;
+    }
+    return value;
+}
+
+static void memory_check(const memory *data) {
+    for (int i = 0; i < TOTAL; i++) {
+        assert_true(data->sum[i] == data->a[i] + data->b[i]);
+    }
+    for (int r = 0; r < ROWS; r++) {
+        double sum = 0;
+        for (int c = 0; c < COLS; c++) {
+            sum += (double)data->x[r * PITCH + c] * data->x[r * PITCH + c];
+        }
+        for (int c = 0; c < PITCH; c++) {
+            double wanted =
+                c < COLS ? data->x[r * PITCH + c] / root(sum / COLS + 1.0 / 65536) * data->gamma[c]
+                         : 0;
+            near(data->y[r * PITCH + c], wanted, 4);
+        }
+    }
+    for (int r = 0; r < M; r++) {
+        for (int c = 0; c < N; c++) {
+            double sum = 0;
+            for (int k = 0; k < K; k++) {
+                sum += (double)data->left[r * K + k] * data->right[k * N + c];
+            }
+            near(data->product[r * N + c], sum, K);
+        }
+    }
+}
+
+// Runs the tree with 1 to 4 threads: the makespan is one number, which it returns.
+static uint64_t execute(npu_fixture *f, ptowsp_npu *npu, ptowsp_run *run, memory *data,
+                        ptowsp_model model) {
+    uint64_t makespan = 0;
+    for (uint32_t threads = 1; threads <= 4; threads++) {
+        ptowsp_npu_options options;
+        ptowsp_npu_result result;
+        memset(&options, 0, sizeof options);
+        options.aicpu_count = threads;
+        options.cost.model = model;
+        memory_bind(run, data);
+        if (ptowsp_npu_execute(npu, run, &options, NULL, 0, &result) != PTOWSP_OK) {
+            fail_msg("%s", ptowsp_context_error(f->context).text);
+        }
+        memory_check(data);
+        assert_true(threads == 1 || result.makespan_cycles == makespan);
+        assert_int_equal(result.task_count, BLOCKS + 2);
+        makespan = result.makespan_cycles;
+    }
+    return makespan;
+}
+
+// -- what runs ------------------------------------------------------------------------------------
+
+static void own__demo_kernels_run_unchanged_and_are_counted(void **state) {
+    (void)state;
+    static memory data;
+    npu_fixture f;
+    ptowsp_npu *npu;
+    ptowsp_run *run;
+    npu_fixture_begin(&f);
+    program_make(&f, 0);
+    const ptowsp_npu_build_desc desc = {cache, NULL, "-O0"};
+    if (ptowsp_npu_build(f.context, f.program, &desc, &npu) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f.context).text);
+    }
+    assert_int_equal(ptowsp_run_create(f.context, f.program, &run), PTOWSP_OK);
+    uint64_t unit = execute(&f, npu, run, &data, PTOWSP_MODEL_UNIT);
+    uint64_t a2a3 = execute(&f, npu, run, &data, PTOWSP_MODEL_A2A3);
+    // By the bandwidth of 100.9 GiB/s at 1.85 GHz, loading a and b alone takes 546 cycles.
+    assert_true(unit > 0 && a2a3 != unit && a2a3 > 546);
+    // Without fn the library itself does not run it, and does not know its time.
+    memory_bind(run, &data);
+    assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_UNSUPPORTED);
+    test_error_is(f.context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                  "run: kernel add is a PTO-ISA source without fn: it runs in a tree "
+                  "(ptowsp_npu_emit), or give it an fn that is built with ptoisa_shim.h");
+    ptowsp_run_options options;
+    memset(&options, 0, sizeof options);
+    options.mode = PTOWSP_RUN_TIME_ONLY;
+    assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_UNSUPPORTED);
+    ptowsp_npu_destroy(npu);
+    ptowsp_run_destroy(run);
+    npu_fixture_free(&f);
+}
+
+typedef struct file_of {
+    const char *path;
+    char text[16384];
+    bool is_there;
+} file_of;
+
+static ptowsp_status take(void *user, const char *path, const char *text, size_t size) {
+    file_of *wanted = (file_of *)user;
+    if (strcmp(path, wanted->path) == 0) {
+        assert_true(size < sizeof wanted->text);
+        memcpy(wanted->text, text, size);
+        wanted->text[size] = '\0';
+        wanted->is_there = true;
+    }
+    return PTOWSP_OK;
+}
+
+static void own__sources_and_their_headers_are_in_the_tree_byte_for_byte(void **state) {
+    (void)state;
+    const char *const paths[][2] = {
+        {"tests/own/add.cpp", "aicore/sources/add/add.hpp"},
+        {"tests/own/slots.hpp", "aicore/sources/add/slots.hpp"},
+        {"tests/own/rmsnorm.cpp", "aicore/sources/rmsnorm/rmsnorm.hpp"},
+        {"tests/own/matmul.cpp", "aicore/sources/matmul/matmul.hpp"},
+    };
+    npu_fixture f;
+    npu_fixture_begin(&f);
+    program_make(&f, 5);
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        static file_of is;
+        char wanted[16384] = "";
+        memset(&is, 0, sizeof is);
+        is.path = paths[i][1];
+        assert_int_equal(ptowsp_npu_emit_files(f.context, f.program, take, &is), PTOWSP_OK);
+        assert_true(is.is_there);
+        FILE *file = fopen(paths[i][0], "rb");
+        assert_non_null(file);
+        assert_true(fread(wanted, 1, sizeof wanted - 1, file) > 0);
+        fclose(file);
+        assert_string_equal(is.text, wanted);
+    }
+    // Time is known where cycles are given: the blocks of add are one after the other.
+    static memory data;
+    ptowsp_run *run;
+    ptowsp_run_options options;
+    memset(&options, 0, sizeof options);
+    options.mode = PTOWSP_RUN_TIME_ONLY;
+    assert_int_equal(ptowsp_run_create(f.context, f.program, &run), PTOWSP_OK);
+    memory_bind(run, &data);
+    assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+    assert_true(ptowsp_run_result(run)->busy_cycles == 5 * (BLOCKS + 2));
+    ptowsp_run_destroy(run);
+    npu_fixture_free(&f);
+}
+
+// -- what is refused ------------------------------------------------------------------------------
+
+static void is_refused(ptowsp_kernel_desc desc, const char *text) {
+    npu_fixture f;
+    npu_fixture_begin(&f);
+    npu_module_make(&f, "own");
+    assert_int_equal(ptowsp_kernel_make(f.m, &desc).id, 0);
+    PTOWSP_WORKLOAD(f.m, "own") {
+    }
+    assert_int_not_equal(ptowsp_program_create(f.context, f.m, NULL, &f.program), PTOWSP_OK);
+    assert_string_equal(ptowsp_context_error(f.context).text, text);
+    ptowsp_module_destroy(f.m);
+    ptowsp_context_destroy(f.context);
+    npu_remove_all(f.directory);
+}
+
+static void own__declarations_that_fit_no_kernel_are_refused(void **state) {
+    (void)state;
+    ptowsp_pto_source pto = add_source();
+    pto.text = "void add() {}";
+    is_refused(kernel_desc("add", &pto),
+               "own: kernel add: its PTO-ISA source is both a text and a file");
+    pto.text = pto.file = NULL;
+    is_refused(kernel_desc("add", &pto),
+               "own: kernel add: its PTO-ISA source has neither text nor file");
+    pto = add_source();
+    is_refused(kernel_desc("add", &pto),
+               "own: kernel add: block of its PTO-ISA source: number 0 of 0 axis arguments");
+    pto.block.value = PTOWSP_PTO_DATA;
+    is_refused(kernel_desc("add", &pto),
+               "own: kernel add: block of its PTO-ISA source is no axis, scalar or number");
+    pto.block.value = PTOWSP_PTO_NONE;
+    pto.args[1].index = 3;
+    is_refused(kernel_desc("add", &pto),
+               "own: kernel add: argument 1 of its PTO-ISA source: number 3 of 3 tiles");
+    pto.args[1].value = (ptowsp_pto_value)99;
+    is_refused(kernel_desc("add", &pto),
+               "own: kernel add: argument 1 of its PTO-ISA source: 99 is no kind of argument");
+    pto.args[1].value = PTOWSP_PTO_NONE;
+    pto.entry = "no name";
+    is_refused(kernel_desc("add", &pto),
+               "own: kernel add: the entry of its PTO-ISA source is no identifier of C");
+    pto.entry = NULL;
+    ptowsp_kernel_desc desc = kernel_desc("add", &pto);
+    desc.source.text = "static int x;";
+    is_refused(desc, "own: kernel add: it has a source and a PTO-ISA source");
+}
+
+// Emits, or builds, a program of one task of a kernel; returns the error.
+static ptowsp_error error_of(const ptowsp_pto_source *pto, bool is_built, bool is_run) {
+    npu_fixture f;
+    npu_fixture_begin(&f);
+    npu_module_make(&f, "own");
+    ptowsp_kernel_desc desc = kernel_desc("add", pto);
+    ptowsp_tensor a = tensor_make(&f, "a", 1, 64), b = tensor_make(&f, "b", 1, 64),
+                  c = tensor_make(&f, "c", 1, 64);
+    PTOWSP_WORKLOAD(f.m, "own") {
+        task_make(&f, ptowsp_kernel_make(f.m, &desc), c, a, b, NULL);
+    }
+    npu_fixture_compile(&f, NULL);
+    ptowsp_npu_desc to = {f.directory, true};
+    ptowsp_npu *npu = NULL;
+    const ptowsp_npu_build_desc build = {cache, NULL, "-O0"};
+    ptowsp_status status = is_built ? ptowsp_npu_build(f.context, f.program, &build, &npu)
+                                    : ptowsp_npu_emit(f.context, f.program, &to);
+    if (is_run && status == PTOWSP_OK) {
+        float data[3][64] = {{0}};
+        ptowsp_run *run;
+        assert_int_equal(ptowsp_run_create(f.context, f.program, &run), PTOWSP_OK);
+        tensor_bind(run, "a", data[0], 1, 64, 64);
+        tensor_bind(run, "b", data[1], 1, 64, 64);
+        tensor_bind(run, "c", data[2], 1, 64, 64);
+        status = ptowsp_npu_execute(npu, run, NULL, NULL, 0, NULL);
+        ptowsp_run_destroy(run);
+    }
+    ptowsp_npu_destroy(npu);
+    ptowsp_error error = ptowsp_context_error(f.context);
+    assert_int_equal(error.status, status);
+    npu_fixture_free(&f);
+    return error;
+}
+
+static void is_error(const ptowsp_error *error, ptowsp_status status, const char *part) {
+    if (error->status != status || !strstr(error->text, part)) {
+        fail_msg("%d, without \"%s\": %s", error->status, part, error->text);
+    }
+}
+
+static void own__sources_that_cannot_be_read_or_lack_their_entry_are_refused(void **state) {
+    (void)state;
+    ptowsp_pto_source pto = no_source;
+    pto.file = "tests/own/nothing.cpp";
+    ptowsp_error error = error_of(&pto, false, false);
+    is_error(&error, PTOWSP_SYSTEM_FAILED, "kernel add: its source tests/own/nothing.cpp: ");
+    pto.file = "tests/own/matmul.cpp";
+    error = error_of(&pto, false, false);
+    is_error(&error, PTOWSP_UNSUPPORTED, "kernel add: its PTO-ISA source has no entry add");
+    pto.file = NULL;
+    pto.text = "// add\nconst char *text = \"add\"; void add1();\n";
+    error = error_of(&pto, false, false);
+    is_error(&error, PTOWSP_UNSUPPORTED, "kernel add: its PTO-ISA source has no entry add");
+    pto.text = "#include \"../own/slots.hpp\"\nvoid add() {}\n";
+    pto.include_dirs[0] = "tests/own";
+    error = error_of(&pto, false, false);
+    is_error(&error, PTOWSP_UNSUPPORTED, "../own/slots.hpp, outside of its directories");
+}
+
+static void own__mistakes_in_sources_are_told_by_the_compiler(void **state) {
+    (void)state;
+    ptowsp_pto_source pto = no_source;
+    pto.text = "void add(float *, float *, float *)\n{\n    int x = ;\n}\n";
+    ptowsp_error error = error_of(&pto, true, false);
+    is_error(&error, PTOWSP_SYSTEM_FAILED, "aicore/sources/add/add.hpp:3:");
+    is_error(&error, PTOWSP_SYSTEM_FAILED, "error: expected");
+    pto.text = "void add(float *, float *)\n{\n}\n";
+    error = error_of(&pto, true, false);
+    is_error(&error, PTOWSP_SYSTEM_FAILED, "aicore/kernels/add.cpp:");
+    pto.text = "void add(float *, float *, int *)\n{\n}\n";
+    error = error_of(&pto, true, false);
+    is_error(&error, PTOWSP_SYSTEM_FAILED, "aicore/kernels/add.cpp:");
+    // A flag that nobody takes is found when it runs.
+    pto.text = "#include <pto/pto-inst.hpp>\nvoid add(float *, float *, float *)\n{\n"
+               "    set_flag(PIPE_V, PIPE_MTE3, EVENT_ID3);\n}\n";
+    error = error_of(&pto, true, true);
+    is_error(&error, PTOWSP_KERNEL_FAILED, "V to MTE3");
+}
+
+static int group_begin(void **state) {
+    (void)state;
+    snprintf(cache, sizeof cache, "/tmp/ptowsp-test-%ld-cache", (long)getpid());
+    return 0;
+}
+
+static int group_end(void **state) {
+    (void)state;
+    npu_remove_all(cache);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(own__declarations_that_fit_no_kernel_are_refused),
+        cmocka_unit_test(own__sources_and_their_headers_are_in_the_tree_byte_for_byte),
+        cmocka_unit_test(own__sources_that_cannot_be_read_or_lack_their_entry_are_refused),
+        cmocka_unit_test(own__demo_kernels_run_unchanged_and_are_counted),
+        cmocka_unit_test(own__mistakes_in_sources_are_told_by_the_compiler),
+    };
+    return cmocka_run_group_tests(tests, group_begin, group_end);
+}
