@@ -2053,6 +2053,11 @@ PTOWSP_API void ptowsp_tile_store_add(ptowsp_value param, ptowsp_value value);
 //
 // For add, mul, max and min, x may be the vector. Types: f16, bf16, f32, i16, i32. Division of
 // integers gives 0 where y is 0. max and min of NaN are NaN.
+//
+// What a machine lacks is made legal or refused when the kernel ends, with UNSUPPORTED. On A2/A3
+// (910B, the default) bf16 arithmetic goes through f32, to the same bits; so does division of i16
+// tiles, where a y of 0 then gives no particular number; division of i32 tiles is refused.
+// src/kernel/legal.h has the table.
 PTOWSP_API ptowsp_value ptowsp_tile_add(ptowsp_value x, ptowsp_value y);
 PTOWSP_API ptowsp_value ptowsp_tile_sub(ptowsp_value x, ptowsp_value y);
 PTOWSP_API ptowsp_value ptowsp_tile_mul(ptowsp_value x, ptowsp_value y);

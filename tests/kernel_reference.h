@@ -105,6 +105,12 @@ static inline kt_value kt_binary(kt *t, kt_binary_kind kind, kt_value x, kt_valu
                      : kind == KT_MAX ? ptowsp_tile_max(x.v, y.v)
                                       : ptowsp_tile_min(x.v, y.v);
     bool is_left = x.rows != 0 && kt_fits(&x, &y);
+    // A2/A3 divides tiles of i16 through f32, where a divisor of 0 gives no number; of i32 not.
+    bool is_a5 = t->config.machine && t->config.machine->family == PTOWSP_FAMILY_A5;
+    bool is_quotient = kind == KT_DIV && !is_a5 && x.rows != 0 && y.rows != 0;
+    if (is_quotient && x.dtype == PTOWSP_I32) {
+        t->refusal = ": i32 is not for 910B (A2/A3), which has f16, bf16, f32, i16";
+    }
     kt_value like = is_left ? x : y, other = is_left ? y : x;
     kt_value d = kt_value_like(t, v, like.dtype, &like);
     kt_narrow(&d, &other);
@@ -116,6 +122,9 @@ static inline kt_value kt_binary(kt *t, kt_binary_kind kind, kt_value x, kt_valu
         }
         kt_binary_set(&d, at, kind, is_left ? a : b, is_left ? like.error[at] : other.error[from],
                       is_left ? b : a, is_left ? other.error[from] : like.error[at]);
+        if (is_quotient && x.dtype == PTOWSP_I16 && b == 0) {
+            d.error[at] = INFINITY;
+        }
     }
     return d;
 }

@@ -67,6 +67,9 @@ PWSP_INTERNAL uint32_t pwsp_lower_view(pwsp_lowering *lw, uint32_t tile, ptoisa_
                                        pwsp_valid valid_rows, pwsp_valid valid_cols,
                                        uint32_t offset);
 
+// A scratch tile of the same shape, layout and valid sizes.
+PWSP_INTERNAL uint32_t pwsp_lower_like(pwsp_lowering *lw, uint32_t tile, uint8_t dtype);
+
 // The tile as element-wise instructions want it: a column as a row.
 PWSP_INTERNAL uint32_t pwsp_lower_flat(pwsp_lowering *lw, uint32_t tile);
 
