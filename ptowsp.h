@@ -2083,8 +2083,11 @@ PTOWSP_API ptowsp_value ptowsp_tile_silu(ptowsp_value x);
 PTOWSP_API ptowsp_value ptowsp_tile_neg(ptowsp_value x);
 PTOWSP_API ptowsp_value ptowsp_tile_abs(ptowsp_value x);
 
-// Reductions. Along rows they give rows x 1, f32 for f16 and bf16; along columns, 1 x cols.
+// Reductions. Along rows they give rows x 1, along columns 1 x cols, of x's type; but rows of bf16
+// and means give f32. Sums of f16 are rounded to f16 once. rowsum_f32 is rowsum with f16 converted
+// to f32 first, for sums that f16 cannot hold (above 65504) or should not be rounded to.
 PTOWSP_API ptowsp_value ptowsp_tile_rowsum(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_rowsum_f32(ptowsp_value x);
 PTOWSP_API ptowsp_value ptowsp_tile_rowmax(ptowsp_value x);
 PTOWSP_API ptowsp_value ptowsp_tile_rowmin(ptowsp_value x);
 PTOWSP_API ptowsp_value ptowsp_tile_rowmean(ptowsp_value x);  // of the valid columns

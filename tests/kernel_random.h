@@ -104,7 +104,7 @@ static inline void add_reduce(kt *t, pool *p) {
         return;
     }
     switch (test_random(&t->state) % 7) {
-    case 0: pool_add(p, kt_rowsum(t, x)); break;
+    case 0: pool_add(p, test_random(&t->state) % 2 ? kt_rowsum(t, x) : kt_rowsum_f32(t, x)); break;
     case 1: pool_add(p, kt_rowmax(t, x)); break;
     case 2: pool_add(p, kt_rowmin(t, x)); break;
     case 3: pool_add(p, kt_colsum(t, x)); break;

@@ -287,11 +287,9 @@ static inline void kt_reduce_set(kt_value *d, int64_t i, const kt_value *x, kt_r
     }
 }
 
-static inline kt_value kt_reduce(kt *t, ptowsp_value v, kt_reduce_kind kind, kt_value x,
-                                 bool is_row) {
-    bool is_half = x.dtype == PTOWSP_F16 || x.dtype == PTOWSP_BF16;
-    kt_value d = kt_value_make(t, v, is_row && is_half ? PTOWSP_F32 : x.dtype, is_row ? x.rows : 1,
-                               is_row ? 1 : x.cols);
+static inline kt_value kt_reduce_to(kt *t, ptowsp_value v, kt_reduce_kind kind, kt_value x,
+                                    bool is_row, ptowsp_dtype dtype) {
+    kt_value d = kt_value_make(t, v, dtype, is_row ? x.rows : 1, is_row ? 1 : x.cols);
     d.is_row_tail = is_row && x.is_row_tail;
     d.is_col_tail = !is_row && x.is_col_tail;
     d.valid_rows = is_row ? x.valid_rows : 1;
@@ -302,11 +300,24 @@ static inline kt_value kt_reduce(kt *t, ptowsp_value v, kt_reduce_kind kind, kt_
     return d;
 }
 
+// Along rows bf16 gives f32, and so do means.
+static inline kt_value kt_reduce(kt *t, ptowsp_value v, kt_reduce_kind kind, kt_value x,
+                                 bool is_row) {
+    bool is_f32 = x.dtype == PTOWSP_BF16 || kind == KT_MEAN;
+    return kt_reduce_to(t, v, kind, x, is_row, is_row && is_f32 ? PTOWSP_F32 : x.dtype);
+}
+
 #define KT_REDUCE(name, kind, is_row)                                                              \
     static inline kt_value kt_##name(kt *t, kt_value x) {                                          \
         return kt_reduce(t, ptowsp_tile_##name(x.v), kind, x, is_row);                             \
     }
 KT_REDUCE(rowsum, KT_SUM, true)
+static inline kt_value kt_rowsum_f32(kt *t, kt_value x) {
+    bool is_float = kt_is_float(x.dtype);
+    return kt_reduce_to(t, ptowsp_tile_rowsum_f32(x.v), KT_SUM, x, true,
+                        is_float ? PTOWSP_F32 : x.dtype);
+}
+
 KT_REDUCE(rowmax, KT_LARGEST, true)
 KT_REDUCE(rowmin, KT_SMALLEST, true)
 KT_REDUCE(rowmean, KT_MEAN, true)

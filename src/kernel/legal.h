@@ -45,7 +45,7 @@
     ROW(TMULS, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                                     \
     ROW(TMAXS, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                                     \
     ROW(TMINS, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                                     \
-    /* Division of two tiles: half and float, A5 adds integers; by a scalar: BIN. checked 2 [hdr]. */ \
+    /* checked 2 [hdr]: quotients of two tiles half and float, A5 adds integers; else BIN. */      \
     ROW(TDIV, PWSP_LEGAL_F, PWSP_LEGAL_DIV, PWSP_LEGAL_BIN5)                                       \
     ROW(TROWEXPANDDIV, PWSP_LEGAL_F, PWSP_LEGAL_DIV, PWSP_LEGAL_BIN5)                              \
     ROW(TCOLEXPANDDIV, PWSP_LEGAL_F, PWSP_LEGAL_DIV, PWSP_LEGAL_BIN5)                              \
