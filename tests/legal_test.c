@@ -3,6 +3,8 @@
 // from PTO-ISA's documentation and static assertions; the table itself is src/kernel/legal.h.
 
 #include "../src/kernel/legal.h"
+#include "../src/kernel/compiled.h"
+#include "../src/workload/module.h"
 
 #include "test.h"
 
@@ -209,10 +211,59 @@ static void legal__refusals_name_kernel_operation_type_and_machine(void **state)
     }
 }
 
+// TMATMUL, static: Left.Rows == Acc.Rows, Left.Cols == Right.Rows, Right.Cols == Acc.Cols.
+static void check_product(const pwsp_tile_code *code, uint32_t *count) {
+    for (uint32_t i = 0; i < code->insn_count; i++) {
+        const pwsp_insn *insn = &code->insns[i];
+        if (insn->op == PTOISA_TMATMUL || insn->op == PTOISA_TMATMUL_ACC) {
+            uint32_t from = insn->op == PTOISA_TMATMUL_ACC;
+            const pwsp_list_tile *acc = &code->tiles[insn->dst[0]],
+                                 *left = &code->tiles[insn->src[from]],
+                                 *right = &code->tiles[insn->src[from + 1]];
+            assert_int_equal(left->rows, acc->rows);
+            assert_int_equal(left->cols, right->rows);
+            assert_int_equal(right->cols, acc->cols);
+            assert_int_equal(left->rows, (acc->valid_rows.max + 15) / 16 * 16);
+            *count += 1;
+        }
+    }
+}
+
+static void legal__sizes_of_factors_and_products_go_together(void **state) {
+    (void)state;
+    static const ptowsp_dtype factors[] = {PTOWSP_I8, PTOWSP_F16, PTOWSP_BF16, PTOWSP_F32};
+    static const int64_t sizes[][3] = {{1, 1, 1},    {16, 32, 16},   {17, 33, 17},
+                                       {40, 48, 24}, {16, 1024, 64}, {129, 40, 33}};
+    for (size_t i = 0; i < 4 * sizeof sizes / sizeof sizes[0]; i++) {
+        const int64_t *size = sizes[i / 4];
+        ptowsp_context *context;
+        ptowsp_module *m;
+        assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+        assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+        ptowsp_body_desc desc;
+        memset(&desc, 0, sizeof desc);
+        desc.name = "k";
+        ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
+        ptowsp_value a = ptowsp_tile_in(k, "a", factors[i % 4], size[0], size[1]);
+        ptowsp_value b = ptowsp_tile_in(k, "b", factors[i % 4], size[1], size[2]);
+        ptowsp_dtype dtype = i % 4 == 0 ? PTOWSP_I32 : PTOWSP_F32;
+        ptowsp_tile_store(ptowsp_tile_out(k, "c", dtype, size[0], size[2]),
+                          ptowsp_tile_matmul(a, b));
+        ptowsp_kernel kernel = ptowsp_kernel_end(k);
+        assert_string_equal(ptowsp_module_error(m).text, "");
+        uint32_t count = 0;
+        check_product(PWSP_KERNEL(m, kernel.id)->code, &count);
+        assert_true(count >= 1);
+        ptowsp_module_destroy(m);
+        ptowsp_context_destroy(context);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(legal__every_instruction_takes_the_types_of_its_machine),
         cmocka_unit_test(legal__every_row_of_the_table_is_tested),
+        cmocka_unit_test(legal__sizes_of_factors_and_products_go_together),
         cmocka_unit_test(legal__refusals_name_kernel_operation_type_and_machine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -230,8 +230,8 @@ PWSP_TILE_UNARY(abs, ABS, PWSP_DTYPES_FLOAT)
 
 // -- rows and columns -----------------------------------------------------------------------------
 
-// Along rows f16 keeps its type, as on the device, unless is_wide. Means and bf16, which A2/A3 has no
-// instruction for, are f32.
+// Along rows f16 keeps its type, as on the device, unless is_wide. Means are f32, and so is bf16,
+// which A2/A3 has no instruction for.
 static ptowsp_value pwsp_reduce(ptowsp_value x, pwsp_kop_kind kind, bool is_row, bool is_wide) {
     pwsp_builder b = pwsp_builder_begin(x.body, kind);
     const pwsp_kop *op =
