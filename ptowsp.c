@@ -28447,13 +28447,16 @@ PWSP_TILE_UNARY(abs, ABS, PWSP_DTYPES_FLOAT)
 
 // -- rows and columns -----------------------------------------------------------------------------
 
-static ptowsp_value pwsp_reduce(ptowsp_value x, pwsp_kop_kind kind, bool is_row) {
+// Along rows f16 keeps its type, as on the device, unless is_wide. Means are f32, and so is bf16,
+// which A2/A3 has no instruction for.
+static ptowsp_value pwsp_reduce(ptowsp_value x, pwsp_kop_kind kind, bool is_row, bool is_wide) {
     pwsp_builder b = pwsp_builder_begin(x.body, kind);
     const pwsp_kop *op =
         pwsp_builder_tile(&b, x, kind == PWSP_KOP_ROWMEAN ? PWSP_DTYPES_FLOAT : PWSP_DTYPES_BIN);
     if (op) {
-        bool is_half = op->dtype == PTOWSP_F16 || op->dtype == PTOWSP_BF16;
-        pwsp_builder_shape(&b, op, is_row && is_half ? (uint8_t)PTOWSP_F32 : op->dtype);
+        bool is_f16 = op->dtype == PTOWSP_F16 && (is_wide || kind == PWSP_KOP_ROWMEAN);
+        bool is_f32 = is_row && (is_f16 || op->dtype == PTOWSP_BF16);
+        pwsp_builder_shape(&b, op, is_f32 ? (uint8_t)PTOWSP_F32 : op->dtype);
         if (is_row) {
             b.op.cols = 1;
             b.op.valid_cols = pwsp_valid_full(1);
@@ -28467,7 +28470,7 @@ static ptowsp_value pwsp_reduce(ptowsp_value x, pwsp_kop_kind kind, bool is_row)
 
 #define PWSP_TILE_REDUCE(name, kind, is_row)                                                       \
     ptowsp_value ptowsp_tile_##name(ptowsp_value x) {                                              \
-        return pwsp_reduce(x, PWSP_KOP_##kind, is_row);                                            \
+        return pwsp_reduce(x, PWSP_KOP_##kind, is_row, false);                                     \
     }
 PWSP_TILE_REDUCE(rowsum, ROWSUM, true)
 PWSP_TILE_REDUCE(rowmax, ROWMAX, true)
@@ -28477,6 +28480,10 @@ PWSP_TILE_REDUCE(colsum, COLSUM, false)
 PWSP_TILE_REDUCE(colmax, COLMAX, false)
 PWSP_TILE_REDUCE(colmin, COLMIN, false)
 #undef PWSP_TILE_REDUCE
+
+ptowsp_value ptowsp_tile_rowsum_f32(ptowsp_value x) {
+    return pwsp_reduce(x, PWSP_KOP_ROWSUM, true, true);
+}
 
 static ptowsp_value pwsp_broadcast(ptowsp_value x, ptowsp_value vector, pwsp_kop_kind kind) {
     pwsp_builder b = pwsp_builder_begin(pwsp_body_of(x, vector), kind);
@@ -29728,8 +29735,8 @@ typedef struct pwsp_lowered {
     uint32_t acc;   // in L0C; 0: not there
     uint32_t last;  // the last operation that needs it; of a carried value, in its loop
     uint32_t uses;
-    uint32_t after;          // of a carried value: the last operation behind its loop; 0: none
-    uint32_t mat, mat_loop;  // in L1, while this loop runs; 0: not there
+    uint32_t after;  // of a carried value: the last operation behind its loop; 0: none
+    uint32_t mats[2], mat_loops[2];  // in L1 while a loop runs, as right and as left factor; 0: not
 } pwsp_lowered;
 
 typedef struct pwsp_lowering {
@@ -29767,6 +29774,9 @@ PWSP_INTERNAL uint32_t pwsp_lower_view(pwsp_lowering *lw, uint32_t tile, ptoisa_
                                        uint8_t dtype, uint32_t rows, uint32_t cols,
                                        pwsp_valid valid_rows, pwsp_valid valid_cols,
                                        uint32_t offset);
+
+// A scratch tile of the same shape, layout and valid sizes.
+PWSP_INTERNAL uint32_t pwsp_lower_like(pwsp_lowering *lw, uint32_t tile, uint8_t dtype);
 
 // The tile as element-wise instructions want it: a column as a row.
 PWSP_INTERNAL uint32_t pwsp_lower_flat(pwsp_lowering *lw, uint32_t tile);
@@ -29828,7 +29838,7 @@ PWSP_INTERNAL bool pwsp_lower_is_zero_sum(const pwsp_lowering *lw, uint32_t valu
 PWSP_INTERNAL uint32_t pwsp_lower_in_home(pwsp_lowering *lw, const pwsp_kop *op, uint32_t operand);
 
 // The factor of a product, in L1: moved there, unless it is there.
-PWSP_INTERNAL uint32_t pwsp_lower_factor(pwsp_lowering *lw, uint32_t value);
+PWSP_INTERNAL uint32_t pwsp_lower_factor(pwsp_lowering *lw, uint32_t value, bool is_left);
 
 // A tile of zeros in L0C, as products of factors of this type give it.
 PWSP_INTERNAL uint32_t pwsp_lower_zeros(pwsp_lowering *lw, const pwsp_kop *op, uint8_t dtype);
@@ -29936,6 +29946,22 @@ uint32_t pwsp_lower_view(pwsp_lowering *lw, uint32_t tile, ptoisa_layout layout,
         lw->list->tiles[view].value = lw->list->tiles[tile].value;
     }
     return view;
+}
+
+uint32_t pwsp_lower_like(pwsp_lowering *lw, uint32_t tile, uint8_t dtype) {
+    if (tile == 0) {  // memory is out
+        return 0;
+    }
+    pwsp_list_tile of = lw->list->tiles[tile];
+    uint32_t cols = of.layout == PTOISA_ROW_MAJOR
+                        ? pwsp_round_up(of.cols, pwsp_block_elements(dtype))
+                        : of.cols;
+    uint32_t like = pwsp_lower_tile(lw, PTOISA_VEC, (ptoisa_layout)of.layout, dtype, of.rows, cols,
+                                    of.valid_rows, of.valid_cols);
+    if (like) {
+        lw->list->tiles[like].value = 0;
+    }
+    return like;
 }
 
 uint32_t pwsp_lower_flat(pwsp_lowering *lw, uint32_t tile) {
@@ -30078,23 +30104,6 @@ void pwsp_lower_binary(pwsp_lowering *lw, const pwsp_kop *op) {
 }
 
 // -- along rows and columns -----------------------------------------------------------------------
-
-// A scratch tile like another one.
-static uint32_t pwsp_lower_like(pwsp_lowering *lw, uint32_t tile, uint8_t dtype) {
-    if (tile == 0) {  // memory is out
-        return 0;
-    }
-    pwsp_list_tile of = lw->list->tiles[tile];
-    uint32_t cols = of.layout == PTOISA_ROW_MAJOR
-                        ? pwsp_round_up(of.cols, pwsp_block_elements(dtype))
-                        : of.cols;
-    uint32_t like = pwsp_lower_tile(lw, PTOISA_VEC, (ptoisa_layout)of.layout, dtype, of.rows, cols,
-                                    of.valid_rows, of.valid_cols);
-    if (like) {
-        lw->list->tiles[like].value = 0;
-    }
-    return like;
-}
 
 void pwsp_lower_reduce(pwsp_lowering *lw, const pwsp_kop *op) {
     static const uint8_t ops[] = {PTOISA_TROWSUM, PTOISA_TROWMAX, PTOISA_TROWMIN, PTOISA_TROWSUM,
@@ -30312,25 +30321,26 @@ void pwsp_lower_unary(pwsp_lowering *lw, const pwsp_kop *op) {
 // A product whose factors do not fit L0A or L0B is cut along k: TEXTRACT takes panels out of L1,
 // and TMATMUL_ACC adds to the first one's sum.
 
-// A matrix in L1 or L0, padded to whole boxes: in rows to 16 and in columns to 32 bytes, or both
-// ways to what any of the layouts it passes through wants.
-static uint32_t pwsp_lower_matrix(pwsp_lowering *lw, ptoisa_memory memory, ptoisa_layout layout,
-                                  uint8_t dtype, uint32_t rows, uint32_t cols,
-                                  pwsp_valid valid_rows, pwsp_valid valid_cols) {
+// A matrix in L1, padded to whole boxes of all layouts that it passes through. The left one's boxes
+// have 16 rows in all types. So the sizes of L0 go together as TMATMUL's assertions want them
+// (checked 9): rows of Left and Acc, columns of Left and rows of Right, columns of Right and Acc.
+static uint32_t pwsp_lower_matrix(pwsp_lowering *lw, uint8_t dtype, uint32_t rows, uint32_t cols,
+                                  pwsp_valid valid_rows, pwsp_valid valid_cols, bool is_left) {
     uint32_t unit = pwsp_block_elements(dtype) > 16 ? pwsp_block_elements(dtype) : 16;
-    return pwsp_lower_tile(lw, memory, layout, dtype, pwsp_round_up(rows, unit),
-                           pwsp_round_up(cols, unit), valid_rows, valid_cols);
+    return pwsp_lower_tile(lw, PTOISA_MAT, PTOISA_NZ, dtype,
+                           pwsp_round_up(rows, is_left ? 16 : unit), pwsp_round_up(cols, unit),
+                           valid_rows, valid_cols);
 }
 
 // The operand of a matrix product, in L1.
-uint32_t pwsp_lower_factor(pwsp_lowering *lw, uint32_t value) {
+uint32_t pwsp_lower_factor(pwsp_lowering *lw, uint32_t value, bool is_left) {
     const pwsp_kop *op = &lw->body->ops[value];
     const pwsp_lowered *at = &lw->values[value];
-    if (at->mat) {
-        return at->mat;
+    if (at->mats[is_left]) {
+        return at->mats[is_left];
     }
-    uint32_t mat = pwsp_lower_matrix(lw, PTOISA_MAT, PTOISA_NZ, op->dtype, op->rows, op->cols,
-                                     op->valid_rows, op->valid_cols);
+    uint32_t mat = pwsp_lower_matrix(lw, op->dtype, op->rows, op->cols, op->valid_rows,
+                                     op->valid_cols, is_left);
     if (op->kind == PWSP_KOP_PARAM) {
         pwsp_insn_emit(lw, PTOISA_TLOAD, mat, 0, 0, 0)->param = (uint16_t)op->param;
     } else if (op->kind == PWSP_KOP_SLICE && at->tile == 0) {  // of a parameter, and only a factor
@@ -30440,24 +30450,15 @@ uint32_t pwsp_lower_to_vec(pwsp_lowering *lw, uint32_t acc, const pwsp_kop *op) 
     return tile;
 }
 
-// The rows or columns of a tile in L0C: whole boxes, also for the right factor's.
-static uint32_t pwsp_lower_acc_cols(const pwsp_kop *op, uint8_t dtype) {
-    return pwsp_round_up(op->cols,
-                         pwsp_block_elements(dtype) > 16 ? pwsp_block_elements(dtype) : 16);
-}
-
 uint32_t pwsp_lower_zeros(pwsp_lowering *lw, const pwsp_kop *op, uint8_t dtype) {
-    uint32_t acc =
-        pwsp_lower_tile(lw, PTOISA_ACC, PTOISA_NZ, op->dtype, pwsp_round_up(op->rows, 16),
-                        pwsp_lower_acc_cols(op, dtype), op->valid_rows, op->valid_cols);
     pwsp_valid box = pwsp_valid_full(16);
-    uint32_t a =
-        pwsp_lower_matrix(lw, PTOISA_MAT, PTOISA_NZ, dtype, op->rows, 16, op->valid_rows, box);
-    uint32_t b =
-        pwsp_lower_matrix(lw, PTOISA_MAT, PTOISA_NZ, dtype, 16, op->cols, box, op->valid_cols);
+    uint32_t a = pwsp_lower_matrix(lw, dtype, op->rows, 16, op->valid_rows, box, true);
+    uint32_t b = pwsp_lower_matrix(lw, dtype, 16, op->cols, box, op->valid_cols, false);
     if (lw->is_out) {
         return 0;
     }
+    uint32_t acc = pwsp_lower_tile(lw, PTOISA_ACC, PTOISA_NZ, op->dtype, lw->list->tiles[a].rows,
+                                   lw->list->tiles[b].cols, op->valid_rows, op->valid_cols);
     pwsp_insn_emit_scalar(lw, PTOISA_TEXPANDS, a, 0, 0);
     pwsp_insn_emit_scalar(lw, PTOISA_TEXPANDS, b, 0, 0);
     pwsp_lower_product(lw, PTOISA_TMATMUL, acc, a, b, 0, lw->list->tiles[a].cols, 0);
@@ -30465,7 +30466,8 @@ uint32_t pwsp_lower_zeros(pwsp_lowering *lw, const pwsp_kop *op, uint8_t dtype) 
 }
 
 void pwsp_lower_matmul(pwsp_lowering *lw, const pwsp_kop *op) {
-    uint32_t a = pwsp_lower_factor(lw, op->src[0]), b = pwsp_lower_factor(lw, op->src[1]);
+    uint32_t a = pwsp_lower_factor(lw, op->src[0], true);
+    uint32_t b = pwsp_lower_factor(lw, op->src[1], false);
     if (lw->is_out) {
         return;
     }
@@ -30491,9 +30493,8 @@ void pwsp_lower_matmul(pwsp_lowering *lw, const pwsp_kop *op) {
         first = PTOISA_TMATMUL_BIAS;
     }
     if (acc == 0) {
-        acc = pwsp_lower_tile(lw, PTOISA_ACC, PTOISA_NZ, op->dtype, pwsp_round_up(op->rows, 16),
-                              pwsp_lower_acc_cols(op, lw->list->tiles[b].dtype), op->valid_rows,
-                              op->valid_cols);
+        acc = pwsp_lower_tile(lw, PTOISA_ACC, PTOISA_NZ, op->dtype, lw->list->tiles[a].rows,
+                              lw->list->tiles[b].cols, op->valid_rows, op->valid_cols);
     }
     uint32_t k = pwsp_lower_panel(lw, &lw->list->tiles[a], &lw->list->tiles[b]);
     uint32_t depth = lw->list->tiles[a].valid_cols.max;
@@ -30712,10 +30713,11 @@ void pwsp_lower_loop(pwsp_lowering *lw, const pwsp_kop *op) {
             bool is_kept = factor->kind != PWSP_KOP_ALLOC &&
                            (factor->kind != PWSP_KOP_PARAM ||
                             body->tiles[factor->param - 1].direction == PTOWSP_IN);
-            if (product->src[j] < begin && is_kept && !lw->values[product->src[j]].mat) {
-                uint32_t mat = pwsp_lower_factor(lw, product->src[j]);
-                lw->values[product->src[j]].mat = mat;
-                lw->values[product->src[j]].mat_loop = loop;
+            bool is_left = j == 0;
+            pwsp_lowered *value = &lw->values[product->src[j]];
+            if (product->src[j] < begin && is_kept && !value->mats[is_left]) {
+                value->mats[is_left] = pwsp_lower_factor(lw, product->src[j], is_left);
+                value->mat_loops[is_left] = loop;
             }
         }
     }
@@ -30837,8 +30839,10 @@ void pwsp_lower_end(pwsp_lowering *lw, const pwsp_kop *op) {
     pwsp_insn_emit(lw, (ptoisa_op)PWSP_INSN_END, 0, 0, 0, 0)->loop = (uint8_t)loop;
     for (uint32_t i = 1; i < body->op_count && !lw->is_out; i++) {
         pwsp_lowered *value = &lw->values[i];
-        if (value->mat_loop == loop) {
-            value->mat = value->mat_loop = 0;
+        for (uint32_t side = 0; side < 2; side++) {
+            if (value->mat_loops[side] == loop) {
+                value->mats[side] = value->mat_loops[side] = 0;
+            }
         }
         if (body->ops[i].kind != PWSP_KOP_CARRY || body->ops[i].loop != loop) {
             continue;
@@ -31452,6 +31456,312 @@ bool pwsp_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
 }
 
 // =================================================================================================
+// src/kernel/legal.h
+// =================================================================================================
+
+// Rules of instructions: the element types that each takes on each family of machines.
+//
+// The list that lowering makes is right for the library. A device takes less: its headers refuse
+// types with a static assertion. PWSP_LEGAL is the table of these rules, a row for an instruction,
+// and two things are done by it:
+//
+//      legalise      rewrites an instruction whose type the machine lacks through f32: TCVT of its
+//                    sources, the instruction, TCVT of the result. The bits are the same: bf16
+//                    arithmetic is f32 arithmetic that is rounded once, and so is i16 division
+//                    (the quotient of two i16 is nearer to no other integer than 2^-15 relative)
+//      refuse        fails where the table has no way, and names instruction, type and machine
+//
+// Both happen when a kernel is made, for its machine. So one list is run, counted and emitted.
+//
+// Columns of the table: the instruction; the types that A2/A3 (910B) takes; those that A2/A3
+// reaches through f32; the types that A5 (950PR) takes. The source of a row is the comment above
+// it: ptoisa n.m is a section of the notes on PTO-ISA, checked n a rule of the rules confirmed
+// against its headers, [hdr] a static assertion that was seen, [read] documentation alone.
+// Instructions without a row are checked by the instruction itself (../isa).
+
+#ifndef PWSP_LEGAL_H
+#define PWSP_LEGAL_H
+
+#define PWSP_LEGAL_F   PTOISA_SET_FLOAT
+#define PWSP_LEGAL_BIN PTOISA_SET_BIN
+#define PWSP_LEGAL_BF  PTOISA_SET(PTOISA_BF16)
+#define PWSP_LEGAL_DIV (PTOISA_SET(PTOISA_BF16) | PTOISA_SET(PTOISA_I16))
+#define PWSP_LEGAL_F5  (PWSP_LEGAL_F | PWSP_LEGAL_BF)
+#define PWSP_LEGAL_BIN5                                                                            \
+    (PWSP_LEGAL_BIN | PWSP_LEGAL_BF | PTOISA_SET(PTOISA_I8) | PTOISA_SET(PTOISA_U8) |              \
+     PTOISA_SET(PTOISA_U16) | PTOISA_SET(PTOISA_U32))
+
+// clang-format off
+#define PWSP_LEGAL(ROW) /* op, A2/A3, through f32, A5 */                                           \
+    /* ptoisa 5.2: BIN; no bf16: checked 1 [hdr]. */                                               \
+    ROW(TADD, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                                      \
+    ROW(TSUB, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                                      \
+    ROW(TMUL, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                                      \
+    ROW(TMAX, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                                      \
+    ROW(TMIN, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                                      \
+    ROW(TADDS, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                                     \
+    ROW(TSUBS, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                                     \
+    ROW(TMULS, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                                     \
+    ROW(TMAXS, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                                     \
+    ROW(TMINS, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                                     \
+    /* checked 2 [hdr]: quotients of two tiles half and float, A5 adds integers; else BIN. */      \
+    ROW(TDIV, PWSP_LEGAL_F, PWSP_LEGAL_DIV, PWSP_LEGAL_BIN5)                                       \
+    ROW(TROWEXPANDDIV, PWSP_LEGAL_F, PWSP_LEGAL_DIV, PWSP_LEGAL_BIN5)                              \
+    ROW(TCOLEXPANDDIV, PWSP_LEGAL_F, PWSP_LEGAL_DIV, PWSP_LEGAL_BIN5)                              \
+    ROW(TDIVS, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                                     \
+    ROW(TSDIV, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                                     \
+    /* ptoisa 5.3: BIN; no bf16: checked 1 [hdr]; EXPDIF half and float [read]. */                 \
+    ROW(TROWEXPANDADD, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                             \
+    ROW(TROWEXPANDSUB, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                             \
+    ROW(TROWEXPANDMUL, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                             \
+    ROW(TROWEXPANDMAX, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                             \
+    ROW(TROWEXPANDMIN, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                             \
+    ROW(TROWEXPANDEXPDIF, PWSP_LEGAL_F, PWSP_LEGAL_BF, PWSP_LEGAL_F5)                              \
+    ROW(TCOLEXPANDADD, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                             \
+    ROW(TCOLEXPANDSUB, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                             \
+    ROW(TCOLEXPANDMUL, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                             \
+    ROW(TCOLEXPANDMAX, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                             \
+    ROW(TCOLEXPANDMIN, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                             \
+    ROW(TCOLEXPANDEXPDIF, PWSP_LEGAL_F, PWSP_LEGAL_BF, PWSP_LEGAL_F5)                              \
+    /* ptoisa 5.3: BIN; checked 1 and 7: the result has the source's type [hdr]. */                \
+    ROW(TROWSUM, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                                   \
+    ROW(TROWMAX, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                                   \
+    ROW(TROWMIN, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                                   \
+    ROW(TROWPROD, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                                  \
+    ROW(TCOLSUM, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                                   \
+    ROW(TCOLMAX, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                                   \
+    ROW(TCOLMIN, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                                   \
+    ROW(TCOLPROD, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                                  \
+    /* ptoisa 5.2: half and float; TNEG is BIN, TRELU has i32 as well [read]. */                   \
+    ROW(TEXP, PWSP_LEGAL_F, PWSP_LEGAL_BF, PWSP_LEGAL_F5)                                          \
+    ROW(TLOG, PWSP_LEGAL_F, PWSP_LEGAL_BF, PWSP_LEGAL_F5)                                          \
+    ROW(TSQRT, PWSP_LEGAL_F, PWSP_LEGAL_BF, PWSP_LEGAL_F5)                                         \
+    ROW(TRSQRT, PWSP_LEGAL_F, PWSP_LEGAL_BF, PWSP_LEGAL_F5)                                        \
+    ROW(TABS, PWSP_LEGAL_F, PWSP_LEGAL_BF, PWSP_LEGAL_F5)                                          \
+    ROW(TNEG, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                                      \
+    ROW(TRELU, PWSP_LEGAL_F | PTOISA_SET(PTOISA_I32), PWSP_LEGAL_BF,                               \
+        PWSP_LEGAL_F5 | PTOISA_SET(PTOISA_I32))
+// clang-format on
+
+typedef struct pwsp_legal_row {
+    uint8_t op;            // ptoisa_op
+    uint32_t dtypes[2];    // sets, by ptoisa_family
+    uint32_t through_f32;  // on A2/A3
+} pwsp_legal_row;
+
+// The row of an instruction; NULL if it has none.
+PWSP_INTERNAL const pwsp_legal_row *pwsp_legal_row_of(ptoisa_op op);
+
+// Makes the list legal for the body's machine; false with a fault that names instruction, type and
+// machine, or when memory is out.
+PWSP_INTERNAL bool pwsp_legalise(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault);
+
+#endif
+
+// =================================================================================================
+// src/kernel/legal.c
+// =================================================================================================
+
+// Makes a list of instructions legal for its machine, by the table of legal.h.
+//
+// A list with nothing to do stays as it is. Otherwise it is written anew: instructions that are
+// legal as they were, the others between conversions. Conversions are implied: PTO-WSP's unit model
+// does not count them, the models of machines do.
+
+#include <stdio.h>
+
+const pwsp_legal_row *pwsp_legal_row_of(ptoisa_op op) {
+    static const pwsp_legal_row rows[] = {
+#define PWSP_LEGAL_ROW(name, a2a3, through, a5) {PTOISA_##name, {(a2a3), (a5)}, (through)},
+        PWSP_LEGAL(PWSP_LEGAL_ROW)
+#undef PWSP_LEGAL_ROW
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].op == op) {
+            return &rows[i];
+        }
+    }
+    return NULL;
+}
+
+typedef enum pwsp_legality { PWSP_LEGAL_AS_IT_IS, PWSP_LEGAL_WIDE, PWSP_LEGAL_NOT } pwsp_legality;
+
+// An instruction is of its first source's type.
+static pwsp_legality pwsp_legality_of(const ptowsp_body *body, const pwsp_list *list,
+                                      const pwsp_insn *insn) {
+    const pwsp_legal_row *row = pwsp_legal_row_of((ptoisa_op)insn->op);
+    if (!row) {
+        return PWSP_LEGAL_AS_IT_IS;
+    }
+    PTOWSP_ASSERT(insn->src[0] && (uint32_t)body->machine.family <= PTOISA_A5);
+    uint8_t dtype = list->tiles[insn->src[0]].dtype;
+    if (row->dtypes[body->machine.family] >> dtype & 1) {
+        return PWSP_LEGAL_AS_IT_IS;
+    }
+    bool is_wide = body->machine.family == PTOISA_A2A3 && (row->through_f32 >> dtype & 1);
+    return is_wide ? PWSP_LEGAL_WIDE : PWSP_LEGAL_NOT;
+}
+
+static bool pwsp_legal_refuse(const ptowsp_body *body, const pwsp_list *list, uint32_t i,
+                              pwsp_list_fault *fault) {
+    const pwsp_insn *insn = &list->insns[i];
+    const pwsp_legal_row *row = pwsp_legal_row_of((ptoisa_op)insn->op);
+    uint32_t dtypes = row->dtypes[body->machine.family] |
+                      (body->machine.family == PTOISA_A2A3 ? row->through_f32 : 0);
+    char text[96] = "";
+    size_t at = 0;
+    for (uint32_t d = 0; d < PTOISA_DTYPE_COUNT; d++) {
+        if (dtypes >> d & 1) {
+            at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", at ? ", " : "",
+                                   ptoisa_dtype_name((ptoisa_dtype)d));
+        }
+    }
+    PTOWSP_ASSERT(at < sizeof text);
+    return pwsp_list_fail(fault, PTOWSP_UNSUPPORTED, i, "%s: %s is not for %s (%s), which has %s",
+                          ptoisa_op_name((ptoisa_op)insn->op),
+                          ptoisa_dtype_name((ptoisa_dtype)list->tiles[insn->src[0]].dtype),
+                          body->machine.name, body->machine.family == PTOISA_A5 ? "A5" : "A2/A3",
+                          text);
+}
+
+// -- through f32 ----------------------------------------------------------------------------------
+
+// Converts between tiles of one shape; columns as rows.
+static void pwsp_legal_convert(pwsp_lowering *lw, uint32_t dst, uint32_t src, ptoisa_round round) {
+    if (dst == 0 || src == 0) {  // memory is out
+        return;
+    }
+    uint32_t to = pwsp_lower_flat(lw, dst), from = pwsp_lower_flat(lw, src);
+    pwsp_insn *cvt = pwsp_insn_emit(lw, PTOISA_TCVT, to, from, 0, 0);
+    cvt->mode = (uint8_t)round;
+    cvt->is_implied = true;
+}
+
+// A source in f32. Of a column with copies in each row one is enough.
+static uint32_t pwsp_legal_wide(pwsp_lowering *lw, uint32_t tile, bool is_column) {
+    pwsp_list_tile of = lw->list->tiles[tile];
+    if (is_column && of.layout == PTOISA_ROW_MAJOR) {
+        tile = pwsp_lower_view(lw, tile, PTOISA_ROW_MAJOR, of.dtype, of.rows, of.cols,
+                               of.valid_rows, pwsp_valid_full(1), 0);
+    }
+    uint32_t wide = pwsp_lower_like(lw, tile, PTOISA_F32);
+    pwsp_legal_convert(lw, wide, tile, PTOISA_CAST_NONE);
+    return wide;
+}
+
+// A scalar is rounded to the tiles' type before it is used. A constant is rounded here; a parameter
+// fills a tile of that type, and the instruction becomes the one of two tiles.
+static ptoisa_op pwsp_legal_scalar(pwsp_lowering *lw, pwsp_insn *insn) {
+    static const uint8_t forms[][2] = {{PTOISA_TADDS, PTOISA_TADD}, {PTOISA_TSUBS, PTOISA_TSUB},
+                                       {PTOISA_TMULS, PTOISA_TMUL}, {PTOISA_TDIVS, PTOISA_TDIV},
+                                       {PTOISA_TSDIV, PTOISA_TDIV}, {PTOISA_TMAXS, PTOISA_TMAX},
+                                       {PTOISA_TMINS, PTOISA_TMIN}};
+    ptoisa_op op = (ptoisa_op)insn->op;
+    ptoisa_dtype dtype = (ptoisa_dtype)lw->list->tiles[insn->src[0]].dtype;
+    if (!insn->scalar.param && !insn->scalar.cols_of) {
+        PTOWSP_ASSERT(dtype == PTOISA_BF16);
+        uint32_t bits = ptoisa_scalar_bits(dtype, insn->scalar.value);
+        insn->scalar.value = (double)ptoisa_f32_from_bf16((uint16_t)bits);
+        return op;
+    }
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        if (forms[i][0] == op) {
+            uint32_t tile = pwsp_lower_like(lw, insn->src[0], (uint8_t)dtype);
+            pwsp_insn *fill = pwsp_insn_emit(lw, PTOISA_TEXPANDS, tile, 0, 0, 0);
+            fill->scalar = insn->scalar;
+            fill->is_implied = true;
+            memset(&insn->scalar, 0, sizeof insn->scalar);
+            insn->src[1] = op == PTOISA_TSDIV ? insn->src[0] : tile;
+            insn->src[0] = op == PTOISA_TSDIV ? tile : insn->src[0];
+            return (ptoisa_op)forms[i][1];
+        }
+    }
+    PTOWSP_ASSERT(false);
+    return op;
+}
+
+// May the instruction write over its first source, if both tiles have one shape?
+static bool pwsp_legal_is_shared(const pwsp_lowering *lw, const pwsp_insn *insn) {
+    const pwsp_list_tile *d = &lw->list->tiles[insn->dst[0]], *s = &lw->list->tiles[insn->src[0]];
+    bool is_apart = insn->op == PTOISA_TRSQRT || insn->op == PTOISA_TRECIP ||
+                    (insn->op >= PTOISA_TROWSUM && insn->op <= PTOISA_TCOLPROD);
+    return !is_apart && d->layout == s->layout && d->rows == s->rows && d->cols == s->cols &&
+           pwsp_valid_is_equal(&d->valid_rows, &s->valid_rows) &&
+           pwsp_valid_is_equal(&d->valid_cols, &s->valid_cols);
+}
+
+static void pwsp_legal_widen(pwsp_lowering *lw, pwsp_insn insn) {
+    lw->at = insn.value;
+    ptoisa_op op = (ptoisa_op)insn.op;
+    bool is_integer = lw->list->tiles[insn.src[0]].dtype == PTOISA_I16;
+    if (pwsp_form_of(op).has_scalar) {
+        op = pwsp_legal_scalar(lw, &insn);
+    }
+    if (lw->is_out) {
+        return;
+    }
+    bool is_row_expand = op >= PTOISA_TROWEXPANDADD && op <= PTOISA_TROWEXPANDEXPDIF;
+    bool is_shared = pwsp_legal_is_shared(lw, &insn);
+    uint32_t a = pwsp_legal_wide(lw, insn.src[0], false);
+    uint32_t b = insn.src[1] == 0             ? 0
+                 : insn.src[1] == insn.src[0] ? a
+                                              : pwsp_legal_wide(lw, insn.src[1], is_row_expand);
+    bool is_dst_wide = lw->list->tiles[insn.dst[0]].dtype == PTOISA_F32;
+    uint32_t dst = is_dst_wide ? insn.dst[0]
+                   : is_shared ? a
+                               : pwsp_lower_like(lw, insn.dst[0], PTOISA_F32);
+    uint32_t tmp = insn.tmp ? pwsp_lower_like(lw, insn.tmp, PTOISA_F32) : 0;
+    pwsp_insn *wide = pwsp_insn_emit(lw, op, dst, a, b, 0);
+    wide->tmp = tmp;
+    wide->variant = insn.variant;
+    wide->mode = insn.mode;
+    wide->scalar = insn.scalar;
+    wide->is_implied = insn.is_implied;
+    if (!is_dst_wide) {
+        pwsp_legal_convert(lw, insn.dst[0], dst, is_integer ? PTOISA_CAST_TRUNC : PTOISA_CAST_RINT);
+    }
+}
+
+// -- the list -------------------------------------------------------------------------------------
+
+static bool pwsp_legal_rewrite(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
+    pwsp_insn *insns = list->insns;
+    uint64_t count = list->insn_count, capacity = list->insn_capacity;
+    list->insns = NULL;
+    list->insn_count = list->insn_capacity = 0;
+    pwsp_lowering lw;
+    memset(&lw, 0, sizeof lw);
+    lw.body = body;
+    lw.list = list;
+    for (uint64_t i = 0; i < count && !lw.is_out; i++) {
+        if (pwsp_legality_of(body, list, &insns[i]) == PWSP_LEGAL_WIDE) {
+            pwsp_legal_widen(&lw, insns[i]);
+            continue;
+        }
+        pwsp_insn *insn = pwsp_list_add(list, (ptoisa_op)insns[i].op);
+        if (insn) {
+            *insn = insns[i];
+        } else {
+            lw.is_out = true;
+        }
+    }
+    pwsp_memory_free(&list->memory, insns, (size_t)capacity * sizeof insns[0]);
+    return !lw.is_out || pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
+}
+
+bool pwsp_legalise(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
+    bool is_wide = false;
+    for (uint64_t i = 0; i < list->insn_count; i++) {
+        pwsp_legality legality = pwsp_legality_of(body, list, &list->insns[i]);
+        if (legality == PWSP_LEGAL_NOT) {
+            return pwsp_legal_refuse(body, list, (uint32_t)i, fault);
+        }
+        is_wide = is_wide || legality == PWSP_LEGAL_WIDE;
+    }
+    return !is_wide || pwsp_legal_rewrite(body, list, fault);
+}
+
+// =================================================================================================
 // src/kernel/compiled.h
 // =================================================================================================
 
@@ -31869,7 +32179,8 @@ static bool pwsp_tile_code_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_f
     pwsp_pass_fold(body);
     pwsp_pass_drop_dead(body);
     pwsp_pass_fuse(body);
-    return pwsp_lower(body, list, fault) && pwsp_list_place_loops(list, &body->machine, fault) &&
+    return pwsp_lower(body, list, fault) && pwsp_legalise(body, list, fault) &&
+           pwsp_list_place_loops(list, &body->machine, fault) &&
            pwsp_list_add_waits(list, &body->machine, fault) &&
            pwsp_list_verify(list, &body->machine, fault);
 }

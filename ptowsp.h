@@ -2824,6 +2824,11 @@ PTOWSP_API void ptowsp_tile_store_add(ptowsp_value param, ptowsp_value value);
 //
 // For add, mul, max and min, x may be the vector. Types: f16, bf16, f32, i16, i32. Division of
 // integers gives 0 where y is 0. max and min of NaN are NaN.
+//
+// What a machine lacks is made legal or refused when the kernel ends, with UNSUPPORTED. On A2/A3
+// (910B, the default) bf16 arithmetic goes through f32, to the same bits; so does division of i16
+// tiles, where a y of 0 then gives no particular number; division of i32 tiles is refused.
+// src/kernel/legal.h has the table.
 PTOWSP_API ptowsp_value ptowsp_tile_add(ptowsp_value x, ptowsp_value y);
 PTOWSP_API ptowsp_value ptowsp_tile_sub(ptowsp_value x, ptowsp_value y);
 PTOWSP_API ptowsp_value ptowsp_tile_mul(ptowsp_value x, ptowsp_value y);
@@ -2849,8 +2854,11 @@ PTOWSP_API ptowsp_value ptowsp_tile_silu(ptowsp_value x);
 PTOWSP_API ptowsp_value ptowsp_tile_neg(ptowsp_value x);
 PTOWSP_API ptowsp_value ptowsp_tile_abs(ptowsp_value x);
 
-// Reductions. Along rows they give rows x 1, f32 for f16 and bf16; along columns, 1 x cols.
+// Reductions. Along rows they give rows x 1, along columns 1 x cols, of x's type; but rows of bf16
+// and means give f32. Sums of f16 are rounded to f16 once. rowsum_f32 is rowsum with f16 converted
+// to f32 first, for sums that f16 cannot hold (above 65504) or should not be rounded to.
 PTOWSP_API ptowsp_value ptowsp_tile_rowsum(ptowsp_value x);
+PTOWSP_API ptowsp_value ptowsp_tile_rowsum_f32(ptowsp_value x);
 PTOWSP_API ptowsp_value ptowsp_tile_rowmax(ptowsp_value x);
 PTOWSP_API ptowsp_value ptowsp_tile_rowmin(ptowsp_value x);
 PTOWSP_API ptowsp_value ptowsp_tile_rowmean(ptowsp_value x);  // of the valid columns

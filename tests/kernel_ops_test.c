@@ -227,7 +227,8 @@ static kt_value reduce(kt *t, int kind, kt_value x) {
     case 3: return kt_colsum(t, x);
     case 4: return kt_colmax(t, x);
     case 5: return kt_colmin(t, x);
-    default: return kt_rowmean(t, x);
+    case 6: return kt_rowmean(t, x);
+    default: return kt_rowsum_f32(t, x);
     }
 }
 
@@ -245,12 +246,13 @@ static void ops__reductions_take_the_valid_part(void **state) {
     play_all(scene_reduce, 6 * BIN_COUNT, config);
     for (int which = 0; which < FLOAT_COUNT; which++) {
         kt_play(scene_reduce, 6 * BIN_COUNT + which, RUNS, config);
+        kt_play(scene_reduce, 7 * BIN_COUNT + which, RUNS, config);
     }
 }
 
 static void ops__reductions_meet_nan_and_infinity(void **state) {
     (void)state;
-    for (int kind = 0; kind < 7; kind++) {
+    for (int kind = 0; kind < 8; kind++) {
         for (int which = 0; which < FLOAT_COUNT; which++) {
             for (int i = 0; i < 6; i++) {
                 kt t = kt_begin(kt_any((uint64_t)i));

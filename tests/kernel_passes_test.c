@@ -168,18 +168,46 @@ static void lower__binary_forms(void **state) {
     expect(&k, "TLOAD 256, TLOAD 16, TROWEXPANDADD 256, TSTORE 256");
 }
 
-// 6. rowmean is two instructions; a reduction of f16 gives f32 uncounted.
+// 6. rowmean is two instructions; a sum of f16 in f32 is converted uncounted.
 static void lower__reductions(void **state) {
     (void)state;
     kernel k = begin();
     keep(&k, 8, 1, ptowsp_tile_rowmean(in(&k, "x", 8, 16)));
     expect(&k, "TLOAD 128, TROWSUM 8, TDIVS 8, TSTORE 8");
     k = begin();
-    keep(&k, 8, 1, ptowsp_tile_rowmax(in_as(&k, "x", PTOWSP_F16, 8, 16)));
+    keep_as(&k, "out", PTOWSP_F16, 8, 1, ptowsp_tile_rowmax(in_as(&k, "x", PTOWSP_F16, 8, 16)));
     expect(&k, "TLOAD 128, TROWMAX 8, TSTORE 8");
+    k = begin();
+    keep(&k, 8, 1, ptowsp_tile_rowsum_f32(in_as(&k, "x", PTOWSP_F16, 8, 16)));
+    expect(&k, "TLOAD 128, TROWSUM 8, TSTORE 8");
     k = begin();
     keep(&k, 1, 16, ptowsp_tile_colsum(in(&k, "x", 8, 16)));
     expect(&k, "TLOAD 128, TCOLSUM 16, TSTORE 16");
+}
+
+// x / rowsum(x) of f16, 6 x 16: four instructions and 3 x 96 + 6 cycles, as in PTO-WSP, and no
+// conversion on any machine.
+static void lower__f16_keeps_its_type_along_rows(void **state) {
+    (void)state;
+    const ptowsp_machine machines[] = {ptowsp_machine_910b(), ptowsp_machine_950pr()};
+    for (int i = 0; i < 2; i++) {
+        kernel k = begin_as(false, &machines[i]);
+        ptowsp_value x = in_as(&k, "x", PTOWSP_F16, 6, 16);
+        keep_as(&k, "out", PTOWSP_F16, 6, 16, ptowsp_tile_div(x, ptowsp_tile_rowsum(x)));
+        k.id = ptowsp_kernel_end(k.k);
+        assert_string_equal(ptowsp_module_error(k.m).text, "");
+        ptowsp_kernel_stats stats;
+        assert_int_equal(ptowsp_kernel_measure(k.m, k.id, NULL, &stats), PTOWSP_OK);
+        assert_int_equal(stats.cycles, 294);
+        for (uint32_t j = 0; j < ptowsp_kernel_insn_count(k.m, k.id); j++) {
+            assert_string_not_equal(ptowsp_kernel_insn_at(k.m, k.id, j, NULL).name, "TCVT");
+        }
+        finish(&k);
+        k = begin_as(false, &machines[i]);
+        x = in_as(&k, "x", PTOWSP_F16, 6, 16);
+        keep_as(&k, "out", PTOWSP_F16, 6, 16, ptowsp_tile_div(x, ptowsp_tile_rowsum(x)));
+        expect(&k, "TLOAD 96, TROWSUM 6, TROWEXPANDDIV 96, TSTORE 96");
+    }
 }
 
 // softmax of r x c: 5 r c + 2 r.
@@ -403,6 +431,7 @@ int main(void) {
         cmocka_unit_test(lower__a_narrowing_store_converts),
         cmocka_unit_test(lower__binary_forms),
         cmocka_unit_test(lower__reductions),
+        cmocka_unit_test(lower__f16_keeps_its_type_along_rows),
         cmocka_unit_test(lower__softmax),
         cmocka_unit_test(lower__sorting),
         cmocka_unit_test(lower__a_deep_product_counts_as_one),

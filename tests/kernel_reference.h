@@ -105,6 +105,12 @@ static inline kt_value kt_binary(kt *t, kt_binary_kind kind, kt_value x, kt_valu
                      : kind == KT_MAX ? ptowsp_tile_max(x.v, y.v)
                                       : ptowsp_tile_min(x.v, y.v);
     bool is_left = x.rows != 0 && kt_fits(&x, &y);
+    // A2/A3 divides tiles of i16 through f32, where a divisor of 0 gives no number; of i32 not.
+    bool is_a5 = t->config.machine && t->config.machine->family == PTOWSP_FAMILY_A5;
+    bool is_quotient = kind == KT_DIV && !is_a5 && x.rows != 0 && y.rows != 0;
+    if (is_quotient && x.dtype == PTOWSP_I32) {
+        t->refusal = ": i32 is not for 910B (A2/A3), which has f16, bf16, f32, i16";
+    }
     kt_value like = is_left ? x : y, other = is_left ? y : x;
     kt_value d = kt_value_like(t, v, like.dtype, &like);
     kt_narrow(&d, &other);
@@ -116,6 +122,9 @@ static inline kt_value kt_binary(kt *t, kt_binary_kind kind, kt_value x, kt_valu
         }
         kt_binary_set(&d, at, kind, is_left ? a : b, is_left ? like.error[at] : other.error[from],
                       is_left ? b : a, is_left ? other.error[from] : like.error[at]);
+        if (is_quotient && x.dtype == PTOWSP_I16 && b == 0) {
+            d.error[at] = INFINITY;
+        }
     }
     return d;
 }
@@ -278,11 +287,9 @@ static inline void kt_reduce_set(kt_value *d, int64_t i, const kt_value *x, kt_r
     }
 }
 
-static inline kt_value kt_reduce(kt *t, ptowsp_value v, kt_reduce_kind kind, kt_value x,
-                                 bool is_row) {
-    bool is_half = x.dtype == PTOWSP_F16 || x.dtype == PTOWSP_BF16;
-    kt_value d = kt_value_make(t, v, is_row && is_half ? PTOWSP_F32 : x.dtype, is_row ? x.rows : 1,
-                               is_row ? 1 : x.cols);
+static inline kt_value kt_reduce_to(kt *t, ptowsp_value v, kt_reduce_kind kind, kt_value x,
+                                    bool is_row, ptowsp_dtype dtype) {
+    kt_value d = kt_value_make(t, v, dtype, is_row ? x.rows : 1, is_row ? 1 : x.cols);
     d.is_row_tail = is_row && x.is_row_tail;
     d.is_col_tail = !is_row && x.is_col_tail;
     d.valid_rows = is_row ? x.valid_rows : 1;
@@ -293,11 +300,24 @@ static inline kt_value kt_reduce(kt *t, ptowsp_value v, kt_reduce_kind kind, kt_
     return d;
 }
 
+// Along rows bf16 gives f32, and so do means.
+static inline kt_value kt_reduce(kt *t, ptowsp_value v, kt_reduce_kind kind, kt_value x,
+                                 bool is_row) {
+    bool is_f32 = x.dtype == PTOWSP_BF16 || kind == KT_MEAN;
+    return kt_reduce_to(t, v, kind, x, is_row, is_row && is_f32 ? PTOWSP_F32 : x.dtype);
+}
+
 #define KT_REDUCE(name, kind, is_row)                                                              \
     static inline kt_value kt_##name(kt *t, kt_value x) {                                          \
         return kt_reduce(t, ptowsp_tile_##name(x.v), kind, x, is_row);                             \
     }
 KT_REDUCE(rowsum, KT_SUM, true)
+static inline kt_value kt_rowsum_f32(kt *t, kt_value x) {
+    bool is_float = kt_is_float(x.dtype);
+    return kt_reduce_to(t, ptowsp_tile_rowsum_f32(x.v), KT_SUM, x, true,
+                        is_float ? PTOWSP_F32 : x.dtype);
+}
+
 KT_REDUCE(rowmax, KT_LARGEST, true)
 KT_REDUCE(rowmin, KT_SMALLEST, true)
 KT_REDUCE(rowmean, KT_MEAN, true)

@@ -29,8 +29,8 @@ typedef struct pwsp_lowered {
     uint32_t acc;   // in L0C; 0: not there
     uint32_t last;  // the last operation that needs it; of a carried value, in its loop
     uint32_t uses;
-    uint32_t after;          // of a carried value: the last operation behind its loop; 0: none
-    uint32_t mat, mat_loop;  // in L1, while this loop runs; 0: not there
+    uint32_t after;  // of a carried value: the last operation behind its loop; 0: none
+    uint32_t mats[2], mat_loops[2];  // in L1 while a loop runs, as right and as left factor; 0: not
 } pwsp_lowered;
 
 typedef struct pwsp_lowering {
@@ -68,6 +68,9 @@ PWSP_INTERNAL uint32_t pwsp_lower_view(pwsp_lowering *lw, uint32_t tile, ptoisa_
                                        uint8_t dtype, uint32_t rows, uint32_t cols,
                                        pwsp_valid valid_rows, pwsp_valid valid_cols,
                                        uint32_t offset);
+
+// A scratch tile of the same shape, layout and valid sizes.
+PWSP_INTERNAL uint32_t pwsp_lower_like(pwsp_lowering *lw, uint32_t tile, uint8_t dtype);
 
 // The tile as element-wise instructions want it: a column as a row.
 PWSP_INTERNAL uint32_t pwsp_lower_flat(pwsp_lowering *lw, uint32_t tile);
@@ -129,7 +132,7 @@ PWSP_INTERNAL bool pwsp_lower_is_zero_sum(const pwsp_lowering *lw, uint32_t valu
 PWSP_INTERNAL uint32_t pwsp_lower_in_home(pwsp_lowering *lw, const pwsp_kop *op, uint32_t operand);
 
 // The factor of a product, in L1: moved there, unless it is there.
-PWSP_INTERNAL uint32_t pwsp_lower_factor(pwsp_lowering *lw, uint32_t value);
+PWSP_INTERNAL uint32_t pwsp_lower_factor(pwsp_lowering *lw, uint32_t value, bool is_left);
 
 // A tile of zeros in L0C, as products of factors of this type give it.
 PWSP_INTERNAL uint32_t pwsp_lower_zeros(pwsp_lowering *lw, const pwsp_kop *op, uint8_t dtype);

@@ -161,10 +161,11 @@ void pwsp_lower_loop(pwsp_lowering *lw, const pwsp_kop *op) {
             bool is_kept = factor->kind != PWSP_KOP_ALLOC &&
                            (factor->kind != PWSP_KOP_PARAM ||
                             body->tiles[factor->param - 1].direction == PTOWSP_IN);
-            if (product->src[j] < begin && is_kept && !lw->values[product->src[j]].mat) {
-                uint32_t mat = pwsp_lower_factor(lw, product->src[j]);
-                lw->values[product->src[j]].mat = mat;
-                lw->values[product->src[j]].mat_loop = loop;
+            bool is_left = j == 0;
+            pwsp_lowered *value = &lw->values[product->src[j]];
+            if (product->src[j] < begin && is_kept && !value->mats[is_left]) {
+                value->mats[is_left] = pwsp_lower_factor(lw, product->src[j], is_left);
+                value->mat_loops[is_left] = loop;
             }
         }
     }
@@ -286,8 +287,10 @@ void pwsp_lower_end(pwsp_lowering *lw, const pwsp_kop *op) {
     pwsp_insn_emit(lw, (ptoisa_op)PWSP_INSN_END, 0, 0, 0, 0)->loop = (uint8_t)loop;
     for (uint32_t i = 1; i < body->op_count && !lw->is_out; i++) {
         pwsp_lowered *value = &lw->values[i];
-        if (value->mat_loop == loop) {
-            value->mat = value->mat_loop = 0;
+        for (uint32_t side = 0; side < 2; side++) {
+            if (value->mat_loops[side] == loop) {
+                value->mats[side] = value->mat_loops[side] = 0;
+            }
         }
         if (body->ops[i].kind != PWSP_KOP_CARRY || body->ops[i].loop != loop) {
             continue;

@@ -12,25 +12,26 @@
 
 #include "passes.h"
 
-// A matrix in L1 or L0, padded to whole boxes: in rows to 16 and in columns to 32 bytes, or both
-// ways to what any of the layouts it passes through wants.
-static uint32_t pwsp_lower_matrix(pwsp_lowering *lw, ptoisa_memory memory, ptoisa_layout layout,
-                                  uint8_t dtype, uint32_t rows, uint32_t cols,
-                                  pwsp_valid valid_rows, pwsp_valid valid_cols) {
+// A matrix in L1, padded to whole boxes of all layouts that it passes through. The left one's boxes
+// have 16 rows in all types. So the sizes of L0 go together as TMATMUL's assertions want them
+// (checked 9): rows of Left and Acc, columns of Left and rows of Right, columns of Right and Acc.
+static uint32_t pwsp_lower_matrix(pwsp_lowering *lw, uint8_t dtype, uint32_t rows, uint32_t cols,
+                                  pwsp_valid valid_rows, pwsp_valid valid_cols, bool is_left) {
     uint32_t unit = pwsp_block_elements(dtype) > 16 ? pwsp_block_elements(dtype) : 16;
-    return pwsp_lower_tile(lw, memory, layout, dtype, pwsp_round_up(rows, unit),
-                           pwsp_round_up(cols, unit), valid_rows, valid_cols);
+    return pwsp_lower_tile(lw, PTOISA_MAT, PTOISA_NZ, dtype,
+                           pwsp_round_up(rows, is_left ? 16 : unit), pwsp_round_up(cols, unit),
+                           valid_rows, valid_cols);
 }
 
 // The operand of a matrix product, in L1.
-uint32_t pwsp_lower_factor(pwsp_lowering *lw, uint32_t value) {
+uint32_t pwsp_lower_factor(pwsp_lowering *lw, uint32_t value, bool is_left) {
     const pwsp_kop *op = &lw->body->ops[value];
     const pwsp_lowered *at = &lw->values[value];
-    if (at->mat) {
-        return at->mat;
+    if (at->mats[is_left]) {
+        return at->mats[is_left];
     }
-    uint32_t mat = pwsp_lower_matrix(lw, PTOISA_MAT, PTOISA_NZ, op->dtype, op->rows, op->cols,
-                                     op->valid_rows, op->valid_cols);
+    uint32_t mat = pwsp_lower_matrix(lw, op->dtype, op->rows, op->cols, op->valid_rows,
+                                     op->valid_cols, is_left);
     if (op->kind == PWSP_KOP_PARAM) {
         pwsp_insn_emit(lw, PTOISA_TLOAD, mat, 0, 0, 0)->param = (uint16_t)op->param;
     } else if (op->kind == PWSP_KOP_SLICE && at->tile == 0) {  // of a parameter, and only a factor
@@ -140,24 +141,15 @@ uint32_t pwsp_lower_to_vec(pwsp_lowering *lw, uint32_t acc, const pwsp_kop *op) 
     return tile;
 }
 
-// The rows or columns of a tile in L0C: whole boxes, also for the right factor's.
-static uint32_t pwsp_lower_acc_cols(const pwsp_kop *op, uint8_t dtype) {
-    return pwsp_round_up(op->cols,
-                         pwsp_block_elements(dtype) > 16 ? pwsp_block_elements(dtype) : 16);
-}
-
 uint32_t pwsp_lower_zeros(pwsp_lowering *lw, const pwsp_kop *op, uint8_t dtype) {
-    uint32_t acc =
-        pwsp_lower_tile(lw, PTOISA_ACC, PTOISA_NZ, op->dtype, pwsp_round_up(op->rows, 16),
-                        pwsp_lower_acc_cols(op, dtype), op->valid_rows, op->valid_cols);
     pwsp_valid box = pwsp_valid_full(16);
-    uint32_t a =
-        pwsp_lower_matrix(lw, PTOISA_MAT, PTOISA_NZ, dtype, op->rows, 16, op->valid_rows, box);
-    uint32_t b =
-        pwsp_lower_matrix(lw, PTOISA_MAT, PTOISA_NZ, dtype, 16, op->cols, box, op->valid_cols);
+    uint32_t a = pwsp_lower_matrix(lw, dtype, op->rows, 16, op->valid_rows, box, true);
+    uint32_t b = pwsp_lower_matrix(lw, dtype, 16, op->cols, box, op->valid_cols, false);
     if (lw->is_out) {
         return 0;
     }
+    uint32_t acc = pwsp_lower_tile(lw, PTOISA_ACC, PTOISA_NZ, op->dtype, lw->list->tiles[a].rows,
+                                   lw->list->tiles[b].cols, op->valid_rows, op->valid_cols);
     pwsp_insn_emit_scalar(lw, PTOISA_TEXPANDS, a, 0, 0);
     pwsp_insn_emit_scalar(lw, PTOISA_TEXPANDS, b, 0, 0);
     pwsp_lower_product(lw, PTOISA_TMATMUL, acc, a, b, 0, lw->list->tiles[a].cols, 0);
@@ -165,7 +157,8 @@ uint32_t pwsp_lower_zeros(pwsp_lowering *lw, const pwsp_kop *op, uint8_t dtype) 
 }
 
 void pwsp_lower_matmul(pwsp_lowering *lw, const pwsp_kop *op) {
-    uint32_t a = pwsp_lower_factor(lw, op->src[0]), b = pwsp_lower_factor(lw, op->src[1]);
+    uint32_t a = pwsp_lower_factor(lw, op->src[0], true);
+    uint32_t b = pwsp_lower_factor(lw, op->src[1], false);
     if (lw->is_out) {
         return;
     }
@@ -191,9 +184,8 @@ void pwsp_lower_matmul(pwsp_lowering *lw, const pwsp_kop *op) {
         first = PTOISA_TMATMUL_BIAS;
     }
     if (acc == 0) {
-        acc = pwsp_lower_tile(lw, PTOISA_ACC, PTOISA_NZ, op->dtype, pwsp_round_up(op->rows, 16),
-                              pwsp_lower_acc_cols(op, lw->list->tiles[b].dtype), op->valid_rows,
-                              op->valid_cols);
+        acc = pwsp_lower_tile(lw, PTOISA_ACC, PTOISA_NZ, op->dtype, lw->list->tiles[a].rows,
+                              lw->list->tiles[b].cols, op->valid_rows, op->valid_cols);
     }
     uint32_t k = pwsp_lower_panel(lw, &lw->list->tiles[a], &lw->list->tiles[b]);
     uint32_t depth = lw->list->tiles[a].valid_cols.max;

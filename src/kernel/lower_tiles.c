@@ -81,6 +81,22 @@ uint32_t pwsp_lower_view(pwsp_lowering *lw, uint32_t tile, ptoisa_layout layout,
     return view;
 }
 
+uint32_t pwsp_lower_like(pwsp_lowering *lw, uint32_t tile, uint8_t dtype) {
+    if (tile == 0) {  // memory is out
+        return 0;
+    }
+    pwsp_list_tile of = lw->list->tiles[tile];
+    uint32_t cols = of.layout == PTOISA_ROW_MAJOR
+                        ? pwsp_round_up(of.cols, pwsp_block_elements(dtype))
+                        : of.cols;
+    uint32_t like = pwsp_lower_tile(lw, PTOISA_VEC, (ptoisa_layout)of.layout, dtype, of.rows, cols,
+                                    of.valid_rows, of.valid_cols);
+    if (like) {
+        lw->list->tiles[like].value = 0;
+    }
+    return like;
+}
+
 uint32_t pwsp_lower_flat(pwsp_lowering *lw, uint32_t tile) {
     if (tile == 0) {  // memory is out
         return 0;

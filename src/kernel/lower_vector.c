@@ -79,23 +79,6 @@ void pwsp_lower_binary(pwsp_lowering *lw, const pwsp_kop *op) {
 
 // -- along rows and columns -----------------------------------------------------------------------
 
-// A scratch tile like another one.
-static uint32_t pwsp_lower_like(pwsp_lowering *lw, uint32_t tile, uint8_t dtype) {
-    if (tile == 0) {  // memory is out
-        return 0;
-    }
-    pwsp_list_tile of = lw->list->tiles[tile];
-    uint32_t cols = of.layout == PTOISA_ROW_MAJOR
-                        ? pwsp_round_up(of.cols, pwsp_block_elements(dtype))
-                        : of.cols;
-    uint32_t like = pwsp_lower_tile(lw, PTOISA_VEC, (ptoisa_layout)of.layout, dtype, of.rows, cols,
-                                    of.valid_rows, of.valid_cols);
-    if (like) {
-        lw->list->tiles[like].value = 0;
-    }
-    return like;
-}
-
 void pwsp_lower_reduce(pwsp_lowering *lw, const pwsp_kop *op) {
     static const uint8_t ops[] = {PTOISA_TROWSUM, PTOISA_TROWMAX, PTOISA_TROWMIN, PTOISA_TROWSUM,
                                   PTOISA_TCOLSUM, PTOISA_TCOLMAX, PTOISA_TCOLMIN};

@@ -259,13 +259,16 @@ PWSP_TILE_UNARY(abs, ABS, PWSP_DTYPES_FLOAT)
 
 // -- rows and columns -----------------------------------------------------------------------------
 
-static ptowsp_value pwsp_reduce(ptowsp_value x, pwsp_kop_kind kind, bool is_row) {
+// Along rows f16 keeps its type, as on the device, unless is_wide. Means are f32, and so is bf16,
+// which A2/A3 has no instruction for.
+static ptowsp_value pwsp_reduce(ptowsp_value x, pwsp_kop_kind kind, bool is_row, bool is_wide) {
     pwsp_builder b = pwsp_builder_begin(x.body, kind);
     const pwsp_kop *op =
         pwsp_builder_tile(&b, x, kind == PWSP_KOP_ROWMEAN ? PWSP_DTYPES_FLOAT : PWSP_DTYPES_BIN);
     if (op) {
-        bool is_half = op->dtype == PTOWSP_F16 || op->dtype == PTOWSP_BF16;
-        pwsp_builder_shape(&b, op, is_row && is_half ? (uint8_t)PTOWSP_F32 : op->dtype);
+        bool is_f16 = op->dtype == PTOWSP_F16 && (is_wide || kind == PWSP_KOP_ROWMEAN);
+        bool is_f32 = is_row && (is_f16 || op->dtype == PTOWSP_BF16);
+        pwsp_builder_shape(&b, op, is_f32 ? (uint8_t)PTOWSP_F32 : op->dtype);
         if (is_row) {
             b.op.cols = 1;
             b.op.valid_cols = pwsp_valid_full(1);
@@ -279,7 +282,7 @@ static ptowsp_value pwsp_reduce(ptowsp_value x, pwsp_kop_kind kind, bool is_row)
 
 #define PWSP_TILE_REDUCE(name, kind, is_row)                                                       \
     ptowsp_value ptowsp_tile_##name(ptowsp_value x) {                                              \
-        return pwsp_reduce(x, PWSP_KOP_##kind, is_row);                                            \
+        return pwsp_reduce(x, PWSP_KOP_##kind, is_row, false);                                     \
     }
 PWSP_TILE_REDUCE(rowsum, ROWSUM, true)
 PWSP_TILE_REDUCE(rowmax, ROWMAX, true)
@@ -289,6 +292,10 @@ PWSP_TILE_REDUCE(colsum, COLSUM, false)
 PWSP_TILE_REDUCE(colmax, COLMAX, false)
 PWSP_TILE_REDUCE(colmin, COLMIN, false)
 #undef PWSP_TILE_REDUCE
+
+ptowsp_value ptowsp_tile_rowsum_f32(ptowsp_value x) {
+    return pwsp_reduce(x, PWSP_KOP_ROWSUM, true, true);
+}
 
 static ptowsp_value pwsp_broadcast(ptowsp_value x, ptowsp_value vector, pwsp_kop_kind kind) {
     pwsp_builder b = pwsp_builder_begin(pwsp_body_of(x, vector), kind);
