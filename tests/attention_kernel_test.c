@@ -775,7 +775,7 @@ static void attention__nan_of_a_token_stays_in_the_rows_that_see_it(void **unuse
             ((float *)b.cache[is_value])[cache_index(&b, is_value, 0, 90, 0, d)] = NAN;
         }
         for (uint32_t i = 0; i < count; i++) {
-            attention_unit unit = {0, 0, 0, 20, 0, 100};
+            attention_unit unit = {0, 0, 0, 20, 0, 100, NULL};
             attention_compute_with(list[i], &b.kv, &b.step, &unit, NULL, NULL);
             for (uint32_t row = 0; row < 60; row++) {
                 float out = b.outputs[(size_t)row * s.value_dim];

@@ -133,13 +133,14 @@ static void trace__keeps_the_block_ids_of_mooncake_lines(void **unused) {
 
 static void trace__reads_numbers_as_json_writes_them(void **unused) {
     (void)unused;
-    trace t = parse("{\"timestamp\": 0, \"input_length\": 1e3, \"output_length\": 1000.0}\n"
-                    "{\"timestamp\": 1.5E+3, \"input_length\": 12e0, \"output_length\": 700e-2, "
-                    "\"hash_ids\": [1e3, -2.5, 0.25e-400, 1e999999999999], \"x\": -1.5}\n"
-                    "{\"timestamp\": 2e3, \"input_length\": 0.000021e6, "
-                    "\"output_length\": 0e99999999999999999999}\n"
-                    "{\"timestamp\": 92233720368547758, \"input_length\": 2.147483647e9, "
-                    "\"output_length\": 0.000e-7}\n");
+    trace t =
+        parse("{\"timestamp\": 0, \"input_length\": 1e3, \"output_length\": 1000.0}\n"
+              "{\"timestamp\": 1.5E+3, \"input_length\": 12e0, \"output_length\": 700e-2, "
+              "\"hash_ids\": [1e3, 7], \"y\": [-2.5, 0.25e-400, 1e999999999999], \"x\": -1.5}\n"
+              "{\"timestamp\": 2e3, \"input_length\": 0.000021e6, "
+              "\"output_length\": 0e99999999999999999999}\n"
+              "{\"timestamp\": 92233720368547758, \"input_length\": 2.147483647e9, "
+              "\"output_length\": 0.000e-7}\n");
     static const int32_t inputs[] = {1000, 12, 21, INT32_MAX}, outputs[] = {1000, 7, 0, 0};
     static const double seconds[] = {0.0, 1.5, 2.0, 92233720368547.758};
     assert_int_equal(t.count, 4);
@@ -147,7 +148,10 @@ static void trace__reads_numbers_as_json_writes_them(void **unused) {
         assert_int_equal(t.requests[i].input_tokens, inputs[i]);
         assert_int_equal(t.requests[i].output_tokens, outputs[i]);
         assert_true(t.requests[i].arrival_seconds == seconds[i]);
+        assert_int_equal(t.requests[i].block_count, i == 1 ? 2 : 0);
     }
+    assert_int_equal(t.block_count, 2);
+    assert_true(t.block_ids[t.requests[1].block_begin] == 1000 && t.block_ids[1] == 7);
     trace_free(&t);
 }
 

@@ -336,16 +336,24 @@ static void run_free(plan_run *run) {
     free(run->out);
 }
 
-static void run_plan(plan_run *run, bool is_stealing) {
+// Ways to run a plan: on the calling thread, as two workers one after another, on threads.
+enum { RUN_SERIAL, RUN_WORKERS, RUN_THREADS, RUN_WAYS };
+
+static ptowsp_context *threads;
+
+static void run_plan(plan_run *run, uint64_t way) {
     const uint64_t size = run->plan ? ptowsp_prefix_progress_size(run->plan)
                                     : ptowsp_attention_progress_size(run->attention);
     uint32_t *progress = (uint32_t *)calloc((size_t)size, sizeof *progress);
     const ptowsp_work_fn table[1] = {unit_kernel};
-    ptowsp_attention_job job = {run->attention, table,       1,         merge_kernel, run,
-                                progress,       is_stealing, run->plan, join_kernel};
+    ptowsp_attention_job job = {run->attention,    table,     1,
+                                merge_kernel,      run,       progress,
+                                way != RUN_SERIAL, run->plan, join_kernel};
     uint64_t index;
     require(run->s, ptowsp_attention_job_check(&job, &index) == PTOWSP_OK);
-    if (is_stealing) {
+    if (way == RUN_THREADS) {
+        require(run->s, ptowsp_attention_run(threads, &job) == PTOWSP_OK);
+    } else if (way == RUN_WORKERS) {
         ptowsp_attention_run_worker(&job, 1, 2);
         ptowsp_attention_run_worker(&job, 0, 2);
     } else {
@@ -448,6 +456,11 @@ static void prefix__plans_compute_what_flat_plans_do(void **state) {
     (void)state;
     const uint64_t seed = test_seed();
     uint64_t shared = 0, joins = 0, same_bits = 0;
+    ptowsp_context_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.threads = PTOWSP_THREADS_OWN;
+    desc.lane_count = 3;
+    assert_int_equal(ptowsp_context_create(&desc, &threads), PTOWSP_OK);
     for (uint64_t i = 0; i < test_rounds(20000); i++) {
         sample s;
         sample_make(&s, seed + i * 15485863, REQUESTS);
@@ -457,7 +470,7 @@ static void prefix__plans_compute_what_flat_plans_do(void **state) {
         require_numbers(&s, &p.plan);
         plan_run run;
         run_make(&run, &s, &p.plan.attention, &p.plan);
-        run_plan(&run, i % 3 == 0);
+        run_plan(&run, i % RUN_WAYS);
         require_met(&run);
         require_outputs(&run);
         shared += p.plan.shared_count;
@@ -472,7 +485,7 @@ static void prefix__plans_compute_what_flat_plans_do(void **state) {
             require(&s, ptowsp_attention_generate(batch, &s.config, &flat, NULL) == PTOWSP_OK);
             plan_run other;
             run_make(&other, &s, &flat, NULL);
-            run_plan(&other, false);
+            run_plan(&other, RUN_SERIAL);
             const uint32_t last = s.count > 0 ? s.count - 1 : 0;
             const size_t rows = s.count > 0 ? run.first[last] + sample_queries(&s, last) : 0;
             const size_t floats = rows * s.config.head_count * s.config.group * DIM;
@@ -489,6 +502,7 @@ static void prefix__plans_compute_what_flat_plans_do(void **state) {
                   (unsigned long long)shared, (unsigned long long)joins,
                   (unsigned long long)same_bits);
     assert_true(shared > 0 && joins > 0 && same_bits > 0);
+    ptowsp_context_destroy(threads);
 }
 
 static void prefix__plans_of_many_trees_pass_their_check(void **state) {
