@@ -3265,9 +3265,9 @@ PTOWSP_API void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text);
 //
 // Very long runs keep the tasks of a window of time, or every n-th: then there is no critical path.
 //
-// Memory   TASKS: 104 bytes for each task that is kept, and 8 for each of its axis values and
+// Memory   TASKS: 96 bytes for each task that is kept, and 8 for each of its axis values and
 //          scalars; up to twice that while tables grow. Others take as much while in flight. EDGES:
-//          48 more for each task, 40 for a tile, 16 for an edge that is not of structure, and 72 for
+//          48 more for each task, 40 for a tile, 16 for an edge that is not of structure, and 64 for
 //          each tile that no later task has written over.
 // Cost     NONE nothing. TOTALS and TASKS about 40 ns per task in time-only mode, which no longer
 //          issues tasks in batches. EDGES compares each tile with the tiles of its tensor that no
