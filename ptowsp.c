@@ -47784,9 +47784,14 @@ PWSP_INTERNAL pwsp_sim_recorder pwsp_recorder_calls(pwsp_recorder *recorder) {
 
 PWSP_INTERNAL void pwsp_recorder_end(pwsp_recorder *recorder) {
     const pwsp_sim *sim = recorder->sim;
-    // After a failure there may be tasks that never started.
-    for (uint64_t i = 0; i < recorder->count && !recorder->is_dense; i++) {
-        if (!recorder->more[i].is_done && !recorder->more[i].is_gone) {
+    // After a failure there may be tasks that never started: they have no lane, or go.
+    for (uint64_t i = 0; i < recorder->count; i++) {
+        if (recorder->more[i].is_done || recorder->more[i].is_gone) {
+            continue;
+        }
+        if (recorder->is_dense) {
+            recorder->records[i].lane = PTOWSP_NO_LANE;
+        } else {
             recorder->more[i].is_gone = true;
             recorder->gone_count++;
         }
@@ -55106,7 +55111,7 @@ PWSP_INLINE const ptowsp_task_record *pwsp_picture_record(const pwsp_picture *pi
     return &picture->run->recorder.records[slot];
 }
 
-// The track of a task; track_count if it is not known.
+// The track of a task; track_count if it has none, as after a failure it never started.
 PWSP_INLINE uint32_t pwsp_picture_track(const pwsp_picture *picture, uint64_t slot) {
     uint32_t lane = pwsp_picture_record(picture, slot)->lane;
     return lane != PTOWSP_NO_LANE ? lane
@@ -55323,6 +55328,10 @@ PWSP_INTERNAL void pwsp_picture_track_name(const pwsp_picture *picture, uint32_t
                                            char *name) {
     ptowsp_text_buffer buffer = {name, PWSP_TRACK_NAME_MAX, 0};
     ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    if (track >= picture->track_count) {
+        pwsp_text_format(text, "-");
+        return;
+    }
     if (track < picture->lane_count) {
         pwsp_text_format(text, "lane %u", track);
         return;
@@ -55626,7 +55635,10 @@ PWSP_INTERNAL void pwsp_export_chrome(pwsp_picture *picture) {
     pwsp_out_text(out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
     pwsp_chrome_names(picture);
     for (uint64_t i = 0; i < picture->count && !out->has_failed; i++) {
-        pwsp_chrome_task(picture, pwsp_picture_slot(picture, i));
+        uint64_t slot = pwsp_picture_slot(picture, i);
+        if (pwsp_picture_track(picture, slot) < picture->track_count) {
+            pwsp_chrome_task(picture, slot);
+        }
     }
     pwsp_chrome_flows(picture);
     for (uint64_t bin = 0; bin <= usage.bin_count && !out->has_failed; bin++) {
@@ -55894,7 +55906,10 @@ PWSP_INTERNAL bool pwsp_export_perfetto(pwsp_picture *picture) {
         }
         pwsp_perfetto_tracks(picture, pb);
         for (uint64_t i = 0; i < picture->count && !picture->out->has_failed; i++) {
-            pwsp_perfetto_task(picture, pb, pwsp_picture_slot(picture, i), is_known, &flows);
+            uint64_t slot = pwsp_picture_slot(picture, i);
+            if (pwsp_picture_track(picture, slot) < picture->track_count) {
+                pwsp_perfetto_task(picture, pb, slot, is_known, &flows);
+            }
         }
         pwsp_perfetto_busy(picture, pb);
     }

@@ -3978,7 +3978,7 @@ typedef struct ptowsp_task_record {
     uint64_t cause;      // index of the last task that it waited for, or PTOWSP_NO_INDEX
     ptowsp_stall stall;  // why it did not start before `start`; in a process, LANE means that the
                          // process was busy with the task before
-    uint32_t lane;       // PTOWSP_NO_LANE: it ran in a process
+    uint32_t lane;       // PTOWSP_NO_LANE: it ran in a process, or never, after a failure
     uint32_t kernel;     // id of its ptowsp_kernel
     uint32_t node;       // id of its ptowsp_node
 } ptowsp_task_record;
@@ -4107,9 +4107,9 @@ PTOWSP_API void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text);
 //
 // Very long runs keep the tasks of a window of time, or every n-th: then there is no critical path.
 //
-// Memory   TASKS: 104 bytes for each task that is kept, and 8 for each of its axis values and
+// Memory   TASKS: 96 bytes for each task that is kept, and 8 for each of its axis values and
 //          scalars; up to twice that while tables grow. Others take as much while in flight. EDGES:
-//          48 more for each task, 40 for a tile, 16 for an edge that is not of structure, and 72 for
+//          48 more for each task, 40 for a tile, 16 for an edge that is not of structure, and 64 for
 //          each tile that no later task has written over.
 // Cost     NONE nothing. TOTALS and TASKS about 40 ns per task in time-only mode, which no longer
 //          issues tasks in batches. EDGES compares each tile with the tiles of its tensor that no
@@ -4308,8 +4308,8 @@ typedef struct ptowsp_export_options {
     ptowsp_theme theme;
 } ptowsp_export_options;
 
-// Writes what the last execution recorded; options may be NULL. What is exported after a failed
-// execution is the work done until the error.
+// Writes what the last execution recorded; options may be NULL. After a failed execution that is the
+// work done until the error; tasks that were issued but never started are in tables only, on "-".
 //
 // Memory   Freed on return: 16 bytes for each kept task where lanes choose among ready tasks, 8 for
 //          SVG, 4 more with pipelines and 4 more for PERFETTO; otherwise a few kilobytes and what places and lanes take.

@@ -723,6 +723,41 @@ static void export__a_picture_of_a_window_has_the_tasks_in_it(void **state) {
     see_free(&s);
 }
 
+// Lanes choose, and the window is full before all are issued.
+static void export__a_failed_run_has_what_was_done(void **state) {
+    (void)state;
+    static reader r;
+    see s = {0};
+    bytes b = {0};
+    ptowsp_run_options run;
+    ptowsp_schedule schedule = lanes(2);
+    const ptowsp_record_options tasks = {PTOWSP_RECORD_TASKS, 0, 0, 0};
+    schedule.dispatch = PTOWSP_DISPATCH_WORK_STEALING;
+    schedule.window_policy = PTOWSP_WINDOW_ABORT;
+    schedule.window = 8;
+    memset(&run, 0, sizeof run);
+    run.mode = PTOWSP_RUN_TIME_ONLY;
+    see_make(&s, &schedule, 6);
+    assert_int_equal(ptowsp_run_record(s.run, &tasks), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(s.run, &run), PTOWSP_LIMIT_EXCEEDED);
+    assert_int_equal(ptowsp_run_trace_count(s.run), 8);
+    for (int format = 0; format <= PTOWSP_EXPORT_USAGE_CSV; format++) {
+        assert_int_equal(export_to(&s, (ptowsp_export_format)format, NULL, &b), PTOWSP_OK);
+        bytes_write(&b, "", 1);
+        b.size--;
+        if (format == PTOWSP_EXPORT_PERFETTO) {
+            read_trace(&r, &b);
+            assert_true(r.count < 8);
+        } else if (format == PTOWSP_EXPORT_CHROME) {
+            assert_int_equal(count_text(&b, "\"ph\":\"X\""), r.count);
+        } else if (format == PTOWSP_EXPORT_CSV) {
+            assert_int_equal(count_text(&b, ",\"-\","), 8 - r.count);
+        }
+    }
+    free(b.data);
+    see_free(&s);
+}
+
 static void export__tasks_may_take_no_cycles(void **state) {
     (void)state;
     see s = {0};
@@ -769,6 +804,7 @@ int main(void) {
         cmocka_unit_test(export__zero_tasks_are_a_picture_of_nothing),
         cmocka_unit_test(export__times_up_to_the_last_cycle),
         cmocka_unit_test(export__a_picture_of_a_window_has_the_tasks_in_it),
+        cmocka_unit_test(export__a_failed_run_has_what_was_done),
         cmocka_unit_test(export__tasks_may_take_no_cycles),
         cmocka_unit_test(export__a_picture_of_many_tasks_stays_small),
     };

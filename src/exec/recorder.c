@@ -288,9 +288,14 @@ PWSP_INTERNAL pwsp_sim_recorder pwsp_recorder_calls(pwsp_recorder *recorder) {
 
 PWSP_INTERNAL void pwsp_recorder_end(pwsp_recorder *recorder) {
     const pwsp_sim *sim = recorder->sim;
-    // After a failure there may be tasks that never started.
-    for (uint64_t i = 0; i < recorder->count && !recorder->is_dense; i++) {
-        if (!recorder->more[i].is_done && !recorder->more[i].is_gone) {
+    // After a failure there may be tasks that never started: they have no lane, or go.
+    for (uint64_t i = 0; i < recorder->count; i++) {
+        if (recorder->more[i].is_done || recorder->more[i].is_gone) {
+            continue;
+        }
+        if (recorder->is_dense) {
+            recorder->records[i].lane = PTOWSP_NO_LANE;
+        } else {
             recorder->more[i].is_gone = true;
             recorder->gone_count++;
         }

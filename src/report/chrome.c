@@ -130,7 +130,10 @@ PWSP_INTERNAL void pwsp_export_chrome(pwsp_picture *picture) {
     pwsp_out_text(out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
     pwsp_chrome_names(picture);
     for (uint64_t i = 0; i < picture->count && !out->has_failed; i++) {
-        pwsp_chrome_task(picture, pwsp_picture_slot(picture, i));
+        uint64_t slot = pwsp_picture_slot(picture, i);
+        if (pwsp_picture_track(picture, slot) < picture->track_count) {
+            pwsp_chrome_task(picture, slot);
+        }
     }
     pwsp_chrome_flows(picture);
     for (uint64_t bin = 0; bin <= usage.bin_count && !out->has_failed; bin++) {

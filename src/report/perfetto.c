@@ -250,7 +250,10 @@ PWSP_INTERNAL bool pwsp_export_perfetto(pwsp_picture *picture) {
         }
         pwsp_perfetto_tracks(picture, pb);
         for (uint64_t i = 0; i < picture->count && !picture->out->has_failed; i++) {
-            pwsp_perfetto_task(picture, pb, pwsp_picture_slot(picture, i), is_known, &flows);
+            uint64_t slot = pwsp_picture_slot(picture, i);
+            if (pwsp_picture_track(picture, slot) < picture->track_count) {
+                pwsp_perfetto_task(picture, pb, slot, is_known, &flows);
+            }
         }
         pwsp_perfetto_busy(picture, pb);
     }

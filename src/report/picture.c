@@ -166,6 +166,10 @@ PWSP_INTERNAL void pwsp_picture_track_name(const pwsp_picture *picture, uint32_t
                                            char *name) {
     ptowsp_text_buffer buffer = {name, PWSP_TRACK_NAME_MAX, 0};
     ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    if (track >= picture->track_count) {
+        pwsp_text_format(text, "-");
+        return;
+    }
     if (track < picture->lane_count) {
         pwsp_text_format(text, "lane %u", track);
         return;

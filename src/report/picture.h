@@ -42,7 +42,7 @@ PWSP_INLINE const ptowsp_task_record *pwsp_picture_record(const pwsp_picture *pi
     return &picture->run->recorder.records[slot];
 }
 
-// The track of a task; track_count if it is not known.
+// The track of a task; track_count if it has none, as after a failure it never started.
 PWSP_INLINE uint32_t pwsp_picture_track(const pwsp_picture *picture, uint64_t slot) {
     uint32_t lane = pwsp_picture_record(picture, slot)->lane;
     return lane != PTOWSP_NO_LANE ? lane
