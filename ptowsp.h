@@ -2618,11 +2618,10 @@ PTOWSP_API ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_
 //
 // Memory   The on-chip memory of a task is planned here. It has to fit the machine's memories.
 // Limits   A kernel's parameters are those of a task (PTOWSP_TASK_TILE_MAX, ..._SCALAR_MAX); tiles
-//          of at most PTOWSP_TILE_SIZE_MAX rows or columns; PTOWSP_BODY_OP_MAX operations.
-
-//          A kernel has at most PTOWSP_LOOP_MAX loops, PTOWSP_LOOP_DEPTH_MAX inside each other,
-//          with PTOWSP_LOOP_CARRY_MAX carried values each; a task executes at most PTOWSP_TASK_INSN_MAX
-//          instructions.
+//          of at most PTOWSP_TILE_SIZE_MAX rows or columns; PTOWSP_BODY_OP_MAX operations. A kernel
+//          has at most PTOWSP_LOOP_MAX loops, PTOWSP_LOOP_DEPTH_MAX inside each other, with
+//          PTOWSP_LOOP_CARRY_MAX carried values each; a task executes at most
+//          PTOWSP_TASK_INSN_MAX instructions.
 
 #define PTOWSP_TILE_SIZE_MAX  16384
 #define PTOWSP_LOOP_MAX       8
