@@ -114,7 +114,9 @@ aclError aclrtSynchronizeStream(aclrtStream) {
 }
 aclError aclrtSynchronizeStreamWithTimeout(aclrtStream, int32_t) {
     FAKE(aclrtSynchronizeStreamWithTimeout)
-    fake.aicpu(there<wsp_device_run>(fake.aicpu_argument));
+    if (fake.aicpu_argument) {  // it was started
+        fake.aicpu(there<wsp_device_run>(fake.aicpu_argument));
+    }
     return 0;
 }
 aclError aclrtGetStreamResLimit(aclrtStream, aclrtDevResLimitType, uint32_t *value) {
@@ -385,6 +387,13 @@ void npu_ascend__tells_what_the_device_says(void **state) {
     // and if it says nothing at all
     const Outcome silent = run_once(1, NO_KERNEL, 0, [](wsp_device_run *) {});
     assert_int_equal(silent.status, PTOWSP_STUCK);
+    assert_string_equal(silent.text.c_str(), "device: the AICPU has not run the program: it was "
+                                             "refused, or did not start");
+    // or has another layout of the run
+    const Outcome other =
+        run_once(1, NO_KERNEL, 0, [](wsp_device_run *run) { run->status = PTOWSP_UNSUPPORTED; });
+    assert_int_equal(other.status, PTOWSP_UNSUPPORTED);
+    assert_string_equal(other.text.c_str(), "device: the AICPU's library is of another version");
 }
 
 // Each call fails in turn: the error names it, and all that was opened is closed.

@@ -1,6 +1,8 @@
 // Numbers of emitted trees (wsp_number.h): every operator over values at the edges, held against
-// what it means in 128 bits, and what must not compile, by asking whether it would.
+// what it means in 128 bits, and what must not compile, by asking whether it would. And a device's
+// floats of doubles (wsp_kernel.h), held against this machine's.
 
+#include "../src/npu/tree/aicore/wsp_kernel.h"
 #include "../src/npu/tree/include/wsp_number.h"
 
 #include <setjmp.h>
@@ -170,8 +172,40 @@ static_assert(!std::is_convertible<i64, int64_t>::value && !std::is_convertible<
                   !std::is_convertible<i64, u64>::value && !std::is_convertible<u64, i64>::value,
               "");
 
+// Around every exponent and every tie, and random bits.
+static void number__a_devices_float_is_the_nearest_one(void **state) {
+    (void)state;
+    uint64_t random = 1;
+    for (uint64_t i = 0; i < 2048 * 40; i++) {
+        static const uint64_t ends[] = {0,          1,          0xfffffff,  0x10000000, 0x10000001,
+                                        0x20000000, 0x2fffffff, 0x30000000, 0x30000001, 0x3fffffff};
+        random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        const uint64_t exponent = i % 2048, way = i / 2048 % 4, end = ends[i / 2048 / 4];
+        const uint64_t mask = (UINT64_C(1) << 52) - 1, middle = UINT64_C(1) << (exponent % 53);
+        const uint64_t mantissa = (way == 0   ? end
+                                   : way == 1 ? mask - end
+                                   : way == 2 ? middle ^ end
+                                              : random) &
+                                  mask;
+        const uint64_t bits = random >> 63 << 63 | exponent << 52 | mantissa;
+        double number;
+        memcpy(&number, &bits, sizeof number);
+        const volatile float wanted = static_cast<float>(number);
+        const float nearest = wanted;
+        uint32_t wanted_bits;
+        memcpy(&wanted_bits, &nearest, sizeof wanted_bits);
+        const uint32_t got = wsp::f32_bits_of_f64(bits);
+        if (number != number) {
+            assert_true((got & 0x7fffffffu) > 0x7f800000u);
+        } else {
+            assert_int_equal(got, wanted_bits);
+        }
+    }
+}
+
 int main(void) {
     const CMUnitTest tests[] = {
+        cmocka_unit_test(number__a_devices_float_is_the_nearest_one),
         cmocka_unit_test(number__every_operator_is_that_of_128_bits_cut),
         cmocka_unit_test(number__literals_stand_beside_numbers_and_alone),
     };

@@ -100,6 +100,47 @@ if command -v cmake > cmake.path; then
     twice many/cmake/run
 fi
 
+# Against PTO-ISA's CPU simulator. Its headers are not here: the shim stands in for them, so that what
+# is not for the shim compiles and runs. Compilers that are too old are named before they start.
+mkdir -p simulator/include/pto
+echo '#include "ptoisa_shim.h"' > simulator/include/pto/pto-inst.hpp
+for version in "__clang_major__ 12" "14 4"; do
+    printf '#!/bin/sh\ncase "$*" in *"-E -P"*) echo "%s" ;; *) exec %s "$@" ;; esac\n' "$version" "$CXX" > old
+    chmod +x old
+    refuses "needs g++ 13 or clang++ 15, or newer; $OUT/old is " \
+        make -C one CXX="$OUT/old" PTO_ISA_ROOT="$OUT/simulator"
+done
+refuses "$OUT/nothing is not there" make -C one CXX="$OUT/nothing" PTO_ISA_ROOT="$OUT/simulator"
+refuses "no include/pto" make -C one CXX="$OUT/old" PTO_ISA_ROOT="$OUT/nowhere"
+sed 's/"14 4"/"15 4"/' old > new
+chmod +x new
+says " " make -C one CXX="$OUT/new" PTO_ISA_ROOT="$OUT/simulator"
+says "check: good" one/build-pto-isa/run --check moved
+says "check: good" one/build-pto-isa/run --check moved --tolerance 0
+if [ -s cmake.path ] && [ "$(echo '__clang_major__ __GNUC__' | "$CXX" -E -P -x c++ - |
+    awk '{ print ($1 ~ /^[0-9]/ ? $1 < 15 : $2 < 13) }')" -eq 1 ]; then
+    refuses "needs g++ 13 or clang++ 15, or newer" env CXX="$CXX" cmake -S one -B one/cmake-pto-isa \
+        -DPTO_ISA_ROOT="$OUT/simulator"
+fi
+
+# And a device's cores: all of it compiles, with what CANN's compiler has beside; C functions do not.
+# Where another processor reads, a barrier stands on both sides of the cache.
+mkdir -p device/pto
+printf '#include "ptoisa_shim.h"\nenum dsb_t { DSB_DDR };\ninline void dsb(dsb_t) {}\n' > device/pto/pto-inst.hpp
+sed 's/<<<.*>>>//' one/aicore/wsp_aicore.cpp > cores.cpp
+for unit in cube vector; do
+    for file in cores.cpp one/aicore/kernels/k0.cpp one/aicore/dispatch.cpp; do
+        "$CXX" -std=c++17 -Wall -Wextra -Wno-unused-parameter -Werror -fsyntax-only \
+            -DWSP_ASCEND -DWSP_UNIT_$unit -D__CCE_AICORE__ \
+            -Idevice -Ione/include -Ione/aicpu -Ione/aicore -Ione/shim "$file" || fail "$file is not for a device"
+    done
+done
+awk '/dcci\(/ { if (before !~ /dsb\(DSB_DDR\);/) exit 1; getline; getline; if ($0 !~ /dsb\(DSB_DDR\);/) exit 1; n++ }
+    { before = $0 } END { exit n != 1 }' one/aicore/wsp_aicore.cpp || fail "a cache line without barriers"
+echo '#include "wsp_native.h"' > native.cpp
+refuses "a kernel that is a C function is not for AICore" \
+    "$CXX" -std=c++17 -fsyntax-only -DWSP_ASCEND -Ione/include -Ione/aicore native.cpp
+
 tail -n 1 before | tr 'ms' '  ' > cpu
 tail -n 1 after | tr 'ms' '  ' >> cpu
 awk '{ seconds = $1 * 60 + $2 + $3 * 60 + $4; if (NR == 1) first = seconds }

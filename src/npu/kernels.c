@@ -190,6 +190,10 @@ static bool npu_print_body(npu_kernel *k, npu_text *out) {
     return true;
 }
 
+static bool npu_mentions_bf16(const npu_text *text) {
+    return text->data && strstr(text->data, "bfloat16_t");
+}
+
 static void npu_print_kernel(npu_kernel *k, npu_text *out) {
     npu_text body = {NULL, 0, 0, false}, checks = {NULL, 0, 0, false}, made = {NULL, 0, 0, false};
     npu_text insns = {NULL, 0, 0, false};
@@ -209,7 +213,8 @@ static void npu_print_kernel(npu_kernel *k, npu_text *out) {
         npu_print(out, "#if %s\n\n", unit);
     }
     const char *name = npu_name(k->emitter, NPU_KERNEL, k->kernel);
-    npu_print(out, "using namespace pto;\n\nnamespace wsp_%s {\n\n", name);
+    npu_print(out, "using namespace pto;\n\n%snamespace wsp_%s {\n\n",
+              npu_mentions_bf16(&made) ? "WSP_NEEDS_BF16();\n\n" : "", name);
     npu_kernel_print_constants(k, out);
     npu_print(out,
               "\n}  // namespace wsp_%s\n\n"

@@ -14,10 +14,14 @@
 
 namespace {
 
-// Drops the cached 64 bytes at an address, or writes them back.
+// Drops the cached 64 bytes at an address, or writes them back. What was stored before is there
+// before it, and nothing is loaded until it is done: else DONE could be seen before outputs, or a
+// stale task be read.
 AICORE inline void refresh(__gm__ const void *address) {
+    dsb(DSB_DDR);
     dcci(reinterpret_cast<__gm__ uint64_t *>(const_cast<__gm__ void *>(address)),
          SINGLE_CACHE_LINE);
+    dsb(DSB_DDR);
 }
 
 template <typename T> AICORE inline T load(__gm__ const T *field) {

@@ -52,6 +52,16 @@
 
 #include "wsp_abi.h"
 
+// In kernels of bfloat16_t. The simulator has that type from a compiler with C++23's, or else one
+// that is something else.
+#if defined(WSP_PTO_ISA) && !defined(__STDCPP_BFLOAT16_T__)
+#define WSP_NEEDS_BF16()                                                                           \
+    static_assert(sizeof(wsp_task) == 0,                                                           \
+                  "this kernel needs bfloat16_t: g++ 13 or newer with STD=c++23")
+#else
+#define WSP_NEEDS_BF16() static_assert(true, "")
+#endif
+
 // Between two dependent vector instructions. A5 orders them itself [read].
 #if defined(WSP_ASCEND) && defined(WSP_TARGET_A5)
 #define WSP_BARRIER_V()
@@ -135,12 +145,45 @@ AICORE inline float scalar_f32(__gm__ const wsp_task *task, uint32_t i) {
     return value;
 }
 
-AICORE inline double scalar_f64(__gm__ const wsp_task *task, uint32_t i) {
+// The nearest float of a double, in integers: ties to even, beyond the range infinite.
+AICORE inline uint32_t f32_bits_of_f64(uint64_t bits) {
+    const uint32_t sign = static_cast<uint32_t>(bits >> 63) << 31;
+    const int32_t exponent = static_cast<int32_t>(bits >> 52 & 0x7ff) - 1023 + 127;
+    uint64_t mantissa = bits & ((UINT64_C(1) << 52) - 1);
+    if (exponent == 0x7ff - 1023 + 127) {
+        return sign | 0x7f800000u | (mantissa ? 0x400000u : 0u);
+    } else if (exponent < -24) {
+        return sign;
+    }
+    uint32_t drop = 29;
+    uint64_t whole = static_cast<uint64_t>(exponent) << 52;
+    if (exponent <= 0) {  // below the normal range: fewer bits, and none in front
+        drop += static_cast<uint32_t>(1 - exponent);
+        mantissa |= UINT64_C(1) << 52;
+        whole = 0;
+    }
+    const uint64_t value = whole + mantissa, half = UINT64_C(1) << (drop - 1);
+    const uint64_t kept = (value + half - 1 + (value >> drop & 1)) >> drop;
+    return sign |
+           (exponent >= 255 || kept >= 0x7f800000u ? 0x7f800000u : static_cast<uint32_t>(kept));
+}
+
+// A core of a device has no double: there it is the nearest float, by its bits.
+#ifdef WSP_ASCEND
+AICORE inline float scalar_f64(__gm__ const wsp_task *task, uint32_t i) {
+    const uint32_t bits = f32_bits_of_f64(scalar_bits(task, i));
+    float value;
+    __builtin_memcpy(&value, &bits, sizeof value);
+    return value;
+}
+#else
+inline double scalar_f64(const wsp_task *task, uint32_t i) {
     uint64_t bits = scalar_bits(task, i);
     double value;
     __builtin_memcpy(&value, &bits, sizeof value);
     return value;
 }
+#endif
 
 // -- loops ----------------------------------------------------------------------------------------
 
@@ -218,10 +261,16 @@ template <typename T, typename N> AICORE inline T compared(N x) {
 
 // -- windows of global memory ---------------------------------------------------------------------
 
-// A part of a tile parameter. On the shim columns may be any stride apart. PTO-ISA's row-major
-// views (ND) want 1, and its column views (DN) want a row's one element to follow the other [read]:
-// is_dense is whether a task has that.
-#if WSP_IS_SHIM
+// A part of a tile parameter. On the shim columns may be any stride apart, and in PTO-ISA's CPU
+// simulator. Its row-major views (ND) want 1 on a device, and its column views (DN) want a row's one
+// element to follow the other [read]: is_dense is whether a task has that.
+#if WSP_IS_SHIM || defined(__CPU_SIM)
+#define WSP_HAS_STRIDES 1
+#else
+#define WSP_HAS_STRIDES 0
+#endif
+
+#if WSP_HAS_STRIDES
 template <typename T>
 using Rows = pto::GlobalTensor<T, pto::Shape<1, 1, 1, -1, -1>, pto::Stride<1, 1, 1, -1, -1>,
                                pto::Layout::ND>;
@@ -249,7 +298,7 @@ AICORE inline Rows<T> window(__gm__ const wsp_task *task, uint32_t i, int64_t ro
                              int64_t rows, int64_t cols) {
     __gm__ const wsp_tile *tile = &task->tiles[i];
     using Window = Rows<T>;
-#if WSP_IS_SHIM
+#if WSP_HAS_STRIDES
     return Window(element<T>(tile, row, col), typename Window::Shape(rows, cols),
                   typename Window::Stride(tile->row_stride, tile->col_stride));
 #else
@@ -264,7 +313,7 @@ AICORE inline Columns<T> columns(__gm__ const wsp_task *task, uint32_t i, int64_
                                  int64_t rows, int64_t cols) {
     __gm__ const wsp_tile *tile = &task->tiles[i];
     using Window = Columns<T>;
-#if WSP_IS_SHIM
+#if WSP_HAS_STRIDES
     return Window(element<T>(tile, row, col), typename Window::Shape(rows, cols),
                   typename Window::Stride(tile->row_stride, tile->col_stride));
 #else
@@ -275,7 +324,7 @@ AICORE inline Columns<T> columns(__gm__ const wsp_task *task, uint32_t i, int64_
 
 // Can PTO-ISA move a parameter's tile? `is_column`: the target is stored by columns.
 AICORE inline bool is_dense(__gm__ const wsp_task *task, uint32_t i, bool is_column) {
-#if WSP_IS_SHIM
+#if WSP_HAS_STRIDES
     (void)task, (void)i, (void)is_column;
     return true;
 #else
@@ -389,9 +438,9 @@ AICORE inline void cross(D &dst, S &src) {
     pto::TPipe<FlagId, direction, bytes, 2> pipe(WSP_CROSS_MEMORY, UbAddress, L1Address);
     pipe_barrier(PIPE_ALL);  // the list's flags between the two cores do not exist here
     if constexpr (is_to_vector == (WSP_HAS_CUBE != 0)) {
-        TPUSH(pipe, src);
+        pto::TPUSH<decltype(pipe), S, pto::TileSplitAxis::TILE_NO_SPLIT>(pipe, src);
     } else {
-        TPOP(pipe, dst);
+        pto::TPOP<decltype(pipe), D, pto::TileSplitAxis::TILE_NO_SPLIT>(pipe, dst);
     }
     pipe_barrier(PIPE_ALL);
 }

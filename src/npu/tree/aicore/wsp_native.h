@@ -9,6 +9,11 @@
 #define WSP_NATIVE_H
 
 #ifdef WSP_ASCEND
+// Its functions are plain ones, which may use libm, double and pointers without an address space.
+#ifndef WSP_NATIVE_ON_AICORE
+#error                                                                                             \
+    "a kernel that is a C function is not for AICore; where its source is written for it (PTOWSP_AICORE, PTOWSP_GM), define WSP_NATIVE_ON_AICORE"
+#endif
 #define PTOWSP_AICORE [aicore]
 #define PTOWSP_GM     __gm__
 #endif

@@ -460,7 +460,7 @@ bool Device::load_aicpu() {
     extended.soNameAddrOffset = offsetof(LoaderArguments, library);
     return WSP_CALL(rtAicpuKernelLaunchExWithArgs(KERNEL_TYPE_AICPU_KFC, "AST_DYN_AICPU", 1,
                                                   &extended, nullptr, streams_[0], 0)) &&
-           WSP_CALL(aclrtSynchronizeStream(streams_[0]));
+           WSP_CALL(aclrtSynchronizeStreamWithTimeout(streams_[0], RUN_TIMEOUT_MS));
 }
 
 // Writes the runtime's description of the AICPU's function; returns the file's path, or "".
@@ -568,6 +568,13 @@ bool run_opened(Device &device, const wsp_program &program, const wsp_bindings &
     }
     if (run->status != PTOWSP_OK) {
         run->text[sizeof run->text - 1] = '\0';
+        if (run->text[0] == '\0') {
+            const bool has_run = run->status != PTOWSP_STUCK;
+            return device.fail(static_cast<ptowsp_status>(run->status),
+                               has_run ? "device: the AICPU's library is of another version"
+                                       : "device: the AICPU has not run the program: it was "
+                                         "refused, or did not start");
+        }
         return device.fail(static_cast<ptowsp_status>(run->status), "%s", run->text);
     }
     return bound.copy_from();
