@@ -11401,7 +11401,7 @@ PWSP_INTERNAL void pwsp_names_free(pwsp_names *names, const pwsp_memory *memory)
 #define PWSP_EXPR_H
 
 // The operations of the machine that evaluates expressions, on 64-bit cells: name, result. bool is
-// 0 or 1. What would trap or be undefined in C is defined here: see section 15 of the header.
+// 0 or 1. What would trap or be undefined in C is defined here: see section 17 of the header.
 // clang-format off
 #define PWSP_OPCODES(OP)                                                                           \
     OP(ADD, a + b)               OP(SUB, a - b)              OP(MUL, a * b)                        \
@@ -44047,7 +44047,7 @@ PWSP_INTERNAL void pwsp_channel_note_take(pwsp_channel *channel, uint64_t time) 
 // src/time/exchange.h
 // =================================================================================================
 
-// Processes that exchange tokens through channels: the rules of section 17 of ptowsp.h. Used by the
+// Processes that exchange tokens through channels: the rules of section 19 of ptowsp.h. Used by the
 // walk over the processes of a program (pipeline.h) and by emitted trees, whose processes have
 // threads.
 //

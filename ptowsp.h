@@ -52,9 +52,9 @@
 //      PTOWSP_STATIC         everything becomes private to the one file that has the implementation
 //      PTOWSP_NO_THREADS     no pthreads: PTOWSP_THREADS_OWN is refused, the other modes work
 //      PTOWSP_NO_SIMD        portable C only, no vector code chosen at run time
-//      PTOWSP_ONLY_PLAN      sections 1 to 10 and 24 alone, without pthreads: planning, dispatch and
+//      PTOWSP_ONLY_PLAN      sections 1 to 12 and 27 alone, without pthreads: planning, dispatch and
 //                            merging, small enough for a scheduler core. The rest is not declared.
-//      PTOWSP_NO_TILES       all but tile kernels and emission: no functions of sections 14 and 23,
+//      PTOWSP_NO_TILES       all but tile kernels and emission: no functions of sections 16 and 26,
 //                            and none of appendix A that read instructions
 //      PTOWSP_ASSERT(x)      replaces assert(x), which checks preconditions of the API
 //      PTOWSP_API            replaces the linkage of public functions
@@ -103,8 +103,8 @@
 //
 //    6 units, means 1250, 500 and 250
 //
-// 2. WORKLOAD: describe loops over kernels once, bind sizes and memory, run (sections 11 to 13, 15,
-// 16, 18 to 20). Section 20 runs the same program on threads, section 22 on a device.
+// 2. WORKLOAD: describe loops over kernels once, bind sizes and memory, run (sections 13 to 15, 17,
+// 18, 20 to 22). Section 22 runs the same program on threads, section 25 on a device.
 //
 //    #include "ptowsp.h"
 //    #include <stdio.h>
@@ -136,7 +136,7 @@
 //
 //    6 in 300 cycles
 //
-// 3. TILE KERNEL: write a kernel as operations on tiles, and measure it (section 14). It is used in
+// 3. TILE KERNEL: write a kernel as operations on tiles, and measure it (section 16). It is used in
 // workloads like a kernel in C.
 //
 //    #include "ptowsp.h"
@@ -160,7 +160,7 @@
 //
 //    17 instructions, 3149 cycles on a 910B
 //
-// 4. PIPELINE: processes that overlap and meet in channels, with a time of their own (section 17).
+// 4. PIPELINE: processes that overlap and meet in channels, with a time of their own (section 19).
 //
 //    #include "ptowsp.h"
 //    #include <stdio.h>
@@ -192,7 +192,7 @@
 //
 //    8 tiles in 950 cycles
 //
-// 5. GRAPH: C functions with an order between some of them, on threads (section 21).
+// 5. GRAPH: C functions with an order between some of them, on threads (section 24).
 //
 //    #include "ptowsp.h"
 //    #include <stdio.h>
@@ -225,7 +225,7 @@
 //    the squares of 0 to 3 add up to 14
 //
 // 6. EMISSION: write a workload as a source tree for an Ascend NPU, which runs here first (section
-// 23).
+// 26).
 //
 //    #include "ptowsp.h"
 //    #include <stdio.h>
@@ -256,18 +256,18 @@
 //
 // CONTENTS
 //
-//      1. Build configuration     9. Merging                    17. Pipelines
-//      2. Status and errors      10. Attention plans            18. Schedules
-//      3. Contexts and threads   11. Data types and tensors     19. Programs
-//      4. Text sinks             12. Modules                    20. Runs
-//      5. Spaces                 13. Kernels                    21. Graphs
-//      6. Work and tiers         14. Tile kernels               22. Devices
-//      7. Planning               15. Scalar expressions         23. Emitting
-//      8. Dispatch               16. Workloads                  24. Utilities
-//      10c. Prefix trees
+//      1. Build configuration    10. Attention plans            19. Pipelines
+//      2. Status and errors      11. MoE plans                  20. Schedules
+//      3. Contexts and threads   12. Prefix trees               21. Programs
+//      4. Text sinks             13. Data types and tensors     22. Runs
+//      5. Spaces                 14. Modules                    23. Seeing runs
+//      6. Work and tiers         15. Kernels                    24. Graphs
+//      7. Planning               16. Tile kernels               25. Devices
+//      8. Dispatch               17. Scalar expressions         26. Emitting
+//      9. Merging                18. Workloads                  27. Utilities
 //
 //      Appendix A. Reading programs: the interface of emitters, viewers and other runtimes
-//      Appendix B. Macros: the machinery of sections 5, 8, 16 and 17
+//      Appendix B. Macros: the machinery of sections 5, 8, 18 and 19
 //
 // CONVENTIONS
 //
@@ -809,7 +809,7 @@ typedef struct ptowsp_plan_config {
 } ptowsp_plan_config;
 
 // The faults that this section reports, in the order of the checks, and then those that sections
-// 10, 10b and 10c add, with the status and the text of each. `%i` is info.index, `%v` info.value and
+// 10, 11 and 12 add, with the status and the text of each. `%i` is info.index, `%v` info.value and
 // `%l` info.limit.
 #define PTOWSP_PLAN_FAULTS(FAULT)                                                                  \
     FAULT(NONE, OK, "no fault")                                                                    \
@@ -1440,7 +1440,7 @@ typedef struct ptowsp_attention_job {
     void *user;
     uint32_t *progress;
     bool is_stealing;  // lanes that are done take units of others: where lanes turn out unequal
-    const struct ptowsp_prefix_plan *prefix;  // section 10c: the plan of which `plan` is a part
+    const struct ptowsp_prefix_plan *prefix;  // section 12: the plan of which `plan` is a part
     ptowsp_work_fn join;                      // gets its joins; may be NULL if there are none
 } ptowsp_attention_job;
 
@@ -1486,7 +1486,7 @@ PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
                                               const ptowsp_attention_job *job);
 
 // -------------------------------------------------------------------------------------------------
-// 10b. MoE plans
+// 11. MoE plans
 // -------------------------------------------------------------------------------------------------
 //
 // In a layer of mixture of experts each token chooses top_k of the experts. A step has to bring
@@ -1863,7 +1863,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_routes_generate(const ptowsp_mo
                                                                  ptowsp_plan_info *out_info);
 
 // -------------------------------------------------------------------------------------------------
-// 10c. Prefix trees
+// 12. Prefix trees
 // -------------------------------------------------------------------------------------------------
 //
 // Requests that begin alike (a system prompt, examples, the turns of a conversation, beams) have the
@@ -2129,7 +2129,7 @@ PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_prefix_progress_size(const ptowsp_prefix
 #if !defined(PTOWSP_ONLY_PLAN)
 
 // -------------------------------------------------------------------------------------------------
-// 11. Data types and tensors
+// 13. Data types and tensors
 // -------------------------------------------------------------------------------------------------
 //
 // The element types of tensors and typed arrays. f16 is IEEE 754 binary16 and bf16 the upper half
@@ -2206,7 +2206,7 @@ typedef struct ptowsp_buffer {
 } ptowsp_buffer;
 
 // -------------------------------------------------------------------------------------------------
-// 12. Modules
+// 14. Modules
 // -------------------------------------------------------------------------------------------------
 //
 // A module holds the parts of workloads: axes, tensors, kernels, scalar expressions, and one or
@@ -2305,7 +2305,7 @@ PTOWSP_API ptowsp_axis ptowsp_axis_sparse(ptowsp_module *module, const char *nam
 PTOWSP_API ptowsp_axis ptowsp_axis_row(ptowsp_module *module, ptowsp_axis axis, ptowsp_expr row);
 
 // Plan axes: loops over the units, merges and lanes of an attention plan (section 10), or the units
-// and lanes of a MoE plan (section 10b). It is bound each step by its name, with
+// and lanes of a MoE plan (section 11). It is bound each step by its name, with
 // ptowsp_run_bind_plan; attention plans can also be made by each execution, with
 // ptowsp_run_bind_batch. All three axes may have the same name, which then is one plan. A program
 // loops over any plan, and is not compiled again:
@@ -2375,13 +2375,13 @@ typedef enum ptowsp_plan_field {
 PTOWSP_API ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_tensor_desc *desc);
 
 // -------------------------------------------------------------------------------------------------
-// 13. Kernels
+// 15. Kernels
 // -------------------------------------------------------------------------------------------------
 //
 // A kernel is a C function that does one task: it reads and writes tiles, and returns the cycles
-// that the task takes. (A kernel can also be written as operations on tiles: section 14.) All tasks
+// that the task takes. (A kernel can also be written as operations on tiles: section 16.) All tasks
 // of a run are called in program order, on the calling thread. If the run asks for more lanes
-// (section 20) or a device runs it (section 22), tasks that do not wait for each other run at the
+// (section 22) or a device runs it (section 25), tasks that do not wait for each other run at the
 // same time.
 
 typedef uint64_t ptowsp_cycles;
@@ -2594,7 +2594,7 @@ typedef struct ptowsp_kernel_desc {
 PTOWSP_API ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc *desc);
 
 // -------------------------------------------------------------------------------------------------
-// 14. Tile kernels
+// 16. Tile kernels
 // -------------------------------------------------------------------------------------------------
 //
 // A kernel can be written as operations on tiles. It is checked, lowered to PTO-ISA instructions,
@@ -3108,7 +3108,7 @@ PTOWSP_API void ptowsp_kernel_print(const ptowsp_module *module, ptowsp_kernel k
 #endif  // PTOWSP_NO_TILES
 
 // -------------------------------------------------------------------------------------------------
-// 15. Scalar expressions
+// 17. Scalar expressions
 // -------------------------------------------------------------------------------------------------
 //
 // Expressions are scalars that are evaluated at run time: values of type bool, i64 or u64 made of
@@ -3209,7 +3209,7 @@ PTOWSP_API ptowsp_type ptowsp_expr_type(ptowsp_expr expr);
 PTOWSP_API void ptowsp_expr_print(ptowsp_expr expr, ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
-// 16. Workloads
+// 18. Workloads
 // -------------------------------------------------------------------------------------------------
 //
 // A workload is a tree of statements. The scope macros open a node, run their body once, with the
@@ -3228,7 +3228,7 @@ PTOWSP_API void ptowsp_expr_print(ptowsp_expr expr, ptowsp_text text);
 //      PTOWSP_COMBINE(m) {}              statements that are independent of each other
 //      PTOWSP_SEQUENCE(m) {}             statements that run one after another
 //
-// A task chooses among kernels by conditions, such as the tier of a unit (section 12):
+// A task chooses among kernels by conditions, such as the tier of a unit (section 14):
 //
 //      PTOWSP_PARALLEL(m, unit, units) {
 //          PTOWSP_WHEN(m, ptowsp_eq(ptowsp_loop_field(unit, PTOWSP_PLAN_TIER), ptowsp_i64(m, 0))) {
@@ -3300,7 +3300,7 @@ typedef struct ptowsp_task_desc {
 } ptowsp_task_desc;
 
 // Adds a task. `after` names tasks of the same workload that were added before. With explicit
-// dependencies (section 18) the task waits for all their instances that the current iteration of
+// dependencies (section 20) the task waits for all their instances that the current iteration of
 // the innermost scope around both has issued. In one loop body that is the matching instance; after
 // a loop it is all of them.
 // Errors   No kernel; too few or too many axes, views or scalars; a wrong type, dtype or rank; a
@@ -3326,12 +3326,12 @@ PTOWSP_API void ptowsp_slot_set(ptowsp_module *module, uint32_t slot, ptowsp_exp
 // Loads element (row, col) of a view's tile into a slot. row and col are i64; zero expressions are
 // 0. The tile's rows and cols default to 1. The element is an integer, sign-extended if signed, or
 // bool. The load reads the values written by the tasks before it in the program; for its time see
-// section 18.
+// section 20.
 PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const ptowsp_view *view,
                                  ptowsp_expr row, ptowsp_expr col);
 
 // -------------------------------------------------------------------------------------------------
-// 17. Pipelines
+// 19. Pipelines
 // -------------------------------------------------------------------------------------------------
 //
 // A pipeline is a statement of a workload: processes that run concurrently, each with a time of its
@@ -3385,7 +3385,7 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 // Kernels are called and slots are loaded in the same order of time: a process that has received a
 // token sees all data written before the token was sent. A load behind a receive happens at the
 // time of the receive. Of the tasks that start at that time it sees the writes of those in
-// processes before its own in the tree, and of no others. On lanes (section 20) this holds for
+// processes before its own in the tree, and of no others. On lanes (section 22) this holds for
 // tiles of tensors. When only time is measured, cost functions are called in any order. (These are
 // the rules of PTO-WSP v9, except that there the end of a stream takes no time and ties are left to
 // threads.)
@@ -3431,7 +3431,7 @@ typedef struct ptowsp_channel_desc {
 
 #define PTOWSP_CHANNEL_LATENCY_SYMBOL "__pto_wsp_channel_latency_cycles"
 
-// Scopes, like those of section 16. A pipeline contains channels, events and processes, and nothing
+// Scopes, like those of section 18. A pipeline contains channels, events and processes, and nothing
 // else. (Names of pipelines appear in texts only; two pipelines may share one.)
 //
 //      PTOWSP_PIPELINE(m, "name") {}               channels and events first, then processes
@@ -3511,7 +3511,7 @@ PTOWSP_API void ptowsp_record(ptowsp_module *module, ptowsp_channel event);
 PTOWSP_API void ptowsp_wait(ptowsp_module *module, ptowsp_channel event);
 
 // -------------------------------------------------------------------------------------------------
-// 18. Schedules
+// 20. Schedules
 // -------------------------------------------------------------------------------------------------
 //
 // A schedule decides on which lane a task runs, how many tasks may be in flight, and which tasks
@@ -3711,7 +3711,7 @@ PTOWSP_API ptowsp_status ptowsp_schedule_check(const ptowsp_module *module,
 PTOWSP_API void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
-// 19. Programs
+// 21. Programs
 // -------------------------------------------------------------------------------------------------
 //
 // A program is a checked and compiled workload with its schedule. It is immutable and takes a few
@@ -3751,7 +3751,7 @@ PTOWSP_API void ptowsp_program_print_place(const ptowsp_program *program, uint32
 PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
-// 20. Runs
+// 22. Runs
 // -------------------------------------------------------------------------------------------------
 //
 // A run binds sizes, symbols, arrays and memory to a program and runs it, any number of times.
@@ -3797,7 +3797,7 @@ PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text 
 //          tasks. In order or fifo it takes 20 to 40 bytes for each task in flight. It takes some
 //          65 more for each tile that dependencies look at, and 60 to 80 more where lanes choose.
 //          With three tiles that is no more than 256. Recording tasks takes memory for each task
-//          (see section 20b), and up to 32 bytes more for each task in flight. Lanes take some 100
+//          (see section 23), and up to 32 bytes more for each task in flight. Lanes take some 100
 //          bytes more for each task of the window, 25 for each tile, and 65 for each tile of a
 //          tensor that tasks write. With three tiles, one of them written, that is again no more
 //          than 256. Repeating an execution allocates nothing; on lanes, only if more tasks are in
@@ -4092,7 +4092,7 @@ PTOWSP_API void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_text text);
 PTOWSP_API void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
-// 20b. Seeing runs
+// 23. Seeing runs
 // -------------------------------------------------------------------------------------------------
 //
 // What runs record of their tasks, and pictures of it. Say before an execution what it shall record:
@@ -4367,7 +4367,7 @@ PTOWSP_API ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_
                                            ptowsp_output output);
 
 // -------------------------------------------------------------------------------------------------
-// 21. Graphs
+// 24. Graphs
 // -------------------------------------------------------------------------------------------------
 //
 // A graph runs tasks on the lanes of a context, in real time. Tasks are C functions; edges order
@@ -4420,7 +4420,7 @@ typedef struct ptowsp_graph_desc {
     uint32_t cube_lane_count;
 } ptowsp_graph_desc;
 
-// A kernel (section 13) as a task, with its arguments and tiles. These are copied; the data of
+// A kernel (section 15) as a task, with its arguments and tiles. These are copied; the data of
 // tiles is not. The kernel_name that it sees is the name of the task, or "kernel".
 typedef struct ptowsp_graph_call {
     ptowsp_kernel_fn fn;
@@ -4535,7 +4535,7 @@ PTOWSP_API ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph);
 PTOWSP_API const ptowsp_graph_lane_stats *ptowsp_graph_lanes(const ptowsp_graph *graph);
 
 // -------------------------------------------------------------------------------------------------
-// 22. Devices
+// 25. Devices
 // -------------------------------------------------------------------------------------------------
 //
 // A device made of threads, modelled on an Ascend NPU's runtime. Scheduler threads (AICPU) give
@@ -4683,7 +4683,7 @@ PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32
 #if !defined(PTOWSP_NO_TILES)
 
 // -------------------------------------------------------------------------------------------------
-// 23. Emitting
+// 26. Emitting
 // -------------------------------------------------------------------------------------------------
 //
 // The emitter writes a program as a source tree for an Ascend NPU. The tree also runs on any other
@@ -4816,7 +4816,7 @@ PTOWSP_NPU_API ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const
 #endif  // PTOWSP_ONLY_PLAN
 
 // -------------------------------------------------------------------------------------------------
-// 24. Utilities
+// 27. Utilities
 // -------------------------------------------------------------------------------------------------
 
 // FNV-1a, 64 bits (Fowler, Noll, Vo). To hash a concatenation, start the second part with the hash
@@ -4864,7 +4864,7 @@ typedef enum ptowsp_expr_kind {
     PTOWSP_EXPR_ARRAY,     // id: an array; a: the index
     PTOWSP_EXPR_SLOT,      // id: the slot; read as the expression's type
     PTOWSP_EXPR_TASK_ARG,  // in keys: args[id] of the task, i64, 0 when it has fewer
-    PTOWSP_EXPR_ADD,       // a, b; like the functions of section 15
+    PTOWSP_EXPR_ADD,       // a, b; like the functions of section 17
     PTOWSP_EXPR_SUB,
     PTOWSP_EXPR_MUL,
     PTOWSP_EXPR_DIV,
@@ -4998,7 +4998,7 @@ typedef enum ptowsp_statement_kind {
     PWSP_FORCE_INT(PTOWSP_STATEMENT_KIND)
 } ptowsp_statement_kind;
 
-// The scope that a loop, scope or call opens (section 16). NONE: its statements count as children
+// The scope that a loop, scope or call opens (section 18). NONE: its statements count as children
 // of the scope around it.
 typedef enum ptowsp_scope {
     PTOWSP_SCOPE_NONE = 0,
@@ -5269,7 +5269,7 @@ PTOWSP_API uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot);
 // -------------------------------------------------------------------------------------------------
 //
 // The machinery behind PTOWSP_DEFINE_SPACE (section 5), PTOWSP_DEFINE_TIERS (section 8) and the
-// scopes of sections 16 and 17. Programs use those, and nothing else of this appendix.
+// scopes of sections 18 and 19. Programs use those, and nothing else of this appendix.
 
 // a * b, or UINT64_MAX where that does not fit.
 PTOWSP_INLINE uint64_t ptowsp_space_multiply(uint64_t a, uint64_t b) {
@@ -5474,7 +5474,7 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 
 #if !defined(PTOWSP_ONLY_PLAN)
 
-// Scopes (sections 16 and 17): a loop that runs its body once, then closes the scope.
+// Scopes (sections 18 and 19): a loop that runs its body once, then closes the scope.
 // clang-format off
 #define PWSP_SCOPE_NAME(line)  PWSP_LIST_CAT(pwsp_scope_, line)
 #define PWSP_SCOPE(m, begin)                                                                       \
