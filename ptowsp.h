@@ -4311,11 +4311,12 @@ typedef struct ptowsp_export_options {
 // work done until the error; tasks that were issued but never started are in tables only, on "-".
 //
 // Memory   Freed on return: 16 bytes for each kept task where lanes choose among ready tasks, 8 for
-//          SVG, 4 more with pipelines and 4 more for PERFETTO; otherwise a few kilobytes and what places and lanes take.
+//          SVG, 4 more with pipelines and 4 more for PERFETTO; otherwise a few kilobytes and what
+//          places and lanes take.
 // Errors   INVALID_PARAMS: no such format or theme; no function; a width out of range; the window is
 //          empty or begins behind the run's end; nothing was recorded, or no tasks for a format that
-//          draws them, or no edges. LIMIT_EXCEEDED: more lanes than lane_max. SYSTEM_FAILED: the output failed;
-//          the text says after how many bytes. OUT_OF_MEMORY.
+//          draws them, or no edges. LIMIT_EXCEEDED: more lanes than lane_max. SYSTEM_FAILED: the
+//          output failed; the text says after how many bytes. OUT_OF_MEMORY.
 PTOWSP_API ptowsp_status ptowsp_run_export(const ptowsp_run *run, ptowsp_export_format format,
                                            const ptowsp_export_options *options,
                                            ptowsp_output output);
@@ -4728,7 +4729,8 @@ typedef struct ptowsp_npu_desc {
 // is never half a tree. The same program gives the same bytes.
 //
 // Errors   UNSUPPORTED: a directive that ascend_npu refuses, a kernel without source (or a cost
-//          without source), a PTO-ISA source without its entry, or an instruction that the machine has in no form. The text names it.
+//          without source), a PTO-ISA source without its entry, or an instruction that the machine
+//          does not have. The text names it.
 //          LIMIT_EXCEEDED: more than 65535 statements, or parts of another kind.
 //          INVALID_PARAMS: no directory; it exists, and is_replacing is false or it cannot be
 //          replaced.
@@ -5138,7 +5140,8 @@ PTOWSP_API ptowsp_kernel_info ptowsp_program_kernel_at(const ptowsp_program *pro
 
 // A size that depends on the task: clamp((mul * valid + add) >> shift, 0, max), where `valid` is
 // the valid rows (axis 0) or columns (axis 1) of tile parameter `param`; in a loop (not 0) what is
-// left of them behind its index, up to its end: min(valid, end) - index. If param is UINT32_MAX, the size is max.
+// left of them behind its index, up to its end: min(valid, end) - index. If param is UINT32_MAX, the
+// size is max.
 typedef struct ptowsp_extent {
     uint32_t param, axis, shift;
     int32_t mul, add;
