@@ -148,10 +148,10 @@ static void trace__reads_numbers_as_json_writes_them(void **unused) {
         assert_int_equal(t.requests[i].input_tokens, inputs[i]);
         assert_int_equal(t.requests[i].output_tokens, outputs[i]);
         assert_true(t.requests[i].arrival_seconds == seconds[i]);
-        assert_int_equal(t.requests[i].block_count, i == 1 ? 2 : 0);
+        assert_int_equal(t.requests[i].id_count, i == 1 ? 2 : 0);
     }
-    assert_int_equal(t.block_count, 2);
-    assert_true(t.block_ids[t.requests[1].block_begin] == 1000 && t.block_ids[1] == 7);
+    assert_int_equal(t.id_count, 2);
+    assert_true(t.ids[t.requests[1].id_begin] == 1000 && t.ids[1] == 7);
     trace_free(&t);
 }
 
