@@ -29,7 +29,7 @@ typedef struct calibration {
 
 // The time of a unit of so many tokens and rows, in ns.
 static double calibrate_time(calibration *c, uint32_t tokens, uint32_t rows) {
-    attention_unit unit = {0, 0, 0, 1, 0, tokens};
+    attention_unit unit = {0, 0, 0, 1, 0, tokens, NULL};
     double least = INFINITY;
     c->step.group = rows;
     for (int i = 0; i < REPEATS; i++) {
