@@ -56002,11 +56002,11 @@ static void pwsp_svg_count(pwsp_out *out, uint64_t value) {
 
 // -- style ----------------------------------------------------------------------------------------
 
-static const char *const pwsp_svg_colours[PWSP_SVG_KERNELS] = {
+static const char pwsp_svg_colours[PWSP_SVG_KERNELS][8] = {
     "#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#0072b2", "#d55e00", "#999999"};
 
 // The pattern of each kernel, over its colour.
-static const char *const pwsp_svg_patterns[PWSP_SVG_KERNELS] = {
+static const char pwsp_svg_patterns[PWSP_SVG_KERNELS][48] = {
     "",
     "<path d=\"M-2 2L2-2M0 8L8 0M6 10L10 6\"/>",
     "<path d=\"M4 0V8\"/>",
@@ -56017,7 +56017,7 @@ static const char *const pwsp_svg_patterns[PWSP_SVG_KERNELS] = {
     "<path d=\"M0 0L8 8M0 8L8 0\"/>"};
 
 // By stall: its colour, and what the legend calls it.
-static const char *const pwsp_svg_stalls[PTOWSP_STALL_COUNT][2] = {
+static const char pwsp_svg_stalls[PTOWSP_STALL_COUNT][2][24] = {
     {"#888888", "idle: nothing left"}, {"#d1495b", "idle: dependency"},
     {"#888888", "idle: lane"},         {"#7b5ea7", "idle: window"},
     {"#c77d1e", "idle: order"},        {"#2a9d8f", "idle: slot"},
@@ -56428,9 +56428,9 @@ typedef struct pwsp_edge_writer {
     size_t kernel_count;
 } pwsp_edge_writer;
 
-static const char *const pwsp_edge_colours[PTOWSP_EDGE_COUNT] = {"#444444", "#0072b2", "#009e73",
-                                                                 "#e69f00", "#7b5ea7", "#999999",
-                                                                 "#c77d1e", "#2a9d8f", "#b5179e"};
+static const char pwsp_edge_colours[PTOWSP_EDGE_COUNT][8] = {"#444444", "#0072b2", "#009e73",
+                                                             "#e69f00", "#7b5ea7", "#999999",
+                                                             "#c77d1e", "#2a9d8f", "#b5179e"};
 
 // -- folded ---------------------------------------------------------------------------------------
 

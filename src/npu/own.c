@@ -320,8 +320,8 @@ NPU_INTERNAL bool npu_own_check(npu_emitter *emitter, uint32_t kernel) {
 static void npu_own_headers(npu_emitter *emitter) {
     static const char text[] = "// In place of PTO-ISA's header of this name.\n"
                                "#include \"ptoisa_shim.h\"\n";
-    static const char *const paths[] = {"shim/pto/pto-inst.hpp", "shim/pto/common/constants.hpp",
-                                        "shim/pto/common/pto_tile.hpp"};
+    static const char paths[][40] = {"shim/pto/pto-inst.hpp", "shim/pto/common/constants.hpp",
+                                     "shim/pto/common/pto_tile.hpp"};
     for (uint32_t i = 0; i < emitter->file_count; i++) {
         if (strcmp(emitter->files[i].path, paths[0]) == 0) {
             return;

@@ -314,7 +314,7 @@ static void npu_record_end(npu_recording *r) {
 
 ptowsp_status ptowsp_npu_record(ptowsp_context *context, ptowsp_run *run,
                                 const ptowsp_run_options *options, const char *directory) {
-    static const char *const models[] = {
+    static const char models[][16] = {
 #define NPU_MODEL_TEXT(name, text) text,
         PTOWSP_MODELS(NPU_MODEL_TEXT)
 #undef NPU_MODEL_TEXT
@@ -324,7 +324,8 @@ ptowsp_status ptowsp_npu_record(ptowsp_context *context, ptowsp_run *run,
                                    "emit: there is no run to record, or no directory for it");
     }
     if (options && (options->mode == PTOWSP_RUN_TIME_ONLY || options->cost.fn ||
-                    options->cost.model == PTOWSP_MODEL_USER)) {
+                    options->cost.model == PTOWSP_MODEL_USER ||
+                    (size_t)options->cost.model >= sizeof models / sizeof models[0])) {
         return ptowsp_context_fail(
             context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
             "emit: a recording needs data, and a cost model that trees have");

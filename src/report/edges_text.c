@@ -11,9 +11,9 @@ typedef struct pwsp_edge_writer {
     size_t kernel_count;
 } pwsp_edge_writer;
 
-static const char *const pwsp_edge_colours[PTOWSP_EDGE_COUNT] = {"#444444", "#0072b2", "#009e73",
-                                                                 "#e69f00", "#7b5ea7", "#999999",
-                                                                 "#c77d1e", "#2a9d8f", "#b5179e"};
+static const char pwsp_edge_colours[PTOWSP_EDGE_COUNT][8] = {"#444444", "#0072b2", "#009e73",
+                                                             "#e69f00", "#7b5ea7", "#999999",
+                                                             "#c77d1e", "#2a9d8f", "#b5179e"};
 
 // -- folded ---------------------------------------------------------------------------------------
 

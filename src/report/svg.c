@@ -79,11 +79,11 @@ static void pwsp_svg_count(pwsp_out *out, uint64_t value) {
 
 // -- style ----------------------------------------------------------------------------------------
 
-static const char *const pwsp_svg_colours[PWSP_SVG_KERNELS] = {
+static const char pwsp_svg_colours[PWSP_SVG_KERNELS][8] = {
     "#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#0072b2", "#d55e00", "#999999"};
 
 // The pattern of each kernel, over its colour.
-static const char *const pwsp_svg_patterns[PWSP_SVG_KERNELS] = {
+static const char pwsp_svg_patterns[PWSP_SVG_KERNELS][48] = {
     "",
     "<path d=\"M-2 2L2-2M0 8L8 0M6 10L10 6\"/>",
     "<path d=\"M4 0V8\"/>",
@@ -94,7 +94,7 @@ static const char *const pwsp_svg_patterns[PWSP_SVG_KERNELS] = {
     "<path d=\"M0 0L8 8M0 8L8 0\"/>"};
 
 // By stall: its colour, and what the legend calls it.
-static const char *const pwsp_svg_stalls[PTOWSP_STALL_COUNT][2] = {
+static const char pwsp_svg_stalls[PTOWSP_STALL_COUNT][2][24] = {
     {"#888888", "idle: nothing left"}, {"#d1495b", "idle: dependency"},
     {"#888888", "idle: lane"},         {"#7b5ea7", "idle: window"},
     {"#c77d1e", "idle: order"},        {"#2a9d8f", "idle: slot"},
