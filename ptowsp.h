@@ -94,7 +94,7 @@
 //        if (ptowsp_attention_size(&batch, &config, &sizes, NULL)) return 1;
 //        if (ptowsp_attention_place(&sizes, block, sizeof block, &plan)) return 1;
 //        if (ptowsp_attention_generate(&batch, &config, &plan, NULL)) return 1;
-//        ptowsp_attention_job job = {&plan, &table, 1, merge, out, progress, false};
+//        ptowsp_attention_job job = {&plan, &table, 1, merge, out, progress, false, NULL, NULL};
 //        if (ptowsp_attention_run_serial(&job, NULL)) return 1;
 //        printf("%u units, means %g, %g and %g\n", plan.unit_count, out[0], out[1], out[2]);
 //    }
@@ -4110,8 +4110,8 @@ PTOWSP_API void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text);
 //          scalars; up to twice that while tables grow. Others take as much while in flight. EDGES:
 //          48 more for each task, 40 for a tile, 16 for an edge that is not of structure, and 64 for
 //          each tile that no later task has written over.
-// Cost     NONE nothing. TOTALS and TASKS about 40 ns per task in time-only mode, which no longer
-//          issues tasks in batches. EDGES compares each tile with the tiles of its tensor that no
+// Cost     NONE nothing. TOTALS and TASKS some 100 ns per task in time-only mode on a busy machine,
+//          as tasks are no longer issued in batches. EDGES compares each tile with the tiles of its tensor that no
 //          later task has written over.
 
 typedef enum ptowsp_record_level {
