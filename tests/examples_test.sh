@@ -73,8 +73,6 @@ bad "no request is live at 500 s" prefix_decode --trace "$DIR/live.jsonl" --at 5
 bad "$DIR/none: cannot be opened" prefix_decode --trace "$DIR/none"
 printf '{"timestamp": 0, "input_length": 6, "output_length": 5, "hash_ids": []}\n' > "$DIR/no_ids"
 bad "$DIR/no_ids: no request has hash_ids" prefix_decode --trace "$DIR/no_ids"
-printf '{"timestamp": 0, "input_length": 6, "output_length": 5, "hash_ids": [1, -2]}\n' > "$DIR/negative"
-bad "$DIR/negative:1: " prefix_decode --trace "$DIR/negative"
 
 # Two tiles of 132 cycles on each of 4 lanes, but the last, which has two rows; 63 and 62 of them.
 good hello_workload
