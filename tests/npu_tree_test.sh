@@ -6,7 +6,8 @@
 set -eu
 BUILD=${BUILD:-build} CXX=${CXX:-g++} OUT=${OUT:-build/npu_tree}
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
-case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
+case $BUILD in /*) LIBRARY=$BUILD ;; *) LIBRARY=$PWD/$BUILD ;; esac
+unset BUILD  # the Makefile of a tree takes it from the environment
 rm -rf "$OUT"
 mkdir -p "$OUT"
 OUT=$(cd "$OUT" && pwd)
@@ -32,7 +33,7 @@ refuses() {
     grep -qF -- "$wanted" "$OUT/said" || { cat "$OUT/said"; fail "$* does not say: $wanted"; }
 }
 
-cc -std=c11 -I"$ROOT" "$ROOT/tests/npu_tree.c" "$BUILD/ptowsp.o" "$BUILD/ptowsp_npu_emit.o" \
+cc -std=c11 -I"$ROOT" "$ROOT/tests/npu_tree.c" "$LIBRARY/ptowsp.o" "$LIBRARY/ptowsp_npu_emit.o" \
     -o "$OUT/emit" -pthread -lm -ldl
 cd "$OUT"
 ./emit one 1 recorded
