@@ -193,5 +193,5 @@ for way in "-DPTOWSP_NO_TILES $root" " $tmp/no-tiles"; do
     absent no-tiles "$macro" "$dir" "ptowsp_npu_emit(0, 0, 0)"
     echo "no-tiles${macro:+ by macro}: $took s at -O2, $(wc -c < "$tmp/no-tiles.o") bytes of object"
 done
-! grep -q ptoisa_ "$tmp/no-tiles/ptowsp.c" || fail "no-tiles has instructions"
+! grep -o 'ptoisa_[a-z0-9_]*' "$tmp/no-tiles/ptowsp.c" | grep -qv '^ptoisa_shim$' || fail "no-tiles has instructions"  # texts name the file
 echo "parts: ok"
