@@ -60,7 +60,8 @@ static const ptowsp_kernel_desc kernels[] = {
      one_cycle,
      0,
      NULL,
-     {NULL, NULL, NULL, NULL}},
+     {NULL, NULL, NULL, NULL},
+     NULL},
     {"long",
      3,
      {{"q", PTOWSP_IN, PTOWSP_F16, 1, 64},
@@ -72,7 +73,8 @@ static const ptowsp_kernel_desc kernels[] = {
      NULL,
      900,
      NULL,
-     {NULL, NULL, NULL, NULL}},
+     {NULL, NULL, NULL, NULL},
+     NULL},
     {"merge",
      2,
      {{"p", PTOWSP_IN, PTOWSP_F32, 2, 64}, {"o", PTOWSP_INOUT, PTOWSP_F16, 1, 64}},
@@ -82,7 +84,8 @@ static const ptowsp_kernel_desc kernels[] = {
      NULL,
      20,
      NULL,
-     {NULL, NULL, NULL, NULL}},
+     {NULL, NULL, NULL, NULL},
+     NULL},
     {"note",
      1,
      {{NULL, PTOWSP_DIRECTION_NONE, PTOWSP_DTYPE_NONE, 0, 0}},
@@ -92,7 +95,8 @@ static const ptowsp_kernel_desc kernels[] = {
      NULL,
      0,
      NULL,
-     {NULL, NULL, NULL, NULL}}};
+     {NULL, NULL, NULL, NULL},
+     NULL}};
 
 typedef struct attention {
     ptowsp_axis batch, heads, chunks, kv, pages;
