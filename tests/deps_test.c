@@ -311,7 +311,9 @@ static void deps__a_task_waits_for_what_comparing_all_bytes_finds(void **state) 
     assert_non_null(w);
     for (uint32_t sample = 0; TEST_ROUNDS(sample, 400); sample++) {
         uint64_t random = seed + sample;
-        print_message(sample % 100 ? "" : "sample %u\n", (unsigned)sample);
+        if (sample % 100 == 0) {
+            print_message("sample %u\n", (unsigned)sample);
+        }
         world_random(w, &random);
         for (uint32_t i = 0; i < TASKS; i++) {
             task_random(w, i, &random);
