@@ -47663,15 +47663,14 @@ static ptowsp_task_record *pwsp_recorder_add(void *user, const pwsp_arrival *arr
         return NULL;
     }
     pwsp_record_more *more = &recorder->more[recorder->count];
-    uint64_t *word = recorder->words + recorder->word_count;
     memset(more, 0, sizeof *more);
     more->index = recorder->sim->task_count;
     more->first_word = recorder->word_count;
     for (uint32_t i = 0; i < info->axis_count; i++) {
-        *word++ = arrival->args[i];
+        recorder->words[recorder->word_count++] = arrival->args[i];
     }
     for (uint32_t i = 0; i < info->scalar_count; i++) {
-        *word++ = arrival->scalars[i];
+        recorder->words[recorder->word_count++] = arrival->scalars[i];
     }
     for (uint32_t i = 0; i < arrival->tile_count; i++) {
         const pwsp_tile_at *at = &arrival->tiles[i];
@@ -47679,7 +47678,6 @@ static ptowsp_task_record *pwsp_recorder_add(void *user, const pwsp_arrival *arr
         more->bytes_read += at->access & PWSP_TILE_READ ? bytes : 0;
         more->bytes_written += at->access & PWSP_TILE_WRITTEN ? bytes : 0;
     }
-    recorder->word_count += words;
     return &recorder->records[recorder->count++];
 }
 
@@ -55360,8 +55358,9 @@ PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t sl
     memcpy(room, kernel, length);
     const pwsp_task_op *op = picture->ops[record->node];
     PTOWSP_ASSERT(op);
+    const pwsp_recorder *recorder = &picture->run->recorder;
     const uint64_t *args =
-        picture->run->recorder.words + picture->run->recorder.more[slot].first_word;
+        recorder->words ? recorder->words + recorder->more[slot].first_word : NULL;
     uint32_t count = detail == PWSP_LABEL_KERNEL ? 0
                      : detail == PWSP_LABEL_FULL ? op->axis_count + op->scalar_count
                                                  : op->axis_count;

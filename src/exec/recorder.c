@@ -167,15 +167,14 @@ static ptowsp_task_record *pwsp_recorder_add(void *user, const pwsp_arrival *arr
         return NULL;
     }
     pwsp_record_more *more = &recorder->more[recorder->count];
-    uint64_t *word = recorder->words + recorder->word_count;
     memset(more, 0, sizeof *more);
     more->index = recorder->sim->task_count;
     more->first_word = recorder->word_count;
     for (uint32_t i = 0; i < info->axis_count; i++) {
-        *word++ = arrival->args[i];
+        recorder->words[recorder->word_count++] = arrival->args[i];
     }
     for (uint32_t i = 0; i < info->scalar_count; i++) {
-        *word++ = arrival->scalars[i];
+        recorder->words[recorder->word_count++] = arrival->scalars[i];
     }
     for (uint32_t i = 0; i < arrival->tile_count; i++) {
         const pwsp_tile_at *at = &arrival->tiles[i];
@@ -183,7 +182,6 @@ static ptowsp_task_record *pwsp_recorder_add(void *user, const pwsp_arrival *arr
         more->bytes_read += at->access & PWSP_TILE_READ ? bytes : 0;
         more->bytes_written += at->access & PWSP_TILE_WRITTEN ? bytes : 0;
     }
-    recorder->word_count += words;
     return &recorder->records[recorder->count++];
 }
 

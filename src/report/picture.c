@@ -198,8 +198,9 @@ PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t sl
     memcpy(room, kernel, length);
     const pwsp_task_op *op = picture->ops[record->node];
     PTOWSP_ASSERT(op);
+    const pwsp_recorder *recorder = &picture->run->recorder;
     const uint64_t *args =
-        picture->run->recorder.words + picture->run->recorder.more[slot].first_word;
+        recorder->words ? recorder->words + recorder->more[slot].first_word : NULL;
     uint32_t count = detail == PWSP_LABEL_KERNEL ? 0
                      : detail == PWSP_LABEL_FULL ? op->axis_count + op->scalar_count
                                                  : op->axis_count;
