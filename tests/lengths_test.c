@@ -115,13 +115,17 @@ static void trace__keeps_the_block_ids_of_mooncake_lines(void **unused) {
                     "{\"hash_ids\": [7, 1.5, 9], \"timestamp\": 0, \"input_length\": 1, "
                     "\"output_length\": 1}\n"
                     "{\"timestamp\": 0, \"input_length\": 1, \"output_length\": 1, "
-                    "\"hash_ids\": [4611686018427387903, 4611686018427387904], \"x\": [3]}\n");
-    static const size_t counts[] = {3, 0, 1, 1}, begins[] = {0, 3, 3, 4};
-    static const int64_t ids[] = {7, 7, 8, 7, INT64_MAX / 2};
-    assert_int_equal(t.count, 4);
-    assert_int_equal(t.id_count, 5);
+                    "\"hash_ids\": [4611686018427387903, 4611686018427387904], \"x\": [3]}\n"
+                    "{\"timestamp\": 0, \"input_length\": 1, \"output_length\": 1, "
+                    "\"hash_ids\": [5, 10000000000000000000]}\n"
+                    "{\"timestamp\": 0, \"input_length\": 1, \"output_length\": 1, "
+                    "\"hash_ids\": [6, 1e19]}\n");
+    static const size_t counts[] = {3, 0, 1, 1, 1, 1}, begins[] = {0, 3, 3, 4, 5, 6};
+    static const int64_t ids[] = {7, 7, 8, 7, INT64_MAX / 2, 5, 6};
+    assert_int_equal(t.count, 6);
+    assert_int_equal(t.id_count, 7);
     assert_memory_equal(t.ids, ids, sizeof ids);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 6; i++) {
         assert_int_equal(t.requests[i].id_count, counts[i]);
         assert_int_equal(t.requests[i].id_begin, begins[i]);
     }

@@ -151,6 +151,15 @@ static bool reader_json_number(trace_reader *reader, const char *what, json_numb
 
 typedef enum json_whole { JSON_WHOLE, JSON_NEGATIVE, JSON_FRACTION, JSON_GREATER } json_whole;
 
+// Makes a value ten times as large and adds a digit. False if that exceeds the limit.
+static bool append_digit(int64_t *value, int64_t digit, int64_t limit) {
+    if (digit > limit || *value > (limit - digit) / 10) {
+        return false;
+    }
+    *value = *value * 10 + digit;
+    return true;
+}
+
 // The value of a number if that is whole, from 0 to limit: 1000, 1e3 and 1000.0 are the same.
 static json_whole json_number_whole(const json_number *number, int64_t limit, int64_t *out_value) {
     int64_t value = 0, place = 0;
@@ -164,17 +173,13 @@ static json_whole json_number_whole(const json_number *number, int64_t limit, in
         if (place >= number->point && *at != '0') {
             return JSON_FRACTION;
         }
-        if (place < number->point) {
-            value = value * 10 + (*at - '0');
-        }
-        if (value > limit) {
+        if (place < number->point && !append_digit(&value, *at - '0', limit)) {
             return JSON_GREATER;
         }
         place++;
     }
     for (; value > 0 && place < number->point; place++) {
-        value *= 10;
-        if (value > limit) {
+        if (!append_digit(&value, 0, limit)) {
             return JSON_GREATER;
         }
     }
