@@ -5324,6 +5324,929 @@ ptowsp_status ptowsp_attention_export(const ptowsp_attention_plan *plan,
 }
 
 // =================================================================================================
+// src/plan/dispatch.c
+// =================================================================================================
+
+// Dispatch: descriptors to kernels, serially, or over lanes.
+//
+// Before anything runs, one pass finds which of the 256 tiers occur, so that a missing kernel is an
+// error and not half a step. Lanes take ranges of descriptors from one queue per group; in MPMD a
+// lane skips the descriptors of other groups in its range, at the cost of one byte comparison each.
+
+#define PWSP_TIER_COUNT 256
+
+// For each tier the index of the first descriptor that has it, or PTOWSP_NO_INDEX.
+typedef struct pwsp_tier_uses {
+    uint64_t first[PWSP_TIER_COUNT];
+} pwsp_tier_uses;
+
+static void pwsp_tier_uses_find(pwsp_tier_uses *uses, const PTOWSP_GM ptowsp_work *work,
+                                uint64_t work_count) {
+    for (uint32_t tier = 0; tier < PWSP_TIER_COUNT; tier++) {
+        uses->first[tier] = PTOWSP_NO_INDEX;
+    }
+    for (uint64_t i = 0; i < work_count;) {
+        uint8_t tier = work[i].tier;
+        uses->first[tier] = pwsp_min_u64(uses->first[tier], i);
+        do {
+            i++;
+        } while (i < work_count && work[i].tier == tier);
+    }
+}
+
+static bool pwsp_table_has(const ptowsp_lane_group *group, uint32_t tier) {
+    return tier < group->table_count && group->table[tier] != NULL;
+}
+
+// Finds the first group that has a kernel for each tier in use. Returns the lowest index of a
+// descriptor that none serves, or PTOWSP_NO_INDEX.
+static uint64_t pwsp_owners_find(const pwsp_tier_uses *uses, const ptowsp_lane_group *groups,
+                                 uint32_t group_count, uint8_t *owners) {
+    uint64_t orphan = PTOWSP_NO_INDEX;
+    for (uint32_t tier = 0; tier < PWSP_TIER_COUNT; tier++) {
+        uint32_t owner = 0;
+        while (owner < group_count && !pwsp_table_has(&groups[owner], tier)) {
+            owner++;
+        }
+        PTOWSP_ASSERT(owner <= PTOWSP_LANE_GROUP_MAX);
+        owners[tier] = (uint8_t)owner;
+        if (owner == group_count) {
+            orphan = pwsp_min_u64(orphan, uses->first[tier]);
+        }
+    }
+    return orphan;
+}
+
+ptowsp_status ptowsp_dispatch_serial(const PTOWSP_GM ptowsp_work *work, uint64_t work_count,
+                                     const ptowsp_work_fn *table, uint32_t table_count, void *user,
+                                     uint64_t *out_index) {
+    if (out_index) {
+        *out_index = PTOWSP_NO_INDEX;
+    }
+    if ((!work && work_count > 0) || (!table && table_count > 0)) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    ptowsp_lane_group group = {1, table, table_count};
+    pwsp_tier_uses uses;
+    uint8_t owners[PWSP_TIER_COUNT];
+    pwsp_tier_uses_find(&uses, work, work_count);
+    uint64_t orphan = pwsp_owners_find(&uses, &group, 1, owners);
+    if (orphan != PTOWSP_NO_INDEX) {
+        if (out_index) {
+            *out_index = orphan;
+        }
+        return PTOWSP_INVALID_PARAMS;
+    }
+    for (uint64_t i = 0; i < work_count; i++) {
+        table[work[i].tier](&work[i], 0, user);
+    }
+    return PTOWSP_OK;
+}
+
+// Checks the groups of an MPMD dispatch.
+static ptowsp_status pwsp_groups_check(ptowsp_context *context, const ptowsp_lane_group *groups,
+                                       uint32_t group_count) {
+    if (group_count == 0 || group_count > PTOWSP_LANE_GROUP_MAX) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "dispatch: group_count %u is not in 1 to %u", (unsigned)group_count,
+                         (unsigned)PTOWSP_LANE_GROUP_MAX);
+    }
+    if (!groups) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "dispatch: groups is NULL with group_count %u", (unsigned)group_count);
+    }
+    uint32_t lanes_left = PTOWSP_LANE_COUNT_MAX;
+    for (uint32_t i = 0; i < group_count; i++) {
+        const ptowsp_lane_group *group = &groups[i];
+        if (group->lane_count == 0 || group->lane_count > lanes_left) {
+            return pwsp_fail(
+                context, PTOWSP_INVALID_PARAMS, i,
+                "dispatch: group %u has %u lanes; at least 1 each and at most %u in all",
+                (unsigned)i, (unsigned)group->lane_count, (unsigned)PTOWSP_LANE_COUNT_MAX);
+        }
+        if (!group->table && group->table_count > 0) {
+            return pwsp_fail(context, PTOWSP_INVALID_PARAMS, i,
+                             "dispatch: the table of group %u is NULL with table_count %u",
+                             (unsigned)i, (unsigned)group->table_count);
+        }
+        lanes_left -= group->lane_count;
+    }
+    return PTOWSP_OK;
+}
+
+// Checks the work against the tables of checked groups, and finds the group that owns each tier.
+static ptowsp_status pwsp_work_check_tiers(ptowsp_context *context,
+                                           const PTOWSP_GM ptowsp_work *work, uint64_t work_count,
+                                           const ptowsp_lane_group *groups, uint32_t group_count,
+                                           uint8_t *owners) {
+    if (!work && work_count > 0) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "dispatch: work is NULL with work_count %llu",
+                         (unsigned long long)work_count);
+    }
+    pwsp_tier_uses uses;
+    pwsp_tier_uses_find(&uses, work, work_count);
+    uint64_t orphan = pwsp_owners_find(&uses, groups, group_count, owners);
+    if (orphan != PTOWSP_NO_INDEX) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, orphan,
+                         "dispatch: work at %llu has tier %u, for which no table has a kernel",
+                         (unsigned long long)orphan, (unsigned)work[orphan].tier);
+    }
+    return PTOWSP_OK;
+}
+
+typedef struct pwsp_spmd_job {
+    const PTOWSP_GM ptowsp_work *work;
+    const ptowsp_work_fn *table;
+    void *user;
+} pwsp_spmd_job;
+
+static void pwsp_spmd_range(void *arg, uint64_t begin, uint64_t end, uint32_t lane) {
+    const pwsp_spmd_job *job = (const pwsp_spmd_job *)arg;
+    for (uint64_t i = begin; i < end; i++) {
+        job->table[job->work[i].tier](&job->work[i], lane, job->user);
+    }
+}
+
+ptowsp_status ptowsp_dispatch_spmd(ptowsp_context *context, const PTOWSP_GM ptowsp_work *work,
+                                   uint64_t work_count, const ptowsp_work_fn *table,
+                                   uint32_t table_count, void *user) {
+    if (!pwsp_context_enter(context)) {
+        return PTOWSP_BUSY;
+    }
+    ptowsp_status status;
+    if (!table && table_count > 0) {
+        status = pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                           "dispatch: table is NULL with table_count %u", (unsigned)table_count);
+    } else {
+        ptowsp_lane_group group = {1, table, table_count};
+        uint8_t owners[PWSP_TIER_COUNT];
+        status = pwsp_work_check_tiers(context, work, work_count, &group, 1, owners);
+    }
+    if (status == PTOWSP_OK) {
+        pwsp_spmd_job job = {work, table, user};
+        status = pwsp_context_run(context, work_count, 0, pwsp_spmd_range, &job);
+    }
+    pwsp_context_leave(context);
+    return status;
+}
+
+typedef struct pwsp_mpmd_job {
+    const PTOWSP_GM ptowsp_work *work;
+    const ptowsp_lane_group *groups;
+    uint32_t group_count;
+    void *user;
+    uint8_t owners[PWSP_TIER_COUNT];
+    pwsp_queue queues[PTOWSP_LANE_GROUP_MAX];
+} pwsp_mpmd_job;
+
+static void pwsp_mpmd_lane(pwsp_mpmd_job *job, uint32_t group_index, uint32_t lane) {
+    const ptowsp_lane_group *group = &job->groups[group_index];
+    uint64_t begin, end;
+    PTOWSP_ASSERT(group_index < job->group_count);
+    while (pwsp_queue_take(&job->queues[group_index], &begin, &end)) {
+        for (uint64_t i = begin; i < end; i++) {
+            uint8_t tier = job->work[i].tier;
+            if (job->owners[tier] == group_index) {
+                group->table[tier](&job->work[i], lane, job->user);
+            }
+        }
+    }
+}
+
+static void pwsp_mpmd_lanes(void *arg, uint64_t begin, uint64_t end, uint32_t context_lane) {
+    pwsp_mpmd_job *job = (pwsp_mpmd_job *)arg;
+    (void)context_lane;
+    for (uint64_t lane = begin; lane < end; lane++) {
+        uint64_t group_index = 0, first = 0;
+        while (lane - first >= job->groups[group_index].lane_count) {
+            PTOWSP_ASSERT(group_index + 1 < job->group_count);
+            first += job->groups[group_index].lane_count;
+            group_index++;
+        }
+        pwsp_mpmd_lane(job, (uint32_t)group_index, (uint32_t)lane);
+    }
+}
+
+// Runs checked work on the lanes of all groups.
+static ptowsp_status pwsp_mpmd_run(ptowsp_context *context, pwsp_mpmd_job *job,
+                                   uint64_t work_count) {
+    uint64_t lane_count = 0;
+    for (uint32_t i = 0; i < job->group_count; i++) {
+        pwsp_queue queue = {0, work_count, 0, job->groups[i].lane_count};
+        job->queues[i] = queue;
+        lane_count += queue.lane_count;
+    }
+    return pwsp_context_run(context, work_count ? lane_count : 0, 1, pwsp_mpmd_lanes, job);
+}
+
+ptowsp_status ptowsp_dispatch_mpmd(ptowsp_context *context, const PTOWSP_GM ptowsp_work *work,
+                                   uint64_t work_count, const ptowsp_lane_group *groups,
+                                   uint32_t group_count, void *user) {
+    if (!pwsp_context_enter(context)) {
+        return PTOWSP_BUSY;
+    }
+    pwsp_mpmd_job job;
+    ptowsp_status status = pwsp_groups_check(context, groups, group_count);
+    if (status == PTOWSP_OK) {
+        status = pwsp_work_check_tiers(context, work, work_count, groups, group_count, job.owners);
+    }
+    if (status == PTOWSP_OK) {
+        job.work = work;
+        job.groups = groups;
+        job.group_count = group_count;
+        job.user = user;
+        status = pwsp_mpmd_run(context, &job, work_count);
+    }
+    pwsp_context_leave(context);
+    return status;
+}
+
+// =================================================================================================
+// src/plan/merge.c
+// =================================================================================================
+
+// The log-sum-exp merge of partial attention states.
+//
+// A whole row is merged in two steps: first the largest m of all parts, then
+//
+//      weight[i] = exp(m[i] - m)
+//      out[d] = (sum of weight[i] * acc[i][d]) / (sum of weight[i] * l[i])
+//
+// in the order of the parts. So each acc is read once, no sum is ever rescaled, and every weight is
+// at most 1. The row is summed in strips that stay in registers over up to PWSP_MERGE_PARTS parts.
+
+#define PWSP_MERGE_PARTS 64
+
+// Parts that are not empty, at most PWSP_MERGE_PARTS of them.
+typedef struct pwsp_merge_parts {
+    uint32_t count;
+    float weights[PWSP_MERGE_PARTS];
+    const float *rows[PWSP_MERGE_PARTS];
+} pwsp_merge_parts;
+
+// sum[d] += weights[0] * rows[0][d] + weights[1] * rows[1][d] + ...
+#if !defined(PTOWSP_NO_SIMD)
+
+typedef float pwsp_floats __attribute__((vector_size(64), aligned(4), may_alias));
+
+PWSP_FORCE_INLINE void pwsp_merge_sum_body(const pwsp_merge_parts *parts, uint32_t dim,
+                                           float *PWSP_RESTRICT sum) {
+    PWSP_ROUND_APART;
+    uint32_t d = 0;
+    for (; d + 32 <= dim; d += 32) {
+        pwsp_floats *strip = (pwsp_floats *)(void *)(sum + d);
+        pwsp_floats low = strip[0], high = strip[1];
+        for (uint32_t i = 0; i < parts->count; i++) {
+            const pwsp_floats *row = (const pwsp_floats *)(const void *)(parts->rows[i] + d);
+            low += parts->weights[i] * row[0];
+            high += parts->weights[i] * row[1];
+        }
+        strip[0] = low;
+        strip[1] = high;
+    }
+    for (; d < dim; d++) {
+        for (uint32_t i = 0; i < parts->count; i++) {
+            sum[d] += parts->weights[i] * parts->rows[i][d];
+        }
+    }
+}
+
+#else
+
+PWSP_FORCE_INLINE void pwsp_merge_sum_body(const pwsp_merge_parts *parts, uint32_t dim,
+                                           float *PWSP_RESTRICT sum) {
+    PWSP_ROUND_APART;
+    for (uint32_t i = 0; i < parts->count; i++) {
+        for (uint32_t d = 0; d < dim; d++) {
+            sum[d] += parts->weights[i] * parts->rows[i][d];
+        }
+    }
+}
+
+#endif
+
+#if PWSP_X86
+
+PWSP_AVX512 static void pwsp_merge_sum_avx512(const pwsp_merge_parts *parts, uint32_t dim,
+                                              float *sum) {
+    pwsp_merge_sum_body(parts, dim, sum);
+}
+
+PWSP_AVX2 static void pwsp_merge_sum_avx2(const pwsp_merge_parts *parts, uint32_t dim, float *sum) {
+    pwsp_merge_sum_body(parts, dim, sum);
+}
+
+#endif
+
+static void pwsp_merge_sum(const pwsp_merge_parts *parts, uint32_t dim, float *sum) {
+#if PWSP_X86
+    if (pwsp_cpu_has_avx512()) {
+        pwsp_merge_sum_avx512(parts, dim, sum);
+        return;
+    }
+    if (pwsp_cpu_has_avx2()) {
+        pwsp_merge_sum_avx2(parts, dim, sum);
+        return;
+    }
+#endif
+    pwsp_merge_sum_body(parts, dim, sum);
+}
+
+static bool pwsp_partial_is_empty(const ptowsp_partial *state) {
+    return state->m == -pwsp_infinity();
+}
+
+void ptowsp_merge_clear(ptowsp_partial *state, float *acc, uint32_t dim) {
+    state->m = -pwsp_infinity();
+    state->l = 0.0f;
+    if (dim > 0) {  // acc may be NULL
+        PTOWSP_ASSERT(acc);
+        memset(acc, 0, dim * sizeof *acc);
+    }
+}
+
+void ptowsp_merge_add(ptowsp_partial *state, float *acc, const ptowsp_partial *part,
+                      const float *part_acc, uint32_t dim) {
+    PWSP_ROUND_APART;
+    if (pwsp_partial_is_empty(part)) {
+        return;
+    }
+    if (pwsp_partial_is_empty(state)) {
+        *state = *part;
+        if (dim > 0) {
+            memcpy(acc, part_acc, dim * sizeof *acc);
+        }
+        return;
+    }
+    float weight = 1.0f;
+    if (part->m > state->m) {
+        float factor = pwsp_exp(state->m - part->m);
+        state->m = part->m;
+        state->l *= factor;
+        for (uint32_t d = 0; d < dim; d++) {
+            acc[d] *= factor;
+        }
+    } else {
+        weight = pwsp_exp(part->m - state->m);
+    }
+    state->l += weight * part->l;
+    pwsp_merge_parts parts;
+    parts.count = 1;
+    parts.weights[0] = weight;
+    parts.rows[0] = part_acc;
+    pwsp_merge_sum(&parts, dim, acc);
+}
+
+float ptowsp_merge_finish(const ptowsp_partial *state, const float *acc, uint32_t dim, float *out) {
+    if (pwsp_partial_is_empty(state)) {
+        if (dim > 0) {
+            memset(out, 0, dim * sizeof *out);
+        }
+        return -pwsp_infinity();
+    }
+    for (uint32_t d = 0; d < dim; d++) {
+        out[d] = acc[d] / state->l;
+    }
+    return state->m + pwsp_log(state->l);
+}
+
+// A row comes in one or several runs of parts. First m is raised over all of them,
+static void pwsp_merge_raise(ptowsp_partial *whole, const ptowsp_partial *states,
+                             uint32_t part_count, size_t stride) {
+    for (uint32_t i = 0; i < part_count; i++) {
+        float m = states[i * stride].m;
+        whole->m = m > whole->m || m != m ? m : whole->m;
+    }
+}
+
+// then they are taken, and whenever there are many of them, added to out.
+static void pwsp_merge_take(ptowsp_partial *whole, pwsp_merge_parts *parts,
+                            const ptowsp_partial *states, const float *accs, uint32_t part_count,
+                            size_t stride, uint32_t dim, float *out) {
+    PWSP_ROUND_APART;
+    for (uint32_t i = 0; i < part_count; i++) {
+        const ptowsp_partial *part = &states[i * stride];
+        if (pwsp_partial_is_empty(part)) {
+            continue;
+        }
+        if (parts->count == PWSP_MERGE_PARTS) {
+            pwsp_merge_sum(parts, dim, out);
+            parts->count = 0;
+        }
+        float weight = pwsp_exp(part->m - whole->m);
+        whole->l += weight * part->l;
+        parts->weights[parts->count] = weight;
+        parts->rows[parts->count++] = dim > 0 ? accs + i * stride * dim : accs;
+    }
+}
+
+float ptowsp_merge_partials(const ptowsp_partial *states, const float *accs, uint32_t part_count,
+                            size_t stride, uint32_t dim, float *out) {
+    ptowsp_partial whole;
+    ptowsp_merge_clear(&whole, out, dim);
+    pwsp_merge_raise(&whole, states, part_count, stride);
+    if (pwsp_partial_is_empty(&whole)) {
+        return -pwsp_infinity();
+    }
+    pwsp_merge_parts parts;
+    parts.count = 0;
+    pwsp_merge_take(&whole, &parts, states, accs, part_count, stride, dim, out);
+    pwsp_merge_sum(&parts, dim, out);
+    return ptowsp_merge_finish(&whole, out, dim, out);
+}
+
+float ptowsp_attention_merge_row(const ptowsp_attention_scratch *scratch,
+                                 const PTOWSP_GM ptowsp_work *merge, uint32_t row, float *out) {
+    PTOWSP_ASSERT(row < scratch->rows);
+    uint32_t first = ptowsp_work_slot_first(merge);
+    const ptowsp_partial *states = ptowsp_attention_states(scratch, first) + row;
+    const float *accs = scratch->accs;  // may be NULL where dim is 0
+    if (scratch->dim > 0) {
+        accs = ptowsp_attention_accs(scratch, first) + (size_t)row * scratch->dim;
+    }
+    return ptowsp_merge_partials(states, accs, ptowsp_work_slot_count(merge), scratch->rows,
+                                 scratch->dim, out);
+}
+
+// -- joins ----------------------------------------------------------------------------------------
+
+// Segments of a row, by depth, that are looked up at a time.
+#define PWSP_JOIN_SEGMENTS 64
+
+// A run of parts of a row: the slots of a segment.
+typedef struct pwsp_join_run {
+    const ptowsp_partial *states;
+    const float *accs;
+    uint32_t count;
+} pwsp_join_run;
+
+// A row of a join.
+typedef struct pwsp_join_query {
+    const ptowsp_prefix_plan *plan;
+    const ptowsp_attention_scratch *scratch;
+    uint32_t position, head;
+    uint32_t token;  // of those of the plan
+    uint32_t group_row;
+} pwsp_join_query;
+
+// The slots of a segment that have the row.
+static pwsp_join_run pwsp_join_run_of(const pwsp_join_query *query,
+                                      const ptowsp_prefix_segment *segment) {
+    const ptowsp_attention_plan *plan = &query->plan->attention;
+    pwsp_join_run run = {NULL, NULL, 0};
+    if (segment->kv_begin >= segment->kv_end) {
+        return run;
+    }
+    const uint32_t token = query->token - segment->token_begin, tile = token / plan->tile_tokens;
+    const uint32_t tiles = (segment->token_count - 1) / plan->tile_tokens + 1;
+    const uint32_t entry = segment->merge_begin + query->head * tiles + tile;
+    const uint32_t first = ptowsp_work_slot_first(&plan->merges[entry]);
+    const uint32_t row = token % plan->tile_tokens * plan->group + query->group_row;
+    PTOWSP_ASSERT(row < query->scratch->rows && !segment->is_whole);
+    run.count = ptowsp_work_slot_count(&plan->merges[entry]);
+    run.states = ptowsp_attention_states(query->scratch, first) + row;
+    run.accs = query->scratch->accs;  // may be NULL where dim is 0
+    if (query->scratch->dim > 0) {
+        run.accs = ptowsp_attention_accs(query->scratch, first) + (size_t)row * query->scratch->dim;
+    }
+    return run;
+}
+
+// Finds the runs of the row from depth `depth` on, at most PWSP_JOIN_SEGMENTS, from the top.
+static uint32_t pwsp_join_runs(const pwsp_join_query *query, uint32_t depth, uint32_t depth_max,
+                               pwsp_join_run *runs) {
+    const ptowsp_prefix_segment *segments = query->plan->segments;
+    const uint32_t end =
+        depth_max - depth < PWSP_JOIN_SEGMENTS ? depth_max + 1 : depth + PWSP_JOIN_SEGMENTS;
+    uint32_t i = query->plan->requests[query->position].segment;
+    for (uint32_t at = depth_max + 1; at > depth; at--, i = segments[i].parent) {
+        if (at <= end) {
+            runs[at - 1 - depth] = pwsp_join_run_of(query, &segments[i]);
+        }
+    }
+    return end - depth;
+}
+
+float ptowsp_prefix_join_row(const ptowsp_prefix_plan *plan,
+                             const ptowsp_attention_scratch *scratch,
+                             const PTOWSP_GM ptowsp_work *join, uint32_t row, float *out) {
+    const uint32_t group = plan->attention.group, position = join->params[2];
+    const pwsp_join_query query = {plan,
+                                   scratch,
+                                   position,
+                                   join->params[1],
+                                   plan->requests[position].token_begin + row / group,
+                                   row % group};
+    PTOWSP_ASSERT(query.token < plan->requests[position + 1].token_begin);
+    uint32_t depth_max = 0;
+    const uint32_t last = plan->requests[position].segment;
+    for (uint32_t i = plan->segments[last].parent; i != PTOWSP_NO_NODE;
+         i = plan->segments[i].parent) {
+        depth_max++;
+    }
+    pwsp_join_run runs[PWSP_JOIN_SEGMENTS];
+    ptowsp_partial whole;
+    pwsp_merge_parts parts;
+    parts.count = 0;
+    ptowsp_merge_clear(&whole, out, scratch->dim);
+    uint32_t count = 0;
+    for (uint32_t depth = 0; depth <= depth_max; depth += count) {
+        count = pwsp_join_runs(&query, depth, depth_max, runs);
+        for (uint32_t i = 0; i < count; i++) {
+            pwsp_merge_raise(&whole, runs[i].states, runs[i].count, scratch->rows);
+        }
+    }
+    if (pwsp_partial_is_empty(&whole)) {
+        return -pwsp_infinity();
+    }
+    for (uint32_t depth = 0; depth <= depth_max; depth += count) {
+        if (depth_max >= PWSP_JOIN_SEGMENTS) {  // otherwise they are all there
+            count = pwsp_join_runs(&query, depth, depth_max, runs);
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            pwsp_merge_take(&whole, &parts, runs[i].states, runs[i].accs, runs[i].count,
+                            scratch->rows, scratch->dim, out);
+        }
+    }
+    pwsp_merge_sum(&parts, scratch->dim, out);
+    return ptowsp_merge_finish(&whole, out, scratch->dim, out);
+}
+
+// =================================================================================================
+// src/plan/attention_run.c
+// =================================================================================================
+
+// Running attention plans: units to kernels, by lists of lanes or with stealing, and merges as soon
+// as their parts are done.
+//
+// Workers share the job's progress and nothing else, and no worker ever waits:
+//
+//      element             what
+//      0                   workers that have returned; by ptowsp_attention_run_worker, stealing
+//      (l + 1) * STRIDE    cursor of lane l: units of its list that are taken
+//      merges_at + m       parts of merge m that are done
+//      joins_at + j        of a prefix plan: parts of join j that are done, as those of merges
+//
+//      a part                                the last part of a tile
+//      writes its state                      finds the count full (1), and sets it to 0
+//      count + 1 (1)                         merges: all states are there
+//
+// (1) is acquire and release: it releases the state of its part to the worker that finds the count
+// full. A list is taken unit by unit (stealing), as a whole (ptowsp_attention_run, where a lane may
+// be left out), or is the worker's without asking (ptowsp_attention_run_worker, to which all come).
+//
+// Invariant: between two runs all progress is zero. A count is cleared by its last part. Cursors are
+// cleared when no worker can look at them any more, since a worker that finds 0 there takes units: by
+// the caller of ptowsp_attention_run when all lanes have returned, or by the last worker to return
+// (2), which acquires what the others released there. So a worker that comes late finds full cursors, or is the
+// one that clears them. tests/models/attention_run.pml is a model of this.
+
+// Elements between cursors: each is on lines of its own.
+#define PWSP_CURSOR_STRIDE (PWSP_FALSE_SHARING / sizeof(uint32_t))
+
+static uint32_t *pwsp_attention_cursor(const ptowsp_attention_job *job, uint32_t lane) {
+    return job->progress + (lane + (size_t)1) * PWSP_CURSOR_STRIDE;
+}
+
+uint64_t ptowsp_attention_progress_size(const ptowsp_attention_plan *plan) {
+    uint64_t merge_count = pwsp_max_u64(plan->merge_capacity, plan->merge_count);
+    return (plan->lane_count + UINT64_C(1)) * PWSP_CURSOR_STRIDE + merge_count;
+}
+
+uint64_t ptowsp_prefix_progress_size(const ptowsp_prefix_plan *plan) {
+    return ptowsp_attention_progress_size(&plan->attention) +
+           pwsp_max_u64(plan->join_capacity, plan->join_count);
+}
+
+// Parts of each join that are done, behind all other progress.
+static uint32_t *pwsp_attention_joins(const ptowsp_attention_job *job) {
+    return job->progress + (size_t)ptowsp_attention_progress_size(job->plan);
+}
+
+// -- units and merges -----------------------------------------------------------------------------
+
+// A worker inside a job.
+typedef struct pwsp_attention_worker {
+    const ptowsp_attention_job *job;
+    uint32_t lane;   // what kernels see
+    uint32_t merge;  // the one found last
+} pwsp_attention_worker;
+
+// Whether a merge has this slot. One that is INVALID has none.
+static bool pwsp_merge_has(const ptowsp_attention_plan *plan, uint32_t merge, uint32_t slot) {
+    const PTOWSP_GM ptowsp_work *work = &plan->merges[merge];
+    uint32_t first = ptowsp_work_slot_first(work);
+    return slot >= first && slot - first < ptowsp_work_slot_count(work) &&
+           ptowsp_work_is_valid(work);
+}
+
+// Finds the merge of a slot, from `hint` on: parts come in the order of merges, so it is mostly that
+// one or the next, and otherwise found by bisection. merge_count if there is none.
+static uint32_t pwsp_merge_find(const ptowsp_attention_plan *plan, uint32_t hint, uint32_t slot) {
+    for (uint32_t i = hint; i < plan->merge_count && i - hint < 2; i++) {
+        if (pwsp_merge_has(plan, i, slot)) {
+            return i;
+        }
+    }
+    uint32_t low = 0, high = plan->merge_count;  // before low all begin at the slot or before it
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (ptowsp_work_slot_first(&plan->merges[middle]) <= slot) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low > 0 && pwsp_merge_has(plan, low - 1, slot) ? low - 1 : plan->merge_count;
+}
+
+// Counts a part whose state is written, and merges its tile if it is the last one.
+static void pwsp_attention_count_part(pwsp_attention_worker *worker, uint32_t slot) {
+    const ptowsp_attention_job *job = worker->job;
+    const ptowsp_attention_plan *plan = job->plan;
+    uint32_t merge = pwsp_merge_find(plan, worker->merge, slot);
+    PTOWSP_ASSERT(merge < plan->merge_count && "a part without a merge");
+    worker->merge = merge;
+    uint32_t slot_count = ptowsp_work_slot_count(&plan->merges[merge]);
+    uint32_t *count = pwsp_attention_cursor(job, plan->lane_count) + merge;
+    uint32_t done = pwsp_fetch_add_acq_rel(count, 1u) + 1;  // (1)
+    PTOWSP_ASSERT(done <= slot_count && "progress was not zero");
+    if (done == slot_count) {
+        pwsp_store_relaxed(count, 0u);
+        job->merge(&plan->merges[merge], worker->lane, job->user);
+    }
+}
+
+// The same for a part of a prefix plan's segment that is not whole: it is one of each request that
+// has rows in it, and the last part of a request has its rows joined.
+static void pwsp_prefix_count_part(const pwsp_attention_worker *worker,
+                                   const PTOWSP_GM ptowsp_work *unit) {
+    const ptowsp_attention_job *job = worker->job;
+    const ptowsp_prefix_plan *prefix = job->prefix;
+    const ptowsp_prefix_segment *segment = &prefix->segments[unit->params[0]];
+    const uint32_t tokens = prefix->attention.tile_tokens;
+    const uint32_t begin = segment->token_begin + unit->reserved * tokens;
+    const uint32_t left = segment->token_begin + segment->token_count - begin;
+    const uint32_t end = begin + (left < tokens ? left : tokens);
+    // The last position whose tokens begin there or before.
+    uint32_t low = segment->first, high = segment->first + segment->count;
+    while (high - low > 1) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (prefix->requests[middle].token_begin <= begin) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    uint32_t *counts = pwsp_attention_joins(job);
+    for (; prefix->requests[low].token_begin < end; low++) {
+        if (prefix->requests[low].join == PTOWSP_NO_NODE) {
+            continue;  // it has no query tokens
+        }
+        const uint32_t index = prefix->requests[low].join + unit->params[1];
+        const PTOWSP_GM ptowsp_work *join = &prefix->joins[index];
+        uint32_t done = pwsp_fetch_add_acq_rel(&counts[index], 1u) + 1;  // (1)
+        PTOWSP_ASSERT(done <= join->params[3] && "progress was not zero");
+        if (done == join->params[3]) {
+            pwsp_store_relaxed(&counts[index], 0u);
+            job->join(join, worker->lane, job->user);
+        }
+    }
+}
+
+// Runs the units [begin, end) of the plan in order.
+static void pwsp_attention_units(pwsp_attention_worker *worker, uint64_t begin, uint64_t end) {
+    const PTOWSP_GM ptowsp_work *units = worker->job->plan->units;
+    const ptowsp_work_fn *table = worker->job->table;
+    const ptowsp_prefix_plan *prefix = worker->job->prefix;
+    void *user = worker->job->user;
+    uint32_t lane = worker->lane;
+    for (uint64_t i = begin; i < end; i++) {
+        if (ptowsp_work_is_valid(&units[i])) {
+            table[units[i].tier](&units[i], lane, user);
+            if (ptowsp_work_slot(&units[i]) == PTOWSP_NO_SLOT) {
+                continue;
+            }
+            if (prefix && !prefix->segments[units[i].params[0]].is_whole) {
+                pwsp_prefix_count_part(worker, &units[i]);
+            } else {
+                pwsp_attention_count_part(worker, ptowsp_work_slot(&units[i]));
+            }
+        }
+    }
+}
+
+// -- lists ----------------------------------------------------------------------------------------
+
+// The first lane of a worker; that of worker_count is lane_count. It is one of the plan's for each
+// worker, even for those that have none.
+static uint32_t pwsp_attention_lane_first(const ptowsp_attention_plan *plan, uint32_t worker,
+                                          uint32_t worker_count) {
+    return (uint32_t)((uint64_t)worker * plan->lane_count / worker_count);
+}
+
+// Takes units of a list and runs them until there are none: one at a time, or all that there are.
+// The cursor never passes the end, and says nothing of what a unit has written: relaxed.
+static void pwsp_attention_drain(pwsp_attention_worker *worker, uint32_t lane, bool is_whole) {
+    const ptowsp_attention_plan *plan = worker->job->plan;
+    uint32_t *cursor = pwsp_attention_cursor(worker->job, lane);
+    uint32_t first = plan->unit_begin[lane], count = plan->unit_begin[lane + 1] - first;
+    uint32_t taken = pwsp_load_relaxed(cursor);
+    while (taken < count) {
+        uint32_t end = is_whole ? count : taken + 1;
+        if (pwsp_cas_relaxed(cursor, &taken, end)) {
+            pwsp_attention_units(worker, (uint64_t)first + taken, (uint64_t)first + end);
+            taken = pwsp_load_relaxed(cursor);
+        }
+    }
+    PTOWSP_ASSERT(taken == count);
+}
+
+// Drains the lists of one's own lanes, from the first one on, and then all others, backwards: so a
+// worker begins to help its neighbour with the list to which that one comes last.
+static void pwsp_attention_drain_all(const ptowsp_attention_job *job, uint32_t lane,
+                                     uint32_t worker_count, bool is_whole) {
+    pwsp_attention_worker worker = {job, lane, 0};
+    uint32_t lane_count = job->plan->lane_count;
+    uint32_t begin = pwsp_attention_lane_first(job->plan, lane, worker_count);
+    uint32_t end = pwsp_attention_lane_first(job->plan, lane + 1, worker_count);
+    for (uint32_t i = begin; i < end; i++) {
+        pwsp_attention_drain(&worker, i, is_whole);
+    }
+    for (uint32_t i = begin; i > 0; i--) {
+        pwsp_attention_drain(&worker, i - 1, is_whole);
+    }
+    for (uint32_t i = lane_count; i > end; i--) {
+        pwsp_attention_drain(&worker, i - 1, is_whole);
+    }
+}
+
+// Clears the cursors after a run.
+static void pwsp_attention_clear(const ptowsp_attention_job *job) {
+    for (uint32_t lane = 0; lane < job->plan->lane_count; lane++) {
+        pwsp_store_relaxed(pwsp_attention_cursor(job, lane), 0u);
+    }
+}
+
+void ptowsp_attention_run_worker(const ptowsp_attention_job *job, uint32_t worker,
+                                 uint32_t worker_count) {
+    PTOWSP_ASSERT(worker < worker_count && "there is no such worker");
+    const ptowsp_attention_plan *plan = job->plan;
+    if (!job->is_stealing || worker_count == 1) {
+        pwsp_attention_worker self = {job, worker, 0};
+        uint32_t begin = pwsp_attention_lane_first(plan, worker, worker_count);
+        uint32_t end = pwsp_attention_lane_first(plan, worker + 1, worker_count);
+        pwsp_attention_units(&self, plan->unit_begin[begin], plan->unit_begin[end]);
+        return;
+    }
+    pwsp_attention_drain_all(job, worker, worker_count, false);
+    uint32_t returned = pwsp_fetch_add_acq_rel(job->progress, 1u) + 1;  // (2)
+    PTOWSP_ASSERT(returned <= worker_count && "progress was not zero");
+    if (returned == worker_count) {
+        pwsp_attention_clear(job);
+        pwsp_store_relaxed(job->progress, 0u);
+    }
+}
+
+// -- checked runs ---------------------------------------------------------------------------------
+
+#define PWSP_ATTENTION_FAIL(error, index, ...)                                                     \
+    pwsp_error_set(error, PTOWSP_INVALID_PARAMS, index, "attention: " __VA_ARGS__)
+
+// Checks a job's pointers and its plan's lists.
+static ptowsp_status pwsp_attention_check_lists(const ptowsp_attention_job *job,
+                                                pwsp_error *error) {
+    const ptowsp_attention_plan *plan = job ? job->plan : NULL;
+    const char *missing = !job                               ? "the job"
+                          : !plan                            ? "the job's plan"
+                          : !job->progress                   ? "the job's progress"
+                          : !job->table && job->table_count  ? "the job's table"
+                          : !plan->unit_begin                ? "the plan's unit_begin"
+                          : !plan->units && plan->unit_count ? "the plan's units"
+                          : job->prefix && job->prefix->join_count > 0 && !job->join
+                              ? "the job's join"
+                          : plan->merge_count == 0 ? NULL
+                          : !job->merge            ? "the job's merge"
+                          : !plan->merges          ? "the plan's merges"
+                                                   : NULL;
+    if (missing) {
+        return PWSP_ATTENTION_FAIL(error, PTOWSP_NO_INDEX, "%s is NULL", missing);
+    }
+    if (plan->lane_count == 0 || plan->lane_count > PTOWSP_ATTENTION_LANE_MAX) {
+        return PWSP_ATTENTION_FAIL(error, PTOWSP_NO_INDEX, "the plan has %u lanes, not 1 to %u",
+                                   (unsigned)plan->lane_count, (unsigned)PTOWSP_ATTENTION_LANE_MAX);
+    }
+    if (job->prefix && plan != &job->prefix->attention) {
+        return PWSP_ATTENTION_FAIL(error, PTOWSP_NO_INDEX,
+                                   "the job's plan is not its prefix plan's");
+    }
+    uint32_t end = 0;
+    for (uint32_t lane = 0; lane < plan->lane_count; lane++) {
+        uint32_t begin = plan->unit_begin[lane];
+        bool is_next = begin == end;
+        end = plan->unit_begin[lane + 1];
+        if (!is_next || end < begin || end > plan->unit_count) {
+            return PWSP_ATTENTION_FAIL(
+                error, PTOWSP_NO_INDEX,
+                "lane %u has units %u to %u of %u, after those of lanes below", (unsigned)lane,
+                (unsigned)begin, (unsigned)end, (unsigned)plan->unit_count);
+        }
+    }
+    if (end != plan->unit_count) {
+        return PWSP_ATTENTION_FAIL(error, PTOWSP_NO_INDEX, "lanes have %u of %u units",
+                                   (unsigned)end, (unsigned)plan->unit_count);
+    }
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_attention_job_check(const ptowsp_attention_job *job, pwsp_error *error) {
+    ptowsp_status status = pwsp_attention_check_lists(job, error);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    const ptowsp_attention_plan *plan = job->plan;
+    uint32_t merge = 0;
+    for (uint32_t i = 0; i < plan->unit_count; i++) {
+        const PTOWSP_GM ptowsp_work *unit = &plan->units[i];
+        if (!ptowsp_work_is_valid(unit)) {
+            continue;
+        }
+        if (unit->tier >= job->table_count || !job->table[unit->tier]) {
+            return PWSP_ATTENTION_FAIL(error, i,
+                                       "unit %u has tier %u, for which the table has no kernel",
+                                       (unsigned)i, (unsigned)unit->tier);
+        }
+        if (job->prefix && unit->params[0] >= job->prefix->segment_count) {
+            return PWSP_ATTENTION_FAIL(error, i, "unit %u has segment %u of %u", (unsigned)i,
+                                       (unsigned)unit->params[0],
+                                       (unsigned)job->prefix->segment_count);
+        }
+        uint32_t slot = ptowsp_work_slot(unit);
+        if (slot == PTOWSP_NO_SLOT) {
+            continue;
+        }
+        merge = pwsp_merge_find(plan, merge, slot);
+        if (merge == plan->merge_count) {
+            return PWSP_ATTENTION_FAIL(error, i, "unit %u has slot %u, which is of no merge",
+                                       (unsigned)i, (unsigned)slot);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_attention_job_check(const ptowsp_attention_job *job, uint64_t *out_index) {
+    pwsp_error error;
+    error.index = PTOWSP_NO_INDEX;
+    ptowsp_status status = pwsp_attention_job_check(job, &error);
+    if (out_index) {
+        *out_index = error.index;
+    }
+    return status;
+}
+
+ptowsp_status ptowsp_attention_run_serial(const ptowsp_attention_job *job, uint64_t *out_index) {
+    ptowsp_status status = ptowsp_attention_job_check(job, out_index);
+    if (status == PTOWSP_OK) {
+        ptowsp_attention_run_worker(job, 0, 1);
+    }
+    return status;
+}
+
+// A job on the lanes of a context. Some of them may be left out, so they take lists from each other
+// in any case.
+typedef struct pwsp_attention_lanes {
+    const ptowsp_attention_job *job;
+    uint32_t lane_count;
+    bool is_whole;  // lists are taken as a whole
+} pwsp_attention_lanes;
+
+static void pwsp_attention_lane(void *arg, uint32_t lane) {
+    const pwsp_attention_lanes *lanes = (const pwsp_attention_lanes *)arg;
+    pwsp_attention_drain_all(lanes->job, lane, lanes->lane_count, lanes->is_whole);
+}
+
+ptowsp_status ptowsp_attention_run(ptowsp_context *context, const ptowsp_attention_job *job) {
+    if (!pwsp_context_enter(context)) {
+        return PTOWSP_BUSY;
+    }
+    pwsp_error error;
+    ptowsp_status status = pwsp_attention_job_check(job, &error);
+    if (status != PTOWSP_OK) {
+        pwsp_fail(context, status, error.index, "%s", error.text);
+    } else if (job->plan->unit_count > 0) {
+        uint32_t lane_count = pwsp_pool_lane_count(context->pool);
+        pwsp_attention_lanes lanes = {job, lane_count, !job->is_stealing || lane_count == 1};
+        status = pwsp_context_run_lanes(context, pwsp_attention_lane, &lanes);
+        pwsp_attention_clear(job);
+    }
+    pwsp_context_leave(context);
+    return status;
+}
+
+#if !defined(PTOWSP_ONLY_ATTENTION)
+
+// =================================================================================================
 // src/plan/moe.h
 // =================================================================================================
 
@@ -9455,926 +10378,7 @@ void ptowsp_prefix_print(const ptowsp_prefix_plan *plan, ptowsp_text text) {
     ptowsp_attention_print(&plan->attention, text);
 }
 
-// =================================================================================================
-// src/plan/dispatch.c
-// =================================================================================================
-
-// Dispatch: descriptors to kernels, serially, or over lanes.
-//
-// Before anything runs, one pass finds which of the 256 tiers occur, so that a missing kernel is an
-// error and not half a step. Lanes take ranges of descriptors from one queue per group; in MPMD a
-// lane skips the descriptors of other groups in its range, at the cost of one byte comparison each.
-
-#define PWSP_TIER_COUNT 256
-
-// For each tier the index of the first descriptor that has it, or PTOWSP_NO_INDEX.
-typedef struct pwsp_tier_uses {
-    uint64_t first[PWSP_TIER_COUNT];
-} pwsp_tier_uses;
-
-static void pwsp_tier_uses_find(pwsp_tier_uses *uses, const PTOWSP_GM ptowsp_work *work,
-                                uint64_t work_count) {
-    for (uint32_t tier = 0; tier < PWSP_TIER_COUNT; tier++) {
-        uses->first[tier] = PTOWSP_NO_INDEX;
-    }
-    for (uint64_t i = 0; i < work_count;) {
-        uint8_t tier = work[i].tier;
-        uses->first[tier] = pwsp_min_u64(uses->first[tier], i);
-        do {
-            i++;
-        } while (i < work_count && work[i].tier == tier);
-    }
-}
-
-static bool pwsp_table_has(const ptowsp_lane_group *group, uint32_t tier) {
-    return tier < group->table_count && group->table[tier] != NULL;
-}
-
-// Finds the first group that has a kernel for each tier in use. Returns the lowest index of a
-// descriptor that none serves, or PTOWSP_NO_INDEX.
-static uint64_t pwsp_owners_find(const pwsp_tier_uses *uses, const ptowsp_lane_group *groups,
-                                 uint32_t group_count, uint8_t *owners) {
-    uint64_t orphan = PTOWSP_NO_INDEX;
-    for (uint32_t tier = 0; tier < PWSP_TIER_COUNT; tier++) {
-        uint32_t owner = 0;
-        while (owner < group_count && !pwsp_table_has(&groups[owner], tier)) {
-            owner++;
-        }
-        PTOWSP_ASSERT(owner <= PTOWSP_LANE_GROUP_MAX);
-        owners[tier] = (uint8_t)owner;
-        if (owner == group_count) {
-            orphan = pwsp_min_u64(orphan, uses->first[tier]);
-        }
-    }
-    return orphan;
-}
-
-ptowsp_status ptowsp_dispatch_serial(const PTOWSP_GM ptowsp_work *work, uint64_t work_count,
-                                     const ptowsp_work_fn *table, uint32_t table_count, void *user,
-                                     uint64_t *out_index) {
-    if (out_index) {
-        *out_index = PTOWSP_NO_INDEX;
-    }
-    if ((!work && work_count > 0) || (!table && table_count > 0)) {
-        return PTOWSP_INVALID_PARAMS;
-    }
-    ptowsp_lane_group group = {1, table, table_count};
-    pwsp_tier_uses uses;
-    uint8_t owners[PWSP_TIER_COUNT];
-    pwsp_tier_uses_find(&uses, work, work_count);
-    uint64_t orphan = pwsp_owners_find(&uses, &group, 1, owners);
-    if (orphan != PTOWSP_NO_INDEX) {
-        if (out_index) {
-            *out_index = orphan;
-        }
-        return PTOWSP_INVALID_PARAMS;
-    }
-    for (uint64_t i = 0; i < work_count; i++) {
-        table[work[i].tier](&work[i], 0, user);
-    }
-    return PTOWSP_OK;
-}
-
-// Checks the groups of an MPMD dispatch.
-static ptowsp_status pwsp_groups_check(ptowsp_context *context, const ptowsp_lane_group *groups,
-                                       uint32_t group_count) {
-    if (group_count == 0 || group_count > PTOWSP_LANE_GROUP_MAX) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "dispatch: group_count %u is not in 1 to %u", (unsigned)group_count,
-                         (unsigned)PTOWSP_LANE_GROUP_MAX);
-    }
-    if (!groups) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "dispatch: groups is NULL with group_count %u", (unsigned)group_count);
-    }
-    uint32_t lanes_left = PTOWSP_LANE_COUNT_MAX;
-    for (uint32_t i = 0; i < group_count; i++) {
-        const ptowsp_lane_group *group = &groups[i];
-        if (group->lane_count == 0 || group->lane_count > lanes_left) {
-            return pwsp_fail(
-                context, PTOWSP_INVALID_PARAMS, i,
-                "dispatch: group %u has %u lanes; at least 1 each and at most %u in all",
-                (unsigned)i, (unsigned)group->lane_count, (unsigned)PTOWSP_LANE_COUNT_MAX);
-        }
-        if (!group->table && group->table_count > 0) {
-            return pwsp_fail(context, PTOWSP_INVALID_PARAMS, i,
-                             "dispatch: the table of group %u is NULL with table_count %u",
-                             (unsigned)i, (unsigned)group->table_count);
-        }
-        lanes_left -= group->lane_count;
-    }
-    return PTOWSP_OK;
-}
-
-// Checks the work against the tables of checked groups, and finds the group that owns each tier.
-static ptowsp_status pwsp_work_check_tiers(ptowsp_context *context,
-                                           const PTOWSP_GM ptowsp_work *work, uint64_t work_count,
-                                           const ptowsp_lane_group *groups, uint32_t group_count,
-                                           uint8_t *owners) {
-    if (!work && work_count > 0) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "dispatch: work is NULL with work_count %llu",
-                         (unsigned long long)work_count);
-    }
-    pwsp_tier_uses uses;
-    pwsp_tier_uses_find(&uses, work, work_count);
-    uint64_t orphan = pwsp_owners_find(&uses, groups, group_count, owners);
-    if (orphan != PTOWSP_NO_INDEX) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, orphan,
-                         "dispatch: work at %llu has tier %u, for which no table has a kernel",
-                         (unsigned long long)orphan, (unsigned)work[orphan].tier);
-    }
-    return PTOWSP_OK;
-}
-
-typedef struct pwsp_spmd_job {
-    const PTOWSP_GM ptowsp_work *work;
-    const ptowsp_work_fn *table;
-    void *user;
-} pwsp_spmd_job;
-
-static void pwsp_spmd_range(void *arg, uint64_t begin, uint64_t end, uint32_t lane) {
-    const pwsp_spmd_job *job = (const pwsp_spmd_job *)arg;
-    for (uint64_t i = begin; i < end; i++) {
-        job->table[job->work[i].tier](&job->work[i], lane, job->user);
-    }
-}
-
-ptowsp_status ptowsp_dispatch_spmd(ptowsp_context *context, const PTOWSP_GM ptowsp_work *work,
-                                   uint64_t work_count, const ptowsp_work_fn *table,
-                                   uint32_t table_count, void *user) {
-    if (!pwsp_context_enter(context)) {
-        return PTOWSP_BUSY;
-    }
-    ptowsp_status status;
-    if (!table && table_count > 0) {
-        status = pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                           "dispatch: table is NULL with table_count %u", (unsigned)table_count);
-    } else {
-        ptowsp_lane_group group = {1, table, table_count};
-        uint8_t owners[PWSP_TIER_COUNT];
-        status = pwsp_work_check_tiers(context, work, work_count, &group, 1, owners);
-    }
-    if (status == PTOWSP_OK) {
-        pwsp_spmd_job job = {work, table, user};
-        status = pwsp_context_run(context, work_count, 0, pwsp_spmd_range, &job);
-    }
-    pwsp_context_leave(context);
-    return status;
-}
-
-typedef struct pwsp_mpmd_job {
-    const PTOWSP_GM ptowsp_work *work;
-    const ptowsp_lane_group *groups;
-    uint32_t group_count;
-    void *user;
-    uint8_t owners[PWSP_TIER_COUNT];
-    pwsp_queue queues[PTOWSP_LANE_GROUP_MAX];
-} pwsp_mpmd_job;
-
-static void pwsp_mpmd_lane(pwsp_mpmd_job *job, uint32_t group_index, uint32_t lane) {
-    const ptowsp_lane_group *group = &job->groups[group_index];
-    uint64_t begin, end;
-    PTOWSP_ASSERT(group_index < job->group_count);
-    while (pwsp_queue_take(&job->queues[group_index], &begin, &end)) {
-        for (uint64_t i = begin; i < end; i++) {
-            uint8_t tier = job->work[i].tier;
-            if (job->owners[tier] == group_index) {
-                group->table[tier](&job->work[i], lane, job->user);
-            }
-        }
-    }
-}
-
-static void pwsp_mpmd_lanes(void *arg, uint64_t begin, uint64_t end, uint32_t context_lane) {
-    pwsp_mpmd_job *job = (pwsp_mpmd_job *)arg;
-    (void)context_lane;
-    for (uint64_t lane = begin; lane < end; lane++) {
-        uint64_t group_index = 0, first = 0;
-        while (lane - first >= job->groups[group_index].lane_count) {
-            PTOWSP_ASSERT(group_index + 1 < job->group_count);
-            first += job->groups[group_index].lane_count;
-            group_index++;
-        }
-        pwsp_mpmd_lane(job, (uint32_t)group_index, (uint32_t)lane);
-    }
-}
-
-// Runs checked work on the lanes of all groups.
-static ptowsp_status pwsp_mpmd_run(ptowsp_context *context, pwsp_mpmd_job *job,
-                                   uint64_t work_count) {
-    uint64_t lane_count = 0;
-    for (uint32_t i = 0; i < job->group_count; i++) {
-        pwsp_queue queue = {0, work_count, 0, job->groups[i].lane_count};
-        job->queues[i] = queue;
-        lane_count += queue.lane_count;
-    }
-    return pwsp_context_run(context, work_count ? lane_count : 0, 1, pwsp_mpmd_lanes, job);
-}
-
-ptowsp_status ptowsp_dispatch_mpmd(ptowsp_context *context, const PTOWSP_GM ptowsp_work *work,
-                                   uint64_t work_count, const ptowsp_lane_group *groups,
-                                   uint32_t group_count, void *user) {
-    if (!pwsp_context_enter(context)) {
-        return PTOWSP_BUSY;
-    }
-    pwsp_mpmd_job job;
-    ptowsp_status status = pwsp_groups_check(context, groups, group_count);
-    if (status == PTOWSP_OK) {
-        status = pwsp_work_check_tiers(context, work, work_count, groups, group_count, job.owners);
-    }
-    if (status == PTOWSP_OK) {
-        job.work = work;
-        job.groups = groups;
-        job.group_count = group_count;
-        job.user = user;
-        status = pwsp_mpmd_run(context, &job, work_count);
-    }
-    pwsp_context_leave(context);
-    return status;
-}
-
-// =================================================================================================
-// src/plan/merge.c
-// =================================================================================================
-
-// The log-sum-exp merge of partial attention states.
-//
-// A whole row is merged in two steps: first the largest m of all parts, then
-//
-//      weight[i] = exp(m[i] - m)
-//      out[d] = (sum of weight[i] * acc[i][d]) / (sum of weight[i] * l[i])
-//
-// in the order of the parts. So each acc is read once, no sum is ever rescaled, and every weight is
-// at most 1. The row is summed in strips that stay in registers over up to PWSP_MERGE_PARTS parts.
-
-#define PWSP_MERGE_PARTS 64
-
-// Parts that are not empty, at most PWSP_MERGE_PARTS of them.
-typedef struct pwsp_merge_parts {
-    uint32_t count;
-    float weights[PWSP_MERGE_PARTS];
-    const float *rows[PWSP_MERGE_PARTS];
-} pwsp_merge_parts;
-
-// sum[d] += weights[0] * rows[0][d] + weights[1] * rows[1][d] + ...
-#if !defined(PTOWSP_NO_SIMD)
-
-typedef float pwsp_floats __attribute__((vector_size(64), aligned(4), may_alias));
-
-PWSP_FORCE_INLINE void pwsp_merge_sum_body(const pwsp_merge_parts *parts, uint32_t dim,
-                                           float *PWSP_RESTRICT sum) {
-    PWSP_ROUND_APART;
-    uint32_t d = 0;
-    for (; d + 32 <= dim; d += 32) {
-        pwsp_floats *strip = (pwsp_floats *)(void *)(sum + d);
-        pwsp_floats low = strip[0], high = strip[1];
-        for (uint32_t i = 0; i < parts->count; i++) {
-            const pwsp_floats *row = (const pwsp_floats *)(const void *)(parts->rows[i] + d);
-            low += parts->weights[i] * row[0];
-            high += parts->weights[i] * row[1];
-        }
-        strip[0] = low;
-        strip[1] = high;
-    }
-    for (; d < dim; d++) {
-        for (uint32_t i = 0; i < parts->count; i++) {
-            sum[d] += parts->weights[i] * parts->rows[i][d];
-        }
-    }
-}
-
-#else
-
-PWSP_FORCE_INLINE void pwsp_merge_sum_body(const pwsp_merge_parts *parts, uint32_t dim,
-                                           float *PWSP_RESTRICT sum) {
-    PWSP_ROUND_APART;
-    for (uint32_t i = 0; i < parts->count; i++) {
-        for (uint32_t d = 0; d < dim; d++) {
-            sum[d] += parts->weights[i] * parts->rows[i][d];
-        }
-    }
-}
-
-#endif
-
-#if PWSP_X86
-
-PWSP_AVX512 static void pwsp_merge_sum_avx512(const pwsp_merge_parts *parts, uint32_t dim,
-                                              float *sum) {
-    pwsp_merge_sum_body(parts, dim, sum);
-}
-
-PWSP_AVX2 static void pwsp_merge_sum_avx2(const pwsp_merge_parts *parts, uint32_t dim, float *sum) {
-    pwsp_merge_sum_body(parts, dim, sum);
-}
-
-#endif
-
-static void pwsp_merge_sum(const pwsp_merge_parts *parts, uint32_t dim, float *sum) {
-#if PWSP_X86
-    if (pwsp_cpu_has_avx512()) {
-        pwsp_merge_sum_avx512(parts, dim, sum);
-        return;
-    }
-    if (pwsp_cpu_has_avx2()) {
-        pwsp_merge_sum_avx2(parts, dim, sum);
-        return;
-    }
-#endif
-    pwsp_merge_sum_body(parts, dim, sum);
-}
-
-static bool pwsp_partial_is_empty(const ptowsp_partial *state) {
-    return state->m == -pwsp_infinity();
-}
-
-void ptowsp_merge_clear(ptowsp_partial *state, float *acc, uint32_t dim) {
-    state->m = -pwsp_infinity();
-    state->l = 0.0f;
-    if (dim > 0) {  // acc may be NULL
-        PTOWSP_ASSERT(acc);
-        memset(acc, 0, dim * sizeof *acc);
-    }
-}
-
-void ptowsp_merge_add(ptowsp_partial *state, float *acc, const ptowsp_partial *part,
-                      const float *part_acc, uint32_t dim) {
-    PWSP_ROUND_APART;
-    if (pwsp_partial_is_empty(part)) {
-        return;
-    }
-    if (pwsp_partial_is_empty(state)) {
-        *state = *part;
-        if (dim > 0) {
-            memcpy(acc, part_acc, dim * sizeof *acc);
-        }
-        return;
-    }
-    float weight = 1.0f;
-    if (part->m > state->m) {
-        float factor = pwsp_exp(state->m - part->m);
-        state->m = part->m;
-        state->l *= factor;
-        for (uint32_t d = 0; d < dim; d++) {
-            acc[d] *= factor;
-        }
-    } else {
-        weight = pwsp_exp(part->m - state->m);
-    }
-    state->l += weight * part->l;
-    pwsp_merge_parts parts;
-    parts.count = 1;
-    parts.weights[0] = weight;
-    parts.rows[0] = part_acc;
-    pwsp_merge_sum(&parts, dim, acc);
-}
-
-float ptowsp_merge_finish(const ptowsp_partial *state, const float *acc, uint32_t dim, float *out) {
-    if (pwsp_partial_is_empty(state)) {
-        if (dim > 0) {
-            memset(out, 0, dim * sizeof *out);
-        }
-        return -pwsp_infinity();
-    }
-    for (uint32_t d = 0; d < dim; d++) {
-        out[d] = acc[d] / state->l;
-    }
-    return state->m + pwsp_log(state->l);
-}
-
-// A row comes in one or several runs of parts. First m is raised over all of them,
-static void pwsp_merge_raise(ptowsp_partial *whole, const ptowsp_partial *states,
-                             uint32_t part_count, size_t stride) {
-    for (uint32_t i = 0; i < part_count; i++) {
-        float m = states[i * stride].m;
-        whole->m = m > whole->m || m != m ? m : whole->m;
-    }
-}
-
-// then they are taken, and whenever there are many of them, added to out.
-static void pwsp_merge_take(ptowsp_partial *whole, pwsp_merge_parts *parts,
-                            const ptowsp_partial *states, const float *accs, uint32_t part_count,
-                            size_t stride, uint32_t dim, float *out) {
-    PWSP_ROUND_APART;
-    for (uint32_t i = 0; i < part_count; i++) {
-        const ptowsp_partial *part = &states[i * stride];
-        if (pwsp_partial_is_empty(part)) {
-            continue;
-        }
-        if (parts->count == PWSP_MERGE_PARTS) {
-            pwsp_merge_sum(parts, dim, out);
-            parts->count = 0;
-        }
-        float weight = pwsp_exp(part->m - whole->m);
-        whole->l += weight * part->l;
-        parts->weights[parts->count] = weight;
-        parts->rows[parts->count++] = dim > 0 ? accs + i * stride * dim : accs;
-    }
-}
-
-float ptowsp_merge_partials(const ptowsp_partial *states, const float *accs, uint32_t part_count,
-                            size_t stride, uint32_t dim, float *out) {
-    ptowsp_partial whole;
-    ptowsp_merge_clear(&whole, out, dim);
-    pwsp_merge_raise(&whole, states, part_count, stride);
-    if (pwsp_partial_is_empty(&whole)) {
-        return -pwsp_infinity();
-    }
-    pwsp_merge_parts parts;
-    parts.count = 0;
-    pwsp_merge_take(&whole, &parts, states, accs, part_count, stride, dim, out);
-    pwsp_merge_sum(&parts, dim, out);
-    return ptowsp_merge_finish(&whole, out, dim, out);
-}
-
-float ptowsp_attention_merge_row(const ptowsp_attention_scratch *scratch,
-                                 const PTOWSP_GM ptowsp_work *merge, uint32_t row, float *out) {
-    PTOWSP_ASSERT(row < scratch->rows);
-    uint32_t first = ptowsp_work_slot_first(merge);
-    const ptowsp_partial *states = ptowsp_attention_states(scratch, first) + row;
-    const float *accs = scratch->accs;  // may be NULL where dim is 0
-    if (scratch->dim > 0) {
-        accs = ptowsp_attention_accs(scratch, first) + (size_t)row * scratch->dim;
-    }
-    return ptowsp_merge_partials(states, accs, ptowsp_work_slot_count(merge), scratch->rows,
-                                 scratch->dim, out);
-}
-
-// -- joins ----------------------------------------------------------------------------------------
-
-// Segments of a row, by depth, that are looked up at a time.
-#define PWSP_JOIN_SEGMENTS 64
-
-// A run of parts of a row: the slots of a segment.
-typedef struct pwsp_join_run {
-    const ptowsp_partial *states;
-    const float *accs;
-    uint32_t count;
-} pwsp_join_run;
-
-// A row of a join.
-typedef struct pwsp_join_query {
-    const ptowsp_prefix_plan *plan;
-    const ptowsp_attention_scratch *scratch;
-    uint32_t position, head;
-    uint32_t token;  // of those of the plan
-    uint32_t group_row;
-} pwsp_join_query;
-
-// The slots of a segment that have the row.
-static pwsp_join_run pwsp_join_run_of(const pwsp_join_query *query,
-                                      const ptowsp_prefix_segment *segment) {
-    const ptowsp_attention_plan *plan = &query->plan->attention;
-    pwsp_join_run run = {NULL, NULL, 0};
-    if (segment->kv_begin >= segment->kv_end) {
-        return run;
-    }
-    const uint32_t token = query->token - segment->token_begin, tile = token / plan->tile_tokens;
-    const uint32_t tiles = (segment->token_count - 1) / plan->tile_tokens + 1;
-    const uint32_t entry = segment->merge_begin + query->head * tiles + tile;
-    const uint32_t first = ptowsp_work_slot_first(&plan->merges[entry]);
-    const uint32_t row = token % plan->tile_tokens * plan->group + query->group_row;
-    PTOWSP_ASSERT(row < query->scratch->rows && !segment->is_whole);
-    run.count = ptowsp_work_slot_count(&plan->merges[entry]);
-    run.states = ptowsp_attention_states(query->scratch, first) + row;
-    run.accs = query->scratch->accs;  // may be NULL where dim is 0
-    if (query->scratch->dim > 0) {
-        run.accs = ptowsp_attention_accs(query->scratch, first) + (size_t)row * query->scratch->dim;
-    }
-    return run;
-}
-
-// Finds the runs of the row from depth `depth` on, at most PWSP_JOIN_SEGMENTS, from the top.
-static uint32_t pwsp_join_runs(const pwsp_join_query *query, uint32_t depth, uint32_t depth_max,
-                               pwsp_join_run *runs) {
-    const ptowsp_prefix_segment *segments = query->plan->segments;
-    const uint32_t end =
-        depth_max - depth < PWSP_JOIN_SEGMENTS ? depth_max + 1 : depth + PWSP_JOIN_SEGMENTS;
-    uint32_t i = query->plan->requests[query->position].segment;
-    for (uint32_t at = depth_max + 1; at > depth; at--, i = segments[i].parent) {
-        if (at <= end) {
-            runs[at - 1 - depth] = pwsp_join_run_of(query, &segments[i]);
-        }
-    }
-    return end - depth;
-}
-
-float ptowsp_prefix_join_row(const ptowsp_prefix_plan *plan,
-                             const ptowsp_attention_scratch *scratch,
-                             const PTOWSP_GM ptowsp_work *join, uint32_t row, float *out) {
-    const uint32_t group = plan->attention.group, position = join->params[2];
-    const pwsp_join_query query = {plan,
-                                   scratch,
-                                   position,
-                                   join->params[1],
-                                   plan->requests[position].token_begin + row / group,
-                                   row % group};
-    PTOWSP_ASSERT(query.token < plan->requests[position + 1].token_begin);
-    uint32_t depth_max = 0;
-    const uint32_t last = plan->requests[position].segment;
-    for (uint32_t i = plan->segments[last].parent; i != PTOWSP_NO_NODE;
-         i = plan->segments[i].parent) {
-        depth_max++;
-    }
-    pwsp_join_run runs[PWSP_JOIN_SEGMENTS];
-    ptowsp_partial whole;
-    pwsp_merge_parts parts;
-    parts.count = 0;
-    ptowsp_merge_clear(&whole, out, scratch->dim);
-    uint32_t count = 0;
-    for (uint32_t depth = 0; depth <= depth_max; depth += count) {
-        count = pwsp_join_runs(&query, depth, depth_max, runs);
-        for (uint32_t i = 0; i < count; i++) {
-            pwsp_merge_raise(&whole, runs[i].states, runs[i].count, scratch->rows);
-        }
-    }
-    if (pwsp_partial_is_empty(&whole)) {
-        return -pwsp_infinity();
-    }
-    for (uint32_t depth = 0; depth <= depth_max; depth += count) {
-        if (depth_max >= PWSP_JOIN_SEGMENTS) {  // otherwise they are all there
-            count = pwsp_join_runs(&query, depth, depth_max, runs);
-        }
-        for (uint32_t i = 0; i < count; i++) {
-            pwsp_merge_take(&whole, &parts, runs[i].states, runs[i].accs, runs[i].count,
-                            scratch->rows, scratch->dim, out);
-        }
-    }
-    pwsp_merge_sum(&parts, scratch->dim, out);
-    return ptowsp_merge_finish(&whole, out, scratch->dim, out);
-}
-
-// =================================================================================================
-// src/plan/attention_run.c
-// =================================================================================================
-
-// Running attention plans: units to kernels, by lists of lanes or with stealing, and merges as soon
-// as their parts are done.
-//
-// Workers share the job's progress and nothing else, and no worker ever waits:
-//
-//      element             what
-//      0                   workers that have returned; by ptowsp_attention_run_worker, stealing
-//      (l + 1) * STRIDE    cursor of lane l: units of its list that are taken
-//      merges_at + m       parts of merge m that are done
-//      joins_at + j        of a prefix plan: parts of join j that are done, as those of merges
-//
-//      a part                                the last part of a tile
-//      writes its state                      finds the count full (1), and sets it to 0
-//      count + 1 (1)                         merges: all states are there
-//
-// (1) is acquire and release: it releases the state of its part to the worker that finds the count
-// full. A list is taken unit by unit (stealing), as a whole (ptowsp_attention_run, where a lane may
-// be left out), or is the worker's without asking (ptowsp_attention_run_worker, to which all come).
-//
-// Invariant: between two runs all progress is zero. A count is cleared by its last part. Cursors are
-// cleared when no worker can look at them any more, since a worker that finds 0 there takes units: by
-// the caller of ptowsp_attention_run when all lanes have returned, or by the last worker to return
-// (2), which acquires what the others released there. So a worker that comes late finds full cursors, or is the
-// one that clears them. tests/models/attention_run.pml is a model of this.
-
-// Elements between cursors: each is on lines of its own.
-#define PWSP_CURSOR_STRIDE (PWSP_FALSE_SHARING / sizeof(uint32_t))
-
-static uint32_t *pwsp_attention_cursor(const ptowsp_attention_job *job, uint32_t lane) {
-    return job->progress + (lane + (size_t)1) * PWSP_CURSOR_STRIDE;
-}
-
-uint64_t ptowsp_attention_progress_size(const ptowsp_attention_plan *plan) {
-    uint64_t merge_count = pwsp_max_u64(plan->merge_capacity, plan->merge_count);
-    return (plan->lane_count + UINT64_C(1)) * PWSP_CURSOR_STRIDE + merge_count;
-}
-
-uint64_t ptowsp_prefix_progress_size(const ptowsp_prefix_plan *plan) {
-    return ptowsp_attention_progress_size(&plan->attention) +
-           pwsp_max_u64(plan->join_capacity, plan->join_count);
-}
-
-// Parts of each join that are done, behind all other progress.
-static uint32_t *pwsp_attention_joins(const ptowsp_attention_job *job) {
-    return job->progress + (size_t)ptowsp_attention_progress_size(job->plan);
-}
-
-// -- units and merges -----------------------------------------------------------------------------
-
-// A worker inside a job.
-typedef struct pwsp_attention_worker {
-    const ptowsp_attention_job *job;
-    uint32_t lane;   // what kernels see
-    uint32_t merge;  // the one found last
-} pwsp_attention_worker;
-
-// Whether a merge has this slot. One that is INVALID has none.
-static bool pwsp_merge_has(const ptowsp_attention_plan *plan, uint32_t merge, uint32_t slot) {
-    const PTOWSP_GM ptowsp_work *work = &plan->merges[merge];
-    uint32_t first = ptowsp_work_slot_first(work);
-    return slot >= first && slot - first < ptowsp_work_slot_count(work) &&
-           ptowsp_work_is_valid(work);
-}
-
-// Finds the merge of a slot, from `hint` on: parts come in the order of merges, so it is mostly that
-// one or the next, and otherwise found by bisection. merge_count if there is none.
-static uint32_t pwsp_merge_find(const ptowsp_attention_plan *plan, uint32_t hint, uint32_t slot) {
-    for (uint32_t i = hint; i < plan->merge_count && i - hint < 2; i++) {
-        if (pwsp_merge_has(plan, i, slot)) {
-            return i;
-        }
-    }
-    uint32_t low = 0, high = plan->merge_count;  // before low all begin at the slot or before it
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (ptowsp_work_slot_first(&plan->merges[middle]) <= slot) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low > 0 && pwsp_merge_has(plan, low - 1, slot) ? low - 1 : plan->merge_count;
-}
-
-// Counts a part whose state is written, and merges its tile if it is the last one.
-static void pwsp_attention_count_part(pwsp_attention_worker *worker, uint32_t slot) {
-    const ptowsp_attention_job *job = worker->job;
-    const ptowsp_attention_plan *plan = job->plan;
-    uint32_t merge = pwsp_merge_find(plan, worker->merge, slot);
-    PTOWSP_ASSERT(merge < plan->merge_count && "a part without a merge");
-    worker->merge = merge;
-    uint32_t slot_count = ptowsp_work_slot_count(&plan->merges[merge]);
-    uint32_t *count = pwsp_attention_cursor(job, plan->lane_count) + merge;
-    uint32_t done = pwsp_fetch_add_acq_rel(count, 1u) + 1;  // (1)
-    PTOWSP_ASSERT(done <= slot_count && "progress was not zero");
-    if (done == slot_count) {
-        pwsp_store_relaxed(count, 0u);
-        job->merge(&plan->merges[merge], worker->lane, job->user);
-    }
-}
-
-// The same for a part of a prefix plan's segment that is not whole: it is one of each request that
-// has rows in it, and the last part of a request has its rows joined.
-static void pwsp_prefix_count_part(const pwsp_attention_worker *worker,
-                                   const PTOWSP_GM ptowsp_work *unit) {
-    const ptowsp_attention_job *job = worker->job;
-    const ptowsp_prefix_plan *prefix = job->prefix;
-    const ptowsp_prefix_segment *segment = &prefix->segments[unit->params[0]];
-    const uint32_t tokens = prefix->attention.tile_tokens;
-    const uint32_t begin = segment->token_begin + unit->reserved * tokens;
-    const uint32_t left = segment->token_begin + segment->token_count - begin;
-    const uint32_t end = begin + (left < tokens ? left : tokens);
-    // The last position whose tokens begin there or before.
-    uint32_t low = segment->first, high = segment->first + segment->count;
-    while (high - low > 1) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (prefix->requests[middle].token_begin <= begin) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    uint32_t *counts = pwsp_attention_joins(job);
-    for (; prefix->requests[low].token_begin < end; low++) {
-        if (prefix->requests[low].join == PTOWSP_NO_NODE) {
-            continue;  // it has no query tokens
-        }
-        const uint32_t index = prefix->requests[low].join + unit->params[1];
-        const PTOWSP_GM ptowsp_work *join = &prefix->joins[index];
-        uint32_t done = pwsp_fetch_add_acq_rel(&counts[index], 1u) + 1;  // (1)
-        PTOWSP_ASSERT(done <= join->params[3] && "progress was not zero");
-        if (done == join->params[3]) {
-            pwsp_store_relaxed(&counts[index], 0u);
-            job->join(join, worker->lane, job->user);
-        }
-    }
-}
-
-// Runs the units [begin, end) of the plan in order.
-static void pwsp_attention_units(pwsp_attention_worker *worker, uint64_t begin, uint64_t end) {
-    const PTOWSP_GM ptowsp_work *units = worker->job->plan->units;
-    const ptowsp_work_fn *table = worker->job->table;
-    const ptowsp_prefix_plan *prefix = worker->job->prefix;
-    void *user = worker->job->user;
-    uint32_t lane = worker->lane;
-    for (uint64_t i = begin; i < end; i++) {
-        if (ptowsp_work_is_valid(&units[i])) {
-            table[units[i].tier](&units[i], lane, user);
-            if (ptowsp_work_slot(&units[i]) == PTOWSP_NO_SLOT) {
-                continue;
-            }
-            if (prefix && !prefix->segments[units[i].params[0]].is_whole) {
-                pwsp_prefix_count_part(worker, &units[i]);
-            } else {
-                pwsp_attention_count_part(worker, ptowsp_work_slot(&units[i]));
-            }
-        }
-    }
-}
-
-// -- lists ----------------------------------------------------------------------------------------
-
-// The first lane of a worker; that of worker_count is lane_count. It is one of the plan's for each
-// worker, even for those that have none.
-static uint32_t pwsp_attention_lane_first(const ptowsp_attention_plan *plan, uint32_t worker,
-                                          uint32_t worker_count) {
-    return (uint32_t)((uint64_t)worker * plan->lane_count / worker_count);
-}
-
-// Takes units of a list and runs them until there are none: one at a time, or all that there are.
-// The cursor never passes the end, and says nothing of what a unit has written: relaxed.
-static void pwsp_attention_drain(pwsp_attention_worker *worker, uint32_t lane, bool is_whole) {
-    const ptowsp_attention_plan *plan = worker->job->plan;
-    uint32_t *cursor = pwsp_attention_cursor(worker->job, lane);
-    uint32_t first = plan->unit_begin[lane], count = plan->unit_begin[lane + 1] - first;
-    uint32_t taken = pwsp_load_relaxed(cursor);
-    while (taken < count) {
-        uint32_t end = is_whole ? count : taken + 1;
-        if (pwsp_cas_relaxed(cursor, &taken, end)) {
-            pwsp_attention_units(worker, (uint64_t)first + taken, (uint64_t)first + end);
-            taken = pwsp_load_relaxed(cursor);
-        }
-    }
-    PTOWSP_ASSERT(taken == count);
-}
-
-// Drains the lists of one's own lanes, from the first one on, and then all others, backwards: so a
-// worker begins to help its neighbour with the list to which that one comes last.
-static void pwsp_attention_drain_all(const ptowsp_attention_job *job, uint32_t lane,
-                                     uint32_t worker_count, bool is_whole) {
-    pwsp_attention_worker worker = {job, lane, 0};
-    uint32_t lane_count = job->plan->lane_count;
-    uint32_t begin = pwsp_attention_lane_first(job->plan, lane, worker_count);
-    uint32_t end = pwsp_attention_lane_first(job->plan, lane + 1, worker_count);
-    for (uint32_t i = begin; i < end; i++) {
-        pwsp_attention_drain(&worker, i, is_whole);
-    }
-    for (uint32_t i = begin; i > 0; i--) {
-        pwsp_attention_drain(&worker, i - 1, is_whole);
-    }
-    for (uint32_t i = lane_count; i > end; i--) {
-        pwsp_attention_drain(&worker, i - 1, is_whole);
-    }
-}
-
-// Clears the cursors after a run.
-static void pwsp_attention_clear(const ptowsp_attention_job *job) {
-    for (uint32_t lane = 0; lane < job->plan->lane_count; lane++) {
-        pwsp_store_relaxed(pwsp_attention_cursor(job, lane), 0u);
-    }
-}
-
-void ptowsp_attention_run_worker(const ptowsp_attention_job *job, uint32_t worker,
-                                 uint32_t worker_count) {
-    PTOWSP_ASSERT(worker < worker_count && "there is no such worker");
-    const ptowsp_attention_plan *plan = job->plan;
-    if (!job->is_stealing || worker_count == 1) {
-        pwsp_attention_worker self = {job, worker, 0};
-        uint32_t begin = pwsp_attention_lane_first(plan, worker, worker_count);
-        uint32_t end = pwsp_attention_lane_first(plan, worker + 1, worker_count);
-        pwsp_attention_units(&self, plan->unit_begin[begin], plan->unit_begin[end]);
-        return;
-    }
-    pwsp_attention_drain_all(job, worker, worker_count, false);
-    uint32_t returned = pwsp_fetch_add_acq_rel(job->progress, 1u) + 1;  // (2)
-    PTOWSP_ASSERT(returned <= worker_count && "progress was not zero");
-    if (returned == worker_count) {
-        pwsp_attention_clear(job);
-        pwsp_store_relaxed(job->progress, 0u);
-    }
-}
-
-// -- checked runs ---------------------------------------------------------------------------------
-
-#define PWSP_ATTENTION_FAIL(error, index, ...)                                                     \
-    pwsp_error_set(error, PTOWSP_INVALID_PARAMS, index, "attention: " __VA_ARGS__)
-
-// Checks a job's pointers and its plan's lists.
-static ptowsp_status pwsp_attention_check_lists(const ptowsp_attention_job *job,
-                                                pwsp_error *error) {
-    const ptowsp_attention_plan *plan = job ? job->plan : NULL;
-    const char *missing = !job                               ? "the job"
-                          : !plan                            ? "the job's plan"
-                          : !job->progress                   ? "the job's progress"
-                          : !job->table && job->table_count  ? "the job's table"
-                          : !plan->unit_begin                ? "the plan's unit_begin"
-                          : !plan->units && plan->unit_count ? "the plan's units"
-                          : job->prefix && job->prefix->join_count > 0 && !job->join
-                              ? "the job's join"
-                          : plan->merge_count == 0 ? NULL
-                          : !job->merge            ? "the job's merge"
-                          : !plan->merges          ? "the plan's merges"
-                                                   : NULL;
-    if (missing) {
-        return PWSP_ATTENTION_FAIL(error, PTOWSP_NO_INDEX, "%s is NULL", missing);
-    }
-    if (plan->lane_count == 0 || plan->lane_count > PTOWSP_ATTENTION_LANE_MAX) {
-        return PWSP_ATTENTION_FAIL(error, PTOWSP_NO_INDEX, "the plan has %u lanes, not 1 to %u",
-                                   (unsigned)plan->lane_count, (unsigned)PTOWSP_ATTENTION_LANE_MAX);
-    }
-    if (job->prefix && plan != &job->prefix->attention) {
-        return PWSP_ATTENTION_FAIL(error, PTOWSP_NO_INDEX,
-                                   "the job's plan is not its prefix plan's");
-    }
-    uint32_t end = 0;
-    for (uint32_t lane = 0; lane < plan->lane_count; lane++) {
-        uint32_t begin = plan->unit_begin[lane];
-        bool is_next = begin == end;
-        end = plan->unit_begin[lane + 1];
-        if (!is_next || end < begin || end > plan->unit_count) {
-            return PWSP_ATTENTION_FAIL(
-                error, PTOWSP_NO_INDEX,
-                "lane %u has units %u to %u of %u, after those of lanes below", (unsigned)lane,
-                (unsigned)begin, (unsigned)end, (unsigned)plan->unit_count);
-        }
-    }
-    if (end != plan->unit_count) {
-        return PWSP_ATTENTION_FAIL(error, PTOWSP_NO_INDEX, "lanes have %u of %u units",
-                                   (unsigned)end, (unsigned)plan->unit_count);
-    }
-    return PTOWSP_OK;
-}
-
-static ptowsp_status pwsp_attention_job_check(const ptowsp_attention_job *job, pwsp_error *error) {
-    ptowsp_status status = pwsp_attention_check_lists(job, error);
-    if (status != PTOWSP_OK) {
-        return status;
-    }
-    const ptowsp_attention_plan *plan = job->plan;
-    uint32_t merge = 0;
-    for (uint32_t i = 0; i < plan->unit_count; i++) {
-        const PTOWSP_GM ptowsp_work *unit = &plan->units[i];
-        if (!ptowsp_work_is_valid(unit)) {
-            continue;
-        }
-        if (unit->tier >= job->table_count || !job->table[unit->tier]) {
-            return PWSP_ATTENTION_FAIL(error, i,
-                                       "unit %u has tier %u, for which the table has no kernel",
-                                       (unsigned)i, (unsigned)unit->tier);
-        }
-        if (job->prefix && unit->params[0] >= job->prefix->segment_count) {
-            return PWSP_ATTENTION_FAIL(error, i, "unit %u has segment %u of %u", (unsigned)i,
-                                       (unsigned)unit->params[0],
-                                       (unsigned)job->prefix->segment_count);
-        }
-        uint32_t slot = ptowsp_work_slot(unit);
-        if (slot == PTOWSP_NO_SLOT) {
-            continue;
-        }
-        merge = pwsp_merge_find(plan, merge, slot);
-        if (merge == plan->merge_count) {
-            return PWSP_ATTENTION_FAIL(error, i, "unit %u has slot %u, which is of no merge",
-                                       (unsigned)i, (unsigned)slot);
-        }
-    }
-    return PTOWSP_OK;
-}
-
-ptowsp_status ptowsp_attention_job_check(const ptowsp_attention_job *job, uint64_t *out_index) {
-    pwsp_error error;
-    error.index = PTOWSP_NO_INDEX;
-    ptowsp_status status = pwsp_attention_job_check(job, &error);
-    if (out_index) {
-        *out_index = error.index;
-    }
-    return status;
-}
-
-ptowsp_status ptowsp_attention_run_serial(const ptowsp_attention_job *job, uint64_t *out_index) {
-    ptowsp_status status = ptowsp_attention_job_check(job, out_index);
-    if (status == PTOWSP_OK) {
-        ptowsp_attention_run_worker(job, 0, 1);
-    }
-    return status;
-}
-
-// A job on the lanes of a context. Some of them may be left out, so they take lists from each other
-// in any case.
-typedef struct pwsp_attention_lanes {
-    const ptowsp_attention_job *job;
-    uint32_t lane_count;
-    bool is_whole;  // lists are taken as a whole
-} pwsp_attention_lanes;
-
-static void pwsp_attention_lane(void *arg, uint32_t lane) {
-    const pwsp_attention_lanes *lanes = (const pwsp_attention_lanes *)arg;
-    pwsp_attention_drain_all(lanes->job, lane, lanes->lane_count, lanes->is_whole);
-}
-
-ptowsp_status ptowsp_attention_run(ptowsp_context *context, const ptowsp_attention_job *job) {
-    if (!pwsp_context_enter(context)) {
-        return PTOWSP_BUSY;
-    }
-    pwsp_error error;
-    ptowsp_status status = pwsp_attention_job_check(job, &error);
-    if (status != PTOWSP_OK) {
-        pwsp_fail(context, status, error.index, "%s", error.text);
-    } else if (job->plan->unit_count > 0) {
-        uint32_t lane_count = pwsp_pool_lane_count(context->pool);
-        pwsp_attention_lanes lanes = {job, lane_count, !job->is_stealing || lane_count == 1};
-        status = pwsp_context_run_lanes(context, pwsp_attention_lane, &lanes);
-        pwsp_attention_clear(job);
-    }
-    pwsp_context_leave(context);
-    return status;
-}
+#endif  // PTOWSP_ONLY_ATTENTION
 
 #if !defined(PTOWSP_ONLY_PLAN)
 

@@ -54,6 +54,8 @@
 //      PTOWSP_NO_SIMD        portable C only, no vector code chosen at run time
 //      PTOWSP_ONLY_PLAN      sections 1 to 12 and 27 alone, without pthreads: planning, dispatch and
 //                            merging, small enough for a scheduler core. The rest is not declared.
+//      PTOWSP_ONLY_ATTENTION the same without MoE plans and prefix trees (functions of sections 11
+//                            and 12)
 //      PTOWSP_NO_TILES       all but tile kernels and emission: no functions of sections 16 and 26,
 //                            and none of appendix A that read instructions
 //      PTOWSP_ASSERT(x)      replaces assert(x), which checks preconditions of the API
@@ -301,6 +303,9 @@
 #define PTOWSP_VERSION_PATCH 0
 #define PTOWSP_VERSION       "0.1.0"
 
+#if defined(PTOWSP_ONLY_ATTENTION) && !defined(PTOWSP_ONLY_PLAN)
+#define PTOWSP_ONLY_PLAN
+#endif
 #if defined(PTOWSP_ONLY_PLAN) && !defined(PTOWSP_NO_THREADS)
 #define PTOWSP_NO_THREADS
 #endif
@@ -1555,6 +1560,8 @@ PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
 #define PTOWSP_MOE_NO_ROW     UINT32_MAX
 #define PTOWSP_MOE_EXPERT_MAX 65536
 
+#if !defined(PTOWSP_ONLY_ATTENTION)
+
 // -- sorting --------------------------------------------------------------------------------------
 
 typedef struct ptowsp_moe_routes {
@@ -1862,6 +1869,8 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_routes_generate(const ptowsp_mo
                                                                  int32_t *out_ids,
                                                                  ptowsp_plan_info *out_info);
 
+#endif  // PTOWSP_ONLY_ATTENTION
+
 // -------------------------------------------------------------------------------------------------
 // 12. Prefix trees
 // -------------------------------------------------------------------------------------------------
@@ -2027,6 +2036,8 @@ typedef struct ptowsp_prefix_plan {
     double time, flat_time;   // that no lane exceeds, in the same unit
 } ptowsp_prefix_plan;
 
+#if !defined(PTOWSP_ONLY_ATTENTION)
+
 // The bytes of a tree within limits, and their placing, aligned to 8. The tree is empty then.
 // Errors   INVALID_PARAMS (a NULL, a block that is not aligned), BUFFER_OVERFLOW. Bytes beyond 63
 //          bits are UINT64_MAX.
@@ -2103,6 +2114,8 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_check(const ptowsp_attention
 
 // Writes lines about sharing, then as ptowsp_attention_print.
 PTOWSP_API void ptowsp_prefix_print(const ptowsp_prefix_plan *plan, ptowsp_text text);
+
+#endif  // PTOWSP_ONLY_ATTENTION
 
 // The query tokens of the batch that the rows of a unit, or of a merge of a whole segment, are of:
 // an array of *out_count. Row r is token r / group with head r % group.

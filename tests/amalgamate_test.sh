@@ -69,7 +69,7 @@ if ! grep -q ptowsp_plan_generate "$COPY/tree/part/ptowsp.c" || grep -q ptowsp_m
     echo "amalgamate_test: --part plan writes something else than planning" >&2
     exit 1
 fi
-refuses "an unknown part" "there are two parts: plan and no-tiles" "--part all part"
+refuses "an unknown part" "the parts are attention, plan and no-tiles" "--part all part"
 refuses "a part that is to be written nowhere" "usage" "--part plan"
 fresh
 sed -i '/^CORE_FILES=/,/^"/{/^src.data.region/d}' "$COPY/tree/tools/amalgamate.sh"

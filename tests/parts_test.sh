@@ -165,24 +165,31 @@ seconds() {
     LC_ALL=C bash -c "TIMEFORMAT=%U; time gcc -std=c11 -O2 $1 -I$2 -c $2/ptowsp.c -o $3" 2>&1
 }
 
-for part in plan no-tiles; do
+for part in attention plan no-tiles; do
     tools/amalgamate.sh --part $part "$tmp/$part"
 done
 LIBM='(exp|log|pow|sqrt|sin|cos|tan|tanh|fma|floor|ceil|round|rint|trunc|fmod|ldexp|frexp)[fl]?$'
 
-for way in "-DPTOWSP_ONLY_PLAN $root" " $tmp/plan"; do
-    macro=${way% *} dir=${way##* }
-    check plan "$macro" "$dir" "path1 merge threads" ""
-    took=$(seconds "$macro" "$dir" "$tmp/plan.o")
-    symbols plan "$tmp/plan.o" "pthread_|sem_|dl|$LIBM"
-    absent plan "$macro" "$dir" "ptowsp_module_create(0, 0, 0)"
-    absent plan "$macro" "$dir" "ptowsp_graph_create(0, 0, 0)"
-    absent plan "$macro" "$dir" "ptowsp_dtype_size(PTOWSP_F32)"
-    echo "plan${macro:+ by macro}: $took s at -O2, $(wc -c < "$tmp/plan.o") bytes of object"
+for way in "attention -DPTOWSP_ONLY_ATTENTION $root" "attention  $tmp/attention" \
+    "plan -DPTOWSP_ONLY_PLAN $root" "plan  $tmp/plan"; do
+    dir=${way##* } part=${way%% *} macro=${way#* } && macro=${macro% *}
+    check "$part" "$macro" "$dir" "path1 merge threads" ""
+    took=$(seconds "$macro" "$dir" "$tmp/$part.o")
+    symbols "$part" "$tmp/$part.o" "pthread_|sem_|dl|$LIBM"
+    absent "$part" "$macro" "$dir" "ptowsp_module_create(0, 0, 0)"
+    absent "$part" "$macro" "$dir" "ptowsp_graph_create(0, 0, 0)"
+    absent "$part" "$macro" "$dir" "ptowsp_dtype_size(PTOWSP_F32)"
+    if [ "$part" = attention ]; then
+        absent "$part" "$macro" "$dir" "ptowsp_moe_scratch_bytes(0)"
+        absent "$part" "$macro" "$dir" "ptowsp_prefix_tree_bytes(0)"
+    fi
+    echo "$part${macro:+ by macro}: $took s at -O2, $(wc -c < "$tmp/$part.o") bytes of object"
 done
-bytes=$(wc -c < "$tmp/plan/ptowsp.c")
-[ "$bytes" -le 524288 ] || fail "plan: ptowsp.c has $bytes bytes, more than 512 KiB"
-echo "plan: $bytes bytes of ptowsp.c, $(wc -c < "$tmp/plan/ptowsp.h") of ptowsp.h"
+for limit in "attention 294912" "plan 524288"; do
+    part=${limit% *} bytes=$(wc -c < "$tmp/${limit% *}/ptowsp.c")
+    [ "$bytes" -le "${limit#* }" ] || fail "$part: ptowsp.c has $bytes bytes, more than ${limit#* }"
+    echo "$part: $bytes bytes of ptowsp.c, $(wc -c < "$tmp/$part/ptowsp.h") of ptowsp.h"
+done
 
 for way in "-DPTOWSP_NO_TILES $root" " $tmp/no-tiles"; do
     macro=${way% *} dir=${way##* }

@@ -6,7 +6,7 @@
 #
 #   tools/amalgamate.sh                writes them
 #   tools/amalgamate.sh --check        says whether all are up to date, and writes nothing
-#   tools/amalgamate.sh --part plan|no-tiles DIR   writes ptowsp.h and ptowsp.c of a part into DIR
+#   tools/amalgamate.sh --part attention|plan|no-tiles DIR   writes ptowsp.h and ptowsp.c of a part into DIR
 #   tools/amalgamate.sh --core FILE    writes the runtime of trees to FILE, for tests
 #   tools/amalgamate.sh --fixed FILE   writes the files of trees, as strings, into a C file of their own
 #
@@ -50,7 +50,8 @@ src/isa/pto_core.h
 src/isa/pto_types.h
 src/isa/pto_ops.h
 "
-# What is taken by all parts, and all that PTOWSP_ONLY_PLAN leaves.
+# What is taken by all parts, and all that PTOWSP_ONLY_ATTENTION leaves; with MORE_PLANS it is what
+# PTOWSP_ONLY_PLAN leaves.
 PLAN="
 src/base/base.h src/base/base.c
 src/base/atomic.h
@@ -74,13 +75,15 @@ src/plan/attention_cut.h src/plan/attention_cut.c
 src/plan/attention_plan.c
 src/plan/attention_update.c
 src/plan/attention_check.c src/plan/attention_print.c
+src/plan/dispatch.c
+src/plan/merge.c
+src/plan/attention_run.c
+"
+MORE_PLANS="
 src/plan/moe.h src/plan/moe_sort.c src/plan/moe_units.c src/plan/moe_place.c src/plan/moe_move.c
 src/plan/moe_combine.c src/plan/moe_look.c src/plan/moe_routes.c
 src/plan/prefix.h src/plan/prefix_tree.c src/plan/prefix_given.c
 src/plan/prefix_choose.c src/plan/prefix_plan.c src/plan/prefix_check.c
-src/plan/dispatch.c
-src/plan/merge.c
-src/plan/attention_run.c
 "
 DATA="
 src/data/dtype_names.c src/data/dtype.c
@@ -174,7 +177,7 @@ src/report/output.h src/report/output.c
 src/report/picture.h src/report/picture.c
 src/report/tables.c src/report/chrome.c src/report/perfetto.c src/report/svg.c src/report/edges_text.c src/report/report_run.c src/report/export.c
 "
-FILES="$PLAN $DATA $RUNTIME $TILES $WORKLOAD $TILE_WORKLOAD $REST"
+FILES="$PLAN $MORE_PLANS $DATA $RUNTIME $TILES $WORKLOAD $TILE_WORKLOAD $REST"
 
 # Of the files above, the planner of attention plans. In emitted trees it is behind the headers, as
 # none but src/runtime/plan_batch.c calls it; a program without plans has neither (WSP_CORE_PLANS).
@@ -276,7 +279,7 @@ fail() {
 
 case "${1-} $#" in
 ' 0' | '--check 1' | '--core 2' | '--fixed 2' | '--part 3') ;;
-*) fail "usage: tools/amalgamate.sh [--check | --core FILE | --fixed FILE | --part plan|no-tiles DIR]" ;;
+*) fail "usage: tools/amalgamate.sh [--check | --core FILE | --fixed FILE | --part attention|plan|no-tiles DIR]" ;;
 esac
 target=
 for target; do :; done
@@ -285,9 +288,10 @@ case "$target" in
 *) target=$start/$target ;;
 esac
 case "${1-} ${2-}" in
-'--part plan') macro=PTOWSP_ONLY_PLAN ;;
-'--part no-tiles') macro=PTOWSP_NO_TILES ;;
-'--part'*) fail "there are two parts: plan and no-tiles" ;;
+'--part attention') macros='PTOWSP_ONLY_ATTENTION PTOWSP_ONLY_PLAN' ;;
+'--part plan') macros=PTOWSP_ONLY_PLAN ;;
+'--part no-tiles') macros=PTOWSP_NO_TILES ;;
+'--part'*) fail "the parts are attention, plan and no-tiles" ;;
 esac
 
 listed=" $(echo $FILES $ABSENT $FACE $NPU) "
@@ -328,7 +332,7 @@ check_files() {
     [ -z "$wrong" ] || fail "$wrong"
 }
 check_files $FILES $FACE
-check_files $PLAN $DATA $ABSENT
+check_files $PLAN $MORE_PLANS $DATA $ABSENT
 check_files $(of_kind h $CORE_FILES) $PLANNER $(of_kind c $CORE_FILES)
 check_files $NPU
 wrong=$(grep -l "$carriage_return" $(find $TREE -type f) | head -n 1)
@@ -483,6 +487,11 @@ embedded() {
 library_bodies() {
     bodies $PLAN
     echo
+    echo "#if !defined(PTOWSP_ONLY_ATTENTION)"
+    bodies $MORE_PLANS
+    echo
+    echo "#endif  // PTOWSP_ONLY_ATTENTION"
+    echo
     echo "#if !defined(PTOWSP_ONLY_PLAN)"
     bodies $DATA $RUNTIME
     echo
@@ -506,15 +515,16 @@ library_bodies() {
     echo "#endif  // PTOWSP_ONLY_PLAN"
 }
 
-# Writes a file as a part has it: without what the part's macro leaves out, which it defines.
+# Writes a file as a part has it: without what the part's macros leave out, the first of which it defines.
 part_of() {
-    awk -v macro="$macro" '
-    /^#define PTOWSP_H$/ { print; print ""; print "#ifndef " macro; print "#define " macro "  // this is a part of ptowsp"; print "#endif"; next }
-    macro == "PTOWSP_ONLY_PLAN" && /^\/\/ 2\. WORKLOAD: / { skips = 1 }
-    /^\/\/ CONTENTS$/ { skips = 0 }
-    $0 == "#if !defined(" macro ")" { skips = 1 }
+    awk -v macros="$macros" '
+    BEGIN { count = split(macros, macro, " ") }
+    /^#define PTOWSP_H$/ { print; print ""; print "#ifndef " macro[1]; print "#define " macro[1] "  // this is a part of ptowsp"; print "#endif"; next }
+    macro[count] == "PTOWSP_ONLY_PLAN" && /^\/\/ 2\. WORKLOAD: / { skips = "the paths" }
+    /^\/\/ CONTENTS$/ { skips = "" }
+    !skips { for (i in macro) if ($0 == "#if !defined(" macro[i] ")") skips = macro[i] }
     !skips
-    $0 == "#endif  // " macro { skips = 0 }
+    $0 == "#endif  // " skips { skips = "" }
     ' "$1" | cat -s
 }
 
