@@ -3,6 +3,7 @@
 #include "compiled.h"
 
 #include "../base/atomic.h"
+#include "cut.h"
 #include "legal.h"
 #include "lower.h"
 #include "passes.h"
@@ -232,6 +233,8 @@ static pwsp_tile_code *pwsp_tile_code_make(const ptowsp_body *body, const pwsp_l
         code->scalar_dtypes[i] = (uint8_t)body->scalars[i].dtype;
     }
     memcpy(code->used, list->used, sizeof code->used);
+    memcpy(code->fifos, list->fifos, sizeof code->fifos);
+    code->is_mixed = list->is_mixed;
     code->machine = body->machine;
     for (uint32_t i = 0; i < code->insn_count; i++) {
         uint8_t op = code->insns[i].op;
@@ -288,7 +291,7 @@ static bool pwsp_tile_code_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_f
     pwsp_pass_drop_dead(body);
     pwsp_pass_fuse(body);
     return pwsp_lower(body, list, fault) && pwsp_legalise(body, list, fault) &&
-           pwsp_list_place_loops(list, &body->machine, fault) &&
+           pwsp_list_cut(body, list, fault) && pwsp_list_place_loops(list, &body->machine, fault) &&
            pwsp_list_add_waits(list, &body->machine, fault) &&
            pwsp_list_verify(list, &body->machine, fault);
 }

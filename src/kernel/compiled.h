@@ -41,7 +41,9 @@ typedef struct pwsp_tile_code {
     uint8_t scalar_dtypes[PTOWSP_TASK_SCALAR_MAX];
     uint32_t used[PTOISA_MEMORY_COUNT];
     ptoisa_machine machine;
-    bool is_cube;  // it has matrix products
+    bool is_cube;   // it has matrix products
+    bool is_mixed;  // it has a cube and a vector half
+    pwsp_list_fifo fifos[PWSP_FIFO_COUNT];
 } pwsp_tile_code;
 
 // Makes code of a body: passes, lowering, memory, waits, proof. NULL with a fault.
@@ -63,9 +65,18 @@ PWSP_INTERNAL size_t pwsp_tile_code_size(const pwsp_tile_code *code);
 
 // The state that runs code: a core, its memories, and the tiles of the kernel as this task sees
 // them. Each running thread has one; it fits all kernels that it was reserved for.
+typedef struct pwsp_core_fifo {
+    uint8_t *slots;
+    uint32_t size;  // bytes of all slots
+    uint64_t pushed, popped;
+    uint64_t filled_at[PWSP_FIFO_SLOTS], freed_at[PWSP_FIFO_SLOTS];
+} pwsp_core_fifo;
+
 typedef struct pwsp_tile_core {
     pwsp_memory memory;
     ptoisa_core core;
+    ptoisa_core vector;  // of mixed kernels, whose cube core the other one is
+    pwsp_core_fifo fifos[PWSP_FIFO_COUNT];
     ptoisa_tile *tiles;
     uint64_t tile_capacity;
     uint8_t *blocks[PTOISA_MEMORY_COUNT];      // as allocated

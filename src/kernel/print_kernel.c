@@ -44,7 +44,9 @@ ptowsp_insn pwsp_tile_code_insn(const pwsp_tile_code *code, uint32_t i,
         }
         return mark;
     }
-    ptoisa_op op = (ptoisa_op)from->op;
+    ptoisa_op op = from->op == PWSP_INSN_TPUSH  ? PTOISA_TSTORE
+                   : from->op == PWSP_INSN_TPOP ? PTOISA_TLOAD
+                                                : (ptoisa_op)from->op;
     ptoisa_tile dst, src[2];
     memset(&dst, 0, sizeof dst);
     memset(src, 0, sizeof src);
@@ -60,7 +62,7 @@ ptowsp_insn pwsp_tile_code_insn(const pwsp_tile_code *code, uint32_t i,
     const ptoisa_tile *of = from->dst[0] ? &dst : &src[0];
     ptowsp_insn insn;
     memset(&insn, 0, sizeof insn);
-    insn.name = ptoisa_op_name(op);
+    insn.name = pwsp_insn_name(from);
     bool is_sync = op == PTOISA_SET_FLAG || op == PTOISA_WAIT_FLAG || op == PTOISA_PIPE_BARRIER;
     insn.pipe = (ptowsp_pipe)(op == PTOISA_WAIT_FLAG ? (ptoisa_pipe)from->dst_pipe
                               : is_sync              ? (ptoisa_pipe)from->src_pipe

@@ -1,0 +1,184 @@
+// Cutting a list into a cube and a vector half.
+
+#include "cut.h"
+
+#include <inttypes.h>
+
+// Which cores' memories an instruction's tiles are in, as bits 1 << pwsp_side.
+static uint32_t pwsp_cut_sides(const pwsp_list *list, const pwsp_insn *insn) {
+    uint32_t sides = 0;
+    for (uint32_t k = 0; k < PWSP_INSN_SRC_MAX + PWSP_INSN_DST_MAX + 1; k++) {
+        uint32_t tile = k < PWSP_INSN_SRC_MAX ? insn->src[k]
+                        : k < PWSP_INSN_SRC_MAX + PWSP_INSN_DST_MAX
+                            ? insn->dst[k - PWSP_INSN_SRC_MAX]
+                            : insn->tmp;
+        if (tile) {
+            bool is_vector = list->tiles[tile].memory == PTOISA_VEC;
+            sides |= 1u << (is_vector ? PWSP_SIDE_VECTOR : PWSP_SIDE_CUBE);
+        }
+    }
+    return sides;
+}
+
+#define PWSP_CUT_BOTH (1u << PWSP_SIDE_CUBE | 1u << PWSP_SIDE_VECTOR)
+
+// Is it a move out of L0C that A2/A3 has only with narrowing?
+static bool pwsp_cut_is_wide(const pwsp_list *list, const pwsp_insn *insn) {
+    if (insn->op != PTOISA_TMOV) {
+        return false;
+    }
+    const pwsp_list_tile *d = &list->tiles[insn->dst[0]], *s = &list->tiles[insn->src[0]];
+    return s->memory == PTOISA_ACC && d->memory == PTOISA_MAT && s->dtype == d->dtype;
+}
+
+typedef struct pwsp_cut {
+    pwsp_list *list;
+    const pwsp_insn *from;  // the TMOV in hand
+    bool is_out;            // memory is out
+} pwsp_cut;
+
+static pwsp_insn *pwsp_cut_add(pwsp_cut *cut, uint32_t op, pwsp_side side, uint32_t fifo) {
+    pwsp_insn *insn = pwsp_list_add(cut->list, (ptoisa_op)op);
+    if (!insn) {
+        cut->is_out = true;
+        return NULL;
+    }
+    insn->side = (uint8_t)side;
+    insn->mode = (uint8_t)fifo;
+    insn->value = cut->from->value;
+    return insn;
+}
+
+// The tile with the valid sizes of another one: itself, or a view.
+static uint32_t pwsp_cut_view(pwsp_cut *cut, uint32_t tile, uint32_t as) {
+    pwsp_list_tile like = cut->list->tiles[as], of = cut->list->tiles[tile];
+    if (pwsp_valid_is_equal(&of.valid_rows, &like.valid_rows) &&
+        pwsp_valid_is_equal(&of.valid_cols, &like.valid_cols)) {
+        return tile;
+    }
+    uint32_t view = pwsp_list_add_tile(cut->list);
+    if (!view) {
+        cut->is_out = true;
+        return 0;
+    }
+    of.valid_rows = like.valid_rows;
+    of.valid_cols = like.valid_cols;
+    cut->list->tiles[view] = of;
+    return view;
+}
+
+// Lets tile s reach tile d, on the other core.
+static void pwsp_cut_cross(pwsp_cut *cut, uint32_t d, uint32_t s, bool is_implied) {
+    pwsp_list *list = cut->list;
+    bool is_to_vector = list->tiles[d].memory == PTOISA_VEC;
+    uint32_t fifo = is_to_vector ? PWSP_FIFO_TO_VECTOR : PWSP_FIFO_TO_CUBE;
+    s = pwsp_cut_view(cut, s, d);
+    pwsp_insn *push =
+        pwsp_cut_add(cut, PWSP_INSN_TPUSH, is_to_vector ? PWSP_SIDE_CUBE : PWSP_SIDE_VECTOR, fifo);
+    if (!push || cut->is_out) {
+        cut->is_out = true;
+        return;
+    }
+    push->src[0] = s;
+    push->is_implied = is_implied;
+    pwsp_insn *pop =
+        pwsp_cut_add(cut, PWSP_INSN_TPOP, is_to_vector ? PWSP_SIDE_VECTOR : PWSP_SIDE_CUBE, fifo);
+    if (pop) {
+        pop->dst[0] = d;
+        pop->is_implied = true;
+    }
+    pwsp_list_fifo *of = &list->fifos[fifo];
+    uint32_t bytes = (uint32_t)(pwsp_list_slot_bytes(&list->tiles[d]) + 511) / 512 * 512;
+    of->slot_bytes = bytes > of->slot_bytes ? bytes : of->slot_bytes;
+    of->slots = PWSP_FIFO_SLOTS;
+    of->flag = (uint8_t)(2 * fifo);
+}
+
+// A tile in UB of the shape of one in L0C, for a product on its way to L1.
+static uint32_t pwsp_cut_relay(pwsp_cut *cut, uint32_t acc, uint32_t mat) {
+    pwsp_list_tile of = cut->list->tiles[acc];
+    uint32_t tile = pwsp_list_add_tile(cut->list);
+    if (!tile) {
+        cut->is_out = true;
+        return 0;
+    }
+    pwsp_list_tile *made = &cut->list->tiles[tile];
+    const pwsp_list_tile *like = &cut->list->tiles[mat];
+    made->dtype = of.dtype;
+    made->memory = PTOISA_VEC;
+    made->layout = PTOISA_ROW_MAJOR;
+    made->rows = of.rows;
+    made->cols = of.cols;
+    made->valid_rows = like->valid_rows;
+    made->valid_cols = like->valid_cols;
+    made->value = of.value;
+    return tile;
+}
+
+static void pwsp_cut_move(pwsp_cut *cut, const pwsp_insn *insn) {
+    cut->from = insn;
+    if (!pwsp_cut_is_wide(cut->list, insn)) {
+        pwsp_cut_cross(cut, insn->dst[0], insn->src[0], insn->is_implied);
+        return;
+    }
+    uint32_t relay = pwsp_cut_relay(cut, insn->src[0], insn->dst[0]);
+    if (relay) {
+        pwsp_cut_cross(cut, relay, insn->src[0], insn->is_implied);
+        pwsp_cut_cross(cut, insn->dst[0], relay, true);
+    }
+}
+
+// Which core, or neither, makes the list one for both? Refuses what goes from one to the other in
+// another way than by TMOV.
+static bool pwsp_cut_find(const ptowsp_body *body, const pwsp_list *list, bool *out_is_mixed,
+                          pwsp_list_fault *fault) {
+    *out_is_mixed = false;
+    uint32_t sides = 0;
+    for (uint32_t i = 0; i < list->insn_count; i++) {
+        const pwsp_insn *insn = &list->insns[i];
+        uint32_t of = pwsp_cut_sides(list, insn);
+        sides |= pwsp_cut_is_wide(list, insn) ? PWSP_CUT_BOTH : of;
+        if (of == PWSP_CUT_BOTH && insn->op != PTOISA_TMOV) {
+            return pwsp_list_fail(fault, PTOWSP_UNSUPPORTED, i,
+                                  "%s has tiles of the cube and of the vector core; on %s a tile "
+                                  "goes from one to the other through a FIFO",
+                                  pwsp_insn_name(insn), body->machine.name);
+        }
+    }
+    *out_is_mixed = sides == PWSP_CUT_BOTH;
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_list_cut(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
+    if (body->machine.family != PTOISA_A2A3) {
+        return true;
+    }
+    bool is_mixed;
+    if (!pwsp_cut_find(body, list, &is_mixed, fault) || !is_mixed) {
+        return fault->status == PTOWSP_OK;
+    }
+    pwsp_insn *insns = list->insns;
+    uint64_t count = list->insn_count, capacity = list->insn_capacity;
+    list->insns = NULL;
+    list->insn_count = list->insn_capacity = 0;
+    list->is_mixed = true;
+    pwsp_cut cut = {list, NULL, false};
+    for (uint64_t i = 0; i < count && !cut.is_out; i++) {
+        uint32_t sides = pwsp_cut_sides(list, &insns[i]);
+        if (sides == PWSP_CUT_BOTH || pwsp_cut_is_wide(list, &insns[i])) {
+            pwsp_cut_move(&cut, &insns[i]);
+            continue;
+        }
+        pwsp_insn *insn = pwsp_list_add(list, (ptoisa_op)insns[i].op);
+        if (!insn) {
+            cut.is_out = true;
+            break;
+        }
+        *insn = insns[i];
+        insn->side = (uint8_t)(pwsp_insn_is_mark(insn)         ? PWSP_SIDE_ANY
+                               : sides >> PWSP_SIDE_VECTOR & 1 ? PWSP_SIDE_VECTOR
+                                                               : PWSP_SIDE_CUBE);
+    }
+    pwsp_memory_free(&list->memory, insns, (size_t)capacity * sizeof insns[0]);
+    return !cut.is_out || pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
+}

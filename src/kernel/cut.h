@@ -1,0 +1,26 @@
+// Cutting a list into a cube and a vector half.
+//
+// On A2/A3 there is no way from L0C to UB nor from UB to L1, and L0C leaves for L1 only narrowed. A
+// list that is for both cores becomes mixed (list.h): each such TMOV becomes TPUSH on the one core
+// and TPOP on the other, one behind the other in the list.
+//
+//      TMOV ub, l0c     ->   TPUSH <- l0c     cube, pipe FIX       into the FIFO to vector cores
+//                            TPOP ub <-       vector, pipe MTE2
+//      TMOV l1, ub      ->   TPUSH <- ub      vector, pipe MTE3    into the FIFO to the cube core
+//                            TPOP l1 <-       cube, pipe MTE2
+//      TMOV l1, l0c     ->   both, through UB, if both tiles are f32: no bit changes
+//
+// There is one FIFO for each direction, with two slots of the size of its largest tile, in global
+// memory. A slot is read before the next but one push, so two suffice whatever the list.
+//
+// In the unit model a push takes what the TMOV took, and a pop nothing: PTO-WSP counts one move.
+
+#ifndef PWSP_CUT_H
+#define PWSP_CUT_H
+
+#include "body.h"
+
+// Cuts the list if the body's machine needs that; false with a fault.
+PWSP_INTERNAL bool pwsp_list_cut(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault);
+
+#endif
