@@ -79,7 +79,7 @@ static const char *in_directory(const npu_fixture *f, const char *name, char pat
 }
 
 static ptowsp_status emit_to(const npu_fixture *f, const char *path, bool is_replacing) {
-    const ptowsp_npu_desc desc = {path, is_replacing};
+    const ptowsp_npu_desc desc = {path, is_replacing, false};
     return ptowsp_npu_emit(f->context, f->program, &desc);
 }
 
@@ -334,7 +334,7 @@ static void emit__needs_a_program_a_directory_and_a_callback(void **state) {
     assert_int_equal(emit_to(&f, "", false), PTOWSP_INVALID_PARAMS);
     test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, no_directory);
     char path[160];
-    const ptowsp_npu_desc desc = {in_directory(&f, "tree", path), false};
+    const ptowsp_npu_desc desc = {in_directory(&f, "tree", path), false, false};
     assert_int_equal(ptowsp_npu_emit(f.context, NULL, &desc), PTOWSP_INVALID_PARAMS);
     test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "emit: program is NULL");
     assert_int_equal(ptowsp_npu_emit_files(f.context, f.program, NULL, NULL),
