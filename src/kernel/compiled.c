@@ -291,7 +291,8 @@ static bool pwsp_tile_code_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_f
     pwsp_pass_drop_dead(body);
     pwsp_pass_fuse(body);
     return pwsp_lower(body, list, fault) && pwsp_legalise(body, list, fault) &&
-           pwsp_list_cut(body, list, fault) && pwsp_list_place_loops(list, &body->machine, fault) &&
+           pwsp_list_cut(list, &body->machine, fault) &&
+           pwsp_list_place_loops(list, &body->machine, fault) &&
            pwsp_list_add_waits(list, &body->machine, fault) &&
            pwsp_list_verify(list, &body->machine, fault);
 }

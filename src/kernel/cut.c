@@ -130,7 +130,7 @@ static void pwsp_cut_move(pwsp_cut *cut, const pwsp_insn *insn) {
 
 // Which core, or neither, makes the list one for both? Refuses what goes from one to the other in
 // another way than by TMOV.
-static bool pwsp_cut_find(const ptowsp_body *body, const pwsp_list *list, bool *out_is_mixed,
+static bool pwsp_cut_find(const pwsp_list *list, const ptoisa_machine *machine, bool *out_is_mixed,
                           pwsp_list_fault *fault) {
     *out_is_mixed = false;
     uint32_t sides = 0;
@@ -142,20 +142,24 @@ static bool pwsp_cut_find(const ptowsp_body *body, const pwsp_list *list, bool *
             return pwsp_list_fail(fault, PTOWSP_UNSUPPORTED, i,
                                   "%s has tiles of the cube and of the vector core; on %s a tile "
                                   "goes from one to the other through a FIFO",
-                                  pwsp_insn_name(insn), body->machine.name);
+                                  pwsp_insn_name(insn), machine->name);
         }
     }
     *out_is_mixed = sides == PWSP_CUT_BOTH;
     return true;
 }
 
-PWSP_INTERNAL bool pwsp_list_cut(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
-    if (body->machine.family != PTOISA_A2A3) {
+PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
+                                 pwsp_list_fault *fault) {
+    if (machine->family != PTOISA_A2A3) {
         return true;
     }
     bool is_mixed;
-    if (!pwsp_cut_find(body, list, &is_mixed, fault) || !is_mixed) {
-        return fault->status == PTOWSP_OK;
+    if (!pwsp_cut_find(list, machine, &is_mixed, fault)) {
+        return false;
+    }
+    if (!is_mixed) {
+        return true;
     }
     pwsp_insn *insns = list->insns;
     uint64_t count = list->insn_count, capacity = list->insn_capacity;

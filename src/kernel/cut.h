@@ -18,9 +18,10 @@
 #ifndef PWSP_CUT_H
 #define PWSP_CUT_H
 
-#include "body.h"
+#include "list.h"
 
-// Cuts the list if the body's machine needs that; false with a fault.
-PWSP_INTERNAL bool pwsp_list_cut(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault);
+// Cuts the list if the machine needs that; false with a fault.
+PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
+                                 pwsp_list_fault *fault);
 
 #endif
