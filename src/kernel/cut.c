@@ -149,6 +149,40 @@ static bool pwsp_cut_find(const pwsp_list *list, const ptoisa_machine *machine, 
     return true;
 }
 
+// Does an instruction use bytes of a root?
+static bool pwsp_cut_uses(const pwsp_list *list, const pwsp_insn *insn, uint32_t root) {
+    bool uses = insn->tmp && list->tiles[insn->tmp].root == root;
+    for (uint32_t k = 0; k < PWSP_INSN_SRC_MAX; k++) {
+        uses = uses || (insn->src[k] && list->tiles[insn->src[k]].root == root);
+    }
+    for (uint32_t k = 0; k < PWSP_INSN_DST_MAX; k++) {
+        uses = uses || (insn->dst[k] && list->tiles[insn->dst[k]].root == root);
+    }
+    return uses;
+}
+
+// Moves each TPOP behind what its core can do without it: a pipe that waits for a tile holds up all
+// loads behind it. No TPOP passes another instruction of its FIFO.
+static void pwsp_cut_sink(pwsp_list *list) {
+    for (uint64_t i = list->insn_count; i-- > 0;) {
+        pwsp_insn pop = list->insns[i];
+        if (pop.op != PWSP_INSN_TPOP) {
+            continue;
+        }
+        uint32_t root = list->tiles[pop.dst[0]].root;
+        uint64_t at = i;
+        for (; at + 1 < list->insn_count; at++) {
+            const pwsp_insn *next = &list->insns[at + 1];
+            if (pwsp_insn_is_mark(next) || pwsp_cut_uses(list, next, root) ||
+                (pwsp_insn_is_fifo(next) && next->mode == pop.mode)) {
+                break;
+            }
+            list->insns[at] = *next;
+        }
+        list->insns[at] = pop;
+    }
+}
+
 PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
                                  pwsp_list_fault *fault) {
     if (machine->family != PTOISA_A2A3) {
@@ -184,5 +218,6 @@ PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
                                                                : PWSP_SIDE_CUBE);
     }
     pwsp_memory_free(&list->memory, insns, (size_t)capacity * sizeof insns[0]);
+    pwsp_cut_sink(list);
     return !cut.is_out || pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
 }

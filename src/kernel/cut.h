@@ -10,6 +10,9 @@
 //                            TPOP l1 <-       cube, pipe MTE2
 //      TMOV l1, l0c     ->   both, through UB, if both tiles are f32: no bit changes
 //
+// A TPOP comes where its core first needs the tile, not before: its pipe stands still until the tile
+// is there. (So the values of attention are loaded while a vector core computes the probabilities.)
+//
 // There is one FIFO for each direction, with two slots of the size of its largest tile, in global
 // memory. A slot is read before the next but one push, so two suffice whatever the list.
 //
