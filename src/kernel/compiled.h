@@ -82,7 +82,8 @@ typedef struct pwsp_tile_core {
     uint8_t *blocks[PTOISA_MEMORY_COUNT];      // as allocated
     uint32_t block_size[PTOISA_MEMORY_COUNT];  // bytes
     const ptowsp_cost *cost;                   // the user's, for PTOWSP_MODEL_USER
-    uint64_t excess;  // what that model said of an instruction, if too much; else 0
+    const char *asked;  // what it is asked for, if not what the core runs: TPUSH, TPOP
+    uint64_t excess;    // what that model said of an instruction, if too much; else 0
     int64_t index[PTOWSP_LOOP_MAX + 1];  // of the loops that run
     int64_t end[PTOWSP_LOOP_MAX + 1];
     uint64_t iteration[PTOWSP_LOOP_MAX + 1];

@@ -463,6 +463,7 @@ static void pwsp_core_fifo_insn(pwsp_tile_core *tile_core, const pwsp_tile_code 
                        : tile.memory == PTOISA_VEC ? PTOISA_PIPE_MTE3
                                                    : PTOISA_PIPE_FIX;
     pwsp_core_wait_until(core, pipe, is_push ? fifo->freed_at[slot] : fifo->filled_at[slot]);
+    tile_core->asked = pwsp_insn_name(insn);
     if (is_push) {
         ptoisa_tstore(core, &global, &tile);
         fifo->filled_at[slot] = core->clock[pipe];
@@ -470,6 +471,7 @@ static void pwsp_core_fifo_insn(pwsp_tile_core *tile_core, const pwsp_tile_code 
         ptoisa_tload(core, &tile, &global);
         fifo->freed_at[slot] = core->clock[pipe];
     }
+    tile_core->asked = NULL;
 }
 
 // A switch over all instructions, and longer than others for it.
@@ -641,7 +643,7 @@ static uint64_t pwsp_tile_core_ask(const ptoisa_issue_info *info, void *user) {
     const ptoisa_tile *of = info->dst ? info->dst : info->src0;
     ptowsp_insn insn;
     memset(&insn, 0, sizeof insn);
-    insn.name = ptoisa_op_name(info->op);
+    insn.name = core->asked ? core->asked : ptoisa_op_name(info->op);
     insn.pipe = (ptowsp_pipe)info->pipe;
     if (of) {
         insn.memory = (ptowsp_memory)of->memory;
