@@ -28,6 +28,7 @@ src/isa/core.h
 src/isa/view.h
 src/isa/cast.h
 src/isa/move.h
+src/isa/fifo.h
 src/isa/shape.h
 src/isa/convert.h
 src/isa/arith.h
