@@ -139,8 +139,8 @@ static ptowsp_cycles mixed_cost(const ptowsp_insn *insn, void *user) {
 
 // `count` times y = exp(a * b), and then c * d stored by the cube core.
 //
-//      M     20 product 120    140 product 240    260 product 360        680 product 780
-//      FIX   push 1 .. 140     push 2 .. 260      push 3 waits for slot 1, 640 .. 660
+//      M     20 product 120    140 product 240    260 product 360    1170 product 1270
+//      FIX   push 1 .. 140     push 2 .. 260      push 3 waits for both slots, 1150 .. 1170
 //      MTE2  pop 1 140 .. 640  TSTORE .. 650, as pop 2 goes where it was: 650 .. 1150
 static void mixed__halves_overlap_as_far_as_slots_allow(void **state) {
     (void)state;
@@ -163,9 +163,9 @@ static void mixed__halves_overlap_as_far_as_slots_allow(void **state) {
         assert_string_equal(ptowsp_module_error(f.module).text, "");
         ptowsp_kernel_stats stats =
             measure(&f, kernel, (ptowsp_cost){.model = PTOWSP_MODEL_USER, .fn = mixed_cost});
-        // When the last push is done: the third waits for the first pop, which ends at 640, and the
-        // fourth for the second, which begins once its place in UB is free, at 650.
-        static const uint64_t pushed[] = {0, 140, 260, 660, 1170};
+        // When the last push is done: with two slots the third waits until both are free again, which
+        // they are when the second pop ends; the fourth does not wait.
+        static const uint64_t pushed[] = {0, 140, 260, 1170, 1290};
         assert_int_equal(stats.cycles, pushed[count] + 5000 + 10);
         assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_FIX], count * 20 + 10);
         fixture_free(&f);

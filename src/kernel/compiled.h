@@ -9,6 +9,8 @@
 #include "../data/cost_model.h"
 #include "body.h"
 
+#include "../isa/fifo.h"
+
 // Two sizes that a task must have alike; where only b depends on the task, b is to be at least a.
 typedef struct pwsp_tile_check {
     pwsp_valid a, b;
@@ -66,10 +68,9 @@ PWSP_INTERNAL size_t pwsp_tile_code_size(const pwsp_tile_code *code);
 // The state that runs code: a core, its memories, and the tiles of the kernel as this task sees
 // them. Each running thread has one; it fits all kernels that it was reserved for.
 typedef struct pwsp_core_fifo {
+    ptoisa_fifo of;
     uint8_t *slots;
     uint32_t size;  // bytes of all slots
-    uint64_t pushed, popped;
-    uint64_t filled_at[PWSP_FIFO_SLOTS], freed_at[PWSP_FIFO_SLOTS];
 } pwsp_core_fifo;
 
 typedef struct pwsp_tile_core {

@@ -436,40 +436,34 @@ static void pwsp_insn_merge(ptoisa_core *core, const pwsp_insn *insn, const ptoi
     ptoisa_tmrgsort_lists(core, d, tmp, s, count, executed, false);
 }
 
-// Lets a pipe wait until a time.
-static void pwsp_core_wait_until(ptoisa_core *core, ptoisa_pipe pipe, uint64_t until) {
-    if (ptoisa_time_of(core->model) != PTOISA_TIME_SUM && until > core->clock[pipe]) {
-        core->clock[pipe] = until;
-        core->is_filled = (uint8_t)(core->is_filled & ~(1u << pipe));
-    }
-}
-
-// TPUSH and TPOP: a store to a slot that is free, a load from one that is filled. The pipe waits for
-// that. A list's order is one in which it always comes.
+// TPUSH and TPOP: a store to a slot that is free, a load from one that is filled. A list's order is
+// one in which it always is. The second vector core takes part in that, and does nothing else.
 static void pwsp_core_fifo_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
                                 const pwsp_insn *insn) {
     bool is_push = insn->op == PWSP_INSN_TPUSH;
     uint32_t of = is_push ? insn->src[0] : insn->dst[0];
-    const pwsp_list_fifo *shape = &code->fifos[insn->mode];
-    pwsp_core_fifo *fifo = &tile_core->fifos[insn->mode];
+    ptoisa_fifo *fifo = &tile_core->fifos[insn->mode].of;
     ptoisa_core *core = pwsp_core_of(tile_core, insn);
     ptoisa_tile tile = tile_core->tiles[of];
-    uint64_t number = is_push ? fifo->pushed++ : fifo->popped++;
-    uint32_t slot = (uint32_t)(number % shape->slots);
-    uint8_t *data = fifo->slots && !core->is_dry ? fifo->slots + slot * shape->slot_bytes : NULL;
-    ptoisa_global global = ptoisa_global_make(data, (ptoisa_dtype)tile.dtype, tile.valid_rows,
-                                              tile.valid_cols, code->tiles[of].valid_cols.max, 1);
-    ptoisa_pipe pipe = !is_push                    ? PTOISA_PIPE_MTE2
-                       : tile.memory == PTOISA_VEC ? PTOISA_PIPE_MTE3
-                                                   : PTOISA_PIPE_FIX;
-    pwsp_core_wait_until(core, pipe, is_push ? fifo->freed_at[slot] : fifo->filled_at[slot]);
+    ptoisa_global slot = ptoisa_global_make(NULL, (ptoisa_dtype)tile.dtype, tile.valid_rows,
+                                            tile.valid_cols, code->tiles[of].valid_cols.max, 1);
+    uint32_t core_count = insn->side == PWSP_SIDE_VECTOR ? 2 : 1;
     tile_core->asked = pwsp_insn_name(insn);
-    if (is_push) {
-        ptoisa_tstore(core, &global, &tile);
-        fifo->filled_at[slot] = core->clock[pipe];
-    } else {
-        ptoisa_tload(core, &tile, &global);
-        fifo->freed_at[slot] = core->clock[pipe];
+    for (uint32_t sub = 0; sub < core_count && is_push; sub++) {
+        if (ptoisa_fifo_alloc(core, fifo, sub, PTOISA_NO_SPLIT, &slot)) {
+            if (sub == 0) {
+                ptoisa_tstore(core, &slot, &tile);
+            }
+            ptoisa_fifo_commit(core, fifo, sub);
+        }
+    }
+    for (uint32_t sub = 0; sub < core_count && !is_push; sub++) {
+        if (ptoisa_fifo_acquire(core, fifo, sub, PTOISA_NO_SPLIT, &slot)) {
+            if (sub == 0) {
+                ptoisa_tload(core, &tile, &slot);
+            }
+            ptoisa_fifo_release(core, fifo, sub);
+        }
     }
     tile_core->asked = NULL;
 }
@@ -689,10 +683,13 @@ static void pwsp_tile_core_begin(pwsp_tile_core *core, const pwsp_tile_code *cod
     if (code->is_mixed) {
         core->vector = core->core;
         for (int i = 0; i < PWSP_FIFO_COUNT; i++) {
-            pwsp_core_fifo *fifo = &core->fifos[i];
-            fifo->pushed = fifo->popped = 0;
-            memset(fifo->filled_at, 0, sizeof fifo->filled_at);
-            memset(fifo->freed_at, 0, sizeof fifo->freed_at);
+            const pwsp_list_fifo *of = &code->fifos[i];
+            if (of->slot_bytes) {
+                ptoisa_direction direction = i == PWSP_FIFO_TO_VECTOR ? PTOISA_C2V : PTOISA_V2C;
+                ptoisa_fifo_init(&core->core, &core->fifos[i].of, direction, of->flag,
+                                 of->slot_bytes, of->slots, is_dry ? NULL : core->fifos[i].slots,
+                                 0);
+            }
         }
     }
 }

@@ -542,55 +542,52 @@ class Halves {
     bool is_vector = false;
 };
 
+// The second vector core takes part in filling and freeing slots, and does nothing else.
 template <uint8_t Flag, bool IsToVector, uint32_t SlotBytes, uint32_t SlotCount> class Fifo {
   public:
-    Fifo() : memory(slots()) {
+    Fifo() {
+        static thread_local std::vector<uint8_t> slots(SlotBytes * SlotCount);
+        ptoisa_fifo_init(&ptoisa_this_core(), &fifo, IsToVector ? PTOISA_C2V : PTOISA_V2C, Flag,
+                         SlotBytes, SlotCount, slots.data(), slots.size());
     }
     Fifo(const Fifo &) = delete;
     Fifo &operator=(const Fifo &) = delete;
 
     template <uint32_t Pitch, typename T> void push(T &tile) {
         ptoisa_tile from = pto::shim::view(tile);
-        ptoisa_global to = slot(from, Pitch, pushed);
+        ptoisa_global to = window(from, Pitch);
         ptoisa_core &core = ptoisa_this_core();
-        const ptoisa_pipe pipe = IsToVector ? PTOISA_PIPE_FIX : PTOISA_PIPE_MTE3;
-        wait(core, pipe, freed_at[pushed % SlotCount]);
-        ptoisa_tstore(&core, &to, &from);
-        filled_at[pushed++ % SlotCount] = core.clock[pipe];
+        for (uint32_t sub = 0; sub < (IsToVector ? 1 : 2); sub++) {
+            if (ptoisa_fifo_alloc(&core, &fifo, sub, PTOISA_NO_SPLIT, &to)) {
+                if (sub == 0) {
+                    ptoisa_tstore(&core, &to, &from);
+                }
+                ptoisa_fifo_commit(&core, &fifo, sub);
+            }
+        }
     }
 
     template <uint32_t Pitch, typename T> void pop(T &tile) {
         ptoisa_tile to = pto::shim::view(tile);
-        ptoisa_global from = slot(to, Pitch, popped);
+        ptoisa_global from = window(to, Pitch);
         ptoisa_core &core = ptoisa_this_core();
-        wait(core, PTOISA_PIPE_MTE2, filled_at[popped % SlotCount]);
-        ptoisa_tload(&core, &to, &from);
-        freed_at[popped++ % SlotCount] = core.clock[PTOISA_PIPE_MTE2];
-    }
-
-  private:
-    // The slots are this thread's, as its on-chip memories are.
-    static uint8_t *slots() {
-        static thread_local std::vector<uint8_t> made(SlotBytes * SlotCount);
-        return made.data();
-    }
-
-    ptoisa_global slot(const ptoisa_tile &tile, uint32_t pitch, uint32_t number) {
-        return ptoisa_global_make(memory + number % SlotCount * SlotBytes,
-                                  static_cast<ptoisa_dtype>(tile.dtype), tile.valid_rows,
-                                  tile.valid_cols, pitch, 1);
-    }
-
-    static void wait(ptoisa_core &core, ptoisa_pipe pipe, uint64_t until) {
-        if (ptoisa_time_of(core.model) != PTOISA_TIME_SUM && until > core.clock[pipe]) {
-            core.clock[pipe] = until;
-            core.is_filled = static_cast<uint8_t>(core.is_filled & ~(1u << pipe));
+        for (uint32_t sub = 0; sub < (IsToVector ? 2 : 1); sub++) {
+            if (ptoisa_fifo_acquire(&core, &fifo, sub, PTOISA_NO_SPLIT, &from)) {
+                if (sub == 0) {
+                    ptoisa_tload(&core, &to, &from);
+                }
+                ptoisa_fifo_release(&core, &fifo, sub);
+            }
         }
     }
 
-    uint8_t *memory;
-    uint32_t pushed = 0, popped = 0;
-    uint64_t filled_at[SlotCount] = {}, freed_at[SlotCount] = {};
+  private:
+    static ptoisa_global window(const ptoisa_tile &tile, uint32_t pitch) {
+        return ptoisa_global_make(nullptr, static_cast<ptoisa_dtype>(tile.dtype), tile.valid_rows,
+                                  tile.valid_cols, pitch, 1);
+    }
+
+    ptoisa_fifo fifo;
 };
 
 #else
