@@ -172,24 +172,6 @@ static void mixed__halves_overlap_as_far_as_slots_allow(void **state) {
     }
 }
 
-// The cube core stores to what the vector core has loaded, and nothing tells it when.
-static void mixed__refuses_what_no_fifo_orders(void **state) {
-    (void)state;
-    fixture f;
-    fixture_make(&f, NULL);
-    ptowsp_body *k = ptowsp_kernel_begin(f.module, &(ptowsp_body_desc){.name = "race"});
-    ptowsp_value a = ptowsp_tile_in(k, "a", PTOWSP_F32, 16, 16);
-    ptowsp_value x = ptowsp_tile_inout(k, "x", PTOWSP_F32, 16, 16);
-    ptowsp_tile_store(ptowsp_tile_out(k, "y", PTOWSP_F32, 16, 16), ptowsp_tile_exp(x));
-    ptowsp_tile_store(x, ptowsp_tile_matmul(a, a));
-    assert_int_equal(ptowsp_kernel_end(k).id, 0);
-    ptowsp_error error = ptowsp_module_error(f.module);
-    assert_int_equal(error.status, PTOWSP_UNSUPPORTED);
-    assert_non_null(strstr(error.text, "kernel race: store: "));
-    assert_non_null(strstr(error.text, "no FIFO orders what they do to tile parameter 1"));
-    fixture_free(&f);
-}
-
 static ptowsp_cycles too_much(const ptowsp_insn *insn, void *user) {
     return strcmp(insn->name, "TSTORE") == 0 ? *(const ptowsp_cycles *)user : 0;
 }
@@ -295,7 +277,6 @@ int main(void) {
         cmocka_unit_test(a2a3__is_a_chain_on_paper),
         cmocka_unit_test(user__is_asked_for_each_instruction),
         cmocka_unit_test(mixed__halves_overlap_as_far_as_slots_allow),
-        cmocka_unit_test(mixed__refuses_what_no_fifo_orders),
         cmocka_unit_test(user__may_say_less_than_2_to_the_43),
         cmocka_unit_test(measure__refuses_what_is_no_tile_kernel),
         cmocka_unit_test(order__what_was_stored_is_not_loaded),

@@ -323,7 +323,7 @@ static inline void built_cut(built *b) {
             d->valid_cols.max = is_thinner ? s->valid_cols.max : d->valid_cols.max;
         }
     }
-    built_must(b, pwsp_list_cut(&b->list, &b->machine, &b->fault));
+    built_must(b, pwsp_list_cut(&b->list, &b->machine, NULL, &b->fault));
 }
 
 // -- the judge ------------------------------------------------------------------------------------

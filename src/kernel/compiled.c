@@ -285,16 +285,35 @@ static bool pwsp_tile_code_check(const pwsp_tile_code *code, pwsp_list_fault *fa
     return fault->status == PTOWSP_OK;
 }
 
+static bool pwsp_tile_code_try(ptowsp_body *body, pwsp_list *list, const uint8_t *rerouted,
+                               pwsp_list_fault *fault) {
+    return pwsp_lower(body, list, fault) && pwsp_legalise(body, list, fault) &&
+           pwsp_list_cut(list, &body->machine, rerouted, fault) &&
+           pwsp_list_place_loops(list, &body->machine, fault) &&
+           pwsp_list_add_waits(list, &body->machine, fault) &&
+           pwsp_list_verify(list, &body->machine, fault);
+}
+
 static bool pwsp_tile_code_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
     pwsp_pass_canonicalise(body);
     pwsp_pass_fold(body);
     pwsp_pass_drop_dead(body);
     pwsp_pass_fuse(body);
-    return pwsp_lower(body, list, fault) && pwsp_legalise(body, list, fault) &&
-           pwsp_list_cut(list, &body->machine, fault) &&
-           pwsp_list_place_loops(list, &body->machine, fault) &&
-           pwsp_list_add_waits(list, &body->machine, fault) &&
-           pwsp_list_verify(list, &body->machine, fault);
+    if (pwsp_tile_code_try(body, list, NULL, fault)) {
+        return true;
+    }
+    if (!list->is_mixed || fault->status != PTOWSP_UNSUPPORTED) {
+        return false;
+    }
+    // Both cores use a parameter, and nothing orders them: see cut.h.
+    uint8_t dtypes[PTOWSP_TASK_TILE_MAX];
+    for (uint32_t i = 0; i < PTOWSP_TASK_TILE_MAX; i++) {
+        dtypes[i] = (uint8_t)body->tiles[i].dtype;
+    }
+    pwsp_list_free(list);
+    pwsp_list_init(list, body->memory);
+    memset(fault, 0, sizeof *fault);
+    return pwsp_tile_code_try(body, list, dtypes, fault);
 }
 
 pwsp_tile_code *pwsp_tile_code_create(ptowsp_body *body, pwsp_list_fault *fault) {

@@ -35,6 +35,8 @@ typedef struct pwsp_cut {
     pwsp_list *list;
     const pwsp_insn *from;  // the TMOV in hand
     bool is_out;            // memory is out
+    const uint8_t *param_dtypes;
+    bool is_rerouted[PTOWSP_TASK_TILE_MAX + 1];  // [parameter + 1]
 } pwsp_cut;
 
 static pwsp_insn *pwsp_cut_add(pwsp_cut *cut, uint32_t op, pwsp_side side, uint32_t fifo) {
@@ -94,17 +96,18 @@ static void pwsp_cut_cross(pwsp_cut *cut, uint32_t d, uint32_t s, bool is_implie
     of->flag = (uint8_t)(2 * fifo);
 }
 
-// A tile in UB of the shape of one in L0C, for a product on its way to L1.
-static uint32_t pwsp_cut_relay(pwsp_cut *cut, uint32_t acc, uint32_t mat) {
-    pwsp_list_tile of = cut->list->tiles[acc];
+// A tile in UB of the shape of one of the cube core, with the valid sizes of another.
+static uint32_t pwsp_cut_relay(pwsp_cut *cut, uint32_t tile_of, uint32_t as) {
+    pwsp_list_tile of = cut->list->tiles[tile_of];
     uint32_t tile = pwsp_list_add_tile(cut->list);
     if (!tile) {
         cut->is_out = true;
         return 0;
     }
     pwsp_list_tile *made = &cut->list->tiles[tile];
-    const pwsp_list_tile *like = &cut->list->tiles[mat];
+    const pwsp_list_tile *like = &cut->list->tiles[as];
     made->dtype = of.dtype;
+    made->pad = of.pad;
     made->memory = PTOISA_VEC;
     made->layout = PTOISA_ROW_MAJOR;
     made->rows = of.rows;
@@ -127,6 +130,96 @@ static void pwsp_cut_move(pwsp_cut *cut, const pwsp_insn *insn) {
         pwsp_cut_cross(cut, insn->dst[0], relay, true);
     }
 }
+
+// -- loads and stores of the vector core in place of the cube's -----------------------------------
+
+// Finds the parameters that both cores use and one stores to.
+static void pwsp_cut_find_shared(pwsp_cut *cut, const pwsp_insn *insns, uint64_t count) {
+    for (uint32_t param = 1; param <= PTOWSP_TASK_TILE_MAX && cut->param_dtypes; param++) {
+        uint32_t sides = 0;
+        bool is_stored = false;
+        for (uint64_t i = 0; i < count; i++) {
+            if (insns[i].param == param) {
+                sides |= pwsp_cut_sides(cut->list, &insns[i]);
+                is_stored =
+                    is_stored || insns[i].op == PTOISA_TSTORE || insns[i].op == PTOISA_MSCATTER;
+            }
+        }
+        cut->is_rerouted[param] = is_stored && sides == PWSP_CUT_BOTH;
+    }
+}
+
+static void pwsp_cut_vector(pwsp_cut *cut, ptoisa_op op, uint32_t dst, uint32_t src, uint8_t mode) {
+    pwsp_insn *insn = pwsp_cut_add(cut, op, PWSP_SIDE_VECTOR, mode);
+    if (insn) {
+        insn->dst[0] = dst;
+        insn->src[0] = src;
+        insn->is_implied = true;
+    }
+}
+
+// Stores a product that has come to UB: ReLU and narrowing, which leaving L0C does on the way, are
+// instructions there.
+static void pwsp_cut_store(pwsp_cut *cut, const pwsp_insn *insn) {
+    uint32_t tile = pwsp_cut_relay(cut, insn->src[0], insn->src[0]);
+    if (!tile) {
+        return;
+    }
+    pwsp_cut_cross(cut, tile, insn->src[0], true);
+    if (insn->variant == PWSP_VARIANT_RELU) {
+        pwsp_cut_vector(cut, PTOISA_TRELU, tile, tile, 0);
+    }
+    uint8_t dtype = cut->param_dtypes[insn->param - 1];
+    if (dtype != cut->list->tiles[tile].dtype) {
+        uint32_t narrow = pwsp_cut_relay(cut, insn->src[0], insn->src[0]);
+        if (!narrow) {
+            return;
+        }
+        cut->list->tiles[narrow].dtype = dtype;
+        pwsp_cut_vector(cut, PTOISA_TCVT, narrow, tile, PTOISA_CAST_RINT);
+        tile = narrow;
+    }
+    pwsp_insn *store = pwsp_list_add(cut->list, PTOISA_TSTORE);
+    if (store) {
+        *store = *insn;
+        store->src[0] = tile;
+        store->side = PWSP_SIDE_VECTOR;
+        store->variant = insn->variant == PWSP_VARIANT_RELU ? PWSP_VARIANT_PLAIN : insn->variant;
+    }
+    cut->is_out = cut->is_out || !store;
+}
+
+// Lets the vector core do a load or a store of the cube core; false if it is not one to be done so.
+static bool pwsp_cut_reroute(pwsp_cut *cut, const pwsp_insn *insn) {
+    if (!insn->param || !cut->is_rerouted[insn->param]) {
+        return false;
+    }
+    const pwsp_list_tile *d = &cut->list->tiles[insn->dst[0]];
+    const pwsp_list_tile *s = &cut->list->tiles[insn->src[0]];
+    cut->from = insn;
+    if (insn->op == PTOISA_TSTORE && s->memory == PTOISA_ACC &&
+        (insn->variant == PWSP_VARIANT_PLAIN || insn->variant == PWSP_VARIANT_RELU ||
+         insn->variant == PWSP_VARIANT_ADD)) {
+        pwsp_cut_store(cut, insn);
+        return true;
+    }
+    if (insn->op != PTOISA_TLOAD || d->memory != PTOISA_MAT || d->layout == PTOISA_ZN) {
+        return false;
+    }
+    uint32_t tile = pwsp_cut_relay(cut, insn->dst[0], insn->dst[0]);
+    pwsp_insn *load = tile ? pwsp_list_add(cut->list, PTOISA_TLOAD) : NULL;
+    if (!load) {
+        cut->is_out = true;
+        return true;
+    }
+    *load = *insn;
+    load->dst[0] = tile;
+    load->side = PWSP_SIDE_VECTOR;
+    pwsp_cut_cross(cut, insn->dst[0], tile, true);
+    return true;
+}
+
+// -- the list -------------------------------------------------------------------------------------
 
 // Which core, or neither, makes the list one for both? Refuses what goes from one to the other in
 // another way than by TMOV.
@@ -184,7 +277,7 @@ static void pwsp_cut_sink(pwsp_list *list) {
 }
 
 PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
-                                 pwsp_list_fault *fault) {
+                                 const uint8_t *param_dtypes, pwsp_list_fault *fault) {
     if (machine->family != PTOISA_A2A3) {
         return true;
     }
@@ -200,11 +293,18 @@ PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
     list->insns = NULL;
     list->insn_count = list->insn_capacity = 0;
     list->is_mixed = true;
-    pwsp_cut cut = {list, NULL, false};
+    pwsp_cut cut;
+    memset(&cut, 0, sizeof cut);
+    cut.list = list;
+    cut.param_dtypes = param_dtypes;
+    pwsp_cut_find_shared(&cut, insns, count);
     for (uint64_t i = 0; i < count && !cut.is_out; i++) {
         uint32_t sides = pwsp_cut_sides(list, &insns[i]);
         if (sides == PWSP_CUT_BOTH || pwsp_cut_is_wide(list, &insns[i])) {
             pwsp_cut_move(&cut, &insns[i]);
+            continue;
+        }
+        if (sides == 1u << PWSP_SIDE_CUBE && pwsp_cut_reroute(&cut, &insns[i])) {
             continue;
         }
         pwsp_insn *insn = pwsp_list_add(list, (ptoisa_op)insns[i].op);

@@ -23,8 +23,13 @@
 
 #include "list.h"
 
-// Cuts the list if the machine needs that; false with a fault.
+// FIFOs order what the cores do to on-chip tiles, but to a parameter that both use and one stores to
+// only by chance: the proof tells. If it refuses, the list is made anew and cut so that the vector
+// core does all loads and stores of such parameters (rerouted), which its own flags order.
+
+// Cuts the list if the machine needs that; false with a fault. param_dtypes: of the parameters, whose
+// loads and stores are rerouted where needed; NULL: none are.
 PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
-                                 pwsp_list_fault *fault);
+                                 const uint8_t *param_dtypes, pwsp_list_fault *fault);
 
 #endif
