@@ -73,11 +73,16 @@ typedef struct pwsp_core_fifo {
     uint32_t size;  // bytes of all slots
 } pwsp_core_fifo;
 
+// What mixed kernels have besides a core, which is their cube core.
+typedef struct pwsp_tile_block {
+    ptoisa_core vector;
+    pwsp_core_fifo fifos[PWSP_FIFO_COUNT];
+} pwsp_tile_block;
+
 typedef struct pwsp_tile_core {
     pwsp_memory memory;
     ptoisa_core core;
-    ptoisa_core vector;  // of mixed kernels, whose cube core the other one is
-    pwsp_core_fifo fifos[PWSP_FIFO_COUNT];
+    pwsp_tile_block *block;  // once there are mixed kernels
     ptoisa_tile *tiles;
     uint64_t tile_capacity;
     uint8_t *blocks[PTOISA_MEMORY_COUNT];      // as allocated

@@ -2,8 +2,6 @@
 
 #include "cut.h"
 
-#include <inttypes.h>
-
 // Which cores' memories an instruction's tiles are in, as bits 1 << pwsp_side.
 static uint32_t pwsp_cut_sides(const pwsp_list *list, const pwsp_insn *insn) {
     uint32_t sides = 0;
@@ -221,25 +219,19 @@ static bool pwsp_cut_reroute(pwsp_cut *cut, const pwsp_insn *insn) {
 
 // -- the list -------------------------------------------------------------------------------------
 
-// Which core, or neither, makes the list one for both? Refuses what goes from one to the other in
-// another way than by TMOV.
-static bool pwsp_cut_find(const pwsp_list *list, const ptoisa_machine *machine, bool *out_is_mixed,
-                          pwsp_list_fault *fault) {
-    *out_is_mixed = false;
+// Is the list one for both cores? One with instructions that have tiles of both is not cut: their
+// operands are refused when they are checked.
+static bool pwsp_cut_is_needed(const pwsp_list *list) {
     uint32_t sides = 0;
     for (uint32_t i = 0; i < list->insn_count; i++) {
         const pwsp_insn *insn = &list->insns[i];
         uint32_t of = pwsp_cut_sides(list, insn);
         sides |= pwsp_cut_is_wide(list, insn) ? PWSP_CUT_BOTH : of;
         if (of == PWSP_CUT_BOTH && insn->op != PTOISA_TMOV) {
-            return pwsp_list_fail(fault, PTOWSP_UNSUPPORTED, i,
-                                  "%s has tiles of the cube and of the vector core; on %s a tile "
-                                  "goes from one to the other through a FIFO",
-                                  pwsp_insn_name(insn), machine->name);
+            return false;
         }
     }
-    *out_is_mixed = sides == PWSP_CUT_BOTH;
-    return true;
+    return sides == PWSP_CUT_BOTH;
 }
 
 // Does an instruction use bytes of a root?
@@ -278,14 +270,7 @@ static void pwsp_cut_sink(pwsp_list *list) {
 
 PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
                                  const uint8_t *param_dtypes, pwsp_list_fault *fault) {
-    if (machine->family != PTOISA_A2A3) {
-        return true;
-    }
-    bool is_mixed;
-    if (!pwsp_cut_find(list, machine, &is_mixed, fault)) {
-        return false;
-    }
-    if (!is_mixed) {
+    if (machine->family != PTOISA_A2A3 || !pwsp_cut_is_needed(list)) {
         return true;
     }
     pwsp_insn *insns = list->insns;

@@ -35,6 +35,10 @@ bool pwsp_tile_core_reserve_tiles(pwsp_tile_core *core, const pwsp_tile_code *co
         return false;
     }
     core->tiles = (ptoisa_tile *)tiles;
+    if (code->is_mixed && !core->block) {
+        core->block = (pwsp_tile_block *)pwsp_memory_alloc(&core->memory, sizeof *core->block);
+        return core->block != NULL;
+    }
     return true;
 }
 
@@ -42,8 +46,8 @@ bool pwsp_tile_core_reserve(pwsp_tile_core *core, const pwsp_tile_code *code) {
     if (!pwsp_tile_core_reserve_tiles(core, code)) {
         return false;
     }
-    for (int i = 0; i < PWSP_FIFO_COUNT; i++) {
-        pwsp_core_fifo *fifo = &core->fifos[i];
+    for (int i = 0; i < PWSP_FIFO_COUNT && code->is_mixed; i++) {
+        pwsp_core_fifo *fifo = &core->block->fifos[i];
         uint32_t size = code->fifos[i].slot_bytes * code->fifos[i].slots;
         if (fifo->size >= size) {
             continue;
@@ -75,11 +79,11 @@ bool pwsp_tile_core_reserve(pwsp_tile_core *core, const pwsp_tile_code *code) {
 }
 
 void pwsp_tile_core_free(pwsp_tile_core *core) {
-    for (int i = 0; i < PWSP_FIFO_COUNT; i++) {
-        pwsp_memory_free(&core->memory, core->fifos[i].slots, core->fifos[i].size);
-        core->fifos[i].slots = NULL;
-        core->fifos[i].size = 0;
+    for (int i = 0; i < PWSP_FIFO_COUNT && core->block; i++) {
+        pwsp_memory_free(&core->memory, core->block->fifos[i].slots, core->block->fifos[i].size);
     }
+    pwsp_memory_free(&core->memory, core->block, sizeof *core->block);
+    core->block = NULL;
     for (int i = 0; i < PTOISA_MEMORY_COUNT; i++) {
         if (core->blocks[i]) {
             pwsp_memory_free(&core->memory, core->blocks[i], (size_t)core->block_size[i] + 64);
@@ -97,9 +101,10 @@ size_t pwsp_tile_core_bytes(const pwsp_tile_core *core) {
     for (int i = 0; i < PTOISA_MEMORY_COUNT; i++) {
         bytes += core->blocks[i] ? (size_t)core->block_size[i] + 64 : 0;
     }
-    for (int i = 0; i < PWSP_FIFO_COUNT; i++) {
-        bytes += core->fifos[i].size;
+    for (int i = 0; i < PWSP_FIFO_COUNT && core->block; i++) {
+        bytes += core->block->fifos[i].size;
     }
+    bytes += core->block ? sizeof *core->block : 0;
     return bytes;
 }
 
@@ -307,7 +312,7 @@ static void pwsp_tile_core_leave(pwsp_tile_core *core, const pwsp_tile_code *cod
 
 // The core that executes an instruction.
 static ptoisa_core *pwsp_core_of(pwsp_tile_core *core, const pwsp_insn *insn) {
-    return insn->side == PWSP_SIDE_VECTOR ? &core->vector : &core->core;
+    return insn->side == PWSP_SIDE_VECTOR ? &core->block->vector : &core->core;
 }
 
 // The number that a scalar operand is.
@@ -442,7 +447,7 @@ static void pwsp_core_fifo_insn(pwsp_tile_core *tile_core, const pwsp_tile_code 
                                 const pwsp_insn *insn) {
     bool is_push = insn->op == PWSP_INSN_TPUSH;
     uint32_t of = is_push ? insn->src[0] : insn->dst[0];
-    ptoisa_fifo *fifo = &tile_core->fifos[insn->mode].of;
+    ptoisa_fifo *fifo = &tile_core->block->fifos[insn->mode].of;
     ptoisa_core *core = pwsp_core_of(tile_core, insn);
     ptoisa_tile tile = tile_core->tiles[of];
     ptoisa_global slot = ptoisa_global_make(NULL, (ptoisa_dtype)tile.dtype, tile.valid_rows,
@@ -681,14 +686,14 @@ static void pwsp_tile_core_begin(pwsp_tile_core *core, const pwsp_tile_code *cod
         core->core.cost_user = core;
     }
     if (code->is_mixed) {
-        core->vector = core->core;
+        core->block->vector = core->core;
         for (int i = 0; i < PWSP_FIFO_COUNT; i++) {
             const pwsp_list_fifo *of = &code->fifos[i];
             if (of->slot_bytes) {
                 ptoisa_direction direction = i == PWSP_FIFO_TO_VECTOR ? PTOISA_C2V : PTOISA_V2C;
-                ptoisa_fifo_init(&core->core, &core->fifos[i].of, direction, of->flag,
-                                 of->slot_bytes, of->slots, is_dry ? NULL : core->fifos[i].slots,
-                                 0);
+                ptoisa_fifo_init(&core->core, &core->block->fifos[i].of, direction, of->flag,
+                                 of->slot_bytes, of->slots,
+                                 is_dry ? NULL : core->block->fifos[i].slots, 0);
             }
         }
     }
@@ -697,7 +702,7 @@ static void pwsp_tile_core_begin(pwsp_tile_core *core, const pwsp_tile_code *cod
 // When the last core is done; in the unit model, the sum of both cores' cycles.
 static uint64_t pwsp_tile_core_cycles(const pwsp_tile_core *core, const pwsp_tile_code *code) {
     uint64_t cycles = ptoisa_cycles(&core->core);
-    uint64_t more = code->is_mixed ? ptoisa_cycles(&core->vector) : 0;
+    uint64_t more = code->is_mixed ? ptoisa_cycles(&core->block->vector) : 0;
     if (ptoisa_time_of(core->core.model) == PTOISA_TIME_SUM) {
         return cycles + more;
     }
@@ -731,7 +736,7 @@ bool pwsp_tile_code_measure(const pwsp_tile_code *code, const ptowsp_cost *cost,
     out_stats->cycles = pwsp_tile_core_cycles(core, code);
     for (int i = 0; i < PTOWSP_PIPE_COUNT; i++) {
         out_stats->busy_cycles[i] =
-            core->core.busy[i] + (code->is_mixed ? core->vector.busy[i] : 0);
+            core->core.busy[i] + (code->is_mixed ? core->block->vector.busy[i] : 0);
     }
     for (int i = 0; i < PTOWSP_MEMORY_COUNT; i++) {
         out_stats->memory_bytes[i] = code->used[i];
@@ -742,7 +747,7 @@ bool pwsp_tile_code_measure(const pwsp_tile_code *code, const ptowsp_cost *cost,
 // Does an instruction move a tile between the cube and the vector core, as A5 does? The tile is not
 // padded alike on both.
 static bool pwsp_insn_is_crossing(const pwsp_tile_code *code, const pwsp_insn *insn) {
-    if (insn->op != PTOISA_TMOV) {
+    if (insn->op != PTOISA_TMOV || code->machine.family == PTOISA_A2A3) {
         return false;
     }
     uint8_t from = code->tiles[insn->src[0]].memory, to = code->tiles[insn->dst[0]].memory;
@@ -754,8 +759,10 @@ void pwsp_tile_core_check_all(pwsp_tile_core *core, const pwsp_tile_code *code,
     pwsp_tile_core_begin(core, code, NULL, true);
     core->core.on_fault = on_fault;
     core->core.fault_user = user;
-    core->vector.on_fault = on_fault;
-    core->vector.fault_user = user;
+    if (code->is_mixed) {
+        core->block->vector.on_fault = on_fault;
+        core->block->vector.fault_user = user;
+    }
     pwsp_tile_core_place(core, code, NULL, true);
     for (uint32_t i = 0; i < code->insn_count; i++) {
         const pwsp_insn *insn = &code->insns[i];
