@@ -321,8 +321,8 @@ PTOISA_FN bool ptoisa_check_fifo(ptoisa_core *core, const char *name, const ptoi
     uint64_t rows = tile->rows;
     if (is_half && split == PTOISA_UP_DOWN) {
         rows = 2 * rows;
-    } else if (is_half && split == PTOISA_UP_DOWN_ODD) {
-        rows = 2 * (uint64_t)tile->valid_rows + 1;
+    } else if (is_half && split == PTOISA_UP_DOWN_ODD && tile->valid_rows > 0) {
+        rows = 2 * (uint64_t)tile->valid_rows - 1;  // of sub-block 0, which has one more
     } else if (!is_half && ptoisa_split_is_odd(split) &&
                (is_cols ? tile->valid_cols : tile->valid_rows) % 2 == 0) {
         return ptoisa_fault(core, PTOISA_NOP, "%s: FIFO %u: %u %s are not odd (%s)", name,
