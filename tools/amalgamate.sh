@@ -46,10 +46,15 @@ src/isa/compare.h
 src/isa/sort.h
 src/isa/gather.h
 "
+# In the shim alone: blocks of cores, which have threads.
+BLOCK="
+src/isa/block.h
+"
 FACE="
 src/isa/pto_core.h
 src/isa/pto_types.h
 src/isa/pto_ops.h
+src/isa/pto_fifo.h
 "
 # What is taken by all parts, and all that PTOWSP_ONLY_PLAN leaves.
 PLAN="
@@ -292,7 +297,7 @@ case "${1-} ${2-}" in
 '--part'*) fail "there are two parts: plan and no-tiles" ;;
 esac
 
-listed=" $(echo $FILES $ABSENT $FACE $NPU) "
+listed=" $(echo $FILES $ABSENT $BLOCK $FACE $NPU) "
 for file in $(find src -type f ! -path "$TREE/*" ! -path src/README.md | sort); do
     case "$listed" in
     *" $file "*) ;;
@@ -329,7 +334,7 @@ check_files() {
         }' "$@")
     [ -z "$wrong" ] || fail "$wrong"
 }
-check_files $FILES $FACE
+check_files $FILES $BLOCK $FACE
 check_files $PLAN $DATA $ABSENT
 check_files $(of_kind h $CORE_FILES) $PLANNER $(of_kind c $CORE_FILES)
 check_files $NPU
@@ -348,7 +353,7 @@ for file in $(find $TREE -type f | sort); do
 done
 
 # Includes are told apart by their last name, so no two headers may share one.
-same=$(echo $FILES $FACE | tr ' ' '\n' | sed 's#.*/##' | grep '\.h$' | sort | uniq -d)
+same=$(echo $FILES $BLOCK $FACE | tr ' ' '\n' | sed 's#.*/##' | grep '\.h$' | sort | uniq -d)
 [ -z "$same" ] || fail "two headers are called $same"
 
 # Names that a file defines at its top level: functions, and structs, enums and types with a body. All
@@ -613,7 +618,7 @@ fi
     echo
     echo "#ifndef PTOISA_SHIM_H"
     echo "#define PTOISA_SHIM_H"
-    bodies $ISA
+    bodies $ISA $BLOCK
     if [ -n "$(echo $FACE)" ]; then
         echo
         echo "#if defined(__cplusplus) && __cplusplus >= 201703L"

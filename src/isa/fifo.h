@@ -321,8 +321,8 @@ PTOISA_FN bool ptoisa_check_fifo(ptoisa_core *core, const char *name, const ptoi
     uint64_t rows = tile->rows;
     if (is_half && split == PTOISA_UP_DOWN) {
         rows = 2 * rows;
-    } else if (is_half && split == PTOISA_UP_DOWN_ODD) {
-        rows = 2 * (uint64_t)tile->valid_rows + 1;
+    } else if (is_half && split == PTOISA_UP_DOWN_ODD && tile->valid_rows > 0) {
+        rows = 2 * (uint64_t)tile->valid_rows - 1;  // of sub-block 0, which has one more
     } else if (!is_half && ptoisa_split_is_odd(split) &&
                (is_cols ? tile->valid_cols : tile->valid_rows) % 2 == 0) {
         return ptoisa_fault(core, PTOISA_NOP, "%s: FIFO %u: %u %s are not odd (%s)", name,
@@ -495,23 +495,29 @@ PTOISA_FN void ptoisa_fifo_pop(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t su
 
 // -- addresses ------------------------------------------------------------------------------------
 
-// Points a window at this core's part of a slot. Its shape is that of the part, rows its own stride
-// apart.
-PTOISA_FN void ptoisa_fifo_point(const ptoisa_fifo *fifo, uint64_t index, uint32_t sub,
-                                 bool is_half, ptoisa_split split, ptoisa_global *g) {
-    if (!fifo->gm) {
-        g->data = NULL;
-        return;
-    }
+// Points a window at this core's part of a slot: `name` is the instruction. Its shape is that of
+// the part; sub-block 1 begins as many rows or columns further, by the window's own strides.
+PTOISA_FN bool ptoisa_fifo_point(ptoisa_core *core, const char *name, const ptoisa_fifo *fifo,
+                                 uint64_t index, uint32_t sub, bool is_half, ptoisa_split split,
+                                 ptoisa_global *g) {
     bool is_cols = ptoisa_split_is_cols(split);
-    int64_t offset = 0;
+    int64_t size = ptoisa_dtype_size((ptoisa_dtype)g->dtype), offset = 0;
     if (is_half && sub == 1 && split != PTOISA_NO_SPLIT) {
         int64_t parts = is_cols ? g->shape[4] : ptoisa_global_rows(g);
         parts += ptoisa_split_is_odd(split) ? 1 : 0;
-        offset = parts * (is_cols ? g->stride[4] : g->stride[3]) *
-                 (int64_t)ptoisa_dtype_size((ptoisa_dtype)g->dtype);
+        offset = parts * (is_cols ? g->stride[4] : g->stride[3]) * size;
     }
-    g->data = fifo->gm + index % fifo->slot_count * fifo->slot_bytes + offset;
+    int64_t last = 0;
+    for (int i = 0; i < 5; i++) {
+        last += (g->shape[i] - 1) * g->stride[i];
+    }
+    if (PTOISA_CHECKED && offset + (last + 1) * size > fifo->slot_bytes) {
+        return ptoisa_fault(core, PTOISA_NOP, "%s: FIFO %u: a window to byte %lld, slots of %u",
+                            name, fifo->flag, (long long)(offset + (last + 1) * size),
+                            fifo->slot_bytes);
+    }
+    g->data = fifo->gm ? fifo->gm + index % fifo->slot_count * fifo->slot_bytes + offset : NULL;
+    return true;
 }
 
 // TALLOC: waits for a free slot and points g at it, for TSTOREs of parts; then TPUSH, here _commit.
@@ -522,8 +528,8 @@ PTOISA_FN bool ptoisa_fifo_alloc(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t 
         return false;
     }
     slot->dtype = PTOISA_DTYPE_NONE;
-    ptoisa_fifo_point(fifo, fifo->allocated[sub] - 1, sub, fifo->direction == PTOISA_V2C, split, g);
-    return true;
+    return ptoisa_fifo_point(core, "TALLOC", fifo, fifo->allocated[sub] - 1, sub,
+                             fifo->direction == PTOISA_V2C, split, g);
 }
 
 // TPUSH of what was stored by address.
@@ -542,8 +548,8 @@ PTOISA_FN bool ptoisa_fifo_acquire(ptoisa_core *core, ptoisa_fifo *fifo, uint32_
     if (!ptoisa_fifo_begin_pop(core, fifo, sub)) {
         return false;
     }
-    ptoisa_fifo_point(fifo, fifo->popped[sub] - 1, sub, fifo->direction == PTOISA_C2V, split, g);
-    return true;
+    return ptoisa_fifo_point(core, "TPOP", fifo, fifo->popped[sub] - 1, sub,
+                             fifo->direction == PTOISA_C2V, split, g);
 }
 
 // TFREE of what was popped by address.
