@@ -2828,6 +2828,14 @@ PTOWSP_API void ptowsp_tile_store_add(ptowsp_value param, ptowsp_value value);
 // (910B, the default) bf16 arithmetic goes through f32, to the same bits; so does division of i16
 // tiles, where a y of 0 then gives no particular number; division of i32 tiles is refused.
 // src/kernel/legal.h has the table.
+//
+// Matrix products run on a cube core, all else on vector cores. A kernel with both is mixed on A2/A3:
+// it is cut into two halves, and what goes between them goes through FIFOs in global memory. Values
+// keep their type and bits. In the a2a3 model the halves overlap as far as two slots of each FIFO
+// allow, and the way through global memory is counted; the unit model counts one move, as PTO-WSP
+// does. One of a cube core's two vector cores does the vector half. Where both halves use a parameter
+// that one stores to, and no tile that goes between them orders it, the vector half does the loads
+// and stores of that parameter. On A5 the cores' memories are connected, and nothing is cut.
 PTOWSP_API ptowsp_value ptowsp_tile_add(ptowsp_value x, ptowsp_value y);
 PTOWSP_API ptowsp_value ptowsp_tile_sub(ptowsp_value x, ptowsp_value y);
 PTOWSP_API ptowsp_value ptowsp_tile_mul(ptowsp_value x, ptowsp_value y);
@@ -5224,7 +5232,8 @@ typedef enum ptowsp_side {
 
 // One instruction with its operands.
 typedef struct ptowsp_insn_info {
-    const char *name;  // "TADD", "SET_FLAG", "WAIT_FLAG", "PIPE_BARRIER", "LOOP", "END"
+    // "TADD", "TPUSH", "TPOP", "SET_FLAG", "WAIT_FLAG", "PIPE_BARRIER", "LOOP", "END"
+    const char *name;
     ptowsp_side side;
     uint32_t fifo;     // of TPUSH and TPOP: which of the kernel's FIFOs
     ptowsp_pipe pipe;  // runs it
