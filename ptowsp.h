@@ -4739,9 +4739,9 @@ typedef struct ptowsp_npu_desc {
 //
 // Errors   UNSUPPORTED: a directive that ascend_npu refuses, a kernel without source (or a cost
 //          without source), a PTO-ISA source without its entry, or an instruction that the machine
-//          does not have. Without is_for_host a mixed kernel as well (ptowsp_kernel_info): a task of
-//          it takes a cube core and its vector cores at once, and the scheduler of a tree cannot
-//          give it to all of them on a device. The text names it.
+//          does not have. Without is_for_host a tile kernel with products and other operations as
+//          well: a task of it takes a cube core and its vector cores at once, and the scheduler of a
+//          tree cannot give it to all of them on a device. The text names it.
 //          LIMIT_EXCEEDED: more than 65535 statements, or parts of another kind.
 //          INVALID_PARAMS: no directory; it exists, and is_replacing is false or it cannot be
 //          replaced.
