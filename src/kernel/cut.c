@@ -182,7 +182,8 @@ static void pwsp_cut_store(pwsp_cut *cut, const pwsp_insn *insn) {
         *store = *insn;
         store->src[0] = tile;
         store->side = PWSP_SIDE_VECTOR;
-        store->variant = insn->variant == PWSP_VARIANT_RELU ? PWSP_VARIANT_PLAIN : insn->variant;
+        store->variant =
+            insn->variant == PWSP_VARIANT_RELU ? (uint8_t)PWSP_VARIANT_PLAIN : insn->variant;
     }
     cut->is_out = cut->is_out || !store;
 }
