@@ -2,7 +2,7 @@
 //
 // On A2/A3 there is no way from L0C to UB nor from UB to L1, and L0C leaves for L1 only narrowed. A
 // list that is for both cores becomes mixed (list.h): each such TMOV becomes TPUSH on the one core
-// and TPOP on the other, one behind the other in the list.
+// and TPOP on the other, behind it in the list.
 //
 //      TMOV ub, l0c     ->   TPUSH <- l0c     cube, pipe FIX       into the FIFO to vector cores
 //                            TPOP ub <-       vector, pipe MTE2
