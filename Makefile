@@ -135,6 +135,9 @@ $(CLOCK_TESTS): $(BUILD)/%: $(BUILD)/tests/%.o $(BUILD)/tests/npu_clock.o $(BUIL
     $(BUILD)/tree/aicpu/wsp_core.o $(BUILD)/libtested.a
 	$(CXX) $(CXXFLAGS) $^ -o $@ $(TEST_LIBS)
 
+# A source of PTO-ISA's own form, whose headers are the shim.
+$(BUILD)/tests/isa_fifo_test.o: TREE_PATHS += -Itests/own
+
 # The fixed files with a program written by hand.
 SAMPLE := $(patsubst tests/%.cpp,$(BUILD)/tests/%.o,$(wildcard tests/npu_sample/[ep]*.cpp))
 $(SAMPLE) $(BUILD)/tests/npu_runtime_test.o: TREE_PATHS += -Itests/npu_sample

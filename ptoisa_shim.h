@@ -3233,6 +3233,611 @@ PTOISA_FN void ptoisa_tinsert(ptoisa_core *core, const ptoisa_tile *d, const pto
 #endif
 
 // =================================================================================================
+// src/isa/fifo.h
+// =================================================================================================
+
+// FIFOs between the cube core of a block and its two vector cores: TALLOC, TPUSH, TPOP, TFREE.
+//
+// A block is one cube core and two vector cores (sub-blocks 0 and 1), each a ptoisa_core with its
+// own clocks and memories. They meet in rings of slots in global memory, each in one direction:
+//
+//     cube core   --FIX-->  slot 0 | slot 1 | ..  --MTE2-->  vector cores    PTOISA_C2V
+//     vector cores --MTE3-> slot 0 | slot 1 | ..  --MTE2-->  cube core       PTOISA_V2C
+//
+// A slot holds a whole tile, row-major, one row `pitch` elements after the other. The cube core
+// fills or reads all of it, a vector core its half, which the split tells:
+//
+//     UP_DOWN          sub-block 1 begins at row R, R the rows that the vector core's tile has
+//     LEFT_RIGHT       sub-block 1 begins at column C, C the columns of that tile; the pitch is 2 C
+//     UP_DOWN_ODD      of 2 n + 1 valid rows sub-block 0 has n + 1, sub-block 1 the last n
+//     LEFT_RIGHT_ODD   the same with columns; the pitch is 2 C
+//     NO_SPLIT         both read all of it; sub-block 0 writes it, sub-block 1 only says so
+//
+// Valid sizes may be smaller: of 50 rows and vector tiles of 32, sub-block 1 has 18; of 20 it has
+// none, and still has to push and pop.
+//
+// A push waits for a free slot by what the public documentation says: the first slot_count wait for
+// nothing; then every `period`-th waits until the slots of that whole period are free (period:
+// slot_count up to 2, else slot_count / 2). A pop waits until its slot is full, from both vector
+// cores if these fill it.
+//
+// In time a push is the TSTORE of its tile and a pop the TLOAD of its, in every model. The waits
+// hold the pipe that moves, until the other core's pipe was done. The handshake itself takes no
+// cycles: no public number of it is known. Both depend on the order of pushes and pops on each core
+// alone, so cycles do not depend on the order in which the host runs the cores. In models that sum
+// (unit) waits cost nothing, and a block takes the sum over its cores. A5 exchanges through UB and
+// L1 directly; here it goes through global memory as on A2/A3, which costs more.
+//
+// Two ways to use it. A host that runs the halves interleaved on one thread asks can_push and
+// can_pop first: a push without a free slot and a pop without data are faults then.
+// ptoisa_block_run (block.h) sets `wait`, and both wait.
+
+#ifndef PTOISA_FIFO_H
+#define PTOISA_FIFO_H
+
+#define PTOISA_FIFO_SLOTS_MAX 32  // slots of a ring
+#define PTOISA_FIFO_FLAGS     16  // flags between the cores of a block; a ring takes two
+
+typedef enum ptoisa_direction { PTOISA_C2V = 1, PTOISA_V2C = 2 } ptoisa_direction;
+
+typedef enum ptoisa_split {
+    PTOISA_NO_SPLIT = 0,
+    PTOISA_UP_DOWN,
+    PTOISA_LEFT_RIGHT,
+    PTOISA_UP_DOWN_ODD,
+    PTOISA_LEFT_RIGHT_ODD,
+    PTOISA_SPLIT_COUNT
+} ptoisa_split;
+
+// What is in a slot. By address (TALLOC) nothing is known of it: dtype is none.
+typedef struct ptoisa_fifo_slot {
+    uint64_t filled_at, freed_at;  // when the last that fills, reads it was done
+    uint8_t dtype, split;
+    uint32_t pitch;                         // elements from row to row
+    uint32_t cut;                           // row or column where sub-block 1 wrote
+    uint32_t valid_rows[2], valid_cols[2];  // that each has filled; the cube core is 0
+} ptoisa_fifo_slot;
+
+typedef struct ptoisa_fifo ptoisa_fifo;
+
+// Called where a core cannot go on; returns true when it can, false if it never will (after a
+// fault).
+typedef bool (*ptoisa_fifo_wait_fn)(ptoisa_fifo *fifo, ptoisa_core *core, uint32_t sub,
+                                    bool is_push);
+
+struct ptoisa_fifo {
+    ptoisa_direction direction;
+    uint32_t flag;        // this and the next are its flags
+    uint32_t slot_bytes;  // of a whole tile
+    uint32_t slot_count;
+    uint8_t *gm;               // slot_count * slot_bytes; NULL if all cores are dry
+    ptoisa_fifo_wait_fn wait;  // NULL: waiting is a fault
+    void *wait_user;
+    // ------------------------------------------------
+    uint64_t allocated[2], pushed[2];  // tiles so far, by each that fills them; the cube core is 0
+    uint64_t popped[2], freed[2];      // and by each that reads them
+    ptoisa_fifo_slot slots[PTOISA_FIFO_SLOTS_MAX];
+};
+
+PTOISA_FN const char *ptoisa_split_name(ptoisa_split split) {
+    switch (split) {
+    case PTOISA_NO_SPLIT: return "NO_SPLIT";
+    case PTOISA_UP_DOWN: return "UP_DOWN";
+    case PTOISA_LEFT_RIGHT: return "LEFT_RIGHT";
+    case PTOISA_UP_DOWN_ODD: return "UP_DOWN_ODD";
+    case PTOISA_LEFT_RIGHT_ODD: return "LEFT_RIGHT_ODD";
+    case PTOISA_SPLIT_COUNT: break;
+    }
+    return "no split";
+}
+
+PTOISA_INLINE const char *ptoisa_direction_name(ptoisa_direction direction) {
+    return direction == PTOISA_C2V ? "cube to vector" : "vector to cube";
+}
+
+// Makes an empty ring over gm_bytes of global memory (0: enough, whatever is needed). Its slots are
+// those at gm; a pair of rings in both directions takes flags f and f + 2 and one memory behind the
+// other's.
+PTOISA_FN bool ptoisa_fifo_init(ptoisa_core *core, ptoisa_fifo *fifo, ptoisa_direction direction,
+                                uint32_t flag, uint32_t slot_bytes, uint32_t slot_count, void *gm,
+                                uint64_t gm_bytes) {
+    memset(fifo, 0, sizeof *fifo);
+    if (direction != PTOISA_C2V && direction != PTOISA_V2C) {
+        return ptoisa_fault(core, PTOISA_NOP, "TPIPE: there is no direction %d", (int)direction);
+    }
+    if (flag >= PTOISA_FIFO_FLAGS - 1) {
+        return ptoisa_fault(core, PTOISA_NOP, "TPIPE: flags %u and %u: there are %d", flag,
+                            flag + 1, PTOISA_FIFO_FLAGS);
+    }
+    if (slot_count == 0 || slot_count > PTOISA_FIFO_SLOTS_MAX) {
+        return ptoisa_fault(core, PTOISA_NOP, "TPIPE: %u slots, not 1 to %d", slot_count,
+                            PTOISA_FIFO_SLOTS_MAX);
+    }
+    if (slot_bytes == 0 || slot_bytes % 32 != 0) {
+        return ptoisa_fault(core, PTOISA_NOP, "TPIPE: slots of %u bytes, no multiple of 32",
+                            slot_bytes);
+    }
+    uint64_t bytes = (uint64_t)slot_bytes * slot_count;
+    if (gm_bytes != 0 && bytes > gm_bytes) {
+        return ptoisa_fault(core, PTOISA_NOP,
+                            "TPIPE: %u slots of %u bytes do not fit into %llu bytes", slot_count,
+                            slot_bytes, (unsigned long long)gm_bytes);
+    }
+    fifo->direction = direction;
+    fifo->flag = flag;
+    fifo->slot_bytes = slot_bytes;
+    fifo->slot_count = slot_count;
+    fifo->gm = (uint8_t *)gm;
+    return true;
+}
+
+// -- waiting --------------------------------------------------------------------------------------
+
+// Of two counters, that of all who fill (read) a slot: the vector cores are two, the cube is one.
+PTOISA_INLINE uint64_t ptoisa_fifo_of_both(const uint64_t *count, bool is_vector) {
+    return is_vector && count[1] < count[0] ? count[1] : count[0];
+}
+
+PTOISA_INLINE uint64_t ptoisa_fifo_pushed(const ptoisa_fifo *fifo) {
+    return ptoisa_fifo_of_both(fifo->pushed, fifo->direction == PTOISA_V2C);
+}
+
+PTOISA_INLINE uint64_t ptoisa_fifo_freed(const ptoisa_fifo *fifo) {
+    return ptoisa_fifo_of_both(fifo->freed, fifo->direction == PTOISA_C2V);
+}
+
+// How many tiles must have been freed before the next push of sub-block `sub`. See above.
+PTOISA_FN uint64_t ptoisa_fifo_needs(const ptoisa_fifo *fifo, uint32_t sub) {
+    uint64_t next = fifo->allocated[sub];
+    if (next < fifo->slot_count) {
+        return 0;
+    }
+    uint64_t past = next - fifo->slot_count;
+    uint32_t period = fifo->slot_count <= 2 ? fifo->slot_count : fifo->slot_count / 2;
+    return past - past % period + period;
+}
+
+// Is there a slot for the next push (or TALLOC) of this core, data for its next pop? `sub` is the
+// vector core, 0 or 1; 0 for the cube core.
+PTOISA_FN bool ptoisa_fifo_can_push(const ptoisa_fifo *fifo, uint32_t sub) {
+    return ptoisa_fifo_freed(fifo) >= ptoisa_fifo_needs(fifo, sub);
+}
+
+PTOISA_FN bool ptoisa_fifo_can_pop(const ptoisa_fifo *fifo, uint32_t sub) {
+    return ptoisa_fifo_pushed(fifo) > fifo->popped[sub];
+}
+
+// Holds a pipe until another core's was done, as wait_flag does.
+PTOISA_FN void ptoisa_fifo_hold(ptoisa_core *core, ptoisa_pipe pipe, uint64_t until) {
+    if (ptoisa_time_of(core->model) != PTOISA_TIME_SUM && until > core->clock[pipe]) {
+        core->clock[pipe] = until;
+        core->is_filled = (uint8_t)(core->is_filled & ~(1u << pipe));
+    }
+}
+
+// The pipe that a push moves by.
+PTOISA_INLINE ptoisa_pipe ptoisa_fifo_pipe(const ptoisa_fifo *fifo) {
+    return fifo->direction == PTOISA_C2V ? PTOISA_PIPE_FIX : PTOISA_PIPE_MTE3;
+}
+
+// Waits for a free slot and takes it: NULL after a fault.
+PTOISA_FN ptoisa_fifo_slot *ptoisa_fifo_begin_push(ptoisa_core *core, ptoisa_fifo *fifo,
+                                                   uint32_t sub) {
+    if (sub > (fifo->direction == PTOISA_V2C ? 1u : 0u)) {
+        ptoisa_fault(core, PTOISA_NOP, "TPUSH: FIFO %u (%s) is not filled by core %u", fifo->flag,
+                     ptoisa_direction_name(fifo->direction), sub);
+        return NULL;
+    }
+    if (!ptoisa_fifo_can_push(fifo, sub)) {
+        if (!fifo->wait) {
+            ptoisa_fault(core, PTOISA_NOP,
+                         "TPUSH: FIFO %u (%s) has no free slot for tile %llu: %llu were freed",
+                         fifo->flag, ptoisa_direction_name(fifo->direction),
+                         (unsigned long long)fifo->allocated[sub],
+                         (unsigned long long)ptoisa_fifo_freed(fifo));
+            return NULL;
+        }
+        if (!fifo->wait(fifo, core, sub, true)) {
+            return NULL;
+        }
+    }
+    uint64_t needs = ptoisa_fifo_needs(fifo, sub);
+    if (needs > 0) {
+        ptoisa_fifo_hold(core, ptoisa_fifo_pipe(fifo),
+                         fifo->slots[(needs - 1) % fifo->slot_count].freed_at);
+    }
+    return &fifo->slots[fifo->allocated[sub]++ % fifo->slot_count];
+}
+
+// Says that the slot is full, as far as this core fills it.
+PTOISA_FN void ptoisa_fifo_end_push(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t sub) {
+    uint64_t tile = fifo->pushed[sub]++, at = core->clock[ptoisa_fifo_pipe(fifo)];
+    ptoisa_fifo_slot *slot = &fifo->slots[tile % fifo->slot_count];
+    bool is_first = fifo->direction == PTOISA_C2V || fifo->pushed[1 - sub] <= tile;
+    slot->filled_at = is_first || at > slot->filled_at ? at : slot->filled_at;
+}
+
+// Waits for data: NULL after a fault.
+PTOISA_FN ptoisa_fifo_slot *ptoisa_fifo_begin_pop(ptoisa_core *core, ptoisa_fifo *fifo,
+                                                  uint32_t sub) {
+    if (sub > (fifo->direction == PTOISA_C2V ? 1u : 0u)) {
+        ptoisa_fault(core, PTOISA_NOP, "TPOP: FIFO %u (%s) is not read by core %u", fifo->flag,
+                     ptoisa_direction_name(fifo->direction), sub);
+        return NULL;
+    }
+    if (!ptoisa_fifo_can_pop(fifo, sub)) {
+        if (!fifo->wait) {
+            ptoisa_fault(core, PTOISA_NOP, "TPOP: FIFO %u (%s) is empty: tile %llu was not pushed",
+                         fifo->flag, ptoisa_direction_name(fifo->direction),
+                         (unsigned long long)fifo->popped[sub]);
+            return NULL;
+        }
+        if (!fifo->wait(fifo, core, sub, false)) {
+            return NULL;
+        }
+    }
+    ptoisa_fifo_slot *slot = &fifo->slots[fifo->popped[sub]++ % fifo->slot_count];
+    ptoisa_fifo_hold(core, PTOISA_PIPE_MTE2, slot->filled_at);
+    return slot;
+}
+
+// Says that this core has read the slot.
+PTOISA_FN void ptoisa_fifo_end_pop(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t sub) {
+    uint64_t tile = fifo->freed[sub]++, at = core->clock[PTOISA_PIPE_MTE2];
+    ptoisa_fifo_slot *slot = &fifo->slots[tile % fifo->slot_count];
+    bool is_first = fifo->direction == PTOISA_V2C || fifo->freed[1 - sub] <= tile;
+    slot->freed_at = is_first || at > slot->freed_at ? at : slot->freed_at;
+}
+
+// -- tiles ----------------------------------------------------------------------------------------
+
+PTOISA_INLINE bool ptoisa_split_is_cols(ptoisa_split split) {
+    return split == PTOISA_LEFT_RIGHT || split == PTOISA_LEFT_RIGHT_ODD;
+}
+
+PTOISA_INLINE bool ptoisa_split_is_odd(ptoisa_split split) {
+    return split == PTOISA_UP_DOWN_ODD || split == PTOISA_LEFT_RIGHT_ODD;
+}
+
+// Elements from row to row in the slot of this tile: `is_half` if it is a vector core's.
+PTOISA_INLINE uint32_t ptoisa_fifo_pitch(const ptoisa_tile *tile, ptoisa_split split,
+                                         bool is_half) {
+    return is_half && ptoisa_split_is_cols(split) ? 2 * tile->cols : tile->cols;
+}
+
+// The row or column where sub-block 1 begins, of a vector core's tile.
+PTOISA_FN uint32_t ptoisa_fifo_cut(const ptoisa_tile *tile, ptoisa_split split, uint32_t sub) {
+    switch (split) {
+    case PTOISA_UP_DOWN: return tile->rows;
+    case PTOISA_LEFT_RIGHT: return tile->cols;
+    case PTOISA_UP_DOWN_ODD: return tile->valid_rows + sub;
+    case PTOISA_LEFT_RIGHT_ODD: return tile->valid_cols + sub;
+    case PTOISA_NO_SPLIT:
+    case PTOISA_SPLIT_COUNT: break;
+    }
+    return 0;
+}
+
+// What sub-block `sub` has of `valid` rows (or columns) that are cut at `cut`.
+PTOISA_INLINE uint32_t ptoisa_fifo_part(uint32_t valid, uint32_t cut, uint32_t sub) {
+    uint32_t first = valid < cut ? valid : cut;
+    return sub == 0 ? first : valid - first;
+}
+
+// Where the part of a tile is in slot `index`: a window of its valid size.
+PTOISA_FN ptoisa_global ptoisa_fifo_window(const ptoisa_fifo *fifo, uint64_t index,
+                                           ptoisa_dtype dtype, const ptoisa_tile *tile,
+                                           uint32_t pitch, uint32_t row, uint32_t col) {
+    uint8_t *data = NULL;
+    if (fifo->gm) {
+        data = fifo->gm + index % fifo->slot_count * fifo->slot_bytes +
+               ((uint64_t)row * pitch + col) * ptoisa_dtype_size(dtype);
+    }
+    return ptoisa_global_make(data, dtype, tile->valid_rows, tile->valid_cols, pitch, 1);
+}
+
+// Is this a tile that the core which pushes or pops has, and does all of it fit into a slot?
+PTOISA_FN bool ptoisa_check_fifo(ptoisa_core *core, const char *name, const ptoisa_fifo *fifo,
+                                 const ptoisa_tile *tile, ptoisa_split split, ptoisa_dtype dtype,
+                                 ptoisa_memory memory) {
+    if ((uint32_t)split >= PTOISA_SPLIT_COUNT) {
+        return ptoisa_fault(core, PTOISA_NOP, "%s: there is no split %d", name, (int)split);
+    }
+    if (tile->memory != memory) {
+        return ptoisa_fault(core, PTOISA_NOP, "%s: FIFO %u (%s): a tile in %s, not in %s", name,
+                            fifo->flag, ptoisa_direction_name(fifo->direction),
+                            ptoisa_memory_name((ptoisa_memory)tile->memory),
+                            ptoisa_memory_name(memory));
+    }
+    if (memory == PTOISA_MAT && tile->layout != PTOISA_NZ) {
+        return ptoisa_fault(core, PTOISA_NOP, "%s: FIFO %u: a tile in L1 that is not NZ", name,
+                            fifo->flag);
+    }
+    bool is_half = memory == PTOISA_VEC, is_cols = ptoisa_split_is_cols(split);
+    uint64_t rows = tile->rows;
+    if (is_half && split == PTOISA_UP_DOWN) {
+        rows = 2 * rows;
+    } else if (is_half && split == PTOISA_UP_DOWN_ODD && tile->valid_rows > 0) {
+        rows = 2 * (uint64_t)tile->valid_rows - 1;  // of sub-block 0, which has one more
+    } else if (!is_half && ptoisa_split_is_odd(split) &&
+               (is_cols ? tile->valid_cols : tile->valid_rows) % 2 == 0) {
+        return ptoisa_fault(core, PTOISA_NOP, "%s: FIFO %u: %u %s are not odd (%s)", name,
+                            fifo->flag, is_cols ? tile->valid_cols : tile->valid_rows,
+                            is_cols ? "columns" : "rows", ptoisa_split_name(split));
+    }
+    uint64_t bytes = rows * ptoisa_fifo_pitch(tile, split, is_half) * ptoisa_dtype_size(dtype);
+    if (bytes > fifo->slot_bytes) {
+        return ptoisa_fault(core, PTOISA_NOP, "%s: FIFO %u: a tile of %llu bytes, slots of %u",
+                            name, fifo->flag, (unsigned long long)bytes, fifo->slot_bytes);
+    }
+    return true;
+}
+
+// Notes what a core puts into a slot. What the other vector core has put there must go with it.
+PTOISA_FN bool ptoisa_fifo_note(ptoisa_core *core, ptoisa_fifo *fifo, ptoisa_fifo_slot *slot,
+                                uint32_t sub, const ptoisa_tile *tile, ptoisa_split split,
+                                ptoisa_dtype dtype) {
+    bool is_half = fifo->direction == PTOISA_V2C;
+    uint32_t pitch = ptoisa_fifo_pitch(tile, split, is_half);
+    uint32_t cut = is_half ? ptoisa_fifo_cut(tile, split, sub) : 0;
+    bool is_second = is_half && fifo->allocated[1 - sub] >= fifo->allocated[sub];
+    if (is_second && slot->dtype != PTOISA_DTYPE_NONE &&
+        (slot->dtype != dtype || slot->split != split || slot->pitch != pitch ||
+         slot->cut != cut)) {
+        return ptoisa_fault(core, PTOISA_NOP,
+                            "TPUSH: FIFO %u: %s %s cut at %u of rows of %u, and the other vector "
+                            "core's is %s %s at %u of %u",
+                            fifo->flag, ptoisa_dtype_name(dtype), ptoisa_split_name(split), cut,
+                            pitch, ptoisa_dtype_name((ptoisa_dtype)slot->dtype),
+                            ptoisa_split_name((ptoisa_split)slot->split), slot->cut, slot->pitch);
+    }
+    slot->dtype = (uint8_t)dtype;
+    slot->split = (uint8_t)split;
+    slot->pitch = pitch;
+    slot->cut = cut;
+    slot->valid_rows[sub] = tile->valid_rows;
+    slot->valid_cols[sub] = tile->valid_cols;
+    return true;
+}
+
+// TPUSH: stores the valid part of the tile into the next slot. On the cube core (C2V) the tile is
+// in L0C, all of it; on a vector core (V2C) in UB, its half. f32 out of L0C may become f16 or bf16
+// in the slot: dtype; PTOISA_DTYPE_NONE is the tile's own.
+PTOISA_FN void ptoisa_fifo_push_as(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t sub,
+                                   const ptoisa_tile *tile, ptoisa_split split,
+                                   ptoisa_dtype dtype) {
+    bool is_half = fifo->direction == PTOISA_V2C;
+    dtype = dtype == PTOISA_DTYPE_NONE ? (ptoisa_dtype)tile->dtype : dtype;
+    if (PTOISA_CHECKED && !ptoisa_check_fifo(core, "TPUSH", fifo, tile, split, dtype,
+                                             is_half ? PTOISA_VEC : PTOISA_ACC)) {
+        return;
+    }
+    if (PTOISA_CHECKED && dtype != (ptoisa_dtype)tile->dtype &&
+        (is_half || !ptoisa_is_acc_pair(dtype, tile->dtype, false))) {
+        ptoisa_fault(core, PTOISA_NOP, "TPUSH: FIFO %u: %s does not become %s", fifo->flag,
+                     ptoisa_dtype_name((ptoisa_dtype)tile->dtype), ptoisa_dtype_name(dtype));
+        return;
+    }
+    ptoisa_fifo_slot *slot = ptoisa_fifo_begin_push(core, fifo, sub);
+    if (!slot) {
+        return;
+    }
+    // What does not go together is left undone, but counts: else the other core would wait for it.
+    if (ptoisa_fifo_note(core, fifo, slot, sub, tile, split, dtype) && tile->valid_rows > 0 &&
+        tile->valid_cols > 0 && !(split == PTOISA_NO_SPLIT && sub == 1)) {
+        uint32_t from = sub == 1 ? slot->cut : 0;
+        bool is_cols = ptoisa_split_is_cols(split);
+        ptoisa_global g = ptoisa_fifo_window(fifo, fifo->allocated[sub] - 1, dtype, tile,
+                                             slot->pitch, is_cols ? 0 : from, is_cols ? from : 0);
+        ptoisa_tstore(core, &g, tile);
+    }
+    ptoisa_fifo_end_push(core, fifo, sub);
+}
+
+PTOISA_FN void ptoisa_fifo_push(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t sub,
+                                const ptoisa_tile *tile, ptoisa_split split) {
+    ptoisa_fifo_push_as(core, fifo, sub, tile, split, PTOISA_DTYPE_NONE);
+}
+
+// The valid size of what was pushed, whole. False if the two vector cores' halves leave a gap.
+PTOISA_FN bool ptoisa_fifo_whole(const ptoisa_fifo *fifo, const ptoisa_fifo_slot *slot,
+                                 uint32_t *rows, uint32_t *cols) {
+    *rows = slot->valid_rows[0];
+    *cols = slot->valid_cols[0];
+    if (fifo->direction == PTOISA_C2V || slot->split == PTOISA_NO_SPLIT) {
+        return true;
+    }
+    bool is_cols = ptoisa_split_is_cols((ptoisa_split)slot->split);
+    uint32_t *along = is_cols ? cols : rows, across = is_cols ? *rows : *cols;
+    uint32_t next = is_cols ? slot->valid_cols[1] : slot->valid_rows[1];
+    uint32_t other = is_cols ? slot->valid_rows[1] : slot->valid_cols[1];
+    bool is_whole = next == 0 || (*along == slot->cut && across == other);
+    *along += next;
+    return is_whole;
+}
+
+// Is what was pushed what is popped?
+PTOISA_FN bool ptoisa_check_pop(ptoisa_core *core, const ptoisa_fifo *fifo,
+                                const ptoisa_fifo_slot *slot, uint32_t sub, const ptoisa_tile *tile,
+                                ptoisa_split split, uint32_t *cut) {
+    bool is_half = fifo->direction == PTOISA_C2V, is_cols = ptoisa_split_is_cols(split);
+    uint32_t rows, cols, pitch = ptoisa_fifo_pitch(tile, split, is_half);
+    if (slot->dtype == PTOISA_DTYPE_NONE) {
+        *cut = ptoisa_fifo_cut(tile, split, sub);
+        return true;
+    }
+    if (slot->dtype != tile->dtype) {
+        return ptoisa_fault(core, PTOISA_NOP, "TPOP: FIFO %u: %s was pushed, the tile is %s",
+                            fifo->flag, ptoisa_dtype_name((ptoisa_dtype)slot->dtype),
+                            ptoisa_dtype_name((ptoisa_dtype)tile->dtype));
+    }
+    if (slot->split != split) {
+        return ptoisa_fault(core, PTOISA_NOP, "TPOP: FIFO %u: pushed %s, popped %s", fifo->flag,
+                            ptoisa_split_name((ptoisa_split)slot->split), ptoisa_split_name(split));
+    }
+    if (slot->pitch != pitch) {
+        return ptoisa_fault(core, PTOISA_NOP, "TPOP: FIFO %u: pushed rows of %u, popped rows of %u",
+                            fifo->flag, slot->pitch, pitch);
+    }
+    if (!ptoisa_fifo_whole(fifo, slot, &rows, &cols)) {
+        return ptoisa_fault(core, PTOISA_NOP,
+                            "TPOP: FIFO %u: the halves, %u x %u and %u x %u cut at %u, leave a gap",
+                            fifo->flag, slot->valid_rows[0], slot->valid_cols[0],
+                            slot->valid_rows[1], slot->valid_cols[1], slot->cut);
+    }
+    if (is_half && split != PTOISA_NO_SPLIT) {
+        uint32_t *along = is_cols ? &cols : &rows;
+        *cut = ptoisa_split_is_odd(split) ? *along / 2 + 1 : ptoisa_fifo_cut(tile, split, sub);
+        *along = ptoisa_fifo_part(*along, *cut, sub);
+    }
+    if (tile->valid_rows > rows || tile->valid_cols > cols) {
+        return ptoisa_fault(core, PTOISA_NOP,
+                            "TPOP: FIFO %u: the tile has %u x %u valid elements, there are %u x %u",
+                            fifo->flag, tile->valid_rows, tile->valid_cols, rows, cols);
+    }
+    return true;
+}
+
+// TPOP: loads the next slot into the valid part of the tile and frees the slot. On a vector core
+// (C2V) the tile is in UB, its half; on the cube core (V2C) in L1, all of it, in boxes (NZ). The
+// rest of the tile is padded as by TLOAD.
+PTOISA_FN void ptoisa_fifo_pop(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t sub,
+                               const ptoisa_tile *tile, ptoisa_split split) {
+    bool is_half = fifo->direction == PTOISA_C2V;
+    ptoisa_dtype dtype = (ptoisa_dtype)tile->dtype;
+    if (PTOISA_CHECKED && !ptoisa_check_fifo(core, "TPOP", fifo, tile, split, dtype,
+                                             is_half ? PTOISA_VEC : PTOISA_MAT)) {
+        return;
+    }
+    ptoisa_fifo_slot *slot = ptoisa_fifo_begin_pop(core, fifo, sub);
+    if (!slot) {
+        return;
+    }
+    uint32_t cut = ptoisa_fifo_cut(tile, split, sub);
+    if (!PTOISA_CHECKED || ptoisa_check_pop(core, fifo, slot, sub, tile, split, &cut)) {
+        uint32_t from = is_half && sub == 1 ? cut : 0;
+        bool is_cols = ptoisa_split_is_cols(split);
+        ptoisa_global g = ptoisa_fifo_window(fifo, fifo->popped[sub] - 1, dtype, tile,
+                                             ptoisa_fifo_pitch(tile, split, is_half),
+                                             is_cols ? 0 : from, is_cols ? from : 0);
+        if (tile->valid_rows > 0 && tile->valid_cols > 0) {
+            ptoisa_tload(core, tile, &g);
+        } else if (!core->is_dry) {
+            ptoisa_pad_around(tile, 0, 0);
+        }
+    }
+    ptoisa_fifo_end_pop(core, fifo, sub);
+}
+
+// -- addresses ------------------------------------------------------------------------------------
+
+// Points a window at this core's part of a slot: `name` is the instruction. Its shape is that of
+// the part; sub-block 1 begins as many rows or columns further, by the window's own strides.
+PTOISA_FN bool ptoisa_fifo_point(ptoisa_core *core, const char *name, const ptoisa_fifo *fifo,
+                                 uint64_t index, uint32_t sub, bool is_half, ptoisa_split split,
+                                 ptoisa_global *g) {
+    bool is_cols = ptoisa_split_is_cols(split);
+    int64_t size = ptoisa_dtype_size((ptoisa_dtype)g->dtype), offset = 0;
+    if (is_half && sub == 1 && split != PTOISA_NO_SPLIT) {
+        int64_t parts = is_cols ? g->shape[4] : ptoisa_global_rows(g);
+        parts += ptoisa_split_is_odd(split) ? 1 : 0;
+        offset = parts * (is_cols ? g->stride[4] : g->stride[3]) * size;
+    }
+    int64_t last = 0;
+    for (int i = 0; i < 5; i++) {
+        last += (g->shape[i] - 1) * g->stride[i];
+    }
+    if (PTOISA_CHECKED && offset + (last + 1) * size > fifo->slot_bytes) {
+        return ptoisa_fault(core, PTOISA_NOP, "%s: FIFO %u: a window to byte %lld, slots of %u",
+                            name, fifo->flag, (long long)(offset + (last + 1) * size),
+                            fifo->slot_bytes);
+    }
+    g->data = fifo->gm ? fifo->gm + index % fifo->slot_count * fifo->slot_bytes + offset : NULL;
+    return true;
+}
+
+// TALLOC: waits for a free slot and points g at it, for TSTOREs of parts; then TPUSH, here _commit.
+PTOISA_FN bool ptoisa_fifo_alloc(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t sub,
+                                 ptoisa_split split, ptoisa_global *g) {
+    ptoisa_fifo_slot *slot = ptoisa_fifo_begin_push(core, fifo, sub);
+    if (!slot) {
+        return false;
+    }
+    slot->dtype = PTOISA_DTYPE_NONE;
+    return ptoisa_fifo_point(core, "TALLOC", fifo, fifo->allocated[sub] - 1, sub,
+                             fifo->direction == PTOISA_V2C, split, g);
+}
+
+// TPUSH of what was stored by address.
+PTOISA_FN void ptoisa_fifo_commit(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t sub) {
+    if (sub > 1 || fifo->pushed[sub] == fifo->allocated[sub]) {
+        ptoisa_fault(core, PTOISA_NOP, "TPUSH: FIFO %u: no slot was allocated (TALLOC)",
+                     fifo->flag);
+        return;
+    }
+    ptoisa_fifo_end_push(core, fifo, sub);
+}
+
+// TPOP by address: waits for data and points g at it, for TLOADs of parts; then TFREE.
+PTOISA_FN bool ptoisa_fifo_acquire(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t sub,
+                                   ptoisa_split split, ptoisa_global *g) {
+    if (!ptoisa_fifo_begin_pop(core, fifo, sub)) {
+        return false;
+    }
+    return ptoisa_fifo_point(core, "TPOP", fifo, fifo->popped[sub] - 1, sub,
+                             fifo->direction == PTOISA_C2V, split, g);
+}
+
+// TFREE of what was popped by address.
+PTOISA_FN void ptoisa_fifo_release(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t sub) {
+    if (sub > 1 || fifo->freed[sub] == fifo->popped[sub]) {
+        ptoisa_fault(core, PTOISA_NOP, "TFREE: FIFO %u: no slot was popped", fifo->flag);
+        return;
+    }
+    ptoisa_fifo_end_pop(core, fifo, sub);
+}
+
+// -- blocks ---------------------------------------------------------------------------------------
+
+// At a block's end: is everything that was pushed popped and free, by both vector cores?
+PTOISA_FN bool ptoisa_fifo_finish(ptoisa_core *core, const ptoisa_fifo *fifo) {
+    uint64_t pushed[2] = {fifo->pushed[0], fifo->pushed[fifo->direction == PTOISA_V2C]};
+    uint64_t popped[2] = {fifo->popped[0], fifo->popped[fifo->direction == PTOISA_C2V]};
+    for (int sub = 0; sub < 2; sub++) {
+        if (fifo->allocated[sub] != fifo->pushed[sub]) {
+            return ptoisa_fault(core, PTOISA_NOP, "FIFO %u: a slot was allocated and never pushed",
+                                fifo->flag);
+        }
+        if (fifo->popped[sub] != fifo->freed[sub]) {
+            return ptoisa_fault(core, PTOISA_NOP, "FIFO %u: a slot was popped and never freed",
+                                fifo->flag);
+        }
+    }
+    if (pushed[0] != pushed[1] || popped[0] != popped[1] || pushed[0] != popped[0]) {
+        return ptoisa_fault(core, PTOISA_NOP,
+                            "FIFO %u (%s): %llu and %llu tiles were pushed, %llu and %llu popped",
+                            fifo->flag, ptoisa_direction_name(fifo->direction),
+                            (unsigned long long)pushed[0], (unsigned long long)pushed[1],
+                            (unsigned long long)popped[0], (unsigned long long)popped[1]);
+    }
+    return true;
+}
+
+// Cycles of a block of cores that began together: until the last is done; in models that sum, of
+// all.
+PTOISA_FN uint64_t ptoisa_block_cycles(const ptoisa_core *const *cores, uint32_t count) {
+    uint64_t cycles = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t own = ptoisa_cycles(cores[i]);
+        bool is_sum = ptoisa_time_of(cores[i]->model) == PTOISA_TIME_SUM;
+        cycles = is_sum ? cycles + own : own > cycles ? own : cycles;
+    }
+    return cycles;
+}
+
+#endif
+
+// =================================================================================================
 // src/isa/shape.h
 // =================================================================================================
 
@@ -8138,6 +8743,299 @@ PTOISA_FN void ptoisa_mscatter(ptoisa_core *core, const ptoisa_global *table, co
 
 #endif
 
+// =================================================================================================
+// src/isa/block.h
+// =================================================================================================
+
+// A block: one cube core and two vector cores that run their halves of a kernel to the end.
+//
+// Each half is a function that calls instructions on its own core and meets the others in FIFOs
+// (fifo.h) alone. Each core has a host thread, and one of the three runs at a time: until it would
+// wait for a FIFO, or ends. Then the next that can go on runs. So nothing is shared while it
+// changes, and bits, cycles and faults are the same in every run.
+//
+//      static void cube(ptoisa_block *block, uint32_t who, void *arg) {
+//          ptoisa_core *core = block->cores[who];
+//          ptoisa_fifo *scores = ptoisa_block_fifo(block, who, PTOISA_C2V, 0, 8192, 2, gm);
+//          ...
+//          ptoisa_fifo_push(core, scores, 0, &acc, PTOISA_UP_DOWN);
+//      }
+//
+//      ptoisa_core *cores[3] = {&cube_core, &vector_core_0, &vector_core_1};
+//      ptoisa_block_run(cores, cube, vector, arg);
+//      cycles = ptoisa_block_cycles(cores, 3);
+//
+// If none of those that are left can go on, that is a fault which names what each waits for. Their
+// waits then return, FIFOs do nothing any more, and the halves run to their ends: so on_fault must
+// return, and loops must not depend on what was popped.
+
+#ifndef PTOISA_BLOCK_H
+#define PTOISA_BLOCK_H
+
+#include <pthread.h>
+
+#define PTOISA_BLOCK_CORES 3  // the cube core, vector cores 0 and 1
+
+typedef struct ptoisa_block ptoisa_block;
+
+// Half of a kernel: who is 0 on the cube core, 1 and 2 on the vector cores.
+typedef void (*ptoisa_half_fn)(ptoisa_block *block, uint32_t who, void *arg);
+
+struct ptoisa_block {
+    ptoisa_core *const *cores;
+    ptoisa_half_fn cube, vector;
+    void *arg;
+    // ------------------------------------------------
+    ptoisa_fifo fifos[PTOISA_FIFO_FLAGS];    // by flag
+    uint8_t opened[PTOISA_FIFO_FLAGS];       // bit n: by core n
+    pthread_mutex_t lock;                    // of the fields below
+    pthread_cond_t go[PTOISA_BLOCK_CORES];   // a core's turn has come
+    uint32_t turn;                           // who runs; nobody at the end
+    bool is_done[PTOISA_BLOCK_CORES];        // the half has returned
+    ptoisa_fifo *waits[PTOISA_BLOCK_CORES];  // what it waits for
+    bool is_push[PTOISA_BLOCK_CORES];
+    bool is_stuck;
+};
+
+typedef struct ptoisa_block_thread {
+    ptoisa_block *block;
+    uint32_t who;
+} ptoisa_block_thread;
+
+// -- turns ----------------------------------------------------------------------------------------
+
+PTOISA_INLINE const char *ptoisa_block_name(uint32_t who) {
+    return who == 0 ? "the cube core" : who == 1 ? "vector core 0" : "vector core 1";
+}
+
+PTOISA_INLINE uint32_t ptoisa_block_sub(uint32_t who) {
+    return who > 1 ? 1 : 0;
+}
+
+PTOISA_FN bool ptoisa_block_can_go(const ptoisa_block *block, uint32_t who) {
+    const ptoisa_fifo *fifo = block->waits[who];
+    if (block->is_done[who]) {
+        return false;
+    }
+    return !fifo || block->is_stuck ||
+           (block->is_push[who] ? ptoisa_fifo_can_push(fifo, ptoisa_block_sub(who))
+                                : ptoisa_fifo_can_pop(fifo, ptoisa_block_sub(who)));
+}
+
+// Says where a core is, in a fault: that it has ended, or which tile of which FIFO it waits for.
+PTOISA_FN void ptoisa_block_where(const ptoisa_block *block, uint32_t who, char *text,
+                                  size_t size) {
+    const ptoisa_fifo *fifo = block->waits[who];
+    uint32_t sub = ptoisa_block_sub(who);
+    if (block->is_done[who] || !fifo) {
+        snprintf(text, size, "has ended");
+    } else if (block->is_push[who]) {
+        snprintf(text, size, "waits to push tile %llu of FIFO %u",
+                 (unsigned long long)fifo->allocated[sub], fifo->flag);
+    } else {
+        snprintf(text, size, "waits to pop tile %llu of FIFO %u",
+                 (unsigned long long)fifo->popped[sub], fifo->flag);
+    }
+}
+
+// Gives the turn of `who` to the next that can go on. If there is none, and not all have ended, the
+// block is stuck.
+PTOISA_FN void ptoisa_block_pass(ptoisa_block *block, uint32_t who) {
+    for (int round = 0; round < 2; round++) {
+        for (uint32_t i = 1; i <= PTOISA_BLOCK_CORES; i++) {
+            uint32_t next = (who + i) % PTOISA_BLOCK_CORES;
+            if (ptoisa_block_can_go(block, next)) {
+                block->turn = next;
+                pthread_cond_signal(&block->go[next]);
+                return;
+            }
+        }
+        if (block->is_done[0] && block->is_done[1] && block->is_done[2]) {
+            break;
+        }
+        char where[PTOISA_BLOCK_CORES][64];
+        for (uint32_t i = 0; i < PTOISA_BLOCK_CORES; i++) {
+            ptoisa_block_where(block, i, where[i], sizeof where[i]);
+        }
+        block->is_stuck = true;
+        ptoisa_fault(
+            block->cores[who], PTOISA_NOP,
+            "block: no core can go on: the cube core %s, vector core 0 %s, vector core 1 %s",
+            where[0], where[1], where[2]);
+    }
+    block->turn = PTOISA_BLOCK_CORES;
+}
+
+PTOISA_FN void ptoisa_block_await(ptoisa_block *block, uint32_t who) {
+    while (block->turn != who) {
+        pthread_cond_wait(&block->go[who], &block->lock);
+    }
+}
+
+// The `wait` of a block's FIFOs.
+PTOISA_FN bool ptoisa_block_wait(ptoisa_fifo *fifo, ptoisa_core *core, uint32_t sub, bool is_push) {
+    ptoisa_block *block = (ptoisa_block *)fifo->wait_user;
+    bool is_cube = is_push == (fifo->direction == PTOISA_C2V);
+    uint32_t who = is_cube ? 0 : 1 + sub;
+    (void)core;
+    pthread_mutex_lock(&block->lock);
+    if (!block->is_stuck) {
+        block->waits[who] = fifo;
+        block->is_push[who] = is_push;
+        ptoisa_block_pass(block, who);
+        ptoisa_block_await(block, who);
+        block->waits[who] = NULL;
+    }
+    bool is_good = !block->is_stuck;
+    pthread_mutex_unlock(&block->lock);
+    return is_good;
+}
+
+// Runs a half when its turn comes, and passes the turn on when it has returned.
+PTOISA_FN void ptoisa_block_half(ptoisa_block *block, uint32_t who) {
+    pthread_mutex_lock(&block->lock);
+    ptoisa_block_await(block, who);
+    pthread_mutex_unlock(&block->lock);
+    (who == 0 ? block->cube : block->vector)(block, who, block->arg);
+    pthread_mutex_lock(&block->lock);
+    block->is_done[who] = true;
+    ptoisa_block_pass(block, who);
+    pthread_mutex_unlock(&block->lock);
+}
+
+PTOISA_FN void ptoisa_block_nothing(ptoisa_block *block, uint32_t who, void *arg) {
+    (void)block;
+    (void)who;
+    (void)arg;
+}
+
+PTOISA_FN void *ptoisa_block_main(void *arg) {
+    ptoisa_block_thread *thread = (ptoisa_block_thread *)arg;
+    ptoisa_block_half(thread->block, thread->who);
+    return NULL;
+}
+
+// -- FIFOs ----------------------------------------------------------------------------------------
+
+// The FIFO of a flag, which the first core that asks for it makes. Each core asks once, and all
+// three for the same. NULL after a fault.
+PTOISA_FN ptoisa_fifo *ptoisa_block_fifo(ptoisa_block *block, uint32_t who,
+                                         ptoisa_direction direction, uint32_t flag,
+                                         uint32_t slot_bytes, uint32_t slot_count, void *gm) {
+    ptoisa_core *core = block->cores[who];
+    ptoisa_fifo *fifo = flag < PTOISA_FIFO_FLAGS ? &block->fifos[flag] : NULL;
+    if (fifo && block->opened[flag] != 0) {
+        if (block->opened[flag] >> who & 1) {
+            ptoisa_fault(core, PTOISA_NOP, "TPIPE: %s has FIFO %u already", ptoisa_block_name(who),
+                         flag);
+            return NULL;
+        }
+        if (fifo->direction != direction || fifo->slot_bytes != slot_bytes ||
+            fifo->slot_count != slot_count || fifo->gm != (uint8_t *)gm) {
+            ptoisa_fault(core, PTOISA_NOP,
+                         "TPIPE: FIFO %u is %u x %u bytes, %s, at %p; on %s %u x %u, %s, at %p",
+                         flag, fifo->slot_count, fifo->slot_bytes,
+                         ptoisa_direction_name(fifo->direction), (void *)fifo->gm,
+                         ptoisa_block_name(who), slot_count, slot_bytes,
+                         ptoisa_direction_name(direction), gm);
+            return NULL;
+        }
+    } else {
+        ptoisa_fifo made;
+        if (!ptoisa_fifo_init(core, &made, direction, flag, slot_bytes, slot_count, gm, 0)) {
+            return NULL;
+        }
+        if (block->opened[flag + 1] != 0 || (flag > 0 && block->opened[flag - 1] != 0)) {
+            ptoisa_fault(core, PTOISA_NOP, "TPIPE: flag %u or %u is another FIFO's", flag,
+                         flag + 1);
+            return NULL;
+        }
+        *fifo = made;
+        fifo->wait = ptoisa_block_wait;
+        fifo->wait_user = block;
+    }
+    block->opened[flag] = (uint8_t)(block->opened[flag] | 1u << who);
+    return fifo;
+}
+
+// -- running --------------------------------------------------------------------------------------
+
+// Cycles of pipes that the half's core does not have on a device.
+PTOISA_FN uint64_t ptoisa_block_strange(const ptoisa_core *core, bool is_cube) {
+    return is_cube ? core->busy[PTOISA_PIPE_V]
+                   : core->busy[PTOISA_PIPE_M] + core->busy[PTOISA_PIPE_MTE1] +
+                         core->busy[PTOISA_PIPE_FIX];
+}
+
+// At the end: is nothing left in FIFOs, and did each half run its own instructions only?
+PTOISA_FN bool ptoisa_block_finish(const ptoisa_block *block, const uint64_t *strange) {
+    bool is_good = true;
+    for (int flag = 0; flag < PTOISA_FIFO_FLAGS; flag++) {
+        is_good = (block->opened[flag] == 0 ||
+                   ptoisa_fifo_finish(block->cores[0], &block->fifos[flag])) &&
+                  is_good;
+    }
+    for (uint32_t who = 0; who < PTOISA_BLOCK_CORES; who++) {
+        if (ptoisa_block_strange(block->cores[who], who == 0) != strange[who]) {
+            is_good = ptoisa_fault(block->cores[who], PTOISA_NOP,
+                                   "block: %s ran an instruction of the %s's pipes",
+                                   ptoisa_block_name(who), who == 0 ? "vector core" : "cube core");
+        }
+    }
+    return is_good;
+}
+
+// Runs `cube` on cores[0] and `vector` on cores[1] and cores[2], with `arg`. The cores are the
+// caller's, with clocks of one time. False after a fault of the block: no thread, a deadlock,
+// something left in a FIFO; faults of instructions are the core's alone.
+PTOISA_FN bool ptoisa_block_run(ptoisa_core *const cores[PTOISA_BLOCK_CORES], ptoisa_half_fn cube,
+                                ptoisa_half_fn vector, void *arg) {
+    ptoisa_block block;
+    ptoisa_block_thread threads[PTOISA_BLOCK_CORES];
+    pthread_t ids[PTOISA_BLOCK_CORES];
+    uint64_t strange[PTOISA_BLOCK_CORES];
+    memset(&block, 0, sizeof block);
+    block.cores = cores;
+    block.cube = cube;
+    block.vector = vector;
+    block.arg = arg;
+    pthread_mutex_init(&block.lock, NULL);
+    for (uint32_t who = 0; who < PTOISA_BLOCK_CORES; who++) {
+        pthread_cond_init(&block.go[who], NULL);
+        threads[who].block = &block;
+        threads[who].who = who;
+        strange[who] = ptoisa_block_strange(cores[who], who == 0);
+    }
+    bool is_good = true;
+    for (uint32_t who = 1; who < PTOISA_BLOCK_CORES && is_good; who++) {
+        is_good = pthread_create(&ids[who], NULL, ptoisa_block_main, &threads[who]) == 0;
+        if (!is_good && who == 2) {  // the other waits for its turn: its half is then nothing
+            pthread_mutex_lock(&block.lock);
+            block.vector = ptoisa_block_nothing;
+            block.is_done[0] = block.is_done[2] = true;
+            block.turn = 1;
+            pthread_cond_signal(&block.go[1]);
+            pthread_mutex_unlock(&block.lock);
+            pthread_join(ids[1], NULL);
+        }
+    }
+    if (is_good) {
+        ptoisa_block_half(&block, 0);
+        pthread_join(ids[1], NULL);
+        pthread_join(ids[2], NULL);
+        is_good = !block.is_stuck && ptoisa_block_finish(&block, strange);
+    } else {
+        ptoisa_fault(cores[0], PTOISA_NOP, "block: no thread for a core");
+    }
+    for (uint32_t who = 0; who < PTOISA_BLOCK_CORES; who++) {
+        pthread_cond_destroy(&block.go[who]);
+    }
+    pthread_mutex_destroy(&block.lock);
+    return is_good;
+}
+
+#endif
+
 #if defined(__cplusplus) && __cplusplus >= 201703L
 
 // =================================================================================================
@@ -8297,6 +9195,9 @@ struct Thread {
     uint64_t memory_size[PTOISA_MEMORY_COUNT];
     const ptoisa_machine *fitted;  // the machine that the memories were last made to fit
     uint32_t block_idx, block_num, subblock_id, subblock_dim;
+    struct ptoisa_block *mixed;  // the block of three cores that this is one of, with its number
+    uint32_t who;
+    bool has_ffts;  // set_ffts_base_addr was called
     uint8_t next_event[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];
     ~Thread() {
         free(block);
@@ -8711,7 +9612,6 @@ enum class GatherOOB { Undefined, Clamp, Wrap, Zero };
 enum class ScatterAtomicOp { None, Add, Max, Min };
 enum class STPhase { Unspecified, Partial, Final };
 enum class AccPhase { Unspecified, Partial, Final };
-enum class TileSplitAxis { TILE_NO_SPLIT, TILE_UP_DOWN, TILE_LEFT_RIGHT };
 enum class Layout { ND, DN, NZ, SCALE, NC1HWC0, NCHW, NHWC, NDC1HWC0, NCDHW, FRACTAL_Z };
 
 // The memories that the shim has come first, as in ptoisa_memory.
@@ -9903,6 +10803,275 @@ inline shim::Token<W...> MSCATTER(G &table, S &src, I &idx, W &...events) {
 
 PTOISA_FACE_MATMUL(TMATMUL, tmatmul)
 PTOISA_FACE_MATMUL(TGEMV, tgemv)
+
+}  // namespace pto
+
+#endif
+
+// =================================================================================================
+// src/isa/pto_fifo.h
+// =================================================================================================
+
+// The C++ face of the shim, last part: kernels on cube and vector cores, and running a block.
+//
+// A mixed source is compiled twice, with __DAV_CUBE__ and with __DAV_VEC__ alone, into two entries.
+// The host runs both:
+//
+//      uint64_t cycles;
+//      bool ok = pto::RunBlock([&] { cube::attend(ffts, q, k, v, out); },
+//                              [&] { vec::attend(ffts, q, k, v, out); }, &cycles);
+//
+// The cube half runs on the calling thread, each vector half on a thread of its own with its own
+// core, memories and get_subblockid(). What a FIFO does and costs is in fifo.h, how the three take
+// turns in block.h.
+
+#ifndef PTOISA_PTO_FIFO_H
+#define PTOISA_PTO_FIFO_H
+
+// Where the flags between cores are. On A2/A3 a kernel that has a TPipe calls it first. The shim
+// only notes that it was called.
+inline void set_ffts_base_addr(uint64_t) {
+    pto::shim::thread().has_ffts = true;
+}
+
+namespace pto {
+
+using ::set_ffts_base_addr;
+
+enum class Direction : uint8_t {
+    DIR_C2V = PTOISA_C2V,
+    DIR_V2C = PTOISA_V2C,
+    DIR_BOTH = PTOISA_C2V | PTOISA_V2C
+};
+
+enum class TileSplitAxis {
+    TILE_NO_SPLIT = PTOISA_NO_SPLIT,
+    TILE_UP_DOWN = PTOISA_UP_DOWN,
+    TILE_LEFT_RIGHT = PTOISA_LEFT_RIGHT,
+    TILE_UP_DOWN_ODD = PTOISA_UP_DOWN_ODD,
+    TILE_LEFT_RIGHT_ODD = PTOISA_LEFT_RIGHT_ODD
+};
+
+// A FIFO between the halves, or with DIR_BOTH one each way, the second's flags and memory behind
+// the first's. gm: its slots, SlotNum * SlotBytes for each way; c2v and v2c: where in UB, in L1
+// popped tiles go, LocalSlotNum of them in turn. Every core of a block makes the same.
+template <uint32_t FlagID, Direction Dir, uint32_t SlotBytes, uint32_t SlotNum,
+          uint32_t LocalSlotNum = 2, bool IsNoSplit = false, bool EnUnitFlag = false>
+class TPipe {
+  public:
+    static constexpr bool isBoth = Dir == Direction::DIR_BOTH;
+    static constexpr bool isNoSplit = IsNoSplit;
+    static constexpr uint32_t localSlotNum = LocalSlotNum;
+    static_assert(FlagID + (isBoth ? 4 : 2) <= PTOISA_FIFO_FLAGS, "flags are below 16");
+    static_assert(SlotNum >= 1 && SlotNum <= PTOISA_FIFO_SLOTS_MAX, "1 to 32 slots");
+    static_assert(SlotBytes > 0 && SlotBytes % 32 == 0, "slots are a multiple of 32 bytes");
+    static_assert(LocalSlotNum >= 1, "at least one local slot");
+
+    TPipe(__gm__ void *gm, uint32_t c2v, uint32_t v2c) : c2v_buffer(c2v), v2c_buffer(v2c) {
+        shim::Thread &mine = shim::thread();
+        if (mine.mixed == NULL) {
+            ptoisa_fault(&mine.core, PTOISA_NOP, "TPIPE: this thread runs no block (RunBlock)");
+            return;
+        }
+        if (!mine.has_ffts && mine.core.machine->family == PTOISA_A2A3) {
+            ptoisa_fault(&mine.core, PTOISA_NOP, "TPIPE: set_ffts_base_addr was not called");
+            return;
+        }
+        uint8_t *at = static_cast<uint8_t *>(gm);
+        if (Dir != Direction::DIR_V2C) {
+            c2v_fifo =
+                ptoisa_block_fifo(mine.mixed, mine.who, PTOISA_C2V, FlagID, SlotBytes, SlotNum, at);
+        }
+        if (Dir != Direction::DIR_C2V) {
+            v2c_fifo = ptoisa_block_fifo(
+                mine.mixed, mine.who, PTOISA_V2C, FlagID + (isBoth ? 2 : 0), SlotBytes, SlotNum,
+                isBoth && at ? at + static_cast<size_t>(SlotBytes) * SlotNum : at);
+        }
+    }
+    TPipe(const TPipe &) = delete;
+    TPipe &operator=(const TPipe &) = delete;
+
+    ptoisa_fifo *c2v_fifo = NULL, *v2c_fifo = NULL;
+    uint64_t c2v_buffer, v2c_buffer;
+};
+
+namespace shim {
+
+// The FIFO that this core fills (or reads) of a pipe. NULL after a fault.
+template <typename Pipe> inline ptoisa_fifo *fifo_of(Pipe &pipe, bool is_push, const char *name) {
+    Thread &mine = thread();
+    ptoisa_fifo *fifo = is_push == (mine.who == 0) ? pipe.c2v_fifo : pipe.v2c_fifo;
+    if (fifo == NULL && (pipe.c2v_fifo != NULL || pipe.v2c_fifo != NULL)) {
+        ptoisa_fault(&mine.core, PTOISA_NOP, "%s: the pipe has no direction for %s", name,
+                     ptoisa_block_name(mine.who));
+    }
+    return fifo;
+}
+
+template <typename Pipe, TileSplitAxis Split> constexpr ptoisa_split split_of() {
+    static_assert(!Pipe::isNoSplit || Split == TileSplitAxis::TILE_NO_SPLIT,
+                  "the pipe is made with IsNoSplit");
+    return static_cast<ptoisa_split>(Split);
+}
+
+}  // namespace shim
+
+// -- tiles ----------------------------------------------------------------------------------------
+
+template <typename Pipe, typename T, TileSplitAxis Split, typename... W>
+inline std::enable_if_t<shim::is_tile_v<T>, shim::Token<W...>> TPUSH(Pipe &pipe, T &tile,
+                                                                     W &...events) {
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile t = shim::view(tile);
+    if (ptoisa_fifo *fifo = shim::fifo_of(pipe, true, "TPUSH")) {
+        ptoisa_fifo_push(core, fifo, shim::thread().subblock_id, &t, shim::split_of<Pipe, Split>());
+    }
+    return shim::end();
+}
+
+// Binds the tile to the next of the pipe's local slots, a tile apart, and loads it.
+template <typename Pipe, typename T, TileSplitAxis Split, typename... W>
+inline std::enable_if_t<shim::is_tile_v<T>, shim::Token<W...>> TPOP(Pipe &pipe, T &tile,
+                                                                    W &...events) {
+    ptoisa_core *core = shim::begin(events...);
+    uint32_t sub = shim::thread().subblock_id;
+    if (ptoisa_fifo *fifo = shim::fifo_of(pipe, false, "TPOP")) {
+        uint64_t base = fifo->direction == PTOISA_C2V ? pipe.c2v_buffer : pipe.v2c_buffer;
+        TASSIGN(tile, base + fifo->popped[sub] % Pipe::localSlotNum *
+                                 ((T::GetSizeInBytes() + 31u) & ~31u));
+        ptoisa_tile t = shim::view(tile);
+        ptoisa_fifo_pop(core, fifo, sub, &t, shim::split_of<Pipe, Split>());
+    }
+    return shim::end();
+}
+
+// Nothing: TPOP of a tile has freed the slot.
+template <typename Pipe> inline void TFREE(Pipe &) {
+}
+template <typename Pipe, TileSplitAxis Split> inline void TFREE(Pipe &) {
+}
+
+// -- addresses ------------------------------------------------------------------------------------
+
+template <typename Pipe, typename G, TileSplitAxis Split>
+inline std::enable_if_t<shim::is_global_v<G>> TALLOC(Pipe &pipe, G &global) {
+    ptoisa_core *core = shim::begin();
+    ptoisa_global g = shim::view(global);
+    if (ptoisa_fifo *fifo = shim::fifo_of(pipe, true, "TALLOC")) {
+        ptoisa_fifo_alloc(core, fifo, shim::thread().subblock_id, shim::split_of<Pipe, Split>(),
+                          &g);
+        global.SetAddr(static_cast<typename G::DType *>(g.data));
+    }
+}
+
+// What was stored at the address that TALLOC gave.
+template <typename Pipe, typename G, TileSplitAxis Split>
+inline std::enable_if_t<shim::is_global_v<G>> TPUSH(Pipe &pipe, G &) {
+    ptoisa_core *core = shim::begin();
+    if (ptoisa_fifo *fifo = shim::fifo_of(pipe, true, "TPUSH")) {
+        ptoisa_fifo_commit(core, fifo, shim::thread().subblock_id);
+    }
+}
+
+template <typename Pipe, typename G, TileSplitAxis Split>
+inline std::enable_if_t<shim::is_global_v<G>> TPOP(Pipe &pipe, G &global) {
+    ptoisa_core *core = shim::begin();
+    ptoisa_global g = shim::view(global);
+    if (ptoisa_fifo *fifo = shim::fifo_of(pipe, false, "TPOP")) {
+        ptoisa_fifo_acquire(core, fifo, shim::thread().subblock_id, shim::split_of<Pipe, Split>(),
+                            &g);
+        global.SetAddr(static_cast<typename G::DType *>(g.data));
+    }
+}
+
+template <typename Pipe, typename G, TileSplitAxis Split>
+inline std::enable_if_t<shim::is_global_v<G>> TFREE(Pipe &pipe, G &) {
+    ptoisa_core *core = shim::begin();
+    if (ptoisa_fifo *fifo = shim::fifo_of(pipe, false, "TFREE")) {
+        ptoisa_fifo_release(core, fifo, shim::thread().subblock_id);
+    }
+}
+
+// -- blocks ---------------------------------------------------------------------------------------
+
+namespace shim {
+
+template <typename Cube, typename Vector> struct Halves {
+    Cube &cube;
+    Vector &vector;
+    ptoisa_core vectors[2];  // their cores, before and after
+    uint32_t block_idx, block_num;
+
+    static void run(ptoisa_block *block, uint32_t who, void *arg) {
+        Halves *all = static_cast<Halves *>(arg);
+        Thread &mine = thread();
+        mine.mixed = block;
+        mine.who = who;
+        mine.has_ffts = false;
+        mine.subblock_id = ptoisa_block_sub(who);
+        if (who == 0) {
+            all->cube();
+        } else {
+            mine.core = all->vectors[who - 1];
+            mine.subblock_dim = 2;
+            mine.block_idx = all->block_idx;
+            mine.block_num = all->block_num;
+            all->vector();
+            all->vectors[who - 1] = mine.core;
+        }
+        mine.mixed = NULL;
+    }
+};
+
+}  // namespace shim
+
+// Runs both halves of a kernel: cube() on this thread and its core, vector() for each of the two
+// vector cores, whose cores are as this thread's: model, machine, faults. All begin when this
+// core's pipes are done, and it ends with the block; `cycles` (or NULL) are those of the block.
+// False after a fault of the block: a deadlock, something left in a FIFO, a flag that was not
+// waited for.
+template <typename Cube, typename Vector>
+inline bool RunBlock(Cube cube, Vector vector, uint64_t *cycles = NULL) {
+    shim::Thread &mine = shim::thread();
+    ptoisa_core &core = mine.core;
+    const uint32_t sub = mine.subblock_id;
+    const uint64_t start = ptoisa_cycles(&core), begin = ptoisa_cycles_of_pipes(&core);
+    shim::Halves<Cube, Vector> all = {cube, vector, {core, core}, mine.block_idx, mine.block_num};
+    ptoisa_core *cores[PTOISA_BLOCK_CORES] = {&core, &all.vectors[0], &all.vectors[1]};
+    for (ptoisa_core *each : cores) {
+        if (each != &core) {
+            ptoisa_core_reset(each);
+            memset(each->memory, 0, sizeof each->memory);
+        }
+        for (uint64_t &clock : each->clock) {
+            clock = begin;
+        }
+        each->is_filled = 0;
+    }
+    ptoisa_half_fn run = shim::Halves<Cube, Vector>::run;
+    bool is_good = ptoisa_block_run(cores, run, run, &all);
+    uint64_t end = 0;
+    for (ptoisa_core *each : cores) {
+        uint64_t pipes = ptoisa_cycles_of_pipes(each);
+        end = pipes > end ? pipes : end;
+        if (each != &core) {
+            is_good = ptoisa_core_finish(each) && is_good;
+            core.sum += each->sum;
+            for (int pipe = 0; pipe < PTOISA_PIPE_COUNT; pipe++) {
+                core.busy[pipe] += each->busy[pipe];
+            }
+        }
+    }
+    for (uint64_t &clock : core.clock) {
+        clock = end;
+    }
+    core.is_filled = 0;
+    mine.subblock_id = sub;
+    if (cycles) {
+        *cycles = ptoisa_cycles(&core) - start;
+    }
+    return is_good;
+}
 
 }  // namespace pto
 

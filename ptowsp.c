@@ -19963,6 +19963,611 @@ PTOISA_FN void ptoisa_tinsert(ptoisa_core *core, const ptoisa_tile *d, const pto
 #endif
 
 // =================================================================================================
+// src/isa/fifo.h
+// =================================================================================================
+
+// FIFOs between the cube core of a block and its two vector cores: TALLOC, TPUSH, TPOP, TFREE.
+//
+// A block is one cube core and two vector cores (sub-blocks 0 and 1), each a ptoisa_core with its
+// own clocks and memories. They meet in rings of slots in global memory, each in one direction:
+//
+//     cube core   --FIX-->  slot 0 | slot 1 | ..  --MTE2-->  vector cores    PTOISA_C2V
+//     vector cores --MTE3-> slot 0 | slot 1 | ..  --MTE2-->  cube core       PTOISA_V2C
+//
+// A slot holds a whole tile, row-major, one row `pitch` elements after the other. The cube core
+// fills or reads all of it, a vector core its half, which the split tells:
+//
+//     UP_DOWN          sub-block 1 begins at row R, R the rows that the vector core's tile has
+//     LEFT_RIGHT       sub-block 1 begins at column C, C the columns of that tile; the pitch is 2 C
+//     UP_DOWN_ODD      of 2 n + 1 valid rows sub-block 0 has n + 1, sub-block 1 the last n
+//     LEFT_RIGHT_ODD   the same with columns; the pitch is 2 C
+//     NO_SPLIT         both read all of it; sub-block 0 writes it, sub-block 1 only says so
+//
+// Valid sizes may be smaller: of 50 rows and vector tiles of 32, sub-block 1 has 18; of 20 it has
+// none, and still has to push and pop.
+//
+// A push waits for a free slot by what the public documentation says: the first slot_count wait for
+// nothing; then every `period`-th waits until the slots of that whole period are free (period:
+// slot_count up to 2, else slot_count / 2). A pop waits until its slot is full, from both vector
+// cores if these fill it.
+//
+// In time a push is the TSTORE of its tile and a pop the TLOAD of its, in every model. The waits
+// hold the pipe that moves, until the other core's pipe was done. The handshake itself takes no
+// cycles: no public number of it is known. Both depend on the order of pushes and pops on each core
+// alone, so cycles do not depend on the order in which the host runs the cores. In models that sum
+// (unit) waits cost nothing, and a block takes the sum over its cores. A5 exchanges through UB and
+// L1 directly; here it goes through global memory as on A2/A3, which costs more.
+//
+// Two ways to use it. A host that runs the halves interleaved on one thread asks can_push and
+// can_pop first: a push without a free slot and a pop without data are faults then.
+// ptoisa_block_run (block.h) sets `wait`, and both wait.
+
+#ifndef PTOISA_FIFO_H
+#define PTOISA_FIFO_H
+
+#define PTOISA_FIFO_SLOTS_MAX 32  // slots of a ring
+#define PTOISA_FIFO_FLAGS     16  // flags between the cores of a block; a ring takes two
+
+typedef enum ptoisa_direction { PTOISA_C2V = 1, PTOISA_V2C = 2 } ptoisa_direction;
+
+typedef enum ptoisa_split {
+    PTOISA_NO_SPLIT = 0,
+    PTOISA_UP_DOWN,
+    PTOISA_LEFT_RIGHT,
+    PTOISA_UP_DOWN_ODD,
+    PTOISA_LEFT_RIGHT_ODD,
+    PTOISA_SPLIT_COUNT
+} ptoisa_split;
+
+// What is in a slot. By address (TALLOC) nothing is known of it: dtype is none.
+typedef struct ptoisa_fifo_slot {
+    uint64_t filled_at, freed_at;  // when the last that fills, reads it was done
+    uint8_t dtype, split;
+    uint32_t pitch;                         // elements from row to row
+    uint32_t cut;                           // row or column where sub-block 1 wrote
+    uint32_t valid_rows[2], valid_cols[2];  // that each has filled; the cube core is 0
+} ptoisa_fifo_slot;
+
+typedef struct ptoisa_fifo ptoisa_fifo;
+
+// Called where a core cannot go on; returns true when it can, false if it never will (after a
+// fault).
+typedef bool (*ptoisa_fifo_wait_fn)(ptoisa_fifo *fifo, ptoisa_core *core, uint32_t sub,
+                                    bool is_push);
+
+struct ptoisa_fifo {
+    ptoisa_direction direction;
+    uint32_t flag;        // this and the next are its flags
+    uint32_t slot_bytes;  // of a whole tile
+    uint32_t slot_count;
+    uint8_t *gm;               // slot_count * slot_bytes; NULL if all cores are dry
+    ptoisa_fifo_wait_fn wait;  // NULL: waiting is a fault
+    void *wait_user;
+    // ------------------------------------------------
+    uint64_t allocated[2], pushed[2];  // tiles so far, by each that fills them; the cube core is 0
+    uint64_t popped[2], freed[2];      // and by each that reads them
+    ptoisa_fifo_slot slots[PTOISA_FIFO_SLOTS_MAX];
+};
+
+PTOISA_FN const char *ptoisa_split_name(ptoisa_split split) {
+    switch (split) {
+    case PTOISA_NO_SPLIT: return "NO_SPLIT";
+    case PTOISA_UP_DOWN: return "UP_DOWN";
+    case PTOISA_LEFT_RIGHT: return "LEFT_RIGHT";
+    case PTOISA_UP_DOWN_ODD: return "UP_DOWN_ODD";
+    case PTOISA_LEFT_RIGHT_ODD: return "LEFT_RIGHT_ODD";
+    case PTOISA_SPLIT_COUNT: break;
+    }
+    return "no split";
+}
+
+PTOISA_INLINE const char *ptoisa_direction_name(ptoisa_direction direction) {
+    return direction == PTOISA_C2V ? "cube to vector" : "vector to cube";
+}
+
+// Makes an empty ring over gm_bytes of global memory (0: enough, whatever is needed). Its slots are
+// those at gm; a pair of rings in both directions takes flags f and f + 2 and one memory behind the
+// other's.
+PTOISA_FN bool ptoisa_fifo_init(ptoisa_core *core, ptoisa_fifo *fifo, ptoisa_direction direction,
+                                uint32_t flag, uint32_t slot_bytes, uint32_t slot_count, void *gm,
+                                uint64_t gm_bytes) {
+    memset(fifo, 0, sizeof *fifo);
+    if (direction != PTOISA_C2V && direction != PTOISA_V2C) {
+        return ptoisa_fault(core, PTOISA_NOP, "TPIPE: there is no direction %d", (int)direction);
+    }
+    if (flag >= PTOISA_FIFO_FLAGS - 1) {
+        return ptoisa_fault(core, PTOISA_NOP, "TPIPE: flags %u and %u: there are %d", flag,
+                            flag + 1, PTOISA_FIFO_FLAGS);
+    }
+    if (slot_count == 0 || slot_count > PTOISA_FIFO_SLOTS_MAX) {
+        return ptoisa_fault(core, PTOISA_NOP, "TPIPE: %u slots, not 1 to %d", slot_count,
+                            PTOISA_FIFO_SLOTS_MAX);
+    }
+    if (slot_bytes == 0 || slot_bytes % 32 != 0) {
+        return ptoisa_fault(core, PTOISA_NOP, "TPIPE: slots of %u bytes, no multiple of 32",
+                            slot_bytes);
+    }
+    uint64_t bytes = (uint64_t)slot_bytes * slot_count;
+    if (gm_bytes != 0 && bytes > gm_bytes) {
+        return ptoisa_fault(core, PTOISA_NOP,
+                            "TPIPE: %u slots of %u bytes do not fit into %llu bytes", slot_count,
+                            slot_bytes, (unsigned long long)gm_bytes);
+    }
+    fifo->direction = direction;
+    fifo->flag = flag;
+    fifo->slot_bytes = slot_bytes;
+    fifo->slot_count = slot_count;
+    fifo->gm = (uint8_t *)gm;
+    return true;
+}
+
+// -- waiting --------------------------------------------------------------------------------------
+
+// Of two counters, that of all who fill (read) a slot: the vector cores are two, the cube is one.
+PTOISA_INLINE uint64_t ptoisa_fifo_of_both(const uint64_t *count, bool is_vector) {
+    return is_vector && count[1] < count[0] ? count[1] : count[0];
+}
+
+PTOISA_INLINE uint64_t ptoisa_fifo_pushed(const ptoisa_fifo *fifo) {
+    return ptoisa_fifo_of_both(fifo->pushed, fifo->direction == PTOISA_V2C);
+}
+
+PTOISA_INLINE uint64_t ptoisa_fifo_freed(const ptoisa_fifo *fifo) {
+    return ptoisa_fifo_of_both(fifo->freed, fifo->direction == PTOISA_C2V);
+}
+
+// How many tiles must have been freed before the next push of sub-block `sub`. See above.
+PTOISA_FN uint64_t ptoisa_fifo_needs(const ptoisa_fifo *fifo, uint32_t sub) {
+    uint64_t next = fifo->allocated[sub];
+    if (next < fifo->slot_count) {
+        return 0;
+    }
+    uint64_t past = next - fifo->slot_count;
+    uint32_t period = fifo->slot_count <= 2 ? fifo->slot_count : fifo->slot_count / 2;
+    return past - past % period + period;
+}
+
+// Is there a slot for the next push (or TALLOC) of this core, data for its next pop? `sub` is the
+// vector core, 0 or 1; 0 for the cube core.
+PTOISA_FN bool ptoisa_fifo_can_push(const ptoisa_fifo *fifo, uint32_t sub) {
+    return ptoisa_fifo_freed(fifo) >= ptoisa_fifo_needs(fifo, sub);
+}
+
+PTOISA_FN bool ptoisa_fifo_can_pop(const ptoisa_fifo *fifo, uint32_t sub) {
+    return ptoisa_fifo_pushed(fifo) > fifo->popped[sub];
+}
+
+// Holds a pipe until another core's was done, as wait_flag does.
+PTOISA_FN void ptoisa_fifo_hold(ptoisa_core *core, ptoisa_pipe pipe, uint64_t until) {
+    if (ptoisa_time_of(core->model) != PTOISA_TIME_SUM && until > core->clock[pipe]) {
+        core->clock[pipe] = until;
+        core->is_filled = (uint8_t)(core->is_filled & ~(1u << pipe));
+    }
+}
+
+// The pipe that a push moves by.
+PTOISA_INLINE ptoisa_pipe ptoisa_fifo_pipe(const ptoisa_fifo *fifo) {
+    return fifo->direction == PTOISA_C2V ? PTOISA_PIPE_FIX : PTOISA_PIPE_MTE3;
+}
+
+// Waits for a free slot and takes it: NULL after a fault.
+PTOISA_FN ptoisa_fifo_slot *ptoisa_fifo_begin_push(ptoisa_core *core, ptoisa_fifo *fifo,
+                                                   uint32_t sub) {
+    if (sub > (fifo->direction == PTOISA_V2C ? 1u : 0u)) {
+        ptoisa_fault(core, PTOISA_NOP, "TPUSH: FIFO %u (%s) is not filled by core %u", fifo->flag,
+                     ptoisa_direction_name(fifo->direction), sub);
+        return NULL;
+    }
+    if (!ptoisa_fifo_can_push(fifo, sub)) {
+        if (!fifo->wait) {
+            ptoisa_fault(core, PTOISA_NOP,
+                         "TPUSH: FIFO %u (%s) has no free slot for tile %llu: %llu were freed",
+                         fifo->flag, ptoisa_direction_name(fifo->direction),
+                         (unsigned long long)fifo->allocated[sub],
+                         (unsigned long long)ptoisa_fifo_freed(fifo));
+            return NULL;
+        }
+        if (!fifo->wait(fifo, core, sub, true)) {
+            return NULL;
+        }
+    }
+    uint64_t needs = ptoisa_fifo_needs(fifo, sub);
+    if (needs > 0) {
+        ptoisa_fifo_hold(core, ptoisa_fifo_pipe(fifo),
+                         fifo->slots[(needs - 1) % fifo->slot_count].freed_at);
+    }
+    return &fifo->slots[fifo->allocated[sub]++ % fifo->slot_count];
+}
+
+// Says that the slot is full, as far as this core fills it.
+PTOISA_FN void ptoisa_fifo_end_push(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t sub) {
+    uint64_t tile = fifo->pushed[sub]++, at = core->clock[ptoisa_fifo_pipe(fifo)];
+    ptoisa_fifo_slot *slot = &fifo->slots[tile % fifo->slot_count];
+    bool is_first = fifo->direction == PTOISA_C2V || fifo->pushed[1 - sub] <= tile;
+    slot->filled_at = is_first || at > slot->filled_at ? at : slot->filled_at;
+}
+
+// Waits for data: NULL after a fault.
+PTOISA_FN ptoisa_fifo_slot *ptoisa_fifo_begin_pop(ptoisa_core *core, ptoisa_fifo *fifo,
+                                                  uint32_t sub) {
+    if (sub > (fifo->direction == PTOISA_C2V ? 1u : 0u)) {
+        ptoisa_fault(core, PTOISA_NOP, "TPOP: FIFO %u (%s) is not read by core %u", fifo->flag,
+                     ptoisa_direction_name(fifo->direction), sub);
+        return NULL;
+    }
+    if (!ptoisa_fifo_can_pop(fifo, sub)) {
+        if (!fifo->wait) {
+            ptoisa_fault(core, PTOISA_NOP, "TPOP: FIFO %u (%s) is empty: tile %llu was not pushed",
+                         fifo->flag, ptoisa_direction_name(fifo->direction),
+                         (unsigned long long)fifo->popped[sub]);
+            return NULL;
+        }
+        if (!fifo->wait(fifo, core, sub, false)) {
+            return NULL;
+        }
+    }
+    ptoisa_fifo_slot *slot = &fifo->slots[fifo->popped[sub]++ % fifo->slot_count];
+    ptoisa_fifo_hold(core, PTOISA_PIPE_MTE2, slot->filled_at);
+    return slot;
+}
+
+// Says that this core has read the slot.
+PTOISA_FN void ptoisa_fifo_end_pop(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t sub) {
+    uint64_t tile = fifo->freed[sub]++, at = core->clock[PTOISA_PIPE_MTE2];
+    ptoisa_fifo_slot *slot = &fifo->slots[tile % fifo->slot_count];
+    bool is_first = fifo->direction == PTOISA_V2C || fifo->freed[1 - sub] <= tile;
+    slot->freed_at = is_first || at > slot->freed_at ? at : slot->freed_at;
+}
+
+// -- tiles ----------------------------------------------------------------------------------------
+
+PTOISA_INLINE bool ptoisa_split_is_cols(ptoisa_split split) {
+    return split == PTOISA_LEFT_RIGHT || split == PTOISA_LEFT_RIGHT_ODD;
+}
+
+PTOISA_INLINE bool ptoisa_split_is_odd(ptoisa_split split) {
+    return split == PTOISA_UP_DOWN_ODD || split == PTOISA_LEFT_RIGHT_ODD;
+}
+
+// Elements from row to row in the slot of this tile: `is_half` if it is a vector core's.
+PTOISA_INLINE uint32_t ptoisa_fifo_pitch(const ptoisa_tile *tile, ptoisa_split split,
+                                         bool is_half) {
+    return is_half && ptoisa_split_is_cols(split) ? 2 * tile->cols : tile->cols;
+}
+
+// The row or column where sub-block 1 begins, of a vector core's tile.
+PTOISA_FN uint32_t ptoisa_fifo_cut(const ptoisa_tile *tile, ptoisa_split split, uint32_t sub) {
+    switch (split) {
+    case PTOISA_UP_DOWN: return tile->rows;
+    case PTOISA_LEFT_RIGHT: return tile->cols;
+    case PTOISA_UP_DOWN_ODD: return tile->valid_rows + sub;
+    case PTOISA_LEFT_RIGHT_ODD: return tile->valid_cols + sub;
+    case PTOISA_NO_SPLIT:
+    case PTOISA_SPLIT_COUNT: break;
+    }
+    return 0;
+}
+
+// What sub-block `sub` has of `valid` rows (or columns) that are cut at `cut`.
+PTOISA_INLINE uint32_t ptoisa_fifo_part(uint32_t valid, uint32_t cut, uint32_t sub) {
+    uint32_t first = valid < cut ? valid : cut;
+    return sub == 0 ? first : valid - first;
+}
+
+// Where the part of a tile is in slot `index`: a window of its valid size.
+PTOISA_FN ptoisa_global ptoisa_fifo_window(const ptoisa_fifo *fifo, uint64_t index,
+                                           ptoisa_dtype dtype, const ptoisa_tile *tile,
+                                           uint32_t pitch, uint32_t row, uint32_t col) {
+    uint8_t *data = NULL;
+    if (fifo->gm) {
+        data = fifo->gm + index % fifo->slot_count * fifo->slot_bytes +
+               ((uint64_t)row * pitch + col) * ptoisa_dtype_size(dtype);
+    }
+    return ptoisa_global_make(data, dtype, tile->valid_rows, tile->valid_cols, pitch, 1);
+}
+
+// Is this a tile that the core which pushes or pops has, and does all of it fit into a slot?
+PTOISA_FN bool ptoisa_check_fifo(ptoisa_core *core, const char *name, const ptoisa_fifo *fifo,
+                                 const ptoisa_tile *tile, ptoisa_split split, ptoisa_dtype dtype,
+                                 ptoisa_memory memory) {
+    if ((uint32_t)split >= PTOISA_SPLIT_COUNT) {
+        return ptoisa_fault(core, PTOISA_NOP, "%s: there is no split %d", name, (int)split);
+    }
+    if (tile->memory != memory) {
+        return ptoisa_fault(core, PTOISA_NOP, "%s: FIFO %u (%s): a tile in %s, not in %s", name,
+                            fifo->flag, ptoisa_direction_name(fifo->direction),
+                            ptoisa_memory_name((ptoisa_memory)tile->memory),
+                            ptoisa_memory_name(memory));
+    }
+    if (memory == PTOISA_MAT && tile->layout != PTOISA_NZ) {
+        return ptoisa_fault(core, PTOISA_NOP, "%s: FIFO %u: a tile in L1 that is not NZ", name,
+                            fifo->flag);
+    }
+    bool is_half = memory == PTOISA_VEC, is_cols = ptoisa_split_is_cols(split);
+    uint64_t rows = tile->rows;
+    if (is_half && split == PTOISA_UP_DOWN) {
+        rows = 2 * rows;
+    } else if (is_half && split == PTOISA_UP_DOWN_ODD && tile->valid_rows > 0) {
+        rows = 2 * (uint64_t)tile->valid_rows - 1;  // of sub-block 0, which has one more
+    } else if (!is_half && ptoisa_split_is_odd(split) &&
+               (is_cols ? tile->valid_cols : tile->valid_rows) % 2 == 0) {
+        return ptoisa_fault(core, PTOISA_NOP, "%s: FIFO %u: %u %s are not odd (%s)", name,
+                            fifo->flag, is_cols ? tile->valid_cols : tile->valid_rows,
+                            is_cols ? "columns" : "rows", ptoisa_split_name(split));
+    }
+    uint64_t bytes = rows * ptoisa_fifo_pitch(tile, split, is_half) * ptoisa_dtype_size(dtype);
+    if (bytes > fifo->slot_bytes) {
+        return ptoisa_fault(core, PTOISA_NOP, "%s: FIFO %u: a tile of %llu bytes, slots of %u",
+                            name, fifo->flag, (unsigned long long)bytes, fifo->slot_bytes);
+    }
+    return true;
+}
+
+// Notes what a core puts into a slot. What the other vector core has put there must go with it.
+PTOISA_FN bool ptoisa_fifo_note(ptoisa_core *core, ptoisa_fifo *fifo, ptoisa_fifo_slot *slot,
+                                uint32_t sub, const ptoisa_tile *tile, ptoisa_split split,
+                                ptoisa_dtype dtype) {
+    bool is_half = fifo->direction == PTOISA_V2C;
+    uint32_t pitch = ptoisa_fifo_pitch(tile, split, is_half);
+    uint32_t cut = is_half ? ptoisa_fifo_cut(tile, split, sub) : 0;
+    bool is_second = is_half && fifo->allocated[1 - sub] >= fifo->allocated[sub];
+    if (is_second && slot->dtype != PTOISA_DTYPE_NONE &&
+        (slot->dtype != dtype || slot->split != split || slot->pitch != pitch ||
+         slot->cut != cut)) {
+        return ptoisa_fault(core, PTOISA_NOP,
+                            "TPUSH: FIFO %u: %s %s cut at %u of rows of %u, and the other vector "
+                            "core's is %s %s at %u of %u",
+                            fifo->flag, ptoisa_dtype_name(dtype), ptoisa_split_name(split), cut,
+                            pitch, ptoisa_dtype_name((ptoisa_dtype)slot->dtype),
+                            ptoisa_split_name((ptoisa_split)slot->split), slot->cut, slot->pitch);
+    }
+    slot->dtype = (uint8_t)dtype;
+    slot->split = (uint8_t)split;
+    slot->pitch = pitch;
+    slot->cut = cut;
+    slot->valid_rows[sub] = tile->valid_rows;
+    slot->valid_cols[sub] = tile->valid_cols;
+    return true;
+}
+
+// TPUSH: stores the valid part of the tile into the next slot. On the cube core (C2V) the tile is
+// in L0C, all of it; on a vector core (V2C) in UB, its half. f32 out of L0C may become f16 or bf16
+// in the slot: dtype; PTOISA_DTYPE_NONE is the tile's own.
+PTOISA_FN void ptoisa_fifo_push_as(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t sub,
+                                   const ptoisa_tile *tile, ptoisa_split split,
+                                   ptoisa_dtype dtype) {
+    bool is_half = fifo->direction == PTOISA_V2C;
+    dtype = dtype == PTOISA_DTYPE_NONE ? (ptoisa_dtype)tile->dtype : dtype;
+    if (PTOISA_CHECKED && !ptoisa_check_fifo(core, "TPUSH", fifo, tile, split, dtype,
+                                             is_half ? PTOISA_VEC : PTOISA_ACC)) {
+        return;
+    }
+    if (PTOISA_CHECKED && dtype != (ptoisa_dtype)tile->dtype &&
+        (is_half || !ptoisa_is_acc_pair(dtype, tile->dtype, false))) {
+        ptoisa_fault(core, PTOISA_NOP, "TPUSH: FIFO %u: %s does not become %s", fifo->flag,
+                     ptoisa_dtype_name((ptoisa_dtype)tile->dtype), ptoisa_dtype_name(dtype));
+        return;
+    }
+    ptoisa_fifo_slot *slot = ptoisa_fifo_begin_push(core, fifo, sub);
+    if (!slot) {
+        return;
+    }
+    // What does not go together is left undone, but counts: else the other core would wait for it.
+    if (ptoisa_fifo_note(core, fifo, slot, sub, tile, split, dtype) && tile->valid_rows > 0 &&
+        tile->valid_cols > 0 && !(split == PTOISA_NO_SPLIT && sub == 1)) {
+        uint32_t from = sub == 1 ? slot->cut : 0;
+        bool is_cols = ptoisa_split_is_cols(split);
+        ptoisa_global g = ptoisa_fifo_window(fifo, fifo->allocated[sub] - 1, dtype, tile,
+                                             slot->pitch, is_cols ? 0 : from, is_cols ? from : 0);
+        ptoisa_tstore(core, &g, tile);
+    }
+    ptoisa_fifo_end_push(core, fifo, sub);
+}
+
+PTOISA_FN void ptoisa_fifo_push(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t sub,
+                                const ptoisa_tile *tile, ptoisa_split split) {
+    ptoisa_fifo_push_as(core, fifo, sub, tile, split, PTOISA_DTYPE_NONE);
+}
+
+// The valid size of what was pushed, whole. False if the two vector cores' halves leave a gap.
+PTOISA_FN bool ptoisa_fifo_whole(const ptoisa_fifo *fifo, const ptoisa_fifo_slot *slot,
+                                 uint32_t *rows, uint32_t *cols) {
+    *rows = slot->valid_rows[0];
+    *cols = slot->valid_cols[0];
+    if (fifo->direction == PTOISA_C2V || slot->split == PTOISA_NO_SPLIT) {
+        return true;
+    }
+    bool is_cols = ptoisa_split_is_cols((ptoisa_split)slot->split);
+    uint32_t *along = is_cols ? cols : rows, across = is_cols ? *rows : *cols;
+    uint32_t next = is_cols ? slot->valid_cols[1] : slot->valid_rows[1];
+    uint32_t other = is_cols ? slot->valid_rows[1] : slot->valid_cols[1];
+    bool is_whole = next == 0 || (*along == slot->cut && across == other);
+    *along += next;
+    return is_whole;
+}
+
+// Is what was pushed what is popped?
+PTOISA_FN bool ptoisa_check_pop(ptoisa_core *core, const ptoisa_fifo *fifo,
+                                const ptoisa_fifo_slot *slot, uint32_t sub, const ptoisa_tile *tile,
+                                ptoisa_split split, uint32_t *cut) {
+    bool is_half = fifo->direction == PTOISA_C2V, is_cols = ptoisa_split_is_cols(split);
+    uint32_t rows, cols, pitch = ptoisa_fifo_pitch(tile, split, is_half);
+    if (slot->dtype == PTOISA_DTYPE_NONE) {
+        *cut = ptoisa_fifo_cut(tile, split, sub);
+        return true;
+    }
+    if (slot->dtype != tile->dtype) {
+        return ptoisa_fault(core, PTOISA_NOP, "TPOP: FIFO %u: %s was pushed, the tile is %s",
+                            fifo->flag, ptoisa_dtype_name((ptoisa_dtype)slot->dtype),
+                            ptoisa_dtype_name((ptoisa_dtype)tile->dtype));
+    }
+    if (slot->split != split) {
+        return ptoisa_fault(core, PTOISA_NOP, "TPOP: FIFO %u: pushed %s, popped %s", fifo->flag,
+                            ptoisa_split_name((ptoisa_split)slot->split), ptoisa_split_name(split));
+    }
+    if (slot->pitch != pitch) {
+        return ptoisa_fault(core, PTOISA_NOP, "TPOP: FIFO %u: pushed rows of %u, popped rows of %u",
+                            fifo->flag, slot->pitch, pitch);
+    }
+    if (!ptoisa_fifo_whole(fifo, slot, &rows, &cols)) {
+        return ptoisa_fault(core, PTOISA_NOP,
+                            "TPOP: FIFO %u: the halves, %u x %u and %u x %u cut at %u, leave a gap",
+                            fifo->flag, slot->valid_rows[0], slot->valid_cols[0],
+                            slot->valid_rows[1], slot->valid_cols[1], slot->cut);
+    }
+    if (is_half && split != PTOISA_NO_SPLIT) {
+        uint32_t *along = is_cols ? &cols : &rows;
+        *cut = ptoisa_split_is_odd(split) ? *along / 2 + 1 : ptoisa_fifo_cut(tile, split, sub);
+        *along = ptoisa_fifo_part(*along, *cut, sub);
+    }
+    if (tile->valid_rows > rows || tile->valid_cols > cols) {
+        return ptoisa_fault(core, PTOISA_NOP,
+                            "TPOP: FIFO %u: the tile has %u x %u valid elements, there are %u x %u",
+                            fifo->flag, tile->valid_rows, tile->valid_cols, rows, cols);
+    }
+    return true;
+}
+
+// TPOP: loads the next slot into the valid part of the tile and frees the slot. On a vector core
+// (C2V) the tile is in UB, its half; on the cube core (V2C) in L1, all of it, in boxes (NZ). The
+// rest of the tile is padded as by TLOAD.
+PTOISA_FN void ptoisa_fifo_pop(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t sub,
+                               const ptoisa_tile *tile, ptoisa_split split) {
+    bool is_half = fifo->direction == PTOISA_C2V;
+    ptoisa_dtype dtype = (ptoisa_dtype)tile->dtype;
+    if (PTOISA_CHECKED && !ptoisa_check_fifo(core, "TPOP", fifo, tile, split, dtype,
+                                             is_half ? PTOISA_VEC : PTOISA_MAT)) {
+        return;
+    }
+    ptoisa_fifo_slot *slot = ptoisa_fifo_begin_pop(core, fifo, sub);
+    if (!slot) {
+        return;
+    }
+    uint32_t cut = ptoisa_fifo_cut(tile, split, sub);
+    if (!PTOISA_CHECKED || ptoisa_check_pop(core, fifo, slot, sub, tile, split, &cut)) {
+        uint32_t from = is_half && sub == 1 ? cut : 0;
+        bool is_cols = ptoisa_split_is_cols(split);
+        ptoisa_global g = ptoisa_fifo_window(fifo, fifo->popped[sub] - 1, dtype, tile,
+                                             ptoisa_fifo_pitch(tile, split, is_half),
+                                             is_cols ? 0 : from, is_cols ? from : 0);
+        if (tile->valid_rows > 0 && tile->valid_cols > 0) {
+            ptoisa_tload(core, tile, &g);
+        } else if (!core->is_dry) {
+            ptoisa_pad_around(tile, 0, 0);
+        }
+    }
+    ptoisa_fifo_end_pop(core, fifo, sub);
+}
+
+// -- addresses ------------------------------------------------------------------------------------
+
+// Points a window at this core's part of a slot: `name` is the instruction. Its shape is that of
+// the part; sub-block 1 begins as many rows or columns further, by the window's own strides.
+PTOISA_FN bool ptoisa_fifo_point(ptoisa_core *core, const char *name, const ptoisa_fifo *fifo,
+                                 uint64_t index, uint32_t sub, bool is_half, ptoisa_split split,
+                                 ptoisa_global *g) {
+    bool is_cols = ptoisa_split_is_cols(split);
+    int64_t size = ptoisa_dtype_size((ptoisa_dtype)g->dtype), offset = 0;
+    if (is_half && sub == 1 && split != PTOISA_NO_SPLIT) {
+        int64_t parts = is_cols ? g->shape[4] : ptoisa_global_rows(g);
+        parts += ptoisa_split_is_odd(split) ? 1 : 0;
+        offset = parts * (is_cols ? g->stride[4] : g->stride[3]) * size;
+    }
+    int64_t last = 0;
+    for (int i = 0; i < 5; i++) {
+        last += (g->shape[i] - 1) * g->stride[i];
+    }
+    if (PTOISA_CHECKED && offset + (last + 1) * size > fifo->slot_bytes) {
+        return ptoisa_fault(core, PTOISA_NOP, "%s: FIFO %u: a window to byte %lld, slots of %u",
+                            name, fifo->flag, (long long)(offset + (last + 1) * size),
+                            fifo->slot_bytes);
+    }
+    g->data = fifo->gm ? fifo->gm + index % fifo->slot_count * fifo->slot_bytes + offset : NULL;
+    return true;
+}
+
+// TALLOC: waits for a free slot and points g at it, for TSTOREs of parts; then TPUSH, here _commit.
+PTOISA_FN bool ptoisa_fifo_alloc(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t sub,
+                                 ptoisa_split split, ptoisa_global *g) {
+    ptoisa_fifo_slot *slot = ptoisa_fifo_begin_push(core, fifo, sub);
+    if (!slot) {
+        return false;
+    }
+    slot->dtype = PTOISA_DTYPE_NONE;
+    return ptoisa_fifo_point(core, "TALLOC", fifo, fifo->allocated[sub] - 1, sub,
+                             fifo->direction == PTOISA_V2C, split, g);
+}
+
+// TPUSH of what was stored by address.
+PTOISA_FN void ptoisa_fifo_commit(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t sub) {
+    if (sub > 1 || fifo->pushed[sub] == fifo->allocated[sub]) {
+        ptoisa_fault(core, PTOISA_NOP, "TPUSH: FIFO %u: no slot was allocated (TALLOC)",
+                     fifo->flag);
+        return;
+    }
+    ptoisa_fifo_end_push(core, fifo, sub);
+}
+
+// TPOP by address: waits for data and points g at it, for TLOADs of parts; then TFREE.
+PTOISA_FN bool ptoisa_fifo_acquire(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t sub,
+                                   ptoisa_split split, ptoisa_global *g) {
+    if (!ptoisa_fifo_begin_pop(core, fifo, sub)) {
+        return false;
+    }
+    return ptoisa_fifo_point(core, "TPOP", fifo, fifo->popped[sub] - 1, sub,
+                             fifo->direction == PTOISA_C2V, split, g);
+}
+
+// TFREE of what was popped by address.
+PTOISA_FN void ptoisa_fifo_release(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t sub) {
+    if (sub > 1 || fifo->freed[sub] == fifo->popped[sub]) {
+        ptoisa_fault(core, PTOISA_NOP, "TFREE: FIFO %u: no slot was popped", fifo->flag);
+        return;
+    }
+    ptoisa_fifo_end_pop(core, fifo, sub);
+}
+
+// -- blocks ---------------------------------------------------------------------------------------
+
+// At a block's end: is everything that was pushed popped and free, by both vector cores?
+PTOISA_FN bool ptoisa_fifo_finish(ptoisa_core *core, const ptoisa_fifo *fifo) {
+    uint64_t pushed[2] = {fifo->pushed[0], fifo->pushed[fifo->direction == PTOISA_V2C]};
+    uint64_t popped[2] = {fifo->popped[0], fifo->popped[fifo->direction == PTOISA_C2V]};
+    for (int sub = 0; sub < 2; sub++) {
+        if (fifo->allocated[sub] != fifo->pushed[sub]) {
+            return ptoisa_fault(core, PTOISA_NOP, "FIFO %u: a slot was allocated and never pushed",
+                                fifo->flag);
+        }
+        if (fifo->popped[sub] != fifo->freed[sub]) {
+            return ptoisa_fault(core, PTOISA_NOP, "FIFO %u: a slot was popped and never freed",
+                                fifo->flag);
+        }
+    }
+    if (pushed[0] != pushed[1] || popped[0] != popped[1] || pushed[0] != popped[0]) {
+        return ptoisa_fault(core, PTOISA_NOP,
+                            "FIFO %u (%s): %llu and %llu tiles were pushed, %llu and %llu popped",
+                            fifo->flag, ptoisa_direction_name(fifo->direction),
+                            (unsigned long long)pushed[0], (unsigned long long)pushed[1],
+                            (unsigned long long)popped[0], (unsigned long long)popped[1]);
+    }
+    return true;
+}
+
+// Cycles of a block of cores that began together: until the last is done; in models that sum, of
+// all.
+PTOISA_FN uint64_t ptoisa_block_cycles(const ptoisa_core *const *cores, uint32_t count) {
+    uint64_t cycles = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t own = ptoisa_cycles(cores[i]);
+        bool is_sum = ptoisa_time_of(cores[i]->model) == PTOISA_TIME_SUM;
+        cycles = is_sum ? cycles + own : own > cycles ? own : cycles;
+    }
+    return cycles;
+}
+
+#endif
+
+// =================================================================================================
 // src/isa/shape.h
 // =================================================================================================
 
@@ -24879,6 +25484,7 @@ PTOISA_FN void ptoisa_mscatter(ptoisa_core *core, const ptoisa_global *table, co
 // costed, printed and emitted.
 //
 //      lower      insns, tiles without addresses
+//      cut        which core runs what, and FIFOs where tiles go from one core to another
 //      memory     tiles[i].address: in its memory, shared by tiles that do not live together
 //      waits      SET_FLAG, WAIT_FLAG and PIPE_BARRIER between the instructions
 //      proof      verifies the result without looking at how it was made
@@ -24888,6 +25494,12 @@ PTOISA_FN void ptoisa_mscatter(ptoisa_core *core, const ptoisa_global *table, co
 // of a loop around it. A root may rotate: in iterations of odd number it is pwsp_list_root_step
 // bytes further, so that two iterations can be under way. A flag may rotate as well: it takes
 // `event` and the one after it in turn.
+//
+// Mixed lists. On A2/A3 matrix products run on a cube core and all else on vector cores, and tiles
+// go between them through FIFOs in global memory. Such a list has two halves, in one order that both
+// follow: an instruction is of the core that it names, LOOP and END are of both, and pipes and flags
+// are each core's own. TPUSH puts a tile into the next slot of a FIFO once that is free; TPOP takes
+// it out again, once it is there. The order of the list is one in which both can run.
 //
 // Index 0 is no tile. A tile may be a view of another one (its root): the same bytes with another
 // shape, or a part of them. Only roots have storage. Sizes that depend on a task's place in its
@@ -24907,6 +25519,14 @@ typedef struct pwsp_valid {
     int32_t mul, add;
     uint32_t max;
 } pwsp_valid;
+
+PWSP_INLINE bool pwsp_valid_is_equal(const pwsp_valid *a, const pwsp_valid *b) {
+    if (a->param == 0 || b->param == 0) {
+        return a->param == b->param && a->max == b->max;
+    }
+    return a->param == b->param && a->axis == b->axis && a->shift == b->shift &&
+           a->loop == b->loop && a->mul == b->mul && a->add == b->add && a->max == b->max;
+}
 
 typedef struct pwsp_list_tile {
     uint8_t dtype;        // ptoisa_dtype
@@ -24938,7 +25558,25 @@ typedef struct pwsp_list_scalar {
 // Instructions that are none of PTO-ISA: where the body of a loop begins and ends.
 #define PWSP_INSN_LOOP     PTOISA_OP_COUNT
 #define PWSP_INSN_END      (PTOISA_OP_COUNT + 1)
-#define PWSP_INSN_OP_COUNT (PTOISA_OP_COUNT + 2)
+#define PWSP_INSN_TPUSH    (PTOISA_OP_COUNT + 2)
+#define PWSP_INSN_TPOP     (PTOISA_OP_COUNT + 3)
+#define PWSP_INSN_OP_COUNT (PTOISA_OP_COUNT + 4)
+
+// The core of an instruction: none in lists that are not mixed, and of LOOP and END.
+typedef enum pwsp_side { PWSP_SIDE_ANY = 0, PWSP_SIDE_CUBE, PWSP_SIDE_VECTOR } pwsp_side;
+
+// A FIFO of a mixed list: the mode of TPUSH and TPOP. A slot has the valid elements of a tile, rows
+// one behind another, as far apart as the tile has valid columns at most.
+#define PWSP_FIFO_TO_VECTOR 0
+#define PWSP_FIFO_TO_CUBE   1
+#define PWSP_FIFO_COUNT     2
+#define PWSP_FIFO_SLOTS     2
+
+typedef struct pwsp_list_fifo {
+    uint32_t slot_bytes;  // 0: there is no such FIFO
+    uint8_t slots;
+    uint8_t flag;  // the first of its two flags between the cores
+} pwsp_list_fifo;
 
 typedef struct pwsp_insn {
     uint8_t op;                         // ptoisa_op, or PWSP_INSN_LOOP, PWSP_INSN_END
@@ -24948,6 +25586,7 @@ typedef struct pwsp_insn {
     bool is_dst_read;                   // dst[0] is read as well
     bool is_implied;                    // PTO-WSP does it uncounted: no cycles in the unit model
     uint8_t loop;  // LOOP, END: which; of a flag: the loop with which its event rotates
+    uint8_t side;  // pwsp_side
     uint8_t row_loop, col_loop;  // TLOAD, TSTORE: whose index is added to row and col; 0: none
     uint16_t param;  // TLOAD, TSTORE, MGATHER, MSCATTER: the tile parameter in global memory + 1
     // Written, and read. tmp is scratch: written, and of no meaning afterwards.
@@ -24998,6 +25637,8 @@ typedef struct pwsp_list {
     pwsp_memory memory;
     pwsp_list_loop loops[PTOWSP_LOOP_MAX + 1];  // from 1
     uint32_t loop_count;                        // without number 0
+    bool is_mixed;
+    pwsp_list_fifo fifos[PWSP_FIFO_COUNT];
     pwsp_insn *insns;
     uint64_t insn_count, insn_capacity;
     pwsp_list_tile *tiles;               // from 1
@@ -25049,10 +25690,22 @@ PWSP_INLINE bool pwsp_insn_is_mark(const pwsp_insn *insn) {
     return insn->op == PWSP_INSN_LOOP || insn->op == PWSP_INSN_END;
 }
 
+PWSP_INLINE bool pwsp_insn_is_fifo(const pwsp_insn *insn) {
+    return insn->op == PWSP_INSN_TPUSH || insn->op == PWSP_INSN_TPOP;
+}
+
 PWSP_INLINE const char *pwsp_insn_name(const pwsp_insn *insn) {
-    return insn->op == PWSP_INSN_LOOP  ? "LOOP"
-           : insn->op == PWSP_INSN_END ? "END"
-                                       : ptoisa_op_name((ptoisa_op)insn->op);
+    return insn->op == PWSP_INSN_LOOP    ? "LOOP"
+           : insn->op == PWSP_INSN_END   ? "END"
+           : insn->op == PWSP_INSN_TPUSH ? "TPUSH"
+           : insn->op == PWSP_INSN_TPOP  ? "TPOP"
+                                         : ptoisa_op_name((ptoisa_op)insn->op);
+}
+
+// The bytes of a slot that a tile needs.
+PWSP_INLINE uint64_t pwsp_list_slot_bytes(const pwsp_list_tile *tile) {
+    return (uint64_t)tile->valid_rows.max * tile->valid_cols.max *
+           ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
 }
 
 // Where a tile begins in its memory, once memory has been planned.
@@ -25144,6 +25797,13 @@ bool pwsp_loop_is_within(const pwsp_list_loop *loops, uint32_t loop, uint32_t of
 }
 
 ptoisa_pipe pwsp_insn_pipe(const pwsp_list *list, const pwsp_insn *insn) {
+    if (insn->op == PWSP_INSN_TPOP) {
+        return PTOISA_PIPE_MTE2;
+    }
+    if (insn->op == PWSP_INSN_TPUSH) {
+        bool is_vector = list->tiles[insn->src[0]].memory == PTOISA_VEC;
+        return is_vector ? PTOISA_PIPE_MTE3 : PTOISA_PIPE_FIX;
+    }
     ptoisa_tile dst, src;
     memset(&dst, 0, sizeof dst);
     memset(&src, 0, sizeof src);
@@ -25642,7 +26302,7 @@ PWSP_INTERNAL bool pwsp_list_place_loops(pwsp_list *list, const ptoisa_machine *
 
 // A root rotates if it is filled from elsewhere at the beginning of its life in an iteration:
 //
-//      MTE2     TLOAD into L1 or UB                next iteration's, while this one computes
+//      MTE2     TLOAD, TPOP into L1, UB             next iteration's, while this one computes
 //      MTE1     TMOV or TEXTRACT into L0A, L0B     next panel's, while this one is multiplied
 //
 // and if the body of one innermost loop has all its uses. What computes gains nothing from a second
@@ -25688,7 +26348,8 @@ static void pwsp_rotate_find(const pwsp_list *list, pwsp_rotating *roots) {
         uint32_t in = innermost >> loop & 1 ? loop : 0;
         ptoisa_pipe pipe = pwsp_insn_pipe(list, insn);
         bool is_filling =
-            (insn->op == PTOISA_TLOAD || pipe == PTOISA_PIPE_MTE1) && !insn->is_dst_read;
+            (insn->op == PTOISA_TLOAD || insn->op == PWSP_INSN_TPOP || pipe == PTOISA_PIPE_MTE1) &&
+            !insn->is_dst_read;
         for (uint32_t k = 0; k < PWSP_INSN_SRC_MAX; k++) {
             pwsp_rotate_use(list, roots, insn->src[k], in, false);
         }
@@ -25805,6 +26466,10 @@ PWSP_INTERNAL bool pwsp_list_add_waits(pwsp_list *list, const ptoisa_machine *ma
 // In each case flags point forward in the list. So the order of the list is one in which everything
 // can run, and nothing can hang.
 //
+// Mixed lists. The flags of each half are its own, so the pass goes over the list once for each core
+// and skips what the other one runs. TPUSH and TPOP need no flags against each other: they wait for
+// slots. At the end all pipes of a core wait for each other, as PTO-ISA demands.
+//
 // Loops. All pipes wait for each other before a loop and behind it, so that a body is a list of its
 // own, to which the above applies. A loop with another one inside ends each iteration in the same
 // way. An innermost loop lets iterations overlap. Between them, u of one iteration must come before
@@ -25879,6 +26544,7 @@ typedef struct pwsp_waits {
     pwsp_memory memory;
     bool is_out_of_memory;
     bool has_slow_vector;  // A2/A3
+    pwsp_side side;        // whose instructions these are
     uint32_t memory_base[PTOISA_MEMORY_COUNT + 1];
     uint8_t *pipes;                         // [insn]
     uint32_t *ticks;                        // [insn] when it is done
@@ -25945,6 +26611,25 @@ static bool pwsp_waits_cover(pwsp_waits *w, const pwsp_waits_access *access, uin
     *out_begin = pwsp_waits_split(w, access->begin);
     *out_end = *out_begin == PWSP_WAITS_NONE ? PWSP_WAITS_NONE : pwsp_waits_split(w, access->end);
     return *out_end != PWSP_WAITS_NONE;
+}
+
+// Is an instruction the other core's?
+static bool pwsp_waits_is_others(const pwsp_waits *w, const pwsp_insn *insn) {
+    return insn->side != w->side && !pwsp_insn_is_mark(insn);
+}
+
+// Has the loop that begins or ends at an instruction none of this core's?
+static bool pwsp_waits_is_others_loop(const pwsp_waits *w, uint32_t i) {
+    const pwsp_insn *insns = w->list->insns;
+    uint32_t loop = insns[i].loop;
+    bool is_end = insns[i].op == PWSP_INSN_END;
+    for (uint32_t at = is_end ? i - 1 : i + 1;
+         insns[at].loop != loop || !pwsp_insn_is_mark(&insns[at]); at = is_end ? at - 1 : at + 1) {
+        if (insns[at].side == w->side && !pwsp_insn_is_mark(&insns[at])) {
+            return false;
+        }
+    }
+    return w->side != PWSP_SIDE_ANY;
 }
 
 static void pwsp_waits_add_tile(const pwsp_waits *w, uint32_t tile, bool is_write,
@@ -26250,11 +26935,18 @@ static bool pwsp_waits_insn(pwsp_waits *w, uint32_t i) {
 // Lets S wait for the last store of each pipe that stores: a kernel ends when S does.
 static void pwsp_waits_drain(pwsp_waits *w) {
     uint32_t last[PTOISA_PIPE_COUNT] = {0}, count = (uint32_t)w->list->insn_count, depth = 0;
+    if (w->side != PWSP_SIDE_ANY) {
+        pwsp_waits_barrier_all(w, count);
+        return;
+    }
     for (uint32_t i = 0; i < count; i++) {
         const pwsp_insn *insn = &w->list->insns[i];
         depth += insn->op == PWSP_INSN_LOOP;
         depth -= insn->op == PWSP_INSN_END;
-        if (!pwsp_insn_is_mark(insn) && pwsp_waits_is_store(insn)) {
+        if (pwsp_insn_is_mark(insn) || pwsp_waits_is_others(w, insn)) {
+            continue;
+        }
+        if (pwsp_waits_is_store(insn)) {
             last[w->pipes[i]] = depth ? 0 : i + 1;  // all pipes wait behind a loop
         }
     }
@@ -26301,8 +26993,9 @@ static void pwsp_waits_need_token(pwsp_waits *w, uint32_t distance, uint32_t src
 static void pwsp_waits_find_tokens(pwsp_waits *w, uint32_t begin, uint32_t end) {
     memset(w->tokens, 0, sizeof w->tokens);
     for (uint32_t u = begin; u < end; u++) {
-        for (uint32_t x = begin; x < u; x++) {
-            uint32_t distance = w->pipes[u] == w->pipes[x] ? 0 : pwsp_waits_distance(w, u, x);
+        for (uint32_t x = begin; x < u && w->pipes[u] != PTOISA_PIPE_ALL; x++) {
+            bool is_apart = w->pipes[u] == w->pipes[x] || w->pipes[x] == PTOISA_PIPE_ALL;
+            uint32_t distance = is_apart ? 0 : pwsp_waits_distance(w, u, x);
             if (distance) {
                 pwsp_waits_need_token(w, distance, w->pipes[u], w->pipes[x], 2 * (u + 1),
                                       2 * x + 1);
@@ -26369,6 +27062,9 @@ static bool pwsp_waits_overlaps(const pwsp_waits *w, uint32_t i, uint8_t *out_ro
         if (pwsp_insn_is_mark(insn)) {
             return insn->op == PWSP_INSN_END && at - i <= PWSP_WAITS_BODY_MAX;
         }
+        if (pwsp_waits_is_others(w, insn)) {
+            continue;
+        }
         const pwsp_list_tile *tile = &list->tiles[insn->dst[0]];
         if (insn->dst[0] && list->tiles[tile->root].loop && w->pipes[at] != PTOISA_PIPE_V) {
             *out_rotating = (uint8_t)(*out_rotating | 1u << w->pipes[at]);
@@ -26395,6 +27091,9 @@ static bool pwsp_waits_mark(pwsp_waits *w, uint32_t i) {
     const pwsp_insn *insn = &w->list->insns[i];
     w->ticks[i] = ++w->tick;
     uint8_t rotating;
+    if (pwsp_waits_is_others_loop(w, i)) {
+        return true;
+    }
     if (insn->op == PWSP_INSN_LOOP) {
         if (!pwsp_waits_is_quiet(w)) {
             pwsp_waits_barrier_all(w, i);
@@ -26446,6 +27145,7 @@ static bool pwsp_waits_rebuild(pwsp_waits *w, uint32_t *starts) {
         insn->dst_pipe = op->dst;
         insn->event = op->event;
         insn->loop = op->loop;
+        insn->side = (uint8_t)w->side;
     }
     for (uint64_t i = 0; i < count; i++) {
         w->ticks[i] = starts[2 * i + 1];  // all of its slot have gone: it is next
@@ -26491,12 +27191,12 @@ static bool pwsp_waits_init(pwsp_waits *w, pwsp_arena *arena, const ptoisa_machi
     uint32_t counts[PTOISA_PIPE_COUNT] = {0};
     for (uint64_t i = 0; i < w->list->insn_count; i++) {
         const pwsp_insn *insn = &w->list->insns[i];
-        PTOWSP_ASSERT(insn->op != PTOISA_SET_FLAG && insn->op != PTOISA_WAIT_FLAG &&
-                      insn->op != PTOISA_PIPE_BARRIER);
-        if (pwsp_insn_is_mark(insn)) {
+        if (pwsp_insn_is_mark(insn) || pwsp_waits_is_others(w, insn)) {
             w->pipes[i] = PTOISA_PIPE_ALL;
             continue;
         }
+        PTOWSP_ASSERT(insn->op != PTOISA_SET_FLAG && insn->op != PTOISA_WAIT_FLAG &&
+                      insn->op != PTOISA_PIPE_BARRIER);
         w->pipes[i] = (uint8_t)pwsp_insn_pipe(w->list, insn);
         counts[w->pipes[i]]++;
     }
@@ -26507,8 +27207,9 @@ static bool pwsp_waits_init(pwsp_waits *w, pwsp_arena *arena, const ptoisa_machi
     return true;
 }
 
-PWSP_INTERNAL bool pwsp_list_add_waits(pwsp_list *list, const ptoisa_machine *machine,
-                                       pwsp_list_fault *fault) {
+// Adds the waits of one core.
+static bool pwsp_waits_run(pwsp_list *list, const ptoisa_machine *machine, pwsp_side side,
+                           pwsp_list_fault *fault) {
     if (list->insn_count > PWSP_WAITS_INSN_MAX) {
         return pwsp_list_fail(fault, PTOWSP_LIMIT_EXCEEDED, 0,
                               "waits: %" PRIu64 " instructions, more than %u", list->insn_count,
@@ -26518,12 +27219,14 @@ PWSP_INTERNAL bool pwsp_list_add_waits(pwsp_list *list, const ptoisa_machine *ma
     memset(&w, 0, sizeof w);
     w.list = list;
     w.memory = list->memory;
+    w.side = side;
     pwsp_arena arena;
     pwsp_arena_init(&arena, &w.memory);
     bool is_good = pwsp_waits_init(&w, &arena, machine);
     for (uint32_t i = 0; is_good && i < list->insn_count; i++) {
         is_good =
-            pwsp_insn_is_mark(&list->insns[i]) ? pwsp_waits_mark(&w, i) : pwsp_waits_insn(&w, i);
+            pwsp_waits_is_others(&w, &list->insns[i]) ||
+            (pwsp_insn_is_mark(&list->insns[i]) ? pwsp_waits_mark(&w, i) : pwsp_waits_insn(&w, i));
     }
     if (is_good) {
         pwsp_waits_drain(&w);
@@ -26535,6 +27238,15 @@ PWSP_INTERNAL bool pwsp_list_add_waits(pwsp_list *list, const ptoisa_machine *ma
     pwsp_memory_free(&w.memory, w.ops, (size_t)w.op_capacity * sizeof w.ops[0]);
     pwsp_arena_free(&arena);
     return is_good || pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "waits: out of memory");
+}
+
+PWSP_INTERNAL bool pwsp_list_add_waits(pwsp_list *list, const ptoisa_machine *machine,
+                                       pwsp_list_fault *fault) {
+    if (!list->is_mixed) {
+        return pwsp_waits_run(list, machine, PWSP_SIDE_ANY, fault);
+    }
+    return pwsp_waits_run(list, machine, PWSP_SIDE_CUBE, fault) &&
+           pwsp_waits_run(list, machine, PWSP_SIDE_VECTOR, fault);
 }
 
 // =================================================================================================
@@ -26789,6 +27501,8 @@ PWSP_INTERNAL bool pwsp_unroll(const pwsp_list *list, const uint32_t *counts,
     memset(out_unrolled, 0, sizeof *out_unrolled);
     pwsp_list_init(&out_unrolled->list, list->memory);
     memcpy(out_unrolled->list.used, list->used, sizeof list->used);
+    memcpy(out_unrolled->list.fifos, list->fifos, sizeof list->fifos);
+    out_unrolled->list.is_mixed = list->is_mixed;
     pwsp_unrolling u;
     memset(&u, 0, sizeof u);
     u.list = list;
@@ -26873,7 +27587,13 @@ PWSP_INTERNAL bool pwsp_list_verify(const pwsp_list *list, const ptoisa_machine 
 //                                 before the one ahead has ended, all but barriers, and no flag is
 //                                 set
 //      of other pipes             all up to a wait for a flag that was not set
-//      barrier of all pipes       nothing of any pipe
+//      barrier of all pipes       nothing of any pipe of its core
+//
+// In a mixed list each core has pipes of its own. The n-th TPOP of a FIFO can begin if the n-th TPUSH
+// has ended, and that one if the TPOP of `slots` before it has: edges of the graph, as those of
+// flags. A barrier of all pipes is passed once all of its core's pipes have come there. What devices
+// do beyond that (a push waits for several pops at once) only delays: the order of the list still
+// lets both cores reach their ends.
 //
 // Sets come before their waits in the list, which is checked first. So the order of the list lets
 // every pipe reach its end, and there can be no deadlock.
@@ -26908,12 +27628,14 @@ typedef struct pwsp_proof {
     const pwsp_list *list;
     const ptoisa_machine *machine;
     pwsp_list_fault *fault;
-    uint32_t count;               // of instructions
-    uint8_t *pipes;               // [insn] whose stream it is in; PTOISA_PIPE_ALL: in all
-    uint32_t *next;               // [insn] the next one of its pipe; count: none
-    uint32_t *partner;            // [insn] of a wait: its set. Of a set: the event's wait before it
+    uint32_t count;  // of instructions
+    uint8_t *pipes;  // [insn] whose stream it is in; PTOISA_PIPE_ALL: in all
+    uint32_t *next;  // [insn] the next one of its pipe; count: none
+    // [insn] of a wait: its set; of a TPOP: its TPUSH; of a TPUSH: the TPOP that frees its slot, or
+    // NONE.
+    uint32_t *partner;
     uint32_t *resets;             // [insn] of a wait: the next set of its event, or NONE
-    uint32_t *seen;               // [insn] of a set: the last run in which it was set
+    uint32_t *seen;               // [insn] of a set, TPUSH, TPOP: the last run in which it was done
     uint32_t *starts;             // [insn] its first access
     pwsp_proof_access *accesses;  // of all instructions
     uint32_t *first, *last;       // [tile] of roots: instructions + 1
@@ -26936,7 +27658,18 @@ static bool pwsp_proof_is_sync(const pwsp_insn *insn) {
 }
 
 static const char *pwsp_proof_name(const pwsp_proof *proof, uint32_t i) {
-    return ptoisa_op_name((ptoisa_op)proof->list->insns[i].op);
+    return pwsp_insn_name(&proof->list->insns[i]);
+}
+
+// Pipes of all cores: those of the cube core, or of the only one, come first.
+#define PWSP_PROOF_STREAMS (2 * PTOISA_PIPE_COUNT)
+
+static uint32_t pwsp_proof_core_of(const pwsp_proof *proof, uint32_t i) {
+    return proof->list->insns[i].side == PWSP_SIDE_VECTOR;
+}
+
+static uint32_t pwsp_proof_stream_of(const pwsp_proof *proof, uint32_t i) {
+    return pwsp_proof_core_of(proof, i) * PTOISA_PIPE_COUNT + proof->pipes[i];
 }
 
 // -- tiles ----------------------------------------------------------------------------------------
@@ -27027,7 +27760,11 @@ static bool pwsp_proof_check_tiles(pwsp_proof *proof, uint64_t *out_access_count
     *out_access_count = 0;
     for (uint32_t i = 0; i < proof->count; i++) {
         const pwsp_insn *insn = &list->insns[i];
-        if (insn->op == PTOISA_NOP || insn->op >= PTOISA_OP_COUNT) {
+        bool is_side = list->is_mixed
+                           ? insn->side == PWSP_SIDE_CUBE || insn->side == PWSP_SIDE_VECTOR
+                           : insn->side == PWSP_SIDE_ANY;
+        bool is_insn = insn->op != PTOISA_NOP && insn->op < PTOISA_OP_COUNT;
+        if (!is_side || !(is_insn || (list->is_mixed && pwsp_insn_is_fifo(insn)))) {
             return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, i),
                                   "verify: instruction %" PRIu32 " is none",
                                   pwsp_proof_insn_of(proof, i));
@@ -27041,6 +27778,10 @@ static bool pwsp_proof_check_tiles(pwsp_proof *proof, uint64_t *out_access_count
                     "verify: instruction %" PRIu32 " (%s) uses tile %" PRIu32 " of %" PRIu64,
                     pwsp_proof_insn_of(proof, i), pwsp_proof_name(proof, i), tile,
                     list->tile_count);
+            }
+            bool is_vector = insn->side == PWSP_SIDE_VECTOR;
+            if (tile && list->is_mixed && is_vector != (list->tiles[tile].memory == PTOISA_VEC)) {
+                return pwsp_proof_refuse_tile(proof, tile, i, "is the other core's");
             }
             if (tile && (!pwsp_proof_check_shape(proof, tile, i) ||
                          !pwsp_proof_check_address(proof, tile, i))) {
@@ -27154,8 +27895,8 @@ static bool pwsp_proof_refuse_flag(const pwsp_proof *proof, uint32_t i, const ch
 
 // Finds the stream of each instruction, and its partner if it is a flag's.
 static bool pwsp_proof_match_flags(pwsp_proof *proof) {
-    uint32_t set[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT][PTOISA_EVENT_COUNT];
-    uint32_t waited[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT][PTOISA_EVENT_COUNT];
+    uint32_t set[PWSP_PROOF_STREAMS][PTOISA_PIPE_COUNT][PTOISA_EVENT_COUNT];
+    uint32_t waited[PWSP_PROOF_STREAMS][PTOISA_PIPE_COUNT][PTOISA_EVENT_COUNT];
     memset(set, 0xff, sizeof set);
     memset(waited, 0xff, sizeof waited);
     for (uint32_t i = 0; i < proof->count; i++) {
@@ -27176,31 +27917,120 @@ static bool pwsp_proof_match_flags(pwsp_proof *proof) {
             event >= PTOISA_EVENT_COUNT) {
             return pwsp_proof_refuse_flag(proof, i, "is no flag");
         }
-        bool is_set = set[src][dst][event] != PWSP_PROOF_NONE;
+        uint32_t from = pwsp_proof_core_of(proof, i) * PTOISA_PIPE_COUNT + src;
+        bool is_set = set[from][dst][event] != PWSP_PROOF_NONE;
         proof->resets[i] = PWSP_PROOF_NONE;
         if (insn->op == PTOISA_SET_FLAG) {
             if (is_set) {
                 return pwsp_proof_refuse_flag(proof, i, "is set already");
             }
             proof->pipes[i] = (uint8_t)src;
-            if (waited[src][dst][event] != PWSP_PROOF_NONE) {
-                proof->resets[waited[src][dst][event]] = i;
+            if (waited[from][dst][event] != PWSP_PROOF_NONE) {
+                proof->resets[waited[from][dst][event]] = i;
             }
-            set[src][dst][event] = i;
+            set[from][dst][event] = i;
         } else {
             if (!is_set) {
                 return pwsp_proof_refuse_flag(proof, i, "is not set before");
             }
             proof->pipes[i] = (uint8_t)dst;
-            proof->partner[i] = set[src][dst][event];
-            waited[src][dst][event] = i;
-            set[src][dst][event] = PWSP_PROOF_NONE;
+            proof->partner[i] = set[from][dst][event];
+            waited[from][dst][event] = i;
+            set[from][dst][event] = PWSP_PROOF_NONE;
         }
     }
     for (uint32_t i = 0; i < sizeof set / sizeof set[0][0][0]; i++) {
         uint32_t left = (&set[0][0][0])[i];
         if (left != PWSP_PROOF_NONE) {
             return pwsp_proof_refuse_flag(proof, left, "is never waited for");
+        }
+    }
+    return true;
+}
+
+// -- FIFOs ----------------------------------------------------------------------------------------
+
+static bool pwsp_proof_refuse_fifo(const pwsp_proof *proof, uint32_t i, const char *what) {
+    const pwsp_insn *insn = &proof->list->insns[i];
+    return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, i),
+                          "verify: instruction %" PRIu32 " (%s, FIFO %u) %s",
+                          pwsp_proof_insn_of(proof, i), pwsp_proof_name(proof, i), insn->mode,
+                          what);
+}
+
+// Is TPUSH or TPOP on the core that it is for, and its tile one for the slots?
+static bool pwsp_proof_check_fifo(const pwsp_proof *proof, uint32_t i) {
+    const pwsp_list *list = proof->list;
+    const pwsp_insn *insn = &list->insns[i];
+    bool is_push = insn->op == PWSP_INSN_TPUSH;
+    uint32_t tile = is_push ? insn->src[0] : insn->dst[0];
+    if (insn->mode >= PWSP_FIFO_COUNT || !list->fifos[insn->mode].slot_bytes || !tile) {
+        return pwsp_proof_refuse_fifo(proof, i, "is of no FIFO");
+    }
+    const pwsp_list_fifo *fifo = &list->fifos[insn->mode];
+    if (fifo->slots == 0 || fifo->slots > PWSP_FIFO_SLOTS || fifo->flag > 14) {
+        return pwsp_proof_refuse_fifo(proof, i, "has too many slots or flags, or none");
+    }
+    bool is_vector = is_push != (insn->mode == PWSP_FIFO_TO_VECTOR);
+    if (is_vector != (insn->side == PWSP_SIDE_VECTOR)) {
+        return pwsp_proof_refuse_fifo(proof, i, "is at the wrong end");
+    }
+    return pwsp_list_slot_bytes(&list->tiles[tile]) <= fifo->slot_bytes ||
+           pwsp_proof_refuse_fifo(proof, i, "has a tile beyond its slot");
+}
+
+static bool pwsp_proof_is_same_slot(const pwsp_list_tile *a, const pwsp_list_tile *b) {
+    return a->dtype == b->dtype && pwsp_valid_is_equal(&a->valid_rows, &b->valid_rows) &&
+           pwsp_valid_is_equal(&a->valid_cols, &b->valid_cols);
+}
+
+// Finds the partners of TPUSH and TPOP: in the list's order each finds its slot filled or free.
+static bool pwsp_proof_match_fifos(pwsp_proof *proof) {
+    const pwsp_list *list = proof->list;
+    uint32_t pushed[PWSP_FIFO_COUNT] = {0}, popped[PWSP_FIFO_COUNT] = {0};
+    uint32_t pushes[PWSP_FIFO_COUNT][PWSP_FIFO_SLOTS], pops[PWSP_FIFO_COUNT][PWSP_FIFO_SLOTS];
+    uint32_t ends[2] = {PWSP_PROOF_NONE, PWSP_PROOF_NONE};
+    memset(pops, 0xff, sizeof pops);
+    for (uint32_t i = 0; i < proof->count; i++) {
+        const pwsp_insn *insn = &list->insns[i];
+        ends[pwsp_proof_core_of(proof, i)] = i;
+        if (!pwsp_insn_is_fifo(insn)) {
+            continue;
+        }
+        if (!pwsp_proof_check_fifo(proof, i)) {
+            return false;
+        }
+        uint32_t f = insn->mode, slots = list->fifos[f].slots;
+        if (insn->op == PWSP_INSN_TPUSH) {
+            if (pushed[f] - popped[f] == slots) {
+                return pwsp_proof_refuse_fifo(proof, i, "finds no free slot");
+            }
+            proof->partner[i] = pops[f][pushed[f] % slots];
+            pushes[f][pushed[f]++ % slots] = i;
+            continue;
+        }
+        if (pushed[f] == popped[f]) {
+            return pwsp_proof_refuse_fifo(proof, i, "finds nothing in it");
+        }
+        uint32_t push = pushes[f][popped[f] % slots];
+        if (!pwsp_proof_is_same_slot(&list->tiles[list->insns[push].src[0]],
+                                     &list->tiles[insn->dst[0]])) {
+            return pwsp_proof_refuse_fifo(proof, i, "finds another tile than it takes");
+        }
+        proof->partner[i] = push;
+        pops[f][popped[f]++ % slots] = i;
+    }
+    for (uint32_t f = 0; f < PWSP_FIFO_COUNT; f++) {
+        if (pushed[f] != popped[f]) {
+            return pwsp_proof_refuse_fifo(proof, pushes[f][(pushed[f] - 1) % PWSP_FIFO_SLOTS],
+                                          "is never taken out");
+        }
+    }
+    for (uint32_t core = 0; core < 2 && list->is_mixed; core++) {
+        if (ends[core] != PWSP_PROOF_NONE && proof->pipes[ends[core]] != PTOISA_PIPE_ALL) {
+            return pwsp_list_fail(
+                proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, ends[core]),
+                "verify: the %s half does not end with a barrier", core ? "vector" : "cube");
         }
     }
     return true;
@@ -27226,6 +28056,15 @@ static const pwsp_proof_access *pwsp_proof_conflict(const pwsp_proof *proof, uin
 static bool pwsp_proof_refuse_order(const pwsp_proof *proof, uint32_t u, uint32_t x,
                                     const pwsp_proof_access *access) {
     char what[96];
+    if (pwsp_proof_core_of(proof, u) != pwsp_proof_core_of(proof, x)) {
+        return pwsp_list_fail(proof->fault, PTOWSP_UNSUPPORTED, pwsp_proof_insn_of(proof, x),
+                              "instruction %" PRIu32 " (%s) and %" PRIu32
+                              " (%s) are of different cores, and no FIFO orders what they do to "
+                              "tile parameter %" PRIu64,
+                              pwsp_proof_insn_of(proof, x), pwsp_proof_name(proof, x),
+                              pwsp_proof_insn_of(proof, u), pwsp_proof_name(proof, u),
+                              access->begin - 1);
+    }
     if (access->memory == PTOISA_MEMORY_COUNT) {
         snprintf(what, sizeof what, "tile parameter %" PRIu64, access->begin - 1);
     } else {
@@ -27254,6 +28093,14 @@ static bool pwsp_proof_run_pipe(const pwsp_proof *proof, uint32_t u, uint32_t li
             if (set > u && proof->seen[set] != u + 1) {
                 break;
             }
+        } else if (pwsp_insn_is_fifo(insn)) {
+            uint32_t other = proof->partner[x];
+            if (other != PWSP_PROOF_NONE && other >= u && proof->seen[other] != u + 1) {
+                break;
+            }
+            const pwsp_proof_access *access = pwsp_proof_conflict(proof, u, x);
+            is_good = !access || pwsp_proof_refuse_order(proof, u, x, access);
+            proof->seen[x] = u + 1;
         } else if (insn->op == PTOISA_SET_FLAG) {
             if (proof->list->insns[u].op == PTOISA_WAIT_FLAG && proof->resets[u] == x) {
                 is_good = pwsp_proof_refuse_flag(proof, x, "may be set before its last wait");
@@ -27274,29 +28121,51 @@ static bool pwsp_proof_run_pipe(const pwsp_proof *proof, uint32_t u, uint32_t li
     return is_good;
 }
 
-// Holds up instruction u. firsts: of each pipe, the first instruction behind u; limit: the first
-// barrier of all pipes behind u, or the end of the list.
+// Passes the barrier of all pipes of a core if they have come there. False: they have not, or there
+// is none.
+static bool pwsp_proof_pass_barrier(const pwsp_proof *proof, const uint32_t *at, uint32_t *limit) {
+    for (uint32_t p = 0; p < PTOISA_PIPE_COUNT; p++) {
+        if (at[p] < *limit) {
+            return false;
+        }
+    }
+    bool is_barrier = *limit < proof->count;
+    *limit = is_barrier ? proof->next[*limit] : *limit;
+    return is_barrier;
+}
+
+// Holds up instruction u. firsts: of each stream, the first instruction behind u; limits: of each
+// core, the first barrier of all pipes behind u, or the end of the list.
 static bool pwsp_proof_hold(const pwsp_proof *proof, uint32_t u, const uint32_t *firsts,
-                            uint32_t limit) {
-    uint32_t at[PTOISA_PIPE_COUNT], pipe = proof->pipes[u];
+                            const uint32_t *limits) {
+    uint32_t at[PWSP_PROOF_STREAMS], limit_of[2], pipe = proof->pipes[u];
+    uint32_t core = pwsp_proof_core_of(proof, u), stream = pwsp_proof_stream_of(proof, u);
+    uint32_t limit = limits[core], core_count = proof->list->is_mixed ? 2 : 1;
     memcpy(at, firsts, sizeof at);
+    memcpy(limit_of, limits, sizeof limit_of);
     const pwsp_insn *insn = &proof->list->insns[u];
     bool is_wait = insn->op == PTOISA_WAIT_FLAG;
     bool is_slow = proof->machine->family == PTOISA_A2A3 && pipe == PTOISA_PIPE_V && !is_wait;
     if (!is_slow) {
-        at[pipe] = limit;
+        at[stream] = limit;
     }
     for (bool has_moved = true; has_moved;) {
         has_moved = false;
-        for (uint32_t p = 0; p < PTOISA_PIPE_COUNT; p++) {
-            if (at[p] < limit &&
-                !pwsp_proof_run_pipe(proof, u, limit, is_slow && p == pipe, &at[p], &has_moved)) {
+        for (uint32_t s = 0; s < core_count * PTOISA_PIPE_COUNT; s++) {
+            uint32_t end = limit_of[s / PTOISA_PIPE_COUNT];
+            if (at[s] < end &&
+                !pwsp_proof_run_pipe(proof, u, end, is_slow && s == stream, &at[s], &has_moved)) {
                 return false;
             }
         }
+        uint32_t other = 1 - core;
+        has_moved = has_moved || (core_count == 2 &&
+                                  pwsp_proof_pass_barrier(proof, &at[other * PTOISA_PIPE_COUNT],
+                                                          &limit_of[other]));
     }
     bool is_store = insn->op == PTOISA_TSTORE || insn->op == PTOISA_MSCATTER;
-    if (is_store && limit == proof->count && at[PTOISA_PIPE_S] >= limit) {
+    if (is_store && limit == proof->count &&
+        at[core * PTOISA_PIPE_COUNT + PTOISA_PIPE_S] >= limit) {
         return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, u),
                               "verify: S may end before instruction %" PRIu32
                               " (%s on %s) has stored",
@@ -27309,26 +28178,26 @@ static bool pwsp_proof_hold(const pwsp_proof *proof, uint32_t u, const uint32_t 
 // Holds up each instruction that touches memory, and each wait whose event is set again. From the
 // last to the first, so that what comes behind is known.
 static bool pwsp_proof_check_order(pwsp_proof *proof) {
-    uint32_t firsts[PTOISA_PIPE_COUNT], limit = proof->count;
-    for (int p = 0; p < PTOISA_PIPE_COUNT; p++) {
-        firsts[p] = proof->count;
+    uint32_t firsts[PWSP_PROOF_STREAMS], limits[2] = {proof->count, proof->count};
+    for (int s = 0; s < PWSP_PROOF_STREAMS; s++) {
+        firsts[s] = proof->count;
     }
     for (uint32_t u = proof->count; u-- > 0;) {
         uint32_t pipe = proof->pipes[u];
         const pwsp_insn *insn = &proof->list->insns[u];
         if (pipe == PTOISA_PIPE_ALL) {
-            limit = u;
-            for (int p = 0; p < PTOISA_PIPE_COUNT; p++) {
-                firsts[p] = u;
-            }
+            uint32_t *limit = &limits[pwsp_proof_core_of(proof, u)];
+            proof->next[u] = *limit;
+            *limit = u;
             continue;
         }
         bool is_reset = insn->op == PTOISA_WAIT_FLAG && proof->resets[u] != PWSP_PROOF_NONE;
-        if ((is_reset || !pwsp_proof_is_sync(insn)) && !pwsp_proof_hold(proof, u, firsts, limit)) {
+        if ((is_reset || !pwsp_proof_is_sync(insn)) && !pwsp_proof_hold(proof, u, firsts, limits)) {
             return false;
         }
-        proof->next[u] = firsts[pipe];
-        firsts[pipe] = u;
+        uint32_t stream = pwsp_proof_stream_of(proof, u);
+        proof->next[u] = firsts[stream];
+        firsts[stream] = u;
     }
     return true;
 }
@@ -27362,7 +28231,8 @@ static bool pwsp_proof_run(pwsp_proof *proof, pwsp_arena *arena) {
     proof->last = proof->first + tile_count;
     return pwsp_proof_find_accesses(proof, is_written) &&
            pwsp_proof_check_lives(proof, proof->last + tile_count) &&
-           pwsp_proof_match_flags(proof) && pwsp_proof_check_order(proof);
+           pwsp_proof_match_flags(proof) && pwsp_proof_match_fifos(proof) &&
+           pwsp_proof_check_order(proof);
 }
 
 // Proves a plain list.
@@ -27723,14 +28593,6 @@ PWSP_INLINE pwsp_valid pwsp_valid_full(uint32_t size) {
     memset(&valid, 0, sizeof valid);
     valid.max = size;
     return valid;
-}
-
-PWSP_INLINE bool pwsp_valid_is_equal(const pwsp_valid *a, const pwsp_valid *b) {
-    if (a->param == 0 || b->param == 0) {
-        return a->param == b->param && a->max == b->max;
-    }
-    return a->param == b->param && a->axis == b->axis && a->shift == b->shift &&
-           a->loop == b->loop && a->mul == b->mul && a->add == b->add && a->max == b->max;
 }
 
 // A part of an axis: size elements from `start`.
@@ -29723,9 +30585,9 @@ void pwsp_pass_fuse(ptowsp_body *body) {
 //      the rest      the instruction of its name; with a scalar ..S, with a vector ROWEXPAND or
 //                    COLEXPAND
 //
-// Instructions that the device needs and PTO-WSP does not count are marked implied. On A2/A3 a tile
-// goes between the cube and the vector core through global memory; one TMOV stands for this
-// transfer as well.
+// Instructions that the device needs and PTO-WSP does not count are marked implied. Between the cube
+// and the vector core a tile goes by a TMOV here; where a machine has no way for it, the list is cut
+// (cut.h).
 //
 // Values are in UB, row-major, with rows padded to 32 bytes. A value of one column is column-major
 // with its rows padded: its bytes form a row as well, and element-wise instructions treat it as
@@ -31766,6 +32628,356 @@ bool pwsp_legalise(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
 }
 
 // =================================================================================================
+// src/kernel/cut.h
+// =================================================================================================
+
+// Cutting a list into a cube and a vector half.
+//
+// On A2/A3 there is no way from L0C to UB nor from UB to L1, and L0C leaves for L1 only narrowed. A
+// list that is for both cores becomes mixed (list.h): each such TMOV becomes TPUSH on the one core
+// and TPOP on the other, behind it in the list.
+//
+//      TMOV ub, l0c     ->   TPUSH <- l0c     cube, pipe FIX       into the FIFO to vector cores
+//                            TPOP ub <-       vector, pipe MTE2
+//      TMOV l1, ub      ->   TPUSH <- ub      vector, pipe MTE3    into the FIFO to the cube core
+//                            TPOP l1 <-       cube, pipe MTE2
+//      TMOV l1, l0c     ->   both, through UB, if both tiles are f32: no bit changes
+//
+// A TPOP comes where its core first needs the tile, not before: its pipe stands still until the tile
+// is there. (So the values of attention are loaded while a vector core computes the probabilities.)
+//
+// There is one FIFO for each direction, with two slots of the size of its largest tile, in global
+// memory. A slot is read before the next but one push, so two suffice whatever the list.
+//
+// In the unit model a push takes what the TMOV took, and a pop nothing: PTO-WSP counts one move.
+
+#ifndef PWSP_CUT_H
+#define PWSP_CUT_H
+
+// FIFOs order what the cores do to on-chip tiles, but to a parameter that both use and one stores to
+// only by chance: the proof tells. If it refuses, the list is made anew and cut so that the vector
+// core does all loads and stores of such parameters (rerouted), which its own flags order.
+
+// Cuts the list if the machine needs that; false with a fault. param_dtypes: of the parameters, whose
+// loads and stores are rerouted where needed; NULL: none are.
+PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
+                                 const uint8_t *param_dtypes, pwsp_list_fault *fault);
+
+#endif
+
+// =================================================================================================
+// src/kernel/cut.c
+// =================================================================================================
+
+// Cutting a list into a cube and a vector half.
+
+// Which cores' memories an instruction's tiles are in, as bits 1 << pwsp_side.
+static uint32_t pwsp_cut_sides(const pwsp_list *list, const pwsp_insn *insn) {
+    uint32_t sides = 0;
+    for (uint32_t k = 0; k < PWSP_INSN_SRC_MAX + PWSP_INSN_DST_MAX + 1; k++) {
+        uint32_t tile = k < PWSP_INSN_SRC_MAX ? insn->src[k]
+                        : k < PWSP_INSN_SRC_MAX + PWSP_INSN_DST_MAX
+                            ? insn->dst[k - PWSP_INSN_SRC_MAX]
+                            : insn->tmp;
+        if (tile) {
+            bool is_vector = list->tiles[tile].memory == PTOISA_VEC;
+            sides |= 1u << (is_vector ? PWSP_SIDE_VECTOR : PWSP_SIDE_CUBE);
+        }
+    }
+    return sides;
+}
+
+#define PWSP_CUT_BOTH (1u << PWSP_SIDE_CUBE | 1u << PWSP_SIDE_VECTOR)
+
+// Is it a move out of L0C that A2/A3 has only with narrowing?
+static bool pwsp_cut_is_wide(const pwsp_list *list, const pwsp_insn *insn) {
+    if (insn->op != PTOISA_TMOV) {
+        return false;
+    }
+    const pwsp_list_tile *d = &list->tiles[insn->dst[0]], *s = &list->tiles[insn->src[0]];
+    return s->memory == PTOISA_ACC && d->memory == PTOISA_MAT && s->dtype == d->dtype;
+}
+
+typedef struct pwsp_cut {
+    pwsp_list *list;
+    const pwsp_insn *from;  // the TMOV in hand
+    bool is_out;            // memory is out
+    const uint8_t *param_dtypes;
+    bool is_rerouted[PTOWSP_TASK_TILE_MAX + 1];  // [parameter + 1]
+} pwsp_cut;
+
+static pwsp_insn *pwsp_cut_add(pwsp_cut *cut, uint32_t op, pwsp_side side, uint32_t fifo) {
+    pwsp_insn *insn = pwsp_list_add(cut->list, (ptoisa_op)op);
+    if (!insn) {
+        cut->is_out = true;
+        return NULL;
+    }
+    insn->side = (uint8_t)side;
+    insn->mode = (uint8_t)fifo;
+    insn->value = cut->from->value;
+    return insn;
+}
+
+// The tile with the valid sizes of another one: itself, or a view.
+static uint32_t pwsp_cut_view(pwsp_cut *cut, uint32_t tile, uint32_t as) {
+    pwsp_list_tile like = cut->list->tiles[as], of = cut->list->tiles[tile];
+    if (pwsp_valid_is_equal(&of.valid_rows, &like.valid_rows) &&
+        pwsp_valid_is_equal(&of.valid_cols, &like.valid_cols)) {
+        return tile;
+    }
+    uint32_t view = pwsp_list_add_tile(cut->list);
+    if (!view) {
+        cut->is_out = true;
+        return 0;
+    }
+    of.valid_rows = like.valid_rows;
+    of.valid_cols = like.valid_cols;
+    cut->list->tiles[view] = of;
+    return view;
+}
+
+// Lets tile s reach tile d, on the other core.
+static void pwsp_cut_cross(pwsp_cut *cut, uint32_t d, uint32_t s, bool is_implied) {
+    pwsp_list *list = cut->list;
+    bool is_to_vector = list->tiles[d].memory == PTOISA_VEC;
+    uint32_t fifo = is_to_vector ? PWSP_FIFO_TO_VECTOR : PWSP_FIFO_TO_CUBE;
+    s = pwsp_cut_view(cut, s, d);
+    pwsp_insn *push =
+        pwsp_cut_add(cut, PWSP_INSN_TPUSH, is_to_vector ? PWSP_SIDE_CUBE : PWSP_SIDE_VECTOR, fifo);
+    if (!push || cut->is_out) {
+        cut->is_out = true;
+        return;
+    }
+    push->src[0] = s;
+    push->is_implied = is_implied;
+    pwsp_insn *pop =
+        pwsp_cut_add(cut, PWSP_INSN_TPOP, is_to_vector ? PWSP_SIDE_VECTOR : PWSP_SIDE_CUBE, fifo);
+    if (pop) {
+        pop->dst[0] = d;
+        pop->is_implied = true;
+    }
+    pwsp_list_fifo *of = &list->fifos[fifo];
+    uint32_t bytes = (uint32_t)(pwsp_list_slot_bytes(&list->tiles[d]) + 511) / 512 * 512;
+    of->slot_bytes = bytes > of->slot_bytes ? bytes : of->slot_bytes;
+    of->slots = PWSP_FIFO_SLOTS;
+    of->flag = (uint8_t)(2 * fifo);
+}
+
+// A tile in UB of the shape of one of the cube core, with the valid sizes of another.
+static uint32_t pwsp_cut_relay(pwsp_cut *cut, uint32_t tile_of, uint32_t as) {
+    pwsp_list_tile of = cut->list->tiles[tile_of];
+    uint32_t tile = pwsp_list_add_tile(cut->list);
+    if (!tile) {
+        cut->is_out = true;
+        return 0;
+    }
+    pwsp_list_tile *made = &cut->list->tiles[tile];
+    const pwsp_list_tile *like = &cut->list->tiles[as];
+    made->dtype = of.dtype;
+    made->pad = of.pad;
+    made->memory = PTOISA_VEC;
+    made->layout = PTOISA_ROW_MAJOR;
+    made->rows = of.rows;
+    made->cols = of.cols;
+    made->valid_rows = like->valid_rows;
+    made->valid_cols = like->valid_cols;
+    made->value = of.value;
+    return tile;
+}
+
+static void pwsp_cut_move(pwsp_cut *cut, const pwsp_insn *insn) {
+    cut->from = insn;
+    if (!pwsp_cut_is_wide(cut->list, insn)) {
+        pwsp_cut_cross(cut, insn->dst[0], insn->src[0], insn->is_implied);
+        return;
+    }
+    uint32_t relay = pwsp_cut_relay(cut, insn->src[0], insn->dst[0]);
+    if (relay) {
+        pwsp_cut_cross(cut, relay, insn->src[0], insn->is_implied);
+        pwsp_cut_cross(cut, insn->dst[0], relay, true);
+    }
+}
+
+// -- loads and stores of the vector core in place of the cube's -----------------------------------
+
+// Finds the parameters that both cores use and one stores to.
+static void pwsp_cut_find_shared(pwsp_cut *cut, const pwsp_insn *insns, uint64_t count) {
+    for (uint32_t param = 1; param <= PTOWSP_TASK_TILE_MAX && cut->param_dtypes; param++) {
+        uint32_t sides = 0;
+        bool is_stored = false;
+        for (uint64_t i = 0; i < count; i++) {
+            if (insns[i].param == param) {
+                sides |= pwsp_cut_sides(cut->list, &insns[i]);
+                is_stored =
+                    is_stored || insns[i].op == PTOISA_TSTORE || insns[i].op == PTOISA_MSCATTER;
+            }
+        }
+        cut->is_rerouted[param] = is_stored && sides == PWSP_CUT_BOTH;
+    }
+}
+
+static void pwsp_cut_vector(pwsp_cut *cut, ptoisa_op op, uint32_t dst, uint32_t src, uint8_t mode) {
+    pwsp_insn *insn = pwsp_cut_add(cut, op, PWSP_SIDE_VECTOR, mode);
+    if (insn) {
+        insn->dst[0] = dst;
+        insn->src[0] = src;
+        insn->is_implied = true;
+    }
+}
+
+// Stores a product that has come to UB: ReLU and narrowing, which leaving L0C does on the way, are
+// instructions there.
+static void pwsp_cut_store(pwsp_cut *cut, const pwsp_insn *insn) {
+    uint32_t tile = pwsp_cut_relay(cut, insn->src[0], insn->src[0]);
+    if (!tile) {
+        return;
+    }
+    pwsp_cut_cross(cut, tile, insn->src[0], true);
+    if (insn->variant == PWSP_VARIANT_RELU) {
+        pwsp_cut_vector(cut, PTOISA_TRELU, tile, tile, 0);
+    }
+    uint8_t dtype = cut->param_dtypes[insn->param - 1];
+    if (dtype != cut->list->tiles[tile].dtype) {
+        uint32_t narrow = pwsp_cut_relay(cut, insn->src[0], insn->src[0]);
+        if (!narrow) {
+            return;
+        }
+        cut->list->tiles[narrow].dtype = dtype;
+        pwsp_cut_vector(cut, PTOISA_TCVT, narrow, tile, PTOISA_CAST_RINT);
+        tile = narrow;
+    }
+    pwsp_insn *store = pwsp_list_add(cut->list, PTOISA_TSTORE);
+    if (store) {
+        *store = *insn;
+        store->src[0] = tile;
+        store->side = PWSP_SIDE_VECTOR;
+        store->variant =
+            insn->variant == PWSP_VARIANT_RELU ? (uint8_t)PWSP_VARIANT_PLAIN : insn->variant;
+    }
+    cut->is_out = cut->is_out || !store;
+}
+
+// Lets the vector core do a load or a store of the cube core; false if it is not one to be done so.
+static bool pwsp_cut_reroute(pwsp_cut *cut, const pwsp_insn *insn) {
+    if (!insn->param || !cut->is_rerouted[insn->param]) {
+        return false;
+    }
+    const pwsp_list_tile *d = &cut->list->tiles[insn->dst[0]];
+    const pwsp_list_tile *s = &cut->list->tiles[insn->src[0]];
+    cut->from = insn;
+    if (insn->op == PTOISA_TSTORE && s->memory == PTOISA_ACC &&
+        (insn->variant == PWSP_VARIANT_PLAIN || insn->variant == PWSP_VARIANT_RELU ||
+         insn->variant == PWSP_VARIANT_ADD)) {
+        pwsp_cut_store(cut, insn);
+        return true;
+    }
+    if (insn->op != PTOISA_TLOAD || d->memory != PTOISA_MAT || d->layout == PTOISA_ZN) {
+        return false;
+    }
+    uint32_t tile = pwsp_cut_relay(cut, insn->dst[0], insn->dst[0]);
+    pwsp_insn *load = tile ? pwsp_list_add(cut->list, PTOISA_TLOAD) : NULL;
+    if (!load) {
+        cut->is_out = true;
+        return true;
+    }
+    *load = *insn;
+    load->dst[0] = tile;
+    load->side = PWSP_SIDE_VECTOR;
+    pwsp_cut_cross(cut, insn->dst[0], tile, true);
+    return true;
+}
+
+// -- the list -------------------------------------------------------------------------------------
+
+// Is the list one for both cores? One with instructions that have tiles of both is not cut: their
+// operands are refused when they are checked.
+static bool pwsp_cut_is_needed(const pwsp_list *list) {
+    uint32_t sides = 0;
+    for (uint32_t i = 0; i < list->insn_count; i++) {
+        const pwsp_insn *insn = &list->insns[i];
+        uint32_t of = pwsp_cut_sides(list, insn);
+        sides |= pwsp_cut_is_wide(list, insn) ? PWSP_CUT_BOTH : of;
+        if (of == PWSP_CUT_BOTH && insn->op != PTOISA_TMOV) {
+            return false;
+        }
+    }
+    return sides == PWSP_CUT_BOTH;
+}
+
+// Does an instruction use bytes of a root?
+static bool pwsp_cut_uses(const pwsp_list *list, const pwsp_insn *insn, uint32_t root) {
+    bool uses = insn->tmp && list->tiles[insn->tmp].root == root;
+    for (uint32_t k = 0; k < PWSP_INSN_SRC_MAX; k++) {
+        uses = uses || (insn->src[k] && list->tiles[insn->src[k]].root == root);
+    }
+    for (uint32_t k = 0; k < PWSP_INSN_DST_MAX; k++) {
+        uses = uses || (insn->dst[k] && list->tiles[insn->dst[k]].root == root);
+    }
+    return uses;
+}
+
+// Moves each TPOP behind what its core can do without it: a pipe that waits for a tile holds up all
+// loads behind it. No TPOP passes another instruction of its FIFO.
+static void pwsp_cut_sink(pwsp_list *list) {
+    for (uint64_t i = list->insn_count; i-- > 0;) {
+        pwsp_insn pop = list->insns[i];
+        if (pop.op != PWSP_INSN_TPOP) {
+            continue;
+        }
+        uint32_t root = list->tiles[pop.dst[0]].root;
+        uint64_t at = i;
+        for (; at + 1 < list->insn_count; at++) {
+            const pwsp_insn *next = &list->insns[at + 1];
+            if (pwsp_insn_is_mark(next) || pwsp_cut_uses(list, next, root) ||
+                (pwsp_insn_is_fifo(next) && next->mode == pop.mode)) {
+                break;
+            }
+            list->insns[at] = *next;
+        }
+        list->insns[at] = pop;
+    }
+}
+
+PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
+                                 const uint8_t *param_dtypes, pwsp_list_fault *fault) {
+    if (machine->family != PTOISA_A2A3 || !pwsp_cut_is_needed(list)) {
+        return true;
+    }
+    pwsp_insn *insns = list->insns;
+    uint64_t count = list->insn_count, capacity = list->insn_capacity;
+    list->insns = NULL;
+    list->insn_count = list->insn_capacity = 0;
+    list->is_mixed = true;
+    pwsp_cut cut;
+    memset(&cut, 0, sizeof cut);
+    cut.list = list;
+    cut.param_dtypes = param_dtypes;
+    pwsp_cut_find_shared(&cut, insns, count);
+    for (uint64_t i = 0; i < count && !cut.is_out; i++) {
+        uint32_t sides = pwsp_cut_sides(list, &insns[i]);
+        if (sides == PWSP_CUT_BOTH || pwsp_cut_is_wide(list, &insns[i])) {
+            pwsp_cut_move(&cut, &insns[i]);
+            continue;
+        }
+        if (sides == 1u << PWSP_SIDE_CUBE && pwsp_cut_reroute(&cut, &insns[i])) {
+            continue;
+        }
+        pwsp_insn *insn = pwsp_list_add(list, (ptoisa_op)insns[i].op);
+        if (!insn) {
+            cut.is_out = true;
+            break;
+        }
+        *insn = insns[i];
+        insn->side = (uint8_t)(pwsp_insn_is_mark(insn)         ? PWSP_SIDE_ANY
+                               : sides >> PWSP_SIDE_VECTOR & 1 ? PWSP_SIDE_VECTOR
+                                                               : PWSP_SIDE_CUBE);
+    }
+    pwsp_memory_free(&list->memory, insns, (size_t)capacity * sizeof insns[0]);
+    pwsp_cut_sink(list);
+    return !cut.is_out || pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
+}
+
+// =================================================================================================
 // src/kernel/compiled.h
 // =================================================================================================
 
@@ -31809,7 +33021,9 @@ typedef struct pwsp_tile_code {
     uint8_t scalar_dtypes[PTOWSP_TASK_SCALAR_MAX];
     uint32_t used[PTOISA_MEMORY_COUNT];
     ptoisa_machine machine;
-    bool is_cube;  // it has matrix products
+    bool is_cube;   // it has matrix products
+    bool is_mixed;  // it has a cube and a vector half
+    pwsp_list_fifo fifos[PWSP_FIFO_COUNT];
 } pwsp_tile_code;
 
 // Makes code of a body: passes, lowering, memory, waits, proof. NULL with a fault.
@@ -31831,15 +33045,29 @@ PWSP_INTERNAL size_t pwsp_tile_code_size(const pwsp_tile_code *code);
 
 // The state that runs code: a core, its memories, and the tiles of the kernel as this task sees
 // them. Each running thread has one; it fits all kernels that it was reserved for.
+typedef struct pwsp_core_fifo {
+    ptoisa_fifo of;
+    uint8_t *slots;
+    uint32_t size;  // bytes of all slots
+} pwsp_core_fifo;
+
+// What mixed kernels have besides a core, which is their cube core.
+typedef struct pwsp_tile_block {
+    ptoisa_core vector;
+    pwsp_core_fifo fifos[PWSP_FIFO_COUNT];
+} pwsp_tile_block;
+
 typedef struct pwsp_tile_core {
     pwsp_memory memory;
     ptoisa_core core;
+    pwsp_tile_block *block;  // once there are mixed kernels
     ptoisa_tile *tiles;
     uint64_t tile_capacity;
     uint8_t *blocks[PTOISA_MEMORY_COUNT];      // as allocated
     uint32_t block_size[PTOISA_MEMORY_COUNT];  // bytes
     const ptowsp_cost *cost;                   // the user's, for PTOWSP_MODEL_USER
-    uint64_t excess;  // what that model said of an instruction, if too much; else 0
+    const char *asked;  // what it is asked for, if not what the core runs: TPUSH, TPOP
+    uint64_t excess;    // what that model said of an instruction, if too much; else 0
     int64_t index[PTOWSP_LOOP_MAX + 1];  // of the loops that run
     int64_t end[PTOWSP_LOOP_MAX + 1];
     uint64_t iteration[PTOWSP_LOOP_MAX + 1];
@@ -32128,6 +33356,8 @@ static pwsp_tile_code *pwsp_tile_code_make(const ptowsp_body *body, const pwsp_l
         code->scalar_dtypes[i] = (uint8_t)body->scalars[i].dtype;
     }
     memcpy(code->used, list->used, sizeof code->used);
+    memcpy(code->fifos, list->fifos, sizeof code->fifos);
+    code->is_mixed = list->is_mixed;
     code->machine = body->machine;
     for (uint32_t i = 0; i < code->insn_count; i++) {
         uint8_t op = code->insns[i].op;
@@ -32178,15 +33408,35 @@ static bool pwsp_tile_code_check(const pwsp_tile_code *code, pwsp_list_fault *fa
     return fault->status == PTOWSP_OK;
 }
 
+static bool pwsp_tile_code_try(ptowsp_body *body, pwsp_list *list, const uint8_t *rerouted,
+                               pwsp_list_fault *fault) {
+    return pwsp_lower(body, list, fault) && pwsp_legalise(body, list, fault) &&
+           pwsp_list_cut(list, &body->machine, rerouted, fault) &&
+           pwsp_list_place_loops(list, &body->machine, fault) &&
+           pwsp_list_add_waits(list, &body->machine, fault) &&
+           pwsp_list_verify(list, &body->machine, fault);
+}
+
 static bool pwsp_tile_code_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
     pwsp_pass_canonicalise(body);
     pwsp_pass_fold(body);
     pwsp_pass_drop_dead(body);
     pwsp_pass_fuse(body);
-    return pwsp_lower(body, list, fault) && pwsp_legalise(body, list, fault) &&
-           pwsp_list_place_loops(list, &body->machine, fault) &&
-           pwsp_list_add_waits(list, &body->machine, fault) &&
-           pwsp_list_verify(list, &body->machine, fault);
+    if (pwsp_tile_code_try(body, list, NULL, fault)) {
+        return true;
+    }
+    if (!list->is_mixed || fault->status != PTOWSP_UNSUPPORTED) {
+        return false;
+    }
+    // Both cores use a parameter, and nothing orders them: see cut.h.
+    uint8_t dtypes[PTOWSP_TASK_TILE_MAX];
+    for (uint32_t i = 0; i < PTOWSP_TASK_TILE_MAX; i++) {
+        dtypes[i] = (uint8_t)body->tiles[i].dtype;
+    }
+    pwsp_list_free(list);
+    pwsp_list_init(list, body->memory);
+    memset(fault, 0, sizeof *fault);
+    return pwsp_tile_code_try(body, list, dtypes, fault);
 }
 
 pwsp_tile_code *pwsp_tile_code_create(ptowsp_body *body, pwsp_list_fault *fault) {
@@ -32268,12 +33518,30 @@ bool pwsp_tile_core_reserve_tiles(pwsp_tile_core *core, const pwsp_tile_code *co
         return false;
     }
     core->tiles = (ptoisa_tile *)tiles;
+    if (code->is_mixed && !core->block) {
+        core->block = (pwsp_tile_block *)pwsp_memory_alloc(&core->memory, sizeof *core->block);
+        return core->block != NULL;
+    }
     return true;
 }
 
 bool pwsp_tile_core_reserve(pwsp_tile_core *core, const pwsp_tile_code *code) {
     if (!pwsp_tile_core_reserve_tiles(core, code)) {
         return false;
+    }
+    for (int i = 0; i < PWSP_FIFO_COUNT && code->is_mixed; i++) {
+        pwsp_core_fifo *fifo = &core->block->fifos[i];
+        uint32_t size = code->fifos[i].slot_bytes * code->fifos[i].slots;
+        if (fifo->size >= size) {
+            continue;
+        }
+        uint8_t *slots = (uint8_t *)pwsp_memory_alloc(&core->memory, size);
+        if (!slots) {
+            return false;
+        }
+        pwsp_memory_free(&core->memory, fifo->slots, fifo->size);
+        fifo->slots = slots;
+        fifo->size = size;
     }
     for (int i = 0; i < PTOISA_MEMORY_COUNT; i++) {
         if (core->block_size[i] >= code->used[i]) {
@@ -32294,6 +33562,11 @@ bool pwsp_tile_core_reserve(pwsp_tile_core *core, const pwsp_tile_code *code) {
 }
 
 void pwsp_tile_core_free(pwsp_tile_core *core) {
+    for (int i = 0; i < PWSP_FIFO_COUNT && core->block; i++) {
+        pwsp_memory_free(&core->memory, core->block->fifos[i].slots, core->block->fifos[i].size);
+    }
+    pwsp_memory_free(&core->memory, core->block, sizeof *core->block);
+    core->block = NULL;
     for (int i = 0; i < PTOISA_MEMORY_COUNT; i++) {
         if (core->blocks[i]) {
             pwsp_memory_free(&core->memory, core->blocks[i], (size_t)core->block_size[i] + 64);
@@ -32311,6 +33584,10 @@ size_t pwsp_tile_core_bytes(const pwsp_tile_core *core) {
     for (int i = 0; i < PTOISA_MEMORY_COUNT; i++) {
         bytes += core->blocks[i] ? (size_t)core->block_size[i] + 64 : 0;
     }
+    for (int i = 0; i < PWSP_FIFO_COUNT && core->block; i++) {
+        bytes += core->block->fifos[i].size;
+    }
+    bytes += core->block ? sizeof *core->block : 0;
     return bytes;
 }
 
@@ -32516,6 +33793,11 @@ static void pwsp_tile_core_leave(pwsp_tile_core *core, const pwsp_tile_code *cod
 
 // -- instructions ---------------------------------------------------------------------------------
 
+// The core that executes an instruction.
+static ptoisa_core *pwsp_core_of(pwsp_tile_core *core, const pwsp_insn *insn) {
+    return insn->side == PWSP_SIDE_VECTOR ? &core->block->vector : &core->core;
+}
+
 // The number that a scalar operand is.
 static double pwsp_insn_scalar(const pwsp_tile_core *core, const pwsp_tile_code *code,
                                const pwsp_insn *insn, const ptowsp_task *task) {
@@ -32599,7 +33881,7 @@ static void pwsp_insn_load(pwsp_tile_core *core, const pwsp_tile_code *code, con
                            const ptowsp_task *task, const ptoisa_tile *d) {
     ptoisa_tile dst = pwsp_insn_clip(core, code, insn, task, *d);
     ptoisa_global global = pwsp_insn_global(core, code, insn, task, &dst);
-    ptoisa_tload(&core->core, &dst, &global);
+    ptoisa_tload(pwsp_core_of(core, insn), &dst, &global);
 }
 
 // MGATHER and MSCATTER: whole rows between a tile and a parameter.
@@ -32610,9 +33892,9 @@ static void pwsp_insn_table(pwsp_tile_core *core, const pwsp_tile_code *code, co
     ptoisa_global table = pwsp_insn_global(core, code, insn, task, &rest);
     rows.valid_cols = rows.valid_cols < rest.valid_cols ? rows.valid_cols : rest.valid_cols;
     if (insn->op == PTOISA_MGATHER) {
-        ptoisa_mgather(&core->core, &rows, &table, index);
+        ptoisa_mgather(pwsp_core_of(core, insn), &rows, &table, index);
     } else {
-        ptoisa_mscatter(&core->core, &table, &rows, index);
+        ptoisa_mscatter(pwsp_core_of(core, insn), &table, &rows, index);
     }
 }
 
@@ -32620,10 +33902,11 @@ static void pwsp_insn_store(pwsp_tile_core *core, const pwsp_tile_code *code, co
                             const ptowsp_task *task, const ptoisa_tile *s) {
     ptoisa_tile src = pwsp_insn_clip(core, code, insn, task, *s);
     ptoisa_global global = pwsp_insn_global(core, code, insn, task, &src);
+    ptoisa_core *on = pwsp_core_of(core, insn);
     switch ((pwsp_variant)insn->variant) {
-    case PWSP_VARIANT_ADD: ptoisa_tstore_add(&core->core, &global, &src); break;
-    case PWSP_VARIANT_RELU: ptoisa_tstore_relu(&core->core, &global, &src); break;
-    default: ptoisa_tstore(&core->core, &global, &src); break;
+    case PWSP_VARIANT_ADD: ptoisa_tstore_add(on, &global, &src); break;
+    case PWSP_VARIANT_RELU: ptoisa_tstore_relu(on, &global, &src); break;
+    default: ptoisa_tstore(on, &global, &src); break;
     }
 }
 
@@ -32641,13 +33924,49 @@ static void pwsp_insn_merge(ptoisa_core *core, const pwsp_insn *insn, const ptoi
     ptoisa_tmrgsort_lists(core, d, tmp, s, count, executed, false);
 }
 
+// TPUSH and TPOP: a store to a slot that is free, a load from one that is filled. A list's order is
+// one in which it always is. The second vector core takes part in that, and does nothing else.
+static void pwsp_core_fifo_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
+                                const pwsp_insn *insn) {
+    bool is_push = insn->op == PWSP_INSN_TPUSH;
+    uint32_t of = is_push ? insn->src[0] : insn->dst[0];
+    ptoisa_fifo *fifo = &tile_core->block->fifos[insn->mode].of;
+    ptoisa_core *core = pwsp_core_of(tile_core, insn);
+    ptoisa_tile tile = tile_core->tiles[of];
+    ptoisa_global slot = ptoisa_global_make(NULL, (ptoisa_dtype)tile.dtype, tile.valid_rows,
+                                            tile.valid_cols, code->tiles[of].valid_cols.max, 1);
+    uint32_t core_count = insn->side == PWSP_SIDE_VECTOR ? 2 : 1;
+    tile_core->asked = pwsp_insn_name(insn);
+    for (uint32_t sub = 0; sub < core_count && is_push; sub++) {
+        if (ptoisa_fifo_alloc(core, fifo, sub, PTOISA_NO_SPLIT, &slot)) {
+            if (sub == 0) {
+                ptoisa_tstore(core, &slot, &tile);
+            }
+            ptoisa_fifo_commit(core, fifo, sub);
+        }
+    }
+    for (uint32_t sub = 0; sub < core_count && !is_push; sub++) {
+        if (ptoisa_fifo_acquire(core, fifo, sub, PTOISA_NO_SPLIT, &slot)) {
+            if (sub == 0) {
+                ptoisa_tload(core, &tile, &slot);
+            }
+            ptoisa_fifo_release(core, fifo, sub);
+        }
+    }
+    tile_core->asked = NULL;
+}
+
 // A switch over all instructions, and longer than others for it.
 void pwsp_tile_core_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
                          const pwsp_insn *insn, const ptowsp_task *task) {
     if (pwsp_insn_is_mark(insn)) {
         return;
     }
-    ptoisa_core *core = &tile_core->core;
+    if (pwsp_insn_is_fifo(insn)) {
+        pwsp_core_fifo_insn(tile_core, code, insn);
+        return;
+    }
+    ptoisa_core *core = pwsp_core_of(tile_core, insn);
     uint32_t event = insn->event + (uint32_t)(tile_core->iteration[insn->loop] & 1);
     const ptoisa_tile *d = &tile_core->tiles[insn->dst[0]], *d1 = &tile_core->tiles[insn->dst[1]];
     const ptoisa_tile *s[PWSP_INSN_SRC_MAX];
@@ -32753,11 +34072,12 @@ static bool pwsp_insn_is_empty(const pwsp_tile_core *core, const pwsp_insn *insn
 // Executes an instruction that the unit model does not count.
 static void pwsp_tile_core_uncounted(pwsp_tile_core *core, const pwsp_tile_code *code,
                                      const pwsp_insn *insn, const ptowsp_task *task) {
-    uint64_t sum = core->core.sum, busy[PTOISA_PIPE_COUNT];
-    memcpy(busy, core->core.busy, sizeof busy);
+    ptoisa_core *on = pwsp_core_of(core, insn);
+    uint64_t sum = on->sum, busy[PTOISA_PIPE_COUNT];
+    memcpy(busy, on->busy, sizeof busy);
     pwsp_tile_core_insn(core, code, insn, task);
-    core->core.sum = sum;
-    memcpy(core->core.busy, busy, sizeof busy);
+    on->sum = sum;
+    memcpy(on->busy, busy, sizeof busy);
 }
 
 static void pwsp_tile_core_loop(pwsp_tile_core *core, const pwsp_tile_code *code,
@@ -32805,7 +34125,7 @@ static uint64_t pwsp_tile_core_ask(const ptoisa_issue_info *info, void *user) {
     const ptoisa_tile *of = info->dst ? info->dst : info->src0;
     ptowsp_insn insn;
     memset(&insn, 0, sizeof insn);
-    insn.name = ptoisa_op_name(info->op);
+    insn.name = core->asked ? core->asked : ptoisa_op_name(info->op);
     insn.pipe = (ptowsp_pipe)info->pipe;
     if (of) {
         insn.memory = (ptowsp_memory)of->memory;
@@ -32848,6 +34168,28 @@ static void pwsp_tile_core_begin(pwsp_tile_core *core, const pwsp_tile_code *cod
         core->core.cost = pwsp_tile_core_ask;
         core->core.cost_user = core;
     }
+    if (code->is_mixed) {
+        core->block->vector = core->core;
+        for (int i = 0; i < PWSP_FIFO_COUNT; i++) {
+            const pwsp_list_fifo *of = &code->fifos[i];
+            if (of->slot_bytes) {
+                ptoisa_direction direction = i == PWSP_FIFO_TO_VECTOR ? PTOISA_C2V : PTOISA_V2C;
+                ptoisa_fifo_init(&core->core, &core->block->fifos[i].of, direction, of->flag,
+                                 of->slot_bytes, of->slots,
+                                 is_dry ? NULL : core->block->fifos[i].slots, 0);
+            }
+        }
+    }
+}
+
+// When the last core is done; in the unit model, the sum of both cores' cycles.
+static uint64_t pwsp_tile_core_cycles(const pwsp_tile_core *core, const pwsp_tile_code *code) {
+    uint64_t cycles = ptoisa_cycles(&core->core);
+    uint64_t more = code->is_mixed ? ptoisa_cycles(&core->block->vector) : 0;
+    if (ptoisa_time_of(core->core.model) == PTOISA_TIME_SUM) {
+        return cycles + more;
+    }
+    return cycles > more ? cycles : more;
 }
 
 bool pwsp_tile_core_run(pwsp_tile_core *core, const pwsp_tile_code *code, const ptowsp_task *task,
@@ -32858,7 +34200,7 @@ bool pwsp_tile_core_run(pwsp_tile_core *core, const pwsp_tile_code *code, const 
     pwsp_tile_core_begin(core, code, core->cost, is_dry);
     pwsp_tile_core_place(core, code, task, is_dry);
     pwsp_tile_core_walk(core, code, task, 0, code->insn_count);
-    *out_cycles = ptoisa_cycles(&core->core);
+    *out_cycles = pwsp_tile_core_cycles(core, code);
     if (core->excess) {
         snprintf(core->text, sizeof core->text, "its cost function says %" PRIu64 " cycles",
                  core->excess);
@@ -32874,9 +34216,10 @@ bool pwsp_tile_code_measure(const pwsp_tile_code *code, const ptowsp_cost *cost,
     }
     pwsp_tile_core_place(core, code, NULL, true);
     pwsp_tile_core_walk(core, code, NULL, 0, code->insn_count);
-    out_stats->cycles = ptoisa_cycles(&core->core);
+    out_stats->cycles = pwsp_tile_core_cycles(core, code);
     for (int i = 0; i < PTOWSP_PIPE_COUNT; i++) {
-        out_stats->busy_cycles[i] = core->core.busy[i];
+        out_stats->busy_cycles[i] =
+            core->core.busy[i] + (code->is_mixed ? core->block->vector.busy[i] : 0);
     }
     for (int i = 0; i < PTOWSP_MEMORY_COUNT; i++) {
         out_stats->memory_bytes[i] = code->used[i];
@@ -32884,11 +34227,10 @@ bool pwsp_tile_code_measure(const pwsp_tile_code *code, const ptowsp_cost *cost,
     return core->excess == 0;
 }
 
-// Does an instruction move a tile between the cube and the vector core? A2/A3 has no TMOV for it:
-// the one pushes the tile, in global memory, and the other pops it. In a list one TMOV stands for
-// both.
+// Does an instruction move a tile between the cube and the vector core, as A5 does? The tile is not
+// padded alike on both.
 static bool pwsp_insn_is_crossing(const pwsp_tile_code *code, const pwsp_insn *insn) {
-    if (insn->op != PTOISA_TMOV) {
+    if (insn->op != PTOISA_TMOV || code->machine.family == PTOISA_A2A3) {
         return false;
     }
     uint8_t from = code->tiles[insn->src[0]].memory, to = code->tiles[insn->dst[0]].memory;
@@ -32900,10 +34242,15 @@ void pwsp_tile_core_check_all(pwsp_tile_core *core, const pwsp_tile_code *code,
     pwsp_tile_core_begin(core, code, NULL, true);
     core->core.on_fault = on_fault;
     core->core.fault_user = user;
+    if (code->is_mixed) {
+        core->block->vector.on_fault = on_fault;
+        core->block->vector.fault_user = user;
+    }
     pwsp_tile_core_place(core, code, NULL, true);
     for (uint32_t i = 0; i < code->insn_count; i++) {
         const pwsp_insn *insn = &code->insns[i];
-        core->core.is_checked = !pwsp_insn_is_mark(insn) && !pwsp_insn_is_crossing(code, insn);
+        pwsp_core_of(core, insn)->is_checked =
+            !pwsp_insn_is_mark(insn) && !pwsp_insn_is_crossing(code, insn);
         *out_insn = i;
         pwsp_tile_core_insn(core, code, insn, NULL);
     }
@@ -32955,7 +34302,9 @@ ptowsp_insn pwsp_tile_code_insn(const pwsp_tile_code *code, uint32_t i,
         }
         return mark;
     }
-    ptoisa_op op = (ptoisa_op)from->op;
+    ptoisa_op op = from->op == PWSP_INSN_TPUSH  ? PTOISA_TSTORE
+                   : from->op == PWSP_INSN_TPOP ? PTOISA_TLOAD
+                                                : (ptoisa_op)from->op;
     ptoisa_tile dst, src[2];
     memset(&dst, 0, sizeof dst);
     memset(src, 0, sizeof src);
@@ -32971,7 +34320,7 @@ ptowsp_insn pwsp_tile_code_insn(const pwsp_tile_code *code, uint32_t i,
     const ptoisa_tile *of = from->dst[0] ? &dst : &src[0];
     ptowsp_insn insn;
     memset(&insn, 0, sizeof insn);
-    insn.name = ptoisa_op_name(op);
+    insn.name = pwsp_insn_name(from);
     bool is_sync = op == PTOISA_SET_FLAG || op == PTOISA_WAIT_FLAG || op == PTOISA_PIPE_BARRIER;
     insn.pipe = (ptowsp_pipe)(op == PTOISA_WAIT_FLAG ? (ptoisa_pipe)from->dst_pipe
                               : is_sync              ? (ptoisa_pipe)from->src_pipe
@@ -33232,6 +34581,9 @@ static void pwsp_kernel_print_insn(const ptowsp_body *body, const pwsp_tile_code
         pwsp_text_format(text, " t%u", insn->src[j]);
     }
     pwsp_kernel_print_details(body, insn, text);
+    if (pwsp_insn_is_fifo(insn)) {
+        pwsp_text_format(text, ", FIFO %u", insn->mode);
+    }
     if (insn->tmp) {
         pwsp_text_format(text, ", scratch t%u", insn->tmp);
     }
@@ -33287,6 +34639,19 @@ static void pwsp_kernel_print_tile(const ptowsp_body *body, const pwsp_tile_code
     pwsp_text_format(text, "\n");
 }
 
+// The instructions of one core, or all; numbers are those of the whole list.
+static void pwsp_kernel_print_half(const ptowsp_body *body, const pwsp_tile_code *code,
+                                   uint32_t side, ptowsp_text text) {
+    if (side != PWSP_SIDE_ANY) {
+        pwsp_text_format(text, "%s half\n", side == PWSP_SIDE_CUBE ? "cube" : "vector");
+    }
+    for (uint32_t i = 0; i < code->insn_count; i++) {
+        if (code->insns[i].side == side || pwsp_insn_is_mark(&code->insns[i])) {
+            pwsp_kernel_print_insn(body, code, i, text);
+        }
+    }
+}
+
 void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code, ptowsp_text text) {
     pwsp_kernel_print_head(body, text);
     for (uint32_t i = 1; i < body->op_count; i++) {
@@ -33303,8 +34668,18 @@ void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code, ptowsp
     }
     pwsp_text_format(text, "instructions, with pipe and cycles of the unit model: %" PRIu64 "%s\n",
                      sum, code->loop_count ? ", each once" : "");
-    for (uint32_t i = 0; i < code->insn_count; i++) {
-        pwsp_kernel_print_insn(body, code, i, text);
+    for (uint32_t side = code->is_mixed ? PWSP_SIDE_CUBE : PWSP_SIDE_ANY;
+         side <= (code->is_mixed ? PWSP_SIDE_VECTOR : PWSP_SIDE_ANY); side++) {
+        pwsp_kernel_print_half(body, code, side, text);
+    }
+    for (uint32_t i = 0; i < PWSP_FIFO_COUNT && code->is_mixed; i++) {
+        const pwsp_list_fifo *fifo = &code->fifos[i];
+        if (fifo->slot_bytes) {
+            pwsp_text_format(text,
+                             "FIFO %u, to the %s core: %u slots of %u bytes, flags %u and %u\n", i,
+                             i == PWSP_FIFO_TO_VECTOR ? "vector" : "cube", fifo->slots,
+                             fifo->slot_bytes, fifo->flag, fifo->flag + 1u);
+        }
     }
     pwsp_text_format(text, "tiles, with memory and bytes\n");
     for (uint32_t i = 1; i < code->tile_count; i++) {
@@ -33327,6 +34702,7 @@ void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code, ptowsp
 PTOWSP_STATIC_ASSERT((int)PTOWSP_FORM_BINARY == (int)PWSP_VARIANT_BINARY, "forms");
 PTOWSP_STATIC_ASSERT((int)PTOWSP_FORM_INPLACE == (int)PWSP_VARIANT_INPLACE, "forms");
 PTOWSP_STATIC_ASSERT((int)PTOWSP_FORM_DESCENDING == (int)PWSP_VARIANT_DESCENDING, "forms");
+PTOWSP_STATIC_ASSERT((int)PTOWSP_SIDE_VECTOR == (int)PWSP_SIDE_VECTOR, "sides");
 PTOWSP_STATIC_ASSERT((int)PTOWSP_LAYOUT_COUNT == (int)PTOISA_LAYOUT_COUNT, "layouts");
 PTOWSP_STATIC_ASSERT((int)PTOWSP_PIPE_COUNT == (int)PTOISA_PIPE_ALL, "pipes");
 PTOWSP_STATIC_ASSERT((int)PTOWSP_FAMILY_A5 == (int)PTOISA_A5, "families");
@@ -33386,9 +34762,11 @@ PWSP_INTERNAL ptowsp_insn_info pwsp_tile_code_insn_info(const pwsp_tile_code *co
     ptowsp_insn_info info;
     memset(&info, 0, sizeof info);
     info.name = shown.name;
+    info.side = (ptowsp_side)from->side;
+    info.fifo = pwsp_insn_is_fifo(from) ? from->mode : 0;
     info.pipe = shown.pipe;
     info.form = (ptowsp_form)from->variant;
-    info.mode = pwsp_read_mode(from);
+    info.mode = pwsp_insn_is_fifo(from) ? 0 : pwsp_read_mode(from);
     info.src_pipe = (ptowsp_pipe)from->src_pipe;
     info.dst_pipe = (ptowsp_pipe)from->dst_pipe;
     info.event = from->event;
@@ -40837,6 +42215,12 @@ PWSP_INTERNAL void pwsp_read_tiles(const pwsp_tile_code *code, ptowsp_kernel_inf
     info->family = (ptowsp_family)code->machine.family;
     info->machine = pwsp_machine_from_isa(&code->machine);
     info->has_products = code->is_cube;
+    info->is_mixed = code->is_mixed;
+    for (uint32_t i = 0; i < PWSP_FIFO_COUNT && code->is_mixed; i++) {
+        info->fifos[i].slot_bytes = code->fifos[i].slot_bytes;
+        info->fifos[i].slot_count = code->fifos[i].slots;
+        info->fifos[i].flag = code->fifos[i].flag;
+    }
 }
 
 static const pwsp_tile_code *pwsp_read_code(const ptowsp_program *program, uint32_t kernel) {

@@ -2841,6 +2841,14 @@ PTOWSP_API void ptowsp_tile_store_add(ptowsp_value param, ptowsp_value value);
 // (910B, the default) bf16 arithmetic goes through f32, to the same bits; so does division of i16
 // tiles, where a y of 0 then gives no particular number; division of i32 tiles is refused.
 // src/kernel/legal.h has the table.
+//
+// Matrix products run on a cube core, all else on vector cores. A kernel with both is mixed on A2/A3:
+// it is cut into two halves, and what goes between them goes through FIFOs in global memory. Values
+// keep their type and bits. In the a2a3 model the halves overlap as far as two slots of each FIFO
+// allow, and the way through global memory is counted; the unit model counts one move, as PTO-WSP
+// does. One of a cube core's two vector cores does the vector half. Where both halves use a parameter
+// that one stores to, and no tile that goes between them orders it, the vector half does the loads
+// and stores of that parameter. On A5 the cores' memories are connected, and nothing is cut.
 PTOWSP_API ptowsp_value ptowsp_tile_add(ptowsp_value x, ptowsp_value y);
 PTOWSP_API ptowsp_value ptowsp_tile_sub(ptowsp_value x, ptowsp_value y);
 PTOWSP_API ptowsp_value ptowsp_tile_mul(ptowsp_value x, ptowsp_value y);
@@ -4736,6 +4744,7 @@ typedef struct ptowsp_npu_desc {
     const char *directory;  // of the tree; its parent exists
     bool is_replacing;      // replaces an existing emitted tree or empty directory as a whole, with
                             // everything in it; otherwise the directory must not exist
+    bool is_for_host;       // for threads and simulators alone: see UNSUPPORTED
 } ptowsp_npu_desc;
 
 // Writes the tree of a program: first beside the directory, then in its place by renaming, so there
@@ -4743,7 +4752,9 @@ typedef struct ptowsp_npu_desc {
 //
 // Errors   UNSUPPORTED: a directive that ascend_npu refuses, a kernel without source (or a cost
 //          without source), a PTO-ISA source without its entry, or an instruction that the machine
-//          does not have. The text names it.
+//          does not have. Without is_for_host a tile kernel with products and other operations as
+//          well: a task of it takes a cube core and its vector cores at once, and the scheduler of a
+//          tree cannot give it to all of them on a device. The text names it.
 //          LIMIT_EXCEEDED: more than 65535 statements, or parts of another kind.
 //          INVALID_PARAMS: no directory; it exists, and is_replacing is false or it cannot be
 //          replaced.
@@ -4753,7 +4764,7 @@ typedef struct ptowsp_npu_desc {
 PTOWSP_NPU_API ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *program,
                                              const ptowsp_npu_desc *desc);
 
-// Passes the same files one by one to a callback, in a fixed order, with paths in the tree like
+// Passes the files of is_for_host one by one to a callback, in a fixed order, with paths in the tree like
 // "aicpu/expand.cpp". A callback that returns anything but OK ends the call with that status.
 typedef ptowsp_status (*ptowsp_npu_file_fn)(void *user, const char *path, const char *text,
                                             size_t size);
@@ -5123,6 +5134,13 @@ PTOWSP_API ptowsp_status ptowsp_program_check(ptowsp_context *context,
                                               const ptowsp_program *program, ptowsp_target target);
 
 // Kernels, 1 .. count - 1.
+// A FIFO between the halves of a mixed kernel, in global memory.
+typedef struct ptowsp_fifo {
+    uint32_t slot_bytes;  // 0: there is none in this direction
+    uint32_t slot_count;
+    uint32_t flag;  // the first of its two flags between the cores; these have 16
+} ptowsp_fifo;
+
 typedef struct ptowsp_kernel_info {
     const char *name;
     bool is_used;  // a task calls it
@@ -5143,6 +5161,8 @@ typedef struct ptowsp_kernel_info {
     ptowsp_family family;
     ptowsp_machine machine;  // its target: name, family, clock, memories, rates
     bool has_products;       // uses the cube unit
+    bool is_mixed;           // it has a half for a cube core and one for a vector core, below
+    ptowsp_fifo fifos[2];    // of mixed kernels: to the vector core, to the cube core
 } ptowsp_kernel_info;
 
 PTOWSP_API uint32_t ptowsp_program_kernel_count(const ptowsp_program *program);
@@ -5212,9 +5232,23 @@ typedef enum ptowsp_form {
 
 #define PTOWSP_NO_PARAM UINT32_MAX
 
+// The halves of a mixed kernel. Instructions are listed in an order that both cores can follow; each
+// core executes its own ones, with pipes and flags of its own, and both go through all loops. TPUSH
+// src[0] waits for a free slot of a FIFO and fills it with the tile's valid elements, rows one behind
+// another, valid_cols.max elements apart; TPOP dst[0] waits for the next filled slot and frees it.
+// So the n-th TPOP of a FIFO gets what the n-th TPUSH put there.
+typedef enum ptowsp_side {
+    PTOWSP_SIDE_ANY = 0,  // of kernels that are not mixed; LOOP and END
+    PTOWSP_SIDE_CUBE,
+    PTOWSP_SIDE_VECTOR
+} ptowsp_side;
+
 // One instruction with its operands.
 typedef struct ptowsp_insn_info {
-    const char *name;  // "TADD", "SET_FLAG", "WAIT_FLAG", "PIPE_BARRIER", "LOOP", "END"
+    // "TADD", "TPUSH", "TPOP", "SET_FLAG", "WAIT_FLAG", "PIPE_BARRIER", "LOOP", "END"
+    const char *name;
+    ptowsp_side side;
+    uint32_t fifo;     // of TPUSH and TPOP: which of the kernel's FIFOs
     ptowsp_pipe pipe;  // runs it
     ptowsp_form form;
     uint32_t mode;  // a ptowsp_round, ptowsp_compare or mask pattern: ptowsp_instruction_desc

@@ -230,7 +230,7 @@ check_all() {
     run_tests no-threads CC=gcc CFLAGS="-O2 -g -DPTOWSP_NO_THREADS" TESTS="$THREADED"
 
     step "tests of the shim under ASan and UBSan"
-    run_tests asan-isa CC=clang CXX=clang++ CFLAGS="-O0 $ASAN" TESTS="$(only "isa_.*") isa_kernels_test isa_face_test"
+    run_tests asan-isa CC=clang CXX=clang++ CFLAGS="-O0 $ASAN" TESTS="$(only "isa_.*") isa_kernels_test isa_face_test isa_fifo_test"
 
     step "refused memory under TSan"
     run_tests tsan CC=clang CXX=clang++ CFLAGS="-O1 -g -fsanitize=thread" TESTS=workload_memory_test

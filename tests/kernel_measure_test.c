@@ -125,6 +125,53 @@ static void user__is_asked_for_each_instruction(void **state) {
     fixture_free(&f);
 }
 
+// Products take 100 cycles, one with 32 inner elements 5000; a push 20, a pop 500; loads and stores
+// 10; all else nothing.
+static ptowsp_cycles mixed_cost(const ptowsp_insn *insn, void *user) {
+    (void)user;
+    return strcmp(insn->name, "TMATMUL") == 0 ? (insn->depth == 32 ? 5000 : 100)
+           : strcmp(insn->name, "TPUSH") == 0 ? 20
+           : strcmp(insn->name, "TPOP") == 0  ? 500
+           : insn->name[0] == 'T' && (strstr(insn->name, "LOAD") || strstr(insn->name, "STORE"))
+               ? 10
+               : 0;
+}
+
+// `count` times y = exp(a * b), and then c * d stored by the cube core.
+//
+//      M     20 product 120    140 product 240    260 product 360    1170 product 1270
+//      FIX   push 1 .. 140     push 2 .. 260      push 3 waits for both slots, 1150 .. 1170
+//      MTE2  pop 1 140 .. 640  TSTORE .. 650, as pop 2 goes where it was: 650 .. 1150
+static void mixed__halves_overlap_as_far_as_slots_allow(void **state) {
+    (void)state;
+    for (uint32_t count = 1; count <= 4; count++) {
+        fixture f;
+        fixture_make(&f, NULL);
+        ptowsp_body *k = ptowsp_kernel_begin(f.module, &(ptowsp_body_desc){.name = "mixed"});
+        ptowsp_value a = ptowsp_tile_in(k, "a", PTOWSP_F32, 16, 16);
+        ptowsp_value c = ptowsp_tile_in(k, "c", PTOWSP_F32, 16, 32);
+        ptowsp_value d = ptowsp_tile_in(k, "d", PTOWSP_F32, 32, 16);
+        ptowsp_value e = ptowsp_tile_out(k, "e", PTOWSP_F32, 16, 16);
+        for (uint32_t i = 0; i < count; i++) {
+            char name[8];
+            snprintf(name, sizeof name, "y%u", i);
+            ptowsp_value y = ptowsp_tile_out(k, name, PTOWSP_F32, 16, 16);
+            ptowsp_tile_store(y, ptowsp_tile_exp(ptowsp_tile_matmul(a, a)));
+        }
+        ptowsp_tile_store(e, ptowsp_tile_matmul(c, d));
+        ptowsp_kernel kernel = ptowsp_kernel_end(k);
+        assert_string_equal(ptowsp_module_error(f.module).text, "");
+        ptowsp_kernel_stats stats =
+            measure(&f, kernel, (ptowsp_cost){.model = PTOWSP_MODEL_USER, .fn = mixed_cost});
+        // When the last push is done: with two slots the third waits until both are free again, which
+        // they are when the second pop ends; the fourth does not wait.
+        static const uint64_t pushed[] = {0, 140, 260, 1170, 1290};
+        assert_int_equal(stats.cycles, pushed[count] + 5000 + 10);
+        assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_FIX], count * 20 + 10);
+        fixture_free(&f);
+    }
+}
+
 static ptowsp_cycles too_much(const ptowsp_insn *insn, void *user) {
     return strcmp(insn->name, "TSTORE") == 0 ? *(const ptowsp_cycles *)user : 0;
 }
@@ -229,6 +276,7 @@ int main(void) {
         cmocka_unit_test(unit__is_the_sum_of_elements),
         cmocka_unit_test(a2a3__is_a_chain_on_paper),
         cmocka_unit_test(user__is_asked_for_each_instruction),
+        cmocka_unit_test(mixed__halves_overlap_as_far_as_slots_allow),
         cmocka_unit_test(user__may_say_less_than_2_to_the_43),
         cmocka_unit_test(measure__refuses_what_is_no_tile_kernel),
         cmocka_unit_test(order__what_was_stored_is_not_loaded),

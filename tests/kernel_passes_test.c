@@ -120,18 +120,18 @@ static void lower__matmul_loads_its_factors_each_time(void **state) {
     k = begin();  // what other than matmul and store reads goes to UB
     a = in(&k, "a", 8, 16), b = in(&k, "b", 16, 4);
     keep(&k, 8, 4, ptowsp_tile_exp(ptowsp_tile_matmul(a, b)));
-    expect(&k, "TLOAD 128, TLOAD 64, TMATMUL 512, TMOV 32, TEXP 32, TSTORE 32");
+    expect(&k, "TLOAD 128, TLOAD 64, TMATMUL 512, TPUSH 32, TEXP 32, TSTORE 32");
     k = begin();  // a value is moved; a parameter that is also read in UB is loaded there besides
     a = in(&k, "a", 8, 16), b = in(&k, "b", 16, 4);
     keep(&k, 8, 4, ptowsp_tile_matmul(ptowsp_tile_exp(a), b));
     keep_as(&k, "out2", PTOWSP_F32, 8, 4, ptowsp_tile_matmul(a, b));
-    expect(&k, "TLOAD 128, TEXP 128, TMOV 128, TLOAD 64, TMATMUL 512, TSTORE 32, TLOAD 128, "
+    expect(&k, "TLOAD 128, TEXP 128, TPUSH 128, TLOAD 64, TMATMUL 512, TSTORE 32, TLOAD 128, "
                "TLOAD 64, TMATMUL 512, TSTORE 32");
     k = begin();  // product of a product: moved from L0C
     a = in(&k, "a", 8, 16), b = in(&k, "b", 16, 4);
     ptowsp_value c = in(&k, "c", 4, 2);
     keep(&k, 8, 2, ptowsp_tile_matmul(ptowsp_tile_matmul(a, b), c));
-    expect(&k, "TLOAD 128, TLOAD 64, TMATMUL 512, TMOV 32, TLOAD 8, TMATMUL 64, TSTORE 16");
+    expect(&k, "TLOAD 128, TLOAD 64, TMATMUL 512, TPUSH 32, TLOAD 8, TMATMUL 64, TSTORE 16");
 }
 
 // 4. A narrowing store has a TCVT.
@@ -338,7 +338,7 @@ static void fuse__joins_what_one_instruction_does(void **state) {
     (void)state;
     kernel k = begin();
     build_layer(&k, PTOWSP_F16);
-    expect(&k, "TLOAD 4, TLOAD 128, TLOAD 64, TMATMUL 512, TMOV 32, TCOLEXPANDADD 32, TRELU 32, "
+    expect(&k, "TLOAD 4, TLOAD 128, TLOAD 64, TMATMUL 512, TPUSH 32, TCOLEXPANDADD 32, TRELU 32, "
                "TCVT 32, TSTORE 32");
     k = begin_as(true, NULL);
     build_layer(&k, PTOWSP_F16);
@@ -361,26 +361,27 @@ static void fuse__leaves_what_it_cannot_join(void **state) {
     ptowsp_value product = ptowsp_tile_matmul(in(&k, "a", 8, 16), in(&k, "b", 16, 4));
     keep(&k, 8, 4, ptowsp_tile_add(product, in(&k, "bias", 1, 4)));
     keep_as(&k, "out2", PTOWSP_F32, 8, 4, product);
-    expect(&k, "TLOAD 4, TLOAD 128, TLOAD 64, TMATMUL 512, TMOV 32, TCOLEXPANDADD 32, TSTORE 32, "
+    expect(&k, "TLOAD 4, TLOAD 128, TLOAD 64, TMATMUL 512, TPUSH 32, TCOLEXPANDADD 32, TSTORE 32, "
                "TSTORE 32");
     k = begin_as(true, NULL);
     product = ptowsp_tile_matmul(in(&k, "a", 8, 16), in(&k, "b", 16, 4));
     keep(&k, 8, 4, ptowsp_tile_add(product, in(&k, "bias", 4, 1)));
-    expect(&k, "TLOAD 4, TLOAD 128, TLOAD 64, TMATMUL 512, TMOV 32, TCOLEXPANDADD 32, TSTORE 32");
+    expect(&k, "TLOAD 4, TLOAD 128, TLOAD 64, TMATMUL 512, TPUSH 32, TCOLEXPANDADD 32, TSTORE 32");
     k = begin_as(true, NULL);
     product = ptowsp_tile_matmul(in(&k, "a", 8, 16), in(&k, "b", 16, 8));
     keep(&k, 8, 8, ptowsp_tile_add(product, in(&k, "bias", 1, 8)));
-    expect(&k, "TLOAD 8, TLOAD 128, TLOAD 128, TMATMUL 1024, TMOV 64, TROWEXPANDADD 64, TSTORE 64");
+    expect(&k,
+           "TLOAD 8, TLOAD 128, TLOAD 128, TMATMUL 1024, TPUSH 64, TROWEXPANDADD 64, TSTORE 64");
     k = begin_as(true, NULL);  // 1 KiB holds 256
     product = ptowsp_tile_matmul(in(&k, "a", 8, 2), in(&k, "b", 2, 257));
     keep(&k, 8, 257, ptowsp_tile_add(product, in(&k, "bias", 1, 257)));
-    expect(&k, "TLOAD 257, TLOAD 16, TLOAD 514, TMATMUL 4112, TMOV 2056, TCOLEXPANDADD 2056, "
+    expect(&k, "TLOAD 257, TLOAD 16, TLOAD 514, TMATMUL 4112, TPUSH 2056, TCOLEXPANDADD 2056, "
                "TSTORE 2056");
     k = begin_as(true, NULL);  // relu of what is read elsewhere
     product = ptowsp_tile_relu(ptowsp_tile_matmul(in(&k, "a", 8, 16), in(&k, "b", 16, 4)));
     keep(&k, 8, 4, product);
     keep_as(&k, "out2", PTOWSP_F32, 8, 4, product);
-    expect(&k, "TLOAD 128, TLOAD 64, TMATMUL 512, TMOV 32, TRELU 32, TSTORE 32, TSTORE 32");
+    expect(&k, "TLOAD 128, TLOAD 64, TMATMUL 512, TPUSH 32, TRELU 32, TSTORE 32, TSTORE 32");
 }
 
 // -- memory and machines --------------------------------------------------------------------------

@@ -353,6 +353,34 @@ static void ops__inout_reads_what_was_there_at_first(void **state) {
     play_all(scene_inout, 5, config);
 }
 
+// Both cores use one parameter: the product goes there, or comes from there, while a vector
+// instruction reads or writes it; no tile goes between the two.
+static void scene_shared(kt *t, int which) {
+    int64_t m = kt_pick_size(t), k = kt_pick_size(t), n = kt_pick_size(t);
+    ptowsp_dtype dtype = which == 2 ? PTOWSP_F16 : PTOWSP_F32;
+    if (which < 4) {
+        kt_value x = kt_inout(t, dtype, m, n);
+        kt_value product = kt_matmul(t, kt_in(t, PTOWSP_F16, m, k), kt_in(t, PTOWSP_F16, k, n));
+        kt_keep(t, kt_abs(t, x));
+        if (which == 3) {
+            product = kt_relu(t, product);
+        }
+        kt_store_to(t, kt_param_of(t, x), product, which == 1);
+        return;
+    }
+    kt_value x = kt_inout(t, PTOWSP_F32, m, k);
+    kt_keep(t, kt_matmul(t, x, kt_in(t, PTOWSP_F32, k, n)));
+    kt_store_to(t, kt_param_of(t, x), kt_in(t, PTOWSP_F32, m, k), which == 5);
+}
+
+static void ops__both_cores_may_use_a_parameter(void **state) {
+    (void)state;
+    kt_config config = kt_any(test_seed());
+    config.is_integer = true;
+    config.is_fused = true;
+    play_all(scene_shared, 6, config);
+}
+
 static void scene_full(kt *t, int which) {
     int64_t rows = kt_pick_size(t), cols = kt_pick_size(t);
     double x = all[which] == PTOWSP_U8 || all[which] == PTOWSP_U16 || all[which] == PTOWSP_U32
@@ -428,6 +456,7 @@ int main(void) {
         cmocka_unit_test(ops__a_slice_may_be_a_column),
         cmocka_unit_test(ops__load_reads_anew_and_inout_writes_back),
         cmocka_unit_test(ops__inout_reads_what_was_there_at_first),
+        cmocka_unit_test(ops__both_cores_may_use_a_parameter),
         cmocka_unit_test(ops__full_and_iota),
         cmocka_unit_test(ops__store_add_adds_to_what_is_there),
         cmocka_unit_test(ops__u32_and_i32_are_stored_as_each_other),

@@ -9,6 +9,7 @@
 #ifndef PTOWSP_LIST_BUILD_H
 #define PTOWSP_LIST_BUILD_H
 
+#include "../src/kernel/cut.h"
 #include "../src/kernel/memory.h"
 #include "../src/kernel/proof.h"
 #include "../src/kernel/waits.h"
@@ -109,7 +110,7 @@ static inline void built_print(const built *b, char *text, size_t size) {
         const pwsp_insn *insn = &b->list.insns[i];
         const char *src = ptoisa_pipe_name((ptoisa_pipe)insn->src_pipe);
         const char *dst = ptoisa_pipe_name((ptoisa_pipe)insn->dst_pipe);
-        const char *name = ptoisa_op_name((ptoisa_op)insn->op);
+        const char *name = pwsp_insn_name(insn);
         int length;
         if (insn->op == PTOISA_SET_FLAG || insn->op == PTOISA_WAIT_FLAG) {
             length = snprintf(text + at, size - at, "%s %s %s %u\n",
@@ -309,6 +310,22 @@ static inline void built_random(built *b, uint64_t *random, uint32_t count, uint
     free(r);
 }
 
+// Cuts a random list into halves. What crosses has the valid sizes that both tiles have.
+static inline void built_cut(built *b) {
+    for (uint64_t i = 0; i < b->list.insn_count; i++) {
+        const pwsp_insn *insn = &b->list.insns[i];
+        if (insn->op == PTOISA_TMOV) {
+            pwsp_list_tile *d = &b->list.tiles[insn->dst[0]];
+            const pwsp_list_tile *s = &b->list.tiles[insn->src[0]];
+            bool is_lower = s->valid_rows.max < d->valid_rows.max;
+            bool is_thinner = s->valid_cols.max < d->valid_cols.max;
+            d->valid_rows.max = is_lower ? s->valid_rows.max : d->valid_rows.max;
+            d->valid_cols.max = is_thinner ? s->valid_cols.max : d->valid_cols.max;
+        }
+    }
+    built_must(b, pwsp_list_cut(&b->list, &b->machine, NULL, &b->fault));
+}
+
 // -- the judge ------------------------------------------------------------------------------------
 
 #define JUDGE_BLOCK   32
@@ -428,7 +445,7 @@ static inline void judge_flags(judge *j) {
             const pwsp_insn *other = &j->b->list.insns[before - 1];
             if ((other->op == PTOISA_SET_FLAG || other->op == PTOISA_WAIT_FLAG) &&
                 other->src_pipe == insn->src_pipe && other->dst_pipe == insn->dst_pipe &&
-                other->event == insn->event) {
+                other->event == insn->event && other->side == insn->side) {
                 break;
             }
             before--;
@@ -443,6 +460,53 @@ static inline void judge_flags(judge *j) {
     uint32_t sets = built_count(j->b, PTOISA_SET_FLAG);
     if (sets != built_count(j->b, PTOISA_WAIT_FLAG)) {
         j->what = "a flag is not waited for";
+    }
+}
+
+// Matches TPUSH and TPOP: the k-th pop takes the k-th push, into whose slot the push goes that comes
+// so many later as there are slots. Each half ends with a barrier.
+static inline void judge_fifos(judge *j) {
+    const pwsp_list *list = &j->b->list;
+    uint32_t *pushes[PWSP_FIFO_COUNT], *pops[PWSP_FIFO_COUNT];
+    uint32_t pushed[PWSP_FIFO_COUNT] = {0}, popped[PWSP_FIFO_COUNT] = {0};
+    bool has_end[3] = {true, true, true};
+    for (int f = 0; f < PWSP_FIFO_COUNT; f++) {
+        pushes[f] = (uint32_t *)calloc(j->count + 1, sizeof **pushes);
+        pops[f] = (uint32_t *)calloc(j->count + 1, sizeof **pops);
+    }
+    for (uint32_t i = 0; i < j->count && !j->what; i++) {
+        const pwsp_insn *insn = &list->insns[i];
+        has_end[insn->side] = insn->op == PTOISA_PIPE_BARRIER && insn->src_pipe == PTOISA_PIPE_ALL;
+        uint32_t f = insn->mode;
+        if (insn->op == PWSP_INSN_TPUSH) {
+            if (pushed[f] == popped[f] + list->fifos[f].slots) {
+                j->what = "a push without a slot";
+                break;
+            }
+            bool is_first = pushed[f] < list->fifos[f].slots;
+            j->partner[i] = is_first ? 0 : pops[f][pushed[f] - list->fifos[f].slots] + 1;
+            pushes[f][pushed[f]++] = i;
+        } else if (insn->op == PWSP_INSN_TPOP) {
+            if (popped[f] == pushed[f]) {
+                j->what = "a pop of nothing";
+                break;
+            }
+            const pwsp_list_tile *s = &list->tiles[list->insns[pushes[f][popped[f]]].src[0]];
+            const pwsp_list_tile *d = &list->tiles[insn->dst[0]];
+            if (s->valid_rows.max != d->valid_rows.max || s->valid_cols.max != d->valid_cols.max) {
+                j->what = "a pop of another tile";
+            }
+            j->partner[i] = pushes[f][popped[f]] + 1;
+            pops[f][popped[f]++] = i;
+        }
+    }
+    for (int f = 0; f < PWSP_FIFO_COUNT; f++) {
+        j->what = pushed[f] != popped[f] ? "a push that is not popped" : j->what;
+        free(pushes[f]);
+        free(pops[f]);
+    }
+    if (list->is_mixed && !(has_end[PWSP_SIDE_CUBE] && has_end[PWSP_SIDE_VECTOR])) {
+        j->what = "no barrier at the end";
     }
 }
 
@@ -491,6 +555,7 @@ static inline void judge_init(judge *j, const built *b) {
         }
     }
     judge_flags(j);
+    judge_fifos(j);
 }
 
 static inline void judge_free(judge *j) {
@@ -509,11 +574,15 @@ static inline uint64_t judge_max(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
 
-// Gives all instructions times; `held` takes very long. Returns when S is done.
-static inline uint64_t judge_times(judge *j, uint64_t *random, uint32_t spread, uint32_t held) {
-    uint64_t ready[PTOISA_PIPE_COUNT] = {0}, done[PTOISA_PIPE_COUNT] = {0};
+// Gives all instructions times; `held` takes very long. Says when S
+// is done, of both cores.
+static inline void judge_times(judge *j, uint64_t *random, uint32_t spread, uint32_t held,
+                               uint64_t *out_finish) {
+    uint64_t of_both[2][2][PTOISA_PIPE_COUNT] = {0};
     for (uint32_t i = 0; i < j->count; i++) {
         const pwsp_insn *insn = &j->b->list.insns[i];
+        uint64_t *ready = of_both[insn->side == PWSP_SIDE_VECTOR][0];
+        uint64_t *done = of_both[insn->side == PWSP_SIDE_VECTOR][1];
         uint64_t gap = 1 + test_random(random) % spread;
         uint64_t length = i == held ? JUDGE_HELD_UP : 1 + test_random(random) % spread;
         if (insn->op == PTOISA_SET_FLAG) {
@@ -535,14 +604,18 @@ static inline uint64_t judge_times(judge *j, uint64_t *random, uint32_t spread, 
             ready[insn->src_pipe] = judge_max(ready[insn->src_pipe], done[insn->src_pipe]);
         } else {
             uint32_t pipe = (uint32_t)pwsp_insn_pipe(&j->b->list, insn);
-            j->begin[i] = ready[pipe] + gap;
+            uint32_t other = pwsp_insn_is_fifo(insn) ? j->partner[i] : 0;
+            j->begin[i] = judge_max(ready[pipe], other ? j->end[other - 1] : 0) + gap;
             j->end[i] = j->begin[i] + length;
             bool is_slow = j->b->machine.family == PTOISA_A2A3 && pipe == PTOISA_PIPE_V;
             done[pipe] = judge_max(done[pipe], j->end[i]);
             ready[pipe] = is_slow ? j->begin[i] : j->end[i];
         }
     }
-    return judge_max(ready[PTOISA_PIPE_S], done[PTOISA_PIPE_S]);
+    for (int side = 0; side < 2; side++) {
+        uint64_t *ready = of_both[side][0], *done = of_both[side][1];
+        out_finish[side] = judge_max(ready[PTOISA_PIPE_S], done[PTOISA_PIPE_S]);
+    }
 }
 
 static inline int judge_compare(const void *a, const void *b) {
@@ -578,7 +651,8 @@ static inline bool judge_run(judge *j, uint64_t *random, uint32_t spread, uint32
     if (j->what) {
         return false;
     }
-    uint64_t finish = judge_times(j, random, spread, held);
+    uint64_t finish[2];
+    judge_times(j, random, spread, held, finish);
     uint32_t event_count = 0;
     memset(j->writes, 0, j->block_count * sizeof *j->writes);
     memset(j->reads, 0, j->block_count * sizeof *j->reads);
@@ -590,7 +664,7 @@ static inline bool judge_run(judge *j, uint64_t *random, uint32_t spread, uint32
             j->what = "a flag is set before its last wait";
         }
         bool is_store = insn->op == PTOISA_TSTORE || insn->op == PTOISA_MSCATTER;
-        if (is_store && j->end[i] >= finish) {
+        if (is_store && j->end[i] >= finish[insn->side == PWSP_SIDE_VECTOR]) {
             j->what = "S ends before a store";
         }
         if (j->starts[i] < j->starts[i + 1]) {

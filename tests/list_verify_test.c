@@ -337,7 +337,7 @@ static uint64_t wait_of(const built *b, uint64_t set) {
     for (uint64_t i = set + 1; i < b->list.insn_count; i++) {
         const pwsp_insn *w = &b->list.insns[i];
         if (w->op == PTOISA_WAIT_FLAG && w->src_pipe == s->src_pipe && w->dst_pipe == s->dst_pipe &&
-            w->event == s->event) {
+            w->event == s->event && w->side == s->side) {
             return i;
         }
     }
@@ -379,7 +379,7 @@ static void swap_insns(built *b, uint64_t a, uint64_t c) {
 }
 
 typedef struct damages {
-    damage_count flag, half, barrier, event, moved, pipe, address, onto, memory;
+    damage_count flag, half, barrier, event, moved, pipe, address, onto, memory, fifo, shared;
 } damages;
 
 // Damages each flag and barrier of a list.
@@ -431,7 +431,8 @@ static void damage_sync(built *b, const saved *s, uint64_t *random, damages *d) 
         for (uint64_t k = i + 1; k < s->insn_count; k++) {
             const pwsp_insn *other = &s->insns[k];
             if (other->op == PTOISA_SET_FLAG && other->src_pipe == insn->src_pipe &&
-                other->dst_pipe == insn->dst_pipe && other->event != insn->event) {
+                other->dst_pipe == insn->dst_pipe && other->side == insn->side &&
+                other->event != insn->event) {
                 b->list.insns[i].event = other->event;
                 b->list.insns[k].event = insn->event;
                 compare(b, random, true, &d->event, "events of two sets swapped");
@@ -475,6 +476,68 @@ static void damage_tiles(built *b, const saved *s, uint64_t *random, damages *d)
     }
 }
 
+// Damages each TPUSH and TPOP.
+static void damage_fifos(built *b, const saved *s, uint64_t *random, damages *d) {
+    for (uint64_t i = 0; i < s->insn_count; i++) {
+        const pwsp_insn *insn = &s->insns[i];
+        if (!pwsp_insn_is_fifo(insn)) {
+            continue;
+        }
+        remove_insn(b, i);
+        compare(b, random, true, &d->fifo, "a push or pop taken away");
+        restore(s, b);
+        b->list.insns[i].op = insn->op == PWSP_INSN_TPUSH ? PWSP_INSN_TPOP : PWSP_INSN_TPUSH;
+        assert_false(is_good(b));
+        restore(s, b);
+        b->list.insns[i].mode ^= 1;
+        assert_false(is_good(b));
+        restore(s, b);
+        b->list.insns[i].side = insn->side == PWSP_SIDE_CUBE ? PWSP_SIDE_VECTOR : PWSP_SIDE_CUBE;
+        assert_false(is_good(b));
+        restore(s, b);
+        for (uint64_t at = i; at > 0 && i - at < 8; at--) {
+            swap_insns(b, at, at - 1);
+            compare(b, random, false, &d->fifo, "a push or pop moved earlier");
+        }
+        restore(s, b);
+        for (uint64_t at = i; at + 1 < s->insn_count && at - i < 8; at++) {
+            swap_insns(b, at, at + 1);
+            compare(b, random, false, &d->fifo, "a push or pop moved later");
+        }
+        restore(s, b);
+    }
+    for (int f = 0; f < PWSP_FIFO_COUNT; f++) {
+        if (b->list.fifos[f].slot_bytes) {
+            pwsp_list_fifo fifo = b->list.fifos[f];
+            b->list.fifos[f].slot_bytes = 4;
+            d->fifo.tried++, d->fifo.matters++, d->fifo.refused += !is_good(b);
+            b->list.fifos[f] = fifo;
+            b->list.fifos[f].flag = 15;
+            d->fifo.tried++, d->fifo.matters++, d->fifo.refused += !is_good(b);
+            b->list.fifos[f] = fifo;
+        }
+    }
+}
+
+// The halves of a list have parameters of their own, or not: then nothing may order them.
+static bool finish_mixed(built *b, uint64_t *random, damages *d) {
+    bool is_apart = test_random_in(random, 0, 3) > 0;
+    for (uint64_t i = 0; i < b->list.insn_count && is_apart; i++) {
+        pwsp_insn *insn = &b->list.insns[i];
+        insn->param = insn->param == 0                 ? 0
+                      : insn->side == PWSP_SIDE_VECTOR ? (uint16_t)(5 + insn->param % 4)
+                                                       : (uint16_t)(1 + insn->param % 4);
+    }
+    built_must(b, pwsp_list_place(&b->list, &b->machine, &b->fault));
+    built_must(b, pwsp_list_add_waits(&b->list, &b->machine, &b->fault));
+    if (is_apart || !b->list.is_mixed) {
+        built_must(b, is_good(b));
+        return true;
+    }
+    compare(b, random, true, &d->shared, "shared parameters");
+    return is_good(b);
+}
+
 static void print_damage(const char *kind, const damage_count *count) {
     print_message("%-26s %6llu tried, %6llu matter, %6llu refused\n", kind,
                   (unsigned long long)count->tried, (unsigned long long)count->matters,
@@ -496,15 +559,23 @@ static void verify__refuses_the_damage_that_matters(void **state) {
         }
         built_random(&b, &random, (uint32_t)test_random_in(&random, 5, 40),
                      (uint32_t)test_random_in(&random, 1, 12));
+        bool is_mixed = n % 4 == 0;
+        if (is_mixed) {
+            built_cut(&b);
+        }
         if (!pwsp_list_place(&b.list, &b.machine, &b.fault)) {
             built_free(&b);
             continue;
         }
-        built_finish(&b);
+        if (is_mixed ? !finish_mixed(&b, &random, &d) : (built_finish(&b), false)) {
+            built_free(&b);
+            continue;
+        }
         saved s;
         save(&s, &b);
         damage_sync(&b, &s, &random, &d);
         damage_tiles(&b, &s, &random, &d);
+        damage_fifos(&b, &s, &random, &d);
         free(s.insns);
         free(s.tiles);
         built_free(&b);
@@ -518,10 +589,13 @@ static void verify__refuses_the_damage_that_matters(void **state) {
     print_damage("tile 32 bytes off", &d.address);
     print_damage("tile onto another", &d.onto);
     print_damage("memory too small", &d.memory);
+    print_damage("push, pop, FIFO damaged", &d.fifo);
+    print_damage("parameters of both halves", &d.shared);
     // There is hardly a flag that is not needed, and no barrier.
     assert_true(d.flag.matters * 100 >= d.flag.tried * 97);
     assert_true(d.half.matters == d.half.tried);
     assert_true(d.barrier.matters == d.barrier.tried);
+    assert_true(d.fifo.matters * 2 >= d.fifo.tried);
 }
 
 int main(void) {

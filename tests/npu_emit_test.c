@@ -79,7 +79,7 @@ static const char *in_directory(const npu_fixture *f, const char *name, char pat
 }
 
 static ptowsp_status emit_to(const npu_fixture *f, const char *path, bool is_replacing) {
-    const ptowsp_npu_desc desc = {path, is_replacing};
+    const ptowsp_npu_desc desc = {path, is_replacing, false};
     return ptowsp_npu_emit(f->context, f->program, &desc);
 }
 
@@ -334,7 +334,7 @@ static void emit__needs_a_program_a_directory_and_a_callback(void **state) {
     assert_int_equal(emit_to(&f, "", false), PTOWSP_INVALID_PARAMS);
     test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, no_directory);
     char path[160];
-    const ptowsp_npu_desc desc = {in_directory(&f, "tree", path), false};
+    const ptowsp_npu_desc desc = {in_directory(&f, "tree", path), false, false};
     assert_int_equal(ptowsp_npu_emit(f.context, NULL, &desc), PTOWSP_INVALID_PARAMS);
     test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "emit: program is NULL");
     assert_int_equal(ptowsp_npu_emit_files(f.context, f.program, NULL, NULL),
@@ -397,6 +397,81 @@ static void emit__kernels_need_their_source(void **state) {
                   "emit: kernel scale has a cost function, which its source does not name");
     assert_int_equal(npu_entries(f.directory), 0);
     npu_fixture_free(&f);
+}
+
+// z = exp(a * b) * c: one way to the vector core, and one back.
+static void mixed_make(npu_fixture *f, const ptowsp_machine *machine) {
+    npu_module_make(f, "m");
+    ptowsp_body_desc body;
+    memset(&body, 0, sizeof body);
+    body.name = "attend";
+    body.machine = machine;
+    ptowsp_body *k = ptowsp_kernel_begin(f->m, &body);
+    ptowsp_value a = ptowsp_tile_in(k, "a", PTOWSP_F32, 16, 16);
+    ptowsp_value b = ptowsp_tile_in(k, "b", PTOWSP_F32, 16, 40);
+    ptowsp_value c = ptowsp_tile_in(k, "c", PTOWSP_F32, 40, 8);
+    ptowsp_value z = ptowsp_tile_out(k, "z", PTOWSP_F32, 16, 8);
+    ptowsp_tile_store(z, ptowsp_tile_matmul(ptowsp_tile_exp(ptowsp_tile_matmul(a, b)), c));
+    static const int64_t sizes[][2] = {{16, 16}, {16, 40}, {40, 8}, {16, 8}};
+    ptowsp_task_desc task;
+    memset(&task, 0, sizeof task);
+    task.kernel = ptowsp_kernel_end(k);
+    for (int i = 0; i < 4; i++) {
+        char name[2] = {"abcz"[i], 0};
+        ptowsp_tensor_desc tensor;
+        memset(&tensor, 0, sizeof tensor);
+        tensor.name = name;
+        tensor.dtype = PTOWSP_F32;
+        tensor.rank = 2;
+        tensor.shape[0] = sizes[i][0];
+        tensor.shape[1] = sizes[i][1];
+        task.views[i].tensor = ptowsp_tensor_make(f->m, &tensor);
+    }
+    PTOWSP_WORKLOAD(f->m, "w") {
+        ptowsp_task_make(f->m, &task);
+    }
+    npu_fixture_compile(f, NULL);
+}
+
+static void emit__kernels_for_both_cores_are_for_hosts(void **state) {
+    (void)state;
+    const ptowsp_machine machines[] = {ptowsp_machine_910b(), ptowsp_machine_950pr()};
+    for (int i = 0; i < 2; i++) {
+        npu_fixture f;
+        npu_fixture_begin(&f);
+        mixed_make(&f, &machines[i]);
+        char path[160], text[256];
+        assert_int_equal(emit_to(&f, in_directory(&f, "tree", path), false), PTOWSP_UNSUPPORTED);
+        snprintf(text, sizeof text,
+                 "emit: kernel attend works on cube and vector cores; a task of it takes a cube "
+                 "core of %s and its vector cores at once, which a tree's scheduler does not give "
+                 "it (is_for_host: for threads and simulators)",
+                 machines[i].name);
+        test_error_is(f.context, PTOWSP_UNSUPPORTED, 1, text);
+        assert_int_equal(npu_entries(f.directory), 0);
+        const ptowsp_npu_desc desc = {path, false, true};
+        assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
+        ptowsp_kernel_info info = ptowsp_program_kernel_at(f.program, 1);
+        assert_int_equal(info.is_mixed, i == 0);
+        char order[64] = "";
+        for (uint32_t at = 0; at < info.insn_count; at++) {
+            ptowsp_insn_info insn = ptowsp_program_insn_at(f.program, 1, at);
+            bool is_push = strcmp(insn.name, "TPUSH") == 0;
+            assert_int_equal(insn.side != PTOWSP_SIDE_ANY, info.is_mixed);
+            if (is_push || strcmp(insn.name, "TPOP") == 0) {
+                size_t length = strlen(order);
+                snprintf(order + length, sizeof order - length, "%s%s%u ", is_push ? "push" : "pop",
+                         insn.side == PTOWSP_SIDE_CUBE ? " cube " : " vector ", insn.fifo);
+            }
+        }
+        assert_string_equal(order, i ? "" : "push cube 0 pop vector 0 push vector 1 pop cube 1 ");
+        for (int fifo = 0; fifo < 2; fifo++) {  // 16 x 40 f32, both ways
+            assert_int_equal(info.fifos[fifo].slot_bytes, i ? 0 : 2560);
+            assert_int_equal(info.fifos[fifo].slot_count, i ? 0 : 2);
+            assert_int_equal(info.fifos[fifo].flag, i ? 0 : 2 * fifo);
+        }
+        npu_fixture_free(&f);
+    }
 }
 
 static void emit__programs_over_a_limit_are_refused(void **state) {
@@ -687,6 +762,7 @@ int main(void) {
         cmocka_unit_test(emit__needs_a_program_a_directory_and_a_callback),
         cmocka_unit_test(emit__a_callback_may_stop_it),
         cmocka_unit_test(emit__kernels_need_their_source),
+        cmocka_unit_test(emit__kernels_for_both_cores_are_for_hosts),
         cmocka_unit_test(emit__programs_over_a_limit_are_refused),
         cmocka_unit_test(emit__programs_of_too_many_statements_are_refused),
         cmocka_unit_test(emit__writes_what_the_callback_gets),

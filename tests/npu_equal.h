@@ -104,7 +104,7 @@ static inline ptowsp_npu *npu_build(ptowsp_context *context, const ptowsp_progra
         for (char *c = path + at; *c; c++) {
             *c = *c == ' ' || *c == ',' || *c == '/' ? '_' : *c;
         }
-        const ptowsp_npu_desc desc = {path, true};
+        const ptowsp_npu_desc desc = {path, true, true};
         if (ptowsp_npu_emit(context, program, &desc) != PTOWSP_OK) {
             NPU_FAIL("emit: %s", ptowsp_context_error(context).text);
         }

@@ -454,7 +454,7 @@ static void emit__every_allocation_may_be_refused(void **state) {
     npu_fixture_make(&f);
     char path[128];
     snprintf(path, sizeof path, "%s/tree", f.directory);
-    const ptowsp_npu_desc desc = {path, false};
+    const ptowsp_npu_desc desc = {path, false, false};
     bool is_done = false;
     size_t n = 0;
     while (!is_done) {
@@ -481,7 +481,7 @@ static void emit__every_write_may_fail(void **state) {
     npu_fixture_make(&f);
     char path[128];
     snprintf(path, sizeof path, "%s/tree", f.directory);
-    const ptowsp_npu_desc desc = {path, false};
+    const ptowsp_npu_desc desc = {path, false, false};
     bool is_done = false;
     size_t n = 0;
     while (!is_done) {
@@ -509,7 +509,7 @@ static void emit__a_failing_write_leaves_the_tree_that_was_there(void **state) {
     char path[128], mine[160];
     snprintf(path, sizeof path, "%s/tree", f.directory);
     snprintf(mine, sizeof mine, "%s/mine", path);
-    const ptowsp_npu_desc desc = {path, true};
+    const ptowsp_npu_desc desc = {path, true, false};
     memset(&hooks, 0, sizeof hooks);
     assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
     assert_int_equal(mkdir(mine, 0755), 0);  // it stays if the tree does
@@ -538,7 +538,7 @@ static void emit__goes_on_after_short_and_interrupted_writes(void **state) {
         char path[128], file[160];
         snprintf(path, sizeof path, "%s/tree%d", f.directory, error);
         snprintf(file, sizeof file, "%s/aicpu/program.h", path);
-        const ptowsp_npu_desc desc = {path, false};
+        const ptowsp_npu_desc desc = {path, false, false};
         memset(&hooks, 0, sizeof hooks);
         hooks.fail_at = 1;
         hooks.error = error ? EINTR : 0;

@@ -19,7 +19,7 @@ int main(int argc, char **argv) {
     ptowsp_module *m;
     ptowsp_program *program;
     unsigned count = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
-    ptowsp_npu_desc tree = {.directory = argv[1], .is_replacing = true};
+    ptowsp_npu_desc tree = {.directory = argv[1], .is_replacing = true, .is_for_host = true};
     check(NULL, ptowsp_context_create(NULL, &context));
     check(context, ptowsp_module_create(context, NULL, &m));
     ptowsp_tensor_desc x = {"x", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 4}, PTOWSP_LOCATION_GLOBAL};

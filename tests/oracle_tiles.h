@@ -100,7 +100,9 @@ static void check_insns(const oracle *o, const oracle_kernel *kernel, ptowsp_ker
         ptowsp_insn insn = ptowsp_kernel_insn_at(o->module, made, i, &cycles);
         if (cycles) {
             const oracle_insn *expected = &kernel->insns[found];
-            good = good && found < kernel->insn_count && !strcmp(insn.name, expected->name) &&
+            // Between the cores it counts one move, and on 910B that is a push and a pop.
+            const char *name = strcmp(insn.name, "TPUSH") == 0 ? "TMOV" : insn.name;
+            good = good && found < kernel->insn_count && !strcmp(name, expected->name) &&
                    cycles == expected->cycles;
             found++;
         }

@@ -28,6 +28,7 @@ src/isa/core.h
 src/isa/view.h
 src/isa/cast.h
 src/isa/move.h
+src/isa/fifo.h
 src/isa/shape.h
 src/isa/convert.h
 src/isa/arith.h
@@ -45,10 +46,15 @@ src/isa/compare.h
 src/isa/sort.h
 src/isa/gather.h
 "
+# In the shim alone: blocks of cores, which have threads.
+BLOCK="
+src/isa/block.h
+"
 FACE="
 src/isa/pto_core.h
 src/isa/pto_types.h
 src/isa/pto_ops.h
+src/isa/pto_fifo.h
 "
 # What is taken by all parts, and all that PTOWSP_ONLY_ATTENTION leaves; with MORE_PLANS it is what
 # PTOWSP_ONLY_PLAN leaves.
@@ -124,6 +130,7 @@ src/kernel/passes.h src/kernel/passes.c
 src/kernel/lower.h src/kernel/lower_tiles.c src/kernel/lower_vector.c src/kernel/lower_matmul.c
 src/kernel/lower_loop.c src/kernel/lower_shape.c src/kernel/lower.c
 src/kernel/legal.h src/kernel/legal.c
+src/kernel/cut.h src/kernel/cut.c
 src/kernel/compiled.h src/kernel/compiled.c src/kernel/execute.c src/kernel/print_kernel.c
 src/kernel/read_kernel.c
 "
@@ -294,7 +301,7 @@ case "${1-} ${2-}" in
 '--part'*) fail "the parts are attention, plan and no-tiles" ;;
 esac
 
-listed=" $(echo $FILES $ABSENT $FACE $NPU) "
+listed=" $(echo $FILES $ABSENT $BLOCK $FACE $NPU) "
 for file in $(find src -type f ! -path "$TREE/*" ! -path src/README.md | sort); do
     case "$listed" in
     *" $file "*) ;;
@@ -331,7 +338,7 @@ check_files() {
         }' "$@")
     [ -z "$wrong" ] || fail "$wrong"
 }
-check_files $FILES $FACE
+check_files $FILES $BLOCK $FACE
 check_files $PLAN $MORE_PLANS $DATA $ABSENT
 check_files $(of_kind h $CORE_FILES) $PLANNER $(of_kind c $CORE_FILES)
 check_files $NPU
@@ -350,7 +357,7 @@ for file in $(find $TREE -type f | sort); do
 done
 
 # Includes are told apart by their last name, so no two headers may share one.
-same=$(echo $FILES $FACE | tr ' ' '\n' | sed 's#.*/##' | grep '\.h$' | sort | uniq -d)
+same=$(echo $FILES $BLOCK $FACE | tr ' ' '\n' | sed 's#.*/##' | grep '\.h$' | sort | uniq -d)
 [ -z "$same" ] || fail "two headers are called $same"
 
 # Names that a file defines at its top level: functions, and structs, enums and types with a body. All
@@ -621,7 +628,7 @@ fi
     echo
     echo "#ifndef PTOISA_SHIM_H"
     echo "#define PTOISA_SHIM_H"
-    bodies $ISA
+    bodies $ISA $BLOCK
     if [ -n "$(echo $FACE)" ]; then
         echo
         echo "#if defined(__cplusplus) && __cplusplus >= 201703L"

@@ -61,7 +61,8 @@ static ptowsp_npu *build(const emit *e, const ptowsp_program *program) {
 void emit_build(emit *e, ptowsp_context *context, const ptowsp_program *program) {
     char standard[256];
     snprintf(standard, sizeof standard, "build/emit/%s", e->name);
-    const ptowsp_npu_desc desc = {e->directory ? e->directory : standard, .is_replacing = true};
+    const ptowsp_npu_desc desc = {e->directory ? e->directory : standard, .is_replacing = true,
+                                  .is_for_host = true};
     e->context = context;
     make_parents(desc.directory);
     command_check(context, ptowsp_npu_emit(context, program, &desc));

@@ -65,7 +65,6 @@ enum class GatherOOB { Undefined, Clamp, Wrap, Zero };
 enum class ScatterAtomicOp { None, Add, Max, Min };
 enum class STPhase { Unspecified, Partial, Final };
 enum class AccPhase { Unspecified, Partial, Final };
-enum class TileSplitAxis { TILE_NO_SPLIT, TILE_UP_DOWN, TILE_LEFT_RIGHT };
 enum class Layout { ND, DN, NZ, SCALE, NC1HWC0, NCHW, NHWC, NDC1HWC0, NCDHW, FRACTAL_Z };
 
 // The memories that the shim has come first, as in ptoisa_memory.

@@ -175,14 +175,6 @@ PWSP_INLINE pwsp_valid pwsp_valid_full(uint32_t size) {
     return valid;
 }
 
-PWSP_INLINE bool pwsp_valid_is_equal(const pwsp_valid *a, const pwsp_valid *b) {
-    if (a->param == 0 || b->param == 0) {
-        return a->param == b->param && a->max == b->max;
-    }
-    return a->param == b->param && a->axis == b->axis && a->shift == b->shift &&
-           a->loop == b->loop && a->mul == b->mul && a->add == b->add && a->max == b->max;
-}
-
 // A part of an axis: size elements from `start`.
 PWSP_INLINE pwsp_valid pwsp_valid_part(pwsp_valid valid, uint32_t start, uint32_t size) {
     if (valid.param == 0) {

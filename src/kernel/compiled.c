@@ -3,6 +3,7 @@
 #include "compiled.h"
 
 #include "../base/atomic.h"
+#include "cut.h"
 #include "legal.h"
 #include "lower.h"
 #include "passes.h"
@@ -232,6 +233,8 @@ static pwsp_tile_code *pwsp_tile_code_make(const ptowsp_body *body, const pwsp_l
         code->scalar_dtypes[i] = (uint8_t)body->scalars[i].dtype;
     }
     memcpy(code->used, list->used, sizeof code->used);
+    memcpy(code->fifos, list->fifos, sizeof code->fifos);
+    code->is_mixed = list->is_mixed;
     code->machine = body->machine;
     for (uint32_t i = 0; i < code->insn_count; i++) {
         uint8_t op = code->insns[i].op;
@@ -282,15 +285,35 @@ static bool pwsp_tile_code_check(const pwsp_tile_code *code, pwsp_list_fault *fa
     return fault->status == PTOWSP_OK;
 }
 
+static bool pwsp_tile_code_try(ptowsp_body *body, pwsp_list *list, const uint8_t *rerouted,
+                               pwsp_list_fault *fault) {
+    return pwsp_lower(body, list, fault) && pwsp_legalise(body, list, fault) &&
+           pwsp_list_cut(list, &body->machine, rerouted, fault) &&
+           pwsp_list_place_loops(list, &body->machine, fault) &&
+           pwsp_list_add_waits(list, &body->machine, fault) &&
+           pwsp_list_verify(list, &body->machine, fault);
+}
+
 static bool pwsp_tile_code_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
     pwsp_pass_canonicalise(body);
     pwsp_pass_fold(body);
     pwsp_pass_drop_dead(body);
     pwsp_pass_fuse(body);
-    return pwsp_lower(body, list, fault) && pwsp_legalise(body, list, fault) &&
-           pwsp_list_place_loops(list, &body->machine, fault) &&
-           pwsp_list_add_waits(list, &body->machine, fault) &&
-           pwsp_list_verify(list, &body->machine, fault);
+    if (pwsp_tile_code_try(body, list, NULL, fault)) {
+        return true;
+    }
+    if (!list->is_mixed || fault->status != PTOWSP_UNSUPPORTED) {
+        return false;
+    }
+    // Both cores use a parameter, and nothing orders them: see cut.h.
+    uint8_t dtypes[PTOWSP_TASK_TILE_MAX];
+    for (uint32_t i = 0; i < PTOWSP_TASK_TILE_MAX; i++) {
+        dtypes[i] = (uint8_t)body->tiles[i].dtype;
+    }
+    pwsp_list_free(list);
+    pwsp_list_init(list, body->memory);
+    memset(fault, 0, sizeof *fault);
+    return pwsp_tile_code_try(body, list, dtypes, fault);
 }
 
 pwsp_tile_code *pwsp_tile_code_create(ptowsp_body *body, pwsp_list_fault *fault) {

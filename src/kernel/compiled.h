@@ -9,6 +9,8 @@
 #include "../data/cost_model.h"
 #include "body.h"
 
+#include "../isa/fifo.h"
+
 // Two sizes that a task must have alike; where only b depends on the task, b is to be at least a.
 typedef struct pwsp_tile_check {
     pwsp_valid a, b;
@@ -41,7 +43,9 @@ typedef struct pwsp_tile_code {
     uint8_t scalar_dtypes[PTOWSP_TASK_SCALAR_MAX];
     uint32_t used[PTOISA_MEMORY_COUNT];
     ptoisa_machine machine;
-    bool is_cube;  // it has matrix products
+    bool is_cube;   // it has matrix products
+    bool is_mixed;  // it has a cube and a vector half
+    pwsp_list_fifo fifos[PWSP_FIFO_COUNT];
 } pwsp_tile_code;
 
 // Makes code of a body: passes, lowering, memory, waits, proof. NULL with a fault.
@@ -63,15 +67,29 @@ PWSP_INTERNAL size_t pwsp_tile_code_size(const pwsp_tile_code *code);
 
 // The state that runs code: a core, its memories, and the tiles of the kernel as this task sees
 // them. Each running thread has one; it fits all kernels that it was reserved for.
+typedef struct pwsp_core_fifo {
+    ptoisa_fifo of;
+    uint8_t *slots;
+    uint32_t size;  // bytes of all slots
+} pwsp_core_fifo;
+
+// What mixed kernels have besides a core, which is their cube core.
+typedef struct pwsp_tile_block {
+    ptoisa_core vector;
+    pwsp_core_fifo fifos[PWSP_FIFO_COUNT];
+} pwsp_tile_block;
+
 typedef struct pwsp_tile_core {
     pwsp_memory memory;
     ptoisa_core core;
+    pwsp_tile_block *block;  // once there are mixed kernels
     ptoisa_tile *tiles;
     uint64_t tile_capacity;
     uint8_t *blocks[PTOISA_MEMORY_COUNT];      // as allocated
     uint32_t block_size[PTOISA_MEMORY_COUNT];  // bytes
     const ptowsp_cost *cost;                   // the user's, for PTOWSP_MODEL_USER
-    uint64_t excess;  // what that model said of an instruction, if too much; else 0
+    const char *asked;  // what it is asked for, if not what the core runs: TPUSH, TPOP
+    uint64_t excess;    // what that model said of an instruction, if too much; else 0
     int64_t index[PTOWSP_LOOP_MAX + 1];  // of the loops that run
     int64_t end[PTOWSP_LOOP_MAX + 1];
     uint64_t iteration[PTOWSP_LOOP_MAX + 1];

@@ -35,12 +35,30 @@ bool pwsp_tile_core_reserve_tiles(pwsp_tile_core *core, const pwsp_tile_code *co
         return false;
     }
     core->tiles = (ptoisa_tile *)tiles;
+    if (code->is_mixed && !core->block) {
+        core->block = (pwsp_tile_block *)pwsp_memory_alloc(&core->memory, sizeof *core->block);
+        return core->block != NULL;
+    }
     return true;
 }
 
 bool pwsp_tile_core_reserve(pwsp_tile_core *core, const pwsp_tile_code *code) {
     if (!pwsp_tile_core_reserve_tiles(core, code)) {
         return false;
+    }
+    for (int i = 0; i < PWSP_FIFO_COUNT && code->is_mixed; i++) {
+        pwsp_core_fifo *fifo = &core->block->fifos[i];
+        uint32_t size = code->fifos[i].slot_bytes * code->fifos[i].slots;
+        if (fifo->size >= size) {
+            continue;
+        }
+        uint8_t *slots = (uint8_t *)pwsp_memory_alloc(&core->memory, size);
+        if (!slots) {
+            return false;
+        }
+        pwsp_memory_free(&core->memory, fifo->slots, fifo->size);
+        fifo->slots = slots;
+        fifo->size = size;
     }
     for (int i = 0; i < PTOISA_MEMORY_COUNT; i++) {
         if (core->block_size[i] >= code->used[i]) {
@@ -61,6 +79,11 @@ bool pwsp_tile_core_reserve(pwsp_tile_core *core, const pwsp_tile_code *code) {
 }
 
 void pwsp_tile_core_free(pwsp_tile_core *core) {
+    for (int i = 0; i < PWSP_FIFO_COUNT && core->block; i++) {
+        pwsp_memory_free(&core->memory, core->block->fifos[i].slots, core->block->fifos[i].size);
+    }
+    pwsp_memory_free(&core->memory, core->block, sizeof *core->block);
+    core->block = NULL;
     for (int i = 0; i < PTOISA_MEMORY_COUNT; i++) {
         if (core->blocks[i]) {
             pwsp_memory_free(&core->memory, core->blocks[i], (size_t)core->block_size[i] + 64);
@@ -78,6 +101,10 @@ size_t pwsp_tile_core_bytes(const pwsp_tile_core *core) {
     for (int i = 0; i < PTOISA_MEMORY_COUNT; i++) {
         bytes += core->blocks[i] ? (size_t)core->block_size[i] + 64 : 0;
     }
+    for (int i = 0; i < PWSP_FIFO_COUNT && core->block; i++) {
+        bytes += core->block->fifos[i].size;
+    }
+    bytes += core->block ? sizeof *core->block : 0;
     return bytes;
 }
 
@@ -283,6 +310,11 @@ static void pwsp_tile_core_leave(pwsp_tile_core *core, const pwsp_tile_code *cod
 
 // -- instructions ---------------------------------------------------------------------------------
 
+// The core that executes an instruction.
+static ptoisa_core *pwsp_core_of(pwsp_tile_core *core, const pwsp_insn *insn) {
+    return insn->side == PWSP_SIDE_VECTOR ? &core->block->vector : &core->core;
+}
+
 // The number that a scalar operand is.
 static double pwsp_insn_scalar(const pwsp_tile_core *core, const pwsp_tile_code *code,
                                const pwsp_insn *insn, const ptowsp_task *task) {
@@ -366,7 +398,7 @@ static void pwsp_insn_load(pwsp_tile_core *core, const pwsp_tile_code *code, con
                            const ptowsp_task *task, const ptoisa_tile *d) {
     ptoisa_tile dst = pwsp_insn_clip(core, code, insn, task, *d);
     ptoisa_global global = pwsp_insn_global(core, code, insn, task, &dst);
-    ptoisa_tload(&core->core, &dst, &global);
+    ptoisa_tload(pwsp_core_of(core, insn), &dst, &global);
 }
 
 // MGATHER and MSCATTER: whole rows between a tile and a parameter.
@@ -377,9 +409,9 @@ static void pwsp_insn_table(pwsp_tile_core *core, const pwsp_tile_code *code, co
     ptoisa_global table = pwsp_insn_global(core, code, insn, task, &rest);
     rows.valid_cols = rows.valid_cols < rest.valid_cols ? rows.valid_cols : rest.valid_cols;
     if (insn->op == PTOISA_MGATHER) {
-        ptoisa_mgather(&core->core, &rows, &table, index);
+        ptoisa_mgather(pwsp_core_of(core, insn), &rows, &table, index);
     } else {
-        ptoisa_mscatter(&core->core, &table, &rows, index);
+        ptoisa_mscatter(pwsp_core_of(core, insn), &table, &rows, index);
     }
 }
 
@@ -387,10 +419,11 @@ static void pwsp_insn_store(pwsp_tile_core *core, const pwsp_tile_code *code, co
                             const ptowsp_task *task, const ptoisa_tile *s) {
     ptoisa_tile src = pwsp_insn_clip(core, code, insn, task, *s);
     ptoisa_global global = pwsp_insn_global(core, code, insn, task, &src);
+    ptoisa_core *on = pwsp_core_of(core, insn);
     switch ((pwsp_variant)insn->variant) {
-    case PWSP_VARIANT_ADD: ptoisa_tstore_add(&core->core, &global, &src); break;
-    case PWSP_VARIANT_RELU: ptoisa_tstore_relu(&core->core, &global, &src); break;
-    default: ptoisa_tstore(&core->core, &global, &src); break;
+    case PWSP_VARIANT_ADD: ptoisa_tstore_add(on, &global, &src); break;
+    case PWSP_VARIANT_RELU: ptoisa_tstore_relu(on, &global, &src); break;
+    default: ptoisa_tstore(on, &global, &src); break;
     }
 }
 
@@ -408,13 +441,49 @@ static void pwsp_insn_merge(ptoisa_core *core, const pwsp_insn *insn, const ptoi
     ptoisa_tmrgsort_lists(core, d, tmp, s, count, executed, false);
 }
 
+// TPUSH and TPOP: a store to a slot that is free, a load from one that is filled. A list's order is
+// one in which it always is. The second vector core takes part in that, and does nothing else.
+static void pwsp_core_fifo_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
+                                const pwsp_insn *insn) {
+    bool is_push = insn->op == PWSP_INSN_TPUSH;
+    uint32_t of = is_push ? insn->src[0] : insn->dst[0];
+    ptoisa_fifo *fifo = &tile_core->block->fifos[insn->mode].of;
+    ptoisa_core *core = pwsp_core_of(tile_core, insn);
+    ptoisa_tile tile = tile_core->tiles[of];
+    ptoisa_global slot = ptoisa_global_make(NULL, (ptoisa_dtype)tile.dtype, tile.valid_rows,
+                                            tile.valid_cols, code->tiles[of].valid_cols.max, 1);
+    uint32_t core_count = insn->side == PWSP_SIDE_VECTOR ? 2 : 1;
+    tile_core->asked = pwsp_insn_name(insn);
+    for (uint32_t sub = 0; sub < core_count && is_push; sub++) {
+        if (ptoisa_fifo_alloc(core, fifo, sub, PTOISA_NO_SPLIT, &slot)) {
+            if (sub == 0) {
+                ptoisa_tstore(core, &slot, &tile);
+            }
+            ptoisa_fifo_commit(core, fifo, sub);
+        }
+    }
+    for (uint32_t sub = 0; sub < core_count && !is_push; sub++) {
+        if (ptoisa_fifo_acquire(core, fifo, sub, PTOISA_NO_SPLIT, &slot)) {
+            if (sub == 0) {
+                ptoisa_tload(core, &tile, &slot);
+            }
+            ptoisa_fifo_release(core, fifo, sub);
+        }
+    }
+    tile_core->asked = NULL;
+}
+
 // A switch over all instructions, and longer than others for it.
 void pwsp_tile_core_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
                          const pwsp_insn *insn, const ptowsp_task *task) {
     if (pwsp_insn_is_mark(insn)) {
         return;
     }
-    ptoisa_core *core = &tile_core->core;
+    if (pwsp_insn_is_fifo(insn)) {
+        pwsp_core_fifo_insn(tile_core, code, insn);
+        return;
+    }
+    ptoisa_core *core = pwsp_core_of(tile_core, insn);
     uint32_t event = insn->event + (uint32_t)(tile_core->iteration[insn->loop] & 1);
     const ptoisa_tile *d = &tile_core->tiles[insn->dst[0]], *d1 = &tile_core->tiles[insn->dst[1]];
     const ptoisa_tile *s[PWSP_INSN_SRC_MAX];
@@ -520,11 +589,12 @@ static bool pwsp_insn_is_empty(const pwsp_tile_core *core, const pwsp_insn *insn
 // Executes an instruction that the unit model does not count.
 static void pwsp_tile_core_uncounted(pwsp_tile_core *core, const pwsp_tile_code *code,
                                      const pwsp_insn *insn, const ptowsp_task *task) {
-    uint64_t sum = core->core.sum, busy[PTOISA_PIPE_COUNT];
-    memcpy(busy, core->core.busy, sizeof busy);
+    ptoisa_core *on = pwsp_core_of(core, insn);
+    uint64_t sum = on->sum, busy[PTOISA_PIPE_COUNT];
+    memcpy(busy, on->busy, sizeof busy);
     pwsp_tile_core_insn(core, code, insn, task);
-    core->core.sum = sum;
-    memcpy(core->core.busy, busy, sizeof busy);
+    on->sum = sum;
+    memcpy(on->busy, busy, sizeof busy);
 }
 
 static void pwsp_tile_core_loop(pwsp_tile_core *core, const pwsp_tile_code *code,
@@ -572,7 +642,7 @@ static uint64_t pwsp_tile_core_ask(const ptoisa_issue_info *info, void *user) {
     const ptoisa_tile *of = info->dst ? info->dst : info->src0;
     ptowsp_insn insn;
     memset(&insn, 0, sizeof insn);
-    insn.name = ptoisa_op_name(info->op);
+    insn.name = core->asked ? core->asked : ptoisa_op_name(info->op);
     insn.pipe = (ptowsp_pipe)info->pipe;
     if (of) {
         insn.memory = (ptowsp_memory)of->memory;
@@ -615,6 +685,28 @@ static void pwsp_tile_core_begin(pwsp_tile_core *core, const pwsp_tile_code *cod
         core->core.cost = pwsp_tile_core_ask;
         core->core.cost_user = core;
     }
+    if (code->is_mixed) {
+        core->block->vector = core->core;
+        for (int i = 0; i < PWSP_FIFO_COUNT; i++) {
+            const pwsp_list_fifo *of = &code->fifos[i];
+            if (of->slot_bytes) {
+                ptoisa_direction direction = i == PWSP_FIFO_TO_VECTOR ? PTOISA_C2V : PTOISA_V2C;
+                ptoisa_fifo_init(&core->core, &core->block->fifos[i].of, direction, of->flag,
+                                 of->slot_bytes, of->slots,
+                                 is_dry ? NULL : core->block->fifos[i].slots, 0);
+            }
+        }
+    }
+}
+
+// When the last core is done; in the unit model, the sum of both cores' cycles.
+static uint64_t pwsp_tile_core_cycles(const pwsp_tile_core *core, const pwsp_tile_code *code) {
+    uint64_t cycles = ptoisa_cycles(&core->core);
+    uint64_t more = code->is_mixed ? ptoisa_cycles(&core->block->vector) : 0;
+    if (ptoisa_time_of(core->core.model) == PTOISA_TIME_SUM) {
+        return cycles + more;
+    }
+    return cycles > more ? cycles : more;
 }
 
 bool pwsp_tile_core_run(pwsp_tile_core *core, const pwsp_tile_code *code, const ptowsp_task *task,
@@ -625,7 +717,7 @@ bool pwsp_tile_core_run(pwsp_tile_core *core, const pwsp_tile_code *code, const 
     pwsp_tile_core_begin(core, code, core->cost, is_dry);
     pwsp_tile_core_place(core, code, task, is_dry);
     pwsp_tile_core_walk(core, code, task, 0, code->insn_count);
-    *out_cycles = ptoisa_cycles(&core->core);
+    *out_cycles = pwsp_tile_core_cycles(core, code);
     if (core->excess) {
         snprintf(core->text, sizeof core->text, "its cost function says %" PRIu64 " cycles",
                  core->excess);
@@ -641,9 +733,10 @@ bool pwsp_tile_code_measure(const pwsp_tile_code *code, const ptowsp_cost *cost,
     }
     pwsp_tile_core_place(core, code, NULL, true);
     pwsp_tile_core_walk(core, code, NULL, 0, code->insn_count);
-    out_stats->cycles = ptoisa_cycles(&core->core);
+    out_stats->cycles = pwsp_tile_core_cycles(core, code);
     for (int i = 0; i < PTOWSP_PIPE_COUNT; i++) {
-        out_stats->busy_cycles[i] = core->core.busy[i];
+        out_stats->busy_cycles[i] =
+            core->core.busy[i] + (code->is_mixed ? core->block->vector.busy[i] : 0);
     }
     for (int i = 0; i < PTOWSP_MEMORY_COUNT; i++) {
         out_stats->memory_bytes[i] = code->used[i];
@@ -651,11 +744,10 @@ bool pwsp_tile_code_measure(const pwsp_tile_code *code, const ptowsp_cost *cost,
     return core->excess == 0;
 }
 
-// Does an instruction move a tile between the cube and the vector core? A2/A3 has no TMOV for it:
-// the one pushes the tile, in global memory, and the other pops it. In a list one TMOV stands for
-// both.
+// Does an instruction move a tile between the cube and the vector core, as A5 does? The tile is not
+// padded alike on both.
 static bool pwsp_insn_is_crossing(const pwsp_tile_code *code, const pwsp_insn *insn) {
-    if (insn->op != PTOISA_TMOV) {
+    if (insn->op != PTOISA_TMOV || code->machine.family == PTOISA_A2A3) {
         return false;
     }
     uint8_t from = code->tiles[insn->src[0]].memory, to = code->tiles[insn->dst[0]].memory;
@@ -667,10 +759,15 @@ void pwsp_tile_core_check_all(pwsp_tile_core *core, const pwsp_tile_code *code,
     pwsp_tile_core_begin(core, code, NULL, true);
     core->core.on_fault = on_fault;
     core->core.fault_user = user;
+    if (code->is_mixed) {
+        core->block->vector.on_fault = on_fault;
+        core->block->vector.fault_user = user;
+    }
     pwsp_tile_core_place(core, code, NULL, true);
     for (uint32_t i = 0; i < code->insn_count; i++) {
         const pwsp_insn *insn = &code->insns[i];
-        core->core.is_checked = !pwsp_insn_is_mark(insn) && !pwsp_insn_is_crossing(code, insn);
+        pwsp_core_of(core, insn)->is_checked =
+            !pwsp_insn_is_mark(insn) && !pwsp_insn_is_crossing(code, insn);
         *out_insn = i;
         pwsp_tile_core_insn(core, code, insn, NULL);
     }

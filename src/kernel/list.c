@@ -75,6 +75,13 @@ bool pwsp_loop_is_within(const pwsp_list_loop *loops, uint32_t loop, uint32_t of
 }
 
 ptoisa_pipe pwsp_insn_pipe(const pwsp_list *list, const pwsp_insn *insn) {
+    if (insn->op == PWSP_INSN_TPOP) {
+        return PTOISA_PIPE_MTE2;
+    }
+    if (insn->op == PWSP_INSN_TPUSH) {
+        bool is_vector = list->tiles[insn->src[0]].memory == PTOISA_VEC;
+        return is_vector ? PTOISA_PIPE_MTE3 : PTOISA_PIPE_FIX;
+    }
     ptoisa_tile dst, src;
     memset(&dst, 0, sizeof dst);
     memset(&src, 0, sizeof src);

@@ -5,6 +5,7 @@
 // costed, printed and emitted.
 //
 //      lower      insns, tiles without addresses
+//      cut        which core runs what, and FIFOs where tiles go from one core to another
 //      memory     tiles[i].address: in its memory, shared by tiles that do not live together
 //      waits      SET_FLAG, WAIT_FLAG and PIPE_BARRIER between the instructions
 //      proof      verifies the result without looking at how it was made
@@ -14,6 +15,12 @@
 // of a loop around it. A root may rotate: in iterations of odd number it is pwsp_list_root_step
 // bytes further, so that two iterations can be under way. A flag may rotate as well: it takes
 // `event` and the one after it in turn.
+//
+// Mixed lists. On A2/A3 matrix products run on a cube core and all else on vector cores, and tiles
+// go between them through FIFOs in global memory. Such a list has two halves, in one order that both
+// follow: an instruction is of the core that it names, LOOP and END are of both, and pipes and flags
+// are each core's own. TPUSH puts a tile into the next slot of a FIFO once that is free; TPOP takes
+// it out again, once it is there. The order of the list is one in which both can run.
 //
 // Index 0 is no tile. A tile may be a view of another one (its root): the same bytes with another
 // shape, or a part of them. Only roots have storage. Sizes that depend on a task's place in its
@@ -36,6 +43,14 @@ typedef struct pwsp_valid {
     int32_t mul, add;
     uint32_t max;
 } pwsp_valid;
+
+PWSP_INLINE bool pwsp_valid_is_equal(const pwsp_valid *a, const pwsp_valid *b) {
+    if (a->param == 0 || b->param == 0) {
+        return a->param == b->param && a->max == b->max;
+    }
+    return a->param == b->param && a->axis == b->axis && a->shift == b->shift &&
+           a->loop == b->loop && a->mul == b->mul && a->add == b->add && a->max == b->max;
+}
 
 typedef struct pwsp_list_tile {
     uint8_t dtype;        // ptoisa_dtype
@@ -67,7 +82,25 @@ typedef struct pwsp_list_scalar {
 // Instructions that are none of PTO-ISA: where the body of a loop begins and ends.
 #define PWSP_INSN_LOOP     PTOISA_OP_COUNT
 #define PWSP_INSN_END      (PTOISA_OP_COUNT + 1)
-#define PWSP_INSN_OP_COUNT (PTOISA_OP_COUNT + 2)
+#define PWSP_INSN_TPUSH    (PTOISA_OP_COUNT + 2)
+#define PWSP_INSN_TPOP     (PTOISA_OP_COUNT + 3)
+#define PWSP_INSN_OP_COUNT (PTOISA_OP_COUNT + 4)
+
+// The core of an instruction: none in lists that are not mixed, and of LOOP and END.
+typedef enum pwsp_side { PWSP_SIDE_ANY = 0, PWSP_SIDE_CUBE, PWSP_SIDE_VECTOR } pwsp_side;
+
+// A FIFO of a mixed list: the mode of TPUSH and TPOP. A slot has the valid elements of a tile, rows
+// one behind another, as far apart as the tile has valid columns at most.
+#define PWSP_FIFO_TO_VECTOR 0
+#define PWSP_FIFO_TO_CUBE   1
+#define PWSP_FIFO_COUNT     2
+#define PWSP_FIFO_SLOTS     2
+
+typedef struct pwsp_list_fifo {
+    uint32_t slot_bytes;  // 0: there is no such FIFO
+    uint8_t slots;
+    uint8_t flag;  // the first of its two flags between the cores
+} pwsp_list_fifo;
 
 typedef struct pwsp_insn {
     uint8_t op;                         // ptoisa_op, or PWSP_INSN_LOOP, PWSP_INSN_END
@@ -77,6 +110,7 @@ typedef struct pwsp_insn {
     bool is_dst_read;                   // dst[0] is read as well
     bool is_implied;                    // PTO-WSP does it uncounted: no cycles in the unit model
     uint8_t loop;  // LOOP, END: which; of a flag: the loop with which its event rotates
+    uint8_t side;  // pwsp_side
     uint8_t row_loop, col_loop;  // TLOAD, TSTORE: whose index is added to row and col; 0: none
     uint16_t param;  // TLOAD, TSTORE, MGATHER, MSCATTER: the tile parameter in global memory + 1
     // Written, and read. tmp is scratch: written, and of no meaning afterwards.
@@ -127,6 +161,8 @@ typedef struct pwsp_list {
     pwsp_memory memory;
     pwsp_list_loop loops[PTOWSP_LOOP_MAX + 1];  // from 1
     uint32_t loop_count;                        // without number 0
+    bool is_mixed;
+    pwsp_list_fifo fifos[PWSP_FIFO_COUNT];
     pwsp_insn *insns;
     uint64_t insn_count, insn_capacity;
     pwsp_list_tile *tiles;               // from 1
@@ -178,10 +214,22 @@ PWSP_INLINE bool pwsp_insn_is_mark(const pwsp_insn *insn) {
     return insn->op == PWSP_INSN_LOOP || insn->op == PWSP_INSN_END;
 }
 
+PWSP_INLINE bool pwsp_insn_is_fifo(const pwsp_insn *insn) {
+    return insn->op == PWSP_INSN_TPUSH || insn->op == PWSP_INSN_TPOP;
+}
+
 PWSP_INLINE const char *pwsp_insn_name(const pwsp_insn *insn) {
-    return insn->op == PWSP_INSN_LOOP  ? "LOOP"
-           : insn->op == PWSP_INSN_END ? "END"
-                                       : ptoisa_op_name((ptoisa_op)insn->op);
+    return insn->op == PWSP_INSN_LOOP    ? "LOOP"
+           : insn->op == PWSP_INSN_END   ? "END"
+           : insn->op == PWSP_INSN_TPUSH ? "TPUSH"
+           : insn->op == PWSP_INSN_TPOP  ? "TPOP"
+                                         : ptoisa_op_name((ptoisa_op)insn->op);
+}
+
+// The bytes of a slot that a tile needs.
+PWSP_INLINE uint64_t pwsp_list_slot_bytes(const pwsp_list_tile *tile) {
+    return (uint64_t)tile->valid_rows.max * tile->valid_cols.max *
+           ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
 }
 
 // Where a tile begins in its memory, once memory has been planned.

@@ -10,9 +10,9 @@
 //      the rest      the instruction of its name; with a scalar ..S, with a vector ROWEXPAND or
 //                    COLEXPAND
 //
-// Instructions that the device needs and PTO-WSP does not count are marked implied. On A2/A3 a tile
-// goes between the cube and the vector core through global memory; one TMOV stands for this
-// transfer as well.
+// Instructions that the device needs and PTO-WSP does not count are marked implied. Between the cube
+// and the vector core a tile goes by a TMOV here; where a machine has no way for it, the list is cut
+// (cut.h).
 //
 // Values are in UB, row-major, with rows padded to 32 bytes. A value of one column is column-major
 // with its rows padded: its bytes form a row as well, and element-wise instructions treat it as

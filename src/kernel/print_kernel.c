@@ -44,7 +44,9 @@ ptowsp_insn pwsp_tile_code_insn(const pwsp_tile_code *code, uint32_t i,
         }
         return mark;
     }
-    ptoisa_op op = (ptoisa_op)from->op;
+    ptoisa_op op = from->op == PWSP_INSN_TPUSH  ? PTOISA_TSTORE
+                   : from->op == PWSP_INSN_TPOP ? PTOISA_TLOAD
+                                                : (ptoisa_op)from->op;
     ptoisa_tile dst, src[2];
     memset(&dst, 0, sizeof dst);
     memset(src, 0, sizeof src);
@@ -60,7 +62,7 @@ ptowsp_insn pwsp_tile_code_insn(const pwsp_tile_code *code, uint32_t i,
     const ptoisa_tile *of = from->dst[0] ? &dst : &src[0];
     ptowsp_insn insn;
     memset(&insn, 0, sizeof insn);
-    insn.name = ptoisa_op_name(op);
+    insn.name = pwsp_insn_name(from);
     bool is_sync = op == PTOISA_SET_FLAG || op == PTOISA_WAIT_FLAG || op == PTOISA_PIPE_BARRIER;
     insn.pipe = (ptowsp_pipe)(op == PTOISA_WAIT_FLAG ? (ptoisa_pipe)from->dst_pipe
                               : is_sync              ? (ptoisa_pipe)from->src_pipe
@@ -321,6 +323,9 @@ static void pwsp_kernel_print_insn(const ptowsp_body *body, const pwsp_tile_code
         pwsp_text_format(text, " t%u", insn->src[j]);
     }
     pwsp_kernel_print_details(body, insn, text);
+    if (pwsp_insn_is_fifo(insn)) {
+        pwsp_text_format(text, ", FIFO %u", insn->mode);
+    }
     if (insn->tmp) {
         pwsp_text_format(text, ", scratch t%u", insn->tmp);
     }
@@ -376,6 +381,19 @@ static void pwsp_kernel_print_tile(const ptowsp_body *body, const pwsp_tile_code
     pwsp_text_format(text, "\n");
 }
 
+// The instructions of one core, or all; numbers are those of the whole list.
+static void pwsp_kernel_print_half(const ptowsp_body *body, const pwsp_tile_code *code,
+                                   uint32_t side, ptowsp_text text) {
+    if (side != PWSP_SIDE_ANY) {
+        pwsp_text_format(text, "%s half\n", side == PWSP_SIDE_CUBE ? "cube" : "vector");
+    }
+    for (uint32_t i = 0; i < code->insn_count; i++) {
+        if (code->insns[i].side == side || pwsp_insn_is_mark(&code->insns[i])) {
+            pwsp_kernel_print_insn(body, code, i, text);
+        }
+    }
+}
+
 void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code, ptowsp_text text) {
     pwsp_kernel_print_head(body, text);
     for (uint32_t i = 1; i < body->op_count; i++) {
@@ -392,8 +410,18 @@ void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code, ptowsp
     }
     pwsp_text_format(text, "instructions, with pipe and cycles of the unit model: %" PRIu64 "%s\n",
                      sum, code->loop_count ? ", each once" : "");
-    for (uint32_t i = 0; i < code->insn_count; i++) {
-        pwsp_kernel_print_insn(body, code, i, text);
+    for (uint32_t side = code->is_mixed ? PWSP_SIDE_CUBE : PWSP_SIDE_ANY;
+         side <= (code->is_mixed ? PWSP_SIDE_VECTOR : PWSP_SIDE_ANY); side++) {
+        pwsp_kernel_print_half(body, code, side, text);
+    }
+    for (uint32_t i = 0; i < PWSP_FIFO_COUNT && code->is_mixed; i++) {
+        const pwsp_list_fifo *fifo = &code->fifos[i];
+        if (fifo->slot_bytes) {
+            pwsp_text_format(text,
+                             "FIFO %u, to the %s core: %u slots of %u bytes, flags %u and %u\n", i,
+                             i == PWSP_FIFO_TO_VECTOR ? "vector" : "cube", fifo->slots,
+                             fifo->slot_bytes, fifo->flag, fifo->flag + 1u);
+        }
     }
     pwsp_text_format(text, "tiles, with memory and bytes\n");
     for (uint32_t i = 1; i < code->tile_count; i++) {

@@ -23,7 +23,13 @@
 //                                 before the one ahead has ended, all but barriers, and no flag is
 //                                 set
 //      of other pipes             all up to a wait for a flag that was not set
-//      barrier of all pipes       nothing of any pipe
+//      barrier of all pipes       nothing of any pipe of its core
+//
+// In a mixed list each core has pipes of its own. The n-th TPOP of a FIFO can begin if the n-th TPUSH
+// has ended, and that one if the TPOP of `slots` before it has: edges of the graph, as those of
+// flags. A barrier of all pipes is passed once all of its core's pipes have come there. What devices
+// do beyond that (a push waits for several pops at once) only delays: the order of the list still
+// lets both cores reach their ends.
 //
 // Sets come before their waits in the list, which is checked first. So the order of the list lets
 // every pipe reach its end, and there can be no deadlock.
@@ -62,12 +68,14 @@ typedef struct pwsp_proof {
     const pwsp_list *list;
     const ptoisa_machine *machine;
     pwsp_list_fault *fault;
-    uint32_t count;               // of instructions
-    uint8_t *pipes;               // [insn] whose stream it is in; PTOISA_PIPE_ALL: in all
-    uint32_t *next;               // [insn] the next one of its pipe; count: none
-    uint32_t *partner;            // [insn] of a wait: its set. Of a set: the event's wait before it
+    uint32_t count;  // of instructions
+    uint8_t *pipes;  // [insn] whose stream it is in; PTOISA_PIPE_ALL: in all
+    uint32_t *next;  // [insn] the next one of its pipe; count: none
+    // [insn] of a wait: its set; of a TPOP: its TPUSH; of a TPUSH: the TPOP that frees its slot, or
+    // NONE.
+    uint32_t *partner;
     uint32_t *resets;             // [insn] of a wait: the next set of its event, or NONE
-    uint32_t *seen;               // [insn] of a set: the last run in which it was set
+    uint32_t *seen;               // [insn] of a set, TPUSH, TPOP: the last run in which it was done
     uint32_t *starts;             // [insn] its first access
     pwsp_proof_access *accesses;  // of all instructions
     uint32_t *first, *last;       // [tile] of roots: instructions + 1
@@ -90,7 +98,18 @@ static bool pwsp_proof_is_sync(const pwsp_insn *insn) {
 }
 
 static const char *pwsp_proof_name(const pwsp_proof *proof, uint32_t i) {
-    return ptoisa_op_name((ptoisa_op)proof->list->insns[i].op);
+    return pwsp_insn_name(&proof->list->insns[i]);
+}
+
+// Pipes of all cores: those of the cube core, or of the only one, come first.
+#define PWSP_PROOF_STREAMS (2 * PTOISA_PIPE_COUNT)
+
+static uint32_t pwsp_proof_core_of(const pwsp_proof *proof, uint32_t i) {
+    return proof->list->insns[i].side == PWSP_SIDE_VECTOR;
+}
+
+static uint32_t pwsp_proof_stream_of(const pwsp_proof *proof, uint32_t i) {
+    return pwsp_proof_core_of(proof, i) * PTOISA_PIPE_COUNT + proof->pipes[i];
 }
 
 // -- tiles ----------------------------------------------------------------------------------------
@@ -181,7 +200,11 @@ static bool pwsp_proof_check_tiles(pwsp_proof *proof, uint64_t *out_access_count
     *out_access_count = 0;
     for (uint32_t i = 0; i < proof->count; i++) {
         const pwsp_insn *insn = &list->insns[i];
-        if (insn->op == PTOISA_NOP || insn->op >= PTOISA_OP_COUNT) {
+        bool is_side = list->is_mixed
+                           ? insn->side == PWSP_SIDE_CUBE || insn->side == PWSP_SIDE_VECTOR
+                           : insn->side == PWSP_SIDE_ANY;
+        bool is_insn = insn->op != PTOISA_NOP && insn->op < PTOISA_OP_COUNT;
+        if (!is_side || !(is_insn || (list->is_mixed && pwsp_insn_is_fifo(insn)))) {
             return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, i),
                                   "verify: instruction %" PRIu32 " is none",
                                   pwsp_proof_insn_of(proof, i));
@@ -195,6 +218,10 @@ static bool pwsp_proof_check_tiles(pwsp_proof *proof, uint64_t *out_access_count
                     "verify: instruction %" PRIu32 " (%s) uses tile %" PRIu32 " of %" PRIu64,
                     pwsp_proof_insn_of(proof, i), pwsp_proof_name(proof, i), tile,
                     list->tile_count);
+            }
+            bool is_vector = insn->side == PWSP_SIDE_VECTOR;
+            if (tile && list->is_mixed && is_vector != (list->tiles[tile].memory == PTOISA_VEC)) {
+                return pwsp_proof_refuse_tile(proof, tile, i, "is the other core's");
             }
             if (tile && (!pwsp_proof_check_shape(proof, tile, i) ||
                          !pwsp_proof_check_address(proof, tile, i))) {
@@ -308,8 +335,8 @@ static bool pwsp_proof_refuse_flag(const pwsp_proof *proof, uint32_t i, const ch
 
 // Finds the stream of each instruction, and its partner if it is a flag's.
 static bool pwsp_proof_match_flags(pwsp_proof *proof) {
-    uint32_t set[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT][PTOISA_EVENT_COUNT];
-    uint32_t waited[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT][PTOISA_EVENT_COUNT];
+    uint32_t set[PWSP_PROOF_STREAMS][PTOISA_PIPE_COUNT][PTOISA_EVENT_COUNT];
+    uint32_t waited[PWSP_PROOF_STREAMS][PTOISA_PIPE_COUNT][PTOISA_EVENT_COUNT];
     memset(set, 0xff, sizeof set);
     memset(waited, 0xff, sizeof waited);
     for (uint32_t i = 0; i < proof->count; i++) {
@@ -330,31 +357,120 @@ static bool pwsp_proof_match_flags(pwsp_proof *proof) {
             event >= PTOISA_EVENT_COUNT) {
             return pwsp_proof_refuse_flag(proof, i, "is no flag");
         }
-        bool is_set = set[src][dst][event] != PWSP_PROOF_NONE;
+        uint32_t from = pwsp_proof_core_of(proof, i) * PTOISA_PIPE_COUNT + src;
+        bool is_set = set[from][dst][event] != PWSP_PROOF_NONE;
         proof->resets[i] = PWSP_PROOF_NONE;
         if (insn->op == PTOISA_SET_FLAG) {
             if (is_set) {
                 return pwsp_proof_refuse_flag(proof, i, "is set already");
             }
             proof->pipes[i] = (uint8_t)src;
-            if (waited[src][dst][event] != PWSP_PROOF_NONE) {
-                proof->resets[waited[src][dst][event]] = i;
+            if (waited[from][dst][event] != PWSP_PROOF_NONE) {
+                proof->resets[waited[from][dst][event]] = i;
             }
-            set[src][dst][event] = i;
+            set[from][dst][event] = i;
         } else {
             if (!is_set) {
                 return pwsp_proof_refuse_flag(proof, i, "is not set before");
             }
             proof->pipes[i] = (uint8_t)dst;
-            proof->partner[i] = set[src][dst][event];
-            waited[src][dst][event] = i;
-            set[src][dst][event] = PWSP_PROOF_NONE;
+            proof->partner[i] = set[from][dst][event];
+            waited[from][dst][event] = i;
+            set[from][dst][event] = PWSP_PROOF_NONE;
         }
     }
     for (uint32_t i = 0; i < sizeof set / sizeof set[0][0][0]; i++) {
         uint32_t left = (&set[0][0][0])[i];
         if (left != PWSP_PROOF_NONE) {
             return pwsp_proof_refuse_flag(proof, left, "is never waited for");
+        }
+    }
+    return true;
+}
+
+// -- FIFOs ----------------------------------------------------------------------------------------
+
+static bool pwsp_proof_refuse_fifo(const pwsp_proof *proof, uint32_t i, const char *what) {
+    const pwsp_insn *insn = &proof->list->insns[i];
+    return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, i),
+                          "verify: instruction %" PRIu32 " (%s, FIFO %u) %s",
+                          pwsp_proof_insn_of(proof, i), pwsp_proof_name(proof, i), insn->mode,
+                          what);
+}
+
+// Is TPUSH or TPOP on the core that it is for, and its tile one for the slots?
+static bool pwsp_proof_check_fifo(const pwsp_proof *proof, uint32_t i) {
+    const pwsp_list *list = proof->list;
+    const pwsp_insn *insn = &list->insns[i];
+    bool is_push = insn->op == PWSP_INSN_TPUSH;
+    uint32_t tile = is_push ? insn->src[0] : insn->dst[0];
+    if (insn->mode >= PWSP_FIFO_COUNT || !list->fifos[insn->mode].slot_bytes || !tile) {
+        return pwsp_proof_refuse_fifo(proof, i, "is of no FIFO");
+    }
+    const pwsp_list_fifo *fifo = &list->fifos[insn->mode];
+    if (fifo->slots == 0 || fifo->slots > PWSP_FIFO_SLOTS || fifo->flag > 14) {
+        return pwsp_proof_refuse_fifo(proof, i, "has too many slots or flags, or none");
+    }
+    bool is_vector = is_push != (insn->mode == PWSP_FIFO_TO_VECTOR);
+    if (is_vector != (insn->side == PWSP_SIDE_VECTOR)) {
+        return pwsp_proof_refuse_fifo(proof, i, "is at the wrong end");
+    }
+    return pwsp_list_slot_bytes(&list->tiles[tile]) <= fifo->slot_bytes ||
+           pwsp_proof_refuse_fifo(proof, i, "has a tile beyond its slot");
+}
+
+static bool pwsp_proof_is_same_slot(const pwsp_list_tile *a, const pwsp_list_tile *b) {
+    return a->dtype == b->dtype && pwsp_valid_is_equal(&a->valid_rows, &b->valid_rows) &&
+           pwsp_valid_is_equal(&a->valid_cols, &b->valid_cols);
+}
+
+// Finds the partners of TPUSH and TPOP: in the list's order each finds its slot filled or free.
+static bool pwsp_proof_match_fifos(pwsp_proof *proof) {
+    const pwsp_list *list = proof->list;
+    uint32_t pushed[PWSP_FIFO_COUNT] = {0}, popped[PWSP_FIFO_COUNT] = {0};
+    uint32_t pushes[PWSP_FIFO_COUNT][PWSP_FIFO_SLOTS], pops[PWSP_FIFO_COUNT][PWSP_FIFO_SLOTS];
+    uint32_t ends[2] = {PWSP_PROOF_NONE, PWSP_PROOF_NONE};
+    memset(pops, 0xff, sizeof pops);
+    for (uint32_t i = 0; i < proof->count; i++) {
+        const pwsp_insn *insn = &list->insns[i];
+        ends[pwsp_proof_core_of(proof, i)] = i;
+        if (!pwsp_insn_is_fifo(insn)) {
+            continue;
+        }
+        if (!pwsp_proof_check_fifo(proof, i)) {
+            return false;
+        }
+        uint32_t f = insn->mode, slots = list->fifos[f].slots;
+        if (insn->op == PWSP_INSN_TPUSH) {
+            if (pushed[f] - popped[f] == slots) {
+                return pwsp_proof_refuse_fifo(proof, i, "finds no free slot");
+            }
+            proof->partner[i] = pops[f][pushed[f] % slots];
+            pushes[f][pushed[f]++ % slots] = i;
+            continue;
+        }
+        if (pushed[f] == popped[f]) {
+            return pwsp_proof_refuse_fifo(proof, i, "finds nothing in it");
+        }
+        uint32_t push = pushes[f][popped[f] % slots];
+        if (!pwsp_proof_is_same_slot(&list->tiles[list->insns[push].src[0]],
+                                     &list->tiles[insn->dst[0]])) {
+            return pwsp_proof_refuse_fifo(proof, i, "finds another tile than it takes");
+        }
+        proof->partner[i] = push;
+        pops[f][popped[f]++ % slots] = i;
+    }
+    for (uint32_t f = 0; f < PWSP_FIFO_COUNT; f++) {
+        if (pushed[f] != popped[f]) {
+            return pwsp_proof_refuse_fifo(proof, pushes[f][(pushed[f] - 1) % PWSP_FIFO_SLOTS],
+                                          "is never taken out");
+        }
+    }
+    for (uint32_t core = 0; core < 2 && list->is_mixed; core++) {
+        if (ends[core] != PWSP_PROOF_NONE && proof->pipes[ends[core]] != PTOISA_PIPE_ALL) {
+            return pwsp_list_fail(
+                proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, ends[core]),
+                "verify: the %s half does not end with a barrier", core ? "vector" : "cube");
         }
     }
     return true;
@@ -380,6 +496,15 @@ static const pwsp_proof_access *pwsp_proof_conflict(const pwsp_proof *proof, uin
 static bool pwsp_proof_refuse_order(const pwsp_proof *proof, uint32_t u, uint32_t x,
                                     const pwsp_proof_access *access) {
     char what[96];
+    if (pwsp_proof_core_of(proof, u) != pwsp_proof_core_of(proof, x)) {
+        return pwsp_list_fail(proof->fault, PTOWSP_UNSUPPORTED, pwsp_proof_insn_of(proof, x),
+                              "instruction %" PRIu32 " (%s) and %" PRIu32
+                              " (%s) are of different cores, and no FIFO orders what they do to "
+                              "tile parameter %" PRIu64,
+                              pwsp_proof_insn_of(proof, x), pwsp_proof_name(proof, x),
+                              pwsp_proof_insn_of(proof, u), pwsp_proof_name(proof, u),
+                              access->begin - 1);
+    }
     if (access->memory == PTOISA_MEMORY_COUNT) {
         snprintf(what, sizeof what, "tile parameter %" PRIu64, access->begin - 1);
     } else {
@@ -408,6 +533,14 @@ static bool pwsp_proof_run_pipe(const pwsp_proof *proof, uint32_t u, uint32_t li
             if (set > u && proof->seen[set] != u + 1) {
                 break;
             }
+        } else if (pwsp_insn_is_fifo(insn)) {
+            uint32_t other = proof->partner[x];
+            if (other != PWSP_PROOF_NONE && other >= u && proof->seen[other] != u + 1) {
+                break;
+            }
+            const pwsp_proof_access *access = pwsp_proof_conflict(proof, u, x);
+            is_good = !access || pwsp_proof_refuse_order(proof, u, x, access);
+            proof->seen[x] = u + 1;
         } else if (insn->op == PTOISA_SET_FLAG) {
             if (proof->list->insns[u].op == PTOISA_WAIT_FLAG && proof->resets[u] == x) {
                 is_good = pwsp_proof_refuse_flag(proof, x, "may be set before its last wait");
@@ -428,29 +561,51 @@ static bool pwsp_proof_run_pipe(const pwsp_proof *proof, uint32_t u, uint32_t li
     return is_good;
 }
 
-// Holds up instruction u. firsts: of each pipe, the first instruction behind u; limit: the first
-// barrier of all pipes behind u, or the end of the list.
+// Passes the barrier of all pipes of a core if they have come there. False: they have not, or there
+// is none.
+static bool pwsp_proof_pass_barrier(const pwsp_proof *proof, const uint32_t *at, uint32_t *limit) {
+    for (uint32_t p = 0; p < PTOISA_PIPE_COUNT; p++) {
+        if (at[p] < *limit) {
+            return false;
+        }
+    }
+    bool is_barrier = *limit < proof->count;
+    *limit = is_barrier ? proof->next[*limit] : *limit;
+    return is_barrier;
+}
+
+// Holds up instruction u. firsts: of each stream, the first instruction behind u; limits: of each
+// core, the first barrier of all pipes behind u, or the end of the list.
 static bool pwsp_proof_hold(const pwsp_proof *proof, uint32_t u, const uint32_t *firsts,
-                            uint32_t limit) {
-    uint32_t at[PTOISA_PIPE_COUNT], pipe = proof->pipes[u];
+                            const uint32_t *limits) {
+    uint32_t at[PWSP_PROOF_STREAMS], limit_of[2], pipe = proof->pipes[u];
+    uint32_t core = pwsp_proof_core_of(proof, u), stream = pwsp_proof_stream_of(proof, u);
+    uint32_t limit = limits[core], core_count = proof->list->is_mixed ? 2 : 1;
     memcpy(at, firsts, sizeof at);
+    memcpy(limit_of, limits, sizeof limit_of);
     const pwsp_insn *insn = &proof->list->insns[u];
     bool is_wait = insn->op == PTOISA_WAIT_FLAG;
     bool is_slow = proof->machine->family == PTOISA_A2A3 && pipe == PTOISA_PIPE_V && !is_wait;
     if (!is_slow) {
-        at[pipe] = limit;
+        at[stream] = limit;
     }
     for (bool has_moved = true; has_moved;) {
         has_moved = false;
-        for (uint32_t p = 0; p < PTOISA_PIPE_COUNT; p++) {
-            if (at[p] < limit &&
-                !pwsp_proof_run_pipe(proof, u, limit, is_slow && p == pipe, &at[p], &has_moved)) {
+        for (uint32_t s = 0; s < core_count * PTOISA_PIPE_COUNT; s++) {
+            uint32_t end = limit_of[s / PTOISA_PIPE_COUNT];
+            if (at[s] < end &&
+                !pwsp_proof_run_pipe(proof, u, end, is_slow && s == stream, &at[s], &has_moved)) {
                 return false;
             }
         }
+        uint32_t other = 1 - core;
+        has_moved = has_moved || (core_count == 2 &&
+                                  pwsp_proof_pass_barrier(proof, &at[other * PTOISA_PIPE_COUNT],
+                                                          &limit_of[other]));
     }
     bool is_store = insn->op == PTOISA_TSTORE || insn->op == PTOISA_MSCATTER;
-    if (is_store && limit == proof->count && at[PTOISA_PIPE_S] >= limit) {
+    if (is_store && limit == proof->count &&
+        at[core * PTOISA_PIPE_COUNT + PTOISA_PIPE_S] >= limit) {
         return pwsp_list_fail(proof->fault, PTOWSP_INVALID_PARAMS, pwsp_proof_insn_of(proof, u),
                               "verify: S may end before instruction %" PRIu32
                               " (%s on %s) has stored",
@@ -463,26 +618,26 @@ static bool pwsp_proof_hold(const pwsp_proof *proof, uint32_t u, const uint32_t 
 // Holds up each instruction that touches memory, and each wait whose event is set again. From the
 // last to the first, so that what comes behind is known.
 static bool pwsp_proof_check_order(pwsp_proof *proof) {
-    uint32_t firsts[PTOISA_PIPE_COUNT], limit = proof->count;
-    for (int p = 0; p < PTOISA_PIPE_COUNT; p++) {
-        firsts[p] = proof->count;
+    uint32_t firsts[PWSP_PROOF_STREAMS], limits[2] = {proof->count, proof->count};
+    for (int s = 0; s < PWSP_PROOF_STREAMS; s++) {
+        firsts[s] = proof->count;
     }
     for (uint32_t u = proof->count; u-- > 0;) {
         uint32_t pipe = proof->pipes[u];
         const pwsp_insn *insn = &proof->list->insns[u];
         if (pipe == PTOISA_PIPE_ALL) {
-            limit = u;
-            for (int p = 0; p < PTOISA_PIPE_COUNT; p++) {
-                firsts[p] = u;
-            }
+            uint32_t *limit = &limits[pwsp_proof_core_of(proof, u)];
+            proof->next[u] = *limit;
+            *limit = u;
             continue;
         }
         bool is_reset = insn->op == PTOISA_WAIT_FLAG && proof->resets[u] != PWSP_PROOF_NONE;
-        if ((is_reset || !pwsp_proof_is_sync(insn)) && !pwsp_proof_hold(proof, u, firsts, limit)) {
+        if ((is_reset || !pwsp_proof_is_sync(insn)) && !pwsp_proof_hold(proof, u, firsts, limits)) {
             return false;
         }
-        proof->next[u] = firsts[pipe];
-        firsts[pipe] = u;
+        uint32_t stream = pwsp_proof_stream_of(proof, u);
+        proof->next[u] = firsts[stream];
+        firsts[stream] = u;
     }
     return true;
 }
@@ -516,7 +671,8 @@ static bool pwsp_proof_run(pwsp_proof *proof, pwsp_arena *arena) {
     proof->last = proof->first + tile_count;
     return pwsp_proof_find_accesses(proof, is_written) &&
            pwsp_proof_check_lives(proof, proof->last + tile_count) &&
-           pwsp_proof_match_flags(proof) && pwsp_proof_check_order(proof);
+           pwsp_proof_match_flags(proof) && pwsp_proof_match_fifos(proof) &&
+           pwsp_proof_check_order(proof);
 }
 
 // Proves a plain list.

@@ -5,6 +5,7 @@
 PTOWSP_STATIC_ASSERT((int)PTOWSP_FORM_BINARY == (int)PWSP_VARIANT_BINARY, "forms");
 PTOWSP_STATIC_ASSERT((int)PTOWSP_FORM_INPLACE == (int)PWSP_VARIANT_INPLACE, "forms");
 PTOWSP_STATIC_ASSERT((int)PTOWSP_FORM_DESCENDING == (int)PWSP_VARIANT_DESCENDING, "forms");
+PTOWSP_STATIC_ASSERT((int)PTOWSP_SIDE_VECTOR == (int)PWSP_SIDE_VECTOR, "sides");
 PTOWSP_STATIC_ASSERT((int)PTOWSP_LAYOUT_COUNT == (int)PTOISA_LAYOUT_COUNT, "layouts");
 PTOWSP_STATIC_ASSERT((int)PTOWSP_PIPE_COUNT == (int)PTOISA_PIPE_ALL, "pipes");
 PTOWSP_STATIC_ASSERT((int)PTOWSP_FAMILY_A5 == (int)PTOISA_A5, "families");
@@ -64,9 +65,11 @@ PWSP_INTERNAL ptowsp_insn_info pwsp_tile_code_insn_info(const pwsp_tile_code *co
     ptowsp_insn_info info;
     memset(&info, 0, sizeof info);
     info.name = shown.name;
+    info.side = (ptowsp_side)from->side;
+    info.fifo = pwsp_insn_is_fifo(from) ? from->mode : 0;
     info.pipe = shown.pipe;
     info.form = (ptowsp_form)from->variant;
-    info.mode = pwsp_read_mode(from);
+    info.mode = pwsp_insn_is_fifo(from) ? 0 : pwsp_read_mode(from);
     info.src_pipe = (ptowsp_pipe)from->src_pipe;
     info.dst_pipe = (ptowsp_pipe)from->dst_pipe;
     info.event = from->event;

@@ -1,6 +1,6 @@
 // A root rotates if it is filled from elsewhere at the beginning of its life in an iteration:
 //
-//      MTE2     TLOAD into L1 or UB                next iteration's, while this one computes
+//      MTE2     TLOAD, TPOP into L1, UB             next iteration's, while this one computes
 //      MTE1     TMOV or TEXTRACT into L0A, L0B     next panel's, while this one is multiplied
 //
 // and if the body of one innermost loop has all its uses. What computes gains nothing from a second
@@ -50,7 +50,8 @@ static void pwsp_rotate_find(const pwsp_list *list, pwsp_rotating *roots) {
         uint32_t in = innermost >> loop & 1 ? loop : 0;
         ptoisa_pipe pipe = pwsp_insn_pipe(list, insn);
         bool is_filling =
-            (insn->op == PTOISA_TLOAD || pipe == PTOISA_PIPE_MTE1) && !insn->is_dst_read;
+            (insn->op == PTOISA_TLOAD || insn->op == PWSP_INSN_TPOP || pipe == PTOISA_PIPE_MTE1) &&
+            !insn->is_dst_read;
         for (uint32_t k = 0; k < PWSP_INSN_SRC_MAX; k++) {
             pwsp_rotate_use(list, roots, insn->src[k], in, false);
         }

@@ -218,6 +218,8 @@ PWSP_INTERNAL bool pwsp_unroll(const pwsp_list *list, const uint32_t *counts,
     memset(out_unrolled, 0, sizeof *out_unrolled);
     pwsp_list_init(&out_unrolled->list, list->memory);
     memcpy(out_unrolled->list.used, list->used, sizeof list->used);
+    memcpy(out_unrolled->list.fifos, list->fifos, sizeof list->fifos);
+    out_unrolled->list.is_mixed = list->is_mixed;
     pwsp_unrolling u;
     memset(&u, 0, sizeof u);
     u.list = list;

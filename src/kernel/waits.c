@@ -35,6 +35,10 @@
 // In each case flags point forward in the list. So the order of the list is one in which everything
 // can run, and nothing can hang.
 //
+// Mixed lists. The flags of each half are its own, so the pass goes over the list once for each core
+// and skips what the other one runs. TPUSH and TPOP need no flags against each other: they wait for
+// slots. At the end all pipes of a core wait for each other, as PTO-ISA demands.
+//
 // Loops. All pipes wait for each other before a loop and behind it, so that a body is a list of its
 // own, to which the above applies. A loop with another one inside ends each iteration in the same
 // way. An innermost loop lets iterations overlap. Between them, u of one iteration must come before
@@ -111,6 +115,7 @@ typedef struct pwsp_waits {
     pwsp_memory memory;
     bool is_out_of_memory;
     bool has_slow_vector;  // A2/A3
+    pwsp_side side;        // whose instructions these are
     uint32_t memory_base[PTOISA_MEMORY_COUNT + 1];
     uint8_t *pipes;                         // [insn]
     uint32_t *ticks;                        // [insn] when it is done
@@ -177,6 +182,25 @@ static bool pwsp_waits_cover(pwsp_waits *w, const pwsp_waits_access *access, uin
     *out_begin = pwsp_waits_split(w, access->begin);
     *out_end = *out_begin == PWSP_WAITS_NONE ? PWSP_WAITS_NONE : pwsp_waits_split(w, access->end);
     return *out_end != PWSP_WAITS_NONE;
+}
+
+// Is an instruction the other core's?
+static bool pwsp_waits_is_others(const pwsp_waits *w, const pwsp_insn *insn) {
+    return insn->side != w->side && !pwsp_insn_is_mark(insn);
+}
+
+// Has the loop that begins or ends at an instruction none of this core's?
+static bool pwsp_waits_is_others_loop(const pwsp_waits *w, uint32_t i) {
+    const pwsp_insn *insns = w->list->insns;
+    uint32_t loop = insns[i].loop;
+    bool is_end = insns[i].op == PWSP_INSN_END;
+    for (uint32_t at = is_end ? i - 1 : i + 1;
+         insns[at].loop != loop || !pwsp_insn_is_mark(&insns[at]); at = is_end ? at - 1 : at + 1) {
+        if (insns[at].side == w->side && !pwsp_insn_is_mark(&insns[at])) {
+            return false;
+        }
+    }
+    return w->side != PWSP_SIDE_ANY;
 }
 
 static void pwsp_waits_add_tile(const pwsp_waits *w, uint32_t tile, bool is_write,
@@ -482,11 +506,18 @@ static bool pwsp_waits_insn(pwsp_waits *w, uint32_t i) {
 // Lets S wait for the last store of each pipe that stores: a kernel ends when S does.
 static void pwsp_waits_drain(pwsp_waits *w) {
     uint32_t last[PTOISA_PIPE_COUNT] = {0}, count = (uint32_t)w->list->insn_count, depth = 0;
+    if (w->side != PWSP_SIDE_ANY) {
+        pwsp_waits_barrier_all(w, count);
+        return;
+    }
     for (uint32_t i = 0; i < count; i++) {
         const pwsp_insn *insn = &w->list->insns[i];
         depth += insn->op == PWSP_INSN_LOOP;
         depth -= insn->op == PWSP_INSN_END;
-        if (!pwsp_insn_is_mark(insn) && pwsp_waits_is_store(insn)) {
+        if (pwsp_insn_is_mark(insn) || pwsp_waits_is_others(w, insn)) {
+            continue;
+        }
+        if (pwsp_waits_is_store(insn)) {
             last[w->pipes[i]] = depth ? 0 : i + 1;  // all pipes wait behind a loop
         }
     }
@@ -533,8 +564,9 @@ static void pwsp_waits_need_token(pwsp_waits *w, uint32_t distance, uint32_t src
 static void pwsp_waits_find_tokens(pwsp_waits *w, uint32_t begin, uint32_t end) {
     memset(w->tokens, 0, sizeof w->tokens);
     for (uint32_t u = begin; u < end; u++) {
-        for (uint32_t x = begin; x < u; x++) {
-            uint32_t distance = w->pipes[u] == w->pipes[x] ? 0 : pwsp_waits_distance(w, u, x);
+        for (uint32_t x = begin; x < u && w->pipes[u] != PTOISA_PIPE_ALL; x++) {
+            bool is_apart = w->pipes[u] == w->pipes[x] || w->pipes[x] == PTOISA_PIPE_ALL;
+            uint32_t distance = is_apart ? 0 : pwsp_waits_distance(w, u, x);
             if (distance) {
                 pwsp_waits_need_token(w, distance, w->pipes[u], w->pipes[x], 2 * (u + 1),
                                       2 * x + 1);
@@ -601,6 +633,9 @@ static bool pwsp_waits_overlaps(const pwsp_waits *w, uint32_t i, uint8_t *out_ro
         if (pwsp_insn_is_mark(insn)) {
             return insn->op == PWSP_INSN_END && at - i <= PWSP_WAITS_BODY_MAX;
         }
+        if (pwsp_waits_is_others(w, insn)) {
+            continue;
+        }
         const pwsp_list_tile *tile = &list->tiles[insn->dst[0]];
         if (insn->dst[0] && list->tiles[tile->root].loop && w->pipes[at] != PTOISA_PIPE_V) {
             *out_rotating = (uint8_t)(*out_rotating | 1u << w->pipes[at]);
@@ -627,6 +662,9 @@ static bool pwsp_waits_mark(pwsp_waits *w, uint32_t i) {
     const pwsp_insn *insn = &w->list->insns[i];
     w->ticks[i] = ++w->tick;
     uint8_t rotating;
+    if (pwsp_waits_is_others_loop(w, i)) {
+        return true;
+    }
     if (insn->op == PWSP_INSN_LOOP) {
         if (!pwsp_waits_is_quiet(w)) {
             pwsp_waits_barrier_all(w, i);
@@ -678,6 +716,7 @@ static bool pwsp_waits_rebuild(pwsp_waits *w, uint32_t *starts) {
         insn->dst_pipe = op->dst;
         insn->event = op->event;
         insn->loop = op->loop;
+        insn->side = (uint8_t)w->side;
     }
     for (uint64_t i = 0; i < count; i++) {
         w->ticks[i] = starts[2 * i + 1];  // all of its slot have gone: it is next
@@ -723,12 +762,12 @@ static bool pwsp_waits_init(pwsp_waits *w, pwsp_arena *arena, const ptoisa_machi
     uint32_t counts[PTOISA_PIPE_COUNT] = {0};
     for (uint64_t i = 0; i < w->list->insn_count; i++) {
         const pwsp_insn *insn = &w->list->insns[i];
-        PTOWSP_ASSERT(insn->op != PTOISA_SET_FLAG && insn->op != PTOISA_WAIT_FLAG &&
-                      insn->op != PTOISA_PIPE_BARRIER);
-        if (pwsp_insn_is_mark(insn)) {
+        if (pwsp_insn_is_mark(insn) || pwsp_waits_is_others(w, insn)) {
             w->pipes[i] = PTOISA_PIPE_ALL;
             continue;
         }
+        PTOWSP_ASSERT(insn->op != PTOISA_SET_FLAG && insn->op != PTOISA_WAIT_FLAG &&
+                      insn->op != PTOISA_PIPE_BARRIER);
         w->pipes[i] = (uint8_t)pwsp_insn_pipe(w->list, insn);
         counts[w->pipes[i]]++;
     }
@@ -739,8 +778,9 @@ static bool pwsp_waits_init(pwsp_waits *w, pwsp_arena *arena, const ptoisa_machi
     return true;
 }
 
-PWSP_INTERNAL bool pwsp_list_add_waits(pwsp_list *list, const ptoisa_machine *machine,
-                                       pwsp_list_fault *fault) {
+// Adds the waits of one core.
+static bool pwsp_waits_run(pwsp_list *list, const ptoisa_machine *machine, pwsp_side side,
+                           pwsp_list_fault *fault) {
     if (list->insn_count > PWSP_WAITS_INSN_MAX) {
         return pwsp_list_fail(fault, PTOWSP_LIMIT_EXCEEDED, 0,
                               "waits: %" PRIu64 " instructions, more than %u", list->insn_count,
@@ -750,12 +790,14 @@ PWSP_INTERNAL bool pwsp_list_add_waits(pwsp_list *list, const ptoisa_machine *ma
     memset(&w, 0, sizeof w);
     w.list = list;
     w.memory = list->memory;
+    w.side = side;
     pwsp_arena arena;
     pwsp_arena_init(&arena, &w.memory);
     bool is_good = pwsp_waits_init(&w, &arena, machine);
     for (uint32_t i = 0; is_good && i < list->insn_count; i++) {
         is_good =
-            pwsp_insn_is_mark(&list->insns[i]) ? pwsp_waits_mark(&w, i) : pwsp_waits_insn(&w, i);
+            pwsp_waits_is_others(&w, &list->insns[i]) ||
+            (pwsp_insn_is_mark(&list->insns[i]) ? pwsp_waits_mark(&w, i) : pwsp_waits_insn(&w, i));
     }
     if (is_good) {
         pwsp_waits_drain(&w);
@@ -767,4 +809,13 @@ PWSP_INTERNAL bool pwsp_list_add_waits(pwsp_list *list, const ptoisa_machine *ma
     pwsp_memory_free(&w.memory, w.ops, (size_t)w.op_capacity * sizeof w.ops[0]);
     pwsp_arena_free(&arena);
     return is_good || pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "waits: out of memory");
+}
+
+PWSP_INTERNAL bool pwsp_list_add_waits(pwsp_list *list, const ptoisa_machine *machine,
+                                       pwsp_list_fault *fault) {
+    if (!list->is_mixed) {
+        return pwsp_waits_run(list, machine, PWSP_SIDE_ANY, fault);
+    }
+    return pwsp_waits_run(list, machine, PWSP_SIDE_CUBE, fault) &&
+           pwsp_waits_run(list, machine, PWSP_SIDE_VECTOR, fault);
 }

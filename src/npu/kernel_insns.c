@@ -337,6 +337,13 @@ static bool npu_print_call(npu_kernel *k, const ptowsp_insn_info *insn, npu_text
     if (insn->param != PTOWSP_NO_PARAM) {
         return npu_print_global(k, insn, out);
     }
+    if (k->info.is_mixed && (strcmp(insn->name, "TPUSH") == 0 || strcmp(insn->name, "TPOP") == 0)) {
+        uint32_t tile = insn->dst[0] ? insn->dst[0] : insn->src[0];
+        npu_print(out, "%s.%s<%u>(%s)", insn->fifo ? "to_cube" : "to_vector",
+                  insn->dst[0] ? "pop" : "push", k->tiles[tile].object.valid_cols.max,
+                  npu_kernel_tile(k, tile));
+        return true;
+    }
     if (npu_kernel_half(k, insn) == NPU_HALF_BOTH && strcmp(insn->name, "TMOV") == 0) {
         bool is_to_vector = k->tiles[insn->dst[0]].object.memory == PTOWSP_MEMORY_UB;
         const char *to = npu_kernel_tile(k, insn->dst[0]);

@@ -500,6 +500,11 @@ NPU_INTERNAL npu_half npu_kernel_half(const npu_kernel *k, const ptowsp_insn_inf
     if (!k->is_mixed) {
         return NPU_HALF_ANY;
     }
+    if (k->info.is_mixed) {
+        return insn->side == PTOWSP_SIDE_CUBE     ? NPU_HALF_CUBE
+               : insn->side == PTOWSP_SIDE_VECTOR ? NPU_HALF_VECTOR
+                                                  : NPU_HALF_ANY;
+    }
     if (strcmp(insn->name, "LOOP") == 0 || strcmp(insn->name, "END") == 0) {
         return NPU_HALF_ANY;
     }

@@ -62,7 +62,11 @@ static void npu_print_heading(const npu_kernel *k, npu_text *out) {
         npu_print(
             out,
             "//\n"
-            "// It works on cube and vector cores. Where one core is both, that runs all of it.\n");
+            "// It works on cube and vector cores. Where one core is both, that runs all of "
+            "it.\n%s",
+            k->info.is_mixed
+                ? "// Else each core runs its half, and tiles go between them through FIFOs.\n"
+                : "");
     }
     npu_print(out, "\n");
 }
@@ -178,6 +182,10 @@ static bool npu_print_body(npu_kernel *k, npu_text *out) {
             if (half != NPU_HALF_ANY) {
                 npu_print(out, "#if %s\n", npu_half_condition(half));
             }
+            if (half != NPU_HALF_ANY && k->info.is_mixed) {
+                npu_print(out, "%*shalves.%s();\n", (int)k->indent, "",
+                          half == NPU_HALF_CUBE ? "cube" : "vector");
+            }
             open = half;
         }
         if (!npu_print_mark(k, &insn, out) && !npu_kernel_print_insn(k, &insn, out)) {
@@ -192,6 +200,23 @@ static bool npu_print_body(npu_kernel *k, npu_text *out) {
 
 static bool npu_mentions_bf16(const npu_text *text) {
     return text->data && strstr(text->data, "bfloat16_t");
+}
+
+// The cores and FIFOs of a mixed kernel.
+static void npu_print_halves(const npu_kernel *k, npu_text *out) {
+    static const char *const names[] = {"to_vector", "to_cube"};
+    if (!k->info.is_mixed) {
+        return;
+    }
+    npu_print(out,
+              "\n    // Its two halves, and the FIFOs between them.\n    wsp::Halves halves;\n");
+    for (uint32_t i = 0; i < 2; i++) {
+        const ptowsp_fifo *fifo = &k->info.fifos[i];
+        if (fifo->slot_bytes) {
+            npu_print(out, "    wsp::Fifo<%u, %s, %u, %u> %s;\n", fifo->flag, i ? "false" : "true",
+                      fifo->slot_bytes, fifo->slot_count, names[i]);
+        }
+    }
 }
 
 static void npu_print_kernel(npu_kernel *k, npu_text *out) {
@@ -222,6 +247,7 @@ static void npu_print_kernel(npu_kernel *k, npu_text *out) {
               "    using namespace wsp_%s;\n",
               name, name, name);
     npu_write(out, made.data ? made.data : "", made.size);
+    npu_print_halves(k, out);
     npu_print(out, "\n");
     npu_write(out, body.data ? body.data : "", body.size);
     npu_print(out, "}\n%s", unit ? "\n#endif\n" : "");

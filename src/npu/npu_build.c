@@ -381,7 +381,7 @@ static bool npu_write_tree(npu_build *build) {
     npu_print(&path, "%s/tree", build->work.data);
     bool is_good = npu_build_check(build, &path);
     if (is_good) {
-        ptowsp_npu_desc desc = {path.data, false};
+        ptowsp_npu_desc desc = {path.data, false, true};
         npu_tree_write(&build->emitter, &desc);
         build->status = build->emitter.status;
         is_good = build->status == PTOWSP_OK;

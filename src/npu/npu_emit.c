@@ -52,6 +52,26 @@ static bool npu_check_kernels(npu_emitter *emitter) {
     return true;
 }
 
+// A kernel with products and other tile operations is for a cube core and its vector cores at once. Trees have both halves and the
+// FIFOs, and execute them where one core is both; no scheduler starts them on a device.
+static bool npu_check_mixed(npu_emitter *emitter) {
+    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
+        ptowsp_kernel_info kernel = ptowsp_program_kernel_at(emitter->program, i);
+        const uint32_t *bytes = kernel.memory_bytes;
+        bool is_for_both =
+            bytes[PTOWSP_MEMORY_UB] && (bytes[PTOWSP_MEMORY_L1] || bytes[PTOWSP_MEMORY_L0C]);
+        if (kernel.is_used && kernel.is_tile_kernel && is_for_both) {
+            return npu_fail(
+                emitter, PTOWSP_UNSUPPORTED, i,
+                "kernel %s works on cube and vector cores; a task of it takes a cube "
+                "core of %s and its vector cores at once, which a tree's scheduler does "
+                "not give it (is_for_host: for threads and simulators)",
+                kernel.name, kernel.machine.name);
+        }
+    }
+    return true;
+}
+
 // -- a tree in memory -----------------------------------------------------------------------------
 
 static bool npu_has_pipelines(const npu_emitter *emitter) {
@@ -156,7 +176,7 @@ ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *pro
     }
     npu_emitter emitter;
     npu_emitter_open(&emitter, context, program);
-    if (emitter.status == PTOWSP_OK) {
+    if (emitter.status == PTOWSP_OK && (desc->is_for_host || npu_check_mixed(&emitter))) {
         npu_tree_write(&emitter, desc);
     }
     return npu_emitter_close(&emitter);

@@ -349,7 +349,7 @@ ptowsp_status ptowsp_npu_record(ptowsp_context *context, ptowsp_run *run,
         }
     }
     if (emitter.status == PTOWSP_OK) {
-        ptowsp_npu_desc desc = {directory, false};
+        ptowsp_npu_desc desc = {directory, false, true};
         npu_tree_write(&emitter, &desc);
     }
     npu_text_free(&r.text);

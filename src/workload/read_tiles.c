@@ -18,6 +18,12 @@ PWSP_INTERNAL void pwsp_read_tiles(const pwsp_tile_code *code, ptowsp_kernel_inf
     info->family = (ptowsp_family)code->machine.family;
     info->machine = pwsp_machine_from_isa(&code->machine);
     info->has_products = code->is_cube;
+    info->is_mixed = code->is_mixed;
+    for (uint32_t i = 0; i < PWSP_FIFO_COUNT && code->is_mixed; i++) {
+        info->fifos[i].slot_bytes = code->fifos[i].slot_bytes;
+        info->fifos[i].slot_count = code->fifos[i].slots;
+        info->fifos[i].flag = code->fifos[i].flag;
+    }
 }
 
 static const pwsp_tile_code *pwsp_read_code(const ptowsp_program *program, uint32_t kernel) {

@@ -18,6 +18,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#ifndef WSP_ASCEND
+#include <utility>
+#include <vector>
+#endif
 
 // A program is for one machine, A2/A3 or A5, which its kernels and dispatch.cpp name before they
 // include this file: WSP_TARGET_A5.
@@ -419,38 +423,209 @@ class Uncounted {
 
 #endif
 
-// -- between cube and vector cores ----------------------------------------------------------------
+// -- between cube and vector cores on A5 -----------------------------------------------------------
 
-// Moves a tile from L0C to UB, or from UB to L1. One core does it as a TMOV.
-//
-// On a device one core pushes and the other pops, in either direction between cube and vector
-// cores, through a FIFO (A2/A3: in global memory; A5: in the consumer's memory). [read] This half
-// of the code has never run: it needs a task that both cores work on at the same time, and memory
-// for the FIFO. This tree's scheduler has neither. So the device build must be given the FIFO:
-// WSP_CROSS_MEMORY, an expression of type __gm__ void *.
+// Moves a tile from L0C to UB, or from UB to L1. One core does it as a TMOV. On a device one core
+// pushes and the other pops, through the consumer's memory, and nothing of that is here.
 #ifdef WSP_ASCEND
-#ifdef WSP_CROSS_MEMORY
-template <uint8_t FlagId, uint32_t UbAddress, uint32_t L1Address, typename D, typename S>
-AICORE inline void cross(D &dst, S &src) {
-    constexpr bool is_to_vector = S::Loc == pto::TileType::Acc;
-    constexpr auto direction = is_to_vector ? pto::Direction::DIR_C2V : pto::Direction::DIR_V2C;
-    constexpr uint32_t bytes = S::Numel * sizeof(typename S::DType);
-    pto::TPipe<FlagId, direction, bytes, 2> pipe(WSP_CROSS_MEMORY, UbAddress, L1Address);
-    pipe_barrier(PIPE_ALL);  // the list's flags between the two cores do not exist here
-    if constexpr (is_to_vector == (WSP_HAS_CUBE != 0)) {
-        pto::TPUSH<decltype(pipe), S, pto::TileSplitAxis::TILE_NO_SPLIT>(pipe, src);
-    } else {
-        pto::TPOP<decltype(pipe), D, pto::TileSplitAxis::TILE_NO_SPLIT>(pipe, dst);
-    }
-    pipe_barrier(PIPE_ALL);
-}
-#define WSP_CROSS(number, ub, l1, dst, src) wsp::cross<(number), (ub), (l1)>(dst, src)
-#else
 #define WSP_CROSS(number, ub, l1, dst, src)                                                        \
     static_assert((number) < 0, "tiles between cube and vector cores: see wsp_kernel.h")
-#endif
 #else
 #define WSP_CROSS(number, ub, l1, dst, src) TMOV(dst, src)
+#endif
+
+// -- the halves of a mixed kernel -----------------------------------------------------------------
+
+// A mixed kernel is compiled once for the cube core and once for the vector cores, and each has its
+// own half of it. Where one core is both, it executes the halves in turn, in the order of the
+// source: halves.cube() and halves.vector() say whose turn it is. The shim has clocks and flags for
+// each of the two.
+//
+// Fifo<flag, to_vector, slot bytes, slots>: push() stores a tile's valid elements to the next free
+// slot, and pop() loads them from it, rows `Pitch` elements apart.
+#ifdef WSP_ASCEND
+
+struct Halves {
+    AICORE void cube() {
+    }
+    AICORE void vector() {
+    }
+};
+
+// [read] This has never run: a task for both kinds of core needs a scheduler that gives it to a cube
+// core and its two vector cores at once, and memory for the FIFO. This tree's scheduler has neither,
+// so the device build must be given the memory: WSP_FIFO_MEMORY, an expression of type __gm__ void *.
+#ifndef WSP_FIFO_MEMORY
+#define WSP_FIFO_MEMORY nullptr
+#define WSP_HAS_FIFO    0
+#else
+#define WSP_HAS_FIFO 1
+#endif
+
+template <uint8_t Flag, bool IsToVector, uint32_t SlotBytes, uint32_t SlotCount> class Fifo {
+    static_assert(Flag < 16 && WSP_HAS_FIFO,
+                  "a kernel for cube and vector cores: this tree cannot start both. See wsp_kernel.h");
+    using Pipe = pto::TPipe<Flag, IsToVector ? pto::Direction::DIR_C2V : pto::Direction::DIR_V2C,
+                            SlotBytes, SlotCount>;
+    static constexpr auto split = pto::TileSplitAxis::TILE_NO_SPLIT;
+    Pipe pipe;
+
+    // A slot as global memory.
+    template <uint32_t Pitch, typename T> AICORE static auto slot(T &tile) {
+        using E = typename T::DType;
+        if constexpr (T::Loc == pto::TileType::Vec && !T::isRowMajor) {
+            return Columns<E>(nullptr, pto::Shape<1, 1, 1, -1, -1>(tile.GetValidRow(), 1),
+                              pto::Stride<1, 1, 1, 1, -1>(tile.GetValidRow()));
+        } else {
+            return Rows<E>(nullptr,
+                           pto::Shape<1, 1, 1, -1, -1>(tile.GetValidRow(), tile.GetValidCol()),
+                           pto::Stride<1, 1, 1, -1, 1>(Pitch));
+        }
+    }
+
+  public:
+    AICORE Fifo() : pipe(WSP_FIFO_MEMORY, 0, 0) {
+    }
+
+    template <uint32_t Pitch, typename T> AICORE void push(T &tile) {
+        auto to = slot<Pitch>(tile);
+        pto::TALLOC<Pipe, decltype(to), split>(pipe, to);
+        pto::TSTORE(to, tile);
+        pto::TPUSH<Pipe, decltype(to), split>(pipe, to);
+    }
+
+    template <uint32_t Pitch, typename T> AICORE void pop(T &tile) {
+        auto from = slot<Pitch>(tile);
+        pto::TPOP<Pipe, decltype(from), split>(pipe, from);
+        pto::TLOAD(tile, from);
+        pto::TFREE<Pipe, decltype(from), split>(pipe, from);
+    }
+};
+
+#elif WSP_IS_SHIM
+
+class Halves {
+  public:
+    Halves() : core(ptoisa_this_core()), other(core) {
+    }
+    // Both have ended: the task takes until the last one has, or the sum of both. A flag that is left
+    // in one of them is a fault.
+    ~Halves() {
+        core.sum += other.sum;
+        for (int p = 0; p < PTOISA_PIPE_COUNT; p++) {
+            core.clock[p] = other.clock[p] > core.clock[p] ? other.clock[p] : core.clock[p];
+            for (int q = 0; q < PTOISA_PIPE_COUNT; q++) {
+                core.flags[p][q] = static_cast<uint8_t>(core.flags[p][q] | other.flags[p][q]);
+            }
+        }
+    }
+    Halves(const Halves &) = delete;
+    Halves &operator=(const Halves &) = delete;
+
+    void cube() {
+        turn(false);
+    }
+    void vector() {
+        turn(true);
+    }
+
+  private:
+    void turn(bool to_vector) {
+        if (to_vector != is_vector) {
+            std::swap(core, other);
+            is_vector = to_vector;
+        }
+    }
+
+    ptoisa_core &core;
+    ptoisa_core other;
+    bool is_vector = false;
+};
+
+// The second vector core takes part in filling and freeing slots, and does nothing else.
+template <uint8_t Flag, bool IsToVector, uint32_t SlotBytes, uint32_t SlotCount> class Fifo {
+  public:
+    Fifo() {
+        static thread_local std::vector<uint8_t> slots(SlotBytes * SlotCount);
+        ptoisa_fifo_init(&ptoisa_this_core(), &fifo, IsToVector ? PTOISA_C2V : PTOISA_V2C, Flag,
+                         SlotBytes, SlotCount, slots.data(), slots.size());
+    }
+    Fifo(const Fifo &) = delete;
+    Fifo &operator=(const Fifo &) = delete;
+
+    template <uint32_t Pitch, typename T> void push(T &tile) {
+        ptoisa_tile from = pto::shim::view(tile);
+        ptoisa_global to = window(from, Pitch);
+        ptoisa_core &core = ptoisa_this_core();
+        for (uint32_t sub = 0; sub < (IsToVector ? 1 : 2); sub++) {
+            if (ptoisa_fifo_alloc(&core, &fifo, sub, PTOISA_NO_SPLIT, &to)) {
+                if (sub == 0) {
+                    ptoisa_tstore(&core, &to, &from);
+                }
+                ptoisa_fifo_commit(&core, &fifo, sub);
+            }
+        }
+    }
+
+    template <uint32_t Pitch, typename T> void pop(T &tile) {
+        ptoisa_tile to = pto::shim::view(tile);
+        ptoisa_global from = window(to, Pitch);
+        ptoisa_core &core = ptoisa_this_core();
+        for (uint32_t sub = 0; sub < (IsToVector ? 2 : 1); sub++) {
+            if (ptoisa_fifo_acquire(&core, &fifo, sub, PTOISA_NO_SPLIT, &from)) {
+                if (sub == 0) {
+                    ptoisa_tload(&core, &to, &from);
+                }
+                ptoisa_fifo_release(&core, &fifo, sub);
+            }
+        }
+    }
+
+  private:
+    static ptoisa_global window(const ptoisa_tile &tile, uint32_t pitch) {
+        return ptoisa_global_make(nullptr, static_cast<ptoisa_dtype>(tile.dtype), tile.valid_rows,
+                                  tile.valid_cols, pitch, 1);
+    }
+
+    ptoisa_fifo fifo;
+};
+
+#else
+
+// The simulator's one core, which neither counts nor waits.
+struct Halves {
+    void cube() {
+    }
+    void vector() {
+    }
+};
+
+template <uint8_t Flag, bool IsToVector, uint32_t SlotBytes, uint32_t SlotCount> class Fifo {
+  public:
+    template <uint32_t Pitch, typename T> void push(T &tile) {
+        auto to = slot<Pitch>(tile, pushed++);
+        TSTORE(to, tile);
+    }
+    template <uint32_t Pitch, typename T> void pop(T &tile) {
+        auto from = slot<Pitch>(tile, popped++);
+        TLOAD(tile, from);
+    }
+
+  private:
+    static uint8_t *slots() {
+        static thread_local std::vector<uint8_t> made(SlotBytes * SlotCount);
+        return made.data();
+    }
+    template <uint32_t Pitch, typename T> auto slot(T &tile, uint32_t number) {
+        using E = typename T::DType;
+        return Rows<E>(reinterpret_cast<E *>(slots() + number % SlotCount * SlotBytes),
+                       pto::Shape<1, 1, 1, -1, -1>(tile.GetValidRow(), tile.GetValidCol()),
+                       typename Rows<E>::Stride(Pitch, 1));
+    }
+
+    uint32_t pushed = 0, popped = 0;
+};
+
 #endif
 
 }  // namespace wsp

@@ -1,0 +1,35 @@
+// Cutting a list into a cube and a vector half.
+//
+// On A2/A3 there is no way from L0C to UB nor from UB to L1, and L0C leaves for L1 only narrowed. A
+// list that is for both cores becomes mixed (list.h): each such TMOV becomes TPUSH on the one core
+// and TPOP on the other, behind it in the list.
+//
+//      TMOV ub, l0c     ->   TPUSH <- l0c     cube, pipe FIX       into the FIFO to vector cores
+//                            TPOP ub <-       vector, pipe MTE2
+//      TMOV l1, ub      ->   TPUSH <- ub      vector, pipe MTE3    into the FIFO to the cube core
+//                            TPOP l1 <-       cube, pipe MTE2
+//      TMOV l1, l0c     ->   both, through UB, if both tiles are f32: no bit changes
+//
+// A TPOP comes where its core first needs the tile, not before: its pipe stands still until the tile
+// is there. (So the values of attention are loaded while a vector core computes the probabilities.)
+//
+// There is one FIFO for each direction, with two slots of the size of its largest tile, in global
+// memory. A slot is read before the next but one push, so two suffice whatever the list.
+//
+// In the unit model a push takes what the TMOV took, and a pop nothing: PTO-WSP counts one move.
+
+#ifndef PWSP_CUT_H
+#define PWSP_CUT_H
+
+#include "list.h"
+
+// FIFOs order what the cores do to on-chip tiles, but to a parameter that both use and one stores to
+// only by chance: the proof tells. If it refuses, the list is made anew and cut so that the vector
+// core does all loads and stores of such parameters (rerouted), which its own flags order.
+
+// Cuts the list if the machine needs that; false with a fault. param_dtypes: of the parameters, whose
+// loads and stores are rerouted where needed; NULL: none are.
+PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
+                                 const uint8_t *param_dtypes, pwsp_list_fault *fault);
+
+#endif
