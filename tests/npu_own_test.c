@@ -1,5 +1,6 @@
 // Kernels that are PTO-ISA sources: four in the style of PTO-ISA's demos, one of them for cube and
-// vector cores, go through unchanged, and give in a built tree what they give in double precision; what is refused, by name.
+// vector cores, go through unchanged, and give in a built tree what they give in double precision;
+// what is refused, by name.
 
 #include "npu_fixture.h"
 
