@@ -35870,10 +35870,10 @@ ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc
         return kernel;
     }
     info.axis_count = desc->axis_count;
+    info.unit = desc->unit;
     if (desc->pto && !pwsp_kernel_set_pto(module, desc, &info)) {
         return kernel;
     }
-    info.unit = desc->unit;
     info.fn = desc->fn;
     info.cost = desc->cost;
     info.cycles = desc->cycles;
@@ -35972,6 +35972,8 @@ static bool pwsp_pto_check(ptowsp_module *module, const pwsp_kernel_info *info,
         wrong = "it has a source and a PTO-ISA source";
     } else if ((uint32_t)pto->family > PTOWSP_FAMILY_A5) {
         wrong = "its PTO-ISA source is for no family of machines";
+    } else if (pto->is_mixed && info->unit != PTOWSP_UNIT_CUBE) {
+        wrong = "its PTO-ISA source is mixed, and its unit is not cube";
     } else if (!pwsp_name_is_identifier(pto->entry ? pto->entry : info->name)) {
         wrong = "the entry of its PTO-ISA source is no identifier of C";
     }

@@ -2566,6 +2566,11 @@ typedef struct ptowsp_pto_arg {
 //          #include lines are read first, at file scope, whatever macros the source defines before
 //          them. Names of different kernels do not clash, except extern "C" functions that are no
 //          entry. Launches (<<<>>>) and main functions belong behind #ifdef __CCE_AICORE__.
+// Mixed    is_mixed: the source is compiled twice, with __DAV_CUBE__ and with __DAV_VEC__, and a task
+//          runs the first on a cube core and the second on two vector cores (get_subblockid()). They
+//          meet in TPipes alone, over memory that is an argument. The unit is PTOWSP_UNIT_CUBE. Its
+//          own headers must be without include guards, as both halves read them. Such trees build
+//          for the shim alone. A deadlock fails the task with where each core waits.
 // Cost     In a tree, the clock of the shim's core under the model of the run, or `cycles` of the
 //          kernel. The shim checks operands and flags: a fault fails the task.
 // Running  The library does not compile C++. ptowsp_run_execute needs `fn` of the kernel. It may be
@@ -2582,6 +2587,8 @@ typedef struct ptowsp_pto_source {
                                               // ones are for the shim and the simulator alone
     const char *include_dirs[PTOWSP_PTO_INCLUDE_MAX];  // copied; NULL ends the list
     ptowsp_family family;                              // the machine: 910B or 950PR
+    bool is_mixed;  // for a cube core and its two vector cores, with __DAV_CUBE__ and __DAV_VEC__:
+                    // see above
 } ptowsp_pto_source;
 
 typedef struct ptowsp_kernel_desc {

@@ -187,6 +187,14 @@ static void fifo__moves_cost_what_loads_and_stores_cost(void **) {
         assert_int_equal(ptoisa_block_cycles(three.cores, 3), each.both);
         assert_true(faults.empty());
     }
+    // What is not split is stored by sub-block 0 alone.
+    Three three(PTOISA_MODEL_UNIT);
+    ptoisa_fifo fifo;
+    assert_true(ptoisa_fifo_init(&three.core[0], &fifo, PTOISA_V2C, 0, 4096, 1, NULL, 0));
+    ptoisa_tile all = tile_in(PTOISA_VEC, PTOISA_F32, 32, 32);
+    ptoisa_fifo_push(&three.core[1], &fifo, 0, &all, PTOISA_NO_SPLIT);
+    ptoisa_fifo_push(&three.core[2], &fifo, 1, &all, PTOISA_NO_SPLIT);
+    assert_true(ptoisa_cycles(&three.core[1]) == 1024 && ptoisa_cycles(&three.core[2]) == 0);
 }
 
 // -- relays: there and back, in every split -------------------------------------------------------
@@ -526,6 +534,8 @@ using FacePipe = TPipe<4, Direction::DIR_BOTH, 32 * 32 * 4, 2>;
 using FaceWindow = GlobalTensor<float, Shape<1, 1, 1, 8, 32>, Stride<1, 1, 1, 32, 1>>;
 constexpr TileSplitAxis face_split = TileSplitAxis::TILE_UP_DOWN;
 
+static std::vector<float *> face_popped;  // where
+
 enum class Wrong { Nothing, NoPop, NoFree, NoPush, OtherPipe, NoFfts, Twice };
 
 static void face_cube(float *gm, float *back, int count, Wrong wrong) {
@@ -543,6 +553,7 @@ static void face_cube(float *gm, float *back, int count, Wrong wrong) {
         FaceMat mat;
         TPOP<FacePipe, FaceMat, face_split>(pipe, mat);
         TFREE(pipe);
+        face_popped.push_back(mat.data());
         for (int c = 0; c < 32 * 32 && mat.data(); c++) {
             back[c] += mat.GetElement(c / 32, c % 32) * (float)(i + 1);
         }
@@ -590,8 +601,11 @@ static void face_vector(float *gm, int count, Wrong wrong) {
     pipe_barrier(PIPE_ALL);
 }
 
-static bool face_run(Wrong wrong, int count, float *back, uint64_t *cycles) {
-    std::vector<float> gm(2 * 2 * 32 * 32 + 8);
+static bool face_run(Wrong wrong, int count, float *back, uint64_t *cycles,
+                     std::vector<float> *memory = NULL) {
+    std::vector<float> own, &gm = memory ? *memory : own;
+    gm.assign(2 * 2 * 32 * 32 + 8, 0);
+    face_popped.clear();
     reset(PTOISA_MODEL_A2A3);
     return RunBlock([&] { face_cube(gm.data(), back, count, wrong); },
                     [&] { face_vector(gm.data(), count, wrong); }, cycles);
@@ -603,7 +617,8 @@ static bool face_run(Wrong wrong, int count, float *back, uint64_t *cycles) {
 static void fifo__the_face_moves_by_tile_and_by_address(void **) {
     float back[32 * 32] = {0};
     uint64_t cycles, again;
-    bool is_good = face_run(Wrong::Nothing, 3, back, &cycles);
+    std::vector<float> gm;
+    bool is_good = face_run(Wrong::Nothing, 3, back, &cycles, &gm);
     for (const std::string &fault : faults) {
         print_message("%s\n", fault.c_str());
     }
@@ -612,6 +627,10 @@ static void fifo__the_face_moves_by_tile_and_by_address(void **) {
         assert_true(back[c] == (float)(8006 + 6 * c));
     }
     assert_int_equal(ptoisa_this_core().busy[PTOISA_PIPE_FIX], 3 * 100);
+    // Tile 2 is in the first slot of both rings, tile 1 in the second; popped into two slots in
+    // turn.
+    assert_true(gm[0] == 2000 && gm[1024] == 1000 && gm[2048] == 2001 && gm[3072] == 1001);
+    assert_true(face_popped[1] == face_popped[0] + 1024 && face_popped[2] == face_popped[0]);
     // Both vector cores' pieces, and the cube core's pops.
     assert_int_equal(ptoisa_this_core().busy[PTOISA_PIPE_MTE2], 2 * 3 * 2 * (17 + 1) + 3 * 52);
     assert_true(face_run(Wrong::Nothing, 3, back, &again));

@@ -1,9 +1,13 @@
-// Kernels that are PTO-ISA sources: three in the style of PTO-ISA's demos go through unchanged, and
-// give in a built tree what they give in double precision; what is refused, by name.
+// Kernels that are PTO-ISA sources: four in the style of PTO-ISA's demos, one of them for cube and
+// vector cores, go through unchanged, and give in a built tree what they give in double precision;
+// what is refused, by name.
 
 #include "npu_fixture.h"
 
+#include <math.h>
+
 enum { BLOCKS = 3, TOTAL = 4000, ROWS = 37, COLS = 64, PITCH = 80, M = 32, K = 64, N = 48 };
+enum { QUERIES = 21, KEYS = 192, HEAD = 64, FIFOS = 5 * 32 * 64 };  // of attention
 
 static char cache[128];
 
@@ -11,6 +15,8 @@ typedef struct memory {
     float a[TOTAL], b[TOTAL], sum[TOTAL];
     float x[ROWS * PITCH], gamma[COLS], y[ROWS * PITCH];
     float left[M * K], right[K * N], product[M * N];
+    uint16_t q[QUERIES * HEAD], k[KEYS * HEAD], v[KEYS * HEAD];
+    float heads[QUERIES * HEAD], fifos[FIFOS];
 } memory;
 
 static ptowsp_tensor tensor_make(npu_fixture *f, const char *name, int64_t rows, int64_t cols) {
@@ -56,6 +62,40 @@ static ptowsp_pto_source add_source(void) {
     return pto;
 }
 
+// Attention on the cube core and both vector cores.
+static void attend_make(npu_fixture *f, ptowsp_tensor *tensors, ptowsp_kernel *out_kernel,
+                        ptowsp_cycles cycles) {
+    ptowsp_pto_source pto = no_source;
+    const ptowsp_pto_arg args[] = {{PTOWSP_PTO_NUMBER, 0, 0}, {PTOWSP_PTO_DATA, 4, 0},
+                                   {PTOWSP_PTO_DATA, 1, 0},   {PTOWSP_PTO_DATA, 2, 0},
+                                   {PTOWSP_PTO_DATA, 3, 0},   {PTOWSP_PTO_DATA, 0, 0},
+                                   {PTOWSP_PTO_ROWS, 1, 0},   {PTOWSP_PTO_ROWS, 2, 0}};
+    const char *const names[] = {"heads", "q", "k", "v", "fifos"};
+    const int64_t rows[] = {QUERIES, QUERIES, KEYS, KEYS, 1};
+    pto.file = "tests/own/attend.hpp";
+    pto.is_mixed = true;
+    memcpy(pto.args, args, sizeof args);
+    ptowsp_kernel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "attend";
+    desc.unit = PTOWSP_UNIT_CUBE;
+    desc.cycles = cycles;
+    desc.pto = &pto;
+    for (int i = 0; i < 5; i++) {
+        ptowsp_tensor_desc tensor;
+        memset(&tensor, 0, sizeof tensor);
+        tensor.name = desc.tiles[i].name = names[i];
+        tensor.dtype = desc.tiles[i].dtype = i >= 1 && i <= 3 ? PTOWSP_F16 : PTOWSP_F32;
+        tensor.rank = 2;
+        tensor.shape[0] = rows[i];
+        tensor.shape[1] = i == 4 ? FIFOS : HEAD;
+        desc.tiles[i].direction = i == 0 || i == 4 ? PTOWSP_INOUT : PTOWSP_IN;
+        desc.tiles[i].rows = desc.tiles[i].cols = PTOWSP_DYNAMIC;
+        tensors[i] = ptowsp_tensor_make(f->m, &tensor);
+    }
+    *out_kernel = ptowsp_kernel_make(f->m, &desc);
+}
+
 static void task_make(npu_fixture *f, ptowsp_kernel kernel, ptowsp_tensor out, ptowsp_tensor one,
                       ptowsp_tensor other, const ptowsp_expr *axis) {
     ptowsp_task_desc task;
@@ -98,17 +138,27 @@ static void program_make(npu_fixture *f, ptowsp_cycles cycles) {
                   gamma = tensor_make(f, "gamma", 1, COLS), y = tensor_make(f, "y", ROWS, COLS),
                   left = tensor_make(f, "left", M, K), right = tensor_make(f, "right", K, N),
                   c = tensor_make(f, "product", M, N);
+    ptowsp_tensor heads[5];
+    ptowsp_kernel attend;
+    attend_make(f, heads, &attend, cycles);
     PTOWSP_WORKLOAD(f->m, "own") {
         PTOWSP_FOR_EACH(f->m, i, ptowsp_axis_dense(f->m, "blocks", BLOCKS)) {
             task_make(f, kernels[0], sum, a, b, &i);
         }
         task_make(f, kernels[1], y, x, gamma, NULL);
         task_make(f, kernels[2], c, left, right, NULL);
+        ptowsp_task_desc task;
+        memset(&task, 0, sizeof task);
+        task.kernel = attend;
+        for (int i = 0; i < 5; i++) {
+            task.views[i].tensor = heads[i];
+        }
+        ptowsp_task_make(f->m, &task);
     }
     npu_fixture_compile(f, NULL);
 }
 
-static void tensor_bind(ptowsp_run *run, const char *name, float *data, int64_t rows, int64_t cols,
+static void tensor_bind(ptowsp_run *run, const char *name, void *data, int64_t rows, int64_t cols,
                         int64_t pitch) {
     ptowsp_buffer buffer;
     memset(&buffer, 0, sizeof buffer);
@@ -119,6 +169,26 @@ static void tensor_bind(ptowsp_run *run, const char *name, float *data, int64_t 
     buffer.strides[0] = pitch;
     buffer.strides[1] = 1;
     assert_int_equal(ptowsp_run_bind_tensor(run, name, &buffer), PTOWSP_OK);
+}
+
+// n / 16 as f16, for |n| of 16 at most; and back.
+static uint16_t half_of(int n) {
+    unsigned size = (unsigned)(n < 0 ? -n : n), exponent = 11;
+    if (size == 0) {
+        return 0;
+    }
+    for (; size < 16; exponent--) {
+        size *= 2;
+    }
+    return (uint16_t)((n < 0 ? 0x8000u : 0) | (exponent + 4) << 10 | (size - 16) << 6);
+}
+
+static double half_value(uint16_t half) {
+    double size = (double)(16 + (half >> 6 & 15)) / 16;
+    for (int e = half >> 10 & 31; e < 15; e++) {
+        size /= 2;
+    }
+    return (half & 0x7fff) == 0 ? 0 : half & 0x8000 ? -size : size;
 }
 
 static void memory_bind(ptowsp_run *run, memory *data) {
@@ -132,6 +202,19 @@ static void memory_bind(ptowsp_run *run, memory *data) {
             inputs[i][j] = (float)(int32_t)(state >> 8) / (1 << 23) - 1.0f;
         }
     }
+    uint16_t *const halves[] = {data->q, data->k, data->v};
+    const int half_counts[] = {QUERIES * HEAD, KEYS * HEAD, KEYS * HEAD};
+    for (int i = 0; i < 3; i++) {  // sixteenths of -1 to 1, exactly
+        for (int j = 0; j < half_counts[i]; j++) {
+            state = state * 1664525u + 1013904223u;
+            halves[i][j] = half_of((int)(state >> 27) - 16);
+        }
+    }
+    tensor_bind(run, "q", data->q, QUERIES, HEAD, HEAD);
+    tensor_bind(run, "k", data->k, KEYS, HEAD, HEAD);
+    tensor_bind(run, "v", data->v, KEYS, HEAD, HEAD);
+    tensor_bind(run, "heads", data->heads, QUERIES, HEAD, HEAD);
+    tensor_bind(run, "fifos", data->fifos, 1, FIFOS, FIFOS);
     tensor_bind(run, "a", data->a, 1, TOTAL, TOTAL);
     tensor_bind(run, "b", data->b, 1, TOTAL, TOTAL);
     tensor_bind(run, "sum", data->sum, 1, TOTAL, TOTAL);
@@ -183,6 +266,28 @@ static void memory_check(const memory *data) {
     }
 }
 
+// Attention in double. Weights are f16 on their way to the cube core: 2^-11 of |v| <= 1.
+static void heads_check(const memory *data) {
+    for (int r = 0; r < QUERIES; r++) {
+        double weights[KEYS], sum = 0;
+        for (int n = 0; n < KEYS; n++) {
+            double score = 0;
+            for (int d = 0; d < HEAD; d++) {
+                score += half_value(data->q[r * HEAD + d]) * half_value(data->k[n * HEAD + d]) / 8;
+            }
+            weights[n] = exp(score);
+            sum += weights[n];
+        }
+        for (int d = 0; d < HEAD; d++) {
+            double wanted = 0;
+            for (int n = 0; n < KEYS; n++) {
+                wanted += weights[n] / sum * half_value(data->v[n * HEAD + d]);
+            }
+            near(data->heads[r * HEAD + d] / 500, wanted / 500, 1);
+        }
+    }
+}
+
 // Runs the tree with 1 to 4 threads: the makespan is one number, which it returns.
 static uint64_t execute(npu_fixture *f, ptowsp_npu *npu, ptowsp_run *run, memory *data,
                         ptowsp_model model) {
@@ -198,8 +303,9 @@ static uint64_t execute(npu_fixture *f, ptowsp_npu *npu, ptowsp_run *run, memory
             fail_msg("%s", ptowsp_context_error(f->context).text);
         }
         memory_check(data);
+        heads_check(data);
         assert_true(threads == 1 || result.makespan_cycles == makespan);
-        assert_int_equal(result.task_count, BLOCKS + 2);
+        assert_int_equal(result.task_count, BLOCKS + 3);
         makespan = result.makespan_cycles;
     }
     return makespan;
@@ -263,6 +369,7 @@ static void own__sources_and_their_headers_are_in_the_tree_byte_for_byte(void **
         {"tests/own/slots.hpp", "aicore/sources/add/slots.hpp"},
         {"tests/own/rmsnorm.cpp", "aicore/sources/rmsnorm/rmsnorm.hpp"},
         {"tests/own/matmul.cpp", "aicore/sources/matmul/matmul.hpp"},
+        {"tests/own/attend.hpp", "aicore/sources/attend/attend.hpp"},
     };
     npu_fixture f;
     npu_fixture_begin(&f);
@@ -289,7 +396,7 @@ static void own__sources_and_their_headers_are_in_the_tree_byte_for_byte(void **
     assert_int_equal(ptowsp_run_create(f.context, f.program, &run), PTOWSP_OK);
     memory_bind(run, &data);
     assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
-    assert_true(ptowsp_run_result(run)->busy_cycles == 5 * (BLOCKS + 2));
+    assert_true(ptowsp_run_result(run)->busy_cycles == 5 * (BLOCKS + 3));
     ptowsp_run_destroy(run);
     npu_fixture_free(&f);
 }
@@ -340,6 +447,9 @@ static void own__declarations_that_fit_no_kernel_are_refused(void **state) {
     ptowsp_kernel_desc desc = kernel_desc("add", &pto);
     desc.source.text = "static int x;";
     is_refused(desc, "own: kernel add: it has a source and a PTO-ISA source");
+    pto.is_mixed = true;
+    is_refused(kernel_desc("add", &pto),
+               "own: kernel add: its PTO-ISA source is mixed, and its unit is not cube");
 }
 
 // Emits, or builds, a program of one task of a kernel; returns the error.

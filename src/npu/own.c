@@ -252,8 +252,9 @@ static void npu_own_device_words(const npu_own *own, npu_text *out) {
     npu_print(out, "#endif\n\n");
 }
 
-// Entries of all PTO-ISA sources get names of this kernel: one source may have several.
-static void npu_own_entries(const npu_own *own, npu_text *out) {
+// Entries of all PTO-ISA sources get names of this kernel: one source may have several. `half` (or
+// NULL) is a part of the name; "" takes the names away.
+static void npu_own_entries(const npu_own *own, const char *half, npu_text *out) {
     const npu_emitter *emitter = own->emitter;
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {
         ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
@@ -262,16 +263,64 @@ static void npu_own_entries(const npu_own *own, npu_text *out) {
             ptowsp_kernel_info other = ptowsp_program_kernel_at(emitter->program, j);
             is_new = !other.is_used || !other.pto || strcmp(other.pto->entry, info.pto->entry) != 0;
         }
-        if (is_new) {
-            npu_print(out, "#define %s wsp_%s_%s\n", info.pto->entry,
-                      npu_name(emitter, NPU_KERNEL, own->kernel), info.pto->entry);
+        if (is_new && half && !*half) {
+            npu_print(out, "#undef %s\n", info.pto->entry);
+        } else if (is_new) {
+            npu_print(out, "#define %s wsp_%s_%s%s\n", info.pto->entry,
+                      npu_name(emitter, NPU_KERNEL, own->kernel), half ? half : "",
+                      info.pto->entry);
         }
     }
 }
 
-static void npu_own_print(npu_own *own, const char *source, npu_text *out) {
+// The source, in a namespace: once, or for each half of a mixed one.
+static void npu_own_source(const npu_own *own, const char *source, npu_text *out) {
+    const char *path = source + sizeof "aicore/" - 1;
+    if (!own->info.pto->is_mixed) {
+        npu_own_entries(own, NULL, out);
+        npu_print(out,
+                  "\n#pragma GCC diagnostic ignored \"-Wunused-function\"\n\n"
+                  "namespace {\n#include \"%s\"\n}  // namespace\n\n",
+                  path);
+        return;
+    }
+    npu_print(out, "#if !WSP_IS_SHIM\n#error \"a mixed source: for the shim alone\"\n#endif\n\n"
+                   "#pragma GCC diagnostic ignored \"-Wunused-function\"\n"
+                   "#undef __DAV_CUBE__\n#undef __DAV_VEC__\n\n");
+    for (int half = 0; half < 2; half++) {
+        const char *word = half == 0 ? "__DAV_CUBE__" : "__DAV_VEC__";
+        const char *space = half == 0 ? "cube" : "vector";
+        npu_print(out, "#define %s\n", word);
+        npu_own_entries(own, half == 0 ? "cube_" : "vector_", out);
+        npu_print(out, "namespace {\nnamespace %s_%s {\n#include \"%s\"\n}\n}  // namespace\n",
+                  npu_name(own->emitter, NPU_KERNEL, own->kernel), space, path);
+        npu_own_entries(own, "", out);
+        npu_print(out, "#undef %s\n\n", word);
+    }
+    npu_print(out, "#define __DAV_CUBE__\n#define __DAV_VEC__\n\n");
+}
+
+// The call of the entry; `half` NULL: the only one.
+static void npu_own_call(const npu_own *own, const char *half, npu_text *out) {
     const char *name = npu_name(own->emitter, NPU_KERNEL, own->kernel);
     npu_text call = {NULL, 0, 0, false};
+    if (half) {
+        npu_print(&call, "%s_%s::wsp_%s_%s_", name, half, name, half);
+    }
+    npu_print(&call, "%s(", own->info.pto->entry);
+    for (uint32_t i = 0; i < PTOWSP_PTO_ARG_MAX && own->info.pto->args[i].value; i++) {
+        npu_print(&call, "%s", i ? ", " : "");
+        npu_own_arg(own, &own->info.pto->args[i], &call);
+    }
+    npu_print(&call, ");");
+    npu_print_wrapped(out, half ? 8 : 4, call.data ? call.data : "");
+    out->is_out_of_memory = out->is_out_of_memory || call.is_out_of_memory;
+    npu_text_free(&call);
+}
+
+static void npu_own_print(npu_own *own, const char *source, npu_text *out) {
+    const char *name = npu_name(own->emitter, NPU_KERNEL, own->kernel);
+    bool is_mixed = own->info.pto->is_mixed;
     npu_print(out, "// Kernel ");
     npu_print_comment(out, own->info.name);
     npu_print(out, ": a PTO-ISA source of its own, unchanged, and the call of its entry. Generated."
@@ -283,24 +332,21 @@ static void npu_own_print(npu_own *own, const char *source, npu_text *out) {
     npu_write(out, own->includes.data ? own->includes.data : "", own->includes.size);
     npu_print(out, "\n");
     npu_own_device_words(own, out);
-    npu_own_entries(own, out);
-    npu_print(out,
-              "\n#pragma GCC diagnostic ignored \"-Wunused-function\"\n\n"
-              "namespace {\n#include \"%s\"\n}  // namespace\n\n"
-              "extern \"C\" AICORE void wsp_kernel_%s(__gm__ wsp_task *task) {\n",
-              source + sizeof "aicore/" - 1, name);
+    npu_own_source(own, source, out);
+    npu_print(out, "extern \"C\" AICORE void wsp_kernel_%s(__gm__ wsp_task *task) {\n", name);
     npu_own_blocks(own, out);
-    npu_print(&call, "%s(", own->info.pto->entry);
-    for (uint32_t i = 0; i < PTOWSP_PTO_ARG_MAX && own->info.pto->args[i].value; i++) {
-        npu_print(&call, "%s", i ? ", " : "");
-        npu_own_arg(own, &own->info.pto->args[i], &call);
+    if (is_mixed) {
+        npu_print(out, "    const auto cube_half = [&] {\n");
+        npu_own_call(own, "cube", out);
+        npu_print(out, "    };\n    const auto vector_half = [&] {\n");
+        npu_own_call(own, "vector", out);
+        npu_print(out, "    };\n    pto::RunBlock(cube_half, vector_half);\n");
+    } else {
+        npu_own_call(own, NULL, out);
     }
-    npu_print(&call, ");");
-    npu_print_wrapped(out, 4, call.data ? call.data : "");
     npu_print(out, "}\n\n#endif\n");
-    out->is_out_of_memory = out->is_out_of_memory || call.is_out_of_memory ||
-                            own->includes.is_out_of_memory || own->hashes.is_out_of_memory;
-    npu_text_free(&call);
+    out->is_out_of_memory =
+        out->is_out_of_memory || own->includes.is_out_of_memory || own->hashes.is_out_of_memory;
 }
 
 // -- a kernel -------------------------------------------------------------------------------------

@@ -188,10 +188,10 @@ ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc
         return kernel;
     }
     info.axis_count = desc->axis_count;
+    info.unit = desc->unit;
     if (desc->pto && !pwsp_kernel_set_pto(module, desc, &info)) {
         return kernel;
     }
-    info.unit = desc->unit;
     info.fn = desc->fn;
     info.cost = desc->cost;
     info.cycles = desc->cycles;
