@@ -1589,7 +1589,7 @@ PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_moe_row_bound(const ptowsp_moe_routes *r
 //
 // Errors   INVALID_PARAMS (a NULL; top_k 0; an id that is not below expert_count), LIMIT_EXCEEDED,
 //          BUFFER_OVERFLOW (info.value rows of info.limit).
-//          Nothing is written then, but beyond 512 experts the offsets.
+//          Then rows may be written, beyond 512 experts also the offsets, and nothing else.
 // Cost     Two passes over the ids.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_sort(const ptowsp_moe_routes *routes,
                                                       ptowsp_moe_order *order,
