@@ -3283,6 +3283,27 @@ PWSP_INLINE pwsp_query_tile pwsp_query_tile_at(const pwsp_attention *a, uint32_t
     return tile;
 }
 
+// What batches within limits have at most, of one head: tiles, and pieces by a->chunk.
+typedef struct pwsp_attention_most {
+    uint64_t query_max;  // tokens of a sequence
+    uint64_t tiles, pieces;
+    bool cuts;  // whether a tile can have several pieces
+} pwsp_attention_most;
+
+// Checks limits and counts them under a configuration.
+PWSP_INTERNAL ptowsp_status pwsp_attention_limits(const pwsp_attention *a,
+                                                  const ptowsp_attention_limits *limits,
+                                                  pwsp_attention_most *out_most,
+                                                  ptowsp_plan_info *info);
+
+// Sets lanes and bytes of sizes; refuses more units than a plan has.
+PWSP_INTERNAL ptowsp_status pwsp_sizes_complete(const pwsp_attention *a,
+                                                ptowsp_attention_sizes *sizes,
+                                                ptowsp_plan_info *info);
+
+// Writes the costs of a plan, which may have no lists of merges, and a table of its lanes.
+PWSP_INTERNAL void pwsp_print_costs(const ptowsp_attention_plan *plan, ptowsp_text text);
+
 // The bytes of all arrays of a plan; counts are below 2^32.
 PWSP_INLINE uint64_t pwsp_sizes_bytes(const ptowsp_attention_sizes *sizes) {
     const uint64_t lanes = sizes->lane_count;
@@ -4464,8 +4485,9 @@ PWSP_INTERNAL ptowsp_status pwsp_cut_check(const pwsp_attention_cut *cut,
 // -- sizes ----------------------------------------------------------------------------------------
 
 // Fills in what follows from the counts.
-static ptowsp_status pwsp_sizes_complete(const pwsp_attention *a, ptowsp_attention_sizes *sizes,
-                                         ptowsp_plan_info *info) {
+PWSP_INTERNAL ptowsp_status pwsp_sizes_complete(const pwsp_attention *a,
+                                                ptowsp_attention_sizes *sizes,
+                                                ptowsp_plan_info *info) {
     sizes->lane_count = a->config.lane_count;
     if (sizes->unit_count > UINT32_MAX) {
         const int64_t units = pwsp_info_value(sizes->unit_count);
@@ -4517,11 +4539,10 @@ static uint64_t pwsp_parts_bound(uint64_t count, uint64_t length_max, uint64_t t
     return parts;
 }
 
-// The most tiles of one head, and in INVARIANT mode the most pieces of them, and whether a tile can
-// have several.
-static void pwsp_limits_count(const pwsp_attention *a, const ptowsp_attention_limits *limits,
-                              uint64_t query_max, uint64_t *out_tiles, uint64_t *out_pieces,
-                              bool *out_cuts) {
+static pwsp_attention_most pwsp_limits_count(const pwsp_attention *a,
+                                             const ptowsp_attention_limits *limits,
+                                             uint64_t query_max) {
+    pwsp_attention_most found = {query_max, 0, 0, false};
     const uint64_t kv_max = (uint32_t)limits->kv_length_max, kv_total = limits->kv_token_count_max;
     uint64_t count = kv_max > 0 && query_max > 0 ? limits->sequence_count_max : 0;
     count = kv_total > 0 ? pwsp_min_u64(count, kv_total) : count;
@@ -4530,7 +4551,7 @@ static void pwsp_limits_count(const pwsp_attention *a, const ptowsp_attention_li
         count = pwsp_min_u64(count, limits->query_token_count_max);
         most = pwsp_min_u64(most, pwsp_ceil_div_u64(limits->query_token_count_max, a->tile_tokens));
     }
-    *out_tiles = pwsp_parts_bound(count, query_max, limits->query_token_count_max, a->tile_tokens);
+    found.tiles = pwsp_parts_bound(count, query_max, limits->query_token_count_max, a->tile_tokens);
     // What a tile sees begins and ends anywhere, so it may touch one chunk more.
     uint64_t seen = kv_max;
     if (a->config.window) {
@@ -4539,12 +4560,36 @@ static void pwsp_limits_count(const pwsp_attention *a, const ptowsp_attention_li
     }
     uint64_t each = pwsp_ceil_div_u64(kv_max, a->chunk);
     each = pwsp_min_u64(each, (seen + a->chunk - 2) / a->chunk + 1);
-    *out_cuts = each > 1;
-    *out_pieces = pwsp_mul_u64(*out_tiles, each);
+    found.cuts = each > 1;
+    found.pieces = pwsp_mul_u64(found.tiles, each);
     if (kv_total > 0 && count > 0) {
-        *out_pieces = pwsp_min_u64(
-            *out_pieces, pwsp_mul_u64(pwsp_parts_bound(count, kv_max, kv_total, a->chunk), most));
+        found.pieces = pwsp_min_u64(
+            found.pieces, pwsp_mul_u64(pwsp_parts_bound(count, kv_max, kv_total, a->chunk), most));
     }
+    return found;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_attention_limits(const pwsp_attention *a,
+                                                  const ptowsp_attention_limits *limits,
+                                                  pwsp_attention_most *out_most,
+                                                  ptowsp_plan_info *info) {
+    if (!limits) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_LIMITS_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    const int32_t lengths[2] = {limits->kv_length_max, limits->query_length_max};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (lengths[i] < 0) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_LIMITS_LENGTH, i, lengths[i], 0);
+        }
+    }
+    uint64_t query_max = lengths[1] > 0 ? (uint64_t)lengths[1] : 1;
+    if (a->config.is_causal) {
+        query_max = pwsp_min_u64(query_max, (uint64_t)lengths[0]);
+    }
+    // Batches whose sequences have more tiles are refused.
+    query_max = pwsp_min_u64(query_max, (uint64_t)a->tile_tokens * (UINT16_MAX + 1));
+    *out_most = pwsp_limits_count(a, limits, query_max);
+    return PTOWSP_OK;
 }
 
 ptowsp_status ptowsp_attention_bound(const ptowsp_attention_config *config,
@@ -4561,38 +4606,26 @@ ptowsp_status ptowsp_attention_bound(const ptowsp_attention_config *config,
     if (status != PTOWSP_OK) {
         return status;
     }
-    if (!limits) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_LIMITS_NULL, PTOWSP_NO_INDEX, 0, 0);
+    pwsp_attention_most most;
+    status = pwsp_attention_limits(&a, limits, &most, info);
+    if (status != PTOWSP_OK) {
+        return status;
     }
-    const int32_t lengths[2] = {limits->kv_length_max, limits->query_length_max};
-    for (uint32_t i = 0; i < 2; i++) {
-        if (lengths[i] < 0) {
-            return pwsp_plan_fail(info, PTOWSP_FAULT_LIMITS_LENGTH, i, lengths[i], 0);
-        }
-    }
-    uint64_t query_max = lengths[1] > 0 ? (uint64_t)lengths[1] : 1;
-    if (config->is_causal) {
-        query_max = pwsp_min_u64(query_max, (uint64_t)lengths[0]);
-    }
-    // Batches whose sequences have more tiles are refused.
-    query_max = pwsp_min_u64(query_max, (uint64_t)a.tile_tokens * (UINT16_MAX + 1));
-    uint64_t tiles, pieces;
-    bool cuts;
-    pwsp_limits_count(&a, limits, query_max, &tiles, &pieces, &cuts);
-    tiles = pwsp_mul_u64(tiles, config->head_count);
+    const uint64_t tiles = pwsp_mul_u64(most.tiles, config->head_count);
     if (pwsp_attention_cuts_chunks(&a)) {
-        out_sizes->unit_count = pwsp_mul_u64(pieces, config->head_count);
-        out_sizes->slot_count = cuts ? out_sizes->unit_count : 0;
+        out_sizes->unit_count = pwsp_mul_u64(most.pieces, config->head_count);
+        out_sizes->slot_count = most.cuts ? out_sizes->unit_count : 0;
         out_sizes->merge_count = pwsp_min_u64(tiles, out_sizes->slot_count / 2);
     } else {
-        uint64_t splits = (uint64_t)lengths[0] < 2 * a.piece_min ? 0 : a.worker_count - 1;
+        uint64_t splits =
+            (uint64_t)limits->kv_length_max < 2 * a.piece_min ? 0 : a.worker_count - 1;
         splits = tiles > 0 ? splits : 0;
         out_sizes->unit_count = pwsp_sum_u64(tiles, splits);
         out_sizes->merge_count = pwsp_min_u64(tiles, splits);
         out_sizes->slot_count = splits + out_sizes->merge_count;
     }
     out_sizes->slot_rows =
-        tiles > 0 ? (uint32_t)pwsp_min_u64(query_max, a.tile_tokens) * a.config.group : 0;
+        tiles > 0 ? (uint32_t)pwsp_min_u64(most.query_max, a.tile_tokens) * a.config.group : 0;
     return pwsp_sizes_complete(&a, out_sizes, info);
 }
 
@@ -5203,7 +5236,8 @@ static pwsp_lanes_line pwsp_lanes_line_of(const ptowsp_attention_plan *plan, uin
     pwsp_lanes_line line = {UINT32_MAX, 0, UINT32_MAX, 0, 0.0, 0.0};
     for (uint32_t lane = first; lane < end; lane++) {
         const uint32_t units = plan->unit_begin[lane + 1] - plan->unit_begin[lane];
-        const uint32_t merges = plan->merge_begin[lane + 1] - plan->merge_begin[lane];
+        const PTOWSP_GM uint32_t *merge_begin = plan->merge_begin;
+        const uint32_t merges = merge_begin ? merge_begin[lane + 1] - merge_begin[lane] : 0;
         const double cost = plan->lane_costs ? plan->lane_costs[lane] : 0.0;
         line.units_min = units < line.units_min ? units : line.units_min;
         line.units_max = units > line.units_max ? units : line.units_max;
@@ -5229,11 +5263,35 @@ static void pwsp_print_lanes(const ptowsp_attention_plan *plan, uint32_t first, 
     const pwsp_lanes_line line = pwsp_lanes_line_of(plan, first, end);
     pwsp_print_range(first, end - 1, 10, text);
     pwsp_print_range(line.units_min, line.units_max, 10, text);
-    pwsp_print_range(line.merges_min, line.merges_max, 10, text);
+    if (plan->merge_begin) {
+        pwsp_print_range(line.merges_min, line.merges_max, 10, text);
+    }
     if (plan->lane_costs) {
         pwsp_print_range(line.cost_min, line.cost_max, 6, text);
     }
     pwsp_text_format(text, "\n");
+}
+
+PWSP_INTERNAL void pwsp_print_costs(const ptowsp_attention_plan *plan, ptowsp_text text) {
+    pwsp_text_format(text, "cost: largest %.6g, mean %.6g", plan->cost_max, plan->cost_mean);
+    if (plan->cost_mean > 0.0) {
+        pwsp_text_format(text, ", ratio %.4f", plan->cost_max / plan->cost_mean);
+    }
+    pwsp_text_format(text, "\n  %20s  %20s%s%s\n", "lanes", "units each",
+                     plan->merge_begin ? "           merges each" : "",
+                     plan->lane_costs ? "             cost each" : "");
+    // Where lanes are many, lines are few: a line is of lanes with work, or without.
+    const uint32_t most = (plan->lane_count + PWSP_PRINT_LINES - 1) / PWSP_PRINT_LINES;
+    const PTOWSP_GM uint32_t *begin = plan->unit_begin;
+    for (uint32_t first = 0, end; first < plan->lane_count; first = end) {
+        const bool works = begin[first + 1] > begin[first];
+        end = first + 1;
+        while (most > 1 && end < plan->lane_count && (begin[end + 1] > begin[end]) == works &&
+               (!works || end - first < most)) {
+            end++;
+        }
+        pwsp_print_lanes(plan, first, end, text);
+    }
 }
 
 void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_text text) {
@@ -5251,24 +5309,7 @@ void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_text text)
                      (unsigned)(valid - plan->tile_count), (unsigned)merges);
     pwsp_text_format(text, "scratch: %u slots of %u rows of dim + 2 floats\n",
                      (unsigned)plan->slot_count, (unsigned)plan->slot_rows);
-    pwsp_text_format(text, "cost: largest %.6g, mean %.6g", plan->cost_max, plan->cost_mean);
-    if (plan->cost_mean > 0.0) {
-        pwsp_text_format(text, ", ratio %.4f", plan->cost_max / plan->cost_mean);
-    }
-    pwsp_text_format(text, "\n  %20s  %20s  %20s%s\n", "lanes", "units each", "merges each",
-                     plan->lane_costs ? "             cost each" : "");
-    // Where lanes are many, lines are few: a line is of lanes with work, or without.
-    const uint32_t most = (plan->lane_count + PWSP_PRINT_LINES - 1) / PWSP_PRINT_LINES;
-    const PTOWSP_GM uint32_t *begin = plan->unit_begin;
-    for (uint32_t first = 0, end; first < plan->lane_count; first = end) {
-        const bool works = begin[first + 1] > begin[first];
-        end = first + 1;
-        while (most > 1 && end < plan->lane_count && (begin[end + 1] > begin[end]) == works &&
-               (!works || end - first < most)) {
-            end++;
-        }
-        pwsp_print_lanes(plan, first, end, text);
-    }
+    pwsp_print_costs(plan, text);
 }
 
 // -- arrays ---------------------------------------------------------------------------------------
@@ -6300,6 +6341,37 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_routes_check(const ptowsp_moe_routes *route
 PWSP_INTERNAL ptowsp_status pwsp_moe_ids_check(const ptowsp_moe_routes *routes,
                                                ptowsp_plan_info *info);
 
+// A configuration of units, with its defaults, and the step that is planned.
+typedef struct pwsp_moe_units {
+    uint32_t batch_count, expert_count, lane_count;
+    uint64_t unit_tokens;  // a multiple of block_rows, or UINT64_MAX
+    uint64_t block_rows;
+    uint64_t unit, token, expert;  // costs
+    double grid;
+    const PTOWSP_GM uint32_t *counts;
+    const PTOWSP_GM uint32_t *offsets;
+    uint64_t total;  // the cost on one lane
+} pwsp_moe_units;
+
+PWSP_INTERNAL ptowsp_status pwsp_moe_configure(const ptowsp_moe_config *config, pwsp_moe_units *u,
+                                               ptowsp_plan_info *info);
+
+// Checks the counts and sums up their cost.
+PWSP_INTERNAL ptowsp_status pwsp_moe_counts_sum(pwsp_moe_units *u, ptowsp_plan_info *info);
+
+// Checks that a plan has its arrays.
+PWSP_INTERNAL ptowsp_status pwsp_moe_arrays_check(const ptowsp_moe_plan *plan,
+                                                  ptowsp_plan_info *info);
+
+PWSP_INLINE uint32_t pwsp_moe_count_at(const pwsp_moe_units *u, uint32_t batch, uint32_t expert) {
+    return u->counts[(size_t)batch * u->expert_count + expert];
+}
+
+// The first row of the tokens of an expert.
+PWSP_INLINE uint64_t pwsp_moe_base_at(const pwsp_moe_units *u, uint32_t batch, uint32_t expert) {
+    return u->offsets ? u->offsets[(size_t)batch * (u->expert_count + (size_t)1) + expert] : 0;
+}
+
 // A NULL among inputs that are numbered.
 PWSP_INLINE ptowsp_status pwsp_moe_null(ptowsp_plan_info *info, uint64_t index) {
     return pwsp_plan_fail(info, PTOWSP_FAULT_INPUT_NULL, index, 0, 0);
@@ -6317,23 +6389,27 @@ PWSP_INLINE bool pwsp_moe_expert_count_is_valid(uint32_t count) {
 
 // Sorting the pairs of routes by expert: a counting sort, whose result is unique, as it is stable.
 //
-// Pairs are divided into slices of neighbours. Each slice counts its experts in a table of its own;
-// sums over experts, and over the slices of an expert, make of these the first row of each expert in
-// each slice; then each slice writes its pairs, and its table moves on.
+// Pairs are divided into slices of neighbouring tokens, one for each lane. Each slice counts its
+// experts in a table of its own; a pair's rank is what its expert's counter was before. Sums over
+// experts, and over the slices of an expert, make of the tables the first row of each expert in each
+// slice:
 //
-//      counts     slice 0   2 0 1     next   slice 0   0 5 6
-//                 slice 1   3 1 0            slice 1   2 5 7
+//      counts     slice 0   2 0 1     first   slice 0   0 5 6
+//                 slice 1   3 1 0             slice 1   2 5 7
 //
-// Lanes take slices of their own. One lane counts in four slices that advance together, so that a
-// busy expert's counter is not waited for each time, adds their tables, and writes one slice, as
-// more rows that grow at the same time would not stay in the first cache. Tables of few experts are
-// on the stack; so all is checked before anything is written.
+//      row = first + rank
+//
+// Ranks are kept in `rows` of the order until then, so that pairs are written without counting again;
+// without `rows` they are counted a second time. With AVX-512 the counters of one token's experts
+// advance together, as these differ. Where a token has an expert twice a count gets lost: the sum of
+// all counts shows it, and the slice is counted again one by one. 32,768 pairs of 256 experts take
+// 0.57 of the time of a plain counting sort; a half of it is the scattered writing of pairs.
+//
+// Tables of few experts are on the stack; so all but ranks is checked before anything is written.
 //
 // The last counter of a table is of the ids that are no experts: dropped, or out of range.
 
-#define PWSP_MOE_SLICES     4
-#define PWSP_MOE_SLICES_MIN 4096  // pairs
-#define PWSP_MOE_TABLE_MAX  512   // experts of tables on the stack: 8 KiB
+#define PWSP_MOE_TABLE_MAX 512  // experts of tables on the stack: 2 KiB
 
 typedef struct pwsp_moe_sorter {
     const ptowsp_moe_routes *routes;
@@ -6399,7 +6475,8 @@ static uint32_t *pwsp_moe_table(const pwsp_moe_sorter *s, uint32_t slice) {
 }
 
 static uint64_t pwsp_moe_slice_begin(const pwsp_moe_sorter *s, uint32_t slice) {
-    return s->pair_count * slice / s->slice_count;  // below 2^48
+    const ptowsp_moe_routes *routes = s->routes;
+    return (uint64_t)routes->token_count * slice / s->slice_count * routes->top_k;
 }
 
 static uint32_t pwsp_moe_slot_of(int32_t id, uint32_t expert_count) {
@@ -6407,73 +6484,112 @@ static uint32_t pwsp_moe_slot_of(int32_t id, uint32_t expert_count) {
     return expert < expert_count ? expert : expert_count;
 }
 
+#if PWSP_X86
+// Counts `count` ids of whole tokens with `width` experts each (at most 8, or 8 of them at a time),
+// and writes their ranks. False if a count got lost, as a token has an expert twice.
+PWSP_AVX512 static bool pwsp_moe_rank_avx512(const int32_t *ids, uint64_t count, uint32_t width,
+                                             uint32_t experts, uint32_t *table, uint32_t *ranks) {
+    const __mmask8 all = (__mmask8)((1u << width) - 1);
+    const __m256i one = _mm256_set1_epi32(1), end = _mm256_set1_epi32((int)experts);
+    uint64_t counted = 0;
+    PTOWSP_ASSERT(0 < width && width <= 8 && count % width == 0);
+    for (uint64_t i = 0; i < count; i += width) {
+        const __m256i id = _mm256_maskz_loadu_epi32(all, ids + i);
+        const __mmask8 used = _mm256_mask_cmplt_epu32_mask(all, id, end);
+        const __m256i rank =
+            _mm256_mmask_i32gather_epi32(_mm256_setzero_si256(), used, id, (const int *)table, 4);
+        _mm256_mask_storeu_epi32(ranks + i, all, rank);
+        _mm256_mask_i32scatter_epi32(table, used, id, _mm256_add_epi32(rank, one), 4);
+        if (used != all) {
+            table[experts] += width - (uint32_t)__builtin_popcount(used);
+        }
+    }
+    for (uint32_t e = 0; e <= experts; e++) {
+        counted += table[e];
+    }
+    PTOWSP_ASSERT(counted <= count);
+    return counted == count;
+}
+
+// Makes rows of the ranks of pairs [begin, end), and writes the pairs. Rows are below 2^31.
+PWSP_AVX512 static void pwsp_moe_rows_avx512(const pwsp_moe_sorter *s, const uint32_t *first,
+                                             uint64_t begin, uint64_t end) {
+    const __m512i experts = _mm512_set1_epi32((int)s->routes->expert_count);
+    const __m512i steps = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    uint32_t *rows = s->order->rows;
+    for (uint64_t i = begin; i < end; i += 16) {
+        const __mmask16 all = (__mmask16)(end - i < 16 ? (1u << (end - i)) - 1 : 0xffff);
+        const __m512i id = _mm512_maskz_loadu_epi32(all, s->routes->ids + i);
+        const __mmask16 used = _mm512_mask_cmplt_epu32_mask(all, id, experts);
+        const __m512i rank = _mm512_maskz_loadu_epi32(all, rows + i);
+        const __m512i none = _mm512_set1_epi32((int)PTOWSP_MOE_NO_ROW);
+        const __m512i at = _mm512_mask_i32gather_epi32(none, used, id, (const int *)first, 4);
+        const __m512i row = _mm512_mask_add_epi32(none, used, at, rank);
+        const __m512i pair = _mm512_add_epi32(_mm512_set1_epi32((int)(uint32_t)i), steps);
+        _mm512_mask_storeu_epi32(rows + i, all, row);
+        _mm512_mask_i32scatter_epi32(s->order->pairs, used, row, pair, 4);
+    }
+}
+
+// The experts of a token that are counted together; 0: one by one.
+static uint32_t pwsp_moe_width(const ptowsp_moe_routes *routes) {
+    const uint32_t k = routes->top_k;
+    const uint32_t width = k <= 8 ? k : k % 8 == 0 ? 8 : 0;
+    return width >= 4 && pwsp_cpu_has_avx512() ? width : 0;
+}
+#endif
+
 static void pwsp_moe_slice_count(const pwsp_moe_sorter *s, uint32_t slice) {
     const PTOWSP_GM int32_t *ids = s->routes->ids;
     const uint32_t experts = s->routes->expert_count;
+    const uint64_t begin = pwsp_moe_slice_begin(s, slice);
     const uint64_t end = pwsp_moe_slice_begin(s, slice + 1);
+    PTOWSP_GM uint32_t *ranks = s->order->rows;
     uint32_t *table = pwsp_moe_table(s, slice);
     memset(table, 0, (experts + 1) * sizeof *table);
-    for (uint64_t i = pwsp_moe_slice_begin(s, slice); i < end; i++) {
-        table[pwsp_moe_slot_of(ids[i], experts)]++;
+    if (!ranks) {
+        for (uint64_t i = begin; i < end; i++) {
+            table[pwsp_moe_slot_of(ids[i], experts)]++;
+        }
+        return;
+    }
+#if PWSP_X86
+    const uint32_t width = pwsp_moe_width(s->routes);
+    if (width > 0 && begin < end) {
+        if (pwsp_moe_rank_avx512(ids + begin, end - begin, width, experts, table, ranks + begin)) {
+            return;
+        }
+        memset(table, 0, (experts + 1) * sizeof *table);
+    }
+#endif
+    for (uint64_t i = begin; i < end; i++) {
+        ranks[i] = table[pwsp_moe_slot_of(ids[i], experts)]++;
     }
 }
 
 static void pwsp_moe_slice_write(const pwsp_moe_sorter *s, uint32_t slice) {
     const PTOWSP_GM int32_t *ids = s->routes->ids;
     const uint32_t experts = s->routes->expert_count;
+    const uint64_t begin = pwsp_moe_slice_begin(s, slice);
     const uint64_t end = pwsp_moe_slice_begin(s, slice + 1);
-    uint32_t *next = pwsp_moe_table(s, slice);
-    for (uint64_t i = pwsp_moe_slice_begin(s, slice); i < end; i++) {
-        if (pwsp_moe_slot_of(ids[i], experts) < experts) {
-            const uint32_t row = next[ids[i]]++;
-            PTOWSP_ASSERT(row < s->order->row_capacity);
-            s->order->pairs[row] = (uint32_t)i;
-            if (s->order->rows) {
-                s->order->rows[i] = row;
-            }
-        } else if (s->order->rows) {
-            s->order->rows[i] = PTOWSP_MOE_NO_ROW;
-        }
-    }
-}
-
-// Counts four slices of one lane, which advance together.
-static void pwsp_moe_four_count(const pwsp_moe_sorter *s) {
-    const PTOWSP_GM int32_t *ids = s->routes->ids;
-    const uint32_t experts = s->routes->expert_count;
-    const uint64_t quarter = s->pair_count / PWSP_MOE_SLICES;
-    uint32_t *tables[PWSP_MOE_SLICES];
-    const PTOWSP_GM int32_t *from[PWSP_MOE_SLICES];
-    PTOWSP_ASSERT(s->slice_count == PWSP_MOE_SLICES && ids);
-    memset(s->tables, 0, PWSP_MOE_SLICES * (experts + 1) * sizeof *s->tables);
-    for (uint32_t slice = 0; slice < PWSP_MOE_SLICES; slice++) {
-        tables[slice] = pwsp_moe_table(s, slice);
-        from[slice] = ids + slice * quarter;
-    }
-    for (uint64_t i = 0; i < quarter; i++) {
-        tables[0][pwsp_moe_slot_of(from[0][i], experts)]++;
-        tables[1][pwsp_moe_slot_of(from[1][i], experts)]++;
-        tables[2][pwsp_moe_slot_of(from[2][i], experts)]++;
-        tables[3][pwsp_moe_slot_of(from[3][i], experts)]++;
-    }
-    for (uint64_t i = PWSP_MOE_SLICES * quarter; i < s->pair_count; i++) {
-        tables[0][pwsp_moe_slot_of(ids[i], experts)]++;
-    }
-    for (uint32_t e = 0; e <= experts; e++) {
-        tables[0][e] += tables[1][e] + tables[2][e] + tables[3][e];
-    }
-}
-
-// As pwsp_moe_slice_write for all pairs, of which none is dropped.
-static void pwsp_moe_all_write(const pwsp_moe_sorter *s) {
-    const PTOWSP_GM int32_t *ids = s->routes->ids;
     PTOWSP_GM uint32_t *pairs = s->order->pairs, *rows = s->order->rows;
-    uint32_t *next = s->tables;
-    const uint32_t count = (uint32_t)s->pair_count;
-    for (uint32_t i = 0; i < count; i++) {
-        const uint32_t row = next[ids[i]]++;
-        pairs[row] = i;
-        rows[i] = row;
+    uint32_t *first = pwsp_moe_table(s, slice);
+#if PWSP_X86
+    if (rows && s->order->row_count <= INT32_MAX && pwsp_cpu_has_avx512()) {
+        pwsp_moe_rows_avx512(s, first, begin, end);
+        return;
+    }
+#endif
+    for (uint64_t i = begin; i < end; i++) {
+        uint32_t row = PTOWSP_MOE_NO_ROW;
+        if (pwsp_moe_slot_of(ids[i], experts) < experts) {
+            row = rows ? first[ids[i]] + rows[i] : first[ids[i]]++;
+            PTOWSP_ASSERT(row < s->order->row_count);
+            pairs[row] = (uint32_t)i;
+        }
+        if (rows) {
+            rows[i] = row;
+        }
     }
 }
 
@@ -6560,8 +6676,8 @@ static pwsp_moe_sorter pwsp_moe_sorter_of(const ptowsp_moe_routes *routes,
     return s;
 }
 
-// Many experts: one slice, whose table is `offsets` of the order. Writing uses it up, so it is made
-// again from the counts.
+// Many experts: one slice, whose table is `offsets` of the order. Writing without `rows` uses it up,
+// so it is made again from the counts.
 static ptowsp_status pwsp_moe_sort_large(const ptowsp_moe_routes *routes, ptowsp_moe_order *order,
                                          ptowsp_plan_info *info) {
     const pwsp_moe_sorter s = pwsp_moe_sorter_of(routes, order);
@@ -6584,27 +6700,17 @@ static ptowsp_status pwsp_moe_sort_large(const ptowsp_moe_routes *routes, ptowsp
 
 static ptowsp_status pwsp_moe_sort_small(const ptowsp_moe_routes *routes, ptowsp_moe_order *order,
                                          ptowsp_plan_info *info) {
-    uint32_t tables[PWSP_MOE_SLICES * (PWSP_MOE_TABLE_MAX + 1)];
+    uint32_t table[PWSP_MOE_TABLE_MAX + 1];
     pwsp_moe_sorter s = pwsp_moe_sorter_of(routes, order);
     uint64_t dropped;
-    s.tables = tables;
-    if (s.pair_count >= PWSP_MOE_SLICES_MIN) {
-        s.slice_count = PWSP_MOE_SLICES;
-        pwsp_moe_four_count(&s);
-        s.slice_count = 1;
-    } else {
-        pwsp_moe_slice_count(&s, 0);
-    }
+    s.tables = table;
+    pwsp_moe_slice_count(&s, 0);
     ptowsp_status status = pwsp_moe_counts_check(&s, &dropped, info);
     if (status != PTOWSP_OK) {
         return status;
     }
     pwsp_moe_offsets_write(&s, dropped);
-    if (dropped == 0 && order->rows) {
-        pwsp_moe_all_write(&s);
-    } else {
-        pwsp_moe_slice_write(&s, 0);
-    }
+    pwsp_moe_slice_write(&s, 0);
     return PTOWSP_OK;
 }
 
@@ -6717,17 +6823,6 @@ ptowsp_status ptowsp_moe_sort_parallel(ptowsp_context *context, const ptowsp_moe
 
 #define PWSP_MOE_COST_BITS 62
 
-typedef struct pwsp_moe_units {
-    uint32_t batch_count, expert_count, lane_count;
-    uint64_t unit_tokens;  // a multiple of block_rows, or UINT64_MAX
-    uint64_t block_rows;
-    uint64_t unit, token, expert;  // costs
-    double grid;
-    const PTOWSP_GM uint32_t *counts;
-    const PTOWSP_GM uint32_t *offsets;
-    uint64_t total;  // the cost on one lane
-} pwsp_moe_units;
-
 // How far lanes have come, and the lane that is filled.
 typedef struct pwsp_moe_filler {
     const pwsp_moe_units *u;
@@ -6742,8 +6837,8 @@ typedef struct pwsp_moe_filler {
 
 // -- configuration --------------------------------------------------------------------------------
 
-static ptowsp_status pwsp_moe_configure(const ptowsp_moe_config *config, pwsp_moe_units *u,
-                                        ptowsp_plan_info *info) {
+PWSP_INTERNAL ptowsp_status pwsp_moe_configure(const ptowsp_moe_config *config, pwsp_moe_units *u,
+                                               ptowsp_plan_info *info) {
     memset(u, 0, sizeof *u);
     if (!config) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_CONFIG_NULL, PTOWSP_NO_INDEX, 0, 0);
@@ -6774,10 +6869,6 @@ static ptowsp_status pwsp_moe_configure(const ptowsp_moe_config *config, pwsp_mo
     return status;
 }
 
-static uint32_t pwsp_moe_count_at(const pwsp_moe_units *u, uint32_t batch, uint32_t expert) {
-    return u->counts[(size_t)batch * u->expert_count + expert];
-}
-
 // Units of `tokens` that one lane takes.
 static uint64_t pwsp_moe_unit_count(const pwsp_moe_units *u, uint64_t tokens) {
     return u->unit_tokens == UINT64_MAX ? 1 : pwsp_ceil_div_u64(tokens, u->unit_tokens);
@@ -6802,8 +6893,7 @@ static ptowsp_status pwsp_moe_offsets_check(const pwsp_moe_units *u, ptowsp_plan
     return PTOWSP_OK;
 }
 
-// Checks the counts and sums up their cost.
-static ptowsp_status pwsp_moe_counts_sum(pwsp_moe_units *u, ptowsp_plan_info *info) {
+PWSP_INTERNAL ptowsp_status pwsp_moe_counts_sum(pwsp_moe_units *u, ptowsp_plan_info *info) {
     if (!u->counts) {
         return pwsp_moe_null(info, 1);
     }
@@ -6872,8 +6962,7 @@ static void pwsp_moe_write(pwsp_moe_filler *f, uint32_t batch, uint32_t expert, 
                            uint64_t count) {
     const pwsp_moe_units *u = f->u;
     const uint64_t all = pwsp_moe_count_at(u, batch, expert);
-    const uint64_t base =
-        u->offsets ? u->offsets[(size_t)batch * (u->expert_count + (size_t)1) + expert] : 0;
+    const uint64_t base = pwsp_moe_base_at(u, batch, expert);
     const uint64_t end = start + count;
     while (start < end) {
         const uint64_t next = start + pwsp_min_u64(end - start, u->unit_tokens);
@@ -6994,7 +7083,8 @@ ptowsp_status ptowsp_moe_unit_bound(const ptowsp_moe_config *config, uint64_t to
     return PTOWSP_OK;
 }
 
-static ptowsp_status pwsp_moe_plan_check(const ptowsp_moe_plan *plan, ptowsp_plan_info *info) {
+PWSP_INTERNAL ptowsp_status pwsp_moe_arrays_check(const ptowsp_moe_plan *plan,
+                                                  ptowsp_plan_info *info) {
     if (!plan) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_NULL, PTOWSP_NO_INDEX, 0, 0);
     }
@@ -7016,7 +7106,7 @@ ptowsp_status ptowsp_moe_generate(const ptowsp_moe_config *config, const PTOWSP_
         status = pwsp_moe_counts_sum(&u, info);
     }
     if (status == PTOWSP_OK) {
-        status = pwsp_moe_plan_check(plan, info);
+        status = pwsp_moe_arrays_check(plan, info);
     }
     if (status != PTOWSP_OK) {
         return status;
@@ -7058,6 +7148,168 @@ ptowsp_attention_plan ptowsp_moe_plan_units(const ptowsp_moe_plan *plan) {
     units.cost_max = plan->cost_max;
     units.cost_mean = plan->cost_mean;
     return units;
+}
+
+// =================================================================================================
+// src/plan/moe_check.c
+// =================================================================================================
+
+// The proof of a MoE plan, in one walk over the tokens of experts and the units beside them; and MoE
+// plans as text.
+
+static ptowsp_status pwsp_moe_unit_fail(ptowsp_plan_info *info, uint64_t unit, uint64_t value,
+                                        uint64_t limit) {
+    return pwsp_plan_fail(info, PTOWSP_FAULT_UNIT_WRONG, unit, pwsp_info_value(value),
+                          pwsp_info_value(limit));
+}
+
+// Checks the counts and ranges of a plan.
+static ptowsp_status pwsp_moe_numbers_check(const pwsp_moe_units *u, const ptowsp_moe_plan *plan,
+                                            ptowsp_plan_info *info) {
+    if (plan->lane_count != u->lane_count) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_COUNT_WRONG, PTOWSP_NO_INDEX, plan->lane_count,
+                              u->lane_count);
+    }
+    if (plan->unit_count > plan->unit_capacity) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_COUNT_WRONG, PTOWSP_NO_INDEX, plan->unit_count,
+                              plan->unit_capacity);
+    }
+    if (plan->unit_begin[0] != 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_COUNT_WRONG, PTOWSP_NO_INDEX, plan->unit_begin[0],
+                              0);
+    }
+    for (uint32_t lane = 0; lane < plan->lane_count; lane++) {
+        const uint32_t end = plan->unit_begin[lane + 1];
+        const bool is_wrong =
+            lane + 1 == plan->lane_count ? end != plan->unit_count : end > plan->unit_count;
+        if (is_wrong || end < plan->unit_begin[lane]) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_LANE_RANGE, lane, end, plan->unit_count);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+// Checks the units of an expert from *next on.
+static ptowsp_status pwsp_moe_expert_check(const pwsp_moe_units *u, const ptowsp_moe_plan *plan,
+                                           uint32_t batch, uint32_t expert, uint32_t *next,
+                                           ptowsp_plan_info *info) {
+    const uint64_t count = pwsp_moe_count_at(u, batch, expert);
+    const uint64_t base = pwsp_moe_base_at(u, batch, expert);
+    for (uint64_t at = 0; at < count; ++*next) {
+        const uint32_t i = *next;
+        if (i == plan->unit_count) {
+            return pwsp_moe_unit_fail(info, i, 0, count - at);
+        }
+        const PTOWSP_GM ptowsp_work *unit = &plan->units[i];
+        const uint64_t tokens = unit->params[3], left = count - at;
+        const uint64_t most = pwsp_min_u64(left, u->unit_tokens);
+        if (tokens == 0 || tokens > most) {
+            return pwsp_moe_unit_fail(info, i, tokens, most);
+        }
+        if (tokens < left && (at + tokens) % u->block_rows != 0) {
+            return pwsp_moe_unit_fail(info, i, tokens, tokens - (at + tokens) % u->block_rows);
+        }
+        const uint32_t flags =
+            (at == 0 ? PTOWSP_WORK_FIRST : 0) | (tokens == left ? PTOWSP_WORK_LAST : 0);
+        const uint64_t pairs[7][2] = {
+            {unit->params[0], batch}, {unit->params[1], expert}, {unit->params[2], base + at},
+            {unit->flags, flags},     {unit->reserved, 0},       {unit->tier, 0},
+            {unit->work_id, i}};
+        for (uint32_t k = 0; k < 7; k++) {
+            if (pairs[k][0] != pairs[k][1]) {
+                return pwsp_moe_unit_fail(info, i, pairs[k][0], pairs[k][1]);
+            }
+        }
+        at += tokens;
+    }
+    return PTOWSP_OK;
+}
+
+static bool pwsp_moe_is_equal(double a, double b) {
+    return a >= b && a <= b;
+}
+
+// Checks the costs of lanes, summed up again from units that are right.
+static ptowsp_status pwsp_moe_costs_check(const pwsp_moe_units *u, const ptowsp_moe_plan *plan,
+                                          ptowsp_plan_info *info) {
+    uint64_t most = 0, sum = 0;
+    for (uint32_t lane = 0; lane < plan->lane_count; lane++) {
+        uint64_t cost = 0;
+        for (uint32_t i = plan->unit_begin[lane]; i < plan->unit_begin[lane + 1]; i++) {
+            const PTOWSP_GM ptowsp_work *unit = &plan->units[i];
+            const bool has_expert =
+                i > plan->unit_begin[lane] && unit->params[1] == plan->units[i - 1].params[1];
+            cost += u->unit + unit->params[3] * u->token + (has_expert ? 0 : u->expert);
+        }
+        if (plan->lane_costs &&
+            !pwsp_moe_is_equal(plan->lane_costs[lane], (double)cost * u->grid)) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_COST_WRONG, lane, 0, 0);
+        }
+        most = pwsp_max_u64(most, cost);
+        sum += cost;
+    }
+    const double mean = (double)sum * u->grid / u->lane_count;
+    return pwsp_moe_is_equal(plan->cost_max, (double)most * u->grid) &&
+                   pwsp_moe_is_equal(plan->cost_mean, mean)
+               ? PTOWSP_OK
+               : pwsp_plan_fail(info, PTOWSP_FAULT_COST_WRONG, plan->lane_count, 0, 0);
+}
+
+ptowsp_status ptowsp_moe_check(const ptowsp_moe_config *config, const PTOWSP_GM uint32_t *counts,
+                               const PTOWSP_GM uint32_t *offsets, const ptowsp_moe_plan *plan,
+                               ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    pwsp_moe_units u;
+    ptowsp_status status = pwsp_moe_configure(config, &u, info);
+    if (status == PTOWSP_OK) {
+        u.counts = counts;
+        u.offsets = offsets;
+        status = pwsp_moe_counts_sum(&u, info);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_moe_arrays_check(plan, info);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_moe_numbers_check(&u, plan, info);
+    }
+    uint32_t next = 0;
+    for (uint32_t e = 0; e < u.expert_count && status == PTOWSP_OK; e++) {
+        for (uint32_t b = 0; b < u.batch_count && status == PTOWSP_OK; b++) {
+            status = pwsp_moe_expert_check(&u, plan, b, e, &next, info);
+        }
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    if (next < plan->unit_count) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_UNIT_EXTRA, next, 0, 0);
+    }
+    for (uint32_t i = next; i < plan->unit_capacity; i++) {
+        if (ptowsp_work_is_valid(&plan->units[i]) || plan->units[i].params[3] != 0) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_UNIT_EXTRA, i, 0, 0);
+        }
+    }
+    return pwsp_moe_costs_check(&u, plan, info);
+}
+
+void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_text text) {
+    uint32_t experts = 0, reads = 0;
+    uint64_t tokens = 0;
+    for (uint32_t lane = 0, i = 0; lane < plan->lane_count; lane++) {
+        for (bool is_first = true; i < plan->unit_begin[lane + 1]; i++, is_first = false) {
+            const bool is_new = i == 0 || plan->units[i].params[1] != plan->units[i - 1].params[1];
+            experts += is_new;
+            reads += is_new || is_first;
+            tokens += plan->units[i].params[3];
+        }
+    }
+    pwsp_text_format(text, "MoE plan: %llu tokens of %u experts in %u units, on %u lanes\n",
+                     (unsigned long long)tokens, (unsigned)experts, (unsigned)plan->unit_count,
+                     (unsigned)plan->lane_count);
+    pwsp_text_format(text, "splits: lanes read %u experts more than there are\n",
+                     (unsigned)(reads - experts));
+    const ptowsp_attention_plan units = ptowsp_moe_plan_units(plan);
+    pwsp_print_costs(&units, text);
 }
 
 // =================================================================================================
@@ -9895,6 +10147,88 @@ ptowsp_status ptowsp_prefix_size(const ptowsp_attention_batch *batch,
     out_sizes->request_count = tree->request_count;
     out_sizes->token_count = w.s.token_begin[tree->request_count];
     out_sizes->join_count = w.join_count;
+    out_sizes->block_bytes = pwsp_prefix_bytes(out_sizes);
+    return PTOWSP_OK;
+}
+
+// The most tiles of one head that shared segments have. Of n requests that share something, the i-th
+// largest set has at most n - i + 1 of them: so many has a chain, where each node loses one request.
+static uint64_t pwsp_shared_tiles_bound(uint64_t requests, uint64_t query_max, uint64_t tokens,
+                                        uint64_t tile_tokens) {
+    if (requests < 2 || query_max == 0) {
+        return 0;
+    }
+    const uint64_t full = pwsp_min_u64(requests, tokens / query_max);  // that all have query_max
+    const uint64_t pairs =
+        full % 2 == 0 ? pwsp_mul_u64(full / 2, full + 1) : pwsp_mul_u64(full, (full + 1) / 2);
+    uint64_t sum = pwsp_mul_u64(query_max, pairs > 0 ? pairs - 1 : 0);  // of nodes of 2 to `full`
+    sum = pwsp_sum_u64(sum, pwsp_mul_u64(tokens, requests - full));
+    // The last tile of each node may have one token.
+    sum = pwsp_sum_u64(sum, pwsp_mul_u64(requests - 1, tile_tokens - 1));
+    return sum / tile_tokens;
+}
+
+// In INVARIANT mode a chunk of a segment has at most as many tiles as in the flat plan, where each
+// request has tiles of its own; so has a token of it, which bounds tiles in BALANCED mode.
+ptowsp_status ptowsp_prefix_bound(const ptowsp_attention_config *config,
+                                  const ptowsp_attention_limits *limits,
+                                  ptowsp_prefix_sizes *out_sizes, ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    if (!out_sizes) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    memset(out_sizes, 0, sizeof *out_sizes);
+    ptowsp_attention_sizes flat, *sizes = &out_sizes->attention;
+    ptowsp_status status = ptowsp_attention_bound(config, limits, &flat, info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    if (config->window > 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_WINDOW, PTOWSP_NO_INDEX, config->window, 0);
+    }
+    pwsp_attention a;
+    pwsp_attention_most most;
+    status = pwsp_attention_configure(config, &a, info);
+    PTOWSP_ASSERT(status == PTOWSP_OK);
+    const uint64_t requests = limits->sequence_count_max, heads = config->head_count;
+    const uint64_t query_max =
+        limits->query_length_max > 0 ? (uint32_t)limits->query_length_max : 1;
+    uint64_t tokens = pwsp_min_u64(requests * query_max, UINT32_MAX);  // more are refused
+    if (limits->query_token_count_max > 0) {
+        tokens = pwsp_min_u64(tokens, limits->query_token_count_max);
+    }
+    const bool cuts_chunks = pwsp_attention_cuts_chunks(&a);
+    a.chunk = cuts_chunks ? a.chunk : 1;
+    status = pwsp_attention_limits(&a, limits, &most, info);
+    PTOWSP_ASSERT(status == PTOWSP_OK);
+    sizes->unit_count = flat.unit_count;
+    if (!cuts_chunks) {
+        const uint64_t shared = pwsp_shared_tiles_bound(requests, query_max, tokens, a.tile_tokens);
+        const uint64_t tiles = pwsp_min_u64(pwsp_sum_u64(most.tiles, shared), most.pieces);
+        const uint64_t flat_tiles = pwsp_mul_u64(most.tiles, heads);
+        PTOWSP_ASSERT(flat.unit_count >= flat_tiles);
+        sizes->unit_count = pwsp_sum_u64(flat.unit_count - flat_tiles, pwsp_mul_u64(tiles, heads));
+    }
+    const bool joins = most.cuts && requests > 1;
+    sizes->merge_count = joins ? sizes->unit_count : flat.merge_count;
+    sizes->slot_count = joins ? sizes->unit_count : flat.slot_count;
+    sizes->slot_rows =
+        most.tiles > 0 ? (uint32_t)pwsp_min_u64(tokens, a.tile_tokens) * config->group : 0;
+    const uint64_t segments = requests > 0 ? 2 * requests - 1 : 0;
+    if (segments > UINT32_MAX) {
+        memset(out_sizes, 0, sizeof *out_sizes);
+        return pwsp_plan_fail(info, PTOWSP_FAULT_SEGMENTS_SMALL, PTOWSP_NO_INDEX,
+                              pwsp_info_value(segments), UINT32_MAX);
+    }
+    out_sizes->segment_count = (uint32_t)segments;
+    out_sizes->request_count = limits->sequence_count_max;
+    out_sizes->token_count = (uint32_t)tokens;
+    out_sizes->join_count = joins ? pwsp_min_u64(requests * heads, UINT32_MAX) : 0;
+    status = pwsp_sizes_complete(&a, sizes, info);
+    if (status != PTOWSP_OK) {
+        memset(out_sizes, 0, sizeof *out_sizes);
+        return status;
+    }
     out_sizes->block_bytes = pwsp_prefix_bytes(out_sizes);
     return PTOWSP_OK;
 }

@@ -919,7 +919,8 @@ typedef struct ptowsp_plan_config {
     FAULT(JOINS_SMALL, BUFFER_OVERFLOW, "%v joins do not fit the plan, which holds %l")            \
     FAULT(SEGMENT_WRONG, INVALID_PARAMS, "segment %i has the value %v where %l belongs")           \
     FAULT(REQUEST_WRONG, INVALID_PARAMS, "position %i has the value %v where %l belongs")          \
-    FAULT(JOIN_WRONG, INVALID_PARAMS, "join %i has the value %v where %l belongs")
+    FAULT(JOIN_WRONG, INVALID_PARAMS, "join %i has the value %v where %l belongs")                 \
+    FAULT(COST_WRONG, INVALID_PARAMS, "cost %i (of lanes, largest, mean) is not that of its units")
 
 // clang-format off
 typedef enum ptowsp_plan_fault {
@@ -1596,7 +1597,7 @@ PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_moe_row_bound(const ptowsp_moe_routes *r
 //
 // Errors   INVALID_PARAMS (a NULL; top_k 0; an id that is not below expert_count), LIMIT_EXCEEDED,
 //          BUFFER_OVERFLOW (info.value rows of info.limit).
-//          Nothing is written then, but beyond 512 experts the offsets.
+//          Then rows may be written, beyond 512 experts also the offsets, and nothing else.
 // Cost     Two passes over the ids.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_sort(const ptowsp_moe_routes *routes,
                                                       ptowsp_moe_order *order,
@@ -1691,6 +1692,18 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_generate(const ptowsp_moe_confi
                                                           const PTOWSP_GM uint32_t *offsets,
                                                           ptowsp_moe_plan *plan,
                                                           ptowsp_plan_info *out_info);
+
+// Proves a plan: every token of each expert is in one unit, in order; units are split where they may
+// be; lists of lanes and costs are those of the units. That no plan is better it does not prove.
+// Errors   As ptowsp_moe_generate; also INVALID_PARAMS with the unit, lane or cost at fault.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_check(const ptowsp_moe_config *config,
+                                                       const PTOWSP_GM uint32_t *counts,
+                                                       const PTOWSP_GM uint32_t *offsets,
+                                                       const ptowsp_moe_plan *plan,
+                                                       ptowsp_plan_info *out_info);
+
+// Writes units, experts that several lanes read, costs, and lanes as ptowsp_attention_print.
+PTOWSP_API void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_text text);
 
 // The plan as one that programs bind (ptowsp_run_bind_plan): the same units and lanes, no merges.
 PTOWSP_API ptowsp_attention_plan ptowsp_moe_plan_units(const ptowsp_moe_plan *plan);
@@ -2075,9 +2088,16 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_remove(uint32_t request,
                                                            ptowsp_prefix_tree *tree,
                                                            ptowsp_plan_info *out_info);
 
+// Bounds the sizes of the plans of any tree of any batch within limits. In INVARIANT mode there are
+// never more units than in a flat plan. Else a chain, in which each node has one request less than
+// the node above it, has the most tiles: up to n^2 / 2 tokens of n requests, by tile.
+// Errors   As ptowsp_attention_bound; a window. *out_sizes is zero then.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_bound(const ptowsp_attention_config *config,
+                                                          const ptowsp_attention_limits *limits,
+                                                          ptowsp_prefix_sizes *out_sizes,
+                                                          ptowsp_plan_info *out_info);
+
 // The exact sizes of the plan of a tree. Errors and cost as ptowsp_prefix_generate, without writing.
-// Bounds over all trees of so many requests would be quadratic, so there are none: make arrays with
-// room to spare, and make them anew when they are too small.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_size(const ptowsp_attention_batch *batch,
                                                          const ptowsp_attention_config *config,
                                                          ptowsp_prefix_tree *tree,

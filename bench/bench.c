@@ -71,6 +71,7 @@ static double time_ns(bench_fn fn, void *user, uint32_t repeat) {
 
 bench_times measure(bench_fn own, bench_fn other, void *user, uint32_t repeat, uint32_t rounds) {
     double times[3][ROUNDS];
+    require(rounds <= ROUNDS, "more rounds than there is room for");
     own(user);
     other(user);
     for (uint32_t i = 0; i < rounds; i++) {

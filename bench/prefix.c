@@ -133,7 +133,7 @@ static void bench_prefix_plan(void) {
     b.config.lane_count = 264;
     plans_create(&b);
     for (int i = 0; i < 3; i++) {
-        bench_times t = measure(parts[i].own, flat_once, &b, 1, 101);
+        bench_times t = measure(parts[i].own, flat_once, &b, 1, ROUNDS);
         bench_row row = {parts[i].name,
                          "us",
                          t.own_ns / 1000,

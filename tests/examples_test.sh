@@ -134,6 +134,12 @@ rows 1 "^  prefill  *unit *28 tasks"
 rows 1 "^  decode  *unit *3 tasks"
 rows 2 "2e-06 allowed: good$"
 # For each of 3 tiles: norm, 3 projections, 4 heads, output, norm, gate, down.
+good deepseek_block
+rows 2 "units, busiest lane .* of the mean; chosen as in double$"
+rows 2 "^  check     y: 2048 values, .*: good$"
+cp "$DIR/out" "$DIR/serial"
+good deepseek_block --threads 3
+cmp -s "$DIR/serial" "$DIR/out" || fail "$last: another output than without threads"
 good llama_block
 rows 3 "unit *36 tasks"
 says "as structure alone says: good" "5120 values" "2e-06 allowed: good"
@@ -186,8 +192,8 @@ for program in work_queue deadlock; do
     says "takes no options"
 done
 
-for program in softmax rmsnorm matmul attention llama_block topk quantized_matmul csp_pipeline \
-    work_queue deadlock; do
+for program in softmax rmsnorm matmul attention llama_block deepseek_block topk quantized_matmul \
+    csp_pipeline work_queue deadlock; do
     bad "unknown option '--wrong'" $program --wrong
     bad "unknown option '64'" $program 64
     set +e
@@ -262,6 +268,11 @@ good emit_llama --directory "$DIR/trees/llama" --cache "$DIR/cache" --options -O
 rows 8 "same outputs, same cycles$"
 rows 2 "^80 tokens, .* 36 "  # 3 tiles of 12 tasks
 rows 2 "^50 tokens, .* 24 "
+# Both phases in both cost models. No kernel of it crosses from the cube to the vector cores.
+good emit_deepseek --directory "$DIR/trees/deepseek" --cache "$DIR/cache" --options -O0
+rows 8 "same outputs, same cycles$"
+! grep -q WSP_CROSS "$DIR"/trees/deepseek/aicore/kernels/*.cpp || fail "$last: a mixed kernel"
+says "without a rebuild, all as in the library: good"
 good emit_pipeline --directory "$DIR/trees/pipeline" --cache "$DIR/cache" --options -O0
 rows 6 "same outputs, same cycles$"
 rows 1 "^64 tiles, depth 0  *192  *105856 "  # the makespan of csp_pipeline

@@ -115,13 +115,27 @@ static void moe_sort__pads_rows_to_blocks(void **state) {
     case_free(&c);
 }
 
-enum { KIND_UNIFORM, KIND_ONE, KIND_RISING, KIND_FALLING, KIND_DROPPED, KIND_RUNS, KIND_COUNT };
+enum {
+    KIND_UNIFORM,
+    KIND_ONE,
+    KIND_RISING,
+    KIND_FALLING,
+    KIND_DROPPED,
+    KIND_RUNS,
+    KIND_DISTINCT,  // those of a token, if there are enough; some are dropped
+    KIND_COUNT
+};
 
 static void case_fill(sort_case *c, int kind, uint64_t *random) {
-    const uint32_t experts = c->routes.expert_count;
+    const uint32_t experts = c->routes.expert_count, top_k = c->routes.top_k;
+    uint32_t of_token = 0;
     for (uint64_t i = 0; i < c->pair_count; i++) {
         const uint32_t any = (uint32_t)(test_random(random) % experts);
+        of_token = i % top_k == 0 ? any : of_token + 1;
         switch (kind) {
+        case KIND_DISTINCT:
+            c->ids[i] = test_random(random) % 9 ? (int32_t)(of_token % experts) : -1;
+            break;
         case KIND_ONE: c->ids[i] = (int32_t)(experts - 1); break;
         case KIND_RISING: c->ids[i] = (int32_t)(i * experts / c->pair_count); break;
         case KIND_FALLING: c->ids[i] = (int32_t)(experts - 1 - i * experts / c->pair_count); break;

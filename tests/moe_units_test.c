@@ -152,6 +152,21 @@ static void require_costs(const units_case *c, const ptowsp_moe_plan *plan) {
     require_equal(plan->cost_mean, sum / plan->lane_count);
 }
 
+// The check passes the plan, and finds any other byte in it.
+static void require_checked(const units_case *c, ptowsp_moe_plan *plan, uint64_t *random) {
+    const uint32_t *offsets = c->has_offsets ? c->offsets : NULL;
+    assert_int_equal(ptowsp_moe_check(&c->config, c->counts, offsets, plan, NULL), PTOWSP_OK);
+    for (int i = 0; i < 8 && plan->unit_count > 0; i++) {
+        ptowsp_work *unit = &plan->units[test_random(random) % plan->unit_count];
+        unsigned char *byte = (unsigned char *)unit + test_random(random) % sizeof *unit;
+        const unsigned char before = *byte;
+        *byte = (unsigned char)(before ^ (1 + test_random(random) % 255));
+        assert_int_equal(ptowsp_moe_check(&c->config, c->counts, offsets, plan, NULL),
+                         PTOWSP_INVALID_PARAMS);
+        *byte = before;
+    }
+}
+
 static void case_random(units_case *c, uint64_t *random) {
     memset(c, 0, sizeof *c);
     ptowsp_moe_config *config = &c->config;
@@ -210,6 +225,7 @@ static void moe_units__have_every_token_once_and_the_best_time(void **state) {
         require_units(&c, &plan);
         require_costs(&c, &plan);
         require_equal(plan.cost_max, best_time(&c));
+        require_checked(&c, &plan, &random);
         if (plan.unit_count > 0) {  // one too few
             const uint32_t needed = plan.unit_count;
             plan.unit_capacity = needed - 1;
@@ -248,6 +264,88 @@ static void moe_units__are_what_the_accessors_of_experts_read(void **state) {
     require_equal(plan.cost_max, 5 * 4 + 11 + 2 * 64);
 }
 
+static void assert_text(const ptowsp_plan_info *info, const char *text) {
+    char line[160];
+    ptowsp_text_buffer buffer = {line, sizeof line, 0};
+    ptowsp_plan_explain(info, ptowsp_text_to_buffer(&buffer));
+    assert_string_equal(line, text);
+}
+
+// The plan of the header: its units, and what the check says of each thing that is wrong.
+typedef struct small_plan {
+    ptowsp_moe_config config;
+    uint32_t counts[3], offsets[4], begin[3];
+    ptowsp_work units[6];
+    double costs[2];
+    ptowsp_moe_plan plan;
+} small_plan;
+
+static void small_make(small_plan *s) {
+    const uint32_t counts[3] = {2, 1, 4}, offsets[4] = {0, 2, 3, 7};
+    memset(s, 0, sizeof *s);
+    memcpy(s->counts, counts, sizeof counts);
+    memcpy(s->offsets, offsets, sizeof offsets);
+    s->config.expert_count = 3, s->config.lane_count = 2, s->config.cost.per_token = 1;
+    s->plan.units = s->units, s->plan.unit_begin = s->begin, s->plan.lane_costs = s->costs;
+    s->plan.unit_capacity = 6;
+    assert_int_equal(ptowsp_moe_generate(&s->config, s->counts, s->offsets, &s->plan, NULL),
+                     PTOWSP_OK);
+}
+
+#define FOUND(s, change, text)                                                                     \
+    do {                                                                                           \
+        ptowsp_plan_info info;                                                                     \
+        small_make(&(s));                                                                          \
+        change;                                                                                    \
+        assert_int_equal(ptowsp_moe_check(&(s).config, (s).counts, (s).offsets, &(s).plan, &info), \
+                         PTOWSP_INVALID_PARAMS);                                                   \
+        assert_text(&info, "plan: " text);                                                         \
+    } while (0)
+
+static void moe_units__that_are_wrong_are_found(void **state) {
+    (void)state;
+    small_plan s;
+    FOUND(s, s.counts[2] = 5, "offset 3 is 7, and the rows before it end at 8");
+    FOUND(s, s.plan.units = NULL, "array 0 of the plan is NULL");
+    FOUND(s, s.plan.lane_count = 3, "the plan says 3 where 2 belongs");
+    FOUND(s, s.plan.unit_capacity = 3, "the plan says 4 where 3 belongs");
+    FOUND(s, s.begin[0] = 1, "the plan says 1 where 0 belongs");
+    FOUND(s, s.begin[1] = 5, "the range of lane 0 ends at 5, not in order or beyond 4");
+    FOUND(s, s.begin[2] = 3, "the range of lane 1 ends at 3, not in order or beyond 4");
+    FOUND(s, s.units[1].params[1] = 2, "unit 1 has the value 2 where 1 belongs");
+    FOUND(s, s.units[2].params[2] = 4, "unit 2 has the value 4 where 3 belongs");
+    FOUND(s, s.units[3].params[3] = 4, "unit 3 has the value 4 where 3 belongs");
+    FOUND(s, s.units[0].params[3] = 0, "unit 0 has the value 0 where 2 belongs");
+    FOUND(s, s.units[2].flags = 0, "unit 2 has the value 0 where 1 belongs");
+    FOUND(s, s.units[1].work_id = 7, "unit 1 has the value 7 where 1 belongs");
+    FOUND(s, (s.plan.unit_count = 3, s.begin[2] = 3), "unit 3 has the value 0 where 3 belongs");
+    FOUND(s, (s.plan.unit_count = 5, s.begin[2] = 5), "unit 4 is beyond what the batch has");
+    FOUND(s, s.units[5].params[3] = 1, "unit 5 is beyond what the batch has");
+    FOUND(s, (s.config.block_rows = 4, s.config.unit_tokens = 0),
+          "unit 2 has the value 1 where 0 belongs");
+    FOUND(s, s.config.unit_tokens = 2, "unit 3 has the value 3 where 2 belongs");
+    FOUND(s, s.costs[1] = 4, "cost 1 (of lanes, largest, mean) is not that of its units");
+    FOUND(s, s.plan.cost_max = 5, "cost 2 (of lanes, largest, mean) is not that of its units");
+    FOUND(s, s.plan.cost_mean = 4, "cost 2 (of lanes, largest, mean) is not that of its units");
+    FOUND(s, s.begin[1] = 2, "cost 0 (of lanes, largest, mean) is not that of its units");
+}
+
+static void moe_units__are_printed_with_their_lanes(void **state) {
+    (void)state;
+    small_plan s;
+    small_make(&s);
+    char text[400];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_moe_print(&s.plan, ptowsp_text_to_buffer(&buffer));
+    assert_string_equal(text,
+                        "MoE plan: 7 tokens of 3 experts in 4 units, on 2 lanes\n"
+                        "splits: lanes read 1 experts more than there are\n"
+                        "cost: largest 4, mean 3.5, ratio 1.1429\n"
+                        "                 lanes            units each             cost each\n"
+                        "                     0                     3                     4\n"
+                        "                     1                     1                     3\n");
+}
+
 static void moe_units__split_a_hot_expert_over_lanes(void **state) {
     (void)state;
     const uint32_t counts[4] = {1, 1, 1000, 1};
@@ -280,13 +378,6 @@ static void moe_units__are_none_for_an_empty_step(void **state) {
     assert_int_equal(plan.unit_count, 0);
     assert_int_equal(begin[0] + begin[1] + begin[2], 0);
     require_equal(plan.cost_max, 0);
-}
-
-static void assert_text(const ptowsp_plan_info *info, const char *text) {
-    char line[160];
-    ptowsp_text_buffer buffer = {line, sizeof line, 0};
-    ptowsp_plan_explain(info, ptowsp_text_to_buffer(&buffer));
-    assert_string_equal(line, text);
 }
 
 static void refused(const ptowsp_moe_config *config, const uint32_t *counts,
@@ -370,6 +461,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(moe_units__are_what_the_accessors_of_experts_read),
         cmocka_unit_test(moe_units__have_every_token_once_and_the_best_time),
+        cmocka_unit_test(moe_units__that_are_wrong_are_found),
+        cmocka_unit_test(moe_units__are_printed_with_their_lanes),
         cmocka_unit_test(moe_units__split_a_hot_expert_over_lanes),
         cmocka_unit_test(moe_units__are_none_for_an_empty_step),
         cmocka_unit_test(moe_units__refuse_what_is_wrong),

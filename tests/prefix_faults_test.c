@@ -227,6 +227,29 @@ static void prefix_faults__of_plans(void **state) {
     assert_int_equal(f.info.fault, PTOWSP_FAULT_TOKENS_SMALL);
 }
 
+static void prefix_faults__of_bounds(void **state) {
+    (void)state;
+    faults_case f;
+    case_make(&f);
+    ptowsp_prefix_sizes sizes;
+    ptowsp_attention_limits limits = {4, 100, 0, 0, 0};
+    REFUSED(f, ptowsp_prefix_bound(&f.config, &limits, NULL, &f.info),
+            "the output pointer is NULL");
+    REFUSED(f, ptowsp_prefix_bound(NULL, &limits, &sizes, &f.info), "config is NULL");
+    REFUSED(f, ptowsp_prefix_bound(&f.config, NULL, &sizes, &f.info), "limits is NULL");
+    limits.kv_length_max = -1;
+    REFUSED(f, ptowsp_prefix_bound(&f.config, &limits, &sizes, &f.info), "limits.length_max is -1");
+    limits.kv_length_max = 100;
+    f.config.window = 5;
+    REFUSED(f, ptowsp_prefix_bound(&f.config, &limits, &sizes, &f.info),
+            "prefix plans have no window, and config.window is 5");
+    f.config.window = 0;
+    limits.sequence_count_max = UINT32_MAX;
+    assert_int_equal(ptowsp_prefix_bound(&f.config, &limits, &sizes, &f.info),
+                     PTOWSP_LIMIT_EXCEEDED);
+    assert_int_equal(sizes.attention.unit_count + sizes.segment_count + sizes.block_bytes, 0);
+}
+
 // Changes one number of a plan, and expects the text.
 #define FOUND(f, change, text)                                                                     \
     do {                                                                                           \
@@ -291,6 +314,7 @@ int main(void) {
         cmocka_unit_test(prefix_faults__of_given_trees),
         cmocka_unit_test(prefix_faults__of_adding_and_removing),
         cmocka_unit_test(prefix_faults__of_plans),
+        cmocka_unit_test(prefix_faults__of_bounds),
         cmocka_unit_test(prefix_faults__that_the_check_finds),
         cmocka_unit_test(prefix_faults__of_ways_that_leave_a_segment_out),
     };

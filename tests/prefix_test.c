@@ -280,6 +280,34 @@ static void prefix__given_trees_are_walked_depth_first(void **state) {
     small_free(&s);
 }
 
+// A tile is a token here. On paper: the nodes of a chain of 4 requests have 4, 3 and 2 tokens, and
+// each request has one of its own. Of 4 pages at most, INVARIANT plans have 16 in any tree.
+static void prefix__bounds_are_those_of_a_chain(void **state) {
+    (void)state;
+    ptowsp_attention_config config;
+    memset(&config, 0, sizeof config);
+    config.head_count = 2, config.group = 3, config.lane_count = 5, config.tile_rows = 3;
+    config.page_size = 16;
+    ptowsp_attention_limits limits = {4, 64, 0, 0, 0};
+    ptowsp_prefix_sizes sizes;
+    assert_int_equal(ptowsp_prefix_bound(&config, &limits, &sizes, NULL), PTOWSP_OK);
+    assert_int_equal(sizes.attention.unit_count, 2 * (9 + 4) + 4);
+    assert_int_equal(sizes.attention.slot_rows, 3);
+    assert_int_equal(sizes.segment_count, 7);
+    assert_int_equal(sizes.request_count, 4);
+    assert_int_equal(sizes.token_count, 4);
+    assert_int_equal(sizes.join_count, 8);
+    config.mode = PTOWSP_ATTENTION_INVARIANT, config.chunk = 16;
+    assert_int_equal(ptowsp_prefix_bound(&config, &limits, &sizes, NULL), PTOWSP_OK);
+    assert_int_equal(sizes.attention.unit_count, 2 * 16);
+    limits.sequence_count_max = 1;  // nobody to share with
+    assert_int_equal(ptowsp_prefix_bound(&config, &limits, &sizes, NULL), PTOWSP_OK);
+    assert_int_equal(sizes.join_count, 0);
+    limits.sequence_count_max = 0;
+    assert_int_equal(ptowsp_prefix_bound(&config, &limits, &sizes, NULL), PTOWSP_OK);
+    assert_int_equal(sizes.segment_count, 0);
+}
+
 static void prefix__places_refuse_what_does_not_fit(void **state) {
     (void)state;
     ptowsp_prefix_limits limits = {3, 4};
@@ -323,6 +351,7 @@ int main(void) {
         cmocka_unit_test(prefix__requests_without_blocks_share_nothing),
         cmocka_unit_test(prefix__chains_of_a_million_need_no_stack),
         cmocka_unit_test(prefix__given_trees_are_walked_depth_first),
+        cmocka_unit_test(prefix__bounds_are_those_of_a_chain),
         cmocka_unit_test(prefix__places_refuse_what_does_not_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,7 +86,7 @@ src/plan/merge.c
 src/plan/attention_run.c
 "
 MORE_PLANS="
-src/plan/moe.h src/plan/moe_sort.c src/plan/moe_units.c src/plan/moe_place.c src/plan/moe_move.c
+src/plan/moe.h src/plan/moe_sort.c src/plan/moe_units.c src/plan/moe_check.c src/plan/moe_place.c src/plan/moe_move.c
 src/plan/moe_combine.c src/plan/moe_look.c src/plan/moe_routes.c
 src/plan/prefix.h src/plan/prefix_tree.c src/plan/prefix_given.c
 src/plan/prefix_choose.c src/plan/prefix_plan.c src/plan/prefix_check.c

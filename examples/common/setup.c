@@ -115,6 +115,15 @@ setup_matrix *setup_transpose_make(setup *s, const char *name, const setup_matri
     return x;
 }
 
+setup_matrix *setup_flat_make(setup *s, const char *name, const setup_matrix *of) {
+    setup_matrix *x = declare(s, name, of->dtype, 0, of->count, of->rows * of->cols, false, false);
+    x->stride = of->count * of->stride;
+    x->row_stride = of->stride;
+    x->col_stride = 1;
+    x->data = of->data;
+    return x;
+}
+
 int64_t setup_row_count(const setup_matrix *x) {
     return x->count ? x->count * x->rows : x->rows;
 }

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SETUP_MATRIX_MAX = 32 };
+enum { SETUP_MATRIX_MAX = 48 };
 
 typedef struct setup_matrix {
     ptowsp_tensor id;
@@ -58,6 +58,9 @@ void setup_resize(setup_matrix *x, int64_t rows, int64_t cols);
 // Declares the transpose of a matrix, or of each of a stack: the same memory, seen with other
 // strides.
 setup_matrix *setup_transpose_make(setup *s, const char *name, const setup_matrix *of);
+
+// Declares a stack as one matrix, with a row for each of its matrices: the same memory.
+setup_matrix *setup_flat_make(setup *s, const char *name, const setup_matrix *of);
 
 // Elements as double; set rounds as the type does. The rows of a stack are counted on.
 double setup_get(const setup_matrix *x, int64_t row, int64_t col);

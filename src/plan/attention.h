@@ -140,6 +140,27 @@ PWSP_INLINE pwsp_query_tile pwsp_query_tile_at(const pwsp_attention *a, uint32_t
     return tile;
 }
 
+// What batches within limits have at most, of one head: tiles, and pieces by a->chunk.
+typedef struct pwsp_attention_most {
+    uint64_t query_max;  // tokens of a sequence
+    uint64_t tiles, pieces;
+    bool cuts;  // whether a tile can have several pieces
+} pwsp_attention_most;
+
+// Checks limits and counts them under a configuration.
+PWSP_INTERNAL ptowsp_status pwsp_attention_limits(const pwsp_attention *a,
+                                                  const ptowsp_attention_limits *limits,
+                                                  pwsp_attention_most *out_most,
+                                                  ptowsp_plan_info *info);
+
+// Sets lanes and bytes of sizes; refuses more units than a plan has.
+PWSP_INTERNAL ptowsp_status pwsp_sizes_complete(const pwsp_attention *a,
+                                                ptowsp_attention_sizes *sizes,
+                                                ptowsp_plan_info *info);
+
+// Writes the costs of a plan, which may have no lists of merges, and a table of its lanes.
+PWSP_INTERNAL void pwsp_print_costs(const ptowsp_attention_plan *plan, ptowsp_text text);
+
 // The bytes of all arrays of a plan; counts are below 2^32.
 PWSP_INLINE uint64_t pwsp_sizes_bytes(const ptowsp_attention_sizes *sizes) {
     const uint64_t lanes = sizes->lane_count;

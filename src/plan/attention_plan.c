@@ -5,8 +5,9 @@
 // -- sizes ----------------------------------------------------------------------------------------
 
 // Fills in what follows from the counts.
-static ptowsp_status pwsp_sizes_complete(const pwsp_attention *a, ptowsp_attention_sizes *sizes,
-                                         ptowsp_plan_info *info) {
+PWSP_INTERNAL ptowsp_status pwsp_sizes_complete(const pwsp_attention *a,
+                                                ptowsp_attention_sizes *sizes,
+                                                ptowsp_plan_info *info) {
     sizes->lane_count = a->config.lane_count;
     if (sizes->unit_count > UINT32_MAX) {
         const int64_t units = pwsp_info_value(sizes->unit_count);
@@ -58,11 +59,10 @@ static uint64_t pwsp_parts_bound(uint64_t count, uint64_t length_max, uint64_t t
     return parts;
 }
 
-// The most tiles of one head, and in INVARIANT mode the most pieces of them, and whether a tile can
-// have several.
-static void pwsp_limits_count(const pwsp_attention *a, const ptowsp_attention_limits *limits,
-                              uint64_t query_max, uint64_t *out_tiles, uint64_t *out_pieces,
-                              bool *out_cuts) {
+static pwsp_attention_most pwsp_limits_count(const pwsp_attention *a,
+                                             const ptowsp_attention_limits *limits,
+                                             uint64_t query_max) {
+    pwsp_attention_most found = {query_max, 0, 0, false};
     const uint64_t kv_max = (uint32_t)limits->kv_length_max, kv_total = limits->kv_token_count_max;
     uint64_t count = kv_max > 0 && query_max > 0 ? limits->sequence_count_max : 0;
     count = kv_total > 0 ? pwsp_min_u64(count, kv_total) : count;
@@ -71,7 +71,7 @@ static void pwsp_limits_count(const pwsp_attention *a, const ptowsp_attention_li
         count = pwsp_min_u64(count, limits->query_token_count_max);
         most = pwsp_min_u64(most, pwsp_ceil_div_u64(limits->query_token_count_max, a->tile_tokens));
     }
-    *out_tiles = pwsp_parts_bound(count, query_max, limits->query_token_count_max, a->tile_tokens);
+    found.tiles = pwsp_parts_bound(count, query_max, limits->query_token_count_max, a->tile_tokens);
     // What a tile sees begins and ends anywhere, so it may touch one chunk more.
     uint64_t seen = kv_max;
     if (a->config.window) {
@@ -80,12 +80,36 @@ static void pwsp_limits_count(const pwsp_attention *a, const ptowsp_attention_li
     }
     uint64_t each = pwsp_ceil_div_u64(kv_max, a->chunk);
     each = pwsp_min_u64(each, (seen + a->chunk - 2) / a->chunk + 1);
-    *out_cuts = each > 1;
-    *out_pieces = pwsp_mul_u64(*out_tiles, each);
+    found.cuts = each > 1;
+    found.pieces = pwsp_mul_u64(found.tiles, each);
     if (kv_total > 0 && count > 0) {
-        *out_pieces = pwsp_min_u64(
-            *out_pieces, pwsp_mul_u64(pwsp_parts_bound(count, kv_max, kv_total, a->chunk), most));
+        found.pieces = pwsp_min_u64(
+            found.pieces, pwsp_mul_u64(pwsp_parts_bound(count, kv_max, kv_total, a->chunk), most));
     }
+    return found;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_attention_limits(const pwsp_attention *a,
+                                                  const ptowsp_attention_limits *limits,
+                                                  pwsp_attention_most *out_most,
+                                                  ptowsp_plan_info *info) {
+    if (!limits) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_LIMITS_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    const int32_t lengths[2] = {limits->kv_length_max, limits->query_length_max};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (lengths[i] < 0) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_LIMITS_LENGTH, i, lengths[i], 0);
+        }
+    }
+    uint64_t query_max = lengths[1] > 0 ? (uint64_t)lengths[1] : 1;
+    if (a->config.is_causal) {
+        query_max = pwsp_min_u64(query_max, (uint64_t)lengths[0]);
+    }
+    // Batches whose sequences have more tiles are refused.
+    query_max = pwsp_min_u64(query_max, (uint64_t)a->tile_tokens * (UINT16_MAX + 1));
+    *out_most = pwsp_limits_count(a, limits, query_max);
+    return PTOWSP_OK;
 }
 
 ptowsp_status ptowsp_attention_bound(const ptowsp_attention_config *config,
@@ -102,38 +126,26 @@ ptowsp_status ptowsp_attention_bound(const ptowsp_attention_config *config,
     if (status != PTOWSP_OK) {
         return status;
     }
-    if (!limits) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_LIMITS_NULL, PTOWSP_NO_INDEX, 0, 0);
+    pwsp_attention_most most;
+    status = pwsp_attention_limits(&a, limits, &most, info);
+    if (status != PTOWSP_OK) {
+        return status;
     }
-    const int32_t lengths[2] = {limits->kv_length_max, limits->query_length_max};
-    for (uint32_t i = 0; i < 2; i++) {
-        if (lengths[i] < 0) {
-            return pwsp_plan_fail(info, PTOWSP_FAULT_LIMITS_LENGTH, i, lengths[i], 0);
-        }
-    }
-    uint64_t query_max = lengths[1] > 0 ? (uint64_t)lengths[1] : 1;
-    if (config->is_causal) {
-        query_max = pwsp_min_u64(query_max, (uint64_t)lengths[0]);
-    }
-    // Batches whose sequences have more tiles are refused.
-    query_max = pwsp_min_u64(query_max, (uint64_t)a.tile_tokens * (UINT16_MAX + 1));
-    uint64_t tiles, pieces;
-    bool cuts;
-    pwsp_limits_count(&a, limits, query_max, &tiles, &pieces, &cuts);
-    tiles = pwsp_mul_u64(tiles, config->head_count);
+    const uint64_t tiles = pwsp_mul_u64(most.tiles, config->head_count);
     if (pwsp_attention_cuts_chunks(&a)) {
-        out_sizes->unit_count = pwsp_mul_u64(pieces, config->head_count);
-        out_sizes->slot_count = cuts ? out_sizes->unit_count : 0;
+        out_sizes->unit_count = pwsp_mul_u64(most.pieces, config->head_count);
+        out_sizes->slot_count = most.cuts ? out_sizes->unit_count : 0;
         out_sizes->merge_count = pwsp_min_u64(tiles, out_sizes->slot_count / 2);
     } else {
-        uint64_t splits = (uint64_t)lengths[0] < 2 * a.piece_min ? 0 : a.worker_count - 1;
+        uint64_t splits =
+            (uint64_t)limits->kv_length_max < 2 * a.piece_min ? 0 : a.worker_count - 1;
         splits = tiles > 0 ? splits : 0;
         out_sizes->unit_count = pwsp_sum_u64(tiles, splits);
         out_sizes->merge_count = pwsp_min_u64(tiles, splits);
         out_sizes->slot_count = splits + out_sizes->merge_count;
     }
     out_sizes->slot_rows =
-        tiles > 0 ? (uint32_t)pwsp_min_u64(query_max, a.tile_tokens) * a.config.group : 0;
+        tiles > 0 ? (uint32_t)pwsp_min_u64(most.query_max, a.tile_tokens) * a.config.group : 0;
     return pwsp_sizes_complete(&a, out_sizes, info);
 }
 

@@ -18,7 +18,8 @@ static pwsp_lanes_line pwsp_lanes_line_of(const ptowsp_attention_plan *plan, uin
     pwsp_lanes_line line = {UINT32_MAX, 0, UINT32_MAX, 0, 0.0, 0.0};
     for (uint32_t lane = first; lane < end; lane++) {
         const uint32_t units = plan->unit_begin[lane + 1] - plan->unit_begin[lane];
-        const uint32_t merges = plan->merge_begin[lane + 1] - plan->merge_begin[lane];
+        const PTOWSP_GM uint32_t *merge_begin = plan->merge_begin;
+        const uint32_t merges = merge_begin ? merge_begin[lane + 1] - merge_begin[lane] : 0;
         const double cost = plan->lane_costs ? plan->lane_costs[lane] : 0.0;
         line.units_min = units < line.units_min ? units : line.units_min;
         line.units_max = units > line.units_max ? units : line.units_max;
@@ -44,11 +45,35 @@ static void pwsp_print_lanes(const ptowsp_attention_plan *plan, uint32_t first, 
     const pwsp_lanes_line line = pwsp_lanes_line_of(plan, first, end);
     pwsp_print_range(first, end - 1, 10, text);
     pwsp_print_range(line.units_min, line.units_max, 10, text);
-    pwsp_print_range(line.merges_min, line.merges_max, 10, text);
+    if (plan->merge_begin) {
+        pwsp_print_range(line.merges_min, line.merges_max, 10, text);
+    }
     if (plan->lane_costs) {
         pwsp_print_range(line.cost_min, line.cost_max, 6, text);
     }
     pwsp_text_format(text, "\n");
+}
+
+PWSP_INTERNAL void pwsp_print_costs(const ptowsp_attention_plan *plan, ptowsp_text text) {
+    pwsp_text_format(text, "cost: largest %.6g, mean %.6g", plan->cost_max, plan->cost_mean);
+    if (plan->cost_mean > 0.0) {
+        pwsp_text_format(text, ", ratio %.4f", plan->cost_max / plan->cost_mean);
+    }
+    pwsp_text_format(text, "\n  %20s  %20s%s%s\n", "lanes", "units each",
+                     plan->merge_begin ? "           merges each" : "",
+                     plan->lane_costs ? "             cost each" : "");
+    // Where lanes are many, lines are few: a line is of lanes with work, or without.
+    const uint32_t most = (plan->lane_count + PWSP_PRINT_LINES - 1) / PWSP_PRINT_LINES;
+    const PTOWSP_GM uint32_t *begin = plan->unit_begin;
+    for (uint32_t first = 0, end; first < plan->lane_count; first = end) {
+        const bool works = begin[first + 1] > begin[first];
+        end = first + 1;
+        while (most > 1 && end < plan->lane_count && (begin[end + 1] > begin[end]) == works &&
+               (!works || end - first < most)) {
+            end++;
+        }
+        pwsp_print_lanes(plan, first, end, text);
+    }
 }
 
 void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_text text) {
@@ -66,24 +91,7 @@ void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_text text)
                      (unsigned)(valid - plan->tile_count), (unsigned)merges);
     pwsp_text_format(text, "scratch: %u slots of %u rows of dim + 2 floats\n",
                      (unsigned)plan->slot_count, (unsigned)plan->slot_rows);
-    pwsp_text_format(text, "cost: largest %.6g, mean %.6g", plan->cost_max, plan->cost_mean);
-    if (plan->cost_mean > 0.0) {
-        pwsp_text_format(text, ", ratio %.4f", plan->cost_max / plan->cost_mean);
-    }
-    pwsp_text_format(text, "\n  %20s  %20s  %20s%s\n", "lanes", "units each", "merges each",
-                     plan->lane_costs ? "             cost each" : "");
-    // Where lanes are many, lines are few: a line is of lanes with work, or without.
-    const uint32_t most = (plan->lane_count + PWSP_PRINT_LINES - 1) / PWSP_PRINT_LINES;
-    const PTOWSP_GM uint32_t *begin = plan->unit_begin;
-    for (uint32_t first = 0, end; first < plan->lane_count; first = end) {
-        const bool works = begin[first + 1] > begin[first];
-        end = first + 1;
-        while (most > 1 && end < plan->lane_count && (begin[end + 1] > begin[end]) == works &&
-               (!works || end - first < most)) {
-            end++;
-        }
-        pwsp_print_lanes(plan, first, end, text);
-    }
+    pwsp_print_costs(plan, text);
 }
 
 // -- arrays ---------------------------------------------------------------------------------------

@@ -50,6 +50,37 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_routes_check(const ptowsp_moe_routes *route
 PWSP_INTERNAL ptowsp_status pwsp_moe_ids_check(const ptowsp_moe_routes *routes,
                                                ptowsp_plan_info *info);
 
+// A configuration of units, with its defaults, and the step that is planned.
+typedef struct pwsp_moe_units {
+    uint32_t batch_count, expert_count, lane_count;
+    uint64_t unit_tokens;  // a multiple of block_rows, or UINT64_MAX
+    uint64_t block_rows;
+    uint64_t unit, token, expert;  // costs
+    double grid;
+    const PTOWSP_GM uint32_t *counts;
+    const PTOWSP_GM uint32_t *offsets;
+    uint64_t total;  // the cost on one lane
+} pwsp_moe_units;
+
+PWSP_INTERNAL ptowsp_status pwsp_moe_configure(const ptowsp_moe_config *config, pwsp_moe_units *u,
+                                               ptowsp_plan_info *info);
+
+// Checks the counts and sums up their cost.
+PWSP_INTERNAL ptowsp_status pwsp_moe_counts_sum(pwsp_moe_units *u, ptowsp_plan_info *info);
+
+// Checks that a plan has its arrays.
+PWSP_INTERNAL ptowsp_status pwsp_moe_arrays_check(const ptowsp_moe_plan *plan,
+                                                  ptowsp_plan_info *info);
+
+PWSP_INLINE uint32_t pwsp_moe_count_at(const pwsp_moe_units *u, uint32_t batch, uint32_t expert) {
+    return u->counts[(size_t)batch * u->expert_count + expert];
+}
+
+// The first row of the tokens of an expert.
+PWSP_INLINE uint64_t pwsp_moe_base_at(const pwsp_moe_units *u, uint32_t batch, uint32_t expert) {
+    return u->offsets ? u->offsets[(size_t)batch * (u->expert_count + (size_t)1) + expert] : 0;
+}
+
 // A NULL among inputs that are numbered.
 PWSP_INLINE ptowsp_status pwsp_moe_null(ptowsp_plan_info *info, uint64_t index) {
     return pwsp_plan_fail(info, PTOWSP_FAULT_INPUT_NULL, index, 0, 0);

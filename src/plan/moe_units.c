@@ -16,17 +16,6 @@
 
 #define PWSP_MOE_COST_BITS 62
 
-typedef struct pwsp_moe_units {
-    uint32_t batch_count, expert_count, lane_count;
-    uint64_t unit_tokens;  // a multiple of block_rows, or UINT64_MAX
-    uint64_t block_rows;
-    uint64_t unit, token, expert;  // costs
-    double grid;
-    const PTOWSP_GM uint32_t *counts;
-    const PTOWSP_GM uint32_t *offsets;
-    uint64_t total;  // the cost on one lane
-} pwsp_moe_units;
-
 // How far lanes have come, and the lane that is filled.
 typedef struct pwsp_moe_filler {
     const pwsp_moe_units *u;
@@ -41,8 +30,8 @@ typedef struct pwsp_moe_filler {
 
 // -- configuration --------------------------------------------------------------------------------
 
-static ptowsp_status pwsp_moe_configure(const ptowsp_moe_config *config, pwsp_moe_units *u,
-                                        ptowsp_plan_info *info) {
+PWSP_INTERNAL ptowsp_status pwsp_moe_configure(const ptowsp_moe_config *config, pwsp_moe_units *u,
+                                               ptowsp_plan_info *info) {
     memset(u, 0, sizeof *u);
     if (!config) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_CONFIG_NULL, PTOWSP_NO_INDEX, 0, 0);
@@ -73,10 +62,6 @@ static ptowsp_status pwsp_moe_configure(const ptowsp_moe_config *config, pwsp_mo
     return status;
 }
 
-static uint32_t pwsp_moe_count_at(const pwsp_moe_units *u, uint32_t batch, uint32_t expert) {
-    return u->counts[(size_t)batch * u->expert_count + expert];
-}
-
 // Units of `tokens` that one lane takes.
 static uint64_t pwsp_moe_unit_count(const pwsp_moe_units *u, uint64_t tokens) {
     return u->unit_tokens == UINT64_MAX ? 1 : pwsp_ceil_div_u64(tokens, u->unit_tokens);
@@ -101,8 +86,7 @@ static ptowsp_status pwsp_moe_offsets_check(const pwsp_moe_units *u, ptowsp_plan
     return PTOWSP_OK;
 }
 
-// Checks the counts and sums up their cost.
-static ptowsp_status pwsp_moe_counts_sum(pwsp_moe_units *u, ptowsp_plan_info *info) {
+PWSP_INTERNAL ptowsp_status pwsp_moe_counts_sum(pwsp_moe_units *u, ptowsp_plan_info *info) {
     if (!u->counts) {
         return pwsp_moe_null(info, 1);
     }
@@ -171,8 +155,7 @@ static void pwsp_moe_write(pwsp_moe_filler *f, uint32_t batch, uint32_t expert, 
                            uint64_t count) {
     const pwsp_moe_units *u = f->u;
     const uint64_t all = pwsp_moe_count_at(u, batch, expert);
-    const uint64_t base =
-        u->offsets ? u->offsets[(size_t)batch * (u->expert_count + (size_t)1) + expert] : 0;
+    const uint64_t base = pwsp_moe_base_at(u, batch, expert);
     const uint64_t end = start + count;
     while (start < end) {
         const uint64_t next = start + pwsp_min_u64(end - start, u->unit_tokens);
@@ -293,7 +276,8 @@ ptowsp_status ptowsp_moe_unit_bound(const ptowsp_moe_config *config, uint64_t to
     return PTOWSP_OK;
 }
 
-static ptowsp_status pwsp_moe_plan_check(const ptowsp_moe_plan *plan, ptowsp_plan_info *info) {
+PWSP_INTERNAL ptowsp_status pwsp_moe_arrays_check(const ptowsp_moe_plan *plan,
+                                                  ptowsp_plan_info *info) {
     if (!plan) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_NULL, PTOWSP_NO_INDEX, 0, 0);
     }
@@ -315,7 +299,7 @@ ptowsp_status ptowsp_moe_generate(const ptowsp_moe_config *config, const PTOWSP_
         status = pwsp_moe_counts_sum(&u, info);
     }
     if (status == PTOWSP_OK) {
-        status = pwsp_moe_plan_check(plan, info);
+        status = pwsp_moe_arrays_check(plan, info);
     }
     if (status != PTOWSP_OK) {
         return status;

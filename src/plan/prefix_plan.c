@@ -332,6 +332,88 @@ ptowsp_status ptowsp_prefix_size(const ptowsp_attention_batch *batch,
     return PTOWSP_OK;
 }
 
+// The most tiles of one head that shared segments have. Of n requests that share something, the i-th
+// largest set has at most n - i + 1 of them: so many has a chain, where each node loses one request.
+static uint64_t pwsp_shared_tiles_bound(uint64_t requests, uint64_t query_max, uint64_t tokens,
+                                        uint64_t tile_tokens) {
+    if (requests < 2 || query_max == 0) {
+        return 0;
+    }
+    const uint64_t full = pwsp_min_u64(requests, tokens / query_max);  // that all have query_max
+    const uint64_t pairs =
+        full % 2 == 0 ? pwsp_mul_u64(full / 2, full + 1) : pwsp_mul_u64(full, (full + 1) / 2);
+    uint64_t sum = pwsp_mul_u64(query_max, pairs > 0 ? pairs - 1 : 0);  // of nodes of 2 to `full`
+    sum = pwsp_sum_u64(sum, pwsp_mul_u64(tokens, requests - full));
+    // The last tile of each node may have one token.
+    sum = pwsp_sum_u64(sum, pwsp_mul_u64(requests - 1, tile_tokens - 1));
+    return sum / tile_tokens;
+}
+
+// In INVARIANT mode a chunk of a segment has at most as many tiles as in the flat plan, where each
+// request has tiles of its own; so has a token of it, which bounds tiles in BALANCED mode.
+ptowsp_status ptowsp_prefix_bound(const ptowsp_attention_config *config,
+                                  const ptowsp_attention_limits *limits,
+                                  ptowsp_prefix_sizes *out_sizes, ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    if (!out_sizes) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    memset(out_sizes, 0, sizeof *out_sizes);
+    ptowsp_attention_sizes flat, *sizes = &out_sizes->attention;
+    ptowsp_status status = ptowsp_attention_bound(config, limits, &flat, info);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    if (config->window > 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_WINDOW, PTOWSP_NO_INDEX, config->window, 0);
+    }
+    pwsp_attention a;
+    pwsp_attention_most most;
+    status = pwsp_attention_configure(config, &a, info);
+    PTOWSP_ASSERT(status == PTOWSP_OK);
+    const uint64_t requests = limits->sequence_count_max, heads = config->head_count;
+    const uint64_t query_max =
+        limits->query_length_max > 0 ? (uint32_t)limits->query_length_max : 1;
+    uint64_t tokens = pwsp_min_u64(requests * query_max, UINT32_MAX);  // more are refused
+    if (limits->query_token_count_max > 0) {
+        tokens = pwsp_min_u64(tokens, limits->query_token_count_max);
+    }
+    const bool cuts_chunks = pwsp_attention_cuts_chunks(&a);
+    a.chunk = cuts_chunks ? a.chunk : 1;
+    status = pwsp_attention_limits(&a, limits, &most, info);
+    PTOWSP_ASSERT(status == PTOWSP_OK);
+    sizes->unit_count = flat.unit_count;
+    if (!cuts_chunks) {
+        const uint64_t shared = pwsp_shared_tiles_bound(requests, query_max, tokens, a.tile_tokens);
+        const uint64_t tiles = pwsp_min_u64(pwsp_sum_u64(most.tiles, shared), most.pieces);
+        const uint64_t flat_tiles = pwsp_mul_u64(most.tiles, heads);
+        PTOWSP_ASSERT(flat.unit_count >= flat_tiles);
+        sizes->unit_count = pwsp_sum_u64(flat.unit_count - flat_tiles, pwsp_mul_u64(tiles, heads));
+    }
+    const bool joins = most.cuts && requests > 1;
+    sizes->merge_count = joins ? sizes->unit_count : flat.merge_count;
+    sizes->slot_count = joins ? sizes->unit_count : flat.slot_count;
+    sizes->slot_rows =
+        most.tiles > 0 ? (uint32_t)pwsp_min_u64(tokens, a.tile_tokens) * config->group : 0;
+    const uint64_t segments = requests > 0 ? 2 * requests - 1 : 0;
+    if (segments > UINT32_MAX) {
+        memset(out_sizes, 0, sizeof *out_sizes);
+        return pwsp_plan_fail(info, PTOWSP_FAULT_SEGMENTS_SMALL, PTOWSP_NO_INDEX,
+                              pwsp_info_value(segments), UINT32_MAX);
+    }
+    out_sizes->segment_count = (uint32_t)segments;
+    out_sizes->request_count = limits->sequence_count_max;
+    out_sizes->token_count = (uint32_t)tokens;
+    out_sizes->join_count = joins ? pwsp_min_u64(requests * heads, UINT32_MAX) : 0;
+    status = pwsp_sizes_complete(&a, sizes, info);
+    if (status != PTOWSP_OK) {
+        memset(out_sizes, 0, sizeof *out_sizes);
+        return status;
+    }
+    out_sizes->block_bytes = pwsp_prefix_bytes(out_sizes);
+    return PTOWSP_OK;
+}
+
 ptowsp_status ptowsp_prefix_place(const ptowsp_prefix_sizes *sizes, void *block,
                                   uint64_t block_bytes, ptowsp_prefix_plan *out_plan) {
     if (!sizes || !block || !out_plan) {
