@@ -26,6 +26,7 @@
 #include "core.h"
 
 #include <type_traits>
+#include <utility>
 
 // -- words of the device compiler -----------------------------------------------------------------
 
