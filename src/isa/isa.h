@@ -51,6 +51,24 @@
 #endif
 #define PTOISA_CHECKED (core->is_checked)
 
+// What PTO-ISA's CPU simulator permits and its device does not is a fault too, unless the core says
+// otherwise (is_as_simulator; from the start with this macro as 1). Permitted are then, on A2/A3:
+//
+//     TCMP, TCMPS, TSEL, TSELS    elements of 8 bits, and TCMP, TCMPS of all types, i32 in all modes
+//     TLOG, TLRELU, TPRELU        i16 and i32: wrapping; logarithms cut off, of 0 and less the least
+//     TRSQRT, TRECIP, TANDS, TORS in place
+//     TMOV, TINSERT, TINTERLEAVE  the ways of A5
+//     TLOAD                       into the bias table
+//     TROWSUM and its kind        a row-major dst with more than a valid column: column 0 is written
+//     TASSIGN                     UB of 512 KiB
+//
+// Values and cycles of all else are the same: in what order the simulator adds, or rounds half
+// precision twice, is not imitated.
+#ifndef PTOISA_AS_SIMULATOR
+#define PTOISA_AS_SIMULATOR 0
+#endif
+#define PTOISA_SIMULATOR_UB (512u << 10)
+
 // -- element types --------------------------------------------------------------------------------
 
 // Values as ptowsp_dtype, so that one is a cast of the other. f16 and bf16 are uint16_t bits.
@@ -333,6 +351,7 @@ struct ptoisa_core {
     void *cost_user;
     bool is_dry;               // charge, do not compute
     bool is_checked;           // operands are checked, and what is wrong is a fault
+    bool is_as_simulator;      // what PTO-ISA's CPU simulator permits is none
     ptoisa_fault_fn on_fault;  // NULL: print the text to stderr and abort
     void *fault_user;
     uint8_t *memory[PTOISA_MEMORY_COUNT];  // for ptoisa_tassign; not owned

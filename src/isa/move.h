@@ -176,7 +176,7 @@ PTOISA_FN void ptoisa_transfer(ptoisa_view d, ptoisa_dtype to, ptoisa_view s, pt
 
 // For what A5 has and A2/A3 have not.
 PTOISA_FN bool ptoisa_check_a5(ptoisa_core *core, ptoisa_op op, const char *what) {
-    if (core->machine->family != PTOISA_A5) {
+    if (core->machine->family != PTOISA_A5 && !core->is_as_simulator) {
         return ptoisa_fault(core, op, "%s is not on %s, only on A5", what, core->machine->name);
     }
     return true;
@@ -210,7 +210,8 @@ PTOISA_FN bool ptoisa_check_load(ptoisa_core *core, const ptoisa_tile *d, const 
     if (!ptoisa_check_tile(core, op, "d", d) || !ptoisa_check_window(core, op, g, d, "d")) {
         return false;
     }
-    if (d->memory != PTOISA_VEC && d->memory != PTOISA_MAT) {
+    if (d->memory != PTOISA_VEC && d->memory != PTOISA_MAT &&
+        (d->memory != PTOISA_BIAS || !core->is_as_simulator)) {
         return ptoisa_fault(core, op, "d is in %s, not in UB or L1",
                             ptoisa_memory_name((ptoisa_memory)d->memory));
     }

@@ -573,7 +573,8 @@ template <typename T> inline std::enable_if_t<is_global_v<T>, ptoisa_global> vie
 constexpr uint64_t capacity_of(TileType memory) {
     constexpr bool is_a5 = default_arch == NPUArch::A5;
     switch (memory) {
-    case TileType::Vec: return (is_a5 ? 256 : 184) << 10;
+    case TileType::Vec:
+        return PTOISA_AS_SIMULATOR ? PTOISA_SIMULATOR_UB : (is_a5 ? 256 : 184) << 10;
     case TileType::Mat: return 512 << 10;
     case TileType::Left:
     case TileType::Right: return 64 << 10;

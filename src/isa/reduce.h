@@ -348,7 +348,7 @@ PTOISA_FN bool ptoisa_check_row_reduce(ptoisa_core *core, ptoisa_op op, const pt
         return false;
     }
     if ((d->layout != PTOISA_ROW_MAJOR && (d->layout != PTOISA_COL_MAJOR || d->cols != 1)) ||
-        d->valid_cols > 1) {
+        (d->valid_cols > 1 && !core->is_as_simulator)) {
         return ptoisa_fault(core, op, "dst is no column, nor row-major with one valid column");
     }
     if (t->dtype != s->dtype || t->rows != s->rows || t->cols != s->cols) {
