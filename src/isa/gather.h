@@ -325,22 +325,19 @@ PTOISA_FN void ptoisa_mgather_how(ptoisa_core *core, const ptoisa_tile *d,
 // The bits of now and x, added, or the greater or less of both: integers wrap, any NaN is a NaN.
 PTOISA_FN uint32_t ptoisa_combined(ptoisa_dtype dtype, ptoisa_scatter how, uint32_t now,
                                    uint32_t x) {
-    if (ptoisa_dtype_is_float(dtype)) {
-        double a = ptoisa_get_at(&now, dtype, 0), b = ptoisa_get_at(&x, dtype, 0);
-        if (how == PTOISA_SCATTER_ADD) {
-            float sum = (float)a + (float)b;
-            return dtype == PTOISA_F16    ? ptoisa_f16_from_f32(sum)
-                   : dtype == PTOISA_BF16 ? ptoisa_bf16_from_f32(sum)
-                                          : ptoisa_bits_from_f32(sum);
-        }
+    const uint64_t words[2] = {now, x};  // as long as the longest element type
+    const double a = ptoisa_get_at(&words[0], dtype, 0), b = ptoisa_get_at(&words[1], dtype, 0);
+    if (how != PTOISA_SCATTER_ADD) {
         bool is_now = a != a || (b == b && (how == PTOISA_SCATTER_MAX ? a >= b : a <= b));
         return is_now ? now : x;
     }
-    if (how == PTOISA_SCATTER_ADD) {
-        return now + x;
+    const float sum = (float)a + (float)b;
+    switch (dtype) {
+    case PTOISA_F16: return ptoisa_f16_from_f32(sum);
+    case PTOISA_BF16: return ptoisa_bf16_from_f32(sum);
+    case PTOISA_F32: return ptoisa_bits_from_f32(sum);
+    default: return now + x;
     }
-    double a = ptoisa_get_at(&now, dtype, 0), b = ptoisa_get_at(&x, dtype, 0);
-    return (how == PTOISA_SCATTER_MAX ? a >= b : a <= b) ? now : x;
 }
 
 #define PTOISA_COMBINE_LOOP(word)                                                                  \
