@@ -5,6 +5,13 @@
 // cycles and the same faults. It returns a token that an Event records. An instruction takes what
 // PTO-ISA's takes, in the same order, with the same template arguments in front where kernels write
 // them. A tile and an event are told apart by type, so an optional tile may precede the events.
+//
+// Not here, as no more is known of them than their names: TPARTARGMAX, TPARTARGMIN, TADDDEQRELU,
+// TADDRELUCONV, TPACK, TRANDOM, THISTOGRAM, TGET_SCALE_ADDR; GATHER_COL; ScatterAxis, ScatterOOB and
+// ScatterConflict; tiles of 4-bit integers and of floats of 8 and 4 bits, and what works on them
+// (MX matmul, MXFP8 and MXFP4); convolutions; communication between devices. Read so, for want of
+// more: indices outside that wrap or clamp are signed; the elements of a table count row after row;
+// of a move with a scale for each column, the first scale is that of the first column moved.
 
 #ifndef PTOISA_PTO_OPS_H
 #define PTOISA_PTO_OPS_H
