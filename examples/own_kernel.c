@@ -177,12 +177,12 @@ static void refuse_all(emit *e, const ptowsp_pto_source *source) {
 int main(int argc, char **argv) {
     emit e = {.name = "own_kernel", .is_good = true};
     ptowsp_pto_source source = {.file = "examples/own/swiglu.cpp",
-                                .args = {{PTOWSP_PTO_DATA, 0},
-                                         {PTOWSP_PTO_DATA, 1},
-                                         {PTOWSP_PTO_DATA, 2},
-                                         {PTOWSP_PTO_ROWS, 0},
-                                         {PTOWSP_PTO_COLS, 0},
-                                         {PTOWSP_PTO_ROW_STRIDE, 0}}};
+                                .args = {{PTOWSP_PTO_DATA, 0, 0},
+                                         {PTOWSP_PTO_DATA, 1, 0},
+                                         {PTOWSP_PTO_DATA, 2, 0},
+                                         {PTOWSP_PTO_ROWS, 0, 0},
+                                         {PTOWSP_PTO_COLS, 0, 0},
+                                         {PTOWSP_PTO_ROW_STRIDE, 0, 0}}};
     const command_text texts[] = {{"--source", &source.file},
                                   {"--directory", &e.directory},
                                   {"--cache", &e.cache},

@@ -65,10 +65,15 @@ enum class PadValue : uint64_t {
     Custom = PTOISA_PAD_CUSTOM
 };
 
+// gcc from 11, clang from 9.
+#ifdef __has_builtin
+#if __has_builtin(__builtin_bit_cast)
 constexpr PadValue PadValueCustom(float value) {
     return static_cast<PadValue>(static_cast<uint64_t>(__builtin_bit_cast(uint32_t, value)) << 32 |
                                  static_cast<uint64_t>(PadValue::Custom));
 }
+#endif
+#endif
 
 enum class SaturationMode { ON, OFF };
 enum class AtomicType { AtomicNone, AtomicAdd };
