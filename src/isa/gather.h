@@ -385,6 +385,10 @@ PTOISA_FN void ptoisa_mscatter_how(ptoisa_core *core, const ptoisa_global *table
     for (uint32_t r = 0; r < s->valid_rows; r++) {
         const uint8_t *from = ptoisa_row_at(s, r);
         uint8_t *row = how->is_elements ? NULL : ptoisa_table_at(table, idx, r, 0, how);
+        if (row && table->stride[4] == 1 && how->scatter == PTOISA_SCATTER_REPLACE) {
+            memcpy(row, from, (size_t)s->valid_cols * size);
+            continue;
+        }
         for (uint32_t c = 0; c < s->valid_cols; c++) {
             uint8_t *to = how->is_elements ? ptoisa_table_at(table, idx, r, c, how)
                           : row            ? row + c * table->stride[4] * (int64_t)size
