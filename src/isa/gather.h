@@ -268,10 +268,10 @@ PTOISA_FN bool ptoisa_check_table(ptoisa_core *core, ptoisa_op op, const char *w
                                 size);
 }
 
-// Where the place is that idx names at (r, c), or NULL: outside.
-PTOISA_FN uint8_t *ptoisa_table_at(const ptoisa_global *table, const ptoisa_tile *idx, uint32_t r,
-                                   uint32_t c, const ptoisa_table *how) {
-    const uint64_t size = ptoisa_table_size(table, how);
+// Where the place is that idx names at (r, c), of `size` places, or NULL: outside.
+PTOISA_INLINE uint8_t *ptoisa_table_at(const ptoisa_global *table, const ptoisa_tile *idx,
+                                       uint32_t r, uint32_t c, const ptoisa_table *how,
+                                       uint64_t size) {
     const bool is_row = idx->valid_rows == 1 && !how->is_elements;
     const uint64_t at = is_row ? ptoisa_offset(idx, 0, r) : ptoisa_offset(idx, r, c);
     uint64_t index = ptoisa_index_at((const uint8_t *)idx->data, (ptoisa_dtype)idx->dtype, at);
@@ -285,10 +285,13 @@ PTOISA_FN uint8_t *ptoisa_table_at(const ptoisa_global *table, const ptoisa_tile
                 : is_negative                        ? size - 1 - ~index % size
                                                      : index % size;
     }
-    const uint64_t cols = (uint64_t)table->shape[4];
-    const uint64_t row = how->is_elements ? index / cols : index;
-    const uint64_t col = how->is_elements ? index % cols : 0;
-    const int64_t offset = ptoisa_global_row(table, (int64_t)row) + (int64_t)col * table->stride[4];
+    int64_t offset = 0;
+    if (how->is_elements) {
+        const uint64_t cols = (uint64_t)table->shape[4];
+        offset = (int64_t)(index % cols) * table->stride[4];
+        index /= cols;
+    }
+    offset += ptoisa_global_row(table, (int64_t)index);
     return (uint8_t *)table->data + offset * (int64_t)ptoisa_dtype_size((ptoisa_dtype)table->dtype);
 }
 
@@ -305,17 +308,20 @@ PTOISA_FN void ptoisa_mgather_how(ptoisa_core *core, const ptoisa_tile *d,
     }
     const uint32_t size = ptoisa_dtype_size((ptoisa_dtype)d->dtype);
     const uint8_t zero[4] = {0, 0, 0, 0};
+    const uint64_t places = ptoisa_table_size(table, how);
     const bool is_plain = d->layout == PTOISA_ROW_MAJOR && table->stride[4] == 1;
     for (uint32_t r = 0; r < d->valid_rows; r++) {
-        const uint8_t *from = how->is_elements ? NULL : ptoisa_table_at(table, idx, r, 0, how);
+        const uint8_t *from =
+            how->is_elements ? NULL : ptoisa_table_at(table, idx, r, 0, how, places);
         if (from && is_plain) {
             memcpy(ptoisa_row_at(d, r), from, (size_t)d->valid_cols * size);
             continue;
         }
         for (uint32_t c = 0; c < d->valid_cols; c++) {
-            const uint8_t *element = how->is_elements ? ptoisa_table_at(table, idx, r, c, how)
-                                     : from           ? from + c * table->stride[4] * (int64_t)size
-                                                      : NULL;
+            const uint8_t *element = how->is_elements
+                                         ? ptoisa_table_at(table, idx, r, c, how, places)
+                                     : from ? from + c * table->stride[4] * (int64_t)size
+                                            : NULL;
             ptoisa_move_element((uint8_t *)d->data + ptoisa_offset(d, r, c) * size,
                                 element ? element : zero, size);
         }
@@ -382,15 +388,16 @@ PTOISA_FN void ptoisa_mscatter_how(ptoisa_core *core, const ptoisa_global *table
     }
     const ptoisa_dtype dtype = (ptoisa_dtype)s->dtype;
     const uint32_t size = ptoisa_dtype_size(dtype);
+    const uint64_t places = ptoisa_table_size(table, how);
     for (uint32_t r = 0; r < s->valid_rows; r++) {
         const uint8_t *from = ptoisa_row_at(s, r);
-        uint8_t *row = how->is_elements ? NULL : ptoisa_table_at(table, idx, r, 0, how);
+        uint8_t *row = how->is_elements ? NULL : ptoisa_table_at(table, idx, r, 0, how, places);
         if (row && table->stride[4] == 1 && how->scatter == PTOISA_SCATTER_REPLACE) {
             memcpy(row, from, (size_t)s->valid_cols * size);
             continue;
         }
         for (uint32_t c = 0; c < s->valid_cols; c++) {
-            uint8_t *to = how->is_elements ? ptoisa_table_at(table, idx, r, c, how)
+            uint8_t *to = how->is_elements ? ptoisa_table_at(table, idx, r, c, how, places)
                           : row            ? row + c * table->stride[4] * (int64_t)size
                                            : NULL;
             if (to) {
