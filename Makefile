@@ -187,7 +187,7 @@ passed: $(PASSED)
 # Examples that emit have the emitter linked, the others the library alone.
 
 EXAMPLES := $(patsubst examples/%.c,$(BUILD)/%,$(wildcard examples/*.c))
-EMITTING := $(filter $(BUILD)/emit_%,$(EXAMPLES))
+EMITTING := $(filter $(BUILD)/emit_% $(BUILD)/own_kernel,$(EXAMPLES))
 COMMON   := $(patsubst examples/%.c,$(BUILD)/%.o,$(filter-out %/emit.c,$(wildcard examples/common/*.c)))
 
 examples: $(EXAMPLES)

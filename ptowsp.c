@@ -17126,6 +17126,24 @@ PWSP_INLINE bool pwsp_tile_core_run(pwsp_tile_core *core, const pwsp_tile_code *
 #endif
 #define PTOISA_CHECKED (core->is_checked)
 
+// What PTO-ISA's CPU simulator permits and its device does not is a fault too, unless the core says
+// otherwise (is_as_simulator; from the start with this macro as 1). Permitted are then, on A2/A3:
+//
+//     TCMP, TCMPS, TSEL, TSELS    elements of 8 bits, and TCMP, TCMPS of all types, i32 in all modes
+//     TLOG, TLRELU, TPRELU        i16 and i32: wrapping; logarithms cut off, of 0 and less the least
+//     TRSQRT, TRECIP, TANDS, TORS in place
+//     TMOV, TINSERT, TINTERLEAVE  the ways of A5
+//     TLOAD                       into the bias table
+//     TROWSUM and its kind        a row-major dst with more than a valid column: column 0 is written
+//     TASSIGN                     UB of 512 KiB
+//
+// Values and cycles of all else are the same: in what order the simulator adds, or rounds half
+// precision twice, is not imitated.
+#ifndef PTOISA_AS_SIMULATOR
+#define PTOISA_AS_SIMULATOR 0
+#endif
+#define PTOISA_SIMULATOR_UB (512u << 10)
+
 // -- element types --------------------------------------------------------------------------------
 
 // Values as ptowsp_dtype, so that one is a cast of the other. f16 and bf16 are uint16_t bits.
@@ -17184,7 +17202,8 @@ typedef enum ptoisa_pad {
     PTOISA_PAD_NULL = 0,
     PTOISA_PAD_ZERO,
     PTOISA_PAD_MAX,
-    PTOISA_PAD_MIN
+    PTOISA_PAD_MIN,
+    PTOISA_PAD_CUSTOM  // the tile's pad_value
 } ptoisa_pad;
 
 typedef struct ptoisa_tile {
@@ -17195,6 +17214,7 @@ typedef struct ptoisa_tile {
     uint8_t pad;          // ptoisa_pad
     uint32_t rows, cols;  // allocated
     uint32_t valid_rows, valid_cols;
+    float pad_value;  // of PTOISA_PAD_CUSTOM
 } ptoisa_tile;
 
 // A window of global memory: five dimensions, outermost first, strides in elements. Rows of a tile
@@ -17247,7 +17267,8 @@ typedef enum ptoisa_pipe {
     OP(TADDC, DST) OP(TSUBC, DST) OP(TADDSC, DST) OP(TSUBSC, DST)                                  \
     OP(TFUSEDMULADD, DST) OP(TMULADDDST, DST) OP(TFUSEDMULADDRELU, DST) OP(TSUBRELU, DST)          \
     OP(TROWSUM, DST) OP(TROWMAX, DST) OP(TROWMIN, DST) OP(TROWPROD, DST)                           \
-    OP(TROWARGMAX, DST) OP(TROWARGMIN, DST)                                                        \
+    OP(TROWARGMAX, DST) OP(TROWARGMIN, DST) OP(TCOLARGMAX, DST) OP(TCOLARGMIN, DST)                \
+    OP(TPAIRREDUCESUM, DST)                                                                        \
     OP(TCOLSUM, DST) OP(TCOLMAX, DST) OP(TCOLMIN, DST) OP(TCOLPROD, DST)                           \
     OP(TROWEXPAND, DST) OP(TROWEXPANDADD, DST) OP(TROWEXPANDSUB, DST) OP(TROWEXPANDMUL, DST)       \
     OP(TROWEXPANDDIV, DST) OP(TROWEXPANDMAX, DST) OP(TROWEXPANDMIN, DST)                           \
@@ -17256,8 +17277,8 @@ typedef enum ptoisa_pipe {
     OP(TCOLEXPANDDIV, DST) OP(TCOLEXPANDMAX, DST) OP(TCOLEXPANDMIN, DST)                           \
     OP(TCOLEXPANDEXPDIF, DST)                                                                      \
     OP(TCMP, SRC) OP(TCMPS, SRC) OP(TSEL, DST) OP(TSELS, DST)                                      \
-    OP(TSORT32, SORT) OP(TMRGSORT, SRC) OP(TGATHER, DST) OP(TGATHERMASK, ZERO) OP(TSCATTER, SRC)   \
-    OP(MGATHER, DST) OP(MSCATTER, SRC)                                                             \
+    OP(TSORT32, SORT) OP(TMRGSORT, SRC) OP(TGATHER, DST) OP(TGATHERMASK, ZERO) OP(TGATHERB, DST)   \
+    OP(TSCATTER, SRC) OP(MGATHER, DST) OP(MSCATTER, SRC)                                           \
     OP(TMATMUL, MATMUL) OP(TMATMUL_ACC, MATMUL) OP(TMATMUL_BIAS, MATMUL)                           \
     OP(TGEMV, MATMUL) OP(TGEMV_ACC, MATMUL) OP(TGEMV_BIAS, MATMUL)                                 \
     OP(TQUANT, DST) OP(TDEQUANT, DST)                                                              \
@@ -17301,6 +17322,23 @@ typedef enum ptoisa_pattern {
     PTOISA_P1000,
     PTOISA_P1111
 } ptoisa_pattern;
+
+// Indices of MGATHER that are outside of the table: a fault, the nearest one inside, modulo the
+// number of places, or 0 for what is gathered.
+typedef enum ptoisa_outside {
+    PTOISA_OUTSIDE_FAULT = 0,
+    PTOISA_OUTSIDE_CLAMP,
+    PTOISA_OUTSIDE_WRAP,
+    PTOISA_OUTSIDE_ZERO
+} ptoisa_outside;
+
+// What MSCATTER does with what is there.
+typedef enum ptoisa_scatter {
+    PTOISA_SCATTER_REPLACE = 0,
+    PTOISA_SCATTER_ADD,
+    PTOISA_SCATTER_MAX,
+    PTOISA_SCATTER_MIN
+} ptoisa_scatter;
 
 // -- cores ----------------------------------------------------------------------------------------
 
@@ -17388,6 +17426,7 @@ struct ptoisa_core {
     void *cost_user;
     bool is_dry;               // charge, do not compute
     bool is_checked;           // operands are checked, and what is wrong is a fault
+    bool is_as_simulator;      // what PTO-ISA's CPU simulator permits is none
     ptoisa_fault_fn on_fault;  // NULL: print the text to stderr and abort
     void *fault_user;
     uint8_t *memory[PTOISA_MEMORY_COUNT];  // for ptoisa_tassign; not owned
@@ -17556,6 +17595,7 @@ PTOISA_INLINE ptoisa_tile ptoisa_tile_make(void *data, ptoisa_dtype dtype, ptois
     tile.pad = PTOISA_PAD_NULL;
     tile.rows = tile.valid_rows = rows;
     tile.cols = tile.valid_cols = cols;
+    tile.pad_value = 0;
     return tile;
 }
 
@@ -17935,6 +17975,7 @@ typedef enum ptoisa_over {
     R1(TSELS, DST, SELECT)                         R1(TSORT32, SRC, SORT)                          \
     R1(TMRGSORT, DST, MERGE)                       R2(TGATHER, DST, MULS, GATHER)                  \
     R1(TGATHERMASK, SRC, PICK)                     R1(TCVT, WIDE, CONVERT)                         \
+    R1(TGATHERB, DST, GATHER)                      R1(TPAIRREDUCESUM, SRC, OTHER)                  \
     R4(TQUANT, WIDE, BLOCKS, MUL, CONVERT, CONVERT)                                                \
     R4(TDEQUANT, WIDE, CONVERT, BLOCKS, ADD, MUL)
 // clang-format on
@@ -18089,6 +18130,8 @@ PTOISA_FN ptoisa_reading ptoisa_reading_of(ptoisa_op op) {
     case PTOISA_TCOLSUM: return PTOISA_READING_COLSUM;
     case PTOISA_TCOLMAX:
     case PTOISA_TCOLMIN:
+    case PTOISA_TCOLARGMAX:
+    case PTOISA_TCOLARGMIN:
     case PTOISA_TCOLPROD: return PTOISA_READING_COLMAX;
     case PTOISA_TROWEXPAND: return PTOISA_READING_ROWEXPAND;
     default: return PTOISA_READING_NONE;
@@ -18528,6 +18571,7 @@ PTOISA_FN void ptoisa_core_init(ptoisa_core *core, ptoisa_model model,
     memset(core, 0, sizeof *core);
     core->model = model;
     core->is_checked = PTOISA_CHECKED_DEFAULT;
+    core->is_as_simulator = PTOISA_AS_SIMULATOR;
     if (machine == NULL) {
         machine = ptoisa_machine_910b();
         switch (model) {
@@ -18725,6 +18769,9 @@ PTOISA_FN void ptoisa_tassign(ptoisa_core *core, ptoisa_tile *tile, uint64_t off
     if (PTOISA_CHECKED) {
         uint64_t bytes = ptoisa_tile_bytes(tile), end = offset + bytes;
         uint64_t size = core->machine->memory_size[tile->memory];
+        if (core->is_as_simulator && tile->memory == PTOISA_VEC && size < PTOISA_SIMULATOR_UB) {
+            size = PTOISA_SIMULATOR_UB;
+        }
         if (offset % 32 != 0) {
             ptoisa_fault(core, PTOISA_NOP, "TASSIGN: offset %llu is not a multiple of 32",
                          (unsigned long long)offset);
@@ -19729,7 +19776,7 @@ PTOISA_FN uint64_t ptoisa_bits_of(double x, ptoisa_dtype dtype) {
 // src/isa/move.h
 // =================================================================================================
 
-// Moves: TLOAD, TSTORE, TMOV, TEXTRACT, TINSERT.
+// Moves: TLOAD, TSTORE, TMOV, TEXTRACT, TINSERT, and TPRINT.
 //
 // All are one copy between two views (view.h). On the way out of L0C the fixpipe may apply ReLU, a
 // scale and another type. This is done in blocks that stay in the first-level cache: elements are
@@ -19903,7 +19950,7 @@ PTOISA_FN void ptoisa_transfer(ptoisa_view d, ptoisa_dtype to, ptoisa_view s, pt
 
 // For what A5 has and A2/A3 have not.
 PTOISA_FN bool ptoisa_check_a5(ptoisa_core *core, ptoisa_op op, const char *what) {
-    if (core->machine->family != PTOISA_A5) {
+    if (core->machine->family != PTOISA_A5 && !core->is_as_simulator) {
         return ptoisa_fault(core, op, "%s is not on %s, only on A5", what, core->machine->name);
     }
     return true;
@@ -19937,7 +19984,8 @@ PTOISA_FN bool ptoisa_check_load(ptoisa_core *core, const ptoisa_tile *d, const 
     if (!ptoisa_check_tile(core, op, "d", d) || !ptoisa_check_window(core, op, g, d, "d")) {
         return false;
     }
-    if (d->memory != PTOISA_VEC && d->memory != PTOISA_MAT) {
+    if (d->memory != PTOISA_VEC && d->memory != PTOISA_MAT &&
+        (d->memory != PTOISA_BIAS || !core->is_as_simulator)) {
         return ptoisa_fault(core, op, "d is in %s, not in UB or L1",
                             ptoisa_memory_name((ptoisa_memory)d->memory));
     }
@@ -20133,6 +20181,9 @@ PTOISA_FN bool ptoisa_check_part(ptoisa_core *core, ptoisa_op op, const char *wh
 
 // The bits of a tile's pad value; 0 for Null. Floats have infinity, as on the device.
 PTOISA_FN uint64_t ptoisa_pad_bits(const ptoisa_tile *tile) {
+    if (tile->pad == PTOISA_PAD_CUSTOM) {
+        return ptoisa_bits_of((double)tile->pad_value, (ptoisa_dtype)tile->dtype);
+    }
     if (tile->pad != PTOISA_PAD_MAX && tile->pad != PTOISA_PAD_MIN) {
         return 0;
     }
@@ -20227,6 +20278,19 @@ PTOISA_FN void ptoisa_tstore_fp(ptoisa_core *core, const ptoisa_global *g, const
     ptoisa_store(core, g, acc, &how, fp);
 }
 
+// The same, added onto what is there: f16, i8.
+PTOISA_FN void ptoisa_tstore_add_quant(ptoisa_core *core, const ptoisa_global *g,
+                                       const ptoisa_tile *acc, float scale, bool relu) {
+    ptoisa_fixpipe how = {relu, true, true, scale, NULL};
+    ptoisa_store(core, g, acc, &how, NULL);
+}
+
+PTOISA_FN void ptoisa_tstore_add_fp(ptoisa_core *core, const ptoisa_global *g,
+                                    const ptoisa_tile *acc, const ptoisa_tile *fp, bool relu) {
+    ptoisa_fixpipe how = {relu, true, true, 0, (const ptoisa_any_u64 *)fp->data};
+    ptoisa_store(core, g, acc, &how, fp);
+}
+
 // Copies s to d, in d's layout.
 PTOISA_FN void ptoisa_tmov(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s) {
     if (PTOISA_CHECKED) {
@@ -20292,6 +20356,102 @@ PTOISA_FN void ptoisa_tinsert(ptoisa_core *core, const ptoisa_tile *d, const pto
                         ptoisa_view_of(s), (ptoisa_dtype)s->dtype, s->valid_rows, s->valid_cols,
                         NULL);
     }
+}
+
+// -- printing -------------------------------------------------------------------------------------
+
+// Prints the valid elements of a tile, a row a line, to a stream; costs nothing.
+PTOISA_FN void ptoisa_tprint(ptoisa_core *core, FILE *to, const ptoisa_tile *s) {
+    if (core->is_dry || (PTOISA_CHECKED && !ptoisa_check_tile(core, PTOISA_NOP, "TPRINT: s", s))) {
+        return;
+    }
+    fprintf(to, "%s %u x %u of %u x %u in %s\n", ptoisa_dtype_name((ptoisa_dtype)s->dtype),
+            s->valid_rows, s->valid_cols, s->rows, s->cols,
+            ptoisa_memory_name((ptoisa_memory)s->memory));
+    for (uint32_t r = 0; r < s->valid_rows; r++) {
+        for (uint32_t c = 0; c < s->valid_cols; c++) {
+            fprintf(to, "%s%.9g", c ? " " : "", ptoisa_get(s, r, c));
+        }
+        fputs("\n", to);
+    }
+}
+
+// -- quantising moves out of L0C ------------------------------------------------------------------
+
+// Moves rows x cols elements of acc from (row, col) of it, or to (row, col) of d (is_insert), each
+// scaled: by scale, or with fp by the scale of its column, counted from the first that is moved.
+PTOISA_FN void ptoisa_move_quant(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *d,
+                                 const ptoisa_tile *acc, uint32_t row, uint32_t col, float scale,
+                                 const ptoisa_tile *fp, bool relu) {
+    const bool is_insert = op == PTOISA_TINSERT;
+    const uint32_t rows = is_insert ? acc->valid_rows : d->valid_rows;
+    const uint32_t cols = is_insert ? acc->valid_cols : d->valid_cols;
+    if (PTOISA_CHECKED) {
+        if (!ptoisa_check_tile(core, op, "d", d) ||
+            !ptoisa_check_acc(core, op, acc, d->dtype, true)) {
+            return;
+        }
+        if (d->memory != PTOISA_MAT && d->memory != PTOISA_VEC) {
+            ptoisa_fault(core, op, "there is no way from L0C (s) to %s (d)",
+                         ptoisa_memory_name((ptoisa_memory)d->memory));
+            return;
+        }
+        if ((d->memory == PTOISA_VEC && !ptoisa_check_a5(core, op, "the way from L0C to UB")) ||
+            (fp &&
+             !ptoisa_check_operand(core, op, "fp", fp, PTOISA_SET_64, PTOISA_SCALING, 1, cols)) ||
+            !ptoisa_check_part(core, op, is_insert ? "d" : "the valid part of s", row, col, rows,
+                               cols, is_insert ? d->rows : acc->valid_rows,
+                               is_insert ? d->cols : acc->valid_cols)) {
+            return;
+        }
+        if (op == PTOISA_TMOV && (d->rows != acc->rows || d->cols != acc->cols)) {
+            ptoisa_fault(core, op, "d has %u x %u elements, s %u x %u", d->rows, d->cols, acc->rows,
+                         acc->cols);
+            return;
+        }
+    }
+    ptoisa_issue(core, op, d, acc, NULL);
+    if (core->is_dry) {
+        return;
+    }
+    const ptoisa_fixpipe how = {relu, false, true, scale,
+                                fp ? (const ptoisa_any_u64 *)fp->data : NULL};
+    ptoisa_transfer(ptoisa_view_from(ptoisa_view_of(d), is_insert ? row : 0, is_insert ? col : 0),
+                    (ptoisa_dtype)d->dtype,
+                    ptoisa_view_from(ptoisa_view_of(acc), is_insert ? 0 : row, is_insert ? 0 : col),
+                    (ptoisa_dtype)acc->dtype, rows, cols, &how);
+}
+
+// The same conversions as of TSTORE: to i8 or u8, and of i32 to f16.
+PTOISA_FN void ptoisa_tmov_quant(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *acc,
+                                 float scale, bool relu) {
+    ptoisa_move_quant(core, PTOISA_TMOV, d, acc, 0, 0, scale, NULL, relu);
+}
+
+PTOISA_FN void ptoisa_tmov_fp(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *acc,
+                              const ptoisa_tile *fp, bool relu) {
+    ptoisa_move_quant(core, PTOISA_TMOV, d, acc, 0, 0, 0, fp, relu);
+}
+
+PTOISA_FN void ptoisa_textract_quant(ptoisa_core *core, const ptoisa_tile *d,
+                                     const ptoisa_tile *acc, float scale, uint32_t row,
+                                     uint32_t col, bool relu) {
+    ptoisa_move_quant(core, PTOISA_TEXTRACT, d, acc, row, col, scale, NULL, relu);
+}
+
+PTOISA_FN void ptoisa_textract_fp(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *acc,
+                                  const ptoisa_tile *fp, uint32_t row, uint32_t col, bool relu) {
+    ptoisa_move_quant(core, PTOISA_TEXTRACT, d, acc, row, col, 0, fp, relu);
+}
+
+PTOISA_FN void ptoisa_tinsert_quant(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *acc,
+                                    float scale, uint32_t row, uint32_t col, bool relu) {
+    ptoisa_move_quant(core, PTOISA_TINSERT, d, acc, row, col, scale, NULL, relu);
+}
+
+PTOISA_FN void ptoisa_tinsert_fp(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *acc,
+                                 const ptoisa_tile *fp, uint32_t row, uint32_t col, bool relu) {
+    ptoisa_move_quant(core, PTOISA_TINSERT, d, acc, row, col, 0, fp, relu);
 }
 
 #endif
@@ -22617,7 +22777,8 @@ PTOISA_FN bool ptoisa_check_scratch(ptoisa_core *core, ptoisa_op op, const ptois
 // On A2/A3 some instructions cannot work in place.
 PTOISA_FN bool ptoisa_check_apart(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *d,
                                   const ptoisa_tile *s) {
-    if (core->machine->family != PTOISA_A2A3 || d->data == NULL || s->data == NULL) {
+    if (core->machine->family != PTOISA_A2A3 || core->is_as_simulator || d->data == NULL ||
+        s->data == NULL) {
         return true;
     }
     uintptr_t d_at = (uintptr_t)d->data, s_at = (uintptr_t)s->data;
@@ -22789,7 +22950,54 @@ PTOISA_DEFINE_SCALAR(tshrs, TSHRS, SHR, PTOISA_SET_MAP_INT)
 PTOISA_DEFINE_SCALAR(trems, TREMS, REM, PTOISA_SET_MAP)
 PTOISA_DEFINE_SCALAR(tfmods, TFMODS, FMOD, PTOISA_SET_MAP)
 PTOISA_DEFINE_SCALAR(tpows, TPOWS, POW, PTOISA_SET_MAP)
-PTOISA_DEFINE_SCALAR(tlrelu, TLRELU, LEAKY, PTOISA_SET_MAP_FLOAT)
+
+#define PTOISA_SET_SIMULATED (PTOISA_SET(PTOISA_I16) | PTOISA_SET(PTOISA_I32))
+
+// Is this an instruction on integers that the core takes only as the simulator does?
+PTOISA_INLINE bool ptoisa_is_simulated(const ptoisa_core *core, const ptoisa_tile *d) {
+    return core->is_as_simulator && PTOISA_SET_SIMULATED >> d->dtype & 1;
+}
+
+// d = s > 0 ? s : slope * s with the slope an integer, of a tile or x; or the logarithm, cut off.
+PTOISA_FN void ptoisa_simulated(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *d,
+                                const ptoisa_tile *s, const ptoisa_tile *slope, double x) {
+    if (PTOISA_CHECKED && !ptoisa_check_maps(core, op, PTOISA_SET_SIMULATED, d, s, slope, NULL)) {
+        return;
+    }
+    ptoisa_issue(core, op, d, s, slope);
+    const ptoisa_dtype dtype = (ptoisa_dtype)d->dtype;
+    const uint32_t count = core->is_dry ? 0 : d->valid_rows * d->valid_cols;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t r = i / d->valid_cols, c = i % d->valid_cols;
+        double value = ptoisa_get(s, r, c);
+        uint64_t by = slope ? (uint64_t)(int64_t)ptoisa_get(slope, r, c)
+                            : (uint64_t)(int64_t)(int32_t)ptoisa_scalar_bits(dtype, x);
+        uint64_t result = (uint64_t)(int64_t)value;
+        if (op == PTOISA_TLOG) {
+            result = value > 0 ? (uint64_t)ptoisa_log_c((float)value) : (uint64_t)1 << 31;
+            result = value <= 0 && dtype == PTOISA_I16 ? 0x8000 : result;
+        } else if (value <= 0) {
+            result *= by;
+        }
+        ptoisa_scalar word;
+        word.u32 = (uint32_t)result;
+        uint16_t half = (uint16_t)result;
+        memcpy((uint8_t *)d->data + ptoisa_offset(d, r, c) * ptoisa_dtype_size(dtype),
+               dtype == PTOISA_I16 ? (const void *)&half : (const void *)&word.u32,
+               ptoisa_dtype_size(dtype));
+    }
+}
+
+// d = s > 0 ? s : x * s.
+PTOISA_FN void ptoisa_tlrelu(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s,
+                             double x) {
+    if (ptoisa_is_simulated(core, d)) {
+        ptoisa_simulated(core, PTOISA_TLRELU, d, s, NULL, x);
+        return;
+    }
+    ptoisa_elementwise_scalar(core, PTOISA_TLRELU, PTOISA_MAP_LEAKY, PTOISA_SET_MAP_FLOAT, d, s, x,
+                              NULL);
+}
 
 // d = x / s, TDIVS with its operands the other way.
 PTOISA_FN void ptoisa_tsdiv(ptoisa_core *core, const ptoisa_tile *d, double x,
@@ -22843,12 +23051,19 @@ PTOISA_FN void ptoisa_taxpy(ptoisa_core *core, const ptoisa_tile *d, const ptois
     }
 
 PTOISA_DEFINE_UNARY(texp, TEXP, EXP, PTOISA_SET_MAP_FLOAT)
-PTOISA_DEFINE_UNARY(tlog, TLOG, LOG, PTOISA_SET_MAP_FLOAT)
 PTOISA_DEFINE_UNARY(tsqrt, TSQRT, SQRT, PTOISA_SET_MAP_FLOAT)
 PTOISA_DEFINE_UNARY(tabs, TABS, ABS, PTOISA_SET_MAP_FLOAT | PTOISA_SET_MAP_SIGNED)
 PTOISA_DEFINE_UNARY(tneg, TNEG, NEG, PTOISA_SET_MAP)
 PTOISA_DEFINE_UNARY(trelu, TRELU, RELU, PTOISA_SET_MAP_FLOAT | PTOISA_SET_MAP_SIGNED)
 PTOISA_DEFINE_UNARY(tnot, TNOT, NOT, PTOISA_SET_MAP_INT)
+
+PTOISA_FN void ptoisa_tlog(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s) {
+    if (ptoisa_is_simulated(core, d)) {
+        ptoisa_simulated(core, PTOISA_TLOG, d, s, NULL, 0);
+        return;
+    }
+    ptoisa_elementwise(core, PTOISA_TLOG, PTOISA_MAP_LOG, PTOISA_SET_MAP_FLOAT, d, s, NULL, NULL);
+}
 
 #define PTOISA_DEFINE_UNARY_APART(function, op, map_op, dtypes)                                    \
     PTOISA_FN void ptoisa_##function(ptoisa_core *core, const ptoisa_tile *d,                      \
@@ -22866,7 +23081,12 @@ PTOISA_DEFINE_UNARY_APART(trecip, TRECIP, RECIP, PTOISA_SET_MAP)
 // d = s > 0 ? s : slope * s.
 PTOISA_FN void ptoisa_tprelu(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s,
                              const ptoisa_tile *slope, const ptoisa_tile *t) {
-    if (!PTOISA_CHECKED || ptoisa_check_scratch(core, PTOISA_TPRELU, t)) {
+    if (PTOISA_CHECKED && !ptoisa_check_scratch(core, PTOISA_TPRELU, t)) {
+        return;
+    }
+    if (ptoisa_is_simulated(core, d)) {
+        ptoisa_simulated(core, PTOISA_TPRELU, d, s, slope, 0);
+    } else {
         ptoisa_elementwise(core, PTOISA_TPRELU, PTOISA_MAP_LEAKY, PTOISA_SET_MAP_FLOAT, d, s, slope,
                            NULL);
     }
@@ -23156,6 +23376,9 @@ PTOISA_DEFINE_EXPAND(expdif, EXPDIF, PTOISA_SET_MAP_FLOAT)  // exp(full - line)
 // Any NaN makes a maximum or minimum a NaN, and TROWARGMAX and TROWARGMIN find the first NaN; else
 // the first of equal elements. Over no elements: 0, 1, the least or the greatest value of the type
 // (for floats an infinity), index 0.
+//
+// TCOLARGMAX and TCOLARGMIN find rows as TROWARGMAX and TROWARGMIN find columns. TPAIRREDUCESUM adds
+// two neighbours of a row, in f32, and rounds once.
 //
 // Row reductions leave R values: in a column-major tile of one column, or in the first column of a
 // row-major one that has one valid column. f32 rows are reduced by vectors straight away; f16 and
@@ -23489,7 +23712,7 @@ PTOISA_FN bool ptoisa_check_row_reduce(ptoisa_core *core, ptoisa_op op, const pt
         return false;
     }
     if ((d->layout != PTOISA_ROW_MAJOR && (d->layout != PTOISA_COL_MAJOR || d->cols != 1)) ||
-        d->valid_cols > 1) {
+        (d->valid_cols > 1 && !core->is_as_simulator)) {
         return ptoisa_fault(core, op, "dst is no column, nor row-major with one valid column");
     }
     if (t->dtype != s->dtype || t->rows != s->rows || t->cols != s->cols) {
@@ -23512,13 +23735,27 @@ PTOISA_FN void ptoisa_store_column(const ptoisa_tile *d, uint32_t row, uint32_t 
     }
 }
 
+// The values that go with the indices d: a column of the type of s.
+PTOISA_FN bool ptoisa_check_values(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *d,
+                                   const ptoisa_tile *values, const ptoisa_tile *s,
+                                   const ptoisa_tile *t) {
+    if (!ptoisa_check_row_reduce(core, op, values, PTOISA_SET(s->dtype), s, t)) {
+        return false;
+    }
+    return (values->valid_rows == d->valid_rows && values->valid_cols == d->valid_cols) ||
+           ptoisa_fault(core, op, "dst has %u x %u valid elements, the values %u x %u",
+                        d->valid_rows, d->valid_cols, values->valid_rows, values->valid_cols);
+}
+
+// values: where the extremes go whose indices d takes; may be NULL.
 PTOISA_FN void ptoisa_row_reduce(ptoisa_core *core, ptoisa_op op, ptoisa_map_op map_op,
-                                 bool is_index, const ptoisa_tile *d, const ptoisa_tile *s,
-                                 const ptoisa_tile *t) {
+                                 bool is_index, const ptoisa_tile *d, const ptoisa_tile *values,
+                                 const ptoisa_tile *s, const ptoisa_tile *t) {
     ptoisa_dtype dtype = (ptoisa_dtype)s->dtype;
     uint32_t d_types =
         is_index ? PTOISA_SET(PTOISA_I32) | PTOISA_SET(PTOISA_U32) : PTOISA_SET(dtype);
-    if (PTOISA_CHECKED && !ptoisa_check_row_reduce(core, op, d, d_types, s, t)) {
+    if (PTOISA_CHECKED && (!ptoisa_check_row_reduce(core, op, d, d_types, s, t) ||
+                           (values && !ptoisa_check_values(core, op, d, values, s, t)))) {
         return;
     }
     ptoisa_issue(core, op, d, s, NULL);
@@ -23531,6 +23768,10 @@ PTOISA_FN void ptoisa_row_reduce(ptoisa_core *core, ptoisa_op op, ptoisa_map_op 
         uint32_t rows = ptoisa_least(d->valid_rows - row, PTOISA_ROWS_AT_ONCE);
         const uint8_t *from = (const uint8_t *)s->data + row * row_size;
         ptoisa_rows_any(map_op, dtype, &results, from, s->cols, rows, s->valid_cols);
+        if (values) {
+            ptoisa_narrow(dtype, &narrow, &results, rows);
+            ptoisa_store_column(values, row, rows, &narrow);
+        }
         if (is_index) {
             for (uint32_t r = 0; r < rows; r++) {
                 results.u32[r] =
@@ -23549,7 +23790,7 @@ PTOISA_FN void ptoisa_row_reduce(ptoisa_core *core, ptoisa_op op, ptoisa_map_op 
 #define PTOISA_DEFINE_ROW_REDUCE(function, op, map_op, is_index)                                   \
     PTOISA_FN void ptoisa_##function(ptoisa_core *core, const ptoisa_tile *d,                      \
                                      const ptoisa_tile *s, const ptoisa_tile *t) {                 \
-        ptoisa_row_reduce(core, PTOISA_##op, PTOISA_MAP_##map_op, is_index, d, s, t);              \
+        ptoisa_row_reduce(core, PTOISA_##op, PTOISA_MAP_##map_op, is_index, d, NULL, s, t);        \
     }
 
 PTOISA_DEFINE_ROW_REDUCE(trowsum, TROWSUM, ADD, false)
@@ -23558,6 +23799,52 @@ PTOISA_DEFINE_ROW_REDUCE(trowmax, TROWMAX, MAX, false)
 PTOISA_DEFINE_ROW_REDUCE(trowmin, TROWMIN, MIN, false)
 PTOISA_DEFINE_ROW_REDUCE(trowargmax, TROWARGMAX, MAX, true)
 PTOISA_DEFINE_ROW_REDUCE(trowargmin, TROWARGMIN, MIN, true)
+
+// The extremes and their indices.
+PTOISA_FN void ptoisa_trowargmax_values(ptoisa_core *core, const ptoisa_tile *values,
+                                        const ptoisa_tile *d, const ptoisa_tile *s,
+                                        const ptoisa_tile *t) {
+    ptoisa_row_reduce(core, PTOISA_TROWARGMAX, PTOISA_MAP_MAX, true, d, values, s, t);
+}
+
+PTOISA_FN void ptoisa_trowargmin_values(ptoisa_core *core, const ptoisa_tile *values,
+                                        const ptoisa_tile *d, const ptoisa_tile *s,
+                                        const ptoisa_tile *t) {
+    ptoisa_row_reduce(core, PTOISA_TROWARGMIN, PTOISA_MAP_MIN, true, d, values, s, t);
+}
+
+// d[r][c] = s[r][2 c] + s[r][2 c + 1].
+PTOISA_FN void ptoisa_tpairreducesum(ptoisa_core *core, const ptoisa_tile *d,
+                                     const ptoisa_tile *s) {
+    const ptoisa_op op = PTOISA_TPAIRREDUCESUM;
+    if (PTOISA_CHECKED) {
+        if (!ptoisa_check_rows(core, op, "dst", d, PTOISA_SET_FLOAT, 0, 0) ||
+            !ptoisa_check_rows(core, op, "src0", s, PTOISA_SET(d->dtype), d->valid_rows, 0)) {
+            return;
+        }
+        if (s->valid_cols != 2 * (uint64_t)d->valid_cols) {
+            ptoisa_fault(core, op, "src0 has %u valid columns, and dst %u, not half of them",
+                         s->valid_cols, d->valid_cols);
+            return;
+        }
+    }
+    ptoisa_issue(core, op, d, s, NULL);
+    const ptoisa_dtype dtype = (ptoisa_dtype)d->dtype;
+    const size_t size = ptoisa_dtype_size(dtype);
+    for (uint32_t r = 0; r < d->valid_rows && !core->is_dry; r++) {
+        const uint8_t *from = (const uint8_t *)s->data + (size_t)r * s->cols * size;
+        uint8_t *to = (uint8_t *)d->data + (size_t)r * d->cols * size;
+        for (uint32_t at = 0; at < d->valid_cols; at += PTOISA_PIECE / 2) {
+            uint32_t n = ptoisa_least(d->valid_cols - at, PTOISA_PIECE / 2);
+            ptoisa_piece piece;
+            ptoisa_widen(dtype, &piece, from + 2 * at * size, 2 * n);
+            for (uint32_t i = 0; i < n; i++) {
+                piece.f32[i] = piece.f32[2 * i] + piece.f32[2 * i + 1];
+            }
+            ptoisa_narrow(dtype, to + at * size, &piece, n);
+        }
+    }
+}
 
 // -- column instructions --------------------------------------------------------------------------
 
@@ -23641,6 +23928,68 @@ PTOISA_FN void ptoisa_tcolsum(ptoisa_core *core, const ptoisa_tile *d, const pto
 PTOISA_DEFINE_COL_REDUCE(tcolmax, TCOLMAX, MAX)
 PTOISA_DEFINE_COL_REDUCE(tcolmin, TCOLMIN, MIN)
 PTOISA_DEFINE_COL_REDUCE(tcolprod, TCOLPROD, MUL)
+
+// Is element i of next a greater extreme than that of best? NaN is the greatest of all.
+PTOISA_INLINE bool ptoisa_is_beyond(const ptoisa_piece *next, const ptoisa_piece *best, uint32_t i,
+                                    ptoisa_dtype dtype, bool is_max) {
+    if (ptoisa_dtype_is_float(dtype)) {
+        float x = next->f32[i], y = best->f32[i];
+        return y == y && (x != x || (is_max ? x > y : x < y));
+    }
+    // Words of one order: those of signed types with their sign turned.
+    uint32_t sign = dtype < PTOISA_U8 ? UINT32_C(0x80000000) : 0;
+    uint32_t x = next->u32[i] ^ sign, y = best->u32[i] ^ sign;
+    return is_max ? x > y : x < y;
+}
+
+// d[0][c] = the row of the first extreme of column c, or of its first NaN.
+PTOISA_FN void ptoisa_col_find(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *d,
+                               const ptoisa_tile *s, const ptoisa_tile *t) {
+    if (PTOISA_CHECKED) {
+        if (!ptoisa_check_rows(core, op, "dst", d, PTOISA_SET(PTOISA_I32) | PTOISA_SET(PTOISA_U32),
+                               0, 0) ||
+            !ptoisa_check_rows(core, op, "src0", s, PTOISA_SET_MAP, 0, d->valid_cols) ||
+            !ptoisa_check_scratch(core, op, t)) {
+            return;
+        }
+        if (d->valid_rows > 1) {
+            ptoisa_fault(core, op, "dst has %u valid rows, not 1", d->valid_rows);
+            return;
+        }
+    }
+    ptoisa_issue(core, op, d, s, NULL);
+    if (core->is_dry || d->valid_rows == 0) {
+        return;
+    }
+    const ptoisa_dtype dtype = (ptoisa_dtype)s->dtype;
+    const size_t size = ptoisa_dtype_size(dtype);
+    for (uint32_t at = 0; at < d->valid_cols; at += PTOISA_PIECE) {
+        uint32_t n = ptoisa_least(d->valid_cols - at, PTOISA_PIECE);
+        uint32_t *found = (uint32_t *)d->data + at;
+        memset(found, 0, n * sizeof *found);
+        ptoisa_piece best, next;
+        for (uint32_t r = 0; r < s->valid_rows; r++) {
+            const uint8_t *from = (const uint8_t *)s->data + ((size_t)r * s->cols + at) * size;
+            ptoisa_widen(dtype, r == 0 ? &best : &next, from, n);
+            for (uint32_t i = 0; r > 0 && i < n; i++) {
+                if (ptoisa_is_beyond(&next, &best, i, dtype, op == PTOISA_TCOLARGMAX)) {
+                    best.u32[i] = next.u32[i];
+                    found[i] = r;
+                }
+            }
+        }
+    }
+}
+
+PTOISA_FN void ptoisa_tcolargmax(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s,
+                                 const ptoisa_tile *t) {
+    ptoisa_col_find(core, PTOISA_TCOLARGMAX, d, s, t);
+}
+
+PTOISA_FN void ptoisa_tcolargmin(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s,
+                                 const ptoisa_tile *t) {
+    ptoisa_col_find(core, PTOISA_TCOLARGMIN, d, s, t);
+}
 
 #endif
 
@@ -25041,7 +25390,11 @@ PTOISA_FN void ptoisa_sel_row(uint8_t *d, const uint8_t *mask, const uint8_t *s0
         }
         return;
     }
-    for (uint32_t c = from; c < cols; c++) {
+    for (uint32_t c = from; size == 1 && c < cols; c++) {
+        const uint8_t y = s1 ? s1[c] : (uint8_t)scalar->bits;
+        d[c] = mask[c / 8] >> c % 8 & 1 ? s0[c] : y;
+    }
+    for (uint32_t c = from; size == 2 && c < cols; c++) {
         uint16_t x, y = (uint16_t)scalar->bits;
         memcpy(&x, s0 + c * 2, 2);
         if (s1) {
@@ -25162,7 +25515,7 @@ PTOISA_FN bool ptoisa_check_mask(ptoisa_core *core, ptoisa_op op, const ptoisa_t
 PTOISA_FN bool ptoisa_cmp_check(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *mask,
                                 const ptoisa_tile *s0, const ptoisa_tile *s1,
                                 ptoisa_compare compare) {
-    const bool is_a2a3 = core->machine->family == PTOISA_A2A3;
+    const bool is_a2a3 = core->machine->family == PTOISA_A2A3 && !core->is_as_simulator;
     uint32_t types = PTOISA_SET_FLOAT | PTOISA_SET(PTOISA_I32);
     if (op == PTOISA_TCMPS) {
         types |= PTOISA_SET(PTOISA_I16) | PTOISA_SET(PTOISA_U16);
@@ -25243,8 +25596,10 @@ PTOISA_FN void ptoisa_sel(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *d,
                           double x) {
     if (PTOISA_CHECKED) {
         const uint32_t rows = d->valid_rows, cols = d->valid_cols;
-        if (!ptoisa_check_row_major(core, op, "d", d, PTOISA_SET_2_BYTES | PTOISA_SET_4_BYTES, 0,
-                                    0) ||
+        const uint32_t bytes =
+            core->is_as_simulator ? PTOISA_SET(PTOISA_I8) | PTOISA_SET(PTOISA_U8) : 0;
+        if (!ptoisa_check_row_major(core, op, "d", d,
+                                    PTOISA_SET_2_BYTES | PTOISA_SET_4_BYTES | bytes, 0, 0) ||
             !ptoisa_check_mask(core, op, mask, rows, cols) ||
             !ptoisa_check_row_major(core, op, "s0", s0, PTOISA_SET(d->dtype), rows, cols) ||
             (s1 && !ptoisa_check_row_major(core, op, "s1", s1, PTOISA_SET(d->dtype), rows, cols))) {
@@ -25258,7 +25613,7 @@ PTOISA_FN void ptoisa_sel(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *d,
     const ptoisa_compared scalar = ptoisa_compared_of((ptoisa_dtype)d->dtype, x);
     const uint32_t size = ptoisa_dtype_size((ptoisa_dtype)d->dtype), cols = d->valid_cols;
 #if PTOISA_X86
-    const bool has_vectors = ptoisa_has_avx2();
+    const bool has_vectors = size > 1 && ptoisa_has_avx2();
 #endif
     for (uint32_t r = 0; r < d->valid_rows; r++) {
         uint8_t *row = ptoisa_row_at(d, r);
@@ -25542,7 +25897,7 @@ PTOISA_FN void ptoisa_tmrgsort_lists(ptoisa_core *core, const ptoisa_tile *d, co
 // =================================================================================================
 
 // Elements and rows read from, or written to, the places that an index names: TGATHER by mask and
-// by index, TSCATTER, MGATHER, MSCATTER.
+// by index, TSCATTER, MGATHER, MSCATTER; blocks of 32 bytes: TGATHERB.
 //
 // An element index counts the elements of the other tile as it is allocated, rows x cols, row after
 // row. One that is outside is a fault in checked builds, and then nothing is done; otherwise it
@@ -25672,6 +26027,39 @@ PTOISA_FN void ptoisa_tgather(ptoisa_core *core, const ptoisa_tile *d, const pto
     }
 }
 
+// Block b of row r of d is the 32 bytes of s, in the order of memory, that begin at byte
+// offsets[r][b]. A last block that d does not hold whole is cut off.
+PTOISA_FN void ptoisa_tgatherb(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s,
+                               const ptoisa_tile *offsets) {
+    const ptoisa_op op = PTOISA_TGATHERB;
+    const uint32_t bytes = d->valid_cols * ptoisa_dtype_size((ptoisa_dtype)d->dtype);
+    const uint32_t blocks = (bytes + 31) / 32;
+    const uint64_t limit = ptoisa_tile_bytes(s);
+    if (PTOISA_CHECKED) {
+        const uint32_t types = PTOISA_SET_1_BYTE | PTOISA_SET_2_BYTES | PTOISA_SET_4_BYTES;
+        if (!ptoisa_check_row_major(core, op, "d", d, types, 0, 0) ||
+            !ptoisa_check_row_major(core, op, "s", s, PTOISA_SET(d->dtype), 0, 0) ||
+            !ptoisa_check_row_major(core, op, "offsets", offsets, PTOISA_SET(PTOISA_U32),
+                                    d->valid_rows, blocks) ||
+            !ptoisa_check_indices(core, op, offsets, d->valid_rows, blocks, limit - 31)) {
+            return;
+        }
+    }
+    ptoisa_issue(core, op, d, s, offsets);
+    for (uint32_t r = 0; r < d->valid_rows && !core->is_dry; r++) {
+        uint8_t *to = ptoisa_row_at(d, r);
+        for (uint32_t b = 0; b < blocks; b++) {
+            uint64_t at = ptoisa_index_at(ptoisa_row_at(offsets, r), PTOISA_U32, b);
+            uint32_t n = bytes - 32 * b < 32 ? bytes - 32 * b : 32;
+            if (at + 32 <= limit) {
+                memcpy(to + 32 * b, (const uint8_t *)s->data + at, n);
+            } else {
+                memset(to + 32 * b, 0, n);
+            }
+        }
+    }
+}
+
 // -- TSCATTER -------------------------------------------------------------------------------------
 
 // Element idx[r][c] of d = s[r][c], row after row: of two with one index the later stays. Indices
@@ -25711,17 +26099,35 @@ PTOISA_FN void ptoisa_tscatter(ptoisa_core *core, const ptoisa_tile *d, const pt
 }
 
 // -- MGATHER, MSCATTER ----------------------------------------------------------------------------
+//
+// The places of a table in global memory are its rows, or its elements, row after row. Of several
+// elements that are scattered to one place, the last in the order of the tile stays, or all are
+// added, or the extreme is kept: atomically, as other cores may scatter to the same table.
 
-// The tile and the table agree, and idx, a row or a column of indices, names a row of the table for
-// every row of the tile.
+typedef struct ptoisa_table {
+    bool is_elements;        // idx names an element of the table for each of the tile
+    ptoisa_outside outside;  // of MGATHER
+    ptoisa_scatter scatter;  // of MSCATTER
+} ptoisa_table;
+
+PTOISA_INLINE uint64_t ptoisa_table_size(const ptoisa_global *table, const ptoisa_table *how) {
+    const uint64_t rows = (uint64_t)ptoisa_global_rows(table);
+    return how->is_elements ? rows * (uint64_t)table->shape[4] : rows;
+}
+
+// The tile and the table agree, and idx names a place of the table for every element of the tile;
+// or, as a row or a column of indices, for every row.
 PTOISA_FN bool ptoisa_check_table(ptoisa_core *core, ptoisa_op op, const char *which,
                                   const ptoisa_tile *tile, const ptoisa_global *table,
-                                  const ptoisa_tile *idx) {
-    const uint32_t rows = tile->valid_rows;
-    if (!ptoisa_check_row_major(core, op, which, tile,
-                                PTOISA_SET_1_BYTE | PTOISA_SET_2_BYTES | PTOISA_SET_4_BYTES, 0,
-                                0) ||
-        !ptoisa_check_operand(core, op, "idx", idx, PTOISA_SET_INDEX, PTOISA_VEC, 0, 0)) {
+                                  const ptoisa_tile *idx, const ptoisa_table *how) {
+    const uint32_t rows = tile->valid_rows, cols = tile->valid_cols;
+    const bool is_l1 = op == PTOISA_MGATHER && tile->memory == PTOISA_MAT && !how->is_elements;
+    const uint32_t types = PTOISA_SET_1_BYTE | PTOISA_SET_2_BYTES | PTOISA_SET_4_BYTES;
+    if (is_l1 ? !ptoisa_check_operand(core, op, which, tile, types, PTOISA_MAT, 0, 0)
+              : !ptoisa_check_row_major(core, op, which, tile, types, 0, 0)) {
+        return false;
+    }
+    if (!ptoisa_check_operand(core, op, "idx", idx, PTOISA_SET_INDEX, PTOISA_VEC, 0, 0)) {
         return false;
     }
     if (table->dtype != tile->dtype) {
@@ -25729,39 +26135,66 @@ PTOISA_FN bool ptoisa_check_table(ptoisa_core *core, ptoisa_op op, const char *w
                             ptoisa_dtype_name((ptoisa_dtype)tile->dtype),
                             ptoisa_dtype_name((ptoisa_dtype)table->dtype));
     }
-    if (tile->valid_cols > table->shape[4]) {
-        return ptoisa_fault(core, op, "%s has %u valid columns, the table %lld", which,
-                            tile->valid_cols, (long long)table->shape[4]);
+    if (how->scatter != PTOISA_SCATTER_REPLACE &&
+        (tile->dtype == PTOISA_BOOL || how->scatter > PTOISA_SCATTER_MIN)) {
+        return ptoisa_fault(core, op, "%s cannot be scattered so",
+                            ptoisa_dtype_name((ptoisa_dtype)tile->dtype));
     }
-    const bool is_row = idx->valid_rows == 1;
-    if ((!is_row && idx->valid_cols != 1) || (is_row ? idx->valid_cols : idx->valid_rows) < rows) {
-        return ptoisa_fault(core, op, "idx has %u x %u valid elements for %u rows", idx->valid_rows,
-                            idx->valid_cols, rows);
+    if (!how->is_elements && cols > table->shape[4]) {
+        return ptoisa_fault(core, op, "%s has %u valid columns, the table %lld", which, cols,
+                            (long long)table->shape[4]);
     }
-    if (!core->is_dry && table->data == NULL && rows > 0) {
+    const bool is_row = idx->valid_rows == 1 && !how->is_elements;
+    if (how->is_elements ? idx->valid_rows < rows || idx->valid_cols < cols
+                         : (!is_row && idx->valid_cols != 1) ||
+                               (is_row ? idx->valid_cols : idx->valid_rows) < rows) {
+        return ptoisa_fault(core, op, "idx has %u x %u valid elements for %u %s%u", idx->valid_rows,
+                            idx->valid_cols, rows, how->is_elements ? "x " : "rows of ", cols);
+    }
+    const uint64_t size = ptoisa_table_size(table, how);
+    if (rows > 0 && ((!core->is_dry && table->data == NULL) || size == 0)) {
         return ptoisa_fault(core, op, "the table has no memory");
     }
-    return ptoisa_check_indices(core, op, idx, is_row ? 1 : rows, is_row ? rows : 1,
-                                (uint64_t)ptoisa_global_rows(table));
+    return how->outside != PTOISA_OUTSIDE_FAULT ||
+           ptoisa_check_indices(core, op, idx, is_row ? 1 : rows,
+                                is_row             ? rows
+                                : how->is_elements ? cols
+                                                   : 1,
+                                size);
 }
 
-// Row r of a tile's row of the table, or NULL if its index is outside.
-PTOISA_INLINE uint8_t *ptoisa_table_row(const ptoisa_global *table, const ptoisa_tile *idx,
-                                        uint32_t r) {
-    const uint64_t at = idx->valid_rows == 1 ? ptoisa_offset(idx, 0, r) : ptoisa_offset(idx, r, 0);
-    const uint64_t index =
-        ptoisa_index_at((const uint8_t *)idx->data, (ptoisa_dtype)idx->dtype, at);
-    if (index >= (uint64_t)ptoisa_global_rows(table)) {
-        return NULL;
+// Where the place is that idx names at (r, c), of `size` places, or NULL: outside.
+PTOISA_INLINE uint8_t *ptoisa_table_at(const ptoisa_global *table, const ptoisa_tile *idx,
+                                       uint32_t r, uint32_t c, const ptoisa_table *how,
+                                       uint64_t size) {
+    const bool is_row = idx->valid_rows == 1 && !how->is_elements;
+    const uint64_t at = is_row ? ptoisa_offset(idx, 0, r) : ptoisa_offset(idx, r, c);
+    uint64_t index = ptoisa_index_at((const uint8_t *)idx->data, (ptoisa_dtype)idx->dtype, at);
+    if (index >= size) {
+        const bool is_negative = index > INT64_MAX;
+        if (size == 0 || how->outside == PTOISA_OUTSIDE_FAULT ||
+            how->outside == PTOISA_OUTSIDE_ZERO) {
+            return NULL;
+        }
+        index = how->outside == PTOISA_OUTSIDE_CLAMP ? is_negative ? 0 : size - 1
+                : is_negative                        ? size - 1 - ~index % size
+                                                     : index % size;
     }
-    return (uint8_t *)table->data + ptoisa_global_row(table, (int64_t)index) *
-                                        (int64_t)ptoisa_dtype_size((ptoisa_dtype)table->dtype);
+    int64_t offset = 0;
+    if (how->is_elements) {
+        const uint64_t cols = (uint64_t)table->shape[4];
+        offset = (int64_t)(index % cols) * table->stride[4];
+        index /= cols;
+    }
+    offset += ptoisa_global_row(table, (int64_t)index);
+    return (uint8_t *)table->data + offset * (int64_t)ptoisa_dtype_size((ptoisa_dtype)table->dtype);
 }
 
-// d[r] = row idx[r] of a table in global memory. idx: one row or one column.
-PTOISA_FN void ptoisa_mgather(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_global *table,
-                              const ptoisa_tile *idx) {
-    if (PTOISA_CHECKED && !ptoisa_check_table(core, PTOISA_MGATHER, "d", d, table, idx)) {
+// Gathers rows, or elements, of a table in global memory into UB; rows also into L1, in any layout.
+PTOISA_FN void ptoisa_mgather_how(ptoisa_core *core, const ptoisa_tile *d,
+                                  const ptoisa_global *table, const ptoisa_tile *idx,
+                                  const ptoisa_table *how) {
+    if (PTOISA_CHECKED && !ptoisa_check_table(core, PTOISA_MGATHER, "d", d, table, idx, how)) {
         return;
     }
     ptoisa_issue(core, PTOISA_MGATHER, d, NULL, idx);
@@ -25769,40 +26202,134 @@ PTOISA_FN void ptoisa_mgather(ptoisa_core *core, const ptoisa_tile *d, const pto
         return;
     }
     const uint32_t size = ptoisa_dtype_size((ptoisa_dtype)d->dtype);
+    const uint8_t zero[4] = {0, 0, 0, 0};
+    const uint64_t places = ptoisa_table_size(table, how);
+    const bool is_plain = d->layout == PTOISA_ROW_MAJOR && table->stride[4] == 1;
     for (uint32_t r = 0; r < d->valid_rows; r++) {
-        uint8_t *to = ptoisa_row_at(d, r);
-        const uint8_t *from = ptoisa_table_row(table, idx, r);
-        if (from == NULL) {
-            memset(to, 0, (size_t)d->valid_cols * size);
-        } else if (table->stride[4] == 1) {
-            memcpy(to, from, (size_t)d->valid_cols * size);
-        } else {
-            for (uint32_t c = 0; c < d->valid_cols; c++) {
-                ptoisa_move_element(to + c * size, from + c * table->stride[4] * (int64_t)size,
-                                    size);
-            }
+        const uint8_t *from =
+            how->is_elements ? NULL : ptoisa_table_at(table, idx, r, 0, how, places);
+        if (from && is_plain) {
+            memcpy(ptoisa_row_at(d, r), from, (size_t)d->valid_cols * size);
+            continue;
+        }
+        for (uint32_t c = 0; c < d->valid_cols; c++) {
+            const uint8_t *element = how->is_elements
+                                         ? ptoisa_table_at(table, idx, r, c, how, places)
+                                     : from ? from + c * table->stride[4] * (int64_t)size
+                                            : NULL;
+            ptoisa_move_element((uint8_t *)d->data + ptoisa_offset(d, r, c) * size,
+                                element ? element : zero, size);
         }
     }
 }
 
-// Row idx[r] of a table in global memory = s[r], in the order of r.
-PTOISA_FN void ptoisa_mscatter(ptoisa_core *core, const ptoisa_global *table, const ptoisa_tile *s,
-                               const ptoisa_tile *idx) {
-    if (PTOISA_CHECKED && !ptoisa_check_table(core, PTOISA_MSCATTER, "s", s, table, idx)) {
+// The bits of now and x, added, or the greater or less of both: integers wrap, any NaN is a NaN.
+PTOISA_FN uint32_t ptoisa_combined(ptoisa_dtype dtype, ptoisa_scatter how, uint32_t now,
+                                   uint32_t x) {
+    const uint64_t words[2] = {now, x};  // as long as the longest element type
+    const double a = ptoisa_get_at(&words[0], dtype, 0), b = ptoisa_get_at(&words[1], dtype, 0);
+    if (how != PTOISA_SCATTER_ADD) {
+        bool is_now = a != a || (b == b && (how == PTOISA_SCATTER_MAX ? a >= b : a <= b));
+        return is_now ? now : x;
+    }
+    const float sum = (float)a + (float)b;
+    switch (dtype) {
+    case PTOISA_F16: return ptoisa_f16_from_f32(sum);
+    case PTOISA_BF16: return ptoisa_bf16_from_f32(sum);
+    case PTOISA_F32: return ptoisa_bits_from_f32(sum);
+    default: return now + x;
+    }
+}
+
+#define PTOISA_COMBINE_LOOP(word)                                                                  \
+    {                                                                                              \
+        word now = __atomic_load_n((word *)(void *)at, __ATOMIC_RELAXED), next;                    \
+        do {                                                                                       \
+            uint32_t bits = 0;                                                                     \
+            memcpy(&bits, &now, sizeof now);                                                       \
+            bits = ptoisa_combined(dtype, how, bits, x);                                           \
+            memcpy(&next, &bits, sizeof next);                                                     \
+        } while (!__atomic_compare_exchange_n((word *)(void *)at, &now, next, true,                \
+                                              __ATOMIC_RELAXED, __ATOMIC_RELAXED));                \
+        break;                                                                                     \
+    }
+
+// Puts one element into global memory.
+PTOISA_FN void ptoisa_combine_at(ptoisa_dtype dtype, ptoisa_scatter how, uint8_t *at,
+                                 const uint8_t *value) {
+    const uint32_t size = ptoisa_dtype_size(dtype);
+    if (how == PTOISA_SCATTER_REPLACE) {
+        ptoisa_move_element(at, value, size);
+        return;
+    }
+    uint32_t x = 0;
+    memcpy(&x, value, size);
+    switch (size) {
+    case 1: PTOISA_COMBINE_LOOP(uint8_t)
+    case 2: PTOISA_COMBINE_LOOP(ptoisa_any_u16)
+    default: PTOISA_COMBINE_LOOP(ptoisa_any_u32)
+    }
+}
+
+PTOISA_FN void ptoisa_mscatter_how(ptoisa_core *core, const ptoisa_global *table,
+                                   const ptoisa_tile *s, const ptoisa_tile *idx,
+                                   const ptoisa_table *how) {
+    if (PTOISA_CHECKED && !ptoisa_check_table(core, PTOISA_MSCATTER, "s", s, table, idx, how)) {
         return;
     }
     ptoisa_issue(core, PTOISA_MSCATTER, NULL, s, idx);
     if (core->is_dry) {
         return;
     }
-    const uint32_t size = ptoisa_dtype_size((ptoisa_dtype)s->dtype);
+    const ptoisa_dtype dtype = (ptoisa_dtype)s->dtype;
+    const uint32_t size = ptoisa_dtype_size(dtype);
+    const uint64_t places = ptoisa_table_size(table, how);
     for (uint32_t r = 0; r < s->valid_rows; r++) {
         const uint8_t *from = ptoisa_row_at(s, r);
-        uint8_t *to = ptoisa_table_row(table, idx, r);
-        for (uint32_t c = 0; to != NULL && c < s->valid_cols; c++) {
-            ptoisa_move_element(to + c * table->stride[4] * (int64_t)size, from + c * size, size);
+        uint8_t *row = how->is_elements ? NULL : ptoisa_table_at(table, idx, r, 0, how, places);
+        if (row && table->stride[4] == 1 && how->scatter == PTOISA_SCATTER_REPLACE) {
+            memcpy(row, from, (size_t)s->valid_cols * size);
+            continue;
+        }
+        for (uint32_t c = 0; c < s->valid_cols; c++) {
+            uint8_t *to = how->is_elements ? ptoisa_table_at(table, idx, r, c, how, places)
+                          : row            ? row + c * table->stride[4] * (int64_t)size
+                                           : NULL;
+            if (to) {
+                ptoisa_combine_at(dtype, how->scatter, to, from + c * size);
+            }
         }
     }
+}
+
+// d[r] = row idx[r] of a table in global memory. idx: one row or one column.
+PTOISA_FN void ptoisa_mgather(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_global *table,
+                              const ptoisa_tile *idx) {
+    const ptoisa_table how = {false, PTOISA_OUTSIDE_FAULT, PTOISA_SCATTER_REPLACE};
+    ptoisa_mgather_how(core, d, table, idx, &how);
+}
+
+// The same with indices that may be outside; is_elements: d[r][c] = element idx[r][c].
+PTOISA_FN void ptoisa_mgather_by(ptoisa_core *core, const ptoisa_tile *d,
+                                 const ptoisa_global *table, const ptoisa_tile *idx,
+                                 bool is_elements, ptoisa_outside outside) {
+    const ptoisa_table how = {is_elements, outside, PTOISA_SCATTER_REPLACE};
+    ptoisa_mgather_how(core, d, table, idx, &how);
+}
+
+// Row idx[r] of a table in global memory = s[r], in the order of r.
+PTOISA_FN void ptoisa_mscatter(ptoisa_core *core, const ptoisa_global *table, const ptoisa_tile *s,
+                               const ptoisa_tile *idx) {
+    const ptoisa_table how = {false, PTOISA_OUTSIDE_FAULT, PTOISA_SCATTER_REPLACE};
+    ptoisa_mscatter_how(core, table, s, idx, &how);
+}
+
+// The same with sums or extremes; is_elements: element idx[r][c] of the table and s[r][c].
+PTOISA_FN void ptoisa_mscatter_by(ptoisa_core *core, const ptoisa_global *table,
+                                  const ptoisa_tile *s, const ptoisa_tile *idx, bool is_elements,
+                                  ptoisa_scatter scatter) {
+    const ptoisa_table how = {is_elements, PTOISA_OUTSIDE_FAULT, scatter};
+    ptoisa_mscatter_how(core, table, s, idx, &how);
 }
 
 #endif
@@ -30226,6 +30753,7 @@ ptowsp_value ptowsp_tile_slice_at(ptowsp_value param, ptowsp_value row, ptowsp_v
     INSN(TEXP, texp) INSN(TLOG, tlog) INSN(TSQRT, tsqrt) INSN(TRSQRT, trsqrt)                      \
     INSN(TRECIP, trecip) INSN(TABS, tabs) INSN(TNEG, tneg) INSN(TRELU, trelu) INSN(TNOT, tnot)     \
     INSN(TCOLMAX, tcolmax) INSN(TCOLMIN, tcolmin) INSN(TCOLPROD, tcolprod)                         \
+    INSN(TPAIRREDUCESUM, tpairreducesum)                                                           \
     INSN(TROWEXPAND, trowexpand) INSN(TCOLEXPAND, tcolexpand) INSN(TMOV, tmov)
 #define PWSP_INSNS_BINARY(INSN) /* (dst, src, src) */                                              \
     INSN(TADD, tadd) INSN(TSUB, tsub) INSN(TMUL, tmul) INSN(TDIV, tdiv)                            \
@@ -30241,7 +30769,7 @@ ptowsp_value ptowsp_tile_slice_at(ptowsp_value param, ptowsp_value row, ptowsp_v
     INSN(TCOLEXPANDMAX, tcolexpandmax) INSN(TCOLEXPANDMIN, tcolexpandmin)                          \
     INSN(TCOLEXPANDEXPDIF, tcolexpandexpdif)                                                       \
     INSN(TCONCAT, tconcat) INSN(TSORT32, tsort32) INSN(TSCATTER, tscatter)                         \
-    INSN(TMATMUL, tmatmul) INSN(TGEMV, tgemv)
+    INSN(TMATMUL, tmatmul) INSN(TGEMV, tgemv) INSN(TGATHERB, tgatherb)
 #define PWSP_INSNS_UPDATE(INSN) /* (dst, src, src), and dst is read */                             \
     INSN(TFUSEDMULADD, tfusedmuladd) INSN(TMULADDDST, tmuladddst)                                  \
     INSN(TFUSEDMULADDRELU, tfusedmuladdrelu)
@@ -30257,7 +30785,7 @@ ptowsp_value ptowsp_tile_slice_at(ptowsp_value param, ptowsp_value row, ptowsp_v
 #define PWSP_INSNS_TMP(INSN) /* (dst, src, tmp) */                                                 \
     INSN(TROWSUM, trowsum) INSN(TROWMAX, trowmax) INSN(TROWMIN, trowmin)                           \
     INSN(TROWPROD, trowprod) INSN(TROWARGMAX, trowargmax) INSN(TROWARGMIN, trowargmin)             \
-    INSN(TTRANS, ttrans)
+    INSN(TCOLARGMAX, tcolargmax) INSN(TCOLARGMIN, tcolargmin) INSN(TTRANS, ttrans)
 #define PWSP_INSNS_BINARY_TMP(INSN) /* (dst, src, src, tmp) */                                     \
     INSN(TXOR, txor) INSN(TREM, trem) INSN(TFMOD, tfmod) INSN(TPOW, tpow)                          \
     INSN(TGATHER, tgather) INSN(TPRELU, tprelu)

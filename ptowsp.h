@@ -2592,7 +2592,11 @@ typedef struct ptowsp_pto_arg {
 //          own headers must be without include guards, as both halves read them. Such trees build
 //          for the shim alone. A deadlock fails the task with where each core waits.
 // Cost     In a tree, the clock of the shim's core under the model of the run, or `cycles` of the
-//          kernel. The shim checks operands and flags: a fault fails the task.
+//          kernel. The shim checks operands and flags as a device demands them: a fault fails the
+//          task. A source that was only ever run in PTO-ISA's CPU simulator may need
+//          is_as_simulator: masks and selections of all types, integers in TLOG, TLRELU and TPRELU,
+//          TRSQRT in place, A5's ways of TINSERT and TINTERLEAVE, loads into the bias table, row
+//          sums into row-major tiles, 512 KiB of UB. Such a kernel is no longer fit for a device.
 // Running  The library does not compile C++. ptowsp_run_execute needs `fn` of the kernel. It may be
 //          a C++ function of yours that calls the same entry, built with ptoisa_shim.h, and returns
 //          ptoisa_cycles() of its core. Without fn there is time (with cycles or cost) and emission;
@@ -2609,6 +2613,7 @@ typedef struct ptowsp_pto_source {
     ptowsp_family family;                              // the machine: 910B or 950PR
     bool is_mixed;  // for a cube core and its two vector cores, with __DAV_CUBE__ and __DAV_VEC__:
                     // see above
+    bool is_as_simulator;  // in a tree, the shim permits what PTO-ISA's CPU simulator permits
 } ptowsp_pto_source;
 
 typedef struct ptowsp_kernel_desc {

@@ -276,6 +276,13 @@ says "without a rebuild, all as in the library: good"
 good emit_pipeline --directory "$DIR/trees/pipeline" --cache "$DIR/cache" --options -O0
 rows 6 "same outputs, same cycles$"
 rows 1 "^64 tiles, depth 0  *192  *105856 "  # the makespan of csp_pipeline
+
+# A PTO-ISA source: results, the same cycles in the tree and in the library, and two wrong sources.
+good own_kernel --directory "$DIR/trees/own" --cache "$DIR/cache" --options -O0
+rows 2 "same cycles, error [0-9.]*e-0[789]$"
+says "by the library alone: the same" "its PTO-ISA source has no entry swiglu_f16" \
+    "aicore/sources/swiglu/swiglu.hpp:48:" "cycles and refusals: good"
+bad "emit: kernel swiglu: its source nothing.cpp: " own_kernel --source nothing.cpp
 bad "npu: there is no compiler no-such-compiler" emit_decode --compiler no-such-compiler \
     --directory "$DIR/trees/decode" --cache "$DIR/cache"
 

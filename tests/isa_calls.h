@@ -9,51 +9,57 @@
 
 // Operands of a call, the destination first. Sizes are r x c valid elements unless said otherwise.
 typedef enum call_form {
-    FORM_1,         // d
-    FORM_2,         // d, s
-    FORM_3,         // d, s, s
-    FORM_4,         // d, s, s, s
-    FORM_2T,        // d, s, scratch
-    FORM_3T,        // d, s, s, scratch
-    FORM_LINE,      // d of one row
-    FORM_ROW,       // column d, s, scratch
-    FORM_ROW_ARG,   // column d of u32, s, scratch
-    FORM_COL,       // row d, s
-    FORM_COL_T,     // row d, s, scratch
-    FORM_BY_ROW_2,  // d, column s
-    FORM_BY_ROW,    // d, s, column s
-    FORM_BY_COL_2,  // d, row s
-    FORM_BY_COL,    // d, s, row s
-    FORM_TRANS,     // d of c x r, s, scratch
-    FORM_CONCAT,    // d of r x 2c, s, s
-    FORM_PAIRS,     // d, d, s, s
-    FORM_PART,      // d, s, s of half the rows
-    FORM_CMP,       // mask, s, s
-    FORM_CMPS,      // mask, s
-    FORM_SEL,       // d, mask, s, s, scratch
-    FORM_SELS,      // d, mask, s, scratch
-    FORM_SORT,      // d of r x 2c, s, indices; c a multiple of 32
-    FORM_MERGE,     // d, s of one row; c a multiple of 256
-    FORM_LISTS,     // d of 1 x 2c, scratch, s, s of one row; c even
-    FORM_EVERY_2,   // d, s of r x 2c; c whole blocks
-    FORM_INDEX,     // d, s, indices, scratch
-    FORM_SCATTER,   // d, s, indices
-    FORM_TABLE,     // d, indices of one row, and a table
-    FORM_WINDOW,    // d or s, and a window
-    FORM_ACC,       // s in Acc, and a window of f32
-    FORM_ACC_I8,    // s in Acc, and a window of i8
-    FORM_ACC_FP,    // s in Acc, scales, and a window of i8
-    FORM_TO_LEFT,   // d in Left, s in Mat
-    FORM_TO_BIAS,   // d in Bias, s in Mat, one row
-    FORM_FROM_ACC,  // d in Mat of f16, s in Acc
-    FORM_NARROW,    // d of f16, s
-    FORM_SYM,       // d of i8, s, column
-    FORM_ASYM,      // d of u8, s, column, column
-    FORM_DEQUANT,   // d, s of i8, column, column
-    FORM_MATMUL,    // c, a, b: r x c, r x 5, 5 x c
-    FORM_ADDED,     // c, c, a, b
-    FORM_BIASED,    // c, a, b, bias
-    FORM_GEMV,      // the same with r = 1
+    FORM_1,            // d
+    FORM_2,            // d, s
+    FORM_3,            // d, s, s
+    FORM_4,            // d, s, s, s
+    FORM_2T,           // d, s, scratch
+    FORM_3T,           // d, s, s, scratch
+    FORM_LINE,         // d of one row
+    FORM_ROW,          // column d, s, scratch
+    FORM_ROW_ARG,      // column d of u32, s, scratch
+    FORM_ROW_VALUES,   // column d, column of u32, s, scratch
+    FORM_COL_ARG,      // row d of u32, s, scratch
+    FORM_COL,          // row d, s
+    FORM_COL_T,        // row d, s, scratch
+    FORM_BY_ROW_2,     // d, column s
+    FORM_BY_ROW,       // d, s, column s
+    FORM_BY_COL_2,     // d, row s
+    FORM_BY_COL,       // d, s, row s
+    FORM_TRANS,        // d of c x r, s, scratch
+    FORM_CONCAT,       // d of r x 2c, s, s
+    FORM_PAIRS,        // d, d, s, s
+    FORM_PART,         // d, s, s of half the rows
+    FORM_CMP,          // mask, s, s
+    FORM_CMPS,         // mask, s
+    FORM_SEL,          // d, mask, s, s, scratch
+    FORM_SELS,         // d, mask, s, scratch
+    FORM_SORT,         // d of r x 2c, s, indices; c a multiple of 32
+    FORM_MERGE,        // d, s of one row; c a multiple of 256
+    FORM_LISTS,        // d of 1 x 2c, scratch, s, s of one row; c even
+    FORM_EVERY_2,      // d, s of r x 2c; c whole blocks
+    FORM_INDEX,        // d, s, indices, scratch
+    FORM_SCATTER,      // d, s, indices
+    FORM_BLOCKS,       // d, s of 3 x 8, offsets
+    FORM_ELEMENTS,     // d, indices, and a table
+    FORM_TABLE,        // d, indices of one row, and a table
+    FORM_WINDOW,       // d or s, and a window
+    FORM_ACC,          // s in Acc, and a window of f32
+    FORM_ACC_I8,       // s in Acc, and a window of i8
+    FORM_ACC_FP,       // s in Acc, scales, and a window of i8
+    FORM_TO_LEFT,      // d in Left, s in Mat
+    FORM_TO_BIAS,      // d in Bias, s in Mat, one row
+    FORM_FROM_ACC,     // d in Mat of f16, s in Acc
+    FORM_FROM_ACC_I8,  // d in Mat of i8, s in Acc
+    FORM_FROM_ACC_FP,  // the same, and scales
+    FORM_NARROW,       // d of f16, s
+    FORM_SYM,          // d of i8, s, column
+    FORM_ASYM,         // d of u8, s, column, column
+    FORM_DEQUANT,      // d, s of i8, column, column
+    FORM_MATMUL,       // c, a, b: r x c, r x 5, 5 x c
+    FORM_ADDED,        // c, c, a, b
+    FORM_BIASED,       // c, a, b, bias
+    FORM_GEMV,         // the same with r = 1
     FORM_GEMV_ADDED,
     FORM_GEMV_BIASED
 } call_form;
@@ -79,6 +85,12 @@ typedef enum call_need {
     CALL(TMOV, TMOV, FORM_2, BF16, r *c, tmov(core, t[0], t[1]))                                   \
     CALL(TMOV_LEFT, TMOV, FORM_TO_LEFT, F16, 0, tmov(core, t[0], t[1]))                            \
     CALL(TMOV_BIAS, TMOV, FORM_TO_BIAS, F32, 0, tmov(core, t[0], t[1]))                            \
+    CALL(TMOV_QUANT, TMOV, FORM_FROM_ACC_I8, F32, r *c, tmov_quant(core, t[0], t[1], 0.5f, false)) \
+    CALL(TMOV_FP, TMOV, FORM_FROM_ACC_FP, I32, r *c, tmov_fp(core, t[0], t[1], t[2], true))        \
+    CALL(TINSERT_QUANT, TINSERT, FORM_FROM_ACC_I8, I32, r *c,                                      \
+         tinsert_quant(core, t[0], t[1], 2, 0, 0, false))                                          \
+    CALL(TEXTRACT_FP, TEXTRACT, FORM_FROM_ACC_FP, F32, r *c,                                       \
+         textract_fp(core, t[0], t[1], t[2], 0, 0, false))                                         \
     CALL(TMOV_ACC, TMOV, FORM_FROM_ACC, F32, r *c, tmov(core, t[0], t[1]))                         \
     CALL(TEXTRACT, TEXTRACT, FORM_2, F32, r *c, textract(core, t[0], t[1], 0, 0))                  \
     CALL(TEXTRACT_L0, TEXTRACT, FORM_TO_LEFT, F16, 0, textract(core, t[0], t[1], 0, 0))            \
@@ -155,6 +167,12 @@ typedef enum call_need {
     CALL(TROWPROD, TROWPROD, FORM_ROW, F32, r, trowprod(core, t[0], t[1], t[2]))                   \
     CALL(TROWARGMAX, TROWARGMAX, FORM_ROW_ARG, F32, r, trowargmax(core, t[0], t[1], t[2]))         \
     CALL(TROWARGMIN, TROWARGMIN, FORM_ROW_ARG, I16, r, trowargmin(core, t[0], t[1], t[2]))         \
+    CALL(TROWARGMAX_VALUES, TROWARGMAX, FORM_ROW_VALUES, F16, r,                                   \
+         trowargmax_values(core, t[0], t[1], t[2], t[3]))                                          \
+    CALL(TPAIRREDUCESUM, TPAIRREDUCESUM, FORM_EVERY_2, F32, r *c,                                  \
+         tpairreducesum(core, t[0], t[1]))                                                         \
+    CALL(TCOLARGMAX, TCOLARGMAX, FORM_COL_ARG, F32, c, tcolargmax(core, t[0], t[1], t[2]))         \
+    CALL(TCOLARGMIN, TCOLARGMIN, FORM_COL_ARG, U16, c, tcolargmin(core, t[0], t[1], t[2]))         \
     CALL(TCOLSUM, TCOLSUM, FORM_COL_T, F32, c, tcolsum(core, t[0], t[1], t[2], true))              \
     CALL(TCOLSUM_SEQ, TCOLSUM, FORM_COL, F32, c, tcolsum(core, t[0], t[1], NULL, false))           \
     CALL(TCOLMAX, TCOLMAX, FORM_COL, F16, c, tcolmax(core, t[0], t[1]))                            \
@@ -201,6 +219,11 @@ typedef enum call_need {
     CALL(TGATHERMASK, TGATHERMASK, FORM_EVERY_2, F32, 0,                                           \
          tgather_mask(core, t[0], t[1], PTOISA_P1010))                                             \
     CALL(TGATHER, TGATHER, FORM_INDEX, F32, r *c, tgather(core, t[0], t[1], t[2], t[3]))           \
+    CALL(TGATHERB, TGATHERB, FORM_BLOCKS, F32, r *c, tgatherb(core, t[0], t[1], t[2]))             \
+    CALL(MGATHER_ELEM, MGATHER, FORM_ELEMENTS, F32, r *c,                                          \
+         mgather_by(core, t[0], g, t[1], true, PTOISA_OUTSIDE_FAULT))                              \
+    CALL(MSCATTER_ELEM, MSCATTER, FORM_ELEMENTS, I16, r *c,                                        \
+         mscatter_by(core, g, t[0], t[1], true, PTOISA_SCATTER_ADD))                               \
     CALL(TSCATTER, TSCATTER, FORM_SCATTER, F32, r *c, tscatter(core, t[0], t[1], t[2]))            \
     CALL(MGATHER, MGATHER, FORM_TABLE, F32, r *c, mgather(core, t[0], g, t[1]))                    \
     CALL(MSCATTER, MSCATTER, FORM_TABLE, F32, r *c, mscatter(core, g, t[0], t[1]))                 \
@@ -341,11 +364,18 @@ static inline void call_operands_vector(test_bench *bench, test_call *call, ptoi
         call_vec(bench, call, dtype, r, c, NEED_ROWS);
         call_scratch_like(bench, call, call->tiles[1]);
         break;
+    case FORM_ROW_VALUES:
+        call_column(bench, call, dtype, NEED_NOTHING);
+        call_column(bench, call, PTOISA_U32, NEED_NOTHING);
+        call_vec(bench, call, dtype, r, c, NEED_ROWS);
+        call_scratch_like(bench, call, call->tiles[2]);
+        break;
     case FORM_COL:
     case FORM_COL_T:
-        call_vec(bench, call, dtype, 1, c, NEED_NOTHING);
+    case FORM_COL_ARG:
+        call_vec(bench, call, call->form == FORM_COL_ARG ? PTOISA_U32 : dtype, 1, c, NEED_NOTHING);
         call_vec(bench, call, dtype, r, c, NEED_COLS);
-        if (call->form == FORM_COL_T) {
+        if (call->form != FORM_COL) {
             call_scratch_like(bench, call, call->tiles[1]);
         }
         break;
@@ -399,6 +429,16 @@ static inline void call_operands_vector(test_bench *bench, test_call *call, ptoi
         call_vec(bench, call, dtype, 1, c, NEED_NOTHING);
         break;
     default: break;
+    }
+}
+
+static inline void call_scales(test_bench *bench, test_call *call) {
+    uint32_t cols = (uint32_t)call->c;
+    test_tile *t = test_tile_make(bench, PTOISA_U64, PTOISA_SCALING, PTOISA_ROW_MAJOR, 1,
+                                  (cols + 15) / 16 * 16, 1, cols);
+    call_add(call, t, NEED_COLS);
+    for (uint32_t i = 0; i < cols; i++) {
+        test_put(t, 0, i, 0x3f800000);
     }
 }
 
@@ -462,6 +502,16 @@ static inline void call_operands(test_bench *bench, test_call *call, ptoisa_fami
         call_vec(bench, call, dtype, r, c, NEED_NOTHING);
         call_indices(bench, call, r, c, rows);
         break;
+    case FORM_BLOCKS:
+        call_vec(bench, call, dtype, r, c, NEED_NOTHING);
+        call_vec(bench, call, dtype, 3, 8, NEED_NOTHING);
+        call_indices(bench, call, r, (c + 7) / 8, 65);
+        break;
+    case FORM_ELEMENTS:
+        call_vec(bench, call, dtype, r, c, NEED_NOTHING);
+        call_indices(bench, call, r, c, 30);
+        call_window(bench, call, dtype, 30);
+        break;
     case FORM_TABLE:
         call_vec(bench, call, dtype, r, c, NEED_NOTHING);
         call_indices(bench, call, 1, r, 30);
@@ -476,13 +526,7 @@ static inline void call_operands(test_bench *bench, test_call *call, ptoisa_fami
     case FORM_ACC_FP:
         call_boxed(bench, call, dtype, PTOISA_ACC, PTOISA_NZ, r, c, NEED_BOTH);
         if (call->form == FORM_ACC_FP) {
-            call_add(call,
-                     test_tile_make(bench, PTOISA_U64, PTOISA_SCALING, PTOISA_ROW_MAJOR, 1,
-                                    (cols + 15) / 16 * 16, 1, cols),
-                     NEED_COLS);
-            for (uint32_t i = 0; i < cols; i++) {
-                test_put(call->tiles[1], 0, i, 0x3f800000);
-            }
+            call_scales(bench, call);
         }
         call_window(bench, call, call->form == FORM_ACC ? PTOISA_F32 : PTOISA_I8, r);
         break;
@@ -497,6 +541,14 @@ static inline void call_operands(test_bench *bench, test_call *call, ptoisa_fami
                      test_tile_make(bench, dtype, i ? PTOISA_MAT : PTOISA_BIAS, PTOISA_ROW_MAJOR, 1,
                                     (cols + 31) / 32 * 32, 1, cols),
                      i ? NEED_BOTH : NEED_NOTHING);
+        }
+        break;
+    case FORM_FROM_ACC_I8:
+    case FORM_FROM_ACC_FP:
+        call_boxed(bench, call, PTOISA_I8, PTOISA_MAT, PTOISA_NZ, r, c, NEED_NOTHING);
+        call_boxed(bench, call, dtype, PTOISA_ACC, PTOISA_NZ, r, c, NEED_BOTH);
+        if (call->form == FORM_FROM_ACC_FP) {
+            call_scales(bench, call);
         }
         break;
     case FORM_FROM_ACC:
@@ -575,7 +627,8 @@ static inline test_call call_make(test_bench *bench, call_id id, ptoisa_family f
     family = call.form == FORM_PAIRS ? PTOISA_A5 : family;  // A2/A3 has none
     test_begin(bench, family, call.name);
     call_operands(bench, &call, family);
-    if (id == CALL_TINSERT || id == CALL_TFILLPAD || id == CALL_TFILLPAD_EXPAND) {
+    if (id == CALL_TINSERT || id == CALL_TINSERT_QUANT || id == CALL_TFILLPAD ||
+        id == CALL_TFILLPAD_EXPAND) {
         call.needs[1] = NEED_NOTHING;  // what is valid there decides where d is written, or filled
     }
     if (id == CALL_TMOV || id == CALL_TEXTRACT || id == CALL_TFILLPAD ||

@@ -403,6 +403,8 @@ static void face__gives_the_bits_and_cycles_of_c(void **) {
         Column col(vr);
         Tile<TileType::Vec, int32_t, 16, 1, BLayout::ColMajor, -1, 1> coli(vr);
         Tile<TileType::Vec, float, 1, 32, BLayout::RowMajor, 1, -1> row(vc);
+        Tile<TileType::Vec, uint32_t, 1, 32, BLayout::RowMajor, 1, -1> rowi(vc);
+        Dynamic half_cols, pairs;
         Tile<TileType::Vec, half, 16, 32, BLayout::RowMajor, -1, -1> h(vr, vc);
         Tile<TileType::Vec, float, 32, 16, BLayout::RowMajor, -1, -1> turned(vc, vr);
         TASSIGN(d, 0);
@@ -417,10 +419,13 @@ static void face__gives_the_bits_and_cycles_of_c(void **) {
         TASSIGN(row, 0x8000);
         TASSIGN(h, 0x9000);
         TASSIGN(turned, 0xa000);
+        TASSIGN(rowi, 0xb000);
+        TASSIGN(half_cols, 0xc000);
+        TASSIGN(pairs, 0xd000);
         ptoisa_tile cd = pair.of(d), ca = pair.of(a), cb = pair.of(b), cc = pair.of(c);
         ptoisa_tile cdi = pair.of(di), cai = pair.of(ai), cbi = pair.of(bi), ccol = pair.of(col);
         ptoisa_tile ccoli = pair.of(coli), crow = pair.of(row), ch = pair.of(h);
-        ptoisa_tile cturned = pair.of(turned);
+        ptoisa_tile cturned = pair.of(turned), crowi = pair.of(rowi), chalf_cols, cpairs;
         SAME_BINARY(TADD, tadd);
         SAME_BINARY(TSUB, tsub);
         SAME_BINARY(TMUL, tmul);
@@ -460,6 +465,17 @@ static void face__gives_the_bits_and_cycles_of_c(void **) {
         SAME_ROWS(TROWPROD, trowprod);
         SAME_ROW_INT(TROWARGMAX, trowargmax);
         SAME_ROW_INT(TROWARGMIN, trowargmin);
+        SAME(pair, true, TROWARGMAX(col, coli, a, b),
+             ptoisa_trowargmax_values(core, &ccol, &ccoli, &ca, &cb));
+        SAME(pair, true, TROWARGMIN(col, coli, a, b),
+             ptoisa_trowargmin_values(core, &ccol, &ccoli, &ca, &cb));
+        SAME(pair, true, TCOLARGMAX(rowi, a, b), ptoisa_tcolargmax(core, &crowi, &ca, &cb));
+        SAME(pair, true, TCOLARGMIN(rowi, a, b), ptoisa_tcolargmin(core, &crowi, &ca, &cb));
+        half_cols.SetValidShape(vr, vc / 2);
+        pairs.SetValidShape(vr, vc / 2 * 2);
+        chalf_cols = pair.of(half_cols), cpairs = pair.of(pairs);
+        SAME(pair, true, TPAIRREDUCESUM(half_cols, pairs),
+             ptoisa_tpairreducesum(core, &chalf_cols, &cpairs));
         SAME_COLS(TCOLMAX, tcolmax);
         SAME_COLS(TCOLMIN, tcolmin);
         SAME(pair, true, TCOLSUM(row, a), ptoisa_tcolsum(core, &crow, &ca, NULL, false));
@@ -548,6 +564,157 @@ static void face__masks_and_quantised_tiles_are_those_of_c(void **) {
     ptoisa_core_reset(core);
 }
 
+// -- tables ---------------------------------------------------------------------------------------
+
+// Tables in each half of a buffer: one for the face, one for C.
+static void face__tables_and_blocks_are_those_of_c(void **) {
+    static Pair pair;
+    ptoisa_core *core = &ptoisa_this_core();
+    static float tables[2][8 * 32];
+    using Table = GlobalTensor<float, Shape<1, 1, 1, 8, 32>, Stride<1, 1, 1, 32, 1>>;
+    Table table(tables[0]);
+    ptoisa_global ctable = ptoisa_global_make(tables[1], PTOISA_F32, 8, 32, 32, 1);
+    Matrix d, a;
+    Tile<TileType::Vec, int32_t, 16, 32> index;
+    Tile<TileType::Vec, int32_t, 1, 16> line;
+    Tile<TileType::Vec, uint32_t, 16, 8, BLayout::RowMajor, 16, 4> offsets;
+    TASSIGN(d, 0);
+    TASSIGN(a, 0x1000);
+    TASSIGN(index, 0x2000);
+    TASSIGN(line, 0x3000);
+    TASSIGN(offsets, 0x4000);
+    ptoisa_tile cd = pair.of(d), ca = pair.of(a), cindex = pair.of(index), cline = pair.of(line);
+    ptoisa_tile coffsets = pair.of(offsets);
+    // TASSIGN of what the face and C read is the same memory: indices are made by an instruction.
+    Tile<TileType::Vec, int32_t, 1, 512> all;
+    Tile<TileType::Vec, uint32_t, 1, 128> every;
+    TASSIGN(all, 0x2000);
+    TASSIGN(every, 0x4000);
+    ptoisa_tile call = pair.of(all), cevery = pair.of(every);
+    const auto begin = [&](int first) {
+        for (int i = 0; i < 8 * 32; i++) {
+            tables[0][i] = tables[1][i] = (float)(i % 37);
+        }
+        TCI<decltype(all), int32_t, 0>(all, first);
+        TCI<decltype(line), int32_t, 1>(line, 11);
+        TCI<decltype(every), uint32_t, 0>(every, 32);
+    };
+    const auto cbegin = [&](int first) {
+        ptoisa_tci(core, &call, first, false);
+        ptoisa_tci(core, &cline, 11, true);
+        ptoisa_tci(core, &cevery, 32, false);
+    };
+#define SAME_TABLE(face, c)                                                                        \
+    SAME(pair, true, (begin(-100), face), (cbegin(-100), c));                                      \
+    assert_memory_equal(tables[0], tables[1], sizeof tables[0])
+    SAME_TABLE((MGATHER<Coalesce::Elem, GatherOOB::Zero>(d, table, index)),
+               ptoisa_mgather_by(core, &cd, &ctable, &cindex, true, PTOISA_OUTSIDE_ZERO));
+    SAME_TABLE((MGATHER<Coalesce::Elem, GatherOOB::Wrap>(d, table, index)),
+               ptoisa_mgather_by(core, &cd, &ctable, &cindex, true, PTOISA_OUTSIDE_WRAP));
+    SAME_TABLE((MGATHER<Coalesce::Row, GatherOOB::Clamp>(d, table, line)),
+               ptoisa_mgather_by(core, &cd, &ctable, &cline, false, PTOISA_OUTSIDE_CLAMP));
+    SAME_TABLE(TGATHERB(d, a, offsets), ptoisa_tgatherb(core, &cd, &ca, &coffsets));
+#undef SAME_TABLE
+    // Two tiles' elements meet in each place of the second half: on paper.
+    begin(0);
+    Tile<TileType::Vec, int32_t, 16, 32, BLayout::RowMajor, 4, 32> some;
+    Tile<TileType::Vec, float, 16, 32, BLayout::RowMajor, 4, 32> ones;
+    TASSIGN(some, 0x2000);
+    TASSIGN(ones, 0x1000);
+    TEXPANDS(ones, 3);
+    MSCATTER<Coalesce::Elem, ScatterAtomicOp::Add>(table, ones, some);
+    MSCATTER<Coalesce::Elem, ScatterAtomicOp::Max>(table, ones, some);
+    MSCATTER<Coalesce::Elem>(table, ones, some);
+    assert_true(tables[0][127] == 3 && tables[0][128] == 128 % 37);
+    MSCATTER<Coalesce::Elem, ScatterAtomicOp::Add>(table, ones, some);
+    MSCATTER<Coalesce::Elem, ScatterAtomicOp::Min>(table, ones, some);
+    assert_true(tables[0][0] == 3 && tables[0][127] == 3);
+    ptoisa_core_reset(core);
+}
+
+// A DN window has its columns outside: element (r, c) of the tile of 4 x (3 x 5) is at
+// c / 5 * stride of dimension 2 + c % 5 * that of dimension 4 + r.
+static void face__dn_windows_have_columns_in_their_outer_dimensions(void **) {
+    using Sh = Shape<1, 1, 3, 4, 5>;
+    using St = Stride<1, 1, 100, 1, 7>;
+    float from[300], to[300];
+    for (int i = 0; i < 300; i++) {
+        from[i] = (float)i;
+        to[i] = -1;
+    }
+    GlobalTensor<float, Sh, St, Layout::DN> in(from), out(to);
+    Tile<TileType::Vec, float, 8, 16, BLayout::ColMajor, 4, 15> column;
+    Tile<TileType::Vec, float, 8, 16, BLayout::RowMajor, 4, 15, SLayout::NoneBox, 512,
+         PadValue::Max>
+        row;
+    TASSIGN(column, 0);
+    TASSIGN(row, 0x1000);
+    TLOAD(column, in);
+    TLOAD(row, in);
+    TSTORE(out, column);
+    for (int r = 0; r < 4; r++) {
+        for (int c = 0; c < 15; c++) {
+            float want = (float)(c / 5 * 100 + c % 5 * 7 + r);
+            assert_true(column.GetElement(r, c) == want && row.GetElement(r, c) == want);
+            assert_true(to[(int)want] == want);
+        }
+    }
+    assert_true(std::isinf(row.GetElement(4, 0)) && std::isinf(row.GetElement(0, 15)));
+    assert_true(to[4] == -1 && to[35] == -1);
+    ptoisa_core_reset(&ptoisa_this_core());
+}
+
+static void face__pads_are_numbers_and_windows_have_elements(void **) {
+    using Sh = Shape<1, 1, 1, 3, 5>;
+    float data[64] = {0};
+    GlobalTensor<float, Sh, Stride<1, 1, 1, 8, 1>> window(data);
+    window.SetElement(2, 4, 7);
+    window.SetElement(0, 0, 0, 1, 1, 2);
+    assert_true(data[20] == 7 && window.GetElement(2, 4) == 7 && data[9] == 2);
+    Tile<TileType::Vec, float, 4, 8, BLayout::RowMajor, 3, 5, SLayout::NoneBox, 512,
+         PadValueCustom(-2.5f)>
+        a;
+    Tile<TileType::Vec, half, 4, 16, BLayout::RowMajor, 3, 5> h;
+    Tile<TileType::Vec, half, 4, 16, BLayout::RowMajor, 4, 16, SLayout::NoneBox, 512,
+         PadValueCustom(0.5f)>
+        padded;
+    TASSIGN(a, 0);
+    TASSIGN(h, 0x1000);
+    TASSIGN(padded, 0x2000);
+    TLOAD(a, window);
+    TCVT(h, a, RoundMode::CAST_RINT);
+    TFILLPAD(padded, h);
+    for (int r = 0; r < 4; r++) {
+        for (int c = 0; c < 16; c++) {
+            bool is_valid = r < 3 && c < 5;
+            assert_true(c >= 8 || a.GetElement(r, c) == (is_valid ? data[r * 8 + c] : -2.5f));
+            assert_true((float)padded.GetElement(r, c) == (is_valid ? data[r * 8 + c] : 0.5f));
+        }
+    }
+    a.SetKAligned(true);
+    assert_true(a.GetKAligned() && !h.GetKAligned() && NUM_512 == 512);
+    ptoisa_core_reset(&ptoisa_this_core());
+}
+
+static void face__prints_tiles(void **) {
+    Tile<TileType::Vec, int16_t, 2, 16, BLayout::RowMajor, 2, 3> a;
+    TASSIGN(a, 0);
+    for (uint32_t i = 0; i < 32; i++) {
+        a.SetValue(i, (int16_t)(i - 1));
+    }
+    ptoisa_tile view = shim::view(a);
+    char text[100];
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    ptoisa_tprint(&ptoisa_this_core(), file, &view);
+    rewind(file);
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    fclose(file);
+    assert_string_equal(text, "i16 2 x 3 of 2 x 16 in UB\n-1 0 1\n15 16 17\n");
+    TPRINT(a);
+    assert_true(ptoisa_cycles(&ptoisa_this_core()) == 0);
+}
+
 // -- stores of the matrix unit --------------------------------------------------------------------
 
 static void face__stores_convert_add_and_quantise(void **) {
@@ -579,6 +746,37 @@ static void face__stores_convert_add_and_quantise(void **) {
         int value = 2 * (i - 128), quarter = (int)nearbyint(value * 0.25);
         assert_true(out[i] == (float)(2 * value));
         assert_int_equal(quant[i], quarter < -128 ? -128 : quarter > 127 ? 127 : quarter);
+    }
+    // Onto what is there, which wraps; and into L1, whole and in parts.
+    TSTORE<decltype(acc), decltype(g_quant), AtomicType::AtomicAdd>(
+        g_quant, acc, static_cast<uint64_t>(ptoisa_bits_from_f32(0.25f)));
+    Tile<TileType::Mat, int8_t, 16, 32, BLayout::ColMajor, 16, 16, SLayout::RowMajor> mat, part;
+    Tile<TileType::Scaling, uint64_t, 1, 16> scales;
+    TileAcc<float, 16, 32, 16, 16> wide;
+    TASSIGN(mat, 0);
+    TASSIGN(part, 0x400);
+    TASSIGN(scales, 0);
+    TASSIGN(wide, 0);  // its first column of boxes is acc
+    for (uint32_t c = 0; c < 16; c++) {
+        scales.SetValue(c, ptoisa_bits_from_f32(c % 2 ? 0.25f : 0.125f));
+    }
+    const uint64_t quarter_bits = ptoisa_bits_from_f32(0.25f);
+    TMOV(mat, wide, quarter_bits);
+    TEXTRACT(part, wide, quarter_bits, 0, 0);
+    for (int i = 0; i < 256; i++) {
+        int quarter = (int)nearbyint(2 * (i - 128) * 0.25);
+        assert_int_equal(quant[i], (int8_t)(2 * quarter));
+        assert_int_equal(mat.GetElement(i / 16, i % 16), quarter);
+        assert_int_equal(part.GetElement(i / 16, i % 16), quarter);
+    }
+    TMOV_FP(mat, wide, scales);
+    TINSERT_FP(part, acc, scales, 0, 16);
+    TEXTRACT_FP(part, wide, scales);
+    for (int i = 0; i < 256; i++) {
+        int scaled = (int)nearbyint(2 * (i - 128) * (i % 2 ? 0.25 : 0.125));
+        assert_int_equal(mat.GetElement(i / 16, i % 16), scaled);
+        assert_int_equal(part.GetElement(i / 16, i % 16), scaled);
+        assert_int_equal(part.GetElement(i / 16, 16 + i % 16), scaled);
     }
     TSTORE<decltype(acc), Out, AtomicType::AtomicNone, ReluPreMode::NormalRelu>(g_out, acc);
     assert_true(out[0] == 0 && out[255] == 254);
@@ -630,6 +828,86 @@ static void face__events_are_recorded_and_waited_for_once(void **) {
 }
 
 #if PTOISA_CHECKED_DEFAULT
+// What the device refuses and the simulator takes: a fault, and in the mode "as the simulator" none.
+static void face__as_the_simulator_permits_more(void **) {
+    face_faults faults;
+    ptoisa_core &core = ptoisa_this_core();
+    NPU_MEMORY_INIT(NPUArch::A2A3);
+    Tile<TileType::Vec, int32_t, 8, 32> i, j, k;
+    Tile<TileType::Vec, uint8_t, 8, 32> u, v, picked, tmp, high;
+    Tile<TileType::Vec, uint8_t, 8, 32, BLayout::RowMajor, 8, 4> mask;
+    Tile<TileType::Vec, float, 8, 32> a, b, c, d;
+    Tile<TileType::Vec, float, 8, 8> sums;
+    Tile<TileType::Bias, float, 1, 64> bias;
+    float data[64];
+    GlobalTensor<float, Shape<1, 1, 1, 1, 64>, Stride<1, 1, 1, 64, 1>> row(data);
+    TASSIGN(i, 0);
+    TASSIGN(j, 0x400);
+    TASSIGN(u, 0x800);
+    TASSIGN(v, 0x900);
+    TASSIGN(picked, 0xa00);
+    TASSIGN(mask, 0xb00);
+    TASSIGN(tmp, 0xc00);
+    TASSIGN(a, 0x1000);
+    TASSIGN(b, 0x1400);
+    TASSIGN(c, 0x1800);
+    TASSIGN(d, 0x1c00);
+    TASSIGN(sums, 0x2000);
+    TASSIGN(k, 0x2400);
+    TASSIGN(bias, 0);
+    for (uint32_t n = 0; n < 256; n++) {
+        i.SetValue(n, (int)n - 100);
+        j.SetValue(n, 7);
+        u.SetValue(n, (uint8_t)n);
+        v.SetValue(n, (uint8_t)(255 - n));
+        a.SetValue(n, (float)(n % 16 + 1));
+        b.SetValue(n, (float)n);
+        data[n % 64] = (float)n;
+    }
+    for (int pass = 0; pass < 2; pass++) {
+        core.is_as_simulator = pass == 1;
+        const auto check = [&](const char *prefix) {
+            if (pass == 1 ? !faults.text.empty() : !faults.has(prefix)) {
+                fail_msg("pass %d, %s: %s", pass, prefix, faults.text.c_str());
+            }
+            faults.text.clear();
+        };
+        TCMP(mask, i, j, CmpMode::GT);
+        check("TCMP: i32 has no comparison but EQ");
+        TCMPS(mask, u, 128, CmpMode::LT);
+        check("TCMPS: s0 is u8");
+        TSEL(picked, mask, u, v, tmp);
+        check("TSEL: d is u8");
+        TLOG(k, i);
+        check("TLOG: dst is i32");
+        TLRELU(i, i, -3);
+        check("TLRELU: dst is i32");
+        TRSQRT(a, a);
+        check("TRSQRT: dst must not be src");
+        TINTERLEAVE(c, d, a, b);
+        check("TINTERLEAVE: the instruction is not on");
+        TINSERT(d, sums);
+        check("TINSERT: the way from UB to UB is not on");
+        TROWSUM(sums, b, c);
+        check("TROWSUM: dst is no column");
+        TLOAD(bias, row);
+        check("TLOAD: d is in bias table");
+        TASSIGN(high, 511 * 1024);
+        check("TASSIGN: a tile ends at");
+    }
+    core.is_as_simulator = false;
+    for (uint32_t n = 0; n < 256; n++) {
+        int was = (int)n - 100, log_of_was = was > 0 ? (int)std::log(was) : INT32_MIN;
+        assert_int_equal(i.GetValue(n), was > 0 ? was : -3 * was);
+        assert_int_equal(k.GetValue(n), log_of_was);
+        assert_int_equal(picked.GetValue(n), n < 128 ? n : 255 - n);
+        assert_true(std::fabs(a.GetValue(n) - 1 / std::sqrt(n % 16 + 1.0)) < 1e-6);
+        assert_true(bias.GetValue(n % 64) == data[n % 64]);
+    }
+    assert_true(sums.GetElement(1, 0) == 32 * 32 + 31 * 16 && sums.GetElement(0, 1) == 0);
+    NPU_MEMORY_INIT(shim::default_arch);
+}
+
 static void face__what_a_device_refuses_is_a_fault(void **) {
     face_faults faults;
     Matrix a, b, unbound;
@@ -682,10 +960,15 @@ int main(void) {
         cmocka_unit_test(face__nz_windows_load_and_store),
         cmocka_unit_test(face__gives_the_bits_and_cycles_of_c),
         cmocka_unit_test(face__masks_and_quantised_tiles_are_those_of_c),
+        cmocka_unit_test(face__tables_and_blocks_are_those_of_c),
+        cmocka_unit_test(face__dn_windows_have_columns_in_their_outer_dimensions),
+        cmocka_unit_test(face__pads_are_numbers_and_windows_have_elements),
+        cmocka_unit_test(face__prints_tiles),
         cmocka_unit_test(face__stores_convert_add_and_quantise),
         cmocka_unit_test(face__wrong_flags_are_faults),
         cmocka_unit_test(face__events_are_recorded_and_waited_for_once),
 #if PTOISA_CHECKED_DEFAULT
+        cmocka_unit_test(face__as_the_simulator_permits_more),
         cmocka_unit_test(face__what_a_device_refuses_is_a_fault),
 #endif
     };

@@ -209,9 +209,15 @@ static void row__arguments_are_the_first_extremes(void **state) {
             }
         }
         test_tile *t = scratch_like(bench, s), *d = row_result(bench, index, rows);
+        test_tile *v = test_chance(bench, 2) ? row_result(bench, dtype, rows) : NULL;
         test_run(bench);
-        (is_max ? ptoisa_trowargmax : ptoisa_trowargmin)(&bench->core, &d->tile, &s->tile,
-                                                         &t->tile);
+        if (v) {
+            (is_max ? ptoisa_trowargmax_values : ptoisa_trowargmin_values)(
+                &bench->core, &v->tile, &d->tile, &s->tile, &t->tile);
+        } else {
+            (is_max ? ptoisa_trowargmax : ptoisa_trowargmin)(&bench->core, &d->tile, &s->tile,
+                                                             &t->tile);
+        }
         for (uint32_t r = 0; r < rows; r++) {
             uint32_t first = 0;
             for (uint32_t c = 1; c < cols; c++) {
@@ -219,6 +225,31 @@ static void row__arguments_are_the_first_extremes(void **state) {
                 first = (is_max ? x > best : x < best) ? c : first;
             }
             test_expect(bench, d, r, 0, first, 0);
+            if (v) {
+                test_expect_value(bench, v, r, 0, ref_was(s, r, first));
+            }
+        }
+        test_end(bench);
+    }
+}
+
+// Sums of two neighbours, rounded once; pieces of 256 sums and more.
+static void row__neighbours_are_added(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        ptoisa_dtype dtype = test_dtype(bench, set_float);
+        uint32_t rows = test_size(bench, 20), cols = test_size(bench, round % 8 ? 70 : 700);
+        test_begin(bench, PTOISA_A2A3, "TPAIRREDUCESUM");
+        test_tile *s = test_vec(bench, dtype, rows, 2 * cols),
+                  *d = test_vec(bench, dtype, rows, cols);
+        test_fill(bench, s, TEST_ANY);
+        d->role = TEST_WRITTEN;
+        test_run(bench);
+        ptoisa_tpairreducesum(&bench->core, &d->tile, &s->tile);
+        for (uint32_t r = 0; r < rows; r++) {
+            for (uint32_t c = 0; c < cols; c++) {
+                test_expect(bench, d, r, c, ref_was(s, r, 2 * c) + ref_was(s, r, 2 * c + 1), 0);
+            }
         }
         test_end(bench);
     }
@@ -272,6 +303,35 @@ static void col__reduction_of_nothing_is_the_identity(void **state) {
     for (uint32_t round = 0; round < 48; round++) {
         col_round(bench, (kind)(round % 4), 0, 1 + round % 20);
         col_round(bench, (kind)(round % 4), round % 3, 0);
+    }
+}
+
+// The first of the greatest (or least) of a column, or its first NaN; of nothing it is row 0.
+static void col__arguments_are_the_first_extremes(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
+        bool is_max = round % 2;
+        ptoisa_dtype dtype = test_dtype(bench, set_any);
+        ptoisa_dtype index = test_chance(bench, 2) ? PTOISA_U32 : PTOISA_I32;
+        uint32_t rows = test_size(bench, 30), cols = test_size(bench, round % 10 ? SIDE : 700);
+        test_begin(bench, PTOISA_A2A3, is_max ? "TCOLARGMAX" : "TCOLARGMIN");
+        test_tile *s = test_vec(bench, dtype, rows, cols), *d = test_vec(bench, index, 1, cols);
+        test_fill(bench, s, test_chance(bench, 2) ? TEST_ANY : TEST_PLAIN);
+        s->tile.valid_rows = round % 50 == 0 ? 0 : rows;
+        test_tile *t = scratch_like(bench, s);
+        d->role = TEST_WRITTEN;
+        test_run(bench);
+        (is_max ? ptoisa_tcolargmax : ptoisa_tcolargmin)(&bench->core, &d->tile, &s->tile,
+                                                         &t->tile);
+        for (uint32_t c = 0; c < cols; c++) {
+            uint32_t first = 0;
+            for (uint32_t r = 1; r < s->tile.valid_rows; r++) {
+                double x = ref_was(s, r, c), best = ref_was(s, first, c);
+                first = !isnan(best) && (isnan(x) || (is_max ? x > best : x < best)) ? r : first;
+            }
+            test_expect(bench, d, 0, c, first, 0);
+        }
+        test_end(bench);
     }
 }
 
@@ -427,9 +487,11 @@ int main(void) {
         cmocka_unit_test_prestate(row__reduction_of_nothing_is_the_identity, &bench),
         cmocka_unit_test_prestate(row__nan_is_kept_wherever_it_stands, &bench),
         cmocka_unit_test_prestate(row__arguments_are_the_first_extremes, &bench),
+        cmocka_unit_test_prestate(row__neighbours_are_added, &bench),
         cmocka_unit_test_prestate(row__by_hand, &bench),
         cmocka_unit_test_prestate(col__reductions_match_the_reference, &bench),
         cmocka_unit_test_prestate(col__reduction_of_nothing_is_the_identity, &bench),
+        cmocka_unit_test_prestate(col__arguments_are_the_first_extremes, &bench),
         cmocka_unit_test_prestate(expand__rows_and_columns_with_an_operation, &bench),
         cmocka_unit_test_prestate(expand__copies_bits, &bench),
     };

@@ -444,6 +444,131 @@ static void gather__rows_of_a_table(void **state) {
     }
 }
 
+// Elements or rows of a table, with indices that may be outside; into UB, rows also into L1.
+static void gather__places_outside_of_a_table(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
+        const ptoisa_outside outside = (ptoisa_outside)(round % 4);
+        const bool is_elements = test_chance(bench, 2);
+        ptoisa_dtype dtype = test_dtype(bench, set_124);
+        ptoisa_dtype word = test_chance(bench, 2) ? PTOISA_U32 : PTOISA_I32;
+        uint32_t table_rows = test_in(bench, 1, 20), table_cols = test_size(bench, SIDE);
+        uint32_t rows = test_size(bench, 20),
+                 cols = is_elements ? test_size(bench, 30) : table_cols;
+        test_begin(bench, PTOISA_A2A3, "MGATHER");
+        test_window w = test_window_make(bench, dtype, table_rows, table_cols, false, false);
+        test_tile *index =
+            is_elements ? test_vec(bench, word, rows, cols) : test_column(bench, word, rows);
+        uint32_t box = (cols + 31) / 32 * 32;
+        test_tile *t = is_elements || test_chance(bench, 2)
+                           ? test_vec(bench, dtype, rows, cols)
+                           : test_tile_make(bench, dtype, PTOISA_MAT, PTOISA_NZ,
+                                            (rows + 31) / 32 * 32, box, rows, cols);
+        t->role = TEST_WRITTEN;
+        int64_t size = is_elements ? (int64_t)table_rows * table_cols : table_rows;
+        for (uint32_t i = 0; i < rows * index->tile.valid_cols; i++) {
+            int64_t at = (int64_t)test_in(bench, 0, (uint32_t)size - 1);
+            if (outside != PTOISA_OUTSIDE_FAULT && test_chance(bench, 2)) {
+                at += size * (int64_t)test_in(bench, 0, 4) - (word == PTOISA_I32 ? 2 * size : 0);
+            }
+            test_put(index, i / index->tile.valid_cols, i % index->tile.valid_cols, (double)at);
+        }
+        test_run(bench);
+        ptoisa_mgather_by(&bench->core, &t->tile, &w.global, &index->tile, is_elements, outside);
+        for (uint32_t r = 0; r < rows; r++) {
+            for (uint32_t c = 0; c < cols; c++) {
+                int64_t at = (int64_t)ref_was(index, r, is_elements ? c : 0);
+                bool is_zero = outside == PTOISA_OUTSIDE_ZERO && (at < 0 || at >= size);
+                if (outside == PTOISA_OUTSIDE_CLAMP) {
+                    at = at < 0 ? 0 : at >= size ? size - 1 : at;
+                } else {
+                    at = (at % size + size) % size;
+                }
+                uint32_t row = (uint32_t)(is_elements ? at / table_cols : at);
+                uint32_t col = is_elements ? (uint32_t)(at % table_cols) : c;
+                test_expect_bits(bench, t, r, c, is_zero ? 0 : test_window_was(&w, row, col));
+            }
+        }
+        test_end(bench);
+    }
+}
+
+// Elements and rows that meet in a table: the last stays, or they are added or compared in order.
+static void scatter__places_that_meet(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
+        const ptoisa_scatter how = (ptoisa_scatter)(round % 4);
+        const bool is_elements = test_chance(bench, 2);
+        ptoisa_dtype dtype = test_dtype(bench, set_124);
+        uint32_t table_rows = test_in(bench, 1, 6), table_cols = test_size(bench, 40);
+        uint32_t rows = test_size(bench, 12),
+                 cols = is_elements ? test_size(bench, 30) : table_cols;
+        test_begin(bench, PTOISA_A2A3, "MSCATTER");
+        test_window w = test_window_make(bench, dtype, table_rows, table_cols, false, false);
+        test_tile *index = is_elements ? test_vec(bench, PTOISA_U32, rows, cols)
+                                       : test_column(bench, PTOISA_U32, rows);
+        test_tile *t = test_vec(bench, dtype, rows, cols);
+        test_fill(bench, t, TEST_PLAIN);
+        uint32_t size = is_elements ? table_rows * table_cols : table_rows;
+        for (uint32_t i = 0; i < rows * index->tile.valid_cols; i++) {
+            test_put(index, i / index->tile.valid_cols, i % index->tile.valid_cols,
+                     test_in(bench, 0, size - 1));
+        }
+        w.buffer->role = TEST_CHECKED;
+        test_run(bench);
+        ptoisa_mscatter_by(&bench->core, &w.global, &t->tile, &index->tile, is_elements, how);
+        double *want = (double *)malloc(table_rows * table_cols * sizeof *want);
+        assert_non_null(want);
+        for (uint32_t i = 0; i < table_rows * table_cols; i++) {
+            want[i] = ref_decode(dtype, test_window_was(&w, i / table_cols, i % table_cols));
+        }
+        static const ptoisa_op ops[4] = {PTOISA_NOP, PTOISA_TADD, PTOISA_TMAX, PTOISA_TMIN};
+        for (uint32_t i = 0; i < rows * cols; i++) {
+            uint32_t r = i / cols, c = i % cols;
+            uint32_t at = (uint32_t)ref_was(index, r, is_elements ? c : 0);
+            at = is_elements ? at : at * table_cols + c;
+            double x = ref_was(t, r, c);
+            want[at] = how == PTOISA_SCATTER_REPLACE
+                           ? x
+                           : ref_round(dtype, ref_binary(ops[how], dtype, want[at], x));
+        }
+        for (uint32_t i = 0; i < table_rows * table_cols; i++) {
+            test_expect_value(bench, w.buffer, 0,
+                              test_window_at(&w, i / table_cols, i % table_cols), want[i]);
+        }
+        free(want);
+        test_window_rest_is_untouched(bench, &w);
+        test_end(bench);
+    }
+}
+
+// Blocks of 32 bytes from any byte on, the last of a row cut off.
+static void gather__blocks_by_their_byte(void **state) {
+    test_bench *bench = bench_of(state);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        ptoisa_dtype dtype = test_dtype(bench, set_124);
+        uint32_t size = ref_size(dtype), rows = test_size(bench, 10), cols = test_size(bench, 90);
+        uint32_t blocks = (cols * size + 31) / 32;
+        test_begin(bench, PTOISA_A2A3, "TGATHERB");
+        test_tile *s = test_vec(bench, dtype, test_size(bench, 9), test_size(bench, 90));
+        test_tile *offsets = test_vec(bench, PTOISA_U32, rows, blocks);
+        test_tile *d = test_vec(bench, dtype, rows, cols);
+        for (uint32_t i = 0; i < rows * blocks; i++) {
+            test_put(offsets, i / blocks, i % blocks, test_in(bench, 0, (uint32_t)s->bytes - 32));
+        }
+        d->role = TEST_WRITTEN;
+        test_run(bench);
+        ptoisa_tgatherb(&bench->core, &d->tile, &s->tile, &offsets->tile);
+        for (uint32_t r = 0; r < rows; r++) {
+            for (uint32_t c = 0; c < cols; c++) {
+                uint32_t at = (uint32_t)ref_was(offsets, r, c * size / 32) + c * size % 32;
+                test_expect_bits(bench, d, r, c, ref_get_bits(s->before + at, dtype, 0));
+            }
+        }
+        test_end(bench);
+    }
+}
+
 int main(void) {
     static test_bench bench;
     const struct CMUnitTest tests[] = {
@@ -455,6 +580,9 @@ int main(void) {
         cmocka_unit_test_prestate(gather__by_index, &bench),
         cmocka_unit_test_prestate(scatter__by_index, &bench),
         cmocka_unit_test_prestate(gather__rows_of_a_table, &bench),
+        cmocka_unit_test_prestate(gather__places_outside_of_a_table, &bench),
+        cmocka_unit_test_prestate(scatter__places_that_meet, &bench),
+        cmocka_unit_test_prestate(gather__blocks_by_their_byte, &bench),
     };
     bench.random = test_seed();
     return cmocka_run_group_tests(tests, NULL, NULL);

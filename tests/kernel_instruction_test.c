@@ -208,7 +208,8 @@ static void scene_mask(kt *t, int which) {
     kt_keep(t, d);
 }
 
-// Rows and columns: the index of the largest, a sum from the top, a transpose, every second column.
+// Rows and columns: the index of the largest, a sum from the top, a transpose, the row of the least,
+// sums of neighbours, every second column.
 static void scene_rows_and_columns(kt *t, int which) {
     kt_value x = kt_in(t, PTOWSP_F32, 16, 32), tmp = made_like(t, x);
     call c = call_of("TROWARGMAX", x);
@@ -243,6 +244,22 @@ static void scene_rows_and_columns(kt *t, int which) {
         c.desc.name = "TTRANS";
         c.desc.tmp = scratch.v;
         memcpy(d.x, like.x, 32 * 16 * sizeof(double));
+    } else if (which == 3) {
+        kt_value like = kt_colmax(t, x);
+        d = made(t, PTOWSP_I32, 1, 32, like);
+        c.desc.name = "TCOLARGMIN";
+        c.desc.tmp = tmp.v;
+        for (int64_t k = 0; k < x.valid_cols; k++) {
+            d.x[k] = 0;
+            for (int64_t r = 1; r < x.valid_rows; r++) {
+                d.x[k] =
+                    x.x[KT_AT(x, r, k)] < x.x[KT_AT(x, (int64_t)d.x[k], k)] ? (double)r : d.x[k];
+            }
+        }
+    } else if (which == 4) {
+        d = made_full(t, PTOWSP_F32, 16, 16);
+        c.desc.name = "TPAIRREDUCESUM";
+        SET(d, x.x[KT_AT(x, at_row, 2 * at_col)] + x.x[KT_AT(x, at_row, 2 * at_col + 1)])
     } else {
         d = made_full(t, PTOWSP_F32, 16, 16);
         c.desc.name = "TGATHERMASK";
@@ -410,10 +427,12 @@ static void instruction__of_masks(void **state) {
 
 static void instruction__of_rows_and_columns(void **state) {
     (void)state;
-    play(scene_rows_and_columns, 3, true);
-    kt t = kt_begin(kt_any(1));
-    scene_rows_and_columns(&t, 3);
-    kt_end(&t);
+    play(scene_rows_and_columns, 4, true);
+    for (int which = 4; which < 6; which++) {
+        kt t = kt_begin(kt_any(1));
+        scene_rows_and_columns(&t, which);
+        kt_end(&t);
+    }
 }
 
 static void instruction__with_an_offset(void **state) {

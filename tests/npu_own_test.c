@@ -524,9 +524,15 @@ static void own__mistakes_in_sources_are_told_by_the_compiler(void **state) {
     pto.text = "void add(float *, float *, int *)\n{\n}\n";
     error = error_of(&pto, true, false);
     is_error(&error, PTOWSP_SYSTEM_FAILED, "aicore/kernels/add.cpp:");
-    // A flag that nobody takes is found when it runs.
+    // What a device refuses is found when it runs; in the mode as the simulator that is permitted,
+    // and the flag that nobody takes is found.
     pto.text = "#include <pto/pto-inst.hpp>\nvoid add(float *, float *, float *)\n{\n"
+               "    pto::Tile<pto::TileType::Vec, float, 1, 8> x;\n"
+               "    TASSIGN(x, 0);\n    TRSQRT(x, x);\n"
                "    set_flag(PIPE_V, PIPE_MTE3, EVENT_ID3);\n}\n";
+    error = error_of(&pto, true, true);
+    is_error(&error, PTOWSP_KERNEL_FAILED, "TRSQRT: dst must not be src on A2/A3");
+    pto.is_as_simulator = true;
     error = error_of(&pto, true, true);
     is_error(&error, PTOWSP_KERNEL_FAILED, "V to MTE3");
 }

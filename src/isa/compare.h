@@ -130,7 +130,11 @@ PTOISA_FN void ptoisa_sel_row(uint8_t *d, const uint8_t *mask, const uint8_t *s0
         }
         return;
     }
-    for (uint32_t c = from; c < cols; c++) {
+    for (uint32_t c = from; size == 1 && c < cols; c++) {
+        const uint8_t y = s1 ? s1[c] : (uint8_t)scalar->bits;
+        d[c] = mask[c / 8] >> c % 8 & 1 ? s0[c] : y;
+    }
+    for (uint32_t c = from; size == 2 && c < cols; c++) {
         uint16_t x, y = (uint16_t)scalar->bits;
         memcpy(&x, s0 + c * 2, 2);
         if (s1) {
@@ -251,7 +255,7 @@ PTOISA_FN bool ptoisa_check_mask(ptoisa_core *core, ptoisa_op op, const ptoisa_t
 PTOISA_FN bool ptoisa_cmp_check(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *mask,
                                 const ptoisa_tile *s0, const ptoisa_tile *s1,
                                 ptoisa_compare compare) {
-    const bool is_a2a3 = core->machine->family == PTOISA_A2A3;
+    const bool is_a2a3 = core->machine->family == PTOISA_A2A3 && !core->is_as_simulator;
     uint32_t types = PTOISA_SET_FLOAT | PTOISA_SET(PTOISA_I32);
     if (op == PTOISA_TCMPS) {
         types |= PTOISA_SET(PTOISA_I16) | PTOISA_SET(PTOISA_U16);
@@ -332,8 +336,10 @@ PTOISA_FN void ptoisa_sel(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *d,
                           double x) {
     if (PTOISA_CHECKED) {
         const uint32_t rows = d->valid_rows, cols = d->valid_cols;
-        if (!ptoisa_check_row_major(core, op, "d", d, PTOISA_SET_2_BYTES | PTOISA_SET_4_BYTES, 0,
-                                    0) ||
+        const uint32_t bytes =
+            core->is_as_simulator ? PTOISA_SET(PTOISA_I8) | PTOISA_SET(PTOISA_U8) : 0;
+        if (!ptoisa_check_row_major(core, op, "d", d,
+                                    PTOISA_SET_2_BYTES | PTOISA_SET_4_BYTES | bytes, 0, 0) ||
             !ptoisa_check_mask(core, op, mask, rows, cols) ||
             !ptoisa_check_row_major(core, op, "s0", s0, PTOISA_SET(d->dtype), rows, cols) ||
             (s1 && !ptoisa_check_row_major(core, op, "s1", s1, PTOISA_SET(d->dtype), rows, cols))) {
@@ -347,7 +353,7 @@ PTOISA_FN void ptoisa_sel(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *d,
     const ptoisa_compared scalar = ptoisa_compared_of((ptoisa_dtype)d->dtype, x);
     const uint32_t size = ptoisa_dtype_size((ptoisa_dtype)d->dtype), cols = d->valid_cols;
 #if PTOISA_X86
-    const bool has_vectors = ptoisa_has_avx2();
+    const bool has_vectors = size > 1 && ptoisa_has_avx2();
 #endif
     for (uint32_t r = 0; r < d->valid_rows; r++) {
         uint8_t *row = ptoisa_row_at(d, r);

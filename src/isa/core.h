@@ -35,6 +35,7 @@ PTOISA_FN void ptoisa_core_init(ptoisa_core *core, ptoisa_model model,
     memset(core, 0, sizeof *core);
     core->model = model;
     core->is_checked = PTOISA_CHECKED_DEFAULT;
+    core->is_as_simulator = PTOISA_AS_SIMULATOR;
     if (machine == NULL) {
         machine = ptoisa_machine_910b();
         switch (model) {
@@ -232,6 +233,9 @@ PTOISA_FN void ptoisa_tassign(ptoisa_core *core, ptoisa_tile *tile, uint64_t off
     if (PTOISA_CHECKED) {
         uint64_t bytes = ptoisa_tile_bytes(tile), end = offset + bytes;
         uint64_t size = core->machine->memory_size[tile->memory];
+        if (core->is_as_simulator && tile->memory == PTOISA_VEC && size < PTOISA_SIMULATOR_UB) {
+            size = PTOISA_SIMULATOR_UB;
+        }
         if (offset % 32 != 0) {
             ptoisa_fault(core, PTOISA_NOP, "TASSIGN: offset %llu is not a multiple of 32",
                          (unsigned long long)offset);

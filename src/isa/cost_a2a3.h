@@ -146,6 +146,7 @@ typedef enum ptoisa_over {
     R1(TSELS, DST, SELECT)                         R1(TSORT32, SRC, SORT)                          \
     R1(TMRGSORT, DST, MERGE)                       R2(TGATHER, DST, MULS, GATHER)                  \
     R1(TGATHERMASK, SRC, PICK)                     R1(TCVT, WIDE, CONVERT)                         \
+    R1(TGATHERB, DST, GATHER)                      R1(TPAIRREDUCESUM, SRC, OTHER)                  \
     R4(TQUANT, WIDE, BLOCKS, MUL, CONVERT, CONVERT)                                                \
     R4(TDEQUANT, WIDE, CONVERT, BLOCKS, ADD, MUL)
 // clang-format on
@@ -300,6 +301,8 @@ PTOISA_FN ptoisa_reading ptoisa_reading_of(ptoisa_op op) {
     case PTOISA_TCOLSUM: return PTOISA_READING_COLSUM;
     case PTOISA_TCOLMAX:
     case PTOISA_TCOLMIN:
+    case PTOISA_TCOLARGMAX:
+    case PTOISA_TCOLARGMIN:
     case PTOISA_TCOLPROD: return PTOISA_READING_COLMAX;
     case PTOISA_TROWEXPAND: return PTOISA_READING_ROWEXPAND;
     default: return PTOISA_READING_NONE;

@@ -76,7 +76,8 @@ PTOISA_FN bool ptoisa_check_scratch(ptoisa_core *core, ptoisa_op op, const ptois
 // On A2/A3 some instructions cannot work in place.
 PTOISA_FN bool ptoisa_check_apart(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *d,
                                   const ptoisa_tile *s) {
-    if (core->machine->family != PTOISA_A2A3 || d->data == NULL || s->data == NULL) {
+    if (core->machine->family != PTOISA_A2A3 || core->is_as_simulator || d->data == NULL ||
+        s->data == NULL) {
         return true;
     }
     uintptr_t d_at = (uintptr_t)d->data, s_at = (uintptr_t)s->data;
@@ -248,7 +249,54 @@ PTOISA_DEFINE_SCALAR(tshrs, TSHRS, SHR, PTOISA_SET_MAP_INT)
 PTOISA_DEFINE_SCALAR(trems, TREMS, REM, PTOISA_SET_MAP)
 PTOISA_DEFINE_SCALAR(tfmods, TFMODS, FMOD, PTOISA_SET_MAP)
 PTOISA_DEFINE_SCALAR(tpows, TPOWS, POW, PTOISA_SET_MAP)
-PTOISA_DEFINE_SCALAR(tlrelu, TLRELU, LEAKY, PTOISA_SET_MAP_FLOAT)
+
+#define PTOISA_SET_SIMULATED (PTOISA_SET(PTOISA_I16) | PTOISA_SET(PTOISA_I32))
+
+// Is this an instruction on integers that the core takes only as the simulator does?
+PTOISA_INLINE bool ptoisa_is_simulated(const ptoisa_core *core, const ptoisa_tile *d) {
+    return core->is_as_simulator && PTOISA_SET_SIMULATED >> d->dtype & 1;
+}
+
+// d = s > 0 ? s : slope * s with the slope an integer, of a tile or x; or the logarithm, cut off.
+PTOISA_FN void ptoisa_simulated(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *d,
+                                const ptoisa_tile *s, const ptoisa_tile *slope, double x) {
+    if (PTOISA_CHECKED && !ptoisa_check_maps(core, op, PTOISA_SET_SIMULATED, d, s, slope, NULL)) {
+        return;
+    }
+    ptoisa_issue(core, op, d, s, slope);
+    const ptoisa_dtype dtype = (ptoisa_dtype)d->dtype;
+    const uint32_t count = core->is_dry ? 0 : d->valid_rows * d->valid_cols;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t r = i / d->valid_cols, c = i % d->valid_cols;
+        double value = ptoisa_get(s, r, c);
+        uint64_t by = slope ? (uint64_t)(int64_t)ptoisa_get(slope, r, c)
+                            : (uint64_t)(int64_t)(int32_t)ptoisa_scalar_bits(dtype, x);
+        uint64_t result = (uint64_t)(int64_t)value;
+        if (op == PTOISA_TLOG) {
+            result = value > 0 ? (uint64_t)ptoisa_log_c((float)value) : (uint64_t)1 << 31;
+            result = value <= 0 && dtype == PTOISA_I16 ? 0x8000 : result;
+        } else if (value <= 0) {
+            result *= by;
+        }
+        ptoisa_scalar word;
+        word.u32 = (uint32_t)result;
+        uint16_t half = (uint16_t)result;
+        memcpy((uint8_t *)d->data + ptoisa_offset(d, r, c) * ptoisa_dtype_size(dtype),
+               dtype == PTOISA_I16 ? (const void *)&half : (const void *)&word.u32,
+               ptoisa_dtype_size(dtype));
+    }
+}
+
+// d = s > 0 ? s : x * s.
+PTOISA_FN void ptoisa_tlrelu(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s,
+                             double x) {
+    if (ptoisa_is_simulated(core, d)) {
+        ptoisa_simulated(core, PTOISA_TLRELU, d, s, NULL, x);
+        return;
+    }
+    ptoisa_elementwise_scalar(core, PTOISA_TLRELU, PTOISA_MAP_LEAKY, PTOISA_SET_MAP_FLOAT, d, s, x,
+                              NULL);
+}
 
 // d = x / s, TDIVS with its operands the other way.
 PTOISA_FN void ptoisa_tsdiv(ptoisa_core *core, const ptoisa_tile *d, double x,
@@ -302,12 +350,19 @@ PTOISA_FN void ptoisa_taxpy(ptoisa_core *core, const ptoisa_tile *d, const ptois
     }
 
 PTOISA_DEFINE_UNARY(texp, TEXP, EXP, PTOISA_SET_MAP_FLOAT)
-PTOISA_DEFINE_UNARY(tlog, TLOG, LOG, PTOISA_SET_MAP_FLOAT)
 PTOISA_DEFINE_UNARY(tsqrt, TSQRT, SQRT, PTOISA_SET_MAP_FLOAT)
 PTOISA_DEFINE_UNARY(tabs, TABS, ABS, PTOISA_SET_MAP_FLOAT | PTOISA_SET_MAP_SIGNED)
 PTOISA_DEFINE_UNARY(tneg, TNEG, NEG, PTOISA_SET_MAP)
 PTOISA_DEFINE_UNARY(trelu, TRELU, RELU, PTOISA_SET_MAP_FLOAT | PTOISA_SET_MAP_SIGNED)
 PTOISA_DEFINE_UNARY(tnot, TNOT, NOT, PTOISA_SET_MAP_INT)
+
+PTOISA_FN void ptoisa_tlog(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s) {
+    if (ptoisa_is_simulated(core, d)) {
+        ptoisa_simulated(core, PTOISA_TLOG, d, s, NULL, 0);
+        return;
+    }
+    ptoisa_elementwise(core, PTOISA_TLOG, PTOISA_MAP_LOG, PTOISA_SET_MAP_FLOAT, d, s, NULL, NULL);
+}
 
 #define PTOISA_DEFINE_UNARY_APART(function, op, map_op, dtypes)                                    \
     PTOISA_FN void ptoisa_##function(ptoisa_core *core, const ptoisa_tile *d,                      \
@@ -325,7 +380,12 @@ PTOISA_DEFINE_UNARY_APART(trecip, TRECIP, RECIP, PTOISA_SET_MAP)
 // d = s > 0 ? s : slope * s.
 PTOISA_FN void ptoisa_tprelu(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s,
                              const ptoisa_tile *slope, const ptoisa_tile *t) {
-    if (!PTOISA_CHECKED || ptoisa_check_scratch(core, PTOISA_TPRELU, t)) {
+    if (PTOISA_CHECKED && !ptoisa_check_scratch(core, PTOISA_TPRELU, t)) {
+        return;
+    }
+    if (ptoisa_is_simulated(core, d)) {
+        ptoisa_simulated(core, PTOISA_TPRELU, d, s, slope, 0);
+    } else {
         ptoisa_elementwise(core, PTOISA_TPRELU, PTOISA_MAP_LEAKY, PTOISA_SET_MAP_FLOAT, d, s, slope,
                            NULL);
     }

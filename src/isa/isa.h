@@ -51,6 +51,24 @@
 #endif
 #define PTOISA_CHECKED (core->is_checked)
 
+// What PTO-ISA's CPU simulator permits and its device does not is a fault too, unless the core says
+// otherwise (is_as_simulator; from the start with this macro as 1). Permitted are then, on A2/A3:
+//
+//     TCMP, TCMPS, TSEL, TSELS    elements of 8 bits, and TCMP, TCMPS of all types, i32 in all modes
+//     TLOG, TLRELU, TPRELU        i16 and i32: wrapping; logarithms cut off, of 0 and less the least
+//     TRSQRT, TRECIP, TANDS, TORS in place
+//     TMOV, TINSERT, TINTERLEAVE  the ways of A5
+//     TLOAD                       into the bias table
+//     TROWSUM and its kind        a row-major dst with more than a valid column: column 0 is written
+//     TASSIGN                     UB of 512 KiB
+//
+// Values and cycles of all else are the same: in what order the simulator adds, or rounds half
+// precision twice, is not imitated.
+#ifndef PTOISA_AS_SIMULATOR
+#define PTOISA_AS_SIMULATOR 0
+#endif
+#define PTOISA_SIMULATOR_UB (512u << 10)
+
 // -- element types --------------------------------------------------------------------------------
 
 // Values as ptowsp_dtype, so that one is a cast of the other. f16 and bf16 are uint16_t bits.
@@ -109,7 +127,8 @@ typedef enum ptoisa_pad {
     PTOISA_PAD_NULL = 0,
     PTOISA_PAD_ZERO,
     PTOISA_PAD_MAX,
-    PTOISA_PAD_MIN
+    PTOISA_PAD_MIN,
+    PTOISA_PAD_CUSTOM  // the tile's pad_value
 } ptoisa_pad;
 
 typedef struct ptoisa_tile {
@@ -120,6 +139,7 @@ typedef struct ptoisa_tile {
     uint8_t pad;          // ptoisa_pad
     uint32_t rows, cols;  // allocated
     uint32_t valid_rows, valid_cols;
+    float pad_value;  // of PTOISA_PAD_CUSTOM
 } ptoisa_tile;
 
 // A window of global memory: five dimensions, outermost first, strides in elements. Rows of a tile
@@ -172,7 +192,8 @@ typedef enum ptoisa_pipe {
     OP(TADDC, DST) OP(TSUBC, DST) OP(TADDSC, DST) OP(TSUBSC, DST)                                  \
     OP(TFUSEDMULADD, DST) OP(TMULADDDST, DST) OP(TFUSEDMULADDRELU, DST) OP(TSUBRELU, DST)          \
     OP(TROWSUM, DST) OP(TROWMAX, DST) OP(TROWMIN, DST) OP(TROWPROD, DST)                           \
-    OP(TROWARGMAX, DST) OP(TROWARGMIN, DST)                                                        \
+    OP(TROWARGMAX, DST) OP(TROWARGMIN, DST) OP(TCOLARGMAX, DST) OP(TCOLARGMIN, DST)                \
+    OP(TPAIRREDUCESUM, DST)                                                                        \
     OP(TCOLSUM, DST) OP(TCOLMAX, DST) OP(TCOLMIN, DST) OP(TCOLPROD, DST)                           \
     OP(TROWEXPAND, DST) OP(TROWEXPANDADD, DST) OP(TROWEXPANDSUB, DST) OP(TROWEXPANDMUL, DST)       \
     OP(TROWEXPANDDIV, DST) OP(TROWEXPANDMAX, DST) OP(TROWEXPANDMIN, DST)                           \
@@ -181,8 +202,8 @@ typedef enum ptoisa_pipe {
     OP(TCOLEXPANDDIV, DST) OP(TCOLEXPANDMAX, DST) OP(TCOLEXPANDMIN, DST)                           \
     OP(TCOLEXPANDEXPDIF, DST)                                                                      \
     OP(TCMP, SRC) OP(TCMPS, SRC) OP(TSEL, DST) OP(TSELS, DST)                                      \
-    OP(TSORT32, SORT) OP(TMRGSORT, SRC) OP(TGATHER, DST) OP(TGATHERMASK, ZERO) OP(TSCATTER, SRC)   \
-    OP(MGATHER, DST) OP(MSCATTER, SRC)                                                             \
+    OP(TSORT32, SORT) OP(TMRGSORT, SRC) OP(TGATHER, DST) OP(TGATHERMASK, ZERO) OP(TGATHERB, DST)   \
+    OP(TSCATTER, SRC) OP(MGATHER, DST) OP(MSCATTER, SRC)                                           \
     OP(TMATMUL, MATMUL) OP(TMATMUL_ACC, MATMUL) OP(TMATMUL_BIAS, MATMUL)                           \
     OP(TGEMV, MATMUL) OP(TGEMV_ACC, MATMUL) OP(TGEMV_BIAS, MATMUL)                                 \
     OP(TQUANT, DST) OP(TDEQUANT, DST)                                                              \
@@ -226,6 +247,23 @@ typedef enum ptoisa_pattern {
     PTOISA_P1000,
     PTOISA_P1111
 } ptoisa_pattern;
+
+// Indices of MGATHER that are outside of the table: a fault, the nearest one inside, modulo the
+// number of places, or 0 for what is gathered.
+typedef enum ptoisa_outside {
+    PTOISA_OUTSIDE_FAULT = 0,
+    PTOISA_OUTSIDE_CLAMP,
+    PTOISA_OUTSIDE_WRAP,
+    PTOISA_OUTSIDE_ZERO
+} ptoisa_outside;
+
+// What MSCATTER does with what is there.
+typedef enum ptoisa_scatter {
+    PTOISA_SCATTER_REPLACE = 0,
+    PTOISA_SCATTER_ADD,
+    PTOISA_SCATTER_MAX,
+    PTOISA_SCATTER_MIN
+} ptoisa_scatter;
 
 // -- cores ----------------------------------------------------------------------------------------
 
@@ -313,6 +351,7 @@ struct ptoisa_core {
     void *cost_user;
     bool is_dry;               // charge, do not compute
     bool is_checked;           // operands are checked, and what is wrong is a fault
+    bool is_as_simulator;      // what PTO-ISA's CPU simulator permits is none
     ptoisa_fault_fn on_fault;  // NULL: print the text to stderr and abort
     void *fault_user;
     uint8_t *memory[PTOISA_MEMORY_COUNT];  // for ptoisa_tassign; not owned

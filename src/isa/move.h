@@ -1,4 +1,4 @@
-// Moves: TLOAD, TSTORE, TMOV, TEXTRACT, TINSERT.
+// Moves: TLOAD, TSTORE, TMOV, TEXTRACT, TINSERT, and TPRINT.
 //
 // All are one copy between two views (view.h). On the way out of L0C the fixpipe may apply ReLU, a
 // scale and another type. This is done in blocks that stay in the first-level cache: elements are
@@ -176,7 +176,7 @@ PTOISA_FN void ptoisa_transfer(ptoisa_view d, ptoisa_dtype to, ptoisa_view s, pt
 
 // For what A5 has and A2/A3 have not.
 PTOISA_FN bool ptoisa_check_a5(ptoisa_core *core, ptoisa_op op, const char *what) {
-    if (core->machine->family != PTOISA_A5) {
+    if (core->machine->family != PTOISA_A5 && !core->is_as_simulator) {
         return ptoisa_fault(core, op, "%s is not on %s, only on A5", what, core->machine->name);
     }
     return true;
@@ -210,7 +210,8 @@ PTOISA_FN bool ptoisa_check_load(ptoisa_core *core, const ptoisa_tile *d, const 
     if (!ptoisa_check_tile(core, op, "d", d) || !ptoisa_check_window(core, op, g, d, "d")) {
         return false;
     }
-    if (d->memory != PTOISA_VEC && d->memory != PTOISA_MAT) {
+    if (d->memory != PTOISA_VEC && d->memory != PTOISA_MAT &&
+        (d->memory != PTOISA_BIAS || !core->is_as_simulator)) {
         return ptoisa_fault(core, op, "d is in %s, not in UB or L1",
                             ptoisa_memory_name((ptoisa_memory)d->memory));
     }
@@ -406,6 +407,9 @@ PTOISA_FN bool ptoisa_check_part(ptoisa_core *core, ptoisa_op op, const char *wh
 
 // The bits of a tile's pad value; 0 for Null. Floats have infinity, as on the device.
 PTOISA_FN uint64_t ptoisa_pad_bits(const ptoisa_tile *tile) {
+    if (tile->pad == PTOISA_PAD_CUSTOM) {
+        return ptoisa_bits_of((double)tile->pad_value, (ptoisa_dtype)tile->dtype);
+    }
     if (tile->pad != PTOISA_PAD_MAX && tile->pad != PTOISA_PAD_MIN) {
         return 0;
     }
@@ -500,6 +504,19 @@ PTOISA_FN void ptoisa_tstore_fp(ptoisa_core *core, const ptoisa_global *g, const
     ptoisa_store(core, g, acc, &how, fp);
 }
 
+// The same, added onto what is there: f16, i8.
+PTOISA_FN void ptoisa_tstore_add_quant(ptoisa_core *core, const ptoisa_global *g,
+                                       const ptoisa_tile *acc, float scale, bool relu) {
+    ptoisa_fixpipe how = {relu, true, true, scale, NULL};
+    ptoisa_store(core, g, acc, &how, NULL);
+}
+
+PTOISA_FN void ptoisa_tstore_add_fp(ptoisa_core *core, const ptoisa_global *g,
+                                    const ptoisa_tile *acc, const ptoisa_tile *fp, bool relu) {
+    ptoisa_fixpipe how = {relu, true, true, 0, (const ptoisa_any_u64 *)fp->data};
+    ptoisa_store(core, g, acc, &how, fp);
+}
+
 // Copies s to d, in d's layout.
 PTOISA_FN void ptoisa_tmov(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s) {
     if (PTOISA_CHECKED) {
@@ -565,6 +582,102 @@ PTOISA_FN void ptoisa_tinsert(ptoisa_core *core, const ptoisa_tile *d, const pto
                         ptoisa_view_of(s), (ptoisa_dtype)s->dtype, s->valid_rows, s->valid_cols,
                         NULL);
     }
+}
+
+// -- printing -------------------------------------------------------------------------------------
+
+// Prints the valid elements of a tile, a row a line, to a stream; costs nothing.
+PTOISA_FN void ptoisa_tprint(ptoisa_core *core, FILE *to, const ptoisa_tile *s) {
+    if (core->is_dry || (PTOISA_CHECKED && !ptoisa_check_tile(core, PTOISA_NOP, "TPRINT: s", s))) {
+        return;
+    }
+    fprintf(to, "%s %u x %u of %u x %u in %s\n", ptoisa_dtype_name((ptoisa_dtype)s->dtype),
+            s->valid_rows, s->valid_cols, s->rows, s->cols,
+            ptoisa_memory_name((ptoisa_memory)s->memory));
+    for (uint32_t r = 0; r < s->valid_rows; r++) {
+        for (uint32_t c = 0; c < s->valid_cols; c++) {
+            fprintf(to, "%s%.9g", c ? " " : "", ptoisa_get(s, r, c));
+        }
+        fputs("\n", to);
+    }
+}
+
+// -- quantising moves out of L0C ------------------------------------------------------------------
+
+// Moves rows x cols elements of acc from (row, col) of it, or to (row, col) of d (is_insert), each
+// scaled: by scale, or with fp by the scale of its column, counted from the first that is moved.
+PTOISA_FN void ptoisa_move_quant(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *d,
+                                 const ptoisa_tile *acc, uint32_t row, uint32_t col, float scale,
+                                 const ptoisa_tile *fp, bool relu) {
+    const bool is_insert = op == PTOISA_TINSERT;
+    const uint32_t rows = is_insert ? acc->valid_rows : d->valid_rows;
+    const uint32_t cols = is_insert ? acc->valid_cols : d->valid_cols;
+    if (PTOISA_CHECKED) {
+        if (!ptoisa_check_tile(core, op, "d", d) ||
+            !ptoisa_check_acc(core, op, acc, d->dtype, true)) {
+            return;
+        }
+        if (d->memory != PTOISA_MAT && d->memory != PTOISA_VEC) {
+            ptoisa_fault(core, op, "there is no way from L0C (s) to %s (d)",
+                         ptoisa_memory_name((ptoisa_memory)d->memory));
+            return;
+        }
+        if ((d->memory == PTOISA_VEC && !ptoisa_check_a5(core, op, "the way from L0C to UB")) ||
+            (fp &&
+             !ptoisa_check_operand(core, op, "fp", fp, PTOISA_SET_64, PTOISA_SCALING, 1, cols)) ||
+            !ptoisa_check_part(core, op, is_insert ? "d" : "the valid part of s", row, col, rows,
+                               cols, is_insert ? d->rows : acc->valid_rows,
+                               is_insert ? d->cols : acc->valid_cols)) {
+            return;
+        }
+        if (op == PTOISA_TMOV && (d->rows != acc->rows || d->cols != acc->cols)) {
+            ptoisa_fault(core, op, "d has %u x %u elements, s %u x %u", d->rows, d->cols, acc->rows,
+                         acc->cols);
+            return;
+        }
+    }
+    ptoisa_issue(core, op, d, acc, NULL);
+    if (core->is_dry) {
+        return;
+    }
+    const ptoisa_fixpipe how = {relu, false, true, scale,
+                                fp ? (const ptoisa_any_u64 *)fp->data : NULL};
+    ptoisa_transfer(ptoisa_view_from(ptoisa_view_of(d), is_insert ? row : 0, is_insert ? col : 0),
+                    (ptoisa_dtype)d->dtype,
+                    ptoisa_view_from(ptoisa_view_of(acc), is_insert ? 0 : row, is_insert ? 0 : col),
+                    (ptoisa_dtype)acc->dtype, rows, cols, &how);
+}
+
+// The same conversions as of TSTORE: to i8 or u8, and of i32 to f16.
+PTOISA_FN void ptoisa_tmov_quant(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *acc,
+                                 float scale, bool relu) {
+    ptoisa_move_quant(core, PTOISA_TMOV, d, acc, 0, 0, scale, NULL, relu);
+}
+
+PTOISA_FN void ptoisa_tmov_fp(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *acc,
+                              const ptoisa_tile *fp, bool relu) {
+    ptoisa_move_quant(core, PTOISA_TMOV, d, acc, 0, 0, 0, fp, relu);
+}
+
+PTOISA_FN void ptoisa_textract_quant(ptoisa_core *core, const ptoisa_tile *d,
+                                     const ptoisa_tile *acc, float scale, uint32_t row,
+                                     uint32_t col, bool relu) {
+    ptoisa_move_quant(core, PTOISA_TEXTRACT, d, acc, row, col, scale, NULL, relu);
+}
+
+PTOISA_FN void ptoisa_textract_fp(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *acc,
+                                  const ptoisa_tile *fp, uint32_t row, uint32_t col, bool relu) {
+    ptoisa_move_quant(core, PTOISA_TEXTRACT, d, acc, row, col, 0, fp, relu);
+}
+
+PTOISA_FN void ptoisa_tinsert_quant(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *acc,
+                                    float scale, uint32_t row, uint32_t col, bool relu) {
+    ptoisa_move_quant(core, PTOISA_TINSERT, d, acc, row, col, scale, NULL, relu);
+}
+
+PTOISA_FN void ptoisa_tinsert_fp(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *acc,
+                                 const ptoisa_tile *fp, uint32_t row, uint32_t col, bool relu) {
+    ptoisa_move_quant(core, PTOISA_TINSERT, d, acc, row, col, 0, fp, relu);
 }
 
 #endif

@@ -18,7 +18,8 @@
 //
 // The machine is A2/A3 (910B), or A5 (950PR) if PTOISA_TARGET_A5 is defined, the same for the whole
 // program; it also decides the layout of TileLeft. NPU_MEMORY_INIT changes the machine of the
-// thread's core.
+// thread's core. With PTOISA_AS_SIMULATOR defined as 1 cores permit what PTO-ISA's CPU simulator
+// permits (isa.h); so does one core with its is_as_simulator.
 
 #ifndef PTOISA_PTO_CORE_H
 #define PTOISA_PTO_CORE_H
@@ -26,6 +27,7 @@
 #include "core.h"
 
 #include <type_traits>
+#include <utility>
 
 // -- words of the device compiler -----------------------------------------------------------------
 
@@ -194,6 +196,7 @@ inline void fit_memories(Thread &mine) {
     for (int memory = 0; memory < PTOISA_MEMORY_COUNT; memory++) {
         for (const ptoisa_machine *machine : machines) {
             uint64_t size = (machine->memory_size[memory] + UINT64_C(4095)) & ~UINT64_C(4095);
+            size = memory == PTOISA_VEC && size < PTOISA_SIMULATOR_UB ? PTOISA_SIMULATOR_UB : size;
             has_grown = has_grown || size > mine.memory_size[memory];
             mine.memory_size[memory] =
                 size > mine.memory_size[memory] ? size : mine.memory_size[memory];

@@ -5,6 +5,13 @@
 // cycles and the same faults. It returns a token that an Event records. An instruction takes what
 // PTO-ISA's takes, in the same order, with the same template arguments in front where kernels write
 // them. A tile and an event are told apart by type, so an optional tile may precede the events.
+//
+// Not here, as no more is known of them than their names: TPARTARGMAX, TPARTARGMIN, TADDDEQRELU,
+// TADDRELUCONV, TPACK, TRANDOM, THISTOGRAM, TGET_SCALE_ADDR; GATHER_COL; ScatterAxis, ScatterOOB and
+// ScatterConflict; tiles of 4-bit integers and of floats of 8 and 4 bits, and what works on them
+// (MX matmul, MXFP8 and MXFP4); convolutions; communication between devices. Read so, for want of
+// more: indices outside that wrap or clamp are signed; the elements of a table count row after row;
+// of a move with a scale for each column, the first scale is that of the first column moved.
 
 #ifndef PTOISA_PTO_OPS_H
 #define PTOISA_PTO_OPS_H
@@ -153,6 +160,28 @@ inline bool unbox(ptoisa_core *core, ptoisa_op op, const ptoisa_global *global, 
     return true;
 }
 
+// A DN window {outer.., rows, cols} has `rows` rows and outer x cols columns. Seen from its columns
+// it is a window {outer.., cols, rows} with one row for each, and a tile turned alike is the same
+// bytes: so both are turned, and the C functions do the rest.
+template <typename G> inline void turn(ptoisa_global *global, ptoisa_tile *tile) {
+    static const ptoisa_layout turned[] = {PTOISA_COL_MAJOR, PTOISA_ROW_MAJOR, PTOISA_ZN,
+                                           PTOISA_NZ,        PTOISA_NN,        PTOISA_ZZ};
+    if (G::layout == Layout::DN && global->shape[0] * global->shape[1] * global->shape[2] != 1) {
+        std::swap(global->shape[3], global->shape[4]);
+        std::swap(global->stride[3], global->stride[4]);
+        std::swap(tile->rows, tile->cols);
+        std::swap(tile->valid_rows, tile->valid_cols);
+        tile->layout = static_cast<uint8_t>(turned[tile->layout]);
+    }
+}
+
+// Makes a window and a tile ready for the C functions.
+template <typename G, typename T>
+inline bool arrange(ptoisa_core *core, ptoisa_op op, ptoisa_global *global, ptoisa_tile *tile) {
+    turn<G>(global, tile);
+    return unbox<G, T>(core, op, global, tile);
+}
+
 }  // namespace shim
 
 template <typename T, typename G, typename... W>
@@ -160,7 +189,7 @@ inline shim::Token<W...> TLOAD(T &tile, G &global, W &...events) {
     ptoisa_core *core = shim::begin(events...);
     ptoisa_tile t = shim::view(tile);
     ptoisa_global g = shim::view(global);
-    if (shim::unbox<G, T>(core, PTOISA_TLOAD, &g, &t)) {
+    if (shim::arrange<G, T>(core, PTOISA_TLOAD, &g, &t)) {
         ptoisa_tload(core, &t, &g);
     }
     return shim::end();
@@ -178,7 +207,7 @@ inline shim::Token<W...> TSTORE(G &global, T &tile, W &...events) {
     ptoisa_core *core = shim::begin(events...);
     ptoisa_tile t = shim::view(tile);
     ptoisa_global g = shim::view(global);
-    if (!shim::unbox<G, T>(core, PTOISA_TSTORE, &g, &t)) {
+    if (!shim::arrange<G, T>(core, PTOISA_TSTORE, &g, &t)) {
         return shim::end();
     }
     if constexpr (Atomic == AtomicType::AtomicAdd) {
@@ -201,12 +230,17 @@ inline shim::Token<W...> TSTORE(G &global, T &tile, W &...events) {
 template <typename T, typename G, AtomicType Atomic = AtomicType::AtomicNone,
           ReluPreMode Relu = ReluPreMode::NoRelu, typename... W>
 inline shim::Token<W...> TSTORE(G &global, T &tile, uint64_t preQuantScalar, W &...events) {
-    static_assert(Atomic == AtomicType::AtomicNone, "the shim has no atomic quantising store");
     ptoisa_core *core = shim::begin(events...);
     ptoisa_tile t = shim::view(tile);
     ptoisa_global g = shim::view(global);
+    shim::turn<G>(&g, &t);
     float scale = ptoisa_f32_from_bits(static_cast<uint32_t>(preQuantScalar));
-    ptoisa_tstore_quant(core, &g, &t, scale, Relu == ReluPreMode::NormalRelu);
+    constexpr bool is_relu = Relu == ReluPreMode::NormalRelu;
+    if constexpr (Atomic == AtomicType::AtomicAdd) {
+        ptoisa_tstore_add_quant(core, &g, &t, scale, is_relu);
+    } else {
+        ptoisa_tstore_quant(core, &g, &t, scale, is_relu);
+    }
     return shim::end();
 }
 
@@ -214,11 +248,16 @@ inline shim::Token<W...> TSTORE(G &global, T &tile, uint64_t preQuantScalar, W &
 template <typename T, typename G, typename F, AtomicType Atomic = AtomicType::AtomicNone,
           ReluPreMode Relu = ReluPreMode::NoRelu, typename... W>
 inline shim::Token<W...> TSTORE_FP(G &global, T &tile, F &scales, W &...events) {
-    static_assert(Atomic == AtomicType::AtomicNone, "the shim has no atomic quantising store");
     ptoisa_core *core = shim::begin(events...);
     ptoisa_tile t = shim::view(tile), f = shim::view(scales);
     ptoisa_global g = shim::view(global);
-    ptoisa_tstore_fp(core, &g, &t, &f, Relu == ReluPreMode::NormalRelu);
+    shim::turn<G>(&g, &t);
+    constexpr bool is_relu = Relu == ReluPreMode::NormalRelu;
+    if constexpr (Atomic == AtomicType::AtomicAdd) {
+        ptoisa_tstore_add_fp(core, &g, &t, &f, is_relu);
+    } else {
+        ptoisa_tstore_fp(core, &g, &t, &f, is_relu);
+    }
     return shim::end();
 }
 
@@ -239,6 +278,56 @@ inline shim::Token<W...> TINSERT(D &dst, S &src, uint32_t row = 0, uint32_t col 
     ptoisa_tile d = shim::view(dst), s = shim::view(src);
     ptoisa_tinsert(core, &d, &s, row, col);
     return shim::end();
+}
+
+// The same out of L0C, with a scale: the bits of a float, after the tiles as in TSTORE, where it must
+// be a uint64_t; or a Scaling tile with a scale for each column.
+#define PTOISA_FACE_QUANT(NAME, name)                                                              \
+    template <typename D, typename S, ReluPreMode Relu = ReluPreMode::NoRelu, typename... W>       \
+    inline shim::Token<W...> NAME(D &dst, S &src, const uint64_t &preQuantScalar, uint32_t row,    \
+                                  uint32_t col, W &...events) {                                    \
+        ptoisa_core *core = shim::begin(events...);                                                \
+        ptoisa_tile d = shim::view(dst), s = shim::view(src);                                      \
+        float scale = ptoisa_f32_from_bits(static_cast<uint32_t>(preQuantScalar));                 \
+        ptoisa_##name##_quant(core, &d, &s, scale, row, col, Relu == ReluPreMode::NormalRelu);     \
+        return shim::end();                                                                        \
+    }                                                                                              \
+                                                                                                   \
+    template <typename D, typename S, typename F, ReluPreMode Relu = ReluPreMode::NoRelu,          \
+              typename... W>                                                                       \
+    inline shim::Token<W...> NAME##_FP(D &dst, S &src, F &scales, uint32_t row = 0,                \
+                                       uint32_t col = 0, W & ...events) {                          \
+        ptoisa_core *core = shim::begin(events...);                                                \
+        ptoisa_tile d = shim::view(dst), s = shim::view(src), f = shim::view(scales);              \
+        ptoisa_##name##_fp(core, &d, &s, &f, row, col, Relu == ReluPreMode::NormalRelu);           \
+        return shim::end();                                                                        \
+    }
+
+PTOISA_FACE_QUANT(TEXTRACT, textract)
+PTOISA_FACE_QUANT(TINSERT, tinsert)
+
+template <typename D, typename S, ReluPreMode Relu = ReluPreMode::NoRelu, typename... W>
+inline shim::Token<W...> TMOV(D &dst, S &src, uint64_t preQuantScalar, W &...events) {
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile d = shim::view(dst), s = shim::view(src);
+    float scale = ptoisa_f32_from_bits(static_cast<uint32_t>(preQuantScalar));
+    ptoisa_tmov_quant(core, &d, &s, scale, Relu == ReluPreMode::NormalRelu);
+    return shim::end();
+}
+
+template <typename D, typename S, typename F, ReluPreMode Relu = ReluPreMode::NoRelu, typename... W>
+inline shim::Token<W...> TMOV_FP(D &dst, S &src, F &scales, W &...events) {
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile d = shim::view(dst), s = shim::view(src), f = shim::view(scales);
+    ptoisa_tmov_fp(core, &d, &s, &f, Relu == ReluPreMode::NormalRelu);
+    return shim::end();
+}
+
+// Prints the valid part of a tile.
+template <typename T> inline void TPRINT(T &tile) {
+    ptoisa_core *core = shim::begin();
+    ptoisa_tile t = shim::view(tile);
+    ptoisa_tprint(core, stdout, &t);
 }
 
 // Makes dst a view of the part of src that begins at (row, col). Rows keep their length, so dst has
@@ -428,6 +517,11 @@ PTOISA_FACE_DSS(TROWMIN, trowmin)
 PTOISA_FACE_DSS(TROWPROD, trowprod)
 PTOISA_FACE_DSS(TROWARGMAX, trowargmax)
 PTOISA_FACE_DSS(TROWARGMIN, trowargmin)
+PTOISA_FACE_DSSS(TROWARGMAX, trowargmax_values)
+PTOISA_FACE_DSSS(TROWARGMIN, trowargmin_values)
+PTOISA_FACE_DSS(TCOLARGMAX, tcolargmax)
+PTOISA_FACE_DSS(TCOLARGMIN, tcolargmin)
+PTOISA_FACE_DS(TPAIRREDUCESUM, tpairreducesum)
 PTOISA_FACE_DS(TCOLMAX, tcolmax)
 PTOISA_FACE_DS(TCOLMIN, tcolmin)
 PTOISA_FACE_DS(TCOLPROD, tcolprod)
@@ -581,8 +675,11 @@ inline shim::Token<W...> TMRGSORT(D &dst, MrgSortExecutedNumList &executed, T &t
     return shim::end();
 }
 
-template <typename D, typename S, MaskPattern pattern, typename... W>
+// The axis is the fourth argument; only rows are known well enough.
+template <typename D, typename S, MaskPattern pattern, GatherAxis axis = GatherAxis::GATHER_ROW,
+          typename... W>
 inline shim::Token<W...> TGATHER(D &dst, S &src, W &...events) {
+    static_assert(axis == GatherAxis::GATHER_ROW, "the shim gathers by mask along rows");
     ptoisa_core *core = shim::begin(events...);
     ptoisa_tile d = shim::view(dst), s = shim::view(src);
     ptoisa_tgather_mask(core, &d, &s, static_cast<ptoisa_pattern>(pattern));
@@ -590,30 +687,29 @@ inline shim::Token<W...> TGATHER(D &dst, S &src, W &...events) {
 }
 
 PTOISA_FACE_DSSS(TGATHER, tgather)
+PTOISA_FACE_DSS(TGATHERB, tgatherb)
 PTOISA_FACE_DSS(TSCATTER, tscatter)
 
-// dst[r][:] = table[idx[r]][:]
+// dst[r][:] = table[idx[r]][:]; Elem: dst[r][c] = element idx[r][c] of the table, row after row.
 template <Coalesce Mode = Coalesce::Row, GatherOOB Outside = GatherOOB::Undefined, typename D,
           typename G, typename I, typename... W>
 inline shim::Token<W...> MGATHER(D &dst, G &table, I &idx, W &...events) {
-    static_assert(Mode == Coalesce::Row && Outside == GatherOOB::Undefined,
-                  "the shim gathers rows, all of them inside the table");
     ptoisa_core *core = shim::begin(events...);
     ptoisa_tile d = shim::view(dst), i = shim::view(idx);
     ptoisa_global g = shim::view(table);
-    ptoisa_mgather(core, &d, &g, &i);
+    ptoisa_mgather_by(core, &d, &g, &i, Mode == Coalesce::Elem,
+                      static_cast<ptoisa_outside>(Outside));
     return shim::end();
 }
 
 template <Coalesce Mode = Coalesce::Row, ScatterAtomicOp Atomic = ScatterAtomicOp::None, typename G,
           typename S, typename I, typename... W>
 inline shim::Token<W...> MSCATTER(G &table, S &src, I &idx, W &...events) {
-    static_assert(Mode == Coalesce::Row && Atomic == ScatterAtomicOp::None,
-                  "the shim scatters rows, and replaces what is there");
     ptoisa_core *core = shim::begin(events...);
     ptoisa_tile s = shim::view(src), i = shim::view(idx);
     ptoisa_global g = shim::view(table);
-    ptoisa_mscatter(core, &g, &s, &i);
+    ptoisa_mscatter_by(core, &g, &s, &i, Mode == Coalesce::Elem,
+                       static_cast<ptoisa_scatter>(Atomic));
     return shim::end();
 }
 

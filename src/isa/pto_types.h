@@ -13,7 +13,14 @@ namespace pto {
 
 constexpr int DYNAMIC = -1;
 
-// Of <pto/common/constants.hpp>: bytes of a block of UB and of a row of a box, rows of a box.
+// Of <pto/common/constants.hpp>: numbers by name, NUM_<n> = n; bytes of a block of UB and of a row of
+// a box, rows of a box.
+#define PTOISA_FACE_NUMBERS(N)                                                                     \
+    N(1) N(2) N(3) N(4) N(5) N(6) N(7) N(8) N(16) N(32) N(64) N(128) N(256) N(512) N(1024)
+#define PTOISA_FACE_NUMBER(n) constexpr int NUM_##n = n;
+PTOISA_FACE_NUMBERS(PTOISA_FACE_NUMBER)
+#undef PTOISA_FACE_NUMBER
+#undef PTOISA_FACE_NUMBERS
 constexpr int BLOCK_BYTE_SIZE = 32;
 constexpr int C0_SIZE_BYTE = 32;
 constexpr int FRACTAL_NZ_ROW = 16;
@@ -49,20 +56,43 @@ enum class MaskPattern {
     P1111 = PTOISA_P1111
 };
 
-enum class PadValue {
+// Or the value of a float, whose bits are the upper half.
+enum class PadValue : uint64_t {
     Null = PTOISA_PAD_NULL,
     Zero = PTOISA_PAD_ZERO,
     Max = PTOISA_PAD_MAX,
-    Min = PTOISA_PAD_MIN
+    Min = PTOISA_PAD_MIN,
+    Custom = PTOISA_PAD_CUSTOM
 };
+
+// gcc from 11, clang from 9.
+#ifdef __has_builtin
+#if __has_builtin(__builtin_bit_cast)
+constexpr PadValue PadValueCustom(float value) {
+    return static_cast<PadValue>(static_cast<uint64_t>(__builtin_bit_cast(uint32_t, value)) << 32 |
+                                 static_cast<uint64_t>(PadValue::Custom));
+}
+#endif
+#endif
 
 enum class SaturationMode { ON, OFF };
 enum class AtomicType { AtomicNone, AtomicAdd };
 enum class ReluPreMode { NoRelu, NormalRelu };
 enum class QuantType { MXFP8, MXFP4_E2M1, INT8_SYM, INT8_ASYM };
 enum class Coalesce { Row, Elem };
-enum class GatherOOB { Undefined, Clamp, Wrap, Zero };
-enum class ScatterAtomicOp { None, Add, Max, Min };
+enum class GatherAxis { GATHER_ROW, GATHER_COL };
+enum class GatherOOB {
+    Undefined = PTOISA_OUTSIDE_FAULT,
+    Clamp = PTOISA_OUTSIDE_CLAMP,
+    Wrap = PTOISA_OUTSIDE_WRAP,
+    Zero = PTOISA_OUTSIDE_ZERO
+};
+enum class ScatterAtomicOp {
+    None = PTOISA_SCATTER_REPLACE,
+    Add = PTOISA_SCATTER_ADD,
+    Max = PTOISA_SCATTER_MAX,
+    Min = PTOISA_SCATTER_MIN
+};
 enum class STPhase { Unspecified, Partial, Final };
 enum class AccPhase { Unspecified, Partial, Final };
 enum class Layout { ND, DN, NZ, SCALE, NC1HWC0, NCHW, NHWC, NDC1HWC0, NCDHW, FRACTAL_Z };
@@ -288,6 +318,24 @@ template <typename T, typename ShapeT, typename StrideT, Layout L = Layout::ND> 
     int64_t GetStride(int dim) const {
         return stride_.value[dim];
     }
+    // An element by its index in all five dimensions, or in the last two.
+    T GetElement(int64_t i0, int64_t i1, int64_t i2, int64_t i3, int64_t i4) const {
+        return data_[Offset(i0, i1, i2, i3, i4)];
+    }
+    T GetElement(int64_t row, int64_t col) const {
+        return GetElement(0, 0, 0, row, col);
+    }
+    void SetElement(int64_t i0, int64_t i1, int64_t i2, int64_t i3, int64_t i4, T value) const {
+        data_[Offset(i0, i1, i2, i3, i4)] = value;
+    }
+    void SetElement(int64_t row, int64_t col, T value) const {
+        SetElement(0, 0, 0, row, col, value);
+    }
+    int64_t Offset(int64_t i0, int64_t i1, int64_t i2, int64_t i3, int64_t i4) const {
+        return i0 * stride_.value[0] + i1 * stride_.value[1] + i2 * stride_.value[2] +
+               i3 * stride_.value[3] + i4 * stride_.value[4];
+    }
+
     template <int dim> void SetShape(int64_t n) {
         static_assert(ShapeT::fixed[dim] == DYNAMIC, "only a DYNAMIC dimension can be set");
         shape_.value[dim] = n;
@@ -397,6 +445,14 @@ class Tile {
         return static_cast<T *>(data_);
     }
 
+    // Says that k is a multiple of its block; the shim has no use for it.
+    void SetKAligned(bool is_aligned) {
+        is_k_aligned_ = is_aligned;
+    }
+    bool GetKAligned() const {
+        return is_k_aligned_;
+    }
+
     // Of all that is allocated.
     static constexpr uint32_t GetSizeInBytes() {
         return static_cast<uint32_t>(Rows_) * static_cast<uint32_t>(Cols_) *
@@ -445,6 +501,7 @@ class Tile {
     void *data_ = NULL;
     uint32_t valid_rows_ = 0;
     uint32_t valid_cols_ = 0;
+    bool is_k_aligned_ = false;
 };
 
 // The layouts of the matrix unit. Left is Nz on A5 and in PTO-ISA's own simulator, Zz on A2/A3.
@@ -499,6 +556,8 @@ template <typename T> inline std::enable_if_t<is_tile_v<T>, ptoisa_tile> view(co
                          static_cast<ptoisa_memory>(T::Loc), layout_of<T>(),
                          static_cast<uint32_t>(T::Rows), static_cast<uint32_t>(T::Cols));
     made.pad = static_cast<uint8_t>(T::PadVal);
+    made.pad_value =
+        ptoisa_f32_from_bits(static_cast<uint32_t>(static_cast<uint64_t>(T::PadVal) >> 32));
     made.valid_rows = static_cast<uint32_t>(tile.GetValidRow());
     made.valid_cols = static_cast<uint32_t>(tile.GetValidCol());
     return made;
@@ -518,7 +577,8 @@ template <typename T> inline std::enable_if_t<is_global_v<T>, ptoisa_global> vie
 constexpr uint64_t capacity_of(TileType memory) {
     constexpr bool is_a5 = default_arch == NPUArch::A5;
     switch (memory) {
-    case TileType::Vec: return (is_a5 ? 256 : 184) << 10;
+    case TileType::Vec:
+        return PTOISA_AS_SIMULATOR ? PTOISA_SIMULATOR_UB : (is_a5 ? 256 : 184) << 10;
     case TileType::Mat: return 512 << 10;
     case TileType::Left:
     case TileType::Right: return 64 << 10;

@@ -11,6 +11,9 @@
 // the first of equal elements. Over no elements: 0, 1, the least or the greatest value of the type
 // (for floats an infinity), index 0.
 //
+// TCOLARGMAX and TCOLARGMIN find rows as TROWARGMAX and TROWARGMIN find columns. TPAIRREDUCESUM adds
+// two neighbours of a row, in f32, and rounds once.
+//
 // Row reductions leave R values: in a column-major tile of one column, or in the first column of a
 // row-major one that has one valid column. f32 rows are reduced by vectors straight away; f16 and
 // bf16 are widened a few rows at a time before that; integers, and rows longer than a piece, go
@@ -345,7 +348,7 @@ PTOISA_FN bool ptoisa_check_row_reduce(ptoisa_core *core, ptoisa_op op, const pt
         return false;
     }
     if ((d->layout != PTOISA_ROW_MAJOR && (d->layout != PTOISA_COL_MAJOR || d->cols != 1)) ||
-        d->valid_cols > 1) {
+        (d->valid_cols > 1 && !core->is_as_simulator)) {
         return ptoisa_fault(core, op, "dst is no column, nor row-major with one valid column");
     }
     if (t->dtype != s->dtype || t->rows != s->rows || t->cols != s->cols) {
@@ -368,13 +371,27 @@ PTOISA_FN void ptoisa_store_column(const ptoisa_tile *d, uint32_t row, uint32_t 
     }
 }
 
+// The values that go with the indices d: a column of the type of s.
+PTOISA_FN bool ptoisa_check_values(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *d,
+                                   const ptoisa_tile *values, const ptoisa_tile *s,
+                                   const ptoisa_tile *t) {
+    if (!ptoisa_check_row_reduce(core, op, values, PTOISA_SET(s->dtype), s, t)) {
+        return false;
+    }
+    return (values->valid_rows == d->valid_rows && values->valid_cols == d->valid_cols) ||
+           ptoisa_fault(core, op, "dst has %u x %u valid elements, the values %u x %u",
+                        d->valid_rows, d->valid_cols, values->valid_rows, values->valid_cols);
+}
+
+// values: where the extremes go whose indices d takes; may be NULL.
 PTOISA_FN void ptoisa_row_reduce(ptoisa_core *core, ptoisa_op op, ptoisa_map_op map_op,
-                                 bool is_index, const ptoisa_tile *d, const ptoisa_tile *s,
-                                 const ptoisa_tile *t) {
+                                 bool is_index, const ptoisa_tile *d, const ptoisa_tile *values,
+                                 const ptoisa_tile *s, const ptoisa_tile *t) {
     ptoisa_dtype dtype = (ptoisa_dtype)s->dtype;
     uint32_t d_types =
         is_index ? PTOISA_SET(PTOISA_I32) | PTOISA_SET(PTOISA_U32) : PTOISA_SET(dtype);
-    if (PTOISA_CHECKED && !ptoisa_check_row_reduce(core, op, d, d_types, s, t)) {
+    if (PTOISA_CHECKED && (!ptoisa_check_row_reduce(core, op, d, d_types, s, t) ||
+                           (values && !ptoisa_check_values(core, op, d, values, s, t)))) {
         return;
     }
     ptoisa_issue(core, op, d, s, NULL);
@@ -387,6 +404,10 @@ PTOISA_FN void ptoisa_row_reduce(ptoisa_core *core, ptoisa_op op, ptoisa_map_op 
         uint32_t rows = ptoisa_least(d->valid_rows - row, PTOISA_ROWS_AT_ONCE);
         const uint8_t *from = (const uint8_t *)s->data + row * row_size;
         ptoisa_rows_any(map_op, dtype, &results, from, s->cols, rows, s->valid_cols);
+        if (values) {
+            ptoisa_narrow(dtype, &narrow, &results, rows);
+            ptoisa_store_column(values, row, rows, &narrow);
+        }
         if (is_index) {
             for (uint32_t r = 0; r < rows; r++) {
                 results.u32[r] =
@@ -405,7 +426,7 @@ PTOISA_FN void ptoisa_row_reduce(ptoisa_core *core, ptoisa_op op, ptoisa_map_op 
 #define PTOISA_DEFINE_ROW_REDUCE(function, op, map_op, is_index)                                   \
     PTOISA_FN void ptoisa_##function(ptoisa_core *core, const ptoisa_tile *d,                      \
                                      const ptoisa_tile *s, const ptoisa_tile *t) {                 \
-        ptoisa_row_reduce(core, PTOISA_##op, PTOISA_MAP_##map_op, is_index, d, s, t);              \
+        ptoisa_row_reduce(core, PTOISA_##op, PTOISA_MAP_##map_op, is_index, d, NULL, s, t);        \
     }
 
 PTOISA_DEFINE_ROW_REDUCE(trowsum, TROWSUM, ADD, false)
@@ -414,6 +435,52 @@ PTOISA_DEFINE_ROW_REDUCE(trowmax, TROWMAX, MAX, false)
 PTOISA_DEFINE_ROW_REDUCE(trowmin, TROWMIN, MIN, false)
 PTOISA_DEFINE_ROW_REDUCE(trowargmax, TROWARGMAX, MAX, true)
 PTOISA_DEFINE_ROW_REDUCE(trowargmin, TROWARGMIN, MIN, true)
+
+// The extremes and their indices.
+PTOISA_FN void ptoisa_trowargmax_values(ptoisa_core *core, const ptoisa_tile *values,
+                                        const ptoisa_tile *d, const ptoisa_tile *s,
+                                        const ptoisa_tile *t) {
+    ptoisa_row_reduce(core, PTOISA_TROWARGMAX, PTOISA_MAP_MAX, true, d, values, s, t);
+}
+
+PTOISA_FN void ptoisa_trowargmin_values(ptoisa_core *core, const ptoisa_tile *values,
+                                        const ptoisa_tile *d, const ptoisa_tile *s,
+                                        const ptoisa_tile *t) {
+    ptoisa_row_reduce(core, PTOISA_TROWARGMIN, PTOISA_MAP_MIN, true, d, values, s, t);
+}
+
+// d[r][c] = s[r][2 c] + s[r][2 c + 1].
+PTOISA_FN void ptoisa_tpairreducesum(ptoisa_core *core, const ptoisa_tile *d,
+                                     const ptoisa_tile *s) {
+    const ptoisa_op op = PTOISA_TPAIRREDUCESUM;
+    if (PTOISA_CHECKED) {
+        if (!ptoisa_check_rows(core, op, "dst", d, PTOISA_SET_FLOAT, 0, 0) ||
+            !ptoisa_check_rows(core, op, "src0", s, PTOISA_SET(d->dtype), d->valid_rows, 0)) {
+            return;
+        }
+        if (s->valid_cols != 2 * (uint64_t)d->valid_cols) {
+            ptoisa_fault(core, op, "src0 has %u valid columns, and dst %u, not half of them",
+                         s->valid_cols, d->valid_cols);
+            return;
+        }
+    }
+    ptoisa_issue(core, op, d, s, NULL);
+    const ptoisa_dtype dtype = (ptoisa_dtype)d->dtype;
+    const size_t size = ptoisa_dtype_size(dtype);
+    for (uint32_t r = 0; r < d->valid_rows && !core->is_dry; r++) {
+        const uint8_t *from = (const uint8_t *)s->data + (size_t)r * s->cols * size;
+        uint8_t *to = (uint8_t *)d->data + (size_t)r * d->cols * size;
+        for (uint32_t at = 0; at < d->valid_cols; at += PTOISA_PIECE / 2) {
+            uint32_t n = ptoisa_least(d->valid_cols - at, PTOISA_PIECE / 2);
+            ptoisa_piece piece;
+            ptoisa_widen(dtype, &piece, from + 2 * at * size, 2 * n);
+            for (uint32_t i = 0; i < n; i++) {
+                piece.f32[i] = piece.f32[2 * i] + piece.f32[2 * i + 1];
+            }
+            ptoisa_narrow(dtype, to + at * size, &piece, n);
+        }
+    }
+}
 
 // -- column instructions --------------------------------------------------------------------------
 
@@ -497,5 +564,67 @@ PTOISA_FN void ptoisa_tcolsum(ptoisa_core *core, const ptoisa_tile *d, const pto
 PTOISA_DEFINE_COL_REDUCE(tcolmax, TCOLMAX, MAX)
 PTOISA_DEFINE_COL_REDUCE(tcolmin, TCOLMIN, MIN)
 PTOISA_DEFINE_COL_REDUCE(tcolprod, TCOLPROD, MUL)
+
+// Is element i of next a greater extreme than that of best? NaN is the greatest of all.
+PTOISA_INLINE bool ptoisa_is_beyond(const ptoisa_piece *next, const ptoisa_piece *best, uint32_t i,
+                                    ptoisa_dtype dtype, bool is_max) {
+    if (ptoisa_dtype_is_float(dtype)) {
+        float x = next->f32[i], y = best->f32[i];
+        return y == y && (x != x || (is_max ? x > y : x < y));
+    }
+    // Words of one order: those of signed types with their sign turned.
+    uint32_t sign = dtype < PTOISA_U8 ? UINT32_C(0x80000000) : 0;
+    uint32_t x = next->u32[i] ^ sign, y = best->u32[i] ^ sign;
+    return is_max ? x > y : x < y;
+}
+
+// d[0][c] = the row of the first extreme of column c, or of its first NaN.
+PTOISA_FN void ptoisa_col_find(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *d,
+                               const ptoisa_tile *s, const ptoisa_tile *t) {
+    if (PTOISA_CHECKED) {
+        if (!ptoisa_check_rows(core, op, "dst", d, PTOISA_SET(PTOISA_I32) | PTOISA_SET(PTOISA_U32),
+                               0, 0) ||
+            !ptoisa_check_rows(core, op, "src0", s, PTOISA_SET_MAP, 0, d->valid_cols) ||
+            !ptoisa_check_scratch(core, op, t)) {
+            return;
+        }
+        if (d->valid_rows > 1) {
+            ptoisa_fault(core, op, "dst has %u valid rows, not 1", d->valid_rows);
+            return;
+        }
+    }
+    ptoisa_issue(core, op, d, s, NULL);
+    if (core->is_dry || d->valid_rows == 0) {
+        return;
+    }
+    const ptoisa_dtype dtype = (ptoisa_dtype)s->dtype;
+    const size_t size = ptoisa_dtype_size(dtype);
+    for (uint32_t at = 0; at < d->valid_cols; at += PTOISA_PIECE) {
+        uint32_t n = ptoisa_least(d->valid_cols - at, PTOISA_PIECE);
+        uint32_t *found = (uint32_t *)d->data + at;
+        memset(found, 0, n * sizeof *found);
+        ptoisa_piece best, next;
+        for (uint32_t r = 0; r < s->valid_rows; r++) {
+            const uint8_t *from = (const uint8_t *)s->data + ((size_t)r * s->cols + at) * size;
+            ptoisa_widen(dtype, r == 0 ? &best : &next, from, n);
+            for (uint32_t i = 0; r > 0 && i < n; i++) {
+                if (ptoisa_is_beyond(&next, &best, i, dtype, op == PTOISA_TCOLARGMAX)) {
+                    best.u32[i] = next.u32[i];
+                    found[i] = r;
+                }
+            }
+        }
+    }
+}
+
+PTOISA_FN void ptoisa_tcolargmax(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s,
+                                 const ptoisa_tile *t) {
+    ptoisa_col_find(core, PTOISA_TCOLARGMAX, d, s, t);
+}
+
+PTOISA_FN void ptoisa_tcolargmin(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s,
+                                 const ptoisa_tile *t) {
+    ptoisa_col_find(core, PTOISA_TCOLARGMIN, d, s, t);
+}
 
 #endif

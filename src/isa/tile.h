@@ -26,6 +26,7 @@ PTOISA_INLINE ptoisa_tile ptoisa_tile_make(void *data, ptoisa_dtype dtype, ptois
     tile.pad = PTOISA_PAD_NULL;
     tile.rows = tile.valid_rows = rows;
     tile.cols = tile.valid_cols = cols;
+    tile.pad_value = 0;
     return tile;
 }
 

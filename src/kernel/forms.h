@@ -13,6 +13,7 @@
     INSN(TEXP, texp) INSN(TLOG, tlog) INSN(TSQRT, tsqrt) INSN(TRSQRT, trsqrt)                      \
     INSN(TRECIP, trecip) INSN(TABS, tabs) INSN(TNEG, tneg) INSN(TRELU, trelu) INSN(TNOT, tnot)     \
     INSN(TCOLMAX, tcolmax) INSN(TCOLMIN, tcolmin) INSN(TCOLPROD, tcolprod)                         \
+    INSN(TPAIRREDUCESUM, tpairreducesum)                                                           \
     INSN(TROWEXPAND, trowexpand) INSN(TCOLEXPAND, tcolexpand) INSN(TMOV, tmov)
 #define PWSP_INSNS_BINARY(INSN) /* (dst, src, src) */                                              \
     INSN(TADD, tadd) INSN(TSUB, tsub) INSN(TMUL, tmul) INSN(TDIV, tdiv)                            \
@@ -28,7 +29,7 @@
     INSN(TCOLEXPANDMAX, tcolexpandmax) INSN(TCOLEXPANDMIN, tcolexpandmin)                          \
     INSN(TCOLEXPANDEXPDIF, tcolexpandexpdif)                                                       \
     INSN(TCONCAT, tconcat) INSN(TSORT32, tsort32) INSN(TSCATTER, tscatter)                         \
-    INSN(TMATMUL, tmatmul) INSN(TGEMV, tgemv)
+    INSN(TMATMUL, tmatmul) INSN(TGEMV, tgemv) INSN(TGATHERB, tgatherb)
 #define PWSP_INSNS_UPDATE(INSN) /* (dst, src, src), and dst is read */                             \
     INSN(TFUSEDMULADD, tfusedmuladd) INSN(TMULADDDST, tmuladddst)                                  \
     INSN(TFUSEDMULADDRELU, tfusedmuladdrelu)
@@ -44,7 +45,7 @@
 #define PWSP_INSNS_TMP(INSN) /* (dst, src, tmp) */                                                 \
     INSN(TROWSUM, trowsum) INSN(TROWMAX, trowmax) INSN(TROWMIN, trowmin)                           \
     INSN(TROWPROD, trowprod) INSN(TROWARGMAX, trowargmax) INSN(TROWARGMIN, trowargmin)             \
-    INSN(TTRANS, ttrans)
+    INSN(TCOLARGMAX, tcolargmax) INSN(TCOLARGMIN, tcolargmin) INSN(TTRANS, ttrans)
 #define PWSP_INSNS_BINARY_TMP(INSN) /* (dst, src, src, tmp) */                                     \
     INSN(TXOR, txor) INSN(TREM, trem) INSN(TFMOD, tfmod) INSN(TPOW, tpow)                          \
     INSN(TGATHER, tgather) INSN(TPRELU, tprelu)

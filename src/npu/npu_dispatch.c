@@ -86,8 +86,11 @@ static void npu_print_case(npu_emitter *emitter, uint32_t kernel, npu_text *out)
                       npu_kernel_is_on_a5(emitter) ? "950pr" : "910b");
         }
     }
-    npu_print(out, "        %swsp_kernel_%s(task);\n",
-              info.pto ? "wsp::begin_own();\n        " : "", name);
+    if (info.pto) {
+        npu_print(out, "        wsp::begin_own(%s);\n",
+                  info.pto->is_as_simulator ? "true" : "false");
+    }
+    npu_print(out, "        wsp_kernel_%s(task);\n", name);
     if (info.is_tile_kernel || info.pto) {
         npu_print(out, "        wsp::end_tiles(task);\n");
     }

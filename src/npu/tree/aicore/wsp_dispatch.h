@@ -29,6 +29,7 @@ inline void begin_tiles(wsp_task *task, const ptoisa_machine *machine) {
     ptoisa_core &core = ptoisa_this_core();
     core.model = static_cast<ptoisa_model>(task->model);
     core.machine = machine;
+    core.is_as_simulator = false;
 #ifndef WSP_CHECKED
     core.is_checked = false;
 #endif
@@ -60,9 +61,10 @@ inline const char *own_fault(const char *said = nullptr) {
 }
 
 // After begin_tiles: nobody has checked the operands of a source that is passed through.
-inline void begin_own() {
+inline void begin_own(bool is_as_simulator) {
     ptoisa_core &core = ptoisa_this_core();
     core.is_checked = true;
+    core.is_as_simulator = is_as_simulator;
     core.on_fault = [](ptoisa_core *self, const char *text) {
         static_cast<wsp_task *>(self->fault_user)->fault = FAULT_OF_SHIM;
         own_fault(text);
@@ -71,7 +73,7 @@ inline void begin_own() {
 
 #else
 
-AICORE inline void begin_own() {
+AICORE inline void begin_own(bool) {
 }
 
 template <typename Machine> AICORE inline void begin_tiles(__gm__ wsp_task *task, Machine) {
