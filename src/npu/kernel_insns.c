@@ -319,8 +319,11 @@ static bool npu_print_special(npu_kernel *k, const ptowsp_insn_info *insn, npu_t
         npu_print(out, "TGATHER<decltype(%s), decltype(%s), MaskPattern::%s>(%s, %s)", d, from,
                   npu_pattern_word(insn->mode), d, from);
     } else if (strcmp(name, "TQUANT") == 0) {
-        npu_print(out, "TQUANT<QuantType::INT8_SYM>(%s, %s, %s)", d, npu_kernel_tile(k, s[0]),
-                  npu_kernel_tile(k, s[1]));
+        npu_print(out,
+                  insn->tmp ? "WSP_QUANT(%s, %s, %s" : "TQUANT<QuantType::INT8_SYM>(%s, %s, %s", d,
+                  npu_kernel_tile(k, s[0]), npu_kernel_tile(k, s[1]));
+        npu_print_tiles(k, &insn->tmp, 1, out);
+        npu_print(out, ")");
     } else if (strcmp(name, "TMRGSORT") == 0) {
         npu_print_merge(k, insn, out);
     } else {

@@ -80,6 +80,14 @@
 #define WSP_UNCOUNTED(...) __VA_ARGS__
 #endif
 
+// A2/A3 quantises with scratch, and scales the source in place, which nothing reads afterwards.
+// PTO-ISA's simulator has no such form.
+#if defined(WSP_PTO_ISA) && defined(__CPU_SIM)
+#define WSP_QUANT(dst, src, scale, tmp) TQUANT<QuantType::INT8_SYM>(dst, src, scale)
+#else
+#define WSP_QUANT(dst, src, scale, tmp) TQUANT<QuantType::INT8_SYM>(dst, src, scale, tmp)
+#endif
+
 // A kernel ends before it touches any data, if a task's sizes do not match. `number` is the failed
 // check: wsp_core_fault_text.
 #define WSP_CHECK(task, number, condition)                                                         \
