@@ -2766,8 +2766,8 @@ typedef struct ptowsp_body_desc {
     uint32_t axis_count;            // axis arguments of each task
     const ptowsp_machine *machine;  // default: 910B
     // Fuses operations for which the hardware has one instruction: matmul + bias, matmul + relu +
-    // store, matmul + conversion + store. Without it each operation is counted by itself, as in
-    // PTO-WSP.
+    // store, matmul + conversion + store or another matmul. Without it each operation is counted by
+    // itself, as in PTO-WSP.
     bool is_fused;
 } ptowsp_body_desc;
 

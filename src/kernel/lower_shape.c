@@ -31,6 +31,10 @@ static void pwsp_lower_alloc(pwsp_lowering *lw, const pwsp_kop *op) {
 }
 
 static void pwsp_lower_cvt(pwsp_lowering *lw, const pwsp_kop *op) {
+    if (lw->values[op->src[0]].acc && pwsp_lower_is_narrowed(lw->body, lw->at)) {
+        lw->values[lw->at].acc = lw->values[op->src[0]].acc;
+        return;
+    }
     uint32_t src = pwsp_lower_flat(lw, pwsp_lower_value(lw, op->src[0]));
     uint32_t dst = pwsp_lower_flat(lw, pwsp_lower_result(lw, op, 0));
     if (lw->list->tiles[src].dtype == op->dtype) {  // of what may change: a copy
