@@ -57,7 +57,8 @@ static bool pwsp_legal_refuse(const ptowsp_body *body, const pwsp_list *list, ui
         }
     }
     PTOWSP_ASSERT(at < sizeof text);
-    return pwsp_list_fail(fault, PTOWSP_UNSUPPORTED, i, "%s: %s is not for %s (%s), which has %s",
+    return pwsp_list_fail(fault, PTOWSP_UNSUPPORTED, i,
+                          "%s: %s is not for %s (%s), which has %s (rule: element types)",
                           ptoisa_op_name((ptoisa_op)insn->op),
                           ptoisa_dtype_name((ptoisa_dtype)list->tiles[insn->src[0]].dtype),
                           body->machine.name, body->machine.family == PTOISA_A5 ? "A5" : "A2/A3",

@@ -44,7 +44,17 @@ static uint32_t pwsp_form_all_cols(pwsp_lowering *lw, uint32_t tile, uint32_t co
                            of.valid_rows, all, 0);
 }
 
-// A copy of a row-major tile that is allocated with so many columns.
+// The same bytes as integers.
+static uint32_t pwsp_form_bits(pwsp_lowering *lw, uint32_t tile) {
+    pwsp_list_tile of = lw->list->tiles[tile];
+    uint32_t size = ptoisa_dtype_size((ptoisa_dtype)of.dtype);
+    uint8_t dtype = size == 4 ? PTOISA_I32 : size == 2 ? PTOISA_I16 : PTOISA_I8;
+    return pwsp_lower_view(lw, tile, (ptoisa_layout)of.layout, dtype, of.rows, of.cols,
+                           of.valid_rows, of.valid_cols, 0);
+}
+
+// A copy of a row-major tile that is allocated with so many columns. TMOV wants tiles of one size;
+// where they differ, or'ing nothing copies the bits.
 static uint32_t pwsp_form_copy(pwsp_lowering *lw, uint32_t tile, uint32_t cols) {
     pwsp_list_tile of = lw->list->tiles[tile];
     uint32_t copy = pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, of.dtype, of.rows, cols,
@@ -53,7 +63,12 @@ static uint32_t pwsp_form_copy(pwsp_lowering *lw, uint32_t tile, uint32_t cols) 
         return tile;
     }
     lw->list->tiles[copy].value = 0;
-    pwsp_insn_emit(lw, PTOISA_TMOV, copy, tile, 0, 0)->is_implied = true;
+    if (of.cols == cols) {
+        pwsp_insn_emit(lw, PTOISA_TMOV, copy, tile, 0, 0)->is_implied = true;
+        return copy;
+    }
+    uint32_t to = pwsp_form_bits(lw, copy), from = pwsp_form_bits(lw, tile);
+    pwsp_insn_emit_scalar(lw, PTOISA_TORS, to, from, 0)->is_implied = true;
     return copy;
 }
 
@@ -313,14 +328,15 @@ static bool pwsp_form_is_sized(const pwsp_list *list, const pwsp_legal_form *for
     return true;
 }
 
+// What is wrong, and the rule as the capability table names it.
 static const char *pwsp_form_sizes_text(pwsp_legal_sizes sizes) {
     switch (sizes) {
-    case PWSP_SIZES_ROWS_4095: return "more than 4095 rows in UB (rule: sizes)";
-    case PWSP_SIZES_ROWS: return "its source and result have other rows (rule 6)";
-    case PWSP_SIZES_COLS: return "its source and result have other columns (rule 8)";
-    case PWSP_SIZES_MASK: return "its mask has no bit for each column that is allocated (rule 12)";
-    case PWSP_SIZES_PACK: return "its rows do not stay rows when they are packed (rule 13)";
-    case PWSP_SIZES_PRODUCT: return "its factors and result have other sizes (rule 9)";
+    case PWSP_SIZES_ROWS_4095: return "a tile has more than 4095 rows (rule: rows in UB)";
+    case PWSP_SIZES_ROWS: return "source and result have other rows (rule: row sums)";
+    case PWSP_SIZES_COLS: return "source and result have other columns (rule: column sums)";
+    case PWSP_SIZES_MASK: return "the mask has no bit for each allocated column (rule: masks)";
+    case PWSP_SIZES_PACK: return "rows do not stay rows when they are packed (rule: mask gathers)";
+    case PWSP_SIZES_PRODUCT: return "factors and result have other sizes (rule: factors)";
     case PWSP_SIZES_ANY: break;
     }
     return "";
@@ -339,8 +355,10 @@ bool pwsp_legal_check_forms(const ptowsp_body *body, const pwsp_list *list,
                 pwsp_insn_name(insn), machine, form->places);
         }
         if (form && !pwsp_form_is_sized(list, form, insn)) {
-            return pwsp_list_fail(fault, PTOWSP_UNSUPPORTED, i, "%s: on %s, %s",
-                                  pwsp_insn_name(insn), machine,
+            uint32_t tile = insn->src[0] ? insn->src[0] : insn->dst[0];
+            return pwsp_list_fail(fault, PTOWSP_UNSUPPORTED, i, "%s of %s: on %s, %s",
+                                  pwsp_insn_name(insn),
+                                  ptoisa_dtype_name((ptoisa_dtype)list->tiles[tile].dtype), machine,
                                   pwsp_form_sizes_text((pwsp_legal_sizes)form->sizes));
         }
     }
