@@ -437,14 +437,14 @@ static void build_form(ptowsp_body *k, const form *f, too_far which) {
         column.like = ptowsp_tile_in(k, "like", PTOWSP_F32, 3, 1);
         desc.dst[0] = ptowsp_tile_alloc(k, &column);
     }
-    if ((is_cut || f->effect == 'S') && which != DST) {  // 24 columns, in 32
-        ptowsp_alloc_desc row;
-        memset(&row, 0, sizeof row);
-        row.dtype = to;
-        row.rows = to_rows;
-        row.cols = 32;
-        row.like = ptowsp_tile_in(k, "like", PTOWSP_F32, to_rows, 24);
-        desc.dst[0] = ptowsp_tile_alloc(k, &row);
+    if ((is_cut || is_select || f->sizes == 'G' || f->effect == 'S') && which != DST) {
+        ptowsp_alloc_desc part;  // 12 of 16 columns, 24 of 32, or as many as a task has
+        memset(&part, 0, sizeof part);
+        part.dtype = to;
+        part.rows = to_rows;
+        part.cols = to_cols;
+        part.like = ptowsp_tile_in(k, "like", PTOWSP_F32, to_rows, f->sizes == 'G' ? 12 : 24);
+        desc.dst[0] = ptowsp_tile_alloc(k, &part);
     }
     desc.src[0] = x;
     uint32_t at = 1;
