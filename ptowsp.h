@@ -2886,7 +2886,8 @@ typedef enum ptowsp_round {
 } ptowsp_round;
 
 // Converts to another type. The rounding mode applies to floats to integers; these saturate, and
-// NaN gives 0.
+// NaN gives 0. PTO-ISA's CPU simulator clamps first to what both types hold: there infinity as f16
+// becomes 65504 in f32, and NaN 127 in i8. Do not compare infinities, NaN and what is out of range.
 PTOWSP_API ptowsp_value ptowsp_tile_cvt(ptowsp_value x, ptowsp_dtype dtype, ptowsp_round round);
 
 // Quantizing gives clamp(round(x * scale), -128, 127) as i8. Dequantizing gives (x - offset) *
