@@ -3085,6 +3085,11 @@ PTOISA_FN bool ptoisa_check_path(ptoisa_core *core, ptoisa_op op, const ptoisa_t
                                                             : "the way from UB to UB")) {
         return false;
     }
+    if (s->memory == PTOISA_ACC && d->memory == PTOISA_MAT && d->dtype == s->dtype &&
+        core->machine->family == PTOISA_A2A3) {
+        return ptoisa_fault(core, op, "%s goes from L0C to L1 as f16 or bf16 on %s",
+                            ptoisa_dtype_name((ptoisa_dtype)s->dtype), core->machine->name);
+    }
     if (s->memory == PTOISA_ACC) {
         return ptoisa_check_acc(core, op, s, d->dtype, false);
     }
@@ -4646,6 +4651,31 @@ PTOISA_FN void ptoisa_quant(ptoisa_core *core, const ptoisa_tile *d, const ptois
 PTOISA_FN void ptoisa_tquant_sym(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s,
                                  const ptoisa_tile *scale) {
     ptoisa_quant(core, d, s, scale, NULL, PTOISA_I8);
+}
+
+// The form of A2/A3: with t, scratch of as many bytes as s has, whole 8 rows of it. s becomes
+// s * scale[r].
+PTOISA_FN void ptoisa_tquant_sym_scratch(ptoisa_core *core, const ptoisa_tile *d,
+                                         const ptoisa_tile *s, const ptoisa_tile *scale,
+                                         const ptoisa_tile *t) {
+    const ptoisa_op op = PTOISA_TQUANT;
+    if (PTOISA_CHECKED) {
+        const uint64_t bytes = (uint64_t)((s->rows + 7) / 8 * 8) * s->cols * 4;
+        if (!ptoisa_check_tile(core, op, "t", t)) {
+            return;
+        }
+        if (ptoisa_tile_bytes(t) < bytes) {
+            ptoisa_fault(core, op, "t has %llu bytes, and %llu are needed",
+                         (unsigned long long)ptoisa_tile_bytes(t), (unsigned long long)bytes);
+            return;
+        }
+    }
+    ptoisa_quant(core, d, s, scale, NULL, PTOISA_I8);
+    for (uint32_t r = 0; r < d->valid_rows && !core->is_dry; r++) {
+        ptoisa_any_f32 *row = (ptoisa_any_f32 *)s->data + (uint64_t)r * s->cols;
+        const ptoisa_cast_args times = ptoisa_by((float)ptoisa_get(scale, r, 0), 0);
+        ptoisa_f32s_times_by(row, row, d->valid_cols, &times);
+    }
 }
 
 // u8: clamp(rint(s * scale[r] + offset[r]), 0, 255).
@@ -8889,12 +8919,14 @@ PTOISA_INLINE void ptoisa_pattern_of(ptoisa_pattern pattern, uint32_t *first, ui
                                        : (uint32_t)pattern - PTOISA_P0101;
 }
 
-// d[r] = those columns of s[r] that the pattern takes.
+// Elements of d, row after row = those columns of each row of s that the pattern takes: all of them
+// lie together, so rows stay rows only where one of s fills one of d. All columns of d are valid.
 PTOISA_FN void ptoisa_tgather_mask(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s,
                                    ptoisa_pattern pattern) {
     const ptoisa_op op = PTOISA_TGATHERMASK;
     uint32_t first, step;
     ptoisa_pattern_of(pattern, &first, &step);
+    const uint32_t taken = (s->valid_cols + step - 1 - first) / step;
     if (PTOISA_CHECKED) {
         if ((uint32_t)pattern > PTOISA_P1111) {
             ptoisa_fault(core, op, "there is no pattern %d", (int)pattern);
@@ -8906,13 +8938,16 @@ PTOISA_FN void ptoisa_tgather_mask(ptoisa_core *core, const ptoisa_tile *d, cons
         }
         const uint32_t types =
             PTOISA_SET_2_BYTES >> d->dtype & 1 ? PTOISA_SET_2_BYTES : PTOISA_SET_4_BYTES;
-        if (!ptoisa_check_row_major(core, op, "s", s, types, d->valid_rows, 0)) {
+        if (!ptoisa_check_row_major(core, op, "s", s, types, 0, 0)) {
             return;
         }
-        uint64_t taken = ((uint64_t)s->valid_cols + step - 1 - first) / step;
-        if (d->valid_cols > taken) {
-            ptoisa_fault(core, op, "d has %u valid columns, and %llu are taken of %u of s",
-                         d->valid_cols, (unsigned long long)taken, s->valid_cols);
+        if (d->valid_cols != d->cols) {
+            ptoisa_fault(core, op, "d has %u valid columns of %u", d->valid_cols, d->cols);
+            return;
+        }
+        if ((uint64_t)taken * s->valid_rows > (uint64_t)d->valid_rows * d->cols) {
+            ptoisa_fault(core, op, "%u are taken of each of %u rows of s, and d has %u x %u", taken,
+                         s->valid_rows, d->valid_rows, d->cols);
             return;
         }
     }
@@ -8921,11 +8956,11 @@ PTOISA_FN void ptoisa_tgather_mask(ptoisa_core *core, const ptoisa_tile *d, cons
         return;
     }
     const uint32_t size = ptoisa_dtype_size((ptoisa_dtype)d->dtype);
-    for (uint32_t r = 0; r < d->valid_rows; r++) {
-        uint8_t *to = ptoisa_row_at(d, r);
+    uint8_t *to = (uint8_t *)d->data;
+    for (uint32_t r = 0; r < s->valid_rows; r++) {
         const uint8_t *from = ptoisa_row_at(s, r) + (uint64_t)first * size;
-        for (uint32_t c = 0; c < d->valid_cols; c++) {
-            ptoisa_move_element(to + c * size, from + (uint64_t)c * step * size, size);
+        for (uint32_t c = 0; c < taken; c++, to += size) {
+            ptoisa_move_element(to, from + (uint64_t)c * step * size, size);
         }
     }
 }
@@ -11162,6 +11197,18 @@ inline shim::Token<W...> TQUANT(D &dst, S &src, P &scale, W &...events) {
     ptoisa_core *core = shim::begin(events...);
     ptoisa_tile d = shim::view(dst), s = shim::view(src), p = shim::view(scale);
     ptoisa_tquant_sym(core, &d, &s, &p);
+    return shim::end();
+}
+
+// As A2/A3 has it: with scratch, and src is scaled in place.
+template <QuantType Type, typename D, typename S, typename P, typename T, typename... W,
+          typename = shim::if_tile<T>>
+inline shim::Token<W...> TQUANT(D &dst, S &src, P &scale, T &tmp, W &...events) {
+    static_assert(Type == QuantType::INT8_SYM, "without an offset only INT8_SYM");
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile d = shim::view(dst), s = shim::view(src), p = shim::view(scale);
+    ptoisa_tile t = shim::view(tmp);
+    ptoisa_tquant_sym_scratch(core, &d, &s, &p, &t);
     return shim::end();
 }
 

@@ -20149,6 +20149,11 @@ PTOISA_FN bool ptoisa_check_path(ptoisa_core *core, ptoisa_op op, const ptoisa_t
                                                             : "the way from UB to UB")) {
         return false;
     }
+    if (s->memory == PTOISA_ACC && d->memory == PTOISA_MAT && d->dtype == s->dtype &&
+        core->machine->family == PTOISA_A2A3) {
+        return ptoisa_fault(core, op, "%s goes from L0C to L1 as f16 or bf16 on %s",
+                            ptoisa_dtype_name((ptoisa_dtype)s->dtype), core->machine->name);
+    }
     if (s->memory == PTOISA_ACC) {
         return ptoisa_check_acc(core, op, s, d->dtype, false);
     }
@@ -21710,6 +21715,31 @@ PTOISA_FN void ptoisa_quant(ptoisa_core *core, const ptoisa_tile *d, const ptois
 PTOISA_FN void ptoisa_tquant_sym(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s,
                                  const ptoisa_tile *scale) {
     ptoisa_quant(core, d, s, scale, NULL, PTOISA_I8);
+}
+
+// The form of A2/A3: with t, scratch of as many bytes as s has, whole 8 rows of it. s becomes
+// s * scale[r].
+PTOISA_FN void ptoisa_tquant_sym_scratch(ptoisa_core *core, const ptoisa_tile *d,
+                                         const ptoisa_tile *s, const ptoisa_tile *scale,
+                                         const ptoisa_tile *t) {
+    const ptoisa_op op = PTOISA_TQUANT;
+    if (PTOISA_CHECKED) {
+        const uint64_t bytes = (uint64_t)((s->rows + 7) / 8 * 8) * s->cols * 4;
+        if (!ptoisa_check_tile(core, op, "t", t)) {
+            return;
+        }
+        if (ptoisa_tile_bytes(t) < bytes) {
+            ptoisa_fault(core, op, "t has %llu bytes, and %llu are needed",
+                         (unsigned long long)ptoisa_tile_bytes(t), (unsigned long long)bytes);
+            return;
+        }
+    }
+    ptoisa_quant(core, d, s, scale, NULL, PTOISA_I8);
+    for (uint32_t r = 0; r < d->valid_rows && !core->is_dry; r++) {
+        ptoisa_any_f32 *row = (ptoisa_any_f32 *)s->data + (uint64_t)r * s->cols;
+        const ptoisa_cast_args times = ptoisa_by((float)ptoisa_get(scale, r, 0), 0);
+        ptoisa_f32s_times_by(row, row, d->valid_cols, &times);
+    }
 }
 
 // u8: clamp(rint(s * scale[r] + offset[r]), 0, 255).
@@ -25953,12 +25983,14 @@ PTOISA_INLINE void ptoisa_pattern_of(ptoisa_pattern pattern, uint32_t *first, ui
                                        : (uint32_t)pattern - PTOISA_P0101;
 }
 
-// d[r] = those columns of s[r] that the pattern takes.
+// Elements of d, row after row = those columns of each row of s that the pattern takes: all of them
+// lie together, so rows stay rows only where one of s fills one of d. All columns of d are valid.
 PTOISA_FN void ptoisa_tgather_mask(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s,
                                    ptoisa_pattern pattern) {
     const ptoisa_op op = PTOISA_TGATHERMASK;
     uint32_t first, step;
     ptoisa_pattern_of(pattern, &first, &step);
+    const uint32_t taken = (s->valid_cols + step - 1 - first) / step;
     if (PTOISA_CHECKED) {
         if ((uint32_t)pattern > PTOISA_P1111) {
             ptoisa_fault(core, op, "there is no pattern %d", (int)pattern);
@@ -25970,13 +26002,16 @@ PTOISA_FN void ptoisa_tgather_mask(ptoisa_core *core, const ptoisa_tile *d, cons
         }
         const uint32_t types =
             PTOISA_SET_2_BYTES >> d->dtype & 1 ? PTOISA_SET_2_BYTES : PTOISA_SET_4_BYTES;
-        if (!ptoisa_check_row_major(core, op, "s", s, types, d->valid_rows, 0)) {
+        if (!ptoisa_check_row_major(core, op, "s", s, types, 0, 0)) {
             return;
         }
-        uint64_t taken = ((uint64_t)s->valid_cols + step - 1 - first) / step;
-        if (d->valid_cols > taken) {
-            ptoisa_fault(core, op, "d has %u valid columns, and %llu are taken of %u of s",
-                         d->valid_cols, (unsigned long long)taken, s->valid_cols);
+        if (d->valid_cols != d->cols) {
+            ptoisa_fault(core, op, "d has %u valid columns of %u", d->valid_cols, d->cols);
+            return;
+        }
+        if ((uint64_t)taken * s->valid_rows > (uint64_t)d->valid_rows * d->cols) {
+            ptoisa_fault(core, op, "%u are taken of each of %u rows of s, and d has %u x %u", taken,
+                         s->valid_rows, d->valid_rows, d->cols);
             return;
         }
     }
@@ -25985,11 +26020,11 @@ PTOISA_FN void ptoisa_tgather_mask(ptoisa_core *core, const ptoisa_tile *d, cons
         return;
     }
     const uint32_t size = ptoisa_dtype_size((ptoisa_dtype)d->dtype);
-    for (uint32_t r = 0; r < d->valid_rows; r++) {
-        uint8_t *to = ptoisa_row_at(d, r);
+    uint8_t *to = (uint8_t *)d->data;
+    for (uint32_t r = 0; r < s->valid_rows; r++) {
         const uint8_t *from = ptoisa_row_at(s, r) + (uint64_t)first * size;
-        for (uint32_t c = 0; c < d->valid_cols; c++) {
-            ptoisa_move_element(to + c * size, from + (uint64_t)c * step * size, size);
+        for (uint32_t c = 0; c < taken; c++, to += size) {
+            ptoisa_move_element(to, from + (uint64_t)c * step * size, size);
         }
     }
 }
@@ -30447,10 +30482,6 @@ ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part) {
     if (op) {
         if (part > 1 || op->cols % 2 != 0) {
             PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "part %u of %u columns", part, op->cols);
-        } else if ((op->cols * ptowsp_dtype_size((ptowsp_dtype)op->dtype) + 31) / 32 % 2 != 0) {
-            PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED,
-                              "rows of %u %s are no whole pairs of blocks of 32 bytes", op->cols,
-                              ptowsp_dtype_name((ptowsp_dtype)op->dtype));
         }
         pwsp_builder_shape(&b, op, op->dtype);
         b.op.col = part;
@@ -31585,6 +31616,10 @@ PWSP_INLINE void pwsp_insn_set_window(pwsp_insn *insn, const pwsp_kop *op) {
 // Does something other than matmul and store read the value, so that it must be in UB?
 PWSP_INTERNAL bool pwsp_lower_feeds(const ptowsp_body *body, uint32_t value);
 
+// Is the value an f32 product in f16 or bf16 that only products read, in a fused kernel? It becomes
+// that on its way from L0C to L1.
+PWSP_INTERNAL bool pwsp_lower_is_narrowed(const ptowsp_body *body, uint32_t value);
+
 // exp, sigmoid, sin and the like, from src into dst: flat tiles that may be the same.
 PWSP_INTERNAL void pwsp_lower_function(pwsp_lowering *lw, pwsp_kop_kind kind, uint32_t dst,
                                        uint32_t src);
@@ -32046,6 +32081,9 @@ void pwsp_lower_unary(pwsp_lowering *lw, const pwsp_kop *op) {
 //      UB ----TMOV----^
 //      L0C ---TMOV----^
 //
+// A2/A3 moves f32 from L0C to L1 as f16 or bf16 only (checked 10): there an f32 product that is a
+// factor goes through UB, and one that is converted for it narrows on its way in a fused kernel.
+//
 // A product whose factors do not fit L0A or L0B is cut along k: TEXTRACT takes panels out of L1,
 // and TMATMUL_ACC adds to the first one's sum.
 
@@ -32076,7 +32114,16 @@ uint32_t pwsp_lower_factor(pwsp_lowering *lw, uint32_t value, bool is_left) {
         load->param = (uint16_t)lw->body->ops[op->src[0]].param;
         pwsp_insn_set_window(load, op);
     } else {
-        pwsp_insn_emit(lw, PTOISA_TMOV, mat, at->acc ? at->acc : at->tile, 0, 0);
+        bool is_kept = at->acc && lw->list->tiles[at->acc].dtype == op->dtype &&
+                       lw->body->machine.family == PTOISA_A2A3;
+        uint32_t from = at->acc && !is_kept ? at->acc : at->tile;
+        if (from == 0) {  // PTO-WSP counts one way
+            from = pwsp_lower_to_vec(lw, at->acc, op);
+            if (!lw->is_out) {
+                lw->list->insns[lw->list->insn_count - 1].is_implied = true;
+            }
+        }
+        pwsp_insn_emit(lw, PTOISA_TMOV, mat, from, 0, 0);
     }
     return mat;
 }
@@ -32142,14 +32189,37 @@ static uint32_t pwsp_lower_bias(pwsp_lowering *lw, uint32_t value) {
     return bias;
 }
 
+static bool pwsp_lower_is_product(const pwsp_kop *op) {
+    return op->kind == PWSP_KOP_MATMUL || op->kind == PWSP_KOP_MATMUL_ACC ||
+           op->kind == PWSP_KOP_MATMUL_BIAS;
+}
+
+bool pwsp_lower_is_narrowed(const ptowsp_body *body, uint32_t value) {
+    const pwsp_kop *op = &body->ops[value], *of = &body->ops[op->src[0]];
+    if (!body->is_fused || op->kind != PWSP_KOP_CVT || op->mode != PTOISA_CAST_RINT || op->loop ||
+        (op->dtype != PTOWSP_F16 && op->dtype != PTOWSP_BF16) || !pwsp_lower_is_product(of) ||
+        of->dtype != PTOWSP_F32) {
+        return false;
+    }
+    uint32_t count = 0;
+    for (uint64_t i = value + 1; i < body->op_count; i++) {
+        const pwsp_kop *user = &body->ops[i];
+        if (!user->is_dead && pwsp_lower_is_product(user)) {
+            count += user->src[0] == value;
+            count += user->src[1] == value;
+        }
+    }
+    return count > 0 && count == pwsp_body_use_count(body, value);
+}
+
 bool pwsp_lower_feeds(const ptowsp_body *body, uint32_t value) {
     for (uint64_t i = value + 1; i < body->op_count; i++) {
         const pwsp_kop *op = &body->ops[i];
-        if (op->is_dead || op->kind == PWSP_KOP_STORE || op->kind == PWSP_KOP_STORE_ADD) {
+        if (op->is_dead || op->kind == PWSP_KOP_STORE || op->kind == PWSP_KOP_STORE_ADD ||
+            pwsp_lower_is_narrowed(body, (uint32_t)i)) {
             continue;
         }
-        bool is_matmul = op->kind == PWSP_KOP_MATMUL || op->kind == PWSP_KOP_MATMUL_ACC ||
-                         op->kind == PWSP_KOP_MATMUL_BIAS;
+        bool is_matmul = pwsp_lower_is_product(op);
         for (uint32_t j = 0; j < PWSP_KOP_SRC_MAX; j++) {
             if (op->src[j] != value || (is_matmul && j != 2)) {
                 continue;
@@ -32620,6 +32690,10 @@ static void pwsp_lower_alloc(pwsp_lowering *lw, const pwsp_kop *op) {
 }
 
 static void pwsp_lower_cvt(pwsp_lowering *lw, const pwsp_kop *op) {
+    if (lw->values[op->src[0]].acc && pwsp_lower_is_narrowed(lw->body, lw->at)) {
+        lw->values[lw->at].acc = lw->values[op->src[0]].acc;
+        return;
+    }
     uint32_t src = pwsp_lower_flat(lw, pwsp_lower_value(lw, op->src[0]));
     uint32_t dst = pwsp_lower_flat(lw, pwsp_lower_result(lw, op, 0));
     if (lw->list->tiles[src].dtype == op->dtype) {  // of what may change: a copy
@@ -32765,12 +32839,9 @@ static void pwsp_lower_every(pwsp_lowering *lw, const pwsp_kop *op, uint32_t src
                              ptoisa_pattern pattern) {
     pwsp_list_tile of = lw->list->tiles[src];
     uint32_t cols = pwsp_round_up(op->cols, pwsp_block_elements(dtype));
-    if (of.cols < 2 * cols) {
-        cols = of.cols / 2;
-    }
-    // The instruction fills all columns of its destination.
+    // The instruction fills all columns of its destination: see legal_forms.c.
     uint32_t pairs = pwsp_lower_view(lw, src, PTOISA_ROW_MAJOR, dtype, of.rows, of.cols,
-                                     of.valid_rows, pwsp_valid_full(2 * cols), 0);
+                                     of.valid_rows, pwsp_valid_full(of.cols), 0);
     uint32_t full = pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, dtype, of.rows, cols,
                                     of.valid_rows, pwsp_valid_full(cols));
     pwsp_insn_emit(lw, PTOISA_TGATHERMASK, full, pairs, 0, 0)->mode = (uint8_t)pattern;
@@ -33187,21 +33258,25 @@ bool pwsp_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
 // src/kernel/legal.h
 // =================================================================================================
 
-// Rules of instructions: the element types that each takes on each family of machines.
+// Rules of instructions: the element types that each takes on each family of machines, and the
+// forms: where its tiles are, how their allocated sizes relate, its scratch, what it overwrites.
 //
-// The list that lowering makes is right for the library. A device takes less: its headers refuse
-// types with a static assertion. PWSP_LEGAL is the table of these rules, a row for an instruction,
-// and two things are done by it:
+// The list that lowering makes is right for the library. A device takes less, and so does PTO-ISA's
+// simulator: their headers refuse types and sizes with a static assertion. Two tables have these
+// rules, PWSP_LEGAL the types and PWSP_LEGAL_FORMS the forms, with a row for an instruction, and two
+// things are done by them:
 //
-//      legalise      rewrites an instruction whose type the machine lacks through f32: TCVT of its
-//                    sources, the instruction, TCVT of the result. The bits are the same: bf16
-//                    arithmetic is f32 arithmetic that is rounded once, and so is i16 division
+//      legalise      types: rewrites an instruction whose type the machine lacks through f32: TCVT
+//                    of its sources, the instruction, TCVT of the result. The bits are the same:
+//                    bf16 arithmetic is f32 arithmetic that is rounded once, and so is i16 division
 //                    (the quotient of two i16 is nearer to no other integer than 2^-15 relative)
-//      refuse        fails where the table has no way, and names instruction, type and machine
+//                    forms: takes other views of the same bytes, allocates more rows, adds scratch,
+//                    and copies what is too narrow or would be lost
+//      refuse        fails where the tables have no way, and names instruction, what, and machine
 //
 // Both happen when a kernel is made, for its machine. So one list is run, counted and emitted.
 //
-// Columns of the table: the instruction; the types that A2/A3 (910B) takes; those that A2/A3
+// Columns of PWSP_LEGAL: the instruction; the types that A2/A3 (910B) takes; those that A2/A3
 // reaches through f32; the types that A5 (950PR) takes. The source of a row is the comment above
 // it: ptoisa n.m is a section of the notes on PTO-ISA, checked n a rule of the rules confirmed
 // against its headers, [hdr] a static assertion that was seen, [read] documentation alone.
@@ -33269,7 +33344,77 @@ bool pwsp_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
     ROW(TNEG, PWSP_LEGAL_BIN, PWSP_LEGAL_BF, PWSP_LEGAL_BIN5)                                      \
     ROW(TRELU, PWSP_LEGAL_F | PTOISA_SET(PTOISA_I32), PWSP_LEGAL_BF,                               \
         PWSP_LEGAL_F5 | PTOISA_SET(PTOISA_I32))
+
+// Columns: the instruction; where its tiles are, destinations before the colon, each the places that
+// it may have; the relation of allocated sizes; scratch; what it overwrites besides its result.
+//
+//      places    R row-major in UB, C one column in UB, M boxes in L1, m a row in L1, L L0A, Q L0B,
+//                A L0C, B bias table, S fixpipe buffer
+#define PWSP_LEGAL_FORMS(ROW) /* op, places, sizes, scratch, effect */                             \
+    /* ptoisa 5.1. */                                                                              \
+    ROW(TLOAD, "RCMm:", ROWS_4095, NONE, PLAIN)                                                    \
+    ROW(TSTORE, ":RCMmA", ROWS_4095, NONE, PLAIN)                                                  \
+    ROW(TTRANS, "R:R", ANY, TRANS, PLAIN)                                                          \
+    /* ptoisa 5.3; checked 6: TROWSUM has src.Rows == dst.Rows in the simulator [ran]. */          \
+    ROW(TROWSUM, "RC:R", ROWS, LIKE, PLAIN)                                                        \
+    ROW(TROWMAX, "RC:R", ANY, LIKE, PLAIN)                                                         \
+    ROW(TROWMIN, "RC:R", ANY, LIKE, PLAIN)                                                         \
+    ROW(TROWPROD, "RC:R", ANY, LIKE, PLAIN)                                                        \
+    ROW(TROWARGMAX, "RC:R", ANY, LIKE, PLAIN)                                                      \
+    ROW(TROWARGMIN, "RC:R", ANY, LIKE, PLAIN)                                                      \
+    /* ptoisa 6, checked 8: src.Cols == dst.Cols in the simulator [ran]. */                        \
+    ROW(TCOLSUM, "R:R", COLS, NONE, PLAIN)                                                         \
+    ROW(TCOLMAX, "R:R", COLS, NONE, PLAIN)                                                         \
+    ROW(TCOLMIN, "R:R", COLS, NONE, PLAIN)                                                         \
+    ROW(TCOLPROD, "R:R", COLS, NONE, PLAIN)                                                        \
+    /* ptoisa 5.2: on A2/A3 the result is not where the source is. */                              \
+    ROW(TRSQRT, "R:R", ANY, NONE, APART)                                                           \
+    ROW(TRECIP, "R:R", ANY, NONE, APART)                                                           \
+    ROW(TANDS, "R:R", ANY, NONE, APART)                                                            \
+    ROW(TORS, "R:R", ANY, NONE, APART)                                                             \
+    /* checked 12: simulator and device agree if all columns are valid, and the mask has a bit for \
+       each [read]; scratch of 32 bytes compiles [hdr]. */                                         \
+    ROW(TCMP, "R:R,R", MASK, NONE, PLAIN)                                                          \
+    ROW(TCMPS, "R:R", MASK, NONE, PLAIN)                                                           \
+    ROW(TSEL, "R:R,R,R", MASK, BYTES_32, PLAIN)                                                    \
+    ROW(TSELS, "R:R,R", MASK, BYTES_32, PLAIN)                                                     \
+    /* checked 13: what is picked of all rows lies together [read]. */                             \
+    ROW(TGATHERMASK, "R:R", PACK, NONE, PLAIN)                                                     \
+    /* checked 14: A2/A3 takes scratch, and scales the source in place [hdr]. */                   \
+    ROW(TQUANT, "R:R,C", ANY, QUANT, SPOILS)                                                       \
+    /* ptoisa 5.5, checked 9: rows of Left and Acc, columns of Left and rows of Right, columns of  \
+       Right and Acc are equal [ran]. */                                                           \
+    ROW(TMATMUL, "A:L,Q", PRODUCT, NONE, PLAIN)                                                    \
+    ROW(TMATMUL_ACC, "A:A,L,Q", PRODUCT, NONE, PLAIN)                                              \
+    ROW(TMATMUL_BIAS, "A:L,Q,B", PRODUCT, NONE, PLAIN)                                             \
+    ROW(TGEMV, "A:L,Q", PRODUCT, NONE, PLAIN)                                                      \
+    ROW(TGEMV_ACC, "A:A,L,Q", PRODUCT, NONE, PLAIN)                                                \
+    ROW(TGEMV_BIAS, "A:L,Q,B", PRODUCT, NONE, PLAIN)
 // clang-format on
+
+typedef enum pwsp_legal_sizes {
+    PWSP_SIZES_ANY = 0,
+    PWSP_SIZES_ROWS_4095,  // a tile in UB has at most 4095 rows
+    PWSP_SIZES_ROWS,       // source and result are allocated with the same rows
+    PWSP_SIZES_COLS,       // with the same columns
+    PWSP_SIZES_MASK,       // all columns of tiles and a bit of the mask for each are valid
+    PWSP_SIZES_PACK,       // all columns of the result are valid, and each row fills one
+    PWSP_SIZES_PRODUCT
+} pwsp_legal_sizes;
+
+typedef enum pwsp_legal_scratch {
+    PWSP_SCRATCH_NONE = 0,
+    PWSP_SCRATCH_LIKE,      // the source's type and shape
+    PWSP_SCRATCH_TRANS,     // the source's columns, each of its rows in whole 16s (bytes: 32s)
+    PWSP_SCRATCH_BYTES_32,  // 32 bytes
+    PWSP_SCRATCH_QUANT      // A2/A3: the source's shape, of whole 8 rows
+} pwsp_legal_scratch;
+
+typedef enum pwsp_legal_effect {
+    PWSP_EFFECT_PLAIN = 0,
+    PWSP_EFFECT_APART,  // A2/A3: the result is not where the source is
+    PWSP_EFFECT_SPOILS  // A2/A3: the first source is lost
+} pwsp_legal_effect;
 
 typedef struct pwsp_legal_row {
     uint8_t op;            // ptoisa_op
@@ -33277,12 +33422,29 @@ typedef struct pwsp_legal_row {
     uint32_t through_f32;  // on A2/A3
 } pwsp_legal_row;
 
-// The row of an instruction; NULL if it has none.
+typedef struct pwsp_legal_form {
+    uint8_t op;       // ptoisa_op
+    char places[10];  // "R:R,C"
+    uint8_t sizes;    // pwsp_legal_sizes
+    uint8_t scratch;  // pwsp_legal_scratch
+    uint8_t effect;   // pwsp_legal_effect
+} pwsp_legal_form;
+
+// The rows of an instruction; NULL if it has none.
 PWSP_INTERNAL const pwsp_legal_row *pwsp_legal_row_of(ptoisa_op op);
+PWSP_INTERNAL const pwsp_legal_form *pwsp_legal_form_of(ptoisa_op op);
 
 // Makes the list legal for the body's machine; false with a fault that names instruction, type and
 // machine, or when memory is out.
 PWSP_INTERNAL bool pwsp_legalise(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault);
+
+// Do all instructions have their forms? False with a fault that names instruction, machine and rule.
+PWSP_INTERNAL bool pwsp_legal_check_forms(const ptowsp_body *body, const pwsp_list *list,
+                                          pwsp_list_fault *fault);
+
+// Appends instruction `at` of the old list, in its form.
+PWSP_INTERNAL void pwsp_legal_form_apply(pwsp_lowering *lw, const pwsp_insn *insns, uint64_t count,
+                                         uint64_t at);
 
 #endif
 
@@ -33345,7 +33507,8 @@ static bool pwsp_legal_refuse(const ptowsp_body *body, const pwsp_list *list, ui
         }
     }
     PTOWSP_ASSERT(at < sizeof text);
-    return pwsp_list_fail(fault, PTOWSP_UNSUPPORTED, i, "%s: %s is not for %s (%s), which has %s",
+    return pwsp_list_fail(fault, PTOWSP_UNSUPPORTED, i,
+                          "%s: %s is not for %s (%s), which has %s (rule: element types)",
                           ptoisa_op_name((ptoisa_op)insn->op),
                           ptoisa_dtype_name((ptoisa_dtype)list->tiles[insn->src[0]].dtype),
                           body->machine.name, body->machine.family == PTOISA_A5 ? "A5" : "A2/A3",
@@ -33452,7 +33615,27 @@ static void pwsp_legal_widen(pwsp_lowering *lw, pwsp_insn insn) {
 
 // -- the list -------------------------------------------------------------------------------------
 
-static bool pwsp_legal_rewrite(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
+// Appends instruction `at` of the old list, or what it becomes.
+typedef void (*pwsp_legal_step)(pwsp_lowering *lw, const pwsp_insn *insns, uint64_t count,
+                                uint64_t at);
+
+static void pwsp_legal_type_apply(pwsp_lowering *lw, const pwsp_insn *insns, uint64_t count,
+                                  uint64_t at) {
+    (void)count;
+    if (pwsp_legality_of(lw->body, lw->list, &insns[at]) == PWSP_LEGAL_WIDE) {
+        pwsp_legal_widen(lw, insns[at]);
+        return;
+    }
+    pwsp_insn *insn = pwsp_list_add(lw->list, (ptoisa_op)insns[at].op);
+    if (insn) {
+        *insn = insns[at];
+    } else {
+        lw->is_out = true;
+    }
+}
+
+static bool pwsp_legal_rewrite(ptowsp_body *body, pwsp_list *list, pwsp_legal_step step,
+                               pwsp_list_fault *fault) {
     pwsp_insn *insns = list->insns;
     uint64_t count = list->insn_count, capacity = list->insn_capacity;
     list->insns = NULL;
@@ -33462,31 +33645,391 @@ static bool pwsp_legal_rewrite(ptowsp_body *body, pwsp_list *list, pwsp_list_fau
     lw.body = body;
     lw.list = list;
     for (uint64_t i = 0; i < count && !lw.is_out; i++) {
-        if (pwsp_legality_of(body, list, &insns[i]) == PWSP_LEGAL_WIDE) {
-            pwsp_legal_widen(&lw, insns[i]);
-            continue;
-        }
-        pwsp_insn *insn = pwsp_list_add(list, (ptoisa_op)insns[i].op);
-        if (insn) {
-            *insn = insns[i];
-        } else {
-            lw.is_out = true;
-        }
+        step(&lw, insns, count, i);
     }
     pwsp_memory_free(&list->memory, insns, (size_t)capacity * sizeof insns[0]);
     return !lw.is_out || pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
 }
 
 bool pwsp_legalise(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
-    bool is_wide = false;
+    bool is_wide = false, has_form = false;
     for (uint64_t i = 0; i < list->insn_count; i++) {
         pwsp_legality legality = pwsp_legality_of(body, list, &list->insns[i]);
         if (legality == PWSP_LEGAL_NOT) {
             return pwsp_legal_refuse(body, list, (uint32_t)i, fault);
         }
         is_wide = is_wide || legality == PWSP_LEGAL_WIDE;
+        has_form = has_form || pwsp_legal_form_of((ptoisa_op)list->insns[i].op);
     }
-    return !is_wide || pwsp_legal_rewrite(body, list, fault);
+    return (!is_wide || pwsp_legal_rewrite(body, list, pwsp_legal_type_apply, fault)) &&
+           (!has_form || pwsp_legal_rewrite(body, list, pwsp_legal_form_apply, fault));
+}
+
+// =================================================================================================
+// src/kernel/legal_forms.c
+// =================================================================================================
+
+// Makes instructions legal in form, by PWSP_LEGAL_FORMS of legal.h: views of the same bytes with other
+// valid columns, tiles that are allocated larger, scratch, copies.
+//
+//      ROWS   a source of 3 rows for a column of 8: the source is a view of 8 rows, the valid ones
+//             stay; one row: the result is the first element of a row of 32 bytes
+//      COLS   a row that is narrower than its source: it is seen as wide
+//      MASK   all columns that are allocated are compared and selected; what is behind the valid
+//             ones is never stored
+//      PACK   a source with fewer columns than are picked of it: a wider copy
+//
+// Copies are implied: PTO-WSP has none, and the unit model does not count them.
+
+#include <stdio.h>
+
+const pwsp_legal_form *pwsp_legal_form_of(ptoisa_op op) {
+    static const pwsp_legal_form forms[] = {
+#define PWSP_LEGAL_FORM(name, places, sizes, scratch, effect)                                      \
+    {PTOISA_##name, places, PWSP_SIZES_##sizes, PWSP_SCRATCH_##scratch, PWSP_EFFECT_##effect},
+        PWSP_LEGAL_FORMS(PWSP_LEGAL_FORM)
+#undef PWSP_LEGAL_FORM
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        if (forms[i].op == op) {
+            return &forms[i];
+        }
+    }
+    return NULL;
+}
+
+// -- views and copies -----------------------------------------------------------------------------
+
+// The tile with so many valid columns in every task.
+static uint32_t pwsp_form_all_cols(pwsp_lowering *lw, uint32_t tile, uint32_t cols) {
+    pwsp_list_tile of = lw->list->tiles[tile];
+    pwsp_valid all = pwsp_valid_full(cols);
+    if (lw->is_out || pwsp_valid_is_equal(&of.valid_cols, &all)) {
+        return tile;
+    }
+    return pwsp_lower_view(lw, tile, (ptoisa_layout)of.layout, of.dtype, of.rows, of.cols,
+                           of.valid_rows, all, 0);
+}
+
+// The same bytes as integers.
+static uint32_t pwsp_form_bits(pwsp_lowering *lw, uint32_t tile) {
+    pwsp_list_tile of = lw->list->tiles[tile];
+    uint32_t size = ptoisa_dtype_size((ptoisa_dtype)of.dtype);
+    uint8_t dtype = size == 4 ? PTOISA_I32 : size == 2 ? PTOISA_I16 : PTOISA_I8;
+    return pwsp_lower_view(lw, tile, (ptoisa_layout)of.layout, dtype, of.rows, of.cols,
+                           of.valid_rows, of.valid_cols, 0);
+}
+
+// A copy of a row-major tile that is allocated with so many columns. TMOV wants tiles of one size;
+// where they differ, or'ing nothing copies the bits.
+static uint32_t pwsp_form_copy(pwsp_lowering *lw, uint32_t tile, uint32_t cols) {
+    pwsp_list_tile of = lw->list->tiles[tile];
+    uint32_t copy = pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, of.dtype, of.rows, cols,
+                                    of.valid_rows, of.valid_cols);
+    if (copy == 0) {
+        return tile;
+    }
+    lw->list->tiles[copy].value = 0;
+    if (of.cols == cols) {
+        pwsp_insn_emit(lw, PTOISA_TMOV, copy, tile, 0, 0)->is_implied = true;
+        return copy;
+    }
+    uint32_t to = pwsp_form_bits(lw, copy), from = pwsp_form_bits(lw, tile);
+    pwsp_insn_emit_scalar(lw, PTOISA_TORS, to, from, 0)->is_implied = true;
+    return copy;
+}
+
+// Makes a root hold the bytes of a view that goes beyond it: a larger root takes its place, and it
+// becomes a view itself.
+static void pwsp_form_hold(pwsp_lowering *lw, uint32_t view) {
+    pwsp_list *list = lw->list;
+    uint32_t old = list->tiles[view].root;
+    uint64_t bytes = list->tiles[view].offset + pwsp_list_tile_bytes(&list->tiles[view]);
+    if (lw->is_out || bytes <= pwsp_list_tile_bytes(&list->tiles[old])) {
+        return;
+    }
+    pwsp_list_tile of = list->tiles[old];
+    uint32_t row_bytes = of.cols * ptoisa_dtype_size((ptoisa_dtype)of.dtype);
+    uint32_t root = pwsp_lower_tile(lw, (ptoisa_memory)of.memory, (ptoisa_layout)of.layout,
+                                    of.dtype, (uint32_t)((bytes + row_bytes - 1) / row_bytes),
+                                    of.cols, of.valid_rows, of.valid_cols);
+    if (root == 0) {
+        return;
+    }
+    list->tiles[root].value = of.value;
+    for (uint32_t i = 1; i < list->tile_count; i++) {
+        if (list->tiles[i].root == old) {
+            list->tiles[i].root = root;
+        }
+    }
+}
+
+// -- sizes ----------------------------------------------------------------------------------------
+
+static void pwsp_form_rows(pwsp_lowering *lw, pwsp_insn *insn) {
+    pwsp_list_tile dst = lw->list->tiles[insn->dst[0]], src = lw->list->tiles[insn->src[0]];
+    if (dst.rows == src.rows) {
+        return;
+    }
+    if (src.rows == 1 && dst.layout == PTOISA_COL_MAJOR &&
+        dst.rows == pwsp_block_elements(dst.dtype)) {
+        insn->dst[0] = pwsp_lower_view(lw, insn->dst[0], PTOISA_ROW_MAJOR, dst.dtype, 1, dst.rows,
+                                       dst.valid_rows, dst.valid_cols, 0);
+        return;
+    }
+    bool is_src = src.rows < dst.rows;
+    uint32_t *tile = is_src ? &insn->src[0] : &insn->dst[0];
+    pwsp_list_tile of = is_src ? src : dst;
+    *tile = pwsp_lower_view(lw, *tile, (ptoisa_layout)of.layout, of.dtype,
+                            is_src ? dst.rows : src.rows, of.cols, of.valid_rows, of.valid_cols, 0);
+    pwsp_form_hold(lw, *tile);
+}
+
+static void pwsp_form_cols(pwsp_lowering *lw, pwsp_insn *insn) {
+    pwsp_list_tile dst = lw->list->tiles[insn->dst[0]], src = lw->list->tiles[insn->src[0]];
+    if (src.cols < dst.cols) {
+        insn->src[0] = pwsp_form_copy(lw, insn->src[0], dst.cols);
+    } else if (src.cols > dst.cols && dst.rows == 1) {
+        insn->dst[0] = pwsp_lower_view(lw, insn->dst[0], PTOISA_ROW_MAJOR, dst.dtype, 1, src.cols,
+                                       dst.valid_rows, dst.valid_cols, 0);
+        pwsp_form_hold(lw, insn->dst[0]);
+    }
+}
+
+static void pwsp_form_mask(pwsp_lowering *lw, pwsp_insn *insn) {
+    bool is_compare = insn->op == PTOISA_TCMP || insn->op == PTOISA_TCMPS;
+    uint32_t *mask = is_compare ? &insn->dst[0] : &insn->src[0];
+    uint32_t cols = lw->list->tiles[is_compare ? insn->src[0] : insn->dst[0]].cols;
+    for (uint32_t i = is_compare ? 0 : 1; i < 3 && insn->src[i]; i++) {
+        if (lw->list->tiles[insn->src[i]].cols != cols) {
+            insn->src[i] = pwsp_form_copy(lw, insn->src[i], cols);
+        }
+        insn->src[i] = pwsp_form_all_cols(lw, insn->src[i], cols);
+    }
+    uint32_t bits = 8 * ptoisa_dtype_size((ptoisa_dtype)lw->list->tiles[*mask].dtype);
+    if (cols % bits == 0 && cols / bits <= lw->list->tiles[*mask].cols) {
+        *mask = pwsp_form_all_cols(lw, *mask, cols / bits);
+    }
+    if (!is_compare) {
+        insn->dst[0] = pwsp_form_all_cols(lw, insn->dst[0], cols);
+    }
+}
+
+static void pwsp_form_pack(pwsp_lowering *lw, pwsp_insn *insn) {
+    uint32_t first, step, cols = lw->list->tiles[insn->dst[0]].cols;
+    ptoisa_pattern_of((ptoisa_pattern)insn->mode, &first, &step);
+    uint32_t of_cols = lw->list->tiles[insn->src[0]].cols;
+    if (lw->list->tiles[insn->src[0]].valid_rows.max == 1 && of_cols < step * cols) {
+        insn->src[0] = pwsp_form_all_cols(lw, insn->src[0], of_cols);
+    } else {
+        if (of_cols < step * cols) {
+            insn->src[0] = pwsp_form_copy(lw, insn->src[0], step * cols);
+        }
+        insn->src[0] = pwsp_form_all_cols(lw, insn->src[0], step * cols);
+    }
+    insn->dst[0] = pwsp_form_all_cols(lw, insn->dst[0], cols);
+}
+
+static void pwsp_form_sizes(pwsp_lowering *lw, pwsp_legal_sizes sizes, pwsp_insn *insn) {
+    switch (sizes) {
+    case PWSP_SIZES_ROWS: pwsp_form_rows(lw, insn); break;
+    case PWSP_SIZES_COLS: pwsp_form_cols(lw, insn); break;
+    case PWSP_SIZES_MASK: pwsp_form_mask(lw, insn); break;
+    case PWSP_SIZES_PACK: pwsp_form_pack(lw, insn); break;
+    case PWSP_SIZES_ANY:
+    case PWSP_SIZES_ROWS_4095:
+    case PWSP_SIZES_PRODUCT: break;  // as lowered, or refused
+    }
+}
+
+// -- scratch, and what is lost --------------------------------------------------------------------
+
+// Gives an instruction scratch in place of one that is too small; and where the library does without,
+// what it lacks.
+static void pwsp_form_scratch(pwsp_lowering *lw, pwsp_legal_scratch scratch, pwsp_insn *insn) {
+    pwsp_list_tile src = lw->list->tiles[insn->src[0]];
+    uint32_t rows = src.rows, cols = src.cols;
+    uint8_t dtype = src.dtype;
+    switch (scratch) {
+    case PWSP_SCRATCH_NONE: return;
+    case PWSP_SCRATCH_LIKE: break;
+    case PWSP_SCRATCH_TRANS:
+        rows = src.cols;
+        cols = pwsp_round_up(src.rows, ptoisa_dtype_size((ptoisa_dtype)dtype) == 1 ? 32 : 16);
+        break;
+    case PWSP_SCRATCH_BYTES_32:
+        dtype = PTOISA_U8;
+        rows = 1;
+        cols = 32;
+        break;
+    case PWSP_SCRATCH_QUANT: rows = pwsp_round_up(rows, 8); break;
+    }
+    uint64_t bytes = (uint64_t)rows * cols * ptoisa_dtype_size((ptoisa_dtype)dtype);
+    bool is_optional = scratch == PWSP_SCRATCH_BYTES_32 || scratch == PWSP_SCRATCH_QUANT;
+    if (lw->is_out || (!insn->tmp && !is_optional) ||
+        (insn->tmp && pwsp_list_tile_bytes(&lw->list->tiles[insn->tmp]) >= bytes)) {
+        return;
+    }
+    insn->tmp = pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, dtype, rows, cols,
+                                pwsp_valid_full(rows), pwsp_valid_full(cols));
+    if (insn->tmp) {
+        lw->list->tiles[insn->tmp].value = 0;
+    }
+}
+
+// Do instructions from `at` on, of the list as it was, need the bytes of a root? In a loop all may.
+static bool pwsp_form_is_needed(const pwsp_lowering *lw, const pwsp_insn *insns, uint64_t count,
+                                uint64_t at, uint32_t root) {
+    uint32_t depth = 0;
+    for (uint64_t i = 0; i < at; i++) {
+        depth += insns[i].op == PWSP_INSN_LOOP;
+        depth -= insns[i].op == PWSP_INSN_END;
+    }
+    bool is_needed = depth > 0;
+    for (uint64_t i = at; i < count && !is_needed; i++) {
+        for (uint32_t k = 0; k < PWSP_INSN_SRC_MAX; k++) {
+            uint32_t tile = insns[i].src[k];
+            is_needed = is_needed || (tile && lw->list->tiles[tile].root == root);
+        }
+        is_needed = is_needed || (insns[i].is_dst_read && insns[i].dst[0] &&
+                                  lw->list->tiles[insns[i].dst[0]].root == root);
+    }
+    return is_needed;
+}
+
+void pwsp_legal_form_apply(pwsp_lowering *lw, const pwsp_insn *insns, uint64_t count, uint64_t at) {
+    pwsp_insn insn = insns[at];
+    const pwsp_legal_form *form = pwsp_legal_form_of((ptoisa_op)insn.op);
+    bool is_a2a3 = lw->body->machine.family == PTOISA_A2A3;
+    lw->at = insn.value;
+    if (form) {
+        pwsp_form_sizes(lw, (pwsp_legal_sizes)form->sizes, &insn);
+        if (form->effect == PWSP_EFFECT_APART && is_a2a3 && !lw->is_out &&
+            lw->list->tiles[insn.dst[0]].root == lw->list->tiles[insn.src[0]].root) {
+            insn.src[0] = pwsp_form_copy(lw, insn.src[0], lw->list->tiles[insn.src[0]].cols);
+        }
+        if (form->effect == PWSP_EFFECT_SPOILS && is_a2a3 && !lw->is_out) {
+            pwsp_list_tile src = lw->list->tiles[insn.src[0]];
+            if (pwsp_form_is_needed(lw, insns, count, at + 1, src.root)) {
+                insn.src[0] = pwsp_form_copy(lw, insn.src[0], src.cols);
+            }
+            insn.dst[1] = insn.src[0];
+        }
+        if (form->scratch != PWSP_SCRATCH_QUANT || is_a2a3) {
+            pwsp_form_scratch(lw, (pwsp_legal_scratch)form->scratch, &insn);
+        }
+    }
+    pwsp_insn *added = lw->is_out ? NULL : pwsp_list_add(lw->list, (ptoisa_op)insn.op);
+    if (added) {
+        *added = insn;
+    } else {
+        lw->is_out = true;
+    }
+}
+
+// -- the proof ------------------------------------------------------------------------------------
+
+// The place of a tile, as the table names it.
+static char pwsp_form_place(const pwsp_list_tile *tile) {
+    switch ((ptoisa_memory)tile->memory) {
+    case PTOISA_VEC: return tile->layout == PTOISA_COL_MAJOR ? 'C' : 'R';
+    case PTOISA_MAT: return tile->layout >= PTOISA_NZ ? 'M' : 'm';
+    case PTOISA_LEFT: return 'L';
+    case PTOISA_RIGHT: return 'Q';
+    case PTOISA_ACC: return 'A';
+    case PTOISA_BIAS: return 'B';
+    default: return 'S';
+    }
+}
+
+// Is every tile of an instruction in one of the places of its form?
+static bool pwsp_form_is_placed(const pwsp_list *list, const pwsp_legal_form *form,
+                                const pwsp_insn *insn) {
+    const uint32_t *tile = &insn->dst[0];
+    bool is_in = false, is_good = true;
+    for (const char *at = form->places;; at++) {
+        if (*at >= 'A') {
+            is_in = is_in || !*tile || *at == pwsp_form_place(&list->tiles[*tile]);
+            continue;
+        }
+        is_good = is_good && (is_in || !*tile);
+        is_in = false;
+        if (*at == '\0') {
+            return is_good;
+        }
+        tile = *at == ':' ? &insn->src[0] : tile + 1;
+    }
+}
+
+static bool pwsp_form_is_sized(const pwsp_list *list, const pwsp_legal_form *form,
+                               const pwsp_insn *insn) {
+    const pwsp_list_tile *dst = &list->tiles[insn->dst[0]], *src = &list->tiles[insn->src[0]];
+    bool is_compare = insn->op == PTOISA_TCMP || insn->op == PTOISA_TCMPS;
+    uint32_t from = insn->op == PTOISA_TMATMUL_ACC || insn->op == PTOISA_TGEMV_ACC, first, step;
+    switch ((pwsp_legal_sizes)form->sizes) {
+    case PWSP_SIZES_ROWS_4095:
+        dst = insn->dst[0] ? dst : src;
+        return dst->memory != PTOISA_VEC || dst->rows <= 4095;
+    case PWSP_SIZES_ROWS: return dst->rows == src->rows;
+    case PWSP_SIZES_COLS: return dst->cols == src->cols;
+    case PWSP_SIZES_MASK: {
+        const pwsp_list_tile *mask = is_compare ? dst : src, *all = is_compare ? src : dst;
+        uint32_t bits = 8 * ptoisa_dtype_size((ptoisa_dtype)mask->dtype);
+        pwsp_valid cols = pwsp_valid_full(all->cols), in_mask = pwsp_valid_full(all->cols / bits);
+        return all->cols % bits != 0 || (pwsp_valid_is_equal(&all->valid_cols, &cols) &&
+                                         pwsp_valid_is_equal(&mask->valid_cols, &in_mask));
+    }
+    case PWSP_SIZES_PACK: {
+        pwsp_valid cols = pwsp_valid_full(dst->cols);
+        ptoisa_pattern_of((ptoisa_pattern)insn->mode, &first, &step);
+        return pwsp_valid_is_equal(&dst->valid_cols, &cols) && src->valid_cols.param == 0 &&
+               (src->valid_rows.max == 1 || src->valid_cols.max == step * dst->cols);
+    }
+    case PWSP_SIZES_PRODUCT: {
+        const pwsp_list_tile *left = &list->tiles[insn->src[from]],
+                             *right = &list->tiles[insn->src[from + 1]];
+        return left->rows == dst->rows && left->cols == right->rows && right->cols == dst->cols;
+    }
+    case PWSP_SIZES_ANY: break;
+    }
+    return true;
+}
+
+// What is wrong, and the rule as the capability table names it.
+static const char *pwsp_form_sizes_text(pwsp_legal_sizes sizes) {
+    switch (sizes) {
+    case PWSP_SIZES_ROWS_4095: return "a tile has more than 4095 rows (rule: rows in UB)";
+    case PWSP_SIZES_ROWS: return "source and result have other rows (rule: row sums)";
+    case PWSP_SIZES_COLS: return "source and result have other columns (rule: column sums)";
+    case PWSP_SIZES_MASK: return "the mask has no bit for each allocated column (rule: masks)";
+    case PWSP_SIZES_PACK: return "rows do not stay rows when they are packed (rule: mask gathers)";
+    case PWSP_SIZES_PRODUCT: return "factors and result have other sizes (rule: factors)";
+    case PWSP_SIZES_ANY: break;
+    }
+    return "";
+}
+
+bool pwsp_legal_check_forms(const ptowsp_body *body, const pwsp_list *list,
+                            pwsp_list_fault *fault) {
+    const char *machine = body->machine.name;
+    for (uint32_t i = 0; i < list->insn_count; i++) {
+        const pwsp_insn *insn = &list->insns[i];
+        const pwsp_legal_form *form = pwsp_legal_form_of((ptoisa_op)insn->op);
+        if (form && !pwsp_form_is_placed(list, form, insn)) {
+            return pwsp_list_fail(
+                fault, PTOWSP_UNSUPPORTED, i,
+                "%s: a tile is where %s does not take it, only in %s (rule: places)",
+                pwsp_insn_name(insn), machine, form->places);
+        }
+        if (form && !pwsp_form_is_sized(list, form, insn)) {
+            uint32_t tile = insn->src[0] ? insn->src[0] : insn->dst[0];
+            return pwsp_list_fail(fault, PTOWSP_UNSUPPORTED, i, "%s of %s: on %s, %s",
+                                  pwsp_insn_name(insn),
+                                  ptoisa_dtype_name((ptoisa_dtype)list->tiles[tile].dtype), machine,
+                                  pwsp_form_sizes_text((pwsp_legal_sizes)form->sizes));
+        }
+    }
+    return true;
 }
 
 // =================================================================================================
@@ -33495,15 +34038,13 @@ bool pwsp_legalise(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
 
 // Cutting a list into a cube and a vector half.
 //
-// On A2/A3 there is no way from L0C to UB nor from UB to L1, and L0C leaves for L1 only narrowed. A
-// list that is for both cores becomes mixed (list.h): each such TMOV becomes TPUSH on the one core
+// On A2/A3 there is no way from L0C to UB nor from UB to L1. A list that is for both cores becomes mixed (list.h): each such TMOV becomes TPUSH on the one core
 // and TPOP on the other, behind it in the list.
 //
 //      TMOV ub, l0c     ->   TPUSH <- l0c     cube, pipe FIX       into the FIFO to vector cores
 //                            TPOP ub <-       vector, pipe MTE2
 //      TMOV l1, ub      ->   TPUSH <- ub      vector, pipe MTE3    into the FIFO to the cube core
 //                            TPOP l1 <-       cube, pipe MTE2
-//      TMOV l1, l0c     ->   both, through UB, if both tiles are f32: no bit changes
 //
 // A TPOP comes where its core first needs the tile, not before: its pipe stands still until the tile
 // is there. (So the values of attention are loaded while a vector core computes the probabilities.)
@@ -33550,15 +34091,6 @@ static uint32_t pwsp_cut_sides(const pwsp_list *list, const pwsp_insn *insn) {
 }
 
 #define PWSP_CUT_BOTH (1u << PWSP_SIDE_CUBE | 1u << PWSP_SIDE_VECTOR)
-
-// Is it a move out of L0C that A2/A3 has only with narrowing?
-static bool pwsp_cut_is_wide(const pwsp_list *list, const pwsp_insn *insn) {
-    if (insn->op != PTOISA_TMOV) {
-        return false;
-    }
-    const pwsp_list_tile *d = &list->tiles[insn->dst[0]], *s = &list->tiles[insn->src[0]];
-    return s->memory == PTOISA_ACC && d->memory == PTOISA_MAT && s->dtype == d->dtype;
-}
 
 typedef struct pwsp_cut {
     pwsp_list *list;
@@ -33625,8 +34157,8 @@ static void pwsp_cut_cross(pwsp_cut *cut, uint32_t d, uint32_t s, bool is_implie
     of->flag = (uint8_t)(2 * fifo);
 }
 
-// A tile in UB of the shape of one of the cube core, with the valid sizes of another.
-static uint32_t pwsp_cut_relay(pwsp_cut *cut, uint32_t tile_of, uint32_t as) {
+// A tile in UB of the shape of one of the cube core.
+static uint32_t pwsp_cut_relay(pwsp_cut *cut, uint32_t tile_of) {
     pwsp_list_tile of = cut->list->tiles[tile_of];
     uint32_t tile = pwsp_list_add_tile(cut->list);
     if (!tile) {
@@ -33634,30 +34166,16 @@ static uint32_t pwsp_cut_relay(pwsp_cut *cut, uint32_t tile_of, uint32_t as) {
         return 0;
     }
     pwsp_list_tile *made = &cut->list->tiles[tile];
-    const pwsp_list_tile *like = &cut->list->tiles[as];
     made->dtype = of.dtype;
     made->pad = of.pad;
     made->memory = PTOISA_VEC;
     made->layout = PTOISA_ROW_MAJOR;
     made->rows = of.rows;
     made->cols = of.cols;
-    made->valid_rows = like->valid_rows;
-    made->valid_cols = like->valid_cols;
+    made->valid_rows = of.valid_rows;
+    made->valid_cols = of.valid_cols;
     made->value = of.value;
     return tile;
-}
-
-static void pwsp_cut_move(pwsp_cut *cut, const pwsp_insn *insn) {
-    cut->from = insn;
-    if (!pwsp_cut_is_wide(cut->list, insn)) {
-        pwsp_cut_cross(cut, insn->dst[0], insn->src[0], insn->is_implied);
-        return;
-    }
-    uint32_t relay = pwsp_cut_relay(cut, insn->src[0], insn->dst[0]);
-    if (relay) {
-        pwsp_cut_cross(cut, relay, insn->src[0], insn->is_implied);
-        pwsp_cut_cross(cut, insn->dst[0], relay, true);
-    }
 }
 
 // -- loads and stores of the vector core in place of the cube's -----------------------------------
@@ -33690,7 +34208,7 @@ static void pwsp_cut_vector(pwsp_cut *cut, ptoisa_op op, uint32_t dst, uint32_t 
 // Stores a product that has come to UB: ReLU and narrowing, which leaving L0C does on the way, are
 // instructions there.
 static void pwsp_cut_store(pwsp_cut *cut, const pwsp_insn *insn) {
-    uint32_t tile = pwsp_cut_relay(cut, insn->src[0], insn->src[0]);
+    uint32_t tile = pwsp_cut_relay(cut, insn->src[0]);
     if (!tile) {
         return;
     }
@@ -33700,7 +34218,7 @@ static void pwsp_cut_store(pwsp_cut *cut, const pwsp_insn *insn) {
     }
     uint8_t dtype = cut->param_dtypes[insn->param - 1];
     if (dtype != cut->list->tiles[tile].dtype) {
-        uint32_t narrow = pwsp_cut_relay(cut, insn->src[0], insn->src[0]);
+        uint32_t narrow = pwsp_cut_relay(cut, insn->src[0]);
         if (!narrow) {
             return;
         }
@@ -33736,7 +34254,7 @@ static bool pwsp_cut_reroute(pwsp_cut *cut, const pwsp_insn *insn) {
     if (insn->op != PTOISA_TLOAD || d->memory != PTOISA_MAT || d->layout == PTOISA_ZN) {
         return false;
     }
-    uint32_t tile = pwsp_cut_relay(cut, insn->dst[0], insn->dst[0]);
+    uint32_t tile = pwsp_cut_relay(cut, insn->dst[0]);
     pwsp_insn *load = tile ? pwsp_list_add(cut->list, PTOISA_TLOAD) : NULL;
     if (!load) {
         cut->is_out = true;
@@ -33758,7 +34276,7 @@ static bool pwsp_cut_is_needed(const pwsp_list *list) {
     for (uint32_t i = 0; i < list->insn_count; i++) {
         const pwsp_insn *insn = &list->insns[i];
         uint32_t of = pwsp_cut_sides(list, insn);
-        sides |= pwsp_cut_is_wide(list, insn) ? PWSP_CUT_BOTH : of;
+        sides |= of;
         if (of == PWSP_CUT_BOTH && insn->op != PTOISA_TMOV) {
             return false;
         }
@@ -33817,8 +34335,9 @@ PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
     pwsp_cut_find_shared(&cut, insns, count);
     for (uint64_t i = 0; i < count && !cut.is_out; i++) {
         uint32_t sides = pwsp_cut_sides(list, &insns[i]);
-        if (sides == PWSP_CUT_BOTH || pwsp_cut_is_wide(list, &insns[i])) {
-            pwsp_cut_move(&cut, &insns[i]);
+        if (sides == PWSP_CUT_BOTH) {
+            cut.from = &insns[i];
+            pwsp_cut_cross(&cut, insns[i].dst[0], insns[i].src[0], insns[i].is_implied);
             continue;
         }
         if (sides == 1u << PWSP_SIDE_CUBE && pwsp_cut_reroute(&cut, &insns[i])) {
@@ -34318,7 +34837,8 @@ pwsp_tile_code *pwsp_tile_code_create(ptowsp_body *body, pwsp_list_fault *fault)
         code = checks.is_out ? NULL : pwsp_tile_code_make(body, &list, &checks);
         if (!code) {
             pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
-        } else if (!pwsp_tile_code_check(code, fault)) {
+        } else if (!pwsp_tile_code_check(code, fault) ||
+                   !pwsp_legal_check_forms(body, &list, fault)) {
             pwsp_tile_code_release(code);
             code = NULL;
         }
@@ -34883,7 +35403,13 @@ void pwsp_tile_core_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
     case PTOISA_TSELS: ptoisa_tsels(core, d, s[0], s[1], tmp, x); break;
     case PTOISA_TMRGSORT: pwsp_insn_merge(core, insn, d, s, tmp); break;
     case PTOISA_TGATHERMASK: ptoisa_tgather_mask(core, d, s[0], (ptoisa_pattern)insn->mode); break;
-    case PTOISA_TQUANT: ptoisa_tquant_sym(core, d, s[0], s[1]); break;
+    case PTOISA_TQUANT:
+        if (tmp) {
+            ptoisa_tquant_sym_scratch(core, d, s[0], s[1], tmp);
+        } else {
+            ptoisa_tquant_sym(core, d, s[0], s[1]);
+        }
+        break;
     case PTOISA_SET_FLAG:
         ptoisa_set_flag(core, (ptoisa_pipe)insn->src_pipe, (ptoisa_pipe)insn->dst_pipe, event);
         break;
@@ -38640,6 +39166,7 @@ PWSP_INTERNAL ptowsp_status pwsp_schedule_check_tensor(ptowsp_context *context,
 #define PWSP_E PTOWSP_SUPPORT_ENFORCED
 #define PWSP_O PTOWSP_SUPPORT_RECORDED
 #define PWSP_R PTOWSP_SUPPORT_REFUSED
+#define PWSP_L PTOWSP_SUPPORT_LEGALISED
 
 #define PWSP_DISPATCH_CAPABILITY(ROW, name, text, rule, cpu_sim, threads, ascend_npu)              \
     ROW("dispatch", text, PTOWSP_DISPATCH_##name, PTOWSP_SUPPORT_##cpu_sim,                        \
@@ -38678,7 +39205,29 @@ PWSP_INTERNAL ptowsp_status pwsp_schedule_check_tensor(ptowsp_context *context,
     ROW("location", "global", PTOWSP_LOCATION_GLOBAL, PWSP_E, PWSP_E, PWSP_E)                      \
     ROW("location", "l2", PTOWSP_LOCATION_L2, PWSP_O, PWSP_O, PWSP_O)                              \
     ROW("location", "ub", PTOWSP_LOCATION_UB, PWSP_O, PWSP_O, PWSP_R)                              \
-    ROW("location", "l1", PTOWSP_LOCATION_L1, PWSP_O, PWSP_O, PWSP_R)
+    ROW("location", "l1", PTOWSP_LOCATION_L1, PWSP_O, PWSP_O, PWSP_R)                              \
+    PWSP_KERNEL_RULES(ROW)
+
+// What machines and PTO-ISA's headers restrict in tile kernels, which are legalised or refused when
+// they end (kernel/legal.h, lower_matmul.c), and by the sources of a tree where it depends on the
+// strides and sizes of a task (npu/tree/aicore/wsp_kernel.h).
+#define PWSP_KERNEL_RULES(ROW)                                                                     \
+    ROW("kernel", "element types", 0, PWSP_R, PWSP_R, PWSP_R)                                      \
+    ROW("kernel", "bf16 operands", 1, PWSP_L, PWSP_L, PWSP_L)                                    \
+    ROW("kernel", "i16 quotients", 2, PWSP_L, PWSP_L, PWSP_L)                                      \
+    ROW("kernel", "places", 3, PWSP_R, PWSP_R, PWSP_R)                                             \
+    ROW("kernel", "rows in UB", 4, PWSP_R, PWSP_R, PWSP_R)                                         \
+    ROW("kernel", "row sums", 5, PWSP_L, PWSP_L, PWSP_L)                                           \
+    ROW("kernel", "column sums", 6, PWSP_L, PWSP_L, PWSP_L)                                        \
+    ROW("kernel", "masks", 7, PWSP_L, PWSP_L, PWSP_L)                                              \
+    ROW("kernel", "mask gathers", 8, PWSP_L, PWSP_L, PWSP_L)                                       \
+    ROW("kernel", "quantising", 9, PWSP_L, PWSP_L, PWSP_L)                                         \
+    ROW("kernel", "results apart", 10, PWSP_L, PWSP_L, PWSP_L)                                     \
+    ROW("kernel", "factors", 11, PWSP_L, PWSP_L, PWSP_L)                                           \
+    ROW("kernel", "empty products", 12, PWSP_E, PWSP_E, PWSP_L)                                    \
+    ROW("kernel", "factors by col", 13, PWSP_E, PWSP_E, PWSP_L)                                    \
+    ROW("kernel", "wide columns", 14, PWSP_E, PWSP_E, PWSP_L)                                      \
+    ROW("kernel", "other strides", 15, PWSP_E, PWSP_E, PWSP_O)
 // clang-format on
 
 typedef struct pwsp_capability {
@@ -38729,6 +39278,7 @@ const char *ptowsp_support_name(ptowsp_support support) {
     case PTOWSP_SUPPORT_ENFORCED: return "enforced";
     case PTOWSP_SUPPORT_RECORDED: return "recorded";
     case PTOWSP_SUPPORT_REFUSED: return "refused";
+    case PTOWSP_SUPPORT_LEGALISED: return "legalised";
     case PTOWSP_SUPPORT_FORCE_INT: break;
     }
     return "none";

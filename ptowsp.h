@@ -2811,8 +2811,8 @@ typedef struct ptowsp_body_desc {
     uint32_t axis_count;            // axis arguments of each task
     const ptowsp_machine *machine;  // default: 910B
     // Fuses operations for which the hardware has one instruction: matmul + bias, matmul + relu +
-    // store, matmul + conversion + store. Without it each operation is counted by itself, as in
-    // PTO-WSP.
+    // store, matmul + conversion + store or another matmul. Without it each operation is counted by
+    // itself, as in PTO-WSP.
     bool is_fused;
 } ptowsp_body_desc;
 
@@ -2939,7 +2939,8 @@ typedef enum ptowsp_round {
 } ptowsp_round;
 
 // Converts to another type. The rounding mode applies to floats to integers; these saturate, and
-// NaN gives 0.
+// NaN gives 0. PTO-ISA's CPU simulator clamps first to what both types hold: there infinity as f16
+// becomes 65504 in f32, and NaN 127 in i8. Do not compare infinities, NaN and what is out of range.
 PTOWSP_API ptowsp_value ptowsp_tile_cvt(ptowsp_value x, ptowsp_dtype dtype, ptowsp_round round);
 
 // Quantizing gives clamp(round(x * scale), -128, 127) as i8. Dequantizing gives (x - offset) *
@@ -3722,11 +3723,12 @@ typedef struct ptowsp_schedule {
     ptowsp_cycles timing_cycles;  // batched (may be 0), rate limited, interleaved; at most 2^32
 } ptowsp_schedule;
 
-// The support of a schedule's directive on a target.
+// The support of a schedule's directive on a target, and of what tile kernels may contain.
 typedef enum ptowsp_support {
     PTOWSP_SUPPORT_ENFORCED = 0,  // it takes effect
     PTOWSP_SUPPORT_RECORDED,      // it can be read from the program, and changes nothing
     PTOWSP_SUPPORT_REFUSED,       // it is an error that names it
+    PTOWSP_SUPPORT_LEGALISED,     // it takes effect, by instructions that the machine has
     PWSP_FORCE_INT(PTOWSP_SUPPORT)
 } ptowsp_support;
 
@@ -3738,7 +3740,24 @@ typedef enum ptowsp_target {
     PWSP_FORCE_INT(PTOWSP_TARGET)
 } ptowsp_target;
 
-// One line of the capability table: "dispatch", "affinity", and the support on each target.
+// One line of the capability table: "dispatch", "affinity", and the support on each target. The
+// lines of "kernel" are rules of machines for tile kernels:
+//
+//      element types     an instruction has no such type, nor f32 in its place
+//      bf16 operands, i16 quotients        through f32 on A2/A3
+//      places            a tile of an instruction is in another memory or layout
+//      rows in UB        a tile that is loaded or stored has more than 4095
+//      row sums, column sums     source and result are allocated with the same rows, columns
+//      masks             compares and selects work on all columns that are allocated
+//      mask gathers      sources are as wide as what is taken fills the result
+//      quantising        with scratch, of a copy if the source is needed later, on A2/A3
+//      results apart     reciprocals, and, or: not in place on A2/A3
+//      factors           products that are factors: of whole boxes; in f32 through UB on A2/A3
+//      empty products    with nothing to sum: zeros from L1
+//      factors by col    right factors that are stored column by column: column views, by strides
+//      wide columns      columns of wide matrices: row views of one column, by strides
+//      other strides     rows whose elements do not lie together. On a device such a task ends with
+//                        UNSUPPORTED; the tree's other builds execute it
 typedef struct ptowsp_capability {
     const char *directive, *value;
     ptowsp_support support[PTOWSP_TARGET_COUNT];

@@ -2863,6 +2863,9 @@ typedef struct npu_tile {
     uint32_t next;     // the next tile with a variable and the same root; 0: none
     uint32_t last;     // of a root: the last of these
     uint32_t address;  // the tile whose constant holds its address
+    // Of a root in L1: the parameter, + 1, that it is loaded from, if it goes to L0B alone.
+    uint32_t right_param;
+    bool is_right_not;
     char name[NPU_LOCAL_MAX];
 } npu_tile;
 
@@ -2913,6 +2916,9 @@ typedef struct npu_kernel {
     size_t loop_at[PTOWSP_LOOP_MAX + 1];  // where in the body's text a loop's declarations go
     bool is_scalar_used[PTOWSP_TASK_SCALAR_MAX];
     bool is_dense[PTOWSP_TASK_TILE_MAX][2];  // a window of it is by rows, by columns
+    bool is_right[PTOWSP_TASK_TILE_MAX];     // a window of it is of a right factor
+    uint32_t column_rows, zero_bytes;        // the most of scratch for columns, and of zeros in L1
+    uint32_t ends[PTOWSP_MEMORY_COUNT];      // of the tiles in a memory
     bool has_lists;                          // a merge of lists, which reports how many it took
     uint32_t crossings;
 } npu_kernel;
@@ -2954,6 +2960,12 @@ NPU_INTERNAL const npu_window *npu_kernel_window(npu_kernel *k, const ptowsp_ins
 // The loop in whose body the tile's variable is declared; 0: at the beginning.
 NPU_INTERNAL uint32_t npu_kernel_tile_loop(const npu_kernel *k, uint32_t tile);
 
+// Is a tile in L1 only a right factor, loaded from this parameter?
+NPU_INTERNAL bool npu_kernel_is_right(const npu_kernel *k, uint32_t tile, uint32_t *out_param);
+
+// May a column of this type in UB be loaded and stored where its elements do not lie together?
+NPU_INTERNAL bool npu_kernel_has_column(npu_kernel *k, uint32_t tile);
+
 // The name of a size, or "64" where it is constant (which is kept in text).
 NPU_INTERNAL const char *npu_kernel_size(npu_kernel *k, const ptowsp_extent *extent,
                                          char text[NPU_LOCAL_MAX]);
@@ -2971,6 +2983,9 @@ NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *check
 
 // Writes the declarations at the beginning of a loop's body.
 NPU_INTERNAL void npu_kernel_print_loop_declarations(npu_kernel *k, uint32_t loop, npu_text *out);
+
+// Writes a tile's address.
+NPU_INTERNAL void npu_kernel_print_address(const npu_kernel *k, uint32_t tile, npu_text *out);
 
 // Writes the bounds of all loops, and their checks, whose numbers begin at `number`.
 NPU_INTERNAL void npu_kernel_print_loops(npu_kernel *k, uint32_t number, npu_text *out);
@@ -3317,6 +3332,60 @@ NPU_INTERNAL bool npu_kernel_may_be_empty(const npu_kernel *k, uint32_t tile) {
            npu_extent_least(k, &object->valid_cols) == 0;
 }
 
+// Finds the tiles in L1 that only a load of one parameter fills and that go to L0B alone.
+static void npu_find_rights(npu_kernel *k) {
+    for (uint32_t i = 0; i < k->info.insn_count; i++) {
+        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
+        bool is_load = strcmp(insn.name, "TLOAD") == 0;
+        bool is_move = strcmp(insn.name, "TMOV") == 0 || strcmp(insn.name, "TEXTRACT") == 0;
+        bool is_to_right =
+            is_move && insn.dst[0] && k->tiles[insn.dst[0]].object.memory == PTOWSP_MEMORY_L0B;
+        for (uint32_t j = 0; j < 4; j++) {
+            npu_tile *root = &k->tiles[k->tiles[insn.src[j]].object.root];
+            root->is_right_not = root->is_right_not || !is_to_right;
+        }
+        for (uint32_t j = 0; j < 2; j++) {
+            npu_tile *root = &k->tiles[k->tiles[insn.dst[j]].object.root];
+            bool is_other = !is_load || (root->right_param && root->right_param != insn.param + 1);
+            root->is_right_not = root->is_right_not || is_other;
+            root->right_param = is_load ? insn.param + 1 : 0;
+        }
+    }
+}
+
+NPU_INTERNAL bool npu_kernel_is_right(const npu_kernel *k, uint32_t tile, uint32_t *out_param) {
+    const ptowsp_tile_object *object = &k->tiles[tile].object;
+    const npu_tile *root = &k->tiles[object->root];
+    *out_param = root->right_param ? root->right_param - 1 : 0;
+    return object->memory == PTOWSP_MEMORY_L1 && object->layout == PTOWSP_LAYOUT_NZ &&
+           root->right_param && !root->is_right_not;
+}
+
+// The end of the last tile in each memory.
+static void npu_find_ends(npu_kernel *k) {
+    for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
+        const ptowsp_tile_object *tile = &k->tiles[i].object;
+        uint32_t end =
+            tile->address + tile->rows * tile->cols * ptowsp_dtype_size(tile->dtype) + tile->step;
+        if (k->tiles[i].is_used && end > k->ends[tile->memory]) {
+            k->ends[tile->memory] = end;
+        }
+    }
+}
+
+NPU_INTERNAL bool npu_kernel_has_column(npu_kernel *k, uint32_t tile) {
+    const ptowsp_tile_object *object = &k->tiles[tile].object;
+    uint32_t size = ptowsp_dtype_size(object->dtype);
+    uint64_t end = (k->ends[PTOWSP_MEMORY_UB] + 31) / 32 * 32 + (uint64_t)64 * object->rows;
+    if (object->memory != PTOWSP_MEMORY_UB || object->layout != PTOWSP_LAYOUT_COL_MAJOR ||
+        object->cols != 1 || (size != 2 && size != 4) ||
+        end > k->info.machine.memory_bytes[PTOWSP_MEMORY_UB]) {
+        return false;
+    }
+    k->column_rows = object->rows > k->column_rows ? object->rows : k->column_rows;
+    return true;
+}
+
 NPU_INTERNAL bool npu_kernel_begin(npu_kernel *k, npu_emitter *emitter, uint32_t kernel) {
     memset(k, 0, sizeof *k);
     k->emitter = emitter;
@@ -3361,6 +3430,8 @@ NPU_INTERNAL bool npu_kernel_begin(npu_kernel *k, npu_emitter *emitter, uint32_t
             tile->is_used = true;
         }
     }
+    npu_find_rights(k);
+    npu_find_ends(k);
     npu_join_tiles(k);
     npu_name_tiles(k);
     return true;
@@ -3437,7 +3508,6 @@ static npu_window *npu_find_window(npu_kernel *k, const npu_window *like) {
     if (of_param > 0) {
         snprintf(window->name + length, sizeof window->name - (size_t)length, "_%u", of_param + 1);
     }
-    k->is_dense[like->param][like->is_column] = true;
     return window;
 }
 
@@ -3502,6 +3572,12 @@ NPU_INTERNAL const npu_window *npu_kernel_window(npu_kernel *k, const ptowsp_ins
     clip.loop = window.loop;
     window.is_column =
         (object->layout == PTOWSP_LAYOUT_COL_MAJOR || object->layout == PTOWSP_LAYOUT_ZN);
+    uint32_t right;
+    if (npu_kernel_is_right(k, tile, &right)) {
+        k->is_right[insn->param] = true;
+    } else if (is_table || !npu_kernel_has_column(k, tile)) {
+        k->is_dense[insn->param][window.is_column] = true;
+    }
     *out_tile = npu_kernel_tile(k, tile);
     if (!is_whole) {
         const npu_clip *made = npu_find_clip(k, &clip);
@@ -3651,17 +3727,23 @@ NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out) {
             npu_print(out, "constexpr uint32_t %s_at = %u;\n", tile->name, tile->object.address);
         }
     }
+    uint32_t ends[PTOWSP_MEMORY_COUNT];
+    memcpy(ends, k->ends, sizeof ends);
+    if (k->column_rows) {
+        uint32_t at = (ends[PTOWSP_MEMORY_UB] + 31) / 32 * 32;
+        npu_print(out,
+                  "constexpr uint32_t columns_at = %u;  // of columns that do not lie together\n",
+                  at);
+        ends[PTOWSP_MEMORY_UB] = at + 64 * k->column_rows;
+    }
+    if (k->zero_bytes) {
+        uint32_t at = (ends[PTOWSP_MEMORY_L1] + 31) / 32 * 32;
+        npu_print(out, "constexpr uint32_t zeros_at = %u;  // of products without a sum\n", at);
+        ends[PTOWSP_MEMORY_L1] = at + k->zero_bytes;
+    }
     npu_print(out, "\n// The end of the last one, and the capacity of %s.\n", k->info.machine.name);
     for (uint32_t memory = 0; memory < PTOWSP_MEMORY_COUNT; memory++) {
-        uint32_t end = 0;
-        for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
-            const ptowsp_tile_object *tile = &k->tiles[i].object;
-            if (k->tiles[i].is_used && (uint32_t)tile->memory == memory) {
-                uint32_t bytes =
-                    tile->rows * tile->cols * ptowsp_dtype_size(tile->dtype) + tile->step;
-                end = tile->address + bytes > end ? tile->address + bytes : end;
-            }
-        }
+        uint32_t end = ends[memory];
         if (end > 0) {
             const char *name = sizes + 4 * memory;
             npu_print(out, "constexpr uint32_t %s_end = %u;\n", name, end);
@@ -3703,6 +3785,16 @@ static bool npu_print_tile_type(const npu_kernel *k, const ptowsp_tile_object *t
     return false;
 }
 
+NPU_INTERNAL void npu_kernel_print_address(const npu_kernel *k, uint32_t tile, npu_text *out) {
+    const ptowsp_tile_object *object = &k->tiles[tile].object;
+    const char *at = k->tiles[k->tiles[tile].address].name;
+    if (object->loop) {
+        npu_print(out, "wsp::place(%s_at, %u, n_%u)", at, object->step, object->loop);
+    } else {
+        npu_print(out, "%s_at", at);
+    }
+}
+
 // Declares a tile with these valid sizes, names or numbers, and binds it.
 static void npu_print_tile(npu_kernel *k, uint32_t i, const char *name, const char *rows,
                            const char *cols, uint32_t indent, npu_text *out) {
@@ -3734,13 +3826,9 @@ static void npu_print_tile(npu_kernel *k, uint32_t i, const char *name, const ch
     }
     npu_print(&text, ";");
     npu_print_wrapped(out, indent, text.data ? text.data : "");
-    const char *at = k->tiles[k->tiles[i].address].name;
-    if (tile->loop) {
-        npu_print(out, "%*sTASSIGN(%s, wsp::place(%s_at, %u, n_%u));\n", (int)indent, "", name, at,
-                  tile->step, tile->loop);
-    } else {
-        npu_print(out, "%*sTASSIGN(%s, %s_at);\n", (int)indent, "", name, at);
-    }
+    npu_print(out, "%*sTASSIGN(%s, ", (int)indent, "", name);
+    npu_kernel_print_address(k, i, out);
+    npu_print(out, ");\n");
     k->is_out_of_memory = k->is_out_of_memory || text.is_out_of_memory;
     npu_text_free(&text);
 }
@@ -3780,15 +3868,16 @@ static void npu_print_windows(const npu_kernel *k, npu_text *out) {
         return;
     }
     npu_print(out, "\n    // Its loads and stores.\n");
-    for (int is_column = 0; is_column < 2; is_column++) {
+    static const char *const words[] = {"ROWS", "COLUMNS", "EITHER"};
+    for (int which = 0; which < 3; which++) {
         bool is_any = false;
         for (uint32_t i = 0; i < k->info.tile_count; i++) {
-            if (k->is_dense[i][is_column]) {
-                npu_print(out,
-                          is_any      ? ", %u"
-                          : is_column ? "    WSP_REQUIRE_COLUMNS(task, %u"
-                                      : "    WSP_REQUIRE_ROWS(task, %u",
-                          i);
+            if (which < 2 ? k->is_dense[i][which] : k->is_right[i]) {
+                if (is_any) {
+                    npu_print(out, ", %u", i);
+                } else {
+                    npu_print(out, "    WSP_REQUIRE_%s(task, %u", words[which], i);
+                }
                 is_any = true;
             }
         }
@@ -4067,7 +4156,21 @@ static bool npu_print_global(npu_kernel *k, const ptowsp_insn_info *insn, npu_te
         return true;  // memory is out, which the text records
     }
     const char *global = window->name;
-    if (strcmp(insn->name, "TLOAD") == 0) {
+    uint32_t object = is_in ? insn->dst[0] : insn->src[0], right;
+    bool is_load = strcmp(insn->name, "TLOAD") == 0;
+    bool is_plain = insn->form == PTOWSP_FORM_PLAIN || insn->form == PTOWSP_FORM_ADD;
+    if (is_load && npu_kernel_is_right(k, object, &right)) {
+        npu_print(out, "wsp::load_right(task, %u, %s, ", insn->param, tile);
+        npu_kernel_print_address(k, object, out);
+        npu_print(out, ", %s)", global);
+    } else if (is_load && npu_kernel_has_column(k, object)) {
+        npu_print(out, "wsp::load_column(task, %u, %s, ", insn->param, tile);
+        npu_kernel_print_address(k, object, out);
+        npu_print(out, ", %s, columns_at)", global);
+    } else if (strcmp(insn->name, "TSTORE") == 0 && is_plain && npu_kernel_has_column(k, object)) {
+        npu_print(out, "wsp::store_column<AtomicType::Atomic%s>(task, %u, %s, %s, columns_at)",
+                  insn->form == PTOWSP_FORM_ADD ? "Add" : "None", insn->param, tile, global);
+    } else if (is_load) {
         npu_print(out, "TLOAD(%s, %s)", tile, global);
     } else if (strcmp(insn->name, "MGATHER") == 0) {
         npu_print(out, "MGATHER<Coalesce::Row>(%s, %s, %s)", tile, global,
@@ -4191,13 +4294,34 @@ static bool npu_print_special(npu_kernel *k, const ptowsp_insn_info *insn, npu_t
         npu_print(out, "TGATHER<decltype(%s), decltype(%s), MaskPattern::%s>(%s, %s)", d, from,
                   npu_pattern_word(insn->mode), d, from);
     } else if (strcmp(name, "TQUANT") == 0) {
-        npu_print(out, "TQUANT<QuantType::INT8_SYM>(%s, %s, %s)", d, npu_kernel_tile(k, s[0]),
-                  npu_kernel_tile(k, s[1]));
+        npu_print(out,
+                  insn->tmp ? "WSP_QUANT(%s, %s, %s" : "TQUANT<QuantType::INT8_SYM>(%s, %s, %s", d,
+                  npu_kernel_tile(k, s[0]), npu_kernel_tile(k, s[1]));
+        npu_print_tiles(k, &insn->tmp, 1, out);
+        npu_print(out, ")");
     } else if (strcmp(name, "TMRGSORT") == 0) {
         npu_print_merge(k, insn, out);
     } else {
         return false;
     }
+    return true;
+}
+
+// TMOV and TEXTRACT of a right factor that may be stored by columns.
+static bool npu_print_right(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
+    bool is_extract = strcmp(insn->name, "TEXTRACT") == 0;
+    uint32_t param;
+    if ((!is_extract && strcmp(insn->name, "TMOV") != 0) ||
+        !npu_kernel_is_right(k, insn->src[0], &param)) {
+        return false;
+    }
+    npu_print(out, "wsp::%s_right(task, %u, %s, %s, ", is_extract ? "extract" : "move", param,
+              npu_kernel_tile(k, insn->dst[0]), npu_kernel_tile(k, insn->src[0]));
+    npu_kernel_print_address(k, insn->src[0], out);
+    if (is_extract) {
+        npu_print(out, ", %u, %u", insn->row, insn->col);
+    }
+    npu_print(out, ")");
     return true;
 }
 
@@ -4225,7 +4349,7 @@ static bool npu_print_call(npu_kernel *k, const ptowsp_insn_info *insn, npu_text
                   is_to_vector ? "" : "_at", to, npu_kernel_tile(k, insn->src[0]));
         return true;
     }
-    if (npu_print_special(k, insn, out)) {
+    if (npu_print_right(k, insn, out) || npu_print_special(k, insn, out)) {
         return true;
     }
     if (!insn->dst[0] || insn->form == PTOWSP_FORM_INPLACE || insn->form == PTOWSP_FORM_EXPAND ||
@@ -4303,9 +4427,23 @@ static bool npu_print_product(npu_kernel *k, const ptowsp_insn_info *insn, const
               npu_kernel_tile(k, left));
     npu_print_wrapped(out, k->indent + 4, call);
     if (!is_acc) {
-        npu_print(out, "%*s} else {\n%*swsp::no_product(%s%s%s);\n", indent, "", indent + 4, "",
-                  npu_kernel_tile(k, d), is_bias ? ", " : "",
+        npu_text empty = {NULL, 0, 0, false};
+        uint32_t right = insn->src[1];
+        const ptowsp_tile_object *a = &k->tiles[left].object, *b = &k->tiles[right].object;
+        uint32_t most = a->rows > b->cols ? a->rows : b->cols;
+        uint32_t bytes = most * (ptowsp_dtype_size(a->dtype) == 4 ? 64 : 32);  // of a box
+        k->zero_bytes = bytes > k->zero_bytes ? bytes : k->zero_bytes;
+        npu_print(out, "%*s} else {\n", indent, "");
+        npu_print(&empty, "wsp::no_product<decltype(%s), decltype(%s)>(%s, ",
+                  npu_kernel_tile(k, left), npu_kernel_tile(k, right), npu_kernel_tile(k, d));
+        npu_kernel_print_address(k, left, &empty);
+        npu_print(&empty, ", ");
+        npu_kernel_print_address(k, right, &empty);
+        npu_print(&empty, ", zeros_at%s%s);", is_bias ? ", " : "",
                   is_bias ? npu_kernel_tile(k, insn->src[2]) : "");
+        npu_print_wrapped(out, k->indent + 4, empty.data ? empty.data : "");
+        k->is_out_of_memory = k->is_out_of_memory || empty.is_out_of_memory;
+        npu_text_free(&empty);
     }
     npu_print(out, "%*s}\n", indent, "");
     return true;
@@ -5518,10 +5656,23 @@ static void npu_print_halves(const npu_kernel *k, npu_text *out) {
     }
 }
 
+// Products that may have nothing to sum take zeros from L1.
+static bool npu_check_zeros(const npu_kernel *k) {
+    uint64_t end = (k->ends[PTOWSP_MEMORY_L1] + 31) / 32 * 32 + (uint64_t)k->zero_bytes;
+    uint32_t limit = k->info.machine.memory_bytes[PTOWSP_MEMORY_L1];
+    return k->zero_bytes == 0 || end <= limit ||
+           npu_fail(
+               k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
+               "kernel %s: matmul: a sum may be empty, for which %s wants %u bytes of zeros in "
+               "L1, and %u of %u are in use (rule: empty product)",
+               k->info.name, k->info.machine.name, k->zero_bytes, k->ends[PTOWSP_MEMORY_L1], limit);
+}
+
 static void npu_print_kernel(npu_kernel *k, npu_text *out) {
     npu_text body = {NULL, 0, 0, false}, checks = {NULL, 0, 0, false}, made = {NULL, 0, 0, false};
     npu_text insns = {NULL, 0, 0, false};
     bool is_good = npu_print_body(k, &insns);  // first: it finds sizes and windows
+    is_good = npu_check_zeros(k) && is_good;
     npu_print_checks(k, &checks);
     npu_write_body(k, &insns, &body);  // and so does this
     npu_kernel_print_declarations(k, checks.data, &made);
@@ -9631,6 +9782,14 @@ static const char npu_fixed_4[] =
     "#define WSP_UNCOUNTED(...) __VA_ARGS__\n"
     "#endif\n"
     "\n"
+    "// A2/A3 quantises with scratch, and scales the source in place, which nothing reads afterwards.\n"
+    "// PTO-ISA's simulator has no such form.\n"
+    "#if defined(WSP_PTO_ISA) && defined(__CPU_SIM)\n"
+    "#define WSP_QUANT(dst, src, scale, tmp) TQUANT<QuantType::INT8_SYM>(dst, src, scale)\n"
+    "#else\n"
+    "#define WSP_QUANT(dst, src, scale, tmp) TQUANT<QuantType::INT8_SYM>(dst, src, scale, tmp)\n"
+    "#endif\n"
+    "\n"
     "// A kernel ends before it touches any data, if a task's sizes do not match. `number` is the failed\n"
     "// check: wsp_core_fault_text.\n"
     "#define WSP_CHECK(task, number, condition)                                                         \\\n"
@@ -9814,11 +9973,14 @@ static const char npu_fixed_4[] =
     "\n"
     "// A part of a tile parameter. On the shim columns may be any stride apart, and in PTO-ISA's CPU\n"
     "// simulator. Its row-major views (ND) want 1 on a device, and its column views (DN) want a row's one\n"
-    "// element to follow the other [read]: is_dense is whether a task has that.\n"
+    "// element to follow the other [read]: is_dense is whether a task has that. A shim that is compiled\n"
+    "// with WSP_HAS_STRIDES as 0 moves data as a device does.\n"
+    "#ifndef WSP_HAS_STRIDES\n"
     "#if WSP_IS_SHIM || defined(__CPU_SIM)\n"
     "#define WSP_HAS_STRIDES 1\n"
     "#else\n"
     "#define WSP_HAS_STRIDES 0\n"
+    "#endif\n"
     "#endif\n"
     "\n"
     "#if WSP_HAS_STRIDES\n"
@@ -9901,6 +10063,169 @@ static const char npu_fixed_4[] =
     "#define WSP_REQUIRE_ROWS(task, ...)    WSP_REQUIRE(task, false, __VA_ARGS__)\n"
     "#define WSP_REQUIRE_COLUMNS(task, ...) WSP_REQUIRE(task, true, __VA_ARGS__)\n"
     "\n"
+    "// Right factors may be stored by rows or by columns.\n"
+    "template <typename... Tiles>\n"
+    "AICORE inline bool are_either(__gm__ const wsp_task *task, Tiles... tiles) {\n"
+    "    return ((is_dense(task, static_cast<uint32_t>(tiles), false) ||\n"
+    "             is_dense(task, static_cast<uint32_t>(tiles), true)) &&\n"
+    "            ...);\n"
+    "}\n"
+    "\n"
+    "#define WSP_REQUIRE_EITHER(task, ...)                                                              \\\n"
+    "    do {                                                                                           \\\n"
+    "        if (!wsp::are_either((task), __VA_ARGS__)) {                                               \\\n"
+    "            (task)->status = PTOWSP_UNSUPPORTED;                                                   \\\n"
+    "            return;                                                                                \\\n"
+    "        }                                                                                          \\\n"
+    "    } while (0)\n"
+    "\n"
+    "// -- right factors --------------------------------------------------------------------------------\n"
+    "\n"
+    "// A right factor in L1 whose parameter may be stored by columns, as the keys of attention: then it is\n"
+    "// loaded through a column view into boxes of the other order, in the same bytes, which go to L0B as\n"
+    "// well. `at` is the tile's address.\n"
+    "#if WSP_HAS_STRIDES\n"
+    "\n"
+    "template <typename T, typename G>\n"
+    "AICORE inline void load_right(__gm__ const wsp_task *, uint32_t, T &tile, uint32_t, G &gm) {\n"
+    "    TLOAD(tile, gm);\n"
+    "}\n"
+    "\n"
+    "template <typename D, typename T>\n"
+    "AICORE inline void move_right(__gm__ const wsp_task *, uint32_t, D &dst, T &tile, uint32_t) {\n"
+    "    TMOV(dst, tile);\n"
+    "}\n"
+    "\n"
+    "template <typename D, typename T>\n"
+    "AICORE inline void extract_right(__gm__ const wsp_task *, uint32_t, D &dst, T &tile, uint32_t,\n"
+    "                                 uint16_t row, uint16_t col) {\n"
+    "    TEXTRACT(dst, tile, row, col);\n"
+    "}\n"
+    "\n"
+    "#else\n"
+    "\n"
+    "template <typename T>\n"
+    "using ByColumns = pto::Tile<pto::TileType::Mat, typename T::DType, T::Rows, T::Cols,\n"
+    "                            pto::BLayout::RowMajor, -1, -1, pto::SLayout::ColMajor, 512>;\n"
+    "\n"
+    "template <typename T, typename G>\n"
+    "AICORE inline void load_right(__gm__ const wsp_task *task, uint32_t i, T &tile, uint32_t at,\n"
+    "                              G &gm) {\n"
+    "    if (is_dense(task, i, false)) {\n"
+    "        TLOAD(tile, gm);\n"
+    "        return;\n"
+    "    }\n"
+    "    using Window = Columns<typename T::DType>;\n"
+    "    Window window(gm.data(), pto::Shape<1, 1, 1, -1, -1>(gm.GetShape(3), gm.GetShape(4)),\n"
+    "                  pto::Stride<1, 1, 1, 1, -1>(task->tiles[i].col_stride));\n"
+    "    ByColumns<T> turned(tile.GetValidRow(), tile.GetValidCol());\n"
+    "    TASSIGN(turned, at);\n"
+    "    TLOAD(turned, window);\n"
+    "}\n"
+    "\n"
+    "template <typename D, typename T>\n"
+    "AICORE inline void move_right(__gm__ const wsp_task *task, uint32_t i, D &dst, T &tile,\n"
+    "                              uint32_t at) {\n"
+    "    if (is_dense(task, i, false)) {\n"
+    "        TMOV(dst, tile);\n"
+    "        return;\n"
+    "    }\n"
+    "    ByColumns<T> turned(tile.GetValidRow(), tile.GetValidCol());\n"
+    "    TASSIGN(turned, at);\n"
+    "    TMOV(dst, turned);\n"
+    "}\n"
+    "\n"
+    "template <typename D, typename T>\n"
+    "AICORE inline void extract_right(__gm__ const wsp_task *task, uint32_t i, D &dst, T &tile,\n"
+    "                                 uint32_t at, uint16_t row, uint16_t col) {\n"
+    "    if (is_dense(task, i, false)) {\n"
+    "        TEXTRACT(dst, tile, row, col);\n"
+    "        return;\n"
+    "    }\n"
+    "    ByColumns<T> turned(tile.GetValidRow(), tile.GetValidCol());\n"
+    "    TASSIGN(turned, at);\n"
+    "    TEXTRACT(dst, turned, row, col);\n"
+    "}\n"
+    "\n"
+    "#endif\n"
+    "\n"
+    "// -- columns of wide matrices ---------------------------------------------------------------------\n"
+    "\n"
+    "// A column of elements that do not lie together: no column view is one. It is a row view of one\n"
+    "// column, into rows of 32 bytes of which the first element counts; a maximum over one element takes\n"
+    "// it from there. `at` is the column's address, `scratch` that of its rows, of 32 bytes each, twice.\n"
+    "#if WSP_HAS_STRIDES\n"
+    "\n"
+    "template <typename T, typename G>\n"
+    "AICORE inline void load_column(__gm__ const wsp_task *, uint32_t, T &tile, uint32_t, G &gm,\n"
+    "                               uint32_t) {\n"
+    "    TLOAD(tile, gm);\n"
+    "}\n"
+    "\n"
+    "template <pto::AtomicType Atomic, typename T, typename G>\n"
+    "AICORE inline void store_column(__gm__ const wsp_task *, uint32_t, T &tile, G &gm, uint32_t) {\n"
+    "    pto::TSTORE<T, G, Atomic>(gm, tile);\n"
+    "}\n"
+    "\n"
+    "#else\n"
+    "\n"
+    "template <int Size> struct Bits;\n"
+    "template <> struct Bits<2> { using Type = int16_t; };\n"
+    "template <> struct Bits<4> { using Type = int32_t; };\n"
+    "\n"
+    "template <typename T, int Rows>\n"
+    "using OnePerRow =\n"
+    "    pto::Tile<pto::TileType::Vec, T, Rows, 32 / sizeof(T), pto::BLayout::RowMajor, -1, 1>;\n"
+    "\n"
+    "template <typename T, typename G>\n"
+    "AICORE inline Rows<T> one_column(__gm__ const wsp_task *task, uint32_t i, G &gm) {\n"
+    "    return Rows<T>(reinterpret_cast<__gm__ T *>(gm.data()),\n"
+    "                   pto::Shape<1, 1, 1, -1, -1>(gm.GetShape(3), 1),\n"
+    "                   pto::Stride<1, 1, 1, -1, 1>(task->tiles[i].row_stride));\n"
+    "}\n"
+    "\n"
+    "template <typename T, typename G>\n"
+    "AICORE inline void load_column(__gm__ const wsp_task *task, uint32_t i, T &tile, uint32_t at, G &gm,\n"
+    "                               uint32_t scratch) {\n"
+    "    if (is_dense(task, i, true)) {\n"
+    "        TLOAD(tile, gm);\n"
+    "        return;\n"
+    "    }\n"
+    "    using I = typename Bits<sizeof(typename T::DType)>::Type;\n"
+    "    OnePerRow<I, T::Rows> rows(tile.GetValidRow()), tmp(tile.GetValidRow());\n"
+    "    pto::Tile<pto::TileType::Vec, I, T::Rows, 1, pto::BLayout::ColMajor, -1, 1> column(\n"
+    "        tile.GetValidRow());\n"
+    "    TASSIGN(rows, scratch);\n"
+    "    TASSIGN(tmp, scratch + 32u * T::Rows);\n"
+    "    TASSIGN(column, at);\n"
+    "    auto window = one_column<I>(task, i, gm);\n"
+    "    pipe_barrier(PIPE_ALL);\n"
+    "    TLOAD(rows, window);\n"
+    "    pipe_barrier(PIPE_ALL);\n"
+    "    TROWMAX(column, rows, tmp);\n"
+    "    pipe_barrier(PIPE_ALL);\n"
+    "}\n"
+    "\n"
+    "template <pto::AtomicType Atomic, typename T, typename G>\n"
+    "AICORE inline void store_column(__gm__ const wsp_task *task, uint32_t i, T &tile, G &gm,\n"
+    "                                uint32_t scratch) {\n"
+    "    if (is_dense(task, i, true)) {\n"
+    "        pto::TSTORE<T, G, Atomic>(gm, tile);\n"
+    "        return;\n"
+    "    }\n"
+    "    using E = typename T::DType;\n"
+    "    OnePerRow<E, T::Rows> rows(tile.GetValidRow());\n"
+    "    TASSIGN(rows, scratch);\n"
+    "    auto window = one_column<E>(task, i, gm);\n"
+    "    pipe_barrier(PIPE_ALL);\n"
+    "    TROWEXPAND(rows, tile);\n"
+    "    pipe_barrier(PIPE_ALL);\n"
+    "    pto::TSTORE<decltype(rows), decltype(window), Atomic>(window, rows);\n"
+    "    pipe_barrier(PIPE_ALL);\n"
+    "}\n"
+    "\n"
+    "#endif\n"
+    "\n"
     "// -- instructions without elements ----------------------------------------------------------------\n"
     "\n"
     "// Do all of these tiles have valid elements? Always true on the shim, which accepts empty tiles.\n"
@@ -9918,17 +10243,20 @@ static const char npu_fixed_4[] =
     "    return c.GetValidRow() > 0 && c.GetValidCol() > 0 && a.GetValidCol() > 0;\n"
     "}\n"
     "\n"
-    "// c of a product with an empty sum: zeros, or the bias in every row. It costs nothing. Not on the\n"
-    "// device: the static_assert refuses a kernel with such a task.\n"
-    "#if WSP_IS_SHIM\n"
+    "// c of a product with an empty sum: zeros, or the bias in every row. PTO-ISA wants a sum of one\n"
+    "// element at least: here it is one of zeros, a box of each factor, which come from `zeros` in L1.\n"
+    "// `left` and `right` are where the factors are in L0A and L0B. The shim fills c, which costs nothing.\n"
+    "#if WSP_IS_SHIM && WSP_HAS_STRIDES\n"
     "\n"
-    "template <typename C> inline void no_product(C &c) {\n"
+    "template <typename L, typename R, typename C>\n"
+    "inline void no_product(C &c, uint32_t, uint32_t, uint32_t) {\n"
     "    ptoisa_tile tile = pto::shim::view(c);\n"
     "    std::memset(tile.data, 0, static_cast<size_t>(ptoisa_tile_bytes(&tile)));\n"
     "}\n"
     "\n"
-    "template <typename C, typename B> inline void no_product(C &c, B &bias) {\n"
-    "    no_product(c);\n"
+    "template <typename L, typename R, typename C, typename B>\n"
+    "inline void no_product(C &c, uint32_t left, uint32_t right, uint32_t zeros, B &bias) {\n"
+    "    no_product<L, R>(c, left, right, zeros);\n"
     "    for (int row = 0; row < c.GetValidRow(); row++) {\n"
     "        for (int col = 0; col < c.GetValidCol(); col++) {\n"
     "            c.SetElement(row, col, bias.GetElement(0, col));\n"
@@ -9938,8 +10266,40 @@ static const char npu_fixed_4[] =
     "\n"
     "#else\n"
     "\n"
-    "template <typename C, typename... B> AICORE inline void no_product(C &, B &...) {\n"
-    "    static_assert(sizeof(C) == 0, \"a product may have nothing to sum, which L0C has no zeros for\");\n"
+    "template <typename L, typename R, typename C, typename... B>\n"
+    "AICORE inline void no_product(C &c, uint32_t left, uint32_t right, uint32_t zeros, B &...bias) {\n"
+    "    if (c.GetValidRow() == 0 || c.GetValidCol() == 0) {\n"
+    "        return;\n"
+    "    }\n"
+    "    using T = typename L::DType;\n"
+    "    constexpr int K = sizeof(T) == 1 ? 32 : 16;\n"
+    "    pto::Tile<pto::TileType::Mat, T, L::Rows, K, pto::BLayout::ColMajor, -1, K,\n"
+    "              pto::SLayout::RowMajor, 512>\n"
+    "        rows(c.GetValidRow());\n"
+    "    pto::Tile<pto::TileType::Mat, T, K, R::Cols, pto::BLayout::ColMajor, K, -1,\n"
+    "              pto::SLayout::RowMajor, 512>\n"
+    "        cols(c.GetValidCol());\n"
+    "    pto::TileLeft<T, L::Rows, K, -1, K> a(c.GetValidRow());\n"
+    "    pto::TileRight<T, K, R::Cols, K, -1> b(c.GetValidCol());\n"
+    "    TASSIGN(rows, zeros);\n"
+    "    TASSIGN(cols, zeros);\n"
+    "    TASSIGN(a, left);\n"
+    "    TASSIGN(b, right);\n"
+    "    pipe_barrier(PIPE_ALL);\n"
+    "    TEXPANDS(rows, static_cast<T>(0));\n"
+    "    pipe_barrier(PIPE_ALL);\n"
+    "    TMOV(a, rows);\n"
+    "    pipe_barrier(PIPE_ALL);\n"
+    "    TEXPANDS(cols, static_cast<T>(0));\n"
+    "    pipe_barrier(PIPE_ALL);\n"
+    "    TMOV(b, cols);\n"
+    "    pipe_barrier(PIPE_ALL);\n"
+    "    if constexpr (sizeof...(bias) > 0) {\n"
+    "        TMATMUL_BIAS(c, a, b, bias...);\n"
+    "    } else {\n"
+    "        TMATMUL(c, a, b);\n"
+    "    }\n"
+    "    pipe_barrier(PIPE_ALL);\n"
     "}\n"
     "\n"
     "#endif\n"
@@ -31576,8 +31936,8 @@ static const char npu_fixed_17[] =
     "    uint32_t axis_count;            // axis arguments of each task\n"
     "    const ptowsp_machine *machine;  // default: 910B\n"
     "    // Fuses operations for which the hardware has one instruction: matmul + bias, matmul + relu +\n"
-    "    // store, matmul + conversion + store. Without it each operation is counted by itself, as in\n"
-    "    // PTO-WSP.\n"
+    "    // store, matmul + conversion + store or another matmul. Without it each operation is counted by\n"
+    "    // itself, as in PTO-WSP.\n"
     "    bool is_fused;\n"
     "} ptowsp_body_desc;\n"
     "\n"
@@ -31704,7 +32064,8 @@ static const char npu_fixed_17[] =
     "} ptowsp_round;\n"
     "\n"
     "// Converts to another type. The rounding mode applies to floats to integers; these saturate, and\n"
-    "// NaN gives 0.\n"
+    "// NaN gives 0. PTO-ISA's CPU simulator clamps first to what both types hold: there infinity as f16\n"
+    "// becomes 65504 in f32, and NaN 127 in i8. Do not compare infinities, NaN and what is out of range.\n"
     "PTOWSP_API ptowsp_value ptowsp_tile_cvt(ptowsp_value x, ptowsp_dtype dtype, ptowsp_round round);\n"
     "\n"
     "// Quantizing gives clamp(round(x * scale), -128, 127) as i8. Dequantizing gives (x - offset) *\n"
@@ -32487,11 +32848,12 @@ static const char npu_fixed_17[] =
     "    ptowsp_cycles timing_cycles;  // batched (may be 0), rate limited, interleaved; at most 2^32\n"
     "} ptowsp_schedule;\n"
     "\n"
-    "// The support of a schedule's directive on a target.\n"
+    "// The support of a schedule's directive on a target, and of what tile kernels may contain.\n"
     "typedef enum ptowsp_support {\n"
     "    PTOWSP_SUPPORT_ENFORCED = 0,  // it takes effect\n"
     "    PTOWSP_SUPPORT_RECORDED,      // it can be read from the program, and changes nothing\n"
     "    PTOWSP_SUPPORT_REFUSED,       // it is an error that names it\n"
+    "    PTOWSP_SUPPORT_LEGALISED,     // it takes effect, by instructions that the machine has\n"
     "    PWSP_FORCE_INT(PTOWSP_SUPPORT)\n"
     "} ptowsp_support;\n"
     "\n"
@@ -32503,7 +32865,24 @@ static const char npu_fixed_17[] =
     "    PWSP_FORCE_INT(PTOWSP_TARGET)\n"
     "} ptowsp_target;\n"
     "\n"
-    "// One line of the capability table: \"dispatch\", \"affinity\", and the support on each target.\n"
+    "// One line of the capability table: \"dispatch\", \"affinity\", and the support on each target. The\n"
+    "// lines of \"kernel\" are rules of machines for tile kernels:\n"
+    "//\n"
+    "//      element types     an instruction has no such type, nor f32 in its place\n"
+    "//      bf16 operands, i16 quotients        through f32 on A2/A3\n"
+    "//      places            a tile of an instruction is in another memory or layout\n"
+    "//      rows in UB        a tile that is loaded or stored has more than 4095\n"
+    "//      row sums, column sums     source and result are allocated with the same rows, columns\n"
+    "//      masks             compares and selects work on all columns that are allocated\n"
+    "//      mask gathers      sources are as wide as what is taken fills the result\n"
+    "//      quantising        with scratch, of a copy if the source is needed later, on A2/A3\n"
+    "//      results apart     reciprocals, and, or: not in place on A2/A3\n"
+    "//      factors           products that are factors: of whole boxes; in f32 through UB on A2/A3\n"
+    "//      empty products    with nothing to sum: zeros from L1\n"
+    "//      factors by col    right factors that are stored column by column: column views, by strides\n"
+    "//      wide columns      columns of wide matrices: row views of one column, by strides\n"
+    "//      other strides     rows whose elements do not lie together. On a device such a task ends with\n"
+    "//                        UNSUPPORTED; the tree's other builds execute it\n"
     "typedef struct ptowsp_capability {\n"
     "    const char *directive, *value;\n"
     "    ptowsp_support support[PTOWSP_TARGET_COUNT];\n"
@@ -37432,6 +37811,11 @@ static const char npu_fixed_18[] =
     "                                                            : \"the way from UB to UB\")) {\n"
     "        return false;\n"
     "    }\n"
+    "    if (s->memory == PTOISA_ACC && d->memory == PTOISA_MAT && d->dtype == s->dtype &&\n"
+    "        core->machine->family == PTOISA_A2A3) {\n"
+    "        return ptoisa_fault(core, op, \"%s goes from L0C to L1 as f16 or bf16 on %s\",\n"
+    "                            ptoisa_dtype_name((ptoisa_dtype)s->dtype), core->machine->name);\n"
+    "    }\n"
     "    if (s->memory == PTOISA_ACC) {\n"
     "        return ptoisa_check_acc(core, op, s, d->dtype, false);\n"
     "    }\n"
@@ -38993,6 +39377,31 @@ static const char npu_fixed_18[] =
     "PTOISA_FN void ptoisa_tquant_sym(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s,\n"
     "                                 const ptoisa_tile *scale) {\n"
     "    ptoisa_quant(core, d, s, scale, NULL, PTOISA_I8);\n"
+    "}\n"
+    "\n"
+    "// The form of A2/A3: with t, scratch of as many bytes as s has, whole 8 rows of it. s becomes\n"
+    "// s * scale[r].\n"
+    "PTOISA_FN void ptoisa_tquant_sym_scratch(ptoisa_core *core, const ptoisa_tile *d,\n"
+    "                                         const ptoisa_tile *s, const ptoisa_tile *scale,\n"
+    "                                         const ptoisa_tile *t) {\n"
+    "    const ptoisa_op op = PTOISA_TQUANT;\n"
+    "    if (PTOISA_CHECKED) {\n"
+    "        const uint64_t bytes = (uint64_t)((s->rows + 7) / 8 * 8) * s->cols * 4;\n"
+    "        if (!ptoisa_check_tile(core, op, \"t\", t)) {\n"
+    "            return;\n"
+    "        }\n"
+    "        if (ptoisa_tile_bytes(t) < bytes) {\n"
+    "            ptoisa_fault(core, op, \"t has %llu bytes, and %llu are needed\",\n"
+    "                         (unsigned long long)ptoisa_tile_bytes(t), (unsigned long long)bytes);\n"
+    "            return;\n"
+    "        }\n"
+    "    }\n"
+    "    ptoisa_quant(core, d, s, scale, NULL, PTOISA_I8);\n"
+    "    for (uint32_t r = 0; r < d->valid_rows && !core->is_dry; r++) {\n"
+    "        ptoisa_any_f32 *row = (ptoisa_any_f32 *)s->data + (uint64_t)r * s->cols;\n"
+    "        const ptoisa_cast_args times = ptoisa_by((float)ptoisa_get(scale, r, 0), 0);\n"
+    "        ptoisa_f32s_times_by(row, row, d->valid_cols, &times);\n"
+    "    }\n"
     "}\n"
     "\n"
     "// u8: clamp(rint(s * scale[r] + offset[r]), 0, 255).\n"
@@ -43236,12 +43645,14 @@ static const char npu_fixed_18[] =
     "                                       : (uint32_t)pattern - PTOISA_P0101;\n"
     "}\n"
     "\n"
-    "// d[r] = those columns of s[r] that the pattern takes.\n"
+    "// Elements of d, row after row = those columns of each row of s that the pattern takes: all of them\n"
+    "// lie together, so rows stay rows only where one of s fills one of d. All columns of d are valid.\n"
     "PTOISA_FN void ptoisa_tgather_mask(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s,\n"
     "                                   ptoisa_pattern pattern) {\n"
     "    const ptoisa_op op = PTOISA_TGATHERMASK;\n"
     "    uint32_t first, step;\n"
     "    ptoisa_pattern_of(pattern, &first, &step);\n"
+    "    const uint32_t taken = (s->valid_cols + step - 1 - first) / step;\n"
     "    if (PTOISA_CHECKED) {\n"
     "        if ((uint32_t)pattern > PTOISA_P1111) {\n"
     "            ptoisa_fault(core, op, \"there is no pattern %d\", (int)pattern);\n"
@@ -43253,13 +43664,16 @@ static const char npu_fixed_18[] =
     "        }\n"
     "        const uint32_t types =\n"
     "            PTOISA_SET_2_BYTES >> d->dtype & 1 ? PTOISA_SET_2_BYTES : PTOISA_SET_4_BYTES;\n"
-    "        if (!ptoisa_check_row_major(core, op, \"s\", s, types, d->valid_rows, 0)) {\n"
+    "        if (!ptoisa_check_row_major(core, op, \"s\", s, types, 0, 0)) {\n"
     "            return;\n"
     "        }\n"
-    "        uint64_t taken = ((uint64_t)s->valid_cols + step - 1 - first) / step;\n"
-    "        if (d->valid_cols > taken) {\n"
-    "            ptoisa_fault(core, op, \"d has %u valid columns, and %llu are taken of %u of s\",\n"
-    "                         d->valid_cols, (unsigned long long)taken, s->valid_cols);\n"
+    "        if (d->valid_cols != d->cols) {\n"
+    "            ptoisa_fault(core, op, \"d has %u valid columns of %u\", d->valid_cols, d->cols);\n"
+    "            return;\n"
+    "        }\n"
+    "        if ((uint64_t)taken * s->valid_rows > (uint64_t)d->valid_rows * d->cols) {\n"
+    "            ptoisa_fault(core, op, \"%u are taken of each of %u rows of s, and d has %u x %u\", taken,\n"
+    "                         s->valid_rows, d->valid_rows, d->cols);\n"
     "            return;\n"
     "        }\n"
     "    }\n"
@@ -43268,11 +43682,11 @@ static const char npu_fixed_18[] =
     "        return;\n"
     "    }\n"
     "    const uint32_t size = ptoisa_dtype_size((ptoisa_dtype)d->dtype);\n"
-    "    for (uint32_t r = 0; r < d->valid_rows; r++) {\n"
-    "        uint8_t *to = ptoisa_row_at(d, r);\n"
+    "    uint8_t *to = (uint8_t *)d->data;\n"
+    "    for (uint32_t r = 0; r < s->valid_rows; r++) {\n"
     "        const uint8_t *from = ptoisa_row_at(s, r) + (uint64_t)first * size;\n"
-    "        for (uint32_t c = 0; c < d->valid_cols; c++) {\n"
-    "            ptoisa_move_element(to + c * size, from + (uint64_t)c * step * size, size);\n"
+    "        for (uint32_t c = 0; c < taken; c++, to += size) {\n"
+    "            ptoisa_move_element(to, from + (uint64_t)c * step * size, size);\n"
     "        }\n"
     "    }\n"
     "}\n"
@@ -45509,6 +45923,18 @@ static const char npu_fixed_18[] =
     "    ptoisa_core *core = shim::begin(events...);\n"
     "    ptoisa_tile d = shim::view(dst), s = shim::view(src), p = shim::view(scale);\n"
     "    ptoisa_tquant_sym(core, &d, &s, &p);\n"
+    "    return shim::end();\n"
+    "}\n"
+    "\n"
+    "// As A2/A3 has it: with scratch, and src is scaled in place.\n"
+    "template <QuantType Type, typename D, typename S, typename P, typename T, typename... W,\n"
+    "          typename = shim::if_tile<T>>\n"
+    "inline shim::Token<W...> TQUANT(D &dst, S &src, P &scale, T &tmp, W &...events) {\n"
+    "    static_assert(Type == QuantType::INT8_SYM, \"without an offset only INT8_SYM\");\n"
+    "    ptoisa_core *core = shim::begin(events...);\n"
+    "    ptoisa_tile d = shim::view(dst), s = shim::view(src), p = shim::view(scale);\n"
+    "    ptoisa_tile t = shim::view(tmp);\n"
+    "    ptoisa_tquant_sym_scratch(core, &d, &s, &p, &t);\n"
     "    return shim::end();\n"
     "}\n"
     "\n"

@@ -547,6 +547,8 @@ static void face__masks_and_quantised_tiles_are_those_of_c(void **) {
     SAME(pair, true, TSELS(d, mask, a, tmp, 2.0f), ptoisa_tsels(core, &cd, &cmask, &ca, &ctmp, 2));
     SAME(pair, true, TQUANT<QuantType::INT8_SYM>(q, a, scale),
          ptoisa_tquant_sym(core, &cq, &ca, &cscale));
+    SAME(pair, true, TQUANT<QuantType::INT8_SYM>(q, a, scale, b),
+         ptoisa_tquant_sym_scratch(core, &cq, &ca, &cscale, &cb));
     SAME(pair, true, TQUANT<QuantType::INT8_ASYM>(u, a, scale, &offset),
          ptoisa_tquant_asym(core, &cu, &ca, &cscale, &coffset));
     SAME(pair, true, TDEQUANT(d, q, scale, offset),

@@ -30,6 +30,9 @@ static ptowsp_kernel build_kernel(ptowsp_module *m, const char *name, bool is_fu
     x = ptowsp_tile_gelu(ptowsp_tile_mul(ptowsp_tile_transpose(x), scale));
     ptowsp_value mask = ptowsp_tile_compare(x, PTOWSP_GT, a);
     x = ptowsp_tile_div(ptowsp_tile_select(mask, x, b), ptowsp_tile_rowmax(x));
+    // A source that is copied: 10 of 20 columns fill rows of 16.
+    x = ptowsp_tile_add(
+        x, ptowsp_tile_rowsum(ptowsp_tile_deinterleave(ptowsp_tile_slice(x, 0, 0, 32, 20), 0)));
     ptowsp_value pairs = ptowsp_tile_sort32(x, ptowsp_tile_iota(k, PTOWSP_U32, 32, 0));
     ptowsp_alloc_desc alloc;
     memset(&alloc, 0, sizeof alloc);

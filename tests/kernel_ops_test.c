@@ -342,6 +342,17 @@ static void scene_mlp(kt *t, int which) {
     kt_keep_as(t, kt_matmul(t, h, down), dtype);
 }
 
+// A product that is a factor, as it is or narrowed.
+static void scene_chain(kt *t, int which) {
+    int64_t rows = kt_pick_size(t), k = kt_pick_size(t), n = kt_pick_size(t);
+    ptowsp_dtype dtype = floats[which];
+    kt_value h = kt_matmul(t, kt_in(t, dtype, rows, k), kt_in(t, dtype, k, n));
+    if (dtype != PTOWSP_F32) {
+        h = kt_cvt(t, h, dtype, PTOWSP_ROUND_NEAREST);
+    }
+    kt_keep_as(t, kt_matmul(t, h, kt_in(t, dtype, n, k)), dtype);
+}
+
 static void ops__softmax_and_norms(void **state) {
     (void)state;
     kt_config config = kt_any(test_seed());
@@ -360,6 +371,7 @@ static void ops__attention_and_mlp(void **state) {
     for (int which = 0; which < FLOAT_COUNT; which++) {
         kt_play(scene_attention, which, RUNS, config);
         kt_play(scene_mlp, which, RUNS, config);
+        kt_play(scene_chain, which, RUNS, config);
     }
 }
 

@@ -134,6 +134,47 @@ static void lower__matmul_loads_its_factors_each_time(void **state) {
     expect(&k, "TLOAD 128, TLOAD 64, TMATMUL 512, TPUSH 32, TLOAD 8, TMATMUL 64, TSTORE 16");
 }
 
+// f32 does not go from L0C to L1 on A2/A3: two moves, of which one counts. One that is converted for
+// the next product takes one way, and narrows on it, in a fused kernel.
+static void build_chain(kernel *k, ptowsp_dtype dtype) {
+    ptowsp_value a = in_as(k, "a", dtype, 8, 16), b = in_as(k, "b", dtype, 16, 4);
+    ptowsp_value c = in_as(k, "c", dtype, 4, 2), product = ptowsp_tile_matmul(a, b);
+    if (dtype != PTOWSP_F32) {
+        product = ptowsp_tile_cvt(product, dtype, PTOWSP_ROUND_NEAREST);
+    }
+    keep(k, 8, 2, ptowsp_tile_matmul(product, c));
+}
+
+static void lower__products_that_are_factors(void **state) {
+    (void)state;
+    const ptowsp_machine a5 = ptowsp_machine_950pr();
+    for (int i = 0; i < 4; i++) {
+        kernel k = begin_as(i / 2 != 0, i % 2 ? &a5 : NULL);
+        build_chain(&k, PTOWSP_F16);
+        ptowsp_kernel id = k.id = ptowsp_kernel_end(k.k);
+        assert_string_equal(ptowsp_module_error(k.m).text, "");
+        uint32_t moves = 0, conversions = 0;
+        for (uint32_t n = 0; n < ptowsp_kernel_insn_count(k.m, id); n++) {
+            const char *name = ptowsp_kernel_insn_at(k.m, id, n, NULL).name;
+            moves += !strcmp(name, "TMOV");
+            conversions += !strcmp(name, "TCVT");
+        }
+        // To L0 four times.
+        assert_int_equal(moves, i / 2 ? 5 : 6);
+        assert_int_equal(conversions, i / 2 ? 0 : 1);
+        finish(&k);
+        k = begin_as(false, i % 2 ? &a5 : NULL);
+        build_chain(&k, PTOWSP_F32);
+        id = ptowsp_kernel_end(k.k);
+        moves = 0;
+        for (uint32_t n = 0; n < ptowsp_kernel_insn_count(k.m, id); n++) {
+            moves += !strcmp(ptowsp_kernel_insn_at(k.m, id, n, NULL).name, "TMOV");
+        }
+        assert_int_equal(moves, i % 2 ? 5 : 6);
+        finish(&k);
+    }
+}
+
 // 4. A narrowing store has a TCVT.
 static void lower__a_narrowing_store_converts(void **state) {
     (void)state;
@@ -429,6 +470,7 @@ int main(void) {
         cmocka_unit_test(lower__a_parameter_is_loaded_once),
         cmocka_unit_test(lower__loads_are_counted_each_time),
         cmocka_unit_test(lower__matmul_loads_its_factors_each_time),
+        cmocka_unit_test(lower__products_that_are_factors),
         cmocka_unit_test(lower__a_narrowing_store_converts),
         cmocka_unit_test(lower__binary_forms),
         cmocka_unit_test(lower__reductions),

@@ -37,10 +37,10 @@ static const char golden[] =
     "    6  PIPE_BARRIER     V           0  V\n"
     "    7  TMULS            V         192  t1 <- t1 s\n"
     "    8  PIPE_BARRIER     V           0  V\n"
-    "    9  TCMPS            V         192  t4 <- t1 < 0.5\n"
+    "    9  TCMPS            V         192  t10 <- t9 < 0.5\n"
     "   10  TEXPANDS         V         192  t5 <- 0\n"
     "   11  PIPE_BARRIER     V           0  V\n"
-    "   12  TSEL             V         192  t7 <- t4 t5 t1, scratch t6\n"
+    "   12  TSEL             V         192  t13 <- t12 t5 t11, scratch t6\n"
     "   13  PIPE_BARRIER     V           0  V\n"
     "   14  TCVT             V         192  t8 <- t7\n"
     "   15  SET_FLAG         V           0  V -> MTE3 event 0\n"
@@ -57,6 +57,11 @@ static const char golden[] =
     "  t6   UB 2560..2592  u8 1 x 32\n"
     "  t7   UB 1536..2304  f32 8 x 24, for %11\n"
     "  t8   UB 0..512  f16 8 x 32, for the store to y\n"
+    "  t9   UB 0..768  f32 8 x 24, for x, view of t1\n"
+    "  t10  UB 2304..2560  u8 8 x 32, for %8, view of t4\n"
+    "  t11  UB 0..768  f32 8 x 24, for x, view of t1\n"
+    "  t12  UB 2304..2560  u8 8 x 32, for %8, view of t4\n"
+    "  t13  UB 1536..2304  f32 8 x 24, for %11, view of t7\n"
     "UB: 2592 of 188416 bytes\n";
 
 static void print__a_kernel(void **state) {

@@ -181,7 +181,7 @@ static inline void add_layout(kt *t, pool *p) {
         break;
     }
     default:
-        if (x.cols % (2 * block) == 0 && x.valid_cols > 1 && is_bin(x.dtype)) {
+        if (x.cols % 2 == 0 && x.valid_cols > 1 && is_bin(x.dtype)) {
             pool_add(p, kt_deinterleave(t, x, (uint32_t)(test_random(&t->state) % 2)));
         }
         break;

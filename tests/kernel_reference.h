@@ -109,7 +109,8 @@ static inline kt_value kt_binary(kt *t, kt_binary_kind kind, kt_value x, kt_valu
     bool is_a5 = t->config.machine && t->config.machine->family == PTOWSP_FAMILY_A5;
     bool is_quotient = kind == KT_DIV && !is_a5 && x.rows != 0 && y.rows != 0;
     if (is_quotient && x.dtype == PTOWSP_I32) {
-        t->refusal = ": i32 is not for 910B (A2/A3), which has f16, bf16, f32, i16";
+        t->refusal =
+            ": i32 is not for 910B (A2/A3), which has f16, bf16, f32, i16 (rule: element types)";
     }
     kt_value like = is_left ? x : y, other = is_left ? y : x;
     kt_value d = kt_value_like(t, v, like.dtype, &like);

@@ -205,7 +205,8 @@ static void legal__refusals_name_kernel_operation_type_and_machine(void **state)
                             is_dead
                                 ? ""
                                 : "module: kernel ratio: div: TROWEXPANDDIV: i32 is not for 910B "
-                                  "(A2/A3), which has f16, bf16, f32, i16");
+                                  "(A2/A3), which has f16, bf16, f32, i16 "
+                                  "(rule: element types)");
         ptowsp_module_destroy(m);
         ptowsp_context_destroy(context);
     }
@@ -259,10 +260,366 @@ static void legal__sizes_of_factors_and_products_go_together(void **state) {
     }
 }
 
+// -- forms ----------------------------------------------------------------------------------------
+
+// What an instruction is given here, and what must hold of its list: `tiles` has a letter for each
+// destination and source, as in the table; `sizes` R rows, C columns, M masks, G gathers, P products;
+// `scratch` L like the source, T transposed, B 32 bytes, Q as many rows as are whole 8s (A2/A3);
+// `effect` A apart, S spoilt (both A2/A3). '-' is none.
+typedef struct form {
+    const char *name, *tiles;
+    char sizes, scratch, effect;
+} form;
+
+static const form forms[] = {
+    {"TLOAD", "R:", '4', '-', '-'},
+    {"TSTORE", ":R", '4', '-', '-'},
+    {"TTRANS", "R:R", '-', 'T', '-'},
+    {"TROWSUM", "C:R", 'R', 'L', '-'},
+    {"TROWMAX", "C:R", '-', 'L', '-'},
+    {"TROWMIN", "C:R", '-', 'L', '-'},
+    {"TROWPROD", "C:R", '-', 'L', '-'},
+    {"TROWARGMAX", "C:R", '-', 'L', '-'},
+    {"TROWARGMIN", "C:R", '-', 'L', '-'},
+    {"TCOLSUM", "R:R", 'C', '-', '-'},
+    {"TCOLMAX", "R:R", 'C', '-', '-'},
+    {"TCOLMIN", "R:R", 'C', '-', '-'},
+    {"TCOLPROD", "R:R", 'C', '-', '-'},
+    {"TRSQRT", "R:R", '-', '-', 'A'},
+    {"TRECIP", "R:R", '-', '-', 'A'},
+    {"TANDS", "R:R", '-', '-', 'A'},
+    {"TORS", "R:R", '-', '-', 'A'},
+    {"TCMP", "R:R,R", 'M', '-', '-'},
+    {"TCMPS", "R:R", 'M', '-', '-'},
+    {"TSEL", "R:R,R,R", 'M', 'B', '-'},
+    {"TSELS", "R:R,R", 'M', 'B', '-'},
+    {"TGATHERMASK", "R:R", 'G', '-', '-'},
+    {"TQUANT", "R:R,C", '-', 'Q', 'S'},
+    {"TMATMUL", "A:L,Q", 'P', '-', '-'},
+    {"TMATMUL_ACC", "A:A,L,Q", 'P', '-', '-'},
+    {"TMATMUL_BIAS", "A:L,Q,B", 'P', '-', '-'},
+    {"TGEMV", "A:L,Q", 'P', '-', '-'},
+    {"TGEMV_ACC", "A:A,L,Q", 'P', '-', '-'},
+    {"TGEMV_BIAS", "A:L,Q,B", 'P', '-', '-'},
+};
+enum { FORM_COUNT = sizeof forms / sizeof forms[0] };
+
+// Which step is one too far.
+typedef enum too_far { NOTHING, DST, SIZE, SCRATCH } too_far;
+
+// With the valid sizes of `like`, if it is given.
+static ptowsp_value place_like(ptowsp_body *k, ptowsp_memory memory, ptowsp_layout layout,
+                               ptowsp_dtype dtype, int64_t rows, int64_t cols, ptowsp_value like) {
+    ptowsp_alloc_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.memory = memory;
+    desc.layout = layout;
+    desc.dtype = dtype;
+    desc.rows = rows;
+    desc.cols = cols;
+    desc.like = like;
+    return ptowsp_tile_alloc(k, &desc);
+}
+
+static ptowsp_value place(ptowsp_body *k, ptowsp_memory memory, ptowsp_layout layout,
+                          ptowsp_dtype dtype, int64_t rows, int64_t cols) {
+    static const ptowsp_value none = {NULL, 0};
+    return place_like(k, memory, layout, dtype, rows, cols, none);
+}
+
+static void tell(ptowsp_body *k, const char *name, ptowsp_value dst, ptowsp_value src) {
+    ptowsp_instruction_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = name;
+    desc.dst[0] = dst;
+    desc.src[0] = src;
+    ptowsp_instruction(k, &desc);
+}
+
+// 16 x 16 by 16 x 32; the result one box too wide, or in UB.
+static void build_product(ptowsp_body *k, const form *f, too_far which, bool is_a5) {
+    bool is_acc = strstr(f->name, "ACC"), is_bias = strstr(f->name, "BIAS");
+    bool is_row = f->name[1] == 'G';
+    const ptowsp_dtype f32 = PTOWSP_F32;
+    const ptowsp_layout nz = PTOWSP_LAYOUT_NZ, zn = PTOWSP_LAYOUT_ZN;
+    int64_t rows = is_row ? 1 : 16;
+    ptowsp_value of_a = ptowsp_tile_in(k, "a", f32, is_row ? 1 : 16, 16);
+    ptowsp_value of_c = ptowsp_tile_in(k, "like", f32, is_row ? 1 : 16, 32);
+    ptowsp_value a1 = place_like(k, PTOWSP_MEMORY_L1, nz, f32, 16, 16, of_a);
+    ptowsp_value b1 = place(k, PTOWSP_MEMORY_L1, nz, f32, 16, 32);
+    ptowsp_value a =
+        place_like(k, PTOWSP_MEMORY_L0A, is_a5 ? nz : PTOWSP_LAYOUT_ZZ, f32, 16, 16, of_a);
+    ptowsp_value b = place(k, PTOWSP_MEMORY_L0B, zn, f32, 16, 32);
+    tell(k, "TLOAD", a1, of_a);
+    tell(k, "TLOAD", b1, ptowsp_tile_in(k, "b", f32, 16, 32));
+    tell(k, "TMOV", a, a1);
+    tell(k, "TMOV", b, b1);
+    ptowsp_instruction_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = f->name;
+    desc.dst[0] =
+        which == DST ? place(k, PTOWSP_MEMORY_UB, PTOWSP_LAYOUT_ROW_MAJOR, f32, 16, 32)
+                     : place_like(k, PTOWSP_MEMORY_L0C, nz, f32, which == SIZE ? 32 : 16, 32, of_c);
+    uint32_t at = 0;
+    if (is_acc) {
+        desc.src[at++] = desc.dst[0];
+        ptowsp_instruction_desc first = desc;
+        first.name = is_row ? "TGEMV" : "TMATMUL";
+        first.src[0] = a;
+        first.src[1] = b;
+        ptowsp_instruction(k, &first);
+    }
+    desc.src[at++] = a;
+    desc.src[at++] = b;
+    if (is_bias) {
+        ptowsp_value row = place(k, PTOWSP_MEMORY_L1, PTOWSP_LAYOUT_ROW_MAJOR, f32, 1, 32);
+        desc.src[at] = place(k, PTOWSP_MEMORY_BIAS, PTOWSP_LAYOUT_ROW_MAJOR, f32, 1, 32);
+        tell(k, "TLOAD", row, ptowsp_tile_in(k, "bias", f32, 1, 32));
+        tell(k, "TMOV", desc.src[at], row);
+    }
+    ptowsp_instruction(k, &desc);
+    tell(k, "TSTORE", ptowsp_tile_out(k, "c", f32, rows, 32), desc.dst[0]);
+}
+
+// Of 3 x 24 elements, cut off where masks are: rows and columns fit nothing.
+static void build_form(ptowsp_body *k, const form *f, too_far which) {
+    ptowsp_dtype dtype = f->name[1] == 'A' || f->name[1] == 'O' ? PTOWSP_I32 : PTOWSP_F32;
+    int64_t rows = f->sizes == '4' ? (which == SIZE ? 4096 : 4095) : 3;
+    int64_t cols = f->sizes == '4' ? 8 : 24;
+    ptowsp_value x = ptowsp_tile_in(k, "x", dtype, rows, cols);
+    ptowsp_tile_store(ptowsp_tile_out(k, "any", PTOWSP_F32, 1, 8),  // kernels store something
+                      ptowsp_tile_full(k, PTOWSP_F32, 1, 8, 0));
+    if (f->sizes == '4' && f->name[1] == 'L') {
+        ptowsp_value d = alloc(k, dtype, rows, cols);
+        tell(k, "TLOAD",
+             which == DST ? place(k, PTOWSP_MEMORY_L0A, PTOWSP_LAYOUT_ZZ, dtype, 16, 16) : d, x);
+        return;
+    }
+    if (f->sizes == '4') {
+        ptowsp_instruction_desc fill;
+        memset(&fill, 0, sizeof fill);
+        fill.name = "TEXPANDS";
+        fill.scalar = ptowsp_tile_const(k, 1);
+        fill.dst[0] = which == DST ? place(k, PTOWSP_MEMORY_L0A, PTOWSP_LAYOUT_ZZ, dtype, 16, 16)
+                                   : alloc(k, dtype, rows, cols);
+        ptowsp_instruction(k, &fill);
+        tell(k, "TSTORE", ptowsp_tile_out(k, "z", dtype, rows, cols), fill.dst[0]);
+        return;
+    }
+    ptowsp_instruction_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = f->name;
+    bool is_column = f->tiles[0] == 'C', is_cut = f->sizes == 'C';
+    bool is_select = f->name[1] == 'S' && f->sizes == 'M', is_compare = f->name[1] == 'C';
+    ptowsp_dtype to = f->effect == 'S'                ? PTOWSP_I8
+                      : strstr(f->name, "ARG")        ? PTOWSP_U32
+                      : is_compare && f->sizes == 'M' ? PTOWSP_U8
+                                                      : dtype;
+    int64_t to_rows = f->scratch == 'T' ? 24 : is_cut ? 1 : 3;
+    int64_t to_cols = f->scratch == 'T'  ? 8
+                      : to == PTOWSP_U8  ? (which == SIZE ? 32 : 64)
+                      : f->sizes == 'G'  ? 16
+                      : f->effect == 'S' ? 32
+                      : is_cut           ? 32
+                                         : 24;
+    if (which == SIZE && to == PTOWSP_U8) {  // 264 columns have 33 bytes of bits
+        x = ptowsp_tile_in(k, "wide", dtype, 3, 264);
+    }
+    desc.dst[0] = which == DST       ? place(k, PTOWSP_MEMORY_L1, PTOWSP_LAYOUT_NZ, to, 32, 32)
+                  : is_column        ? alloc(k, to, 8, 1)
+                  : f->effect == 'A' ? alloc(k, to, 3, 24)
+                                     : alloc(k, to, to_rows, to_cols);
+    if (is_column && which != DST) {  // 3 x 1, in as many rows as there have to be
+        ptowsp_alloc_desc column;
+        memset(&column, 0, sizeof column);
+        column.dtype = to;
+        column.layout = PTOWSP_LAYOUT_COL_MAJOR;
+        column.like = ptowsp_tile_in(k, "like", PTOWSP_F32, 3, 1);
+        desc.dst[0] = ptowsp_tile_alloc(k, &column);
+    }
+    if ((is_cut || is_select || f->sizes == 'G' || f->effect == 'S') && which != DST) {
+        ptowsp_alloc_desc part;  // 12 of 16 columns, 24 of 32, or as many as a task has
+        memset(&part, 0, sizeof part);
+        part.dtype = to;
+        part.rows = to_rows;
+        part.cols = to_cols;
+        part.like = ptowsp_tile_in(k, "like", PTOWSP_F32, to_rows, f->sizes == 'G' ? 12 : 24);
+        desc.dst[0] = ptowsp_tile_alloc(k, &part);
+    }
+    desc.src[0] = x;
+    uint32_t at = 1;
+    if (is_select) {
+        desc.src[0] = ptowsp_tile_compare(x, PTOWSP_LT, ptowsp_tile_const(k, 1));
+        desc.src[at++] = x;
+    }
+    if (!strcmp(f->name, "TCMP") || !strcmp(f->name, "TSEL")) {
+        desc.src[at++] = ptowsp_tile_in(k, "y", dtype, which == SIZE ? 3 : 3,
+                                        which == SIZE && is_compare ? 264 : 24);
+    }
+    if (f->effect == 'S') {
+        desc.src[at++] = ptowsp_tile_in(k, "scale", PTOWSP_F32, 3, 1);
+    }
+    if (!strcmp(f->name, "TCMPS") || !strcmp(f->name, "TSELS") || !strcmp(f->name, "TANDS") ||
+        !strcmp(f->name, "TORS")) {
+        desc.scalar = ptowsp_tile_const(k, 1);
+    }
+    if (f->effect == 'A' && which == NOTHING) {  // in place
+        tell(k, "TMOV", desc.dst[0], x);
+        desc.src[0] = desc.dst[0];
+    }
+    if (f->scratch == 'L' || f->scratch == 'T') {
+        desc.tmp = which == SCRATCH ? desc.tmp : alloc(k, dtype, 1, 8);  // too small
+    }
+    ptowsp_instruction(k, &desc);
+    if (to != PTOWSP_U8 && !is_column && which == NOTHING && f->scratch != 'T' && f->sizes != 'G' &&
+        !is_cut && f->effect != 'S') {
+        ptowsp_tile_store(ptowsp_tile_out(k, "z", to, 3, 24), desc.dst[0]);
+    }
+    if (f->effect == 'S') {  // the source is needed later
+        ptowsp_tile_store(ptowsp_tile_out(k, "kept", dtype, 3, 24), ptowsp_tile_neg(x));
+    }
+}
+
+static char letter(const pwsp_list_tile *t) {
+    static const char letters[] = "R?LQAB?";
+    return t->memory == PTOISA_VEC && t->layout == PTOISA_COL_MAJOR ? 'C' : letters[t->memory];
+}
+
+static bool is_all(const pwsp_valid *valid, uint32_t size) {
+    return valid->param == 0 && valid->max == size;
+}
+
+static void check_insn(const form *f, const pwsp_tile_code *code, const pwsp_insn *insn,
+                       bool is_a2a3) {
+    const pwsp_list_tile *tiles = code->tiles, *d = &tiles[insn->dst[0]], *s = &tiles[insn->src[0]];
+    const pwsp_list_tile *tmp = &tiles[insn->tmp];
+    char text[16] = "";
+    size_t n = 0;
+    for (int i = 0; i < 1 && insn->dst[i]; i++) {
+        text[n++] = letter(&tiles[insn->dst[i]]);
+    }
+    text[n++] = ':';
+    for (int i = 0; i < 4 && insn->src[i]; i++) {
+        n += i > 0;
+        text[n - 1] = i > 0 ? ',' : text[n - 1];
+        text[n++] = letter(&tiles[insn->src[i]]);
+    }
+    assert_string_equal(text, f->tiles);
+    uint32_t from = f->tiles[2] == 'A';
+    switch (f->sizes) {
+    case '4': assert_true((insn->dst[0] ? d : s)->rows <= 4095); break;
+    case 'R': assert_int_equal(d->rows, s->rows); break;
+    case 'C': assert_int_equal(d->cols, s->cols); break;
+    case 'M':
+        for (int i = 0; i < 4; i++) {
+            const pwsp_list_tile *t = &tiles[i < 3 ? insn->src[i] : insn->dst[0]];
+            bool is_mask = (i == 3) == (f->name[1] == 'C') && (i == 3 || i == 0);
+            bool is_there = i == 3 || insn->src[i];
+            uint32_t all = (f->name[1] == 'C' ? s : d)->cols;
+            assert_true(!is_there || is_all(&t->valid_cols, is_mask ? all / 8 : all));
+            assert_true(!is_there || is_mask || t->cols == all);
+        }
+        break;
+    case 'G':
+        assert_true(is_all(&d->valid_cols, d->cols) && is_all(&s->valid_cols, 2 * d->cols));
+        assert_true(s->cols >= 2 * d->cols);
+        break;
+    case 'P':
+        assert_int_equal(tiles[insn->src[from]].rows, d->rows);
+        assert_int_equal(tiles[insn->src[from]].cols, tiles[insn->src[from + 1]].rows);
+        assert_int_equal(tiles[insn->src[from + 1]].cols, d->cols);
+        break;
+    default: break;
+    }
+    uint64_t bytes = insn->tmp ? pwsp_list_tile_bytes(tmp) : 0;
+    assert_true(bytes >= (f->scratch == 'L'              ? pwsp_list_tile_bytes(s)
+                          : f->scratch == 'T'            ? 24 * 16 * 4
+                          : f->scratch == 'B'            ? 32
+                          : f->scratch == 'Q' && is_a2a3 ? 8 * 24 * 4
+                                                         : 0));
+    if (f->effect == 'A' && is_a2a3) {
+        assert_int_not_equal(d->root, s->root);
+    }
+    if (f->effect == 'S') {
+        assert_int_equal(insn->dst[1], is_a2a3 ? insn->src[0] : 0);
+        for (const pwsp_insn *i = insn + 1; i < code->insns + code->insn_count && is_a2a3; i++) {
+            assert_true(!i->src[0] || tiles[i->src[0]].root != s->root);
+        }
+    }
+}
+
+static void check_form(const form *f, too_far which, bool is_a5) {
+    ptowsp_context *context;
+    ptowsp_module *m;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    ptowsp_machine machine = is_a5 ? ptowsp_machine_950pr() : ptowsp_machine_910b();
+    ptowsp_body_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "k";
+    desc.machine = &machine;
+    ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
+    if (f->sizes == 'P') {
+        build_product(k, f, which, is_a5);
+    } else {
+        build_form(k, f, which);
+    }
+    ptowsp_kernel kernel = ptowsp_kernel_end(k);
+    ptowsp_error error = ptowsp_module_error(m);
+    if (which != NOTHING) {
+        if (error.status != PTOWSP_UNSUPPORTED && error.status != PTOWSP_INVALID_PARAMS) {
+            fail_msg("%s, %d too far: %d %s", f->name, which, error.status, error.text);
+        }
+        assert_non_null(strstr(error.text, "kernel k: "));
+        bool is_factors = f->sizes == 'P' && which == SIZE;
+        assert_int_equal(strstr(error.text, "(rule: factors)") != NULL, is_factors);
+    } else if (error.status != PTOWSP_OK) {
+        fail_msg("%s: %s", f->name, error.text);
+    } else {
+        const pwsp_tile_code *code = PWSP_KERNEL(m, kernel.id)->code;
+        uint32_t count = 0;
+        for (uint32_t i = 0; i < code->insn_count; i++) {
+            if (!strcmp(ptoisa_op_name((ptoisa_op)code->insns[i].op), f->name)) {
+                check_insn(f, code, &code->insns[i], !is_a5);
+                count++;
+            }
+        }
+        assert_true(count > 0);
+    }
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
+static void legal__every_instruction_has_its_form(void **state) {
+    (void)state;
+    for (int i = 0; i < FORM_COUNT; i++) {
+        const form *f = &forms[i];
+        for (int is_a5 = 0; is_a5 < 2; is_a5++) {
+            check_form(f, NOTHING, is_a5);
+            check_form(f, DST, is_a5);
+            if (f->sizes == '4' || f->sizes == 'P' || !strncmp(f->name, "TCMP", 4)) {
+                check_form(f, SIZE, is_a5);
+            }
+            if (f->scratch == 'L' || f->scratch == 'T') {
+                check_form(f, SCRATCH, is_a5);
+            }
+        }
+    }
+    for (int op = 0; op < PTOISA_OP_COUNT; op++) {
+        const pwsp_legal_form *row = pwsp_legal_form_of((ptoisa_op)op);
+        bool is_found = false;
+        for (int i = 0; i < FORM_COUNT; i++) {
+            is_found = is_found || !strcmp(forms[i].name, ptoisa_op_name((ptoisa_op)op));
+        }
+        assert_int_equal(is_found, row != NULL);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(legal__every_instruction_takes_the_types_of_its_machine),
         cmocka_unit_test(legal__every_row_of_the_table_is_tested),
+        cmocka_unit_test(legal__every_instruction_has_its_form),
         cmocka_unit_test(legal__sizes_of_factors_and_products_go_together),
         cmocka_unit_test(legal__refusals_name_kernel_operation_type_and_machine),
     };

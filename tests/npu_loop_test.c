@@ -3,6 +3,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "kernel_loop.h"
+#include "kernel_reference.h"
 #include "npu_kernel_compare.h"
 
 static void add(batch *b, lp_scene scene, int which, uint64_t seed, bool is_a5) {
@@ -50,10 +51,83 @@ static void emitted_loops__are_those_of_the_library_on_a5(void **state) {
     play(true, "-std=c++20 -O0");
 }
 
+// -- data as a device moves it --------------------------------------------------------------------
+
+static kt_value in_as(kt *t, kt_strides strides, ptowsp_dtype dtype, int64_t rows, int64_t cols) {
+    t->config.strides = strides;
+    return kt_in(t, dtype, rows, cols);
+}
+
+static void keep_as(kt *t, kt_strides strides, kt_value value) {
+    t->config.strides = strides;
+    kt_keep(t, value);
+}
+
+// A right factor that is stored by columns, whole or cut along k; one that is loaded by parts.
+static void strict_right(kt *t, int which) {
+    ptowsp_dtype dtype = which % 2 ? PTOWSP_F16 : PTOWSP_F32;
+    int64_t k = which < 4 ? 24 : 1100;
+    kt_value a = in_as(t, KT_PITCH, dtype, 20, k);
+    kt_value b = in_as(t, which / 2 % 2 ? KT_PITCH : KT_TRANSPOSED, dtype, k, 40);
+    keep_as(t, KT_PITCH, kt_matmul(t, a, b));
+}
+
+// Columns of wide matrices, and rows of one element.
+static void strict_column(kt *t, int which) {
+    static const ptowsp_dtype dtypes[] = {PTOWSP_F32, PTOWSP_F16, PTOWSP_I32, PTOWSP_I16};
+    ptowsp_dtype dtype = dtypes[which % 4];
+    kt_value x = in_as(t, KT_PITCH, dtype, 20, 24);
+    kt_value v = in_as(t, which / 4 ? KT_TRANSPOSED : KT_PITCH, dtype, 20, 1);
+    keep_as(t, KT_PITCH, kt_add(t, x, v));
+    keep_as(t, KT_PITCH, kt_add(t, v, v));
+    keep_as(t, KT_TRANSPOSED, kt_max(t, v, v));
+}
+
+// Products that have nothing to sum where a task has at most 8 columns.
+static void strict_empty(kt *t, int which) {
+    ptowsp_dtype dtype = which % 2 ? PTOWSP_F16 : PTOWSP_F32;
+    kt_value a = in_as(t, KT_PITCH, dtype, 20, 24), b = in_as(t, KT_TRANSPOSED, dtype, 24, 40);
+    kt_value x = kt_slice(t, a, 0, 8, 20, 16), y = kt_slice(t, b, 8, 0, 16, 40);
+    keep_as(t, KT_PITCH,
+            which / 2 ? kt_matmul_bias(t, x, y, in_as(t, KT_PITCH, PTOWSP_F32, 1, 40))
+                      : kt_matmul(t, x, y));
+}
+
+static void strict_add(batch *b, void (*scene)(kt *t, int which), int which, uint64_t *seed) {
+    kt_config config = kt_any(test_random(seed));
+    config.is_partial = which % 3 == 0;
+    config.is_integer = true;
+    config.low = -9;
+    config.high = 9;
+    kt t = kt_begin(config);
+    scene(&t, which);
+    kt_lower(&t);
+    batch_add(b, &t);
+}
+
+static void emitted_kernels__move_data_as_a_device_does(void **state) {
+    (void)state;
+    if (!npu_compiler()) {
+        print_message("there is no C++ compiler: skipped\n");
+        return;
+    }
+    static batch b;
+    uint64_t seed = test_seed() + 7;
+    for (int which = 0; which < 8; which++) {
+        strict_add(&b, strict_right, which, &seed);
+        strict_add(&b, strict_column, which, &seed);
+        strict_add(&b, strict_empty, which % 4, &seed);
+    }
+    compare_is_strict = true;
+    batch_play(&b, "-std=c++17 -O0 -DWSP_HAS_STRIDES=0");
+    compare_is_strict = false;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(emitted_loops__are_those_of_the_library_on_a2a3),
         cmocka_unit_test(emitted_loops__are_those_of_the_library_on_a5),
+        cmocka_unit_test(emitted_kernels__move_data_as_a_device_does),
     };
     return cmocka_run_group_tests_name("npu_loop", tests, NULL, NULL);
 }

@@ -279,6 +279,31 @@ PTOISA_FN void ptoisa_tquant_sym(ptoisa_core *core, const ptoisa_tile *d, const 
     ptoisa_quant(core, d, s, scale, NULL, PTOISA_I8);
 }
 
+// The form of A2/A3: with t, scratch of as many bytes as s has, whole 8 rows of it. s becomes
+// s * scale[r].
+PTOISA_FN void ptoisa_tquant_sym_scratch(ptoisa_core *core, const ptoisa_tile *d,
+                                         const ptoisa_tile *s, const ptoisa_tile *scale,
+                                         const ptoisa_tile *t) {
+    const ptoisa_op op = PTOISA_TQUANT;
+    if (PTOISA_CHECKED) {
+        const uint64_t bytes = (uint64_t)((s->rows + 7) / 8 * 8) * s->cols * 4;
+        if (!ptoisa_check_tile(core, op, "t", t)) {
+            return;
+        }
+        if (ptoisa_tile_bytes(t) < bytes) {
+            ptoisa_fault(core, op, "t has %llu bytes, and %llu are needed",
+                         (unsigned long long)ptoisa_tile_bytes(t), (unsigned long long)bytes);
+            return;
+        }
+    }
+    ptoisa_quant(core, d, s, scale, NULL, PTOISA_I8);
+    for (uint32_t r = 0; r < d->valid_rows && !core->is_dry; r++) {
+        ptoisa_any_f32 *row = (ptoisa_any_f32 *)s->data + (uint64_t)r * s->cols;
+        const ptoisa_cast_args times = ptoisa_by((float)ptoisa_get(scale, r, 0), 0);
+        ptoisa_f32s_times_by(row, row, d->valid_cols, &times);
+    }
+}
+
 // u8: clamp(rint(s * scale[r] + offset[r]), 0, 255).
 PTOISA_FN void ptoisa_tquant_asym(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s,
                                   const ptoisa_tile *scale, const ptoisa_tile *offset) {

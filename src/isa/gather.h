@@ -58,12 +58,14 @@ PTOISA_INLINE void ptoisa_pattern_of(ptoisa_pattern pattern, uint32_t *first, ui
                                        : (uint32_t)pattern - PTOISA_P0101;
 }
 
-// d[r] = those columns of s[r] that the pattern takes.
+// Elements of d, row after row = those columns of each row of s that the pattern takes: all of them
+// lie together, so rows stay rows only where one of s fills one of d. All columns of d are valid.
 PTOISA_FN void ptoisa_tgather_mask(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s,
                                    ptoisa_pattern pattern) {
     const ptoisa_op op = PTOISA_TGATHERMASK;
     uint32_t first, step;
     ptoisa_pattern_of(pattern, &first, &step);
+    const uint32_t taken = (s->valid_cols + step - 1 - first) / step;
     if (PTOISA_CHECKED) {
         if ((uint32_t)pattern > PTOISA_P1111) {
             ptoisa_fault(core, op, "there is no pattern %d", (int)pattern);
@@ -75,13 +77,16 @@ PTOISA_FN void ptoisa_tgather_mask(ptoisa_core *core, const ptoisa_tile *d, cons
         }
         const uint32_t types =
             PTOISA_SET_2_BYTES >> d->dtype & 1 ? PTOISA_SET_2_BYTES : PTOISA_SET_4_BYTES;
-        if (!ptoisa_check_row_major(core, op, "s", s, types, d->valid_rows, 0)) {
+        if (!ptoisa_check_row_major(core, op, "s", s, types, 0, 0)) {
             return;
         }
-        uint64_t taken = ((uint64_t)s->valid_cols + step - 1 - first) / step;
-        if (d->valid_cols > taken) {
-            ptoisa_fault(core, op, "d has %u valid columns, and %llu are taken of %u of s",
-                         d->valid_cols, (unsigned long long)taken, s->valid_cols);
+        if (d->valid_cols != d->cols) {
+            ptoisa_fault(core, op, "d has %u valid columns of %u", d->valid_cols, d->cols);
+            return;
+        }
+        if ((uint64_t)taken * s->valid_rows > (uint64_t)d->valid_rows * d->cols) {
+            ptoisa_fault(core, op, "%u are taken of each of %u rows of s, and d has %u x %u", taken,
+                         s->valid_rows, d->valid_rows, d->cols);
             return;
         }
     }
@@ -90,11 +95,11 @@ PTOISA_FN void ptoisa_tgather_mask(ptoisa_core *core, const ptoisa_tile *d, cons
         return;
     }
     const uint32_t size = ptoisa_dtype_size((ptoisa_dtype)d->dtype);
-    for (uint32_t r = 0; r < d->valid_rows; r++) {
-        uint8_t *to = ptoisa_row_at(d, r);
+    uint8_t *to = (uint8_t *)d->data;
+    for (uint32_t r = 0; r < s->valid_rows; r++) {
         const uint8_t *from = ptoisa_row_at(s, r) + (uint64_t)first * size;
-        for (uint32_t c = 0; c < d->valid_cols; c++) {
-            ptoisa_move_element(to + c * size, from + (uint64_t)c * step * size, size);
+        for (uint32_t c = 0; c < taken; c++, to += size) {
+            ptoisa_move_element(to, from + (uint64_t)c * step * size, size);
         }
     }
 }

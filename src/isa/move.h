@@ -375,6 +375,11 @@ PTOISA_FN bool ptoisa_check_path(ptoisa_core *core, ptoisa_op op, const ptoisa_t
                                                             : "the way from UB to UB")) {
         return false;
     }
+    if (s->memory == PTOISA_ACC && d->memory == PTOISA_MAT && d->dtype == s->dtype &&
+        core->machine->family == PTOISA_A2A3) {
+        return ptoisa_fault(core, op, "%s goes from L0C to L1 as f16 or bf16 on %s",
+                            ptoisa_dtype_name((ptoisa_dtype)s->dtype), core->machine->name);
+    }
     if (s->memory == PTOISA_ACC) {
         return ptoisa_check_acc(core, op, s, d->dtype, false);
     }

@@ -431,6 +431,18 @@ inline shim::Token<W...> TQUANT(D &dst, S &src, P &scale, W &...events) {
     return shim::end();
 }
 
+// As A2/A3 has it: with scratch, and src is scaled in place.
+template <QuantType Type, typename D, typename S, typename P, typename T, typename... W,
+          typename = shim::if_tile<T>>
+inline shim::Token<W...> TQUANT(D &dst, S &src, P &scale, T &tmp, W &...events) {
+    static_assert(Type == QuantType::INT8_SYM, "without an offset only INT8_SYM");
+    ptoisa_core *core = shim::begin(events...);
+    ptoisa_tile d = shim::view(dst), s = shim::view(src), p = shim::view(scale);
+    ptoisa_tile t = shim::view(tmp);
+    ptoisa_tquant_sym_scratch(core, &d, &s, &p, &t);
+    return shim::end();
+}
+
 template <QuantType Type, typename D, typename S, typename P, typename O, typename... W>
 inline shim::Token<W...> TQUANT(D &dst, S &src, P &scale, O *offset, W &...events) {
     static_assert(Type == QuantType::INT8_ASYM, "with an offset only INT8_ASYM");

@@ -333,7 +333,8 @@ pwsp_tile_code *pwsp_tile_code_create(ptowsp_body *body, pwsp_list_fault *fault)
         code = checks.is_out ? NULL : pwsp_tile_code_make(body, &list, &checks);
         if (!code) {
             pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
-        } else if (!pwsp_tile_code_check(code, fault)) {
+        } else if (!pwsp_tile_code_check(code, fault) ||
+                   !pwsp_legal_check_forms(body, &list, fault)) {
             pwsp_tile_code_release(code);
             code = NULL;
         }

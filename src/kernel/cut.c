@@ -20,15 +20,6 @@ static uint32_t pwsp_cut_sides(const pwsp_list *list, const pwsp_insn *insn) {
 
 #define PWSP_CUT_BOTH (1u << PWSP_SIDE_CUBE | 1u << PWSP_SIDE_VECTOR)
 
-// Is it a move out of L0C that A2/A3 has only with narrowing?
-static bool pwsp_cut_is_wide(const pwsp_list *list, const pwsp_insn *insn) {
-    if (insn->op != PTOISA_TMOV) {
-        return false;
-    }
-    const pwsp_list_tile *d = &list->tiles[insn->dst[0]], *s = &list->tiles[insn->src[0]];
-    return s->memory == PTOISA_ACC && d->memory == PTOISA_MAT && s->dtype == d->dtype;
-}
-
 typedef struct pwsp_cut {
     pwsp_list *list;
     const pwsp_insn *from;  // the TMOV in hand
@@ -94,8 +85,8 @@ static void pwsp_cut_cross(pwsp_cut *cut, uint32_t d, uint32_t s, bool is_implie
     of->flag = (uint8_t)(2 * fifo);
 }
 
-// A tile in UB of the shape of one of the cube core, with the valid sizes of another.
-static uint32_t pwsp_cut_relay(pwsp_cut *cut, uint32_t tile_of, uint32_t as) {
+// A tile in UB of the shape of one of the cube core.
+static uint32_t pwsp_cut_relay(pwsp_cut *cut, uint32_t tile_of) {
     pwsp_list_tile of = cut->list->tiles[tile_of];
     uint32_t tile = pwsp_list_add_tile(cut->list);
     if (!tile) {
@@ -103,30 +94,16 @@ static uint32_t pwsp_cut_relay(pwsp_cut *cut, uint32_t tile_of, uint32_t as) {
         return 0;
     }
     pwsp_list_tile *made = &cut->list->tiles[tile];
-    const pwsp_list_tile *like = &cut->list->tiles[as];
     made->dtype = of.dtype;
     made->pad = of.pad;
     made->memory = PTOISA_VEC;
     made->layout = PTOISA_ROW_MAJOR;
     made->rows = of.rows;
     made->cols = of.cols;
-    made->valid_rows = like->valid_rows;
-    made->valid_cols = like->valid_cols;
+    made->valid_rows = of.valid_rows;
+    made->valid_cols = of.valid_cols;
     made->value = of.value;
     return tile;
-}
-
-static void pwsp_cut_move(pwsp_cut *cut, const pwsp_insn *insn) {
-    cut->from = insn;
-    if (!pwsp_cut_is_wide(cut->list, insn)) {
-        pwsp_cut_cross(cut, insn->dst[0], insn->src[0], insn->is_implied);
-        return;
-    }
-    uint32_t relay = pwsp_cut_relay(cut, insn->src[0], insn->dst[0]);
-    if (relay) {
-        pwsp_cut_cross(cut, relay, insn->src[0], insn->is_implied);
-        pwsp_cut_cross(cut, insn->dst[0], relay, true);
-    }
 }
 
 // -- loads and stores of the vector core in place of the cube's -----------------------------------
@@ -159,7 +136,7 @@ static void pwsp_cut_vector(pwsp_cut *cut, ptoisa_op op, uint32_t dst, uint32_t 
 // Stores a product that has come to UB: ReLU and narrowing, which leaving L0C does on the way, are
 // instructions there.
 static void pwsp_cut_store(pwsp_cut *cut, const pwsp_insn *insn) {
-    uint32_t tile = pwsp_cut_relay(cut, insn->src[0], insn->src[0]);
+    uint32_t tile = pwsp_cut_relay(cut, insn->src[0]);
     if (!tile) {
         return;
     }
@@ -169,7 +146,7 @@ static void pwsp_cut_store(pwsp_cut *cut, const pwsp_insn *insn) {
     }
     uint8_t dtype = cut->param_dtypes[insn->param - 1];
     if (dtype != cut->list->tiles[tile].dtype) {
-        uint32_t narrow = pwsp_cut_relay(cut, insn->src[0], insn->src[0]);
+        uint32_t narrow = pwsp_cut_relay(cut, insn->src[0]);
         if (!narrow) {
             return;
         }
@@ -205,7 +182,7 @@ static bool pwsp_cut_reroute(pwsp_cut *cut, const pwsp_insn *insn) {
     if (insn->op != PTOISA_TLOAD || d->memory != PTOISA_MAT || d->layout == PTOISA_ZN) {
         return false;
     }
-    uint32_t tile = pwsp_cut_relay(cut, insn->dst[0], insn->dst[0]);
+    uint32_t tile = pwsp_cut_relay(cut, insn->dst[0]);
     pwsp_insn *load = tile ? pwsp_list_add(cut->list, PTOISA_TLOAD) : NULL;
     if (!load) {
         cut->is_out = true;
@@ -227,7 +204,7 @@ static bool pwsp_cut_is_needed(const pwsp_list *list) {
     for (uint32_t i = 0; i < list->insn_count; i++) {
         const pwsp_insn *insn = &list->insns[i];
         uint32_t of = pwsp_cut_sides(list, insn);
-        sides |= pwsp_cut_is_wide(list, insn) ? PWSP_CUT_BOTH : of;
+        sides |= of;
         if (of == PWSP_CUT_BOTH && insn->op != PTOISA_TMOV) {
             return false;
         }
@@ -286,8 +263,9 @@ PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
     pwsp_cut_find_shared(&cut, insns, count);
     for (uint64_t i = 0; i < count && !cut.is_out; i++) {
         uint32_t sides = pwsp_cut_sides(list, &insns[i]);
-        if (sides == PWSP_CUT_BOTH || pwsp_cut_is_wide(list, &insns[i])) {
-            pwsp_cut_move(&cut, &insns[i]);
+        if (sides == PWSP_CUT_BOTH) {
+            cut.from = &insns[i];
+            pwsp_cut_cross(&cut, insns[i].dst[0], insns[i].src[0], insns[i].is_implied);
             continue;
         }
         if (sides == 1u << PWSP_SIDE_CUBE && pwsp_cut_reroute(&cut, &insns[i])) {

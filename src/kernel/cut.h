@@ -1,14 +1,12 @@
 // Cutting a list into a cube and a vector half.
 //
-// On A2/A3 there is no way from L0C to UB nor from UB to L1, and L0C leaves for L1 only narrowed. A
-// list that is for both cores becomes mixed (list.h): each such TMOV becomes TPUSH on the one core
+// On A2/A3 there is no way from L0C to UB nor from UB to L1. A list that is for both cores becomes mixed (list.h): each such TMOV becomes TPUSH on the one core
 // and TPOP on the other, behind it in the list.
 //
 //      TMOV ub, l0c     ->   TPUSH <- l0c     cube, pipe FIX       into the FIFO to vector cores
 //                            TPOP ub <-       vector, pipe MTE2
 //      TMOV l1, ub      ->   TPUSH <- ub      vector, pipe MTE3    into the FIFO to the cube core
 //                            TPOP l1 <-       cube, pipe MTE2
-//      TMOV l1, l0c     ->   both, through UB, if both tiles are f32: no bit changes
 //
 // A TPOP comes where its core first needs the tile, not before: its pipe stands still until the tile
 // is there. (So the values of attention are loaded while a vector core computes the probabilities.)

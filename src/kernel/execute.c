@@ -538,7 +538,13 @@ void pwsp_tile_core_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
     case PTOISA_TSELS: ptoisa_tsels(core, d, s[0], s[1], tmp, x); break;
     case PTOISA_TMRGSORT: pwsp_insn_merge(core, insn, d, s, tmp); break;
     case PTOISA_TGATHERMASK: ptoisa_tgather_mask(core, d, s[0], (ptoisa_pattern)insn->mode); break;
-    case PTOISA_TQUANT: ptoisa_tquant_sym(core, d, s[0], s[1]); break;
+    case PTOISA_TQUANT:
+        if (tmp) {
+            ptoisa_tquant_sym_scratch(core, d, s[0], s[1], tmp);
+        } else {
+            ptoisa_tquant_sym(core, d, s[0], s[1]);
+        }
+        break;
     case PTOISA_SET_FLAG:
         ptoisa_set_flag(core, (ptoisa_pipe)insn->src_pipe, (ptoisa_pipe)insn->dst_pipe, event);
         break;

@@ -6,8 +6,6 @@
 
 #include "legal.h"
 
-#include "lower.h"
-
 #include "../isa/elementwise.h"
 
 #include <stdio.h>
@@ -59,7 +57,8 @@ static bool pwsp_legal_refuse(const ptowsp_body *body, const pwsp_list *list, ui
         }
     }
     PTOWSP_ASSERT(at < sizeof text);
-    return pwsp_list_fail(fault, PTOWSP_UNSUPPORTED, i, "%s: %s is not for %s (%s), which has %s",
+    return pwsp_list_fail(fault, PTOWSP_UNSUPPORTED, i,
+                          "%s: %s is not for %s (%s), which has %s (rule: element types)",
                           ptoisa_op_name((ptoisa_op)insn->op),
                           ptoisa_dtype_name((ptoisa_dtype)list->tiles[insn->src[0]].dtype),
                           body->machine.name, body->machine.family == PTOISA_A5 ? "A5" : "A2/A3",
@@ -166,7 +165,27 @@ static void pwsp_legal_widen(pwsp_lowering *lw, pwsp_insn insn) {
 
 // -- the list -------------------------------------------------------------------------------------
 
-static bool pwsp_legal_rewrite(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
+// Appends instruction `at` of the old list, or what it becomes.
+typedef void (*pwsp_legal_step)(pwsp_lowering *lw, const pwsp_insn *insns, uint64_t count,
+                                uint64_t at);
+
+static void pwsp_legal_type_apply(pwsp_lowering *lw, const pwsp_insn *insns, uint64_t count,
+                                  uint64_t at) {
+    (void)count;
+    if (pwsp_legality_of(lw->body, lw->list, &insns[at]) == PWSP_LEGAL_WIDE) {
+        pwsp_legal_widen(lw, insns[at]);
+        return;
+    }
+    pwsp_insn *insn = pwsp_list_add(lw->list, (ptoisa_op)insns[at].op);
+    if (insn) {
+        *insn = insns[at];
+    } else {
+        lw->is_out = true;
+    }
+}
+
+static bool pwsp_legal_rewrite(ptowsp_body *body, pwsp_list *list, pwsp_legal_step step,
+                               pwsp_list_fault *fault) {
     pwsp_insn *insns = list->insns;
     uint64_t count = list->insn_count, capacity = list->insn_capacity;
     list->insns = NULL;
@@ -176,29 +195,22 @@ static bool pwsp_legal_rewrite(ptowsp_body *body, pwsp_list *list, pwsp_list_fau
     lw.body = body;
     lw.list = list;
     for (uint64_t i = 0; i < count && !lw.is_out; i++) {
-        if (pwsp_legality_of(body, list, &insns[i]) == PWSP_LEGAL_WIDE) {
-            pwsp_legal_widen(&lw, insns[i]);
-            continue;
-        }
-        pwsp_insn *insn = pwsp_list_add(list, (ptoisa_op)insns[i].op);
-        if (insn) {
-            *insn = insns[i];
-        } else {
-            lw.is_out = true;
-        }
+        step(&lw, insns, count, i);
     }
     pwsp_memory_free(&list->memory, insns, (size_t)capacity * sizeof insns[0]);
     return !lw.is_out || pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
 }
 
 bool pwsp_legalise(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
-    bool is_wide = false;
+    bool is_wide = false, has_form = false;
     for (uint64_t i = 0; i < list->insn_count; i++) {
         pwsp_legality legality = pwsp_legality_of(body, list, &list->insns[i]);
         if (legality == PWSP_LEGAL_NOT) {
             return pwsp_legal_refuse(body, list, (uint32_t)i, fault);
         }
         is_wide = is_wide || legality == PWSP_LEGAL_WIDE;
+        has_form = has_form || pwsp_legal_form_of((ptoisa_op)list->insns[i].op);
     }
-    return !is_wide || pwsp_legal_rewrite(body, list, fault);
+    return (!is_wide || pwsp_legal_rewrite(body, list, pwsp_legal_type_apply, fault)) &&
+           (!has_form || pwsp_legal_rewrite(body, list, pwsp_legal_form_apply, fault));
 }

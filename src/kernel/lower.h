@@ -151,6 +151,10 @@ PWSP_INLINE void pwsp_insn_set_window(pwsp_insn *insn, const pwsp_kop *op) {
 // Does something other than matmul and store read the value, so that it must be in UB?
 PWSP_INTERNAL bool pwsp_lower_feeds(const ptowsp_body *body, uint32_t value);
 
+// Is the value an f32 product in f16 or bf16 that only products read, in a fused kernel? It becomes
+// that on its way from L0C to L1.
+PWSP_INTERNAL bool pwsp_lower_is_narrowed(const ptowsp_body *body, uint32_t value);
+
 // exp, sigmoid, sin and the like, from src into dst: flat tiles that may be the same.
 PWSP_INTERNAL void pwsp_lower_function(pwsp_lowering *lw, pwsp_kop_kind kind, uint32_t dst,
                                        uint32_t src);

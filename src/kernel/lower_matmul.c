@@ -5,6 +5,9 @@
 //      UB ----TMOV----^
 //      L0C ---TMOV----^
 //
+// A2/A3 moves f32 from L0C to L1 as f16 or bf16 only (checked 10): there an f32 product that is a
+// factor goes through UB, and one that is converted for it narrows on its way in a fused kernel.
+//
 // A product whose factors do not fit L0A or L0B is cut along k: TEXTRACT takes panels out of L1,
 // and TMATMUL_ACC adds to the first one's sum.
 
@@ -39,7 +42,16 @@ uint32_t pwsp_lower_factor(pwsp_lowering *lw, uint32_t value, bool is_left) {
         load->param = (uint16_t)lw->body->ops[op->src[0]].param;
         pwsp_insn_set_window(load, op);
     } else {
-        pwsp_insn_emit(lw, PTOISA_TMOV, mat, at->acc ? at->acc : at->tile, 0, 0);
+        bool is_kept = at->acc && lw->list->tiles[at->acc].dtype == op->dtype &&
+                       lw->body->machine.family == PTOISA_A2A3;
+        uint32_t from = at->acc && !is_kept ? at->acc : at->tile;
+        if (from == 0) {  // PTO-WSP counts one way
+            from = pwsp_lower_to_vec(lw, at->acc, op);
+            if (!lw->is_out) {
+                lw->list->insns[lw->list->insn_count - 1].is_implied = true;
+            }
+        }
+        pwsp_insn_emit(lw, PTOISA_TMOV, mat, from, 0, 0);
     }
     return mat;
 }
@@ -105,14 +117,37 @@ static uint32_t pwsp_lower_bias(pwsp_lowering *lw, uint32_t value) {
     return bias;
 }
 
+static bool pwsp_lower_is_product(const pwsp_kop *op) {
+    return op->kind == PWSP_KOP_MATMUL || op->kind == PWSP_KOP_MATMUL_ACC ||
+           op->kind == PWSP_KOP_MATMUL_BIAS;
+}
+
+bool pwsp_lower_is_narrowed(const ptowsp_body *body, uint32_t value) {
+    const pwsp_kop *op = &body->ops[value], *of = &body->ops[op->src[0]];
+    if (!body->is_fused || op->kind != PWSP_KOP_CVT || op->mode != PTOISA_CAST_RINT || op->loop ||
+        (op->dtype != PTOWSP_F16 && op->dtype != PTOWSP_BF16) || !pwsp_lower_is_product(of) ||
+        of->dtype != PTOWSP_F32) {
+        return false;
+    }
+    uint32_t count = 0;
+    for (uint64_t i = value + 1; i < body->op_count; i++) {
+        const pwsp_kop *user = &body->ops[i];
+        if (!user->is_dead && pwsp_lower_is_product(user)) {
+            count += user->src[0] == value;
+            count += user->src[1] == value;
+        }
+    }
+    return count > 0 && count == pwsp_body_use_count(body, value);
+}
+
 bool pwsp_lower_feeds(const ptowsp_body *body, uint32_t value) {
     for (uint64_t i = value + 1; i < body->op_count; i++) {
         const pwsp_kop *op = &body->ops[i];
-        if (op->is_dead || op->kind == PWSP_KOP_STORE || op->kind == PWSP_KOP_STORE_ADD) {
+        if (op->is_dead || op->kind == PWSP_KOP_STORE || op->kind == PWSP_KOP_STORE_ADD ||
+            pwsp_lower_is_narrowed(body, (uint32_t)i)) {
             continue;
         }
-        bool is_matmul = op->kind == PWSP_KOP_MATMUL || op->kind == PWSP_KOP_MATMUL_ACC ||
-                         op->kind == PWSP_KOP_MATMUL_BIAS;
+        bool is_matmul = pwsp_lower_is_product(op);
         for (uint32_t j = 0; j < PWSP_KOP_SRC_MAX; j++) {
             if (op->src[j] != value || (is_matmul && j != 2)) {
                 continue;

@@ -31,6 +31,10 @@ static void pwsp_lower_alloc(pwsp_lowering *lw, const pwsp_kop *op) {
 }
 
 static void pwsp_lower_cvt(pwsp_lowering *lw, const pwsp_kop *op) {
+    if (lw->values[op->src[0]].acc && pwsp_lower_is_narrowed(lw->body, lw->at)) {
+        lw->values[lw->at].acc = lw->values[op->src[0]].acc;
+        return;
+    }
     uint32_t src = pwsp_lower_flat(lw, pwsp_lower_value(lw, op->src[0]));
     uint32_t dst = pwsp_lower_flat(lw, pwsp_lower_result(lw, op, 0));
     if (lw->list->tiles[src].dtype == op->dtype) {  // of what may change: a copy
@@ -176,12 +180,9 @@ static void pwsp_lower_every(pwsp_lowering *lw, const pwsp_kop *op, uint32_t src
                              ptoisa_pattern pattern) {
     pwsp_list_tile of = lw->list->tiles[src];
     uint32_t cols = pwsp_round_up(op->cols, pwsp_block_elements(dtype));
-    if (of.cols < 2 * cols) {
-        cols = of.cols / 2;
-    }
-    // The instruction fills all columns of its destination.
+    // The instruction fills all columns of its destination: see legal_forms.c.
     uint32_t pairs = pwsp_lower_view(lw, src, PTOISA_ROW_MAJOR, dtype, of.rows, of.cols,
-                                     of.valid_rows, pwsp_valid_full(2 * cols), 0);
+                                     of.valid_rows, pwsp_valid_full(of.cols), 0);
     uint32_t full = pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, dtype, of.rows, cols,
                                     of.valid_rows, pwsp_valid_full(cols));
     pwsp_insn_emit(lw, PTOISA_TGATHERMASK, full, pairs, 0, 0)->mode = (uint8_t)pattern;

@@ -532,10 +532,6 @@ ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part) {
     if (op) {
         if (part > 1 || op->cols % 2 != 0) {
             PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "part %u of %u columns", part, op->cols);
-        } else if ((op->cols * ptowsp_dtype_size((ptowsp_dtype)op->dtype) + 31) / 32 % 2 != 0) {
-            PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED,
-                              "rows of %u %s are no whole pairs of blocks of 32 bytes", op->cols,
-                              ptowsp_dtype_name((ptowsp_dtype)op->dtype));
         }
         pwsp_builder_shape(&b, op, op->dtype);
         b.op.col = part;

@@ -94,17 +94,23 @@ NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out) {
             npu_print(out, "constexpr uint32_t %s_at = %u;\n", tile->name, tile->object.address);
         }
     }
+    uint32_t ends[PTOWSP_MEMORY_COUNT];
+    memcpy(ends, k->ends, sizeof ends);
+    if (k->column_rows) {
+        uint32_t at = (ends[PTOWSP_MEMORY_UB] + 31) / 32 * 32;
+        npu_print(out,
+                  "constexpr uint32_t columns_at = %u;  // of columns that do not lie together\n",
+                  at);
+        ends[PTOWSP_MEMORY_UB] = at + 64 * k->column_rows;
+    }
+    if (k->zero_bytes) {
+        uint32_t at = (ends[PTOWSP_MEMORY_L1] + 31) / 32 * 32;
+        npu_print(out, "constexpr uint32_t zeros_at = %u;  // of products without a sum\n", at);
+        ends[PTOWSP_MEMORY_L1] = at + k->zero_bytes;
+    }
     npu_print(out, "\n// The end of the last one, and the capacity of %s.\n", k->info.machine.name);
     for (uint32_t memory = 0; memory < PTOWSP_MEMORY_COUNT; memory++) {
-        uint32_t end = 0;
-        for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
-            const ptowsp_tile_object *tile = &k->tiles[i].object;
-            if (k->tiles[i].is_used && (uint32_t)tile->memory == memory) {
-                uint32_t bytes =
-                    tile->rows * tile->cols * ptowsp_dtype_size(tile->dtype) + tile->step;
-                end = tile->address + bytes > end ? tile->address + bytes : end;
-            }
-        }
+        uint32_t end = ends[memory];
         if (end > 0) {
             const char *name = sizes + 4 * memory;
             npu_print(out, "constexpr uint32_t %s_end = %u;\n", name, end);
@@ -146,6 +152,16 @@ static bool npu_print_tile_type(const npu_kernel *k, const ptowsp_tile_object *t
     return false;
 }
 
+NPU_INTERNAL void npu_kernel_print_address(const npu_kernel *k, uint32_t tile, npu_text *out) {
+    const ptowsp_tile_object *object = &k->tiles[tile].object;
+    const char *at = k->tiles[k->tiles[tile].address].name;
+    if (object->loop) {
+        npu_print(out, "wsp::place(%s_at, %u, n_%u)", at, object->step, object->loop);
+    } else {
+        npu_print(out, "%s_at", at);
+    }
+}
+
 // Declares a tile with these valid sizes, names or numbers, and binds it.
 static void npu_print_tile(npu_kernel *k, uint32_t i, const char *name, const char *rows,
                            const char *cols, uint32_t indent, npu_text *out) {
@@ -177,13 +193,9 @@ static void npu_print_tile(npu_kernel *k, uint32_t i, const char *name, const ch
     }
     npu_print(&text, ";");
     npu_print_wrapped(out, indent, text.data ? text.data : "");
-    const char *at = k->tiles[k->tiles[i].address].name;
-    if (tile->loop) {
-        npu_print(out, "%*sTASSIGN(%s, wsp::place(%s_at, %u, n_%u));\n", (int)indent, "", name, at,
-                  tile->step, tile->loop);
-    } else {
-        npu_print(out, "%*sTASSIGN(%s, %s_at);\n", (int)indent, "", name, at);
-    }
+    npu_print(out, "%*sTASSIGN(%s, ", (int)indent, "", name);
+    npu_kernel_print_address(k, i, out);
+    npu_print(out, ");\n");
     k->is_out_of_memory = k->is_out_of_memory || text.is_out_of_memory;
     npu_text_free(&text);
 }
@@ -223,15 +235,16 @@ static void npu_print_windows(const npu_kernel *k, npu_text *out) {
         return;
     }
     npu_print(out, "\n    // Its loads and stores.\n");
-    for (int is_column = 0; is_column < 2; is_column++) {
+    static const char *const words[] = {"ROWS", "COLUMNS", "EITHER"};
+    for (int which = 0; which < 3; which++) {
         bool is_any = false;
         for (uint32_t i = 0; i < k->info.tile_count; i++) {
-            if (k->is_dense[i][is_column]) {
-                npu_print(out,
-                          is_any      ? ", %u"
-                          : is_column ? "    WSP_REQUIRE_COLUMNS(task, %u"
-                                      : "    WSP_REQUIRE_ROWS(task, %u",
-                          i);
+            if (which < 2 ? k->is_dense[i][which] : k->is_right[i]) {
+                if (is_any) {
+                    npu_print(out, ", %u", i);
+                } else {
+                    npu_print(out, "    WSP_REQUIRE_%s(task, %u", words[which], i);
+                }
                 is_any = true;
             }
         }

@@ -195,7 +195,21 @@ static bool npu_print_global(npu_kernel *k, const ptowsp_insn_info *insn, npu_te
         return true;  // memory is out, which the text records
     }
     const char *global = window->name;
-    if (strcmp(insn->name, "TLOAD") == 0) {
+    uint32_t object = is_in ? insn->dst[0] : insn->src[0], right;
+    bool is_load = strcmp(insn->name, "TLOAD") == 0;
+    bool is_plain = insn->form == PTOWSP_FORM_PLAIN || insn->form == PTOWSP_FORM_ADD;
+    if (is_load && npu_kernel_is_right(k, object, &right)) {
+        npu_print(out, "wsp::load_right(task, %u, %s, ", insn->param, tile);
+        npu_kernel_print_address(k, object, out);
+        npu_print(out, ", %s)", global);
+    } else if (is_load && npu_kernel_has_column(k, object)) {
+        npu_print(out, "wsp::load_column(task, %u, %s, ", insn->param, tile);
+        npu_kernel_print_address(k, object, out);
+        npu_print(out, ", %s, columns_at)", global);
+    } else if (strcmp(insn->name, "TSTORE") == 0 && is_plain && npu_kernel_has_column(k, object)) {
+        npu_print(out, "wsp::store_column<AtomicType::Atomic%s>(task, %u, %s, %s, columns_at)",
+                  insn->form == PTOWSP_FORM_ADD ? "Add" : "None", insn->param, tile, global);
+    } else if (is_load) {
         npu_print(out, "TLOAD(%s, %s)", tile, global);
     } else if (strcmp(insn->name, "MGATHER") == 0) {
         npu_print(out, "MGATHER<Coalesce::Row>(%s, %s, %s)", tile, global,
@@ -319,13 +333,34 @@ static bool npu_print_special(npu_kernel *k, const ptowsp_insn_info *insn, npu_t
         npu_print(out, "TGATHER<decltype(%s), decltype(%s), MaskPattern::%s>(%s, %s)", d, from,
                   npu_pattern_word(insn->mode), d, from);
     } else if (strcmp(name, "TQUANT") == 0) {
-        npu_print(out, "TQUANT<QuantType::INT8_SYM>(%s, %s, %s)", d, npu_kernel_tile(k, s[0]),
-                  npu_kernel_tile(k, s[1]));
+        npu_print(out,
+                  insn->tmp ? "WSP_QUANT(%s, %s, %s" : "TQUANT<QuantType::INT8_SYM>(%s, %s, %s", d,
+                  npu_kernel_tile(k, s[0]), npu_kernel_tile(k, s[1]));
+        npu_print_tiles(k, &insn->tmp, 1, out);
+        npu_print(out, ")");
     } else if (strcmp(name, "TMRGSORT") == 0) {
         npu_print_merge(k, insn, out);
     } else {
         return false;
     }
+    return true;
+}
+
+// TMOV and TEXTRACT of a right factor that may be stored by columns.
+static bool npu_print_right(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
+    bool is_extract = strcmp(insn->name, "TEXTRACT") == 0;
+    uint32_t param;
+    if ((!is_extract && strcmp(insn->name, "TMOV") != 0) ||
+        !npu_kernel_is_right(k, insn->src[0], &param)) {
+        return false;
+    }
+    npu_print(out, "wsp::%s_right(task, %u, %s, %s, ", is_extract ? "extract" : "move", param,
+              npu_kernel_tile(k, insn->dst[0]), npu_kernel_tile(k, insn->src[0]));
+    npu_kernel_print_address(k, insn->src[0], out);
+    if (is_extract) {
+        npu_print(out, ", %u, %u", insn->row, insn->col);
+    }
+    npu_print(out, ")");
     return true;
 }
 
@@ -353,7 +388,7 @@ static bool npu_print_call(npu_kernel *k, const ptowsp_insn_info *insn, npu_text
                   is_to_vector ? "" : "_at", to, npu_kernel_tile(k, insn->src[0]));
         return true;
     }
-    if (npu_print_special(k, insn, out)) {
+    if (npu_print_right(k, insn, out) || npu_print_special(k, insn, out)) {
         return true;
     }
     if (!insn->dst[0] || insn->form == PTOWSP_FORM_INPLACE || insn->form == PTOWSP_FORM_EXPAND ||
@@ -431,9 +466,23 @@ static bool npu_print_product(npu_kernel *k, const ptowsp_insn_info *insn, const
               npu_kernel_tile(k, left));
     npu_print_wrapped(out, k->indent + 4, call);
     if (!is_acc) {
-        npu_print(out, "%*s} else {\n%*swsp::no_product(%s%s%s);\n", indent, "", indent + 4, "",
-                  npu_kernel_tile(k, d), is_bias ? ", " : "",
+        npu_text empty = {NULL, 0, 0, false};
+        uint32_t right = insn->src[1];
+        const ptowsp_tile_object *a = &k->tiles[left].object, *b = &k->tiles[right].object;
+        uint32_t most = a->rows > b->cols ? a->rows : b->cols;
+        uint32_t bytes = most * (ptowsp_dtype_size(a->dtype) == 4 ? 64 : 32);  // of a box
+        k->zero_bytes = bytes > k->zero_bytes ? bytes : k->zero_bytes;
+        npu_print(out, "%*s} else {\n", indent, "");
+        npu_print(&empty, "wsp::no_product<decltype(%s), decltype(%s)>(%s, ",
+                  npu_kernel_tile(k, left), npu_kernel_tile(k, right), npu_kernel_tile(k, d));
+        npu_kernel_print_address(k, left, &empty);
+        npu_print(&empty, ", ");
+        npu_kernel_print_address(k, right, &empty);
+        npu_print(&empty, ", zeros_at%s%s);", is_bias ? ", " : "",
                   is_bias ? npu_kernel_tile(k, insn->src[2]) : "");
+        npu_print_wrapped(out, k->indent + 4, empty.data ? empty.data : "");
+        k->is_out_of_memory = k->is_out_of_memory || empty.is_out_of_memory;
+        npu_text_free(&empty);
     }
     npu_print(out, "%*s}\n", indent, "");
     return true;

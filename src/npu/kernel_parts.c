@@ -290,6 +290,60 @@ NPU_INTERNAL bool npu_kernel_may_be_empty(const npu_kernel *k, uint32_t tile) {
            npu_extent_least(k, &object->valid_cols) == 0;
 }
 
+// Finds the tiles in L1 that only a load of one parameter fills and that go to L0B alone.
+static void npu_find_rights(npu_kernel *k) {
+    for (uint32_t i = 0; i < k->info.insn_count; i++) {
+        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
+        bool is_load = strcmp(insn.name, "TLOAD") == 0;
+        bool is_move = strcmp(insn.name, "TMOV") == 0 || strcmp(insn.name, "TEXTRACT") == 0;
+        bool is_to_right =
+            is_move && insn.dst[0] && k->tiles[insn.dst[0]].object.memory == PTOWSP_MEMORY_L0B;
+        for (uint32_t j = 0; j < 4; j++) {
+            npu_tile *root = &k->tiles[k->tiles[insn.src[j]].object.root];
+            root->is_right_not = root->is_right_not || !is_to_right;
+        }
+        for (uint32_t j = 0; j < 2; j++) {
+            npu_tile *root = &k->tiles[k->tiles[insn.dst[j]].object.root];
+            bool is_other = !is_load || (root->right_param && root->right_param != insn.param + 1);
+            root->is_right_not = root->is_right_not || is_other;
+            root->right_param = is_load ? insn.param + 1 : 0;
+        }
+    }
+}
+
+NPU_INTERNAL bool npu_kernel_is_right(const npu_kernel *k, uint32_t tile, uint32_t *out_param) {
+    const ptowsp_tile_object *object = &k->tiles[tile].object;
+    const npu_tile *root = &k->tiles[object->root];
+    *out_param = root->right_param ? root->right_param - 1 : 0;
+    return object->memory == PTOWSP_MEMORY_L1 && object->layout == PTOWSP_LAYOUT_NZ &&
+           root->right_param && !root->is_right_not;
+}
+
+// The end of the last tile in each memory.
+static void npu_find_ends(npu_kernel *k) {
+    for (uint32_t i = 1; i < k->info.tile_object_count; i++) {
+        const ptowsp_tile_object *tile = &k->tiles[i].object;
+        uint32_t end =
+            tile->address + tile->rows * tile->cols * ptowsp_dtype_size(tile->dtype) + tile->step;
+        if (k->tiles[i].is_used && end > k->ends[tile->memory]) {
+            k->ends[tile->memory] = end;
+        }
+    }
+}
+
+NPU_INTERNAL bool npu_kernel_has_column(npu_kernel *k, uint32_t tile) {
+    const ptowsp_tile_object *object = &k->tiles[tile].object;
+    uint32_t size = ptowsp_dtype_size(object->dtype);
+    uint64_t end = (k->ends[PTOWSP_MEMORY_UB] + 31) / 32 * 32 + (uint64_t)64 * object->rows;
+    if (object->memory != PTOWSP_MEMORY_UB || object->layout != PTOWSP_LAYOUT_COL_MAJOR ||
+        object->cols != 1 || (size != 2 && size != 4) ||
+        end > k->info.machine.memory_bytes[PTOWSP_MEMORY_UB]) {
+        return false;
+    }
+    k->column_rows = object->rows > k->column_rows ? object->rows : k->column_rows;
+    return true;
+}
+
 NPU_INTERNAL bool npu_kernel_begin(npu_kernel *k, npu_emitter *emitter, uint32_t kernel) {
     memset(k, 0, sizeof *k);
     k->emitter = emitter;
@@ -334,6 +388,8 @@ NPU_INTERNAL bool npu_kernel_begin(npu_kernel *k, npu_emitter *emitter, uint32_t
             tile->is_used = true;
         }
     }
+    npu_find_rights(k);
+    npu_find_ends(k);
     npu_join_tiles(k);
     npu_name_tiles(k);
     return true;
@@ -410,7 +466,6 @@ static npu_window *npu_find_window(npu_kernel *k, const npu_window *like) {
     if (of_param > 0) {
         snprintf(window->name + length, sizeof window->name - (size_t)length, "_%u", of_param + 1);
     }
-    k->is_dense[like->param][like->is_column] = true;
     return window;
 }
 
@@ -475,6 +530,12 @@ NPU_INTERNAL const npu_window *npu_kernel_window(npu_kernel *k, const ptowsp_ins
     clip.loop = window.loop;
     window.is_column =
         (object->layout == PTOWSP_LAYOUT_COL_MAJOR || object->layout == PTOWSP_LAYOUT_ZN);
+    uint32_t right;
+    if (npu_kernel_is_right(k, tile, &right)) {
+        k->is_right[insn->param] = true;
+    } else if (is_table || !npu_kernel_has_column(k, tile)) {
+        k->is_dense[insn->param][window.is_column] = true;
+    }
     *out_tile = npu_kernel_tile(k, tile);
     if (!is_whole) {
         const npu_clip *made = npu_find_clip(k, &clip);

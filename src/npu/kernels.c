@@ -219,10 +219,23 @@ static void npu_print_halves(const npu_kernel *k, npu_text *out) {
     }
 }
 
+// Products that may have nothing to sum take zeros from L1.
+static bool npu_check_zeros(const npu_kernel *k) {
+    uint64_t end = (k->ends[PTOWSP_MEMORY_L1] + 31) / 32 * 32 + (uint64_t)k->zero_bytes;
+    uint32_t limit = k->info.machine.memory_bytes[PTOWSP_MEMORY_L1];
+    return k->zero_bytes == 0 || end <= limit ||
+           npu_fail(
+               k->emitter, PTOWSP_UNSUPPORTED, k->kernel,
+               "kernel %s: matmul: a sum may be empty, for which %s wants %u bytes of zeros in "
+               "L1, and %u of %u are in use (rule: empty product)",
+               k->info.name, k->info.machine.name, k->zero_bytes, k->ends[PTOWSP_MEMORY_L1], limit);
+}
+
 static void npu_print_kernel(npu_kernel *k, npu_text *out) {
     npu_text body = {NULL, 0, 0, false}, checks = {NULL, 0, 0, false}, made = {NULL, 0, 0, false};
     npu_text insns = {NULL, 0, 0, false};
     bool is_good = npu_print_body(k, &insns);  // first: it finds sizes and windows
+    is_good = npu_check_zeros(k) && is_good;
     npu_print_checks(k, &checks);
     npu_write_body(k, &insns, &body);  // and so does this
     npu_kernel_print_declarations(k, checks.data, &made);

@@ -39,6 +39,9 @@ typedef struct npu_tile {
     uint32_t next;     // the next tile with a variable and the same root; 0: none
     uint32_t last;     // of a root: the last of these
     uint32_t address;  // the tile whose constant holds its address
+    // Of a root in L1: the parameter, + 1, that it is loaded from, if it goes to L0B alone.
+    uint32_t right_param;
+    bool is_right_not;
     char name[NPU_LOCAL_MAX];
 } npu_tile;
 
@@ -89,6 +92,9 @@ typedef struct npu_kernel {
     size_t loop_at[PTOWSP_LOOP_MAX + 1];  // where in the body's text a loop's declarations go
     bool is_scalar_used[PTOWSP_TASK_SCALAR_MAX];
     bool is_dense[PTOWSP_TASK_TILE_MAX][2];  // a window of it is by rows, by columns
+    bool is_right[PTOWSP_TASK_TILE_MAX];     // a window of it is of a right factor
+    uint32_t column_rows, zero_bytes;        // the most of scratch for columns, and of zeros in L1
+    uint32_t ends[PTOWSP_MEMORY_COUNT];      // of the tiles in a memory
     bool has_lists;                          // a merge of lists, which reports how many it took
     uint32_t crossings;
 } npu_kernel;
@@ -130,6 +136,12 @@ NPU_INTERNAL const npu_window *npu_kernel_window(npu_kernel *k, const ptowsp_ins
 // The loop in whose body the tile's variable is declared; 0: at the beginning.
 NPU_INTERNAL uint32_t npu_kernel_tile_loop(const npu_kernel *k, uint32_t tile);
 
+// Is a tile in L1 only a right factor, loaded from this parameter?
+NPU_INTERNAL bool npu_kernel_is_right(const npu_kernel *k, uint32_t tile, uint32_t *out_param);
+
+// May a column of this type in UB be loaded and stored where its elements do not lie together?
+NPU_INTERNAL bool npu_kernel_has_column(npu_kernel *k, uint32_t tile);
+
 // The name of a size, or "64" where it is constant (which is kept in text).
 NPU_INTERNAL const char *npu_kernel_size(npu_kernel *k, const ptowsp_extent *extent,
                                          char text[NPU_LOCAL_MAX]);
@@ -147,6 +159,9 @@ NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, const char *check
 
 // Writes the declarations at the beginning of a loop's body.
 NPU_INTERNAL void npu_kernel_print_loop_declarations(npu_kernel *k, uint32_t loop, npu_text *out);
+
+// Writes a tile's address.
+NPU_INTERNAL void npu_kernel_print_address(const npu_kernel *k, uint32_t tile, npu_text *out);
 
 // Writes the bounds of all loops, and their checks, whose numbers begin at `number`.
 NPU_INTERNAL void npu_kernel_print_loops(npu_kernel *k, uint32_t number, npu_text *out);

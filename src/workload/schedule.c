@@ -15,6 +15,7 @@
 #define PWSP_E PTOWSP_SUPPORT_ENFORCED
 #define PWSP_O PTOWSP_SUPPORT_RECORDED
 #define PWSP_R PTOWSP_SUPPORT_REFUSED
+#define PWSP_L PTOWSP_SUPPORT_LEGALISED
 
 #define PWSP_DISPATCH_CAPABILITY(ROW, name, text, rule, cpu_sim, threads, ascend_npu)              \
     ROW("dispatch", text, PTOWSP_DISPATCH_##name, PTOWSP_SUPPORT_##cpu_sim,                        \
@@ -53,7 +54,29 @@
     ROW("location", "global", PTOWSP_LOCATION_GLOBAL, PWSP_E, PWSP_E, PWSP_E)                      \
     ROW("location", "l2", PTOWSP_LOCATION_L2, PWSP_O, PWSP_O, PWSP_O)                              \
     ROW("location", "ub", PTOWSP_LOCATION_UB, PWSP_O, PWSP_O, PWSP_R)                              \
-    ROW("location", "l1", PTOWSP_LOCATION_L1, PWSP_O, PWSP_O, PWSP_R)
+    ROW("location", "l1", PTOWSP_LOCATION_L1, PWSP_O, PWSP_O, PWSP_R)                              \
+    PWSP_KERNEL_RULES(ROW)
+
+// What machines and PTO-ISA's headers restrict in tile kernels, which are legalised or refused when
+// they end (kernel/legal.h, lower_matmul.c), and by the sources of a tree where it depends on the
+// strides and sizes of a task (npu/tree/aicore/wsp_kernel.h).
+#define PWSP_KERNEL_RULES(ROW)                                                                     \
+    ROW("kernel", "element types", 0, PWSP_R, PWSP_R, PWSP_R)                                      \
+    ROW("kernel", "bf16 operands", 1, PWSP_L, PWSP_L, PWSP_L)                                    \
+    ROW("kernel", "i16 quotients", 2, PWSP_L, PWSP_L, PWSP_L)                                      \
+    ROW("kernel", "places", 3, PWSP_R, PWSP_R, PWSP_R)                                             \
+    ROW("kernel", "rows in UB", 4, PWSP_R, PWSP_R, PWSP_R)                                         \
+    ROW("kernel", "row sums", 5, PWSP_L, PWSP_L, PWSP_L)                                           \
+    ROW("kernel", "column sums", 6, PWSP_L, PWSP_L, PWSP_L)                                        \
+    ROW("kernel", "masks", 7, PWSP_L, PWSP_L, PWSP_L)                                              \
+    ROW("kernel", "mask gathers", 8, PWSP_L, PWSP_L, PWSP_L)                                       \
+    ROW("kernel", "quantising", 9, PWSP_L, PWSP_L, PWSP_L)                                         \
+    ROW("kernel", "results apart", 10, PWSP_L, PWSP_L, PWSP_L)                                     \
+    ROW("kernel", "factors", 11, PWSP_L, PWSP_L, PWSP_L)                                           \
+    ROW("kernel", "empty products", 12, PWSP_E, PWSP_E, PWSP_L)                                    \
+    ROW("kernel", "factors by col", 13, PWSP_E, PWSP_E, PWSP_L)                                    \
+    ROW("kernel", "wide columns", 14, PWSP_E, PWSP_E, PWSP_L)                                      \
+    ROW("kernel", "other strides", 15, PWSP_E, PWSP_E, PWSP_O)
 // clang-format on
 
 typedef struct pwsp_capability {
@@ -104,6 +127,7 @@ const char *ptowsp_support_name(ptowsp_support support) {
     case PTOWSP_SUPPORT_ENFORCED: return "enforced";
     case PTOWSP_SUPPORT_RECORDED: return "recorded";
     case PTOWSP_SUPPORT_REFUSED: return "refused";
+    case PTOWSP_SUPPORT_LEGALISED: return "legalised";
     case PTOWSP_SUPPORT_FORCE_INT: break;
     }
     return "none";

@@ -84,6 +84,14 @@
 #define WSP_UNCOUNTED(...) __VA_ARGS__
 #endif
 
+// A2/A3 quantises with scratch, and scales the source in place, which nothing reads afterwards.
+// PTO-ISA's simulator has no such form.
+#if defined(WSP_PTO_ISA) && defined(__CPU_SIM)
+#define WSP_QUANT(dst, src, scale, tmp) TQUANT<QuantType::INT8_SYM>(dst, src, scale)
+#else
+#define WSP_QUANT(dst, src, scale, tmp) TQUANT<QuantType::INT8_SYM>(dst, src, scale, tmp)
+#endif
+
 // A kernel ends before it touches any data, if a task's sizes do not match. `number` is the failed
 // check: wsp_core_fault_text.
 #define WSP_CHECK(task, number, condition)                                                         \
@@ -267,11 +275,14 @@ template <typename T, typename N> AICORE inline T compared(N x) {
 
 // A part of a tile parameter. On the shim columns may be any stride apart, and in PTO-ISA's CPU
 // simulator. Its row-major views (ND) want 1 on a device, and its column views (DN) want a row's one
-// element to follow the other [read]: is_dense is whether a task has that.
+// element to follow the other [read]: is_dense is whether a task has that. A shim that is compiled
+// with WSP_HAS_STRIDES as 0 moves data as a device does.
+#ifndef WSP_HAS_STRIDES
 #if WSP_IS_SHIM || defined(__CPU_SIM)
 #define WSP_HAS_STRIDES 1
 #else
 #define WSP_HAS_STRIDES 0
+#endif
 #endif
 
 #if WSP_HAS_STRIDES
@@ -354,6 +365,169 @@ AICORE inline bool are_dense(__gm__ const wsp_task *task, bool is_column, Tiles.
 #define WSP_REQUIRE_ROWS(task, ...)    WSP_REQUIRE(task, false, __VA_ARGS__)
 #define WSP_REQUIRE_COLUMNS(task, ...) WSP_REQUIRE(task, true, __VA_ARGS__)
 
+// Right factors may be stored by rows or by columns.
+template <typename... Tiles>
+AICORE inline bool are_either(__gm__ const wsp_task *task, Tiles... tiles) {
+    return ((is_dense(task, static_cast<uint32_t>(tiles), false) ||
+             is_dense(task, static_cast<uint32_t>(tiles), true)) &&
+            ...);
+}
+
+#define WSP_REQUIRE_EITHER(task, ...)                                                              \
+    do {                                                                                           \
+        if (!wsp::are_either((task), __VA_ARGS__)) {                                               \
+            (task)->status = PTOWSP_UNSUPPORTED;                                                   \
+            return;                                                                                \
+        }                                                                                          \
+    } while (0)
+
+// -- right factors --------------------------------------------------------------------------------
+
+// A right factor in L1 whose parameter may be stored by columns, as the keys of attention: then it is
+// loaded through a column view into boxes of the other order, in the same bytes, which go to L0B as
+// well. `at` is the tile's address.
+#if WSP_HAS_STRIDES
+
+template <typename T, typename G>
+AICORE inline void load_right(__gm__ const wsp_task *, uint32_t, T &tile, uint32_t, G &gm) {
+    TLOAD(tile, gm);
+}
+
+template <typename D, typename T>
+AICORE inline void move_right(__gm__ const wsp_task *, uint32_t, D &dst, T &tile, uint32_t) {
+    TMOV(dst, tile);
+}
+
+template <typename D, typename T>
+AICORE inline void extract_right(__gm__ const wsp_task *, uint32_t, D &dst, T &tile, uint32_t,
+                                 uint16_t row, uint16_t col) {
+    TEXTRACT(dst, tile, row, col);
+}
+
+#else
+
+template <typename T>
+using ByColumns = pto::Tile<pto::TileType::Mat, typename T::DType, T::Rows, T::Cols,
+                            pto::BLayout::RowMajor, -1, -1, pto::SLayout::ColMajor, 512>;
+
+template <typename T, typename G>
+AICORE inline void load_right(__gm__ const wsp_task *task, uint32_t i, T &tile, uint32_t at,
+                              G &gm) {
+    if (is_dense(task, i, false)) {
+        TLOAD(tile, gm);
+        return;
+    }
+    using Window = Columns<typename T::DType>;
+    Window window(gm.data(), pto::Shape<1, 1, 1, -1, -1>(gm.GetShape(3), gm.GetShape(4)),
+                  pto::Stride<1, 1, 1, 1, -1>(task->tiles[i].col_stride));
+    ByColumns<T> turned(tile.GetValidRow(), tile.GetValidCol());
+    TASSIGN(turned, at);
+    TLOAD(turned, window);
+}
+
+template <typename D, typename T>
+AICORE inline void move_right(__gm__ const wsp_task *task, uint32_t i, D &dst, T &tile,
+                              uint32_t at) {
+    if (is_dense(task, i, false)) {
+        TMOV(dst, tile);
+        return;
+    }
+    ByColumns<T> turned(tile.GetValidRow(), tile.GetValidCol());
+    TASSIGN(turned, at);
+    TMOV(dst, turned);
+}
+
+template <typename D, typename T>
+AICORE inline void extract_right(__gm__ const wsp_task *task, uint32_t i, D &dst, T &tile,
+                                 uint32_t at, uint16_t row, uint16_t col) {
+    if (is_dense(task, i, false)) {
+        TEXTRACT(dst, tile, row, col);
+        return;
+    }
+    ByColumns<T> turned(tile.GetValidRow(), tile.GetValidCol());
+    TASSIGN(turned, at);
+    TEXTRACT(dst, turned, row, col);
+}
+
+#endif
+
+// -- columns of wide matrices ---------------------------------------------------------------------
+
+// A column of elements that do not lie together: no column view is one. It is a row view of one
+// column, into rows of 32 bytes of which the first element counts; a maximum over one element takes
+// it from there. `at` is the column's address, `scratch` that of its rows, of 32 bytes each, twice.
+#if WSP_HAS_STRIDES
+
+template <typename T, typename G>
+AICORE inline void load_column(__gm__ const wsp_task *, uint32_t, T &tile, uint32_t, G &gm,
+                               uint32_t) {
+    TLOAD(tile, gm);
+}
+
+template <pto::AtomicType Atomic, typename T, typename G>
+AICORE inline void store_column(__gm__ const wsp_task *, uint32_t, T &tile, G &gm, uint32_t) {
+    pto::TSTORE<T, G, Atomic>(gm, tile);
+}
+
+#else
+
+template <int Size> struct Bits;
+template <> struct Bits<2> { using Type = int16_t; };
+template <> struct Bits<4> { using Type = int32_t; };
+
+template <typename T, int Rows>
+using OnePerRow =
+    pto::Tile<pto::TileType::Vec, T, Rows, 32 / sizeof(T), pto::BLayout::RowMajor, -1, 1>;
+
+template <typename T, typename G>
+AICORE inline Rows<T> one_column(__gm__ const wsp_task *task, uint32_t i, G &gm) {
+    return Rows<T>(reinterpret_cast<__gm__ T *>(gm.data()),
+                   pto::Shape<1, 1, 1, -1, -1>(gm.GetShape(3), 1),
+                   pto::Stride<1, 1, 1, -1, 1>(task->tiles[i].row_stride));
+}
+
+template <typename T, typename G>
+AICORE inline void load_column(__gm__ const wsp_task *task, uint32_t i, T &tile, uint32_t at, G &gm,
+                               uint32_t scratch) {
+    if (is_dense(task, i, true)) {
+        TLOAD(tile, gm);
+        return;
+    }
+    using I = typename Bits<sizeof(typename T::DType)>::Type;
+    OnePerRow<I, T::Rows> rows(tile.GetValidRow()), tmp(tile.GetValidRow());
+    pto::Tile<pto::TileType::Vec, I, T::Rows, 1, pto::BLayout::ColMajor, -1, 1> column(
+        tile.GetValidRow());
+    TASSIGN(rows, scratch);
+    TASSIGN(tmp, scratch + 32u * T::Rows);
+    TASSIGN(column, at);
+    auto window = one_column<I>(task, i, gm);
+    pipe_barrier(PIPE_ALL);
+    TLOAD(rows, window);
+    pipe_barrier(PIPE_ALL);
+    TROWMAX(column, rows, tmp);
+    pipe_barrier(PIPE_ALL);
+}
+
+template <pto::AtomicType Atomic, typename T, typename G>
+AICORE inline void store_column(__gm__ const wsp_task *task, uint32_t i, T &tile, G &gm,
+                                uint32_t scratch) {
+    if (is_dense(task, i, true)) {
+        pto::TSTORE<T, G, Atomic>(gm, tile);
+        return;
+    }
+    using E = typename T::DType;
+    OnePerRow<E, T::Rows> rows(tile.GetValidRow());
+    TASSIGN(rows, scratch);
+    auto window = one_column<E>(task, i, gm);
+    pipe_barrier(PIPE_ALL);
+    TROWEXPAND(rows, tile);
+    pipe_barrier(PIPE_ALL);
+    pto::TSTORE<decltype(rows), decltype(window), Atomic>(window, rows);
+    pipe_barrier(PIPE_ALL);
+}
+
+#endif
+
 // -- instructions without elements ----------------------------------------------------------------
 
 // Do all of these tiles have valid elements? Always true on the shim, which accepts empty tiles.
@@ -371,17 +545,20 @@ template <typename C, typename A> AICORE inline bool any_product(C &c, A &a) {
     return c.GetValidRow() > 0 && c.GetValidCol() > 0 && a.GetValidCol() > 0;
 }
 
-// c of a product with an empty sum: zeros, or the bias in every row. It costs nothing. Not on the
-// device: the static_assert refuses a kernel with such a task.
-#if WSP_IS_SHIM
+// c of a product with an empty sum: zeros, or the bias in every row. PTO-ISA wants a sum of one
+// element at least: here it is one of zeros, a box of each factor, which come from `zeros` in L1.
+// `left` and `right` are where the factors are in L0A and L0B. The shim fills c, which costs nothing.
+#if WSP_IS_SHIM && WSP_HAS_STRIDES
 
-template <typename C> inline void no_product(C &c) {
+template <typename L, typename R, typename C>
+inline void no_product(C &c, uint32_t, uint32_t, uint32_t) {
     ptoisa_tile tile = pto::shim::view(c);
     std::memset(tile.data, 0, static_cast<size_t>(ptoisa_tile_bytes(&tile)));
 }
 
-template <typename C, typename B> inline void no_product(C &c, B &bias) {
-    no_product(c);
+template <typename L, typename R, typename C, typename B>
+inline void no_product(C &c, uint32_t left, uint32_t right, uint32_t zeros, B &bias) {
+    no_product<L, R>(c, left, right, zeros);
     for (int row = 0; row < c.GetValidRow(); row++) {
         for (int col = 0; col < c.GetValidCol(); col++) {
             c.SetElement(row, col, bias.GetElement(0, col));
@@ -391,8 +568,40 @@ template <typename C, typename B> inline void no_product(C &c, B &bias) {
 
 #else
 
-template <typename C, typename... B> AICORE inline void no_product(C &, B &...) {
-    static_assert(sizeof(C) == 0, "a product may have nothing to sum, which L0C has no zeros for");
+template <typename L, typename R, typename C, typename... B>
+AICORE inline void no_product(C &c, uint32_t left, uint32_t right, uint32_t zeros, B &...bias) {
+    if (c.GetValidRow() == 0 || c.GetValidCol() == 0) {
+        return;
+    }
+    using T = typename L::DType;
+    constexpr int K = sizeof(T) == 1 ? 32 : 16;
+    pto::Tile<pto::TileType::Mat, T, L::Rows, K, pto::BLayout::ColMajor, -1, K,
+              pto::SLayout::RowMajor, 512>
+        rows(c.GetValidRow());
+    pto::Tile<pto::TileType::Mat, T, K, R::Cols, pto::BLayout::ColMajor, K, -1,
+              pto::SLayout::RowMajor, 512>
+        cols(c.GetValidCol());
+    pto::TileLeft<T, L::Rows, K, -1, K> a(c.GetValidRow());
+    pto::TileRight<T, K, R::Cols, K, -1> b(c.GetValidCol());
+    TASSIGN(rows, zeros);
+    TASSIGN(cols, zeros);
+    TASSIGN(a, left);
+    TASSIGN(b, right);
+    pipe_barrier(PIPE_ALL);
+    TEXPANDS(rows, static_cast<T>(0));
+    pipe_barrier(PIPE_ALL);
+    TMOV(a, rows);
+    pipe_barrier(PIPE_ALL);
+    TEXPANDS(cols, static_cast<T>(0));
+    pipe_barrier(PIPE_ALL);
+    TMOV(b, cols);
+    pipe_barrier(PIPE_ALL);
+    if constexpr (sizeof...(bias) > 0) {
+        TMATMUL_BIAS(c, a, b, bias...);
+    } else {
+        TMATMUL(c, a, b);
+    }
+    pipe_barrier(PIPE_ALL);
 }
 
 #endif
