@@ -1,7 +1,8 @@
 // Cutting a list into a cube and a vector half.
 //
-// On A2/A3 there is no way from L0C to UB nor from UB to L1. A list that is for both cores becomes mixed (list.h): each such TMOV becomes TPUSH on the one core
-// and TPOP on the other, behind it in the list.
+// On A2/A3 there is no way from L0C to UB nor from UB to L1. A list that is for both cores becomes
+// mixed (list.h): each such TMOV becomes TPUSH on the one core and TPOP on the other, behind it in
+// the list.
 //
 //      TMOV ub, l0c     ->   TPUSH <- l0c     cube, pipe FIX       into the FIFO to vector cores
 //                            TPOP ub <-       vector, pipe MTE2
