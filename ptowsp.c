@@ -34038,8 +34038,9 @@ bool pwsp_legal_check_forms(const ptowsp_body *body, const pwsp_list *list,
 
 // Cutting a list into a cube and a vector half.
 //
-// On A2/A3 there is no way from L0C to UB nor from UB to L1. A list that is for both cores becomes mixed (list.h): each such TMOV becomes TPUSH on the one core
-// and TPOP on the other, behind it in the list.
+// On A2/A3 there is no way from L0C to UB nor from UB to L1. A list that is for both cores becomes
+// mixed (list.h): each such TMOV becomes TPUSH on the one core and TPOP on the other, behind it in
+// the list.
 //
 //      TMOV ub, l0c     ->   TPUSH <- l0c     cube, pipe FIX       into the FIFO to vector cores
 //                            TPOP ub <-       vector, pipe MTE2
@@ -34780,12 +34781,13 @@ static bool pwsp_tile_code_check(const pwsp_tile_code *code, pwsp_list_fault *fa
     pwsp_tile_core core;
     memset(&core, 0, sizeof core);
     core.memory = code->memory;
-    if (!pwsp_tile_core_reserve_tiles(&core, code)) {
-        return pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
+    if (pwsp_tile_core_reserve_tiles(&core, code)) {
+        pwsp_tile_code_checks checks = {fault, 0};
+        pwsp_tile_core_check_all(&core, code, pwsp_tile_code_on_fault, &checks, &checks.insn);
+    } else {
+        pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
     }
-    pwsp_tile_code_checks checks = {fault, 0};
-    pwsp_tile_core_check_all(&core, code, pwsp_tile_code_on_fault, &checks, &checks.insn);
-    pwsp_tile_core_free(&core);
+    pwsp_tile_core_free(&core);  // which may have been reserved in part
     return fault->status == PTOWSP_OK;
 }
 

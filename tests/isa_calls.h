@@ -38,6 +38,7 @@ typedef enum call_form {
     FORM_MERGE,        // d, s of one row; c a multiple of 256
     FORM_LISTS,        // d of 1 x 2c, scratch, s, s of one row; c even
     FORM_EVERY_2,      // d, s of r x 2c; c whole blocks
+    FORM_PACKED,       // the same; s may have less
     FORM_INDEX,        // d, s, indices, scratch
     FORM_SCATTER,      // d, s, indices
     FORM_BLOCKS,       // d, s of 3 x 8, offsets
@@ -216,7 +217,7 @@ typedef enum call_need {
     CALL(TMRGSORT, TMRGSORT, FORM_MERGE, F32, c, tmrgsort(core, t[0], t[1], 64))                   \
     CALL(TMRGSORT_LISTS, TMRGSORT, FORM_LISTS, F32, c,                                             \
          tmrgsort_lists(core, t[0], t[1], t + 2, 2, executed, false))                              \
-    CALL(TGATHERMASK, TGATHERMASK, FORM_EVERY_2, F32, 0,                                           \
+    CALL(TGATHERMASK, TGATHERMASK, FORM_PACKED, F32, 0,                                           \
          tgather_mask(core, t[0], t[1], PTOISA_P1010))                                             \
     CALL(TGATHER, TGATHER, FORM_INDEX, F32, r *c, tgather(core, t[0], t[1], t[2], t[3]))           \
     CALL(TGATHERB, TGATHERB, FORM_BLOCKS, F32, r *c, tgatherb(core, t[0], t[1], t[2]))             \
@@ -486,10 +487,12 @@ static inline void call_operands(test_bench *bench, test_call *call, ptoisa_fami
         call_vec(bench, call, dtype, 1, c, NEED_BOTH);
         break;
     case FORM_EVERY_2:
+    case FORM_PACKED:
         call_add(call,
                  test_tile_make(bench, dtype, PTOISA_VEC, PTOISA_ROW_MAJOR, rows, cols, rows, cols),
                  NEED_NOTHING);
-        call_vec(bench, call, dtype, r, 2 * c, NEED_BOTH);
+        call_vec(bench, call, dtype, r, 2 * c,
+                 call->form == FORM_PACKED ? NEED_NOTHING : NEED_BOTH);
         break;
     case FORM_INDEX:
         call_vec(bench, call, dtype, r, c, NEED_NOTHING);

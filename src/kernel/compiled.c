@@ -276,12 +276,13 @@ static bool pwsp_tile_code_check(const pwsp_tile_code *code, pwsp_list_fault *fa
     pwsp_tile_core core;
     memset(&core, 0, sizeof core);
     core.memory = code->memory;
-    if (!pwsp_tile_core_reserve_tiles(&core, code)) {
-        return pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
+    if (pwsp_tile_core_reserve_tiles(&core, code)) {
+        pwsp_tile_code_checks checks = {fault, 0};
+        pwsp_tile_core_check_all(&core, code, pwsp_tile_code_on_fault, &checks, &checks.insn);
+    } else {
+        pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
     }
-    pwsp_tile_code_checks checks = {fault, 0};
-    pwsp_tile_core_check_all(&core, code, pwsp_tile_code_on_fault, &checks, &checks.insn);
-    pwsp_tile_core_free(&core);
+    pwsp_tile_core_free(&core);  // which may have been reserved in part
     return fault->status == PTOWSP_OK;
 }
 
