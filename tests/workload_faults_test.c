@@ -1009,7 +1009,7 @@ static void workload_faults__targets(void **state) {
     test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                   "schedule: there is no target 3");
     assert_string_equal(ptowsp_target_name(PTOWSP_TARGET_COUNT), "none");
-    assert_string_equal(ptowsp_support_name((ptowsp_support)3), "none");
+    assert_string_equal(ptowsp_support_name((ptowsp_support)4), "none");
     fixture_free(&f);
 }
 
