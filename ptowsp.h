@@ -3758,6 +3758,9 @@ typedef enum ptowsp_target {
 //      wide columns      columns of wide matrices: row views of one column, by strides
 //      other strides     rows whose elements do not lie together. On a device such a task ends with
 //                        UNSUPPORTED; the tree's other builds execute it
+//      both cores        kernels for cube and vector cores: two halves with FIFOs on A2/A3. Trees
+//                        for a device are refused, as nothing starts the three cores of a block
+//                        together yet
 typedef struct ptowsp_capability {
     const char *directive, *value;
     ptowsp_support support[PTOWSP_TARGET_COUNT];
