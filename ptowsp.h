@@ -2089,8 +2089,8 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_remove(uint32_t request,
                                                            ptowsp_plan_info *out_info);
 
 // Bounds the sizes of the plans of any tree of any batch within limits. In INVARIANT mode there are
-// never more units than in a flat plan. Else a chain, in which each node has one request less than
-// the node above it, has the most tiles: up to n^2 / 2 tokens of n requests, by tile.
+// never more units than in a flat plan. In BALANCED mode a chain, in which each node has one request
+// less than the node above it, has the most tiles: up to n^2 / 2 tokens of n requests, by tile.
 // Errors   As ptowsp_attention_bound; a window. *out_sizes is zero then.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_bound(const ptowsp_attention_config *config,
                                                           const ptowsp_attention_limits *limits,
@@ -5294,7 +5294,8 @@ typedef enum ptowsp_form {
 typedef enum ptowsp_side {
     PTOWSP_SIDE_ANY = 0,  // of kernels that are not mixed; LOOP and END
     PTOWSP_SIDE_CUBE,
-    PTOWSP_SIDE_VECTOR
+    PTOWSP_SIDE_VECTOR,
+    PWSP_FORCE_INT(PTOWSP_SIDE)
 } ptowsp_side;
 
 // One instruction with its operands.
