@@ -64,10 +64,7 @@ static void moe_combine__adds_in_order_with_the_same_bits_on_any_lanes(void **st
             }
         }
         for (uint32_t n = 1; n <= 4; n *= 2) {
-            ptowsp_context_desc desc;
-            memset(&desc, 0, sizeof desc);
-            desc.threads = n == 1 ? PTOWSP_THREADS_SERIAL : PTOWSP_THREADS_OWN;
-            desc.lane_count = n;
+            ptowsp_context_desc desc = test_lanes_desc(n);
             ptowsp_context *context;
             assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
             combine_range c = {rows, gate, made, lanes, top_k, dim};

@@ -180,10 +180,7 @@ static void moe_sort__equals_a_stable_sort(void **state) {
 }
 
 static ptowsp_context *context_of(uint32_t lanes) {
-    ptowsp_context_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.threads = lanes == 1 ? PTOWSP_THREADS_SERIAL : PTOWSP_THREADS_OWN;
-    desc.lane_count = lanes;
+    ptowsp_context_desc desc = test_lanes_desc(lanes);
     ptowsp_context *context;
     assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
     return context;

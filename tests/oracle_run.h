@@ -390,16 +390,9 @@ static inline void oracle__gives_what_v9_gave(void **state) {
     o.is_declared = ((const oracle_state *)*state)->is_declared;
     o.mode = o.step = "build";
     o.time_only = true;
-    ptowsp_context_desc desc = {0};
+    ptowsp_context_desc desc = test_lanes_desc(LANE_COUNT);
     desc.resize = test_resize;
     desc.resize_user = &o.memory;
-    desc.lane_count = LANE_COUNT;
-#ifdef PTOWSP_NO_THREADS
-    desc.threads = PTOWSP_THREADS_USER;
-    desc.run_lanes = test_run_lanes_on_threads;
-#else
-    desc.threads = PTOWSP_THREADS_OWN;
-#endif
     o.lane_count = 1;
     assert_int_equal(ptowsp_context_create(&desc, &o.context), PTOWSP_OK);
     check_ok(&o, "module", ptowsp_module_create(o.context, NULL, &o.module));

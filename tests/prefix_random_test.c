@@ -488,10 +488,7 @@ static void prefix__plans_compute_what_flat_plans_do(void **state) {
     (void)state;
     const uint64_t seed = test_seed();
     uint64_t shared = 0, joins = 0, same_bits = 0;
-    ptowsp_context_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.threads = PTOWSP_THREADS_OWN;
-    desc.lane_count = 3;
+    ptowsp_context_desc desc = test_lanes_desc(3);
     assert_int_equal(ptowsp_context_create(&desc, &threads), PTOWSP_OK);
     for (uint64_t i = 0; i < test_rounds(20000); i++) {
         sample s;

@@ -164,4 +164,19 @@ static inline void test_run_lanes_on_threads(void *user, uint32_t lane_count, pt
     }
 }
 
+// A context of threads: the library's own or, in builds without threads, the test's.
+static inline ptowsp_context_desc test_lanes_desc(uint32_t lane_count) {
+    ptowsp_context_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.threads = lane_count == 1 ? PTOWSP_THREADS_SERIAL : PTOWSP_THREADS_OWN;
+#ifdef PTOWSP_NO_THREADS
+    if (lane_count > 1) {
+        desc.threads = PTOWSP_THREADS_USER;
+        desc.run_lanes = test_run_lanes_on_threads;
+    }
+#endif
+    desc.lane_count = lane_count;
+    return desc;
+}
+
 #endif

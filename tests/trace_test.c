@@ -195,8 +195,7 @@ static void trace__on_lanes_and_on_one_thread_are_the_same(void **state) {
         const ptowsp_record_options record = {PTOWSP_RECORD_EDGES, 0, 0, 0};
         memset(&options, 0, sizeof options);
         schedule_of(kind, &schedule);
-        many.context_desc.threads = PTOWSP_THREADS_OWN;
-        many.context_desc.lane_count = 4;
+        many.context_desc = test_lanes_desc(4);
         see_make(&one, &schedule, 50);
         see_make(&many, &schedule, 50);
         see_run(&one, &record);
