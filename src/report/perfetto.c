@@ -25,12 +25,14 @@ typedef struct pwsp_pb {
 } pwsp_pb;
 
 static void pwsp_pb_varint(pwsp_pb *pb, uint64_t value) {
-    PTOWSP_ASSERT(pb->count + 10 <= PWSP_PB_PACKET_MAX);
+    size_t count = pb->count;  // bytes may alias anything, so the count stays in a register
+    PTOWSP_ASSERT(count + 10 <= PWSP_PB_PACKET_MAX);
     while (value >= 0x80) {
-        pb->bytes[pb->count++] = (unsigned char)(value | 0x80);
+        pb->bytes[count++] = (unsigned char)(value | 0x80);
         value >>= 7;
     }
-    pb->bytes[pb->count++] = (unsigned char)value;
+    pb->bytes[count++] = (unsigned char)value;
+    pb->count = count;
 }
 
 static void pwsp_pb_number(pwsp_pb *pb, uint32_t field, uint64_t value) {
