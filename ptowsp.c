@@ -57584,14 +57584,19 @@ void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text) {
 // The task of a node of the tree.
 PWSP_INTERNAL const pwsp_task_op *pwsp_label_op(const ptowsp_program *program, uint32_t node);
 
-// The name of argument i of a task: of an axis value or, from axis_count on, of a scalar. Without a
-// name of its own it is made in `room`, of 16 bytes.
-PWSP_INTERNAL const char *pwsp_label_name(const ptowsp_program *program, const pwsp_task_op *op,
-                                          uint32_t i, char *room);
+// What argument i of a task has in common for all tasks of a node.
+typedef struct pwsp_label_part {
+    const char *name;  // made in `room`, if it has none of its own: so a part is not moved
+    uint32_t name_length;
+    bool is_signed;
+    char room[16];
+} pwsp_label_part;
+
+PWSP_INTERNAL void pwsp_label_part_make(const ptowsp_program *program, const pwsp_task_op *op,
+                                        uint32_t i, pwsp_label_part *out_part);
 
 // Writes an argument as a number, at most 24 bytes with the terminator; returns its length.
-PWSP_INTERNAL size_t pwsp_label_value(const ptowsp_program *program, const pwsp_task_op *op,
-                                      uint32_t i, uint64_t value, char *room);
+PWSP_INTERNAL size_t pwsp_label_value(const pwsp_label_part *part, uint64_t value, char *room);
 
 // Writes a number in decimal; returns its length, at most 20.
 PWSP_INTERNAL size_t pwsp_label_u64(uint64_t value, char *room);
@@ -57627,8 +57632,10 @@ static const ptowsp_expr_info *pwsp_label_expr(const ptowsp_program *program,
     return expr ? PWSP_PROGRAM_AT(program, exprs, ptowsp_expr_info, expr) : NULL;
 }
 
-PWSP_INTERNAL const char *pwsp_label_name(const ptowsp_program *program, const pwsp_task_op *op,
-                                          uint32_t i, char *room) {
+// The name of an axis value or, from axis_count on, of a scalar. Without a name of its own it is
+// made in `room`.
+static const char *pwsp_label_name(const ptowsp_program *program, const pwsp_task_op *op,
+                                   uint32_t i, char *room) {
     const ptowsp_expr_info *expr = pwsp_label_expr(program, op, i);
     if (i >= op->axis_count) {
         return pwsp_label_kernel(program, op)->scalars[i - op->axis_count].name;
@@ -57645,27 +57652,53 @@ PWSP_INTERNAL const char *pwsp_label_name(const ptowsp_program *program, const p
 }
 
 PWSP_INTERNAL size_t pwsp_label_u64(uint64_t value, char *room) {
-    char digits[20];
-    size_t count = 0;
-    do {
-        digits[count++] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value);
-    for (size_t i = 0; i < count; i++) {
-        room[i] = digits[count - 1 - i];
+    static const uint64_t powers[20] = {1ull,
+                                        10ull,
+                                        100ull,
+                                        1000ull,
+                                        10000ull,
+                                        100000ull,
+                                        1000000ull,
+                                        10000000ull,
+                                        100000000ull,
+                                        1000000000ull,
+                                        10000000000ull,
+                                        100000000000ull,
+                                        1000000000000ull,
+                                        10000000000000ull,
+                                        100000000000000ull,
+                                        1000000000000000ull,
+                                        10000000000000000ull,
+                                        100000000000000000ull,
+                                        1000000000000000000ull,
+                                        10000000000000000000ull};
+    size_t count = 1;
+    while (count < 20 && value >= powers[count]) {
+        count++;
     }
+    for (size_t i = count; i > 0; i--) {
+        room[i - 1] = (char)('0' + value % 10);
+        value /= 10;
+    }
+    PTOWSP_ASSERT(value == 0);
     return count;
 }
 
-PWSP_INTERNAL size_t pwsp_label_value(const ptowsp_program *program, const pwsp_task_op *op,
-                                      uint32_t i, uint64_t value, char *room) {
+PWSP_INTERNAL void pwsp_label_part_make(const ptowsp_program *program, const pwsp_task_op *op,
+                                        uint32_t i, pwsp_label_part *out_part) {
     const ptowsp_expr_info *expr = pwsp_label_expr(program, op, i);
     ptowsp_type type = i >= op->axis_count
                            ? pwsp_label_kernel(program, op)->scalars[i - op->axis_count].type
                        : expr ? expr->type
                               : PTOWSP_TYPE_I64;
+    out_part->name = pwsp_label_name(program, op, i, out_part->room);
+    out_part->name_length = (uint32_t)strlen(out_part->name);
+    out_part->is_signed = type == PTOWSP_TYPE_I64;
+}
+
+PWSP_INTERNAL size_t pwsp_label_value(const pwsp_label_part *part, uint64_t value, char *room) {
     size_t length = 0;
-    if (type == PTOWSP_TYPE_I64 && (int64_t)value < 0) {
+    if (part->is_signed && (int64_t)value < 0) {
         room[length++] = '-';
         value = 0 - value;
     }
@@ -57680,9 +57713,11 @@ void ptowsp_run_print_task(const ptowsp_run *run, const ptowsp_task_trace *task,
     PTOWSP_ASSERT(op && "a task that this run has not recorded");
     pwsp_text_format(text, "%s", pwsp_label_kernel(program, op)->name);
     for (uint32_t i = 0; i < task->axis_count + task->scalar_count; i++) {
-        char name[16], value[24];
-        pwsp_label_value(program, op, i, task->args[i], value);
-        pwsp_text_format(text, " %s=%s", pwsp_label_name(program, op, i, name), value);
+        pwsp_label_part part;
+        char value[24];
+        pwsp_label_part_make(program, op, i, &part);
+        pwsp_label_value(&part, task->args[i], value);
+        pwsp_text_format(text, " %s=%s", part.name, value);
     }
 }
 
@@ -57709,8 +57744,21 @@ typedef struct pwsp_out {
 PWSP_INTERNAL void pwsp_out_begin(pwsp_out *out, ptowsp_output sink);
 PWSP_INTERNAL void pwsp_out_flush(pwsp_out *out);
 
-PWSP_INTERNAL void pwsp_out_bytes(pwsp_out *out, const void *data, size_t size);
-PWSP_INTERNAL void pwsp_out_text(pwsp_out *out, const char *text);
+PWSP_INTERNAL void pwsp_out_spill(pwsp_out *out, const void *data, size_t size);
+
+PWSP_INLINE void pwsp_out_bytes(pwsp_out *out, const void *data, size_t size) {
+    if (size > PWSP_OUT_BUFFER - out->count) {
+        pwsp_out_spill(out, data, size);
+        return;
+    }
+    memcpy(out->buffer + out->count, data, size);
+    out->count += size;
+}
+
+PWSP_INLINE void pwsp_out_text(pwsp_out *out, const char *text) {
+    pwsp_out_bytes(out, text, strlen(text));
+}
+
 PWSP_INTERNAL void pwsp_out_u64(pwsp_out *out, uint64_t value);
 PWSP_INTERNAL void pwsp_out_format(pwsp_out *out, const char *format, ...) PWSP_PRINTF(2, 3);
 
@@ -57749,7 +57797,8 @@ PWSP_INTERNAL void pwsp_out_flush(pwsp_out *out) {
     out->count = 0;
 }
 
-PWSP_INTERNAL void pwsp_out_bytes(pwsp_out *out, const void *data, size_t size) {
+// More bytes than the buffer has room for.
+PWSP_INTERNAL void pwsp_out_spill(pwsp_out *out, const void *data, size_t size) {
     const char *bytes = (const char *)data;
     while (size > 0 && !out->has_failed) {
         if (out->count == PWSP_OUT_BUFFER) {
@@ -57761,10 +57810,6 @@ PWSP_INTERNAL void pwsp_out_bytes(pwsp_out *out, const void *data, size_t size) 
         bytes += part;
         size -= part;
     }
-}
-
-PWSP_INTERNAL void pwsp_out_text(pwsp_out *out, const char *text) {
-    pwsp_out_bytes(out, text, strlen(text));
 }
 
 PWSP_INTERNAL void pwsp_out_u64(pwsp_out *out, uint64_t value) {
@@ -57819,8 +57864,19 @@ static size_t pwsp_out_char(pwsp_out *out, const char *text) {
     return length ? length : 1;
 }
 
+// Writes the ASCII text up to the first quote, backslash or control character; returns its length.
+static size_t pwsp_out_plain(pwsp_out *out, const char *text) {
+    size_t length = 0;
+    while (text[length] >= 0x20 && text[length] < 0x7f && text[length] != '"' &&
+           text[length] != '\\') {
+        length++;
+    }
+    pwsp_out_bytes(out, text, length);
+    return length;
+}
+
 PWSP_INTERNAL void pwsp_out_json(pwsp_out *out, const char *text) {
-    for (size_t i = 0; text[i] != '\0';) {
+    for (size_t i = pwsp_out_plain(out, text); text[i] != '\0';) {
         unsigned char c = (unsigned char)text[i];
         if (c == '"' || c == '\\') {
             char escaped[2] = {'\\', (char)c};
@@ -57858,7 +57914,7 @@ PWSP_INTERNAL void pwsp_out_xml(pwsp_out *out, const char *text) {
 
 PWSP_INTERNAL void pwsp_out_csv(pwsp_out *out, const char *text) {
     pwsp_out_text(out, "\"");
-    for (size_t i = 0; text[i] != '\0';) {
+    for (size_t i = pwsp_out_plain(out, text); text[i] != '\0';) {
         if (text[i] == '"') {
             pwsp_out_text(out, "\"\"");
             i++;
@@ -57891,7 +57947,10 @@ typedef struct pwsp_picture {
     uint64_t makespan;
     const pwsp_task_op **ops;  // by node
     uint64_t op_count;
-    uint32_t *processes;  // by slot: the process of a task without lane; NULL: there are none
+    pwsp_label_part *parts;  // of all tasks' arguments
+    uint64_t part_count;
+    uint64_t *first_parts;  // by node
+    uint32_t *processes;    // by slot: the process of a task without lane; NULL: there are none
     uint64_t process_capacity;
     uint64_t *order;   // slots by track and start; NULL: as they come
     uint64_t *firsts;  // by track: where its tasks begin in the order; one more than tracks
@@ -57912,6 +57971,12 @@ PWSP_INLINE uint64_t pwsp_picture_slot(const pwsp_picture *picture, uint64_t i) 
 PWSP_INLINE const ptowsp_task_record *pwsp_picture_record(const pwsp_picture *picture,
                                                           uint64_t slot) {
     return &picture->run->recorder.records[slot];
+}
+
+// The arguments of the tasks of a node.
+PWSP_INLINE const pwsp_label_part *pwsp_picture_parts(const pwsp_picture *picture, uint32_t node) {
+    PTOWSP_ASSERT(node < picture->op_count && picture->ops[node]);
+    return picture->parts + picture->first_parts[node];
 }
 
 // The track of a task; track_count if it has none, as after a failure it never started.
@@ -57941,7 +58006,11 @@ PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t sl
                                         pwsp_label_detail detail, char *room);
 
 // Cycles as nanoseconds; UINT64_MAX: more than that.
-PWSP_INTERNAL uint64_t pwsp_picture_ns(const pwsp_picture *picture, uint64_t cycles);
+PWSP_INTERNAL uint64_t pwsp_picture_scale(const pwsp_picture *picture, uint64_t cycles);
+
+PWSP_INLINE uint64_t pwsp_picture_ns(const pwsp_picture *picture, uint64_t cycles) {
+    return picture->options->clock_mhz == 1000 ? cycles : pwsp_picture_scale(picture, cycles);
+}
 
 // The lanes and processes that were busy in a bin, on average, in thousandths.
 PWSP_INTERNAL uint64_t pwsp_picture_busy(const pwsp_picture *picture, const ptowsp_usage *usage,
@@ -58081,6 +58150,38 @@ static bool pwsp_picture_find_processes(pwsp_picture *picture) {
     return true;
 }
 
+// Finds the tasks of the program, with the names of their arguments. False when memory is out.
+static bool pwsp_picture_find_ops(pwsp_picture *picture) {
+    const ptowsp_program *program = picture->program;
+    const pwsp_memory *memory = &picture->memory;
+    uint64_t count = 0;
+    picture->first_parts =
+        (uint64_t *)pwsp_memory_alloc(memory, ((size_t)picture->op_count + 1) * sizeof(uint64_t));
+    if (!picture->first_parts) {
+        return false;
+    }
+    for (uint32_t i = 0; i < program->ops.count; i++) {
+        const pwsp_op *op = PWSP_OP_AT(program, i);
+        if (op->kind == PWSP_OP_TASK) {
+            const pwsp_task_op *task = PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, op->at);
+            PTOWSP_ASSERT(op->node < picture->op_count);
+            picture->ops[op->node] = task;
+            picture->first_parts[op->node] = count;
+            count += (uint64_t)task->axis_count + task->scalar_count;
+        }
+    }
+    picture->part_count = count + 1;
+    picture->parts = (pwsp_label_part *)pwsp_memory_alloc(memory, (size_t)picture->part_count *
+                                                                      sizeof(pwsp_label_part));
+    for (uint64_t node = 0; picture->parts && node < picture->op_count; node++) {
+        const pwsp_task_op *task = picture->ops[node];
+        for (uint32_t i = 0; task && i < task->axis_count + task->scalar_count; i++) {
+            pwsp_label_part_make(program, task, i, &picture->parts[picture->first_parts[node] + i]);
+        }
+    }
+    return picture->parts != NULL;
+}
+
 PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const ptowsp_run *run,
                                      const ptowsp_export_options *options, pwsp_out *out,
                                      bool is_ordered) {
@@ -58103,12 +58204,8 @@ PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const ptowsp_run *ru
     if (!picture->ops || !picture->firsts || !pwsp_picture_find_processes(picture)) {
         return false;
     }
-    for (uint32_t i = 0; i < program->ops.count; i++) {
-        const pwsp_op *op = PWSP_OP_AT(program, i);
-        if (op->kind == PWSP_OP_TASK) {
-            PTOWSP_ASSERT(op->node < picture->op_count);
-            picture->ops[op->node] = PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, op->at);
-        }
+    if (!pwsp_picture_find_ops(picture)) {
+        return false;
     }
     bool is_sorted = pwsp_picture_is_sorted(picture, picture->firsts);
     return (is_sorted && !is_ordered) || pwsp_picture_make_order(picture, is_sorted);
@@ -58118,6 +58215,9 @@ PWSP_INTERNAL void pwsp_picture_free(pwsp_picture *picture) {
     const pwsp_memory *memory = &picture->memory;
     pwsp_memory_free(memory, (void *)picture->ops,
                      ((size_t)picture->op_count + 1) * sizeof(pwsp_task_op *));
+    pwsp_memory_free(memory, picture->first_parts,
+                     ((size_t)picture->op_count + 1) * sizeof(uint64_t));
+    pwsp_memory_free(memory, picture->parts, (size_t)picture->part_count * sizeof(pwsp_label_part));
     pwsp_memory_free(memory, picture->firsts,
                      ((size_t)picture->track_count + 2) * sizeof(uint64_t));
     pwsp_memory_free(memory, picture->order, (size_t)picture->count * sizeof(uint64_t));
@@ -58129,14 +58229,15 @@ PWSP_INTERNAL void pwsp_picture_free(pwsp_picture *picture) {
 
 PWSP_INTERNAL void pwsp_picture_track_name(const pwsp_picture *picture, uint32_t track,
                                            char *name) {
+    if (track < picture->lane_count) {
+        memcpy(name, "lane ", 5);
+        name[5 + pwsp_label_u64(track, name + 5)] = '\0';
+        return;
+    }
     ptowsp_text_buffer buffer = {name, PWSP_TRACK_NAME_MAX, 0};
     ptowsp_text text = ptowsp_text_to_buffer(&buffer);
     if (track >= picture->track_count) {
         pwsp_text_format(text, "-");
-        return;
-    }
-    if (track < picture->lane_count) {
-        pwsp_text_format(text, "lane %u", track);
         return;
     }
     const ptowsp_process_stats *process =
@@ -58162,7 +58263,7 @@ PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t sl
     size_t length = strlen(kernel);
     memcpy(room, kernel, length);
     const pwsp_task_op *op = picture->ops[record->node];
-    PTOWSP_ASSERT(op);
+    const pwsp_label_part *parts = pwsp_picture_parts(picture, record->node);
     const pwsp_recorder *recorder = &picture->run->recorder;
     const uint64_t *args =
         recorder->words ? recorder->words + recorder->more[slot].first_word : NULL;
@@ -58170,19 +58271,16 @@ PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t sl
                      : detail == PWSP_LABEL_FULL ? op->axis_count + op->scalar_count
                                                  : op->axis_count;
     for (uint32_t i = 0; i < count; i++) {
-        char made[16];
-        const char *name = pwsp_label_name(picture->program, op, i, made);
-        size_t name_length = strlen(name);
-        if (length + name_length + 32 > PWSP_LABEL_MAX) {
+        if (length + parts[i].name_length + 32 > PWSP_LABEL_MAX) {
             break;
         }
         room[length++] = ' ';
         if (detail != PWSP_LABEL_VALUES) {
-            memcpy(room + length, name, name_length);
-            length += name_length;
+            memcpy(room + length, parts[i].name, parts[i].name_length);
+            length += parts[i].name_length;
             room[length++] = '=';
         }
-        length += pwsp_label_value(picture->program, op, i, args[i], room + length);
+        length += pwsp_label_value(&parts[i], args[i], room + length);
     }
     room[length] = '\0';
     return length;
@@ -58190,7 +58288,7 @@ PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t sl
 
 // -- numbers ---------------------------------------------------------------------------------------
 
-PWSP_INTERNAL uint64_t pwsp_picture_ns(const pwsp_picture *picture, uint64_t cycles) {
+PWSP_INTERNAL uint64_t pwsp_picture_scale(const pwsp_picture *picture, uint64_t cycles) {
     uint64_t mhz = picture->options->clock_mhz;
     uint64_t whole = cycles / mhz, rest = cycles % mhz * 1000 / mhz;
     return whole > (UINT64_MAX - rest) / 1000 ? UINT64_MAX : whole * 1000 + rest;
@@ -58226,9 +58324,32 @@ static void pwsp_csv_numbers(pwsp_out *out, const uint64_t *numbers, uint32_t co
     }
 }
 
+// Places of tasks as text. Tasks of a loop's body come one after another, so a few are kept.
+enum { PWSP_PLACE_COUNT = 8, PWSP_PLACE_MAX = 1024 };
+
+typedef struct pwsp_places {
+    bool is_known[PWSP_PLACE_COUNT];
+    uint32_t nodes[PWSP_PLACE_COUNT];
+    char texts[PWSP_PLACE_COUNT][PWSP_PLACE_MAX];
+} pwsp_places;
+
+static const char *pwsp_place_text(pwsp_places *places, const ptowsp_program *program,
+                                   uint32_t node) {
+    uint32_t at = node % PWSP_PLACE_COUNT;
+    if (!places->is_known[at] || places->nodes[at] != node) {
+        ptowsp_text_buffer buffer = {places->texts[at], PWSP_PLACE_MAX, 0};
+        pwsp_program_print_place(program, node, NULL, ptowsp_text_to_buffer(&buffer));
+        places->is_known[at] = true;
+        places->nodes[at] = node;
+    }
+    return places->texts[at];
+}
+
 PWSP_INTERNAL void pwsp_export_csv(pwsp_picture *picture) {
     pwsp_out *out = picture->out;
     char label[PWSP_LABEL_MAX], track[PWSP_TRACK_NAME_MAX], cause[24];
+    pwsp_places places;
+    memset(places.is_known, 0, sizeof places.is_known);
     pwsp_out_text(out, "index,kernel,values,place,track,ready,issue,start,end,stall,cause,"
                        "bytes_read,bytes_written\r\n");
     for (uint64_t i = 0; i < picture->count && !out->has_failed; i++) {
@@ -58238,24 +58359,22 @@ PWSP_INTERNAL void pwsp_export_csv(pwsp_picture *picture) {
         const char *kernel = pwsp_picture_kernel(picture, record->kernel);
         size_t length = strlen(kernel);
         bool has_values = pwsp_picture_label(picture, slot, PWSP_LABEL_FULL, label) > length;
-        char place[1024];
-        ptowsp_text_buffer buffer = {place, sizeof place, 0};
-        pwsp_program_print_place(picture->program, record->node, NULL,
-                                 ptowsp_text_to_buffer(&buffer));
         pwsp_out_u64(out, task.index);
         pwsp_out_text(out, ",");
         pwsp_out_csv(out, kernel);
         pwsp_out_text(out, ",");
         pwsp_out_csv(out, label + length + has_values);
         pwsp_out_text(out, ",");
-        pwsp_out_csv(out, place);
+        pwsp_out_csv(out, pwsp_place_text(&places, picture->program, record->node));
         pwsp_out_text(out, ",");
         pwsp_picture_track_name(picture, pwsp_picture_track(picture, slot), track);
         pwsp_out_csv(out, track);
         const uint64_t times[] = {record->ready, record->issue, record->start, record->end};
         pwsp_csv_numbers(out, times, 4);
-        pwsp_out_format(out, ",%s,%s", ptowsp_stall_name(record->stall),
-                        pwsp_cause_text(record->cause, cause));
+        pwsp_out_text(out, ",");
+        pwsp_out_text(out, ptowsp_stall_name(record->stall));
+        pwsp_out_text(out, ",");
+        pwsp_out_text(out, pwsp_cause_text(record->cause, cause));
         const uint64_t bytes[] = {task.bytes_read, task.bytes_written};
         pwsp_csv_numbers(out, bytes, 2);
         pwsp_out_text(out, "\r\n");
@@ -58330,9 +58449,10 @@ static void pwsp_chrome_time(pwsp_out *out, const char *name, uint64_t ns) {
 
 static void pwsp_chrome_track(pwsp_picture *picture, uint32_t track) {
     bool is_lane = track < picture->lane_count;
-    pwsp_out_format(picture->out, ",\"pid\":%d,\"tid\":%u",
-                    is_lane ? PWSP_CHROME_LANES : PWSP_CHROME_PROCESSES,
-                    (is_lane ? track : track - picture->lane_count) + 1);
+    pwsp_out_text(picture->out, ",\"pid\":");
+    pwsp_out_u64(picture->out, is_lane ? PWSP_CHROME_LANES : PWSP_CHROME_PROCESSES);
+    pwsp_out_text(picture->out, ",\"tid\":");
+    pwsp_out_u64(picture->out, (uint64_t)(is_lane ? track : track - picture->lane_count) + 1);
 }
 
 static void pwsp_chrome_names(pwsp_picture *picture) {
@@ -58361,7 +58481,7 @@ static void pwsp_chrome_names(pwsp_picture *picture) {
 static void pwsp_chrome_args(pwsp_picture *picture, uint64_t slot) {
     pwsp_out *out = picture->out;
     ptowsp_task_trace task = ptowsp_run_trace_at(picture->run, slot);
-    const pwsp_task_op *op = picture->ops[task.record->node];
+    const pwsp_label_part *parts = pwsp_picture_parts(picture, task.record->node);
     pwsp_out_text(out, ",\"args\":{\"task\":");
     pwsp_out_u64(out, task.index);
     pwsp_out_text(out, ",\"stall\":\"");
@@ -58377,12 +58497,12 @@ static void pwsp_chrome_args(pwsp_picture *picture, uint64_t slot) {
     pwsp_out_u64(out, task.bytes_written);
     pwsp_out_text(out, ",\"values\":{");
     for (uint32_t i = 0; i < task.axis_count + task.scalar_count; i++) {
-        char name[16], value[24];
-        pwsp_label_value(picture->program, op, i, task.args[i], value);
+        char value[24];
+        size_t length = pwsp_label_value(&parts[i], task.args[i], value);
         pwsp_out_text(out, i ? ",\"" : "\"");
-        pwsp_out_json(out, pwsp_label_name(picture->program, op, i, name));
+        pwsp_out_json(out, parts[i].name);
         pwsp_out_text(out, "\":");
-        pwsp_out_text(out, value);
+        pwsp_out_bytes(out, value, length);
     }
     pwsp_out_text(out, "}}");
 }
@@ -58485,12 +58605,14 @@ typedef struct pwsp_pb {
 } pwsp_pb;
 
 static void pwsp_pb_varint(pwsp_pb *pb, uint64_t value) {
-    PTOWSP_ASSERT(pb->count + 10 <= PWSP_PB_PACKET_MAX);
+    size_t count = pb->count;  // bytes may alias anything, so the count stays in a register
+    PTOWSP_ASSERT(count + 10 <= PWSP_PB_PACKET_MAX);
     while (value >= 0x80) {
-        pb->bytes[pb->count++] = (unsigned char)(value | 0x80);
+        pb->bytes[count++] = (unsigned char)(value | 0x80);
         value >>= 7;
     }
-    pb->bytes[pb->count++] = (unsigned char)value;
+    pb->bytes[count++] = (unsigned char)value;
+    pb->count = count;
 }
 
 static void pwsp_pb_number(pwsp_pb *pb, uint32_t field, uint64_t value) {
@@ -58626,6 +58748,48 @@ static void pwsp_perfetto_event(pwsp_pb *pb, uint64_t ns, uint64_t kind, uint64_
     pwsp_pb_number(pb, 11, track);
 }
 
+static unsigned char *pwsp_small_varint(unsigned char *to, uint64_t value) {
+    while (value >= 0x80) {
+        *to++ = (unsigned char)(value | 0x80);
+        value >>= 7;
+    }
+    *to++ = (unsigned char)value;
+    return to;
+}
+
+// Writes a packet with an event that has at most an interned name: the same bytes as
+// pwsp_perfetto_event makes. Most packets are such, and their lengths fit a byte.
+enum { PWSP_SMALL_MAX = 64, PWSP_SMALL_UNNAMED = 0 };
+
+static void pwsp_perfetto_small(pwsp_picture *picture, uint64_t ns, uint64_t kind, uint64_t track,
+                                uint32_t name) {
+    unsigned char bytes[PWSP_SMALL_MAX], *to = bytes, *packet, *event;
+    *to++ = 1 << 3 | 2;  // Trace.packet
+    packet = to++;
+    *to++ = 10 << 3;  // trusted_packet_sequence_id
+    *to++ = 1;
+    *to++ = 8 << 3;  // timestamp
+    to = pwsp_small_varint(to, ns);
+    if (name != PWSP_SMALL_UNNAMED) {
+        *to++ = 13 << 3;  // sequence_flags: state needed
+        *to++ = 2;
+    }
+    *to++ = 11 << 3 | 2;  // track_event
+    event = to++;
+    *to++ = 9 << 3;  // type
+    *to++ = (unsigned char)kind;
+    *to++ = 11 << 3;  // track_uuid
+    to = pwsp_small_varint(to, track);
+    if (name != PWSP_SMALL_UNNAMED) {
+        *to++ = 10 << 3;  // name_iid
+        to = pwsp_small_varint(to, name);
+    }
+    PTOWSP_ASSERT(kind < 0x80 && to - bytes <= PWSP_SMALL_MAX);
+    *event = (unsigned char)(to - event - 1);
+    *packet = (unsigned char)(to - packet - 1);
+    pwsp_out_bytes(picture->out, bytes, (size_t)(to - bytes));
+}
+
 // The places of tasks in the critical path. Arrow i leads from place i to the next.
 typedef struct pwsp_flows {
     uint32_t *places;  // by slot: its place in the path, + 1; NULL: there is no path
@@ -58649,7 +58813,15 @@ static void pwsp_perfetto_task(pwsp_picture *picture, pwsp_pb *pb, uint64_t slot
     uint64_t track = (uint64_t)PWSP_PB_TRACK + pwsp_picture_track(picture, slot);
     const pwsp_task_op *op = picture->ops[record->node];
     bool is_short = picture->options->is_short || op->axis_count + op->scalar_count == 0;
-    pwsp_perfetto_event(pb, pwsp_picture_ns(picture, record->start), PWSP_PB_BEGIN, track, true);
+    uint64_t start = pwsp_picture_ns(picture, record->start);
+    uint64_t end = pwsp_picture_ns(picture, record->end);
+    PTOWSP_ASSERT(kernel != PWSP_SMALL_UNNAMED);
+    if (is_short && is_known[kernel] && !(flows->places && flows->places[slot])) {
+        pwsp_perfetto_small(picture, start, PWSP_PB_BEGIN, track, kernel);
+        pwsp_perfetto_small(picture, end, PWSP_PB_END, track, PWSP_SMALL_UNNAMED);
+        return;
+    }
+    pwsp_perfetto_event(pb, start, PWSP_PB_BEGIN, track, true);
     if (is_short) {
         pwsp_pb_number(pb, 10, kernel);  // name_iid
     } else {
@@ -58673,9 +58845,7 @@ static void pwsp_perfetto_task(pwsp_picture *picture, pwsp_pb *pb, uint64_t slot
         pwsp_pb_close(pb);
     }
     pwsp_packet_end(picture, pb);
-    pwsp_perfetto_event(pb, pwsp_picture_ns(picture, record->end), PWSP_PB_END, track, false);
-    pwsp_pb_close(pb);
-    pwsp_packet_end(picture, pb);
+    pwsp_perfetto_small(picture, end, PWSP_PB_END, track, PWSP_SMALL_UNNAMED);
 }
 
 static void pwsp_perfetto_busy(pwsp_picture *picture, pwsp_pb *pb) {

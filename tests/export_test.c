@@ -2,7 +2,10 @@
 // Perfetto's published field numbers, and python3's json, xml and csv modules where there is python3.
 // What they read is compared with the records of the run.
 
+#include "../src/report/label.h"
 #include "see_fixture.h"
+
+#include <inttypes.h>
 
 typedef struct bytes {
     unsigned char *data;
@@ -691,6 +694,7 @@ static void export__times_up_to_the_last_cycle(void **state) {
     assert_true(ptowsp_run_result(s.run)->makespan_cycles == PTOWSP_CYCLES_MAX);
     write_expected(&s, NULL);
     check_perfetto(&s, false);
+    check_perfetto(&s, true);
     ptowsp_usage usage = ptowsp_run_usage(s.run);
     assert_in_range(usage.bin_count, 256, 512);
     check_python(&s, "csv", PTOWSP_EXPORT_CSV, NULL, "");
@@ -792,9 +796,51 @@ static void export__a_picture_of_many_tasks_stays_small(void **state) {
     see_free(&s);
 }
 
+static uint32_t count_of(const char *text, const char *what) {
+    uint32_t count = 0;
+    for (; (text = strstr(text, what)) != NULL; text++) {
+        count++;
+    }
+    return count;
+}
+
+// Tasks of two places take turns; each row has its own.
+static void export__rows_have_the_place_of_their_task(void **state) {
+    (void)state;
+    see s = {0};
+    bytes b = {0};
+    ptowsp_schedule schedule = lanes(2);
+    see_make(&s, &schedule, 4);
+    see_run_tasks(&s);
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_CSV, NULL, &b), PTOWSP_OK);
+    bytes_write(&b, "", 1);
+    const char *text = (const char *)b.data;
+    assert_int_equal(count_of(text, "/sequence/task merge\""), 4);
+    assert_int_equal(count_of(text, "/sequence/parallel head/task attend\""), 4 * SEE_HEADS);
+    free(b.data);
+    see_free(&s);
+}
+
+// Against the C library, at every number of digits.
+static void export__numbers_have_all_their_digits(void **state) {
+    (void)state;
+    uint64_t power = 1;
+    for (int digits = 1; digits <= 20; digits++, power *= 10) {
+        const uint64_t values[] = {power - 1, power, power + 1, power / 3 * 7, UINT64_MAX - power};
+        for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+            char own[24], expected[24];
+            own[pwsp_label_u64(values[i], own)] = '\0';
+            snprintf(expected, sizeof expected, "%" PRIu64, values[i]);
+            assert_string_equal(own, expected);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(export__perfetto_has_every_task_as_a_slice_on_its_lane),
+        cmocka_unit_test(export__rows_have_the_place_of_their_task),
+        cmocka_unit_test(export__numbers_have_all_their_digits),
         cmocka_unit_test(export__perfetto_has_processes),
         cmocka_unit_test(export__json_csv_table_and_svg_say_what_the_run_did),
         cmocka_unit_test(export__usage_adds_up),

@@ -21,9 +21,10 @@ static void pwsp_chrome_time(pwsp_out *out, const char *name, uint64_t ns) {
 
 static void pwsp_chrome_track(pwsp_picture *picture, uint32_t track) {
     bool is_lane = track < picture->lane_count;
-    pwsp_out_format(picture->out, ",\"pid\":%d,\"tid\":%u",
-                    is_lane ? PWSP_CHROME_LANES : PWSP_CHROME_PROCESSES,
-                    (is_lane ? track : track - picture->lane_count) + 1);
+    pwsp_out_text(picture->out, ",\"pid\":");
+    pwsp_out_u64(picture->out, is_lane ? PWSP_CHROME_LANES : PWSP_CHROME_PROCESSES);
+    pwsp_out_text(picture->out, ",\"tid\":");
+    pwsp_out_u64(picture->out, (uint64_t)(is_lane ? track : track - picture->lane_count) + 1);
 }
 
 static void pwsp_chrome_names(pwsp_picture *picture) {
@@ -52,7 +53,7 @@ static void pwsp_chrome_names(pwsp_picture *picture) {
 static void pwsp_chrome_args(pwsp_picture *picture, uint64_t slot) {
     pwsp_out *out = picture->out;
     ptowsp_task_trace task = ptowsp_run_trace_at(picture->run, slot);
-    const pwsp_task_op *op = picture->ops[task.record->node];
+    const pwsp_label_part *parts = pwsp_picture_parts(picture, task.record->node);
     pwsp_out_text(out, ",\"args\":{\"task\":");
     pwsp_out_u64(out, task.index);
     pwsp_out_text(out, ",\"stall\":\"");
@@ -68,12 +69,12 @@ static void pwsp_chrome_args(pwsp_picture *picture, uint64_t slot) {
     pwsp_out_u64(out, task.bytes_written);
     pwsp_out_text(out, ",\"values\":{");
     for (uint32_t i = 0; i < task.axis_count + task.scalar_count; i++) {
-        char name[16], value[24];
-        pwsp_label_value(picture->program, op, i, task.args[i], value);
+        char value[24];
+        size_t length = pwsp_label_value(&parts[i], task.args[i], value);
         pwsp_out_text(out, i ? ",\"" : "\"");
-        pwsp_out_json(out, pwsp_label_name(picture->program, op, i, name));
+        pwsp_out_json(out, parts[i].name);
         pwsp_out_text(out, "\":");
-        pwsp_out_text(out, value);
+        pwsp_out_bytes(out, value, length);
     }
     pwsp_out_text(out, "}}");
 }

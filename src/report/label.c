@@ -25,8 +25,10 @@ static const ptowsp_expr_info *pwsp_label_expr(const ptowsp_program *program,
     return expr ? PWSP_PROGRAM_AT(program, exprs, ptowsp_expr_info, expr) : NULL;
 }
 
-PWSP_INTERNAL const char *pwsp_label_name(const ptowsp_program *program, const pwsp_task_op *op,
-                                          uint32_t i, char *room) {
+// The name of an axis value or, from axis_count on, of a scalar. Without a name of its own it is
+// made in `room`.
+static const char *pwsp_label_name(const ptowsp_program *program, const pwsp_task_op *op,
+                                   uint32_t i, char *room) {
     const ptowsp_expr_info *expr = pwsp_label_expr(program, op, i);
     if (i >= op->axis_count) {
         return pwsp_label_kernel(program, op)->scalars[i - op->axis_count].name;
@@ -43,27 +45,53 @@ PWSP_INTERNAL const char *pwsp_label_name(const ptowsp_program *program, const p
 }
 
 PWSP_INTERNAL size_t pwsp_label_u64(uint64_t value, char *room) {
-    char digits[20];
-    size_t count = 0;
-    do {
-        digits[count++] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value);
-    for (size_t i = 0; i < count; i++) {
-        room[i] = digits[count - 1 - i];
+    static const uint64_t powers[20] = {1ull,
+                                        10ull,
+                                        100ull,
+                                        1000ull,
+                                        10000ull,
+                                        100000ull,
+                                        1000000ull,
+                                        10000000ull,
+                                        100000000ull,
+                                        1000000000ull,
+                                        10000000000ull,
+                                        100000000000ull,
+                                        1000000000000ull,
+                                        10000000000000ull,
+                                        100000000000000ull,
+                                        1000000000000000ull,
+                                        10000000000000000ull,
+                                        100000000000000000ull,
+                                        1000000000000000000ull,
+                                        10000000000000000000ull};
+    size_t count = 1;
+    while (count < 20 && value >= powers[count]) {
+        count++;
     }
+    for (size_t i = count; i > 0; i--) {
+        room[i - 1] = (char)('0' + value % 10);
+        value /= 10;
+    }
+    PTOWSP_ASSERT(value == 0);
     return count;
 }
 
-PWSP_INTERNAL size_t pwsp_label_value(const ptowsp_program *program, const pwsp_task_op *op,
-                                      uint32_t i, uint64_t value, char *room) {
+PWSP_INTERNAL void pwsp_label_part_make(const ptowsp_program *program, const pwsp_task_op *op,
+                                        uint32_t i, pwsp_label_part *out_part) {
     const ptowsp_expr_info *expr = pwsp_label_expr(program, op, i);
     ptowsp_type type = i >= op->axis_count
                            ? pwsp_label_kernel(program, op)->scalars[i - op->axis_count].type
                        : expr ? expr->type
                               : PTOWSP_TYPE_I64;
+    out_part->name = pwsp_label_name(program, op, i, out_part->room);
+    out_part->name_length = (uint32_t)strlen(out_part->name);
+    out_part->is_signed = type == PTOWSP_TYPE_I64;
+}
+
+PWSP_INTERNAL size_t pwsp_label_value(const pwsp_label_part *part, uint64_t value, char *room) {
     size_t length = 0;
-    if (type == PTOWSP_TYPE_I64 && (int64_t)value < 0) {
+    if (part->is_signed && (int64_t)value < 0) {
         room[length++] = '-';
         value = 0 - value;
     }
@@ -78,8 +106,10 @@ void ptowsp_run_print_task(const ptowsp_run *run, const ptowsp_task_trace *task,
     PTOWSP_ASSERT(op && "a task that this run has not recorded");
     pwsp_text_format(text, "%s", pwsp_label_kernel(program, op)->name);
     for (uint32_t i = 0; i < task->axis_count + task->scalar_count; i++) {
-        char name[16], value[24];
-        pwsp_label_value(program, op, i, task->args[i], value);
-        pwsp_text_format(text, " %s=%s", pwsp_label_name(program, op, i, name), value);
+        pwsp_label_part part;
+        char value[24];
+        pwsp_label_part_make(program, op, i, &part);
+        pwsp_label_value(&part, task->args[i], value);
+        pwsp_text_format(text, " %s=%s", part.name, value);
     }
 }

@@ -9,14 +9,19 @@
 // The task of a node of the tree.
 PWSP_INTERNAL const pwsp_task_op *pwsp_label_op(const ptowsp_program *program, uint32_t node);
 
-// The name of argument i of a task: of an axis value or, from axis_count on, of a scalar. Without a
-// name of its own it is made in `room`, of 16 bytes.
-PWSP_INTERNAL const char *pwsp_label_name(const ptowsp_program *program, const pwsp_task_op *op,
-                                          uint32_t i, char *room);
+// What argument i of a task has in common for all tasks of a node.
+typedef struct pwsp_label_part {
+    const char *name;  // made in `room`, if it has none of its own: so a part is not moved
+    uint32_t name_length;
+    bool is_signed;
+    char room[16];
+} pwsp_label_part;
+
+PWSP_INTERNAL void pwsp_label_part_make(const ptowsp_program *program, const pwsp_task_op *op,
+                                        uint32_t i, pwsp_label_part *out_part);
 
 // Writes an argument as a number, at most 24 bytes with the terminator; returns its length.
-PWSP_INTERNAL size_t pwsp_label_value(const ptowsp_program *program, const pwsp_task_op *op,
-                                      uint32_t i, uint64_t value, char *room);
+PWSP_INTERNAL size_t pwsp_label_value(const pwsp_label_part *part, uint64_t value, char *room);
 
 // Writes a number in decimal; returns its length, at most 20.
 PWSP_INTERNAL size_t pwsp_label_u64(uint64_t value, char *room);

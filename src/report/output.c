@@ -22,7 +22,8 @@ PWSP_INTERNAL void pwsp_out_flush(pwsp_out *out) {
     out->count = 0;
 }
 
-PWSP_INTERNAL void pwsp_out_bytes(pwsp_out *out, const void *data, size_t size) {
+// More bytes than the buffer has room for.
+PWSP_INTERNAL void pwsp_out_spill(pwsp_out *out, const void *data, size_t size) {
     const char *bytes = (const char *)data;
     while (size > 0 && !out->has_failed) {
         if (out->count == PWSP_OUT_BUFFER) {
@@ -34,10 +35,6 @@ PWSP_INTERNAL void pwsp_out_bytes(pwsp_out *out, const void *data, size_t size) 
         bytes += part;
         size -= part;
     }
-}
-
-PWSP_INTERNAL void pwsp_out_text(pwsp_out *out, const char *text) {
-    pwsp_out_bytes(out, text, strlen(text));
 }
 
 PWSP_INTERNAL void pwsp_out_u64(pwsp_out *out, uint64_t value) {
@@ -92,8 +89,19 @@ static size_t pwsp_out_char(pwsp_out *out, const char *text) {
     return length ? length : 1;
 }
 
+// Writes the ASCII text up to the first quote, backslash or control character; returns its length.
+static size_t pwsp_out_plain(pwsp_out *out, const char *text) {
+    size_t length = 0;
+    while (text[length] >= 0x20 && text[length] < 0x7f && text[length] != '"' &&
+           text[length] != '\\') {
+        length++;
+    }
+    pwsp_out_bytes(out, text, length);
+    return length;
+}
+
 PWSP_INTERNAL void pwsp_out_json(pwsp_out *out, const char *text) {
-    for (size_t i = 0; text[i] != '\0';) {
+    for (size_t i = pwsp_out_plain(out, text); text[i] != '\0';) {
         unsigned char c = (unsigned char)text[i];
         if (c == '"' || c == '\\') {
             char escaped[2] = {'\\', (char)c};
@@ -131,7 +139,7 @@ PWSP_INTERNAL void pwsp_out_xml(pwsp_out *out, const char *text) {
 
 PWSP_INTERNAL void pwsp_out_csv(pwsp_out *out, const char *text) {
     pwsp_out_text(out, "\"");
-    for (size_t i = 0; text[i] != '\0';) {
+    for (size_t i = pwsp_out_plain(out, text); text[i] != '\0';) {
         if (text[i] == '"') {
             pwsp_out_text(out, "\"\"");
             i++;

@@ -19,8 +19,21 @@ typedef struct pwsp_out {
 PWSP_INTERNAL void pwsp_out_begin(pwsp_out *out, ptowsp_output sink);
 PWSP_INTERNAL void pwsp_out_flush(pwsp_out *out);
 
-PWSP_INTERNAL void pwsp_out_bytes(pwsp_out *out, const void *data, size_t size);
-PWSP_INTERNAL void pwsp_out_text(pwsp_out *out, const char *text);
+PWSP_INTERNAL void pwsp_out_spill(pwsp_out *out, const void *data, size_t size);
+
+PWSP_INLINE void pwsp_out_bytes(pwsp_out *out, const void *data, size_t size) {
+    if (size > PWSP_OUT_BUFFER - out->count) {
+        pwsp_out_spill(out, data, size);
+        return;
+    }
+    memcpy(out->buffer + out->count, data, size);
+    out->count += size;
+}
+
+PWSP_INLINE void pwsp_out_text(pwsp_out *out, const char *text) {
+    pwsp_out_bytes(out, text, strlen(text));
+}
+
 PWSP_INTERNAL void pwsp_out_u64(pwsp_out *out, uint64_t value);
 PWSP_INTERNAL void pwsp_out_format(pwsp_out *out, const char *format, ...) PWSP_PRINTF(2, 3);
 

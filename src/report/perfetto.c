@@ -25,12 +25,14 @@ typedef struct pwsp_pb {
 } pwsp_pb;
 
 static void pwsp_pb_varint(pwsp_pb *pb, uint64_t value) {
-    PTOWSP_ASSERT(pb->count + 10 <= PWSP_PB_PACKET_MAX);
+    size_t count = pb->count;  // bytes may alias anything, so the count stays in a register
+    PTOWSP_ASSERT(count + 10 <= PWSP_PB_PACKET_MAX);
     while (value >= 0x80) {
-        pb->bytes[pb->count++] = (unsigned char)(value | 0x80);
+        pb->bytes[count++] = (unsigned char)(value | 0x80);
         value >>= 7;
     }
-    pb->bytes[pb->count++] = (unsigned char)value;
+    pb->bytes[count++] = (unsigned char)value;
+    pb->count = count;
 }
 
 static void pwsp_pb_number(pwsp_pb *pb, uint32_t field, uint64_t value) {
@@ -166,6 +168,48 @@ static void pwsp_perfetto_event(pwsp_pb *pb, uint64_t ns, uint64_t kind, uint64_
     pwsp_pb_number(pb, 11, track);
 }
 
+static unsigned char *pwsp_small_varint(unsigned char *to, uint64_t value) {
+    while (value >= 0x80) {
+        *to++ = (unsigned char)(value | 0x80);
+        value >>= 7;
+    }
+    *to++ = (unsigned char)value;
+    return to;
+}
+
+// Writes a packet with an event that has at most an interned name: the same bytes as
+// pwsp_perfetto_event makes. Most packets are such, and their lengths fit a byte.
+enum { PWSP_SMALL_MAX = 64, PWSP_SMALL_UNNAMED = 0 };
+
+static void pwsp_perfetto_small(pwsp_picture *picture, uint64_t ns, uint64_t kind, uint64_t track,
+                                uint32_t name) {
+    unsigned char bytes[PWSP_SMALL_MAX], *to = bytes, *packet, *event;
+    *to++ = 1 << 3 | 2;  // Trace.packet
+    packet = to++;
+    *to++ = 10 << 3;  // trusted_packet_sequence_id
+    *to++ = 1;
+    *to++ = 8 << 3;  // timestamp
+    to = pwsp_small_varint(to, ns);
+    if (name != PWSP_SMALL_UNNAMED) {
+        *to++ = 13 << 3;  // sequence_flags: state needed
+        *to++ = 2;
+    }
+    *to++ = 11 << 3 | 2;  // track_event
+    event = to++;
+    *to++ = 9 << 3;  // type
+    *to++ = (unsigned char)kind;
+    *to++ = 11 << 3;  // track_uuid
+    to = pwsp_small_varint(to, track);
+    if (name != PWSP_SMALL_UNNAMED) {
+        *to++ = 10 << 3;  // name_iid
+        to = pwsp_small_varint(to, name);
+    }
+    PTOWSP_ASSERT(kind < 0x80 && to - bytes <= PWSP_SMALL_MAX);
+    *event = (unsigned char)(to - event - 1);
+    *packet = (unsigned char)(to - packet - 1);
+    pwsp_out_bytes(picture->out, bytes, (size_t)(to - bytes));
+}
+
 // The places of tasks in the critical path. Arrow i leads from place i to the next.
 typedef struct pwsp_flows {
     uint32_t *places;  // by slot: its place in the path, + 1; NULL: there is no path
@@ -189,7 +233,15 @@ static void pwsp_perfetto_task(pwsp_picture *picture, pwsp_pb *pb, uint64_t slot
     uint64_t track = (uint64_t)PWSP_PB_TRACK + pwsp_picture_track(picture, slot);
     const pwsp_task_op *op = picture->ops[record->node];
     bool is_short = picture->options->is_short || op->axis_count + op->scalar_count == 0;
-    pwsp_perfetto_event(pb, pwsp_picture_ns(picture, record->start), PWSP_PB_BEGIN, track, true);
+    uint64_t start = pwsp_picture_ns(picture, record->start);
+    uint64_t end = pwsp_picture_ns(picture, record->end);
+    PTOWSP_ASSERT(kernel != PWSP_SMALL_UNNAMED);
+    if (is_short && is_known[kernel] && !(flows->places && flows->places[slot])) {
+        pwsp_perfetto_small(picture, start, PWSP_PB_BEGIN, track, kernel);
+        pwsp_perfetto_small(picture, end, PWSP_PB_END, track, PWSP_SMALL_UNNAMED);
+        return;
+    }
+    pwsp_perfetto_event(pb, start, PWSP_PB_BEGIN, track, true);
     if (is_short) {
         pwsp_pb_number(pb, 10, kernel);  // name_iid
     } else {
@@ -213,9 +265,7 @@ static void pwsp_perfetto_task(pwsp_picture *picture, pwsp_pb *pb, uint64_t slot
         pwsp_pb_close(pb);
     }
     pwsp_packet_end(picture, pb);
-    pwsp_perfetto_event(pb, pwsp_picture_ns(picture, record->end), PWSP_PB_END, track, false);
-    pwsp_pb_close(pb);
-    pwsp_packet_end(picture, pb);
+    pwsp_perfetto_small(picture, end, PWSP_PB_END, track, PWSP_SMALL_UNNAMED);
 }
 
 static void pwsp_perfetto_busy(pwsp_picture *picture, pwsp_pb *pb) {

@@ -116,6 +116,38 @@ static bool pwsp_picture_find_processes(pwsp_picture *picture) {
     return true;
 }
 
+// Finds the tasks of the program, with the names of their arguments. False when memory is out.
+static bool pwsp_picture_find_ops(pwsp_picture *picture) {
+    const ptowsp_program *program = picture->program;
+    const pwsp_memory *memory = &picture->memory;
+    uint64_t count = 0;
+    picture->first_parts =
+        (uint64_t *)pwsp_memory_alloc(memory, ((size_t)picture->op_count + 1) * sizeof(uint64_t));
+    if (!picture->first_parts) {
+        return false;
+    }
+    for (uint32_t i = 0; i < program->ops.count; i++) {
+        const pwsp_op *op = PWSP_OP_AT(program, i);
+        if (op->kind == PWSP_OP_TASK) {
+            const pwsp_task_op *task = PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, op->at);
+            PTOWSP_ASSERT(op->node < picture->op_count);
+            picture->ops[op->node] = task;
+            picture->first_parts[op->node] = count;
+            count += (uint64_t)task->axis_count + task->scalar_count;
+        }
+    }
+    picture->part_count = count + 1;
+    picture->parts = (pwsp_label_part *)pwsp_memory_alloc(memory, (size_t)picture->part_count *
+                                                                      sizeof(pwsp_label_part));
+    for (uint64_t node = 0; picture->parts && node < picture->op_count; node++) {
+        const pwsp_task_op *task = picture->ops[node];
+        for (uint32_t i = 0; task && i < task->axis_count + task->scalar_count; i++) {
+            pwsp_label_part_make(program, task, i, &picture->parts[picture->first_parts[node] + i]);
+        }
+    }
+    return picture->parts != NULL;
+}
+
 PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const ptowsp_run *run,
                                      const ptowsp_export_options *options, pwsp_out *out,
                                      bool is_ordered) {
@@ -138,12 +170,8 @@ PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const ptowsp_run *ru
     if (!picture->ops || !picture->firsts || !pwsp_picture_find_processes(picture)) {
         return false;
     }
-    for (uint32_t i = 0; i < program->ops.count; i++) {
-        const pwsp_op *op = PWSP_OP_AT(program, i);
-        if (op->kind == PWSP_OP_TASK) {
-            PTOWSP_ASSERT(op->node < picture->op_count);
-            picture->ops[op->node] = PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, op->at);
-        }
+    if (!pwsp_picture_find_ops(picture)) {
+        return false;
     }
     bool is_sorted = pwsp_picture_is_sorted(picture, picture->firsts);
     return (is_sorted && !is_ordered) || pwsp_picture_make_order(picture, is_sorted);
@@ -153,6 +181,9 @@ PWSP_INTERNAL void pwsp_picture_free(pwsp_picture *picture) {
     const pwsp_memory *memory = &picture->memory;
     pwsp_memory_free(memory, (void *)picture->ops,
                      ((size_t)picture->op_count + 1) * sizeof(pwsp_task_op *));
+    pwsp_memory_free(memory, picture->first_parts,
+                     ((size_t)picture->op_count + 1) * sizeof(uint64_t));
+    pwsp_memory_free(memory, picture->parts, (size_t)picture->part_count * sizeof(pwsp_label_part));
     pwsp_memory_free(memory, picture->firsts,
                      ((size_t)picture->track_count + 2) * sizeof(uint64_t));
     pwsp_memory_free(memory, picture->order, (size_t)picture->count * sizeof(uint64_t));
@@ -164,14 +195,15 @@ PWSP_INTERNAL void pwsp_picture_free(pwsp_picture *picture) {
 
 PWSP_INTERNAL void pwsp_picture_track_name(const pwsp_picture *picture, uint32_t track,
                                            char *name) {
+    if (track < picture->lane_count) {
+        memcpy(name, "lane ", 5);
+        name[5 + pwsp_label_u64(track, name + 5)] = '\0';
+        return;
+    }
     ptowsp_text_buffer buffer = {name, PWSP_TRACK_NAME_MAX, 0};
     ptowsp_text text = ptowsp_text_to_buffer(&buffer);
     if (track >= picture->track_count) {
         pwsp_text_format(text, "-");
-        return;
-    }
-    if (track < picture->lane_count) {
-        pwsp_text_format(text, "lane %u", track);
         return;
     }
     const ptowsp_process_stats *process =
@@ -197,7 +229,7 @@ PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t sl
     size_t length = strlen(kernel);
     memcpy(room, kernel, length);
     const pwsp_task_op *op = picture->ops[record->node];
-    PTOWSP_ASSERT(op);
+    const pwsp_label_part *parts = pwsp_picture_parts(picture, record->node);
     const pwsp_recorder *recorder = &picture->run->recorder;
     const uint64_t *args =
         recorder->words ? recorder->words + recorder->more[slot].first_word : NULL;
@@ -205,19 +237,16 @@ PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t sl
                      : detail == PWSP_LABEL_FULL ? op->axis_count + op->scalar_count
                                                  : op->axis_count;
     for (uint32_t i = 0; i < count; i++) {
-        char made[16];
-        const char *name = pwsp_label_name(picture->program, op, i, made);
-        size_t name_length = strlen(name);
-        if (length + name_length + 32 > PWSP_LABEL_MAX) {
+        if (length + parts[i].name_length + 32 > PWSP_LABEL_MAX) {
             break;
         }
         room[length++] = ' ';
         if (detail != PWSP_LABEL_VALUES) {
-            memcpy(room + length, name, name_length);
-            length += name_length;
+            memcpy(room + length, parts[i].name, parts[i].name_length);
+            length += parts[i].name_length;
             room[length++] = '=';
         }
-        length += pwsp_label_value(picture->program, op, i, args[i], room + length);
+        length += pwsp_label_value(&parts[i], args[i], room + length);
     }
     room[length] = '\0';
     return length;
@@ -225,7 +254,7 @@ PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t sl
 
 // -- numbers ---------------------------------------------------------------------------------------
 
-PWSP_INTERNAL uint64_t pwsp_picture_ns(const pwsp_picture *picture, uint64_t cycles) {
+PWSP_INTERNAL uint64_t pwsp_picture_scale(const pwsp_picture *picture, uint64_t cycles) {
     uint64_t mhz = picture->options->clock_mhz;
     uint64_t whole = cycles / mhz, rest = cycles % mhz * 1000 / mhz;
     return whole > (UINT64_MAX - rest) / 1000 ? UINT64_MAX : whole * 1000 + rest;

@@ -19,7 +19,10 @@ typedef struct pwsp_picture {
     uint64_t makespan;
     const pwsp_task_op **ops;  // by node
     uint64_t op_count;
-    uint32_t *processes;  // by slot: the process of a task without lane; NULL: there are none
+    pwsp_label_part *parts;  // of all tasks' arguments
+    uint64_t part_count;
+    uint64_t *first_parts;  // by node
+    uint32_t *processes;    // by slot: the process of a task without lane; NULL: there are none
     uint64_t process_capacity;
     uint64_t *order;   // slots by track and start; NULL: as they come
     uint64_t *firsts;  // by track: where its tasks begin in the order; one more than tracks
@@ -40,6 +43,12 @@ PWSP_INLINE uint64_t pwsp_picture_slot(const pwsp_picture *picture, uint64_t i) 
 PWSP_INLINE const ptowsp_task_record *pwsp_picture_record(const pwsp_picture *picture,
                                                           uint64_t slot) {
     return &picture->run->recorder.records[slot];
+}
+
+// The arguments of the tasks of a node.
+PWSP_INLINE const pwsp_label_part *pwsp_picture_parts(const pwsp_picture *picture, uint32_t node) {
+    PTOWSP_ASSERT(node < picture->op_count && picture->ops[node]);
+    return picture->parts + picture->first_parts[node];
 }
 
 // The track of a task; track_count if it has none, as after a failure it never started.
@@ -69,7 +78,11 @@ PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t sl
                                         pwsp_label_detail detail, char *room);
 
 // Cycles as nanoseconds; UINT64_MAX: more than that.
-PWSP_INTERNAL uint64_t pwsp_picture_ns(const pwsp_picture *picture, uint64_t cycles);
+PWSP_INTERNAL uint64_t pwsp_picture_scale(const pwsp_picture *picture, uint64_t cycles);
+
+PWSP_INLINE uint64_t pwsp_picture_ns(const pwsp_picture *picture, uint64_t cycles) {
+    return picture->options->clock_mhz == 1000 ? cycles : pwsp_picture_scale(picture, cycles);
+}
 
 // The lanes and processes that were busy in a bin, on average, in thousandths.
 PWSP_INTERNAL uint64_t pwsp_picture_busy(const pwsp_picture *picture, const ptowsp_usage *usage,

@@ -16,9 +16,32 @@ static void pwsp_csv_numbers(pwsp_out *out, const uint64_t *numbers, uint32_t co
     }
 }
 
+// Places of tasks as text. Tasks of a loop's body come one after another, so a few are kept.
+enum { PWSP_PLACE_COUNT = 8, PWSP_PLACE_MAX = 1024 };
+
+typedef struct pwsp_places {
+    bool is_known[PWSP_PLACE_COUNT];
+    uint32_t nodes[PWSP_PLACE_COUNT];
+    char texts[PWSP_PLACE_COUNT][PWSP_PLACE_MAX];
+} pwsp_places;
+
+static const char *pwsp_place_text(pwsp_places *places, const ptowsp_program *program,
+                                   uint32_t node) {
+    uint32_t at = node % PWSP_PLACE_COUNT;
+    if (!places->is_known[at] || places->nodes[at] != node) {
+        ptowsp_text_buffer buffer = {places->texts[at], PWSP_PLACE_MAX, 0};
+        pwsp_program_print_place(program, node, NULL, ptowsp_text_to_buffer(&buffer));
+        places->is_known[at] = true;
+        places->nodes[at] = node;
+    }
+    return places->texts[at];
+}
+
 PWSP_INTERNAL void pwsp_export_csv(pwsp_picture *picture) {
     pwsp_out *out = picture->out;
     char label[PWSP_LABEL_MAX], track[PWSP_TRACK_NAME_MAX], cause[24];
+    pwsp_places places;
+    memset(places.is_known, 0, sizeof places.is_known);
     pwsp_out_text(out, "index,kernel,values,place,track,ready,issue,start,end,stall,cause,"
                        "bytes_read,bytes_written\r\n");
     for (uint64_t i = 0; i < picture->count && !out->has_failed; i++) {
@@ -28,24 +51,22 @@ PWSP_INTERNAL void pwsp_export_csv(pwsp_picture *picture) {
         const char *kernel = pwsp_picture_kernel(picture, record->kernel);
         size_t length = strlen(kernel);
         bool has_values = pwsp_picture_label(picture, slot, PWSP_LABEL_FULL, label) > length;
-        char place[1024];
-        ptowsp_text_buffer buffer = {place, sizeof place, 0};
-        pwsp_program_print_place(picture->program, record->node, NULL,
-                                 ptowsp_text_to_buffer(&buffer));
         pwsp_out_u64(out, task.index);
         pwsp_out_text(out, ",");
         pwsp_out_csv(out, kernel);
         pwsp_out_text(out, ",");
         pwsp_out_csv(out, label + length + has_values);
         pwsp_out_text(out, ",");
-        pwsp_out_csv(out, place);
+        pwsp_out_csv(out, pwsp_place_text(&places, picture->program, record->node));
         pwsp_out_text(out, ",");
         pwsp_picture_track_name(picture, pwsp_picture_track(picture, slot), track);
         pwsp_out_csv(out, track);
         const uint64_t times[] = {record->ready, record->issue, record->start, record->end};
         pwsp_csv_numbers(out, times, 4);
-        pwsp_out_format(out, ",%s,%s", ptowsp_stall_name(record->stall),
-                        pwsp_cause_text(record->cause, cause));
+        pwsp_out_text(out, ",");
+        pwsp_out_text(out, ptowsp_stall_name(record->stall));
+        pwsp_out_text(out, ",");
+        pwsp_out_text(out, pwsp_cause_text(record->cause, cause));
         const uint64_t bytes[] = {task.bytes_read, task.bytes_written};
         pwsp_csv_numbers(out, bytes, 2);
         pwsp_out_text(out, "\r\n");
