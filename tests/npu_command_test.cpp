@@ -163,8 +163,8 @@ ptowsp_status wsp_runner_bind_slot(wsp_runner *, uint32_t slot, uint64_t value) 
 }
 ptowsp_status wsp_runner_run(wsp_runner *runner, const wsp_runner_options *options,
                              wsp_runner_result *out_result) {
-    note("run %u %u %u %u", options->aicpu_count, options->core_count, options->ring_size,
-         options->model);
+    note("run %u %u %u %u %u", options->aicpu_count, options->core_count, options->ring_size,
+         options->model, options->time_limit_ms);
     if (runner->y) {
         memcpy(runner->y, "abcdef", 6);
     }
@@ -215,7 +215,7 @@ int command(const std::vector<std::string> &arguments) {
 
 void expect(const std::vector<std::string> &arguments, const char *expected) {
     assert_int_equal(command(arguments), 0);
-    assert_string_equal(noted.c_str(), (std::string(expected) + "; run 0 0 0 0").c_str());
+    assert_string_equal(noted.c_str(), (std::string(expected) + "; run 0 0 0 0 0").c_str());
 }
 
 void expect_refused(const std::vector<std::string> &arguments) {
@@ -277,9 +277,9 @@ void npu_command__binds_files(void **state) {
 void npu_command__passes_options_and_writes_tensors(void **state) {
     (void)state;
     assert_int_equal(command({"--aicpu", "3", "--cores", "4", "--ring", "5", "--model", "a5",
-                              "--tensor", "y=3", "--write", "y@%/out"}),
+                              "--time-limit", "90000", "--tensor", "y=3", "--write", "y@%/out"}),
                      0);
-    assert_string_equal(noted.c_str(), "tensor y 1 3x0 6 bytes 0; run 3 4 5 2");
+    assert_string_equal(noted.c_str(), "tensor y 1 3x0 6 bytes 0; run 3 4 5 2 90000");
     char bytes[10] = "";
     FILE *file = fopen(path_of("out").c_str(), "rb");
     assert_non_null(file);
@@ -357,6 +357,9 @@ void npu_command__refuses_what_it_does_not_understand(void **state) {
         for (const char *value : {"0", "-1", "65537", "x", ""}) {
             expect_refused({option, value});
         }
+    }
+    for (const char *value : {"0", "-1", "2147483648", "x"}) {
+        expect_refused({"--time-limit", value});
     }
     expect_refused({"--model", "user"});
     expect_refused({"--write", "y"});

@@ -53,6 +53,7 @@ const char HELP[] =
     "  --aicpu N                threads that schedule; without, 1\n"
     "  --cores N                cores of each unit; without, the lanes of the schedule\n"
     "  --ring N                 tasks in flight at most; without, 4096\n"
+    "  --time-limit MS          how long a device's processor is awaited; without, 50000\n"
     "  --model unit|a2a3|a5     how cycles of tile kernels are counted; without, unit\n"
     "Checking, in place of bindings:\n"
     "  --check DIR              runs what was recorded (ptowsp_npu_record), and compares: "
@@ -600,6 +601,8 @@ bool Command::take(const std::string &option, const std::string &value) {
         return take_number(option, value, 72, &options_.core_count);
     } else if (option == "--ring") {
         return take_number(option, value, 65536, &options_.ring_size);
+    } else if (option == "--time-limit") {
+        return take_number(option, value, INT32_MAX, &options_.time_limit_ms);
     } else if (option == "--model") {
         return take_model(value);
     } else if (option == "--write") {
