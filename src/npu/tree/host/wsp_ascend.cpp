@@ -75,6 +75,11 @@ class Device {
     bool copy_to(void *device, const void *host, size_t size);
     bool copy_from(void *host, const void *device, size_t size);
 
+    // The AICPU ceases to wait for a core before the device ends the AICPU's own operator, so that
+    // the core is named.
+    uint32_t core_limit_ms() const {
+        return static_cast<uint32_t>(static_cast<uint64_t>(time_limit_ms_) * 8 / 10) + 1;
+    }
     // Keeps the first error. Returns false.
     bool fail(ptowsp_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
@@ -610,6 +615,7 @@ ptowsp_status run_program(const wsp_program &program, Bindings *bindings,
     ptowsp_status status = PTOWSP_OK;
     {
         Device device(bindings, options.time_limit_ms, &status);
+        run.time_limit_ms = device.core_limit_ms();
         if (device.open(0)) {
             run_opened(device, program, bindings->table(), &run);
         }
