@@ -8,7 +8,6 @@
 #include <cinttypes>
 #include <cstdarg>
 #include <cstdio>
-#include <thread>
 
 namespace wsp {
 
@@ -165,7 +164,7 @@ void Scheduler::pause(uint32_t thread, uint32_t ticket) {
         bells_[thread].wait(ticket);
     } else {
         lose_late(thread);
-        std::this_thread::yield();
+        pwsp_thread_yield();
     }
 }
 

@@ -685,7 +685,7 @@ bool Command::record_inputs() {
         std::string value, type, rest;
         for (size_t i = bound.data_begin; i < bound.data_end; i++) {
             value += i == bound.data_begin ? "" : is_batch ? ":" : ",";
-            value += recorder_.file("d", data_[i].bytes(), data_[i].size);
+            value += recorder_.file('d', data_[i].bytes(), data_[i].size);
         }
         if (is_batch) {
             value += ":" + split(bound.value, ':').back();
@@ -702,7 +702,7 @@ bool Command::record_inputs() {
             strides += (k ? "x" : "/") + std::to_string(buffer.strides[k]);
         }
         const std::string number = std::to_string(i + 1);
-        recorder_.line("--memory", number + "=" + recorder_.file("m", buffer.data, buffer.size));
+        recorder_.line("--memory", number + "=" + recorder_.file('m', buffer.data, buffer.size));
         recorder_.line("--view", views_[i].name + "=" + shape + strides + "@" + number + "+0");
     }
     return recorder_.is_good();
@@ -719,7 +719,7 @@ bool Command::record_results(const wsp_runner_result &result) {
         if (last && tensor.is_used && tensor.is_written) {
             recorder_.line("--expect",
                            last->name + "=" +
-                               recorder_.file("o", last->buffer.data, last->buffer.size));
+                               recorder_.file('o', last->buffer.data, last->buffer.size));
         }
     }
     for (uint32_t i = 0; i < program_.slot_count; i++) {

@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -135,8 +134,9 @@ class Recorder {
     }
 
     // Adds a file m1.bin, m2.bin ... with these bytes. Returns "@m1.bin"; failures are kept.
-    std::string file(const std::string &kind, const void *bytes, size_t size) {
-        const std::string name = kind + std::to_string(++counts_[kind]) + ".bin";
+    std::string file(char kind, const void *bytes, size_t size) {
+        uint32_t &count = counts_[kind == 'd' ? 0 : kind == 'm' ? 1 : 2];
+        const std::string name = kind + std::to_string(++count) + ".bin";
         const char *at = size ? static_cast<const char *>(bytes) : "";
         is_good_ = is_good_ && write(name, at, size);
         files_ += "file " + name + " " + std::to_string(size) + " " + hash_of(at, size) + "\n";
@@ -174,7 +174,7 @@ class Recorder {
     }
 
     std::string directory_, text_, files_;
-    std::map<std::string, uint32_t> counts_;
+    uint32_t counts_[3] = {0, 0, 0};
     bool is_good_ = true;
 };
 
