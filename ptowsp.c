@@ -16943,6 +16943,12 @@ PWSP_LINE_FN void pwsp_aicpu_quit_line(PWSP_LINE_GM pwsp_line *line) {
     PWSP_LINE_PUSH(line);
 }
 
+// The core has not answered in time, and will not be used again. If it ends after all, it leaves.
+PWSP_LINE_FN void pwsp_aicpu_quit_lost_line(PWSP_LINE_GM pwsp_line *line) {
+    PWSP_LINE_STORE(&line->control, (uint32_t)PWSP_CONTROL_QUIT);
+    PWSP_LINE_PUSH(line);
+}
+
 // -- core -----------------------------------------------------------------------------------------
 
 PWSP_LINE_FN bool pwsp_core_may_begin(const PWSP_LINE_GM pwsp_line *line) {

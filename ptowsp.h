@@ -4829,8 +4829,8 @@ PTOWSP_NPU_API ptowsp_status ptowsp_npu_emit_files(ptowsp_context *context,
 // Executes a run, and records it in a new directory: what is bound, the memory of its tensors before,
 // the elements of tensors that tasks write and the slots after, and the makespan. A tree of the
 // program compares itself with that wherever it was built, for this machine, with PTO-ISA's
-// simulator or for a device: run --check DIRECTORY. The run needs data, and a cost model that trees
-// have; options may be NULL.
+// simulator or for a device: run --check DIRECTORY. Trees record runs of their own in this form: run
+// --record DIRECTORY. The run needs data, and a cost model that trees have; options may be NULL.
 // Errors   As ptowsp_run_execute and ptowsp_npu_emit. INVALID_PARAMS: no run or directory, TIME_ONLY,
 //          a cost model of the user, or the directory exists. UNSUPPORTED: a name with "=" or a line
 //          end. Nothing is left behind.

@@ -93,7 +93,8 @@ aclError aclrtResetDevice(int32_t) {
     FAKE(aclrtResetDevice)
     return 0;
 }
-aclError aclrtSetOpExecuteTimeOutV2(uint64_t, uint64_t *) {
+aclError aclrtSetOpExecuteTimeOutV2(uint64_t microseconds, uint64_t *) {
+    assert_int_equal(microseconds, 6300000);
     FAKE(aclrtSetOpExecuteTimeOutV2)
     return 0;
 }
@@ -112,7 +113,8 @@ aclError aclrtSynchronizeStream(aclrtStream) {
     FAKE(aclrtSynchronizeStream)
     return 0;
 }
-aclError aclrtSynchronizeStreamWithTimeout(aclrtStream, int32_t) {
+aclError aclrtSynchronizeStreamWithTimeout(aclrtStream, int32_t milliseconds) {
+    assert_int_equal(milliseconds, 7000);
     FAKE(aclrtSynchronizeStreamWithTimeout)
     if (fake.aicpu_argument) {  // it was started
         fake.aicpu(there<wsp_device_run>(fake.aicpu_argument));
@@ -274,6 +276,7 @@ void look(wsp_device_run *run) {
     assert_int_equal(run->abi_version, WSP_ABI_VERSION);
     assert_int_equal(run->aicpu_count, 3);
     assert_int_equal(run->ring_size, 9);
+    assert_int_equal(run->time_limit_ms, 5601);  // of 7000, before those of the device and the host
     const wsp_bindings &b = *there<wsp_bindings>(run->bindings);
     assert_int_equal(there<int64_t>(b.sizes, 2)[1], 77);
     assert_int_equal(there<uint64_t>(b.symbols, 2)[1], 88);
@@ -331,7 +334,7 @@ Outcome run_once(uint32_t kernel_count, const wsp_kernel_decl *kernels, uint32_t
     wsp::Bindings bindings(program);
     bind_all(&bindings);
     Outcome outcome = Outcome();
-    wsp_runner_options options = {3, 2, 9, 0};
+    wsp_runner_options options = {3, 2, 9, 0, 7000};
     outcome.status = wsp::run_program(program, &bindings, options, &outcome.result);
     outcome.text = bindings.failure.text;
     outcome.index = bindings.failure.index;
@@ -414,6 +417,29 @@ void npu_ascend__tells_which_call_failed(void **state) {
     }
 }
 
+// The error says who was awaited, and for how long.
+void npu_ascend__tells_who_does_not_end(void **state) {
+    (void)state;
+    run_once(1, NO_KERNEL, 0, look);
+    const uint32_t call_count = fake.call;
+    std::vector<std::string> texts;
+    for (uint32_t i = 1; i <= call_count; i++) {
+        const Outcome outcome = run_once(1, NO_KERNEL, i, look);
+        if (fake.failed == "aclrtSynchronizeStreamWithTimeout") {
+            texts.push_back(outcome.text);
+        }
+    }
+    const std::string call = "device: aclrtSynchronizeStreamWithTimeout(";
+    const std::string limit = ") returned 507";
+    assert_int_equal(texts.size(), 2);
+    const char *const who[] = {"the AICPU's loader", "the AICPU"};
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(texts[i].find(call + who[i] + limit), 0);
+        assert_true(texts[i].find(": the end was awaited for at most 7000 ms") !=
+                    std::string::npos);
+    }
+}
+
 void npu_ascend__needs_cores_and_their_libraries(void **state) {
     const wsp_kernel_decl kernels[] = {NO_KERNEL[0], {"k", PTOWSP_UNIT_CUBE, 0, 0, 0, {}}};
     const std::string path = static_cast<const char *>(*state);
@@ -424,7 +450,7 @@ void npu_ascend__needs_cores_and_their_libraries(void **state) {
     const wsp_program program = make_program(2, kernels);
     wsp::Bindings bindings(program);
     bind_all(&bindings);
-    const wsp_runner_options options = {1, 4, 9, 0};
+    const wsp_runner_options options = {1, 4, 9, 0, 7000};
     fake = Fake();
     assert_int_equal(wsp::run_program(program, &bindings, options, &outcome.result),
                      PTOWSP_LIMIT_EXCEEDED);
@@ -443,6 +469,7 @@ int main(void) {
         cmocka_unit_test(npu_ascend__copies_what_is_bound_there_and_back),
         cmocka_unit_test(npu_ascend__tells_what_the_device_says),
         cmocka_unit_test(npu_ascend__tells_which_call_failed),
+        cmocka_unit_test(npu_ascend__tells_who_does_not_end),
         cmocka_unit_test(npu_ascend__needs_cores_and_their_libraries),
     };
     return cmocka_run_group_tests(tests, make_libraries, remove_libraries);

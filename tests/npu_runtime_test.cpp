@@ -11,6 +11,7 @@
 #include <cstring>
 #include <set>
 #include <string>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -522,7 +523,7 @@ uint64_t run_once(uint64_t seed, uint64_t how, bool has_failures) {
     assert_int_equal(bindings.verify(0), PTOWSP_OK);
     begin_case(made);
     const wsp_runner_options options = {1 + random_how.below(4), 1 + random_how.below(3),
-                                        1 + random_how.below(random_how.one_in(2) ? 4 : 40), 0};
+                                        1 + random_how.below(random_how.one_in(2) ? 4 : 40), 0, 0};
     wsp_runner_result result = wsp_runner_result();
     const ptowsp_status status = run_program(program, &bindings, options, &result);
     assert_int_equal(status, target.failure.status);
@@ -555,6 +556,105 @@ void random__tasks_leave_memory_as_if_one_had_run_after_another(void **) {
         // Whatever the threads and rings, the makespan is one.
         assert_int_equal(run_once(seed, how, false), run_once(seed, other, false));
     }
+    alarm(0);
+}
+
+// A core that ends no task after the first `task_count`, until it is let go; or does not even begin.
+struct SlowCore {
+    pwsp_line line = pwsp_line();
+    uint32_t index = 0;
+    int32_t task_count = INT32_MAX;
+    uint32_t is_let_go = 0;  // atomic
+    uint64_t late = 0;       // the task that it has not ended
+
+    void run() {
+        while (!pwsp_core_must_quit(&line) && !pwsp_core_may_begin(&line)) {
+            std::this_thread::yield();
+        }
+        pwsp_core_begin(&line, index);
+        while (!pwsp_core_must_quit(&line)) {
+            wsp_task *task = reinterpret_cast<wsp_task *>(pwsp_core_poll(&line));
+            if (!task) {
+                std::this_thread::yield();
+                continue;
+            }
+            if (task_count-- == 0) {
+                late = task->index;
+                while (!__atomic_load_n(&is_let_go, __ATOMIC_ACQUIRE)) {
+                    std::this_thread::yield();
+                }
+            } else {
+                wsp_core_run(task);
+            }
+            pwsp_core_done(&line);
+        }
+    }
+};
+
+// Runs a random program on threads of its own; core 0 is slow. Returns the scheduler's failure.
+Failure run_late(Random &random, uint32_t thread_count, int32_t task_count, SlowCore *cores,
+                 uint32_t core_count) {
+    Tables tables(random);
+    const wsp_program &program = tables.program;
+    std::vector<uint64_t> words(WORD_COUNT);
+    Case made = Case();
+    made.seed = random.next();
+    made.stream_count = program.has_streams ? program.schedule.stream_count : 0;
+    Bindings bindings(program);
+    bind_random(bindings, words.data());
+    assert_int_equal(bindings.verify(0), PTOWSP_OK);
+    begin_case(made);
+    Scheduler scheduler;
+    std::vector<Core> given;
+    std::vector<std::thread> threads;
+    for (uint32_t i = 0; i < core_count; i++) {
+        cores[i].index = i;
+        given.push_back(
+            {&cores[i].line, nullptr, i < core_count / 2 ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE});
+    }
+    cores[0].task_count = task_count;
+    assert_true(scheduler.begin(program, bindings.table(), given, {thread_count, 40, 400}));
+    for (uint32_t i = task_count < 0; i < core_count; i++) {
+        threads.emplace_back([&cores, i] { cores[i].run(); });
+    }
+    for (uint32_t i = 1; i < thread_count; i++) {
+        threads.emplace_back([&scheduler, i] { scheduler.serve(i); });
+    }
+    scheduler.open_lines(0);
+    walk(program, bindings.table(), &scheduler);
+    scheduler.stop();
+    scheduler.close_lines(0);
+    assert_int_equal(scheduler.has_lost(), scheduler.failure().status != PTOWSP_OK);
+    __atomic_store_n(&cores[0].is_let_go, 1u, __ATOMIC_RELEASE);
+    for (std::thread &thread : threads) {
+        thread.join();
+    }
+    return scheduler.failure();
+}
+
+void time_limit__names_the_core_and_what_it_has_not_ended(void **) {
+    Random random = {test_seed()};
+    uint32_t late_count = 0;
+    for (uint32_t i = 0; i < 40 && late_count < 4; i++) {
+        alarm(60);
+        SlowCore cores[4];
+        const int32_t task_count = static_cast<int32_t>(i % 3) - 1;
+        const Failure failure = run_late(random, 1 + i / 3 % 3, task_count, cores, 4);
+        char text[120] = "run: core 0 (vector) has not begun to poll within 400 ms";
+        if (task_count >= 0 && cores[0].task_count >= 0) {
+            assert_int_equal(failure.status, PTOWSP_OK);  // it has had no task that it could keep
+            continue;
+        } else if (task_count >= 0) {
+            snprintf(text, sizeof text,
+                     "random/task: task %u: core 0 (vector) has not ended it within 400 ms",
+                     static_cast<unsigned>(cores[0].late));
+            assert_int_equal(failure.index, cores[0].late);
+            late_count++;
+        }
+        assert_string_equal(failure.text, text);
+        assert_int_equal(failure.status, PTOWSP_SYSTEM_FAILED);
+    }
+    assert_int_equal(late_count, 4);
     alarm(0);
 }
 
@@ -783,7 +883,7 @@ struct Sample {
         is_sample = false;
     }
     ptowsp_status run(uint32_t aicpu_count, uint32_t ring_size, wsp_runner_result *result) {
-        const wsp_runner_options options = {aicpu_count, 0, ring_size, 0};
+        const wsp_runner_options options = {aicpu_count, 0, ring_size, 0, 0};
         return wsp_runner_run(runner, &options, result);
     }
 };
@@ -1008,7 +1108,7 @@ void bind__refuses_what_cannot_be(void **) {
 }
 
 void run__wants_all_bound_and_well_formed(void **) {
-    const wsp_runner_options options = {1, 0, 4, 0};
+    const wsp_runner_options options = {1, 0, 4, 0, 0};
     Sample s(3);
     const ptowsp_status bad = PTOWSP_INVALID_PARAMS;
     s.pages[1] = -2;
@@ -1037,13 +1137,16 @@ void run__wants_all_bound_and_well_formed(void **) {
     wsp_runner_bind_tensor(s.runner, "Y", &s.y_buffer);
     EXPECT_ERROR(wsp_runner_run(s.runner, &options, nullptr), PTOWSP_UNBOUND,
                  "run: tensor Y is bound without data");
-    const wsp_runner_options too_many = {17, 0, 0, 0}, cores = {0, 73, 0, 0}, model = {0, 0, 0, 3};
+    const wsp_runner_options too_many = {17, 0, 0, 0, 0}, cores = {0, 73, 0, 0, 0},
+                             model = {0, 0, 0, 3, 0}, long_wait = {0, 0, 0, 0, 2147483648u};
     EXPECT_ERROR(wsp_runner_run(s.runner, &too_many, nullptr), bad,
                  "run: aicpu_count is 17; it is at most 16");
     EXPECT_ERROR(wsp_runner_run(s.runner, &cores, nullptr), bad,
                  "run: core_count is 73; it is at most 72");
     EXPECT_ERROR(wsp_runner_run(s.runner, &model, nullptr), bad,
                  "run: there is no cost model 3 in a tree");
+    EXPECT_ERROR(wsp_runner_run(s.runner, &long_wait, nullptr), bad,
+                 "run: time_limit_ms is 2147483648; it is at most 2147483647");
 }
 
 void run__names_the_first_thing_that_is_not_bound(void **) {
@@ -1116,6 +1219,7 @@ int main() {
             regions__many_readers_of_one_tile_wait_for_its_writer_and_the_next_writer_for_them),
         cmocka_unit_test(random__tasks_leave_memory_as_if_one_had_run_after_another),
         cmocka_unit_test(random__the_first_failure_in_program_order_decides),
+        cmocka_unit_test(time_limit__names_the_core_and_what_it_has_not_ended),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -68,6 +68,14 @@ mv recorded moved
 (cd one && says "check: good" build/run --check ../moved)
 refuses "there is no nowhere/recording" one/build/run --check nowhere
 refuses "exists, and is_replacing is not set" ./emit other 1 moved
+# The tree records the same run as the library does, but for the place of its tensor in memory.
+says "tasks 1" one/build/run --size rows=1 --tensor x=1x4@x.bin --model a2a3 --record again
+says "check: good" one/build/run --check again
+for recording in again moved; do
+    sed 's/^\(file m1.bin\|end\|--view\) .*/\1/' $recording/recording > $recording.text
+done
+cmp again.text moved.text || fail "run --record and the library's recording differ"
+cmp again/o1.bin moved/o1.bin || fail "run --record has other outputs than the library"
 spoil() { # WHAT-IT-SAYS COMMAND, in a copy
     rm -rf spoiled
     cp -r moved spoiled
@@ -118,6 +126,11 @@ chmod +x new
 says " " make -C one CXX="$OUT/new" PTO_ISA_ROOT="$OUT/simulator"
 says "check: good" one/build-pto-isa/run --check moved
 says "check: good" one/build-pto-isa/run --check moved --tolerance 0
+says "tasks 1" one/build-pto-isa/run --size rows=1 --tensor x=1x4@x.bin --record simulated
+says "check: good" one/build-pto-isa/run --check simulated
+refuses "x            4 elements, 4 wrong" one/build/run --check simulated  # it has the factor 3
+says "--tolerance 1e-6" cat simulated/recording
+! grep -q expect-cycles simulated/recording || fail "the simulator's cycles are recorded"
 if [ -s cmake.path ] && [ "$(echo '__clang_major__ __GNUC__' | "$CXX" -E -P -x c++ - |
     awk '{ print ($1 ~ /^[0-9]/ ? $1 < 15 : $2 < 13) }')" -eq 1 ]; then
     refuses "needs g++ 13 or clang++ 15, or newer" env CXX="$CXX" cmake -S one -B one/cmake-pto-isa \

@@ -102,7 +102,7 @@ typedef struct npu_unit {
 
 // The functions of a tree's host/wsp_runner.h, called through dlsym.
 typedef struct npu_runner_options {
-    uint32_t aicpu_count, core_count, ring_size, model;
+    uint32_t aicpu_count, core_count, ring_size, model, time_limit_ms;
 } npu_runner_options;
 
 typedef struct npu_runner_result {

@@ -17,7 +17,7 @@
 //      file m1.bin 20480 8a3c...                  size, FNV-1a-64
 //      end 7d1e...                                of all lines before
 //
-// The reader is src/npu/tree/host/recording.h.
+// The reader is src/npu/tree/host/recording.h, where run --record writes the same.
 
 #include "npu.h"
 

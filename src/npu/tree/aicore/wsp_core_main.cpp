@@ -5,6 +5,9 @@
 // THIS HAS NEVER RUN (see host/wsp_ascend.cpp). A core accesses global memory through a cache of
 // its own. So it drops cache lines before it reads data of other processors, and writes lines back
 // after it has written data for them.
+//
+// A core waits without a limit of its own: the AICPU tells it to quit however a run ends, and when
+// the AICPU does not end, the host resets the device.
 
 #if defined(WSP_ASCEND) && (defined(WSP_UNIT_cube) || defined(WSP_UNIT_vector))
 
@@ -51,6 +54,9 @@ namespace {
 
 AICORE inline void work_at(__gm__ pwsp_line *line, uint32_t core) {
     while (!pwsp_core_may_begin(line)) {
+        if (pwsp_core_must_quit(line)) {  // the AICPU has refused the run
+            return;
+        }
     }
     pwsp_core_begin(line, core);
     for (;;) {

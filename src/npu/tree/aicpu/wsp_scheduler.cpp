@@ -4,6 +4,7 @@
 #include "wsp_scheduler.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cinttypes>
 #include <cstdarg>
 #include <cstdio>
@@ -91,6 +92,7 @@ bool Scheduler::begin(const wsp_program &program, const wsp_bindings &bindings,
     program_ = &program;
     tensors_ = reinterpret_cast<const pwsp_bound_tensor *>(bindings.tensors);
     thread_count_ = options.aicpu_count;
+    time_limit_ms_ = options.time_limit_ms;
     is_in_order_ = schedule.issue == PTOWSP_ISSUE_IN_ORDER;
     is_stealing_ = schedule.ready == PTOWSP_READY_WORK_STEALING;
     has_priority_ = schedule.ready == PTOWSP_READY_PRIORITY;
@@ -99,7 +101,7 @@ bool Scheduler::begin(const wsp_program &program, const wsp_bindings &bindings,
     for (uint32_t i = 0; i < cores.size(); i++) {
         const uint32_t owner = thread_count_ == 1 ? 0 : 1 + i % (thread_count_ - 1);
         const uint32_t unit = cores[i].unit;
-        cores_.push_back({cores[i], owner, nullptr});
+        cores_.push_back({cores[i], owner, nullptr, 0, 0});
         unit_first_[unit] = unit_count_[unit] == 0 ? i : unit_first_[unit];
         unit_count_[unit]++;
         unit_owners_[unit] |= 1u << owner;
@@ -131,6 +133,63 @@ bool Scheduler::check_clock(bool is_good) {
 
 // -- threads --------------------------------------------------------------------------------------
 
+namespace {
+
+uint64_t now_ms() {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return static_cast<uint64_t>(
+        std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+}
+
+bool is_lost(const uint32_t &flag) {
+    return __atomic_load_n(&flag, __ATOMIC_ACQUIRE) != 0;
+}
+
+}  // namespace
+
+bool Scheduler::has_lost() const {
+    return std::any_of(cores_.begin(), cores_.end(),
+                       [](const CoreState &core) { return is_lost(core.is_lost); });
+}
+
+void Scheduler::lose(uint32_t core, uint64_t index, const char *what) {
+    std::lock_guard<std::mutex> guard(mutex_);
+    failure_.set(PTOWSP_SYSTEM_FAILED, index, "%s within %" PRIu32 " ms", what, time_limit_ms_);
+    __atomic_store_n(&cores_[core].is_lost, 1u, __ATOMIC_RELEASE);
+}
+
+// Waits for news. With a limit nobody sleeps: what is awaited may never ring.
+void Scheduler::pause(uint32_t thread, uint32_t ticket) {
+    if (time_limit_ms_ == 0) {
+        bells_[thread].wait(ticket);
+    } else {
+        lose_late(thread);
+        pwsp_thread_yield();
+    }
+}
+
+// Fails the tasks of a thread's cores that have not ended in time.
+void Scheduler::lose_late(uint32_t thread) {
+    std::lock_guard<std::mutex> guard(owners_[thread]);
+    const uint64_t now = now_ms();
+    for (uint32_t i = 0; i < cores_.size(); i++) {
+        CoreState &core = cores_[i];
+        Submission *late = core.owner == thread ? core.running : nullptr;
+        if (!late || now - core.since_ms <= time_limit_ms_ ||
+            pwsp_aicpu_status(core.core.line) == PWSP_TASK_DONE) {
+            continue;
+        }
+        char what[sizeof failure_.text];
+        snprintf(what, sizeof what, "%s: task %" PRIu64 ": core %" PRIu32 " (%s) has not ended it",
+                 place_text(late->place), late->task.index, i,
+                 core.core.unit == PTOWSP_UNIT_CUBE ? "cube" : "vector");
+        lose(i, late->task.index, what);
+        core.running = nullptr;
+        late->task.status = PTOWSP_SYSTEM_FAILED;
+        complete(late, thread);
+    }
+}
+
 void Scheduler::open_lines(uint32_t thread) {
     for (const CoreState &core : cores_) {
         if (core.owner == thread) {
@@ -140,19 +199,29 @@ void Scheduler::open_lines(uint32_t thread) {
             }
         }
     }
+    const uint64_t since = now_ms();
     for (uint32_t i = 0; i < cores_.size();) {
         const uint32_t ticket = bells_[thread].ticket();
         if (cores_[i].owner != thread || pwsp_aicpu_sees_core(cores_[i].core.line, i)) {
             i++;
+        } else if (time_limit_ms_ && now_ms() - since > time_limit_ms_) {
+            char what[80];
+            snprintf(what, sizeof what, "run: core %" PRIu32 " (%s) has not begun to poll", i,
+                     cores_[i].core.unit == PTOWSP_UNIT_CUBE ? "cube" : "vector");
+            lose(i++, PTOWSP_NO_INDEX, what);
+            std::lock_guard<std::mutex> guard(mutex_);
+            stop_behind(0);
         } else {
-            bells_[thread].wait(ticket);
+            pause(thread, ticket);
         }
     }
 }
 
 void Scheduler::close_lines(uint32_t thread) {
     for (const CoreState &core : cores_) {
-        if (core.owner == thread) {
+        if (core.owner == thread && is_lost(core.is_lost)) {
+            pwsp_aicpu_quit_lost_line(core.core.line);
+        } else if (core.owner == thread) {
             pwsp_aicpu_quit_line(core.core.line);
             if (core.core.bell) {
                 core.core.bell->ring();
@@ -169,7 +238,7 @@ void Scheduler::serve(uint32_t thread) {
             break;
         }
         if (!step(thread)) {
-            bells_[thread].wait(ticket);
+            pause(thread, ticket);
         }
     }
     close_lines(thread);
@@ -267,7 +336,7 @@ void Scheduler::help(void *self, uint32_t ticket) {
     Scheduler &me = *static_cast<Scheduler *>(self);
     const uint32_t bell_ticket = me.bells_[0].ticket();
     if (pwsp_reorder_ticket(&me.issue_.reorder) == ticket && !me.step(0)) {
-        me.bells_[0].wait(bell_ticket);
+        me.pause(0, bell_ticket);
     }
 }
 
@@ -409,7 +478,7 @@ ptowsp_status Scheduler::run_now(Submission *submission, uint64_t *out_cycles) {
             break;
         }
         if (thread_count_ > 1 || !step(0)) {
-            bells_[0].wait(ticket);
+            pause(0, ticket);
         }
     }
     if (submission->task.status != PTOWSP_OK) {
@@ -551,7 +620,11 @@ bool Scheduler::look_after(uint32_t thread) {
             has_some = true;
         }
         Submission *next = core.running ? nullptr : next_for(i, &skipped);
-        if (next) {
+        if (next && is_lost(core.is_lost)) {
+            next->task.status = PTOWSP_SYSTEM_FAILED;
+            skipped.push_back(next);
+        } else if (next) {
+            core.since_ms = time_limit_ms_ ? now_ms() : 0;
             next->task.core = i;
             core.running = next;
             pwsp_aicpu_give(core.core.line, reinterpret_cast<uintptr_t>(&next->task));
@@ -574,6 +647,12 @@ bool Scheduler::has_news(uint32_t thread) const {
     const bool has_ready = __atomic_load_n(&ready_count_, __ATOMIC_RELAXED) > 0;
     for (const CoreState &core : cores_) {
         if (core.owner != thread) {
+            continue;
+        }
+        if (is_lost(core.is_lost)) {
+            if (has_ready) {
+                return true;
+            }
             continue;
         }
         const uint32_t status = pwsp_aicpu_status(core.core.line);

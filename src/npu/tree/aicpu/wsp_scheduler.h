@@ -101,6 +101,9 @@ inline uint32_t lane_count_of(const ptowsp_schedule &schedule, uint32_t unit) {
 struct SchedulerOptions {
     uint32_t aicpu_count;  // 1 .. AICPU_COUNT_MAX
     uint32_t ring_size;    // 1 .. RING_SIZE_MAX
+    // How long a core is awaited: to poll, and to end a task. One that does not is lost: its task
+    // fails with the core's name, what follows is skipped, and the run ends. 0: without an end.
+    uint32_t time_limit_ms;
 };
 
 class Scheduler final : public Target {
@@ -119,6 +122,8 @@ class Scheduler final : public Target {
     // A thread except 0: schedules until stop.
     void serve(uint32_t thread);
     void stop();
+    // A lost core may still write to its task: then the scheduler must stay.
+    bool has_lost() const;
     Bell *bell_of(uint32_t core) {
         return &bells_[cores_[core].owner];
     }
@@ -178,6 +183,8 @@ class Scheduler final : public Target {
         Core core;
         uint32_t owner;       // its AICPU thread
         Submission *running;  // null: it is free
+        uint32_t is_lost;     // atomic
+        uint64_t since_ms;    // of the wait
     };
 
     // Callbacks of the issue.
@@ -196,6 +203,9 @@ class Scheduler final : public Target {
     bool has_news(uint32_t thread) const;
     void ring_marked();
     bool step(uint32_t thread);
+    void pause(uint32_t thread, uint32_t ticket);
+    void lose(uint32_t core, uint64_t index, const char *what);
+    void lose_late(uint32_t thread);
 
     // Thread 0.
     static Submission *submission_of(const pwsp_entry *entry) {
@@ -213,7 +223,7 @@ class Scheduler final : public Target {
 
     const wsp_program *program_ = nullptr;
     const pwsp_bound_tensor *tensors_ = nullptr;
-    uint32_t thread_count_ = 0;
+    uint32_t thread_count_ = 0, time_limit_ms_ = 0;
     bool is_in_order_ = false, is_stealing_ = false, has_priority_ = false;
     uint32_t unit_first_[2] = {0, 0}, unit_count_[2] = {0, 0};  // cores
     uint32_t unit_owners_[2] = {0, 0};                          // a bit for each thread

@@ -6,7 +6,8 @@
 // `run --list` prints what can be bound, `run --help` how. Files are plain elements, in the order
 // and the bytes of this machine.
 //
-// `run --check DIR` binds what a recorded run had (recording.h), and compares.
+// `run --record DIR` keeps what was bound and what came of it (recording.h); `run --check DIR`
+// binds that, and compares.
 //
 // Exit codes: 0 done; 1 the run has failed, or a file cannot be written; 2 the arguments are wrong.
 
@@ -53,15 +54,19 @@ const char HELP[] =
     "  --aicpu N                threads that schedule; without, 1\n"
     "  --cores N                cores of each unit; without, the lanes of the schedule\n"
     "  --ring N                 tasks in flight at most; without, 4096\n"
+    "  --time-limit MS          how long a device's processor is awaited; without, 50000\n"
     "  --model unit|a2a3|a5     how cycles of tile kernels are counted; without, unit\n"
     "Checking, in place of bindings:\n"
-    "  --check DIR              runs what was recorded (ptowsp_npu_record), and compares: "
-    "tensors,\n"
-    "                           slots and, with the shim, cycles\n"
+    "  --check DIR              runs what was recorded (ptowsp_npu_record, --record), and "
+    "compares:\n"
+    "                           tensors, slots and, with the shim, cycles\n"
     "  --tolerance X            of floats, as a share of a tensor's largest; without, 0 with the\n"
     "                           shim (all bytes), else 1e-6\n"
     "Output:\n"
     "  --write NAME@FILE        a tensor's elements after the run\n"
+    "  --record DIR             this run for --check, of this tree in any build: bindings, model, "
+    "cores,\n"
+    "                           ring, and what came of it; an older recording there is replaced\n"
     "  --list                   lists the bindings, and nothing else\n"
     "  --help                   this\n";
 
@@ -249,6 +254,8 @@ class Command {
     bool bind_plan(const std::string &name, const std::string &value);
     bool bind_batch(const std::string &name, const std::string &value);
     bool bind_tensor(const std::string &name, const std::string &value);
+    bool record_inputs();
+    bool record_results(const wsp_runner_result &result);
     bool load(const std::string &directory);
     bool take_recorded(const std::string &option, const std::string &value);
     bool bind_view(const std::string &name, const std::string &value);
@@ -268,10 +275,14 @@ class Command {
     std::vector<Data *> tensors_;
     std::vector<Write> writes_;
 
-    // Of a recorded run.
+    // Of a recorded run, read or written.
     struct View {
         std::string name;
         ptowsp_buffer buffer;
+    };
+    struct Bound {
+        std::string option, name, value;
+        size_t data_begin, data_end;  // of data_
     };
     struct Expected {
         std::string option, name;
@@ -281,8 +292,11 @@ class Command {
     bool is_checking_ = false;
     double tolerance_ = WSP_TOLERANCE;
     std::vector<Data *> memories_;
-    std::vector<View> views_;
+    std::vector<View> views_;  // of one name the last counts
     std::vector<Expected> expected_;
+    std::vector<Bound> bound_;
+    std::string record_;  // a directory, or empty
+    Recorder recorder_;
 };
 
 // A list of numbers, or of a file's elements.
@@ -521,6 +535,13 @@ bool Command::bind_tensor(const std::string &name, const std::string &value) {
     buffer.data = data->bytes();
     buffer.size = data->size;
     tensors_.push_back(data);
+    views_.push_back({name, buffer});
+    views_.back().buffer.dtype = static_cast<ptowsp_dtype>(decl->dtype);
+    int64_t stride = 1;
+    for (uint32_t i = buffer.rank; i > 0; i--) {
+        views_.back().buffer.strides[i - 1] = stride;
+        stride *= buffer.shape[i - 1];
+    }
     return check(what, wsp_runner_bind_tensor(runner_, name.c_str(), &buffer));
 }
 
@@ -600,8 +621,13 @@ bool Command::take(const std::string &option, const std::string &value) {
         return take_number(option, value, 72, &options_.core_count);
     } else if (option == "--ring") {
         return take_number(option, value, 65536, &options_.ring_size);
+    } else if (option == "--time-limit") {
+        return take_number(option, value, INT32_MAX, &options_.time_limit_ms);
     } else if (option == "--model") {
         return take_model(value);
+    } else if (option == "--record") {
+        record_ = value;
+        return !value.empty() || fail_usage("--record: is to be a directory");
     } else if (option == "--write") {
         if (!cut(value, '@', &name, &rest) || name.empty() || rest.empty()) {
             return fail_usage("--write: \"" + value + "\" is to be NAME@FILE");
@@ -621,10 +647,90 @@ bool Command::take(const std::string &option, const std::string &value) {
     if (name.empty() || (!has_value && option != "--tensor")) {
         return fail_usage(option + ": \"" + value + "\" is to be NAME=VALUE");
     }
-    return bind(option, name, rest);
+    const size_t data_begin = data_.size();
+    if (!bind(option, name, rest)) {
+        return false;
+    }
+    if (option != "--tensor") {
+        bound_.push_back({option, name, rest, data_begin, data_.size()});
+    }
+    return true;
 }
 
 // -- recorded runs --------------------------------------------------------------------------------
+
+// Before the run: options that its outputs depend on, bindings, and memory as it is.
+bool Command::record_inputs() {
+    static const char *const models[] = {
+#define WSP_MODEL(name, text) text,
+        PTOWSP_MODELS(WSP_MODEL)
+#undef WSP_MODEL
+    };
+    if (!recorder_.open(record_, program_.hash)) {
+        return false;
+    }
+    recorder_.line("--model", models[options_.model]);
+    if (options_.core_count) {
+        recorder_.line("--cores", std::to_string(options_.core_count));
+    }
+    if (options_.ring_size) {
+        recorder_.line("--ring", std::to_string(options_.ring_size));
+    }
+    if (WSP_TOLERANCE > 0) {
+        recorder_.line("--tolerance", "1e-6");  // wherever it is checked
+    }
+    for (const Bound &bound : bound_) {
+        const bool is_batch = bound.option == "--batch",
+                   has_data = bound.data_end > bound.data_begin;
+        std::string value, type, rest;
+        for (size_t i = bound.data_begin; i < bound.data_end; i++) {
+            value += i == bound.data_begin ? "" : is_batch ? ":" : ",";
+            value += recorder_.file('d', data_[i].bytes(), data_[i].size);
+        }
+        if (is_batch) {
+            value += ":" + split(bound.value, ':').back();
+        } else if (has_data && cut(bound.value, '@', &type, &rest)) {
+            value = type + value;
+        }
+        recorder_.line(bound.option, bound.name + "=" + (has_data ? value : bound.value));
+    }
+    for (size_t i = 0; i < views_.size(); i++) {
+        const ptowsp_buffer &buffer = views_[i].buffer;
+        std::string shape, strides;
+        for (uint32_t k = 0; k < buffer.rank; k++) {
+            shape += (k ? "x" : "") + std::to_string(buffer.shape[k]);
+            strides += (k ? "x" : "/") + std::to_string(buffer.strides[k]);
+        }
+        const std::string number = std::to_string(i + 1);
+        recorder_.line("--memory", number + "=" + recorder_.file('m', buffer.data, buffer.size));
+        recorder_.line("--view", views_[i].name + "=" + shape + strides + "@" + number + "+0");
+    }
+    return recorder_.is_good();
+}
+
+// After it: what it wrote. Only the shim has cycles to compare.
+bool Command::record_results(const wsp_runner_result &result) {
+    for (uint32_t i = 1; i < program_.tensor_count; i++) {
+        const wsp_tensor_decl &tensor = program_.tensors[i];
+        const View *last = nullptr;
+        for (const View &view : views_) {
+            last = tensor.name && view.name == tensor.name ? &view : last;
+        }
+        if (last && tensor.is_used && tensor.is_written) {
+            recorder_.line("--expect",
+                           last->name + "=" +
+                               recorder_.file('o', last->buffer.data, last->buffer.size));
+        }
+    }
+    for (uint32_t i = 0; i < program_.slot_count; i++) {
+        recorder_.line("--expect-slot",
+                       std::to_string(i) + "=" + std::to_string(wsp_runner_slot(runner_, i)));
+    }
+    if (WSP_TOLERANCE == 0) {
+        recorder_.line("--expect-cycles", std::to_string(result.makespan_cycles));
+    }
+    return recorder_.close();
+}
 
 // A tensor in memory of the recording: 64x80/1x64@1+0, shape, strides, memory, bytes.
 bool Command::bind_view(const std::string &name, const std::string &value) {
@@ -642,6 +748,7 @@ bool Command::bind_view(const std::string &name, const std::string &value) {
     const std::vector<std::string> all = split(shape, 'x'), steps = split(strides, 'x');
     is_good = is_good && all.size() == steps.size() && all.size() <= PTOWSP_TENSOR_RANK_MAX;
     int64_t low = 0, high = 1;  // in elements
+    bool is_empty = false;
     for (size_t i = 0; is_good && i < all.size(); i++) {
         is_good = parse_count(all[i], UINT32_MAX, &size) && parse_number(steps[i], &stride);
         const int64_t count = static_cast<int64_t>(size), step = static_cast<int64_t>(stride);
@@ -649,7 +756,10 @@ bool Command::bind_view(const std::string &name, const std::string &value) {
         buffer.shape[i] = count;
         buffer.strides[i] = step;
         (step < 0 ? low : high) += is_good && count ? (count - 1) * step : 0;
+        is_empty = is_empty || count == 0;
     }
+    low = is_empty ? 0 : low;
+    high = is_empty ? 0 : high;
     const int64_t width = size_of(buffer.dtype), offset_bytes = static_cast<int64_t>(at);
     is_good = is_good && offset_bytes + low * width >= 0 &&
               offset_bytes + high * width <= static_cast<int64_t>(memories_[number - 1]->size);
@@ -695,9 +805,11 @@ bool Command::load(const std::string &directory) {
     is_checking_ = true;
     for (const RecordedLine &line : lines) {
         std::string value;
+        bool is_name = true;
         for (char c : line.value) {
             value += c;
-            value += c == '@' && line.option != "--view" ? directory + "/" : "";
+            value += c == '@' && !is_name && line.option != "--view" ? directory + "/" : "";
+            is_name = is_name && c != '=';
         }
         if (!take_recorded(line.option, value)) {
             return false;
@@ -707,7 +819,8 @@ bool Command::load(const std::string &directory) {
 }
 
 bool Command::compare_tensor(const std::string &name, const Data &wanted) {
-    for (const View &view : views_) {
+    for (size_t last = views_.size(); last > 0; last--) {
+        const View &view = views_[last - 1];
         const ptowsp_buffer &buffer = view.buffer;
         const size_t width = size_of(buffer.dtype);
         Difference difference(buffer.dtype, tolerance_);
@@ -871,6 +984,13 @@ int Command::run(int argc, char **argv) {
             return 2;
         }
     }
+    if (!record_.empty() && is_checking_) {
+        fail_usage("--record: what --check runs is recorded");
+        return 2;
+    }
+    if (!record_.empty() && !record_inputs()) {
+        return 1;
+    }
     wsp_runner_result result = wsp_runner_result();
     if (wsp_runner_run(runner_, &options_, &result) != PTOWSP_OK) {
         fprintf(stderr, "%s\n", wsp_runner_error(runner_).text);
@@ -878,7 +998,10 @@ int Command::run(int argc, char **argv) {
     }
     printf("makespan %" PRIu64 " cycles\ntasks %" PRIu64 "\nin flight at most %" PRIu64 "\n",
            result.makespan_cycles, result.task_count, result.in_flight_max);
-    return (!is_checking_ || compare(result)) && write_tensors() ? 0 : 1;
+    return (!is_checking_ || compare(result)) && (record_.empty() || record_results(result)) &&
+                   write_tensors()
+               ? 0
+               : 1;
 }
 
 }  // namespace

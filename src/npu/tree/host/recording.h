@@ -1,13 +1,17 @@
-// A recorded run, as the library writes it (ptowsp_npu_record): a directory whose file `recording`
-// has options of the command line and expectations, a line each, then the sizes and hashes of the
-// other files, and a hash of itself. It is taken as a whole, or refused before anything is bound.
+// A recorded run, as the library (ptowsp_npu_record) and run --record write it: a directory whose
+// file `recording` has options of the command line and expectations, a line each, then the sizes
+// and hashes of the other files, and a hash of itself. It is taken as a whole, or refused before
+// anything is bound.
 
 #ifndef WSP_RECORDING_H
 #define WSP_RECORDING_H
 
+#include <dirent.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <string>
 #include <vector>
@@ -22,15 +26,12 @@ struct RecordedLine {
     std::string option, value;
 };
 
-uint64_t hash_of(const std::string &bytes) {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);  // FNV-1a
-    for (char byte : bytes) {
-        hash = (hash ^ static_cast<uint8_t>(byte)) * UINT64_C(0x100000001b3);
+// FNV-1a in hexadecimal digits.
+std::string hash_of(const char *bytes, size_t size) {
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < size; i++) {
+        hash = (hash ^ static_cast<uint8_t>(bytes[i])) * UINT64_C(0x100000001b3);
     }
-    return hash;
-}
-
-std::string hex_of(uint64_t hash) {
     char text[17];
     snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
     return text;
@@ -58,7 +59,8 @@ bool check_recorded_file(const std::string &directory, const std::string &line) 
         !read_text(directory + "/" + name, &bytes)) {
         return fail_usage("--check: " + directory + " lacks its file " + name);
     }
-    return line.substr(first + 1) == std::to_string(bytes.size()) + " " + hex_of(hash_of(bytes)) ||
+    return line.substr(first + 1) ==
+               std::to_string(bytes.size()) + " " + hash_of(bytes.data(), bytes.size()) ||
            fail_usage("--check: " + directory + "/" + name +
                       " is not as it was recorded: it is cut off or damaged");
 }
@@ -80,7 +82,7 @@ bool read_recording(const std::string &directory, const std::string &program,
         const std::string rest = blank == std::string::npos ? "" : line.substr(blank + 1);
         lines.push_back({line.substr(0, blank), rest});
         if (lines.back().option == "end") {
-            end = rest == hex_of(hash_of(text.substr(0, at))) ? rest : "-";
+            end = rest == hash_of(text.data(), at) ? rest : "-";
         }
     }
     if (lines.size() < 3 || lines[0].option != "ptowsp" || lines[0].value != "recording 1") {
@@ -102,6 +104,79 @@ bool read_recording(const std::string &directory, const std::string &program,
     }
     return true;
 }
+
+// -- writing --------------------------------------------------------------------------------------
+
+// Writes a recording: files as they are added, their names last, so that one which is not whole is
+// none.
+class Recorder {
+  public:
+    // A new or empty directory, or an older recording, which is replaced.
+    bool open(const std::string &directory, const std::string &program) {
+        directory_ = directory;
+        text_ = "ptowsp recording 1\nprogram " + program + "\n";
+        bool is_empty = true, is_recording = false;
+        if (mkdir(directory.c_str(), 0777) != 0) {
+            DIR *entries = errno == EEXIST ? opendir(directory.c_str()) : nullptr;
+            if (!entries) {
+                return fail(directory);
+            }
+            while (const dirent *entry = readdir(entries)) {
+                const std::string name = entry->d_name;
+                is_recording = is_recording || name == "recording";
+                is_empty = is_empty && (name == "." || name == "..");
+            }
+            closedir(entries);
+        }
+        return is_empty || is_recording
+                   ? write("recording", "", 0)  // none until it is whole
+                   : fail_usage("--record: " + directory + " has files, and is no recorded run");
+    }
+
+    // Adds a file m1.bin, m2.bin ... with these bytes. Returns "@m1.bin"; failures are kept.
+    std::string file(char kind, const void *bytes, size_t size) {
+        uint32_t &count = counts_[kind == 'd' ? 0 : kind == 'm' ? 1 : 2];
+        const std::string name = kind + std::to_string(++count) + ".bin";
+        const char *at = size ? static_cast<const char *>(bytes) : "";
+        is_good_ = is_good_ && write(name, at, size);
+        files_ += "file " + name + " " + std::to_string(size) + " " + hash_of(at, size) + "\n";
+        return "@" + name;
+    }
+
+    void line(const std::string &option, const std::string &value) {
+        if (value.find_first_of("\n\r") != std::string::npos) {
+            is_good_ = fail_usage("--record: a line cannot have the name " + value);
+        }
+        text_ += option + " " + value + "\n";
+    }
+
+    bool is_good() const {
+        return is_good_;
+    }
+
+    bool close() {
+        text_ += files_;
+        text_ += "end " + hash_of(text_.data(), text_.size()) + "\n";
+        return is_good_ && write("recording", text_.data(), text_.size());
+    }
+
+  private:
+    bool fail(const std::string &path) {
+        return fail_usage("--record: " + path + ": " + strerror(errno));
+    }
+
+    bool write(const std::string &name, const char *bytes, size_t size) {
+        const std::string path = directory_ + "/" + name;
+        FILE *file = fopen(path.c_str(), "wb");
+        bool is_written = file && fwrite(bytes, 1, size, file) == size;
+        is_written = file && fclose(file) == 0 && is_written;
+        return is_written || fail(path);
+    }
+
+    std::string directory_, text_, files_;
+    uint32_t counts_[3] = {0, 0, 0};
+    bool is_good_ = true;
+};
 
 // -- comparing ------------------------------------------------------------------------------------
 

@@ -39,8 +39,7 @@ namespace wsp {
 
 namespace {
 
-constexpr uint64_t OPERATOR_TIMEOUT_US = 45u * 1000 * 1000;
-constexpr int32_t RUN_TIMEOUT_MS = 50 * 1000;
+constexpr uint32_t TIME_LIMIT_MS = 50 * 1000;
 constexpr char AICPU_LIBRARY[] = "libwsp_aicpu.so";
 constexpr char AICPU_FUNCTION[] = "wsp_aicpu_main";
 
@@ -60,7 +59,9 @@ uint64_t address_of(const void *pointer) {
 class Device {
   public:
     // *status gets the status of the first error, even of one while closing.
-    Device(Bindings *bindings, ptowsp_status *status) : bindings_(bindings), status_(status) {
+    Device(Bindings *bindings, uint32_t time_limit_ms, ptowsp_status *status)
+        : bindings_(bindings), status_(status),
+          time_limit_ms_(time_limit_ms ? time_limit_ms : TIME_LIMIT_MS) {
     }
     ~Device();
     Device(const Device &) = delete;
@@ -74,6 +75,11 @@ class Device {
     bool copy_to(void *device, const void *host, size_t size);
     bool copy_from(void *host, const void *device, size_t size);
 
+    // The AICPU ceases to wait for a core before the device ends the AICPU's own operator, so that
+    // the core is named.
+    uint32_t core_limit_ms() const {
+        return static_cast<uint32_t>(static_cast<uint64_t>(time_limit_ms_) * 8 / 10) + 1;
+    }
     // Keeps the first error. Returns false.
     bool fail(ptowsp_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
@@ -82,12 +88,14 @@ class Device {
     bool check(int32_t code, const char *call) {
         return code == 0 || fail(PTOWSP_SYSTEM_FAILED, "device: %s returned %d", call, code);
     }
+    bool await(aclrtStream stream, const char *what);
     bool start_cores(const char *unit, uint32_t count, aclrtStream stream, uint64_t run);
     bool load_aicpu();
     bool start_aicpu(uint32_t thread_count, uint64_t run);
 
     Bindings *bindings_;
     ptowsp_status *status_;
+    uint32_t time_limit_ms_;
     bool is_acl_open_ = false, is_device_open_ = false;
     int32_t device_ = 0;
     aclrtStream streams_[3] = {nullptr, nullptr, nullptr};  // AICPU, vector, cube
@@ -111,12 +119,13 @@ bool Device::fail(ptowsp_status status, const char *format, ...) {
 }
 
 bool Device::open(int32_t device) {
+    // The device ends operators a little before the host ceases to wait.
+    const uint64_t limit_us = static_cast<uint64_t>(time_limit_ms_) * 900;
     uint64_t actual = 0;
     is_acl_open_ = WSP_CALL(aclInit(nullptr));
     is_device_open_ = is_acl_open_ && WSP_CALL(aclrtSetDevice(device));
     device_ = device;
-    bool is_good =
-        is_device_open_ && WSP_CALL(aclrtSetOpExecuteTimeOutV2(OPERATOR_TIMEOUT_US, &actual));
+    bool is_good = is_device_open_ && WSP_CALL(aclrtSetOpExecuteTimeOutV2(limit_us, &actual));
     for (aclrtStream &stream : streams_) {
         is_good = is_good && WSP_CALL(aclrtCreateStream(&stream));
     }
@@ -460,7 +469,7 @@ bool Device::load_aicpu() {
     extended.soNameAddrOffset = offsetof(LoaderArguments, library);
     return WSP_CALL(rtAicpuKernelLaunchExWithArgs(KERNEL_TYPE_AICPU_KFC, "AST_DYN_AICPU", 1,
                                                   &extended, nullptr, streams_[0], 0)) &&
-           WSP_CALL(aclrtSynchronizeStreamWithTimeout(streams_[0], RUN_TIMEOUT_MS));
+           await(streams_[0], "the AICPU's loader");
 }
 
 // Writes the runtime's description of the AICPU's function; returns the file's path, or "".
@@ -540,12 +549,22 @@ bool Device::start(const wsp_device_run &run, uint64_t run_there) {
     return has_started_[0];
 }
 
+// The end of what a stream runs; the error says whose.
+bool Device::await(aclrtStream stream, const char *what) {
+    const int32_t code =
+        aclrtSynchronizeStreamWithTimeout(stream, static_cast<int32_t>(time_limit_ms_));
+    return code == 0 ||
+           fail(PTOWSP_SYSTEM_FAILED,
+                "device: aclrtSynchronizeStreamWithTimeout(%s) returned %d: the end was awaited "
+                "for at most %u ms",
+                what, code, static_cast<unsigned>(time_limit_ms_));
+}
+
 bool Device::wait() {
+    const char *const names[] = {"the AICPU", "vector cores", "cube cores"};
     bool is_good = true;
     for (size_t i = 0; i < 3; i++) {
-        is_good =
-            is_good && (!has_started_[i] ||
-                        WSP_CALL(aclrtSynchronizeStreamWithTimeout(streams_[i], RUN_TIMEOUT_MS)));
+        is_good = is_good && (!has_started_[i] || await(streams_[i], names[i]));
     }
     return is_good;
 }
@@ -595,7 +614,8 @@ ptowsp_status run_program(const wsp_program &program, Bindings *bindings,
     run.index = PTOWSP_NO_INDEX;
     ptowsp_status status = PTOWSP_OK;
     {
-        Device device(bindings, &status);
+        Device device(bindings, options.time_limit_ms, &status);
+        run.time_limit_ms = device.core_limit_ms();
         if (device.open(0)) {
             run_opened(device, program, bindings->table(), &run);
         }

@@ -40,7 +40,8 @@ ptowsp_status check_options(Bindings *bindings, const wsp_runner_options &option
         unsigned value, max;
     } limits[] = {{"aicpu_count", options.aicpu_count, wsp::AICPU_COUNT_MAX},
                   {"core_count", options.core_count, wsp::CORE_COUNT_MAX},
-                  {"ring_size", options.ring_size, wsp::RING_SIZE_MAX}};
+                  {"ring_size", options.ring_size, wsp::RING_SIZE_MAX},
+                  {"time_limit_ms", options.time_limit_ms, INT32_MAX}};
     for (const auto &limit : limits) {
         if (limit.value > limit.max) {
             return bindings->fail(PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,

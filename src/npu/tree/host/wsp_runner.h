@@ -6,7 +6,7 @@
 //      wsp_runner_create(&runner);
 //      wsp_runner_bind_size(runner, "batch", 4);
 //      wsp_runner_bind_tensor(runner, "Q", &q);           // a ptowsp_buffer
-//      wsp_runner_options options = {2, 4, 256, 0};
+//      wsp_runner_options options = {2, 4, 256, 0, 0};
 //      wsp_runner_result result;
 //      if (wsp_runner_run(runner, &options, &result) != PTOWSP_OK) {
 //          puts(wsp_runner_error(runner).text);
@@ -43,6 +43,10 @@ typedef struct wsp_runner_options {
     uint32_t core_count;   // of each unit that the program has, at most 72; default: its lanes
     uint32_t ring_size;    // tasks in flight, at most 65536; default: 4096
     uint32_t model;        // how tile kernels are counted: a ptowsp_model, but not USER
+    // On the device: how long a processor is awaited, at most INT32_MAX; default: 50000. One that
+    // does not end by then is SYSTEM_FAILED, and named: a core that has not begun, or not ended one
+    // task, within 8/10 of it, with the task. On the CPU nothing is limited.
+    uint32_t time_limit_ms;
 } wsp_runner_options;
 
 typedef struct wsp_runner_result {

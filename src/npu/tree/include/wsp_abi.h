@@ -15,7 +15,7 @@
 
 #include "ptowsp.h"
 
-#define WSP_ABI_VERSION 2u
+#define WSP_ABI_VERSION 3u
 
 // -- bindings -------------------------------------------------------------------------------------
 

@@ -13,9 +13,11 @@ typedef struct wsp_device_run {
     uint32_t abi_version;
     uint32_t aicpu_count, ring_size;
     uint32_t vector_count, cube_count;
-    uint32_t arrived;   // atomic: threads of the AICPU take their numbers from it
-    uint32_t stage;     // atomic: see wsp_device_main.cpp
-    uint32_t left;      // atomic: threads but 0 that are done with the run's scheduler
+    uint32_t arrived;        // atomic: threads of the AICPU take their numbers from it
+    uint32_t stage;          // atomic: see wsp_device_main.cpp
+    uint32_t left;           // atomic: threads but 0 that are done with the run's scheduler
+    uint32_t time_limit_ms;  // of the AICPU's waits for cores and for each other
+    uint32_t reserved;
     uint64_t bindings;  // wsp_bindings
     uint64_t lines;     // pwsp_line[vector_count + cube_count], vector cores first
 
@@ -27,6 +29,6 @@ typedef struct wsp_device_run {
     char text[WSP_DEVICE_TEXT_SIZE];
 } wsp_device_run;
 
-PTOWSP_STATIC_ASSERT(sizeof(wsp_device_run) == 72 + WSP_DEVICE_TEXT_SIZE, "wsp_device_run");
+PTOWSP_STATIC_ASSERT(sizeof(wsp_device_run) == 80 + WSP_DEVICE_TEXT_SIZE, "wsp_device_run");
 
 #endif
