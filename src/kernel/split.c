@@ -80,7 +80,8 @@ static bool pwsp_op_is_by_row(uint32_t op) {
 static bool pwsp_tile_is_by_row(const pwsp_list *list, const pwsp_list_tile *tile) {
     const pwsp_list_tile *root = &list->tiles[tile->root < list->tile_count ? tile->root : 0];
     return tile == root ||
-           (tile->offset == 0 && tile->rows == root->rows && tile->layout == root->layout &&
+           (tile->offset == 0 && tile->layout == root->layout &&
+            (tile->rows == root->rows || tile->layout == PTOISA_ROW_MAJOR || tile->cols == 1) &&
             tile->cols * ptoisa_dtype_size((ptoisa_dtype)tile->dtype) ==
                 root->cols * ptoisa_dtype_size((ptoisa_dtype)root->dtype));
 }
