@@ -17436,6 +17436,9 @@ struct ptoisa_core {
     ptoisa_fault_fn on_fault;  // NULL: print the text to stderr and abort
     void *fault_user;
     uint8_t *memory[PTOISA_MEMORY_COUNT];  // for ptoisa_tassign; not owned
+    // Not 0: this core stands for two that share the rows of all tiles: the first cut_rows, and the
+    // rest. An instruction takes what the slower of the two takes. Models that sum count all rows.
+    uint32_t cut_rows;
     // ------------------------------------------------
     uint64_t sum;                       // of all instructions' cycles
     uint64_t clock[PTOISA_PIPE_COUNT];  // when each pipe is done
@@ -18651,6 +18654,33 @@ PTOISA_FN uint64_t ptoisa_ask(const ptoisa_core *core, ptoisa_op op, ptoisa_pipe
     return ptoisa_cost(core, &info);
 }
 
+// The part of a tile that one of two cores has which share its rows (cut_rows): which is 0 or 1.
+PTOISA_FN const ptoisa_tile *ptoisa_part_of(const ptoisa_core *core, const ptoisa_tile *tile,
+                                            uint32_t which, ptoisa_tile *part) {
+    if (!tile) {
+        return NULL;
+    }
+    uint32_t rows = tile->valid_rows, first = rows < core->cut_rows ? rows : core->cut_rows;
+    *part = *tile;
+    part->valid_rows = which ? rows - first : first;
+    return part;
+}
+
+// Cycles of one instruction of two cores that share its rows: of the slower one.
+PTOISA_FN uint64_t ptoisa_ask_both(const ptoisa_core *core, ptoisa_op op, ptoisa_pipe pipe,
+                                   const ptoisa_tile *dst, const ptoisa_tile *src0,
+                                   const ptoisa_tile *src1) {
+    uint64_t most = 0;
+    for (uint32_t which = 0; which < 2; which++) {
+        ptoisa_tile d, s0, s1;
+        uint64_t cycles = ptoisa_ask(core, op, pipe, ptoisa_part_of(core, dst, which, &d),
+                                     ptoisa_part_of(core, src0, which, &s0),
+                                     ptoisa_part_of(core, src1, which, &s1));
+        most = cycles > most ? cycles : most;
+    }
+    return most;
+}
+
 PTOISA_INLINE void ptoisa_charge(ptoisa_core *core, ptoisa_pipe pipe, uint64_t cycles) {
     core->sum += cycles;
     core->busy[pipe] += cycles;
@@ -18665,10 +18695,11 @@ PTOISA_FN void ptoisa_issue(ptoisa_core *core, ptoisa_op op, const ptoisa_tile *
     __asm__ __volatile__("" ::: "memory");
     ptoisa_pipe pipe = ptoisa_pipe_of(op, dst, src0);
     // The unit model is asked straight away, which takes 5 ns instead of 7.
-    uint64_t cycles = core->model == PTOISA_MODEL_UNIT
-                          ? ptoisa_cost_unit(op, dst, src0, src1)
-                          : ptoisa_ask(core, op, pipe, dst, src0, src1);
-    if (ptoisa_time_of(core->model) == PTOISA_TIME_SUM) {
+    bool is_sum = ptoisa_time_of(core->model) == PTOISA_TIME_SUM;
+    uint64_t cycles = core->model == PTOISA_MODEL_UNIT ? ptoisa_cost_unit(op, dst, src0, src1)
+                      : core->cut_rows && !is_sum ? ptoisa_ask_both(core, op, pipe, dst, src0, src1)
+                                                  : ptoisa_ask(core, op, pipe, dst, src0, src1);
+    if (is_sum) {
         core->sum += cycles;
         core->busy[pipe] += cycles;
         return;
@@ -26403,6 +26434,11 @@ PTOISA_FN void ptoisa_mscatter_by(ptoisa_core *core, const ptoisa_global *table,
 // are each core's own. TPUSH puts a tile into the next slot of a FIFO once that is free; TPOP takes
 // it out again, once it is there. The order of the list is one in which both can run.
 //
+// Split lists. A block has two vector cores. Where all that the vector half does is row by row, and its
+// tiles have equally many valid rows, these share the rows: the first has ceil(rows / 2) of every
+// tile, the second the rest, each in its own UB, at the same addresses. Else the first does
+// everything, and the second only takes part in filling and freeing slots.
+//
 // Index 0 is no tile. A tile may be a view of another one (its root): the same bytes with another
 // shape, or a part of them. Only roots have storage. Sizes that depend on a task's place in its
 // tensor are extents: linear in a valid size of a parameter, and limited to the allocated size.
@@ -26540,6 +26576,8 @@ typedef struct pwsp_list {
     pwsp_list_loop loops[PTOWSP_LOOP_MAX + 1];  // from 1
     uint32_t loop_count;                        // without number 0
     bool is_mixed;
+    bool is_split;          // both vector cores have rows
+    pwsp_valid split_rows;  // then: those of all tiles of the vector half, in no loop
     pwsp_list_fifo fifos[PWSP_FIFO_COUNT];
     pwsp_insn *insns;
     uint64_t insn_count, insn_capacity;
@@ -28152,6 +28190,162 @@ PWSP_INTERNAL bool pwsp_list_add_waits(pwsp_list *list, const ptoisa_machine *ma
 }
 
 // =================================================================================================
+// src/kernel/split.h
+// =================================================================================================
+
+// Whether the two vector cores of a block can share the rows of a mixed list's vector half.
+
+#ifndef PWSP_SPLIT_H
+#define PWSP_SPLIT_H
+
+// Can two cores share the rows of the vector half, `rows` in all its tiles? Each row of what an
+// instruction writes then follows from that row of what it reads, at the same place of its root. A
+// parameter that is stored to is used with the same first row everywhere. Else *out_insn is the first
+// instruction that is against it.
+PWSP_INTERNAL bool pwsp_list_is_by_row(const pwsp_list *list, const pwsp_valid *rows,
+                                       uint32_t *out_insn);
+
+#endif
+
+// =================================================================================================
+// src/kernel/split.c
+// =================================================================================================
+
+// Which lists can be split.
+
+// Is every row of an instruction's result made of the same row of its operands?
+static bool pwsp_op_is_by_row(uint32_t op) {
+    if (op == PWSP_INSN_TPUSH || op == PWSP_INSN_TPOP || op == PTOISA_SET_FLAG ||
+        op == PTOISA_WAIT_FLAG || op == PTOISA_PIPE_BARRIER) {
+        return true;
+    }
+    switch ((ptoisa_op)op) {
+    case PTOISA_TEXP:
+    case PTOISA_TLOG:
+    case PTOISA_TSQRT:
+    case PTOISA_TRSQRT:
+    case PTOISA_TRECIP:
+    case PTOISA_TABS:
+    case PTOISA_TNEG:
+    case PTOISA_TRELU:
+    case PTOISA_TNOT:
+    case PTOISA_TROWEXPAND:
+    case PTOISA_TMOV:
+    case PTOISA_TADD:
+    case PTOISA_TSUB:
+    case PTOISA_TMUL:
+    case PTOISA_TDIV:
+    case PTOISA_TMAX:
+    case PTOISA_TMIN:
+    case PTOISA_TAND:
+    case PTOISA_TOR:
+    case PTOISA_TXOR:
+    case PTOISA_TSHL:
+    case PTOISA_TSHR:
+    case PTOISA_TSUBRELU:
+    case PTOISA_TROWEXPANDADD:
+    case PTOISA_TROWEXPANDSUB:
+    case PTOISA_TROWEXPANDMUL:
+    case PTOISA_TROWEXPANDDIV:
+    case PTOISA_TROWEXPANDMAX:
+    case PTOISA_TROWEXPANDMIN:
+    case PTOISA_TROWEXPANDEXPDIF:
+    case PTOISA_TFUSEDMULADD:
+    case PTOISA_TMULADDDST:
+    case PTOISA_TFUSEDMULADDRELU:
+    case PTOISA_TADDC:
+    case PTOISA_TSUBC:
+    case PTOISA_TADDS:
+    case PTOISA_TSUBS:
+    case PTOISA_TMULS:
+    case PTOISA_TDIVS:
+    case PTOISA_TMAXS:
+    case PTOISA_TMINS:
+    case PTOISA_TANDS:
+    case PTOISA_TORS:
+    case PTOISA_TSHLS:
+    case PTOISA_TSHRS:
+    case PTOISA_TREMS:
+    case PTOISA_TFMODS:
+    case PTOISA_TPOWS:
+    case PTOISA_TLRELU:
+    case PTOISA_TROWSUM:
+    case PTOISA_TROWMAX:
+    case PTOISA_TROWMIN:
+    case PTOISA_TROWPROD:
+    case PTOISA_TROWARGMAX:
+    case PTOISA_TROWARGMIN:
+    case PTOISA_TLOAD:
+    case PTOISA_TSTORE:
+    case PTOISA_TCVT:
+    case PTOISA_TEXPANDS:
+    case PTOISA_TSDIV:
+    case PTOISA_TAXPY:
+    case PTOISA_TADDSC:
+    case PTOISA_TSUBSC: return true;
+    default: return false;
+    }
+}
+
+// Does row r of a tile lie in row r of its root?
+static bool pwsp_tile_is_by_row(const pwsp_list *list, const pwsp_list_tile *tile) {
+    const pwsp_list_tile *root = &list->tiles[tile->root < list->tile_count ? tile->root : 0];
+    return tile == root ||
+           (tile->offset == 0 && tile->layout == root->layout &&
+            (tile->rows == root->rows || tile->layout == PTOISA_ROW_MAJOR || tile->cols == 1) &&
+            tile->cols * ptoisa_dtype_size((ptoisa_dtype)tile->dtype) ==
+                root->cols * ptoisa_dtype_size((ptoisa_dtype)root->dtype));
+}
+
+static bool pwsp_insn_is_by_row(const pwsp_list *list, const pwsp_insn *insn,
+                                const pwsp_valid *rows) {
+    if (!pwsp_op_is_by_row(insn->op)) {
+        return false;
+    }
+    bool is_good = true;
+    for (uint32_t k = 0; k < PWSP_INSN_SRC_MAX + PWSP_INSN_DST_MAX + 1 && is_good; k++) {
+        uint32_t tile = k < PWSP_INSN_SRC_MAX ? insn->src[k]
+                        : k < PWSP_INSN_SRC_MAX + PWSP_INSN_DST_MAX
+                            ? insn->dst[k - PWSP_INSN_SRC_MAX]
+                            : insn->tmp;
+        if (tile >= list->tile_count && tile > 0) {
+            return false;
+        }
+        bool is_scratch = k == PWSP_INSN_SRC_MAX + PWSP_INSN_DST_MAX;  // valid sizes of no meaning
+        is_good =
+            tile == 0 || (pwsp_tile_is_by_row(list, &list->tiles[tile]) &&
+                          (is_scratch || pwsp_valid_is_equal(&list->tiles[tile].valid_rows, rows)));
+    }
+    return is_good;
+}
+
+// Does a store of the vector half go to rows that its other core may use, in another instruction or
+// iteration?
+static bool pwsp_store_is_shared(const pwsp_list *list, const pwsp_insn *store) {
+    bool is_shared = store->row_loop != 0;
+    for (uint64_t i = 0; i < list->insn_count && !is_shared; i++) {
+        const pwsp_insn *insn = &list->insns[i];
+        is_shared = insn->side == PWSP_SIDE_VECTOR && insn->param == store->param &&
+                    (insn->row_loop != 0 || insn->row != store->row);
+    }
+    return is_shared;
+}
+
+PWSP_INTERNAL bool pwsp_list_is_by_row(const pwsp_list *list, const pwsp_valid *rows,
+                                       uint32_t *out_insn) {
+    for (uint32_t i = 0; i < list->insn_count; i++) {
+        const pwsp_insn *insn = &list->insns[i];
+        if (insn->side == PWSP_SIDE_VECTOR &&
+            (!pwsp_insn_is_by_row(list, insn, rows) ||
+             (insn->op == PTOISA_TSTORE && pwsp_store_is_shared(list, insn)))) {
+            *out_insn = i;
+            return false;
+        }
+    }
+    return rows->loop == 0 && rows->max > 1;
+}
+
+// =================================================================================================
 // src/kernel/unroll.h
 // =================================================================================================
 
@@ -29201,6 +29395,13 @@ PWSP_INTERNAL bool pwsp_list_verify(const pwsp_list *list, const ptoisa_machine 
         return pwsp_list_fail(fault, PTOWSP_LIMIT_EXCEEDED, 0,
                               "verify: %" PRIu64 " instructions and %" PRIu64 " tiles",
                               list->insn_count, list->tile_count);
+    }
+    uint32_t at = 0;
+    if (list->is_split && !(list->is_mixed && pwsp_list_is_by_row(list, &list->split_rows, &at))) {
+        return pwsp_list_fail(
+            fault, PTOWSP_INVALID_PARAMS, at,
+            "verify: instruction %" PRIu32 " (%s) does not let two vector cores share its rows", at,
+            at < list->insn_count ? pwsp_insn_name(&list->insns[at]) : "none");
     }
     return list->loop_count ? pwsp_proof_loops(list, machine, fault)
                             : pwsp_proof_list(list, machine, NULL, fault);
@@ -34059,6 +34260,8 @@ bool pwsp_legal_check_forms(const ptowsp_body *body, const pwsp_list *list,
 // There is one FIFO for each direction, with two slots of the size of its largest tile, in global
 // memory. A slot is read before the next but one push, so two suffice whatever the list.
 //
+// Then it is found out whether both vector cores can share the rows of the vector half: see list.h.
+//
 // In the unit model a push takes what the TMOV took, and a pop nothing: PTO-WSP counts one move.
 
 #ifndef PWSP_CUT_H
@@ -34325,6 +34528,17 @@ static void pwsp_cut_sink(pwsp_list *list) {
     }
 }
 
+// Finds out whether the list is split.
+static void pwsp_cut_split(pwsp_list *list) {
+    uint32_t at = 0, first = 0;
+    while (list->insns[first].side != PWSP_SIDE_VECTOR) {
+        first++;  // there is a TPUSH or TPOP
+    }
+    const pwsp_insn *insn = &list->insns[first];
+    list->split_rows = list->tiles[insn->dst[0] ? insn->dst[0] : insn->src[0]].valid_rows;
+    list->is_split = pwsp_list_is_by_row(list, &list->split_rows, &at);
+}
+
 PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
                                  const uint8_t *param_dtypes, pwsp_list_fault *fault) {
     if (machine->family != PTOISA_A2A3 || !pwsp_cut_is_needed(list)) {
@@ -34361,7 +34575,10 @@ PWSP_INTERNAL bool pwsp_list_cut(pwsp_list *list, const ptoisa_machine *machine,
                                                                : PWSP_SIDE_CUBE);
     }
     pwsp_memory_free(&list->memory, insns, (size_t)capacity * sizeof insns[0]);
-    pwsp_cut_sink(list);
+    if (!cut.is_out) {
+        pwsp_cut_sink(list);
+        pwsp_cut_split(list);
+    }
     return !cut.is_out || pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
 }
 
@@ -34411,6 +34628,8 @@ typedef struct pwsp_tile_code {
     ptoisa_machine machine;
     bool is_cube;   // it has matrix products
     bool is_mixed;  // it has a cube and a vector half
+    bool is_split;  // both vector cores have rows of it
+    pwsp_valid split_rows;
     pwsp_list_fifo fifos[PWSP_FIFO_COUNT];
 } pwsp_tile_code;
 
@@ -34746,6 +34965,8 @@ static pwsp_tile_code *pwsp_tile_code_make(const ptowsp_body *body, const pwsp_l
     memcpy(code->used, list->used, sizeof code->used);
     memcpy(code->fifos, list->fifos, sizeof code->fifos);
     code->is_mixed = list->is_mixed;
+    code->is_split = list->is_split;
+    code->split_rows = list->split_rows;
     code->machine = body->machine;
     for (uint32_t i = 0; i < code->insn_count; i++) {
         uint8_t op = code->insns[i].op;
@@ -35145,6 +35366,10 @@ static void pwsp_tile_core_place(pwsp_tile_core *core, const pwsp_tile_code *cod
         tile->valid_rows = pwsp_task_valid(core, task, code, &from->valid_rows);
         tile->valid_cols = pwsp_task_valid(core, task, code, &from->valid_cols);
     }
+    if (code->is_split) {
+        uint32_t rows = pwsp_task_valid(core, task, code, &code->split_rows);
+        core->block->vector.cut_rows = (rows + 1) / 2;
+    }
 }
 
 // Begins an iteration of a loop: the sizes and places of the tiles that depend on it.
@@ -35315,7 +35540,8 @@ static void pwsp_insn_merge(ptoisa_core *core, const pwsp_insn *insn, const ptoi
 }
 
 // TPUSH and TPOP: a store to a slot that is free, a load from one that is filled. A list's order is
-// one in which it always is. The second vector core takes part in that, and does nothing else.
+// one in which it always is. Of a list that is split, what `vector` does is done by both vector cores,
+// each for its rows; else the second takes part in filling and freeing slots, and does nothing else.
 static void pwsp_core_fifo_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
                                 const pwsp_insn *insn) {
     bool is_push = insn->op == PWSP_INSN_TPUSH;
@@ -36067,6 +36293,9 @@ void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code, ptowsp
     for (uint32_t side = code->is_mixed ? PWSP_SIDE_CUBE : PWSP_SIDE_ANY;
          side <= (code->is_mixed ? PWSP_SIDE_VECTOR : PWSP_SIDE_ANY); side++) {
         pwsp_kernel_print_half(body, code, side, text);
+    }
+    if (code->is_split) {
+        pwsp_text_format(text, "both vector cores do the vector half, each for half of the rows\n");
     }
     for (uint32_t i = 0; i < PWSP_FIFO_COUNT && code->is_mixed; i++) {
         const pwsp_list_fifo *fifo = &code->fifos[i];
@@ -43639,6 +43868,7 @@ PWSP_INTERNAL void pwsp_read_tiles(const pwsp_tile_code *code, ptowsp_kernel_inf
     info->machine = pwsp_machine_from_isa(&code->machine);
     info->has_products = code->is_cube;
     info->is_mixed = code->is_mixed;
+    info->is_split = code->is_split;
     for (uint32_t i = 0; i < PWSP_FIFO_COUNT && code->is_mixed; i++) {
         info->fifos[i].slot_bytes = code->fifos[i].slot_bytes;
         info->fifos[i].slot_count = code->fifos[i].slots;

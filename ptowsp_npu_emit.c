@@ -5639,14 +5639,29 @@ static bool npu_mentions_bf16(const npu_text *text) {
     return text->data && strstr(text->data, "bfloat16_t");
 }
 
+// The rows of the vector half, where both vector cores share them: those of any of its tiles.
+static void npu_name_split_rows(npu_kernel *k, char text[NPU_LOCAL_MAX]) {
+    for (uint32_t i = 0; i < k->info.insn_count && k->info.is_split; i++) {
+        ptowsp_insn_info insn = ptowsp_program_insn_at(k->emitter->program, k->kernel, i);
+        uint32_t tile = insn.dst[0] ? insn.dst[0] : insn.src[0];
+        if (insn.side == PTOWSP_SIDE_VECTOR && tile) {
+            npu_kernel_size(k, &k->tiles[tile].object.valid_rows, text);
+            return;
+        }
+    }
+}
+
 // The cores and FIFOs of a mixed kernel.
-static void npu_print_halves(const npu_kernel *k, npu_text *out) {
+static void npu_print_halves(const npu_kernel *k, const char *split_rows, npu_text *out) {
     static const char *const names[] = {"to_vector", "to_cube"};
     if (!k->info.is_mixed) {
         return;
     }
     npu_print(out,
               "\n    // Its two halves, and the FIFOs between them.\n    wsp::Halves halves;\n");
+    if (k->info.is_split) {
+        npu_print(out, "    halves.split(%s);\n", split_rows);
+    }
     for (uint32_t i = 0; i < 2; i++) {
         const ptowsp_fifo *fifo = &k->info.fifos[i];
         if (fifo->slot_bytes) {
@@ -5671,6 +5686,8 @@ static bool npu_check_zeros(const npu_kernel *k) {
 static void npu_print_kernel(npu_kernel *k, npu_text *out) {
     npu_text body = {NULL, 0, 0, false}, checks = {NULL, 0, 0, false}, made = {NULL, 0, 0, false};
     npu_text insns = {NULL, 0, 0, false};
+    char split_rows[NPU_LOCAL_MAX] = "";
+    npu_name_split_rows(k, split_rows);
     bool is_good = npu_print_body(k, &insns);  // first: it finds sizes and windows
     is_good = npu_check_zeros(k) && is_good;
     npu_print_checks(k, &checks);
@@ -5697,7 +5714,7 @@ static void npu_print_kernel(npu_kernel *k, npu_text *out) {
               "    using namespace wsp_%s;\n",
               name, name, name);
     npu_write(out, made.data ? made.data : "", made.size);
-    npu_print_halves(k, out);
+    npu_print_halves(k, split_rows, out);
     npu_print(out, "\n");
     npu_write(out, body.data ? body.data : "", body.size);
     npu_print(out, "}\n%s", unit ? "\n#endif\n" : "");
@@ -10355,6 +10372,10 @@ static const char npu_fixed_4[] =
     "// source: halves.cube() and halves.vector() say whose turn it is. The shim has clocks and flags for\n"
     "// each of the two.\n"
     "//\n"
+    "// halves.split(rows): both vector cores do the vector half, the first for ceil(rows / 2) of its tiles'\n"
+    "// rows, the second for the rest. Where one core is both, that does all rows, in the time of the slower\n"
+    "// of the two.\n"
+    "//\n"
     "// Fifo<flag, to_vector, slot bytes, slots>: push() stores a tile's valid elements to the next free\n"
     "// slot, and pop() loads them from it, rows `Pitch` elements apart.\n"
     "#ifdef WSP_ASCEND\n"
@@ -10363,6 +10384,8 @@ static const char npu_fixed_4[] =
     "    AICORE void cube() {\n"
     "    }\n"
     "    AICORE void vector() {\n"
+    "    }\n"
+    "    AICORE void split(int) {\n"
     "    }\n"
     "};\n"
     "\n"
@@ -10377,8 +10400,9 @@ static const char npu_fixed_4[] =
     "#endif\n"
     "\n"
     "template <uint8_t Flag, bool IsToVector, uint32_t SlotBytes, uint32_t SlotCount> class Fifo {\n"
-    "    static_assert(Flag < 16 && WSP_HAS_FIFO,\n"
-    "                  \"a kernel for cube and vector cores: this tree cannot start both. See wsp_kernel.h\");\n"
+    "    static_assert(\n"
+    "        Flag < 16 && WSP_HAS_FIFO,\n"
+    "        \"a kernel for cube and vector cores: this tree cannot start both. See wsp_kernel.h\");\n"
     "    using Pipe = pto::TPipe<Flag, IsToVector ? pto::Direction::DIR_C2V : pto::Direction::DIR_V2C,\n"
     "                            SlotBytes, SlotCount>;\n"
     "    static constexpr auto split = pto::TileSplitAxis::TILE_NO_SPLIT;\n"
@@ -10426,6 +10450,7 @@ static const char npu_fixed_4[] =
     "    // in one of them is a fault.\n"
     "    ~Halves() {\n"
     "        core.sum += other.sum;\n"
+    "        core.cut_rows = 0;\n"
     "        for (int p = 0; p < PTOISA_PIPE_COUNT; p++) {\n"
     "            core.clock[p] = other.clock[p] > core.clock[p] ? other.clock[p] : core.clock[p];\n"
     "            for (int q = 0; q < PTOISA_PIPE_COUNT; q++) {\n"
@@ -10442,6 +10467,9 @@ static const char npu_fixed_4[] =
     "    void vector() {\n"
     "        turn(true);\n"
     "    }\n"
+    "    void split(int rows) {\n"
+    "        other.cut_rows = static_cast<uint32_t>(rows + 1) / 2;\n"
+    "    }\n"
     "\n"
     "  private:\n"
     "    void turn(bool to_vector) {\n"
@@ -10456,7 +10484,7 @@ static const char npu_fixed_4[] =
     "    bool is_vector = false;\n"
     "};\n"
     "\n"
-    "// The second vector core takes part in filling and freeing slots, and does nothing else.\n"
+    "// The second vector core takes part in filling and freeing slots, when the first does.\n"
     "template <uint8_t Flag, bool IsToVector, uint32_t SlotBytes, uint32_t SlotCount> class Fifo {\n"
     "  public:\n"
     "    Fifo() {\n"
@@ -10511,6 +10539,8 @@ static const char npu_fixed_4[] =
     "    void cube() {\n"
     "    }\n"
     "    void vector() {\n"
+    "    }\n"
+    "    void split(int) {\n"
     "    }\n"
     "};\n"
     "\n"
@@ -32378,7 +32408,10 @@ static const char npu_fixed_17[] =
     "// it is cut into two halves, and what goes between them goes through FIFOs in global memory. Values\n"
     "// keep their type and bits. In the a2a3 model the halves overlap as far as two slots of each FIFO\n"
     "// allow, and the way through global memory is counted; the unit model counts one move, as PTO-WSP\n"
-    "// does. One of a cube core's two vector cores does the vector half. Where both halves use a parameter\n"
+    "// does. A cube core's two vector cores share the rows of the vector half if it works row by row: on\n"
+    "// elements, rows with a column or a sum of each row, loads and stores, of tiles that all have the\n"
+    "// same valid rows. Else one of them does it, as it does with columns, transposed tiles, sorts, masks,\n"
+    "// gathers and rows for all others. Where both halves use a parameter\n"
     "// that one stores to, and no tile that goes between them orders it, the vector half does the loads\n"
     "// and stores of that parameter. On A5 the cores' memories are connected, and nothing is cut.\n"
     "PTOWSP_API ptowsp_value ptowsp_tile_add(ptowsp_value x, ptowsp_value y);\n"
@@ -34716,7 +34749,10 @@ static const char npu_fixed_17[] =
     "    ptowsp_machine machine;  // its target: name, family, clock, memories, rates\n"
     "    bool has_products;       // uses the cube unit\n"
     "    bool is_mixed;           // it has a half for a cube core and one for a vector core, below\n"
-    "    ptowsp_fifo fifos[2];    // of mixed kernels: to the vector core, to the cube core\n"
+    "    bool is_split;         // of a mixed kernel: both vector cores do the vector half, the first for\n"
+    "                           // ceil(rows / 2) of its tiles' valid rows, the second for the rest. Else\n"
+    "                           // the first does all of it\n"
+    "    ptowsp_fifo fifos[2];  // of mixed kernels: to the vector core, to the cube core\n"
     "} ptowsp_kernel_info;\n"
     "\n"
     "PTOWSP_API uint32_t ptowsp_program_kernel_count(const ptowsp_program *program);\n"
@@ -35471,6 +35507,9 @@ static const char npu_fixed_18[] =
     "    ptoisa_fault_fn on_fault;  // NULL: print the text to stderr and abort\n"
     "    void *fault_user;\n"
     "    uint8_t *memory[PTOISA_MEMORY_COUNT];  // for ptoisa_tassign; not owned\n"
+    "    // Not 0: this core stands for two that share the rows of all tiles: the first cut_rows, and the\n"
+    "    // rest. An instruction takes what the slower of the two takes. Models that sum count all rows.\n"
+    "    uint32_t cut_rows;\n"
     "    // ------------------------------------------------\n"
     "    uint64_t sum;                       // of all instructions' cycles\n"
     "    uint64_t clock[PTOISA_PIPE_COUNT];  // when each pipe is done\n"
@@ -36686,6 +36725,33 @@ static const char npu_fixed_18[] =
     "    return ptoisa_cost(core, &info);\n"
     "}\n"
     "\n"
+    "// The part of a tile that one of two cores has which share its rows (cut_rows): which is 0 or 1.\n"
+    "PTOISA_FN const ptoisa_tile *ptoisa_part_of(const ptoisa_core *core, const ptoisa_tile *tile,\n"
+    "                                            uint32_t which, ptoisa_tile *part) {\n"
+    "    if (!tile) {\n"
+    "        return NULL;\n"
+    "    }\n"
+    "    uint32_t rows = tile->valid_rows, first = rows < core->cut_rows ? rows : core->cut_rows;\n"
+    "    *part = *tile;\n"
+    "    part->valid_rows = which ? rows - first : first;\n"
+    "    return part;\n"
+    "}\n"
+    "\n"
+    "// Cycles of one instruction of two cores that share its rows: of the slower one.\n"
+    "PTOISA_FN uint64_t ptoisa_ask_both(const ptoisa_core *core, ptoisa_op op, ptoisa_pipe pipe,\n"
+    "                                   const ptoisa_tile *dst, const ptoisa_tile *src0,\n"
+    "                                   const ptoisa_tile *src1) {\n"
+    "    uint64_t most = 0;\n"
+    "    for (uint32_t which = 0; which < 2; which++) {\n"
+    "        ptoisa_tile d, s0, s1;\n"
+    "        uint64_t cycles = ptoisa_ask(core, op, pipe, ptoisa_part_of(core, dst, which, &d),\n"
+    "                                     ptoisa_part_of(core, src0, which, &s0),\n"
+    "                                     ptoisa_part_of(core, src1, which, &s1));\n"
+    "        most = cycles > most ? cycles : most;\n"
+    "    }\n"
+    "    return most;\n"
+    "}\n"
+    "\n"
     "PTOISA_INLINE void ptoisa_charge(ptoisa_core *core, ptoisa_pipe pipe, uint64_t cycles) {\n"
     "    core->sum += cycles;\n"
     "    core->busy[pipe] += cycles;\n"
@@ -36700,10 +36766,11 @@ static const char npu_fixed_18[] =
     "    __asm__ __volatile__(\"\" ::: \"memory\");\n"
     "    ptoisa_pipe pipe = ptoisa_pipe_of(op, dst, src0);\n"
     "    // The unit model is asked straight away, which takes 5 ns instead of 7.\n"
-    "    uint64_t cycles = core->model == PTOISA_MODEL_UNIT\n"
-    "                          ? ptoisa_cost_unit(op, dst, src0, src1)\n"
-    "                          : ptoisa_ask(core, op, pipe, dst, src0, src1);\n"
-    "    if (ptoisa_time_of(core->model) == PTOISA_TIME_SUM) {\n"
+    "    bool is_sum = ptoisa_time_of(core->model) == PTOISA_TIME_SUM;\n"
+    "    uint64_t cycles = core->model == PTOISA_MODEL_UNIT ? ptoisa_cost_unit(op, dst, src0, src1)\n"
+    "                      : core->cut_rows && !is_sum ? ptoisa_ask_both(core, op, pipe, dst, src0, src1)\n"
+    "                                                  : ptoisa_ask(core, op, pipe, dst, src0, src1);\n"
+    "    if (is_sum) {\n"
     "        core->sum += cycles;\n"
     "        core->busy[pipe] += cycles;\n"
     "        return;\n"

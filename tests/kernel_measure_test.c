@@ -172,6 +172,69 @@ static void mixed__halves_overlap_as_far_as_slots_allow(void **state) {
     }
 }
 
+// A row of a vector instruction takes 10 cycles, one of a pop or a store 3; all else nothing.
+static ptowsp_cycles row_cost(const ptowsp_insn *insn, void *user) {
+    (void)user;
+    bool is_moved = strcmp(insn->name, "TPOP") == 0 ||
+                    (strcmp(insn->name, "TSTORE") == 0 && insn->memory == PTOWSP_MEMORY_UB);
+    bool is_vector = insn->pipe == PTOWSP_PIPE_V && insn->name[0] == 'T';
+    return (ptowsp_cycles)insn->rows * (is_moved ? 3 : is_vector ? 10 : 0);
+}
+
+// y = f(a * b), of `rows` rows: the first vector core has ceil(rows / 2) of them, and is the slower
+// one. Sums of columns, and rows for all others, need all rows on one core.
+static void mixed__vector_cores_share_rows_where_they_can(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        uint32_t rows, insns, busy_rows;
+    } cases[] = {
+        {"exp", 32, 1, 16}, {"exp", 17, 1, 9},     {"exp", 1, 1, 1},   {"softmax", 32, 4, 16},
+        {"add", 32, 1, 16}, {"colsum", 32, 1, 32}, {"row", 32, 1, 32},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fixture f;
+        fixture_make(&f, NULL);
+        const char *name = cases[i].name;
+        uint32_t rows = cases[i].rows;
+        ptowsp_body *k = ptowsp_kernel_begin(f.module, &(ptowsp_body_desc){.name = "mixed"});
+        ptowsp_value a = ptowsp_tile_in(k, "a", PTOWSP_F32, rows, 16);
+        ptowsp_value b = ptowsp_tile_in(k, "b", PTOWSP_F32, 16, 16);
+        bool is_colsum = strcmp(name, "colsum") == 0;
+        ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, is_colsum ? 1 : rows, 16);
+        ptowsp_value x = ptowsp_tile_matmul(a, b);
+        if (strcmp(name, "softmax") == 0) {
+            x = ptowsp_tile_exp(ptowsp_tile_sub(x, ptowsp_tile_rowmax(x)));
+            x = ptowsp_tile_div(x, ptowsp_tile_rowsum(x));
+        } else if (is_colsum) {
+            x = ptowsp_tile_colsum(x);
+        } else if (strcmp(name, "row") == 0) {
+            x = ptowsp_tile_add(x, ptowsp_tile_in(k, "r", PTOWSP_F32, 1, 16));
+        } else {
+            x = strcmp(name, "add") == 0 ? ptowsp_tile_add(x, x) : ptowsp_tile_exp(x);
+        }
+        ptowsp_tile_store(y, x);
+        ptowsp_kernel kernel = ptowsp_kernel_end(k);
+        assert_string_equal(ptowsp_module_error(f.module).text, "");
+        ptowsp_kernel_stats stats =
+            measure(&f, kernel, (ptowsp_cost){.model = PTOWSP_MODEL_USER, .fn = row_cost});
+        uint32_t busy = cases[i].busy_rows;
+        print_message("%s of %u rows: %llu cycles\n", name, rows, (unsigned long long)stats.cycles);
+        if (!is_colsum) {
+            assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_MTE3], 3 * busy);
+            assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_MTE2], 3 * busy);
+            assert_int_equal(stats.cycles,
+                             (uint64_t)3 * busy + stats.busy_cycles[PTOWSP_PIPE_V] + 3 * busy);
+        } else {
+            assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_MTE2], 3 * busy);
+        }
+        if (cases[i].insns == 1 && !is_colsum) {
+            assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_V], 10 * busy);
+        }
+        fixture_free(&f);
+    }
+}
+
 static ptowsp_cycles too_much(const ptowsp_insn *insn, void *user) {
     return strcmp(insn->name, "TSTORE") == 0 ? *(const ptowsp_cycles *)user : 0;
 }
@@ -277,6 +340,7 @@ int main(void) {
         cmocka_unit_test(a2a3__is_a_chain_on_paper),
         cmocka_unit_test(user__is_asked_for_each_instruction),
         cmocka_unit_test(mixed__halves_overlap_as_far_as_slots_allow),
+        cmocka_unit_test(mixed__vector_cores_share_rows_where_they_can),
         cmocka_unit_test(user__may_say_less_than_2_to_the_43),
         cmocka_unit_test(measure__refuses_what_is_no_tile_kernel),
         cmocka_unit_test(order__what_was_stored_is_not_loaded),

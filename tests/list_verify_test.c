@@ -8,6 +8,9 @@
 
 #include "list_build.h"
 
+#include "../src/kernel/compiled.h"
+#include "../src/kernel/split.h"
+
 static void refuses_as(built *b, ptowsp_status status, uint32_t insn, const char *text) {
     assert_false(pwsp_list_verify(&b->list, &b->machine, &b->fault));
     assert_string_equal(b->fault.text, text);
@@ -598,6 +601,152 @@ static void verify__refuses_the_damage_that_matters(void **state) {
     assert_true(d.fifo.matters * 2 >= d.fifo.tried);
 }
 
+// -- rows of two vector cores ---------------------------------------------------------------------
+
+// An operand of 8 x 16 elements, or of 8 x 1 one below another; every element another value.
+static ptoisa_tile row_operand(uint32_t *data, ptoisa_dtype dtype, bool is_column, uint32_t seed) {
+    ptoisa_tile tile;
+    memset(&tile, 0, sizeof tile);
+    for (uint32_t i = 0; i < 8 * 16; i++) {
+        float value = (float)((i * 37 + seed * 11) % 23) / 8 + 0.25f;
+        data[i] = (i * 7 + seed * 5) % 13;
+        if (dtype == PTOISA_F32) {
+            memcpy(&data[i], &value, sizeof value);
+        }
+    }
+    tile.data = data;
+    tile.dtype = (uint8_t)dtype;
+    tile.memory = PTOISA_VEC;
+    tile.layout = is_column ? PTOISA_COL_MAJOR : PTOISA_ROW_MAJOR;
+    tile.rows = tile.valid_rows = 8;
+    tile.cols = tile.valid_cols = is_column ? 1 : 16;
+    return tile;
+}
+
+// Rows [begin, end) of a tile.
+static ptoisa_tile row_part(ptoisa_tile tile, uint32_t begin, uint32_t end) {
+    tile.data = (uint32_t *)tile.data + begin * tile.cols;
+    tile.valid_rows = end - begin;
+    return tile;
+}
+
+static bool row_has_form(ptoisa_op op, const char *prefix) {
+    return strncmp(ptoisa_op_name(op), prefix, strlen(prefix)) == 0;
+}
+
+// Executes an instruction on rows [0, 5) and [5, 8) by themselves, and on all: the same bits.
+static void rows_are_by_themselves(ptoisa_op op) {
+    bool is_int = row_has_form(op, "TAND") || row_has_form(op, "TOR") || row_has_form(op, "TXOR") ||
+                  row_has_form(op, "TSH") || row_has_form(op, "TNOT");
+    bool is_expand = row_has_form(op, "TROWEXPAND");
+    bool is_reduced = row_has_form(op, "TROW") && !is_expand;
+    ptoisa_dtype dtype = is_int ? PTOISA_I32 : PTOISA_F32;
+    uint32_t data[5][8 * 16], whole[8 * 16];
+    pwsp_insn insn;
+    memset(&insn, 0, sizeof insn);
+    insn.op = (uint8_t)op;
+    insn.scalar.value = 2;
+    insn.dst[0] = 1;
+    insn.src[0] = 2;
+    insn.src[1] = 3;
+    insn.src[2] = 4;
+    insn.tmp = 5;
+    for (int round = 0; round < 2; round++) {
+        ptoisa_tile all[6], tiles[6];
+        memset(all, 0, sizeof all);
+        bool is_index = row_has_form(op, "TROWARG");
+        all[1] = row_operand(data[0], is_index ? PTOISA_I32 : dtype, is_reduced, 1);
+        all[2] = row_operand(data[1], dtype, op == PTOISA_TROWEXPAND, 2);
+        all[3] = row_operand(data[2], dtype, is_expand, 3);
+        all[4] = row_operand(data[3], dtype, false, 4);
+        all[5] = row_operand(data[4], dtype, false, 5);
+        if (op == PTOISA_TCVT) {
+            all[1].dtype = PTOISA_I32;
+        }
+        pwsp_tile_core core;
+        memset(&core, 0, sizeof core);
+        ptoisa_core_init(&core.core, PTOISA_MODEL_UNIT, ptoisa_machine_910b());
+        core.core.is_checked = false;
+        core.tiles = tiles;
+        pwsp_tile_code code;
+        memset(&code, 0, sizeof code);
+        static const uint32_t cuts[2][3] = {{0, 8, 8}, {0, 5, 8}};
+        for (int part = 0; part < 2; part++) {
+            for (int i = 0; i < 6; i++) {
+                tiles[i] = i ? row_part(all[i], cuts[round][part], cuts[round][part + 1]) : all[i];
+            }
+            if (tiles[1].valid_rows) {
+                pwsp_tile_core_insn(&core, &code, &insn, NULL);
+            }
+        }
+        if (round == 0) {
+            memcpy(whole, data[0], sizeof whole);
+        } else if (memcmp(whole, data[0], sizeof whole) != 0) {
+            fail_msg("%s: rows by themselves have other bits", ptoisa_op_name(op));
+        }
+    }
+}
+
+// Which instructions are taken for such, and a list of each that has one more that is not.
+static void split__is_of_instructions_whose_rows_are_by_themselves(void **state) {
+    (void)state;
+    uint32_t count = 0;
+    for (uint32_t op = 1; op < PTOISA_OP_COUNT; op++) {
+        built b;
+        built_init(&b, PTOISA_A2A3);
+        uint32_t x = built_vec(&b, 8, 16), y = built_vec(&b, 8, 16), at = 9;
+        built_op(&b, (ptoisa_op)op, x, y, 0)->side = PWSP_SIDE_VECTOR;
+        pwsp_valid rows = b.list.tiles[x].valid_rows;
+        bool is_sync = op == PTOISA_SET_FLAG || op == PTOISA_WAIT_FLAG || op == PTOISA_PIPE_BARRIER;
+        bool is_moved = op == PTOISA_TLOAD || op == PTOISA_TSTORE;
+        if (pwsp_list_is_by_row(&b.list, &rows, &at) && !is_sync && !is_moved) {
+            rows_are_by_themselves((ptoisa_op)op);
+            count++;
+        }
+        built_free(&b);
+    }
+    assert_int_equal(count, 61);
+}
+
+// Lists that say that they are split, and cannot be.
+static void split__is_refused_where_rows_meet(void **state) {
+    (void)state;
+    for (int which = 0; which < 6; which++) {
+        built b;
+        built_init(&b, PTOISA_A2A3);
+        uint32_t left = built_tile(&b, PTOISA_LEFT, 32, 16);
+        uint32_t right = built_tile(&b, PTOISA_RIGHT, 16, 16);
+        uint32_t acc = built_tile(&b, PTOISA_ACC, 32, 16), x = built_vec(&b, 32, 16);
+        uint32_t y = built_vec(&b, which == 1 ? 16 : 32, 16),
+                 l1 = built_tile(&b, PTOISA_MAT, 32, 16);
+        built_load(&b, l1, 0);
+        built_op(&b, PTOISA_TMOV, left, l1, 0);
+        built_op(&b, PTOISA_TMOV, right, l1, 0);
+        built_op(&b, PTOISA_TMATMUL, acc, left, right);
+        built_op(&b, PTOISA_TMOV, x, acc, 0);
+        uint32_t at = (uint32_t)b.list.insn_count;
+        built_op(&b, which == 2 ? PTOISA_TTRANS : PTOISA_TEXP, which == 1 ? x : y,
+                 which == 1 ? y : x, 0);
+        built_store(&b, 1, which == 1 ? x : y);
+        if (which == 3 || which == 4) {  // rows from 4 on: of the other core
+            built_store(&b, which == 3 ? 1 : 2, y);
+            b.list.insns[b.list.insn_count - 1].row = 4;
+        }
+        if (which == 5) {
+            b.list.tiles[y].valid_rows.max = b.list.tiles[x].valid_rows.max = 1;
+        }
+        built_must(&b, pwsp_list_cut(&b.list, &b.machine, NULL, &b.fault));
+        assert_int_equal(b.list.is_split, which == 0 || which == 4);
+        if (!b.list.is_split && which != 5) {
+            b.list.is_split = true;
+            assert_false(pwsp_list_verify(&b.list, &b.machine, &b.fault));
+            assert_non_null(strstr(b.fault.text, "does not let two vector cores share its rows"));
+            assert_true(b.fault.insn >= at);
+        }
+        built_free(&b);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(verify__refuses_tiles_that_the_device_does_not_take),
@@ -607,6 +756,8 @@ int main(void) {
         cmocka_unit_test(verify__refuses_flags_that_are_none_or_not_in_turn),
         cmocka_unit_test(verify__refuses_a_flag_that_may_be_set_before_its_last_wait),
         cmocka_unit_test(verify__refuses_accesses_without_an_order),
+        cmocka_unit_test(split__is_of_instructions_whose_rows_are_by_themselves),
+        cmocka_unit_test(split__is_refused_where_rows_meet),
         cmocka_unit_test(verify__refuses_lists_that_are_too_long),
         cmocka_unit_test(verify__survives_each_refused_allocation),
         cmocka_unit_test(verify__refuses_the_damage_that_matters),

@@ -21,6 +21,17 @@ static void add(batch *b, lp_scene scene, int which, uint64_t seed, bool is_a5) 
     batch_add(b, &t);
 }
 
+// No loop, but rows that two vector cores share: a product, and its rows by themselves.
+static void shared_rows(kt *t, bool is_looped, int which) {
+    (void)is_looped;
+    kt_value a = kt_in(t, PTOWSP_F16, 20 + which, 24), b = kt_in(t, PTOWSP_F16, 24, 40);
+    kt_value x = kt_matmul(t, a, b);
+    if (which > 1) {
+        x = kt_unary(t, KT_UNARY_exp, kt_sub(t, x, kt_rowmax(t, x)));
+    }
+    kt_keep(t, which > 2 ? kt_rowsum(t, x) : kt_mul(t, x, x));
+}
+
 static void play(bool is_a5, const char *options) {
     if (!npu_compiler()) {
         print_message("there is no C++ compiler: skipped\n");
@@ -37,6 +48,14 @@ static void play(bool is_a5, const char *options) {
     }
     for (int which = 0; which < 12; which++) {
         add(&b, which < 4 ? lp_cache : lp_random, which, test_random(&seed), is_a5);
+    }
+    uint32_t first = b.count;
+    for (int which = 0; which < 4; which++) {
+        add(&b, shared_rows, which, test_random(&seed), is_a5);
+    }
+    for (uint32_t i = first; i < b.count; i++) {
+        ptowsp_kernel_info info = ptowsp_program_kernel_at(kt_compile(&b.kernels[i]), 1);
+        assert_int_equal(info.is_split, !is_a5);
     }
     batch_play(&b, options);
 }

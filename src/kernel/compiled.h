@@ -45,6 +45,8 @@ typedef struct pwsp_tile_code {
     ptoisa_machine machine;
     bool is_cube;   // it has matrix products
     bool is_mixed;  // it has a cube and a vector half
+    bool is_split;  // both vector cores have rows of it
+    pwsp_valid split_rows;
     pwsp_list_fifo fifos[PWSP_FIFO_COUNT];
 } pwsp_tile_code;
 

@@ -15,6 +15,8 @@
 // There is one FIFO for each direction, with two slots of the size of its largest tile, in global
 // memory. A slot is read before the next but one push, so two suffice whatever the list.
 //
+// Then it is found out whether both vector cores can share the rows of the vector half: see list.h.
+//
 // In the unit model a push takes what the TMOV took, and a pop nothing: PTO-WSP counts one move.
 
 #ifndef PWSP_CUT_H

@@ -272,6 +272,10 @@ static void pwsp_tile_core_place(pwsp_tile_core *core, const pwsp_tile_code *cod
         tile->valid_rows = pwsp_task_valid(core, task, code, &from->valid_rows);
         tile->valid_cols = pwsp_task_valid(core, task, code, &from->valid_cols);
     }
+    if (code->is_split) {
+        uint32_t rows = pwsp_task_valid(core, task, code, &code->split_rows);
+        core->block->vector.cut_rows = (rows + 1) / 2;
+    }
 }
 
 // Begins an iteration of a loop: the sizes and places of the tiles that depend on it.
@@ -442,7 +446,8 @@ static void pwsp_insn_merge(ptoisa_core *core, const pwsp_insn *insn, const ptoi
 }
 
 // TPUSH and TPOP: a store to a slot that is free, a load from one that is filled. A list's order is
-// one in which it always is. The second vector core takes part in that, and does nothing else.
+// one in which it always is. Of a list that is split, what `vector` does is done by both vector cores,
+// each for its rows; else the second takes part in filling and freeing slots, and does nothing else.
 static void pwsp_core_fifo_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
                                 const pwsp_insn *insn) {
     bool is_push = insn->op == PWSP_INSN_TPUSH;

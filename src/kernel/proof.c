@@ -51,6 +51,7 @@
 
 #include "proof.h"
 
+#include "split.h"
 #include "unroll.h"
 
 #include <inttypes.h>
@@ -739,6 +740,13 @@ PWSP_INTERNAL bool pwsp_list_verify(const pwsp_list *list, const ptoisa_machine 
         return pwsp_list_fail(fault, PTOWSP_LIMIT_EXCEEDED, 0,
                               "verify: %" PRIu64 " instructions and %" PRIu64 " tiles",
                               list->insn_count, list->tile_count);
+    }
+    uint32_t at = 0;
+    if (list->is_split && !(list->is_mixed && pwsp_list_is_by_row(list, &list->split_rows, &at))) {
+        return pwsp_list_fail(
+            fault, PTOWSP_INVALID_PARAMS, at,
+            "verify: instruction %" PRIu32 " (%s) does not let two vector cores share its rows", at,
+            at < list->insn_count ? pwsp_insn_name(&list->insns[at]) : "none");
     }
     return list->loop_count ? pwsp_proof_loops(list, machine, fault)
                             : pwsp_proof_list(list, machine, NULL, fault);

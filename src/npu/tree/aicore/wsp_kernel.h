@@ -650,6 +650,10 @@ class Uncounted {
 // source: halves.cube() and halves.vector() say whose turn it is. The shim has clocks and flags for
 // each of the two.
 //
+// halves.split(rows): both vector cores do the vector half, the first for ceil(rows / 2) of its tiles'
+// rows, the second for the rest. Where one core is both, that does all rows, in the time of the slower
+// of the two.
+//
 // Fifo<flag, to_vector, slot bytes, slots>: push() stores a tile's valid elements to the next free
 // slot, and pop() loads them from it, rows `Pitch` elements apart.
 #ifdef WSP_ASCEND
@@ -658,6 +662,8 @@ struct Halves {
     AICORE void cube() {
     }
     AICORE void vector() {
+    }
+    AICORE void split(int) {
     }
 };
 
@@ -672,8 +678,9 @@ struct Halves {
 #endif
 
 template <uint8_t Flag, bool IsToVector, uint32_t SlotBytes, uint32_t SlotCount> class Fifo {
-    static_assert(Flag < 16 && WSP_HAS_FIFO,
-                  "a kernel for cube and vector cores: this tree cannot start both. See wsp_kernel.h");
+    static_assert(
+        Flag < 16 && WSP_HAS_FIFO,
+        "a kernel for cube and vector cores: this tree cannot start both. See wsp_kernel.h");
     using Pipe = pto::TPipe<Flag, IsToVector ? pto::Direction::DIR_C2V : pto::Direction::DIR_V2C,
                             SlotBytes, SlotCount>;
     static constexpr auto split = pto::TileSplitAxis::TILE_NO_SPLIT;
@@ -721,6 +728,7 @@ class Halves {
     // in one of them is a fault.
     ~Halves() {
         core.sum += other.sum;
+        core.cut_rows = 0;
         for (int p = 0; p < PTOISA_PIPE_COUNT; p++) {
             core.clock[p] = other.clock[p] > core.clock[p] ? other.clock[p] : core.clock[p];
             for (int q = 0; q < PTOISA_PIPE_COUNT; q++) {
@@ -737,6 +745,9 @@ class Halves {
     void vector() {
         turn(true);
     }
+    void split(int rows) {
+        other.cut_rows = static_cast<uint32_t>(rows + 1) / 2;
+    }
 
   private:
     void turn(bool to_vector) {
@@ -751,7 +762,7 @@ class Halves {
     bool is_vector = false;
 };
 
-// The second vector core takes part in filling and freeing slots, and does nothing else.
+// The second vector core takes part in filling and freeing slots, when the first does.
 template <uint8_t Flag, bool IsToVector, uint32_t SlotBytes, uint32_t SlotCount> class Fifo {
   public:
     Fifo() {
@@ -806,6 +817,8 @@ struct Halves {
     void cube() {
     }
     void vector() {
+    }
+    void split(int) {
     }
 };
 
