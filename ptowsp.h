@@ -52,8 +52,9 @@
 //      PTOWSP_STATIC         everything becomes private to the one file that has the implementation
 //      PTOWSP_NO_THREADS     no pthreads: PTOWSP_THREADS_OWN is refused, the other modes work
 //      PTOWSP_NO_SIMD        portable C only, no vector code chosen at run time
-//      PTOWSP_ONLY_PLAN      sections 1 to 12 and 27 alone, without pthreads: planning, dispatch and
-//                            merging, small enough for a scheduler core. The rest is not declared.
+//      PTOWSP_ONLY_PLAN      sections 1 to 12 and 27 alone, without pthreads: planning, dispatch
+//                            and merging, small enough for a scheduler core. The rest is not
+//                            declared.
 //      PTOWSP_ONLY_ATTENTION the same without MoE plans and prefix trees (functions of sections 11
 //                            and 12)
 //      PTOWSP_NO_TILES       all but tile kernels and emission: no functions of sections 16 and 26,
@@ -1155,10 +1156,10 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 // where the PTO-WSP specification asks for it.
 //
 // Queries. The queries of a sequence are cut into *tiles*. A tile is a run of tile_tokens query
-// tokens, with the `group` query heads of one KV head: rows = tokens * group, ordered by token, then
-// query head. Tile t has the query tokens from t * tile_tokens on; the last one may have fewer. KV
-// is read once per tile. Query token j of a sequence with q queries and n KV tokens has position
-// n - q + j: the queries are the last of the KV. It sees
+// tokens, with the `group` query heads of one KV head: rows = tokens * group, ordered by token,
+// then query head. Tile t has the query tokens from t * tile_tokens on; the last one may have
+// fewer. KV is read once per tile. Query token j of a sequence with q queries and n KV tokens has
+// position n - q + j: the queries are the last of the KV. It sees
 //
 //      KV tokens [begin, end)      end = is_causal ? position + 1 : n
 //                                  begin = window ? max(0, position - window + 1) : 0
@@ -1170,7 +1171,7 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 // neighbours share KV:
 //
 //      params      request, head, kv_start, kv_len       reserved    tile
-//      flags       FIRST, LAST: of the pieces of a tile  tier        of the KV length; 0 without tiers
+//      flags       FIRST, LAST: of the pieces of a tile  tier        of the KV length, or 0
 //      work_id     slot of the partial state, or PTOWSP_NO_SLOT for a whole unit (FIRST and LAST)
 //
 // Merges are descriptors as well: one per tile that was split, ordered as units are. Slots of one
@@ -1181,8 +1182,8 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //
 // Descriptors from unit_count to unit_capacity, and of merges likewise, are PTOWSP_WORK_INVALID,
 // with kv_len 0 (no slots), and flags of nothing else: a captured launch may run over all of them.
-// Lanes without work have empty ranges. The first slots of merges are in ascending order. A merge is
-// on the lane of its tile's first part, which gets less of the KV for it.
+// Lanes without work have empty ranges. The first slots of merges are in ascending order. A merge
+// is on the lane of its tile's first part, which gets less of the KV for it.
 //
 // Modes.
 //
@@ -1306,8 +1307,9 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_size(const ptowsp_attenti
                                                             ptowsp_attention_sizes *out_sizes,
                                                             ptowsp_plan_info *out_info);
 
-// Places the arrays of a plan for `sizes` in one block of sizes->block_bytes, aligned to 8, and sets
-// the capacities and lane_count; the rest of the plan becomes zero. For a device, copy the block.
+// Places the arrays of a plan for `sizes` in one block of sizes->block_bytes, aligned to 8, and
+// sets the capacities and lane_count; the rest of the plan becomes zero. For a device, copy the
+// block.
 // Errors   INVALID_PARAMS (a NULL, a block that is not aligned), LIMIT_EXCEEDED (sizes beyond 32
 //          bits), BUFFER_OVERFLOW (block_bytes too small).
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_place(const ptowsp_attention_sizes *sizes,
@@ -1334,16 +1336,17 @@ typedef struct ptowsp_attention_change {
 
 // Takes a plan on to the next step of the same configuration: KV lengths that grew, and sequences
 // that ended (KV length 0), keep the cut. Units of ended sequences become INVALID in place, with
-// kv_len 0, and their merges, too, with 0 slots; the rest of them stays. Their slots stay unused, and
-// tile_count is that of the rest. `changed` lists the sequences, in ascending order, whose plan is
-// not that of one that grew or ended: that came, or whose queries or request changed. With any of
-// these, and wherever the old cut cannot serve (a window that moved past a piece, a new last tile),
-// and where the gain would be above gain_max, the batch is planned anew. In INVARIANT mode a length
-// that grew past a chunk is one of these. gain_max 0 means 0.1; INFINITY never.
+// kv_len 0, and their merges, too, with 0 slots; the rest of them stays. Their slots stay unused,
+// and tile_count is that of the rest. `changed` lists the sequences, in ascending order, whose plan
+// is not that of one that grew or ended: that came, or whose queries or request changed. With any
+// of these, and wherever the old cut cannot serve (a window that moved past a piece, a new last
+// tile), and where the gain would be above gain_max, the batch is planned anew. In INVARIANT mode a
+// length that grew past a chunk is one of these. gain_max 0 means 0.1; INFINITY never.
 //
 // Errors   As generate; the plan is untouched then. A plan of another configuration, or of a batch
 //          of more sequences, or with ranges of lanes out of order, is INVALID_PARAMS, as far as it
-//          can be seen; so are `changed` not ascending or out of range, and gain_max below 0 or NaN.
+//          can be seen; so are `changed` not ascending or out of range, and gain_max below 0 or
+//          NaN.
 // Cost     O(units) where the cut is kept, in one walk if the plan has the sizes of
 //          ptowsp_attention_bound, else in two.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_update(
@@ -1354,7 +1357,8 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_update(
 // Proves a plan: every KV token of every tile of the batch is in exactly one unit, split tiles have
 // exactly one merge with their slots in KV order, ranges of lanes are in order, nothing exceeds a
 // capacity, the rest is INVALID. Serves for plans that were copied, updated or made elsewhere.
-// Errors   As generate, or INVALID_PARAMS with the first offending unit, merge or lane in *out_info.
+// Errors   As generate, or INVALID_PARAMS with the first offending unit, merge or lane in
+//          *out_info.
 // Cost     O(units).
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_check(const ptowsp_attention_batch *batch,
                                                              const ptowsp_attention_config *config,
@@ -1435,8 +1439,8 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_attention_merge_row(const ptowsp_attention
 // other counts of workers, or with a new plan.
 //
 // Memory   None is allocated.
-// Cost     Checking: 1 to 2 ns per unit on the calling thread; ptowsp_attention_run_worker leaves it
-//          out. Running: 2 ns per unit, some 8 more per part, and 10 more where lanes steal.
+// Cost     Checking: 1 to 2 ns per unit on the calling thread; ptowsp_attention_run_worker leaves
+//          it out. Running: 2 ns per unit, some 8 more per part, and 10 more where lanes steal.
 
 typedef struct ptowsp_attention_job {
     const ptowsp_attention_plan *plan;
@@ -1450,18 +1454,18 @@ typedef struct ptowsp_attention_job {
     ptowsp_work_fn join;                      // gets its joins; may be NULL if there are none
 } ptowsp_attention_job;
 
-// Elements of progress. It depends on lane_count and merge_capacity alone: what is enough for a plan
-// is enough for all that come into the same arrays for as many lanes.
+// Elements of progress. It depends on lane_count and merge_capacity alone: what is enough for a
+// plan is enough for all that come into the same arrays for as many lanes.
 PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_attention_progress_size(const ptowsp_attention_plan *plan);
 
 // Runs as worker `worker` of worker_count, on the calling thread: for engines whose threads are
-// inside an operator already. Lanes of the plan are dealt to workers in contiguous blocks; there may
-// be more workers than lanes, or fewer. Kernels see the worker's number as their lane.
+// inside an operator already. Lanes of the plan are dealt to workers in contiguous blocks; there
+// may be more workers than lanes, or fewer. Kernels see the worker's number as their lane.
 //
 // Workers  Every worker from 0 to worker_count - 1 has to call once per run: at any time, in any
-//          order, at the same time or one after another, on any threads. Where lanes steal, one that
-//          comes late finds its units done. The run is over when all have returned: then outputs are
-//          complete, and progress is zero.
+//          order, at the same time or one after another, on any threads. Where lanes steal, one
+//          that comes late finds its units done. The run is over when all have returned: then
+//          outputs are complete, and progress is zero.
 // Again    The next run of a job begins when the one before is over, as it writes the same outputs
 //          and the same slots. The barrier after which an engine reads the outputs is enough;
 //          nothing has to be cleared. Jobs with progress, slots and outputs of their own are
@@ -1484,8 +1488,8 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_run_serial(const ptowsp_a
                                                                   uint64_t *out_index);
 
 // Runs a job on all lanes of the context, and returns when all is done. Lane i of n begins with the
-// lists that worker i of n would have. A lane that is done takes lists that nobody has begun, as the
-// thread of another may be slow to wake; with is_stealing, single units of any list.
+// lists that worker i of n would have. A lane that is done takes lists that nobody has begun, as
+// the thread of another may be slow to wake; with is_stealing, single units of any list.
 // Errors   INVALID_PARAMS (as ptowsp_attention_job_check; the error's index is the unit's), BUSY,
 //          SYSTEM_FAILED (as ptowsp_parallel_for; the work is done).
 PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
@@ -1693,8 +1697,9 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_generate(const ptowsp_moe_confi
                                                           ptowsp_moe_plan *plan,
                                                           ptowsp_plan_info *out_info);
 
-// Proves a plan: every token of each expert is in one unit, in order; units are split where they may
-// be; lists of lanes and costs are those of the units. That no plan is better it does not prove.
+// Proves a plan: every token of each expert is in one unit, in order; units are split where they
+// may be; lists of lanes and costs are those of the units. That no plan is better it does not
+// prove.
 // Errors   As ptowsp_moe_generate; also INVALID_PARAMS with the unit, lane or cost at fault.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_check(const ptowsp_moe_config *config,
                                                        const PTOWSP_GM uint32_t *counts,
@@ -1799,8 +1804,8 @@ typedef struct ptowsp_moe_moved {
 // Improves the placement of one layer by at most move_max moves. A move makes one replica another
 // expert, whose weights have to be fetched. A step replaces a replica or swaps two, whichever
 // lowers the busiest rank most for its moves; where none helps, it stops. So the busiest rank is
-// never busier than before, and the steps do not depend on move_max. Under HIERARCHICAL experts stay
-// in the nodes in which they have replicas.
+// never busier than before, and the steps do not depend on move_max. Under HIERARCHICAL experts
+// stay in the nodes in which they have replicas.
 //
 // frontier[move_max + 1], which may be NULL, is the load of the busiest rank with at most that many
 // moves: what a call with it as move_max achieves.
@@ -1888,9 +1893,9 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_routes_generate(const ptowsp_mo
 // 12. Prefix trees
 // -------------------------------------------------------------------------------------------------
 //
-// Requests that begin alike (a system prompt, examples, the turns of a conversation, beams) have the
-// same KV up to where they part. A flat plan reads it once per request, a prefix plan once for all
-// of them, where that pays:
+// Requests that begin alike (a system prompt, examples, the turns of a conversation, beams) have
+// the same KV up to where they part. A flat plan reads it once per request, a prefix plan once for
+// all of them, where that pays:
 //
 //      five requests by their block ids     the tree                    segments of the plan
 //
@@ -1902,21 +1907,21 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_routes_generate(const ptowsp_mo
 //                                           [9 5] 1    [4 3] 3          F   [4 3]     rows 3
 //      order: 3 0 2 4 1
 //
-// Here block 3 of request 3 is not shared, since what comes before it differs; and sharing 8 did not
-// pay, so both of its requests read it.
+// Here block 3 of request 3 is not shared, since what comes before it differs; and sharing 8 did
+// not pay, so both of its requests read it.
 //
 // Tree. Requests are put in an order in which those of each node are neighbours: by their ids, ties
 // by number. Positions count in this order. position p shares common[p] KV tokens with p - 1, and
-// all nodes follow from that. A node is the KV tokens [kv_begin, kv_end) that its requests share and
-// others do not, so it has at least two of them. The last tokens of a request, those of its queries,
-// are shared only in decode. A request without blocks shares nothing. With is_ordered the order is
-// that in which requests came, and only neighbours can share.
+// all nodes follow from that. A node is the KV tokens [kv_begin, kv_end) that its requests share
+// and others do not, so it has at least two of them. The last tokens of a request, those of its
+// queries, are shared only in decode. A request without blocks shares nothing. With is_ordered the
+// order is that in which requests came, and only neighbours can share.
 //
-// Decision. Sharing a node saves reading; but its rows become parts that have to be merged, and cost
-// slots. A node that is not shared is read by the segments below it. All choices are weighed in the
-// cost of section 10, exactly, by dynamic programming over the tree. Not sharing at all is a choice,
-// so the cost is never above that of the flat plan. The lanes are then cut as in section 10; if this
-// makes the predicted time longer than that of the flat plan, nothing is shared.
+// Decision. Sharing a node saves reading; but its rows become parts that have to be merged, and
+// cost slots. A node that is not shared is read by the segments below it. All choices are weighed
+// in the cost of section 10, exactly, by dynamic programming over the tree. Not sharing at all is a
+// choice, so the cost is never above that of the flat plan. The lanes are then cut as in section
+// 10; if this makes the predicted time longer than that of the flat plan, nothing is shared.
 //
 // Segments are what sequences are in section 10: the first parameter of units is the segment. A
 // segment's query tokens are those of all its requests, in order: `tokens` says which token of the
@@ -1927,8 +1932,9 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_routes_generate(const ptowsp_mo
 //      whole segments     the only segments of their requests: units and merges as in section 10
 //      others             every unit has a slot, and every tile an entry in `merges`, even with one
 //                         slot: a list of the slots of its rows, and no merge to be done. The rows
-//                         are merged by *joins*, one for each request and KV head: over the segments
-//                         of the request, in order of depth, and in each by slots, so in KV order
+//                         are merged by *joins*, one for each request and KV head: over the
+//                         segments of the request, in order of depth, and in each by slots, so in
+//                         KV order
 //
 // In INVARIANT mode, segments end at multiples of the chunk. So pieces, and with them the bits of a
 // result, are those of the flat plan.
@@ -2061,8 +2067,8 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_tree_place(const ptowsp_pref
 
 // Builds the tree of a batch.
 // Errors   INVALID_PARAMS (lengths below 0, blocks that do not ascend, that are more than the KV
-//          fills, or that repeat in a request), BUFFER_OVERFLOW (a request or a block too many). The
-//          tree is empty then.
+//          fills, or that repeat in a request), BUFFER_OVERFLOW (a request or a block too many).
+//          The tree is empty then.
 // Cost     O(blocks + requests * log requests) comparisons of ids.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_build(const ptowsp_prefix_batch *batch,
                                                           ptowsp_prefix_tree *tree,
@@ -2078,8 +2084,8 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_build_given(const ptowsp_pre
 
 // Adds a request of the batch to a tree that was built from it, or removes one. KV lengths may grow
 // without either.
-// Errors   INVALID_PARAMS (a request that is there already, or not there, and as ptowsp_prefix_build),
-//          BUFFER_OVERFLOW (the tree is full). The tree is as before then.
+// Errors   INVALID_PARAMS (a request that is there already, or not there, and as
+//          ptowsp_prefix_build), BUFFER_OVERFLOW (the tree is full). The tree is as before then.
 // Cost     O(requests).
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_add(const ptowsp_prefix_batch *batch,
                                                         uint32_t request, ptowsp_prefix_tree *tree,
@@ -2089,15 +2095,17 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_remove(uint32_t request,
                                                            ptowsp_plan_info *out_info);
 
 // Bounds the sizes of the plans of any tree of any batch within limits. In INVARIANT mode there are
-// never more units than in a flat plan. In BALANCED mode a chain, in which each node has one request
-// less than the node above it, has the most tiles: up to n^2 / 2 tokens of n requests, by tile.
+// never more units than in a flat plan. In BALANCED mode a chain, in which each node has one
+// request less than the node above it, has the most tiles: up to n^2 / 2 tokens of n requests, by
+// tile.
 // Errors   As ptowsp_attention_bound; a window. *out_sizes is zero then.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_bound(const ptowsp_attention_config *config,
                                                           const ptowsp_attention_limits *limits,
                                                           ptowsp_prefix_sizes *out_sizes,
                                                           ptowsp_plan_info *out_info);
 
-// The exact sizes of the plan of a tree. Errors and cost as ptowsp_prefix_generate, without writing.
+// The exact sizes of the plan of a tree. Errors and cost as ptowsp_prefix_generate, without
+// writing.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_size(const ptowsp_attention_batch *batch,
                                                          const ptowsp_attention_config *config,
                                                          ptowsp_prefix_tree *tree,
@@ -2334,7 +2342,8 @@ PTOWSP_API ptowsp_axis ptowsp_axis_ragged(ptowsp_module *module, const char *nam
 PTOWSP_API ptowsp_axis ptowsp_axis_sparse(ptowsp_module *module, const char *name);
 
 // One row of a ragged or sparse axis, or the part of a plan axis that is one lane's. `row` is an
-// i64, usually the variable of an outer loop. A row outside the bound arrays is an error of the run.
+// i64, usually the variable of an outer loop. A row outside the bound arrays is an error of the
+// run.
 PTOWSP_API ptowsp_axis ptowsp_axis_row(ptowsp_module *module, ptowsp_axis axis, ptowsp_expr row);
 
 // Plan axes: loops over the units, merges and lanes of an attention plan (section 10), or the units
@@ -2349,7 +2358,7 @@ PTOWSP_API ptowsp_axis ptowsp_axis_row(ptowsp_module *module, ptowsp_axis axis, 
 //              PTOWSP_WHEN(m, ptowsp_loop_field(unit, PTOWSP_PLAN_IS_WHOLE)) {
 //                  ... a task with out[ptowsp_loop_field(unit, PTOWSP_PLAN_REQUEST)] ...
 //              }
-//              PTOWSP_OTHERWISE(m) { ... with states[ptowsp_loop_field(unit, PTOWSP_PLAN_SLOT)] ... }
+//              PTOWSP_OTHERWISE(m) { ... states[ptowsp_loop_field(unit, PTOWSP_PLAN_SLOT)] ... }
 //          }
 //          PTOWSP_PARALLEL(m, merge, merges) { ... a task ... }
 //      }
@@ -2545,8 +2554,8 @@ typedef struct ptowsp_kernel_source {
     PWSP_LONG_STRINGS_BEGIN static const char name[] = #__VA_ARGS__; PWSP_LONG_STRINGS_END
 // clang-format on
 
-// What an argument of a PTO-ISA entry is. `index` is that of a tile parameter, an axis argument or a
-// scalar parameter.
+// What an argument of a PTO-ISA entry is. `index` is that of a tile parameter, an axis argument or
+// a scalar parameter.
 typedef enum ptowsp_pto_value {
     PTOWSP_PTO_NONE = 0,  // ends a list
     PTOWSP_PTO_DATA,      // __gm__ T *: the tile's first element, with T the parameter's dtype
@@ -2586,11 +2595,12 @@ typedef struct ptowsp_pto_arg {
 //          #include lines are read first, at file scope, whatever macros the source defines before
 //          them. Names of different kernels do not clash, except extern "C" functions that are no
 //          entry. Launches (<<<>>>) and main functions belong behind #ifdef __CCE_AICORE__.
-// Mixed    is_mixed: the source is compiled twice, with __DAV_CUBE__ and with __DAV_VEC__, and a task
-//          runs the first on a cube core and the second on two vector cores (get_subblockid()). They
-//          meet in TPipes alone, over memory that is an argument. The unit is PTOWSP_UNIT_CUBE. Its
-//          own headers must be without include guards, as both halves read them. Such trees build
-//          for the shim alone. A deadlock fails the task with where each core waits.
+// Mixed    is_mixed: the source is compiled twice, with __DAV_CUBE__ and with __DAV_VEC__, and a
+//          task runs the first on a cube core and the second on two vector cores
+//          (get_subblockid()). They meet in TPipes alone, over memory that is an argument. The unit
+//          is PTOWSP_UNIT_CUBE. Its own headers must be without include guards, as both halves read
+//          them. Such trees build for the shim alone. A deadlock fails the task with where each
+//          core waits.
 // Cost     In a tree, the clock of the shim's core under the model of the run, or `cycles` of the
 //          kernel. The shim checks operands and flags as a device demands them: a fault fails the
 //          task. A source that was only ever run in PTO-ISA's CPU simulator may need
@@ -2599,8 +2609,8 @@ typedef struct ptowsp_pto_arg {
 //          sums into row-major tiles, 512 KiB of UB. Such a kernel is no longer fit for a device.
 // Running  The library does not compile C++. ptowsp_run_execute needs `fn` of the kernel. It may be
 //          a C++ function of yours that calls the same entry, built with ptoisa_shim.h, and returns
-//          ptoisa_cycles() of its core. Without fn there is time (with cycles or cost) and emission;
-//          executing is refused with UNSUPPORTED, as is time without cycles and cost.
+//          ptoisa_cycles() of its core. Without fn there is time (with cycles or cost) and
+//          emission; executing is refused with UNSUPPORTED, as is time without cycles and cost.
 typedef struct ptowsp_pto_source {
     const char *text;                         // copied; or
     const char *file;                         // a path, read when emitting; copied
@@ -2782,16 +2792,16 @@ typedef struct ptowsp_attention_shape {
 //      per_row_token   (dim + value_dim) multiply-adds / those of the cube in a cycle: blocks of 16
 //                      rows, 16 columns and 32 bytes of K, two cycles each in f32. Rows of a tile
 //                      that are no multiple of 16 take as long as the next one
-//      per_unit        store_ns + dispatch_ns + completion_ns: for a unit that an AICPU hands out. A
-//                      lane that walks its own list has less; set it to what a unit costs there
+//      per_unit        store_ns + dispatch_ns + completion_ns: for a unit that an AICPU hands out.
+//                      A lane that walks its own list has less; set it to what a unit costs there
 //      per_merged_row  value_dim + 2 floats from UB to GM and back
 //
 // Softmax and the reading of queries overlap with the reading of KV, and are not counted. A kernel
-// that reads and multiplies one after the other takes the sum of per_token and rows * per_row_token;
-// one that overlaps the two takes the larger, which is at least half of the sum.
+// that reads and multiplies one after the other takes the sum of per_token and rows *
+// per_row_token; one that overlaps the two takes the larger, which is at least half of the sum.
 //
-// Errors   INVALID_PARAMS: a NULL; dim 0; a kv_dtype without a size; a rate below 0 or not finite; a
-//          machine without clock or without the rates that are used. *out_cost is zero then.
+// Errors   INVALID_PARAMS: a NULL; dim 0; a kv_dtype without a size; a rate below 0 or not finite;
+//          a machine without clock or without the rates that are used. *out_cost is zero then.
 PTOWSP_API ptowsp_status ptowsp_attention_cost_of(const ptowsp_machine *machine,
                                                   const ptowsp_attention_shape *shape,
                                                   ptowsp_attention_cost *out_cost);
@@ -2874,14 +2884,14 @@ PTOWSP_API void ptowsp_tile_store_add(ptowsp_value param, ptowsp_value value);
 // tiles, where a y of 0 then gives no particular number; division of i32 tiles is refused.
 // src/kernel/legal.h has the table.
 //
-// Matrix products run on a cube core, all else on vector cores. A kernel with both is mixed on A2/A3:
-// it is cut into two halves, and what goes between them goes through FIFOs in global memory. Values
-// keep their type and bits. In the a2a3 model the halves overlap as far as two slots of each FIFO
-// allow, and the way through global memory is counted; the unit model counts one move, as PTO-WSP
-// does. A cube core's two vector cores share the rows of the vector half if it works row by row: on
-// elements, rows with a column or a sum of each row, loads and stores, of tiles that all have the
-// same valid rows. Else one of them does it, as it does with columns, transposed tiles, sorts, masks,
-// gathers and rows for all others. Where both halves use a parameter
+// Matrix products run on a cube core, all else on vector cores. A kernel with both is mixed on
+// A2/A3: it is cut into two halves, and what goes between them goes through FIFOs in global memory.
+// Values keep their type and bits. In the a2a3 model the halves overlap as far as two slots of each
+// FIFO allow, and the way through global memory is counted; the unit model counts one move, as
+// PTO-WSP does. A cube core's two vector cores share the rows of the vector half if it works row by
+// row: on elements, rows with a column or a sum of each row, loads and stores, of tiles that all
+// have the same valid rows. Else one of them does it, as it does with columns, transposed tiles,
+// sorts, masks, gathers and rows for all others. Where both halves use a parameter
 // that one stores to, and no tile that goes between them orders it, the vector half does the loads
 // and stores of that parameter. On A5 the cores' memories are connected, and nothing is cut.
 PTOWSP_API ptowsp_value ptowsp_tile_add(ptowsp_value x, ptowsp_value y);
@@ -3197,8 +3207,8 @@ PTOWSP_API ptowsp_expr ptowsp_symbol(ptowsp_module *module, const char *name);
 PTOWSP_API ptowsp_expr ptowsp_array_at(ptowsp_module *module, const char *name, ptowsp_dtype dtype,
                                        ptowsp_expr index);
 
-// The size of a dense or dynamic axis, i64; of a plan axis the number of units or merges (those that
-// are INVALID included) or lanes.
+// The size of a dense or dynamic axis, i64; of a plan axis the number of units or merges (those
+// that are INVALID included) or lanes.
 PTOWSP_API ptowsp_expr ptowsp_axis_size(ptowsp_module *module, ptowsp_axis axis);
 
 // The position of the current entry in the indices of a sparse axis, i64. `variable` is that of a
@@ -3336,9 +3346,9 @@ typedef struct ptowsp_view {
     ptowsp_expr row, col;                           // i64; default: 0
     int64_t rows, cols;  // size of the tile; default: the parameter's size, or up to the tensor's
                          // edge where that is PTOWSP_DYNAMIC
-    // i64: at most so many rows and columns of that are valid, as at an edge; default: no limit. Less
-    // than 1 is an error of the run. So the tile is what a task touches, and no other task waits for
-    // it: the KV tokens of a unit, the slots of a merge.
+    // i64: at most so many rows and columns of that are valid, as at an edge; default: no limit.
+    // Less than 1 is an error of the run. So the tile is what a task touches, and no other task
+    // waits for it: the KV tokens of a unit, the slots of a merge.
     ptowsp_expr row_count, col_count;
 } ptowsp_view;
 
@@ -3859,8 +3869,8 @@ PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text 
 // cost functions, as several lanes may call them at once. Time is simulated in program order from
 // the cycles that kernels return, so it is the same, too.
 //
-// Affinity, custom, hash and plan also choose the real lane, by key modulo lanes. (While the thread of
-// that lane is slow to wake, others take its tasks.) Otherwise any lane takes any task. In
+// Affinity, custom, hash and plan also choose the real lane, by key modulo lanes. (While the thread
+// of that lane is slow to wake, others take its tasks.) Otherwise any lane takes any task. In
 // pipelines, tasks whose cycles are known before they run (tile kernels, constant cycles, or a
 // cost) run on lanes, each after the task before it in its process. The walk waits for any other
 // task.
@@ -3931,14 +3941,15 @@ PTOWSP_API ptowsp_status ptowsp_run_bind_work(ptowsp_run *run, const char *plan,
                                               const ptowsp_work *work, uint64_t count);
 
 // Bind a batch in place of a plan: each execution plans it first (ptowsp_attention_generate), and
-// the plan axes iterate over that plan. Emitted trees plan on the AICPU. Batch and configuration are
-// copied; the lengths, speeds and tiers that they point to are not, and are read by each execution.
+// the plan axes iterate over that plan. Emitted trees plan on the AICPU. Batch and configuration
+// are copied; the lengths, speeds and tiers that they point to are not, and are read by each
+// execution.
 //
 // Memory belongs to the run. With `capacity`, the sizes of ptowsp_attention_bound, it is allocated
 // here and for good; a plan that needs more units, merges or slots is an error of the execution.
-// Scratch tensors then have capacity->slot_count slots of capacity->slot_rows rows. With NULL memory
-// grows when a plan does not fit, and the slots of a plan are checked as all views are, against
-// their tensor; ptowsp_attention_size tells how many there are.
+// Scratch tensors then have capacity->slot_count slots of capacity->slot_rows rows. With NULL
+// memory grows when a plan does not fit, and the slots of a plan are checked as all views are,
+// against their tensor; ptowsp_attention_size tells how many there are.
 // Errors   As above, or those of the configuration (ptowsp_attention_bound), OUT_OF_MEMORY, and
 //          INVALID_PARAMS for a capacity of another configuration. Executing returns the status of
 //          ptowsp_attention_generate, with its text and the sequence as index.
@@ -4173,7 +4184,8 @@ PTOWSP_API void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text);
 // 23. Seeing runs
 // -------------------------------------------------------------------------------------------------
 //
-// What runs record of their tasks, and pictures of it. Say before an execution what it shall record:
+// What runs record of their tasks, and pictures of it. Say before an execution what it shall
+// record:
 //
 //      NONE     nothing beyond ptowsp_run_result
 //      TOTALS   sums over all tasks: by kernel, idle time by reason, use of lanes over time. Memory
@@ -4186,11 +4198,11 @@ PTOWSP_API void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text);
 //
 // Memory   TASKS: 96 bytes for each task that is kept, and 8 for each of its axis values and
 //          scalars; up to twice that while tables grow. Others take as much while in flight. EDGES:
-//          48 more for each task, 40 for a tile, 16 for an edge that is not of structure, and 64 for
-//          each tile that no later task has written over.
+//          48 more for each task, 40 for a tile, 16 for an edge that is not of structure, and 64
+//          for each tile that no later task has written over.
 // Cost     NONE nothing. TOTALS and TASKS some 100 ns per task in time-only mode on a busy machine,
-//          as tasks are no longer issued in batches. EDGES compares each tile with the tiles of its tensor that no
-//          later task has written over.
+//          as tasks are no longer issued in batches. EDGES compares each tile with the tiles of its
+//          tensor that no later task has written over.
 
 typedef enum ptowsp_record_level {
     PTOWSP_RECORD_NONE = 0,
@@ -4209,8 +4221,8 @@ typedef struct ptowsp_record_options {
 
 // Sets what the following executions record; NULL is NONE. record_tasks in the options of an
 // execution is at least TASKS.
-// Errors   INVALID_PARAMS: no such level; an empty window (end not 0, and not after begin); EDGES of
-//          some tasks only. BUSY.
+// Errors   INVALID_PARAMS: no such level; an empty window (end not 0, and not after begin); EDGES
+//          of some tasks only. BUSY.
 PTOWSP_API ptowsp_status ptowsp_run_record(ptowsp_run *run, const ptowsp_record_options *options);
 
 // A task that was kept. Pointers live until the next execution.
@@ -4230,9 +4242,9 @@ PTOWSP_API ptowsp_task_trace ptowsp_run_trace_at(const ptowsp_run *run, uint64_t
 PTOWSP_API bool ptowsp_run_trace_find(const ptowsp_run *run, uint64_t index,
                                       ptowsp_task_trace *out_task);
 
-// Writes what identifies a task: "attend request=3 head=1 scale=2". An axis value that is a variable
-// or a symbol has its name, any other is "axis0" and so on; scalars have the names that their kernel
-// gives them.
+// Writes what identifies a task: "attend request=3 head=1 scale=2". An axis value that is a
+// variable or a symbol has its name, any other is "axis0" and so on; scalars have the names that
+// their kernel gives them.
 PTOWSP_API void ptowsp_run_print_task(const ptowsp_run *run, const ptowsp_task_trace *task,
                                       ptowsp_text text);
 
@@ -4331,19 +4343,20 @@ PTOWSP_API bool ptowsp_run_edges(const ptowsp_run *run, uint64_t task, ptowsp_ed
 //      PERFETTO   protobuf for ui.perfetto.dev: a track per lane and process, a slice per task, the
 //                 lanes busy over time as a counter, arrows along the critical path
 //      CHROME     the same as JSON, for the same viewers; ten times as large
-//      SVG        a timeline to read in a browser or a README: lanes, kernels by colour and pattern,
-//                 why lanes were idle, the critical path, a time axis and a legend. Tasks narrower
-//                 than half a pixel are drawn together
+//      SVG        a timeline to read in a browser or a README: lanes, kernels by colour and
+//                 pattern, why lanes were idle, the critical path, a time axis and a legend. Tasks
+//                 narrower than half a pixel are drawn together
 //      CSV        a row per task; values and scalars in one column, as the bars have them
 //      TABLE      the same as text in columns, with fewer of them
-//      USAGE_CSV  the use over time, a row per bin with a column per kernel: for runs of any length,
-//                 as it needs TOTALS only; so does a PERFETTO or CHROME export without tasks
+//      USAGE_CSV  the use over time, a row per bin with a column per kernel: for runs of any
+//                 length, as it needs TOTALS only; so does a PERFETTO or CHROME export without
+//                 tasks
 //      EDGES      what each task waits for, as text; needs edges (EDGES)
 //      DOT        the same as a graph for Graphviz; edges that are no dependences are dashed
 //
-// Bars say "attend request=3 head=1". A cycle is a nanosecond unless clock_mhz says otherwise. Times
-// in JSON are microseconds with a fraction; readers that take them as doubles round them from 2^53
-// ns on.
+// Bars say "attend request=3 head=1". A cycle is a nanosecond unless clock_mhz says otherwise.
+// Times in JSON are microseconds with a fraction; readers that take them as doubles round them from
+// 2^53 ns on.
 
 // Takes bytes; false: it failed, and is not called again.
 typedef struct ptowsp_output {
@@ -4385,16 +4398,17 @@ typedef struct ptowsp_export_options {
     ptowsp_theme theme;
 } ptowsp_export_options;
 
-// Writes what the last execution recorded; options may be NULL. After a failed execution that is the
-// work done until the error; tasks that were issued but never started are in tables only, on "-".
+// Writes what the last execution recorded; options may be NULL. After a failed execution that is
+// the work done until the error; tasks that were issued but never started are in tables only, on
+// "-".
 //
 // Memory   Freed on return: 16 bytes for each kept task where lanes choose among ready tasks, 8 for
 //          SVG, 4 more with pipelines and 4 more for PERFETTO; otherwise a few kilobytes and what
 //          places and lanes take.
-// Errors   INVALID_PARAMS: no such format or theme; no function; a width out of range; the window is
-//          empty or begins behind the run's end; nothing was recorded, or no tasks for a format that
-//          draws them, or no edges. LIMIT_EXCEEDED: more lanes than lane_max. SYSTEM_FAILED: the
-//          output failed; the text says after how many bytes. OUT_OF_MEMORY.
+// Errors   INVALID_PARAMS: no such format or theme; no function; a width out of range; the window
+//          is empty or begins behind the run's end; nothing was recorded, or no tasks for a format
+//          that draws them, or no edges. LIMIT_EXCEEDED: more lanes than lane_max. SYSTEM_FAILED:
+//          the output failed; the text says after how many bytes. OUT_OF_MEMORY.
 PTOWSP_API ptowsp_status ptowsp_run_export(const ptowsp_run *run, ptowsp_export_format format,
                                            const ptowsp_export_options *options,
                                            ptowsp_output output);
@@ -4416,8 +4430,8 @@ typedef struct ptowsp_run_bounds {
 PTOWSP_API ptowsp_status ptowsp_run_find_bounds(const ptowsp_run *run,
                                                 ptowsp_run_bounds *out_bounds);
 
-// What if tasks of a kernel took `percent` of their cycles, rounded down? Executes in time-only mode,
-// which replaces the results of the last execution, and records nothing.
+// What if tasks of a kernel took `percent` of their cycles, rounded down? Executes in time-only
+// mode, which replaces the results of the last execution, and records nothing.
 // Errors   INVALID_PARAMS: no such kernel; percent over 1000. Those of an execution in this mode.
 typedef struct ptowsp_what_if {
     uint32_t kernel;  // its id
@@ -4793,8 +4807,8 @@ PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32
 // and CANN, and have not run.
 //
 // Kernels that are C functions carry their source (ptowsp_kernel_source), which is compiled as
-// C++17 with ptowsp.h; `user` is NULL there. PTO-ISA sources (ptowsp_pto_source) are passed through;
-// their files are read here. Directives that the device side does not support are
+// C++17 with ptowsp.h; `user` is NULL there. PTO-ISA sources (ptowsp_pto_source) are passed
+// through; their files are read here. Directives that the device side does not support are
 // refused: see column ascend_npu of ptowsp_capability_print.
 
 typedef struct ptowsp_npu_desc {
@@ -4810,8 +4824,8 @@ typedef struct ptowsp_npu_desc {
 // Errors   UNSUPPORTED: a directive that ascend_npu refuses, a kernel without source (or a cost
 //          without source), a PTO-ISA source without its entry, or an instruction that the machine
 //          does not have. Without is_for_host a tile kernel with products and other operations as
-//          well: a task of it takes a cube core and its vector cores at once, and the scheduler of a
-//          tree cannot give it to all of them on a device. The text names it.
+//          well: a task of it takes a cube core and its vector cores at once, and the scheduler of
+//          a tree cannot give it to all of them on a device. The text names it.
 //          LIMIT_EXCEEDED: more than 65535 statements, or parts of another kind.
 //          INVALID_PARAMS: no directory; it exists, and is_replacing is false or it cannot be
 //          replaced.
@@ -4821,22 +4835,24 @@ typedef struct ptowsp_npu_desc {
 PTOWSP_NPU_API ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *program,
                                              const ptowsp_npu_desc *desc);
 
-// Passes the files of is_for_host one by one to a callback, in a fixed order, with paths in the tree like
-// "aicpu/expand.cpp". A callback that returns anything but OK ends the call with that status.
+// Passes the files of is_for_host one by one to a callback, in a fixed order, with paths in the
+// tree like "aicpu/expand.cpp". A callback that returns anything but OK ends the call with that
+// status.
 typedef ptowsp_status (*ptowsp_npu_file_fn)(void *user, const char *path, const char *text,
                                             size_t size);
 PTOWSP_NPU_API ptowsp_status ptowsp_npu_emit_files(ptowsp_context *context,
                                                    const ptowsp_program *program,
                                                    ptowsp_npu_file_fn file, void *user);
 
-// Executes a run, and records it in a new directory: what is bound, the memory of its tensors before,
-// the elements of tensors that tasks write and the slots after, and the makespan. A tree of the
-// program compares itself with that wherever it was built, for this machine, with PTO-ISA's
-// simulator or for a device: run --check DIRECTORY. Trees record runs of their own in this form: run
-// --record DIRECTORY. The run needs data, and a cost model that trees have; options may be NULL.
-// Errors   As ptowsp_run_execute and ptowsp_npu_emit. INVALID_PARAMS: no run or directory, TIME_ONLY,
-//          a cost model of the user, or the directory exists. UNSUPPORTED: a name with "=" or a line
-//          end. Nothing is left behind.
+// Executes a run, and records it in a new directory: what is bound, the memory of its tensors
+// before, the elements of tensors that tasks write and the slots after, and the makespan. A tree of
+// the program compares itself with that wherever it was built, for this machine, with PTO-ISA's
+// simulator or for a device: run --check DIRECTORY. Trees record runs of their own in this form:
+// run --record DIRECTORY. The run needs data, and a cost model that trees have; options may be
+// NULL.
+// Errors   As ptowsp_run_execute and ptowsp_npu_emit. INVALID_PARAMS: no run or directory,
+//          TIME_ONLY, a cost model of the user, or the directory exists. UNSUPPORTED: a name with
+//          "=" or a line end. Nothing is left behind.
 PTOWSP_NPU_API ptowsp_status ptowsp_npu_record(ptowsp_context *context, ptowsp_run *run,
                                                const ptowsp_run_options *options,
                                                const char *directory);
@@ -4990,7 +5006,8 @@ typedef struct ptowsp_expr_info {
 PTOWSP_API ptowsp_expr_info ptowsp_program_expr_at(const ptowsp_program *program, uint32_t expr);
 
 // Declarations. Arrays include the lengths of ragged axes and the fields of plans. A row of an axis
-// (ptowsp_axis_row) is not an axis of its own here. Only declarations with is_used have to be bound.
+// (ptowsp_axis_row) is not an axis of its own here. Only declarations with is_used have to be
+// bound.
 typedef enum ptowsp_axis_kind {
     PTOWSP_AXIS_DENSE = 0,
     PTOWSP_AXIS_DYNAMIC,
@@ -5233,8 +5250,8 @@ PTOWSP_API ptowsp_kernel_info ptowsp_program_kernel_at(const ptowsp_program *pro
 
 // A size that depends on the task: clamp((mul * valid + add) >> shift, 0, max), where `valid` is
 // the valid rows (axis 0) or columns (axis 1) of tile parameter `param`; in a loop (not 0) what is
-// left of them behind its index, up to its end: min(valid, end) - index. If param is UINT32_MAX, the
-// size is max.
+// left of them behind its index, up to its end: min(valid, end) - index. If param is UINT32_MAX,
+// the size is max.
 typedef struct ptowsp_extent {
     uint32_t param, axis, shift;
     int32_t mul, add;
@@ -5242,9 +5259,9 @@ typedef struct ptowsp_extent {
     uint32_t loop;
 } ptowsp_extent;
 
-// A loop of a tile kernel, 1 .. loop_count: for (index = begin; index < end; index += step), between
-// its instructions LOOP and END. A bound is a constant, the scalar parameter `scalar`, or a valid
-// size of tile parameter `tile`.
+// A loop of a tile kernel, 1 .. loop_count: for (index = begin; index < end; index += step),
+// between its instructions LOOP and END. A bound is a constant, the scalar parameter `scalar`, or a
+// valid size of tile parameter `tile`.
 typedef struct ptowsp_loop_bound {
     uint32_t scalar, tile;  // PTOWSP_NO_PARAM: not this
     uint32_t axis;          // of a tile: 0 rows, 1 columns
@@ -5292,11 +5309,11 @@ typedef enum ptowsp_form {
 
 #define PTOWSP_NO_PARAM UINT32_MAX
 
-// The halves of a mixed kernel. Instructions are listed in an order that both cores can follow; each
-// core executes its own ones, with pipes and flags of its own, and both go through all loops. TPUSH
-// src[0] waits for a free slot of a FIFO and fills it with the tile's valid elements, rows one behind
-// another, valid_cols.max elements apart; TPOP dst[0] waits for the next filled slot and frees it.
-// So the n-th TPOP of a FIFO gets what the n-th TPUSH put there.
+// The halves of a mixed kernel. Instructions are listed in an order that both cores can follow;
+// each core executes its own ones, with pipes and flags of its own, and both go through all loops.
+// TPUSH src[0] waits for a free slot of a FIFO and fills it with the tile's valid elements, rows
+// one behind another, valid_cols.max elements apart; TPOP dst[0] waits for the next filled slot and
+// frees it. So the n-th TPOP of a FIFO gets what the n-th TPUSH put there.
 typedef enum ptowsp_side {
     PTOWSP_SIDE_ANY = 0,  // of kernels that are not mixed; LOOP and END
     PTOWSP_SIDE_CUBE,
@@ -5352,9 +5369,9 @@ PTOWSP_API ptowsp_loop_info ptowsp_program_loop_at(const ptowsp_program *program
 // symbols and tensors are given by index. The size of a dense axis is the declared one; that of a
 // plan axis is bound with its plan. Fields of plans count as not bound: they are in the plan, whose
 // lane_count is 0 if it was bound as work. The plan of a batch is that of the last execution, and
-// not bound before; out_capacity->lane_count is 0 if the batch has no capacity. A tensor's buffer has
-// all fields filled in; its size is the number of bytes that it spans (0 where elements lie before
-// the first one).
+// not bound before; out_capacity->lane_count is 0 if the batch has no capacity. A tensor's buffer
+// has all fields filled in; its size is the number of bytes that it spans (0 where elements lie
+// before the first one).
 PTOWSP_API const ptowsp_program *ptowsp_run_program(const ptowsp_run *run);
 PTOWSP_API bool ptowsp_run_bound_size(const ptowsp_run *run, uint32_t axis, int64_t *out_size);
 PTOWSP_API bool ptowsp_run_bound_symbol(const ptowsp_run *run, uint32_t symbol,
