@@ -217,7 +217,7 @@ typedef enum call_need {
     CALL(TMRGSORT, TMRGSORT, FORM_MERGE, F32, c, tmrgsort(core, t[0], t[1], 64))                   \
     CALL(TMRGSORT_LISTS, TMRGSORT, FORM_LISTS, F32, c,                                             \
          tmrgsort_lists(core, t[0], t[1], t + 2, 2, executed, false))                              \
-    CALL(TGATHERMASK, TGATHERMASK, FORM_PACKED, F32, 0,                                           \
+    CALL(TGATHERMASK, TGATHERMASK, FORM_PACKED, F32, 0,                                            \
          tgather_mask(core, t[0], t[1], PTOISA_P1010))                                             \
     CALL(TGATHER, TGATHER, FORM_INDEX, F32, r *c, tgather(core, t[0], t[1], t[2], t[3]))           \
     CALL(TGATHERB, TGATHERB, FORM_BLOCKS, F32, r *c, tgatherb(core, t[0], t[1], t[2]))             \
