@@ -101,6 +101,10 @@ static uint32_t pwsp_moe_slot_of(int32_t id, uint32_t expert_count) {
 }
 
 #if PWSP_X86
+// Without optimisation gcc's gathers and scatters are macros, which convert masks.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+
 // Counts `count` ids of whole tokens with `width` experts each (at most 8, or 8 of them at a time),
 // and writes their ranks. False if a count got lost, as a token has an expert twice.
 PWSP_AVX512 static bool pwsp_moe_rank_avx512(const int32_t *ids, uint64_t count, uint32_t width,
@@ -146,6 +150,8 @@ PWSP_AVX512 static void pwsp_moe_rows_avx512(const pwsp_moe_sorter *s, const uin
         _mm512_mask_i32scatter_epi32(s->order->pairs, used, row, pair, 4);
     }
 }
+
+#pragma GCC diagnostic pop
 
 // The experts of a token that are counted together; 0: one by one.
 static uint32_t pwsp_moe_width(const ptowsp_moe_routes *routes) {
