@@ -3868,7 +3868,7 @@ static void npu_print_windows(const npu_kernel *k, npu_text *out) {
         return;
     }
     npu_print(out, "\n    // Its loads and stores.\n");
-    static const char *const words[] = {"ROWS", "COLUMNS", "EITHER"};
+    static const char words[][8] = {"ROWS", "COLUMNS", "EITHER"};
     for (int which = 0; which < 3; which++) {
         bool is_any = false;
         for (uint32_t i = 0; i < k->info.tile_count; i++) {
@@ -11963,8 +11963,8 @@ static const char npu_fixed_7[] =
     "    return at_ != end.at_ && run_->good();\n"
     "}\n"
     "\n"
-    "template bool Entries::Iterator::operator!=(const Iterator &end) const;\n"
-    "template bool Units::Iterator::operator!=(const Iterator &end) const;\n"
+    "template bool Items<Entry>::Iterator::operator!=(const Iterator &end) const;\n"
+    "template bool Items<i64>::Iterator::operator!=(const Iterator &end) const;\n"
     "\n"
     "// -- tiles ----------------------------------------------------------------------------------------\n"
     "\n"

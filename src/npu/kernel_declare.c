@@ -235,7 +235,7 @@ static void npu_print_windows(const npu_kernel *k, npu_text *out) {
         return;
     }
     npu_print(out, "\n    // Its loads and stores.\n");
-    static const char *const words[] = {"ROWS", "COLUMNS", "EITHER"};
+    static const char words[][8] = {"ROWS", "COLUMNS", "EITHER"};
     for (int which = 0; which < 3; which++) {
         bool is_any = false;
         for (uint32_t i = 0; i < k->info.tile_count; i++) {

@@ -195,8 +195,8 @@ template <typename Item> bool Items<Item>::Iterator::operator!=(const Iterator &
     return at_ != end.at_ && run_->good();
 }
 
-template bool Entries::Iterator::operator!=(const Iterator &end) const;
-template bool Units::Iterator::operator!=(const Iterator &end) const;
+template bool Items<Entry>::Iterator::operator!=(const Iterator &end) const;
+template bool Items<i64>::Iterator::operator!=(const Iterator &end) const;
 
 // -- tiles ----------------------------------------------------------------------------------------
 
