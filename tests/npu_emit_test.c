@@ -258,7 +258,7 @@ static void emit__manifest_is_json_with_the_schedules_support(void **state) {
     const char *end = json(text);
     assert_non_null(end);
     assert_string_equal(end, "\n");
-    assert_ptr_equal(strstr(text, "{\n  \"format\": \"ptowsp tree\",\n  \"abi\": 2,\n"), text);
+    assert_ptr_equal(strstr(text, "{\n  \"format\": \"ptowsp tree\",\n  \"abi\": 3,\n"), text);
     assert_non_null(strstr(text, "{\"directive\": \"issue\", \"value\": \"dataflow\", "
                                  "\"support\": \"enforced\"}"));
     assert_non_null(strstr(text, "{\"directive\": \"dispatch\", \"value\": \"round robin\", "
