@@ -67,6 +67,9 @@ $(BUILD)/src/%.o: src/%.c
 	@mkdir -p $(@D)
 	$(CC) $(C11) $(MAKE_DEPS) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
+# By far the largest of them, as instructions are expanded in it; sanitizers take their time over it.
+$(BUILD)/src/kernel/execute.o: CFLAGS += $(EXECUTE_LEVEL)
+
 # The files of emitted trees, as strings.
 $(BUILD)/src/npu/fixed.c: tools/amalgamate.sh LICENSE ptowsp.h $(shell find $(TREE) -type f) \
     $(wildcard src/*/*.[ch])

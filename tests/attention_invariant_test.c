@@ -380,7 +380,7 @@ static void attention__bits_do_not_depend_on_neighbours_batch_lanes_or_threads(v
         }
         setting_free(&s);
     }
-    assert_true(split > 100);
+    assert_met(split > 100);
     ptowsp_context_destroy(context);
 }
 

@@ -44,8 +44,15 @@ task() {
 }
 
 run_tasks() {
-    xargs -P "$JOBS" -I{} sh -c '{} || { echo "{}"; exit 255; }' < "$TASKS" || fail "a compiler complains"
+    xargs -P "$JOBS" -I{} sh -c '{} || { echo "{}"; exit 255; }' < "$TASKS" || fail "what is named above"
     : > "$TASKS"
+}
+
+# job NAME [VARIABLE=VALUE...] COMMAND...: a task whose output is printed in one piece, with its time.
+job() {
+    name_of_job=$1
+    shift
+    task sh tests/run_one.sh "$OUT/$name_of_job" env "$@"
 }
 
 # The parts of a log that tell what failed: compilers' errors, and of each failed program its failed
@@ -90,6 +97,16 @@ THREADED=$(cd tests && { grep -lE 'pthread_|THREADS_' *_test.c; ls graph*_test.c
     sed 's/\.c$//' | grep -vE "^${COMPILING}_test\$" | sort -u | tr '\n' ' ')
 ASAN="-g -fsanitize=address,undefined -fno-sanitize-recover=all"
 
+# Under sanitizers the largest file and what tests say is compiled plainly: optimising it takes longer
+# than it saves.
+PLAIN="EXECUTE_LEVEL=-O0 TEST_LEVEL=-O0"
+run_asan() {
+    run_tests asan CC=clang CXX=clang++ CFLAGS="-O1 $ASAN" $PLAIN TESTS="$(without "$COMPILING|isa_.*")" "$@"
+}
+run_tsan() {
+    run_tests tsan CC=clang CXX=clang++ CFLAGS="-O1 -g -fsanitize=thread" $PLAIN "$@"
+}
+
 # -- what every change passes ---------------------------------------------------------------------
 
 check() {
@@ -124,69 +141,44 @@ check() {
     step "the two files, compiled as users do: gcc -O2"
     make -s -j"$JOBS" BUILD="$BUILD" CC=gcc
 
-    step "packaging"
-    CC=gcc CXX=g++ OUT="$OUT/packaging" BUILT="$BUILD" sh tests/packaging_test.sh
-
-    step "CMake: projects that take the library by add_subdirectory and FetchContent"
-    CC=gcc CXX=g++ OUT="$OUT/cmake" sh tests/cmake_test.sh
-
-    step "the parts of the library"
-    COMPILERS=gcc sh tests/parts_test.sh
-
-    step "the header: alone in every standard, and the programs of its opening comment"
-    sh tests/header_test.sh
-    sh tests/header_programs_test.sh "$BUILD/libptowsp.a" "$OUT/header_programs"
-
-    step "README: its programs compile and print what it says"
-    readme
-
-    step "what must not compile"
-    sh tests/compile_fail.sh gcc clang > "$OUT/compile_fail.log" || { cat "$OUT/compile_fail.log"; fail "it does"; }
+    step "packaging, parts, header, README, what must not compile"
+    job parts COMPILERS=gcc sh tests/parts_test.sh
+    job packaging CC=gcc CXX=g++ OUT="$OUT/use" BUILT="$BUILD" sh tests/packaging_test.sh
+    job compile_fail sh tests/compile_fail.sh gcc clang
+    job cmake CC=gcc CXX=g++ OUT="$OUT/use-cmake" sh tests/cmake_test.sh
+    job readme BUILD="$BUILD" OUT="$OUT/use-readme" sh tests/readme_test.sh
+    job header sh tests/header_test.sh
+    job header_programs sh tests/header_programs_test.sh "$BUILD/libptowsp.a" "$OUT/use-header"
+    run_tasks
 
     step "tests that have not passed yet"
     make -s -k -j"$JOBS" test BUILD="$BUILD"
 
-    step "tests under ASan and UBSan"
-    run_tests asan CC=clang CXX=clang++ CFLAGS="-O1 $ASAN" TESTS="$(without "$COMPILING|isa_.*")"
+    step "tests under ASan and UBSan, with a part of their random rounds"
+    run_asan PTOWSP_SCALE=25
 
-    step "tests of threads under TSan"
-    run_tests tsan CC=clang CXX=clang++ CFLAGS="-O1 -g -fsanitize=thread" \
-        TESTS="$(echo $THREADED npu_runtime_test npu_network_test npu_pipeline_test | sed 's/workload_memory_test//')"
+    step "tests of threads under TSan, with a part of their random rounds"
+    run_tsan PTOWSP_SCALE=25 TESTS="$(echo $THREADED npu_runtime_test npu_network_test npu_pipeline_test |
+        sed 's/workload_memory_test//')"
 
-    step "emitted trees under ASan and UBSan"
-    OUT="$OUT/npu" COUNT=1 sh tests/npu_sanitize_test.sh address
-
-    step "emitted trees, built as people build them"
-    BUILD="$BUILD" CXX=g++ OUT="$OUT/npu_tree" sh tests/npu_tree_test.sh
+    step "emitted trees: under ASan and UBSan, and built as people build them"
+    job npu_sanitize OUT="$OUT/npu" COUNT=1 sh tests/npu_sanitize_test.sh address
+    job npu_tree BUILD="$BUILD" CXX=g++ OUT="$OUT/use-npu" sh tests/npu_tree_test.sh
+    run_tasks
 
     step "models: spin explores them, and finds the faults that are seeded in them"
     ls tests/models/*.pml | xargs -P "$JOBS" -n 1 sh tests/models_test.sh
 
     step "the examples: options, bad input, decode_batch's bits for 1, 2 and 4 threads"
     make -s -j"$JOBS" BUILD="$BUILD" examples
-    DECODE_BATCH="$BUILD/decode_batch" sh tests/decode_batch_test.sh
-    SERVE_TRACE="$BUILD/serve_trace" sh tests/serve_trace_test.sh
-    EXAMPLES="$BUILD" sh tests/examples_test.sh
+    examples "$BUILD"
 }
 
-readme() {
-    export XDG_CACHE_HOME="$PWD/$OUT/cache"
-    for number in 1 2 3 4 5 6; do
-        awk -v want=$number -v program="$OUT/readme.c" -v text="$OUT/readme.expected" '
-            /^```c$/ { block++; mode = block == want ? "program" : ""; next }
-            /^```/ { if (mode == "text") exit; mode = mode == "program" ? "between" : mode == "between" ? "text" : ""; next }
-            mode == "program" { print > program }
-            mode == "text" { print > text }' README.md
-        # PTOWSP_IMPLEMENTATION would compile the library for each of them.
-        sed '/#define PTOWSP_IMPLEMENTATION/d' "$OUT/readme.c" > "$OUT/readme_linked.c"
-        for compiler in "gcc -std=c11" "clang -std=c11" "g++ -x c++ -std=c++17" "clang++ -x c++ -std=c++17"; do
-            $compiler -Wall -Wextra -Werror -I. "$OUT/readme_linked.c" -x none "$BUILD/libptowsp.a" \
-                -o "$OUT/readme" -pthread -ldl -lm
-            "$OUT/readme" > "$OUT/readme.txt"
-            cmp "$OUT/readme.txt" "$OUT/readme.expected" ||
-                fail "README's program $number, by $compiler, prints $(cat "$OUT/readme.txt")"
-        done
-    done
+examples() {
+    job decode_batch DECODE_BATCH="$1/decode_batch" sh tests/decode_batch_test.sh
+    job serve_trace SERVE_TRACE="$1/serve_trace" sh tests/serve_trace_test.sh
+    job examples EXAMPLES="$1" sh tests/examples_test.sh
+    run_tasks
 }
 
 # -- what a release passes ------------------------------------------------------------------------
@@ -210,11 +202,12 @@ check_all() {
     task gcc -std=c11 $WC -O2 -DNDEBUG -c ptowsp_npu_emit.c -o /dev/null
     run_tasks
 
-    step "packaging and CMake with clang"
-    CC=clang CXX=clang++ OUT="$OUT/packaging-clang" sh tests/packaging_test.sh
-    CC=clang CXX=clang++ OUT="$OUT/cmake-clang" sh tests/cmake_test.sh
-    BUILD="$BUILD" CXX=clang++ OUT="$OUT/npu_tree-clang" sh tests/npu_tree_test.sh
-    COMPILERS=clang sh tests/parts_test.sh
+    step "packaging, parts, CMake and emitted trees with clang"
+    job parts COMPILERS=clang sh tests/parts_test.sh
+    job packaging CC=clang CXX=clang++ OUT="$OUT/use-clang" sh tests/packaging_test.sh
+    job npu_tree BUILD="$BUILD" CXX=clang++ OUT="$OUT/use-npu-clang" sh tests/npu_tree_test.sh
+    job cmake CC=clang CXX=clang++ OUT="$OUT/use-cmake-clang" sh tests/cmake_test.sh
+    run_tasks
 
     step "all tests, clang -O2"
     run_tests clang CC=clang CXX=clang++
@@ -232,17 +225,18 @@ check_all() {
     step "tests of the shim under ASan and UBSan"
     run_tests asan-isa CC=clang CXX=clang++ CFLAGS="-O0 $ASAN" TESTS="$(only "isa_.*") isa_kernels_test isa_face_test isa_fifo_test"
 
+    step "tests under ASan and UBSan, with all their rounds"
+    run_asan PTOWSP_SCALE=100
+
     step "refused memory under TSan"
-    run_tests tsan CC=clang CXX=clang++ CFLAGS="-O1 -g -fsanitize=thread" TESTS=workload_memory_test
+    run_tsan TESTS=workload_memory_test
 
     step "emitted trees under ASan and UBSan, under TSan, and without warnings"
     OUT="$OUT/npu" COUNT=3 sh tests/npu_sanitize_test.sh
 
     step "the examples under ASan and UBSan"
     make -s -j"$JOBS" BUILD="$OUT/examples-asan" CC=clang CFLAGS="-O1 $ASAN" examples
-    DECODE_BATCH="$OUT/examples-asan/decode_batch" sh tests/decode_batch_test.sh
-    SERVE_TRACE="$OUT/examples-asan/serve_trace" sh tests/serve_trace_test.sh
-    EXAMPLES="$OUT/examples-asan" sh tests/examples_test.sh
+    examples "$OUT/examples-asan"
 
     step "random tests, other seeds"
     for seed in 1 2 3; do

@@ -371,7 +371,7 @@ static void deps__groups_that_are_apart_share_no_bytes(void **state) {
         }
         pwsp_deps_free(&w->deps);
     }
-    assert_true(split > 100);
+    assert_met(split > 100);
     free(w);
 }
 

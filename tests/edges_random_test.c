@@ -179,7 +179,7 @@ static void edges_random__are_those_of_all_pairs(void **state) {
         sample_free(s);
     }
     print_message("%llu edges\n", count);
-    assert_true(count > 1000);
+    assert_met(count > 1000);
 }
 
 int main(void) {

@@ -198,7 +198,7 @@ static void loops__random_lists_are_proved_and_judged_good(void **state) {
         }
         built_free(&b);
     }
-    assert_true(rotating > 20 && flags > 40);
+    assert_met(rotating > 20 && flags > 40);
 }
 
 typedef struct damage_count {
@@ -293,7 +293,7 @@ static void loops__the_proof_refuses_what_the_judge_finds(void **state) {
     for (int i = 0; i < 4; i++) {
         print_message("%s: %llu, of which %llu matter\n", names[i], (unsigned long long)d[i].tried,
                       (unsigned long long)d[i].matters);
-        assert_true(test_rounds(4) < 4 || i == 3 || d[i].matters > 0);
+        assert_met(i == 3 || d[i].matters > 0);
     }
 }
 

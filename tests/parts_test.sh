@@ -170,12 +170,18 @@ for part in attention plan no-tiles; do
 done
 LIBM='(exp|log|pow|sqrt|sin|cos|tan|tanh|fma|floor|ceil|round|rint|trunc|fmod|ldexp|frexp)[fl]?$'
 
+# measured PART LIBRARIES-IT-MUST-NOT-NEED: the pair of files, as users compile it.
+measured() {
+    took=$(seconds "" "$tmp/$1" "$tmp/$1.o")
+    symbols "$1" "$tmp/$1.o" "$2"
+    echo "$1: $took s at -O2, $(wc -c < "$tmp/$1.o") bytes of object, $(wc -c < "$tmp/$1/ptowsp.c") of" \
+        "ptowsp.c, $(wc -c < "$tmp/$1/ptowsp.h") of ptowsp.h"
+}
+
 for way in "attention -DPTOWSP_ONLY_ATTENTION $root" "attention  $tmp/attention" \
     "plan -DPTOWSP_ONLY_PLAN $root" "plan  $tmp/plan"; do
     dir=${way##* } part=${way%% *} macro=${way#* } && macro=${macro% *}
     check "$part" "$macro" "$dir" "path1 merge threads" ""
-    took=$(seconds "$macro" "$dir" "$tmp/$part.o")
-    symbols "$part" "$tmp/$part.o" "pthread_|sem_|dl|$LIBM"
     absent "$part" "$macro" "$dir" "ptowsp_module_create(0, 0, 0)"
     absent "$part" "$macro" "$dir" "ptowsp_graph_create(0, 0, 0)"
     absent "$part" "$macro" "$dir" "ptowsp_dtype_size(PTOWSP_F32)"
@@ -183,22 +189,20 @@ for way in "attention -DPTOWSP_ONLY_ATTENTION $root" "attention  $tmp/attention"
         absent "$part" "$macro" "$dir" "ptowsp_moe_scratch_bytes(0)"
         absent "$part" "$macro" "$dir" "ptowsp_prefix_tree_bytes(0)"
     fi
-    echo "$part${macro:+ by macro}: $took s at -O2, $(wc -c < "$tmp/$part.o") bytes of object"
 done
-for limit in "attention 294912" "plan 524288"; do
-    part=${limit% *} bytes=$(wc -c < "$tmp/${limit% *}/ptowsp.c")
-    [ "$bytes" -le "${limit#* }" ] || fail "$part: ptowsp.c has $bytes bytes, more than ${limit#* }"
-    echo "$part: $bytes bytes of ptowsp.c, $(wc -c < "$tmp/$part/ptowsp.h") of ptowsp.h"
-done
-
 for way in "-DPTOWSP_NO_TILES $root" " $tmp/no-tiles"; do
     macro=${way% *} dir=${way##* }
     check no-tiles "$macro" "$dir" "path2 path1 path4 path5 merge" "-pthread"
-    took=$(seconds "$macro" "$dir" "$tmp/no-tiles.o")
-    symbols no-tiles "$tmp/no-tiles.o" "$LIBM"
     absent no-tiles "$macro" "$dir" "ptowsp_kernel_begin(0, 0)"
     absent no-tiles "$macro" "$dir" "ptowsp_npu_emit(0, 0, 0)"
-    echo "no-tiles${macro:+ by macro}: $took s at -O2, $(wc -c < "$tmp/no-tiles.o") bytes of object"
+done
+
+measured attention "pthread_|sem_|dl|$LIBM"
+measured plan "pthread_|sem_|dl|$LIBM"
+measured no-tiles "$LIBM"
+for limit in "attention 294912" "plan 524288"; do
+    part=${limit% *} bytes=$(wc -c < "$tmp/${limit% *}/ptowsp.c")
+    [ "$bytes" -le "${limit#* }" ] || fail "$part: ptowsp.c has $bytes bytes, more than ${limit#* }"
 done
 ! grep -o 'ptoisa_[a-z0-9_]*' "$tmp/no-tiles/ptowsp.c" | grep -qv '^ptoisa_shim$' || fail "no-tiles has instructions"  # texts name the file
 echo "parts: ok"

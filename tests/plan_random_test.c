@@ -206,7 +206,7 @@ static void plan__agrees_with_the_slow_reference(void **state) {
         }
         sample_free(&s);
     }
-    assert_true(good_count > 20000 && bad_count > 500);  // the samples are what they should be
+    assert_met(good_count > 20000 && bad_count > 500);  // the samples are what they should be
 }
 
 // Division tricks fail next to multiples: k * chunk - 1, k * chunk, k * chunk + 1 for all sizes.
@@ -359,7 +359,7 @@ static void plan__consecutive_ranges_make_the_whole_plan(void **state) {
         }
         sample_free(&s);
     }
-    assert_true(compared > 1500);
+    assert_met(compared > 1500);
 }
 
 // -- sequences of few pieces ----------------------------------------------------------------------
@@ -444,11 +444,11 @@ static void plan__writes_every_number_of_pieces_and_heads(void **state) {
         few_pieces_note(&s, chunk, &all);
         sample_free(&s);
     }
-    assert_true(all.past_64 > 200 && all.past_256 > 50);
-    assert_true(all.pages[0] > 150 && all.pages[1] > 150);
+    assert_met(all.past_64 > 200 && all.past_256 > 50);
+    assert_met(all.pages[0] > 150 && all.pages[1] > 150);
     for (int i = 1; i <= 40; i++) {
-        assert_true(all.heads[i] > 0);
-        assert_true(i > 20 || (all.tiers[i] > 0 && all.last_pieces[i] > 0));
+        assert_met(all.heads[i] > 0);
+        assert_met(i > 20 || (all.tiers[i] > 0 && all.last_pieces[i] > 0));
     }
 }
 

@@ -530,7 +530,7 @@ static void prefix__plans_compute_what_flat_plans_do(void **state) {
     print_message("%llu segments shared, %llu joins, %llu plans with the bits of flat ones\n",
                   (unsigned long long)shared, (unsigned long long)joins,
                   (unsigned long long)same_bits);
-    assert_true(shared > 0 && joins > 0 && same_bits > 0);
+    assert_met(shared > 0 && joins > 0 && same_bits > 0);
     ptowsp_context_destroy(threads);
 }
 

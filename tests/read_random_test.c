@@ -83,7 +83,7 @@ static void read__statements_say_what_the_reference_does(void **state) {
         sample_free(s);
     }
     print_message("%llu tasks\n", (unsigned long long)tasks);
-    assert_true(tasks > 1000);
+    assert_met(tasks > 1000);
 }
 
 int main(void) {

@@ -368,7 +368,7 @@ static void region__agrees_with_sets_of_bytes(void **state) {
     }
     print_message("%d meet, %d do not; %d contained, %d more not recognised\n", met, apart,
                   contained, missed);
-    assert_true(met > 10000 && apart > 10000 && contained > 2000);
+    assert_met(met > 10000 && apart > 10000 && contained > 2000);
 }
 
 // -- large numbers --------------------------------------------------------------------------------
@@ -577,7 +577,7 @@ static void layout__agrees_with_counting(void **state) {
             injective++;
         }
     }
-    assert_true(injective > 5000);
+    assert_met(injective > 5000);
 }
 
 int main(void) {

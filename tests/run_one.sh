@@ -1,8 +1,11 @@
 #!/bin/sh
-# Runs one test program and prints its output in one piece, as others run at the same time, with the
-# seconds that it took. Ends xargs (status 255) if the test fails.
+# run_one.sh NAME [COMMAND...]: runs a command, or the program of that name, and prints its output in
+# one piece, as others run at the same time, with the seconds that it took. NAME.log is a copy. Ends
+# xargs (status 255) if the command fails.
 begin=$(date +%s)
-"$1" > "$1.log" 2>&1
+log=$1.log name=$(basename "$1")
+[ $# -eq 1 ] || shift
+"$@" > "$log" 2>&1
 status=$?
-{ echo "== $(basename "$1")"; cat "$1.log"; echo "== $(basename "$1"): $(($(date +%s) - begin)) s"; } 2>&1
-[ $status -eq 0 ] || { echo "== $(basename "$1") failed: status $status"; exit 255; }
+{ echo "== $name"; cat "$log"; echo "== $name: $(($(date +%s) - begin)) s"; } 2>&1
+[ $status -eq 0 ] || { echo "== $name failed: status $status"; exit 255; }

@@ -515,7 +515,7 @@ static void serve_run__keeps_its_sums_at_random(void **unused) {
         serve_result_free(&r);
         serve_load_free(&load);
     }
-    assert_true(preemptions > 0 && evictions > 0);
+    assert_met(preemptions > 0 && evictions > 0);
 }
 
 int main(void) {
