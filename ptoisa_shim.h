@@ -3569,7 +3569,7 @@ PTOISA_FN bool ptoisa_fifo_init(ptoisa_core *core, ptoisa_fifo *fifo, ptoisa_dir
 
 // -- waiting --------------------------------------------------------------------------------------
 
-// Of two counters, that of all who fill (read) a slot: the vector cores are two, the cube is one.
+// The counter that speaks for all cores that fill (read) a slot: two vector cores, or one cube core.
 PTOISA_INLINE uint64_t ptoisa_fifo_of_both(const uint64_t *count, bool is_vector) {
     return is_vector && count[1] < count[0] ? count[1] : count[0];
 }
@@ -9347,9 +9347,9 @@ PTOISA_FN void ptoisa_mscatter_by(ptoisa_core *core, const ptoisa_global *table,
 // wait for a FIFO, or ends. Then the next that can go on runs. So nothing is shared while it
 // changes, and bits, cycles and faults are the same in every run.
 //
-//      static void cube(ptoisa_block *block, uint32_t who, void *arg) {
-//          ptoisa_core *core = block->cores[who];
-//          ptoisa_fifo *scores = ptoisa_block_fifo(block, who, PTOISA_C2V, 0, 8192, 2, gm);
+//      static void cube(ptoisa_block *block, uint32_t core_index, void *arg) {
+//          ptoisa_core *core = block->cores[core_index];
+//          ptoisa_fifo *scores = ptoisa_block_fifo(block, core_index, PTOISA_C2V, 0, 8192, 2, gm);
 //          ...
 //          ptoisa_fifo_push(core, scores, 0, &acc, PTOISA_UP_DOWN);
 //      }
@@ -9371,8 +9371,8 @@ PTOISA_FN void ptoisa_mscatter_by(ptoisa_core *core, const ptoisa_global *table,
 
 typedef struct ptoisa_block ptoisa_block;
 
-// Half of a kernel: who is 0 on the cube core, 1 and 2 on the vector cores.
-typedef void (*ptoisa_half_fn)(ptoisa_block *block, uint32_t who, void *arg);
+// Half of a kernel, as one core runs it. core_index: 0 the cube core, 1 and 2 the vector cores.
+typedef void (*ptoisa_half_fn)(ptoisa_block *block, uint32_t core_index, void *arg);
 
 struct ptoisa_block {
     ptoisa_core *const *cores;
@@ -9383,7 +9383,7 @@ struct ptoisa_block {
     uint8_t opened[PTOISA_FIFO_FLAGS];       // bit n: by core n
     pthread_mutex_t lock;                    // of the fields below
     pthread_cond_t go[PTOISA_BLOCK_CORES];   // a core's turn has come
-    uint32_t turn;                           // who runs; nobody at the end
+    uint32_t turn;                           // index of the core that runs
     bool is_done[PTOISA_BLOCK_CORES];        // the half has returned
     ptoisa_fifo *waits[PTOISA_BLOCK_CORES];  // what it waits for
     bool is_push[PTOISA_BLOCK_CORES];
@@ -9392,37 +9392,37 @@ struct ptoisa_block {
 
 typedef struct ptoisa_block_thread {
     ptoisa_block *block;
-    uint32_t who;
+    uint32_t core_index;
 } ptoisa_block_thread;
 
 // -- turns ----------------------------------------------------------------------------------------
 
-PTOISA_INLINE const char *ptoisa_block_name(uint32_t who) {
-    return who == 0 ? "the cube core" : who == 1 ? "vector core 0" : "vector core 1";
+PTOISA_INLINE const char *ptoisa_block_name(uint32_t core_index) {
+    return core_index == 0 ? "the cube core" : core_index == 1 ? "vector core 0" : "vector core 1";
 }
 
-PTOISA_INLINE uint32_t ptoisa_block_sub(uint32_t who) {
-    return who > 1 ? 1 : 0;
+PTOISA_INLINE uint32_t ptoisa_block_sub(uint32_t core_index) {
+    return core_index > 1 ? 1 : 0;
 }
 
-PTOISA_FN bool ptoisa_block_can_go(const ptoisa_block *block, uint32_t who) {
-    const ptoisa_fifo *fifo = block->waits[who];
-    if (block->is_done[who]) {
+PTOISA_FN bool ptoisa_block_can_go(const ptoisa_block *block, uint32_t core_index) {
+    const ptoisa_fifo *fifo = block->waits[core_index];
+    if (block->is_done[core_index]) {
         return false;
     }
     return !fifo || block->is_stuck ||
-           (block->is_push[who] ? ptoisa_fifo_can_push(fifo, ptoisa_block_sub(who))
-                                : ptoisa_fifo_can_pop(fifo, ptoisa_block_sub(who)));
+           (block->is_push[core_index] ? ptoisa_fifo_can_push(fifo, ptoisa_block_sub(core_index))
+                                       : ptoisa_fifo_can_pop(fifo, ptoisa_block_sub(core_index)));
 }
 
 // Says where a core is, in a fault: that it has ended, or which tile of which FIFO it waits for.
-PTOISA_FN void ptoisa_block_where(const ptoisa_block *block, uint32_t who, char *text,
+PTOISA_FN void ptoisa_block_where(const ptoisa_block *block, uint32_t core_index, char *text,
                                   size_t size) {
-    const ptoisa_fifo *fifo = block->waits[who];
-    uint32_t sub = ptoisa_block_sub(who);
-    if (block->is_done[who] || !fifo) {
+    const ptoisa_fifo *fifo = block->waits[core_index];
+    uint32_t sub = ptoisa_block_sub(core_index);
+    if (block->is_done[core_index] || !fifo) {
         snprintf(text, size, "has ended");
-    } else if (block->is_push[who]) {
+    } else if (block->is_push[core_index]) {
         snprintf(text, size, "waits to push tile %llu of FIFO %u",
                  (unsigned long long)fifo->allocated[sub], fifo->flag);
     } else {
@@ -9431,12 +9431,12 @@ PTOISA_FN void ptoisa_block_where(const ptoisa_block *block, uint32_t who, char 
     }
 }
 
-// Gives the turn of `who` to the next that can go on. If there is none, and not all have ended, the
-// block is stuck.
-PTOISA_FN void ptoisa_block_pass(ptoisa_block *block, uint32_t who) {
+// Passes the turn from a core to the next that can go on. If there is none, and not all have ended,
+// the block is stuck.
+PTOISA_FN void ptoisa_block_pass(ptoisa_block *block, uint32_t core_index) {
     for (int round = 0; round < 2; round++) {
         for (uint32_t i = 1; i <= PTOISA_BLOCK_CORES; i++) {
-            uint32_t next = (who + i) % PTOISA_BLOCK_CORES;
+            uint32_t next = (core_index + i) % PTOISA_BLOCK_CORES;
             if (ptoisa_block_can_go(block, next)) {
                 block->turn = next;
                 pthread_cond_signal(&block->go[next]);
@@ -9452,16 +9452,16 @@ PTOISA_FN void ptoisa_block_pass(ptoisa_block *block, uint32_t who) {
         }
         block->is_stuck = true;
         ptoisa_fault(
-            block->cores[who], PTOISA_NOP,
+            block->cores[core_index], PTOISA_NOP,
             "block: no core can go on: the cube core %s, vector core 0 %s, vector core 1 %s",
             where[0], where[1], where[2]);
     }
     block->turn = PTOISA_BLOCK_CORES;
 }
 
-PTOISA_FN void ptoisa_block_await(ptoisa_block *block, uint32_t who) {
-    while (block->turn != who) {
-        pthread_cond_wait(&block->go[who], &block->lock);
+PTOISA_FN void ptoisa_block_await(ptoisa_block *block, uint32_t core_index) {
+    while (block->turn != core_index) {
+        pthread_cond_wait(&block->go[core_index], &block->lock);
     }
 }
 
@@ -9469,15 +9469,15 @@ PTOISA_FN void ptoisa_block_await(ptoisa_block *block, uint32_t who) {
 PTOISA_FN bool ptoisa_block_wait(ptoisa_fifo *fifo, ptoisa_core *core, uint32_t sub, bool is_push) {
     ptoisa_block *block = (ptoisa_block *)fifo->wait_user;
     bool is_cube = is_push == (fifo->direction == PTOISA_C2V);
-    uint32_t who = is_cube ? 0 : 1 + sub;
+    uint32_t core_index = is_cube ? 0 : 1 + sub;
     (void)core;
     pthread_mutex_lock(&block->lock);
     if (!block->is_stuck) {
-        block->waits[who] = fifo;
-        block->is_push[who] = is_push;
-        ptoisa_block_pass(block, who);
-        ptoisa_block_await(block, who);
-        block->waits[who] = NULL;
+        block->waits[core_index] = fifo;
+        block->is_push[core_index] = is_push;
+        ptoisa_block_pass(block, core_index);
+        ptoisa_block_await(block, core_index);
+        block->waits[core_index] = NULL;
     }
     bool is_good = !block->is_stuck;
     pthread_mutex_unlock(&block->lock);
@@ -9485,26 +9485,26 @@ PTOISA_FN bool ptoisa_block_wait(ptoisa_fifo *fifo, ptoisa_core *core, uint32_t 
 }
 
 // Runs a half when its turn comes, and passes the turn on when it has returned.
-PTOISA_FN void ptoisa_block_half(ptoisa_block *block, uint32_t who) {
+PTOISA_FN void ptoisa_block_half(ptoisa_block *block, uint32_t core_index) {
     pthread_mutex_lock(&block->lock);
-    ptoisa_block_await(block, who);
+    ptoisa_block_await(block, core_index);
     pthread_mutex_unlock(&block->lock);
-    (who == 0 ? block->cube : block->vector)(block, who, block->arg);
+    (core_index == 0 ? block->cube : block->vector)(block, core_index, block->arg);
     pthread_mutex_lock(&block->lock);
-    block->is_done[who] = true;
-    ptoisa_block_pass(block, who);
+    block->is_done[core_index] = true;
+    ptoisa_block_pass(block, core_index);
     pthread_mutex_unlock(&block->lock);
 }
 
-PTOISA_FN void ptoisa_block_nothing(ptoisa_block *block, uint32_t who, void *arg) {
+PTOISA_FN void ptoisa_block_nothing(ptoisa_block *block, uint32_t core_index, void *arg) {
     (void)block;
-    (void)who;
+    (void)core_index;
     (void)arg;
 }
 
 PTOISA_FN void *ptoisa_block_main(void *arg) {
     ptoisa_block_thread *thread = (ptoisa_block_thread *)arg;
-    ptoisa_block_half(thread->block, thread->who);
+    ptoisa_block_half(thread->block, thread->core_index);
     return NULL;
 }
 
@@ -9512,15 +9512,15 @@ PTOISA_FN void *ptoisa_block_main(void *arg) {
 
 // The FIFO of a flag, which the first core that asks for it makes. Each core asks once, and all
 // three for the same. NULL after a fault.
-PTOISA_FN ptoisa_fifo *ptoisa_block_fifo(ptoisa_block *block, uint32_t who,
+PTOISA_FN ptoisa_fifo *ptoisa_block_fifo(ptoisa_block *block, uint32_t core_index,
                                          ptoisa_direction direction, uint32_t flag,
                                          uint32_t slot_bytes, uint32_t slot_count, void *gm) {
-    ptoisa_core *core = block->cores[who];
+    ptoisa_core *core = block->cores[core_index];
     ptoisa_fifo *fifo = flag < PTOISA_FIFO_FLAGS ? &block->fifos[flag] : NULL;
     if (fifo && block->opened[flag] != 0) {
-        if (block->opened[flag] >> who & 1) {
-            ptoisa_fault(core, PTOISA_NOP, "TPIPE: %s has FIFO %u already", ptoisa_block_name(who),
-                         flag);
+        if (block->opened[flag] >> core_index & 1) {
+            ptoisa_fault(core, PTOISA_NOP, "TPIPE: %s has FIFO %u already",
+                         ptoisa_block_name(core_index), flag);
             return NULL;
         }
         if (fifo->direction != direction || fifo->slot_bytes != slot_bytes ||
@@ -9529,7 +9529,7 @@ PTOISA_FN ptoisa_fifo *ptoisa_block_fifo(ptoisa_block *block, uint32_t who,
                          "TPIPE: FIFO %u is %u x %u bytes, %s, at %p; on %s %u x %u, %s, at %p",
                          flag, fifo->slot_count, fifo->slot_bytes,
                          ptoisa_direction_name(fifo->direction), (void *)fifo->gm,
-                         ptoisa_block_name(who), slot_count, slot_bytes,
+                         ptoisa_block_name(core_index), slot_count, slot_bytes,
                          ptoisa_direction_name(direction), gm);
             return NULL;
         }
@@ -9547,7 +9547,7 @@ PTOISA_FN ptoisa_fifo *ptoisa_block_fifo(ptoisa_block *block, uint32_t who,
         fifo->wait = ptoisa_block_wait;
         fifo->wait_user = block;
     }
-    block->opened[flag] = (uint8_t)(block->opened[flag] | 1u << who);
+    block->opened[flag] = (uint8_t)(block->opened[flag] | 1u << core_index);
     return fifo;
 }
 
@@ -9568,11 +9568,13 @@ PTOISA_FN bool ptoisa_block_finish(const ptoisa_block *block, const uint64_t *st
                    ptoisa_fifo_finish(block->cores[0], &block->fifos[flag])) &&
                   is_good;
     }
-    for (uint32_t who = 0; who < PTOISA_BLOCK_CORES; who++) {
-        if (ptoisa_block_strange(block->cores[who], who == 0) != strange[who]) {
-            is_good = ptoisa_fault(block->cores[who], PTOISA_NOP,
+    for (uint32_t core_index = 0; core_index < PTOISA_BLOCK_CORES; core_index++) {
+        if (ptoisa_block_strange(block->cores[core_index], core_index == 0) !=
+            strange[core_index]) {
+            is_good = ptoisa_fault(block->cores[core_index], PTOISA_NOP,
                                    "block: %s ran an instruction of the %s's pipes",
-                                   ptoisa_block_name(who), who == 0 ? "vector core" : "cube core");
+                                   ptoisa_block_name(core_index),
+                                   core_index == 0 ? "vector core" : "cube core");
         }
     }
     return is_good;
@@ -9593,16 +9595,18 @@ PTOISA_FN bool ptoisa_block_run(ptoisa_core *const cores[PTOISA_BLOCK_CORES], pt
     block.vector = vector;
     block.arg = arg;
     pthread_mutex_init(&block.lock, NULL);
-    for (uint32_t who = 0; who < PTOISA_BLOCK_CORES; who++) {
-        pthread_cond_init(&block.go[who], NULL);
-        threads[who].block = &block;
-        threads[who].who = who;
-        strange[who] = ptoisa_block_strange(cores[who], who == 0);
+    for (uint32_t core_index = 0; core_index < PTOISA_BLOCK_CORES; core_index++) {
+        pthread_cond_init(&block.go[core_index], NULL);
+        threads[core_index].block = &block;
+        threads[core_index].core_index = core_index;
+        strange[core_index] = ptoisa_block_strange(cores[core_index], core_index == 0);
     }
     bool is_good = true;
-    for (uint32_t who = 1; who < PTOISA_BLOCK_CORES && is_good; who++) {
-        is_good = pthread_create(&ids[who], NULL, ptoisa_block_main, &threads[who]) == 0;
-        if (!is_good && who == 2) {  // the other waits for its turn: its half is then nothing
+    for (uint32_t core_index = 1; core_index < PTOISA_BLOCK_CORES && is_good; core_index++) {
+        is_good =
+            pthread_create(&ids[core_index], NULL, ptoisa_block_main, &threads[core_index]) == 0;
+        if (!is_good &&
+            core_index == 2) {  // the other waits for its turn: its half is then nothing
             pthread_mutex_lock(&block.lock);
             block.vector = ptoisa_block_nothing;
             block.is_done[0] = block.is_done[2] = true;
@@ -9620,8 +9624,8 @@ PTOISA_FN bool ptoisa_block_run(ptoisa_core *const cores[PTOISA_BLOCK_CORES], pt
     } else {
         ptoisa_fault(cores[0], PTOISA_NOP, "block: no thread for a core");
     }
-    for (uint32_t who = 0; who < PTOISA_BLOCK_CORES; who++) {
-        pthread_cond_destroy(&block.go[who]);
+    for (uint32_t core_index = 0; core_index < PTOISA_BLOCK_CORES; core_index++) {
+        pthread_cond_destroy(&block.go[core_index]);
     }
     pthread_mutex_destroy(&block.lock);
     return is_good;
@@ -9791,7 +9795,7 @@ struct Thread {
     const ptoisa_machine *fitted;  // the machine that the memories were last made to fit
     uint32_t block_idx, block_num, subblock_id, subblock_dim;
     struct ptoisa_block *mixed;  // the block of three cores that this is one of, with its number
-    uint32_t who;
+    uint32_t core_index;
     bool has_ffts;  // set_ffts_base_addr was called
     uint8_t next_event[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];
     ~Thread() {
@@ -11643,13 +11647,13 @@ class TPipe {
         }
         uint8_t *at = static_cast<uint8_t *>(gm);
         if (Dir != Direction::DIR_V2C) {
-            c2v_fifo =
-                ptoisa_block_fifo(mine.mixed, mine.who, PTOISA_C2V, FlagID, SlotBytes, SlotNum, at);
+            c2v_fifo = ptoisa_block_fifo(mine.mixed, mine.core_index, PTOISA_C2V, FlagID, SlotBytes,
+                                         SlotNum, at);
         }
         if (Dir != Direction::DIR_C2V) {
             v2c_fifo = ptoisa_block_fifo(
-                mine.mixed, mine.who, PTOISA_V2C, FlagID + (isBoth ? 2 : 0), SlotBytes, SlotNum,
-                isBoth && at ? at + static_cast<size_t>(SlotBytes) * SlotNum : at);
+                mine.mixed, mine.core_index, PTOISA_V2C, FlagID + (isBoth ? 2 : 0), SlotBytes,
+                SlotNum, isBoth && at ? at + static_cast<size_t>(SlotBytes) * SlotNum : at);
         }
     }
     TPipe(const TPipe &) = delete;
@@ -11664,10 +11668,10 @@ namespace shim {
 // The FIFO that this core fills (or reads) of a pipe. NULL after a fault.
 template <typename Pipe> inline ptoisa_fifo *fifo_of(Pipe &pipe, bool is_push, const char *name) {
     Thread &mine = thread();
-    ptoisa_fifo *fifo = is_push == (mine.who == 0) ? pipe.c2v_fifo : pipe.v2c_fifo;
+    ptoisa_fifo *fifo = is_push == (mine.core_index == 0) ? pipe.c2v_fifo : pipe.v2c_fifo;
     if (fifo == NULL && (pipe.c2v_fifo != NULL || pipe.v2c_fifo != NULL)) {
         ptoisa_fault(&mine.core, PTOISA_NOP, "%s: the pipe has no direction for %s", name,
-                     ptoisa_block_name(mine.who));
+                     ptoisa_block_name(mine.core_index));
     }
     return fifo;
 }
@@ -11766,22 +11770,22 @@ template <typename Cube, typename Vector> struct Halves {
     ptoisa_core vectors[2];  // their cores, before and after
     uint32_t block_idx, block_num;
 
-    static void run(ptoisa_block *block, uint32_t who, void *arg) {
+    static void run(ptoisa_block *block, uint32_t core_index, void *arg) {
         Halves *all = static_cast<Halves *>(arg);
         Thread &mine = thread();
         mine.mixed = block;
-        mine.who = who;
+        mine.core_index = core_index;
         mine.has_ffts = false;
-        mine.subblock_id = ptoisa_block_sub(who);
-        if (who == 0) {
+        mine.subblock_id = ptoisa_block_sub(core_index);
+        if (core_index == 0) {
             all->cube();
         } else {
-            mine.core = all->vectors[who - 1];
+            mine.core = all->vectors[core_index - 1];
             mine.subblock_dim = 2;
             mine.block_idx = all->block_idx;
             mine.block_num = all->block_num;
             all->vector();
-            all->vectors[who - 1] = mine.core;
+            all->vectors[core_index - 1] = mine.core;
         }
         mine.mixed = NULL;
     }

@@ -7834,8 +7834,8 @@ ptowsp_status ptowsp_moe_share(const ptowsp_moe_routes *routes,
 
 // Improving a placement by few moves: steps that lower the busiest rank.
 //
-// The state is who is where, and what follows from it: replicas per expert, and the load of ranks. A
-// step is the best of all changes that can take load off the busiest rank A:
+// The state is which expert is where, and what follows from it: replicas per expert, and the load of
+// ranks. A step is the best of all changes that can take load off the busiest rank A:
 //
 //      replace   a replica on A by another expert, if the one that goes has others     1 move
 //      replace   a replica elsewhere by an expert of A, whose replicas then share      1 move
@@ -8376,8 +8376,8 @@ ptowsp_status ptowsp_moe_history_add(PTOWSP_GM float *loads, uint32_t count,
 //      points        u        u + 1        u + 2            0, 2 and 4
 //
 // As no expert is longer than 1, none is taken twice. Lengths are integers of 2^32 to a whole one, so
-// results are the same on every machine. The order of experts decides who goes together: for SPREAD,
-// equal lengths make points fall far apart.
+// results are the same on every machine. The order of experts decides which of them go together: for
+// SPREAD, equal lengths make points fall far apart.
 
 #define PWSP_MOE_ONE       (UINT64_C(1) << 32)
 #define PWSP_MOE_HOT_SHARE 4  // the hot get all but one in so many
@@ -20645,7 +20645,7 @@ PTOISA_FN bool ptoisa_fifo_init(ptoisa_core *core, ptoisa_fifo *fifo, ptoisa_dir
 
 // -- waiting --------------------------------------------------------------------------------------
 
-// Of two counters, that of all who fill (read) a slot: the vector cores are two, the cube is one.
+// The counter that speaks for all cores that fill (read) a slot: two vector cores, or one cube core.
 PTOISA_INLINE uint64_t ptoisa_fifo_of_both(const uint64_t *count, bool is_vector) {
     return is_vector && count[1] < count[0] ? count[1] : count[0];
 }
@@ -46216,7 +46216,7 @@ PWSP_INTERNAL void pwsp_events_token_merge(void *user, pwsp_token *into, const p
 //      issue -> [waiting: pending > 0] -> [turn is later] -> [ready: in a queue] -> running -> done
 //
 // At each time there are three phases: nodes that end complete; tasks are issued while there is
-// room (by the caller, who walks the program: pwsp_events_task returns when its task has been
+// room (by the caller, which walks the program: pwsp_events_task returns when its task has been
 // issued); lanes take tasks. A heap for each lane holds its ready tasks, the best first, by key and
 // then by index; with work stealing as dispatch the lanes of a pool share one heap. Each lane runs
 // at most one task, so the ends are few, and a tournament of lanes finds the next one.

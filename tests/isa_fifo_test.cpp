@@ -80,9 +80,9 @@ struct Overlap {
     uint32_t slots;
 };
 
-static void overlap_cube(ptoisa_block *block, uint32_t who, void *arg) {
-    ptoisa_core *core = block->cores[who];
-    ptoisa_fifo *fifo = ptoisa_block_fifo(block, who, PTOISA_C2V, 0, 64 * 64 * 4,
+static void overlap_cube(ptoisa_block *block, uint32_t core_index, void *arg) {
+    ptoisa_core *core = block->cores[core_index];
+    ptoisa_fifo *fifo = ptoisa_block_fifo(block, core_index, PTOISA_C2V, 0, 64 * 64 * 4,
                                           static_cast<Overlap *>(arg)->slots, NULL);
     ptoisa_tile acc = tile_in(PTOISA_ACC, PTOISA_F32, 64, 64);
     ptoisa_tile left = tile_in(PTOISA_LEFT, PTOISA_F16, 64, 64);
@@ -97,13 +97,13 @@ static void overlap_cube(ptoisa_block *block, uint32_t who, void *arg) {
     }
 }
 
-static void overlap_vector(ptoisa_block *block, uint32_t who, void *arg) {
-    ptoisa_core *core = block->cores[who];
-    ptoisa_fifo *fifo = ptoisa_block_fifo(block, who, PTOISA_C2V, 0, 64 * 64 * 4,
+static void overlap_vector(ptoisa_block *block, uint32_t core_index, void *arg) {
+    ptoisa_core *core = block->cores[core_index];
+    ptoisa_fifo *fifo = ptoisa_block_fifo(block, core_index, PTOISA_C2V, 0, 64 * 64 * 4,
                                           static_cast<Overlap *>(arg)->slots, NULL);
     ptoisa_tile half = tile_in(PTOISA_VEC, PTOISA_F32, 32, 64);
     for (int i = 0; i < 4; i++) {
-        ptoisa_fifo_pop(core, fifo, who - 1, &half, PTOISA_UP_DOWN);
+        ptoisa_fifo_pop(core, fifo, core_index - 1, &half, PTOISA_UP_DOWN);
         ptoisa_set_flag(core, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 0);
         ptoisa_wait_flag(core, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 0);
         ptoisa_tadds(core, &half, &half, 1);
@@ -254,24 +254,24 @@ struct Relay {
     }
 
     // Runs the next step of a core; false if it has none. `ask`: or if it cannot go on.
-    bool step(ptoisa_core *core, uint32_t who, bool ask) {
-        uint32_t sub = who == 2 ? 1 : 0;
-        bool is_push =
-            who == 0 ? pushes[0] < count && pushes[0] < pops[0] + ahead : pushes[who] < pops[who];
-        if (!is_push && pops[who] == count) {
+    bool step(ptoisa_core *core, uint32_t core_index, bool ask) {
+        uint32_t sub = core_index == 2 ? 1 : 0;
+        bool is_push = core_index == 0 ? pushes[0] < count && pushes[0] < pops[0] + ahead
+                                       : pushes[core_index] < pops[core_index];
+        if (!is_push && pops[core_index] == count) {
             return false;
         }
-        const ptoisa_fifo *fifo = &fifos[(who == 0) == is_push ? 0 : 1];
+        const ptoisa_fifo *fifo = &fifos[(core_index == 0) == is_push ? 0 : 1];
         if (ask && !(is_push ? ptoisa_fifo_can_push(fifo, sub) : ptoisa_fifo_can_pop(fifo, sub))) {
             return false;
         }
-        if (who == 0) {
+        if (core_index == 0) {
             is_push ? push_cube(core) : pop_cube(core);
             return true;
         }
         ptoisa_tile mine = part(sub);
         if (!is_push) {
-            pops[who]++;
+            pops[core_index]++;
             ptoisa_fifo_pop(core, &fifos[0], sub, &mine, split);
             ptoisa_set_flag(core, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 0);
             ptoisa_wait_flag(core, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 0);
@@ -281,7 +281,7 @@ struct Relay {
             ptoisa_set_flag(core, PTOISA_PIPE_V, PTOISA_PIPE_MTE3, 0);
             ptoisa_wait_flag(core, PTOISA_PIPE_V, PTOISA_PIPE_MTE3, 0);
         } else {
-            pushes[who]++;
+            pushes[core_index]++;
             ptoisa_fifo_push(core, &fifos[1], sub, &mine, split);
         }
         return true;
@@ -329,13 +329,13 @@ struct Relay {
     }
 };
 
-static void relay_half(ptoisa_block *block, uint32_t who, void *arg) {
+static void relay_half(ptoisa_block *block, uint32_t core_index, void *arg) {
     Relay *relay = static_cast<Relay *>(arg);
     for (int i = 0; i < 2; i++) {  // the relay's own FIFOs, waited for as the block's
         relay->fifos[i].wait = ptoisa_block_wait;
         relay->fifos[i].wait_user = block;
     }
-    while (relay->step(block->cores[who], who, false)) {
+    while (relay->step(block->cores[core_index], core_index, false)) {
     }
 }
 
@@ -379,8 +379,8 @@ static void fifo__every_split_brings_tiles_there_and_back_in_any_order(void **) 
         Three one(model, false), block(model, false);
         relay[0].begin(&one);
         for (int idle = 0; idle < 1000; idle++) {
-            uint32_t who = in(&seed, 0, 2);
-            idle = relay[0].step(one.cores[who], who, true) ? 0 : idle;
+            uint32_t core_index = in(&seed, 0, 2);
+            idle = relay[0].step(one.cores[core_index], core_index, true) ? 0 : idle;
         }
         assert_int_equal(relay[0].pops[0], relay[0].count);
         relay[0].check();

@@ -16,8 +16,8 @@ static_assert(kCols * sizeof(float) % BLOCK_BYTE_SIZE == 0, "rows are whole bloc
 static_assert(2 * kSlotBytes <= 184 * 1024, "two slots fit UB of A2/A3");
 
 template <typename T>
-AICORE inline void RunSwiglu(__gm__ T *y, __gm__ T *gate, __gm__ T *up, int rows, int cols, int64_t pitch)
-{
+AICORE inline void RunSwiglu(__gm__ T *y, __gm__ T *gate, __gm__ T *up, int rows, int cols,
+                             int64_t pitch) {
     using Window = GlobalTensor<T, Shape<1, 1, 1, -1, -1>, Stride<1, 1, 1, -1, 1>>;
     using Piece = Tile<TileType::Vec, T, kRows, kCols, BLayout::RowMajor, -1, -1>;
     set_flag(PIPE_V, PIPE_MTE2, EVENT_ID0);
@@ -64,8 +64,7 @@ AICORE inline void RunSwiglu(__gm__ T *y, __gm__ T *gate, __gm__ T *up, int rows
     wait_flag(PIPE_MTE3, PIPE_V, EVENT_ID1);
 }
 
-extern "C" __global__ AICORE void swiglu(__gm__ float *y, __gm__ float *gate, __gm__ float *up, int rows, int cols,
-                                         int64_t pitch)
-{
+extern "C" __global__ AICORE void swiglu(__gm__ float *y, __gm__ float *gate, __gm__ float *up,
+                                         int rows, int cols, int64_t pitch) {
     RunSwiglu<float>(y, gate, up, rows, cols, pitch);
 }

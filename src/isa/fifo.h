@@ -137,7 +137,7 @@ PTOISA_FN bool ptoisa_fifo_init(ptoisa_core *core, ptoisa_fifo *fifo, ptoisa_dir
 
 // -- waiting --------------------------------------------------------------------------------------
 
-// Of two counters, that of all who fill (read) a slot: the vector cores are two, the cube is one.
+// The counter that speaks for all cores that fill (read) a slot: two vector cores, or one cube core.
 PTOISA_INLINE uint64_t ptoisa_fifo_of_both(const uint64_t *count, bool is_vector) {
     return is_vector && count[1] < count[0] ? count[1] : count[0];
 }

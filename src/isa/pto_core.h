@@ -156,7 +156,7 @@ struct Thread {
     const ptoisa_machine *fitted;  // the machine that the memories were last made to fit
     uint32_t block_idx, block_num, subblock_id, subblock_dim;
     struct ptoisa_block *mixed;  // the block of three cores that this is one of, with its number
-    uint32_t who;
+    uint32_t core_index;
     bool has_ffts;  // set_ffts_base_addr was called
     uint8_t next_event[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];
     ~Thread() {

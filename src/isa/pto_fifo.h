@@ -68,13 +68,13 @@ class TPipe {
         }
         uint8_t *at = static_cast<uint8_t *>(gm);
         if (Dir != Direction::DIR_V2C) {
-            c2v_fifo =
-                ptoisa_block_fifo(mine.mixed, mine.who, PTOISA_C2V, FlagID, SlotBytes, SlotNum, at);
+            c2v_fifo = ptoisa_block_fifo(mine.mixed, mine.core_index, PTOISA_C2V, FlagID, SlotBytes,
+                                         SlotNum, at);
         }
         if (Dir != Direction::DIR_C2V) {
             v2c_fifo = ptoisa_block_fifo(
-                mine.mixed, mine.who, PTOISA_V2C, FlagID + (isBoth ? 2 : 0), SlotBytes, SlotNum,
-                isBoth && at ? at + static_cast<size_t>(SlotBytes) * SlotNum : at);
+                mine.mixed, mine.core_index, PTOISA_V2C, FlagID + (isBoth ? 2 : 0), SlotBytes,
+                SlotNum, isBoth && at ? at + static_cast<size_t>(SlotBytes) * SlotNum : at);
         }
     }
     TPipe(const TPipe &) = delete;
@@ -89,10 +89,10 @@ namespace shim {
 // The FIFO that this core fills (or reads) of a pipe. NULL after a fault.
 template <typename Pipe> inline ptoisa_fifo *fifo_of(Pipe &pipe, bool is_push, const char *name) {
     Thread &mine = thread();
-    ptoisa_fifo *fifo = is_push == (mine.who == 0) ? pipe.c2v_fifo : pipe.v2c_fifo;
+    ptoisa_fifo *fifo = is_push == (mine.core_index == 0) ? pipe.c2v_fifo : pipe.v2c_fifo;
     if (fifo == NULL && (pipe.c2v_fifo != NULL || pipe.v2c_fifo != NULL)) {
         ptoisa_fault(&mine.core, PTOISA_NOP, "%s: the pipe has no direction for %s", name,
-                     ptoisa_block_name(mine.who));
+                     ptoisa_block_name(mine.core_index));
     }
     return fifo;
 }
@@ -191,22 +191,22 @@ template <typename Cube, typename Vector> struct Halves {
     ptoisa_core vectors[2];  // their cores, before and after
     uint32_t block_idx, block_num;
 
-    static void run(ptoisa_block *block, uint32_t who, void *arg) {
+    static void run(ptoisa_block *block, uint32_t core_index, void *arg) {
         Halves *all = static_cast<Halves *>(arg);
         Thread &mine = thread();
         mine.mixed = block;
-        mine.who = who;
+        mine.core_index = core_index;
         mine.has_ffts = false;
-        mine.subblock_id = ptoisa_block_sub(who);
-        if (who == 0) {
+        mine.subblock_id = ptoisa_block_sub(core_index);
+        if (core_index == 0) {
             all->cube();
         } else {
-            mine.core = all->vectors[who - 1];
+            mine.core = all->vectors[core_index - 1];
             mine.subblock_dim = 2;
             mine.block_idx = all->block_idx;
             mine.block_num = all->block_num;
             all->vector();
-            all->vectors[who - 1] = mine.core;
+            all->vectors[core_index - 1] = mine.core;
         }
         mine.mixed = NULL;
     }

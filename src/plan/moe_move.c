@@ -1,7 +1,7 @@
 // Improving a placement by few moves: steps that lower the busiest rank.
 //
-// The state is who is where, and what follows from it: replicas per expert, and the load of ranks. A
-// step is the best of all changes that can take load off the busiest rank A:
+// The state is which expert is where, and what follows from it: replicas per expert, and the load of
+// ranks. A step is the best of all changes that can take load off the busiest rank A:
 //
 //      replace   a replica on A by another expert, if the one that goes has others     1 move
 //      replace   a replica elsewhere by an expert of A, whose replicas then share      1 move

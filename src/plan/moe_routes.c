@@ -9,8 +9,8 @@
 //      points        u        u + 1        u + 2            0, 2 and 4
 //
 // As no expert is longer than 1, none is taken twice. Lengths are integers of 2^32 to a whole one, so
-// results are the same on every machine. The order of experts decides who goes together: for SPREAD,
-// equal lengths make points fall far apart.
+// results are the same on every machine. The order of experts decides which of them go together: for
+// SPREAD, equal lengths make points fall far apart.
 
 #include "moe.h"
 

@@ -9,7 +9,7 @@
 //      issue -> [waiting: pending > 0] -> [turn is later] -> [ready: in a queue] -> running -> done
 //
 // At each time there are three phases: nodes that end complete; tasks are issued while there is
-// room (by the caller, who walks the program: pwsp_events_task returns when its task has been
+// room (by the caller, which walks the program: pwsp_events_task returns when its task has been
 // issued); lanes take tasks. A heap for each lane holds its ready tasks, the best first, by key and
 // then by index; with work stealing as dispatch the lanes of a pool share one heap. Each lane runs
 // at most one task, so the ends are few, and a tournament of lanes finds the next one.

@@ -10,8 +10,7 @@ using namespace pto;
 constexpr int kPiece = 512;
 
 template <typename T>
-AICORE inline void RunAdd(__gm__ T *out, __gm__ T *a, __gm__ T *b, int begin, int end)
-{
+AICORE inline void RunAdd(__gm__ T *out, __gm__ T *a, __gm__ T *b, int begin, int end) {
     using Window = GlobalTensor<T, Shape<1, 1, 1, 1, -1>, Stride<1, 1, 1, kPiece, 1>>;
     using Piece = Tile<TileType::Vec, T, 1, kPiece, BLayout::RowMajor, 1, -1>;
     int slot = 0;
@@ -41,8 +40,8 @@ AICORE inline void RunAdd(__gm__ T *out, __gm__ T *a, __gm__ T *b, int begin, in
     wait_flag(PIPE_MTE3, PIPE_MTE2, EVENT_ID1);
 }
 
-extern "C" __global__ AICORE void kernel_entry(__gm__ float *out, __gm__ float *a, __gm__ float *b, int total)
-{
+extern "C" __global__ AICORE void kernel_entry(__gm__ float *out, __gm__ float *a, __gm__ float *b,
+                                               int total) {
     const int blocks = static_cast<int>(get_block_num());
     const int share = (total + blocks - 1) / blocks;
     const int begin = static_cast<int>(get_block_idx()) * share;
@@ -50,8 +49,7 @@ extern "C" __global__ AICORE void kernel_entry(__gm__ float *out, __gm__ float *
 }
 
 #ifdef __CCE_AICORE__
-void LaunchAdd(uint32_t blocks, void *stream, float *out, float *a, float *b, int total)
-{
+void LaunchAdd(uint32_t blocks, void *stream, float *out, float *a, float *b, int total) {
     kernel_entry<<<blocks, nullptr, stream>>>(out, a, b, total);
 }
 #endif

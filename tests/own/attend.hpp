@@ -6,11 +6,10 @@
 
 using namespace pto;
 
-template <int kM, int kN, int kD, TileSplitAxis kRows, TileSplitAxis kOut>
-struct Attend {
+template <int kM, int kN, int kD, TileSplitAxis kRows, TileSplitAxis kOut> struct Attend {
     static constexpr bool kIsWhole = kRows == TileSplitAxis::TILE_NO_SPLIT;
-    static constexpr bool kIsCols = kOut == TileSplitAxis::TILE_LEFT_RIGHT ||
-                                    kOut == TileSplitAxis::TILE_LEFT_RIGHT_ODD;
+    static constexpr bool kIsCols =
+        kOut == TileSplitAxis::TILE_LEFT_RIGHT || kOut == TileSplitAxis::TILE_LEFT_RIGHT_ODD;
     static constexpr int kHalf = kIsWhole ? kM : kM / 2;
     static constexpr int kOutCols = kIsCols ? kD / 2 : kD;
     static constexpr uint32_t kScoreBytes = kM * kN * 4, kOutBytes = kM * kD * 4;
@@ -19,22 +18,25 @@ struct Attend {
     using Parts = TPipe<4, Direction::DIR_C2V, kOutBytes, 2>;
     static constexpr uint32_t kUbScores = 0, kUbParts = 2 * kScoreBytes, kL1Weights = 0x20000;
 
-    static AICORE void Sync(pipe_t from, pipe_t to)
-    {
+    static AICORE void Sync(pipe_t from, pipe_t to) {
         set_flag(from, to, EVENT_ID0);
         wait_flag(from, to, EVENT_ID0);
     }
 
 #ifdef __DAV_CUBE__
-    using MatQ = Tile<TileType::Mat, half, kM, kD, BLayout::ColMajor, -1, kD, SLayout::RowMajor, 512>;
-    using MatK = Tile<TileType::Mat, half, kD, kN, BLayout::RowMajor, kD, kN, SLayout::ColMajor, 512>;
-    using MatV = Tile<TileType::Mat, half, kN, kD, BLayout::ColMajor, kN, -1, SLayout::RowMajor, 512>;
-    using MatP = Tile<TileType::Mat, half, kM, kN, BLayout::ColMajor, -1, kN, SLayout::RowMajor, 512>;
+    using MatQ =
+        Tile<TileType::Mat, half, kM, kD, BLayout::ColMajor, -1, kD, SLayout::RowMajor, 512>;
+    using MatK =
+        Tile<TileType::Mat, half, kD, kN, BLayout::RowMajor, kD, kN, SLayout::ColMajor, 512>;
+    using MatV =
+        Tile<TileType::Mat, half, kN, kD, BLayout::ColMajor, kN, -1, SLayout::RowMajor, 512>;
+    using MatP =
+        Tile<TileType::Mat, half, kM, kN, BLayout::ColMajor, -1, kN, SLayout::RowMajor, 512>;
     using RowsOf = Shape<1, 1, 1, -1, -1>;
     using Pitch = Stride<1, 1, 1, kD, 1>;
 
-    static AICORE void Score(Scores &scores, TileLeft<half, kM, kD, -1, kD> &left, __gm__ half *k, int rows)
-    {
+    static AICORE void Score(Scores &scores, TileLeft<half, kM, kD, -1, kD> &left, __gm__ half *k,
+                             int rows) {
         GlobalTensor<half, Shape<1, 1, 1, kD, kN>, Stride<1, 1, 1, 1, kD>, Layout::DN> kGlobal(k);
         MatK mat;
         TileRight<half, kD, kN> right;
@@ -54,8 +56,7 @@ struct Attend {
         TPUSH<Scores, TileAcc<float, kM, kN, -1, kN>, kRows>(scores, acc);
     }
 
-    static AICORE void Part(Weights &weights, Parts &parts, __gm__ half *v, int rows, int cols)
-    {
+    static AICORE void Part(Weights &weights, Parts &parts, __gm__ half *v, int rows, int cols) {
         GlobalTensor<half, RowsOf, Pitch> vGlobal(v, RowsOf(kN, cols));
         MatP mat(rows);
         MatV vMat(cols);
@@ -81,9 +82,9 @@ struct Attend {
         TPUSH<Parts, TileAcc<float, kM, kD, -1, -1>, kOut>(parts, acc);
     }
 
-    static AICORE void Run(Scores &scores, Weights &weights, Parts &parts, __gm__ half *q, __gm__ half *k,
-                           __gm__ half *v, __gm__ float *, int rows, int keys, int cols)
-    {
+    static AICORE void Run(Scores &scores, Weights &weights, Parts &parts, __gm__ half *q,
+                           __gm__ half *k, __gm__ half *v, __gm__ float *, int rows, int keys,
+                           int cols) {
         GlobalTensor<half, Shape<1, 1, 1, -1, kD>, Pitch> qGlobal(q, Shape<1, 1, 1, -1, kD>(rows));
         MatQ mat(rows);
         TileLeft<half, kM, kD, -1, kD> left(rows);
@@ -112,8 +113,7 @@ struct Attend {
                               kUbOut = kUbNarrow + kScoreBytes / 2, kUbLines = kUbOut + kOutBytes;
     static_assert(kUbLines + 6 * 4 * kHalf <= 184 * 1024, "UB");
 
-    static AICORE void Softmax(Block &s, Block &tmp, int rows, bool isFirst)
-    {
+    static AICORE void Softmax(Block &s, Block &tmp, int rows, bool isFirst) {
         Line m(rows), l(rows), now(rows), scale(rows), sum(rows);
         Col nowCol(rows), sumCol(rows);
         TASSIGN(m, kUbLines);
@@ -146,13 +146,14 @@ struct Attend {
         TADD(l, l, sum);
     }
 
-    static AICORE void Run(Scores &scores, Weights &weights, Parts &parts, __gm__ half *, __gm__ half *,
-                           __gm__ half *, __gm__ float *out, int rows, int keys, int cols)
-    {
+    static AICORE void Run(Scores &scores, Weights &weights, Parts &parts, __gm__ half *,
+                           __gm__ half *, __gm__ half *, __gm__ float *out, int rows, int keys,
+                           int cols) {
         const int sub = static_cast<int>(get_subblockid());
         int first = 0, count = rows, firstCol = 0, outCols = cols;
         if (!kIsWhole) {
-            const int cut = kRows == TileSplitAxis::TILE_UP_DOWN ? (rows < kHalf ? rows : kHalf) : (rows + 1) / 2;
+            const int cut = kRows == TileSplitAxis::TILE_UP_DOWN ? (rows < kHalf ? rows : kHalf)
+                                                                 : (rows + 1) / 2;
             first = sub * cut;
             count = sub == 0 ? cut : rows - cut;
         }
@@ -209,8 +210,7 @@ struct Attend {
 #endif
 
     static AICORE void Entry(__gm__ void *fifos, __gm__ half *q, __gm__ half *k, __gm__ half *v,
-                              __gm__ float *out, int rows, int keys, int cols)
-    {
+                             __gm__ float *out, int rows, int keys, int cols) {
         __gm__ uint8_t *at = static_cast<__gm__ uint8_t *>(fifos);
         Scores scores(at, kUbScores, 0);
         Weights weights(at + 2 * kScoreBytes, 0, kL1Weights);
@@ -220,10 +220,10 @@ struct Attend {
     }
 };
 
-extern "C" __global__ AICORE void attend(__gm__ uint64_t *ffts, __gm__ void *fifos, __gm__ half *q, __gm__ half *k,
-                                         __gm__ half *v, __gm__ float *out, int rows, int keys)
-{
+extern "C" __global__ AICORE void attend(__gm__ uint64_t *ffts, __gm__ void *fifos, __gm__ half *q,
+                                         __gm__ half *k, __gm__ half *v, __gm__ float *out,
+                                         int rows, int keys) {
     set_ffts_base_addr(reinterpret_cast<uint64_t>(ffts));
-    Attend<32, 64, 64, TileSplitAxis::TILE_UP_DOWN, TileSplitAxis::TILE_UP_DOWN>::Entry(fifos, q, k, v, out, rows,
-                                                                                         keys, 64);
+    Attend<32, 64, 64, TileSplitAxis::TILE_UP_DOWN, TileSplitAxis::TILE_UP_DOWN>::Entry(
+        fifos, q, k, v, out, rows, keys, 64);
 }

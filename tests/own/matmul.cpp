@@ -4,8 +4,7 @@
 using namespace pto;
 
 template <typename T, int M, int K, int N>
-AICORE inline void RunMatmul(__gm__ float *c, __gm__ T *a, __gm__ T *b)
-{
+AICORE inline void RunMatmul(__gm__ float *c, __gm__ T *a, __gm__ T *b) {
     using ShapeA = TileShape2D<T, M, K>;
     using StrideA = BaseShape2D<T, M, K>;
     using ShapeB = TileShape2D<T, K, N>;
@@ -39,7 +38,6 @@ AICORE inline void RunMatmul(__gm__ float *c, __gm__ T *a, __gm__ T *b)
     TSTORE(cGlobal, acc);
 }
 
-__global__ AICORE void matmul(__gm__ float *c, __gm__ float *a, __gm__ float *b)
-{
+__global__ AICORE void matmul(__gm__ float *c, __gm__ float *a, __gm__ float *b) {
     RunMatmul<float, 32, 64, 48>(c, a, b);
 }

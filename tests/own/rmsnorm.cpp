@@ -6,12 +6,12 @@
 constexpr int kRows = 8;
 constexpr int kCols = 64;
 constexpr int kSlotBytes = 0x2000;
-constexpr int kGamma = 0x10000, kSquares = 0x11000, kScratch = 0x13000, kSums = 0x15000, kRoots = 0x15100;
+constexpr int kGamma = 0x10000, kSquares = 0x11000, kScratch = 0x13000, kSums = 0x15000,
+              kRoots = 0x15100;
 
 // A template of another source has this name and these types, too.
 template <typename T>
-AICORE inline void RunAdd(__gm__ T *out, __gm__ T *x, __gm__ T *gamma, int rows, int pitch)
-{
+AICORE inline void RunAdd(__gm__ T *out, __gm__ T *x, __gm__ T *gamma, int rows, int pitch) {
     using namespace pto;
     using RowShape = Shape<1, 1, 1, 1, kCols>;
     using RowStride = Stride<1, 1, 1, kCols, 1>;
@@ -28,10 +28,13 @@ AICORE inline void RunAdd(__gm__ T *out, __gm__ T *x, __gm__ T *gamma, int rows,
     for (int row = 0, slot = 0; row < rows; row += kRows, slot ^= 1) {
         const int count = rows - row < kRows ? rows - row : kRows;
         const event_t id = slot == 0 ? EVENT_ID0 : EVENT_ID1;
-        Window xGlobal(x + row * pitch, Shape<1, 1, 1, -1, kCols>(count), Stride<1, 1, 1, -1, 1>(pitch));
-        Window outGlobal(out + row * pitch, Shape<1, 1, 1, -1, kCols>(count), Stride<1, 1, 1, -1, 1>(pitch));
+        Window xGlobal(x + row * pitch, Shape<1, 1, 1, -1, kCols>(count),
+                       Stride<1, 1, 1, -1, 1>(pitch));
+        Window outGlobal(out + row * pitch, Shape<1, 1, 1, -1, kCols>(count),
+                         Stride<1, 1, 1, -1, 1>(pitch));
         Rows xTile(count), outTile(count), squares(count), scratch(count);
-        Tile<TileType::Vec, T, kRows, 1, BLayout::ColMajor, -1, 1> sumColumn(count), rootColumn(count);
+        Tile<TileType::Vec, T, kRows, 1, BLayout::ColMajor, -1, 1> sumColumn(count),
+            rootColumn(count);
         Tile<TileType::Vec, T, 1, kRows, BLayout::RowMajor, 1, -1> sums(count), roots(count);
         TASSIGN(xTile, slot * kSlotBytes);
         TASSIGN(outTile, slot * kSlotBytes + kSlotBytes / 2);
@@ -71,7 +74,7 @@ AICORE inline void RunAdd(__gm__ T *out, __gm__ T *x, __gm__ T *gamma, int rows,
     wait_flag(PIPE_MTE3, PIPE_V, EVENT_ID1);
 }
 
-extern "C" __global__ AICORE void kernel_entry(__gm__ float *out, __gm__ float *x, __gm__ float *gamma, int rows, int pitch)
-{
+extern "C" __global__ AICORE void kernel_entry(__gm__ float *out, __gm__ float *x,
+                                               __gm__ float *gamma, int rows, int pitch) {
     RunAdd<float>(out, x, gamma, rows, pitch);
 }
