@@ -21,7 +21,10 @@
 #include <string>
 #include <vector>
 
+#include "bindable.h"
+#include "elements.h"
 #include "recording.h"
+#include "replay.h"
 #include "wsp_runner.h"
 
 namespace {
@@ -70,164 +73,6 @@ const char HELP[] =
     "  --list                   lists the bindings, and nothing else\n"
     "  --help                   this\n";
 
-// The shim gives the bytes of the library; PTO-ISA rounds by itself in a few places.
-#if defined(WSP_ASCEND) || defined(WSP_PTO_ISA)
-constexpr double WSP_TOLERANCE = 1e-6;
-#else
-constexpr double WSP_TOLERANCE = 0;
-#endif
-
-// -- text -----------------------------------------------------------------------------------------
-
-bool fail_usage(const std::string &what) {
-    fprintf(stderr, "run: %s\n", what.c_str());
-    return false;
-}
-
-// A whole text as a number: decimal, 0x..., with a sign. Bits of i64, or u64 beyond that.
-bool parse_number(const std::string &text, uint64_t *out_bits) {
-    const char *begin = text.c_str();
-    char *end = nullptr;
-    if (text.empty() || strchr(" \t\n\v\f\r", text[0])) {
-        return false;
-    }
-    errno = 0;
-    if (text[0] == '-') {
-        *out_bits = static_cast<uint64_t>(strtoll(begin, &end, 0));
-    } else {
-        *out_bits = strtoull(begin, &end, 0);
-    }
-    return errno == 0 && *end == '\0' && end != begin;
-}
-
-// A size or a count: not negative, at most `max`.
-bool parse_count(const std::string &text, uint64_t max, uint64_t *out_count) {
-    return text[0] != '-' && parse_number(text, out_count) && *out_count <= max;
-}
-
-std::vector<std::string> split(const std::string &text, char separator) {
-    std::vector<std::string> parts(1);
-    for (char c : text) {
-        if (c == separator) {
-            parts.emplace_back();
-        } else {
-            parts.back() += c;
-        }
-    }
-    return parts;
-}
-
-// Splits at the first occurrence of a character. False if there is none; then all is in the first
-// part.
-bool cut(const std::string &text, char at, std::string *out_first, std::string *out_rest) {
-    const size_t position = text.find(at);
-    *out_first = text.substr(0, position);
-    *out_rest = position == std::string::npos ? "" : text.substr(position + 1);
-    return position != std::string::npos;
-}
-
-// -- elements -------------------------------------------------------------------------------------
-
-uint32_t size_of(uint32_t dtype) {
-    return ptowsp_dtype_size(static_cast<ptowsp_dtype>(dtype));
-}
-
-const char *name_of(uint32_t dtype) {
-    return dtype ? ptowsp_dtype_name(static_cast<ptowsp_dtype>(dtype)) : "integers";
-}
-
-// The type of integers with a name; NONE: there is none.
-ptowsp_dtype index_dtype(const std::string &name) {
-    for (ptowsp_dtype dtype : {PTOWSP_I32, PTOWSP_I64, PTOWSP_U32, PTOWSP_U64}) {
-        if (name == name_of(dtype)) {
-            return dtype;
-        }
-    }
-    return PTOWSP_DTYPE_NONE;
-}
-
-// Does an integer fit?
-bool fits(uint64_t bits, bool is_negative, uint32_t dtype) {
-    const bool is_signed =
-        dtype == PTOWSP_I8 || dtype == PTOWSP_I16 || dtype == PTOWSP_I32 || dtype == PTOWSP_I64;
-    const uint32_t width = 8 * size_of(dtype);
-    if (dtype == PTOWSP_BOOL) {
-        return bits <= 1;
-    } else if (is_signed) {
-        const uint64_t magnitude = is_negative ? 0 - bits : bits;
-        return magnitude <= (UINT64_C(1) << (width - 1)) - (is_negative ? 0 : 1);
-    }
-    return !is_negative && (width == 64 || bits >> width == 0);
-}
-
-// Bound data: it lives as long as the command.
-struct Data {
-    std::string name;           // of a tensor
-    uint64_t *words = nullptr;  // aligned for any element
-    size_t size = 0;            // bytes
-
-    Data() = default;
-    ~Data() {
-        free(words);
-    }
-    Data(const Data &) = delete;
-    Data &operator=(const Data &) = delete;
-
-    void *bytes() {
-        return words;
-    }
-    // Zeros. False when memory is out: a typed size may be anything.
-    bool resize(size_t bytes_count) {
-        free(words);
-        words = static_cast<uint64_t *>(calloc(bytes_count / 8 + 1, 8));
-        size = words ? bytes_count : 0;
-        return words || fail_usage("no memory for " + std::to_string(bytes_count) + " bytes");
-    }
-};
-
-// Writes a number to an element, from the low bytes of the bits.
-void store(Data *data, size_t i, uint32_t dtype, uint64_t bits) {
-    char *at = reinterpret_cast<char *>(data->words) + i * size_of(dtype);
-    const uint8_t b8 = static_cast<uint8_t>(bits);
-    const uint16_t b16 = static_cast<uint16_t>(bits);
-    const uint32_t b32 = static_cast<uint32_t>(bits);
-    switch (size_of(dtype)) {
-    case 1: memcpy(at, &b8, 1); break;
-    case 2: memcpy(at, &b16, 2); break;
-    case 4: memcpy(at, &b32, 4); break;
-    default: memcpy(at, &bits, 8); break;
-    }
-}
-
-bool read_file(const std::string &path, Data *out_data) {
-    FILE *file = fopen(path.c_str(), "rb");
-    if (!file) {
-        return fail_usage(path + ": " + strerror(errno));
-    }
-    std::string bytes;
-    char buffer[65536];
-    for (size_t count; (count = fread(buffer, 1, sizeof buffer, file)) > 0;) {
-        bytes.append(buffer, count);
-    }
-    const bool is_good = !ferror(file);
-    fclose(file);
-    if (!is_good) {
-        return fail_usage(path + ": cannot be read");
-    }
-    if (!out_data->resize(bytes.size())) {
-        return false;
-    }
-    memcpy(out_data->words, bytes.data(), bytes.size());
-    return true;
-}
-
-bool write_file(const std::string &path, const Data &data) {
-    FILE *file = fopen(path.c_str(), "wb");
-    bool is_good = file && fwrite(data.words, 1, data.size, file) == data.size;
-    is_good = file && fclose(file) == 0 && is_good;
-    return is_good || fail_usage(path + ": " + strerror(errno));
-}
-
 // -- the command ----------------------------------------------------------------------------------
 
 class Command {
@@ -257,15 +102,9 @@ class Command {
     bool record_inputs();
     bool record_results(const wsp_runner_result &result);
     bool load(const std::string &directory);
-    bool take_recorded(const std::string &option, const std::string &value);
-    bool bind_view(const std::string &name, const std::string &value);
-    bool compare(const wsp_runner_result &result);
-    bool compare_tensor(const std::string &name, const Data &wanted);
     bool check(const std::string &option, ptowsp_status status) {
         return status == PTOWSP_OK || fail_usage(option + ": " + wsp_runner_error(runner_).text);
     }
-    bool elements(const std::string &what, const std::string &text, uint32_t dtype, Data *data,
-                  uint64_t *out_count);
     bool write_tensors();
 
     const wsp_program &program_ = *wsp_runner_program();
@@ -276,56 +115,16 @@ class Command {
     std::vector<Write> writes_;
 
     // Of a recorded run, read or written.
-    struct View {
-        std::string name;
-        ptowsp_buffer buffer;
-    };
     struct Bound {
         std::string option, name, value;
         size_t data_begin, data_end;  // of data_
     };
-    struct Expected {
-        std::string option, name;
-        Data *data;
-        uint64_t number;
-    };
     bool is_checking_ = false;
-    double tolerance_ = WSP_TOLERANCE;
-    std::vector<Data *> memories_;
-    std::vector<View> views_;  // of one name the last counts
-    std::vector<Expected> expected_;
+    Replay replay_;
     std::vector<Bound> bound_;
     std::string record_;  // a directory, or empty
     Recorder recorder_;
 };
-
-// A list of numbers, or of a file's elements.
-bool Command::elements(const std::string &what, const std::string &text, uint32_t dtype, Data *data,
-                       uint64_t *out_count) {
-    if (!text.empty() && text[0] == '@') {
-        if (!read_file(text.substr(1), data)) {
-            return false;
-        }
-        *out_count = data->size / size_of(dtype);
-        return data->size % size_of(dtype) == 0 ||
-               fail_usage(what + ": " + text.substr(1) + " has " + std::to_string(data->size) +
-                          " bytes, which are no whole elements of " + name_of(dtype));
-    }
-    const std::vector<std::string> parts =
-        text.empty() ? std::vector<std::string>() : split(text, ',');
-    if (!data->resize(parts.size() * size_of(dtype))) {
-        return false;
-    }
-    for (size_t i = 0; i < parts.size(); i++) {
-        uint64_t bits = 0;
-        if (!parse_number(parts[i], &bits) || !fits(bits, parts[i][0] == '-', dtype)) {
-            return fail_usage(what + ": \"" + parts[i] + "\" is no " + name_of(dtype));
-        }
-        store(data, i, dtype, bits);
-    }
-    *out_count = parts.size();
-    return true;
-}
 
 bool Command::bind_array(const std::string &name, const std::string &value, bool is_lengths) {
     const std::string what = (is_lengths ? "--lengths " : "--array ") + name;
@@ -353,7 +152,7 @@ bool Command::bind_array(const std::string &name, const std::string &value, bool
     }
     uint64_t count = 0;
     data_.emplace_back();
-    if (!elements(what, text, dtype, &data_.back(), &count)) {
+    if (!read_elements(what, text, dtype, &data_.back(), &count)) {
         return false;
     }
     const void *bytes = data_.back().bytes();
@@ -380,8 +179,8 @@ bool Command::bind_csr(const std::string &name, const std::string &value) {
     data_.emplace_back();
     Data *second = &data_.back();
     uint64_t row_end = 0;
-    if (!elements(what, "@" + indptr, csr.dtype, first, &row_end) ||
-        !elements(what, indices, csr.dtype, second, &csr.entry_count)) {
+    if (!read_elements(what, "@" + indptr, csr.dtype, first, &row_end) ||
+        !read_elements(what, indices, csr.dtype, second, &csr.entry_count)) {
         return false;
     }
     if (row_end == 0) {
@@ -408,7 +207,7 @@ bool Command::bind_plan(const std::string &name, const std::string &value) {
         if (files[i].empty() || files[i][0] != '@') {
             return fail_usage(what + ": \"" + files[i] + "\" is to be @FILE");
         }
-        if (!elements(what, files[i], dtypes[i], &data_.back(), &counts[i])) {
+        if (!read_elements(what, files[i], dtypes[i], &data_.back(), &counts[i])) {
             return false;
         }
         bytes[i] = data_.back().bytes();
@@ -474,7 +273,7 @@ bool Command::bind_batch(const std::string &name, const std::string &value) {
     const int32_t *lengths[2] = {nullptr, nullptr};
     for (size_t i = 0; i + 1 < parts.size(); i++) {
         data_.emplace_back();
-        if (!elements(what, parts[i], PTOWSP_I32, &data_.back(), &counts[i])) {
+        if (!read_elements(what, parts[i], PTOWSP_I32, &data_.back(), &counts[i])) {
             return false;
         }
         lengths[i] = static_cast<int32_t *>(data_.back().bytes());
@@ -535,11 +334,11 @@ bool Command::bind_tensor(const std::string &name, const std::string &value) {
     buffer.data = data->bytes();
     buffer.size = data->size;
     tensors_.push_back(data);
-    views_.push_back({name, buffer});
-    views_.back().buffer.dtype = static_cast<ptowsp_dtype>(decl->dtype);
+    replay_.views.push_back({name, buffer});
+    replay_.views.back().buffer.dtype = static_cast<ptowsp_dtype>(decl->dtype);
     int64_t stride = 1;
     for (uint32_t i = buffer.rank; i > 0; i--) {
-        views_.back().buffer.strides[i - 1] = stride;
+        replay_.views.back().buffer.strides[i - 1] = stride;
         stride *= buffer.shape[i - 1];
     }
     return check(what, wsp_runner_bind_tensor(runner_, name.c_str(), &buffer));
@@ -612,8 +411,9 @@ bool Command::take(const std::string &option, const std::string &value) {
         return !is_checking_ ? load(value) : fail_usage("--check: there is one already");
     } else if (option == "--tolerance") {
         char *end = nullptr;
-        tolerance_ = strtod(value.c_str(), &end);
-        return (!value.empty() && *end == '\0' && tolerance_ >= 0 && tolerance_ < 1) ||
+        replay_.tolerance = strtod(value.c_str(), &end);
+        return (!value.empty() && *end == '\0' && replay_.tolerance >= 0 &&
+                replay_.tolerance < 1) ||
                fail_usage("--tolerance: \"" + value + "\" is no number from 0 to 1");
     } else if (option == "--aicpu") {
         return take_number(option, value, 16, &options_.aicpu_count);
@@ -694,8 +494,8 @@ bool Command::record_inputs() {
         }
         recorder_.line(bound.option, bound.name + "=" + (has_data ? value : bound.value));
     }
-    for (size_t i = 0; i < views_.size(); i++) {
-        const ptowsp_buffer &buffer = views_[i].buffer;
+    for (size_t i = 0; i < replay_.views.size(); i++) {
+        const ptowsp_buffer &buffer = replay_.views[i].buffer;
         std::string shape, strides;
         for (uint32_t k = 0; k < buffer.rank; k++) {
             shape += (k ? "x" : "") + std::to_string(buffer.shape[k]);
@@ -703,7 +503,8 @@ bool Command::record_inputs() {
         }
         const std::string number = std::to_string(i + 1);
         recorder_.line("--memory", number + "=" + recorder_.file('m', buffer.data, buffer.size));
-        recorder_.line("--view", views_[i].name + "=" + shape + strides + "@" + number + "+0");
+        recorder_.line("--view",
+                       replay_.views[i].name + "=" + shape + strides + "@" + number + "+0");
     }
     return recorder_.is_good();
 }
@@ -713,7 +514,7 @@ bool Command::record_results(const wsp_runner_result &result) {
     for (uint32_t i = 1; i < program_.tensor_count; i++) {
         const wsp_tensor_decl &tensor = program_.tensors[i];
         const View *last = nullptr;
-        for (const View &view : views_) {
+        for (const View &view : replay_.views) {
             last = tensor.name && view.name == tensor.name ? &view : last;
         }
         if (last && tensor.is_used && tensor.is_written) {
@@ -732,70 +533,6 @@ bool Command::record_results(const wsp_runner_result &result) {
     return recorder_.close();
 }
 
-// A tensor in memory of the recording: 64x80/1x64@1+0, shape, strides, memory, bytes.
-bool Command::bind_view(const std::string &name, const std::string &value) {
-    std::string sizes, place, shape, strides, memory, offset;
-    uint64_t number = 0, at = 0, size = 0, stride = 0;
-    ptowsp_buffer buffer = ptowsp_buffer();
-    for (uint32_t i = 1; i < program_.tensor_count; i++) {
-        if (program_.tensors[i].name && name == program_.tensors[i].name) {
-            buffer.dtype = static_cast<ptowsp_dtype>(program_.tensors[i].dtype);
-        }
-    }
-    bool is_good = cut(value, '@', &sizes, &place) && cut(sizes, '/', &shape, &strides) &&
-                   cut(place, '+', &memory, &offset) && parse_count(offset, SIZE_MAX, &at) &&
-                   parse_count(memory, memories_.size(), &number) && number > 0 && buffer.dtype;
-    const std::vector<std::string> all = split(shape, 'x'), steps = split(strides, 'x');
-    is_good = is_good && all.size() == steps.size() && all.size() <= PTOWSP_TENSOR_RANK_MAX;
-    int64_t low = 0, high = 1;  // in elements
-    bool is_empty = false;
-    for (size_t i = 0; is_good && i < all.size(); i++) {
-        is_good = parse_count(all[i], UINT32_MAX, &size) && parse_number(steps[i], &stride);
-        const int64_t count = static_cast<int64_t>(size), step = static_cast<int64_t>(stride);
-        is_good = is_good && step > -INT64_C(0x80000000) && step < INT64_C(0x80000000);
-        buffer.shape[i] = count;
-        buffer.strides[i] = step;
-        (step < 0 ? low : high) += is_good && count ? (count - 1) * step : 0;
-        is_empty = is_empty || count == 0;
-    }
-    low = is_empty ? 0 : low;
-    high = is_empty ? 0 : high;
-    const int64_t width = size_of(buffer.dtype), offset_bytes = static_cast<int64_t>(at);
-    is_good = is_good && offset_bytes + low * width >= 0 &&
-              offset_bytes + high * width <= static_cast<int64_t>(memories_[number - 1]->size);
-    if (!is_good) {
-        return fail_usage("--check: the view " + name + "=" + value + " is outside of its memory");
-    }
-    buffer.rank = static_cast<uint32_t>(all.size());
-    buffer.data = static_cast<char *>(memories_[number - 1]->bytes()) + at;
-    views_.push_back({name, buffer});
-    return check("--view " + name, wsp_runner_bind_tensor(runner_, name.c_str(), &buffer));
-}
-
-bool Command::take_recorded(const std::string &option, const std::string &value) {
-    std::string name, rest;
-    cut(value, '=', &name, &rest);
-    if (option == "--view") {
-        return bind_view(name, rest);
-    } else if (option == "--memory" || option == "--expect") {
-        data_.emplace_back();
-        if (!read_file(rest.substr(rest[0] == '@'), &data_.back())) {
-            return false;
-        } else if (option == "--memory") {
-            memories_.push_back(&data_.back());
-        } else {
-            expected_.push_back({option, name, &data_.back(), 0});
-        }
-        return true;
-    } else if (option == "--expect-slot" || option == "--expect-cycles") {
-        const bool is_slot = option == "--expect-slot";
-        expected_.push_back({option, name, nullptr, 0});
-        return parse_number(is_slot ? rest : name, &expected_.back().number) ||
-               fail_usage("--check: " + option + " has no number");
-    }
-    return take(option, value);
-}
-
 // Files of the recording are in its directory.
 bool Command::load(const std::string &directory) {
     std::vector<RecordedLine> lines;
@@ -811,75 +548,13 @@ bool Command::load(const std::string &directory) {
             value += c == '@' && !is_name && line.option != "--view" ? directory + "/" : "";
             is_name = is_name && c != '=';
         }
-        if (!take_recorded(line.option, value)) {
+        bool is_option = false;
+        if (!replay_.take(runner_, line.option, value, &is_option) ||
+            (is_option && !take(line.option, value))) {
             return false;
         }
     }
     return true;
-}
-
-bool Command::compare_tensor(const std::string &name, const Data &wanted) {
-    for (size_t last = views_.size(); last > 0; last--) {
-        const View &view = views_[last - 1];
-        const ptowsp_buffer &buffer = view.buffer;
-        const size_t width = size_of(buffer.dtype);
-        Difference difference(buffer.dtype, tolerance_);
-        if (view.name != name) {
-            continue;
-        }
-        const char *at = reinterpret_cast<const char *>(wanted.words);
-        const uint64_t count = wanted.size / width;
-        for (uint64_t i = 0; i < count; i++) {
-            difference.largest(at + i * width);
-        }
-        for (uint64_t i = 0; i < count; i++) {
-            int64_t offset = 0;
-            uint64_t left = i;
-            for (uint32_t k = buffer.rank; k > 0; k--) {
-                const uint64_t size = static_cast<uint64_t>(buffer.shape[k - 1]);
-                offset += static_cast<int64_t>(left % size) * buffer.strides[k - 1];
-                left /= size;
-            }
-            difference.compare(static_cast<const char *>(buffer.data) +
-                                   offset * static_cast<int64_t>(width),
-                               at + i * width, width);
-        }
-        printf("%-12s %" PRIu64 " elements, %" PRIu64 " wrong", name.c_str(), count,
-               difference.wrong_count);
-        if (difference.wrong_count) {
-            printf(", the first is %" PRIu64, difference.wrong);
-        } else if (difference.worst > 0) {
-            printf(", the largest error is %.1e of the largest", difference.worst);
-        }
-        printf("\n");
-        return difference.wrong_count == 0;
-    }
-    return fail_usage("--check: there is no tensor " + name);
-}
-
-bool Command::compare(const wsp_runner_result &result) {
-    bool is_good = true;
-    for (const Expected &expected : expected_) {
-        uint64_t got = result.makespan_cycles, slot = 0;
-        if (expected.data) {
-            is_good = compare_tensor(expected.name, *expected.data) && is_good;
-            continue;
-        } else if (expected.option == "--expect-slot") {
-            parse_number(expected.name, &slot);
-            got = wsp_runner_slot(runner_, static_cast<uint32_t>(slot));
-        } else if (WSP_TOLERANCE > 0) {
-            continue;  // PTO-ISA counts no cycles
-        }
-        if (got != expected.number) {
-            printf("%s is %" PRIu64 ", not %" PRIu64 "\n",
-                   expected.option == "--expect-cycles" ? "makespan"
-                                                        : ("slot " + expected.name).c_str(),
-                   got, expected.number);
-            is_good = false;
-        }
-    }
-    printf("check: %s\n", is_good ? "good" : "WRONG");
-    return is_good;
 }
 
 bool Command::write_tensors() {
@@ -894,65 +569,7 @@ bool Command::write_tensors() {
     return is_good;
 }
 
-// -- lists ----------------------------------------------------------------------------------------
-
-// Names of unused things are in the program's module only, and may be bound, too.
-void list(const wsp_program &program) {
-    printf("program %s\n", program.name);
-    for (uint32_t i = 1; i < program.axis_count; i++) {
-        const wsp_axis_decl &axis = program.axes[i];
-        if (axis.name && axis.is_used && axis.kind == PTOWSP_AXIS_DYNAMIC) {
-            printf("--size %s=N\n", axis.name);
-        } else if (axis.name && axis.is_used && axis.kind == PTOWSP_AXIS_SPARSE) {
-            printf("--csr %s=@INDPTR,@INDICES\n", axis.name);
-        } else if (axis.name && axis.is_used && axis.kind >= PTOWSP_AXIS_PLAN) {
-            bool is_first = true;
-            for (uint32_t k = 1; k < i; k++) {
-                is_first = is_first && !(program.axes[k].name && program.axes[k].is_used &&
-                                         strcmp(program.axes[k].name, axis.name) == 0);
-            }
-            if (is_first) {
-                printf("--plan %s=@UNITS,@BEGIN,@MERGES,@BEGIN\n", axis.name);
-                printf("--batch %s=KV:QUERIES:lanes=N,heads=N\n", axis.name);
-            }
-        }
-    }
-    for (uint32_t i = 1; i < program.array_count; i++) {
-        const wsp_array_decl &array = program.arrays[i];
-        bool is_field = false;
-        for (uint32_t k = 0; k < program.field_count; k++) {
-            is_field = is_field || program.fields[k].array == i;
-        }
-        if (array.name && array.is_used && !is_field) {
-            printf("%s %s=LIST    %s\n", array.is_lengths ? "--lengths" : "--array", array.name,
-                   name_of(array.dtype));
-        }
-    }
-    for (uint32_t i = 1; i < program.symbol_count; i++) {
-        if (program.symbols[i].name && program.symbols[i].is_used) {
-            printf("--symbol %s=N%s\n", program.symbols[i].name,
-                   i == program.latency_symbol ? "    may be left out" : "");
-        }
-    }
-    for (uint32_t i = 1; i < program.tensor_count; i++) {
-        const wsp_tensor_decl &tensor = program.tensors[i];
-        if (tensor.name && tensor.is_used) {
-            printf("--tensor %s=", tensor.name);
-            for (uint32_t k = 0; k < tensor.rank; k++) {
-                if (tensor.shape[k] == PTOWSP_DYNAMIC) {
-                    printf("%sN", k ? "x" : "");
-                } else {
-                    printf("%s%" PRId64, k ? "x" : "", tensor.shape[k]);
-                }
-            }
-            printf("    %s%s\n", name_of(tensor.dtype), tensor.is_written ? ", written" : "");
-        }
-    }
-    if (program.slot_count > 0) {
-        printf("--slot I=N    I from 0 to %" PRIu32 "; those left out begin with 0\n",
-               program.slot_count - 1);
-    }
-}
+// -- the run --------------------------------------------------------------------------------------
 
 int Command::run(int argc, char **argv) {
     if (wsp_runner_create(&runner_) != PTOWSP_OK) {
@@ -998,8 +615,8 @@ int Command::run(int argc, char **argv) {
     }
     printf("makespan %" PRIu64 " cycles\ntasks %" PRIu64 "\nin flight at most %" PRIu64 "\n",
            result.makespan_cycles, result.task_count, result.in_flight_max);
-    return (!is_checking_ || compare(result)) && (record_.empty() || record_results(result)) &&
-                   write_tensors()
+    return (!is_checking_ || replay_.compare(runner_, result)) &&
+                   (record_.empty() || record_results(result)) && write_tensors()
                ? 0
                : 1;
 }

@@ -16,11 +16,10 @@
 #include <string>
 #include <vector>
 
+#include "elements.h"
 #include "wsp_abi.h"
 
 namespace {
-
-bool fail_usage(const std::string &what);
 
 struct RecordedLine {
     std::string option, value;
