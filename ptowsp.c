@@ -27372,88 +27372,20 @@ PWSP_INTERNAL bool pwsp_list_add_waits(pwsp_list *list, const ptoisa_machine *ma
 #endif
 
 // =================================================================================================
-// src/kernel/waits.c
+// src/kernel/waits_state.h
 // =================================================================================================
 
-// Placing flags and barriers, with vector clocks.
-//
-// The last accesses to memory are kept in spans: a sorted array that covers all addresses of all
-// memories, one after another, and then the tile parameters, one number each:
-//
-//      UB                 L1                               parameters
-//      | 0    | 4096     | 188416        | 192512  ...    | #0 | #1 | ...
-//        written by 3      written by 1    never            each span: the last write, and the last
-//        read by V 7       read by -       ...              read by each pipe since then
-//
-// An instruction that reads a span depends on its write; one that writes it, on its reads as well.
-// Older accesses can be ignored: the write that replaced them depends on them. A write makes one
-// span of everything it covers, so there are about as many spans as tiles in memory at once.
-//
-// A pipe runs its instructions in order, so the knowledge of one pipe about another is one number:
-// known[P][Q] = t says that all of Q up to tick t is done when P goes on. Ticks count instructions
-// and waits, in the order of the list. A flag set after instruction j carries clocks[j]: the
-// knowledge of j's pipe, and that j is done. A wait takes the maximum. A dependence that is already
-// known needs no flag. Of the others the latest in the list is handled first, because it may imply
-// the earlier ones, and never the other way round.
-//
-// A2/A3's vector pipe begins instructions in order but does not wait for their ends: known[V][V]
-// moves only by a barrier or through another pipe and back; for all others it is the present.
-//
-// A flag is one bit, so an event may be set again only where its last wait is known. The sets of a
-// pair of pipes and their waits are in the same order (a later flag with an earlier set would carry
-// nothing new), so an event that is free stays free further on. When none is free after j:
-//
-//      1. the set moves behind a later instruction of its pipe, where one is free;
-//      2. or the pair's last flag moves its set behind j, if its wait comes after j: two in one;
-//      3. or a flag goes back: the setter learns of the older half of the waits that it does not
-//         know of, and sets then;
-//      4. or, if the way back has no event either, all pipes wait for each other.
-//
-// In each case flags point forward in the list. So the order of the list is one in which everything
-// can run, and nothing can hang.
-//
-// Mixed lists. The flags of each half are its own, so the pass goes over the list once for each core
-// and skips what the other one runs. TPUSH and TPOP need no flags against each other: they wait for
-// slots. At the end all pipes of a core wait for each other, as PTO-ISA demands.
-//
-// Loops. All pipes wait for each other before a loop and behind it, so that a body is a list of its
-// own, to which the above applies. A loop with another one inside ends each iteration in the same
-// way. An innermost loop lets iterations overlap. Between them, u of one iteration must come before
-// x of a later one, on another pipe, where u is behind x in the body and
-//
-//      - both touch the same bytes: those of a root that rotates, two iterations later; else one
-//      - or x sets the event for which u waits: two later if the event rotates, else one
-//
-// (If u is ahead of x in the body, the flags of one iteration already see to it, as pipes run in
-// order.) One token for each pair of pipes and distance says this:
-//
-//      set_flag(V, MTE2, 6)   set_flag(V, MTE2, 7)          before the loop: both buffers are free
-//      LOOP
-//        wait_flag(V, MTE2, 6 or 7)                         before the first x
-//        TLOAD ... set_flag(MTE2, V, 0 or 1) ... TADD
-//        set_flag(V, MTE2, 6 or 7)                          behind the last u
-//      END
-//      wait_flag(V, MTE2, 6)  wait_flag(V, MTE2, 7)
-//
-// The first x comes before its u in each iteration, and so the wait for a token before its next set:
-// one bit is enough. The flags of a pipe that fills rotating roots rotate, so a pipe has two events
-// of each kind and two iterations of time; all other events wait for one. On A2/A3's vector pipe a
-// barrier in each iteration stands for all that it depends on in earlier ones.
+// The state of the pass that places waits, which three files share: spans and what instructions
+// access (waits_spans.c), flags and barriers (waits.c), and iterations of loops (waits_loops.c).
 
-#include <inttypes.h>
+#ifndef PWSP_WAITS_STATE_H
+#define PWSP_WAITS_STATE_H
 
-#define PWSP_WAITS_INSN_MAX (1u << 24)
-
-// The events of an innermost loop's body: first those of its flags, singly or in pairs; then of the
-// tokens to the next iteration, and in a pair to the one after it.
-#define PWSP_WAITS_BODY_EVENTS  5
-#define PWSP_WAITS_BODY_PAIRED  4
-#define PWSP_WAITS_TOKEN_EVENT  5
-#define PWSP_WAITS_TOKEN_PAIRED 6
-
-// Bodies of more instructions do not overlap: finding tokens takes the square of their number.
-#define PWSP_WAITS_BODY_MAX 4096
-#define PWSP_WAITS_NONE     UINT32_MAX
+// The events of an innermost loop's body: these are of its flags, singly or in pairs, and those behind
+// them of the tokens to later iterations (waits_loops.c).
+#define PWSP_WAITS_BODY_EVENTS 5
+#define PWSP_WAITS_BODY_PAIRED 4
+#define PWSP_WAITS_NONE        UINT32_MAX
 
 typedef struct pwsp_waits_span {
     uint32_t begin;                     // it ends where the next begins
@@ -27521,7 +27453,63 @@ typedef struct pwsp_waits_access {
 
 #define PWSP_WAITS_ACCESS_MAX (PWSP_INSN_DST_MAX + PWSP_INSN_SRC_MAX + 3)
 
-// -- spans ----------------------------------------------------------------------------------------
+// Is global memory what an instruction writes?
+PWSP_INLINE bool pwsp_waits_is_store(const pwsp_insn *insn) {
+    return insn->op == PTOISA_TSTORE || insn->op == PTOISA_MSCATTER;
+}
+
+// -- waits_spans.c --------------------------------------------------------------------------------
+
+// Is an instruction the other core's?
+PWSP_INTERNAL bool pwsp_waits_is_others(const pwsp_waits *w, const pwsp_insn *insn);
+
+// Has the loop that begins or ends at an instruction none of this core's?
+PWSP_INTERNAL bool pwsp_waits_is_others_loop(const pwsp_waits *w, uint32_t i);
+
+// Lists what an instruction reads and then what it writes. Returns how many there are.
+PWSP_INTERNAL uint32_t pwsp_waits_accesses(const pwsp_waits *w, const pwsp_insn *insn,
+                                           pwsp_waits_access *out);
+
+// Finds the last instruction of each pipe, + 1, that an operand depends on.
+PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, const pwsp_waits_access *access,
+                                         uint32_t *needs);
+
+// Notes what instruction i does to an operand's bytes.
+PWSP_INTERNAL bool pwsp_waits_note(pwsp_waits *w, const pwsp_waits_access *access, uint32_t i);
+
+// -- waits.c --------------------------------------------------------------------------------------
+
+// Puts an op before an instruction. Returns its place in w->ops, or NONE when memory is out.
+PWSP_INTERNAL uint32_t pwsp_waits_add(pwsp_waits *w, ptoisa_op op, uint32_t src, uint32_t dst,
+                                      uint32_t event, uint32_t slot, bool is_early);
+
+// Makes all pipes wait for each other, before instruction i.
+PWSP_INTERNAL void pwsp_waits_barrier_all(pwsp_waits *w, uint32_t i);
+
+// -- waits_loops.c --------------------------------------------------------------------------------
+
+// The beginning or end of a loop.
+PWSP_INTERNAL bool pwsp_waits_mark(pwsp_waits *w, uint32_t i);
+
+#endif  // PWSP_WAITS_STATE_H
+
+// =================================================================================================
+// src/kernel/waits_spans.c
+// =================================================================================================
+
+// What instructions access, and which earlier ones they depend on.
+//
+// The last accesses to memory are kept in spans: a sorted array that covers all addresses of all
+// memories, one after another, and then the tile parameters, one number each:
+//
+//      UB                 L1                               parameters
+//      | 0    | 4096     | 188416        | 192512  ...    | #0 | #1 | ...
+//        written by 3      written by 1    never            each span: the last write, and the last
+//        read by V 7       read by -       ...              read by each pipe since then
+//
+// An instruction that reads a span depends on its write; one that writes it, on its reads as well.
+// Older accesses can be ignored: the write that replaced them depends on them. A write makes one
+// span of everything it covers, so there are about as many spans as tiles in memory at once.
 
 // Makes a span begin at an address, and returns which. PWSP_WAITS_NONE when memory is out.
 static uint32_t pwsp_waits_split(pwsp_waits *w, uint32_t at) {
@@ -27559,13 +27547,11 @@ static bool pwsp_waits_cover(pwsp_waits *w, const pwsp_waits_access *access, uin
     return *out_end != PWSP_WAITS_NONE;
 }
 
-// Is an instruction the other core's?
-static bool pwsp_waits_is_others(const pwsp_waits *w, const pwsp_insn *insn) {
+PWSP_INTERNAL bool pwsp_waits_is_others(const pwsp_waits *w, const pwsp_insn *insn) {
     return insn->side != w->side && !pwsp_insn_is_mark(insn);
 }
 
-// Has the loop that begins or ends at an instruction none of this core's?
-static bool pwsp_waits_is_others_loop(const pwsp_waits *w, uint32_t i) {
+PWSP_INTERNAL bool pwsp_waits_is_others_loop(const pwsp_waits *w, uint32_t i) {
     const pwsp_insn *insns = w->list->insns;
     uint32_t loop = insns[i].loop;
     bool is_end = insns[i].op == PWSP_INSN_END;
@@ -27590,14 +27576,8 @@ static void pwsp_waits_add_tile(const pwsp_waits *w, uint32_t tile, bool is_writ
     }
 }
 
-// Is global memory what an instruction writes?
-static bool pwsp_waits_is_store(const pwsp_insn *insn) {
-    return insn->op == PTOISA_TSTORE || insn->op == PTOISA_MSCATTER;
-}
-
-// Lists what an instruction reads and then what it writes. Returns how many there are.
-static uint32_t pwsp_waits_accesses(const pwsp_waits *w, const pwsp_insn *insn,
-                                    pwsp_waits_access *out) {
+PWSP_INTERNAL uint32_t pwsp_waits_accesses(const pwsp_waits *w, const pwsp_insn *insn,
+                                           pwsp_waits_access *out) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < PWSP_INSN_SRC_MAX; i++) {
         pwsp_waits_add_tile(w, insn->src[i], false, out, &count);
@@ -27626,8 +27606,8 @@ static void pwsp_waits_need(const pwsp_waits *w, uint32_t access, uint32_t *need
     }
 }
 
-// Finds the last instruction of each pipe, + 1, that an operand depends on.
-static bool pwsp_waits_find_needs(pwsp_waits *w, const pwsp_waits_access *access, uint32_t *needs) {
+PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, const pwsp_waits_access *access,
+                                         uint32_t *needs) {
     uint32_t begin, end;
     if (!pwsp_waits_cover(w, access, &begin, &end)) {
         return false;
@@ -27642,8 +27622,7 @@ static bool pwsp_waits_find_needs(pwsp_waits *w, const pwsp_waits_access *access
     return true;
 }
 
-// Notes what instruction i does to an operand's bytes.
-static bool pwsp_waits_note(pwsp_waits *w, const pwsp_waits_access *access, uint32_t i) {
+PWSP_INTERNAL bool pwsp_waits_note(pwsp_waits *w, const pwsp_waits_access *access, uint32_t i) {
     uint32_t begin, end;
     if (!pwsp_waits_cover(w, access, &begin, &end)) {
         return false;
@@ -27665,10 +27644,240 @@ static bool pwsp_waits_note(pwsp_waits *w, const pwsp_waits_access *access, uint
     return true;
 }
 
+// =================================================================================================
+// src/kernel/waits_loops.c
+// =================================================================================================
+
+// Waits of loops: what an iteration owes to later ones.
+//
+// All pipes wait for each other before a loop and behind it, so that a body is a list of its
+// own, to which the above applies. A loop with another one inside ends each iteration in the same
+// way. An innermost loop lets iterations overlap. Between them, u of one iteration must come before
+// x of a later one, on another pipe, where u is behind x in the body and
+//
+//      - both touch the same bytes: those of a root that rotates, two iterations later; else one
+//      - or x sets the event for which u waits: two later if the event rotates, else one
+//
+// (If u is ahead of x in the body, the flags of one iteration already see to it, as pipes run in
+// order.) One token for each pair of pipes and distance says this:
+//
+//      set_flag(V, MTE2, 6)   set_flag(V, MTE2, 7)          before the loop: both buffers are free
+//      LOOP
+//        wait_flag(V, MTE2, 6 or 7)                         before the first x
+//        TLOAD ... set_flag(MTE2, V, 0 or 1) ... TADD
+//        set_flag(V, MTE2, 6 or 7)                          behind the last u
+//      END
+//      wait_flag(V, MTE2, 6)  wait_flag(V, MTE2, 7)
+//
+// The first x comes before its u in each iteration, and so the wait for a token before its next set:
+// one bit is enough. The flags of a pipe that fills rotating roots rotate, so a pipe has two events
+// of each kind and two iterations of time; all other events wait for one. On A2/A3's vector pipe a
+// barrier in each iteration stands for all that it depends on in earlier ones.
+
+// Tokens to the next iteration have one event, those to the one after it a pair.
+#define PWSP_WAITS_TOKEN_EVENT  5
+#define PWSP_WAITS_TOKEN_PAIRED 6
+
+// Bodies of more instructions do not overlap: finding tokens takes the square of their number.
+#define PWSP_WAITS_BODY_MAX 4096
+
+// Do two instructions touch the same bytes, one of them writing, and in how many iterations again?
+// 0: they do not.
+static uint32_t pwsp_waits_distance(const pwsp_waits *w, uint32_t u, uint32_t x) {
+    pwsp_waits_access of_u[PWSP_WAITS_ACCESS_MAX], of_x[PWSP_WAITS_ACCESS_MAX];
+    uint32_t u_count = pwsp_waits_accesses(w, &w->list->insns[u], of_u);
+    uint32_t x_count = pwsp_waits_accesses(w, &w->list->insns[x], of_x), distance = 0;
+    for (uint32_t a = 0; a < u_count; a++) {
+        for (uint32_t b = 0; b < x_count; b++) {
+            const pwsp_waits_access *p = &of_u[a], *q = &of_x[b];
+            if (p->begin < q->end && q->begin < p->end && (p->is_write || q->is_write)) {
+                uint32_t of = p->is_rotating && q->is_rotating ? 2 : 1;
+                distance = distance == 1 ? 1 : of;
+            }
+        }
+    }
+    return distance;
+}
+
+// Half slots: early ops of slot s are at 2 s, others at 2 s + 1, and then comes instruction s.
+static void pwsp_waits_need_token(pwsp_waits *w, uint32_t distance, uint32_t src, uint32_t dst,
+                                  uint32_t set_at, uint32_t wait_at) {
+    pwsp_waits_token *token = &w->tokens[distance - 1][src][dst];
+    token->set_at = !token->is_needed || set_at > token->set_at ? set_at : token->set_at;
+    token->wait_at = !token->is_needed || wait_at < token->wait_at ? wait_at : token->wait_at;
+    token->is_needed = true;
+}
+
+// Finds the tokens that the body from instruction `begin` up to `end` needs.
+static void pwsp_waits_find_tokens(pwsp_waits *w, uint32_t begin, uint32_t end) {
+    memset(w->tokens, 0, sizeof w->tokens);
+    for (uint32_t u = begin; u < end; u++) {
+        for (uint32_t x = begin; x < u && w->pipes[u] != PTOISA_PIPE_ALL; x++) {
+            bool is_apart = w->pipes[u] == w->pipes[x] || w->pipes[x] == PTOISA_PIPE_ALL;
+            uint32_t distance = is_apart ? 0 : pwsp_waits_distance(w, u, x);
+            if (distance) {
+                pwsp_waits_need_token(w, distance, w->pipes[u], w->pipes[x], 2 * (u + 1),
+                                      2 * x + 1);
+            }
+        }
+    }
+    for (uint64_t k = w->loop_op; k < w->op_count; k++) {
+        const pwsp_waits_op *set = &w->ops[k];
+        for (uint64_t j = k + 1; set->op == PTOISA_SET_FLAG && j < w->op_count; j++) {
+            const pwsp_waits_op *wait = &w->ops[j];
+            if (wait->op == PTOISA_WAIT_FLAG && wait->src == set->src && wait->dst == set->dst &&
+                wait->event == set->event) {
+                // Before the set: an early one is behind an instruction of its pipe.
+                uint32_t before = set->is_early ? 2 * set->slot - 1 : 2 * set->slot;
+                pwsp_waits_need_token(w, set->loop ? 2 : 1, set->dst, set->src, 2 * wait->slot + 1,
+                                      before);
+                break;
+            }
+        }
+    }
+}
+
+static void pwsp_waits_add_at(pwsp_waits *w, ptoisa_op op, uint32_t src, uint32_t dst,
+                              uint32_t event, uint32_t at, bool is_rotating) {
+    uint32_t k = pwsp_waits_add(w, op, src, dst, event, at / 2, at % 2 == 0);
+    if (k != PWSP_WAITS_NONE) {
+        w->ops[k].loop = is_rotating ? (uint8_t)w->loop : 0;
+    }
+}
+
+// Puts the tokens of a body into it, and before and behind the loop.
+static void pwsp_waits_add_tokens(pwsp_waits *w, uint32_t end) {
+    for (uint32_t i = 0; i < 2 * PTOISA_PIPE_COUNT * PTOISA_PIPE_COUNT; i++) {
+        const pwsp_waits_token *token = &w->tokens[0][0][0] + i;
+        uint32_t src = i / PTOISA_PIPE_COUNT % PTOISA_PIPE_COUNT, dst = i % PTOISA_PIPE_COUNT;
+        bool is_second = i >= PTOISA_PIPE_COUNT * PTOISA_PIPE_COUNT;
+        uint32_t event = is_second ? PWSP_WAITS_TOKEN_PAIRED : PWSP_WAITS_TOKEN_EVENT;
+        if (!token->is_needed) {
+            continue;
+        }
+        pwsp_waits_add_at(w, PTOISA_WAIT_FLAG, src, dst, event, token->wait_at, is_second);
+        pwsp_waits_add_at(w, PTOISA_SET_FLAG, src, dst, event, token->set_at, is_second);
+        for (uint32_t one = 0; one <= is_second; one++) {
+            pwsp_waits_add_at(w, PTOISA_SET_FLAG, src, dst, event + one, 2 * w->loop_insn + 1,
+                              false);
+            pwsp_waits_add_at(w, PTOISA_WAIT_FLAG, src, dst, event + one, 2 * (end + 1), false);
+        }
+    }
+    for (uint32_t i = w->loop_insn + 1; i < end && w->has_slow_vector; i++) {
+        if (w->pipes[i] == PTOISA_PIPE_V) {
+            pwsp_waits_add(w, PTOISA_PIPE_BARRIER, PTOISA_PIPE_V, PTOISA_PIPE_V, 0, i, false);
+            break;
+        }
+    }
+}
+
+// Is the loop that begins at an instruction one whose iterations may overlap? *out_rotating gets
+// the pipes that fill rotating roots.
+static bool pwsp_waits_overlaps(const pwsp_waits *w, uint32_t i, uint8_t *out_rotating) {
+    const pwsp_list *list = w->list;
+    *out_rotating = 0;
+    for (uint32_t at = i + 1; at < list->insn_count; at++) {
+        const pwsp_insn *insn = &list->insns[at];
+        if (pwsp_insn_is_mark(insn)) {
+            return insn->op == PWSP_INSN_END && at - i <= PWSP_WAITS_BODY_MAX;
+        }
+        if (pwsp_waits_is_others(w, insn)) {
+            continue;
+        }
+        const pwsp_list_tile *tile = &list->tiles[insn->dst[0]];
+        if (insn->dst[0] && list->tiles[tile->root].loop && w->pipes[at] != PTOISA_PIPE_V) {
+            *out_rotating = (uint8_t)(*out_rotating | 1u << w->pipes[at]);
+        }
+    }
+    return false;
+}
+
+// Does every pipe know that all others are done? So it is at the beginning, and behind a barrier.
+static bool pwsp_waits_is_quiet(const pwsp_waits *w) {
+    for (int p = 0; p < PTOISA_PIPE_COUNT; p++) {
+        for (int q = 0; q < PTOISA_PIPE_COUNT; q++) {
+            bool is_kept = p != q || (p == PTOISA_PIPE_V && w->has_slow_vector);
+            if (is_kept && w->end[q] > w->known[p][q]) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_waits_mark(pwsp_waits *w, uint32_t i) {
+    const pwsp_insn *insn = &w->list->insns[i];
+    w->ticks[i] = ++w->tick;
+    uint8_t rotating;
+    if (pwsp_waits_is_others_loop(w, i)) {
+        return true;
+    }
+    if (insn->op == PWSP_INSN_LOOP) {
+        if (!pwsp_waits_is_quiet(w)) {
+            pwsp_waits_barrier_all(w, i);
+        }
+        w->loop = pwsp_waits_overlaps(w, i, &rotating) ? insn->loop : 0;
+        w->rotating = w->loop ? rotating : 0;
+        w->loop_insn = i;
+        w->loop_op = w->op_count;
+        return !w->is_out_of_memory;
+    }
+    if (w->loop) {
+        pwsp_waits_find_tokens(w, w->loop_insn + 1, i);
+        pwsp_waits_add_tokens(w, i);
+    } else {
+        pwsp_waits_barrier_all(w, i);
+    }
+    w->loop = 0;
+    w->rotating = 0;
+    pwsp_waits_barrier_all(w, i + 1);
+    if (!w->is_out_of_memory) {
+        w->ops[w->op_count - 1].is_early = true;  // behind the tokens
+    }
+    return !w->is_out_of_memory;
+}
+
+// =================================================================================================
+// src/kernel/waits.c
+// =================================================================================================
+
+// Placing flags and barriers, with vector clocks.
+//
+// A pipe runs its instructions in order, so the knowledge of one pipe about another is one number:
+// known[P][Q] = t says that all of Q up to tick t is done when P goes on. Ticks count instructions
+// and waits, in the order of the list. A flag set after instruction j carries clocks[j]: the
+// knowledge of j's pipe, and that j is done. A wait takes the maximum. A dependence that is already
+// known needs no flag. Of the others the latest in the list is handled first, because it may imply
+// the earlier ones, and never the other way round.
+//
+// A2/A3's vector pipe begins instructions in order but does not wait for their ends: known[V][V]
+// moves only by a barrier or through another pipe and back; for all others it is the present.
+//
+// A flag is one bit, so an event may be set again only where its last wait is known. The sets of a
+// pair of pipes and their waits are in the same order (a later flag with an earlier set would carry
+// nothing new), so an event that is free stays free further on. When none is free after j:
+//
+//      1. the set moves behind a later instruction of its pipe, where one is free;
+//      2. or the pair's last flag moves its set behind j, if its wait comes after j: two in one;
+//      3. or a flag goes back: the setter learns of the older half of the waits that it does not
+//         know of, and sets then;
+//      4. or, if the way back has no event either, all pipes wait for each other.
+//
+// In each case flags point forward in the list. So the order of the list is one in which everything
+// can run, and nothing can hang.
+//
+// Mixed lists. The flags of each half are its own, so the pass goes over the list once for each core
+// and skips what the other one runs. TPUSH and TPOP need no flags against each other: they wait for
+// slots. At the end all pipes of a core wait for each other, as PTO-ISA demands.
+
+#include <inttypes.h>
+
+#define PWSP_WAITS_INSN_MAX (1u << 24)
+
 // -- flags ----------------------------------------------------------------------------------------
 
-static uint32_t pwsp_waits_add(pwsp_waits *w, ptoisa_op op, uint32_t src, uint32_t dst,
-                               uint32_t event, uint32_t slot, bool is_early) {
+PWSP_INTERNAL uint32_t pwsp_waits_add(pwsp_waits *w, ptoisa_op op, uint32_t src, uint32_t dst,
+                                      uint32_t event, uint32_t slot, bool is_early) {
     void *items = w->ops;
     if (!pwsp_memory_grow(&w->memory, &items, &w->op_capacity, w->op_count + 1, sizeof w->ops[0])) {
         w->is_out_of_memory = true;
@@ -27810,7 +28019,7 @@ static bool pwsp_waits_answer(pwsp_waits *w, uint32_t src, uint32_t dst, uint32_
     return pwsp_waits_flag(w, dst, src, open[(count - 1) / 2], i);
 }
 
-static void pwsp_waits_barrier_all(pwsp_waits *w, uint32_t i) {
+PWSP_INTERNAL void pwsp_waits_barrier_all(pwsp_waits *w, uint32_t i) {
     pwsp_waits_add(w, PTOISA_PIPE_BARRIER, PTOISA_PIPE_ALL, PTOISA_PIPE_ALL, 0, i, false);
     for (int p = 0; p < PTOISA_PIPE_COUNT; p++) {
         for (int q = 0; q < PTOISA_PIPE_COUNT; q++) {
@@ -27904,165 +28113,6 @@ static void pwsp_waits_drain(pwsp_waits *w) {
                            false);
         }
     }
-}
-
-// -- loops ----------------------------------------------------------------------------------------
-
-// Do two instructions touch the same bytes, one of them writing, and in how many iterations again?
-// 0: they do not.
-static uint32_t pwsp_waits_distance(const pwsp_waits *w, uint32_t u, uint32_t x) {
-    pwsp_waits_access of_u[PWSP_WAITS_ACCESS_MAX], of_x[PWSP_WAITS_ACCESS_MAX];
-    uint32_t u_count = pwsp_waits_accesses(w, &w->list->insns[u], of_u);
-    uint32_t x_count = pwsp_waits_accesses(w, &w->list->insns[x], of_x), distance = 0;
-    for (uint32_t a = 0; a < u_count; a++) {
-        for (uint32_t b = 0; b < x_count; b++) {
-            const pwsp_waits_access *p = &of_u[a], *q = &of_x[b];
-            if (p->begin < q->end && q->begin < p->end && (p->is_write || q->is_write)) {
-                uint32_t of = p->is_rotating && q->is_rotating ? 2 : 1;
-                distance = distance == 1 ? 1 : of;
-            }
-        }
-    }
-    return distance;
-}
-
-// Half slots: early ops of slot s are at 2 s, others at 2 s + 1, and then comes instruction s.
-static void pwsp_waits_need_token(pwsp_waits *w, uint32_t distance, uint32_t src, uint32_t dst,
-                                  uint32_t set_at, uint32_t wait_at) {
-    pwsp_waits_token *token = &w->tokens[distance - 1][src][dst];
-    token->set_at = !token->is_needed || set_at > token->set_at ? set_at : token->set_at;
-    token->wait_at = !token->is_needed || wait_at < token->wait_at ? wait_at : token->wait_at;
-    token->is_needed = true;
-}
-
-// Finds the tokens that the body from instruction `begin` up to `end` needs.
-static void pwsp_waits_find_tokens(pwsp_waits *w, uint32_t begin, uint32_t end) {
-    memset(w->tokens, 0, sizeof w->tokens);
-    for (uint32_t u = begin; u < end; u++) {
-        for (uint32_t x = begin; x < u && w->pipes[u] != PTOISA_PIPE_ALL; x++) {
-            bool is_apart = w->pipes[u] == w->pipes[x] || w->pipes[x] == PTOISA_PIPE_ALL;
-            uint32_t distance = is_apart ? 0 : pwsp_waits_distance(w, u, x);
-            if (distance) {
-                pwsp_waits_need_token(w, distance, w->pipes[u], w->pipes[x], 2 * (u + 1),
-                                      2 * x + 1);
-            }
-        }
-    }
-    for (uint64_t k = w->loop_op; k < w->op_count; k++) {
-        const pwsp_waits_op *set = &w->ops[k];
-        for (uint64_t j = k + 1; set->op == PTOISA_SET_FLAG && j < w->op_count; j++) {
-            const pwsp_waits_op *wait = &w->ops[j];
-            if (wait->op == PTOISA_WAIT_FLAG && wait->src == set->src && wait->dst == set->dst &&
-                wait->event == set->event) {
-                // Before the set: an early one is behind an instruction of its pipe.
-                uint32_t before = set->is_early ? 2 * set->slot - 1 : 2 * set->slot;
-                pwsp_waits_need_token(w, set->loop ? 2 : 1, set->dst, set->src, 2 * wait->slot + 1,
-                                      before);
-                break;
-            }
-        }
-    }
-}
-
-static void pwsp_waits_add_at(pwsp_waits *w, ptoisa_op op, uint32_t src, uint32_t dst,
-                              uint32_t event, uint32_t at, bool is_rotating) {
-    uint32_t k = pwsp_waits_add(w, op, src, dst, event, at / 2, at % 2 == 0);
-    if (k != PWSP_WAITS_NONE) {
-        w->ops[k].loop = is_rotating ? (uint8_t)w->loop : 0;
-    }
-}
-
-// Puts the tokens of a body into it, and before and behind the loop.
-static void pwsp_waits_add_tokens(pwsp_waits *w, uint32_t end) {
-    for (uint32_t i = 0; i < 2 * PTOISA_PIPE_COUNT * PTOISA_PIPE_COUNT; i++) {
-        const pwsp_waits_token *token = &w->tokens[0][0][0] + i;
-        uint32_t src = i / PTOISA_PIPE_COUNT % PTOISA_PIPE_COUNT, dst = i % PTOISA_PIPE_COUNT;
-        bool is_second = i >= PTOISA_PIPE_COUNT * PTOISA_PIPE_COUNT;
-        uint32_t event = is_second ? PWSP_WAITS_TOKEN_PAIRED : PWSP_WAITS_TOKEN_EVENT;
-        if (!token->is_needed) {
-            continue;
-        }
-        pwsp_waits_add_at(w, PTOISA_WAIT_FLAG, src, dst, event, token->wait_at, is_second);
-        pwsp_waits_add_at(w, PTOISA_SET_FLAG, src, dst, event, token->set_at, is_second);
-        for (uint32_t one = 0; one <= is_second; one++) {
-            pwsp_waits_add_at(w, PTOISA_SET_FLAG, src, dst, event + one, 2 * w->loop_insn + 1,
-                              false);
-            pwsp_waits_add_at(w, PTOISA_WAIT_FLAG, src, dst, event + one, 2 * (end + 1), false);
-        }
-    }
-    for (uint32_t i = w->loop_insn + 1; i < end && w->has_slow_vector; i++) {
-        if (w->pipes[i] == PTOISA_PIPE_V) {
-            pwsp_waits_add(w, PTOISA_PIPE_BARRIER, PTOISA_PIPE_V, PTOISA_PIPE_V, 0, i, false);
-            break;
-        }
-    }
-}
-
-// Is the loop that begins at an instruction one whose iterations may overlap? *out_rotating gets
-// the pipes that fill rotating roots.
-static bool pwsp_waits_overlaps(const pwsp_waits *w, uint32_t i, uint8_t *out_rotating) {
-    const pwsp_list *list = w->list;
-    *out_rotating = 0;
-    for (uint32_t at = i + 1; at < list->insn_count; at++) {
-        const pwsp_insn *insn = &list->insns[at];
-        if (pwsp_insn_is_mark(insn)) {
-            return insn->op == PWSP_INSN_END && at - i <= PWSP_WAITS_BODY_MAX;
-        }
-        if (pwsp_waits_is_others(w, insn)) {
-            continue;
-        }
-        const pwsp_list_tile *tile = &list->tiles[insn->dst[0]];
-        if (insn->dst[0] && list->tiles[tile->root].loop && w->pipes[at] != PTOISA_PIPE_V) {
-            *out_rotating = (uint8_t)(*out_rotating | 1u << w->pipes[at]);
-        }
-    }
-    return false;
-}
-
-// Does every pipe know that all others are done? So it is at the beginning, and behind a barrier.
-static bool pwsp_waits_is_quiet(const pwsp_waits *w) {
-    for (int p = 0; p < PTOISA_PIPE_COUNT; p++) {
-        for (int q = 0; q < PTOISA_PIPE_COUNT; q++) {
-            bool is_kept = p != q || (p == PTOISA_PIPE_V && w->has_slow_vector);
-            if (is_kept && w->end[q] > w->known[p][q]) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-// The beginning or end of a loop.
-static bool pwsp_waits_mark(pwsp_waits *w, uint32_t i) {
-    const pwsp_insn *insn = &w->list->insns[i];
-    w->ticks[i] = ++w->tick;
-    uint8_t rotating;
-    if (pwsp_waits_is_others_loop(w, i)) {
-        return true;
-    }
-    if (insn->op == PWSP_INSN_LOOP) {
-        if (!pwsp_waits_is_quiet(w)) {
-            pwsp_waits_barrier_all(w, i);
-        }
-        w->loop = pwsp_waits_overlaps(w, i, &rotating) ? insn->loop : 0;
-        w->rotating = w->loop ? rotating : 0;
-        w->loop_insn = i;
-        w->loop_op = w->op_count;
-        return !w->is_out_of_memory;
-    }
-    if (w->loop) {
-        pwsp_waits_find_tokens(w, w->loop_insn + 1, i);
-        pwsp_waits_add_tokens(w, i);
-    } else {
-        pwsp_waits_barrier_all(w, i);
-    }
-    w->loop = 0;
-    w->rotating = 0;
-    pwsp_waits_barrier_all(w, i + 1);
-    if (!w->is_out_of_memory) {
-        w->ops[w->op_count - 1].is_early = true;  // behind the tokens
-    }
-    return !w->is_out_of_memory;
 }
 
 // Makes the list anew, with what was added. starts is room for 2 * (instructions + 1) + 1 numbers.
@@ -33093,7 +33143,7 @@ void pwsp_lower_shape(pwsp_lowering *lw, const pwsp_kop *op) {
     }
 }
 
-// -- indexing --------------------------------------------------------------------------------------
+// -- indexing -------------------------------------------------------------------------------------
 
 static uint32_t pwsp_lower_scratch(pwsp_lowering *lw, uint8_t dtype, uint32_t rows, uint32_t cols) {
     uint32_t tile = pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, dtype, rows, cols,
@@ -58528,7 +58578,7 @@ PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t sl
     return length;
 }
 
-// -- numbers ---------------------------------------------------------------------------------------
+// -- numbers --------------------------------------------------------------------------------------
 
 PWSP_INTERNAL uint64_t pwsp_picture_scale(const pwsp_picture *picture, uint64_t cycles) {
     uint64_t mhz = picture->options->clock_mhz;

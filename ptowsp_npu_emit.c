@@ -10354,7 +10354,7 @@ static const char npu_fixed_4[] =
     "\n"
     "#endif\n"
     "\n"
-    "// -- between cube and vector cores on A5 -----------------------------------------------------------\n"
+    "// -- between cube and vector cores on A5 ----------------------------------------------------------\n"
     "\n"
     "// Moves a tile from L0C to UB, or from UB to L1. One core does it as a TMOV. On a device one core\n"
     "// pushes and the other pops, through the consumer's memory, and nothing of that is here.\n"

@@ -120,7 +120,7 @@ TILES="
 $ISA
 src/kernel/list.h src/kernel/list.c
 src/kernel/memory.h src/kernel/memory.c src/kernel/rotate.h src/kernel/rotate.c
-src/kernel/waits.h src/kernel/waits.c
+src/kernel/waits.h src/kernel/waits_state.h src/kernel/waits_spans.c src/kernel/waits_loops.c src/kernel/waits.c
 src/kernel/split.h src/kernel/split.c
 src/kernel/unroll.h src/kernel/unroll.c src/kernel/proof.h src/kernel/proof.c
 src/kernel/description.h src/kernel/description.c

@@ -221,7 +221,7 @@ void pwsp_lower_shape(pwsp_lowering *lw, const pwsp_kop *op) {
     }
 }
 
-// -- indexing --------------------------------------------------------------------------------------
+// -- indexing -------------------------------------------------------------------------------------
 
 static uint32_t pwsp_lower_scratch(pwsp_lowering *lw, uint8_t dtype, uint32_t rows, uint32_t cols) {
     uint32_t tile = pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, dtype, rows, cols,

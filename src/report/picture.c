@@ -252,7 +252,7 @@ PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t sl
     return length;
 }
 
-// -- numbers ---------------------------------------------------------------------------------------
+// -- numbers --------------------------------------------------------------------------------------
 
 PWSP_INTERNAL uint64_t pwsp_picture_scale(const pwsp_picture *picture, uint64_t cycles) {
     uint64_t mhz = picture->options->clock_mhz;

@@ -632,7 +632,7 @@ class Uncounted {
 
 #endif
 
-// -- between cube and vector cores on A5 -----------------------------------------------------------
+// -- between cube and vector cores on A5 ----------------------------------------------------------
 
 // Moves a tile from L0C to UB, or from UB to L1. One core does it as a TMOV. On a device one core
 // pushes and the other pops, through the consumer's memory, and nothing of that is here.

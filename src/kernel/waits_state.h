@@ -1,0 +1,119 @@
+// The state of the pass that places waits, which three files share: spans and what instructions
+// access (waits_spans.c), flags and barriers (waits.c), and iterations of loops (waits_loops.c).
+
+#ifndef PWSP_WAITS_STATE_H
+#define PWSP_WAITS_STATE_H
+
+#include "waits.h"
+
+// The events of an innermost loop's body: these are of its flags, singly or in pairs, and those behind
+// them of the tokens to later iterations (waits_loops.c).
+#define PWSP_WAITS_BODY_EVENTS 5
+#define PWSP_WAITS_BODY_PAIRED 4
+#define PWSP_WAITS_NONE        UINT32_MAX
+
+typedef struct pwsp_waits_span {
+    uint32_t begin;                     // it ends where the next begins
+    uint32_t write;                     // instruction + 1, or 0
+    uint32_t reads[PTOISA_PIPE_COUNT];  // since the write: instruction + 1 of each pipe, or 0
+} pwsp_waits_span;
+
+// An op to be put into the list, before instruction `slot`. Those that belong to the instruction
+// before it (early) come first.
+typedef struct pwsp_waits_op {
+    uint32_t slot;
+    bool is_early;
+    uint8_t op, src, dst, event;
+    uint8_t loop;  // with which the event rotates, or 0
+} pwsp_waits_op;
+
+// What must come before what in a later iteration, of a pair of pipes: from behind the last of the
+// ones to before the first of the others. Places are in units of half slots: see pwsp_waits_rebuild.
+typedef struct pwsp_waits_token {
+    bool is_needed;
+    uint32_t set_at, wait_at;
+} pwsp_waits_token;
+
+// Flags from one pipe to another.
+typedef struct pwsp_waits_pair {
+    uint32_t waited[PTOISA_EVENT_COUNT];  // the tick of each event's last wait
+    uint32_t last_set;                    // the pair's last set, in ops
+    uint32_t last_slot;                   // where its wait is
+    bool has_last;
+} pwsp_waits_pair;
+
+typedef struct pwsp_waits {
+    pwsp_list *list;
+    pwsp_memory memory;
+    bool is_out_of_memory;
+    bool has_slow_vector;  // A2/A3
+    pwsp_side side;        // whose instructions these are
+    uint32_t memory_base[PTOISA_MEMORY_COUNT + 1];
+    uint8_t *pipes;                         // [insn]
+    uint32_t *ticks;                        // [insn] when it is done
+    uint32_t (*clocks)[PTOISA_PIPE_COUNT];  // [insn] what its pipe's flags carry behind it
+    uint32_t *streams[PTOISA_PIPE_COUNT];   // each pipe's instructions, and how many so far
+    uint32_t stream_count[PTOISA_PIPE_COUNT];
+    uint32_t tick;
+    uint32_t end[PTOISA_PIPE_COUNT];  // each pipe's last tick
+    uint32_t known[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];
+    pwsp_waits_pair pairs[PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];
+    pwsp_waits_span *spans;
+    uint64_t span_count, span_capacity;
+    pwsp_waits_op *ops;
+    uint64_t op_count, op_capacity;
+    uint32_t loop;       // the innermost loop that is open, if it has no other in it
+    uint32_t loop_insn;  // where it begins, in instructions and in ops
+    uint64_t loop_op;
+    uint8_t rotating;  // the pipes that fill roots that rotate with it, as bits
+    pwsp_waits_token tokens[2][PTOISA_PIPE_COUNT][PTOISA_PIPE_COUNT];  // [distance - 1]
+} pwsp_waits;
+
+// One operand of an instruction, as addresses.
+typedef struct pwsp_waits_access {
+    uint32_t begin, end;
+    bool is_write;
+    bool is_rotating;
+} pwsp_waits_access;
+
+#define PWSP_WAITS_ACCESS_MAX (PWSP_INSN_DST_MAX + PWSP_INSN_SRC_MAX + 3)
+
+// Is global memory what an instruction writes?
+PWSP_INLINE bool pwsp_waits_is_store(const pwsp_insn *insn) {
+    return insn->op == PTOISA_TSTORE || insn->op == PTOISA_MSCATTER;
+}
+
+// -- waits_spans.c --------------------------------------------------------------------------------
+
+// Is an instruction the other core's?
+PWSP_INTERNAL bool pwsp_waits_is_others(const pwsp_waits *w, const pwsp_insn *insn);
+
+// Has the loop that begins or ends at an instruction none of this core's?
+PWSP_INTERNAL bool pwsp_waits_is_others_loop(const pwsp_waits *w, uint32_t i);
+
+// Lists what an instruction reads and then what it writes. Returns how many there are.
+PWSP_INTERNAL uint32_t pwsp_waits_accesses(const pwsp_waits *w, const pwsp_insn *insn,
+                                           pwsp_waits_access *out);
+
+// Finds the last instruction of each pipe, + 1, that an operand depends on.
+PWSP_INTERNAL bool pwsp_waits_find_needs(pwsp_waits *w, const pwsp_waits_access *access,
+                                         uint32_t *needs);
+
+// Notes what instruction i does to an operand's bytes.
+PWSP_INTERNAL bool pwsp_waits_note(pwsp_waits *w, const pwsp_waits_access *access, uint32_t i);
+
+// -- waits.c --------------------------------------------------------------------------------------
+
+// Puts an op before an instruction. Returns its place in w->ops, or NONE when memory is out.
+PWSP_INTERNAL uint32_t pwsp_waits_add(pwsp_waits *w, ptoisa_op op, uint32_t src, uint32_t dst,
+                                      uint32_t event, uint32_t slot, bool is_early);
+
+// Makes all pipes wait for each other, before instruction i.
+PWSP_INTERNAL void pwsp_waits_barrier_all(pwsp_waits *w, uint32_t i);
+
+// -- waits_loops.c --------------------------------------------------------------------------------
+
+// The beginning or end of a loop.
+PWSP_INTERNAL bool pwsp_waits_mark(pwsp_waits *w, uint32_t i);
+
+#endif  // PWSP_WAITS_STATE_H
