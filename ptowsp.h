@@ -4243,8 +4243,8 @@ PTOWSP_API bool ptowsp_run_trace_find(const ptowsp_run *run, uint64_t index,
                                       ptowsp_task_trace *out_task);
 
 // Writes what identifies a task: "attend request=3 head=1 scale=2". An axis value that is a
-// variable or a symbol has its name, any other is "axis0" and so on; scalars have the names that
-// their kernel gives them.
+// variable, a symbol, a field of a plan or an element of an array has its name, any other is
+// "axis0" and so on; scalars have the names that their kernel gives them.
 PTOWSP_API void ptowsp_run_print_task(const ptowsp_run *run, const ptowsp_task_trace *task,
                                       ptowsp_text text);
 
@@ -4345,7 +4345,8 @@ PTOWSP_API bool ptowsp_run_edges(const ptowsp_run *run, uint64_t task, ptowsp_ed
 //      CHROME     the same as JSON, for the same viewers; ten times as large
 //      SVG        a timeline to read in a browser or a README: lanes, kernels by colour and
 //                 pattern, why lanes were idle, the critical path, a time axis and a legend. Tasks
-//                 narrower than half a pixel are drawn together
+//                 narrower than half a pixel are drawn together. Lanes without tasks are left out
+//                 where all tasks ran in processes
 //      CSV        a row per task; values and scalars in one column, as the bars have them
 //      TABLE      the same as text in columns, with fewer of them
 //      USAGE_CSV  the use over time, a row per bin with a column per kernel: for runs of any
