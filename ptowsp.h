@@ -4425,6 +4425,14 @@ typedef struct ptowsp_run_bounds {
     uint32_t pool_count;
     uint32_t pool_lanes[2];
     ptowsp_cycles work_cycles[2];  // of a pool: its tasks' cycles / its lanes, rounded up
+    // Of pipelines, the largest in one run of one: the tasks of a process, as it does one at a time;
+    // and a channel's latency for each `depth` of the tokens that it passed on, as a token waits
+    // until the one that far before it has arrived. (Depth 0: each sender has one on its way.)
+    // `process` and `channel` are indices of ptowsp_run_processes and _channels, or UINT32_MAX where
+    // the bound is 0.
+    ptowsp_cycles process_cycles, channel_cycles;
+    uint32_t process, channel;
+    ptowsp_cycles largest_cycles;  // of all these bounds
 } ptowsp_run_bounds;
 
 // Errors   INVALID_PARAMS: nothing was recorded. OUT_OF_MEMORY.
