@@ -4425,11 +4425,11 @@ typedef struct ptowsp_run_bounds {
     uint32_t pool_count;
     uint32_t pool_lanes[2];
     ptowsp_cycles work_cycles[2];  // of a pool: its tasks' cycles / its lanes, rounded up
-    // Of pipelines, the largest in one run of one: the tasks of a process, as it does one at a time;
-    // and a channel's latency for each `depth` of the tokens that it passed on, as a token waits
-    // until the one that far before it has arrived. (Depth 0: each sender has one on its way.)
-    // `process` and `channel` are indices of ptowsp_run_processes and _channels, or UINT32_MAX where
-    // the bound is 0.
+    // Of pipelines, the largest in one run of one: the tasks of a process, as it does one at a
+    // time; and a channel's latency for each `depth` of the tokens that it passed on, as a token
+    // waits until the one that far before it has arrived. (Depth 0: each sender has one on its
+    // way.) `process` and `channel` are indices of ptowsp_run_processes and _channels, or
+    // UINT32_MAX where the bound is 0.
     ptowsp_cycles process_cycles, channel_cycles;
     uint32_t process, channel;
     ptowsp_cycles largest_cycles;  // of all these bounds
@@ -4474,23 +4474,24 @@ PTOWSP_API ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_
 // space of schedules, executes it in time-only mode, and ranks them:
 //
 //      const uint32_t lanes[] = {24, 20}, windows[] = {0, 64, 256};
-//      ptowsp_search_desc search = {.base = {.dispatch_key = key}, .bind = bind_step, .user = &step};
+//      ptowsp_search_desc search = {.base = {.dispatch_key = key}, .bind = bind, .user = &step};
 //      search.lane_counts = lanes, search.lane_count_count = 2;
 //      search.windows = windows, search.window_count = 3;
 //      ptowsp_schedule_search(context, module, &search, results, 8, &summary);
 //      ptowsp_search_print(results, &summary, text);
 //
 // The space is the product of five lists. A list without elements has the value that `base` has;
-// that of dispatches or of orders then has all that the keys of `base` allow, and PLAN if the module
-// has plan axes. All else is as in `base`. Keys are used where a policy takes one, and left out
-// elsewhere; window 0 is no window. Dependencies are the same for all: those of `base`, or HYBRID.
-// Schedules that the target refuses are left out (ptowsp_schedule_check).
+// that of dispatches or of orders then has all that the keys of `base` allow, and PLAN if the
+// module has plan axes. All else is as in `base`. Keys are used where a policy takes one, and left
+// out elsewhere; window 0 is no window. Dependencies are the same for all: those of `base`, or
+// HYBRID. Schedules that the target refuses (ptowsp_schedule_check) or the workload, as one of its
+// tasks has no such key, are left out.
 //
 // Budget. The search takes at most `evaluation_max` executions. It begins with the first element of
-// each list. It then tries all elements of one list after another, each time keeping the best, until
-// a round finds nothing better. The rest of the budget goes to the rest of the space, in order:
-// lane counts change fastest, then windows, orders, dispatches, issues. So a space within the
-// budget is searched whole (is_complete), and its first result is the best there is.
+// each list. It then tries all elements of one list after another, each time keeping the best,
+// until a round finds nothing better. The rest of the budget goes to the rest of the space, in
+// order: lane counts change fastest, then windows, orders, dispatches, issues. So a space within
+// the budget is searched whole (is_complete), and its first result is the best there is.
 //
 // Ranking. By makespan, then fewer lanes, then the order of the space. Results depend on the inputs
 // alone, never on a clock. A schedule under which an execution is STUCK or exceeds a limit comes
@@ -4516,8 +4517,9 @@ typedef struct ptowsp_search_desc {
     uint32_t lane_count_count;
     uint64_t evaluation_max;  // default: PTOWSP_SEARCH_EVALUATION_DEFAULT
     bool has_path;  // bounds with the longest chain: one execution records edges
-    // Binds sizes, plans and tensors to a fresh run of each program; its error ends the search. NULL:
-    // there is nothing to bind. What it binds must live until the search returns.
+    // Binds sizes, plans and tensors to a fresh run of each program, for its lanes
+    // (ptowsp_program_lane_count of ptowsp_run_program); an error ends the search. NULL: there is
+    // nothing to bind. What it binds must live until the next call.
     ptowsp_status (*bind)(void *user, ptowsp_run *run);
     void *user;
 } ptowsp_search_desc;
@@ -4534,7 +4536,7 @@ typedef struct ptowsp_search_result {
 
 typedef struct ptowsp_search_summary {
     uint64_t space_count;       // schedules in the space
-    uint64_t refused_count;     // of those that were looked at: refused by the target
+    uint64_t refused_count;     // of those that were looked at, left out
     uint64_t evaluation_count;  // executions, and those of them that failed:
     uint64_t failed_count;
     uint32_t result_count;
@@ -4543,11 +4545,11 @@ typedef struct ptowsp_search_summary {
 
 // Searches; fills in at most `capacity` results, the best first.
 //
-// Memory   A program and a run at a time, and 8 bytes for each schedule of the space; all are freed.
+// Memory   A program and a run at a time, and 8 bytes for each schedule of the space; all is freed.
 // Errors   INVALID_PARAMS: no results, a NULL list with elements, lane counts with two pools.
-//          LIMIT_EXCEEDED: a space over PTOWSP_SEARCH_SPACE_MAX. Those of ptowsp_program_create, of
-//          `bind`, and of an execution that would fail under any schedule. If all executions fail,
-//          the first one's; if all schedules are refused, the first one's refusal.
+//          LIMIT_EXCEEDED: a space over PTOWSP_SEARCH_SPACE_MAX. OUT_OF_MEMORY; those of `bind`,
+//          and of an execution that would fail under any schedule. If all executions fail, the
+//          first one's; if all schedules are refused, the first one's refusal.
 PTOWSP_API ptowsp_status ptowsp_schedule_search(ptowsp_context *context, ptowsp_module *module,
                                                 const ptowsp_search_desc *desc,
                                                 ptowsp_search_result *results, uint32_t capacity,

@@ -99,6 +99,9 @@ says "one program, compiled once" "the same cycles: good"
 rows 3 "^  step [123] .*good$"
 rows 6 "^  \(in order\|dataflow\), .*%$"
 rows 2 "^critical path, dataflow"
+# 5 dispatches without two by keys that units have not; 3 windows, 2 lanes; 2 orders, in order 1
+says "54 of 120 schedules executed, 66 refused"
+rows 4 " 55101  .*  dataflow, plan, .* 24 lanes; idle: nothing left 0.3 %, dependency 0.0 %$"
 # On paper: 58 cycles to append (50 + 256 / 32), 2248 to attend 256 tokens (200 + 256 * 256 / 32),
 # 2556 to attend 257 (500 + 257 * 256 / 32), which is what the plan says.
 good tiered_decode --batch 1 --lanes 1 --window 1

@@ -456,6 +456,7 @@ static void search__refuses(void **state) {
     assert_int_equal(ptowsp_schedule_search(t.context, t.m, &desc, results, 2, &summary),
                      PTOWSP_INVALID_PARAMS);
     assert_int_equal(summary.evaluation_count, 0);
+    assert_int_equal(summary.refused_count, summary.space_count);
     // all schedules are refused: the text is that of the first
     desc = good;
     desc.target = PTOWSP_TARGET_ASCEND_NPU;
@@ -463,6 +464,12 @@ static void search__refuses(void **state) {
     desc.base.window = 4;
     search_fails(&t, &desc, PTOWSP_UNSUPPORTED,
                  "schedule: target ascend_npu does not do window abort");
+    // a key that the workload has not: round robin and work stealing are left, with three orders
+    desc = good;
+    desc.base.dispatch_key = ptowsp_task_variable(t.m, "nowhere");
+    search_is_good(&t, &desc, results, 2, &summary);
+    assert_int_equal(summary.evaluation_count, 6);
+    assert_int_equal(summary.refused_count, 6);
     // the caller's own error ends it at once
     desc = good;
     t.bind_count = 0;

@@ -271,15 +271,20 @@ static ptowsp_status pwsp_search_look(pwsp_search *search, uint64_t place) {
     result.place = place;
     search->makespans[place] = PWSP_SEARCH_USELESS;
     search->seen_count++;
-    if (ptowsp_schedule_check(search->module, &result.schedule, search->desc->target) !=
-        PTOWSP_OK) {
-        search->summary.refused_count++;
-        pwsp_search_note(search, search->module->context, true);
-        return PTOWSP_OK;
-    }
     desc.workload = search->desc->workload;
     desc.schedule = &result.schedule;
-    ptowsp_status status = ptowsp_program_create(search->context, search->module, &desc, &program);
+    const ptowsp_context *refuser = search->module->context;
+    ptowsp_status status =
+        ptowsp_schedule_check(search->module, &result.schedule, search->desc->target);
+    if (status == PTOWSP_OK) {
+        refuser = search->context;
+        status = ptowsp_program_create(search->context, search->module, &desc, &program);
+    }
+    if (status != PTOWSP_OK && status != PTOWSP_OUT_OF_MEMORY) {
+        search->summary.refused_count++;
+        pwsp_search_note(search, refuser, true);
+        return PTOWSP_OK;
+    }
     if (status == PTOWSP_OK) {
         status = ptowsp_run_create(search->context, program, &run);
     }
