@@ -399,6 +399,24 @@ static void export__perfetto_has_every_task_as_a_slice_on_its_lane(void **state)
     }
 }
 
+// Labels of 50 to 76 bytes, and packets of up to more than 127: lengths of one byte, and of two.
+static void export__perfetto_has_labels_of_any_length(void **state) {
+    (void)state;
+    for (int length = 26; length <= 52; length++) {
+        see s = {0};
+        char name[64];
+        memset(name, 'x', sizeof name);
+        name[length] = '\0';
+        s.attend_name = name;
+        ptowsp_schedule schedule = lanes(3);
+        see_make(&s, &schedule, 4);
+        see_run_tasks(&s);
+        check_perfetto(&s, false);
+        check_perfetto(&s, true);
+        see_free(&s);
+    }
+}
+
 static void export__perfetto_has_processes(void **state) {
     (void)state;
     static reader r;
@@ -904,6 +922,7 @@ int main(void) {
         cmocka_unit_test(export__perfetto_has_every_task_as_a_slice_on_its_lane),
         cmocka_unit_test(export__rows_have_the_place_of_their_task),
         cmocka_unit_test(export__numbers_have_all_their_digits),
+        cmocka_unit_test(export__perfetto_has_labels_of_any_length),
         cmocka_unit_test(export__perfetto_has_processes),
         cmocka_unit_test(export__json_csv_table_and_svg_say_what_the_run_did),
         cmocka_unit_test(export__usage_adds_up),

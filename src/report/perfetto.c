@@ -217,12 +217,19 @@ static unsigned char *pwsp_small_varint(unsigned char *to, uint64_t value) {
     return to;
 }
 
-// Writes a packet with an event that has at most an interned name: most packets are such, and their
-// lengths fit a byte. Returns where it ends.
-enum { PWSP_SMALL_MAX = 48, PWSP_SMALL_UNNAMED = 0 };
+// The name of a small event: interned, or a label with the kernel as category, or none.
+typedef struct pwsp_small_name {
+    uint32_t kernel;  // 0: none
+    size_t length;    // of the label; 0: the kernel's name
+    const char *label;
+} pwsp_small_name;
 
+enum { PWSP_SMALL_LABEL_MAX = 64, PWSP_SMALL_MAX = 48 + PWSP_SMALL_LABEL_MAX };
+
+// Writes a packet with an event and at most a short name: most packets are such, and their lengths
+// fit a byte. Returns where it ends.
 static unsigned char *pwsp_perfetto_small(unsigned char *to, uint64_t sequence, uint64_t elapsed,
-                                          uint32_t kind, uint32_t name) {
+                                          uint32_t kind, pwsp_small_name name) {
     unsigned char *packet = to + 1, *event;
     to[0] = 1 << 3 | 2;  // Trace.packet
     to[2] = 10 << 3;     // trusted_packet_sequence_id
@@ -236,11 +243,19 @@ static unsigned char *pwsp_perfetto_small(unsigned char *to, uint64_t sequence, 
     to[4] = 9 << 3;  // type
     to[5] = (unsigned char)kind;
     to += 6;
-    if (name != PWSP_SMALL_UNNAMED) {
+    if (name.length) {
+        to[0] = 0xba;  // name: 23 << 3 | 2 in two bytes
+        to[1] = 1;
+        to[2] = (unsigned char)name.length;
+        memcpy(to + 3, name.label, name.length);
+        to += 3 + name.length;
+        *to++ = 3 << 3;  // category_iids
+        to = pwsp_small_varint(to, name.kernel);
+    } else if (name.kernel) {
         *to++ = 10 << 3;  // name_iid
-        to = pwsp_small_varint(to, name);
+        to = pwsp_small_varint(to, name.kernel);
     }
-    PTOWSP_ASSERT(kind < 0x80 && to - packet < PWSP_SMALL_MAX);
+    PTOWSP_ASSERT(kind < 0x80 && to - packet <= 0x80 && to - packet < PWSP_SMALL_MAX);
     *event = (unsigned char)(to - event - 1);
     *packet = (unsigned char)(to - packet - 1);
     return to;
@@ -258,32 +273,29 @@ static void pwsp_perfetto_flows(const pwsp_slices *slices, uint64_t slot) {
 
 // The begin of a task with all that it may have: values, a name that is new, arrows.
 static void pwsp_perfetto_begin(pwsp_slices *slices, uint64_t slot, uint64_t sequence,
-                                uint64_t elapsed, bool is_short, bool is_new) {
+                                uint64_t elapsed, pwsp_small_name name, bool is_new) {
     pwsp_picture *picture = slices->picture;
     pwsp_pb *pb = slices->pb;
-    uint32_t kernel = pwsp_picture_record(picture, slot)->kernel;
     pwsp_packet_begin(pb, sequence);
     pwsp_pb_number(pb, 8, elapsed);  // timestamp
     pwsp_pb_number(pb, 13, PWSP_PB_NEEDED);
     pwsp_pb_open(pb, 11);  // track_event
     pwsp_pb_number(pb, 9, PWSP_PB_BEGIN);
-    if (is_short) {
-        pwsp_pb_number(pb, 10, kernel);  // name_iid
+    if (name.length) {
+        pwsp_pb_text(pb, 23, name.label, name.length);  // name
+        pwsp_pb_number(pb, 3, name.kernel);             // category_iids
     } else {
-        char label[PWSP_LABEL_MAX];
-        size_t length = pwsp_picture_label(picture, slot, PWSP_LABEL_FULL, label);
-        pwsp_pb_text(pb, 23, label, length);  // name
-        pwsp_pb_number(pb, 3, kernel);        // category_iids
+        pwsp_pb_number(pb, 10, name.kernel);  // name_iid
     }
     pwsp_perfetto_flows(slices, slot);
     pwsp_pb_close(pb);
     if (is_new) {
-        const char *name = pwsp_picture_kernel(picture, kernel);
+        const char *text = pwsp_picture_kernel(picture, name.kernel);
         pwsp_pb_open(pb, 12);                // interned_data
         for (uint32_t i = 1; i <= 2; i++) {  // event_categories, event_names
             pwsp_pb_open(pb, i);
-            pwsp_pb_number(pb, 1, kernel);
-            pwsp_pb_text(pb, 2, name, strlen(name));
+            pwsp_pb_number(pb, 1, name.kernel);
+            pwsp_pb_text(pb, 2, text, strlen(text));
             pwsp_pb_close(pb);
         }
         pwsp_pb_close(pb);
@@ -305,19 +317,22 @@ static void pwsp_perfetto_task(pwsp_slices *slices, uint64_t slot) {
     bool has_flows = slices->places && slices->places[slot];
     uint64_t start = pwsp_picture_ns(picture, record->start);
     uint64_t end = pwsp_picture_ns(picture, record->end);
-    PTOWSP_ASSERT(kernel != PWSP_SMALL_UNNAMED);
+    char label[PWSP_LABEL_MAX];
+    pwsp_small_name name = {kernel, 0, label}, none = {0, 0, NULL};
+    name.length = is_short ? 0 : pwsp_picture_label(picture, slot, PWSP_LABEL_FULL, label);
+    PTOWSP_ASSERT(kernel > 0);
     PTOWSP_ASSERT(slices->lasts[track] <= start && start <= end);
     uint64_t elapsed = start - slices->lasts[track];
     slices->lasts[track] = end;
     unsigned char *room = (unsigned char *)pwsp_out_room(picture->out, 2 * PWSP_SMALL_MAX), *to;
-    if (is_short && (*known & bit) && !has_flows) {
-        to = pwsp_perfetto_small(room, sequence, elapsed, PWSP_PB_BEGIN, kernel);
+    if ((*known & bit) && !has_flows && name.length <= PWSP_SMALL_LABEL_MAX) {
+        to = pwsp_perfetto_small(room, sequence, elapsed, PWSP_PB_BEGIN, name);
     } else {
-        pwsp_perfetto_begin(slices, slot, sequence, elapsed, is_short, !(*known & bit));
+        pwsp_perfetto_begin(slices, slot, sequence, elapsed, name, !(*known & bit));
         *known |= bit;
         to = room = (unsigned char *)pwsp_out_room(picture->out, PWSP_SMALL_MAX);
     }
-    to = pwsp_perfetto_small(to, sequence, end - start, PWSP_PB_END, PWSP_SMALL_UNNAMED);
+    to = pwsp_perfetto_small(to, sequence, end - start, PWSP_PB_END, none);
     picture->out->count += (size_t)(to - room);
 }
 
