@@ -187,14 +187,16 @@ static void step_make(step *s) {
                        ptowsp_array_at(m, "count", PTOWSP_I32, i));
         }
     }
-    PTOWSP_WORKLOAD(m, "balanced") PTOWSP_COMBINE(m) {
-        PTOWSP_PARALLEL(m, unit, ptowsp_axis_plan(m, "balanced")) {
-            unit_make(s, unit, ptowsp_loop_field(unit, PTOWSP_PLAN_SLOT));
-        }
-        PTOWSP_PARALLEL(m, merge, ptowsp_axis_plan_merges(m, "balanced")) {
-            merge_make(s, ptowsp_loop_field(merge, PTOWSP_PLAN_REQUEST),
-                       ptowsp_loop_field(merge, PTOWSP_PLAN_SLOT_FIRST),
-                       ptowsp_loop_field(merge, PTOWSP_PLAN_SLOT_COUNT));
+    PTOWSP_WORKLOAD(m, "balanced") {
+        PTOWSP_COMBINE(m) {
+            PTOWSP_PARALLEL(m, unit, ptowsp_axis_plan(m, "balanced")) {
+                unit_make(s, unit, ptowsp_loop_field(unit, PTOWSP_PLAN_SLOT));
+            }
+            PTOWSP_PARALLEL(m, merge, ptowsp_axis_plan_merges(m, "balanced")) {
+                merge_make(s, ptowsp_loop_field(merge, PTOWSP_PLAN_REQUEST),
+                           ptowsp_loop_field(merge, PTOWSP_PLAN_SLOT_FIRST),
+                           ptowsp_loop_field(merge, PTOWSP_PLAN_SLOT_COUNT));
+            }
         }
     }
 }
@@ -283,20 +285,22 @@ static void pipeline_make(ptowsp_module *m) {
     ptowsp_task_desc computing = {.kernel = ptowsp_kernel_make(m, &compute)};
     ptowsp_channel_desc desc = {.name = "loaded", .latency = 500};
     desc.depth_at_start = ptowsp_symbol(m, "depth");
-    PTOWSP_WORKLOAD(m, "tiles") PTOWSP_PIPELINE(m, "overlap") {
-        ptowsp_channel loaded = ptowsp_channel_make(m, &desc);
-        PTOWSP_PROCESS(m, "load") {
-            ptowsp_produces(m, loaded);
-            PTOWSP_FOR_EACH(m, tile, ptowsp_axis_dense(m, "tiles", 12)) {
-                loading.axes[0] = tile;
-                ptowsp_send_task(m, loaded, &loading);
+    PTOWSP_WORKLOAD(m, "tiles") {
+        PTOWSP_PIPELINE(m, "overlap") {
+            ptowsp_channel loaded = ptowsp_channel_make(m, &desc);
+            PTOWSP_PROCESS(m, "load") {
+                ptowsp_produces(m, loaded);
+                PTOWSP_FOR_EACH(m, tile, ptowsp_axis_dense(m, "tiles", 12)) {
+                    loading.axes[0] = tile;
+                    ptowsp_send_task(m, loaded, &loading);
+                }
             }
-        }
-        PTOWSP_REPLICATE(m, worker, ptowsp_axis_dense(m, "workers", 3), "compute") {
-            ptowsp_consumes(m, loaded);
-            PTOWSP_CONSUME(m, tile, loaded) {
-                computing.axes[0] = tile;
-                ptowsp_task_make(m, &computing);
+            PTOWSP_REPLICATE(m, worker, ptowsp_axis_dense(m, "workers", 3), "compute") {
+                ptowsp_consumes(m, loaded);
+                PTOWSP_CONSUME(m, tile, loaded) {
+                    computing.axes[0] = tile;
+                    ptowsp_task_make(m, &computing);
+                }
             }
         }
     }
