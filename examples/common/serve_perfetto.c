@@ -89,7 +89,7 @@ static void write_counter_track(FILE *to, uint32_t policy, uint32_t which, const
     add_number(&track, 1, track_of(policy, 1 + which));
     add_bytes(&track, 2, name, strlen(name));
     add_number(&track, 5, track_of(policy, 0));  // parent
-    add_bytes(&track, 8, NULL, 0);               // a counter
+    add_bytes(&track, 8, "", 0);                 // a counter
     write_packet(to, &packet, 60, &track);
 }
 
