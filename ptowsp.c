@@ -39432,6 +39432,9 @@ PWSP_INTERNAL ptowsp_schedule pwsp_schedule_resolve(const ptowsp_schedule *sched
 // The lanes of all pools of a resolved schedule.
 PWSP_INTERNAL uint32_t pwsp_schedule_lanes(const ptowsp_schedule *schedule);
 
+// The word for a value of a directive: "work stealing" for dispatch.
+PWSP_INTERNAL const char *pwsp_schedule_word(const char *directive, uint32_t number);
+
 // Does a target do what a resolved schedule asks for, whose keys have been compiled, and what a
 // tensor does? Else an error of the context. The second one requires a target that exists.
 PWSP_INTERNAL ptowsp_status pwsp_schedule_check_target(ptowsp_context *context,
@@ -39603,6 +39606,11 @@ static const pwsp_capability *pwsp_capability_find(const char *directive, uint32
         }
     }
     return NULL;
+}
+
+PWSP_INTERNAL const char *pwsp_schedule_word(const char *directive, uint32_t number) {
+    const pwsp_capability *row = pwsp_capability_find(directive, number);
+    return row ? row->value : "?";
 }
 
 // -- defaults -------------------------------------------------------------------------------------
@@ -47976,6 +47984,10 @@ struct pwsp_pipelines {
     pwsp_chain *chains;
     pwsp_network_op *network_ops;  // by op
     uint64_t slot_load_count;
+    // No run of a pipeline can take less than these, of a process and of a channel; the largest of
+    // all runs, and whose they are. See pwsp_pipelines_bound.
+    uint64_t process_least, channel_least;
+    uint32_t least_process, least_channel;  // UINT32_MAX: nobody's
     // Of the running pipeline:
     const pwsp_pipeline_op *op;
     uint32_t index;
@@ -48807,6 +48819,8 @@ PWSP_INTERNAL void pwsp_pipelines_forget(pwsp_pipelines *pipelines) {
     pipelines->exchange.step_count = 0;
     pipelines->chain_count = 0;
     pipelines->slot_load_count = 0;
+    pipelines->process_least = pipelines->channel_least = 0;
+    pipelines->least_process = pipelines->least_channel = UINT32_MAX;
     pipelines->is_stuck = false;
     pipelines->is_out_of_memory = false;
     for (uint32_t i = 0; pipelines->program && i < pipelines->program->pipelines.count; i++) {
@@ -48977,6 +48991,46 @@ static void pwsp_pipelines_account_waits(const pwsp_pipelines *pipelines,
     }
 }
 
+// The tokens that may be on their way through a channel at once: at depth 0 one of each sender.
+static uint64_t pwsp_pipelines_width(const pwsp_pipelines *pipelines, uint32_t channel) {
+    uint64_t width = pipelines->exchange.channels[channel].depth, senders = 0;
+    for (uint32_t i = 0; width == 0 && i < pipelines->exchange.running_count; i++) {
+        const pwsp_process_op *op = pipelines->exchange.processes[i].op;
+        for (uint32_t j = 0; j < op->port_count; j++) {
+            const pwsp_port *port = PWSP_PORT_AT(pipelines, op->first_port + j);
+            senders += port->is_produced && port->channel == channel;
+        }
+    }
+    return width ? width : pwsp_max_u64(senders, 1);
+}
+
+// Lower bounds of a run. A process does one task at a time. Token k of a channel of depth d is sent
+// when token k - d has been received, and is received a latency later (channel.c). So the last of n
+// tokens is received after ceil(n / d) latencies at the earliest.
+static void pwsp_pipelines_bound(pwsp_pipelines *pipelines) {
+    const pwsp_pipeline_op *op = pipelines->op;
+    for (uint32_t i = op->first_channel; i < op->first_channel + op->channel_count; i++) {
+        const pwsp_channel *channel = &pipelines->exchange.channels[i];
+        uint64_t rounds = channel->received, least;
+        if (rounds && channel->latency) {
+            rounds = pwsp_ceil_div_u64(rounds, pwsp_pipelines_width(pipelines, i));
+        }
+        least = pwsp_mul_fits(rounds, channel->latency, &least) ? least : UINT64_MAX;
+        if (least > pipelines->channel_least) {
+            pipelines->channel_least = least;
+            pipelines->least_channel = i;
+        }
+    }
+    for (uint32_t i = 0; i < pipelines->exchange.running_count; i++) {
+        const pwsp_process *process = &pipelines->exchange.processes[i];
+        if (process->busy > pipelines->process_least) {
+            pipelines->process_least = process->busy;
+            pipelines->least_process =
+                (uint32_t)(pipelines->running - pipelines->process_stats) + i;
+        }
+    }
+}
+
 // The results of a run of the pipeline.
 static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
     const pwsp_pipeline_op *op = pipelines->op;
@@ -49018,6 +49072,7 @@ static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
             pipelines->end_task = process->task;
         }
     }
+    pwsp_pipelines_bound(pipelines);
     stats->run_count++;
     stats->total_cycles = pwsp_sum_u64(stats->total_cycles, stats->makespan_cycles);
 }
@@ -53272,6 +53327,15 @@ ptowsp_status ptowsp_run_find_bounds(const ptowsp_run *run, ptowsp_run_bounds *o
                                                     &out_bounds->path_cycles)) {
         return pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
     }
+    const pwsp_pipelines *pipelines = &run->pipes.pipelines;
+    out_bounds->process_cycles = pipelines->process_least;
+    out_bounds->process = pipelines->least_process;
+    out_bounds->channel_cycles = pipelines->channel_least;
+    out_bounds->channel = pipelines->least_channel;
+    uint64_t largest = pwsp_max_u64(out_bounds->process_cycles, out_bounds->channel_cycles);
+    largest = pwsp_max_u64(largest, out_bounds->path_cycles);
+    largest = pwsp_max_u64(largest, out_bounds->work_cycles[0]);
+    out_bounds->largest_cycles = pwsp_max_u64(largest, out_bounds->work_cycles[1]);
     return PTOWSP_OK;
 }
 
@@ -57938,6 +58002,11 @@ static const char *pwsp_label_name(const ptowsp_program *program, const pwsp_tas
     if (expr && expr->kind == PTOWSP_EXPR_SYMBOL) {
         return PWSP_PROGRAM_AT(program, symbols, pwsp_symbol_info, expr->id)->name;
     }
+    if (expr && expr->kind == PTOWSP_EXPR_ARRAY) {  // a plan's field is "plan.field"
+        const char *name = PWSP_PROGRAM_AT(program, arrays, pwsp_array_info, expr->id)->name;
+        const char *dot = strrchr(name, '.');
+        return dot ? dot + 1 : name;
+    }
     memcpy(room, "axis", 4);
     room[4 + pwsp_label_u64(i, room + 4)] = '\0';
     return room;
@@ -58045,6 +58114,15 @@ PWSP_INLINE void pwsp_out_bytes(pwsp_out *out, const void *data, size_t size) {
     }
     memcpy(out->buffer + out->count, data, size);
     out->count += size;
+}
+
+// Room for that many bytes, at most PWSP_OUT_BUFFER, at `count`, to be counted when they are there.
+PWSP_INLINE char *pwsp_out_room(pwsp_out *out, size_t size) {
+    PTOWSP_ASSERT(size <= PWSP_OUT_BUFFER);
+    if (size > PWSP_OUT_BUFFER - out->count) {
+        pwsp_out_flush(out);
+    }
+    return out->buffer + out->count;
 }
 
 PWSP_INLINE void pwsp_out_text(pwsp_out *out, const char *text) {
@@ -58289,7 +58367,8 @@ typedef enum pwsp_label_detail {
     PWSP_LABEL_FULL,    // attend request=3 head=1 scale=2
     PWSP_LABEL_AXES,    // attend request=3 head=1
     PWSP_LABEL_VALUES,  // attend 3 1
-    PWSP_LABEL_KERNEL   // attend
+    PWSP_LABEL_KERNEL,  // attend
+    PWSP_LABEL_BARE     // 3 1
 } pwsp_label_detail;
 
 // Writes the label of a task into room; returns its length.
@@ -58474,6 +58553,16 @@ static bool pwsp_picture_find_ops(pwsp_picture *picture) {
     return picture->parts != NULL;
 }
 
+// The lanes that have tracks: none where all tasks ran in processes.
+static uint32_t pwsp_picture_lanes(const ptowsp_run *run) {
+    uint32_t count = run->time.sim.stats.lane_count;
+    bool is_used = run->pipes.pipelines.process_count == 0;
+    for (uint32_t i = 0; i < count && !is_used; i++) {
+        is_used = run->time.sim.lane_stats[i].task_count > 0;
+    }
+    return is_used ? count : 0;
+}
+
 PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const ptowsp_run *run,
                                      const ptowsp_export_options *options, pwsp_out *out,
                                      bool is_ordered) {
@@ -58485,7 +58574,7 @@ PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const ptowsp_run *ru
     picture->memory = run->context->memory;
     picture->out = out;
     picture->count = ptowsp_run_trace_count(run);
-    picture->lane_count = run->time.sim.stats.lane_count;
+    picture->lane_count = pwsp_picture_lanes(run);
     picture->track_count = picture->lane_count + run->pipes.pipelines.process_count;
     picture->makespan = run->time.sim.stats.makespan_cycles;
     picture->op_count = program->places.count;
@@ -58552,7 +58641,7 @@ PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t sl
                                         pwsp_label_detail detail, char *room) {
     const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
     const char *kernel = pwsp_picture_kernel(picture, record->kernel);
-    size_t length = strlen(kernel);
+    size_t length = detail == PWSP_LABEL_BARE ? 0 : strlen(kernel);
     memcpy(room, kernel, length);
     const pwsp_task_op *op = picture->ops[record->node];
     const pwsp_label_part *parts = pwsp_picture_parts(picture, record->node);
@@ -58566,8 +58655,10 @@ PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t sl
         if (length + parts[i].name_length + 32 > PWSP_LABEL_MAX) {
             break;
         }
-        room[length++] = ' ';
-        if (detail != PWSP_LABEL_VALUES) {
+        if (length) {
+            room[length++] = ' ';
+        }
+        if (detail < PWSP_LABEL_VALUES) {
             memcpy(room + length, parts[i].name, parts[i].name_length);
             length += parts[i].name_length;
             room[length++] = '=';
@@ -58872,20 +58963,33 @@ PWSP_INTERNAL void pwsp_export_chrome(pwsp_picture *picture) {
 // src/report/perfetto.c
 // =================================================================================================
 
-// Perfetto's protobuf: packets of track events.
+// Perfetto's protobuf: packets of track slices.
 //
 //      trace      packet*                                 field 1, length-delimited
 //      packet     time, sequence, flags, one of: track descriptor, track event; interned names
 //      task       two events on its track, begin and end; the first has the label
 //
-// Field numbers are those of the published schema (Perfetto, protos/perfetto/trace). Kernels are
-// interned as categories, and as names of bars without values: the packet that first uses one
-// carries it. A packet is put together in memory before it is written, as its length comes first.
+// Field numbers are those of the published schema (Perfetto, protos/perfetto/trace). Each track has
+// a sequence of packets of its own, as threads have in Perfetto's SDK. Its first packets say once
+// what its events need not: their track, and that times are differences to the packet before, on a
+// clock of the sequence. So most tasks take 26 to 30 bytes. Sequence 1 has descriptors and the
+// counter, in absolute time.
+//
+// Kernels are interned as categories, and as names of bars without values: the packet of a sequence
+// that first uses one carries it. A packet is put together in memory before it is written, as its
+// length comes first.
 
 enum { PWSP_PB_PACKET_MAX = 4096, PWSP_PB_DEPTH_MAX = 4 };
 
 // Uuids of tracks: processes, the counter, and threads from PWSP_PB_TRACK on.
 enum { PWSP_PB_LANES = 1, PWSP_PB_PROCESSES, PWSP_PB_BUSY, PWSP_PB_TRACK };
+
+// Sequences: the first, and those of tracks. Clocks: since boot, where time is absolute, and the
+// first of those that a sequence may define.
+enum { PWSP_PB_FIRST = 1, PWSP_PB_OF_TRACK = 2, PWSP_PB_BOOTTIME = 6, PWSP_PB_CLOCK = 64 };
+
+// sequence_flags
+enum { PWSP_PB_CLEARED = 1, PWSP_PB_NEEDED = 2 };
 
 enum { PWSP_PB_BEGIN = 1, PWSP_PB_END, PWSP_PB_INSTANT, PWSP_PB_COUNTER };
 
@@ -58949,11 +59053,11 @@ static void pwsp_pb_close(pwsp_pb *pb) {
 
 // -- packets --------------------------------------------------------------------------------------
 
-static void pwsp_packet_begin(pwsp_pb *pb) {
+static void pwsp_packet_begin(pwsp_pb *pb, uint64_t sequence) {
     pb->count = 0;
     pb->depth = 0;
-    pwsp_pb_open(pb, 1);        // Trace.packet
-    pwsp_pb_number(pb, 10, 1);  // trusted_packet_sequence_id
+    pwsp_pb_open(pb, 1);               // Trace.packet
+    pwsp_pb_number(pb, 10, sequence);  // trusted_packet_sequence_id
 }
 
 static void pwsp_packet_end(pwsp_picture *picture, pwsp_pb *pb) {
@@ -58978,9 +59082,9 @@ static void pwsp_perfetto_process(pwsp_picture *picture, pwsp_pb *pb, uint64_t u
                                   const char *name, bool is_first) {
     char room[512];
     size_t length = pwsp_pb_title(name, room, sizeof room);
-    pwsp_packet_begin(pb);
+    pwsp_packet_begin(pb, PWSP_PB_FIRST);
     if (is_first) {
-        pwsp_pb_number(pb, 13, 3);  // sequence_flags: state cleared, and needed
+        pwsp_pb_number(pb, 13, PWSP_PB_CLEARED);
         pwsp_pb_number(pb, 87, 1);  // first_packet_on_sequence
     }
     pwsp_pb_open(pb, 60);  // track_descriptor
@@ -58989,6 +59093,34 @@ static void pwsp_perfetto_process(pwsp_picture *picture, pwsp_pb *pb, uint64_t u
     pwsp_pb_number(pb, 1, uuid);
     pwsp_pb_text(pb, 6, room, length);
     pwsp_pb_close(pb);
+    pwsp_pb_close(pb);
+    pwsp_packet_end(picture, pb);
+}
+
+// The first packets of a track's sequence.
+static void pwsp_perfetto_sequence(pwsp_picture *picture, pwsp_pb *pb, uint32_t track) {
+    pwsp_packet_begin(pb, (uint64_t)PWSP_PB_OF_TRACK + track);
+    pwsp_pb_number(pb, 13, PWSP_PB_CLEARED);
+    pwsp_pb_number(pb, 87, 1);
+    pwsp_pb_open(pb, 59);  // trace_packet_defaults
+    pwsp_pb_number(pb, 58, PWSP_PB_CLOCK);
+    pwsp_pb_open(pb, 11);  // track_event_defaults
+    pwsp_pb_number(pb, 11, (uint64_t)PWSP_PB_TRACK + track);
+    pwsp_pb_close(pb);
+    pwsp_pb_close(pb);
+    pwsp_packet_end(picture, pb);
+    pwsp_packet_begin(pb, (uint64_t)PWSP_PB_OF_TRACK + track);
+    pwsp_pb_number(pb, 13, PWSP_PB_NEEDED);
+    pwsp_pb_open(pb, 6);  // clock_snapshot: both clocks at 0
+    for (int i = 0; i < 2; i++) {
+        pwsp_pb_open(pb, 1);
+        pwsp_pb_number(pb, 1, i ? PWSP_PB_CLOCK : PWSP_PB_BOOTTIME);
+        pwsp_pb_number(pb, 2, 0);
+        if (i) {
+            pwsp_pb_number(pb, 3, 1);  // is_incremental
+        }
+        pwsp_pb_close(pb);
+    }
     pwsp_pb_close(pb);
     pwsp_packet_end(picture, pb);
 }
@@ -59002,7 +59134,7 @@ static void pwsp_perfetto_tracks(pwsp_picture *picture, pwsp_pb *pb) {
         char name[PWSP_TRACK_NAME_MAX];
         bool is_lane = i < picture->lane_count;
         pwsp_picture_track_name(picture, i, name);
-        pwsp_packet_begin(pb);
+        pwsp_packet_begin(pb, PWSP_PB_FIRST);
         pwsp_pb_open(pb, 60);
         pwsp_pb_number(pb, 1, (uint64_t)PWSP_PB_TRACK + i);
         pwsp_pb_open(pb, 4);  // thread
@@ -59012,8 +59144,9 @@ static void pwsp_perfetto_tracks(pwsp_picture *picture, pwsp_pb *pb) {
         pwsp_pb_close(pb);
         pwsp_pb_close(pb);
         pwsp_packet_end(picture, pb);
+        pwsp_perfetto_sequence(picture, pb, i);
     }
-    pwsp_packet_begin(pb);
+    pwsp_packet_begin(pb, PWSP_PB_FIRST);
     pwsp_pb_open(pb, 60);
     pwsp_pb_number(pb, 1, PWSP_PB_BUSY);
     pwsp_pb_text(pb, 2, "busy", 4);
@@ -59027,18 +59160,16 @@ static void pwsp_perfetto_tracks(pwsp_picture *picture, pwsp_pb *pb) {
 
 // -- events ---------------------------------------------------------------------------------------
 
-// The packet's time, and an event of a kind on a track, left open.
-static void pwsp_perfetto_event(pwsp_pb *pb, uint64_t ns, uint64_t kind, uint64_t track,
-                                bool is_interned) {
-    pwsp_packet_begin(pb);
-    pwsp_pb_number(pb, 8, ns);  // timestamp
-    if (is_interned) {
-        pwsp_pb_number(pb, 13, 2);  // sequence_flags: state needed
-    }
-    pwsp_pb_open(pb, 11);  // track_event
-    pwsp_pb_number(pb, 9, kind);
-    pwsp_pb_number(pb, 11, track);
-}
+// The events of tasks. Arrow i of the critical path leads from place i to the next.
+typedef struct pwsp_slices {
+    pwsp_picture *picture;
+    pwsp_pb *pb;
+    uint32_t *places;  // by slot: its place in the path, + 1; NULL: there is no path
+    uint64_t path_count;
+    uint64_t *lasts;     // by track: the time of its last packet
+    uint64_t *known;     // by track, words of bits by kernel: its name has been interned
+    size_t known_words;  // of a track
+} pwsp_slices;
 
 static unsigned char *pwsp_small_varint(unsigned char *to, uint64_t value) {
     while (value >= 0x80) {
@@ -59049,95 +59180,123 @@ static unsigned char *pwsp_small_varint(unsigned char *to, uint64_t value) {
     return to;
 }
 
-// Writes a packet with an event that has at most an interned name: the same bytes as
-// pwsp_perfetto_event makes. Most packets are such, and their lengths fit a byte.
-enum { PWSP_SMALL_MAX = 64, PWSP_SMALL_UNNAMED = 0 };
+// The name of a small event: interned, or a label with the kernel as category, or none.
+typedef struct pwsp_small_name {
+    uint32_t kernel;  // 0: none
+    size_t length;    // of the label; 0: the kernel's name
+    const char *label;
+} pwsp_small_name;
 
-static void pwsp_perfetto_small(pwsp_picture *picture, uint64_t ns, uint64_t kind, uint64_t track,
-                                uint32_t name) {
-    unsigned char bytes[PWSP_SMALL_MAX], *to = bytes, *packet, *event;
-    *to++ = 1 << 3 | 2;  // Trace.packet
-    packet = to++;
-    *to++ = 10 << 3;  // trusted_packet_sequence_id
-    *to++ = 1;
+enum { PWSP_SMALL_LABEL_MAX = 64, PWSP_SMALL_MAX = 48 + PWSP_SMALL_LABEL_MAX };
+
+// Writes a packet with an event and at most a short name: most packets are such, and their lengths
+// fit a byte. Returns where it ends.
+static unsigned char *pwsp_perfetto_small(unsigned char *to, uint64_t sequence, uint64_t elapsed,
+                                          uint32_t kind, pwsp_small_name name) {
+    unsigned char *packet = to + 1, *event;
+    to[0] = 1 << 3 | 2;  // Trace.packet
+    to[2] = 10 << 3;     // trusted_packet_sequence_id
+    to = pwsp_small_varint(to + 3, sequence);
     *to++ = 8 << 3;  // timestamp
-    to = pwsp_small_varint(to, ns);
-    if (name != PWSP_SMALL_UNNAMED) {
-        *to++ = 13 << 3;  // sequence_flags: state needed
-        *to++ = 2;
-    }
-    *to++ = 11 << 3 | 2;  // track_event
-    event = to++;
-    *to++ = 9 << 3;  // type
-    *to++ = (unsigned char)kind;
-    *to++ = 11 << 3;  // track_uuid
-    to = pwsp_small_varint(to, track);
-    if (name != PWSP_SMALL_UNNAMED) {
+    to = pwsp_small_varint(to, elapsed);
+    to[0] = 13 << 3;  // sequence_flags
+    to[1] = PWSP_PB_NEEDED;
+    to[2] = 11 << 3 | 2;  // track_event
+    event = to + 3;
+    to[4] = 9 << 3;  // type
+    to[5] = (unsigned char)kind;
+    to += 6;
+    if (name.length) {
+        to[0] = 0xba;  // name: 23 << 3 | 2 in two bytes
+        to[1] = 1;
+        to[2] = (unsigned char)name.length;
+        memcpy(to + 3, name.label, name.length);
+        to += 3 + name.length;
+        *to++ = 3 << 3;  // category_iids
+        to = pwsp_small_varint(to, name.kernel);
+    } else if (name.kernel) {
         *to++ = 10 << 3;  // name_iid
-        to = pwsp_small_varint(to, name);
+        to = pwsp_small_varint(to, name.kernel);
     }
-    PTOWSP_ASSERT(kind < 0x80 && to - bytes <= PWSP_SMALL_MAX);
+    PTOWSP_ASSERT(kind < 0x80 && to - packet <= 0x80 && to - packet < PWSP_SMALL_MAX);
     *event = (unsigned char)(to - event - 1);
     *packet = (unsigned char)(to - packet - 1);
-    pwsp_out_bytes(picture->out, bytes, (size_t)(to - bytes));
+    return to;
 }
 
-// The places of tasks in the critical path. Arrow i leads from place i to the next.
-typedef struct pwsp_flows {
-    uint32_t *places;  // by slot: its place in the path, + 1; NULL: there is no path
-    uint64_t count;
-} pwsp_flows;
-
-static void pwsp_perfetto_flows(pwsp_pb *pb, const pwsp_flows *flows, uint64_t slot) {
-    uint32_t place = flows->places ? flows->places[slot] : 0;
-    if (place && place < flows->count) {
-        pwsp_pb_fixed(pb, 47, place);
+static void pwsp_perfetto_flows(const pwsp_slices *slices, uint64_t slot) {
+    uint32_t place = slices->places ? slices->places[slot] : 0;
+    if (place && place < slices->path_count) {
+        pwsp_pb_fixed(slices->pb, 47, place);
     }
     if (place > 1) {
-        pwsp_pb_fixed(pb, 48, place - 1);
+        pwsp_pb_fixed(slices->pb, 48, place - 1);
     }
 }
 
-static void pwsp_perfetto_task(pwsp_picture *picture, pwsp_pb *pb, uint64_t slot, bool *is_known,
-                               const pwsp_flows *flows) {
-    const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
-    uint32_t kernel = record->kernel;
-    uint64_t track = (uint64_t)PWSP_PB_TRACK + pwsp_picture_track(picture, slot);
-    const pwsp_task_op *op = picture->ops[record->node];
-    bool is_short = picture->options->is_short || op->axis_count + op->scalar_count == 0;
-    uint64_t start = pwsp_picture_ns(picture, record->start);
-    uint64_t end = pwsp_picture_ns(picture, record->end);
-    PTOWSP_ASSERT(kernel != PWSP_SMALL_UNNAMED);
-    if (is_short && is_known[kernel] && !(flows->places && flows->places[slot])) {
-        pwsp_perfetto_small(picture, start, PWSP_PB_BEGIN, track, kernel);
-        pwsp_perfetto_small(picture, end, PWSP_PB_END, track, PWSP_SMALL_UNNAMED);
-        return;
-    }
-    pwsp_perfetto_event(pb, start, PWSP_PB_BEGIN, track, true);
-    if (is_short) {
-        pwsp_pb_number(pb, 10, kernel);  // name_iid
+// The begin of a task with all that it may have: values, a name that is new, arrows.
+static void pwsp_perfetto_begin(pwsp_slices *slices, uint64_t slot, uint64_t sequence,
+                                uint64_t elapsed, pwsp_small_name name, bool is_new) {
+    pwsp_picture *picture = slices->picture;
+    pwsp_pb *pb = slices->pb;
+    pwsp_packet_begin(pb, sequence);
+    pwsp_pb_number(pb, 8, elapsed);  // timestamp
+    pwsp_pb_number(pb, 13, PWSP_PB_NEEDED);
+    pwsp_pb_open(pb, 11);  // track_event
+    pwsp_pb_number(pb, 9, PWSP_PB_BEGIN);
+    if (name.length) {
+        pwsp_pb_text(pb, 23, name.label, name.length);  // name
+        pwsp_pb_number(pb, 3, name.kernel);             // category_iids
     } else {
-        char label[PWSP_LABEL_MAX];
-        size_t length = pwsp_picture_label(picture, slot, PWSP_LABEL_FULL, label);
-        pwsp_pb_text(pb, 23, label, length);  // name
-        pwsp_pb_number(pb, 3, kernel);        // category_iids
+        pwsp_pb_number(pb, 10, name.kernel);  // name_iid
     }
-    pwsp_perfetto_flows(pb, flows, slot);
+    pwsp_perfetto_flows(slices, slot);
     pwsp_pb_close(pb);
-    if (!is_known[kernel]) {
-        const char *name = pwsp_picture_kernel(picture, kernel);
-        is_known[kernel] = true;
+    if (is_new) {
+        const char *text = pwsp_picture_kernel(picture, name.kernel);
         pwsp_pb_open(pb, 12);                // interned_data
         for (uint32_t i = 1; i <= 2; i++) {  // event_categories, event_names
             pwsp_pb_open(pb, i);
-            pwsp_pb_number(pb, 1, kernel);
-            pwsp_pb_text(pb, 2, name, strlen(name));
+            pwsp_pb_number(pb, 1, name.kernel);
+            pwsp_pb_text(pb, 2, text, strlen(text));
             pwsp_pb_close(pb);
         }
         pwsp_pb_close(pb);
     }
     pwsp_packet_end(picture, pb);
-    pwsp_perfetto_small(picture, end, PWSP_PB_END, track, PWSP_SMALL_UNNAMED);
+}
+
+static void pwsp_perfetto_task(pwsp_slices *slices, uint64_t slot) {
+    pwsp_picture *picture = slices->picture;
+    const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
+    uint32_t kernel = record->kernel, track = pwsp_picture_track(picture, slot);
+    if (track >= picture->track_count) {
+        return;
+    }
+    const pwsp_task_op *op = picture->ops[record->node];
+    uint64_t *known = &slices->known[track * slices->known_words + kernel / 64];
+    uint64_t bit = UINT64_C(1) << kernel % 64, sequence = (uint64_t)PWSP_PB_OF_TRACK + track;
+    bool is_short = picture->options->is_short || op->axis_count + op->scalar_count == 0;
+    bool has_flows = slices->places && slices->places[slot];
+    uint64_t start = pwsp_picture_ns(picture, record->start);
+    uint64_t end = pwsp_picture_ns(picture, record->end);
+    char label[PWSP_LABEL_MAX];
+    pwsp_small_name name = {kernel, 0, label}, none = {0, 0, NULL};
+    name.length = is_short ? 0 : pwsp_picture_label(picture, slot, PWSP_LABEL_FULL, label);
+    PTOWSP_ASSERT(kernel > 0);
+    PTOWSP_ASSERT(slices->lasts[track] <= start && start <= end);
+    uint64_t elapsed = start - slices->lasts[track];
+    slices->lasts[track] = end;
+    unsigned char *room = (unsigned char *)pwsp_out_room(picture->out, 2 * PWSP_SMALL_MAX), *to;
+    if ((*known & bit) && !has_flows && name.length <= PWSP_SMALL_LABEL_MAX) {
+        to = pwsp_perfetto_small(room, sequence, elapsed, PWSP_PB_BEGIN, name);
+    } else {
+        pwsp_perfetto_begin(slices, slot, sequence, elapsed, name, !(*known & bit));
+        *known |= bit;
+        to = room = (unsigned char *)pwsp_out_room(picture->out, PWSP_SMALL_MAX);
+    }
+    to = pwsp_perfetto_small(to, sequence, end - start, PWSP_PB_END, none);
+    picture->out->count += (size_t)(to - room);
 }
 
 static void pwsp_perfetto_busy(pwsp_picture *picture, pwsp_pb *pb) {
@@ -59147,8 +59306,11 @@ static void pwsp_perfetto_busy(pwsp_picture *picture, pwsp_pb *pb) {
         uint64_t time = pwsp_min_u64(bin * usage.bin_cycles, picture->makespan), bits;
         double lanes = (double)busy / 1000.0;
         memcpy(&bits, &lanes, sizeof bits);
-        pwsp_perfetto_event(pb, pwsp_picture_ns(picture, time), PWSP_PB_COUNTER, PWSP_PB_BUSY,
-                            false);
+        pwsp_packet_begin(pb, PWSP_PB_FIRST);
+        pwsp_pb_number(pb, 8, pwsp_picture_ns(picture, time));  // timestamp
+        pwsp_pb_open(pb, 11);                                   // track_event
+        pwsp_pb_number(pb, 9, PWSP_PB_COUNTER);
+        pwsp_pb_number(pb, 11, PWSP_PB_BUSY);
         pwsp_pb_fixed(pb, 44, bits);  // double_counter_value
         pwsp_pb_close(pb);
         pwsp_packet_end(picture, pb);
@@ -59157,31 +59319,35 @@ static void pwsp_perfetto_busy(pwsp_picture *picture, pwsp_pb *pb) {
 
 PWSP_INTERNAL bool pwsp_export_perfetto(pwsp_picture *picture) {
     const pwsp_memory *memory = &picture->memory;
-    size_t known_size = ((size_t)picture->program->kernels.count + 1) * sizeof(bool);
+    pwsp_slices slices;
+    memset(&slices, 0, sizeof slices);
+    slices.picture = picture;
+    slices.known_words = (size_t)picture->program->kernels.count / 64 + 1;
+    size_t tracks = (size_t)picture->track_count + 1;
+    size_t known_size = tracks * slices.known_words * sizeof(uint64_t);
+    size_t lasts_size = tracks * sizeof(uint64_t);
     size_t places_size = (size_t)picture->count * sizeof(uint32_t);
-    pwsp_flows flows = {NULL, 0};
-    const uint64_t *path = ptowsp_run_critical_path(picture->run, &flows.count);
-    bool *is_known = (bool *)pwsp_memory_alloc(memory, known_size);
-    pwsp_pb *pb = (pwsp_pb *)pwsp_memory_alloc(memory, sizeof(pwsp_pb));
-    bool has_path = path && flows.count < UINT32_MAX;
-    flows.places = has_path ? (uint32_t *)pwsp_memory_alloc(memory, places_size) : NULL;
-    bool has_memory = is_known && pb && (!has_path || flows.places);
+    const uint64_t *path = ptowsp_run_critical_path(picture->run, &slices.path_count);
+    bool has_path = path && slices.path_count < UINT32_MAX;
+    slices.known = (uint64_t *)pwsp_memory_alloc(memory, known_size);
+    slices.lasts = (uint64_t *)pwsp_memory_alloc(memory, lasts_size);
+    slices.pb = (pwsp_pb *)pwsp_memory_alloc(memory, sizeof(pwsp_pb));
+    slices.places = has_path ? (uint32_t *)pwsp_memory_alloc(memory, places_size) : NULL;
+    bool has_memory = slices.known && slices.lasts && slices.pb && (!has_path || slices.places);
     if (has_memory) {
-        for (uint64_t i = 0; has_path && i < flows.count; i++) {
-            flows.places[path[i]] = (uint32_t)i + 1;
+        for (uint64_t i = 0; has_path && i < slices.path_count; i++) {
+            slices.places[path[i]] = (uint32_t)i + 1;
         }
-        pwsp_perfetto_tracks(picture, pb);
+        pwsp_perfetto_tracks(picture, slices.pb);
         for (uint64_t i = 0; i < picture->count && !picture->out->has_failed; i++) {
-            uint64_t slot = pwsp_picture_slot(picture, i);
-            if (pwsp_picture_track(picture, slot) < picture->track_count) {
-                pwsp_perfetto_task(picture, pb, slot, is_known, &flows);
-            }
+            pwsp_perfetto_task(&slices, pwsp_picture_slot(picture, i));
         }
-        pwsp_perfetto_busy(picture, pb);
+        pwsp_perfetto_busy(picture, slices.pb);
     }
-    pwsp_memory_free(memory, flows.places, places_size);
-    pwsp_memory_free(memory, pb, sizeof(pwsp_pb));
-    pwsp_memory_free(memory, is_known, known_size);
+    pwsp_memory_free(memory, slices.places, places_size);
+    pwsp_memory_free(memory, slices.pb, sizeof(pwsp_pb));
+    pwsp_memory_free(memory, slices.lasts, lasts_size);
+    pwsp_memory_free(memory, slices.known, known_size);
     return has_memory;
 }
 
@@ -59284,11 +59450,11 @@ static const char pwsp_svg_patterns[PWSP_SVG_KERNELS][48] = {
 
 // By stall: its colour, and what the legend calls it.
 static const char pwsp_svg_stalls[PTOWSP_STALL_COUNT][2][24] = {
-    {"#888888", "idle: nothing left"}, {"#d1495b", "idle: dependency"},
-    {"#888888", "idle: lane"},         {"#7b5ea7", "idle: window"},
+    {"#888888", "idle: nothing left"}, {"#e05a6b", "idle: dependency"},
+    {"#888888", "idle: lane"},         {"#9575cd", "idle: window"},
     {"#c77d1e", "idle: order"},        {"#2a9d8f", "idle: slot"},
-    {"#4a6fa5", "idle: timing"},       {"#6b705c", "idle: start"},
-    {"#b5179e", "idle: channel"}};
+    {"#5f8fd0", "idle: timing"},       {"#858c72", "idle: start"},
+    {"#d648c0", "idle: channel"}};
 
 static void pwsp_svg_theme(pwsp_out *out, bool is_dark) {
     pwsp_out_format(out,
@@ -59328,7 +59494,7 @@ static void pwsp_svg_style(pwsp_svg *svg) {
         pwsp_out_format(out,
                         "<pattern id=\"s%u\" width=\"6\" height=\"6\" "
                         "patternUnits=\"userSpaceOnUse\"><path d=\"M-1 1L1-1M0 6L6 0M5 7L7 5\" "
-                        "stroke=\"%s\" stroke-opacity=\".75\"/></pattern>",
+                        "stroke=\"%s\" stroke-opacity=\".9\"/></pattern>",
                         i, pwsp_svg_stalls[i][0]);
     }
     pwsp_out_text(out, "</defs>\n<rect class=\"bg\" width=\"100%\" height=\"100%\"/>\n");
@@ -59352,8 +59518,13 @@ static void pwsp_svg_head(pwsp_svg *svg, uint32_t height) {
     pwsp_svg_count(out, stats->makespan_cycles);
     pwsp_out_text(out, " cycles, ");
     pwsp_svg_count(out, stats->task_count);
-    pwsp_out_format(out, " task%s, %u lane%s", stats->task_count == 1 ? "" : "s", stats->lane_count,
-                    stats->lane_count == 1 ? "" : "s");
+    bool has_lanes = picture->lane_count > 0;
+    uint32_t tracks = has_lanes ? stats->lane_count : picture->track_count;
+    pwsp_out_format(out, " task%s, %u %s%s", stats->task_count == 1 ? "" : "s", tracks,
+                    has_lanes ? "lane" : "process",
+                    tracks == 1 ? ""
+                    : has_lanes ? "s"
+                                : "es");
     uint64_t capacity, busy = 0;
     for (uint32_t i = 0; i < stats->lane_count; i++) {
         busy = pwsp_sum_u64(busy, picture->run->time.sim.lane_stats[i].busy_cycles);
@@ -59428,16 +59599,18 @@ static void pwsp_svg_pixel(pwsp_svg *svg, pwsp_svg_columns *columns, uint64_t pi
 static void pwsp_svg_label(pwsp_svg *svg, uint64_t slot, uint64_t x, uint64_t width, uint32_t y) {
     char label[PWSP_LABEL_MAX];
     const uint64_t letter = 620, margin = 600;  // about, of 10 pixel letters: in hundredths
-    size_t length = SIZE_MAX;
+    size_t length;
     if (svg->row < 16 || width < margin + letter) {
         return;
     }
     size_t room = (size_t)((width - margin) / letter);
-    int detail = svg->picture->options->is_short ? PWSP_LABEL_KERNEL : PWSP_LABEL_FULL;
-    for (; detail <= PWSP_LABEL_KERNEL && length > room; detail++) {
+    bool is_short = svg->picture->options->is_short;
+    int detail = is_short ? PWSP_LABEL_KERNEL : PWSP_LABEL_FULL;
+    int last = is_short ? PWSP_LABEL_KERNEL : PWSP_LABEL_BARE;
+    for (length = room + 1; detail <= last && length > room; detail++) {
         length = pwsp_picture_label(svg->picture, slot, (pwsp_label_detail)detail, label);
     }
-    if (length > room) {
+    if (length > room || length == 0) {
         return;
     }
     pwsp_svg_hundredths(svg, "<text class=\"b m\" x=\"",
@@ -59631,7 +59804,8 @@ static void pwsp_svg_draw(pwsp_svg *svg) {
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
         bool is_of_process =
             has_processes && (i == PTOWSP_STALL_DEPENDENCY || i == PTOWSP_STALL_CHANNEL);
-        entries += picture->run->recorder.idle[i] > 0 || is_of_process;
+        bool is_of_lane = picture->lane_count > 0 && picture->run->recorder.idle[i] > 0;
+        entries += is_of_lane || is_of_process;
     }
     pwsp_svg_legend legend = {0, columns, bottom + 48};
     pwsp_svg_head(svg, bottom + 48 + (entries + columns - 1) / columns * 20);
@@ -59850,18 +60024,52 @@ PWSP_INTERNAL bool pwsp_export_edges(pwsp_picture *picture, bool is_dot) {
 
 #include <inttypes.h>
 
+// A lower bound and what it is called.
+typedef struct pwsp_bound_row {
+    char name[32];
+    uint64_t cycles;
+} pwsp_bound_row;
+
 typedef struct pwsp_facts {
     pwsp_picture *picture;
     pwsp_out *out;
     const ptowsp_what_if *what_ifs;
     uint32_t what_if_count;
     ptowsp_run_bounds bounds;
+    pwsp_bound_row rows[5];
+    uint32_t row_count;
     ptowsp_task_sums *critical;  // by kernel: its tasks on the critical path
     uint64_t lane_time;          // of all lanes, or UINT64_MAX
 } pwsp_facts;
 
 static double pwsp_facts_percent(uint64_t part, uint64_t whole) {
     return whole ? 100.0 * (double)part / (double)whole : 0.0;
+}
+
+static void pwsp_facts_add(pwsp_facts *facts, const char *name, uint64_t cycles) {
+    pwsp_bound_row *row = &facts->rows[facts->row_count++];
+    PTOWSP_ASSERT(facts->row_count <= 5 && strlen(name) < sizeof row->name);
+    memcpy(row->name, name, strlen(name) + 1);
+    row->cycles = cycles;
+}
+
+static void pwsp_facts_add_bounds(pwsp_facts *facts) {
+    const ptowsp_run_bounds *bounds = &facts->bounds;
+    if (bounds->has_path) {
+        pwsp_facts_add(facts, "longest chain of dependencies", bounds->path_cycles);
+    }
+    if (bounds->pool_count == 1) {
+        pwsp_facts_add(facts, "work / lanes", bounds->work_cycles[0]);
+    } else {
+        pwsp_facts_add(facts, "vector work / lanes", bounds->work_cycles[0]);
+        pwsp_facts_add(facts, "cube work / lanes", bounds->work_cycles[1]);
+    }
+    if (bounds->process_cycles) {
+        pwsp_facts_add(facts, "work of a process", bounds->process_cycles);
+    }
+    if (bounds->channel_cycles) {
+        pwsp_facts_add(facts, "latencies of a channel", bounds->channel_cycles);
+    }
 }
 
 // False when memory is out.
@@ -59872,6 +60080,7 @@ static bool pwsp_facts_find(pwsp_facts *facts) {
     if (ptowsp_run_find_bounds(run, &facts->bounds) != PTOWSP_OK) {
         return false;
     }
+    pwsp_facts_add_bounds(facts);
     if (!pwsp_mul_fits(facts->bounds.makespan_cycles, run->time.sim.stats.lane_count,
                        &facts->lane_time)) {
         facts->lane_time = UINT64_MAX;
@@ -59890,22 +60099,6 @@ static bool pwsp_facts_find(pwsp_facts *facts) {
 static void pwsp_report_line(pwsp_facts *facts, const char *name, uint64_t value, uint64_t whole) {
     pwsp_out_format(facts->out, "  %-32s %14" PRIu64 "  %5.1f %%\n", name, value,
                     pwsp_facts_percent(value, whole));
-}
-
-static void pwsp_report_bounds(pwsp_facts *facts) {
-    const ptowsp_run_bounds *bounds = &facts->bounds;
-    pwsp_out_text(facts->out, "lower bounds, of the makespan\n");
-    if (bounds->has_path) {
-        pwsp_report_line(facts, "longest chain of dependencies", bounds->path_cycles,
-                         bounds->makespan_cycles);
-    }
-    for (uint32_t i = 0; i < bounds->pool_count; i++) {
-        pwsp_report_line(facts,
-                         bounds->pool_count == 1 ? "work / lanes"
-                         : i == 0                ? "vector work / lanes"
-                                                 : "cube work / lanes",
-                         bounds->work_cycles[i], bounds->makespan_cycles);
-    }
 }
 
 static void pwsp_report_kernels(pwsp_facts *facts) {
@@ -59932,7 +60125,10 @@ static void pwsp_report_text(pwsp_facts *facts) {
     pwsp_out_text(out, pwsp_picture_title(picture));
     pwsp_out_format(out, ": %" PRIu64 " cycles, %" PRIu64 " tasks, %u lanes\n",
                     stats->makespan_cycles, stats->task_count, stats->lane_count);
-    pwsp_report_bounds(facts);
+    pwsp_out_text(facts->out, "lower bounds, of the makespan\n");
+    for (uint32_t i = 0; i < facts->row_count; i++) {
+        pwsp_report_line(facts, facts->rows[i].name, facts->rows[i].cycles, stats->makespan_cycles);
+    }
     pwsp_out_text(out, "lanes idle, of their time\n");
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
         if (picture->run->recorder.idle[i]) {
@@ -60002,7 +60198,16 @@ static void pwsp_report_json(pwsp_facts *facts) {
     for (uint32_t i = 0; i < bounds->pool_count; i++) {
         pwsp_out_format(out, "%s%" PRIu64, i ? "," : "", bounds->work_cycles[i]);
     }
-    pwsp_out_text(out, "]},\n\"idle\":{");
+    pwsp_out_text(out, "]");
+    if (bounds->process_cycles) {
+        pwsp_out_text(out, ",");
+        pwsp_json_number(out, "process", bounds->process_cycles);
+    }
+    if (bounds->channel_cycles) {
+        pwsp_out_text(out, ",");
+        pwsp_json_number(out, "channel", bounds->channel_cycles);
+    }
+    pwsp_out_text(out, "},\n\"idle\":{");
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
         pwsp_out_text(out, i ? "," : "");
         pwsp_json_number(out, ptowsp_stall_name((ptowsp_stall)i), picture->run->recorder.idle[i]);
@@ -60062,19 +60267,11 @@ static void pwsp_html_tables(pwsp_facts *facts) {
     pwsp_out *out = facts->out;
     const pwsp_picture *picture = facts->picture;
     const ptowsp_run_stats *stats = &picture->run->time.sim.stats;
-    const ptowsp_run_bounds *bounds = &facts->bounds;
-    uint64_t makespan = bounds->makespan_cycles;
+    uint64_t makespan = facts->bounds.makespan_cycles;
     pwsp_out_text(out, "<h2>Makespan and its lower bounds</h2>\n<table>\n");
     pwsp_html_row(facts, "makespan", makespan, makespan);
-    if (bounds->has_path) {
-        pwsp_html_row(facts, "longest chain of dependencies", bounds->path_cycles, makespan);
-    }
-    for (uint32_t i = 0; i < bounds->pool_count; i++) {
-        pwsp_html_row(facts,
-                      bounds->pool_count == 1 ? "work / lanes"
-                      : i == 0                ? "vector work / lanes"
-                                              : "cube work / lanes",
-                      bounds->work_cycles[i], makespan);
+    for (uint32_t i = 0; i < facts->row_count; i++) {
+        pwsp_html_row(facts, facts->rows[i].name, facts->rows[i].cycles, makespan);
     }
     pwsp_out_text(out, "</table>\n<h2>Idle time of lanes</h2>\n<table>\n");
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
@@ -60144,6 +60341,469 @@ PWSP_INTERNAL bool pwsp_report_write(pwsp_picture *picture, ptowsp_report_format
     }
     pwsp_memory_free(&picture->memory, facts.critical, size);
     return is_good;
+}
+
+// =================================================================================================
+// src/report/search.c
+// =================================================================================================
+
+// Schedule search: a space of schedules of one workload, each compiled and timed.
+//
+//      place = (((issue * dispatches + dispatch) * orders + order) * windows + window) * lanes + lane
+//
+// A place that has been looked at has its makespan in a table, so nothing is executed twice. The walk
+// along one list after another comes first, as it finds good schedules in spaces that the budget
+// does not cover; where the budget covers them the ranking does not depend on the way.
+
+#include <inttypes.h>
+
+typedef enum pwsp_search_list {
+    PWSP_SEARCH_ISSUES,
+    PWSP_SEARCH_DISPATCHES,
+    PWSP_SEARCH_ORDERS,
+    PWSP_SEARCH_WINDOWS,
+    PWSP_SEARCH_LANES,
+    PWSP_SEARCH_LISTS
+} pwsp_search_list;
+
+// Instead of a makespan in the table.
+#define PWSP_SEARCH_UNSEEN  UINT64_MAX
+#define PWSP_SEARCH_USELESS (UINT64_MAX - 1)  // refused, or its execution failed
+
+enum { PWSP_SEARCH_DEFAULT_MAX = 8 };
+
+typedef struct pwsp_search {
+    ptowsp_context *context;
+    ptowsp_module *module;
+    const ptowsp_search_desc *desc;
+    ptowsp_schedule base;
+    uint64_t budget;
+    const void *lists[PWSP_SEARCH_LISTS];  // 32-bit elements
+    uint32_t counts[PWSP_SEARCH_LISTS];
+    uint32_t defaults[PWSP_SEARCH_LISTS][PWSP_SEARCH_DEFAULT_MAX];
+    uint64_t *makespans;  // by place
+    uint64_t seen_count;
+    bool has_path;  // path_cycles is known
+    ptowsp_cycles path_cycles;
+    ptowsp_search_result *results;
+    uint32_t capacity;
+    ptowsp_search_summary summary;
+    ptowsp_status first_status;  // of executions that failed; or of schedules that were refused
+    uint64_t first_index;
+    char first_text[PWSP_ERROR_TEXT_MAX];
+    bool is_first_refusal;
+} pwsp_search;
+
+// -- the space ------------------------------------------------------------------------------------
+
+static uint32_t pwsp_search_element(const pwsp_search *search, uint32_t list, uint32_t i) {
+    uint32_t element;
+    PTOWSP_ASSERT(i < search->counts[list]);
+    memcpy(&element, (const char *)search->lists[list] + (size_t)i * sizeof element,
+           sizeof element);
+    return element;
+}
+
+static void pwsp_search_add_default(pwsp_search *search, uint32_t list, uint32_t element) {
+    PTOWSP_ASSERT(search->counts[list] < PWSP_SEARCH_DEFAULT_MAX);
+    search->defaults[list][search->counts[list]++] = element;
+}
+
+static bool pwsp_search_has_plans(const ptowsp_module *module) {
+    for (uint32_t i = 1; i < module->axes.count; i++) {
+        if (PWSP_AXIS(module, i)->kind >= PWSP_AXIS_PLAN) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Fills in the lists without elements.
+static void pwsp_search_set_defaults(pwsp_search *search) {
+    const ptowsp_schedule *base = &search->base;
+    if (search->counts[PWSP_SEARCH_ISSUES] == 0) {
+        pwsp_search_add_default(search, PWSP_SEARCH_ISSUES, (uint32_t)base->issue);
+    }
+    if (search->counts[PWSP_SEARCH_DISPATCHES] == 0) {
+        pwsp_search_add_default(search, PWSP_SEARCH_DISPATCHES, PTOWSP_DISPATCH_ROUND_ROBIN);
+        pwsp_search_add_default(search, PWSP_SEARCH_DISPATCHES, PTOWSP_DISPATCH_WORK_STEALING);
+        if (base->dispatch_key.id) {
+            pwsp_search_add_default(search, PWSP_SEARCH_DISPATCHES, PTOWSP_DISPATCH_AFFINITY);
+            pwsp_search_add_default(search, PWSP_SEARCH_DISPATCHES, PTOWSP_DISPATCH_HASH);
+        }
+        if (pwsp_search_has_plans(search->module)) {
+            pwsp_search_add_default(search, PWSP_SEARCH_DISPATCHES, PTOWSP_DISPATCH_PLAN);
+        }
+    }
+    if (search->counts[PWSP_SEARCH_ORDERS] == 0) {
+        pwsp_search_add_default(search, PWSP_SEARCH_ORDERS, PTOWSP_READY_FIFO);
+        pwsp_search_add_default(search, PWSP_SEARCH_ORDERS, PTOWSP_READY_WORK_STEALING);
+        if (base->priority_key.id) {
+            pwsp_search_add_default(search, PWSP_SEARCH_ORDERS, PTOWSP_READY_PRIORITY);
+        }
+    }
+    if (search->counts[PWSP_SEARCH_WINDOWS] == 0) {
+        pwsp_search_add_default(search, PWSP_SEARCH_WINDOWS, base->window);
+    }
+    if (search->counts[PWSP_SEARCH_LANES] == 0) {
+        ptowsp_schedule plain = *base;
+        plain.dispatch = PTOWSP_DISPATCH_DEFAULT;  // which has a default for lanes
+        pwsp_search_add_default(search, PWSP_SEARCH_LANES,
+                                pwsp_schedule_resolve(&plain).lane_count);
+    }
+}
+
+// Checks the description and counts the space.
+static ptowsp_status pwsp_search_begin(pwsp_search *search, uint32_t capacity) {
+    static const char names[PWSP_SEARCH_LISTS][12] = {"issues", "dispatches", "orders", "windows",
+                                                      "lane_counts"};
+    const ptowsp_search_desc *desc = search->desc;
+    const void *lists[PWSP_SEARCH_LISTS] = {desc->issues, desc->dispatches, desc->orders,
+                                            desc->windows, desc->lane_counts};
+    const uint32_t counts[PWSP_SEARCH_LISTS] = {desc->issue_count, desc->dispatch_count,
+                                                desc->order_count, desc->window_count,
+                                                desc->lane_count_count};
+    if (!search->results || capacity == 0) {
+        return pwsp_fail(search->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "search: no results are asked for");
+    }
+    if (desc->base.pools != PTOWSP_POOLS_ONE && desc->lane_count_count) {
+        return pwsp_fail(search->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "search: lane_counts are of one pool, but pools are by unit");
+    }
+    memcpy(search->counts, counts, sizeof counts);
+    pwsp_search_set_defaults(search);
+    search->summary.space_count = 1;
+    for (uint32_t i = 0; i < PWSP_SEARCH_LISTS; i++) {
+        search->lists[i] = counts[i] ? lists[i] : search->defaults[i];
+        if (!search->lists[i]) {
+            return pwsp_fail(search->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                             "search: %s is NULL, but has %u elements", names[i], counts[i]);
+        }
+        search->summary.space_count *= search->counts[i];
+        if (search->summary.space_count > PTOWSP_SEARCH_SPACE_MAX) {
+            search->summary.space_count = 0;
+            return pwsp_fail(search->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                             "search: a space of more than %d schedules", PTOWSP_SEARCH_SPACE_MAX);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+static uint64_t pwsp_search_place(const pwsp_search *search, const uint32_t *at) {
+    uint64_t place = 0;
+    for (uint32_t i = 0; i < PWSP_SEARCH_LISTS; i++) {
+        place = place * search->counts[i] + at[i];
+    }
+    return place;
+}
+
+static ptowsp_schedule pwsp_search_schedule(const pwsp_search *search, uint64_t place) {
+    ptowsp_schedule schedule = search->base;
+    const ptowsp_expr none = {NULL, 0};
+    uint32_t at[PWSP_SEARCH_LISTS];
+    for (uint32_t i = PWSP_SEARCH_LISTS; i-- > 0;) {
+        at[i] = pwsp_search_element(search, i, (uint32_t)(place % search->counts[i]));
+        place /= search->counts[i];
+    }
+    schedule.issue = (ptowsp_issue)at[PWSP_SEARCH_ISSUES];
+    schedule.dispatch = (ptowsp_dispatch)at[PWSP_SEARCH_DISPATCHES];
+    schedule.ready = (ptowsp_ready)at[PWSP_SEARCH_ORDERS];
+    schedule.window = at[PWSP_SEARCH_WINDOWS];
+    schedule.window_policy = schedule.window ? schedule.window_policy : PTOWSP_WINDOW_DEFAULT;
+    schedule.lane_count = at[PWSP_SEARCH_LANES];
+    schedule.dispatch_key = pwsp_dispatch_has_key(schedule.dispatch) ? schedule.dispatch_key : none;
+    schedule.priority_key = schedule.ready == PTOWSP_READY_PRIORITY ? schedule.priority_key : none;
+    return schedule;
+}
+
+// -- evaluation -----------------------------------------------------------------------------------
+
+// Keeps the error that a search without results returns: a failure rather than a refusal.
+static void pwsp_search_note(pwsp_search *search, const ptowsp_context *context, bool is_refusal) {
+    if (search->first_status == PTOWSP_OK || (search->is_first_refusal && !is_refusal)) {
+        ptowsp_error error = ptowsp_context_error(context);
+        search->first_status = error.status;
+        search->first_index = error.index;
+        search->is_first_refusal = is_refusal;
+        snprintf(search->first_text, sizeof search->first_text, "%s", error.text);
+    }
+}
+
+// Is a result before another in the ranking?
+static bool pwsp_search_is_before(const ptowsp_search_result *a, const ptowsp_search_result *b) {
+    uint32_t lanes_a = pwsp_schedule_lanes(&a->schedule);
+    uint32_t lanes_b = pwsp_schedule_lanes(&b->schedule);
+    if ((a->status == PTOWSP_OK) != (b->status == PTOWSP_OK)) {
+        return a->status == PTOWSP_OK;
+    }
+    return a->makespan_cycles != b->makespan_cycles ? a->makespan_cycles < b->makespan_cycles
+           : lanes_a != lanes_b                     ? lanes_a < lanes_b
+                                                    : a->place < b->place;
+}
+
+static void pwsp_search_rank(pwsp_search *search, const ptowsp_search_result *result) {
+    ptowsp_search_result *results = search->results;
+    uint32_t count = search->summary.result_count, at = count;
+    while (at > 0 && pwsp_search_is_before(result, &results[at - 1])) {
+        at--;
+    }
+    if (at == search->capacity) {
+        return;
+    }
+    count = count < search->capacity ? count + 1 : count;
+    memmove(results + at + 1, results + at, (count - at - 1) * sizeof *results);
+    results[at] = *result;
+    search->summary.result_count = count;
+}
+
+// An execution that fails so does it by its schedule; any other would fail under all of them.
+static bool pwsp_search_is_by_schedule(ptowsp_status status) {
+    return status == PTOWSP_STUCK || status == PTOWSP_LIMIT_EXCEEDED ||
+           status == PTOWSP_UNSUPPORTED;
+}
+
+static ptowsp_status pwsp_search_execute(pwsp_search *search, ptowsp_run *run,
+                                         ptowsp_search_result *result) {
+    bool finds_path = search->desc->has_path && !search->has_path;
+    ptowsp_record_options record;
+    ptowsp_run_options options;
+    memset(&record, 0, sizeof record);
+    memset(&options, 0, sizeof options);
+    record.level = finds_path ? PTOWSP_RECORD_EDGES : PTOWSP_RECORD_TOTALS;
+    options.mode = PTOWSP_RUN_TIME_ONLY;
+    options.cost = search->desc->cost;
+    ptowsp_status status =
+        search->desc->bind ? search->desc->bind(search->desc->user, run) : PTOWSP_OK;
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    status = ptowsp_run_record(run, &record);
+    PTOWSP_ASSERT(status == PTOWSP_OK);
+    status = ptowsp_run_execute(run, &options);
+    search->summary.evaluation_count++;
+    if (status != PTOWSP_OK) {
+        search->summary.failed_count++;
+        result->status = status;
+        pwsp_search_note(search, search->context, false);
+        return pwsp_search_is_by_schedule(status) ? PTOWSP_OK : status;
+    }
+    result->makespan_cycles = ptowsp_run_result(run)->makespan_cycles;
+    result->in_flight_max = ptowsp_run_result(run)->in_flight_max;
+    memcpy(result->idle_cycles, ptowsp_run_idle(run), sizeof result->idle_cycles);
+    status = ptowsp_run_find_bounds(run, &result->bounds);
+    if (finds_path && status == PTOWSP_OK) {
+        search->has_path = true;
+        search->path_cycles = result->bounds.path_cycles;
+    }
+    return status;
+}
+
+// Compiles and executes what is at a place, unless it was looked at or the budget is spent.
+static ptowsp_status pwsp_search_look(pwsp_search *search, uint64_t place) {
+    ptowsp_search_result result;
+    ptowsp_program_desc desc;
+    ptowsp_program *program = NULL;
+    ptowsp_run *run = NULL;
+    if (search->makespans[place] != PWSP_SEARCH_UNSEEN ||
+        search->summary.evaluation_count >= search->budget) {
+        return PTOWSP_OK;
+    }
+    memset(&result, 0, sizeof result);
+    result.schedule = pwsp_search_schedule(search, place);
+    result.place = place;
+    search->makespans[place] = PWSP_SEARCH_USELESS;
+    search->seen_count++;
+    desc.workload = search->desc->workload;
+    desc.schedule = &result.schedule;
+    const ptowsp_context *refuser = search->module->context;
+    ptowsp_status status =
+        ptowsp_schedule_check(search->module, &result.schedule, search->desc->target);
+    if (status == PTOWSP_OK) {
+        refuser = search->context;
+        status = ptowsp_program_create(search->context, search->module, &desc, &program);
+    }
+    if (status != PTOWSP_OK && status != PTOWSP_OUT_OF_MEMORY) {
+        search->summary.refused_count++;
+        pwsp_search_note(search, refuser, true);
+        return PTOWSP_OK;
+    }
+    if (status == PTOWSP_OK) {
+        status = ptowsp_run_create(search->context, program, &run);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_search_execute(search, run, &result);
+    }
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    if (status == PTOWSP_OK) {
+        if (result.status == PTOWSP_OK) {
+            search->makespans[place] = result.makespan_cycles;
+        }
+        pwsp_search_rank(search, &result);
+    }
+    return status;
+}
+
+// -- the way through the space --------------------------------------------------------------------
+
+// Is the schedule at one place better than that at another? Both were looked at.
+static bool pwsp_search_is_better(const pwsp_search *search, uint64_t a, uint64_t b) {
+    if (search->makespans[a] != search->makespans[b]) {
+        return search->makespans[a] < search->makespans[b];
+    }
+    ptowsp_schedule first = pwsp_search_schedule(search, a);
+    ptowsp_schedule second = pwsp_search_schedule(search, b);
+    uint32_t lanes = pwsp_schedule_lanes(&first), others = pwsp_schedule_lanes(&second);
+    return lanes != others ? lanes < others : a < b;
+}
+
+// One round: the best element of each list in turn. Each step is an improvement, so rounds end.
+static ptowsp_status pwsp_search_round(pwsp_search *search, uint32_t *at, bool *out_has_moved) {
+    *out_has_moved = false;
+    for (uint32_t list = 0; list < PWSP_SEARCH_LISTS; list++) {
+        uint32_t here[PWSP_SEARCH_LISTS];
+        memcpy(here, at, sizeof here);
+        for (uint32_t i = 0; i < search->counts[list]; i++) {
+            here[list] = i;
+            uint64_t place = pwsp_search_place(search, here);
+            ptowsp_status status = pwsp_search_look(search, place);
+            if (status != PTOWSP_OK) {
+                return status;
+            }
+            if (search->makespans[place] != PWSP_SEARCH_UNSEEN &&
+                pwsp_search_is_better(search, place, pwsp_search_place(search, at))) {
+                at[list] = i;
+                *out_has_moved = true;
+            }
+        }
+    }
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_search_walk(pwsp_search *search) {
+    uint32_t at[PWSP_SEARCH_LISTS] = {0};
+    bool has_moved = true;
+    ptowsp_status status = pwsp_search_look(search, 0);
+    while (status == PTOWSP_OK && has_moved) {
+        status = pwsp_search_round(search, at, &has_moved);
+    }
+    for (uint64_t i = 0; i < search->summary.space_count && status == PTOWSP_OK; i++) {
+        status = pwsp_search_look(search, i);
+    }
+    search->summary.is_complete = search->seen_count == search->summary.space_count;
+    return status;
+}
+
+// The chain is the same for all schedules: dependencies are.
+static void pwsp_search_set_paths(pwsp_search *search) {
+    for (uint32_t i = 0; search->has_path && i < search->summary.result_count; i++) {
+        ptowsp_run_bounds *bounds = &search->results[i].bounds;
+        if (search->results[i].status == PTOWSP_OK) {
+            bounds->has_path = true;
+            bounds->path_cycles = search->path_cycles;
+            bounds->largest_cycles = pwsp_max_u64(bounds->largest_cycles, search->path_cycles);
+        }
+    }
+}
+
+ptowsp_status ptowsp_schedule_search(ptowsp_context *context, ptowsp_module *module,
+                                     const ptowsp_search_desc *desc, ptowsp_search_result *results,
+                                     uint32_t capacity, ptowsp_search_summary *out_summary) {
+    pwsp_search search;
+    memset(&search, 0, sizeof search);
+    memset(out_summary, 0, sizeof *out_summary);
+    search.context = context;
+    search.module = module;
+    search.desc = desc;
+    search.base = desc->base;
+    if (search.base.dependencies == 0) {
+        search.base.dependencies = PTOWSP_DEPENDENCIES_HYBRID;
+    }
+    search.budget = desc->evaluation_max ? desc->evaluation_max : PTOWSP_SEARCH_EVALUATION_DEFAULT;
+    search.results = results;
+    search.capacity = capacity;
+    ptowsp_status status = pwsp_search_begin(&search, capacity);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    size_t size = (size_t)search.summary.space_count * sizeof(uint64_t);
+    search.makespans = (uint64_t *)pwsp_memory_alloc(&context->memory, size);
+    if (!search.makespans) {
+        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "search: out of memory");
+    }
+    memset(search.makespans, 0xff, size);  // unseen
+    status = pwsp_search_walk(&search);
+    pwsp_memory_free(&context->memory, search.makespans, size);
+    pwsp_search_set_paths(&search);
+    *out_summary = search.summary;
+    if (status == PTOWSP_OK &&
+        (search.summary.result_count == 0 || search.results[0].status != PTOWSP_OK)) {
+        PTOWSP_ASSERT(search.first_status != PTOWSP_OK);
+        status =
+            pwsp_fail(context, search.first_status, search.first_index, "%s", search.first_text);
+    }
+    return status;
+}
+
+// -- text -----------------------------------------------------------------------------------------
+
+static void pwsp_search_print_idle(const ptowsp_search_result *result, ptowsp_text text) {
+    uint64_t idle = 0;
+    double all = (double)result->makespan_cycles * pwsp_schedule_lanes(&result->schedule);
+    for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
+        idle = pwsp_sum_u64(idle, result->idle_cycles[i]);
+    }
+    pwsp_text_format(text, "  %5.1f %%", all > 0.0 ? 100.0 * (double)idle / all : 0.0);
+}
+
+static void pwsp_search_print_reasons(const ptowsp_search_result *result, ptowsp_text text) {
+    double all = (double)result->makespan_cycles * pwsp_schedule_lanes(&result->schedule);
+    const char *before = "; idle:";
+    for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
+        if (result->idle_cycles[i]) {
+            pwsp_text_format(text, "%s %s %.1f %%", before,
+                             i ? ptowsp_stall_name((ptowsp_stall)i) : "nothing left",
+                             100.0 * (double)result->idle_cycles[i] / all);
+            before = ",";
+        }
+    }
+}
+
+static void pwsp_search_print_schedule(const ptowsp_schedule *s, ptowsp_text text) {
+    pwsp_text_format(text, "  %s, %s, %s, ", pwsp_schedule_word("issue", (uint32_t)s->issue),
+                     pwsp_schedule_word("dispatch", (uint32_t)s->dispatch),
+                     pwsp_schedule_word("ready", (uint32_t)s->ready));
+    if (s->window) {
+        pwsp_text_format(text, "window %u, ", s->window);
+    }
+    pwsp_text_format(text, "%u lane%s", pwsp_schedule_lanes(s),
+                     pwsp_schedule_lanes(s) == 1 ? "" : "s");
+}
+
+void ptowsp_search_print(const ptowsp_search_result *results, const ptowsp_search_summary *summary,
+                         ptowsp_text text) {
+    pwsp_text_format(text, "%" PRIu64 " of %" PRIu64 " schedules executed, %" PRIu64 " refused%s\n",
+                     summary->evaluation_count, summary->space_count, summary->refused_count,
+                     summary->is_complete ? "" : "; the budget is spent");
+    pwsp_text_format(text, "%14s  %7s  %7s  %s\n", "makespan", "/ bound", "idle",
+                     "issue, dispatch, order, window, lanes; idle by reason");
+    for (uint32_t i = 0; i < summary->result_count; i++) {
+        const ptowsp_search_result *result = &results[i];
+        if (result->status != PTOWSP_OK) {
+            pwsp_text_format(text, "%14s  %7s  %7s", ptowsp_status_name(result->status), "", "");
+            pwsp_search_print_schedule(&result->schedule, text);
+        } else {
+            double bound = (double)result->bounds.largest_cycles;
+            double makespan = (double)result->makespan_cycles;
+            pwsp_text_format(text, "%14" PRIu64 "  %7.3f", result->makespan_cycles,
+                             bound > 0.0 ? makespan / bound : 1.0);
+            pwsp_search_print_idle(result, text);
+            pwsp_search_print_schedule(&result->schedule, text);
+            pwsp_search_print_reasons(result, text);
+        }
+        pwsp_text_format(text, "\n");
+    }
 }
 
 // =================================================================================================

@@ -4243,8 +4243,8 @@ PTOWSP_API bool ptowsp_run_trace_find(const ptowsp_run *run, uint64_t index,
                                       ptowsp_task_trace *out_task);
 
 // Writes what identifies a task: "attend request=3 head=1 scale=2". An axis value that is a
-// variable or a symbol has its name, any other is "axis0" and so on; scalars have the names that
-// their kernel gives them.
+// variable, a symbol, a field of a plan or an element of an array has its name, any other is
+// "axis0" and so on; scalars have the names that their kernel gives them.
 PTOWSP_API void ptowsp_run_print_task(const ptowsp_run *run, const ptowsp_task_trace *task,
                                       ptowsp_text text);
 
@@ -4345,7 +4345,8 @@ PTOWSP_API bool ptowsp_run_edges(const ptowsp_run *run, uint64_t task, ptowsp_ed
 //      CHROME     the same as JSON, for the same viewers; ten times as large
 //      SVG        a timeline to read in a browser or a README: lanes, kernels by colour and
 //                 pattern, why lanes were idle, the critical path, a time axis and a legend. Tasks
-//                 narrower than half a pixel are drawn together
+//                 narrower than half a pixel are drawn together. Lanes without tasks are left out
+//                 where all tasks ran in processes
 //      CSV        a row per task; values and scalars in one column, as the bars have them
 //      TABLE      the same as text in columns, with fewer of them
 //      USAGE_CSV  the use over time, a row per bin with a column per kernel: for runs of any
@@ -4424,6 +4425,14 @@ typedef struct ptowsp_run_bounds {
     uint32_t pool_count;
     uint32_t pool_lanes[2];
     ptowsp_cycles work_cycles[2];  // of a pool: its tasks' cycles / its lanes, rounded up
+    // Of pipelines, the largest in one run of one: the tasks of a process, as it does one at a
+    // time; and a channel's latency for each `depth` of the tokens that it passed on, as a token
+    // waits until the one that far before it has arrived. (Depth 0: each sender has one on its
+    // way.) `process` and `channel` are indices of ptowsp_run_processes and _channels, or
+    // UINT32_MAX where the bound is 0.
+    ptowsp_cycles process_cycles, channel_cycles;
+    uint32_t process, channel;
+    ptowsp_cycles largest_cycles;  // of all these bounds
 } ptowsp_run_bounds;
 
 // Errors   INVALID_PARAMS: nothing was recorded. OUT_OF_MEMORY.
@@ -4458,6 +4467,98 @@ PTOWSP_API ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_
                                            const ptowsp_export_options *options,
                                            const ptowsp_what_if *what_ifs, uint32_t what_if_count,
                                            ptowsp_output output);
+
+// -- schedule search ------------------------------------------------------------------------------
+//
+// Which schedule suits a workload and its sizes? A search compiles the workload under each of a
+// space of schedules, executes it in time-only mode, and ranks them:
+//
+//      const uint32_t lanes[] = {24, 20}, windows[] = {0, 64, 256};
+//      ptowsp_search_desc search = {.base = {.dispatch_key = key}, .bind = bind, .user = &step};
+//      search.lane_counts = lanes, search.lane_count_count = 2;
+//      search.windows = windows, search.window_count = 3;
+//      ptowsp_schedule_search(context, module, &search, results, 8, &summary);
+//      ptowsp_search_print(results, &summary, text);
+//
+// The space is the product of five lists. A list without elements has the value that `base` has;
+// that of dispatches or of orders then has all that the keys of `base` allow, and PLAN if the
+// module has plan axes. All else is as in `base`. Keys are used where a policy takes one, and left
+// out elsewhere; window 0 is no window. Dependencies are the same for all: those of `base`, or
+// HYBRID. Schedules that the target refuses (ptowsp_schedule_check) or the workload, as one of its
+// tasks has no such key, are left out.
+//
+// Budget. The search takes at most `evaluation_max` executions. It begins with the first element of
+// each list. It then tries all elements of one list after another, each time keeping the best,
+// until a round finds nothing better. The rest of the budget goes to the rest of the space, in
+// order: lane counts change fastest, then windows, orders, dispatches, issues. So a space within
+// the budget is searched whole (is_complete), and its first result is the best there is.
+//
+// Ranking. By makespan, then fewer lanes, then the order of the space. Results depend on the inputs
+// alone, never on a clock. A schedule under which an execution is STUCK or exceeds a limit comes
+// last, with its status.
+
+#define PTOWSP_SEARCH_SPACE_MAX          (1 << 20)
+#define PTOWSP_SEARCH_EVALUATION_DEFAULT 256
+
+typedef struct ptowsp_search_desc {
+    const char *workload;  // default: the module's last workload
+    ptowsp_schedule base;
+    ptowsp_target target;  // that schedules are for; default: cpu_sim
+    ptowsp_cost cost;      // of tile kernels, as in ptowsp_run_options
+    const ptowsp_issue *issues;
+    uint32_t issue_count;
+    const ptowsp_dispatch *dispatches;
+    uint32_t dispatch_count;
+    const ptowsp_ready *orders;
+    uint32_t order_count;
+    const uint32_t *windows;
+    uint32_t window_count;
+    const uint32_t *lane_counts;  // of one pool
+    uint32_t lane_count_count;
+    uint64_t evaluation_max;  // default: PTOWSP_SEARCH_EVALUATION_DEFAULT
+    bool has_path;  // bounds with the longest chain: one execution records edges
+    // Binds sizes, plans and tensors to a fresh run of each program, for its lanes
+    // (ptowsp_program_lane_count of ptowsp_run_program); an error ends the search. NULL: there is
+    // nothing to bind. What it binds must live until the next call.
+    ptowsp_status (*bind)(void *user, ptowsp_run *run);
+    void *user;
+} ptowsp_search_desc;
+
+typedef struct ptowsp_search_result {
+    ptowsp_schedule schedule;
+    ptowsp_status status;  // of the execution; other fields are 0 unless OK
+    ptowsp_cycles makespan_cycles;
+    ptowsp_run_bounds bounds;  // largest_cycles: no order of these tasks takes less on these lanes
+    ptowsp_cycles idle_cycles[PTOWSP_STALL_COUNT];  // as ptowsp_run_idle
+    uint64_t in_flight_max;                         // 0 without a window
+    uint64_t place;                                 // in the space, from 0
+} ptowsp_search_result;
+
+typedef struct ptowsp_search_summary {
+    uint64_t space_count;       // schedules in the space
+    uint64_t refused_count;     // of those that were looked at, left out
+    uint64_t evaluation_count;  // executions, and those of them that failed:
+    uint64_t failed_count;
+    uint32_t result_count;
+    bool is_complete;  // the whole space was looked at
+} ptowsp_search_summary;
+
+// Searches; fills in at most `capacity` results, the best first.
+//
+// Memory   A program and a run at a time, and 8 bytes for each schedule of the space; all is freed.
+// Errors   INVALID_PARAMS: no results, a NULL list with elements, lane counts with two pools.
+//          LIMIT_EXCEEDED: a space over PTOWSP_SEARCH_SPACE_MAX. OUT_OF_MEMORY; those of `bind`,
+//          and of an execution that would fail under any schedule. If all executions fail, the
+//          first one's; if all schedules are refused, the first one's refusal.
+PTOWSP_API ptowsp_status ptowsp_schedule_search(ptowsp_context *context, ptowsp_module *module,
+                                                const ptowsp_search_desc *desc,
+                                                ptowsp_search_result *results, uint32_t capacity,
+                                                ptowsp_search_summary *out_summary);
+
+// Writes results as a table: makespan, its quotient with the largest lower bound, the share of time
+// in which lanes were idle with the reasons, and the schedule.
+PTOWSP_API void ptowsp_search_print(const ptowsp_search_result *results,
+                                    const ptowsp_search_summary *summary, ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
 // 24. Graphs

@@ -19,7 +19,8 @@
 //      serve_cache     pages, and blocks that prompts share
 //      serve_run       the engine
 //      serve_stats     percentiles and totals
-//      serve_report    table and JSON; serve_picture draws, serve_page has it in HTML
+//      serve_report    table and JSON; serve_picture draws, serve_page has it in HTML;
+//                      serve_perfetto writes every request
 
 #include "ptowsp.h"
 
@@ -185,6 +186,7 @@ int main(int argc, char **argv) {
     }
     serving_write(&report, o.svg_path, serve_report_svg);
     serving_write(&report, o.html_path, serve_report_html);
+    serving_write(&report, o.perfetto_path, serve_report_perfetto);
     if (o.is_json) {
         serve_report_json(&report);
     } else {

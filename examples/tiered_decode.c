@@ -116,6 +116,32 @@ static void print_schedules(decode *d) {
     printf("\n  (with a window: on %llu lanes)\n", (unsigned long long)d->lane_count);
 }
 
+static ptowsp_status bind_planned(void *user, ptowsp_run *run) {
+    decode *d = (decode *)user;
+    tiered_plan(&d->t, ptowsp_program_lane_count(ptowsp_run_program(run)));
+    tiered_bind(&d->t, run);
+    return PTOWSP_OK;
+}
+
+// What a search over the same dispatches, windows and lanes, and all orders, finds best.
+static void print_search(decode *d) {
+    const uint32_t lanes[] = {(uint32_t)d->lane_count, (uint32_t)(d->lane_count + 2) / 3};
+    const uint32_t windows[] = {(uint32_t)d->window, (uint32_t)(d->window + 3) / 4, 0};
+    const ptowsp_issue issues[] = {PTOWSP_ISSUE_DATAFLOW, PTOWSP_ISSUE_IN_ORDER};
+    ptowsp_search_desc desc = {.issues = issues, .issue_count = 2, .bind = bind_planned, .user = d};
+    desc.windows = windows, desc.window_count = 3;
+    desc.lane_counts = lanes, desc.lane_count_count = 2;
+    desc.base.dispatch_key = ptowsp_task_variable(d->t.module, "request");
+    ptowsp_search_result results[4];
+    ptowsp_search_summary summary;
+    char text[4096];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    command_check(d->t.context,
+                  ptowsp_schedule_search(d->t.context, d->t.module, &desc, results, 4, &summary));
+    ptowsp_search_print(results, &summary, ptowsp_text_to_buffer(&buffer));
+    printf("\nthe best schedules of the last step\n%s", text);
+}
+
 // The request of a task. In program order there is an append for each, then units, then merges.
 static uint32_t request_of(const decode *d, uint64_t task) {
     const ptowsp_attention_plan *plan = &d->t.plan;
@@ -236,6 +262,7 @@ int main(int argc, char **argv) {
     tiered_make_data(&d.t, batch, seed);
     bool is_good = run_steps(&d);
     print_schedules(&d);
+    print_search(&d);
     print_critical_path(&d, &policies[BY_PLAN]);
     print_critical_path(&d, &policies[STEALING]);
     command_flush();

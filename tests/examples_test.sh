@@ -54,6 +54,17 @@ for program in hello_workload decode_batch graph_threads llama_block; do
 done
 nm "$EXAMPLES/emit_decode" | grep -q ptowsp_npu || fail "emit_decode has no emitter"
 
+# The pictures of README.md. On paper, at depth 0: a load of 300 and a latency of 500 for each of 12
+# tiles, and the last one's 900; at depth 2 the last worker starts at 900 + 500 and computes 4 tiles.
+good timelines --directory "$DIR"
+says "12 tiles: 10500 cycles at depth 0, 5000 at depth 2: good"
+for picture in plans pipeline; do
+    cmp "$DIR/$picture.svg" "examples/pictures/$picture.svg" ||
+        fail "another picture: build/timelines --directory examples/pictures makes it anew"
+    grep -qF "(examples/pictures/$picture.svg)" README.md || fail "README.md has no $picture.svg"
+done
+bad "$DIR/none/plans.svg: cannot be written" timelines --directory "$DIR/none"
+
 # Requests that share prefixes; both plans are right, and the tree reads less.
 good prefix_decode --batch 16 --kv-mib 32 --steps 1
 says "16 requests," "(generated, seed 1), blocks of 64" "flat " "tree " "tree / flat: KV 0."
@@ -88,6 +99,9 @@ says "one program, compiled once" "the same cycles: good"
 rows 3 "^  step [123] .*good$"
 rows 6 "^  \(in order\|dataflow\), .*%$"
 rows 2 "^critical path, dataflow"
+# 5 dispatches without two by keys that units have not; 3 windows, 2 lanes; 2 orders, in order 1
+says "54 of 120 schedules executed, 66 refused"
+rows 4 " 55101  .*  dataflow, plan, .* 24 lanes; idle: nothing left 0.3 %, dependency 0.0 %$"
 # On paper: 58 cycles to append (50 + 256 / 32), 2248 to attend 256 tokens (200 + 256 * 256 / 32),
 # 2556 to attend 257 (500 + 257 * 256 / 32), which is what the plan says.
 good tiered_decode --batch 1 --lanes 1 --window 1

@@ -131,21 +131,31 @@ typedef struct slice {
     bool is_open;
 } slice;
 
+// The state of a packet sequence, from its first packet on: the defaults of its packets, the clock
+// that it has defined, whose times are differences, and its interned names.
+typedef struct sequence {
+    bool is_cleared, has_clock;
+    uint64_t track, clock;  // defaults; 0: none
+    uint64_t now;           // on its clock
+    char categories[16][64], event_names[16][64];
+} sequence;
+
+enum { OWN_CLOCK = 64, BOOTTIME = 6 };  // clocks from 64 on belong to their sequence
+
 typedef struct reader {
     slice slices[SLICE_MAX];
     int count;
     uint64_t uuids[TRACK_MAX];
     char names[TRACK_MAX][80];
     int track_count;
-    char categories[16][64], event_names[16][64];
+    sequence sequences[TRACK_MAX + 2];                // by id
     uint64_t flow_from[FLOW_MAX], flow_to[FLOW_MAX];  // slice + 1
     int flow_count;
     double counter_area, counter;
     uint64_t counter_time;
-    bool is_cleared;
 } reader;
 
-static void read_interned(reader *r, const field *interned) {
+static void read_interned(sequence *q, const field *interned) {
     const unsigned char *at = interned->data;
     field f;
     while (next_field(&at, interned->data + interned->size, &f)) {
@@ -153,7 +163,7 @@ static void read_interned(reader *r, const field *interned) {
         parse(f.data, f.size, &entry);
         uint64_t iid = entry.fields[1].value;
         assert_in_range(iid, 1, 15);
-        text_of(&entry, 2, f.number == 1 ? r->categories[iid] : r->event_names[iid]);
+        text_of(&entry, 2, f.number == 1 ? q->categories[iid] : q->event_names[iid]);
     }
 }
 
@@ -178,17 +188,63 @@ static void read_descriptor(reader *r, const message *packet) {
     r->track_count++;
 }
 
-static void read_begin(reader *r, const message *event, uint64_t time) {
+// trace_packet_defaults: the clock of times, and the track of events.
+static void read_defaults(sequence *q, const message *packet) {
+    message defaults, event;
+    parse_field(packet, 59, &defaults);
+    parse_field(&defaults, 11, &event);
+    assert_true(packet->fields[13].value & 1);  // they come with a new state
+    q->clock = defaults.fields[58].value;
+    q->track = event.fields[11].value;
+    assert_int_equal(q->clock, OWN_CLOCK);
+    assert_int_not_equal(q->track, 0);
+}
+
+// A snapshot that says where the sequence's clock stands when time since boot is 0.
+static void read_clocks(sequence *q, const field *snapshot) {
+    const unsigned char *at = snapshot->data;
+    bool has_boot = false;
+    field f;
+    while (next_field(&at, snapshot->data + snapshot->size, &f)) {
+        message clock;
+        assert_int_equal(f.number, 1);
+        parse(f.data, f.size, &clock);
+        assert_true(clock.has[1] && clock.has[2]);
+        if (clock.fields[1].value == OWN_CLOCK) {
+            assert_int_equal(clock.fields[3].value, 1);  // incremental
+            q->has_clock = true;
+            q->now = clock.fields[2].value;
+        } else {
+            assert_int_equal(clock.fields[1].value, BOOTTIME);
+            assert_int_equal(clock.fields[2].value, 0);
+            has_boot = true;
+        }
+    }
+    assert_true(has_boot && q->has_clock);
+}
+
+// The time of a packet, since boot.
+static uint64_t time_of(sequence *q, const message *packet) {
+    assert_true(packet->has[8]);
+    if (q->clock == 0) {
+        return packet->fields[8].value;
+    }
+    assert_true(q->has_clock && packet->fields[13].value & 2);
+    q->now += packet->fields[8].value;
+    return q->now;
+}
+
+static void read_begin(reader *r, const sequence *q, const message *event, uint64_t time) {
     assert_true(r->count < SLICE_MAX);
     slice *made = &r->slices[r->count++];
     made->begin = time;
-    made->track = event->fields[11].value;
+    made->track = event->has[11] ? event->fields[11].value : q->track;
     made->is_open = true;
     if (event->has[10]) {
-        strcpy(made->name, r->event_names[event->fields[10].value]);
+        strcpy(made->name, q->event_names[event->fields[10].value]);
     } else {
         text_of(event, 23, made->name);
-        strcpy(made->category, r->categories[event->fields[3].value]);
+        strcpy(made->category, q->categories[event->fields[3].value]);
     }
     if (event->has[47]) {
         assert_in_range(event->fields[47].value, 1, FLOW_MAX - 1);
@@ -201,24 +257,24 @@ static void read_begin(reader *r, const message *event, uint64_t time) {
     }
 }
 
-static void read_event(reader *r, const message *packet) {
+static void read_event(reader *r, sequence *q, const message *packet) {
     message event;
     parse_field(packet, 11, &event);
-    assert_true(packet->has[8] && event.has[9] && event.has[11]);
-    uint64_t time = packet->fields[8].value;
+    assert_true(event.has[9] && (event.has[11] || packet->fields[13].value & 2));
+    uint64_t time = time_of(q, packet), track = event.has[11] ? event.fields[11].value : q->track;
     bool is_known = false;
     for (int i = 0; i < r->track_count; i++) {
-        is_known = is_known || r->uuids[i] == event.fields[11].value;
+        is_known = is_known || r->uuids[i] == track;
     }
     assert_true(is_known);
     if (event.has[10] || event.has[3]) {
         assert_int_equal(packet->fields[13].value & 2, 2);
     }
     switch (event.fields[9].value) {
-    case 1: read_begin(r, &event, time); break;
+    case 1: read_begin(r, q, &event, time); break;
     case 2: {
         int at = r->count - 1;
-        while (at >= 0 && !(r->slices[at].track == event.fields[11].value)) {
+        while (at >= 0 && r->slices[at].track != track) {
             at--;
         }
         assert_true(at >= 0 && r->slices[at].is_open);
@@ -247,16 +303,23 @@ static void read_trace(reader *r, const bytes *b) {
         assert_int_equal(f.number, 1);
         assert_int_equal(f.type, 2);
         parse(f.data, f.size, &packet);
-        assert_int_equal(packet.fields[10].value, 1);
-        r->is_cleared = r->is_cleared || packet.fields[13].value & 1;
-        assert_true(r->is_cleared);
+        assert_in_range(packet.fields[10].value, 1, TRACK_MAX + 1);
+        sequence *q = &r->sequences[packet.fields[10].value];
+        bool is_first = packet.fields[13].value & 1;
+        assert_int_equal(packet.fields[87].value, is_first);
+        assert_int_equal(q->is_cleared, !is_first);  // at its first packet, once
+        q->is_cleared = true;
         if (packet.has[12]) {
-            read_interned(r, &packet.fields[12]);
+            read_interned(q, &packet.fields[12]);
         }
         if (packet.has[60]) {
             read_descriptor(r, &packet);
+        } else if (packet.has[59]) {
+            read_defaults(q, &packet);
+        } else if (packet.has[6]) {
+            read_clocks(q, &packet.fields[6]);
         } else {
-            read_event(r, &packet);
+            read_event(r, q, &packet);
         }
     }
 }
@@ -329,6 +392,24 @@ static void export__perfetto_has_every_task_as_a_slice_on_its_lane(void **state)
         schedule.dispatch = i == 4 ? PTOWSP_DISPATCH_WORK_STEALING : PTOWSP_DISPATCH_DEFAULT;
         schedule.ready = PTOWSP_READY_FIFO;
         see_make(&s, &schedule, 40);
+        see_run_tasks(&s);
+        check_perfetto(&s, false);
+        check_perfetto(&s, true);
+        see_free(&s);
+    }
+}
+
+// Labels of 50 to 76 bytes, and packets of up to more than 127: lengths of one byte, and of two.
+static void export__perfetto_has_labels_of_any_length(void **state) {
+    (void)state;
+    for (int length = 26; length <= 52; length++) {
+        see s = {0};
+        char name[64];
+        memset(name, 'x', sizeof name);
+        name[length] = '\0';
+        s.attend_name = name;
+        ptowsp_schedule schedule = lanes(3);
+        see_make(&s, &schedule, 4);
         see_run_tasks(&s);
         check_perfetto(&s, false);
         check_perfetto(&s, true);
@@ -841,6 +922,7 @@ int main(void) {
         cmocka_unit_test(export__perfetto_has_every_task_as_a_slice_on_its_lane),
         cmocka_unit_test(export__rows_have_the_place_of_their_task),
         cmocka_unit_test(export__numbers_have_all_their_digits),
+        cmocka_unit_test(export__perfetto_has_labels_of_any_length),
         cmocka_unit_test(export__perfetto_has_processes),
         cmocka_unit_test(export__json_csv_table_and_svg_say_what_the_run_did),
         cmocka_unit_test(export__usage_adds_up),

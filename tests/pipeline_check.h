@@ -218,6 +218,9 @@ static inline void sim_check_records(sim_sample *s, ptowsp_run *run) {
     size_t allocations = s->memory.allocations;
     sim_check_status(s, run, sim_sample_execute(s, run, mode, true));
     sim_check_steps(s, run);
+    ptowsp_run_bounds bounds;
+    assert_int_equal(ptowsp_run_find_bounds(run, &bounds), PTOWSP_OK);
+    assert_true(s->status != PTOWSP_OK || bounds.largest_cycles <= bounds.makespan_cycles);
     sim_check_status(s, run, sim_sample_execute(s, run, PTOWSP_RUN_EXECUTE, false));
     sim_check_calls(s, run);
     assert_int_equal(s->memory.allocations, allocations);

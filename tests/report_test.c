@@ -65,6 +65,51 @@ static void report__bounds_are_those_on_paper(void **state) {
     }
 }
 
+// A channel of latency 100 from one process to three: 12 tokens, whose tasks take 30 and 90 cycles.
+// Depth d passes d tokens in each latency; all replicas share the channel.
+static void report__bounds_by_processes_and_channels_are_those_on_paper(void **state) {
+    (void)state;
+    const uint64_t depths[] = {0, 1, 2, 5, 12, 40}, least[] = {1200, 1200, 600, 300, 100, 100};
+    for (int i = 0; i < 6; i++) {
+        see s = {0};
+        ptowsp_run_bounds bounds;
+        see_make_workers(&s);
+        assert_int_equal(ptowsp_run_bind_symbol(s.run, "depth", depths[i]), PTOWSP_OK);
+        see_run(&s, &edges_level);
+        assert_int_equal(ptowsp_run_find_bounds(s.run, &bounds), PTOWSP_OK);
+        assert_int_equal(bounds.channel_cycles, least[i]);
+        assert_string_equal(ptowsp_run_channels(s.run, NULL)[bounds.channel].name, "loaded");
+        // the first of three workers that got as many tokens as any, or the process that sends all
+        const ptowsp_process_stats *processes = ptowsp_run_processes(s.run, NULL);
+        assert_int_equal(bounds.process_cycles, processes[bounds.process].busy_cycles);
+        for (uint32_t p = 0; p < 4; p++) {
+            assert_true(processes[p].busy_cycles <= bounds.process_cycles);
+        }
+        assert_true(bounds.process_cycles >= 360 && bounds.process_cycles % 90 == 0);
+        assert_int_equal(bounds.path_cycles, 90);
+        assert_int_equal(bounds.largest_cycles, i < 3 ? least[i] : bounds.process_cycles);
+        assert_true(bounds.largest_cycles <= bounds.makespan_cycles);
+        assert_int_equal(report_of(&s, PTOWSP_REPORT_TEXT, NULL, NULL, 0), PTOWSP_OK);
+        assert_non_null(strstr(the_page.text, "  work of a process  "));
+        assert_non_null(strstr(the_page.text, "  latencies of a channel  "));
+        assert_int_equal(report_of(&s, PTOWSP_REPORT_JSON, NULL, NULL, 0), PTOWSP_OK);
+        char wanted[64];
+        snprintf(wanted, sizeof wanted, "\"channel\":%d}", (int)least[i]);
+        assert_non_null(strstr(the_page.text, wanted));
+        see_free(&s);
+    }
+    see s = {0};  // no latency, so no bound; load takes 7 + 8 + 9 + 10, compute 40
+    ptowsp_run_bounds bounds;
+    see_make_pipeline(&s);
+    see_run_tasks(&s);
+    assert_int_equal(ptowsp_run_find_bounds(s.run, &bounds), PTOWSP_OK);
+    assert_int_equal(bounds.channel_cycles, 0);
+    assert_int_equal(bounds.channel, UINT32_MAX);
+    assert_int_equal(bounds.process_cycles, 40);
+    assert_int_equal(bounds.process, 1);
+    see_free(&s);
+}
+
 // What if merge took a part of its cycles? The same as a run whose merge takes so many.
 static void report__what_ifs_are_runs_with_other_costs(void **state) {
     (void)state;
@@ -195,6 +240,7 @@ static void report__refuses(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(report__bounds_are_those_on_paper),
+        cmocka_unit_test(report__bounds_by_processes_and_channels_are_those_on_paper),
         cmocka_unit_test(report__what_ifs_are_runs_with_other_costs),
         cmocka_unit_test(report__text_says_it_all),
         cmocka_unit_test(report__json_and_html_are_read_back),

@@ -165,6 +165,49 @@ static inline void see_make_pipeline(see *s) {
     assert_int_equal(ptowsp_run_create(s->context, s->program, &s->run), PTOWSP_OK);
 }
 
+// A process that loads 12 tiles, 30 cycles each, and 3 that compute them, 90 each; the channel has
+// latency 100 and the depth of the symbol "depth".
+static inline void see_make_workers(see *s) {
+    const ptowsp_module_desc module = {"workers", 8};
+    assert_int_equal(ptowsp_context_create(&s->context_desc, &s->context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(s->context, &module, &s->m), PTOWSP_OK);
+    ptowsp_module *m = s->m;
+    ptowsp_kernel_desc desc;
+    ptowsp_task_desc loading, computing;
+    memset(&desc, 0, sizeof desc);
+    memset(&loading, 0, sizeof loading);
+    memset(&computing, 0, sizeof computing);
+    desc.axis_count = 1;
+    desc.name = "load", desc.cycles = 30;
+    loading.kernel = ptowsp_kernel_make(m, &desc);
+    desc.name = "compute", desc.cycles = 90;
+    computing.kernel = ptowsp_kernel_make(m, &desc);
+    PTOWSP_WORKLOAD(m, "step") {
+        PTOWSP_PIPELINE(m, "overlap") {
+            ptowsp_channel_desc channel = {"loaded", 0, 100, ptowsp_symbol(m, "depth"), {NULL, 0}};
+            ptowsp_channel c = ptowsp_channel_make(m, &channel);
+            PTOWSP_PROCESS(m, "load") {
+                ptowsp_produces(m, c);
+                PTOWSP_FOR_EACH(m, tile, ptowsp_axis_dense(m, "tiles", 12)) {
+                    loading.axes[0] = tile;
+                    ptowsp_send_task(m, c, &loading);
+                }
+            }
+            PTOWSP_REPLICATE(m, worker, ptowsp_axis_dense(m, "workers", 3), "compute") {
+                ptowsp_consumes(m, c);
+                PTOWSP_CONSUME(m, tile, c) {
+                    computing.axes[0] = tile;
+                    ptowsp_task_make(m, &computing);
+                }
+            }
+        }
+    }
+    if (ptowsp_program_create(s->context, m, NULL, &s->program) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(s->context).text);
+    }
+    assert_int_equal(ptowsp_run_create(s->context, s->program, &s->run), PTOWSP_OK);
+}
+
 static inline void see_free(see *s) {
     ptowsp_run_destroy(s->run);
     ptowsp_program_destroy(s->program);

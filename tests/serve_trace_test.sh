@@ -41,15 +41,19 @@ bad() {
 for mode in "" "--trace tests/traces/mooncake.jsonl" "--kv-tokens 9000 --batch 16 --page 64" \
     "--model deepseek --machine 950pr --hours 0.02 --rate 2"; do
     for threads in 1 2 4 7; do
-        good $SMALL $mode --json --threads $threads --svg "$DIR/$threads.svg" --html "$DIR/$threads.html"
+        good $SMALL $mode --json --threads $threads --svg "$DIR/$threads.svg" --html "$DIR/$threads.html" \
+            --perfetto "$DIR/$threads.pftrace"
         mv "$DIR/out" "$DIR/$threads.json"
-        for file in json svg html; do
+        for file in json svg html pftrace; do
             cmp -s "$DIR/1.$file" "$DIR/$threads.$file" || fail "$mode: another $file with $threads threads"
         done
     done
 done
-good $SMALL --json
+good $SMALL --json --perfetto "$DIR/first.pftrace"
 mv "$DIR/out" "$DIR/first.json"
+# More requests at once than rows: the rest is counted.
+good --requests 2000 --rate 500 --json --perfetto "$DIR/crowd.pftrace"
+mv "$DIR/out" "$DIR/crowd.json"
 good $SMALL --json --seed 2
 ! cmp -s "$DIR/out" "$DIR/first.json" || fail "the seed has no effect"
 
@@ -110,7 +114,7 @@ good --trace "$DIR/<&\"'>.csv" --svg "$DIR/quotes.svg" --html "$DIR/quotes.html"
 mv "$DIR/out" "$DIR/quotes.json"
 if command -v python3 > /dev/null 2>&1; then
     python3 - "$DIR" << 'EOF' || fail "python3 does not read it"
-import json, sys, xml.etree.ElementTree as tree
+import json, re, struct, sys, xml.etree.ElementTree as tree
 at = sys.argv[1] + "/"
 name = "<&\"'>.csv"
 assert json.load(open(at + "quotes.json"))["source"] == name + " (Azure CSV)"
@@ -151,6 +155,84 @@ for p in r["policies"]:
         assert sum(p[metric][c]["count"] for c in ("short", "medium", "long")) == p[metric]["all"]["count"]
         for c in p[metric].values():
             assert c["p50"] <= c["p90"] <= c["p99"] <= c["max"]
+
+# The trace, read by field numbers of Perfetto's schema: slices nest, and are the requests of the JSON.
+def fields(data):
+    at, result = 0, []
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at, value, shift = at + 1, value | (byte & 127) << shift, shift + 7
+            if byte < 128:
+                return value
+    while at < len(data):
+        key = varint()
+        if key & 7 == 0:
+            result.append((key >> 3, varint()))
+        else:
+            size = {1: 8, 2: None}[key & 7]
+            size = varint() if size is None else size
+            assert at + size <= len(data)
+            result.append((key >> 3, data[at:at + size]))
+            at += size
+    return result
+
+def read_trace(path, report):
+    names, parents, stacks, slices, counts, first = {}, {}, {}, {}, {}, True
+    for number, packet in fields(open(path, "rb").read()):
+        assert number == 1
+        p = dict(fields(packet))
+        assert p[10] == 1 and (p.get(13) == 1) == (p.get(87) == 1) == first
+        first = False
+        if 60 in p:
+            d = dict(fields(p[60]))
+            assert d[1] and d[1] not in names
+            inner = dict(fields(d.get(3, d.get(4, b""))))
+            names[d[1]] = inner.get(6, inner.get(5, d.get(2))).decode()
+            parents[d[1]] = ("track", d[5]) if 5 in d else inner[1]  # or a process by its pid
+            continue
+        e = dict(fields(p[11]))
+        track = e[11]
+        if e[9] == 4:
+            counts.setdefault(track, []).append((p[8], struct.unpack("<d", e[44])[0]))
+        elif e[9] == 1:
+            stack = stacks.setdefault(track, [])
+            assert stack or p[8] >= slices.get(track, [(0, 0)])[-1][1]
+            assert not stack or p[8] >= stack[-1][0]
+            stack.append((p[8], e[23].decode()))
+        else:
+            begin, name = stacks[track].pop()
+            assert e[9] == 2 and p[8] >= begin
+            slices.setdefault(track, []).append((begin, p[8], name))
+    assert not any(stacks.values())
+    for i, policy in enumerate(report["policies"]):
+        process = [t for t in names if parents[t] == i + 1 and not names[t].startswith("row ")]
+        assert len(process) == 1
+        mine = [s for t in slices if parents[t] == i + 1 for s in slices[t]]
+        asked = [s for s in mine if s[2].startswith("request ")]
+        left_out = names[process[0]].partition(" (")[2]
+        left_out = int(left_out.split()[0]) if left_out.endswith("are left out)") else 0
+        assert len(asked) + left_out == policy["done"], (len(asked), left_out)
+        yield left_out
+        if left_out:
+            continue
+        total = sum(s[1] - s[0] for s in asked) / 1e9
+        waited = sum(s[1] - s[0] for s in mine if s[2] == "waiting and prompt") / 1e9
+        assert abs(total - policy["total_s"]["all"]["mean"] * policy["done"]) <= 1e-6 * total
+        assert abs(waited - policy["first_token_s"]["all"]["mean"] * policy["done"]) <= 1e-6 * total
+        assert total >= waited + sum(s[1] - s[0] for s in mine if s[2] == "decoding") / 1e9 - 1e-6
+        tokens = [re.match(r"request \d+: (\d+) in, (\d+) out$", s[2]).groups() for s in asked]
+        assert sum(int(a) for a, b in tokens) == policy["input_tokens"]
+        assert sum(int(b) for a, b in tokens) == policy["output_tokens"]
+        for name, mean in (("waiting", "waiting_mean"), ("running", "running_mean")):
+            (track,) = [t for t in names if names[t] == name and parents[t] == ("track", process[0])]
+            area = sum(value for when, value in counts[track]) * policy["interval_s"]
+            assert abs(area / policy["seconds"] - policy[mean]) <= 1e-6 * max(policy[mean], 1e-3)
+
+assert sum(read_trace(at + "first.pftrace", r)) == 0
+assert sum(read_trace(at + "crowd.pftrace", json.load(open(at + "crowd.json")))) > 0
 EOF
 fi
 "$P" --help | grep -q 'usage: serve_trace' || fail "--help"
@@ -191,6 +273,7 @@ bad "--policies takes up to 8" --policies $eight,fcfs:9:chunks
 bad "missing.csv: cannot be opened" --trace missing.csv
 bad "cannot be written" $SMALL --svg "$DIR/no/such.svg"
 bad "cannot be written" $SMALL --html "$DIR"
+bad "cannot be written" $SMALL --perfetto "$DIR"
 H='TIMESTAMP,ContextTokens,GeneratedTokens'
 trace() {
     printf "$2" > "$DIR/trace"
@@ -214,5 +297,6 @@ if [ -w /dev/full ]; then
         [ $code = 2 ] && grep -q "cannot write the output" "$DIR/err" || fail "$arguments > /dev/full: exit $code"
     done
     bad "/dev/full: cannot be written" $SMALL --svg /dev/full
+    bad "/dev/full: cannot be written" $SMALL --perfetto /dev/full
 fi
 echo "serve_trace_test: good"

@@ -183,7 +183,7 @@ src/report/report.h src/report/pipelines.c src/report/stats.c
 src/report/label.h src/report/label.c
 src/report/output.h src/report/output.c
 src/report/picture.h src/report/picture.c
-src/report/tables.c src/report/chrome.c src/report/perfetto.c src/report/svg.c src/report/edges_text.c src/report/report_run.c src/report/export.c
+src/report/tables.c src/report/chrome.c src/report/perfetto.c src/report/svg.c src/report/edges_text.c src/report/report_run.c src/report/search.c src/report/export.c
 "
 FILES="$PLAN $MORE_PLANS $DATA $RUNTIME $TILES $WORKLOAD $TILE_WORKLOAD $REST"
 

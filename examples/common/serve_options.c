@@ -47,7 +47,8 @@ static const char help_text[] =
     "results\n"
     "  --json             as JSON, also over time\n"
     "  --svg FILE         a picture: queue, KV, latencies over time\n"
-    "  --html FILE        a page with the picture and tables\n";
+    "  --html FILE        a page with the picture and tables\n"
+    "  --perfetto FILE    a trace of all requests for ui.perfetto.dev\n";
 
 static const char default_policies[] =
     "fcfs:512:balanced,shortest:512:balanced,fcfs:2048:balanced,fcfs:512:chunks";
@@ -183,8 +184,10 @@ void serve_options_read(int argc, char **argv, serve_options *out_options) {
         {"--threads", &o.threads, NULL, 1, PTOWSP_LANE_COUNT_MAX},
     };
     const command_text texts[] = {
-        {"--trace", &o.trace_path}, {"--policies", &policies}, {"--machine", &o.machine},
-        {"--model", &model},        {"--svg", &o.svg_path},    {"--html", &o.html_path},
+        {"--trace", &o.trace_path},       {"--policies", &policies},
+        {"--machine", &o.machine},        {"--model", &model},
+        {"--svg", &o.svg_path},           {"--html", &o.html_path},
+        {"--perfetto", &o.perfetto_path},
     };
     const command_flag flags[] = {{"--json", &o.is_json},
                                   {"--calibrate", &o.is_calibrate},

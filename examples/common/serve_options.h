@@ -8,7 +8,7 @@
 typedef struct serve_options {
     uint64_t requests, seed, devices, page, batch, tile_rows, threads, units, plan_every, kv_tokens;
     double rate, hours, speed, efficiency, memory_share, memory_gib, layer_us;
-    const char *trace_path, *svg_path, *html_path;
+    const char *trace_path, *svg_path, *html_path, *perfetto_path;
     const char *machine;
     serve_model model;
     bool is_json, is_calibrate, is_every_head;

@@ -1,4 +1,4 @@
-// What serve_trace writes: a table, JSON, a picture (SVG), and a page (HTML) with both.
+// What serve_trace writes: a table, JSON, a picture (SVG), a page (HTML) with both, and a trace.
 
 #ifndef SERVE_REPORT_H
 #define SERVE_REPORT_H
@@ -31,5 +31,8 @@ void serve_report_json(const serve_report *r);
 // scheme of where it is seen. The page holds it and needs no other file.
 void serve_report_svg(const serve_report *r, FILE *to);
 void serve_report_html(const serve_report *r, FILE *to);
+
+// Writes a trace in Perfetto's protobuf: requests in rows, and the queue and the cache over time.
+void serve_report_perfetto(const serve_report *r, FILE *to);
 
 #endif

@@ -194,5 +194,14 @@ ptowsp_status ptowsp_run_find_bounds(const ptowsp_run *run, ptowsp_run_bounds *o
                                                     &out_bounds->path_cycles)) {
         return pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
     }
+    const pwsp_pipelines *pipelines = &run->pipes.pipelines;
+    out_bounds->process_cycles = pipelines->process_least;
+    out_bounds->process = pipelines->least_process;
+    out_bounds->channel_cycles = pipelines->channel_least;
+    out_bounds->channel = pipelines->least_channel;
+    uint64_t largest = pwsp_max_u64(out_bounds->process_cycles, out_bounds->channel_cycles);
+    largest = pwsp_max_u64(largest, out_bounds->path_cycles);
+    largest = pwsp_max_u64(largest, out_bounds->work_cycles[0]);
+    out_bounds->largest_cycles = pwsp_max_u64(largest, out_bounds->work_cycles[1]);
     return PTOWSP_OK;
 }

@@ -39,6 +39,11 @@ static const char *pwsp_label_name(const ptowsp_program *program, const pwsp_tas
     if (expr && expr->kind == PTOWSP_EXPR_SYMBOL) {
         return PWSP_PROGRAM_AT(program, symbols, pwsp_symbol_info, expr->id)->name;
     }
+    if (expr && expr->kind == PTOWSP_EXPR_ARRAY) {  // a plan's field is "plan.field"
+        const char *name = PWSP_PROGRAM_AT(program, arrays, pwsp_array_info, expr->id)->name;
+        const char *dot = strrchr(name, '.');
+        return dot ? dot + 1 : name;
+    }
     memcpy(room, "axis", 4);
     room[4 + pwsp_label_u64(i, room + 4)] = '\0';
     return room;

@@ -30,6 +30,15 @@ PWSP_INLINE void pwsp_out_bytes(pwsp_out *out, const void *data, size_t size) {
     out->count += size;
 }
 
+// Room for that many bytes, at most PWSP_OUT_BUFFER, at `count`, to be counted when they are there.
+PWSP_INLINE char *pwsp_out_room(pwsp_out *out, size_t size) {
+    PTOWSP_ASSERT(size <= PWSP_OUT_BUFFER);
+    if (size > PWSP_OUT_BUFFER - out->count) {
+        pwsp_out_flush(out);
+    }
+    return out->buffer + out->count;
+}
+
 PWSP_INLINE void pwsp_out_text(pwsp_out *out, const char *text) {
     pwsp_out_bytes(out, text, strlen(text));
 }

@@ -1,12 +1,18 @@
-// Perfetto's protobuf: packets of track events.
+// Perfetto's protobuf: packets of track slices.
 //
 //      trace      packet*                                 field 1, length-delimited
 //      packet     time, sequence, flags, one of: track descriptor, track event; interned names
 //      task       two events on its track, begin and end; the first has the label
 //
-// Field numbers are those of the published schema (Perfetto, protos/perfetto/trace). Kernels are
-// interned as categories, and as names of bars without values: the packet that first uses one
-// carries it. A packet is put together in memory before it is written, as its length comes first.
+// Field numbers are those of the published schema (Perfetto, protos/perfetto/trace). Each track has
+// a sequence of packets of its own, as threads have in Perfetto's SDK. Its first packets say once
+// what its events need not: their track, and that times are differences to the packet before, on a
+// clock of the sequence. So most tasks take 26 to 30 bytes. Sequence 1 has descriptors and the
+// counter, in absolute time.
+//
+// Kernels are interned as categories, and as names of bars without values: the packet of a sequence
+// that first uses one carries it. A packet is put together in memory before it is written, as its
+// length comes first.
 
 #include "picture.h"
 
@@ -14,6 +20,13 @@ enum { PWSP_PB_PACKET_MAX = 4096, PWSP_PB_DEPTH_MAX = 4 };
 
 // Uuids of tracks: processes, the counter, and threads from PWSP_PB_TRACK on.
 enum { PWSP_PB_LANES = 1, PWSP_PB_PROCESSES, PWSP_PB_BUSY, PWSP_PB_TRACK };
+
+// Sequences: the first, and those of tracks. Clocks: since boot, where time is absolute, and the
+// first of those that a sequence may define.
+enum { PWSP_PB_FIRST = 1, PWSP_PB_OF_TRACK = 2, PWSP_PB_BOOTTIME = 6, PWSP_PB_CLOCK = 64 };
+
+// sequence_flags
+enum { PWSP_PB_CLEARED = 1, PWSP_PB_NEEDED = 2 };
 
 enum { PWSP_PB_BEGIN = 1, PWSP_PB_END, PWSP_PB_INSTANT, PWSP_PB_COUNTER };
 
@@ -77,11 +90,11 @@ static void pwsp_pb_close(pwsp_pb *pb) {
 
 // -- packets --------------------------------------------------------------------------------------
 
-static void pwsp_packet_begin(pwsp_pb *pb) {
+static void pwsp_packet_begin(pwsp_pb *pb, uint64_t sequence) {
     pb->count = 0;
     pb->depth = 0;
-    pwsp_pb_open(pb, 1);        // Trace.packet
-    pwsp_pb_number(pb, 10, 1);  // trusted_packet_sequence_id
+    pwsp_pb_open(pb, 1);               // Trace.packet
+    pwsp_pb_number(pb, 10, sequence);  // trusted_packet_sequence_id
 }
 
 static void pwsp_packet_end(pwsp_picture *picture, pwsp_pb *pb) {
@@ -106,9 +119,9 @@ static void pwsp_perfetto_process(pwsp_picture *picture, pwsp_pb *pb, uint64_t u
                                   const char *name, bool is_first) {
     char room[512];
     size_t length = pwsp_pb_title(name, room, sizeof room);
-    pwsp_packet_begin(pb);
+    pwsp_packet_begin(pb, PWSP_PB_FIRST);
     if (is_first) {
-        pwsp_pb_number(pb, 13, 3);  // sequence_flags: state cleared, and needed
+        pwsp_pb_number(pb, 13, PWSP_PB_CLEARED);
         pwsp_pb_number(pb, 87, 1);  // first_packet_on_sequence
     }
     pwsp_pb_open(pb, 60);  // track_descriptor
@@ -117,6 +130,34 @@ static void pwsp_perfetto_process(pwsp_picture *picture, pwsp_pb *pb, uint64_t u
     pwsp_pb_number(pb, 1, uuid);
     pwsp_pb_text(pb, 6, room, length);
     pwsp_pb_close(pb);
+    pwsp_pb_close(pb);
+    pwsp_packet_end(picture, pb);
+}
+
+// The first packets of a track's sequence.
+static void pwsp_perfetto_sequence(pwsp_picture *picture, pwsp_pb *pb, uint32_t track) {
+    pwsp_packet_begin(pb, (uint64_t)PWSP_PB_OF_TRACK + track);
+    pwsp_pb_number(pb, 13, PWSP_PB_CLEARED);
+    pwsp_pb_number(pb, 87, 1);
+    pwsp_pb_open(pb, 59);  // trace_packet_defaults
+    pwsp_pb_number(pb, 58, PWSP_PB_CLOCK);
+    pwsp_pb_open(pb, 11);  // track_event_defaults
+    pwsp_pb_number(pb, 11, (uint64_t)PWSP_PB_TRACK + track);
+    pwsp_pb_close(pb);
+    pwsp_pb_close(pb);
+    pwsp_packet_end(picture, pb);
+    pwsp_packet_begin(pb, (uint64_t)PWSP_PB_OF_TRACK + track);
+    pwsp_pb_number(pb, 13, PWSP_PB_NEEDED);
+    pwsp_pb_open(pb, 6);  // clock_snapshot: both clocks at 0
+    for (int i = 0; i < 2; i++) {
+        pwsp_pb_open(pb, 1);
+        pwsp_pb_number(pb, 1, i ? PWSP_PB_CLOCK : PWSP_PB_BOOTTIME);
+        pwsp_pb_number(pb, 2, 0);
+        if (i) {
+            pwsp_pb_number(pb, 3, 1);  // is_incremental
+        }
+        pwsp_pb_close(pb);
+    }
     pwsp_pb_close(pb);
     pwsp_packet_end(picture, pb);
 }
@@ -130,7 +171,7 @@ static void pwsp_perfetto_tracks(pwsp_picture *picture, pwsp_pb *pb) {
         char name[PWSP_TRACK_NAME_MAX];
         bool is_lane = i < picture->lane_count;
         pwsp_picture_track_name(picture, i, name);
-        pwsp_packet_begin(pb);
+        pwsp_packet_begin(pb, PWSP_PB_FIRST);
         pwsp_pb_open(pb, 60);
         pwsp_pb_number(pb, 1, (uint64_t)PWSP_PB_TRACK + i);
         pwsp_pb_open(pb, 4);  // thread
@@ -140,8 +181,9 @@ static void pwsp_perfetto_tracks(pwsp_picture *picture, pwsp_pb *pb) {
         pwsp_pb_close(pb);
         pwsp_pb_close(pb);
         pwsp_packet_end(picture, pb);
+        pwsp_perfetto_sequence(picture, pb, i);
     }
-    pwsp_packet_begin(pb);
+    pwsp_packet_begin(pb, PWSP_PB_FIRST);
     pwsp_pb_open(pb, 60);
     pwsp_pb_number(pb, 1, PWSP_PB_BUSY);
     pwsp_pb_text(pb, 2, "busy", 4);
@@ -155,18 +197,16 @@ static void pwsp_perfetto_tracks(pwsp_picture *picture, pwsp_pb *pb) {
 
 // -- events ---------------------------------------------------------------------------------------
 
-// The packet's time, and an event of a kind on a track, left open.
-static void pwsp_perfetto_event(pwsp_pb *pb, uint64_t ns, uint64_t kind, uint64_t track,
-                                bool is_interned) {
-    pwsp_packet_begin(pb);
-    pwsp_pb_number(pb, 8, ns);  // timestamp
-    if (is_interned) {
-        pwsp_pb_number(pb, 13, 2);  // sequence_flags: state needed
-    }
-    pwsp_pb_open(pb, 11);  // track_event
-    pwsp_pb_number(pb, 9, kind);
-    pwsp_pb_number(pb, 11, track);
-}
+// The events of tasks. Arrow i of the critical path leads from place i to the next.
+typedef struct pwsp_slices {
+    pwsp_picture *picture;
+    pwsp_pb *pb;
+    uint32_t *places;  // by slot: its place in the path, + 1; NULL: there is no path
+    uint64_t path_count;
+    uint64_t *lasts;     // by track: the time of its last packet
+    uint64_t *known;     // by track, words of bits by kernel: its name has been interned
+    size_t known_words;  // of a track
+} pwsp_slices;
 
 static unsigned char *pwsp_small_varint(unsigned char *to, uint64_t value) {
     while (value >= 0x80) {
@@ -177,95 +217,123 @@ static unsigned char *pwsp_small_varint(unsigned char *to, uint64_t value) {
     return to;
 }
 
-// Writes a packet with an event that has at most an interned name: the same bytes as
-// pwsp_perfetto_event makes. Most packets are such, and their lengths fit a byte.
-enum { PWSP_SMALL_MAX = 64, PWSP_SMALL_UNNAMED = 0 };
+// The name of a small event: interned, or a label with the kernel as category, or none.
+typedef struct pwsp_small_name {
+    uint32_t kernel;  // 0: none
+    size_t length;    // of the label; 0: the kernel's name
+    const char *label;
+} pwsp_small_name;
 
-static void pwsp_perfetto_small(pwsp_picture *picture, uint64_t ns, uint64_t kind, uint64_t track,
-                                uint32_t name) {
-    unsigned char bytes[PWSP_SMALL_MAX], *to = bytes, *packet, *event;
-    *to++ = 1 << 3 | 2;  // Trace.packet
-    packet = to++;
-    *to++ = 10 << 3;  // trusted_packet_sequence_id
-    *to++ = 1;
+enum { PWSP_SMALL_LABEL_MAX = 64, PWSP_SMALL_MAX = 48 + PWSP_SMALL_LABEL_MAX };
+
+// Writes a packet with an event and at most a short name: most packets are such, and their lengths
+// fit a byte. Returns where it ends.
+static unsigned char *pwsp_perfetto_small(unsigned char *to, uint64_t sequence, uint64_t elapsed,
+                                          uint32_t kind, pwsp_small_name name) {
+    unsigned char *packet = to + 1, *event;
+    to[0] = 1 << 3 | 2;  // Trace.packet
+    to[2] = 10 << 3;     // trusted_packet_sequence_id
+    to = pwsp_small_varint(to + 3, sequence);
     *to++ = 8 << 3;  // timestamp
-    to = pwsp_small_varint(to, ns);
-    if (name != PWSP_SMALL_UNNAMED) {
-        *to++ = 13 << 3;  // sequence_flags: state needed
-        *to++ = 2;
-    }
-    *to++ = 11 << 3 | 2;  // track_event
-    event = to++;
-    *to++ = 9 << 3;  // type
-    *to++ = (unsigned char)kind;
-    *to++ = 11 << 3;  // track_uuid
-    to = pwsp_small_varint(to, track);
-    if (name != PWSP_SMALL_UNNAMED) {
+    to = pwsp_small_varint(to, elapsed);
+    to[0] = 13 << 3;  // sequence_flags
+    to[1] = PWSP_PB_NEEDED;
+    to[2] = 11 << 3 | 2;  // track_event
+    event = to + 3;
+    to[4] = 9 << 3;  // type
+    to[5] = (unsigned char)kind;
+    to += 6;
+    if (name.length) {
+        to[0] = 0xba;  // name: 23 << 3 | 2 in two bytes
+        to[1] = 1;
+        to[2] = (unsigned char)name.length;
+        memcpy(to + 3, name.label, name.length);
+        to += 3 + name.length;
+        *to++ = 3 << 3;  // category_iids
+        to = pwsp_small_varint(to, name.kernel);
+    } else if (name.kernel) {
         *to++ = 10 << 3;  // name_iid
-        to = pwsp_small_varint(to, name);
+        to = pwsp_small_varint(to, name.kernel);
     }
-    PTOWSP_ASSERT(kind < 0x80 && to - bytes <= PWSP_SMALL_MAX);
+    PTOWSP_ASSERT(kind < 0x80 && to - packet <= 0x80 && to - packet < PWSP_SMALL_MAX);
     *event = (unsigned char)(to - event - 1);
     *packet = (unsigned char)(to - packet - 1);
-    pwsp_out_bytes(picture->out, bytes, (size_t)(to - bytes));
+    return to;
 }
 
-// The places of tasks in the critical path. Arrow i leads from place i to the next.
-typedef struct pwsp_flows {
-    uint32_t *places;  // by slot: its place in the path, + 1; NULL: there is no path
-    uint64_t count;
-} pwsp_flows;
-
-static void pwsp_perfetto_flows(pwsp_pb *pb, const pwsp_flows *flows, uint64_t slot) {
-    uint32_t place = flows->places ? flows->places[slot] : 0;
-    if (place && place < flows->count) {
-        pwsp_pb_fixed(pb, 47, place);
+static void pwsp_perfetto_flows(const pwsp_slices *slices, uint64_t slot) {
+    uint32_t place = slices->places ? slices->places[slot] : 0;
+    if (place && place < slices->path_count) {
+        pwsp_pb_fixed(slices->pb, 47, place);
     }
     if (place > 1) {
-        pwsp_pb_fixed(pb, 48, place - 1);
+        pwsp_pb_fixed(slices->pb, 48, place - 1);
     }
 }
 
-static void pwsp_perfetto_task(pwsp_picture *picture, pwsp_pb *pb, uint64_t slot, bool *is_known,
-                               const pwsp_flows *flows) {
-    const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
-    uint32_t kernel = record->kernel;
-    uint64_t track = (uint64_t)PWSP_PB_TRACK + pwsp_picture_track(picture, slot);
-    const pwsp_task_op *op = picture->ops[record->node];
-    bool is_short = picture->options->is_short || op->axis_count + op->scalar_count == 0;
-    uint64_t start = pwsp_picture_ns(picture, record->start);
-    uint64_t end = pwsp_picture_ns(picture, record->end);
-    PTOWSP_ASSERT(kernel != PWSP_SMALL_UNNAMED);
-    if (is_short && is_known[kernel] && !(flows->places && flows->places[slot])) {
-        pwsp_perfetto_small(picture, start, PWSP_PB_BEGIN, track, kernel);
-        pwsp_perfetto_small(picture, end, PWSP_PB_END, track, PWSP_SMALL_UNNAMED);
-        return;
-    }
-    pwsp_perfetto_event(pb, start, PWSP_PB_BEGIN, track, true);
-    if (is_short) {
-        pwsp_pb_number(pb, 10, kernel);  // name_iid
+// The begin of a task with all that it may have: values, a name that is new, arrows.
+static void pwsp_perfetto_begin(pwsp_slices *slices, uint64_t slot, uint64_t sequence,
+                                uint64_t elapsed, pwsp_small_name name, bool is_new) {
+    pwsp_picture *picture = slices->picture;
+    pwsp_pb *pb = slices->pb;
+    pwsp_packet_begin(pb, sequence);
+    pwsp_pb_number(pb, 8, elapsed);  // timestamp
+    pwsp_pb_number(pb, 13, PWSP_PB_NEEDED);
+    pwsp_pb_open(pb, 11);  // track_event
+    pwsp_pb_number(pb, 9, PWSP_PB_BEGIN);
+    if (name.length) {
+        pwsp_pb_text(pb, 23, name.label, name.length);  // name
+        pwsp_pb_number(pb, 3, name.kernel);             // category_iids
     } else {
-        char label[PWSP_LABEL_MAX];
-        size_t length = pwsp_picture_label(picture, slot, PWSP_LABEL_FULL, label);
-        pwsp_pb_text(pb, 23, label, length);  // name
-        pwsp_pb_number(pb, 3, kernel);        // category_iids
+        pwsp_pb_number(pb, 10, name.kernel);  // name_iid
     }
-    pwsp_perfetto_flows(pb, flows, slot);
+    pwsp_perfetto_flows(slices, slot);
     pwsp_pb_close(pb);
-    if (!is_known[kernel]) {
-        const char *name = pwsp_picture_kernel(picture, kernel);
-        is_known[kernel] = true;
+    if (is_new) {
+        const char *text = pwsp_picture_kernel(picture, name.kernel);
         pwsp_pb_open(pb, 12);                // interned_data
         for (uint32_t i = 1; i <= 2; i++) {  // event_categories, event_names
             pwsp_pb_open(pb, i);
-            pwsp_pb_number(pb, 1, kernel);
-            pwsp_pb_text(pb, 2, name, strlen(name));
+            pwsp_pb_number(pb, 1, name.kernel);
+            pwsp_pb_text(pb, 2, text, strlen(text));
             pwsp_pb_close(pb);
         }
         pwsp_pb_close(pb);
     }
     pwsp_packet_end(picture, pb);
-    pwsp_perfetto_small(picture, end, PWSP_PB_END, track, PWSP_SMALL_UNNAMED);
+}
+
+static void pwsp_perfetto_task(pwsp_slices *slices, uint64_t slot) {
+    pwsp_picture *picture = slices->picture;
+    const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
+    uint32_t kernel = record->kernel, track = pwsp_picture_track(picture, slot);
+    if (track >= picture->track_count) {
+        return;
+    }
+    const pwsp_task_op *op = picture->ops[record->node];
+    uint64_t *known = &slices->known[track * slices->known_words + kernel / 64];
+    uint64_t bit = UINT64_C(1) << kernel % 64, sequence = (uint64_t)PWSP_PB_OF_TRACK + track;
+    bool is_short = picture->options->is_short || op->axis_count + op->scalar_count == 0;
+    bool has_flows = slices->places && slices->places[slot];
+    uint64_t start = pwsp_picture_ns(picture, record->start);
+    uint64_t end = pwsp_picture_ns(picture, record->end);
+    char label[PWSP_LABEL_MAX];
+    pwsp_small_name name = {kernel, 0, label}, none = {0, 0, NULL};
+    name.length = is_short ? 0 : pwsp_picture_label(picture, slot, PWSP_LABEL_FULL, label);
+    PTOWSP_ASSERT(kernel > 0);
+    PTOWSP_ASSERT(slices->lasts[track] <= start && start <= end);
+    uint64_t elapsed = start - slices->lasts[track];
+    slices->lasts[track] = end;
+    unsigned char *room = (unsigned char *)pwsp_out_room(picture->out, 2 * PWSP_SMALL_MAX), *to;
+    if ((*known & bit) && !has_flows && name.length <= PWSP_SMALL_LABEL_MAX) {
+        to = pwsp_perfetto_small(room, sequence, elapsed, PWSP_PB_BEGIN, name);
+    } else {
+        pwsp_perfetto_begin(slices, slot, sequence, elapsed, name, !(*known & bit));
+        *known |= bit;
+        to = room = (unsigned char *)pwsp_out_room(picture->out, PWSP_SMALL_MAX);
+    }
+    to = pwsp_perfetto_small(to, sequence, end - start, PWSP_PB_END, none);
+    picture->out->count += (size_t)(to - room);
 }
 
 static void pwsp_perfetto_busy(pwsp_picture *picture, pwsp_pb *pb) {
@@ -275,8 +343,11 @@ static void pwsp_perfetto_busy(pwsp_picture *picture, pwsp_pb *pb) {
         uint64_t time = pwsp_min_u64(bin * usage.bin_cycles, picture->makespan), bits;
         double lanes = (double)busy / 1000.0;
         memcpy(&bits, &lanes, sizeof bits);
-        pwsp_perfetto_event(pb, pwsp_picture_ns(picture, time), PWSP_PB_COUNTER, PWSP_PB_BUSY,
-                            false);
+        pwsp_packet_begin(pb, PWSP_PB_FIRST);
+        pwsp_pb_number(pb, 8, pwsp_picture_ns(picture, time));  // timestamp
+        pwsp_pb_open(pb, 11);                                   // track_event
+        pwsp_pb_number(pb, 9, PWSP_PB_COUNTER);
+        pwsp_pb_number(pb, 11, PWSP_PB_BUSY);
         pwsp_pb_fixed(pb, 44, bits);  // double_counter_value
         pwsp_pb_close(pb);
         pwsp_packet_end(picture, pb);
@@ -285,30 +356,34 @@ static void pwsp_perfetto_busy(pwsp_picture *picture, pwsp_pb *pb) {
 
 PWSP_INTERNAL bool pwsp_export_perfetto(pwsp_picture *picture) {
     const pwsp_memory *memory = &picture->memory;
-    size_t known_size = ((size_t)picture->program->kernels.count + 1) * sizeof(bool);
+    pwsp_slices slices;
+    memset(&slices, 0, sizeof slices);
+    slices.picture = picture;
+    slices.known_words = (size_t)picture->program->kernels.count / 64 + 1;
+    size_t tracks = (size_t)picture->track_count + 1;
+    size_t known_size = tracks * slices.known_words * sizeof(uint64_t);
+    size_t lasts_size = tracks * sizeof(uint64_t);
     size_t places_size = (size_t)picture->count * sizeof(uint32_t);
-    pwsp_flows flows = {NULL, 0};
-    const uint64_t *path = ptowsp_run_critical_path(picture->run, &flows.count);
-    bool *is_known = (bool *)pwsp_memory_alloc(memory, known_size);
-    pwsp_pb *pb = (pwsp_pb *)pwsp_memory_alloc(memory, sizeof(pwsp_pb));
-    bool has_path = path && flows.count < UINT32_MAX;
-    flows.places = has_path ? (uint32_t *)pwsp_memory_alloc(memory, places_size) : NULL;
-    bool has_memory = is_known && pb && (!has_path || flows.places);
+    const uint64_t *path = ptowsp_run_critical_path(picture->run, &slices.path_count);
+    bool has_path = path && slices.path_count < UINT32_MAX;
+    slices.known = (uint64_t *)pwsp_memory_alloc(memory, known_size);
+    slices.lasts = (uint64_t *)pwsp_memory_alloc(memory, lasts_size);
+    slices.pb = (pwsp_pb *)pwsp_memory_alloc(memory, sizeof(pwsp_pb));
+    slices.places = has_path ? (uint32_t *)pwsp_memory_alloc(memory, places_size) : NULL;
+    bool has_memory = slices.known && slices.lasts && slices.pb && (!has_path || slices.places);
     if (has_memory) {
-        for (uint64_t i = 0; has_path && i < flows.count; i++) {
-            flows.places[path[i]] = (uint32_t)i + 1;
+        for (uint64_t i = 0; has_path && i < slices.path_count; i++) {
+            slices.places[path[i]] = (uint32_t)i + 1;
         }
-        pwsp_perfetto_tracks(picture, pb);
+        pwsp_perfetto_tracks(picture, slices.pb);
         for (uint64_t i = 0; i < picture->count && !picture->out->has_failed; i++) {
-            uint64_t slot = pwsp_picture_slot(picture, i);
-            if (pwsp_picture_track(picture, slot) < picture->track_count) {
-                pwsp_perfetto_task(picture, pb, slot, is_known, &flows);
-            }
+            pwsp_perfetto_task(&slices, pwsp_picture_slot(picture, i));
         }
-        pwsp_perfetto_busy(picture, pb);
+        pwsp_perfetto_busy(picture, slices.pb);
     }
-    pwsp_memory_free(memory, flows.places, places_size);
-    pwsp_memory_free(memory, pb, sizeof(pwsp_pb));
-    pwsp_memory_free(memory, is_known, known_size);
+    pwsp_memory_free(memory, slices.places, places_size);
+    pwsp_memory_free(memory, slices.pb, sizeof(pwsp_pb));
+    pwsp_memory_free(memory, slices.lasts, lasts_size);
+    pwsp_memory_free(memory, slices.known, known_size);
     return has_memory;
 }

@@ -148,6 +148,16 @@ static bool pwsp_picture_find_ops(pwsp_picture *picture) {
     return picture->parts != NULL;
 }
 
+// The lanes that have tracks: none where all tasks ran in processes.
+static uint32_t pwsp_picture_lanes(const ptowsp_run *run) {
+    uint32_t count = run->time.sim.stats.lane_count;
+    bool is_used = run->pipes.pipelines.process_count == 0;
+    for (uint32_t i = 0; i < count && !is_used; i++) {
+        is_used = run->time.sim.lane_stats[i].task_count > 0;
+    }
+    return is_used ? count : 0;
+}
+
 PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const ptowsp_run *run,
                                      const ptowsp_export_options *options, pwsp_out *out,
                                      bool is_ordered) {
@@ -159,7 +169,7 @@ PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const ptowsp_run *ru
     picture->memory = run->context->memory;
     picture->out = out;
     picture->count = ptowsp_run_trace_count(run);
-    picture->lane_count = run->time.sim.stats.lane_count;
+    picture->lane_count = pwsp_picture_lanes(run);
     picture->track_count = picture->lane_count + run->pipes.pipelines.process_count;
     picture->makespan = run->time.sim.stats.makespan_cycles;
     picture->op_count = program->places.count;
@@ -226,7 +236,7 @@ PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t sl
                                         pwsp_label_detail detail, char *room) {
     const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
     const char *kernel = pwsp_picture_kernel(picture, record->kernel);
-    size_t length = strlen(kernel);
+    size_t length = detail == PWSP_LABEL_BARE ? 0 : strlen(kernel);
     memcpy(room, kernel, length);
     const pwsp_task_op *op = picture->ops[record->node];
     const pwsp_label_part *parts = pwsp_picture_parts(picture, record->node);
@@ -240,8 +250,10 @@ PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t sl
         if (length + parts[i].name_length + 32 > PWSP_LABEL_MAX) {
             break;
         }
-        room[length++] = ' ';
-        if (detail != PWSP_LABEL_VALUES) {
+        if (length) {
+            room[length++] = ' ';
+        }
+        if (detail < PWSP_LABEL_VALUES) {
             memcpy(room + length, parts[i].name, parts[i].name_length);
             length += parts[i].name_length;
             room[length++] = '=';

@@ -6,18 +6,52 @@
 
 #include <inttypes.h>
 
+// A lower bound and what it is called.
+typedef struct pwsp_bound_row {
+    char name[32];
+    uint64_t cycles;
+} pwsp_bound_row;
+
 typedef struct pwsp_facts {
     pwsp_picture *picture;
     pwsp_out *out;
     const ptowsp_what_if *what_ifs;
     uint32_t what_if_count;
     ptowsp_run_bounds bounds;
+    pwsp_bound_row rows[5];
+    uint32_t row_count;
     ptowsp_task_sums *critical;  // by kernel: its tasks on the critical path
     uint64_t lane_time;          // of all lanes, or UINT64_MAX
 } pwsp_facts;
 
 static double pwsp_facts_percent(uint64_t part, uint64_t whole) {
     return whole ? 100.0 * (double)part / (double)whole : 0.0;
+}
+
+static void pwsp_facts_add(pwsp_facts *facts, const char *name, uint64_t cycles) {
+    pwsp_bound_row *row = &facts->rows[facts->row_count++];
+    PTOWSP_ASSERT(facts->row_count <= 5 && strlen(name) < sizeof row->name);
+    memcpy(row->name, name, strlen(name) + 1);
+    row->cycles = cycles;
+}
+
+static void pwsp_facts_add_bounds(pwsp_facts *facts) {
+    const ptowsp_run_bounds *bounds = &facts->bounds;
+    if (bounds->has_path) {
+        pwsp_facts_add(facts, "longest chain of dependencies", bounds->path_cycles);
+    }
+    if (bounds->pool_count == 1) {
+        pwsp_facts_add(facts, "work / lanes", bounds->work_cycles[0]);
+    } else {
+        pwsp_facts_add(facts, "vector work / lanes", bounds->work_cycles[0]);
+        pwsp_facts_add(facts, "cube work / lanes", bounds->work_cycles[1]);
+    }
+    if (bounds->process_cycles) {
+        pwsp_facts_add(facts, "work of a process", bounds->process_cycles);
+    }
+    if (bounds->channel_cycles) {
+        pwsp_facts_add(facts, "latencies of a channel", bounds->channel_cycles);
+    }
 }
 
 // False when memory is out.
@@ -28,6 +62,7 @@ static bool pwsp_facts_find(pwsp_facts *facts) {
     if (ptowsp_run_find_bounds(run, &facts->bounds) != PTOWSP_OK) {
         return false;
     }
+    pwsp_facts_add_bounds(facts);
     if (!pwsp_mul_fits(facts->bounds.makespan_cycles, run->time.sim.stats.lane_count,
                        &facts->lane_time)) {
         facts->lane_time = UINT64_MAX;
@@ -46,22 +81,6 @@ static bool pwsp_facts_find(pwsp_facts *facts) {
 static void pwsp_report_line(pwsp_facts *facts, const char *name, uint64_t value, uint64_t whole) {
     pwsp_out_format(facts->out, "  %-32s %14" PRIu64 "  %5.1f %%\n", name, value,
                     pwsp_facts_percent(value, whole));
-}
-
-static void pwsp_report_bounds(pwsp_facts *facts) {
-    const ptowsp_run_bounds *bounds = &facts->bounds;
-    pwsp_out_text(facts->out, "lower bounds, of the makespan\n");
-    if (bounds->has_path) {
-        pwsp_report_line(facts, "longest chain of dependencies", bounds->path_cycles,
-                         bounds->makespan_cycles);
-    }
-    for (uint32_t i = 0; i < bounds->pool_count; i++) {
-        pwsp_report_line(facts,
-                         bounds->pool_count == 1 ? "work / lanes"
-                         : i == 0                ? "vector work / lanes"
-                                                 : "cube work / lanes",
-                         bounds->work_cycles[i], bounds->makespan_cycles);
-    }
 }
 
 static void pwsp_report_kernels(pwsp_facts *facts) {
@@ -88,7 +107,10 @@ static void pwsp_report_text(pwsp_facts *facts) {
     pwsp_out_text(out, pwsp_picture_title(picture));
     pwsp_out_format(out, ": %" PRIu64 " cycles, %" PRIu64 " tasks, %u lanes\n",
                     stats->makespan_cycles, stats->task_count, stats->lane_count);
-    pwsp_report_bounds(facts);
+    pwsp_out_text(facts->out, "lower bounds, of the makespan\n");
+    for (uint32_t i = 0; i < facts->row_count; i++) {
+        pwsp_report_line(facts, facts->rows[i].name, facts->rows[i].cycles, stats->makespan_cycles);
+    }
     pwsp_out_text(out, "lanes idle, of their time\n");
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
         if (picture->run->recorder.idle[i]) {
@@ -158,7 +180,16 @@ static void pwsp_report_json(pwsp_facts *facts) {
     for (uint32_t i = 0; i < bounds->pool_count; i++) {
         pwsp_out_format(out, "%s%" PRIu64, i ? "," : "", bounds->work_cycles[i]);
     }
-    pwsp_out_text(out, "]},\n\"idle\":{");
+    pwsp_out_text(out, "]");
+    if (bounds->process_cycles) {
+        pwsp_out_text(out, ",");
+        pwsp_json_number(out, "process", bounds->process_cycles);
+    }
+    if (bounds->channel_cycles) {
+        pwsp_out_text(out, ",");
+        pwsp_json_number(out, "channel", bounds->channel_cycles);
+    }
+    pwsp_out_text(out, "},\n\"idle\":{");
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
         pwsp_out_text(out, i ? "," : "");
         pwsp_json_number(out, ptowsp_stall_name((ptowsp_stall)i), picture->run->recorder.idle[i]);
@@ -218,19 +249,11 @@ static void pwsp_html_tables(pwsp_facts *facts) {
     pwsp_out *out = facts->out;
     const pwsp_picture *picture = facts->picture;
     const ptowsp_run_stats *stats = &picture->run->time.sim.stats;
-    const ptowsp_run_bounds *bounds = &facts->bounds;
-    uint64_t makespan = bounds->makespan_cycles;
+    uint64_t makespan = facts->bounds.makespan_cycles;
     pwsp_out_text(out, "<h2>Makespan and its lower bounds</h2>\n<table>\n");
     pwsp_html_row(facts, "makespan", makespan, makespan);
-    if (bounds->has_path) {
-        pwsp_html_row(facts, "longest chain of dependencies", bounds->path_cycles, makespan);
-    }
-    for (uint32_t i = 0; i < bounds->pool_count; i++) {
-        pwsp_html_row(facts,
-                      bounds->pool_count == 1 ? "work / lanes"
-                      : i == 0                ? "vector work / lanes"
-                                              : "cube work / lanes",
-                      bounds->work_cycles[i], makespan);
+    for (uint32_t i = 0; i < facts->row_count; i++) {
+        pwsp_html_row(facts, facts->rows[i].name, facts->rows[i].cycles, makespan);
     }
     pwsp_out_text(out, "</table>\n<h2>Idle time of lanes</h2>\n<table>\n");
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {

@@ -95,11 +95,11 @@ static const char pwsp_svg_patterns[PWSP_SVG_KERNELS][48] = {
 
 // By stall: its colour, and what the legend calls it.
 static const char pwsp_svg_stalls[PTOWSP_STALL_COUNT][2][24] = {
-    {"#888888", "idle: nothing left"}, {"#d1495b", "idle: dependency"},
-    {"#888888", "idle: lane"},         {"#7b5ea7", "idle: window"},
+    {"#888888", "idle: nothing left"}, {"#e05a6b", "idle: dependency"},
+    {"#888888", "idle: lane"},         {"#9575cd", "idle: window"},
     {"#c77d1e", "idle: order"},        {"#2a9d8f", "idle: slot"},
-    {"#4a6fa5", "idle: timing"},       {"#6b705c", "idle: start"},
-    {"#b5179e", "idle: channel"}};
+    {"#5f8fd0", "idle: timing"},       {"#858c72", "idle: start"},
+    {"#d648c0", "idle: channel"}};
 
 static void pwsp_svg_theme(pwsp_out *out, bool is_dark) {
     pwsp_out_format(out,
@@ -139,7 +139,7 @@ static void pwsp_svg_style(pwsp_svg *svg) {
         pwsp_out_format(out,
                         "<pattern id=\"s%u\" width=\"6\" height=\"6\" "
                         "patternUnits=\"userSpaceOnUse\"><path d=\"M-1 1L1-1M0 6L6 0M5 7L7 5\" "
-                        "stroke=\"%s\" stroke-opacity=\".75\"/></pattern>",
+                        "stroke=\"%s\" stroke-opacity=\".9\"/></pattern>",
                         i, pwsp_svg_stalls[i][0]);
     }
     pwsp_out_text(out, "</defs>\n<rect class=\"bg\" width=\"100%\" height=\"100%\"/>\n");
@@ -163,8 +163,13 @@ static void pwsp_svg_head(pwsp_svg *svg, uint32_t height) {
     pwsp_svg_count(out, stats->makespan_cycles);
     pwsp_out_text(out, " cycles, ");
     pwsp_svg_count(out, stats->task_count);
-    pwsp_out_format(out, " task%s, %u lane%s", stats->task_count == 1 ? "" : "s", stats->lane_count,
-                    stats->lane_count == 1 ? "" : "s");
+    bool has_lanes = picture->lane_count > 0;
+    uint32_t tracks = has_lanes ? stats->lane_count : picture->track_count;
+    pwsp_out_format(out, " task%s, %u %s%s", stats->task_count == 1 ? "" : "s", tracks,
+                    has_lanes ? "lane" : "process",
+                    tracks == 1 ? ""
+                    : has_lanes ? "s"
+                                : "es");
     uint64_t capacity, busy = 0;
     for (uint32_t i = 0; i < stats->lane_count; i++) {
         busy = pwsp_sum_u64(busy, picture->run->time.sim.lane_stats[i].busy_cycles);
@@ -239,16 +244,18 @@ static void pwsp_svg_pixel(pwsp_svg *svg, pwsp_svg_columns *columns, uint64_t pi
 static void pwsp_svg_label(pwsp_svg *svg, uint64_t slot, uint64_t x, uint64_t width, uint32_t y) {
     char label[PWSP_LABEL_MAX];
     const uint64_t letter = 620, margin = 600;  // about, of 10 pixel letters: in hundredths
-    size_t length = SIZE_MAX;
+    size_t length;
     if (svg->row < 16 || width < margin + letter) {
         return;
     }
     size_t room = (size_t)((width - margin) / letter);
-    int detail = svg->picture->options->is_short ? PWSP_LABEL_KERNEL : PWSP_LABEL_FULL;
-    for (; detail <= PWSP_LABEL_KERNEL && length > room; detail++) {
+    bool is_short = svg->picture->options->is_short;
+    int detail = is_short ? PWSP_LABEL_KERNEL : PWSP_LABEL_FULL;
+    int last = is_short ? PWSP_LABEL_KERNEL : PWSP_LABEL_BARE;
+    for (length = room + 1; detail <= last && length > room; detail++) {
         length = pwsp_picture_label(svg->picture, slot, (pwsp_label_detail)detail, label);
     }
-    if (length > room) {
+    if (length > room || length == 0) {
         return;
     }
     pwsp_svg_hundredths(svg, "<text class=\"b m\" x=\"",
@@ -442,7 +449,8 @@ static void pwsp_svg_draw(pwsp_svg *svg) {
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
         bool is_of_process =
             has_processes && (i == PTOWSP_STALL_DEPENDENCY || i == PTOWSP_STALL_CHANNEL);
-        entries += picture->run->recorder.idle[i] > 0 || is_of_process;
+        bool is_of_lane = picture->lane_count > 0 && picture->run->recorder.idle[i] > 0;
+        entries += is_of_lane || is_of_process;
     }
     pwsp_svg_legend legend = {0, columns, bottom + 48};
     pwsp_svg_head(svg, bottom + 48 + (entries + columns - 1) / columns * 20);

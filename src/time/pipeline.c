@@ -173,6 +173,8 @@ PWSP_INTERNAL void pwsp_pipelines_forget(pwsp_pipelines *pipelines) {
     pipelines->exchange.step_count = 0;
     pipelines->chain_count = 0;
     pipelines->slot_load_count = 0;
+    pipelines->process_least = pipelines->channel_least = 0;
+    pipelines->least_process = pipelines->least_channel = UINT32_MAX;
     pipelines->is_stuck = false;
     pipelines->is_out_of_memory = false;
     for (uint32_t i = 0; pipelines->program && i < pipelines->program->pipelines.count; i++) {
@@ -343,6 +345,46 @@ static void pwsp_pipelines_account_waits(const pwsp_pipelines *pipelines,
     }
 }
 
+// The tokens that may be on their way through a channel at once: at depth 0 one of each sender.
+static uint64_t pwsp_pipelines_width(const pwsp_pipelines *pipelines, uint32_t channel) {
+    uint64_t width = pipelines->exchange.channels[channel].depth, senders = 0;
+    for (uint32_t i = 0; width == 0 && i < pipelines->exchange.running_count; i++) {
+        const pwsp_process_op *op = pipelines->exchange.processes[i].op;
+        for (uint32_t j = 0; j < op->port_count; j++) {
+            const pwsp_port *port = PWSP_PORT_AT(pipelines, op->first_port + j);
+            senders += port->is_produced && port->channel == channel;
+        }
+    }
+    return width ? width : pwsp_max_u64(senders, 1);
+}
+
+// Lower bounds of a run. A process does one task at a time. Token k of a channel of depth d is sent
+// when token k - d has been received, and is received a latency later (channel.c). So the last of n
+// tokens is received after ceil(n / d) latencies at the earliest.
+static void pwsp_pipelines_bound(pwsp_pipelines *pipelines) {
+    const pwsp_pipeline_op *op = pipelines->op;
+    for (uint32_t i = op->first_channel; i < op->first_channel + op->channel_count; i++) {
+        const pwsp_channel *channel = &pipelines->exchange.channels[i];
+        uint64_t rounds = channel->received, least;
+        if (rounds && channel->latency) {
+            rounds = pwsp_ceil_div_u64(rounds, pwsp_pipelines_width(pipelines, i));
+        }
+        least = pwsp_mul_fits(rounds, channel->latency, &least) ? least : UINT64_MAX;
+        if (least > pipelines->channel_least) {
+            pipelines->channel_least = least;
+            pipelines->least_channel = i;
+        }
+    }
+    for (uint32_t i = 0; i < pipelines->exchange.running_count; i++) {
+        const pwsp_process *process = &pipelines->exchange.processes[i];
+        if (process->busy > pipelines->process_least) {
+            pipelines->process_least = process->busy;
+            pipelines->least_process =
+                (uint32_t)(pipelines->running - pipelines->process_stats) + i;
+        }
+    }
+}
+
 // The results of a run of the pipeline.
 static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
     const pwsp_pipeline_op *op = pipelines->op;
@@ -384,6 +426,7 @@ static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
             pipelines->end_task = process->task;
         }
     }
+    pwsp_pipelines_bound(pipelines);
     stats->run_count++;
     stats->total_cycles = pwsp_sum_u64(stats->total_cycles, stats->makespan_cycles);
 }

@@ -66,6 +66,10 @@ struct pwsp_pipelines {
     pwsp_chain *chains;
     pwsp_network_op *network_ops;  // by op
     uint64_t slot_load_count;
+    // No run of a pipeline can take less than these, of a process and of a channel; the largest of
+    // all runs, and whose they are. See pwsp_pipelines_bound.
+    uint64_t process_least, channel_least;
+    uint32_t least_process, least_channel;  // UINT32_MAX: nobody's
     // Of the running pipeline:
     const pwsp_pipeline_op *op;
     uint32_t index;

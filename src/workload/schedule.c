@@ -161,6 +161,11 @@ static const pwsp_capability *pwsp_capability_find(const char *directive, uint32
     return NULL;
 }
 
+PWSP_INTERNAL const char *pwsp_schedule_word(const char *directive, uint32_t number) {
+    const pwsp_capability *row = pwsp_capability_find(directive, number);
+    return row ? row->value : "?";
+}
+
 // -- defaults -------------------------------------------------------------------------------------
 
 PWSP_INTERNAL ptowsp_schedule pwsp_schedule_resolve(const ptowsp_schedule *schedule) {

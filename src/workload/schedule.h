@@ -12,6 +12,9 @@ PWSP_INTERNAL ptowsp_schedule pwsp_schedule_resolve(const ptowsp_schedule *sched
 // The lanes of all pools of a resolved schedule.
 PWSP_INTERNAL uint32_t pwsp_schedule_lanes(const ptowsp_schedule *schedule);
 
+// The word for a value of a directive: "work stealing" for dispatch.
+PWSP_INTERNAL const char *pwsp_schedule_word(const char *directive, uint32_t number);
+
 // Does a target do what a resolved schedule asks for, whose keys have been compiled, and what a
 // tensor does? Else an error of the context. The second one requires a target that exists.
 PWSP_INTERNAL ptowsp_status pwsp_schedule_check_target(ptowsp_context *context,

@@ -1,0 +1,348 @@
+// Draws the two pictures of README.md, each with one time axis for what it compares:
+//
+//      plans.svg       a decode step of a ragged batch on 8 lanes: a chunk plan, whose units go to the
+//                      lane that is free first, and whose merges wait for all of them; and a balanced
+//                      plan of the same batch
+//      pipeline.svg    the pipeline of README.md, with channels of depth 0 and of depth 2
+//
+//      timelines --directory examples/pictures
+//
+// Both are simulated: kernels are what they cost. A unit takes 100 cycles and one for each KV token of
+// each head, a merge 40 for each part; the planner is told so.
+
+#include "ptowsp.h"
+
+#include "common/command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LANES = 8, PAGE = 16, CHUNKS = 16, UNIT_CYCLES = 100, PART_CYCLES = 40, SLOTS = 64 };
+
+static const int32_t kv_lengths[] = {9600, 700, 2500, 310, 4200, 1100, 180, 6300, 900, 2100, 450};
+enum { REQUESTS = sizeof kv_lengths / sizeof *kv_lengths };
+
+// -- pictures -------------------------------------------------------------------------------------
+
+// Exports of runs, one below another, in one SVG document.
+typedef struct picture {
+    char *text;
+    size_t size, capacity;
+    unsigned height;
+} picture;
+
+static bool picture_write(void *user, const void *data, size_t size) {
+    picture *p = (picture *)user;
+    if (p->capacity - p->size < size) {
+        size_t capacity = 2 * p->capacity + size;
+        char *text = (char *)realloc(p->text, capacity);
+        if (!text) {
+            return false;
+        }
+        p->text = text, p->capacity = capacity;
+    }
+    memcpy(p->text + p->size, data, size);
+    p->size += size;
+    return true;
+}
+
+static void picture_text(picture *p, const char *text) {
+    if (!picture_write(p, text, strlen(text))) {
+        command_fail("out of memory");
+    }
+}
+
+enum { WIDTH = 960 };
+
+// Adds what a run recorded, over [0, end).
+static void picture_add(picture *p, ptowsp_context *context, const ptowsp_run *run,
+                        const char *title, ptowsp_cycles end) {
+    char place[64];
+    unsigned height;
+    snprintf(place, sizeof place, "<g transform=\"translate(0 %u)\">\n", p->height);
+    picture_text(p, place);
+    size_t begin = p->size;
+    ptowsp_export_options options = {.title = title, .end = end, .width = WIDTH};
+    command_check(context, ptowsp_run_export(run, PTOWSP_EXPORT_SVG, &options,
+                                             (ptowsp_output){picture_write, p}));
+    picture_text(p, "</g>\n");
+    picture_write(p, "", 1);  // ends the text
+    p->size--;
+    const char *found = strstr(p->text + begin, "height=\"");
+    if (!found || sscanf(found, "height=\"%u\"", &height) != 1) {
+        command_fail("the export has no height");
+    }
+    p->height += height;
+}
+
+static void picture_save(picture *p, const char *directory, const char *name) {
+    char path[1024];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *to = fopen(path, "wb");
+    if (!to) {
+        command_fail("%s: cannot be written", path);
+    }
+    fprintf(to,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" "
+            "viewBox=\"0 0 %d %u\">\n%.*s</svg>\n",
+            WIDTH, p->height, WIDTH, p->height, (int)p->size, p->text);
+    bool is_bad = ferror(to) != 0;
+    if (fclose(to) != 0 || is_bad) {
+        command_fail("%s: cannot be written", path);
+    }
+    printf("  %s\n", path);
+    free(p->text);
+}
+
+// -- runs -----------------------------------------------------------------------------------------
+
+static ptowsp_run *run_create(ptowsp_context *context, ptowsp_module *m, const char *workload,
+                              const ptowsp_schedule *schedule, ptowsp_program **out_program) {
+    ptowsp_program_desc desc = {.workload = workload, .schedule = schedule};
+    ptowsp_run *run;
+    command_check(context, ptowsp_program_create(context, m, &desc, out_program));
+    command_check(context, ptowsp_run_create(context, *out_program, &run));
+    return run;
+}
+
+static ptowsp_cycles execute(ptowsp_context *context, ptowsp_run *run) {
+    ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = true};
+    command_check(context, ptowsp_run_execute(run, &options));
+    return ptowsp_run_result(run)->makespan_cycles;
+}
+
+// -- plans of a decode step -----------------------------------------------------------------------
+
+static ptowsp_cycles attend_cycles(const ptowsp_task *task, void *user) {
+    (void)user;
+    return UNIT_CYCLES + ptowsp_task_scalar(task, 0);
+}
+
+static ptowsp_cycles merge_cycles(const ptowsp_task *task, void *user) {
+    (void)user;
+    return PART_CYCLES * ptowsp_task_scalar(task, 0);
+}
+
+typedef struct step {
+    ptowsp_module *module;
+    ptowsp_kernel attend, part, merge;
+    ptowsp_tensor slots;  // a row for each partial state: what merges wait for
+} step;
+
+static void step_kernels_make(step *s) {
+    const ptowsp_tile_param out = {"state", PTOWSP_OUT, PTOWSP_F32, 1, 1};
+    const ptowsp_tile_param in = {"states", PTOWSP_IN, PTOWSP_F32, PTOWSP_DYNAMIC, 1};
+    ptowsp_kernel_desc attend = {.name = "attend",
+                                 .axis_count = 1,
+                                 .scalars = {{"kv", PTOWSP_TYPE_U64}},
+                                 .cost = attend_cycles};
+    ptowsp_kernel_desc merge = {.name = "merge",
+                                .axis_count = 1,
+                                .tiles = {in},
+                                .scalars = {{"parts", PTOWSP_TYPE_U64}},
+                                .cost = merge_cycles};
+    s->attend = ptowsp_kernel_make(s->module, &attend);
+    attend.name = "part", attend.tiles[0] = out;
+    s->part = ptowsp_kernel_make(s->module, &attend);
+    s->merge = ptowsp_kernel_make(s->module, &merge);
+    ptowsp_tensor_desc slots = {.name = "slots", .dtype = PTOWSP_F32, .rank = 2};
+    slots.shape[0] = SLOTS, slots.shape[1] = 1;
+    s->slots = ptowsp_tensor_make(s->module, &slots);
+}
+
+static void unit_make(const step *s, ptowsp_expr unit, ptowsp_expr slot) {
+    ptowsp_module *m = s->module;
+    ptowsp_task_desc task = {.axes = {ptowsp_loop_field(unit, PTOWSP_PLAN_REQUEST)}};
+    task.scalars[0] = ptowsp_cast(ptowsp_loop_field(unit, PTOWSP_PLAN_KV_LEN), PTOWSP_TYPE_U64);
+    PTOWSP_WHEN(m, ptowsp_loop_field(unit, PTOWSP_PLAN_IS_WHOLE)) {
+        task.kernel = s->attend;
+        ptowsp_task_make(m, &task);
+    }
+    PTOWSP_OTHERWISE(m) {
+        task.kernel = s->part;
+        task.views[0] = (ptowsp_view){s->slots, .row = slot};
+        ptowsp_task_make(m, &task);
+    }
+}
+
+static void merge_make(const step *s, ptowsp_expr request, ptowsp_expr first, ptowsp_expr count) {
+    ptowsp_task_desc task = {.kernel = s->merge, .axes = {request}};
+    task.views[0] = (ptowsp_view){s->slots, .row = first, .row_count = count};
+    task.scalars[0] = ptowsp_cast(count, PTOWSP_TYPE_U64);
+    ptowsp_task_make(s->module, &task);
+}
+
+static void step_make(step *s) {
+    ptowsp_module *m = s->module;
+    ptowsp_axis split = ptowsp_axis_dynamic(m, "split");
+    step_kernels_make(s);
+    PTOWSP_WORKLOAD(m, "chunks") {
+        PTOWSP_PARALLEL(m, unit, ptowsp_axis_plan(m, "chunks")) {
+            unit_make(s, unit, ptowsp_i64(m, 0));  // the barrier is enough
+        }
+        PTOWSP_PARALLEL(m, i, split) {
+            merge_make(s, ptowsp_array_at(m, "request", PTOWSP_I32, i),
+                       ptowsp_array_at(m, "first", PTOWSP_I32, i),
+                       ptowsp_array_at(m, "count", PTOWSP_I32, i));
+        }
+    }
+    PTOWSP_WORKLOAD(m, "balanced") {
+        PTOWSP_COMBINE(m) {
+            PTOWSP_PARALLEL(m, unit, ptowsp_axis_plan(m, "balanced")) {
+                unit_make(s, unit, ptowsp_loop_field(unit, PTOWSP_PLAN_SLOT));
+            }
+            PTOWSP_PARALLEL(m, merge, ptowsp_axis_plan_merges(m, "balanced")) {
+                merge_make(s, ptowsp_loop_field(merge, PTOWSP_PLAN_REQUEST),
+                           ptowsp_loop_field(merge, PTOWSP_PLAN_SLOT_FIRST),
+                           ptowsp_loop_field(merge, PTOWSP_PLAN_SLOT_COUNT));
+            }
+        }
+    }
+}
+
+static void slots_bind(ptowsp_context *context, ptowsp_run *run) {
+    static float slots[SLOTS];  // time alone is simulated: nothing reads them
+    command_check(context, ptowsp_run_bind_tensor(run, "slots", &(ptowsp_buffer){.data = slots}));
+}
+
+// A chunk length for at most CHUNKS units; requests of more than one unit are merged afterwards.
+static void chunks_bind(ptowsp_context *context, ptowsp_run *run, ptowsp_work *work) {
+    static int32_t split[3][SLOTS];
+    static const ptowsp_tier any = {0, 1, INT32_MAX};
+    static const char *const names[3] = {"request", "first", "count"};
+    const ptowsp_batch batch = {kv_lengths, REQUESTS, 1};
+    ptowsp_plan_config config = {.max_work_units = CHUNKS, .align = PAGE, .tiers = &any};
+    ptowsp_plan_info info;
+    uint32_t chunk, count = 0;
+    config.tier_count = 1;
+    command_check(NULL, ptowsp_plan_chunk_size(&batch, &config, &chunk, &info));
+    command_check(NULL, ptowsp_plan_generate(&batch, &config, chunk, work, SLOTS, &info));
+    for (uint32_t i = 0; i < info.work_count; i++) {
+        if (ptowsp_work_is_whole(&work[i])) {
+            continue;
+        }
+        if (ptowsp_work_is_first(&work[i])) {
+            split[0][count] = (int32_t)ptowsp_work_request(&work[i]);
+            split[1][count] = (int32_t)work[i].work_id;
+            split[2][count++] = 0;
+        }
+        split[2][count - 1]++;
+    }
+    command_check(context, ptowsp_run_bind_work(run, "chunks", work, info.work_count));
+    command_check(context, ptowsp_run_bind_size(run, "split", count));
+    for (int i = 0; i < 3; i++) {
+        command_check(context, ptowsp_run_bind_array(run, names[i], PTOWSP_I32, split[i], count));
+    }
+}
+
+static void balanced_bind(ptowsp_context *context, ptowsp_run *run) {
+    const ptowsp_attention_batch batch = {kv_lengths, NULL, REQUESTS};
+    ptowsp_attention_config config = {.head_count = 1, .lane_count = LANES, .page_size = PAGE};
+    config.cost = (ptowsp_attention_cost){UNIT_CYCLES, 1.0, 0.0, PART_CYCLES};
+    command_check(context, ptowsp_run_bind_batch(run, "balanced", &batch, &config, NULL));
+}
+
+static bool draw_plans(ptowsp_context *context, const char *directory) {
+    ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_WORK_STEALING, .lane_count = LANES};
+    ptowsp_work work[SLOTS];
+    ptowsp_program *programs[2];
+    ptowsp_run *runs[2];
+    picture p = {NULL, 0, 0, 0};
+    step s;
+    command_check(context, ptowsp_module_create(context, NULL, &s.module));
+    step_make(&s);
+    schedule.dependencies = PTOWSP_DEPENDENCIES_STRUCTURE;
+    runs[0] = run_create(context, s.module, "chunks", &schedule, &programs[0]);
+    schedule.dispatch = PTOWSP_DISPATCH_PLAN;
+    schedule.dependencies = PTOWSP_DEPENDENCIES_HYBRID;
+    runs[1] = run_create(context, s.module, "balanced", &schedule, &programs[1]);
+    slots_bind(context, runs[0]);
+    slots_bind(context, runs[1]);
+    chunks_bind(context, runs[0], work);
+    balanced_bind(context, runs[1]);
+    ptowsp_cycles old = execute(context, runs[0]), balanced = execute(context, runs[1]);
+    picture_add(&p, context, runs[0], "Chunk plan, merges after a barrier", old);
+    picture_add(&p, context, runs[1], "Balanced plan of the same batch", old);
+    picture_save(&p, directory, "plans.svg");
+    printf("  a step: %llu cycles by the chunk plan, %llu by the balanced one: %s\n",
+           (unsigned long long)old, (unsigned long long)balanced,
+           balanced < old ? "good" : "WRONG");
+    for (int i = 0; i < 2; i++) {
+        ptowsp_run_destroy(runs[i]);
+        ptowsp_program_destroy(programs[i]);
+    }
+    ptowsp_module_destroy(s.module);
+    return balanced < old;
+}
+
+// -- a pipeline -----------------------------------------------------------------------------------
+
+static void pipeline_make(ptowsp_module *m) {
+    ptowsp_kernel_desc load = {.name = "load", .axis_count = 1, .cycles = 300};
+    ptowsp_kernel_desc compute = {.name = "compute", .axis_count = 1, .cycles = 900};
+    ptowsp_task_desc loading = {.kernel = ptowsp_kernel_make(m, &load)};
+    ptowsp_task_desc computing = {.kernel = ptowsp_kernel_make(m, &compute)};
+    ptowsp_channel_desc desc = {.name = "loaded", .latency = 500};
+    desc.depth_at_start = ptowsp_symbol(m, "depth");
+    PTOWSP_WORKLOAD(m, "tiles") {
+        PTOWSP_PIPELINE(m, "overlap") {
+            ptowsp_channel loaded = ptowsp_channel_make(m, &desc);
+            PTOWSP_PROCESS(m, "load") {
+                ptowsp_produces(m, loaded);
+                PTOWSP_FOR_EACH(m, tile, ptowsp_axis_dense(m, "tiles", 12)) {
+                    loading.axes[0] = tile;
+                    ptowsp_send_task(m, loaded, &loading);
+                }
+            }
+            PTOWSP_REPLICATE(m, worker, ptowsp_axis_dense(m, "workers", 3), "compute") {
+                ptowsp_consumes(m, loaded);
+                PTOWSP_CONSUME(m, tile, loaded) {
+                    computing.axes[0] = tile;
+                    ptowsp_task_make(m, &computing);
+                }
+            }
+        }
+    }
+}
+
+static bool draw_pipeline(ptowsp_context *context, const char *directory) {
+    ptowsp_cycles cycles[2];
+    picture p = {NULL, 0, 0, 0};
+    ptowsp_module *m;
+    ptowsp_program *program;
+    command_check(context, ptowsp_module_create(context, NULL, &m));
+    pipeline_make(m);
+    ptowsp_run *run = run_create(context, m, "tiles", NULL, &program);
+    for (unsigned i = 0; i < 2; i++) {
+        char title[64];
+        snprintf(title, sizeof title, "A channel of depth %u, latency 500", 2 * i);
+        command_check(context, ptowsp_run_bind_symbol(run, "depth", 2 * i));
+        cycles[i] = execute(context, run);
+        picture_add(&p, context, run, title, cycles[0]);
+    }
+    picture_save(&p, directory, "pipeline.svg");
+    printf("  12 tiles: %llu cycles at depth 0, %llu at depth 2: %s\n",
+           (unsigned long long)cycles[0], (unsigned long long)cycles[1],
+           cycles[1] < cycles[0] ? "good" : "WRONG");
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(m);
+    return cycles[1] < cycles[0];
+}
+
+int main(int argc, char **argv) {
+    const char *directory = ".";
+    const command_text texts[] = {{"--directory", &directory}};
+    ptowsp_context *context;
+    command_parse_texts(argc, argv,
+                        "usage: timelines [options]\n"
+                        "  --directory DIR    where plans.svg and pipeline.svg go (.)\n",
+                        NULL, 0, texts, 1);
+    command_check(NULL, ptowsp_context_create(NULL, &context));
+    bool is_good = draw_plans(context, directory);
+    is_good &= draw_pipeline(context, directory);
+    ptowsp_context_destroy(context);
+    command_flush();
+    return is_good ? 0 : 1;
+}

@@ -1,0 +1,464 @@
+// Schedule search: a space of schedules of one workload, each compiled and timed.
+//
+//      place = (((issue * dispatches + dispatch) * orders + order) * windows + window) * lanes + lane
+//
+// A place that has been looked at has its makespan in a table, so nothing is executed twice. The walk
+// along one list after another comes first, as it finds good schedules in spaces that the budget
+// does not cover; where the budget covers them the ranking does not depend on the way.
+
+#include "report.h"
+
+#include "../base/text.h"
+#include "../exec/run.h"
+#include "../workload/schedule.h"
+
+#include <inttypes.h>
+
+typedef enum pwsp_search_list {
+    PWSP_SEARCH_ISSUES,
+    PWSP_SEARCH_DISPATCHES,
+    PWSP_SEARCH_ORDERS,
+    PWSP_SEARCH_WINDOWS,
+    PWSP_SEARCH_LANES,
+    PWSP_SEARCH_LISTS
+} pwsp_search_list;
+
+// Instead of a makespan in the table.
+#define PWSP_SEARCH_UNSEEN  UINT64_MAX
+#define PWSP_SEARCH_USELESS (UINT64_MAX - 1)  // refused, or its execution failed
+
+enum { PWSP_SEARCH_DEFAULT_MAX = 8 };
+
+typedef struct pwsp_search {
+    ptowsp_context *context;
+    ptowsp_module *module;
+    const ptowsp_search_desc *desc;
+    ptowsp_schedule base;
+    uint64_t budget;
+    const void *lists[PWSP_SEARCH_LISTS];  // 32-bit elements
+    uint32_t counts[PWSP_SEARCH_LISTS];
+    uint32_t defaults[PWSP_SEARCH_LISTS][PWSP_SEARCH_DEFAULT_MAX];
+    uint64_t *makespans;  // by place
+    uint64_t seen_count;
+    bool has_path;  // path_cycles is known
+    ptowsp_cycles path_cycles;
+    ptowsp_search_result *results;
+    uint32_t capacity;
+    ptowsp_search_summary summary;
+    ptowsp_status first_status;  // of executions that failed; or of schedules that were refused
+    uint64_t first_index;
+    char first_text[PWSP_ERROR_TEXT_MAX];
+    bool is_first_refusal;
+} pwsp_search;
+
+// -- the space ------------------------------------------------------------------------------------
+
+static uint32_t pwsp_search_element(const pwsp_search *search, uint32_t list, uint32_t i) {
+    uint32_t element;
+    PTOWSP_ASSERT(i < search->counts[list]);
+    memcpy(&element, (const char *)search->lists[list] + (size_t)i * sizeof element,
+           sizeof element);
+    return element;
+}
+
+static void pwsp_search_add_default(pwsp_search *search, uint32_t list, uint32_t element) {
+    PTOWSP_ASSERT(search->counts[list] < PWSP_SEARCH_DEFAULT_MAX);
+    search->defaults[list][search->counts[list]++] = element;
+}
+
+static bool pwsp_search_has_plans(const ptowsp_module *module) {
+    for (uint32_t i = 1; i < module->axes.count; i++) {
+        if (PWSP_AXIS(module, i)->kind >= PWSP_AXIS_PLAN) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Fills in the lists without elements.
+static void pwsp_search_set_defaults(pwsp_search *search) {
+    const ptowsp_schedule *base = &search->base;
+    if (search->counts[PWSP_SEARCH_ISSUES] == 0) {
+        pwsp_search_add_default(search, PWSP_SEARCH_ISSUES, (uint32_t)base->issue);
+    }
+    if (search->counts[PWSP_SEARCH_DISPATCHES] == 0) {
+        pwsp_search_add_default(search, PWSP_SEARCH_DISPATCHES, PTOWSP_DISPATCH_ROUND_ROBIN);
+        pwsp_search_add_default(search, PWSP_SEARCH_DISPATCHES, PTOWSP_DISPATCH_WORK_STEALING);
+        if (base->dispatch_key.id) {
+            pwsp_search_add_default(search, PWSP_SEARCH_DISPATCHES, PTOWSP_DISPATCH_AFFINITY);
+            pwsp_search_add_default(search, PWSP_SEARCH_DISPATCHES, PTOWSP_DISPATCH_HASH);
+        }
+        if (pwsp_search_has_plans(search->module)) {
+            pwsp_search_add_default(search, PWSP_SEARCH_DISPATCHES, PTOWSP_DISPATCH_PLAN);
+        }
+    }
+    if (search->counts[PWSP_SEARCH_ORDERS] == 0) {
+        pwsp_search_add_default(search, PWSP_SEARCH_ORDERS, PTOWSP_READY_FIFO);
+        pwsp_search_add_default(search, PWSP_SEARCH_ORDERS, PTOWSP_READY_WORK_STEALING);
+        if (base->priority_key.id) {
+            pwsp_search_add_default(search, PWSP_SEARCH_ORDERS, PTOWSP_READY_PRIORITY);
+        }
+    }
+    if (search->counts[PWSP_SEARCH_WINDOWS] == 0) {
+        pwsp_search_add_default(search, PWSP_SEARCH_WINDOWS, base->window);
+    }
+    if (search->counts[PWSP_SEARCH_LANES] == 0) {
+        ptowsp_schedule plain = *base;
+        plain.dispatch = PTOWSP_DISPATCH_DEFAULT;  // which has a default for lanes
+        pwsp_search_add_default(search, PWSP_SEARCH_LANES,
+                                pwsp_schedule_resolve(&plain).lane_count);
+    }
+}
+
+// Checks the description and counts the space.
+static ptowsp_status pwsp_search_begin(pwsp_search *search, uint32_t capacity) {
+    static const char names[PWSP_SEARCH_LISTS][12] = {"issues", "dispatches", "orders", "windows",
+                                                      "lane_counts"};
+    const ptowsp_search_desc *desc = search->desc;
+    const void *lists[PWSP_SEARCH_LISTS] = {desc->issues, desc->dispatches, desc->orders,
+                                            desc->windows, desc->lane_counts};
+    const uint32_t counts[PWSP_SEARCH_LISTS] = {desc->issue_count, desc->dispatch_count,
+                                                desc->order_count, desc->window_count,
+                                                desc->lane_count_count};
+    if (!search->results || capacity == 0) {
+        return pwsp_fail(search->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "search: no results are asked for");
+    }
+    if (desc->base.pools != PTOWSP_POOLS_ONE && desc->lane_count_count) {
+        return pwsp_fail(search->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "search: lane_counts are of one pool, but pools are by unit");
+    }
+    memcpy(search->counts, counts, sizeof counts);
+    pwsp_search_set_defaults(search);
+    search->summary.space_count = 1;
+    for (uint32_t i = 0; i < PWSP_SEARCH_LISTS; i++) {
+        search->lists[i] = counts[i] ? lists[i] : search->defaults[i];
+        if (!search->lists[i]) {
+            return pwsp_fail(search->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                             "search: %s is NULL, but has %u elements", names[i], counts[i]);
+        }
+        search->summary.space_count *= search->counts[i];
+        if (search->summary.space_count > PTOWSP_SEARCH_SPACE_MAX) {
+            search->summary.space_count = 0;
+            return pwsp_fail(search->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                             "search: a space of more than %d schedules", PTOWSP_SEARCH_SPACE_MAX);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+static uint64_t pwsp_search_place(const pwsp_search *search, const uint32_t *at) {
+    uint64_t place = 0;
+    for (uint32_t i = 0; i < PWSP_SEARCH_LISTS; i++) {
+        place = place * search->counts[i] + at[i];
+    }
+    return place;
+}
+
+static ptowsp_schedule pwsp_search_schedule(const pwsp_search *search, uint64_t place) {
+    ptowsp_schedule schedule = search->base;
+    const ptowsp_expr none = {NULL, 0};
+    uint32_t at[PWSP_SEARCH_LISTS];
+    for (uint32_t i = PWSP_SEARCH_LISTS; i-- > 0;) {
+        at[i] = pwsp_search_element(search, i, (uint32_t)(place % search->counts[i]));
+        place /= search->counts[i];
+    }
+    schedule.issue = (ptowsp_issue)at[PWSP_SEARCH_ISSUES];
+    schedule.dispatch = (ptowsp_dispatch)at[PWSP_SEARCH_DISPATCHES];
+    schedule.ready = (ptowsp_ready)at[PWSP_SEARCH_ORDERS];
+    schedule.window = at[PWSP_SEARCH_WINDOWS];
+    schedule.window_policy = schedule.window ? schedule.window_policy : PTOWSP_WINDOW_DEFAULT;
+    schedule.lane_count = at[PWSP_SEARCH_LANES];
+    schedule.dispatch_key = pwsp_dispatch_has_key(schedule.dispatch) ? schedule.dispatch_key : none;
+    schedule.priority_key = schedule.ready == PTOWSP_READY_PRIORITY ? schedule.priority_key : none;
+    return schedule;
+}
+
+// -- evaluation -----------------------------------------------------------------------------------
+
+// Keeps the error that a search without results returns: a failure rather than a refusal.
+static void pwsp_search_note(pwsp_search *search, const ptowsp_context *context, bool is_refusal) {
+    if (search->first_status == PTOWSP_OK || (search->is_first_refusal && !is_refusal)) {
+        ptowsp_error error = ptowsp_context_error(context);
+        search->first_status = error.status;
+        search->first_index = error.index;
+        search->is_first_refusal = is_refusal;
+        snprintf(search->first_text, sizeof search->first_text, "%s", error.text);
+    }
+}
+
+// Is a result before another in the ranking?
+static bool pwsp_search_is_before(const ptowsp_search_result *a, const ptowsp_search_result *b) {
+    uint32_t lanes_a = pwsp_schedule_lanes(&a->schedule);
+    uint32_t lanes_b = pwsp_schedule_lanes(&b->schedule);
+    if ((a->status == PTOWSP_OK) != (b->status == PTOWSP_OK)) {
+        return a->status == PTOWSP_OK;
+    }
+    return a->makespan_cycles != b->makespan_cycles ? a->makespan_cycles < b->makespan_cycles
+           : lanes_a != lanes_b                     ? lanes_a < lanes_b
+                                                    : a->place < b->place;
+}
+
+static void pwsp_search_rank(pwsp_search *search, const ptowsp_search_result *result) {
+    ptowsp_search_result *results = search->results;
+    uint32_t count = search->summary.result_count, at = count;
+    while (at > 0 && pwsp_search_is_before(result, &results[at - 1])) {
+        at--;
+    }
+    if (at == search->capacity) {
+        return;
+    }
+    count = count < search->capacity ? count + 1 : count;
+    memmove(results + at + 1, results + at, (count - at - 1) * sizeof *results);
+    results[at] = *result;
+    search->summary.result_count = count;
+}
+
+// An execution that fails so does it by its schedule; any other would fail under all of them.
+static bool pwsp_search_is_by_schedule(ptowsp_status status) {
+    return status == PTOWSP_STUCK || status == PTOWSP_LIMIT_EXCEEDED ||
+           status == PTOWSP_UNSUPPORTED;
+}
+
+static ptowsp_status pwsp_search_execute(pwsp_search *search, ptowsp_run *run,
+                                         ptowsp_search_result *result) {
+    bool finds_path = search->desc->has_path && !search->has_path;
+    ptowsp_record_options record;
+    ptowsp_run_options options;
+    memset(&record, 0, sizeof record);
+    memset(&options, 0, sizeof options);
+    record.level = finds_path ? PTOWSP_RECORD_EDGES : PTOWSP_RECORD_TOTALS;
+    options.mode = PTOWSP_RUN_TIME_ONLY;
+    options.cost = search->desc->cost;
+    ptowsp_status status =
+        search->desc->bind ? search->desc->bind(search->desc->user, run) : PTOWSP_OK;
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    status = ptowsp_run_record(run, &record);
+    PTOWSP_ASSERT(status == PTOWSP_OK);
+    status = ptowsp_run_execute(run, &options);
+    search->summary.evaluation_count++;
+    if (status != PTOWSP_OK) {
+        search->summary.failed_count++;
+        result->status = status;
+        pwsp_search_note(search, search->context, false);
+        return pwsp_search_is_by_schedule(status) ? PTOWSP_OK : status;
+    }
+    result->makespan_cycles = ptowsp_run_result(run)->makespan_cycles;
+    result->in_flight_max = ptowsp_run_result(run)->in_flight_max;
+    memcpy(result->idle_cycles, ptowsp_run_idle(run), sizeof result->idle_cycles);
+    status = ptowsp_run_find_bounds(run, &result->bounds);
+    if (finds_path && status == PTOWSP_OK) {
+        search->has_path = true;
+        search->path_cycles = result->bounds.path_cycles;
+    }
+    return status;
+}
+
+// Compiles and executes what is at a place, unless it was looked at or the budget is spent.
+static ptowsp_status pwsp_search_look(pwsp_search *search, uint64_t place) {
+    ptowsp_search_result result;
+    ptowsp_program_desc desc;
+    ptowsp_program *program = NULL;
+    ptowsp_run *run = NULL;
+    if (search->makespans[place] != PWSP_SEARCH_UNSEEN ||
+        search->summary.evaluation_count >= search->budget) {
+        return PTOWSP_OK;
+    }
+    memset(&result, 0, sizeof result);
+    result.schedule = pwsp_search_schedule(search, place);
+    result.place = place;
+    search->makespans[place] = PWSP_SEARCH_USELESS;
+    search->seen_count++;
+    desc.workload = search->desc->workload;
+    desc.schedule = &result.schedule;
+    const ptowsp_context *refuser = search->module->context;
+    ptowsp_status status =
+        ptowsp_schedule_check(search->module, &result.schedule, search->desc->target);
+    if (status == PTOWSP_OK) {
+        refuser = search->context;
+        status = ptowsp_program_create(search->context, search->module, &desc, &program);
+    }
+    if (status != PTOWSP_OK && status != PTOWSP_OUT_OF_MEMORY) {
+        search->summary.refused_count++;
+        pwsp_search_note(search, refuser, true);
+        return PTOWSP_OK;
+    }
+    if (status == PTOWSP_OK) {
+        status = ptowsp_run_create(search->context, program, &run);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_search_execute(search, run, &result);
+    }
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    if (status == PTOWSP_OK) {
+        if (result.status == PTOWSP_OK) {
+            search->makespans[place] = result.makespan_cycles;
+        }
+        pwsp_search_rank(search, &result);
+    }
+    return status;
+}
+
+// -- the way through the space --------------------------------------------------------------------
+
+// Is the schedule at one place better than that at another? Both were looked at.
+static bool pwsp_search_is_better(const pwsp_search *search, uint64_t a, uint64_t b) {
+    if (search->makespans[a] != search->makespans[b]) {
+        return search->makespans[a] < search->makespans[b];
+    }
+    ptowsp_schedule first = pwsp_search_schedule(search, a);
+    ptowsp_schedule second = pwsp_search_schedule(search, b);
+    uint32_t lanes = pwsp_schedule_lanes(&first), others = pwsp_schedule_lanes(&second);
+    return lanes != others ? lanes < others : a < b;
+}
+
+// One round: the best element of each list in turn. Each step is an improvement, so rounds end.
+static ptowsp_status pwsp_search_round(pwsp_search *search, uint32_t *at, bool *out_has_moved) {
+    *out_has_moved = false;
+    for (uint32_t list = 0; list < PWSP_SEARCH_LISTS; list++) {
+        uint32_t here[PWSP_SEARCH_LISTS];
+        memcpy(here, at, sizeof here);
+        for (uint32_t i = 0; i < search->counts[list]; i++) {
+            here[list] = i;
+            uint64_t place = pwsp_search_place(search, here);
+            ptowsp_status status = pwsp_search_look(search, place);
+            if (status != PTOWSP_OK) {
+                return status;
+            }
+            if (search->makespans[place] != PWSP_SEARCH_UNSEEN &&
+                pwsp_search_is_better(search, place, pwsp_search_place(search, at))) {
+                at[list] = i;
+                *out_has_moved = true;
+            }
+        }
+    }
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_search_walk(pwsp_search *search) {
+    uint32_t at[PWSP_SEARCH_LISTS] = {0};
+    bool has_moved = true;
+    ptowsp_status status = pwsp_search_look(search, 0);
+    while (status == PTOWSP_OK && has_moved) {
+        status = pwsp_search_round(search, at, &has_moved);
+    }
+    for (uint64_t i = 0; i < search->summary.space_count && status == PTOWSP_OK; i++) {
+        status = pwsp_search_look(search, i);
+    }
+    search->summary.is_complete = search->seen_count == search->summary.space_count;
+    return status;
+}
+
+// The chain is the same for all schedules: dependencies are.
+static void pwsp_search_set_paths(pwsp_search *search) {
+    for (uint32_t i = 0; search->has_path && i < search->summary.result_count; i++) {
+        ptowsp_run_bounds *bounds = &search->results[i].bounds;
+        if (search->results[i].status == PTOWSP_OK) {
+            bounds->has_path = true;
+            bounds->path_cycles = search->path_cycles;
+            bounds->largest_cycles = pwsp_max_u64(bounds->largest_cycles, search->path_cycles);
+        }
+    }
+}
+
+ptowsp_status ptowsp_schedule_search(ptowsp_context *context, ptowsp_module *module,
+                                     const ptowsp_search_desc *desc, ptowsp_search_result *results,
+                                     uint32_t capacity, ptowsp_search_summary *out_summary) {
+    pwsp_search search;
+    memset(&search, 0, sizeof search);
+    memset(out_summary, 0, sizeof *out_summary);
+    search.context = context;
+    search.module = module;
+    search.desc = desc;
+    search.base = desc->base;
+    if (search.base.dependencies == 0) {
+        search.base.dependencies = PTOWSP_DEPENDENCIES_HYBRID;
+    }
+    search.budget = desc->evaluation_max ? desc->evaluation_max : PTOWSP_SEARCH_EVALUATION_DEFAULT;
+    search.results = results;
+    search.capacity = capacity;
+    ptowsp_status status = pwsp_search_begin(&search, capacity);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    size_t size = (size_t)search.summary.space_count * sizeof(uint64_t);
+    search.makespans = (uint64_t *)pwsp_memory_alloc(&context->memory, size);
+    if (!search.makespans) {
+        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "search: out of memory");
+    }
+    memset(search.makespans, 0xff, size);  // unseen
+    status = pwsp_search_walk(&search);
+    pwsp_memory_free(&context->memory, search.makespans, size);
+    pwsp_search_set_paths(&search);
+    *out_summary = search.summary;
+    if (status == PTOWSP_OK &&
+        (search.summary.result_count == 0 || search.results[0].status != PTOWSP_OK)) {
+        PTOWSP_ASSERT(search.first_status != PTOWSP_OK);
+        status =
+            pwsp_fail(context, search.first_status, search.first_index, "%s", search.first_text);
+    }
+    return status;
+}
+
+// -- text -----------------------------------------------------------------------------------------
+
+static void pwsp_search_print_idle(const ptowsp_search_result *result, ptowsp_text text) {
+    uint64_t idle = 0;
+    double all = (double)result->makespan_cycles * pwsp_schedule_lanes(&result->schedule);
+    for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
+        idle = pwsp_sum_u64(idle, result->idle_cycles[i]);
+    }
+    pwsp_text_format(text, "  %5.1f %%", all > 0.0 ? 100.0 * (double)idle / all : 0.0);
+}
+
+static void pwsp_search_print_reasons(const ptowsp_search_result *result, ptowsp_text text) {
+    double all = (double)result->makespan_cycles * pwsp_schedule_lanes(&result->schedule);
+    const char *before = "; idle:";
+    for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
+        if (result->idle_cycles[i]) {
+            pwsp_text_format(text, "%s %s %.1f %%", before,
+                             i ? ptowsp_stall_name((ptowsp_stall)i) : "nothing left",
+                             100.0 * (double)result->idle_cycles[i] / all);
+            before = ",";
+        }
+    }
+}
+
+static void pwsp_search_print_schedule(const ptowsp_schedule *s, ptowsp_text text) {
+    pwsp_text_format(text, "  %s, %s, %s, ", pwsp_schedule_word("issue", (uint32_t)s->issue),
+                     pwsp_schedule_word("dispatch", (uint32_t)s->dispatch),
+                     pwsp_schedule_word("ready", (uint32_t)s->ready));
+    if (s->window) {
+        pwsp_text_format(text, "window %u, ", s->window);
+    }
+    pwsp_text_format(text, "%u lane%s", pwsp_schedule_lanes(s),
+                     pwsp_schedule_lanes(s) == 1 ? "" : "s");
+}
+
+void ptowsp_search_print(const ptowsp_search_result *results, const ptowsp_search_summary *summary,
+                         ptowsp_text text) {
+    pwsp_text_format(text, "%" PRIu64 " of %" PRIu64 " schedules executed, %" PRIu64 " refused%s\n",
+                     summary->evaluation_count, summary->space_count, summary->refused_count,
+                     summary->is_complete ? "" : "; the budget is spent");
+    pwsp_text_format(text, "%14s  %7s  %7s  %s\n", "makespan", "/ bound", "idle",
+                     "issue, dispatch, order, window, lanes; idle by reason");
+    for (uint32_t i = 0; i < summary->result_count; i++) {
+        const ptowsp_search_result *result = &results[i];
+        if (result->status != PTOWSP_OK) {
+            pwsp_text_format(text, "%14s  %7s  %7s", ptowsp_status_name(result->status), "", "");
+            pwsp_search_print_schedule(&result->schedule, text);
+        } else {
+            double bound = (double)result->bounds.largest_cycles;
+            double makespan = (double)result->makespan_cycles;
+            pwsp_text_format(text, "%14" PRIu64 "  %7.3f", result->makespan_cycles,
+                             bound > 0.0 ? makespan / bound : 1.0);
+            pwsp_search_print_idle(result, text);
+            pwsp_search_print_schedule(&result->schedule, text);
+            pwsp_search_print_reasons(result, text);
+        }
+        pwsp_text_format(text, "\n");
+    }
+}

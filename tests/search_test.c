@@ -1,0 +1,528 @@
+// Schedule search: small cases on paper, whole spaces beside brute force through the public
+// interface, budgets, and what it refuses.
+
+#include "test.h"
+
+enum { TASKS_MAX = 64, SPACE_MAX = 2 * 5 * 3 * 4 * 3 };
+
+// Independent tasks with given cycles; with chains, task i comes after task i - chains.
+typedef struct tasks {
+    ptowsp_context *context;
+    ptowsp_module *m;
+    ptowsp_expr key, priority;
+    test_memory memory;
+    int64_t count;
+    uint64_t bind_count;
+    ptowsp_status bind_status;
+} tasks;
+
+static ptowsp_cycles task_cycles[TASKS_MAX];
+static int32_t task_priorities[TASKS_MAX];
+static float cells[TASKS_MAX];
+
+static ptowsp_cycles cost_of(const ptowsp_task *task, void *user) {
+    (void)user;
+    return task_cycles[ptowsp_task_axis(task, 0)];
+}
+
+// Tasks i and j share a tile, and so an order, if i % chains == j % chains.
+static void tasks_make(tasks *t, int64_t count, int64_t chains, bool has_cost) {
+    const ptowsp_module_desc module = {"some_tasks", 8};
+    ptowsp_context_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.resize = test_resize;
+    desc.resize_user = &t->memory;
+    t->count = count;
+    assert_int_equal(ptowsp_context_create(&desc, &t->context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(t->context, &module, &t->m), PTOWSP_OK);
+    ptowsp_module *m = t->m;
+    ptowsp_kernel_desc kernel;
+    ptowsp_task_desc task;
+    ptowsp_tensor_desc tensor;
+    memset(&kernel, 0, sizeof kernel);
+    memset(&task, 0, sizeof task);
+    memset(&tensor, 0, sizeof tensor);
+    tensor.name = "cells", tensor.dtype = PTOWSP_F32, tensor.rank = 2;
+    tensor.shape[0] = TASKS_MAX, tensor.shape[1] = 1;
+    kernel.name = "work", kernel.axis_count = 1, kernel.cost = has_cost ? cost_of : NULL;
+    kernel.fn = cost_of;
+    const ptowsp_tile_param tile = {"cell", PTOWSP_INOUT, PTOWSP_F32, 1, 1};
+    kernel.tiles[0] = tile;
+    task.kernel = ptowsp_kernel_make(m, &kernel);
+    task.views[0].tensor = ptowsp_tensor_make(m, &tensor);
+    t->key = ptowsp_task_variable(m, "i");
+    t->priority = ptowsp_array_at(m, "priority", PTOWSP_I32, t->key);
+    PTOWSP_WORKLOAD(m, "tasks") {
+        PTOWSP_PARALLEL(m, i, ptowsp_axis_dynamic(m, "count")) {
+            task.axes[0] = i;
+            task.views[0].row = ptowsp_rem(i, ptowsp_i64(m, chains));
+            ptowsp_task_make(m, &task);
+        }
+    }
+}
+
+static void tasks_free(tasks *t) {
+    ptowsp_module_destroy(t->m);
+    ptowsp_context_destroy(t->context);
+    assert_int_equal(t->memory.live_blocks, 0);
+}
+
+static ptowsp_status tasks_bind(void *user, ptowsp_run *run) {
+    tasks *t = (tasks *)user;
+    ptowsp_buffer buffer;
+    memset(&buffer, 0, sizeof buffer);
+    buffer.data = cells;
+    t->bind_count++;
+    ptowsp_status status = t->bind_status;
+    status = status ? status : ptowsp_run_bind_size(run, "count", t->count);
+    status = status ? status : ptowsp_run_bind_tensor(run, "cells", &buffer);
+    return status ? status
+                  : ptowsp_run_bind_array(run, "priority", PTOWSP_I32, task_priorities, TASKS_MAX);
+}
+
+static ptowsp_search_desc desc_of(tasks *t) {
+    ptowsp_search_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.base.dispatch_key = t->key;
+    desc.base.priority_key = t->priority;
+    desc.bind = tasks_bind;
+    desc.user = t;
+    return desc;
+}
+
+static void cycles_are(const ptowsp_cycles *cycles, int count) {
+    for (int i = 0; i < count; i++) {
+        task_cycles[i] = cycles[i];
+        task_priorities[i] = (int32_t)cycles[i];
+    }
+}
+
+static void search_is_good(tasks *t, const ptowsp_search_desc *desc, ptowsp_search_result *results,
+                           uint32_t capacity, ptowsp_search_summary *summary) {
+    ptowsp_status status =
+        ptowsp_schedule_search(t->context, t->m, desc, results, capacity, summary);
+    if (status != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(t->context).text);
+    }
+}
+
+// 10, 1, 10, 1 on two lanes: in turns, and by i % 2, one lane gets both tens: 20, and the other is
+// idle for 18. The first free lane: 10 + 1 and 1 + 10. With one task in flight at a time: 22.
+static void search__ranks_the_schedules_of_four_tasks_as_on_paper(void **state) {
+    (void)state;
+    const ptowsp_cycles four[] = {10, 1, 10, 1};
+    const ptowsp_dispatch dispatches[] = {PTOWSP_DISPATCH_ROUND_ROBIN, PTOWSP_DISPATCH_AFFINITY,
+                                          PTOWSP_DISPATCH_WORK_STEALING};
+    const ptowsp_ready orders[] = {PTOWSP_READY_FIFO};
+    const uint32_t windows[] = {1, 0}, lanes[] = {2};
+    const uint64_t makespans[] = {11, 20, 20, 22, 22, 22}, places[] = {5, 1, 3, 0, 2, 4};
+    tasks t = {0};
+    tasks_make(&t, 4, TASKS_MAX, true);
+    cycles_are(four, 4);
+    ptowsp_search_desc desc = desc_of(&t);
+    desc.dispatches = dispatches, desc.dispatch_count = 3;
+    desc.orders = orders, desc.order_count = 1;
+    desc.windows = windows, desc.window_count = 2;
+    desc.lane_counts = lanes, desc.lane_count_count = 1;
+    desc.has_path = true;
+    ptowsp_search_result results[8];
+    ptowsp_search_summary summary;
+    search_is_good(&t, &desc, results, 8, &summary);
+    assert_int_equal(summary.space_count, 6);
+    assert_int_equal(summary.evaluation_count, 6);
+    assert_int_equal(summary.refused_count + summary.failed_count, 0);
+    assert_int_equal(summary.result_count, 6);
+    assert_true(summary.is_complete);
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(results[i].makespan_cycles, makespans[i]);
+        assert_int_equal(results[i].place, places[i]);
+        assert_int_equal(results[i].status, PTOWSP_OK);
+        assert_int_equal(results[i].bounds.work_cycles[0], 11);
+        assert_int_equal(results[i].bounds.path_cycles, 10);
+        assert_int_equal(results[i].bounds.largest_cycles, 11);
+        assert_int_equal(results[i].in_flight_max, i < 3 ? 0 : 1);
+    }
+    assert_int_equal(results[1].idle_cycles[PTOWSP_STALL_NONE], 18);
+    assert_int_equal(results[0].idle_cycles[PTOWSP_STALL_NONE], 0);
+    assert_int_equal(results[0].schedule.dispatch, PTOWSP_DISPATCH_WORK_STEALING);
+    assert_null(results[0].schedule.dispatch_key.module);
+    assert_int_equal(results[2].schedule.dispatch, PTOWSP_DISPATCH_AFFINITY);
+    static char text[4000];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_search_print(results, &summary, ptowsp_text_to_buffer(&buffer));
+    assert_non_null(strstr(text, "6 of 6 schedules executed, 0 refused\n"));
+    assert_non_null(strstr(text, "            11    1.000    0.0 %  dataflow, work stealing, fifo, "
+                                 "2 lanes\n"));
+    assert_non_null(strstr(text, "            20    1.818   45.0 %  dataflow, round robin, fifo, "
+                                 "2 lanes; idle: nothing left 45.0 %\n"));
+    // lane 0 has 10 at 0 and at 11, lane 1 has 1 at 10 and at 21: 1 cycle is left over, 21 waited
+    assert_non_null(
+        strstr(text, "            22    2.000   50.0 %  dataflow, round robin, fifo, window 1, "
+                     "2 lanes; idle: nothing left 2.3 %, window 47.7 %\n"));
+    tasks_free(&t);
+}
+
+// 1, 1, 1, 5 on two lanes: by issue 1 + 1 and 1 + 5; the largest first: 5, and 1 + 1 + 1. On three
+// lanes 1 + 5 and 5, on four 5. Three lanes are as good as four, and two as good as these.
+static void search__prefers_fewer_lanes_among_equals(void **state) {
+    (void)state;
+    const ptowsp_cycles four[] = {1, 1, 1, 5};
+    const uint32_t lanes[] = {4, 3, 2, 1};
+    const ptowsp_dispatch dispatches[] = {PTOWSP_DISPATCH_WORK_STEALING};
+    const ptowsp_ready orders[] = {PTOWSP_READY_FIFO, PTOWSP_READY_PRIORITY};
+    const struct {
+        uint64_t makespan;
+        uint32_t lanes;
+        ptowsp_ready ready;
+    } expected[] = {{5, 2, PTOWSP_READY_PRIORITY}, {5, 3, PTOWSP_READY_PRIORITY},
+                    {5, 4, PTOWSP_READY_FIFO},     {5, 4, PTOWSP_READY_PRIORITY},
+                    {6, 2, PTOWSP_READY_FIFO},     {6, 3, PTOWSP_READY_FIFO},
+                    {8, 1, PTOWSP_READY_FIFO},     {8, 1, PTOWSP_READY_PRIORITY}};
+    tasks t = {0};
+    tasks_make(&t, 4, TASKS_MAX, true);
+    cycles_are(four, 4);
+    ptowsp_search_desc desc = desc_of(&t);
+    desc.dispatches = dispatches, desc.dispatch_count = 1;
+    desc.orders = orders, desc.order_count = 2;
+    desc.lane_counts = lanes, desc.lane_count_count = 4;
+    ptowsp_search_result results[8];
+    ptowsp_search_summary summary;
+    search_is_good(&t, &desc, results, 8, &summary);
+    assert_int_equal(summary.result_count, 8);
+    for (int i = 0; i < 8; i++) {
+        assert_int_equal(results[i].makespan_cycles, expected[i].makespan);
+        assert_int_equal(results[i].schedule.lane_count, expected[i].lanes);
+        assert_int_equal(results[i].schedule.ready, expected[i].ready);
+        assert_false(results[i].bounds.has_path);
+    }
+    tasks_free(&t);
+}
+
+// The same tasks; at first in turns, 1 in flight, 2 lanes: 22, whatever the dispatch. 2 in flight: 20,
+// as without a window. One lane: 22. Then by the first free lane, 2 in flight: the second 10 starts at
+// 1, the last 1 at 10: 11. These are 1 + 2 + 2 + 1 + 2 executions of 18; in order it is the 15th.
+static void search__spends_a_small_budget_on_one_list_after_another(void **state) {
+    (void)state;
+    const ptowsp_cycles four[] = {10, 1, 10, 1};
+    const ptowsp_dispatch dispatches[] = {PTOWSP_DISPATCH_ROUND_ROBIN, PTOWSP_DISPATCH_AFFINITY,
+                                          PTOWSP_DISPATCH_WORK_STEALING};
+    const ptowsp_ready orders[] = {PTOWSP_READY_FIFO};
+    const uint32_t windows[] = {1, 2, 0}, lanes[] = {2, 1};
+    tasks t = {0};
+    tasks_make(&t, 4, TASKS_MAX, true);
+    cycles_are(four, 4);
+    ptowsp_search_desc desc = desc_of(&t);
+    desc.dispatches = dispatches, desc.dispatch_count = 3;
+    desc.orders = orders, desc.order_count = 1;
+    desc.windows = windows, desc.window_count = 3;
+    desc.lane_counts = lanes, desc.lane_count_count = 2;
+    ptowsp_search_result results[18];
+    ptowsp_search_summary summary;
+    for (uint64_t budget = 1; budget <= 20; budget++) {
+        desc.evaluation_max = budget;
+        search_is_good(&t, &desc, results, 18, &summary);
+        assert_int_equal(summary.evaluation_count, budget < 18 ? budget : 18);
+        assert_int_equal(summary.is_complete, budget >= 18);
+        assert_int_equal(results[0].makespan_cycles, budget < 4 ? 22 : budget < 8 ? 20 : 11);
+        if (budget >= 8) {
+            assert_int_equal(results[0].place, 14);
+            assert_int_equal(results[0].schedule.window, 2);
+        }
+    }
+    tasks_free(&t);
+}
+
+// A start at 3 tasks in a window of 2 can never begin. It is ranked last, with its status.
+static void search__ranks_schedules_that_fail_last(void **state) {
+    (void)state;
+    const ptowsp_cycles four[] = {1, 1, 1, 5};
+    const uint32_t windows[] = {2, 0};
+    tasks t = {0};
+    tasks_make(&t, 4, TASKS_MAX, true);
+    cycles_are(four, 4);
+    ptowsp_search_desc desc = desc_of(&t);
+    desc.windows = windows, desc.window_count = 2;
+    desc.base.start = PTOWSP_START_THRESHOLD, desc.base.start_threshold = 3;
+    ptowsp_search_result results[40];
+    ptowsp_search_summary summary;
+    search_is_good(&t, &desc, results, 40, &summary);
+    // round robin, work stealing, affinity, hash; fifo, work stealing, priority; lanes: 1
+    assert_int_equal(summary.space_count, 4 * 3 * 2);
+    assert_int_equal(summary.failed_count, 12);
+    assert_int_equal(summary.result_count, 24);
+    for (int i = 0; i < 24; i++) {
+        assert_int_equal(results[i].status, i < 12 ? PTOWSP_OK : PTOWSP_STUCK);
+        assert_int_equal(results[i].schedule.window, i < 12 ? 0 : 2);
+        assert_int_equal(results[i].makespan_cycles, i < 12 ? 8 : 0);
+    }
+    static char text[8000];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_search_print(results, &summary, ptowsp_text_to_buffer(&buffer));
+    assert_non_null(strstr(text, ptowsp_status_name(PTOWSP_STUCK)));
+    desc.window_count = 1;  // now nothing is left
+    assert_int_equal(ptowsp_schedule_search(t.context, t.m, &desc, results, 40, &summary),
+                     PTOWSP_STUCK);
+    assert_int_equal(summary.failed_count, 12);
+    assert_int_equal(summary.result_count, 12);
+    tasks_free(&t);
+}
+
+// -- brute force ----------------------------------------------------------------------------------
+
+typedef struct brute {
+    ptowsp_search_result results[SPACE_MAX];  // ranked
+    uint64_t makespans[SPACE_MAX];            // by place; UINT64_MAX: refused
+    uint32_t count;
+    uint64_t refused;
+} brute;
+
+static int brute_compare(const void *a, const void *b) {
+    const ptowsp_search_result *x = (const ptowsp_search_result *)a;
+    const ptowsp_search_result *y = (const ptowsp_search_result *)b;
+    uint64_t left[3] = {x->makespan_cycles, x->schedule.lane_count, x->place};
+    uint64_t right[3] = {y->makespan_cycles, y->schedule.lane_count, y->place};
+    for (int i = 0; i < 3; i++) {
+        if (left[i] != right[i]) {
+            return left[i] < right[i] ? -1 : 1;
+        }
+    }
+    return 0;
+}
+
+static const ptowsp_issue all_issues[] = {PTOWSP_ISSUE_DATAFLOW, PTOWSP_ISSUE_IN_ORDER};
+static const ptowsp_dispatch all_dispatches[] = {
+    PTOWSP_DISPATCH_ROUND_ROBIN, PTOWSP_DISPATCH_WORK_STEALING, PTOWSP_DISPATCH_AFFINITY,
+    PTOWSP_DISPATCH_HASH, PTOWSP_DISPATCH_PLAN};
+static const ptowsp_ready all_orders[] = {PTOWSP_READY_FIFO, PTOWSP_READY_WORK_STEALING,
+                                          PTOWSP_READY_PRIORITY};
+
+static void brute_add(brute *b, tasks *t, const ptowsp_schedule *schedule, uint64_t place) {
+    ptowsp_program_desc desc = {NULL, schedule};
+    ptowsp_run_options options;
+    ptowsp_program *program;
+    ptowsp_run *run;
+    memset(&options, 0, sizeof options);
+    options.mode = PTOWSP_RUN_TIME_ONLY;
+    b->makespans[place] = UINT64_MAX;
+    if (ptowsp_schedule_check(t->m, schedule, PTOWSP_TARGET_CPU_SIM) != PTOWSP_OK) {
+        b->refused++;
+        return;
+    }
+    assert_int_equal(ptowsp_program_create(t->context, t->m, &desc, &program), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_create(t->context, program, &run), PTOWSP_OK);
+    assert_int_equal(tasks_bind(t, run), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+    ptowsp_search_result *result = &b->results[b->count++];
+    memset(result, 0, sizeof *result);
+    result->schedule = *schedule;
+    result->makespan_cycles = ptowsp_run_result(run)->makespan_cycles;
+    result->place = place;
+    b->makespans[place] = result->makespan_cycles;
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+}
+
+static void brute_make(brute *b, tasks *t, const uint32_t *windows, const uint32_t *lanes) {
+    uint64_t place = 0;
+    b->count = 0;
+    b->refused = 0;
+    for (int i = 0; i < 2 * 5 * 3 * 4 * 3; i++, place++) {
+        ptowsp_schedule s;
+        memset(&s, 0, sizeof s);
+        s.lane_count = lanes[i % 3];
+        s.window = windows[i / 3 % 4];
+        s.ready = all_orders[i / 12 % 3];
+        s.dispatch = all_dispatches[i / 36 % 5];
+        s.issue = all_issues[i / 180];
+        s.dependencies = PTOWSP_DEPENDENCIES_HYBRID;
+        if (s.dispatch >= PTOWSP_DISPATCH_AFFINITY && s.dispatch != PTOWSP_DISPATCH_WORK_STEALING) {
+            s.dispatch_key = t->key;
+        }
+        if (s.ready == PTOWSP_READY_PRIORITY) {
+            s.priority_key = t->priority;
+        }
+        brute_add(b, t, &s, place);
+    }
+    qsort(b->results, b->count, sizeof b->results[0], brute_compare);
+}
+
+// What a search with a smaller budget finds: of the space, ranked, and the same each time.
+static void check_budget(const brute *b, tasks *t, ptowsp_search_desc *desc, uint64_t budget) {
+    static ptowsp_search_result results[SPACE_MAX], again[SPACE_MAX];
+    ptowsp_search_summary summary, second;
+    desc->evaluation_max = budget;
+    t->bind_count = 0;
+    search_is_good(t, desc, results, SPACE_MAX, &summary);
+    assert_int_equal(summary.evaluation_count, budget < b->count ? budget : b->count);
+    assert_int_equal(t->bind_count, summary.evaluation_count);
+    assert_int_equal(summary.result_count, summary.evaluation_count);
+    assert_true(results[0].makespan_cycles >= b->results[0].makespan_cycles);
+    for (uint32_t i = 0; i < summary.result_count; i++) {
+        assert_int_equal(results[i].makespan_cycles, b->makespans[results[i].place]);
+        assert_true(i == 0 || brute_compare(&results[i - 1], &results[i]) < 0);
+        assert_true(results[i].bounds.largest_cycles <= results[i].makespan_cycles);
+    }
+    uint32_t few = summary.result_count < 3 ? summary.result_count : 3;
+    search_is_good(t, desc, again, few, &second);
+    assert_int_equal(second.result_count, few);
+    for (uint32_t i = 0; i < few; i++) {
+        assert_int_equal(again[i].place, results[i].place);
+        assert_memory_equal(again[i].idle_cycles, results[i].idle_cycles,
+                            sizeof again[i].idle_cycles);
+    }
+}
+
+static void search__agrees_with_brute_force(void **state) {
+    (void)state;
+    static brute b;
+    uint64_t seed = test_seed();
+    for (unsigned i = 0; TEST_ROUNDS(i, 60); i++) {
+        uint64_t random = seed + i;
+        tasks t = {0};
+        ptowsp_cycles cycles[TASKS_MAX];
+        int64_t count = test_random_in(&random, 1, 24);
+        uint32_t windows[4] = {0, 1, 2, 6}, lanes[3] = {3, 2, 5};
+        for (int k = 0; k < TASKS_MAX; k++) {
+            cycles[k] = (ptowsp_cycles)test_random_in(&random, 0, k % 5 == 0 ? 100 : 20);
+        }
+        cycles_are(cycles, TASKS_MAX);
+        tasks_make(&t, count, test_random_in(&random, 1, TASKS_MAX), true);
+        brute_make(&b, &t, windows, lanes);
+        ptowsp_search_desc desc = desc_of(&t);
+        desc.issues = all_issues, desc.issue_count = 2;
+        desc.dispatches = all_dispatches, desc.dispatch_count = 5;
+        desc.orders = all_orders, desc.order_count = 3;
+        desc.windows = windows, desc.window_count = 4;
+        desc.lane_counts = lanes, desc.lane_count_count = 3;
+        desc.has_path = i % 2 == 0;
+        desc.evaluation_max = SPACE_MAX;
+        static ptowsp_search_result results[SPACE_MAX];
+        ptowsp_search_summary summary;
+        search_is_good(&t, &desc, results, SPACE_MAX, &summary);
+        assert_true(summary.is_complete);
+        assert_int_equal(summary.space_count, SPACE_MAX);
+        assert_int_equal(summary.refused_count, b.refused);
+        assert_int_equal(summary.result_count, b.count);
+        for (uint32_t k = 0; k < b.count; k++) {
+            assert_int_equal(results[k].place, b.results[k].place);
+            assert_int_equal(results[k].makespan_cycles, b.results[k].makespan_cycles);
+            assert_int_equal(results[k].schedule.lane_count, b.results[k].schedule.lane_count);
+            assert_int_equal(results[k].schedule.dispatch, b.results[k].schedule.dispatch);
+        }
+        check_budget(&b, &t, &desc, 1);
+        check_budget(&b, &t, &desc, (uint64_t)test_random_in(&random, 2, 40));
+        check_budget(&b, &t, &desc, 250);
+        tasks_free(&t);
+    }
+}
+
+// -- what goes wrong ------------------------------------------------------------------------------
+
+static void search_fails(tasks *t, const ptowsp_search_desc *desc, ptowsp_status status,
+                         const char *text) {
+    ptowsp_search_result results[2];
+    ptowsp_search_summary summary;
+    assert_int_equal(ptowsp_schedule_search(t->context, t->m, desc, results, 2, &summary), status);
+    test_error_is(t->context, status, PTOWSP_NO_INDEX, text);
+}
+
+static void search__refuses(void **state) {
+    (void)state;
+    tasks t = {0};
+    const uint32_t many[2048] = {1};
+    ptowsp_search_summary summary;
+    ptowsp_search_result results[2];
+    tasks_make(&t, 4, TASKS_MAX, true);
+    ptowsp_search_desc desc = desc_of(&t), good = desc;
+    assert_int_equal(ptowsp_schedule_search(t.context, t.m, &desc, NULL, 1, &summary),
+                     PTOWSP_INVALID_PARAMS);
+    test_error_is(t.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "search: no results are asked for");
+    assert_int_equal(ptowsp_schedule_search(t.context, t.m, &desc, results, 0, &summary),
+                     PTOWSP_INVALID_PARAMS);
+    desc.issue_count = 2;
+    search_fails(&t, &desc, PTOWSP_INVALID_PARAMS, "search: issues is NULL, but has 2 elements");
+    desc = good;
+    desc.base.pools = PTOWSP_POOLS_BY_UNIT;
+    desc.lane_counts = many, desc.lane_count_count = 1;
+    search_fails(&t, &desc, PTOWSP_INVALID_PARAMS,
+                 "search: lane_counts are of one pool, but pools are by unit");
+    desc = good;
+    desc.lane_counts = desc.windows = many, desc.lane_count_count = desc.window_count = 2048;
+    search_fails(&t, &desc, PTOWSP_LIMIT_EXCEEDED,
+                 "search: a space of more than 1048576 schedules");
+    desc = good;
+    desc.workload = "other";
+    assert_int_equal(ptowsp_schedule_search(t.context, t.m, &desc, results, 2, &summary),
+                     PTOWSP_INVALID_PARAMS);
+    assert_int_equal(summary.evaluation_count, 0);
+    assert_int_equal(summary.refused_count, summary.space_count);
+    // all schedules are refused: the text is that of the first
+    desc = good;
+    desc.target = PTOWSP_TARGET_ASCEND_NPU;
+    desc.base.window_policy = PTOWSP_WINDOW_ABORT;
+    desc.base.window = 4;
+    search_fails(&t, &desc, PTOWSP_UNSUPPORTED,
+                 "schedule: target ascend_npu does not do window abort");
+    // a key that the workload has not: round robin and work stealing are left, with three orders
+    desc = good;
+    desc.base.dispatch_key = ptowsp_task_variable(t.m, "nowhere");
+    search_is_good(&t, &desc, results, 2, &summary);
+    assert_int_equal(summary.evaluation_count, 6);
+    assert_int_equal(summary.refused_count, 6);
+    // the caller's own error ends it at once
+    desc = good;
+    t.bind_count = 0;
+    t.bind_status = PTOWSP_SYSTEM_FAILED;
+    assert_int_equal(ptowsp_schedule_search(t.context, t.m, &desc, results, 2, &summary),
+                     PTOWSP_SYSTEM_FAILED);
+    assert_int_equal(t.bind_count, 1);
+    t.bind_status = PTOWSP_OK;
+    desc.bind = NULL;
+    assert_int_equal(ptowsp_schedule_search(t.context, t.m, &desc, results, 2, &summary),
+                     PTOWSP_UNBOUND);
+    assert_int_equal(summary.evaluation_count, 1);
+    tasks_free(&t);
+    tasks none = {0};  // kernels without a cost cannot be timed under any schedule
+    tasks_make(&none, 4, TASKS_MAX, false);
+    desc = desc_of(&none);
+    assert_int_equal(ptowsp_schedule_search(none.context, none.m, &desc, results, 2, &summary),
+                     PTOWSP_UNSUPPORTED);
+    assert_int_equal(summary.failed_count, summary.evaluation_count);
+    tasks_free(&none);
+}
+
+static void search__frees_all_when_memory_is_out(void **state) {
+    (void)state;
+    tasks t = {0};
+    ptowsp_search_result results[2];
+    ptowsp_search_summary summary;
+    tasks_make(&t, 4, 2, true);
+    ptowsp_search_desc desc = desc_of(&t);
+    desc.has_path = true;
+    desc.evaluation_max = 2;
+    ptowsp_status status = PTOWSP_OUT_OF_MEMORY;
+    size_t before = t.memory.live_bytes, n = 1;
+    for (; status != PTOWSP_OK; n++) {
+        t.memory.allocations = 0;
+        t.memory.refuse_at = n;
+        status = ptowsp_schedule_search(t.context, t.m, &desc, results, 2, &summary);
+        assert_true(status == PTOWSP_OK || status == PTOWSP_OUT_OF_MEMORY);
+        assert_int_equal(t.memory.live_bytes, before);
+    }
+    assert_true(n > 20);
+    tasks_free(&t);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(search__ranks_the_schedules_of_four_tasks_as_on_paper),
+        cmocka_unit_test(search__prefers_fewer_lanes_among_equals),
+        cmocka_unit_test(search__spends_a_small_budget_on_one_list_after_another),
+        cmocka_unit_test(search__ranks_schedules_that_fail_last),
+        cmocka_unit_test(search__agrees_with_brute_force),
+        cmocka_unit_test(search__refuses),
+        cmocka_unit_test(search__frees_all_when_memory_is_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
