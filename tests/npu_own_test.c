@@ -458,6 +458,7 @@ static ptowsp_error error_of(const ptowsp_pto_source *pto, bool is_built, bool i
     npu_fixture_begin(&f);
     npu_module_make(&f, "own");
     ptowsp_kernel_desc desc = kernel_desc("add", pto);
+    desc.unit = pto->is_mixed ? PTOWSP_UNIT_CUBE : PTOWSP_UNIT_VECTOR;
     ptowsp_tensor a = tensor_make(&f, "a", 1, 64), b = tensor_make(&f, "b", 1, 64),
                   c = tensor_make(&f, "c", 1, 64);
     PTOWSP_WORKLOAD(f.m, "own") {
@@ -511,6 +512,19 @@ static void own__sources_that_cannot_be_read_or_lack_their_entry_are_refused(voi
     is_error(&error, PTOWSP_UNSUPPORTED, "../own/slots.hpp, outside of its directories");
 }
 
+static void own__mixed_sources_are_refused_for_devices(void **state) {
+    (void)state;
+    ptowsp_pto_source pto = no_source;
+    pto.text = "void add(float *, float *, float *)\n{\n}\n";
+    ptowsp_error error = error_of(&pto, false, false);
+    assert_int_equal(error.status, PTOWSP_OK);
+    pto.is_mixed = true;
+    error = error_of(&pto, false, false);
+    is_error(&error, PTOWSP_UNSUPPORTED,
+             "kernel add works on cube and vector cores; a task of it takes a cube core and its "
+             "vector cores at once");
+}
+
 static void own__mistakes_in_sources_are_told_by_the_compiler(void **state) {
     (void)state;
     ptowsp_pto_source pto = no_source;
@@ -554,6 +568,7 @@ int main(void) {
         cmocka_unit_test(own__declarations_that_fit_no_kernel_are_refused),
         cmocka_unit_test(own__sources_and_their_headers_are_in_the_tree_byte_for_byte),
         cmocka_unit_test(own__sources_that_cannot_be_read_or_lack_their_entry_are_refused),
+        cmocka_unit_test(own__mixed_sources_are_refused_for_devices),
         cmocka_unit_test(own__demo_kernels_run_unchanged_and_are_counted),
         cmocka_unit_test(own__mistakes_in_sources_are_told_by_the_compiler),
     };
