@@ -2487,12 +2487,25 @@ typedef enum ptowsp_direction {
     PWSP_FORCE_INT(PTOWSP_DIRECTION)
 } ptowsp_direction;
 
-// The execution units of an accelerator core.
+// The cores of an accelerator that a task takes. Cube core i and vector cores 2 i and 2 i + 1 are a
+// block. A task of MIX takes the three cores of a block at once, for all of its time: its number as
+// a core or lane is the cube core's. Vector cores beyond those of blocks take no part in MIX.
+#define PTOWSP_UNITS(UNIT) /* name, text */                                                        \
+    UNIT(VECTOR, "vector")                                                                         \
+    UNIT(CUBE, "cube")                                                                             \
+    UNIT(MIX, "mix")
+
+// clang-format off
 typedef enum ptowsp_unit {
-    PTOWSP_UNIT_VECTOR = 0,
-    PTOWSP_UNIT_CUBE,
+#define PWSP_UNIT_ENUM(name, text) PTOWSP_UNIT_##name,
+    PTOWSP_UNITS(PWSP_UNIT_ENUM)
+#undef PWSP_UNIT_ENUM
+    PTOWSP_UNIT_COUNT,
     PWSP_FORCE_INT(PTOWSP_UNIT)
 } ptowsp_unit;
+// clang-format on
+
+PTOWSP_API const char *ptowsp_unit_name(ptowsp_unit unit);  // "cube"; "unknown"
 
 // The families of machines: 910B, 910C; 950PR.
 typedef enum ptowsp_family {
@@ -2598,9 +2611,9 @@ typedef struct ptowsp_pto_arg {
 // Mixed    is_mixed: the source is compiled twice, with __DAV_CUBE__ and with __DAV_VEC__, and a
 //          task runs the first on a cube core and the second on two vector cores
 //          (get_subblockid()). They meet in TPipes alone, over memory that is an argument. The unit
-//          is PTOWSP_UNIT_CUBE. Its own headers must be without include guards, as both halves read
-//          them. Such trees build for the shim alone. A deadlock fails the task with where each
-//          core waits.
+//          is PTOWSP_UNIT_MIX, also by default. Its own headers must be without include guards, as
+//          both halves read them. Such trees build for the shim alone. A deadlock fails the task
+//          with where each core waits.
 // Cost     In a tree, the clock of the shim's core under the model of the run, or `cycles` of the
 //          kernel. The shim checks operands and flags as a device demands them: a fault fails the
 //          task. A source that was only ever run in PTO-ISA's CPU simulator may need
@@ -2631,7 +2644,7 @@ typedef struct ptowsp_kernel_desc {
     uint32_t axis_count;  // the exact number of axis arguments of each task
     ptowsp_tile_param tiles[PTOWSP_TASK_TILE_MAX];
     ptowsp_scalar_param scalars[PTOWSP_TASK_SCALAR_MAX];
-    ptowsp_unit unit;       // default: PTOWSP_UNIT_VECTOR
+    ptowsp_unit unit;       // default: PTOWSP_UNIT_VECTOR; of a mixed PTO-ISA source MIX
     ptowsp_kernel_fn fn;    // does the work; NULL: only for runs that measure time
     ptowsp_kernel_fn cost;  // the cycles of a task, from its args alone (tiles have no data); if
                             // given, it replaces the cycles that fn returns, in every run
@@ -3602,6 +3615,11 @@ PTOWSP_API void ptowsp_wait(ptowsp_module *module, ptowsp_channel event);
 // by index, takes a task that is issued and ready, and the lanes that are still free steal one. A
 // task of 0 cycles completes in the next round at the same time.
 //
+// A task of MIX takes three lanes where pools are by unit: its cube lane, and the two vector lanes
+// of that block. free[lane] is then the largest of the three. Where lanes choose, a free cube lane
+// takes the task at once; from then on its two vector lanes take no other task, and it starts when
+// both are free. So no stream of vector tasks holds it back.
+//
 // Slot loads. In dataflow issue the clock moves to the end of the earlier tasks that have written
 // the loaded element, whatever the dependencies are: control that depends on data is issued when
 // the data is there. In order, slot loads take no time and wait for nothing, as in v9; the data is
@@ -3665,7 +3683,9 @@ enum {
 typedef enum ptowsp_pools {
     PTOWSP_POOLS_ONE = 0,  // all tasks on lane_count lanes
     PTOWSP_POOLS_BY_UNIT,  // tasks of vector kernels on lanes 0 .. vector_lane_count - 1, those of
-                           // cube kernels on the cube_lane_count lanes after them
+                           // cube kernels on the cube_lane_count lanes after them; tasks of MIX on
+                           // cube lanes too, each with its two vector lanes. A program with MIX
+                           // needs 2 * cube_lane_count vector lanes or more
     PWSP_FORCE_INT(PTOWSP_POOLS)
 } ptowsp_pools;
 
@@ -4034,7 +4054,9 @@ typedef struct ptowsp_run_stats {
     ptowsp_cycles makespan_cycles;  // the end of the last task or pipeline
     uint64_t task_count;
     uint32_t lane_count;
-    ptowsp_cycles busy_cycles;  // sum of all tasks' cycles, including tasks in processes
+    // The sum of all tasks' cycles, including tasks in processes. A task that takes a block of
+    // lanes counts three times.
+    ptowsp_cycles busy_cycles;
     //      WINDOW, SLOT   the cycles by which they moved the clock of issue
     //      TIMING         the same, and the sum of the tasks' waits for their turn
     //      DEPENDENCY     the sum of the tasks' waits from issue until ready; in order, the cycles

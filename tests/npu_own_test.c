@@ -78,7 +78,6 @@ static void attend_make(npu_fixture *f, ptowsp_tensor *tensors, ptowsp_kernel *o
     ptowsp_kernel_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.name = "attend";
-    desc.unit = PTOWSP_UNIT_CUBE;
     desc.cycles = cycles;
     desc.pto = &pto;
     for (int i = 0; i < 5; i++) {
@@ -447,9 +446,12 @@ static void own__declarations_that_fit_no_kernel_are_refused(void **state) {
     ptowsp_kernel_desc desc = kernel_desc("add", &pto);
     desc.source.text = "static int x;";
     is_refused(desc, "own: kernel add: it has a source and a PTO-ISA source");
+    desc = kernel_desc("add", &pto);
+    desc.unit = PTOWSP_UNIT_MIX;
+    is_refused(desc, "own: kernel add: its unit is mix, and its PTO-ISA source is not mixed");
     pto.is_mixed = true;
-    is_refused(kernel_desc("add", &pto),
-               "own: kernel add: its PTO-ISA source is mixed, and its unit is not cube");
+    desc.unit = PTOWSP_UNIT_CUBE;
+    is_refused(desc, "own: kernel add: its PTO-ISA source is mixed, and its unit is not mix");
 }
 
 // Emits, or builds, a program of one task of a kernel; returns the error.
@@ -458,7 +460,6 @@ static ptowsp_error error_of(const ptowsp_pto_source *pto, bool is_built, bool i
     npu_fixture_begin(&f);
     npu_module_make(&f, "own");
     ptowsp_kernel_desc desc = kernel_desc("add", pto);
-    desc.unit = pto->is_mixed ? PTOWSP_UNIT_CUBE : PTOWSP_UNIT_VECTOR;
     ptowsp_tensor a = tensor_make(&f, "a", 1, 64), b = tensor_make(&f, "b", 1, 64),
                   c = tensor_make(&f, "c", 1, 64);
     PTOWSP_WORKLOAD(f.m, "own") {

@@ -155,8 +155,7 @@ static void npu_readme_kernels(const npu_emitter *emitter, npu_text *text) {
         if (file) {
             npu_print(text, "| ");
             npu_print_plain(text, kernel.name);
-            npu_print(text, " | %s | `%s`%s |\n",
-                      kernel.unit == PTOWSP_UNIT_CUBE ? "cube" : "vector",
+            npu_print(text, " | %s | `%s`%s |\n", ptowsp_unit_name(kernel.unit),
                       emitter->files[file - 1].path,
                       kernel.is_tile_kernel ? ""
                       : kernel.pto          ? ", which calls the source in `aicore/sources/`"

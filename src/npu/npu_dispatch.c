@@ -4,12 +4,9 @@
 
 // Is the kernel for cube cores, for vector cores, or for both (0)?
 static const char *npu_dispatch_unit(const ptowsp_kernel_info *info) {
-    if (!info->is_tile_kernel) {
-        return info->unit == PTOWSP_UNIT_CUBE ? "WSP_HAS_CUBE" : "WSP_HAS_VECTOR";
-    }
-    const uint32_t *bytes = info->memory_bytes;
-    bool is_cube = bytes[PTOWSP_MEMORY_L1] || bytes[PTOWSP_MEMORY_L0C] || info->has_products;
-    return is_cube && bytes[PTOWSP_MEMORY_UB] ? NULL : is_cube ? "WSP_HAS_CUBE" : "WSP_HAS_VECTOR";
+    return info->unit == PTOWSP_UNIT_MIX    ? NULL
+           : info->unit == PTOWSP_UNIT_CUBE ? "WSP_HAS_CUBE"
+                                            : "WSP_HAS_VECTOR";
 }
 
 static bool npu_machine_is_same(const ptowsp_machine *a, const ptowsp_machine *b) {

@@ -52,23 +52,19 @@ static bool npu_check_kernels(npu_emitter *emitter) {
     return true;
 }
 
-// A kernel with products and other tile operations is for a cube core and its vector cores at once,
-// as is a PTO-ISA source that says so. Trees have both halves and the FIFOs, and execute them where
-// one core is both; no scheduler starts them on a device.
+// A kernel of MIX is for a cube core and its vector cores at once. Trees have both halves and the
+// FIFOs, and execute them where one core is both; no scheduler starts them on a device.
 static bool npu_check_mixed(npu_emitter *emitter) {
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {
         ptowsp_kernel_info kernel = ptowsp_program_kernel_at(emitter->program, i);
-        const uint32_t *bytes = kernel.memory_bytes;
-        bool is_for_both = kernel.pto ? kernel.pto->is_mixed
-                                      : kernel.is_tile_kernel && bytes[PTOWSP_MEMORY_UB] &&
-                                            (bytes[PTOWSP_MEMORY_L1] || bytes[PTOWSP_MEMORY_L0C]);
-        if (kernel.is_used && is_for_both) {
+        if (kernel.is_used && kernel.unit == PTOWSP_UNIT_MIX) {
             return npu_fail(
                 emitter, PTOWSP_UNSUPPORTED, i,
                 "kernel %s works on cube and vector cores; a task of it takes a cube core%s%s and "
                 "its vector cores at once, which a tree's scheduler does not give it "
                 "(is_for_host: for threads and simulators)",
-                kernel.name, kernel.pto ? "" : " of ", kernel.pto ? "" : kernel.machine.name);
+                kernel.name, kernel.is_tile_kernel ? " of " : "",
+                kernel.is_tile_kernel ? kernel.machine.name : "");
         }
     }
     return true;
