@@ -138,7 +138,7 @@ static ptowsp_status take_cores(void *user, uint64_t task, uint32_t lane) {
     for (uint32_t i = 0; i < (is_mix ? 3 : 1); i++) {
         clash_count += __atomic_exchange_n(&e->on_core[cores[i]], 1, __ATOMIC_ACQ_REL);
     }
-    device_spend((uint32_t)(task * 37 % 500));
+    device_spend((uint32_t)(task * 37 % 500 * 40));
     for (uint32_t i = 0; i < (is_mix ? 3 : 1); i++) {
         clash_count += !__atomic_exchange_n(&e->on_core[cores[i]], 0, __ATOMIC_ACQ_REL);
     }

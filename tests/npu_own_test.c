@@ -522,8 +522,8 @@ static void own__mixed_sources_are_refused_for_devices(void **state) {
     pto.is_mixed = true;
     error = error_of(&pto, false, false);
     is_error(&error, PTOWSP_UNSUPPORTED,
-             "kernel add works on cube and vector cores; a task of it takes a cube core and its "
-             "vector cores at once");
+             "kernel add works on cube and vector cores at once: PTO-ISA sources of this kind have "
+             "no halves that a tree could start on a device");
 }
 
 static void own__mistakes_in_sources_are_told_by_the_compiler(void **state) {

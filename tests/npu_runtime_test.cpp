@@ -117,6 +117,7 @@ struct Case {
     uint32_t stream_count, unit_count;
     std::vector<Record> records;
     Stamps stamps[TASK_MAX];
+    uint32_t parts[TASK_MAX];  // vector cores that have run a part of it, a bit each; atomic
     std::vector<uint64_t *> touched[TASK_MAX], written[TASK_MAX];  // by those that have run
     uint32_t clock;
 };
@@ -508,6 +509,7 @@ void begin_case(Case &made) {
     made.records.clear();
     for (uint32_t i = 0; i < TASK_MAX; i++) {
         made.stamps[i] = Stamps();
+        made.parts[i] = 0;
         made.touched[i].clear();
         made.written[i].clear();
     }
@@ -588,6 +590,18 @@ struct SlowCore {
     int32_t task_count = INT32_MAX;
     uint32_t is_let_go = 0;  // atomic
     uint64_t late = 0;       // the task that it has not ended
+    bool is_vector = false;
+
+    // A vector core has its part of a task of MIX, which the cube core executes.
+    void run(wsp_task *task) const {
+        if (is_vector && task->kernel > 8) {
+            assert_int_equal(task->core, index);
+            __atomic_fetch_or(&the_case->parts[task->index], 1u << index, __ATOMIC_RELAXED);
+            task->status = PTOWSP_OK;
+        } else {
+            wsp_core_run(task);
+        }
+    }
 
     void run() {
         while (!pwsp_core_must_quit(&line) && !pwsp_core_may_begin(&line)) {
@@ -606,14 +620,15 @@ struct SlowCore {
                     std::this_thread::yield();
                 }
             } else {
-                wsp_core_run(task);
+                run(task);
             }
             pwsp_core_done(&line);
         }
     }
 };
 
-// Runs a random program on threads of its own; core 0 is slow. Returns the scheduler's failure.
+// Runs a random program on threads of its own, with parts of tasks as on a device; core 0 is slow.
+// Returns the scheduler's failure.
 Failure run_late(Random &random, uint32_t thread_count, int32_t task_count, SlowCore *cores,
                  uint32_t core_count) {
     Tables tables(random);
@@ -628,15 +643,17 @@ Failure run_late(Random &random, uint32_t thread_count, int32_t task_count, Slow
     assert_int_equal(bindings.verify(0), PTOWSP_OK);
     begin_case(made);
     Scheduler scheduler;
+    const uint32_t vector_count = core_count - core_count / 3;
     std::vector<Core> given;
     std::vector<std::thread> threads;
     for (uint32_t i = 0; i < core_count; i++) {
         cores[i].index = i;
-        given.push_back({&cores[i].line, nullptr,
-                         i < core_count - core_count / 3 ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE});
+        cores[i].is_vector = i < vector_count;
+        given.push_back(
+            {&cores[i].line, nullptr, i < vector_count ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE});
     }
     cores[0].task_count = task_count;
-    assert_true(scheduler.begin(program, bindings.table(), given, {thread_count, 40, 400}));
+    assert_true(scheduler.begin(program, bindings.table(), given, {thread_count, 40, 400, true}));
     for (uint32_t i = task_count < 0; i < core_count; i++) {
         threads.emplace_back([&cores, i] { cores[i].run(); });
     }
@@ -653,7 +670,24 @@ Failure run_late(Random &random, uint32_t thread_count, int32_t task_count, Slow
     }
     // Not before: other AICPU threads may lose a core as they begin.
     assert_int_equal(scheduler.has_lost(), scheduler.failure().status != PTOWSP_OK);
+    for (uint64_t i = 0; scheduler.failure().status == PTOWSP_OK && i < made.records.size(); i++) {
+        const bool is_mix = made.records[i].unit == PTOWSP_UNIT_MIX;
+        const uint32_t block = is_mix ? made.stamps[i].core - vector_count : 0;
+        assert_int_equal(made.parts[i], is_mix ? 3u << 2 * block : 0);
+    }
     return scheduler.failure();
+}
+
+void blocks__each_core_has_a_part_of_a_task_of_mix(void **) {
+    Random random = {test_seed()};
+    for (uint32_t i = 0; i < run_count(300); i++) {
+        alarm(60);
+        SlowCore cores[8];
+        const uint32_t core_count = 3 + random.below(6);  // 1 or 2 blocks, and vector cores behind
+        const Failure failure = run_late(random, 1 + random.below(3), INT32_MAX, cores, core_count);
+        assert_int_equal(failure.status, PTOWSP_OK);
+    }
+    alarm(0);
 }
 
 void time_limit__names_the_core_and_what_it_has_not_ended(void **) {
@@ -1243,6 +1277,7 @@ int main() {
             regions__many_readers_of_one_tile_wait_for_its_writer_and_the_next_writer_for_them),
         cmocka_unit_test(random__tasks_leave_memory_as_if_one_had_run_after_another),
         cmocka_unit_test(random__the_first_failure_in_program_order_decides),
+        cmocka_unit_test(blocks__each_core_has_a_part_of_a_task_of_mix),
         cmocka_unit_test(time_limit__names_the_core_and_what_it_has_not_ended),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);

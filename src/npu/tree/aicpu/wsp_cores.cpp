@@ -163,6 +163,44 @@ void Scheduler::free_block(uint32_t cube) {
     }
 }
 
+// Has its task ended, on all cores that run a part of it?
+bool Scheduler::is_done(uint32_t core) {
+    bool is_done = pwsp_aicpu_status(cores_[core].core.line) == PWSP_TASK_DONE;
+    for (uint32_t i = 0; has_parts_ && i < 2 && is_done && is_mix(*cores_[core].running); i++) {
+        is_done = pwsp_aicpu_status(vector_of(core, i).core.line) == PWSP_TASK_DONE;
+    }
+    return is_done;
+}
+
+// A vector core runs its part of a task.
+void Scheduler::give_part(uint32_t core, const Submission &submission) {
+    CoreState &state = cores_[core];
+    if (!state.part) {
+        state.part = std::make_unique<Part>();
+    }
+    state.part->task = submission.task;
+    state.part->task.core = core;
+    state.has_part = true;
+    pwsp_aicpu_give(state.core.line, reinterpret_cast<uintptr_t>(&state.part->task));
+    if (state.core.bell) {
+        state.core.bell->ring();
+    }
+}
+
+// All parts have ended: the first failure counts, the cube core's before those of vector cores.
+void Scheduler::end_parts(uint32_t cube, Submission *submission) {
+    for (uint32_t i = 0; i < 2; i++) {
+        CoreState &state = vector_of(cube, i);
+        PTOWSP_ASSERT(state.has_part);
+        pwsp_aicpu_take_back(state.core.line);
+        state.has_part = false;
+        if (submission->task.status == PTOWSP_OK) {
+            submission->task.status = state.part->task.status;
+            submission->task.fault = state.part->task.fault;
+        }
+    }
+}
+
 // Begins the task that waits for its block, if that is whole. Returns whether it did, or if it must
 // not: a core of the block is lost.
 bool Scheduler::begin_block(uint32_t cube, std::vector<Submission *> *skipped) {
@@ -180,6 +218,9 @@ bool Scheduler::begin_block(uint32_t cube, std::vector<Submission *> *skipped) {
         free_block(cube);
     } else {
         begin_task(cube, submission);
+        for (uint32_t i = 0; has_parts_ && i < 2; i++) {
+            give_part(static_cast<uint32_t>(&vector_of(cube, i) - cores_.data()), *submission);
+        }
     }
     return true;
 }
@@ -195,10 +236,13 @@ bool Scheduler::look_after(uint32_t thread) {
         if (core.owner != thread) {
             continue;
         }
-        if (core.running && pwsp_aicpu_status(core.core.line) == PWSP_TASK_DONE) {
+        if (core.running && is_done(i)) {
             Submission *done = core.running;
             core.running = nullptr;
             pwsp_aicpu_take_back(core.core.line);
+            if (is_mix(*done) && has_parts_) {
+                end_parts(i, done);
+            }
             if (is_mix(*done)) {
                 free_block(i);
             }

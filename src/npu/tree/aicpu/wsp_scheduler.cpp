@@ -91,6 +91,7 @@ bool Scheduler::begin(const wsp_program &program, const wsp_bindings &bindings,
     tensors_ = reinterpret_cast<const pwsp_bound_tensor *>(bindings.tensors);
     thread_count_ = options.aicpu_count;
     time_limit_ms_ = options.time_limit_ms;
+    has_parts_ = options.has_parts;
     is_in_order_ = schedule.issue == PTOWSP_ISSUE_IN_ORDER;
     is_stealing_ = schedule.ready == PTOWSP_READY_WORK_STEALING;
     has_priority_ = schedule.ready == PTOWSP_READY_PRIORITY;
@@ -109,7 +110,7 @@ bool Scheduler::begin(const wsp_program &program, const wsp_bindings &bindings,
         const uint32_t block = unit == PTOWSP_UNIT_CUBE ? at : is_behind ? at - cube_count : at / 2;
         const uint32_t owner =
             thread_count_ == 1 ? 0 : 1 + (has_blocks_ ? block : i) % (thread_count_ - 1);
-        cores_.push_back({cores[i], owner, nullptr, 0, 0, nullptr, false});
+        cores_.push_back({cores[i], owner, nullptr, 0, 0, nullptr, false, false, nullptr});
         unit_owners_[unit] |= 1u << owner;
     }
     queues_.resize(cores.size() + 2);
@@ -170,6 +171,25 @@ void Scheduler::pause(uint32_t thread, uint32_t ticket) {
     }
 }
 
+// A task's core, and of MIX the cores of its block, have not all ended it.
+void Scheduler::lose_task(uint32_t core, const Submission &late) {
+    const bool has_parts = has_parts_ && is_mix(late);
+    for (uint32_t i = 0; i < (has_parts ? 3 : 1); i++) {
+        CoreState &state = i ? vector_of(core, i - 1) : cores_[core];
+        const uint32_t at = static_cast<uint32_t>(&state - cores_.data());
+        state.has_part = false;
+        if (pwsp_aicpu_status(state.core.line) == PWSP_TASK_DONE) {
+            pwsp_aicpu_take_back(state.core.line);
+            continue;
+        }
+        char what[sizeof failure_.text];
+        snprintf(what, sizeof what, "%s: task %" PRIu64 ": core %" PRIu32 " (%s) has not ended it",
+                 place_text(late.place), late.task.index, at,
+                 ptowsp_unit_name(static_cast<ptowsp_unit>(state.core.unit)));
+        lose(at, late.task.index, what);
+    }
+}
+
 // Fails the tasks of a thread's cores that have not ended in time.
 void Scheduler::lose_late(uint32_t thread) {
     std::lock_guard<std::mutex> guard(owners_[thread]);
@@ -177,15 +197,10 @@ void Scheduler::lose_late(uint32_t thread) {
     for (uint32_t i = 0; i < cores_.size(); i++) {
         CoreState &core = cores_[i];
         Submission *late = core.owner == thread ? core.running : nullptr;
-        if (!late || now - core.since_ms <= time_limit_ms_ ||
-            pwsp_aicpu_status(core.core.line) == PWSP_TASK_DONE) {
+        if (!late || now - core.since_ms <= time_limit_ms_ || is_done(i)) {
             continue;
         }
-        char what[sizeof failure_.text];
-        snprintf(what, sizeof what, "%s: task %" PRIu64 ": core %" PRIu32 " (%s) has not ended it",
-                 place_text(late->place), late->task.index, i,
-                 ptowsp_unit_name(static_cast<ptowsp_unit>(core.core.unit)));
-        lose(i, late->task.index, what);
+        lose_task(i, *late);
         core.running = nullptr;
         late->task.status = PTOWSP_SYSTEM_FAILED;
         complete(late, thread);

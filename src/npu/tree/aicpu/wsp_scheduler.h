@@ -118,6 +118,7 @@ struct SchedulerOptions {
     // How long a core is awaited: to poll, and to end a task. One that does not is lost: its task
     // fails with the core's name, what follows is skipped, and the run ends. 0: without an end.
     uint32_t time_limit_ms;
+    bool has_parts;  // each core of a block runs a part of a task of MIX; else the cube core all
 };
 
 class Scheduler final : public Target {
@@ -193,6 +194,10 @@ class Scheduler final : public Target {
             return rank != other.rank ? rank < other.rank : number > other.number;
         }
     };
+    // A copy of a task for a vector core, which writes back whole lines of its own.
+    struct alignas(64) Part {
+        wsp_task task;
+    };
     struct CoreState {
         Core core;
         uint32_t owner;       // its AICPU thread
@@ -201,6 +206,8 @@ class Scheduler final : public Target {
         uint64_t since_ms;    // of the wait
         Submission *waiting;  // a cube core: its task that waits for its vector cores
         bool is_held;         // a vector core: a task of its block has it, or waits for it
+        bool has_part;        // a vector core: it runs a part of the cube core's task
+        std::unique_ptr<Part> part;
     };
 
     // Callbacks of the issue.
@@ -220,6 +227,9 @@ class Scheduler final : public Target {
     void begin_task(uint32_t core, Submission *submission);
     void take_block(uint32_t cube, Submission *submission);
     void free_block(uint32_t cube);
+    bool is_done(uint32_t core);
+    void give_part(uint32_t core, const Submission &submission);
+    void end_parts(uint32_t cube, Submission *submission);
     bool begin_block(uint32_t cube, std::vector<Submission *> *skipped);
     Submission *next_for(uint32_t core, std::vector<Submission *> *skipped);
     bool look_after(uint32_t thread);
@@ -228,6 +238,7 @@ class Scheduler final : public Target {
     bool step(uint32_t thread);
     void pause(uint32_t thread, uint32_t ticket);
     void lose(uint32_t core, uint64_t index, const char *what);
+    void lose_task(uint32_t core, const Submission &late);
     void lose_late(uint32_t thread);
 
     // Thread 0.
@@ -251,7 +262,8 @@ class Scheduler final : public Target {
     uint32_t unit_first_[2] = {0, 0}, unit_count_[2] = {0, 0};  // cores; MIX counts as CUBE
     uint32_t unit_owners_[2] = {0, 0};                          // a bit for each thread
     bool has_blocks_ = false;                                   // a block for each cube core
-    std::unique_ptr<Bell[]> bells_;                             // by thread
+    bool has_parts_ = false;
+    std::unique_ptr<Bell[]> bells_;  // by thread
     // Protects the cores of a thread; taken before mutex_: processes of a device act for thread 0.
     std::unique_ptr<std::mutex[]> owners_;
     std::vector<CoreState> cores_;
