@@ -217,10 +217,11 @@ bool Scheduler::begin_block(uint32_t cube, std::vector<Submission *> *skipped) {
         skipped->push_back(submission);
         free_block(cube);
     } else {
-        begin_task(cube, submission);
+        // Copies first: the cube core writes to its own as soon as it has it.
         for (uint32_t i = 0; has_parts_ && i < 2; i++) {
             give_part(static_cast<uint32_t>(&vector_of(cube, i) - cores_.data()), *submission);
         }
+        begin_task(cube, submission);
     }
     return true;
 }
