@@ -12580,6 +12580,11 @@ PWSP_INLINE int64_t pwsp_tile_offset(const pwsp_bound_tensor *tensor, const pwsp
     return at->lead + at->row * tensor->row_stride + at->col * tensor->col_stride;
 }
 
+// The unit whose lanes, cores and queues tasks of a unit go to: MIX is at its block's cube core.
+PWSP_INLINE ptowsp_unit pwsp_unit_lane(ptowsp_unit unit) {
+    return unit == PTOWSP_UNIT_MIX ? PTOWSP_UNIT_CUBE : unit;
+}
+
 // A task. The scheduler needs no cycles; time needs the cycles of every task.
 typedef struct pwsp_arrival {
     uint64_t cycles;
@@ -37398,7 +37403,7 @@ static void pwsp_kernel_check(ptowsp_module *module, const ptowsp_kernel_desc *d
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "kernel %s: %u axis arguments are more than %d", name, desc->axis_count,
                          PTOWSP_TASK_AXIS_MAX);
-    } else if ((uint32_t)desc->unit > PTOWSP_UNIT_CUBE) {
+    } else if ((uint32_t)desc->unit >= PTOWSP_UNIT_COUNT) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "kernel %s: %d is no execution unit", name, (int)desc->unit);
     }
@@ -37555,6 +37560,7 @@ ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc
     if (desc->pto && !pwsp_kernel_set_pto(module, desc, &info)) {
         return kernel;
     }
+    info.unit = info.pto && info.pto->is_mixed ? PTOWSP_UNIT_MIX : info.unit;
     info.fn = desc->fn;
     info.cost = desc->cost;
     info.cycles = desc->cycles;
@@ -37653,8 +37659,10 @@ static bool pwsp_pto_check(ptowsp_module *module, const pwsp_kernel_info *info,
         wrong = "it has a source and a PTO-ISA source";
     } else if ((uint32_t)pto->family > PTOWSP_FAMILY_A5) {
         wrong = "its PTO-ISA source is for no family of machines";
-    } else if (pto->is_mixed && info->unit != PTOWSP_UNIT_CUBE) {
-        wrong = "its PTO-ISA source is mixed, and its unit is not cube";
+    } else if (pto->is_mixed && info->unit == PTOWSP_UNIT_CUBE) {
+        wrong = "its PTO-ISA source is mixed, and its unit is not mix";
+    } else if (!pto->is_mixed && info->unit == PTOWSP_UNIT_MIX) {
+        wrong = "its unit is mix, and its PTO-ISA source is not mixed";
     } else if (!pwsp_name_is_identifier(pto->entry ? pto->entry : info->name)) {
         wrong = "the entry of its PTO-ISA source is no identifier of C";
     }
@@ -39524,7 +39532,7 @@ PWSP_INTERNAL ptowsp_status pwsp_schedule_check_tensor(ptowsp_context *context,
     ROW("kernel", "factors by col", 13, PWSP_E, PWSP_E, PWSP_L)                                    \
     ROW("kernel", "wide columns", 14, PWSP_E, PWSP_E, PWSP_L)                                      \
     ROW("kernel", "other strides", 15, PWSP_E, PWSP_E, PWSP_O)                                     \
-    ROW("kernel", "both cores", 16, PWSP_L, PWSP_L, PWSP_R)
+    ROW("kernel", "both cores", 16, PWSP_L, PWSP_L, PWSP_L)
 // clang-format on
 
 typedef struct pwsp_capability {
@@ -41031,6 +41039,30 @@ static bool pwsp_compiler_keys(pwsp_compiler *c, uint32_t id, pwsp_task_op *task
     return is_good;
 }
 
+// Have the schedule's pools a lane for tasks of a unit, and of MIX two vector lanes for each cube
+// lane? False with an error.
+static bool pwsp_compiler_check_lanes(pwsp_compiler *c, uint32_t id, ptowsp_unit unit) {
+    const ptowsp_schedule *schedule = c->schedule;
+    uint32_t vector = schedule->vector_lane_count, cube = schedule->cube_lane_count;
+    if (schedule->pools != PTOWSP_POOLS_BY_UNIT) {
+        return true;
+    }
+    if ((pwsp_unit_lane(unit) == PTOWSP_UNIT_CUBE ? cube : vector) == 0) {
+        pwsp_module_fail_at(c->module, id, PTOWSP_INVALID_PARAMS,
+                            "its kernel needs a %s lane, and the schedule has none",
+                            ptowsp_unit_name(pwsp_unit_lane(unit)));
+        return false;
+    }
+    if (unit == PTOWSP_UNIT_MIX && vector / 2 < cube) {
+        pwsp_module_fail_at(c->module, id, PTOWSP_INVALID_PARAMS,
+                            "its kernel takes two vector lanes with each of %u cube lanes, and the "
+                            "schedule has %u",
+                            cube, vector);
+        return false;
+    }
+    return true;
+}
+
 static bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id) {
     const pwsp_task_info *info = PWSP_NODE(c->module, id)->task;
     const pwsp_kernel_info *kernel = PWSP_KERNEL(c->module, info->kernel);
@@ -41041,12 +41073,7 @@ static bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id) {
     made.axis_count = kernel->axis_count;
     made.scalar_count = kernel->scalar_count;
     made.view_count = kernel->tile_count;
-    bool is_cube = kernel->unit == PTOWSP_UNIT_CUBE;
-    if (!c->is_in_process && c->schedule->pools == PTOWSP_POOLS_BY_UNIT &&
-        (is_cube ? c->schedule->cube_lane_count : c->schedule->vector_lane_count) == 0) {
-        pwsp_module_fail_at(c->module, id, PTOWSP_INVALID_PARAMS,
-                            "its kernel needs a %s lane, and the schedule has none",
-                            is_cube ? "cube" : "vector");
+    if (!c->is_in_process && !pwsp_compiler_check_lanes(c, id, kernel->unit)) {
         return false;
     }
     uint32_t index, first_scalar;
@@ -42366,7 +42393,7 @@ static void pwsp_print_kernels(const ptowsp_module *m, ptowsp_text text) {
             pwsp_text_format(text, ", %s %s", kernel->scalars[j].name,
                              pwsp_type_name(kernel->scalars[j].type));
         }
-        pwsp_text_format(text, ") %s", kernel->unit == PTOWSP_UNIT_CUBE ? "cube" : "vector");
+        pwsp_text_format(text, ") %s", ptowsp_unit_name(kernel->unit));
         if (kernel->code) {
             pwsp_text_format(text, ", %u instructions", kernel->code->insn_count);
         } else if (kernel->cost) {
@@ -43810,7 +43837,10 @@ static bool pwsp_body_info(ptowsp_module *module, const ptowsp_body *body,
     memset(info, 0, sizeof *info);
     info->name = pwsp_module_name(module, "kernel", body->name);
     info->axis_count = body->axis_count;
-    info->unit = code->is_cube ? PTOWSP_UNIT_CUBE : PTOWSP_UNIT_VECTOR;
+    bool is_cube = code->is_cube || code->used[PTOWSP_MEMORY_L1] || code->used[PTOWSP_MEMORY_L0C];
+    info->unit = !is_cube                       ? PTOWSP_UNIT_VECTOR
+                 : code->used[PTOWSP_MEMORY_UB] ? PTOWSP_UNIT_MIX
+                                                : PTOWSP_UNIT_CUBE;
     info->code = code;
     info->body = body;
     return info->name && pwsp_kernel_copy_params(module, &desc, info);
@@ -44569,8 +44599,8 @@ typedef struct pwsp_sim_recorder {
     ptowsp_task_record *(*add)(void *user, const pwsp_arrival *arrival);
     // The record of a task that is not done.
     ptowsp_task_record *(*at)(void *user, uint64_t index);
-    // The record is complete; its lane, if it has one, was free since lane_free.
-    void (*done)(void *user, uint64_t index, uint64_t lane_free);
+    // The record is complete; its lanes, if it has any, were idle for so many cycles before it.
+    void (*done)(void *user, uint64_t index, uint64_t idle_cycles);
     // NULL: it need not know.
     void (*mark)(void *user, pwsp_sim_mark mark, const uint32_t *edges, uint32_t count);
     void *user;
@@ -44692,17 +44722,68 @@ PWSP_INLINE uint64_t pwsp_sim_room_needed(const pwsp_sim *sim) {
 PWSP_INTERNAL uint64_t pwsp_sim_turn(pwsp_sim *sim, const pwsp_arrival *arrival);
 
 PWSP_INLINE pwsp_pool_lanes *pwsp_sim_pool(pwsp_sim *sim, ptowsp_unit unit) {
-    return &sim->pools[sim->schedule->pools == PTOWSP_POOLS_BY_UNIT && unit == PTOWSP_UNIT_CUBE];
+    bool is_by_unit = sim->schedule->pools == PTOWSP_POOLS_BY_UNIT;
+    return &sim->pools[is_by_unit && pwsp_unit_lane(unit) == PTOWSP_UNIT_CUBE];
+}
+
+// Does a task take a block: beside its cube lane the vector lanes `block` and `block` + 1? Programs
+// with such tasks have enough vector lanes.
+PWSP_INLINE bool pwsp_sim_has_block(const pwsp_sim *sim, ptowsp_unit unit) {
+    return unit == PTOWSP_UNIT_MIX && sim->schedule->pools == PTOWSP_POOLS_BY_UNIT;
+}
+
+PWSP_INLINE uint32_t pwsp_sim_block(const pwsp_sim *sim, uint32_t lane) {
+    PTOWSP_ASSERT(lane >= sim->pools[1].first);
+    uint32_t block = 2 * (lane - sim->pools[1].first);
+    PTOWSP_ASSERT(block + 1 < sim->pools[0].count);
+    return block;
+}
+
+// The lane of a task that is free last, the task's own among equals.
+PWSP_INLINE const pwsp_lane *pwsp_sim_last_lane(const pwsp_sim *sim, ptowsp_unit unit,
+                                                uint32_t lane) {
+    const pwsp_lane *last = &sim->lanes[lane];
+    if (PWSP_UNLIKELY(pwsp_sim_has_block(sim, unit))) {
+        const pwsp_lane *vector = &sim->lanes[pwsp_sim_block(sim, lane)];
+        last = vector[0].free > last->free ? &vector[0] : last;
+        last = vector[1].free > last->free ? &vector[1] : last;
+    }
+    return last;
+}
+
+// The cycles for which its lanes are idle before it starts.
+PWSP_INTERNAL uint64_t pwsp_sim_idle(const pwsp_sim *sim, ptowsp_unit unit, uint32_t lane,
+                                     uint64_t start);
+
+// A lane runs a task from start on.
+PWSP_INLINE void pwsp_sim_occupy(pwsp_sim *sim, uint32_t lane, uint64_t task, uint64_t cycles,
+                                 uint64_t start) {
+    PTOWSP_ASSERT(start >= sim->lanes[lane].free);
+    sim->lanes[lane].free = start + cycles;
+    sim->lanes[lane].last_task = task;
+    sim->lane_stats[lane].busy_cycles += cycles;
+}
+
+// A task's lanes run it; it counts as one of its own lane.
+PWSP_INLINE void pwsp_sim_start(pwsp_sim *sim, ptowsp_unit unit, uint32_t lane, uint64_t task,
+                                uint64_t cycles, uint64_t start) {
+    pwsp_sim_occupy(sim, lane, task, cycles, start);
+    sim->lane_stats[lane].task_count++;
+    if (PWSP_UNLIKELY(pwsp_sim_has_block(sim, unit))) {
+        uint32_t block = pwsp_sim_block(sim, lane);
+        pwsp_sim_occupy(sim, block, task, cycles, start);
+        pwsp_sim_occupy(sim, block + 1, task, cycles, start);
+    }
 }
 
 // The lane of a task by its dispatch. Work stealing in order takes the lane that is free first.
-PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, pwsp_pool_lanes *pool, uint64_t key);
+PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, ptowsp_unit unit, uint64_t key);
 
 PWSP_INLINE uint32_t pwsp_sim_dispatch(pwsp_sim *sim, ptowsp_unit unit, uint64_t key) {
-    pwsp_pool_lanes *pool = pwsp_sim_pool(sim, unit);
     if (sim->lane_rule != PWSP_LANE_IN_TURN) {
-        return pwsp_sim_dispatch_other(sim, pool, key);
+        return pwsp_sim_dispatch_other(sim, unit, key);
     }
+    pwsp_pool_lanes *pool = pwsp_sim_pool(sim, unit);
     uint32_t lane = pool->first + pool->next;
     pool->next = pool->next + 1 == pool->count ? 0 : pool->next + 1;
     return lane;
@@ -44955,14 +45036,29 @@ PWSP_INTERNAL uint64_t pwsp_sim_turn(pwsp_sim *sim, const pwsp_arrival *arrival)
     return turn;
 }
 
-PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, pwsp_pool_lanes *pool, uint64_t key) {
+PWSP_INTERNAL uint64_t pwsp_sim_idle(const pwsp_sim *sim, ptowsp_unit unit, uint32_t lane,
+                                     uint64_t start) {
+    uint64_t idle = start - sim->lanes[lane].free;
+    if (pwsp_sim_has_block(sim, unit)) {
+        uint32_t block = pwsp_sim_block(sim, lane);
+        idle = pwsp_sum_u64(idle, start - sim->lanes[block].free);
+        idle = pwsp_sum_u64(idle, start - sim->lanes[block + 1].free);
+    }
+    return idle;
+}
+
+PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, ptowsp_unit unit, uint64_t key) {
+    const pwsp_pool_lanes *pool = pwsp_sim_pool(sim, unit);
     PTOWSP_ASSERT(pool->first + pool->count <= sim->timed->lane_count);
     if (sim->lane_rule != PWSP_LANE_ANY) {
         return pool->first + pwsp_lane_choose(sim->lane_rule, key, 0, pool->count);
     }
     uint32_t best = pool->first;
+    uint64_t best_free = pwsp_sim_last_lane(sim, unit, best)->free;
     for (uint32_t i = pool->first + 1; i < pool->first + pool->count; i++) {
-        best = sim->lanes[i].free < sim->lanes[best].free ? i : best;
+        uint64_t free = pwsp_sim_last_lane(sim, unit, i)->free;
+        best = free < best_free ? i : best;
+        best_free = pwsp_min_u64(free, best_free);
     }
     return best;
 }
@@ -45014,6 +45110,18 @@ PWSP_INTERNAL uint64_t pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uin
         sim->recorder.done(sim->recorder.user, i, 0);
     }
     return cause;
+}
+
+const char *ptowsp_unit_name(ptowsp_unit unit) {
+    switch (unit) {
+#define PWSP_UNIT_CASE(name, text)                                                                 \
+    case PTOWSP_UNIT_##name: return text;
+        PTOWSP_UNITS(PWSP_UNIT_CASE)
+#undef PWSP_UNIT_CASE
+    case PTOWSP_UNIT_COUNT:
+    case PTOWSP_UNIT_FORCE_INT: break;
+    }
+    return "unknown";
 }
 
 const char *ptowsp_stall_name(ptowsp_stall stall) {
@@ -45342,6 +45450,7 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
 PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_arrival *arrival);
 
 // Tasks of one unit without anything but cycles and a dispatch key, all children of the open scope.
+// None takes a block.
 #define PWSP_BATCH_MAX 256
 
 typedef struct pwsp_batch {
@@ -45377,7 +45486,7 @@ PWSP_INTERNAL bool pwsp_lanes_slot_load(pwsp_lanes *lanes, const pwsp_tile_at *t
 // events:
 //      ready = max over what it waits for       (structure, data, edges, stream)
 //      clock = max(clock, ready) in order; then timing; then room in the window
-//      start = max(free[lane], clock, ready, gate)
+//      start = max(free[lane], clock, ready, gate); of MIX, free of each lane of the block
 //
 // Structure needs one maximum for each open scope: a parallel scope keeps the latest end of its
 // children, a sequential scope the time when its next child is ready.
@@ -45518,11 +45627,13 @@ static bool pwsp_lanes_record(pwsp_sim *sim, const pwsp_arrival *arrival, const 
     record->issue = sim->clock.now;
     record->start = start;
     record->end = end;
-    record->stall = pwsp_sim_cause(sim, ready, &sim->lanes[lane], issue, start, &record->cause);
+    record->stall = pwsp_sim_cause(sim, ready, pwsp_sim_last_lane(sim, arrival->unit, lane), issue,
+                                   start, &record->cause);
     record->lane = lane;
     record->kernel = arrival->kernel;
     record->node = arrival->node;
-    sim->recorder.done(sim->recorder.user, sim->task_count, sim->lanes[lane].free);
+    sim->recorder.done(sim->recorder.user, sim->task_count,
+                       pwsp_sim_idle(sim, arrival->unit, lane, start));
     return true;
 }
 
@@ -45543,7 +45654,7 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
     }
     uint32_t lane_index = pwsp_sim_dispatch(sim, arrival->unit, arrival->dispatch_key);
     PTOWSP_ASSERT(lane_index < sim->timed->lane_count);
-    pwsp_lane *lane = &sim->lanes[lane_index];
+    const pwsp_lane *lane = pwsp_sim_last_lane(sim, arrival->unit, lane_index);
     uint64_t known = pwsp_max_u64(sim->clock.now, ready.time);
     uint64_t due = pwsp_max_u64(issue, known);
     uint64_t able = pwsp_max_u64(due, lane->free);
@@ -45563,11 +45674,7 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
     stats->stall_cycles[PTOWSP_STALL_LANE] += able - due;
     stats->stall_cycles[PTOWSP_STALL_START] += start - able;
     stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, end);
-    ptowsp_lane_stats *lane_stats = &sim->lane_stats[lane_index];
-    lane_stats->busy_cycles += arrival->cycles;
-    lane_stats->task_count++;
-    lane->free = end;
-    lane->last_task = sim->task_count;
+    pwsp_sim_start(sim, arrival->unit, lane_index, sim->task_count, arrival->cycles, start);
     if (schedule->window && (end > sim->clock.now || !pwsp_sim_is_open(sim))) {
         if (!pwsp_window_push(&lanes->window, &sim->memory, lane_index, end, sim->task_count)) {
             return pwsp_sim_no_memory(sim);
@@ -45731,6 +45838,7 @@ PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, 
     const ptowsp_schedule *schedule = lanes->sim->schedule;
     bool has_window = schedule->window != 0;
     PTOWSP_ASSERT(count <= PWSP_BATCH_MAX && pwsp_lanes_is_plain(lanes));
+    PTOWSP_ASSERT(!pwsp_sim_has_block(lanes->sim, batch->unit));
     if (schedule->issue == PTOWSP_ISSUE_IN_ORDER) {
         return has_window ? pwsp_lanes_batch_run(lanes, batch, count, true, true)
                           : pwsp_lanes_batch_run(lanes, batch, count, true, false);
@@ -45783,7 +45891,14 @@ typedef struct pwsp_events_node {
 } pwsp_events_node;
 
 // An open join may gain dependences: it is closed when a node waits for it, or its holder drops it.
-enum { PWSP_EVENTS_JOIN, PWSP_EVENTS_OPEN_JOIN, PWSP_EVENTS_TASK, PWSP_EVENTS_PIPELINE };
+// A block task takes a block of lanes.
+enum {
+    PWSP_EVENTS_JOIN,
+    PWSP_EVENTS_OPEN_JOIN,
+    PWSP_EVENTS_TASK,
+    PWSP_EVENTS_BLOCK_TASK,
+    PWSP_EVENTS_PIPELINE
+};
 
 // The rest of a pipeline. Its node has the first task as index, and the place of this instead of
 // cycles.
@@ -45833,9 +45948,9 @@ typedef struct pwsp_events {
     uint64_t pipeline_count;   // issued and not done
     uint32_t late;             // a pipeline that would end too late, or 0
     uint64_t ready_count[2];   // by pool
-    uint64_t *idle;            // bits: lanes that run nothing
+    uint64_t *idle;            // bits: lanes that run nothing, and that no block task waits for
     uint64_t *able;            // bits: idle lanes with tasks in their own queue
-    pwsp_window running;       // one task at most on each lane
+    pwsp_window running;  // by lane: its task, or the block task that waits for its vector lanes
     uint64_t in_flight;
     uint64_t last_ended;  // the task that completed last
     uint32_t current;     // the node of the task being issued, for visits
@@ -46277,7 +46392,9 @@ PWSP_INTERNAL void pwsp_events_token_merge(void *user, pwsp_token *into, const p
 // room (by the caller, which walks the program: pwsp_events_task returns when its task has been
 // issued); lanes take tasks. A heap for each lane holds its ready tasks, the best first, by key and
 // then by index; with work stealing as dispatch the lanes of a pool share one heap. Each lane runs
-// at most one task, so the ends are few, and a tournament of lanes finds the next one.
+// at most one task, so the ends are few, and a tournament of lanes finds the next one. A task that
+// takes a block of lanes stands in the queue of its cube lane. That lane takes it although vector
+// lanes of the block still run: these take nothing else any more, so its start is known.
 
 #include <inttypes.h>
 
@@ -46403,53 +46520,82 @@ static uint32_t pwsp_events_first_bit(uint64_t word) {
     return (uint32_t)__builtin_ctzll(word);
 }
 
-// Runs the best task of a queue on a lane, from now on. False with an error.
+static void pwsp_events_set_busy(pwsp_events *events, uint32_t lane) {
+    events->idle[lane / 64] &= ~(UINT64_C(1) << lane % 64);
+    events->able[lane / 64] &= ~(UINT64_C(1) << lane % 64);
+}
+
+// A lane's task has ended: the lane is idle, unless a block task has taken it meanwhile.
+static void pwsp_events_set_idle(pwsp_events *events, uint32_t lane) {
+    uint64_t bit = UINT64_C(1) << lane % 64;
+    if (events->sim->lanes[lane].free > events->now) {
+        return;
+    }
+    events->idle[lane / 64] |= bit;
+    if (!events->is_shared && events->queues[lane].count) {
+        events->able[lane / 64] |= bit;
+    }
+}
+
+// Completes the record of a task that starts, before its lanes are occupied.
+static void pwsp_events_record(pwsp_events *events, uint32_t id, ptowsp_unit unit, uint32_t lane,
+                               uint64_t start) {
+    pwsp_sim *sim = events->sim;
+    const pwsp_events_node *node = &events->nodes[id];
+    const pwsp_lane *last = pwsp_sim_last_lane(sim, unit, lane);
+    ptowsp_task_record *record = sim->recorder.at(sim->recorder.user, node->index);
+    pwsp_token ready = {node->time, pwsp_events_cause(events, id)};
+    uint64_t clock_cause = record->cause;  // the cause of the clock, noted at issue
+    ptowsp_stall clock_stall = record->stall;
+    uint64_t turn = pwsp_events_turn(events, id);
+    record->ready = node->time;
+    record->start = start;
+    record->end = start + node->cycles;
+    record->lane = lane;
+    record->stall = pwsp_sim_cause(sim, &ready, last, turn, start, &record->cause);
+    if (start > 0 && start == turn && node->time != start && last->free != start) {
+        record->stall = clock_stall;
+        record->cause = clock_cause;
+    }
+    sim->recorder.done(sim->recorder.user, node->index, pwsp_sim_idle(sim, unit, lane, start));
+}
+
+// Runs the best task of a queue on a lane, from now on. A block task takes its vector lanes now, and
+// starts when both are free, which is known. False with an error.
 static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_events_queue *queue) {
     pwsp_sim *sim = events->sim;
     uint32_t id = pwsp_events_queue_pop(events, queue).node;
     pwsp_events_node *node = &events->nodes[id];
-    uint64_t end = events->now + node->cycles;
+    bool is_block = node->kind == PWSP_EVENTS_BLOCK_TASK;
+    ptowsp_unit unit = is_block ? PTOWSP_UNIT_MIX : PTOWSP_UNIT_VECTOR;
+    uint64_t start = pwsp_max_u64(events->now, pwsp_sim_last_lane(sim, unit, lane)->free);
+    uint64_t end = start + node->cycles;
     if (end > PTOWSP_CYCLES_MAX) {
         return pwsp_sim_fail(sim, PTOWSP_LIMIT_EXCEEDED, node->index,
                              "run: task %" PRIu64 " ends after 2^63 - 1 cycles", node->index);
     }
     uint64_t known = pwsp_max_u64(node->clock, node->time);
-    uint64_t turn = pwsp_events_turn(events, id), due = pwsp_max_u64(turn, known);
+    uint64_t due = pwsp_max_u64(pwsp_events_turn(events, id), known);
     uint64_t able = pwsp_max_u64(due, sim->gate_time);
     ptowsp_run_stats *stats = &sim->stats;
     stats->stall_cycles[PTOWSP_STALL_DEPENDENCY] += known - node->clock;
     stats->stall_cycles[PTOWSP_STALL_TIMING] += due - known;
     stats->stall_cycles[PTOWSP_STALL_START] += able - due;
-    stats->stall_cycles[PTOWSP_STALL_LANE] += events->now - able;
+    stats->stall_cycles[PTOWSP_STALL_LANE] += start - able;
     stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, end);
     if (sim->has_records) {
-        ptowsp_task_record *record = sim->recorder.at(sim->recorder.user, node->index);
-        pwsp_token ready = {node->time, pwsp_events_cause(events, id)};
-        uint64_t clock_cause = record->cause;  // the cause of the clock, noted at issue
-        ptowsp_stall clock_stall = record->stall;
-        record->ready = node->time;
-        record->start = events->now;
-        record->end = end;
-        record->lane = lane;
-        record->stall =
-            pwsp_sim_cause(sim, &ready, &sim->lanes[lane], turn, events->now, &record->cause);
-        if (record->start > 0 && record->start == turn && node->time != events->now &&
-            sim->lanes[lane].free != events->now) {
-            record->stall = clock_stall;
-            record->cause = clock_cause;
-        }
-        sim->recorder.done(sim->recorder.user, node->index, sim->lanes[lane].free);
+        pwsp_events_record(events, id, unit, lane, start);
     }
-    sim->lanes[lane].free = end;
-    sim->lanes[lane].last_task = node->index;
-    sim->lane_stats[lane].busy_cycles += node->cycles;
-    sim->lane_stats[lane].task_count++;
-    PTOWSP_ASSERT(node->kind == PWSP_EVENTS_TASK && node->pending == 0 && !node->is_done);
+    PTOWSP_ASSERT((is_block || node->kind == PWSP_EVENTS_TASK) && !node->pending && !node->is_done);
     PTOWSP_ASSERT(events->idle[lane / 64] >> lane % 64 & 1);
     PTOWSP_ASSERT(events->ready_count[lane >= sim->pools[0].count] > 0);
+    pwsp_sim_start(sim, unit, lane, node->index, node->cycles, start);
     events->ready_count[lane >= sim->pools[0].count]--;
-    events->idle[lane / 64] &= ~(UINT64_C(1) << lane % 64);
-    events->able[lane / 64] &= ~(UINT64_C(1) << lane % 64);
+    pwsp_events_set_busy(events, lane);
+    if (is_block) {
+        pwsp_events_set_busy(events, pwsp_sim_block(sim, lane));
+        pwsp_events_set_busy(events, pwsp_sim_block(sim, lane) + 1);
+    }
     if (!pwsp_window_push(&events->running, &sim->memory, lane, end, id)) {
         return pwsp_sim_no_memory(sim);
     }
@@ -46529,10 +46675,10 @@ static void pwsp_events_complete(pwsp_events *events) {
         events->last_ended = node->index;
         PTOWSP_ASSERT(events->in_flight > 0 && !node->is_done);
         events->in_flight--;
-        uint64_t bit = UINT64_C(1) << lane % 64;
-        events->idle[lane / 64] |= bit;
-        if (!events->is_shared && events->queues[lane].count) {
-            events->able[lane / 64] |= bit;
+        pwsp_events_set_idle(events, lane);
+        if (node->kind == PWSP_EVENTS_BLOCK_TASK) {
+            pwsp_events_set_idle(events, pwsp_sim_block(events->sim, lane));
+            pwsp_events_set_idle(events, pwsp_sim_block(events->sim, lane) + 1);
         }
         pwsp_events_fire(events, id);
         pwsp_events_settle(events);
@@ -46662,7 +46808,7 @@ PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arr
         return pwsp_sim_no_memory(sim);
     }
     pwsp_events_node *node = &events->nodes[id];
-    node->kind = PWSP_EVENTS_TASK;
+    node->kind = pwsp_sim_has_block(sim, arrival->unit) ? PWSP_EVENTS_BLOCK_TASK : PWSP_EVENTS_TASK;
     node->pending = 1;  // until all its dependences are known
     node->index = sim->task_count;
     node->cycles = arrival->cycles;
@@ -50882,7 +51028,7 @@ static bool pwsp_recorder_keeps(const pwsp_recorder *recorder, uint64_t index,
            (options->every <= 1 || index % options->every == 0);
 }
 
-static void pwsp_recorder_done(void *user, uint64_t index, uint64_t lane_free) {
+static void pwsp_recorder_done(void *user, uint64_t index, uint64_t idle_cycles) {
     pwsp_recorder *recorder = (pwsp_recorder *)user;
     uint64_t slot;
     bool is_found = pwsp_recorder_find(recorder, index, &slot);
@@ -50900,9 +51046,8 @@ static void pwsp_recorder_done(void *user, uint64_t index, uint64_t lane_free) {
     kernel->bytes_read = pwsp_sum_u64(kernel->bytes_read, more->bytes_read);
     kernel->bytes_written = pwsp_sum_u64(kernel->bytes_written, more->bytes_written);
     if (record->lane != PTOWSP_NO_LANE) {
-        PTOWSP_ASSERT(record->start >= lane_free);
         ptowsp_cycles *idle = &recorder->idle[record->stall];
-        *idle = pwsp_sum_u64(*idle, record->start - lane_free);
+        *idle = pwsp_sum_u64(*idle, idle_cycles);
     }
     pwsp_recorder_use(recorder, record);
     more->is_done = true;
@@ -51553,7 +51698,7 @@ static void pwsp_frontend_tiles(const pwsp_frontend *front, const pwsp_entry *en
 
 // The lane or core that dispatch chooses.
 static uint32_t pwsp_frontend_home(const pwsp_frontend *front, const pwsp_arrival *arrival) {
-    uint32_t group = front->home_counts[1] > 0 && arrival->unit == PTOWSP_UNIT_CUBE;
+    uint32_t group = front->home_counts[1] > 0 && pwsp_unit_lane(arrival->unit) == PTOWSP_UNIT_CUBE;
     return front->home_first[group] +
            pwsp_lane_choose(front->lane_rule, arrival->dispatch_key, 0, front->home_counts[group]);
 }
@@ -52621,7 +52766,8 @@ static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
                 !pwsp_walk_kernel(&run->walk, is_time_only, &arrival.cycles)) {
                 return pwsp_run_flush(run) ? pwsp_run_fail_walk(run) : pwsp_run_fail_time(run);
             }
-            bool is_plain = has_plain && !(has_data && x->task_op->view_count);
+            bool is_plain = has_plain && !(has_data && x->task_op->view_count) &&
+                            !pwsp_sim_has_block(&run->time.sim, x->kernel->unit);
             if (is_plain) {
                 arrival.unit = x->kernel->unit;
             } else {
@@ -53514,8 +53660,9 @@ PWSP_INTERNAL uint32_t pwsp_deque_steal(pwsp_deque *victim, uint32_t *out_tasks)
 
 #define PWSP_GRAPH_NONE UINT32_MAX
 
-#define PWSP_GRAPH_LEVELS  (PTOWSP_GRAPH_PRIORITY_MAX + 1)
-#define PWSP_GRAPH_CLASSES (2 * PWSP_GRAPH_LEVELS)  // unit * PWSP_GRAPH_LEVELS + priority
+#define PWSP_GRAPH_LEVELS (PTOWSP_GRAPH_PRIORITY_MAX + 1)
+// Of queues: unit * PWSP_GRAPH_LEVELS + priority. Tasks of MIX stand with those of CUBE.
+#define PWSP_GRAPH_CLASSES (2 * PWSP_GRAPH_LEVELS)
 
 typedef struct pwsp_graph_node {
     ptowsp_graph_fn fn;  // NULL: a range, whose index is in user
@@ -53627,7 +53774,7 @@ struct ptowsp_graph {
     uint64_t range_count, range_capacity;
     const char **names;  // by task, as far as name_count
     uint64_t name_count, name_capacity;
-    uint8_t *classes;  // by task, as far as class_count; 0 beyond
+    uint8_t *classes;  // by task, as far as class_count, 0 beyond: unit * LEVELS + priority
     uint64_t class_count, class_capacity;
     pwsp_arena arena;  // names and kernels
 
@@ -53734,6 +53881,17 @@ PWSP_INTERNAL void pwsp_graph_classes_begin(ptowsp_graph *graph);
 PWSP_INTERNAL void pwsp_graph_classes_lane(void *graph, uint32_t index);
 PWSP_INTERNAL bool pwsp_graph_classes_may_do(const ptowsp_graph *graph, const pwsp_graph_lane *lane,
                                              uint32_t task);
+
+PWSP_INLINE ptowsp_unit pwsp_graph_unit_of(const ptowsp_graph *graph, uint32_t task) {
+    return (ptowsp_unit)(task < graph->class_count ? graph->classes[task] / PWSP_GRAPH_LEVELS : 0);
+}
+
+PWSP_INLINE uint32_t pwsp_graph_class_of(const ptowsp_graph *graph, uint32_t task) {
+    uint32_t unit = (uint32_t)pwsp_unit_lane(pwsp_graph_unit_of(graph, task));
+    return task < graph->class_count
+               ? unit * PWSP_GRAPH_LEVELS + graph->classes[task] % PWSP_GRAPH_LEVELS
+               : 0;
+}
 
 // Queues of classes, under the lock or before the run: append a task, or all of a lane's deque; the
 // class of the best task that a lane of this unit may do, or PWSP_GRAPH_NONE; whether there is any.
@@ -54201,10 +54359,6 @@ PWSP_INTERNAL void pwsp_graph_report(ptowsp_graph *graph, pwsp_graph_lane *lane)
 }
 
 // -- queues of classes ----------------------------------------------------------------------------
-
-static uint32_t pwsp_graph_class_of(const ptowsp_graph *graph, uint32_t task) {
-    return task < graph->class_count ? graph->classes[task] : 0;
-}
 
 // Under the lock, or before the run.
 PWSP_INTERNAL void pwsp_graph_enqueue(ptowsp_graph *graph, uint32_t task) {
@@ -55306,7 +55460,7 @@ static ptowsp_status pwsp_graph_check_task(ptowsp_graph *graph,
     } else if (task->priority > PTOWSP_GRAPH_PRIORITY_MAX) {
         wrong = "has a priority above PTOWSP_GRAPH_PRIORITY_MAX, 3";
         value = task->priority;
-    } else if (task->unit != PTOWSP_UNIT_VECTOR && task->unit != PTOWSP_UNIT_CUBE) {
+    } else if ((uint32_t)task->unit >= PTOWSP_UNIT_COUNT) {
         wrong = "has an unknown unit";
         value = (uint32_t)task->unit;
     } else if (task->kernel) {
@@ -55858,6 +56012,7 @@ PWSP_INTERNAL ptowsp_status pwsp_device_memory_end(pwsp_device_memory *memory) {
 //      ready(entry)         by the host, or by an AICPU thread inside done
 //      queue_of(entry)      where it waits
 //      take(entry)          a part of it leaves the queue, or all of it
+//      has_block(entry)     it takes a cube core and the two vector cores of its block
 //      is_wanted(entry)     it must run; else pass(entry, part) replaces all further calls
 //      run(entry, part)     on a core
 //      done(result)         on the AICPU thread of that core
@@ -55891,6 +56046,8 @@ typedef struct pwsp_job {
     uint32_t *links;  // by entry: for queues
     // A queue: unit * PWSP_GRAPH_LEVELS + priority, or PWSP_GRAPH_CLASSES + core.
     uint32_t (*queue_of)(void *user, uint32_t entry);
+    // Does it run on a cube core that has its two vector cores meanwhile?
+    bool (*has_block)(void *user, uint32_t entry);
     // Under the device's lock; true: more parts remain. NULL: every entry has one part, number 0.
     bool (*take)(void *user, uint32_t entry, uint32_t *out_part);
     bool (*is_wanted)(void *user, uint32_t entry);
@@ -55920,8 +56077,10 @@ typedef struct pwsp_core {
     pwsp_thread thread;
     bool is_started;
     // Of its AICPU thread.
-    bool is_stuck;
-    uint32_t entry, part;  // when it was dispatched
+    bool is_stuck, is_busy;
+    bool is_held;          // a vector core: a task of its block has it, or waits for it
+    bool has_block;        // a cube core: its task has its vector cores, or waits for them
+    uint32_t entry, part;  // when it was dispatched, or began to wait for its block
     uint64_t given_ns;     // if there is a time limit
     uint64_t task_count;
 } pwsp_core;
@@ -55941,8 +56100,9 @@ typedef struct pwsp_aicpu {
     // Its cores by unit: all of them, the free ones, and the busy ones.
     uint32_t *cores, *free_cores[2], *busy_cores;
     uint32_t core_count, free_count[2], busy_count;
-    pwsp_pick *picks;                 // one for each of its cores, and one more
-    uint32_t ready_head, ready_tail;  // found ready, not yet in queues
+    uint32_t *waiting_cores, waiting_count;  // cube cores whose entries wait for their block
+    pwsp_pick *picks;                        // one for each of its cores, and one more
+    uint32_t ready_head, ready_tail;         // found ready, not yet in queues
     char padding[PWSP_FALSE_SHARING];
 } pwsp_aicpu;
 
@@ -55965,6 +56125,7 @@ struct ptowsp_device {
     void *block;  // the block that holds everything but memory pieces
     size_t block_size;
     uint32_t scheduler_count, vector_count, cube_count, core_count;
+    uint32_t block_count;  // cube_count, if there are two vector cores for each cube core
     uint64_t time_limit_ns;
     uint32_t spin_count, yield_count;  // rounds of waiting before a sleep
     pwsp_core *cores;
@@ -56022,8 +56183,32 @@ PWSP_INTERNAL ptowsp_status pwsp_device_fail_stuck(ptowsp_device *device);
 // Enters the context for a call that needs a working device. BUSY, or STUCK with an error.
 PWSP_INTERNAL ptowsp_status pwsp_device_enter(ptowsp_device *device);
 
+// The number of tasks of a unit that run at once.
 PWSP_INLINE uint32_t pwsp_device_unit_count(const ptowsp_device *device, uint32_t unit) {
-    return unit == PTOWSP_UNIT_CUBE ? device->cube_count : device->vector_count;
+    return unit == PTOWSP_UNIT_MIX    ? device->block_count
+           : unit == PTOWSP_UNIT_CUBE ? device->cube_count
+                                      : device->vector_count;
+}
+
+// What a device lacks that can run no task of a unit, for errors: "needs ...".
+PWSP_INLINE const char *pwsp_device_lack(ptowsp_unit unit) {
+    return unit == PTOWSP_UNIT_MIX    ? "two vector cores with each cube core, and there are fewer"
+           : unit == PTOWSP_UNIT_CUBE ? "a cube core, and there is none"
+                                      : "a vector core, and there is none";
+}
+
+// The block of a core; its cube core, and vector core i of it. Vector cores behind those of blocks
+// have the numbers of further blocks.
+PWSP_INLINE uint32_t pwsp_device_block_of(const ptowsp_device *device, uint32_t core) {
+    return core >= device->vector_count     ? core - device->vector_count
+           : core < 2 * device->block_count ? core / 2
+                                            : core - device->block_count;
+}
+
+PWSP_INLINE pwsp_core *pwsp_device_block_core(ptowsp_device *device, const pwsp_core *cube,
+                                              uint32_t i) {
+    PTOWSP_ASSERT(cube->unit == PTOWSP_UNIT_CUBE && device->block_count > 0 && i < 2);
+    return &device->cores[2 * pwsp_device_block_of(device, cube->index) + i];
 }
 
 // -- threads --------------------------------------------------------------------------------------
@@ -56100,6 +56285,9 @@ PWSP_INTERNAL void *pwsp_core_main(void *arg) {
 // tasks ready. Then, under the lock, it puts these into the queues and picks a task for each free
 // core: from the core's own queue first, then by priority. Cores that became free last get tasks
 // first: they are still awake.
+//
+// A task that takes a block is picked for the cube core, which then waits for its two vector cores:
+// these get no other task any more. All three belong to one AICPU thread, so no other one takes part.
 //
 // Tasks that stay queued are left to other AICPU threads. A thread that queues tasks wakes as many
 // threads as there are tasks, among those with a free core of the unit. A woken thread that leaves
@@ -56217,14 +56405,46 @@ PWSP_INTERNAL void pwsp_device_ready(ptowsp_device *device, uint32_t by, uint32_
 
 // -- a round --------------------------------------------------------------------------------------
 
+static void pwsp_aicpu_free(pwsp_aicpu *aicpu, const pwsp_core *core) {
+    PTOWSP_ASSERT(core->aicpu == aicpu && !core->is_busy && !core->is_stuck && !core->is_held);
+    aicpu->free_cores[core->unit][aicpu->free_count[core->unit]++] = core->index;
+}
+
+// The core is free, and is not any more.
+static void pwsp_aicpu_unfree(pwsp_aicpu *aicpu, const pwsp_core *core) {
+    uint32_t *cores = aicpu->free_cores[core->unit], *count = &aicpu->free_count[core->unit];
+    uint32_t at = *count;
+    PTOWSP_ASSERT(at > 0);
+    while (cores[--at] != core->index) {  // it is near the end of the list
+        PTOWSP_ASSERT(at > 0);
+    }
+    memmove(cores + at, cores + at + 1, (--*count - at) * sizeof *cores);
+}
+
+// A cube core's task has left its block: frees its vector cores.
+static void pwsp_aicpu_free_block(pwsp_aicpu *aicpu, pwsp_core *cube) {
+    cube->has_block = false;
+    for (uint32_t i = 0; i < 2; i++) {
+        pwsp_core *core = pwsp_device_block_core(aicpu->device, cube, i);
+        PTOWSP_ASSERT(core->is_held);
+        core->is_held = false;
+        if (!core->is_busy && !core->is_stuck) {
+            pwsp_aicpu_free(aicpu, core);
+        }
+    }
+}
+
 // Frees the core at place i of the busy ones.
 static void pwsp_aicpu_unbusy(pwsp_aicpu *aicpu, uint32_t i, bool is_free) {
     PTOWSP_ASSERT(i < aicpu->busy_count);
-    uint32_t index = aicpu->busy_cores[i];
+    pwsp_core *core = &aicpu->device->cores[aicpu->busy_cores[i]];
     aicpu->busy_cores[i] = aicpu->busy_cores[--aicpu->busy_count];
-    if (is_free) {
-        uint32_t unit = aicpu->device->cores[index].unit;
-        aicpu->free_cores[unit][aicpu->free_count[unit]++] = index;
+    core->is_busy = false;
+    if (is_free && !core->is_held) {
+        pwsp_aicpu_free(aicpu, core);
+    }
+    if (is_free && core->has_block) {
+        pwsp_aicpu_free_block(aicpu, core);
     }
 }
 
@@ -56333,30 +56553,75 @@ static uint32_t pwsp_aicpu_pick_any(pwsp_aicpu *aicpu) {
     return 0;
 }
 
-static void pwsp_aicpu_give_to_core(pwsp_aicpu *aicpu, const pwsp_pick *pick) {
+// Lets a core that is in no list run an entry.
+static void pwsp_aicpu_start(pwsp_aicpu *aicpu, pwsp_core *core, uint32_t entry, uint32_t part) {
     ptowsp_device *device = aicpu->device;
-    pwsp_core *core = &device->cores[pick->core];
-    uint32_t *cores = aicpu->free_cores[core->unit], *count = &aicpu->free_count[core->unit];
-    uint32_t at = *count;
-    PTOWSP_ASSERT(at > 0 && core->index == pick->core);
-    while (cores[--at] != pick->core) {  // it is near the end of the list
-        PTOWSP_ASSERT(at > 0);           // it is free
-    }
-    PTOWSP_ASSERT(aicpu->busy_count < aicpu->core_count);
-    memmove(cores + at, cores + at + 1, (--*count - at) * sizeof *cores);
-    aicpu->busy_cores[aicpu->busy_count++] = pick->core;
-    core->entry = pick->entry;
-    core->part = pick->part;
+    PTOWSP_ASSERT(aicpu->busy_count < aicpu->core_count && !core->is_busy);
+    aicpu->busy_cores[aicpu->busy_count++] = core->index;
+    core->is_busy = true;
+    core->entry = entry;
+    core->part = part;
     core->task_count++;
     core->given_ns = device->time_limit_ns > 0 ? ptowsp_clock_ns() : 0;
     core->task.run = device->job.run;
     core->task.user = device->job.user;
     memset(&core->task.result, 0, sizeof core->task.result);
-    core->task.result.entry = pick->entry;
-    core->task.result.part = pick->part;
-    core->task.result.core = pick->core;
+    core->task.result.entry = entry;
+    core->task.result.part = part;
+    core->task.result.core = core->index;
     pwsp_aicpu_give(&core->line, (uint64_t)(uintptr_t)&core->task);
     pwsp_sleeper_wake(&core->sleeper, PWSP_AWAIT_ANY);
+}
+
+static void pwsp_aicpu_pass(pwsp_aicpu *aicpu, uint32_t entry, uint32_t part) {
+    const pwsp_job *job = &aicpu->device->job;
+    job->pass(job->user, entry, part, aicpu->index);
+    pwsp_aicpu_tell_host(aicpu->device);
+}
+
+// A cube core takes an entry, and the vector cores of its block: busy ones when they are done.
+static void pwsp_aicpu_take_block(pwsp_aicpu *aicpu, pwsp_core *cube, const pwsp_pick *pick) {
+    pwsp_aicpu_unfree(aicpu, cube);
+    cube->has_block = true;
+    cube->entry = pick->entry;
+    cube->part = pick->part;
+    aicpu->waiting_cores[aicpu->waiting_count++] = cube->index;
+    for (uint32_t i = 0; i < 2; i++) {
+        pwsp_core *core = pwsp_device_block_core(aicpu->device, cube, i);
+        PTOWSP_ASSERT(core->aicpu == aicpu && !core->is_held);
+        if (!core->is_busy && !core->is_stuck) {
+            pwsp_aicpu_unfree(aicpu, core);
+        }
+        core->is_held = true;
+    }
+}
+
+// Starts the entries whose blocks are whole now; if a core is stuck, they pass. Returns whether there
+// were any.
+static bool pwsp_aicpu_start_blocks(pwsp_aicpu *aicpu) {
+    ptowsp_device *device = aicpu->device;
+    const pwsp_job *job = &device->job;
+    bool has_some = false;
+    for (uint32_t i = 0; i < aicpu->waiting_count;) {
+        pwsp_core *cube = &device->cores[aicpu->waiting_cores[i]];
+        const pwsp_core *first = pwsp_device_block_core(device, cube, 0);
+        const pwsp_core *second = pwsp_device_block_core(device, cube, 1);
+        bool has_stuck = pwsp_load_seq_cst(&device->has_stuck) != 0;
+        if (!has_stuck && (first->is_busy || second->is_busy)) {
+            i++;
+            continue;
+        }
+        aicpu->waiting_cores[i] = aicpu->waiting_cores[--aicpu->waiting_count];
+        has_some = true;
+        if (has_stuck || !job->is_wanted(job->user, cube->entry)) {
+            pwsp_aicpu_free(aicpu, cube);
+            pwsp_aicpu_free_block(aicpu, cube);
+            pwsp_aicpu_pass(aicpu, cube->entry, cube->part);
+        } else {
+            pwsp_aicpu_start(aicpu, cube, cube->entry, cube->part);
+        }
+    }
+    return has_some;
 }
 
 // Queues ready entries and dispatches to free cores; returns whether there was anything to do.
@@ -56381,11 +56646,14 @@ static bool pwsp_aicpu_give_out(pwsp_aicpu *aicpu) {
     pwsp_device_wake_for_units(device, aicpu->index + 1);
     for (uint32_t i = 0; i < count; i++) {
         const pwsp_pick *pick = &aicpu->picks[i];
+        pwsp_core *core = &device->cores[pick->core];
         if (has_stuck || !job->is_wanted(job->user, pick->entry)) {
-            job->pass(job->user, pick->entry, pick->part, aicpu->index);
-            pwsp_aicpu_tell_host(device);
+            pwsp_aicpu_pass(aicpu, pick->entry, pick->part);
+        } else if (job->has_block(job->user, pick->entry)) {
+            pwsp_aicpu_take_block(aicpu, core, pick);
         } else {
-            pwsp_aicpu_give_to_core(aicpu, pick);
+            pwsp_aicpu_unfree(aicpu, core);
+            pwsp_aicpu_start(aicpu, core, pick->entry, pick->part);
         }
     }
     return has_ready || count > 0;
@@ -56460,7 +56728,8 @@ static uint64_t pwsp_aicpu_check_time(pwsp_aicpu *aicpu) {
 
 static bool pwsp_aicpu_has_news(const pwsp_aicpu *aicpu) {
     const ptowsp_device *device = aicpu->device;
-    if (pwsp_load_seq_cst(&device->is_over) || pwsp_aicpu_has_queued(aicpu)) {
+    bool must_pass = aicpu->waiting_count > 0 && pwsp_load_seq_cst(&device->has_stuck);
+    if (must_pass || pwsp_load_seq_cst(&device->is_over) || pwsp_aicpu_has_queued(aicpu)) {
         return true;
     }
     for (uint32_t i = 0; i < aicpu->busy_count; i++) {
@@ -56490,6 +56759,7 @@ static void pwsp_aicpu_work(pwsp_aicpu *aicpu) {
     for (uint32_t round = 1; !pwsp_load_seq_cst(&aicpu->device->is_over); round++) {
         bool has_some = pwsp_aicpu_collect(aicpu);
         has_some = pwsp_aicpu_give_out(aicpu) || has_some;
+        has_some = pwsp_aicpu_start_blocks(aicpu) || has_some;
         uint64_t left_ns = has_some && round % 64 != 0 ? 0 : pwsp_aicpu_check_time(aicpu);
         if (has_some) {
             idle_rounds = 0;
@@ -56608,12 +56878,18 @@ static ptowsp_status pwsp_device_desc_check(ptowsp_context *context, ptowsp_devi
     return PTOWSP_OK;
 }
 
+// The AICPU thread of a core. The cores of a block have the same one.
+static uint32_t pwsp_device_owner(const ptowsp_device *device, uint32_t core) {
+    return (device->block_count ? pwsp_device_block_of(device, core) : core) %
+           device->scheduler_count;
+}
+
 // Allocates one block of cores, AICPU threads and their lists. False when memory is out.
 static bool pwsp_device_allocate(ptowsp_device *device) {
     uint32_t core_count = device->core_count, scheduler_count = device->scheduler_count;
     size_t cores = core_count * sizeof(pwsp_core), aicpus = scheduler_count * sizeof(pwsp_aicpu);
     size_t picks = (core_count + scheduler_count) * sizeof(pwsp_pick);
-    size_t lists = 5 * core_count * sizeof(uint32_t);
+    size_t lists = 6 * core_count * sizeof(uint32_t);
     device->block_size = cores + aicpus + picks + lists + 63;
     device->block = pwsp_memory_alloc(&device->context->memory, device->block_size);
     if (!device->block) {
@@ -56629,7 +56905,10 @@ static bool pwsp_device_allocate(ptowsp_device *device) {
     list += core_count;
     for (uint32_t i = 0; i < scheduler_count; i++) {
         pwsp_aicpu *aicpu = &device->aicpus[i];
-        uint32_t count = core_count / scheduler_count + (i < core_count % scheduler_count);
+        uint32_t count = 0;
+        for (uint32_t core = 0; core < core_count; core++) {
+            count += pwsp_device_owner(device, core) == i;
+        }
         aicpu->device = device;
         aicpu->index = i;
         aicpu->picks = pick;
@@ -56637,13 +56916,14 @@ static bool pwsp_device_allocate(ptowsp_device *device) {
         aicpu->free_cores[0] = list + count;
         aicpu->free_cores[1] = list + 2 * count;
         aicpu->busy_cores = list + 3 * count;
+        aicpu->waiting_cores = list + 4 * count;
         pick += count + 1;
-        list += 4 * count;
+        list += 5 * count;
         pwsp_sleeper_init(&aicpu->sleeper);
     }
     for (uint32_t i = 0; i < core_count; i++) {
         pwsp_core *core = &device->cores[i];
-        pwsp_aicpu *aicpu = &device->aicpus[i % scheduler_count];
+        pwsp_aicpu *aicpu = &device->aicpus[pwsp_device_owner(device, i)];
         core->index = i;
         core->unit = i < device->vector_count ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE;
         core->aicpu = aicpu;
@@ -56714,6 +56994,7 @@ static ptowsp_status pwsp_device_open(ptowsp_context *context, const ptowsp_devi
     device->vector_count = desc->vector_count;
     device->cube_count = desc->cube_count;
     device->core_count = desc->vector_count + desc->cube_count;
+    device->block_count = desc->vector_count / 2 >= desc->cube_count ? desc->cube_count : 0;
     device->time_limit_ns = desc->time_limit_ns;
     device->memory.context = context;
     device->memory.limit = desc->memory_bytes;
@@ -57004,13 +57285,9 @@ static pwsp_graph_range *pwsp_graph_range_of(const ptowsp_graph *graph, uint32_t
     return node->fn ? NULL : &graph->ranges[(uintptr_t)node->user];
 }
 
-static uint32_t pwsp_graph_class_at(const ptowsp_graph *graph, uint32_t task) {
-    return task < graph->class_count ? graph->classes[task] : 0;
-}
-
 // Parts of a range: one for each core of its unit, without empty parts.
 static uint32_t pwsp_device_part_count(const ptowsp_device *device, const pwsp_graph_range *range) {
-    uint32_t unit = pwsp_graph_class_at(device->graph.graph, range->task) / PWSP_GRAPH_LEVELS;
+    uint32_t unit = (uint32_t)pwsp_graph_unit_of(device->graph.graph, range->task);
     return (uint32_t)pwsp_min_u64(range->item_count, pwsp_device_unit_count(device, unit));
 }
 
@@ -57095,7 +57372,11 @@ static void pwsp_device_part_over(ptowsp_device *device, uint32_t by, pwsp_graph
 // -- the job --------------------------------------------------------------------------------------
 
 static uint32_t pwsp_device_graph_queue(void *user, uint32_t task) {
-    return pwsp_graph_class_at(pwsp_graph_on(user), task);
+    return pwsp_graph_class_of(pwsp_graph_on(user), task);
+}
+
+static bool pwsp_device_graph_has_block(void *user, uint32_t task) {
+    return pwsp_graph_unit_of(pwsp_graph_on(user), task) == PTOWSP_UNIT_MIX;
 }
 
 static bool pwsp_device_graph_take(void *user, uint32_t task, uint32_t *out_part) {
@@ -57191,17 +57472,17 @@ static uint64_t pwsp_device_graph_describe(void *user, uint32_t task, uint32_t p
 
 // Does every task have a core? The error names the first task without one.
 static ptowsp_status pwsp_device_check_units(ptowsp_device *device, const ptowsp_graph *graph) {
-    if (device->vector_count > 0 && (device->cube_count > 0 || graph->class_count == 0)) {
+    if (device->vector_count > 0 && (device->block_count > 0 || graph->class_count == 0)) {
         return PTOWSP_OK;
     }
     for (uint32_t task = 0; task < graph->task_count; task++) {
-        uint32_t unit = pwsp_graph_class_at(graph, task) / PWSP_GRAPH_LEVELS;
-        if (pwsp_device_unit_count(device, unit) == 0 && pwsp_graph_has_call(graph, task)) {
+        ptowsp_unit unit = pwsp_graph_unit_of(graph, task);
+        if (pwsp_device_unit_count(device, (uint32_t)unit) == 0 &&
+            pwsp_graph_has_call(graph, task)) {
             const char *name = pwsp_graph_name(graph, task);
             return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, task,
-                             "device: task %u%s%s%s needs a %s core, and there is none",
-                             (unsigned)task, name ? " '" : "", name ? name : "", name ? "'" : "",
-                             unit == PTOWSP_UNIT_CUBE ? "cube" : "vector");
+                             "device: task %u%s%s%s needs %s", (unsigned)task, name ? " '" : "",
+                             name ? name : "", name ? "'" : "", pwsp_device_lack(unit));
         }
     }
     return PTOWSP_OK;
@@ -57214,6 +57495,7 @@ static bool pwsp_device_run_tasks(ptowsp_device *device, ptowsp_graph *graph) {
     job.user = device;
     job.links = graph->spare;
     job.queue_of = pwsp_device_graph_queue;
+    job.has_block = pwsp_device_graph_has_block;
     job.take = graph->range_count > 0 ? pwsp_device_graph_take : NULL;
     job.is_wanted = pwsp_device_graph_is_wanted;
     job.pass = pwsp_device_graph_pass;
@@ -57312,9 +57594,14 @@ static void pwsp_launch_over(ptowsp_device *device) {
 static uint32_t pwsp_launch_queue(void *user, uint32_t entry) {
     const ptowsp_device *device = (const ptowsp_device *)user;
     const pwsp_device_launch *launch = pwsp_launch_on(user);
-    uint32_t first = launch->desc.unit == PTOWSP_UNIT_CUBE ? device->vector_count : 0;
-    return launch->is_pinned ? PWSP_GRAPH_CLASSES + first + entry
-                             : (uint32_t)launch->desc.unit * PWSP_GRAPH_LEVELS;
+    uint32_t unit = (uint32_t)pwsp_unit_lane(launch->desc.unit);
+    uint32_t first = unit == PTOWSP_UNIT_CUBE ? device->vector_count : 0;
+    return launch->is_pinned ? PWSP_GRAPH_CLASSES + first + entry : unit * PWSP_GRAPH_LEVELS;
+}
+
+static bool pwsp_launch_has_block(void *user, uint32_t entry) {
+    (void)entry;
+    return pwsp_launch_on(user)->desc.unit == PTOWSP_UNIT_MIX;
 }
 
 static bool pwsp_launch_take(void *user, uint32_t entry, uint32_t *out_part) {
@@ -57412,19 +57699,20 @@ static ptowsp_status pwsp_launch_check(ptowsp_device *device, ptowsp_launch *lau
     const char *wrong = NULL;
     if (!launch->kernels || launch->kernel_count == 0) {
         wrong = "has no kernels";
-    } else if (launch->unit != PTOWSP_UNIT_VECTOR && launch->unit != PTOWSP_UNIT_CUBE) {
+    } else if ((uint32_t)launch->unit >= PTOWSP_UNIT_COUNT) {
         wrong = "has an unknown unit";
     } else if (launch->scalar_count > PTOWSP_TASK_SCALAR_MAX) {
         wrong = "has too many scalars";
     } else if (launch->scalar_count > 0 && !launch->scalars) {
         wrong = "has scalars that are NULL";
-    } else if (pwsp_device_unit_count(device, launch->unit) == 0) {
-        wrong = launch->unit == PTOWSP_UNIT_CUBE ? "needs a cube core, and there is none"
-                                                 : "needs a vector core, and there is none";
     }
     if (wrong) {
         return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "device: a launch %s", wrong);
+    }
+    if (pwsp_device_unit_count(device, launch->unit) == 0) {
+        return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "device: a launch needs %s", pwsp_device_lack(launch->unit));
     }
     if (launch->instance_count == 0) {
         launch->instance_count = pwsp_device_unit_count(device, launch->unit);
@@ -57470,6 +57758,7 @@ static ptowsp_status pwsp_device_launch_all(ptowsp_device *device, const ptowsp_
     job.user = device;
     job.links = device->links;
     job.queue_of = pwsp_launch_queue;
+    job.has_block = pwsp_launch_has_block;
     job.take = pwsp_launch_take;
     job.is_wanted = pwsp_launch_is_wanted;
     job.pass = pwsp_launch_pass;
@@ -57519,7 +57808,11 @@ static uint32_t pwsp_program_queue(void *user, uint32_t place) {
     if (entry->home != PWSP_NO_HOME) {
         return PWSP_GRAPH_CLASSES + entry->home;
     }
-    return (uint32_t)entry->unit * PWSP_GRAPH_LEVELS;
+    return (uint32_t)pwsp_unit_lane(entry->unit) * PWSP_GRAPH_LEVELS;
+}
+
+static bool pwsp_program_has_block(void *user, uint32_t place) {
+    return pwsp_reorder_at(pwsp_program_on(user), place)->unit == PTOWSP_UNIT_MIX;
 }
 
 static bool pwsp_program_is_wanted(void *user, uint32_t place) {
@@ -57584,6 +57877,7 @@ static ptowsp_status pwsp_device_walk(void *user, ptowsp_run *run) {
     job.user = device;
     job.links = device->places;
     job.queue_of = pwsp_program_queue;
+    job.has_block = pwsp_program_has_block;
     job.is_wanted = pwsp_program_is_wanted;
     job.pass = pwsp_program_pass;
     job.run = pwsp_program_run;
@@ -57635,8 +57929,8 @@ static ptowsp_status pwsp_device_check_kernels(ptowsp_device *device,
                             PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, i)->kernel);
         if (pwsp_device_unit_count(device, kernel->unit) == 0) {
             return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                             "device: kernel %s needs a %s core, and there is none", kernel->name,
-                             kernel->unit == PTOWSP_UNIT_CUBE ? "cube" : "vector");
+                             "device: kernel %s needs %s", kernel->name,
+                             pwsp_device_lack(kernel->unit));
         }
     }
     return PTOWSP_OK;

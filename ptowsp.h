@@ -2487,12 +2487,25 @@ typedef enum ptowsp_direction {
     PWSP_FORCE_INT(PTOWSP_DIRECTION)
 } ptowsp_direction;
 
-// The execution units of an accelerator core.
+// The cores of an accelerator that a task takes. Cube core i and vector cores 2 i and 2 i + 1 are a
+// block. A task of MIX takes the three cores of a block at once, for all of its time: its number as
+// a core or lane is the cube core's. Vector cores beyond those of blocks take no part in MIX.
+#define PTOWSP_UNITS(UNIT) /* name, text */                                                        \
+    UNIT(VECTOR, "vector")                                                                         \
+    UNIT(CUBE, "cube")                                                                             \
+    UNIT(MIX, "mix")
+
+// clang-format off
 typedef enum ptowsp_unit {
-    PTOWSP_UNIT_VECTOR = 0,
-    PTOWSP_UNIT_CUBE,
+#define PWSP_UNIT_ENUM(name, text) PTOWSP_UNIT_##name,
+    PTOWSP_UNITS(PWSP_UNIT_ENUM)
+#undef PWSP_UNIT_ENUM
+    PTOWSP_UNIT_COUNT,
     PWSP_FORCE_INT(PTOWSP_UNIT)
 } ptowsp_unit;
+// clang-format on
+
+PTOWSP_API const char *ptowsp_unit_name(ptowsp_unit unit);  // "cube"; "unknown"
 
 // The families of machines: 910B, 910C; 950PR.
 typedef enum ptowsp_family {
@@ -2598,9 +2611,9 @@ typedef struct ptowsp_pto_arg {
 // Mixed    is_mixed: the source is compiled twice, with __DAV_CUBE__ and with __DAV_VEC__, and a
 //          task runs the first on a cube core and the second on two vector cores
 //          (get_subblockid()). They meet in TPipes alone, over memory that is an argument. The unit
-//          is PTOWSP_UNIT_CUBE. Its own headers must be without include guards, as both halves read
-//          them. Such trees build for the shim alone. A deadlock fails the task with where each
-//          core waits.
+//          is PTOWSP_UNIT_MIX, also by default. Its own headers must be without include guards, as
+//          both halves read them. Such trees build for the shim alone (is_for_host). A deadlock
+//          fails the task with where each core waits.
 // Cost     In a tree, the clock of the shim's core under the model of the run, or `cycles` of the
 //          kernel. The shim checks operands and flags as a device demands them: a fault fails the
 //          task. A source that was only ever run in PTO-ISA's CPU simulator may need
@@ -2631,7 +2644,7 @@ typedef struct ptowsp_kernel_desc {
     uint32_t axis_count;  // the exact number of axis arguments of each task
     ptowsp_tile_param tiles[PTOWSP_TASK_TILE_MAX];
     ptowsp_scalar_param scalars[PTOWSP_TASK_SCALAR_MAX];
-    ptowsp_unit unit;       // default: PTOWSP_UNIT_VECTOR
+    ptowsp_unit unit;       // default: PTOWSP_UNIT_VECTOR; of a mixed PTO-ISA source MIX
     ptowsp_kernel_fn fn;    // does the work; NULL: only for runs that measure time
     ptowsp_kernel_fn cost;  // the cycles of a task, from its args alone (tiles have no data); if
                             // given, it replaces the cycles that fn returns, in every run
@@ -3602,6 +3615,11 @@ PTOWSP_API void ptowsp_wait(ptowsp_module *module, ptowsp_channel event);
 // by index, takes a task that is issued and ready, and the lanes that are still free steal one. A
 // task of 0 cycles completes in the next round at the same time.
 //
+// A task of MIX takes three lanes where pools are by unit: its cube lane, and the two vector lanes
+// of that block. free[lane] is then the largest of the three. Where lanes choose, a free cube lane
+// takes the task at once; from then on its two vector lanes take no other task, and it starts when
+// both are free. So no stream of vector tasks holds it back.
+//
 // Slot loads. In dataflow issue the clock moves to the end of the earlier tasks that have written
 // the loaded element, whatever the dependencies are: control that depends on data is issued when
 // the data is there. In order, slot loads take no time and wait for nothing, as in v9; the data is
@@ -3665,7 +3683,9 @@ enum {
 typedef enum ptowsp_pools {
     PTOWSP_POOLS_ONE = 0,  // all tasks on lane_count lanes
     PTOWSP_POOLS_BY_UNIT,  // tasks of vector kernels on lanes 0 .. vector_lane_count - 1, those of
-                           // cube kernels on the cube_lane_count lanes after them
+                           // cube kernels on the cube_lane_count lanes after them; tasks of MIX on
+                           // cube lanes too, each with its two vector lanes. A program with MIX
+                           // needs 2 * cube_lane_count vector lanes or more
     PWSP_FORCE_INT(PTOWSP_POOLS)
 } ptowsp_pools;
 
@@ -3771,9 +3791,8 @@ typedef enum ptowsp_target {
 //      wide columns      columns of wide matrices: row views of one column, by strides
 //      other strides     rows whose elements do not lie together. On a device such a task ends with
 //                        UNSUPPORTED; the tree's other builds execute it
-//      both cores        kernels for cube and vector cores: two halves with FIFOs on A2/A3. Trees
-//                        for a device are refused, as nothing starts the three cores of a block
-//                        together yet
+//      both cores        kernels for cube and vector cores (MIX): two halves with FIFOs on A2/A3.
+//                        Trees for a device are refused for other machines
 typedef struct ptowsp_capability {
     const char *directive, *value;
     ptowsp_support support[PTOWSP_TARGET_COUNT];
@@ -4034,7 +4053,9 @@ typedef struct ptowsp_run_stats {
     ptowsp_cycles makespan_cycles;  // the end of the last task or pipeline
     uint64_t task_count;
     uint32_t lane_count;
-    ptowsp_cycles busy_cycles;  // sum of all tasks' cycles, including tasks in processes
+    // The sum of all tasks' cycles, including tasks in processes. A task that takes a block of
+    // lanes counts three times.
+    ptowsp_cycles busy_cycles;
     //      WINDOW, SLOT   the cycles by which they moved the clock of issue
     //      TIMING         the same, and the sum of the tasks' waits for their turn
     //      DEPENDENCY     the sum of the tasks' waits from issue until ready; in order, the cycles
@@ -4607,10 +4628,10 @@ typedef ptowsp_status (*ptowsp_graph_range_fn)(void *user, uint64_t begin, uint6
 #define PTOWSP_GRAPH_PRIORITY_MAX 3
 
 typedef struct ptowsp_graph_desc {
-    // The number of lanes, the last ones, that take only tasks of PTOWSP_UNIT_CUBE; the others then
-    // take only vector tasks. A number too large counts as all lanes but one. While no lane of a
-    // unit takes part in a run (threads may come late), the others do its tasks. Default: 0, every
-    // lane takes every task.
+    // The number of lanes, the last ones, that take only tasks of PTOWSP_UNIT_CUBE and MIX, each on
+    // one lane; the others then take only vector tasks. A number too large counts as all lanes but
+    // one. While no lane of a unit takes part in a run (threads may come late), the others do its
+    // tasks. Default: 0, every lane takes every task.
     uint32_t cube_lane_count;
 } ptowsp_graph_desc;
 
@@ -4744,6 +4765,10 @@ PTOWSP_API const ptowsp_graph_lane_stats *ptowsp_graph_lanes(const ptowsp_graph 
 //                                  release the tasks after it   <- status, cycles
 //      copy out, free, close
 //
+// A task of MIX runs on a cube core, while the two vector cores of its block have no other task.
+// The device has two vector cores or more for each cube core then. A free cube core takes the task,
+// and begins when both vector cores are free; meanwhile these get nothing else.
+//
 // An AICPU thread and a core talk through one line of 64 bytes, the handshake. Each field has one
 // writer at a time:
 //
@@ -4825,9 +4850,9 @@ PTOWSP_API ptowsp_status ptowsp_device_copy_out(ptowsp_device *device, void *to,
 // lane for each core. (Empty and skipped tasks need no core and count for none.)
 //
 // Errors   Those of ptowsp_graph_run. INVALID_PARAMS: the device has no core of a task's unit, or
-//          the graph has another context. STUCK: a core has not returned in time; the text names
-//          core and task. Tasks that have not been started do not run, and the device is lost: all
-//          calls return STUCK, except copying out and closing.
+//          no blocks for a task of MIX, or the graph has another context. STUCK: a core has not
+//          returned in time; the text names core and task. Tasks that have not been started do not
+//          run, and the device is lost: all calls return STUCK, except copying out and closing.
 PTOWSP_API ptowsp_status ptowsp_device_run_graph(ptowsp_device *device, ptowsp_graph *graph);
 
 // Runs a program like ptowsp_run_execute, with kernels on cores of their unit. Outputs and times
@@ -4848,7 +4873,7 @@ typedef struct ptowsp_launch {
     const ptowsp_kernel_fn *kernels;  // by id
     uint32_t kernel_count;
     const uint32_t *ids;      // by instance; default: 0 for all
-    uint32_t instance_count;  // default: one on each core of the unit
+    uint32_t instance_count;  // default: one on each core of the unit; MIX: in each block
     ptowsp_unit unit;
     const uint64_t *scalars;
     uint32_t scalar_count;  // at most PTOWSP_TASK_SCALAR_MAX
@@ -4907,6 +4932,11 @@ PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32
 // The first way is tested. The other two are written from public headers and documents of PTO-ISA
 // and CANN, and have not run.
 //
+// A task of MIX is taken by a block: a cube core and its two vector cores. On threads the cube core
+// executes both halves, in the time that the three take. For a device the cores are started as
+// blocks, and the scheduler gives the task to all three. The halves meet in FIFOs in global memory,
+// 768 KiB for a block. There the vector half is not split: the first vector core stores.
+//
 // Kernels that are C functions carry their source (ptowsp_kernel_source), which is compiled as
 // C++17 with ptowsp.h; `user` is NULL there. PTO-ISA sources (ptowsp_pto_source) are passed
 // through; their files are read here. Directives that the device side does not support are
@@ -4924,9 +4954,8 @@ typedef struct ptowsp_npu_desc {
 //
 // Errors   UNSUPPORTED: a directive that ascend_npu refuses, a kernel without source (or a cost
 //          without source), a PTO-ISA source without its entry, or an instruction that the machine
-//          does not have. Without is_for_host a tile kernel with products and other operations as
-//          well: a task of it takes a cube core and its vector cores at once, and the scheduler of
-//          a tree cannot give it to all of them on a device. The text names it.
+//          does not have. Without is_for_host a kernel of MIX as well, except tile kernels of
+//          910B: others have no halves that a device's cores could start. The text names it.
 //          LIMIT_EXCEEDED: more than 65535 statements, or parts of another kind.
 //          INVALID_PARAMS: no directory; it exists, and is_replacing is false or it cannot be
 //          replaced.
@@ -4985,7 +5014,9 @@ PTOWSP_NPU_API const char *ptowsp_npu_directory(const ptowsp_npu *npu);
 
 typedef struct ptowsp_npu_options {
     uint32_t aicpu_count;  // scheduler threads; default: 1; at most 16
-    uint32_t core_count;   // of each unit that the program has; default: its lanes, at most 72
+    // Cores of each unit that the program has; default: its lanes, at most 72. With tasks of MIX at
+    // most 36 cube cores, and two vector cores or more for each.
+    uint32_t core_count;
     uint32_t ring_size;    // tasks in flight, at most; default: 4096; at most 65536
     ptowsp_cost cost;      // UNIT, A2A3 or A5
 } ptowsp_npu_options;

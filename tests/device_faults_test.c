@@ -128,6 +128,33 @@ static void device_faults__a_stuck_core_is_reported_and_the_device_is_lost(void 
     }
 }
 
+// A task of MIX that waits for a vector core of its block, which never comes back, does not run.
+static void device_faults__mix_does_not_wait_for_a_stuck_core(void **state) {
+    (void)state;
+    ptowsp_context *context = plain_context();
+    ptowsp_device_desc device_desc = {.vector_count = 2, .cube_count = 1};
+    device_desc.time_limit_ns = 300000000;
+    ptowsp_device *device;
+    assert_int_equal(ptowsp_device_open(context, &device_desc, &device), PTOWSP_OK);
+    ptowsp_graph *graph = graph_of(context);
+    stuck s = {0, 0};
+    ptowsp_graph_task_desc first = {.name = "first"};
+    ptowsp_graph_task_desc vector = {.fn = wait_for_flag, .user = &s};
+    ptowsp_graph_task_desc mix = {.fn = wait_for_flag, .user = &s, .unit = PTOWSP_UNIT_MIX};
+    assert_int_equal(ptowsp_graph_task_make(graph, &first, NULL), PTOWSP_OK);
+    assert_int_equal(ptowsp_graph_task_make(graph, &vector, NULL), PTOWSP_OK);  // stuck
+    assert_int_equal(ptowsp_graph_task_make(graph, &mix, NULL), PTOWSP_OK);
+    assert_int_equal(ptowsp_device_run_graph(device, graph), PTOWSP_STUCK);
+    assert_int_equal(ptowsp_context_error(context).index, 1);
+    assert_int_equal(ptowsp_graph_task_status(graph, 2, NULL), PTOWSP_SKIPPED);
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_STUCK);
+    __atomic_store_n(&s.flag, 1, __ATOMIC_RELEASE);
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    assert_int_equal(s.count, 1);
+    ptowsp_graph_destroy(graph);
+    ptowsp_context_destroy(context);
+}
+
 static ptowsp_cycles launch_waits(const ptowsp_task *task, void *user) {
     wait_for_flag(user, task->index == 3 || task->index == 5 ? 1 : 0, task->lane);
     return 0;
@@ -287,6 +314,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(device_faults__calls_from_inside_a_task_are_busy_and_change_nothing),
         cmocka_unit_test(device_faults__a_stuck_core_is_reported_and_the_device_is_lost),
+        cmocka_unit_test(device_faults__mix_does_not_wait_for_a_stuck_core),
         cmocka_unit_test(device_faults__stuck_instances_are_reported_the_lowest_first),
         cmocka_unit_test(device_faults__tasks_within_the_time_limit_are_none_of_its_business),
         cmocka_unit_test(device_faults__every_allocation_may_be_refused),

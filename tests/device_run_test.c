@@ -252,7 +252,7 @@ static void device_run__agrees_with_one_lane_for_random_programs_and_devices(voi
 // -- affinity -------------------------------------------------------------------------------------
 
 typedef struct placed {
-    uint32_t core[64];  // + 1
+    uint32_t core[96];  // + 1
 } placed;
 
 static ptowsp_cycles note_place(const ptowsp_task *task, void *user) {
@@ -264,24 +264,29 @@ static void device_run__affinity_chooses_the_core(void **state) {
     (void)state;
     ptowsp_context *context = plain_context();
     for (uint32_t schedulers = 1; schedulers <= 3; schedulers++) {
-        ptowsp_device *device = device_of(context, schedulers, 3, 2);
+        ptowsp_device *device = device_of(context, schedulers, 5, 2);
         ptowsp_module *module;
         placed p;
         assert_int_equal(ptowsp_module_create(context, NULL, &module), PTOWSP_OK);
         ptowsp_kernel_desc vector = {.name = "v", .axis_count = 1, .fn = note_place, .user = &p};
-        ptowsp_kernel_desc cube = vector;
+        ptowsp_kernel_desc cube = vector, mix = vector;
         cube.name = "c";
         cube.unit = PTOWSP_UNIT_CUBE;
+        mix.name = "m";
+        mix.unit = PTOWSP_UNIT_MIX;
         ptowsp_task_desc v = {.kernel = ptowsp_kernel_make(module, &vector)};
         ptowsp_task_desc c = {.kernel = ptowsp_kernel_make(module, &cube)};
+        ptowsp_task_desc both = {.kernel = ptowsp_kernel_make(module, &mix)};
         ptowsp_expr key = {NULL, 0};
         PTOWSP_WORKLOAD(module, "main") {
             PTOWSP_PARALLEL(module, i, ptowsp_axis_dense(module, "n", 32)) {
                 v.axes[0] = i;
                 c.axes[0] = ptowsp_add(i, ptowsp_i64(module, 32));
+                both.axes[0] = ptowsp_add(i, ptowsp_i64(module, 64));
                 key = i;
                 ptowsp_task_make(module, &v);
                 ptowsp_task_make(module, &c);
+                ptowsp_task_make(module, &both);
             }
         }
         ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_AFFINITY, .lane_count = 4};
@@ -296,8 +301,8 @@ static void device_run__affinity_chooses_the_core(void **state) {
         for (int round = 0; round < 3; round++) {
             memset(&p, 0, sizeof p);
             assert_int_equal(ptowsp_device_run(device, run, NULL), PTOWSP_OK);
-            for (uint32_t i = 0; i < 64; i++) {
-                assert_int_equal(p.core[i], i < 32 ? i % 3 + 1 : i % 2 + 4);
+            for (uint32_t i = 0; i < 96; i++) {
+                assert_int_equal(p.core[i], i < 32 ? i % 5 + 1 : i % 2 + 6);
             }
         }
         ptowsp_run_destroy(run);

@@ -122,6 +122,71 @@ static void device__tasks_run_on_cores_of_their_unit(void **state) {
     ptowsp_context_destroy(context);
 }
 
+// Who is on which core. Tasks note that they share a core, which no task may.
+typedef struct exclusive {
+    uint32_t vector_count, on_core[16];
+    uint32_t clash_count, mix_count;  // atomic
+    const uint8_t *units;             // by task
+} exclusive;
+
+static ptowsp_status take_cores(void *user, uint64_t task, uint32_t lane) {
+    exclusive *e = (exclusive *)user;
+    bool is_mix = e->units[task] == PTOWSP_UNIT_MIX, is_cube = lane >= e->vector_count;
+    uint32_t block = is_mix && is_cube ? 2 * (lane - e->vector_count) : 0;
+    const uint32_t cores[3] = {lane, block, block + 1};
+    uint32_t clash_count = is_cube != (e->units[task] != PTOWSP_UNIT_VECTOR);
+    for (uint32_t i = 0; i < (is_mix ? 3 : 1); i++) {
+        clash_count += __atomic_exchange_n(&e->on_core[cores[i]], 1, __ATOMIC_ACQ_REL);
+    }
+    device_spend((uint32_t)(task * 37 % 500 * 40));
+    for (uint32_t i = 0; i < (is_mix ? 3 : 1); i++) {
+        clash_count += !__atomic_exchange_n(&e->on_core[cores[i]], 0, __ATOMIC_ACQ_REL);
+    }
+    __atomic_fetch_add(&e->clash_count, clash_count, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&e->mix_count, is_mix, __ATOMIC_RELAXED);
+    return PTOWSP_OK;
+}
+
+static void device__mix_has_a_cube_core_and_its_two_vector_cores_for_itself(void **state) {
+    (void)state;
+    static const uint32_t sizes[][3] = {{1, 2, 1}, {2, 4, 2}, {3, 7, 3}, {1, 5, 2}, {3, 2, 1}};
+    ptowsp_context *context = plain_context();
+    uint64_t random = test_seed();
+    for (size_t row = 0; row < sizeof sizes / sizeof sizes[0]; row++) {
+        ptowsp_device *device = device_of(context, sizes[row][0], sizes[row][1], sizes[row][2]);
+        ptowsp_graph *graph = graph_of(context);
+        uint8_t units[300];
+        uint32_t mix_count = 0;
+        for (uint32_t i = 0; i < 300; i++) {
+            units[i] = (uint8_t)test_random_in(&random, 0, 2);
+            mix_count += units[i] == PTOWSP_UNIT_MIX;
+        }
+        exclusive e = {sizes[row][1], {0}, 0, 0, units};
+        for (uint64_t i = 0; i < 300; i++) {
+            ptowsp_graph_task_desc desc = {.fn = take_cores, .user = &e};
+            desc.unit = (ptowsp_unit)units[i];
+            desc.priority = (uint32_t)test_random_in(&random, 0, 3);
+            assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_OK);
+            if (i > 0 && test_random_in(&random, 0, 1)) {
+                uint64_t from =
+                    i - 1 - (uint64_t)test_random_in(&random, 0, i < 20 ? (int64_t)i - 1 : 19);
+                assert_int_equal(ptowsp_graph_edge_make(graph, from, i), PTOWSP_OK);
+            }
+        }
+        for (int run = 0; run < 3; run++) {
+            e.mix_count = 0;
+            assert_int_equal(ptowsp_device_run_graph(device, graph), PTOWSP_OK);
+            assert_int_equal(e.clash_count, 0);
+            assert_int_equal(e.mix_count, mix_count);
+            assert_int_equal(ptowsp_graph_result(graph).done_count, 300);
+        }
+        assert_int_equal(ptowsp_device_result(device).task_count, 3 * 300);
+        ptowsp_graph_destroy(graph);
+        assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    }
+    ptowsp_context_destroy(context);
+}
+
 static void device__a_range_task_is_one_range_for_each_core_of_its_unit(void **state) {
     (void)state;
     static const struct {
@@ -241,7 +306,18 @@ static void device__graphs_that_it_cannot_run(void **state) {
     assert_int_equal(ptowsp_device_run_graph(cube, graph), PTOWSP_INVALID_PARAMS);
     test_error_is(context, PTOWSP_INVALID_PARAMS, 1,
                   "device: task 1 needs a vector core, and there is none");
+    ptowsp_graph_clear(graph);
+    ptowsp_graph_task_desc mix = {.fn = note_core, .user = &n, .unit = PTOWSP_UNIT_MIX};
+    ptowsp_device *few = device_of(context, 1, 3, 2);
+    assert_int_equal(ptowsp_graph_task_make(graph, &mix, NULL), PTOWSP_OK);
+    assert_int_equal(ptowsp_device_run_graph(few, graph), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, 0,
+                  "device: task 0 needs two vector cores with each cube core, and there are fewer");
+    assert_int_equal(ptowsp_device_close(few), PTOWSP_OK);
     assert_int_equal(n.count, 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ptowsp_graph_task_make(graph, &descs[i + 1], NULL), PTOWSP_OK);
+    }
     assert_int_equal(ptowsp_device_run_graph(vector, foreign), PTOWSP_INVALID_PARAMS);
     test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                   "device: the graph is of another context");
@@ -376,15 +452,15 @@ static ptowsp_cycles second_kernel(const ptowsp_task *task, void *user) {
 static void device__spmd_runs_one_instance_on_each_core_of_the_unit(void **state) {
     (void)state;
     ptowsp_context *context = plain_context();
-    ptowsp_device *device = device_of(context, 2, 3, 4);
+    ptowsp_device *device = device_of(context, 2, 5, 2);
     const ptowsp_kernel_fn kernels[] = {first_kernel};
     uint64_t scalars[] = {100, 10000};
     for (int run = 0; run < 6; run++) {
-        ptowsp_unit unit = run % 2 ? PTOWSP_UNIT_CUBE : PTOWSP_UNIT_VECTOR;
-        uint32_t count = run % 2 ? 4 : 3, first = run % 2 ? 3 : 0;
+        ptowsp_unit unit = (ptowsp_unit)(run % 3);
+        uint32_t count = run % 3 ? 2 : 5, first = run % 3 ? 5 : 0;
         launched l;
         memset(&l, 0, sizeof l);
-        ptowsp_cycles cycles[4] = {7, 7, 7, 7};
+        ptowsp_cycles cycles[5] = {7, 7, 7, 7, 7};
         ptowsp_launch launch = {.kernels = kernels, .kernel_count = 1, .unit = unit};
         launch.scalars = scalars;
         launch.scalar_count = 2;
@@ -393,13 +469,14 @@ static void device__spmd_runs_one_instance_on_each_core_of_the_unit(void **state
         launch.instance_count = run < 3 ? 0 : count;
         assert_int_equal(ptowsp_device_launch(device, &launch), PTOWSP_OK);
         assert_int_equal(l.sum, count * (count + 10100));
-        for (uint32_t i = 0; i < 4; i++) {
+        for (uint32_t i = 0; i < 5; i++) {
             assert_int_equal(l.core[i], i < count ? first + i + 1 : 0);
             assert_int_equal(cycles[i], i < count ? 1000 + i : 7);
         }
     }
-    assert_int_equal(ptowsp_device_result(device).task_count, 3 * 7);
-    assert_int_equal(ptowsp_device_core_tasks(device, 0), 3);
+    assert_int_equal(ptowsp_device_result(device).task_count, 2 * (5 + 2 + 2));
+    assert_int_equal(ptowsp_device_core_tasks(device, 0), 2);
+    assert_int_equal(ptowsp_device_core_tasks(device, 5), 4);  // those of MIX too
     assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
     ptowsp_context_destroy(context);
 }
@@ -476,7 +553,7 @@ static void device__bad_launches(void **state) {
     } rows[] = {
         {{.kernel_count = 1}, PTOWSP_NO_INDEX, "device: a launch has no kernels"},
         {{.kernels = kernels}, PTOWSP_NO_INDEX, "device: a launch has no kernels"},
-        {{.kernels = kernels, .kernel_count = 1, .unit = (ptowsp_unit)2},
+        {{.kernels = kernels, .kernel_count = 1, .unit = PTOWSP_UNIT_COUNT},
          PTOWSP_NO_INDEX,
          "device: a launch has an unknown unit"},
         {{.kernels = kernels, .kernel_count = 1, .scalar_count = 9, .scalars = scalars},
@@ -488,6 +565,9 @@ static void device__bad_launches(void **state) {
         {{.kernels = kernels, .kernel_count = 1, .unit = PTOWSP_UNIT_CUBE},
          PTOWSP_NO_INDEX,
          "device: a launch needs a cube core, and there is none"},
+        {{.kernels = kernels, .kernel_count = 1, .unit = PTOWSP_UNIT_MIX},
+         PTOWSP_NO_INDEX,
+         "device: a launch needs two vector cores with each cube core, and there are fewer"},
         {{.kernels = kernels, .kernel_count = 2, .ids = ids},
          1,
          "device: instance 1 is of kernel 2, which is outside of the table"},
@@ -516,6 +596,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(device__opens_with_any_numbers_of_threads_and_closes_at_once),
         cmocka_unit_test(device__tasks_run_on_cores_of_their_unit),
+        cmocka_unit_test(device__mix_has_a_cube_core_and_its_two_vector_cores_for_itself),
         cmocka_unit_test(device__a_range_task_is_one_range_for_each_core_of_its_unit),
         cmocka_unit_test(device__of_ready_tasks_the_one_with_the_highest_priority_is_next),
         cmocka_unit_test(device__kernels_work_on_its_memory_and_their_cycles_are_kept),

@@ -39,7 +39,7 @@ static void graph_faults__bad_tasks(void **state) {
         {{.name = ""}, "graph: task 1 has a bad name"},
         {{.name = "a\"b"}, "graph: task 1 has a bad name"},
         {{.priority = 4}, "graph: task 1 has a priority above PTOWSP_GRAPH_PRIORITY_MAX, 3: 4"},
-        {{.unit = (ptowsp_unit)2}, "graph: task 1 has an unknown unit: 2"},
+        {{.unit = PTOWSP_UNIT_COUNT}, "graph: task 1 has an unknown unit: 3"},
     };
     ptowsp_context *context = lanes_context(0);
     assert_int_equal(ptowsp_graph_create(context, NULL, NULL), PTOWSP_INVALID_PARAMS);

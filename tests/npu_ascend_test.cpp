@@ -34,6 +34,7 @@ struct Fake {
     int open = 0;  // acl, device, streams
     uint64_t aicpu_argument = 0;
     uint32_t thread_count = 0;
+    size_t fifo_bytes = 0;
     void (*aicpu)(wsp_device_run *run) = nullptr;
 };
 
@@ -129,6 +130,7 @@ aclError aclrtGetStreamResLimit(aclrtStream, aclrtDevResLimitType, uint32_t *val
 aclError aclrtMalloc(void **device, size_t size, aclrtMemMallocPolicy) {
     FAKE(aclrtMalloc)
     *device = malloc(size);
+    fake.fifo_bytes = size > fake.fifo_bytes ? size : fake.fifo_bytes;  // the largest piece
     fake.memory[static_cast<char *>(*device)] = size;
     return 0;
 }
@@ -161,6 +163,12 @@ rtError_t rtAicpuKernelLaunchExWithArgs(uint32_t, const char *, uint32_t,
     assert_string_equal(there<char>(numbers[0], 10), "the aicpu");
     assert_int_equal(numbers[1], 10);
     assert_int_equal(numbers[4], 10);
+    return 0;
+}
+rtError_t rtGetC2cCtrlAddr(uint64_t *address, uint32_t *length) {
+    FAKE(rtGetC2cCtrlAddr)
+    *address = 0xff75;
+    *length = 64;
     return 0;
 }
 rtError_t rtsBinaryLoadFromFile(const char *path, const rtLoadBinaryConfig_t *, rtBinHandle *out) {
@@ -455,6 +463,21 @@ void npu_ascend__needs_cores_and_their_libraries(void **state) {
     assert_int_equal(wsp::run_program(program, &bindings, options, &outcome.result),
                      PTOWSP_LIMIT_EXCEEDED);
     assert_string_equal(bindings.failure.text, "device: 4 cube cores are asked for; it has 3");
+
+    // With MIX all cores are started as blocks, with their FIFOs: 3 cube and 6 vector cores for 3
+    // lanes, of which the device has 3.
+    const wsp_kernel_decl mix[] = {NO_KERNEL[0], {"m", PTOWSP_UNIT_MIX, 0, 0, 0, {}}};
+    outcome = run_once(2, mix, 0, look);
+    assert_string_equal(outcome.text.c_str(), "device: 4 vector cores are asked for; it has 3");
+    const wsp_program mixed = make_program(2, mix);
+    wsp::Bindings mixed_bindings(mixed);
+    bind_all(&mixed_bindings);
+    const wsp_runner_options one = {1, 1, 9, 0, 7000};
+    fake = Fake();
+    assert_int_equal(wsp::run_program(mixed, &mixed_bindings, one, &outcome.result),
+                     PTOWSP_SYSTEM_FAILED);
+    assert_non_null(strstr(mixed_bindings.failure.text, "/libwsp_block.so"));
+    assert_true(fake.fifo_bytes == 2 * WSP_FIFO_BYTES);
 
     setenv("WSP_LIBRARIES", "/nowhere", 1);
     outcome = run_once(1, NO_KERNEL, 0, look);

@@ -78,7 +78,6 @@ static void attend_make(npu_fixture *f, ptowsp_tensor *tensors, ptowsp_kernel *o
     ptowsp_kernel_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.name = "attend";
-    desc.unit = PTOWSP_UNIT_CUBE;
     desc.cycles = cycles;
     desc.pto = &pto;
     for (int i = 0; i < 5; i++) {
@@ -447,9 +446,12 @@ static void own__declarations_that_fit_no_kernel_are_refused(void **state) {
     ptowsp_kernel_desc desc = kernel_desc("add", &pto);
     desc.source.text = "static int x;";
     is_refused(desc, "own: kernel add: it has a source and a PTO-ISA source");
+    desc = kernel_desc("add", &pto);
+    desc.unit = PTOWSP_UNIT_MIX;
+    is_refused(desc, "own: kernel add: its unit is mix, and its PTO-ISA source is not mixed");
     pto.is_mixed = true;
-    is_refused(kernel_desc("add", &pto),
-               "own: kernel add: its PTO-ISA source is mixed, and its unit is not cube");
+    desc.unit = PTOWSP_UNIT_CUBE;
+    is_refused(desc, "own: kernel add: its PTO-ISA source is mixed, and its unit is not mix");
 }
 
 // Emits, or builds, a program of one task of a kernel; returns the error.
@@ -511,6 +513,19 @@ static void own__sources_that_cannot_be_read_or_lack_their_entry_are_refused(voi
     is_error(&error, PTOWSP_UNSUPPORTED, "../own/slots.hpp, outside of its directories");
 }
 
+static void own__mixed_sources_are_refused_for_devices(void **state) {
+    (void)state;
+    ptowsp_pto_source pto = no_source;
+    pto.text = "void add(float *, float *, float *)\n{\n}\n";
+    ptowsp_error error = error_of(&pto, false, false);
+    assert_int_equal(error.status, PTOWSP_OK);
+    pto.is_mixed = true;
+    error = error_of(&pto, false, false);
+    is_error(&error, PTOWSP_UNSUPPORTED,
+             "kernel add works on cube and vector cores at once: PTO-ISA sources of this kind have "
+             "no halves that a tree could start on a device");
+}
+
 static void own__mistakes_in_sources_are_told_by_the_compiler(void **state) {
     (void)state;
     ptowsp_pto_source pto = no_source;
@@ -554,6 +569,7 @@ int main(void) {
         cmocka_unit_test(own__declarations_that_fit_no_kernel_are_refused),
         cmocka_unit_test(own__sources_and_their_headers_are_in_the_tree_byte_for_byte),
         cmocka_unit_test(own__sources_that_cannot_be_read_or_lack_their_entry_are_refused),
+        cmocka_unit_test(own__mixed_sources_are_refused_for_devices),
         cmocka_unit_test(own__demo_kernels_run_unchanged_and_are_counted),
         cmocka_unit_test(own__mistakes_in_sources_are_told_by_the_compiler),
     };

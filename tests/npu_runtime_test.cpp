@@ -114,9 +114,10 @@ struct Record {
 struct Case {
     uint64_t seed;
     bool has_failures, has_spins;
-    uint32_t stream_count;
+    uint32_t stream_count, unit_count;
     std::vector<Record> records;
     Stamps stamps[TASK_MAX];
+    uint32_t parts[TASK_MAX];  // vector cores that have run a part of it, a bit each; atomic
     std::vector<uint64_t *> touched[TASK_MAX], written[TASK_MAX];  // by those that have run
     uint32_t clock;
 };
@@ -184,7 +185,7 @@ void walk_task(Run &run, Walk &walk) {
         return;
     }
     Record record;
-    const uint32_t tiles = random.below(4), unit = random.below(2);
+    const uint32_t tiles = random.below(4), unit = random.below(the_case->unit_count);
     Task task(run, 1 + 4 * unit + tiles, 1);
     task.axis(i64(static_cast<int64_t>(the_case->records.size())));
     const bool is_update = random.one_in(2);
@@ -332,7 +333,7 @@ class Serial final : public Target {
 // The declarations and the schedule of a random program.
 struct Tables {
     wsp_tensor_decl tensors[TENSOR_COUNT];
-    wsp_kernel_decl kernels[9];
+    wsp_kernel_decl kernels[13];
     const char *places[3] = {"", "random/task", "random/slot_load"};
     wsp_program program;
 
@@ -345,13 +346,13 @@ struct Tables {
             memcpy(tensors[i].shape, shapes[i].shape, sizeof shapes[i].shape);
             tensors[i].is_used = tensors[i].is_written = tensors[i].is_loaded = 1;
         }
-        for (uint32_t i = 1; i < 9; i++) {
+        for (uint32_t i = 1; i < 13; i++) {
             kernels[i] = {"mix", (i - 1) / 4, 1, (i - 1) % 4, 2, {"x", "y", "z"}};
         }
         program.name = "random";
         program.tensor_count = TENSOR_COUNT;
         program.tensors = tensors;
-        program.kernel_count = 9;
+        program.kernel_count = random.one_in(2) ? 13 : 9;  // with MIX, and without
         program.kernels = kernels;
         program.slot_count = SLOT_COUNT;
         program.place_count = 3;
@@ -370,6 +371,9 @@ struct Tables {
         schedule.lane_count = 1 + random.below(4);
         schedule.vector_lane_count = 1 + random.below(3);
         schedule.cube_lane_count = 1 + random.below(3);
+        if (program.kernel_count == 13) {
+            schedule.vector_lane_count += 2 * schedule.cube_lane_count;
+        }
         program.lane_count = schedule.lane_count;
         if (schedule.pools == PTOWSP_POOLS_BY_UNIT) {
             program.lane_count = schedule.vector_lane_count + schedule.cube_lane_count;
@@ -435,7 +439,8 @@ void check_order(const Case &made, const wsp_program &program, uint32_t core_cou
     const bool is_in_order = program.schedule.issue == PTOWSP_ISSUE_IN_ORDER;
     for (uint64_t b = 0; b < made.records.size(); b++) {
         for (uint64_t a = 0; a < b; a++) {
-            if (is_in_order && core_count == 1 && made.records[a].unit == made.records[b].unit) {
+            if (is_in_order && core_count == 1 && made.records[a].unit == made.records[b].unit &&
+                (made.unit_count == 2 || made.records[a].unit != PTOWSP_UNIT_VECTOR)) {
                 assert_true(made.stamps[a].end < made.stamps[b].begin);
             }
             if ((program.schedule.dependencies & PTOWSP_DEPENDENCIES_STRUCTURE) &&
@@ -454,13 +459,14 @@ void check_order(const Case &made, const wsp_program &program, uint32_t core_cou
 void check_cores(const Case &made, const wsp_program &program, uint32_t core_count) {
     const ptowsp_schedule &schedule = program.schedule;
     const bool is_by_unit = schedule.pools == PTOWSP_POOLS_BY_UNIT;
+    const uint32_t vector_count = made.unit_count == 3 ? 2 * core_count : core_count;
     uint64_t turns[2] = {0, 0};
     if (schedule.dispatch == PTOWSP_DISPATCH_WORK_STEALING ||
         schedule.ready == PTOWSP_READY_WORK_STEALING) {
         return;
     }
     for (uint64_t i = 0; i < made.records.size(); i++) {
-        const bool is_cube = made.records[i].unit == PTOWSP_UNIT_CUBE;
+        const bool is_cube = made.records[i].unit != PTOWSP_UNIT_VECTOR;
         const uint64_t turn = turns[is_by_unit && is_cube]++, key = made.records[i].key;
         const uint64_t lanes = !is_by_unit ? schedule.lane_count
                                : is_cube   ? schedule.cube_lane_count
@@ -468,8 +474,23 @@ void check_cores(const Case &made, const wsp_program &program, uint32_t core_cou
         const uint64_t number = schedule.dispatch == PTOWSP_DISPATCH_ROUND_ROBIN ? turn
                                 : schedule.dispatch == PTOWSP_DISPATCH_HASH      ? pwsp_mix64(key)
                                                                                  : key;
-        const uint64_t first = is_cube ? core_count : 0;
-        assert_int_equal(made.stamps[i].core, first + number % lanes % core_count);
+        const uint64_t cores = is_cube ? core_count : vector_count;
+        assert_int_equal(made.stamps[i].core,
+                         (is_cube ? vector_count : 0) + number % lanes % cores);
+    }
+}
+
+// While a task of MIX runs on cube core i, none runs on vector cores 2 i and 2 i + 1.
+void check_blocks(const Case &made, uint32_t core_count) {
+    for (uint64_t a = 0; a < made.records.size(); a++) {
+        const Stamps &mix = made.stamps[a];
+        for (uint64_t b = 0; made.records[a].unit == PTOWSP_UNIT_MIX && b < made.records.size();
+             b++) {
+            const Stamps &other = made.stamps[b];
+            if (other.core < 2 * core_count && other.core / 2 == mix.core - 2 * core_count) {
+                assert_true(other.end < mix.begin || mix.end < other.begin);
+            }
+        }
     }
 }
 
@@ -488,6 +509,7 @@ void begin_case(Case &made) {
     made.records.clear();
     for (uint32_t i = 0; i < TASK_MAX; i++) {
         made.stamps[i] = Stamps();
+        made.parts[i] = 0;
         made.touched[i].clear();
         made.written[i].clear();
     }
@@ -502,6 +524,7 @@ uint64_t run_once(uint64_t seed, uint64_t how, bool has_failures) {
     Case serial = Case(), made;
     serial.seed = random.next();
     serial.has_failures = has_failures;
+    serial.unit_count = program.kernel_count == 13 ? 3 : 2;
     serial.stream_count = program.has_streams ? program.schedule.stream_count : 0;
     made = serial;
     made.has_spins = random_how.one_in(2);
@@ -545,6 +568,7 @@ uint64_t run_once(uint64_t seed, uint64_t how, bool has_failures) {
     }
     check_order(made, program, options.core_count);
     check_cores(made, program, options.core_count);
+    check_blocks(made, options.core_count);
     return result.makespan_cycles;
 }
 
@@ -566,6 +590,18 @@ struct SlowCore {
     int32_t task_count = INT32_MAX;
     uint32_t is_let_go = 0;  // atomic
     uint64_t late = 0;       // the task that it has not ended
+    bool is_vector = false;
+
+    // A vector core has its part of a task of MIX, which the cube core executes.
+    void run(wsp_task *task) const {
+        if (is_vector && task->kernel > 8) {
+            assert_int_equal(task->core, index);
+            __atomic_fetch_or(&the_case->parts[task->index], 1u << index, __ATOMIC_RELAXED);
+            task->status = PTOWSP_OK;
+        } else {
+            wsp_core_run(task);
+        }
+    }
 
     void run() {
         while (!pwsp_core_must_quit(&line) && !pwsp_core_may_begin(&line)) {
@@ -584,14 +620,15 @@ struct SlowCore {
                     std::this_thread::yield();
                 }
             } else {
-                wsp_core_run(task);
+                run(task);
             }
             pwsp_core_done(&line);
         }
     }
 };
 
-// Runs a random program on threads of its own; core 0 is slow. Returns the scheduler's failure.
+// Runs a random program on threads of its own, with parts of tasks as on a device; core 0 is slow.
+// Returns the scheduler's failure.
 Failure run_late(Random &random, uint32_t thread_count, int32_t task_count, SlowCore *cores,
                  uint32_t core_count) {
     Tables tables(random);
@@ -599,21 +636,24 @@ Failure run_late(Random &random, uint32_t thread_count, int32_t task_count, Slow
     std::vector<uint64_t> words(WORD_COUNT);
     Case made = Case();
     made.seed = random.next();
+    made.unit_count = program.kernel_count == 13 ? 3 : 2;
     made.stream_count = program.has_streams ? program.schedule.stream_count : 0;
     Bindings bindings(program);
     bind_random(bindings, words.data());
     assert_int_equal(bindings.verify(0), PTOWSP_OK);
     begin_case(made);
     Scheduler scheduler;
+    const uint32_t vector_count = core_count - core_count / 3;
     std::vector<Core> given;
     std::vector<std::thread> threads;
     for (uint32_t i = 0; i < core_count; i++) {
         cores[i].index = i;
+        cores[i].is_vector = i < vector_count;
         given.push_back(
-            {&cores[i].line, nullptr, i < core_count / 2 ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE});
+            {&cores[i].line, nullptr, i < vector_count ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE});
     }
     cores[0].task_count = task_count;
-    assert_true(scheduler.begin(program, bindings.table(), given, {thread_count, 40, 400}));
+    assert_true(scheduler.begin(program, bindings.table(), given, {thread_count, 40, 400, true}));
     for (uint32_t i = task_count < 0; i < core_count; i++) {
         threads.emplace_back([&cores, i] { cores[i].run(); });
     }
@@ -630,7 +670,24 @@ Failure run_late(Random &random, uint32_t thread_count, int32_t task_count, Slow
     }
     // Not before: other AICPU threads may lose a core as they begin.
     assert_int_equal(scheduler.has_lost(), scheduler.failure().status != PTOWSP_OK);
+    for (uint64_t i = 0; scheduler.failure().status == PTOWSP_OK && i < made.records.size(); i++) {
+        const bool is_mix = made.records[i].unit == PTOWSP_UNIT_MIX;
+        const uint32_t block = is_mix ? made.stamps[i].core - vector_count : 0;
+        assert_int_equal(made.parts[i], is_mix ? 3u << 2 * block : 0);
+    }
     return scheduler.failure();
+}
+
+void blocks__each_core_has_a_part_of_a_task_of_mix(void **) {
+    Random random = {test_seed()};
+    for (uint32_t i = 0; i < run_count(300); i++) {
+        alarm(60);
+        SlowCore cores[8];
+        const uint32_t core_count = 3 + random.below(6);  // 1 or 2 blocks, and vector cores behind
+        const Failure failure = run_late(random, 1 + random.below(3), INT32_MAX, cores, core_count);
+        assert_int_equal(failure.status, PTOWSP_OK);
+    }
+    alarm(0);
 }
 
 void time_limit__names_the_core_and_what_it_has_not_ended(void **) {
@@ -1220,6 +1277,7 @@ int main() {
             regions__many_readers_of_one_tile_wait_for_its_writer_and_the_next_writer_for_them),
         cmocka_unit_test(random__tasks_leave_memory_as_if_one_had_run_after_another),
         cmocka_unit_test(random__the_first_failure_in_program_order_decides),
+        cmocka_unit_test(blocks__each_core_has_a_part_of_a_task_of_mix),
         cmocka_unit_test(time_limit__names_the_core_and_what_it_has_not_ended),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);

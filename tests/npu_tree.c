@@ -1,6 +1,6 @@
 // Emits a tree, for npu_tree_test.sh: a directory, and how many kernels it has, an odd number. Its
 // tensor has rows x 4 elements; they are doubled, halved, doubled, ... a kernel each. With a third
-// argument, a run with 1, 2, 3, 4 is recorded there.
+// argument, a run with 1, 2, 3, 4 is recorded there. With 0 kernels, one for cube and vector cores.
 
 #include "ptowsp.h"
 
@@ -14,12 +14,33 @@ static void check(ptowsp_context *context, ptowsp_status status) {
     }
 }
 
+// z = softmax(a * b) * c.
+static ptowsp_task_desc mixed_make(ptowsp_module *m) {
+    ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = "attend"});
+    ptowsp_value a = ptowsp_tile_in(k, "a", PTOWSP_F32, 32, 16);
+    ptowsp_value b = ptowsp_tile_in(k, "b", PTOWSP_F32, 16, 40);
+    ptowsp_value c = ptowsp_tile_in(k, "c", PTOWSP_F32, 40, 16);
+    ptowsp_value z = ptowsp_tile_out(k, "z", PTOWSP_F32, 32, 16);
+    ptowsp_value s = ptowsp_tile_matmul(a, b);
+    ptowsp_value e = ptowsp_tile_exp(ptowsp_tile_sub(s, ptowsp_tile_rowmax(s)));
+    ptowsp_tile_store(z, ptowsp_tile_div(ptowsp_tile_matmul(e, c), ptowsp_tile_rowsum(e)));
+    static const int64_t sizes[4][2] = {{32, 16}, {16, 40}, {40, 16}, {32, 16}};
+    ptowsp_task_desc task = {.kernel = ptowsp_kernel_end(k)};
+    for (int i = 0; i < 4; i++) {
+        char name[2] = {"abcz"[i], 0};
+        ptowsp_tensor_desc tensor = {
+            name, PTOWSP_F32, 2, {sizes[i][0], sizes[i][1]}, PTOWSP_LOCATION_GLOBAL};
+        task.views[i].tensor = ptowsp_tensor_make(m, &tensor);
+    }
+    return task;
+}
+
 int main(int argc, char **argv) {
     ptowsp_context *context;
     ptowsp_module *m;
     ptowsp_program *program;
     unsigned count = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
-    ptowsp_npu_desc tree = {.directory = argv[1], .is_replacing = true, .is_for_host = true};
+    ptowsp_npu_desc tree = {.directory = argv[1], .is_replacing = true, .is_for_host = count > 0};
     check(NULL, ptowsp_context_create(NULL, &context));
     check(context, ptowsp_module_create(context, NULL, &m));
     ptowsp_tensor_desc x = {"x", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 4}, PTOWSP_LOCATION_GLOBAL};
@@ -34,6 +55,10 @@ int main(int argc, char **argv) {
         kernels[i] = ptowsp_kernel_end(k);
     }
     PTOWSP_WORKLOAD(m, "scale") {
+        if (count == 0) {
+            ptowsp_task_desc mixed = mixed_make(m);
+            ptowsp_task_make(m, &mixed);
+        }
         PTOWSP_PARALLEL(m, i, ptowsp_axis_dynamic(m, "rows")) {
             for (unsigned k = 0; k < count; k++) {
                 ptowsp_task_desc task = {.kernel = kernels[k]};

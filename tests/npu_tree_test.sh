@@ -38,6 +38,7 @@ cc -std=c11 -I"$ROOT" "$ROOT/tests/npu_tree.c" "$LIBRARY/ptowsp.o" "$LIBRARY/pto
 cd "$OUT"
 ./emit one 1 recorded
 ./emit many 41
+./emit mixed 0
 
 # Floats 1, 2, 3, ... as the tensor, and twice as much.
 printf '\000\000\200\077\000\000\000\100\000\000\100\100\000\000\200\100' > x.bin
@@ -151,6 +152,21 @@ for unit in cube vector; do
 done
 awk '/dcci\(/ { if (before !~ /dsb\(DSB_DDR\);/) exit 1; getline; getline; if ($0 !~ /dsb\(DSB_DDR\);/) exit 1; n++ }
     { before = $0 } END { exit n != 1 }' one/aicore/wsp_aicore.cpp || fail "a cache line without barriers"
+# Blocks of three cores: each half of a mixed kernel for its cores; and what they compute together.
+sed 's/<<<.*>>>//' mixed/aicore/wsp_aicore.cpp > block.cpp
+for half in cube:CUBE vector:VEC; do
+    name=${half%:*}
+    for file in block.cpp mixed/aicore/kernels/attend.cpp mixed/aicore/dispatch.cpp "$ROOT/tests/npu_block.cpp"; do
+        "$CXX" -std=c++17 -Wall -Wextra -Wno-unused-parameter -Wno-unused-but-set-variable -Werror \
+            -DWSP_ASCEND -DWSP_UNIT_block -D__DAV_${half#*:}__ -D__CCE_AICORE__ -DHALF=${name}_half \
+            -Dwsp=wsp_$name -Dwsp_core_run=${name}_run -Dwsp_kernel_attend=${name}_attend \
+            -Idevice -Imixed/include -Imixed/aicpu -Imixed/aicore -Imixed/shim \
+            -c "$file" -o "$name-$(basename "$file").o" || fail "$file is not for a block"
+    done
+done
+rm ./*-block.cpp.o  # a device starts it
+"$CXX" -std=c++17 -Wall -Wextra -Imixed/include -Imixed/shim "$ROOT/tests/npu_block.cpp" ./*-*.cpp.o -o block -pthread
+says "block: good" ./block
 echo '#include "wsp_native.h"' > native.cpp
 refuses "a kernel that is a C function is not for AICore" \
     "$CXX" -std=c++17 -fsyntax-only -DWSP_ASCEND -Ione/include -Ione/aicore native.cpp

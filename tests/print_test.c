@@ -79,7 +79,7 @@ static const ptowsp_kernel_desc kernels[] = {
      2,
      {{"p", PTOWSP_IN, PTOWSP_F32, 2, 64}, {"o", PTOWSP_INOUT, PTOWSP_F16, 1, 64}},
      {{NULL, PTOWSP_TYPE_NONE}},
-     PTOWSP_UNIT_VECTOR,
+     PTOWSP_UNIT_MIX,
      one_cycle,
      NULL,
      20,
@@ -235,7 +235,7 @@ static const char module_text[] =
     "masked bool) vector, cycles by a cost function\n"
     "kernel long(axes 3, in q f16 1 x 64, in k f16 256 x 64, out p f32 1 x 64) cube, 900 cycles, "
     "time only\n"
-    "kernel merge(axes 2, in p f32 2 x 64, inout o f16 1 x 64) vector, 20 cycles\n"
+    "kernel merge(axes 2, in p f32 2 x 64, inout o f16 1 x 64) mix, 20 cycles\n"
     "kernel note(axes 1) vector\n"
     "workload tier(b i64, h i64)\n"
     "  when kv[b] <= i64(cut)\n"

@@ -7,7 +7,7 @@
 typedef struct fixture {
     ptowsp_context *context;
     ptowsp_module *m;
-    ptowsp_kernel work, cube, reads, writes, updates;
+    ptowsp_kernel work, cube, mix, reads, writes, updates;
     ptowsp_tensor x;
     ptowsp_program *program;
     ptowsp_run *run;
@@ -58,6 +58,7 @@ static void fixture_make(fixture *f) {
     assert_int_equal(ptowsp_module_create(f->context, NULL, &f->m), PTOWSP_OK);
     f->work = kernel_make(f->m, "work", PTOWSP_UNIT_VECTOR, PTOWSP_DIRECTION_NONE);
     f->cube = kernel_make(f->m, "cube", PTOWSP_UNIT_CUBE, PTOWSP_DIRECTION_NONE);
+    f->mix = kernel_make(f->m, "mix", PTOWSP_UNIT_MIX, PTOWSP_DIRECTION_NONE);
     f->reads = kernel_make(f->m, "reads", PTOWSP_UNIT_VECTOR, PTOWSP_IN);
     f->writes = kernel_make(f->m, "writes", PTOWSP_UNIT_VECTOR, PTOWSP_OUT);
     f->updates = kernel_make(f->m, "updates", PTOWSP_UNIT_VECTOR, PTOWSP_INOUT);
@@ -100,6 +101,11 @@ static ptowsp_node work(const fixture *f, int64_t cycles, int64_t key) {
 
 static ptowsp_node cube(const fixture *f, int64_t cycles) {
     ptowsp_task_desc desc = task_desc(f, f->cube, cycles, 0);
+    return ptowsp_task_make(f->m, &desc);
+}
+
+static ptowsp_node mix(const fixture *f, int64_t cycles) {
+    ptowsp_task_desc desc = task_desc(f, f->mix, cycles, 0);
     return ptowsp_task_make(f->m, &desc);
 }
 
@@ -759,6 +765,128 @@ static void schedule__pools_by_unit_keep_kinds_of_tasks_apart(void **state) {
     fixture_free(&f);
 }
 
+static void expect_busy(const fixture *f, const uint64_t *cycles) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < ptowsp_run_result(f->run)->lane_count; i++) {
+        assert_int_equal(ptowsp_run_lanes(f->run)[i].busy_cycles, cycles[i]);
+        sum += cycles[i];
+    }
+    assert_int_equal(ptowsp_run_result(f->run)->busy_cycles, sum);
+}
+
+// Vector lanes 0 to 3, cube lanes 4 and 5: lane 4 has lanes 0 and 1, lane 5 has lanes 2 and 3.
+static ptowsp_schedule build_blocks(const fixture *f) {
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_COMBINE(f->m) {
+            work(f, 10, 0);
+            work(f, 2, 0);
+            work(f, 3, 0);
+            work(f, 1, 0);
+            mix(f, 5);
+            cube(f, 4);
+            mix(f, 2);
+            work(f, 1, 0);
+            work(f, 1, 0);
+            work(f, 1, 0);
+        }
+    }
+    ptowsp_schedule schedule = lanes(0);
+    schedule.pools = PTOWSP_POOLS_BY_UNIT;
+    schedule.vector_lane_count = 4;
+    schedule.cube_lane_count = 2;
+    return schedule;
+}
+
+static void schedule__mix_takes_a_cube_lane_and_its_two_vector_lanes(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    ptowsp_schedule schedule = build_blocks(&f);
+    run_ok(&f, &schedule);
+    expect_lane(&f, 4, 4);
+    expect(&f, 4, 10, 15);  // lane 0 is busy until 10, lane 1 until 2
+    expect_stall(&f, 4, PTOWSP_STALL_LANE);
+    assert_int_equal(ptowsp_run_records(f.run)[4].cause, 0);
+    expect(&f, 5, 0, 4);
+    expect_lane(&f, 6, 4);
+    expect(&f, 6, 15, 17);
+    assert_int_equal(ptowsp_run_records(f.run)[6].cause, 4);
+    expect(&f, 7, 17, 18);  // on lane 0, behind the block's tasks
+    assert_int_equal(ptowsp_run_records(f.run)[7].cause, 6);
+    expect(&f, 8, 17, 18);
+    expect(&f, 9, 3, 4);  // lane 2 is of the other block
+    expect_busy(&f, (const uint64_t[]){18, 10, 4, 1, 7, 4});
+    assert_int_equal(ptowsp_run_lanes(f.run)[0].task_count, 2);  // a task counts for its own lane
+    assert_int_equal(ptowsp_run_lanes(f.run)[4].task_count, 2);
+    schedule.issue = PTOWSP_ISSUE_IN_ORDER;
+    schedule.dispatch = PTOWSP_DISPATCH_WORK_STEALING;
+    run_ok(&f, &schedule);
+    expect_lane(&f, 4, 5);  // the block that is whole first, at 3
+    expect(&f, 4, 3, 8);
+    expect_lane(&f, 5, 4);
+    expect(&f, 5, 0, 4);
+    expect_lane(&f, 6, 5);
+    expect(&f, 6, 8, 10);
+    expect(&f, 9, 4, 5);  // all three of lane 1
+    assert_int_equal(makespan(&f), 10);
+    expect_busy(&f, (const uint64_t[]){10, 5, 10, 8, 4, 7});
+    fixture_free(&f);
+}
+
+// Lane 4 takes task 4 at 0, when lane 0 has 10 cycles left: lane 1 is idle from 2 on.
+static void schedule__mix_keeps_its_vector_lanes_from_other_tasks(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    ptowsp_schedule schedule = build_blocks(&f);
+    schedule.dispatch = PTOWSP_DISPATCH_WORK_STEALING;
+    run_ok(&f, &schedule);
+    expect_lane(&f, 4, 4);
+    expect(&f, 4, 10, 15);
+    expect_stall(&f, 4, PTOWSP_STALL_LANE);
+    expect_lane(&f, 6, 5);
+    expect(&f, 6, 4, 6);  // lane 5 has run task 5, and lane 2 task 9, until 4
+    expect(&f, 7, 1, 2);  // lane 3 takes what lane 1 may not
+    expect_lane(&f, 7, 3);
+    expect_lane(&f, 8, 3);
+    expect(&f, 8, 2, 3);
+    expect_lane(&f, 9, 2);
+    expect(&f, 9, 3, 4);
+    assert_int_equal(makespan(&f), 15);
+    expect_busy(&f, (const uint64_t[]){15, 7, 6, 5, 5, 6});
+    fixture_free(&f);
+}
+
+static void schedule__mix_needs_two_vector_lanes_for_each_cube_lane(void **state) {
+    (void)state;
+    fixture f;
+    fixture_make(&f);
+    PTOWSP_WORKLOAD(f.m, "main") {
+        PTOWSP_COMBINE(f.m) {
+            mix(&f, 5);
+            mix(&f, 5);
+        }
+    }
+    assert_string_equal(ptowsp_unit_name(PTOWSP_UNIT_MIX), "mix");
+    assert_string_equal(ptowsp_unit_name(PTOWSP_UNIT_COUNT), "unknown");
+    ptowsp_schedule schedule = lanes(1);
+    run_ok(&f, &schedule);  // one pool: a lane is all that a task takes
+    assert_int_equal(makespan(&f), 10);
+    assert_int_equal(ptowsp_run_result(f.run)->busy_cycles, 10);
+    fixture_forget_run(&f);
+    schedule.pools = PTOWSP_POOLS_BY_UNIT;
+    schedule.lane_count = 0;
+    schedule.vector_lane_count = 3;
+    schedule.cube_lane_count = 2;
+    const ptowsp_program_desc desc = {NULL, &schedule};
+    assert_int_equal(ptowsp_program_create(f.context, f.m, &desc, &f.program),
+                     PTOWSP_INVALID_PARAMS);
+    assert_non_null(strstr(ptowsp_context_error(f.context).text,
+                           "task mix: its kernel takes two vector lanes with each of 2 cube lanes, "
+                           "and the schedule has 3"));
+    fixture_free(&f);
+}
+
 // -- ready ----------------------------------------------------------------------------------------
 
 // On lane 1, by key: a task that waits for lane 0 until 10, and then one that waits for nothing.
@@ -1140,6 +1268,9 @@ int main(void) {
         cmocka_unit_test(schedule__a_writer_is_a_last_one_until_a_tile_holds_all_of_its_own),
         cmocka_unit_test(schedule__an_updated_tile_is_read_and_written),
         cmocka_unit_test(schedule__pools_by_unit_keep_kinds_of_tasks_apart),
+        cmocka_unit_test(schedule__mix_takes_a_cube_lane_and_its_two_vector_lanes),
+        cmocka_unit_test(schedule__mix_keeps_its_vector_lanes_from_other_tasks),
+        cmocka_unit_test(schedule__mix_needs_two_vector_lanes_for_each_cube_lane),
         cmocka_unit_test(schedule__fifo_runs_a_lanes_tasks_in_the_order_of_issue),
         cmocka_unit_test(schedule__priority_runs_what_is_ready),
         cmocka_unit_test(schedule__priority_takes_the_largest_key_first),

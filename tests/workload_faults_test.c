@@ -197,9 +197,9 @@ static void workload_faults__kernels(void **state) {
     ptowsp_kernel_make(f.m, &desc);
     refused(&f, "decode: kernel k: 9 axis arguments are more than 8");
     desc = kernel_desc("k");
-    desc.unit = (ptowsp_unit)2;
+    desc.unit = PTOWSP_UNIT_COUNT;
     ptowsp_kernel_make(f.m, &desc);
-    refused(&f, "decode: kernel k: 2 is no execution unit");
+    refused(&f, "decode: kernel k: 3 is no execution unit");
     desc = kernel_desc("k");
     ptowsp_tile_param tile = {"t", PTOWSP_DIRECTION_NONE, PTOWSP_F32, 1, 1};
     desc.tiles[0] = tile;

@@ -782,6 +782,8 @@ static inline void ref_gen_kernels(ref_program *p) {
                                   : REF_COST_FUNCTION;
         kernel->cycles_shape = ref_in(p, 0, 5);
         kernel->salt = test_random(&p->random);
+        bool is_mix = kernel->unit == PTOWSP_UNIT_CUBE && kernel->salt % 2;
+        kernel->unit = is_mix ? PTOWSP_UNIT_MIX : kernel->unit;
         p->can_measure = p->can_measure && kernel->cost != REF_COST_RETURNED;
     }
 }

@@ -596,6 +596,7 @@ typedef struct ref_timing {
     bool priority_is_signed;
     ref_result *out;
     uint64_t *free_at;  // by lane
+    int *holders;       // by lane: the last task that has taken it
     uint64_t clock;
     ptowsp_stall mover;  // what moved the clock last
     bool has_begun;
@@ -610,7 +611,41 @@ static inline uint64_t ref_max(uint64_t a, uint64_t b) {
 static inline uint32_t ref_pool_of(const ref_timing *t, int task) {
     int kernel = t->program->stmts[t->x->tasks[task].stmt].kernel;
     return t->s.pools == PTOWSP_POOLS_BY_UNIT &&
-           t->program->kernels[kernel].unit == PTOWSP_UNIT_CUBE;
+           t->program->kernels[kernel].unit != PTOWSP_UNIT_VECTOR;
+}
+
+// The lanes of a task on a lane: that, and of MIX the two vector lanes of the block. Returns how many.
+static inline int ref_lanes_of(const ref_program *program, const ref_expansion *x,
+                               const ptowsp_schedule *schedule, int task, uint32_t lane,
+                               uint32_t *lanes) {
+    bool is_mix =
+        program->kernels[program->stmts[x->tasks[task].stmt].kernel].unit == PTOWSP_UNIT_MIX;
+    lanes[0] = lane;
+    if (schedule->pools != PTOWSP_POOLS_BY_UNIT || !is_mix) {
+        return 1;
+    }
+    lanes[1] = (lane - schedule->vector_lane_count) * 2;
+    lanes[2] = (lane - schedule->vector_lane_count) * 2 + 1;
+    return 3;
+}
+
+// When they are all free.
+static inline uint64_t ref_free_of(const ref_timing *t, int task, uint32_t lane) {
+    uint32_t lanes[3];
+    uint64_t free_at = 0;
+    for (int i = ref_lanes_of(t->program, t->x, &t->s, task, lane, lanes); i-- > 0;) {
+        free_at = t->free_at[lanes[i]] > free_at ? t->free_at[lanes[i]] : free_at;
+    }
+    return free_at;
+}
+
+static inline void ref_take_lanes(ref_timing *t, int task, uint32_t lane, uint64_t end) {
+    uint32_t lanes[3];
+    for (int i = ref_lanes_of(t->program, t->x, &t->s, task, lane, lanes); i-- > 0;) {
+        t->free_at[lanes[i]] = end;
+        t->holders[lanes[i]] = task;
+        t->out->busy += t->x->tasks[task].cycles;
+    }
 }
 
 static inline uint32_t ref_pool_first(const ref_timing *t, uint32_t pool) {
@@ -643,7 +678,7 @@ static inline uint32_t ref_lane_of(ref_timing *t, int task) {
     case PTOWSP_DISPATCH_HASH: return first + (uint32_t)(ref_hash(key) % count);
     case PTOWSP_DISPATCH_WORK_STEALING:
         for (uint32_t i = first; i < first + count; i++) {
-            lane = t->free_at[i] < t->free_at[lane] ? i : lane;
+            lane = ref_free_of(t, task, i) < ref_free_of(t, task, lane) ? i : lane;
         }
         return lane;
     default: return first + (uint32_t)(number % count);
@@ -771,11 +806,11 @@ static inline void ref_place(ref_timing *t, int task) {
     ref_time *time = &t->out->times[task];
     time->lane = ref_lane_of(t, task);
     time->ready = ref_ready_of(t, task);
-    uint64_t free_at = t->free_at[time->lane];
+    uint64_t free_at = ref_free_of(t, task, time->lane);
     uint64_t known = ref_max(ref_max(time->issue, time->ready), ref_max(time->turn, t->begin));
     time->start = ref_max(known, free_at);
     time->end = time->start + t->x->tasks[task].cycles;
-    t->free_at[time->lane] = time->end;
+    ref_take_lanes(t, task, time->lane, time->end);
     ptowsp_stall clock_stall = time->stall;
     time->stall = time->start == 0             ? PTOWSP_STALL_NONE
                   : time->ready == time->start ? PTOWSP_STALL_DEPENDENCY
@@ -947,13 +982,14 @@ static inline int ref_choose(const ref_timing *t, uint32_t lane, bool is_own) {
 }
 
 // Lets lanes that are free take tasks: first what is theirs, then what is others'.
-static inline bool ref_take_now(ref_timing *t, bool *is_busy) {
+static inline bool ref_take_now(ref_timing *t) {
     bool is_shared = t->s.dispatch == PTOWSP_DISPATCH_WORK_STEALING;
     bool has_changed = false;
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t lane = 0; lane < t->out->lane_count; lane++) {
             bool may_steal = is_shared || t->s.ready == PTOWSP_READY_WORK_STEALING;
-            if (is_busy[lane] || (pass == 1 && !may_steal)) {
+            bool is_busy = t->holders[lane] >= 0 && !t->out->times[t->holders[lane]].is_done;
+            if (is_busy || (pass == 1 && !may_steal)) {
                 continue;
             }
             int task = ref_choose(t, lane, pass == 0 && !is_shared);
@@ -962,14 +998,14 @@ static inline bool ref_take_now(ref_timing *t, bool *is_busy) {
                 time->is_started = true;
                 time->lane = lane;
                 time->ready = ref_ready_of(t, task);
-                time->start = t->clock;
-                time->end = t->clock + t->x->tasks[task].cycles;
-                time->stall = time->start == 0                  ? PTOWSP_STALL_NONE
-                              : time->ready == time->start      ? PTOWSP_STALL_DEPENDENCY
-                              : t->free_at[lane] == time->start ? PTOWSP_STALL_LANE
-                                                                : PTOWSP_STALL_COUNT;
-                t->free_at[lane] = time->end;
-                is_busy[lane] = true;
+                time->start = ref_max(t->clock, ref_free_of(t, task, lane));
+                time->end = time->start + t->x->tasks[task].cycles;
+                bool is_last = ref_free_of(t, task, lane) == time->start;
+                time->stall = time->start == 0             ? PTOWSP_STALL_NONE
+                              : time->ready == time->start ? PTOWSP_STALL_DEPENDENCY
+                              : is_last                    ? PTOWSP_STALL_LANE
+                                                           : PTOWSP_STALL_COUNT;
+                ref_take_lanes(t, task, lane, time->end);
                 has_changed = true;
             }
         }
@@ -995,8 +1031,6 @@ static inline uint64_t ref_next_time(const ref_timing *t, const ref_queue *q) {
 
 static inline ptowsp_status ref_time_by_events(ref_timing *t) {
     ref_queue q = {0, UINT64_MAX, 0, 0};
-    bool *is_busy = (bool *)calloc(t->out->lane_count, sizeof *is_busy);
-    assert_non_null(is_busy);
     ptowsp_status status = PTOWSP_OK;
     while (status == PTOWSP_OK && t->clock != UINT64_MAX) {
         bool has_changed = true;
@@ -1006,7 +1040,6 @@ static inline ptowsp_status ref_time_by_events(ref_timing *t) {
                 ref_time *time = &t->out->times[i];
                 if (time->is_started && !time->is_done && time->end <= t->clock) {
                     time->is_done = true;
-                    is_busy[time->lane] = false;
                     q.unfinished--;
                     has_changed = true;
                 }
@@ -1018,12 +1051,11 @@ static inline ptowsp_status ref_time_by_events(ref_timing *t) {
                 t->has_begun || is_last ||
                 (t->s.start == PTOWSP_START_THRESHOLD && q.issued >= t->s.start_threshold);
             if (status == PTOWSP_OK && t->has_begun) {
-                has_changed = ref_take_now(t, is_busy) || has_changed;
+                has_changed = ref_take_now(t) || has_changed;
             }
         }
         t->clock = ref_next_time(t, &q);
     }
-    free(is_busy);
     if (status == PTOWSP_OK && (q.event < t->x->event_count || q.unfinished > 0)) {
         return PTOWSP_STUCK;
     }
@@ -1059,7 +1091,12 @@ static inline void ref_run(const ref_program *program, ref_expansion *x,
     t.priority_is_signed = program->exprs[schedule->priority_key].type == PTOWSP_TYPE_I64;
     t.out = out;
     t.free_at = (uint64_t *)calloc(out->lane_count, sizeof *t.free_at);
+    t.holders = (int *)calloc(out->lane_count, sizeof *t.holders);
     assert_non_null(t.free_at);
+    assert_non_null(t.holders);
+    for (uint32_t i = 0; i < out->lane_count; i++) {
+        t.holders[i] = -1;
+    }
     t.has_begun = t.s.start == PTOWSP_START_AT_ONCE;
     out->by_events =
         t.s.issue == PTOWSP_ISSUE_DATAFLOW &&
@@ -1067,9 +1104,9 @@ static inline void ref_run(const ref_program *program, ref_expansion *x,
     out->status = out->by_events ? ref_time_by_events(&t) : ref_time_by_task(&t);
     for (int i = 0; i < x->task_count; i++) {
         out->makespan = ref_max(out->makespan, out->times[i].end);
-        out->busy += x->tasks[i].cycles;
     }
     free(t.free_at);
+    free(t.holders);
 }
 
 // -- random schedules -----------------------------------------------------------------------------
@@ -1085,6 +1122,12 @@ static inline void ref_schedule_lanes(ref_program *p, ref_schedule *out) {
         s->pools = PTOWSP_POOLS_BY_UNIT;
         s->vector_lane_count = (uint32_t)ref_in(p, 1, 4);
         s->cube_lane_count = (uint32_t)ref_in(p, 1, 3);
+        for (int i = 0; i < p->kernel_count; i++) {
+            if (p->kernels[i].unit == PTOWSP_UNIT_MIX &&
+                s->vector_lane_count < 2 * s->cube_lane_count) {
+                s->vector_lane_count = 2 * s->cube_lane_count;
+            }
+        }
     } else {
         bool may_be_none = s->dispatch == PTOWSP_DISPATCH_DEFAULT;
         s->lane_count = (uint32_t)(may_be_none && ref_chance(p, 2) ? 0 : ref_in(p, 1, 5));

@@ -169,6 +169,27 @@ static inline const char *check_record(const sample *s, const ptowsp_task_record
     return is_right ? NULL : "stall";
 }
 
+// Does a task take a lane, or one of the lanes of another task?
+static inline bool takes_lane(const sample *s, int task, uint32_t lane) {
+    uint32_t lanes[3];
+    int count = ref_lanes_of(&s->program, &s->x, &s->schedule.schedule, task,
+                             s->expected.times[task].lane, lanes);
+    while (count > 0 && lanes[count - 1] != lane) {
+        count--;
+    }
+    return count > 0;
+}
+
+static inline bool share_lane(const sample *s, int a, int b) {
+    uint32_t lanes[3];
+    int count = ref_lanes_of(&s->program, &s->x, &s->schedule.schedule, a,
+                             s->expected.times[a].lane, lanes);
+    while (count > 0 && !takes_lane(s, b, lanes[count - 1])) {
+        count--;
+    }
+    return count > 0;
+}
+
 // The cause of a task is one that makes its stall true.
 static inline const char *check_cause(const sample *s, const ptowsp_task_record *records, int i) {
     const ptowsp_task_record *record = &records[i];
@@ -185,7 +206,7 @@ static inline const char *check_cause(const sample *s, const ptowsp_task_record 
         bool is_good = records[cause].end == record->start && s->expected.waits[i][cause];
         return is_good ? NULL : "a cause that it does not wait for";
     } else if (record->stall == PTOWSP_STALL_LANE) {
-        bool is_good = records[cause].end == record->start && records[cause].lane == record->lane;
+        bool is_good = records[cause].end == record->start && share_lane(s, i, (int)cause);
         return is_good ? NULL : "a cause that was not before it on its lane";
     }
     return NULL;
@@ -221,9 +242,9 @@ static inline void check_lanes(sample *s, const ptowsp_run *run) {
     for (uint32_t lane = 0; lane < s->expected.lane_count; lane++) {
         uint64_t busy = 0, count = 0, end = 0;
         for (int i = 0; i < s->x.task_count; i++) {
-            if (s->expected.times[i].lane == lane) {
+            if (takes_lane(s, i, lane)) {
                 busy += s->x.tasks[i].cycles;
-                count++;
+                count += s->expected.times[i].lane == lane;
                 end = ref_max(end, s->expected.times[i].end);
             }
         }

@@ -5,6 +5,9 @@
 // core: from the core's own queue first, then by priority. Cores that became free last get tasks
 // first: they are still awake.
 //
+// A task that takes a block is picked for the cube core, which then waits for its two vector cores:
+// these get no other task any more. All three belong to one AICPU thread, so no other one takes part.
+//
 // Tasks that stay queued are left to other AICPU threads. A thread that queues tasks wakes as many
 // threads as there are tasks, among those with a free core of the unit. A woken thread that leaves
 // tasks behind does the same. Before it sleeps, an AICPU thread publishes the units of its free
@@ -123,14 +126,46 @@ PWSP_INTERNAL void pwsp_device_ready(ptowsp_device *device, uint32_t by, uint32_
 
 // -- a round --------------------------------------------------------------------------------------
 
+static void pwsp_aicpu_free(pwsp_aicpu *aicpu, const pwsp_core *core) {
+    PTOWSP_ASSERT(core->aicpu == aicpu && !core->is_busy && !core->is_stuck && !core->is_held);
+    aicpu->free_cores[core->unit][aicpu->free_count[core->unit]++] = core->index;
+}
+
+// The core is free, and is not any more.
+static void pwsp_aicpu_unfree(pwsp_aicpu *aicpu, const pwsp_core *core) {
+    uint32_t *cores = aicpu->free_cores[core->unit], *count = &aicpu->free_count[core->unit];
+    uint32_t at = *count;
+    PTOWSP_ASSERT(at > 0);
+    while (cores[--at] != core->index) {  // it is near the end of the list
+        PTOWSP_ASSERT(at > 0);
+    }
+    memmove(cores + at, cores + at + 1, (--*count - at) * sizeof *cores);
+}
+
+// A cube core's task has left its block: frees its vector cores.
+static void pwsp_aicpu_free_block(pwsp_aicpu *aicpu, pwsp_core *cube) {
+    cube->has_block = false;
+    for (uint32_t i = 0; i < 2; i++) {
+        pwsp_core *core = pwsp_device_block_core(aicpu->device, cube, i);
+        PTOWSP_ASSERT(core->is_held);
+        core->is_held = false;
+        if (!core->is_busy && !core->is_stuck) {
+            pwsp_aicpu_free(aicpu, core);
+        }
+    }
+}
+
 // Frees the core at place i of the busy ones.
 static void pwsp_aicpu_unbusy(pwsp_aicpu *aicpu, uint32_t i, bool is_free) {
     PTOWSP_ASSERT(i < aicpu->busy_count);
-    uint32_t index = aicpu->busy_cores[i];
+    pwsp_core *core = &aicpu->device->cores[aicpu->busy_cores[i]];
     aicpu->busy_cores[i] = aicpu->busy_cores[--aicpu->busy_count];
-    if (is_free) {
-        uint32_t unit = aicpu->device->cores[index].unit;
-        aicpu->free_cores[unit][aicpu->free_count[unit]++] = index;
+    core->is_busy = false;
+    if (is_free && !core->is_held) {
+        pwsp_aicpu_free(aicpu, core);
+    }
+    if (is_free && core->has_block) {
+        pwsp_aicpu_free_block(aicpu, core);
     }
 }
 
@@ -239,30 +274,75 @@ static uint32_t pwsp_aicpu_pick_any(pwsp_aicpu *aicpu) {
     return 0;
 }
 
-static void pwsp_aicpu_give_to_core(pwsp_aicpu *aicpu, const pwsp_pick *pick) {
+// Lets a core that is in no list run an entry.
+static void pwsp_aicpu_start(pwsp_aicpu *aicpu, pwsp_core *core, uint32_t entry, uint32_t part) {
     ptowsp_device *device = aicpu->device;
-    pwsp_core *core = &device->cores[pick->core];
-    uint32_t *cores = aicpu->free_cores[core->unit], *count = &aicpu->free_count[core->unit];
-    uint32_t at = *count;
-    PTOWSP_ASSERT(at > 0 && core->index == pick->core);
-    while (cores[--at] != pick->core) {  // it is near the end of the list
-        PTOWSP_ASSERT(at > 0);           // it is free
-    }
-    PTOWSP_ASSERT(aicpu->busy_count < aicpu->core_count);
-    memmove(cores + at, cores + at + 1, (--*count - at) * sizeof *cores);
-    aicpu->busy_cores[aicpu->busy_count++] = pick->core;
-    core->entry = pick->entry;
-    core->part = pick->part;
+    PTOWSP_ASSERT(aicpu->busy_count < aicpu->core_count && !core->is_busy);
+    aicpu->busy_cores[aicpu->busy_count++] = core->index;
+    core->is_busy = true;
+    core->entry = entry;
+    core->part = part;
     core->task_count++;
     core->given_ns = device->time_limit_ns > 0 ? ptowsp_clock_ns() : 0;
     core->task.run = device->job.run;
     core->task.user = device->job.user;
     memset(&core->task.result, 0, sizeof core->task.result);
-    core->task.result.entry = pick->entry;
-    core->task.result.part = pick->part;
-    core->task.result.core = pick->core;
+    core->task.result.entry = entry;
+    core->task.result.part = part;
+    core->task.result.core = core->index;
     pwsp_aicpu_give(&core->line, (uint64_t)(uintptr_t)&core->task);
     pwsp_sleeper_wake(&core->sleeper, PWSP_AWAIT_ANY);
+}
+
+static void pwsp_aicpu_pass(pwsp_aicpu *aicpu, uint32_t entry, uint32_t part) {
+    const pwsp_job *job = &aicpu->device->job;
+    job->pass(job->user, entry, part, aicpu->index);
+    pwsp_aicpu_tell_host(aicpu->device);
+}
+
+// A cube core takes an entry, and the vector cores of its block: busy ones when they are done.
+static void pwsp_aicpu_take_block(pwsp_aicpu *aicpu, pwsp_core *cube, const pwsp_pick *pick) {
+    pwsp_aicpu_unfree(aicpu, cube);
+    cube->has_block = true;
+    cube->entry = pick->entry;
+    cube->part = pick->part;
+    aicpu->waiting_cores[aicpu->waiting_count++] = cube->index;
+    for (uint32_t i = 0; i < 2; i++) {
+        pwsp_core *core = pwsp_device_block_core(aicpu->device, cube, i);
+        PTOWSP_ASSERT(core->aicpu == aicpu && !core->is_held);
+        if (!core->is_busy && !core->is_stuck) {
+            pwsp_aicpu_unfree(aicpu, core);
+        }
+        core->is_held = true;
+    }
+}
+
+// Starts the entries whose blocks are whole now; if a core is stuck, they pass. Returns whether there
+// were any.
+static bool pwsp_aicpu_start_blocks(pwsp_aicpu *aicpu) {
+    ptowsp_device *device = aicpu->device;
+    const pwsp_job *job = &device->job;
+    bool has_some = false;
+    for (uint32_t i = 0; i < aicpu->waiting_count;) {
+        pwsp_core *cube = &device->cores[aicpu->waiting_cores[i]];
+        const pwsp_core *first = pwsp_device_block_core(device, cube, 0);
+        const pwsp_core *second = pwsp_device_block_core(device, cube, 1);
+        bool has_stuck = pwsp_load_seq_cst(&device->has_stuck) != 0;
+        if (!has_stuck && (first->is_busy || second->is_busy)) {
+            i++;
+            continue;
+        }
+        aicpu->waiting_cores[i] = aicpu->waiting_cores[--aicpu->waiting_count];
+        has_some = true;
+        if (has_stuck || !job->is_wanted(job->user, cube->entry)) {
+            pwsp_aicpu_free(aicpu, cube);
+            pwsp_aicpu_free_block(aicpu, cube);
+            pwsp_aicpu_pass(aicpu, cube->entry, cube->part);
+        } else {
+            pwsp_aicpu_start(aicpu, cube, cube->entry, cube->part);
+        }
+    }
+    return has_some;
 }
 
 // Queues ready entries and dispatches to free cores; returns whether there was anything to do.
@@ -287,11 +367,14 @@ static bool pwsp_aicpu_give_out(pwsp_aicpu *aicpu) {
     pwsp_device_wake_for_units(device, aicpu->index + 1);
     for (uint32_t i = 0; i < count; i++) {
         const pwsp_pick *pick = &aicpu->picks[i];
+        pwsp_core *core = &device->cores[pick->core];
         if (has_stuck || !job->is_wanted(job->user, pick->entry)) {
-            job->pass(job->user, pick->entry, pick->part, aicpu->index);
-            pwsp_aicpu_tell_host(device);
+            pwsp_aicpu_pass(aicpu, pick->entry, pick->part);
+        } else if (job->has_block(job->user, pick->entry)) {
+            pwsp_aicpu_take_block(aicpu, core, pick);
         } else {
-            pwsp_aicpu_give_to_core(aicpu, pick);
+            pwsp_aicpu_unfree(aicpu, core);
+            pwsp_aicpu_start(aicpu, core, pick->entry, pick->part);
         }
     }
     return has_ready || count > 0;
@@ -366,7 +449,8 @@ static uint64_t pwsp_aicpu_check_time(pwsp_aicpu *aicpu) {
 
 static bool pwsp_aicpu_has_news(const pwsp_aicpu *aicpu) {
     const ptowsp_device *device = aicpu->device;
-    if (pwsp_load_seq_cst(&device->is_over) || pwsp_aicpu_has_queued(aicpu)) {
+    bool must_pass = aicpu->waiting_count > 0 && pwsp_load_seq_cst(&device->has_stuck);
+    if (must_pass || pwsp_load_seq_cst(&device->is_over) || pwsp_aicpu_has_queued(aicpu)) {
         return true;
     }
     for (uint32_t i = 0; i < aicpu->busy_count; i++) {
@@ -396,6 +480,7 @@ static void pwsp_aicpu_work(pwsp_aicpu *aicpu) {
     for (uint32_t round = 1; !pwsp_load_seq_cst(&aicpu->device->is_over); round++) {
         bool has_some = pwsp_aicpu_collect(aicpu);
         has_some = pwsp_aicpu_give_out(aicpu) || has_some;
+        has_some = pwsp_aicpu_start_blocks(aicpu) || has_some;
         uint64_t left_ns = has_some && round % 64 != 0 ? 0 : pwsp_aicpu_check_time(aicpu);
         if (has_some) {
             idle_rounds = 0;

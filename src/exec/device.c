@@ -39,12 +39,18 @@ static ptowsp_status pwsp_device_desc_check(ptowsp_context *context, ptowsp_devi
     return PTOWSP_OK;
 }
 
+// The AICPU thread of a core. The cores of a block have the same one.
+static uint32_t pwsp_device_owner(const ptowsp_device *device, uint32_t core) {
+    return (device->block_count ? pwsp_device_block_of(device, core) : core) %
+           device->scheduler_count;
+}
+
 // Allocates one block of cores, AICPU threads and their lists. False when memory is out.
 static bool pwsp_device_allocate(ptowsp_device *device) {
     uint32_t core_count = device->core_count, scheduler_count = device->scheduler_count;
     size_t cores = core_count * sizeof(pwsp_core), aicpus = scheduler_count * sizeof(pwsp_aicpu);
     size_t picks = (core_count + scheduler_count) * sizeof(pwsp_pick);
-    size_t lists = 5 * core_count * sizeof(uint32_t);
+    size_t lists = 6 * core_count * sizeof(uint32_t);
     device->block_size = cores + aicpus + picks + lists + 63;
     device->block = pwsp_memory_alloc(&device->context->memory, device->block_size);
     if (!device->block) {
@@ -60,7 +66,10 @@ static bool pwsp_device_allocate(ptowsp_device *device) {
     list += core_count;
     for (uint32_t i = 0; i < scheduler_count; i++) {
         pwsp_aicpu *aicpu = &device->aicpus[i];
-        uint32_t count = core_count / scheduler_count + (i < core_count % scheduler_count);
+        uint32_t count = 0;
+        for (uint32_t core = 0; core < core_count; core++) {
+            count += pwsp_device_owner(device, core) == i;
+        }
         aicpu->device = device;
         aicpu->index = i;
         aicpu->picks = pick;
@@ -68,13 +77,14 @@ static bool pwsp_device_allocate(ptowsp_device *device) {
         aicpu->free_cores[0] = list + count;
         aicpu->free_cores[1] = list + 2 * count;
         aicpu->busy_cores = list + 3 * count;
+        aicpu->waiting_cores = list + 4 * count;
         pick += count + 1;
-        list += 4 * count;
+        list += 5 * count;
         pwsp_sleeper_init(&aicpu->sleeper);
     }
     for (uint32_t i = 0; i < core_count; i++) {
         pwsp_core *core = &device->cores[i];
-        pwsp_aicpu *aicpu = &device->aicpus[i % scheduler_count];
+        pwsp_aicpu *aicpu = &device->aicpus[pwsp_device_owner(device, i)];
         core->index = i;
         core->unit = i < device->vector_count ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE;
         core->aicpu = aicpu;
@@ -145,6 +155,7 @@ static ptowsp_status pwsp_device_open(ptowsp_context *context, const ptowsp_devi
     device->vector_count = desc->vector_count;
     device->cube_count = desc->cube_count;
     device->core_count = desc->vector_count + desc->cube_count;
+    device->block_count = desc->vector_count / 2 >= desc->cube_count ? desc->cube_count : 0;
     device->time_limit_ns = desc->time_limit_ns;
     device->memory.context = context;
     device->memory.limit = desc->memory_bytes;

@@ -10,6 +10,7 @@
 //      ready(entry)         by the host, or by an AICPU thread inside done
 //      queue_of(entry)      where it waits
 //      take(entry)          a part of it leaves the queue, or all of it
+//      has_block(entry)     it takes a cube core and the two vector cores of its block
 //      is_wanted(entry)     it must run; else pass(entry, part) replaces all further calls
 //      run(entry, part)     on a core
 //      done(result)         on the AICPU thread of that core
@@ -51,6 +52,8 @@ typedef struct pwsp_job {
     uint32_t *links;  // by entry: for queues
     // A queue: unit * PWSP_GRAPH_LEVELS + priority, or PWSP_GRAPH_CLASSES + core.
     uint32_t (*queue_of)(void *user, uint32_t entry);
+    // Does it run on a cube core that has its two vector cores meanwhile?
+    bool (*has_block)(void *user, uint32_t entry);
     // Under the device's lock; true: more parts remain. NULL: every entry has one part, number 0.
     bool (*take)(void *user, uint32_t entry, uint32_t *out_part);
     bool (*is_wanted)(void *user, uint32_t entry);
@@ -80,8 +83,10 @@ typedef struct pwsp_core {
     pwsp_thread thread;
     bool is_started;
     // Of its AICPU thread.
-    bool is_stuck;
-    uint32_t entry, part;  // when it was dispatched
+    bool is_stuck, is_busy;
+    bool is_held;          // a vector core: a task of its block has it, or waits for it
+    bool has_block;        // a cube core: its task has its vector cores, or waits for them
+    uint32_t entry, part;  // when it was dispatched, or began to wait for its block
     uint64_t given_ns;     // if there is a time limit
     uint64_t task_count;
 } pwsp_core;
@@ -101,8 +106,9 @@ typedef struct pwsp_aicpu {
     // Its cores by unit: all of them, the free ones, and the busy ones.
     uint32_t *cores, *free_cores[2], *busy_cores;
     uint32_t core_count, free_count[2], busy_count;
-    pwsp_pick *picks;                 // one for each of its cores, and one more
-    uint32_t ready_head, ready_tail;  // found ready, not yet in queues
+    uint32_t *waiting_cores, waiting_count;  // cube cores whose entries wait for their block
+    pwsp_pick *picks;                        // one for each of its cores, and one more
+    uint32_t ready_head, ready_tail;         // found ready, not yet in queues
     char padding[PWSP_FALSE_SHARING];
 } pwsp_aicpu;
 
@@ -125,6 +131,7 @@ struct ptowsp_device {
     void *block;  // the block that holds everything but memory pieces
     size_t block_size;
     uint32_t scheduler_count, vector_count, cube_count, core_count;
+    uint32_t block_count;  // cube_count, if there are two vector cores for each cube core
     uint64_t time_limit_ns;
     uint32_t spin_count, yield_count;  // rounds of waiting before a sleep
     pwsp_core *cores;
@@ -182,8 +189,32 @@ PWSP_INTERNAL ptowsp_status pwsp_device_fail_stuck(ptowsp_device *device);
 // Enters the context for a call that needs a working device. BUSY, or STUCK with an error.
 PWSP_INTERNAL ptowsp_status pwsp_device_enter(ptowsp_device *device);
 
+// The number of tasks of a unit that run at once.
 PWSP_INLINE uint32_t pwsp_device_unit_count(const ptowsp_device *device, uint32_t unit) {
-    return unit == PTOWSP_UNIT_CUBE ? device->cube_count : device->vector_count;
+    return unit == PTOWSP_UNIT_MIX    ? device->block_count
+           : unit == PTOWSP_UNIT_CUBE ? device->cube_count
+                                      : device->vector_count;
+}
+
+// What a device lacks that can run no task of a unit, for errors: "needs ...".
+PWSP_INLINE const char *pwsp_device_lack(ptowsp_unit unit) {
+    return unit == PTOWSP_UNIT_MIX    ? "two vector cores with each cube core, and there are fewer"
+           : unit == PTOWSP_UNIT_CUBE ? "a cube core, and there is none"
+                                      : "a vector core, and there is none";
+}
+
+// The block of a core; its cube core, and vector core i of it. Vector cores behind those of blocks
+// have the numbers of further blocks.
+PWSP_INLINE uint32_t pwsp_device_block_of(const ptowsp_device *device, uint32_t core) {
+    return core >= device->vector_count     ? core - device->vector_count
+           : core < 2 * device->block_count ? core / 2
+                                            : core - device->block_count;
+}
+
+PWSP_INLINE pwsp_core *pwsp_device_block_core(ptowsp_device *device, const pwsp_core *cube,
+                                              uint32_t i) {
+    PTOWSP_ASSERT(cube->unit == PTOWSP_UNIT_CUBE && device->block_count > 0 && i < 2);
+    return &device->cores[2 * pwsp_device_block_of(device, cube->index) + i];
 }
 
 // -- threads --------------------------------------------------------------------------------------

@@ -20,13 +20,9 @@ static pwsp_graph_range *pwsp_graph_range_of(const ptowsp_graph *graph, uint32_t
     return node->fn ? NULL : &graph->ranges[(uintptr_t)node->user];
 }
 
-static uint32_t pwsp_graph_class_at(const ptowsp_graph *graph, uint32_t task) {
-    return task < graph->class_count ? graph->classes[task] : 0;
-}
-
 // Parts of a range: one for each core of its unit, without empty parts.
 static uint32_t pwsp_device_part_count(const ptowsp_device *device, const pwsp_graph_range *range) {
-    uint32_t unit = pwsp_graph_class_at(device->graph.graph, range->task) / PWSP_GRAPH_LEVELS;
+    uint32_t unit = (uint32_t)pwsp_graph_unit_of(device->graph.graph, range->task);
     return (uint32_t)pwsp_min_u64(range->item_count, pwsp_device_unit_count(device, unit));
 }
 
@@ -111,7 +107,11 @@ static void pwsp_device_part_over(ptowsp_device *device, uint32_t by, pwsp_graph
 // -- the job --------------------------------------------------------------------------------------
 
 static uint32_t pwsp_device_graph_queue(void *user, uint32_t task) {
-    return pwsp_graph_class_at(pwsp_graph_on(user), task);
+    return pwsp_graph_class_of(pwsp_graph_on(user), task);
+}
+
+static bool pwsp_device_graph_has_block(void *user, uint32_t task) {
+    return pwsp_graph_unit_of(pwsp_graph_on(user), task) == PTOWSP_UNIT_MIX;
 }
 
 static bool pwsp_device_graph_take(void *user, uint32_t task, uint32_t *out_part) {
@@ -207,17 +207,17 @@ static uint64_t pwsp_device_graph_describe(void *user, uint32_t task, uint32_t p
 
 // Does every task have a core? The error names the first task without one.
 static ptowsp_status pwsp_device_check_units(ptowsp_device *device, const ptowsp_graph *graph) {
-    if (device->vector_count > 0 && (device->cube_count > 0 || graph->class_count == 0)) {
+    if (device->vector_count > 0 && (device->block_count > 0 || graph->class_count == 0)) {
         return PTOWSP_OK;
     }
     for (uint32_t task = 0; task < graph->task_count; task++) {
-        uint32_t unit = pwsp_graph_class_at(graph, task) / PWSP_GRAPH_LEVELS;
-        if (pwsp_device_unit_count(device, unit) == 0 && pwsp_graph_has_call(graph, task)) {
+        ptowsp_unit unit = pwsp_graph_unit_of(graph, task);
+        if (pwsp_device_unit_count(device, (uint32_t)unit) == 0 &&
+            pwsp_graph_has_call(graph, task)) {
             const char *name = pwsp_graph_name(graph, task);
             return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, task,
-                             "device: task %u%s%s%s needs a %s core, and there is none",
-                             (unsigned)task, name ? " '" : "", name ? name : "", name ? "'" : "",
-                             unit == PTOWSP_UNIT_CUBE ? "cube" : "vector");
+                             "device: task %u%s%s%s needs %s", (unsigned)task, name ? " '" : "",
+                             name ? name : "", name ? "'" : "", pwsp_device_lack(unit));
         }
     }
     return PTOWSP_OK;
@@ -230,6 +230,7 @@ static bool pwsp_device_run_tasks(ptowsp_device *device, ptowsp_graph *graph) {
     job.user = device;
     job.links = graph->spare;
     job.queue_of = pwsp_device_graph_queue;
+    job.has_block = pwsp_device_graph_has_block;
     job.take = graph->range_count > 0 ? pwsp_device_graph_take : NULL;
     job.is_wanted = pwsp_device_graph_is_wanted;
     job.pass = pwsp_device_graph_pass;

@@ -30,9 +30,14 @@ static void pwsp_launch_over(ptowsp_device *device) {
 static uint32_t pwsp_launch_queue(void *user, uint32_t entry) {
     const ptowsp_device *device = (const ptowsp_device *)user;
     const pwsp_device_launch *launch = pwsp_launch_on(user);
-    uint32_t first = launch->desc.unit == PTOWSP_UNIT_CUBE ? device->vector_count : 0;
-    return launch->is_pinned ? PWSP_GRAPH_CLASSES + first + entry
-                             : (uint32_t)launch->desc.unit * PWSP_GRAPH_LEVELS;
+    uint32_t unit = (uint32_t)pwsp_unit_lane(launch->desc.unit);
+    uint32_t first = unit == PTOWSP_UNIT_CUBE ? device->vector_count : 0;
+    return launch->is_pinned ? PWSP_GRAPH_CLASSES + first + entry : unit * PWSP_GRAPH_LEVELS;
+}
+
+static bool pwsp_launch_has_block(void *user, uint32_t entry) {
+    (void)entry;
+    return pwsp_launch_on(user)->desc.unit == PTOWSP_UNIT_MIX;
 }
 
 static bool pwsp_launch_take(void *user, uint32_t entry, uint32_t *out_part) {
@@ -130,19 +135,20 @@ static ptowsp_status pwsp_launch_check(ptowsp_device *device, ptowsp_launch *lau
     const char *wrong = NULL;
     if (!launch->kernels || launch->kernel_count == 0) {
         wrong = "has no kernels";
-    } else if (launch->unit != PTOWSP_UNIT_VECTOR && launch->unit != PTOWSP_UNIT_CUBE) {
+    } else if ((uint32_t)launch->unit >= PTOWSP_UNIT_COUNT) {
         wrong = "has an unknown unit";
     } else if (launch->scalar_count > PTOWSP_TASK_SCALAR_MAX) {
         wrong = "has too many scalars";
     } else if (launch->scalar_count > 0 && !launch->scalars) {
         wrong = "has scalars that are NULL";
-    } else if (pwsp_device_unit_count(device, launch->unit) == 0) {
-        wrong = launch->unit == PTOWSP_UNIT_CUBE ? "needs a cube core, and there is none"
-                                                 : "needs a vector core, and there is none";
     }
     if (wrong) {
         return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "device: a launch %s", wrong);
+    }
+    if (pwsp_device_unit_count(device, launch->unit) == 0) {
+        return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "device: a launch needs %s", pwsp_device_lack(launch->unit));
     }
     if (launch->instance_count == 0) {
         launch->instance_count = pwsp_device_unit_count(device, launch->unit);
@@ -188,6 +194,7 @@ static ptowsp_status pwsp_device_launch_all(ptowsp_device *device, const ptowsp_
     job.user = device;
     job.links = device->links;
     job.queue_of = pwsp_launch_queue;
+    job.has_block = pwsp_launch_has_block;
     job.take = pwsp_launch_take;
     job.is_wanted = pwsp_launch_is_wanted;
     job.pass = pwsp_launch_pass;

@@ -19,7 +19,11 @@ static uint32_t pwsp_program_queue(void *user, uint32_t place) {
     if (entry->home != PWSP_NO_HOME) {
         return PWSP_GRAPH_CLASSES + entry->home;
     }
-    return (uint32_t)entry->unit * PWSP_GRAPH_LEVELS;
+    return (uint32_t)pwsp_unit_lane(entry->unit) * PWSP_GRAPH_LEVELS;
+}
+
+static bool pwsp_program_has_block(void *user, uint32_t place) {
+    return pwsp_reorder_at(pwsp_program_on(user), place)->unit == PTOWSP_UNIT_MIX;
 }
 
 static bool pwsp_program_is_wanted(void *user, uint32_t place) {
@@ -84,6 +88,7 @@ static ptowsp_status pwsp_device_walk(void *user, ptowsp_run *run) {
     job.user = device;
     job.links = device->places;
     job.queue_of = pwsp_program_queue;
+    job.has_block = pwsp_program_has_block;
     job.is_wanted = pwsp_program_is_wanted;
     job.pass = pwsp_program_pass;
     job.run = pwsp_program_run;
@@ -135,8 +140,8 @@ static ptowsp_status pwsp_device_check_kernels(ptowsp_device *device,
                             PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, i)->kernel);
         if (pwsp_device_unit_count(device, kernel->unit) == 0) {
             return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                             "device: kernel %s needs a %s core, and there is none", kernel->name,
-                             kernel->unit == PTOWSP_UNIT_CUBE ? "cube" : "vector");
+                             "device: kernel %s needs %s", kernel->name,
+                             pwsp_device_lack(kernel->unit));
         }
     }
     return PTOWSP_OK;

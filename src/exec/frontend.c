@@ -98,7 +98,7 @@ static void pwsp_frontend_tiles(const pwsp_frontend *front, const pwsp_entry *en
 
 // The lane or core that dispatch chooses.
 static uint32_t pwsp_frontend_home(const pwsp_frontend *front, const pwsp_arrival *arrival) {
-    uint32_t group = front->home_counts[1] > 0 && arrival->unit == PTOWSP_UNIT_CUBE;
+    uint32_t group = front->home_counts[1] > 0 && pwsp_unit_lane(arrival->unit) == PTOWSP_UNIT_CUBE;
     return front->home_first[group] +
            pwsp_lane_choose(front->lane_rule, arrival->dispatch_key, 0, front->home_counts[group]);
 }

@@ -142,7 +142,7 @@ static ptowsp_status pwsp_graph_check_task(ptowsp_graph *graph,
     } else if (task->priority > PTOWSP_GRAPH_PRIORITY_MAX) {
         wrong = "has a priority above PTOWSP_GRAPH_PRIORITY_MAX, 3";
         value = task->priority;
-    } else if (task->unit != PTOWSP_UNIT_VECTOR && task->unit != PTOWSP_UNIT_CUBE) {
+    } else if ((uint32_t)task->unit >= PTOWSP_UNIT_COUNT) {
         wrong = "has an unknown unit";
         value = (uint32_t)task->unit;
     } else if (task->kernel) {

@@ -32,10 +32,6 @@ PWSP_INTERNAL void pwsp_graph_report(ptowsp_graph *graph, pwsp_graph_lane *lane)
 
 // -- queues of classes ----------------------------------------------------------------------------
 
-static uint32_t pwsp_graph_class_of(const ptowsp_graph *graph, uint32_t task) {
-    return task < graph->class_count ? graph->classes[task] : 0;
-}
-
 // Under the lock, or before the run.
 PWSP_INTERNAL void pwsp_graph_enqueue(ptowsp_graph *graph, uint32_t task) {
     uint32_t c = pwsp_graph_class_of(graph, task);

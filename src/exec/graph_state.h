@@ -18,12 +18,14 @@
 
 #include "../base/context.h"
 #include "../base/sleeper.h"
+#include "../runtime/arrival.h"
 #include "deque.h"
 
 #define PWSP_GRAPH_NONE UINT32_MAX
 
-#define PWSP_GRAPH_LEVELS  (PTOWSP_GRAPH_PRIORITY_MAX + 1)
-#define PWSP_GRAPH_CLASSES (2 * PWSP_GRAPH_LEVELS)  // unit * PWSP_GRAPH_LEVELS + priority
+#define PWSP_GRAPH_LEVELS (PTOWSP_GRAPH_PRIORITY_MAX + 1)
+// Of queues: unit * PWSP_GRAPH_LEVELS + priority. Tasks of MIX stand with those of CUBE.
+#define PWSP_GRAPH_CLASSES (2 * PWSP_GRAPH_LEVELS)
 
 typedef struct pwsp_graph_node {
     ptowsp_graph_fn fn;  // NULL: a range, whose index is in user
@@ -135,7 +137,7 @@ struct ptowsp_graph {
     uint64_t range_count, range_capacity;
     const char **names;  // by task, as far as name_count
     uint64_t name_count, name_capacity;
-    uint8_t *classes;  // by task, as far as class_count; 0 beyond
+    uint8_t *classes;  // by task, as far as class_count, 0 beyond: unit * LEVELS + priority
     uint64_t class_count, class_capacity;
     pwsp_arena arena;  // names and kernels
 
@@ -242,6 +244,17 @@ PWSP_INTERNAL void pwsp_graph_classes_begin(ptowsp_graph *graph);
 PWSP_INTERNAL void pwsp_graph_classes_lane(void *graph, uint32_t index);
 PWSP_INTERNAL bool pwsp_graph_classes_may_do(const ptowsp_graph *graph, const pwsp_graph_lane *lane,
                                              uint32_t task);
+
+PWSP_INLINE ptowsp_unit pwsp_graph_unit_of(const ptowsp_graph *graph, uint32_t task) {
+    return (ptowsp_unit)(task < graph->class_count ? graph->classes[task] / PWSP_GRAPH_LEVELS : 0);
+}
+
+PWSP_INLINE uint32_t pwsp_graph_class_of(const ptowsp_graph *graph, uint32_t task) {
+    uint32_t unit = (uint32_t)pwsp_unit_lane(pwsp_graph_unit_of(graph, task));
+    return task < graph->class_count
+               ? unit * PWSP_GRAPH_LEVELS + graph->classes[task] % PWSP_GRAPH_LEVELS
+               : 0;
+}
 
 // Queues of classes, under the lock or before the run: append a task, or all of a lane's deque; the
 // class of the best task that a lane of this unit may do, or PWSP_GRAPH_NONE; whether there is any.

@@ -234,7 +234,7 @@ static bool pwsp_recorder_keeps(const pwsp_recorder *recorder, uint64_t index,
            (options->every <= 1 || index % options->every == 0);
 }
 
-static void pwsp_recorder_done(void *user, uint64_t index, uint64_t lane_free) {
+static void pwsp_recorder_done(void *user, uint64_t index, uint64_t idle_cycles) {
     pwsp_recorder *recorder = (pwsp_recorder *)user;
     uint64_t slot;
     bool is_found = pwsp_recorder_find(recorder, index, &slot);
@@ -252,9 +252,8 @@ static void pwsp_recorder_done(void *user, uint64_t index, uint64_t lane_free) {
     kernel->bytes_read = pwsp_sum_u64(kernel->bytes_read, more->bytes_read);
     kernel->bytes_written = pwsp_sum_u64(kernel->bytes_written, more->bytes_written);
     if (record->lane != PTOWSP_NO_LANE) {
-        PTOWSP_ASSERT(record->start >= lane_free);
         ptowsp_cycles *idle = &recorder->idle[record->stall];
-        *idle = pwsp_sum_u64(*idle, record->start - lane_free);
+        *idle = pwsp_sum_u64(*idle, idle_cycles);
     }
     pwsp_recorder_use(recorder, record);
     more->is_done = true;

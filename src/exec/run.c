@@ -320,7 +320,8 @@ static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
                 !pwsp_walk_kernel(&run->walk, is_time_only, &arrival.cycles)) {
                 return pwsp_run_flush(run) ? pwsp_run_fail_walk(run) : pwsp_run_fail_time(run);
             }
-            bool is_plain = has_plain && !(has_data && x->task_op->view_count);
+            bool is_plain = has_plain && !(has_data && x->task_op->view_count) &&
+                            !pwsp_sim_has_block(&run->time.sim, x->kernel->unit);
             if (is_plain) {
                 arrival.unit = x->kernel->unit;
             } else {

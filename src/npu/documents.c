@@ -149,21 +149,25 @@ static void npu_readme_kernels(const npu_emitter *emitter, npu_text *text) {
     npu_print(text, "## Kernels\n\n"
                     "| kernel | unit | source |\n"
                     "|---|---|---|\n");
+    bool has_mix = false;
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {
         ptowsp_kernel_info kernel = ptowsp_program_kernel_at(emitter->program, i);
         uint32_t file = emitter->kernel_files[i];
         if (file) {
             npu_print(text, "| ");
             npu_print_plain(text, kernel.name);
-            npu_print(text, " | %s | `%s`%s |\n",
-                      kernel.unit == PTOWSP_UNIT_CUBE ? "cube" : "vector",
+            has_mix = has_mix || kernel.unit == PTOWSP_UNIT_MIX;
+            npu_print(text, " | %s | `%s`%s |\n", ptowsp_unit_name(kernel.unit),
                       emitter->files[file - 1].path,
                       kernel.is_tile_kernel ? ""
                       : kernel.pto          ? ", which calls the source in `aicore/sources/`"
                                             : ", C++ as it was written");
         }
     }
-    npu_print(text, "\n");
+    npu_print(text, "%s",
+              has_mix ? "\nA task of `mix` takes a block: a cube core and its two vector cores. On "
+                        "threads the cube core's thread executes all of it.\n\n"
+                      : "\n");
 }
 
 static void npu_readme_schedule(const npu_emitter *emitter, npu_text *text) {

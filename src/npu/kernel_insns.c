@@ -497,12 +497,18 @@ NPU_INTERNAL bool npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *i
     bool is_call = npu_print_call(k, insn, &call);
     npu_print(&call, insn->is_implied ? ");" : ";");
     npu_print_operands(k, insn, &operands);
+    bool is_store = insn->param != PTOWSP_NO_PARAM && !insn->dst[0];
+    bool is_guarded = is_store && k->info.is_mixed && insn->side == PTOWSP_SIDE_VECTOR;
+    bool has_if = operands.size || is_guarded;
     if (call.data && is_call && !npu_print_product(k, insn, call.data, out)) {
-        if (operands.size) {
-            npu_print(out, "%*sif (wsp::any(%s)) {\n", (int)k->indent, "", operands.data);
+        if (has_if) {
+            npu_print(out, "%*sif (%s%s%s%s%s) {\n", (int)k->indent, "",
+                      is_guarded ? "halves.stores()" : "",
+                      is_guarded && operands.size ? " && " : "", operands.size ? "wsp::any(" : "",
+                      operands.size ? operands.data : "", operands.size ? ")" : "");
         }
-        npu_print_wrapped(out, operands.size ? k->indent + 4 : k->indent, call.data);
-        if (operands.size) {
+        npu_print_wrapped(out, has_if ? k->indent + 4 : k->indent, call.data);
+        if (has_if) {
             npu_print(out, "%*s}\n", (int)k->indent, "");
         }
     }

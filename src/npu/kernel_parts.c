@@ -350,9 +350,7 @@ NPU_INTERNAL bool npu_kernel_begin(npu_kernel *k, npu_emitter *emitter, uint32_t
     k->kernel = kernel;
     k->info = ptowsp_program_kernel_at(emitter->program, kernel);
     npu_name_params(k);
-    const uint32_t *bytes = k->info.memory_bytes;
-    k->is_mixed = bytes[PTOWSP_MEMORY_UB] &&
-                  (bytes[PTOWSP_MEMORY_L1] || bytes[PTOWSP_MEMORY_L0C] || k->info.has_products);
+    k->is_mixed = k->info.unit == PTOWSP_UNIT_MIX;
     size_t size = (k->info.tile_object_count + 1) * sizeof k->tiles[0];
     k->tiles = (npu_tile *)npu_resize(NULL, size);
     if (!k->tiles) {

@@ -228,8 +228,8 @@ static void npu_print_halves(const npu_kernel *k, const char *split_rows, npu_te
     for (uint32_t i = 0; i < 2; i++) {
         const ptowsp_fifo *fifo = &k->info.fifos[i];
         if (fifo->slot_bytes) {
-            npu_print(out, "    wsp::Fifo<%u, %s, %u, %u> %s;\n", fifo->flag, i ? "false" : "true",
-                      fifo->slot_bytes, fifo->slot_count, names[i]);
+            npu_print(out, "    wsp::Fifo<%u, %s, %u, %u> %s WSP_ON_BLOCK;\n", fifo->flag,
+                      i ? "false" : "true", fifo->slot_bytes, fifo->slot_count, names[i]);
         }
     }
 }
@@ -273,9 +273,9 @@ static void npu_print_kernel(npu_kernel *k, npu_text *out) {
     npu_kernel_print_constants(k, out);
     npu_print(out,
               "\n}  // namespace wsp_%s\n\n"
-              "extern \"C\" AICORE void wsp_kernel_%s(__gm__ wsp_task *task) {\n"
+              "extern \"C\" AICORE void wsp_kernel_%s(__gm__ wsp_task *task%s) {\n"
               "    using namespace wsp_%s;\n",
-              name, name, name);
+              name, name, k->info.is_mixed ? " WSP_BLOCK_PARAM" : "", name);
     npu_write(out, made.data ? made.data : "", made.size);
     npu_print_halves(k, split_rows, out);
     npu_print(out, "\n");

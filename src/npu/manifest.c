@@ -133,8 +133,7 @@ static void npu_manifest_kernels(const npu_emitter *emitter, npu_text *text) {
                   kernel.is_tile_kernel ? "tile"
                   : kernel.pto          ? "pto"
                                         : "native",
-                  kernel.unit == PTOWSP_UNIT_CUBE ? "cube" : "vector",
-                  kernel.is_used ? "true" : "false");
+                  ptowsp_unit_name(kernel.unit), kernel.is_used ? "true" : "false");
         uint32_t file = emitter->kernel_files[i];
         if (file) {
             npu_print_json(text, emitter->files[file - 1].path);

@@ -4,12 +4,9 @@
 
 // Is the kernel for cube cores, for vector cores, or for both (0)?
 static const char *npu_dispatch_unit(const ptowsp_kernel_info *info) {
-    if (!info->is_tile_kernel) {
-        return info->unit == PTOWSP_UNIT_CUBE ? "WSP_HAS_CUBE" : "WSP_HAS_VECTOR";
-    }
-    const uint32_t *bytes = info->memory_bytes;
-    bool is_cube = bytes[PTOWSP_MEMORY_L1] || bytes[PTOWSP_MEMORY_L0C] || info->has_products;
-    return is_cube && bytes[PTOWSP_MEMORY_UB] ? NULL : is_cube ? "WSP_HAS_CUBE" : "WSP_HAS_VECTOR";
+    return info->unit == PTOWSP_UNIT_MIX    ? NULL
+           : info->unit == PTOWSP_UNIT_CUBE ? "WSP_HAS_CUBE"
+                                            : "WSP_HAS_VECTOR";
 }
 
 static bool npu_machine_is_same(const ptowsp_machine *a, const ptowsp_machine *b) {
@@ -90,7 +87,7 @@ static void npu_print_case(npu_emitter *emitter, uint32_t kernel, npu_text *out)
         npu_print(out, "        wsp::begin_own(%s);\n",
                   info.pto->is_as_simulator ? "true" : "false");
     }
-    npu_print(out, "        wsp_kernel_%s(task);\n", name);
+    npu_print(out, "        wsp_kernel_%s(task%s);\n", name, info.is_mixed ? " WSP_BLOCK_ARG" : "");
     if (info.is_tile_kernel || info.pto) {
         npu_print(out, "        wsp::end_tiles(task);\n");
     }
@@ -196,10 +193,13 @@ NPU_INTERNAL void npu_dispatch_emit(npu_emitter *emitter) {
               npu_kernel_is_on_a5(emitter) ? "#define WSP_TARGET_A5\n" : "");
     npu_print_numbering(emitter, &text);
     npu_print(&text, "#if defined(__CCE_AICORE__) || !defined(WSP_ASCEND)\n\n");
+    bool has_mixed = false;
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {
         if (emitter->kernel_files[i]) {
-            npu_print(&text, "extern \"C\" AICORE void wsp_kernel_%s(__gm__ wsp_task *task);\n",
-                      npu_name(emitter, NPU_KERNEL, i));
+            bool is_mixed = ptowsp_program_kernel_at(emitter->program, i).is_mixed;
+            has_mixed = has_mixed || is_mixed;
+            npu_print(&text, "extern \"C\" AICORE void wsp_kernel_%s(__gm__ wsp_task *task%s);\n",
+                      npu_name(emitter, NPU_KERNEL, i), is_mixed ? " WSP_BLOCK_PARAM" : "");
         }
     }
     npu_text machines = {NULL, 0, 0, false};
@@ -208,8 +208,10 @@ NPU_INTERNAL void npu_dispatch_emit(npu_emitter *emitter) {
         npu_print(&text, "\n#if WSP_IS_SHIM\nnamespace {\n\n%s}  // namespace\n#endif\n",
                   machines.data);
     }
-    npu_print(&text,
-              "\nAICORE void wsp_core_run(__gm__ wsp_task *task) {\n    switch (task->kernel) {\n");
+    npu_print(
+        &text,
+        "\nAICORE void wsp_core_run(__gm__ wsp_task *task%s) {\n    switch (task->kernel) {\n",
+        has_mixed ? " WSP_BLOCK_PARAM" : "");
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {
         if (emitter->kernel_files[i]) {
             npu_print_case(emitter, i, &text);

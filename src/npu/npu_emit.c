@@ -52,21 +52,23 @@ static bool npu_check_kernels(npu_emitter *emitter) {
     return true;
 }
 
-// A kernel with products and other tile operations is for a cube core and its vector cores at once. Trees have both halves and the
-// FIFOs, and execute them where one core is both; no scheduler starts them on a device.
+// A kernel of MIX runs on a block's three cores, if it has a half for each kind of core. Others are
+// executed where one core is both.
 static bool npu_check_mixed(npu_emitter *emitter) {
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {
         ptowsp_kernel_info kernel = ptowsp_program_kernel_at(emitter->program, i);
-        const uint32_t *bytes = kernel.memory_bytes;
-        bool is_for_both =
-            bytes[PTOWSP_MEMORY_UB] && (bytes[PTOWSP_MEMORY_L1] || bytes[PTOWSP_MEMORY_L0C]);
-        if (kernel.is_used && kernel.is_tile_kernel && is_for_both) {
-            return npu_fail(
-                emitter, PTOWSP_UNSUPPORTED, i,
-                "kernel %s works on cube and vector cores; a task of it takes a cube "
-                "core of %s and its vector cores at once, which a tree's scheduler does "
-                "not give it (is_for_host: for threads and simulators)",
-                kernel.name, kernel.machine.name);
+        if (kernel.is_used && kernel.unit == PTOWSP_UNIT_MIX && !kernel.is_mixed) {
+            bool is_tiles = kernel.is_tile_kernel;
+            return npu_fail(emitter, PTOWSP_UNSUPPORTED, i,
+                            "kernel %s works on cube and vector cores at once: %s%s%s "
+                            "(is_for_host: for threads and simulators)",
+                            kernel.name,
+                            is_tiles     ? "kernels of "
+                            : kernel.pto ? "PTO-ISA sources of this kind have"
+                                         : "C functions have",
+                            is_tiles ? kernel.machine.name : "",
+                            is_tiles ? " are not cut into a half for each"
+                                     : " no halves that a tree could start on a device");
         }
     }
     return true;

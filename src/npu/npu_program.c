@@ -164,7 +164,8 @@ static void npu_kernel_table_emit(const npu_emitter *emitter, npu_text *text) {
         npu_print(text, "    {");
         npu_print_string(text, kernel.name);
         npu_print(text, ", ");
-        npu_print_word(text, "PTOWSP_UNIT_VECTOR PTOWSP_UNIT_CUBE", (uint32_t)kernel.unit);
+        npu_print_word(text, "PTOWSP_UNIT_VECTOR PTOWSP_UNIT_CUBE PTOWSP_UNIT_MIX",
+                       (uint32_t)kernel.unit);
         npu_print(text, ", %u, %u, %u, {", (unsigned)kernel.axis_count, (unsigned)kernel.tile_count,
                   (unsigned)kernel.scalar_count);
         for (uint32_t k = 0; k < kernel.tile_count; k++) {

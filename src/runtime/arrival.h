@@ -48,6 +48,11 @@ PWSP_INLINE int64_t pwsp_tile_offset(const pwsp_bound_tensor *tensor, const pwsp
     return at->lead + at->row * tensor->row_stride + at->col * tensor->col_stride;
 }
 
+// The unit whose lanes, cores and queues tasks of a unit go to: MIX is at its block's cube core.
+PWSP_INLINE ptowsp_unit pwsp_unit_lane(ptowsp_unit unit) {
+    return unit == PTOWSP_UNIT_MIX ? PTOWSP_UNIT_CUBE : unit;
+}
+
 // A task. The scheduler needs no cycles; time needs the cycles of every task.
 typedef struct pwsp_arrival {
     uint64_t cycles;

@@ -12,7 +12,9 @@
 // room (by the caller, which walks the program: pwsp_events_task returns when its task has been
 // issued); lanes take tasks. A heap for each lane holds its ready tasks, the best first, by key and
 // then by index; with work stealing as dispatch the lanes of a pool share one heap. Each lane runs
-// at most one task, so the ends are few, and a tournament of lanes finds the next one.
+// at most one task, so the ends are few, and a tournament of lanes finds the next one. A task that
+// takes a block of lanes stands in the queue of its cube lane. That lane takes it although vector
+// lanes of the block still run: these take nothing else any more, so its start is known.
 
 #include "events.h"
 
@@ -142,53 +144,82 @@ static uint32_t pwsp_events_first_bit(uint64_t word) {
     return (uint32_t)__builtin_ctzll(word);
 }
 
-// Runs the best task of a queue on a lane, from now on. False with an error.
+static void pwsp_events_set_busy(pwsp_events *events, uint32_t lane) {
+    events->idle[lane / 64] &= ~(UINT64_C(1) << lane % 64);
+    events->able[lane / 64] &= ~(UINT64_C(1) << lane % 64);
+}
+
+// A lane's task has ended: the lane is idle, unless a block task has taken it meanwhile.
+static void pwsp_events_set_idle(pwsp_events *events, uint32_t lane) {
+    uint64_t bit = UINT64_C(1) << lane % 64;
+    if (events->sim->lanes[lane].free > events->now) {
+        return;
+    }
+    events->idle[lane / 64] |= bit;
+    if (!events->is_shared && events->queues[lane].count) {
+        events->able[lane / 64] |= bit;
+    }
+}
+
+// Completes the record of a task that starts, before its lanes are occupied.
+static void pwsp_events_record(pwsp_events *events, uint32_t id, ptowsp_unit unit, uint32_t lane,
+                               uint64_t start) {
+    pwsp_sim *sim = events->sim;
+    const pwsp_events_node *node = &events->nodes[id];
+    const pwsp_lane *last = pwsp_sim_last_lane(sim, unit, lane);
+    ptowsp_task_record *record = sim->recorder.at(sim->recorder.user, node->index);
+    pwsp_token ready = {node->time, pwsp_events_cause(events, id)};
+    uint64_t clock_cause = record->cause;  // the cause of the clock, noted at issue
+    ptowsp_stall clock_stall = record->stall;
+    uint64_t turn = pwsp_events_turn(events, id);
+    record->ready = node->time;
+    record->start = start;
+    record->end = start + node->cycles;
+    record->lane = lane;
+    record->stall = pwsp_sim_cause(sim, &ready, last, turn, start, &record->cause);
+    if (start > 0 && start == turn && node->time != start && last->free != start) {
+        record->stall = clock_stall;
+        record->cause = clock_cause;
+    }
+    sim->recorder.done(sim->recorder.user, node->index, pwsp_sim_idle(sim, unit, lane, start));
+}
+
+// Runs the best task of a queue on a lane, from now on. A block task takes its vector lanes now, and
+// starts when both are free, which is known. False with an error.
 static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_events_queue *queue) {
     pwsp_sim *sim = events->sim;
     uint32_t id = pwsp_events_queue_pop(events, queue).node;
     pwsp_events_node *node = &events->nodes[id];
-    uint64_t end = events->now + node->cycles;
+    bool is_block = node->kind == PWSP_EVENTS_BLOCK_TASK;
+    ptowsp_unit unit = is_block ? PTOWSP_UNIT_MIX : PTOWSP_UNIT_VECTOR;
+    uint64_t start = pwsp_max_u64(events->now, pwsp_sim_last_lane(sim, unit, lane)->free);
+    uint64_t end = start + node->cycles;
     if (end > PTOWSP_CYCLES_MAX) {
         return pwsp_sim_fail(sim, PTOWSP_LIMIT_EXCEEDED, node->index,
                              "run: task %" PRIu64 " ends after 2^63 - 1 cycles", node->index);
     }
     uint64_t known = pwsp_max_u64(node->clock, node->time);
-    uint64_t turn = pwsp_events_turn(events, id), due = pwsp_max_u64(turn, known);
+    uint64_t due = pwsp_max_u64(pwsp_events_turn(events, id), known);
     uint64_t able = pwsp_max_u64(due, sim->gate_time);
     ptowsp_run_stats *stats = &sim->stats;
     stats->stall_cycles[PTOWSP_STALL_DEPENDENCY] += known - node->clock;
     stats->stall_cycles[PTOWSP_STALL_TIMING] += due - known;
     stats->stall_cycles[PTOWSP_STALL_START] += able - due;
-    stats->stall_cycles[PTOWSP_STALL_LANE] += events->now - able;
+    stats->stall_cycles[PTOWSP_STALL_LANE] += start - able;
     stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, end);
     if (sim->has_records) {
-        ptowsp_task_record *record = sim->recorder.at(sim->recorder.user, node->index);
-        pwsp_token ready = {node->time, pwsp_events_cause(events, id)};
-        uint64_t clock_cause = record->cause;  // the cause of the clock, noted at issue
-        ptowsp_stall clock_stall = record->stall;
-        record->ready = node->time;
-        record->start = events->now;
-        record->end = end;
-        record->lane = lane;
-        record->stall =
-            pwsp_sim_cause(sim, &ready, &sim->lanes[lane], turn, events->now, &record->cause);
-        if (record->start > 0 && record->start == turn && node->time != events->now &&
-            sim->lanes[lane].free != events->now) {
-            record->stall = clock_stall;
-            record->cause = clock_cause;
-        }
-        sim->recorder.done(sim->recorder.user, node->index, sim->lanes[lane].free);
+        pwsp_events_record(events, id, unit, lane, start);
     }
-    sim->lanes[lane].free = end;
-    sim->lanes[lane].last_task = node->index;
-    sim->lane_stats[lane].busy_cycles += node->cycles;
-    sim->lane_stats[lane].task_count++;
-    PTOWSP_ASSERT(node->kind == PWSP_EVENTS_TASK && node->pending == 0 && !node->is_done);
+    PTOWSP_ASSERT((is_block || node->kind == PWSP_EVENTS_TASK) && !node->pending && !node->is_done);
     PTOWSP_ASSERT(events->idle[lane / 64] >> lane % 64 & 1);
     PTOWSP_ASSERT(events->ready_count[lane >= sim->pools[0].count] > 0);
+    pwsp_sim_start(sim, unit, lane, node->index, node->cycles, start);
     events->ready_count[lane >= sim->pools[0].count]--;
-    events->idle[lane / 64] &= ~(UINT64_C(1) << lane % 64);
-    events->able[lane / 64] &= ~(UINT64_C(1) << lane % 64);
+    pwsp_events_set_busy(events, lane);
+    if (is_block) {
+        pwsp_events_set_busy(events, pwsp_sim_block(sim, lane));
+        pwsp_events_set_busy(events, pwsp_sim_block(sim, lane) + 1);
+    }
     if (!pwsp_window_push(&events->running, &sim->memory, lane, end, id)) {
         return pwsp_sim_no_memory(sim);
     }
@@ -268,10 +299,10 @@ static void pwsp_events_complete(pwsp_events *events) {
         events->last_ended = node->index;
         PTOWSP_ASSERT(events->in_flight > 0 && !node->is_done);
         events->in_flight--;
-        uint64_t bit = UINT64_C(1) << lane % 64;
-        events->idle[lane / 64] |= bit;
-        if (!events->is_shared && events->queues[lane].count) {
-            events->able[lane / 64] |= bit;
+        pwsp_events_set_idle(events, lane);
+        if (node->kind == PWSP_EVENTS_BLOCK_TASK) {
+            pwsp_events_set_idle(events, pwsp_sim_block(events->sim, lane));
+            pwsp_events_set_idle(events, pwsp_sim_block(events->sim, lane) + 1);
         }
         pwsp_events_fire(events, id);
         pwsp_events_settle(events);
@@ -401,7 +432,7 @@ PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arr
         return pwsp_sim_no_memory(sim);
     }
     pwsp_events_node *node = &events->nodes[id];
-    node->kind = PWSP_EVENTS_TASK;
+    node->kind = pwsp_sim_has_block(sim, arrival->unit) ? PWSP_EVENTS_BLOCK_TASK : PWSP_EVENTS_TASK;
     node->pending = 1;  // until all its dependences are known
     node->index = sim->task_count;
     node->cycles = arrival->cycles;

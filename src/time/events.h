@@ -21,7 +21,14 @@ typedef struct pwsp_events_node {
 } pwsp_events_node;
 
 // An open join may gain dependences: it is closed when a node waits for it, or its holder drops it.
-enum { PWSP_EVENTS_JOIN, PWSP_EVENTS_OPEN_JOIN, PWSP_EVENTS_TASK, PWSP_EVENTS_PIPELINE };
+// A block task takes a block of lanes.
+enum {
+    PWSP_EVENTS_JOIN,
+    PWSP_EVENTS_OPEN_JOIN,
+    PWSP_EVENTS_TASK,
+    PWSP_EVENTS_BLOCK_TASK,
+    PWSP_EVENTS_PIPELINE
+};
 
 // The rest of a pipeline. Its node has the first task as index, and the place of this instead of
 // cycles.
@@ -71,9 +78,9 @@ typedef struct pwsp_events {
     uint64_t pipeline_count;   // issued and not done
     uint32_t late;             // a pipeline that would end too late, or 0
     uint64_t ready_count[2];   // by pool
-    uint64_t *idle;            // bits: lanes that run nothing
+    uint64_t *idle;            // bits: lanes that run nothing, and that no block task waits for
     uint64_t *able;            // bits: idle lanes with tasks in their own queue
-    pwsp_window running;       // one task at most on each lane
+    pwsp_window running;  // by lane: its task, or the block task that waits for its vector lanes
     uint64_t in_flight;
     uint64_t last_ended;  // the task that completed last
     uint32_t current;     // the node of the task being issued, for visits

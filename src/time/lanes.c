@@ -5,7 +5,7 @@
 // events:
 //      ready = max over what it waits for       (structure, data, edges, stream)
 //      clock = max(clock, ready) in order; then timing; then room in the window
-//      start = max(free[lane], clock, ready, gate)
+//      start = max(free[lane], clock, ready, gate); of MIX, free of each lane of the block
 //
 // Structure needs one maximum for each open scope: a parallel scope keeps the latest end of its
 // children, a sequential scope the time when its next child is ready.
@@ -148,11 +148,13 @@ static bool pwsp_lanes_record(pwsp_sim *sim, const pwsp_arrival *arrival, const 
     record->issue = sim->clock.now;
     record->start = start;
     record->end = end;
-    record->stall = pwsp_sim_cause(sim, ready, &sim->lanes[lane], issue, start, &record->cause);
+    record->stall = pwsp_sim_cause(sim, ready, pwsp_sim_last_lane(sim, arrival->unit, lane), issue,
+                                   start, &record->cause);
     record->lane = lane;
     record->kernel = arrival->kernel;
     record->node = arrival->node;
-    sim->recorder.done(sim->recorder.user, sim->task_count, sim->lanes[lane].free);
+    sim->recorder.done(sim->recorder.user, sim->task_count,
+                       pwsp_sim_idle(sim, arrival->unit, lane, start));
     return true;
 }
 
@@ -173,7 +175,7 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
     }
     uint32_t lane_index = pwsp_sim_dispatch(sim, arrival->unit, arrival->dispatch_key);
     PTOWSP_ASSERT(lane_index < sim->timed->lane_count);
-    pwsp_lane *lane = &sim->lanes[lane_index];
+    const pwsp_lane *lane = pwsp_sim_last_lane(sim, arrival->unit, lane_index);
     uint64_t known = pwsp_max_u64(sim->clock.now, ready.time);
     uint64_t due = pwsp_max_u64(issue, known);
     uint64_t able = pwsp_max_u64(due, lane->free);
@@ -193,11 +195,7 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
     stats->stall_cycles[PTOWSP_STALL_LANE] += able - due;
     stats->stall_cycles[PTOWSP_STALL_START] += start - able;
     stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, end);
-    ptowsp_lane_stats *lane_stats = &sim->lane_stats[lane_index];
-    lane_stats->busy_cycles += arrival->cycles;
-    lane_stats->task_count++;
-    lane->free = end;
-    lane->last_task = sim->task_count;
+    pwsp_sim_start(sim, arrival->unit, lane_index, sim->task_count, arrival->cycles, start);
     if (schedule->window && (end > sim->clock.now || !pwsp_sim_is_open(sim))) {
         if (!pwsp_window_push(&lanes->window, &sim->memory, lane_index, end, sim->task_count)) {
             return pwsp_sim_no_memory(sim);
@@ -361,6 +359,7 @@ PWSP_INTERNAL bool pwsp_lanes_batch(pwsp_lanes *lanes, const pwsp_batch *batch, 
     const ptowsp_schedule *schedule = lanes->sim->schedule;
     bool has_window = schedule->window != 0;
     PTOWSP_ASSERT(count <= PWSP_BATCH_MAX && pwsp_lanes_is_plain(lanes));
+    PTOWSP_ASSERT(!pwsp_sim_has_block(lanes->sim, batch->unit));
     if (schedule->issue == PTOWSP_ISSUE_IN_ORDER) {
         return has_window ? pwsp_lanes_batch_run(lanes, batch, count, true, true)
                           : pwsp_lanes_batch_run(lanes, batch, count, true, false);

@@ -25,6 +25,7 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
 PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_arrival *arrival);
 
 // Tasks of one unit without anything but cycles and a dispatch key, all children of the open scope.
+// None takes a block.
 #define PWSP_BATCH_MAX 256
 
 typedef struct pwsp_batch {

@@ -238,14 +238,29 @@ PWSP_INTERNAL uint64_t pwsp_sim_turn(pwsp_sim *sim, const pwsp_arrival *arrival)
     return turn;
 }
 
-PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, pwsp_pool_lanes *pool, uint64_t key) {
+PWSP_INTERNAL uint64_t pwsp_sim_idle(const pwsp_sim *sim, ptowsp_unit unit, uint32_t lane,
+                                     uint64_t start) {
+    uint64_t idle = start - sim->lanes[lane].free;
+    if (pwsp_sim_has_block(sim, unit)) {
+        uint32_t block = pwsp_sim_block(sim, lane);
+        idle = pwsp_sum_u64(idle, start - sim->lanes[block].free);
+        idle = pwsp_sum_u64(idle, start - sim->lanes[block + 1].free);
+    }
+    return idle;
+}
+
+PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, ptowsp_unit unit, uint64_t key) {
+    const pwsp_pool_lanes *pool = pwsp_sim_pool(sim, unit);
     PTOWSP_ASSERT(pool->first + pool->count <= sim->timed->lane_count);
     if (sim->lane_rule != PWSP_LANE_ANY) {
         return pool->first + pwsp_lane_choose(sim->lane_rule, key, 0, pool->count);
     }
     uint32_t best = pool->first;
+    uint64_t best_free = pwsp_sim_last_lane(sim, unit, best)->free;
     for (uint32_t i = pool->first + 1; i < pool->first + pool->count; i++) {
-        best = sim->lanes[i].free < sim->lanes[best].free ? i : best;
+        uint64_t free = pwsp_sim_last_lane(sim, unit, i)->free;
+        best = free < best_free ? i : best;
+        best_free = pwsp_min_u64(free, best_free);
     }
     return best;
 }
@@ -297,6 +312,18 @@ PWSP_INTERNAL uint64_t pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uin
         sim->recorder.done(sim->recorder.user, i, 0);
     }
     return cause;
+}
+
+const char *ptowsp_unit_name(ptowsp_unit unit) {
+    switch (unit) {
+#define PWSP_UNIT_CASE(name, text)                                                                 \
+    case PTOWSP_UNIT_##name: return text;
+        PTOWSP_UNITS(PWSP_UNIT_CASE)
+#undef PWSP_UNIT_CASE
+    case PTOWSP_UNIT_COUNT:
+    case PTOWSP_UNIT_FORCE_INT: break;
+    }
+    return "unknown";
 }
 
 const char *ptowsp_stall_name(ptowsp_stall stall) {

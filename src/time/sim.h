@@ -46,8 +46,8 @@ typedef struct pwsp_sim_recorder {
     ptowsp_task_record *(*add)(void *user, const pwsp_arrival *arrival);
     // The record of a task that is not done.
     ptowsp_task_record *(*at)(void *user, uint64_t index);
-    // The record is complete; its lane, if it has one, was free since lane_free.
-    void (*done)(void *user, uint64_t index, uint64_t lane_free);
+    // The record is complete; its lanes, if it has any, were idle for so many cycles before it.
+    void (*done)(void *user, uint64_t index, uint64_t idle_cycles);
     // NULL: it need not know.
     void (*mark)(void *user, pwsp_sim_mark mark, const uint32_t *edges, uint32_t count);
     void *user;
@@ -169,17 +169,68 @@ PWSP_INLINE uint64_t pwsp_sim_room_needed(const pwsp_sim *sim) {
 PWSP_INTERNAL uint64_t pwsp_sim_turn(pwsp_sim *sim, const pwsp_arrival *arrival);
 
 PWSP_INLINE pwsp_pool_lanes *pwsp_sim_pool(pwsp_sim *sim, ptowsp_unit unit) {
-    return &sim->pools[sim->schedule->pools == PTOWSP_POOLS_BY_UNIT && unit == PTOWSP_UNIT_CUBE];
+    bool is_by_unit = sim->schedule->pools == PTOWSP_POOLS_BY_UNIT;
+    return &sim->pools[is_by_unit && pwsp_unit_lane(unit) == PTOWSP_UNIT_CUBE];
+}
+
+// Does a task take a block: beside its cube lane the vector lanes `block` and `block` + 1? Programs
+// with such tasks have enough vector lanes.
+PWSP_INLINE bool pwsp_sim_has_block(const pwsp_sim *sim, ptowsp_unit unit) {
+    return unit == PTOWSP_UNIT_MIX && sim->schedule->pools == PTOWSP_POOLS_BY_UNIT;
+}
+
+PWSP_INLINE uint32_t pwsp_sim_block(const pwsp_sim *sim, uint32_t lane) {
+    PTOWSP_ASSERT(lane >= sim->pools[1].first);
+    uint32_t block = 2 * (lane - sim->pools[1].first);
+    PTOWSP_ASSERT(block + 1 < sim->pools[0].count);
+    return block;
+}
+
+// The lane of a task that is free last, the task's own among equals.
+PWSP_INLINE const pwsp_lane *pwsp_sim_last_lane(const pwsp_sim *sim, ptowsp_unit unit,
+                                                uint32_t lane) {
+    const pwsp_lane *last = &sim->lanes[lane];
+    if (PWSP_UNLIKELY(pwsp_sim_has_block(sim, unit))) {
+        const pwsp_lane *vector = &sim->lanes[pwsp_sim_block(sim, lane)];
+        last = vector[0].free > last->free ? &vector[0] : last;
+        last = vector[1].free > last->free ? &vector[1] : last;
+    }
+    return last;
+}
+
+// The cycles for which its lanes are idle before it starts.
+PWSP_INTERNAL uint64_t pwsp_sim_idle(const pwsp_sim *sim, ptowsp_unit unit, uint32_t lane,
+                                     uint64_t start);
+
+// A lane runs a task from start on.
+PWSP_INLINE void pwsp_sim_occupy(pwsp_sim *sim, uint32_t lane, uint64_t task, uint64_t cycles,
+                                 uint64_t start) {
+    PTOWSP_ASSERT(start >= sim->lanes[lane].free);
+    sim->lanes[lane].free = start + cycles;
+    sim->lanes[lane].last_task = task;
+    sim->lane_stats[lane].busy_cycles += cycles;
+}
+
+// A task's lanes run it; it counts as one of its own lane.
+PWSP_INLINE void pwsp_sim_start(pwsp_sim *sim, ptowsp_unit unit, uint32_t lane, uint64_t task,
+                                uint64_t cycles, uint64_t start) {
+    pwsp_sim_occupy(sim, lane, task, cycles, start);
+    sim->lane_stats[lane].task_count++;
+    if (PWSP_UNLIKELY(pwsp_sim_has_block(sim, unit))) {
+        uint32_t block = pwsp_sim_block(sim, lane);
+        pwsp_sim_occupy(sim, block, task, cycles, start);
+        pwsp_sim_occupy(sim, block + 1, task, cycles, start);
+    }
 }
 
 // The lane of a task by its dispatch. Work stealing in order takes the lane that is free first.
-PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, pwsp_pool_lanes *pool, uint64_t key);
+PWSP_INTERNAL uint32_t pwsp_sim_dispatch_other(pwsp_sim *sim, ptowsp_unit unit, uint64_t key);
 
 PWSP_INLINE uint32_t pwsp_sim_dispatch(pwsp_sim *sim, ptowsp_unit unit, uint64_t key) {
-    pwsp_pool_lanes *pool = pwsp_sim_pool(sim, unit);
     if (sim->lane_rule != PWSP_LANE_IN_TURN) {
-        return pwsp_sim_dispatch_other(sim, pool, key);
+        return pwsp_sim_dispatch_other(sim, unit, key);
     }
+    pwsp_pool_lanes *pool = pwsp_sim_pool(sim, unit);
     uint32_t lane = pool->first + pool->next;
     pool->next = pool->next + 1 == pool->count ? 0 : pool->next + 1;
     return lane;

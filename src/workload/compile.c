@@ -406,6 +406,30 @@ static bool pwsp_compiler_keys(pwsp_compiler *c, uint32_t id, pwsp_task_op *task
     return is_good;
 }
 
+// Have the schedule's pools a lane for tasks of a unit, and of MIX two vector lanes for each cube
+// lane? False with an error.
+static bool pwsp_compiler_check_lanes(pwsp_compiler *c, uint32_t id, ptowsp_unit unit) {
+    const ptowsp_schedule *schedule = c->schedule;
+    uint32_t vector = schedule->vector_lane_count, cube = schedule->cube_lane_count;
+    if (schedule->pools != PTOWSP_POOLS_BY_UNIT) {
+        return true;
+    }
+    if ((pwsp_unit_lane(unit) == PTOWSP_UNIT_CUBE ? cube : vector) == 0) {
+        pwsp_module_fail_at(c->module, id, PTOWSP_INVALID_PARAMS,
+                            "its kernel needs a %s lane, and the schedule has none",
+                            ptowsp_unit_name(pwsp_unit_lane(unit)));
+        return false;
+    }
+    if (unit == PTOWSP_UNIT_MIX && vector / 2 < cube) {
+        pwsp_module_fail_at(c->module, id, PTOWSP_INVALID_PARAMS,
+                            "its kernel takes two vector lanes with each of %u cube lanes, and the "
+                            "schedule has %u",
+                            cube, vector);
+        return false;
+    }
+    return true;
+}
+
 static bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id) {
     const pwsp_task_info *info = PWSP_NODE(c->module, id)->task;
     const pwsp_kernel_info *kernel = PWSP_KERNEL(c->module, info->kernel);
@@ -416,12 +440,7 @@ static bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id) {
     made.axis_count = kernel->axis_count;
     made.scalar_count = kernel->scalar_count;
     made.view_count = kernel->tile_count;
-    bool is_cube = kernel->unit == PTOWSP_UNIT_CUBE;
-    if (!c->is_in_process && c->schedule->pools == PTOWSP_POOLS_BY_UNIT &&
-        (is_cube ? c->schedule->cube_lane_count : c->schedule->vector_lane_count) == 0) {
-        pwsp_module_fail_at(c->module, id, PTOWSP_INVALID_PARAMS,
-                            "its kernel needs a %s lane, and the schedule has none",
-                            is_cube ? "cube" : "vector");
+    if (!c->is_in_process && !pwsp_compiler_check_lanes(c, id, kernel->unit)) {
         return false;
     }
     uint32_t index, first_scalar;

@@ -35,7 +35,7 @@ static void pwsp_kernel_check(ptowsp_module *module, const ptowsp_kernel_desc *d
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "kernel %s: %u axis arguments are more than %d", name, desc->axis_count,
                          PTOWSP_TASK_AXIS_MAX);
-    } else if ((uint32_t)desc->unit > PTOWSP_UNIT_CUBE) {
+    } else if ((uint32_t)desc->unit >= PTOWSP_UNIT_COUNT) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "kernel %s: %d is no execution unit", name, (int)desc->unit);
     }
@@ -192,6 +192,7 @@ ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc
     if (desc->pto && !pwsp_kernel_set_pto(module, desc, &info)) {
         return kernel;
     }
+    info.unit = info.pto && info.pto->is_mixed ? PTOWSP_UNIT_MIX : info.unit;
     info.fn = desc->fn;
     info.cost = desc->cost;
     info.cycles = desc->cycles;

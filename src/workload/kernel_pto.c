@@ -86,8 +86,10 @@ static bool pwsp_pto_check(ptowsp_module *module, const pwsp_kernel_info *info,
         wrong = "it has a source and a PTO-ISA source";
     } else if ((uint32_t)pto->family > PTOWSP_FAMILY_A5) {
         wrong = "its PTO-ISA source is for no family of machines";
-    } else if (pto->is_mixed && info->unit != PTOWSP_UNIT_CUBE) {
-        wrong = "its PTO-ISA source is mixed, and its unit is not cube";
+    } else if (pto->is_mixed && info->unit == PTOWSP_UNIT_CUBE) {
+        wrong = "its PTO-ISA source is mixed, and its unit is not mix";
+    } else if (!pto->is_mixed && info->unit == PTOWSP_UNIT_MIX) {
+        wrong = "its unit is mix, and its PTO-ISA source is not mixed";
     } else if (!pwsp_name_is_identifier(pto->entry ? pto->entry : info->name)) {
         wrong = "the entry of its PTO-ISA source is no identifier of C";
     }

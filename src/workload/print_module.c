@@ -55,7 +55,7 @@ static void pwsp_print_kernels(const ptowsp_module *m, ptowsp_text text) {
             pwsp_text_format(text, ", %s %s", kernel->scalars[j].name,
                              pwsp_type_name(kernel->scalars[j].type));
         }
-        pwsp_text_format(text, ") %s", kernel->unit == PTOWSP_UNIT_CUBE ? "cube" : "vector");
+        pwsp_text_format(text, ") %s", ptowsp_unit_name(kernel->unit));
         if (kernel->code) {
             pwsp_text_format(text, ", %u instructions", kernel->code->insn_count);
         } else if (kernel->cost) {

@@ -94,7 +94,10 @@ static bool pwsp_body_info(ptowsp_module *module, const ptowsp_body *body,
     memset(info, 0, sizeof *info);
     info->name = pwsp_module_name(module, "kernel", body->name);
     info->axis_count = body->axis_count;
-    info->unit = code->is_cube ? PTOWSP_UNIT_CUBE : PTOWSP_UNIT_VECTOR;
+    bool is_cube = code->is_cube || code->used[PTOWSP_MEMORY_L1] || code->used[PTOWSP_MEMORY_L0C];
+    info->unit = !is_cube                       ? PTOWSP_UNIT_VECTOR
+                 : code->used[PTOWSP_MEMORY_UB] ? PTOWSP_UNIT_MIX
+                                                : PTOWSP_UNIT_CUBE;
     info->code = code;
     info->body = body;
     return info->name && pwsp_kernel_copy_params(module, &desc, info);

@@ -53,6 +53,7 @@ extern "C" {
 rtError_t rtAicpuKernelLaunchExWithArgs(uint32_t kernel_type, const char *name, uint32_t block_dim,
                                         const rtAicpuArgsEx_t *args, rtSmDesc_t *sm,
                                         rtStream_t stream, uint32_t flags);
+rtError_t rtGetC2cCtrlAddr(uint64_t *address, uint32_t *length);
 rtError_t rtsBinaryLoadFromFile(const char *path, const rtLoadBinaryConfig_t *config,
                                 rtBinHandle *out_binary);
 rtError_t rtsFuncGetByName(rtBinHandle binary, const char *name, rtFuncHandle *out_function);

@@ -1,6 +1,7 @@
 // The entry of a device's cores. aicore/ is built into one library for cube cores and one for
 // vector cores, each with the kernels of that unit; the host starts as many blocks as there are
-// cores.
+// cores. If the program has kernels for both (MIX), it is built into one library for blocks of one
+// cube core and two vector cores: such a task is given to the three of them.
 //
 // THIS HAS NEVER RUN (see host/wsp_ascend.cpp). A core accesses global memory through a cache of
 // its own. So it drops cache lines before it reads data of other processors, and writes lines back
@@ -9,7 +10,8 @@
 // A core waits without a limit of its own: the AICPU tells it to quit however a run ends, and when
 // the AICPU does not end, the host resets the device.
 
-#if defined(WSP_ASCEND) && (defined(WSP_UNIT_cube) || defined(WSP_UNIT_vector))
+#if defined(WSP_ASCEND) &&                                                                         \
+    (defined(WSP_UNIT_cube) || defined(WSP_UNIT_vector) || defined(WSP_UNIT_block))
 
 #include "wsp_kernel.h"
 
@@ -52,7 +54,7 @@ template <typename T> AICORE inline void store(__gm__ T *field, T value) {
 
 namespace {
 
-AICORE inline void work_at(__gm__ pwsp_line *line, uint32_t core) {
+AICORE inline void work_at(__gm__ pwsp_line *line, uint32_t core WSP_BLOCK_PARAM) {
     while (!pwsp_core_may_begin(line)) {
         if (pwsp_core_must_quit(line)) {  // the AICPU has refused the run
             return;
@@ -73,7 +75,7 @@ AICORE inline void work_at(__gm__ pwsp_line *line, uint32_t core) {
         for (uint32_t i = 0; i < sizeof(wsp_task); i += 64) {
             refresh(bytes + i);
         }
-        wsp_core_run(task);
+        wsp_core_run(task WSP_BLOCK_ARG);
         pipe_barrier(PIPE_ALL);
         refresh(bytes + sizeof(wsp_task) - 1);  // cycles and status
         refresh(bytes + sizeof(wsp_task) - 64);
@@ -81,34 +83,59 @@ AICORE inline void work_at(__gm__ pwsp_line *line, uint32_t core) {
     }
 }
 
-AICORE inline void work_as(__gm__ wsp_device_run *run, uint32_t first) {
+AICORE inline __gm__ pwsp_line *lines_of(__gm__ wsp_device_run *run) {
     refresh(run);
-    __gm__ pwsp_line *lines =
-        reinterpret_cast<__gm__ pwsp_line *>(static_cast<uintptr_t>(run->lines));
-    const uint32_t core = first + static_cast<uint32_t>(get_block_idx());
-    work_at(lines + core, core);
+    refresh(&run->fifos);
+    return reinterpret_cast<__gm__ pwsp_line *>(static_cast<uintptr_t>(run->lines));
 }
 
 }  // namespace
 
-#ifdef WSP_UNIT_cube
+#if defined(WSP_UNIT_block)
+// [read] A kernel for both kinds of cores sets the address of their flags first, and ends with a
+// barrier. get_block_idx() is the block's number on each of its cores.
+extern "C" __global__ AICORE void wsp_block_cores(__gm__ wsp_device_run *run, uint64_t ffts) {
+    set_ffts_base_addr(ffts);
+    __gm__ pwsp_line *lines = lines_of(run);
+    const uint32_t block = static_cast<uint32_t>(get_block_idx());
+    wsp::Pipes pipes(reinterpret_cast<__gm__ uint8_t *>(
+        static_cast<uintptr_t>(run->fifos + static_cast<uint64_t>(block) * 2 * WSP_FIFO_BYTES)));
+#if WSP_HAS_CUBE
+    const uint32_t core = run->vector_count + block;
+#else
+    const uint32_t core = 2 * block + static_cast<uint32_t>(get_subblockid());
+#endif
+    work_at(lines + core, core, pipes);
+    pipe_barrier(PIPE_ALL);
+}
+#define WSP_CORES  wsp_block_cores
+#define WSP_LAUNCH wsp_launch_block
+#define WSP_FFTS   , ffts
+#elif defined(WSP_UNIT_cube)
 extern "C" __global__ AICORE void wsp_cube_cores(__gm__ wsp_device_run *run) {
-    work_as(run, run->vector_count);
+    const uint32_t core = static_cast<uint32_t>(get_block_idx());
+    __gm__ pwsp_line *lines = lines_of(run);
+    work_at(lines + run->vector_count + core, run->vector_count + core);
 }
 #define WSP_CORES  wsp_cube_cores
 #define WSP_LAUNCH wsp_launch_cube
+#define WSP_FFTS
 #else
 extern "C" __global__ AICORE void wsp_vector_cores(__gm__ wsp_device_run *run) {
-    work_as(run, 0);
+    const uint32_t core = static_cast<uint32_t>(get_block_idx());
+    work_at(lines_of(run) + core, core);
 }
 #define WSP_CORES  wsp_vector_cores
 #define WSP_LAUNCH wsp_launch_vector
+#define WSP_FFTS
 #endif
 
-// Called by the host: starts the cores; the stream waits for their end.
-extern "C" int32_t WSP_LAUNCH(uint32_t block_count, void *stream, uint64_t run) {
+// Called by the host: starts the cores; the stream waits for their end. `ffts` is the address of the
+// flags between cores, which blocks need.
+extern "C" int32_t WSP_LAUNCH(uint32_t block_count, void *stream, uint64_t run, uint64_t ffts) {
+    (void)ffts;
     WSP_CORES<<<block_count, nullptr, stream>>>(
-        reinterpret_cast<wsp_device_run *>(static_cast<uintptr_t>(run)));
+        reinterpret_cast<wsp_device_run *>(static_cast<uintptr_t>(run)) WSP_FFTS);
     return 0;
 }
 

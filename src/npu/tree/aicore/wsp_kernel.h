@@ -656,7 +656,21 @@ class Uncounted {
 //
 // Fifo<flag, to_vector, slot bytes, slots>: push() stores a tile's valid elements to the next free
 // slot, and pop() loads them from it, rows `Pitch` elements apart.
+//
+// On a device the FIFOs of a block are made once and stay for all of its tasks. A producer waits
+// until its slot is free, except for the first slots of all: so what a task has left in its slots
+// and flags must be known to the next one. A kernel pushes as many tiles as it pops, so each task
+// finds the FIFOs empty. Both vector cores do all of the vector half, as rows are not split there,
+// and both take part in filling and freeing slots; the first alone stores.
 #ifdef WSP_ASCEND
+
+AICORE inline bool is_first() {
+#if WSP_HAS_VECTOR
+    return get_subblockid() == 0;
+#else
+    return true;
+#endif
+}
 
 struct Halves {
     AICORE void cube() {
@@ -665,26 +679,45 @@ struct Halves {
     }
     AICORE void split(int) {
     }
+    AICORE bool stores() const {
+        return is_first();
+    }
 };
 
-// [read] This has never run: a task for both kinds of core needs a scheduler that gives it to a cube
-// core and its two vector cores at once, and memory for the FIFO. This tree's scheduler has neither,
-// so the device build must be given the memory: WSP_FIFO_MEMORY, an expression of type __gm__ void *.
-#ifndef WSP_FIFO_MEMORY
-#define WSP_FIFO_MEMORY nullptr
-#define WSP_HAS_FIFO    0
-#else
-#define WSP_HAS_FIFO 1
-#endif
+#ifdef WSP_UNIT_block
+
+// [read] The FIFOs of a block, in its global memory. Tiles are stored and loaded there by address, so
+// the buffers of the other form, in UB and L1, are not used.
+struct Pipes {
+    pto::TPipe<0, pto::Direction::DIR_C2V, WSP_FIFO_SLOT_BYTES, WSP_FIFO_SLOT_COUNT> to_vector;
+    pto::TPipe<2, pto::Direction::DIR_V2C, WSP_FIFO_SLOT_BYTES, WSP_FIFO_SLOT_COUNT> to_cube;
+
+    AICORE explicit Pipes(__gm__ uint8_t *memory)
+        : to_vector(memory, 0, 0), to_cube(memory + WSP_FIFO_BYTES, 0, 0) {
+    }
+};
+
+// What functions of mixed kernels, and those that call them, have beside the task.
+#define WSP_BLOCK_PARAM , wsp::Pipes &pipes
+#define WSP_BLOCK_ARG   , pipes
+#define WSP_ON_BLOCK    (pipes)
 
 template <uint8_t Flag, bool IsToVector, uint32_t SlotBytes, uint32_t SlotCount> class Fifo {
-    static_assert(
-        Flag < 16 && WSP_HAS_FIFO,
-        "a kernel for cube and vector cores: this tree cannot start both. See wsp_kernel.h");
+    static_assert(Flag == (IsToVector ? 0 : 2) && SlotBytes <= WSP_FIFO_SLOT_BYTES &&
+                      SlotCount == WSP_FIFO_SLOT_COUNT,
+                  "the FIFOs of a block are others");
     using Pipe = pto::TPipe<Flag, IsToVector ? pto::Direction::DIR_C2V : pto::Direction::DIR_V2C,
-                            SlotBytes, SlotCount>;
+                            WSP_FIFO_SLOT_BYTES, WSP_FIFO_SLOT_COUNT>;
     static constexpr auto split = pto::TileSplitAxis::TILE_NO_SPLIT;
-    Pipe pipe;
+    Pipe &pipe;
+
+    AICORE static Pipe &of(Pipes &pipes) {
+        if constexpr (IsToVector) {
+            return pipes.to_vector;
+        } else {
+            return pipes.to_cube;
+        }
+    }
 
     // A slot as global memory.
     template <uint32_t Pitch, typename T> AICORE static auto slot(T &tile) {
@@ -700,13 +733,15 @@ template <uint8_t Flag, bool IsToVector, uint32_t SlotBytes, uint32_t SlotCount>
     }
 
   public:
-    AICORE Fifo() : pipe(WSP_FIFO_MEMORY, 0, 0) {
+    AICORE explicit Fifo(Pipes &pipes) : pipe(of(pipes)) {
     }
 
     template <uint32_t Pitch, typename T> AICORE void push(T &tile) {
         auto to = slot<Pitch>(tile);
         pto::TALLOC<Pipe, decltype(to), split>(pipe, to);
-        pto::TSTORE(to, tile);
+        if (IsToVector || is_first()) {
+            pto::TSTORE(to, tile);
+        }
         pto::TPUSH<Pipe, decltype(to), split>(pipe, to);
     }
 
@@ -717,6 +752,14 @@ template <uint8_t Flag, bool IsToVector, uint32_t SlotBytes, uint32_t SlotCount>
         pto::TFREE<Pipe, decltype(from), split>(pipe, from);
     }
 };
+
+#else
+
+template <uint8_t Flag, bool IsToVector, uint32_t SlotBytes, uint32_t SlotCount> class Fifo {
+    static_assert(Flag > 15, "a kernel for cube and vector cores, which are started as blocks");
+};
+
+#endif
 
 #elif WSP_IS_SHIM
 
@@ -747,6 +790,9 @@ class Halves {
     }
     void split(int rows) {
         other.cut_rows = static_cast<uint32_t>(rows + 1) / 2;
+    }
+    bool stores() const {
+        return true;
     }
 
   private:
@@ -820,6 +866,9 @@ struct Halves {
     }
     void split(int) {
     }
+    bool stores() const {
+        return true;
+    }
 };
 
 template <uint8_t Flag, bool IsToVector, uint32_t SlotBytes, uint32_t SlotCount> class Fifo {
@@ -851,5 +900,13 @@ template <uint8_t Flag, bool IsToVector, uint32_t SlotBytes, uint32_t SlotCount>
 #endif
 
 }  // namespace wsp
+
+#if defined(WSP_ASCEND) && defined(WSP_UNIT_block)
+extern "C" AICORE void wsp_core_run(__gm__ wsp_task *task WSP_BLOCK_PARAM);
+#else
+#define WSP_BLOCK_PARAM
+#define WSP_BLOCK_ARG
+#define WSP_ON_BLOCK
+#endif
 
 #endif

@@ -1,10 +1,8 @@
-// The scheduler: the start of a run, its threads, the work of thread 0, and the choice of a core
-// for a ready task. See wsp_scheduler.h.
+// The scheduler: the start of a run, its threads, and the work of thread 0. See wsp_scheduler.h.
 
 #include "wsp_scheduler.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cinttypes>
 #include <cstdarg>
 #include <cstdio>
@@ -93,21 +91,40 @@ bool Scheduler::begin(const wsp_program &program, const wsp_bindings &bindings,
     tensors_ = reinterpret_cast<const pwsp_bound_tensor *>(bindings.tensors);
     thread_count_ = options.aicpu_count;
     time_limit_ms_ = options.time_limit_ms;
+    has_parts_ = options.has_parts;
     is_in_order_ = schedule.issue == PTOWSP_ISSUE_IN_ORDER;
     is_stealing_ = schedule.ready == PTOWSP_READY_WORK_STEALING;
     has_priority_ = schedule.ready == PTOWSP_READY_PRIORITY;
     bells_ = std::make_unique<Bell[]>(thread_count_);
     owners_ = std::make_unique<std::mutex[]>(thread_count_);
     for (uint32_t i = 0; i < cores.size(); i++) {
-        const uint32_t owner = thread_count_ == 1 ? 0 : 1 + i % (thread_count_ - 1);
         const uint32_t unit = cores[i].unit;
-        cores_.push_back({cores[i], owner, nullptr, 0, 0});
         unit_first_[unit] = unit_count_[unit] == 0 ? i : unit_first_[unit];
         unit_count_[unit]++;
+    }
+    const uint32_t cube_count = unit_count_[PTOWSP_UNIT_CUBE];
+    has_blocks_ = cube_count > 0 && unit_count_[PTOWSP_UNIT_VECTOR] / 2 >= cube_count;
+    for (uint32_t i = 0; i < cores.size(); i++) {
+        const uint32_t unit = cores[i].unit, at = i - unit_first_[unit];
+        const bool is_behind = unit == PTOWSP_UNIT_VECTOR && at >= 2 * cube_count;
+        const uint32_t block = unit == PTOWSP_UNIT_CUBE ? at : is_behind ? at - cube_count : at / 2;
+        const uint32_t owner =
+            thread_count_ == 1 ? 0 : 1 + (has_blocks_ ? block : i) % (thread_count_ - 1);
+        cores_.push_back({cores[i], owner, nullptr, 0, 0, nullptr, false, false, nullptr});
         unit_owners_[unit] |= 1u << owner;
     }
     queues_.resize(cores.size() + 2);
     prepare(&scratch_);
+    for (uint32_t i = 1; i < program.kernel_count; i++) {
+        if (program.kernels[i].unit == PTOWSP_UNIT_MIX && !has_blocks_) {
+            failure_.set(PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: kernel %s takes two vector cores with each of %u cube cores, and "
+                         "there are %u",
+                         program.kernels[i].name, static_cast<unsigned>(cube_count),
+                         static_cast<unsigned>(unit_count_[PTOWSP_UNIT_VECTOR]));
+            return false;
+        }
+    }
     if (!begin_issue(options)) {
         return false;
     }
@@ -133,20 +150,6 @@ bool Scheduler::check_clock(bool is_good) {
 
 // -- threads --------------------------------------------------------------------------------------
 
-namespace {
-
-uint64_t now_ms() {
-    const auto now = std::chrono::steady_clock::now().time_since_epoch();
-    return static_cast<uint64_t>(
-        std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
-}
-
-bool is_lost(const uint32_t &flag) {
-    return __atomic_load_n(&flag, __ATOMIC_ACQUIRE) != 0;
-}
-
-}  // namespace
-
 bool Scheduler::has_lost() const {
     return std::any_of(cores_.begin(), cores_.end(),
                        [](const CoreState &core) { return is_lost(core.is_lost); });
@@ -168,6 +171,25 @@ void Scheduler::pause(uint32_t thread, uint32_t ticket) {
     }
 }
 
+// A task's core, and of MIX the cores of its block, have not all ended it.
+void Scheduler::lose_task(uint32_t core, const Submission &late) {
+    const bool has_parts = has_parts_ && is_mix(late);
+    for (uint32_t i = 0; i < (has_parts ? 3 : 1); i++) {
+        CoreState &state = i ? vector_of(core, i - 1) : cores_[core];
+        const uint32_t at = static_cast<uint32_t>(&state - cores_.data());
+        state.has_part = false;
+        if (pwsp_aicpu_status(state.core.line) == PWSP_TASK_DONE) {
+            pwsp_aicpu_take_back(state.core.line);
+            continue;
+        }
+        char what[sizeof failure_.text];
+        snprintf(what, sizeof what, "%s: task %" PRIu64 ": core %" PRIu32 " (%s) has not ended it",
+                 place_text(late.place), late.task.index, at,
+                 ptowsp_unit_name(static_cast<ptowsp_unit>(state.core.unit)));
+        lose(at, late.task.index, what);
+    }
+}
+
 // Fails the tasks of a thread's cores that have not ended in time.
 void Scheduler::lose_late(uint32_t thread) {
     std::lock_guard<std::mutex> guard(owners_[thread]);
@@ -175,15 +197,10 @@ void Scheduler::lose_late(uint32_t thread) {
     for (uint32_t i = 0; i < cores_.size(); i++) {
         CoreState &core = cores_[i];
         Submission *late = core.owner == thread ? core.running : nullptr;
-        if (!late || now - core.since_ms <= time_limit_ms_ ||
-            pwsp_aicpu_status(core.core.line) == PWSP_TASK_DONE) {
+        if (!late || now - core.since_ms <= time_limit_ms_ || is_done(i)) {
             continue;
         }
-        char what[sizeof failure_.text];
-        snprintf(what, sizeof what, "%s: task %" PRIu64 ": core %" PRIu32 " (%s) has not ended it",
-                 place_text(late->place), late->task.index, i,
-                 core.core.unit == PTOWSP_UNIT_CUBE ? "cube" : "vector");
-        lose(i, late->task.index, what);
+        lose_task(i, *late);
         core.running = nullptr;
         late->task.status = PTOWSP_SYSTEM_FAILED;
         complete(late, thread);
@@ -207,7 +224,7 @@ void Scheduler::open_lines(uint32_t thread) {
         } else if (time_limit_ms_ && now_ms() - since > time_limit_ms_) {
             char what[80];
             snprintf(what, sizeof what, "run: core %" PRIu32 " (%s) has not begun to poll", i,
-                     cores_[i].core.unit == PTOWSP_UNIT_CUBE ? "cube" : "vector");
+                     ptowsp_unit_name(static_cast<ptowsp_unit>(cores_[i].core.unit)));
             lose(i++, PTOWSP_NO_INDEX, what);
             std::lock_guard<std::mutex> guard(mutex_);
             stop_behind(0);
@@ -486,205 +503,6 @@ ptowsp_status Scheduler::run_now(Submission *submission, uint64_t *out_cycles) {
     }
     *out_cycles = submission->task.cycles;
     return static_cast<ptowsp_status>(submission->task.status);
-}
-
-// -- queues ---------------------------------------------------------------------------------------
-
-// The core that dispatch selects, or NONE: any of its unit.
-uint32_t Scheduler::home_of(const Submission &submission) {
-    const ptowsp_schedule &schedule = program_->schedule;
-    const pwsp_lane_rule rule = pwsp_dispatch_rule(schedule.dispatch);
-    if (rule == PWSP_LANE_ANY) {
-        return NONE;
-    }
-    const uint32_t unit = program_->kernels[submission.task.kernel].unit;
-    uint64_t &turn = pool_counts_[schedule.pools == PTOWSP_POOLS_BY_UNIT ? unit : 0];
-    const uint32_t lane =
-        pwsp_lane_choose(rule, submission.dispatch_key, turn++, lane_count_of(schedule, unit));
-    return unit_first_[unit] + lane % unit_count_[unit];
-}
-
-// A task waits for nothing any more: called by the thread that completed its last dependence.
-void Scheduler::ready(void *self, uint32_t, uint32_t place) {
-    Scheduler &me = *static_cast<Scheduler *>(self);
-    Submission *submission = submission_of(pwsp_reorder_at(&me.issue_.reorder, place));
-    std::lock_guard<std::mutex> guard(me.mutex_);
-    me.push_ready(submission);
-}
-
-void Scheduler::push_ready(Submission *submission) {
-    const uint32_t unit = program_->kernels[submission->task.kernel].unit;
-    const uint32_t core_count = static_cast<uint32_t>(cores_.size());
-    const uint32_t home = submission->task.core;
-    const bool is_homed = home != NONE;
-    const uint64_t sign = program_->is_priority_signed ? UINT64_C(1) << 63 : 0;
-    const uint64_t rank = has_priority_ ? submission->priority_key ^ sign : 0;
-    std::vector<Ready> &queue = queues_[is_homed ? home : core_count + unit];
-    queue.push_back({rank, submission->number, submission});
-    std::push_heap(queue.begin(), queue.end());
-    __atomic_fetch_add(&ready_count_, 1u, __ATOMIC_RELAXED);
-    owners_to_ring_ |= is_homed && !is_stealing_ ? 1u << cores_[home].owner : unit_owners_[unit];
-}
-
-bool Scheduler::may_begin(const Ready &ready) const {
-    return !is_in_order_ || ready.submission->is_direct || ready.number == next_begin_;
-}
-
-// The next task of a free core: the best of its own queue and of its unit's; with stealing, if
-// there is none, the best of all others'.
-bool Scheduler::pop_ready(uint32_t core, Ready *out) {
-    const uint32_t core_count = static_cast<uint32_t>(cores_.size()), unit = cores_[core].core.unit;
-    std::vector<Ready> *best = nullptr;
-    const auto look = [&](std::vector<Ready> &queue) {
-        if (!queue.empty() && may_begin(queue.front()) &&
-            (!best || best->front() < queue.front())) {
-            best = &queue;
-        }
-    };
-    look(queues_[core]);
-    look(queues_[core_count + unit]);
-    const bool must_steal = is_stealing_ && !best;
-    for (uint32_t i = 0; must_steal && i < unit_count_[unit]; i++) {
-        look(queues_[unit_first_[unit] + i]);
-    }
-    if (!best) {
-        return false;
-    }
-    *out = best->front();
-    std::pop_heap(best->begin(), best->end());
-    best->pop_back();
-    __atomic_fetch_sub(&ready_count_, 1u, __ATOMIC_RELAXED);
-    if (!out->submission->is_direct) {
-        next_begin_ = out->number + 1;
-    }
-    if (is_in_order_) {  // the next one may be in any queue
-        owners_to_ring_ |= unit_owners_[0] | unit_owners_[1];
-    }
-    return true;
-}
-
-void Scheduler::stop_behind(uint64_t number) {
-    failed_at_ = std::min(failed_at_, number);
-    __atomic_store_n(&has_failed_, 1u, __ATOMIC_RELAXED);
-}
-
-// -- cores ----------------------------------------------------------------------------------------
-
-// A task is done, or must not begin: its waiters may be ready.
-void Scheduler::complete(Submission *submission, uint32_t thread) {
-    const ptowsp_status status = static_cast<ptowsp_status>(submission->task.status);
-    if (status != PTOWSP_OK) {
-        std::lock_guard<std::mutex> guard(mutex_);
-        stop_behind(submission->number);
-    }
-    if (submission->is_direct) {
-        __atomic_store_n(&submission->is_done, 1u, __ATOMIC_RELEASE);
-    } else {
-        const ptowsp_cycles result =
-            status == PTOWSP_OK ? submission->task.cycles : ptowsp_task_fail(status);
-        pwsp_reorder_set_result(&issue_.reorder, submission->entry, result);
-        pwsp_reorder_done(&issue_.reorder, submission->entry, thread);
-    }
-    bells_[0].ring();
-}
-
-// The next task for a free core. One of its dependences, or an earlier task, may have failed: then
-// it is skipped.
-Submission *Scheduler::next_for(uint32_t core, std::vector<Submission *> *skipped) {
-    std::lock_guard<std::mutex> guard(mutex_);
-    for (Ready ready; pop_ready(core, &ready);) {
-        if (ready.submission->number <= failed_at_) {
-            return ready.submission;
-        }
-        ready.submission->task.status = PTOWSP_SKIPPED;
-        skipped->push_back(ready.submission);
-    }
-    return nullptr;
-}
-
-// Takes the results of a thread's cores, and gives them ready tasks.
-bool Scheduler::look_after(uint32_t thread) {
-    bool has_some = false;
-    std::vector<Submission *> skipped;
-    std::lock_guard<std::mutex> guard(owners_[thread]);
-    for (uint32_t i = 0; i < cores_.size(); i++) {
-        CoreState &core = cores_[i];
-        if (core.owner != thread) {
-            continue;
-        }
-        if (core.running && pwsp_aicpu_status(core.core.line) == PWSP_TASK_DONE) {
-            Submission *done = core.running;
-            core.running = nullptr;
-            pwsp_aicpu_take_back(core.core.line);
-            complete(done, thread);
-            has_some = true;
-        }
-        Submission *next = core.running ? nullptr : next_for(i, &skipped);
-        if (next && is_lost(core.is_lost)) {
-            next->task.status = PTOWSP_SYSTEM_FAILED;
-            skipped.push_back(next);
-        } else if (next) {
-            core.since_ms = time_limit_ms_ ? now_ms() : 0;
-            next->task.core = i;
-            core.running = next;
-            pwsp_aicpu_give(core.core.line, reinterpret_cast<uintptr_t>(&next->task));
-            if (core.core.bell) {
-                core.core.bell->ring();
-            }
-            has_some = true;
-        }
-        for (Submission *submission : skipped) {
-            complete(submission, thread);
-            has_some = true;
-        }
-        skipped.clear();
-    }
-    return has_some;
-}
-
-// Is it worth the lock? Looks at lines only.
-bool Scheduler::has_news(uint32_t thread) const {
-    const bool has_ready = __atomic_load_n(&ready_count_, __ATOMIC_RELAXED) > 0;
-    for (const CoreState &core : cores_) {
-        if (core.owner != thread) {
-            continue;
-        }
-        if (is_lost(core.is_lost)) {
-            if (has_ready) {
-                return true;
-            }
-            continue;
-        }
-        const uint32_t status = pwsp_aicpu_status(core.core.line);
-        if (status == PWSP_TASK_DONE || (has_ready && status == PWSP_TASK_IDLE)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-// Wakes the threads that have work now.
-void Scheduler::ring_marked() {
-    uint32_t owners;
-    {
-        std::lock_guard<std::mutex> guard(mutex_);
-        owners = owners_to_ring_;
-        owners_to_ring_ = 0;
-    }
-    for (uint32_t i = 0; i < thread_count_; i++) {
-        if (owners & 1u << i) {
-            bells_[i].ring();
-        }
-    }
-}
-
-// One round of a thread; returns whether there was any work.
-bool Scheduler::step(uint32_t thread) {
-    const bool has_some = has_news(thread) && look_after(thread);
-    if (has_some) {
-        ring_marked();
-    }
-    return has_some;
 }
 
 }  // namespace wsp

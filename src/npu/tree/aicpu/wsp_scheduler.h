@@ -17,13 +17,17 @@
 // tasks
 //          do, because they may fail too; running tasks finish.
 // Threads  Thread 0 expands, retires and advances the clock. Cores belong to threads 1, 2, ...; if
-//          there are none, to thread 0, which serves them whenever it submits or waits.
+//          there are none, to thread 0, which serves them whenever it submits or waits. The cores
+//          of a block belong to one thread.
+// Blocks   Cube core i and vector cores 2 i, 2 i + 1. A task of MIX is taken by the cube core, and
+//          begins when both vector cores are free; from then on these take no other task.
 
 #ifndef WSP_SCHEDULER_H
 #define WSP_SCHEDULER_H
 
 #include "wsp_core.h"
 
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -93,9 +97,19 @@ struct Core {
 // The lanes of the schedule that tasks of a unit have, at least 1.
 inline uint32_t lane_count_of(const ptowsp_schedule &schedule, uint32_t unit) {
     const uint32_t count = schedule.pools != PTOWSP_POOLS_BY_UNIT ? schedule.lane_count
-                           : unit == PTOWSP_UNIT_CUBE             ? schedule.cube_lane_count
-                                                                  : schedule.vector_lane_count;
+                           : unit == PTOWSP_UNIT_VECTOR           ? schedule.vector_lane_count
+                                                                  : schedule.cube_lane_count;
     return count ? count : 1;
+}
+
+inline uint64_t now_ms() {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return static_cast<uint64_t>(
+        std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+}
+
+inline bool is_lost(const uint32_t &flag) {
+    return __atomic_load_n(&flag, __ATOMIC_ACQUIRE) != 0;
 }
 
 struct SchedulerOptions {
@@ -104,6 +118,7 @@ struct SchedulerOptions {
     // How long a core is awaited: to poll, and to end a task. One that does not is lost: its task
     // fails with the core's name, what follows is skipped, and the run ends. 0: without an end.
     uint32_t time_limit_ms;
+    bool has_parts;  // each core of a block runs a part of a task of MIX; else the cube core all
 };
 
 class Scheduler final : public Target {
@@ -179,12 +194,20 @@ class Scheduler final : public Target {
             return rank != other.rank ? rank < other.rank : number > other.number;
         }
     };
+    // A copy of a task for a vector core, which writes back whole lines of its own.
+    struct alignas(64) Part {
+        wsp_task task;
+    };
     struct CoreState {
         Core core;
         uint32_t owner;       // its AICPU thread
         Submission *running;  // null: it is free
         uint32_t is_lost;     // atomic
         uint64_t since_ms;    // of the wait
+        Submission *waiting;  // a cube core: its task that waits for its vector cores
+        bool is_held;         // a vector core: a task of its block has it, or waits for it
+        bool has_part;        // a vector core: it runs a part of the cube core's task
+        std::unique_ptr<Part> part;
     };
 
     // Callbacks of the issue.
@@ -198,6 +221,16 @@ class Scheduler final : public Target {
     bool may_begin(const Ready &ready) const;
     bool pop_ready(uint32_t core, Ready *out);
     void complete(Submission *submission, uint32_t thread);
+    uint32_t unit_of(const Submission &submission) const;
+    bool is_mix(const Submission &submission) const;
+    CoreState &vector_of(uint32_t cube, uint32_t i);
+    void begin_task(uint32_t core, Submission *submission);
+    void take_block(uint32_t cube, Submission *submission);
+    void free_block(uint32_t cube);
+    bool is_done(uint32_t core);
+    void give_part(uint32_t core, const Submission &submission);
+    void end_parts(uint32_t cube, Submission *submission);
+    bool begin_block(uint32_t cube, std::vector<Submission *> *skipped);
     Submission *next_for(uint32_t core, std::vector<Submission *> *skipped);
     bool look_after(uint32_t thread);
     bool has_news(uint32_t thread) const;
@@ -205,6 +238,7 @@ class Scheduler final : public Target {
     bool step(uint32_t thread);
     void pause(uint32_t thread, uint32_t ticket);
     void lose(uint32_t core, uint64_t index, const char *what);
+    void lose_task(uint32_t core, const Submission &late);
     void lose_late(uint32_t thread);
 
     // Thread 0.
@@ -225,9 +259,11 @@ class Scheduler final : public Target {
     const pwsp_bound_tensor *tensors_ = nullptr;
     uint32_t thread_count_ = 0, time_limit_ms_ = 0;
     bool is_in_order_ = false, is_stealing_ = false, has_priority_ = false;
-    uint32_t unit_first_[2] = {0, 0}, unit_count_[2] = {0, 0};  // cores
+    uint32_t unit_first_[2] = {0, 0}, unit_count_[2] = {0, 0};  // cores; MIX counts as CUBE
     uint32_t unit_owners_[2] = {0, 0};                          // a bit for each thread
-    std::unique_ptr<Bell[]> bells_;                             // by thread
+    bool has_blocks_ = false;                                   // a block for each cube core
+    bool has_parts_ = false;
+    std::unique_ptr<Bell[]> bells_;  // by thread
     // Protects the cores of a thread; taken before mutex_: processes of a device act for thread 0.
     std::unique_ptr<std::mutex[]> owners_;
     std::vector<CoreState> cores_;
@@ -243,6 +279,7 @@ class Scheduler final : public Target {
 
     // Atomic: written under the lock, read without.
     uint32_t has_failed_ = 0, is_stopping_ = 0, ready_count_ = 0;
+    uint32_t waiting_count_ = 0;  // atomic: tasks that wait for their blocks
 
     // Thread 0's.
     pwsp_timed timed_ = pwsp_timed();

@@ -12,8 +12,8 @@
 //      close     everything open, in the opposite order, also after errors
 //
 // Each call's result is checked; an error reports the call and its return value. The device needs
-// libwsp_aicpu.so, libwsp_cube.so and libwsp_vector.so. They are searched in the directory
-// $WSP_LIBRARIES, or beside the running program.
+// libwsp_aicpu.so, libwsp_cube.so and libwsp_vector.so, or libwsp_block.so for programs with MIX. They
+// are searched in the directory $WSP_LIBRARIES, or beside the running program.
 
 #ifdef WSP_ASCEND
 
@@ -44,7 +44,7 @@ constexpr char AICPU_LIBRARY[] = "libwsp_aicpu.so";
 constexpr char AICPU_FUNCTION[] = "wsp_aicpu_main";
 
 // Starts the cores of a unit; exported by its library (aicore/wsp_core_main.cpp).
-typedef int32_t (*launch_fn)(uint32_t block_count, void *stream, uint64_t run);
+typedef int32_t (*launch_fn)(uint32_t block_count, void *stream, uint64_t run, uint64_t ffts);
 
 template <typename T> const T *host_table(uint64_t address) {
     return reinterpret_cast<const T *>(static_cast<uintptr_t>(address));
@@ -102,6 +102,7 @@ class Device {
     bool has_started_[3] = {false, false, false};
     std::vector<void *> memory_, libraries_;
     uint64_t aicpu_argument_ = 0;  // lives until the AICPU has read it
+    uint64_t ffts_ = 0;            // the flags between the cores of a block; 0: there are no blocks
 };
 
 #define WSP_CALL(call) check(static_cast<int32_t>(call), #call)
@@ -398,7 +399,7 @@ bool Device::start_cores(const char *unit, uint32_t count, aclrtStream stream, u
     if (!launch) {
         return fail(PTOWSP_SYSTEM_FAILED, "device: %s has no %s", path.c_str(), symbol.c_str());
     }
-    return check(launch(count, stream, run), symbol.c_str());
+    return check(launch(count, stream, run, ffts_), symbol.c_str());
 }
 
 // The file of the AICPU's program, read as a whole.
@@ -523,7 +524,8 @@ bool Device::start_aicpu(uint32_t thread_count, uint64_t run) {
 }
 
 // Cores first: they poll until the AICPU opens their lines. If the AICPU then fails to start, no
-// thread tells them to quit; closing the device ends them.
+// thread tells them to quit; closing the device ends them. With tasks of MIX all cores are started as
+// blocks, by the stream of cube cores.
 bool Device::start(const wsp_device_run &run, uint64_t run_there) {
     const struct {
         const char *unit;
@@ -531,7 +533,9 @@ bool Device::start(const wsp_device_run &run, uint64_t run_there) {
         aclrtDevResLimitType limit;
     } units[] = {{"vector", run.vector_count, ACL_RT_DEV_RES_VECTOR_CORE},
                  {"cube", run.cube_count, ACL_RT_DEV_RES_CUBE_CORE}};
-    bool is_good = load_aicpu();
+    const bool has_blocks = run.fifos != 0;
+    uint32_t length = 0;  // (unsure) of what is at the address
+    bool is_good = load_aicpu() && (!has_blocks || WSP_CALL(rtGetC2cCtrlAddr(&ffts_, &length)));
     for (size_t i = 0; i < 2 && is_good; i++) {
         uint32_t limit = 0;
         if (units[i].count == 0) {
@@ -542,7 +546,11 @@ bool Device::start(const wsp_device_run &run, uint64_t run_there) {
             is_good = fail(PTOWSP_LIMIT_EXCEEDED, "device: %u %s cores are asked for; it has %u",
                            units[i].count, units[i].unit, limit);
         }
-        is_good = is_good && start_cores(units[i].unit, units[i].count, streams_[i + 1], run_there);
+        if (!is_good || (has_blocks && i == 0)) {
+            continue;
+        }
+        is_good = start_cores(has_blocks ? "block" : units[i].unit, units[i].count, streams_[i + 1],
+                              run_there);
         has_started_[i + 1] = is_good;
     }
     has_started_[0] = is_good && start_aicpu(run.aicpu_count, run_there);
@@ -561,7 +569,7 @@ bool Device::await(aclrtStream stream, const char *what) {
 }
 
 bool Device::wait() {
-    const char *const names[] = {"the AICPU", "vector cores", "cube cores"};
+    const char *const names[] = {"the AICPU", "vector cores", ffts_ ? "blocks" : "cube cores"};
     bool is_good = true;
     for (size_t i = 0; i < 3; i++) {
         is_good = is_good && (!has_started_[i] || await(streams_[i], names[i]));
@@ -577,8 +585,12 @@ bool run_opened(Device &device, const wsp_program &program, const wsp_bindings &
     const std::vector<pwsp_line> lines(run->cube_count + run->vector_count, pwsp_line());
     void *lines_there = device.allocate(lines.size() * sizeof(pwsp_line));
     void *run_there = device.allocate(sizeof *run);
+    const bool has_mix = has_kernels_of(program, PTOWSP_UNIT_MIX);
+    const size_t fifo_bytes = static_cast<size_t>(run->cube_count) * 2 * WSP_FIFO_BYTES;
+    void *fifos = has_mix ? device.allocate(fifo_bytes) : nullptr;
     run->lines = address_of(lines_there);
-    if (!lines_there || !run_there || !bound.copy_to(&run->bindings) ||
+    run->fifos = address_of(fifos);
+    if (!lines_there || !run_there || (has_mix && !fifos) || !bound.copy_to(&run->bindings) ||
         !device.copy_to(lines_there, lines.data(), lines.size() * sizeof(pwsp_line)) ||
         !device.copy_to(run_there, run, sizeof *run) ||
         !device.start(*run, address_of(run_there)) || !device.wait() ||
@@ -610,6 +622,9 @@ ptowsp_status run_program(const wsp_program &program, Bindings *bindings,
     run.ring_size = options.ring_size ? options.ring_size : 4096;
     run.vector_count = core_count_of(program, PTOWSP_UNIT_VECTOR, options);
     run.cube_count = core_count_of(program, PTOWSP_UNIT_CUBE, options);
+    if (has_kernels_of(program, PTOWSP_UNIT_MIX)) {
+        run.vector_count = 2 * run.cube_count;  // those of blocks: others are not started
+    }
     run.status = PTOWSP_STUCK;  // unless the AICPU says otherwise
     run.index = PTOWSP_NO_INDEX;
     ptowsp_status status = PTOWSP_OK;

@@ -61,7 +61,8 @@ ptowsp_status run_program(const wsp_program &program, Bindings *bindings,
                           const wsp_runner_options &options, wsp_runner_result *out_result) {
     const SchedulerOptions chosen = {options.aicpu_count ? options.aicpu_count : 1,
                                      options.ring_size ? options.ring_size : 4096,
-                                     0};  // a thread cannot be ended
+                                     0,       // a thread cannot be ended
+                                     false};  // which is all cores of a block
     const uint32_t vector_count = core_count_of(program, PTOWSP_UNIT_VECTOR, options);
     const uint32_t core_count = vector_count + core_count_of(program, PTOWSP_UNIT_CUBE, options);
     std::vector<Line> lines(core_count, Line());

@@ -13,18 +13,33 @@ namespace wsp {
 ptowsp_status run_program(const wsp_program &program, Bindings *bindings,
                           const wsp_runner_options &options, wsp_runner_result *out_result);
 
-// The number of cores of a unit in a run; 0 if the program has no kernels for it.
-inline uint32_t core_count_of(const wsp_program &program, uint32_t unit,
-                              const wsp_runner_options &options) {
-    uint32_t count =
-        options.core_count ? options.core_count : lane_count_of(program.schedule, unit);
-    count = count < CORE_COUNT_MAX ? count : CORE_COUNT_MAX;
+inline bool has_kernels_of(const wsp_program &program, uint32_t unit) {
     for (uint32_t i = 1; i < program.kernel_count; i++) {
         if (program.kernels[i].unit == unit) {
-            return count;
+            return true;
         }
     }
-    return 0;
+    return false;
+}
+
+// The number of cores of a unit in a run; 0 if the program has no kernels for it. With kernels of
+// MIX there are two vector cores or more for each cube core.
+inline uint32_t core_count_of(const wsp_program &program, uint32_t unit,
+                              const wsp_runner_options &options) {
+    const bool has_mix = has_kernels_of(program, PTOWSP_UNIT_MIX);
+    if (!has_mix && !has_kernels_of(program, unit)) {
+        return 0;
+    }
+    uint32_t count =
+        options.core_count ? options.core_count : lane_count_of(program.schedule, unit);
+    if (has_mix && unit == PTOWSP_UNIT_CUBE) {
+        return count < CORE_COUNT_MAX / 2 ? count : CORE_COUNT_MAX / 2;
+    }
+    if (has_mix) {
+        const uint32_t least = 2 * core_count_of(program, PTOWSP_UNIT_CUBE, options);
+        count = count > least ? count : least;
+    }
+    return count < CORE_COUNT_MAX ? count : CORE_COUNT_MAX;
 }
 
 }  // namespace wsp

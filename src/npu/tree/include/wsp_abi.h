@@ -15,7 +15,7 @@
 
 #include "ptowsp.h"
 
-#define WSP_ABI_VERSION 3u
+#define WSP_ABI_VERSION 4u
 
 // -- bindings -------------------------------------------------------------------------------------
 
@@ -55,6 +55,12 @@ typedef struct wsp_task {
     int32_t status;  // a ptowsp_status
     uint32_t fault;  // more about a failure: which size check of its kernel, + 1, or 0
 } wsp_task;
+
+// The memory between a block's cores on a device: two FIFOs, to the vector cores and to the cube
+// core, of slots that hold any tile of L0C or UB.
+#define WSP_FIFO_SLOT_BYTES (192u * 1024u)
+#define WSP_FIFO_SLOT_COUNT 2u
+#define WSP_FIFO_BYTES      (WSP_FIFO_SLOT_BYTES * WSP_FIFO_SLOT_COUNT)
 
 // -- the program ----------------------------------------------------------------------------------
 
@@ -135,8 +141,11 @@ extern "C" {
 
 extern const wsp_program wsp_the_program;  // aicpu/program.cpp, generated
 
-// aicore/dispatch.cpp, generated: runs a task on this core and fills in cycles and status.
+// aicore/dispatch.cpp, generated: runs a task on this core and fills in cycles and status. For
+// blocks of a device it is in wsp_kernel.h, with the block's FIFOs.
+#ifndef WSP_UNIT_block
 PTOWSP_AICORE void wsp_core_run(PTOWSP_GM wsp_task *task);
+#endif
 
 // Details of `fault` of a kernel's task: "mul: rows of x and y differ"; "" if there are none.
 const char *wsp_core_fault_text(uint32_t kernel, uint32_t fault);

@@ -20,6 +20,7 @@ typedef struct wsp_device_run {
     uint32_t reserved;
     uint64_t bindings;  // wsp_bindings
     uint64_t lines;     // pwsp_line[vector_count + cube_count], vector cores first
+    uint64_t fifos;     // 2 * WSP_FIFO_BYTES for each cube core; 0: the program has no MIX
 
     // Written by the AICPU.
     int32_t status;  // a ptowsp_status
@@ -29,6 +30,6 @@ typedef struct wsp_device_run {
     char text[WSP_DEVICE_TEXT_SIZE];
 } wsp_device_run;
 
-PTOWSP_STATIC_ASSERT(sizeof(wsp_device_run) == 80 + WSP_DEVICE_TEXT_SIZE, "wsp_device_run");
+PTOWSP_STATIC_ASSERT(sizeof(wsp_device_run) == 88 + WSP_DEVICE_TEXT_SIZE, "wsp_device_run");
 
 #endif
