@@ -4537,7 +4537,7 @@ typedef struct ptowsp_search_desc {
     const uint32_t *lane_counts;  // of one pool
     uint32_t lane_count_count;
     uint64_t evaluation_max;  // default: PTOWSP_SEARCH_EVALUATION_DEFAULT
-    bool has_path;  // bounds with the longest chain: one execution records edges
+    bool has_path;            // bounds with the longest chain: one execution records edges
     // Binds sizes, plans and tensors to a fresh run of each program, for its lanes
     // (ptowsp_program_lane_count of ptowsp_run_program); an error ends the search. NULL: there is
     // nothing to bind. What it binds must live until the next call.
@@ -5017,8 +5017,8 @@ typedef struct ptowsp_npu_options {
     // Cores of each unit that the program has; default: its lanes, at most 72. With tasks of MIX at
     // most 36 cube cores, and two vector cores or more for each.
     uint32_t core_count;
-    uint32_t ring_size;    // tasks in flight, at most; default: 4096; at most 65536
-    ptowsp_cost cost;      // UNIT, A2A3 or A5
+    uint32_t ring_size;  // tasks in flight, at most; default: 4096; at most 65536
+    ptowsp_cost cost;    // UNIT, A2A3 or A5
 } ptowsp_npu_options;
 
 typedef struct ptowsp_npu_result {
