@@ -150,7 +150,8 @@ $(BUILD)/npu_runtime_test: $(SAMPLE)
 # of them is compiled for the first, a pipeline, and its objects are given to the tests.
 TREE_OPTIONS := -O0 -include $(abspath $(BUILD))/npu/system.h
 TREE_FLAGS   := $(shell sed -n '/define NPU_FLAGS/,/"$$/s/.*"\(.*\)"$$/\1/p' src/npu/npu_build.h)
-TREE_TESTS   := $(patsubst %,$(BUILD)/npu_%_test.passed,equal error oracle oracle_pipeline)
+TREE_TESTS   := $(patsubst %,$(BUILD)/npu_%_test.passed,equal error execute loop_tree oracle \
+    oracle_pipeline own plan)
 
 $(BUILD)/npu/system.h.gch: tests/npu_system.h
 	@mkdir -p $(@D)

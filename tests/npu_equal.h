@@ -8,11 +8,9 @@
 //      NPU_EQUAL_FIRST      the number of the first, to repeat one
 //      NPU_EQUAL_JOBS       processes; default: as there are processors
 //      NPU_EQUAL_COMPILER   default: as ptowsp_npu_build's
-//      NPU_EQUAL_OPTIONS    of the compiler; default: -O0
 //      NPU_EQUAL_TREES      a directory: trees go there, for others to compile; nothing is run
-//      PTOWSP_TEST_CACHE    where what is built stays; default: a directory that is removed, unless
-//                           a test has failed
-//      PTOWSP_TEST_OBJECTS  a cache whose objects of the files that are the same in all trees are taken
+//
+// and what npu_cache.h has. What was built stays if a test has failed.
 
 #ifndef PTOWSP_NPU_EQUAL_H
 #define PTOWSP_NPU_EQUAL_H
@@ -21,7 +19,7 @@
 #define _POSIX_C_SOURCE 200809L
 #endif
 
-#include "test.h"
+#include "npu_cache.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -41,7 +39,6 @@ typedef struct npu_tally {
 } npu_tally;
 
 typedef struct npu_state {
-    char cache[128];
     char doing[160];  // for messages
     npu_tally tally;
 } npu_state;
@@ -96,7 +93,7 @@ static inline void npu_check_refused(ptowsp_context *context, const ptowsp_progr
 
 // Builds the tree, or writes it where it is wanted and returns NULL.
 static inline ptowsp_npu *npu_build(ptowsp_context *context, const ptowsp_program *program) {
-    const char *trees = getenv("NPU_EQUAL_TREES"), *options = getenv("NPU_EQUAL_OPTIONS");
+    const char *trees = getenv("NPU_EQUAL_TREES");
     if (trees && *trees) {
         char path[512];
         size_t at = (size_t)snprintf(path, sizeof path, "%s/", trees);
@@ -110,8 +107,8 @@ static inline ptowsp_npu *npu_build(ptowsp_context *context, const ptowsp_progra
         }
         return NULL;
     }
-    const ptowsp_npu_build_desc desc = {npu_now.cache, getenv("NPU_EQUAL_COMPILER"),
-                                        options && *options ? options : "-O0"};
+    const ptowsp_npu_build_desc desc = {npu_cache, getenv("NPU_EQUAL_COMPILER"),
+                                        npu_cache_options()};
     ptowsp_npu *npu = NULL;
     if (ptowsp_npu_build(context, program, &desc, &npu) != PTOWSP_OK) {
         NPU_FAIL("build: %s", ptowsp_context_error(context).text);
@@ -364,37 +361,12 @@ static inline void npu_tally_add(npu_tally *all, const npu_tally *one) {
     all->most_tasks = most;
 }
 
-static inline void npu_remove_cache(void) {
-    char command[256];
-    snprintf(command, sizeof command, "rm -rf '%s'", npu_now.cache);
-    if (system(command) != 0) {
-        print_message("%s stays\n", npu_now.cache);
-    }
-}
-
-// An object in the cache has all that decides about it in its name, so that others do no harm.
-static inline void npu_copy_objects(const char *from) {
-    char command[1024];
-    if (from && *from) {
-        snprintf(command, sizeof command, "cp -pr '%s/objects' '%s/' 2> /dev/null", from,
-                 npu_now.cache);
-        if (system(command) != 0) {
-            print_message("no objects in %s\n", from);
-        }
-    }
-}
-
 // Runs the tests in several processes; returns how many of those have failed. What they have seen
 // is then in npu_now.tally.
 static inline int npu_run_tests(const char *name, const struct CMUnitTest *tests, size_t count) {
-    const char *cache = getenv("PTOWSP_TEST_CACHE");
-    bool is_kept = cache && *cache;
-    snprintf(npu_now.cache, sizeof npu_now.cache, "%s", is_kept ? cache : "/tmp/ptowsp-npu-XXXXXX");
-    if (!is_kept && !mkdtemp(npu_now.cache)) {
-        print_error("no directory for what is built: %s\n", strerror(errno));
+    if (npu_cache_begin(NULL) != 0) {
         return 1;
     }
-    npu_copy_objects(getenv("PTOWSP_TEST_OBJECTS"));
     uint32_t job_count = npu_job_count();
     int failed = 0, outs[NPU_JOB_MAX][2];
     pid_t processes[NPU_JOB_MAX];
@@ -432,10 +404,10 @@ static inline int npu_run_tests(const char *name, const struct CMUnitTest *tests
                   (unsigned long long)t->most_tasks, (unsigned long long)t->errors,
                   (unsigned long long)t->other_texts, (unsigned long long)t->refused,
                   (unsigned long long)t->skipped);
-    if (!is_kept && failed == 0) {
-        npu_remove_cache();
+    if (failed == 0) {
+        npu_cache_end(NULL);
     } else {
-        print_message("what was built is in %s\n", npu_now.cache);
+        print_message("what was built is in %s\n", npu_cache);
     }
     return failed;
 }

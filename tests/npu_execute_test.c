@@ -1,6 +1,7 @@
 // Running built trees from the program that has built them, with a real compiler, beside
 // ptowsp_run_execute: outputs, cycles, slots and errors; what is bound changes without a rebuild.
 
+#include "npu_cache.h"
 #include "npu_fixture.h"
 
 enum { ROWS_MAX = 64, COLS = 8 };
@@ -27,9 +28,6 @@ static ptowsp_cycles refuse(const ptowsp_task *task, void *user) {
 }
 )
 // clang-format on
-
-// The cache of all tests, as they use the same trees.
-static char cache[128];
 
 typedef struct fixture {
     npu_fixture f;
@@ -120,7 +118,7 @@ static void bind(fixture *t, int64_t batch, uint64_t factor, uint64_t limit, uin
 }
 
 static ptowsp_npu *build(const fixture *t) {
-    const ptowsp_npu_build_desc desc = {cache, NULL, "-O0"};
+    const ptowsp_npu_build_desc desc = {npu_cache, NULL, npu_cache_options()};
     ptowsp_npu *npu;
     if (ptowsp_npu_build(t->f.context, t->f.program, &desc, &npu) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(t->f.context).text);
@@ -291,7 +289,7 @@ static void execute__build_run_does_it_all(void **state) {
     fixture t;
     make(&t, "scale", scale);
     bind(&t, 5, 3, 2, 1);
-    const ptowsp_npu_build_desc desc = {cache, NULL, "-O0"};
+    const ptowsp_npu_build_desc desc = {npu_cache, NULL, npu_cache_options()};
     ptowsp_npu_result result;
     memcpy(t.x, t.before, sizeof t.x);
     assert_int_equal(ptowsp_npu_build_run(t.f.context, t.run, &desc, NULL, &result), PTOWSP_OK);
@@ -302,18 +300,6 @@ static void execute__build_run_does_it_all(void **state) {
     destroy(&t);
 }
 
-static int group_begin(void **state) {
-    (void)state;
-    snprintf(cache, sizeof cache, "/tmp/ptowsp-test-%ld-cache", (long)getpid());
-    return 0;
-}
-
-static int group_end(void **state) {
-    (void)state;
-    npu_remove_all(cache);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(execute__gives_what_the_library_gives_and_changes_need_no_rebuild),
@@ -322,5 +308,5 @@ int main(void) {
         cmocka_unit_test(execute__checks_its_options_and_the_run),
         cmocka_unit_test(execute__build_run_does_it_all),
     };
-    return cmocka_run_group_tests(tests, group_begin, group_end);
+    return cmocka_run_group_tests(tests, npu_cache_begin, npu_cache_end);
 }

@@ -1,9 +1,8 @@
 // A tree whose tasks loop over ranges of their own lengths, on several AICPU threads and under each
 // model, beside ptowsp_run_execute.
 
+#include "npu_cache.h"
 #include "npu_fixture.h"
-
-static char cache[128];
 
 enum { TASKS = 7, GROUP = 8, DIM = 16, CACHE = 64, CHUNK = 16 };
 
@@ -102,7 +101,7 @@ static void make(fixture *t) {
     }
     npu_fixture_compile(&t->f, NULL);
     assert_int_equal(ptowsp_run_create(t->f.context, t->f.program, &t->run), PTOWSP_OK);
-    const ptowsp_npu_build_desc desc = {cache, NULL, "-O0"};
+    const ptowsp_npu_build_desc desc = {npu_cache, NULL, npu_cache_options()};
     if (ptowsp_npu_build(t->f.context, t->f.program, &desc, &t->npu) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(t->f.context).text);
     }
@@ -166,8 +165,5 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tree__loops_as_often_as_each_task_says),
     };
-    snprintf(cache, sizeof cache, "/tmp/ptowsp-test-%ld-cache", (long)getpid());
-    int result = cmocka_run_group_tests_name("npu_loop_tree", tests, NULL, NULL);
-    npu_remove_all(cache);
-    return result;
+    return cmocka_run_group_tests_name("npu_loop_tree", tests, npu_cache_begin, npu_cache_end);
 }

@@ -2,14 +2,13 @@
 // vector cores, go through unchanged, and give in a built tree what they give in double precision;
 // what is refused, by name.
 
+#include "npu_cache.h"
 #include "npu_fixture.h"
 
 #include <math.h>
 
 enum { BLOCKS = 3, TOTAL = 4000, ROWS = 37, COLS = 64, PITCH = 80, M = 32, K = 64, N = 48 };
 enum { QUERIES = 21, KEYS = 192, HEAD = 64, FIFOS = 5 * 32 * 64 };  // of attention
-
-static char cache[128];
 
 typedef struct memory {
     float a[TOTAL], b[TOTAL], sum[TOTAL];
@@ -320,7 +319,7 @@ static void own__demo_kernels_run_unchanged_and_are_counted(void **state) {
     ptowsp_run *run;
     npu_fixture_begin(&f);
     program_make(&f, 0);
-    const ptowsp_npu_build_desc desc = {cache, NULL, "-O0"};
+    const ptowsp_npu_build_desc desc = {npu_cache, NULL, npu_cache_options()};
     if (ptowsp_npu_build(f.context, f.program, &desc, &npu) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(f.context).text);
     }
@@ -468,7 +467,7 @@ static ptowsp_error error_of(const ptowsp_pto_source *pto, bool is_built, bool i
     npu_fixture_compile(&f, NULL);
     ptowsp_npu_desc to = {f.directory, true, false};
     ptowsp_npu *npu = NULL;
-    const ptowsp_npu_build_desc build = {cache, NULL, "-O0"};
+    const ptowsp_npu_build_desc build = {npu_cache, NULL, npu_cache_options()};
     ptowsp_status status = is_built ? ptowsp_npu_build(f.context, f.program, &build, &npu)
                                     : ptowsp_npu_emit(f.context, f.program, &to);
     if (is_run && status == PTOWSP_OK) {
@@ -552,18 +551,6 @@ static void own__mistakes_in_sources_are_told_by_the_compiler(void **state) {
     is_error(&error, PTOWSP_KERNEL_FAILED, "V to MTE3");
 }
 
-static int group_begin(void **state) {
-    (void)state;
-    snprintf(cache, sizeof cache, "/tmp/ptowsp-test-%ld-cache", (long)getpid());
-    return 0;
-}
-
-static int group_end(void **state) {
-    (void)state;
-    npu_remove_all(cache);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(own__declarations_that_fit_no_kernel_are_refused),
@@ -573,5 +560,5 @@ int main(void) {
         cmocka_unit_test(own__demo_kernels_run_unchanged_and_are_counted),
         cmocka_unit_test(own__mistakes_in_sources_are_told_by_the_compiler),
     };
-    return cmocka_run_group_tests(tests, group_begin, group_end);
+    return cmocka_run_group_tests(tests, npu_cache_begin, npu_cache_end);
 }
