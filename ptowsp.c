@@ -44451,6 +44451,35 @@ static void pwsp_expander_skip(pwsp_expander *x, const pwsp_op *op) {
     }
 }
 
+// Goes on with the next iteration of the innermost loop. True if there is none, and a scope ends.
+static bool pwsp_expander_loop_end(pwsp_expander *x, const pwsp_op *op) {
+    pwsp_frame *frame = &x->frames[x->frame_count - 1];
+    const pwsp_loop *loop = PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, op->at);
+    frame->i++;
+    if (pwsp_expander_seek(x, loop, frame)) {
+        pwsp_expander_set_variable(x, loop, frame);
+        x->next_op = op->target;
+        return false;
+    }
+    x->frame_count--;
+    return frame->has_scope;
+}
+
+// The condition of a branch, or the value of a slot. False on a fault.
+static bool pwsp_expander_evaluate(pwsp_expander *x, const pwsp_op *op) {
+    if (op->kind == PWSP_OP_SLOT_SET) {
+        const pwsp_slot_op *slot = PWSP_PROGRAM_AT(x->program, slot_ops, pwsp_slot_op, op->at);
+        x->cells[slot->cell] = pwsp_expander_value(x, slot->value);
+    } else {
+        const pwsp_branch *branch = PWSP_PROGRAM_AT(x->program, branches, pwsp_branch, op->at);
+        x->next_op = pwsp_expander_value(x, branch->condition) ? x->next_op : op->target;
+    }
+    if (x->fault.is_set) {
+        x->node = op->node;
+    }
+    return !x->fault.is_set;
+}
+
 PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
     pwsp_event event;
     for (;;) {
@@ -44474,45 +44503,21 @@ PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
                 return event;
             }
             break;
-        case PWSP_OP_LOOP_END: {
-            pwsp_frame *frame = &x->frames[x->frame_count - 1];
-            const pwsp_loop *loop = PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, op->at);
-            frame->i++;
-            if (pwsp_expander_seek(x, loop, frame)) {
-                pwsp_expander_set_variable(x, loop, frame);
-                x->next_op = op->target;
-                break;
-            }
-            x->frame_count--;
-            if (frame->has_scope) {
+        case PWSP_OP_LOOP_END:
+            if (pwsp_expander_loop_end(x, op)) {
                 return PWSP_EVENT_SCOPE_END;
             }
             break;
-        }
         case PWSP_OP_SCOPE: return pwsp_scope_event((pwsp_scope)op->at);
         case PWSP_OP_SCOPE_END: return PWSP_EVENT_SCOPE_END;
         case PWSP_OP_TASK: return pwsp_expander_task(x, op);
-        case PWSP_OP_BRANCH: {
-            const pwsp_branch *branch = PWSP_PROGRAM_AT(x->program, branches, pwsp_branch, op->at);
-            if (pwsp_expander_value(x, branch->condition) == 0) {
-                x->next_op = op->target;
-            }
-            if (x->fault.is_set) {
-                x->node = op->node;
+        case PWSP_OP_BRANCH:
+        case PWSP_OP_SLOT_SET:
+            if (!pwsp_expander_evaluate(x, op)) {
                 return pwsp_expander_fail_fault(x, false);
             }
             break;
-        }
         case PWSP_OP_JUMP: x->next_op = op->target; break;
-        case PWSP_OP_SLOT_SET: {
-            const pwsp_slot_op *slot = PWSP_PROGRAM_AT(x->program, slot_ops, pwsp_slot_op, op->at);
-            x->cells[slot->cell] = pwsp_expander_value(x, slot->value);
-            if (x->fault.is_set) {
-                x->node = op->node;
-                return pwsp_expander_fail_fault(x, false);
-            }
-            break;
-        }
         case PWSP_OP_SLOT_LOAD: return pwsp_expander_slot_load(x, op);
         case PWSP_OP_CALL:
             if (pwsp_expander_call(x, op, &event)) {
