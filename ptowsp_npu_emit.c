@@ -3842,7 +3842,8 @@ static void npu_print_start(char text[NPU_SIZE_TEXT_MAX], uint32_t start, uint32
     }
 }
 
-// The windows that are declared in a loop's body, or at the beginning.
+// The windows that are declared in a loop's body, or at the beginning. Each half of a kernel for both
+// kinds of cores uses some of them.
 static void npu_print_windows_of(const npu_kernel *k, uint32_t loop, uint32_t indent,
                                  npu_text *out) {
     for (uint32_t i = 0; i < k->window_count; i++) {
@@ -3853,8 +3854,9 @@ static void npu_print_windows_of(const npu_kernel *k, uint32_t loop, uint32_t in
         char text[8 * NPU_SIZE_TEXT_MAX], row[NPU_SIZE_TEXT_MAX], col[NPU_SIZE_TEXT_MAX];
         npu_print_start(row, window->row, window->row_loop);
         npu_print_start(col, window->col, window->col_loop);
-        snprintf(text, sizeof text, "auto %s = wsp::%s<%s>(task, %u, %s, %s, %s, %s);",
-                 window->name, window->is_column ? "columns" : "window",
+        snprintf(text, sizeof text, "%sauto %s = wsp::%s<%s>(task, %u, %s, %s, %s, %s);",
+                 k->info.is_mixed ? "[[maybe_unused]] " : "", window->name,
+                 window->is_column ? "columns" : "window",
                  npu_cpp_type(k->info.tiles[window->param].dtype), window->param, row, col,
                  window->rows, window->cols);
         npu_print_wrapped(out, indent, text);
