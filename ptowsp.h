@@ -4220,10 +4220,10 @@ PTOWSP_API void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text);
 // Memory   TASKS: 96 bytes for each task that is kept, and 8 for each of its axis values and
 //          scalars; up to twice that while tables grow. Others take as much while in flight. EDGES:
 //          48 more for each task, 40 for a tile, 16 for an edge that is not of structure, and 64
-//          for each tile that no later task has written over.
+//          for each tile that no later task has written over. has_clock: 64 more for each kept task.
 // Cost     NONE nothing. TOTALS and TASKS some 100 ns per task in time-only mode on a busy machine,
 //          as tasks are no longer issued in batches. EDGES compares each tile with the tiles of its
-//          tensor that no later task has written over.
+//          tensor that no later task has written over. has_clock takes three looks at a counter.
 
 typedef enum ptowsp_record_level {
     PTOWSP_RECORD_NONE = 0,
@@ -4238,12 +4238,13 @@ typedef struct ptowsp_record_options {
     // TASKS: keeps tasks that run at some time in [begin, end). end 0: to the end of the run.
     ptowsp_cycles begin, end;
     uint64_t every;  // TASKS: keeps tasks whose index is a multiple; 0 and 1: all
+    bool has_clock;  // TASKS: when kernels really ran (ptowsp_run_clock_at)
 } ptowsp_record_options;
 
 // Sets what the following executions record; NULL is NONE. record_tasks in the options of an
 // execution is at least TASKS.
 // Errors   INVALID_PARAMS: no such level; an empty window (end not 0, and not after begin); EDGES
-//          of some tasks only. BUSY.
+//          of some tasks only; has_clock below TASKS. BUSY.
 PTOWSP_API ptowsp_status ptowsp_run_record(ptowsp_run *run, const ptowsp_record_options *options);
 
 // A task that was kept. Pointers live until the next execution.
@@ -4262,6 +4263,15 @@ PTOWSP_API ptowsp_task_trace ptowsp_run_trace_at(const ptowsp_run *run, uint64_t
 // The task with an index. False if it was not kept.
 PTOWSP_API bool ptowsp_run_trace_find(const ptowsp_run *run, uint64_t index,
                                       ptowsp_task_trace *out_task);
+
+// When task i of these ran by the wall clock, on lanes, on a device or on the calling thread: the
+// same record in nanoseconds since the execution began. ready (and issue): when it waited for
+// nothing but a lane, so it waited for one until start; lane: of the context, or the core; cause
+// and stall say nothing. A task whose kernel did not run has PTOWSP_NO_LANE. NULL: this was not recorded, or nothing was executed
+// (TIME_ONLY).
+//
+// Times are taken on the lanes, from the time stamp counter on x86-64, else from the clock.
+PTOWSP_API const ptowsp_task_record *ptowsp_run_clock_at(const ptowsp_run *run, uint64_t i);
 
 // Writes what identifies a task: "attend request=3 head=1 scale=2". An axis value that is a
 // variable, a symbol, a field of a plan or an element of an array has its name, any other is
@@ -4376,6 +4386,9 @@ PTOWSP_API bool ptowsp_run_edges(const ptowsp_run *run, uint64_t task, ptowsp_ed
 //      EDGES      what each task waits for, as text; needs edges (EDGES)
 //      DOT        the same as a graph for Graphviz; edges that are no dependences are dashed
 //
+// Times are simulated, or those of the wall clock, if the execution recorded it; PERFETTO and CHROME
+// can have both, side by side. (USAGE_CSV, EDGES and DOT have simulated time only.)
+//
 // Bars say "attend request=3 head=1". A cycle is a nanosecond unless clock_mhz says otherwise.
 // Times in JSON are microseconds with a fraction; readers that take them as doubles round them from
 // 2^53 ns on.
@@ -4405,6 +4418,13 @@ typedef enum ptowsp_theme {
     PWSP_FORCE_INT(PTOWSP_THEME)
 } ptowsp_theme;
 
+typedef enum ptowsp_export_time {
+    PTOWSP_TIME_SIMULATED = 0,
+    PTOWSP_TIME_WALL,
+    PTOWSP_TIME_BOTH,
+    PWSP_FORCE_INT(PTOWSP_TIME)
+} ptowsp_export_time;
+
 #define PTOWSP_EXPORT_LANE_MAX 4096
 
 // Zero fields are the defaults.
@@ -4418,6 +4438,7 @@ typedef struct ptowsp_export_options {
     uint32_t width;
     uint32_t lane_max;  // SVG: lanes and processes at most; default 64, at most EXPORT_LANE_MAX
     ptowsp_theme theme;
+    ptowsp_export_time time;  // WALL: times are in nanoseconds, also in CSV, TABLE and the window
 } ptowsp_export_options;
 
 // Writes what the last execution recorded; options may be NULL. After a failed execution that is

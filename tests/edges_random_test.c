@@ -164,7 +164,7 @@ static void edges_random__are_those_of_all_pairs(void **state) {
             sample_schedule(s, k);
             sample_expect(s);
             if (sample_compile(s, &s->module, &program) == PTOWSP_OK) {
-                const ptowsp_record_options record = {PTOWSP_RECORD_EDGES, 0, 0, 0};
+                const ptowsp_record_options record = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
                 assert_int_equal(ptowsp_run_create(s->context, program, &run), PTOWSP_OK);
                 assert_int_equal(ptowsp_run_record(run, &record), PTOWSP_OK);
                 ref_bind(run, &s->program, &s->bindings, &s->memory, true);

@@ -27,7 +27,7 @@ static bool say_one(void *user, const ptowsp_edge *edge) {
 }
 
 static void run_edges(see *s) {
-    const ptowsp_record_options edges = {PTOWSP_RECORD_EDGES, 0, 0, 0};
+    const ptowsp_record_options edges = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
     see_run(s, &edges);
 }
 
@@ -77,7 +77,7 @@ static void edges__are_of_all_tasks_or_none(void **state) {
     (void)state;
     see s = {0};
     see_make(&s, NULL, 1);
-    ptowsp_record_options some = {PTOWSP_RECORD_EDGES, 0, 0, 2};
+    ptowsp_record_options some = {PTOWSP_RECORD_EDGES, 0, 0, 2, false};
     for (int i = 0; i < 3; i++) {
         some.every = i == 0 ? 2 : 1;
         some.begin = i == 1;

@@ -450,7 +450,8 @@ static const char script[] =
     "    got = [[str(e['args']['task']), e['name'], names[e['pid'], e['tid']],\n"
     "            str(round(e['ts'] * 1000)), str(round((e['ts'] + e['dur']) * 1000)),\n"
     "            e['args']['stall'], str(e['args']['bytes_written'])]\n"
-    "           for e in d['traceEvents'] if e['ph'] == 'X']\n"
+    "           for e in d['traceEvents'] if e['ph'] == 'X' and str(e['pid']) in (sys.argv + ['1', "
+    "'2'])[2:4]]\n"
     "    starts = {e['id']: e['ts'] for e in d['traceEvents'] if e['ph'] == 's'}\n"
     "    ends = {e['id']: e['ts'] for e in d['traceEvents'] if e['ph'] == 'f'}\n"
     "    assert starts.keys() == ends.keys() and all(starts[i] <= ends[i] for i in starts)\n"
@@ -494,6 +495,9 @@ static void write_file(const char *path, const void *data, size_t size) {
     assert_int_equal(fclose(file), 0);
 }
 
+// In place of processes: tasks by the wall clock.
+static const char *const by_wall[] = {NULL};
+
 // Tasks that run in [begin, end).
 static void write_expected_in(see *s, const char *const *processes, uint64_t begin, uint64_t end) {
     FILE *file = fopen("build/export_expected.txt", "w");
@@ -503,6 +507,7 @@ static void write_expected_in(see *s, const char *const *processes, uint64_t beg
         ptowsp_text_buffer buffer = {label, sizeof label, 0};
         ptowsp_task_trace task = ptowsp_run_trace_at(s->run, i);
         ptowsp_run_print_task(s->run, &task, ptowsp_text_to_buffer(&buffer));
+        task.record = processes == by_wall ? ptowsp_run_clock_at(s->run, i) : task.record;
         snprintf(lane, sizeof lane, "lane %u", task.record->lane);
         if (begin && (task.record->end <= begin || task.record->start >= end)) {
             continue;
@@ -576,7 +581,7 @@ static void export__usage_adds_up(void **state) {
     (void)state;
     see s = {0};
     bytes b = {0};
-    const ptowsp_record_options totals = {PTOWSP_RECORD_TOTALS, 0, 0, 0};
+    const ptowsp_record_options totals = {PTOWSP_RECORD_TOTALS, 0, 0, 0, false};
     ptowsp_schedule schedule = lanes(3);
     see_make(&s, &schedule, 200);
     see_run(&s, &totals);
@@ -620,13 +625,64 @@ static unsigned count_text(const bytes *b, const char *text) {
     return count;
 }
 
+// Both times in one file, for readers of either; and the wall clock alone.
+static void export__have_the_wall_clock_as_well(void **state) {
+    static reader r;
+    (void)state;
+    see s = {0};
+    bytes b = {0};
+    ptowsp_schedule schedule = lanes(3);
+    ptowsp_record_options record = {PTOWSP_RECORD_TASKS, 0, 0, 0, true};
+    ptowsp_run_options how;
+    ptowsp_export_options options;
+    memset(&how, 0, sizeof how);
+    memset(&options, 0, sizeof options);
+    s.context_desc.threads = PTOWSP_THREADS_OWN;
+    s.context_desc.lane_count = how.lane_count = 2;
+    see_make(&s, &schedule, 12);
+    assert_int_equal(ptowsp_run_record(s.run, &record), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(s.run, &how), PTOWSP_OK);
+    options.time = PTOWSP_TIME_BOTH;
+    write_expected(&s, NULL);
+    check_python(&s, "json", PTOWSP_EXPORT_CHROME, &options, "1 2");
+    write_expected(&s, by_wall);
+    check_python(&s, "json", PTOWSP_EXPORT_CHROME, &options, "3 3");
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_PERFETTO, &options, &b), PTOWSP_OK);
+    read_trace(&r, &b);
+    uint64_t count = ptowsp_run_trace_count(s.run);
+    assert_int_equal(r.count, 2 * count);
+    for (uint64_t t = 0; t < 2 * count; t++) {
+        const ptowsp_task_record *at = t < count ? ptowsp_run_trace_at(s.run, t).record
+                                                 : ptowsp_run_clock_at(s.run, t - count);
+        char lane[32];
+        int found = 0;
+        snprintf(lane, sizeof lane, "lane %u", at->lane);
+        for (int i = t < count ? 0 : (int)count; i < (t < count ? (int)count : r.count); i++) {
+            const slice *one = &r.slices[i];
+            found += one->begin == at->start && one->end == at->end &&
+                     strcmp(track_name(&r, one->track), lane) == 0;
+        }
+        assert_true(found >= 1);
+    }
+    options.time = PTOWSP_TIME_WALL;
+    options.clock_mhz = 7;  // of simulated time alone
+    check_python(&s, "json", PTOWSP_EXPORT_CHROME, &options, "3 3");
+    check_python(&s, "csv", PTOWSP_EXPORT_CSV, &options, "");
+    check_python(&s, "table", PTOWSP_EXPORT_TABLE, &options, "");
+    options.width = 10000;
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_SVG, &options, &b), PTOWSP_OK);
+    assert_int_equal(count_text(&b, " ns, measured: 48 tasks, "), 1);
+    free(b.data);
+    see_free(&s);
+}
+
 static void export__edges_are_lines_of_dot_and_text(void **state) {
     (void)state;
     see s = {0};
     bytes b = {0};
     ptowsp_schedule schedule = lanes(2);
     unsigned counts[PTOWSP_EDGE_COUNT] = {0};
-    const ptowsp_record_options edges = {PTOWSP_RECORD_EDGES, 0, 0, 0};
+    const ptowsp_record_options edges = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
     ptowsp_export_options options;
     memset(&options, 0, sizeof options);
     options.title = "\"quoted\" \\";
@@ -673,7 +729,7 @@ static void export__outputs_that_fail_are_told_and_not_called_again(void **state
     see s = {0};
     ptowsp_schedule schedule = lanes(2);
     see_make(&s, &schedule, 100);
-    const ptowsp_record_options edges = {PTOWSP_RECORD_EDGES, 0, 0, 0};
+    const ptowsp_record_options edges = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
     see_run(&s, &edges);
     for (int format = 0; format <= PTOWSP_EXPORT_DOT; format++) {
         bytes all = {0};
@@ -718,6 +774,17 @@ static void export__refuses_what_it_cannot_draw(void **state) {
             "export: there is no format 99");
     assert_int_equal(ptowsp_run_export(s.run, PTOWSP_EXPORT_CSV, NULL, nothing),
                      PTOWSP_INVALID_PARAMS);
+    options.time = PTOWSP_TIME_WALL;
+    refused(&s, PTOWSP_EXPORT_CSV, &options, PTOWSP_INVALID_PARAMS,
+            "export: the run has recorded no wall clock (has_clock)");
+    refused(&s, PTOWSP_EXPORT_USAGE_CSV, &options, PTOWSP_INVALID_PARAMS,
+            "export: this format has no wall clock");
+    options.time = PTOWSP_TIME_BOTH;
+    refused(&s, PTOWSP_EXPORT_SVG, &options, PTOWSP_INVALID_PARAMS,
+            "export: two times side by side are for PERFETTO and CHROME");
+    options.time = (ptowsp_export_time)3;
+    refused(&s, PTOWSP_EXPORT_CSV, &options, PTOWSP_INVALID_PARAMS, "export: there is no time 3");
+    options.time = PTOWSP_TIME_SIMULATED;
     options.theme = (ptowsp_theme)7;
     refused(&s, PTOWSP_EXPORT_SVG, &options, PTOWSP_INVALID_PARAMS, "export: there is no theme 7");
     options.theme = PTOWSP_THEME_AUTO;
@@ -816,7 +883,7 @@ static void export__a_failed_run_has_what_was_done(void **state) {
     bytes b = {0};
     ptowsp_run_options run;
     ptowsp_schedule schedule = lanes(2);
-    const ptowsp_record_options tasks = {PTOWSP_RECORD_TASKS, 0, 0, 0};
+    const ptowsp_record_options tasks = {PTOWSP_RECORD_TASKS, 0, 0, 0, false};
     schedule.dispatch = PTOWSP_DISPATCH_WORK_STEALING;
     schedule.window_policy = PTOWSP_WINDOW_ABORT;
     schedule.window = 8;
@@ -925,6 +992,7 @@ int main(void) {
         cmocka_unit_test(export__perfetto_has_labels_of_any_length),
         cmocka_unit_test(export__perfetto_has_processes),
         cmocka_unit_test(export__json_csv_table_and_svg_say_what_the_run_did),
+        cmocka_unit_test(export__have_the_wall_clock_as_well),
         cmocka_unit_test(export__usage_adds_up),
         cmocka_unit_test(export__edges_are_lines_of_dot_and_text),
         cmocka_unit_test(export__outputs_that_fail_are_told_and_not_called_again),

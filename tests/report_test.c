@@ -3,7 +3,7 @@
 
 #include "see_fixture.h"
 
-static const ptowsp_record_options edges_level = {PTOWSP_RECORD_EDGES, 0, 0, 0};
+static const ptowsp_record_options edges_level = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
 
 typedef struct page {
     char text[200000];

@@ -227,7 +227,7 @@ static inline void see_run(see *s, const ptowsp_record_options *record) {
 }
 
 static inline void see_run_tasks(see *s) {
-    const ptowsp_record_options tasks = {PTOWSP_RECORD_TASKS, 0, 0, 0};
+    const ptowsp_record_options tasks = {PTOWSP_RECORD_TASKS, 0, 0, 0, false};
     see_run(s, &tasks);
 }
 

@@ -63,8 +63,8 @@ static void trace__sums_are_those_of_all_tasks(void **state) {
         uint32_t count;
         schedule_of(kind % 3, &schedule);
         see_make(&s, &schedule, 5);
-        const ptowsp_record_options totals = {PTOWSP_RECORD_TOTALS, 0, 0, 0};
-        const ptowsp_record_options tasks = {PTOWSP_RECORD_TASKS, 40, 60, 3};
+        const ptowsp_record_options totals = {PTOWSP_RECORD_TOTALS, 0, 0, 0, false};
+        const ptowsp_record_options tasks = {PTOWSP_RECORD_TASKS, 40, 60, 3, false};
         see_run(&s, kind < 3 ? &totals : &tasks);
         const ptowsp_task_sums *kernels = ptowsp_run_kernels(s.run, &count);
         assert_int_equal(count, 3);
@@ -111,7 +111,7 @@ static void trace__a_window_and_every_nth_keep_the_same_records(void **state) {
         see_make(&s, &schedule, requests);
         see_make(&all, &schedule, requests);
         see_run_tasks(&all);
-        ptowsp_record_options some = {PTOWSP_RECORD_TASKS, 0, 0, 0};
+        ptowsp_record_options some = {PTOWSP_RECORD_TASKS, 0, 0, 0, false};
         some.begin = (ptowsp_cycles)test_random_in(&seed, 0, 500);
         some.end = test_random(&seed) % 3 ? some.begin + 1 + test_random(&seed) % 300 : 0;
         some.every = test_random(&seed) % 5;
@@ -156,7 +156,7 @@ static void trace__memory_is_for_what_is_kept(void **state) {
         see_make(&s, &schedule, 4000);
         see_run(&s, NULL);
         size_t before = ptowsp_run_result(s.run)->memory_bytes;
-        const ptowsp_record_options some = {PTOWSP_RECORD_TASKS, 1000, 1100, 0};
+        const ptowsp_record_options some = {PTOWSP_RECORD_TASKS, 1000, 1100, 0, false};
         see_run(&s, &some);
         assert_in_range(ptowsp_run_trace_count(s.run), 4, 60);
         assert_in_range(ptowsp_run_result(s.run)->memory_bytes - before, 1, 40000);
@@ -178,7 +178,7 @@ static void trace__tasks_of_processes_are_recorded(void **state) {
     assert_int_equal(last.record->end, 57);
     assert_int_equal(ptowsp_run_kernels(s.run, NULL)[1].busy_cycles, 34);
     assert_int_equal(ptowsp_run_kernels(s.run, NULL)[2].busy_cycles, 50);
-    const ptowsp_record_options some = {PTOWSP_RECORD_TASKS, 50, 0, 0};
+    const ptowsp_record_options some = {PTOWSP_RECORD_TASKS, 50, 0, 0, false};
     see_run(&s, &some);
     assert_int_equal(ptowsp_run_trace_count(s.run), 1);
     assert_int_equal(ptowsp_run_trace_at(s.run, 0).index, 8);
@@ -192,7 +192,7 @@ static void trace__on_lanes_and_on_one_thread_are_the_same(void **state) {
         see one = {0}, many = {0};
         ptowsp_schedule schedule;
         ptowsp_run_options options;
-        const ptowsp_record_options record = {PTOWSP_RECORD_EDGES, 0, 0, 0};
+        const ptowsp_record_options record = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
         memset(&options, 0, sizeof options);
         schedule_of(kind, &schedule);
         many.context_desc = test_lanes_desc(4);
@@ -235,7 +235,7 @@ static void trace__without_memory_is_an_error(void **state) {
             see s = {0};
             ptowsp_schedule schedule;
             ptowsp_run_options options;
-            const ptowsp_record_options record = {PTOWSP_RECORD_EDGES, 0, 0, 0};
+            const ptowsp_record_options record = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
             size_t size = 0;
             const ptowsp_output output = {discard, &size};
             memset(&options, 0, sizeof options);
@@ -278,11 +278,11 @@ static void trace__refuses_what_cannot_be(void **state) {
     assert_null(ptowsp_run_kernels(s.run, NULL));
     assert_null(ptowsp_run_idle(s.run));
     assert_null(ptowsp_run_usage(s.run).busy);
-    ptowsp_record_options bad = {(ptowsp_record_level)9, 0, 0, 0};
+    ptowsp_record_options bad = {(ptowsp_record_level)9, 0, 0, 0, false};
     assert_int_equal(ptowsp_run_record(s.run, &bad), PTOWSP_INVALID_PARAMS);
     test_error_is(s.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                   "run: there is no level of records 9");
-    const ptowsp_record_options empty = {PTOWSP_RECORD_TASKS, 7, 7, 0};
+    const ptowsp_record_options empty = {PTOWSP_RECORD_TASKS, 7, 7, 0, false};
     assert_int_equal(ptowsp_run_record(s.run, &empty), PTOWSP_INVALID_PARAMS);
     test_error_is(s.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                   "run: records from cycle 7 to cycle 7 would be none");

@@ -63,7 +63,7 @@ src/base/base.h src/base/base.c
 src/base/atomic.h
 src/base/cpu.h
 src/base/math.h src/base/math.c
-src/base/os.h src/base/os.c
+src/base/os.h src/base/os.c src/base/wall.h
 src/base/sleeper.h src/base/sleeper.c
 src/base/text.h src/base/text.c
 src/base/error.h src/base/error.c

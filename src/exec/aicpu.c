@@ -286,6 +286,7 @@ static void pwsp_aicpu_start(pwsp_aicpu *aicpu, pwsp_core *core, uint32_t entry,
     core->given_ns = device->time_limit_ns > 0 ? ptowsp_clock_ns() : 0;
     core->task.run = device->job.run;
     core->task.user = device->job.user;
+    core->task.is_clocked = device->job.is_clocked;
     memset(&core->task.result, 0, sizeof core->task.result);
     core->task.result.entry = entry;
     core->task.result.part = part;

@@ -44,7 +44,9 @@ PWSP_INTERNAL void *pwsp_core_main(void *arg) {
         if (!task) {
             return NULL;
         }
+        task->result.start = task->is_clocked ? pwsp_ticks() : 0;
         task->run(task->user, &task->result);
+        task->result.end = task->is_clocked ? pwsp_ticks() : 0;
         pwsp_core_done(&core->line);
         pwsp_sleeper_wake(aicpu, PWSP_AWAIT_ANY);
     }

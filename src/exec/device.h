@@ -45,6 +45,7 @@ typedef struct pwsp_result {
     uint32_t core;
     ptowsp_status status;  // negative: it failed
     ptowsp_cycles cycles;
+    uint64_t start, end;  // ticks, if the job is clocked
 } pwsp_result;
 
 typedef struct pwsp_job {
@@ -64,12 +65,14 @@ typedef struct pwsp_job {
     // Describes an entry for an error, and returns the error's index.
     uint64_t (*describe)(void *user, uint32_t entry, uint32_t part, ptowsp_text text);
     bool is_awaited;  // the host calls pwsp_device_await
+    bool is_clocked;
 } pwsp_job;
 
 // A task as a core gets it: the result's entry, part and core, and the function to run.
 typedef struct pwsp_core_task {
     void (*run)(void *user, pwsp_result *result);
     void *user;
+    bool is_clocked;
     pwsp_result result;
 } pwsp_core_task;
 

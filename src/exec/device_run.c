@@ -48,7 +48,14 @@ static void pwsp_program_run(void *user, pwsp_result *result) {
 
 static void pwsp_program_done(void *user, const pwsp_result *result, uint32_t by) {
     pwsp_reorder *reorder = pwsp_program_on(user);
+    const pwsp_frontend *front = ((ptowsp_device *)user)->run->front;
     bool is_stuck = result->status < 0;
+    if (front->clocked && !is_stuck) {
+        pwsp_wall_mark *mark = &front->marks[result->entry];
+        mark->start = result->start;
+        mark->end = result->end;
+        mark->lane = result->core;
+    }
     pwsp_reorder_set_result(reorder, result->entry,
                             is_stuck ? ptowsp_task_fail(result->status) : result->cycles);
     pwsp_reorder_done(reorder, result->entry, by);
@@ -96,6 +103,7 @@ static ptowsp_status pwsp_device_walk(void *user, ptowsp_run *run) {
     job.stop = pwsp_program_stop;
     job.describe = pwsp_program_describe;
     job.is_awaited = true;
+    job.is_clocked = run->front->clocked != NULL;
     device->is_run_stopped = 0;
     pwsp_device_prepare(device, &job);
     pwsp_device_begin(device);

@@ -27,6 +27,12 @@ PWSP_INLINE pwsp_entry_tile *pwsp_entry_tiles(const pwsp_frontend *front, const 
     return (pwsp_entry_tile *)(void *)(pwsp_entry_words(entry) + front->tile_word);
 }
 
+PWSP_INLINE pwsp_wall_mark *pwsp_frontend_mark_of(const pwsp_frontend *front,
+                                                  const pwsp_entry *entry) {
+    const pwsp_reorder *reorder = &front->issue.reorder;
+    return &front->marks[(size_t)((const char *)entry - reorder->ring) / reorder->stride];
+}
+
 static void pwsp_frontend_fill(const pwsp_frontend *front, pwsp_entry *entry,
                                const pwsp_arrival *arrival) {
     const pwsp_expander *x = &front->walk->expander;
@@ -34,6 +40,9 @@ static void pwsp_frontend_fill(const pwsp_frontend *front, pwsp_entry *entry,
     const uint32_t index = (uint32_t)(op - (const pwsp_task_op *)x->program->tasks.items);
     const uint64_t *args = x->task.args;
     uint64_t *word = pwsp_entry_words(entry);
+    if (front->clocked) {
+        pwsp_frontend_mark_of(front, entry)->end = 0;
+    }
     entry->unit = arrival->unit;
     entry->kernel = arrival->kernel;
     entry->index = x->task.index;
@@ -161,6 +170,37 @@ static ptowsp_cycles pwsp_frontend_call(void *user, const pwsp_entry *entry, uin
     return pwsp_kernel_call(kernel, &task, false);
 }
 
+// -- wall clock -----------------------------------------------------------------------------------
+
+// As pwsp_frontend_call, on lanes.
+static ptowsp_cycles pwsp_frontend_call_clocked(void *user, const pwsp_entry *entry,
+                                                uint32_t lane) {
+    pwsp_wall_mark *mark = pwsp_frontend_mark_of((const pwsp_frontend *)user, entry);
+    mark->lane = lane;
+    mark->start = pwsp_ticks();
+    ptowsp_cycles cycles = pwsp_frontend_call(user, entry, lane);
+    mark->end = pwsp_ticks();
+    return cycles;
+}
+
+// Between the reorder buffer and the executor.
+static void pwsp_frontend_ready(void *user, uint32_t by, uint32_t place) {
+    pwsp_frontend *front = (pwsp_frontend *)user;
+    front->marks[place].ready = pwsp_ticks();
+    front->executor.ready(front->executor.user, by, place);
+}
+
+static void pwsp_frontend_help(void *user, uint32_t ticket) {
+    const pwsp_executor *executor = &((const pwsp_frontend *)user)->executor;
+    executor->help(executor->user, ticket);
+}
+
+static void pwsp_frontend_tell_clock(const pwsp_frontend *front, const pwsp_entry *entry) {
+    if (front->clocked) {
+        pwsp_recorder_clock(front->clocked, entry->index, pwsp_frontend_mark_of(front, entry));
+    }
+}
+
 // -- retiring -------------------------------------------------------------------------------------
 
 // The first failure stays: later ones follow from it.
@@ -232,7 +272,9 @@ static bool pwsp_frontend_retire_task(pwsp_frontend *front, const pwsp_entry *en
     arrival.kernel = entry->kernel;
     arrival.node = pwsp_entry_node(entry);
     arrival.unit = entry->unit;
-    return pwsp_frontend_tell(front, pwsp_timeline_task(front->time, &arrival));
+    bool is_good = pwsp_timeline_task(front->time, &arrival);
+    pwsp_frontend_tell_clock(front, entry);
+    return pwsp_frontend_tell(front, is_good);
 }
 
 // A slot load has one element.
@@ -260,7 +302,7 @@ static bool pwsp_frontend_retire(void *user, const pwsp_entry *entry) {
     }
     switch (entry->kind) {
     case PWSP_ENTRY_TASK: return pwsp_frontend_retire_task(front, entry);
-    case PWSP_ENTRY_PROCESS_TASK: return true;
+    case PWSP_ENTRY_PROCESS_TASK: pwsp_frontend_tell_clock(front, entry); return true;
     case PWSP_ENTRY_LOAD: return pwsp_frontend_retire_load(front, entry);
     case PWSP_ENTRY_PARALLEL:
         return pwsp_frontend_tell(front, pwsp_timeline_scope_begin(time, true));
@@ -397,6 +439,9 @@ static bool pwsp_frontend_process_task(void *user, uint32_t process, ptowsp_cycl
     if (!pwsp_issue_await(issue, entry)) {
         return false;
     }
+    if (front->clocked) {
+        front->pipes->mark = *pwsp_frontend_mark_of(front, entry);
+    }
     *out_cycles = entry->cycles;
     return true;
 }
@@ -443,10 +488,15 @@ static bool pwsp_frontend_event(pwsp_frontend *front, pwsp_event event) {
 static void pwsp_frontend_begin(pwsp_frontend *front, const pwsp_executor *executor,
                                 uint32_t vector_count, uint32_t cube_count) {
     const pwsp_issue_host host = {pwsp_frontend_retire, pwsp_frontend_no_memory, front};
+    const pwsp_executor clocked = {pwsp_frontend_ready, pwsp_frontend_help, front};
+    bool is_clocked = front->clocked != NULL;
     PTOWSP_ASSERT(vector_count + cube_count <= front->core_count);
-    front->issue.reorder.call = pwsp_frontend_call;
+    front->issue.reorder.call =
+        is_clocked && front->is_lane ? pwsp_frontend_call_clocked : pwsp_frontend_call;
     front->issue.reorder.call_user = front;
-    pwsp_issue_begin(&front->issue, front->walk->bindings->effective, executor, &host);
+    pwsp_issue_begin(&front->issue, front->walk->bindings->effective,
+                     is_clocked ? &clocked : executor, &host);
+    front->executor = *executor;
     front->failure = PWSP_FRONTEND_GOOD;
     front->home_first[0] = 0;
     front->home_first[1] = vector_count;

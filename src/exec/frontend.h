@@ -54,6 +54,12 @@ typedef struct pwsp_frontend {
     pwsp_tile_core *cores;  // by lane
     uint64_t core_capacity;
     uint32_t core_count;
+    // Wall clock: the recorder that gets it (NULL: off), marks by place, and the executor that is told
+    // what is ready. is_lane: entries are called on lanes, which mark them; else their executor does.
+    pwsp_recorder *clocked;
+    bool is_lane;
+    pwsp_wall_mark *marks;
+    pwsp_executor executor;
 } pwsp_frontend;
 
 // A front end without lanes. NULL when memory is out.
@@ -64,6 +70,11 @@ PWSP_INTERNAL size_t pwsp_frontend_bytes(const pwsp_frontend *front);
 
 // Allocates what lanes up to lane_count need to run kernels. False when memory is out.
 PWSP_INTERNAL bool pwsp_frontend_reserve(pwsp_frontend *front, uint32_t lane_count);
+
+// Marks the wall clock of tasks for a recorder, from the next walk on; NULL: does not. False when
+// memory is out.
+PWSP_INTERNAL bool pwsp_frontend_set_clock(pwsp_frontend *front, pwsp_recorder *recorder,
+                                           bool is_lane);
 
 // Runs the tasks of processes: for pwsp_pipes_begin.
 PWSP_INTERNAL pwsp_process_tasks pwsp_frontend_process_tasks(pwsp_frontend *front);

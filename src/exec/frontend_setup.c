@@ -109,6 +109,22 @@ PWSP_INTERNAL bool pwsp_frontend_reserve(pwsp_frontend *front, uint32_t lane_cou
     return true;
 }
 
+static size_t pwsp_frontend_marks(const pwsp_frontend *front) {
+    return front->marks ? ((size_t)front->issue.reorder.place_mask + 1) * sizeof(pwsp_wall_mark)
+                        : 0;
+}
+
+PWSP_INTERNAL bool pwsp_frontend_set_clock(pwsp_frontend *front, pwsp_recorder *recorder,
+                                           bool is_lane) {
+    front->clocked = recorder;
+    front->is_lane = is_lane;
+    if (recorder && !front->marks) {
+        size_t size = ((size_t)front->issue.reorder.place_mask + 1) * sizeof(pwsp_wall_mark);
+        front->marks = (pwsp_wall_mark *)pwsp_memory_alloc(&front->memory, size);
+    }
+    return !recorder || front->marks;
+}
+
 PWSP_INTERNAL pwsp_frontend *pwsp_frontend_create(pwsp_walk *walk, pwsp_timeline *time,
                                                   pwsp_pipes *pipes) {
     pwsp_frontend *front = (pwsp_frontend *)pwsp_memory_alloc(&walk->memory, sizeof(pwsp_frontend));
@@ -137,6 +153,7 @@ PWSP_INTERNAL void pwsp_frontend_destroy(pwsp_frontend *front) {
     pwsp_memory_free(&memory, front->cells, (size_t)front->cell_count * sizeof(uint32_t));
     pwsp_memory_free(&memory, front->variables,
                      ((size_t)front->walk->program->tasks.count + 1) * sizeof(pwsp_task_variables));
+    pwsp_memory_free(&memory, front->marks, pwsp_frontend_marks(front));
     pwsp_issue_free(&front->issue);
     pwsp_memory_free(&memory, front, sizeof(pwsp_frontend));
 }
@@ -148,7 +165,8 @@ PWSP_INTERNAL size_t pwsp_frontend_bytes(const pwsp_frontend *front) {
     size_t bytes = sizeof(pwsp_frontend) + pwsp_issue_bytes(&front->issue) +
                    ((size_t)front->walk->program->tasks.count + 1) * sizeof(pwsp_task_variables) +
                    (size_t)front->cell_count * sizeof(uint32_t) +
-                   (size_t)front->core_capacity * sizeof(pwsp_tile_core);
+                   (size_t)front->core_capacity * sizeof(pwsp_tile_core) +
+                   pwsp_frontend_marks(front);
     for (uint32_t i = 0; i < front->core_count; i++) {
         bytes += pwsp_tile_core_bytes(&front->cores[i]);
     }

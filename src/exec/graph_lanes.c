@@ -60,8 +60,8 @@
 #define PWSP_GRAPH_FETCH_MAX 8u   // counters fetched before a task runs
 #define PWSP_GRAPH_OFFER_MAX 64u  // short tasks that a lane must have before it offers some
 
-#define PWSP_GRAPH_SHORT_TICKS (PWSP_GRAPH_US / 8)  // tasks for which it may want to be alone
-#define PWSP_GRAPH_SHARE_MAX   (10000 * PWSP_GRAPH_US)
+#define PWSP_GRAPH_SHORT_TICKS (PWSP_TICKS_US / 8)  // tasks for which it may want to be alone
+#define PWSP_GRAPH_SHARE_MAX   (10000 * PWSP_TICKS_US)
 
 // -- sleep ----------------------------------------------------------------------------------------
 
@@ -241,7 +241,7 @@ PWSP_INTERNAL void pwsp_graph_set_pace(ptowsp_graph *graph, pwsp_graph_lane *lan
     uint64_t few = pwsp_min_u64(PWSP_GRAPH_LONG_TICKS / ticks, PWSP_GRAPH_OFFER_MAX);
     lane->offer_at = is_short ? (uint32_t)few : 1;
     lane->grab = is_short ? (uint32_t)few / 2 : 4;
-    lane->batch = (uint32_t)pwsp_min_u64(10 * PWSP_GRAPH_US / ticks, 256);
+    lane->batch = (uint32_t)pwsp_min_u64(10 * PWSP_TICKS_US / ticks, 256);
 }
 
 // Gives up everything, for the keeper: the lane is then like one that has run dry.
@@ -313,7 +313,7 @@ static void pwsp_graph_look_shared(ptowsp_graph *graph, pwsp_graph_lane *lane, u
 // Looks at the clock. Returns the task to go on with, or none if the lane must give it up.
 static uint32_t pwsp_graph_look(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
     PTOWSP_ASSERT(lane->run_count > 0);
-    uint64_t now = pwsp_graph_ticks(), ticks = (now - lane->looked_at) * 16 / lane->run_count;
+    uint64_t now = pwsp_ticks(), ticks = (now - lane->looked_at) * 16 / lane->run_count;
     lane->looked_at = now;
     lane->run_count = 0;
     bool is_short = ticks < 16 * PWSP_GRAPH_SHORT_TICKS;
@@ -381,7 +381,7 @@ static uint32_t pwsp_graph_take_any(ptowsp_graph *graph, pwsp_graph_lane *lane) 
         pwsp_load_relaxed(&graph->starts_alone) &&
         pwsp_fetch_and_seq_cst(&graph->starts_alone, 0u) &&
         pwsp_cas_seq_cst(&graph->keeper, &nobody, lane->index + 1)) {
-        lane->share_at = pwsp_graph_ticks() + pwsp_load_relaxed(&graph->share_ticks);
+        lane->share_at = pwsp_ticks() + pwsp_load_relaxed(&graph->share_ticks);
     }
     uint32_t task = PWSP_GRAPH_NONE;
     if (pwsp_graph_is_let_in(graph, lane)) {  // (9), pairs with (5) and (10)
@@ -404,7 +404,7 @@ static uint32_t pwsp_graph_take_any(ptowsp_graph *graph, pwsp_graph_lane *lane) 
 PWSP_INTERNAL bool pwsp_graph_is_short(const ptowsp_graph *graph) {
     uint64_t ticks = pwsp_load_relaxed(&graph->alone_ticks);
     return ticks > 0 && graph->range_count == 0 &&
-           ticks * graph->task_count / 16 < 1000 * PWSP_GRAPH_US;
+           ticks * graph->task_count / 16 < 1000 * PWSP_TICKS_US;
 }
 
 // Waits for a task; PWSP_GRAPH_NONE when the run is over.
@@ -432,7 +432,7 @@ static uint32_t pwsp_graph_seek(ptowsp_graph *graph, pwsp_graph_lane *lane) {
 // Runs tasks until the lane has none.
 static void pwsp_graph_run_tasks(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
     lane->run_count = 0;
-    lane->looked_at = pwsp_graph_ticks();
+    lane->looked_at = pwsp_ticks();
     do {
         if (PWSP_UNLIKELY(pwsp_load_relaxed(&graph->flags) != 0 || !graph->nodes[task].fn)) {
             if (graph->lane_count > 1) {

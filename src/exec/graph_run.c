@@ -10,7 +10,7 @@
 
 #include <inttypes.h>
 
-#define PWSP_GRAPH_WAKE_TICKS (30 * PWSP_GRAPH_US)  // runs during which others may stay asleep
+#define PWSP_GRAPH_WAKE_TICKS (30 * PWSP_TICKS_US)  // runs during which others may stay asleep
 
 PWSP_INTERNAL void pwsp_graph_begin_run(ptowsp_graph *graph) {
     pwsp_store_relaxed(&graph->flags, 0u);
@@ -79,7 +79,7 @@ static void pwsp_graph_lane_reset(ptowsp_graph *graph, uint32_t index) {
 // Now and then all lanes are called regardless.
 static bool pwsp_graph_call_lanes(ptowsp_graph *graph, bool was_alone) {
     ptowsp_lane_fn lane = graph->is_classed ? pwsp_graph_classes_lane : pwsp_graph_lane_main;
-    uint64_t start = pwsp_graph_ticks();
+    uint64_t start = pwsp_ticks();
     bool is_good = true;
     bool is_direct =
         !graph->is_classed && graph->pool_hold == 0 &&
@@ -91,13 +91,13 @@ static bool pwsp_graph_call_lanes(ptowsp_graph *graph, bool was_alone) {
         lane(graph, 0);
         graph->runs_direct = false;
         if (pwsp_load_acquire(&graph->remaining) == 0) {
-            uint64_t ticks = pwsp_graph_ticks() - start;
+            uint64_t ticks = pwsp_ticks() - start;
             graph->pool_hold = ticks > graph->pool_ticks + graph->pool_ticks / 4 ? 64 : 0;
             return true;
         }
     }
     is_good = pwsp_pool_run(graph->context->pool, lane, graph);
-    graph->pool_ticks = pwsp_graph_ticks() - start;
+    graph->pool_ticks = pwsp_ticks() - start;
     graph->pool_hold -= graph->pool_hold > 0;
     return is_good;
 }

@@ -16,6 +16,7 @@
 #ifndef PWSP_GRAPH_STATE_H
 #define PWSP_GRAPH_STATE_H
 
+#include "../base/wall.h"
 #include "../base/context.h"
 #include "../base/sleeper.h"
 #include "../runtime/arrival.h"
@@ -81,18 +82,9 @@ enum {
 // How long tasks take; see graph_lanes.c.
 enum { PWSP_GRAPH_LONG = 0, PWSP_GRAPH_MEDIUM, PWSP_GRAPH_SHORT };
 
-// Time is counted in ticks: reading them takes 8 ns, clock_gettime 25. Only the choice of lanes
-// depends on them, so a resolution of 0.2 to 1 ns is good enough.
-#if defined(__x86_64__) || defined(__i386__)
-#define pwsp_graph_ticks() ((uint64_t)__builtin_ia32_rdtsc())
-#define PWSP_GRAPH_US      UINT64_C(3000)
-#else
-#define pwsp_graph_ticks() ptowsp_clock_ns()
-#define PWSP_GRAPH_US      UINT64_C(1000)
-#endif
-
-#define PWSP_GRAPH_LONG_TICKS PWSP_GRAPH_US
-#define PWSP_GRAPH_SHARE_MIN  (50 * PWSP_GRAPH_US)  // how long it is alone
+// Only the choice of lanes depends on ticks, so a resolution of 0.2 to 1 ns is good enough.
+#define PWSP_GRAPH_LONG_TICKS PWSP_TICKS_US
+#define PWSP_GRAPH_SHARE_MIN  (50 * PWSP_TICKS_US)  // how long it is alone
 
 // Conditions that make a run not plain.
 #define PWSP_GRAPH_HAS_FAILED 1u

@@ -31,6 +31,8 @@ PWSP_INTERNAL void pwsp_recorder_free(pwsp_recorder *recorder) {
     pwsp_memory_free(&memory, recorder->more,
                      (size_t)recorder->more_capacity * sizeof(pwsp_record_more));
     pwsp_memory_free(&memory, recorder->words, (size_t)recorder->word_capacity * sizeof(uint64_t));
+    pwsp_memory_free(&memory, recorder->clocks,
+                     (size_t)recorder->clock_capacity * sizeof(ptowsp_task_record));
     pwsp_memory_free(&memory, recorder->kernels, kernels * sizeof(ptowsp_task_sums));
     pwsp_memory_free(&memory, recorder->usage, kernels * PWSP_USAGE_BINS * sizeof(ptowsp_cycles));
     memset(recorder, 0, sizeof *recorder);
@@ -40,6 +42,7 @@ PWSP_INTERNAL size_t pwsp_recorder_bytes(const pwsp_recorder *recorder) {
     size_t kernels = pwsp_recorder_kernels(recorder);
     return (size_t)recorder->record_capacity * sizeof(ptowsp_task_record) +
            (size_t)recorder->more_capacity * sizeof(pwsp_record_more) +
+           (size_t)recorder->clock_capacity * sizeof(ptowsp_task_record) +
            (size_t)recorder->word_capacity * sizeof(uint64_t) + pwsp_edges_bytes(&recorder->edges) +
            (recorder->kernels ? kernels * sizeof(ptowsp_task_sums) : 0) +
            (recorder->usage ? kernels * PWSP_USAGE_BINS * sizeof(ptowsp_cycles) : 0);
@@ -55,6 +58,7 @@ PWSP_INTERNAL bool pwsp_recorder_begin(pwsp_recorder *recorder, const pwsp_sim *
     recorder->count = recorder->gone_count = recorder->word_count = 0;
     recorder->bin_cycles = 1;
     memset(recorder->idle, 0, sizeof recorder->idle);
+    pwsp_wall_read(&recorder->clock, 0);
     if (options->level == PTOWSP_RECORD_NONE) {
         return true;
     }
@@ -122,6 +126,9 @@ static void pwsp_recorder_compact(pwsp_recorder *recorder) {
         more->first_word = word_count;
         word_count += words;
         recorder->records[count] = recorder->records[i];
+        if (recorder->options.has_clock) {
+            recorder->clocks[count] = recorder->clocks[i];
+        }
         recorder->more[count++] = *more;
     }
     PTOWSP_ASSERT(count + recorder->gone_count == recorder->count);
@@ -138,6 +145,7 @@ static bool pwsp_recorder_reserve(pwsp_recorder *recorder, uint64_t words) {
         pwsp_recorder_compact(recorder);
     }
     void *records = recorder->records, *more = recorder->more, *all = recorder->words;
+    void *clocks = recorder->clocks;
     bool is_good = pwsp_memory_grow(memory, &records, &recorder->record_capacity,
                                     recorder->count + 1, sizeof(ptowsp_task_record));
     recorder->records = (ptowsp_task_record *)records;
@@ -147,6 +155,11 @@ static bool pwsp_recorder_reserve(pwsp_recorder *recorder, uint64_t words) {
     is_good = is_good && pwsp_memory_grow(memory, &all, &recorder->word_capacity,
                                           recorder->word_count + words, sizeof(uint64_t));
     recorder->words = (uint64_t *)all;
+    if (is_good && recorder->options.has_clock) {
+        is_good = pwsp_memory_grow(memory, &clocks, &recorder->clock_capacity, recorder->count + 1,
+                                   sizeof(ptowsp_task_record));
+        recorder->clocks = (ptowsp_task_record *)clocks;
+    }
     return is_good;
 }
 
@@ -182,7 +195,40 @@ static ptowsp_task_record *pwsp_recorder_add(void *user, const pwsp_arrival *arr
         more->bytes_read += at->access & PWSP_TILE_READ ? bytes : 0;
         more->bytes_written += at->access & PWSP_TILE_WRITTEN ? bytes : 0;
     }
+    if (recorder->options.has_clock) {
+        ptowsp_task_record *clock = &recorder->clocks[recorder->count];
+        memset(clock, 0, sizeof *clock);
+        clock->cause = PTOWSP_NO_INDEX;
+        clock->lane = PTOWSP_NO_LANE;
+        clock->kernel = arrival->kernel;
+        clock->node = arrival->node;
+    }
     return &recorder->records[recorder->count++];
+}
+
+PWSP_INTERNAL void pwsp_recorder_clock(pwsp_recorder *recorder, uint64_t index,
+                                       const pwsp_wall_mark *mark) {
+    uint64_t slot;
+    if (mark->end && pwsp_recorder_find(recorder, index, &slot)) {
+        ptowsp_task_record *clock = &recorder->clocks[slot];
+        clock->ready = clock->issue = mark->ready;
+        clock->start = mark->start;
+        clock->end = mark->end;
+        clock->lane = mark->lane;
+    }
+}
+
+// Ticks become nanoseconds.
+static void pwsp_recorder_end_clocks(pwsp_recorder *recorder) {
+    pwsp_wall_read(&recorder->clock, 1);
+    for (uint64_t i = 0; recorder->options.has_clock && i < recorder->count; i++) {
+        ptowsp_task_record *clock = &recorder->clocks[i];
+        if (clock->lane != PTOWSP_NO_LANE) {
+            clock->ready = clock->issue = pwsp_wall_since(&recorder->clock, clock->ready);
+            clock->start = pwsp_wall_since(&recorder->clock, clock->start);
+            clock->end = pwsp_wall_since(&recorder->clock, clock->end);
+        }
+    }
 }
 
 static ptowsp_task_record *pwsp_recorder_at(void *user, uint64_t index) {
@@ -300,6 +346,7 @@ PWSP_INTERNAL void pwsp_recorder_end(pwsp_recorder *recorder) {
     if (recorder->gone_count) {
         pwsp_recorder_compact(recorder);
     }
+    pwsp_recorder_end_clocks(recorder);
     for (uint32_t i = 0; recorder->options.level && i < sim->timed->lane_count; i++) {
         ptowsp_cycles *idle = &recorder->idle[PTOWSP_STALL_NONE];
         *idle = pwsp_sum_u64(*idle, sim->stats.makespan_cycles - sim->lanes[i].free);

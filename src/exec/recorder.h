@@ -12,6 +12,7 @@
 #ifndef PWSP_RECORDER_H
 #define PWSP_RECORDER_H
 
+#include "../base/wall.h"
 #include "../time/sim.h"
 #include "../workload/program.h"
 #include "edges.h"
@@ -43,6 +44,10 @@ typedef struct pwsp_recorder {
     ptowsp_cycles *usage;  // by bin and kernel
     ptowsp_cycles bin_cycles;
     pwsp_edges edges;
+    // Wall clock: by slot, in ticks until the end, then in nanoseconds.
+    pwsp_wall clock;
+    ptowsp_task_record *clocks;
+    uint64_t clock_capacity;
 } pwsp_recorder;
 
 PWSP_INTERNAL void pwsp_recorder_init(pwsp_recorder *recorder, const pwsp_memory *memory,
@@ -60,6 +65,10 @@ PWSP_INTERNAL void pwsp_recorder_end(pwsp_recorder *recorder);
 
 // The calls that time makes.
 PWSP_INTERNAL pwsp_sim_recorder pwsp_recorder_calls(pwsp_recorder *recorder);
+
+// A task has run, after it has been added: its wall clock.
+PWSP_INTERNAL void pwsp_recorder_clock(pwsp_recorder *recorder, uint64_t index,
+                                       const pwsp_wall_mark *mark);
 
 // The slot of a kept task. False: there is none.
 PWSP_INTERNAL bool pwsp_recorder_find(const pwsp_recorder *recorder, uint64_t index,

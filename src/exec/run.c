@@ -310,16 +310,21 @@ static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
     pwsp_walk_begin(&run->walk, false);
     bool has_plain = pwsp_timeline_is_plain(&run->time) && !run->walk.scaled_kernel;
     bool has_data = has_plain && pwsp_timeline_has_data(&run->time);
+    bool is_clocked = run->pipes.clocked != NULL;
+    PTOWSP_ASSERT(!is_clocked || !has_plain);
     run->batch.count = 0;
     for (;;) {
         pwsp_event event = pwsp_expander_next(x);
         while (PWSP_LIKELY(event == PWSP_EVENT_TASK)) {
             pwsp_arrival arrival;
+            pwsp_wall_mark mark = {0, 0, 0, 0};
             arrival.cycles = 0;
+            mark.ready = mark.start = is_clocked ? pwsp_ticks() : 0;
             if (!pwsp_walk_keys(x, &arrival) ||
                 !pwsp_walk_kernel(&run->walk, is_time_only, &arrival.cycles)) {
                 return pwsp_run_flush(run) ? pwsp_run_fail_walk(run) : pwsp_run_fail_time(run);
             }
+            mark.end = is_clocked ? pwsp_ticks() : 0;
             bool is_plain = has_plain && !(has_data && x->task_op->view_count) &&
                             !pwsp_sim_has_block(&run->time.sim, x->kernel->unit);
             if (is_plain) {
@@ -331,6 +336,9 @@ static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
             if (!(is_plain ? pwsp_run_collect(run, &arrival)
                            : pwsp_run_issue_next(run, &arrival))) {
                 return pwsp_run_fail_time(run);
+            }
+            if (is_clocked) {
+                pwsp_recorder_clock(&run->recorder, x->task.index, &mark);
             }
             if (is_plain && pwsp_run_is_simple(x)) {
                 if (!pwsp_run_simple(run, is_time_only)) {
@@ -451,24 +459,28 @@ static ptowsp_record_options pwsp_run_recording(const ptowsp_run *run,
     return record;
 }
 
-// Executes on the calling thread, or issues through a front end.
+// Executes on the calling thread, or issues through a front end, to lanes or to a device.
 static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options *asked,
-                                      pwsp_run_issue_fn issue, void *user) {
+                                      bool is_on_lanes, pwsp_run_issue_fn issue, void *user) {
     pwsp_process_tasks tasks;
     uint64_t task_count;
     ptowsp_run_options chosen = *asked;
     const ptowsp_run_options *options = &chosen;
     const ptowsp_record_options record = pwsp_run_recording(run, asked);
     chosen.record_tasks = record.level >= PTOWSP_RECORD_TASKS;
+    bool is_clocked = record.has_clock && asked->mode == PTOWSP_RUN_EXECUTE;
+    pwsp_recorder *clocked = is_clocked ? &run->recorder : NULL;
     PTOWSP_ASSERT(pwsp_run_is_running(run) && (!issue || run->front));
     memset(&tasks, 0, sizeof tasks);
     if (issue) {
         tasks = pwsp_frontend_process_tasks(run->front);
     }
     pwsp_sim_begin(&run->time.sim, false);
-    run->has_records = false;
-    bool has_memory = pwsp_recorder_begin(&run->recorder, &run->time.sim, &record);
+    run->has_records = run->has_clock = false;
+    bool has_memory = pwsp_recorder_begin(&run->recorder, &run->time.sim, &record) &&
+                      (!issue || pwsp_frontend_set_clock(run->front, clocked, is_on_lanes));
     run->walk.is_time_only = options->mode == PTOWSP_RUN_TIME_ONLY;
+    run->pipes.clocked = clocked;
     run->critical_count = 0;
     pwsp_pipelines_forget(&run->pipes.pipelines);
     ptowsp_status status =
@@ -479,6 +491,7 @@ static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options 
         return pwsp_run_finish(run, status);
     }
     run->has_records = options->record_tasks;
+    run->has_clock = is_clocked;
     if (!pwsp_timeline_begin(&run->time, record.level != PTOWSP_RECORD_NONE, task_count)) {
         return pwsp_run_finish(run, pwsp_run_fail_time(run));
     }
@@ -545,7 +558,7 @@ static ptowsp_status pwsp_run_execute_on_lanes(ptowsp_run *run, const ptowsp_run
     }
     ptowsp_status status = pwsp_run_reserve(run, options->lane_count, true);
     if (status == PTOWSP_OK) {
-        status = pwsp_run_execute(run, options, pwsp_run_issue_lanes, &on);
+        status = pwsp_run_execute(run, options, true, pwsp_run_issue_lanes, &on);
     }
     pwsp_context_leave(context);
     return status;
@@ -586,7 +599,7 @@ PWSP_INTERNAL ptowsp_status pwsp_run_execute_by(ptowsp_run *run, const ptowsp_ru
         status = pwsp_run_reserve(run, core_count, false);
     }
     if (status == PTOWSP_OK) {
-        status = pwsp_run_execute(run, &chosen, issue, user);
+        status = pwsp_run_execute(run, &chosen, false, issue, user);
     }
     pwsp_store_release(&run->is_running, 0u);
     return status;
@@ -606,7 +619,7 @@ ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *opti
         pwsp_walk_set_cost(&run->walk, &chosen.cost);
         bool is_on_lanes = chosen.lane_count > 1 && chosen.mode == PTOWSP_RUN_EXECUTE;
         status = is_on_lanes ? pwsp_run_execute_on_lanes(run, &chosen)
-                             : pwsp_run_execute(run, &chosen, NULL, NULL);
+                             : pwsp_run_execute(run, &chosen, false, NULL, NULL);
     }
     pwsp_store_release(&run->is_running, 0u);
     return status;

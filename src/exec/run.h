@@ -29,6 +29,7 @@ struct ptowsp_run {
     uint64_t *critical;
     uint64_t critical_count, critical_capacity;
     bool has_records;  // of tasks
+    bool has_clock;    // and their wall clock
 };
 
 // Executes as ptowsp_run_execute does, on an executor with core_count cores. The context must have

@@ -64,15 +64,23 @@ static bool pwsp_pipes_task(void *user, const pwsp_process *process, ptowsp_cycl
     pwsp_pipes *pipes = (pwsp_pipes *)user;
     const pwsp_process_tasks *tasks = &pipes->tasks;
     pwsp_sim *sim = &pipes->time->sim;
+    pwsp_wall_mark mark = {0, 0, 0, 0};
+    bool is_clocked = pipes->clocked && !tasks->task;
+    mark.ready = mark.start = is_clocked ? pwsp_ticks() : 0;
+    pipes->mark.end = 0;
     if (!(tasks->task ? tasks->task(tasks->user, process->index, out_cycles)
                       : pwsp_walk_kernel(pipes->walk, pipes->walk->is_time_only, out_cycles))) {
         return false;
     }
+    mark.end = is_clocked ? pwsp_ticks() : 0;
     *out_cycles = pwsp_walk_scaled(pipes->walk, *out_cycles);
     if (sim->has_records && !pwsp_pipes_record_task(pipes, process, *out_cycles)) {
         pwsp_expander_fail(&pipes->walk->expander, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
                            "out of memory for records of tasks");
         return false;
+    }
+    if (pipes->clocked) {
+        pwsp_recorder_clock(pipes->clocked, sim->task_count, is_clocked ? &mark : &pipes->mark);
     }
     sim->task_count++;
     return true;

@@ -6,6 +6,7 @@
 #include "../time/pipeline.h"
 #include "../time/timeline.h"
 #include "call.h"
+#include "recorder.h"
 
 // Runs the tasks of processes, where the walk does not run them itself at once. False with the
 // error of the expander, or of time.
@@ -22,7 +23,9 @@ typedef struct pwsp_pipes {
     pwsp_timeline *time;
     pwsp_pipelines pipelines;
     pwsp_process_tasks tasks;
-    pwsp_tile_at *wholes;  // of the tensors of a pipeline
+    pwsp_recorder *clocked;  // gets the wall clock of tasks; NULL: off
+    pwsp_wall_mark mark;     // of a task that `tasks` has run at once
+    pwsp_tile_at *wholes;    // of the tensors of a pipeline
 } pwsp_pipes;
 
 // False when memory is out; pwsp_pipes_free must still be called. The object must not be moved.

@@ -27,6 +27,10 @@ ptowsp_status ptowsp_run_record(ptowsp_run *run, const ptowsp_record_options *op
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "run: edges are recorded of all tasks, not of a window or every n-th");
     }
+    if (options->has_clock && options->level < PTOWSP_RECORD_TASKS) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: the wall clock is recorded of tasks (PTOWSP_RECORD_TASKS)");
+    }
     run->record = *options;
     return PTOWSP_OK;
 }
@@ -51,6 +55,11 @@ ptowsp_task_trace ptowsp_run_trace_at(const ptowsp_run *run, uint64_t i) {
     task.bytes_read = more->bytes_read;
     task.bytes_written = more->bytes_written;
     return task;
+}
+
+const ptowsp_task_record *ptowsp_run_clock_at(const ptowsp_run *run, uint64_t i) {
+    PTOWSP_ASSERT(i < ptowsp_run_trace_count(run));
+    return run->has_clock ? &run->recorder.clocks[i] : NULL;
 }
 
 bool ptowsp_run_trace_find(const ptowsp_run *run, uint64_t index, ptowsp_task_trace *out_task) {

@@ -6,7 +6,7 @@
 
 #include "picture.h"
 
-enum { PWSP_CHROME_LANES = 1, PWSP_CHROME_PROCESSES };
+enum { PWSP_CHROME_LANES = 1, PWSP_CHROME_PROCESSES, PWSP_CHROME_MEASURED };
 
 static void pwsp_chrome_time(pwsp_out *out, const char *name, uint64_t ns) {
     char text[32];
@@ -19,19 +19,23 @@ static void pwsp_chrome_time(pwsp_out *out, const char *name, uint64_t ns) {
     pwsp_out_bytes(out, text, length);
 }
 
-static void pwsp_chrome_track(pwsp_picture *picture, uint32_t track) {
+static void pwsp_chrome_track(const pwsp_picture *picture, uint32_t track) {
     bool is_lane = track < picture->lane_count;
     pwsp_out_text(picture->out, ",\"pid\":");
-    pwsp_out_u64(picture->out, is_lane ? PWSP_CHROME_LANES : PWSP_CHROME_PROCESSES);
+    pwsp_out_u64(picture->out, picture->is_wall ? PWSP_CHROME_MEASURED
+                               : is_lane        ? PWSP_CHROME_LANES
+                                                : PWSP_CHROME_PROCESSES);
     pwsp_out_text(picture->out, ",\"tid\":");
     pwsp_out_u64(picture->out, (uint64_t)(is_lane ? track : track - picture->lane_count) + 1);
 }
 
-static void pwsp_chrome_names(pwsp_picture *picture) {
+static void pwsp_chrome_names(pwsp_picture *picture, bool is_first) {
     pwsp_out *out = picture->out;
-    pwsp_out_text(out, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"args\":{\"name\":\"");
+    pwsp_out_format(
+        out, "%s{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,\"args\":{\"name\":\"",
+        is_first ? "" : ",\n", picture->is_wall ? PWSP_CHROME_MEASURED : PWSP_CHROME_LANES);
     pwsp_out_json(out, pwsp_picture_title(picture));
-    pwsp_out_text(out, "\"}}");
+    pwsp_out_text(out, picture->is_wall ? ", measured\"}}" : "\"}}");
     if (picture->track_count > picture->lane_count) {
         pwsp_out_text(out,
                       ",\n{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":2,\"args\":{\"name\":"
@@ -56,12 +60,17 @@ static void pwsp_chrome_args(pwsp_picture *picture, uint64_t slot) {
     const pwsp_label_part *parts = pwsp_picture_parts(picture, task.record->node);
     pwsp_out_text(out, ",\"args\":{\"task\":");
     pwsp_out_u64(out, task.index);
+    const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
     pwsp_out_text(out, ",\"stall\":\"");
-    pwsp_out_text(out, ptowsp_stall_name(task.record->stall));
+    pwsp_out_text(out, ptowsp_stall_name(record->stall));
     pwsp_out_text(out, "\"");
-    if (task.record->cause != PTOWSP_NO_INDEX) {
+    if (picture->is_wall) {
+        pwsp_out_text(out, ",\"waited_ns\":");
+        pwsp_out_u64(out, record->start - record->ready);
+    }
+    if (record->cause != PTOWSP_NO_INDEX) {
         pwsp_out_text(out, ",\"cause\":");
-        pwsp_out_u64(out, task.record->cause);
+        pwsp_out_u64(out, record->cause);
     }
     pwsp_out_text(out, ",\"bytes_read\":");
     pwsp_out_u64(out, task.bytes_read);
@@ -103,9 +112,8 @@ static void pwsp_chrome_task(pwsp_picture *picture, uint64_t slot) {
 
 static void pwsp_chrome_flows(pwsp_picture *picture) {
     pwsp_out *out = picture->out;
-    uint64_t count;
-    const uint64_t *path = ptowsp_run_critical_path(picture->run, &count);
-    for (uint64_t i = 0; i + 1 < count && !out->has_failed; i++) {
+    const uint64_t *path = picture->path;
+    for (uint64_t i = 0; i + 1 < picture->path_count && !out->has_failed; i++) {
         const ptowsp_task_record *from = pwsp_picture_record(picture, path[i]);
         uint64_t start = pwsp_picture_ns(picture, from->start);
         uint64_t end = pwsp_picture_ns(picture, from->end);
@@ -125,25 +133,37 @@ static void pwsp_chrome_flows(pwsp_picture *picture) {
     }
 }
 
-PWSP_INTERNAL void pwsp_export_chrome(pwsp_picture *picture) {
-    pwsp_out *out = picture->out;
-    const ptowsp_usage usage = ptowsp_run_usage(picture->run);
-    pwsp_out_text(out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
-    pwsp_chrome_names(picture);
-    for (uint64_t i = 0; i < picture->count && !out->has_failed; i++) {
+static void pwsp_chrome_tasks(pwsp_picture *picture) {
+    for (uint64_t i = 0; i < picture->count && !picture->out->has_failed; i++) {
         uint64_t slot = pwsp_picture_slot(picture, i);
         if (pwsp_picture_track(picture, slot) < picture->track_count) {
             pwsp_chrome_task(picture, slot);
         }
     }
-    pwsp_chrome_flows(picture);
-    for (uint64_t bin = 0; bin <= usage.bin_count && !out->has_failed; bin++) {
-        uint64_t busy = bin < usage.bin_count ? pwsp_picture_busy(picture, &usage, bin) : 0;
-        uint64_t time = pwsp_min_u64(bin * usage.bin_cycles, picture->makespan);
+}
+
+static void pwsp_chrome_busy(pwsp_picture *picture) {
+    pwsp_out *out = picture->out;
+    const ptowsp_usage *usage = &picture->usage;
+    for (uint64_t bin = 0; bin <= usage->bin_count && !out->has_failed; bin++) {
+        uint64_t busy = bin < usage->bin_count ? pwsp_picture_busy(picture, bin) : 0;
+        uint64_t time = pwsp_min_u64(bin * usage->bin_cycles, picture->makespan);
         pwsp_out_text(out, ",\n{\"ph\":\"C\",\"pid\":1,\"name\":\"busy\"");
         pwsp_chrome_time(out, ",\"ts\":", pwsp_picture_ns(picture, time));
         pwsp_chrome_time(out, ",\"args\":{\"busy\":", busy);
         pwsp_out_text(out, "}}");
     }
-    pwsp_out_text(out, "\n]}\n");
+}
+
+PWSP_INTERNAL void pwsp_export_chrome(pwsp_picture *picture) {
+    pwsp_out_text(picture->out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+    for (pwsp_picture *each = picture; each; each = each->measured) {
+        pwsp_chrome_names(each, each == picture);
+        pwsp_chrome_tasks(each);
+        pwsp_chrome_flows(each);
+        if (!each->is_wall) {
+            pwsp_chrome_busy(each);
+        }
+    }
+    pwsp_out_text(picture->out, "\n]}\n");
 }

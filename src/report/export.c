@@ -10,7 +10,8 @@ static ptowsp_status pwsp_export_refuse(const ptowsp_run *run, const char *text)
 
 // Fills in the defaults of an SVG and checks it.
 static ptowsp_status pwsp_export_check_svg(const ptowsp_run *run, ptowsp_export_options *options) {
-    uint64_t makespan = run->time.sim.stats.makespan_cycles;
+    uint64_t makespan, tracks;
+    pwsp_picture_extent(run, options->time == PTOWSP_TIME_WALL, &makespan, &tracks);
     options->width = options->width ? options->width : 960;
     options->lane_max = options->lane_max ? options->lane_max : 64;
     if (options->width < 320 || options->width > 10000) {
@@ -30,13 +31,33 @@ static ptowsp_status pwsp_export_check_svg(const ptowsp_run *run, ptowsp_export_
                          "export: the window begins at %" PRIu64 ", but the run ends at %" PRIu64,
                          options->begin, makespan);
     }
-    uint64_t tracks = (uint64_t)run->time.sim.stats.lane_count + run->pipes.pipelines.process_count;
     if (tracks > options->lane_max) {
         return pwsp_fail(run->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                          "export: a picture of %" PRIu64 " lanes and processes, but lane_max is %u",
                          tracks, options->lane_max);
     }
     return PTOWSP_OK;
+}
+
+// The wall clock needs tasks that have been executed with it, and a format that draws them.
+static ptowsp_status pwsp_export_check_time(const ptowsp_run *run, ptowsp_export_format format,
+                                            ptowsp_export_time time) {
+    bool has_both = format == PTOWSP_EXPORT_PERFETTO || format == PTOWSP_EXPORT_CHROME;
+    if ((uint32_t)time > PTOWSP_TIME_BOTH) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "export: there is no time %d", (int)time);
+    }
+    if (time == PTOWSP_TIME_SIMULATED) {
+        return PTOWSP_OK;
+    }
+    if (format > PTOWSP_EXPORT_TABLE || (time == PTOWSP_TIME_BOTH && !has_both)) {
+        return pwsp_export_refuse(run, time == PTOWSP_TIME_BOTH
+                                           ? "two times side by side are for PERFETTO and CHROME"
+                                           : "this format has no wall clock");
+    }
+    return run->has_records && run->has_clock
+               ? PTOWSP_OK
+               : pwsp_export_refuse(run, "the run has recorded no wall clock (has_clock)");
 }
 
 static ptowsp_status pwsp_export_check(const ptowsp_run *run, ptowsp_export_format format,
@@ -65,6 +86,10 @@ static ptowsp_status pwsp_export_check(const ptowsp_run *run, ptowsp_export_form
         return pwsp_export_refuse(run, "the run has recorded no edges (PTOWSP_RECORD_EDGES)");
     }
     options->clock_mhz = options->clock_mhz ? options->clock_mhz : 1000;
+    ptowsp_status status = pwsp_export_check_time(run, format, options->time);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
     return format == PTOWSP_EXPORT_SVG ? pwsp_export_check_svg(run, options) : PTOWSP_OK;
 }
 
@@ -95,7 +120,8 @@ typedef struct pwsp_export_job {
 
 static ptowsp_status pwsp_export_do(const ptowsp_run *run, const pwsp_export_job *job,
                                     const ptowsp_export_options *options, ptowsp_output output) {
-    pwsp_picture picture;
+    pwsp_picture picture, measured;
+    bool is_wall = options->time == PTOWSP_TIME_WALL, has_both = options->time == PTOWSP_TIME_BOTH;
     ptowsp_status status = PTOWSP_OK;
     pwsp_out *out = (pwsp_out *)pwsp_memory_alloc(&run->context->memory, sizeof(pwsp_out));
     if (!out) {
@@ -103,7 +129,12 @@ static ptowsp_status pwsp_export_do(const ptowsp_run *run, const pwsp_export_job
                          "export: out of memory");
     }
     pwsp_out_begin(out, output);
-    bool has_memory = pwsp_picture_init(&picture, run, options, out, job->is_ordered);
+    memset(&measured, 0, sizeof measured);
+    bool has_memory = pwsp_picture_init(&picture, run, options, out, is_wall, job->is_ordered);
+    if (has_memory && has_both) {
+        has_memory = pwsp_picture_init(&measured, run, options, out, true, false);
+        picture.measured = &measured;
+    }
     if (has_memory) {
         has_memory = job->is_report ? pwsp_report_write(&picture, job->report, job->what_ifs,
                                                         job->what_if_count)
@@ -118,6 +149,9 @@ static ptowsp_status pwsp_export_do(const ptowsp_run *run, const pwsp_export_job
                            "export: the output failed after %" PRIu64 " bytes", out->sent);
     }
     pwsp_picture_free(&picture);
+    if (has_both) {
+        pwsp_picture_free(&measured);
+    }
     pwsp_memory_free(&run->context->memory, out, sizeof(pwsp_out));
     return status;
 }
@@ -153,7 +187,9 @@ ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_format form
                              "export: what if %u is about no kernel", i);
         }
     }
-    uint64_t tracks = (uint64_t)run->time.sim.stats.lane_count + run->pipes.pipelines.process_count;
+    uint64_t makespan, tracks;
+    pwsp_picture_extent(run, false, &makespan, &tracks);
+    chosen.time = PTOWSP_TIME_SIMULATED;
     chosen.lane_max = chosen.lane_max ? chosen.lane_max : 64;
     bool is_drawn = format == PTOWSP_REPORT_HTML && run->has_records && tracks <= chosen.lane_max;
     ptowsp_status status = pwsp_export_check(

@@ -19,7 +19,7 @@
 enum { PWSP_PB_PACKET_MAX = 4096, PWSP_PB_DEPTH_MAX = 4 };
 
 // Uuids of tracks: processes, the counter, and threads from PWSP_PB_TRACK on.
-enum { PWSP_PB_LANES = 1, PWSP_PB_PROCESSES, PWSP_PB_BUSY, PWSP_PB_TRACK };
+enum { PWSP_PB_LANES = 1, PWSP_PB_PROCESSES, PWSP_PB_BUSY, PWSP_PB_MEASURED, PWSP_PB_TRACK };
 
 // Sequences: the first, and those of tracks. Clocks: since boot, where time is absolute, and the
 // first of those that a sequence may define.
@@ -162,8 +162,12 @@ static void pwsp_perfetto_sequence(pwsp_picture *picture, pwsp_pb *pb, uint32_t 
     pwsp_packet_end(picture, pb);
 }
 
-static void pwsp_perfetto_tracks(pwsp_picture *picture, pwsp_pb *pb) {
-    pwsp_perfetto_process(picture, pb, PWSP_PB_LANES, pwsp_picture_title(picture), true);
+static void pwsp_perfetto_tracks(pwsp_picture *picture, pwsp_pb *pb, uint32_t base, bool is_first) {
+    char title[512];
+    uint64_t lanes = picture->is_wall ? PWSP_PB_MEASURED : PWSP_PB_LANES;
+    size_t length = pwsp_pb_title(pwsp_picture_title(picture), title, sizeof title - 16);
+    memcpy(title + length, picture->is_wall ? ", measured" : "", picture->is_wall ? 11 : 1);
+    pwsp_perfetto_process(picture, pb, lanes, title, is_first);
     if (picture->track_count > picture->lane_count) {
         pwsp_perfetto_process(picture, pb, PWSP_PB_PROCESSES, "processes", false);
     }
@@ -173,26 +177,16 @@ static void pwsp_perfetto_tracks(pwsp_picture *picture, pwsp_pb *pb) {
         pwsp_picture_track_name(picture, i, name);
         pwsp_packet_begin(pb, PWSP_PB_FIRST);
         pwsp_pb_open(pb, 60);
-        pwsp_pb_number(pb, 1, (uint64_t)PWSP_PB_TRACK + i);
+        pwsp_pb_number(pb, 1, (uint64_t)PWSP_PB_TRACK + base + i);
         pwsp_pb_open(pb, 4);  // thread
-        pwsp_pb_number(pb, 1, is_lane ? PWSP_PB_LANES : PWSP_PB_PROCESSES);
+        pwsp_pb_number(pb, 1, is_lane ? lanes : PWSP_PB_PROCESSES);
         pwsp_pb_number(pb, 2, (is_lane ? i : i - picture->lane_count) + 1);
         pwsp_pb_text(pb, 5, name, strlen(name));
         pwsp_pb_close(pb);
         pwsp_pb_close(pb);
         pwsp_packet_end(picture, pb);
-        pwsp_perfetto_sequence(picture, pb, i);
+        pwsp_perfetto_sequence(picture, pb, base + i);
     }
-    pwsp_packet_begin(pb, PWSP_PB_FIRST);
-    pwsp_pb_open(pb, 60);
-    pwsp_pb_number(pb, 1, PWSP_PB_BUSY);
-    pwsp_pb_text(pb, 2, "busy", 4);
-    pwsp_pb_number(pb, 5, PWSP_PB_LANES);
-    pwsp_pb_open(pb, 8);       // counter
-    pwsp_pb_number(pb, 3, 2);  // a count
-    pwsp_pb_close(pb);
-    pwsp_pb_close(pb);
-    pwsp_packet_end(picture, pb);
 }
 
 // -- events ---------------------------------------------------------------------------------------
@@ -201,6 +195,7 @@ static void pwsp_perfetto_tracks(pwsp_picture *picture, pwsp_pb *pb) {
 typedef struct pwsp_slices {
     pwsp_picture *picture;
     pwsp_pb *pb;
+    uint32_t base;     // tracks before those of the picture
     uint32_t *places;  // by slot: its place in the path, + 1; NULL: there is no path
     uint64_t path_count;
     uint64_t *lasts;     // by track: the time of its last packet
@@ -312,7 +307,8 @@ static void pwsp_perfetto_task(pwsp_slices *slices, uint64_t slot) {
     }
     const pwsp_task_op *op = picture->ops[record->node];
     uint64_t *known = &slices->known[track * slices->known_words + kernel / 64];
-    uint64_t bit = UINT64_C(1) << kernel % 64, sequence = (uint64_t)PWSP_PB_OF_TRACK + track;
+    uint64_t bit = UINT64_C(1) << kernel % 64,
+             sequence = (uint64_t)PWSP_PB_OF_TRACK + slices->base + track;
     bool is_short = picture->options->is_short || op->axis_count + op->scalar_count == 0;
     bool has_flows = slices->places && slices->places[slot];
     uint64_t start = pwsp_picture_ns(picture, record->start);
@@ -336,11 +332,22 @@ static void pwsp_perfetto_task(pwsp_slices *slices, uint64_t slot) {
     picture->out->count += (size_t)(to - room);
 }
 
+// The counter of lanes that are busy.
 static void pwsp_perfetto_busy(pwsp_picture *picture, pwsp_pb *pb) {
-    const ptowsp_usage usage = ptowsp_run_usage(picture->run);
-    for (uint64_t bin = 0; bin <= usage.bin_count && !picture->out->has_failed; bin++) {
-        uint64_t busy = bin < usage.bin_count ? pwsp_picture_busy(picture, &usage, bin) : 0;
-        uint64_t time = pwsp_min_u64(bin * usage.bin_cycles, picture->makespan), bits;
+    const ptowsp_usage *usage = &picture->usage;
+    pwsp_packet_begin(pb, PWSP_PB_FIRST);
+    pwsp_pb_open(pb, 60);
+    pwsp_pb_number(pb, 1, PWSP_PB_BUSY);
+    pwsp_pb_text(pb, 2, "busy", 4);
+    pwsp_pb_number(pb, 5, PWSP_PB_LANES);
+    pwsp_pb_open(pb, 8);       // counter
+    pwsp_pb_number(pb, 3, 2);  // a count
+    pwsp_pb_close(pb);
+    pwsp_pb_close(pb);
+    pwsp_packet_end(picture, pb);
+    for (uint64_t bin = 0; bin <= usage->bin_count && !picture->out->has_failed; bin++) {
+        uint64_t busy = bin < usage->bin_count ? pwsp_picture_busy(picture, bin) : 0;
+        uint64_t time = pwsp_min_u64(bin * usage->bin_cycles, picture->makespan), bits;
         double lanes = (double)busy / 1000.0;
         memcpy(&bits, &lanes, sizeof bits);
         pwsp_packet_begin(pb, PWSP_PB_FIRST);
@@ -354,17 +361,20 @@ static void pwsp_perfetto_busy(pwsp_picture *picture, pwsp_pb *pb) {
     }
 }
 
-PWSP_INTERNAL bool pwsp_export_perfetto(pwsp_picture *picture) {
+// The tracks of a picture, behind `base` others. False: memory is out.
+static bool pwsp_perfetto_picture(pwsp_picture *picture, uint32_t base) {
     const pwsp_memory *memory = &picture->memory;
     pwsp_slices slices;
     memset(&slices, 0, sizeof slices);
     slices.picture = picture;
+    slices.base = base;
+    slices.path_count = picture->path_count;
     slices.known_words = (size_t)picture->program->kernels.count / 64 + 1;
     size_t tracks = (size_t)picture->track_count + 1;
     size_t known_size = tracks * slices.known_words * sizeof(uint64_t);
     size_t lasts_size = tracks * sizeof(uint64_t);
     size_t places_size = (size_t)picture->count * sizeof(uint32_t);
-    const uint64_t *path = ptowsp_run_critical_path(picture->run, &slices.path_count);
+    const uint64_t *path = picture->path;
     bool has_path = path && slices.path_count < UINT32_MAX;
     slices.known = (uint64_t *)pwsp_memory_alloc(memory, known_size);
     slices.lasts = (uint64_t *)pwsp_memory_alloc(memory, lasts_size);
@@ -375,15 +385,23 @@ PWSP_INTERNAL bool pwsp_export_perfetto(pwsp_picture *picture) {
         for (uint64_t i = 0; has_path && i < slices.path_count; i++) {
             slices.places[path[i]] = (uint32_t)i + 1;
         }
-        pwsp_perfetto_tracks(picture, slices.pb);
+        pwsp_perfetto_tracks(picture, slices.pb, base, base == 0);
         for (uint64_t i = 0; i < picture->count && !picture->out->has_failed; i++) {
             pwsp_perfetto_task(&slices, pwsp_picture_slot(picture, i));
         }
-        pwsp_perfetto_busy(picture, slices.pb);
+        if (!picture->is_wall) {
+            pwsp_perfetto_busy(picture, slices.pb);
+        }
     }
     pwsp_memory_free(memory, slices.places, places_size);
     pwsp_memory_free(memory, slices.pb, sizeof(pwsp_pb));
     pwsp_memory_free(memory, slices.lasts, lasts_size);
     pwsp_memory_free(memory, slices.known, known_size);
     return has_memory;
+}
+
+PWSP_INTERNAL bool pwsp_export_perfetto(pwsp_picture *picture) {
+    bool has_memory = pwsp_perfetto_picture(picture, 0);
+    return has_memory &&
+           (!picture->measured || pwsp_perfetto_picture(picture->measured, picture->track_count));
 }

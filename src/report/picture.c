@@ -91,7 +91,7 @@ static bool pwsp_picture_make_order(pwsp_picture *picture, bool is_sorted) {
 static bool pwsp_picture_find_processes(pwsp_picture *picture) {
     const ptowsp_run *run = picture->run;
     uint32_t process_count = run->pipes.pipelines.process_count;
-    if (process_count == 0 || picture->count == 0) {
+    if (process_count == 0 || picture->count == 0 || picture->is_wall) {
         return true;
     }
     uint32_t *processes =
@@ -158,9 +158,48 @@ static uint32_t pwsp_picture_lanes(const ptowsp_run *run) {
     return is_used ? count : 0;
 }
 
+PWSP_INTERNAL void pwsp_picture_extent(const ptowsp_run *run, bool is_wall, uint64_t *out_makespan,
+                                       uint64_t *out_tracks) {
+    const ptowsp_run_stats *stats = &run->time.sim.stats;
+    *out_makespan = is_wall ? 0 : stats->makespan_cycles;
+    *out_tracks = is_wall ? 0 : (uint64_t)stats->lane_count + run->pipes.pipelines.process_count;
+    for (uint64_t i = 0; is_wall && i < run->recorder.count; i++) {
+        const ptowsp_task_record *record = &run->recorder.clocks[i];
+        *out_makespan = pwsp_max_u64(*out_makespan, record->end);
+        *out_tracks = record->lane == PTOWSP_NO_LANE ? *out_tracks
+                                                     : pwsp_max_u64(*out_tracks, record->lane + 1);
+    }
+}
+
+// What is drawn, and its sums.
+static void pwsp_picture_choose(pwsp_picture *picture, const ptowsp_run *run, bool is_wall) {
+    const pwsp_sim *sim = &run->time.sim;
+    uint64_t tracks;
+    picture->is_wall = is_wall;
+    picture->records = is_wall ? run->recorder.clocks : run->recorder.records;
+    picture->count = ptowsp_run_trace_count(run);
+    pwsp_picture_extent(run, is_wall, &picture->makespan, &tracks);
+    if (is_wall) {
+        picture->lane_count = picture->track_count = (uint32_t)tracks;
+        for (uint64_t i = 0; i < picture->count; i++) {
+            picture->task_count += picture->records[i].lane != PTOWSP_NO_LANE;
+            picture->busy += picture->records[i].end - picture->records[i].start;
+        }
+        return;
+    }
+    picture->lane_count = pwsp_picture_lanes(run);
+    picture->track_count = picture->lane_count + run->pipes.pipelines.process_count;
+    picture->task_count = sim->stats.task_count;
+    for (uint32_t i = 0; i < sim->stats.lane_count; i++) {
+        picture->busy = pwsp_sum_u64(picture->busy, sim->lane_stats[i].busy_cycles);
+    }
+    picture->path = ptowsp_run_critical_path(run, &picture->path_count);
+    picture->usage = ptowsp_run_usage(run);
+}
+
 PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const ptowsp_run *run,
                                      const ptowsp_export_options *options, pwsp_out *out,
-                                     bool is_ordered) {
+                                     bool is_wall, bool is_ordered) {
     const ptowsp_program *program = run->program;
     memset(picture, 0, sizeof *picture);
     picture->run = run;
@@ -168,10 +207,7 @@ PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const ptowsp_run *ru
     picture->options = options;
     picture->memory = run->context->memory;
     picture->out = out;
-    picture->count = ptowsp_run_trace_count(run);
-    picture->lane_count = pwsp_picture_lanes(run);
-    picture->track_count = picture->lane_count + run->pipes.pipelines.process_count;
-    picture->makespan = run->time.sim.stats.makespan_cycles;
+    pwsp_picture_choose(picture, run, is_wall);
     picture->op_count = program->places.count;
     picture->ops = (const pwsp_task_op **)pwsp_memory_alloc(
         &picture->memory, ((size_t)picture->op_count + 1) * sizeof(pwsp_task_op *));
@@ -272,8 +308,8 @@ PWSP_INTERNAL uint64_t pwsp_picture_scale(const pwsp_picture *picture, uint64_t 
     return whole > (UINT64_MAX - rest) / 1000 ? UINT64_MAX : whole * 1000 + rest;
 }
 
-PWSP_INTERNAL uint64_t pwsp_picture_busy(const pwsp_picture *picture, const ptowsp_usage *usage,
-                                         uint64_t bin) {
+PWSP_INTERNAL uint64_t pwsp_picture_busy(const pwsp_picture *picture, uint64_t bin) {
+    const ptowsp_usage *usage = &picture->usage;
     uint64_t begin = bin * usage->bin_cycles, busy = 0;
     uint64_t width = pwsp_min_u64(begin + usage->bin_cycles, picture->makespan) - begin;
     for (uint32_t k = 0; k < usage->kernel_count; k++) {

@@ -14,9 +14,15 @@ typedef struct pwsp_picture {
     const ptowsp_export_options *options;
     pwsp_memory memory;
     pwsp_out *out;
-    uint64_t count;  // tasks
+    bool is_wall;                       // by the wall clock, in nanoseconds
+    struct pwsp_picture *measured;      // beside this one, in the same file; may be NULL
+    const ptowsp_task_record *records;  // by slot
+    uint64_t count;                     // tasks that were kept
     uint32_t lane_count, track_count;
-    uint64_t makespan;
+    uint64_t makespan, task_count, busy;  // all tasks, and what they took on lanes
+    const uint64_t *path;                 // the critical path; NULL: there is none
+    uint64_t path_count;
+    ptowsp_usage usage;        // none by the wall clock
     const pwsp_task_op **ops;  // by node
     uint64_t op_count;
     pwsp_label_part *parts;  // of all tasks' arguments
@@ -28,11 +34,15 @@ typedef struct pwsp_picture {
     uint64_t *firsts;  // by track: where its tasks begin in the order; one more than tracks
 } pwsp_picture;
 
+// The end of a run's last task, and its lanes and processes.
+PWSP_INTERNAL void pwsp_picture_extent(const ptowsp_run *run, bool is_wall, uint64_t *out_makespan,
+                                       uint64_t *out_tracks);
+
 // False when memory is out; pwsp_picture_free must still be called. With is_ordered there is an
 // order, else only if tasks of a track come out of order.
 PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const ptowsp_run *run,
                                      const ptowsp_export_options *options, pwsp_out *out,
-                                     bool is_ordered);
+                                     bool is_wall, bool is_ordered);
 PWSP_INTERNAL void pwsp_picture_free(pwsp_picture *picture);
 
 // Task i in the order.
@@ -42,7 +52,7 @@ PWSP_INLINE uint64_t pwsp_picture_slot(const pwsp_picture *picture, uint64_t i) 
 
 PWSP_INLINE const ptowsp_task_record *pwsp_picture_record(const pwsp_picture *picture,
                                                           uint64_t slot) {
-    return &picture->run->recorder.records[slot];
+    return &picture->records[slot];
 }
 
 // The arguments of the tasks of a node.
@@ -82,12 +92,13 @@ PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t sl
 PWSP_INTERNAL uint64_t pwsp_picture_scale(const pwsp_picture *picture, uint64_t cycles);
 
 PWSP_INLINE uint64_t pwsp_picture_ns(const pwsp_picture *picture, uint64_t cycles) {
-    return picture->options->clock_mhz == 1000 ? cycles : pwsp_picture_scale(picture, cycles);
+    return picture->is_wall || picture->options->clock_mhz == 1000
+               ? cycles
+               : pwsp_picture_scale(picture, cycles);
 }
 
 // The lanes and processes that were busy in a bin, on average, in thousandths.
-PWSP_INTERNAL uint64_t pwsp_picture_busy(const pwsp_picture *picture, const ptowsp_usage *usage,
-                                         uint64_t bin);
+PWSP_INTERNAL uint64_t pwsp_picture_busy(const pwsp_picture *picture, uint64_t bin);
 
 PWSP_INTERNAL bool pwsp_report_write(pwsp_picture *picture, ptowsp_report_format format,
                                      const ptowsp_what_if *what_ifs, uint32_t count);

@@ -148,7 +148,6 @@ static void pwsp_svg_style(pwsp_svg *svg) {
 static void pwsp_svg_head(pwsp_svg *svg, uint32_t height) {
     pwsp_out *out = svg->out;
     pwsp_picture *picture = svg->picture;
-    const ptowsp_run_stats *stats = &picture->run->time.sim.stats;
     uint32_t width = svg->width + PWSP_SVG_LEFT + PWSP_SVG_RIGHT;
     pwsp_out_format(out,
                     "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" "
@@ -160,25 +159,22 @@ static void pwsp_svg_head(pwsp_svg *svg, uint32_t height) {
     pwsp_out_text(out, "<text class=\"t h\" x=\"12\" y=\"24\">");
     pwsp_out_xml(out, pwsp_picture_title(picture));
     pwsp_out_text(out, "</text>\n<text class=\"u\" x=\"12\" y=\"42\">");
-    pwsp_svg_count(out, stats->makespan_cycles);
-    pwsp_out_text(out, " cycles, ");
-    pwsp_svg_count(out, stats->task_count);
+    pwsp_svg_count(out, picture->makespan);
+    pwsp_out_text(out, picture->is_wall ? " ns, measured: " : " cycles, ");
+    pwsp_svg_count(out, picture->task_count);
     bool has_lanes = picture->lane_count > 0;
-    uint32_t tracks = has_lanes ? stats->lane_count : picture->track_count;
-    pwsp_out_format(out, " task%s, %u %s%s", stats->task_count == 1 ? "" : "s", tracks,
+    uint32_t tracks = has_lanes ? picture->lane_count : picture->track_count;
+    pwsp_out_format(out, " task%s, %u %s%s", picture->task_count == 1 ? "" : "s", tracks,
                     has_lanes ? "lane" : "process",
                     tracks == 1 ? ""
                     : has_lanes ? "s"
                                 : "es");
-    uint64_t capacity, busy = 0;
-    for (uint32_t i = 0; i < stats->lane_count; i++) {
-        busy = pwsp_sum_u64(busy, picture->run->time.sim.lane_stats[i].busy_cycles);
-    }
-    if (busy && pwsp_mul_fits(stats->makespan_cycles, stats->lane_count, &capacity)) {
+    uint64_t capacity;
+    if (picture->busy && pwsp_mul_fits(picture->makespan, tracks, &capacity)) {
         pwsp_out_format(out, ", lanes busy %.1f %% of the time",
-                        100.0 * (double)busy / (double)capacity);
+                        100.0 * (double)picture->busy / (double)capacity);
     }
-    if (svg->begin || svg->end != stats->makespan_cycles) {
+    if (svg->begin || svg->end != picture->makespan) {
         pwsp_out_text(out, "; drawn: ");
         pwsp_svg_count(out, svg->begin);
         pwsp_out_text(out, " to ");
@@ -307,7 +303,7 @@ static void pwsp_svg_track(pwsp_svg *svg, uint32_t track) {
     uint32_t y = pwsp_svg_y(svg, track);
     uint64_t last = 0, pixel = UINT64_MAX;
     pwsp_svg_columns columns = {0, 0, 0, 0, false};
-    bool is_whole = picture->run->recorder.is_dense;
+    bool is_whole = picture->run->recorder.is_dense && !picture->is_wall;
     for (uint64_t i = picture->firsts[track]; i < picture->firsts[track + 1]; i++) {
         uint64_t slot = picture->order[i];
         const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
@@ -470,8 +466,7 @@ PWSP_INTERNAL bool pwsp_export_svg(pwsp_picture *picture) {
     const pwsp_memory *memory = &picture->memory;
     const ptowsp_export_options *options = picture->options;
     size_t kernels = (size_t)picture->program->kernels.count + 1;
-    uint64_t count;
-    const uint64_t *path = ptowsp_run_critical_path(picture->run, &count);
+    const uint64_t *path = picture->path;
     pwsp_svg svg;
     memset(&svg, 0, sizeof svg);
     svg.picture = picture;
@@ -487,7 +482,7 @@ PWSP_INTERNAL bool pwsp_export_svg(pwsp_picture *picture) {
         path ? (bool *)pwsp_memory_alloc(memory, (size_t)picture->count * sizeof(bool)) : NULL;
     bool has_memory = svg.cycles && svg.is_used && (!path || svg.is_critical);
     if (has_memory) {
-        for (uint64_t i = 0; i < count; i++) {
+        for (uint64_t i = 0; i < picture->path_count; i++) {
             svg.is_critical[path[i]] = true;
         }
         pwsp_svg_draw(&svg);

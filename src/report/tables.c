@@ -47,7 +47,7 @@ PWSP_INTERNAL void pwsp_export_csv(pwsp_picture *picture) {
     for (uint64_t i = 0; i < picture->count && !out->has_failed; i++) {
         uint64_t slot = pwsp_picture_slot(picture, i);
         ptowsp_task_trace task = ptowsp_run_trace_at(picture->run, slot);
-        const ptowsp_task_record *record = task.record;
+        const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
         const char *kernel = pwsp_picture_kernel(picture, record->kernel);
         size_t length = strlen(kernel);
         bool has_values = pwsp_picture_label(picture, slot, PWSP_LABEL_FULL, label) > length;
