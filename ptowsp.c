@@ -795,15 +795,24 @@ typedef struct pwsp_wall {
     uint64_t ticks[2], ns[2];  // at the begin and at the end
 } pwsp_wall;
 
-PWSP_INLINE void pwsp_wall_read(pwsp_wall *clock, int i) {
-    clock->ns[i] = ptowsp_clock_ns();
-    clock->ticks[i] = pwsp_ticks();
+// Reads both. If the thread is interrupted between them, it tries again.
+PWSP_INLINE void pwsp_wall_read(pwsp_wall *wall, int i) {
+    uint64_t least = UINT64_MAX;
+    for (int k = 0; k < 8 && least > 500; k++) {
+        uint64_t before = ptowsp_clock_ns(), ticks = pwsp_ticks();
+        uint64_t taken = ptowsp_clock_ns() - before;
+        if (taken < least) {
+            least = taken;
+            wall->ns[i] = before;
+            wall->ticks[i] = ticks;
+        }
+    }
 }
 
 // Nanoseconds from the begin. Both ends must have been read.
-PWSP_INLINE uint64_t pwsp_wall_since(const pwsp_wall *clock, uint64_t ticks) {
-    uint64_t all = clock->ticks[1] - clock->ticks[0], ns = clock->ns[1] - clock->ns[0];
-    uint64_t passed = ticks > clock->ticks[0] ? ticks - clock->ticks[0] : 0;
+PWSP_INLINE uint64_t pwsp_wall_since(const pwsp_wall *wall, uint64_t ticks) {
+    uint64_t all = wall->ticks[1] - wall->ticks[0], ns = wall->ns[1] - wall->ns[0];
+    uint64_t passed = ticks > wall->ticks[0] ? ticks - wall->ticks[0] : 0;
     return all ? (uint64_t)((double)passed * ((double)ns / (double)all)) : 0;
 }
 
@@ -6047,6 +6056,23 @@ static uint32_t pwsp_merge_find(const ptowsp_attention_plan *plan, uint32_t hint
     return low > 0 && pwsp_merge_has(plan, low - 1, slot) ? low - 1 : plan->merge_count;
 }
 
+// Calls a kernel, and tells when if the job has spans.
+PWSP_INLINE void pwsp_attention_call(const pwsp_attention_worker *worker, ptowsp_work_fn fn,
+                                     const PTOWSP_GM ptowsp_work *work, uint64_t at,
+                                     uint32_t kind) {
+    const ptowsp_attention_job *job = worker->job;
+    if (PWSP_LIKELY(!job->spans)) {
+        fn(work, worker->lane, job->user);
+        return;
+    }
+    ptowsp_span *span = &job->spans[at];
+    span->begin = ptowsp_clock_ns();
+    fn(work, worker->lane, job->user);
+    span->end = ptowsp_clock_ns();
+    span->lane = worker->lane;
+    span->kind = kind;
+}
+
 // Counts a part whose state is written, and merges its tile if it is the last one.
 static void pwsp_attention_count_part(pwsp_attention_worker *worker, uint32_t slot) {
     const ptowsp_attention_job *job = worker->job;
@@ -6060,7 +6086,8 @@ static void pwsp_attention_count_part(pwsp_attention_worker *worker, uint32_t sl
     PTOWSP_ASSERT(done <= slot_count && "progress was not zero");
     if (done == slot_count) {
         pwsp_store_relaxed(count, 0u);
-        job->merge(&plan->merges[merge], worker->lane, job->user);
+        pwsp_attention_call(worker, job->merge, &plan->merges[merge], plan->unit_count + merge,
+                            job->table_count);
     }
 }
 
@@ -6096,7 +6123,9 @@ static void pwsp_prefix_count_part(const pwsp_attention_worker *worker,
         PTOWSP_ASSERT(done <= join->params[3] && "progress was not zero");
         if (done == join->params[3]) {
             pwsp_store_relaxed(&counts[index], 0u);
-            job->join(join, worker->lane, job->user);
+            pwsp_attention_call(worker, job->join, join,
+                                job->plan->unit_count + job->plan->merge_count + index,
+                                job->table_count + 1);
         }
     }
 }
@@ -6106,11 +6135,9 @@ static void pwsp_attention_units(pwsp_attention_worker *worker, uint64_t begin, 
     const PTOWSP_GM ptowsp_work *units = worker->job->plan->units;
     const ptowsp_work_fn *table = worker->job->table;
     const ptowsp_prefix_plan *prefix = worker->job->prefix;
-    void *user = worker->job->user;
-    uint32_t lane = worker->lane;
     for (uint64_t i = begin; i < end; i++) {
         if (ptowsp_work_is_valid(&units[i])) {
-            table[units[i].tier](&units[i], lane, user);
+            pwsp_attention_call(worker, table[units[i].tier], &units[i], i, units[i].tier);
             if (ptowsp_work_slot(&units[i]) == PTOWSP_NO_SLOT) {
                 continue;
             }
@@ -53942,6 +53969,7 @@ enum { PWSP_GRAPH_LONG = 0, PWSP_GRAPH_MEDIUM, PWSP_GRAPH_SHORT };
 // Conditions that make a run not plain.
 #define PWSP_GRAPH_HAS_FAILED 1u
 #define PWSP_GRAPH_IS_CUT     2u  // cancelled
+#define PWSP_GRAPH_IS_CLOCKED 4u  // spans are written
 
 typedef struct pwsp_graph_lane {
     uint32_t index;
@@ -53995,6 +54023,9 @@ struct ptowsp_graph {
     uint64_t marked_count;  // kinds and outcomes that have a value
     uint64_t done_count;
     pwsp_graph_tally tally;  // of all lanes
+    ptowsp_span *spans;      // the caller's; in ticks while the graph runs
+    uint64_t span_capacity;
+    pwsp_wall wall;
 
     pwsp_graph_lane *lanes;
     ptowsp_graph_lane_stats *lane_stats;
@@ -54033,6 +54064,11 @@ struct ptowsp_graph {
 };
 
 #define PWSP_GRAPH_BLOCK (PWSP_DEQUE_SIZE / 2)
+
+// The span of a task, or NULL.
+PWSP_INLINE ptowsp_span *pwsp_graph_span(const ptowsp_graph *graph, uint64_t task) {
+    return task < graph->span_capacity ? &graph->spans[task] : NULL;
+}
 
 // Makes room in an array of graph that doubles and is not zeroed.
 PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void **array, uint64_t *capacity,
@@ -54757,6 +54793,10 @@ static uint32_t pwsp_graph_range_done(ptowsp_graph *graph, pwsp_graph_lane *lane
         return PWSP_GRAPH_NONE;
     }
     bool has_failed = range->failed_begin != UINT64_MAX;
+    ptowsp_span *span = pwsp_graph_span(graph, range->task);
+    if (span) {
+        span->end = pwsp_ticks();
+    }
     return pwsp_graph_finish(graph, lane, range->task,
                              has_failed ? range->failed_status : PTOWSP_OK,
                              !has_failed && pwsp_load_relaxed(&range->is_cut));
@@ -54772,6 +54812,10 @@ static uint32_t pwsp_graph_range_open(ptowsp_graph *graph, pwsp_graph_lane *lane
     range->failed_begin = UINT64_MAX;
     range->is_cut = 0;
     if (range->item_count == 0) {
+        ptowsp_span *span = pwsp_graph_span(graph, range->task);
+        if (span) {
+            span->end = pwsp_ticks();
+        }
         return pwsp_graph_finish(graph, lane, range->task, PTOWSP_OK, false);
     }
     if (!lane->is_alone) {
@@ -54833,10 +54877,18 @@ PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lan
         return pwsp_graph_finish(graph, lane, task, PTOWSP_OK, true);
     }
     const pwsp_graph_node *node = &graph->nodes[task];
+    ptowsp_span *span = pwsp_graph_span(graph, task);
+    if (span) {
+        span->lane = lane->index;
+        span->begin = pwsp_ticks();
+    }
     if (!node->fn) {
         return pwsp_graph_range_open(graph, lane, (uint32_t)(uintptr_t)node->user);
     }
     ptowsp_status status = node->fn(node->user, task, lane->index);
+    if (span) {
+        span->end = pwsp_ticks();
+    }
     return pwsp_graph_finish(graph, lane, task, status, false);
 }
 
@@ -55409,8 +55461,37 @@ PWSP_INTERNAL void pwsp_graph_classes_lane(void *arg, uint32_t index) {
 
 #define PWSP_GRAPH_WAKE_TICKS (30 * PWSP_TICKS_US)  // runs during which others may stay asleep
 
+// -- spans ----------------------------------------------------------------------------------------
+
+static uint64_t pwsp_graph_span_count(const ptowsp_graph *graph) {
+    return pwsp_min_u64(graph->span_capacity, graph->task_count);
+}
+
+static void pwsp_graph_begin_spans(ptowsp_graph *graph) {
+    for (uint64_t i = 0; i < pwsp_graph_span_count(graph); i++) {
+        memset(&graph->spans[i], 0, sizeof graph->spans[i]);
+        graph->spans[i].kind = (uint32_t)pwsp_graph_unit_of(graph, (uint32_t)i);
+    }
+    pwsp_wall_read(&graph->wall, 0);
+}
+
+// Ticks become the clock's time.
+static void pwsp_graph_end_spans(ptowsp_graph *graph) {
+    pwsp_wall_read(&graph->wall, 1);
+    for (uint64_t i = 0; i < pwsp_graph_span_count(graph); i++) {
+        ptowsp_span *span = &graph->spans[i];
+        if (span->end) {
+            span->begin = graph->wall.ns[0] + pwsp_wall_since(&graph->wall, span->begin);
+            span->end = graph->wall.ns[0] + pwsp_wall_since(&graph->wall, span->end);
+        }
+    }
+}
+
+// -- runs -----------------------------------------------------------------------------------------
+
 PWSP_INTERNAL void pwsp_graph_begin_run(ptowsp_graph *graph) {
-    pwsp_store_relaxed(&graph->flags, 0u);
+    pwsp_store_relaxed(&graph->flags, graph->spans ? PWSP_GRAPH_IS_CLOCKED : 0u);
+    pwsp_graph_begin_spans(graph);
     pwsp_store_seq_cst(&graph->is_running, 1u);
     graph->run_number++;
     graph->ran_count = graph->task_count;
@@ -55430,6 +55511,7 @@ PWSP_INTERNAL ptowsp_status pwsp_graph_end_run(ptowsp_graph *graph, bool is_whol
     ptowsp_context *context = graph->context;
     uint32_t first_failed = graph->tally.first_failed;
     pwsp_store_seq_cst(&graph->is_running, 0u);
+    pwsp_graph_end_spans(graph);
     uint64_t bad_count = graph->tally.failed_count + graph->tally.skipped_count;
     graph->is_marked = bad_count > 0;
     graph->done_count = graph->ran_count - bad_count;
@@ -55852,6 +55934,19 @@ ptowsp_status ptowsp_graph_run(ptowsp_graph *graph) {
     }
     pwsp_context_leave(graph->context);
     return status;
+}
+
+ptowsp_status ptowsp_graph_record(ptowsp_graph *graph, ptowsp_span *spans, uint64_t capacity) {
+    if (pwsp_load_relaxed(&graph->is_running)) {
+        return PTOWSP_BUSY;
+    }
+    if (!spans && capacity) {
+        return pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "graph: spans is NULL, with a capacity");
+    }
+    graph->spans = spans;
+    graph->span_capacity = capacity;
+    return PTOWSP_OK;
 }
 
 void ptowsp_graph_cancel(ptowsp_graph *graph) {
@@ -57644,11 +57739,19 @@ static void pwsp_device_graph_done(void *user, const pwsp_result *result, uint32
     ptowsp_graph_lane_stats *stats = &graph->core_stats[result->core];
     const pwsp_graph_node *node = &graph->nodes[result->entry];
     pwsp_graph_range *range = pwsp_graph_range_of(graph, result->entry);
+    ptowsp_span *span = result->end ? pwsp_graph_span(graph, result->entry) : NULL;
     if (range) {
         uint64_t begin =
             pwsp_device_part_begin(range, pwsp_device_part_count(device, range), result->part);
         stats->range_count++;
         stats->task_count += result->part == 0;
+        if (span) {  // from the first part to the last
+            pwsp_mutex_lock(&graph->sleepers.mutex);
+            span->begin = span->end ? pwsp_min_u64(span->begin, result->start) : result->start;
+            span->end = pwsp_max_u64(span->end, result->end);
+            span->lane = result->core;
+            pwsp_mutex_unlock(&graph->sleepers.mutex);
+        }
         if (result->status < 0) {
             pwsp_mutex_lock(&graph->sleepers.mutex);
             if (begin < range->failed_begin) {
@@ -57664,6 +57767,11 @@ static void pwsp_device_graph_done(void *user, const pwsp_result *result, uint32
         pwsp_graph_kernel *kernel = (pwsp_graph_kernel *)node->user;
         kernel->cycles = result->cycles;
         kernel->run_number = graph->run_number;
+    }
+    if (span) {
+        span->begin = result->start;
+        span->end = result->end;
+        span->lane = result->core;
     }
     stats->task_count++;
     pwsp_device_task_over(device, by, result->entry, result->status, false);
@@ -57717,6 +57825,7 @@ static bool pwsp_device_run_tasks(ptowsp_device *device, ptowsp_graph *graph) {
     job.done = pwsp_device_graph_done;
     job.stop = pwsp_device_graph_stop;
     job.describe = pwsp_device_graph_describe;
+    job.is_clocked = graph->spans != NULL;
     pwsp_device_prepare(device, &job);
     // Sources that need no core end after all the others are queued, because they may release more.
     uint32_t list = PWSP_GRAPH_NONE;
@@ -58825,6 +58934,7 @@ PWSP_INTERNAL void pwsp_out_csv(pwsp_out *out, const char *text) {
 typedef struct pwsp_picture {
     const ptowsp_run *run;
     const ptowsp_program *program;
+    const ptowsp_span_set *set;  // instead of both
     const ptowsp_export_options *options;
     pwsp_memory memory;
     pwsp_out *out;
@@ -58859,6 +58969,12 @@ PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const ptowsp_run *ru
                                      bool is_wall, bool is_ordered);
 PWSP_INTERNAL void pwsp_picture_free(pwsp_picture *picture);
 
+// The same for spans: `records` has room for those of the set, whose times begin at the earliest.
+PWSP_INTERNAL bool pwsp_picture_init_spans(pwsp_picture *picture, const pwsp_memory *memory,
+                                           const ptowsp_span_set *set,
+                                           const ptowsp_export_options *options, pwsp_out *out,
+                                           ptowsp_task_record *records, bool is_ordered);
+
 // Task i in the order.
 PWSP_INLINE uint64_t pwsp_picture_slot(const pwsp_picture *picture, uint64_t i) {
     return picture->order ? picture->order[i] : i;
@@ -58883,11 +58999,20 @@ PWSP_INLINE uint32_t pwsp_picture_track(const pwsp_picture *picture, uint64_t sl
                                   : picture->track_count;
 }
 
+// A task with what its record does not have; of a span that is its index.
+PWSP_INTERNAL ptowsp_task_trace pwsp_picture_task(const pwsp_picture *picture, uint64_t slot);
+
 #define PWSP_TRACK_NAME_MAX (PTOWSP_NAME_MAX + 24)
 PWSP_INTERNAL void pwsp_picture_track_name(const pwsp_picture *picture, uint32_t track, char *name);
 
 PWSP_INTERNAL const char *pwsp_picture_title(const pwsp_picture *picture);
 PWSP_INTERNAL const char *pwsp_picture_kernel(const pwsp_picture *picture, uint32_t kernel);
+
+// Kernels are numbered from 1 on, up to below this.
+PWSP_INTERNAL uint32_t pwsp_picture_kernel_count(const pwsp_picture *picture);
+
+// Is there anything in a task's label behind its kernel?
+PWSP_INTERNAL bool pwsp_picture_has_values(const pwsp_picture *picture, uint64_t slot);
 
 typedef enum pwsp_label_detail {
     PWSP_LABEL_FULL,    // attend request=3 head=1 scale=2
@@ -58992,7 +59117,8 @@ static bool pwsp_picture_make_order(pwsp_picture *picture, bool is_sorted) {
     size_t size = (size_t)picture->count * sizeof(uint64_t);
     uint64_t *firsts = picture->firsts;
     picture->order = size ? (uint64_t *)pwsp_memory_alloc(memory, size) : NULL;
-    uint64_t *room = is_sorted || !size ? NULL : (uint64_t *)pwsp_memory_alloc(memory, size);
+    uint64_t *room =
+        is_sorted || !picture->order ? NULL : (uint64_t *)pwsp_memory_alloc(memory, size);
     if (size && (!picture->order || (!is_sorted && !room))) {
         return false;
     }
@@ -59155,6 +59281,50 @@ PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const ptowsp_run *ru
     return (is_sorted && !is_ordered) || pwsp_picture_make_order(picture, is_sorted);
 }
 
+PWSP_INTERNAL bool pwsp_picture_init_spans(pwsp_picture *picture, const pwsp_memory *memory,
+                                           const ptowsp_span_set *set,
+                                           const ptowsp_export_options *options, pwsp_out *out,
+                                           ptowsp_task_record *records, bool is_ordered) {
+    uint64_t begin = UINT64_MAX;
+    memset(picture, 0, sizeof *picture);
+    picture->set = set;
+    picture->options = options;
+    picture->memory = *memory;
+    picture->out = out;
+    picture->is_wall = true;
+    picture->records = records;
+    picture->count = set->count;
+    for (uint64_t i = 0; i < set->count; i++) {
+        begin = set->spans[i].end ? pwsp_min_u64(begin, set->spans[i].begin) : begin;
+    }
+    for (uint64_t i = 0; i < set->count; i++) {
+        const ptowsp_span *span = &set->spans[i];
+        ptowsp_task_record *record = &records[i];
+        memset(record, 0, sizeof *record);
+        record->cause = PTOWSP_NO_INDEX;
+        record->lane = PTOWSP_NO_LANE;
+        record->kernel = span->kind + 1;
+        if (span->end) {
+            record->lane = span->lane;
+            record->ready = record->issue = record->start = span->begin - begin;
+            record->end = span->end - begin;
+            picture->task_count++;
+            picture->busy += record->end - record->start;
+            picture->makespan = pwsp_max_u64(picture->makespan, record->end);
+            picture->lane_count =
+                span->lane >= picture->lane_count ? span->lane + 1 : picture->lane_count;
+        }
+    }
+    picture->track_count = picture->lane_count;
+    picture->firsts = (uint64_t *)pwsp_memory_alloc(memory, ((size_t)picture->track_count + 2) *
+                                                                sizeof(uint64_t));
+    if (!picture->firsts) {
+        return false;
+    }
+    bool is_sorted = pwsp_picture_is_sorted(picture, picture->firsts);
+    return (is_sorted && !is_ordered) || pwsp_picture_make_order(picture, is_sorted);
+}
+
 PWSP_INTERNAL void pwsp_picture_free(pwsp_picture *picture) {
     const pwsp_memory *memory = &picture->memory;
     pwsp_memory_free(memory, (void *)picture->ops,
@@ -59193,11 +59363,52 @@ PWSP_INTERNAL void pwsp_picture_track_name(const pwsp_picture *picture, uint32_t
 }
 
 PWSP_INTERNAL const char *pwsp_picture_title(const pwsp_picture *picture) {
-    return picture->options->title ? picture->options->title : picture->program->name;
+    const char *own = picture->set ? picture->set->title : picture->program->name;
+    return picture->options->title ? picture->options->title : own ? own : "";
 }
 
 PWSP_INTERNAL const char *pwsp_picture_kernel(const pwsp_picture *picture, uint32_t kernel) {
-    return PWSP_PROGRAM_AT(picture->program, kernels, pwsp_kernel_info, kernel)->name;
+    return picture->set
+               ? picture->set->names[kernel - 1]
+               : PWSP_PROGRAM_AT(picture->program, kernels, pwsp_kernel_info, kernel)->name;
+}
+
+PWSP_INTERNAL uint32_t pwsp_picture_kernel_count(const pwsp_picture *picture) {
+    return picture->set ? picture->set->name_count + 1 : (uint32_t)picture->program->kernels.count;
+}
+
+PWSP_INTERNAL bool pwsp_picture_has_values(const pwsp_picture *picture, uint64_t slot) {
+    if (picture->set) {
+        return picture->set->label != NULL;
+    }
+    const pwsp_task_op *op = picture->ops[picture->records[slot].node];
+    return op->axis_count + op->scalar_count > 0;
+}
+
+PWSP_INTERNAL ptowsp_task_trace pwsp_picture_task(const pwsp_picture *picture, uint64_t slot) {
+    ptowsp_task_trace task;
+    if (!picture->set) {
+        return ptowsp_run_trace_at(picture->run, slot);
+    }
+    memset(&task, 0, sizeof task);
+    task.index = slot;
+    task.record = &picture->records[slot];
+    return task;
+}
+
+static size_t pwsp_picture_label_span(const pwsp_picture *picture, uint64_t slot, size_t length,
+                                      pwsp_label_detail detail, char *room) {
+    const ptowsp_span_set *set = picture->set;
+    if (set->label && detail != PWSP_LABEL_KERNEL) {
+        room[length] = ' ';
+        size_t begin = length + (length > 0);
+        ptowsp_text_buffer buffer = {room + begin, PWSP_LABEL_MAX - begin, 0};
+        room[begin] = '\0';
+        set->label(set->user, slot, ptowsp_text_to_buffer(&buffer));
+        length = begin + strlen(room + begin);
+    }
+    room[length] = '\0';
+    return length;
 }
 
 PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t slot,
@@ -59205,6 +59416,11 @@ PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t sl
     const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
     const char *kernel = pwsp_picture_kernel(picture, record->kernel);
     size_t length = detail == PWSP_LABEL_BARE ? 0 : strlen(kernel);
+    if (picture->set) {
+        length = pwsp_min_u64(length, PWSP_LABEL_MAX / 2);
+        memcpy(room, kernel, length);
+        return pwsp_picture_label_span(picture, slot, length, detail, room);
+    }
     memcpy(room, kernel, length);
     const pwsp_task_op *op = picture->ops[record->node];
     const pwsp_label_part *parts = pwsp_picture_parts(picture, record->node);
@@ -59300,7 +59516,7 @@ PWSP_INTERNAL void pwsp_export_csv(pwsp_picture *picture) {
                        "bytes_read,bytes_written\r\n");
     for (uint64_t i = 0; i < picture->count && !out->has_failed; i++) {
         uint64_t slot = pwsp_picture_slot(picture, i);
-        ptowsp_task_trace task = ptowsp_run_trace_at(picture->run, slot);
+        ptowsp_task_trace task = pwsp_picture_task(picture, slot);
         const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
         const char *kernel = pwsp_picture_kernel(picture, record->kernel);
         size_t length = strlen(kernel);
@@ -59311,7 +59527,8 @@ PWSP_INTERNAL void pwsp_export_csv(pwsp_picture *picture) {
         pwsp_out_text(out, ",");
         pwsp_out_csv(out, label + length + has_values);
         pwsp_out_text(out, ",");
-        pwsp_out_csv(out, pwsp_place_text(&places, picture->program, record->node));
+        pwsp_out_csv(out,
+                     picture->set ? "" : pwsp_place_text(&places, picture->program, record->node));
         pwsp_out_text(out, ",");
         pwsp_picture_track_name(picture, pwsp_picture_track(picture, slot), track);
         pwsp_out_csv(out, track);
@@ -59337,7 +59554,7 @@ PWSP_INTERNAL void pwsp_export_table(pwsp_picture *picture) {
         const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
         pwsp_picture_track_name(picture, pwsp_picture_track(picture, slot), track);
         pwsp_out_format(out, "%10" PRIu64 " %12" PRIu64 " %12" PRIu64 "  %-12s %-11s %10s  ",
-                        picture->run->recorder.more[slot].index, record->start, record->end, track,
+                        pwsp_picture_task(picture, slot).index, record->start, record->end, track,
                         ptowsp_stall_name(record->stall), pwsp_cause_text(record->cause, cause));
         pwsp_out_bytes(
             out, label,
@@ -59430,8 +59647,9 @@ static void pwsp_chrome_names(pwsp_picture *picture, bool is_first) {
 
 static void pwsp_chrome_args(pwsp_picture *picture, uint64_t slot) {
     pwsp_out *out = picture->out;
-    ptowsp_task_trace task = ptowsp_run_trace_at(picture->run, slot);
-    const pwsp_label_part *parts = pwsp_picture_parts(picture, task.record->node);
+    ptowsp_task_trace task = pwsp_picture_task(picture, slot);
+    const pwsp_label_part *parts =
+        picture->set ? NULL : pwsp_picture_parts(picture, task.record->node);
     pwsp_out_text(out, ",\"args\":{\"task\":");
     pwsp_out_u64(out, task.index);
     const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
@@ -59851,11 +60069,10 @@ static void pwsp_perfetto_task(pwsp_slices *slices, uint64_t slot) {
     if (track >= picture->track_count) {
         return;
     }
-    const pwsp_task_op *op = picture->ops[record->node];
     uint64_t *known = &slices->known[track * slices->known_words + kernel / 64];
     uint64_t bit = UINT64_C(1) << kernel % 64,
              sequence = (uint64_t)PWSP_PB_OF_TRACK + slices->base + track;
-    bool is_short = picture->options->is_short || op->axis_count + op->scalar_count == 0;
+    bool is_short = picture->options->is_short || !pwsp_picture_has_values(picture, slot);
     bool has_flows = slices->places && slices->places[slot];
     uint64_t start = pwsp_picture_ns(picture, record->start);
     uint64_t end = pwsp_picture_ns(picture, record->end);
@@ -59915,7 +60132,7 @@ static bool pwsp_perfetto_picture(pwsp_picture *picture, uint32_t base) {
     slices.picture = picture;
     slices.base = base;
     slices.path_count = picture->path_count;
-    slices.known_words = (size_t)picture->program->kernels.count / 64 + 1;
+    slices.known_words = (size_t)pwsp_picture_kernel_count(picture) / 64 + 1;
     size_t tracks = (size_t)picture->track_count + 1;
     size_t known_size = tracks * slices.known_words * sizeof(uint64_t);
     size_t lasts_size = tracks * sizeof(uint64_t);
@@ -60172,7 +60389,7 @@ static void pwsp_svg_close_columns(pwsp_svg *svg, pwsp_svg_columns *columns, uin
 
 // A pixel with narrow tasks is complete.
 static void pwsp_svg_pixel(pwsp_svg *svg, pwsp_svg_columns *columns, uint64_t pixel, uint32_t y) {
-    uint32_t kernel_count = (uint32_t)svg->picture->program->kernels.count, best = 1;
+    uint32_t kernel_count = pwsp_picture_kernel_count(svg->picture), best = 1;
     uint64_t all = 0, span = (svg->end - svg->begin) / svg->width + 1;
     for (uint32_t k = 1; k < kernel_count; k++) {
         all = pwsp_sum_u64(all, svg->cycles[k]);
@@ -60228,7 +60445,7 @@ static void pwsp_svg_bar(pwsp_svg *svg, uint64_t slot, uint64_t x, uint64_t widt
     pwsp_picture_label(picture, slot, PWSP_LABEL_FULL, label);
     pwsp_out_xml(out, label);
     pwsp_out_format(out, "\ntask %" PRIu64 ": %" PRIu64 " to %" PRIu64,
-                    picture->run->recorder.more[slot].index, record->start, record->end);
+                    pwsp_picture_task(picture, slot).index, record->start, record->end);
     if (record->stall != PTOWSP_STALL_NONE) {
         pwsp_out_format(out, ", after %s", ptowsp_stall_name(record->stall));
     }
@@ -60259,7 +60476,7 @@ static void pwsp_svg_track(pwsp_svg *svg, uint32_t track) {
     uint32_t y = pwsp_svg_y(svg, track);
     uint64_t last = 0, pixel = UINT64_MAX;
     pwsp_svg_columns columns = {0, 0, 0, 0, false};
-    bool is_whole = picture->run->recorder.is_dense && !picture->is_wall;
+    bool is_whole = !picture->is_wall && picture->run->recorder.is_dense;
     for (uint64_t i = picture->firsts[track]; i < picture->firsts[track + 1]; i++) {
         uint64_t slot = picture->order[i];
         const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
@@ -60373,7 +60590,7 @@ static void pwsp_svg_entry(pwsp_svg *svg, pwsp_svg_legend *legend, char kind, ui
 // What has not been drawn is left out.
 static void pwsp_svg_draw_legend(pwsp_svg *svg, pwsp_svg_legend *legend) {
     pwsp_picture *picture = svg->picture;
-    for (uint32_t k = 1; k < picture->program->kernels.count; k++) {
+    for (uint32_t k = 1; k < pwsp_picture_kernel_count(picture); k++) {
         if (svg->is_used[k]) {
             pwsp_svg_entry(svg, legend, 'k', (k - 1) % PWSP_SVG_KERNELS,
                            pwsp_picture_kernel(picture, k));
@@ -60394,14 +60611,15 @@ static void pwsp_svg_draw(pwsp_svg *svg) {
     pwsp_picture *picture = svg->picture;
     uint32_t columns = (svg->width + PWSP_SVG_RIGHT) / PWSP_SVG_LEGEND, entries = 1;
     uint32_t bottom = pwsp_svg_y(svg, picture->track_count);
-    for (uint32_t k = 1; k < picture->program->kernels.count; k++) {
-        entries += picture->run->recorder.kernels[k].task_count > 0;
+    for (uint32_t k = 1; k < pwsp_picture_kernel_count(picture); k++) {
+        entries += picture->set || picture->run->recorder.kernels[k].task_count > 0;
     }
     bool has_processes = picture->track_count > picture->lane_count;
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
         bool is_of_process =
             has_processes && (i == PTOWSP_STALL_DEPENDENCY || i == PTOWSP_STALL_CHANNEL);
-        bool is_of_lane = picture->lane_count > 0 && picture->run->recorder.idle[i] > 0;
+        bool is_of_lane =
+            picture->lane_count > 0 && !picture->is_wall && picture->run->recorder.idle[i] > 0;
         entries += is_of_lane || is_of_process;
     }
     pwsp_svg_legend legend = {0, columns, bottom + 48};
@@ -60421,7 +60639,7 @@ static void pwsp_svg_draw(pwsp_svg *svg) {
 PWSP_INTERNAL bool pwsp_export_svg(pwsp_picture *picture) {
     const pwsp_memory *memory = &picture->memory;
     const ptowsp_export_options *options = picture->options;
-    size_t kernels = (size_t)picture->program->kernels.count + 1;
+    size_t kernels = (size_t)pwsp_picture_kernel_count(picture) + 1;
     const uint64_t *path = picture->path;
     pwsp_svg svg;
     memset(&svg, 0, sizeof svg);
@@ -61410,38 +61628,57 @@ void ptowsp_search_print(const ptowsp_search_result *results, const ptowsp_searc
 
 #include <inttypes.h>
 
-static ptowsp_status pwsp_export_refuse(const ptowsp_run *run, const char *text) {
-    return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "export: %s", text);
+static ptowsp_status pwsp_export_refuse(ptowsp_context *context, const char *text) {
+    return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "export: %s", text);
 }
 
-// Fills in the defaults of an SVG and checks it.
-static ptowsp_status pwsp_export_check_svg(const ptowsp_run *run, ptowsp_export_options *options) {
+// What lanes and time a picture has.
+typedef struct pwsp_export_extent {
     uint64_t makespan, tracks;
-    pwsp_picture_extent(run, options->time == PTOWSP_TIME_WALL, &makespan, &tracks);
+} pwsp_export_extent;
+
+// Fills in the defaults of an SVG and checks it.
+static ptowsp_status pwsp_export_check_svg(ptowsp_context *context, pwsp_export_extent extent,
+                                           ptowsp_export_options *options) {
     options->width = options->width ? options->width : 960;
     options->lane_max = options->lane_max ? options->lane_max : 64;
     if (options->width < 320 || options->width > 10000) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "export: a width of %u is not in 320 to 10000", options->width);
     }
     if (options->lane_max > PTOWSP_EXPORT_LANE_MAX) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "export: lane_max %u is more than %d", options->lane_max,
                          PTOWSP_EXPORT_LANE_MAX);
     }
     if (options->end && options->end <= options->begin) {
-        return pwsp_export_refuse(run, "the window of time is empty");
+        return pwsp_export_refuse(context, "the window of time is empty");
     }
-    if (options->begin && options->begin >= makespan) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+    if (options->begin && options->begin >= extent.makespan) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "export: the window begins at %" PRIu64 ", but the run ends at %" PRIu64,
-                         options->begin, makespan);
+                         options->begin, extent.makespan);
     }
-    if (tracks > options->lane_max) {
-        return pwsp_fail(run->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+    if (extent.tracks > options->lane_max) {
+        return pwsp_fail(context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                          "export: a picture of %" PRIu64 " lanes and processes, but lane_max is %u",
-                         tracks, options->lane_max);
+                         extent.tracks, options->lane_max);
     }
+    return PTOWSP_OK;
+}
+
+// What all formats refuse. Fills in the defaults.
+static ptowsp_status pwsp_export_check_output(ptowsp_context *context,
+                                              ptowsp_export_options *options,
+                                              ptowsp_output output) {
+    if (!output.write) {
+        return pwsp_export_refuse(context, "an output without a function");
+    }
+    if ((uint32_t)options->theme > PTOWSP_THEME_DARK) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "export: there is no theme %d", (int)options->theme);
+    }
+    options->clock_mhz = options->clock_mhz ? options->clock_mhz : 1000;
     return PTOWSP_OK;
 }
 
@@ -61457,13 +61694,14 @@ static ptowsp_status pwsp_export_check_time(const ptowsp_run *run, ptowsp_export
         return PTOWSP_OK;
     }
     if (format > PTOWSP_EXPORT_TABLE || (time == PTOWSP_TIME_BOTH && !has_both)) {
-        return pwsp_export_refuse(run, time == PTOWSP_TIME_BOTH
-                                           ? "two times side by side are for PERFETTO and CHROME"
-                                           : "this format has no wall clock");
+        return pwsp_export_refuse(run->context,
+                                  time == PTOWSP_TIME_BOTH
+                                      ? "two times side by side are for PERFETTO and CHROME"
+                                      : "this format has no wall clock");
     }
     return run->has_records && run->has_clock
                ? PTOWSP_OK
-               : pwsp_export_refuse(run, "the run has recorded no wall clock (has_clock)");
+               : pwsp_export_refuse(run->context, "the run has recorded no wall clock (has_clock)");
 }
 
 static ptowsp_status pwsp_export_check(const ptowsp_run *run, ptowsp_export_format format,
@@ -61472,31 +61710,31 @@ static ptowsp_status pwsp_export_check(const ptowsp_run *run, ptowsp_export_form
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "export: there is no format %d", (int)format);
     }
-    if (!output.write) {
-        return pwsp_export_refuse(run, "an output without a function");
-    }
-    if ((uint32_t)options->theme > PTOWSP_THEME_DARK) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "export: there is no theme %d", (int)options->theme);
+    ptowsp_status status = pwsp_export_check_output(run->context, options, output);
+    if (status != PTOWSP_OK) {
+        return status;
     }
     if (!ptowsp_run_kernels(run, NULL)) {
-        return pwsp_export_refuse(run, "the run has recorded nothing (ptowsp_run_record)");
+        return pwsp_export_refuse(run->context, "the run has recorded nothing (ptowsp_run_record)");
     }
     bool needs_tasks =
         format == PTOWSP_EXPORT_SVG || format == PTOWSP_EXPORT_CSV || format == PTOWSP_EXPORT_TABLE;
     if (needs_tasks && !run->has_records) {
-        return pwsp_export_refuse(run, "the run has recorded no tasks (PTOWSP_RECORD_TASKS)");
+        return pwsp_export_refuse(run->context,
+                                  "the run has recorded no tasks (PTOWSP_RECORD_TASKS)");
     }
     bool needs_edges = format == PTOWSP_EXPORT_EDGES || format == PTOWSP_EXPORT_DOT;
     if (needs_edges && (!run->has_records || run->recorder.options.level < PTOWSP_RECORD_EDGES)) {
-        return pwsp_export_refuse(run, "the run has recorded no edges (PTOWSP_RECORD_EDGES)");
+        return pwsp_export_refuse(run->context,
+                                  "the run has recorded no edges (PTOWSP_RECORD_EDGES)");
     }
-    options->clock_mhz = options->clock_mhz ? options->clock_mhz : 1000;
-    ptowsp_status status = pwsp_export_check_time(run, format, options->time);
-    if (status != PTOWSP_OK) {
+    status = pwsp_export_check_time(run, format, options->time);
+    if (status != PTOWSP_OK || format != PTOWSP_EXPORT_SVG) {
         return status;
     }
-    return format == PTOWSP_EXPORT_SVG ? pwsp_export_check_svg(run, options) : PTOWSP_OK;
+    pwsp_export_extent extent;
+    pwsp_picture_extent(run, options->time == PTOWSP_TIME_WALL, &extent.makespan, &extent.tracks);
+    return pwsp_export_check_svg(run->context, extent, options);
 }
 
 // False: memory is out.
@@ -61515,50 +61753,73 @@ static bool pwsp_export_write(pwsp_picture *picture, ptowsp_export_format format
     return true;
 }
 
-// A format of exports or, if it is_report, of reports.
+// What is drawn: a run or a set of spans, as a format of exports or, if it is_report, of reports.
 typedef struct pwsp_export_job {
-    bool is_report, is_ordered;
+    const ptowsp_run *run;
+    const ptowsp_span_set *set;
+    bool is_report;
     ptowsp_export_format format;
     ptowsp_report_format report;
     const ptowsp_what_if *what_ifs;
     uint32_t what_if_count;
+    // Made for the job.
+    ptowsp_task_record *records;  // of the set
+    pwsp_picture picture, measured;
+    pwsp_out out;
 } pwsp_export_job;
 
-static ptowsp_status pwsp_export_do(const ptowsp_run *run, const pwsp_export_job *job,
+// False when memory is out.
+static bool pwsp_export_draw(pwsp_export_job *job, const pwsp_memory *memory,
+                             const ptowsp_export_options *options) {
+    bool is_ordered = job->format == PTOWSP_EXPORT_SVG, is_wall = options->time == PTOWSP_TIME_WALL;
+    if (job->set) {
+        size_t size = (size_t)job->set->count * sizeof(ptowsp_task_record);
+        job->records = size ? (ptowsp_task_record *)pwsp_memory_alloc(memory, size) : NULL;
+        if ((size && !job->records) ||
+            !pwsp_picture_init_spans(&job->picture, memory, job->set, options, &job->out,
+                                     job->records, is_ordered)) {
+            return false;
+        }
+    } else if (!pwsp_picture_init(&job->picture, job->run, options, &job->out, is_wall,
+                                  is_ordered)) {
+        return false;
+    }
+    if (options->time == PTOWSP_TIME_BOTH) {
+        job->picture.measured = &job->measured;
+        if (!pwsp_picture_init(&job->measured, job->run, options, &job->out, true, false)) {
+            return false;
+        }
+    }
+    return job->is_report
+               ? pwsp_report_write(&job->picture, job->report, job->what_ifs, job->what_if_count)
+               : pwsp_export_write(&job->picture, job->format);
+}
+
+static ptowsp_status pwsp_export_do(ptowsp_context *context, const pwsp_export_job *asked,
                                     const ptowsp_export_options *options, ptowsp_output output) {
-    pwsp_picture picture, measured;
-    bool is_wall = options->time == PTOWSP_TIME_WALL, has_both = options->time == PTOWSP_TIME_BOTH;
+    const pwsp_memory *memory = &context->memory;
     ptowsp_status status = PTOWSP_OK;
-    pwsp_out *out = (pwsp_out *)pwsp_memory_alloc(&run->context->memory, sizeof(pwsp_out));
-    if (!out) {
-        return pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                         "export: out of memory");
+    pwsp_export_job *job = (pwsp_export_job *)pwsp_memory_alloc(memory, sizeof(pwsp_export_job));
+    if (!job) {
+        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "export: out of memory");
     }
-    pwsp_out_begin(out, output);
-    memset(&measured, 0, sizeof measured);
-    bool has_memory = pwsp_picture_init(&picture, run, options, out, is_wall, job->is_ordered);
-    if (has_memory && has_both) {
-        has_memory = pwsp_picture_init(&measured, run, options, out, true, false);
-        picture.measured = &measured;
-    }
-    if (has_memory) {
-        has_memory = job->is_report ? pwsp_report_write(&picture, job->report, job->what_ifs,
-                                                        job->what_if_count)
-                                    : pwsp_export_write(&picture, job->format);
-    }
-    pwsp_out_flush(out);
+    *job = *asked;
+    pwsp_out_begin(&job->out, output);
+    bool has_memory = pwsp_export_draw(job, memory, options);
+    pwsp_out_flush(&job->out);
     if (!has_memory) {
-        status =
-            pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "export: out of memory");
-    } else if (out->has_failed) {
-        status = pwsp_fail(run->context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
-                           "export: the output failed after %" PRIu64 " bytes", out->sent);
+        status = pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "export: out of memory");
+    } else if (job->out.has_failed) {
+        status = pwsp_fail(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+                           "export: the output failed after %" PRIu64 " bytes", job->out.sent);
     }
-    pwsp_picture_free(&picture);
-    if (has_both) {
-        pwsp_picture_free(&measured);
+    pwsp_picture_free(&job->picture);
+    pwsp_picture_free(&job->measured);
+    if (job->set) {
+        pwsp_memory_free(memory, job->records,
+                         (size_t)job->set->count * sizeof(ptowsp_task_record));
     }
-    pwsp_memory_free(&run->context->memory, out, sizeof(pwsp_out));
+    pwsp_memory_free(memory, job, sizeof(pwsp_export_job));
     return status;
 }
 
@@ -61570,8 +61831,11 @@ ptowsp_status ptowsp_run_export(const ptowsp_run *run, ptowsp_export_format form
         chosen = *options;
     }
     ptowsp_status status = pwsp_export_check(run, format, &chosen, output);
-    pwsp_export_job job = {false, format == PTOWSP_EXPORT_SVG, format, PTOWSP_REPORT_TEXT, NULL, 0};
-    return status == PTOWSP_OK ? pwsp_export_do(run, &job, &chosen, output) : status;
+    pwsp_export_job job;
+    memset(&job, 0, sizeof job);
+    job.run = run;
+    job.format = format;
+    return status == PTOWSP_OK ? pwsp_export_do(run->context, &job, &chosen, output) : status;
 }
 
 ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_format format,
@@ -61600,8 +61864,80 @@ ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_format form
     bool is_drawn = format == PTOWSP_REPORT_HTML && run->has_records && tracks <= chosen.lane_max;
     ptowsp_status status = pwsp_export_check(
         run, is_drawn ? PTOWSP_EXPORT_SVG : PTOWSP_EXPORT_USAGE_CSV, &chosen, output);
-    pwsp_export_job job = {true, is_drawn, PTOWSP_EXPORT_SVG, format, what_ifs, what_if_count};
-    return status == PTOWSP_OK ? pwsp_export_do(run, &job, &chosen, output) : status;
+    pwsp_export_job job;
+    memset(&job, 0, sizeof job);
+    job.run = run;
+    job.is_report = true;
+    job.format = is_drawn ? PTOWSP_EXPORT_SVG : PTOWSP_EXPORT_USAGE_CSV;
+    job.report = format;
+    job.what_ifs = what_ifs;
+    job.what_if_count = what_if_count;
+    return status == PTOWSP_OK ? pwsp_export_do(run->context, &job, &chosen, output) : status;
+}
+
+// -- spans ----------------------------------------------------------------------------------------
+
+// Also finds the end and the lanes of its picture.
+static ptowsp_status pwsp_export_check_spans(ptowsp_context *context, const ptowsp_span_set *set,
+                                             pwsp_export_extent *out_extent) {
+    uint64_t begin = UINT64_MAX, end = 0;
+    memset(out_extent, 0, sizeof *out_extent);
+    if (!set || (set->count && !set->spans) || (set->name_count && !set->names)) {
+        return pwsp_export_refuse(context, "the set, its spans or its names are NULL");
+    }
+    for (uint32_t i = 0; i < set->name_count; i++) {
+        if (!set->names[i] || strlen(set->names[i]) > PTOWSP_NAME_MAX) {
+            return pwsp_fail(context, PTOWSP_INVALID_PARAMS, i,
+                             "export: the name of kind %u is NULL, or too long", i);
+        }
+    }
+    for (uint64_t i = 0; i < set->count; i++) {
+        const ptowsp_span *span = &set->spans[i];
+        const char *wrong = span->end == 0                        ? NULL
+                            : span->end < span->begin             ? "ends before it begins"
+                            : span->kind >= set->name_count       ? "is of a kind without a name"
+                            : span->lane >= PTOWSP_LANE_COUNT_MAX ? "is on a lane that cannot be"
+                                                                  : NULL;
+        if (wrong) {
+            return pwsp_fail(context, PTOWSP_INVALID_PARAMS, i, "export: span %" PRIu64 " %s", i,
+                             wrong);
+        }
+        if (span->end) {
+            begin = pwsp_min_u64(begin, span->begin);
+            end = pwsp_max_u64(end, span->end);
+            out_extent->tracks = pwsp_max_u64(out_extent->tracks, span->lane + UINT64_C(1));
+        }
+    }
+    out_extent->makespan = end ? end - begin : 0;
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_spans_export(ptowsp_context *context, const ptowsp_span_set *set,
+                                  ptowsp_export_format format, const ptowsp_export_options *options,
+                                  ptowsp_output output) {
+    ptowsp_export_options chosen;
+    pwsp_export_extent extent;
+    pwsp_export_job job;
+    memset(&chosen, 0, sizeof chosen);
+    memset(&job, 0, sizeof job);
+    if (options) {
+        chosen = *options;
+    }
+    chosen.time = PTOWSP_TIME_WALL;
+    job.set = set;
+    job.format = format;
+    if ((uint32_t)format > PTOWSP_EXPORT_TABLE) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "export: there is no format %d of spans", (int)format);
+    }
+    ptowsp_status status = pwsp_export_check_output(context, &chosen, output);
+    if (status == PTOWSP_OK) {
+        status = pwsp_export_check_spans(context, set, &extent);
+    }
+    if (status == PTOWSP_OK && format == PTOWSP_EXPORT_SVG) {
+        status = pwsp_export_check_svg(context, extent, &chosen);
+    }
+    return status == PTOWSP_OK ? pwsp_export_do(context, &job, &chosen, output) : status;
 }
 
 #endif  // PTOWSP_ONLY_PLAN

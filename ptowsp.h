@@ -97,7 +97,7 @@
 //        if (ptowsp_attention_size(&batch, &config, &sizes, NULL)) return 1;
 //        if (ptowsp_attention_place(&sizes, block, sizeof block, &plan)) return 1;
 //        if (ptowsp_attention_generate(&batch, &config, &plan, NULL)) return 1;
-//        ptowsp_attention_job job = {&plan, &table, 1, merge, out, progress, false, NULL, NULL};
+//        ptowsp_attention_job job = {&plan, &table, 1, merge, out, progress, false, NULL, NULL, NULL};
 //        if (ptowsp_attention_run_serial(&job, NULL)) return 1;
 //        printf("%u units, means %g, %g and %g\n", plan.unit_count, out[0], out[1], out[2]);
 //    }
@@ -529,6 +529,14 @@ typedef void (*ptowsp_range_fn)(void *user, uint64_t begin, uint64_t end, uint32
 //          system tens of microseconds. Threads stay awake for some 20 us after a job.
 PTOWSP_API ptowsp_status ptowsp_parallel_for(ptowsp_context *context, uint64_t item_count,
                                              uint64_t grain, ptowsp_range_fn fn, void *user);
+
+// When and where something ran, by the wall clock. Plans and graphs record spans, and your own code
+// may; ptowsp_spans_export draws them. (What runs record is in section 23.)
+typedef struct ptowsp_span {
+    uint64_t begin, end;  // of ptowsp_clock_ns; end 0: it did not run
+    uint32_t lane;
+    uint32_t kind;  // what it was: the index of a name
+} ptowsp_span;
 
 // -------------------------------------------------------------------------------------------------
 // 4. Text sinks
@@ -1452,6 +1460,10 @@ typedef struct ptowsp_attention_job {
     bool is_stealing;  // lanes that are done take units of others: where lanes turn out unequal
     const struct ptowsp_prefix_plan *prefix;  // section 12: the plan of which `plan` is a part
     ptowsp_work_fn join;                      // gets its joins; may be NULL if there are none
+    // Spans that a run writes; NULL (default): none. Unit i is at i, merge m at unit_count + m, and
+    // join j of a prefix plan behind them all. Kinds are tiers, then table_count for merges and
+    // table_count + 1 for joins. What does not run is left as it is. Two looks at the clock each.
+    ptowsp_span *spans;
 } ptowsp_attention_job;
 
 // Elements of progress. It depends on lane_count and merge_capacity alone: what is enough for a
@@ -4456,6 +4468,29 @@ PTOWSP_API ptowsp_status ptowsp_run_export(const ptowsp_run *run, ptowsp_export_
                                            const ptowsp_export_options *options,
                                            ptowsp_output output);
 
+// Spans with what describes them.
+typedef struct ptowsp_span_set {
+    const char *title;
+    const ptowsp_span *spans;
+    uint64_t count;
+    const char *const *names;  // of kinds
+    uint32_t name_count;
+    // Writes what identifies span i beyond its name, such as "sequence=3 chunk=1". NULL: nothing.
+    void (*label)(void *user, uint64_t i, ptowsp_text text);
+    void *user;
+} ptowsp_span_set;
+
+// Writes spans as PERFETTO, CHROME, SVG, CSV or TABLE, in nanoseconds from the earliest begin on.
+// Spans that did not run are left out of pictures. Options are as above, but `time`.
+//
+// Memory   Freed on return: 64 bytes per span, and as above.
+// Errors   As ptowsp_run_export. INVALID_PARAMS also: another format; a span that ends before it
+//          begins, or of a kind without a name (the index is its own).
+PTOWSP_API ptowsp_status ptowsp_spans_export(ptowsp_context *context, const ptowsp_span_set *set,
+                                             ptowsp_export_format format,
+                                             const ptowsp_export_options *options,
+                                             ptowsp_output output);
+
 // -- why a run takes what it takes ----------------------------------------------------------------
 
 // No schedule of the same tasks on the same lanes, under the same dependencies, takes less than the
@@ -4734,6 +4769,14 @@ PTOWSP_API ptowsp_status ptowsp_graph_seal(ptowsp_graph *graph);
 //          on the calling thread, as lane 0, without them (and without run_lanes). The duration of
 //          tasks is measured while they run, and kept for the next run.
 PTOWSP_API ptowsp_status ptowsp_graph_run(ptowsp_graph *graph);
+
+// From the next run on, each run writes when and where its tasks ran to spans[task], of tasks below
+// capacity; the array is the caller's. kind is the task's unit. A range task has the time from its
+// first range to its last, on one of its lanes. NULL stops it.
+// Cost     Two looks at the time stamp counter per task, and all lanes take part in each run.
+// Errors   BUSY (the graph is running). INVALID_PARAMS (NULL with a capacity).
+PTOWSP_API ptowsp_status ptowsp_graph_record(ptowsp_graph *graph, ptowsp_span *spans,
+                                             uint64_t capacity);
 
 // Cancels the current run: no further task or range starts. The run returns CANCELLED once the
 // started ones are done, even if a task has failed as well. Does nothing if the graph is not

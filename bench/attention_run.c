@@ -44,7 +44,7 @@ static void run_plan(run_bench *b, uint32_t unit_count, uint32_t lane_count, uin
         b->unit_begin[i] = (uint32_t)((uint64_t)i * unit_count / lane_count);
     }
     ptowsp_attention_job job = {&b->plan,        run_table, 4,    run_unit, NULL,
-                                b->job.progress, false,     NULL, NULL};
+                                b->job.progress, false,     NULL, NULL,     NULL};
     b->job = job;
 }
 

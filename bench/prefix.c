@@ -211,14 +211,15 @@ static void run_tree(void *user) {
     prefix_bench *b = (prefix_bench *)user;
     const ptowsp_work_fn table[] = {tree_unit};
     ptowsp_attention_job job = {&b->plan.attention, table, 1,        tree_merge, b,
-                                b->progress,        false, &b->plan, tree_join};
+                                b->progress,        false, &b->plan, tree_join,  NULL};
     require(ptowsp_attention_run(b->context, &job) == PTOWSP_OK, "tree run");
 }
 
 static void run_flat(void *user) {
     prefix_bench *b = (prefix_bench *)user;
     const ptowsp_work_fn table[] = {flat_unit};
-    ptowsp_attention_job job = {&b->flat, table, 1, flat_merge, b, b->progress, false, NULL, NULL};
+    ptowsp_attention_job job = {&b->flat,    table, 1,    flat_merge, b,
+                                b->progress, false, NULL, NULL,       NULL};
     require(ptowsp_attention_run(b->context, &job) == PTOWSP_OK, "flat run");
 }
 

@@ -15,7 +15,7 @@ typedef struct see_bench {
     ptowsp_run *run;
     ptowsp_record_level level;
     ptowsp_export_format format;
-    bool is_short;
+    bool is_short, is_executed, has_clock;
     uint64_t bytes;
 } see_bench;
 
@@ -24,17 +24,35 @@ static ptowsp_cycles see_duration(const ptowsp_task *task, void *user) {
     return 100 + (ptowsp_cycles)((task->args[1] * 2654435761u >> 7) % 4096);
 }
 
+static ptowsp_cycles see_nothing(const ptowsp_task *task, void *user) {
+    (void)task;
+    (void)user;
+    return 1;
+}
+
 static void see_execute(see_bench *b, ptowsp_record_level level) {
-    const ptowsp_record_options record = {level, 0, 0, 0};
+    const ptowsp_record_options record = {level, 0, 0, 0, b->has_clock};
     ptowsp_run_options options;
     memset(&options, 0, sizeof options);
-    options.mode = PTOWSP_RUN_TIME_ONLY;
+    options.mode = b->is_executed ? PTOWSP_RUN_EXECUTE : PTOWSP_RUN_TIME_ONLY;
     require(ptowsp_run_record(b->run, &record) == PTOWSP_OK, "recording");
     require(ptowsp_run_execute(b->run, &options) == PTOWSP_OK, "running");
 }
 
 static void see_without(void *user) {
-    see_execute((see_bench *)user, PTOWSP_RECORD_NONE);
+    see_bench *b = (see_bench *)user;
+    bool has_clock = b->has_clock;
+    b->has_clock = false;
+    see_execute(b, PTOWSP_RECORD_NONE);
+    b->has_clock = has_clock;
+}
+
+// Records, but not the wall clock.
+static void see_simulated(void *user) {
+    see_bench *b = (see_bench *)user;
+    b->has_clock = false;
+    see_execute(b, b->level);
+    b->has_clock = true;
 }
 
 static void see_with(void *user) {
@@ -79,6 +97,7 @@ static void see_make(see_bench *b) {
     kernel.name = "attend";
     kernel.axis_count = 2;
     kernel.cost = see_duration;
+    kernel.fn = see_nothing;
     schedule.lane_count = 24;
     schedule.window_policy = PTOWSP_WINDOW_STALL;
     schedule.window = 8192;
@@ -131,6 +150,10 @@ void bench_see(void) {
     see_report(&b, "a run with totals", see_with, see_without, "without", 0, "");
     b.level = PTOWSP_RECORD_TASKS;
     see_report(&b, "a run with records of tasks", see_with, see_without, "without", 0, "");
+    b.is_executed = b.has_clock = true;
+    see_report(&b, "the wall clock in them, empty kernels", see_with, see_simulated,
+               "without the clock", 0, "");
+    b.is_executed = b.has_clock = false;
     see_execute(&b, PTOWSP_RECORD_TASKS);
     b.format = PTOWSP_EXPORT_PERFETTO;
     b.is_short = true;

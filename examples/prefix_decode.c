@@ -378,7 +378,8 @@ static void run_step(prefix_run *run, uint32_t index) {
                                 run->progress,
                                 false,
                                 run->is_tree ? &run->plan : NULL,
-                                run_join};
+                                run_join,
+                                NULL};
     const uint64_t start = ptowsp_clock_ns();
     if (run->is_tree) {
         command_check(NULL, ptowsp_prefix_build(&s->batch, &s->tree, NULL));

@@ -240,7 +240,8 @@ static void run_job(run *r, int way, uint32_t threads, ptowsp_context *context) 
     uint32_t *progress = (uint32_t *)calloc(size + 1, sizeof(uint32_t));
     assert_non_null(progress);
     progress[size] = 0xabcdef01u;
-    ptowsp_attention_job job = {r->plan, table, 1, merge, r, progress, way % 2 == 0, NULL, NULL};
+    ptowsp_attention_job job = {r->plan,  table,        1,    merge, r,
+                                progress, way % 2 == 0, NULL, NULL,  NULL};
     uint64_t index = 0;
     assert_int_equal(ptowsp_attention_job_check(&job, &index), PTOWSP_OK);
     for (int i = 0; i < 2; i++) {

@@ -183,7 +183,7 @@ static void sample_end(sample *s) {
         uint32_t *progress = (uint32_t *)calloc((size_t)s->progress_size, sizeof *progress);
         assert_non_null(progress);
         ptowsp_attention_job job = {&s->plan, kernels, TIER_COUNT, merge_kernel, s,
-                                    progress, false,   NULL,       NULL};
+                                    progress, false,   NULL,       NULL,         NULL};
         s->job = job;
     }
 }
@@ -973,7 +973,7 @@ static void numbers_start(numbers *n, sample *s, uint64_t *random) {
     sample_end(s);
     static const ptowsp_work_fn table[] = {attend};
     ptowsp_attention_job job = {&s->plan,        table, 1,    attend_merge, n,
-                                s->job.progress, false, NULL, NULL};
+                                s->job.progress, false, NULL, NULL,         NULL};
     s->job = job;
     float *const fields[] = {&n->queries[0][0][0], &n->keys[0][0][0], &n->values[0][0][0]};
     const size_t sizes[] = {sizeof n->queries, sizeof n->keys, sizeof n->values};

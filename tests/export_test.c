@@ -676,6 +676,100 @@ static void export__have_the_wall_clock_as_well(void **state) {
     see_free(&s);
 }
 
+static void span_label(void *user, uint64_t i, ptowsp_text text) {
+    char room[40];
+    snprintf(room, sizeof room, "sequence=%d", (int)((const int *)user)[i]);
+    text.write(text.user, room, strlen(room));
+}
+
+// Spans of one's own, in no order; the third did not run.
+static void export__spans_are_drawn_as_tasks_are(void **state) {
+    (void)state;
+    static const char *const names[] = {"decode", "merge, \"all\""};
+    static const int sequences[] = {7, 5, 3, 7};
+    static const ptowsp_span spans[] = {
+        {1050, 1090, 1, 0}, {1000, 1040, 1, 0}, {0, 0, 0, 9}, {1060, 1200, 0, 1}};
+    static const char rows[] =
+        "index,kernel,values,place,track,ready,issue,start,end,stall,cause,bytes_read,"
+        "bytes_written\r\n"
+        "3,\"merge, \"\"all\"\"\",\"sequence=7\",\"\",\"lane 0\",60,60,60,200,none,,0,0\r\n"
+        "1,\"decode\",\"sequence=5\",\"\",\"lane 1\",0,0,0,40,none,,0,0\r\n"
+        "0,\"decode\",\"sequence=7\",\"\",\"lane 1\",50,50,50,90,none,,0,0\r\n"
+        "2,\"decode\",\"sequence=3\",\"\",\"-\",0,0,0,0,none,,0,0\r\n";
+    static reader r;
+    see s = {0};
+    bytes b = {0};
+    ptowsp_span broken[4];
+    ptowsp_span_set set = {"step", spans, 4, names, 2, span_label, NULL};
+    ptowsp_output output = {bytes_write, &b};
+    int order[4];
+    memcpy(order, sequences, sizeof order);
+    set.user = order;
+    memcpy(broken, spans, sizeof broken);
+    broken[2].kind = 0;
+    set.spans = broken;
+    assert_int_equal(ptowsp_context_create(NULL, &s.context), PTOWSP_OK);
+    assert_int_equal(ptowsp_spans_export(s.context, &set, PTOWSP_EXPORT_CSV, NULL, output),
+                     PTOWSP_OK);
+    bytes_write(&b, "", 1);
+    assert_string_equal((const char *)b.data, rows);
+    b.size = 0;
+    assert_int_equal(ptowsp_spans_export(s.context, &set, PTOWSP_EXPORT_PERFETTO, NULL, output),
+                     PTOWSP_OK);
+    read_trace(&r, &b);
+    assert_int_equal(r.count, 3);
+    assert_string_equal(r.slices[0].name, "merge, \"all\" sequence=7");
+    assert_int_equal(r.slices[0].begin, 60);
+    assert_int_equal(r.slices[0].end, 200);
+    assert_string_equal(track_name(&r, r.slices[2].track), "lane 1");
+    assert_int_equal(r.slices[2].begin, 50);
+    for (int format = PTOWSP_EXPORT_CHROME; format <= PTOWSP_EXPORT_TABLE; format++) {
+        b.size = 0;
+        assert_int_equal(
+            ptowsp_spans_export(s.context, &set, (ptowsp_export_format)format, NULL, output),
+            PTOWSP_OK);
+        assert_true(b.size > 100);
+        if (format == PTOWSP_EXPORT_SVG) {
+            assert_int_equal(count_text(&b, "<title>decode sequence=5"), 1);
+            assert_int_equal(count_text(&b, "200 ns, measured: 3 tasks, 2 lanes, "), 1);
+        }
+    }
+    static const struct {
+        ptowsp_span span;
+        const char *text;
+    } wrong[] = {{{9, 8, 0, 0}, "export: span 1 ends before it begins"},
+                 {{7, 8, 0, 2}, "export: span 1 is of a kind without a name"},
+                 {{7, 8, PTOWSP_LANE_COUNT_MAX, 0}, "export: span 1 is on a lane that cannot be"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        broken[1] = wrong[i].span;
+        assert_int_equal(ptowsp_spans_export(s.context, &set, PTOWSP_EXPORT_CSV, NULL, output),
+                         PTOWSP_INVALID_PARAMS);
+        test_error_is(s.context, PTOWSP_INVALID_PARAMS, 1, wrong[i].text);
+    }
+    assert_int_equal(ptowsp_spans_export(s.context, &set, PTOWSP_EXPORT_DOT, NULL, output),
+                     PTOWSP_INVALID_PARAMS);
+    test_error_is(s.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "export: there is no format 7 of spans");
+    assert_int_equal(ptowsp_spans_export(s.context, NULL, PTOWSP_EXPORT_CSV, NULL, output),
+                     PTOWSP_INVALID_PARAMS);
+    test_error_is(s.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "export: the set, its spans or its names are NULL");
+    const char *const unnamed[] = {"decode", NULL};
+    set.names = unnamed;
+    assert_int_equal(ptowsp_spans_export(s.context, &set, PTOWSP_EXPORT_CSV, NULL, output),
+                     PTOWSP_INVALID_PARAMS);
+    test_error_is(s.context, PTOWSP_INVALID_PARAMS, 1,
+                  "export: the name of kind 1 is NULL, or too long");
+    set.count = 0, set.name_count = 0;
+    for (int format = 0; format <= PTOWSP_EXPORT_TABLE; format++) {  // nothing can be drawn
+        assert_int_equal(
+            ptowsp_spans_export(s.context, &set, (ptowsp_export_format)format, NULL, output),
+            PTOWSP_OK);
+    }
+    free(b.data);
+    ptowsp_context_destroy(s.context);
+}
+
 static void export__edges_are_lines_of_dot_and_text(void **state) {
     (void)state;
     see s = {0};
@@ -993,6 +1087,7 @@ int main(void) {
         cmocka_unit_test(export__perfetto_has_processes),
         cmocka_unit_test(export__json_csv_table_and_svg_say_what_the_run_did),
         cmocka_unit_test(export__have_the_wall_clock_as_well),
+        cmocka_unit_test(export__spans_are_drawn_as_tasks_are),
         cmocka_unit_test(export__usage_adds_up),
         cmocka_unit_test(export__edges_are_lines_of_dot_and_text),
         cmocka_unit_test(export__outputs_that_fail_are_told_and_not_called_again),

@@ -346,9 +346,9 @@ static void run_plan(plan_run *run, uint64_t way) {
                                     : ptowsp_attention_progress_size(run->attention);
     uint32_t *progress = (uint32_t *)calloc((size_t)size, sizeof *progress);
     const ptowsp_work_fn table[1] = {unit_kernel};
-    ptowsp_attention_job job = {run->attention,    table,     1,
-                                merge_kernel,      run,       progress,
-                                way != RUN_SERIAL, run->plan, join_kernel};
+    ptowsp_attention_job job = {
+        run->attention,    table,     1,           merge_kernel, run, progress,
+        way != RUN_SERIAL, run->plan, join_kernel, NULL};
     uint64_t index;
     require(run->s, ptowsp_attention_job_check(&job, &index) == PTOWSP_OK);
     if (way == RUN_THREADS) {

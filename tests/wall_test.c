@@ -3,7 +3,7 @@
 #include "device_fixture.h"
 
 // Requests with a task each, and one behind it; then a pipeline of two processes.
-enum { REQUESTS = 40, TILES = 9, TASK_COUNT = 2 * REQUESTS + 2 * TILES, BUSY_NS = 3000 };
+enum { REQUESTS = 40, TILES = 9, TASK_COUNT = 2 * REQUESTS + 2 * TILES, BUSY_NS = 40000 };
 
 typedef struct seen {
     uint64_t begin, end;
@@ -16,6 +16,7 @@ typedef struct fixture {
     ptowsp_program *program;
     ptowsp_run *run;
     seen seen[TASK_COUNT];
+    test_memory memory;
 } fixture;
 
 static ptowsp_cycles spend(const ptowsp_task *task, void *user) {
@@ -31,8 +32,11 @@ static ptowsp_cycles spend(const ptowsp_task *task, void *user) {
 
 static void make(fixture *f, bool has_cost, const ptowsp_schedule *schedule) {
     const ptowsp_module_desc module = {"wall", 8};
-    const ptowsp_context_desc context = {.threads = PTOWSP_THREADS_OWN, .lane_count = 3};
     memset(f, 0, sizeof *f);
+    const ptowsp_context_desc context = {.threads = PTOWSP_THREADS_OWN,
+                                         .lane_count = 3,
+                                         .resize = test_resize,
+                                         .resize_user = &f->memory};
     assert_int_equal(ptowsp_context_create(&context, &f->context), PTOWSP_OK);
     assert_int_equal(ptowsp_module_create(f->context, &module, &f->m), PTOWSP_OK);
     ptowsp_kernel_desc desc;
@@ -89,6 +93,7 @@ static void destroy(fixture *f) {
     ptowsp_program_destroy(f->program);
     ptowsp_module_destroy(f->m);
     ptowsp_context_destroy(f->context);
+    assert_int_equal(f->memory.live_blocks, 0);
 }
 
 static void record(const fixture *f, uint64_t every, bool has_clock) {
@@ -97,7 +102,7 @@ static void record(const fixture *f, uint64_t every, bool has_clock) {
 }
 
 // Two clocks tell the times, and rounding is coarser than a tick.
-enum { SLACK_NS = 2000 };
+enum { SLACK_NS = 20000 };
 
 // Records against what kernels have seen between two times of the clock.
 static void check(const fixture *f, uint64_t every, uint64_t before, uint64_t after) {
@@ -219,11 +224,233 @@ static void wall__of_tasks_that_did_not_run_is_none(void **state) {
     destroy(&f);
 }
 
+static bool take_bytes(void *user, const void *data, size_t size) {
+    (void)data;
+    *(size_t *)user += size;
+    return true;
+}
+
+// Executes and exports, with one allocation refused from here on; 0: none. OUT_OF_MEMORY if it was.
+static bool survives(fixture *f, size_t refused) {
+    const ptowsp_run_options on_lanes = {.lane_count = 2};
+    const ptowsp_export_options both = {.time = PTOWSP_TIME_BOTH};
+    const ptowsp_span spans[] = {{3, 4, 1, 0}, {1, 2, 1, 0}};
+    static const char *const names[] = {"name"};
+    const ptowsp_span_set set = {"title", spans, 2, names, 1, NULL, NULL};
+    size_t size = 0;
+    const ptowsp_output output = {take_bytes, &size};
+    f->memory.refuse_at = refused ? f->memory.allocations + refused : 0;
+    ptowsp_status status = ptowsp_run_execute(f->run, &on_lanes);
+    if (status == PTOWSP_OK) {
+        status = ptowsp_run_export(f->run, PTOWSP_EXPORT_PERFETTO, &both, output);
+    }
+    if (status == PTOWSP_OK) {
+        status = ptowsp_spans_export(f->context, &set, PTOWSP_EXPORT_SVG, NULL, output);
+    }
+    assert_true(status == PTOWSP_OK || status == PTOWSP_OUT_OF_MEMORY);
+    f->memory.refuse_at = 0;
+    return status == PTOWSP_OK;
+}
+
+static void wall__every_refused_allocation_is_told(void **state) {
+    (void)state;
+    static fixture f;
+    size_t refused = 1;
+    for (bool is_over = false; !is_over; refused++) {
+        make(&f, true, NULL);
+        record(&f, 1, true);
+        is_over = survives(&f, refused);
+        assert_true(is_over || survives(&f, 0));  // and can be repeated
+        destroy(&f);
+    }
+    assert_in_range(refused, 20, 1000);
+}
+
+// -- graphs ---------------------------------------------------------------------------------------
+
+// A chain of two tasks before a range, and one that fails with one behind it.
+enum { NODES = 5, ITEMS = 6 };
+
+static ptowsp_status node_spend(void *user, uint64_t task, uint32_t lane) {
+    seen *s = &((seen *)user)[task];
+    s->begin = ptowsp_clock_ns();
+    s->lane = lane;
+    while (ptowsp_clock_ns() - s->begin < BUSY_NS) {
+    }
+    s->end = ptowsp_clock_ns();
+    return task == 3 ? PTOWSP_KERNEL_FAILED : PTOWSP_OK;
+}
+
+static ptowsp_status node_range(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
+    seen *s = &((seen *)user)[NODES + begin];
+    (void)end;
+    return node_spend(s, 0, lane);
+}
+
+static void check_nodes(const ptowsp_span *spans, const seen *saw) {
+    for (int i = 0; i < NODES; i++) {
+        uint64_t begin = UINT64_MAX, end = 0;
+        for (int k = 0; i == 2 && k < ITEMS; k++) {
+            if (saw[NODES + k].end == 0) {
+                continue;  // in a range that begins before it
+            }
+            begin = saw[NODES + k].begin < begin ? saw[NODES + k].begin : begin;
+            end = saw[NODES + k].end > end ? saw[NODES + k].end : end;
+        }
+        begin = i == 2 ? begin : saw[i].begin;
+        end = i == 2 ? end : saw[i].end;
+        if (i == 4) {  // behind the one that failed
+            assert_int_equal(spans[i].end, 0);
+            continue;
+        }
+        if (!(spans[i].begin <= begin + SLACK_NS && spans[i].end + SLACK_NS >= end)) {
+            fail_msg("task %d ran from %llu to %llu, with a span from %lld to %lld", i,
+                     (unsigned long long)begin, (unsigned long long)end, (long long)spans[i].begin,
+                     (long long)spans[i].end);
+        }
+        assert_true(begin - spans[i].begin < 1000000000 || spans[i].begin > begin);
+        assert_int_equal(spans[i].kind, i == 1 ? PTOWSP_UNIT_CUBE : PTOWSP_UNIT_VECTOR);
+        if (i != 2) {
+            assert_int_equal(spans[i].lane, saw[i].lane);
+        }
+    }
+    assert_true(spans[0].end <= spans[1].begin && spans[1].end <= spans[2].begin);
+}
+
+static void wall__of_graphs(void **state) {
+    (void)state;
+    const ptowsp_context_desc context_desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 3};
+    const ptowsp_device_desc device_desc = {.vector_count = 2, .cube_count = 1};
+    ptowsp_context *context;
+    ptowsp_graph *graph;
+    ptowsp_device *device;
+    seen saw[NODES + ITEMS];
+    ptowsp_span spans[NODES + 1];
+    assert_int_equal(ptowsp_context_create(&context_desc, &context), PTOWSP_OK);
+    for (uint32_t cubes = 0; cubes < 2; cubes++) {  // with queues of units, too
+        const ptowsp_graph_desc desc = {cubes};
+        assert_int_equal(ptowsp_graph_create(context, &desc, &graph), PTOWSP_OK);
+        for (int i = 0; i < NODES; i++) {
+            ptowsp_graph_task_desc task = {.user = saw};
+            task.fn = i == 2 ? NULL : node_spend;
+            task.range = i == 2 ? node_range : NULL;
+            task.item_count = i == 2 ? ITEMS : 0;
+            task.grain = i == 2 ? 1 : 0;
+            task.unit = i == 1 ? PTOWSP_UNIT_CUBE : PTOWSP_UNIT_VECTOR;
+            assert_int_equal(ptowsp_graph_task_make(graph, &task, NULL), PTOWSP_OK);
+        }
+        ptowsp_graph_edge_make(graph, 0, 1);
+        ptowsp_graph_edge_make(graph, 1, 2);
+        ptowsp_graph_edge_make(graph, 3, 4);
+        assert_int_equal(ptowsp_graph_record(graph, NULL, 3), PTOWSP_INVALID_PARAMS);
+        test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                      "graph: spans is NULL, with a capacity");
+        for (int round = 0; round < 20; round++) {
+            memset(spans, 0x55, sizeof spans);
+            memset(saw, 0, sizeof saw);
+            assert_int_equal(ptowsp_graph_record(graph, spans, NODES + 1), PTOWSP_OK);
+            assert_int_equal(ptowsp_graph_run(graph), PTOWSP_KERNEL_FAILED);
+            check_nodes(spans, saw);
+            assert_int_equal(spans[NODES].kind, 0x55555555);  // there is no such task
+        }
+        memset(saw, 0, sizeof saw);
+        assert_int_equal(ptowsp_device_open(context, &device_desc, &device), PTOWSP_OK);
+        assert_int_equal(ptowsp_device_run_graph(device, graph), PTOWSP_KERNEL_FAILED);
+        check_nodes(spans, saw);
+        assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+        memset(spans, 0x55, sizeof spans);
+        assert_int_equal(ptowsp_graph_record(graph, spans, 1), PTOWSP_OK);
+        assert_int_equal(ptowsp_graph_run(graph), PTOWSP_KERNEL_FAILED);
+        assert_true(spans[0].end > spans[0].begin && spans[1].kind == 0x55555555);
+        assert_int_equal(ptowsp_graph_record(graph, NULL, 0), PTOWSP_OK);
+        memset(spans, 0x55, sizeof spans);
+        assert_int_equal(ptowsp_graph_run(graph), PTOWSP_KERNEL_FAILED);
+        assert_int_equal(spans[0].kind, 0x55555555);
+        ptowsp_graph_destroy(graph);
+    }
+    ptowsp_context_destroy(context);
+}
+
+// -- plans ----------------------------------------------------------------------------------------
+
+enum { SEQUENCES = 6, PLAN_UNITS = 64 };
+
+typedef struct plan_seen {
+    const ptowsp_attention_plan *plan;
+    seen units[PLAN_UNITS], merges[PLAN_UNITS];
+} plan_seen;
+
+static void unit_spend(const ptowsp_work *work, uint32_t lane, void *user) {
+    plan_seen *p = (plan_seen *)user;
+    bool is_merge = work >= p->plan->merges && work < p->plan->merges + p->plan->merge_count;
+    seen *s = is_merge ? &p->merges[work - p->plan->merges] : &p->units[work - p->plan->units];
+    s->begin = ptowsp_clock_ns();
+    s->lane = lane;
+    s->end = ptowsp_clock_ns();
+    s->count++;
+}
+
+static void check_span(const ptowsp_span *span, const seen *s, uint32_t kind) {
+    assert_int_equal(s->count, 1);
+    assert_true(span->begin <= s->begin && s->end <= span->end);
+    assert_int_equal(span->lane, s->lane);
+    assert_int_equal(span->kind, kind);
+}
+
+static void wall__of_plans(void **state) {
+    (void)state;
+    static const int32_t lengths[SEQUENCES] = {9000, 100, 0, 300, 5000, 40};
+    const ptowsp_context_desc context_desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 2};
+    ptowsp_context *context;
+    ptowsp_attention_batch batch = {.kv_lengths = lengths, .sequence_count = SEQUENCES};
+    ptowsp_attention_config config = {.head_count = 1, .lane_count = 4};
+    static uint64_t block[2048];
+    static uint32_t progress[1024];
+    static ptowsp_span spans[2 * PLAN_UNITS];
+    static plan_seen saw;
+    const ptowsp_work_fn table[] = {unit_spend};
+    ptowsp_attention_sizes sizes;
+    ptowsp_attention_plan plan;
+    assert_int_equal(ptowsp_attention_size(&batch, &config, &sizes, NULL), PTOWSP_OK);
+    assert_int_equal(ptowsp_attention_place(&sizes, block, sizeof block, &plan), PTOWSP_OK);
+    assert_int_equal(ptowsp_attention_generate(&batch, &config, &plan, NULL), PTOWSP_OK);
+    assert_in_range(plan.unit_count + plan.merge_count, 2, PLAN_UNITS);
+    assert_true(ptowsp_attention_progress_size(&plan) <= 1024);
+    assert_true(plan.merge_count > 0);
+    assert_int_equal(ptowsp_context_create(&context_desc, &context), PTOWSP_OK);
+    saw.plan = &plan;
+    for (int how = 0; how < 4; how++) {
+        ptowsp_attention_job job = {.plan = &plan,
+                                    .table = table,
+                                    .table_count = 1,
+                                    .merge = unit_spend,
+                                    .user = &saw,
+                                    .progress = progress,
+                                    .is_stealing = how % 2,
+                                    .spans = spans};
+        memset(saw.units, 0, sizeof saw.units + sizeof saw.merges);
+        memset(spans, 0, sizeof spans);
+        assert_int_equal(how < 2 ? ptowsp_attention_run_serial(&job, NULL)
+                                 : ptowsp_attention_run(context, &job),
+                         PTOWSP_OK);
+        for (uint32_t i = 0; i < plan.unit_count; i++) {
+            check_span(&spans[i], &saw.units[i], 0);
+        }
+        for (uint32_t i = 0; i < plan.merge_count; i++) {
+            check_span(&spans[plan.unit_count + i], &saw.merges[i], 1);
+        }
+    }
+    ptowsp_context_destroy(context);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wall__tells_when_and_where_kernels_ran),
         cmocka_unit_test(wall__tells_which_core_of_a_device),
         cmocka_unit_test(wall__of_tasks_that_did_not_run_is_none),
+        cmocka_unit_test(wall__every_refused_allocation_is_told),
+        cmocka_unit_test(wall__of_graphs),
+        cmocka_unit_test(wall__of_plans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -135,7 +135,8 @@ void decode_balanced_step(decode_step *s, uint32_t index) {
     static const ptowsp_work_fn table[] = {decode_balanced_attend};
     decode_run *run = &s->balanced;
     ptowsp_attention_job job = {
-        &s->plan, table, 1, decode_balanced_merge, run, s->progress, s->o.is_stealing, NULL, NULL};
+        &s->plan, table, 1,   decode_balanced_merge, run, s->progress, s->o.is_stealing,
+        NULL,     NULL,  NULL};
     decode_outputs_clear(run);
     uint64_t start = ptowsp_clock_ns();
     decode_balanced_plan(s);

@@ -21,15 +21,24 @@ typedef struct pwsp_wall {
     uint64_t ticks[2], ns[2];  // at the begin and at the end
 } pwsp_wall;
 
-PWSP_INLINE void pwsp_wall_read(pwsp_wall *clock, int i) {
-    clock->ns[i] = ptowsp_clock_ns();
-    clock->ticks[i] = pwsp_ticks();
+// Reads both. If the thread is interrupted between them, it tries again.
+PWSP_INLINE void pwsp_wall_read(pwsp_wall *wall, int i) {
+    uint64_t least = UINT64_MAX;
+    for (int k = 0; k < 8 && least > 500; k++) {
+        uint64_t before = ptowsp_clock_ns(), ticks = pwsp_ticks();
+        uint64_t taken = ptowsp_clock_ns() - before;
+        if (taken < least) {
+            least = taken;
+            wall->ns[i] = before;
+            wall->ticks[i] = ticks;
+        }
+    }
 }
 
 // Nanoseconds from the begin. Both ends must have been read.
-PWSP_INLINE uint64_t pwsp_wall_since(const pwsp_wall *clock, uint64_t ticks) {
-    uint64_t all = clock->ticks[1] - clock->ticks[0], ns = clock->ns[1] - clock->ns[0];
-    uint64_t passed = ticks > clock->ticks[0] ? ticks - clock->ticks[0] : 0;
+PWSP_INLINE uint64_t pwsp_wall_since(const pwsp_wall *wall, uint64_t ticks) {
+    uint64_t all = wall->ticks[1] - wall->ticks[0], ns = wall->ns[1] - wall->ns[0];
+    uint64_t passed = ticks > wall->ticks[0] ? ticks - wall->ticks[0] : 0;
     return all ? (uint64_t)((double)passed * ((double)ns / (double)all)) : 0;
 }
 

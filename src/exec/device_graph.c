@@ -165,11 +165,19 @@ static void pwsp_device_graph_done(void *user, const pwsp_result *result, uint32
     ptowsp_graph_lane_stats *stats = &graph->core_stats[result->core];
     const pwsp_graph_node *node = &graph->nodes[result->entry];
     pwsp_graph_range *range = pwsp_graph_range_of(graph, result->entry);
+    ptowsp_span *span = result->end ? pwsp_graph_span(graph, result->entry) : NULL;
     if (range) {
         uint64_t begin =
             pwsp_device_part_begin(range, pwsp_device_part_count(device, range), result->part);
         stats->range_count++;
         stats->task_count += result->part == 0;
+        if (span) {  // from the first part to the last
+            pwsp_mutex_lock(&graph->sleepers.mutex);
+            span->begin = span->end ? pwsp_min_u64(span->begin, result->start) : result->start;
+            span->end = pwsp_max_u64(span->end, result->end);
+            span->lane = result->core;
+            pwsp_mutex_unlock(&graph->sleepers.mutex);
+        }
         if (result->status < 0) {
             pwsp_mutex_lock(&graph->sleepers.mutex);
             if (begin < range->failed_begin) {
@@ -185,6 +193,11 @@ static void pwsp_device_graph_done(void *user, const pwsp_result *result, uint32
         pwsp_graph_kernel *kernel = (pwsp_graph_kernel *)node->user;
         kernel->cycles = result->cycles;
         kernel->run_number = graph->run_number;
+    }
+    if (span) {
+        span->begin = result->start;
+        span->end = result->end;
+        span->lane = result->core;
     }
     stats->task_count++;
     pwsp_device_task_over(device, by, result->entry, result->status, false);
@@ -238,6 +251,7 @@ static bool pwsp_device_run_tasks(ptowsp_device *device, ptowsp_graph *graph) {
     job.done = pwsp_device_graph_done;
     job.stop = pwsp_device_graph_stop;
     job.describe = pwsp_device_graph_describe;
+    job.is_clocked = graph->spans != NULL;
     pwsp_device_prepare(device, &job);
     // Sources that need no core end after all the others are queued, because they may release more.
     uint32_t list = PWSP_GRAPH_NONE;

@@ -328,6 +328,19 @@ ptowsp_status ptowsp_graph_run(ptowsp_graph *graph) {
     return status;
 }
 
+ptowsp_status ptowsp_graph_record(ptowsp_graph *graph, ptowsp_span *spans, uint64_t capacity) {
+    if (pwsp_load_relaxed(&graph->is_running)) {
+        return PTOWSP_BUSY;
+    }
+    if (!spans && capacity) {
+        return pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "graph: spans is NULL, with a capacity");
+    }
+    graph->spans = spans;
+    graph->span_capacity = capacity;
+    return PTOWSP_OK;
+}
+
 void ptowsp_graph_cancel(ptowsp_graph *graph) {
     if (pwsp_load_seq_cst(&graph->is_running)) {
         pwsp_fetch_or_seq_cst(&graph->flags, PWSP_GRAPH_IS_CUT);

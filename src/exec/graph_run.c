@@ -12,8 +12,37 @@
 
 #define PWSP_GRAPH_WAKE_TICKS (30 * PWSP_TICKS_US)  // runs during which others may stay asleep
 
+// -- spans ----------------------------------------------------------------------------------------
+
+static uint64_t pwsp_graph_span_count(const ptowsp_graph *graph) {
+    return pwsp_min_u64(graph->span_capacity, graph->task_count);
+}
+
+static void pwsp_graph_begin_spans(ptowsp_graph *graph) {
+    for (uint64_t i = 0; i < pwsp_graph_span_count(graph); i++) {
+        memset(&graph->spans[i], 0, sizeof graph->spans[i]);
+        graph->spans[i].kind = (uint32_t)pwsp_graph_unit_of(graph, (uint32_t)i);
+    }
+    pwsp_wall_read(&graph->wall, 0);
+}
+
+// Ticks become the clock's time.
+static void pwsp_graph_end_spans(ptowsp_graph *graph) {
+    pwsp_wall_read(&graph->wall, 1);
+    for (uint64_t i = 0; i < pwsp_graph_span_count(graph); i++) {
+        ptowsp_span *span = &graph->spans[i];
+        if (span->end) {
+            span->begin = graph->wall.ns[0] + pwsp_wall_since(&graph->wall, span->begin);
+            span->end = graph->wall.ns[0] + pwsp_wall_since(&graph->wall, span->end);
+        }
+    }
+}
+
+// -- runs -----------------------------------------------------------------------------------------
+
 PWSP_INTERNAL void pwsp_graph_begin_run(ptowsp_graph *graph) {
-    pwsp_store_relaxed(&graph->flags, 0u);
+    pwsp_store_relaxed(&graph->flags, graph->spans ? PWSP_GRAPH_IS_CLOCKED : 0u);
+    pwsp_graph_begin_spans(graph);
     pwsp_store_seq_cst(&graph->is_running, 1u);
     graph->run_number++;
     graph->ran_count = graph->task_count;
@@ -33,6 +62,7 @@ PWSP_INTERNAL ptowsp_status pwsp_graph_end_run(ptowsp_graph *graph, bool is_whol
     ptowsp_context *context = graph->context;
     uint32_t first_failed = graph->tally.first_failed;
     pwsp_store_seq_cst(&graph->is_running, 0u);
+    pwsp_graph_end_spans(graph);
     uint64_t bad_count = graph->tally.failed_count + graph->tally.skipped_count;
     graph->is_marked = bad_count > 0;
     graph->done_count = graph->ran_count - bad_count;

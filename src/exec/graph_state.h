@@ -89,6 +89,7 @@ enum { PWSP_GRAPH_LONG = 0, PWSP_GRAPH_MEDIUM, PWSP_GRAPH_SHORT };
 // Conditions that make a run not plain.
 #define PWSP_GRAPH_HAS_FAILED 1u
 #define PWSP_GRAPH_IS_CUT     2u  // cancelled
+#define PWSP_GRAPH_IS_CLOCKED 4u  // spans are written
 
 typedef struct pwsp_graph_lane {
     uint32_t index;
@@ -142,6 +143,9 @@ struct ptowsp_graph {
     uint64_t marked_count;  // kinds and outcomes that have a value
     uint64_t done_count;
     pwsp_graph_tally tally;  // of all lanes
+    ptowsp_span *spans;      // the caller's; in ticks while the graph runs
+    uint64_t span_capacity;
+    pwsp_wall wall;
 
     pwsp_graph_lane *lanes;
     ptowsp_graph_lane_stats *lane_stats;
@@ -180,6 +184,11 @@ struct ptowsp_graph {
 };
 
 #define PWSP_GRAPH_BLOCK (PWSP_DEQUE_SIZE / 2)
+
+// The span of a task, or NULL.
+PWSP_INLINE ptowsp_span *pwsp_graph_span(const ptowsp_graph *graph, uint64_t task) {
+    return task < graph->span_capacity ? &graph->spans[task] : NULL;
+}
 
 // Makes room in an array of graph that doubles and is not zeroed.
 PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void **array, uint64_t *capacity,

@@ -90,6 +90,10 @@ static uint32_t pwsp_graph_range_done(ptowsp_graph *graph, pwsp_graph_lane *lane
         return PWSP_GRAPH_NONE;
     }
     bool has_failed = range->failed_begin != UINT64_MAX;
+    ptowsp_span *span = pwsp_graph_span(graph, range->task);
+    if (span) {
+        span->end = pwsp_ticks();
+    }
     return pwsp_graph_finish(graph, lane, range->task,
                              has_failed ? range->failed_status : PTOWSP_OK,
                              !has_failed && pwsp_load_relaxed(&range->is_cut));
@@ -105,6 +109,10 @@ static uint32_t pwsp_graph_range_open(ptowsp_graph *graph, pwsp_graph_lane *lane
     range->failed_begin = UINT64_MAX;
     range->is_cut = 0;
     if (range->item_count == 0) {
+        ptowsp_span *span = pwsp_graph_span(graph, range->task);
+        if (span) {
+            span->end = pwsp_ticks();
+        }
         return pwsp_graph_finish(graph, lane, range->task, PTOWSP_OK, false);
     }
     if (!lane->is_alone) {
@@ -166,9 +174,17 @@ PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lan
         return pwsp_graph_finish(graph, lane, task, PTOWSP_OK, true);
     }
     const pwsp_graph_node *node = &graph->nodes[task];
+    ptowsp_span *span = pwsp_graph_span(graph, task);
+    if (span) {
+        span->lane = lane->index;
+        span->begin = pwsp_ticks();
+    }
     if (!node->fn) {
         return pwsp_graph_range_open(graph, lane, (uint32_t)(uintptr_t)node->user);
     }
     ptowsp_status status = node->fn(node->user, task, lane->index);
+    if (span) {
+        span->end = pwsp_ticks();
+    }
     return pwsp_graph_finish(graph, lane, task, status, false);
 }

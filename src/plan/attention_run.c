@@ -86,6 +86,23 @@ static uint32_t pwsp_merge_find(const ptowsp_attention_plan *plan, uint32_t hint
     return low > 0 && pwsp_merge_has(plan, low - 1, slot) ? low - 1 : plan->merge_count;
 }
 
+// Calls a kernel, and tells when if the job has spans.
+PWSP_INLINE void pwsp_attention_call(const pwsp_attention_worker *worker, ptowsp_work_fn fn,
+                                     const PTOWSP_GM ptowsp_work *work, uint64_t at,
+                                     uint32_t kind) {
+    const ptowsp_attention_job *job = worker->job;
+    if (PWSP_LIKELY(!job->spans)) {
+        fn(work, worker->lane, job->user);
+        return;
+    }
+    ptowsp_span *span = &job->spans[at];
+    span->begin = ptowsp_clock_ns();
+    fn(work, worker->lane, job->user);
+    span->end = ptowsp_clock_ns();
+    span->lane = worker->lane;
+    span->kind = kind;
+}
+
 // Counts a part whose state is written, and merges its tile if it is the last one.
 static void pwsp_attention_count_part(pwsp_attention_worker *worker, uint32_t slot) {
     const ptowsp_attention_job *job = worker->job;
@@ -99,7 +116,8 @@ static void pwsp_attention_count_part(pwsp_attention_worker *worker, uint32_t sl
     PTOWSP_ASSERT(done <= slot_count && "progress was not zero");
     if (done == slot_count) {
         pwsp_store_relaxed(count, 0u);
-        job->merge(&plan->merges[merge], worker->lane, job->user);
+        pwsp_attention_call(worker, job->merge, &plan->merges[merge], plan->unit_count + merge,
+                            job->table_count);
     }
 }
 
@@ -135,7 +153,9 @@ static void pwsp_prefix_count_part(const pwsp_attention_worker *worker,
         PTOWSP_ASSERT(done <= join->params[3] && "progress was not zero");
         if (done == join->params[3]) {
             pwsp_store_relaxed(&counts[index], 0u);
-            job->join(join, worker->lane, job->user);
+            pwsp_attention_call(worker, job->join, join,
+                                job->plan->unit_count + job->plan->merge_count + index,
+                                job->table_count + 1);
         }
     }
 }
@@ -145,11 +165,9 @@ static void pwsp_attention_units(pwsp_attention_worker *worker, uint64_t begin, 
     const PTOWSP_GM ptowsp_work *units = worker->job->plan->units;
     const ptowsp_work_fn *table = worker->job->table;
     const ptowsp_prefix_plan *prefix = worker->job->prefix;
-    void *user = worker->job->user;
-    uint32_t lane = worker->lane;
     for (uint64_t i = begin; i < end; i++) {
         if (ptowsp_work_is_valid(&units[i])) {
-            table[units[i].tier](&units[i], lane, user);
+            pwsp_attention_call(worker, table[units[i].tier], &units[i], i, units[i].tier);
             if (ptowsp_work_slot(&units[i]) == PTOWSP_NO_SLOT) {
                 continue;
             }

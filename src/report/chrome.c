@@ -56,8 +56,9 @@ static void pwsp_chrome_names(pwsp_picture *picture, bool is_first) {
 
 static void pwsp_chrome_args(pwsp_picture *picture, uint64_t slot) {
     pwsp_out *out = picture->out;
-    ptowsp_task_trace task = ptowsp_run_trace_at(picture->run, slot);
-    const pwsp_label_part *parts = pwsp_picture_parts(picture, task.record->node);
+    ptowsp_task_trace task = pwsp_picture_task(picture, slot);
+    const pwsp_label_part *parts =
+        picture->set ? NULL : pwsp_picture_parts(picture, task.record->node);
     pwsp_out_text(out, ",\"args\":{\"task\":");
     pwsp_out_u64(out, task.index);
     const ptowsp_task_record *record = pwsp_picture_record(picture, slot);

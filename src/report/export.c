@@ -4,38 +4,57 @@
 
 #include <inttypes.h>
 
-static ptowsp_status pwsp_export_refuse(const ptowsp_run *run, const char *text) {
-    return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "export: %s", text);
+static ptowsp_status pwsp_export_refuse(ptowsp_context *context, const char *text) {
+    return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "export: %s", text);
 }
 
-// Fills in the defaults of an SVG and checks it.
-static ptowsp_status pwsp_export_check_svg(const ptowsp_run *run, ptowsp_export_options *options) {
+// What lanes and time a picture has.
+typedef struct pwsp_export_extent {
     uint64_t makespan, tracks;
-    pwsp_picture_extent(run, options->time == PTOWSP_TIME_WALL, &makespan, &tracks);
+} pwsp_export_extent;
+
+// Fills in the defaults of an SVG and checks it.
+static ptowsp_status pwsp_export_check_svg(ptowsp_context *context, pwsp_export_extent extent,
+                                           ptowsp_export_options *options) {
     options->width = options->width ? options->width : 960;
     options->lane_max = options->lane_max ? options->lane_max : 64;
     if (options->width < 320 || options->width > 10000) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "export: a width of %u is not in 320 to 10000", options->width);
     }
     if (options->lane_max > PTOWSP_EXPORT_LANE_MAX) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "export: lane_max %u is more than %d", options->lane_max,
                          PTOWSP_EXPORT_LANE_MAX);
     }
     if (options->end && options->end <= options->begin) {
-        return pwsp_export_refuse(run, "the window of time is empty");
+        return pwsp_export_refuse(context, "the window of time is empty");
     }
-    if (options->begin && options->begin >= makespan) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+    if (options->begin && options->begin >= extent.makespan) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "export: the window begins at %" PRIu64 ", but the run ends at %" PRIu64,
-                         options->begin, makespan);
+                         options->begin, extent.makespan);
     }
-    if (tracks > options->lane_max) {
-        return pwsp_fail(run->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+    if (extent.tracks > options->lane_max) {
+        return pwsp_fail(context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                          "export: a picture of %" PRIu64 " lanes and processes, but lane_max is %u",
-                         tracks, options->lane_max);
+                         extent.tracks, options->lane_max);
     }
+    return PTOWSP_OK;
+}
+
+// What all formats refuse. Fills in the defaults.
+static ptowsp_status pwsp_export_check_output(ptowsp_context *context,
+                                              ptowsp_export_options *options,
+                                              ptowsp_output output) {
+    if (!output.write) {
+        return pwsp_export_refuse(context, "an output without a function");
+    }
+    if ((uint32_t)options->theme > PTOWSP_THEME_DARK) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "export: there is no theme %d", (int)options->theme);
+    }
+    options->clock_mhz = options->clock_mhz ? options->clock_mhz : 1000;
     return PTOWSP_OK;
 }
 
@@ -51,13 +70,14 @@ static ptowsp_status pwsp_export_check_time(const ptowsp_run *run, ptowsp_export
         return PTOWSP_OK;
     }
     if (format > PTOWSP_EXPORT_TABLE || (time == PTOWSP_TIME_BOTH && !has_both)) {
-        return pwsp_export_refuse(run, time == PTOWSP_TIME_BOTH
-                                           ? "two times side by side are for PERFETTO and CHROME"
-                                           : "this format has no wall clock");
+        return pwsp_export_refuse(run->context,
+                                  time == PTOWSP_TIME_BOTH
+                                      ? "two times side by side are for PERFETTO and CHROME"
+                                      : "this format has no wall clock");
     }
     return run->has_records && run->has_clock
                ? PTOWSP_OK
-               : pwsp_export_refuse(run, "the run has recorded no wall clock (has_clock)");
+               : pwsp_export_refuse(run->context, "the run has recorded no wall clock (has_clock)");
 }
 
 static ptowsp_status pwsp_export_check(const ptowsp_run *run, ptowsp_export_format format,
@@ -66,31 +86,31 @@ static ptowsp_status pwsp_export_check(const ptowsp_run *run, ptowsp_export_form
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "export: there is no format %d", (int)format);
     }
-    if (!output.write) {
-        return pwsp_export_refuse(run, "an output without a function");
-    }
-    if ((uint32_t)options->theme > PTOWSP_THEME_DARK) {
-        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "export: there is no theme %d", (int)options->theme);
+    ptowsp_status status = pwsp_export_check_output(run->context, options, output);
+    if (status != PTOWSP_OK) {
+        return status;
     }
     if (!ptowsp_run_kernels(run, NULL)) {
-        return pwsp_export_refuse(run, "the run has recorded nothing (ptowsp_run_record)");
+        return pwsp_export_refuse(run->context, "the run has recorded nothing (ptowsp_run_record)");
     }
     bool needs_tasks =
         format == PTOWSP_EXPORT_SVG || format == PTOWSP_EXPORT_CSV || format == PTOWSP_EXPORT_TABLE;
     if (needs_tasks && !run->has_records) {
-        return pwsp_export_refuse(run, "the run has recorded no tasks (PTOWSP_RECORD_TASKS)");
+        return pwsp_export_refuse(run->context,
+                                  "the run has recorded no tasks (PTOWSP_RECORD_TASKS)");
     }
     bool needs_edges = format == PTOWSP_EXPORT_EDGES || format == PTOWSP_EXPORT_DOT;
     if (needs_edges && (!run->has_records || run->recorder.options.level < PTOWSP_RECORD_EDGES)) {
-        return pwsp_export_refuse(run, "the run has recorded no edges (PTOWSP_RECORD_EDGES)");
+        return pwsp_export_refuse(run->context,
+                                  "the run has recorded no edges (PTOWSP_RECORD_EDGES)");
     }
-    options->clock_mhz = options->clock_mhz ? options->clock_mhz : 1000;
-    ptowsp_status status = pwsp_export_check_time(run, format, options->time);
-    if (status != PTOWSP_OK) {
+    status = pwsp_export_check_time(run, format, options->time);
+    if (status != PTOWSP_OK || format != PTOWSP_EXPORT_SVG) {
         return status;
     }
-    return format == PTOWSP_EXPORT_SVG ? pwsp_export_check_svg(run, options) : PTOWSP_OK;
+    pwsp_export_extent extent;
+    pwsp_picture_extent(run, options->time == PTOWSP_TIME_WALL, &extent.makespan, &extent.tracks);
+    return pwsp_export_check_svg(run->context, extent, options);
 }
 
 // False: memory is out.
@@ -109,50 +129,73 @@ static bool pwsp_export_write(pwsp_picture *picture, ptowsp_export_format format
     return true;
 }
 
-// A format of exports or, if it is_report, of reports.
+// What is drawn: a run or a set of spans, as a format of exports or, if it is_report, of reports.
 typedef struct pwsp_export_job {
-    bool is_report, is_ordered;
+    const ptowsp_run *run;
+    const ptowsp_span_set *set;
+    bool is_report;
     ptowsp_export_format format;
     ptowsp_report_format report;
     const ptowsp_what_if *what_ifs;
     uint32_t what_if_count;
+    // Made for the job.
+    ptowsp_task_record *records;  // of the set
+    pwsp_picture picture, measured;
+    pwsp_out out;
 } pwsp_export_job;
 
-static ptowsp_status pwsp_export_do(const ptowsp_run *run, const pwsp_export_job *job,
+// False when memory is out.
+static bool pwsp_export_draw(pwsp_export_job *job, const pwsp_memory *memory,
+                             const ptowsp_export_options *options) {
+    bool is_ordered = job->format == PTOWSP_EXPORT_SVG, is_wall = options->time == PTOWSP_TIME_WALL;
+    if (job->set) {
+        size_t size = (size_t)job->set->count * sizeof(ptowsp_task_record);
+        job->records = size ? (ptowsp_task_record *)pwsp_memory_alloc(memory, size) : NULL;
+        if ((size && !job->records) ||
+            !pwsp_picture_init_spans(&job->picture, memory, job->set, options, &job->out,
+                                     job->records, is_ordered)) {
+            return false;
+        }
+    } else if (!pwsp_picture_init(&job->picture, job->run, options, &job->out, is_wall,
+                                  is_ordered)) {
+        return false;
+    }
+    if (options->time == PTOWSP_TIME_BOTH) {
+        job->picture.measured = &job->measured;
+        if (!pwsp_picture_init(&job->measured, job->run, options, &job->out, true, false)) {
+            return false;
+        }
+    }
+    return job->is_report
+               ? pwsp_report_write(&job->picture, job->report, job->what_ifs, job->what_if_count)
+               : pwsp_export_write(&job->picture, job->format);
+}
+
+static ptowsp_status pwsp_export_do(ptowsp_context *context, const pwsp_export_job *asked,
                                     const ptowsp_export_options *options, ptowsp_output output) {
-    pwsp_picture picture, measured;
-    bool is_wall = options->time == PTOWSP_TIME_WALL, has_both = options->time == PTOWSP_TIME_BOTH;
+    const pwsp_memory *memory = &context->memory;
     ptowsp_status status = PTOWSP_OK;
-    pwsp_out *out = (pwsp_out *)pwsp_memory_alloc(&run->context->memory, sizeof(pwsp_out));
-    if (!out) {
-        return pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                         "export: out of memory");
+    pwsp_export_job *job = (pwsp_export_job *)pwsp_memory_alloc(memory, sizeof(pwsp_export_job));
+    if (!job) {
+        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "export: out of memory");
     }
-    pwsp_out_begin(out, output);
-    memset(&measured, 0, sizeof measured);
-    bool has_memory = pwsp_picture_init(&picture, run, options, out, is_wall, job->is_ordered);
-    if (has_memory && has_both) {
-        has_memory = pwsp_picture_init(&measured, run, options, out, true, false);
-        picture.measured = &measured;
-    }
-    if (has_memory) {
-        has_memory = job->is_report ? pwsp_report_write(&picture, job->report, job->what_ifs,
-                                                        job->what_if_count)
-                                    : pwsp_export_write(&picture, job->format);
-    }
-    pwsp_out_flush(out);
+    *job = *asked;
+    pwsp_out_begin(&job->out, output);
+    bool has_memory = pwsp_export_draw(job, memory, options);
+    pwsp_out_flush(&job->out);
     if (!has_memory) {
-        status =
-            pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "export: out of memory");
-    } else if (out->has_failed) {
-        status = pwsp_fail(run->context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
-                           "export: the output failed after %" PRIu64 " bytes", out->sent);
+        status = pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "export: out of memory");
+    } else if (job->out.has_failed) {
+        status = pwsp_fail(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+                           "export: the output failed after %" PRIu64 " bytes", job->out.sent);
     }
-    pwsp_picture_free(&picture);
-    if (has_both) {
-        pwsp_picture_free(&measured);
+    pwsp_picture_free(&job->picture);
+    pwsp_picture_free(&job->measured);
+    if (job->set) {
+        pwsp_memory_free(memory, job->records,
+                         (size_t)job->set->count * sizeof(ptowsp_task_record));
     }
-    pwsp_memory_free(&run->context->memory, out, sizeof(pwsp_out));
+    pwsp_memory_free(memory, job, sizeof(pwsp_export_job));
     return status;
 }
 
@@ -164,8 +207,11 @@ ptowsp_status ptowsp_run_export(const ptowsp_run *run, ptowsp_export_format form
         chosen = *options;
     }
     ptowsp_status status = pwsp_export_check(run, format, &chosen, output);
-    pwsp_export_job job = {false, format == PTOWSP_EXPORT_SVG, format, PTOWSP_REPORT_TEXT, NULL, 0};
-    return status == PTOWSP_OK ? pwsp_export_do(run, &job, &chosen, output) : status;
+    pwsp_export_job job;
+    memset(&job, 0, sizeof job);
+    job.run = run;
+    job.format = format;
+    return status == PTOWSP_OK ? pwsp_export_do(run->context, &job, &chosen, output) : status;
 }
 
 ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_format format,
@@ -194,6 +240,78 @@ ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_format form
     bool is_drawn = format == PTOWSP_REPORT_HTML && run->has_records && tracks <= chosen.lane_max;
     ptowsp_status status = pwsp_export_check(
         run, is_drawn ? PTOWSP_EXPORT_SVG : PTOWSP_EXPORT_USAGE_CSV, &chosen, output);
-    pwsp_export_job job = {true, is_drawn, PTOWSP_EXPORT_SVG, format, what_ifs, what_if_count};
-    return status == PTOWSP_OK ? pwsp_export_do(run, &job, &chosen, output) : status;
+    pwsp_export_job job;
+    memset(&job, 0, sizeof job);
+    job.run = run;
+    job.is_report = true;
+    job.format = is_drawn ? PTOWSP_EXPORT_SVG : PTOWSP_EXPORT_USAGE_CSV;
+    job.report = format;
+    job.what_ifs = what_ifs;
+    job.what_if_count = what_if_count;
+    return status == PTOWSP_OK ? pwsp_export_do(run->context, &job, &chosen, output) : status;
+}
+
+// -- spans ----------------------------------------------------------------------------------------
+
+// Also finds the end and the lanes of its picture.
+static ptowsp_status pwsp_export_check_spans(ptowsp_context *context, const ptowsp_span_set *set,
+                                             pwsp_export_extent *out_extent) {
+    uint64_t begin = UINT64_MAX, end = 0;
+    memset(out_extent, 0, sizeof *out_extent);
+    if (!set || (set->count && !set->spans) || (set->name_count && !set->names)) {
+        return pwsp_export_refuse(context, "the set, its spans or its names are NULL");
+    }
+    for (uint32_t i = 0; i < set->name_count; i++) {
+        if (!set->names[i] || strlen(set->names[i]) > PTOWSP_NAME_MAX) {
+            return pwsp_fail(context, PTOWSP_INVALID_PARAMS, i,
+                             "export: the name of kind %u is NULL, or too long", i);
+        }
+    }
+    for (uint64_t i = 0; i < set->count; i++) {
+        const ptowsp_span *span = &set->spans[i];
+        const char *wrong = span->end == 0                        ? NULL
+                            : span->end < span->begin             ? "ends before it begins"
+                            : span->kind >= set->name_count       ? "is of a kind without a name"
+                            : span->lane >= PTOWSP_LANE_COUNT_MAX ? "is on a lane that cannot be"
+                                                                  : NULL;
+        if (wrong) {
+            return pwsp_fail(context, PTOWSP_INVALID_PARAMS, i, "export: span %" PRIu64 " %s", i,
+                             wrong);
+        }
+        if (span->end) {
+            begin = pwsp_min_u64(begin, span->begin);
+            end = pwsp_max_u64(end, span->end);
+            out_extent->tracks = pwsp_max_u64(out_extent->tracks, span->lane + UINT64_C(1));
+        }
+    }
+    out_extent->makespan = end ? end - begin : 0;
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_spans_export(ptowsp_context *context, const ptowsp_span_set *set,
+                                  ptowsp_export_format format, const ptowsp_export_options *options,
+                                  ptowsp_output output) {
+    ptowsp_export_options chosen;
+    pwsp_export_extent extent;
+    pwsp_export_job job;
+    memset(&chosen, 0, sizeof chosen);
+    memset(&job, 0, sizeof job);
+    if (options) {
+        chosen = *options;
+    }
+    chosen.time = PTOWSP_TIME_WALL;
+    job.set = set;
+    job.format = format;
+    if ((uint32_t)format > PTOWSP_EXPORT_TABLE) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "export: there is no format %d of spans", (int)format);
+    }
+    ptowsp_status status = pwsp_export_check_output(context, &chosen, output);
+    if (status == PTOWSP_OK) {
+        status = pwsp_export_check_spans(context, set, &extent);
+    }
+    if (status == PTOWSP_OK && format == PTOWSP_EXPORT_SVG) {
+        status = pwsp_export_check_svg(context, extent, &chosen);
+    }
+    return status == PTOWSP_OK ? pwsp_export_do(context, &job, &chosen, output) : status;
 }

@@ -305,11 +305,10 @@ static void pwsp_perfetto_task(pwsp_slices *slices, uint64_t slot) {
     if (track >= picture->track_count) {
         return;
     }
-    const pwsp_task_op *op = picture->ops[record->node];
     uint64_t *known = &slices->known[track * slices->known_words + kernel / 64];
     uint64_t bit = UINT64_C(1) << kernel % 64,
              sequence = (uint64_t)PWSP_PB_OF_TRACK + slices->base + track;
-    bool is_short = picture->options->is_short || op->axis_count + op->scalar_count == 0;
+    bool is_short = picture->options->is_short || !pwsp_picture_has_values(picture, slot);
     bool has_flows = slices->places && slices->places[slot];
     uint64_t start = pwsp_picture_ns(picture, record->start);
     uint64_t end = pwsp_picture_ns(picture, record->end);
@@ -369,7 +368,7 @@ static bool pwsp_perfetto_picture(pwsp_picture *picture, uint32_t base) {
     slices.picture = picture;
     slices.base = base;
     slices.path_count = picture->path_count;
-    slices.known_words = (size_t)picture->program->kernels.count / 64 + 1;
+    slices.known_words = (size_t)pwsp_picture_kernel_count(picture) / 64 + 1;
     size_t tracks = (size_t)picture->track_count + 1;
     size_t known_size = tracks * slices.known_words * sizeof(uint64_t);
     size_t lasts_size = tracks * sizeof(uint64_t);

@@ -60,7 +60,8 @@ static bool pwsp_picture_make_order(pwsp_picture *picture, bool is_sorted) {
     size_t size = (size_t)picture->count * sizeof(uint64_t);
     uint64_t *firsts = picture->firsts;
     picture->order = size ? (uint64_t *)pwsp_memory_alloc(memory, size) : NULL;
-    uint64_t *room = is_sorted || !size ? NULL : (uint64_t *)pwsp_memory_alloc(memory, size);
+    uint64_t *room =
+        is_sorted || !picture->order ? NULL : (uint64_t *)pwsp_memory_alloc(memory, size);
     if (size && (!picture->order || (!is_sorted && !room))) {
         return false;
     }
@@ -223,6 +224,50 @@ PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const ptowsp_run *ru
     return (is_sorted && !is_ordered) || pwsp_picture_make_order(picture, is_sorted);
 }
 
+PWSP_INTERNAL bool pwsp_picture_init_spans(pwsp_picture *picture, const pwsp_memory *memory,
+                                           const ptowsp_span_set *set,
+                                           const ptowsp_export_options *options, pwsp_out *out,
+                                           ptowsp_task_record *records, bool is_ordered) {
+    uint64_t begin = UINT64_MAX;
+    memset(picture, 0, sizeof *picture);
+    picture->set = set;
+    picture->options = options;
+    picture->memory = *memory;
+    picture->out = out;
+    picture->is_wall = true;
+    picture->records = records;
+    picture->count = set->count;
+    for (uint64_t i = 0; i < set->count; i++) {
+        begin = set->spans[i].end ? pwsp_min_u64(begin, set->spans[i].begin) : begin;
+    }
+    for (uint64_t i = 0; i < set->count; i++) {
+        const ptowsp_span *span = &set->spans[i];
+        ptowsp_task_record *record = &records[i];
+        memset(record, 0, sizeof *record);
+        record->cause = PTOWSP_NO_INDEX;
+        record->lane = PTOWSP_NO_LANE;
+        record->kernel = span->kind + 1;
+        if (span->end) {
+            record->lane = span->lane;
+            record->ready = record->issue = record->start = span->begin - begin;
+            record->end = span->end - begin;
+            picture->task_count++;
+            picture->busy += record->end - record->start;
+            picture->makespan = pwsp_max_u64(picture->makespan, record->end);
+            picture->lane_count =
+                span->lane >= picture->lane_count ? span->lane + 1 : picture->lane_count;
+        }
+    }
+    picture->track_count = picture->lane_count;
+    picture->firsts = (uint64_t *)pwsp_memory_alloc(memory, ((size_t)picture->track_count + 2) *
+                                                                sizeof(uint64_t));
+    if (!picture->firsts) {
+        return false;
+    }
+    bool is_sorted = pwsp_picture_is_sorted(picture, picture->firsts);
+    return (is_sorted && !is_ordered) || pwsp_picture_make_order(picture, is_sorted);
+}
+
 PWSP_INTERNAL void pwsp_picture_free(pwsp_picture *picture) {
     const pwsp_memory *memory = &picture->memory;
     pwsp_memory_free(memory, (void *)picture->ops,
@@ -261,11 +306,52 @@ PWSP_INTERNAL void pwsp_picture_track_name(const pwsp_picture *picture, uint32_t
 }
 
 PWSP_INTERNAL const char *pwsp_picture_title(const pwsp_picture *picture) {
-    return picture->options->title ? picture->options->title : picture->program->name;
+    const char *own = picture->set ? picture->set->title : picture->program->name;
+    return picture->options->title ? picture->options->title : own ? own : "";
 }
 
 PWSP_INTERNAL const char *pwsp_picture_kernel(const pwsp_picture *picture, uint32_t kernel) {
-    return PWSP_PROGRAM_AT(picture->program, kernels, pwsp_kernel_info, kernel)->name;
+    return picture->set
+               ? picture->set->names[kernel - 1]
+               : PWSP_PROGRAM_AT(picture->program, kernels, pwsp_kernel_info, kernel)->name;
+}
+
+PWSP_INTERNAL uint32_t pwsp_picture_kernel_count(const pwsp_picture *picture) {
+    return picture->set ? picture->set->name_count + 1 : (uint32_t)picture->program->kernels.count;
+}
+
+PWSP_INTERNAL bool pwsp_picture_has_values(const pwsp_picture *picture, uint64_t slot) {
+    if (picture->set) {
+        return picture->set->label != NULL;
+    }
+    const pwsp_task_op *op = picture->ops[picture->records[slot].node];
+    return op->axis_count + op->scalar_count > 0;
+}
+
+PWSP_INTERNAL ptowsp_task_trace pwsp_picture_task(const pwsp_picture *picture, uint64_t slot) {
+    ptowsp_task_trace task;
+    if (!picture->set) {
+        return ptowsp_run_trace_at(picture->run, slot);
+    }
+    memset(&task, 0, sizeof task);
+    task.index = slot;
+    task.record = &picture->records[slot];
+    return task;
+}
+
+static size_t pwsp_picture_label_span(const pwsp_picture *picture, uint64_t slot, size_t length,
+                                      pwsp_label_detail detail, char *room) {
+    const ptowsp_span_set *set = picture->set;
+    if (set->label && detail != PWSP_LABEL_KERNEL) {
+        room[length] = ' ';
+        size_t begin = length + (length > 0);
+        ptowsp_text_buffer buffer = {room + begin, PWSP_LABEL_MAX - begin, 0};
+        room[begin] = '\0';
+        set->label(set->user, slot, ptowsp_text_to_buffer(&buffer));
+        length = begin + strlen(room + begin);
+    }
+    room[length] = '\0';
+    return length;
 }
 
 PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t slot,
@@ -273,6 +359,11 @@ PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t sl
     const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
     const char *kernel = pwsp_picture_kernel(picture, record->kernel);
     size_t length = detail == PWSP_LABEL_BARE ? 0 : strlen(kernel);
+    if (picture->set) {
+        length = pwsp_min_u64(length, PWSP_LABEL_MAX / 2);
+        memcpy(room, kernel, length);
+        return pwsp_picture_label_span(picture, slot, length, detail, room);
+    }
     memcpy(room, kernel, length);
     const pwsp_task_op *op = picture->ops[record->node];
     const pwsp_label_part *parts = pwsp_picture_parts(picture, record->node);

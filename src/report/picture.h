@@ -11,6 +11,7 @@
 typedef struct pwsp_picture {
     const ptowsp_run *run;
     const ptowsp_program *program;
+    const ptowsp_span_set *set;  // instead of both
     const ptowsp_export_options *options;
     pwsp_memory memory;
     pwsp_out *out;
@@ -45,6 +46,12 @@ PWSP_INTERNAL bool pwsp_picture_init(pwsp_picture *picture, const ptowsp_run *ru
                                      bool is_wall, bool is_ordered);
 PWSP_INTERNAL void pwsp_picture_free(pwsp_picture *picture);
 
+// The same for spans: `records` has room for those of the set, whose times begin at the earliest.
+PWSP_INTERNAL bool pwsp_picture_init_spans(pwsp_picture *picture, const pwsp_memory *memory,
+                                           const ptowsp_span_set *set,
+                                           const ptowsp_export_options *options, pwsp_out *out,
+                                           ptowsp_task_record *records, bool is_ordered);
+
 // Task i in the order.
 PWSP_INLINE uint64_t pwsp_picture_slot(const pwsp_picture *picture, uint64_t i) {
     return picture->order ? picture->order[i] : i;
@@ -69,11 +76,20 @@ PWSP_INLINE uint32_t pwsp_picture_track(const pwsp_picture *picture, uint64_t sl
                                   : picture->track_count;
 }
 
+// A task with what its record does not have; of a span that is its index.
+PWSP_INTERNAL ptowsp_task_trace pwsp_picture_task(const pwsp_picture *picture, uint64_t slot);
+
 #define PWSP_TRACK_NAME_MAX (PTOWSP_NAME_MAX + 24)
 PWSP_INTERNAL void pwsp_picture_track_name(const pwsp_picture *picture, uint32_t track, char *name);
 
 PWSP_INTERNAL const char *pwsp_picture_title(const pwsp_picture *picture);
 PWSP_INTERNAL const char *pwsp_picture_kernel(const pwsp_picture *picture, uint32_t kernel);
+
+// Kernels are numbered from 1 on, up to below this.
+PWSP_INTERNAL uint32_t pwsp_picture_kernel_count(const pwsp_picture *picture);
+
+// Is there anything in a task's label behind its kernel?
+PWSP_INTERNAL bool pwsp_picture_has_values(const pwsp_picture *picture, uint64_t slot);
 
 typedef enum pwsp_label_detail {
     PWSP_LABEL_FULL,    // attend request=3 head=1 scale=2

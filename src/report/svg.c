@@ -216,7 +216,7 @@ static void pwsp_svg_close_columns(pwsp_svg *svg, pwsp_svg_columns *columns, uin
 
 // A pixel with narrow tasks is complete.
 static void pwsp_svg_pixel(pwsp_svg *svg, pwsp_svg_columns *columns, uint64_t pixel, uint32_t y) {
-    uint32_t kernel_count = (uint32_t)svg->picture->program->kernels.count, best = 1;
+    uint32_t kernel_count = pwsp_picture_kernel_count(svg->picture), best = 1;
     uint64_t all = 0, span = (svg->end - svg->begin) / svg->width + 1;
     for (uint32_t k = 1; k < kernel_count; k++) {
         all = pwsp_sum_u64(all, svg->cycles[k]);
@@ -272,7 +272,7 @@ static void pwsp_svg_bar(pwsp_svg *svg, uint64_t slot, uint64_t x, uint64_t widt
     pwsp_picture_label(picture, slot, PWSP_LABEL_FULL, label);
     pwsp_out_xml(out, label);
     pwsp_out_format(out, "\ntask %" PRIu64 ": %" PRIu64 " to %" PRIu64,
-                    picture->run->recorder.more[slot].index, record->start, record->end);
+                    pwsp_picture_task(picture, slot).index, record->start, record->end);
     if (record->stall != PTOWSP_STALL_NONE) {
         pwsp_out_format(out, ", after %s", ptowsp_stall_name(record->stall));
     }
@@ -303,7 +303,7 @@ static void pwsp_svg_track(pwsp_svg *svg, uint32_t track) {
     uint32_t y = pwsp_svg_y(svg, track);
     uint64_t last = 0, pixel = UINT64_MAX;
     pwsp_svg_columns columns = {0, 0, 0, 0, false};
-    bool is_whole = picture->run->recorder.is_dense && !picture->is_wall;
+    bool is_whole = !picture->is_wall && picture->run->recorder.is_dense;
     for (uint64_t i = picture->firsts[track]; i < picture->firsts[track + 1]; i++) {
         uint64_t slot = picture->order[i];
         const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
@@ -417,7 +417,7 @@ static void pwsp_svg_entry(pwsp_svg *svg, pwsp_svg_legend *legend, char kind, ui
 // What has not been drawn is left out.
 static void pwsp_svg_draw_legend(pwsp_svg *svg, pwsp_svg_legend *legend) {
     pwsp_picture *picture = svg->picture;
-    for (uint32_t k = 1; k < picture->program->kernels.count; k++) {
+    for (uint32_t k = 1; k < pwsp_picture_kernel_count(picture); k++) {
         if (svg->is_used[k]) {
             pwsp_svg_entry(svg, legend, 'k', (k - 1) % PWSP_SVG_KERNELS,
                            pwsp_picture_kernel(picture, k));
@@ -438,14 +438,15 @@ static void pwsp_svg_draw(pwsp_svg *svg) {
     pwsp_picture *picture = svg->picture;
     uint32_t columns = (svg->width + PWSP_SVG_RIGHT) / PWSP_SVG_LEGEND, entries = 1;
     uint32_t bottom = pwsp_svg_y(svg, picture->track_count);
-    for (uint32_t k = 1; k < picture->program->kernels.count; k++) {
-        entries += picture->run->recorder.kernels[k].task_count > 0;
+    for (uint32_t k = 1; k < pwsp_picture_kernel_count(picture); k++) {
+        entries += picture->set || picture->run->recorder.kernels[k].task_count > 0;
     }
     bool has_processes = picture->track_count > picture->lane_count;
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
         bool is_of_process =
             has_processes && (i == PTOWSP_STALL_DEPENDENCY || i == PTOWSP_STALL_CHANNEL);
-        bool is_of_lane = picture->lane_count > 0 && picture->run->recorder.idle[i] > 0;
+        bool is_of_lane =
+            picture->lane_count > 0 && !picture->is_wall && picture->run->recorder.idle[i] > 0;
         entries += is_of_lane || is_of_process;
     }
     pwsp_svg_legend legend = {0, columns, bottom + 48};
@@ -465,7 +466,7 @@ static void pwsp_svg_draw(pwsp_svg *svg) {
 PWSP_INTERNAL bool pwsp_export_svg(pwsp_picture *picture) {
     const pwsp_memory *memory = &picture->memory;
     const ptowsp_export_options *options = picture->options;
-    size_t kernels = (size_t)picture->program->kernels.count + 1;
+    size_t kernels = (size_t)pwsp_picture_kernel_count(picture) + 1;
     const uint64_t *path = picture->path;
     pwsp_svg svg;
     memset(&svg, 0, sizeof svg);

@@ -46,7 +46,7 @@ PWSP_INTERNAL void pwsp_export_csv(pwsp_picture *picture) {
                        "bytes_read,bytes_written\r\n");
     for (uint64_t i = 0; i < picture->count && !out->has_failed; i++) {
         uint64_t slot = pwsp_picture_slot(picture, i);
-        ptowsp_task_trace task = ptowsp_run_trace_at(picture->run, slot);
+        ptowsp_task_trace task = pwsp_picture_task(picture, slot);
         const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
         const char *kernel = pwsp_picture_kernel(picture, record->kernel);
         size_t length = strlen(kernel);
@@ -57,7 +57,8 @@ PWSP_INTERNAL void pwsp_export_csv(pwsp_picture *picture) {
         pwsp_out_text(out, ",");
         pwsp_out_csv(out, label + length + has_values);
         pwsp_out_text(out, ",");
-        pwsp_out_csv(out, pwsp_place_text(&places, picture->program, record->node));
+        pwsp_out_csv(out,
+                     picture->set ? "" : pwsp_place_text(&places, picture->program, record->node));
         pwsp_out_text(out, ",");
         pwsp_picture_track_name(picture, pwsp_picture_track(picture, slot), track);
         pwsp_out_csv(out, track);
@@ -83,7 +84,7 @@ PWSP_INTERNAL void pwsp_export_table(pwsp_picture *picture) {
         const ptowsp_task_record *record = pwsp_picture_record(picture, slot);
         pwsp_picture_track_name(picture, pwsp_picture_track(picture, slot), track);
         pwsp_out_format(out, "%10" PRIu64 " %12" PRIu64 " %12" PRIu64 "  %-12s %-11s %10s  ",
-                        picture->run->recorder.more[slot].index, record->start, record->end, track,
+                        pwsp_picture_task(picture, slot).index, record->start, record->end, track,
                         ptowsp_stall_name(record->stall), pwsp_cause_text(record->cause, cause));
         pwsp_out_bytes(
             out, label,
