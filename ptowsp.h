@@ -3175,7 +3175,8 @@ typedef struct ptowsp_cost {
 
 typedef struct ptowsp_kernel_stats {
     ptowsp_cycles cycles;                          // of a task with full tiles
-    ptowsp_cycles busy_cycles[PTOWSP_PIPE_COUNT];  // in which each pipe works
+    ptowsp_cycles busy_cycles[PTOWSP_PIPE_COUNT];  // in which each pipe works; with cube and vector
+                                                   // cores (MIX), those of all of them, added up
     uint32_t memory_bytes[PTOWSP_MEMORY_COUNT];    // the most that is used at once
     uint32_t insn_count;                           // flags and barriers included
 } ptowsp_kernel_stats;
