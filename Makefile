@@ -206,8 +206,8 @@ $(EXAMPLES): $(BUILD)/%: examples/%.c $(COMMON) $(BUILD)/ptowsp.o ptowsp.h
 
 # The main example, with the part of the library that it needs, which compiles in seconds: no tiles.
 DEMO := $(addprefix $(BUILD)/demo/,ptowsp.o examples/decode_batch.o $(addprefix examples/common/,attention.o \
-    command.o deal.o decode_check.o decode_data.o decode_options.o decode_plan.o decode_report.o lengths.o pool.o \
-    print.o))
+    command.o deal.o decode_check.o decode_data.o decode_options.o decode_plan.o decode_report.o decode_timeline.o \
+    lengths.o pool.o print.o))
 
 $(BUILD)/demo/%.o: %.c $(LIBRARY) $(wildcard examples/common/*.h)
 	@mkdir -p $(@D)

@@ -84,6 +84,15 @@ done
 [ "$(requests_of $SMALL --lanes 7)" != "$(requests_of $SMALL --batch 40 --lanes 7)" ] ||
     fail "balanced plans are invariant: the test is blind"
 
+# Timelines: a span for each unit and merge.
+OUT=$(mktemp -d)
+good $SMALL --timeline "$OUT/step.svg"
+grep -q ' ns, measured: [0-9,]* tasks' "$OUT/step.svg" || fail "no timeline"
+good $SMALL --timeline "$OUT/step.pftrace"
+grep -aq 'attend request=0 head=0 kv=0+' "$OUT/step.pftrace" || fail "no bars"
+rm -rf "$OUT"
+bad "/nowhere/step.svg: cannot be written" $SMALL --timeline /nowhere/step.svg
+
 good $SMALL
 good $SMALL --fixed --page 1 --heads 6 --kv-heads 6 --dim 16
 good $SMALL --page 100 --heads 10 --dim 80 --kv f32 --units 1

@@ -29,7 +29,7 @@ typedef struct decode_options {
     bool is_fixed, is_json, is_prefill, is_mla, is_invariant, is_stealing;
     bool has_at;
     double at_seconds, token_ms;
-    const char *trace_path;
+    const char *trace_path, *timeline_path;
 } decode_options;
 
 extern const char *const decode_type_names[4];  // by attention_type
@@ -121,6 +121,9 @@ void decode_plans_make(decode_step *s);
 // Plans and runs the step once, with one plan or the other; `index` is where times go.
 void decode_balanced_step(decode_step *s, uint32_t index);
 void decode_chunks_step(decode_step *s, uint32_t index);
+
+// Writes the timeline of a step of the attention plan to the file of the options.
+void decode_timeline_write(const decode_step *s, const ptowsp_span *spans);
 
 // Takes the attention plan through steps in which each sequence grows by a token.
 void decode_balanced_update(decode_step *s);

@@ -30,6 +30,7 @@ static const char help_text[] =
     "  --trace FILE       lengths from an Azure CSV or Mooncake JSONL trace: its first requests\n"
     "  --at SECONDS       with --trace: the requests live at that time\n"
     "  --token-ms X       with --at: time for an output token (30)\n"
+    "  --timeline FILE    when the units of the last step ran: .svg, or else for Perfetto\n"
     "  --json             the result as JSON\n";
 
 const char *const decode_type_names[4] = {"f32", "f16", "bf16", "i8"};
@@ -86,7 +87,8 @@ void decode_options_read(int argc, char **argv, decode_options *out_options) {
         {"--at", NULL, &o.at_seconds, 0, reals},
         {"--token-ms", NULL, &o.token_ms, 0, reals},
     };
-    const command_text texts[] = {{"--kv", &type}, {"--trace", &o.trace_path}};
+    const command_text texts[] = {
+        {"--kv", &type}, {"--trace", &o.trace_path}, {"--timeline", &o.timeline_path}};
     const command_flag flags[] = {
         {"--mla", &o.is_mla},     {"--prefill", &o.is_prefill},   {"--invariant", &o.is_invariant},
         {"--fixed", &o.is_fixed}, {"--stealing", &o.is_stealing}, {"--json", &o.is_json},

@@ -143,9 +143,18 @@ void decode_balanced_step(decode_step *s, uint32_t index) {
     uint64_t planned = ptowsp_clock_ns();
     decode_scratch_reserve(run, s->plan.slot_count, s->plan.slot_rows, s->value_dim);
     run->attention.tile = s->plan.tile_tokens;
+    bool is_drawn = s->o.timeline_path && index + 1 == s->o.steps;
+    if (is_drawn) {
+        job.spans = (ptowsp_span *)command_allocate(
+            (uint64_t)s->plan.unit_count + s->plan.merge_count, sizeof *job.spans);
+    }
     uint64_t ready = ptowsp_clock_ns();
     command_check(s->context, ptowsp_attention_run(s->context, &job));
     decode_times_set(run, index, planned - start, ptowsp_clock_ns() - ready, 0);
+    if (is_drawn) {
+        decode_timeline_write(s, job.spans);
+        free(job.spans);
+    }
     run->unit_count = s->plan.unit_count;
     run->part_count = s->plan.slot_count;
     run->merge_count = s->plan.merge_count;
