@@ -4438,12 +4438,20 @@ typedef enum ptowsp_export_time {
     PWSP_FORCE_INT(PTOWSP_TIME)
 } ptowsp_export_time;
 
+// Edges of groups of tasks instead of tasks, with their numbers.
+typedef enum ptowsp_fold {
+    PTOWSP_FOLD_NONE = 0,
+    PTOWSP_FOLD_KERNELS,  // tasks of a kernel
+    PTOWSP_FOLD_LOOPS,    // tasks that have the same loop as their innermost one
+    PWSP_FORCE_INT(PTOWSP_FOLD)
+} ptowsp_fold;
+
 #define PTOWSP_EXPORT_LANE_MAX 4096
 
 // Zero fields are the defaults.
 typedef struct ptowsp_export_options {
     const char *title;   // any text; default: the name of the module
-    bool is_folded;      // EDGES, DOT: by kernel, with the number of edges: for large runs
+    ptowsp_fold fold;    // EDGES, DOT: for large runs
     bool is_short;       // bars have the kernel's name only: smaller files
     uint32_t clock_mhz;  // PERFETTO, CHROME: cycles per microsecond; default: 1000
     // SVG: draws [begin, end) of the run; end 0: to its end. Pixels; default 960, 320 to 10000.

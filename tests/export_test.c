@@ -801,7 +801,7 @@ static void export__edges_are_lines_of_dot_and_text(void **state) {
     assert_non_null(strstr((char *)b.data,
                            "  waits for task 16, attend request=4 head=0 scale=-3: tensor o, 1 x 2 "
                            "at (4, 0), here 1 x 6 at (4, 0), read after write, write after write"));
-    options.is_folded = true;
+    options.fold = PTOWSP_FOLD_KERNELS;
     assert_int_equal(export_to(&s, PTOWSP_EXPORT_EDGES, &options, &b), PTOWSP_OK);
     bytes_write(&b, "", 1);
     assert_non_null(strstr((char *)b.data, "merge waits for attend: structure, 15 times\n"
@@ -810,6 +810,17 @@ static void export__edges_are_lines_of_dot_and_text(void **state) {
     bytes_write(&b, "", 1);
     assert_non_null(strstr((char *)b.data, "k1 [label=\"attend\\n15 tasks\"]"));
     assert_non_null(strstr((char *)b.data, "k1 -> k2 [label=\"tensor 15\""));
+    options.fold = PTOWSP_FOLD_LOOPS;
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_EDGES, &options, &b), PTOWSP_OK);
+    bytes_write(&b, "", 1);
+    assert_non_null(strstr(
+        (char *)b.data, "step/parallel request waits for step/parallel request/sequence/parallel "
+                        "head: structure, 15 times\n"
+                        "step/parallel request waits for step/parallel request/sequence/parallel "
+                        "head: tensor, 15 times\n"));
+    assert_int_equal(export_to(&s, PTOWSP_EXPORT_DOT, &options, &b), PTOWSP_OK);
+    bytes_write(&b, "", 1);
+    assert_non_null(strstr((char *)b.data, "k2 [label=\"step/parallel request\\n5 tasks\"]"));
     see_run_tasks(&s);
     assert_int_equal(export_to(&s, PTOWSP_EXPORT_DOT, NULL, &b), PTOWSP_INVALID_PARAMS);
     free(b.data);
@@ -879,6 +890,9 @@ static void export__refuses_what_it_cannot_draw(void **state) {
     options.time = (ptowsp_export_time)3;
     refused(&s, PTOWSP_EXPORT_CSV, &options, PTOWSP_INVALID_PARAMS, "export: there is no time 3");
     options.time = PTOWSP_TIME_SIMULATED;
+    options.fold = (ptowsp_fold)3;
+    refused(&s, PTOWSP_EXPORT_DOT, &options, PTOWSP_INVALID_PARAMS, "export: there is no fold 3");
+    options.fold = PTOWSP_FOLD_NONE;
     options.theme = (ptowsp_theme)7;
     refused(&s, PTOWSP_EXPORT_SVG, &options, PTOWSP_INVALID_PARAMS, "export: there is no theme 7");
     options.theme = PTOWSP_THEME_AUTO;

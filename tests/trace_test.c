@@ -254,7 +254,7 @@ static void trace__without_memory_is_an_error(void **state) {
             for (int f = 0; status == PTOWSP_OK && f <= PTOWSP_EXPORT_DOT; f++) {
                 ptowsp_export_options how;
                 memset(&how, 0, sizeof how);
-                how.is_folded = n % 2;
+                how.fold = (ptowsp_fold)(n % 3);
                 status = ptowsp_run_export(s.run, (ptowsp_export_format)f, &how, output);
             }
             for (int f = 0; status == PTOWSP_OK && f <= PTOWSP_REPORT_HTML; f++) {

@@ -1,4 +1,4 @@
-// Edges as text and as DOT: by task or, for large runs, folded by kernel.
+// Edges as text and as DOT: by task or, for large runs, folded by kernel or by loop.
 
 #include "picture.h"
 
@@ -6,9 +6,13 @@
 
 typedef struct pwsp_edge_writer {
     pwsp_picture *picture;
-    uint64_t task;     // whose edges have begun; PTOWSP_NO_INDEX: none
-    uint64_t *counts;  // folded: by kernel of `from`, kernel of `to`, reason
-    size_t kernel_count;
+    uint64_t task;  // whose edges have begun; PTOWSP_NO_INDEX: none
+    // Folded:
+    uint64_t *counts;   // by group of `from`, group of `to`, reason
+    uint32_t *groups;   // by node of a task, from 1 on
+    uint32_t *members;  // by group: a node, of a task in it or of its loop
+    uint64_t *sizes;    // by group: its tasks
+    size_t group_count;
 } pwsp_edge_writer;
 
 static const char pwsp_edge_colours[PTOWSP_EDGE_COUNT][8] = {"#444444", "#0072b2", "#009e73",
@@ -17,21 +21,84 @@ static const char pwsp_edge_colours[PTOWSP_EDGE_COUNT][8] = {"#444444", "#0072b2
 
 // -- folded ---------------------------------------------------------------------------------------
 
+// What tasks of a node have in common with others: their kernel or, as a node, their loop.
+static uint32_t pwsp_edge_member(const pwsp_picture *picture, uint32_t node) {
+    const ptowsp_program *program = picture->program;
+    if (picture->options->fold == PTOWSP_FOLD_KERNELS) {
+        return picture->ops[node]->kernel;
+    }
+    uint32_t at = PWSP_PLACE_AT(program, node)->parent;
+    while (at && !PWSP_PLACE_AT(program, at)->variable) {
+        at = PWSP_PLACE_AT(program, at)->parent;
+    }
+    return at;
+}
+
+// Numbers the groups. False when memory is out.
+static bool pwsp_edge_make_groups(pwsp_edge_writer *writer) {
+    const pwsp_picture *picture = writer->picture;
+    const pwsp_memory *memory = &picture->memory;
+    size_t nodes = (size_t)picture->op_count + 1;
+    size_t known_count = nodes + (size_t)picture->program->kernels.count;
+    uint32_t *known = (uint32_t *)pwsp_memory_alloc(memory, known_count * sizeof(uint32_t));
+    writer->groups = (uint32_t *)pwsp_memory_alloc(memory, nodes * sizeof(uint32_t));
+    writer->members = (uint32_t *)pwsp_memory_alloc(memory, nodes * sizeof(uint32_t));
+    bool is_good = known && writer->groups && writer->members;
+    writer->group_count = 1;
+    for (uint32_t node = 0; is_good && node < picture->op_count; node++) {
+        if (picture->ops[node]) {
+            uint32_t member = pwsp_edge_member(picture, node);
+            PTOWSP_ASSERT(member < known_count);
+            if (!known[member]) {
+                writer->members[writer->group_count] = member;
+                known[member] = (uint32_t)writer->group_count++;
+            }
+            writer->groups[node] = known[member];
+        }
+    }
+    pwsp_memory_free(memory, known, known_count * sizeof(uint32_t));
+    return is_good;
+}
+
+static uint32_t pwsp_edge_group(const pwsp_edge_writer *writer, uint64_t task) {
+    return writer->groups[writer->picture->records[task].node];
+}
+
 static uint64_t *pwsp_edge_count(const pwsp_edge_writer *writer, size_t from, size_t to,
                                  size_t reason) {
-    return &writer->counts[(from * writer->kernel_count + to) * PTOWSP_EDGE_COUNT + reason];
+    return &writer->counts[(from * writer->group_count + to) * PTOWSP_EDGE_COUNT + reason];
 }
 
 static bool pwsp_edge_fold(void *user, const ptowsp_edge *edge) {
-    pwsp_edge_writer *writer = (pwsp_edge_writer *)user;
-    const ptowsp_task_record *records = writer->picture->run->recorder.records;
-    (*pwsp_edge_count(writer, records[edge->from].kernel, records[edge->to].kernel,
-                      edge->reason))++;
+    const pwsp_edge_writer *writer = (const pwsp_edge_writer *)user;
+    (*pwsp_edge_count(writer, pwsp_edge_group(writer, edge->from),
+                      pwsp_edge_group(writer, edge->to), edge->reason))++;
     return true;
 }
 
-static void pwsp_edge_write_folded(pwsp_edge_writer *writer, size_t from, size_t to, size_t reason,
-                                   bool is_dot) {
+// The name of a group: its kernel's, or the place of its loop.
+static void pwsp_edge_write_group(const pwsp_edge_writer *writer, size_t group, bool is_dot) {
+    pwsp_picture *picture = writer->picture;
+    char text[PWSP_LABEL_MAX] = "";
+    const char *name = text;
+    if (picture->options->fold == PTOWSP_FOLD_KERNELS) {
+        name = pwsp_picture_kernel(picture, writer->members[group]);
+    } else if (writer->members[group]) {
+        ptowsp_text_buffer buffer = {text, sizeof text, 0};
+        pwsp_program_print_place(picture->program, writer->members[group], NULL,
+                                 ptowsp_text_to_buffer(&buffer));
+    } else {
+        name = "no loop";
+    }
+    if (is_dot) {
+        pwsp_out_json(picture->out, name);
+    } else {
+        pwsp_out_text(picture->out, name);
+    }
+}
+
+static void pwsp_edge_write_folded(const pwsp_edge_writer *writer, size_t from, size_t to,
+                                   size_t reason, bool is_dot) {
     pwsp_out *out = writer->picture->out;
     uint64_t count = *pwsp_edge_count(writer, from, to, reason);
     const char *name = ptowsp_edge_reason_name((ptowsp_edge_reason)reason);
@@ -39,40 +106,55 @@ static void pwsp_edge_write_folded(pwsp_edge_writer *writer, size_t from, size_t
         pwsp_out_format(out, "  k%zu -> k%zu [label=\"%s %" PRIu64 "\", color=\"%s\"];\n", from, to,
                         name, count, pwsp_edge_colours[reason]);
     } else if (count) {
-        pwsp_out_format(out, "%s waits for %s: %s, %" PRIu64 " times\n",
-                        pwsp_picture_kernel(writer->picture, (uint32_t)to),
-                        pwsp_picture_kernel(writer->picture, (uint32_t)from), name, count);
+        pwsp_edge_write_group(writer, to, false);
+        pwsp_out_text(out, " waits for ");
+        pwsp_edge_write_group(writer, from, false);
+        pwsp_out_format(out, ": %s, %" PRIu64 " times\n", name, count);
     }
 }
 
-static bool pwsp_edges_folded(pwsp_edge_writer *writer, bool is_dot) {
+// Counts and writes. False when memory is out.
+static bool pwsp_edge_write_groups(pwsp_edge_writer *writer, bool is_dot) {
     pwsp_picture *picture = writer->picture;
-    uint64_t kernels = picture->program->kernels.count, size;
-    writer->kernel_count = (size_t)kernels;
-    if (!pwsp_mul_fits(kernels * PTOWSP_EDGE_COUNT * sizeof(uint64_t), kernels, &size)) {
+    size_t groups = writer->group_count;
+    uint64_t size;
+    if (!pwsp_mul_fits(groups * PTOWSP_EDGE_COUNT * sizeof(uint64_t), groups, &size)) {
         return false;
     }
     writer->counts = (uint64_t *)pwsp_memory_alloc(&picture->memory, (size_t)size);
-    if (!writer->counts) {
-        return false;
+    writer->sizes = (uint64_t *)pwsp_memory_alloc(&picture->memory, groups * sizeof(uint64_t));
+    bool is_good = writer->counts && writer->sizes;
+    for (uint64_t i = 0; is_good && i < picture->count; i++) {
+        writer->sizes[pwsp_edge_group(writer, i)]++;
     }
-    ptowsp_run_edges(picture->run, PTOWSP_NO_INDEX, pwsp_edge_fold, writer);
-    for (size_t k = 1; k < kernels && is_dot; k++) {
-        uint64_t count = picture->run->recorder.kernels[k].task_count;
+    if (is_good) {
+        ptowsp_run_edges(picture->run, PTOWSP_NO_INDEX, pwsp_edge_fold, writer);
+    }
+    for (size_t k = 1; is_good && is_dot && k < groups; k++) {
+        uint64_t count = writer->sizes[k];
         if (count) {
             pwsp_out_format(picture->out, "  k%zu [label=\"", k);
-            pwsp_out_json(picture->out, pwsp_picture_kernel(picture, (uint32_t)k));
+            pwsp_edge_write_group(writer, k, true);
             pwsp_out_format(picture->out, "\\n%" PRIu64 " task%s\"];\n", count,
                             count == 1 ? "" : "s");
         }
     }
-    for (size_t i = 0; i < kernels * kernels * PTOWSP_EDGE_COUNT; i++) {
+    for (size_t i = 0; is_good && i < groups * groups * PTOWSP_EDGE_COUNT; i++) {
         size_t pair = i / PTOWSP_EDGE_COUNT;
-        pwsp_edge_write_folded(writer, pair / kernels, pair % kernels, i % PTOWSP_EDGE_COUNT,
-                               is_dot);
+        pwsp_edge_write_folded(writer, pair / groups, pair % groups, i % PTOWSP_EDGE_COUNT, is_dot);
     }
     pwsp_memory_free(&picture->memory, writer->counts, (size_t)size);
-    return true;
+    pwsp_memory_free(&picture->memory, writer->sizes, groups * sizeof(uint64_t));
+    return is_good;
+}
+
+static bool pwsp_edges_folded(pwsp_edge_writer *writer, bool is_dot) {
+    const pwsp_memory *memory = &writer->picture->memory;
+    size_t size = ((size_t)writer->picture->op_count + 1) * sizeof(uint32_t);
+    bool is_good = pwsp_edge_make_groups(writer) && pwsp_edge_write_groups(writer, is_dot);
+    pwsp_memory_free(memory, writer->groups, size);
+    pwsp_memory_free(memory, writer->members, size);
+    return is_good;
 }
 
 // -- by task --------------------------------------------------------------------------------------
@@ -133,8 +215,8 @@ static bool pwsp_edge_write_text(void *user, const ptowsp_edge *edge) {
 
 PWSP_INTERNAL bool pwsp_export_edges(pwsp_picture *picture, bool is_dot) {
     pwsp_out *out = picture->out;
-    pwsp_edge_writer writer = {picture, PTOWSP_NO_INDEX, NULL, 0};
-    bool is_folded = picture->options->is_folded, is_good = true;
+    pwsp_edge_writer writer = {picture, PTOWSP_NO_INDEX, NULL, NULL, NULL, NULL, 0};
+    bool is_folded = picture->options->fold != PTOWSP_FOLD_NONE, is_good = true;
     if (is_dot) {
         pwsp_out_text(out, "digraph \"");
         pwsp_out_json(out, pwsp_picture_title(picture));

@@ -54,6 +54,10 @@ static ptowsp_status pwsp_export_check_output(ptowsp_context *context,
         return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "export: there is no theme %d", (int)options->theme);
     }
+    if ((uint32_t)options->fold > PTOWSP_FOLD_LOOPS) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "export: there is no fold %d", (int)options->fold);
+    }
     options->clock_mhz = options->clock_mhz ? options->clock_mhz : 1000;
     return PTOWSP_OK;
 }
