@@ -5092,6 +5092,10 @@ typedef struct ptowsp_npu_options {
     uint32_t core_count;
     uint32_t ring_size;  // tasks in flight, at most; default: 4096; at most 65536
     ptowsp_cost cost;    // UNIT, A2A3 or A5
+    // When and on which core tasks ran, by index, of those below span_capacity; kind: the id of their
+    // kernel (ptowsp_program_kernel_name). Others are left as they are. NULL: none.
+    ptowsp_span *spans;
+    uint64_t span_capacity;
 } ptowsp_npu_options;
 
 typedef struct ptowsp_npu_result {

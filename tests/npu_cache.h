@@ -9,6 +9,10 @@
 #ifndef PTOWSP_NPU_CACHE_H
 #define PTOWSP_NPU_CACHE_H
 
+#if !defined(_POSIX_C_SOURCE)
+#define _POSIX_C_SOURCE 200809L
+#endif
+
 #include "test.h"
 
 // One for all tests of a program, as they use the same trees.

@@ -150,6 +150,22 @@ static void destroy(fixture *t) {
     npu_fixture_free(&t->f);
 }
 
+// Each task ran once, between two times; one after another on a core.
+static void check_spans(const ptowsp_span *spans, uint64_t count, uint64_t before, uint64_t after) {
+    for (uint64_t i = 0; i < 64; i++) {
+        if (i >= count) {
+            assert_int_equal(spans[i].end, 0);
+            continue;
+        }
+        assert_true(before <= spans[i].begin && spans[i].begin <= spans[i].end);
+        assert_true(spans[i].end <= after && spans[i].kind == 1 && spans[i].lane < 16);
+        for (uint64_t j = 0; j < i; j++) {
+            assert_true(spans[j].lane != spans[i].lane || spans[j].end <= spans[i].begin ||
+                        spans[i].end <= spans[j].begin);
+        }
+    }
+}
+
 // Runs here and as the tree does, with several numbers of threads and rings; all must be equal.
 static void is_equal(fixture *t) {
     int32_t wanted[ROWS_MAX * COLS];
@@ -165,10 +181,16 @@ static void is_equal(fixture *t) {
         options.aicpu_count = i % 4 + 1;
         options.ring_size = i < 4 ? 2 : 0;
         options.core_count = i % 3;
+        ptowsp_span spans[64];
+        memset(spans, 0, sizeof spans);
+        options.spans = spans;
+        options.span_capacity = 64;
+        uint64_t before = ptowsp_clock_ns();
         memcpy(t->x, t->before, sizeof t->x);
         if (ptowsp_npu_execute(t->npu, t->run, &options, slots, 3, &result) != PTOWSP_OK) {
             fail_msg("%s", ptowsp_context_error(t->f.context).text);
         }
+        check_spans(spans, result.task_count, before, ptowsp_clock_ns());
         assert_memory_equal(t->x, wanted, sizeof wanted);
         assert_true(result.makespan_cycles == stats->makespan_cycles);
         assert_true(result.task_count == stats->task_count);
@@ -261,11 +283,11 @@ static void execute__checks_its_options_and_the_run(void **state) {
     bind(&t, 2, 2, 2, 1);
     bind(&other, 2, 2, 2, 1);
     const ptowsp_npu_options wrong[] = {
-        {17, 0, 0, {PTOWSP_MODEL_UNIT, NULL, NULL}},
-        {0, 73, 0, {PTOWSP_MODEL_UNIT, NULL, NULL}},
-        {0, 0, UINT32_MAX, {PTOWSP_MODEL_UNIT, NULL, NULL}},
-        {0, 0, 0, {PTOWSP_MODEL_USER, NULL, NULL}},
-        {0, 0, 0, {(ptowsp_model)77, NULL, NULL}},
+        {17, 0, 0, {PTOWSP_MODEL_UNIT, NULL, NULL}, NULL, 0},
+        {0, 73, 0, {PTOWSP_MODEL_UNIT, NULL, NULL}, NULL, 0},
+        {0, 0, UINT32_MAX, {PTOWSP_MODEL_UNIT, NULL, NULL}, NULL, 0},
+        {0, 0, 0, {PTOWSP_MODEL_USER, NULL, NULL}, NULL, 0},
+        {0, 0, 0, {(ptowsp_model)77, NULL, NULL}, NULL, 0},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         memcpy(t.x, t.before, sizeof t.x);
@@ -278,7 +300,7 @@ static void execute__checks_its_options_and_the_run(void **state) {
     test_error_is(t.f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                   "npu: the run is of another program than was built");
     assert_int_equal(ptowsp_npu_execute(t.npu, NULL, NULL, NULL, 0, NULL), PTOWSP_INVALID_PARAMS);
-    const ptowsp_npu_options most = {16, 72, 65536, {PTOWSP_MODEL_A5, NULL, NULL}};
+    const ptowsp_npu_options most = {16, 72, 65536, {PTOWSP_MODEL_A5, NULL, NULL}, NULL, 0};
     assert_int_equal(ptowsp_npu_execute(t.npu, t.run, &most, NULL, 0, NULL), PTOWSP_OK);
     destroy(&t);
     destroy(&other);

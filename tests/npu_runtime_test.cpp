@@ -545,8 +545,13 @@ uint64_t run_once(uint64_t seed, uint64_t how, bool has_failures) {
     bind_random(bindings, words.data());
     assert_int_equal(bindings.verify(0), PTOWSP_OK);
     begin_case(made);
-    const wsp_runner_options options = {1 + random_how.below(4), 1 + random_how.below(3),
-                                        1 + random_how.below(random_how.one_in(2) ? 4 : 40), 0, 0};
+    const wsp_runner_options options = {1 + random_how.below(4),
+                                        1 + random_how.below(3),
+                                        1 + random_how.below(random_how.one_in(2) ? 4 : 40),
+                                        0,
+                                        0,
+                                        nullptr,
+                                        0};
     wsp_runner_result result = wsp_runner_result();
     const ptowsp_status status = run_program(program, &bindings, options, &result);
     assert_int_equal(status, target.failure.status);
@@ -941,7 +946,7 @@ struct Sample {
         is_sample = false;
     }
     ptowsp_status run(uint32_t aicpu_count, uint32_t ring_size, wsp_runner_result *result) {
-        const wsp_runner_options options = {aicpu_count, 0, ring_size, 0, 0};
+        const wsp_runner_options options = {aicpu_count, 0, ring_size, 0, 0, nullptr, 0};
         return wsp_runner_run(runner, &options, result);
     }
 };
@@ -1166,7 +1171,7 @@ void bind__refuses_what_cannot_be(void **) {
 }
 
 void run__wants_all_bound_and_well_formed(void **) {
-    const wsp_runner_options options = {1, 0, 4, 0, 0};
+    const wsp_runner_options options = {1, 0, 4, 0, 0, nullptr, 0};
     Sample s(3);
     const ptowsp_status bad = PTOWSP_INVALID_PARAMS;
     s.pages[1] = -2;
@@ -1195,8 +1200,10 @@ void run__wants_all_bound_and_well_formed(void **) {
     wsp_runner_bind_tensor(s.runner, "Y", &s.y_buffer);
     EXPECT_ERROR(wsp_runner_run(s.runner, &options, nullptr), PTOWSP_UNBOUND,
                  "run: tensor Y is bound without data");
-    const wsp_runner_options too_many = {17, 0, 0, 0, 0}, cores = {0, 73, 0, 0, 0},
-                             model = {0, 0, 0, 3, 0}, long_wait = {0, 0, 0, 0, 2147483648u};
+    const wsp_runner_options too_many = {17, 0, 0, 0, 0, nullptr, 0},
+                             cores = {0, 73, 0, 0, 0, nullptr, 0},
+                             model = {0, 0, 0, 3, 0, nullptr, 0},
+                             long_wait = {0, 0, 0, 0, 2147483648u, nullptr, 0};
     EXPECT_ERROR(wsp_runner_run(s.runner, &too_many, nullptr), bad,
                  "run: aicpu_count is 17; it is at most 16");
     EXPECT_ERROR(wsp_runner_run(s.runner, &cores, nullptr), bad,

@@ -71,6 +71,9 @@ refuses "there is no nowhere/recording" one/build/run --check nowhere
 refuses "exists, and is_replacing is not set" ./emit other 1 moved
 # The tree records the same run as the library does, but for the place of its tensor in memory.
 says "tasks 1" one/build/run --size rows=1 --tensor x=1x4@x.bin --model a2a3 --record again
+says "tasks 1" one/build/run --size rows=1 --tensor x=1x4@x.bin --timeline one.json
+grep -q '"ph":"X","pid":1,"tid":[1-9].*"args":{"task":0}}' one.json || fail "no timeline"
+refuses "/nowhere/t.json cannot be written" one/build/run --size rows=1 --tensor x=1x4@x.bin --timeline /nowhere/t.json
 says "check: good" one/build/run --check again
 for recording in again moved; do
     sed 's/^\(file m1.bin\|end\|--view\) .*/\1/' $recording/recording > $recording.text

@@ -103,6 +103,8 @@ typedef struct npu_unit {
 // The functions of a tree's host/wsp_runner.h, called through dlsym.
 typedef struct npu_runner_options {
     uint32_t aicpu_count, core_count, ring_size, model, time_limit_ms;
+    ptowsp_span *spans;
+    uint64_t span_capacity;
 } npu_runner_options;
 
 typedef struct npu_runner_result {

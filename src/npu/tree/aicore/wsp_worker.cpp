@@ -29,9 +29,22 @@ wsp_task *await_task(const pwsp_line *line, Bell *bell) {
     }
 }
 
+void run(wsp_task *task, uint32_t core, Spans spans) {
+    if (task->index >= spans.capacity) {
+        wsp_core_run(task);
+        return;
+    }
+    ptowsp_span *span = &spans.spans[task->index];
+    span->lane = core;
+    span->kind = task->kernel;
+    span->begin = ptowsp_clock_ns();
+    wsp_core_run(task);
+    span->end = ptowsp_clock_ns();
+}
+
 }  // namespace
 
-void work(pwsp_line *line, uint32_t core, Bell *bell, Bell *aicpu_bell) {
+void work(pwsp_line *line, uint32_t core, Bell *bell, Bell *aicpu_bell, Spans spans) {
     for (;;) {
         uint32_t ticket = bell ? bell->ticket() : 0;
         if (pwsp_core_must_quit(line)) {
@@ -47,7 +60,7 @@ void work(pwsp_line *line, uint32_t core, Bell *bell, Bell *aicpu_bell) {
     pwsp_core_begin(line, core);
     ring(aicpu_bell);
     while (wsp_task *task = await_task(line, bell)) {
-        wsp_core_run(task);
+        run(task, core, spans);
         pwsp_core_done(line);
         ring(aicpu_bell);
     }

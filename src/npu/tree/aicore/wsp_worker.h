@@ -10,8 +10,14 @@
 
 namespace wsp {
 
+// Where a core writes when tasks ran, by their index.
+struct Spans {
+    ptowsp_span *spans;
+    uint64_t capacity;
+};
+
 // Polls its line and runs its tasks, until it must quit. Without a bell it does not sleep.
-void work(pwsp_line *line, uint32_t core, Bell *bell, Bell *aicpu_bell);
+void work(pwsp_line *line, uint32_t core, Bell *bell, Bell *aicpu_bell, Spans spans);
 
 }  // namespace wsp
 

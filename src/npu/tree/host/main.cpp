@@ -25,6 +25,7 @@
 #include "elements.h"
 #include "recording.h"
 #include "replay.h"
+#include "timeline.h"
 #include "wsp_runner.h"
 
 namespace {
@@ -70,6 +71,8 @@ const char HELP[] =
     "  --record DIR             this run for --check, of this tree in any build: bindings, model, "
     "cores,\n"
     "                           ring, and what came of it; an older recording there is replaced\n"
+    "  --timeline FILE          when its first 1048576 tasks ran, and on which core: JSON for\n"
+    "                           ui.perfetto.dev; not on a device\n"
     "  --list                   lists the bindings, and nothing else\n"
     "  --help                   this\n";
 
@@ -123,6 +126,8 @@ class Command {
     Replay replay_;
     std::vector<Bound> bound_;
     std::string record_;  // a directory, or empty
+    std::string timeline_;
+    std::vector<ptowsp_span> spans_;
     Recorder recorder_;
 };
 
@@ -428,6 +433,12 @@ bool Command::take(const std::string &option, const std::string &value) {
     } else if (option == "--record") {
         record_ = value;
         return !value.empty() || fail_usage("--record: is to be a directory");
+    } else if (option == "--timeline") {
+        timeline_ = value;
+        spans_.assign(size_t(1) << 20, ptowsp_span());
+        options_.spans = spans_.data();
+        options_.span_capacity = spans_.size();
+        return !value.empty() || fail_usage("--timeline: is to be a file");
     } else if (option == "--write") {
         if (!cut(value, '@', &name, &rest) || name.empty() || rest.empty()) {
             return fail_usage("--write: \"" + value + "\" is to be NAME@FILE");
@@ -615,6 +626,11 @@ int Command::run(int argc, char **argv) {
     }
     printf("makespan %" PRIu64 " cycles\ntasks %" PRIu64 "\nin flight at most %" PRIu64 "\n",
            result.makespan_cycles, result.task_count, result.in_flight_max);
+    spans_.resize(result.task_count < spans_.size() ? result.task_count : spans_.size());
+    if (!timeline_.empty() && !write_timeline(timeline_, program_, spans_)) {
+        fprintf(stderr, "run: %s cannot be written\n", timeline_.c_str());
+        return 1;
+    }
     return (!is_checking_ || replay_.compare(runner_, result)) &&
                    (record_.empty() || record_results(result)) && write_tensors()
                ? 0

@@ -23,6 +23,7 @@ struct Thread {
     Scheduler *scheduler;
     Core core;
     uint32_t index;  // of the AICPU thread, or of the core
+    Spans spans;
     pthread_t id;
 };
 
@@ -35,7 +36,7 @@ void *aicpu_main(void *arg) {
 void *core_main(void *arg) {
     const Thread *thread = static_cast<const Thread *>(arg);
     work(thread->core.line, thread->index, thread->core.bell,
-         thread->scheduler->bell_of(thread->index));
+         thread->scheduler->bell_of(thread->index), thread->spans);
     return nullptr;
 }
 
@@ -65,6 +66,7 @@ ptowsp_status run_program(const wsp_program &program, Bindings *bindings,
                                      false};  // which is all cores of a block
     const uint32_t vector_count = core_count_of(program, PTOWSP_UNIT_VECTOR, options);
     const uint32_t core_count = vector_count + core_count_of(program, PTOWSP_UNIT_CUBE, options);
+    const Spans spans = {options.spans, options.spans ? options.span_capacity : 0};
     std::vector<Line> lines(core_count, Line());
     std::vector<Bell> bells(core_count);
     std::vector<Core> cores;
@@ -73,10 +75,10 @@ ptowsp_status run_program(const wsp_program &program, Bindings *bindings,
     for (uint32_t i = 0; i < core_count; i++) {
         const uint32_t unit = i < vector_count ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE;
         cores.push_back({&lines[i].line, &bells[i], unit});
-        core_threads.push_back({&scheduler, cores[i], i, pthread_t()});
+        core_threads.push_back({&scheduler, cores[i], i, spans, pthread_t()});
     }
     for (uint32_t i = 1; i < chosen.aicpu_count; i++) {
-        aicpu_threads.push_back({&scheduler, Core(), i, pthread_t()});
+        aicpu_threads.push_back({&scheduler, Core(), i, spans, pthread_t()});
     }
     if (scheduler.begin(program, bindings->table(), cores, chosen)) {
         // AICPU threads wait for their cores; cores wait until they are used or told to quit.

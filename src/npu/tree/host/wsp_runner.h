@@ -6,7 +6,7 @@
 //      wsp_runner_create(&runner);
 //      wsp_runner_bind_size(runner, "batch", 4);
 //      wsp_runner_bind_tensor(runner, "Q", &q);           // a ptowsp_buffer
-//      wsp_runner_options options = {2, 4, 256, 0, 0};
+//      wsp_runner_options options = {2, 4, 256, 0, 0, NULL, 0};
 //      wsp_runner_result result;
 //      if (wsp_runner_run(runner, &options, &result) != PTOWSP_OK) {
 //          puts(wsp_runner_error(runner).text);
@@ -47,6 +47,10 @@ typedef struct wsp_runner_options {
     // does not end by then is SYSTEM_FAILED, and named: a core that has not begun, or not ended one
     // task, within 8/10 of it, with the task. On the CPU nothing is limited.
     uint32_t time_limit_ms;
+    // When and where tasks ran, by index, of those below span_capacity; kind: their kernel. NULL, and
+    // on the device: nothing is written.
+    ptowsp_span *spans;
+    uint64_t span_capacity;
 } wsp_runner_options;
 
 typedef struct wsp_runner_result {
