@@ -128,6 +128,55 @@ static void see_report(see_bench *b, const char *name, bench_fn own, bench_fn ot
     report(row);
 }
 
+// Empty tasks of a graph on one lane, with spans and without.
+typedef struct see_graph {
+    ptowsp_graph *graph;
+    ptowsp_span *spans;
+} see_graph;
+
+static ptowsp_status see_task(void *user, uint64_t task, uint32_t lane) {
+    (void)user, (void)task, (void)lane;
+    return PTOWSP_OK;
+}
+
+static void see_graph_run(const see_graph *g, ptowsp_span *spans) {
+    require(ptowsp_graph_record(g->graph, spans, spans ? SEE_TASKS : 0) == PTOWSP_OK, "spans");
+    require(ptowsp_graph_run(g->graph) == PTOWSP_OK, "a graph");
+}
+
+static void see_graph_with(void *user) {
+    see_graph_run((const see_graph *)user, ((const see_graph *)user)->spans);
+}
+
+static void see_graph_without(void *user) {
+    see_graph_run((const see_graph *)user, NULL);
+}
+
+static void see_bench_graph(ptowsp_context *context) {
+    const ptowsp_graph_task_desc task = {.fn = see_task};
+    see_graph g;
+    require(ptowsp_graph_create(context, NULL, &g.graph) == PTOWSP_OK, "a graph");
+    for (int i = 0; i < SEE_TASKS; i++) {
+        require(ptowsp_graph_task_make(g.graph, &task, NULL) == PTOWSP_OK, "a task");
+    }
+    g.spans = (ptowsp_span *)calloc(SEE_TASKS, sizeof *g.spans);
+    require(g.spans != NULL, "spans");
+    bench_times t = measure(see_graph_with, see_graph_without, &g, 1, 11);
+    double own_ns = t.own_ns / SEE_TASKS, other_ns = t.other_ns / SEE_TASKS;
+    bench_row row = {"spans of a graph, empty tasks",
+                     "ns/task",
+                     own_ns,
+                     "without",
+                     other_ns,
+                     t.ratio,
+                     "20 ns more",
+                     true,
+                     own_ns - other_ns <= 20};
+    report(row);
+    free(g.spans);
+    ptowsp_graph_destroy(g.graph);
+}
+
 static void see_report_bytes(const see_bench *b, const char *name, double budget,
                              const char *text) {
     double bytes = (double)b->bytes / SEE_TASKS;
@@ -170,6 +219,7 @@ void bench_see(void) {
     see_report(&b, "CSV", see_export, see_copy, "reading records", 0, "");
     b.format = PTOWSP_EXPORT_SVG;
     see_report(&b, "SVG", see_export, see_copy, "reading records", 0, "");
+    see_bench_graph(b.context);
     ptowsp_run_destroy(b.run);
     ptowsp_program_destroy(b.program);
     ptowsp_module_destroy(b.module);
