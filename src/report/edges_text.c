@@ -66,10 +66,10 @@ static bool pwsp_edges_folded(pwsp_edge_writer *writer, bool is_dot) {
                             count == 1 ? "" : "s");
         }
     }
-    for (size_t i = 0; i < kernels * kernels * PTOWSP_EDGE_COUNT; i++) {
+    for (size_t i = 0; i < (size_t)size / sizeof(uint64_t); i++) {
         size_t pair = i / PTOWSP_EDGE_COUNT;
-        pwsp_edge_write_folded(writer, pair / kernels, pair % kernels, i % PTOWSP_EDGE_COUNT,
-                               is_dot);
+        pwsp_edge_write_folded(writer, pair / writer->kernel_count, pair % writer->kernel_count,
+                               i % PTOWSP_EDGE_COUNT, is_dot);
     }
     pwsp_memory_free(&picture->memory, writer->counts, (size_t)size);
     return true;
