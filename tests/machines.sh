@@ -75,7 +75,7 @@ machine() {
             continue
         fi
         try "$name" make -s "$build/$test" BUILD="$build" CC="$compiler" AR="${compiler%gcc}ar" \
-            C11="-std=c11 -Wall -Wextra" CFLAGS="$options -O1" TEST_LEVEL=-O0 CPPFLAGS="-I$CMOCKA/include" \
+            C11="-std=c11 -Wall -Wextra" CFLAGS="$options -O1" TEST_LEVEL=-O0 CPPFLAGS="-I$CMOCKA/include -D_FILE_OFFSET_BITS=64" \
             LDFLAGS="-L$build" || {
             say "$name" "$test" "FAILED to compile"
             continue
