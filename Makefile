@@ -24,7 +24,7 @@ ifdef NO_ISA_TESTS
 TESTS    := $(filter-out isa_%,$(TESTS))
 endif
 
-.PHONY: all test passed demo bench check check-all FORCE examples install uninstall clean help amalgamate
+.PHONY: all test passed demo bench check check-all machines FORCE examples install uninstall clean help amalgamate
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
@@ -242,6 +242,9 @@ check:
 check-all: check
 	@MAKEFLAGS= BUILD=$(BUILD) sh tests/check.sh all
 
+machines:
+	@MAKEFLAGS= BUILD=$(BUILD) sh tests/machines.sh
+
 # -- housekeeping ---------------------------------------------------------------------------------
 
 amalgamate:
@@ -293,6 +296,7 @@ help:
 	@echo 'make bench      benchmarks: a table, and $(BUILD)/bench.json'
 	@echo 'make check      the rest of what every change passes: formatting, warnings, packaging, sanitizers'
 	@echo 'make check-all  what a release passes: all compilers and levels, more sanitizers, long runs'
+	@echo 'make machines   library and tests on other machines, under qemu; CMOCKA=directory of cmocka'"'"'s source'
 	@echo 'make amalgamate ptowsp.c from src/'
 	@echo 'make install    into PREFIX=$(PREFIX), LIBDIR=$(LIBDIR); DESTDIR is honoured; make uninstall'
 	@echo 'make clean      removes $(BUILD)/'

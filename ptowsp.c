@@ -5685,6 +5685,11 @@ typedef struct pwsp_merge_parts {
 
 typedef float pwsp_floats __attribute__((vector_size(64), aligned(4), may_alias));
 
+// The same number in all places. (A float beside a vector would be converted to it, but is a double
+// before that where FLT_EVAL_METHOD is not 0.)
+#define PWSP_FLOATS_OF(x)                                                                          \
+    { x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x }
+
 PWSP_FORCE_INLINE void pwsp_merge_sum_body(const pwsp_merge_parts *parts, uint32_t dim,
                                            float *PWSP_RESTRICT sum) {
     PWSP_ROUND_APART;
@@ -5694,8 +5699,9 @@ PWSP_FORCE_INLINE void pwsp_merge_sum_body(const pwsp_merge_parts *parts, uint32
         pwsp_floats low = strip[0], high = strip[1];
         for (uint32_t i = 0; i < parts->count; i++) {
             const pwsp_floats *row = (const pwsp_floats *)(const void *)(parts->rows[i] + d);
-            low += parts->weights[i] * row[0];
-            high += parts->weights[i] * row[1];
+            const pwsp_floats weight = PWSP_FLOATS_OF(parts->weights[i]);
+            low += weight * row[0];
+            high += weight * row[1];
         }
         strip[0] = low;
         strip[1] = high;
@@ -17835,6 +17841,32 @@ PTOISA_INLINE uint16_t ptoisa_f16_from_f32(float value) {
     return (uint16_t)(sign | (ptoisa_bits_from_f32(magic) - 0x3f000000));
 }
 
+// Writes the bits of an element of 1, 2, 4 or 8 bytes as the machine has elements, in its byte order.
+PTOISA_INLINE void ptoisa_put_bits(void *to, uint64_t bits, uint32_t size) {
+    const uint32_t word = (uint32_t)bits;
+    const uint16_t half = (uint16_t)bits;
+    const uint8_t byte = (uint8_t)bits;
+    switch (size) {
+    case 1: memcpy(to, &byte, 1); break;
+    case 2: memcpy(to, &half, 2); break;
+    case 4: memcpy(to, &word, 4); break;
+    default: memcpy(to, &bits, 8); break;
+    }
+}
+
+// The bits that ptoisa_put_bits wrote.
+PTOISA_INLINE uint64_t ptoisa_get_bits(const void *from, uint32_t size) {
+    uint64_t bits;
+    uint32_t word;
+    uint16_t half;
+    switch (size) {
+    case 1: return *(const uint8_t *)from;
+    case 2: memcpy(&half, from, 2); return half;
+    case 4: memcpy(&word, from, 4); return word;
+    default: memcpy(&bits, from, 8); return bits;
+    }
+}
+
 // Element i of an array as a number, exactly but for 64-bit integers beyond 2^53.
 PTOISA_INLINE double ptoisa_get_at(const void *data, ptoisa_dtype dtype, uint64_t i) {
     switch (dtype) {
@@ -19351,7 +19383,7 @@ PTOISA_FN void ptoisa_copy(ptoisa_view d, ptoisa_view s, uint32_t rows, uint32_t
 }
 
 // Fills so many bytes with a line again and again.
-PTOISA_FN void ptoisa_fill_run(uint8_t *to, uint64_t bytes, const uint8_t line[64],
+PTOISA_FN void ptoisa_fill_run(uint8_t *to, size_t bytes, const uint8_t line[64],
                                bool is_one_byte) {
     if (is_one_byte) {
         memset(to, line[0], bytes);
@@ -19367,8 +19399,8 @@ PTOISA_FN void ptoisa_fill_run(uint8_t *to, uint64_t bytes, const uint8_t line[6
 PTOISA_FN void ptoisa_fill(ptoisa_view d, uint32_t rows, uint32_t cols, uint32_t size,
                            uint64_t bits) {
     uint8_t line[64];  // the element, again and again
-    for (uint32_t i = 0; i < 64; i++) {
-        line[i] = (uint8_t)(bits >> 8 * (i % size));
+    for (uint32_t i = 0; i < 64; i += size) {
+        ptoisa_put_bits(line + i, bits, size);
     }
     bool is_one_byte = memcmp(line, line + 1, sizeof line - 1) == 0;
     if (d.col.inner != size) {  // one of the axes of a tile is contiguous
@@ -19384,7 +19416,7 @@ PTOISA_FN void ptoisa_fill(ptoisa_view d, uint32_t rows, uint32_t cols, uint32_t
         for (uint32_t c = 0; c < cols; c += n) {
             n = ptoisa_min_u32(ptoisa_axis_left(&d.col, c), cols - c);
             uint8_t *at = to + ptoisa_axis_at(&d.col, c);
-            uint64_t run = (uint64_t)n * size;
+            size_t run = (size_t)n * size;
             if (d.row.inner == (int64_t)run) {
                 ptoisa_fill_run(at, run * row_count, line, is_one_byte);
                 continue;
@@ -19559,6 +19591,17 @@ PTOISA_FN void ptoisa_cast_run(ptoisa_cast_line eight, ptoisa_cast_line four, vo
 #define PTOISA_STEP_LOW_16(L, arg) y = PTOISA_CAST_LOOP(x, ptoisa_u16x##L)
 #define PTOISA_STEP_EXPR(L, arg)   y = arg
 
+// Of x and the vectors p and q, by.x and by.y in all places. (A float beside a vector would be
+// converted to it, but is a double before that where FLT_EVAL_METHOD is not 0.)
+#define PTOISA_SAME_4(a)                                                                           \
+    { a, a, a, a }
+#define PTOISA_SAME_8(a)                                                                           \
+    { a, a, a, a, a, a, a, a }
+#define PTOISA_STEP_LINE(L, arg)                                                                   \
+    const ptoisa_f32x##L p = PTOISA_SAME_##L(by.x), q = PTOISA_SAME_##L(by.y);                     \
+    (void)q;                                                                                       \
+    y = arg
+
 // clang-format off
 PTOISA_MAP_BY(ptoisa_words_of_i8, i32, i8, PTOISA_STEP_I8, 0)
 PTOISA_MAP_BY(ptoisa_words_of_u8, i32, u8, PTOISA_STEP_I8, 0)
@@ -19572,9 +19615,9 @@ PTOISA_MAP(ptoisa_low16_from_i32, u16, u32, PTOISA_STEP_LOW_16, 0)
 PTOISA_MAP(ptoisa_f32s_low16, f32, f32, PTOISA_STEP_LOW16, 0)
 PTOISA_MAP(ptoisa_f32s_relu, i32, i32, PTOISA_STEP_RELU, 0)
 PTOISA_MAP(ptoisa_i32s_relu, i32, i32, PTOISA_STEP_EXPR, x & (x > 0))
-PTOISA_MAP_BY(ptoisa_f32s_times, f32, f32, PTOISA_STEP_EXPR, x * by.x)
-PTOISA_MAP_BY(ptoisa_f32s_plus, f32, f32, PTOISA_STEP_EXPR, x + by.x)
-PTOISA_MAP_BY(ptoisa_f32s_minus_times, f32, f32, PTOISA_STEP_EXPR, (x - by.x) * by.y)
+PTOISA_MAP_BY(ptoisa_f32s_times, f32, f32, PTOISA_STEP_LINE, x * p)
+PTOISA_MAP_BY(ptoisa_f32s_plus, f32, f32, PTOISA_STEP_LINE, x + p)
+PTOISA_MAP_BY(ptoisa_f32s_minus_times, f32, f32, PTOISA_STEP_LINE, (x - p) * q)
 // clang-format on
 
 PTOISA_INLINE ptoisa_cast_args ptoisa_by(float x, float y) {
@@ -21220,8 +21263,9 @@ PTOISA_FN bool ptoisa_check_scalar(ptoisa_core *core, ptoisa_op op, double x, pt
     if (ptoisa_dtype_is_float(dtype)) {
         return true;
     }
-    uint64_t bits = ptoisa_bits_of(x, dtype);
-    return ptoisa_get_at(&bits, dtype, 0) == x ||
+    uint64_t element;
+    ptoisa_put_bits(&element, ptoisa_bits_of(x, dtype), ptoisa_dtype_size(dtype));
+    return ptoisa_get_at(&element, dtype, 0) == x ||
            ptoisa_fault(core, op, "%g is no %s", x, ptoisa_dtype_name(dtype));
 }
 
@@ -21501,8 +21545,7 @@ PTOISA_FN void ptoisa_tci(ptoisa_core *core, const ptoisa_tile *d, double start,
         if (ptoisa_dtype_is_float(dtype)) {
             bits = (uint32_t)ptoisa_bits_of(descending ? start - i : start + i, dtype);
         }
-        uint16_t half = (uint16_t)bits;
-        memcpy(to, size == 2 ? (const void *)&half : (const void *)&bits, size);
+        ptoisa_put_bits(to, bits, size);
     }
 }
 
@@ -26381,7 +26424,10 @@ PTOISA_FN void ptoisa_mgather_how(ptoisa_core *core, const ptoisa_tile *d,
 // The bits of now and x, added, or the greater or less of both: integers wrap, any NaN is a NaN.
 PTOISA_FN uint32_t ptoisa_combined(ptoisa_dtype dtype, ptoisa_scatter how, uint32_t now,
                                    uint32_t x) {
-    const uint64_t words[2] = {now, x};  // as long as the longest element type
+    const uint32_t size = ptoisa_dtype_size(dtype);
+    uint64_t words[2];  // as long as the longest element type
+    ptoisa_put_bits(&words[0], now, size);
+    ptoisa_put_bits(&words[1], x, size);
     const double a = ptoisa_get_at(&words[0], dtype, 0), b = ptoisa_get_at(&words[1], dtype, 0);
     if (how != PTOISA_SCATTER_ADD) {
         bool is_now = a != a || (b == b && (how == PTOISA_SCATTER_MAX ? a >= b : a <= b));
@@ -26400,10 +26446,7 @@ PTOISA_FN uint32_t ptoisa_combined(ptoisa_dtype dtype, ptoisa_scatter how, uint3
     {                                                                                              \
         word now = __atomic_load_n((word *)(void *)at, __ATOMIC_RELAXED), next;                    \
         do {                                                                                       \
-            uint32_t bits = 0;                                                                     \
-            memcpy(&bits, &now, sizeof now);                                                       \
-            bits = ptoisa_combined(dtype, how, bits, x);                                           \
-            memcpy(&next, &bits, sizeof next);                                                     \
+            next = (word)ptoisa_combined(dtype, how, now, x);                                      \
         } while (!__atomic_compare_exchange_n((word *)(void *)at, &now, next, true,                \
                                               __ATOMIC_RELAXED, __ATOMIC_RELAXED));                \
         break;                                                                                     \
@@ -26417,8 +26460,7 @@ PTOISA_FN void ptoisa_combine_at(ptoisa_dtype dtype, ptoisa_scatter how, uint8_t
         ptoisa_move_element(at, value, size);
         return;
     }
-    uint32_t x = 0;
-    memcpy(&x, value, size);
+    const uint32_t x = (uint32_t)ptoisa_get_bits(value, size);
     switch (size) {
     case 1: PTOISA_COMBINE_LOOP(uint8_t)
     case 2: PTOISA_COMBINE_LOOP(ptoisa_any_u16)
@@ -50170,7 +50212,7 @@ PWSP_INTERNAL size_t pwsp_walk_bytes(const pwsp_walk *walk) {
 PWSP_INTERNAL void pwsp_walk_set_cost(pwsp_walk *walk, const ptowsp_cost *cost) {
     walk->cost = *cost;
     walk->tile_core.cost = &walk->cost;
-    memset(walk->memos, 0, (walk->program->kernels.count + 1) * sizeof walk->memos[0]);
+    memset(walk->memos, 0, ((size_t)walk->program->kernels.count + 1) * sizeof walk->memos[0]);
 }
 
 // -- walking --------------------------------------------------------------------------------------

@@ -259,6 +259,9 @@ check_all() {
         -artifact_prefix="$OUT/" "$OUT/corpus_attention" 2> "$OUT/fuzz_attention.log" ||
         { cat "$OUT/fuzz_attention.log"; fail "the fuzzer found something"; }
 
+    step "a big-endian machine, s390x under qemu: the library without warnings, and tests if CMOCKA is set"
+    sh tests/machines.sh s390x || fail "what is marked FAILED above"
+
     if command -v aarch64-linux-gnu-gcc > /dev/null && command -v qemu-aarch64 > /dev/null; then
         step "arm64, under qemu: examples with NEON, and the same plan as here"
         arm64

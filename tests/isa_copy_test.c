@@ -575,7 +575,7 @@ static void tcvt__rounds_saturates_and_wraps(void **state) {
                 x = next_in(&f->random, 0, 1) ? x : -x;
                 if (from <= PTOISA_F32 && at % 2) {
                     uint64_t bits = ptoisa_bits_of(x, from);
-                    memcpy(f->a + at * size, &bits, size);
+                    ptoisa_put_bits(f->a + at * size, bits, size);
                 }
             }
             float big[6] = {0x1p31f, -0x1p31f, 0x1.8002p38f, INFINITY, NAN, -0x1.fffffep46f};

@@ -235,7 +235,8 @@ static pair pair_at(const ptoisa_tile *tile, uint32_t r, uint32_t i) {
                         (uint64_t)r * tile->cols * ptoisa_dtype_size((ptoisa_dtype)tile->dtype) +
                         i * 8;
     pair p;
-    memcpy(&p.bits, at, 4);
+    p.bits = (uint32_t)ptoisa_get_bits(at, ptoisa_dtype_size((ptoisa_dtype)tile->dtype));
+    assert_true(tile->dtype == PTOISA_F32 || (at[2] == 0 && at[3] == 0));
     memcpy(&p.index, at + 4, 4);
     p.value = tile->dtype == PTOISA_F16 ? ptoisa_f32_from_f16((uint16_t)p.bits)
                                         : ptoisa_f32_from_bits(p.bits);
@@ -295,8 +296,10 @@ static void fill_sorted(const ptoisa_tile *list, uint32_t from, uint32_t count, 
         if (list->dtype == PTOISA_F16) {
             bits = ptoisa_f16_from_f32((float)pairs[i].value);
         }
-        memcpy((uint8_t *)list->data + (from + i) * 8, &bits, 4);
-        memcpy((uint8_t *)list->data + (from + i) * 8 + 4, &index, 4);
+        uint8_t *at = (uint8_t *)list->data + (from + i) * 8;
+        memset(at, 0, 4);
+        ptoisa_put_bits(at, bits, ptoisa_dtype_size((ptoisa_dtype)list->dtype));
+        memcpy(at + 4, &index, 4);
     }
 }
 

@@ -160,19 +160,27 @@ static inline uint64_t ref_offset(const ptoisa_tile *t, uint32_t r, uint32_t c) 
     }
 }
 
+// Elements in the machine's byte order, which the bytes of a number show.
+static inline uint32_t ref_byte(uint32_t size, uint32_t k) {
+    const uint16_t one = 1;
+    return *(const uint8_t *)&one == 1 ? k : size - 1 - k;
+}
+
 static inline uint64_t ref_get_bits(const void *data, ptoisa_dtype dtype, uint64_t i) {
-    const uint8_t *bytes = (const uint8_t *)data + i * ref_size(dtype);
+    const uint32_t size = ref_size(dtype);
+    const uint8_t *bytes = (const uint8_t *)data + i * size;
     uint64_t bits = 0;
-    for (uint32_t k = ref_size(dtype); k-- > 0;) {
-        bits = bits << 8 | bytes[k];
+    for (uint32_t k = size; k-- > 0;) {
+        bits = bits << 8 | bytes[ref_byte(size, k)];
     }
     return bits;
 }
 
 static inline void ref_put_bits(void *data, ptoisa_dtype dtype, uint64_t i, uint64_t bits) {
-    uint8_t *bytes = (uint8_t *)data + i * ref_size(dtype);
-    for (uint32_t k = 0; k < ref_size(dtype); k++) {
-        bytes[k] = (uint8_t)(bits >> 8 * k);
+    const uint32_t size = ref_size(dtype);
+    uint8_t *bytes = (uint8_t *)data + i * size;
+    for (uint32_t k = 0; k < size; k++) {
+        bytes[ref_byte(size, k)] = (uint8_t)(bits >> 8 * k);
     }
 }
 

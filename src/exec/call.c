@@ -65,7 +65,7 @@ PWSP_INTERNAL size_t pwsp_walk_bytes(const pwsp_walk *walk) {
 PWSP_INTERNAL void pwsp_walk_set_cost(pwsp_walk *walk, const ptowsp_cost *cost) {
     walk->cost = *cost;
     walk->tile_core.cost = &walk->cost;
-    memset(walk->memos, 0, (walk->program->kernels.count + 1) * sizeof walk->memos[0]);
+    memset(walk->memos, 0, ((size_t)walk->program->kernels.count + 1) * sizeof walk->memos[0]);
 }
 
 // -- walking --------------------------------------------------------------------------------------

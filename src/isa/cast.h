@@ -158,6 +158,17 @@ PTOISA_FN void ptoisa_cast_run(ptoisa_cast_line eight, ptoisa_cast_line four, vo
 #define PTOISA_STEP_LOW_16(L, arg) y = PTOISA_CAST_LOOP(x, ptoisa_u16x##L)
 #define PTOISA_STEP_EXPR(L, arg)   y = arg
 
+// Of x and the vectors p and q, by.x and by.y in all places. (A float beside a vector would be
+// converted to it, but is a double before that where FLT_EVAL_METHOD is not 0.)
+#define PTOISA_SAME_4(a)                                                                           \
+    { a, a, a, a }
+#define PTOISA_SAME_8(a)                                                                           \
+    { a, a, a, a, a, a, a, a }
+#define PTOISA_STEP_LINE(L, arg)                                                                   \
+    const ptoisa_f32x##L p = PTOISA_SAME_##L(by.x), q = PTOISA_SAME_##L(by.y);                     \
+    (void)q;                                                                                       \
+    y = arg
+
 // clang-format off
 PTOISA_MAP_BY(ptoisa_words_of_i8, i32, i8, PTOISA_STEP_I8, 0)
 PTOISA_MAP_BY(ptoisa_words_of_u8, i32, u8, PTOISA_STEP_I8, 0)
@@ -171,9 +182,9 @@ PTOISA_MAP(ptoisa_low16_from_i32, u16, u32, PTOISA_STEP_LOW_16, 0)
 PTOISA_MAP(ptoisa_f32s_low16, f32, f32, PTOISA_STEP_LOW16, 0)
 PTOISA_MAP(ptoisa_f32s_relu, i32, i32, PTOISA_STEP_RELU, 0)
 PTOISA_MAP(ptoisa_i32s_relu, i32, i32, PTOISA_STEP_EXPR, x & (x > 0))
-PTOISA_MAP_BY(ptoisa_f32s_times, f32, f32, PTOISA_STEP_EXPR, x * by.x)
-PTOISA_MAP_BY(ptoisa_f32s_plus, f32, f32, PTOISA_STEP_EXPR, x + by.x)
-PTOISA_MAP_BY(ptoisa_f32s_minus_times, f32, f32, PTOISA_STEP_EXPR, (x - by.x) * by.y)
+PTOISA_MAP_BY(ptoisa_f32s_times, f32, f32, PTOISA_STEP_LINE, x * p)
+PTOISA_MAP_BY(ptoisa_f32s_plus, f32, f32, PTOISA_STEP_LINE, x + p)
+PTOISA_MAP_BY(ptoisa_f32s_minus_times, f32, f32, PTOISA_STEP_LINE, (x - p) * q)
 // clang-format on
 
 PTOISA_INLINE ptoisa_cast_args ptoisa_by(float x, float y) {

@@ -336,7 +336,10 @@ PTOISA_FN void ptoisa_mgather_how(ptoisa_core *core, const ptoisa_tile *d,
 // The bits of now and x, added, or the greater or less of both: integers wrap, any NaN is a NaN.
 PTOISA_FN uint32_t ptoisa_combined(ptoisa_dtype dtype, ptoisa_scatter how, uint32_t now,
                                    uint32_t x) {
-    const uint64_t words[2] = {now, x};  // as long as the longest element type
+    const uint32_t size = ptoisa_dtype_size(dtype);
+    uint64_t words[2];  // as long as the longest element type
+    ptoisa_put_bits(&words[0], now, size);
+    ptoisa_put_bits(&words[1], x, size);
     const double a = ptoisa_get_at(&words[0], dtype, 0), b = ptoisa_get_at(&words[1], dtype, 0);
     if (how != PTOISA_SCATTER_ADD) {
         bool is_now = a != a || (b == b && (how == PTOISA_SCATTER_MAX ? a >= b : a <= b));
@@ -355,10 +358,7 @@ PTOISA_FN uint32_t ptoisa_combined(ptoisa_dtype dtype, ptoisa_scatter how, uint3
     {                                                                                              \
         word now = __atomic_load_n((word *)(void *)at, __ATOMIC_RELAXED), next;                    \
         do {                                                                                       \
-            uint32_t bits = 0;                                                                     \
-            memcpy(&bits, &now, sizeof now);                                                       \
-            bits = ptoisa_combined(dtype, how, bits, x);                                           \
-            memcpy(&next, &bits, sizeof next);                                                     \
+            next = (word)ptoisa_combined(dtype, how, now, x);                                      \
         } while (!__atomic_compare_exchange_n((word *)(void *)at, &now, next, true,                \
                                               __ATOMIC_RELAXED, __ATOMIC_RELAXED));                \
         break;                                                                                     \
@@ -372,8 +372,7 @@ PTOISA_FN void ptoisa_combine_at(ptoisa_dtype dtype, ptoisa_scatter how, uint8_t
         ptoisa_move_element(at, value, size);
         return;
     }
-    uint32_t x = 0;
-    memcpy(&x, value, size);
+    const uint32_t x = (uint32_t)ptoisa_get_bits(value, size);
     switch (size) {
     case 1: PTOISA_COMBINE_LOOP(uint8_t)
     case 2: PTOISA_COMBINE_LOOP(ptoisa_any_u16)

@@ -30,8 +30,9 @@ PTOISA_FN bool ptoisa_check_scalar(ptoisa_core *core, ptoisa_op op, double x, pt
     if (ptoisa_dtype_is_float(dtype)) {
         return true;
     }
-    uint64_t bits = ptoisa_bits_of(x, dtype);
-    return ptoisa_get_at(&bits, dtype, 0) == x ||
+    uint64_t element;
+    ptoisa_put_bits(&element, ptoisa_bits_of(x, dtype), ptoisa_dtype_size(dtype));
+    return ptoisa_get_at(&element, dtype, 0) == x ||
            ptoisa_fault(core, op, "%g is no %s", x, ptoisa_dtype_name(dtype));
 }
 
@@ -311,8 +312,7 @@ PTOISA_FN void ptoisa_tci(ptoisa_core *core, const ptoisa_tile *d, double start,
         if (ptoisa_dtype_is_float(dtype)) {
             bits = (uint32_t)ptoisa_bits_of(descending ? start - i : start + i, dtype);
         }
-        uint16_t half = (uint16_t)bits;
-        memcpy(to, size == 2 ? (const void *)&half : (const void *)&bits, size);
+        ptoisa_put_bits(to, bits, size);
     }
 }
 

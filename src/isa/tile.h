@@ -174,6 +174,32 @@ PTOISA_INLINE uint16_t ptoisa_f16_from_f32(float value) {
     return (uint16_t)(sign | (ptoisa_bits_from_f32(magic) - 0x3f000000));
 }
 
+// Writes the bits of an element of 1, 2, 4 or 8 bytes as the machine has elements, in its byte order.
+PTOISA_INLINE void ptoisa_put_bits(void *to, uint64_t bits, uint32_t size) {
+    const uint32_t word = (uint32_t)bits;
+    const uint16_t half = (uint16_t)bits;
+    const uint8_t byte = (uint8_t)bits;
+    switch (size) {
+    case 1: memcpy(to, &byte, 1); break;
+    case 2: memcpy(to, &half, 2); break;
+    case 4: memcpy(to, &word, 4); break;
+    default: memcpy(to, &bits, 8); break;
+    }
+}
+
+// The bits that ptoisa_put_bits wrote.
+PTOISA_INLINE uint64_t ptoisa_get_bits(const void *from, uint32_t size) {
+    uint64_t bits;
+    uint32_t word;
+    uint16_t half;
+    switch (size) {
+    case 1: return *(const uint8_t *)from;
+    case 2: memcpy(&half, from, 2); return half;
+    case 4: memcpy(&word, from, 4); return word;
+    default: memcpy(&bits, from, 8); return bits;
+    }
+}
+
 // Element i of an array as a number, exactly but for 64-bit integers beyond 2^53.
 PTOISA_INLINE double ptoisa_get_at(const void *data, ptoisa_dtype dtype, uint64_t i) {
     switch (dtype) {

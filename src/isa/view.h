@@ -385,7 +385,7 @@ PTOISA_FN void ptoisa_copy(ptoisa_view d, ptoisa_view s, uint32_t rows, uint32_t
 }
 
 // Fills so many bytes with a line again and again.
-PTOISA_FN void ptoisa_fill_run(uint8_t *to, uint64_t bytes, const uint8_t line[64],
+PTOISA_FN void ptoisa_fill_run(uint8_t *to, size_t bytes, const uint8_t line[64],
                                bool is_one_byte) {
     if (is_one_byte) {
         memset(to, line[0], bytes);
@@ -401,8 +401,8 @@ PTOISA_FN void ptoisa_fill_run(uint8_t *to, uint64_t bytes, const uint8_t line[6
 PTOISA_FN void ptoisa_fill(ptoisa_view d, uint32_t rows, uint32_t cols, uint32_t size,
                            uint64_t bits) {
     uint8_t line[64];  // the element, again and again
-    for (uint32_t i = 0; i < 64; i++) {
-        line[i] = (uint8_t)(bits >> 8 * (i % size));
+    for (uint32_t i = 0; i < 64; i += size) {
+        ptoisa_put_bits(line + i, bits, size);
     }
     bool is_one_byte = memcmp(line, line + 1, sizeof line - 1) == 0;
     if (d.col.inner != size) {  // one of the axes of a tile is contiguous
@@ -418,7 +418,7 @@ PTOISA_FN void ptoisa_fill(ptoisa_view d, uint32_t rows, uint32_t cols, uint32_t
         for (uint32_t c = 0; c < cols; c += n) {
             n = ptoisa_min_u32(ptoisa_axis_left(&d.col, c), cols - c);
             uint8_t *at = to + ptoisa_axis_at(&d.col, c);
-            uint64_t run = (uint64_t)n * size;
+            size_t run = (size_t)n * size;
             if (d.row.inner == (int64_t)run) {
                 ptoisa_fill_run(at, run * row_count, line, is_one_byte);
                 continue;

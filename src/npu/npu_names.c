@@ -172,11 +172,11 @@ static void npu_taken_put(npu_taken *taken, uint64_t hash) {
 static bool npu_taken_add(npu_taken *taken, uint32_t space, const char *name) {
     if (2 * (taken->count + 1) > taken->slot_count) {
         npu_taken wider = {NULL, taken->slot_count ? 2 * taken->slot_count : 256, 0};
-        wider.slots = (uint64_t *)npu_resize(NULL, wider.slot_count * sizeof(uint64_t));
+        wider.slots = (uint64_t *)npu_resize(NULL, (size_t)wider.slot_count * sizeof(uint64_t));
         if (!wider.slots) {
             return false;
         }
-        memset(wider.slots, 0, wider.slot_count * sizeof(uint64_t));
+        memset(wider.slots, 0, (size_t)wider.slot_count * sizeof(uint64_t));
         for (uint64_t i = 0; i < taken->slot_count; i++) {
             if (taken->slots[i]) {
                 npu_taken_put(&wider, taken->slots[i]);

@@ -25,6 +25,11 @@ typedef struct pwsp_merge_parts {
 
 typedef float pwsp_floats __attribute__((vector_size(64), aligned(4), may_alias));
 
+// The same number in all places. (A float beside a vector would be converted to it, but is a double
+// before that where FLT_EVAL_METHOD is not 0.)
+#define PWSP_FLOATS_OF(x)                                                                          \
+    { x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x }
+
 PWSP_FORCE_INLINE void pwsp_merge_sum_body(const pwsp_merge_parts *parts, uint32_t dim,
                                            float *PWSP_RESTRICT sum) {
     PWSP_ROUND_APART;
@@ -34,8 +39,9 @@ PWSP_FORCE_INLINE void pwsp_merge_sum_body(const pwsp_merge_parts *parts, uint32
         pwsp_floats low = strip[0], high = strip[1];
         for (uint32_t i = 0; i < parts->count; i++) {
             const pwsp_floats *row = (const pwsp_floats *)(const void *)(parts->rows[i] + d);
-            low += parts->weights[i] * row[0];
-            high += parts->weights[i] * row[1];
+            const pwsp_floats weight = PWSP_FLOATS_OF(parts->weights[i]);
+            low += weight * row[0];
+            high += weight * row[1];
         }
         strip[0] = low;
         strip[1] = high;
