@@ -97,10 +97,11 @@ PWSP_INTERNAL ptowsp_status pwsp_prefix_arrays_check(const ptowsp_prefix_plan *p
 // The tiles of a segment.
 PWSP_INLINE uint32_t pwsp_segment_tiles(const ptowsp_prefix_plan *plan,
                                         const ptowsp_prefix_segment *segment) {
-    const uint32_t tokens = plan->attention.tile_tokens;
-    return segment->kv_begin < segment->kv_end
-               ? (uint32_t)pwsp_ceil_div_u64(segment->token_count, tokens)
-               : 0;
+    const uint32_t tokens = plan->attention.tile_tokens, count = segment->token_count;
+    if (segment->kv_begin == segment->kv_end) {
+        return 0;
+    }
+    return count <= tokens ? count > 0 : (uint32_t)pwsp_ceil_div_u64(count, tokens);
 }
 
 // The entry of merges with the slots of a tile of a segment that is not whole.
