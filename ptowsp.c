@@ -3288,9 +3288,9 @@ PWSP_INLINE uint32_t pwsp_query_length(const pwsp_attention *a, uint32_t sequenc
     return a->query_lengths ? (uint32_t)a->query_lengths[sequence] : 1;
 }
 
-// Tokens of a sequence, or of a segment, in tiles.
+// Tokens of a sequence, or of a segment, in tiles. Mostly they are one tile, without a division.
 PWSP_INLINE uint64_t pwsp_tiles_of(const pwsp_attention *a, uint32_t tokens) {
-    return pwsp_ceil_div_u64(tokens, a->tile_tokens);
+    return tokens <= a->tile_tokens ? tokens > 0 : pwsp_ceil_div_u64(tokens, a->tile_tokens);
 }
 
 // The query tiles of a sequence; 0 if it has no units.
@@ -4234,8 +4234,14 @@ static bool pwsp_fill_next(pwsp_filler *f) {
         f->tiles = pwsp_query_tiles(a, f->sequence);
     }
     f->head = f->index = 0;
-    f->tile = pwsp_query_tile_at(a, f->sequence, 0);
-    f->head_cost = pwsp_tile_cost(a, &f->tile, f->tile.begin);
+    // Field by field: a copy by wider loads would wait for what was stored just now.
+    const pwsp_query_tile first = pwsp_query_tile_at(a, f->sequence, 0);
+    f->tile.begin = first.begin;
+    f->tile.end = first.end;
+    f->tile.rows = first.rows;
+    f->tile.is_slotted = first.is_slotted;
+    f->tile.rate = first.rate;
+    f->head_cost = pwsp_tile_cost(a, &first, first.begin);
     for (uint32_t i = 1; i < f->tiles; i++) {
         const pwsp_query_tile tile = pwsp_query_tile_at(a, f->sequence, i);
         f->head_cost += pwsp_tile_cost(a, &tile, tile.begin);
@@ -7117,25 +7123,34 @@ static bool pwsp_moe_fill(const pwsp_moe_units *u, uint64_t time, ptowsp_moe_pla
     return true;
 }
 
-// The least time in which the tokens fit. A lane that is full leaves less than a block and what
-// belongs to it unused, and the next one begins with an expert and a unit that may be paid already.
-static uint64_t pwsp_moe_time(const pwsp_moe_units *u) {
+// The least time in which the tokens fit, and how lanes are filled then. A lane that is full leaves
+// less than a block and what belongs to it unused, and the next one begins with an expert and a unit
+// that may be paid already. All costs are multiples of a power of two, and so is the least time.
+static uint64_t pwsp_moe_time(const pwsp_moe_units *u, pwsp_moe_filler *out_filler) {
     const uint64_t block = u->block_rows * u->token;
-    uint64_t low = pwsp_ceil_div_u64(u->total, u->lane_count);
-    uint64_t high = low + 2 * (u->unit + u->expert) + block;
+    const uint64_t bits = u->unit | u->token | u->expert, step = bits & (~bits + 1);
+    uint64_t low = pwsp_ceil_div_u64(pwsp_ceil_div_u64(u->total, u->lane_count), step);
+    uint64_t high = low + pwsp_ceil_div_u64(2 * (u->unit + u->expert) + block, step);
     pwsp_moe_filler f;
     if (u->total == 0) {
-        return 0;
+        low = high = 0;
     }
+    bool is_filled = false;
     while (low < high) {
         const uint64_t middle = low + (high - low) / 2;
-        if (pwsp_moe_fill(u, middle, NULL, &f)) {
+        if (pwsp_moe_fill(u, middle * step, NULL, &f)) {
             high = middle;
+            *out_filler = f;
+            is_filled = true;
         } else {
             low = middle + 1;
         }
     }
-    return high;
+    if (!is_filled) {
+        is_filled = pwsp_moe_fill(u, high * step, NULL, out_filler);
+    }
+    PTOWSP_ASSERT(is_filled);
+    return high * step;
 }
 
 // -- public ---------------------------------------------------------------------------------------
@@ -7195,17 +7210,15 @@ ptowsp_status ptowsp_moe_generate(const ptowsp_moe_config *config, const PTOWSP_
     if (status != PTOWSP_OK) {
         return status;
     }
-    const uint64_t time = pwsp_moe_time(&u);
     pwsp_moe_filler f;
-    bool fits = pwsp_moe_fill(&u, time, NULL, &f);
-    PTOWSP_ASSERT(fits);
+    const uint64_t time = pwsp_moe_time(&u, &f);
     if (f.unit_count > plan->unit_capacity) {
         status = pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_SMALL, PTOWSP_NO_INDEX,
                                 (int64_t)f.unit_count, plan->unit_capacity);
         info->work_count = f.unit_count;
         return status;
     }
-    fits = pwsp_moe_fill(&u, time, plan, &f);
+    const bool fits = pwsp_moe_fill(&u, time, plan, &f);
     PTOWSP_ASSERT(fits);
     (void)fits;
     const ptowsp_work none = ptowsp_work_of(UINT32_MAX, 0, PTOWSP_WORK_INVALID, 0, 0, 0, 0);
@@ -8755,6 +8768,12 @@ typedef struct pwsp_prefix_key {
     uint32_t limit;  // KV tokens that may be shared
 } pwsp_prefix_key;
 
+// A request that is sorted: how many ids it shares with the one before it, and the id that follows.
+typedef struct pwsp_prefix_item {
+    uint64_t id;
+    uint32_t request, common;
+} pwsp_prefix_item;
+
 // What a subtree costs in KV reads that begin at token y, for its segments below a shared one: a
 // function of y, below the node's kv_begin. See prefix_choose.c.
 typedef struct pwsp_prefix_cost {
@@ -8776,12 +8795,13 @@ typedef struct pwsp_prefix_cost {
 // The parts of a tree's scratch.
 typedef struct pwsp_prefix_scratch {
     pwsp_prefix_cost *costs;              // [requests]
+    pwsp_prefix_item *items;              // [2 * requests] in the place of costs
     pwsp_prefix_key *keys;                // [requests]
     ptowsp_prefix_segment *segments;      // [2 * requests]
     uint32_t *table;                      // [table_size] of ids; or what a given tree needs
     int32_t *kv_lengths, *query_lengths;  // [requests] by position
     uint32_t *token_begin;                // [requests + 1]
-    uint32_t *order, *common;             // [requests] the other side of merging
+    uint32_t *order;                      // [requests] for one step or another
     uint32_t *node_first, *node_next;     // [requests] nodes by their first position, from above
     uint64_t table_size;
     uint64_t bytes;  // of all
@@ -8832,10 +8852,11 @@ PWSP_INTERNAL ptowsp_status pwsp_prefix_arrays_check(const ptowsp_prefix_plan *p
 // The tiles of a segment.
 PWSP_INLINE uint32_t pwsp_segment_tiles(const ptowsp_prefix_plan *plan,
                                         const ptowsp_prefix_segment *segment) {
-    const uint32_t tokens = plan->attention.tile_tokens;
-    return segment->kv_begin < segment->kv_end
-               ? (uint32_t)pwsp_ceil_div_u64(segment->token_count, tokens)
-               : 0;
+    const uint32_t tokens = plan->attention.tile_tokens, count = segment->token_count;
+    if (segment->kv_begin == segment->kv_end) {
+        return 0;
+    }
+    return count <= tokens ? count > 0 : (uint32_t)pwsp_ceil_div_u64(count, tokens);
 }
 
 // The entry of merges with the slots of a tile of a segment that is not whole.
@@ -8856,9 +8877,9 @@ PWSP_INLINE const PTOWSP_GM ptowsp_work *pwsp_segment_slots(const ptowsp_prefix_
 // Prefix trees: requests in order, what neighbours share, and the nodes that follow from it.
 //
 // Requests are sorted as strings of ids. Merge sort keeps, for the head of each run, how far it
-// equals what was written last (Ng and Kakehi 2008): heads that differ in it need no comparison, and
-// others are compared from there on. So shared ids are passed once per merge and never twice, and
-// what neighbours share, `common`, is a result of sorting:
+// equals what was written last (Ng and Kakehi 2008), and the id that follows: heads that differ in
+// either are decided, and others are compared from there on. So shared ids are passed once per merge
+// and never twice, and what neighbours share, `common`, is a result of sorting:
 //
 //      position   ids        common    nodes
 //      0          4 3        0
@@ -8899,6 +8920,8 @@ PWSP_INTERNAL pwsp_prefix_scratch pwsp_prefix_scratch_of(uint32_t requests, uint
         s.table_size = pwsp_mul_u64(s.table_size, 2);
     }
     s.costs = (pwsp_prefix_cost *)pwsp_scratch_take(base, used, n, sizeof *s.costs);
+    PTOWSP_STATIC_ASSERT(2 * sizeof *s.items <= sizeof *s.costs, "items fit into costs");
+    s.items = (pwsp_prefix_item *)(void *)s.costs;
     s.keys = (pwsp_prefix_key *)pwsp_scratch_take(base, used, n, sizeof *s.keys);
     s.segments = (ptowsp_prefix_segment *)pwsp_scratch_take(base, used, 2 * n, sizeof *s.segments);
     s.table = (uint32_t *)pwsp_scratch_take(base, used, s.table_size, sizeof *s.table);
@@ -8906,7 +8929,6 @@ PWSP_INTERNAL pwsp_prefix_scratch pwsp_prefix_scratch_of(uint32_t requests, uint
     s.query_lengths = (int32_t *)pwsp_scratch_take(base, used, n, sizeof *s.query_lengths);
     s.token_begin = (uint32_t *)pwsp_scratch_take(base, used, n + 1, sizeof *s.token_begin);
     s.order = (uint32_t *)pwsp_scratch_take(base, used, n, sizeof *s.order);
-    s.common = (uint32_t *)pwsp_scratch_take(base, used, n, sizeof *s.common);
     s.node_first = (uint32_t *)pwsp_scratch_take(base, used, n, sizeof *s.node_first);
     s.node_next = (uint32_t *)pwsp_scratch_take(base, used, n, sizeof *s.node_next);
     return s;
@@ -9035,16 +9057,17 @@ PWSP_INTERNAL void pwsp_tree_complete(ptowsp_prefix_tree *tree) {
 // -- ids ------------------------------------------------------------------------------------------
 
 // The ids of a path from the root, in a table by hash. Requests in the order of the tree begin with
-// the path of the one before: the ids that they do not share are taken out, last first, so that
-// clearing their places leaves no gap in a row of others, and each node's ids are put in once.
+// the path of the one before, so each node's ids are put in once. Nothing is taken out: a place is
+// used if the block that it names is on the path and has this place. Ids leave last first, so no
+// gap comes into a row of those that stay.
 typedef struct pwsp_id_path {
-    uint32_t *table;   // block + 1, or 0
+    uint32_t *table;   // a block
     uint32_t *places;  // of each block of the path
-    uint32_t bits, count;
+    uint32_t bits;
 } pwsp_id_path;
 
 static pwsp_id_path pwsp_path_begin(const pwsp_prefix_scratch *s, uint64_t blocks) {
-    pwsp_id_path path = {s->table, NULL, 3, 0};
+    pwsp_id_path path = {s->table, NULL, 3};
     while (path.bits < 31 && UINT64_C(1) << path.bits < 2 * blocks) {
         path.bits++;
     }
@@ -9054,33 +9077,30 @@ static pwsp_id_path pwsp_path_begin(const pwsp_prefix_scratch *s, uint64_t block
     }
     const size_t size = (size_t)1 << path.bits;
     PTOWSP_ASSERT(size > blocks && (blocks == 0 || size + blocks <= s->table_size + 8));
-    memset(path.table, 0, size * sizeof *path.table);
+    memset(path.table, 0, (size + (size_t)blocks) * sizeof *path.table);
     path.places = path.table + size;
     return path;
 }
 
 // Makes the ids the path, of which `shared` are there. False if one is twice: *out_first and
 // *out_second are where.
-static bool pwsp_path_set(pwsp_id_path *path, const PTOWSP_GM uint64_t *ids, uint32_t count,
+static bool pwsp_path_set(const pwsp_id_path *path, const PTOWSP_GM uint64_t *ids, uint32_t count,
                           uint32_t shared, uint32_t *out_first, uint32_t *out_second) {
-    const uint32_t mask = (UINT32_C(1) << path->bits) - 1;
-    while (path->count > shared) {
-        path->table[path->places[--path->count]] = 0;
-    }
-    PTOWSP_ASSERT(path->count == shared);
+    const uint32_t mask = (UINT32_C(1) << path->bits) - 1, shift = 64 - path->bits;
+    uint32_t *table = path->table, *places = path->places;
     for (uint32_t i = shared; i < count; i++) {
-        const uint64_t hash = ids[i] * UINT64_C(0x9e3779b97f4a7c15);
-        uint32_t at = (uint32_t)(hash >> (64 - path->bits));
-        for (; path->table[at] > 0; at = (at + 1) & mask) {
-            if (ids[path->table[at] - 1] == ids[i]) {
-                *out_first = path->table[at] - 1;
+        uint32_t at = (uint32_t)(ids[i] * UINT64_C(0x9e3779b97f4a7c15) >> shift);
+        // Blocks that have left are anything: one branch, which tells them and is foreseen.
+        while (PWSP_UNLIKELY((table[at] < i) & (places[table[at]] == at))) {
+            if (ids[table[at]] == ids[i]) {
+                *out_first = table[at];
                 *out_second = i;
                 return false;
             }
+            at = (at + 1) & mask;
         }
-        path->table[at] = i + 1;
-        path->places[i] = at;
-        path->count = i + 1;
+        table[at] = i;
+        places[i] = at;
     }
     return true;
 }
@@ -9133,7 +9153,7 @@ static ptowsp_status pwsp_request_key(const ptowsp_prefix_batch *batch, uint32_t
 
 // Checks that no id of a request repeats; `shared` are those of the path.
 static ptowsp_status pwsp_request_unique(const ptowsp_prefix_batch *batch, uint32_t request,
-                                         uint32_t shared, pwsp_id_path *path,
+                                         uint32_t shared, const pwsp_id_path *path,
                                          ptowsp_plan_info *info) {
     const uint64_t begin = batch->block_begin[request];
     const uint32_t count = (uint32_t)(batch->block_begin[request + 1] - begin);
@@ -9151,6 +9171,11 @@ static bool pwsp_key_is_first(const pwsp_prefix_key *a, const pwsp_prefix_key *b
                               uint32_t *out_common) {
     const uint32_t least = a->count < b->count ? a->count : b->count;
     uint32_t i = common;
+    while (i + 4 <= least &&
+           ((a->ids[i] ^ b->ids[i]) | (a->ids[i + 1] ^ b->ids[i + 1]) |
+            (a->ids[i + 2] ^ b->ids[i + 2]) | (a->ids[i + 3] ^ b->ids[i + 3])) == 0) {
+        i += 4;
+    }
     while (i < least && a->ids[i] == b->ids[i]) {
         i++;
     }
@@ -9168,52 +9193,59 @@ static uint32_t pwsp_key_tokens(const pwsp_prefix_key *a, const pwsp_prefix_key 
     return (uint32_t)pwsp_min_u64((uint64_t)common * block_tokens, least);
 }
 
-// Merges the runs [low, middle) and [middle, high) of s into the order and common of `to`.
-static void pwsp_runs_merge(const pwsp_prefix_scratch *s, const uint32_t *order,
-                            const uint32_t *common, uint32_t low, uint32_t middle, uint32_t high,
-                            uint32_t *to_order, uint32_t *to_common) {
-    uint32_t i = low, j = middle, shared_i = 0, shared_j = 0;
-    for (uint32_t to = low; to < high; to++) {
-        bool takes_i = j == high || (i < middle && shared_i > shared_j);
-        if (i < middle && j < high && shared_i == shared_j) {
-            uint32_t shared;
-            takes_i = pwsp_key_is_first(&s->keys[order[i]], &s->keys[order[j]], shared_i, &shared);
-            *(takes_i ? &shared_j : &shared_i) = shared;
-            to_common[to] = takes_i ? shared_i : shared_j;
-        } else {
-            to_common[to] = takes_i ? shared_i : shared_j;
+// The id of a key at `common`; 0 at its end, where a shorter key comes first.
+static uint64_t pwsp_key_id(const pwsp_prefix_key *key, uint32_t common) {
+    return common < key->count ? key->ids[common] : 0;
+}
+
+// Merges the runs [low, middle) and [middle, high) of `from`, whose heads share nothing with what
+// was written before them, into `to`.
+static void pwsp_runs_merge(const pwsp_prefix_key *keys, pwsp_prefix_item *from, uint32_t low,
+                            uint32_t middle, uint32_t high, pwsp_prefix_item *to) {
+    uint32_t i = low, j = middle;
+    to += low;
+    while (i < middle && j < high) {
+        pwsp_prefix_item *a = &from[i], *b = &from[j];
+        // Which of them is first has no pattern, so there is no branch for it.
+        const bool is_level = a->common == b->common;
+        uint32_t takes_a = (a->common > b->common) | (is_level & (a->id < b->id));
+        if (is_level & (a->id == b->id)) {
+            const pwsp_prefix_key *key_a = &keys[a->request], *key_b = &keys[b->request];
+            uint32_t common;
+            takes_a = pwsp_key_is_first(key_a, key_b, a->common, &common);
+            pwsp_prefix_item *later = takes_a ? b : a;
+            later->common = common;
+            later->id = pwsp_key_id(takes_a ? key_b : key_a, common);
         }
-        if (takes_i) {
-            to_order[to] = order[i++];
-            shared_i = i < middle ? common[i] : 0;
-        } else {
-            to_order[to] = order[j++];
-            shared_j = j < high ? common[j] : 0;
-        }
+        *to++ = from[takes_a ? i : j];
+        i += takes_a;
+        j += 1 - takes_a;
     }
+    memcpy(to, from + i, (middle - i) * sizeof *to);
+    memcpy(to + (middle - i), from + j, (high - j) * sizeof *to);
 }
 
 // Sorts all requests. `common` counts ids.
 static void pwsp_tree_sort(ptowsp_prefix_tree *tree, const pwsp_prefix_scratch *s) {
-    const uint64_t count = tree->request_count;
-    uint32_t *order = tree->order, *common = tree->common;
-    uint32_t *to_order = s->order, *to_common = s->common;
-    memset(common, 0, (size_t)count * sizeof *common);
+    const uint32_t count = tree->request_count;
+    pwsp_prefix_item *items = s->items, *to = s->items + count;
+    for (uint32_t i = 0; i < count; i++) {
+        items[i].id = pwsp_key_id(&s->keys[i], 0);
+        items[i].request = i;
+        items[i].common = 0;
+    }
     for (uint64_t width = 1; width < count; width *= 2) {
         for (uint64_t low = 0; low < count; low += 2 * width) {
             const uint64_t middle = pwsp_min_u64(low + width, count);
             const uint64_t high = pwsp_min_u64(low + 2 * width, count);
-            pwsp_runs_merge(s, order, common, (uint32_t)low, (uint32_t)middle, (uint32_t)high,
-                            to_order, to_common);
+            pwsp_runs_merge(s->keys, items, (uint32_t)low, (uint32_t)middle, (uint32_t)high, to);
         }
-        uint32_t *swap = order;
-        order = to_order, to_order = swap;
-        swap = common;
-        common = to_common, to_common = swap;
+        pwsp_prefix_item *swap = items;
+        items = to, to = swap;
     }
-    if (order != tree->order) {
-        memcpy(tree->order, order, (size_t)count * sizeof *order);
-        memcpy(tree->common, common, (size_t)count * sizeof *common);
+    for (uint32_t p = 0; p < count; p++) {
+        tree->order[p] = items[p].request;
+        tree->common[p] = items[p].common;
     }
 }
 
@@ -9281,7 +9313,7 @@ ptowsp_status ptowsp_prefix_build(const ptowsp_prefix_batch *batch, ptowsp_prefi
     if (!tree->is_ordered) {
         pwsp_tree_sort(tree, &s);
     }
-    pwsp_id_path path = pwsp_path_begin(&s, block_max);
+    const pwsp_id_path path = pwsp_path_begin(&s, block_max);
     for (uint32_t p = 0; p < count; p++) {
         const pwsp_prefix_key *key = &s.keys[tree->order[p]];
         const pwsp_prefix_key *before = p > 0 ? &s.keys[tree->order[p - 1]] : NULL;
@@ -9354,7 +9386,7 @@ ptowsp_status ptowsp_prefix_add(const ptowsp_prefix_batch *batch, uint32_t reque
     status = pwsp_request_key(batch, request, tree, &key, info);
     if (status == PTOWSP_OK) {
         const uint64_t blocks = batch->block_begin[request + 1] - batch->block_begin[request];
-        pwsp_id_path path = pwsp_path_begin(&s, blocks);
+        const pwsp_id_path path = pwsp_path_begin(&s, blocks);
         status = pwsp_request_unique(batch, request, 0, &path, info);
     }
     if (status != PTOWSP_OK) {
@@ -9677,49 +9709,66 @@ static pwsp_segment_cost pwsp_node_cost(const pwsp_choice *c, const ptowsp_prefi
     return cost;
 }
 
-// What the last segment of a position costs from KV token kv on. *out_rate: of a granule more.
-static uint64_t pwsp_request_cost(const pwsp_choice *c, uint32_t position, uint32_t kv,
-                                  bool is_slotted, uint64_t *out_rate) {
-    const pwsp_attention *a = c->a;
-    const uint32_t tiles = pwsp_query_tiles(a, position);
-    uint64_t cost = 0, rows = 0;
-    for (uint32_t i = 0; i < tiles; i++) {
-        pwsp_query_tile tile = pwsp_query_tile_at(a, position, i);
-        rows += tile.rows;
-        tile.begin = kv;
-        tile.is_slotted = is_slotted;
-        if (kv < tile.end) {
-            cost = pwsp_sum_u64(cost, pwsp_tile_cost(a, &tile, kv));
-        } else if (!pwsp_attention_cuts_chunks(a)) {  // none yet, but with any KV one
-            cost = pwsp_sum_u64(cost, pwsp_sum_u64(a->unit, pwsp_slot_cost(a, tile.rows)));
-        }
-    }
-    *out_rate = tiles > 0 ? pwsp_granule_rate(c, tiles, rows) : 0;
-    return cost;
+// Adds f of a node, or of a request, to what is below its parent.
+static void pwsp_cost_add(pwsp_prefix_cost *to, uint64_t at_end, uint64_t below, uint64_t slope,
+                          uint64_t alone) {
+    to->at_end += at_end;
+    to->below += below;
+    to->slope += slope;
+    to->alone += alone;
 }
 
-// Whether all sums stay below 2^62 whatever is shared.
-static bool pwsp_choice_is_bounded(const pwsp_choice *c) {
-    const ptowsp_prefix_tree *tree = c->tree;
-    uint64_t sum = 0, rate;
-    for (uint32_t i = 0; i < tree->node_count; i++) {
-        const ptowsp_prefix_node *node = &tree->nodes[i];
+// What the last segment of a tile's request costs from KV token kv on.
+static uint64_t pwsp_last_cost(const pwsp_attention *a, pwsp_query_tile tile, uint32_t kv,
+                               bool is_slotted) {
+    tile.begin = kv;
+    tile.is_slotted = is_slotted;
+    if (kv < tile.end) {
+        return pwsp_tile_cost(a, &tile, kv);
+    }
+    // None yet, but with any KV there is a unit; in INVARIANT mode the rate has it.
+    return pwsp_attention_cuts_chunks(a) ? 0 : pwsp_sum_u64(a->unit, pwsp_slot_cost(a, tile.rows));
+}
+
+// Adds what nodes cost, and their segments, to the bound of all sums.
+static uint64_t pwsp_nodes_bound(const pwsp_choice *c) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < c->tree->node_count; i++) {
+        const ptowsp_prefix_node *node = &c->tree->nodes[i];
         const pwsp_segment_cost cost = pwsp_node_cost(c, node);
         sum = pwsp_sum_u64(sum, pwsp_mul_u64(cost.rate, node->kv_end / c->granule + UINT64_C(1)));
         sum = pwsp_sum_u64(sum, cost.fixed);
     }
-    for (uint32_t p = 0; p < tree->request_count; p++) {
-        for (uint32_t i = 0, tiles = pwsp_query_tiles(c->a, p); i < tiles; i++) {
-            const pwsp_query_tile tile = pwsp_query_tile_at(c->a, p, i);
-            const uint64_t pieces = (uint64_t)tile.end / c->granule + 1;
-            sum = pwsp_sum_u64(sum, pwsp_mul_u64(tile.end, tile.rate));
-            sum = pwsp_sum_u64(sum, pwsp_mul_u64(pieces, c->a->unit));
-            sum = pwsp_sum_u64(sum, pwsp_mul_u64(pieces, pwsp_slot_cost(c->a, tile.rows)));
-        }
-        pwsp_request_cost(c, p, 0, true, &rate);
-        sum = pwsp_sum_u64(sum, rate);
+    return sum;
+}
+
+// Adds the last segment of a position to what its owner has below, and to the bound. The former may
+// overflow: then it is not used, since the latter is too large.
+static uint64_t pwsp_request_add(const pwsp_choice *c, uint32_t position) {
+    const pwsp_attention *a = c->a;
+    const uint32_t tiles = pwsp_query_tiles(a, position), owner = c->tree->owners[position];
+    uint32_t end = 0;
+    if (owner != PTOWSP_NO_NODE) {
+        end = pwsp_prefix_round(a, c->tree->nodes[owner].kv_end);
     }
-    return sum < PWSP_COST_MAX;
+    uint64_t sum = 0, rows = 0, alone = 0, below = 0;
+    for (uint32_t i = 0; i < tiles; i++) {
+        const pwsp_query_tile tile = pwsp_query_tile_at(a, position, i);
+        const uint64_t pieces = (uint64_t)tile.end / c->granule + 1;
+        sum = pwsp_sum_u64(sum, pwsp_mul_u64(tile.end, tile.rate));
+        sum = pwsp_sum_u64(sum, pwsp_mul_u64(pieces, a->unit));
+        sum = pwsp_sum_u64(sum, pwsp_mul_u64(pieces, pwsp_slot_cost(a, tile.rows)));
+        rows += tile.rows;
+        alone += pwsp_last_cost(a, tile, 0, false);
+        below += pwsp_last_cost(a, tile, end, true);
+    }
+    const uint64_t rate = tiles > 0 ? pwsp_granule_rate(c, tiles, rows) : 0;
+    if (owner != PTOWSP_NO_NODE && tiles > 0) {
+        const bool is_empty = (uint32_t)a->kv_lengths[position] <= end;
+        pwsp_cost_add(&c->s->costs[owner], is_empty ? 0 : below, below, rate, alone);
+        c->s->costs[owner].has_above |= !is_empty;
+    }
+    return pwsp_sum_u64(sum, rate);
 }
 
 // -- lists of changes -----------------------------------------------------------------------------
@@ -9796,15 +9845,6 @@ static void pwsp_share_find(pwsp_prefix_cost *costs, uint32_t node, pwsp_cost_li
 
 // -- the tree -------------------------------------------------------------------------------------
 
-// Adds f of a node, or of a request, to what is below its parent.
-static void pwsp_cost_add(pwsp_prefix_cost *to, uint64_t at_end, uint64_t below, uint64_t slope,
-                          uint64_t alone) {
-    to->at_end += at_end;
-    to->below += below;
-    to->slope += slope;
-    to->alone += alone;
-}
-
 // Decides on a node all of whose children have been decided on.
 static void pwsp_choose_node(pwsp_choice *c, uint32_t index) {
     pwsp_prefix_cost *costs = c->s->costs, *own = &costs[index];
@@ -9865,21 +9905,13 @@ PWSP_INTERNAL void pwsp_prefix_choose(const pwsp_attention *a, ptowsp_prefix_tre
         costs[i].share_at = UINT32_MAX;
         tree->nodes[i].is_shared = 0;
     }
-    if (!pwsp_choice_is_bounded(&c)) {
-        return;
-    }
     // has_above first says whether anything is below; going down it is set anew.
+    uint64_t bound = pwsp_nodes_bound(&c);
     for (uint32_t p = 0; p < tree->request_count; p++) {
-        if (tree->owners[p] != PTOWSP_NO_NODE && pwsp_query_tiles(a, p) > 0) {
-            pwsp_prefix_cost *owner = &costs[tree->owners[p]];
-            const uint32_t end = pwsp_prefix_round(a, tree->nodes[tree->owners[p]].kv_end);
-            const bool is_empty = (uint32_t)a->kv_lengths[p] <= end;
-            uint64_t rate;
-            const uint64_t alone = pwsp_request_cost(&c, p, 0, false, &rate);
-            const uint64_t below = pwsp_request_cost(&c, p, end, true, &rate);
-            pwsp_cost_add(owner, is_empty ? 0 : below, below, rate, alone);
-            owner->has_above |= !is_empty;
-        }
+        bound = pwsp_sum_u64(bound, pwsp_request_add(&c, p));
+    }
+    if (bound >= PWSP_COST_MAX) {
+        return;
     }
     for (uint32_t i = 0; i < tree->node_count; i++) {
         pwsp_choose_node(&c, i);
@@ -10426,13 +10458,17 @@ static void pwsp_joins_add(const ptowsp_prefix_plan *plan, const ptowsp_prefix_s
     if (tiles == 0) {
         return;
     }
-    const uint32_t first = (request[0].token_begin - segment->token_begin) / all;
-    const uint32_t last = (request[1].token_begin - 1 - segment->token_begin) / all;
+    uint32_t first = 0, last = 0;
+    if (tiles > 1) {
+        first = (request[0].token_begin - segment->token_begin) / all;
+        last = (request[1].token_begin - 1 - segment->token_begin) / all;
+    }
     const PTOWSP_GM ptowsp_work *slots = &plan->attention.merges[segment->merge_begin];
     PTOWSP_ASSERT(first <= last && last < tiles);
-    for (uint32_t head = 0; head < heads; head++, slots += tiles) {
-        for (uint32_t t = first; t <= last; t++) {
-            joins[head].params[3] += ptowsp_work_slot_count(&slots[t]);
+    for (uint32_t t = first; t <= last; t++) {
+        const PTOWSP_GM ptowsp_work *slot = &slots[t];
+        for (uint32_t head = 0; head < heads; head++, slot += tiles) {
+            joins[head].params[3] += ptowsp_work_slot_count(slot);
         }
     }
 }
@@ -10440,15 +10476,20 @@ static void pwsp_joins_add(const ptowsp_prefix_plan *plan, const ptowsp_prefix_s
 // Writes joins, and where segments have their slots.
 static void pwsp_prefix_write_joins(const pwsp_prefix_work *w, ptowsp_prefix_plan *plan) {
     const ptowsp_attention_plan *attention = &plan->attention;
-    uint32_t before = PTOWSP_NO_NODE;
-    for (uint32_t i = 0; i < attention->merge_count && w->join_count > 0; i++) {
-        const uint32_t segment = attention->merges[i].params[0];
-        if (segment != before) {
-            plan->segments[segment].merge_begin = i;
-            before = segment;
+    const uint32_t heads = w->a.config.head_count;
+    for (uint32_t i = 0, next = 0; i < plan->segment_count && w->join_count > 0; i++) {
+        if (next == attention->merge_count || attention->merges[next].params[0] != i) {
+            continue;
+        }
+        plan->segments[i].merge_begin = next;
+        if (!plan->segments[i].is_whole) {
+            next += heads * pwsp_segment_tiles(plan, &plan->segments[i]);
+            continue;
+        }
+        while (next < attention->merge_count && attention->merges[next].params[0] == i) {
+            next++;  // tiles that lanes split
         }
     }
-    const uint32_t heads = w->a.config.head_count;
     uint32_t join = 0;
     for (uint32_t p = 0; p < plan->request_count && w->join_count > 0; p++) {
         ptowsp_prefix_request *request = &plan->requests[p];

@@ -135,6 +135,9 @@ static void prefix__equal_requests_need_no_slots(void **state) {
     small s;
     small_make(&s, 4, 2);
     assert_int_equal(ptowsp_prefix_build(&batch, &s.tree, NULL), PTOWSP_OK);
+    for (uint32_t p = 0; p < 4; p++) {
+        assert_int_equal(s.tree.order[p], p);  // ties by number
+    }
     ptowsp_attention_config config;
     memset(&config, 0, sizeof config);
     config.head_count = 2, config.lane_count = 1;

@@ -91,9 +91,9 @@ PWSP_INLINE uint32_t pwsp_query_length(const pwsp_attention *a, uint32_t sequenc
     return a->query_lengths ? (uint32_t)a->query_lengths[sequence] : 1;
 }
 
-// Tokens of a sequence, or of a segment, in tiles.
+// Tokens of a sequence, or of a segment, in tiles. Mostly they are one tile, without a division.
 PWSP_INLINE uint64_t pwsp_tiles_of(const pwsp_attention *a, uint32_t tokens) {
-    return pwsp_ceil_div_u64(tokens, a->tile_tokens);
+    return tokens <= a->tile_tokens ? tokens > 0 : pwsp_ceil_div_u64(tokens, a->tile_tokens);
 }
 
 // The query tiles of a sequence; 0 if it has no units.

@@ -188,8 +188,14 @@ static bool pwsp_fill_next(pwsp_filler *f) {
         f->tiles = pwsp_query_tiles(a, f->sequence);
     }
     f->head = f->index = 0;
-    f->tile = pwsp_query_tile_at(a, f->sequence, 0);
-    f->head_cost = pwsp_tile_cost(a, &f->tile, f->tile.begin);
+    // Field by field: a copy by wider loads would wait for what was stored just now.
+    const pwsp_query_tile first = pwsp_query_tile_at(a, f->sequence, 0);
+    f->tile.begin = first.begin;
+    f->tile.end = first.end;
+    f->tile.rows = first.rows;
+    f->tile.is_slotted = first.is_slotted;
+    f->tile.rate = first.rate;
+    f->head_cost = pwsp_tile_cost(a, &first, first.begin);
     for (uint32_t i = 1; i < f->tiles; i++) {
         const pwsp_query_tile tile = pwsp_query_tile_at(a, f->sequence, i);
         f->head_cost += pwsp_tile_cost(a, &tile, tile.begin);

@@ -226,25 +226,34 @@ static bool pwsp_moe_fill(const pwsp_moe_units *u, uint64_t time, ptowsp_moe_pla
     return true;
 }
 
-// The least time in which the tokens fit. A lane that is full leaves less than a block and what
-// belongs to it unused, and the next one begins with an expert and a unit that may be paid already.
-static uint64_t pwsp_moe_time(const pwsp_moe_units *u) {
+// The least time in which the tokens fit, and how lanes are filled then. A lane that is full leaves
+// less than a block and what belongs to it unused, and the next one begins with an expert and a unit
+// that may be paid already. All costs are multiples of a power of two, and so is the least time.
+static uint64_t pwsp_moe_time(const pwsp_moe_units *u, pwsp_moe_filler *out_filler) {
     const uint64_t block = u->block_rows * u->token;
-    uint64_t low = pwsp_ceil_div_u64(u->total, u->lane_count);
-    uint64_t high = low + 2 * (u->unit + u->expert) + block;
+    const uint64_t bits = u->unit | u->token | u->expert, step = bits & (~bits + 1);
+    uint64_t low = pwsp_ceil_div_u64(pwsp_ceil_div_u64(u->total, u->lane_count), step);
+    uint64_t high = low + pwsp_ceil_div_u64(2 * (u->unit + u->expert) + block, step);
     pwsp_moe_filler f;
     if (u->total == 0) {
-        return 0;
+        low = high = 0;
     }
+    bool is_filled = false;
     while (low < high) {
         const uint64_t middle = low + (high - low) / 2;
-        if (pwsp_moe_fill(u, middle, NULL, &f)) {
+        if (pwsp_moe_fill(u, middle * step, NULL, &f)) {
             high = middle;
+            *out_filler = f;
+            is_filled = true;
         } else {
             low = middle + 1;
         }
     }
-    return high;
+    if (!is_filled) {
+        is_filled = pwsp_moe_fill(u, high * step, NULL, out_filler);
+    }
+    PTOWSP_ASSERT(is_filled);
+    return high * step;
 }
 
 // -- public ---------------------------------------------------------------------------------------
@@ -304,17 +313,15 @@ ptowsp_status ptowsp_moe_generate(const ptowsp_moe_config *config, const PTOWSP_
     if (status != PTOWSP_OK) {
         return status;
     }
-    const uint64_t time = pwsp_moe_time(&u);
     pwsp_moe_filler f;
-    bool fits = pwsp_moe_fill(&u, time, NULL, &f);
-    PTOWSP_ASSERT(fits);
+    const uint64_t time = pwsp_moe_time(&u, &f);
     if (f.unit_count > plan->unit_capacity) {
         status = pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_SMALL, PTOWSP_NO_INDEX,
                                 (int64_t)f.unit_count, plan->unit_capacity);
         info->work_count = f.unit_count;
         return status;
     }
-    fits = pwsp_moe_fill(&u, time, plan, &f);
+    const bool fits = pwsp_moe_fill(&u, time, plan, &f);
     PTOWSP_ASSERT(fits);
     (void)fits;
     const ptowsp_work none = ptowsp_work_of(UINT32_MAX, 0, PTOWSP_WORK_INVALID, 0, 0, 0, 0);

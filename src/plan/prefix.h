@@ -13,6 +13,12 @@ typedef struct pwsp_prefix_key {
     uint32_t limit;  // KV tokens that may be shared
 } pwsp_prefix_key;
 
+// A request that is sorted: how many ids it shares with the one before it, and the id that follows.
+typedef struct pwsp_prefix_item {
+    uint64_t id;
+    uint32_t request, common;
+} pwsp_prefix_item;
+
 // What a subtree costs in KV reads that begin at token y, for its segments below a shared one: a
 // function of y, below the node's kv_begin. See prefix_choose.c.
 typedef struct pwsp_prefix_cost {
@@ -34,12 +40,13 @@ typedef struct pwsp_prefix_cost {
 // The parts of a tree's scratch.
 typedef struct pwsp_prefix_scratch {
     pwsp_prefix_cost *costs;              // [requests]
+    pwsp_prefix_item *items;              // [2 * requests] in the place of costs
     pwsp_prefix_key *keys;                // [requests]
     ptowsp_prefix_segment *segments;      // [2 * requests]
     uint32_t *table;                      // [table_size] of ids; or what a given tree needs
     int32_t *kv_lengths, *query_lengths;  // [requests] by position
     uint32_t *token_begin;                // [requests + 1]
-    uint32_t *order, *common;             // [requests] the other side of merging
+    uint32_t *order;                      // [requests] for one step or another
     uint32_t *node_first, *node_next;     // [requests] nodes by their first position, from above
     uint64_t table_size;
     uint64_t bytes;  // of all
@@ -90,10 +97,11 @@ PWSP_INTERNAL ptowsp_status pwsp_prefix_arrays_check(const ptowsp_prefix_plan *p
 // The tiles of a segment.
 PWSP_INLINE uint32_t pwsp_segment_tiles(const ptowsp_prefix_plan *plan,
                                         const ptowsp_prefix_segment *segment) {
-    const uint32_t tokens = plan->attention.tile_tokens;
-    return segment->kv_begin < segment->kv_end
-               ? (uint32_t)pwsp_ceil_div_u64(segment->token_count, tokens)
-               : 0;
+    const uint32_t tokens = plan->attention.tile_tokens, count = segment->token_count;
+    if (segment->kv_begin == segment->kv_end) {
+        return 0;
+    }
+    return count <= tokens ? count > 0 : (uint32_t)pwsp_ceil_div_u64(count, tokens);
 }
 
 // The entry of merges with the slots of a tile of a segment that is not whole.

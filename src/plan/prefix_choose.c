@@ -73,49 +73,66 @@ static pwsp_segment_cost pwsp_node_cost(const pwsp_choice *c, const ptowsp_prefi
     return cost;
 }
 
-// What the last segment of a position costs from KV token kv on. *out_rate: of a granule more.
-static uint64_t pwsp_request_cost(const pwsp_choice *c, uint32_t position, uint32_t kv,
-                                  bool is_slotted, uint64_t *out_rate) {
-    const pwsp_attention *a = c->a;
-    const uint32_t tiles = pwsp_query_tiles(a, position);
-    uint64_t cost = 0, rows = 0;
-    for (uint32_t i = 0; i < tiles; i++) {
-        pwsp_query_tile tile = pwsp_query_tile_at(a, position, i);
-        rows += tile.rows;
-        tile.begin = kv;
-        tile.is_slotted = is_slotted;
-        if (kv < tile.end) {
-            cost = pwsp_sum_u64(cost, pwsp_tile_cost(a, &tile, kv));
-        } else if (!pwsp_attention_cuts_chunks(a)) {  // none yet, but with any KV one
-            cost = pwsp_sum_u64(cost, pwsp_sum_u64(a->unit, pwsp_slot_cost(a, tile.rows)));
-        }
-    }
-    *out_rate = tiles > 0 ? pwsp_granule_rate(c, tiles, rows) : 0;
-    return cost;
+// Adds f of a node, or of a request, to what is below its parent.
+static void pwsp_cost_add(pwsp_prefix_cost *to, uint64_t at_end, uint64_t below, uint64_t slope,
+                          uint64_t alone) {
+    to->at_end += at_end;
+    to->below += below;
+    to->slope += slope;
+    to->alone += alone;
 }
 
-// Whether all sums stay below 2^62 whatever is shared.
-static bool pwsp_choice_is_bounded(const pwsp_choice *c) {
-    const ptowsp_prefix_tree *tree = c->tree;
-    uint64_t sum = 0, rate;
-    for (uint32_t i = 0; i < tree->node_count; i++) {
-        const ptowsp_prefix_node *node = &tree->nodes[i];
+// What the last segment of a tile's request costs from KV token kv on.
+static uint64_t pwsp_last_cost(const pwsp_attention *a, pwsp_query_tile tile, uint32_t kv,
+                               bool is_slotted) {
+    tile.begin = kv;
+    tile.is_slotted = is_slotted;
+    if (kv < tile.end) {
+        return pwsp_tile_cost(a, &tile, kv);
+    }
+    // None yet, but with any KV there is a unit; in INVARIANT mode the rate has it.
+    return pwsp_attention_cuts_chunks(a) ? 0 : pwsp_sum_u64(a->unit, pwsp_slot_cost(a, tile.rows));
+}
+
+// Adds what nodes cost, and their segments, to the bound of all sums.
+static uint64_t pwsp_nodes_bound(const pwsp_choice *c) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < c->tree->node_count; i++) {
+        const ptowsp_prefix_node *node = &c->tree->nodes[i];
         const pwsp_segment_cost cost = pwsp_node_cost(c, node);
         sum = pwsp_sum_u64(sum, pwsp_mul_u64(cost.rate, node->kv_end / c->granule + UINT64_C(1)));
         sum = pwsp_sum_u64(sum, cost.fixed);
     }
-    for (uint32_t p = 0; p < tree->request_count; p++) {
-        for (uint32_t i = 0, tiles = pwsp_query_tiles(c->a, p); i < tiles; i++) {
-            const pwsp_query_tile tile = pwsp_query_tile_at(c->a, p, i);
-            const uint64_t pieces = (uint64_t)tile.end / c->granule + 1;
-            sum = pwsp_sum_u64(sum, pwsp_mul_u64(tile.end, tile.rate));
-            sum = pwsp_sum_u64(sum, pwsp_mul_u64(pieces, c->a->unit));
-            sum = pwsp_sum_u64(sum, pwsp_mul_u64(pieces, pwsp_slot_cost(c->a, tile.rows)));
-        }
-        pwsp_request_cost(c, p, 0, true, &rate);
-        sum = pwsp_sum_u64(sum, rate);
+    return sum;
+}
+
+// Adds the last segment of a position to what its owner has below, and to the bound. The former may
+// overflow: then it is not used, since the latter is too large.
+static uint64_t pwsp_request_add(const pwsp_choice *c, uint32_t position) {
+    const pwsp_attention *a = c->a;
+    const uint32_t tiles = pwsp_query_tiles(a, position), owner = c->tree->owners[position];
+    uint32_t end = 0;
+    if (owner != PTOWSP_NO_NODE) {
+        end = pwsp_prefix_round(a, c->tree->nodes[owner].kv_end);
     }
-    return sum < PWSP_COST_MAX;
+    uint64_t sum = 0, rows = 0, alone = 0, below = 0;
+    for (uint32_t i = 0; i < tiles; i++) {
+        const pwsp_query_tile tile = pwsp_query_tile_at(a, position, i);
+        const uint64_t pieces = (uint64_t)tile.end / c->granule + 1;
+        sum = pwsp_sum_u64(sum, pwsp_mul_u64(tile.end, tile.rate));
+        sum = pwsp_sum_u64(sum, pwsp_mul_u64(pieces, a->unit));
+        sum = pwsp_sum_u64(sum, pwsp_mul_u64(pieces, pwsp_slot_cost(a, tile.rows)));
+        rows += tile.rows;
+        alone += pwsp_last_cost(a, tile, 0, false);
+        below += pwsp_last_cost(a, tile, end, true);
+    }
+    const uint64_t rate = tiles > 0 ? pwsp_granule_rate(c, tiles, rows) : 0;
+    if (owner != PTOWSP_NO_NODE && tiles > 0) {
+        const bool is_empty = (uint32_t)a->kv_lengths[position] <= end;
+        pwsp_cost_add(&c->s->costs[owner], is_empty ? 0 : below, below, rate, alone);
+        c->s->costs[owner].has_above |= !is_empty;
+    }
+    return pwsp_sum_u64(sum, rate);
 }
 
 // -- lists of changes -----------------------------------------------------------------------------
@@ -192,15 +209,6 @@ static void pwsp_share_find(pwsp_prefix_cost *costs, uint32_t node, pwsp_cost_li
 
 // -- the tree -------------------------------------------------------------------------------------
 
-// Adds f of a node, or of a request, to what is below its parent.
-static void pwsp_cost_add(pwsp_prefix_cost *to, uint64_t at_end, uint64_t below, uint64_t slope,
-                          uint64_t alone) {
-    to->at_end += at_end;
-    to->below += below;
-    to->slope += slope;
-    to->alone += alone;
-}
-
 // Decides on a node all of whose children have been decided on.
 static void pwsp_choose_node(pwsp_choice *c, uint32_t index) {
     pwsp_prefix_cost *costs = c->s->costs, *own = &costs[index];
@@ -261,21 +269,13 @@ PWSP_INTERNAL void pwsp_prefix_choose(const pwsp_attention *a, ptowsp_prefix_tre
         costs[i].share_at = UINT32_MAX;
         tree->nodes[i].is_shared = 0;
     }
-    if (!pwsp_choice_is_bounded(&c)) {
-        return;
-    }
     // has_above first says whether anything is below; going down it is set anew.
+    uint64_t bound = pwsp_nodes_bound(&c);
     for (uint32_t p = 0; p < tree->request_count; p++) {
-        if (tree->owners[p] != PTOWSP_NO_NODE && pwsp_query_tiles(a, p) > 0) {
-            pwsp_prefix_cost *owner = &costs[tree->owners[p]];
-            const uint32_t end = pwsp_prefix_round(a, tree->nodes[tree->owners[p]].kv_end);
-            const bool is_empty = (uint32_t)a->kv_lengths[p] <= end;
-            uint64_t rate;
-            const uint64_t alone = pwsp_request_cost(&c, p, 0, false, &rate);
-            const uint64_t below = pwsp_request_cost(&c, p, end, true, &rate);
-            pwsp_cost_add(owner, is_empty ? 0 : below, below, rate, alone);
-            owner->has_above |= !is_empty;
-        }
+        bound = pwsp_sum_u64(bound, pwsp_request_add(&c, p));
+    }
+    if (bound >= PWSP_COST_MAX) {
+        return;
     }
     for (uint32_t i = 0; i < tree->node_count; i++) {
         pwsp_choose_node(&c, i);

@@ -523,13 +523,17 @@ static void pwsp_joins_add(const ptowsp_prefix_plan *plan, const ptowsp_prefix_s
     if (tiles == 0) {
         return;
     }
-    const uint32_t first = (request[0].token_begin - segment->token_begin) / all;
-    const uint32_t last = (request[1].token_begin - 1 - segment->token_begin) / all;
+    uint32_t first = 0, last = 0;
+    if (tiles > 1) {
+        first = (request[0].token_begin - segment->token_begin) / all;
+        last = (request[1].token_begin - 1 - segment->token_begin) / all;
+    }
     const PTOWSP_GM ptowsp_work *slots = &plan->attention.merges[segment->merge_begin];
     PTOWSP_ASSERT(first <= last && last < tiles);
-    for (uint32_t head = 0; head < heads; head++, slots += tiles) {
-        for (uint32_t t = first; t <= last; t++) {
-            joins[head].params[3] += ptowsp_work_slot_count(&slots[t]);
+    for (uint32_t t = first; t <= last; t++) {
+        const PTOWSP_GM ptowsp_work *slot = &slots[t];
+        for (uint32_t head = 0; head < heads; head++, slot += tiles) {
+            joins[head].params[3] += ptowsp_work_slot_count(slot);
         }
     }
 }
@@ -537,15 +541,20 @@ static void pwsp_joins_add(const ptowsp_prefix_plan *plan, const ptowsp_prefix_s
 // Writes joins, and where segments have their slots.
 static void pwsp_prefix_write_joins(const pwsp_prefix_work *w, ptowsp_prefix_plan *plan) {
     const ptowsp_attention_plan *attention = &plan->attention;
-    uint32_t before = PTOWSP_NO_NODE;
-    for (uint32_t i = 0; i < attention->merge_count && w->join_count > 0; i++) {
-        const uint32_t segment = attention->merges[i].params[0];
-        if (segment != before) {
-            plan->segments[segment].merge_begin = i;
-            before = segment;
+    const uint32_t heads = w->a.config.head_count;
+    for (uint32_t i = 0, next = 0; i < plan->segment_count && w->join_count > 0; i++) {
+        if (next == attention->merge_count || attention->merges[next].params[0] != i) {
+            continue;
+        }
+        plan->segments[i].merge_begin = next;
+        if (!plan->segments[i].is_whole) {
+            next += heads * pwsp_segment_tiles(plan, &plan->segments[i]);
+            continue;
+        }
+        while (next < attention->merge_count && attention->merges[next].params[0] == i) {
+            next++;  // tiles that lanes split
         }
     }
-    const uint32_t heads = w->a.config.head_count;
     uint32_t join = 0;
     for (uint32_t p = 0; p < plan->request_count && w->join_count > 0; p++) {
         ptowsp_prefix_request *request = &plan->requests[p];

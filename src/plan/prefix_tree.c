@@ -1,9 +1,9 @@
 // Prefix trees: requests in order, what neighbours share, and the nodes that follow from it.
 //
 // Requests are sorted as strings of ids. Merge sort keeps, for the head of each run, how far it
-// equals what was written last (Ng and Kakehi 2008): heads that differ in it need no comparison, and
-// others are compared from there on. So shared ids are passed once per merge and never twice, and
-// what neighbours share, `common`, is a result of sorting:
+// equals what was written last (Ng and Kakehi 2008), and the id that follows: heads that differ in
+// either are decided, and others are compared from there on. So shared ids are passed once per merge
+// and never twice, and what neighbours share, `common`, is a result of sorting:
 //
 //      position   ids        common    nodes
 //      0          4 3        0
@@ -46,6 +46,8 @@ PWSP_INTERNAL pwsp_prefix_scratch pwsp_prefix_scratch_of(uint32_t requests, uint
         s.table_size = pwsp_mul_u64(s.table_size, 2);
     }
     s.costs = (pwsp_prefix_cost *)pwsp_scratch_take(base, used, n, sizeof *s.costs);
+    PTOWSP_STATIC_ASSERT(2 * sizeof *s.items <= sizeof *s.costs, "items fit into costs");
+    s.items = (pwsp_prefix_item *)(void *)s.costs;
     s.keys = (pwsp_prefix_key *)pwsp_scratch_take(base, used, n, sizeof *s.keys);
     s.segments = (ptowsp_prefix_segment *)pwsp_scratch_take(base, used, 2 * n, sizeof *s.segments);
     s.table = (uint32_t *)pwsp_scratch_take(base, used, s.table_size, sizeof *s.table);
@@ -53,7 +55,6 @@ PWSP_INTERNAL pwsp_prefix_scratch pwsp_prefix_scratch_of(uint32_t requests, uint
     s.query_lengths = (int32_t *)pwsp_scratch_take(base, used, n, sizeof *s.query_lengths);
     s.token_begin = (uint32_t *)pwsp_scratch_take(base, used, n + 1, sizeof *s.token_begin);
     s.order = (uint32_t *)pwsp_scratch_take(base, used, n, sizeof *s.order);
-    s.common = (uint32_t *)pwsp_scratch_take(base, used, n, sizeof *s.common);
     s.node_first = (uint32_t *)pwsp_scratch_take(base, used, n, sizeof *s.node_first);
     s.node_next = (uint32_t *)pwsp_scratch_take(base, used, n, sizeof *s.node_next);
     return s;
@@ -182,16 +183,17 @@ PWSP_INTERNAL void pwsp_tree_complete(ptowsp_prefix_tree *tree) {
 // -- ids ------------------------------------------------------------------------------------------
 
 // The ids of a path from the root, in a table by hash. Requests in the order of the tree begin with
-// the path of the one before: the ids that they do not share are taken out, last first, so that
-// clearing their places leaves no gap in a row of others, and each node's ids are put in once.
+// the path of the one before, so each node's ids are put in once. Nothing is taken out: a place is
+// used if the block that it names is on the path and has this place. Ids leave last first, so no
+// gap comes into a row of those that stay.
 typedef struct pwsp_id_path {
-    uint32_t *table;   // block + 1, or 0
+    uint32_t *table;   // a block
     uint32_t *places;  // of each block of the path
-    uint32_t bits, count;
+    uint32_t bits;
 } pwsp_id_path;
 
 static pwsp_id_path pwsp_path_begin(const pwsp_prefix_scratch *s, uint64_t blocks) {
-    pwsp_id_path path = {s->table, NULL, 3, 0};
+    pwsp_id_path path = {s->table, NULL, 3};
     while (path.bits < 31 && UINT64_C(1) << path.bits < 2 * blocks) {
         path.bits++;
     }
@@ -201,33 +203,30 @@ static pwsp_id_path pwsp_path_begin(const pwsp_prefix_scratch *s, uint64_t block
     }
     const size_t size = (size_t)1 << path.bits;
     PTOWSP_ASSERT(size > blocks && (blocks == 0 || size + blocks <= s->table_size + 8));
-    memset(path.table, 0, size * sizeof *path.table);
+    memset(path.table, 0, (size + (size_t)blocks) * sizeof *path.table);
     path.places = path.table + size;
     return path;
 }
 
 // Makes the ids the path, of which `shared` are there. False if one is twice: *out_first and
 // *out_second are where.
-static bool pwsp_path_set(pwsp_id_path *path, const PTOWSP_GM uint64_t *ids, uint32_t count,
+static bool pwsp_path_set(const pwsp_id_path *path, const PTOWSP_GM uint64_t *ids, uint32_t count,
                           uint32_t shared, uint32_t *out_first, uint32_t *out_second) {
-    const uint32_t mask = (UINT32_C(1) << path->bits) - 1;
-    while (path->count > shared) {
-        path->table[path->places[--path->count]] = 0;
-    }
-    PTOWSP_ASSERT(path->count == shared);
+    const uint32_t mask = (UINT32_C(1) << path->bits) - 1, shift = 64 - path->bits;
+    uint32_t *table = path->table, *places = path->places;
     for (uint32_t i = shared; i < count; i++) {
-        const uint64_t hash = ids[i] * UINT64_C(0x9e3779b97f4a7c15);
-        uint32_t at = (uint32_t)(hash >> (64 - path->bits));
-        for (; path->table[at] > 0; at = (at + 1) & mask) {
-            if (ids[path->table[at] - 1] == ids[i]) {
-                *out_first = path->table[at] - 1;
+        uint32_t at = (uint32_t)(ids[i] * UINT64_C(0x9e3779b97f4a7c15) >> shift);
+        // Blocks that have left are anything: one branch, which tells them and is foreseen.
+        while (PWSP_UNLIKELY((table[at] < i) & (places[table[at]] == at))) {
+            if (ids[table[at]] == ids[i]) {
+                *out_first = table[at];
                 *out_second = i;
                 return false;
             }
+            at = (at + 1) & mask;
         }
-        path->table[at] = i + 1;
-        path->places[i] = at;
-        path->count = i + 1;
+        table[at] = i;
+        places[i] = at;
     }
     return true;
 }
@@ -280,7 +279,7 @@ static ptowsp_status pwsp_request_key(const ptowsp_prefix_batch *batch, uint32_t
 
 // Checks that no id of a request repeats; `shared` are those of the path.
 static ptowsp_status pwsp_request_unique(const ptowsp_prefix_batch *batch, uint32_t request,
-                                         uint32_t shared, pwsp_id_path *path,
+                                         uint32_t shared, const pwsp_id_path *path,
                                          ptowsp_plan_info *info) {
     const uint64_t begin = batch->block_begin[request];
     const uint32_t count = (uint32_t)(batch->block_begin[request + 1] - begin);
@@ -298,6 +297,11 @@ static bool pwsp_key_is_first(const pwsp_prefix_key *a, const pwsp_prefix_key *b
                               uint32_t *out_common) {
     const uint32_t least = a->count < b->count ? a->count : b->count;
     uint32_t i = common;
+    while (i + 4 <= least &&
+           ((a->ids[i] ^ b->ids[i]) | (a->ids[i + 1] ^ b->ids[i + 1]) |
+            (a->ids[i + 2] ^ b->ids[i + 2]) | (a->ids[i + 3] ^ b->ids[i + 3])) == 0) {
+        i += 4;
+    }
     while (i < least && a->ids[i] == b->ids[i]) {
         i++;
     }
@@ -315,52 +319,59 @@ static uint32_t pwsp_key_tokens(const pwsp_prefix_key *a, const pwsp_prefix_key 
     return (uint32_t)pwsp_min_u64((uint64_t)common * block_tokens, least);
 }
 
-// Merges the runs [low, middle) and [middle, high) of s into the order and common of `to`.
-static void pwsp_runs_merge(const pwsp_prefix_scratch *s, const uint32_t *order,
-                            const uint32_t *common, uint32_t low, uint32_t middle, uint32_t high,
-                            uint32_t *to_order, uint32_t *to_common) {
-    uint32_t i = low, j = middle, shared_i = 0, shared_j = 0;
-    for (uint32_t to = low; to < high; to++) {
-        bool takes_i = j == high || (i < middle && shared_i > shared_j);
-        if (i < middle && j < high && shared_i == shared_j) {
-            uint32_t shared;
-            takes_i = pwsp_key_is_first(&s->keys[order[i]], &s->keys[order[j]], shared_i, &shared);
-            *(takes_i ? &shared_j : &shared_i) = shared;
-            to_common[to] = takes_i ? shared_i : shared_j;
-        } else {
-            to_common[to] = takes_i ? shared_i : shared_j;
+// The id of a key at `common`; 0 at its end, where a shorter key comes first.
+static uint64_t pwsp_key_id(const pwsp_prefix_key *key, uint32_t common) {
+    return common < key->count ? key->ids[common] : 0;
+}
+
+// Merges the runs [low, middle) and [middle, high) of `from`, whose heads share nothing with what
+// was written before them, into `to`.
+static void pwsp_runs_merge(const pwsp_prefix_key *keys, pwsp_prefix_item *from, uint32_t low,
+                            uint32_t middle, uint32_t high, pwsp_prefix_item *to) {
+    uint32_t i = low, j = middle;
+    to += low;
+    while (i < middle && j < high) {
+        pwsp_prefix_item *a = &from[i], *b = &from[j];
+        // Which of them is first has no pattern, so there is no branch for it.
+        const bool is_level = a->common == b->common;
+        uint32_t takes_a = (a->common > b->common) | (is_level & (a->id < b->id));
+        if (is_level & (a->id == b->id)) {
+            const pwsp_prefix_key *key_a = &keys[a->request], *key_b = &keys[b->request];
+            uint32_t common;
+            takes_a = pwsp_key_is_first(key_a, key_b, a->common, &common);
+            pwsp_prefix_item *later = takes_a ? b : a;
+            later->common = common;
+            later->id = pwsp_key_id(takes_a ? key_b : key_a, common);
         }
-        if (takes_i) {
-            to_order[to] = order[i++];
-            shared_i = i < middle ? common[i] : 0;
-        } else {
-            to_order[to] = order[j++];
-            shared_j = j < high ? common[j] : 0;
-        }
+        *to++ = from[takes_a ? i : j];
+        i += takes_a;
+        j += 1 - takes_a;
     }
+    memcpy(to, from + i, (middle - i) * sizeof *to);
+    memcpy(to + (middle - i), from + j, (high - j) * sizeof *to);
 }
 
 // Sorts all requests. `common` counts ids.
 static void pwsp_tree_sort(ptowsp_prefix_tree *tree, const pwsp_prefix_scratch *s) {
-    const uint64_t count = tree->request_count;
-    uint32_t *order = tree->order, *common = tree->common;
-    uint32_t *to_order = s->order, *to_common = s->common;
-    memset(common, 0, (size_t)count * sizeof *common);
+    const uint32_t count = tree->request_count;
+    pwsp_prefix_item *items = s->items, *to = s->items + count;
+    for (uint32_t i = 0; i < count; i++) {
+        items[i].id = pwsp_key_id(&s->keys[i], 0);
+        items[i].request = i;
+        items[i].common = 0;
+    }
     for (uint64_t width = 1; width < count; width *= 2) {
         for (uint64_t low = 0; low < count; low += 2 * width) {
             const uint64_t middle = pwsp_min_u64(low + width, count);
             const uint64_t high = pwsp_min_u64(low + 2 * width, count);
-            pwsp_runs_merge(s, order, common, (uint32_t)low, (uint32_t)middle, (uint32_t)high,
-                            to_order, to_common);
+            pwsp_runs_merge(s->keys, items, (uint32_t)low, (uint32_t)middle, (uint32_t)high, to);
         }
-        uint32_t *swap = order;
-        order = to_order, to_order = swap;
-        swap = common;
-        common = to_common, to_common = swap;
+        pwsp_prefix_item *swap = items;
+        items = to, to = swap;
     }
-    if (order != tree->order) {
-        memcpy(tree->order, order, (size_t)count * sizeof *order);
-        memcpy(tree->common, common, (size_t)count * sizeof *common);
+    for (uint32_t p = 0; p < count; p++) {
+        tree->order[p] = items[p].request;
+        tree->common[p] = items[p].common;
     }
 }
 
@@ -428,7 +439,7 @@ ptowsp_status ptowsp_prefix_build(const ptowsp_prefix_batch *batch, ptowsp_prefi
     if (!tree->is_ordered) {
         pwsp_tree_sort(tree, &s);
     }
-    pwsp_id_path path = pwsp_path_begin(&s, block_max);
+    const pwsp_id_path path = pwsp_path_begin(&s, block_max);
     for (uint32_t p = 0; p < count; p++) {
         const pwsp_prefix_key *key = &s.keys[tree->order[p]];
         const pwsp_prefix_key *before = p > 0 ? &s.keys[tree->order[p - 1]] : NULL;
@@ -501,7 +512,7 @@ ptowsp_status ptowsp_prefix_add(const ptowsp_prefix_batch *batch, uint32_t reque
     status = pwsp_request_key(batch, request, tree, &key, info);
     if (status == PTOWSP_OK) {
         const uint64_t blocks = batch->block_begin[request + 1] - batch->block_begin[request];
-        pwsp_id_path path = pwsp_path_begin(&s, blocks);
+        const pwsp_id_path path = pwsp_path_begin(&s, blocks);
         status = pwsp_request_unique(batch, request, 0, &path, info);
     }
     if (status != PTOWSP_OK) {
