@@ -12645,7 +12645,7 @@ static const char npu_fixed_8[] =
     "};\n"
     "\n"
     "// Polls its line and runs its tasks, until it must quit. Without a bell it does not sleep.\n"
-    "void work(pwsp_line *line, uint32_t core, Bell *bell, Bell *aicpu_bell, Spans spans);\n"
+    "void work(pwsp_line *line, uint32_t core, Bell *bell, Bell *aicpu_bell, Spans spans = Spans());\n"
     "\n"
     "}  // namespace wsp\n"
     "\n"

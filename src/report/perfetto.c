@@ -164,7 +164,7 @@ static void pwsp_perfetto_sequence(pwsp_picture *picture, pwsp_pb *pb, uint32_t 
 
 static void pwsp_perfetto_tracks(pwsp_picture *picture, pwsp_pb *pb, uint32_t base, bool is_first) {
     char title[512];
-    uint64_t lanes = picture->is_wall ? PWSP_PB_MEASURED : PWSP_PB_LANES;
+    uint64_t lanes = (uint64_t)(picture->is_wall ? PWSP_PB_MEASURED : PWSP_PB_LANES);
     size_t length = pwsp_pb_title(pwsp_picture_title(picture), title, sizeof title - 16);
     memcpy(title + length, picture->is_wall ? ", measured" : "", picture->is_wall ? 11 : 1);
     pwsp_perfetto_process(picture, pb, lanes, title, is_first);
@@ -179,7 +179,7 @@ static void pwsp_perfetto_tracks(pwsp_picture *picture, pwsp_pb *pb, uint32_t ba
         pwsp_pb_open(pb, 60);
         pwsp_pb_number(pb, 1, (uint64_t)PWSP_PB_TRACK + base + i);
         pwsp_pb_open(pb, 4);  // thread
-        pwsp_pb_number(pb, 1, is_lane ? lanes : PWSP_PB_PROCESSES);
+        pwsp_pb_number(pb, 1, is_lane ? lanes : (uint64_t)PWSP_PB_PROCESSES);
         pwsp_pb_number(pb, 2, (is_lane ? i : i - picture->lane_count) + 1);
         pwsp_pb_text(pb, 5, name, strlen(name));
         pwsp_pb_close(pb);
