@@ -22,6 +22,7 @@ typedef struct prefix_bench {
     ptowsp_prefix_plan plan;
     ptowsp_attention_plan flat;
     void *tree_block, *plan_block, *flat_block;
+    ptowsp_work *spare;  // as large as a plan
 
     ptowsp_context *context;
     attention_kv kv;
@@ -120,6 +121,26 @@ static void flat_once(void *user) {
     bench_keep(b->flat.units);
 }
 
+// The limit of both: ids of neighbours are compared, and a plan of this size is written.
+static void plan_bare(void *user) {
+    prefix_bench *b = (prefix_bench *)user;
+    const ptowsp_attention_plan *plan = &b->plan.attention;
+    uint64_t equal = 0;
+    for (uint32_t r = 1; r < b->batch.attention.sequence_count; r++) {
+        const uint64_t *ids = b->ids + b->begin[r], *other = b->ids + b->begin[r - 1];
+        const uint64_t count = b->begin[r + 1] - b->begin[r];
+        for (uint64_t i = 0; i < count && ids[i] == other[i]; i++) {
+            equal++;
+        }
+    }
+    bench_keep(&equal);
+    memcpy(b->spare, plan->units, plan->unit_count * sizeof(ptowsp_work));
+    memcpy(b->spare + plan->unit_count, plan->merges, plan->merge_count * sizeof(ptowsp_work));
+    memcpy(b->spare + plan->unit_count + plan->merge_count, b->plan.joins,
+           b->plan.join_count * sizeof(ptowsp_work));
+    bench_keep(b->spare);
+}
+
 static void bench_prefix_plan(void) {
     static const struct {
         const char *name;
@@ -145,6 +166,21 @@ static void bench_prefix_plan(void) {
                          t.own_ns / 1000 <= parts[i].budget_us};
         report(row);
     }
+    const ptowsp_attention_plan *plan = &b.plan.attention;
+    b.spare = (ptowsp_work *)bench_allocate(
+        ((size_t)plan->unit_count + plan->merge_count + b.plan.join_count) * sizeof(ptowsp_work));
+    bench_times t = measure(tree_and_plan_once, plan_bare, &b, 1, ROUNDS);
+    bench_row row = {"the same",
+                     "us",
+                     t.own_ns / 1000,
+                     "comparing ids, copying the plan",
+                     t.other_ns / 1000,
+                     t.ratio,
+                     "",
+                     false,
+                     false};
+    report(row);
+    free(b.spare);
     batch_destroy(&b);
 }
 
