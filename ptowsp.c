@@ -51020,7 +51020,9 @@ PWSP_INTERNAL bool pwsp_recorder_begin(pwsp_recorder *recorder, const pwsp_sim *
     recorder->count = recorder->gone_count = recorder->word_count = 0;
     recorder->bin_cycles = 1;
     memset(recorder->idle, 0, sizeof recorder->idle);
-    pwsp_wall_read(&recorder->clock, 0);
+    if (options->has_clock) {
+        pwsp_wall_read(&recorder->clock, 0);
+    }
     if (options->level == PTOWSP_RECORD_NONE) {
         return true;
     }
@@ -51182,8 +51184,11 @@ PWSP_INTERNAL void pwsp_recorder_clock(pwsp_recorder *recorder, uint64_t index,
 
 // Ticks become nanoseconds.
 static void pwsp_recorder_end_clocks(pwsp_recorder *recorder) {
+    if (!recorder->options.has_clock) {
+        return;
+    }
     pwsp_wall_read(&recorder->clock, 1);
-    for (uint64_t i = 0; recorder->options.has_clock && i < recorder->count; i++) {
+    for (uint64_t i = 0; i < recorder->count; i++) {
         ptowsp_task_record *clock = &recorder->clocks[i];
         if (clock->lane != PTOWSP_NO_LANE) {
             clock->ready = clock->issue = pwsp_wall_since(&recorder->clock, clock->ready);
@@ -55551,6 +55556,9 @@ static uint64_t pwsp_graph_span_count(const ptowsp_graph *graph) {
 }
 
 static void pwsp_graph_begin_spans(ptowsp_graph *graph) {
+    if (!graph->spans) {
+        return;
+    }
     for (uint64_t i = 0; i < pwsp_graph_span_count(graph); i++) {
         memset(&graph->spans[i], 0, sizeof graph->spans[i]);
         graph->spans[i].kind = (uint32_t)pwsp_graph_unit_of(graph, (uint32_t)i);
@@ -55560,6 +55568,9 @@ static void pwsp_graph_begin_spans(ptowsp_graph *graph) {
 
 // Ticks become the clock's time.
 static void pwsp_graph_end_spans(ptowsp_graph *graph) {
+    if (!graph->spans) {
+        return;
+    }
     pwsp_wall_read(&graph->wall, 1);
     for (uint64_t i = 0; i < pwsp_graph_span_count(graph); i++) {
         ptowsp_span *span = &graph->spans[i];

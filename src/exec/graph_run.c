@@ -19,6 +19,9 @@ static uint64_t pwsp_graph_span_count(const ptowsp_graph *graph) {
 }
 
 static void pwsp_graph_begin_spans(ptowsp_graph *graph) {
+    if (!graph->spans) {
+        return;
+    }
     for (uint64_t i = 0; i < pwsp_graph_span_count(graph); i++) {
         memset(&graph->spans[i], 0, sizeof graph->spans[i]);
         graph->spans[i].kind = (uint32_t)pwsp_graph_unit_of(graph, (uint32_t)i);
@@ -28,6 +31,9 @@ static void pwsp_graph_begin_spans(ptowsp_graph *graph) {
 
 // Ticks become the clock's time.
 static void pwsp_graph_end_spans(ptowsp_graph *graph) {
+    if (!graph->spans) {
+        return;
+    }
     pwsp_wall_read(&graph->wall, 1);
     for (uint64_t i = 0; i < pwsp_graph_span_count(graph); i++) {
         ptowsp_span *span = &graph->spans[i];
