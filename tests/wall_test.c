@@ -170,6 +170,42 @@ static void wall__tells_when_and_where_kernels_ran(void **state) {
     }
 }
 
+// An output that keeps text.
+typedef struct kept {
+    char text[32768];
+    size_t size;
+} kept;
+
+static bool keep_bytes(void *user, const void *data, size_t size) {
+    kept *k = (kept *)user;
+    assert_true(k->size + size < sizeof k->text);
+    memcpy(k->text + k->size, data, size);
+    k->size += size;
+    k->text[k->size] = '\0';
+    return true;
+}
+
+// Reads a CSV back: a line is index,...,"lane L",ready,issue,start,end,...
+static uint32_t csv_lines(const kept *k, ptowsp_span *out_spans, uint64_t capacity) {
+    uint32_t count = 0;
+    for (const char *line = strchr(k->text, '\n') + 1; *line; line = strchr(line, '\n') + 1) {
+        unsigned long long index = 0, ready = 0, issue = 0, start = 0, end = 0;
+        unsigned lane = 0;
+        const char *track = strstr(line, "\"lane ");
+        if (track && track < strchr(line, '\n')) {
+            assert_int_equal(sscanf(line, "%llu", &index), 1);
+            assert_int_equal(sscanf(track, "\"lane %u\",%llu,%llu,%llu,%llu", &lane, &ready, &issue,
+                                    &start, &end),
+                             5);
+            assert_true(index < capacity);
+            const ptowsp_span span = {start, end, lane, 0};
+            out_spans[index] = span;
+            count++;
+        }
+    }
+    return count;
+}
+
 static void wall__tells_which_core_of_a_device(void **state) {
     (void)state;
     static fixture f;
@@ -183,6 +219,18 @@ static void wall__tells_which_core_of_a_device(void **state) {
     uint64_t before = ptowsp_clock_ns();
     assert_int_equal(ptowsp_device_run(device, f.run, NULL), PTOWSP_OK);
     check(&f, 1, before, ptowsp_clock_ns());
+    static kept text;
+    ptowsp_span read[TASK_COUNT];
+    const ptowsp_export_options options = {.time = PTOWSP_TIME_WALL};
+    const ptowsp_output output = {keep_bytes, &text};
+    text.size = 0;
+    assert_int_equal(ptowsp_run_export(f.run, PTOWSP_EXPORT_CSV, &options, output), PTOWSP_OK);
+    assert_int_equal(csv_lines(&text, read, TASK_COUNT), TASK_COUNT);
+    for (uint64_t i = 0; i < TASK_COUNT; i++) {
+        const ptowsp_task_record *clock = ptowsp_run_clock_at(f.run, i);
+        assert_true(read[i].begin == clock->start && read[i].end == clock->end);
+        assert_int_equal(read[i].lane, clock->lane);
+    }
     assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
     destroy(&f);
 }
@@ -317,6 +365,27 @@ static void check_nodes(const ptowsp_span *spans, const seen *saw) {
     assert_true(spans[0].end <= spans[1].begin && spans[1].end <= spans[2].begin);
 }
 
+// The picture of a graph's spans, read back: times from the earliest on.
+static void check_picture(ptowsp_context *context, const ptowsp_span *spans) {
+    static kept text;
+    static const char *const names[] = {"vector", "cube"};
+    const ptowsp_span_set set = {"graph", spans, NODES, names, 2, NULL, NULL};
+    const ptowsp_output output = {keep_bytes, &text};
+    ptowsp_span read[NODES];
+    uint64_t first = UINT64_MAX;
+    text.size = 0;
+    assert_int_equal(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_CSV, NULL, output),
+                     PTOWSP_OK);
+    assert_int_equal(csv_lines(&text, read, NODES), NODES - 1);  // but the one that was skipped
+    for (int i = 0; i < NODES - 1; i++) {
+        first = spans[i].begin < first ? spans[i].begin : first;
+    }
+    for (int i = 0; i < NODES - 1; i++) {
+        assert_true(read[i].begin == spans[i].begin - first && read[i].end == spans[i].end - first);
+        assert_int_equal(read[i].lane, spans[i].lane);
+    }
+}
+
 static void wall__of_graphs(void **state) {
     (void)state;
     const ptowsp_context_desc context_desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 3};
@@ -352,11 +421,13 @@ static void wall__of_graphs(void **state) {
             assert_int_equal(ptowsp_graph_run(graph), PTOWSP_KERNEL_FAILED);
             check_nodes(spans, saw);
             assert_int_equal(spans[NODES].kind, 0x55555555);  // there is no such task
+            check_picture(context, spans);
         }
         memset(saw, 0, sizeof saw);
         assert_int_equal(ptowsp_device_open(context, &device_desc, &device), PTOWSP_OK);
         assert_int_equal(ptowsp_device_run_graph(device, graph), PTOWSP_KERNEL_FAILED);
         check_nodes(spans, saw);
+        check_picture(context, spans);
         assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
         memset(spans, 0x55, sizeof spans);
         assert_int_equal(ptowsp_graph_record(graph, spans, 1), PTOWSP_OK);
