@@ -12561,6 +12561,212 @@ PWSP_INTERNAL void pwsp_code_run(const pwsp_instruction *code, uint32_t begin, u
 }
 
 // =================================================================================================
+// src/data/placement.h
+// =================================================================================================
+
+// Placing items with lifetimes in one block of memory: items that are never alive at the same point
+// may have the same bytes.
+
+#ifndef PWSP_PLACEMENT_H
+#define PWSP_PLACEMENT_H
+
+// Alive from one point to another, inclusive.
+typedef struct pwsp_lifetime {
+    uint32_t first, last;
+} pwsp_lifetime;
+
+// An item. Its lifetimes are in order, without a point in common.
+typedef struct pwsp_placed {
+    uint64_t bytes;   // a multiple of the alignment that offsets shall have
+    uint64_t offset;  // found here; 0 without bytes
+    uint32_t first_lifetime, lifetime_count;
+} pwsp_placed;
+
+// What a placement takes.
+typedef struct pwsp_placement {
+    uint64_t peak;   // bytes from 0 to the highest end of an item
+    uint64_t sum;    // of all items
+    uint64_t bound;  // the most bytes alive at one point: no placement has a lower peak
+    uint32_t point;  // the first point where that is so
+} pwsp_placement;
+
+// Finds the offsets of count items by first fit: the largest item first, each at the lowest offset
+// that no item alive at the same time has; or, where that takes less memory, in the order of first
+// points. order has 2 * count cells, offsets count, alive point_count + 1: scratch. The sum of all
+// bytes must be below 2^63. The result depends on the items alone.
+// Cost     Of the order of count^2 steps.
+PWSP_INTERNAL pwsp_placement pwsp_placement_find(pwsp_placed *items, uint32_t count,
+                                                 const pwsp_lifetime *lifetimes,
+                                                 uint32_t point_count, uint32_t *order,
+                                                 uint64_t *offsets, uint64_t *alive);
+
+#endif
+
+// =================================================================================================
+// src/data/placement.c
+// =================================================================================================
+
+// First fit over lifetimes.
+//
+// The items that are placed are kept in the order of their offsets. For the next one they are
+// looked through from below: those that are never alive with it are passed over, and the first gap
+// between the others that is large enough is its place.
+//
+//      offset
+//        |  +------+
+//        |  |  c   |          +---+
+//        |  +------+          | d |       d fits beside a and below nothing of its time
+//        |  |  a   |  +-------+---+
+//        |  |      |  |     b     |
+//        +--+------+--+-----------+----> points
+
+// Have two items a point in common?
+static bool pwsp_placed_meet(const pwsp_placed *a, const pwsp_placed *b,
+                             const pwsp_lifetime *lifetimes) {
+    const pwsp_lifetime *x = lifetimes + a->first_lifetime, *x_end = x + a->lifetime_count;
+    const pwsp_lifetime *y = lifetimes + b->first_lifetime, *y_end = y + b->lifetime_count;
+    while (x < x_end && y < y_end) {
+        if (x->last < y->first) {
+            x++;
+        } else if (y->last < x->first) {
+            y++;
+        } else {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Does item a come before item b?
+static bool pwsp_placed_is_before(const pwsp_placed *items, const pwsp_lifetime *lifetimes,
+                                  bool by_time, uint32_t a, uint32_t b) {
+    uint32_t a_first = lifetimes[items[a].first_lifetime].first;
+    uint32_t b_first = lifetimes[items[b].first_lifetime].first;
+    if (by_time && a_first != b_first) {
+        return a_first < b_first;
+    }
+    return items[a].bytes != items[b].bytes ? items[a].bytes > items[b].bytes : a < b;
+}
+
+// Moves the item at `at` of a heap, the last in order at its top, down to its place.
+static void pwsp_placed_sift(const pwsp_placed *items, const pwsp_lifetime *lifetimes, bool by_time,
+                             uint32_t *order, uint32_t count, uint32_t at) {
+    for (uint64_t child = 2 * (uint64_t)at + 1; child < count; child = 2 * (uint64_t)at + 1) {
+        if (child + 1 < count &&
+            pwsp_placed_is_before(items, lifetimes, by_time, order[child], order[child + 1])) {
+            child++;
+        }
+        if (!pwsp_placed_is_before(items, lifetimes, by_time, order[at], order[child])) {
+            return;
+        }
+        uint32_t swapped = order[at];
+        order[at] = order[child];
+        order[child] = swapped;
+        at = (uint32_t)child;
+    }
+}
+
+// Lists the items that take memory, in order. Returns how many there are.
+static uint32_t pwsp_placed_sort(const pwsp_placed *items, uint32_t count,
+                                 const pwsp_lifetime *lifetimes, bool by_time, uint32_t *order) {
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (items[i].bytes && items[i].lifetime_count) {
+            order[used++] = i;
+        }
+    }
+    for (uint32_t i = used / 2; i > 0; i--) {
+        pwsp_placed_sift(items, lifetimes, by_time, order, used, i - 1);
+    }
+    for (uint32_t left = used; left > 1; left--) {
+        uint32_t swapped = order[0];
+        order[0] = order[left - 1];
+        order[left - 1] = swapped;
+        pwsp_placed_sift(items, lifetimes, by_time, order, left - 1, 0);
+    }
+    return used;
+}
+
+// Places the items in one order; returns the highest end.
+static uint64_t pwsp_placed_fit(pwsp_placed *items, uint32_t count, const pwsp_lifetime *lifetimes,
+                                bool by_time, uint32_t *order) {
+    uint32_t used = pwsp_placed_sort(items, count, lifetimes, by_time, order);
+    uint32_t *below = order + count;  // what is placed, by offset
+    uint64_t peak = 0;
+    for (uint32_t i = 0; i < used; i++) {
+        pwsp_placed *item = &items[order[i]];
+        uint64_t offset = 0;
+        for (uint32_t j = 0; j < i; j++) {
+            const pwsp_placed *other = &items[below[j]];
+            if (!pwsp_placed_meet(item, other, lifetimes)) {
+                continue;
+            }
+            if (other->offset >= offset + item->bytes) {
+                break;
+            }
+            offset = pwsp_max_u64(offset, other->offset + other->bytes);
+        }
+        item->offset = offset;
+        peak = pwsp_max_u64(peak, offset + item->bytes);
+        uint32_t at = i;
+        for (; at > 0 && items[below[at - 1]].offset > offset; at--) {
+            below[at] = below[at - 1];
+        }
+        below[at] = order[i];
+    }
+    return peak;
+}
+
+// The bytes of all items, and of those alive at one point.
+static void pwsp_placed_measure(const pwsp_placed *items, uint32_t count,
+                                const pwsp_lifetime *lifetimes, uint32_t point_count,
+                                uint64_t *alive, pwsp_placement *out) {
+    memset(alive, 0, ((size_t)point_count + 1) * sizeof *alive);
+    for (uint32_t i = 0; i < count; i++) {
+        out->sum += items[i].lifetime_count ? items[i].bytes : 0;
+        for (uint32_t j = 0; j < items[i].lifetime_count; j++) {
+            const pwsp_lifetime *lifetime = &lifetimes[items[i].first_lifetime + j];
+            PTOWSP_ASSERT(lifetime->first <= lifetime->last && lifetime->last < point_count);
+            alive[lifetime->first] += items[i].bytes;
+            alive[lifetime->last + 1] -= items[i].bytes;
+        }
+    }
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < point_count; i++) {
+        bytes += alive[i];
+        if (bytes > out->bound) {
+            out->bound = bytes;
+            out->point = i;
+        }
+    }
+}
+
+PWSP_INTERNAL pwsp_placement pwsp_placement_find(pwsp_placed *items, uint32_t count,
+                                                 const pwsp_lifetime *lifetimes,
+                                                 uint32_t point_count, uint32_t *order,
+                                                 uint64_t *offsets, uint64_t *alive) {
+    pwsp_placement found;
+    memset(&found, 0, sizeof found);
+    pwsp_placed_measure(items, count, lifetimes, point_count, alive, &found);
+    for (uint32_t i = 0; i < count; i++) {
+        items[i].offset = 0;
+    }
+    found.peak = pwsp_placed_fit(items, count, lifetimes, false, order);
+    if (found.peak > found.bound) {
+        for (uint32_t i = 0; i < count; i++) {
+            offsets[i] = items[i].offset;
+        }
+        uint64_t peak = pwsp_placed_fit(items, count, lifetimes, true, order);
+        for (uint32_t i = 0; i < count && peak >= found.peak; i++) {
+            items[i].offset = offsets[i];
+        }
+        found.peak = pwsp_min_u64(found.peak, peak);
+    }
+    PTOWSP_ASSERT(found.bound <= found.peak && found.peak <= found.sum);
+    return found;
+}
+
+// =================================================================================================
 // src/data/cost_model.h
 // =================================================================================================
 
@@ -36709,6 +36915,12 @@ typedef struct pwsp_symbol_info {
     const char *name;
 } pwsp_symbol_info;
 
+// A tensor that the library gives memory to.
+typedef struct pwsp_transient_info {
+    uint32_t tensor;
+    uint32_t sizes[PTOWSP_TENSOR_RANK_MAX];  // expressions, or 0: as declared
+} pwsp_transient_info;
+
 typedef struct pwsp_variable_info {
     const char *name;
     ptowsp_type type;
@@ -36847,6 +37059,7 @@ struct ptowsp_module {
     pwsp_names bindables, kernel_names, workload_names;
     pwsp_names channel_names, process_names;  // of the last pipeline
     pwsp_table axes, symbols, arrays, variables, tensors, kernels, nodes, channels, ports;
+    pwsp_table transients;    // in the order of their tensors
     uint32_t open;            // the innermost open scope, or 0
     uint32_t nest;            // how many are open
     uint32_t workload;        // the last workload
@@ -36886,6 +37099,10 @@ PWSP_INTERNAL uint32_t pwsp_module_fail_at(ptowsp_module *module, uint32_t node,
 
 // Adds a zeroed item to a table and returns its index; 0 with an error when memory is out.
 PWSP_INTERNAL uint32_t pwsp_module_add(ptowsp_module *module, pwsp_table *table, size_t item_size);
+
+// The transient tensor of an id, or NULL.
+PWSP_INTERNAL const pwsp_transient_info *pwsp_module_transient(const ptowsp_module *module,
+                                                               uint32_t tensor);
 
 // Copies into the module's arena; NULL with an error when memory is out.
 PWSP_INTERNAL void *pwsp_module_copy(ptowsp_module *module, const void *data, size_t size);
@@ -37224,6 +37441,7 @@ void ptowsp_module_destroy(ptowsp_module *module) {
     pwsp_table_free(&module->nodes, &memory, sizeof(pwsp_node));
     pwsp_table_free(&module->channels, &memory, sizeof(pwsp_channel_info));
     pwsp_table_free(&module->ports, &memory, sizeof(pwsp_port_info));
+    pwsp_table_free(&module->transients, &memory, sizeof(pwsp_transient_info));
     pwsp_memory_free(&memory, module->exprs.nodes,
                      (size_t)module->exprs.capacity * sizeof(pwsp_expr_node));
     pwsp_arena_free(&module->arena);
@@ -37367,6 +37585,56 @@ ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_tensor_desc
         tensor.id = id;
     }
     return tensor;
+}
+
+// Checks the sizes of a transient tensor; false with an error.
+static bool pwsp_transient_sizes(ptowsp_module *module, const ptowsp_tensor_desc *desc,
+                                 const ptowsp_expr *sizes, uint32_t *out_sizes) {
+    for (uint32_t i = 0; i < desc->rank; i++) {
+        bool is_given = sizes && sizes[i].id;
+        if (is_given != (desc->shape[i] == PTOWSP_DYNAMIC)) {
+            pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, i,
+                             is_given ? "transient tensor %s: dimension %u has a size and an "
+                                        "expression"
+                                      : "transient tensor %s: the size of dimension %u needs an "
+                                        "expression",
+                             desc->name, i);
+            return false;
+        }
+        char what[PTOWSP_NAME_MAX + 48];
+        ptowsp_text_buffer buffer = {what, sizeof what, 0};
+        pwsp_text_format(ptowsp_text_to_buffer(&buffer), "transient tensor %s: the size",
+                         desc->name);
+        out_sizes[i] = is_given ? pwsp_module_use(module, sizes[i], PTOWSP_TYPE_I64, what) : 0;
+    }
+    return pwsp_module_is_good(module);
+}
+
+ptowsp_tensor ptowsp_tensor_transient(ptowsp_module *module, const ptowsp_tensor_desc *desc,
+                                      const ptowsp_expr *sizes) {
+    ptowsp_tensor none = {0}, tensor = ptowsp_tensor_make(module, desc);
+    pwsp_transient_info made;
+    memset(&made, 0, sizeof made);
+    made.tensor = tensor.id;
+    if (tensor.id == 0 || !pwsp_transient_sizes(module, desc, sizes, made.sizes)) {
+        return none;
+    }
+    uint32_t id = pwsp_module_add(module, &module->transients, sizeof made);
+    if (id) {
+        *PWSP_TABLE_AT(module->transients, pwsp_transient_info, id) = made;
+    }
+    return id ? tensor : none;
+}
+
+PWSP_INTERNAL const pwsp_transient_info *pwsp_module_transient(const ptowsp_module *module,
+                                                               uint32_t tensor) {
+    for (uint32_t i = 1; i < module->transients.count; i++) {
+        const pwsp_transient_info *info = PWSP_TABLE_AT(module->transients, pwsp_transient_info, i);
+        if (info->tensor == tensor) {
+            return info;
+        }
+    }
+    return NULL;
 }
 
 // =================================================================================================
@@ -39605,7 +39873,7 @@ PWSP_INTERNAL ptowsp_status pwsp_schedule_check_target(ptowsp_context *context,
                                                        bool has_stream_key, ptowsp_target target);
 PWSP_INTERNAL ptowsp_status pwsp_schedule_check_tensor(ptowsp_context *context,
                                                        const ptowsp_tensor_desc *tensor,
-                                                       ptowsp_target target);
+                                                       bool is_transient, ptowsp_target target);
 
 #endif
 
@@ -39665,6 +39933,7 @@ PWSP_INTERNAL ptowsp_status pwsp_schedule_check_tensor(ptowsp_context *context,
     ROW("location", "l2", PTOWSP_LOCATION_L2, PWSP_O, PWSP_O, PWSP_O)                              \
     ROW("location", "ub", PTOWSP_LOCATION_UB, PWSP_O, PWSP_O, PWSP_R)                              \
     ROW("location", "l1", PTOWSP_LOCATION_L1, PWSP_O, PWSP_O, PWSP_R)                              \
+    ROW("tensor", "transient", 0, PWSP_E, PWSP_E, PWSP_R)                                          \
     PWSP_KERNEL_RULES(ROW)
 
 // What machines and PTO-ISA's headers restrict in tile kernels, which are legalised or refused when
@@ -40021,9 +40290,15 @@ PWSP_INTERNAL ptowsp_status pwsp_schedule_check_target(ptowsp_context *context,
 
 PWSP_INTERNAL ptowsp_status pwsp_schedule_check_tensor(ptowsp_context *context,
                                                        const ptowsp_tensor_desc *tensor,
-                                                       ptowsp_target target) {
+                                                       bool is_transient, ptowsp_target target) {
     const pwsp_capability *row = pwsp_capability_find("location", (uint32_t)tensor->location);
-    PTOWSP_ASSERT(row);
+    const pwsp_capability *transient = pwsp_capability_find("tensor", 0);
+    PTOWSP_ASSERT(row && transient);
+    if (is_transient && transient->support[target] == PTOWSP_SUPPORT_REFUSED) {
+        return pwsp_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                         "tensor %s: target %s does not do transient tensors", tensor->name,
+                         ptowsp_target_name(target));
+    }
     return row->support[target] != PTOWSP_SUPPORT_REFUSED
                ? PTOWSP_OK
                : pwsp_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
@@ -40624,6 +40899,14 @@ typedef struct pwsp_statement {
     uint32_t at;
 } pwsp_statement;
 
+// A tensor that an execution gives memory to. Codes: a size for each dimension, or without expr.
+// Tensors with lifetimes that have no point in common may share memory.
+typedef struct pwsp_transient {
+    uint32_t tensor;
+    uint32_t first_code;
+    uint32_t first_lifetime, lifetime_count;
+} pwsp_transient;
+
 struct ptowsp_program {
     pwsp_memory memory;
     pwsp_arena arena;          // names and steps
@@ -40647,13 +40930,15 @@ struct ptowsp_program {
     pwsp_table ops, loops, tasks, views, codes, branches, slot_ops, calls, resets, edges, places;
     pwsp_table params, instructions, consts;
     pwsp_table pipelines, processes, channels, ports, sends, receives, privates;
-    uint32_t latency_symbol;  // that overrides the latency of channels, or 0
+    pwsp_table transients, lifetimes, points;  // points: the node of each
+    uint32_t latency_symbol;                   // that overrides the latency of channels, or 0
     pwsp_table tensors, kernels, arrays, symbols, axes, variables;  // of the module, by its ids
     // For read access: expressions (ptowsp_expr_info, from 1), statements.
     pwsp_table exprs, statements;
     pwsp_names names;
     bool *tensor_is_loaded;   // by tensor: a slot is loaded from it
     bool *tensor_is_written;  // by tensor: a task writes it
+    bool *tensor_is_transient;
     bool *array_is_used, *axis_is_used, *symbol_is_used, *tensor_is_used, *kernel_is_used;
 };
 
@@ -40701,6 +40986,7 @@ typedef struct pwsp_compiler {
     pwsp_checker checker;
     pwsp_coder coder;
     uint32_t key_task;      // the task whose keys are being compiled, or 0
+    uint32_t sized_tensor;  // the transient tensor whose sizes are being compiled, or 0
     pwsp_table edges;       // of pwsp_edge, from 0
     pwsp_table edge_lists;  // uint32_t: 3 for each node, the first edge with it as that end, + 1
     pwsp_table first_ops;   // uint32_t: of each reached workload; then its statement
@@ -40735,10 +41021,17 @@ PWSP_INTERNAL uint32_t pwsp_compiler_task_variable(const ptowsp_module *module, 
 // module declares, and its cells, are there. False with the module's error.
 PWSP_INTERNAL bool pwsp_compiler_workloads(pwsp_compiler *c);
 
+// Finds the lifetimes of transient tensors (lifetime.c). False with the module's error.
+PWSP_INTERNAL bool pwsp_compiler_lifetimes(pwsp_compiler *c);
+
 // -- shared by the files that compile -------------------------------------------------------------
 
 // Compiles an expression, 0 as the value 0; false with an error.
 PWSP_INTERNAL bool pwsp_compiler_code(pwsp_compiler *c, uint32_t expr, pwsp_code *out_code);
+
+// Compiles expressions into the program's list of codes.
+PWSP_INTERNAL bool pwsp_compiler_codes(pwsp_compiler *c, const uint32_t *exprs, uint32_t count,
+                                       uint32_t *out_first);
 
 // Adds an operation; the next one's index; lets an operation lead to the next one.
 PWSP_INTERNAL bool pwsp_compiler_op(pwsp_compiler *c, pwsp_op_kind kind, uint32_t at,
@@ -40877,9 +41170,24 @@ static bool pwsp_compiler_task_leaf(pwsp_compiler *c, const pwsp_expr_node *node
     return variable != 0;
 }
 
+// The size of a transient tensor may read what is the same during a run.
+static bool pwsp_compiler_size_leaf(pwsp_compiler *c, const pwsp_expr_node *node) {
+    bool is_good = node->op == PWSP_EXPR_SYMBOL || node->op == PWSP_EXPR_SIZE;
+    if (!is_good) {
+        pwsp_module_fail(c->module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "transient tensor %s: its size reads a variable, a slot or a task; it may "
+                         "read sizes, symbols and arrays, which are the same during a run",
+                         PWSP_TENSOR(c->module, c->sized_tensor)->name);
+    }
+    return is_good;
+}
+
 PWSP_INTERNAL bool pwsp_compiler_leaf(void *user, const pwsp_expr_node *node, pwsp_leaf *leaf) {
     pwsp_compiler *c = (pwsp_compiler *)user;
     const ptowsp_program *p = c->program;
+    if (c->sized_tensor && !pwsp_compiler_size_leaf(c, node)) {
+        return false;
+    }
     switch ((pwsp_expr_op)node->op) {
     case PWSP_EXPR_SYMBOL:
         p->symbol_is_used[node->a] = true;
@@ -40934,9 +41242,8 @@ PWSP_INTERNAL bool pwsp_compiler_code(pwsp_compiler *c, uint32_t expr, pwsp_code
     return pwsp_read_expr(c, expr, &out_code->expr);
 }
 
-// Compiles expressions into the program's list of codes.
-static bool pwsp_compiler_codes(pwsp_compiler *c, const uint32_t *exprs, uint32_t count,
-                                uint32_t *out_first) {
+PWSP_INTERNAL bool pwsp_compiler_codes(pwsp_compiler *c, const uint32_t *exprs, uint32_t count,
+                                       uint32_t *out_first) {
     *out_first = (uint32_t)c->program->codes.count;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t index;
@@ -41785,6 +42092,397 @@ PWSP_INTERNAL bool pwsp_compiler_close(pwsp_compiler *c, uint32_t id) {
 }
 
 // =================================================================================================
+// src/workload/lifetime.c
+// =================================================================================================
+
+// The lifetimes of transient tensors: which of them may share memory.
+//
+// Time is the program in its order, cut into points. A statement of a sequential scope is a point;
+// so is a whole parallel loop, combine or pipeline, whose parts may run at the same time:
+//
+//      for_each layer                 point      q      p      h
+//        task project  (out q)          0        |
+//        parallel head                  1        |      |
+//          task scores  (in q, out p)
+//          task attend  (in p, out h)                   |      |
+//        task mlp      (in h)           2                      |
+//
+// The scope of a transient tensor is the innermost block (the body of a loop, a when, a workload)
+// around all its uses; of uses in several workloads, the entry. Its contents do not outlive a pass
+// through that block, as those of a variable in C do not. In a pass it lives from its first use to
+// its last; in a for_each loop inside its scope that uses it, for all of the loop, as an iteration
+// may read what an earlier one has written. Workloads are followed where they are called, so a
+// tensor has a lifetime for each pass through its scope that the tree shows.
+
+#define PWSP_LIVE_NEVER UINT32_MAX
+
+// A walk over more statements than this, with calls followed, is given up: then no tensor shares.
+#define PWSP_LIFETIME_VISIT_MAX PTOWSP_MODULE_NODE_MAX
+
+// A transient tensor during the walk.
+typedef struct pwsp_live {
+    uint32_t tensor;
+    uint32_t scope;        // a node
+    uint32_t next;         // of the same scope, + 1, or 0
+    uint32_t first, last;  // points of this pass, or PWSP_LIVE_NEVER
+    uint32_t latest;       // its latest lifetime, + 1, or 0
+    bool is_written;       // in this pass
+} pwsp_live;
+
+// A lifetime of a tensor, in the order in which passes end.
+typedef struct pwsp_span {
+    uint32_t live;
+    pwsp_lifetime lifetime;
+} pwsp_span;
+
+typedef struct pwsp_liver {
+    pwsp_compiler *c;
+    uint32_t *live_of;  // by tensor: + 1, or 0
+    uint32_t *scopes;   // by node: the first of the tensors with this scope, + 1, or 0
+    pwsp_live *lives;
+    uint32_t live_count;
+    pwsp_table touched;  // uint32_t: each use so far in the for_each loops around
+    pwsp_table spans;
+    uint64_t visit_count;
+    bool is_flat;         // inside something that is one point
+    bool is_in_pipeline;  // where the order of statements says little
+    bool is_coarse;       // given up
+} pwsp_liver;
+
+static bool pwsp_liver_visit(pwsp_liver *l, uint32_t id);
+
+// -- scopes ---------------------------------------------------------------------------------------
+
+static bool pwsp_liver_is_inside(const ptowsp_module *m, uint32_t node, uint32_t outer) {
+    while (node && node != outer) {
+        node = PWSP_NODE(m, node)->parent;
+    }
+    return node == outer;
+}
+
+// Widens the scope of a tensor to the block around a statement.
+static void pwsp_liver_widen(pwsp_liver *l, uint32_t tensor, uint32_t block) {
+    const ptowsp_module *m = l->c->module;
+    pwsp_live *live = l->live_of[tensor] ? &l->lives[l->live_of[tensor] - 1] : NULL;
+    if (!live) {
+        return;
+    }
+    uint32_t scope = live->scope ? live->scope : block;
+    while (scope && !pwsp_liver_is_inside(m, block, scope)) {
+        scope = PWSP_NODE(m, scope)->parent;
+    }
+    live->scope = scope ? scope : PWSP_TABLE_AT(l->c->checker.reached, pwsp_reached, 1)->node;
+}
+
+// The scopes of all transient tensors, and for each scope the list of its tensors.
+static void pwsp_liver_find_scopes(pwsp_liver *l) {
+    const ptowsp_module *m = l->c->module;
+    for (uint32_t id = 1; id < m->nodes.count; id++) {
+        const pwsp_node *node = PWSP_NODE(m, id);
+        uint32_t root = id;
+        while (PWSP_NODE(m, root)->parent) {
+            root = PWSP_NODE(m, root)->parent;
+        }
+        if (!pwsp_checker_find(&l->c->checker, root)) {
+            continue;
+        }
+        if (node->kind == PWSP_NODE_TASK) {
+            uint32_t count = PWSP_KERNEL(m, node->task->kernel)->tile_count;
+            for (uint32_t i = 0; i < count; i++) {
+                pwsp_liver_widen(l, node->task->views[i].tensor, node->parent);
+            }
+        } else if (node->kind == PWSP_NODE_SLOT_LOAD) {
+            pwsp_liver_widen(l, node->view->tensor, node->parent);
+        }
+    }
+    for (uint32_t i = l->live_count; i > 0; i--) {
+        pwsp_live *live = &l->lives[i - 1];
+        if (live->scope) {
+            live->next = l->scopes[live->scope];
+            l->scopes[live->scope] = i;
+        }
+    }
+}
+
+// -- the walk -------------------------------------------------------------------------------------
+
+static void *pwsp_liver_add(pwsp_liver *l, pwsp_table *table, size_t item_size) {
+    return pwsp_compiler_add(l->c, table, item_size);
+}
+
+// The point of the statement that is being visited.
+static uint32_t pwsp_liver_point(const pwsp_liver *l) {
+    PTOWSP_ASSERT(l->c->program->points.count > 0);
+    return (uint32_t)l->c->program->points.count - 1;
+}
+
+static bool pwsp_liver_begin_point(pwsp_liver *l, uint32_t node) {
+    uint32_t index;
+    if (l->is_flat) {
+        return true;
+    }
+    uint32_t *point = PWSP_ADD(l->c, points, uint32_t, &index);
+    if (point) {
+        *point = node;
+    }
+    return point != NULL;
+}
+
+static bool pwsp_liver_use(pwsp_liver *l, uint32_t node, uint32_t tensor, bool is_read) {
+    ptowsp_module *m = l->c->module;
+    if (!l->live_of[tensor]) {
+        return true;
+    }
+    pwsp_live *live = &l->lives[l->live_of[tensor] - 1];
+    uint32_t point = pwsp_liver_point(l);
+    if (is_read && !live->is_written && !l->is_in_pipeline) {
+        pwsp_module_fail_at(m, node, PTOWSP_INVALID_PARAMS,
+                            "it reads transient tensor %s, which nothing has written before it in "
+                            "the block around all its uses",
+                            PWSP_TENSOR(m, tensor)->name);
+        return false;
+    }
+    live->is_written = live->is_written || !is_read;
+    live->first = live->first == PWSP_LIVE_NEVER ? point : live->first;
+    live->last = point;
+    uint32_t *touched = (uint32_t *)pwsp_liver_add(l, &l->touched, sizeof *touched);
+    if (touched) {
+        *touched = l->live_of[tensor] - 1;
+    }
+    return touched != NULL;
+}
+
+static bool pwsp_liver_task(pwsp_liver *l, uint32_t id) {
+    const ptowsp_module *m = l->c->module;
+    const pwsp_task_info *task = PWSP_NODE(m, id)->task;
+    const pwsp_kernel_info *kernel = PWSP_KERNEL(m, task->kernel);
+    bool is_good = true;
+    for (uint32_t i = 0; is_good && i < kernel->tile_count; i++) {
+        is_good = kernel->tiles[i].direction == PTOWSP_OUT ||
+                  pwsp_liver_use(l, id, task->views[i].tensor, true);
+    }
+    for (uint32_t i = 0; is_good && i < kernel->tile_count; i++) {
+        is_good = kernel->tiles[i].direction == PTOWSP_IN ||
+                  pwsp_liver_use(l, id, task->views[i].tensor, false);
+    }
+    return is_good;
+}
+
+// A pass through a block, which may be the scope of tensors.
+static bool pwsp_liver_pass(pwsp_liver *l, uint32_t block) {
+    const ptowsp_module *m = l->c->module;
+    for (uint32_t at = l->scopes[block]; at; at = l->lives[at - 1].next) {
+        l->lives[at - 1].first = l->lives[at - 1].last = PWSP_LIVE_NEVER;
+        l->lives[at - 1].is_written = false;
+    }
+    for (uint32_t id = PWSP_NODE(m, block)->first; id; id = PWSP_NODE(m, id)->next) {
+        if (!pwsp_liver_visit(l, id)) {
+            return false;
+        }
+    }
+    for (uint32_t at = l->scopes[block]; at; at = l->lives[at - 1].next) {
+        pwsp_live *live = &l->lives[at - 1];
+        pwsp_lifetime lifetime = {live->first, live->last};
+        live->first = PWSP_LIVE_NEVER;
+        if (lifetime.first == PWSP_LIVE_NEVER) {
+            continue;
+        }
+        pwsp_span *before =
+            live->latest ? PWSP_TABLE_AT(l->spans, pwsp_span, live->latest - 1) : NULL;
+        if (before && before->lifetime.last >= lifetime.first) {
+            before->lifetime.last = lifetime.last;
+            continue;
+        }
+        pwsp_span *span = (pwsp_span *)pwsp_liver_add(l, &l->spans, sizeof *span);
+        if (!span) {
+            return false;
+        }
+        span->live = at - 1;
+        span->lifetime = lifetime;
+        live->latest = (uint32_t)l->spans.count;
+    }
+    return true;
+}
+
+// A for_each loop: what it uses and what lives on around it lives for all of it.
+static bool pwsp_liver_for_each(pwsp_liver *l, uint32_t id) {
+    uint64_t touched = l->touched.count;
+    uint64_t first = l->c->program->points.count;
+    if (!pwsp_liver_pass(l, id)) {
+        return false;
+    }
+    for (uint64_t i = touched; i < l->touched.count && !l->is_flat; i++) {
+        pwsp_live *live = &l->lives[*PWSP_TABLE_AT(l->touched, uint32_t, i)];
+        if (live->first != PWSP_LIVE_NEVER) {
+            live->first = live->first < first ? live->first : (uint32_t)first;
+            live->last = pwsp_liver_point(l);
+        }
+    }
+    return true;
+}
+
+// What is one point: its parts may run at the same time.
+static bool pwsp_liver_flat(pwsp_liver *l, uint32_t id) {
+    bool was_flat = l->is_flat, was_in_pipeline = l->is_in_pipeline;
+    bool is_good = pwsp_liver_begin_point(l, id);
+    l->is_flat = true;
+    l->is_in_pipeline = was_in_pipeline || PWSP_NODE(l->c->module, id)->kind == PWSP_NODE_PIPELINE;
+    is_good = is_good && pwsp_liver_pass(l, id);
+    l->is_flat = was_flat;
+    l->is_in_pipeline = was_in_pipeline;
+    return is_good;
+}
+
+static bool pwsp_liver_visit(pwsp_liver *l, uint32_t id) {
+    const ptowsp_module *m = l->c->module;
+    const pwsp_node *node = PWSP_NODE(m, id);
+    if (++l->visit_count > PWSP_LIFETIME_VISIT_MAX) {
+        l->is_coarse = true;
+        return false;
+    }
+    switch (node->kind) {
+    case PWSP_NODE_PARALLEL:
+    case PWSP_NODE_SELECT:
+    case PWSP_NODE_COMBINE:
+    case PWSP_NODE_PIPELINE: return pwsp_liver_flat(l, id);
+    case PWSP_NODE_FOR_EACH: return pwsp_liver_for_each(l, id);
+    case PWSP_NODE_WHEN:
+    case PWSP_NODE_OTHERWISE:
+    case PWSP_NODE_SEQUENCE:
+    case PWSP_NODE_PROCESS:
+    case PWSP_NODE_CONSUME:
+    case PWSP_NODE_RECEIVE:
+    case PWSP_NODE_WAIT: return pwsp_liver_pass(l, id);
+    case PWSP_NODE_CALL:
+        return pwsp_liver_pass(l, pwsp_names_find(&m->workload_names, node->call->name)->index);
+    case PWSP_NODE_TASK: return pwsp_liver_begin_point(l, id) && pwsp_liver_task(l, id);
+    case PWSP_NODE_SLOT_LOAD:
+        return pwsp_liver_begin_point(l, id) && pwsp_liver_use(l, id, node->view->tensor, true);
+    case PWSP_NODE_SLOT_SET:
+    case PWSP_NODE_SEND:
+    case PWSP_NODE_RECORD:
+    case PWSP_NODE_CLOSE:
+    case PWSP_NODE_NONE:
+    case PWSP_NODE_WORKLOAD: break;
+    }
+    return true;
+}
+
+// -- what the program keeps -----------------------------------------------------------------------
+
+// All tensors live at one point: for programs that are too large to be followed.
+static bool pwsp_liver_coarsen(pwsp_liver *l, uint32_t entry) {
+    uint32_t index;
+    l->spans.count = l->c->program->points.count = 0;
+    uint32_t *point = PWSP_ADD(l->c, points, uint32_t, &index);
+    bool is_good = point != NULL;
+    if (is_good) {
+        *point = entry;
+    }
+    for (uint32_t i = 0; is_good && i < l->live_count; i++) {
+        pwsp_span *span = (pwsp_span *)pwsp_liver_add(l, &l->spans, sizeof *span);
+        is_good = span != NULL;
+        if (is_good) {
+            memset(span, 0, sizeof *span);
+            span->live = i;
+        }
+    }
+    return is_good;
+}
+
+// Lists the lifetimes of each tensor, in order.
+static bool pwsp_liver_keep(pwsp_liver *l) {
+    ptowsp_program *p = l->c->program;
+    for (uint64_t i = 0; i < l->spans.count; i++) {
+        const pwsp_span *span = PWSP_TABLE_AT(l->spans, pwsp_span, i);
+        PWSP_TABLE_AT(p->transients, pwsp_transient, span->live)->lifetime_count++;
+        uint32_t index;
+        if (!PWSP_ADD(l->c, lifetimes, pwsp_lifetime, &index)) {
+            return false;
+        }
+    }
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < p->transients.count; i++) {
+        pwsp_transient *transient = PWSP_TABLE_AT(p->transients, pwsp_transient, i);
+        transient->first_lifetime = first;
+        first += transient->lifetime_count;
+        transient->lifetime_count = 0;
+    }
+    for (uint64_t i = 0; i < l->spans.count; i++) {
+        const pwsp_span *span = PWSP_TABLE_AT(l->spans, pwsp_span, i);
+        pwsp_transient *transient = PWSP_TABLE_AT(p->transients, pwsp_transient, span->live);
+        uint32_t at = transient->first_lifetime + transient->lifetime_count++;
+        *PWSP_TABLE_AT(p->lifetimes, pwsp_lifetime, at) = span->lifetime;
+    }
+    return true;
+}
+
+// The sizes of a transient tensor that expressions say.
+static bool pwsp_liver_sizes(pwsp_compiler *c, const pwsp_transient_info *info) {
+    uint32_t index;
+    uint32_t rank = PWSP_TENSOR(c->module, info->tensor)->rank;
+    pwsp_transient made = {info->tensor, (uint32_t)c->program->codes.count, 0, 0};
+    c->sized_tensor = info->tensor;
+    bool is_good = pwsp_compiler_codes(c, info->sizes, rank, &made.first_code);
+    c->sized_tensor = 0;
+    pwsp_transient *added = is_good ? PWSP_ADD(c, transients, pwsp_transient, &index) : NULL;
+    if (added) {
+        *added = made;
+        c->program->tensor_is_transient[info->tensor] = true;
+    }
+    return added != NULL;
+}
+
+static bool pwsp_liver_alloc(pwsp_liver *l, const pwsp_memory *memory) {
+    const ptowsp_module *m = l->c->module;
+    l->live_count = (uint32_t)m->transients.count - 1;
+    l->live_of = (uint32_t *)pwsp_memory_alloc(memory, (size_t)m->tensors.count * sizeof(uint32_t));
+    l->scopes = (uint32_t *)pwsp_memory_alloc(memory, (size_t)m->nodes.count * sizeof(uint32_t));
+    l->lives = (pwsp_live *)pwsp_memory_alloc(memory, l->live_count * sizeof(pwsp_live));
+    if (!l->live_of || !l->scopes || !l->lives) {
+        pwsp_module_no_memory(l->c->module);
+        return false;
+    }
+    for (uint32_t i = 0; i < l->live_count; i++) {
+        l->lives[i].tensor = PWSP_TABLE_AT(m->transients, pwsp_transient_info, i + 1)->tensor;
+        l->lives[i].first = l->lives[i].last = PWSP_LIVE_NEVER;
+        l->live_of[l->lives[i].tensor] = i + 1;
+    }
+    return true;
+}
+
+static void pwsp_liver_free(pwsp_liver *l, const pwsp_memory *memory) {
+    const ptowsp_module *m = l->c->module;
+    pwsp_memory_free(memory, l->live_of, (size_t)m->tensors.count * sizeof(uint32_t));
+    pwsp_memory_free(memory, l->scopes, (size_t)m->nodes.count * sizeof(uint32_t));
+    pwsp_memory_free(memory, l->lives, l->live_count * sizeof(pwsp_live));
+    pwsp_memory_free(memory, l->touched.items, (size_t)l->touched.capacity * sizeof(uint32_t));
+    pwsp_memory_free(memory, l->spans.items, (size_t)l->spans.capacity * sizeof(pwsp_span));
+}
+
+PWSP_INTERNAL bool pwsp_compiler_lifetimes(pwsp_compiler *c) {
+    if (c->module->transients.count <= 1) {
+        return true;
+    }
+    pwsp_liver liver;
+    memset(&liver, 0, sizeof liver);
+    liver.c = c;
+    uint32_t entry = PWSP_TABLE_AT(c->checker.reached, pwsp_reached, 1)->node;
+    bool is_good = pwsp_liver_alloc(&liver, &c->program->memory);
+    for (uint32_t i = 1; is_good && i < c->module->transients.count; i++) {
+        is_good = pwsp_liver_sizes(c, PWSP_TABLE_AT(c->module->transients, pwsp_transient_info, i));
+    }
+    if (is_good) {
+        pwsp_liver_find_scopes(&liver);
+        is_good = pwsp_liver_pass(&liver, entry) ||
+                  (liver.is_coarse && pwsp_liver_coarsen(&liver, entry));
+        is_good = is_good && pwsp_liver_keep(&liver);
+    }
+    pwsp_liver_free(&liver, &c->program->memory);
+    return is_good;
+}
+
+// =================================================================================================
 // src/workload/program.c
 // =================================================================================================
 
@@ -42006,6 +42704,7 @@ static bool pwsp_compiler_tables(pwsp_compiler *c) {
     p->tensor_is_loaded = pwsp_compiler_flags(c, &m->tensors);
     p->tensor_is_written = pwsp_compiler_flags(c, &m->tensors);
     p->tensor_is_used = pwsp_compiler_flags(c, &m->tensors);
+    p->tensor_is_transient = pwsp_compiler_flags(c, &m->tensors);
     p->array_is_used = pwsp_compiler_flags(c, &m->arrays);
     p->axis_is_used = pwsp_compiler_flags(c, &m->axes);
     p->symbol_is_used = pwsp_compiler_flags(c, &m->symbols);
@@ -42104,7 +42803,7 @@ static bool pwsp_compiler_run(pwsp_compiler *c, uint32_t entry) {
         pwsp_module_no_memory(c->module);
         return false;
     }
-    if (!pwsp_compiler_workloads(c) || !pwsp_read_statements(c) ||
+    if (!pwsp_compiler_workloads(c) || !pwsp_compiler_lifetimes(c) || !pwsp_read_statements(c) ||
         !pwsp_compiler_schedule_text(c)) {
         return false;
     }
@@ -42213,6 +42912,9 @@ static void pwsp_program_free_table(ptowsp_program *program, pwsp_table *table, 
     TABLE(sends, pwsp_send_op)                                                                     \
     TABLE(receives, pwsp_receive_op)                                                               \
     TABLE(edges, uint32_t)                                                                         \
+    TABLE(transients, pwsp_transient)                                                              \
+    TABLE(lifetimes, pwsp_lifetime)                                                                \
+    TABLE(points, uint32_t)                                                                        \
     TABLE(places, pwsp_place)                                                                      \
     TABLE(params, pwsp_param)                                                                      \
     TABLE(instructions, pwsp_instruction)                                                          \
@@ -42584,11 +43286,18 @@ static void pwsp_print_declarations(const ptowsp_module *m, ptowsp_text text) {
             continue;
         }
         pwsp_text_format(text, "tensor %s %s [", tensor->name, ptowsp_dtype_name(tensor->dtype));
+        const pwsp_transient_info *transient = pwsp_module_transient(m, i);
         for (uint32_t j = 0; j < tensor->rank; j++) {
             pwsp_text_format(text, "%s", j ? ", " : "");
-            pwsp_print_size(tensor->shape[j], text);
+            if (transient && transient->sizes[j]) {
+                ptowsp_expr size = {(ptowsp_module *)(uintptr_t)m, transient->sizes[j]};
+                ptowsp_expr_print(size, text);
+            } else {
+                pwsp_print_size(tensor->shape[j], text);
+            }
         }
-        pwsp_text_format(text, "] %s\n", ptowsp_location_name(tensor->location));
+        pwsp_text_format(text, "] %s%s\n", ptowsp_location_name(tensor->location),
+                         transient ? " transient" : "");
     }
     pwsp_print_kernels(m, text);
 }
@@ -43176,6 +43885,12 @@ void ptowsp_program_print(const ptowsp_program *program, ptowsp_text text) {
     pwsp_text_write(text, p->schedule_text, strlen(p->schedule_text));
 }
 
+void ptowsp_program_print_point(const ptowsp_program *program, uint32_t point, ptowsp_text text) {
+    PTOWSP_ASSERT(point < program->points.count);
+    pwsp_program_print_place(program, *PWSP_PROGRAM_AT(program, points, uint32_t, point), NULL,
+                             text);
+}
+
 // =================================================================================================
 // src/workload/read_exprs.c
 // =================================================================================================
@@ -43694,7 +44409,8 @@ uint32_t ptowsp_program_tensor_count(const ptowsp_program *program) {
 ptowsp_tensor_info ptowsp_program_tensor_at(const ptowsp_program *program, uint32_t tensor) {
     ptowsp_tensor_info info = {*PWSP_READ(program, tensors, ptowsp_tensor_desc, tensor),
                                program->tensor_is_used[tensor], program->tensor_is_written[tensor],
-                               program->tensor_is_loaded[tensor]};
+                               program->tensor_is_loaded[tensor],
+                               program->tensor_is_transient[tensor]};
     return info;
 }
 
@@ -43851,7 +44567,8 @@ ptowsp_status ptowsp_program_check(ptowsp_context *context, const ptowsp_program
     for (uint32_t i = 1; status == PTOWSP_OK && i < program->tensors.count; i++) {
         if (program->tensor_is_used[i]) {
             status = pwsp_schedule_check_tensor(
-                context, PWSP_PROGRAM_AT(program, tensors, ptowsp_tensor_desc, i), target);
+                context, PWSP_PROGRAM_AT(program, tensors, ptowsp_tensor_desc, i),
+                program->tensor_is_transient[i], target);
         }
     }
     return status;
@@ -49488,6 +50205,19 @@ PWSP_INTERNAL void pwsp_pipelines_print_stuck(const pwsp_pipelines *pipelines, p
 #ifndef PWSP_BINDINGS_H
 #define PWSP_BINDINGS_H
 
+// Memory of transient tensors.
+typedef struct pwsp_transients {
+    pwsp_placed *placed;        // by transient tensor of the program
+    uint32_t *order;            // scratch of the placement, as the following
+    uint64_t *offsets, *alive;  //
+    pwsp_placement placement;   //
+    bool is_found;              // the placement is that of the sizes in placed
+    char *block;                // the caller's, or NULL
+    uint64_t size;              // of it, or of what the context may give; 0: no limit
+    char *own;                  // the context's
+    uint64_t own_bytes;         //
+} pwsp_transients;
+
 typedef struct pwsp_bindings {
     ptowsp_context *context;
     const ptowsp_program *program;
@@ -49499,6 +50229,7 @@ typedef struct pwsp_bindings {
     pwsp_bound_tensor *tensors;    // by tensor
     ptowsp_attention_plan *plans;  // by axis of a plan, each the same; as its arrays and sizes say
     pwsp_plan_batch *batches;      // by the first axis of a plan
+    pwsp_transients transients;
     // As seen by the present execution:
     int64_t *length_sums;          // by array
     pwsp_bound_tensor *effective;  // by tensor
@@ -49532,11 +50263,18 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_batch(pwsp_bindings *bindings, const char 
 PWSP_INTERNAL ptowsp_status pwsp_bind_tensor(pwsp_bindings *bindings, const char *tensor,
                                              const ptowsp_buffer *buffer);
 
+// Gives transient tensors a block, or with NULL a limit to what they may take of the context.
+PWSP_INTERNAL ptowsp_status pwsp_bind_transients(pwsp_bindings *bindings, void *block,
+                                                 uint64_t size);
+
 // The batch that is bound to the plan of an axis; NULL: none is.
 PWSP_INTERNAL const pwsp_plan_batch *pwsp_bound_batch(const pwsp_bindings *bindings, uint32_t axis);
 
 // Plans the batches that are bound, and binds their plans.
 PWSP_INTERNAL ptowsp_status pwsp_bindings_plan(pwsp_bindings *bindings);
+
+// Checks sizes and arrays, and places transient tensors (verify.c): a part of the following.
+PWSP_INTERNAL ptowsp_status pwsp_bindings_size(pwsp_bindings *bindings);
 
 // Checks everything that an execution needs before it walks: all names are bound, arrays are
 // well-formed, kernels support their calls (verify.c).
@@ -49567,7 +50305,11 @@ PWSP_INTERNAL ptowsp_status pwsp_bindings_verify(pwsp_bindings *bindings, bool i
     ARRAY(batches, pwsp_plan_batch, program->axes.count + 1)                                       \
     ARRAY(rooms, pwsp_plan_room, program->axes.count + 1)                                          \
     ARRAY(length_sums, int64_t, program->arrays.count + 1)                                         \
-    ARRAY(effective, pwsp_bound_tensor, program->tensors.count + 1)
+    ARRAY(effective, pwsp_bound_tensor, program->tensors.count + 1)                                \
+    ARRAY(transients.placed, pwsp_placed, program->transients.count + 1)                           \
+    ARRAY(transients.order, uint32_t, 2 * program->transients.count + 1)                           \
+    ARRAY(transients.offsets, uint64_t, program->transients.count + 1)                             \
+    ARRAY(transients.alive, uint64_t, program->points.count + 1)
 
 PWSP_INTERNAL bool pwsp_bindings_init(pwsp_bindings *bindings, ptowsp_context *context,
                                       const ptowsp_program *program) {
@@ -49596,6 +50338,8 @@ PWSP_INTERNAL void pwsp_bindings_free(pwsp_bindings *bindings) {
     for (uint32_t i = 0; bindings->rooms && i < program->axes.count; i++) {
         pwsp_plan_room_free(&bindings->context->memory, &bindings->rooms[i]);
     }
+    pwsp_memory_free(&bindings->context->memory, bindings->transients.own,
+                     (size_t)bindings->transients.own_bytes);
 #define PWSP_BINDINGS_FREE(field, type, count)                                                     \
     pwsp_memory_free(&bindings->context->memory, bindings->field, (size_t)(count) * sizeof(type));
     PWSP_BINDINGS_ARRAYS(PWSP_BINDINGS_FREE)
@@ -49605,7 +50349,7 @@ PWSP_INTERNAL void pwsp_bindings_free(pwsp_bindings *bindings) {
 
 PWSP_INTERNAL size_t pwsp_bindings_bytes(const pwsp_bindings *bindings) {
     const ptowsp_program *program = bindings->program;
-    size_t bytes = 0;
+    size_t bytes = (size_t)bindings->transients.own_bytes;
     for (uint32_t i = 0; i < program->axes.count; i++) {
         bytes += (size_t)bindings->rooms[i].word_count * sizeof(uint64_t);
     }
@@ -49881,11 +50625,245 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_tensor(pwsp_bindings *bindings, const char
     if (id == 0) {
         return status;
     }
+    if (bindings->program->tensor_is_transient[id]) {
+        return pwsp_fail(bindings->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "bind: tensor %s is transient: executions give it memory", tensor);
+    }
     pwsp_error error;
     status = pwsp_bind_check_tensor(
         &error, PWSP_PROGRAM_AT(bindings->program, tensors, ptowsp_tensor_desc, id), buffer,
         &bindings->tensors[id]);
     return pwsp_bind_result(bindings, &error, status);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_transients(pwsp_bindings *bindings, void *block,
+                                                 uint64_t size) {
+    if ((uintptr_t)block % PTOWSP_TRANSIENT_ALIGN != 0) {
+        return pwsp_fail(bindings->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "bind: the block of transient tensors is not aligned to %d bytes",
+                         PTOWSP_TRANSIENT_ALIGN);
+    }
+    bindings->transients.block = (char *)block;
+    bindings->transients.size = size;
+    return PTOWSP_OK;
+}
+
+// =================================================================================================
+// src/exec/transient.h
+// =================================================================================================
+
+// The memory of transient tensors during executions: sizes, placement, and the block they lie in.
+
+#ifndef PWSP_TRANSIENT_H
+#define PWSP_TRANSIENT_H
+
+// Finds the sizes of all transient tensors by what is bound, which has been verified, and their
+// places. The same sizes as before cost nothing more.
+PWSP_INTERNAL ptowsp_status pwsp_transients_find(pwsp_bindings *bindings);
+
+// Binds the transient tensors to their places: in the block of the caller or of the context, or
+// when only time is measured, at addresses from 2^63 on that nothing else has.
+PWSP_INTERNAL ptowsp_status pwsp_transients_bind(pwsp_bindings *bindings, bool is_time_only);
+
+#endif
+
+// =================================================================================================
+// src/exec/transient.c
+// =================================================================================================
+
+// Transient tensors: an execution gives them memory. Which may share it is known since the program
+// was compiled (workload/lifetime.c); how large they are, since everything is bound.
+//
+// On lanes, tasks that use the same bytes run in program order, whatever tensors these bytes belong
+// to (runtime/groups.c), so the lifetimes of the program's order hold there, too.
+
+#include <inttypes.h>
+
+// Where tensors are that have no data.
+#define PWSP_TRANSIENT_BASE (UINT64_C(1) << 63)
+
+static const ptowsp_tensor_desc *pwsp_transient_desc(const ptowsp_program *p, uint32_t i) {
+    return PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc,
+                           PWSP_PROGRAM_AT(p, transients, pwsp_transient, i)->tensor);
+}
+
+// -- sizes ----------------------------------------------------------------------------------------
+
+static ptowsp_status pwsp_transient_fail(const pwsp_bindings *bindings, const pwsp_error *error,
+                                         ptowsp_status status) {
+    return pwsp_fail(bindings->context, status, error->index, "%s", error->text);
+}
+
+// Binds a tensor of the present sizes, without memory; stores the bytes it takes in a block.
+static ptowsp_status pwsp_transient_size(pwsp_bindings *bindings, uint32_t i, uint64_t *out_bytes) {
+    const ptowsp_program *p = bindings->program;
+    const pwsp_transient *transient = PWSP_PROGRAM_AT(p, transients, pwsp_transient, i);
+    const ptowsp_tensor_desc *desc = pwsp_transient_desc(p, i);
+    const pwsp_code *codes = PWSP_PROGRAM_AT(p, codes, pwsp_code, transient->first_code);
+    ptowsp_buffer buffer;
+    pwsp_error error;
+    pwsp_fault fault = {false, 0, 0};
+    memset(&buffer, 0, sizeof buffer);
+    buffer.rank = desc->rank;
+    for (uint32_t j = 0; j < desc->rank; j++) {
+        buffer.shape[j] = desc->shape[j];
+        if (codes[j].expr) {
+            buffer.shape[j] =
+                (int64_t)pwsp_code_value((const pwsp_instruction *)p->instructions.items, codes[j],
+                                         bindings->initial, bindings->arrays, &fault);
+        }
+    }
+    if (fault.is_set) {
+        const pwsp_array_info *array = PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, fault.array);
+        ptowsp_status status =
+            pwsp_read_fail(&error, false, array->name, &bindings->arrays[fault.array], fault.index);
+        return pwsp_fail(bindings->context, status, error.index,
+                         "run: the size of transient tensor %s: %s", desc->name, error.text);
+    }
+    pwsp_bound_tensor *tensor = &bindings->tensors[transient->tensor];
+    ptowsp_status status = pwsp_bind_check_tensor(&error, desc, &buffer, tensor);
+    *out_bytes = 0;
+    if (status == PTOWSP_OK && tensor->high >= 0) {
+        uint64_t bytes = (uint64_t)(tensor->high + 1) * tensor->element_size;
+        *out_bytes = (bytes + PTOWSP_TRANSIENT_ALIGN - 1) & ~(uint64_t)(PTOWSP_TRANSIENT_ALIGN - 1);
+    }
+    return status == PTOWSP_OK ? status : pwsp_transient_fail(bindings, &error, status);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_transients_find(pwsp_bindings *bindings) {
+    const ptowsp_program *p = bindings->program;
+    pwsp_transients *t = &bindings->transients;
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < p->transients.count; i++) {
+        const pwsp_transient *transient = PWSP_PROGRAM_AT(p, transients, pwsp_transient, i);
+        uint64_t bytes;
+        ptowsp_status status = pwsp_transient_size(bindings, i, &bytes);
+        if (status != PTOWSP_OK) {
+            t->is_found = false;
+            return status;
+        }
+        bytes = transient->lifetime_count ? bytes : 0;
+        t->is_found = t->is_found && t->placed[i].bytes == bytes;
+        t->placed[i].bytes = bytes;
+        t->placed[i].first_lifetime = transient->first_lifetime;
+        t->placed[i].lifetime_count = transient->lifetime_count;
+        sum += bytes;  // each at most 2^61
+        if (sum > UINT64_C(1) << 61) {
+            t->is_found = false;
+            return pwsp_fail(bindings->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                             "run: transient tensors, up to %s, take more than 2^61 bytes",
+                             pwsp_transient_desc(p, i)->name);
+        }
+    }
+    if (!t->is_found) {
+        t->placement = pwsp_placement_find(
+            t->placed, (uint32_t)p->transients.count, (const pwsp_lifetime *)p->lifetimes.items,
+            (uint32_t)p->points.count, t->order, t->offsets, t->alive);
+        t->is_found = true;
+    }
+    return PTOWSP_OK;
+}
+
+// -- memory ---------------------------------------------------------------------------------------
+
+static bool pwsp_transient_is_alive(const ptowsp_program *p, const pwsp_placed *placed,
+                                    uint32_t point) {
+    bool is_alive = false;
+    for (uint32_t j = 0; j < placed->lifetime_count; j++) {
+        const pwsp_lifetime *lifetime =
+            PWSP_PROGRAM_AT(p, lifetimes, pwsp_lifetime, placed->first_lifetime + j);
+        is_alive = is_alive || (lifetime->first <= point && point <= lifetime->last);
+    }
+    return is_alive;
+}
+
+// The block is too small: names the place that needs most, and the largest tensors that live there.
+static ptowsp_status pwsp_transients_fail_size(const pwsp_bindings *bindings) {
+    enum { NAMED_MAX = 4 };
+    const ptowsp_program *p = bindings->program;
+    const pwsp_transients *t = &bindings->transients;
+    uint32_t named[NAMED_MAX], count = 0;
+    for (uint32_t i = 0; i < p->transients.count; i++) {
+        if (!pwsp_transient_is_alive(p, &t->placed[i], t->placement.point) || !t->placed[i].bytes) {
+            continue;
+        }
+        uint32_t at = count < NAMED_MAX ? count++ : NAMED_MAX;
+        while (at > 0 && t->placed[named[at - 1]].bytes < t->placed[i].bytes) {
+            if (at < NAMED_MAX) {
+                named[at] = named[at - 1];
+            }
+            at--;
+        }
+        if (at < NAMED_MAX) {
+            named[at] = i;
+        }
+    }
+    char list[PWSP_ERROR_TEXT_MAX / 2], place[PWSP_ERROR_TEXT_MAX / 4];
+    ptowsp_text_buffer buffer = {list, sizeof list, 0}, where = {place, sizeof place, 0};
+    list[0] = place[0] = '\0';
+    for (uint32_t i = 0; i < count; i++) {
+        pwsp_text_format(ptowsp_text_to_buffer(&buffer), "%s%s %" PRIu64, i ? ", " : "",
+                         pwsp_transient_desc(p, named[i])->name, t->placed[named[i]].bytes);
+    }
+    ptowsp_program_print_point(p, t->placement.point, ptowsp_text_to_buffer(&where));
+    return pwsp_fail(bindings->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                     "run: transient tensors take %" PRIu64 " bytes, and there are %" PRIu64
+                     "; most at %s: %s. Smaller tiles there, or computing again what lives long, "
+                     "takes less",
+                     t->placement.peak, t->size, place, list);
+}
+
+// The block of the caller, or of the context, with room for the peak. NULL with an error.
+static char *pwsp_transients_block(pwsp_bindings *bindings) {
+    pwsp_transients *t = &bindings->transients;
+    const pwsp_memory *memory = &bindings->context->memory;
+    uint64_t peak = t->placement.peak, bytes = peak + PTOWSP_TRANSIENT_ALIGN;
+    if ((t->block || t->size) && t->size < peak) {
+        pwsp_transients_fail_size(bindings);
+        return NULL;
+    }
+    if (t->block) {
+        return t->block;
+    }
+    if (t->own_bytes < bytes) {
+        pwsp_memory_free(memory, t->own, (size_t)t->own_bytes);
+        t->own = bytes <= SIZE_MAX ? (char *)pwsp_memory_alloc(memory, (size_t)bytes) : NULL;
+        t->own_bytes = t->own ? bytes : 0;
+    }
+    if (!t->own) {
+        pwsp_fail(bindings->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                  "run: out of memory: transient tensors take %" PRIu64 " bytes", peak);
+        return NULL;
+    }
+    uintptr_t past = (uintptr_t)t->own % PTOWSP_TRANSIENT_ALIGN;
+    return t->own + (past ? PTOWSP_TRANSIENT_ALIGN - past : 0);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_transients_bind(pwsp_bindings *bindings, bool is_time_only) {
+    const ptowsp_program *p = bindings->program;
+    const pwsp_transients *t = &bindings->transients;
+    char *block = NULL;
+    PTOWSP_ASSERT(t->is_found);
+    if (!is_time_only && p->transients.count) {
+        block = pwsp_transients_block(bindings);
+        if (!block) {
+            return ptowsp_context_error(bindings->context).status;
+        }
+    }
+    for (uint32_t i = 0; i < p->transients.count; i++) {
+        uint32_t id = PWSP_PROGRAM_AT(p, transients, pwsp_transient, i)->tensor;
+        pwsp_bound_tensor *tensor = &bindings->tensors[id];
+        tensor->data = block ? block + t->placed[i].offset : NULL;
+        tensor->base =
+            block ? (uint64_t)(uintptr_t)tensor->data : PWSP_TRANSIENT_BASE + t->placed[i].offset;
+        if (is_time_only && p->tensor_is_loaded[id]) {
+            return pwsp_fail(bindings->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                             "run: a slot is loaded from transient tensor %s, which only kernels "
+                             "write, so that its time is known only by executing",
+                             pwsp_transient_desc(p, i)->name);
+        }
+    }
+    return PTOWSP_OK;
 }
 
 // =================================================================================================
@@ -49972,7 +50950,7 @@ static ptowsp_status pwsp_check_place(const pwsp_bindings *bindings, const char 
 static ptowsp_status pwsp_check_tensors(pwsp_bindings *bindings, bool is_time_only) {
     const ptowsp_program *p = bindings->program;
     const ptowsp_buffer as_declared = {NULL, 0, PTOWSP_DTYPE_NONE, 0, {0}, {0}};
-    uint64_t base = UINT64_C(1) << 63;
+    uint64_t base = (UINT64_C(1) << 63) + bindings->transients.placement.peak;
     ptowsp_status status = PTOWSP_OK;
     for (uint32_t i = 1; status == PTOWSP_OK && i < p->tensors.count; i++) {
         const ptowsp_tensor_desc *desc = PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, i);
@@ -49989,7 +50967,8 @@ static ptowsp_status pwsp_check_tensors(pwsp_bindings *bindings, bool is_time_on
         }
         status = pwsp_verify_tensor(&error, desc->name, tensor);
         if (status != PTOWSP_OK) {
-            status = needs_data || !tensor->is_bound
+            status = p->tensor_is_transient[i] ? PTOWSP_OK
+                     : needs_data || !tensor->is_bound
                          ? pwsp_check_result(bindings, &error, status)
                          : pwsp_check_place(bindings, desc->name, tensor, &base);
         }
@@ -50025,9 +51004,15 @@ static ptowsp_status pwsp_check_kernels(const pwsp_bindings *bindings, bool is_t
     return PTOWSP_OK;
 }
 
-PWSP_INTERNAL ptowsp_status pwsp_bindings_verify(pwsp_bindings *bindings, bool is_time_only) {
+PWSP_INTERNAL ptowsp_status pwsp_bindings_size(pwsp_bindings *bindings) {
     ptowsp_status status = pwsp_check_sizes(bindings);
     status = status != PTOWSP_OK ? status : pwsp_check_arrays(bindings);
+    return status != PTOWSP_OK ? status : pwsp_transients_find(bindings);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bindings_verify(pwsp_bindings *bindings, bool is_time_only) {
+    ptowsp_status status = pwsp_bindings_size(bindings);
+    status = status != PTOWSP_OK ? status : pwsp_transients_bind(bindings, is_time_only);
     status = status != PTOWSP_OK ? status : pwsp_check_tensors(bindings, is_time_only);
     return status != PTOWSP_OK ? status : pwsp_check_kernels(bindings, is_time_only);
 }
@@ -52744,6 +53729,9 @@ PWSP_INTERNAL ptowsp_status pwsp_run_execute_by(ptowsp_run *run, const ptowsp_ru
                                                 uint32_t core_count, pwsp_run_issue_fn issue,
                                                 void *user);
 
+// What the transient tensors take, as they were placed last.
+PWSP_INTERNAL ptowsp_transient_sizes pwsp_run_transient_sizes(const ptowsp_run *run);
+
 // Copies the error of the walk, or of time, to the run.
 PWSP_INTERNAL ptowsp_status pwsp_run_fail_walk(ptowsp_run *run);
 PWSP_INTERNAL ptowsp_status pwsp_run_fail_time(ptowsp_run *run);
@@ -52867,6 +53855,11 @@ ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
                                      const ptowsp_buffer *buffer) {
     return pwsp_run_is_running(run) ? PTOWSP_BUSY
                                     : pwsp_bind_tensor(&run->bindings, tensor, buffer);
+}
+
+ptowsp_status ptowsp_run_bind_transients(ptowsp_run *run, void *block, uint64_t size) {
+    return pwsp_run_is_running(run) ? PTOWSP_BUSY
+                                    : pwsp_bind_transients(&run->bindings, block, size);
 }
 
 ptowsp_status ptowsp_run_bind_plan(ptowsp_run *run, const char *plan,
@@ -53598,6 +54591,50 @@ bool ptowsp_run_bound_tensor(const ptowsp_run *run, uint32_t tensor, ptowsp_buff
 uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot) {
     PTOWSP_ASSERT(slot < run->program->slot_count);
     return run->bindings.initial[run->program->first_slot + slot];
+}
+
+// -- transient tensors ----------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_transient_sizes pwsp_run_transient_sizes(const ptowsp_run *run) {
+    const pwsp_placement *placement = &run->bindings.transients.placement;
+    ptowsp_transient_sizes sizes = {placement->peak,  placement->sum,
+                                    placement->bound, (uint32_t)run->program->points.count,
+                                    placement->point, (uint32_t)run->program->lifetimes.count};
+    return sizes;
+}
+
+ptowsp_status ptowsp_run_size_transients(ptowsp_run *run, ptowsp_transient_sizes *out_sizes) {
+    if (!out_sizes) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: out_sizes is NULL");
+    }
+    if (pwsp_exchange_acquire(&run->is_running, 1u)) {
+        return PTOWSP_BUSY;
+    }
+    ptowsp_status status = pwsp_bindings_plan(&run->bindings);
+    status = status == PTOWSP_OK ? pwsp_bindings_size(&run->bindings) : status;
+    if (status == PTOWSP_OK) {
+        *out_sizes = pwsp_run_transient_sizes(run);
+    }
+    pwsp_store_release(&run->is_running, 0u);
+    return status;
+}
+
+ptowsp_lifetime ptowsp_run_lifetime_at(const ptowsp_run *run, uint32_t i) {
+    const ptowsp_program *p = run->program;
+    PTOWSP_ASSERT(i < p->lifetimes.count);
+    uint32_t low = 0, high = (uint32_t)p->transients.count;  // whose lifetime it is: by bisection
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        bool is_behind = PWSP_PROGRAM_AT(p, transients, pwsp_transient, middle)->first_lifetime > i;
+        low = is_behind ? low : middle;
+        high = is_behind ? middle : high;
+    }
+    const pwsp_lifetime *lifetime = PWSP_PROGRAM_AT(p, lifetimes, pwsp_lifetime, i);
+    const pwsp_placed *placed = &run->bindings.transients.placed[low];
+    ptowsp_lifetime at = {PWSP_PROGRAM_AT(p, transients, pwsp_transient, low)->tensor,
+                          lifetime->first, lifetime->last, placed->offset, placed->bytes};
+    return at;
 }
 
 // =================================================================================================
@@ -58324,6 +59361,19 @@ static ptowsp_status pwsp_device_walk(void *user, ptowsp_run *run) {
 // Are all used tensors in the device's memory? Executing detects tensors without binding or data.
 static ptowsp_status pwsp_device_check_tensors(ptowsp_device *device, const ptowsp_run *run) {
     const ptowsp_program *program = run->program;
+    const pwsp_transients *transients = &run->bindings.transients;
+    if (program->transients.count && !transients->block) {
+        return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "device: the program has transient tensors: give them a block of the "
+                         "device's memory (ptowsp_run_bind_transients)");
+    }
+    if (program->transients.count) {
+        ptowsp_status status = pwsp_device_memory_check(&device->memory, transients->block,
+                                                        transients->size, "transient tensors");
+        if (status != PTOWSP_OK) {
+            return status;
+        }
+    }
     for (uint32_t i = 1; i < program->tensors.count; i++) {
         const pwsp_bound_tensor *bound = &run->bindings.tensors[i];
         bool has_data = bound->is_bound && bound->data && bound->high >= bound->low;
@@ -60264,6 +61314,120 @@ PWSP_INTERNAL bool pwsp_export_perfetto(pwsp_picture *picture) {
 }
 
 // =================================================================================================
+// src/report/svg_style.h
+// =================================================================================================
+
+// The look of pictures: colours, patterns, themes.
+
+#ifndef PWSP_SVG_STYLE_H
+#define PWSP_SVG_STYLE_H
+
+enum { PWSP_SVG_KERNELS = 8 };  // colours, with a pattern each
+
+// The style sheet, the background, and the patterns "k0" to "k7" of kernels and "s0" on of stalls.
+PWSP_INTERNAL void pwsp_svg_style(pwsp_out *out, ptowsp_theme theme);
+
+// What a legend calls the idle time of a stall.
+PWSP_INTERNAL const char *pwsp_svg_stall_name(uint32_t stall);
+
+// A number with its digits in groups of three: "1,234,567".
+PWSP_INTERNAL void pwsp_svg_count(pwsp_out *out, uint64_t value);
+
+#endif
+
+// =================================================================================================
+// src/report/svg_style.c
+// =================================================================================================
+
+// The look of pictures: colours, patterns, themes.
+//
+// Colours are those of Okabe and Ito, which colour-blind readers tell apart; kernels have patterns
+// besides.
+
+// A number with its digits in groups of three: "1,234,567".
+PWSP_INTERNAL void pwsp_svg_count(pwsp_out *out, uint64_t value) {
+    char digits[20];
+    size_t length = pwsp_label_u64(value, digits);
+    for (size_t i = 0; i < length; i++) {
+        pwsp_out_bytes(out, &digits[i], 1);
+        if (i + 1 < length && (length - 1 - i) % 3 == 0) {
+            pwsp_out_text(out, ",");
+        }
+    }
+}
+
+// -- style ----------------------------------------------------------------------------------------
+
+static const char pwsp_svg_colours[PWSP_SVG_KERNELS][8] = {
+    "#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#0072b2", "#d55e00", "#999999"};
+
+// The pattern of each kernel, over its colour.
+static const char pwsp_svg_patterns[PWSP_SVG_KERNELS][48] = {
+    "",
+    "<path d=\"M-2 2L2-2M0 8L8 0M6 10L10 6\"/>",
+    "<path d=\"M4 0V8\"/>",
+    "<path d=\"M0 4H8\"/>",
+    "<path d=\"M-2 6L2 10M0 0L8 8M6-2L10 2\"/>",
+    "<circle cx=\"4\" cy=\"4\" r=\"1.2\"/>",
+    "<path d=\"M0 4H8M4 0V8\"/>",
+    "<path d=\"M0 0L8 8M0 8L8 0\"/>"};
+
+// By stall: its colour, and what the legend calls it.
+static const char pwsp_svg_stalls[PTOWSP_STALL_COUNT][2][24] = {
+    {"#888888", "idle: nothing left"}, {"#e05a6b", "idle: dependency"},
+    {"#888888", "idle: lane"},         {"#9575cd", "idle: window"},
+    {"#c77d1e", "idle: order"},        {"#2a9d8f", "idle: slot"},
+    {"#5f8fd0", "idle: timing"},       {"#858c72", "idle: start"},
+    {"#d648c0", "idle: channel"}};
+
+static void pwsp_svg_theme(pwsp_out *out, bool is_dark) {
+    pwsp_out_format(out,
+                    ".bg{fill:%s}.t{fill:%s}.u{fill:%s}.g{stroke:%s}.row{fill:%s}.c{stroke:%s}",
+                    is_dark ? "#0d1117" : "#ffffff", is_dark ? "#e6edf3" : "#1f2328",
+                    is_dark ? "#9da7b1" : "#59636e", is_dark ? "#30363d" : "#d8dee4",
+                    is_dark ? "#161b22" : "#f6f8fa", is_dark ? "#ffffff" : "#000000");
+}
+
+PWSP_INTERNAL void pwsp_svg_style(pwsp_out *out, ptowsp_theme theme) {
+    pwsp_out_text(out,
+                  "<style>text{font-family:-apple-system,'Segoe UI','DejaVu Sans',Arial,"
+                  "sans-serif;font-size:11px}.h{font-size:15px;font-weight:600}.b{fill:#10151a;"
+                  "font-size:10px}.n{text-anchor:end}.m{text-anchor:middle}.c{fill:none;"
+                  "stroke-width:1.6}.g{stroke-width:1}");
+    pwsp_svg_theme(out, theme == PTOWSP_THEME_DARK);
+    if (theme == PTOWSP_THEME_AUTO) {
+        pwsp_out_text(out, "@media(prefers-color-scheme:dark){");
+        pwsp_svg_theme(out, true);
+        pwsp_out_text(out, "}");
+    }
+    pwsp_out_text(out, "</style>\n<defs>");
+    for (uint32_t i = 0; i < PWSP_SVG_KERNELS; i++) {
+        pwsp_out_format(out,
+                        "<pattern id=\"k%u\" width=\"8\" height=\"8\" "
+                        "patternUnits=\"userSpaceOnUse\"><rect width=\"8\" height=\"8\" "
+                        "fill=\"%s\"/>",
+                        i, pwsp_svg_colours[i]);
+        pwsp_out_format(out,
+                        "<g fill=\"#000\" fill-opacity=\".35\" stroke=\"#000\" "
+                        "stroke-opacity=\".22\" stroke-width=\"1.2\">%s</g></pattern>",
+                        pwsp_svg_patterns[i]);
+    }
+    for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
+        pwsp_out_format(out,
+                        "<pattern id=\"s%u\" width=\"6\" height=\"6\" "
+                        "patternUnits=\"userSpaceOnUse\"><path d=\"M-1 1L1-1M0 6L6 0M5 7L7 5\" "
+                        "stroke=\"%s\" stroke-opacity=\".9\"/></pattern>",
+                        i, pwsp_svg_stalls[i][0]);
+    }
+    pwsp_out_text(out, "</defs>\n<rect class=\"bg\" width=\"100%\" height=\"100%\"/>\n");
+}
+
+PWSP_INTERNAL const char *pwsp_svg_stall_name(uint32_t stall) {
+    PTOWSP_ASSERT(stall < PTOWSP_STALL_COUNT);
+    return pwsp_svg_stalls[stall][1];
+}
+
+// =================================================================================================
 // src/report/svg.c
 // =================================================================================================
 
@@ -60275,8 +61439,7 @@ PWSP_INTERNAL bool pwsp_export_perfetto(pwsp_picture *picture) {
 //               0       50      100    time axis
 //      legend: kernels, reasons
 //
-// Colours are those of Okabe and Ito, which colour-blind readers tell apart; kernels have patterns
-// besides. Tasks narrower than half a pixel are drawn together: a column of pixels has the colour
+// Tasks narrower than half a pixel are drawn together: a column of pixels has the colour
 // of the kernel that took most of it, the fainter the less of it was busy. So a lane has at most
 // three shapes for each pixel, however many tasks there are.
 //
@@ -60288,7 +61451,6 @@ enum {
     PWSP_SVG_LEFT = 84,
     PWSP_SVG_RIGHT = 16,
     PWSP_SVG_TOP = 56,
-    PWSP_SVG_KERNELS = 8,  // colours, and patterns
     PWSP_SVG_SCALE = 100,
     PWSP_SVG_LEGEND = 150  // width of an entry
 };
@@ -60332,86 +61494,6 @@ static void pwsp_svg_hundredths(pwsp_svg *svg, const char *name, uint64_t value)
     pwsp_out_text(svg->out, "\"");
 }
 
-// A number with its digits in groups of three: "1,234,567".
-static void pwsp_svg_count(pwsp_out *out, uint64_t value) {
-    char digits[20];
-    size_t length = pwsp_label_u64(value, digits);
-    for (size_t i = 0; i < length; i++) {
-        pwsp_out_bytes(out, &digits[i], 1);
-        if (i + 1 < length && (length - 1 - i) % 3 == 0) {
-            pwsp_out_text(out, ",");
-        }
-    }
-}
-
-// -- style ----------------------------------------------------------------------------------------
-
-static const char pwsp_svg_colours[PWSP_SVG_KERNELS][8] = {
-    "#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#0072b2", "#d55e00", "#999999"};
-
-// The pattern of each kernel, over its colour.
-static const char pwsp_svg_patterns[PWSP_SVG_KERNELS][48] = {
-    "",
-    "<path d=\"M-2 2L2-2M0 8L8 0M6 10L10 6\"/>",
-    "<path d=\"M4 0V8\"/>",
-    "<path d=\"M0 4H8\"/>",
-    "<path d=\"M-2 6L2 10M0 0L8 8M6-2L10 2\"/>",
-    "<circle cx=\"4\" cy=\"4\" r=\"1.2\"/>",
-    "<path d=\"M0 4H8M4 0V8\"/>",
-    "<path d=\"M0 0L8 8M0 8L8 0\"/>"};
-
-// By stall: its colour, and what the legend calls it.
-static const char pwsp_svg_stalls[PTOWSP_STALL_COUNT][2][24] = {
-    {"#888888", "idle: nothing left"}, {"#e05a6b", "idle: dependency"},
-    {"#888888", "idle: lane"},         {"#9575cd", "idle: window"},
-    {"#c77d1e", "idle: order"},        {"#2a9d8f", "idle: slot"},
-    {"#5f8fd0", "idle: timing"},       {"#858c72", "idle: start"},
-    {"#d648c0", "idle: channel"}};
-
-static void pwsp_svg_theme(pwsp_out *out, bool is_dark) {
-    pwsp_out_format(out,
-                    ".bg{fill:%s}.t{fill:%s}.u{fill:%s}.g{stroke:%s}.row{fill:%s}.c{stroke:%s}",
-                    is_dark ? "#0d1117" : "#ffffff", is_dark ? "#e6edf3" : "#1f2328",
-                    is_dark ? "#9da7b1" : "#59636e", is_dark ? "#30363d" : "#d8dee4",
-                    is_dark ? "#161b22" : "#f6f8fa", is_dark ? "#ffffff" : "#000000");
-}
-
-static void pwsp_svg_style(pwsp_svg *svg) {
-    pwsp_out *out = svg->out;
-    ptowsp_theme theme = svg->picture->options->theme;
-    pwsp_out_text(out,
-                  "<style>text{font-family:-apple-system,'Segoe UI','DejaVu Sans',Arial,"
-                  "sans-serif;font-size:11px}.h{font-size:15px;font-weight:600}.b{fill:#10151a;"
-                  "font-size:10px}.n{text-anchor:end}.m{text-anchor:middle}.c{fill:none;"
-                  "stroke-width:1.6}.g{stroke-width:1}");
-    pwsp_svg_theme(out, theme == PTOWSP_THEME_DARK);
-    if (theme == PTOWSP_THEME_AUTO) {
-        pwsp_out_text(out, "@media(prefers-color-scheme:dark){");
-        pwsp_svg_theme(out, true);
-        pwsp_out_text(out, "}");
-    }
-    pwsp_out_text(out, "</style>\n<defs>");
-    for (uint32_t i = 0; i < PWSP_SVG_KERNELS; i++) {
-        pwsp_out_format(out,
-                        "<pattern id=\"k%u\" width=\"8\" height=\"8\" "
-                        "patternUnits=\"userSpaceOnUse\"><rect width=\"8\" height=\"8\" "
-                        "fill=\"%s\"/>",
-                        i, pwsp_svg_colours[i]);
-        pwsp_out_format(out,
-                        "<g fill=\"#000\" fill-opacity=\".35\" stroke=\"#000\" "
-                        "stroke-opacity=\".22\" stroke-width=\"1.2\">%s</g></pattern>",
-                        pwsp_svg_patterns[i]);
-    }
-    for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
-        pwsp_out_format(out,
-                        "<pattern id=\"s%u\" width=\"6\" height=\"6\" "
-                        "patternUnits=\"userSpaceOnUse\"><path d=\"M-1 1L1-1M0 6L6 0M5 7L7 5\" "
-                        "stroke=\"%s\" stroke-opacity=\".9\"/></pattern>",
-                        i, pwsp_svg_stalls[i][0]);
-    }
-    pwsp_out_text(out, "</defs>\n<rect class=\"bg\" width=\"100%\" height=\"100%\"/>\n");
-}
-
 static void pwsp_svg_head(pwsp_svg *svg, uint32_t height) {
     pwsp_out *out = svg->out;
     pwsp_picture *picture = svg->picture;
@@ -60422,7 +61504,7 @@ static void pwsp_svg_head(pwsp_svg *svg, uint32_t height) {
                     width, height, width, height);
     pwsp_out_xml(out, pwsp_picture_title(picture));
     pwsp_out_text(out, "</title>\n");
-    pwsp_svg_style(svg);
+    pwsp_svg_style(out, picture->options->theme);
     pwsp_out_text(out, "<text class=\"t h\" x=\"12\" y=\"24\">");
     pwsp_out_xml(out, pwsp_picture_title(picture));
     pwsp_out_text(out, "</text>\n<text class=\"u\" x=\"12\" y=\"42\">");
@@ -60692,7 +61774,7 @@ static void pwsp_svg_draw_legend(pwsp_svg *svg, pwsp_svg_legend *legend) {
     }
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
         if (svg->has_stall[i]) {
-            pwsp_svg_entry(svg, legend, 's', i, pwsp_svg_stalls[i][1]);
+            pwsp_svg_entry(svg, legend, 's', i, pwsp_svg_stall_name(i));
         }
     }
     if (svg->is_critical) {
@@ -60759,6 +61841,196 @@ PWSP_INTERNAL bool pwsp_export_svg(pwsp_picture *picture) {
     pwsp_memory_free(memory, svg.is_used, kernels * sizeof(bool));
     pwsp_memory_free(memory, svg.cycles, kernels * sizeof(uint64_t));
     return has_memory;
+}
+
+// =================================================================================================
+// src/report/lifetimes.c
+// =================================================================================================
+
+// The memory of transient tensors, drawn: lifetimes by point and offset.
+//
+//      title, peak, sum
+//      peak |          +-------------+
+//           |   q      |   scores    |
+//           |----------+------+------+
+//         0 |      h          |  mlp |
+//            point 0   1      2       points of the program
+
+#include <inttypes.h>
+
+enum {
+    PWSP_LIFETIMES_LEFT = 84,
+    PWSP_LIFETIMES_TOP = 56,
+    PWSP_LIFETIMES_RIGHT = 16,
+    PWSP_LIFETIMES_HEIGHT = 240,
+    PWSP_LIFETIMES_BOTTOM = 28,
+    PWSP_LIFETIMES_LETTER = 6  // pixels of a character
+};
+
+typedef struct pwsp_lifetimes_job {
+    const ptowsp_run *run;
+    const ptowsp_export_options *options;
+    const char *title;
+    ptowsp_transient_sizes sizes;
+    pwsp_out out;
+} pwsp_lifetimes_job;
+
+static const char *pwsp_lifetime_name(const ptowsp_run *run, const ptowsp_lifetime *lifetime) {
+    return PWSP_PROGRAM_AT(run->program, tensors, ptowsp_tensor_desc, lifetime->tensor)->name;
+}
+
+static void pwsp_lifetimes_rows(pwsp_lifetimes_job *job, bool is_csv) {
+    pwsp_out *out = &job->out;
+    if (is_csv) {
+        pwsp_out_text(out, "tensor,offset,bytes,first,last,from,to\r\n");
+    } else {
+        pwsp_out_format(out,
+                        "transient tensors: %" PRIu64 " bytes in one block, %" PRIu64
+                        " each alone, %" PRIu64 " alive at most\n%-24s %12s %12s  lives\n",
+                        job->sizes.peak, job->sizes.sum, job->sizes.low, "tensor", "offset",
+                        "bytes");
+    }
+    for (uint32_t i = 0; i < job->sizes.lifetime_count && !out->has_failed; i++) {
+        ptowsp_lifetime at = ptowsp_run_lifetime_at(job->run, i);
+        char from[PTOWSP_NAME_MAX * 4], to[PTOWSP_NAME_MAX * 4];
+        ptowsp_text_buffer first = {from, sizeof from, 0}, last = {to, sizeof to, 0};
+        const char *name = pwsp_lifetime_name(job->run, &at);
+        ptowsp_program_print_point(job->run->program, at.first, ptowsp_text_to_buffer(&first));
+        ptowsp_program_print_point(job->run->program, at.last, ptowsp_text_to_buffer(&last));
+        if (is_csv) {
+            pwsp_out_csv(out, name);
+            pwsp_out_format(out, ",%" PRIu64 ",%" PRIu64 ",%u,%u,", at.offset, at.size, at.first,
+                            at.last);
+            pwsp_out_csv(out, from);
+            pwsp_out_text(out, ",");
+            pwsp_out_csv(out, to);
+            pwsp_out_text(out, "\r\n");
+        } else {
+            pwsp_out_format(out, "%-24s %12" PRIu64 " %12" PRIu64 "  %u %s", name, at.offset,
+                            at.size, at.first, from);
+            if (at.last != at.first) {
+                pwsp_out_format(out, " to %u %s", at.last, to);
+            }
+            pwsp_out_text(out, "\n");
+        }
+    }
+}
+
+static void pwsp_lifetimes_head(pwsp_lifetimes_job *job) {
+    pwsp_out *out = &job->out;
+    uint32_t height = PWSP_LIFETIMES_TOP + PWSP_LIFETIMES_HEIGHT + PWSP_LIFETIMES_BOTTOM;
+    pwsp_out_format(out,
+                    "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" "
+                    "viewBox=\"0 0 %u %u\" role=\"img\">\n<title>",
+                    job->options->width, height, job->options->width, height);
+    pwsp_out_xml(out, job->title);
+    pwsp_out_text(out, "</title>\n");
+    pwsp_svg_style(out, job->options->theme);
+    pwsp_out_text(out, "<text class=\"t h\" x=\"12\" y=\"24\">");
+    pwsp_out_xml(out, job->title);
+    pwsp_out_text(out, "</text>\n<text class=\"u\" x=\"12\" y=\"42\">transient tensors: ");
+    pwsp_svg_count(out, job->sizes.peak);
+    pwsp_out_text(out, " bytes in one block, ");
+    pwsp_svg_count(out, job->sizes.sum);
+    pwsp_out_text(out, " each alone, ");
+    pwsp_svg_count(out, job->sizes.low);
+    pwsp_out_text(out, " alive at most</text>\n");
+}
+
+// A number of bytes or points, of `all`, as pixels of `span`, in hundredths.
+static double pwsp_lifetimes_scale(uint64_t value, uint64_t all, uint32_t span) {
+    return (double)span * (double)value / (double)(all ? all : 1);
+}
+
+static void pwsp_lifetimes_svg(pwsp_lifetimes_job *job) {
+    pwsp_out *out = &job->out;
+    uint32_t width = job->options->width - PWSP_LIFETIMES_LEFT - PWSP_LIFETIMES_RIGHT;
+    uint32_t bottom = PWSP_LIFETIMES_TOP + PWSP_LIFETIMES_HEIGHT;
+    pwsp_lifetimes_head(job);
+    pwsp_out_format(out, "<rect class=\"row\" x=\"%u\" y=\"%u\" width=\"%u\" height=\"%u\"/>\n",
+                    PWSP_LIFETIMES_LEFT, PWSP_LIFETIMES_TOP, width, PWSP_LIFETIMES_HEIGHT);
+    for (uint32_t i = 0; i < job->sizes.lifetime_count && !out->has_failed; i++) {
+        ptowsp_lifetime at = ptowsp_run_lifetime_at(job->run, i);
+        const char *name = pwsp_lifetime_name(job->run, &at);
+        double x = pwsp_lifetimes_scale(at.first, job->sizes.point_count, width);
+        double w = pwsp_lifetimes_scale(at.last + 1 - at.first, job->sizes.point_count, width);
+        double h = pwsp_lifetimes_scale(at.size, job->sizes.peak, PWSP_LIFETIMES_HEIGHT);
+        double y = pwsp_lifetimes_scale(at.offset, job->sizes.peak, PWSP_LIFETIMES_HEIGHT);
+        if (at.size == 0) {
+            continue;
+        }
+        pwsp_out_format(out,
+                        "<rect fill=\"url(#k%u)\" stroke=\"#000\" stroke-opacity=\".5\" "
+                        "x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"><title>",
+                        at.tensor % PWSP_SVG_KERNELS, PWSP_LIFETIMES_LEFT + x, bottom - y - h, w,
+                        h);
+        pwsp_out_xml(out, name);
+        pwsp_out_format(out, ": %" PRIu64 " bytes at %" PRIu64 "</title></rect>\n", at.size,
+                        at.offset);
+        if (w > (double)(PWSP_LIFETIMES_LETTER * strlen(name)) && h >= 12) {
+            pwsp_out_format(out, "<text class=\"b m\" x=\"%.2f\" y=\"%.2f\">",
+                            PWSP_LIFETIMES_LEFT + x + w / 2, bottom - y - h / 2 + 4);
+            pwsp_out_xml(out, name);
+            pwsp_out_text(out, "</text>\n");
+        }
+    }
+    pwsp_out_format(out, "<text class=\"u n\" x=\"%u\" y=\"%u\">", PWSP_LIFETIMES_LEFT - 6,
+                    PWSP_LIFETIMES_TOP + 8);
+    pwsp_svg_count(out, job->sizes.peak);
+    pwsp_out_format(out, "</text>\n<text class=\"u n\" x=\"%u\" y=\"%u\">0</text>\n",
+                    PWSP_LIFETIMES_LEFT - 6, bottom);
+    pwsp_out_format(out, "<text class=\"u\" x=\"%u\" y=\"%u\">points of the program: %u</text>\n",
+                    PWSP_LIFETIMES_LEFT, bottom + 18, job->sizes.point_count);
+    pwsp_out_text(out, "</svg>\n");
+}
+
+static ptowsp_status pwsp_lifetimes_check(const ptowsp_run *run, ptowsp_export_format format,
+                                          ptowsp_export_options *options, ptowsp_output output) {
+    bool is_known =
+        format == PTOWSP_EXPORT_SVG || format == PTOWSP_EXPORT_CSV || format == PTOWSP_EXPORT_TABLE;
+    options->width = options->width ? options->width : 960;
+    const char *wrong = !is_known       ? "transient tensors are drawn as SVG, CSV or TABLE"
+                        : !output.write ? "an output without a function"
+                        : (uint32_t)options->theme > PTOWSP_THEME_DARK ? "there is no such theme"
+                        : options->width < 320 || options->width > 10000
+                            ? "a width is not in 320 to 10000"
+                        : run->program->transients.count == 0 ? "there are no transient tensors"
+                        : !run->bindings.transients.is_found
+                            ? "no transient tensors have been placed (ptowsp_run_size_transients)"
+                            : NULL;
+    return wrong ? pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "export: %s",
+                             wrong)
+                 : PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_run_export_transients(const ptowsp_run *run, ptowsp_export_format format,
+                                           const ptowsp_export_options *options,
+                                           ptowsp_output output) {
+    ptowsp_export_options chosen;
+    pwsp_lifetimes_job job;
+    memset(&chosen, 0, sizeof chosen);
+    if (options) {
+        chosen = *options;
+    }
+    ptowsp_status status = pwsp_lifetimes_check(run, format, &chosen, output);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    job.run = run;
+    job.options = &chosen;
+    job.title = chosen.title ? chosen.title : run->program->name;
+    job.sizes = pwsp_run_transient_sizes(run);
+    pwsp_out_begin(&job.out, output);
+    if (format == PTOWSP_EXPORT_SVG) {
+        pwsp_lifetimes_svg(&job);
+    } else {
+        pwsp_lifetimes_rows(&job, format == PTOWSP_EXPORT_CSV);
+    }
+    pwsp_out_flush(&job.out);
+    return job.out.has_failed
+               ? pwsp_fail(run->context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+                           "export: the output failed after %" PRIu64 " bytes", job.out.sent)
+               : PTOWSP_OK;
 }
 
 // =================================================================================================

@@ -2428,6 +2428,32 @@ typedef enum ptowsp_plan_field {
 // Errors   A bad or clashing name; an unknown dtype or location; a rank or size out of range.
 PTOWSP_API ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_tensor_desc *desc);
 
+// Declares a transient tensor: what tasks hand to later tasks. Nothing is bound to it. Executions
+// give it memory, and tensors that never live at the same time share it (section 22). Row-major.
+//
+//      ptowsp_tensor_desc desc = {"hidden", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 64}, ...};
+//      ptowsp_expr sizes[2] = {ptowsp_axis_size(m, tokens)};
+//      ptowsp_tensor hidden = ptowsp_tensor_transient(m, &desc, sizes);
+//
+// A size of PTOWSP_DYNAMIC is the i64 expression of its dimension in `sizes`, which has desc->rank
+// of them, zero for the others; NULL: none is dynamic. It may read what is the same during a run:
+// bound sizes, symbols and arrays.
+//
+// Its scope is the innermost block (the body of a loop, a when, a workload) around all its uses; for
+// uses in several workloads, the workload that the program begins with. A pass through this block
+// finds it with no contents, as a variable that is declared there in C: what an iteration of a loop
+// shall hand to the next one is used outside the loop, too, or bound. In program order something
+// must write it before something reads it (a task may not do both first). Lifetimes are those of
+// program order, from the first use in a pass to the last. A parallel loop, a combine or a pipeline
+// counts as one moment, as its parts may run at the same time.
+//
+// Errors   As ptowsp_tensor_make; a dynamic size without expression, or an expression for another;
+//          one that is not i64. Compiling: a size that reads a variable or a slot; a read before any
+//          write. Outside pipelines, that is: there only a read without any write is found.
+PTOWSP_API ptowsp_tensor ptowsp_tensor_transient(ptowsp_module *module,
+                                                 const ptowsp_tensor_desc *desc,
+                                                 const ptowsp_expr *sizes);
+
 // -------------------------------------------------------------------------------------------------
 // 15. Kernels
 // -------------------------------------------------------------------------------------------------
@@ -3990,6 +4016,59 @@ PTOWSP_API ptowsp_status ptowsp_run_bind_batch(ptowsp_run *run, const char *plan
                                                const ptowsp_attention_config *config,
                                                const ptowsp_attention_sizes *capacity);
 
+// -- transient tensors ----------------------------------------------------------------------------
+//
+// Before an execution walks the program, it evaluates the sizes of the program's transient tensors
+// (section 14) and places them in one block, each at a multiple of PTOWSP_TRANSIENT_ALIGN bytes:
+// those that are never alive at the same point of the program may have the same bytes. The points
+// are its statements in order, with parallel loops, combines and pipelines as one point each.
+// Places depend on sizes alone, and are found anew only when sizes change.
+//
+// Shared memory orders tasks as any reuse of memory does: a task waits for those that used its bytes
+// before, on lanes always, and in simulated time if the schedule's dependencies look at data. So
+// results are the same, to the bit, as with memory for each tensor.
+
+#define PTOWSP_TRANSIENT_ALIGN 64
+
+// The block: memory of the caller's, aligned to PTOWSP_TRANSIENT_ALIGN bytes, which must live while
+// the run executes; on a device, the device's. With NULL it is the context's, kept by the run and
+// grown when an execution needs more; then size is a limit, and 0 means none (the default).
+// Executions that need more than size end with LIMIT_EXCEEDED before anything is called, and name
+// the largest tensors at the point that needs most.
+// Errors   INVALID_PARAMS (alignment), BUSY.
+PTOWSP_API ptowsp_status ptowsp_run_bind_transients(ptowsp_run *run, void *block, uint64_t size);
+
+typedef struct ptowsp_transient_sizes {
+    uint64_t peak;  // bytes of the block
+    uint64_t sum;   // bytes that all would take, each with memory of its own
+    uint64_t low;   // the most bytes alive at one point: no placement takes less
+    uint32_t point_count;
+    uint32_t point;           // the first one where that many are alive
+    uint32_t lifetime_count;  // for ptowsp_run_lifetime_at
+} ptowsp_transient_sizes;
+
+// Places the transient tensors for what is bound now, without executing. Needs all sizes, lengths,
+// plans and symbols that the program uses, but no other tensors.
+// Errors   Those of executing for these; INVALID_PARAMS: a negative size; LIMIT_EXCEEDED: more than
+//          2^61 bytes; BUSY.
+// Cost     Microseconds for tens of tensors, of the order of their number squared; less if sizes
+//          are as they were.
+PTOWSP_API ptowsp_status ptowsp_run_size_transients(ptowsp_run *run,
+                                                    ptowsp_transient_sizes *out_sizes);
+
+// A lifetime, i < lifetime_count: tensors in the order of their declaration, and of a tensor that
+// several calls of its workload use, a lifetime each, in order.
+typedef struct ptowsp_lifetime {
+    uint32_t tensor;        // of the program
+    uint32_t first, last;   // points, inclusive
+    uint64_t offset, size;  // bytes in the block
+} ptowsp_lifetime;
+PTOWSP_API ptowsp_lifetime ptowsp_run_lifetime_at(const ptowsp_run *run, uint32_t i);
+
+// Writes the place of a point: "decode/for_each layer/parallel head".
+PTOWSP_API void ptowsp_program_print_point(const ptowsp_program *program, uint32_t point,
+                                           ptowsp_text text);
+
 // bind_slot sets the value that a slot has when a run begins (default: 0). run_slot returns its
 // value at the end of the last run.
 PTOWSP_API ptowsp_status ptowsp_run_bind_slot(ptowsp_run *run, uint32_t slot, uint64_t value);
@@ -4476,6 +4555,16 @@ typedef struct ptowsp_export_options {
 PTOWSP_API ptowsp_status ptowsp_run_export(const ptowsp_run *run, ptowsp_export_format format,
                                            const ptowsp_export_options *options,
                                            ptowsp_output output);
+
+// Writes the memory of a run's transient tensors, as last placed (section 22): lifetimes by point
+// and offset as TABLE, CSV or SVG (points from left to right, bytes upwards). Of the options, title,
+// width and theme count.
+// Errors   INVALID_PARAMS: another format, no function, a width out of range, nothing was placed.
+//          SYSTEM_FAILED: the output failed.
+PTOWSP_API ptowsp_status ptowsp_run_export_transients(const ptowsp_run *run,
+                                                      ptowsp_export_format format,
+                                                      const ptowsp_export_options *options,
+                                                      ptowsp_output output);
 
 // Spans with what describes them.
 typedef struct ptowsp_span_set {
@@ -5256,6 +5345,7 @@ typedef struct ptowsp_tensor_info {
     bool is_used;
     bool is_written;  // by a task
     bool is_loaded;   // a slot is loaded from it
+    bool is_transient;
 } ptowsp_tensor_info;
 
 typedef struct ptowsp_variable_info {

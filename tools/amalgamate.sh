@@ -98,6 +98,7 @@ src/data/region.h src/data/region.c
 src/data/names.h src/data/names.c
 src/data/expr.h src/data/expr.c
 src/data/code.h src/data/code.c
+src/data/placement.h src/data/placement.c
 src/data/cost_model.h
 src/data/attention_cost.c
 "
@@ -146,7 +147,7 @@ src/workload/schedule.h src/workload/schedule.c
 src/workload/check.h src/workload/check.c src/workload/check_pipeline.c
 src/workload/program.h src/workload/compile.h src/workload/read.h
 src/workload/compile.c
-src/workload/compile_pipeline.c src/workload/program.c
+src/workload/compile_pipeline.c src/workload/lifetime.c src/workload/program.c
 src/workload/taint.c
 src/workload/print_module.c src/workload/print_program.c
 src/workload/read_exprs.c src/workload/read_statements.c src/workload/read_program.c
@@ -163,7 +164,7 @@ src/time/channel.h src/time/channel.c
 src/time/exchange.h src/time/exchange.c src/time/deadlock.c
 src/time/pipeline.h src/time/steps.c
 src/time/order.h src/time/order.c src/time/network.c src/time/pipeline.c
-src/exec/bindings.h src/exec/bind.c src/exec/verify.c
+src/exec/bindings.h src/exec/bind.c src/exec/transient.h src/exec/transient.c src/exec/verify.c
 src/exec/call.h src/exec/call.c src/exec/tiles.c
 src/exec/edges.h src/exec/edges.c
 src/exec/recorder.h src/exec/recorder.c
@@ -183,7 +184,7 @@ src/report/report.h src/report/pipelines.c src/report/stats.c
 src/report/label.h src/report/label.c
 src/report/output.h src/report/output.c
 src/report/picture.h src/report/picture.c
-src/report/tables.c src/report/chrome.c src/report/perfetto.c src/report/svg.c src/report/edges_text.c src/report/report_run.c src/report/search.c src/report/export.c
+src/report/tables.c src/report/chrome.c src/report/perfetto.c src/report/svg_style.h src/report/svg_style.c src/report/svg.c src/report/lifetimes.c src/report/edges_text.c src/report/report_run.c src/report/search.c src/report/export.c
 "
 FILES="$PLAN $MORE_PLANS $DATA $RUNTIME $TILES $WORKLOAD $TILE_WORKLOAD $REST"
 

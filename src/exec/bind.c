@@ -22,7 +22,11 @@
     ARRAY(batches, pwsp_plan_batch, program->axes.count + 1)                                       \
     ARRAY(rooms, pwsp_plan_room, program->axes.count + 1)                                          \
     ARRAY(length_sums, int64_t, program->arrays.count + 1)                                         \
-    ARRAY(effective, pwsp_bound_tensor, program->tensors.count + 1)
+    ARRAY(effective, pwsp_bound_tensor, program->tensors.count + 1)                                \
+    ARRAY(transients.placed, pwsp_placed, program->transients.count + 1)                           \
+    ARRAY(transients.order, uint32_t, 2 * program->transients.count + 1)                           \
+    ARRAY(transients.offsets, uint64_t, program->transients.count + 1)                             \
+    ARRAY(transients.alive, uint64_t, program->points.count + 1)
 
 PWSP_INTERNAL bool pwsp_bindings_init(pwsp_bindings *bindings, ptowsp_context *context,
                                       const ptowsp_program *program) {
@@ -51,6 +55,8 @@ PWSP_INTERNAL void pwsp_bindings_free(pwsp_bindings *bindings) {
     for (uint32_t i = 0; bindings->rooms && i < program->axes.count; i++) {
         pwsp_plan_room_free(&bindings->context->memory, &bindings->rooms[i]);
     }
+    pwsp_memory_free(&bindings->context->memory, bindings->transients.own,
+                     (size_t)bindings->transients.own_bytes);
 #define PWSP_BINDINGS_FREE(field, type, count)                                                     \
     pwsp_memory_free(&bindings->context->memory, bindings->field, (size_t)(count) * sizeof(type));
     PWSP_BINDINGS_ARRAYS(PWSP_BINDINGS_FREE)
@@ -60,7 +66,7 @@ PWSP_INTERNAL void pwsp_bindings_free(pwsp_bindings *bindings) {
 
 PWSP_INTERNAL size_t pwsp_bindings_bytes(const pwsp_bindings *bindings) {
     const ptowsp_program *program = bindings->program;
-    size_t bytes = 0;
+    size_t bytes = (size_t)bindings->transients.own_bytes;
     for (uint32_t i = 0; i < program->axes.count; i++) {
         bytes += (size_t)bindings->rooms[i].word_count * sizeof(uint64_t);
     }
@@ -336,9 +342,25 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_tensor(pwsp_bindings *bindings, const char
     if (id == 0) {
         return status;
     }
+    if (bindings->program->tensor_is_transient[id]) {
+        return pwsp_fail(bindings->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "bind: tensor %s is transient: executions give it memory", tensor);
+    }
     pwsp_error error;
     status = pwsp_bind_check_tensor(
         &error, PWSP_PROGRAM_AT(bindings->program, tensors, ptowsp_tensor_desc, id), buffer,
         &bindings->tensors[id]);
     return pwsp_bind_result(bindings, &error, status);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_transients(pwsp_bindings *bindings, void *block,
+                                                 uint64_t size) {
+    if ((uintptr_t)block % PTOWSP_TRANSIENT_ALIGN != 0) {
+        return pwsp_fail(bindings->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "bind: the block of transient tensors is not aligned to %d bytes",
+                         PTOWSP_TRANSIENT_ALIGN);
+    }
+    bindings->transients.block = (char *)block;
+    bindings->transients.size = size;
+    return PTOWSP_OK;
 }

@@ -7,6 +7,19 @@
 #include "../runtime/plan_batch.h"
 #include "../workload/expand.h"
 
+// Memory of transient tensors.
+typedef struct pwsp_transients {
+    pwsp_placed *placed;        // by transient tensor of the program
+    uint32_t *order;            // scratch of the placement, as the following
+    uint64_t *offsets, *alive;  //
+    pwsp_placement placement;   //
+    bool is_found;              // the placement is that of the sizes in placed
+    char *block;                // the caller's, or NULL
+    uint64_t size;              // of it, or of what the context may give; 0: no limit
+    char *own;                  // the context's
+    uint64_t own_bytes;         //
+} pwsp_transients;
+
 typedef struct pwsp_bindings {
     ptowsp_context *context;
     const ptowsp_program *program;
@@ -18,6 +31,7 @@ typedef struct pwsp_bindings {
     pwsp_bound_tensor *tensors;    // by tensor
     ptowsp_attention_plan *plans;  // by axis of a plan, each the same; as its arrays and sizes say
     pwsp_plan_batch *batches;      // by the first axis of a plan
+    pwsp_transients transients;
     // As seen by the present execution:
     int64_t *length_sums;          // by array
     pwsp_bound_tensor *effective;  // by tensor
@@ -51,11 +65,18 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_batch(pwsp_bindings *bindings, const char 
 PWSP_INTERNAL ptowsp_status pwsp_bind_tensor(pwsp_bindings *bindings, const char *tensor,
                                              const ptowsp_buffer *buffer);
 
+// Gives transient tensors a block, or with NULL a limit to what they may take of the context.
+PWSP_INTERNAL ptowsp_status pwsp_bind_transients(pwsp_bindings *bindings, void *block,
+                                                 uint64_t size);
+
 // The batch that is bound to the plan of an axis; NULL: none is.
 PWSP_INTERNAL const pwsp_plan_batch *pwsp_bound_batch(const pwsp_bindings *bindings, uint32_t axis);
 
 // Plans the batches that are bound, and binds their plans.
 PWSP_INTERNAL ptowsp_status pwsp_bindings_plan(pwsp_bindings *bindings);
+
+// Checks sizes and arrays, and places transient tensors (verify.c): a part of the following.
+PWSP_INTERNAL ptowsp_status pwsp_bindings_size(pwsp_bindings *bindings);
 
 // Checks everything that an execution needs before it walks: all names are bound, arrays are
 // well-formed, kernels support their calls (verify.c).

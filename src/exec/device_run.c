@@ -118,6 +118,19 @@ static ptowsp_status pwsp_device_walk(void *user, ptowsp_run *run) {
 // Are all used tensors in the device's memory? Executing detects tensors without binding or data.
 static ptowsp_status pwsp_device_check_tensors(ptowsp_device *device, const ptowsp_run *run) {
     const ptowsp_program *program = run->program;
+    const pwsp_transients *transients = &run->bindings.transients;
+    if (program->transients.count && !transients->block) {
+        return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "device: the program has transient tensors: give them a block of the "
+                         "device's memory (ptowsp_run_bind_transients)");
+    }
+    if (program->transients.count) {
+        ptowsp_status status = pwsp_device_memory_check(&device->memory, transients->block,
+                                                        transients->size, "transient tensors");
+        if (status != PTOWSP_OK) {
+            return status;
+        }
+    }
     for (uint32_t i = 1; i < program->tensors.count; i++) {
         const pwsp_bound_tensor *bound = &run->bindings.tensors[i];
         bool has_data = bound->is_bound && bound->data && bound->high >= bound->low;

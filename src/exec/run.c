@@ -113,6 +113,11 @@ ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *tensor,
                                     : pwsp_bind_tensor(&run->bindings, tensor, buffer);
 }
 
+ptowsp_status ptowsp_run_bind_transients(ptowsp_run *run, void *block, uint64_t size) {
+    return pwsp_run_is_running(run) ? PTOWSP_BUSY
+                                    : pwsp_bind_transients(&run->bindings, block, size);
+}
+
 ptowsp_status ptowsp_run_bind_plan(ptowsp_run *run, const char *plan,
                                    const ptowsp_attention_plan *bound) {
     return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_bind_plan(&run->bindings, plan, bound);

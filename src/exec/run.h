@@ -38,6 +38,9 @@ PWSP_INTERNAL ptowsp_status pwsp_run_execute_by(ptowsp_run *run, const ptowsp_ru
                                                 uint32_t core_count, pwsp_run_issue_fn issue,
                                                 void *user);
 
+// What the transient tensors take, as they were placed last.
+PWSP_INTERNAL ptowsp_transient_sizes pwsp_run_transient_sizes(const ptowsp_run *run);
+
 // Copies the error of the walk, or of time, to the run.
 PWSP_INTERNAL ptowsp_status pwsp_run_fail_walk(ptowsp_run *run);
 PWSP_INTERNAL ptowsp_status pwsp_run_fail_time(ptowsp_run *run);

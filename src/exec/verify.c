@@ -3,7 +3,7 @@
 //
 // The contents of arrays are checked for each run: they belong to the caller and may have changed.
 
-#include "bindings.h"
+#include "transient.h"
 
 #include "../runtime/binding_check.h"
 #include "../runtime/plan_binding.h"
@@ -83,7 +83,7 @@ static ptowsp_status pwsp_check_place(const pwsp_bindings *bindings, const char 
 static ptowsp_status pwsp_check_tensors(pwsp_bindings *bindings, bool is_time_only) {
     const ptowsp_program *p = bindings->program;
     const ptowsp_buffer as_declared = {NULL, 0, PTOWSP_DTYPE_NONE, 0, {0}, {0}};
-    uint64_t base = UINT64_C(1) << 63;
+    uint64_t base = (UINT64_C(1) << 63) + bindings->transients.placement.peak;
     ptowsp_status status = PTOWSP_OK;
     for (uint32_t i = 1; status == PTOWSP_OK && i < p->tensors.count; i++) {
         const ptowsp_tensor_desc *desc = PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, i);
@@ -100,7 +100,8 @@ static ptowsp_status pwsp_check_tensors(pwsp_bindings *bindings, bool is_time_on
         }
         status = pwsp_verify_tensor(&error, desc->name, tensor);
         if (status != PTOWSP_OK) {
-            status = needs_data || !tensor->is_bound
+            status = p->tensor_is_transient[i] ? PTOWSP_OK
+                     : needs_data || !tensor->is_bound
                          ? pwsp_check_result(bindings, &error, status)
                          : pwsp_check_place(bindings, desc->name, tensor, &base);
         }
@@ -136,9 +137,15 @@ static ptowsp_status pwsp_check_kernels(const pwsp_bindings *bindings, bool is_t
     return PTOWSP_OK;
 }
 
-PWSP_INTERNAL ptowsp_status pwsp_bindings_verify(pwsp_bindings *bindings, bool is_time_only) {
+PWSP_INTERNAL ptowsp_status pwsp_bindings_size(pwsp_bindings *bindings) {
     ptowsp_status status = pwsp_check_sizes(bindings);
     status = status != PTOWSP_OK ? status : pwsp_check_arrays(bindings);
+    return status != PTOWSP_OK ? status : pwsp_transients_find(bindings);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_bindings_verify(pwsp_bindings *bindings, bool is_time_only) {
+    ptowsp_status status = pwsp_bindings_size(bindings);
+    status = status != PTOWSP_OK ? status : pwsp_transients_bind(bindings, is_time_only);
     status = status != PTOWSP_OK ? status : pwsp_check_tensors(bindings, is_time_only);
     return status != PTOWSP_OK ? status : pwsp_check_kernels(bindings, is_time_only);
 }

@@ -6,14 +6,14 @@
 //               0       50      100    time axis
 //      legend: kernels, reasons
 //
-// Colours are those of Okabe and Ito, which colour-blind readers tell apart; kernels have patterns
-// besides. Tasks narrower than half a pixel are drawn together: a column of pixels has the colour
+// Tasks narrower than half a pixel are drawn together: a column of pixels has the colour
 // of the kernel that took most of it, the fainter the less of it was busy. So a lane has at most
 // three shapes for each pixel, however many tasks there are.
 //
 // Coordinates are hundredths of pixels in integers, and times are scaled down before they overflow.
 
 #include "picture.h"
+#include "svg_style.h"
 
 #include <inttypes.h>
 
@@ -21,7 +21,6 @@ enum {
     PWSP_SVG_LEFT = 84,
     PWSP_SVG_RIGHT = 16,
     PWSP_SVG_TOP = 56,
-    PWSP_SVG_KERNELS = 8,  // colours, and patterns
     PWSP_SVG_SCALE = 100,
     PWSP_SVG_LEGEND = 150  // width of an entry
 };
@@ -65,86 +64,6 @@ static void pwsp_svg_hundredths(pwsp_svg *svg, const char *name, uint64_t value)
     pwsp_out_text(svg->out, "\"");
 }
 
-// A number with its digits in groups of three: "1,234,567".
-static void pwsp_svg_count(pwsp_out *out, uint64_t value) {
-    char digits[20];
-    size_t length = pwsp_label_u64(value, digits);
-    for (size_t i = 0; i < length; i++) {
-        pwsp_out_bytes(out, &digits[i], 1);
-        if (i + 1 < length && (length - 1 - i) % 3 == 0) {
-            pwsp_out_text(out, ",");
-        }
-    }
-}
-
-// -- style ----------------------------------------------------------------------------------------
-
-static const char pwsp_svg_colours[PWSP_SVG_KERNELS][8] = {
-    "#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#0072b2", "#d55e00", "#999999"};
-
-// The pattern of each kernel, over its colour.
-static const char pwsp_svg_patterns[PWSP_SVG_KERNELS][48] = {
-    "",
-    "<path d=\"M-2 2L2-2M0 8L8 0M6 10L10 6\"/>",
-    "<path d=\"M4 0V8\"/>",
-    "<path d=\"M0 4H8\"/>",
-    "<path d=\"M-2 6L2 10M0 0L8 8M6-2L10 2\"/>",
-    "<circle cx=\"4\" cy=\"4\" r=\"1.2\"/>",
-    "<path d=\"M0 4H8M4 0V8\"/>",
-    "<path d=\"M0 0L8 8M0 8L8 0\"/>"};
-
-// By stall: its colour, and what the legend calls it.
-static const char pwsp_svg_stalls[PTOWSP_STALL_COUNT][2][24] = {
-    {"#888888", "idle: nothing left"}, {"#e05a6b", "idle: dependency"},
-    {"#888888", "idle: lane"},         {"#9575cd", "idle: window"},
-    {"#c77d1e", "idle: order"},        {"#2a9d8f", "idle: slot"},
-    {"#5f8fd0", "idle: timing"},       {"#858c72", "idle: start"},
-    {"#d648c0", "idle: channel"}};
-
-static void pwsp_svg_theme(pwsp_out *out, bool is_dark) {
-    pwsp_out_format(out,
-                    ".bg{fill:%s}.t{fill:%s}.u{fill:%s}.g{stroke:%s}.row{fill:%s}.c{stroke:%s}",
-                    is_dark ? "#0d1117" : "#ffffff", is_dark ? "#e6edf3" : "#1f2328",
-                    is_dark ? "#9da7b1" : "#59636e", is_dark ? "#30363d" : "#d8dee4",
-                    is_dark ? "#161b22" : "#f6f8fa", is_dark ? "#ffffff" : "#000000");
-}
-
-static void pwsp_svg_style(pwsp_svg *svg) {
-    pwsp_out *out = svg->out;
-    ptowsp_theme theme = svg->picture->options->theme;
-    pwsp_out_text(out,
-                  "<style>text{font-family:-apple-system,'Segoe UI','DejaVu Sans',Arial,"
-                  "sans-serif;font-size:11px}.h{font-size:15px;font-weight:600}.b{fill:#10151a;"
-                  "font-size:10px}.n{text-anchor:end}.m{text-anchor:middle}.c{fill:none;"
-                  "stroke-width:1.6}.g{stroke-width:1}");
-    pwsp_svg_theme(out, theme == PTOWSP_THEME_DARK);
-    if (theme == PTOWSP_THEME_AUTO) {
-        pwsp_out_text(out, "@media(prefers-color-scheme:dark){");
-        pwsp_svg_theme(out, true);
-        pwsp_out_text(out, "}");
-    }
-    pwsp_out_text(out, "</style>\n<defs>");
-    for (uint32_t i = 0; i < PWSP_SVG_KERNELS; i++) {
-        pwsp_out_format(out,
-                        "<pattern id=\"k%u\" width=\"8\" height=\"8\" "
-                        "patternUnits=\"userSpaceOnUse\"><rect width=\"8\" height=\"8\" "
-                        "fill=\"%s\"/>",
-                        i, pwsp_svg_colours[i]);
-        pwsp_out_format(out,
-                        "<g fill=\"#000\" fill-opacity=\".35\" stroke=\"#000\" "
-                        "stroke-opacity=\".22\" stroke-width=\"1.2\">%s</g></pattern>",
-                        pwsp_svg_patterns[i]);
-    }
-    for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
-        pwsp_out_format(out,
-                        "<pattern id=\"s%u\" width=\"6\" height=\"6\" "
-                        "patternUnits=\"userSpaceOnUse\"><path d=\"M-1 1L1-1M0 6L6 0M5 7L7 5\" "
-                        "stroke=\"%s\" stroke-opacity=\".9\"/></pattern>",
-                        i, pwsp_svg_stalls[i][0]);
-    }
-    pwsp_out_text(out, "</defs>\n<rect class=\"bg\" width=\"100%\" height=\"100%\"/>\n");
-}
-
 static void pwsp_svg_head(pwsp_svg *svg, uint32_t height) {
     pwsp_out *out = svg->out;
     pwsp_picture *picture = svg->picture;
@@ -155,7 +74,7 @@ static void pwsp_svg_head(pwsp_svg *svg, uint32_t height) {
                     width, height, width, height);
     pwsp_out_xml(out, pwsp_picture_title(picture));
     pwsp_out_text(out, "</title>\n");
-    pwsp_svg_style(svg);
+    pwsp_svg_style(out, picture->options->theme);
     pwsp_out_text(out, "<text class=\"t h\" x=\"12\" y=\"24\">");
     pwsp_out_xml(out, pwsp_picture_title(picture));
     pwsp_out_text(out, "</text>\n<text class=\"u\" x=\"12\" y=\"42\">");
@@ -425,7 +344,7 @@ static void pwsp_svg_draw_legend(pwsp_svg *svg, pwsp_svg_legend *legend) {
     }
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
         if (svg->has_stall[i]) {
-            pwsp_svg_entry(svg, legend, 's', i, pwsp_svg_stalls[i][1]);
+            pwsp_svg_entry(svg, legend, 's', i, pwsp_svg_stall_name(i));
         }
     }
     if (svg->is_critical) {

@@ -89,9 +89,24 @@ static bool pwsp_compiler_task_leaf(pwsp_compiler *c, const pwsp_expr_node *node
     return variable != 0;
 }
 
+// The size of a transient tensor may read what is the same during a run.
+static bool pwsp_compiler_size_leaf(pwsp_compiler *c, const pwsp_expr_node *node) {
+    bool is_good = node->op == PWSP_EXPR_SYMBOL || node->op == PWSP_EXPR_SIZE;
+    if (!is_good) {
+        pwsp_module_fail(c->module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "transient tensor %s: its size reads a variable, a slot or a task; it may "
+                         "read sizes, symbols and arrays, which are the same during a run",
+                         PWSP_TENSOR(c->module, c->sized_tensor)->name);
+    }
+    return is_good;
+}
+
 PWSP_INTERNAL bool pwsp_compiler_leaf(void *user, const pwsp_expr_node *node, pwsp_leaf *leaf) {
     pwsp_compiler *c = (pwsp_compiler *)user;
     const ptowsp_program *p = c->program;
+    if (c->sized_tensor && !pwsp_compiler_size_leaf(c, node)) {
+        return false;
+    }
     switch ((pwsp_expr_op)node->op) {
     case PWSP_EXPR_SYMBOL:
         p->symbol_is_used[node->a] = true;
@@ -146,9 +161,8 @@ PWSP_INTERNAL bool pwsp_compiler_code(pwsp_compiler *c, uint32_t expr, pwsp_code
     return pwsp_read_expr(c, expr, &out_code->expr);
 }
 
-// Compiles expressions into the program's list of codes.
-static bool pwsp_compiler_codes(pwsp_compiler *c, const uint32_t *exprs, uint32_t count,
-                                uint32_t *out_first) {
+PWSP_INTERNAL bool pwsp_compiler_codes(pwsp_compiler *c, const uint32_t *exprs, uint32_t count,
+                                       uint32_t *out_first) {
     *out_first = (uint32_t)c->program->codes.count;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t index;

@@ -21,6 +21,7 @@ typedef struct pwsp_compiler {
     pwsp_checker checker;
     pwsp_coder coder;
     uint32_t key_task;      // the task whose keys are being compiled, or 0
+    uint32_t sized_tensor;  // the transient tensor whose sizes are being compiled, or 0
     pwsp_table edges;       // of pwsp_edge, from 0
     pwsp_table edge_lists;  // uint32_t: 3 for each node, the first edge with it as that end, + 1
     pwsp_table first_ops;   // uint32_t: of each reached workload; then its statement
@@ -55,10 +56,17 @@ PWSP_INTERNAL uint32_t pwsp_compiler_task_variable(const ptowsp_module *module, 
 // module declares, and its cells, are there. False with the module's error.
 PWSP_INTERNAL bool pwsp_compiler_workloads(pwsp_compiler *c);
 
+// Finds the lifetimes of transient tensors (lifetime.c). False with the module's error.
+PWSP_INTERNAL bool pwsp_compiler_lifetimes(pwsp_compiler *c);
+
 // -- shared by the files that compile -------------------------------------------------------------
 
 // Compiles an expression, 0 as the value 0; false with an error.
 PWSP_INTERNAL bool pwsp_compiler_code(pwsp_compiler *c, uint32_t expr, pwsp_code *out_code);
+
+// Compiles expressions into the program's list of codes.
+PWSP_INTERNAL bool pwsp_compiler_codes(pwsp_compiler *c, const uint32_t *exprs, uint32_t count,
+                                       uint32_t *out_first);
 
 // Adds an operation; the next one's index; lets an operation lead to the next one.
 PWSP_INTERNAL bool pwsp_compiler_op(pwsp_compiler *c, pwsp_op_kind kind, uint32_t at,

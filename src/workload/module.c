@@ -275,6 +275,7 @@ void ptowsp_module_destroy(ptowsp_module *module) {
     pwsp_table_free(&module->nodes, &memory, sizeof(pwsp_node));
     pwsp_table_free(&module->channels, &memory, sizeof(pwsp_channel_info));
     pwsp_table_free(&module->ports, &memory, sizeof(pwsp_port_info));
+    pwsp_table_free(&module->transients, &memory, sizeof(pwsp_transient_info));
     pwsp_memory_free(&memory, module->exprs.nodes,
                      (size_t)module->exprs.capacity * sizeof(pwsp_expr_node));
     pwsp_arena_free(&module->arena);
@@ -418,4 +419,54 @@ ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_tensor_desc
         tensor.id = id;
     }
     return tensor;
+}
+
+// Checks the sizes of a transient tensor; false with an error.
+static bool pwsp_transient_sizes(ptowsp_module *module, const ptowsp_tensor_desc *desc,
+                                 const ptowsp_expr *sizes, uint32_t *out_sizes) {
+    for (uint32_t i = 0; i < desc->rank; i++) {
+        bool is_given = sizes && sizes[i].id;
+        if (is_given != (desc->shape[i] == PTOWSP_DYNAMIC)) {
+            pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, i,
+                             is_given ? "transient tensor %s: dimension %u has a size and an "
+                                        "expression"
+                                      : "transient tensor %s: the size of dimension %u needs an "
+                                        "expression",
+                             desc->name, i);
+            return false;
+        }
+        char what[PTOWSP_NAME_MAX + 48];
+        ptowsp_text_buffer buffer = {what, sizeof what, 0};
+        pwsp_text_format(ptowsp_text_to_buffer(&buffer), "transient tensor %s: the size",
+                         desc->name);
+        out_sizes[i] = is_given ? pwsp_module_use(module, sizes[i], PTOWSP_TYPE_I64, what) : 0;
+    }
+    return pwsp_module_is_good(module);
+}
+
+ptowsp_tensor ptowsp_tensor_transient(ptowsp_module *module, const ptowsp_tensor_desc *desc,
+                                      const ptowsp_expr *sizes) {
+    ptowsp_tensor none = {0}, tensor = ptowsp_tensor_make(module, desc);
+    pwsp_transient_info made;
+    memset(&made, 0, sizeof made);
+    made.tensor = tensor.id;
+    if (tensor.id == 0 || !pwsp_transient_sizes(module, desc, sizes, made.sizes)) {
+        return none;
+    }
+    uint32_t id = pwsp_module_add(module, &module->transients, sizeof made);
+    if (id) {
+        *PWSP_TABLE_AT(module->transients, pwsp_transient_info, id) = made;
+    }
+    return id ? tensor : none;
+}
+
+PWSP_INTERNAL const pwsp_transient_info *pwsp_module_transient(const ptowsp_module *module,
+                                                               uint32_t tensor) {
+    for (uint32_t i = 1; i < module->transients.count; i++) {
+        const pwsp_transient_info *info = PWSP_TABLE_AT(module->transients, pwsp_transient_info, i);
+        if (info->tensor == tensor) {
+            return info;
+        }
+    }
+    return NULL;
 }

@@ -45,6 +45,12 @@ typedef struct pwsp_symbol_info {
     const char *name;
 } pwsp_symbol_info;
 
+// A tensor that the library gives memory to.
+typedef struct pwsp_transient_info {
+    uint32_t tensor;
+    uint32_t sizes[PTOWSP_TENSOR_RANK_MAX];  // expressions, or 0: as declared
+} pwsp_transient_info;
+
 typedef struct pwsp_variable_info {
     const char *name;
     ptowsp_type type;
@@ -183,6 +189,7 @@ struct ptowsp_module {
     pwsp_names bindables, kernel_names, workload_names;
     pwsp_names channel_names, process_names;  // of the last pipeline
     pwsp_table axes, symbols, arrays, variables, tensors, kernels, nodes, channels, ports;
+    pwsp_table transients;    // in the order of their tensors
     uint32_t open;            // the innermost open scope, or 0
     uint32_t nest;            // how many are open
     uint32_t workload;        // the last workload
@@ -222,6 +229,10 @@ PWSP_INTERNAL uint32_t pwsp_module_fail_at(ptowsp_module *module, uint32_t node,
 
 // Adds a zeroed item to a table and returns its index; 0 with an error when memory is out.
 PWSP_INTERNAL uint32_t pwsp_module_add(ptowsp_module *module, pwsp_table *table, size_t item_size);
+
+// The transient tensor of an id, or NULL.
+PWSP_INTERNAL const pwsp_transient_info *pwsp_module_transient(const ptowsp_module *module,
+                                                               uint32_t tensor);
 
 // Copies into the module's arena; NULL with an error when memory is out.
 PWSP_INTERNAL void *pwsp_module_copy(ptowsp_module *module, const void *data, size_t size);

@@ -91,11 +91,18 @@ static void pwsp_print_declarations(const ptowsp_module *m, ptowsp_text text) {
             continue;
         }
         pwsp_text_format(text, "tensor %s %s [", tensor->name, ptowsp_dtype_name(tensor->dtype));
+        const pwsp_transient_info *transient = pwsp_module_transient(m, i);
         for (uint32_t j = 0; j < tensor->rank; j++) {
             pwsp_text_format(text, "%s", j ? ", " : "");
-            pwsp_print_size(tensor->shape[j], text);
+            if (transient && transient->sizes[j]) {
+                ptowsp_expr size = {(ptowsp_module *)(uintptr_t)m, transient->sizes[j]};
+                ptowsp_expr_print(size, text);
+            } else {
+                pwsp_print_size(tensor->shape[j], text);
+            }
         }
-        pwsp_text_format(text, "] %s\n", ptowsp_location_name(tensor->location));
+        pwsp_text_format(text, "] %s%s\n", ptowsp_location_name(tensor->location),
+                         transient ? " transient" : "");
     }
     pwsp_print_kernels(m, text);
 }

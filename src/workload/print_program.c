@@ -358,3 +358,9 @@ void ptowsp_program_print(const ptowsp_program *program, ptowsp_text text) {
     }
     pwsp_text_write(text, p->schedule_text, strlen(p->schedule_text));
 }
+
+void ptowsp_program_print_point(const ptowsp_program *program, uint32_t point, ptowsp_text text) {
+    PTOWSP_ASSERT(point < program->points.count);
+    pwsp_program_print_place(program, *PWSP_PROGRAM_AT(program, points, uint32_t, point), NULL,
+                             text);
+}

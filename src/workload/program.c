@@ -223,6 +223,7 @@ static bool pwsp_compiler_tables(pwsp_compiler *c) {
     p->tensor_is_loaded = pwsp_compiler_flags(c, &m->tensors);
     p->tensor_is_written = pwsp_compiler_flags(c, &m->tensors);
     p->tensor_is_used = pwsp_compiler_flags(c, &m->tensors);
+    p->tensor_is_transient = pwsp_compiler_flags(c, &m->tensors);
     p->array_is_used = pwsp_compiler_flags(c, &m->arrays);
     p->axis_is_used = pwsp_compiler_flags(c, &m->axes);
     p->symbol_is_used = pwsp_compiler_flags(c, &m->symbols);
@@ -321,7 +322,7 @@ static bool pwsp_compiler_run(pwsp_compiler *c, uint32_t entry) {
         pwsp_module_no_memory(c->module);
         return false;
     }
-    if (!pwsp_compiler_workloads(c) || !pwsp_read_statements(c) ||
+    if (!pwsp_compiler_workloads(c) || !pwsp_compiler_lifetimes(c) || !pwsp_read_statements(c) ||
         !pwsp_compiler_schedule_text(c)) {
         return false;
     }
@@ -430,6 +431,9 @@ static void pwsp_program_free_table(ptowsp_program *program, pwsp_table *table, 
     TABLE(sends, pwsp_send_op)                                                                     \
     TABLE(receives, pwsp_receive_op)                                                               \
     TABLE(edges, uint32_t)                                                                         \
+    TABLE(transients, pwsp_transient)                                                              \
+    TABLE(lifetimes, pwsp_lifetime)                                                                \
+    TABLE(points, uint32_t)                                                                        \
     TABLE(places, pwsp_place)                                                                      \
     TABLE(params, pwsp_param)                                                                      \
     TABLE(instructions, pwsp_instruction)                                                          \

@@ -5,6 +5,7 @@
 
 #include "../data/code.h"
 #include "../runtime/arrival.h"
+#include "../data/placement.h"
 #include "module.h"
 
 // What moves through a program (op, what `at` is, where `target` leads):
@@ -165,6 +166,14 @@ typedef struct pwsp_statement {
     uint32_t at;
 } pwsp_statement;
 
+// A tensor that an execution gives memory to. Codes: a size for each dimension, or without expr.
+// Tensors with lifetimes that have no point in common may share memory.
+typedef struct pwsp_transient {
+    uint32_t tensor;
+    uint32_t first_code;
+    uint32_t first_lifetime, lifetime_count;
+} pwsp_transient;
+
 struct ptowsp_program {
     pwsp_memory memory;
     pwsp_arena arena;          // names and steps
@@ -188,13 +197,15 @@ struct ptowsp_program {
     pwsp_table ops, loops, tasks, views, codes, branches, slot_ops, calls, resets, edges, places;
     pwsp_table params, instructions, consts;
     pwsp_table pipelines, processes, channels, ports, sends, receives, privates;
-    uint32_t latency_symbol;  // that overrides the latency of channels, or 0
+    pwsp_table transients, lifetimes, points;  // points: the node of each
+    uint32_t latency_symbol;                   // that overrides the latency of channels, or 0
     pwsp_table tensors, kernels, arrays, symbols, axes, variables;  // of the module, by its ids
     // For read access: expressions (ptowsp_expr_info, from 1), statements.
     pwsp_table exprs, statements;
     pwsp_names names;
     bool *tensor_is_loaded;   // by tensor: a slot is loaded from it
     bool *tensor_is_written;  // by tensor: a task writes it
+    bool *tensor_is_transient;
     bool *array_is_used, *axis_is_used, *symbol_is_used, *tensor_is_used, *kernel_is_used;
 };
 

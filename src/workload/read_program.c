@@ -81,7 +81,8 @@ uint32_t ptowsp_program_tensor_count(const ptowsp_program *program) {
 ptowsp_tensor_info ptowsp_program_tensor_at(const ptowsp_program *program, uint32_t tensor) {
     ptowsp_tensor_info info = {*PWSP_READ(program, tensors, ptowsp_tensor_desc, tensor),
                                program->tensor_is_used[tensor], program->tensor_is_written[tensor],
-                               program->tensor_is_loaded[tensor]};
+                               program->tensor_is_loaded[tensor],
+                               program->tensor_is_transient[tensor]};
     return info;
 }
 
@@ -238,7 +239,8 @@ ptowsp_status ptowsp_program_check(ptowsp_context *context, const ptowsp_program
     for (uint32_t i = 1; status == PTOWSP_OK && i < program->tensors.count; i++) {
         if (program->tensor_is_used[i]) {
             status = pwsp_schedule_check_tensor(
-                context, PWSP_PROGRAM_AT(program, tensors, ptowsp_tensor_desc, i), target);
+                context, PWSP_PROGRAM_AT(program, tensors, ptowsp_tensor_desc, i),
+                program->tensor_is_transient[i], target);
         }
     }
     return status;

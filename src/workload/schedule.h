@@ -22,6 +22,6 @@ PWSP_INTERNAL ptowsp_status pwsp_schedule_check_target(ptowsp_context *context,
                                                        bool has_stream_key, ptowsp_target target);
 PWSP_INTERNAL ptowsp_status pwsp_schedule_check_tensor(ptowsp_context *context,
                                                        const ptowsp_tensor_desc *tensor,
-                                                       ptowsp_target target);
+                                                       bool is_transient, ptowsp_target target);
 
 #endif

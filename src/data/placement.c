@@ -1,0 +1,161 @@
+// First fit over lifetimes.
+//
+// The items that are placed are kept in the order of their offsets. For the next one they are
+// looked through from below: those that are never alive with it are passed over, and the first gap
+// between the others that is large enough is its place.
+//
+//      offset
+//        |  +------+
+//        |  |  c   |          +---+
+//        |  +------+          | d |       d fits beside a and below nothing of its time
+//        |  |  a   |  +-------+---+
+//        |  |      |  |     b     |
+//        +--+------+--+-----------+----> points
+
+#include "placement.h"
+
+// Have two items a point in common?
+static bool pwsp_placed_meet(const pwsp_placed *a, const pwsp_placed *b,
+                             const pwsp_lifetime *lifetimes) {
+    const pwsp_lifetime *x = lifetimes + a->first_lifetime, *x_end = x + a->lifetime_count;
+    const pwsp_lifetime *y = lifetimes + b->first_lifetime, *y_end = y + b->lifetime_count;
+    while (x < x_end && y < y_end) {
+        if (x->last < y->first) {
+            x++;
+        } else if (y->last < x->first) {
+            y++;
+        } else {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Does item a come before item b?
+static bool pwsp_placed_is_before(const pwsp_placed *items, const pwsp_lifetime *lifetimes,
+                                  bool by_time, uint32_t a, uint32_t b) {
+    uint32_t a_first = lifetimes[items[a].first_lifetime].first;
+    uint32_t b_first = lifetimes[items[b].first_lifetime].first;
+    if (by_time && a_first != b_first) {
+        return a_first < b_first;
+    }
+    return items[a].bytes != items[b].bytes ? items[a].bytes > items[b].bytes : a < b;
+}
+
+// Moves the item at `at` of a heap, the last in order at its top, down to its place.
+static void pwsp_placed_sift(const pwsp_placed *items, const pwsp_lifetime *lifetimes, bool by_time,
+                             uint32_t *order, uint32_t count, uint32_t at) {
+    for (uint64_t child = 2 * (uint64_t)at + 1; child < count; child = 2 * (uint64_t)at + 1) {
+        if (child + 1 < count &&
+            pwsp_placed_is_before(items, lifetimes, by_time, order[child], order[child + 1])) {
+            child++;
+        }
+        if (!pwsp_placed_is_before(items, lifetimes, by_time, order[at], order[child])) {
+            return;
+        }
+        uint32_t swapped = order[at];
+        order[at] = order[child];
+        order[child] = swapped;
+        at = (uint32_t)child;
+    }
+}
+
+// Lists the items that take memory, in order. Returns how many there are.
+static uint32_t pwsp_placed_sort(const pwsp_placed *items, uint32_t count,
+                                 const pwsp_lifetime *lifetimes, bool by_time, uint32_t *order) {
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (items[i].bytes && items[i].lifetime_count) {
+            order[used++] = i;
+        }
+    }
+    for (uint32_t i = used / 2; i > 0; i--) {
+        pwsp_placed_sift(items, lifetimes, by_time, order, used, i - 1);
+    }
+    for (uint32_t left = used; left > 1; left--) {
+        uint32_t swapped = order[0];
+        order[0] = order[left - 1];
+        order[left - 1] = swapped;
+        pwsp_placed_sift(items, lifetimes, by_time, order, left - 1, 0);
+    }
+    return used;
+}
+
+// Places the items in one order; returns the highest end.
+static uint64_t pwsp_placed_fit(pwsp_placed *items, uint32_t count, const pwsp_lifetime *lifetimes,
+                                bool by_time, uint32_t *order) {
+    uint32_t used = pwsp_placed_sort(items, count, lifetimes, by_time, order);
+    uint32_t *below = order + count;  // what is placed, by offset
+    uint64_t peak = 0;
+    for (uint32_t i = 0; i < used; i++) {
+        pwsp_placed *item = &items[order[i]];
+        uint64_t offset = 0;
+        for (uint32_t j = 0; j < i; j++) {
+            const pwsp_placed *other = &items[below[j]];
+            if (!pwsp_placed_meet(item, other, lifetimes)) {
+                continue;
+            }
+            if (other->offset >= offset + item->bytes) {
+                break;
+            }
+            offset = pwsp_max_u64(offset, other->offset + other->bytes);
+        }
+        item->offset = offset;
+        peak = pwsp_max_u64(peak, offset + item->bytes);
+        uint32_t at = i;
+        for (; at > 0 && items[below[at - 1]].offset > offset; at--) {
+            below[at] = below[at - 1];
+        }
+        below[at] = order[i];
+    }
+    return peak;
+}
+
+// The bytes of all items, and of those alive at one point.
+static void pwsp_placed_measure(const pwsp_placed *items, uint32_t count,
+                                const pwsp_lifetime *lifetimes, uint32_t point_count,
+                                uint64_t *alive, pwsp_placement *out) {
+    memset(alive, 0, ((size_t)point_count + 1) * sizeof *alive);
+    for (uint32_t i = 0; i < count; i++) {
+        out->sum += items[i].lifetime_count ? items[i].bytes : 0;
+        for (uint32_t j = 0; j < items[i].lifetime_count; j++) {
+            const pwsp_lifetime *lifetime = &lifetimes[items[i].first_lifetime + j];
+            PTOWSP_ASSERT(lifetime->first <= lifetime->last && lifetime->last < point_count);
+            alive[lifetime->first] += items[i].bytes;
+            alive[lifetime->last + 1] -= items[i].bytes;
+        }
+    }
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < point_count; i++) {
+        bytes += alive[i];
+        if (bytes > out->bound) {
+            out->bound = bytes;
+            out->point = i;
+        }
+    }
+}
+
+PWSP_INTERNAL pwsp_placement pwsp_placement_find(pwsp_placed *items, uint32_t count,
+                                                 const pwsp_lifetime *lifetimes,
+                                                 uint32_t point_count, uint32_t *order,
+                                                 uint64_t *offsets, uint64_t *alive) {
+    pwsp_placement found;
+    memset(&found, 0, sizeof found);
+    pwsp_placed_measure(items, count, lifetimes, point_count, alive, &found);
+    for (uint32_t i = 0; i < count; i++) {
+        items[i].offset = 0;
+    }
+    found.peak = pwsp_placed_fit(items, count, lifetimes, false, order);
+    if (found.peak > found.bound) {
+        for (uint32_t i = 0; i < count; i++) {
+            offsets[i] = items[i].offset;
+        }
+        uint64_t peak = pwsp_placed_fit(items, count, lifetimes, true, order);
+        for (uint32_t i = 0; i < count && peak >= found.peak; i++) {
+            items[i].offset = offsets[i];
+        }
+        found.peak = pwsp_min_u64(found.peak, peak);
+    }
+    PTOWSP_ASSERT(found.bound <= found.peak && found.peak <= found.sum);
+    return found;
+}

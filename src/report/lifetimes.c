@@ -1,0 +1,188 @@
+// The memory of transient tensors, drawn: lifetimes by point and offset.
+//
+//      title, peak, sum
+//      peak |          +-------------+
+//           |   q      |   scores    |
+//           |----------+------+------+
+//         0 |      h          |  mlp |
+//            point 0   1      2       points of the program
+
+#include "picture.h"
+#include "svg_style.h"
+
+#include <inttypes.h>
+
+enum {
+    PWSP_LIFETIMES_LEFT = 84,
+    PWSP_LIFETIMES_TOP = 56,
+    PWSP_LIFETIMES_RIGHT = 16,
+    PWSP_LIFETIMES_HEIGHT = 240,
+    PWSP_LIFETIMES_BOTTOM = 28,
+    PWSP_LIFETIMES_LETTER = 6  // pixels of a character
+};
+
+typedef struct pwsp_lifetimes_job {
+    const ptowsp_run *run;
+    const ptowsp_export_options *options;
+    const char *title;
+    ptowsp_transient_sizes sizes;
+    pwsp_out out;
+} pwsp_lifetimes_job;
+
+static const char *pwsp_lifetime_name(const ptowsp_run *run, const ptowsp_lifetime *lifetime) {
+    return PWSP_PROGRAM_AT(run->program, tensors, ptowsp_tensor_desc, lifetime->tensor)->name;
+}
+
+static void pwsp_lifetimes_rows(pwsp_lifetimes_job *job, bool is_csv) {
+    pwsp_out *out = &job->out;
+    if (is_csv) {
+        pwsp_out_text(out, "tensor,offset,bytes,first,last,from,to\r\n");
+    } else {
+        pwsp_out_format(out,
+                        "transient tensors: %" PRIu64 " bytes in one block, %" PRIu64
+                        " each alone, %" PRIu64 " alive at most\n%-24s %12s %12s  lives\n",
+                        job->sizes.peak, job->sizes.sum, job->sizes.low, "tensor", "offset",
+                        "bytes");
+    }
+    for (uint32_t i = 0; i < job->sizes.lifetime_count && !out->has_failed; i++) {
+        ptowsp_lifetime at = ptowsp_run_lifetime_at(job->run, i);
+        char from[PTOWSP_NAME_MAX * 4], to[PTOWSP_NAME_MAX * 4];
+        ptowsp_text_buffer first = {from, sizeof from, 0}, last = {to, sizeof to, 0};
+        const char *name = pwsp_lifetime_name(job->run, &at);
+        ptowsp_program_print_point(job->run->program, at.first, ptowsp_text_to_buffer(&first));
+        ptowsp_program_print_point(job->run->program, at.last, ptowsp_text_to_buffer(&last));
+        if (is_csv) {
+            pwsp_out_csv(out, name);
+            pwsp_out_format(out, ",%" PRIu64 ",%" PRIu64 ",%u,%u,", at.offset, at.size, at.first,
+                            at.last);
+            pwsp_out_csv(out, from);
+            pwsp_out_text(out, ",");
+            pwsp_out_csv(out, to);
+            pwsp_out_text(out, "\r\n");
+        } else {
+            pwsp_out_format(out, "%-24s %12" PRIu64 " %12" PRIu64 "  %u %s", name, at.offset,
+                            at.size, at.first, from);
+            if (at.last != at.first) {
+                pwsp_out_format(out, " to %u %s", at.last, to);
+            }
+            pwsp_out_text(out, "\n");
+        }
+    }
+}
+
+static void pwsp_lifetimes_head(pwsp_lifetimes_job *job) {
+    pwsp_out *out = &job->out;
+    uint32_t height = PWSP_LIFETIMES_TOP + PWSP_LIFETIMES_HEIGHT + PWSP_LIFETIMES_BOTTOM;
+    pwsp_out_format(out,
+                    "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" "
+                    "viewBox=\"0 0 %u %u\" role=\"img\">\n<title>",
+                    job->options->width, height, job->options->width, height);
+    pwsp_out_xml(out, job->title);
+    pwsp_out_text(out, "</title>\n");
+    pwsp_svg_style(out, job->options->theme);
+    pwsp_out_text(out, "<text class=\"t h\" x=\"12\" y=\"24\">");
+    pwsp_out_xml(out, job->title);
+    pwsp_out_text(out, "</text>\n<text class=\"u\" x=\"12\" y=\"42\">transient tensors: ");
+    pwsp_svg_count(out, job->sizes.peak);
+    pwsp_out_text(out, " bytes in one block, ");
+    pwsp_svg_count(out, job->sizes.sum);
+    pwsp_out_text(out, " each alone, ");
+    pwsp_svg_count(out, job->sizes.low);
+    pwsp_out_text(out, " alive at most</text>\n");
+}
+
+// A number of bytes or points, of `all`, as pixels of `span`, in hundredths.
+static double pwsp_lifetimes_scale(uint64_t value, uint64_t all, uint32_t span) {
+    return (double)span * (double)value / (double)(all ? all : 1);
+}
+
+static void pwsp_lifetimes_svg(pwsp_lifetimes_job *job) {
+    pwsp_out *out = &job->out;
+    uint32_t width = job->options->width - PWSP_LIFETIMES_LEFT - PWSP_LIFETIMES_RIGHT;
+    uint32_t bottom = PWSP_LIFETIMES_TOP + PWSP_LIFETIMES_HEIGHT;
+    pwsp_lifetimes_head(job);
+    pwsp_out_format(out, "<rect class=\"row\" x=\"%u\" y=\"%u\" width=\"%u\" height=\"%u\"/>\n",
+                    PWSP_LIFETIMES_LEFT, PWSP_LIFETIMES_TOP, width, PWSP_LIFETIMES_HEIGHT);
+    for (uint32_t i = 0; i < job->sizes.lifetime_count && !out->has_failed; i++) {
+        ptowsp_lifetime at = ptowsp_run_lifetime_at(job->run, i);
+        const char *name = pwsp_lifetime_name(job->run, &at);
+        double x = pwsp_lifetimes_scale(at.first, job->sizes.point_count, width);
+        double w = pwsp_lifetimes_scale(at.last + 1 - at.first, job->sizes.point_count, width);
+        double h = pwsp_lifetimes_scale(at.size, job->sizes.peak, PWSP_LIFETIMES_HEIGHT);
+        double y = pwsp_lifetimes_scale(at.offset, job->sizes.peak, PWSP_LIFETIMES_HEIGHT);
+        if (at.size == 0) {
+            continue;
+        }
+        pwsp_out_format(out,
+                        "<rect fill=\"url(#k%u)\" stroke=\"#000\" stroke-opacity=\".5\" "
+                        "x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"><title>",
+                        at.tensor % PWSP_SVG_KERNELS, PWSP_LIFETIMES_LEFT + x, bottom - y - h, w,
+                        h);
+        pwsp_out_xml(out, name);
+        pwsp_out_format(out, ": %" PRIu64 " bytes at %" PRIu64 "</title></rect>\n", at.size,
+                        at.offset);
+        if (w > (double)(PWSP_LIFETIMES_LETTER * strlen(name)) && h >= 12) {
+            pwsp_out_format(out, "<text class=\"b m\" x=\"%.2f\" y=\"%.2f\">",
+                            PWSP_LIFETIMES_LEFT + x + w / 2, bottom - y - h / 2 + 4);
+            pwsp_out_xml(out, name);
+            pwsp_out_text(out, "</text>\n");
+        }
+    }
+    pwsp_out_format(out, "<text class=\"u n\" x=\"%u\" y=\"%u\">", PWSP_LIFETIMES_LEFT - 6,
+                    PWSP_LIFETIMES_TOP + 8);
+    pwsp_svg_count(out, job->sizes.peak);
+    pwsp_out_format(out, "</text>\n<text class=\"u n\" x=\"%u\" y=\"%u\">0</text>\n",
+                    PWSP_LIFETIMES_LEFT - 6, bottom);
+    pwsp_out_format(out, "<text class=\"u\" x=\"%u\" y=\"%u\">points of the program: %u</text>\n",
+                    PWSP_LIFETIMES_LEFT, bottom + 18, job->sizes.point_count);
+    pwsp_out_text(out, "</svg>\n");
+}
+
+static ptowsp_status pwsp_lifetimes_check(const ptowsp_run *run, ptowsp_export_format format,
+                                          ptowsp_export_options *options, ptowsp_output output) {
+    bool is_known =
+        format == PTOWSP_EXPORT_SVG || format == PTOWSP_EXPORT_CSV || format == PTOWSP_EXPORT_TABLE;
+    options->width = options->width ? options->width : 960;
+    const char *wrong = !is_known       ? "transient tensors are drawn as SVG, CSV or TABLE"
+                        : !output.write ? "an output without a function"
+                        : (uint32_t)options->theme > PTOWSP_THEME_DARK ? "there is no such theme"
+                        : options->width < 320 || options->width > 10000
+                            ? "a width is not in 320 to 10000"
+                        : run->program->transients.count == 0 ? "there are no transient tensors"
+                        : !run->bindings.transients.is_found
+                            ? "no transient tensors have been placed (ptowsp_run_size_transients)"
+                            : NULL;
+    return wrong ? pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "export: %s",
+                             wrong)
+                 : PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_run_export_transients(const ptowsp_run *run, ptowsp_export_format format,
+                                           const ptowsp_export_options *options,
+                                           ptowsp_output output) {
+    ptowsp_export_options chosen;
+    pwsp_lifetimes_job job;
+    memset(&chosen, 0, sizeof chosen);
+    if (options) {
+        chosen = *options;
+    }
+    ptowsp_status status = pwsp_lifetimes_check(run, format, &chosen, output);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    job.run = run;
+    job.options = &chosen;
+    job.title = chosen.title ? chosen.title : run->program->name;
+    job.sizes = pwsp_run_transient_sizes(run);
+    pwsp_out_begin(&job.out, output);
+    if (format == PTOWSP_EXPORT_SVG) {
+        pwsp_lifetimes_svg(&job);
+    } else {
+        pwsp_lifetimes_rows(&job, format == PTOWSP_EXPORT_CSV);
+    }
+    pwsp_out_flush(&job.out);
+    return job.out.has_failed
+               ? pwsp_fail(run->context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+                           "export: the output failed after %" PRIu64 " bytes", job.out.sent)
+               : PTOWSP_OK;
+}

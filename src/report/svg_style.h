@@ -1,0 +1,19 @@
+// The look of pictures: colours, patterns, themes.
+
+#ifndef PWSP_SVG_STYLE_H
+#define PWSP_SVG_STYLE_H
+
+#include "output.h"
+
+enum { PWSP_SVG_KERNELS = 8 };  // colours, with a pattern each
+
+// The style sheet, the background, and the patterns "k0" to "k7" of kernels and "s0" on of stalls.
+PWSP_INTERNAL void pwsp_svg_style(pwsp_out *out, ptowsp_theme theme);
+
+// What a legend calls the idle time of a stall.
+PWSP_INTERNAL const char *pwsp_svg_stall_name(uint32_t stall);
+
+// A number with its digits in groups of three: "1,234,567".
+PWSP_INTERNAL void pwsp_svg_count(pwsp_out *out, uint64_t value);
+
+#endif
