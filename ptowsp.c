@@ -42287,11 +42287,11 @@ static bool pwsp_liver_pass(pwsp_liver *l, uint32_t block) {
         if (lifetime.first == PWSP_LIVE_NEVER) {
             continue;
         }
-        pwsp_span *before =
+        const pwsp_span *before =
             live->latest ? PWSP_TABLE_AT(l->spans, pwsp_span, live->latest - 1) : NULL;
-        if (before && before->lifetime.last >= lifetime.first) {
-            before->lifetime.last = lifetime.last;
-            continue;
+        if (before && before->lifetime.last == lifetime.first) {
+            PTOWSP_ASSERT(lifetime.first == lifetime.last);
+            continue;  // another pass inside the same point
         }
         pwsp_span *span = (pwsp_span *)pwsp_liver_add(l, &l->spans, sizeof *span);
         if (!span) {
@@ -50800,9 +50800,9 @@ static ptowsp_status pwsp_transients_fail_size(const pwsp_bindings *bindings) {
     }
     char list[PWSP_ERROR_TEXT_MAX / 2], place[PWSP_ERROR_TEXT_MAX / 4];
     ptowsp_text_buffer buffer = {list, sizeof list, 0}, where = {place, sizeof place, 0};
-    list[0] = place[0] = '\0';
+    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
     for (uint32_t i = 0; i < count; i++) {
-        pwsp_text_format(ptowsp_text_to_buffer(&buffer), "%s%s %" PRIu64, i ? ", " : "",
+        pwsp_text_format(text, "%s%s %" PRIu64, i ? ", " : "",
                          pwsp_transient_desc(p, named[i])->name, t->placed[named[i]].bytes);
     }
     ptowsp_program_print_point(p, t->placement.point, ptowsp_text_to_buffer(&where));
@@ -61327,6 +61327,9 @@ enum { PWSP_SVG_KERNELS = 8 };  // colours, with a pattern each
 // The style sheet, the background, and the patterns "k0" to "k7" of kernels and "s0" on of stalls.
 PWSP_INTERNAL void pwsp_svg_style(pwsp_out *out, ptowsp_theme theme);
 
+// The colour of the i-th pattern, modulo their number: "#56b4e9".
+PWSP_INTERNAL const char *pwsp_svg_colour(uint32_t i);
+
 // What a legend calls the idle time of a stall.
 PWSP_INTERNAL const char *pwsp_svg_stall_name(uint32_t stall);
 
@@ -61425,6 +61428,10 @@ PWSP_INTERNAL void pwsp_svg_style(pwsp_out *out, ptowsp_theme theme) {
 PWSP_INTERNAL const char *pwsp_svg_stall_name(uint32_t stall) {
     PTOWSP_ASSERT(stall < PTOWSP_STALL_COUNT);
     return pwsp_svg_stalls[stall][1];
+}
+
+PWSP_INTERNAL const char *pwsp_svg_colour(uint32_t i) {
+    return pwsp_svg_colours[i % PWSP_SVG_KERNELS];
 }
 
 // =================================================================================================
@@ -61557,7 +61564,7 @@ static void pwsp_svg_close_columns(pwsp_svg *svg, pwsp_svg_columns *columns, uin
         pwsp_svg_rect(svg, columns->first * PWSP_SVG_SCALE, count * PWSP_SVG_SCALE, y + 2,
                       svg->row - 4);
         pwsp_out_format(svg->out, " fill=\"%s\" opacity=\"%u.%u\"/>\n",
-                        pwsp_svg_colours[(columns->kernel - 1) % PWSP_SVG_KERNELS],
+                        pwsp_svg_colour(columns->kernel - 1),
                         columns->tenths / 10, columns->tenths % 10);
     }
     columns->is_open = false;

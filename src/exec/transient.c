@@ -133,9 +133,9 @@ static ptowsp_status pwsp_transients_fail_size(const pwsp_bindings *bindings) {
     }
     char list[PWSP_ERROR_TEXT_MAX / 2], place[PWSP_ERROR_TEXT_MAX / 4];
     ptowsp_text_buffer buffer = {list, sizeof list, 0}, where = {place, sizeof place, 0};
-    list[0] = place[0] = '\0';
+    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
     for (uint32_t i = 0; i < count; i++) {
-        pwsp_text_format(ptowsp_text_to_buffer(&buffer), "%s%s %" PRIu64, i ? ", " : "",
+        pwsp_text_format(text, "%s%s %" PRIu64, i ? ", " : "",
                          pwsp_transient_desc(p, named[i])->name, t->placed[named[i]].bytes);
     }
     ptowsp_program_print_point(p, t->placement.point, ptowsp_text_to_buffer(&where));

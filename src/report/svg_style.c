@@ -89,3 +89,7 @@ PWSP_INTERNAL const char *pwsp_svg_stall_name(uint32_t stall) {
     PTOWSP_ASSERT(stall < PTOWSP_STALL_COUNT);
     return pwsp_svg_stalls[stall][1];
 }
+
+PWSP_INTERNAL const char *pwsp_svg_colour(uint32_t i) {
+    return pwsp_svg_colours[i % PWSP_SVG_KERNELS];
+}

@@ -10,6 +10,9 @@ enum { PWSP_SVG_KERNELS = 8 };  // colours, with a pattern each
 // The style sheet, the background, and the patterns "k0" to "k7" of kernels and "s0" on of stalls.
 PWSP_INTERNAL void pwsp_svg_style(pwsp_out *out, ptowsp_theme theme);
 
+// The colour of the i-th pattern, modulo their number: "#56b4e9".
+PWSP_INTERNAL const char *pwsp_svg_colour(uint32_t i);
+
 // What a legend calls the idle time of a stall.
 PWSP_INTERNAL const char *pwsp_svg_stall_name(uint32_t stall);
 

@@ -192,11 +192,11 @@ static bool pwsp_liver_pass(pwsp_liver *l, uint32_t block) {
         if (lifetime.first == PWSP_LIVE_NEVER) {
             continue;
         }
-        pwsp_span *before =
+        const pwsp_span *before =
             live->latest ? PWSP_TABLE_AT(l->spans, pwsp_span, live->latest - 1) : NULL;
-        if (before && before->lifetime.last >= lifetime.first) {
-            before->lifetime.last = lifetime.last;
-            continue;
+        if (before && before->lifetime.last == lifetime.first) {
+            PTOWSP_ASSERT(lifetime.first == lifetime.last);
+            continue;  // another pass inside the same point
         }
         pwsp_span *span = (pwsp_span *)pwsp_liver_add(l, &l->spans, sizeof *span);
         if (!span) {
