@@ -3418,7 +3418,8 @@ typedef struct ptowsp_task_desc {
     ptowsp_node after[PTOWSP_TASK_AFTER_MAX];     // tasks to wait for, see below
 } ptowsp_task_desc;
 
-// Adds a task. `after` names tasks of the same workload that were added before. With explicit
+// Adds a task. (Of a choice, see below, it adds one for each variant that fits, under conditions,
+// and the returned node stands for all of them.) `after` names tasks of the same workload that were added before. With explicit
 // dependencies (section 20) the task waits for all their instances that the current iteration of
 // the innermost scope around both has issued. In one loop body that is the matching instance; after
 // a loop it is all of them.
@@ -3426,6 +3427,58 @@ typedef struct ptowsp_task_desc {
 //          tile that differs from the parameter's; constant indices or offsets outside the tensor;
 //          clashing tags; an `after` that is not a task of the workload.
 PTOWSP_API ptowsp_node ptowsp_task_make(ptowsp_module *module, const ptowsp_task_desc *desc);
+
+// -- choices --------------------------------------------------------------------------------------
+//
+// A choice stands for several kernels that do the same: for small and for large tasks, for data
+// types, with or without measurements. Tasks name the choice, and each takes the first variant that
+// fits it, asked by priority, highest first; then by cost, lowest first, unknown last; then by name.
+// A variant fits a task if its tile parameters have the tensors' data types and the views' sizes,
+// and its condition holds. Conditions are expressions of the task's arguments (ptowsp_task_arg:
+// axis arguments, rows and columns of tiles, scalars), of bound sizes, symbols, arrays and slots:
+//
+//      ptowsp_choice_desc desc = {.name = "gemm", .variants = {
+//          {.kernel = gemm_16, .condition = ptowsp_le(ptowsp_task_arg(m, 1), ptowsp_i64(m, 16))},
+//          {.kernel = gemm_128}}};
+//
+// What is constant is decided when the task is made. The rest becomes branches of the workload
+// (when, otherwise): decided task by task, also in time-only runs and in emitted trees.
+
+#define PTOWSP_VARIANT_MAX 8
+
+typedef struct ptowsp_variant {
+    ptowsp_kernel kernel;   // none ends the list
+    ptowsp_expr condition;  // bool; none: always. Rows and columns are as the view says, before the
+                            // tensor's edge cuts them; INT64_MAX up to the edge of a dynamic size
+    int32_t priority;
+    uint64_t cost;  // of tasks: any number that compares variants, such as measured nanoseconds;
+                    // default: the cycles of a tile kernel with full tiles, `cycles` of others
+} ptowsp_variant;
+
+typedef struct ptowsp_choice_desc {
+    const char *name;  // copied; a kernel's name
+    ptowsp_variant variants[PTOWSP_VARIANT_MAX];
+    const ptowsp_cost *cost;  // the model of tile kernels' cycles; default: UNIT
+} ptowsp_choice_desc;
+
+// Declares a choice; it is used as a kernel.
+// Errors   A bad or clashing name; no variants; one twice, another choice, or one that takes other
+//          arguments than the first (numbers of axes and tiles, directions, types of scalars); a
+//          condition that is not bool. Making a task: no variant fits, or the last one that does
+//          has a condition that may be false.
+PTOWSP_API ptowsp_kernel ptowsp_kernel_choice(ptowsp_module *module,
+                                              const ptowsp_choice_desc *desc);
+
+// Writes a line for each variant, in the order in which they are asked: priority, cost, on-chip
+// memory of tile kernels, and with a task (else NULL) what becomes of it there and why:
+//
+//      gemm: variants in the order in which they are asked
+//        gemm_16              priority 0, cost 411, cube, L1 1024 bytes, ...: taken if rows[b] <= 16
+//        gemm_128             priority 0, cost 2806, cube, ...: taken
+//
+// Adds expressions to the module, nothing else.
+PTOWSP_API void ptowsp_kernel_explain(ptowsp_module *module, ptowsp_kernel kernel,
+                                      const ptowsp_task_desc *task, ptowsp_text text);
 
 // Declares the next parameter of the workload under construction and returns it as an expression.
 // Parameters come before the workload's first statement.

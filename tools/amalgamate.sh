@@ -142,7 +142,7 @@ src/workload/module.h src/workload/module.c
 src/workload/plan_axis.c
 src/workload/kernel.c src/workload/kernel_pto.c
 src/workload/scalar.c
-src/workload/build.h src/workload/build.c src/workload/workload.c src/workload/process.c
+src/workload/build.h src/workload/build.c src/workload/variant.c src/workload/workload.c src/workload/process.c
 src/workload/schedule.h src/workload/schedule.c
 src/workload/check.h src/workload/check.c src/workload/check_pipeline.c
 src/workload/program.h src/workload/compile.h src/workload/read.h

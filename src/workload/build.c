@@ -139,14 +139,18 @@ static bool pwsp_node_after(ptowsp_module *module, uint32_t id) {
 }
 
 PWSP_INTERNAL const uint32_t *pwsp_nodes_after(ptowsp_module *module, const ptowsp_node *after,
-                                               uint32_t count) {
-    uint32_t ids[PTOWSP_TASK_AFTER_MAX];
-    PTOWSP_ASSERT(count <= PTOWSP_TASK_AFTER_MAX);
-    for (uint32_t i = 0; i < count; i++) {
-        ids[i] = after[i].id;
-        if (!pwsp_node_after(module, ids[i])) {
+                                               uint32_t *count) {
+    uint32_t ids[PTOWSP_TASK_AFTER_MAX * PTOWSP_VARIANT_MAX], given = *count;
+    PTOWSP_ASSERT(given <= PTOWSP_TASK_AFTER_MAX);
+    *count = 0;
+    for (uint32_t i = 0; i < given; i++) {
+        if (!pwsp_node_after(module, after[i].id)) {
             return NULL;
         }
+        for (uint32_t id = after[i].id; id; id = PWSP_NODE(module, id)->variant) {
+            PTOWSP_ASSERT(*count < PTOWSP_TASK_AFTER_MAX * PTOWSP_VARIANT_MAX);
+            ids[(*count)++] = id;
+        }
     }
-    return (const uint32_t *)pwsp_module_copy(module, ids, count * sizeof ids[0]);
+    return (const uint32_t *)pwsp_module_copy(module, ids, *count * sizeof ids[0]);
 }

@@ -23,8 +23,9 @@ PWSP_INTERNAL bool pwsp_variable_is_taken(const ptowsp_module *module, const cha
 PWSP_INTERNAL uint32_t pwsp_node_process(const ptowsp_module *module, uint32_t node);
 
 // Checks and copies what the node that is about to be added is after, at most
-// PTOWSP_TASK_AFTER_MAX nodes; NULL with an error.
+// PTOWSP_TASK_AFTER_MAX nodes; NULL with an error. *count is how many: a task of a choice counts as
+// those of all its variants.
 PWSP_INTERNAL const uint32_t *pwsp_nodes_after(ptowsp_module *module, const ptowsp_node *after,
-                                               uint32_t count);
+                                               uint32_t *count);
 
 #endif

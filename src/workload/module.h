@@ -65,6 +65,14 @@ typedef struct pwsp_tile_info {
     int64_t rows, cols;
 } pwsp_tile_info;
 
+// A kernel that a choice may take, in the order in which they are asked.
+typedef struct pwsp_variant_info {
+    uint32_t kernel;
+    uint32_t condition;  // an expression of the task's arguments, or 0: always
+    int32_t priority;
+    uint64_t cost;  // UINT64_MAX: unknown
+} pwsp_variant_info;
+
 typedef struct pwsp_kernel_info {
     const char *name;
     const pwsp_tile_info *tiles;
@@ -78,6 +86,9 @@ typedef struct pwsp_kernel_info {
     const ptowsp_pto_source *pto;  // with defaults filled in, or NULL
     const pwsp_tile_code *code;    // of a tile kernel, else NULL
     const ptowsp_body *body;       // what it was made of; only in a module
+    // Of a choice: its variants. No task has it as its kernel, but one of them.
+    const pwsp_variant_info *variants;
+    uint32_t variant_count;
 } pwsp_kernel_info;
 
 typedef struct pwsp_view_info {
@@ -161,6 +172,7 @@ typedef struct pwsp_node {
     uint32_t channel;                   // of a consume, receive, send, close, record or wait; of a
                                         // pipeline: its first, or 0
     uint32_t first_port;                // of a process: the first of its list, or 0
+    uint32_t variant;                   // of a task of a choice: that of the next variant, or 0
     bool is_waited_for;                 // a later task is after it
     const char *name;                   // of a workload, a pipeline, a process
     uint32_t first_param, param_count;  // of a workload: variables
@@ -286,6 +298,14 @@ PWSP_INTERNAL void pwsp_module_print_place(const ptowsp_module *module, uint32_t
 // Writes one step of a place: "parallel b".
 PWSP_INTERNAL void pwsp_module_print_step(const ptowsp_module *module, uint32_t node,
                                           ptowsp_text text);
+
+// An expression of a task's arguments with their values: argument i is args[i], 0 from count on.
+// 0 with an error.
+PWSP_INTERNAL uint32_t pwsp_expr_with_args(ptowsp_module *module, uint32_t id,
+                                           const ptowsp_expr *args, uint32_t count);
+
+// Adds the task of a choice: a task for each variant that may take it, under conditions.
+PWSP_INTERNAL ptowsp_node pwsp_task_choose(ptowsp_module *module, const ptowsp_task_desc *desc);
 
 // Checks an expression that is used in the tree: it is the module's, of this type (NONE: any), and
 // its variables are open. Returns its index, or 0 with an error that begins with `what`.

@@ -55,6 +55,14 @@ static void pwsp_print_kernels(const ptowsp_module *m, ptowsp_text text) {
             pwsp_text_format(text, ", %s %s", kernel->scalars[j].name,
                              pwsp_type_name(kernel->scalars[j].type));
         }
+        for (uint32_t j = 0; j < kernel->variant_count; j++) {
+            pwsp_text_format(text, "%s%s", j ? ", " : ") one of ",
+                             PWSP_KERNEL(m, kernel->variants[j].kernel)->name);
+        }
+        if (kernel->variant_count) {
+            pwsp_text_format(text, "\n");
+            continue;
+        }
         pwsp_text_format(text, ") %s", ptowsp_unit_name(kernel->unit));
         if (kernel->code) {
             pwsp_text_format(text, ", %u instructions", kernel->code->insn_count);

@@ -52,7 +52,7 @@ ptowsp_node ptowsp_pipeline_begin(ptowsp_module *module, const char *name, const
     memset(&info, 0, sizeof info);
     info.after_count = after_count;
     if (pwsp_module_is_good(module)) {
-        info.after = pwsp_nodes_after(module, after, after_count);
+        info.after = pwsp_nodes_after(module, after, &info.after_count);
     }
     const pwsp_task_info *task =
         info.after ? (const pwsp_task_info *)pwsp_module_copy(module, &info, sizeof info) : NULL;
@@ -65,7 +65,7 @@ ptowsp_node ptowsp_pipeline_begin(ptowsp_module *module, const char *name, const
     pwsp_names_free(&module->process_names, &module->context->memory);
     PWSP_NODE(module, id)->name = copy;
     PWSP_NODE(module, id)->task = task;
-    for (uint32_t i = 0; i < after_count; i++) {
+    for (uint32_t i = 0; i < info.after_count; i++) {
         PWSP_NODE(module, info.after[i])->is_waited_for = true;
     }
     pwsp_scope_open(module, id);

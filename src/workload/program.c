@@ -110,6 +110,7 @@ static bool pwsp_compiler_kernels(pwsp_compiler *c) {
     for (uint32_t i = 1; i < p->kernels.count; i++) {
         pwsp_kernel_info *kernel = PWSP_TABLE_AT(p->kernels, pwsp_kernel_info, i);
         kernel->body = NULL;
+        kernel->variants = NULL;  // its tasks have kernels of their own
         pwsp_tile_code_retain(kernel->code);
     }
     p->has_codes = true;

@@ -411,6 +411,43 @@ void ptowsp_expr_print(ptowsp_expr expr, ptowsp_text text) {
     }
 }
 
+// -- conditions of variants -----------------------------------------------------------------------
+
+PWSP_INTERNAL uint32_t pwsp_expr_with_args(ptowsp_module *module, uint32_t id,
+                                           const ptowsp_expr *args, uint32_t count) {
+    const pwsp_expr_node node = module->exprs.nodes[id];  // a copy, as the table may move
+    const pwsp_expr_op op = (pwsp_expr_op)node.op;
+    const uint32_t from[3] = {node.a, node.b, node.c};
+    uint32_t with[3] = {0, 0, 0};
+    if (op == PWSP_EXPR_TASK_ARG) {
+        return node.a < count ? args[node.a].id : ptowsp_i64(module, 0).id;
+    }
+    if (op < PWSP_EXPR_ADD && op != PWSP_EXPR_ARRAY) {
+        return id;
+    }
+    uint32_t operand_count = op == PWSP_EXPR_ARRAY ? 1 : 3;
+    for (uint32_t i = 0; i < operand_count && from[i]; i++) {
+        with[i] = pwsp_expr_with_args(module, from[i], args, count);
+        if (with[i] == 0) {
+            return 0;
+        }
+    }
+    if (op == PWSP_EXPR_ARRAY) {
+        return with[0] == from[0]
+                   ? id
+                   : pwsp_expr_read(module, node.b, (ptowsp_type)node.type, with[0]).id;
+    }
+    if (with[0] == from[0] && with[1] == from[1] && with[2] == from[2]) {
+        return id;
+    }
+    if (!pwsp_expr_fits(module, "a condition of a variant", with)) {
+        return 0;
+    }
+    return pwsp_expr_added(module, pwsp_exprs_operator(&module->exprs, &module->context->memory, op,
+                                                       with[0], with[1], with[2]))
+        .id;
+}
+
 // -- using ----------------------------------------------------------------------------------------
 
 // Checks the leaves of an expression for use at the open place; recursion is as deep as operators.

@@ -513,7 +513,7 @@ static const pwsp_task_info *pwsp_task_check(ptowsp_module *module, const ptowsp
     while (info.after_count < PTOWSP_TASK_AFTER_MAX && desc->after[info.after_count].id) {
         info.after_count++;
     }
-    info.after = info.tags ? pwsp_nodes_after(module, desc->after, info.after_count) : NULL;
+    info.after = info.tags ? pwsp_nodes_after(module, desc->after, &info.after_count) : NULL;
     return info.after ? (const pwsp_task_info *)pwsp_module_copy(module, &info, sizeof info) : NULL;
 }
 
@@ -533,6 +533,9 @@ ptowsp_node ptowsp_task_make(ptowsp_module *module, const ptowsp_task_desc *desc
     }
     if (!pwsp_module_is_good(module)) {
         return node;
+    }
+    if (PWSP_KERNEL(module, desc->kernel.id)->variant_count) {
+        return pwsp_task_choose(module, desc);
     }
     module->task_kernel = desc->kernel.id;
     const pwsp_task_info *info = pwsp_task_check(module, desc);

@@ -1,0 +1,415 @@
+// Choices among kernels: each task takes what a hand-written branch takes, and programs are the
+// same as those with the branches written out.
+
+#include "test.h"
+
+enum { ROWS = 64, COLS = 4, ITEMS = 40 };
+
+typedef struct fixture {
+    test_memory memory;
+    ptowsp_context *context;
+    ptowsp_module *m;
+    ptowsp_tensor x, y;                // f32, f16
+    ptowsp_kernel small, large, half;  // f32, f32, f16
+    ptowsp_program *program;
+    uint32_t calls[3];
+} fixture;
+
+static ptowsp_cycles count_small(const ptowsp_task *task, void *user) {
+    fixture *f = (fixture *)user;
+    assert_true(ptowsp_task_rows(task, 0) <= 16);
+    f->calls[0]++;
+    return 5;
+}
+
+static ptowsp_cycles count_large(const ptowsp_task *task, void *user) {
+    (void)task;
+    ((fixture *)user)->calls[1]++;
+    return 50;
+}
+
+static ptowsp_cycles count_half(const ptowsp_task *task, void *user) {
+    (void)task;
+    ((fixture *)user)->calls[2]++;
+    return 3;
+}
+
+static ptowsp_kernel kernel_make(fixture *f, const char *name, ptowsp_dtype dtype,
+                                 ptowsp_kernel_fn fn, ptowsp_cycles cycles) {
+    ptowsp_kernel_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = name;
+    desc.axis_count = 1;
+    desc.fn = fn;
+    desc.user = f;
+    desc.cycles = cycles;
+    const ptowsp_tile_param tile = {"x", PTOWSP_INOUT, dtype, PTOWSP_DYNAMIC, COLS};
+    const ptowsp_scalar_param scalar = {"k", PTOWSP_TYPE_U64};
+    desc.tiles[0] = tile;
+    desc.scalars[0] = scalar;
+    return ptowsp_kernel_make(f->m, &desc);
+}
+
+static ptowsp_tensor tensor_make(fixture *f, const char *name, ptowsp_dtype dtype) {
+    const ptowsp_tensor_desc desc = {name, dtype, 2, {ROWS, COLS}, PTOWSP_LOCATION_GLOBAL};
+    return ptowsp_tensor_make(f->m, &desc);
+}
+
+static void fixture_begin(fixture *f) {
+    const ptowsp_module_desc module = {"choices", 4};
+    memset(f, 0, sizeof *f);
+    ptowsp_context_desc desc = test_lanes_desc(2);
+    desc.resize = test_resize;
+    desc.resize_user = &f->memory;
+    assert_int_equal(ptowsp_context_create(&desc, &f->context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(f->context, &module, &f->m), PTOWSP_OK);
+    f->x = tensor_make(f, "x", PTOWSP_F32);
+    f->y = tensor_make(f, "y", PTOWSP_F16);
+    f->small = kernel_make(f, "small", PTOWSP_F32, count_small, 5);
+    f->large = kernel_make(f, "large", PTOWSP_F32, count_large, 50);
+    f->half = kernel_make(f, "half", PTOWSP_F16, count_half, 3);
+}
+
+static void fixture_end(fixture *f) {
+    ptowsp_program_destroy(f->program);
+    ptowsp_module_destroy(f->m);
+    ptowsp_context_destroy(f->context);
+    assert_int_equal(f->memory.live_blocks, 0);
+}
+
+// Rows of at most 16: the argument behind the axis.
+static ptowsp_expr is_small(const fixture *f) {
+    return ptowsp_le(ptowsp_task_arg(f->m, 1), ptowsp_i64(f->m, 16));
+}
+
+static ptowsp_kernel choice_make(fixture *f) {
+    ptowsp_choice_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "scale";
+    desc.variants[0].kernel = f->large;
+    desc.variants[1].kernel = f->half;
+    desc.variants[2].kernel = f->small;
+    desc.variants[2].condition = is_small(f);
+    return ptowsp_kernel_choice(f->m, &desc);
+}
+
+static ptowsp_node task_make(fixture *f, ptowsp_kernel kernel, ptowsp_tensor tensor, int64_t rows,
+                             ptowsp_expr row_count, ptowsp_node after) {
+    ptowsp_task_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.kernel = kernel;
+    desc.axes[0] = ptowsp_i64(f->m, 7);
+    desc.views[0].tensor = tensor;
+    desc.views[0].rows = rows;
+    desc.views[0].row_count = row_count;
+    desc.scalars[0] = ptowsp_u64(f->m, 9);
+    desc.after[0] = after;
+    return ptowsp_task_make(f->m, &desc);
+}
+
+static const ptowsp_expr none;
+static const ptowsp_node first;
+
+static void print_module(const fixture *f, char *text, size_t size) {
+    ptowsp_text_buffer buffer = {text, size, 0};
+    ptowsp_module_print(f->m, ptowsp_text_to_buffer(&buffer));
+}
+
+// -- what is known when the task is made ------------------------------------------------------------
+
+static void test_data_types_and_constants(void **state) {
+    (void)state;
+    char text[2000];
+    fixture f;
+    fixture_begin(&f);
+    ptowsp_kernel choice = choice_make(&f);
+    PTOWSP_WORKLOAD(f.m, "main") {
+        task_make(&f, choice, f.y, 4, none, first);
+        task_make(&f, choice, f.x, 16, none, first);
+        task_make(&f, choice, f.x, 17, none, first);
+        task_make(&f, choice, f.x, 0, none, first);  // all 64 rows
+    }
+    print_module(&f, text, sizeof text);
+    assert_non_null(strstr(text, "kernel scale(axes 1, inout x f16 ? x 4, k u64) one of half, "
+                                 "small, large\n"));
+    const char *tree = strstr(text, "workload main");
+    assert_non_null(tree);
+    assert_string_equal(tree, "workload main\n"
+                              "  task half(7) x = y of 4 x 4 k = 9u\n"
+                              "  task small(7) x = x of 16 x 4 k = 9u\n"
+                              "  task large(7) x = x of 17 x 4 k = 9u\n"
+                              "  task large(7) x = x of edge x 4 k = 9u\n");
+    fixture_end(&f);
+}
+
+// -- what tasks decide ------------------------------------------------------------------------------
+
+// The program with a choice, or with its branches written out.
+static void ragged_program(fixture *f, bool is_by_hand, const ptowsp_schedule *schedule) {
+    fixture_begin(f);
+    ptowsp_kernel choice = choice_make(f);
+    ptowsp_axis items = ptowsp_axis_dense(f->m, "items", ITEMS);
+    PTOWSP_WORKLOAD(f->m, "main") {
+        PTOWSP_PARALLEL(f->m, i, items) {
+            ptowsp_expr rows = ptowsp_array_at(f->m, "rows", PTOWSP_I32, i);
+            ptowsp_node node = {0};
+            if (is_by_hand) {
+                ptowsp_expr limit = ptowsp_min(ptowsp_i64(f->m, 60), rows);
+                PTOWSP_WHEN(f->m, ptowsp_le(limit, ptowsp_i64(f->m, 16))) {
+                    node = task_make(f, f->small, f->x, 60, rows, first);
+                }
+                PTOWSP_OTHERWISE(f->m) {
+                    task_make(f, f->large, f->x, 60, rows, first);
+                }
+                (void)node;
+            } else {
+                node = task_make(f, choice, f->x, 60, rows, first);
+            }
+        }
+    }
+    const ptowsp_program_desc desc = {.schedule = schedule};
+    if (ptowsp_program_create(f->context, f->m, &desc, &f->program) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
+}
+
+static void test_tasks_choose(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    static float data[ROWS * COLS];
+    for (int round = 0; TEST_ROUNDS(round, 30); round++) {
+        int32_t rows[ITEMS];
+        uint32_t small = 0;
+        for (int i = 0; i < ITEMS; i++) {
+            rows[i] = (int32_t)test_random_in(&random, 1, 40);
+            small += rows[i] <= 16;
+        }
+        ptowsp_cycles makespan[2];
+        char text[2][4000];
+        for (int by_hand = 0; by_hand < 2; by_hand++) {
+            fixture f;
+            ptowsp_run *run;
+            const ptowsp_buffer buffer = {.data = data, .size = sizeof data};
+            ragged_program(&f, by_hand, NULL);
+            ptowsp_text_buffer out = {text[by_hand], sizeof text[0], 0};
+            ptowsp_program_print(f.program, ptowsp_text_to_buffer(&out));
+            assert_int_equal(ptowsp_run_create(f.context, f.program, &run), PTOWSP_OK);
+            assert_int_equal(ptowsp_run_bind_array(run, "rows", PTOWSP_I32, rows, ITEMS),
+                             PTOWSP_OK);
+            assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);
+            const ptowsp_run_options options = {.lane_count = (uint32_t)(round % 2) * 2};
+            assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+            makespan[by_hand] = ptowsp_run_result(run)->makespan_cycles;
+            assert_int_equal(ptowsp_run_result(run)->task_count, ITEMS);
+            assert_int_equal(f.calls[0], small);
+            assert_int_equal(f.calls[1], ITEMS - small);
+            assert_int_equal(f.calls[2], 0);
+            ptowsp_run_destroy(run);
+            fixture_end(&f);
+        }
+        assert_true(makespan[0] == makespan[1]);
+        assert_string_equal(text[0], text[1]);
+    }
+}
+
+// A task after a choice waits for the variant that ran.
+static void test_after_a_choice(void **state) {
+    (void)state;
+    static float data[ROWS * COLS];
+    static uint16_t halves[ROWS * COLS];
+    for (int32_t rows = 10; rows <= 20; rows += 10) {
+        fixture f;
+        ptowsp_run *run;
+        ptowsp_schedule schedule;
+        memset(&schedule, 0, sizeof schedule);
+        schedule.lane_count = 2;
+        schedule.dependencies = PTOWSP_DEPENDENCIES_EXPLICIT;
+        fixture_begin(&f);
+        ptowsp_kernel choice = choice_make(&f);
+        PTOWSP_WORKLOAD(f.m, "main") {
+            PTOWSP_COMBINE(f.m) {
+                ptowsp_node node =
+                    task_make(&f, choice, f.x, 60,
+                              ptowsp_array_at(f.m, "rows", PTOWSP_I32, ptowsp_i64(f.m, 0)), first);
+                task_make(&f, choice, f.y, 4, none, node);
+            }
+        }
+        const ptowsp_program_desc desc = {.schedule = &schedule};
+        assert_int_equal(ptowsp_program_create(f.context, f.m, &desc, &f.program), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_create(f.context, f.program, &run), PTOWSP_OK);
+        const ptowsp_buffer x = {.data = data, .size = sizeof data};
+        const ptowsp_buffer y = {.data = halves, .size = sizeof halves};
+        assert_int_equal(ptowsp_run_bind_array(run, "rows", PTOWSP_I32, &rows, 1), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_bind_tensor(run, "x", &x), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_bind_tensor(run, "y", &y), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_OK);
+        // 5 or 50, then 3; without the edge it would be 5 or 50.
+        assert_int_equal(ptowsp_run_result(run)->makespan_cycles, rows <= 16 ? 8 : 53);
+        ptowsp_run_destroy(run);
+        fixture_end(&f);
+    }
+}
+
+// -- the order, and why -----------------------------------------------------------------------------
+
+static void explained_as(fixture *f, ptowsp_kernel choice, const ptowsp_task_desc *task,
+                         const char *expected) {
+    char text[1000];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_kernel_explain(f->m, choice, task, ptowsp_text_to_buffer(&buffer));
+    assert_string_equal(ptowsp_module_error(f->m).text, "");
+    assert_string_equal(text, expected);
+}
+
+static void test_order_and_reasons(void **state) {
+    (void)state;
+    fixture f;
+    ptowsp_choice_desc desc;
+    ptowsp_task_desc task;
+    fixture_begin(&f);
+    memset(&desc, 0, sizeof desc);
+    memset(&task, 0, sizeof task);
+    desc.name = "c";
+    ptowsp_kernel a = kernel_make(&f, "a", PTOWSP_F32, count_large, 0);
+    ptowsp_kernel b = kernel_make(&f, "b", PTOWSP_F32, count_large, 0);
+    const ptowsp_variant variants[] = {{b, none, 0, 0},       {a, is_small(&f), 0, 0},
+                                       {f.large, none, 0, 0}, {f.small, is_small(&f), 0, 90},
+                                       {f.half, none, -1, 1}, {{0}, none, 0, 0}};
+    memcpy(desc.variants, variants, sizeof variants);
+    ptowsp_kernel choice = ptowsp_kernel_choice(f.m, &desc);
+    // By cost: large 50, small 90; those without: a before b; half last, by priority.
+    explained_as(&f, choice, NULL,
+                 "c: variants in the order in which they are asked\n"
+                 "  large                priority 0, cost 50: taken\n"
+                 "  small                priority 0, cost 90: not reached\n"
+                 "  a                    priority 0, cost unknown: not reached\n"
+                 "  b                    priority 0, cost unknown: not reached\n"
+                 "  half                 priority -1, cost 1: not reached\n");
+    task.axes[0] = ptowsp_i64(f.m, 0);
+    task.views[0].tensor = f.y;
+    task.scalars[0] = ptowsp_u64(f.m, 1);
+    explained_as(&f, choice, &task,
+                 "c: variants in the order in which they are asked\n"
+                 "  large                priority 0, cost 50: another data type\n"
+                 "  small                priority 0, cost 90: another data type\n"
+                 "  a                    priority 0, cost unknown: another data type\n"
+                 "  b                    priority 0, cost unknown: another data type\n"
+                 "  half                 priority -1, cost 1: taken\n");
+    ptowsp_kernel scale = choice_make(&f);
+    task.views[0].tensor = f.x;
+    task.views[0].rows = 32;
+    task.views[0].row_count = ptowsp_slot(f.m, 2, PTOWSP_TYPE_I64);
+    explained_as(&f, scale, &task,
+                 "scale: variants in the order in which they are asked\n"
+                 "  half                 priority 0, cost 3: another data type\n"
+                 "  small                priority 0, cost 5: taken if min(32, slot_i64[2]) <= 16\n"
+                 "  large                priority 0, cost 50: taken\n");
+    explained_as(&f, f.small, NULL, "small: a kernel, without variants\n");
+    fixture_end(&f);
+}
+
+// -- errors -----------------------------------------------------------------------------------------
+
+static void module_says(fixture *f, ptowsp_choice_desc *desc, const char *text) {
+    ptowsp_kernel_choice(f->m, desc);
+    assert_string_equal(ptowsp_module_error(f->m).text, text);
+    fixture_end(f);
+    fixture_begin(f);
+    memset(desc, 0, sizeof *desc);
+    desc->name = "c";
+}
+
+static void test_declarations_refused(void **state) {
+    (void)state;
+    fixture f;
+    ptowsp_choice_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "c";
+    fixture_begin(&f);
+    module_says(&f, &desc, "choices: choice c: it has no variants");
+    desc.name = "small";
+    desc.variants[0].kernel = f.large;
+    module_says(&f, &desc, "choices: kernel small: there is a kernel of this name already");
+    desc.variants[0].kernel.id = 99;
+    module_says(&f, &desc, "choices: choice c: variant 0 is no kernel of this module");
+    desc.variants[0].kernel = choice_make(&f);
+    module_says(&f, &desc, "choices: choice c: variant 0 is itself a choice");
+    desc.variants[0].kernel = desc.variants[1].kernel = f.large;
+    module_says(&f, &desc, "choices: choice c: large is there twice");
+    desc.variants[0].kernel = f.large;
+    desc.variants[0].condition = ptowsp_i64(f.m, 1);
+    module_says(&f, &desc,
+                "choices: choice c: the condition of large is not bool, or of another module");
+    ptowsp_kernel_desc other;
+    memset(&other, 0, sizeof other);
+    other.name = "other";
+    other.cycles = 1;
+    desc.variants[0].kernel = f.large;
+    desc.variants[1].kernel = ptowsp_kernel_make(f.m, &other);
+    module_says(&f, &desc, "choices: choice c: other takes other arguments than large");
+    ptowsp_kernel_choice(f.m, NULL);
+    assert_string_equal(ptowsp_module_error(f.m).text, "choices: choice: desc is NULL");
+    fixture_end(&f);
+}
+
+static void test_tasks_refused(void **state) {
+    (void)state;
+    fixture f;
+    ptowsp_choice_desc desc;
+    memset(&desc, 0, sizeof desc);
+    fixture_begin(&f);
+    desc.name = "c";
+    desc.variants[0].kernel = f.small;
+    desc.variants[0].condition = is_small(&f);
+    ptowsp_kernel choice = ptowsp_kernel_choice(f.m, &desc);
+    PTOWSP_WORKLOAD(f.m, "main") {
+        task_make(&f, choice, f.x, 17, none, first);
+    }
+    assert_string_equal(ptowsp_module_error(f.m).text,
+                        "main: choice c: no variant fits this task (ptowsp_kernel_explain says "
+                        "more)");
+    fixture_end(&f);
+    fixture_begin(&f);
+    desc.variants[0].kernel = f.small;
+    desc.variants[0].condition = is_small(&f);
+    choice = ptowsp_kernel_choice(f.m, &desc);
+    PTOWSP_WORKLOAD(f.m, "main") {
+        task_make(&f, choice, f.x, 17, ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64), first);
+    }
+    assert_string_equal(ptowsp_module_error(f.m).text,
+                        "main: choice c: no variant is left where the conditions of all are false "
+                        "(ptowsp_kernel_explain says more)");
+    fixture_end(&f);
+}
+
+static void test_every_allocation_refused(void **state) {
+    (void)state;
+    for (size_t refused = 1;; refused++) {
+        fixture f;
+        fixture_begin(&f);
+        f.memory.refuse_at = f.memory.allocations + refused;
+        ptowsp_kernel choice = choice_make(&f);
+        PTOWSP_WORKLOAD(f.m, "main") {
+            ptowsp_node node =
+                task_make(&f, choice, f.x, 60, ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64), first);
+            task_make(&f, choice, f.y, 4, none, node);
+        }
+        ptowsp_status status = ptowsp_program_create(f.context, f.m, NULL, &f.program);
+        bool is_over = f.memory.allocations < f.memory.refuse_at;
+        assert_int_equal(status, is_over ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY);
+        fixture_end(&f);
+        if (is_over) {
+            break;
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_data_types_and_constants), cmocka_unit_test(test_tasks_choose),
+        cmocka_unit_test(test_after_a_choice),           cmocka_unit_test(test_order_and_reasons),
+        cmocka_unit_test(test_declarations_refused),     cmocka_unit_test(test_tasks_refused),
+        cmocka_unit_test(test_every_allocation_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
