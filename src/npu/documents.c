@@ -39,6 +39,8 @@ static void npu_readme_builds(npu_text *text) {
               "```\n"
               "cmake -S . -B build-ascend -DPTOWSP_ASCEND=ON -DPTO_ISA_ROOT=DIR\n"
               "cmake --build build-ascend\n"
+              "cmake ... -DPTOWSP_DRIVEN=ON     # without the AICPU: the host runs the program, and\n"
+              "                                 # launches a kernel for each task\n"
               "```\n\n"
               "`run` is a command line. Programs use the C functions of `host/wsp_runner.h`: "
               "bind sizes, arrays, symbols and tensors, then run. Other sizes, lengths, "

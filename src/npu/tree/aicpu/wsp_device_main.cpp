@@ -3,7 +3,7 @@
 //
 // THIS HAS NEVER RUN (see host/wsp_ascend.cpp).
 
-#ifdef WSP_ASCEND
+#if defined(WSP_ASCEND) && !defined(WSP_DRIVEN)
 
 #include <stdio.h>
 

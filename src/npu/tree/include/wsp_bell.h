@@ -19,7 +19,7 @@
 
 namespace wsp {
 
-#if defined(WSP_ASCEND)
+#if defined(WSP_ASCEND) && !defined(WSP_DRIVEN)
 
 class Bell {
   public:
