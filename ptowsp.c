@@ -17365,6 +17365,12 @@ PWSP_INLINE size_t pwsp_tile_code_size(const pwsp_tile_code *code) {
     return 0;
 }
 
+PWSP_INLINE uint64_t pwsp_tile_code_hash(const pwsp_tile_code *code) {
+    PTOWSP_ASSERT(!code);
+    (void)code;
+    return 0;
+}
+
 PWSP_INLINE void pwsp_read_tiles(const pwsp_tile_code *code, ptowsp_kernel_info *info) {
     PTOWSP_ASSERT(!code);
     (void)code;
@@ -35066,6 +35072,9 @@ PWSP_INTERNAL void pwsp_tile_code_release(const pwsp_tile_code *code);
 // Bytes; 0 for NULL.
 PWSP_INTERNAL size_t pwsp_tile_code_size(const pwsp_tile_code *code);
 
+// A hash of what code does on which machine, the same everywhere: not of its name.
+PWSP_INTERNAL uint64_t pwsp_tile_code_hash(const pwsp_tile_code *code);
+
 // -- running --------------------------------------------------------------------------------------
 
 // The most cycles that a user's model may say of one instruction: with all of them a kernel stays
@@ -36870,6 +36879,117 @@ PWSP_INTERNAL ptowsp_loop_info pwsp_tile_code_loop_info(const pwsp_tile_code *co
     return info;
 }
 
+// =================================================================================================
+// src/kernel/hash_kernel.c
+// =================================================================================================
+
+// The hash of a tile kernel's code: of all that decides what it does and how long it takes, field
+// by field, so that neither padding nor byte order has a part in it. Names have none either, but for
+// those of instructions.
+
+// SplitMix64's finalizer of what came before and of the next number: their order matters.
+static uint64_t pwsp_code_hash_numbers(uint64_t hash, const uint64_t *numbers, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        hash = pwsp_mix64((hash ^ numbers[i]) + UINT64_C(0x9e3779b97f4a7c15));
+    }
+    return hash;
+}
+
+#define PWSP_HASH_NUMBERS(hash, numbers)                                                           \
+    pwsp_code_hash_numbers(hash, numbers, (uint32_t)(sizeof numbers / sizeof numbers[0]))
+
+static uint64_t pwsp_code_hash_valid(uint64_t hash, const pwsp_valid *valid) {
+    const uint64_t numbers[] = {valid->param, valid->axis,          valid->shift,
+                                valid->loop,  (uint64_t)valid->mul, (uint64_t)valid->add,
+                                valid->max};
+    return PWSP_HASH_NUMBERS(hash, numbers);
+}
+
+static uint64_t pwsp_code_hash_tile(uint64_t hash, const pwsp_list_tile *tile) {
+    const uint64_t numbers[] = {tile->dtype,  tile->memory, tile->layout, tile->pad,
+                                tile->loop,   tile->rows,   tile->cols,   tile->root,
+                                tile->offset, tile->address};
+    hash = PWSP_HASH_NUMBERS(hash, numbers);
+    hash = pwsp_code_hash_valid(hash, &tile->valid_rows);
+    return pwsp_code_hash_valid(hash, &tile->valid_cols);
+}
+
+static uint64_t pwsp_code_hash_insn(uint64_t hash, const pwsp_insn *insn) {
+    const char *name = pwsp_insn_name(insn);
+    uint64_t constant;
+    memcpy(&constant, &insn->scalar.value, sizeof constant);
+    const uint64_t numbers[] = {ptowsp_hash(PTOWSP_HASH_START, name, strlen(name)),
+                                insn->variant,
+                                insn->mode,
+                                insn->src_pipe,
+                                insn->dst_pipe,
+                                insn->event,
+                                insn->is_dst_read,
+                                insn->is_implied,
+                                insn->loop,
+                                insn->side,
+                                insn->row_loop,
+                                insn->col_loop,
+                                insn->param,
+                                insn->dst[0],
+                                insn->dst[1],
+                                insn->src[0],
+                                insn->src[1],
+                                insn->src[2],
+                                insn->src[3],
+                                insn->tmp,
+                                insn->row,
+                                insn->col,
+                                insn->scalar.param,
+                                insn->scalar.cols_of,
+                                constant};
+    PTOWSP_STATIC_ASSERT(PWSP_INSN_DST_MAX == 2 && PWSP_INSN_SRC_MAX == 4, "all operands");
+    return PWSP_HASH_NUMBERS(hash, numbers);
+}
+
+static uint64_t pwsp_code_hash_loop(uint64_t hash, const pwsp_list_loop *loop) {
+    const pwsp_list_bound *begin = &loop->begin, *end = &loop->end;
+    const uint64_t numbers[] = {
+        begin->kind,  begin->axis,         begin->param, (uint64_t)begin->value,
+        end->kind,    end->axis,           end->param,   (uint64_t)end->value,
+        loop->parent, (uint64_t)loop->step};
+    return PWSP_HASH_NUMBERS(hash, numbers);
+}
+
+PWSP_INTERNAL uint64_t pwsp_tile_code_hash(const pwsp_tile_code *code) {
+    const char *machine = code->machine.name;
+    const uint64_t head[] = {code->insn_count,  code->tile_count,   code->loop_count,
+                             code->param_count, code->scalar_count, code->is_cube,
+                             code->is_mixed,    code->is_split};
+    uint64_t hash = ptowsp_hash(PTOWSP_HASH_START, machine, strlen(machine));
+    hash = PWSP_HASH_NUMBERS(hash, head);
+    hash = code->is_split ? pwsp_code_hash_valid(hash, &code->split_rows) : hash;
+    for (uint32_t i = 0; i < PWSP_FIFO_COUNT; i++) {
+        const pwsp_list_fifo *fifo = &code->fifos[i];
+        const uint64_t numbers[] = {fifo->slot_bytes, fifo->slots, fifo->flag};
+        hash = PWSP_HASH_NUMBERS(hash, numbers);
+    }
+    for (uint32_t i = 0; i < code->param_count; i++) {
+        const uint64_t numbers[] = {code->param_dtypes[i], code->param_rows[i],
+                                    code->param_cols[i]};
+        hash = PWSP_HASH_NUMBERS(hash, numbers);
+    }
+    for (uint32_t i = 0; i < code->scalar_count; i++) {
+        const uint64_t number[] = {code->scalar_dtypes[i]};
+        hash = PWSP_HASH_NUMBERS(hash, number);
+    }
+    for (uint32_t i = 1; i <= code->loop_count; i++) {
+        hash = pwsp_code_hash_loop(hash, &code->loops[i].of);
+    }
+    for (uint32_t i = 1; i < code->tile_count; i++) {
+        hash = pwsp_code_hash_tile(hash, &code->tiles[i]);
+    }
+    for (uint32_t i = 0; i < code->insn_count; i++) {
+        hash = pwsp_code_hash_insn(hash, &code->insns[i]);
+    }
+    return hash;
+}
+
 #endif  // PTOWSP_NO_TILES
 
 // =================================================================================================
@@ -38176,6 +38296,68 @@ PWSP_INTERNAL bool pwsp_kernel_set_pto(ptowsp_module *module, const ptowsp_kerne
         return false;
     }
     return true;
+}
+
+// =================================================================================================
+// src/workload/kernel_hash.c
+// =================================================================================================
+
+// The hash of a kernel, which tuning records know it by. That of a tile kernel is its code's; other
+// kernels have names, parameters and sources, in this order.
+
+static uint64_t pwsp_kernel_hash_text(uint64_t hash, const char *text) {
+    return text ? ptowsp_hash(hash, text, strlen(text) + 1) : pwsp_mix64(hash);
+}
+
+static uint64_t pwsp_kernel_hash_number(uint64_t hash, uint64_t number) {
+    return pwsp_mix64((hash ^ number) + UINT64_C(0x9e3779b97f4a7c15));
+}
+
+static uint64_t pwsp_kernel_hash_arg(uint64_t hash, const ptowsp_pto_arg *arg) {
+    hash = pwsp_kernel_hash_number(hash, (uint64_t)arg->value);
+    hash = pwsp_kernel_hash_number(hash, arg->index);
+    return pwsp_kernel_hash_number(hash, (uint64_t)arg->number);
+}
+
+static uint64_t pwsp_kernel_hash_pto(uint64_t hash, const ptowsp_pto_source *pto) {
+    hash = pwsp_kernel_hash_text(hash, pto->text);
+    hash = pwsp_kernel_hash_text(hash, pto->file);
+    hash = pwsp_kernel_hash_text(hash, pto->entry);
+    for (uint32_t i = 0; i < PTOWSP_PTO_ARG_MAX; i++) {
+        hash = pwsp_kernel_hash_arg(hash, &pto->args[i]);
+    }
+    hash = pwsp_kernel_hash_arg(hash, &pto->block);
+    hash = pwsp_kernel_hash_arg(hash, &pto->block_count);
+    hash = pwsp_kernel_hash_number(hash, (uint64_t)pto->family);
+    return pwsp_kernel_hash_number(hash, pto->is_mixed);
+}
+
+uint64_t ptowsp_kernel_hash(const ptowsp_module *module, ptowsp_kernel kernel) {
+    if (!module || kernel.id == 0 || kernel.id >= module->kernels.count) {
+        return 0;
+    }
+    const pwsp_kernel_info *info = PWSP_KERNEL(module, kernel.id);
+    if (info->code) {
+        return pwsp_tile_code_hash(info->code);
+    }
+    uint64_t hash = pwsp_kernel_hash_text(PTOWSP_HASH_START, info->name);
+    hash = pwsp_kernel_hash_number(hash, info->axis_count);
+    hash = pwsp_kernel_hash_number(hash, (uint64_t)info->unit);
+    hash = pwsp_kernel_hash_number(hash, info->tile_count);
+    for (uint32_t i = 0; i < info->tile_count; i++) {
+        const pwsp_tile_info *tile = &info->tiles[i];
+        hash = pwsp_kernel_hash_number(hash, (uint64_t)tile->direction);
+        hash = pwsp_kernel_hash_number(hash, (uint64_t)tile->dtype);
+        hash = pwsp_kernel_hash_number(hash, (uint64_t)tile->rows);
+        hash = pwsp_kernel_hash_number(hash, (uint64_t)tile->cols);
+    }
+    for (uint32_t i = 0; i < info->scalar_count; i++) {
+        hash = pwsp_kernel_hash_number(hash, (uint64_t)info->scalars[i].type);
+    }
+    hash = pwsp_kernel_hash_text(hash, info->source.text);
+    hash = pwsp_kernel_hash_text(hash, info->source.file);
+    hash = pwsp_kernel_hash_text(hash, info->source.fn);
+    return info->pto ? pwsp_kernel_hash_pto(hash, info->pto) : hash;
 }
 
 // =================================================================================================
@@ -63834,6 +64016,1597 @@ ptowsp_status ptowsp_spans_export(ptowsp_context *context, const ptowsp_span_set
         status = pwsp_export_check_svg(context, extent, &chosen);
     }
     return status == PTOWSP_OK ? pwsp_export_do(context, &job, &chosen, output) : status;
+}
+
+// =================================================================================================
+// src/tune/tuning_file.h
+// =================================================================================================
+
+// Files that processes share: opened, locked, read, appended to, replaced. These are the only files
+// that the library opens.
+//
+// Functions return 0 or an errno value.
+
+#ifndef PWSP_TUNING_FILE_H
+#define PWSP_TUNING_FILE_H
+
+typedef struct pwsp_file_id {
+    uint64_t device, number;  // the same for one file only, as long as it is open somewhere
+    uint64_t size;            // bytes; 0 of a device
+    uint64_t link_count;
+    uint32_t mode;  // permissions
+    bool is_device;
+} pwsp_file_id;
+
+// Opens the file that the path names and locks it: shared to read, else exclusive, and then it is
+// made if there is none. It is the one that the path names once it is locked. The lock waits for
+// those of others. ENOTSUP: it is neither a file nor a device.
+PWSP_INTERNAL int pwsp_file_lock(const char *path, bool is_to_write, int *out_file,
+                                 pwsp_file_id *out_id);
+
+// A child of a fork may have the file open too, so a close alone would keep the lock.
+PWSP_INTERNAL void pwsp_file_unlock(int file);
+PWSP_INTERNAL void pwsp_file_close(int file);
+
+// Reads up to size bytes; fewer only at the end.
+PWSP_INTERNAL int pwsp_file_read(int file, uint64_t offset, void *data, size_t size,
+                                 size_t *out_count);
+
+// Writes at the end of the file: one write(), unless the system takes less than all.
+PWSP_INTERNAL int pwsp_file_append(int file, const void *data, size_t size);
+
+// A new file with these permissions, in place of one that may be there; then it takes the place of
+// another one, after its bytes are on the disk.
+PWSP_INTERNAL int pwsp_file_make(const char *path, uint32_t mode, int *out_file);
+PWSP_INTERNAL int pwsp_file_replace(int file, const char *made, const char *path);
+PWSP_INTERNAL void pwsp_file_remove(const char *path);
+
+PWSP_INTERNAL bool pwsp_file_is_link(const char *path);
+
+#endif
+
+// =================================================================================================
+// src/tune/tuning_file.c
+// =================================================================================================
+
+// POSIX files, and flock, which is not of POSIX but on every system that the library knows. Locks of
+// fcntl would not do: they are a process's, so threads would not exclude each other, and closing any
+// descriptor of the file would drop them.
+//
+// A file is replaced by rename. A process may wait for the lock of the old file, which nobody will
+// ever read again. So after locking, the file must be the one that the path names; if it is not, the
+// process opens the path again. While it is open its number cannot be given to another file.
+//
+// In header mode it is too late for feature-test macros: what strict C11 hides is declared here as
+// POSIX defines it. 32-bit systems need -D_FILE_OFFSET_BITS=64 for files of long numbers.
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#if !defined(__cplusplus)  // where they are never hidden
+extern int fsync(int file);
+extern ssize_t readlink(const char *path, char *buffer, size_t size);
+#endif
+
+// Without O_CLOEXEC, which strict C11 may hide, a program that another thread starts in between
+// inherits the descriptor: it is of a file that it could open itself.
+static void pwsp_file_close_on_exec(int file) {
+    fcntl(file, F_SETFD, FD_CLOEXEC);
+}
+
+static int pwsp_file_identify(int file, pwsp_file_id *out_id) {
+    struct stat status;
+    memset(out_id, 0, sizeof *out_id);
+    if (fstat(file, &status) != 0) {
+        return errno;
+    }
+    out_id->is_device = S_ISCHR(status.st_mode);
+    if (!S_ISREG(status.st_mode) && !out_id->is_device) {
+        return S_ISDIR(status.st_mode) ? EISDIR : ENOTSUP;
+    }
+    out_id->device = (uint64_t)status.st_dev;
+    out_id->number = (uint64_t)status.st_ino;
+    out_id->size = out_id->is_device || status.st_size < 0 ? 0 : (uint64_t)status.st_size;
+    out_id->link_count = (uint64_t)status.st_nlink;
+    out_id->mode = (uint32_t)status.st_mode & 0777u;
+    return 0;
+}
+
+static bool pwsp_file_is_at(const pwsp_file_id *id, const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 && (uint64_t)status.st_dev == id->device &&
+           (uint64_t)status.st_ino == id->number;
+}
+
+// One attempt; EAGAIN: the file was replaced while this waited.
+static int pwsp_file_try_lock(const char *path, bool is_to_write, int *out_file,
+                              pwsp_file_id *out_id) {
+    // O_NONBLOCK: opening a FIFO would wait for its other end. Files do not know it.
+    int flags = (is_to_write ? O_RDWR | O_APPEND | O_CREAT : O_RDONLY) | O_NONBLOCK | O_NOCTTY;
+    int file = open(path, flags, 0666);
+    if (file < 0) {
+        return errno;
+    }
+    pwsp_file_close_on_exec(file);
+    int wrong = pwsp_file_identify(file, out_id);
+    while (!wrong && !out_id->is_device && flock(file, is_to_write ? LOCK_EX : LOCK_SH) != 0) {
+        wrong = errno == EINTR ? 0 : errno;
+    }
+    if (!wrong) {
+        wrong = pwsp_file_identify(file, out_id);  // its size, now that nobody writes
+    }
+    if (!wrong && !pwsp_file_is_at(out_id, path)) {
+        wrong = EAGAIN;
+    }
+    if (wrong) {
+        pwsp_file_unlock(file);
+        pwsp_file_close(file);
+        return wrong;
+    }
+    *out_file = file;
+    return 0;
+}
+
+PWSP_INTERNAL int pwsp_file_lock(const char *path, bool is_to_write, int *out_file,
+                                 pwsp_file_id *out_id) {
+    int wrong;
+    do {
+        wrong = pwsp_file_try_lock(path, is_to_write, out_file, out_id);
+    } while (wrong == EAGAIN);
+    return wrong;
+}
+
+PWSP_INTERNAL void pwsp_file_unlock(int file) {
+    flock(file, LOCK_UN);
+}
+
+PWSP_INTERNAL void pwsp_file_close(int file) {
+    PTOWSP_ASSERT(file >= 0);
+    close(file);
+}
+
+PWSP_INTERNAL int pwsp_file_read(int file, uint64_t offset, void *data, size_t size,
+                                 size_t *out_count) {
+    *out_count = 0;
+    if (lseek(file, (off_t)offset, SEEK_SET) < 0) {
+        return errno;
+    }
+    while (*out_count < size) {
+        ssize_t got = read(file, (char *)data + *out_count, size - *out_count);
+        if (got == 0) {
+            break;
+        }
+        if (got < 0 && errno != EINTR) {
+            return errno;
+        }
+        *out_count += got > 0 ? (size_t)got : 0;
+    }
+    return 0;
+}
+
+PWSP_INTERNAL int pwsp_file_append(int file, const void *data, size_t size) {
+    const char *bytes = (const char *)data;
+    while (size > 0) {
+        ssize_t taken = write(file, bytes, size);
+        if (taken < 0 && errno != EINTR) {
+            return errno;
+        }
+        size_t count = taken > 0 ? (size_t)taken : 0;
+        PTOWSP_ASSERT(count <= size);
+        bytes += count;
+        size -= count;
+    }
+    return 0;
+}
+
+PWSP_INTERNAL int pwsp_file_make(const char *path, uint32_t mode, int *out_file) {
+    if (unlink(path) != 0 && errno != ENOENT) {
+        return errno;
+    }
+    int file = open(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL, 0600);
+    if (file < 0) {
+        return errno;
+    }
+    pwsp_file_close_on_exec(file);
+    if (chmod(path, (mode_t)mode) != 0) {
+        int wrong = errno;
+        close(file);
+        unlink(path);
+        return wrong;
+    }
+    *out_file = file;
+    return 0;
+}
+
+PWSP_INTERNAL int pwsp_file_replace(int file, const char *made, const char *path) {
+    return fsync(file) != 0 || rename(made, path) != 0 ? errno : 0;
+}
+
+PWSP_INTERNAL void pwsp_file_remove(const char *path) {
+    unlink(path);
+}
+
+PWSP_INTERNAL bool pwsp_file_is_link(const char *path) {
+    char first;
+    return readlink(path, &first, 1) >= 0;
+}
+
+// =================================================================================================
+// src/tune/tuning.h
+// =================================================================================================
+
+// Tuning records in memory: records, the keys that they are of, and lines of text.
+
+#ifndef PWSP_TUNING_H
+#define PWSP_TUNING_H
+
+// The longest line, its end included: version, hash, machine, sizes, value, unit, label, hash.
+#define PWSP_TUNING_LINE_MAX   384
+#define PWSP_TUNING_BUFFER     65536
+#define PWSP_TUNING_PATH_MAX   4000
+#define PWSP_TUNING_RECORD_MAX (UINT32_MAX - 1)
+
+typedef struct pwsp_tuning_record {
+    uint64_t value;  // thousandths
+    uint32_t entry;
+    uint32_t before;  // the record before it of the same key, + 1; 0: none
+} pwsp_tuning_record;
+
+// A key that there is a record of.
+typedef struct pwsp_tuning_entry {
+    ptowsp_tuning_key key;  // its machine is one of the table's
+    uint64_t least, most;   // thousandths
+    uint64_t median;        // of the newest, where is_sorted
+    uint32_t newest;        // record
+    uint32_t count : 31;
+    uint32_t is_sorted : 1;
+} pwsp_tuning_entry;
+
+typedef struct pwsp_tuning_slot {
+    uint32_t tag;    // the upper half of the key's hash
+    uint32_t entry;  // + 1; 0: free
+} pwsp_tuning_slot;
+
+typedef struct pwsp_tuning_table {
+    const pwsp_memory *memory;
+    pwsp_tuning_record *records;
+    pwsp_tuning_entry *entries;
+    pwsp_tuning_slot *slots;  // open addressing, at most half full
+    uint64_t record_count, record_capacity, entry_count, entry_capacity, slot_count;
+    pwsp_names machine_names;
+    pwsp_arena machines;
+    const char *machine;  // the last one that was asked for
+} pwsp_tuning_table;
+
+PWSP_INTERNAL void pwsp_tuning_table_init(pwsp_tuning_table *table, const pwsp_memory *memory);
+PWSP_INTERNAL void pwsp_tuning_table_free(pwsp_tuning_table *table);
+
+// NULL: there is none.
+PWSP_INTERNAL pwsp_tuning_entry *pwsp_tuning_table_find(const pwsp_tuning_table *table,
+                                                        const ptowsp_tuning_key *key);
+
+// Adds a record of a valid key. INVALID_PARAMS: another machine has the hash of this one's name.
+PWSP_INTERNAL ptowsp_status pwsp_tuning_table_add(pwsp_tuning_table *table,
+                                                  const ptowsp_tuning_key *key, uint64_t value);
+
+// What the table has of a key.
+PWSP_INTERNAL ptowsp_tuning_value pwsp_tuning_table_value(pwsp_tuning_table *table,
+                                                          pwsp_tuning_entry *entry);
+
+typedef enum pwsp_tuning_kind {
+    PWSP_TUNING_RECORD = 0,
+    PWSP_TUNING_FOREIGN,  // of another version, with a good hash
+    PWSP_TUNING_DAMAGED
+} pwsp_tuning_kind;
+
+// Is it 1 to PTOWSP_NAME_MAX printable ASCII characters without spaces?
+PWSP_INTERNAL bool pwsp_tuning_is_word(const char *text);
+
+// What a line without its end is. The machine of the key is in `machine`.
+PWSP_INTERNAL pwsp_tuning_kind pwsp_tuning_line_read(const char *line, size_t length,
+                                                     ptowsp_tuning_key *out_key,
+                                                     char machine[PTOWSP_NAME_MAX + 1],
+                                                     uint64_t *out_value);
+
+// Writes a line with its end; returns its length. label NULL: none.
+PWSP_INTERNAL size_t pwsp_tuning_line_write(char line[PWSP_TUNING_LINE_MAX],
+                                            const ptowsp_tuning_key *key, uint64_t value,
+                                            const char *label);
+
+// How far a file has been read.
+typedef struct pwsp_tuning_cursor {
+    uint64_t offset;      // of what is read next: the begin of a line, unless long_bytes
+    uint64_t long_bytes;  // of a line longer than the buffer: those of it before offset
+} pwsp_tuning_cursor;
+
+struct ptowsp_tuning {
+    ptowsp_context *context;
+    pwsp_tuning_table table;
+    uint64_t damaged_count, foreign_count;
+    pwsp_tuning_cursor cursor;
+    uint64_t tail_bytes;  // behind the last line
+    int pin;              // the file that the table is of, kept open; -1: none
+    pwsp_file_id id;      // the pin's
+    char *path;           // NULL: there is no file
+    char *made;           // where compacting writes
+    size_t size;          // of this block
+    char buffer[PWSP_TUNING_BUFFER];
+};
+
+// Fails with the reason that the system gave.
+PWSP_INTERNAL ptowsp_status pwsp_tuning_refused(ptowsp_tuning *tuning, const char *verb,
+                                                const char *path, int wrong);
+
+// Opens and locks the file, and brings the table up to date with it. Unless OK, nothing is open. If
+// it is only to be read and there is none, *out_file is -1.
+PWSP_INTERNAL ptowsp_status pwsp_tuning_begin(ptowsp_tuning *tuning, bool is_to_write,
+                                              int *out_file);
+PWSP_INTERNAL void pwsp_tuning_end(ptowsp_tuning *tuning, int file);
+
+// Called for each whole line, without its end; line NULL: it is longer than the buffer. Unless OK,
+// reading stops before this line.
+typedef ptowsp_status (*pwsp_tuning_line_fn)(void *user, const char *line, size_t length);
+
+// Reads lines from the cursor up to `size`, through the buffer.
+PWSP_INTERNAL ptowsp_status pwsp_tuning_scan(ptowsp_tuning *tuning, int file, uint64_t size,
+                                             pwsp_tuning_cursor *cursor,
+                                             pwsp_tuning_line_fn on_line, void *user);
+
+// Adds the records of a file from the tuning's cursor on.
+PWSP_INTERNAL ptowsp_status pwsp_tuning_catch_up(ptowsp_tuning *tuning, int file, uint64_t size);
+
+// Clears the table; `file` becomes the pin, -1: none.
+PWSP_INTERNAL void pwsp_tuning_reset(ptowsp_tuning *tuning, int file, const pwsp_file_id *id);
+
+#endif
+
+// =================================================================================================
+// src/tune/tuning_table.c
+// =================================================================================================
+
+// Records by their keys. A key's entry has what was measured in sum, and the newest of its records,
+// each of which names the one before it:
+//
+//      slots (by hash)  ->  entries (by first record)  ->  records (in the order of the file)
+//      tag, entry           key, count, least, most        value, entry, before
+//                           newest  -------------------->  #9 -> #4 -> #1
+//
+// The median of the newest is computed when it is asked for, and kept until the next record.
+
+PWSP_INTERNAL void pwsp_tuning_table_init(pwsp_tuning_table *table, const pwsp_memory *memory) {
+    memset(table, 0, sizeof *table);
+    table->memory = memory;
+    pwsp_arena_init(&table->machines, memory);
+}
+
+PWSP_INTERNAL void pwsp_tuning_table_free(pwsp_tuning_table *table) {
+    const pwsp_memory *memory = table->memory;
+    pwsp_memory_free(memory, table->records,
+                     (size_t)table->record_capacity * sizeof *table->records);
+    pwsp_memory_free(memory, table->entries,
+                     (size_t)table->entry_capacity * sizeof *table->entries);
+    pwsp_memory_free(memory, table->slots, (size_t)table->slot_count * sizeof *table->slots);
+    pwsp_names_free(&table->machine_names, memory);
+    pwsp_arena_free(&table->machines);
+    pwsp_tuning_table_init(table, memory);
+}
+
+static uint64_t pwsp_tuning_hash(const ptowsp_tuning_key *key) {
+    uint64_t hash = ptowsp_hash(PTOWSP_HASH_START, key->machine, strlen(key->machine));
+    hash = pwsp_mix64(hash ^ key->kernel) + (uint64_t)key->unit;
+    for (int i = 0; i < PTOWSP_TUNING_SIZE_MAX; i++) {
+        hash = (hash ^ key->sizes[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 29;
+    }
+    return pwsp_mix64(hash);
+}
+
+static bool pwsp_tuning_is_equal(const ptowsp_tuning_key *a, const ptowsp_tuning_key *b) {
+    return a->kernel == b->kernel && a->unit == b->unit &&
+           memcmp(a->sizes, b->sizes, sizeof a->sizes) == 0 &&
+           (a->machine == b->machine || strcmp(a->machine, b->machine) == 0);
+}
+
+// The slot of a key, or the free one where it belongs.
+static pwsp_tuning_slot *pwsp_tuning_slot_of(const pwsp_tuning_table *table, uint64_t hash,
+                                             const ptowsp_tuning_key *key) {
+    PTOWSP_ASSERT(table->entry_count < table->slot_count);
+    uint64_t i = hash & (table->slot_count - 1);
+    for (;; i = (i + 1) & (table->slot_count - 1)) {
+        pwsp_tuning_slot *slot = &table->slots[i];
+        if (slot->entry == 0 || (slot->tag == (uint32_t)(hash >> 32) &&
+                                 pwsp_tuning_is_equal(&table->entries[slot->entry - 1].key, key))) {
+            return slot;
+        }
+    }
+}
+
+PWSP_INTERNAL pwsp_tuning_entry *pwsp_tuning_table_find(const pwsp_tuning_table *table,
+                                                        const ptowsp_tuning_key *key) {
+    if (table->slot_count == 0) {
+        return NULL;
+    }
+    const pwsp_tuning_slot *slot = pwsp_tuning_slot_of(table, pwsp_tuning_hash(key), key);
+    return slot->entry ? &table->entries[slot->entry - 1] : NULL;
+}
+
+// Twice as many slots. Keys differ, so each goes to the first free slot from its own on.
+static bool pwsp_tuning_rehash(pwsp_tuning_table *table) {
+    uint64_t count = table->slot_count ? table->slot_count * 2 : 64;
+    if (count > SIZE_MAX / sizeof(pwsp_tuning_slot)) {
+        return false;
+    }
+    pwsp_tuning_slot *slots = (pwsp_tuning_slot *)pwsp_memory_alloc(
+        table->memory, (size_t)count * sizeof(pwsp_tuning_slot));
+    if (!slots) {
+        return false;
+    }
+    for (uint64_t i = 0; i < table->entry_count; i++) {
+        uint64_t hash = pwsp_tuning_hash(&table->entries[i].key), at = hash & (count - 1);
+        while (slots[at].entry) {
+            at = (at + 1) & (count - 1);
+        }
+        slots[at].tag = (uint32_t)(hash >> 32);
+        slots[at].entry = (uint32_t)i + 1;
+    }
+    pwsp_memory_free(table->memory, table->slots,
+                     (size_t)table->slot_count * sizeof(pwsp_tuning_slot));
+    table->slots = slots;
+    table->slot_count = count;
+    return true;
+}
+
+// The table's own copy of a machine's name.
+static ptowsp_status pwsp_tuning_machine(pwsp_tuning_table *table, const char *text,
+                                         const char **out_machine) {
+    if (!table->machine || strcmp(table->machine, text) != 0) {
+        const pwsp_name *name = pwsp_names_find(&table->machine_names, text);
+        if (name && strcmp(name->text, text) != 0) {
+            return PTOWSP_INVALID_PARAMS;
+        }
+        const char *copy = name ? name->text : pwsp_arena_copy(&table->machines, text);
+        if (!copy || (!name && !pwsp_names_add(&table->machine_names, table->memory, copy, 0, 0))) {
+            return PTOWSP_OUT_OF_MEMORY;
+        }
+        table->machine = copy;
+    }
+    *out_machine = table->machine;
+    return PTOWSP_OK;
+}
+
+// Room for one more of each.
+static ptowsp_status pwsp_tuning_reserve(pwsp_tuning_table *table) {
+    if (table->record_count >= PWSP_TUNING_RECORD_MAX) {
+        return PTOWSP_LIMIT_EXCEEDED;
+    }
+    void *records = table->records, *entries = table->entries;
+    bool is_there = pwsp_memory_grow(table->memory, &records, &table->record_capacity,
+                                     table->record_count + 1, sizeof *table->records);
+    table->records = (pwsp_tuning_record *)records;
+    is_there = is_there && pwsp_memory_grow(table->memory, &entries, &table->entry_capacity,
+                                            table->entry_count + 1, sizeof *table->entries);
+    table->entries = (pwsp_tuning_entry *)entries;
+    is_there =
+        is_there && (table->entry_count * 2 + 2 <= table->slot_count || pwsp_tuning_rehash(table));
+    return is_there ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_tuning_table_add(pwsp_tuning_table *table,
+                                                  const ptowsp_tuning_key *key, uint64_t value) {
+    ptowsp_tuning_key own = *key;
+    ptowsp_status status = pwsp_tuning_reserve(table);
+    status = status == PTOWSP_OK ? pwsp_tuning_machine(table, key->machine, &own.machine) : status;
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    uint64_t hash = pwsp_tuning_hash(&own);
+    pwsp_tuning_slot *slot = pwsp_tuning_slot_of(table, hash, &own);
+    if (slot->entry == 0) {
+        pwsp_tuning_entry *made = &table->entries[table->entry_count++];
+        memset(made, 0, sizeof *made);
+        made->key = own;
+        made->least = UINT64_MAX;
+        slot->tag = (uint32_t)(hash >> 32);
+        slot->entry = (uint32_t)table->entry_count;
+    }
+    pwsp_tuning_entry *entry = &table->entries[slot->entry - 1];
+    pwsp_tuning_record *record = &table->records[table->record_count];
+    record->value = value;
+    record->entry = slot->entry - 1;
+    record->before = entry->count ? entry->newest + 1 : 0;
+    entry->newest = (uint32_t)table->record_count++;
+    entry->count++;
+    entry->least = pwsp_min_u64(entry->least, value);
+    entry->most = pwsp_max_u64(entry->most, value);
+    entry->is_sorted = false;
+    return PTOWSP_OK;
+}
+
+// The lower median of an entry's newest records.
+static uint64_t pwsp_tuning_median(const pwsp_tuning_table *table, const pwsp_tuning_entry *entry) {
+    uint64_t sorted[PTOWSP_TUNING_RECENT_MAX];
+    uint32_t count = 0;
+    for (uint32_t i = entry->newest + 1; i && count < PTOWSP_TUNING_RECENT_MAX;
+         i = table->records[i - 1].before) {
+        uint64_t value = table->records[i - 1].value;
+        uint32_t at = count++;
+        for (; at > 0 && sorted[at - 1] > value; at--) {
+            sorted[at] = sorted[at - 1];
+        }
+        sorted[at] = value;
+    }
+    PTOWSP_ASSERT(count > 0);
+    return sorted[(count - 1) / 2];
+}
+
+PWSP_INTERNAL ptowsp_tuning_value pwsp_tuning_table_value(pwsp_tuning_table *table,
+                                                          pwsp_tuning_entry *entry) {
+    if (!entry->is_sorted) {
+        entry->median = pwsp_tuning_median(table, entry);
+        entry->is_sorted = true;
+    }
+    ptowsp_tuning_value value;
+    value.count = entry->count;
+    value.median = (double)entry->median / 1000;
+    value.least = (double)entry->least / 1000;
+    value.most = (double)entry->most / 1000;
+    value.newest = (double)table->records[entry->newest].value / 1000;
+    return value;
+}
+
+// =================================================================================================
+// src/tune/tuning_line.c
+// =================================================================================================
+
+// Lines of tuning files. Everything is ASCII and independent of the locale:
+//
+//      line   = version ' ' kernel ' ' machine ' ' sizes ' ' value ' ' unit ' ' label ' ' hash
+//      kernel = hash = 16 * ('0'..'9' | 'a'..'f')
+//      sizes  = '-' | number *('x' number)         at most PTOWSP_TUNING_SIZE_MAX; the last is not 0
+//      value  = number ['.' 1*3 digit]
+//
+// The hash is that of all bytes before it. A step of FNV-1a is a bijection for each byte, so one
+// changed byte always changes it.
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define PWSP_TUNING_VERSION "tune1"
+#define PWSP_TUNING_DIGITS  16  // of a hash
+
+static const char *pwsp_tuning_unit_name(ptowsp_tuning_unit unit) {
+    return unit == PTOWSP_TUNING_CYCLES ? "cycles" : "ns";
+}
+
+PWSP_INTERNAL bool pwsp_tuning_is_word(const char *text) {
+    size_t length = 0;
+    while (length <= PTOWSP_NAME_MAX && text[length] > ' ' && text[length] <= '~') {
+        length++;
+    }
+    return length > 0 && length <= PTOWSP_NAME_MAX && text[length] == '\0';
+}
+
+// What is left of a line; begin NULL: it was wrong.
+typedef struct pwsp_tuning_words {
+    const char *begin, *end;
+} pwsp_tuning_words;
+
+// Takes the next word and the space behind it, if there is one; its length, 0: there is none.
+static size_t pwsp_tuning_word(pwsp_tuning_words *words, const char **out_word) {
+    const char *at = words->begin;
+    while (at<words->end && * at> ' ' && *at <= '~') {
+        at++;
+    }
+    size_t length = (size_t)(at - words->begin);
+    *out_word = words->begin;
+    words->begin = at < words->end && *at == ' ' ? at + 1 : at;
+    return length;
+}
+
+static bool pwsp_tuning_read_hash(const char *text, size_t length, uint64_t *out_hash) {
+    uint64_t hash = 0;
+    for (size_t i = 0; i < length; i++) {
+        char c = text[i];
+        bool is_digit = c >= '0' && c <= '9';
+        if (!is_digit && !(c >= 'a' && c <= 'f')) {
+            return false;
+        }
+        hash = hash << 4 | (uint64_t)(is_digit ? c - '0' : c - 'a' + 10);
+    }
+    *out_hash = hash;
+    return length == PWSP_TUNING_DIGITS;
+}
+
+// Takes a number of 64 bits off the begin of a text, without leading zeros.
+static bool pwsp_tuning_read_number(const char **text, const char *end, uint64_t *out_number) {
+    const char *at = *text;
+    uint64_t number = 0;
+    for (; at < end && *at >= '0' && *at <= '9'; at++) {
+        uint64_t digit = (uint64_t)(*at - '0');
+        if (number > (UINT64_MAX - digit) / 10) {
+            return false;
+        }
+        number = number * 10 + digit;
+    }
+    bool is_good = at > *text && (**text != '0' || at == *text + 1);
+    *text = at;
+    *out_number = number;
+    return is_good;
+}
+
+static bool pwsp_tuning_read_sizes(const char *text, size_t length, uint64_t *sizes) {
+    const char *end = text + length;
+    if (length == 1 && *text == '-') {
+        return true;
+    }
+    for (int i = 0; i < PTOWSP_TUNING_SIZE_MAX; i++) {
+        if (!pwsp_tuning_read_number(&text, end, &sizes[i])) {
+            return false;
+        }
+        if (text == end) {
+            return sizes[i] != 0;
+        }
+        if (*text++ != 'x') {
+            return false;
+        }
+    }
+    return false;
+}
+
+static bool pwsp_tuning_read_value(const char *text, size_t length, uint64_t *out_value) {
+    const char *end = text + length;
+    uint64_t whole, part = 0;
+    if (!pwsp_tuning_read_number(&text, end, &whole) || whole > (uint64_t)PTOWSP_TUNING_VALUE_MAX) {
+        return false;
+    }
+    if (text < end) {
+        if (*text++ != '.' || text == end || end - text > 3) {
+            return false;
+        }
+        for (uint64_t unit = 100; text < end; unit /= 10, text++) {
+            if (*text < '0' || *text > '9') {
+                return false;
+            }
+            part += unit * (uint64_t)(*text - '0');
+        }
+    }
+    *out_value = whole * 1000 + part;
+    return *out_value <= (uint64_t)PTOWSP_TUNING_VALUE_MAX * 1000;
+}
+
+static bool pwsp_tuning_is(const char *word, size_t length, const char *text) {
+    return length == strlen(text) && memcmp(word, text, length) == 0;
+}
+
+PWSP_INTERNAL pwsp_tuning_kind pwsp_tuning_line_read(const char *line, size_t length,
+                                                     ptowsp_tuning_key *out_key,
+                                                     char machine[PTOWSP_NAME_MAX + 1],
+                                                     uint64_t *out_value) {
+    uint64_t hash;
+    if (length >= PWSP_TUNING_LINE_MAX || length < PWSP_TUNING_DIGITS + 1) {
+        return PWSP_TUNING_DAMAGED;
+    }
+    size_t hashed = length - PWSP_TUNING_DIGITS;
+    if (line[hashed - 1] != ' ' ||
+        !pwsp_tuning_read_hash(line + hashed, PWSP_TUNING_DIGITS, &hash) ||
+        hash != ptowsp_hash(PTOWSP_HASH_START, line, hashed)) {
+        return PWSP_TUNING_DAMAGED;
+    }
+    pwsp_tuning_words words = {line, line + hashed};
+    const char *word;
+    size_t size = pwsp_tuning_word(&words, &word);
+    if (!pwsp_tuning_is(word, size, PWSP_TUNING_VERSION)) {
+        return size > 4 && memcmp(word, PWSP_TUNING_VERSION, 4) == 0 ? PWSP_TUNING_FOREIGN
+                                                                     : PWSP_TUNING_DAMAGED;
+    }
+    memset(out_key, 0, sizeof *out_key);
+    size = pwsp_tuning_word(&words, &word);
+    bool is_good = pwsp_tuning_read_hash(word, size, &out_key->kernel);
+    size = pwsp_tuning_word(&words, &word);
+    is_good = is_good && size > 0 && size <= PTOWSP_NAME_MAX;
+    if (is_good) {
+        memcpy(machine, word, size);
+        machine[size] = '\0';
+        out_key->machine = machine;
+    }
+    size = pwsp_tuning_word(&words, &word);
+    is_good = is_good && pwsp_tuning_read_sizes(word, size, out_key->sizes);
+    size = pwsp_tuning_word(&words, &word);
+    is_good = is_good && pwsp_tuning_read_value(word, size, out_value);
+    size = pwsp_tuning_word(&words, &word);
+    bool is_cycles = pwsp_tuning_is(word, size, "cycles");
+    out_key->unit = is_cycles ? PTOWSP_TUNING_CYCLES : PTOWSP_TUNING_NS;
+    is_good = is_good && (is_cycles || pwsp_tuning_is(word, size, "ns"));
+    size = pwsp_tuning_word(&words, &word);
+    is_good = is_good && size > 0 && size <= PTOWSP_NAME_MAX && words.begin == words.end;
+    return is_good ? PWSP_TUNING_RECORD : PWSP_TUNING_DAMAGED;
+}
+
+PWSP_INTERNAL size_t pwsp_tuning_line_write(char line[PWSP_TUNING_LINE_MAX],
+                                            const ptowsp_tuning_key *key, uint64_t value,
+                                            const char *label) {
+    ptowsp_text_buffer buffer = {line, PWSP_TUNING_LINE_MAX, 0};
+    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    pwsp_text_format(text, "%s %016" PRIx64 " %s ", PWSP_TUNING_VERSION, key->kernel, key->machine);
+    int size_count = PTOWSP_TUNING_SIZE_MAX;
+    while (size_count > 0 && key->sizes[size_count - 1] == 0) {
+        size_count--;
+    }
+    for (int i = 0; i < size_count; i++) {
+        pwsp_text_format(text, "%s%" PRIu64, i ? "x" : "", key->sizes[i]);
+    }
+    pwsp_text_format(text, "%s %" PRIu64, size_count ? "" : "-", value / 1000);
+    if (value % 1000) {
+        pwsp_text_format(text, ".%03u", (unsigned)(value % 1000));
+    }
+    pwsp_text_format(text, " %s %s ", pwsp_tuning_unit_name(key->unit), label ? label : "-");
+    uint64_t hash = ptowsp_hash(PTOWSP_HASH_START, line, buffer.length);
+    pwsp_text_format(text, "%016" PRIx64 "\n", hash);
+    PTOWSP_ASSERT(buffer.length < PWSP_TUNING_LINE_MAX);
+    return buffer.length;
+}
+
+// =================================================================================================
+// src/tune/tuning.c
+// =================================================================================================
+
+// Tables of tuning records that follow a file. What a table has is always what the file has, up to
+// a cursor: an addition writes its line and then reads it back, with all that other processes wrote
+// before it. So nothing is counted twice, and no process has records in another order.
+//
+//      begin     open, lock, is it the table's file?  no: clear
+//                read from the cursor to the end of the last whole line
+//      add       "\n" if the last line is unfinished, the line; read on
+//      end       unlock
+//
+// The table's file stays open (pin). Otherwise its number could be given to a file that replaces
+// the one that replaced it, and the cursor would point into other text.
+
+#include <errno.h>
+
+PWSP_INTERNAL ptowsp_status pwsp_tuning_refused(ptowsp_tuning *tuning, const char *verb,
+                                                const char *path, int wrong) {
+    bool is_wrong_kind = wrong == EISDIR || wrong == ENOTSUP;
+    return pwsp_fail(tuning->context, is_wrong_kind ? PTOWSP_INVALID_PARAMS : PTOWSP_SYSTEM_FAILED,
+                     PTOWSP_NO_INDEX, "tuning: cannot %s %.300s: %s", verb, path,
+                     wrong == ENOTSUP ? "it is no file" : strerror(wrong));
+}
+
+// Fails as pwsp_tuning_table_add did.
+static ptowsp_status pwsp_tuning_not_added(ptowsp_tuning *tuning, ptowsp_status status) {
+    unsigned long long index = tuning->table.record_count;
+    PTOWSP_ASSERT(status != PTOWSP_OK);
+    return pwsp_fail(tuning->context, status, index, "tuning: record %llu: %s", index,
+                     status == PTOWSP_OUT_OF_MEMORY    ? "no memory"
+                     : status == PTOWSP_LIMIT_EXCEEDED ? "there are too many"
+                                                       : "two machines' names have one hash");
+}
+
+PWSP_INTERNAL void pwsp_tuning_reset(ptowsp_tuning *tuning, int file, const pwsp_file_id *id) {
+    pwsp_tuning_table_free(&tuning->table);
+    if (tuning->pin >= 0) {
+        pwsp_file_close(tuning->pin);
+    }
+    memset(&tuning->cursor, 0, sizeof tuning->cursor);
+    tuning->tail_bytes = 0;
+    tuning->damaged_count = 0;
+    tuning->foreign_count = 0;
+    tuning->pin = file;
+    if (id) {
+        tuning->id = *id;
+    }
+}
+
+// -- reading --------------------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_status pwsp_tuning_scan(ptowsp_tuning *tuning, int file, uint64_t size,
+                                             pwsp_tuning_cursor *cursor,
+                                             pwsp_tuning_line_fn on_line, void *user) {
+    while (cursor->offset < size) {
+        size_t count;
+        size_t wanted = (size_t)pwsp_min_u64(size - cursor->offset, PWSP_TUNING_BUFFER);
+        int wrong = pwsp_file_read(file, cursor->offset, tuning->buffer, wanted, &count);
+        if (wrong) {
+            return pwsp_tuning_refused(tuning, "read", tuning->path, wrong);
+        }
+        const char *begin = tuning->buffer, *stop = tuning->buffer + count;
+        for (;;) {
+            const char *end = (const char *)memchr(begin, '\n', (size_t)(stop - begin));
+            if (!end) {
+                break;
+            }
+            ptowsp_status status =
+                on_line(user, cursor->long_bytes ? NULL : begin, (size_t)(end - begin));
+            if (status != PTOWSP_OK) {
+                return status;
+            }
+            cursor->offset += (size_t)(end + 1 - begin);
+            cursor->long_bytes = 0;
+            begin = end + 1;
+        }
+        size_t left = (size_t)(stop - begin);
+        bool is_end = count < wanted || cursor->offset + left == size;
+        if (is_end && (left < PWSP_TUNING_BUFFER && !cursor->long_bytes)) {
+            break;  // the rest is unfinished
+        }
+        if (left == count) {  // nor is there an end of a line in all of the buffer
+            cursor->long_bytes += left;
+            cursor->offset += left;
+        }
+    }
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_tuning_on_line(void *user, const char *line, size_t length) {
+    ptowsp_tuning *tuning = (ptowsp_tuning *)user;
+    ptowsp_tuning_key key;
+    char machine[PTOWSP_NAME_MAX + 1];
+    uint64_t value;
+    pwsp_tuning_kind kind =
+        line ? pwsp_tuning_line_read(line, length, &key, machine, &value) : PWSP_TUNING_DAMAGED;
+    if (kind == PWSP_TUNING_RECORD) {
+        ptowsp_status status = pwsp_tuning_table_add(&tuning->table, &key, value);
+        if (status == PTOWSP_INVALID_PARAMS) {
+            kind = PWSP_TUNING_DAMAGED;  // a machine with another one's hash is no accident
+        } else if (status != PTOWSP_OK) {
+            return pwsp_tuning_not_added(tuning, status);
+        }
+    }
+    tuning->damaged_count += kind == PWSP_TUNING_DAMAGED;
+    tuning->foreign_count += kind == PWSP_TUNING_FOREIGN;
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_tuning_catch_up(ptowsp_tuning *tuning, int file, uint64_t size) {
+    PTOWSP_ASSERT(size >= tuning->cursor.offset);
+    ptowsp_status status =
+        pwsp_tuning_scan(tuning, file, size, &tuning->cursor, pwsp_tuning_on_line, tuning);
+    tuning->tail_bytes = tuning->cursor.long_bytes + (size - tuning->cursor.offset);
+    return status;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_tuning_begin(ptowsp_tuning *tuning, bool is_to_write,
+                                              int *out_file) {
+    pwsp_file_id id;
+    int file = -1;
+    int wrong = pwsp_file_lock(tuning->path, is_to_write, &file, &id);
+    *out_file = -1;
+    if (wrong == ENOENT && !is_to_write) {
+        pwsp_tuning_reset(tuning, -1, NULL);
+        return PTOWSP_OK;
+    }
+    if (wrong) {
+        return pwsp_tuning_refused(tuning, "open", tuning->path, wrong);
+    }
+    bool is_same = tuning->pin >= 0 && tuning->id.device == id.device &&
+                   tuning->id.number == id.number && id.size >= tuning->cursor.offset;
+    if (!is_same) {
+        pwsp_tuning_reset(tuning, file, &id);
+    }
+    ptowsp_status status = pwsp_tuning_catch_up(tuning, file, id.size);
+    if (status != PTOWSP_OK) {
+        pwsp_tuning_end(tuning, file);
+        return status;
+    }
+    *out_file = file;
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL void pwsp_tuning_end(ptowsp_tuning *tuning, int file) {
+    if (file >= 0) {
+        pwsp_file_unlock(file);
+        if (file != tuning->pin) {
+            pwsp_file_close(file);
+        }
+    }
+}
+
+// -- the interface --------------------------------------------------------------------------------
+
+uint64_t ptowsp_tuning_bucket(uint64_t size) {
+    return size ? UINT64_C(1) << (63 - __builtin_clzll(size)) : 0;
+}
+
+ptowsp_status ptowsp_tuning_create(ptowsp_context *context, const char *path,
+                                   ptowsp_tuning **out_tuning) {
+    static const char suffix[] = ".compact";
+    if (!out_tuning) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "tuning: out_tuning is NULL");
+    }
+    *out_tuning = NULL;
+    size_t length = path ? strlen(path) : 0;
+    if (path && (length == 0 || length > PWSP_TUNING_PATH_MAX)) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "tuning: a path of %llu bytes; it has 1 to %d", (unsigned long long)length,
+                         PWSP_TUNING_PATH_MAX);
+    }
+    size_t path_size = path ? length + 1 : 0;
+    size_t size = sizeof(ptowsp_tuning) + 2 * path_size + (path ? sizeof suffix - 1 : 0);
+    ptowsp_tuning *tuning = (ptowsp_tuning *)pwsp_memory_alloc(&context->memory, size);
+    if (!tuning) {
+        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                         "tuning: no memory for a table");
+    }
+    tuning->context = context;
+    tuning->pin = -1;
+    tuning->size = size;
+    pwsp_tuning_table_init(&tuning->table, &context->memory);
+    if (path) {
+        tuning->path = (char *)(tuning + 1);
+        tuning->made = tuning->path + path_size;
+        memcpy(tuning->path, path, path_size);
+        memcpy(tuning->made, path, length);
+        memcpy(tuning->made + length, suffix, sizeof suffix);
+        ptowsp_status status = ptowsp_tuning_refresh(tuning);
+        if (status != PTOWSP_OK) {
+            ptowsp_tuning_destroy(tuning);
+            return status;
+        }
+    }
+    *out_tuning = tuning;
+    return PTOWSP_OK;
+}
+
+void ptowsp_tuning_destroy(ptowsp_tuning *tuning) {
+    if (tuning) {
+        pwsp_tuning_reset(tuning, -1, NULL);
+        pwsp_memory_free(&tuning->context->memory, tuning, tuning->size);
+    }
+}
+
+ptowsp_status ptowsp_tuning_refresh(ptowsp_tuning *tuning) {
+    int file = -1;
+    ptowsp_status status = tuning->path ? pwsp_tuning_begin(tuning, false, &file) : PTOWSP_OK;
+    if (status == PTOWSP_OK) {
+        pwsp_tuning_end(tuning, file);
+    }
+    return status;
+}
+
+static ptowsp_status pwsp_tuning_check(ptowsp_tuning *tuning, const ptowsp_tuning_key *key,
+                                       double value, const char *label) {
+    ptowsp_context *context = tuning->context;
+    if (!key || !key->machine || !pwsp_tuning_is_word(key->machine)) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "tuning: the machine of a key is a word of 1 to %d printable characters",
+                         PTOWSP_NAME_MAX);
+    }
+    if ((uint32_t)key->unit >= PTOWSP_TUNING_UNIT_COUNT) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "tuning: there is no unit %u", (unsigned)key->unit);
+    }
+    if (label && !pwsp_tuning_is_word(label)) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "tuning: a label is a word of 1 to %d printable characters",
+                         PTOWSP_NAME_MAX);
+    }
+    if (!(value >= 0 && value <= PTOWSP_TUNING_VALUE_MAX)) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "tuning: a value is from 0 to %g, not %g", PTOWSP_TUNING_VALUE_MAX, value);
+    }
+    return PTOWSP_OK;
+}
+
+// Writes a line to the locked file, and reads it back.
+static ptowsp_status pwsp_tuning_append(ptowsp_tuning *tuning, int file,
+                                        const ptowsp_tuning_key *key, uint64_t value,
+                                        const char *label) {
+    char line[PWSP_TUNING_LINE_MAX + 1];
+    bool is_unfinished = tuning->tail_bytes > 0;
+    line[0] = '\n';
+    size_t length = pwsp_tuning_line_write(line + 1, key, value, label) + is_unfinished;
+    int wrong = pwsp_file_append(file, line + !is_unfinished, length);
+    if (wrong) {
+        return pwsp_tuning_refused(tuning, "write to", tuning->path, wrong);
+    }
+    if (tuning->id.is_device) {
+        return PTOWSP_OK;
+    }
+    uint64_t size = tuning->cursor.offset + (tuning->tail_bytes - tuning->cursor.long_bytes);
+    return pwsp_tuning_catch_up(tuning, file, size + length);
+}
+
+ptowsp_status ptowsp_tuning_add(ptowsp_tuning *tuning, const ptowsp_tuning_key *key, double value,
+                                const char *label) {
+    PWSP_ROUND_APART
+    ptowsp_status status = pwsp_tuning_check(tuning, key, value, label);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    uint64_t thousandths = (uint64_t)(value * 1000 + 0.5);
+    if (!tuning->path) {
+        status = pwsp_tuning_table_add(&tuning->table, key, thousandths);
+        return status == PTOWSP_OK ? status : pwsp_tuning_not_added(tuning, status);
+    }
+    int file;
+    status = pwsp_tuning_begin(tuning, true, &file);
+    if (status == PTOWSP_OK) {
+        status = pwsp_tuning_append(tuning, file, key, thousandths, label);
+        pwsp_tuning_end(tuning, file);
+    }
+    return status;
+}
+
+bool ptowsp_tuning_find(ptowsp_tuning *tuning, const ptowsp_tuning_key *key,
+                        ptowsp_tuning_value *out_value) {
+    PTOWSP_ASSERT(key && key->machine && out_value);
+    pwsp_tuning_entry *entry = pwsp_tuning_table_find(&tuning->table, key);
+    memset(out_value, 0, sizeof *out_value);
+    if (entry) {
+        *out_value = pwsp_tuning_table_value(&tuning->table, entry);
+    }
+    return entry != NULL;
+}
+
+ptowsp_tuning_stats ptowsp_tuning_count(const ptowsp_tuning *tuning) {
+    ptowsp_tuning_stats stats;
+    stats.record_count = tuning->table.record_count;
+    stats.key_count = tuning->table.entry_count;
+    stats.damaged_count = tuning->damaged_count;
+    stats.foreign_count = tuning->foreign_count;
+    stats.byte_count = tuning->cursor.offset - tuning->cursor.long_bytes;
+    stats.tail_bytes = tuning->tail_bytes;
+    return stats;
+}
+
+ptowsp_tuning_record ptowsp_tuning_record_at(const ptowsp_tuning *tuning, uint64_t i) {
+    PTOWSP_ASSERT(i < tuning->table.record_count);
+    const pwsp_tuning_record *from = &tuning->table.records[i];
+    ptowsp_tuning_record record;
+    record.key = tuning->table.entries[from->entry].key;
+    record.value = (double)from->value / 1000;
+    return record;
+}
+
+// =================================================================================================
+// src/tune/tuning_compact.c
+// =================================================================================================
+
+// Compacting: good lines are copied, as they are, into a new file that then takes the old one's
+// place. All of it happens under the exclusive lock of the old file, so no other process adds to it
+// in between. Processes that wait for this lock find another file at the path, and take its lock.
+// A process that is killed here leaves the old file, or the new one in its place.
+
+typedef struct pwsp_tuning_compaction {
+    ptowsp_tuning *tuning;
+    uint64_t keep_max;
+    int file;        // the new one
+    uint32_t *seen;  // of each entry: its records so far
+    size_t count;    // in the buffer
+    char buffer[PWSP_TUNING_BUFFER];
+} pwsp_tuning_compaction;
+
+static ptowsp_status pwsp_tuning_flush(pwsp_tuning_compaction *to) {
+    int wrong = pwsp_file_append(to->file, to->buffer, to->count);
+    to->count = 0;
+    return wrong ? pwsp_tuning_refused(to->tuning, "write to", to->tuning->made, wrong) : PTOWSP_OK;
+}
+
+// Is it not among the newest of its key?
+static bool pwsp_tuning_is_old(pwsp_tuning_compaction *to, const pwsp_tuning_entry *entry) {
+    uint32_t before = to->seen[entry - to->tuning->table.entries]++;
+    PTOWSP_ASSERT(before < entry->count);
+    return to->keep_max && entry->count - before > to->keep_max;
+}
+
+static ptowsp_status pwsp_tuning_keep_line(void *user, const char *line, size_t length) {
+    pwsp_tuning_compaction *to = (pwsp_tuning_compaction *)user;
+    ptowsp_tuning_key key;
+    char machine[PTOWSP_NAME_MAX + 1];
+    uint64_t value;
+    pwsp_tuning_kind kind =
+        line ? pwsp_tuning_line_read(line, length, &key, machine, &value) : PWSP_TUNING_DAMAGED;
+    if (kind == PWSP_TUNING_DAMAGED) {
+        return PTOWSP_OK;
+    }
+    if (kind == PWSP_TUNING_RECORD) {
+        const pwsp_tuning_entry *entry = pwsp_tuning_table_find(&to->tuning->table, &key);
+        if (!entry || pwsp_tuning_is_old(to, entry)) {
+            return PTOWSP_OK;
+        }
+    }
+    PTOWSP_ASSERT(length < PWSP_TUNING_LINE_MAX);
+    ptowsp_status status = PTOWSP_OK;
+    if (length + 1 > sizeof to->buffer - to->count) {
+        status = pwsp_tuning_flush(to);
+    }
+    memcpy(to->buffer + to->count, line, length);
+    to->buffer[to->count + length] = '\n';
+    to->count += length + 1;
+    return status;
+}
+
+// Writes the lines that stay into the new file, and puts it in the place of the old one.
+static ptowsp_status pwsp_tuning_rewrite(pwsp_tuning_compaction *to, int file) {
+    ptowsp_tuning *tuning = to->tuning;
+    pwsp_tuning_cursor cursor = {0, 0};
+    uint64_t size = tuning->cursor.offset - tuning->cursor.long_bytes;  // without the tail
+    int wrong = pwsp_file_make(tuning->made, tuning->id.mode, &to->file);
+    if (wrong) {
+        return pwsp_tuning_refused(tuning, "make", tuning->made, wrong);
+    }
+    ptowsp_status status = pwsp_tuning_scan(tuning, file, size, &cursor, pwsp_tuning_keep_line, to);
+    status = status == PTOWSP_OK ? pwsp_tuning_flush(to) : status;
+    if (status == PTOWSP_OK) {
+        wrong = pwsp_file_replace(to->file, tuning->made, tuning->path);
+        status = wrong ? pwsp_tuning_refused(tuning, "replace", tuning->path, wrong) : status;
+    }
+    if (status != PTOWSP_OK) {
+        pwsp_file_remove(tuning->made);
+    }
+    pwsp_file_close(to->file);
+    return status;
+}
+
+static ptowsp_status pwsp_tuning_run_compaction(ptowsp_tuning *tuning, int file,
+                                                uint64_t keep_max) {
+    const pwsp_memory *memory = &tuning->context->memory;
+    size_t seen_size = (size_t)pwsp_max_u64(tuning->table.entry_count, 1) * sizeof(uint32_t);
+    pwsp_tuning_compaction *to = (pwsp_tuning_compaction *)pwsp_memory_alloc(memory, sizeof *to);
+    uint32_t *seen = to ? (uint32_t *)pwsp_memory_alloc(memory, seen_size) : NULL;
+    ptowsp_status status = PTOWSP_OUT_OF_MEMORY;
+    if (seen) {
+        to->tuning = tuning;
+        to->keep_max = keep_max;
+        to->seen = seen;
+        status = pwsp_tuning_rewrite(to, file);
+    } else {
+        pwsp_fail(tuning->context, status, PTOWSP_NO_INDEX, "tuning: no memory to compact %.300s",
+                  tuning->path);
+    }
+    pwsp_memory_free(memory, seen, seen_size);
+    pwsp_memory_free(memory, to, sizeof *to);
+    return status;
+}
+
+// May a new file take the place of this one?
+static ptowsp_status pwsp_tuning_check_file(ptowsp_tuning *tuning, const pwsp_file_id *id) {
+    const char *wrong = pwsp_file_is_link(tuning->path) ? "a symbolic link"
+                        : id->is_device                 ? "a device"
+                        : id->link_count > 1            ? "a file with other links"
+                                                        : NULL;
+    if (wrong) {
+        return pwsp_fail(tuning->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                         "tuning: %.300s is %s, which is not compacted", tuning->path, wrong);
+    }
+    if (tuning->damaged_count && !tuning->table.record_count && !tuning->foreign_count) {
+        return pwsp_fail(tuning->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "tuning: %.300s has %llu lines, and none is a record", tuning->path,
+                         (unsigned long long)tuning->damaged_count);
+    }
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_tuning_compact(ptowsp_tuning *tuning, uint64_t keep_max) {
+    if (!tuning->path) {
+        return pwsp_fail(tuning->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "tuning: a table without a file is not compacted");
+    }
+    int file;
+    ptowsp_status status = pwsp_tuning_begin(tuning, true, &file);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    status = pwsp_tuning_check_file(tuning, &tuning->id);
+    status = status == PTOWSP_OK ? pwsp_tuning_run_compaction(tuning, file, keep_max) : status;
+    pwsp_tuning_end(tuning, file);
+    return status == PTOWSP_OK ? ptowsp_tuning_refresh(tuning) : status;
+}
+
+// =================================================================================================
+// src/tune/measure.c
+// =================================================================================================
+
+// Measuring a function, and statistics that a few interrupted samples do not move: the median, and
+// the median of the distances from it (MAD).
+
+// Ascending, by shell sort (gaps of Ciura 2001): there are at most a thousand.
+static void pwsp_measure_sort(double *values, uint32_t count) {
+    static const uint32_t gaps[] = {301, 132, 57, 23, 10, 4, 1};
+    for (uint32_t g = 0; g < sizeof gaps / sizeof gaps[0]; g++) {
+        for (uint32_t i = gaps[g]; i < count; i++) {
+            double value = values[i];
+            uint32_t at = i;
+            for (; at >= gaps[g] && values[at - gaps[g]] > value; at -= gaps[g]) {
+                values[at] = values[at - gaps[g]];
+            }
+            values[at] = value;
+        }
+    }
+}
+
+static double pwsp_measure_middle(const double *sorted, uint32_t count) {
+    PTOWSP_ASSERT(count > 0);
+    double low = sorted[(count - 1) / 2], high = sorted[count / 2];
+    return low + (high - low) / 2;
+}
+
+static void pwsp_measure_reduce(double *values, uint32_t count, ptowsp_measurement *out) {
+    PWSP_ROUND_APART
+    double distances[PTOWSP_MEASURE_SAMPLE_MAX];
+    PTOWSP_ASSERT(count > 0 && count <= PTOWSP_MEASURE_SAMPLE_MAX);
+    pwsp_measure_sort(values, count);
+    double median = pwsp_measure_middle(values, count);
+    for (uint32_t i = 0; i < count; i++) {
+        distances[i] = values[i] < median ? median - values[i] : values[i] - median;
+    }
+    pwsp_measure_sort(distances, count);
+    out->deviation = pwsp_measure_middle(distances, count);
+    // Outliers are at both ends of what is sorted.
+    double limit = out->deviation > 0 ? 3.5 * out->deviation / 0.6745 : distances[count - 1];
+    uint32_t first = 0, end = count;
+    while (median - values[first] > limit) {
+        first++;
+    }
+    while (values[end - 1] - median > limit) {
+        end--;
+    }
+    out->sample_count = end - first;
+    out->outlier_count = count - out->sample_count;
+    out->median = pwsp_measure_middle(values + first, out->sample_count);
+    out->least = values[first];
+    out->most = values[end - 1];
+}
+
+ptowsp_status ptowsp_measure_samples(const uint64_t *samples, uint32_t count, uint32_t calls,
+                                     ptowsp_measurement *out_measurement) {
+    double values[PTOWSP_MEASURE_SAMPLE_MAX];
+    if (!samples || !out_measurement || count == 0 || count > PTOWSP_MEASURE_SAMPLE_MAX) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        values[i] = (double)samples[i] / (calls ? calls : 1);
+    }
+    pwsp_measure_reduce(values, count, out_measurement);
+    return PTOWSP_OK;
+}
+
+static uint64_t pwsp_measure_clock(void *user) {
+    (void)user;
+    return ptowsp_clock_ns();
+}
+
+ptowsp_status ptowsp_measure(ptowsp_context *context, const ptowsp_measure_desc *desc,
+                             ptowsp_measurement *out_measurement) {
+    if (out_measurement) {
+        memset(out_measurement, 0, sizeof *out_measurement);
+    }
+    if (!desc || !desc->fn || !out_measurement) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "measure: %s is NULL",
+                         !desc      ? "desc"
+                         : desc->fn ? "out_measurement"
+                                    : "fn");
+    }
+    uint64_t samples[PTOWSP_MEASURE_SAMPLE_MAX];
+    uint64_t (*clock)(void *) = desc->clock ? desc->clock : pwsp_measure_clock;
+    uint32_t repeats = desc->repeats ? desc->repeats : 21;
+    if (repeats > PTOWSP_MEASURE_SAMPLE_MAX) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, repeats,
+                         "measure: %u repeats; there are at most %d", (unsigned)repeats,
+                         PTOWSP_MEASURE_SAMPLE_MAX);
+    }
+    uint64_t call_count = (uint64_t)desc->warm_up + repeats;
+    for (uint64_t i = 0; i < call_count; i++) {
+        uint64_t begin = clock(desc->user);
+        ptowsp_status status = desc->fn(desc->user);
+        uint64_t end = clock(desc->user);
+        if (status < 0) {
+            return pwsp_fail(context, status, i, "measure: call %llu failed: %s",
+                             (unsigned long long)i, ptowsp_status_text(status));
+        }
+        if (end < begin) {
+            return pwsp_fail(context, PTOWSP_INVALID_PARAMS, i,
+                             "measure: the clock went back, from %llu to %llu",
+                             (unsigned long long)begin, (unsigned long long)end);
+        }
+        if (i >= desc->warm_up) {
+            samples[i - desc->warm_up] = end - begin;
+        }
+    }
+    return ptowsp_measure_samples(samples, repeats, desc->calls, out_measurement);
+}
+
+// =================================================================================================
+// src/tune/rails.c
+// =================================================================================================
+
+// Rails: which variant runs, decided by windows of samples. The states and the rules are drawn in
+// ptowsp.h. All is integers, so that the same calls give the same decisions on every machine.
+//
+// Invariant: current != safe exactly in a trial, and then there is a reference.
+
+#include <inttypes.h>
+
+#define PWSP_RAILS_DEFAULT_WINDOW     9
+#define PWSP_RAILS_DEFAULT_REGRESSION 50
+
+ptowsp_status ptowsp_rails_init(const ptowsp_rails_desc *desc, uint64_t time,
+                                ptowsp_rails *out_rails) {
+    if (!desc || !out_rails || desc->variant_count == 0 ||
+        desc->variant_count > PTOWSP_RAILS_VARIANT_MAX || desc->baseline >= desc->variant_count ||
+        desc->window_count > PTOWSP_RAILS_WINDOW_MAX || desc->regression_permille > 10000 ||
+        desc->gain_permille > 1000 ||
+        (desc->trial_time_max && desc->trial_time_max < desc->dwell_time)) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    ptowsp_rails_desc own = *desc;
+    own.window_count = own.window_count ? own.window_count : PWSP_RAILS_DEFAULT_WINDOW;
+    own.regression_permille =
+        own.regression_permille ? own.regression_permille : PWSP_RAILS_DEFAULT_REGRESSION;
+    memset(out_rails, 0, sizeof *out_rails);
+    out_rails->desc = own;
+    out_rails->current = out_rails->safe = own.baseline;
+    out_rails->next = (own.baseline + 1) % own.variant_count;
+    out_rails->time = out_rails->switched = time;
+    return PTOWSP_OK;
+}
+
+// Begins a call: false if it cannot be one. The decision is then to keep all as it is.
+static bool pwsp_rails_begin(ptowsp_rails *rails, uint64_t time, ptowsp_rails_decision *decision) {
+    if (!rails || !decision || time < rails->time) {
+        return false;
+    }
+    rails->time = time;
+    memset(decision, 0, sizeof *decision);
+    decision->time = time;
+    decision->from = decision->to = rails->current;
+    return true;
+}
+
+static void pwsp_rails_switch(ptowsp_rails *rails, uint32_t variant) {
+    rails->current = variant;
+    rails->switched = rails->time;
+    rails->has_switched = true;
+    rails->skip_left = rails->desc.skip_count;
+    rails->sample_count = 0;
+}
+
+static void pwsp_rails_try(ptowsp_rails *rails, uint32_t variant, ptowsp_rails_reason reason,
+                           ptowsp_rails_decision *decision) {
+    PTOWSP_ASSERT(variant != rails->safe && rails->current == rails->safe && rails->reference);
+    decision->action = PTOWSP_RAILS_TRY;
+    decision->reason = reason;
+    decision->to = variant;
+    decision->reference = rails->reference;
+    rails->next = (variant + 1) % rails->desc.variant_count;
+    pwsp_rails_switch(rails, variant);
+}
+
+static void pwsp_rails_roll_back(ptowsp_rails *rails, ptowsp_rails_reason reason,
+                                 ptowsp_rails_decision *decision) {
+    PTOWSP_ASSERT(rails->current != rails->safe);
+    uint64_t until = pwsp_sum_u64(rails->time, rails->desc.cooldown_time);
+    decision->action = PTOWSP_RAILS_ROLL_BACK;
+    decision->reason = reason;
+    decision->to = rails->safe;
+    decision->until = until;
+    rails->cool_until[rails->current] = until;
+    pwsp_rails_switch(rails, rails->safe);
+}
+
+// Why a trial cannot begin now; NONE: it can.
+static ptowsp_rails_reason pwsp_rails_refusal(const ptowsp_rails *rails, uint32_t variant,
+                                              uint64_t *out_until) {
+    uint64_t dwell_until = pwsp_sum_u64(rails->switched, rails->desc.dwell_time);
+    *out_until = 0;
+    if (rails->current != rails->safe) {
+        return PTOWSP_REASON_ON_TRIAL;
+    }
+    if (variant == rails->safe) {
+        return PTOWSP_REASON_SAME;
+    }
+    if (rails->time < rails->cool_until[variant]) {
+        *out_until = rails->cool_until[variant];
+        return PTOWSP_REASON_COOLING;
+    }
+    if (rails->has_switched && rails->time < dwell_until) {
+        *out_until = dwell_until;
+        return PTOWSP_REASON_DWELLING;
+    }
+    return rails->reference ? PTOWSP_REASON_NONE : PTOWSP_REASON_NO_REFERENCE;
+}
+
+// Judges a window of a trial.
+static void pwsp_rails_judge(ptowsp_rails *rails, uint64_t window,
+                             ptowsp_rails_decision *decision) {
+    const ptowsp_rails_desc *desc = &rails->desc;
+    uint64_t worst = rails->reference * (1000 + desc->regression_permille);
+    uint64_t asked = rails->reference * (1000 - desc->gain_permille);
+    decision->window = window;
+    decision->reference = rails->reference;
+    decision->limit = worst / 1000;
+    if (window * 1000 > worst) {
+        pwsp_rails_roll_back(rails, PTOWSP_REASON_REGRESSION, decision);
+        return;
+    }
+    if (rails->time - rails->switched < desc->dwell_time) {
+        return;
+    }
+    decision->limit = asked / 1000;
+    if (window * 1000 > asked) {
+        pwsp_rails_roll_back(rails, PTOWSP_REASON_NO_GAIN, decision);
+        return;
+    }
+    decision->action = PTOWSP_RAILS_PROMOTE;
+    decision->reason = PTOWSP_REASON_GAIN;
+    rails->safe = rails->current;
+    rails->reference = window;
+    rails->switched = rails->time;
+}
+
+// What time alone decides.
+static void pwsp_rails_pass(ptowsp_rails *rails, ptowsp_rails_decision *decision) {
+    const ptowsp_rails_desc *desc = &rails->desc;
+    uint64_t passed = rails->time - rails->switched;
+    if (rails->current != rails->safe) {
+        if (desc->trial_time_max && passed >= desc->trial_time_max) {
+            pwsp_rails_roll_back(rails, PTOWSP_REASON_TIMEOUT, decision);
+        }
+        return;
+    }
+    if (desc->explore_time == 0 || passed < desc->explore_time) {
+        return;
+    }
+    for (uint32_t i = 0; i < desc->variant_count; i++) {
+        uint32_t variant = (rails->next + i) % desc->variant_count;
+        uint64_t until;
+        if (pwsp_rails_refusal(rails, variant, &until) == PTOWSP_REASON_NONE) {
+            pwsp_rails_try(rails, variant, PTOWSP_REASON_EXPLORING, decision);
+            return;
+        }
+    }
+}
+
+// The lower median of the window that is full, which is sorted.
+static uint64_t pwsp_rails_window(ptowsp_rails *rails) {
+    uint32_t count = rails->sample_count;
+    PTOWSP_ASSERT(count > 0 && count == rails->desc.window_count);
+    for (uint32_t i = 1; i < count; i++) {
+        uint64_t sample = rails->samples[i];
+        uint32_t at = i;
+        for (; at > 0 && rails->samples[at - 1] > sample; at--) {
+            rails->samples[at] = rails->samples[at - 1];
+        }
+        rails->samples[at] = sample;
+    }
+    rails->sample_count = 0;
+    return rails->samples[(count - 1) / 2];
+}
+
+ptowsp_status ptowsp_rails_sample(ptowsp_rails *rails, uint64_t time, uint64_t sample,
+                                  ptowsp_rails_decision *out_decision) {
+    if (sample == 0 || sample > PTOWSP_RAILS_VALUE_MAX ||
+        !pwsp_rails_begin(rails, time, out_decision)) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    if (rails->skip_left) {
+        rails->skip_left--;
+    } else {
+        rails->samples[rails->sample_count++] = sample;
+    }
+    if (rails->sample_count == rails->desc.window_count) {
+        uint64_t window = pwsp_rails_window(rails);
+        if (rails->current != rails->safe) {
+            pwsp_rails_judge(rails, window, out_decision);
+        } else {
+            out_decision->window = window;
+            out_decision->reference = rails->reference;
+            rails->reference = window;
+        }
+    }
+    if (out_decision->action == PTOWSP_RAILS_KEEP) {
+        pwsp_rails_pass(rails, out_decision);
+    }
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_rails_tick(ptowsp_rails *rails, uint64_t time,
+                                ptowsp_rails_decision *out_decision) {
+    if (!pwsp_rails_begin(rails, time, out_decision)) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    pwsp_rails_pass(rails, out_decision);
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_rails_propose(ptowsp_rails *rails, uint64_t time, uint32_t variant,
+                                   ptowsp_rails_decision *out_decision) {
+    if (!rails || variant >= rails->desc.variant_count ||
+        !pwsp_rails_begin(rails, time, out_decision)) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    uint64_t until;
+    ptowsp_rails_reason refusal = pwsp_rails_refusal(rails, variant, &until);
+    if (refusal == PTOWSP_REASON_NONE) {
+        pwsp_rails_try(rails, variant, PTOWSP_REASON_PROPOSED, out_decision);
+    } else {
+        out_decision->action = PTOWSP_RAILS_REFUSE;
+        out_decision->reason = refusal;
+        out_decision->to = variant;
+        out_decision->until = until;
+    }
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_rails_fail(ptowsp_rails *rails, uint64_t time,
+                                ptowsp_rails_decision *out_decision) {
+    if (!pwsp_rails_begin(rails, time, out_decision)) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    if (rails->current != rails->safe) {
+        pwsp_rails_roll_back(rails, PTOWSP_REASON_FAILED, out_decision);
+    } else {
+        out_decision->reason = PTOWSP_REASON_NO_FALLBACK;
+    }
+    return PTOWSP_OK;
+}
+
+// -- text -----------------------------------------------------------------------------------------
+
+const char *ptowsp_rails_reason_text(ptowsp_rails_reason reason) {
+    switch (reason) {
+#define PWSP_RAILS_TEXT(name, text)                                                                \
+    case PTOWSP_REASON_##name: return text;
+        PTOWSP_RAILS_REASONS(PWSP_RAILS_TEXT)
+#undef PWSP_RAILS_TEXT
+    case PTOWSP_REASON_COUNT:
+    case PTOWSP_REASON_FORCE_INT: break;
+    }
+    return "unknown";
+}
+
+static const char *pwsp_rails_action_name(ptowsp_rails_action action) {
+    switch (action) {
+    case PTOWSP_RAILS_KEEP: return "keep";
+    case PTOWSP_RAILS_TRY: return "try";
+    case PTOWSP_RAILS_PROMOTE: return "promote";
+    case PTOWSP_RAILS_ROLL_BACK: return "roll back";
+    case PTOWSP_RAILS_REFUSE: return "refuse";
+    case PTOWSP_RAILS_FORCE_INT: break;
+    }
+    return "unknown";
+}
+
+static void pwsp_rails_print_variant(uint32_t variant, const char *const *names, ptowsp_text text) {
+    if (names) {
+        pwsp_text_format(text, "%s", names[variant]);
+    } else {
+        pwsp_text_format(text, "%" PRIu32, variant);
+    }
+}
+
+void ptowsp_rails_print(const ptowsp_rails_decision *decision, const char *const *names,
+                        ptowsp_text text) {
+    const uint64_t numbers[] = {decision->window, decision->reference, decision->limit,
+                                decision->until};
+    const char *labels[] = {"window", "reference", "limit", "not before"};
+    pwsp_text_format(text, "%" PRIu64 ": %s ", decision->time,
+                     pwsp_rails_action_name(decision->action));
+    if (decision->action == PTOWSP_RAILS_REFUSE) {
+        pwsp_rails_print_variant(decision->to, names, text);
+    } else {
+        pwsp_rails_print_variant(decision->from, names, text);
+        if (decision->to != decision->from) {
+            pwsp_text_format(text, " -> ");
+            pwsp_rails_print_variant(decision->to, names, text);
+        }
+    }
+    if (decision->reason != PTOWSP_REASON_NONE) {
+        pwsp_text_format(text, ": %s", ptowsp_rails_reason_text(decision->reason));
+    }
+    const char *before = " (";
+    for (int i = 0; i < 4; i++) {
+        if (numbers[i]) {
+            pwsp_text_format(text, "%s%s %" PRIu64, before, labels[i], numbers[i]);
+            before = ", ";
+        }
+    }
+    pwsp_text_format(text, "%s\n", before[0] == ',' ? ")" : "");
 }
 
 #endif  // PTOWSP_ONLY_PLAN

@@ -33,8 +33,9 @@
 // WHAT IT DOES NOT DO
 //
 // It does not own your threads unless you ask, keep global state, allocate behind your back,
-// compile kernels at run time, write files, or print. It needs a POSIX libc and, optionally,
-// pthreads; nothing else. Its implementation compiles with gcc and clang, without -ffast-math.
+// compile kernels at run time, write files (but those of tuning records that you name), or print.
+// It needs a POSIX libc and, optionally, pthreads; nothing else. Its implementation compiles with
+// gcc and clang, without -ffast-math.
 // (Writing and compiling source trees is the task of an optional third file, ptowsp_npu_emit.c.)
 //
 // HOW TO ADD IT
@@ -2699,6 +2700,14 @@ typedef struct ptowsp_kernel_desc {
 //          argument of pto that the kernel does not have.
 PTOWSP_API ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc *desc);
 
+// A hash of what a kernel does, the same in every process. Of a tile kernel it is that of its
+// instructions, with their tiles, addresses and loops, so it changes with the machine that the
+// kernel is for, and may change with the version of the library; its name is not part of it. Of
+// others it is that of name, parameters and source: the text, or the path of a file, whose contents
+// are not read. Without a source, give a C function another name when you change it. 0: there is no
+// such kernel.
+PTOWSP_API uint64_t ptowsp_kernel_hash(const ptowsp_module *module, ptowsp_kernel kernel);
+
 // -------------------------------------------------------------------------------------------------
 // 16. Tile kernels
 // -------------------------------------------------------------------------------------------------
@@ -4787,6 +4796,320 @@ PTOWSP_API ptowsp_status ptowsp_schedule_search(ptowsp_context *context, ptowsp_
 // in which lanes were idle with the reasons, and the schedule.
 PTOWSP_API void ptowsp_search_print(const ptowsp_search_result *results,
                                     const ptowsp_search_summary *summary, ptowsp_text text);
+
+// -------------------------------------------------------------------------------------------------
+// Tuning
+// -------------------------------------------------------------------------------------------------
+//
+// Records of what kernels really took, in a text file that processes share; measuring; and rails,
+// which switch between variants while a service runs. The library measures only when you ask.
+//
+//      ptowsp_tuning *tuning;
+//      ptowsp_tuning_create(context, "tuning.txt", &tuning);            // reads the file, if any
+//      ptowsp_tuning_key key = {.kernel = ptowsp_kernel_hash(module, attend), .machine = "910b3",
+//                               .sizes = {ptowsp_tuning_bucket(batch), ptowsp_tuning_bucket(kv)}};
+//      if (!ptowsp_tuning_find(tuning, &key, &value)) {
+//          ptowsp_measure(context, &(ptowsp_measure_desc){.fn = step, .user = &it}, &measured);
+//          ptowsp_tuning_add(tuning, &key, measured.median, "attend");  // appends a line
+//          ptowsp_tuning_find(tuning, &key, &value);
+//      }
+//
+// A line is one measurement: version of the line, kernel, machine, bucket of sizes ("-": none),
+// value, unit, label ("-": none), and the FNV-1a-64 hash of all that is before it:
+//
+//      tune1 5d1f0e83ac21b94c 910b3 64x4096 18250.125 ns attend 3b0c64f1d2a7e985
+//
+// Lines stand alone, so files can be concatenated, sorted and merged. A line that is no record is
+// skipped and counted, and so is a good line of a later version, which compacting keeps.
+//
+// Processes. Any number may add, read and compact at the same time, on a file system with flock. An
+// addition is one write() at the end of the file, under an exclusive lock. A writer that is killed
+// leaves at worst an unfinished last line; the next writer ends it first, so nothing else is
+// damaged. Compacting writes a new file and renames it, under the same lock. A writer that waited
+// for the lock sees that the file has been replaced, and goes to the new one.
+//
+// Files are opened for each call; one descriptor stays open to recognise the file. Additions are
+// not flushed to the disk: a crash of the system may lose the newest ones.
+
+typedef enum ptowsp_tuning_unit {
+    PTOWSP_TUNING_NS = 0,
+    PTOWSP_TUNING_CYCLES,
+    PTOWSP_TUNING_UNIT_COUNT,
+    PWSP_FORCE_INT(PTOWSP_TUNING_UNIT)
+} ptowsp_tuning_unit;
+
+#define PTOWSP_TUNING_SIZE_MAX   6
+#define PTOWSP_TUNING_VALUE_MAX  1e15  // in ns: eleven days
+#define PTOWSP_TUNING_RECENT_MAX 15
+
+// What is measured. Two keys are equal if all fields are.
+typedef struct ptowsp_tuning_key {
+    uint64_t kernel;      // ptowsp_kernel_hash, or a hash of your own: ptowsp_hash
+    const char *machine;  // 1 to PTOWSP_NAME_MAX printable ASCII characters, no spaces
+    uint64_t sizes[PTOWSP_TUNING_SIZE_MAX];  // the bucket, by your rule; 0 where there are fewer
+    ptowsp_tuning_unit unit;
+} ptowsp_tuning_key;
+
+// The bucket of a size by powers of two: the greatest that is not above it; 0 of 0. 5 to 7 are in
+// 4.
+PTOWSP_API uint64_t ptowsp_tuning_bucket(uint64_t size);
+
+typedef struct ptowsp_tuning ptowsp_tuning;
+
+// Creates a table of records and reads the file; one that does not exist has none, and is made by
+// the first addition. path NULL: a table without a file. A device that is no file (/dev/null) can
+// be written to, and has no records.
+//
+// Memory   66 KiB, 16 bytes for a record, 112 for a key and 8 to 16 for finding it; up to twice
+//          that after growing.
+// Cost     100,000 records with keys of their own some 40 ms.
+// Errors   INVALID_PARAMS: a NULL pointer; a path that is empty, longer than 4,000 bytes, or of
+//          something that is no file, as a directory. SYSTEM_FAILED: the file cannot be opened,
+//          locked or read; the text has the reason. OUT_OF_MEMORY. LIMIT_EXCEEDED: more than
+//          2^32 - 2 records.
+PTOWSP_API ptowsp_status ptowsp_tuning_create(ptowsp_context *context, const char *path,
+                                              ptowsp_tuning **out_tuning);
+PTOWSP_API void ptowsp_tuning_destroy(ptowsp_tuning *tuning);  // NULL is ignored
+
+// Reads what the file has got since, from any process. If another file is at the path now (it was
+// compacted, or made anew), or it has become shorter, the table is cleared and all is read; so it
+// is empty if the file was deleted. Errors   Those of ptowsp_tuning_create. The records read until
+// then stay, and the next call goes
+//          on from there.
+PTOWSP_API ptowsp_status ptowsp_tuning_refresh(ptowsp_tuning *tuning);
+
+// Adds a measurement: a line at the end of the file, and a record in the table. Reads what others
+// have added first. Values are kept in thousandths, rounded. `label` is for people who read the
+// file (NULL: none), under the rule of machines; the table does not keep it.
+//
+// Cost     10 to 20 us with a file, most of it in the system.
+// Errors   INVALID_PARAMS: a bad key or label; a value that is negative, NaN, infinite, or above
+//          PTOWSP_TUNING_VALUE_MAX. SYSTEM_FAILED: as above, or the line cannot be written (disk
+//          full). Then a part of it may be there, which is a damaged line. OUT_OF_MEMORY: the line
+//          may be there; the next call reads it.
+PTOWSP_API ptowsp_status ptowsp_tuning_add(ptowsp_tuning *tuning, const ptowsp_tuning_key *key,
+                                           double value, const char *label);
+
+// What was measured for a key.
+typedef struct ptowsp_tuning_value {
+    uint64_t count;      // of measurements
+    double median;       // of the newest PTOWSP_TUNING_RECENT_MAX; the lower of two in the middle
+    double least, most;  // of all
+    double newest;
+} ptowsp_tuning_value;
+
+// False, and zeros, if there is no measurement: then simulated cycles may decide (sections 16, 22).
+// It works on the table alone.
+// Cost     Under 100 ns.
+PTOWSP_API bool ptowsp_tuning_find(ptowsp_tuning *tuning, const ptowsp_tuning_key *key,
+                                   ptowsp_tuning_value *out_value);
+
+// A measurement. `key.machine` belongs to the table, and lives until it is refreshed, added to,
+// compacted or destroyed.
+typedef struct ptowsp_tuning_record {
+    ptowsp_tuning_key key;
+    double value;
+} ptowsp_tuning_record;
+
+typedef struct ptowsp_tuning_stats {
+    uint64_t record_count, key_count;
+    uint64_t damaged_count;  // lines that are no record
+    uint64_t foreign_count;  // good lines of later versions
+    uint64_t byte_count;     // of the lines that were read
+    uint64_t tail_bytes;     // of an unfinished last line
+} ptowsp_tuning_stats;
+
+PTOWSP_API ptowsp_tuning_stats ptowsp_tuning_count(const ptowsp_tuning *tuning);
+
+// Record i of the table, in the order of the file. Requires that there is one.
+PTOWSP_API ptowsp_tuning_record ptowsp_tuning_record_at(const ptowsp_tuning *tuning, uint64_t i);
+
+// Takes damaged lines out of the file, and of each key all but the newest keep_max measurements (0:
+// keeps all). The others stay as they are, in order. The file is replaced at once, or not at all: a
+// failure leaves it as it was. The new file is written beside it, as <path>.compact; one that a
+// killed process left is overwritten.
+// Errors   Those of ptowsp_tuning_add. INVALID_PARAMS: the table has no file; the file has lines,
+//          but none is a record: it is of something else. UNSUPPORTED: the path is a symbolic link,
+//          a device, or a file with other links, which a new file would not replace. After
+//          OUT_OF_MEMORY the file may be compacted, and the next call reads it.
+PTOWSP_API ptowsp_status ptowsp_tuning_compact(ptowsp_tuning *tuning, uint64_t keep_max);
+
+// Measuring
+//
+// fn is called warm_up times and forgotten, then repeats times with a look at the clock before and
+// after each. Samples x with |x - median| * 0.6745 > 3.5 * MAD are outliers, where MAD is the
+// median of |x - median| (Iglewicz and Hoaglin 1993); with MAD 0 there are none. Statistics are of
+// the others. A short fn should do its work several times, as `calls` says: a clock takes 25 ns.
+
+#define PTOWSP_MEASURE_SAMPLE_MAX 1000
+
+typedef struct ptowsp_measure_desc {
+    ptowsp_status (*fn)(void *user);  // a negative status ends the measuring
+    void *user;                       // handed to fn and clock
+    uint32_t warm_up;                 // default: 0, none
+    uint32_t repeats;                 // default: 21; at most PTOWSP_MEASURE_SAMPLE_MAX
+    uint32_t calls;                   // values are of one of so many in fn; default: 1
+    uint64_t (*clock)(void *user);    // ns or cycles; default: ptowsp_clock_ns
+} ptowsp_measure_desc;
+
+typedef struct ptowsp_measurement {
+    double median;  // of two in the middle their mean
+    double least, most;
+    double deviation;       // MAD of all samples
+    uint32_t sample_count;  // without outliers
+    uint32_t outlier_count;
+} ptowsp_measurement;
+
+// Measures on the calling thread.
+// Errors   INVALID_PARAMS: NULL pointers, too many repeats, a clock that goes back. That of fn,
+// with
+//          the number of the call, from 0, as index. *out_measurement is then 0.
+PTOWSP_API ptowsp_status ptowsp_measure(ptowsp_context *context, const ptowsp_measure_desc *desc,
+                                        ptowsp_measurement *out_measurement);
+
+// The same statistics of samples that you have, of `calls` calls each (0 is 1).
+// Errors   INVALID_PARAMS: NULL, none, or more than PTOWSP_MEASURE_SAMPLE_MAX.
+PTOWSP_API ptowsp_status ptowsp_measure_samples(const uint64_t *samples, uint32_t count,
+                                                uint32_t calls,
+                                                ptowsp_measurement *out_measurement);
+
+// Rails
+//
+// A controller over variants of a kernel, or schedules, that are tried in service. It says which
+// one runs; you report how long that took and what time it is. It decides on windows of samples:
+//
+//                   propose, or explore_time has passed
+//      +--------+ -----------------------------------------> +-------+
+//      | steady |                                            | trial |  runs another variant
+//      +--------+ <----------------------------------------- +-------+
+//                   promote: dwell_time has passed, better than the reference by `gain`
+//                   roll back: REGRESSION, NO_GAIN, TIMEOUT, FAILED; then cooldown_time without it
+//
+// `safe` is the variant of the steady state; its last window before a trial is the reference. The
+// value of a window is the median of window_count samples (the lower of two in the middle); the
+// first skip_count after each switch are left out, as caches are cold. In a trial each window is
+// judged as it ends, in this order:
+//
+//      window * 1000 > reference * (1000 + regression_permille)   roll back: REGRESSION, at once
+//      the trial is younger than dwell_time                       go on
+//      window * 1000 > reference * (1000 - gain_permille)         roll back: NO_GAIN
+//      else                                                       promote: it is safe now
+//
+// A machine of states and integers alone: no clock, no memory but the struct, no randomness. The
+// same calls give the same decisions everywhere. The struct is yours; read its fields, but leave
+// them to these functions. It may be copied.
+
+#define PTOWSP_RAILS_VARIANT_MAX 32
+#define PTOWSP_RAILS_WINDOW_MAX  63
+#define PTOWSP_RAILS_VALUE_MAX   (UINT64_C(1) << 50)
+
+typedef struct ptowsp_rails_desc {
+    uint32_t variant_count;
+    uint32_t baseline;             // the variant that is safe at first
+    uint32_t window_count;         // samples of a window; default: 9
+    uint32_t skip_count;           // samples left out after a switch; default: 0, none
+    uint32_t regression_permille;  // default: 50; at most 10,000
+    uint32_t gain_permille;        // default: 0, no worse; at most 1,000
+    // In your unit of time. 0 is none, except that trial_time_max and explore_time 0 are never.
+    uint64_t dwell_time;      // from a switch or promotion to the next trial; least of a trial,
+                              // but for REGRESSION and FAILED
+    uint64_t cooldown_time;   // from a roll-back to the next trial of the variant
+    uint64_t trial_time_max;  // a trial that is not decided by then is rolled back: TIMEOUT
+    uint64_t explore_time;    // after so long in a steady state the next variant is tried
+} ptowsp_rails_desc;
+
+typedef enum ptowsp_rails_action {
+    PTOWSP_RAILS_KEEP = 0,   // nothing changes
+    PTOWSP_RAILS_TRY,        // a trial begins
+    PTOWSP_RAILS_PROMOTE,    // the variant on trial is safe now
+    PTOWSP_RAILS_ROLL_BACK,  // the safe variant runs again
+    PTOWSP_RAILS_REFUSE,     // a proposal was not taken
+    PWSP_FORCE_INT(PTOWSP_RAILS)
+} ptowsp_rails_action;
+
+#define PTOWSP_RAILS_REASONS(REASON) /* name, text */                                              \
+    REASON(NONE, "none")                                                                           \
+    REASON(PROPOSED, "proposed")                                                                   \
+    REASON(EXPLORING, "time to explore")                                                           \
+    REASON(GAIN, "as good as asked, or better")                                                    \
+    REASON(REGRESSION, "a window is worse than the limit")                                         \
+    REASON(NO_GAIN, "the gain is too small")                                                       \
+    REASON(TIMEOUT, "the trial was not decided in time")                                           \
+    REASON(FAILED, "the variant failed")                                                           \
+    REASON(SAME, "it is safe already")                                                             \
+    REASON(ON_TRIAL, "another trial is under way")                                                 \
+    REASON(DWELLING, "the last switch is too recent")                                              \
+    REASON(COOLING, "it was rolled back recently")                                                 \
+    REASON(NO_REFERENCE, "the safe variant has no window yet")                                     \
+    REASON(NO_FALLBACK, "the safe variant failed")
+
+// clang-format off
+typedef enum ptowsp_rails_reason {
+#define PWSP_RAILS_ENUM(name, text) PTOWSP_REASON_##name,
+    PTOWSP_RAILS_REASONS(PWSP_RAILS_ENUM)
+#undef PWSP_RAILS_ENUM
+    PTOWSP_REASON_COUNT,
+    PWSP_FORCE_INT(PTOWSP_REASON)
+} ptowsp_rails_reason;
+// clang-format on
+
+typedef struct ptowsp_rails_decision {
+    ptowsp_rails_action action;
+    ptowsp_rails_reason reason;
+    uint32_t from, to;           // what ran, and what runs now; REFUSE: to is the proposed one
+    uint64_t time;               // of the call
+    uint64_t window, reference;  // what was compared; 0 where nothing was
+    uint64_t limit;              // the greatest window that would have passed; 0 likewise
+    uint64_t until;              // DWELLING, COOLING, ROLL_BACK: when that is over
+} ptowsp_rails_decision;
+
+typedef struct ptowsp_rails {
+    ptowsp_rails_desc desc;  // with its defaults
+    uint32_t current, safe;  // different in a trial
+    uint32_t next;           // to be explored
+    uint32_t skip_left;      // samples
+    uint32_t sample_count;   // of the window that is being filled
+    uint64_t time;           // of the last call
+    uint64_t switched;       // when `current` last changed; at first the time of the begin
+    uint64_t reference;      // 0: none
+    bool has_switched;
+    uint64_t cool_until[PTOWSP_RAILS_VARIANT_MAX];
+    uint64_t samples[PTOWSP_RAILS_WINDOW_MAX];
+} ptowsp_rails;
+
+// Begins with the baseline. The next functions take times that never go back.
+// Errors   INVALID_PARAMS: NULL; no variants, or more than PTOWSP_RAILS_VARIANT_MAX; a baseline
+// that
+//          is not there; a window, regression or gain above its most; a trial_time_max that is not
+//          0 and below dwell_time.
+PTOWSP_API ptowsp_status ptowsp_rails_init(const ptowsp_rails_desc *desc, uint64_t time,
+                                           ptowsp_rails *out_rails);
+
+// A sample of the variant that runs (rails->current): its time, at least 1. Then run decision.to.
+// Errors   INVALID_PARAMS: NULL; a time before that of the last call; a sample of 0 or above
+//          PTOWSP_RAILS_VALUE_MAX. Nothing has changed then.
+PTOWSP_API ptowsp_status ptowsp_rails_sample(ptowsp_rails *rails, uint64_t time, uint64_t sample,
+                                             ptowsp_rails_decision *out_decision);
+
+// Only time has passed: ends trials without samples, and explores. Errors as above.
+PTOWSP_API ptowsp_status ptowsp_rails_tick(ptowsp_rails *rails, uint64_t time,
+                                           ptowsp_rails_decision *out_decision);
+
+// Proposes a trial. A refusal is a decision, not an error. Errors as above; or no such variant.
+PTOWSP_API ptowsp_status ptowsp_rails_propose(ptowsp_rails *rails, uint64_t time, uint32_t variant,
+                                              ptowsp_rails_decision *out_decision);
+
+// The variant that runs has failed. A trial is rolled back; the safe variant is kept, with reason
+// NO_FALLBACK, and it is yours to act. Errors as above.
+PTOWSP_API ptowsp_status ptowsp_rails_fail(ptowsp_rails *rails, uint64_t time,
+                                           ptowsp_rails_decision *out_decision);
+
+PTOWSP_API const char *ptowsp_rails_reason_text(ptowsp_rails_reason reason);  // "unknown"
+
+// Writes a decision as a line: "4200: roll back 2 -> 0: a window is worse than the limit (window
+// 131, reference 100, limit 105; not before 9200)". names may be NULL.
+PTOWSP_API void ptowsp_rails_print(const ptowsp_rails_decision *decision, const char *const *names,
+                                   ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
 // 24. Graphs

@@ -134,13 +134,13 @@ src/kernel/lower_loop.c src/kernel/lower_shape.c src/kernel/lower.c
 src/kernel/legal.h src/kernel/legal.c src/kernel/legal_forms.c
 src/kernel/cut.h src/kernel/cut.c
 src/kernel/compiled.h src/kernel/compiled.c src/kernel/execute.c src/kernel/print_kernel.c
-src/kernel/read_kernel.c
+src/kernel/read_kernel.c src/kernel/hash_kernel.c
 "
 ABSENT=src/kernel/absent.h
 WORKLOAD="
 src/workload/module.h src/workload/module.c
 src/workload/plan_axis.c
-src/workload/kernel.c src/workload/kernel_pto.c
+src/workload/kernel.c src/workload/kernel_pto.c src/workload/kernel_hash.c
 src/workload/scalar.c
 src/workload/build.h src/workload/build.c src/workload/variant.c src/workload/workload.c src/workload/process.c
 src/workload/schedule.h src/workload/schedule.c
@@ -185,6 +185,9 @@ src/report/label.h src/report/label.c
 src/report/output.h src/report/output.c
 src/report/picture.h src/report/picture.c
 src/report/tables.c src/report/chrome.c src/report/perfetto.c src/report/svg_style.h src/report/svg_style.c src/report/svg.c src/report/lifetimes.c src/report/edges_text.c src/report/report_run.c src/report/search.c src/report/export.c
+src/tune/tuning_file.h src/tune/tuning_file.c
+src/tune/tuning.h src/tune/tuning_table.c src/tune/tuning_line.c src/tune/tuning.c src/tune/tuning_compact.c
+src/tune/measure.c src/tune/rails.c
 "
 FILES="$PLAN $MORE_PLANS $DATA $RUNTIME $TILES $WORKLOAD $TILE_WORKLOAD $REST"
 

@@ -40,6 +40,12 @@ PWSP_INLINE size_t pwsp_tile_code_size(const pwsp_tile_code *code) {
     return 0;
 }
 
+PWSP_INLINE uint64_t pwsp_tile_code_hash(const pwsp_tile_code *code) {
+    PTOWSP_ASSERT(!code);
+    (void)code;
+    return 0;
+}
+
 PWSP_INLINE void pwsp_read_tiles(const pwsp_tile_code *code, ptowsp_kernel_info *info) {
     PTOWSP_ASSERT(!code);
     (void)code;

@@ -61,6 +61,9 @@ PWSP_INTERNAL void pwsp_tile_code_release(const pwsp_tile_code *code);
 // Bytes; 0 for NULL.
 PWSP_INTERNAL size_t pwsp_tile_code_size(const pwsp_tile_code *code);
 
+// A hash of what code does on which machine, the same everywhere: not of its name.
+PWSP_INTERNAL uint64_t pwsp_tile_code_hash(const pwsp_tile_code *code);
+
 // -- running --------------------------------------------------------------------------------------
 
 // The most cycles that a user's model may say of one instruction: with all of them a kernel stays

@@ -1,0 +1,191 @@
+// Records by their keys. A key's entry has what was measured in sum, and the newest of its records,
+// each of which names the one before it:
+//
+//      slots (by hash)  ->  entries (by first record)  ->  records (in the order of the file)
+//      tag, entry           key, count, least, most        value, entry, before
+//                           newest  -------------------->  #9 -> #4 -> #1
+//
+// The median of the newest is computed when it is asked for, and kept until the next record.
+
+#include "tuning.h"
+
+PWSP_INTERNAL void pwsp_tuning_table_init(pwsp_tuning_table *table, const pwsp_memory *memory) {
+    memset(table, 0, sizeof *table);
+    table->memory = memory;
+    pwsp_arena_init(&table->machines, memory);
+}
+
+PWSP_INTERNAL void pwsp_tuning_table_free(pwsp_tuning_table *table) {
+    const pwsp_memory *memory = table->memory;
+    pwsp_memory_free(memory, table->records,
+                     (size_t)table->record_capacity * sizeof *table->records);
+    pwsp_memory_free(memory, table->entries,
+                     (size_t)table->entry_capacity * sizeof *table->entries);
+    pwsp_memory_free(memory, table->slots, (size_t)table->slot_count * sizeof *table->slots);
+    pwsp_names_free(&table->machine_names, memory);
+    pwsp_arena_free(&table->machines);
+    pwsp_tuning_table_init(table, memory);
+}
+
+static uint64_t pwsp_tuning_hash(const ptowsp_tuning_key *key) {
+    uint64_t hash = ptowsp_hash(PTOWSP_HASH_START, key->machine, strlen(key->machine));
+    hash = pwsp_mix64(hash ^ key->kernel) + (uint64_t)key->unit;
+    for (int i = 0; i < PTOWSP_TUNING_SIZE_MAX; i++) {
+        hash = (hash ^ key->sizes[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 29;
+    }
+    return pwsp_mix64(hash);
+}
+
+static bool pwsp_tuning_is_equal(const ptowsp_tuning_key *a, const ptowsp_tuning_key *b) {
+    return a->kernel == b->kernel && a->unit == b->unit &&
+           memcmp(a->sizes, b->sizes, sizeof a->sizes) == 0 &&
+           (a->machine == b->machine || strcmp(a->machine, b->machine) == 0);
+}
+
+// The slot of a key, or the free one where it belongs.
+static pwsp_tuning_slot *pwsp_tuning_slot_of(const pwsp_tuning_table *table, uint64_t hash,
+                                             const ptowsp_tuning_key *key) {
+    PTOWSP_ASSERT(table->entry_count < table->slot_count);
+    uint64_t i = hash & (table->slot_count - 1);
+    for (;; i = (i + 1) & (table->slot_count - 1)) {
+        pwsp_tuning_slot *slot = &table->slots[i];
+        if (slot->entry == 0 || (slot->tag == (uint32_t)(hash >> 32) &&
+                                 pwsp_tuning_is_equal(&table->entries[slot->entry - 1].key, key))) {
+            return slot;
+        }
+    }
+}
+
+PWSP_INTERNAL pwsp_tuning_entry *pwsp_tuning_table_find(const pwsp_tuning_table *table,
+                                                        const ptowsp_tuning_key *key) {
+    if (table->slot_count == 0) {
+        return NULL;
+    }
+    const pwsp_tuning_slot *slot = pwsp_tuning_slot_of(table, pwsp_tuning_hash(key), key);
+    return slot->entry ? &table->entries[slot->entry - 1] : NULL;
+}
+
+// Twice as many slots. Keys differ, so each goes to the first free slot from its own on.
+static bool pwsp_tuning_rehash(pwsp_tuning_table *table) {
+    uint64_t count = table->slot_count ? table->slot_count * 2 : 64;
+    if (count > SIZE_MAX / sizeof(pwsp_tuning_slot)) {
+        return false;
+    }
+    pwsp_tuning_slot *slots = (pwsp_tuning_slot *)pwsp_memory_alloc(
+        table->memory, (size_t)count * sizeof(pwsp_tuning_slot));
+    if (!slots) {
+        return false;
+    }
+    for (uint64_t i = 0; i < table->entry_count; i++) {
+        uint64_t hash = pwsp_tuning_hash(&table->entries[i].key), at = hash & (count - 1);
+        while (slots[at].entry) {
+            at = (at + 1) & (count - 1);
+        }
+        slots[at].tag = (uint32_t)(hash >> 32);
+        slots[at].entry = (uint32_t)i + 1;
+    }
+    pwsp_memory_free(table->memory, table->slots,
+                     (size_t)table->slot_count * sizeof(pwsp_tuning_slot));
+    table->slots = slots;
+    table->slot_count = count;
+    return true;
+}
+
+// The table's own copy of a machine's name.
+static ptowsp_status pwsp_tuning_machine(pwsp_tuning_table *table, const char *text,
+                                         const char **out_machine) {
+    if (!table->machine || strcmp(table->machine, text) != 0) {
+        const pwsp_name *name = pwsp_names_find(&table->machine_names, text);
+        if (name && strcmp(name->text, text) != 0) {
+            return PTOWSP_INVALID_PARAMS;
+        }
+        const char *copy = name ? name->text : pwsp_arena_copy(&table->machines, text);
+        if (!copy || (!name && !pwsp_names_add(&table->machine_names, table->memory, copy, 0, 0))) {
+            return PTOWSP_OUT_OF_MEMORY;
+        }
+        table->machine = copy;
+    }
+    *out_machine = table->machine;
+    return PTOWSP_OK;
+}
+
+// Room for one more of each.
+static ptowsp_status pwsp_tuning_reserve(pwsp_tuning_table *table) {
+    if (table->record_count >= PWSP_TUNING_RECORD_MAX) {
+        return PTOWSP_LIMIT_EXCEEDED;
+    }
+    void *records = table->records, *entries = table->entries;
+    bool is_there = pwsp_memory_grow(table->memory, &records, &table->record_capacity,
+                                     table->record_count + 1, sizeof *table->records);
+    table->records = (pwsp_tuning_record *)records;
+    is_there = is_there && pwsp_memory_grow(table->memory, &entries, &table->entry_capacity,
+                                            table->entry_count + 1, sizeof *table->entries);
+    table->entries = (pwsp_tuning_entry *)entries;
+    is_there =
+        is_there && (table->entry_count * 2 + 2 <= table->slot_count || pwsp_tuning_rehash(table));
+    return is_there ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_tuning_table_add(pwsp_tuning_table *table,
+                                                  const ptowsp_tuning_key *key, uint64_t value) {
+    ptowsp_tuning_key own = *key;
+    ptowsp_status status = pwsp_tuning_reserve(table);
+    status = status == PTOWSP_OK ? pwsp_tuning_machine(table, key->machine, &own.machine) : status;
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    uint64_t hash = pwsp_tuning_hash(&own);
+    pwsp_tuning_slot *slot = pwsp_tuning_slot_of(table, hash, &own);
+    if (slot->entry == 0) {
+        pwsp_tuning_entry *made = &table->entries[table->entry_count++];
+        memset(made, 0, sizeof *made);
+        made->key = own;
+        made->least = UINT64_MAX;
+        slot->tag = (uint32_t)(hash >> 32);
+        slot->entry = (uint32_t)table->entry_count;
+    }
+    pwsp_tuning_entry *entry = &table->entries[slot->entry - 1];
+    pwsp_tuning_record *record = &table->records[table->record_count];
+    record->value = value;
+    record->entry = slot->entry - 1;
+    record->before = entry->count ? entry->newest + 1 : 0;
+    entry->newest = (uint32_t)table->record_count++;
+    entry->count++;
+    entry->least = pwsp_min_u64(entry->least, value);
+    entry->most = pwsp_max_u64(entry->most, value);
+    entry->is_sorted = false;
+    return PTOWSP_OK;
+}
+
+// The lower median of an entry's newest records.
+static uint64_t pwsp_tuning_median(const pwsp_tuning_table *table, const pwsp_tuning_entry *entry) {
+    uint64_t sorted[PTOWSP_TUNING_RECENT_MAX];
+    uint32_t count = 0;
+    for (uint32_t i = entry->newest + 1; i && count < PTOWSP_TUNING_RECENT_MAX;
+         i = table->records[i - 1].before) {
+        uint64_t value = table->records[i - 1].value;
+        uint32_t at = count++;
+        for (; at > 0 && sorted[at - 1] > value; at--) {
+            sorted[at] = sorted[at - 1];
+        }
+        sorted[at] = value;
+    }
+    PTOWSP_ASSERT(count > 0);
+    return sorted[(count - 1) / 2];
+}
+
+PWSP_INTERNAL ptowsp_tuning_value pwsp_tuning_table_value(pwsp_tuning_table *table,
+                                                          pwsp_tuning_entry *entry) {
+    if (!entry->is_sorted) {
+        entry->median = pwsp_tuning_median(table, entry);
+        entry->is_sorted = true;
+    }
+    ptowsp_tuning_value value;
+    value.count = entry->count;
+    value.median = (double)entry->median / 1000;
+    value.least = (double)entry->least / 1000;
+    value.most = (double)entry->most / 1000;
+    value.newest = (double)table->records[entry->newest].value / 1000;
+    return value;
+}
