@@ -240,7 +240,7 @@ PWSP_FORCE_INLINE bool pwsp_run_collect(ptowsp_run *run, const pwsp_arrival *arr
     return true;
 }
 
-// Does a task only copy cells, and is it alone in its loop?
+// Does a task only copy cells and columns, and is it alone in its loop?
 static bool pwsp_run_is_simple(const pwsp_expander *x) {
     const pwsp_op *end = &x->ops[x->next_op];
     const pwsp_task_op *task = x->task_op;
@@ -250,12 +250,12 @@ static bool pwsp_run_is_simple(const pwsp_expander *x) {
                                  PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, end->at)->axis_kind);
     const pwsp_code *codes = PWSP_PROGRAM_AT(x->program, codes, pwsp_code, task->first_code);
     for (uint32_t i = 0; is_simple && i < task->axis_count + task->scalar_count; i++) {
-        is_simple = codes[i].begin == codes[i].end;
+        is_simple = codes[i].begin == codes[i].end || (codes[i].column && x->columns);
     }
     return is_simple;
 }
 
-// The next iterations of a simple task's loop, up to a full batch. False with the expander's error.
+// The next iterations of a simple task's loop, up to the end of its block or a full batch. False with the expander's error.
 static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
     pwsp_expander *x = &run->walk.expander;
     pwsp_batch *batch = &run->batch;
@@ -267,18 +267,19 @@ static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
         loop->axis_kind == PWSP_AXIS_SPARSE ? &x->csrs[loop->csr].indices : NULL;
     bool is_called = !is_time_only || x->kernel->cost;
     uint64_t *cells = x->cells, *args = x->cells + x->program->first_arg;
-    uint64_t left =
-        pwsp_min_u64((uint64_t)(frame->count - 1 - frame->i), PWSP_BATCH_MAX - batch->count);
+    int64_t end = x->block ? x->block_end : frame->count;
+    uint64_t left = pwsp_min_u64((uint64_t)(end - 1 - frame->i), PWSP_BATCH_MAX - batch->count);
     uint32_t arg_count = task->axis_count + task->scalar_count, at = batch->count;
     uint64_t first = (uint64_t)frame->i + 1, cycles = x->kernel->cycles;
     for (uint64_t i = 0; i < left; i++) {
         cells[loop->cell] = first + i;
+        x->block_at = (uint32_t)(first + i - (uint64_t)x->block_begin);
         if (indices) {
             cells[loop->entry] = frame->first + first + i;
             cells[loop->cell] = pwsp_array_at(indices, frame->first + first + i);
         }
         for (uint32_t j = 0; j < arg_count; j++) {
-            args[j] = cells[codes[j].cell];
+            args[j] = pwsp_expander_value(x, codes[j]);
         }
         batch->keys[at + i] = pwsp_expander_value(x, task->dispatch);
         if (x->fault.is_set) {
