@@ -255,7 +255,25 @@ static bool pwsp_run_is_simple(const pwsp_expander *x) {
     return is_simple;
 }
 
-// The next iterations of a simple task's loop, up to the end of its block or a full batch. False with the expander's error.
+// Where the values of a code are, from the next iteration on: in a cell or along a column.
+typedef struct pwsp_run_source {
+    const uint64_t *at;  // NULL: it has to be evaluated
+    uint32_t step;
+} pwsp_run_source;
+
+static pwsp_run_source pwsp_run_source_of(const pwsp_expander *x, const pwsp_code *code) {
+    pwsp_run_source source = {NULL, 0};
+    if (code->column && x->columns) {
+        source.at = pwsp_column_at(x->columns, code->column) + x->block_at + 1;
+        source.step = 1;
+    } else if (code->begin == code->end) {
+        source.at = &x->cells[code->cell];
+    }
+    return source;
+}
+
+// The next iterations of a simple task's loop, up to the end of its block or a full batch. False
+// with the expander's error.
 static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
     pwsp_expander *x = &run->walk.expander;
     pwsp_batch *batch = &run->batch;
@@ -266,23 +284,30 @@ static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
     const pwsp_array *indices =
         loop->axis_kind == PWSP_AXIS_SPARSE ? &x->csrs[loop->csr].indices : NULL;
     bool is_called = !is_time_only || x->kernel->cost;
-    uint64_t *cells = x->cells, *args = x->cells + x->program->first_arg;
+    uint64_t *variable = &x->cells[loop->cell], *args = x->cells + x->program->first_arg;
     int64_t end = x->block ? x->block_end : frame->count;
     uint64_t left = pwsp_min_u64((uint64_t)(end - 1 - frame->i), PWSP_BATCH_MAX - batch->count);
     uint32_t arg_count = task->axis_count + task->scalar_count, at = batch->count;
     uint64_t first = (uint64_t)frame->i + 1, cycles = x->kernel->cycles;
-    for (uint64_t i = 0; i < left; i++) {
-        cells[loop->cell] = first + i;
-        x->block_at = (uint32_t)(first + i - (uint64_t)x->block_begin);
+    pwsp_run_source sources[PTOWSP_TASK_AXIS_MAX + PTOWSP_TASK_SCALAR_MAX];
+    PTOWSP_ASSERT(arg_count <= PTOWSP_TASK_AXIS_MAX + PTOWSP_TASK_SCALAR_MAX);
+    for (uint32_t j = 0; j < arg_count; j++) {
+        sources[j] = pwsp_run_source_of(x, &codes[j]);
+    }
+    pwsp_run_source key = pwsp_run_source_of(x, &task->dispatch);
+    for (uint32_t i = 0; i < left; i++) {
+        *variable = first + i;
         if (indices) {
-            cells[loop->entry] = frame->first + first + i;
-            cells[loop->cell] = pwsp_array_at(indices, frame->first + first + i);
+            x->cells[loop->entry] = frame->first + first + i;
+            *variable = pwsp_array_at(indices, frame->first + first + i);
         }
         for (uint32_t j = 0; j < arg_count; j++) {
-            args[j] = pwsp_expander_value(x, codes[j]);
+            args[j] = sources[j].at[i * sources[j].step];
         }
-        batch->keys[at + i] = pwsp_expander_value(x, task->dispatch);
-        if (x->fault.is_set) {
+        batch->count = at + i;
+        batch->keys[at + i] =
+            key.at ? key.at[i * key.step] : pwsp_expander_value(x, task->dispatch);
+        if (!key.at && x->fault.is_set) {
             pwsp_arrival arrival;
             return pwsp_walk_keys(x, &arrival);
         }
@@ -293,8 +318,8 @@ static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
             }
         }
         batch->cycles[at + i] = cycles;
-        batch->count++;
     }
+    batch->count = at + (uint32_t)left;
     frame->i += (int64_t)left;
     x->task_count += left;
     return true;
