@@ -409,9 +409,9 @@ static void bench_merge(void) {
                      "memcpy of each part",
                      t.other_ns / MERGE_ROWS,
                      t.ratio,
-                     "",
-                     false,
-                     false};
+                     "1.5x memcpy",
+                     true,
+                     t.ratio <= 1.5};
     report(row);
     free(b);
 }
