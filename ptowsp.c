@@ -478,6 +478,9 @@ PWSP_INLINE bool pwsp_cpu_has_avx512(void) {
 // NaN for NaN.
 PWSP_INTERNAL float pwsp_exp(float x);
 
+// The same of each number, in place.
+PWSP_INTERNAL void pwsp_exp_each(float *x, uint32_t count);
+
 // Natural logarithm, within one unit in the last place of float; -infinity for 0, NaN below 0.
 PWSP_INTERNAL float pwsp_log(float x);
 
@@ -501,6 +504,9 @@ PWSP_INLINE float pwsp_infinity(void) {
 // 7e-15), times 2^k put together from bits. log: x = 2^k m with m in [sqrt(1/2), sqrt(2)); with s =
 // (m - 1) / (m + 1), |s| < 0.172, log m = 2 (s + s^3/3 + s^5/5 + ...), to s^15 (remainder below
 // 2e-14).
+
+//
+// Vector code of exp rounds in other places, and has the same results after rounding to float.
 
 static double pwsp_exp2_int(int32_t k) {
     PTOWSP_ASSERT(-1022 <= k && k <= 1023);
@@ -527,6 +533,62 @@ PWSP_INTERNAL float pwsp_exp(float x) {
         sum = 1.0 + sum * r / n;
     }
     return (float)(sum * pwsp_exp2_int(k));
+}
+
+#if PWSP_X86
+
+// Up to eight at once, each above -110 and at most 89; otherwise false, and nothing is done. The
+// series is divided by multiplying with reciprocals, which takes less than half the time. It moves
+// the double by some units in its last place and the float, compared for all of them, by none.
+// There is no operator, so that none is contracted.
+PWSP_AVX512 static bool pwsp_exp_avx512(float *numbers, uint32_t count) {
+    const __mmask8 mask = (__mmask8)((1u << count) - 1);
+    const __m256 given = _mm256_maskz_loadu_ps(mask, numbers);
+    __mmask8 is_good = _mm256_mask_cmp_ps_mask(mask, given, _mm256_set1_ps(-110.0f), _CMP_GT_OQ);
+    is_good = _mm256_mask_cmp_ps_mask(is_good, given, _mm256_set1_ps(89.0f), _CMP_LE_OQ);
+    if (is_good != mask) {
+        return false;
+    }
+    const __m512d ln2 = _mm512_set1_pd(0.69314718055994530942);
+    const __m512d inverse_ln2 = _mm512_set1_pd(1.44269504088896340736);
+    const __m512d one = _mm512_set1_pd(1.0);
+    static const double reciprocals[11] = {1.0 / 11, 1.0 / 10, 1.0 / 9, 1.0 / 8, 1.0 / 7, 1.0 / 6,
+                                           1.0 / 5,  1.0 / 4,  1.0 / 3, 1.0 / 2, 1.0};
+    __m512d x = _mm512_maskz_cvtps_pd(PWSP_ALL_8, given);
+    __m512d scaled = _mm512_maskz_mul_pd(PWSP_ALL_8, x, inverse_ln2);
+    __mmask8 is_below = _mm512_cmp_pd_mask(scaled, _mm512_setzero_pd(), _CMP_LT_OQ);
+    __m512d half = _mm512_mask_mov_pd(_mm512_set1_pd(0.5), is_below, _mm512_set1_pd(-0.5));
+    __m256i k =
+        _mm512_maskz_cvttpd_epi32(PWSP_ALL_8, _mm512_maskz_add_pd(PWSP_ALL_8, scaled, half));
+    __m512d whole = _mm512_maskz_mul_pd(PWSP_ALL_8, _mm512_maskz_cvtepi32_pd(PWSP_ALL_8, k), ln2);
+    __m512d r = _mm512_maskz_sub_pd(PWSP_ALL_8, x, whole), sum = one;
+    for (uint32_t i = 0; i < 11; i++) {
+        __m512d part = _mm512_maskz_mul_pd(PWSP_ALL_8, r, _mm512_set1_pd(reciprocals[i]));
+        sum = _mm512_fmadd_pd(sum, part, one);
+    }
+    __m512i power =
+        _mm512_add_epi64(_mm512_maskz_cvtepi32_epi64(PWSP_ALL_8, k), _mm512_set1_epi64(1023));
+    power = _mm512_maskz_slli_epi64(PWSP_ALL_8, power, 52);
+    sum = _mm512_maskz_mul_pd(PWSP_ALL_8, sum, _mm512_castsi512_pd(power));
+    _mm256_mask_storeu_ps(numbers, mask, _mm512_maskz_cvtpd_ps(PWSP_ALL_8, sum));
+    return true;
+}
+
+#endif
+
+PWSP_INTERNAL void pwsp_exp_each(float *x, uint32_t count) {
+    uint32_t done = 0;
+#if PWSP_X86
+    bool is_good = pwsp_cpu_has_avx512();
+    while (is_good && count - done >= 4) {  // of fewer, one by one takes no longer
+        uint32_t taken = count - done < 8 ? count - done : 8;
+        is_good = pwsp_exp_avx512(x + done, taken);
+        done += is_good ? taken : 0;
+    }
+#endif
+    for (uint32_t i = done; i < count; i++) {
+        x[i] = pwsp_exp(x[i]);
+    }
 }
 
 PWSP_INTERNAL float pwsp_log(float x) {
@@ -2071,10 +2133,11 @@ PWSP_INTERNAL void pwsp_emit(const pwsp_emit_desc *desc, uint32_t first, uint32_
 //
 //      n <= 8    a block is 8 / n whole heads; the next block adds a constant to work_id and head.
 //                The next block overwrites all that a block writes beyond its heads. Near the end
-//                of a range, where no block follows, plain code writes. Where a sequence has only
-//                one or two descriptors, as with one head, only the first vector is stored
+//                of a range, where no block follows, plain code writes
 //      n > 8     a block is pieces 0 to 7, 8 to 15, ... of a head, the last one n - 8 to n - 1; the
 //                same block of the next head adds n to work_id and 1 to head
+//      one head  blocks are pieces 0 to 7, 8 to 15, ..., for every n; the next sequence overwrites
+//                what is beyond
 //
 // Measured on a Zen 5, 256 sequences of 8 heads, gcc 12: 0.32 us per 1,000 descriptors, three plain
 // loops 1.63, memcpy of the bytes 0.18. With 1 head, 0.96: a block for each sequence. The remaining
@@ -2344,17 +2407,20 @@ PWSP_AVX512 static void pwsp_write_avx512(const pwsp_emit_state *state, const pw
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t n = cuts->piece_count[i];
         const uint64_t work_count = (uint64_t)n * head_count;
-        if (n > 8) {
+        if (head_count == 1 && PWSP_LIKELY(room >= work_count + 8)) {
+            uint32_t c0 = 0;  // no branch but one, which few sequences take
+            do {
+                pwsp_block block = pwsp_block_make(cuts, i, align, request + i, work_id, c0,
+                                                   &pwsp_block_layouts[0]);
+                pwsp_block_store(block, 1, 1, 8, work + c0);
+                c0 += 8;
+            } while (c0 < n);
+        } else if (n > 8) {
             pwsp_write_long_avx512(state, cuts, i, request + i, work_id, work);
         } else if (PWSP_LIKELY(room >= work_count + 8)) {
             const pwsp_block_layout *layout = &pwsp_block_layouts[n];
             pwsp_block block = pwsp_block_make(cuts, i, align, request + i, work_id, 0, layout);
-            if (work_count <= 2) {  // one vector holds them; frequent with one head
-                memcpy((char *)work, &block.a, 64);
-            } else {
-                pwsp_block_store(block, head_count, layout->head_count, layout->head_count * n,
-                                 work);
-            }
+            pwsp_block_store(block, head_count, layout->head_count, layout->head_count * n, work);
         } else if (n > 0) {
             pwsp_emit_plain(state, cuts, i, request + i, work_id, work);
         }
@@ -5719,7 +5785,25 @@ PWSP_FORCE_INLINE void pwsp_merge_sum_body(const pwsp_merge_parts *parts, uint32
     }
 }
 
+// out[d] = acc[d] / l
+PWSP_FORCE_INLINE void pwsp_merge_divide_body(const float *acc, float l, uint32_t dim, float *out) {
+    const pwsp_floats divisor = PWSP_FLOATS_OF(l);
+    uint32_t d = 0;
+    for (; d + 16 <= dim; d += 16) {
+        *(pwsp_floats *)(void *)(out + d) = *(const pwsp_floats *)(const void *)(acc + d) / divisor;
+    }
+    for (; d < dim; d++) {
+        out[d] = acc[d] / l;
+    }
+}
+
 #else
+
+PWSP_FORCE_INLINE void pwsp_merge_divide_body(const float *acc, float l, uint32_t dim, float *out) {
+    for (uint32_t d = 0; d < dim; d++) {
+        out[d] = acc[d] / l;
+    }
+}
 
 PWSP_FORCE_INLINE void pwsp_merge_sum_body(const pwsp_merge_parts *parts, uint32_t dim,
                                            float *PWSP_RESTRICT sum) {
@@ -5744,7 +5828,22 @@ PWSP_AVX2 static void pwsp_merge_sum_avx2(const pwsp_merge_parts *parts, uint32_
     pwsp_merge_sum_body(parts, dim, sum);
 }
 
+PWSP_AVX512 static void pwsp_merge_divide_avx512(const float *acc, float l, uint32_t dim,
+                                                 float *out) {
+    pwsp_merge_divide_body(acc, l, dim, out);
+}
+
 #endif
+
+static void pwsp_merge_divide(const float *acc, float l, uint32_t dim, float *out) {
+#if PWSP_X86
+    if (pwsp_cpu_has_avx512()) {
+        pwsp_merge_divide_avx512(acc, l, dim, out);
+        return;
+    }
+#endif
+    pwsp_merge_divide_body(acc, l, dim, out);
+}
 
 static void pwsp_merge_sum(const pwsp_merge_parts *parts, uint32_t dim, float *sum) {
 #if PWSP_X86
@@ -5812,9 +5911,7 @@ float ptowsp_merge_finish(const ptowsp_partial *state, const float *acc, uint32_
         }
         return -pwsp_infinity();
     }
-    for (uint32_t d = 0; d < dim; d++) {
-        out[d] = acc[d] / state->l;
-    }
+    pwsp_merge_divide(acc, state->l, dim, out);
     return state->m + pwsp_log(state->l);
 }
 
@@ -5832,19 +5929,25 @@ static void pwsp_merge_take(ptowsp_partial *whole, pwsp_merge_parts *parts,
                             const ptowsp_partial *states, const float *accs, uint32_t part_count,
                             size_t stride, uint32_t dim, float *out) {
     PWSP_ROUND_APART;
-    for (uint32_t i = 0; i < part_count; i++) {
-        const ptowsp_partial *part = &states[i * stride];
-        if (pwsp_partial_is_empty(part)) {
-            continue;
-        }
+    float ls[PWSP_MERGE_PARTS];
+    for (uint32_t i = 0; i < part_count;) {
         if (parts->count == PWSP_MERGE_PARTS) {
             pwsp_merge_sum(parts, dim, out);
             parts->count = 0;
         }
-        float weight = pwsp_exp(part->m - whole->m);
-        whole->l += weight * part->l;
-        parts->weights[parts->count] = weight;
-        parts->rows[parts->count++] = dim > 0 ? accs + i * stride * dim : accs;
+        const uint32_t first = parts->count;
+        for (; i < part_count && parts->count < PWSP_MERGE_PARTS; i++) {
+            const ptowsp_partial *part = &states[i * stride];
+            if (!pwsp_partial_is_empty(part)) {
+                ls[parts->count] = part->l;
+                parts->weights[parts->count] = part->m - whole->m;
+                parts->rows[parts->count++] = dim > 0 ? accs + i * stride * dim : accs;
+            }
+        }
+        pwsp_exp_each(parts->weights + first, parts->count - first);
+        for (uint32_t k = first; k < parts->count; k++) {
+            whole->l += parts->weights[k] * ls[k];
+        }
     }
 }
 
@@ -12247,7 +12350,8 @@ PWSP_INTERNAL void pwsp_exprs_print(const pwsp_exprs *exprs, uint32_t id, ptowsp
 // there is nothing to run.
 typedef struct pwsp_code {
     uint32_t begin, end, cell;
-    uint32_t expr;  // what it was made of, as the owner of the code keeps it; 0: none
+    uint32_t expr;    // what it was made of, as the owner of the code keeps it; 0: none
+    uint32_t column;  // where its values are while a loop runs in blocks; 0: nowhere
 } pwsp_code;
 
 typedef struct pwsp_instruction {
@@ -12508,6 +12612,7 @@ PWSP_INTERNAL bool pwsp_coder_compile(pwsp_coder *coder, uint32_t id, pwsp_code 
     }
     out_code->end = (uint32_t)coder->code_count;
     out_code->expr = 0;
+    out_code->column = 0;
     return true;
 }
 
@@ -12764,6 +12869,197 @@ PWSP_INTERNAL pwsp_placement pwsp_placement_find(pwsp_placed *items, uint32_t co
     }
     PTOWSP_ASSERT(found.bound <= found.peak && found.peak <= found.sum);
     return found;
+}
+
+// =================================================================================================
+// src/data/column.h
+// =================================================================================================
+
+// Expressions over columns: a step applies one operation to many iterations of a loop at once.
+
+#ifndef PWSP_COLUMN_H
+#define PWSP_COLUMN_H
+
+// Iterations at a time: enough that choosing an operation costs little beside applying it, few
+// enough that the columns of an expression stay in the first cache.
+#ifndef PWSP_COLUMN_MAX
+#define PWSP_COLUMN_MAX 128
+#endif
+
+// Columns are rounded up to so many elements, which one vector has.
+#define PWSP_COLUMN_STEP 8
+
+PWSP_INLINE uint64_t *pwsp_column_at(uint64_t *columns, uint32_t column) {
+    return columns + (size_t)column * PWSP_COLUMN_MAX;
+}
+
+// The same value in the first `count` elements of a column.
+PWSP_INTERNAL void pwsp_column_fill(uint64_t *column, uint64_t value, uint32_t count);
+
+// How many operands an operation takes from cells: 1 to 3.
+PWSP_INTERNAL uint32_t pwsp_opcode_operands(pwsp_opcode opcode);
+
+// Runs instructions whose operands and results are columns, on the first `count` elements. There
+// are no skips among them. False when an element would be read outside its array: then the columns
+// mean nothing. Elements up to the next multiple of PWSP_COLUMN_STEP are written, too.
+PWSP_INTERNAL bool pwsp_column_run(const pwsp_instruction *code, uint32_t count, uint64_t *columns,
+                                   const pwsp_array *arrays, uint32_t elements);
+
+#endif
+
+// =================================================================================================
+// src/data/column.c
+// =================================================================================================
+
+// One operation on a column at a time.
+//
+// What an operation does is the table PWSP_OPCODES. Vectors need other words for some of it: a
+// comparison gives all bits or none, and there is no choice between two values but by such masks.
+// PWSP_VECTOR_OPCODES has those words; divisions have no vector form and are done one by one.
+
+#if !defined(PTOWSP_NO_SIMD)
+
+typedef uint64_t pwsp_cells_8 __attribute__((vector_size(64), aligned(8), may_alias));
+typedef int64_t pwsp_signed_8 __attribute__((vector_size(64), aligned(8), may_alias));
+
+#define PWSP_MASK(condition)       ((pwsp_cells_8)(condition))
+#define PWSP_TRUTH(condition)      (PWSP_MASK(condition) & 1)
+#define PWSP_SIGNED(x)             ((pwsp_signed_8)(x))
+#define PWSP_PICK(condition, x, y) ((PWSP_MASK(condition) & (x)) | (~PWSP_MASK(condition) & (y)))
+
+// clang-format off
+#define PWSP_VECTOR_OPCODES(OP)                                                                    \
+    OP(ADD, a + b)               OP(SUB, a - b)              OP(MUL, a * b)                        \
+    OP(MIN_I, PWSP_PICK(PWSP_SIGNED(a) < PWSP_SIGNED(b), a, b))                                    \
+    OP(MIN_U, PWSP_PICK(a < b, a, b))                                                              \
+    OP(MAX_I, PWSP_PICK(PWSP_SIGNED(a) > PWSP_SIGNED(b), a, b))                                    \
+    OP(MAX_U, PWSP_PICK(a > b, a, b))                                                              \
+    OP(AND, a & b)               OP(OR, a | b)               OP(XOR, a ^ b)                        \
+    OP(SHL, a << (b & 63))       OP(SHR_U, a >> (b & 63))                                          \
+    OP(SHR_I, ((a ^ (0 - (a >> 63))) >> (b & 63)) ^ (0 - (a >> 63)))                               \
+    OP(EQ, PWSP_TRUTH(a == b))   OP(NE, PWSP_TRUTH(a != b))                                        \
+    OP(LT_I, PWSP_TRUTH(PWSP_SIGNED(a) < PWSP_SIGNED(b)))    OP(LT_U, PWSP_TRUTH(a < b))           \
+    OP(LE_I, PWSP_TRUTH(PWSP_SIGNED(a) <= PWSP_SIGNED(b)))   OP(LE_U, PWSP_TRUTH(a <= b))          \
+    OP(GT_I, PWSP_TRUTH(PWSP_SIGNED(a) > PWSP_SIGNED(b)))    OP(GT_U, PWSP_TRUTH(a > b))           \
+    OP(GE_I, PWSP_TRUTH(PWSP_SIGNED(a) >= PWSP_SIGNED(b)))   OP(GE_U, PWSP_TRUTH(a >= b))          \
+    OP(NEG, 0 - a)               OP(BITNOT, ~a)              OP(NOT, a ^ 1)                        \
+    OP(MOVE, a)                  OP(BOOL, PWSP_TRUTH(a != 0))                                      \
+    OP(SELECT, PWSP_PICK(a != 0, b, c))
+#define PWSP_SINGLE_OPCODES(OP)                                                                    \
+    OP(DIV_I, pwsp_div_i64(a, b)) OP(DIV_U, b ? a / b : 0)                                         \
+    OP(REM_I, pwsp_rem_i64(a, b)) OP(REM_U, b ? a % b : 0)
+// clang-format on
+
+#else
+
+#define PWSP_VECTOR_OPCODES(OP)
+#define PWSP_SINGLE_OPCODES(OP) PWSP_OPCODES(OP)
+
+#endif
+
+PWSP_INTERNAL void pwsp_column_fill(uint64_t *column, uint64_t value, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        column[i] = value;
+    }
+}
+
+PWSP_INTERNAL uint32_t pwsp_opcode_operands(pwsp_opcode opcode) {
+    switch (opcode) {
+    case PWSP_OPCODE_NEG:
+    case PWSP_OPCODE_BITNOT:
+    case PWSP_OPCODE_NOT:
+    case PWSP_OPCODE_MOVE:
+    case PWSP_OPCODE_BOOL:
+    case PWSP_OPCODE_READ: return 1;
+    case PWSP_OPCODE_SELECT: return 3;
+    default: return 2;
+    }
+}
+
+static bool pwsp_column_read(const pwsp_array *array, const uint64_t *index, uint64_t *out,
+                             uint32_t elements) {
+    for (uint32_t i = 0; i < elements; i++) {
+        if (index[i] >= array->count) {
+            return false;
+        }
+        out[i] = pwsp_array_at(array, index[i]);
+    }
+    return true;
+}
+
+PWSP_FORCE_INLINE bool pwsp_column_run_body(const pwsp_instruction *code, uint32_t count,
+                                            uint64_t *columns, const pwsp_array *arrays,
+                                            uint32_t elements) {
+    for (uint32_t k = 0; k < count; k++) {
+        const pwsp_instruction *at = &code[k];
+        const uint64_t *x = pwsp_column_at(columns, at->a);
+        uint64_t *out = pwsp_column_at(columns, at->out);
+        if (at->opcode == PWSP_OPCODE_READ) {
+            if (!pwsp_column_read(&arrays[at->c], x, out, elements)) {
+                return false;
+            }
+            continue;
+        }
+        const uint64_t *y = pwsp_column_at(columns, at->b), *z = pwsp_column_at(columns, at->c);
+        switch (at->opcode) {
+#define PWSP_VECTOR_RUN(name, result)                                                              \
+    case PWSP_OPCODE_##name:                                                                       \
+        for (uint32_t i = 0; i < elements; i += PWSP_COLUMN_STEP) {                                \
+            const pwsp_cells_8 a = *(const pwsp_cells_8 *)(const void *)(x + i);                   \
+            const pwsp_cells_8 b = *(const pwsp_cells_8 *)(const void *)(y + i);                   \
+            const pwsp_cells_8 c = *(const pwsp_cells_8 *)(const void *)(z + i);                   \
+            (void)b;                                                                               \
+            (void)c;                                                                               \
+            *(pwsp_cells_8 *)(void *)(out + i) = (result);                                         \
+        }                                                                                          \
+        break;
+#define PWSP_SINGLE_RUN(name, result)                                                              \
+    case PWSP_OPCODE_##name:                                                                       \
+        for (uint32_t i = 0; i < elements; i++) {                                                  \
+            const uint64_t a = x[i], b = y[i], c = z[i];                                           \
+            (void)b;                                                                               \
+            (void)c;                                                                               \
+            out[i] = (uint64_t)(result);                                                           \
+        }                                                                                          \
+        break;
+            PWSP_VECTOR_OPCODES(PWSP_VECTOR_RUN)
+            PWSP_SINGLE_OPCODES(PWSP_SINGLE_RUN)
+#undef PWSP_VECTOR_RUN
+#undef PWSP_SINGLE_RUN
+        default: PTOWSP_ASSERT(0 && "a skip");
+        }
+    }
+    return true;
+}
+
+#if PWSP_X86
+
+PWSP_AVX512 static bool pwsp_column_run_avx512(const pwsp_instruction *code, uint32_t count,
+                                               uint64_t *columns, const pwsp_array *arrays,
+                                               uint32_t elements) {
+    return pwsp_column_run_body(code, count, columns, arrays, elements);
+}
+
+PWSP_AVX2 static bool pwsp_column_run_avx2(const pwsp_instruction *code, uint32_t count,
+                                           uint64_t *columns, const pwsp_array *arrays,
+                                           uint32_t elements) {
+    return pwsp_column_run_body(code, count, columns, arrays, elements);
+}
+
+#endif
+
+PWSP_INTERNAL bool pwsp_column_run(const pwsp_instruction *code, uint32_t count, uint64_t *columns,
+                                   const pwsp_array *arrays, uint32_t elements) {
+    PTOWSP_ASSERT(elements <= PWSP_COLUMN_MAX);
+#if PWSP_X86
+    if (pwsp_cpu_has_avx512()) {
+        return pwsp_column_run_avx512(code, count, columns, arrays, elements);
+    }
+    if (pwsp_cpu_has_avx2()) {
+        return pwsp_column_run_avx2(code, count, columns, arrays, elements);
+    }
+#endif
+    return pwsp_column_run_body(code, count, columns, arrays, elements);
 }
 
 // =================================================================================================
@@ -41391,7 +41687,21 @@ typedef struct pwsp_loop {
     uint32_t csr;      // sparse: the axis; of a plan, too
     bool is_row;
     pwsp_code row;
+    uint32_t block;  // of the program's, from 1; 0: none
 } pwsp_loop;
+
+// Expressions of an innermost loop that are evaluated for many iterations at once; see blocks.c.
+// Columns: 0 the variable, 1 a sparse loop's entry, then what the steps name.
+typedef struct pwsp_loop_block {
+    uint32_t first_hoist, hoist_count;  // run once, as the loop is entered, over cells
+    uint32_t first_fill, fill_count;    // then these columns are filled,
+    uint32_t first_step, step_count;    // and these run for each block of iterations, over columns
+    uint32_t column_count;
+} pwsp_loop_block;
+
+typedef struct pwsp_fill {
+    uint32_t cell, column;
+} pwsp_fill;
 
 typedef struct pwsp_branch {
     pwsp_code condition;
@@ -41529,7 +41839,7 @@ struct ptowsp_program {
     uint32_t lane_count;
     // Cells: 0 is always 0; then slots, arguments of the task, variables, entries of sparse
     // loops by their variables, symbols, sizes,
-    // temporaries, constants.
+    // temporaries, constants, results of hoisted instructions.
     uint32_t slot_count, first_slot, first_arg, first_variable, first_entry, first_symbol,
         first_size, first_temp, first_const, cell_count;
     uint32_t arg_count;    // cells for arguments of any task
@@ -41539,6 +41849,8 @@ struct ptowsp_program {
     uint32_t first_op;
     pwsp_table ops, loops, tasks, views, codes, branches, slot_ops, calls, resets, edges, places;
     pwsp_table params, instructions, consts;
+    pwsp_table blocks, hoists, fills, steps;
+    uint32_t column_count;  // of the block with the most
     pwsp_table pipelines, processes, channels, ports, sends, receives, privates;
     pwsp_table transients, lifetimes, points;  // points: the node of each
     uint32_t latency_symbol;                   // that overrides the latency of channels, or 0
@@ -41616,6 +41928,9 @@ PWSP_INTERNAL void *pwsp_compiler_add(pwsp_compiler *c, pwsp_table *table, size_
 #define PWSP_ADD(c, table, type, out_index)                                                        \
     (*(out_index) = (uint32_t)(c)->program->table.count,                                           \
      (type *)pwsp_compiler_add(c, &(c)->program->table, sizeof(type)))
+
+// Finds the expressions of innermost loops that can be evaluated in blocks; the last step.
+PWSP_INTERNAL bool pwsp_compiler_blocks(pwsp_compiler *c);
 
 // Copies a text into the program; NULL with the module's error.
 PWSP_INTERNAL const char *pwsp_compiler_text(pwsp_compiler *c, const char *text);
@@ -42005,7 +42320,7 @@ static bool pwsp_compiler_when(pwsp_compiler *c, uint32_t id, bool is_parallel) 
     const pwsp_node *node = PWSP_NODE(c->module, id);
     uint32_t otherwise = node->next;
     bool has_otherwise = otherwise && PWSP_NODE(c->module, otherwise)->kind == PWSP_NODE_OTHERWISE;
-    pwsp_branch made = {{0, 0, 0, 0}, 0};
+    pwsp_branch made = {{0, 0, 0, 0, 0}, 0};
     uint32_t index, op = pwsp_compiler_here(c);
     if (!pwsp_compiler_code(c, node->expr, &made.condition)) {
         return false;
@@ -43093,6 +43408,297 @@ PWSP_INTERNAL bool pwsp_compiler_lifetimes(pwsp_compiler *c) {
 }
 
 // =================================================================================================
+// src/workload/blocks.c
+// =================================================================================================
+
+// Blocks: which expressions of an innermost loop can be evaluated for many iterations at once.
+//
+// In an innermost loop only three things change: its variable, the slots set in it, and the
+// arguments of its tasks. An expression over the variable, and over what does not change, has values
+// that can be computed ahead. Its instructions become steps over columns, and those whose operands
+// do not change leave the loop:
+//
+//      for i in n:  task(key = (lengths[b] + 3) * i)
+//
+//          READ t0 = lengths[b]       hoist:  READ h0 = lengths[b]        once, over cells
+//          ADD  t0 = t0, 3                    ADD  h1 = h0, 3
+//                                     fill:   column 2 = h1
+//          MUL  t0 = t0, i            step:   MUL  column 3 = column 2, column 0 (i)
+//
+// Nothing of this can be seen. Cells stay as they are, and an expression that the loop does not
+// evaluate, under a condition, is computed in vain. Where a read is outside its array, for which
+// only the iteration that needs it may be blamed, the loop goes on without columns to the end of the
+// block. Code with skips (see code.c) is left alone, and so are programs with pipelines, whose
+// processes interrupt each other.
+
+// Columns of a loop; those used share the first two levels of the cache.
+#define PWSP_BLOCK_COLUMNS_MAX 192
+
+// Where the value of a temporary is: in a column, or, as it does not change, in a cell.
+typedef struct pwsp_block_value {
+    uint32_t at;
+    bool varies;
+} pwsp_block_value;
+
+typedef struct pwsp_blocker {
+    pwsp_compiler *c;
+    ptowsp_program *program;
+    const pwsp_loop *loop;
+    uint32_t first_op, end_op;  // of the loop's body
+    pwsp_loop_block block;
+    uint32_t temp_columns[PWSP_CODE_TEMP_MAX];  // by temporary; 0: none yet
+    pwsp_block_value temps[PWSP_CODE_TEMP_MAX];
+} pwsp_blocker;
+
+static bool pwsp_blocker_column(pwsp_blocker *b, uint32_t *out_column) {
+    *out_column = b->block.column_count++;
+    return b->block.column_count <= PWSP_BLOCK_COLUMNS_MAX;
+}
+
+// Is a cell set in the loop's body, other than as its variable?
+static bool pwsp_blocker_is_set(const pwsp_blocker *b, uint32_t cell) {
+    const ptowsp_program *p = b->program;
+    if (cell >= p->first_arg && cell < p->first_arg + p->arg_count) {
+        return true;
+    }
+    bool is_slot = cell >= p->first_slot && cell < p->first_slot + p->slot_count;
+    for (uint32_t i = b->first_op; is_slot && i < b->end_op; i++) {
+        const pwsp_op *op = PWSP_OP_AT(p, i);
+        if ((op->kind == PWSP_OP_SLOT_SET || op->kind == PWSP_OP_SLOT_LOAD) &&
+            PWSP_PROGRAM_AT(p, slot_ops, pwsp_slot_op, op->at)->cell == cell) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Where an operand is. False when it is not known ahead.
+static bool pwsp_blocker_operand(const pwsp_blocker *b, uint32_t cell, pwsp_block_value *out) {
+    const ptowsp_program *p = b->program;
+    if (cell >= p->first_temp && cell < p->first_temp + PWSP_CODE_TEMP_MAX) {
+        *out = b->temps[cell - p->first_temp];
+        return true;
+    }
+    bool is_entry = b->loop->axis_kind == PWSP_AXIS_SPARSE && cell == b->loop->entry;
+    out->varies = cell == b->loop->cell || is_entry;
+    out->at = out->varies ? is_entry : cell;
+    return !pwsp_blocker_is_set(b, cell);
+}
+
+// The column of an operand; what does not change is filled into one.
+static bool pwsp_blocker_fill(pwsp_blocker *b, pwsp_block_value value, uint32_t *out_column) {
+    pwsp_compiler *c = b->c;
+    *out_column = value.at;
+    if (value.varies) {
+        return true;
+    }
+    for (uint32_t i = 0; i < b->block.fill_count; i++) {
+        const pwsp_fill *fill =
+            PWSP_PROGRAM_AT(b->program, fills, pwsp_fill, b->block.first_fill + i);
+        if (fill->cell == value.at) {
+            *out_column = fill->column;
+            return true;
+        }
+    }
+    uint32_t index;
+    pwsp_fill *fill =
+        pwsp_blocker_column(b, out_column) ? PWSP_ADD(c, fills, pwsp_fill, &index) : NULL;
+    if (fill) {
+        fill->cell = value.at;
+        fill->column = *out_column;
+        b->block.fill_count++;
+    }
+    return fill != NULL;
+}
+
+// An instruction all of whose operands are in cells that do not change.
+static bool pwsp_blocker_hoist(pwsp_blocker *b, const pwsp_instruction *from,
+                               const pwsp_block_value *operands) {
+    pwsp_compiler *c = b->c;
+    pwsp_block_value *out = &b->temps[from->out - b->program->first_temp];
+    out->varies = false;
+    out->at = operands[0].at;
+    if (from->opcode == PWSP_OPCODE_MOVE) {
+        return true;
+    }
+    uint32_t index;
+    pwsp_instruction *hoist = PWSP_ADD(c, hoists, pwsp_instruction, &index);
+    if (!hoist) {
+        return false;
+    }
+    *hoist = *from;
+    hoist->a = operands[0].at;
+    hoist->b = operands[1].at;
+    hoist->c = from->opcode == PWSP_OPCODE_READ ? from->c : operands[2].at;
+    hoist->out = out->at = b->program->cell_count + b->block.hoist_count++;
+    return true;
+}
+
+// An instruction over columns; the last one of an expression has a column of its own.
+static bool pwsp_blocker_step(pwsp_blocker *b, const pwsp_instruction *from,
+                              const pwsp_block_value *operands, uint32_t count, bool is_last) {
+    pwsp_compiler *c = b->c;
+    const uint32_t temp = from->out - b->program->first_temp;
+    uint32_t columns[3] = {0, 0, 0}, index, result = b->temp_columns[temp];
+    for (uint32_t i = 0; i < count; i++) {
+        if (!pwsp_blocker_fill(b, operands[i], &columns[i])) {
+            return false;
+        }
+    }
+    if ((is_last || !result) && !pwsp_blocker_column(b, &result)) {
+        return false;
+    }
+    pwsp_instruction *step = PWSP_ADD(c, steps, pwsp_instruction, &index);
+    if (!step) {
+        return false;
+    }
+    b->block.step_count++;
+    b->temp_columns[temp] = is_last ? b->temp_columns[temp] : result;
+    b->temps[temp].varies = true;
+    b->temps[temp].at = result;
+    step->opcode = from->opcode;
+    step->out = result;
+    step->a = columns[0];
+    step->b = columns[1];
+    step->c = from->opcode == PWSP_OPCODE_READ ? from->c : columns[2];
+    return true;
+}
+
+static bool pwsp_blocker_instructions(pwsp_blocker *b, pwsp_code *code) {
+    for (uint32_t i = code->begin; i < code->end; i++) {
+        const pwsp_instruction *at = PWSP_PROGRAM_AT(b->program, instructions, pwsp_instruction, i);
+        if (at->opcode > PWSP_OPCODE_READ) {
+            return false;  // a skip
+        }
+        const uint32_t cells[3] = {at->a, at->b, at->c};
+        const uint32_t count = pwsp_opcode_operands((pwsp_opcode)at->opcode);
+        pwsp_block_value operands[3] = {{0, false}, {0, false}, {0, false}};
+        bool varies = false;
+        for (uint32_t j = 0; j < count; j++) {
+            if (!pwsp_blocker_operand(b, cells[j], &operands[j])) {
+                return false;
+            }
+            varies = varies || operands[j].varies;
+        }
+        if (!(varies ? pwsp_blocker_step(b, at, operands, count, i + 1 == code->end)
+                     : pwsp_blocker_hoist(b, at, operands))) {
+            return false;
+        }
+    }
+    const pwsp_block_value *value = &b->temps[code->cell - b->program->first_temp];
+    uint32_t column;
+    if (!pwsp_blocker_fill(b, *value, &column)) {
+        return false;
+    }
+    code->column = column;
+    return true;
+}
+
+// An expression: as a whole, or, if it cannot be, not at all.
+static void pwsp_blocker_code(pwsp_blocker *b, pwsp_code *code) {
+    if (code->begin == code->end) {
+        return;
+    }
+    const pwsp_loop_block before = b->block;
+    if (!pwsp_blocker_instructions(b, code)) {
+        b->block = before;
+        b->program->hoists.count = before.first_hoist + before.hoist_count;
+        b->program->fills.count = before.first_fill + before.fill_count;
+        b->program->steps.count = before.first_step + before.step_count;
+        for (uint32_t i = 0; i < PWSP_CODE_TEMP_MAX; i++) {
+            b->temp_columns[i] = b->temp_columns[i] < before.column_count ? b->temp_columns[i] : 0;
+        }
+    }
+}
+
+static void pwsp_blocker_view(pwsp_blocker *b, pwsp_tile_view *view) {
+    for (uint32_t i = 0; i < view->lead; i++) {
+        pwsp_blocker_code(b, &view->index[i]);
+    }
+    pwsp_code *codes[4] = {&view->row, &view->col, &view->row_count, &view->col_count};
+    const bool has[4] = {view->has_row, view->has_col, view->has_limit, view->has_limit};
+    for (uint32_t i = 0; i < 4; i++) {
+        if (has[i]) {
+            pwsp_blocker_code(b, codes[i]);
+        }
+    }
+}
+
+static void pwsp_blocker_op(pwsp_blocker *b, const pwsp_op *op) {
+    ptowsp_program *p = b->program;
+    if (op->kind == PWSP_OP_BRANCH) {
+        pwsp_blocker_code(b, &PWSP_TABLE_AT(p->branches, pwsp_branch, op->at)->condition);
+    } else if (op->kind == PWSP_OP_SLOT_SET) {
+        pwsp_blocker_code(b, &PWSP_TABLE_AT(p->slot_ops, pwsp_slot_op, op->at)->value);
+    } else if (op->kind == PWSP_OP_TASK) {
+        pwsp_task_op *task = PWSP_TABLE_AT(p->tasks, pwsp_task_op, op->at);
+        for (uint32_t i = 0; i < task->axis_count + task->scalar_count; i++) {
+            pwsp_blocker_code(b, PWSP_TABLE_AT(p->codes, pwsp_code, task->first_code + i));
+        }
+        for (uint32_t i = 0; i < task->view_count; i++) {
+            pwsp_blocker_view(b, PWSP_TABLE_AT(p->views, pwsp_tile_view, task->first_view + i));
+        }
+        pwsp_blocker_code(b, &task->dispatch);
+        pwsp_blocker_code(b, &task->priority);
+        pwsp_blocker_code(b, &task->stream);
+    }
+}
+
+// Is a loop innermost, and does nothing in it leave it?
+static bool pwsp_blocker_is_innermost(const ptowsp_program *p, uint32_t first, uint32_t end) {
+    for (uint32_t i = first; i < end; i++) {
+        const pwsp_op_kind kind = PWSP_OP_AT(p, i)->kind;
+        if (kind == PWSP_OP_LOOP || kind == PWSP_OP_CALL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_compiler_blocks(pwsp_compiler *c) {
+    ptowsp_program *p = c->program;
+    uint32_t hoist_max = 0;
+    for (uint32_t i = 0; p->pipelines.count == 0 && i < p->ops.count; i++) {
+        const pwsp_op *op = PWSP_OP_AT(p, i);
+        if (op->kind != PWSP_OP_LOOP || !pwsp_blocker_is_innermost(p, i + 1, op->target - 1)) {
+            continue;
+        }
+        pwsp_loop *loop = PWSP_TABLE_AT(p->loops, pwsp_loop, op->at);
+        pwsp_blocker b;
+        memset(&b, 0, sizeof b);
+        b.c = c;
+        b.program = p;
+        b.loop = loop;
+        b.first_op = i + 1;
+        b.end_op = op->target - 1;
+        b.block.first_hoist = (uint32_t)p->hoists.count;
+        b.block.first_fill = (uint32_t)p->fills.count;
+        b.block.first_step = (uint32_t)p->steps.count;
+        b.block.column_count = 2;
+        for (uint32_t j = b.first_op; j < b.end_op; j++) {
+            pwsp_blocker_op(&b, PWSP_OP_AT(p, j));
+        }
+        if (!pwsp_module_is_good(c->module)) {
+            return false;
+        }
+        if (b.block.column_count == 2) {
+            continue;
+        }
+        pwsp_loop_block *block = PWSP_ADD(c, blocks, pwsp_loop_block, &loop->block);
+        if (!block) {
+            return false;
+        }
+        *block = b.block;
+        loop->block++;
+        hoist_max = hoist_max > block->hoist_count ? hoist_max : block->hoist_count;
+        p->column_count =
+            p->column_count > block->column_count ? p->column_count : block->column_count;
+    }
+    p->cell_count += hoist_max;
+    return true;
+}
+
+// =================================================================================================
 // src/workload/program.c
 // =================================================================================================
 
@@ -43429,7 +44035,7 @@ static bool pwsp_compiler_run(pwsp_compiler *c, uint32_t entry) {
     c->coder.code_capacity = 0;
     c->coder.consts = NULL;
     c->coder.const_capacity = 0;
-    return true;
+    return pwsp_compiler_blocks(c);
 }
 
 ptowsp_status ptowsp_program_create(ptowsp_context *context, ptowsp_module *module,
@@ -43530,6 +44136,10 @@ static void pwsp_program_free_table(ptowsp_program *program, pwsp_table *table, 
     TABLE(params, pwsp_param)                                                                      \
     TABLE(instructions, pwsp_instruction)                                                          \
     TABLE(consts, uint64_t)                                                                        \
+    TABLE(blocks, pwsp_loop_block)                                                                      \
+    TABLE(hoists, pwsp_instruction)                                                                \
+    TABLE(fills, pwsp_fill)                                                                        \
+    TABLE(steps, pwsp_instruction)                                                                        \
     TABLE(tensors, ptowsp_tensor_desc)                                                             \
     TABLE(kernels, pwsp_kernel_info)                                                               \
     TABLE(arrays, pwsp_array_info)                                                                 \
@@ -45534,6 +46144,13 @@ typedef struct pwsp_expander {
     const pwsp_bound_csr *csrs;        // by axis
     const pwsp_bound_tensor *tensors;  // by tensor
     const uint8_t *unknown;            // by op: skipped when not NULL
+    uint64_t *column_memory;           // program->column_count columns
+    // The innermost loop while it runs in blocks: iterations [block_begin, block_end) are evaluated,
+    // and their values are in columns, or have to be evaluated one by one where this is NULL.
+    const pwsp_loop_block *block;
+    uint64_t *columns;
+    int64_t block_begin, block_end;
+    uint32_t block_at;  // the present iteration, from block_begin
     pwsp_frame *frames;
     uint32_t frame_count;
     uint32_t next_op;
@@ -45581,6 +46198,9 @@ PWSP_INTERNAL pwsp_event pwsp_expander_fail_fault(pwsp_expander *x, bool is_key)
 
 // The value of a code of the current task.
 PWSP_INLINE uint64_t pwsp_expander_value(pwsp_expander *x, pwsp_code code) {
+    if (code.column && x->columns) {
+        return pwsp_column_at(x->columns, code.column)[x->block_at];
+    }
     return pwsp_code_value((const pwsp_instruction *)x->program->instructions.items, code, x->cells,
                            x->arrays, &x->fault);
 }
@@ -45796,8 +46416,82 @@ static inline bool pwsp_expander_seek(const pwsp_expander *x, const pwsp_loop *l
     return frame->i < frame->count;
 }
 
+// -- blocks ---------------------------------------------------------------------------------------
+
+// Shorter loops are not worth entering a block.
+#ifndef PWSP_BLOCK_MIN
+#define PWSP_BLOCK_MIN 16
+#endif
+
+static uint32_t pwsp_block_width(int64_t iterations) {
+    uint64_t count = pwsp_min_u64((uint64_t)iterations, PWSP_COLUMN_MAX);
+    return (uint32_t)(count + PWSP_COLUMN_STEP - 1) & ~(uint32_t)(PWSP_COLUMN_STEP - 1);
+}
+
+// Enters a loop in blocks, if it has any: what does not change in it is evaluated. Where that faults
+// it is left to the iteration that needs it.
+static void pwsp_expander_enter_block(pwsp_expander *x, const pwsp_loop *loop,
+                                      const pwsp_frame *frame) {
+    const ptowsp_program *p = x->program;
+    if (!loop->block || frame->count - frame->i < PWSP_BLOCK_MIN) {
+        return;
+    }
+    const pwsp_loop_block *block = PWSP_PROGRAM_AT(p, blocks, pwsp_loop_block, loop->block - 1);
+    const pwsp_instruction *hoists = (const pwsp_instruction *)p->hoists.items;
+    pwsp_fault fault = {false, 0, 0};
+    if (block->hoist_count) {
+        pwsp_code_run(hoists, block->first_hoist, block->first_hoist + block->hoist_count, x->cells,
+                      x->arrays, &fault);
+    }
+    if (fault.is_set) {
+        return;
+    }
+    uint32_t width = pwsp_block_width(frame->count - frame->i);
+    for (uint32_t i = 0; i < block->fill_count; i++) {
+        const pwsp_fill *fill = PWSP_PROGRAM_AT(p, fills, pwsp_fill, block->first_fill + i);
+        pwsp_column_fill(pwsp_column_at(x->column_memory, fill->column), x->cells[fill->cell],
+                         width);
+    }
+    x->block = block;
+    x->block_end = frame->i;
+}
+
+// Evaluates the block of iterations that begins with the present one.
+static void pwsp_expander_fill_block(pwsp_expander *x, const pwsp_loop *loop,
+                                     const pwsp_frame *frame) {
+    const pwsp_loop_block *block = x->block;
+    const pwsp_instruction *steps = (const pwsp_instruction *)x->program->steps.items;
+    const int64_t left = frame->count - frame->i;
+    const uint32_t count = (uint32_t)pwsp_min_u64((uint64_t)left, PWSP_COLUMN_MAX);
+    const uint32_t width = pwsp_block_width(left);
+    const uint64_t first = frame->first + (uint64_t)frame->i;
+    const bool is_sparse = loop->axis_kind == PWSP_AXIS_SPARSE;
+    const uint64_t shown =
+        is_sparse || pwsp_axis_is_work(loop->axis_kind) ? first : (uint64_t)frame->i;
+    uint64_t *variable = pwsp_column_at(x->column_memory, is_sparse);
+    PTOWSP_ASSERT(left > 0 && block->column_count <= x->program->column_count);
+    for (uint32_t i = 0; i < width; i++) {
+        variable[i] = shown + i;
+    }
+    for (uint32_t i = 0; is_sparse && i < count; i++) {
+        x->column_memory[i] = pwsp_array_at(&x->csrs[loop->csr].indices, first + i);
+    }
+    x->block_begin = frame->i;
+    x->block_end = frame->i + count;
+    bool is_good =
+        block->step_count == 0 || pwsp_column_run(steps + block->first_step, block->step_count,
+                                                  x->column_memory, x->arrays, count);
+    x->columns = is_good ? x->column_memory : NULL;
+}
+
 static inline void pwsp_expander_set_variable(pwsp_expander *x, const pwsp_loop *loop,
                                               const pwsp_frame *frame) {
+    if (x->block) {
+        if (frame->i >= x->block_end) {
+            pwsp_expander_fill_block(x, loop, frame);
+        }
+        x->block_at = (uint32_t)(frame->i - x->block_begin);
+    }
     x->cells[loop->cell] = (uint64_t)frame->i;
     if (pwsp_axis_is_work(loop->axis_kind)) {
         x->cells[loop->cell] += frame->first;
@@ -45829,6 +46523,7 @@ static bool pwsp_expander_loop(pwsp_expander *x, const pwsp_op *op, pwsp_event *
     }
     PTOWSP_ASSERT(x->frame_count < x->program->frame_depth);
     x->frames[x->frame_count++] = frame;
+    pwsp_expander_enter_block(x, loop, &frame);
     pwsp_expander_set_variable(x, loop, &frame);
     if (frame.has_scope) {
         *out_event = pwsp_scope_event(loop->scope);
@@ -45902,6 +46597,8 @@ PWSP_INTERNAL void pwsp_expander_begin(pwsp_expander *x) {
     x->next_op = 0;
     x->node = 0;
     x->has_skipped = false;
+    x->block = NULL;
+    x->columns = NULL;
     x->fault.is_set = false;
     x->task_count = 0;
     x->task.args = x->cells + x->program->first_arg;
@@ -45953,6 +46650,8 @@ static bool pwsp_expander_loop_end(pwsp_expander *x, const pwsp_op *op) {
         return false;
     }
     x->frame_count--;
+    x->block = NULL;
+    x->columns = NULL;
     return frame->has_scope;
 }
 
@@ -51660,6 +52359,7 @@ typedef struct pwsp_walk {
     bool is_time_only;  // this execution
     pwsp_expander expander;
     uint64_t *cells;
+    uint64_t *columns;
     pwsp_frame *frames;
     bool *is_written;  // by tensor: by a task, through this or another tensor
     uint8_t *unknown;  // by op, for is_written
@@ -51803,6 +52503,7 @@ PWSP_FORCE_INLINE void pwsp_walk_arrival(const pwsp_expander *x, pwsp_arrival *a
 #define PWSP_WALK_ARRAYS(ARRAY)                                                                    \
     ARRAY(cells, uint64_t, program->cell_count)                                                    \
     ARRAY(frames, pwsp_frame, program->frame_depth)                                                \
+    ARRAY(columns, uint64_t, program->column_count *PWSP_COLUMN_MAX + PWSP_COLUMN_STEP)            \
     ARRAY(is_written, bool, program->tensors.count + 1)                                            \
     ARRAY(unknown, uint8_t, program->ops.count)                                                    \
     ARRAY(memos, pwsp_tile_memo, program->kernels.count + 1)
@@ -51901,6 +52602,9 @@ PWSP_INTERNAL void pwsp_walk_begin(pwsp_walk *walk, bool is_dry) {
     x->csrs = bindings->csrs;
     x->tensors = bindings->effective;
     x->frames = walk->frames;
+    // Vectors of columns that cross lines of the cache take twice the time.
+    size_t odd = (uintptr_t)walk->columns / sizeof(uint64_t) % PWSP_COLUMN_STEP;
+    x->column_memory = walk->columns + (odd ? PWSP_COLUMN_STEP - odd : 0);
     x->unknown = is_dry ? walk->unknown : NULL;
     memcpy(walk->cells, bindings->initial, walk->program->cell_count * sizeof(uint64_t));
     pwsp_expander_begin(x);
@@ -54608,7 +55312,7 @@ PWSP_FORCE_INLINE bool pwsp_run_collect(ptowsp_run *run, const pwsp_arrival *arr
     return true;
 }
 
-// Does a task only copy cells, and is it alone in its loop?
+// Does a task only copy cells and columns, and is it alone in its loop?
 static bool pwsp_run_is_simple(const pwsp_expander *x) {
     const pwsp_op *end = &x->ops[x->next_op];
     const pwsp_task_op *task = x->task_op;
@@ -54618,12 +55322,30 @@ static bool pwsp_run_is_simple(const pwsp_expander *x) {
                                  PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, end->at)->axis_kind);
     const pwsp_code *codes = PWSP_PROGRAM_AT(x->program, codes, pwsp_code, task->first_code);
     for (uint32_t i = 0; is_simple && i < task->axis_count + task->scalar_count; i++) {
-        is_simple = codes[i].begin == codes[i].end;
+        is_simple = codes[i].begin == codes[i].end || (codes[i].column && x->columns);
     }
     return is_simple;
 }
 
-// The next iterations of a simple task's loop, up to a full batch. False with the expander's error.
+// Where the values of a code are, from the next iteration on: in a cell or along a column.
+typedef struct pwsp_run_source {
+    const uint64_t *at;  // NULL: it has to be evaluated
+    uint32_t step;
+} pwsp_run_source;
+
+static pwsp_run_source pwsp_run_source_of(const pwsp_expander *x, const pwsp_code *code) {
+    pwsp_run_source source = {NULL, 0};
+    if (code->column && x->columns) {
+        source.at = pwsp_column_at(x->columns, code->column) + x->block_at + 1;
+        source.step = 1;
+    } else if (code->begin == code->end) {
+        source.at = &x->cells[code->cell];
+    }
+    return source;
+}
+
+// The next iterations of a simple task's loop, up to the end of its block or a full batch. False
+// with the expander's error.
 static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
     pwsp_expander *x = &run->walk.expander;
     pwsp_batch *batch = &run->batch;
@@ -54634,22 +55356,30 @@ static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
     const pwsp_array *indices =
         loop->axis_kind == PWSP_AXIS_SPARSE ? &x->csrs[loop->csr].indices : NULL;
     bool is_called = !is_time_only || x->kernel->cost;
-    uint64_t *cells = x->cells, *args = x->cells + x->program->first_arg;
-    uint64_t left =
-        pwsp_min_u64((uint64_t)(frame->count - 1 - frame->i), PWSP_BATCH_MAX - batch->count);
+    uint64_t *variable = &x->cells[loop->cell], *args = x->cells + x->program->first_arg;
+    int64_t end = x->block ? x->block_end : frame->count;
+    uint64_t left = pwsp_min_u64((uint64_t)(end - 1 - frame->i), PWSP_BATCH_MAX - batch->count);
     uint32_t arg_count = task->axis_count + task->scalar_count, at = batch->count;
     uint64_t first = (uint64_t)frame->i + 1, cycles = x->kernel->cycles;
-    for (uint64_t i = 0; i < left; i++) {
-        cells[loop->cell] = first + i;
+    pwsp_run_source sources[PTOWSP_TASK_AXIS_MAX + PTOWSP_TASK_SCALAR_MAX];
+    PTOWSP_ASSERT(arg_count <= PTOWSP_TASK_AXIS_MAX + PTOWSP_TASK_SCALAR_MAX);
+    for (uint32_t j = 0; j < arg_count; j++) {
+        sources[j] = pwsp_run_source_of(x, &codes[j]);
+    }
+    pwsp_run_source key = pwsp_run_source_of(x, &task->dispatch);
+    for (uint32_t i = 0; i < left; i++) {
+        *variable = first + i;
         if (indices) {
-            cells[loop->entry] = frame->first + first + i;
-            cells[loop->cell] = pwsp_array_at(indices, frame->first + first + i);
+            x->cells[loop->entry] = frame->first + first + i;
+            *variable = pwsp_array_at(indices, frame->first + first + i);
         }
         for (uint32_t j = 0; j < arg_count; j++) {
-            args[j] = cells[codes[j].cell];
+            args[j] = sources[j].at[i * sources[j].step];
         }
-        batch->keys[at + i] = pwsp_expander_value(x, task->dispatch);
-        if (x->fault.is_set) {
+        batch->count = at + i;
+        batch->keys[at + i] =
+            key.at ? key.at[i * key.step] : pwsp_expander_value(x, task->dispatch);
+        if (!key.at && x->fault.is_set) {
             pwsp_arrival arrival;
             return pwsp_walk_keys(x, &arrival);
         }
@@ -54660,8 +55390,8 @@ static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
             }
         }
         batch->cycles[at + i] = cycles;
-        batch->count++;
     }
+    batch->count = at + (uint32_t)left;
     frame->i += (int64_t)left;
     x->task_count += left;
     return true;

@@ -277,6 +277,8 @@ static void bench_plan(ptowsp_context *context) {
                    copy, 1.5);
     set_batch(&b, 256, 1, 512);
     bench_generate(&b, run_generate, run_copy, 10, "generate, 256 sequences x 1 head", copy, 1.5);
+    bench_generate(&b, run_generate, run_generate_plain, 10, "generate, 256 sequences x 1 head",
+                   "three plain loops", 0.0);
     set_batch(&b, sequence_max, 8, 1024);
     check_generate(&b);
     bench_generate(&b, run_generate_parallel, run_generate, 1,
@@ -409,9 +411,9 @@ static void bench_merge(void) {
                      "memcpy of each part",
                      t.other_ns / MERGE_ROWS,
                      t.ratio,
-                     "",
-                     false,
-                     false};
+                     "1.5x memcpy",
+                     true,
+                     t.ratio <= 1.5};
     report(row);
     free(b);
 }

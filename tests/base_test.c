@@ -595,6 +595,26 @@ static void math__exp_is_within_one_ulp_where_it_is_neither_0_nor_infinity(void 
     }
 }
 
+static void math__exp_of_several_is_that_of_each(void **state) {
+    (void)state;
+    float x[20], each[20];
+    for (uint64_t bits = 0; bits <= UINT32_MAX - 20 * 977; bits += 2003) {
+        const uint32_t count = (uint32_t)(bits % 21);
+        for (uint32_t i = 0; i < count; i++) {  // where there are some in range, mostly all are
+            x[i] = bits % 2 ? float_of((uint32_t)bits + i * 977) : -(float)(bits % 7919 * i) / 1500;
+            each[i] = x[i];
+        }
+        pwsp_exp_each(each, count);
+        for (uint32_t i = 0; i < count; i++) {
+            const float expected = pwsp_exp(x[i]);
+            if (memcmp(&each[i], &expected, sizeof expected) != 0) {
+                fail_msg("exp(%a) = %a among %u, %a alone", (double)x[i], (double)each[i], count,
+                         (double)expected);
+            }
+        }
+    }
+}
+
 static void math__exp_of_special_values(void **state) {
     (void)state;
     assert_true(pwsp_exp(0.0f) == 1.0f);
@@ -769,6 +789,7 @@ int main(void) {
         cmocka_unit_test(arena__every_allocation_may_be_refused),
         cmocka_unit_test(math__exp_is_within_one_ulp_over_all_floats),
         cmocka_unit_test(math__exp_is_within_one_ulp_where_it_is_neither_0_nor_infinity),
+        cmocka_unit_test(math__exp_of_several_is_that_of_each),
         cmocka_unit_test(math__exp_of_special_values),
         cmocka_unit_test(math__log_is_within_one_ulp_over_all_floats),
         cmocka_unit_test(math__log_is_within_one_ulp_near_one),

@@ -202,6 +202,141 @@ static void expr__what_folding_drops_need_not_be_bound(void **state) {
     fixture_free(&f);
 }
 
+// -- loops ----------------------------------------------------------------------------------------
+
+// Loops are evaluated in blocks of iterations. `all` covers all pairs of values, in several blocks.
+enum { PAIRS = VALUE_COUNT * VALUE_COUNT };
+
+static const uint64_t MIX = 31;
+
+// hash = hash * 31 + x, and the value of `a` beside `b` for pair `i`, of arrays or with s0 fixed.
+static void check_operator_in_loop(op o, ptowsp_type type) {
+    static uint64_t a[PAIRS], b[PAIRS];
+    static uint8_t is_a[PAIRS], is_b[PAIRS];
+    bool is_bool = type == PTOWSP_TYPE_BOOL, is_unary = arity(o) == 1;
+    ptowsp_dtype dtype = is_bool ? PTOWSP_BOOL : type == PTOWSP_TYPE_I64 ? PTOWSP_I64 : PTOWSP_U64;
+    const uint64_t fixed = is_bool ? 1 : values[VALUE_COUNT / 2];
+    uint64_t expected = 0;
+    fixture f;
+    fixture_make(&f);
+    ptowsp_module *m = f.m;
+    PTOWSP_WORKLOAD(m, "main") {
+        PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "pairs", PAIRS)) {
+            ptowsp_expr x = ptowsp_array_at(m, "a", dtype, i),
+                        y = ptowsp_array_at(m, "b", dtype, i);
+            ptowsp_expr s = ptowsp_cast(ptowsp_symbol(m, "s"), type);
+            ptowsp_expr hash = ptowsp_slot(m, 1, PTOWSP_TYPE_U64);
+            ptowsp_slot_set(m, 0, to_u64(is_unary ? ops[o].unary(x) : ops[o].binary(x, y)));
+            ptowsp_slot_set(m, 2, to_u64(is_unary ? ops[o].unary(s) : ops[o].binary(y, s)));
+            hash = ptowsp_add(ptowsp_mul(hash, ptowsp_u64(m, MIX)),
+                              ptowsp_slot(m, 0, PTOWSP_TYPE_U64));
+            hash = ptowsp_add(ptowsp_mul(hash, ptowsp_u64(m, MIX)),
+                              ptowsp_slot(m, 2, PTOWSP_TYPE_U64));
+            ptowsp_slot_set(m, 1, hash);
+        }
+    }
+    for (int i = 0; i < PAIRS; i++) {
+        a[i] = values[i / VALUE_COUNT];
+        b[i] = values[i % VALUE_COUNT];
+        is_a[i] = a[i] != 0;
+        is_b[i] = b[i] != 0;
+        const uint64_t x = is_bool ? is_a[i] : a[i], y = is_bool ? is_b[i] : b[i];
+        expected = expected * MIX + meaning(o, type, x, y);
+        expected =
+            expected * MIX + (is_unary ? meaning(o, type, fixed, 0) : meaning(o, type, y, fixed));
+    }
+    evaluator e;
+    assert_int_equal(ptowsp_program_create(f.context, m, NULL, &e.program), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_create(f.context, e.program, &e.run), PTOWSP_OK);
+    const void *data_a = is_bool ? (const void *)is_a : a,
+               *data_b = is_bool ? (const void *)is_b : b;
+    assert_int_equal(ptowsp_run_bind_array(e.run, "a", dtype, data_a, PAIRS), PTOWSP_OK);
+    assert_true(ptowsp_run_bind_array(e.run, "b", dtype, data_b, PAIRS) == PTOWSP_OK || is_unary);
+    assert_int_equal(ptowsp_run_bind_symbol(e.run, "s", fixed), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(e.run, NULL), PTOWSP_OK);
+    if (ptowsp_run_slot(e.run, 1) != expected) {
+        fail_msg("%s of %d: not what it means", ops[o].name, (int)type);
+    }
+    evaluator_free(&e);
+    fixture_free(&f);
+}
+
+static void expr__operators_mean_the_same_in_loops(void **state) {
+    (void)state;
+    for (int o = 0; o < SELECT; o++) {
+        for (int type = PTOWSP_TYPE_BOOL; type <= PTOWSP_TYPE_U64; type++) {
+            ptowsp_type t = (ptowsp_type)type;
+            if (result_type((op)o, t, t, PTOWSP_TYPE_NONE) != PTOWSP_TYPE_NONE) {
+                check_operator_in_loop((op)o, t);
+            }
+        }
+    }
+}
+
+// A loop of 300 that reads `table`, of 200, at i or, invariantly, at slot 0: under a condition that
+// holds below `end`, or as an operand that is not looked at from there on.
+static void expr__reads_in_loops_fault_where_an_iteration_needs_them(void **state) {
+    (void)state;
+    static int64_t numbers[200];
+    int64_t sum = 0;
+    for (int64_t i = 0; i < 200; i++) {
+        numbers[i] = 3 * i * i - 7;
+        sum += numbers[i];
+    }
+    for (int which = 0; which < 3; which++) {
+        for (int64_t end = 199; end <= 201; end++) {
+            fixture f;
+            fixture_make(&f);
+            ptowsp_module *m = f.m;
+            PTOWSP_WORKLOAD(m, "main") {
+                PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "n", 300)) {
+                    ptowsp_expr is_in =
+                        ptowsp_lt(i, ptowsp_cast(ptowsp_symbol(m, "end"), PTOWSP_TYPE_I64));
+                    ptowsp_expr at = which == 2 ? ptowsp_slot(m, 0, PTOWSP_TYPE_I64) : i;
+                    ptowsp_expr read = ptowsp_array_at(m, "table", PTOWSP_I64, at);
+                    ptowsp_expr all = ptowsp_slot(m, 1, PTOWSP_TYPE_I64), zero = ptowsp_i64(m, 0);
+                    if (which == 1) {
+                        ptowsp_slot_set(m, 1, ptowsp_add(all, ptowsp_select(is_in, read, zero)));
+                    } else {
+                        PTOWSP_WHEN(m, is_in) {
+                            ptowsp_slot_set(m, 2, read);
+                            ptowsp_slot_set(m, 1,
+                                            ptowsp_add(all, ptowsp_slot(m, 2, PTOWSP_TYPE_I64)));
+                        }
+                    }
+                }
+            }
+            evaluator e;
+            assert_int_equal(ptowsp_program_create(f.context, m, NULL, &e.program), PTOWSP_OK);
+            assert_int_equal(ptowsp_run_create(f.context, e.program, &e.run), PTOWSP_OK);
+            assert_int_equal(ptowsp_run_bind_array(e.run, "table", PTOWSP_I64, numbers, 200),
+                             PTOWSP_OK);
+            assert_int_equal(
+                ptowsp_run_bind_symbol(e.run, "end", which == 2 && end == 200 ? 0 : (uint64_t)end),
+                PTOWSP_OK);
+            assert_int_equal(ptowsp_run_bind_slot(e.run, 0, which == 2 && end == 199 ? 5 : 200),
+                             PTOWSP_OK);
+            ptowsp_status status = ptowsp_run_execute(e.run, NULL);
+            char text[200];
+            snprintf(text, sizeof text,
+                     "main/for_each i%s/slot_set %d (i = %d): array table is read at 200; it has "
+                     "200 elements",
+                     which == 1 ? "" : "/when", which == 1 ? 1 : 2, which == 2 ? 0 : 200);
+            int64_t expected = which < 2    ? end == 199 ? sum - numbers[199] : sum
+                               : end == 199 ? 199 * numbers[5]
+                                            : 0;
+            if (end == 201) {
+                test_error_is(f.context, PTOWSP_INVALID_PARAMS, 200, text);
+            } else {
+                assert_int_equal(status, PTOWSP_OK);
+                assert_int_equal((int64_t)ptowsp_run_slot(e.run, 1), expected);
+            }
+            evaluator_free(&e);
+            fixture_free(&f);
+        }
+    }
+}
+
 // -- arrays ---------------------------------------------------------------------------------------
 
 static void check_array(ptowsp_dtype dtype, const void *data, ptowsp_type type,
@@ -469,6 +604,8 @@ int main(void) {
         cmocka_unit_test(expr__arithmetic_never_traps),
         cmocka_unit_test(expr__select_and_or_look_right_only_when_needed),
         cmocka_unit_test(expr__a_read_without_guard_is_an_error_of_the_run),
+        cmocka_unit_test(expr__operators_mean_the_same_in_loops),
+        cmocka_unit_test(expr__reads_in_loops_fault_where_an_iteration_needs_them),
         cmocka_unit_test(expr__what_folding_drops_need_not_be_bound),
         cmocka_unit_test(expr__arrays_of_every_dtype_are_extended_to_cells),
         cmocka_unit_test(expr__arrays_of_floats_or_with_other_indices_are_refused),

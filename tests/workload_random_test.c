@@ -4,6 +4,8 @@
 // running again, measuring instead of executing, and binding anew change nothing that they should
 // not.
 
+#define PWSP_BLOCK_MIN 1  // loops here are short, and are to be evaluated in blocks
+#include "../src/workload/expand.c"
 #include "workload_sample.h"
 
 // Fewer where every access is checked.

@@ -99,6 +99,7 @@ src/data/names.h src/data/names.c
 src/data/expr.h src/data/expr.c
 src/data/code.h src/data/code.c
 src/data/placement.h src/data/placement.c
+src/data/column.h src/data/column.c
 src/data/cost_model.h
 src/data/attention_cost.c
 "
@@ -147,7 +148,7 @@ src/workload/schedule.h src/workload/schedule.c
 src/workload/check.h src/workload/check.c src/workload/check_pipeline.c
 src/workload/program.h src/workload/compile.h src/workload/read.h
 src/workload/compile.c
-src/workload/compile_pipeline.c src/workload/lifetime.c src/workload/program.c
+src/workload/compile_pipeline.c src/workload/lifetime.c src/workload/blocks.c src/workload/program.c
 src/workload/taint.c
 src/workload/print_module.c src/workload/print_program.c
 src/workload/read_exprs.c src/workload/read_statements.c src/workload/read_program.c

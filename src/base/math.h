@@ -9,6 +9,9 @@
 // NaN for NaN.
 PWSP_INTERNAL float pwsp_exp(float x);
 
+// The same of each number, in place.
+PWSP_INTERNAL void pwsp_exp_each(float *x, uint32_t count);
+
 // Natural logarithm, within one unit in the last place of float; -infinity for 0, NaN below 0.
 PWSP_INTERNAL float pwsp_log(float x);
 

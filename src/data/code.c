@@ -197,6 +197,7 @@ PWSP_INTERNAL bool pwsp_coder_compile(pwsp_coder *coder, uint32_t id, pwsp_code 
     }
     out_code->end = (uint32_t)coder->code_count;
     out_code->expr = 0;
+    out_code->column = 0;
     return true;
 }
 

@@ -11,6 +11,7 @@
 #define PWSP_WALK_ARRAYS(ARRAY)                                                                    \
     ARRAY(cells, uint64_t, program->cell_count)                                                    \
     ARRAY(frames, pwsp_frame, program->frame_depth)                                                \
+    ARRAY(columns, uint64_t, program->column_count *PWSP_COLUMN_MAX + PWSP_COLUMN_STEP)            \
     ARRAY(is_written, bool, program->tensors.count + 1)                                            \
     ARRAY(unknown, uint8_t, program->ops.count)                                                    \
     ARRAY(memos, pwsp_tile_memo, program->kernels.count + 1)
@@ -109,6 +110,9 @@ PWSP_INTERNAL void pwsp_walk_begin(pwsp_walk *walk, bool is_dry) {
     x->csrs = bindings->csrs;
     x->tensors = bindings->effective;
     x->frames = walk->frames;
+    // Vectors of columns that cross lines of the cache take twice the time.
+    size_t odd = (uintptr_t)walk->columns / sizeof(uint64_t) % PWSP_COLUMN_STEP;
+    x->column_memory = walk->columns + (odd ? PWSP_COLUMN_STEP - odd : 0);
     x->unknown = is_dry ? walk->unknown : NULL;
     memcpy(walk->cells, bindings->initial, walk->program->cell_count * sizeof(uint64_t));
     pwsp_expander_begin(x);

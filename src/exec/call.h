@@ -21,6 +21,7 @@ typedef struct pwsp_walk {
     bool is_time_only;  // this execution
     pwsp_expander expander;
     uint64_t *cells;
+    uint64_t *columns;
     pwsp_frame *frames;
     bool *is_written;  // by tensor: by a task, through this or another tensor
     uint8_t *unknown;  // by op, for is_written

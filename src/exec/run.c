@@ -245,7 +245,7 @@ PWSP_FORCE_INLINE bool pwsp_run_collect(ptowsp_run *run, const pwsp_arrival *arr
     return true;
 }
 
-// Does a task only copy cells, and is it alone in its loop?
+// Does a task only copy cells and columns, and is it alone in its loop?
 static bool pwsp_run_is_simple(const pwsp_expander *x) {
     const pwsp_op *end = &x->ops[x->next_op];
     const pwsp_task_op *task = x->task_op;
@@ -255,12 +255,30 @@ static bool pwsp_run_is_simple(const pwsp_expander *x) {
                                  PWSP_PROGRAM_AT(x->program, loops, pwsp_loop, end->at)->axis_kind);
     const pwsp_code *codes = PWSP_PROGRAM_AT(x->program, codes, pwsp_code, task->first_code);
     for (uint32_t i = 0; is_simple && i < task->axis_count + task->scalar_count; i++) {
-        is_simple = codes[i].begin == codes[i].end;
+        is_simple = codes[i].begin == codes[i].end || (codes[i].column && x->columns);
     }
     return is_simple;
 }
 
-// The next iterations of a simple task's loop, up to a full batch. False with the expander's error.
+// Where the values of a code are, from the next iteration on: in a cell or along a column.
+typedef struct pwsp_run_source {
+    const uint64_t *at;  // NULL: it has to be evaluated
+    uint32_t step;
+} pwsp_run_source;
+
+static pwsp_run_source pwsp_run_source_of(const pwsp_expander *x, const pwsp_code *code) {
+    pwsp_run_source source = {NULL, 0};
+    if (code->column && x->columns) {
+        source.at = pwsp_column_at(x->columns, code->column) + x->block_at + 1;
+        source.step = 1;
+    } else if (code->begin == code->end) {
+        source.at = &x->cells[code->cell];
+    }
+    return source;
+}
+
+// The next iterations of a simple task's loop, up to the end of its block or a full batch. False
+// with the expander's error.
 static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
     pwsp_expander *x = &run->walk.expander;
     pwsp_batch *batch = &run->batch;
@@ -271,22 +289,30 @@ static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
     const pwsp_array *indices =
         loop->axis_kind == PWSP_AXIS_SPARSE ? &x->csrs[loop->csr].indices : NULL;
     bool is_called = !is_time_only || x->kernel->cost;
-    uint64_t *cells = x->cells, *args = x->cells + x->program->first_arg;
-    uint64_t left =
-        pwsp_min_u64((uint64_t)(frame->count - 1 - frame->i), PWSP_BATCH_MAX - batch->count);
+    uint64_t *variable = &x->cells[loop->cell], *args = x->cells + x->program->first_arg;
+    int64_t end = x->block ? x->block_end : frame->count;
+    uint64_t left = pwsp_min_u64((uint64_t)(end - 1 - frame->i), PWSP_BATCH_MAX - batch->count);
     uint32_t arg_count = task->axis_count + task->scalar_count, at = batch->count;
     uint64_t first = (uint64_t)frame->i + 1, cycles = x->kernel->cycles;
-    for (uint64_t i = 0; i < left; i++) {
-        cells[loop->cell] = first + i;
+    pwsp_run_source sources[PTOWSP_TASK_AXIS_MAX + PTOWSP_TASK_SCALAR_MAX];
+    PTOWSP_ASSERT(arg_count <= PTOWSP_TASK_AXIS_MAX + PTOWSP_TASK_SCALAR_MAX);
+    for (uint32_t j = 0; j < arg_count; j++) {
+        sources[j] = pwsp_run_source_of(x, &codes[j]);
+    }
+    pwsp_run_source key = pwsp_run_source_of(x, &task->dispatch);
+    for (uint32_t i = 0; i < left; i++) {
+        *variable = first + i;
         if (indices) {
-            cells[loop->entry] = frame->first + first + i;
-            cells[loop->cell] = pwsp_array_at(indices, frame->first + first + i);
+            x->cells[loop->entry] = frame->first + first + i;
+            *variable = pwsp_array_at(indices, frame->first + first + i);
         }
         for (uint32_t j = 0; j < arg_count; j++) {
-            args[j] = cells[codes[j].cell];
+            args[j] = sources[j].at[i * sources[j].step];
         }
-        batch->keys[at + i] = pwsp_expander_value(x, task->dispatch);
-        if (x->fault.is_set) {
+        batch->count = at + i;
+        batch->keys[at + i] =
+            key.at ? key.at[i * key.step] : pwsp_expander_value(x, task->dispatch);
+        if (!key.at && x->fault.is_set) {
             pwsp_arrival arrival;
             return pwsp_walk_keys(x, &arrival);
         }
@@ -297,8 +323,8 @@ static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
             }
         }
         batch->cycles[at + i] = cycles;
-        batch->count++;
     }
+    batch->count = at + (uint32_t)left;
     frame->i += (int64_t)left;
     x->task_count += left;
     return true;

@@ -53,7 +53,25 @@ PWSP_FORCE_INLINE void pwsp_merge_sum_body(const pwsp_merge_parts *parts, uint32
     }
 }
 
+// out[d] = acc[d] / l
+PWSP_FORCE_INLINE void pwsp_merge_divide_body(const float *acc, float l, uint32_t dim, float *out) {
+    const pwsp_floats divisor = PWSP_FLOATS_OF(l);
+    uint32_t d = 0;
+    for (; d + 16 <= dim; d += 16) {
+        *(pwsp_floats *)(void *)(out + d) = *(const pwsp_floats *)(const void *)(acc + d) / divisor;
+    }
+    for (; d < dim; d++) {
+        out[d] = acc[d] / l;
+    }
+}
+
 #else
+
+PWSP_FORCE_INLINE void pwsp_merge_divide_body(const float *acc, float l, uint32_t dim, float *out) {
+    for (uint32_t d = 0; d < dim; d++) {
+        out[d] = acc[d] / l;
+    }
+}
 
 PWSP_FORCE_INLINE void pwsp_merge_sum_body(const pwsp_merge_parts *parts, uint32_t dim,
                                            float *PWSP_RESTRICT sum) {
@@ -78,7 +96,22 @@ PWSP_AVX2 static void pwsp_merge_sum_avx2(const pwsp_merge_parts *parts, uint32_
     pwsp_merge_sum_body(parts, dim, sum);
 }
 
+PWSP_AVX512 static void pwsp_merge_divide_avx512(const float *acc, float l, uint32_t dim,
+                                                 float *out) {
+    pwsp_merge_divide_body(acc, l, dim, out);
+}
+
 #endif
+
+static void pwsp_merge_divide(const float *acc, float l, uint32_t dim, float *out) {
+#if PWSP_X86
+    if (pwsp_cpu_has_avx512()) {
+        pwsp_merge_divide_avx512(acc, l, dim, out);
+        return;
+    }
+#endif
+    pwsp_merge_divide_body(acc, l, dim, out);
+}
 
 static void pwsp_merge_sum(const pwsp_merge_parts *parts, uint32_t dim, float *sum) {
 #if PWSP_X86
@@ -146,9 +179,7 @@ float ptowsp_merge_finish(const ptowsp_partial *state, const float *acc, uint32_
         }
         return -pwsp_infinity();
     }
-    for (uint32_t d = 0; d < dim; d++) {
-        out[d] = acc[d] / state->l;
-    }
+    pwsp_merge_divide(acc, state->l, dim, out);
     return state->m + pwsp_log(state->l);
 }
 
@@ -166,19 +197,25 @@ static void pwsp_merge_take(ptowsp_partial *whole, pwsp_merge_parts *parts,
                             const ptowsp_partial *states, const float *accs, uint32_t part_count,
                             size_t stride, uint32_t dim, float *out) {
     PWSP_ROUND_APART;
-    for (uint32_t i = 0; i < part_count; i++) {
-        const ptowsp_partial *part = &states[i * stride];
-        if (pwsp_partial_is_empty(part)) {
-            continue;
-        }
+    float ls[PWSP_MERGE_PARTS];
+    for (uint32_t i = 0; i < part_count;) {
         if (parts->count == PWSP_MERGE_PARTS) {
             pwsp_merge_sum(parts, dim, out);
             parts->count = 0;
         }
-        float weight = pwsp_exp(part->m - whole->m);
-        whole->l += weight * part->l;
-        parts->weights[parts->count] = weight;
-        parts->rows[parts->count++] = dim > 0 ? accs + i * stride * dim : accs;
+        const uint32_t first = parts->count;
+        for (; i < part_count && parts->count < PWSP_MERGE_PARTS; i++) {
+            const ptowsp_partial *part = &states[i * stride];
+            if (!pwsp_partial_is_empty(part)) {
+                ls[parts->count] = part->l;
+                parts->weights[parts->count] = part->m - whole->m;
+                parts->rows[parts->count++] = dim > 0 ? accs + i * stride * dim : accs;
+            }
+        }
+        pwsp_exp_each(parts->weights + first, parts->count - first);
+        for (uint32_t k = first; k < parts->count; k++) {
+            whole->l += parts->weights[k] * ls[k];
+        }
     }
 }
 

@@ -314,7 +314,7 @@ static bool pwsp_compiler_when(pwsp_compiler *c, uint32_t id, bool is_parallel) 
     const pwsp_node *node = PWSP_NODE(c->module, id);
     uint32_t otherwise = node->next;
     bool has_otherwise = otherwise && PWSP_NODE(c->module, otherwise)->kind == PWSP_NODE_OTHERWISE;
-    pwsp_branch made = {{0, 0, 0, 0}, 0};
+    pwsp_branch made = {{0, 0, 0, 0, 0}, 0};
     uint32_t index, op = pwsp_compiler_here(c);
     if (!pwsp_compiler_code(c, node->expr, &made.condition)) {
         return false;

@@ -42,6 +42,9 @@ PWSP_INTERNAL void *pwsp_compiler_add(pwsp_compiler *c, pwsp_table *table, size_
     (*(out_index) = (uint32_t)(c)->program->table.count,                                           \
      (type *)pwsp_compiler_add(c, &(c)->program->table, sizeof(type)))
 
+// Finds the expressions of innermost loops that can be evaluated in blocks; the last step.
+PWSP_INTERNAL bool pwsp_compiler_blocks(pwsp_compiler *c);
+
 // Copies a text into the program; NULL with the module's error.
 PWSP_INTERNAL const char *pwsp_compiler_text(pwsp_compiler *c, const char *text);
 

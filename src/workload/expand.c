@@ -208,8 +208,82 @@ static inline bool pwsp_expander_seek(const pwsp_expander *x, const pwsp_loop *l
     return frame->i < frame->count;
 }
 
+// -- blocks ---------------------------------------------------------------------------------------
+
+// Shorter loops are not worth entering a block.
+#ifndef PWSP_BLOCK_MIN
+#define PWSP_BLOCK_MIN 16
+#endif
+
+static uint32_t pwsp_block_width(int64_t iterations) {
+    uint64_t count = pwsp_min_u64((uint64_t)iterations, PWSP_COLUMN_MAX);
+    return (uint32_t)(count + PWSP_COLUMN_STEP - 1) & ~(uint32_t)(PWSP_COLUMN_STEP - 1);
+}
+
+// Enters a loop in blocks, if it has any: what does not change in it is evaluated. Where that faults
+// it is left to the iteration that needs it.
+static void pwsp_expander_enter_block(pwsp_expander *x, const pwsp_loop *loop,
+                                      const pwsp_frame *frame) {
+    const ptowsp_program *p = x->program;
+    if (!loop->block || frame->count - frame->i < PWSP_BLOCK_MIN) {
+        return;
+    }
+    const pwsp_loop_block *block = PWSP_PROGRAM_AT(p, blocks, pwsp_loop_block, loop->block - 1);
+    const pwsp_instruction *hoists = (const pwsp_instruction *)p->hoists.items;
+    pwsp_fault fault = {false, 0, 0};
+    if (block->hoist_count) {
+        pwsp_code_run(hoists, block->first_hoist, block->first_hoist + block->hoist_count, x->cells,
+                      x->arrays, &fault);
+    }
+    if (fault.is_set) {
+        return;
+    }
+    uint32_t width = pwsp_block_width(frame->count - frame->i);
+    for (uint32_t i = 0; i < block->fill_count; i++) {
+        const pwsp_fill *fill = PWSP_PROGRAM_AT(p, fills, pwsp_fill, block->first_fill + i);
+        pwsp_column_fill(pwsp_column_at(x->column_memory, fill->column), x->cells[fill->cell],
+                         width);
+    }
+    x->block = block;
+    x->block_end = frame->i;
+}
+
+// Evaluates the block of iterations that begins with the present one.
+static void pwsp_expander_fill_block(pwsp_expander *x, const pwsp_loop *loop,
+                                     const pwsp_frame *frame) {
+    const pwsp_loop_block *block = x->block;
+    const pwsp_instruction *steps = (const pwsp_instruction *)x->program->steps.items;
+    const int64_t left = frame->count - frame->i;
+    const uint32_t count = (uint32_t)pwsp_min_u64((uint64_t)left, PWSP_COLUMN_MAX);
+    const uint32_t width = pwsp_block_width(left);
+    const uint64_t first = frame->first + (uint64_t)frame->i;
+    const bool is_sparse = loop->axis_kind == PWSP_AXIS_SPARSE;
+    const uint64_t shown =
+        is_sparse || pwsp_axis_is_work(loop->axis_kind) ? first : (uint64_t)frame->i;
+    uint64_t *variable = pwsp_column_at(x->column_memory, is_sparse);
+    PTOWSP_ASSERT(left > 0 && block->column_count <= x->program->column_count);
+    for (uint32_t i = 0; i < width; i++) {
+        variable[i] = shown + i;
+    }
+    for (uint32_t i = 0; is_sparse && i < count; i++) {
+        x->column_memory[i] = pwsp_array_at(&x->csrs[loop->csr].indices, first + i);
+    }
+    x->block_begin = frame->i;
+    x->block_end = frame->i + count;
+    bool is_good =
+        block->step_count == 0 || pwsp_column_run(steps + block->first_step, block->step_count,
+                                                  x->column_memory, x->arrays, count);
+    x->columns = is_good ? x->column_memory : NULL;
+}
+
 static inline void pwsp_expander_set_variable(pwsp_expander *x, const pwsp_loop *loop,
                                               const pwsp_frame *frame) {
+    if (x->block) {
+        if (frame->i >= x->block_end) {
+            pwsp_expander_fill_block(x, loop, frame);
+        }
+        x->block_at = (uint32_t)(frame->i - x->block_begin);
+    }
     x->cells[loop->cell] = (uint64_t)frame->i;
     if (pwsp_axis_is_work(loop->axis_kind)) {
         x->cells[loop->cell] += frame->first;
@@ -241,6 +315,7 @@ static bool pwsp_expander_loop(pwsp_expander *x, const pwsp_op *op, pwsp_event *
     }
     PTOWSP_ASSERT(x->frame_count < x->program->frame_depth);
     x->frames[x->frame_count++] = frame;
+    pwsp_expander_enter_block(x, loop, &frame);
     pwsp_expander_set_variable(x, loop, &frame);
     if (frame.has_scope) {
         *out_event = pwsp_scope_event(loop->scope);
@@ -314,6 +389,8 @@ PWSP_INTERNAL void pwsp_expander_begin(pwsp_expander *x) {
     x->next_op = 0;
     x->node = 0;
     x->has_skipped = false;
+    x->block = NULL;
+    x->columns = NULL;
     x->fault.is_set = false;
     x->task_count = 0;
     x->task.args = x->cells + x->program->first_arg;
@@ -365,6 +442,8 @@ static bool pwsp_expander_loop_end(pwsp_expander *x, const pwsp_op *op) {
         return false;
     }
     x->frame_count--;
+    x->block = NULL;
+    x->columns = NULL;
     return frame->has_scope;
 }
 

@@ -40,6 +40,13 @@ typedef struct pwsp_expander {
     const pwsp_bound_csr *csrs;        // by axis
     const pwsp_bound_tensor *tensors;  // by tensor
     const uint8_t *unknown;            // by op: skipped when not NULL
+    uint64_t *column_memory;           // program->column_count columns
+    // The innermost loop while it runs in blocks: iterations [block_begin, block_end) are evaluated,
+    // and their values are in columns, or have to be evaluated one by one where this is NULL.
+    const pwsp_loop_block *block;
+    uint64_t *columns;
+    int64_t block_begin, block_end;
+    uint32_t block_at;  // the present iteration, from block_begin
     pwsp_frame *frames;
     uint32_t frame_count;
     uint32_t next_op;
@@ -87,6 +94,9 @@ PWSP_INTERNAL pwsp_event pwsp_expander_fail_fault(pwsp_expander *x, bool is_key)
 
 // The value of a code of the current task.
 PWSP_INLINE uint64_t pwsp_expander_value(pwsp_expander *x, pwsp_code code) {
+    if (code.column && x->columns) {
+        return pwsp_column_at(x->columns, code.column)[x->block_at];
+    }
     return pwsp_code_value((const pwsp_instruction *)x->program->instructions.items, code, x->cells,
                            x->arrays, &x->fault);
 }

@@ -338,7 +338,7 @@ static bool pwsp_compiler_run(pwsp_compiler *c, uint32_t entry) {
     c->coder.code_capacity = 0;
     c->coder.consts = NULL;
     c->coder.const_capacity = 0;
-    return true;
+    return pwsp_compiler_blocks(c);
 }
 
 ptowsp_status ptowsp_program_create(ptowsp_context *context, ptowsp_module *module,
@@ -439,6 +439,10 @@ static void pwsp_program_free_table(ptowsp_program *program, pwsp_table *table, 
     TABLE(params, pwsp_param)                                                                      \
     TABLE(instructions, pwsp_instruction)                                                          \
     TABLE(consts, uint64_t)                                                                        \
+    TABLE(blocks, pwsp_loop_block)                                                                      \
+    TABLE(hoists, pwsp_instruction)                                                                \
+    TABLE(fills, pwsp_fill)                                                                        \
+    TABLE(steps, pwsp_instruction)                                                                        \
     TABLE(tensors, ptowsp_tensor_desc)                                                             \
     TABLE(kernels, pwsp_kernel_info)                                                               \
     TABLE(arrays, pwsp_array_info)                                                                 \

@@ -3,7 +3,7 @@
 #ifndef PWSP_PROGRAM_H
 #define PWSP_PROGRAM_H
 
-#include "../data/code.h"
+#include "../data/column.h"
 #include "../runtime/arrival.h"
 #include "../data/placement.h"
 #include "module.h"
@@ -48,7 +48,21 @@ typedef struct pwsp_loop {
     uint32_t csr;      // sparse: the axis; of a plan, too
     bool is_row;
     pwsp_code row;
+    uint32_t block;  // of the program's, from 1; 0: none
 } pwsp_loop;
+
+// Expressions of an innermost loop that are evaluated for many iterations at once; see blocks.c.
+// Columns: 0 the variable, 1 a sparse loop's entry, then what the steps name.
+typedef struct pwsp_loop_block {
+    uint32_t first_hoist, hoist_count;  // run once, as the loop is entered, over cells
+    uint32_t first_fill, fill_count;    // then these columns are filled,
+    uint32_t first_step, step_count;    // and these run for each block of iterations, over columns
+    uint32_t column_count;
+} pwsp_loop_block;
+
+typedef struct pwsp_fill {
+    uint32_t cell, column;
+} pwsp_fill;
 
 typedef struct pwsp_branch {
     pwsp_code condition;
@@ -186,7 +200,7 @@ struct ptowsp_program {
     uint32_t lane_count;
     // Cells: 0 is always 0; then slots, arguments of the task, variables, entries of sparse
     // loops by their variables, symbols, sizes,
-    // temporaries, constants.
+    // temporaries, constants, results of hoisted instructions.
     uint32_t slot_count, first_slot, first_arg, first_variable, first_entry, first_symbol,
         first_size, first_temp, first_const, cell_count;
     uint32_t arg_count;    // cells for arguments of any task
@@ -196,6 +210,8 @@ struct ptowsp_program {
     uint32_t first_op;
     pwsp_table ops, loops, tasks, views, codes, branches, slot_ops, calls, resets, edges, places;
     pwsp_table params, instructions, consts;
+    pwsp_table blocks, hoists, fills, steps;
+    uint32_t column_count;  // of the block with the most
     pwsp_table pipelines, processes, channels, ports, sends, receives, privates;
     pwsp_table transients, lifetimes, points;  // points: the node of each
     uint32_t latency_symbol;                   // that overrides the latency of channels, or 0
