@@ -39514,7 +39514,8 @@ ptowsp_kernel ptowsp_kernel_choice(ptowsp_module *module, const ptowsp_choice_de
 
 // -- choosing -------------------------------------------------------------------------------------
 
-// The size of a tile as the view says it: its number, at most its limit.
+// The rows or columns of a task: the view's, at most their limit; else the limit, the parameter's or
+// the tensor's. A limit beyond the parameter's size counts as it is, so that conditions can tell.
 static ptowsp_expr pwsp_variant_size(ptowsp_module *module, const ptowsp_view *view, bool is_row,
                                      int64_t param) {
     const ptowsp_tensor_desc *tensor = view->tensor.id && view->tensor.id < module->tensors.count
@@ -39522,15 +39523,16 @@ static ptowsp_expr pwsp_variant_size(ptowsp_module *module, const ptowsp_view *v
                                            : NULL;
     uint32_t from_end = is_row ? 2 : 1;
     int64_t given = is_row ? view->rows : view->cols;
-    int64_t extent = tensor && tensor->rank >= from_end ? tensor->shape[tensor->rank - from_end]
-                     : tensor                           ? 1
-                                                        : PTOWSP_DYNAMIC;
-    int64_t size = given ? given : param != PTOWSP_DYNAMIC ? param : extent;
     ptowsp_expr limit = is_row ? view->row_count : view->col_count;
-    if (size == PTOWSP_DYNAMIC) {  // up to the edge of a tensor whose size is bound
-        size = INT64_MAX;
+    if (limit.id) {
+        return given ? ptowsp_min(ptowsp_i64(module, given), limit) : limit;
     }
-    return limit.id ? ptowsp_min(ptowsp_i64(module, size), limit) : ptowsp_i64(module, size);
+    int64_t extent = !tensor                    ? PTOWSP_DYNAMIC
+                     : tensor->rank >= from_end ? tensor->shape[tensor->rank - from_end]
+                                                : 1;
+    int64_t size = given ? given : param != PTOWSP_DYNAMIC ? param : extent;
+    // Up to the edge of a tensor whose size is bound:
+    return ptowsp_i64(module, size == PTOWSP_DYNAMIC ? INT64_MAX : size);
 }
 
 // The arguments of a task, in the order of ptowsp_task: axes, sizes of tiles, scalars, all i64.
@@ -41699,9 +41701,9 @@ typedef struct pwsp_loop_block {
     uint32_t column_count;
 } pwsp_loop_block;
 
-typedef struct pwsp_fill {
+typedef struct pwsp_block_fill {
     uint32_t cell, column;
-} pwsp_fill;
+} pwsp_block_fill;
 
 typedef struct pwsp_branch {
     pwsp_code condition;
@@ -43493,16 +43495,16 @@ static bool pwsp_blocker_fill(pwsp_blocker *b, pwsp_block_value value, uint32_t 
         return true;
     }
     for (uint32_t i = 0; i < b->block.fill_count; i++) {
-        const pwsp_fill *fill =
-            PWSP_PROGRAM_AT(b->program, fills, pwsp_fill, b->block.first_fill + i);
+        const pwsp_block_fill *fill =
+            PWSP_PROGRAM_AT(b->program, fills, pwsp_block_fill, b->block.first_fill + i);
         if (fill->cell == value.at) {
             *out_column = fill->column;
             return true;
         }
     }
     uint32_t index;
-    pwsp_fill *fill =
-        pwsp_blocker_column(b, out_column) ? PWSP_ADD(c, fills, pwsp_fill, &index) : NULL;
+    pwsp_block_fill *fill =
+        pwsp_blocker_column(b, out_column) ? PWSP_ADD(c, fills, pwsp_block_fill, &index) : NULL;
     if (fill) {
         fill->cell = value.at;
         fill->column = *out_column;
@@ -44136,10 +44138,10 @@ static void pwsp_program_free_table(ptowsp_program *program, pwsp_table *table, 
     TABLE(params, pwsp_param)                                                                      \
     TABLE(instructions, pwsp_instruction)                                                          \
     TABLE(consts, uint64_t)                                                                        \
-    TABLE(blocks, pwsp_loop_block)                                                                      \
+    TABLE(blocks, pwsp_loop_block)                                                                 \
     TABLE(hoists, pwsp_instruction)                                                                \
-    TABLE(fills, pwsp_fill)                                                                        \
-    TABLE(steps, pwsp_instruction)                                                                        \
+    TABLE(fills, pwsp_block_fill)                                                                  \
+    TABLE(steps, pwsp_instruction)                                                                 \
     TABLE(tensors, ptowsp_tensor_desc)                                                             \
     TABLE(kernels, pwsp_kernel_info)                                                               \
     TABLE(arrays, pwsp_array_info)                                                                 \
@@ -46448,7 +46450,8 @@ static void pwsp_expander_enter_block(pwsp_expander *x, const pwsp_loop *loop,
     }
     uint32_t width = pwsp_block_width(frame->count - frame->i);
     for (uint32_t i = 0; i < block->fill_count; i++) {
-        const pwsp_fill *fill = PWSP_PROGRAM_AT(p, fills, pwsp_fill, block->first_fill + i);
+        const pwsp_block_fill *fill =
+            PWSP_PROGRAM_AT(p, fills, pwsp_block_fill, block->first_fill + i);
         pwsp_column_fill(pwsp_column_at(x->column_memory, fill->column), x->cells[fill->cell],
                          width);
     }

@@ -3457,8 +3457,10 @@ PTOWSP_API ptowsp_node ptowsp_task_make(ptowsp_module *module, const ptowsp_task
 
 typedef struct ptowsp_variant {
     ptowsp_kernel kernel;   // none ends the list
-    ptowsp_expr condition;  // bool; none: always. Rows and columns are as the view says, before the
-                            // tensor's edge cuts them; INT64_MAX up to the edge of a dynamic size
+    // bool; none: always. Rows and columns are the view's, at most their limit, or the limit alone;
+    // without either the parameter's or the tensor's, INT64_MAX up to the edge of a dynamic size.
+    // They are not cut by the tensor's edge.
+    ptowsp_expr condition;
     int32_t priority;
     uint64_t cost;  // of tasks: any number that compares variants, such as measured nanoseconds;
                     // default: the cycles of a tile kernel with full tiles, `cycles` of others

@@ -29,7 +29,7 @@ int main(int argc, char **argv) {
     printf("a block of %d tokens, %d wide, %d heads, %d hidden, in tiles of %d tokens\n", TOKENS,
            LLAMA_DIM, LLAMA_HEADS, LLAMA_HIDDEN, LLAMA_TILE);
     setup_print_kernel(&s, "attend", b.attend);
-    setup_print_kernel(&s, "gate", b.gate);
+    setup_print_kernel(&s, "gate", b.kernels.gate);
     ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_WORK_STEALING, .lane_count = LANES};
     schedule.dependencies = PTOWSP_DEPENDENCIES_STRUCTURE;
     bool is_good = setup_run(&s, "structure only", &schedule);

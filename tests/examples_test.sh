@@ -157,6 +157,14 @@ cmp -s "$DIR/serial" "$DIR/out" || fail "$last: another output than without thre
 good llama_block
 rows 3 "unit *36 tasks"
 says "as structure alone says: good" "5120 values" "2e-06 allowed: good"
+good llama_decode
+rows 3 "in one block .*: good$"
+says " 30720 bytes in one block (at least  30720),  55296 each alone"
+good llama_decode --memory "$DIR/memory.svg" --time
+says "a step takes"
+grep -q "<title>g: 12288 bytes at" "$DIR/memory.svg" || fail "llama_decode: no picture of memory"
+bad "/nowhere/memory.svg cannot be written" llama_decode --memory /nowhere/memory.svg
+bad "--memory FILE" llama_decode --memory
 good topk
 says "the best 8 of up to 256 candidates, 40 requests" "wrong are 0, 0 allowed: good"
 rows 1 "unit *40 tasks"
@@ -190,7 +198,7 @@ for name in left right questions answers numbers largest divide kept found; do
 done
 
 # What they print is the same on any number of threads.
-for program in softmax rmsnorm matmul attention llama_block topk quantized_matmul csp_pipeline; do
+for program in softmax rmsnorm matmul attention llama_block llama_decode topk quantized_matmul csp_pipeline; do
     good $program --help
     says "  --threads N"
     good $program
@@ -206,7 +214,7 @@ for program in work_queue deadlock; do
     says "takes no options"
 done
 
-for program in softmax rmsnorm matmul attention llama_block deepseek_block topk quantized_matmul \
+for program in softmax rmsnorm matmul attention llama_block llama_decode deepseek_block topk quantized_matmul \
     csp_pipeline work_queue deadlock; do
     bad "unknown option '--wrong'" $program --wrong
     bad "unknown option '64'" $program 64

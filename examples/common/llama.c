@@ -17,8 +17,6 @@ enum {
     HIDDEN = LLAMA_HIDDEN
 };
 
-#define EPSILON 1e-5
-
 // -- kernels --------------------------------------------------------------------------------------
 
 static ptowsp_body *begin(ptowsp_module *m, const char *name) {
@@ -37,15 +35,16 @@ static ptowsp_kernel norm_make(ptowsp_module *m) {
     ptowsp_body *k = begin(m, "norm");
     ptowsp_value x = in(k, "x", TILE, DIM), gamma = in(k, "gamma", 1, DIM), y = out(k, "y", DIM);
     ptowsp_value mean = ptowsp_tile_rowmean(ptowsp_tile_mul(x, x));
-    ptowsp_value scale = ptowsp_tile_rsqrt(ptowsp_tile_add(mean, ptowsp_tile_const(k, EPSILON)));
+    ptowsp_value scale =
+        ptowsp_tile_rsqrt(ptowsp_tile_add(mean, ptowsp_tile_const(k, LLAMA_EPSILON)));
     ptowsp_tile_store(y, ptowsp_tile_mul(ptowsp_tile_mul(x, scale), gamma));
     return ptowsp_kernel_end(k);
 }
 
-static ptowsp_kernel project_make(ptowsp_module *m) {
-    ptowsp_body *k = begin(m, "project");
-    ptowsp_value x = in(k, "x", TILE, DIM), w = in(k, "w", DIM, DIM);
-    ptowsp_tile_store(out(k, "y", DIM), ptowsp_tile_matmul(x, w));
+ptowsp_kernel llama_project_make(ptowsp_module *m, const char *name, int64_t rows) {
+    ptowsp_body *k = begin(m, name);
+    ptowsp_value x = in(k, "x", rows, DIM), w = in(k, "w", DIM, DIM);
+    ptowsp_tile_store(ptowsp_tile_out(k, "y", PTOWSP_F32, rows, DIM), ptowsp_tile_matmul(x, w));
     return ptowsp_kernel_end(k);
 }
 
@@ -80,6 +79,14 @@ static ptowsp_kernel gate_make(ptowsp_module *m) {
     return ptowsp_kernel_end(k);
 }
 
+llama_kernels llama_kernels_make(ptowsp_module *m) {
+    return (llama_kernels){.norm = norm_make(m),
+                           .project = llama_project_make(m, "project", TILE),
+                           .output = add_make(m, "output", DIM),
+                           .gate = gate_make(m),
+                           .down = add_make(m, "down", HIDDEN)};
+}
+
 // -- the workload ---------------------------------------------------------------------------------
 
 static void task_make(ptowsp_module *m, ptowsp_kernel kernel, const ptowsp_view *views,
@@ -103,10 +110,10 @@ static void workload_make(ptowsp_module *m, const llama *b) {
                 ptowsp_expr row = ptowsp_mul(i, ptowsp_i64(m, TILE));
                 setup_matrix *const weights[] = {b->wq, b->wk, b->wv};
                 setup_matrix *const results[] = {b->q, b->k, b->v};
-                TASK(b->norm, setup_view(b->x, row, zero), setup_view(b->gamma1, zero, zero),
-                     setup_view(b->n, row, zero));
+                TASK(b->kernels.norm, setup_view(b->x, row, zero),
+                     setup_view(b->gamma1, zero, zero), setup_view(b->n, row, zero));
                 for (int p = 0; p < 3; p++) {
-                    TASK(b->project, setup_view(b->n, row, zero),
+                    TASK(b->kernels.project, setup_view(b->n, row, zero),
                          setup_view(weights[p], zero, zero), setup_view(results[p], row, zero));
                 }
             }
@@ -118,13 +125,13 @@ static void workload_make(ptowsp_module *m, const llama *b) {
                          setup_view(b->v, zero, col), setup_view(b->mask, row, zero),
                          setup_view(b->a, row, col));
                 }
-                TASK(b->output, setup_view(b->a, row, zero), setup_view(b->wo, zero, zero),
+                TASK(b->kernels.output, setup_view(b->a, row, zero), setup_view(b->wo, zero, zero),
                      setup_view(b->x, row, zero), setup_view(b->h, row, zero));
-                TASK(b->norm, setup_view(b->h, row, zero), setup_view(b->gamma2, zero, zero),
-                     setup_view(b->n2, row, zero));
-                TASK(b->gate, setup_view(b->n2, row, zero), setup_view(b->wg, zero, zero),
+                TASK(b->kernels.norm, setup_view(b->h, row, zero),
+                     setup_view(b->gamma2, zero, zero), setup_view(b->n2, row, zero));
+                TASK(b->kernels.gate, setup_view(b->n2, row, zero), setup_view(b->wg, zero, zero),
                      setup_view(b->wu, zero, zero), setup_view(b->g, row, zero));
-                TASK(b->down, setup_view(b->g, row, zero), setup_view(b->wd, zero, zero),
+                TASK(b->kernels.down, setup_view(b->g, row, zero), setup_view(b->wd, zero, zero),
                      setup_view(b->h, row, zero), setup_view(b->y, row, zero));
             }
         }
@@ -159,7 +166,7 @@ static void reference_norm(int64_t tokens, const double *x, const setup_matrix *
             squares += x[r * DIM + c] * x[r * DIM + c];
         }
         for (int64_t c = 0; c < DIM; c++) {
-            double scale = setup_get(gamma, 0, c) / sqrt(squares / DIM + EPSILON);
+            double scale = setup_get(gamma, 0, c) / sqrt(squares / DIM + LLAMA_EPSILON);
             result[r * DIM + c] = x[r * DIM + c] * scale;
         }
     }
@@ -281,12 +288,8 @@ void llama_make(llama *b, setup *s) {
 #undef LLAMA_TOKENS
     b->mask = setup_dynamic_make(s, "mask", PTOWSP_F32, TOKENS_MAX, TOKENS_MAX, true, true);
     b->k_t = setup_transpose_make(s, "k_t", b->k);
-    b->norm = norm_make(m);
-    b->project = project_make(m);
+    b->kernels = llama_kernels_make(m);
     b->attend = attend_make(m);
-    b->output = add_make(m, "output", DIM);
-    b->gate = gate_make(m);
-    b->down = add_make(m, "down", HIDDEN);
     workload_make(m, b);
     s->bind = bind;
     s->prepare = prepare;

@@ -24,6 +24,17 @@ enum {
 };
 
 #define LLAMA_ALLOWED 2e-6
+#define LLAMA_EPSILON 1e-5
+
+// The kernels on tiles of LLAMA_TILE tokens that other examples use, too.
+typedef struct llama_kernels {
+    ptowsp_kernel norm, project, output, gate, down;
+} llama_kernels;
+
+llama_kernels llama_kernels_make(ptowsp_module *m);
+
+// y = x w, for tiles of so many rows.
+ptowsp_kernel llama_project_make(ptowsp_module *m, const char *name, int64_t rows);
 
 // Matrices by name: weights, and those with a row for each token; beside them a mask, and the
 // transpose of k.
@@ -46,7 +57,8 @@ typedef struct llama {
 #undef LLAMA_WEIGHT_FIELD
 #undef LLAMA_TOKENS_FIELD
     setup_matrix *mask, *k_t;
-    ptowsp_kernel norm, project, attend, output, gate, down;
+    llama_kernels kernels;
+    ptowsp_kernel attend;
     double *wanted;
     double error;  // the largest of all runs
 } llama;

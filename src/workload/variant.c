@@ -159,7 +159,8 @@ ptowsp_kernel ptowsp_kernel_choice(ptowsp_module *module, const ptowsp_choice_de
 
 // -- choosing -------------------------------------------------------------------------------------
 
-// The size of a tile as the view says it: its number, at most its limit.
+// The rows or columns of a task: the view's, at most their limit; else the limit, the parameter's or
+// the tensor's. A limit beyond the parameter's size counts as it is, so that conditions can tell.
 static ptowsp_expr pwsp_variant_size(ptowsp_module *module, const ptowsp_view *view, bool is_row,
                                      int64_t param) {
     const ptowsp_tensor_desc *tensor = view->tensor.id && view->tensor.id < module->tensors.count
@@ -167,15 +168,16 @@ static ptowsp_expr pwsp_variant_size(ptowsp_module *module, const ptowsp_view *v
                                            : NULL;
     uint32_t from_end = is_row ? 2 : 1;
     int64_t given = is_row ? view->rows : view->cols;
-    int64_t extent = tensor && tensor->rank >= from_end ? tensor->shape[tensor->rank - from_end]
-                     : tensor                           ? 1
-                                                        : PTOWSP_DYNAMIC;
-    int64_t size = given ? given : param != PTOWSP_DYNAMIC ? param : extent;
     ptowsp_expr limit = is_row ? view->row_count : view->col_count;
-    if (size == PTOWSP_DYNAMIC) {  // up to the edge of a tensor whose size is bound
-        size = INT64_MAX;
+    if (limit.id) {
+        return given ? ptowsp_min(ptowsp_i64(module, given), limit) : limit;
     }
-    return limit.id ? ptowsp_min(ptowsp_i64(module, size), limit) : ptowsp_i64(module, size);
+    int64_t extent = !tensor                    ? PTOWSP_DYNAMIC
+                     : tensor->rank >= from_end ? tensor->shape[tensor->rank - from_end]
+                                                : 1;
+    int64_t size = given ? given : param != PTOWSP_DYNAMIC ? param : extent;
+    // Up to the edge of a tensor whose size is bound:
+    return ptowsp_i64(module, size == PTOWSP_DYNAMIC ? INT64_MAX : size);
 }
 
 // The arguments of a task, in the order of ptowsp_task: axes, sizes of tiles, scalars, all i64.
