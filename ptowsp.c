@@ -51421,6 +51421,19 @@ static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
     stats->total_cycles = pwsp_sum_u64(stats->total_cycles, stats->makespan_cycles);
 }
 
+// Does what processes do depend on when others do what they do? is_simple: no channel has several
+// producers or consumers.
+static bool pwsp_pipelines_is_independent(const pwsp_pipelines *pipelines, bool is_simple) {
+    const pwsp_task_op *task = &pipelines->op->task;
+    for (uint32_t i = 0; is_simple && i < task->view_count; i++) {
+        uint32_t access =
+            PWSP_PROGRAM_AT(pipelines->program, views, pwsp_tile_view, task->first_view + i)
+                ->access;
+        is_simple = !(access & PWSP_TILE_LOADED) || !(access & PWSP_TILE_WRITTEN);
+    }
+    return is_simple;
+}
+
 static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
     const pwsp_pipeline_op *op = pipelines->op;
     for (uint32_t i = op->first_channel; i < op->first_channel + op->channel_count; i++) {
@@ -51430,6 +51443,8 @@ static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
     }
     pwsp_exchange *exchange = &pipelines->exchange;
     bool is_simple = pwsp_exchange_connect(exchange, op->first_channel, op->channel_count);
+    pipelines->stats[pipelines->index].is_timing_independent =
+        pwsp_pipelines_is_independent(pipelines, is_simple);
     exchange->has_records = pipelines->host.has_records;
     exchange->record = pwsp_step_add;
     exchange->user = pipelines;
@@ -62916,8 +62931,8 @@ static void pwsp_svg_close_columns(pwsp_svg *svg, pwsp_svg_columns *columns, uin
         pwsp_svg_rect(svg, columns->first * PWSP_SVG_SCALE, count * PWSP_SVG_SCALE, y + 2,
                       svg->row - 4);
         pwsp_out_format(svg->out, " fill=\"%s\" opacity=\"%u.%u\"/>\n",
-                        pwsp_svg_colour(columns->kernel - 1),
-                        columns->tenths / 10, columns->tenths % 10);
+                        pwsp_svg_colour(columns->kernel - 1), columns->tenths / 10,
+                        columns->tenths % 10);
     }
     columns->is_open = false;
 }

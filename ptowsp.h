@@ -3456,7 +3456,7 @@ PTOWSP_API ptowsp_node ptowsp_task_make(ptowsp_module *module, const ptowsp_task
 #define PTOWSP_VARIANT_MAX 8
 
 typedef struct ptowsp_variant {
-    ptowsp_kernel kernel;   // none ends the list
+    ptowsp_kernel kernel;  // none ends the list
     // bool; none: always. Rows and columns are the view's, at most their limit, or the limit alone;
     // without either the parameter's or the tensor's, INT64_MAX up to the edge of a dynamic size.
     // They are not cut by the tensor's edge.
@@ -4274,6 +4274,10 @@ typedef struct ptowsp_pipeline_stats {
     ptowsp_cycles total_cycles;     // sum of its makespans over all its runs
     uint32_t first_process, process_count;
     uint32_t first_channel, channel_count;
+    // It ends, or gets stuck, with the same tokens however long its tasks take: each channel has at
+    // most one producer and one consumer (Kahn 1974), and no slot is loaded from what its tasks
+    // write. Otherwise other times may get stuck what has ended, or end what got stuck.
+    bool is_timing_independent;
 } ptowsp_pipeline_stats;
 
 typedef enum ptowsp_process_state {

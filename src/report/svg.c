@@ -127,8 +127,8 @@ static void pwsp_svg_close_columns(pwsp_svg *svg, pwsp_svg_columns *columns, uin
         pwsp_svg_rect(svg, columns->first * PWSP_SVG_SCALE, count * PWSP_SVG_SCALE, y + 2,
                       svg->row - 4);
         pwsp_out_format(svg->out, " fill=\"%s\" opacity=\"%u.%u\"/>\n",
-                        pwsp_svg_colour(columns->kernel - 1),
-                        columns->tenths / 10, columns->tenths % 10);
+                        pwsp_svg_colour(columns->kernel - 1), columns->tenths / 10,
+                        columns->tenths % 10);
     }
     columns->is_open = false;
 }

@@ -431,6 +431,19 @@ static void pwsp_pipelines_account(pwsp_pipelines *pipelines) {
     stats->total_cycles = pwsp_sum_u64(stats->total_cycles, stats->makespan_cycles);
 }
 
+// Does what processes do depend on when others do what they do? is_simple: no channel has several
+// producers or consumers.
+static bool pwsp_pipelines_is_independent(const pwsp_pipelines *pipelines, bool is_simple) {
+    const pwsp_task_op *task = &pipelines->op->task;
+    for (uint32_t i = 0; is_simple && i < task->view_count; i++) {
+        uint32_t access =
+            PWSP_PROGRAM_AT(pipelines->program, views, pwsp_tile_view, task->first_view + i)
+                ->access;
+        is_simple = !(access & PWSP_TILE_LOADED) || !(access & PWSP_TILE_WRITTEN);
+    }
+    return is_simple;
+}
+
 static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
     const pwsp_pipeline_op *op = pipelines->op;
     for (uint32_t i = op->first_channel; i < op->first_channel + op->channel_count; i++) {
@@ -440,6 +453,8 @@ static bool pwsp_pipelines_run_open(pwsp_pipelines *pipelines) {
     }
     pwsp_exchange *exchange = &pipelines->exchange;
     bool is_simple = pwsp_exchange_connect(exchange, op->first_channel, op->channel_count);
+    pipelines->stats[pipelines->index].is_timing_independent =
+        pwsp_pipelines_is_independent(pipelines, is_simple);
     exchange->has_records = pipelines->host.has_records;
     exchange->record = pwsp_step_add;
     exchange->user = pipelines;
