@@ -93,7 +93,7 @@ without() {
 
 # Tests that compile emitted trees, and those in which several threads meet.
 COMPILING="npu_(build|build_memory|equal|error|execute|expand.*|expr|indexing|instruction|kernel|loop|loop_tree|native|ops|oracle.*|own|plan|shape)"
-THREADED=$(cd tests && { grep -lE 'pthread_|THREADS_' *_test.c; ls graph*_test.c device*_test.c *lanes*_test.c; } |
+THREADED=$(cd tests && { grep -lE 'pthread_|THREADS_|test_lanes_desc' *_test.c; ls graph*_test.c device*_test.c *lanes*_test.c; } |
     sed 's/\.c$//' | grep -vE "^${COMPILING}_test\$" | sort -u | tr '\n' ' ')
 ASAN="-g -fsanitize=address,undefined -fno-sanitize-recover=all"
 
