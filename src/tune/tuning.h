@@ -93,7 +93,7 @@ struct ptowsp_tuning {
     pwsp_tuning_cursor cursor;
     uint64_t tail_bytes;  // behind the last line
     int pin;              // the file that the table is of, kept open; -1: none
-    pwsp_file_id id;      // the pin's
+    pwsp_file_id id;      // the pin's, as it was opened last
     char *path;           // NULL: there is no file
     char *made;           // where compacting writes
     size_t size;          // of this block
@@ -123,6 +123,6 @@ PWSP_INTERNAL ptowsp_status pwsp_tuning_scan(ptowsp_tuning *tuning, int file, ui
 PWSP_INTERNAL ptowsp_status pwsp_tuning_catch_up(ptowsp_tuning *tuning, int file, uint64_t size);
 
 // Clears the table; `file` becomes the pin, -1: none.
-PWSP_INTERNAL void pwsp_tuning_reset(ptowsp_tuning *tuning, int file, const pwsp_file_id *id);
+PWSP_INTERNAL void pwsp_tuning_reset(ptowsp_tuning *tuning, int file);
 
 #endif
