@@ -816,9 +816,9 @@ static void tuning__does_not_compact_what_it_must_not_replace(void **state) {
     add(&t, key_of(1, "m", 1), 1);
     snprintf(link_path, sizeof link_path, "%s.compact", real);
     assert_int_equal(mkdir(link_path, 0700), 0);
-    assert_int_equal(ptowsp_tuning_compact(t.tuning, 0), PTOWSP_SYSTEM_FAILED);
+    assert_int_equal(ptowsp_tuning_compact(t.tuning, 0), PTOWSP_INVALID_PARAMS);
     snprintf(text, sizeof text, "tuning: cannot make %s: Is a directory", link_path);
-    test_error_is(t.context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX, text);
+    test_error_is(t.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
     rmdir(link_path);
     assert_int_equal(ptowsp_tuning_refresh(t.tuning), PTOWSP_OK);
     assert_int_equal(ptowsp_tuning_count(t.tuning).record_count, 1);
