@@ -41,12 +41,15 @@ static uint64_t pwsp_tuning_hash_machine(const char *machine) {
     return (hash ^ part) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
+// A sum of products, which do not wait for each other, mixed once.
 static uint32_t pwsp_tuning_hash(const ptowsp_tuning_key *key) {
-    uint64_t hash = pwsp_tuning_hash_machine(key->machine);
-    hash = pwsp_mix64(hash ^ key->kernel) + (uint64_t)key->unit;
+    static const uint64_t factors[PTOWSP_TUNING_SIZE_MAX] = {
+        UINT64_C(0xbf58476d1ce4e5b9), UINT64_C(0x94d049bb133111eb), UINT64_C(0xd6e8feb86659fd93),
+        UINT64_C(0xff51afd7ed558ccd), UINT64_C(0xc4ceb9fe1a85ec53), UINT64_C(0x9fb21c651e98df25)};
+    uint64_t hash = pwsp_tuning_hash_machine(key->machine) + (uint64_t)key->unit;
+    hash += key->kernel * UINT64_C(0x9e3779b97f4a7c15);
     for (int i = 0; i < PTOWSP_TUNING_SIZE_MAX; i++) {
-        hash = (hash ^ key->sizes[i]) * UINT64_C(0x9e3779b97f4a7c15);
-        hash ^= hash >> 29;
+        hash += key->sizes[i] * factors[i];
     }
     return (uint32_t)(pwsp_mix64(hash) >> 32);
 }
