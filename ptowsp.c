@@ -65009,13 +65009,14 @@ typedef struct pwsp_tuning_entry {
     ptowsp_tuning_key key;  // its machine is one of the table's
     uint64_t least, most;   // thousandths
     uint64_t median;        // of the newest, where is_sorted
-    uint32_t newest;        // record
+    uint64_t newest_value;
+    uint32_t newest;  // record
     uint32_t count : 31;
     uint32_t is_sorted : 1;
 } pwsp_tuning_entry;
 
 typedef struct pwsp_tuning_slot {
-    uint32_t tag;    // the upper half of the key's hash
+    uint32_t hash;   // of the key; its lowest bits say where its slot is, or near which one
     uint32_t entry;  // + 1; 0: free
 } pwsp_tuning_slot;
 
@@ -65027,7 +65028,7 @@ typedef struct pwsp_tuning_table {
     uint64_t record_count, record_capacity, entry_count, entry_capacity, slot_count;
     pwsp_names machine_names;
     pwsp_arena machines;
-    const char *machine;  // the last one that was asked for
+    const char *last_machines[8];  // one by each hash, as files have few
 } pwsp_tuning_table;
 
 PWSP_INTERNAL void pwsp_tuning_table_init(pwsp_tuning_table *table, const pwsp_memory *memory);
@@ -65078,7 +65079,7 @@ struct ptowsp_tuning {
     pwsp_tuning_cursor cursor;
     uint64_t tail_bytes;  // behind the last line
     int pin;              // the file that the table is of, kept open; -1: none
-    pwsp_file_id id;      // the pin's
+    pwsp_file_id id;      // the pin's, as it was opened last
     char *path;           // NULL: there is no file
     char *made;           // where compacting writes
     size_t size;          // of this block
@@ -65108,7 +65109,7 @@ PWSP_INTERNAL ptowsp_status pwsp_tuning_scan(ptowsp_tuning *tuning, int file, ui
 PWSP_INTERNAL ptowsp_status pwsp_tuning_catch_up(ptowsp_tuning *tuning, int file, uint64_t size);
 
 // Clears the table; `file` becomes the pin, -1: none.
-PWSP_INTERNAL void pwsp_tuning_reset(ptowsp_tuning *tuning, int file, const pwsp_file_id *id);
+PWSP_INTERNAL void pwsp_tuning_reset(ptowsp_tuning *tuning, int file);
 
 #endif
 
@@ -65143,14 +65144,31 @@ PWSP_INTERNAL void pwsp_tuning_table_free(pwsp_tuning_table *table) {
     pwsp_tuning_table_init(table, memory);
 }
 
-static uint64_t pwsp_tuning_hash(const ptowsp_tuning_key *key) {
-    uint64_t hash = ptowsp_hash(PTOWSP_HASH_START, key->machine, strlen(key->machine));
-    hash = pwsp_mix64(hash ^ key->kernel) + (uint64_t)key->unit;
-    for (int i = 0; i < PTOWSP_TUNING_SIZE_MAX; i++) {
-        hash = (hash ^ key->sizes[i]) * UINT64_C(0x9e3779b97f4a7c15);
+// Eight bytes at a time: FNV-1a would take half of the time of a look-up.
+static uint64_t pwsp_tuning_hash_machine(const char *machine) {
+    size_t length = strlen(machine);
+    uint64_t hash = length, part;
+    for (; length >= sizeof part; machine += sizeof part, length -= sizeof part) {
+        memcpy(&part, machine, sizeof part);
+        hash = (hash ^ part) * UINT64_C(0x9e3779b97f4a7c15);
         hash ^= hash >> 29;
     }
-    return pwsp_mix64(hash);
+    part = 0;
+    memcpy(&part, machine, length);
+    return (hash ^ part) * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+// A sum of products, which do not wait for each other, mixed once.
+static uint32_t pwsp_tuning_hash(const ptowsp_tuning_key *key) {
+    static const uint64_t factors[PTOWSP_TUNING_SIZE_MAX] = {
+        UINT64_C(0xbf58476d1ce4e5b9), UINT64_C(0x94d049bb133111eb), UINT64_C(0xd6e8feb86659fd93),
+        UINT64_C(0xff51afd7ed558ccd), UINT64_C(0xc4ceb9fe1a85ec53), UINT64_C(0x9fb21c651e98df25)};
+    uint64_t hash = pwsp_tuning_hash_machine(key->machine) + (uint64_t)key->unit;
+    hash += key->kernel * UINT64_C(0x9e3779b97f4a7c15);
+    for (int i = 0; i < PTOWSP_TUNING_SIZE_MAX; i++) {
+        hash += key->sizes[i] * factors[i];
+    }
+    return (uint32_t)(pwsp_mix64(hash) >> 32);
 }
 
 static bool pwsp_tuning_is_equal(const ptowsp_tuning_key *a, const ptowsp_tuning_key *b) {
@@ -65160,14 +65178,15 @@ static bool pwsp_tuning_is_equal(const ptowsp_tuning_key *a, const ptowsp_tuning
 }
 
 // The slot of a key, or the free one where it belongs.
-static pwsp_tuning_slot *pwsp_tuning_slot_of(const pwsp_tuning_table *table, uint64_t hash,
+static pwsp_tuning_slot *pwsp_tuning_slot_of(const pwsp_tuning_table *table, uint32_t hash,
                                              const ptowsp_tuning_key *key) {
     PTOWSP_ASSERT(table->entry_count < table->slot_count);
     uint64_t i = hash & (table->slot_count - 1);
     for (;; i = (i + 1) & (table->slot_count - 1)) {
         pwsp_tuning_slot *slot = &table->slots[i];
-        if (slot->entry == 0 || (slot->tag == (uint32_t)(hash >> 32) &&
-                                 pwsp_tuning_is_equal(&table->entries[slot->entry - 1].key, key))) {
+        bool is_hash = slot->hash == hash;
+        if (slot->entry == 0 ||
+            (is_hash && pwsp_tuning_is_equal(&table->entries[slot->entry - 1].key, key))) {
             return slot;
         }
     }
@@ -65193,13 +65212,15 @@ static bool pwsp_tuning_rehash(pwsp_tuning_table *table) {
     if (!slots) {
         return false;
     }
-    for (uint64_t i = 0; i < table->entry_count; i++) {
-        uint64_t hash = pwsp_tuning_hash(&table->entries[i].key), at = hash & (count - 1);
-        while (slots[at].entry) {
+    for (uint64_t i = 0; i < table->slot_count; i++) {
+        const pwsp_tuning_slot *slot = &table->slots[i];
+        uint64_t at = slot->hash & (count - 1);
+        while (slot->entry && slots[at].entry) {
             at = (at + 1) & (count - 1);
         }
-        slots[at].tag = (uint32_t)(hash >> 32);
-        slots[at].entry = (uint32_t)i + 1;
+        if (slot->entry) {
+            slots[at] = *slot;
+        }
     }
     pwsp_memory_free(table->memory, table->slots,
                      (size_t)table->slot_count * sizeof(pwsp_tuning_slot));
@@ -65211,7 +65232,8 @@ static bool pwsp_tuning_rehash(pwsp_tuning_table *table) {
 // The table's own copy of a machine's name.
 static ptowsp_status pwsp_tuning_machine(pwsp_tuning_table *table, const char *text,
                                          const char **out_machine) {
-    if (!table->machine || strcmp(table->machine, text) != 0) {
+    const char **last = &table->last_machines[pwsp_tuning_hash_machine(text) >> 61];
+    if (!*last || strcmp(*last, text) != 0) {
         const pwsp_name *name = pwsp_names_find(&table->machine_names, text);
         if (name && strcmp(name->text, text) != 0) {
             return PTOWSP_INVALID_PARAMS;
@@ -65220,9 +65242,9 @@ static ptowsp_status pwsp_tuning_machine(pwsp_tuning_table *table, const char *t
         if (!copy || (!name && !pwsp_names_add(&table->machine_names, table->memory, copy, 0, 0))) {
             return PTOWSP_OUT_OF_MEMORY;
         }
-        table->machine = copy;
+        *last = copy;
     }
-    *out_machine = table->machine;
+    *out_machine = *last;
     return PTOWSP_OK;
 }
 
@@ -65251,14 +65273,14 @@ PWSP_INTERNAL ptowsp_status pwsp_tuning_table_add(pwsp_tuning_table *table,
     if (status != PTOWSP_OK) {
         return status;
     }
-    uint64_t hash = pwsp_tuning_hash(&own);
+    uint32_t hash = pwsp_tuning_hash(&own);
     pwsp_tuning_slot *slot = pwsp_tuning_slot_of(table, hash, &own);
     if (slot->entry == 0) {
         pwsp_tuning_entry *made = &table->entries[table->entry_count++];
         memset(made, 0, sizeof *made);
         made->key = own;
         made->least = UINT64_MAX;
-        slot->tag = (uint32_t)(hash >> 32);
+        slot->hash = hash;
         slot->entry = (uint32_t)table->entry_count;
     }
     pwsp_tuning_entry *entry = &table->entries[slot->entry - 1];
@@ -65267,10 +65289,11 @@ PWSP_INTERNAL ptowsp_status pwsp_tuning_table_add(pwsp_tuning_table *table,
     record->entry = slot->entry - 1;
     record->before = entry->count ? entry->newest + 1 : 0;
     entry->newest = (uint32_t)table->record_count++;
-    entry->count++;
+    entry->newest_value = value;
+    entry->median = value;  // of one
+    entry->is_sorted = entry->count++ == 0;
     entry->least = pwsp_min_u64(entry->least, value);
     entry->most = pwsp_max_u64(entry->most, value);
-    entry->is_sorted = false;
     return PTOWSP_OK;
 }
 
@@ -65302,7 +65325,7 @@ PWSP_INTERNAL ptowsp_tuning_value pwsp_tuning_table_value(pwsp_tuning_table *tab
     value.median = (double)entry->median / 1000;
     value.least = (double)entry->least / 1000;
     value.most = (double)entry->most / 1000;
-    value.newest = (double)table->records[entry->newest].value / 1000;
+    value.newest = (double)entry->newest_value / 1000;
     return value;
 }
 
@@ -65355,18 +65378,17 @@ static size_t pwsp_tuning_word(pwsp_tuning_words *words, const char **out_word) 
     return length;
 }
 
+// Without branches: no processor predicts the digits of hashes, and half of a file is that.
 static bool pwsp_tuning_read_hash(const char *text, size_t length, uint64_t *out_hash) {
     uint64_t hash = 0;
-    for (size_t i = 0; i < length; i++) {
-        char c = text[i];
-        bool is_digit = c >= '0' && c <= '9';
-        if (!is_digit && !(c >= 'a' && c <= 'f')) {
-            return false;
-        }
-        hash = hash << 4 | (uint64_t)(is_digit ? c - '0' : c - 'a' + 10);
+    uint32_t wrong = length != PWSP_TUNING_DIGITS;
+    for (size_t i = 0; i < length && i < PWSP_TUNING_DIGITS; i++) {
+        uint32_t c = (unsigned char)text[i];
+        wrong |= (uint32_t)(c - '0' > 9u) & (uint32_t)(c - 'a' > 5u);
+        hash = hash << 4 | ((c & 15u) + 9u * (c >> 6));  // 'a' is 0x61
     }
     *out_hash = hash;
-    return length == PWSP_TUNING_DIGITS;
+    return !wrong;
 }
 
 // Takes a number of 64 bits off the begin of a text, without leading zeros.
@@ -65534,7 +65556,7 @@ static ptowsp_status pwsp_tuning_not_added(ptowsp_tuning *tuning, ptowsp_status 
                                                        : "two machines' names have one hash");
 }
 
-PWSP_INTERNAL void pwsp_tuning_reset(ptowsp_tuning *tuning, int file, const pwsp_file_id *id) {
+PWSP_INTERNAL void pwsp_tuning_reset(ptowsp_tuning *tuning, int file) {
     pwsp_tuning_table_free(&tuning->table);
     if (tuning->pin >= 0) {
         pwsp_file_close(tuning->pin);
@@ -65544,9 +65566,6 @@ PWSP_INTERNAL void pwsp_tuning_reset(ptowsp_tuning *tuning, int file, const pwsp
     tuning->damaged_count = 0;
     tuning->foreign_count = 0;
     tuning->pin = file;
-    if (id) {
-        tuning->id = *id;
-    }
 }
 
 // -- reading --------------------------------------------------------------------------------------
@@ -65624,7 +65643,7 @@ PWSP_INTERNAL ptowsp_status pwsp_tuning_begin(ptowsp_tuning *tuning, bool is_to_
     int wrong = pwsp_file_lock(tuning->path, is_to_write, &file, &id);
     *out_file = -1;
     if (wrong == ENOENT && !is_to_write) {
-        pwsp_tuning_reset(tuning, -1, NULL);
+        pwsp_tuning_reset(tuning, -1);
         return PTOWSP_OK;
     }
     if (wrong) {
@@ -65633,8 +65652,9 @@ PWSP_INTERNAL ptowsp_status pwsp_tuning_begin(ptowsp_tuning *tuning, bool is_to_
     bool is_same = tuning->pin >= 0 && tuning->id.device == id.device &&
                    tuning->id.number == id.number && id.size >= tuning->cursor.offset;
     if (!is_same) {
-        pwsp_tuning_reset(tuning, file, &id);
+        pwsp_tuning_reset(tuning, file);
     }
+    tuning->id = id;
     ptowsp_status status = pwsp_tuning_catch_up(tuning, file, id.size);
     if (status != PTOWSP_OK) {
         pwsp_tuning_end(tuning, file);
@@ -65702,7 +65722,7 @@ ptowsp_status ptowsp_tuning_create(ptowsp_context *context, const char *path,
 
 void ptowsp_tuning_destroy(ptowsp_tuning *tuning) {
     if (tuning) {
-        pwsp_tuning_reset(tuning, -1, NULL);
+        pwsp_tuning_reset(tuning, -1);
         pwsp_memory_free(&tuning->context->memory, tuning, tuning->size);
     }
 }

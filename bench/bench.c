@@ -4,8 +4,8 @@
 //
 //      bench [--json FILE] [--kv-mib N] [--only GROUP]
 //
-// The groups are plan, attention, dispatch, attention_run, merge, decode, prefill, time, pipeline,
-// kernel, lanes, graph, emit.
+// The groups are plan, attention, dispatch, attention_run, merge, decode, prefill, time, tune,
+// pipeline, kernel, lanes, graph, emit.
 
 #include "bench.h"
 
@@ -477,6 +477,9 @@ int main(int argc, char **argv) {
     }
     if (!only || strcmp(only, "see") == 0) {
         bench_see();
+    }
+    if (!only || strcmp(only, "tune") == 0) {
+        bench_tune(context);
     }
     if (!only || strcmp(only, "pipeline") == 0) {
         bench_pipeline();

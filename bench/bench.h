@@ -61,6 +61,9 @@ void bench_time(void);
 // Records of tasks, and exports: ns and bytes per task.
 void bench_see(void);
 
+// Tuning records: loading, looking up, adding.
+void bench_tune(ptowsp_context *context);
+
 // Pipelines in simulated time: ns per operation of a channel.
 void bench_pipeline(void);
 

@@ -32,7 +32,7 @@ static ptowsp_status pwsp_tuning_not_added(ptowsp_tuning *tuning, ptowsp_status 
                                                        : "two machines' names have one hash");
 }
 
-PWSP_INTERNAL void pwsp_tuning_reset(ptowsp_tuning *tuning, int file, const pwsp_file_id *id) {
+PWSP_INTERNAL void pwsp_tuning_reset(ptowsp_tuning *tuning, int file) {
     pwsp_tuning_table_free(&tuning->table);
     if (tuning->pin >= 0) {
         pwsp_file_close(tuning->pin);
@@ -42,9 +42,6 @@ PWSP_INTERNAL void pwsp_tuning_reset(ptowsp_tuning *tuning, int file, const pwsp
     tuning->damaged_count = 0;
     tuning->foreign_count = 0;
     tuning->pin = file;
-    if (id) {
-        tuning->id = *id;
-    }
 }
 
 // -- reading --------------------------------------------------------------------------------------
@@ -122,7 +119,7 @@ PWSP_INTERNAL ptowsp_status pwsp_tuning_begin(ptowsp_tuning *tuning, bool is_to_
     int wrong = pwsp_file_lock(tuning->path, is_to_write, &file, &id);
     *out_file = -1;
     if (wrong == ENOENT && !is_to_write) {
-        pwsp_tuning_reset(tuning, -1, NULL);
+        pwsp_tuning_reset(tuning, -1);
         return PTOWSP_OK;
     }
     if (wrong) {
@@ -131,8 +128,9 @@ PWSP_INTERNAL ptowsp_status pwsp_tuning_begin(ptowsp_tuning *tuning, bool is_to_
     bool is_same = tuning->pin >= 0 && tuning->id.device == id.device &&
                    tuning->id.number == id.number && id.size >= tuning->cursor.offset;
     if (!is_same) {
-        pwsp_tuning_reset(tuning, file, &id);
+        pwsp_tuning_reset(tuning, file);
     }
+    tuning->id = id;
     ptowsp_status status = pwsp_tuning_catch_up(tuning, file, id.size);
     if (status != PTOWSP_OK) {
         pwsp_tuning_end(tuning, file);
@@ -200,7 +198,7 @@ ptowsp_status ptowsp_tuning_create(ptowsp_context *context, const char *path,
 
 void ptowsp_tuning_destroy(ptowsp_tuning *tuning) {
     if (tuning) {
-        pwsp_tuning_reset(tuning, -1, NULL);
+        pwsp_tuning_reset(tuning, -1);
         pwsp_memory_free(&tuning->context->memory, tuning, tuning->size);
     }
 }

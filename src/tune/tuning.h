@@ -24,13 +24,14 @@ typedef struct pwsp_tuning_entry {
     ptowsp_tuning_key key;  // its machine is one of the table's
     uint64_t least, most;   // thousandths
     uint64_t median;        // of the newest, where is_sorted
-    uint32_t newest;        // record
+    uint64_t newest_value;
+    uint32_t newest;  // record
     uint32_t count : 31;
     uint32_t is_sorted : 1;
 } pwsp_tuning_entry;
 
 typedef struct pwsp_tuning_slot {
-    uint32_t tag;    // the upper half of the key's hash
+    uint32_t hash;   // of the key; its lowest bits say where its slot is, or near which one
     uint32_t entry;  // + 1; 0: free
 } pwsp_tuning_slot;
 
@@ -42,7 +43,7 @@ typedef struct pwsp_tuning_table {
     uint64_t record_count, record_capacity, entry_count, entry_capacity, slot_count;
     pwsp_names machine_names;
     pwsp_arena machines;
-    const char *machine;  // the last one that was asked for
+    const char *last_machines[8];  // one by each hash, as files have few
 } pwsp_tuning_table;
 
 PWSP_INTERNAL void pwsp_tuning_table_init(pwsp_tuning_table *table, const pwsp_memory *memory);
@@ -93,7 +94,7 @@ struct ptowsp_tuning {
     pwsp_tuning_cursor cursor;
     uint64_t tail_bytes;  // behind the last line
     int pin;              // the file that the table is of, kept open; -1: none
-    pwsp_file_id id;      // the pin's
+    pwsp_file_id id;      // the pin's, as it was opened last
     char *path;           // NULL: there is no file
     char *made;           // where compacting writes
     size_t size;          // of this block
@@ -123,6 +124,6 @@ PWSP_INTERNAL ptowsp_status pwsp_tuning_scan(ptowsp_tuning *tuning, int file, ui
 PWSP_INTERNAL ptowsp_status pwsp_tuning_catch_up(ptowsp_tuning *tuning, int file, uint64_t size);
 
 // Clears the table; `file` becomes the pin, -1: none.
-PWSP_INTERNAL void pwsp_tuning_reset(ptowsp_tuning *tuning, int file, const pwsp_file_id *id);
+PWSP_INTERNAL void pwsp_tuning_reset(ptowsp_tuning *tuning, int file);
 
 #endif
