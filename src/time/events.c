@@ -412,8 +412,9 @@ static bool pwsp_events_connect(pwsp_events *events, const pwsp_arrival *arrival
     const pwsp_token token = {0, id};
     events->current = id;
     pwsp_precedence_wait(&sim->order, arrival, has_stream);
-    if (!pwsp_deps_query(&sim->deps, arrival->tiles, arrival->tile_count) ||
-        !pwsp_deps_add(&sim->deps, arrival->tiles, arrival->tile_count, &token)) {
+    if (arrival->tile_count &&
+        (!pwsp_deps_query(&sim->deps, arrival->tiles, arrival->tile_count) ||
+         !pwsp_deps_add(&sim->deps, arrival->tiles, arrival->tile_count, &token))) {
         return pwsp_sim_no_memory(sim);
     }
     pwsp_precedence_tell(&sim->order, arrival, has_stream, &token);
