@@ -59,9 +59,9 @@ typedef struct pwsp_loop_block {
     uint32_t column_count;
 } pwsp_loop_block;
 
-typedef struct pwsp_fill {
+typedef struct pwsp_loop_fill {
     uint32_t cell, column;
-} pwsp_fill;
+} pwsp_loop_fill;
 
 typedef struct pwsp_branch {
     pwsp_code condition;
