@@ -434,10 +434,10 @@ static void pwsp_program_free_table(ptowsp_program *program, pwsp_table *table, 
     TABLE(params, pwsp_param)                                                                      \
     TABLE(instructions, pwsp_instruction)                                                          \
     TABLE(consts, uint64_t)                                                                        \
-    TABLE(blocks, pwsp_loop_block)                                                                      \
+    TABLE(blocks, pwsp_loop_block)                                                                 \
     TABLE(hoists, pwsp_instruction)                                                                \
-    TABLE(fills, pwsp_loop_fill)                                                                        \
-    TABLE(steps, pwsp_instruction)                                                                        \
+    TABLE(fills, pwsp_loop_fill)                                                                   \
+    TABLE(steps, pwsp_instruction)                                                                 \
     TABLE(tensors, ptowsp_tensor_desc)                                                             \
     TABLE(kernels, pwsp_kernel_info)                                                               \
     TABLE(arrays, pwsp_array_info)                                                                 \
