@@ -10,8 +10,8 @@
 //
 // At each time there are three phases: nodes that end complete; tasks are issued while there is
 // room (by the caller, which walks the program: pwsp_events_task returns when its task has been
-// issued); lanes take tasks. A heap for each lane holds its ready tasks, the best first, by key and
-// then by index; with work stealing as dispatch the lanes of a pool share one heap. Each lane runs
+// issued); lanes take tasks. A queue for each lane holds its ready tasks, the best first, by key and
+// then by index; with work stealing as dispatch the lanes of a pool share one queue. Each lane runs
 // at most one task, so the ends are few, and a tournament of lanes finds the next one. A task that
 // takes a block of lanes stands in the queue of its cube lane. That lane takes it although vector
 // lanes of the block still run: these take nothing else any more, so its start is known.

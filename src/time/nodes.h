@@ -1,4 +1,4 @@
-// Nodes, which can be waited for, and the heaps of ready tasks.
+// Nodes, which can be waited for, and the queues of ready tasks.
 
 #ifndef PWSP_NODES_H
 #define PWSP_NODES_H
