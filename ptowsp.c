@@ -41701,9 +41701,9 @@ typedef struct pwsp_loop_block {
     uint32_t column_count;
 } pwsp_loop_block;
 
-typedef struct pwsp_block_fill {
+typedef struct pwsp_loop_fill {
     uint32_t cell, column;
-} pwsp_block_fill;
+} pwsp_loop_fill;
 
 typedef struct pwsp_branch {
     pwsp_code condition;
@@ -43495,16 +43495,16 @@ static bool pwsp_blocker_fill(pwsp_blocker *b, pwsp_block_value value, uint32_t 
         return true;
     }
     for (uint32_t i = 0; i < b->block.fill_count; i++) {
-        const pwsp_block_fill *fill =
-            PWSP_PROGRAM_AT(b->program, fills, pwsp_block_fill, b->block.first_fill + i);
+        const pwsp_loop_fill *fill =
+            PWSP_PROGRAM_AT(b->program, fills, pwsp_loop_fill, b->block.first_fill + i);
         if (fill->cell == value.at) {
             *out_column = fill->column;
             return true;
         }
     }
     uint32_t index;
-    pwsp_block_fill *fill =
-        pwsp_blocker_column(b, out_column) ? PWSP_ADD(c, fills, pwsp_block_fill, &index) : NULL;
+    pwsp_loop_fill *fill =
+        pwsp_blocker_column(b, out_column) ? PWSP_ADD(c, fills, pwsp_loop_fill, &index) : NULL;
     if (fill) {
         fill->cell = value.at;
         fill->column = *out_column;
@@ -44140,7 +44140,7 @@ static void pwsp_program_free_table(ptowsp_program *program, pwsp_table *table, 
     TABLE(consts, uint64_t)                                                                        \
     TABLE(blocks, pwsp_loop_block)                                                                 \
     TABLE(hoists, pwsp_instruction)                                                                \
-    TABLE(fills, pwsp_block_fill)                                                                  \
+    TABLE(fills, pwsp_loop_fill)                                                                   \
     TABLE(steps, pwsp_instruction)                                                                 \
     TABLE(tensors, ptowsp_tensor_desc)                                                             \
     TABLE(kernels, pwsp_kernel_info)                                                               \
@@ -46450,8 +46450,8 @@ static void pwsp_expander_enter_block(pwsp_expander *x, const pwsp_loop *loop,
     }
     uint32_t width = pwsp_block_width(frame->count - frame->i);
     for (uint32_t i = 0; i < block->fill_count; i++) {
-        const pwsp_block_fill *fill =
-            PWSP_PROGRAM_AT(p, fills, pwsp_block_fill, block->first_fill + i);
+        const pwsp_loop_fill *fill =
+            PWSP_PROGRAM_AT(p, fills, pwsp_loop_fill, block->first_fill + i);
         pwsp_column_fill(pwsp_column_at(x->column_memory, fill->column), x->cells[fill->cell],
                          width);
     }
@@ -48116,9 +48116,16 @@ typedef struct pwsp_events_entry {
     uint32_t node;
 } pwsp_events_entry;
 
-typedef struct pwsp_events_queue {  // a binary heap
-    pwsp_events_entry *entries;
-    uint64_t count, capacity;
+// The least entry comes first. Entries mostly come in order, or, when a join is done, in the order
+// reversed. So there is a run, in order, that grows at both ends, and a binary heap of what comes
+// in between.
+typedef struct pwsp_events_queue {
+    uint64_t count;  // of both
+    pwsp_events_entry *heap;
+    uint64_t heap_count, heap_capacity;
+    pwsp_events_entry *run;            // a ring
+    uint64_t run_count, run_capacity;  // a power of two, or 0
+    uint64_t run_head;
 } pwsp_events_queue;
 
 typedef struct pwsp_events {
@@ -48185,7 +48192,7 @@ PWSP_INTERNAL bool pwsp_events_end(pwsp_events *events);
 // src/time/nodes.h
 // =================================================================================================
 
-// Nodes, which can be waited for, and the heaps of ready tasks.
+// Nodes, which can be waited for, and the queues of ready tasks.
 
 #ifndef PWSP_NODES_H
 #define PWSP_NODES_H
@@ -48211,7 +48218,33 @@ PWSP_INLINE uint64_t pwsp_events_turn(const pwsp_events *events, uint32_t id) {
                                                                       : events->nodes[id].clock;
 }
 
-// Takes the least entry of a heap that is not empty.
+// Does an entry come before another?
+PWSP_INLINE bool pwsp_events_entry_is_less(const pwsp_events *events, const pwsp_events_entry *a,
+                                           const pwsp_events_entry *b) {
+    uint64_t a_key = pwsp_events_entry_key(a), b_key = pwsp_events_entry_key(b);
+    return a_key < b_key ||
+           (a_key == b_key && events->nodes[a->node].index < events->nodes[b->node].index);
+}
+
+// Entry i of a queue's run.
+PWSP_INLINE pwsp_events_entry *pwsp_events_run_at(const pwsp_events_queue *queue, uint64_t i) {
+    return &queue->run[(queue->run_head + i) & (queue->run_capacity - 1)];
+}
+
+// The least entry of a queue that is not empty.
+PWSP_INLINE const pwsp_events_entry *pwsp_events_queue_first(const pwsp_events *events,
+                                                             const pwsp_events_queue *queue) {
+    PTOWSP_ASSERT(queue->count > 0);
+    if (queue->run_count == 0) {
+        return &queue->heap[0];
+    }
+    const pwsp_events_entry *run = pwsp_events_run_at(queue, 0);
+    bool is_of_run =
+        queue->heap_count == 0 || pwsp_events_entry_is_less(events, run, &queue->heap[0]);
+    return is_of_run ? run : &queue->heap[0];
+}
+
+// Takes the least entry of a queue that is not empty.
 PWSP_INTERNAL pwsp_events_entry pwsp_events_queue_pop(const pwsp_events *events,
                                                       pwsp_events_queue *queue);
 
@@ -48253,59 +48286,103 @@ PWSP_INTERNAL void pwsp_events_token_merge(void *user, pwsp_token *into, const p
 // Nodes count their open dependences and possible waiters. Links of waiters and free nodes are kept
 // in lists, so that a run takes memory only for the tasks in flight.
 
-// -- heaps ----------------------------------------------------------------------------------------
+// -- queues ---------------------------------------------------------------------------------------
 
 static pwsp_events_entry pwsp_events_entry_make(uint64_t key, uint32_t node) {
     pwsp_events_entry entry = {(uint32_t)key, (uint32_t)(key >> 32), node};
     return entry;
 }
 
-PWSP_INLINE bool pwsp_events_entry_is_less(const pwsp_events *events, const pwsp_events_entry *a,
-                                           const pwsp_events_entry *b) {
-    uint64_t a_key = pwsp_events_entry_key(a), b_key = pwsp_events_entry_key(b);
-    return a_key < b_key ||
-           (a_key == b_key && events->nodes[a->node].index < events->nodes[b->node].index);
+static bool pwsp_events_heap_push(pwsp_events *events, pwsp_events_queue *queue,
+                                  pwsp_events_entry entry) {
+    void *heap = queue->heap;
+    if (!pwsp_memory_grow_little(&events->sim->memory, &heap, &queue->heap_capacity,
+                                 queue->heap_count + 1, sizeof entry)) {
+        return false;
+    }
+    queue->heap = (pwsp_events_entry *)heap;
+    uint64_t i = queue->heap_count++;
+    while (i > 0 && pwsp_events_entry_is_less(events, &entry, &queue->heap[(i - 1) / 2])) {
+        queue->heap[i] = queue->heap[(i - 1) / 2];
+        i = (i - 1) / 2;
+    }
+    queue->heap[i] = entry;
+    return true;
+}
+
+// Makes room for one more entry in the run. False when memory is out.
+static bool pwsp_events_run_grow(const pwsp_events *events, pwsp_events_queue *queue) {
+    if (queue->run_count < queue->run_capacity) {
+        return true;
+    }
+    uint64_t capacity = queue->run_capacity ? 2 * queue->run_capacity : 16;
+    pwsp_events_entry *run = (pwsp_events_entry *)pwsp_memory_alloc(&events->sim->memory,
+                                                                    (size_t)capacity * sizeof *run);
+    if (!run) {
+        return false;
+    }
+    for (uint64_t i = 0; i < queue->run_count; i++) {
+        run[i] = *pwsp_events_run_at(queue, i);
+    }
+    pwsp_memory_free(&events->sim->memory, queue->run, (size_t)queue->run_capacity * sizeof *run);
+    queue->run = run;
+    queue->run_capacity = capacity;
+    queue->run_head = 0;
+    return true;
 }
 
 static bool pwsp_events_queue_push(pwsp_events *events, pwsp_events_queue *queue,
                                    pwsp_events_entry entry) {
-    void *entries = queue->entries;
-    if (!pwsp_memory_grow_little(&events->sim->memory, &entries, &queue->capacity, queue->count + 1,
-                                 sizeof entry)) {
+    const uint64_t last = queue->run_count - 1;
+    bool is_last = queue->run_count == 0 ||
+                   pwsp_events_entry_is_less(events, pwsp_events_run_at(queue, last), &entry);
+    bool is_first =
+        !is_last && pwsp_events_entry_is_less(events, &entry, pwsp_events_run_at(queue, 0));
+    if (is_last || is_first ? !pwsp_events_run_grow(events, queue)
+                            : !pwsp_events_heap_push(events, queue, entry)) {
         events->is_out_of_memory = true;
         return false;
     }
-    queue->entries = (pwsp_events_entry *)entries;
-    uint64_t i = queue->count++;
-    while (i > 0 && pwsp_events_entry_is_less(events, &entry, &queue->entries[(i - 1) / 2])) {
-        queue->entries[i] = queue->entries[(i - 1) / 2];
-        i = (i - 1) / 2;
+    if (is_last || is_first) {
+        queue->run_head -= is_first;
+        *pwsp_events_run_at(queue, is_first ? 0 : queue->run_count) = entry;
+        queue->run_count++;
     }
-    queue->entries[i] = entry;
+    queue->count++;
     return true;
+}
+
+static void pwsp_events_heap_pop(const pwsp_events *events, pwsp_events_queue *queue) {
+    pwsp_events_entry last = queue->heap[--queue->heap_count];
+    uint64_t i = 0;
+    for (;;) {
+        uint64_t child = 2 * i + 1;
+        if (child >= queue->heap_count) {
+            break;
+        }
+        child += child + 1 < queue->heap_count &&
+                 pwsp_events_entry_is_less(events, &queue->heap[child + 1], &queue->heap[child]);
+        if (!pwsp_events_entry_is_less(events, &queue->heap[child], &last)) {
+            break;
+        }
+        queue->heap[i] = queue->heap[child];
+        i = child;
+    }
+    queue->heap[i] = last;
 }
 
 PWSP_INTERNAL pwsp_events_entry pwsp_events_queue_pop(const pwsp_events *events,
                                                       pwsp_events_queue *queue) {
-    PTOWSP_ASSERT(queue->count > 0);
-    pwsp_events_entry first = queue->entries[0];
-    pwsp_events_entry last = queue->entries[--queue->count];
-    uint64_t i = 0;
-    for (;;) {
-        uint64_t child = 2 * i + 1;
-        if (child >= queue->count) {
-            break;
-        }
-        child +=
-            child + 1 < queue->count &&
-            pwsp_events_entry_is_less(events, &queue->entries[child + 1], &queue->entries[child]);
-        if (!pwsp_events_entry_is_less(events, &queue->entries[child], &last)) {
-            break;
-        }
-        queue->entries[i] = queue->entries[child];
-        i = child;
+    const pwsp_events_entry *least = pwsp_events_queue_first(events, queue);
+    pwsp_events_entry first = *least;
+    queue->count--;
+    if (queue->heap_count && least == queue->heap) {
+        pwsp_events_heap_pop(events, queue);
+    } else {
+        queue->run_head++;
+        queue->run_count--;
     }
-    queue->entries[i] = last;
+    PTOWSP_ASSERT(queue->count == queue->run_count + queue->heap_count);
     return first;
 }
 
@@ -48588,8 +48665,8 @@ PWSP_INTERNAL void pwsp_events_token_merge(void *user, pwsp_token *into, const p
 //
 // At each time there are three phases: nodes that end complete; tasks are issued while there is
 // room (by the caller, which walks the program: pwsp_events_task returns when its task has been
-// issued); lanes take tasks. A heap for each lane holds its ready tasks, the best first, by key and
-// then by index; with work stealing as dispatch the lanes of a pool share one heap. Each lane runs
+// issued); lanes take tasks. A queue for each lane holds its ready tasks, the best first, by key and
+// then by index; with work stealing as dispatch the lanes of a pool share one queue. Each lane runs
 // at most one task, so the ends are few, and a tournament of lanes finds the next one. A task that
 // takes a block of lanes stands in the queue of its cube lane. That lane takes it although vector
 // lanes of the block still run: these take nothing else any more, so its start is known.
@@ -48637,8 +48714,11 @@ PWSP_INTERNAL void pwsp_events_free(pwsp_events *events) {
                      (size_t)events->link_capacity * sizeof(pwsp_events_link));
     pwsp_memory_free(memory, events->fired, (size_t)events->fired_capacity * sizeof(uint32_t));
     for (uint32_t i = 0; events->queues && i < events->queue_count + 2; i++) {
-        pwsp_memory_free(memory, events->queues[i].entries,
-                         (size_t)events->queues[i].capacity * sizeof(pwsp_events_entry));
+        const pwsp_events_queue *queue = &events->queues[i];
+        pwsp_memory_free(memory, queue->heap,
+                         (size_t)queue->heap_capacity * sizeof(pwsp_events_entry));
+        pwsp_memory_free(memory, queue->run,
+                         (size_t)queue->run_capacity * sizeof(pwsp_events_entry));
     }
     pwsp_memory_free(memory, events->queues, (events->queue_count + 2) * sizeof(pwsp_events_queue));
     pwsp_memory_free(memory, events->idle, 2 * words * sizeof(uint64_t));
@@ -48657,7 +48737,8 @@ PWSP_INTERNAL size_t pwsp_events_bytes(const pwsp_events *events) {
                    (events->queue_count + 2) * sizeof(pwsp_events_queue) +
                    2 * words * sizeof(uint64_t) + pwsp_window_bytes(&events->running);
     for (uint32_t i = 0; i < events->queue_count + 2; i++) {
-        bytes += (size_t)events->queues[i].capacity * sizeof(pwsp_events_entry);
+        const pwsp_events_queue *queue = &events->queues[i];
+        bytes += (size_t)(queue->heap_capacity + queue->run_capacity) * sizeof(pwsp_events_entry);
     }
     return bytes;
 }
@@ -48674,7 +48755,7 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     events->free_link = 0;
     events->fired_count = 0;
     for (uint32_t i = 0; i < events->queue_count + 2; i++) {
-        events->queues[i].count = 0;
+        events->queues[i].count = events->queues[i].heap_count = events->queues[i].run_count = 0;
     }
     events->ready_count[0] = events->ready_count[1] = 0;
     memset(events->idle, 0, 2 * words * sizeof(uint64_t));
@@ -48712,6 +48793,10 @@ PWSP_INTERNAL bool pwsp_events_check(pwsp_events *events) {
 
 static bool pwsp_events_is_open(const pwsp_events *events) {
     return events->has_ended || pwsp_sim_is_open(events->sim);
+}
+
+static uint64_t pwsp_events_first_key(const pwsp_events *events, const pwsp_events_queue *queue) {
+    return pwsp_events_entry_key(pwsp_events_queue_first(events, queue));
 }
 
 static uint32_t pwsp_events_first_bit(uint64_t word) {
@@ -48820,7 +48905,9 @@ static pwsp_events_queue *pwsp_events_victim(pwsp_events *events, const pwsp_poo
     uint64_t best_index = UINT64_MAX;
     for (uint32_t i = pool->first; i < pool->first + pool->count; i++) {
         pwsp_events_queue *queue = &events->queues[i];
-        uint64_t index = queue->count ? events->nodes[queue->entries[0].node].index : UINT64_MAX;
+        uint64_t index = queue->count
+                             ? events->nodes[pwsp_events_queue_first(events, queue)->node].index
+                             : UINT64_MAX;
         if (index < best_index) {
             best = queue;
             best_index = index;
@@ -48881,7 +48968,7 @@ static void pwsp_events_complete(pwsp_events *events) {
         pwsp_events_fire(events, id);
         pwsp_events_settle(events);
     }
-    while (events->ends->count && pwsp_events_entry_key(&events->ends->entries[0]) <= events->now) {
+    while (events->ends->count && pwsp_events_first_key(events, events->ends) <= events->now) {
         uint32_t id = pwsp_events_queue_pop(events, events->ends).node;
         uint64_t at = events->nodes[id].cycles;
         events->nodes[id].time = events->now;
@@ -48893,8 +48980,7 @@ static void pwsp_events_complete(pwsp_events *events) {
         pwsp_events_fire(events, id);
         pwsp_events_settle(events);
     }
-    while (events->turns->count &&
-           pwsp_events_entry_key(&events->turns->entries[0]) <= events->now) {
+    while (events->turns->count && pwsp_events_first_key(events, events->turns) <= events->now) {
         pwsp_events_make_ready(events, pwsp_events_queue_pop(events, events->turns).node);
     }
 }
@@ -48907,10 +48993,10 @@ static bool pwsp_events_step(pwsp_events *events, uint64_t until, bool *out_move
     }
     uint64_t next = pwsp_min_u64(pwsp_window_first_end(&events->running), until);
     if (events->turns->count) {
-        next = pwsp_min_u64(next, pwsp_events_entry_key(&events->turns->entries[0]));
+        next = pwsp_min_u64(next, pwsp_events_first_key(events, events->turns));
     }
     if (events->ends->count) {
-        next = pwsp_min_u64(next, pwsp_events_entry_key(&events->ends->entries[0]));
+        next = pwsp_min_u64(next, pwsp_events_first_key(events, events->ends));
     }
     *out_moved = next != UINT64_MAX;
     if (*out_moved) {
@@ -48977,8 +49063,9 @@ static bool pwsp_events_connect(pwsp_events *events, const pwsp_arrival *arrival
     const pwsp_token token = {0, id};
     events->current = id;
     pwsp_precedence_wait(&sim->order, arrival, has_stream);
-    if (!pwsp_deps_query(&sim->deps, arrival->tiles, arrival->tile_count) ||
-        !pwsp_deps_add(&sim->deps, arrival->tiles, arrival->tile_count, &token)) {
+    if (arrival->tile_count &&
+        (!pwsp_deps_query(&sim->deps, arrival->tiles, arrival->tile_count) ||
+         !pwsp_deps_add(&sim->deps, arrival->tiles, arrival->tile_count, &token))) {
         return pwsp_sim_no_memory(sim);
     }
     pwsp_precedence_tell(&sim->order, arrival, has_stream, &token);

@@ -10,8 +10,8 @@
 //
 // At each time there are three phases: nodes that end complete; tasks are issued while there is
 // room (by the caller, which walks the program: pwsp_events_task returns when its task has been
-// issued); lanes take tasks. A heap for each lane holds its ready tasks, the best first, by key and
-// then by index; with work stealing as dispatch the lanes of a pool share one heap. Each lane runs
+// issued); lanes take tasks. A queue for each lane holds its ready tasks, the best first, by key and
+// then by index; with work stealing as dispatch the lanes of a pool share one queue. Each lane runs
 // at most one task, so the ends are few, and a tournament of lanes finds the next one. A task that
 // takes a block of lanes stands in the queue of its cube lane. That lane takes it although vector
 // lanes of the block still run: these take nothing else any more, so its start is known.
@@ -63,8 +63,11 @@ PWSP_INTERNAL void pwsp_events_free(pwsp_events *events) {
                      (size_t)events->link_capacity * sizeof(pwsp_events_link));
     pwsp_memory_free(memory, events->fired, (size_t)events->fired_capacity * sizeof(uint32_t));
     for (uint32_t i = 0; events->queues && i < events->queue_count + 2; i++) {
-        pwsp_memory_free(memory, events->queues[i].entries,
-                         (size_t)events->queues[i].capacity * sizeof(pwsp_events_entry));
+        const pwsp_events_queue *queue = &events->queues[i];
+        pwsp_memory_free(memory, queue->heap,
+                         (size_t)queue->heap_capacity * sizeof(pwsp_events_entry));
+        pwsp_memory_free(memory, queue->run,
+                         (size_t)queue->run_capacity * sizeof(pwsp_events_entry));
     }
     pwsp_memory_free(memory, events->queues, (events->queue_count + 2) * sizeof(pwsp_events_queue));
     pwsp_memory_free(memory, events->idle, 2 * words * sizeof(uint64_t));
@@ -83,7 +86,8 @@ PWSP_INTERNAL size_t pwsp_events_bytes(const pwsp_events *events) {
                    (events->queue_count + 2) * sizeof(pwsp_events_queue) +
                    2 * words * sizeof(uint64_t) + pwsp_window_bytes(&events->running);
     for (uint32_t i = 0; i < events->queue_count + 2; i++) {
-        bytes += (size_t)events->queues[i].capacity * sizeof(pwsp_events_entry);
+        const pwsp_events_queue *queue = &events->queues[i];
+        bytes += (size_t)(queue->heap_capacity + queue->run_capacity) * sizeof(pwsp_events_entry);
     }
     return bytes;
 }
@@ -100,7 +104,7 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     events->free_link = 0;
     events->fired_count = 0;
     for (uint32_t i = 0; i < events->queue_count + 2; i++) {
-        events->queues[i].count = 0;
+        events->queues[i].count = events->queues[i].heap_count = events->queues[i].run_count = 0;
     }
     events->ready_count[0] = events->ready_count[1] = 0;
     memset(events->idle, 0, 2 * words * sizeof(uint64_t));
@@ -138,6 +142,10 @@ PWSP_INTERNAL bool pwsp_events_check(pwsp_events *events) {
 
 static bool pwsp_events_is_open(const pwsp_events *events) {
     return events->has_ended || pwsp_sim_is_open(events->sim);
+}
+
+static uint64_t pwsp_events_first_key(const pwsp_events *events, const pwsp_events_queue *queue) {
+    return pwsp_events_entry_key(pwsp_events_queue_first(events, queue));
 }
 
 static uint32_t pwsp_events_first_bit(uint64_t word) {
@@ -246,7 +254,9 @@ static pwsp_events_queue *pwsp_events_victim(pwsp_events *events, const pwsp_poo
     uint64_t best_index = UINT64_MAX;
     for (uint32_t i = pool->first; i < pool->first + pool->count; i++) {
         pwsp_events_queue *queue = &events->queues[i];
-        uint64_t index = queue->count ? events->nodes[queue->entries[0].node].index : UINT64_MAX;
+        uint64_t index = queue->count
+                             ? events->nodes[pwsp_events_queue_first(events, queue)->node].index
+                             : UINT64_MAX;
         if (index < best_index) {
             best = queue;
             best_index = index;
@@ -307,7 +317,7 @@ static void pwsp_events_complete(pwsp_events *events) {
         pwsp_events_fire(events, id);
         pwsp_events_settle(events);
     }
-    while (events->ends->count && pwsp_events_entry_key(&events->ends->entries[0]) <= events->now) {
+    while (events->ends->count && pwsp_events_first_key(events, events->ends) <= events->now) {
         uint32_t id = pwsp_events_queue_pop(events, events->ends).node;
         uint64_t at = events->nodes[id].cycles;
         events->nodes[id].time = events->now;
@@ -319,8 +329,7 @@ static void pwsp_events_complete(pwsp_events *events) {
         pwsp_events_fire(events, id);
         pwsp_events_settle(events);
     }
-    while (events->turns->count &&
-           pwsp_events_entry_key(&events->turns->entries[0]) <= events->now) {
+    while (events->turns->count && pwsp_events_first_key(events, events->turns) <= events->now) {
         pwsp_events_make_ready(events, pwsp_events_queue_pop(events, events->turns).node);
     }
 }
@@ -333,10 +342,10 @@ static bool pwsp_events_step(pwsp_events *events, uint64_t until, bool *out_move
     }
     uint64_t next = pwsp_min_u64(pwsp_window_first_end(&events->running), until);
     if (events->turns->count) {
-        next = pwsp_min_u64(next, pwsp_events_entry_key(&events->turns->entries[0]));
+        next = pwsp_min_u64(next, pwsp_events_first_key(events, events->turns));
     }
     if (events->ends->count) {
-        next = pwsp_min_u64(next, pwsp_events_entry_key(&events->ends->entries[0]));
+        next = pwsp_min_u64(next, pwsp_events_first_key(events, events->ends));
     }
     *out_moved = next != UINT64_MAX;
     if (*out_moved) {
@@ -403,8 +412,9 @@ static bool pwsp_events_connect(pwsp_events *events, const pwsp_arrival *arrival
     const pwsp_token token = {0, id};
     events->current = id;
     pwsp_precedence_wait(&sim->order, arrival, has_stream);
-    if (!pwsp_deps_query(&sim->deps, arrival->tiles, arrival->tile_count) ||
-        !pwsp_deps_add(&sim->deps, arrival->tiles, arrival->tile_count, &token)) {
+    if (arrival->tile_count &&
+        (!pwsp_deps_query(&sim->deps, arrival->tiles, arrival->tile_count) ||
+         !pwsp_deps_add(&sim->deps, arrival->tiles, arrival->tile_count, &token))) {
         return pwsp_sim_no_memory(sim);
     }
     pwsp_precedence_tell(&sim->order, arrival, has_stream, &token);

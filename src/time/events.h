@@ -48,9 +48,16 @@ typedef struct pwsp_events_entry {
     uint32_t node;
 } pwsp_events_entry;
 
-typedef struct pwsp_events_queue {  // a binary heap
-    pwsp_events_entry *entries;
-    uint64_t count, capacity;
+// The least entry comes first. Entries mostly come in order, or, when a join is done, in the order
+// reversed. So there is a run, in order, that grows at both ends, and a binary heap of what comes
+// in between.
+typedef struct pwsp_events_queue {
+    uint64_t count;  // of both
+    pwsp_events_entry *heap;
+    uint64_t heap_count, heap_capacity;
+    pwsp_events_entry *run;            // a ring
+    uint64_t run_count, run_capacity;  // a power of two, or 0
+    uint64_t run_head;
 } pwsp_events_queue;
 
 typedef struct pwsp_events {

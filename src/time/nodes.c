@@ -3,59 +3,103 @@
 
 #include "nodes.h"
 
-// -- heaps ----------------------------------------------------------------------------------------
+// -- queues ---------------------------------------------------------------------------------------
 
 static pwsp_events_entry pwsp_events_entry_make(uint64_t key, uint32_t node) {
     pwsp_events_entry entry = {(uint32_t)key, (uint32_t)(key >> 32), node};
     return entry;
 }
 
-PWSP_INLINE bool pwsp_events_entry_is_less(const pwsp_events *events, const pwsp_events_entry *a,
-                                           const pwsp_events_entry *b) {
-    uint64_t a_key = pwsp_events_entry_key(a), b_key = pwsp_events_entry_key(b);
-    return a_key < b_key ||
-           (a_key == b_key && events->nodes[a->node].index < events->nodes[b->node].index);
+static bool pwsp_events_heap_push(pwsp_events *events, pwsp_events_queue *queue,
+                                  pwsp_events_entry entry) {
+    void *heap = queue->heap;
+    if (!pwsp_memory_grow_little(&events->sim->memory, &heap, &queue->heap_capacity,
+                                 queue->heap_count + 1, sizeof entry)) {
+        return false;
+    }
+    queue->heap = (pwsp_events_entry *)heap;
+    uint64_t i = queue->heap_count++;
+    while (i > 0 && pwsp_events_entry_is_less(events, &entry, &queue->heap[(i - 1) / 2])) {
+        queue->heap[i] = queue->heap[(i - 1) / 2];
+        i = (i - 1) / 2;
+    }
+    queue->heap[i] = entry;
+    return true;
+}
+
+// Makes room for one more entry in the run. False when memory is out.
+static bool pwsp_events_run_grow(const pwsp_events *events, pwsp_events_queue *queue) {
+    if (queue->run_count < queue->run_capacity) {
+        return true;
+    }
+    uint64_t capacity = queue->run_capacity ? 2 * queue->run_capacity : 16;
+    pwsp_events_entry *run = (pwsp_events_entry *)pwsp_memory_alloc(&events->sim->memory,
+                                                                    (size_t)capacity * sizeof *run);
+    if (!run) {
+        return false;
+    }
+    for (uint64_t i = 0; i < queue->run_count; i++) {
+        run[i] = *pwsp_events_run_at(queue, i);
+    }
+    pwsp_memory_free(&events->sim->memory, queue->run, (size_t)queue->run_capacity * sizeof *run);
+    queue->run = run;
+    queue->run_capacity = capacity;
+    queue->run_head = 0;
+    return true;
 }
 
 static bool pwsp_events_queue_push(pwsp_events *events, pwsp_events_queue *queue,
                                    pwsp_events_entry entry) {
-    void *entries = queue->entries;
-    if (!pwsp_memory_grow_little(&events->sim->memory, &entries, &queue->capacity, queue->count + 1,
-                                 sizeof entry)) {
+    const uint64_t last = queue->run_count - 1;
+    bool is_last = queue->run_count == 0 ||
+                   pwsp_events_entry_is_less(events, pwsp_events_run_at(queue, last), &entry);
+    bool is_first =
+        !is_last && pwsp_events_entry_is_less(events, &entry, pwsp_events_run_at(queue, 0));
+    if (is_last || is_first ? !pwsp_events_run_grow(events, queue)
+                            : !pwsp_events_heap_push(events, queue, entry)) {
         events->is_out_of_memory = true;
         return false;
     }
-    queue->entries = (pwsp_events_entry *)entries;
-    uint64_t i = queue->count++;
-    while (i > 0 && pwsp_events_entry_is_less(events, &entry, &queue->entries[(i - 1) / 2])) {
-        queue->entries[i] = queue->entries[(i - 1) / 2];
-        i = (i - 1) / 2;
+    if (is_last || is_first) {
+        queue->run_head -= is_first;
+        *pwsp_events_run_at(queue, is_first ? 0 : queue->run_count) = entry;
+        queue->run_count++;
     }
-    queue->entries[i] = entry;
+    queue->count++;
     return true;
+}
+
+static void pwsp_events_heap_pop(const pwsp_events *events, pwsp_events_queue *queue) {
+    pwsp_events_entry last = queue->heap[--queue->heap_count];
+    uint64_t i = 0;
+    for (;;) {
+        uint64_t child = 2 * i + 1;
+        if (child >= queue->heap_count) {
+            break;
+        }
+        child += child + 1 < queue->heap_count &&
+                 pwsp_events_entry_is_less(events, &queue->heap[child + 1], &queue->heap[child]);
+        if (!pwsp_events_entry_is_less(events, &queue->heap[child], &last)) {
+            break;
+        }
+        queue->heap[i] = queue->heap[child];
+        i = child;
+    }
+    queue->heap[i] = last;
 }
 
 PWSP_INTERNAL pwsp_events_entry pwsp_events_queue_pop(const pwsp_events *events,
                                                       pwsp_events_queue *queue) {
-    PTOWSP_ASSERT(queue->count > 0);
-    pwsp_events_entry first = queue->entries[0];
-    pwsp_events_entry last = queue->entries[--queue->count];
-    uint64_t i = 0;
-    for (;;) {
-        uint64_t child = 2 * i + 1;
-        if (child >= queue->count) {
-            break;
-        }
-        child +=
-            child + 1 < queue->count &&
-            pwsp_events_entry_is_less(events, &queue->entries[child + 1], &queue->entries[child]);
-        if (!pwsp_events_entry_is_less(events, &queue->entries[child], &last)) {
-            break;
-        }
-        queue->entries[i] = queue->entries[child];
-        i = child;
+    const pwsp_events_entry *least = pwsp_events_queue_first(events, queue);
+    pwsp_events_entry first = *least;
+    queue->count--;
+    if (queue->heap_count && least == queue->heap) {
+        pwsp_events_heap_pop(events, queue);
+    } else {
+        queue->run_head++;
+        queue->run_count--;
     }
-    queue->entries[i] = last;
+    PTOWSP_ASSERT(queue->count == queue->run_count + queue->heap_count);
     return first;
 }
 

@@ -1,4 +1,4 @@
-// Nodes, which can be waited for, and the heaps of ready tasks.
+// Nodes, which can be waited for, and the queues of ready tasks.
 
 #ifndef PWSP_NODES_H
 #define PWSP_NODES_H
@@ -26,7 +26,33 @@ PWSP_INLINE uint64_t pwsp_events_turn(const pwsp_events *events, uint32_t id) {
                                                                       : events->nodes[id].clock;
 }
 
-// Takes the least entry of a heap that is not empty.
+// Does an entry come before another?
+PWSP_INLINE bool pwsp_events_entry_is_less(const pwsp_events *events, const pwsp_events_entry *a,
+                                           const pwsp_events_entry *b) {
+    uint64_t a_key = pwsp_events_entry_key(a), b_key = pwsp_events_entry_key(b);
+    return a_key < b_key ||
+           (a_key == b_key && events->nodes[a->node].index < events->nodes[b->node].index);
+}
+
+// Entry i of a queue's run.
+PWSP_INLINE pwsp_events_entry *pwsp_events_run_at(const pwsp_events_queue *queue, uint64_t i) {
+    return &queue->run[(queue->run_head + i) & (queue->run_capacity - 1)];
+}
+
+// The least entry of a queue that is not empty.
+PWSP_INLINE const pwsp_events_entry *pwsp_events_queue_first(const pwsp_events *events,
+                                                             const pwsp_events_queue *queue) {
+    PTOWSP_ASSERT(queue->count > 0);
+    if (queue->run_count == 0) {
+        return &queue->heap[0];
+    }
+    const pwsp_events_entry *run = pwsp_events_run_at(queue, 0);
+    bool is_of_run =
+        queue->heap_count == 0 || pwsp_events_entry_is_less(events, run, &queue->heap[0]);
+    return is_of_run ? run : &queue->heap[0];
+}
+
+// Takes the least entry of a queue that is not empty.
 PWSP_INTERNAL pwsp_events_entry pwsp_events_queue_pop(const pwsp_events *events,
                                                       pwsp_events_queue *queue);
 

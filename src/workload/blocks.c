@@ -82,16 +82,16 @@ static bool pwsp_blocker_fill(pwsp_blocker *b, pwsp_block_value value, uint32_t 
         return true;
     }
     for (uint32_t i = 0; i < b->block.fill_count; i++) {
-        const pwsp_block_fill *fill =
-            PWSP_PROGRAM_AT(b->program, fills, pwsp_block_fill, b->block.first_fill + i);
+        const pwsp_loop_fill *fill =
+            PWSP_PROGRAM_AT(b->program, fills, pwsp_loop_fill, b->block.first_fill + i);
         if (fill->cell == value.at) {
             *out_column = fill->column;
             return true;
         }
     }
     uint32_t index;
-    pwsp_block_fill *fill =
-        pwsp_blocker_column(b, out_column) ? PWSP_ADD(c, fills, pwsp_block_fill, &index) : NULL;
+    pwsp_loop_fill *fill =
+        pwsp_blocker_column(b, out_column) ? PWSP_ADD(c, fills, pwsp_loop_fill, &index) : NULL;
     if (fill) {
         fill->cell = value.at;
         fill->column = *out_column;

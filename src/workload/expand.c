@@ -240,8 +240,8 @@ static void pwsp_expander_enter_block(pwsp_expander *x, const pwsp_loop *loop,
     }
     uint32_t width = pwsp_block_width(frame->count - frame->i);
     for (uint32_t i = 0; i < block->fill_count; i++) {
-        const pwsp_block_fill *fill =
-            PWSP_PROGRAM_AT(p, fills, pwsp_block_fill, block->first_fill + i);
+        const pwsp_loop_fill *fill =
+            PWSP_PROGRAM_AT(p, fills, pwsp_loop_fill, block->first_fill + i);
         pwsp_column_fill(pwsp_column_at(x->column_memory, fill->column), x->cells[fill->cell],
                          width);
     }

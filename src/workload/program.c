@@ -441,7 +441,7 @@ static void pwsp_program_free_table(ptowsp_program *program, pwsp_table *table, 
     TABLE(consts, uint64_t)                                                                        \
     TABLE(blocks, pwsp_loop_block)                                                                 \
     TABLE(hoists, pwsp_instruction)                                                                \
-    TABLE(fills, pwsp_block_fill)                                                                  \
+    TABLE(fills, pwsp_loop_fill)                                                                   \
     TABLE(steps, pwsp_instruction)                                                                 \
     TABLE(tensors, ptowsp_tensor_desc)                                                             \
     TABLE(kernels, pwsp_kernel_info)                                                               \

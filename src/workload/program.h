@@ -60,9 +60,9 @@ typedef struct pwsp_loop_block {
     uint32_t column_count;
 } pwsp_loop_block;
 
-typedef struct pwsp_block_fill {
+typedef struct pwsp_loop_fill {
     uint32_t cell, column;
-} pwsp_block_fill;
+} pwsp_loop_fill;
 
 typedef struct pwsp_branch {
     pwsp_code condition;
