@@ -4868,7 +4868,7 @@ typedef struct ptowsp_tuning ptowsp_tuning;
 //
 // Memory   66 KiB, 16 bytes for a record, 112 for a key and 8 to 16 for finding it; up to twice
 //          that after growing.
-// Cost     100,000 records with keys of their own some 40 ms.
+// Cost     100,000 records with keys of their own some 45 ms of one core.
 // Errors   INVALID_PARAMS: a NULL pointer; a path that is empty, longer than 4,000 bytes, or of
 //          something that is no file, as a directory. SYSTEM_FAILED: the file cannot be opened,
 //          locked or read; the text has the reason. OUT_OF_MEMORY. LIMIT_EXCEEDED: more than
@@ -4879,8 +4879,8 @@ PTOWSP_API void ptowsp_tuning_destroy(ptowsp_tuning *tuning);  // NULL is ignore
 
 // Reads what the file has got since, from any process. If another file is at the path now (it was
 // compacted, or made anew), or it has become shorter, the table is cleared and all is read; so it
-// is empty if the file was deleted. Errors   Those of ptowsp_tuning_create. The records read until
-// then stay, and the next call goes
+// is empty if the file was deleted.
+// Errors   Those of ptowsp_tuning_create. The records read until then stay, and the next call goes
 //          on from there.
 PTOWSP_API ptowsp_status ptowsp_tuning_refresh(ptowsp_tuning *tuning);
 
@@ -4888,7 +4888,7 @@ PTOWSP_API ptowsp_status ptowsp_tuning_refresh(ptowsp_tuning *tuning);
 // have added first. Values are kept in thousandths, rounded. `label` is for people who read the
 // file (NULL: none), under the rule of machines; the table does not keep it.
 //
-// Cost     10 to 20 us with a file, most of it in the system.
+// Cost     5 to 10 us with a file, most of it in the system.
 // Errors   INVALID_PARAMS: a bad key or label; a value that is negative, NaN, infinite, or above
 //          PTOWSP_TUNING_VALUE_MAX. SYSTEM_FAILED: as above, or the line cannot be written (disk
 //          full). Then a part of it may be there, which is a damaged line. OUT_OF_MEMORY: the line
@@ -4905,8 +4905,8 @@ typedef struct ptowsp_tuning_value {
 } ptowsp_tuning_value;
 
 // False, and zeros, if there is no measurement: then simulated cycles may decide (sections 16, 22).
-// It works on the table alone.
-// Cost     Under 100 ns.
+// It works on the table alone. Requires a key with a machine.
+// Cost     Two waits for memory: under 100 ns while the keys that are asked for are in the caches.
 PTOWSP_API bool ptowsp_tuning_find(ptowsp_tuning *tuning, const ptowsp_tuning_key *key,
                                    ptowsp_tuning_value *out_value);
 
@@ -5001,6 +5001,9 @@ PTOWSP_API ptowsp_status ptowsp_measure_samples(const uint64_t *samples, uint32_
 //      window * 1000 > reference * (1000 - gain_permille)         roll back: NO_GAIN
 //      else                                                       promote: it is safe now
 //
+// Windows of the steady state only move the reference, as the load may have changed: a safe variant
+// that becomes slower is left by the next trial that is promoted. Its windows are in the decisions.
+//
 // A machine of states and integers alone: no clock, no memory but the struct, no randomness. The
 // same calls give the same decisions everywhere. The struct is yours; read its fields, but leave
 // them to these functions. It may be copied.
@@ -5084,10 +5087,9 @@ typedef struct ptowsp_rails {
 } ptowsp_rails;
 
 // Begins with the baseline. The next functions take times that never go back.
-// Errors   INVALID_PARAMS: NULL; no variants, or more than PTOWSP_RAILS_VARIANT_MAX; a baseline
-// that
-//          is not there; a window, regression or gain above its most; a trial_time_max that is not
-//          0 and below dwell_time.
+// Errors   INVALID_PARAMS: NULL; no variants, or more than PTOWSP_RAILS_VARIANT_MAX; no such
+//          baseline; a window, regression or gain above its most; a trial_time_max that is not 0
+//          and below dwell_time.
 PTOWSP_API ptowsp_status ptowsp_rails_init(const ptowsp_rails_desc *desc, uint64_t time,
                                            ptowsp_rails *out_rails);
 
@@ -5113,7 +5115,7 @@ PTOWSP_API ptowsp_status ptowsp_rails_fail(ptowsp_rails *rails, uint64_t time,
 PTOWSP_API const char *ptowsp_rails_reason_text(ptowsp_rails_reason reason);  // "unknown"
 
 // Writes a decision as a line: "4200: roll back 2 -> 0: a window is worse than the limit (window
-// 131, reference 100, limit 105; not before 9200)". names may be NULL.
+// 131, reference 100, limit 105, not before 9200)". names may be NULL.
 PTOWSP_API void ptowsp_rails_print(const ptowsp_rails_decision *decision, const char *const *names,
                                    ptowsp_text text);
 
