@@ -261,6 +261,10 @@ PWSP_INTERNAL bool pwsp_pipelines_walk_freely(pwsp_pipelines *pipelines) {
         pwsp_process *process = &pipelines->exchange.processes[pipelines->exchange.ready - 1];
         PTOWSP_ASSERT(process->wait == PWSP_PROCESS_READY);
         pipelines->exchange.ready = process->after;
+        if (pwsp_halt_is(pipelines->host.halt)) {
+            pwsp_expander_fail_halt(pipelines->x, pipelines->host.halt);
+            return false;
+        }
         if (pwsp_network_resume(pipelines, process) == PWSP_RESUMED_FAILED) {
             return false;
         }
