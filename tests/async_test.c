@@ -143,8 +143,8 @@ typedef struct endless_program {
     ptowsp_module *module;
     ptowsp_program *program;
     ptowsp_run *run;
-    int64_t row[16];
-    uint64_t called;  // atomic
+    uint64_t called;     // atomic
+    uint64_t cancel_at;  // the call that cancels the run; 0: none
 } endless_program;
 
 static ptowsp_cycles note_call(const ptowsp_task *task, void *user) {
@@ -154,13 +154,24 @@ static ptowsp_cycles note_call(const ptowsp_task *task, void *user) {
     return 1;
 }
 
+static ptowsp_cycles count_call(const ptowsp_task *task, void *user) {
+    endless_program *p = (endless_program *)user;
+    (void)task;
+    uint64_t called = __atomic_add_fetch(&p->called, UINT64_C(1), __ATOMIC_RELAXED);
+    if (called == p->cancel_at) {
+        ptowsp_run_cancel(p->run);
+    }
+    device_spend(2000);
+    return 1;
+}
+
 static void endless_build(endless_program *p, ptowsp_context *context, endless what,
                           const ptowsp_schedule *schedule) {
     memset(p, 0, sizeof *p);
     assert_int_equal(ptowsp_module_create(context, NULL, &p->module), PTOWSP_OK);
     ptowsp_module *mod = p->module;
-    ptowsp_kernel_desc desc = {.name = "note", .axis_count = 1, .fn = note_call, .cycles = 1};
-    desc.user = &p->called;
+    ptowsp_kernel_desc desc = {.name = "note", .axis_count = 1, .fn = count_call, .cycles = 1};
+    desc.user = p;
     ptowsp_kernel note = ptowsp_kernel_make(mod, &desc);
     ptowsp_channel_desc ring = {.name = "ring", .depth = 3, .latency = 1};
     ptowsp_channel_desc back = {.name = "back", .depth = 3, .latency = 1};
@@ -249,6 +260,27 @@ static void async__what_has_no_end_is_ended(void **state) {
         assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
         ptowsp_context_destroy(context);
     }
+}
+
+static void async__a_kernel_cancels_its_run_and_no_other_begins(void **state) {
+    (void)state;
+    ptowsp_context *context = three_lanes();
+    ptowsp_device *device = device_of(context, 1, 3, 0);
+    endless_program p;
+    endless_build(&p, context, TASKS_OF_C, NULL);
+    for (uint64_t round = 0; round < 30; round++) {
+        int place = (int)(round % PLACES);
+        ptowsp_run_options options = {.mode = PTOWSP_RUN_EXECUTE};
+        p.called = 0;
+        p.cancel_at = 1 + round * 7;
+        assert_ended(context, execute_at(place, p.run, device, &options), PTOWSP_CANCELLED);
+        // Each other lane or core may be in a kernel, or just have been let into one.
+        assert_in_range(p.called, p.cancel_at, p.cancel_at + (place == ON_ONE ? 0 : LANES - 1));
+        assert_true(place != ON_ONE || ptowsp_run_result(p.run)->task_count == p.cancel_at);
+    }
+    endless_free(&p);
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    ptowsp_context_destroy(context);
 }
 
 static void bind_left(ptowsp_run *run, const mixer *m) {
@@ -564,6 +596,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(async__cancelled_at_any_time_a_run_can_be_repeated),
         cmocka_unit_test(async__what_has_no_end_is_ended),
+        cmocka_unit_test(async__a_kernel_cancels_its_run_and_no_other_begins),
         cmocka_unit_test(async__the_next_step_is_bound_while_this_one_runs),
         cmocka_unit_test(async__graphs_are_started_cancelled_and_limited),
         cmocka_unit_test(async__launches_are_cancelled_and_limited),
