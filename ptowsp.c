@@ -418,6 +418,62 @@ uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size) {
 #endif
 
 // =================================================================================================
+// src/base/halt.h
+// =================================================================================================
+
+// How an execution ends early: cancelled by any thread, or by its time limit.
+//
+// One word says whether there is anything to look at, so a task costs one relaxed load. Nobody is
+// woken: a thread that sleeps waits for a kernel that has begun, or for a lane that is about to run
+// ready tasks. Those return or are left out, and wake it.
+
+#ifndef PWSP_HALT_H
+#define PWSP_HALT_H
+
+#define PWSP_HALT_CANCELLED 1u
+#define PWSP_HALT_TIMED_OUT 2u
+#define PWSP_HALT_LIMITED   4u  // the clock must be looked at
+
+typedef struct pwsp_halt {
+    uint32_t word;                         // atomic
+    PWSP_ALIGNAS(8) uint64_t deadline_ns;  // of ptowsp_clock_ns; if limited
+} pwsp_halt;
+
+// Before an execution, on the thread that starts it. What was cancelled before is forgotten.
+PWSP_INLINE void pwsp_halt_begin(pwsp_halt *halt, uint64_t time_limit_ns) {
+    uint64_t now = time_limit_ns ? ptowsp_clock_ns() : 0;
+    halt->deadline_ns = time_limit_ns > UINT64_MAX - now ? UINT64_MAX : now + time_limit_ns;
+    pwsp_store_seq_cst(&halt->word, time_limit_ns ? PWSP_HALT_LIMITED : 0u);
+}
+
+PWSP_INLINE void pwsp_halt_cancel(pwsp_halt *halt) {
+    pwsp_fetch_or_seq_cst(&halt->word, PWSP_HALT_CANCELLED);
+}
+
+// CANCELLED, TIMED_OUT, or OK; does not look at the clock.
+PWSP_INLINE ptowsp_status pwsp_halt_status(const pwsp_halt *halt) {
+    uint32_t word = pwsp_load_relaxed(&halt->word);
+    return word & PWSP_HALT_CANCELLED   ? PTOWSP_CANCELLED
+           : word & PWSP_HALT_TIMED_OUT ? PTOWSP_TIMED_OUT
+                                        : PTOWSP_OK;
+}
+
+// The part of pwsp_halt_is that is rare.
+PWSP_INLINE bool pwsp_halt_look(pwsp_halt *halt) {
+    if (pwsp_halt_status(halt) == PTOWSP_OK && ptowsp_clock_ns() >= halt->deadline_ns) {
+        pwsp_fetch_or_seq_cst(&halt->word, PWSP_HALT_TIMED_OUT);
+    }
+    return pwsp_halt_status(halt) != PTOWSP_OK;
+}
+
+// Must nothing more be begun?
+PWSP_FORCE_INLINE bool pwsp_halt_is(pwsp_halt *halt) {
+    return PWSP_UNLIKELY(pwsp_load_relaxed(&halt->word) != 0) && pwsp_halt_look(halt);
+}
+
+#endif
+
+// =================================================================================================
 // src/base/cpu.h
 // =================================================================================================
 
@@ -46120,7 +46176,8 @@ typedef struct pwsp_frame {
 } pwsp_frame;
 
 typedef enum pwsp_event {
-    PWSP_EVENT_NONE,  // of pwsp_expander_again only: call pwsp_expander_next
+    PWSP_EVENT_NONE,  // call pwsp_expander_next: after many empty iterations, so that a walk can be
+                      // ended anywhere; and of pwsp_expander_again
     PWSP_EVENT_END,
     PWSP_EVENT_TASK,        // task, tiles_at, task_op
     PWSP_EVENT_PARALLEL,    // a parallel scope begins
@@ -46156,8 +46213,9 @@ typedef struct pwsp_expander {
     pwsp_frame *frames;
     uint32_t frame_count;
     uint32_t next_op;
-    uint32_t node;     // of the event
-    bool has_skipped;  // something unknown: task_count is not that of the program
+    uint32_t round_count;  // iterations ended since the last NONE
+    uint32_t node;         // of the event
+    bool has_skipped;      // something unknown: task_count is not that of the program
     pwsp_fault fault;
     ptowsp_task task;
     const pwsp_task_op *task_op;
@@ -46195,6 +46253,9 @@ PWSP_INTERNAL void pwsp_expander_load(pwsp_expander *x);
 // Records an error at the current event's place, with the variables around. Returns ERROR.
 PWSP_INTERNAL pwsp_event pwsp_expander_fail(pwsp_expander *x, ptowsp_status status, uint64_t index,
                                             const char *format, ...) PWSP_PRINTF(4, 5);
+// The execution is to end early, by `halt`, which says so. Returns ERROR.
+PWSP_INTERNAL pwsp_event pwsp_expander_fail_halt(pwsp_expander *x, const pwsp_halt *halt);
+
 // For an array that is read where it has no element, which x->fault tells.
 PWSP_INTERNAL pwsp_event pwsp_expander_fail_fault(pwsp_expander *x, bool is_key);
 
@@ -46220,6 +46281,8 @@ PWSP_INLINE uint64_t pwsp_expander_value(pwsp_expander *x, pwsp_code code) {
 // place, finds its tiles and returns. Each possible error costs one unsigned comparison on that
 // path; functions of their own report them.
 
+#define PWSP_EXPANDER_ROUNDS 4096u  // iterations without an event, at most
+
 // -- errors ---------------------------------------------------------------------------------------
 
 PWSP_INTERNAL pwsp_event pwsp_expander_fail(pwsp_expander *x, ptowsp_status status, uint64_t index,
@@ -46234,6 +46297,15 @@ PWSP_INTERNAL pwsp_event pwsp_expander_fail(pwsp_expander *x, ptowsp_status stat
     va_end(args);
     x->status = status;
     x->index = index;
+    return PWSP_EVENT_ERROR;
+}
+
+PWSP_INTERNAL pwsp_event pwsp_expander_fail_halt(pwsp_expander *x, const pwsp_halt *halt) {
+    ptowsp_text_buffer buffer = {x->text, sizeof x->text, 0};
+    x->status = pwsp_halt_status(halt);
+    x->index = PTOWSP_NO_INDEX;
+    PTOWSP_ASSERT(x->status != PTOWSP_OK);
+    pwsp_text_format(ptowsp_text_to_buffer(&buffer), "%s", ptowsp_status_text(x->status));
     return PWSP_EVENT_ERROR;
 }
 
@@ -46699,6 +46771,10 @@ PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
         case PWSP_OP_LOOP_END:
             if (pwsp_expander_loop_end(x, op)) {
                 return PWSP_EVENT_SCOPE_END;
+            }
+            if (PWSP_UNLIKELY(++x->round_count == PWSP_EXPANDER_ROUNDS)) {
+                x->round_count = 0;
+                return PWSP_EVENT_NONE;
             }
             break;
         case PWSP_OP_SCOPE: return pwsp_scope_event((pwsp_scope)op->at);
@@ -50393,6 +50469,7 @@ typedef struct pwsp_pipeline_host {
     bool has_latency;  // of all channels:
     uint64_t latency;
     uint64_t token_limit;  // of each channel
+    pwsp_halt *halt;       // ends the walk early
 } pwsp_pipeline_host;
 
 typedef struct pwsp_chain {
@@ -50748,6 +50825,10 @@ static bool pwsp_pipelines_event(pwsp_pipelines *pipelines, pwsp_process *proces
 PWSP_INTERNAL pwsp_resumed pwsp_pipelines_step(pwsp_pipelines *pipelines, pwsp_process *process,
                                                uint32_t *next) {
     pwsp_expander *x = pipelines->x;
+    if (pwsp_halt_is(pipelines->host.halt)) {
+        pwsp_expander_fail_halt(x, pipelines->host.halt);
+        return PWSP_RESUMED_FAILED;
+    }
     x->next_op = *next;
     pwsp_event event = pwsp_expander_next(x);
     *next = x->next_op;
@@ -50969,6 +51050,7 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_network_resume(pwsp_pipelines *pipelines,
                                                    pwsp_process *process) {
     const pwsp_network_op *op = &pipelines->network_ops[process->next_op + process->has_met];
     process->has_met = false;
+    pwsp_halt *halt = pipelines->host.halt;
     uint64_t *cells = pipelines->cells;
     uint64_t time = process->time;
     pwsp_network_swap(pipelines, process);
@@ -50977,7 +51059,7 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_network_resume(pwsp_pipelines *pipelines,
         switch (op->kind) {
         case PWSP_NETWORK_LOOP_END: {
             pwsp_frame *frame = &process->frames[process->frame_count - 1];
-            if (frame->i + 1 == frame->count) {
+            if (frame->i + 1 == frame->count || pwsp_halt_is(halt)) {
                 break;
             }
             cells[op->cell] = (uint64_t)++frame->i;
@@ -51013,7 +51095,8 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_network_resume(pwsp_pipelines *pipelines,
             continue;
         case PWSP_NETWORK_RECEIVE:
             if (pwsp_channel_pending(channel) > 0) {
-                if (PWSP_UNLIKELY(pwsp_channel_first_due(channel) > PTOWSP_CYCLES_MAX)) {
+                if (PWSP_UNLIKELY(pwsp_channel_first_due(channel) > PTOWSP_CYCLES_MAX) ||
+                    pwsp_halt_is(halt)) {
                     break;
                 }
                 pwsp_network_take(channel, &cells[op->cell], &time);
@@ -51066,6 +51149,10 @@ PWSP_INTERNAL bool pwsp_pipelines_walk_freely(pwsp_pipelines *pipelines) {
         pwsp_process *process = &pipelines->exchange.processes[pipelines->exchange.ready - 1];
         PTOWSP_ASSERT(process->wait == PWSP_PROCESS_READY);
         pipelines->exchange.ready = process->after;
+        if (pwsp_halt_is(pipelines->host.halt)) {
+            pwsp_expander_fail_halt(pipelines->x, pipelines->host.halt);
+            return false;
+        }
         if (pwsp_network_resume(pipelines, process) == PWSP_RESUMED_FAILED) {
             return false;
         }
@@ -52474,6 +52561,7 @@ typedef struct pwsp_walk {
     pwsp_tile_memo *memos;  // by kernel
     // What if: the kernel whose tasks take other cycles, in percent. 0: none.
     uint32_t scaled_kernel, scaled_percent;
+    pwsp_halt halt;  // ends the execution early
 } pwsp_walk;
 
 // False when memory is out; pwsp_walk_free must still be called. The object must not be moved.
@@ -52491,6 +52579,16 @@ PWSP_INTERNAL ptowsp_status pwsp_walk_find_unknown(pwsp_walk *walk, const pwsp_d
 
 // Begins at the program's start, dry: unknown values are skipped.
 PWSP_INTERNAL void pwsp_walk_begin(pwsp_walk *walk, bool is_dry);
+
+// Is the execution to end early? Then with the expander's error.
+PWSP_FORCE_INLINE bool pwsp_walk_is_cut(pwsp_walk *walk) {
+    return pwsp_halt_is(&walk->halt) && pwsp_expander_fail_halt(&walk->expander, &walk->halt);
+}
+
+// The event, or ERROR if the execution is to end early. At its end it does not.
+PWSP_FORCE_INLINE pwsp_event pwsp_walk_event(pwsp_walk *walk, pwsp_event event) {
+    return event != PWSP_EVENT_END && pwsp_walk_is_cut(walk) ? PWSP_EVENT_ERROR : event;
+}
 
 // Copies the expander's error to the context.
 PWSP_INTERNAL ptowsp_status pwsp_walk_fail(const pwsp_walk *walk);
@@ -52725,7 +52823,7 @@ PWSP_INTERNAL ptowsp_status pwsp_walk_fail(const pwsp_walk *walk) {
 
 PWSP_INTERNAL ptowsp_status pwsp_kernel_status(ptowsp_cycles result) {
     PTOWSP_ASSERT(result > PTOWSP_CYCLES_MAX);
-    bool is_status = (int64_t)result >= PTOWSP_LEAKED;  // the last one
+    bool is_status = (int64_t)result >= PTOWSP_TIMED_OUT;  // the last one
     return is_status ? (ptowsp_status)(int64_t)result : PTOWSP_KERNEL_FAILED;
 }
 
@@ -53903,6 +54001,7 @@ PWSP_INTERNAL bool pwsp_pipes_begin(pwsp_pipes *pipes, const ptowsp_run_options 
     host.user = pipes;
     host.is_ordered = !walk->is_time_only;
     host.has_records = options->record_tasks;
+    host.halt = &walk->halt;
     host.token_limit = options->token_limit ? options->token_limit : UINT64_MAX;
     host.has_latency = program->latency_symbol && bindings->is_bound[latency];
     host.latency = host.has_latency ? bindings->initial[latency] : 0;
@@ -53955,7 +54054,7 @@ PWSP_INTERNAL bool pwsp_pipes_run(pwsp_pipes *pipes, pwsp_pipeline_arrival *out_
 static bool pwsp_pipes_process_dry(pwsp_pipes *pipes) {
     pwsp_expander *x = &pipes->walk->expander;
     for (;;) {
-        switch (pwsp_expander_next(x)) {
+        switch (pwsp_walk_event(pipes->walk, pwsp_expander_next(x))) {
         case PWSP_EVENT_TASK:
             if (x->kernel->code && !pwsp_walk_check_tiles(pipes->walk, x->kernel->code)) {
                 return false;
@@ -54424,6 +54523,9 @@ static ptowsp_task pwsp_frontend_task_of(const pwsp_frontend *front, const pwsp_
 // Calls the kernel of an entry: the callback of the reorder buffer.
 static ptowsp_cycles pwsp_frontend_call(void *user, const pwsp_entry *entry, uint32_t lane) {
     const pwsp_frontend *front = (const pwsp_frontend *)user;
+    if (pwsp_halt_is(&front->walk->halt)) {
+        return ptowsp_task_fail(PTOWSP_SKIPPED);
+    }
     const pwsp_kernel_info *kernel =
         PWSP_PROGRAM_AT(front->walk->program, kernels, pwsp_kernel_info, entry->kernel);
     uint64_t args[PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX];
@@ -54504,6 +54606,9 @@ static bool pwsp_frontend_fail_task(pwsp_frontend *front, const pwsp_entry *entr
     if ((int64_t)entry->cycles == PTOWSP_SKIPPED && front->issue.reorder.is_out_of_memory) {
         pwsp_frontend_no_memory(front);
         return false;
+    }
+    if ((int64_t)entry->cycles == PTOWSP_SKIPPED && pwsp_walk_is_cut(walk)) {
+        return pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_WALK);
     }
     const uint64_t *word =
         pwsp_entry_words(entry) + 1 + op->axis_count + op->scalar_count + (front->has_keys ? 3 : 0);
@@ -54785,7 +54890,7 @@ PWSP_INTERNAL bool pwsp_frontend_walk(pwsp_frontend *front, const pwsp_executor 
     pwsp_walk_begin(front->walk, false);
     pwsp_event event;
     do {
-        event = pwsp_expander_next(&front->walk->expander);
+        event = pwsp_walk_event(front->walk, pwsp_expander_next(&front->walk->expander));
     } while (pwsp_frontend_event(front, event) && event != PWSP_EVENT_END);
     pwsp_issue_drain(&front->issue);
     return front->failure == PWSP_FRONTEND_GOOD;
@@ -55118,6 +55223,169 @@ PWSP_INTERNAL size_t pwsp_workers_bytes(const pwsp_workers *workers) {
 }
 
 // =================================================================================================
+// src/exec/start.h
+// =================================================================================================
+
+// Starting: an execution on a thread of its own, which its owner polls or waits for.
+//
+//      owner's thread                       its thread, asleep between executions
+//      begin: inner context, state IDLE
+//      go: state ASKED (1)                  sees ASKED (2), calls fn
+//                                           state DONE (3)
+//      poll or wait: sees DONE (4)
+//
+// (1) releases what the owner has prepared to (2), (3) releases the execution to (4). While the
+// execution runs, it uses the inner context: the memory and the lanes of the owner's, with an error
+// of its own. So the owner may use its context meanwhile.
+
+#ifndef PWSP_START_H
+#define PWSP_START_H
+
+typedef ptowsp_status (*pwsp_start_fn)(void *user);
+
+enum { PWSP_START_IDLE = 0, PWSP_START_ASKED, PWSP_START_DONE, PWSP_START_STOP };
+
+typedef struct pwsp_start {
+    ptowsp_context *context;  // the owner's
+    ptowsp_context inner;
+    pwsp_thread thread;
+    pwsp_start_fn fn;
+    void *user;
+    ptowsp_status status;  // of the execution; see (3)
+    bool is_pending;       // it has been started and not been waited for; the owner's alone
+    uint32_t state;        // atomic
+    pwsp_sleeper asked;    // the thread sleeps here
+    pwsp_sleeper done;     // the owner sleeps here
+} pwsp_start;
+
+// Makes the thread, if *start is NULL. An error in the context otherwise; `what` begins its text.
+PWSP_INTERNAL ptowsp_status pwsp_start_reserve(pwsp_start **start, ptowsp_context *context,
+                                               const char *what);
+PWSP_INTERNAL void pwsp_start_destroy(pwsp_start *start);  // NULL is ignored; not pending
+PWSP_INTERNAL size_t pwsp_start_bytes(const pwsp_start *start);
+
+PWSP_INLINE bool pwsp_start_is_pending(const pwsp_start *start) {
+    return start && start->is_pending;
+}
+
+// Calls fn on the thread. is_busy: the inner context has been entered.
+PWSP_INTERNAL void pwsp_start_go(pwsp_start *start, bool is_busy, pwsp_start_fn fn, void *user);
+
+// Is it done?
+PWSP_INTERNAL bool pwsp_start_is_done(const pwsp_start *start);
+
+// Waits, and returns what fn has returned. Its error becomes that of the owner's context.
+PWSP_INTERNAL ptowsp_status pwsp_start_wait(pwsp_start *start);
+
+#endif
+
+// =================================================================================================
+// src/exec/start.c
+// =================================================================================================
+
+// Starting and waiting; see start.h.
+
+static void *pwsp_start_main(void *arg) {
+    pwsp_start *start = (pwsp_start *)arg;
+    for (;;) {
+        uint32_t state = pwsp_load_seq_cst(&start->state);  // (2), pairs with (1)
+        if (state == PWSP_START_STOP) {
+            return NULL;
+        }
+        if (state == PWSP_START_ASKED) {
+            start->status = start->fn(start->user);
+            pwsp_store_seq_cst(&start->state, (uint32_t)PWSP_START_DONE);  // (3), pairs with (4)
+            pwsp_sleeper_wake(&start->done, PWSP_SLEEPER_ALL);
+        }
+        pwsp_sleeper_begin(&start->asked, PWSP_SLEEPER_ALL);
+        state = pwsp_load_seq_cst(&start->state);
+        bool has_news = state == PWSP_START_ASKED || state == PWSP_START_STOP;
+        pwsp_sleeper_end(&start->asked, has_news, 0);
+    }
+}
+
+static void pwsp_start_tell(pwsp_start *start, uint32_t state) {
+    pwsp_store_seq_cst(&start->state, state);  // (1)
+    pwsp_sleeper_wake(&start->asked, PWSP_SLEEPER_ALL);
+}
+
+static void pwsp_start_free(pwsp_start *start) {
+    pwsp_memory memory = start->context->memory;
+    pwsp_sleeper_destroy(&start->done);
+    pwsp_sleeper_destroy(&start->asked);
+    pwsp_memory_free(&memory, start, sizeof *start);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_start_reserve(pwsp_start **start, ptowsp_context *context,
+                                               const char *what) {
+    if (*start) {
+        return PTOWSP_OK;
+    }
+    if (!PWSP_HAS_THREADS) {
+        return pwsp_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                         "%s: this build has no threads to start on", what);
+    }
+    pwsp_start *made = (pwsp_start *)pwsp_memory_alloc(&context->memory, sizeof *made);
+    if (!made) {
+        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "%s: out of memory", what);
+    }
+    made->context = context;
+    pwsp_sleeper_init(&made->asked);
+    pwsp_sleeper_init(&made->done);
+    if (!pwsp_thread_start(&made->thread, pwsp_start_main, made)) {
+        pwsp_start_free(made);
+        return pwsp_fail(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+                         "%s: a thread could not be started", what);
+    }
+    *start = made;
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL void pwsp_start_destroy(pwsp_start *start) {
+    if (start) {
+        PTOWSP_ASSERT(!start->is_pending);
+        pwsp_start_tell(start, PWSP_START_STOP);
+        pwsp_thread_join(start->thread);
+        pwsp_start_free(start);
+    }
+}
+
+PWSP_INTERNAL size_t pwsp_start_bytes(const pwsp_start *start) {
+    return start ? sizeof *start : 0;
+}
+
+PWSP_INTERNAL void pwsp_start_go(pwsp_start *start, bool is_busy, pwsp_start_fn fn, void *user) {
+    PTOWSP_ASSERT(!start->is_pending && fn);
+    memset(&start->inner, 0, sizeof start->inner);
+    start->inner.memory = start->context->memory;
+    start->inner.pool = start->context->pool;
+    start->inner.index = PTOWSP_NO_INDEX;
+    start->inner.busy = is_busy;
+    start->fn = fn;
+    start->user = user;
+    start->is_pending = true;
+    pwsp_start_tell(start, PWSP_START_ASKED);
+}
+
+PWSP_INTERNAL bool pwsp_start_is_done(const pwsp_start *start) {
+    PTOWSP_ASSERT(start->is_pending);
+    return pwsp_load_seq_cst(&start->state) == PWSP_START_DONE;  // (4)
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_start_wait(pwsp_start *start) {
+    while (!pwsp_start_is_done(start)) {
+        pwsp_sleeper_begin(&start->done, PWSP_SLEEPER_ALL);
+        pwsp_sleeper_end(&start->done, pwsp_start_is_done(start), 0);
+    }
+    start->is_pending = false;
+    const ptowsp_context *inner = &start->inner;
+    if (inner->status != PTOWSP_OK && inner->status == start->status) {
+        pwsp_fail(start->context, inner->status, inner->index, "%s", inner->text);
+    }
+    return start->status;
+}
+
+// =================================================================================================
 // src/exec/run.h
 // =================================================================================================
 
@@ -55132,7 +55400,7 @@ typedef ptowsp_status (*pwsp_run_issue_fn)(void *user, ptowsp_run *run);
 struct ptowsp_run {
     ptowsp_context *context;
     const ptowsp_program *program;
-    uint32_t is_running;  // atomic
+    uint32_t is_running;  // atomic; of a started run until it has been waited for
     pwsp_bindings bindings;
     pwsp_timed timed;
     pwsp_timeline time;
@@ -55149,10 +55417,31 @@ struct ptowsp_run {
     uint64_t critical_count, critical_capacity;
     bool has_records;  // of tasks
     bool has_clock;    // and their wall clock
+    // A started execution.
+    pwsp_start *start;
+    ptowsp_run_options started;
+    bool has_lanes;         // the context is busy with it
+    ptowsp_device *device;  // it is on this one, or NULL
 };
 
-// Executes as ptowsp_run_execute does, on an executor with core_count cores. The context must have
-// been entered.
+// The run is claimed, by one execution at a time: false if it already is. Nothing is cancelled yet.
+PWSP_INTERNAL bool pwsp_run_claim(ptowsp_run *run, const ptowsp_run_options *options);
+PWSP_INTERNAL void pwsp_run_leave(ptowsp_run *run);
+PWSP_INTERNAL ptowsp_status pwsp_run_check_options(ptowsp_run *run,
+                                                   const ptowsp_run_options *options);
+PWSP_INTERNAL bool pwsp_run_is_on_lanes(const ptowsp_run_options *options);
+
+// Executes a claimed run whose options have been checked, on the calling thread and lanes.
+PWSP_INTERNAL ptowsp_status pwsp_run_execute_here(ptowsp_run *run,
+                                                  const ptowsp_run_options *options);
+
+// Starts a claimed run: fn(user) executes it on its thread, with run->start->inner as its context.
+// After an error the run is still claimed.
+PWSP_INTERNAL ptowsp_status pwsp_run_start_by(ptowsp_run *run, const ptowsp_run_options *options,
+                                              pwsp_start_fn fn, void *user);
+
+// Executes a claimed run as ptowsp_run_execute does, on an executor with core_count cores. The
+// context must have been entered.
 PWSP_INTERNAL ptowsp_status pwsp_run_execute_by(ptowsp_run *run, const ptowsp_run_options *options,
                                                 uint32_t core_count, pwsp_run_issue_fn issue,
                                                 void *user);
@@ -55183,6 +55472,8 @@ PWSP_INTERNAL ptowsp_status pwsp_run_issue_to(ptowsp_run *run, const pwsp_execut
 // When nothing is executed, the first walk is left out: there is no data to protect. Both walks use
 // the same machine (the expander). On lanes, and on a device, a front end issues the tasks of the
 // second walk, and time accounts for them as they retire.
+
+#include <inttypes.h>
 
 // -- life -----------------------------------------------------------------------------------------
 
@@ -55223,7 +55514,12 @@ void ptowsp_run_destroy(ptowsp_run *run) {
     if (!run) {
         return;
     }
+    if (pwsp_start_is_pending(run->start)) {
+        ptowsp_run_cancel(run);
+        ptowsp_run_wait(run);
+    }
     const pwsp_memory *memory = &run->context->memory;
+    pwsp_start_destroy(run->start);
     pwsp_workers_destroy(run->workers);
     pwsp_frontend_destroy(run->front);
     pwsp_pipes_free(&run->pipes);
@@ -55240,7 +55536,7 @@ static size_t pwsp_run_bytes(const ptowsp_run *run) {
            pwsp_timeline_bytes(&run->time) + pwsp_walk_bytes(&run->walk) +
            pwsp_pipes_bytes(&run->pipes) + pwsp_recorder_bytes(&run->recorder) +
            (size_t)run->critical_capacity * sizeof(uint64_t) + pwsp_frontend_bytes(run->front) +
-           pwsp_workers_bytes(run->workers);
+           pwsp_workers_bytes(run->workers) + pwsp_start_bytes(run->start);
 }
 
 // -- binding --------------------------------------------------------------------------------------
@@ -55334,7 +55630,7 @@ static ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
     pwsp_walk_begin(&run->walk, true);
     for (;;) {
         pwsp_arrival arrival;
-        switch (pwsp_expander_next(x)) {
+        switch (pwsp_walk_event(&run->walk, pwsp_expander_next(x))) {
         case PWSP_EVENT_END:
             // Skipped parts may hold more tasks, which matters only below the threshold.
             *out_count = x->has_skipped && x->task_count < run->program->schedule.start_threshold
@@ -55490,7 +55786,8 @@ static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
         }
         if (is_called) {
             x->task.index = x->task_count + i;
-            if (!pwsp_walk_kernel(&run->walk, is_time_only, &cycles)) {
+            if (pwsp_walk_is_cut(&run->walk) ||
+                !pwsp_walk_kernel(&run->walk, is_time_only, &cycles)) {
                 return false;
             }
         }
@@ -55517,7 +55814,7 @@ static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
     PTOWSP_ASSERT(!is_clocked || !has_plain);
     run->batch.count = 0;
     for (;;) {
-        pwsp_event event = pwsp_expander_next(x);
+        pwsp_event event = pwsp_walk_event(&run->walk, pwsp_expander_next(x));
         while (PWSP_LIKELY(event == PWSP_EVENT_TASK)) {
             pwsp_arrival arrival;
             pwsp_wall_mark mark = {0, 0, 0, 0};
@@ -55548,7 +55845,7 @@ static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
                     return pwsp_run_flush(run) ? pwsp_run_fail_walk(run) : pwsp_run_fail_time(run);
                 }
             }
-            event = pwsp_expander_again(x);
+            event = pwsp_walk_event(&run->walk, pwsp_expander_again(x));
         }
         if (event == PWSP_EVENT_NONE) {
             continue;
@@ -55598,6 +55895,18 @@ static bool pwsp_run_find_critical(ptowsp_run *run) {
     return true;
 }
 
+// The status of an execution that was cut, unless all was done by then. Something that is stuck
+// stays so.
+static ptowsp_status pwsp_run_cut(ptowsp_run *run, ptowsp_status status) {
+    ptowsp_status cut = pwsp_halt_status(&run->walk.halt);
+    if (cut == PTOWSP_OK || status == PTOWSP_OK || status == PTOWSP_STUCK) {
+        return status;
+    }
+    return pwsp_fail(run->context, cut, PTOWSP_NO_INDEX, "run: %s; %" PRIu64 " tasks accounted for",
+                     cut == PTOWSP_CANCELLED ? "cancelled" : "its time limit is over",
+                     run->time.sim.stats.task_count);
+}
+
 static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
     pwsp_sim *sim = &run->time.sim;
     ptowsp_run_stats *stats = &sim->stats;
@@ -55624,7 +55933,7 @@ static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
             pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
     }
     stats->memory_bytes = pwsp_run_bytes(run);
-    return status;
+    return pwsp_run_cut(run, status);
 }
 
 // Checks everything before anything is called. *out_task_count is the number that time needs.
@@ -55769,7 +56078,25 @@ static ptowsp_status pwsp_run_execute_on_lanes(ptowsp_run *run, const ptowsp_run
 
 // -- executing ------------------------------------------------------------------------------------
 
-static ptowsp_status pwsp_run_check_options(ptowsp_run *run, const ptowsp_run_options *options) {
+PWSP_INTERNAL bool pwsp_run_claim(ptowsp_run *run, const ptowsp_run_options *options) {
+    if (pwsp_exchange_acquire(&run->is_running, 1u)) {
+        return false;
+    }
+    pwsp_halt_begin(&run->walk.halt, options->time_limit_ns);
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_run_leave(ptowsp_run *run) {
+    PTOWSP_ASSERT(pwsp_run_is_running(run));
+    pwsp_store_release(&run->is_running, 0u);
+}
+
+PWSP_INTERNAL bool pwsp_run_is_on_lanes(const ptowsp_run_options *options) {
+    return options->lane_count > 1 && options->mode == PTOWSP_RUN_EXECUTE;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_run_check_options(ptowsp_run *run,
+                                                   const ptowsp_run_options *options) {
     if ((uint32_t)options->mode > PTOWSP_RUN_TIME_ONLY) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "run: there is no mode %d", (int)options->mode);
@@ -55791,21 +56118,16 @@ static ptowsp_status pwsp_run_check_options(ptowsp_run *run, const ptowsp_run_op
 PWSP_INTERNAL ptowsp_status pwsp_run_execute_by(ptowsp_run *run, const ptowsp_run_options *options,
                                                 uint32_t core_count, pwsp_run_issue_fn issue,
                                                 void *user) {
-    ptowsp_run_options chosen = *options;
-    chosen.lane_count = 0;
-    if (pwsp_exchange_acquire(&run->is_running, 1u)) {
-        return PTOWSP_BUSY;
-    }
-    ptowsp_status status = pwsp_run_check_options(run, &chosen);
-    if (status == PTOWSP_OK) {
-        pwsp_walk_set_cost(&run->walk, &chosen.cost);
-        status = pwsp_run_reserve(run, core_count, false);
-    }
-    if (status == PTOWSP_OK) {
-        status = pwsp_run_execute(run, &chosen, false, issue, user);
-    }
-    pwsp_store_release(&run->is_running, 0u);
-    return status;
+    pwsp_walk_set_cost(&run->walk, &options->cost);
+    ptowsp_status status = pwsp_run_reserve(run, core_count, false);
+    return status == PTOWSP_OK ? pwsp_run_execute(run, options, false, issue, user) : status;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_run_execute_here(ptowsp_run *run,
+                                                  const ptowsp_run_options *options) {
+    pwsp_walk_set_cost(&run->walk, &options->cost);
+    return pwsp_run_is_on_lanes(options) ? pwsp_run_execute_on_lanes(run, options)
+                                         : pwsp_run_execute(run, options, false, NULL, NULL);
 }
 
 ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options) {
@@ -55814,18 +56136,20 @@ ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *opti
     if (options) {
         chosen = *options;
     }
-    if (pwsp_load_relaxed(&run->context->busy) || pwsp_exchange_acquire(&run->is_running, 1u)) {
+    if (pwsp_run_is_running(run) || pwsp_load_relaxed(&run->context->busy) ||
+        !pwsp_run_claim(run, &chosen)) {
         return PTOWSP_BUSY;
     }
     ptowsp_status status = pwsp_run_check_options(run, &chosen);
     if (status == PTOWSP_OK) {
-        pwsp_walk_set_cost(&run->walk, &chosen.cost);
-        bool is_on_lanes = chosen.lane_count > 1 && chosen.mode == PTOWSP_RUN_EXECUTE;
-        status = is_on_lanes ? pwsp_run_execute_on_lanes(run, &chosen)
-                             : pwsp_run_execute(run, &chosen, false, NULL, NULL);
+        status = pwsp_run_execute_here(run, &chosen);
     }
-    pwsp_store_release(&run->is_running, 0u);
+    pwsp_run_leave(run);
     return status;
+}
+
+void ptowsp_run_cancel(ptowsp_run *run) {
+    pwsp_halt_cancel(&run->walk.halt);
 }
 
 ptowsp_status ptowsp_run_what_if(ptowsp_run *run, const ptowsp_run_options *options,
@@ -56547,8 +56871,10 @@ enum { PWSP_GRAPH_LONG = 0, PWSP_GRAPH_MEDIUM, PWSP_GRAPH_SHORT };
 
 // Conditions that make a run not plain.
 #define PWSP_GRAPH_HAS_FAILED 1u
-#define PWSP_GRAPH_IS_CUT     2u  // cancelled
-#define PWSP_GRAPH_IS_CLOCKED 4u  // spans are written
+#define PWSP_GRAPH_IS_CUT     2u   // cancelled
+#define PWSP_GRAPH_IS_CLOCKED 4u   // spans are written
+#define PWSP_GRAPH_IS_LIMITED 8u   // it has a time limit
+#define PWSP_GRAPH_IS_LATE    16u  // it is cut because that is over
 
 typedef struct pwsp_graph_lane {
     uint32_t index;
@@ -56605,6 +56931,9 @@ struct ptowsp_graph {
     ptowsp_span *spans;      // the caller's; in ticks while the graph runs
     uint64_t span_capacity;
     pwsp_wall wall;
+    uint64_t time_limit_ns, deadline_ns;  // 0: none; and of the run
+    pwsp_start *start;                    // of started runs
+    bool is_whole;                        // of a started run: each lane was called once
 
     pwsp_graph_lane *lanes;
     ptowsp_graph_lane_stats *lane_stats;
@@ -56643,6 +56972,17 @@ struct ptowsp_graph {
 };
 
 #define PWSP_GRAPH_BLOCK (PWSP_DEQUE_SIZE / 2)
+
+// Must nothing more be begun?
+PWSP_INLINE bool pwsp_graph_is_cut(ptowsp_graph *graph) {
+    uint32_t flags = pwsp_load_relaxed(&graph->flags);
+    if ((flags & PWSP_GRAPH_IS_LIMITED) && !(flags & PWSP_GRAPH_IS_CUT) &&
+        ptowsp_clock_ns() >= graph->deadline_ns) {
+        pwsp_fetch_or_seq_cst(&graph->flags, PWSP_GRAPH_IS_CUT | PWSP_GRAPH_IS_LATE);
+        return true;
+    }
+    return (flags & PWSP_GRAPH_IS_CUT) != 0;
+}
 
 // The span of a task, or NULL.
 PWSP_INLINE ptowsp_span *pwsp_graph_span(const ptowsp_graph *graph, uint64_t task) {
@@ -57350,7 +57690,7 @@ static uint64_t pwsp_graph_range_work(ptowsp_graph *graph, pwsp_graph_lane *lane
                                       pwsp_graph_range *range) {
     uint64_t begin, end, count = 0;
     while (pwsp_queue_take(&range->queue, &begin, &end)) {
-        if (pwsp_load_relaxed(&graph->flags) & PWSP_GRAPH_IS_CUT) {
+        if (pwsp_graph_is_cut(graph)) {
             pwsp_store_relaxed(&range->is_cut, 1u);
         } else {
             ptowsp_status status = range->fn(range->user, begin, end, lane->index);
@@ -57451,8 +57791,7 @@ PWSP_INTERNAL bool pwsp_graph_help(ptowsp_graph *graph, pwsp_graph_lane *lane, u
 // -- tasks ----------------------------------------------------------------------------------------
 
 PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
-    if (pwsp_load_relaxed(&graph->flags) & PWSP_GRAPH_IS_CUT ||
-        pwsp_load_relaxed(&graph->kinds[task]) == PWSP_GRAPH_SKIPPED) {
+    if (pwsp_graph_is_cut(graph) || pwsp_load_relaxed(&graph->kinds[task]) == PWSP_GRAPH_SKIPPED) {
         return pwsp_graph_finish(graph, lane, task, PTOWSP_OK, true);
     }
     const pwsp_graph_node *node = &graph->nodes[task];
@@ -58075,7 +58414,10 @@ static void pwsp_graph_end_spans(ptowsp_graph *graph) {
 // -- runs -----------------------------------------------------------------------------------------
 
 PWSP_INTERNAL void pwsp_graph_begin_run(ptowsp_graph *graph) {
-    pwsp_store_relaxed(&graph->flags, graph->spans ? PWSP_GRAPH_IS_CLOCKED : 0u);
+    uint64_t limit = graph->time_limit_ns, now = limit ? ptowsp_clock_ns() : 0;
+    graph->deadline_ns = limit > UINT64_MAX - now ? UINT64_MAX : now + limit;
+    pwsp_store_relaxed(&graph->flags, (graph->spans ? PWSP_GRAPH_IS_CLOCKED : 0u) |
+                                          (limit ? PWSP_GRAPH_IS_LIMITED : 0u));
     pwsp_graph_begin_spans(graph);
     pwsp_store_seq_cst(&graph->is_running, 1u);
     graph->run_number++;
@@ -58105,10 +58447,13 @@ PWSP_INTERNAL ptowsp_status pwsp_graph_end_run(ptowsp_graph *graph, bool is_whol
                          "threads: run_lanes did not call each of its %u lanes once",
                          (unsigned)graph->lane_count);
     }
-    if (pwsp_load_relaxed(&graph->flags) & PWSP_GRAPH_IS_CUT) {
-        return pwsp_fail(context, PTOWSP_CANCELLED, PTOWSP_NO_INDEX,
-                         "graph: cancelled; %" PRIu64 " of %" PRIu64 " tasks done",
-                         graph->done_count, graph->ran_count);
+    uint32_t flags = pwsp_load_relaxed(&graph->flags);
+    if (flags & PWSP_GRAPH_IS_CUT) {
+        bool is_late = (flags & PWSP_GRAPH_IS_LATE) != 0;
+        return pwsp_fail(context, is_late ? PTOWSP_TIMED_OUT : PTOWSP_CANCELLED, PTOWSP_NO_INDEX,
+                         "graph: %s; %" PRIu64 " of %" PRIu64 " tasks done",
+                         is_late ? "its time limit is over" : "cancelled", graph->done_count,
+                         graph->ran_count);
     }
     if (first_failed != PWSP_GRAPH_NONE) {
         const char *name = pwsp_graph_name(graph, first_failed);
@@ -58272,6 +58617,11 @@ void ptowsp_graph_destroy(ptowsp_graph *graph) {
     if (!graph) {
         return;
     }
+    if (pwsp_start_is_pending(graph->start)) {
+        ptowsp_graph_cancel(graph);
+        ptowsp_graph_wait(graph);
+    }
+    pwsp_start_destroy(graph->start);
     PTOWSP_ASSERT(!pwsp_load_relaxed(&graph->is_running));
     PWSP_GRAPH_FREE(graph, nodes, node_capacity);
     PWSP_GRAPH_FREE(graph, counts, count_capacity);
@@ -58540,6 +58890,57 @@ void ptowsp_graph_cancel(ptowsp_graph *graph) {
     }
 }
 
+ptowsp_status ptowsp_graph_limit(ptowsp_graph *graph, uint64_t time_limit_ns) {
+    if (pwsp_load_relaxed(&graph->is_running)) {
+        return PTOWSP_BUSY;
+    }
+    graph->time_limit_ns = time_limit_ns;
+    return PTOWSP_OK;
+}
+
+// -- started runs ---------------------------------------------------------------------------------
+
+static ptowsp_status pwsp_graph_started(void *user) {
+    ptowsp_graph *graph = (ptowsp_graph *)user;
+    graph->is_whole = pwsp_graph_run_lanes(graph);
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_graph_start(ptowsp_graph *graph) {
+    if (!pwsp_context_enter(graph->context)) {
+        return PTOWSP_BUSY;
+    }
+    ptowsp_status status = ptowsp_graph_seal(graph);
+    if (status == PTOWSP_OK) {
+        status = pwsp_start_reserve(&graph->start, graph->context, "graph");
+    }
+    if (status != PTOWSP_OK) {
+        pwsp_context_leave(graph->context);
+        return status;
+    }
+    pwsp_graph_begin_run(graph);
+    pwsp_start_go(graph->start, true, pwsp_graph_started, graph);
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_graph_wait(ptowsp_graph *graph) {
+    if (!pwsp_start_is_pending(graph->start)) {
+        return pwsp_load_relaxed(&graph->is_running)
+                   ? PTOWSP_BUSY  // from one of its tasks
+                   : pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                               "graph: it has not been started, or has been waited for");
+    }
+    pwsp_start_wait(graph->start);
+    ptowsp_status status = pwsp_graph_end_run(graph, graph->is_whole);
+    pwsp_context_leave(graph->context);
+    return status;
+}
+
+ptowsp_status ptowsp_graph_poll(ptowsp_graph *graph) {
+    bool is_busy = pwsp_start_is_pending(graph->start) && !pwsp_start_is_done(graph->start);
+    return is_busy ? PTOWSP_BUSY : ptowsp_graph_wait(graph);
+}
+
 // -- results --------------------------------------------------------------------------------------
 
 ptowsp_status ptowsp_graph_task_status(const ptowsp_graph *graph, uint64_t task,
@@ -58592,7 +58993,7 @@ ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph) {
     bytes += (graph->first_capacity + graph->target_capacity + graph->outcome_capacity +
               graph->spare_capacity + graph->source_capacity) *
              sizeof(uint32_t);
-    stats.memory_bytes = (size_t)(bytes + graph->kind_capacity);
+    stats.memory_bytes = (size_t)(bytes + graph->kind_capacity) + pwsp_start_bytes(graph->start);
     return stats;
 }
 
@@ -59009,6 +59410,7 @@ typedef struct pwsp_device_launch {
     uint32_t next;        // instance, if it is not pinned; under the lock
     uint32_t remaining;   // atomic: instances
     uint32_t is_stopped;  // atomic
+    uint32_t is_cut;      // atomic: some instance was left out
 } pwsp_device_launch;
 
 struct ptowsp_device {
@@ -59026,6 +59428,7 @@ struct ptowsp_device {
     // The subject of a run's job. It stays valid: a stuck core may look at it later.
     pwsp_device_graph graph;
     pwsp_device_launch launch;
+    pwsp_halt launch_halt;  // apart, as it may be cancelled at any time
     ptowsp_run *run;
     uint32_t is_run_stopped;                    // atomic
     uint32_t places[PWSP_FRONTEND_WINDOW_MAX];  // links of a program's entries
@@ -60190,9 +60593,8 @@ static uint64_t pwsp_device_part_begin(const pwsp_graph_range *range, uint32_t c
     return range->item_count / count * part + range->item_count % count * part / count;
 }
 
-static bool pwsp_graph_is_unwanted(const ptowsp_graph *graph, uint32_t task) {
-    return (pwsp_load_relaxed(&graph->flags) & PWSP_GRAPH_IS_CUT) ||
-           pwsp_load_relaxed(&graph->kinds[task]) == PWSP_GRAPH_SKIPPED;
+static bool pwsp_graph_is_unwanted(ptowsp_graph *graph, uint32_t task) {
+    return pwsp_graph_is_cut(graph) || pwsp_load_relaxed(&graph->kinds[task]) == PWSP_GRAPH_SKIPPED;
 }
 
 // Does the task have a function to call?
@@ -60524,11 +60926,13 @@ static bool pwsp_launch_take(void *user, uint32_t entry, uint32_t *out_part) {
 
 static bool pwsp_launch_is_wanted(void *user, uint32_t entry) {
     (void)entry;
-    return !pwsp_load_relaxed(&pwsp_launch_on(user)->is_stopped);
+    return !pwsp_load_relaxed(&pwsp_launch_on(user)->is_stopped) &&
+           !pwsp_halt_is(&((ptowsp_device *)user)->launch_halt);
 }
 
 static void pwsp_launch_pass(void *user, uint32_t entry, uint32_t part, uint32_t by) {
     (void)entry, (void)part, (void)by;
+    pwsp_store_relaxed(&pwsp_launch_on(user)->is_cut, 1u);  // released with the end of the run
     pwsp_launch_over((ptowsp_device *)user);
 }
 
@@ -60631,6 +61035,11 @@ static ptowsp_status pwsp_launch_check(ptowsp_device *device, ptowsp_launch *lau
 // The error reports the failed instance with the lowest index.
 static ptowsp_status pwsp_launch_conclude(ptowsp_device *device) {
     const pwsp_aicpu *first = &device->aicpus[0];
+    ptowsp_status cut = pwsp_halt_status(&device->launch_halt);
+    if (cut != PTOWSP_OK && pwsp_load_relaxed(&device->launch.is_cut)) {
+        return pwsp_fail(device->context, cut, PTOWSP_NO_INDEX, "device: a launch ended early: %s",
+                         ptowsp_status_text(cut));
+    }
     for (uint32_t i = 1; i < device->scheduler_count; i++) {
         const pwsp_aicpu *aicpu = &device->aicpus[i];
         first = aicpu->tally.first_failed < first->tally.first_failed ? aicpu : first;
@@ -60648,6 +61057,7 @@ static ptowsp_status pwsp_device_launch_all(ptowsp_device *device, const ptowsp_
     pwsp_device_launch *launch = &device->launch;
     memset(launch, 0, sizeof *launch);
     launch->desc = *desc;
+    pwsp_halt_begin(&device->launch_halt, desc->time_limit_ns);
     ptowsp_status status = pwsp_launch_check(device, &launch->desc);
     if (status != PTOWSP_OK) {
         return status;
@@ -60693,6 +61103,10 @@ ptowsp_status ptowsp_device_launch(ptowsp_device *device, const ptowsp_launch *l
     return status;
 }
 
+void ptowsp_device_cancel(ptowsp_device *device) {
+    pwsp_halt_cancel(&device->launch_halt);
+}
+
 // =================================================================================================
 // src/exec/device_run.c
 // =================================================================================================
@@ -60727,7 +61141,7 @@ static bool pwsp_program_is_wanted(void *user, uint32_t place) {
     const ptowsp_device *device = (const ptowsp_device *)user;
     const pwsp_entry *entry = pwsp_reorder_at(pwsp_program_on(user), place);
     return !pwsp_load_relaxed(&entry->fan.is_poisoned) &&
-           !pwsp_load_relaxed(&device->is_run_stopped);
+           !pwsp_load_relaxed(&device->is_run_stopped) && !pwsp_halt_is(&device->run->walk.halt);
 }
 
 static void pwsp_program_pass(void *user, uint32_t place, uint32_t part, uint32_t by) {
@@ -60865,41 +61279,180 @@ static ptowsp_status pwsp_device_check_kernels(ptowsp_device *device,
     return PTOWSP_OK;
 }
 
-static ptowsp_status pwsp_device_run_program(ptowsp_device *device, ptowsp_run *run,
-                                             const ptowsp_run_options *options) {
-    const char *wrong = !run                              ? "run is NULL"
-                        : run->context != device->context ? "the run is of another context"
-                        : options->mode == PTOWSP_RUN_TIME_ONLY
-                            ? "a run that only measures time does not run on it"
-                            : NULL;
-    if (wrong) {
-        return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "device: %s",
-                         wrong);
+// May the run, which has been claimed, run on this device? The context has been entered.
+static ptowsp_status pwsp_device_check_run(ptowsp_device *device, ptowsp_run *run,
+                                           const ptowsp_run_options *options) {
+    ptowsp_status status = pwsp_run_check_options(run, options);
+    if (status == PTOWSP_OK && options->mode == PTOWSP_RUN_TIME_ONLY) {
+        status = pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                           "device: a run that only measures time does not run on it");
     }
-    ptowsp_status status = pwsp_device_check_kernels(device, run->program);
     if (status == PTOWSP_OK) {
-        status = pwsp_device_check_tensors(device, run);
+        status = pwsp_device_check_kernels(device, run->program);
     }
+    return status == PTOWSP_OK ? pwsp_device_check_tensors(device, run) : status;
+}
+
+// Enters the context and claims the run. False with a status; then neither.
+static ptowsp_status pwsp_device_claim(ptowsp_device *device, ptowsp_run *run,
+                                       const ptowsp_run_options *options) {
+    ptowsp_status status = pwsp_device_enter(device);
     if (status != PTOWSP_OK) {
         return status;
     }
-    device->run = run;
-    return pwsp_run_execute_by(run, options, device->core_count, pwsp_device_walk, device);
+    if (!run) {
+        status = pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                           "device: run is NULL");
+    } else if (!pwsp_run_claim(run, options)) {
+        status = PTOWSP_BUSY;
+    } else {
+        status = run->context != device->context
+                     ? pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                 "device: the run is of another context")
+                     : pwsp_device_check_run(device, run, options);
+        if (status == PTOWSP_OK) {
+            device->run = run;
+            return PTOWSP_OK;
+        }
+        pwsp_run_leave(run);
+    }
+    pwsp_context_leave(device->context);
+    return status;
+}
+
+// Of a device, lane_count is not used.
+static ptowsp_run_options pwsp_device_options(const ptowsp_run_options *options) {
+    ptowsp_run_options chosen;
+    memset(&chosen, 0, sizeof chosen);
+    if (options) {
+        chosen = *options;
+        chosen.lane_count = 0;
+    }
+    return chosen;
 }
 
 ptowsp_status ptowsp_device_run(ptowsp_device *device, ptowsp_run *run,
                                 const ptowsp_run_options *options) {
+    ptowsp_run_options chosen = pwsp_device_options(options);
+    ptowsp_status status = pwsp_device_claim(device, run, &chosen);
+    if (status == PTOWSP_OK) {
+        status = pwsp_run_execute_by(run, &chosen, device->core_count, pwsp_device_walk, device);
+        pwsp_run_leave(run);
+        pwsp_context_leave(device->context);
+    }
+    return status;
+}
+
+static ptowsp_status pwsp_device_started(void *user) {
+    ptowsp_device *device = (ptowsp_device *)user;
+    ptowsp_run *run = device->run;
+    return pwsp_run_execute_by(run, &run->started, device->core_count, pwsp_device_walk, device);
+}
+
+ptowsp_status ptowsp_device_start(ptowsp_device *device, ptowsp_run *run,
+                                  const ptowsp_run_options *options) {
+    ptowsp_run_options chosen = pwsp_device_options(options);
+    ptowsp_status status = pwsp_device_claim(device, run, &chosen);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    run->has_lanes = false;
+    run->device = device;
+    status = pwsp_run_start_by(run, &chosen, pwsp_device_started, device);
+    if (status != PTOWSP_OK) {
+        run->device = NULL;
+        pwsp_run_leave(run);
+        pwsp_context_leave(device->context);
+    }
+    return status;
+}
+
+// =================================================================================================
+// src/exec/run_start.c
+// =================================================================================================
+
+// Runs that execute on a thread of their own; see start.h.
+//
+// A started run and its bindings have the inner context in place of the caller's. It is set and put
+// back on the caller's thread, when nothing executes. On lanes the caller's context is entered as
+// well, since these are its lanes; on a device, whose calls then say BUSY, too.
+
+static void pwsp_run_set_context(ptowsp_run *run, ptowsp_context *context) {
+    run->context = context;
+    run->bindings.context = context;
+    if (run->device) {
+        run->device->context = context;
+        run->device->memory.context = context;
+    }
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_run_start_by(ptowsp_run *run, const ptowsp_run_options *options,
+                                              pwsp_start_fn fn, void *user) {
+    ptowsp_status status = pwsp_start_reserve(&run->start, run->context, "run");
+    if (status == PTOWSP_OK) {
+        run->started = *options;
+        pwsp_run_set_context(run, &run->start->inner);
+        pwsp_start_go(run->start, run->device != NULL, fn, user);
+    }
+    return status;
+}
+
+static ptowsp_status pwsp_run_started(void *user) {
+    ptowsp_run *run = (ptowsp_run *)user;
+    return pwsp_run_execute_here(run, &run->started);
+}
+
+ptowsp_status ptowsp_run_start(ptowsp_run *run, const ptowsp_run_options *options) {
     ptowsp_run_options chosen;
     memset(&chosen, 0, sizeof chosen);
     if (options) {
         chosen = *options;
     }
-    ptowsp_status status = pwsp_device_enter(device);
+    // A run that is running may have the inner context, which must not be looked at.
+    if (pwsp_load_relaxed(&run->is_running) || pwsp_load_relaxed(&run->context->busy) ||
+        !pwsp_run_claim(run, &chosen)) {
+        return PTOWSP_BUSY;
+    }
+    ptowsp_status status = pwsp_run_check_options(run, &chosen);
+    run->has_lanes = false;
+    run->device = NULL;
+    if (status == PTOWSP_OK && pwsp_run_is_on_lanes(&chosen)) {
+        run->has_lanes = pwsp_context_enter(run->context);
+        status = run->has_lanes ? PTOWSP_OK : PTOWSP_BUSY;
+    }
     if (status == PTOWSP_OK) {
-        status = pwsp_device_run_program(device, run, &chosen);
-        pwsp_context_leave(device->context);
+        status = pwsp_run_start_by(run, &chosen, pwsp_run_started, run);
+    }
+    if (status != PTOWSP_OK) {
+        if (run->has_lanes) {
+            pwsp_context_leave(run->context);
+        }
+        pwsp_run_leave(run);
     }
     return status;
+}
+
+ptowsp_status ptowsp_run_wait(ptowsp_run *run) {
+    if (!pwsp_start_is_pending(run->start)) {
+        return pwsp_load_relaxed(&run->is_running)
+                   ? PTOWSP_BUSY  // from one of its kernels
+                   : pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                               "run: it has not been started, or has been waited for");
+    }
+    ptowsp_status status = pwsp_start_wait(run->start);
+    pwsp_run_set_context(run, run->start->context);
+    if (run->has_lanes || run->device) {
+        pwsp_context_leave(run->context);
+    }
+    run->device = NULL;
+    run->has_lanes = false;
+    pwsp_run_leave(run);
+    return status;
+}
+
+ptowsp_status ptowsp_run_poll(ptowsp_run *run) {
+    bool is_busy = pwsp_start_is_pending(run->start) && !pwsp_start_is_done(run->start);
+    return is_busy ? PTOWSP_BUSY : ptowsp_run_wait(run);
 }
 
 // =================================================================================================

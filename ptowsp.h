@@ -408,7 +408,8 @@ PTOWSP_API const char *ptowsp_version(void);
     STATUS(KERNEL_FAILED, -11, "a kernel failed")                                                  \
     STATUS(CANCELLED, -12, "the run was cancelled")                                                \
     STATUS(SKIPPED, -13, "not run, as something before it failed or all was cancelled")            \
-    STATUS(LEAKED, -14, "memory of the device was not freed")
+    STATUS(LEAKED, -14, "memory of the device was not freed")                                      \
+    STATUS(TIMED_OUT, -15, "the run reached its time limit")
 
 // clang-format off
 typedef enum ptowsp_status {
@@ -3999,6 +4000,24 @@ PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text 
 //
 // Meanwhile the context is busy: kernels that call its functions get BUSY.
 //
+// Ending early. Any thread may cancel an execution, and an execution may have a time limit. Then no
+// further kernel is called. Once the kernels that have begun return, the execution returns
+// CANCELLED or TIMED_OUT. Pipelines end too, also those without tasks. Executing again gives the
+// results of an execution that was not cancelled, if kernels do not accumulate into what they have
+// written.
+//
+// Started runs. ptowsp_run_start executes a run on a thread of its own, so that the calling thread
+// prepares the next step meanwhile, with another run of the same program:
+//
+//      ptowsp_run_start(runs[0], &options);            // step n
+//      ptowsp_run_bind_array(runs[1], ...);            // step n + 1, while step n runs
+//      status = ptowsp_run_wait(runs[0]);              // its results may be read from here on
+//      ptowsp_run_start(runs[1], &options);
+//
+// From its start until it has been waited for, binding, executing or starting this run is BUSY, and
+// its results must not be read. With a lane_count above 1, and on a device, the context is busy as
+// long. Otherwise any number of runs of a context may be started at once.
+//
 // When a kernel fails, issued tasks that do not depend on it still run. The error is that of the
 // first failed task in program order, as without lanes. Slots then have the values that the walk,
 // which was ahead, has given them.
@@ -4157,6 +4176,9 @@ typedef struct ptowsp_run_options {
     // Lanes of the context that run kernels, at most as many as it has (INVALID_PARAMS). Default:
     // 1, the calling thread. TIME_ONLY ignores it.
     uint32_t lane_count;
+    // Wall-clock time that the execution may take; after it the execution is TIMED_OUT, once the
+    // kernels that have begun return. It costs a look at the clock per task (25 ns). Default: none.
+    uint64_t time_limit_ns;
 } ptowsp_run_options;
 
 // Runs the program; options may be NULL.
@@ -4166,7 +4188,10 @@ typedef struct ptowsp_run_options {
 //          STUCK (nothing can proceed; the text says what waits for what, and what would help).
 //          LIMIT_EXCEEDED (time beyond PTOWSP_CYCLES_MAX; a full window under abort).
 //          UNSUPPORTED (time only, see above), OUT_OF_MEMORY.
-//          BUSY (called from a kernel of the same run or from a job of its context).
+//          BUSY (called from a kernel of the same run or from a job of its context; the run has
+//          been started).
+//          CANCELLED and TIMED_OUT, also if a kernel has failed before. If all had been done by
+//          then, the execution is OK.
 //          The status of a kernel that failed, with the task as index.
 //          The run may be used again. Its results are those of the work done until the error.
 // Cost     About 15 ns per task, in order or fifo by structure. A tile adds 10 ns, and some 60
@@ -4177,6 +4202,30 @@ typedef struct ptowsp_run_options {
 //          program has no pipelines. Otherwise their tiles are compared by the range from their
 //          first to their last byte, and then exactly.
 PTOWSP_API ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options);
+
+// Cancels the current execution, started or not, also one on a device. Does nothing if there is
+// none: before the start, after the end, or a second time.
+// Threads  Any, also kernels of the run; the run must not be destroyed meanwhile.
+PTOWSP_API void ptowsp_run_cancel(ptowsp_run *run);
+
+// Executes a run on a thread that belongs to it: ptowsp_run_execute without waiting. Options are
+// copied; arrays and memory that are bound stay with the run until it has been waited for. The
+// thread is made by the first start and sleeps between executions. (With PTOWSP_THREADS_USER,
+// run_lanes is called on it.) It uses the allocator of the context, at the same time as the calling
+// thread may: an allocator of your own must allow that.
+//
+// Errors   INVALID_PARAMS (options), BUSY, OUT_OF_MEMORY, SYSTEM_FAILED (no thread), UNSUPPORTED
+//          (PTOWSP_NO_THREADS). Nothing has been started then. All other errors are those of wait.
+PTOWSP_API ptowsp_status ptowsp_run_start(ptowsp_run *run, const ptowsp_run_options *options);
+
+// Wait until a started run is done, and return its status; the context then has its error. poll
+// does not wait: BUSY while the run executes. Each start is waited for once.
+//
+// ptowsp_run_destroy cancels a started run and waits for it.
+// Errors   Those of ptowsp_run_execute. INVALID_PARAMS: the run has not been started, or has been
+//          waited for.
+PTOWSP_API ptowsp_status ptowsp_run_wait(ptowsp_run *run);
+PTOWSP_API ptowsp_status ptowsp_run_poll(ptowsp_run *run);
 
 // The reasons why a task did not start earlier, and for the time spent waiting. A task that starts
 // at 0 has NONE. Any other task has the first of these conditions that became true only at its
@@ -5262,9 +5311,26 @@ PTOWSP_API ptowsp_status ptowsp_graph_record(ptowsp_graph *graph, ptowsp_span *s
 
 // Cancels the current run: no further task or range starts. The run returns CANCELLED once the
 // started ones are done, even if a task has failed as well. Does nothing if the graph is not
-// running.
+// running. Devices run graphs that may be cancelled as well.
 // Threads  Any, also from tasks; the graph must not be destroyed meanwhile.
 PTOWSP_API void ptowsp_graph_cancel(ptowsp_graph *graph);
+
+// Sets the wall-clock time that each run may take, from the next one on, on lanes or a device. A
+// run that takes longer ends as if it had been cancelled, but with TIMED_OUT. 0 is no limit.
+// Cost     A look at the clock per task and range (25 ns), and all lanes take part in each run.
+// Errors   BUSY (the graph is running).
+PTOWSP_API ptowsp_status ptowsp_graph_limit(ptowsp_graph *graph, uint64_t time_limit_ns);
+
+// ptowsp_graph_run without waiting, on a thread that belongs to the graph: see ptowsp_run_start.
+// The context is busy, and the graph running, until wait or poll returns its status.
+//
+// ptowsp_graph_destroy cancels a started graph and waits for it.
+// Errors   Of start: those of ptowsp_graph_seal, BUSY, OUT_OF_MEMORY, SYSTEM_FAILED, UNSUPPORTED.
+//          Of the others: those of ptowsp_graph_run; poll is BUSY while the graph runs;
+//          INVALID_PARAMS: it has not been started, or has been waited for.
+PTOWSP_API ptowsp_status ptowsp_graph_start(ptowsp_graph *graph);
+PTOWSP_API ptowsp_status ptowsp_graph_wait(ptowsp_graph *graph);
+PTOWSP_API ptowsp_status ptowsp_graph_poll(ptowsp_graph *graph);
 
 // The status of a task in the last run: OK, its own negative status, or SKIPPED. *out_cause (may be
 // NULL) is, for a failed task, the task itself, and for a skipped one the lowest failed task before
@@ -5411,6 +5477,11 @@ PTOWSP_API ptowsp_status ptowsp_device_run_graph(ptowsp_device *device, ptowsp_g
 PTOWSP_API ptowsp_status ptowsp_device_run(ptowsp_device *device, ptowsp_run *run,
                                            const ptowsp_run_options *options);
 
+// ptowsp_device_run without waiting: see ptowsp_run_start. The run is then polled, waited for and
+// cancelled like any other. Until it has been waited for, all calls of the device are BUSY.
+PTOWSP_API ptowsp_status ptowsp_device_start(ptowsp_device *device, ptowsp_run *run,
+                                             const ptowsp_run_options *options);
+
 // Independent instances of kernels, each with its index: one on each core of a unit (SPMD), or more
 // or fewer. All run the same kernel, or each one of a table, by id (MPMD). A kernel sees the task
 // of ptowsp_graph_call: its axes are the instance's index and the number of instances, then come
@@ -5425,12 +5496,19 @@ typedef struct ptowsp_launch {
     uint32_t scalar_count;  // at most PTOWSP_TASK_SCALAR_MAX
     void *user;
     ptowsp_cycles *out_cycles;  // by instance, 0 where it failed; may be NULL
+    uint64_t time_limit_ns;     // of the whole launch, in wall-clock time; default: no limit
 } ptowsp_launch;
 
 // Runs all instances and returns when they are done.
 // Errors   INVALID_PARAMS (no kernel, an id outside of the table, no core of the unit, ...); the
 //          status of the failed instance with the lowest index, which is the index; BUSY, STUCK.
+//          CANCELLED and TIMED_OUT: no further instance was begun; those that had begun are done.
 PTOWSP_API ptowsp_status ptowsp_device_launch(ptowsp_device *device, const ptowsp_launch *launch);
+
+// Cancels the current launch; does nothing if there is none. (Runs and graphs on a device are
+// cancelled by functions of their own.)
+// Threads  Any, also kernels of the launch; the device must not be closed meanwhile.
+PTOWSP_API void ptowsp_device_cancel(ptowsp_device *device);
 
 typedef struct ptowsp_device_stats {
     uint32_t scheduler_count, cube_count, vector_count;

@@ -37,6 +37,7 @@ static const struct {
     {PTOWSP_CANCELLED, -12, "CANCELLED"},
     {PTOWSP_SKIPPED, -13, "SKIPPED"},
     {PTOWSP_LEAKED, -14, "LEAKED"},
+    {PTOWSP_TIMED_OUT, -15, "TIMED_OUT"},
 };
 
 #define STATUS_COUNT (sizeof statuses / sizeof statuses[0])

@@ -60,7 +60,7 @@ src/isa/pto_fifo.h
 # PTOWSP_ONLY_PLAN leaves.
 PLAN="
 src/base/base.h src/base/base.c
-src/base/atomic.h
+src/base/atomic.h src/base/halt.h
 src/base/cpu.h
 src/base/math.h src/base/math.c
 src/base/os.h src/base/os.c src/base/wall.h
@@ -172,6 +172,7 @@ src/exec/recorder.h src/exec/recorder.c
 src/exec/run_pipelines.h src/exec/run_pipelines.c
 src/exec/frontend.h src/exec/frontend_setup.c src/exec/frontend.c
 src/exec/workers.h src/exec/workers.c
+src/exec/start.h src/exec/start.c
 src/exec/run.h src/exec/run.c src/exec/bound.c src/exec/trace.c
 src/exec/deque.h src/exec/deque.c
 src/exec/graph_state.h src/exec/graph_state.c src/exec/graph_kernel.c src/exec/graph_seal.c src/exec/graph_queue.c
@@ -180,7 +181,7 @@ src/exec/graph_classes.c src/exec/graph_run.c
 src/exec/graph.c
 src/exec/device_memory.h src/exec/device_memory.c
 src/exec/device.h src/exec/core.c src/exec/aicpu.c src/exec/device.c
-src/exec/device_graph.c src/exec/device_launch.c src/exec/device_run.c
+src/exec/device_graph.c src/exec/device_launch.c src/exec/device_run.c src/exec/run_start.c
 src/report/report.h src/report/pipelines.c src/report/stats.c
 src/report/label.h src/report/label.c
 src/report/output.h src/report/output.c

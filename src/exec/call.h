@@ -3,6 +3,7 @@
 #ifndef PWSP_CALL_H
 #define PWSP_CALL_H
 
+#include "../base/halt.h"
 #include "../runtime/deps.h"
 #include "bindings.h"
 
@@ -31,6 +32,7 @@ typedef struct pwsp_walk {
     pwsp_tile_memo *memos;  // by kernel
     // What if: the kernel whose tasks take other cycles, in percent. 0: none.
     uint32_t scaled_kernel, scaled_percent;
+    pwsp_halt halt;  // ends the execution early
 } pwsp_walk;
 
 // False when memory is out; pwsp_walk_free must still be called. The object must not be moved.
@@ -48,6 +50,16 @@ PWSP_INTERNAL ptowsp_status pwsp_walk_find_unknown(pwsp_walk *walk, const pwsp_d
 
 // Begins at the program's start, dry: unknown values are skipped.
 PWSP_INTERNAL void pwsp_walk_begin(pwsp_walk *walk, bool is_dry);
+
+// Is the execution to end early? Then with the expander's error.
+PWSP_FORCE_INLINE bool pwsp_walk_is_cut(pwsp_walk *walk) {
+    return pwsp_halt_is(&walk->halt) && pwsp_expander_fail_halt(&walk->expander, &walk->halt);
+}
+
+// The event, or ERROR if the execution is to end early. At its end it does not.
+PWSP_FORCE_INLINE pwsp_event pwsp_walk_event(pwsp_walk *walk, pwsp_event event) {
+    return event != PWSP_EVENT_END && pwsp_walk_is_cut(walk) ? PWSP_EVENT_ERROR : event;
+}
 
 // Copies the expander's error to the context.
 PWSP_INTERNAL ptowsp_status pwsp_walk_fail(const pwsp_walk *walk);

@@ -127,6 +127,7 @@ typedef struct pwsp_device_launch {
     uint32_t next;        // instance, if it is not pinned; under the lock
     uint32_t remaining;   // atomic: instances
     uint32_t is_stopped;  // atomic
+    uint32_t is_cut;      // atomic: some instance was left out
 } pwsp_device_launch;
 
 struct ptowsp_device {
@@ -144,6 +145,7 @@ struct ptowsp_device {
     // The subject of a run's job. It stays valid: a stuck core may look at it later.
     pwsp_device_graph graph;
     pwsp_device_launch launch;
+    pwsp_halt launch_halt;  // apart, as it may be cancelled at any time
     ptowsp_run *run;
     uint32_t is_run_stopped;                    // atomic
     uint32_t places[PWSP_FRONTEND_WINDOW_MAX];  // links of a program's entries

@@ -31,9 +31,8 @@ static uint64_t pwsp_device_part_begin(const pwsp_graph_range *range, uint32_t c
     return range->item_count / count * part + range->item_count % count * part / count;
 }
 
-static bool pwsp_graph_is_unwanted(const ptowsp_graph *graph, uint32_t task) {
-    return (pwsp_load_relaxed(&graph->flags) & PWSP_GRAPH_IS_CUT) ||
-           pwsp_load_relaxed(&graph->kinds[task]) == PWSP_GRAPH_SKIPPED;
+static bool pwsp_graph_is_unwanted(ptowsp_graph *graph, uint32_t task) {
+    return pwsp_graph_is_cut(graph) || pwsp_load_relaxed(&graph->kinds[task]) == PWSP_GRAPH_SKIPPED;
 }
 
 // Does the task have a function to call?

@@ -7,6 +7,8 @@
 #include "call.h"
 #include "device.h"
 
+#include "../base/halt.h"
+
 #include <inttypes.h>
 
 static pwsp_device_launch *pwsp_launch_on(void *device) {
@@ -52,11 +54,13 @@ static bool pwsp_launch_take(void *user, uint32_t entry, uint32_t *out_part) {
 
 static bool pwsp_launch_is_wanted(void *user, uint32_t entry) {
     (void)entry;
-    return !pwsp_load_relaxed(&pwsp_launch_on(user)->is_stopped);
+    return !pwsp_load_relaxed(&pwsp_launch_on(user)->is_stopped) &&
+           !pwsp_halt_is(&((ptowsp_device *)user)->launch_halt);
 }
 
 static void pwsp_launch_pass(void *user, uint32_t entry, uint32_t part, uint32_t by) {
     (void)entry, (void)part, (void)by;
+    pwsp_store_relaxed(&pwsp_launch_on(user)->is_cut, 1u);  // released with the end of the run
     pwsp_launch_over((ptowsp_device *)user);
 }
 
@@ -159,6 +163,11 @@ static ptowsp_status pwsp_launch_check(ptowsp_device *device, ptowsp_launch *lau
 // The error reports the failed instance with the lowest index.
 static ptowsp_status pwsp_launch_conclude(ptowsp_device *device) {
     const pwsp_aicpu *first = &device->aicpus[0];
+    ptowsp_status cut = pwsp_halt_status(&device->launch_halt);
+    if (cut != PTOWSP_OK && pwsp_load_relaxed(&device->launch.is_cut)) {
+        return pwsp_fail(device->context, cut, PTOWSP_NO_INDEX, "device: a launch ended early: %s",
+                         ptowsp_status_text(cut));
+    }
     for (uint32_t i = 1; i < device->scheduler_count; i++) {
         const pwsp_aicpu *aicpu = &device->aicpus[i];
         first = aicpu->tally.first_failed < first->tally.first_failed ? aicpu : first;
@@ -176,6 +185,7 @@ static ptowsp_status pwsp_device_launch_all(ptowsp_device *device, const ptowsp_
     pwsp_device_launch *launch = &device->launch;
     memset(launch, 0, sizeof *launch);
     launch->desc = *desc;
+    pwsp_halt_begin(&device->launch_halt, desc->time_limit_ns);
     ptowsp_status status = pwsp_launch_check(device, &launch->desc);
     if (status != PTOWSP_OK) {
         return status;
@@ -219,4 +229,8 @@ ptowsp_status ptowsp_device_launch(ptowsp_device *device, const ptowsp_launch *l
         pwsp_context_leave(device->context);
     }
     return status;
+}
+
+void ptowsp_device_cancel(ptowsp_device *device) {
+    pwsp_halt_cancel(&device->launch_halt);
 }

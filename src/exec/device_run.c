@@ -30,7 +30,7 @@ static bool pwsp_program_is_wanted(void *user, uint32_t place) {
     const ptowsp_device *device = (const ptowsp_device *)user;
     const pwsp_entry *entry = pwsp_reorder_at(pwsp_program_on(user), place);
     return !pwsp_load_relaxed(&entry->fan.is_poisoned) &&
-           !pwsp_load_relaxed(&device->is_run_stopped);
+           !pwsp_load_relaxed(&device->is_run_stopped) && !pwsp_halt_is(&device->run->walk.halt);
 }
 
 static void pwsp_program_pass(void *user, uint32_t place, uint32_t part, uint32_t by) {
@@ -168,38 +168,89 @@ static ptowsp_status pwsp_device_check_kernels(ptowsp_device *device,
     return PTOWSP_OK;
 }
 
-static ptowsp_status pwsp_device_run_program(ptowsp_device *device, ptowsp_run *run,
-                                             const ptowsp_run_options *options) {
-    const char *wrong = !run                              ? "run is NULL"
-                        : run->context != device->context ? "the run is of another context"
-                        : options->mode == PTOWSP_RUN_TIME_ONLY
-                            ? "a run that only measures time does not run on it"
-                            : NULL;
-    if (wrong) {
-        return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "device: %s",
-                         wrong);
+// May the run, which has been claimed, run on this device? The context has been entered.
+static ptowsp_status pwsp_device_check_run(ptowsp_device *device, ptowsp_run *run,
+                                           const ptowsp_run_options *options) {
+    ptowsp_status status = pwsp_run_check_options(run, options);
+    if (status == PTOWSP_OK && options->mode == PTOWSP_RUN_TIME_ONLY) {
+        status = pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                           "device: a run that only measures time does not run on it");
     }
-    ptowsp_status status = pwsp_device_check_kernels(device, run->program);
     if (status == PTOWSP_OK) {
-        status = pwsp_device_check_tensors(device, run);
+        status = pwsp_device_check_kernels(device, run->program);
     }
+    return status == PTOWSP_OK ? pwsp_device_check_tensors(device, run) : status;
+}
+
+// Enters the context and claims the run. False with a status; then neither.
+static ptowsp_status pwsp_device_claim(ptowsp_device *device, ptowsp_run *run,
+                                       const ptowsp_run_options *options) {
+    ptowsp_status status = pwsp_device_enter(device);
     if (status != PTOWSP_OK) {
         return status;
     }
-    device->run = run;
-    return pwsp_run_execute_by(run, options, device->core_count, pwsp_device_walk, device);
+    if (!run) {
+        status = pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                           "device: run is NULL");
+    } else if (!pwsp_run_claim(run, options)) {
+        status = PTOWSP_BUSY;
+    } else {
+        status = run->context != device->context
+                     ? pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                 "device: the run is of another context")
+                     : pwsp_device_check_run(device, run, options);
+        if (status == PTOWSP_OK) {
+            device->run = run;
+            return PTOWSP_OK;
+        }
+        pwsp_run_leave(run);
+    }
+    pwsp_context_leave(device->context);
+    return status;
 }
 
-ptowsp_status ptowsp_device_run(ptowsp_device *device, ptowsp_run *run,
-                                const ptowsp_run_options *options) {
+// Of a device, lane_count is not used.
+static ptowsp_run_options pwsp_device_options(const ptowsp_run_options *options) {
     ptowsp_run_options chosen;
     memset(&chosen, 0, sizeof chosen);
     if (options) {
         chosen = *options;
+        chosen.lane_count = 0;
     }
-    ptowsp_status status = pwsp_device_enter(device);
+    return chosen;
+}
+
+ptowsp_status ptowsp_device_run(ptowsp_device *device, ptowsp_run *run,
+                                const ptowsp_run_options *options) {
+    ptowsp_run_options chosen = pwsp_device_options(options);
+    ptowsp_status status = pwsp_device_claim(device, run, &chosen);
     if (status == PTOWSP_OK) {
-        status = pwsp_device_run_program(device, run, &chosen);
+        status = pwsp_run_execute_by(run, &chosen, device->core_count, pwsp_device_walk, device);
+        pwsp_run_leave(run);
+        pwsp_context_leave(device->context);
+    }
+    return status;
+}
+
+static ptowsp_status pwsp_device_started(void *user) {
+    ptowsp_device *device = (ptowsp_device *)user;
+    ptowsp_run *run = device->run;
+    return pwsp_run_execute_by(run, &run->started, device->core_count, pwsp_device_walk, device);
+}
+
+ptowsp_status ptowsp_device_start(ptowsp_device *device, ptowsp_run *run,
+                                  const ptowsp_run_options *options) {
+    ptowsp_run_options chosen = pwsp_device_options(options);
+    ptowsp_status status = pwsp_device_claim(device, run, &chosen);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    run->has_lanes = false;
+    run->device = device;
+    status = pwsp_run_start_by(run, &chosen, pwsp_device_started, device);
+    if (status != PTOWSP_OK) {
+        run->device = NULL;
+        pwsp_run_leave(run);
         pwsp_context_leave(device->context);
     }
     return status;

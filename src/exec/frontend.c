@@ -152,6 +152,9 @@ static ptowsp_task pwsp_frontend_task_of(const pwsp_frontend *front, const pwsp_
 // Calls the kernel of an entry: the callback of the reorder buffer.
 static ptowsp_cycles pwsp_frontend_call(void *user, const pwsp_entry *entry, uint32_t lane) {
     const pwsp_frontend *front = (const pwsp_frontend *)user;
+    if (pwsp_halt_is(&front->walk->halt)) {
+        return ptowsp_task_fail(PTOWSP_SKIPPED);
+    }
     const pwsp_kernel_info *kernel =
         PWSP_PROGRAM_AT(front->walk->program, kernels, pwsp_kernel_info, entry->kernel);
     uint64_t args[PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX];
@@ -232,6 +235,9 @@ static bool pwsp_frontend_fail_task(pwsp_frontend *front, const pwsp_entry *entr
     if ((int64_t)entry->cycles == PTOWSP_SKIPPED && front->issue.reorder.is_out_of_memory) {
         pwsp_frontend_no_memory(front);
         return false;
+    }
+    if ((int64_t)entry->cycles == PTOWSP_SKIPPED && pwsp_walk_is_cut(walk)) {
+        return pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_WALK);
     }
     const uint64_t *word =
         pwsp_entry_words(entry) + 1 + op->axis_count + op->scalar_count + (front->has_keys ? 3 : 0);
@@ -513,7 +519,7 @@ PWSP_INTERNAL bool pwsp_frontend_walk(pwsp_frontend *front, const pwsp_executor 
     pwsp_walk_begin(front->walk, false);
     pwsp_event event;
     do {
-        event = pwsp_expander_next(&front->walk->expander);
+        event = pwsp_walk_event(front->walk, pwsp_expander_next(&front->walk->expander));
     } while (pwsp_frontend_event(front, event) && event != PWSP_EVENT_END);
     pwsp_issue_drain(&front->issue);
     return front->failure == PWSP_FRONTEND_GOOD;

@@ -79,6 +79,11 @@ void ptowsp_graph_destroy(ptowsp_graph *graph) {
     if (!graph) {
         return;
     }
+    if (pwsp_start_is_pending(graph->start)) {
+        ptowsp_graph_cancel(graph);
+        ptowsp_graph_wait(graph);
+    }
+    pwsp_start_destroy(graph->start);
     PTOWSP_ASSERT(!pwsp_load_relaxed(&graph->is_running));
     PWSP_GRAPH_FREE(graph, nodes, node_capacity);
     PWSP_GRAPH_FREE(graph, counts, count_capacity);
@@ -347,6 +352,57 @@ void ptowsp_graph_cancel(ptowsp_graph *graph) {
     }
 }
 
+ptowsp_status ptowsp_graph_limit(ptowsp_graph *graph, uint64_t time_limit_ns) {
+    if (pwsp_load_relaxed(&graph->is_running)) {
+        return PTOWSP_BUSY;
+    }
+    graph->time_limit_ns = time_limit_ns;
+    return PTOWSP_OK;
+}
+
+// -- started runs ---------------------------------------------------------------------------------
+
+static ptowsp_status pwsp_graph_started(void *user) {
+    ptowsp_graph *graph = (ptowsp_graph *)user;
+    graph->is_whole = pwsp_graph_run_lanes(graph);
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_graph_start(ptowsp_graph *graph) {
+    if (!pwsp_context_enter(graph->context)) {
+        return PTOWSP_BUSY;
+    }
+    ptowsp_status status = ptowsp_graph_seal(graph);
+    if (status == PTOWSP_OK) {
+        status = pwsp_start_reserve(&graph->start, graph->context, "graph");
+    }
+    if (status != PTOWSP_OK) {
+        pwsp_context_leave(graph->context);
+        return status;
+    }
+    pwsp_graph_begin_run(graph);
+    pwsp_start_go(graph->start, true, pwsp_graph_started, graph);
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_graph_wait(ptowsp_graph *graph) {
+    if (!pwsp_start_is_pending(graph->start)) {
+        return pwsp_load_relaxed(&graph->is_running)
+                   ? PTOWSP_BUSY  // from one of its tasks
+                   : pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                               "graph: it has not been started, or has been waited for");
+    }
+    pwsp_start_wait(graph->start);
+    ptowsp_status status = pwsp_graph_end_run(graph, graph->is_whole);
+    pwsp_context_leave(graph->context);
+    return status;
+}
+
+ptowsp_status ptowsp_graph_poll(ptowsp_graph *graph) {
+    bool is_busy = pwsp_start_is_pending(graph->start) && !pwsp_start_is_done(graph->start);
+    return is_busy ? PTOWSP_BUSY : ptowsp_graph_wait(graph);
+}
+
 // -- results --------------------------------------------------------------------------------------
 
 ptowsp_status ptowsp_graph_task_status(const ptowsp_graph *graph, uint64_t task,
@@ -399,7 +455,7 @@ ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph) {
     bytes += (graph->first_capacity + graph->target_capacity + graph->outcome_capacity +
               graph->spare_capacity + graph->source_capacity) *
              sizeof(uint32_t);
-    stats.memory_bytes = (size_t)(bytes + graph->kind_capacity);
+    stats.memory_bytes = (size_t)(bytes + graph->kind_capacity) + pwsp_start_bytes(graph->start);
     return stats;
 }
 

@@ -47,7 +47,10 @@ static void pwsp_graph_end_spans(ptowsp_graph *graph) {
 // -- runs -----------------------------------------------------------------------------------------
 
 PWSP_INTERNAL void pwsp_graph_begin_run(ptowsp_graph *graph) {
-    pwsp_store_relaxed(&graph->flags, graph->spans ? PWSP_GRAPH_IS_CLOCKED : 0u);
+    uint64_t limit = graph->time_limit_ns, now = limit ? ptowsp_clock_ns() : 0;
+    graph->deadline_ns = limit > UINT64_MAX - now ? UINT64_MAX : now + limit;
+    pwsp_store_relaxed(&graph->flags, (graph->spans ? PWSP_GRAPH_IS_CLOCKED : 0u) |
+                                          (limit ? PWSP_GRAPH_IS_LIMITED : 0u));
     pwsp_graph_begin_spans(graph);
     pwsp_store_seq_cst(&graph->is_running, 1u);
     graph->run_number++;
@@ -77,10 +80,13 @@ PWSP_INTERNAL ptowsp_status pwsp_graph_end_run(ptowsp_graph *graph, bool is_whol
                          "threads: run_lanes did not call each of its %u lanes once",
                          (unsigned)graph->lane_count);
     }
-    if (pwsp_load_relaxed(&graph->flags) & PWSP_GRAPH_IS_CUT) {
-        return pwsp_fail(context, PTOWSP_CANCELLED, PTOWSP_NO_INDEX,
-                         "graph: cancelled; %" PRIu64 " of %" PRIu64 " tasks done",
-                         graph->done_count, graph->ran_count);
+    uint32_t flags = pwsp_load_relaxed(&graph->flags);
+    if (flags & PWSP_GRAPH_IS_CUT) {
+        bool is_late = (flags & PWSP_GRAPH_IS_LATE) != 0;
+        return pwsp_fail(context, is_late ? PTOWSP_TIMED_OUT : PTOWSP_CANCELLED, PTOWSP_NO_INDEX,
+                         "graph: %s; %" PRIu64 " of %" PRIu64 " tasks done",
+                         is_late ? "its time limit is over" : "cancelled", graph->done_count,
+                         graph->ran_count);
     }
     if (first_failed != PWSP_GRAPH_NONE) {
         const char *name = pwsp_graph_name(graph, first_failed);

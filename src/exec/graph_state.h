@@ -21,6 +21,7 @@
 #include "../base/sleeper.h"
 #include "../runtime/arrival.h"
 #include "deque.h"
+#include "start.h"
 
 #define PWSP_GRAPH_NONE UINT32_MAX
 
@@ -88,8 +89,10 @@ enum { PWSP_GRAPH_LONG = 0, PWSP_GRAPH_MEDIUM, PWSP_GRAPH_SHORT };
 
 // Conditions that make a run not plain.
 #define PWSP_GRAPH_HAS_FAILED 1u
-#define PWSP_GRAPH_IS_CUT     2u  // cancelled
-#define PWSP_GRAPH_IS_CLOCKED 4u  // spans are written
+#define PWSP_GRAPH_IS_CUT     2u   // cancelled
+#define PWSP_GRAPH_IS_CLOCKED 4u   // spans are written
+#define PWSP_GRAPH_IS_LIMITED 8u   // it has a time limit
+#define PWSP_GRAPH_IS_LATE    16u  // it is cut because that is over
 
 typedef struct pwsp_graph_lane {
     uint32_t index;
@@ -146,6 +149,9 @@ struct ptowsp_graph {
     ptowsp_span *spans;      // the caller's; in ticks while the graph runs
     uint64_t span_capacity;
     pwsp_wall wall;
+    uint64_t time_limit_ns, deadline_ns;  // 0: none; and of the run
+    pwsp_start *start;                    // of started runs
+    bool is_whole;                        // of a started run: each lane was called once
 
     pwsp_graph_lane *lanes;
     ptowsp_graph_lane_stats *lane_stats;
@@ -184,6 +190,17 @@ struct ptowsp_graph {
 };
 
 #define PWSP_GRAPH_BLOCK (PWSP_DEQUE_SIZE / 2)
+
+// Must nothing more be begun?
+PWSP_INLINE bool pwsp_graph_is_cut(ptowsp_graph *graph) {
+    uint32_t flags = pwsp_load_relaxed(&graph->flags);
+    if ((flags & PWSP_GRAPH_IS_LIMITED) && !(flags & PWSP_GRAPH_IS_CUT) &&
+        ptowsp_clock_ns() >= graph->deadline_ns) {
+        pwsp_fetch_or_seq_cst(&graph->flags, PWSP_GRAPH_IS_CUT | PWSP_GRAPH_IS_LATE);
+        return true;
+    }
+    return (flags & PWSP_GRAPH_IS_CUT) != 0;
+}
 
 // The span of a task, or NULL.
 PWSP_INLINE ptowsp_span *pwsp_graph_span(const ptowsp_graph *graph, uint64_t task) {

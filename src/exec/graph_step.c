@@ -68,7 +68,7 @@ static uint64_t pwsp_graph_range_work(ptowsp_graph *graph, pwsp_graph_lane *lane
                                       pwsp_graph_range *range) {
     uint64_t begin, end, count = 0;
     while (pwsp_queue_take(&range->queue, &begin, &end)) {
-        if (pwsp_load_relaxed(&graph->flags) & PWSP_GRAPH_IS_CUT) {
+        if (pwsp_graph_is_cut(graph)) {
             pwsp_store_relaxed(&range->is_cut, 1u);
         } else {
             ptowsp_status status = range->fn(range->user, begin, end, lane->index);
@@ -169,8 +169,7 @@ PWSP_INTERNAL bool pwsp_graph_help(ptowsp_graph *graph, pwsp_graph_lane *lane, u
 // -- tasks ----------------------------------------------------------------------------------------
 
 PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
-    if (pwsp_load_relaxed(&graph->flags) & PWSP_GRAPH_IS_CUT ||
-        pwsp_load_relaxed(&graph->kinds[task]) == PWSP_GRAPH_SKIPPED) {
+    if (pwsp_graph_is_cut(graph) || pwsp_load_relaxed(&graph->kinds[task]) == PWSP_GRAPH_SKIPPED) {
         return pwsp_graph_finish(graph, lane, task, PTOWSP_OK, true);
     }
     const pwsp_graph_node *node = &graph->nodes[task];

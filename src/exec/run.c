@@ -12,6 +12,8 @@
 
 #include "../base/atomic.h"
 
+#include <inttypes.h>
+
 // -- life -----------------------------------------------------------------------------------------
 
 static bool pwsp_run_init(ptowsp_run *run) {
@@ -51,7 +53,12 @@ void ptowsp_run_destroy(ptowsp_run *run) {
     if (!run) {
         return;
     }
+    if (pwsp_start_is_pending(run->start)) {
+        ptowsp_run_cancel(run);
+        ptowsp_run_wait(run);
+    }
     const pwsp_memory *memory = &run->context->memory;
+    pwsp_start_destroy(run->start);
     pwsp_workers_destroy(run->workers);
     pwsp_frontend_destroy(run->front);
     pwsp_pipes_free(&run->pipes);
@@ -68,7 +75,7 @@ static size_t pwsp_run_bytes(const ptowsp_run *run) {
            pwsp_timeline_bytes(&run->time) + pwsp_walk_bytes(&run->walk) +
            pwsp_pipes_bytes(&run->pipes) + pwsp_recorder_bytes(&run->recorder) +
            (size_t)run->critical_capacity * sizeof(uint64_t) + pwsp_frontend_bytes(run->front) +
-           pwsp_workers_bytes(run->workers);
+           pwsp_workers_bytes(run->workers) + pwsp_start_bytes(run->start);
 }
 
 // -- binding --------------------------------------------------------------------------------------
@@ -162,7 +169,7 @@ static ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
     pwsp_walk_begin(&run->walk, true);
     for (;;) {
         pwsp_arrival arrival;
-        switch (pwsp_expander_next(x)) {
+        switch (pwsp_walk_event(&run->walk, pwsp_expander_next(x))) {
         case PWSP_EVENT_END:
             // Skipped parts may hold more tasks, which matters only below the threshold.
             *out_count = x->has_skipped && x->task_count < run->program->schedule.start_threshold
@@ -318,7 +325,8 @@ static bool pwsp_run_simple(ptowsp_run *run, bool is_time_only) {
         }
         if (is_called) {
             x->task.index = x->task_count + i;
-            if (!pwsp_walk_kernel(&run->walk, is_time_only, &cycles)) {
+            if (pwsp_walk_is_cut(&run->walk) ||
+                !pwsp_walk_kernel(&run->walk, is_time_only, &cycles)) {
                 return false;
             }
         }
@@ -345,7 +353,7 @@ static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
     PTOWSP_ASSERT(!is_clocked || !has_plain);
     run->batch.count = 0;
     for (;;) {
-        pwsp_event event = pwsp_expander_next(x);
+        pwsp_event event = pwsp_walk_event(&run->walk, pwsp_expander_next(x));
         while (PWSP_LIKELY(event == PWSP_EVENT_TASK)) {
             pwsp_arrival arrival;
             pwsp_wall_mark mark = {0, 0, 0, 0};
@@ -376,7 +384,7 @@ static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
                     return pwsp_run_flush(run) ? pwsp_run_fail_walk(run) : pwsp_run_fail_time(run);
                 }
             }
-            event = pwsp_expander_again(x);
+            event = pwsp_walk_event(&run->walk, pwsp_expander_again(x));
         }
         if (event == PWSP_EVENT_NONE) {
             continue;
@@ -426,6 +434,18 @@ static bool pwsp_run_find_critical(ptowsp_run *run) {
     return true;
 }
 
+// The status of an execution that was cut, unless all was done by then. Something that is stuck
+// stays so.
+static ptowsp_status pwsp_run_cut(ptowsp_run *run, ptowsp_status status) {
+    ptowsp_status cut = pwsp_halt_status(&run->walk.halt);
+    if (cut == PTOWSP_OK || status == PTOWSP_OK || status == PTOWSP_STUCK) {
+        return status;
+    }
+    return pwsp_fail(run->context, cut, PTOWSP_NO_INDEX, "run: %s; %" PRIu64 " tasks accounted for",
+                     cut == PTOWSP_CANCELLED ? "cancelled" : "its time limit is over",
+                     run->time.sim.stats.task_count);
+}
+
 static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
     pwsp_sim *sim = &run->time.sim;
     ptowsp_run_stats *stats = &sim->stats;
@@ -452,7 +472,7 @@ static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
             pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
     }
     stats->memory_bytes = pwsp_run_bytes(run);
-    return status;
+    return pwsp_run_cut(run, status);
 }
 
 // Checks everything before anything is called. *out_task_count is the number that time needs.
@@ -597,7 +617,25 @@ static ptowsp_status pwsp_run_execute_on_lanes(ptowsp_run *run, const ptowsp_run
 
 // -- executing ------------------------------------------------------------------------------------
 
-static ptowsp_status pwsp_run_check_options(ptowsp_run *run, const ptowsp_run_options *options) {
+PWSP_INTERNAL bool pwsp_run_claim(ptowsp_run *run, const ptowsp_run_options *options) {
+    if (pwsp_exchange_acquire(&run->is_running, 1u)) {
+        return false;
+    }
+    pwsp_halt_begin(&run->walk.halt, options->time_limit_ns);
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_run_leave(ptowsp_run *run) {
+    PTOWSP_ASSERT(pwsp_run_is_running(run));
+    pwsp_store_release(&run->is_running, 0u);
+}
+
+PWSP_INTERNAL bool pwsp_run_is_on_lanes(const ptowsp_run_options *options) {
+    return options->lane_count > 1 && options->mode == PTOWSP_RUN_EXECUTE;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_run_check_options(ptowsp_run *run,
+                                                   const ptowsp_run_options *options) {
     if ((uint32_t)options->mode > PTOWSP_RUN_TIME_ONLY) {
         return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "run: there is no mode %d", (int)options->mode);
@@ -619,21 +657,16 @@ static ptowsp_status pwsp_run_check_options(ptowsp_run *run, const ptowsp_run_op
 PWSP_INTERNAL ptowsp_status pwsp_run_execute_by(ptowsp_run *run, const ptowsp_run_options *options,
                                                 uint32_t core_count, pwsp_run_issue_fn issue,
                                                 void *user) {
-    ptowsp_run_options chosen = *options;
-    chosen.lane_count = 0;
-    if (pwsp_exchange_acquire(&run->is_running, 1u)) {
-        return PTOWSP_BUSY;
-    }
-    ptowsp_status status = pwsp_run_check_options(run, &chosen);
-    if (status == PTOWSP_OK) {
-        pwsp_walk_set_cost(&run->walk, &chosen.cost);
-        status = pwsp_run_reserve(run, core_count, false);
-    }
-    if (status == PTOWSP_OK) {
-        status = pwsp_run_execute(run, &chosen, false, issue, user);
-    }
-    pwsp_store_release(&run->is_running, 0u);
-    return status;
+    pwsp_walk_set_cost(&run->walk, &options->cost);
+    ptowsp_status status = pwsp_run_reserve(run, core_count, false);
+    return status == PTOWSP_OK ? pwsp_run_execute(run, options, false, issue, user) : status;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_run_execute_here(ptowsp_run *run,
+                                                  const ptowsp_run_options *options) {
+    pwsp_walk_set_cost(&run->walk, &options->cost);
+    return pwsp_run_is_on_lanes(options) ? pwsp_run_execute_on_lanes(run, options)
+                                         : pwsp_run_execute(run, options, false, NULL, NULL);
 }
 
 ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options) {
@@ -642,18 +675,20 @@ ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *opti
     if (options) {
         chosen = *options;
     }
-    if (pwsp_load_relaxed(&run->context->busy) || pwsp_exchange_acquire(&run->is_running, 1u)) {
+    if (pwsp_run_is_running(run) || pwsp_load_relaxed(&run->context->busy) ||
+        !pwsp_run_claim(run, &chosen)) {
         return PTOWSP_BUSY;
     }
     ptowsp_status status = pwsp_run_check_options(run, &chosen);
     if (status == PTOWSP_OK) {
-        pwsp_walk_set_cost(&run->walk, &chosen.cost);
-        bool is_on_lanes = chosen.lane_count > 1 && chosen.mode == PTOWSP_RUN_EXECUTE;
-        status = is_on_lanes ? pwsp_run_execute_on_lanes(run, &chosen)
-                             : pwsp_run_execute(run, &chosen, false, NULL, NULL);
+        status = pwsp_run_execute_here(run, &chosen);
     }
-    pwsp_store_release(&run->is_running, 0u);
+    pwsp_run_leave(run);
     return status;
+}
+
+void ptowsp_run_cancel(ptowsp_run *run) {
+    pwsp_halt_cancel(&run->walk.halt);
 }
 
 ptowsp_status ptowsp_run_what_if(ptowsp_run *run, const ptowsp_run_options *options,

@@ -5,6 +5,7 @@
 
 #include "frontend.h"
 #include "recorder.h"
+#include "start.h"
 #include "workers.h"
 
 // Executes a program's tasks: issues them through the run's front end, as lanes of the context do.
@@ -13,7 +14,7 @@ typedef ptowsp_status (*pwsp_run_issue_fn)(void *user, ptowsp_run *run);
 struct ptowsp_run {
     ptowsp_context *context;
     const ptowsp_program *program;
-    uint32_t is_running;  // atomic
+    uint32_t is_running;  // atomic; of a started run until it has been waited for
     pwsp_bindings bindings;
     pwsp_timed timed;
     pwsp_timeline time;
@@ -30,10 +31,31 @@ struct ptowsp_run {
     uint64_t critical_count, critical_capacity;
     bool has_records;  // of tasks
     bool has_clock;    // and their wall clock
+    // A started execution.
+    pwsp_start *start;
+    ptowsp_run_options started;
+    bool has_lanes;         // the context is busy with it
+    ptowsp_device *device;  // it is on this one, or NULL
 };
 
-// Executes as ptowsp_run_execute does, on an executor with core_count cores. The context must have
-// been entered.
+// The run is claimed, by one execution at a time: false if it already is. Nothing is cancelled yet.
+PWSP_INTERNAL bool pwsp_run_claim(ptowsp_run *run, const ptowsp_run_options *options);
+PWSP_INTERNAL void pwsp_run_leave(ptowsp_run *run);
+PWSP_INTERNAL ptowsp_status pwsp_run_check_options(ptowsp_run *run,
+                                                   const ptowsp_run_options *options);
+PWSP_INTERNAL bool pwsp_run_is_on_lanes(const ptowsp_run_options *options);
+
+// Executes a claimed run whose options have been checked, on the calling thread and lanes.
+PWSP_INTERNAL ptowsp_status pwsp_run_execute_here(ptowsp_run *run,
+                                                  const ptowsp_run_options *options);
+
+// Starts a claimed run: fn(user) executes it on its thread, with run->start->inner as its context.
+// After an error the run is still claimed.
+PWSP_INTERNAL ptowsp_status pwsp_run_start_by(ptowsp_run *run, const ptowsp_run_options *options,
+                                              pwsp_start_fn fn, void *user);
+
+// Executes a claimed run as ptowsp_run_execute does, on an executor with core_count cores. The
+// context must have been entered.
 PWSP_INTERNAL ptowsp_status pwsp_run_execute_by(ptowsp_run *run, const ptowsp_run_options *options,
                                                 uint32_t core_count, pwsp_run_issue_fn issue,
                                                 void *user);

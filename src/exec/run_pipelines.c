@@ -113,6 +113,7 @@ PWSP_INTERNAL bool pwsp_pipes_begin(pwsp_pipes *pipes, const ptowsp_run_options 
     host.user = pipes;
     host.is_ordered = !walk->is_time_only;
     host.has_records = options->record_tasks;
+    host.halt = &walk->halt;
     host.token_limit = options->token_limit ? options->token_limit : UINT64_MAX;
     host.has_latency = program->latency_symbol && bindings->is_bound[latency];
     host.latency = host.has_latency ? bindings->initial[latency] : 0;
@@ -165,7 +166,7 @@ PWSP_INTERNAL bool pwsp_pipes_run(pwsp_pipes *pipes, pwsp_pipeline_arrival *out_
 static bool pwsp_pipes_process_dry(pwsp_pipes *pipes) {
     pwsp_expander *x = &pipes->walk->expander;
     for (;;) {
-        switch (pwsp_expander_next(x)) {
+        switch (pwsp_walk_event(pipes->walk, pwsp_expander_next(x))) {
         case PWSP_EVENT_TASK:
             if (x->kernel->code && !pwsp_walk_check_tiles(pipes->walk, x->kernel->code)) {
                 return false;

@@ -162,6 +162,7 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_network_resume(pwsp_pipelines *pipelines,
                                                    pwsp_process *process) {
     const pwsp_network_op *op = &pipelines->network_ops[process->next_op + process->has_met];
     process->has_met = false;
+    pwsp_halt *halt = pipelines->host.halt;
     uint64_t *cells = pipelines->cells;
     uint64_t time = process->time;
     pwsp_network_swap(pipelines, process);
@@ -170,7 +171,7 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_network_resume(pwsp_pipelines *pipelines,
         switch (op->kind) {
         case PWSP_NETWORK_LOOP_END: {
             pwsp_frame *frame = &process->frames[process->frame_count - 1];
-            if (frame->i + 1 == frame->count) {
+            if (frame->i + 1 == frame->count || pwsp_halt_is(halt)) {
                 break;
             }
             cells[op->cell] = (uint64_t)++frame->i;
@@ -206,7 +207,8 @@ PWSP_FORCE_INLINE pwsp_resumed pwsp_network_resume(pwsp_pipelines *pipelines,
             continue;
         case PWSP_NETWORK_RECEIVE:
             if (pwsp_channel_pending(channel) > 0) {
-                if (PWSP_UNLIKELY(pwsp_channel_first_due(channel) > PTOWSP_CYCLES_MAX)) {
+                if (PWSP_UNLIKELY(pwsp_channel_first_due(channel) > PTOWSP_CYCLES_MAX) ||
+                    pwsp_halt_is(halt)) {
                     break;
                 }
                 pwsp_network_take(channel, &cells[op->cell], &time);
@@ -259,6 +261,10 @@ PWSP_INTERNAL bool pwsp_pipelines_walk_freely(pwsp_pipelines *pipelines) {
         pwsp_process *process = &pipelines->exchange.processes[pipelines->exchange.ready - 1];
         PTOWSP_ASSERT(process->wait == PWSP_PROCESS_READY);
         pipelines->exchange.ready = process->after;
+        if (pwsp_halt_is(pipelines->host.halt)) {
+            pwsp_expander_fail_halt(pipelines->x, pipelines->host.halt);
+            return false;
+        }
         if (pwsp_network_resume(pipelines, process) == PWSP_RESUMED_FAILED) {
             return false;
         }

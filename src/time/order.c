@@ -106,6 +106,10 @@ static bool pwsp_pipelines_event(pwsp_pipelines *pipelines, pwsp_process *proces
 PWSP_INTERNAL pwsp_resumed pwsp_pipelines_step(pwsp_pipelines *pipelines, pwsp_process *process,
                                                uint32_t *next) {
     pwsp_expander *x = pipelines->x;
+    if (pwsp_halt_is(pipelines->host.halt)) {
+        pwsp_expander_fail_halt(x, pipelines->host.halt);
+        return PWSP_RESUMED_FAILED;
+    }
     x->next_op = *next;
     pwsp_event event = pwsp_expander_next(x);
     *next = x->next_op;

@@ -44,6 +44,7 @@ typedef struct pwsp_pipeline_host {
     bool has_latency;  // of all channels:
     uint64_t latency;
     uint64_t token_limit;  // of each channel
+    pwsp_halt *halt;       // ends the walk early
 } pwsp_pipeline_host;
 
 typedef struct pwsp_chain {

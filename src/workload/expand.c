@@ -10,6 +10,8 @@
 #include "../base/text.h"
 #include "../runtime/walk_check.h"
 
+#define PWSP_EXPANDER_ROUNDS 4096u  // iterations without an event, at most
+
 // -- errors ---------------------------------------------------------------------------------------
 
 PWSP_INTERNAL pwsp_event pwsp_expander_fail(pwsp_expander *x, ptowsp_status status, uint64_t index,
@@ -24,6 +26,15 @@ PWSP_INTERNAL pwsp_event pwsp_expander_fail(pwsp_expander *x, ptowsp_status stat
     va_end(args);
     x->status = status;
     x->index = index;
+    return PWSP_EVENT_ERROR;
+}
+
+PWSP_INTERNAL pwsp_event pwsp_expander_fail_halt(pwsp_expander *x, const pwsp_halt *halt) {
+    ptowsp_text_buffer buffer = {x->text, sizeof x->text, 0};
+    x->status = pwsp_halt_status(halt);
+    x->index = PTOWSP_NO_INDEX;
+    PTOWSP_ASSERT(x->status != PTOWSP_OK);
+    pwsp_text_format(ptowsp_text_to_buffer(&buffer), "%s", ptowsp_status_text(x->status));
     return PWSP_EVENT_ERROR;
 }
 
@@ -489,6 +500,10 @@ PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
         case PWSP_OP_LOOP_END:
             if (pwsp_expander_loop_end(x, op)) {
                 return PWSP_EVENT_SCOPE_END;
+            }
+            if (PWSP_UNLIKELY(++x->round_count == PWSP_EXPANDER_ROUNDS)) {
+                x->round_count = 0;
+                return PWSP_EVENT_NONE;
             }
             break;
         case PWSP_OP_SCOPE: return pwsp_scope_event((pwsp_scope)op->at);

@@ -3,6 +3,7 @@
 #ifndef PWSP_EXPAND_H
 #define PWSP_EXPAND_H
 
+#include "../base/halt.h"
 #include "program.h"
 
 typedef struct pwsp_frame {
@@ -14,7 +15,8 @@ typedef struct pwsp_frame {
 } pwsp_frame;
 
 typedef enum pwsp_event {
-    PWSP_EVENT_NONE,  // of pwsp_expander_again only: call pwsp_expander_next
+    PWSP_EVENT_NONE,  // call pwsp_expander_next: after many empty iterations, so that a walk can be
+                      // ended anywhere; and of pwsp_expander_again
     PWSP_EVENT_END,
     PWSP_EVENT_TASK,        // task, tiles_at, task_op
     PWSP_EVENT_PARALLEL,    // a parallel scope begins
@@ -50,8 +52,9 @@ typedef struct pwsp_expander {
     pwsp_frame *frames;
     uint32_t frame_count;
     uint32_t next_op;
-    uint32_t node;     // of the event
-    bool has_skipped;  // something unknown: task_count is not that of the program
+    uint32_t round_count;  // iterations ended since the last NONE
+    uint32_t node;         // of the event
+    bool has_skipped;      // something unknown: task_count is not that of the program
     pwsp_fault fault;
     ptowsp_task task;
     const pwsp_task_op *task_op;
@@ -89,6 +92,9 @@ PWSP_INTERNAL void pwsp_expander_load(pwsp_expander *x);
 // Records an error at the current event's place, with the variables around. Returns ERROR.
 PWSP_INTERNAL pwsp_event pwsp_expander_fail(pwsp_expander *x, ptowsp_status status, uint64_t index,
                                             const char *format, ...) PWSP_PRINTF(4, 5);
+// The execution is to end early, by `halt`, which says so. Returns ERROR.
+PWSP_INTERNAL pwsp_event pwsp_expander_fail_halt(pwsp_expander *x, const pwsp_halt *halt);
+
 // For an array that is read where it has no element, which x->fault tells.
 PWSP_INTERNAL pwsp_event pwsp_expander_fail_fault(pwsp_expander *x, bool is_key);
 

@@ -1,0 +1,54 @@
+// How an execution ends early: cancelled by any thread, or by its time limit.
+//
+// One word says whether there is anything to look at, so a task costs one relaxed load. Nobody is
+// woken: a thread that sleeps waits for a kernel that has begun, or for a lane that is about to run
+// ready tasks. Those return or are left out, and wake it.
+
+#ifndef PWSP_HALT_H
+#define PWSP_HALT_H
+
+#include "atomic.h"
+#include "base.h"
+
+#define PWSP_HALT_CANCELLED 1u
+#define PWSP_HALT_TIMED_OUT 2u
+#define PWSP_HALT_LIMITED   4u  // the clock must be looked at
+
+typedef struct pwsp_halt {
+    uint32_t word;                         // atomic
+    PWSP_ALIGNAS(8) uint64_t deadline_ns;  // of ptowsp_clock_ns; if limited
+} pwsp_halt;
+
+// Before an execution, on the thread that starts it. What was cancelled before is forgotten.
+PWSP_INLINE void pwsp_halt_begin(pwsp_halt *halt, uint64_t time_limit_ns) {
+    uint64_t now = time_limit_ns ? ptowsp_clock_ns() : 0;
+    halt->deadline_ns = time_limit_ns > UINT64_MAX - now ? UINT64_MAX : now + time_limit_ns;
+    pwsp_store_seq_cst(&halt->word, time_limit_ns ? PWSP_HALT_LIMITED : 0u);
+}
+
+PWSP_INLINE void pwsp_halt_cancel(pwsp_halt *halt) {
+    pwsp_fetch_or_seq_cst(&halt->word, PWSP_HALT_CANCELLED);
+}
+
+// CANCELLED, TIMED_OUT, or OK; does not look at the clock.
+PWSP_INLINE ptowsp_status pwsp_halt_status(const pwsp_halt *halt) {
+    uint32_t word = pwsp_load_relaxed(&halt->word);
+    return word & PWSP_HALT_CANCELLED   ? PTOWSP_CANCELLED
+           : word & PWSP_HALT_TIMED_OUT ? PTOWSP_TIMED_OUT
+                                        : PTOWSP_OK;
+}
+
+// The part of pwsp_halt_is that is rare.
+PWSP_INLINE bool pwsp_halt_look(pwsp_halt *halt) {
+    if (pwsp_halt_status(halt) == PTOWSP_OK && ptowsp_clock_ns() >= halt->deadline_ns) {
+        pwsp_fetch_or_seq_cst(&halt->word, PWSP_HALT_TIMED_OUT);
+    }
+    return pwsp_halt_status(halt) != PTOWSP_OK;
+}
+
+// Must nothing more be begun?
+PWSP_FORCE_INLINE bool pwsp_halt_is(pwsp_halt *halt) {
+    return PWSP_UNLIKELY(pwsp_load_relaxed(&halt->word) != 0) && pwsp_halt_look(halt);
+}
+
+#endif

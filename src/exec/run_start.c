@@ -1,0 +1,88 @@
+// Runs that execute on a thread of their own; see start.h.
+//
+// A started run and its bindings have the inner context in place of the caller's. It is set and put
+// back on the caller's thread, when nothing executes. On lanes the caller's context is entered as
+// well, since these are its lanes; on a device, whose calls then say BUSY, too.
+
+#include "device.h"
+#include "run.h"
+
+#include "../base/atomic.h"
+
+static void pwsp_run_set_context(ptowsp_run *run, ptowsp_context *context) {
+    run->context = context;
+    run->bindings.context = context;
+    if (run->device) {
+        run->device->context = context;
+        run->device->memory.context = context;
+    }
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_run_start_by(ptowsp_run *run, const ptowsp_run_options *options,
+                                              pwsp_start_fn fn, void *user) {
+    ptowsp_status status = pwsp_start_reserve(&run->start, run->context, "run");
+    if (status == PTOWSP_OK) {
+        run->started = *options;
+        pwsp_run_set_context(run, &run->start->inner);
+        pwsp_start_go(run->start, run->device != NULL, fn, user);
+    }
+    return status;
+}
+
+static ptowsp_status pwsp_run_started(void *user) {
+    ptowsp_run *run = (ptowsp_run *)user;
+    return pwsp_run_execute_here(run, &run->started);
+}
+
+ptowsp_status ptowsp_run_start(ptowsp_run *run, const ptowsp_run_options *options) {
+    ptowsp_run_options chosen;
+    memset(&chosen, 0, sizeof chosen);
+    if (options) {
+        chosen = *options;
+    }
+    // A run that is running may have the inner context, which must not be looked at.
+    if (pwsp_load_relaxed(&run->is_running) || pwsp_load_relaxed(&run->context->busy) ||
+        !pwsp_run_claim(run, &chosen)) {
+        return PTOWSP_BUSY;
+    }
+    ptowsp_status status = pwsp_run_check_options(run, &chosen);
+    run->has_lanes = false;
+    run->device = NULL;
+    if (status == PTOWSP_OK && pwsp_run_is_on_lanes(&chosen)) {
+        run->has_lanes = pwsp_context_enter(run->context);
+        status = run->has_lanes ? PTOWSP_OK : PTOWSP_BUSY;
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_run_start_by(run, &chosen, pwsp_run_started, run);
+    }
+    if (status != PTOWSP_OK) {
+        if (run->has_lanes) {
+            pwsp_context_leave(run->context);
+        }
+        pwsp_run_leave(run);
+    }
+    return status;
+}
+
+ptowsp_status ptowsp_run_wait(ptowsp_run *run) {
+    if (!pwsp_start_is_pending(run->start)) {
+        return pwsp_load_relaxed(&run->is_running)
+                   ? PTOWSP_BUSY  // from one of its kernels
+                   : pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                               "run: it has not been started, or has been waited for");
+    }
+    ptowsp_status status = pwsp_start_wait(run->start);
+    pwsp_run_set_context(run, run->start->context);
+    if (run->has_lanes || run->device) {
+        pwsp_context_leave(run->context);
+    }
+    run->device = NULL;
+    run->has_lanes = false;
+    pwsp_run_leave(run);
+    return status;
+}
+
+ptowsp_status ptowsp_run_poll(ptowsp_run *run) {
+    bool is_busy = pwsp_start_is_pending(run->start) && !pwsp_start_is_done(run->start);
+    return is_busy ? PTOWSP_BUSY : ptowsp_run_wait(run);
+}

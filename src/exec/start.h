@@ -1,0 +1,55 @@
+// Starting: an execution on a thread of its own, which its owner polls or waits for.
+//
+//      owner's thread                       its thread, asleep between executions
+//      begin: inner context, state IDLE
+//      go: state ASKED (1)                  sees ASKED (2), calls fn
+//                                           state DONE (3)
+//      poll or wait: sees DONE (4)
+//
+// (1) releases what the owner has prepared to (2), (3) releases the execution to (4). While the
+// execution runs, it uses the inner context: the memory and the lanes of the owner's, with an error
+// of its own. So the owner may use its context meanwhile.
+
+#ifndef PWSP_START_H
+#define PWSP_START_H
+
+#include "../base/context.h"
+#include "../base/sleeper.h"
+
+typedef ptowsp_status (*pwsp_start_fn)(void *user);
+
+enum { PWSP_START_IDLE = 0, PWSP_START_ASKED, PWSP_START_DONE, PWSP_START_STOP };
+
+typedef struct pwsp_start {
+    ptowsp_context *context;  // the owner's
+    ptowsp_context inner;
+    pwsp_thread thread;
+    pwsp_start_fn fn;
+    void *user;
+    ptowsp_status status;  // of the execution; see (3)
+    bool is_pending;       // it has been started and not been waited for; the owner's alone
+    uint32_t state;        // atomic
+    pwsp_sleeper asked;    // the thread sleeps here
+    pwsp_sleeper done;     // the owner sleeps here
+} pwsp_start;
+
+// Makes the thread, if *start is NULL. An error in the context otherwise; `what` begins its text.
+PWSP_INTERNAL ptowsp_status pwsp_start_reserve(pwsp_start **start, ptowsp_context *context,
+                                               const char *what);
+PWSP_INTERNAL void pwsp_start_destroy(pwsp_start *start);  // NULL is ignored; not pending
+PWSP_INTERNAL size_t pwsp_start_bytes(const pwsp_start *start);
+
+PWSP_INLINE bool pwsp_start_is_pending(const pwsp_start *start) {
+    return start && start->is_pending;
+}
+
+// Calls fn on the thread. is_busy: the inner context has been entered.
+PWSP_INTERNAL void pwsp_start_go(pwsp_start *start, bool is_busy, pwsp_start_fn fn, void *user);
+
+// Is it done?
+PWSP_INTERNAL bool pwsp_start_is_done(const pwsp_start *start);
+
+// Waits, and returns what fn has returned. Its error becomes that of the owner's context.
+PWSP_INTERNAL ptowsp_status pwsp_start_wait(pwsp_start *start);
+
+#endif
