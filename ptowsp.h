@@ -5553,11 +5553,6 @@ PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32
 //      -DPTO_ISA_ROOT=DIR              against a PTO-ISA checkout: its CPU simulator, C++20
 //      -DPTOWSP_ASCEND=ON              with CANN, for the device
 //
-// For a device the AICPU runs the program, and gives tasks to cores that poll for them. With
-// -DPTOWSP_DRIVEN=ON besides, the host runs it, on threads, and launches a kernel (<<<>>>) for each
-// task. That needs none of the AICPU's loader, whose interface CANN does not document, and takes
-// some tens of microseconds for a task: a launch, two copies, a wait. Outputs are the same.
-//
 // The first way is tested. The other two are written from public headers and documents of PTO-ISA
 // and CANN, and have not run.
 //

@@ -14,7 +14,6 @@
 #include <vector>
 
 #define WSP_ASCEND
-#include "../src/npu/tree/host/wsp_cann.cpp"
 #include "../src/npu/tree/host/wsp_ascend.cpp"
 
 #include "test.h"

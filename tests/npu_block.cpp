@@ -18,21 +18,6 @@ void HALF(wsp_task *tasks, uint32_t count, uint8_t *fifos) {
     }
 }
 
-#elif defined(LAUNCH)
-
-// The launch of a task by the host (WSP_DRIVEN), as a call.
-#include "ptoisa_shim.h"
-
-#include "wsp_abi.h"
-
-extern "C" void cube_task(wsp_device_task *task, uint64_t ffts);
-extern "C" void vector_task(wsp_device_task *task, uint64_t ffts);
-extern "C" int32_t wsp_launch_block(uint32_t, void *, uint64_t argument, uint64_t ffts);
-extern "C" int32_t wsp_launch_block(uint32_t, void *, uint64_t argument, uint64_t ffts) {
-    wsp_device_task *task = reinterpret_cast<wsp_device_task *>(argument);
-    return pto::RunBlock([=] { cube_task(task, ffts); }, [=] { vector_task(task, ffts); }) ? 0 : 1;
-}
-
 #else
 
 #include "ptoisa_shim.h"

@@ -1,7 +1,6 @@
 // Emits a tree, for npu_tree_test.sh: a directory, and how many kernels it has, an odd number. Its
 // tensor has rows x 4 elements; they are doubled, halved, doubled, ... a kernel each. With a third
-// argument, a run with 1, 2, 3, 4 is recorded there. With 0 kernels, one for cube and vector cores,
-// and a run of it.
+// argument, a run with 1, 2, 3, 4 is recorded there. With 0 kernels, one for cube and vector cores.
 
 #include "ptowsp.h"
 
@@ -57,14 +56,8 @@ int main(int argc, char **argv) {
     }
     PTOWSP_WORKLOAD(m, "scale") {
         if (count == 0) {
-            // Under a condition that is loaded from a tensor.
-            ptowsp_tensor_desc n = {"n", PTOWSP_I32, 2, {1, 2}, PTOWSP_LOCATION_GLOBAL};
-            ptowsp_view view = {.tensor = ptowsp_tensor_make(m, &n), .rows = 1, .cols = 2};
             ptowsp_task_desc mixed = mixed_make(m);
-            ptowsp_slot_load(m, 0, &view, ptowsp_i64(m, 0), ptowsp_i64(m, 1));
-            PTOWSP_WHEN(m, ptowsp_eq(ptowsp_slot(m, 0, PTOWSP_TYPE_I64), ptowsp_i64(m, -3))) {
-                ptowsp_task_make(m, &mixed);
-            }
+            ptowsp_task_make(m, &mixed);
         }
         PTOWSP_PARALLEL(m, i, ptowsp_axis_dynamic(m, "rows")) {
             for (unsigned k = 0; k < count; k++) {
@@ -77,24 +70,7 @@ int main(int argc, char **argv) {
     }
     check(context, ptowsp_program_create(context, m, NULL, &program));
     check(context, ptowsp_npu_emit(context, program, &tree));
-    if (argc > 3 && count == 0) {
-        static float data[4][40 * 16];
-        static const char *const names[4] = {"a", "b", "c", "z"};
-        ptowsp_run *run;
-        check(context, ptowsp_run_create(context, program, &run));
-        check(context, ptowsp_run_bind_size(run, "rows", 0));
-        for (unsigned i = 0; i < 4 * 40 * 16; i++) {
-            data[i / (40 * 16)][i % (40 * 16)] = (float)(i * 37 % 64) / 32 - 1;
-        }
-        for (int i = 0; i < 4; i++) {
-            ptowsp_buffer buffer = {.data = data[i]};
-            check(context, ptowsp_run_bind_tensor(run, names[i], &buffer));
-        }
-        int32_t n[2] = {5, -3};
-        ptowsp_buffer loaded = {.data = n};
-        check(context, ptowsp_run_bind_tensor(run, "n", &loaded));
-        check(context, ptowsp_npu_record(context, run, NULL, argv[3]));
-    } else if (argc > 3) {
+    if (argc > 3) {
         float data[5] = {0, 1, 2, 3, 4};  // not where files are aligned
         ptowsp_buffer buffer = {.data = data + 1, .dtype = PTOWSP_F32, .rank = 2, .shape = {1, 4}};
         ptowsp_run_options options = {.cost = {.model = PTOWSP_MODEL_A2A3}};

@@ -38,7 +38,7 @@ cc -std=c11 -I"$ROOT" "$ROOT/tests/npu_tree.c" "$LIBRARY/ptowsp.o" "$LIBRARY/pto
 cd "$OUT"
 ./emit one 1 recorded
 ./emit many 41
-./emit mixed 0 attended
+./emit mixed 0
 
 # Floats 1, 2, 3, ... as the tensor, and twice as much.
 printf '\000\000\200\077\000\000\000\100\000\000\100\100\000\000\200\100' > x.bin
@@ -170,49 +170,6 @@ done
 rm ./*-block.cpp.o  # a device starts it
 "$CXX" -std=c++17 -Wall -Wextra -Imixed/include -Imixed/shim "$ROOT/tests/npu_block.cpp" ./*-*.cpp.o -o block -pthread
 says "block: good" ./block
-# Driven by the host: its program, with a CANN to link with; cores as before, whose launches are calls.
-drive() { # TREE: its program is TREE-driven/run
-    mkdir -p "$1-driven"
-    set -- "$1" -std=c++17 -O0 -Wall -Wextra -Werror -DWSP_ASCEND -DWSP_DRIVEN -I"$1/include" -I"$1/aicpu" \
-        -I"$1/aicore" -I"$1/host" -isystem "$ROOT/tests/cann_stub" -pthread
-    tree=$1
-    shift
-    for file in host/main aicore/dispatch; do
-        "$CXX" "$@" -c "$tree/$file.cpp" -o "$tree-driven/${file#*/}.o" || fail "$tree/$file.cpp does not drive"
-    done
-    all=$(for file in "$tree"/aicpu/*.cpp "$tree"/host/wsp_host.cpp; do
-        [ "$file" = "$tree/aicpu/wsp_core.cpp" ] || echo "-include $file"; done)
-    "$CXX" "$@" -include "$tree/aicpu/wsp_core.cpp" $all "$ROOT/tests/npu_cann.cpp" "$tree-driven"/*.o \
-        -o "$tree-driven/run" -ldl || fail "$tree cannot be built to drive"
-}
-on_device="-std=c++17 -O0 -fPIC -w -DWSP_ASCEND -DWSP_DRIVEN -D__CCE_AICORE__ -Idevice"
-drive one
-"$CXX" $on_device -DWSP_UNIT_vector -Ione/include -Ione/aicpu -Ione/aicore -Ione/shim -shared cores.cpp \
-    one/aicore/kernels/k0.cpp one/aicore/dispatch.cpp -o one-driven/libwsp_vector.so
-says "check: good" one-driven/run --check moved
-says "x            4 elements, 0 wrong" one-driven/run --check moved --aicpu 2 --cores 3
-call=1  # of CANN: each fails once
-until CANN_FAIL_AT=$call one-driven/run --check moved > said 2>&1; do
-    grep -q "device: .* returned 507" said || { cat said; fail "call $call of CANN fails, and nobody says so"; }
-    call=$((call + 1))
-done
-[ $call -gt 15 ] || fail "only $call calls of CANN"
-mv one-driven/libwsp_vector.so one-driven/elsewhere.so
-refuses "one-driven/libwsp_vector.so" one-driven/run --check moved
-drive mixed
-for half in cube:CUBE vector:VEC; do
-    name=${half%:*}
-    for file in block.cpp mixed/aicore/kernels/attend.cpp mixed/aicore/dispatch.cpp; do
-        "$CXX" $on_device -DWSP_UNIT_block -D__DAV_${half#*:}__ -Dwsp=wsp_$name -Dwsp_core_run=${name}_run \
-            -Dwsp_kernel_attend=${name}_attend -Dwsp_block_task=${name}_task -Dwsp_launch_block=${name}_launch \
-            -Imixed/include -Imixed/aicpu -Imixed/aicore -Imixed/shim -c "$file" \
-            -o "mixed-driven/$name-$(basename "$file").lib"
-    done
-done
-"$CXX" -std=c++17 -O0 -fPIC -DLAUNCH -Imixed/include -Imixed/shim -c "$ROOT/tests/npu_block.cpp" -o mixed-driven/launch.lib
-"$CXX" -shared mixed-driven/*.lib -o mixed-driven/libwsp_block.so -pthread
-says "check: good" mixed-driven/run --check attended
-
 echo '#include "wsp_native.h"' > native.cpp
 refuses "a kernel that is a C function is not for AICore" \
     "$CXX" -std=c++17 -fsyntax-only -DWSP_ASCEND -Ione/include -Ione/aicore native.cpp

@@ -273,12 +273,12 @@ aicore/wsp_kernel.h      aicore/wsp_kernel.h aicore/wsp_dispatch.h
 aicore/wsp_merge.cpp     aicore/wsp_merge.cpp
 aicore/wsp_native.h      aicore/wsp_native.h
 aicpu/wsp_aicpu.cpp      aicore/wsp_worker.cpp aicpu/wsp_clock.cpp aicpu/wsp_scheduler.cpp aicpu/wsp_cores.cpp aicpu/wsp_expand.cpp aicpu/wsp_device_main.cpp
-aicpu/wsp_aicpu.h        include/wsp_bell.h include/wsp_driven.h aicore/wsp_worker.h aicpu/wsp_clock.h aicpu/wsp_scheduler.h
+aicpu/wsp_aicpu.h        include/wsp_bell.h aicore/wsp_worker.h aicpu/wsp_clock.h aicpu/wsp_scheduler.h
 aicpu/wsp_expand.h       include/wsp_number.h aicpu/wsp_expand.h
 aicpu/wsp_pipeline.cpp   aicpu/wsp_pipeline_network.cpp aicpu/wsp_pipeline_turns.cpp aicpu/wsp_pipeline.cpp
 aicpu/wsp_pipeline.h     aicpu/wsp_pipeline_network.h aicpu/wsp_pipeline.h
 host/main.cpp            host/elements.h host/bindable.h host/recording.h host/replay.h host/timeline.h host/main.cpp
-host/wsp_host.cpp        host/wsp_bindings.h host/wsp_run.h host/wsp_bindings.cpp host/wsp_run.cpp host/wsp_threads.cpp host/wsp_cann.h host/wsp_cann.cpp host/wsp_ascend.cpp host/wsp_driven.cpp host/wsp_runner.cpp
+host/wsp_host.cpp        host/wsp_bindings.h host/wsp_run.h host/wsp_bindings.cpp host/wsp_run.cpp host/wsp_ascend.cpp host/wsp_runner.cpp
 host/wsp_runner.h        host/wsp_runner.h
 include/wsp_abi.h        include/wsp_abi.h include/wsp_device.h
 "

@@ -7,8 +7,6 @@
 // its own. So it drops cache lines before it reads data of other processors, and writes lines back
 // after it has written data for them.
 //
-// If the host runs the program (WSP_DRIVEN), it launches one task at a time here, without lines.
-//
 // A core waits without a limit of its own: the AICPU tells it to quit however a run ends, and when
 // the AICPU does not end, the host resets the device.
 
@@ -30,23 +28,6 @@ AICORE inline void refresh(__gm__ const void *address) {
          SINGLE_CACHE_LINE);
     dsb(DSB_DDR);
 }
-
-AICORE inline void run_task(__gm__ wsp_task *task WSP_BLOCK_PARAM) {
-    __gm__ const char *bytes = reinterpret_cast<__gm__ const char *>(task);
-    for (uint32_t i = 0; i < sizeof(wsp_task); i += 64) {
-        refresh(bytes + i);
-    }
-    wsp_core_run(task WSP_BLOCK_ARG);
-    pipe_barrier(PIPE_ALL);
-    refresh(bytes + sizeof(wsp_task) - 1);  // cycles and status
-    refresh(bytes + sizeof(wsp_task) - 64);
-}
-
-}  // namespace
-
-#ifndef WSP_DRIVEN
-
-namespace {
 
 template <typename T> AICORE inline T load(__gm__ const T *field) {
     return *static_cast<__gm__ const volatile T *>(field);
@@ -90,7 +71,14 @@ AICORE inline void work_at(__gm__ pwsp_line *line, uint32_t core WSP_BLOCK_PARAM
         }
         __gm__ wsp_task *task =
             reinterpret_cast<__gm__ wsp_task *>(static_cast<uintptr_t>(address));
-        run_task(task WSP_BLOCK_ARG);
+        __gm__ const char *bytes = reinterpret_cast<__gm__ const char *>(task);
+        for (uint32_t i = 0; i < sizeof(wsp_task); i += 64) {
+            refresh(bytes + i);
+        }
+        wsp_core_run(task WSP_BLOCK_ARG);
+        pipe_barrier(PIPE_ALL);
+        refresh(bytes + sizeof(wsp_task) - 1);  // cycles and status
+        refresh(bytes + sizeof(wsp_task) - 64);
         pwsp_core_done(line);
     }
 }
@@ -141,54 +129,13 @@ extern "C" __global__ AICORE void wsp_vector_cores(__gm__ wsp_device_run *run) {
 #define WSP_LAUNCH wsp_launch_vector
 #define WSP_FFTS
 #endif
-#define WSP_ARGUMENT wsp_device_run
 
-#else
-
-#if defined(WSP_UNIT_block)
-extern "C" __global__ AICORE void wsp_block_task(__gm__ wsp_device_task *there, uint64_t ffts) {
-    set_ffts_base_addr(ffts);
-    refresh(there);
-#if WSP_HAS_CUBE
-    const uint32_t part = 0, unit = PTOWSP_UNIT_CUBE;
-#else
-    const uint32_t part = 1 + static_cast<uint32_t>(get_subblockid()), unit = PTOWSP_UNIT_VECTOR;
-#endif
-    if (there->unit == PTOWSP_UNIT_MIX || (there->unit == unit && part < 2)) {
-        wsp::Pipes pipes(reinterpret_cast<__gm__ uint8_t *>(static_cast<uintptr_t>(there->fifos)));
-        run_task(&there->parts[part].task, pipes);
-    }
-    pipe_barrier(PIPE_ALL);
-}
-#define WSP_CORES  wsp_block_task
-#define WSP_LAUNCH wsp_launch_block
-#define WSP_FFTS   , ffts
-#elif defined(WSP_UNIT_cube)
-extern "C" __global__ AICORE void wsp_cube_task(__gm__ wsp_device_task *there) {
-    run_task(&there->parts[0].task);
-}
-#define WSP_CORES  wsp_cube_task
-#define WSP_LAUNCH wsp_launch_cube
-#define WSP_FFTS
-#else
-extern "C" __global__ AICORE void wsp_vector_task(__gm__ wsp_device_task *there) {
-    run_task(&there->parts[0].task);
-}
-#define WSP_CORES  wsp_vector_task
-#define WSP_LAUNCH wsp_launch_vector
-#define WSP_FFTS
-#endif
-#define WSP_ARGUMENT wsp_device_task
-
-#endif
-
-// Called by the host: starts blocks of cores; the stream waits for their end. `ffts` is the address
-// of the flags between cores, which blocks need.
-extern "C" int32_t WSP_LAUNCH(uint32_t block_count, void *stream, uint64_t argument,
-                              uint64_t ffts) {
+// Called by the host: starts the cores; the stream waits for their end. `ffts` is the address of the
+// flags between cores, which blocks need.
+extern "C" int32_t WSP_LAUNCH(uint32_t block_count, void *stream, uint64_t run, uint64_t ffts) {
     (void)ffts;
     WSP_CORES<<<block_count, nullptr, stream>>>(
-        reinterpret_cast<WSP_ARGUMENT *>(static_cast<uintptr_t>(argument)) WSP_FFTS);
+        reinterpret_cast<wsp_device_run *>(static_cast<uintptr_t>(run)) WSP_FFTS);
     return 0;
 }
 

@@ -1,7 +1,7 @@
 // A core knows only its line: it waits there for a task, runs it by the number of its kernel, and
 // reports it done. On a device cores do so in wsp_core_main.cpp.
 
-#if !defined(WSP_ASCEND) || defined(WSP_DRIVEN)
+#ifndef WSP_ASCEND
 
 #include "wsp_worker.h"
 

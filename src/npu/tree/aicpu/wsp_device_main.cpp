@@ -3,7 +3,7 @@
 //
 // THIS HAS NEVER RUN (see host/wsp_ascend.cpp).
 
-#if defined(WSP_ASCEND) && !defined(WSP_DRIVEN)
+#ifdef WSP_ASCEND
 
 #include <stdio.h>
 

@@ -243,16 +243,9 @@ void Run::load_slot(uint32_t place, uint32_t slot, uint32_t tensor, std::initial
         return;
     }
     element.access = READ;
-    if (!target_->await_element(element)) {
-        return;
+    if (target_->await_element(element)) {
+        slots_[slot] = pwsp_view_load(&this->tensor(tensor), &element);
     }
-#ifdef WSP_DRIVEN
-    if (!load_element(this->tensor(tensor), element, &slots_[slot])) {
-        fail(PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX, "the device gave no element");
-    }
-#else
-    slots_[slot] = pwsp_view_load(&this->tensor(tensor), &element);
-#endif
 }
 
 void Run::reset(std::initializer_list<uint32_t> edges) {

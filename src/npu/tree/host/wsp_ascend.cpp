@@ -1,5 +1,8 @@
-// The runner's other half, with CANN: the device runs the program. Memory, streams and copies are
-// in wsp_cann, which says how far all this has been tried.
+// The runner's other half, with CANN: memory, streams and processors of a device.
+//
+// THIS HAS NEVER RUN. It was written without a device, from public documents. The order of calls
+// and their names and arguments come from them; a compiler has checked it against declarations of
+// them, and no more. Expect to correct it, first where it says (unsure).
 //
 //      open      aclInit, aclrtSetDevice, time limit of operators, a stream for each processor
 //      copy      tensors, arrays and tables to the device, with its addresses in them
@@ -8,58 +11,395 @@
 //      copy      tensors that are written, and slots, from the device
 //      close     everything open, in the opposite order, also after errors
 //
-// The device needs libwsp_aicpu.so, libwsp_cube.so and libwsp_vector.so, or libwsp_block.so for
-// programs with MIX.
+// Each call's result is checked; an error reports the call and its return value. The device needs
+// libwsp_aicpu.so, libwsp_cube.so and libwsp_vector.so, or libwsp_block.so for programs with MIX. They
+// are searched in the directory $WSP_LIBRARIES, or beside the running program.
 
-#if defined(WSP_ASCEND) && !defined(WSP_DRIVEN)
+#ifdef WSP_ASCEND
 
-#include "wsp_cann.h"
+#include "wsp_device.h"
+#include "wsp_run.h"
 
+#include <dlfcn.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <acl/acl.h>
 #include <runtime/rt.h>
 
 namespace wsp {
 
 namespace {
 
+constexpr uint32_t TIME_LIMIT_MS = 50 * 1000;
 constexpr char AICPU_LIBRARY[] = "libwsp_aicpu.so";
 constexpr char AICPU_FUNCTION[] = "wsp_aicpu_main";
 
-enum Stream { STREAM_AICPU, STREAM_VECTOR, STREAM_CUBE, STREAM_COUNT };
+// Starts the cores of a unit; exported by its library (aicore/wsp_core_main.cpp).
+typedef int32_t (*launch_fn)(uint32_t block_count, void *stream, uint64_t run, uint64_t ffts);
 
-// A device with its processors.
-class Ascend : public Device {
+template <typename T> const T *host_table(uint64_t address) {
+    return reinterpret_cast<const T *>(static_cast<uintptr_t>(address));
+}
+
+uint64_t address_of(const void *pointer) {
+    return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(pointer));
+}
+
+// -- open resources -------------------------------------------------------------------------------
+
+class Device {
   public:
-    using Device::Device;
+    // *status gets the status of the first error, even of one while closing.
+    Device(Bindings *bindings, uint32_t time_limit_ms, ptowsp_status *status)
+        : bindings_(bindings), status_(status),
+          time_limit_ms_(time_limit_ms ? time_limit_ms : TIME_LIMIT_MS) {
+    }
+    ~Device();
+    Device(const Device &) = delete;
+    Device &operator=(const Device &) = delete;
 
+    bool open(int32_t device);
     bool start(const wsp_device_run &run, uint64_t run_there);
     bool wait();
+
+    void *allocate(size_t size);
+    bool copy_to(void *device, const void *host, size_t size);
+    bool copy_from(void *host, const void *device, size_t size);
 
     // The AICPU ceases to wait for a core before the device ends the AICPU's own operator, so that
     // the core is named.
     uint32_t core_limit_ms() const {
-        return static_cast<uint32_t>(static_cast<uint64_t>(time_limit_ms()) * 8 / 10) + 1;
+        return static_cast<uint32_t>(static_cast<uint64_t>(time_limit_ms_) * 8 / 10) + 1;
     }
+    // Keeps the first error. Returns false.
+    bool fail(ptowsp_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
   private:
-    bool start_cores(const char *unit, uint32_t count, size_t stream, uint64_t run);
+    // Did a call of CANN succeed?
+    bool check(int32_t code, const char *call) {
+        return code == 0 || fail(PTOWSP_SYSTEM_FAILED, "device: %s returned %d", call, code);
+    }
+    bool await(aclrtStream stream, const char *what);
+    bool start_cores(const char *unit, uint32_t count, aclrtStream stream, uint64_t run);
     bool load_aicpu();
     bool start_aicpu(uint32_t thread_count, uint64_t run);
 
-    bool has_started_[STREAM_COUNT] = {false, false, false};
+    Bindings *bindings_;
+    ptowsp_status *status_;
+    uint32_t time_limit_ms_;
+    bool is_acl_open_ = false, is_device_open_ = false;
+    int32_t device_ = 0;
+    aclrtStream streams_[3] = {nullptr, nullptr, nullptr};  // AICPU, vector, cube
+    bool has_started_[3] = {false, false, false};
+    std::vector<void *> memory_, libraries_;
     uint64_t aicpu_argument_ = 0;  // lives until the AICPU has read it
     uint64_t ffts_ = 0;            // the flags between the cores of a block; 0: there are no blocks
 };
 
-bool Ascend::start_cores(const char *unit, uint32_t count, size_t stream_at, uint64_t run) {
-    const launch_fn launch = load(unit);
-    return launch && check(launch(count, stream(stream_at), run, ffts_),
-                           (std::string("wsp_launch_") + unit).c_str());
+#define WSP_CALL(call) check(static_cast<int32_t>(call), #call)
+
+bool Device::fail(ptowsp_status status, const char *format, ...) {
+    char text[WSP_DEVICE_TEXT_SIZE];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (*status_ == PTOWSP_OK) {
+        *status_ = bindings_->fail(status, PTOWSP_NO_INDEX, "%s", text);
+    }
+    return false;
+}
+
+bool Device::open(int32_t device) {
+    // The device ends operators a little before the host ceases to wait.
+    const uint64_t limit_us = static_cast<uint64_t>(time_limit_ms_) * 900;
+    uint64_t actual = 0;
+    is_acl_open_ = WSP_CALL(aclInit(nullptr));
+    is_device_open_ = is_acl_open_ && WSP_CALL(aclrtSetDevice(device));
+    device_ = device;
+    bool is_good = is_device_open_ && WSP_CALL(aclrtSetOpExecuteTimeOutV2(limit_us, &actual));
+    for (aclrtStream &stream : streams_) {
+        is_good = is_good && WSP_CALL(aclrtCreateStream(&stream));
+    }
+    return is_good;
+}
+
+Device::~Device() {
+    for (aclrtStream stream : streams_) {
+        if (stream) {
+            WSP_CALL(aclrtDestroyStream(stream));
+        }
+    }
+    for (void *memory : memory_) {
+        WSP_CALL(aclrtFree(memory));
+    }
+    for (void *library : libraries_) {
+        dlclose(library);
+    }
+    if (is_device_open_) {
+        WSP_CALL(aclrtResetDevice(device_));
+    }
+    if (is_acl_open_) {
+        WSP_CALL(aclFinalize());
+    }
+}
+
+void *Device::allocate(size_t size) {
+    void *memory = nullptr;
+    if (!WSP_CALL(aclrtMalloc(&memory, std::max<size_t>(size, 64), ACL_MEM_MALLOC_HUGE_FIRST))) {
+        return nullptr;
+    }
+    memory_.push_back(memory);
+    return memory;
+}
+
+bool Device::copy_to(void *device, const void *host, size_t size) {
+    return size == 0 || WSP_CALL(aclrtMemcpy(device, size, host, size, ACL_MEMCPY_HOST_TO_DEVICE));
+}
+
+bool Device::copy_from(void *host, const void *device, size_t size) {
+    return size == 0 || WSP_CALL(aclrtMemcpy(host, size, device, size, ACL_MEMCPY_DEVICE_TO_HOST));
+}
+
+// -- bound data -----------------------------------------------------------------------------------
+
+// Bytes of the host that go to the device. Overlapping tensors are copied as one, so that they
+// overlap there as well.
+struct Block {
+    uint64_t begin, end;
+    bool is_written;
+    void *device;
+};
+
+class Copies {
+  public:
+    explicit Copies(Device &device) : device_(device) {
+    }
+
+    void add(uint64_t begin, uint64_t size, bool is_written) {
+        if (size > 0) {
+            blocks_.push_back({begin, begin + size, is_written, nullptr});
+        }
+    }
+
+    bool copy_to() {
+        merge();
+        for (Block &block : blocks_) {
+            block.device = device_.allocate(block.end - block.begin);
+            if (!block.device || !device_.copy_to(block.device, host_table<char>(block.begin),
+                                                  block.end - block.begin)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    bool copy_from() const {
+        bool is_good = true;
+        for (const Block &block : blocks_) {
+            void *host = reinterpret_cast<void *>(static_cast<uintptr_t>(block.begin));
+            is_good = is_good && (!block.is_written ||
+                                  device_.copy_from(host, block.device, block.end - block.begin));
+        }
+        return is_good;
+    }
+
+    // The device address of host data; 0 for data that is not there.
+    uint64_t device_of(uint64_t host) const {
+        for (const Block &block : blocks_) {
+            if (block.begin <= host && host < block.end) {
+                return address_of(block.device) + (host - block.begin);
+            }
+        }
+        return 0;
+    }
+
+  private:
+    void merge() {
+        std::sort(blocks_.begin(), blocks_.end(),
+                  [](const Block &a, const Block &b) { return a.begin < b.begin; });
+        std::vector<Block> merged;
+        for (const Block &block : blocks_) {
+            if (!merged.empty() && block.begin < merged.back().end) {
+                merged.back().end = std::max(merged.back().end, block.end);
+                merged.back().is_written = merged.back().is_written || block.is_written;
+            } else {
+                merged.push_back(block);
+            }
+        }
+        blocks_ = merged;
+    }
+
+    Device &device_;
+    std::vector<Block> blocks_;
+};
+
+// The tables of bindings, first on the host, then on the device.
+class Bound {
+  public:
+    Bound(Device &device, const wsp_program &program, const wsp_bindings &bindings)
+        : device_(device), program_(program), host_(bindings), copies_(device) {
+    }
+
+    bool copy_to(uint64_t *out_bindings);
+    bool copy_from();
+
+  private:
+    void add_array(const pwsp_array &array) {
+        if (array.is_bound) {
+            copies_.add(address_of(array.data), pwsp_array_bytes(&array), false);
+        }
+    }
+    template <typename T> void add_list(const T *list, uint64_t count) {
+        if (list) {
+            copies_.add(address_of(list), count * sizeof(T), false);
+        }
+    }
+    void add_data();
+    void *at_device(const void *host) const {
+        return reinterpret_cast<void *>(
+            static_cast<uintptr_t>(copies_.device_of(address_of(host))));
+    }
+    template <typename T> const T *there(const T *list) const {
+        return static_cast<const T *>(at_device(list));
+    }
+    template <typename T> bool put(const std::vector<T> &table, uint64_t *out_address) {
+        void *memory = device_.allocate(table.size() * sizeof(T));
+        *out_address = address_of(memory);
+        return memory && device_.copy_to(memory, table.data(), table.size() * sizeof(T));
+    }
+
+    Device &device_;
+    const wsp_program &program_;
+    const wsp_bindings &host_;
+    Copies copies_;
+    uint64_t slots_ = 0;  // on the device
+};
+
+void Bound::add_data() {
+    for (uint32_t i = 1; i < program_.array_count; i++) {
+        add_array(host_table<pwsp_array>(host_.arrays)[i]);
+    }
+    for (uint32_t i = 1; i < program_.axis_count; i++) {
+        const pwsp_bound_csr &csr = host_table<pwsp_bound_csr>(host_.csrs)[i];
+        if (csr.is_bound) {
+            add_array(csr.indptr);
+            add_array(csr.indices);
+        }
+    }
+    for (uint32_t i = 1; i < program_.axis_count; i++) {
+        const pwsp_plan_batch &bound = host_table<pwsp_plan_batch>(host_.batches)[i];
+        if (bound.is_bound) {
+            add_list(bound.batch.kv_lengths, bound.batch.sequence_count);
+            add_list(bound.batch.query_lengths, bound.batch.sequence_count);
+            add_list(bound.config.lane_speeds, bound.config.lane_count);
+            add_list(bound.config.tiers, bound.config.tier_count);
+        }
+    }
+    for (uint32_t i = 1; i < program_.tensor_count; i++) {
+        const pwsp_bound_tensor &tensor = host_table<pwsp_bound_tensor>(host_.tensors)[i];
+        if (tensor.is_bound) {
+            const int64_t size = tensor.element_size;
+            copies_.add(tensor.base + static_cast<uint64_t>(tensor.low * size),
+                        static_cast<uint64_t>((tensor.high - tensor.low + 1) * size),
+                        program_.tensors[i].is_written != 0);
+        }
+    }
+}
+
+bool Bound::copy_to(uint64_t *out_bindings) {
+    auto of_host = [](auto *table, uint32_t count) {
+        using T =
+            typename std::remove_const<typename std::remove_pointer<decltype(table)>::type>::type;
+        return std::vector<T>(table, table + count);
+    };
+    add_data();
+    if (!copies_.copy_to()) {
+        return false;
+    }
+    std::vector<pwsp_array> arrays =
+        of_host(host_table<pwsp_array>(host_.arrays), program_.array_count);
+    std::vector<pwsp_bound_csr> csrs =
+        of_host(host_table<pwsp_bound_csr>(host_.csrs), program_.axis_count);
+    std::vector<pwsp_bound_tensor> tensors =
+        of_host(host_table<pwsp_bound_tensor>(host_.tensors), program_.tensor_count);
+    for (pwsp_array &array : arrays) {
+        array.data = at_device(array.data);
+    }
+    for (pwsp_bound_csr &csr : csrs) {
+        csr.indptr.data = at_device(csr.indptr.data);
+        csr.indices.data = at_device(csr.indices.data);
+    }
+    for (pwsp_bound_tensor &tensor : tensors) {
+        tensor.data = static_cast<char *>(at_device(tensor.data));
+        tensor.base = address_of(tensor.data);
+    }
+    std::vector<pwsp_plan_batch> batches =
+        of_host(host_table<pwsp_plan_batch>(host_.batches), program_.axis_count);
+    for (pwsp_plan_batch &bound : batches) {
+        bound.batch.kv_lengths = there(bound.batch.kv_lengths);
+        bound.batch.query_lengths = there(bound.batch.query_lengths);
+        bound.config.lane_speeds = there(bound.config.lane_speeds);
+        bound.config.tiers = there(bound.config.tiers);
+    }
+    wsp_bindings bindings = host_;
+    bool is_good =
+        put(arrays, &bindings.arrays) && put(csrs, &bindings.csrs) &&
+        put(tensors, &bindings.tensors) && put(batches, &bindings.batches) &&
+        put(of_host(host_table<int64_t>(host_.sizes), program_.axis_count), &bindings.sizes) &&
+        put(of_host(host_table<uint64_t>(host_.symbols), program_.symbol_count),
+            &bindings.symbols) &&
+        put(of_host(host_table<uint8_t>(host_.is_symbol_bound), program_.symbol_count),
+            &bindings.is_symbol_bound) &&
+        put(of_host(host_table<uint64_t>(host_.slots), program_.slot_count), &bindings.slots);
+    slots_ = bindings.slots;
+    return is_good && put(std::vector<wsp_bindings>(1, bindings), out_bindings);
+}
+
+bool Bound::copy_from() {
+    void *slots = reinterpret_cast<void *>(static_cast<uintptr_t>(host_.slots));
+    return copies_.copy_from() && device_.copy_from(slots, host_table<char>(slots_),
+                                                    program_.slot_count * sizeof(uint64_t));
+}
+
+// -- processors -----------------------------------------------------------------------------------
+
+// The directory of the device's programs, with a slash.
+std::string library_directory() {
+    const char *directory = getenv("WSP_LIBRARIES");
+    if (directory && directory[0]) {
+        return std::string(directory) + "/";
+    }
+    char path[4096];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path);
+    std::string own(path, length > 0 ? static_cast<size_t>(length) : 0);
+    return own.substr(0, own.rfind('/') + 1);
+}
+
+bool Device::start_cores(const char *unit, uint32_t count, aclrtStream stream, uint64_t run) {
+    const std::string path = library_directory() + "libwsp_" + unit + ".so";
+    const std::string symbol = std::string("wsp_launch_") + unit;
+    void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        return fail(PTOWSP_SYSTEM_FAILED, "device: %s", dlerror());
+    }
+    libraries_.push_back(library);
+    launch_fn launch = nullptr;
+    void *found = dlsym(library, symbol.c_str());
+    memcpy(&launch, &found, sizeof launch);
+    if (!launch) {
+        return fail(PTOWSP_SYSTEM_FAILED, "device: %s has no %s", path.c_str(), symbol.c_str());
+    }
+    return check(launch(count, stream, run, ffts_), symbol.c_str());
 }
 
 // The file of the AICPU's program, read as a whole.
@@ -100,7 +440,7 @@ static_assert(offsetof(LoaderDeviceArguments, library_size) == 128, "as document
 static_assert(sizeof(LoaderDeviceArguments) == 160, "as documented");
 
 // Copies the AICPU's program to the device.
-bool Ascend::load_aicpu() {
+bool Device::load_aicpu() {
     const std::string path = library_directory() + AICPU_LIBRARY;
     std::vector<char> bytes;
     if (!read_file(path, &bytes)) {
@@ -111,7 +451,7 @@ bool Ascend::load_aicpu() {
     memset(&on_device, 0, sizeof on_device);
     on_device.dispatcher = on_device.library = address_of(library);
     on_device.dispatcher_size = on_device.library_size = bytes.size();
-    on_device.device = static_cast<uint64_t>(number());
+    on_device.device = static_cast<uint64_t>(device_);
     void *memory = library ? allocate(sizeof on_device) : nullptr;
     if (!memory || !copy_to(library, bytes.data(), bytes.size()) ||
         !copy_to(memory, &on_device, sizeof on_device)) {
@@ -129,8 +469,8 @@ bool Ascend::load_aicpu() {
     extended.kernelNameAddrOffset = offsetof(LoaderArguments, kernel);
     extended.soNameAddrOffset = offsetof(LoaderArguments, library);
     return WSP_CALL(rtAicpuKernelLaunchExWithArgs(KERNEL_TYPE_AICPU_KFC, "AST_DYN_AICPU", 1,
-                                                  &extended, nullptr, stream(STREAM_AICPU), 0)) &&
-           await(STREAM_AICPU, "the AICPU's loader");
+                                                  &extended, nullptr, streams_[0], 0)) &&
+           await(streams_[0], "the AICPU's loader");
 }
 
 // Writes the runtime's description of the AICPU's function; returns the file's path, or "".
@@ -155,7 +495,7 @@ std::string write_descriptor() {
 }
 
 // Starts the AICPU's threads, each of which calls wsp_aicpu_main.
-bool Ascend::start_aicpu(uint32_t thread_count, uint64_t run) {
+bool Device::start_aicpu(uint32_t thread_count, uint64_t run) {
     const std::string path = write_descriptor();
     if (path.empty()) {
         return fail(PTOWSP_SYSTEM_FAILED, "device: no file in /tmp can be written");
@@ -180,14 +520,13 @@ bool Ascend::start_aicpu(uint32_t thread_count, uint64_t run) {
     arguments.baseArgs.argsSize = sizeof aicpu_argument_;
     rtKernelLaunchCfg_t launch;
     memset(&launch, 0, sizeof launch);
-    return WSP_CALL(
-        rtsLaunchCpuKernel(function, thread_count, stream(STREAM_AICPU), &launch, &arguments));
+    return WSP_CALL(rtsLaunchCpuKernel(function, thread_count, streams_[0], &launch, &arguments));
 }
 
 // Cores first: they poll until the AICPU opens their lines. If the AICPU then fails to start, no
 // thread tells them to quit; closing the device ends them. With tasks of MIX all cores are started as
 // blocks, by the stream of cube cores.
-bool Ascend::start(const wsp_device_run &run, uint64_t run_there) {
+bool Device::start(const wsp_device_run &run, uint64_t run_there) {
     const struct {
         const char *unit;
         uint32_t count;
@@ -195,13 +534,14 @@ bool Ascend::start(const wsp_device_run &run, uint64_t run_there) {
     } units[] = {{"vector", run.vector_count, ACL_RT_DEV_RES_VECTOR_CORE},
                  {"cube", run.cube_count, ACL_RT_DEV_RES_CUBE_CORE}};
     const bool has_blocks = run.fifos != 0;
-    bool is_good = load_aicpu() && (!has_blocks || find_flags(&ffts_));
+    uint32_t length = 0;  // (unsure) of what is at the address
+    bool is_good = load_aicpu() && (!has_blocks || WSP_CALL(rtGetC2cCtrlAddr(&ffts_, &length)));
     for (size_t i = 0; i < 2 && is_good; i++) {
         uint32_t limit = 0;
         if (units[i].count == 0) {
             continue;
         }
-        is_good = WSP_CALL(aclrtGetStreamResLimit(stream(i + 1), units[i].limit, &limit));
+        is_good = WSP_CALL(aclrtGetStreamResLimit(streams_[i + 1], units[i].limit, &limit));
         if (is_good && units[i].count > limit) {
             is_good = fail(PTOWSP_LIMIT_EXCEEDED, "device: %u %s cores are asked for; it has %u",
                            units[i].count, units[i].unit, limit);
@@ -209,26 +549,37 @@ bool Ascend::start(const wsp_device_run &run, uint64_t run_there) {
         if (!is_good || (has_blocks && i == 0)) {
             continue;
         }
-        is_good =
-            start_cores(has_blocks ? "block" : units[i].unit, units[i].count, i + 1, run_there);
+        is_good = start_cores(has_blocks ? "block" : units[i].unit, units[i].count, streams_[i + 1],
+                              run_there);
         has_started_[i + 1] = is_good;
     }
     has_started_[0] = is_good && start_aicpu(run.aicpu_count, run_there);
     return has_started_[0];
 }
 
-bool Ascend::wait() {
+// The end of what a stream runs; the error says whose.
+bool Device::await(aclrtStream stream, const char *what) {
+    const int32_t code =
+        aclrtSynchronizeStreamWithTimeout(stream, static_cast<int32_t>(time_limit_ms_));
+    return code == 0 ||
+           fail(PTOWSP_SYSTEM_FAILED,
+                "device: aclrtSynchronizeStreamWithTimeout(%s) returned %d: the end was awaited "
+                "for at most %u ms",
+                what, code, static_cast<unsigned>(time_limit_ms_));
+}
+
+bool Device::wait() {
     const char *const names[] = {"the AICPU", "vector cores", ffts_ ? "blocks" : "cube cores"};
     bool is_good = true;
     for (size_t i = 0; i < 3; i++) {
-        is_good = is_good && (!has_started_[i] || await(i, names[i]));
+        is_good = is_good && (!has_started_[i] || await(streams_[i], names[i]));
     }
     return is_good;
 }
 
 // -- a run ----------------------------------------------------------------------------------------
 
-bool run_opened(Ascend &device, const wsp_program &program, const wsp_bindings &bindings,
+bool run_opened(Device &device, const wsp_program &program, const wsp_bindings &bindings,
                 wsp_device_run *run) {
     Bound bound(device, program, bindings);
     const std::vector<pwsp_line> lines(run->cube_count + run->vector_count, pwsp_line());
@@ -278,9 +629,9 @@ ptowsp_status run_program(const wsp_program &program, Bindings *bindings,
     run.index = PTOWSP_NO_INDEX;
     ptowsp_status status = PTOWSP_OK;
     {
-        Ascend device(bindings, options.time_limit_ms, &status);
+        Device device(bindings, options.time_limit_ms, &status);
         run.time_limit_ms = device.core_limit_ms();
-        if (device.open(0, STREAM_COUNT)) {
+        if (device.open(0)) {
             run_opened(device, program, bindings->table(), &run);
         }
     }

@@ -1,5 +1,5 @@
 // Runs a program with its bindings: wsp_run.cpp does it on threads of this machine, wsp_ascend.cpp
-// on the device, wsp_driven.cpp on threads that launch kernels there.
+// on the device.
 
 #ifndef WSP_RUN_H
 #define WSP_RUN_H
@@ -12,11 +12,6 @@ namespace wsp {
 // Options have been checked, and bindings verified. An error is in the bindings' failure.
 ptowsp_status run_program(const wsp_program &program, Bindings *bindings,
                           const wsp_runner_options &options, wsp_runner_result *out_result);
-
-// The same with tables, on threads of this machine: one for each core and each AICPU thread. Returns
-// what it failed with.
-Failure run_on_threads(const wsp_program &program, const wsp_bindings &bindings,
-                       const wsp_runner_options &options, wsp_runner_result *out_result);
 
 inline bool has_kernels_of(const wsp_program &program, uint32_t unit) {
     for (uint32_t i = 1; i < program.kernel_count; i++) {

@@ -19,7 +19,7 @@
 
 namespace wsp {
 
-#if defined(WSP_ASCEND) && !defined(WSP_DRIVEN)
+#if defined(WSP_ASCEND)
 
 class Bell {
   public:

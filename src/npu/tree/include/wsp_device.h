@@ -1,5 +1,4 @@
-// What the host hands to a device, in device memory: one wsp_device_run to its processors; or, if
-// the host itself runs the program (WSP_DRIVEN), a wsp_device_task to each kernel that it launches.
+// The host's start parameter for the processors of a device: one wsp_device_run in device memory.
 // Only in the build with CANN.
 
 #ifndef WSP_DEVICE_H
@@ -31,22 +30,6 @@ typedef struct wsp_device_run {
     char text[WSP_DEVICE_TEXT_SIZE];
 } wsp_device_run;
 
-// A part of a task: each core of a block has its own, in cache lines of its own.
-typedef struct wsp_device_part {
-    wsp_task task;
-    uint8_t rest[64 - sizeof(wsp_task) % 64];
-} wsp_device_part;
-
-// A kernel's task: the part of a cube core, then those of its two vector cores. A kernel of one kind
-// of cores has the first alone, in libraries of one kind, and that of its kind in those of blocks.
-typedef struct wsp_device_task {
-    uint64_t fifos;  // 2 * WSP_FIFO_BYTES, for MIX
-    uint32_t unit;   // a ptowsp_unit
-    uint8_t rest[52];
-    wsp_device_part parts[3];
-} wsp_device_task;
-
-PTOWSP_STATIC_ASSERT(sizeof(wsp_device_task) % 64 == 0, "wsp_device_task");
 PTOWSP_STATIC_ASSERT(sizeof(wsp_device_run) == 88 + WSP_DEVICE_TEXT_SIZE, "wsp_device_run");
 
 #endif
