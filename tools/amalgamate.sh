@@ -100,6 +100,8 @@ src/data/expr.h src/data/expr.c
 src/data/code.h src/data/code.c
 src/data/cost_model.h
 src/data/attention_cost.c
+src/data/linear.c
+src/data/layout.h src/data/layout.c src/data/layout_join.c src/data/relayout.c
 "
 # The floor that emitted trees carry as it is.
 RUNTIME="
