@@ -348,7 +348,8 @@ static void layout__relayouts_of_random_layouts_move_the_data_there(void **state
         ptowsp_mesh_layout now = layouts[0];
         for (uint32_t a = 0; a < mesh.axis_count; a++) {
             ptowsp_spread *s = &now.spreads[a];
-            bool is_even = s->cuts && !layouts[1].spreads[a].cuts;
+            const ptowsp_spread *to = &layouts[1].spreads[a];
+            bool is_even = s->cuts && to->kind == s->kind && to->dim == s->dim && !to->cuts;
             for (uint32_t i = 0; is_even && i <= mesh.sizes[a]; i++) {
                 is_even = s->cuts[i] * mesh.sizes[a] == now.shape[s->dim] * i;
             }
@@ -358,6 +359,8 @@ static void layout__relayouts_of_random_layouts_move_the_data_there(void **state
         uint32_t seen = 0;
         for (uint32_t i = 0; i < plan.step_count; i++) {
             const ptowsp_relayout_step *step = &plan.steps[i];
+            assert_int_equal(step->before.kind, now.spreads[step->axis].kind);
+            assert_ptr_equal(step->before.cuts, now.spreads[step->axis].cuts);
             now.spreads[step->axis] = step->after;
             assert_int_equal(ptowsp_mesh_layout_check(NULL, &mesh, &now), PTOWSP_OK);
             assert_int_equal(take_step(&mesh, &now, step, &one) * 2, step->bytes);
