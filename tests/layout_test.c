@@ -234,6 +234,30 @@ static void layout__joins_are_right_on_every_pair_of_layouts(void **state) {
     assert_int_equal(counts[PTOWSP_JOIN_MATMUL], 36);
 }
 
+static void layout__products_join_outer_dimensions_and_equal_cuts_alone(void **state) {
+    (void)state;
+    const int64_t cuts[2][5] = {{0, 1, 1, 5, 8}, {0, 1, 2, 5, 8}};
+    ptowsp_mesh_layout a = {"a", 2, 3, {4, 6, 8}, {dim(0), dim(2)}}, c;
+    ptowsp_mesh_layout b = {"b", 2, 3, {4, 8, 5}, {dim(0), dim(1)}};
+    a.spreads[1].cuts = b.spreads[1].cuts = cuts[0];
+    assert_int_equal(ptowsp_mesh_layout_join(NULL, &grid, PTOWSP_JOIN_MATMUL, &a, &b, "c", &c),
+                     PTOWSP_OK);
+    char text[80];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_mesh_layout_print(&grid, &c, ptowsp_text_to_buffer(&buffer));
+    assert_string_equal(text, "c[4 x 6 x 5] {dp: dim 0, tp: partial sum}");
+    b.spreads[1].cuts = cuts[1];
+    assert_int_equal(ptowsp_mesh_layout_join(NULL, &grid, PTOWSP_JOIN_MATMUL, &a, &b, "c", &c),
+                     PTOWSP_INVALID_PARAMS);
+    b.spreads[1].cuts = NULL;  // equal pieces: 0, 2, 4, 6, 8
+    assert_int_equal(ptowsp_mesh_layout_join(NULL, &grid, PTOWSP_JOIN_MATMUL, &a, &b, "c", &c),
+                     PTOWSP_INVALID_PARAMS);
+    b.spreads[1].cuts = cuts[0];
+    b.spreads[0].kind = PTOWSP_REPLICATED;  // a has half of the outer products
+    assert_int_equal(ptowsp_mesh_layout_join(NULL, &grid, PTOWSP_JOIN_MATMUL, &a, &b, "c", &c),
+                     PTOWSP_INVALID_PARAMS);
+}
+
 // -- relayouts ------------------------------------------------------------------------------------
 
 // A step by its definition, over what ranks have. Returns the most cells that a rank moves.
@@ -628,6 +652,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layout__parts_are_those_worked_out_on_paper),
         cmocka_unit_test(layout__joins_are_right_on_every_pair_of_layouts),
+        cmocka_unit_test(layout__products_join_outer_dimensions_and_equal_cuts_alone),
         cmocka_unit_test(layout__relayouts_of_random_layouts_move_the_data_there),
         cmocka_unit_test(layout__relayout_takes_the_collective_of_the_table),
         cmocka_unit_test(layout__meshes_that_cannot_be_are_refused),
