@@ -13206,6 +13206,934 @@ ptowsp_status ptowsp_attention_cost_of(const ptowsp_machine *machine,
 }
 
 // =================================================================================================
+// src/data/linear.c
+// =================================================================================================
+
+// Linear layouts: matrices over F2 of up to 64 by 64 bits, one word a column. Sums are exclusive or,
+// so all that is asked of 2^in_bits indices is answered by elimination on in_bits columns.
+
+static uint64_t pwsp_linear_mask(uint32_t bits) {
+    return bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+}
+
+static bool pwsp_linear_is_valid(const ptowsp_linear *linear) {
+    if (!linear || linear->in_bits > 64 || linear->out_bits > 64) {
+        return false;
+    }
+    for (uint32_t i = 0; i < 64; i++) {
+        uint64_t mask = i < linear->in_bits ? pwsp_linear_mask(linear->out_bits) : 0;
+        if (linear->columns[i] & ~mask) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static ptowsp_linear pwsp_linear_zero(uint32_t in_bits, uint32_t out_bits) {
+    ptowsp_linear linear;
+    memset(&linear, 0, sizeof linear);
+    linear.in_bits = in_bits;
+    linear.out_bits = out_bits;
+    return linear;
+}
+
+ptowsp_status ptowsp_linear_identity(uint32_t bits, ptowsp_linear *out_linear) {
+    return ptowsp_linear_strided(bits, 0, out_linear);
+}
+
+ptowsp_status ptowsp_linear_strided(uint32_t bits, uint32_t shift, ptowsp_linear *out_linear) {
+    if (!out_linear) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    if (bits > 64 || shift > 64 - bits) {
+        return PTOWSP_UNSUPPORTED_SIZE;
+    }
+    ptowsp_linear linear = pwsp_linear_zero(bits, bits + shift);
+    for (uint32_t i = 0; i < bits; i++) {
+        linear.columns[i] = UINT64_C(1) << (i + shift);
+    }
+    *out_linear = linear;
+    return PTOWSP_OK;
+}
+
+// The element's bits, lowest first: place in the block, owner, round.
+ptowsp_status ptowsp_linear_blocked(uint32_t bits, uint32_t owner_bits, uint32_t block_bits,
+                                    ptowsp_linear *out_linear) {
+    if (!out_linear) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    if (bits > 64) {
+        return PTOWSP_UNSUPPORTED_SIZE;
+    }
+    if (owner_bits > bits || block_bits > bits - owner_bits) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    ptowsp_linear linear = pwsp_linear_zero(bits, bits);
+    const uint32_t position_bits = bits - owner_bits;
+    for (uint32_t i = 0; i < bits; i++) {
+        uint32_t to = i < block_bits      ? i
+                      : i < position_bits ? i + owner_bits
+                                          : i - position_bits + block_bits;
+        PTOWSP_ASSERT(to < bits);
+        linear.columns[i] = UINT64_C(1) << to;
+    }
+    *out_linear = linear;
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_linear_swizzle(uint32_t column_bits, uint32_t row_bits, uint32_t shift,
+                                    uint32_t count, ptowsp_linear *out_linear) {
+    if (!out_linear) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    if (column_bits > 64 || row_bits > 64 - column_bits) {
+        return PTOWSP_UNSUPPORTED_SIZE;
+    }
+    if (count > column_bits || shift > row_bits || count > row_bits - shift) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    ptowsp_linear linear = pwsp_linear_zero(column_bits + row_bits, column_bits + row_bits);
+    for (uint32_t i = 0; i < linear.in_bits; i++) {
+        linear.columns[i] = UINT64_C(1) << i;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        linear.columns[column_bits + shift + i] |= UINT64_C(1) << i;
+    }
+    *out_linear = linear;
+    return PTOWSP_OK;
+}
+
+uint64_t ptowsp_linear_apply(const ptowsp_linear *linear, uint64_t index) {
+    PTOWSP_ASSERT(pwsp_linear_is_valid(linear));
+    uint64_t image = 0;
+    for (uint32_t i = 0; i < linear->in_bits; i++) {
+        image ^= (index >> i & 1) ? linear->columns[i] : 0;
+    }
+    return image;
+}
+
+ptowsp_status ptowsp_linear_compose(const ptowsp_linear *outer, const ptowsp_linear *inner,
+                                    ptowsp_linear *out_linear) {
+    if (!out_linear || !pwsp_linear_is_valid(outer) || !pwsp_linear_is_valid(inner) ||
+        outer->in_bits != inner->out_bits) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    ptowsp_linear linear = pwsp_linear_zero(inner->in_bits, outer->out_bits);
+    for (uint32_t i = 0; i < inner->in_bits; i++) {
+        linear.columns[i] = ptowsp_linear_apply(outer, inner->columns[i]);
+    }
+    *out_linear = linear;
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_linear_transpose(const ptowsp_linear *linear, ptowsp_linear *out_linear) {
+    if (!out_linear || !pwsp_linear_is_valid(linear)) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    ptowsp_linear turned = pwsp_linear_zero(linear->out_bits, linear->in_bits);
+    for (uint32_t i = 0; i < linear->in_bits; i++) {
+        for (uint32_t j = 0; j < linear->out_bits; j++) {
+            turned.columns[j] |= (linear->columns[i] >> j & 1) << i;
+        }
+    }
+    *out_linear = turned;
+    return PTOWSP_OK;
+}
+
+// Elimination on columns: afterwards columns[i] has bit i alone, and the same operations have made
+// the inverse of the identity.
+ptowsp_status ptowsp_linear_inverse(const ptowsp_linear *linear, ptowsp_linear *out_linear) {
+    if (!out_linear || !pwsp_linear_is_valid(linear) || linear->in_bits != linear->out_bits) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    const uint32_t bits = linear->in_bits;
+    ptowsp_linear left = *linear, inverse = pwsp_linear_zero(bits, bits);
+    for (uint32_t i = 0; i < bits; i++) {
+        inverse.columns[i] = UINT64_C(1) << i;
+    }
+    for (uint32_t i = 0; i < bits; i++) {
+        uint32_t pivot = i;
+        while (pivot < bits && !(left.columns[pivot] >> i & 1)) {
+            pivot++;
+        }
+        if (pivot == bits) {
+            return PTOWSP_STUCK;
+        }
+        uint64_t column = left.columns[pivot], made = inverse.columns[pivot];
+        left.columns[pivot] = left.columns[i];
+        inverse.columns[pivot] = inverse.columns[i];
+        left.columns[i] = column;
+        inverse.columns[i] = made;
+        for (uint32_t j = 0; j < bits; j++) {
+            if (j != i && (left.columns[j] >> i & 1)) {
+                left.columns[j] ^= column;
+                inverse.columns[j] ^= made;
+            }
+        }
+    }
+    *out_linear = inverse;
+    return PTOWSP_OK;
+}
+
+// The rank of columns, of whose bits only those of the mask count.
+static uint32_t pwsp_linear_rank(const ptowsp_linear *linear, uint64_t mask) {
+    uint64_t basis[64];  // those found so far; their highest bits differ
+    uint32_t rank = 0;
+    for (uint32_t i = 0; i < linear->in_bits; i++) {
+        uint64_t column = linear->columns[i] & mask;
+        for (uint32_t j = 0; j < rank; j++) {  // takes the basis vector's highest bit away
+            column = pwsp_min_u64(column, column ^ basis[j]);
+        }
+        if (column) {
+            PTOWSP_ASSERT(rank < 64);
+            basis[rank++] = column;
+        }
+    }
+    return rank;
+}
+
+uint32_t ptowsp_linear_rank(const ptowsp_linear *linear) {
+    PTOWSP_ASSERT(pwsp_linear_is_valid(linear));
+    return pwsp_linear_rank(linear, UINT64_MAX);
+}
+
+// Addresses are a space of 2^rank words, and those of one bank a coset of the kernel of its bits, so
+// each bank that is met at all is met equally often.
+ptowsp_status ptowsp_linear_conflicts(const ptowsp_linear *linear, uint32_t first_bit,
+                                      uint32_t bank_bits, uint64_t *out_accesses) {
+    if (!out_accesses || !pwsp_linear_is_valid(linear) || first_bit > 64 ||
+        bank_bits > 64 - first_bit) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    uint64_t banks = bank_bits == 0 ? 0 : pwsp_linear_mask(bank_bits) << first_bit;
+    uint32_t words = pwsp_linear_rank(linear, UINT64_MAX), met = pwsp_linear_rank(linear, banks);
+    PTOWSP_ASSERT(met <= words);
+    if (words - met == 64) {
+        return PTOWSP_LIMIT_EXCEEDED;
+    }
+    *out_accesses = UINT64_C(1) << (words - met);
+    return PTOWSP_OK;
+}
+
+// =================================================================================================
+// src/data/layout.h
+// =================================================================================================
+
+// Layouts of tensors over ranks: what the rooms of layouts share.
+
+#ifndef PWSP_LAYOUT_H
+#define PWSP_LAYOUT_H
+
+#define PWSP_LAYOUT_TEXT_MAX 240  // of a layout within an error; longer ones are cut off
+
+// Records an error if there is a context to record it in, and returns the status.
+PWSP_INTERNAL ptowsp_status pwsp_layout_fail(ptowsp_context *context, ptowsp_status status,
+                                             uint64_t index, const char *format, ...)
+    PWSP_PRINTF(4, 5);
+
+// The same spread: kind, dimension, and pieces of the same sizes. `parts` is the size of the axis.
+PWSP_INTERNAL bool pwsp_spread_is_same(const ptowsp_spread *a, const ptowsp_spread *b,
+                                       int64_t dim_size, uint32_t parts);
+
+// What a rank holds of a layout that is valid.
+PWSP_INTERNAL ptowsp_mesh_layout_part pwsp_layout_part(const ptowsp_mesh *mesh,
+                                                       const ptowsp_mesh_layout *layout,
+                                                       uint32_t rank);
+
+// A layout as text, of PWSP_LAYOUT_TEXT_MAX bytes, for errors.
+PWSP_INTERNAL const char *pwsp_layout_text(const ptowsp_mesh *mesh,
+                                           const ptowsp_mesh_layout *layout, char *out);
+
+// Fails with "layouts: axis 'tp': <why>: <both layouts>".
+PWSP_INTERNAL ptowsp_status pwsp_layout_fail_pair(ptowsp_context *context, const ptowsp_mesh *mesh,
+                                                  const ptowsp_mesh_layout *a,
+                                                  const ptowsp_mesh_layout *b, uint64_t axis,
+                                                  const char *why);
+
+#endif
+
+// =================================================================================================
+// src/data/layout.c
+// =================================================================================================
+
+// Meshes of ranks, and how tensors are spread over them. A piece of a dimension is found by cutting
+// it once for each axis that shards it, in the order of axes:
+//
+//      dimension of 12, axes of 2 and 3      [0 1 2 3 4 5][6 7 8 9 10 11]
+//                                            [0 1][2 3][4 5]  [6 7][8 9][10 11]
+
+#include <stdarg.h>
+
+PWSP_INTERNAL ptowsp_status pwsp_layout_fail(ptowsp_context *context, ptowsp_status status,
+                                             uint64_t index, const char *format, ...) {
+    if (!context) {
+        return status;
+    }
+    char line[PWSP_ERROR_TEXT_MAX];
+    ptowsp_text_buffer buffer = {line, sizeof line, 0};
+    va_list args;
+    va_start(args, format);
+    pwsp_text_vformat(ptowsp_text_to_buffer(&buffer), format, args);
+    va_end(args);
+    return pwsp_fail(context, status, index, "%s", line);
+}
+
+// -- meshes ---------------------------------------------------------------------------------------
+
+ptowsp_status ptowsp_mesh_check(ptowsp_context *context, const ptowsp_mesh *mesh,
+                                uint32_t *out_rank_count) {
+    if (!mesh || mesh->axis_count == 0 || mesh->axis_count > PTOWSP_MESH_AXIS_MAX) {
+        return pwsp_layout_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                "mesh: %u axes; it has 1 to %d", mesh ? mesh->axis_count : 0,
+                                PTOWSP_MESH_AXIS_MAX);
+    }
+    uint64_t count = 1;
+    for (uint32_t i = 0; i < mesh->axis_count; i++) {
+        if (!pwsp_name_is_valid(mesh->names[i])) {
+            return pwsp_layout_fail(context, PTOWSP_INVALID_PARAMS, i,
+                                    "mesh: axis %u has no valid name", i);
+        }
+        for (uint32_t j = 0; j < i; j++) {
+            if (strcmp(mesh->names[i], mesh->names[j]) == 0) {
+                return pwsp_layout_fail(context, PTOWSP_INVALID_PARAMS, i,
+                                        "mesh: axis '%s' is there twice", mesh->names[i]);
+            }
+        }
+        if (mesh->sizes[i] == 0) {
+            return pwsp_layout_fail(context, PTOWSP_INVALID_PARAMS, i, "mesh: axis '%s' has size 0",
+                                    mesh->names[i]);
+        }
+        count *= mesh->sizes[i];  // at most 2^16 * 2^32
+        if (count > PTOWSP_MESH_RANK_MAX) {
+            return pwsp_layout_fail(context, PTOWSP_LIMIT_EXCEEDED, i,
+                                    "mesh: more than %d ranks with axis '%s' of %u",
+                                    PTOWSP_MESH_RANK_MAX, mesh->names[i], mesh->sizes[i]);
+        }
+    }
+    if (out_rank_count) {
+        *out_rank_count = (uint32_t)count;
+    }
+    return PTOWSP_OK;
+}
+
+uint32_t ptowsp_mesh_coordinate(const ptowsp_mesh *mesh, uint32_t rank, uint32_t axis) {
+    PTOWSP_ASSERT(axis < mesh->axis_count);
+    for (uint32_t i = mesh->axis_count; i-- > axis + 1;) {
+        rank /= mesh->sizes[i];
+    }
+    PTOWSP_ASSERT(axis > 0 || rank < mesh->sizes[0]);
+    return rank % mesh->sizes[axis];
+}
+
+// -- layouts --------------------------------------------------------------------------------------
+
+static ptowsp_status pwsp_layout_check_shape(ptowsp_context *context,
+                                             const ptowsp_mesh_layout *layout) {
+    if (!layout || !layout->name) {
+        return pwsp_layout_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                "layout: it is NULL or has no name");
+    }
+    if (layout->rank > PTOWSP_TENSOR_RANK_MAX || layout->element_bytes == 0) {
+        return pwsp_layout_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                "layout: tensor '%s' has %u dimensions (at most %d) and elements "
+                                "of %u bytes",
+                                layout->name, layout->rank, PTOWSP_TENSOR_RANK_MAX,
+                                layout->element_bytes);
+    }
+    uint64_t bytes = layout->element_bytes;
+    bool fits = true, is_empty = false;
+    for (uint32_t d = 0; d < layout->rank; d++) {
+        if (layout->shape[d] < 0) {
+            return pwsp_layout_fail(context, PTOWSP_INVALID_PARAMS, d,
+                                    "layout: dimension %u of tensor '%s' has size %lld", d,
+                                    layout->name, (long long)layout->shape[d]);
+        }
+        is_empty = is_empty || layout->shape[d] == 0;
+        fits = fits && pwsp_mul_fits(bytes, (uint64_t)layout->shape[d], &bytes);
+    }
+    if (!is_empty && (!fits || bytes > INT64_MAX)) {
+        return pwsp_layout_fail(context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                                "layout: the bytes of tensor '%s' do not fit 63 bits",
+                                layout->name);
+    }
+    return PTOWSP_OK;
+}
+
+// Cuts of axis a, which are alone on their dimension, do not fall, and cover it.
+static ptowsp_status pwsp_layout_check_cuts(ptowsp_context *context, const ptowsp_mesh *mesh,
+                                            const ptowsp_mesh_layout *layout, uint32_t a) {
+    const ptowsp_spread *spread = &layout->spreads[a];
+    const uint32_t d = spread->dim, parts = mesh->sizes[a];
+    for (uint32_t b = 0; b < mesh->axis_count; b++) {
+        const ptowsp_spread *other = &layout->spreads[b];
+        if (b != a && other->kind == PTOWSP_SHARDED && other->dim == d) {
+            return pwsp_layout_fail(context, PTOWSP_INVALID_PARAMS, a,
+                                    "layout: dimension %u of tensor '%s' is cut by axis '%s' at "
+                                    "given places, and by axis '%s' too",
+                                    d, layout->name, mesh->names[a], mesh->names[b]);
+        }
+    }
+    bool is_valid = spread->cuts[0] == 0 && spread->cuts[parts] == layout->shape[d];
+    for (uint32_t i = 0; i < parts; i++) {
+        is_valid = is_valid && spread->cuts[i] <= spread->cuts[i + 1];
+    }
+    return is_valid
+               ? PTOWSP_OK
+               : pwsp_layout_fail(context, PTOWSP_INVALID_PARAMS, a,
+                                  "layout: cuts of dimension %u of tensor '%s' along axis "
+                                  "'%s' do not rise from 0 to %lld",
+                                  d, layout->name, mesh->names[a], (long long)layout->shape[d]);
+}
+
+ptowsp_status ptowsp_mesh_layout_check(ptowsp_context *context, const ptowsp_mesh *mesh,
+                                       const ptowsp_mesh_layout *layout) {
+    ptowsp_status status = ptowsp_mesh_check(context, mesh, NULL);
+    if (status == PTOWSP_OK) {
+        status = pwsp_layout_check_shape(context, layout);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    uint64_t pieces[PTOWSP_TENSOR_RANK_MAX];  // at most PTOWSP_MESH_RANK_MAX
+    for (uint32_t d = 0; d < PTOWSP_TENSOR_RANK_MAX; d++) {
+        pieces[d] = 1;
+    }
+    ptowsp_spread_kind partial = PTOWSP_REPLICATED;  // maxima of sums are not sums of maxima
+    for (uint32_t a = 0; a < mesh->axis_count; a++) {
+        const ptowsp_spread *spread = &layout->spreads[a];
+        const uint32_t d = spread->dim;
+        if ((uint32_t)spread->kind > PTOWSP_PARTIAL_MAX ||
+            (spread->kind == PTOWSP_SHARDED && d >= layout->rank)) {
+            return pwsp_layout_fail(context, PTOWSP_INVALID_PARAMS, a,
+                                    "layout: tensor '%s' of %u dimensions along axis '%s': kind "
+                                    "%u, dimension %u",
+                                    layout->name, layout->rank, mesh->names[a],
+                                    (uint32_t)spread->kind, d);
+        }
+        const ptowsp_spread_kind kind = spread->kind;
+        if (kind == PTOWSP_PARTIAL_SUM || kind == PTOWSP_PARTIAL_MAX) {
+            if (partial != PTOWSP_REPLICATED && partial != kind) {
+                return pwsp_layout_fail(context, PTOWSP_INVALID_PARAMS, a,
+                                        "layout: tensor '%s' is both a partial sum and a partial "
+                                        "maximum with axis '%s'",
+                                        layout->name, mesh->names[a]);
+            }
+            partial = kind;
+        }
+        if (kind != PTOWSP_SHARDED) {
+            continue;
+        }
+        if (spread->cuts) {
+            status = pwsp_layout_check_cuts(context, mesh, layout, a);
+            if (status != PTOWSP_OK) {
+                return status;
+            }
+            continue;
+        }
+        pieces[d] *= mesh->sizes[a];
+        if ((uint64_t)layout->shape[d] % pieces[d] != 0) {
+            return pwsp_layout_fail(context, PTOWSP_UNSUPPORTED_SIZE, a,
+                                    "layout: dimension %u of tensor '%s', of %lld, is not "
+                                    "divided by %llu pieces with axis '%s'",
+                                    d, layout->name, (long long)layout->shape[d],
+                                    (unsigned long long)pieces[d], mesh->names[a]);
+        }
+    }
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_mesh_layout_part pwsp_layout_part(const ptowsp_mesh *mesh,
+                                                       const ptowsp_mesh_layout *layout,
+                                                       uint32_t rank) {
+    ptowsp_mesh_layout_part part;
+    memset(&part, 0, sizeof part);
+    for (uint32_t d = 0; d < layout->rank; d++) {
+        part.sizes[d] = layout->shape[d];
+    }
+    for (uint32_t a = 0; a < mesh->axis_count; a++) {
+        const ptowsp_spread *spread = &layout->spreads[a];
+        if (spread->kind != PTOWSP_SHARDED) {
+            continue;
+        }
+        const uint32_t d = spread->dim, at = ptowsp_mesh_coordinate(mesh, rank, a);
+        if (spread->cuts) {
+            part.offsets[d] = spread->cuts[at];
+            part.sizes[d] = spread->cuts[at + 1] - spread->cuts[at];
+        } else {
+            PTOWSP_ASSERT(part.sizes[d] % mesh->sizes[a] == 0);
+            part.sizes[d] /= mesh->sizes[a];
+            part.offsets[d] += part.sizes[d] * at;
+        }
+    }
+    part.bytes = layout->element_bytes;
+    for (uint32_t d = 0; d < layout->rank; d++) {
+        PTOWSP_ASSERT(part.offsets[d] + part.sizes[d] <= layout->shape[d]);
+        if (part.sizes[d] == 0) {  // others may be too large for a product
+            part.bytes = 0;
+            break;
+        }
+    }
+    for (uint32_t d = 0; d < layout->rank && part.bytes > 0; d++) {
+        part.bytes *= (uint64_t)part.sizes[d];
+    }
+    return part;
+}
+
+ptowsp_status ptowsp_mesh_layout_part_of(ptowsp_context *context, const ptowsp_mesh *mesh,
+                                         const ptowsp_mesh_layout *layout, uint32_t rank,
+                                         ptowsp_mesh_layout_part *out_part) {
+    uint32_t rank_count = 0;
+    ptowsp_status status = ptowsp_mesh_check(context, mesh, &rank_count);
+    if (status == PTOWSP_OK) {
+        status = ptowsp_mesh_layout_check(context, mesh, layout);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    if (rank >= rank_count || !out_part) {
+        return pwsp_layout_fail(context, PTOWSP_INVALID_PARAMS, rank,
+                                "layout: rank %u of %u for tensor '%s', or no part to write", rank,
+                                rank_count, layout->name);
+    }
+    *out_part = pwsp_layout_part(mesh, layout, rank);
+    return PTOWSP_OK;
+}
+
+// Piece i of a dimension that nothing else cuts differently ends here.
+static int64_t pwsp_spread_cut(const ptowsp_spread *spread, int64_t dim_size, uint32_t parts,
+                               uint32_t i) {
+    return spread->cuts ? spread->cuts[i] : dim_size / parts * i;
+}
+
+PWSP_INTERNAL bool pwsp_spread_is_same(const ptowsp_spread *a, const ptowsp_spread *b,
+                                       int64_t dim_size, uint32_t parts) {
+    if (a->kind != b->kind || a->kind != PTOWSP_SHARDED) {
+        return a->kind == b->kind;
+    }
+    if (a->dim != b->dim) {
+        return false;
+    }
+    for (uint32_t i = 0; (a->cuts || b->cuts) && i <= parts; i++) {
+        if (pwsp_spread_cut(a, dim_size, parts, i) != pwsp_spread_cut(b, dim_size, parts, i)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// -- text -----------------------------------------------------------------------------------------
+
+void ptowsp_mesh_layout_print(const ptowsp_mesh *mesh, const ptowsp_mesh_layout *layout,
+                              ptowsp_text text) {
+    pwsp_text_format(text, "%s[", layout->name);
+    for (uint32_t d = 0; d < layout->rank; d++) {
+        pwsp_text_format(text, "%s%lld", d ? " x " : "", (long long)layout->shape[d]);
+    }
+    pwsp_text_format(text, "] {");
+    for (uint32_t a = 0; a < mesh->axis_count; a++) {
+        const ptowsp_spread *spread = &layout->spreads[a];
+        pwsp_text_format(text, "%s%s: ", a ? ", " : "", mesh->names[a]);
+        switch (spread->kind) {
+        case PTOWSP_REPLICATED: pwsp_text_format(text, "replicated"); break;
+        case PTOWSP_PARTIAL_SUM: pwsp_text_format(text, "partial sum"); break;
+        case PTOWSP_PARTIAL_MAX: pwsp_text_format(text, "partial max"); break;
+        default:
+            pwsp_text_format(text, "dim %u%s", spread->dim, spread->cuts ? " by cuts" : "");
+            break;
+        }
+    }
+    pwsp_text_format(text, "}");
+}
+
+PWSP_INTERNAL const char *pwsp_layout_text(const ptowsp_mesh *mesh,
+                                           const ptowsp_mesh_layout *layout, char *out) {
+    ptowsp_text_buffer buffer = {out, PWSP_LAYOUT_TEXT_MAX, 0};
+    ptowsp_mesh_layout_print(mesh, layout, ptowsp_text_to_buffer(&buffer));
+    return out;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_layout_fail_pair(ptowsp_context *context, const ptowsp_mesh *mesh,
+                                                  const ptowsp_mesh_layout *a,
+                                                  const ptowsp_mesh_layout *b, uint64_t axis,
+                                                  const char *why) {
+    char a_text[PWSP_LAYOUT_TEXT_MAX], b_text[PWSP_LAYOUT_TEXT_MAX];
+    pwsp_layout_text(mesh, a, a_text);
+    pwsp_layout_text(mesh, b, b_text);
+    if (axis == PTOWSP_NO_INDEX) {
+        return pwsp_layout_fail(context, PTOWSP_INVALID_PARAMS, axis, "layout: %s: %s and %s", why,
+                                a_text, b_text);
+    }
+    return pwsp_layout_fail(context, PTOWSP_INVALID_PARAMS, axis,
+                            "layout: axis '%s': %s: %s and %s", mesh->names[axis], why, a_text,
+                            b_text);
+}
+
+// =================================================================================================
+// src/data/layout_join.c
+// =================================================================================================
+
+// Joins of two layouts at an operation: the table of the header, axis by axis of the mesh. Along an
+// axis an operand has a class, a letter:
+//
+//      r  replicated    +  partial sum    ^  partial max
+//      s  sharded by a dimension that the result has at the same place
+//      m, k, n  sharded by a dimension of a product
+
+typedef struct pwsp_join_rule {
+    ptowsp_join join;
+    char a, b, result;
+} pwsp_join_rule;
+
+static const pwsp_join_rule pwsp_join_rules[] = {
+    {PTOWSP_JOIN_ADD, 'r', 'r', 'r'},      {PTOWSP_JOIN_ADD, 's', 's', 's'},
+    {PTOWSP_JOIN_ADD, '+', '+', '+'},      {PTOWSP_JOIN_MULTIPLY, 'r', 'r', 'r'},
+    {PTOWSP_JOIN_MULTIPLY, 's', 's', 's'}, {PTOWSP_JOIN_MULTIPLY, '+', 'r', '+'},
+    {PTOWSP_JOIN_MULTIPLY, 'r', '+', '+'}, {PTOWSP_JOIN_MAX, 'r', 'r', 'r'},
+    {PTOWSP_JOIN_MAX, 's', 's', 's'},      {PTOWSP_JOIN_MAX, '^', '^', '^'},
+    {PTOWSP_JOIN_MAX, '^', 'r', '^'},      {PTOWSP_JOIN_MAX, 'r', '^', '^'},
+    {PTOWSP_JOIN_MATMUL, 'r', 'r', 'r'},   {PTOWSP_JOIN_MATMUL, 'm', 'r', 'm'},
+    {PTOWSP_JOIN_MATMUL, 'r', 'n', 'n'},   {PTOWSP_JOIN_MATMUL, 'k', 'k', '+'},
+    {PTOWSP_JOIN_MATMUL, '+', 'r', '+'},   {PTOWSP_JOIN_MATMUL, 'r', '+', '+'},
+    {PTOWSP_JOIN_MATMUL, 's', 's', 's'},
+};
+
+static char pwsp_join_class(ptowsp_join join, const ptowsp_mesh_layout *layout,
+                            const ptowsp_spread *spread, bool is_right) {
+    switch (spread->kind) {
+    case PTOWSP_REPLICATED: return 'r';
+    case PTOWSP_PARTIAL_SUM: return '+';
+    case PTOWSP_PARTIAL_MAX: return '^';
+    default: break;
+    }
+    if (join != PTOWSP_JOIN_MATMUL || spread->dim + 2 < layout->rank) {
+        return 's';
+    }
+    bool is_last = spread->dim + 1 == layout->rank;
+    return is_right ? (is_last ? 'n' : 'k') : (is_last ? 'k' : 'm');
+}
+
+// The shape of the result; NULL, or why there is none.
+static const char *pwsp_join_shape(ptowsp_join join, const ptowsp_mesh_layout *a,
+                                   const ptowsp_mesh_layout *b, int64_t *out_shape) {
+    const uint32_t rank = a->rank;
+    const bool is_matmul = join == PTOWSP_JOIN_MATMUL;
+    if (rank != b->rank || (is_matmul && rank < 2)) {
+        return "numbers of dimensions do not fit";
+    }
+    for (uint32_t d = 0; d < rank; d++) {
+        if (!(is_matmul && d + 2 >= rank) && a->shape[d] != b->shape[d]) {
+            return "shapes differ";
+        }
+        out_shape[d] = a->shape[d];
+    }
+    if (is_matmul) {
+        if (a->shape[rank - 1] != b->shape[rank - 2]) {
+            return "the inner sizes of the product differ";
+        }
+        out_shape[rank - 1] = b->shape[rank - 1];
+    }
+    return NULL;
+}
+
+// The rule of an axis, if both operands have the same pieces where it needs them; else NULL.
+static const pwsp_join_rule *pwsp_join_find(ptowsp_join join, const ptowsp_mesh_layout *a,
+                                            const ptowsp_mesh_layout *b, uint32_t axis,
+                                            uint32_t parts) {
+    const ptowsp_spread *x = &a->spreads[axis];
+    ptowsp_spread y = b->spreads[axis];
+    const char x_class = pwsp_join_class(join, a, x, false);
+    const char y_class = pwsp_join_class(join, b, &y, true);
+    for (size_t i = 0; i < sizeof pwsp_join_rules / sizeof pwsp_join_rules[0]; i++) {
+        const pwsp_join_rule *rule = &pwsp_join_rules[i];
+        if (rule->join != join || rule->a != x_class || rule->b != y_class) {
+            continue;
+        }
+        if (x_class == 'k') {
+            y.dim = x->dim;  // the same dimension of the product
+        }
+        const bool are_pieces = x_class == 'k' || x_class == 's';
+        return !are_pieces || pwsp_spread_is_same(x, &y, a->shape[x->dim], parts) ? rule : NULL;
+    }
+    return NULL;
+}
+
+ptowsp_status ptowsp_mesh_layout_join(ptowsp_context *context, const ptowsp_mesh *mesh,
+                                      ptowsp_join join, const ptowsp_mesh_layout *a,
+                                      const ptowsp_mesh_layout *b, const char *name,
+                                      ptowsp_mesh_layout *out_layout) {
+    ptowsp_status status = ptowsp_mesh_layout_check(context, mesh, a);
+    if (status == PTOWSP_OK) {
+        status = ptowsp_mesh_layout_check(context, mesh, b);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    if ((uint32_t)join > PTOWSP_JOIN_MATMUL || !name || !out_layout) {
+        return pwsp_layout_fail_pair(context, mesh, a, b, PTOWSP_NO_INDEX,
+                                     "no such operation, no name or no result");
+    }
+    ptowsp_mesh_layout made;
+    memset(&made, 0, sizeof made);
+    const char *why = pwsp_join_shape(join, a, b, made.shape);
+    if (why) {
+        return pwsp_layout_fail_pair(context, mesh, a, b, PTOWSP_NO_INDEX, why);
+    }
+    made.name = name;
+    made.element_bytes = a->element_bytes;
+    made.rank = a->rank;
+    for (uint32_t axis = 0; axis < mesh->axis_count; axis++) {
+        const pwsp_join_rule *rule = pwsp_join_find(join, a, b, axis, mesh->sizes[axis]);
+        if (!rule) {
+            static const char *const operations[] = {"a sum", "a product by element", "a maximum",
+                                                     "a matrix product"};
+            char line[80];
+            ptowsp_text_buffer buffer = {line, sizeof line, 0};
+            pwsp_text_format(ptowsp_text_to_buffer(&buffer), "no rule for %s of these",
+                             operations[join]);
+            return pwsp_layout_fail_pair(context, mesh, a, b, axis, line);
+        }
+        if (rule->result == '+') {
+            made.spreads[axis].kind = PTOWSP_PARTIAL_SUM;
+        } else {
+            made.spreads[axis] = rule->result == rule->a ? a->spreads[axis] : b->spreads[axis];
+        }
+    }
+    // The product of an outer layout may be larger than its operands: 63 bits must hold it too.
+    status = ptowsp_mesh_layout_check(context, mesh, &made);
+    if (status == PTOWSP_OK) {
+        *out_layout = made;
+    }
+    return status;
+}
+
+// =================================================================================================
+// src/data/relayout.c
+// =================================================================================================
+
+// From one layout of a tensor to another. `now` walks from `from` to `to`, an axis a step. Pieces of
+// a dimension nest in the order of axes, so an axis
+//
+//      leaves a dimension     when no later axis cuts it now
+//      enters a dimension     when all earlier axes that cut it, now or in the end, are as in the
+//                             end, and no later axis cuts it now
+//
+// Among axes that may take their last step, the cheapest kind goes first, the last axis first. Where
+// none may, the last axis that is in the way is gathered. So the axes that cut a dimension now are
+// always the first of those of `from` or of `to`, and `now` is valid with them. Every step brings an
+// axis to its end, or gathers one that no later step cuts too early: two steps an axis at most.
+
+typedef struct pwsp_relayout {
+    const ptowsp_mesh *mesh;
+    const ptowsp_mesh_layout *to;
+    ptowsp_mesh_layout now;
+    bool is_done[PTOWSP_MESH_AXIS_MAX];  // now is as in the end
+} pwsp_relayout;
+
+static bool pwsp_relayout_cuts(const ptowsp_spread *spread, uint32_t dim) {
+    return spread->kind == PTOWSP_SHARDED && spread->dim == dim;
+}
+
+static bool pwsp_relayout_may_leave(const pwsp_relayout *r, uint32_t axis) {
+    for (uint32_t b = axis + 1; b < r->mesh->axis_count; b++) {
+        if (pwsp_relayout_cuts(&r->now.spreads[b], r->now.spreads[axis].dim)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool pwsp_relayout_may_enter(const pwsp_relayout *r, uint32_t axis) {
+    const uint32_t dim = r->to->spreads[axis].dim;
+    for (uint32_t b = 0; b < r->mesh->axis_count; b++) {
+        const bool now = pwsp_relayout_cuts(&r->now.spreads[b], dim);
+        const bool then = pwsp_relayout_cuts(&r->to->spreads[b], dim);
+        if ((b < axis && (now || then) && !r->is_done[b]) || (b > axis && now)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// What takes an axis to its end; requires that it is not there.
+static ptowsp_relayout_kind pwsp_relayout_kind(const ptowsp_spread *now, const ptowsp_spread *to) {
+    if (to->kind != PTOWSP_SHARDED) {
+        return now->kind == PTOWSP_SHARDED ? PTOWSP_RELAYOUT_ALL_GATHER
+                                           : PTOWSP_RELAYOUT_ALL_REDUCE;
+    }
+    return now->kind == PTOWSP_SHARDED      ? PTOWSP_RELAYOUT_ALL_TO_ALL
+           : now->kind == PTOWSP_REPLICATED ? PTOWSP_RELAYOUT_SLICE
+                                            : PTOWSP_RELAYOUT_REDUCE_SCATTER;
+}
+
+// The axis that steps next, and whether it is to be gathered instead; false when all are done.
+static bool pwsp_relayout_next(const pwsp_relayout *r, uint32_t *out_axis, bool *out_gathers) {
+    const uint32_t none = r->mesh->axis_count;
+    uint32_t best = none, in_the_way = none;
+    bool are_done = true;
+    for (uint32_t a = none; a-- > 0;) {
+        const ptowsp_spread *now = &r->now.spreads[a], *to = &r->to->spreads[a];
+        if (r->is_done[a]) {
+            continue;
+        }
+        are_done = false;
+        if ((now->kind == PTOWSP_SHARDED && !pwsp_relayout_may_leave(r, a)) ||
+            (to->kind == PTOWSP_SHARDED && !pwsp_relayout_may_enter(r, a))) {
+            continue;
+        }
+        if (best == none || pwsp_relayout_kind(now, to) <
+                                pwsp_relayout_kind(&r->now.spreads[best], &r->to->spreads[best])) {
+            best = a;
+        }
+    }
+    for (uint32_t a = none; best == none && in_the_way == none && a-- > 0;) {
+        bool is_in_the_way = !r->is_done[a];
+        for (uint32_t b = 0; b < a; b++) {
+            const uint32_t dim = r->now.spreads[a].dim;
+            is_in_the_way =
+                is_in_the_way || (!r->is_done[b] && (pwsp_relayout_cuts(&r->now.spreads[b], dim) ||
+                                                     pwsp_relayout_cuts(&r->to->spreads[b], dim)));
+        }
+        if (is_in_the_way && r->now.spreads[a].kind == PTOWSP_SHARDED) {
+            in_the_way = a;
+        }
+    }
+    *out_gathers = best == none;
+    *out_axis = best == none ? in_the_way : best;
+    PTOWSP_ASSERT(are_done || *out_axis < none);
+    return !are_done;
+}
+
+// The bytes of `part` that are also in `other`.
+static uint64_t pwsp_relayout_common(const ptowsp_mesh_layout *layout,
+                                     const ptowsp_mesh_layout_part *part,
+                                     const ptowsp_mesh_layout_part *other) {
+    uint64_t bytes = part->bytes == 0 ? 0 : layout->element_bytes;
+    for (uint32_t d = 0; d < layout->rank && bytes > 0; d++) {
+        int64_t begin = part->offsets[d] > other->offsets[d] ? part->offsets[d] : other->offsets[d];
+        int64_t part_end = part->offsets[d] + part->sizes[d];
+        int64_t other_end = other->offsets[d] + other->sizes[d];
+        int64_t end = part_end < other_end ? part_end : other_end;
+        bytes *= end > begin ? (uint64_t)(end - begin) : 0;
+    }
+    return bytes;
+}
+
+// The most that a rank moves in a step.
+static uint64_t pwsp_relayout_bytes(const pwsp_relayout *r, const ptowsp_mesh_layout *next,
+                                    ptowsp_relayout_kind kind, uint32_t parts) {
+    uint32_t rank_count = 1;
+    for (uint32_t a = 0; a < r->mesh->axis_count; a++) {
+        rank_count *= r->mesh->sizes[a];
+    }
+    uint64_t most = 0;
+    for (uint32_t rank = 0; rank < rank_count; rank++) {
+        const ptowsp_mesh_layout_part old = pwsp_layout_part(r->mesh, &r->now, rank);
+        const ptowsp_mesh_layout_part made = pwsp_layout_part(r->mesh, next, rank);
+        const uint64_t element = r->now.element_bytes;
+        uint64_t bytes = 0;
+        switch (kind) {
+        case PTOWSP_RELAYOUT_REDUCE_SCATTER: bytes = old.bytes - made.bytes; break;
+        case PTOWSP_RELAYOUT_ALL_TO_ALL:
+        case PTOWSP_RELAYOUT_ALL_GATHER:
+            bytes = made.bytes - pwsp_relayout_common(&r->now, &made, &old);
+            break;
+        case PTOWSP_RELAYOUT_ALL_REDUCE:
+            bytes = 2 * (old.bytes - old.bytes / element / parts * element);
+            break;
+        default: break;
+        }
+        most = pwsp_max_u64(most, bytes);
+    }
+    return most;
+}
+
+static void pwsp_relayout_step(pwsp_relayout *r, uint32_t axis, bool gathers,
+                               ptowsp_relayout *out) {
+    PTOWSP_ASSERT(out->step_count < PTOWSP_RELAYOUT_STEP_MAX);
+    ptowsp_relayout_step *step = &out->steps[out->step_count++];
+    ptowsp_mesh_layout next = r->now;
+    memset(&next.spreads[axis], 0, sizeof next.spreads[axis]);
+    if (!gathers) {
+        next.spreads[axis] = r->to->spreads[axis];
+    }
+    step->kind = pwsp_relayout_kind(&r->now.spreads[axis], &next.spreads[axis]);
+    step->axis = axis;
+    step->before = r->now.spreads[axis];
+    step->after = next.spreads[axis];
+    step->bytes = pwsp_relayout_bytes(r, &next, step->kind, r->mesh->sizes[axis]);
+    out->bytes = pwsp_sum_u64(out->bytes, step->bytes);
+    r->now = next;
+    r->is_done[axis] = !gathers || r->to->spreads[axis].kind == PTOWSP_REPLICATED;
+}
+
+// Along an axis the tensor may stay partial, and cannot become so.
+static ptowsp_status pwsp_relayout_check(ptowsp_context *context, const ptowsp_mesh *mesh,
+                                         const ptowsp_mesh_layout *from,
+                                         const ptowsp_mesh_layout *to) {
+    ptowsp_status status = ptowsp_mesh_layout_check(context, mesh, from);
+    if (status == PTOWSP_OK) {
+        status = ptowsp_mesh_layout_check(context, mesh, to);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    bool is_same = from->rank == to->rank && from->element_bytes == to->element_bytes;
+    for (uint32_t d = 0; is_same && d < from->rank; d++) {
+        is_same = from->shape[d] == to->shape[d];
+    }
+    if (!is_same) {
+        return pwsp_layout_fail_pair(context, mesh, from, to, PTOWSP_NO_INDEX,
+                                     "relayout of other shapes or elements");
+    }
+    for (uint32_t a = 0; a < mesh->axis_count; a++) {
+        const ptowsp_spread_kind kind = to->spreads[a].kind;
+        if ((kind == PTOWSP_PARTIAL_SUM || kind == PTOWSP_PARTIAL_MAX) &&
+            kind != from->spreads[a].kind) {
+            return pwsp_layout_fail_pair(context, mesh, from, to, a,
+                                         "relayout makes nothing partial");
+        }
+    }
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_mesh_layout_relayout(ptowsp_context *context, const ptowsp_mesh *mesh,
+                                          const ptowsp_mesh_layout *from,
+                                          const ptowsp_mesh_layout *to,
+                                          ptowsp_relayout *out_relayout) {
+    ptowsp_status status = pwsp_relayout_check(context, mesh, from, to);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    if (!out_relayout) {
+        return pwsp_layout_fail_pair(context, mesh, from, to, PTOWSP_NO_INDEX,
+                                     "no relayout to write");
+    }
+    ptowsp_relayout made;
+    memset(&made, 0, sizeof made);
+    pwsp_relayout r;
+    memset(&r, 0, sizeof r);
+    r.mesh = mesh;
+    r.to = to;
+    r.now = *from;
+    for (uint32_t a = 0; a < mesh->axis_count; a++) {
+        const ptowsp_spread *now = &from->spreads[a];
+        r.is_done[a] = pwsp_spread_is_same(now, &to->spreads[a],
+                                           now->kind == PTOWSP_SHARDED ? from->shape[now->dim] : 0,
+                                           mesh->sizes[a]);
+        if (r.is_done[a] && !to->spreads[a].cuts) {
+            r.now.spreads[a].cuts = NULL;  // equal pieces, which later axes may cut
+        }
+    }
+    uint32_t axis = 0;
+    bool gathers = false;
+    while (pwsp_relayout_next(&r, &axis, &gathers)) {
+        pwsp_relayout_step(&r, axis, gathers, &made);
+    }
+    *out_relayout = made;
+    return PTOWSP_OK;
+}
+
+// =================================================================================================
 // src/runtime/arrival.h
 // =================================================================================================
 

@@ -2261,6 +2261,213 @@ typedef struct ptowsp_buffer {
 } ptowsp_buffer;
 
 // -------------------------------------------------------------------------------------------------
+// Layouts
+// -------------------------------------------------------------------------------------------------
+//
+// How a tensor is spread over ranks, as values and pure functions: nothing is allocated or sent.
+// Ranks form a mesh of up to four named axes. Ranks are numbered with the last axis fastest. Along
+// each axis of the mesh a tensor is spread in one way:
+//
+//      REPLICATED    all ranks along the axis hold the same
+//      SHARDED       each holds one piece of a dimension, in the order of coordinates
+//      PARTIAL_SUM   each holds a summand of all of it; the tensor is their sum
+//      PARTIAL_MAX   the same, of a maximum
+//
+// Several axes may shard one dimension: a later axis then cuts the pieces of an earlier one.
+//
+// Errors   Functions with a context may be called with NULL, and then say less. Texts name the
+//          tensor, the dimension and the axis; those about two tensors have both layouts, as
+//          "w[64 x 128] {dp: replicated, tp: dim 1}".
+// Threads  Calls with different contexts, or with NULL, are independent.
+
+#define PTOWSP_MESH_AXIS_MAX 4
+#define PTOWSP_MESH_RANK_MAX 65536
+
+typedef struct ptowsp_mesh {
+    uint32_t axis_count;                      // 1 to PTOWSP_MESH_AXIS_MAX
+    const char *names[PTOWSP_MESH_AXIS_MAX];  // printable, different
+    uint32_t sizes[PTOWSP_MESH_AXIS_MAX];     // at least 1; the product is the number of ranks
+} ptowsp_mesh;
+
+typedef enum ptowsp_spread_kind {
+    PTOWSP_REPLICATED = 0,
+    PTOWSP_SHARDED,
+    PTOWSP_PARTIAL_SUM,
+    PTOWSP_PARTIAL_MAX,
+    PWSP_FORCE_INT(PTOWSP_SPREAD_KIND)
+} ptowsp_spread_kind;
+
+// How a tensor is spread along one axis of the mesh.
+typedef struct ptowsp_spread {
+    ptowsp_spread_kind kind;
+    uint32_t dim;         // SHARDED: the dimension
+    const int64_t *cuts;  // SHARDED: [size of the axis + 1], from 0 to the size of the dimension,
+                          // not falling; the dimension is then sharded by this axis alone.
+                          // NULL: equal pieces, whose number must divide the size. Not copied
+} ptowsp_spread;
+
+typedef struct ptowsp_mesh_layout {
+    const char *name;  // of the tensor, for errors; not copied
+    uint32_t element_bytes;
+    uint32_t rank;                                // 0 to PTOWSP_TENSOR_RANK_MAX
+    int64_t shape[PTOWSP_TENSOR_RANK_MAX];        // of the whole tensor, outermost first
+    ptowsp_spread spreads[PTOWSP_MESH_AXIS_MAX];  // by axis of the mesh
+} ptowsp_mesh_layout;
+
+// The number of ranks.
+// Errors   INVALID_PARAMS (no axis or too many, a size of 0, a bad name, a name used twice),
+//          LIMIT_EXCEEDED (more than PTOWSP_MESH_RANK_MAX ranks).
+PTOWSP_API ptowsp_status ptowsp_mesh_check(ptowsp_context *context, const ptowsp_mesh *mesh,
+                                           uint32_t *out_rank_count);
+
+// The coordinate of a rank along an axis. Requires a valid mesh, a rank and an axis of it.
+PTOWSP_API uint32_t ptowsp_mesh_coordinate(const ptowsp_mesh *mesh, uint32_t rank, uint32_t axis);
+
+// Checks a layout, and its mesh.
+// Errors   Those of the mesh. INVALID_PARAMS (name NULL, rank, element_bytes 0, sizes below 0, a
+//          kind or dimension that does not exist, cuts that fall or do not cover the dimension, or
+//          are not alone, sums along one axis and maxima along another), UNSUPPORTED_SIZE (equal
+//          pieces that do not divide the dimension), LIMIT_EXCEEDED (the tensor's bytes do not fit
+//          63 bits).
+PTOWSP_API ptowsp_status ptowsp_mesh_layout_check(ptowsp_context *context, const ptowsp_mesh *mesh,
+                                                  const ptowsp_mesh_layout *layout);
+
+// What a rank holds: of each dimension [offsets, offsets + sizes). A piece may be empty.
+typedef struct ptowsp_mesh_layout_part {
+    int64_t offsets[PTOWSP_TENSOR_RANK_MAX];
+    int64_t sizes[PTOWSP_TENSOR_RANK_MAX];
+    uint64_t bytes;
+} ptowsp_mesh_layout_part;
+
+// Errors   Those of ptowsp_mesh_layout_check; INVALID_PARAMS (no such rank).
+PTOWSP_API ptowsp_status ptowsp_mesh_layout_part_of(ptowsp_context *context,
+                                                    const ptowsp_mesh *mesh,
+                                                    const ptowsp_mesh_layout *layout, uint32_t rank,
+                                                    ptowsp_mesh_layout_part *out_part);
+
+// Prints "w[64 x 128] {dp: replicated, tp: dim 1}". Requires a layout that is valid on the mesh.
+PTOWSP_API void ptowsp_mesh_layout_print(const ptowsp_mesh *mesh, const ptowsp_mesh_layout *layout,
+                                         ptowsp_text text);
+
+// Operations at which two layouts meet. Each rank computes on what it holds, and nothing is sent.
+typedef enum ptowsp_join {
+    PTOWSP_JOIN_ADD = 0,   // a + b, of equal shapes
+    PTOWSP_JOIN_MULTIPLY,  // a * b, by element, of equal shapes
+    PTOWSP_JOIN_MAX,       // the maximum, of equal shapes
+    PTOWSP_JOIN_MATMUL,    // a[.., m, k] b[.., k, n], of equal ranks of 2 or more
+    PWSP_FORCE_INT(PTOWSP_JOIN)
+} ptowsp_join;
+
+// The layout of the result, by axis of the mesh. Pairs that are not here are errors; "dim" means
+// the same dimension with the same pieces in both.
+//
+//      ADD         repl + repl = repl    dim + dim = dim      sum + sum = sum
+//      MULTIPLY    repl * repl = repl    dim * dim = dim      sum * repl = sum     repl * sum = sum
+//      MAX         repl, repl  = repl    dim, dim  = dim      max, max   = max
+//                  max, repl   = max     repl, max = max
+//      MATMUL      repl . repl = repl    m . repl  = m        repl . n   = n       k . k = sum
+//                  sum . repl  = sum     repl . sum = sum     dim . dim  = dim (an outer dimension)
+//
+// The result has the name, shape and cuts of the operands, and element_bytes of a.
+// Errors   Those of ptowsp_mesh_layout_check for both; INVALID_PARAMS (an unknown operation, shapes
+//          that do not fit, a pair without a rule: the index is the axis).
+PTOWSP_API ptowsp_status ptowsp_mesh_layout_join(ptowsp_context *context, const ptowsp_mesh *mesh,
+                                                 ptowsp_join join, const ptowsp_mesh_layout *a,
+                                                 const ptowsp_mesh_layout *b, const char *name,
+                                                 ptowsp_mesh_layout *out_layout);
+
+typedef enum ptowsp_relayout_kind {
+    PTOWSP_RELAYOUT_SLICE = 0,       // each keeps a piece of what it has; nothing is sent
+    PTOWSP_RELAYOUT_REDUCE_SCATTER,  // partial to sharded
+    PTOWSP_RELAYOUT_ALL_TO_ALL,      // sharded to sharded otherwise
+    PTOWSP_RELAYOUT_ALL_REDUCE,      // partial to replicated
+    PTOWSP_RELAYOUT_ALL_GATHER,      // sharded to replicated
+    PWSP_FORCE_INT(PTOWSP_RELAYOUT_KIND)
+} ptowsp_relayout_kind;
+
+// One step: ranks that differ in the coordinate of one axis alone work together.
+typedef struct ptowsp_relayout_step {
+    ptowsp_relayout_kind kind;
+    uint32_t axis;
+    ptowsp_spread before, after;  // along the axis
+    uint64_t bytes;  // the most that a rank moves: receives (gather, all-to-all) or sends (the
+                     // others; an all-reduce as a ring of chunks that differ by one element)
+} ptowsp_relayout_step;
+
+#define PTOWSP_RELAYOUT_STEP_MAX (2 * PTOWSP_MESH_AXIS_MAX)
+
+typedef struct ptowsp_relayout {
+    uint32_t step_count;
+    ptowsp_relayout_step steps[PTOWSP_RELAYOUT_STEP_MAX];
+    uint64_t bytes;  // of all steps
+} ptowsp_relayout;
+
+// The steps from one layout of a tensor to another: slices as early as they can be, then what
+// makes parts smaller, gathers last. An axis takes one step, or two where it cuts the pieces of an
+// earlier axis that changes: these are gathered first and cut again.
+//
+// Errors   Those of ptowsp_mesh_layout_check for both; INVALID_PARAMS (other shape or element; an
+//          axis that becomes partial, or partial in another way).
+// Cost     The number of ranks, for each step.
+PTOWSP_API ptowsp_status ptowsp_mesh_layout_relayout(ptowsp_context *context,
+                                                     const ptowsp_mesh *mesh,
+                                                     const ptowsp_mesh_layout *from,
+                                                     const ptowsp_mesh_layout *to,
+                                                     ptowsp_relayout *out_relayout);
+
+// A linear layout: which bits of an index make which bits of another, as a matrix over F2 (Zhou et
+// al., "Linear Layouts", 2025). Bit i of the input adds columns[i] by exclusive or. Columns from
+// in_bits on are 0, and so are bits from out_bits on.
+typedef struct ptowsp_linear {
+    uint32_t in_bits, out_bits;  // 0 to 64
+    uint64_t columns[64];
+} ptowsp_linear;
+
+// Makers, and what takes their results.
+//
+//      identity   y = x
+//      strided    y = x << shift
+//      blocked    x = (position, owner above it): elements go to 2^owner_bits owners in blocks of
+//                 2^block_bits, round and round; y is the element. block_bits 0 is cyclic
+//      swizzle    x = (column, row above it): bit i of the column is changed by bit i + shift of
+//                 the row, for i < count
+//      compose    outer(inner(x)); in_bits of outer is out_bits of inner
+//      transpose  rows as columns
+//      inverse    of one that is square and of full rank
+//
+// Errors   INVALID_PARAMS (NULL; a matrix that breaks its form; sizes that do not fit each other),
+//          UNSUPPORTED_SIZE (more than 64 bits). inverse: STUCK (there is none). Nothing is written
+//          then; results may be operands.
+PTOWSP_API ptowsp_status ptowsp_linear_identity(uint32_t bits, ptowsp_linear *out_linear);
+PTOWSP_API ptowsp_status ptowsp_linear_strided(uint32_t bits, uint32_t shift,
+                                               ptowsp_linear *out_linear);
+PTOWSP_API ptowsp_status ptowsp_linear_blocked(uint32_t bits, uint32_t owner_bits,
+                                               uint32_t block_bits, ptowsp_linear *out_linear);
+PTOWSP_API ptowsp_status ptowsp_linear_swizzle(uint32_t column_bits, uint32_t row_bits,
+                                               uint32_t shift, uint32_t count,
+                                               ptowsp_linear *out_linear);
+PTOWSP_API ptowsp_status ptowsp_linear_compose(const ptowsp_linear *outer,
+                                               const ptowsp_linear *inner,
+                                               ptowsp_linear *out_linear);
+PTOWSP_API ptowsp_status ptowsp_linear_transpose(const ptowsp_linear *linear,
+                                                 ptowsp_linear *out_linear);
+PTOWSP_API ptowsp_status ptowsp_linear_inverse(const ptowsp_linear *linear,
+                                               ptowsp_linear *out_linear);
+
+// The image of an index, whose bits from in_bits on are ignored; and the rank of the matrix. It is
+// injective if the rank is in_bits. Both require a valid matrix.
+PTOWSP_API uint64_t ptowsp_linear_apply(const ptowsp_linear *linear, uint64_t index);
+PTOWSP_API uint32_t ptowsp_linear_rank(const ptowsp_linear *linear);
+
+// How many times the fullest bank is accessed when all 2^in_bits lanes access the words that the
+// layout gives them, at once. The bank is bank_bits bits of the address from first_bit on; lanes at
+// one word count once. 1 is free of conflicts.
+// Errors   INVALID_PARAMS (NULL, a matrix that breaks its form, bank bits that end behind bit 64),
+//          LIMIT_EXCEEDED (2^64 accesses).
+PTOWSP_API ptowsp_status ptowsp_linear_conflicts(const ptowsp_linear *linear, uint32_t first_bit,
+                                                 uint32_t bank_bits, uint64_t *out_accesses);
+
+// -------------------------------------------------------------------------------------------------
 // 14. Modules
 // -------------------------------------------------------------------------------------------------
 //

@@ -102,6 +102,8 @@ src/data/placement.h src/data/placement.c
 src/data/column.h src/data/column.c
 src/data/cost_model.h
 src/data/attention_cost.c
+src/data/linear.c
+src/data/layout.h src/data/layout.c src/data/layout_join.c src/data/relayout.c
 "
 # The floor that emitted trees carry as it is.
 RUNTIME="

@@ -1,0 +1,666 @@
+// Layouts: what ranks hold, joins and relayouts, each against data that is really spread; linear
+// layouts by enumeration of all indices.
+
+#include "test.h"
+
+enum { RANKS = 64, CELLS = 640 };
+
+typedef struct spread_data {
+    int64_t value[RANKS][CELLS];
+    bool has[RANKS][CELLS];
+} spread_data;
+
+static spread_data one, two, three;
+
+static uint32_t rank_count_of(const ptowsp_mesh *mesh) {
+    uint32_t count = 0;
+    assert_int_equal(ptowsp_mesh_check(NULL, mesh, &count), PTOWSP_OK);
+    assert_in_range(count, 1, RANKS);
+    return count;
+}
+
+static uint32_t cell_count_of(const ptowsp_mesh_layout *layout) {
+    int64_t count = 1;
+    for (uint32_t d = 0; d < layout->rank; d++) {
+        count *= layout->shape[d];
+    }
+    assert_in_range(count, 0, CELLS);
+    return (uint32_t)count;
+}
+
+// The coordinates of a rank, by division from the last axis on.
+static void coordinates(const ptowsp_mesh *mesh, uint32_t rank, uint32_t *out) {
+    for (uint32_t a = mesh->axis_count; a-- > 0;) {
+        out[a] = rank % mesh->sizes[a];
+        rank /= mesh->sizes[a];
+    }
+}
+
+static bool owns(const ptowsp_mesh *mesh, const ptowsp_mesh_layout *layout, uint32_t rank,
+                 uint32_t cell) {
+    uint32_t at[PTOWSP_MESH_AXIS_MAX];
+    coordinates(mesh, rank, at);
+    for (uint32_t d = layout->rank; d-- > 0;) {
+        int64_t x = cell % (uint32_t)layout->shape[d], size = layout->shape[d];
+        cell /= (uint32_t)layout->shape[d];
+        for (uint32_t a = 0; a < mesh->axis_count; a++) {
+            const ptowsp_spread *s = &layout->spreads[a];
+            if (s->kind != PTOWSP_SHARDED || s->dim != d) {
+                continue;
+            }
+            if (s->cuts) {
+                if (x < s->cuts[at[a]] || x >= s->cuts[at[a] + 1]) {
+                    return false;
+                }
+                continue;
+            }
+            size /= mesh->sizes[a];
+            if (x / size != at[a]) {
+                return false;
+            }
+            x %= size;
+        }
+    }
+    return true;
+}
+
+static bool is_partial(const ptowsp_spread *s) {
+    return s->kind == PTOWSP_PARTIAL_SUM || s->kind == PTOWSP_PARTIAL_MAX;
+}
+
+// Spreads values, so that summands and candidates of maxima differ from rank to rank.
+static void spread_out(const ptowsp_mesh *mesh, const ptowsp_mesh_layout *layout,
+                       const int64_t *values, spread_data *out) {
+    for (uint32_t r = 0; r < rank_count_of(mesh); r++) {
+        uint32_t at[PTOWSP_MESH_AXIS_MAX], share = 0, shares = 1;
+        bool is_max = false;
+        coordinates(mesh, r, at);
+        for (uint32_t a = 0; a < mesh->axis_count; a++) {
+            if (is_partial(&layout->spreads[a])) {
+                share = share * mesh->sizes[a] + at[a];
+                shares *= mesh->sizes[a];
+                is_max = layout->spreads[a].kind == PTOWSP_PARTIAL_MAX;
+            }
+        }
+        for (uint32_t c = 0; c < cell_count_of(layout); c++) {
+            out->has[r][c] = owns(mesh, layout, r, c);
+            int64_t value = values[c];
+            if (is_max) {
+                value -= share == c % shares ? 0 : 1 + share;
+            } else if (shares > 1) {  // 1, 2, .. beside what is left
+                value = share > 0 ? share : value - (int64_t)shares * (shares - 1) / 2;
+            }
+            out->value[r][c] = value;
+        }
+    }
+}
+
+// Ranks have what the layout says, and its partial values make the values.
+static void assert_spread(const ptowsp_mesh *mesh, const ptowsp_mesh_layout *layout,
+                          const int64_t *values, const spread_data *data) {
+    const uint32_t ranks = rank_count_of(mesh);
+    for (uint32_t r = 0; r < ranks; r++) {
+        for (uint32_t c = 0; c < cell_count_of(layout); c++) {
+            assert_int_equal(data->has[r][c], owns(mesh, layout, r, c));
+            int64_t sum = 0, max = INT64_MIN;
+            bool is_max = false;
+            for (uint32_t q = 0; data->has[r][c] && q < ranks; q++) {
+                uint32_t x[PTOWSP_MESH_AXIS_MAX], y[PTOWSP_MESH_AXIS_MAX];
+                coordinates(mesh, r, x);
+                coordinates(mesh, q, y);
+                bool is_mine = true;
+                for (uint32_t a = 0; a < mesh->axis_count; a++) {
+                    is_mine = is_mine && (x[a] == y[a] || is_partial(&layout->spreads[a]));
+                    is_max = is_max || layout->spreads[a].kind == PTOWSP_PARTIAL_MAX;
+                }
+                if (is_mine) {
+                    sum += data->value[q][c];
+                    max = data->value[q][c] > max ? data->value[q][c] : max;
+                }
+            }
+            assert_true(!data->has[r][c] || (is_max ? max : sum) == values[c]);
+        }
+    }
+}
+
+// -- what ranks hold ------------------------------------------------------------------------------
+
+static const ptowsp_mesh grid = {2, {"dp", "tp"}, {2, 4}};
+
+static ptowsp_mesh_layout matrix_of(int64_t rows, int64_t cols, ptowsp_spread dp,
+                                    ptowsp_spread tp) {
+    ptowsp_mesh_layout layout = {"w", 4, 2, {rows, cols}, {dp, tp}};
+    return layout;
+}
+
+static ptowsp_spread dim(uint32_t d) {
+    ptowsp_spread spread = {PTOWSP_SHARDED, d, NULL};
+    return spread;
+}
+
+static ptowsp_spread kind_of(ptowsp_spread_kind kind) {
+    ptowsp_spread spread = {kind, 0, NULL};
+    return spread;
+}
+
+static void layout__parts_are_those_worked_out_on_paper(void **state) {
+    (void)state;
+    assert_int_equal(ptowsp_mesh_coordinate(&grid, 6, 0), 1);  // 6 = 1 * 4 + 2
+    assert_int_equal(ptowsp_mesh_coordinate(&grid, 6, 1), 2);
+    ptowsp_mesh_layout nested = matrix_of(16, 3, dim(0), dim(0));
+    ptowsp_mesh_layout_part part;
+    assert_int_equal(ptowsp_mesh_layout_part_of(NULL, &grid, &nested, 6, &part), PTOWSP_OK);
+    assert_int_equal(part.offsets[0], 12);  // the second half, and of it the third quarter
+    assert_int_equal(part.sizes[0], 2);
+    assert_int_equal(part.offsets[1], 0);
+    assert_int_equal(part.sizes[1], 3);
+    assert_int_equal(part.bytes, 24);
+    const int64_t cuts[5] = {0, 5, 5, 6, 7};
+    ptowsp_spread by_cuts = {PTOWSP_SHARDED, 0, cuts};
+    ptowsp_mesh_layout uneven = matrix_of(7, 2, kind_of(PTOWSP_PARTIAL_SUM), by_cuts);
+    const int64_t sizes[4] = {5, 0, 1, 1};
+    for (uint32_t r = 0; r < 8; r++) {
+        assert_int_equal(ptowsp_mesh_layout_part_of(NULL, &grid, &uneven, r, &part), PTOWSP_OK);
+        assert_int_equal(part.offsets[0], cuts[r % 4]);
+        assert_int_equal(part.bytes, sizes[r % 4] * 8);
+    }
+}
+
+// -- joins ----------------------------------------------------------------------------------------
+
+static const ptowsp_spread choices[5] = {{PTOWSP_REPLICATED, 0, NULL},
+                                         {PTOWSP_SHARDED, 0, NULL},
+                                         {PTOWSP_SHARDED, 1, NULL},
+                                         {PTOWSP_PARTIAL_SUM, 0, NULL},
+                                         {PTOWSP_PARTIAL_MAX, 0, NULL}};
+
+static int64_t combine(ptowsp_join join, int64_t a, int64_t b) {
+    return join == PTOWSP_JOIN_ADD ? a + b : join == PTOWSP_JOIN_MAX ? (a > b ? a : b) : a * b;
+}
+
+// The operation on whole tensors, with ranks NULL, or on what a rank has of them.
+static int64_t joined(ptowsp_join join, const int64_t *a, const int64_t *b, const bool *has_a,
+                      const bool *has_b, uint32_t cell) {
+    if (join != PTOWSP_JOIN_MATMUL) {
+        assert_true(!has_a || (has_a[cell] && has_b[cell]));
+        return combine(join, a[cell], b[cell]);
+    }
+    int64_t sum = 0;
+    for (uint32_t k = 0; k < 4; k++) {
+        const uint32_t x = cell / 4 * 4 + k, y = k * 4 + cell % 4;
+        assert_true(!has_a || has_a[x] == has_b[y]);
+        sum += !has_a || has_a[x] ? a[x] * b[y] : 0;
+    }
+    return sum;
+}
+
+// All pairs of layouts of 4 x 4 matrices on a mesh of 2 x 2: 10,000 pairs of operation and layouts.
+static void layout__joins_are_right_on_every_pair_of_layouts(void **state) {
+    (void)state;
+    const ptowsp_mesh mesh = {2, {"x", "y"}, {2, 2}};
+    int64_t a_values[16], b_values[16], c_values[16];
+    for (uint32_t c = 0; c < 16; c++) {
+        a_values[c] = 3 + c * 7 % 11;
+        b_values[c] = c * 5 % 13 - 4;
+    }
+    uint32_t counts[4] = {0, 0, 0, 0};
+    for (uint32_t code = 0; code < 4 * 625; code++) {
+        const ptowsp_join join = (ptowsp_join)(code / 625);
+        ptowsp_mesh_layout a = matrix_of(4, 4, choices[code % 5], choices[code / 5 % 5]);
+        ptowsp_mesh_layout b = matrix_of(4, 4, choices[code / 25 % 5], choices[code / 125 % 5]);
+        ptowsp_mesh_layout c;
+        if (ptowsp_mesh_layout_join(NULL, &mesh, join, &a, &b, "c", &c) != PTOWSP_OK) {
+            continue;
+        }
+        counts[join]++;
+        spread_out(&mesh, &a, a_values, &one);
+        spread_out(&mesh, &b, b_values, &two);
+        for (uint32_t cell = 0; cell < 16; cell++) {
+            c_values[cell] = joined(join, a_values, b_values, NULL, NULL, cell);
+            for (uint32_t r = 0; r < 4; r++) {
+                three.has[r][cell] = owns(&mesh, &c, r, cell);
+                three.value[r][cell] = three.has[r][cell] ? joined(join, one.value[r], two.value[r],
+                                                                   one.has[r], two.has[r], cell)
+                                                          : 0;
+            }
+        }
+        assert_spread(&mesh, &c, c_values, &three);
+    }
+    // Rules along one axis are 4, 5, 6 and 6 (of matrices, a product has no outer dimension), and
+    // axes are independent; sums and maxima never meet in a row of the table.
+    assert_int_equal(counts[PTOWSP_JOIN_ADD], 16);
+    assert_int_equal(counts[PTOWSP_JOIN_MULTIPLY], 25);
+    assert_int_equal(counts[PTOWSP_JOIN_MAX], 36);
+    assert_int_equal(counts[PTOWSP_JOIN_MATMUL], 36);
+}
+
+static void layout__products_join_outer_dimensions_and_equal_cuts_alone(void **state) {
+    (void)state;
+    const int64_t cuts[2][5] = {{0, 1, 1, 5, 8}, {0, 1, 2, 5, 8}};
+    ptowsp_mesh_layout a = {"a", 2, 3, {4, 6, 8}, {dim(0), dim(2)}}, c;
+    ptowsp_mesh_layout b = {"b", 2, 3, {4, 8, 5}, {dim(0), dim(1)}};
+    a.spreads[1].cuts = b.spreads[1].cuts = cuts[0];
+    assert_int_equal(ptowsp_mesh_layout_join(NULL, &grid, PTOWSP_JOIN_MATMUL, &a, &b, "c", &c),
+                     PTOWSP_OK);
+    char text[80];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_mesh_layout_print(&grid, &c, ptowsp_text_to_buffer(&buffer));
+    assert_string_equal(text, "c[4 x 6 x 5] {dp: dim 0, tp: partial sum}");
+    b.spreads[1].cuts = cuts[1];
+    assert_int_equal(ptowsp_mesh_layout_join(NULL, &grid, PTOWSP_JOIN_MATMUL, &a, &b, "c", &c),
+                     PTOWSP_INVALID_PARAMS);
+    b.spreads[1].cuts = NULL;  // equal pieces: 0, 2, 4, 6, 8
+    assert_int_equal(ptowsp_mesh_layout_join(NULL, &grid, PTOWSP_JOIN_MATMUL, &a, &b, "c", &c),
+                     PTOWSP_INVALID_PARAMS);
+    b.spreads[1].cuts = cuts[0];
+    b.spreads[0].kind = PTOWSP_REPLICATED;  // a has half of the outer products
+    assert_int_equal(ptowsp_mesh_layout_join(NULL, &grid, PTOWSP_JOIN_MATMUL, &a, &b, "c", &c),
+                     PTOWSP_INVALID_PARAMS);
+}
+
+// -- relayouts ------------------------------------------------------------------------------------
+
+// A step by its definition, over what ranks have. Returns the most cells that a rank moves.
+static uint64_t take_step(const ptowsp_mesh *mesh, const ptowsp_mesh_layout *next,
+                          const ptowsp_relayout_step *step, spread_data *data) {
+    static spread_data old;
+    old = *data;
+    const uint32_t ranks = rank_count_of(mesh), cells = cell_count_of(next);
+    uint32_t stride = 1;
+    for (uint32_t a = step->axis + 1; a < mesh->axis_count; a++) {
+        stride *= mesh->sizes[a];
+    }
+    uint64_t most = 0;
+    for (uint32_t r = 0; r < ranks; r++) {
+        const uint32_t first = r - r / stride % mesh->sizes[step->axis] * stride;
+        uint64_t had = 0, has = 0, received = 0;
+        for (uint32_t c = 0; c < cells; c++) {
+            data->has[r][c] = owns(mesh, next, r, c);
+            had += old.has[r][c];
+            has += data->has[r][c];
+            received += data->has[r][c] && !old.has[r][c];
+            int64_t sum = 0, max = INT64_MIN;
+            uint32_t holders = 0;
+            for (uint32_t i = 0; i < mesh->sizes[step->axis]; i++) {
+                const uint32_t q = first + i * stride;
+                holders += old.has[q][c];
+                sum += old.has[q][c] ? old.value[q][c] : 0;
+                max = old.has[q][c] && old.value[q][c] > max ? old.value[q][c] : max;
+            }
+            if (!data->has[r][c]) {
+                continue;
+            }
+            if (is_partial(&step->before)) {
+                assert_int_equal(holders, mesh->sizes[step->axis]);
+                data->value[r][c] = step->before.kind == PTOWSP_PARTIAL_SUM ? sum : max;
+            } else if (step->kind == PTOWSP_RELAYOUT_SLICE) {
+                assert_true(old.has[r][c]);
+            } else {
+                assert_int_equal(holders, 1);
+                data->value[r][c] = sum;
+            }
+        }
+        const uint64_t moved = step->kind == PTOWSP_RELAYOUT_SLICE            ? 0
+                               : step->kind == PTOWSP_RELAYOUT_REDUCE_SCATTER ? had - has
+                               : step->kind == PTOWSP_RELAYOUT_ALL_REDUCE
+                                   ? 2 * (had - had / mesh->sizes[step->axis])
+                                   : received;
+        most = moved > most ? moved : most;
+    }
+    return most;
+}
+
+static ptowsp_spread random_spread(uint64_t *random, const ptowsp_mesh_layout *layout,
+                                   uint32_t parts, int64_t *cuts) {
+    ptowsp_spread spread = {(ptowsp_spread_kind)(test_random(random) % 4), 0, NULL};
+    if (test_random(random) % 2) {
+        spread.kind = PTOWSP_SHARDED;
+    }
+    if (spread.kind == PTOWSP_SHARDED) {
+        spread.dim = (uint32_t)(test_random(random) % layout->rank);
+        if (test_random(random) % 5 == 0) {
+            cuts[0] = 0;
+            for (uint32_t i = 1; i < parts; i++) {
+                cuts[i] = test_random_in(random, cuts[i - 1], layout->shape[spread.dim]);
+            }
+            cuts[parts] = layout->shape[spread.dim];
+            spread.cuts = cuts;
+            for (uint32_t i = 0; i < parts && test_random(random) % 2; i++) {
+                cuts[i] = layout->shape[spread.dim] / parts * i;  // perhaps equal pieces, as cuts
+            }
+        }
+    }
+    return spread;
+}
+
+static void layout__relayouts_of_random_layouts_move_the_data_there(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    static const int64_t sizes[] = {0, 1, 4, 6, 8, 12};
+    int64_t cuts[2][PTOWSP_MESH_AXIS_MAX][8], values[CELLS];
+    uint32_t done = 0, kinds[5] = {0, 0, 0, 0, 0}, twice = 0;
+    for (uint32_t c = 0; c < CELLS; c++) {
+        values[c] = (int64_t)(test_random(&random) % 1000);
+    }
+    for (uint32_t round = 0; TEST_ROUNDS(round, 6000); round++) {
+        ptowsp_mesh mesh = {(uint32_t)test_random_in(&random, 1, 4), {"a", "b", "c", "d"}, {0}};
+        for (uint32_t a = 0; a < mesh.axis_count; a++) {
+            mesh.sizes[a] = (uint32_t)test_random_in(&random, 1, mesh.axis_count > 2 ? 2 : 4);
+        }
+        ptowsp_mesh_layout layouts[2] = {{"t", 2, 0, {0}, {{PTOWSP_REPLICATED, 0, NULL}}},
+                                         {"t", 2, 0, {0}, {{PTOWSP_REPLICATED, 0, NULL}}}};
+        layouts[0].rank = layouts[1].rank = (uint32_t)test_random_in(&random, 1, 2);
+        for (uint32_t d = 0; d < layouts[0].rank; d++) {
+            layouts[0].shape[d] = layouts[1].shape[d] = sizes[test_random(&random) % 6];
+        }
+        for (uint32_t i = 0; i < 2; i++) {
+            for (uint32_t a = 0; a < mesh.axis_count; a++) {
+                layouts[i].spreads[a] =
+                    random_spread(&random, &layouts[i], mesh.sizes[a], cuts[i][a]);
+                if (i == 1 && is_partial(&layouts[1].spreads[a])) {
+                    layouts[1].spreads[a] = layouts[0].spreads[a];
+                }
+            }
+        }
+        ptowsp_relayout plan;
+        if (ptowsp_mesh_layout_relayout(NULL, &mesh, &layouts[0], &layouts[1], &plan) !=
+            PTOWSP_OK) {
+            continue;
+        }
+        done++;
+        spread_out(&mesh, &layouts[0], values, &one);
+        ptowsp_mesh_layout now = layouts[0];
+        for (uint32_t a = 0; a < mesh.axis_count; a++) {
+            ptowsp_spread *s = &now.spreads[a];
+            const ptowsp_spread *to = &layouts[1].spreads[a];
+            bool is_even = s->cuts && to->kind == s->kind && to->dim == s->dim && !to->cuts;
+            for (uint32_t i = 0; is_even && i <= mesh.sizes[a]; i++) {
+                is_even = s->cuts[i] * mesh.sizes[a] == now.shape[s->dim] * i;
+            }
+            s->cuts = is_even ? NULL : s->cuts;
+        }
+        uint64_t bytes = 0;
+        uint32_t seen = 0;
+        for (uint32_t i = 0; i < plan.step_count; i++) {
+            const ptowsp_relayout_step *step = &plan.steps[i];
+            assert_int_equal(step->before.kind, now.spreads[step->axis].kind);
+            assert_ptr_equal(step->before.cuts, now.spreads[step->axis].cuts);
+            now.spreads[step->axis] = step->after;
+            assert_int_equal(ptowsp_mesh_layout_check(NULL, &mesh, &now), PTOWSP_OK);
+            assert_int_equal(take_step(&mesh, &now, step, &one) * 2, step->bytes);
+            bytes += step->bytes;
+            kinds[step->kind]++;
+            twice += seen >> step->axis & 1;
+            seen |= 1u << step->axis;
+        }
+        assert_int_equal(bytes, plan.bytes);
+        assert_spread(&mesh, &layouts[1], values, &one);
+    }
+    assert_met(done > 1000 && twice > 20);
+    for (uint32_t i = 0; i < 5; i++) {
+        assert_met(kinds[i] > 50);
+    }
+}
+
+static void layout__relayout_takes_the_collective_of_the_table(void **state) {
+    (void)state;
+    const ptowsp_spread r = kind_of(PTOWSP_REPLICATED), sum = kind_of(PTOWSP_PARTIAL_SUM);
+    const struct {
+        ptowsp_spread from, to;
+        ptowsp_relayout_kind kind;
+        uint64_t bytes;  // of 8 x 4 elements of 4 bytes, 128, over 4 ranks
+    } rows[] = {{r, dim(0), PTOWSP_RELAYOUT_SLICE, 0},
+                {sum, dim(0), PTOWSP_RELAYOUT_REDUCE_SCATTER, 96},
+                {dim(0), dim(1), PTOWSP_RELAYOUT_ALL_TO_ALL, 24},
+                {sum, r, PTOWSP_RELAYOUT_ALL_REDUCE, 192},
+                {dim(1), r, PTOWSP_RELAYOUT_ALL_GATHER, 96}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        ptowsp_mesh_layout from = matrix_of(8, 4, r, rows[i].from);
+        ptowsp_mesh_layout to = matrix_of(8, 4, r, rows[i].to);
+        ptowsp_relayout plan;
+        assert_int_equal(ptowsp_mesh_layout_relayout(NULL, &grid, &from, &to, &plan), PTOWSP_OK);
+        assert_int_equal(plan.step_count, 1);
+        assert_int_equal(plan.steps[0].axis, 1);
+        assert_int_equal(plan.steps[0].kind, rows[i].kind);
+        assert_int_equal(plan.bytes, rows[i].bytes);
+    }
+}
+
+// -- what is refused ------------------------------------------------------------------------------
+
+static void refused(ptowsp_context *context, ptowsp_status got, ptowsp_status status,
+                    const char *text) {
+    assert_int_equal(got, status);
+    assert_string_equal(ptowsp_context_error(context).text, text);
+}
+
+static void layout__meshes_that_cannot_be_are_refused(void **state) {
+    (void)state;
+    ptowsp_context *context = NULL;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_mesh mesh = {0, {"a", "b", "c", "d"}, {2, 2, 2, 2}};
+    uint32_t count = 7;
+    refused(context, ptowsp_mesh_check(context, &mesh, &count), PTOWSP_INVALID_PARAMS,
+            "mesh: 0 axes; it has 1 to 4");
+    mesh.axis_count = 5;
+    refused(context, ptowsp_mesh_check(context, &mesh, &count), PTOWSP_INVALID_PARAMS,
+            "mesh: 5 axes; it has 1 to 4");
+    mesh.axis_count = 2;
+    mesh.sizes[1] = 0;
+    refused(context, ptowsp_mesh_check(context, &mesh, &count), PTOWSP_INVALID_PARAMS,
+            "mesh: axis 'b' has size 0");
+    mesh.sizes[0] = 65536;
+    mesh.sizes[1] = UINT32_MAX;
+    refused(context, ptowsp_mesh_check(context, &mesh, &count), PTOWSP_LIMIT_EXCEEDED,
+            "mesh: more than 65536 ranks with axis 'b' of 4294967295");
+    mesh.sizes[1] = 2;
+    assert_int_equal(ptowsp_mesh_check(NULL, &mesh, &count), PTOWSP_LIMIT_EXCEEDED);
+    mesh.names[1] = "a";
+    mesh.sizes[1] = 1;
+    refused(context, ptowsp_mesh_check(context, &mesh, &count), PTOWSP_INVALID_PARAMS,
+            "mesh: axis 'a' is there twice");
+    mesh.names[1] = NULL;
+    refused(context, ptowsp_mesh_check(context, &mesh, &count), PTOWSP_INVALID_PARAMS,
+            "mesh: axis 1 has no valid name");
+    assert_int_equal(ptowsp_mesh_check(NULL, NULL, NULL), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(count, 7);
+    mesh.names[1] = "b";
+    assert_int_equal(ptowsp_mesh_check(context, &mesh, &count), PTOWSP_OK);
+    assert_int_equal(count, 65536);
+    ptowsp_context_destroy(context);
+}
+
+static void layout__errors_name_tensor_dimension_and_layouts(void **state) {
+    (void)state;
+    ptowsp_context *context = NULL;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    const ptowsp_spread r = kind_of(PTOWSP_REPLICATED), sum = kind_of(PTOWSP_PARTIAL_SUM);
+    ptowsp_mesh_layout bad = matrix_of(12, 4, dim(0), dim(0)), made;
+    refused(context, ptowsp_mesh_layout_check(context, &grid, &bad), PTOWSP_UNSUPPORTED_SIZE,
+            "layout: dimension 0 of tensor 'w', of 12, is not divided by 8 pieces with axis 'tp'");
+    bad = matrix_of(8, 4, sum, kind_of(PTOWSP_PARTIAL_MAX));
+    refused(context, ptowsp_mesh_layout_check(context, &grid, &bad), PTOWSP_INVALID_PARAMS,
+            "layout: tensor 'w' is both a partial sum and a partial maximum with axis 'tp'");
+    bad = matrix_of(8, 4, r, dim(2));
+    refused(context, ptowsp_mesh_layout_check(context, &grid, &bad), PTOWSP_INVALID_PARAMS,
+            "layout: tensor 'w' of 2 dimensions along axis 'tp': kind 1, dimension 2");
+    bad = matrix_of(INT64_MAX, 4, r, r);
+    refused(context, ptowsp_mesh_layout_check(context, &grid, &bad), PTOWSP_LIMIT_EXCEEDED,
+            "layout: the bytes of tensor 'w' do not fit 63 bits");
+    bad = matrix_of(8, -1, r, r);
+    refused(context, ptowsp_mesh_layout_check(context, &grid, &bad), PTOWSP_INVALID_PARAMS,
+            "layout: dimension 1 of tensor 'w' has size -1");
+    const int64_t falling[5] = {0, 3, 2, 4, 8};
+    ptowsp_spread cuts = {PTOWSP_SHARDED, 0, falling};
+    bad = matrix_of(8, 4, r, cuts);
+    refused(context, ptowsp_mesh_layout_check(context, &grid, &bad), PTOWSP_INVALID_PARAMS,
+            "layout: cuts of dimension 0 of tensor 'w' along axis 'tp' do not rise from 0 to 8");
+    bad = matrix_of(8, 4, dim(0), cuts);
+    refused(context, ptowsp_mesh_layout_check(context, &grid, &bad), PTOWSP_INVALID_PARAMS,
+            "layout: dimension 0 of tensor 'w' is cut by axis 'tp' at given places, and by axis "
+            "'dp' too");
+    ptowsp_mesh_layout a = matrix_of(8, 8, r, dim(0)), b = matrix_of(8, 8, sum, dim(1));
+    b.name = "v";
+    refused(context, ptowsp_mesh_layout_join(context, &grid, PTOWSP_JOIN_ADD, &a, &b, "c", &made),
+            PTOWSP_INVALID_PARAMS,
+            "layout: axis 'dp': no rule for a sum of these: w[8 x 8] {dp: replicated, tp: dim 0} "
+            "and v[8 x 8] {dp: partial sum, tp: dim 1}");
+    refused(context, ptowsp_mesh_layout_relayout(context, &grid, &a, &b, NULL),
+            PTOWSP_INVALID_PARAMS,
+            "layout: axis 'dp': relayout makes nothing partial: w[8 x 8] {dp: replicated, tp: dim "
+            "0} and v[8 x 8] {dp: partial sum, tp: dim 1}");
+    b.shape[0] = 4;
+    assert_int_equal(ptowsp_mesh_layout_join(NULL, &grid, PTOWSP_JOIN_MATMUL, &a, &b, "c", &made),
+                     PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_mesh_layout_join(NULL, &grid, (ptowsp_join)9, &a, &a, "c", &made),
+                     PTOWSP_INVALID_PARAMS);
+    ptowsp_mesh_layout_part part;
+    assert_int_equal(ptowsp_mesh_layout_part_of(NULL, &grid, &a, 8, &part), PTOWSP_INVALID_PARAMS);
+    ptowsp_context_destroy(context);
+}
+
+// -- linear layouts -------------------------------------------------------------------------------
+
+static ptowsp_linear random_linear(uint64_t *random, uint32_t in_bits, uint32_t out_bits) {
+    ptowsp_linear linear;
+    assert_int_equal(ptowsp_linear_identity(0, &linear), PTOWSP_OK);
+    linear.in_bits = in_bits;
+    linear.out_bits = out_bits;
+    for (uint32_t i = 0; i < in_bits; i++) {
+        linear.columns[i] =
+            test_random(random) & (out_bits == 64 ? UINT64_MAX : (UINT64_C(1) << out_bits) - 1);
+    }
+    return linear;
+}
+
+static void linear__makers_are_right_on_every_index(void **state) {
+    (void)state;
+    ptowsp_linear l;
+    for (uint32_t x = 0; x < 256; x++) {
+        assert_int_equal(ptowsp_linear_identity(8, &l), PTOWSP_OK);
+        assert_int_equal(ptowsp_linear_apply(&l, x), x);
+        assert_int_equal(ptowsp_linear_strided(8, 3, &l), PTOWSP_OK);
+        assert_int_equal(ptowsp_linear_apply(&l, x), x * 8);
+        for (uint32_t owners = 0; owners <= 8; owners++) {
+            for (uint32_t block = 0; block + owners <= 8; block++) {
+                assert_int_equal(ptowsp_linear_blocked(8, owners, block, &l), PTOWSP_OK);
+                const uint32_t each = 256u >> owners, position = x % each, owner = x / each;
+                const uint32_t size = 1u << block, turn = position / size;
+                assert_int_equal(ptowsp_linear_apply(&l, x),
+                                 (turn * (1u << owners) + owner) * size + position % size);
+            }
+        }
+        assert_int_equal(ptowsp_linear_swizzle(4, 4, 1, 3, &l), PTOWSP_OK);
+        assert_int_equal(ptowsp_linear_apply(&l, x), x / 16 * 16 + ((x % 16) ^ (x / 32 % 8)));
+    }
+}
+
+static void linear__algebra_is_right_on_every_index(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    uint32_t inverses = 0;
+    for (uint32_t round = 0; TEST_ROUNDS(round, 2000); round++) {
+        const uint32_t in = (uint32_t)test_random_in(&random, 0, 7);
+        const uint32_t middle = (uint32_t)test_random_in(&random, 0, 7);
+        ptowsp_linear a = random_linear(&random, in, middle), both, turned, inverse;
+        ptowsp_linear b = random_linear(&random, middle, (uint32_t)test_random_in(&random, 0, 7));
+        assert_int_equal(ptowsp_linear_compose(&b, &a, &both), PTOWSP_OK);
+        assert_int_equal(ptowsp_linear_transpose(&a, &turned), PTOWSP_OK);
+        bool seen[128] = {false};
+        uint32_t images = 0;
+        for (uint32_t x = 0; x < 1u << in; x++) {
+            const uint64_t y = ptowsp_linear_apply(&a, x);
+            assert_int_equal(ptowsp_linear_apply(&both, x), ptowsp_linear_apply(&b, y));
+            images += !seen[y];
+            seen[y] = true;
+            for (uint32_t z = 0; z < 1u << middle; z++) {  // <Ax, z> = <x, Az>
+                assert_int_equal(__builtin_parityll(y & z),
+                                 __builtin_parityll(x & ptowsp_linear_apply(&turned, z)));
+            }
+        }
+        assert_int_equal(images, 1u << ptowsp_linear_rank(&a));
+        if (in == middle) {
+            const ptowsp_status status = ptowsp_linear_inverse(&a, &inverse);
+            assert_int_equal(status, images == 1u << in ? PTOWSP_OK : PTOWSP_STUCK);
+            for (uint32_t x = 0; status == PTOWSP_OK && x < 1u << in; x++) {
+                assert_int_equal(ptowsp_linear_apply(&inverse, ptowsp_linear_apply(&a, x)), x);
+            }
+            inverses += status == PTOWSP_OK;
+        }
+        uint32_t first = (uint32_t)test_random_in(&random, 0, 4), banks = 2, words[128] = {0};
+        uint64_t most = 0, fullest = 0;
+        for (uint32_t y = 0; y < 128; y++) {
+            const uint32_t bank = y >> first & ((1u << banks) - 1);
+            words[bank] += seen[y];
+            fullest = words[bank] > fullest ? words[bank] : fullest;
+        }
+        assert_int_equal(ptowsp_linear_conflicts(&a, first, banks, &most), PTOWSP_OK);
+        assert_int_equal(most, fullest);
+    }
+    assert_met(inverses > 20);
+}
+
+// Columns of a 32 x 32 matrix over 32 banks: 32 accesses to one bank; swizzled, each its own.
+static void linear__swizzle_frees_columns_of_conflicts(void **state) {
+    (void)state;
+    ptowsp_linear column, swizzle, both;
+    uint64_t accesses = 0;
+    assert_int_equal(ptowsp_linear_strided(5, 5, &column), PTOWSP_OK);
+    assert_int_equal(ptowsp_linear_conflicts(&column, 0, 5, &accesses), PTOWSP_OK);
+    assert_int_equal(accesses, 32);
+    for (uint32_t count = 0; count <= 5; count++) {
+        assert_int_equal(ptowsp_linear_swizzle(5, 5, 0, count, &swizzle), PTOWSP_OK);
+        assert_int_equal(ptowsp_linear_compose(&swizzle, &column, &both), PTOWSP_OK);
+        assert_int_equal(ptowsp_linear_conflicts(&both, 0, 5, &accesses), PTOWSP_OK);
+        assert_int_equal(accesses, 32 >> count);
+    }
+}
+
+static void linear__64_bits_work_and_more_are_refused(void **state) {
+    (void)state;
+    uint64_t random = test_seed(), accesses = 0;
+    ptowsp_linear l, inverse, both, identity;
+    assert_int_equal(ptowsp_linear_identity(64, &identity), PTOWSP_OK);
+    for (uint32_t found = 0; found < 20;) {
+        l = random_linear(&random, 64, 64);
+        assert_int_equal(ptowsp_linear_inverse(&l, &inverse) == PTOWSP_OK,
+                         ptowsp_linear_rank(&l) == 64);
+        if (ptowsp_linear_rank(&l) == 64) {
+            assert_int_equal(ptowsp_linear_compose(&l, &inverse, &both), PTOWSP_OK);
+            assert_memory_equal(&both, &identity, sizeof both);
+            found++;
+        }
+    }
+    assert_int_equal(ptowsp_linear_conflicts(&identity, 0, 64, &accesses), PTOWSP_OK);
+    assert_int_equal(accesses, 1);
+    assert_int_equal(ptowsp_linear_conflicts(&identity, 64, 0, &accesses), PTOWSP_LIMIT_EXCEEDED);
+    assert_int_equal(ptowsp_linear_conflicts(&identity, 60, 5, &accesses), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_linear_identity(65, &l), PTOWSP_UNSUPPORTED_SIZE);
+    assert_int_equal(ptowsp_linear_strided(64, 1, &l), PTOWSP_UNSUPPORTED_SIZE);
+    assert_int_equal(ptowsp_linear_strided(2, UINT32_MAX, &l), PTOWSP_UNSUPPORTED_SIZE);
+    assert_int_equal(ptowsp_linear_blocked(8, 5, 4, &l), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_linear_blocked(8, UINT32_MAX, 0, &l), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_linear_swizzle(3, 4, 2, 3, &l), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_linear_swizzle(60, 5, 0, 1, &l), PTOWSP_UNSUPPORTED_SIZE);
+    l = identity;
+    l.out_bits = 63;  // column 63 has a bit beyond
+    assert_int_equal(ptowsp_linear_transpose(&l, &both), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_linear_inverse(NULL, &both), PTOWSP_INVALID_PARAMS);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(layout__parts_are_those_worked_out_on_paper),
+        cmocka_unit_test(layout__joins_are_right_on_every_pair_of_layouts),
+        cmocka_unit_test(layout__products_join_outer_dimensions_and_equal_cuts_alone),
+        cmocka_unit_test(layout__relayouts_of_random_layouts_move_the_data_there),
+        cmocka_unit_test(layout__relayout_takes_the_collective_of_the_table),
+        cmocka_unit_test(layout__meshes_that_cannot_be_are_refused),
+        cmocka_unit_test(layout__errors_name_tensor_dimension_and_layouts),
+        cmocka_unit_test(linear__makers_are_right_on_every_index),
+        cmocka_unit_test(linear__algebra_is_right_on_every_index),
+        cmocka_unit_test(linear__swizzle_frees_columns_of_conflicts),
+        cmocka_unit_test(linear__64_bits_work_and_more_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
