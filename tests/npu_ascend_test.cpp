@@ -342,7 +342,7 @@ Outcome run_once(uint32_t kernel_count, const wsp_kernel_decl *kernels, uint32_t
     wsp::Bindings bindings(program);
     bind_all(&bindings);
     Outcome outcome = Outcome();
-    wsp_runner_options options = {3, 2, 9, 0, 7000, nullptr, 0};
+    wsp_runner_options options = {3, 2, 9, 0, 7000, nullptr, 0, 0};
     outcome.status = wsp::run_program(program, &bindings, options, &outcome.result);
     outcome.text = bindings.failure.text;
     outcome.index = bindings.failure.index;
@@ -458,7 +458,7 @@ void npu_ascend__needs_cores_and_their_libraries(void **state) {
     const wsp_program program = make_program(2, kernels);
     wsp::Bindings bindings(program);
     bind_all(&bindings);
-    const wsp_runner_options options = {1, 4, 9, 0, 7000, nullptr, 0};
+    const wsp_runner_options options = {1, 4, 9, 0, 7000, nullptr, 0, 0};
     fake = Fake();
     assert_int_equal(wsp::run_program(program, &bindings, options, &outcome.result),
                      PTOWSP_LIMIT_EXCEEDED);
@@ -472,7 +472,7 @@ void npu_ascend__needs_cores_and_their_libraries(void **state) {
     const wsp_program mixed = make_program(2, mix);
     wsp::Bindings mixed_bindings(mixed);
     bind_all(&mixed_bindings);
-    const wsp_runner_options one = {1, 1, 9, 0, 7000, nullptr, 0};
+    const wsp_runner_options one = {1, 1, 9, 0, 7000, nullptr, 0, 0};
     fake = Fake();
     assert_int_equal(wsp::run_program(mixed, &mixed_bindings, one, &outcome.result),
                      PTOWSP_SYSTEM_FAILED);

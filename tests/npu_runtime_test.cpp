@@ -545,13 +545,15 @@ uint64_t run_once(uint64_t seed, uint64_t how, bool has_failures) {
     bind_random(bindings, words.data());
     assert_int_equal(bindings.verify(0), PTOWSP_OK);
     begin_case(made);
-    const wsp_runner_options options = {1 + random_how.below(4),
+    const bool is_driven = random_how.one_in(4);  // by the host: wave by wave
+    const wsp_runner_options options = {is_driven ? 1 : 1 + random_how.below(4),
                                         1 + random_how.below(3),
                                         1 + random_how.below(random_how.one_in(2) ? 4 : 40),
                                         0,
                                         0,
                                         nullptr,
-                                        0};
+                                        0,
+                                        is_driven};
     wsp_runner_result result = wsp_runner_result();
     const ptowsp_status status = run_program(program, &bindings, options, &result);
     assert_int_equal(status, target.failure.status);
@@ -658,7 +660,7 @@ Failure run_late(Random &random, uint32_t thread_count, int32_t task_count, Slow
             {&cores[i].line, nullptr, i < vector_count ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE});
     }
     cores[0].task_count = task_count;
-    assert_true(scheduler.begin(program, bindings.table(), given, {thread_count, 40, 400, true}));
+    assert_true(scheduler.begin(program, bindings.table(), given, {thread_count, 40, 400, true, nullptr, nullptr}));
     for (uint32_t i = task_count < 0; i < core_count; i++) {
         threads.emplace_back([&cores, i] { cores[i].run(); });
     }
@@ -946,7 +948,7 @@ struct Sample {
         is_sample = false;
     }
     ptowsp_status run(uint32_t aicpu_count, uint32_t ring_size, wsp_runner_result *result) {
-        const wsp_runner_options options = {aicpu_count, 0, ring_size, 0, 0, nullptr, 0};
+        const wsp_runner_options options = {aicpu_count, 0, ring_size, 0, 0, nullptr, 0, 0};
         return wsp_runner_run(runner, &options, result);
     }
 };
@@ -1171,7 +1173,7 @@ void bind__refuses_what_cannot_be(void **) {
 }
 
 void run__wants_all_bound_and_well_formed(void **) {
-    const wsp_runner_options options = {1, 0, 4, 0, 0, nullptr, 0};
+    const wsp_runner_options options = {1, 0, 4, 0, 0, nullptr, 0, 0};
     Sample s(3);
     const ptowsp_status bad = PTOWSP_INVALID_PARAMS;
     s.pages[1] = -2;
@@ -1200,10 +1202,12 @@ void run__wants_all_bound_and_well_formed(void **) {
     wsp_runner_bind_tensor(s.runner, "Y", &s.y_buffer);
     EXPECT_ERROR(wsp_runner_run(s.runner, &options, nullptr), PTOWSP_UNBOUND,
                  "run: tensor Y is bound without data");
-    const wsp_runner_options too_many = {17, 0, 0, 0, 0, nullptr, 0},
-                             cores = {0, 73, 0, 0, 0, nullptr, 0},
-                             model = {0, 0, 0, 3, 0, nullptr, 0},
-                             long_wait = {0, 0, 0, 0, 2147483648u, nullptr, 0};
+    const wsp_runner_options too_many = {17, 0, 0, 0, 0, nullptr, 0, 0},
+                             cores = {0, 73, 0, 0, 0, nullptr, 0, 0},
+                             model = {0, 0, 0, 3, 0, nullptr, 0, 0},
+                             long_wait = {0, 0, 0, 0, 2147483648u, nullptr, 0, 0},
+                             driver = {0, 0, 0, 0, 0, nullptr, 0, 2},
+                             many = {2, 0, 0, 0, 0, nullptr, 0, PTOWSP_DRIVER_HOST};
     EXPECT_ERROR(wsp_runner_run(s.runner, &too_many, nullptr), bad,
                  "run: aicpu_count is 17; it is at most 16");
     EXPECT_ERROR(wsp_runner_run(s.runner, &cores, nullptr), bad,
@@ -1212,6 +1216,9 @@ void run__wants_all_bound_and_well_formed(void **) {
                  "run: there is no cost model 3 in a tree");
     EXPECT_ERROR(wsp_runner_run(s.runner, &long_wait, nullptr), bad,
                  "run: time_limit_ms is 2147483648; it is at most 2147483647");
+    EXPECT_ERROR(wsp_runner_run(s.runner, &driver, nullptr), bad, "run: there is no driver 2");
+    EXPECT_ERROR(wsp_runner_run(s.runner, &many, nullptr), bad,
+                 "run: aicpu_count is 2, and the host is the driver, which schedules on one thread");
 }
 
 void run__names_the_first_thing_that_is_not_bound(void **) {
@@ -1265,6 +1272,16 @@ void wsp_core_run(wsp_task *task) {
     } else {
         run_random(task);
     }
+}
+
+// Launches of all kernels: one after another, last ones first, as their order is free.
+wsp_launch_fn wsp_launch_of(uint32_t) {
+    return [](uint32_t task_count, void *, uint64_t tasks, uint64_t, uint64_t) -> int32_t {
+        for (uint32_t i = task_count; i-- > 0;) {
+            wsp_core_run(reinterpret_cast<wsp_task *>(tasks + i * WSP_TASK_STRIDE));
+        }
+        return 0;
+    };
 }
 
 const char *wsp_core_fault_text(uint32_t kernel, uint32_t fault) {

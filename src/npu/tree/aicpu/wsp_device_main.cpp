@@ -3,7 +3,7 @@
 //
 // THIS HAS NEVER RUN (see host/wsp_ascend.cpp).
 
-#ifdef WSP_ASCEND
+#if defined(WSP_ASCEND) && !defined(WSP_HOST)
 
 #include <stdio.h>
 
@@ -51,7 +51,8 @@ bool begin(Scheduler &scheduler, wsp_device_run *run) {
         const uint32_t unit = i < run->vector_count ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE;
         cores.push_back({at<pwsp_line>(run->lines) + i, nullptr, unit});
     }
-    const SchedulerOptions options = {run->aicpu_count, run->ring_size, run->time_limit_ms, true};
+    const SchedulerOptions options = {run->aicpu_count, run->ring_size, run->time_limit_ms, true, nullptr,
+                                      nullptr};
     return scheduler.begin(wsp_the_program, *at<wsp_bindings>(run->bindings), cores, options);
 }
 

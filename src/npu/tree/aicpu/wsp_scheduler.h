@@ -119,6 +119,10 @@ struct SchedulerOptions {
     // fails with the core's name, what follows is skipped, and the run ends. 0: without an end.
     uint32_t time_limit_ms;
     bool has_parts;  // each core of a block runs a part of a task of MIX; else the cube core all
+    // Brings the bytes of an element from where cores have written it, before a slot is loaded; null:
+    // they are here. False: it cannot.
+    bool (*fetch)(void *user, const void *data, size_t size);
+    void *user;
 };
 
 class Scheduler final : public Target {
@@ -152,6 +156,8 @@ class Scheduler final : public Target {
     void scope_end() override;
     void reset(const uint32_t *edges, uint32_t count) override;
     bool await_element(const Region &element) override;
+    // Where this processor has no access to what cores have written. False after a failure.
+    bool fetch(const Region &element);
 
     // Returns when all submitted tasks have retired. False after a failure.
     bool settle();
@@ -258,6 +264,7 @@ class Scheduler final : public Target {
     const wsp_program *program_ = nullptr;
     const pwsp_bound_tensor *tensors_ = nullptr;
     uint32_t thread_count_ = 0, time_limit_ms_ = 0;
+    SchedulerOptions options_ = SchedulerOptions();
     bool is_in_order_ = false, is_stealing_ = false, has_priority_ = false;
     uint32_t unit_first_[2] = {0, 0}, unit_count_[2] = {0, 0};  // cores; MIX counts as CUBE
     uint32_t unit_owners_[2] = {0, 0};                          // a bit for each thread
