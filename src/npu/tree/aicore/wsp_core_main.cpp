@@ -94,7 +94,7 @@ extern "C" __global__ AICORE void wsp_block_cores(__gm__ wsp_device_run *run, ui
     pipe_barrier(PIPE_ALL);
 }
 #define WSP_CORES  wsp_block_cores
-#define WSP_LAUNCH wsp_launch_block
+#define WSP_BEGIN  wsp_start_block
 #define WSP_FFTS   , ffts
 #elif defined(WSP_UNIT_cube)
 extern "C" __global__ AICORE void wsp_cube_cores(__gm__ wsp_device_run *run) {
@@ -103,7 +103,7 @@ extern "C" __global__ AICORE void wsp_cube_cores(__gm__ wsp_device_run *run) {
     work_at(lines + run->vector_count + core, run->vector_count + core);
 }
 #define WSP_CORES  wsp_cube_cores
-#define WSP_LAUNCH wsp_launch_cube
+#define WSP_BEGIN  wsp_start_cube
 #define WSP_FFTS
 #else
 extern "C" __global__ AICORE void wsp_vector_cores(__gm__ wsp_device_run *run) {
@@ -111,13 +111,13 @@ extern "C" __global__ AICORE void wsp_vector_cores(__gm__ wsp_device_run *run) {
     work_at(lines_of(run) + core, core);
 }
 #define WSP_CORES  wsp_vector_cores
-#define WSP_LAUNCH wsp_launch_vector
+#define WSP_BEGIN  wsp_start_vector
 #define WSP_FFTS
 #endif
 
 // Called by the host: starts the cores; the stream waits for their end. `ffts` is the address of the
 // flags between cores, which blocks need.
-extern "C" int32_t WSP_LAUNCH(uint32_t block_count, void *stream, uint64_t run, uint64_t ffts) {
+extern "C" int32_t WSP_BEGIN(uint32_t block_count, void *stream, uint64_t run, uint64_t ffts) {
     (void)ffts;
     WSP_CORES<<<block_count, nullptr, stream>>>(
         reinterpret_cast<wsp_device_run *>(static_cast<uintptr_t>(run)) WSP_FFTS);
