@@ -22,6 +22,7 @@ static void *fake_dlsym(void *library, const char *name);
 
 #define WSP_ASCEND
 #define WSP_HOST
+#define WSP_HAS_CLOCK 1  // as the other files here have it
 #define dlopen fake_dlopen
 #define dlsym  fake_dlsym
 #include "../src/npu/tree/host/wsp_ascend.cpp"
@@ -232,7 +233,7 @@ namespace {
 // far apart; n is an array. The kernels' table is empty, as cores take a compiler that is not here.
 const wsp_tensor_decl TENSORS[] = {{"", 0, 0, {}, 0, 0, 0},
                                    {"x", PTOWSP_I32, 1, {8}, 1, 0, 0},
-                                   {"y", PTOWSP_I32, 1, {8}, 1, 1, 0},
+                                   {"y", PTOWSP_I32, 1, {8}, 1, 1, 1},
                                    {"z", PTOWSP_I32, 1, {4}, 1, 1, 0},
                                    {"e", PTOWSP_I32, 2, {PTOWSP_DYNAMIC, 4}, 1, 1, 0}};
 const wsp_array_decl ARRAYS[] = {{"", 0, 0, 0}, {"n", PTOWSP_I64, 0, 1}};
@@ -367,6 +368,13 @@ Outcome run_once(uint32_t kernel_count, const wsp_kernel_decl *kernels, uint32_t
     fake.has_cores = expand != nullptr;
     wsp_program program = make_program(kernel_count, kernels);
     program.expand = expand;
+    program.schedule.issue = PTOWSP_ISSUE_DATAFLOW;
+    program.schedule.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN;
+    program.schedule.pools = PTOWSP_POOLS_ONE;
+    program.schedule.ready = PTOWSP_READY_FIFO;
+    program.schedule.dependencies = PTOWSP_DEPENDENCIES_HYBRID;
+    program.schedule.hazards = 7;
+    program.lane_count = 2;
     wsp::Bindings bindings(program);
     bind_all(&bindings);
     Outcome outcome = Outcome();
