@@ -312,6 +312,7 @@ void look(wsp_device_run *run) {
     assert_int_equal(run->aicpu_count, 3);
     assert_int_equal(run->ring_size, 9);
     assert_int_equal(run->time_limit_ms, 5601);  // of 7000, before those of the device and the host
+    there<char>(run->tasks, (run->vector_count + run->cube_count) * WSP_TASK_STRIDE);
     const wsp_bindings &b = *there<wsp_bindings>(run->bindings);
     assert_int_equal(there<int64_t>(b.sizes, 2)[1], 77);
     assert_int_equal(there<uint64_t>(b.symbols, 2)[1], 88);

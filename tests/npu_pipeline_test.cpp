@@ -255,7 +255,7 @@ void run_tree(const sim_sample &s, uint32_t aicpu_count, uint32_t core_count,
     std::vector<Bell> bells(core_count);
     std::vector<Core> cores;
     for (uint32_t i = 0; i < core_count; i++) {
-        cores.push_back({&lines[i], &bells[i], PTOWSP_UNIT_VECTOR});
+        cores.push_back({&lines[i], &bells[i], PTOWSP_UNIT_VECTOR, nullptr});
     }
     assert_true(scheduler.begin(tables.program, tables.bindings, cores, {aicpu_count, 4, 0, false, nullptr, nullptr}));
     std::vector<std::thread> threads;

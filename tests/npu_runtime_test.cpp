@@ -593,6 +593,7 @@ void random__tasks_leave_memory_as_if_one_had_run_after_another(void **) {
 // A core that ends no task after the first `task_count`, until it is let go; or does not even begin.
 struct SlowCore {
     pwsp_line line = pwsp_line();
+    alignas(64) wsp_task room = wsp_task();  // all that it sees of tasks
     uint32_t index = 0;
     int32_t task_count = INT32_MAX;
     uint32_t is_let_go = 0;  // atomic
@@ -621,6 +622,7 @@ struct SlowCore {
                 std::this_thread::yield();
                 continue;
             }
+            assert_ptr_equal(task, &room);
             if (task_count-- == 0) {
                 late = task->index;
                 while (!__atomic_load_n(&is_let_go, __ATOMIC_ACQUIRE)) {
@@ -657,7 +659,8 @@ Failure run_late(Random &random, uint32_t thread_count, int32_t task_count, Slow
         cores[i].index = i;
         cores[i].is_vector = i < vector_count;
         given.push_back(
-            {&cores[i].line, nullptr, i < vector_count ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE});
+            {&cores[i].line, nullptr, i < vector_count ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE,
+             &cores[i].room});
     }
     cores[0].task_count = task_count;
     assert_true(scheduler.begin(program, bindings.table(), given, {thread_count, 40, 400, true, nullptr, nullptr}));

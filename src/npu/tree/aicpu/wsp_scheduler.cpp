@@ -111,7 +111,7 @@ bool Scheduler::begin(const wsp_program &program, const wsp_bindings &bindings,
         const uint32_t block = unit == PTOWSP_UNIT_CUBE ? at : is_behind ? at - cube_count : at / 2;
         const uint32_t owner =
             thread_count_ == 1 ? 0 : 1 + (has_blocks_ ? block : i) % (thread_count_ - 1);
-        cores_.push_back({cores[i], owner, nullptr, 0, 0, nullptr, false, false, nullptr});
+        cores_.push_back({cores[i], owner, nullptr, 0, 0, nullptr, false, false});
         unit_owners_[unit] |= 1u << owner;
     }
     queues_.resize(cores.size() + 2);

@@ -463,9 +463,11 @@ static bool run_opened(Device &device, const wsp_program &program, const wsp_bin
     const bool has_mix = has_kernels_of(program, PTOWSP_UNIT_MIX);
     const size_t fifo_bytes = static_cast<size_t>(run->cube_count) * 2 * WSP_FIFO_BYTES;
     void *fifos = has_mix ? device.allocate(fifo_bytes) : nullptr;
+    void *tasks = device.allocate(lines.size() * WSP_TASK_STRIDE);
     run->lines = address_of(lines_there);
+    run->tasks = address_of(tasks);
     run->fifos = address_of(fifos);
-    if (!lines_there || !run_there || (has_mix && !fifos) || !bound.copy_to(&run->bindings) ||
+    if (!lines_there || !run_there || !tasks || (has_mix && !fifos) || !bound.copy_to(&run->bindings) ||
         !device.copy_to(lines_there, lines.data(), lines.size() * sizeof(pwsp_line)) ||
         !device.copy_to(run_there, run, sizeof *run) ||
         !device.start(*run, address_of(run_there)) || !device.wait() ||

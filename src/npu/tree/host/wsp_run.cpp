@@ -90,7 +90,7 @@ ptowsp_status run_here(const wsp_program &program, Bindings *bindings,
         const uint32_t unit = i < vector_count ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE;
         const uint32_t first = i < vector_count ? 0 : vector_count;
         Stream *stream = launches.streams[unit];
-        cores.push_back({&lines[i].line, &bells[is_driven ? first : i], unit});
+        cores.push_back({&lines[i].line, &bells[is_driven ? first : i], unit, nullptr});
         if (!is_driven || i == first) {
             core_threads.push_back({&scheduler, &cores, i, stream, spans, pthread_t()});
         }

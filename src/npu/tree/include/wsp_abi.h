@@ -15,7 +15,7 @@
 
 #include "ptowsp.h"
 
-#define WSP_ABI_VERSION 4u
+#define WSP_ABI_VERSION 5u
 
 // -- bindings -------------------------------------------------------------------------------------
 
