@@ -5000,7 +5000,8 @@ PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32
 //      with a C++17 compiler alone     tasks run on threads in place of the device, with the same
 //                                      outputs and cycles as ptowsp_run_execute
 //      -DPTO_ISA_ROOT=DIR              against a PTO-ISA checkout: its CPU simulator, C++20
-//      -DPTOWSP_ASCEND=ON              with CANN, for the device
+//      -DPTOWSP_ASCEND=ON              with CANN, for the device; with -DWSP_AICPU=OFF for a run that
+//                                      the host drives (ptowsp_npu_driver) alone
 //
 // The first way is tested. The other two are written from public headers and documents of PTO-ISA
 // and CANN, and have not run.
@@ -5085,11 +5086,14 @@ PTOWSP_NPU_API bool ptowsp_npu_was_cached(const ptowsp_npu *npu);
 // The directory of its entry in the cache.
 PTOWSP_NPU_API const char *ptowsp_npu_directory(const ptowsp_npu *npu);
 
-// What launches a tree's tasks on cores. With AICPU, cores run for the whole of a run, and take tasks
-// from the AICPU, which expands the program. With HOST, the host expands it, and launches a kernel for
-// the tasks of it that are ready, at most one for each core: kernel<<<blocks, nullptr, stream>>> on a
-// device. That needs no AICPU loader, and costs a launch and a wait for each such wave. Outputs and
-// cycles are the same.
+// What launches a tree's tasks on cores. Every tree has both; outputs and cycles are the same.
+//
+// With AICPU, cores run for the whole of a run, and take tasks from the AICPU, which expands the
+// program. With HOST, the host expands it and schedules on one thread. It launches a kernel for the
+// tasks of it that are ready, at most one for each core: kernel<<<blocks, nullptr, stream>>> on a
+// device, with a stream for each unit. Tasks of MIX are blocks of three cores. That needs no AICPU
+// loader, and costs a launch and a wait for each such wave. On a device, elements that slots are
+// loaded from are copied to the host when they are needed.
 typedef enum ptowsp_npu_driver { PTOWSP_DRIVER_AICPU = 0, PTOWSP_DRIVER_HOST } ptowsp_npu_driver;
 
 typedef struct ptowsp_npu_options {

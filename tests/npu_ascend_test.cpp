@@ -23,8 +23,8 @@ static void *fake_dlsym(void *library, const char *name);
 #define WSP_ASCEND
 #define WSP_HOST
 #define WSP_HAS_CLOCK 1  // as the other files here have it
-#define dlopen fake_dlopen
-#define dlsym  fake_dlsym
+#define dlopen        fake_dlopen
+#define dlsym         fake_dlsym
 #include "../src/npu/tree/host/wsp_ascend.cpp"
 #include "../src/npu/tree/host/wsp_ascend_launch.cpp"
 #include "../src/npu/tree/host/wsp_run.cpp"
@@ -113,7 +113,8 @@ aclError aclFinalize(void) {
 }
 aclError aclrtSetDevice(int32_t) {
     FAKE(aclrtSetDevice)
-    fake.open += !__atomic_exchange_n(&fake.is_device_open, 1u, __ATOMIC_SEQ_CST);  // by threads, too
+    fake.open +=
+        !__atomic_exchange_n(&fake.is_device_open, 1u, __ATOMIC_SEQ_CST);  // by threads, too
     return 0;
 }
 aclError aclrtResetDevice(int32_t) {

@@ -302,7 +302,8 @@ static void execute__checks_its_options_and_the_run(void **state) {
     test_error_is(t.f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                   "npu: the run is of another program than was built");
     assert_int_equal(ptowsp_npu_execute(t.npu, NULL, NULL, NULL, 0, NULL), PTOWSP_INVALID_PARAMS);
-    const ptowsp_npu_options most = {16, 72, 65536, {PTOWSP_MODEL_A5, NULL, NULL}, NULL, 0, PTOWSP_DRIVER_AICPU};
+    const ptowsp_npu_options most = {
+        16, 72, 65536, {PTOWSP_MODEL_A5, NULL, NULL}, NULL, 0, PTOWSP_DRIVER_AICPU};
     assert_int_equal(ptowsp_npu_execute(t.npu, t.run, &most, NULL, 0, NULL), PTOWSP_OK);
     destroy(&t);
     destroy(&other);

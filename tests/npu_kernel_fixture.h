@@ -115,8 +115,8 @@ static inline void npu_object_add(npu_object *o, ptowsp_context *context,
     fclose(file);
     for (uint32_t i = 1; i < ptowsp_program_kernel_count(program); i++) {
         const char *name = ptowsp_program_kernel_at(program, i).name;
-        fprintf(o->unit, "#undef wsp_kernel_%s\n#undef wsp_tasks_%s\n#undef wsp_launch_%s\n", name, name,
-                name);
+        fprintf(o->unit, "#undef wsp_kernel_%s\n#undef wsp_tasks_%s\n#undef wsp_launch_%s\n", name,
+                name, name);
     }
     fprintf(o->unit,
             "}\n#define EXPORT extern \"C\" __attribute__((visibility(\"default\")))\n"

@@ -658,12 +658,12 @@ Failure run_late(Random &random, uint32_t thread_count, int32_t task_count, Slow
     for (uint32_t i = 0; i < core_count; i++) {
         cores[i].index = i;
         cores[i].is_vector = i < vector_count;
-        given.push_back(
-            {&cores[i].line, nullptr, i < vector_count ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE,
-             &cores[i].room});
+        given.push_back({&cores[i].line, nullptr,
+                         i < vector_count ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE, &cores[i].room});
     }
     cores[0].task_count = task_count;
-    assert_true(scheduler.begin(program, bindings.table(), given, {thread_count, 40, 400, true, nullptr, nullptr}));
+    assert_true(scheduler.begin(program, bindings.table(), given,
+                                {thread_count, 40, 400, true, nullptr, nullptr}));
     for (uint32_t i = task_count < 0; i < core_count; i++) {
         threads.emplace_back([&cores, i] { cores[i].run(); });
     }
@@ -1220,8 +1220,9 @@ void run__wants_all_bound_and_well_formed(void **) {
     EXPECT_ERROR(wsp_runner_run(s.runner, &long_wait, nullptr), bad,
                  "run: time_limit_ms is 2147483648; it is at most 2147483647");
     EXPECT_ERROR(wsp_runner_run(s.runner, &driver, nullptr), bad, "run: there is no driver 2");
-    EXPECT_ERROR(wsp_runner_run(s.runner, &many, nullptr), bad,
-                 "run: aicpu_count is 2, and the host is the driver, which schedules on one thread");
+    EXPECT_ERROR(
+        wsp_runner_run(s.runner, &many, nullptr), bad,
+        "run: aicpu_count is 2, and the host is the driver, which schedules on one thread");
 }
 
 void run__names_the_first_thing_that_is_not_bound(void **) {

@@ -155,7 +155,8 @@ static void npu_print_launches(npu_emitter *emitter, npu_text *out) {
         ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
         if (emitter->kernel_files[i]) {
             const char *name = npu_name(emitter, NPU_KERNEL, i);
-            npu_print(out, "#if WSP_LAUNCHES_%s\n    case KERNEL_%s: return wsp_launch_%s;\n#endif\n",
+            npu_print(out,
+                      "#if WSP_LAUNCHES_%s\n    case KERNEL_%s: return wsp_launch_%s;\n#endif\n",
                       ptowsp_unit_name(info.unit), name, name);
         }
     }
@@ -275,11 +276,10 @@ NPU_INTERNAL void npu_dispatch_emit(npu_emitter *emitter) {
             npu_print_run(emitter, i, &text);
         }
     }
-    npu_print(
-        &text,
-        "\n}  // namespace\n\n"
-        "AICORE void wsp_core_run(__gm__ wsp_task *task%s) {\n    switch (task->kernel) {\n",
-        has_mixed ? " WSP_BLOCK_PARAM" : "");
+    npu_print(&text,
+              "\n}  // namespace\n\n"
+              "AICORE void wsp_core_run(__gm__ wsp_task *task%s) {\n    switch (task->kernel) {\n",
+              has_mixed ? " WSP_BLOCK_PARAM" : "");
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {
         if (emitter->kernel_files[i]) {
             npu_print_case(emitter, i, &text);

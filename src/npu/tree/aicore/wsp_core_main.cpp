@@ -93,25 +93,25 @@ extern "C" __global__ AICORE void wsp_block_cores(__gm__ wsp_device_run *run, ui
     work_at(lines + core, core, pipes);
     pipe_barrier(PIPE_ALL);
 }
-#define WSP_CORES  wsp_block_cores
-#define WSP_BEGIN  wsp_start_block
-#define WSP_FFTS   , ffts
+#define WSP_CORES wsp_block_cores
+#define WSP_BEGIN wsp_start_block
+#define WSP_FFTS  , ffts
 #elif defined(WSP_UNIT_cube)
 extern "C" __global__ AICORE void wsp_cube_cores(__gm__ wsp_device_run *run) {
     const uint32_t core = static_cast<uint32_t>(get_block_idx());
     __gm__ pwsp_line *lines = lines_of(run);
     work_at(lines + run->vector_count + core, run->vector_count + core);
 }
-#define WSP_CORES  wsp_cube_cores
-#define WSP_BEGIN  wsp_start_cube
+#define WSP_CORES wsp_cube_cores
+#define WSP_BEGIN wsp_start_cube
 #define WSP_FFTS
 #else
 extern "C" __global__ AICORE void wsp_vector_cores(__gm__ wsp_device_run *run) {
     const uint32_t core = static_cast<uint32_t>(get_block_idx());
     work_at(lines_of(run) + core, core);
 }
-#define WSP_CORES  wsp_vector_cores
-#define WSP_BEGIN  wsp_start_vector
+#define WSP_CORES wsp_vector_cores
+#define WSP_BEGIN wsp_start_vector
 #define WSP_FFTS
 #endif
 

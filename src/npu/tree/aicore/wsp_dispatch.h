@@ -212,10 +212,9 @@ AICORE inline __gm__ wsp_task *launched_vector(__gm__ uint8_t *tasks, uint32_t t
 }
 
 #define WSP_START(blocks, entry)                                                                   \
-    entry<<<blocks, nullptr, stream>>>(reinterpret_cast<uint8_t *>(static_cast<uintptr_t>(tasks)), \
-                                       task_count,                                                 \
-                                       reinterpret_cast<uint8_t *>(static_cast<uintptr_t>(fifos)), \
-                                       ffts)
+    entry<<<blocks, nullptr, stream>>>(                                                            \
+        reinterpret_cast<uint8_t *>(static_cast<uintptr_t>(tasks)), task_count,                    \
+        reinterpret_cast<uint8_t *>(static_cast<uintptr_t>(fifos)), ffts)
 #define WSP_START_mix(entry)  WSP_START(task_count, entry)
 #define WSP_START_cube(entry) WSP_START(task_count, entry)
 #ifdef WSP_UNIT_block

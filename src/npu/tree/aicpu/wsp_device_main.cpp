@@ -52,8 +52,8 @@ bool begin(Scheduler &scheduler, wsp_device_run *run) {
         cores.push_back({at<pwsp_line>(run->lines) + i, nullptr, unit,
                          at<wsp_task>(run->tasks + i * WSP_TASK_STRIDE)});
     }
-    const SchedulerOptions options = {run->aicpu_count, run->ring_size, run->time_limit_ms, true, nullptr,
-                                      nullptr};
+    const SchedulerOptions options = {run->aicpu_count, run->ring_size, run->time_limit_ms, true,
+                                      nullptr,          nullptr};
     return scheduler.begin(wsp_the_program, *at<wsp_bindings>(run->bindings), cores, options);
 }
 

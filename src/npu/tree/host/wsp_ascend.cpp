@@ -455,7 +455,7 @@ bool Device::wait() {
 // -- a run ----------------------------------------------------------------------------------------
 
 static bool run_opened(Device &device, const wsp_program &program, const wsp_bindings &bindings,
-                wsp_device_run *run) {
+                       wsp_device_run *run) {
     Bound bound(device, program, bindings);
     const std::vector<pwsp_line> lines(run->cube_count + run->vector_count, pwsp_line());
     void *lines_there = device.allocate(lines.size() * sizeof(pwsp_line));
@@ -467,7 +467,8 @@ static bool run_opened(Device &device, const wsp_program &program, const wsp_bin
     run->lines = address_of(lines_there);
     run->tasks = address_of(tasks);
     run->fifos = address_of(fifos);
-    if (!lines_there || !run_there || !tasks || (has_mix && !fifos) || !bound.copy_to(&run->bindings) ||
+    if (!lines_there || !run_there || !tasks || (has_mix && !fifos) ||
+        !bound.copy_to(&run->bindings) ||
         !device.copy_to(lines_there, lines.data(), lines.size() * sizeof(pwsp_line)) ||
         !device.copy_to(run_there, run, sizeof *run) ||
         !device.start(*run, address_of(run_there)) || !device.wait() ||

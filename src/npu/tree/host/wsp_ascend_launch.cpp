@@ -91,18 +91,18 @@ bool DeviceStream::start(uint32_t kernel, wsp_task *const *tasks, uint32_t count
     const std::string call = std::string("wsp_launch_") + program_.kernels[kernel].name;
     void *to = reinterpret_cast<void *>(static_cast<uintptr_t>(elements_ + begin));
     return device_.copy_to(to, wave_.data() + begin, wave_.size() - begin) &&
-           device_.check(launch(count, device_.stream(unit_), elements_ + begin, fifos_,
-                                device_.ffts()),
-                         call.c_str());
+           device_.check(
+               launch(count, device_.stream(unit_), elements_ + begin, fifos_, device_.ffts()),
+               call.c_str());
 }
 
 // The first failure of a task's parts counts.
 bool DeviceStream::wait() {
     const void *from = reinterpret_cast<const void *>(static_cast<uintptr_t>(elements_));
-    const bool is_good =
-        device_.await(device_.stream(unit_), unit_ == PTOWSP_UNIT_CUBE ? "a wave of cube cores"
-                                                                       : "a wave of vector cores") &&
-        device_.copy_from(wave_.data(), from, wave_.size());
+    const bool is_good = device_.await(device_.stream(unit_), unit_ == PTOWSP_UNIT_CUBE
+                                                                  ? "a wave of cube cores"
+                                                                  : "a wave of vector cores") &&
+                         device_.copy_from(wave_.data(), from, wave_.size());
     for (const Started &started : started_) {
         for (uint32_t part = 0; is_good && part < started.part_count; part++) {
             wsp_task result;
@@ -141,8 +141,8 @@ ptowsp_status run_opened(Device &device, const wsp_program &program, Bindings *b
     const uint32_t cube_count = core_count_of(program, PTOWSP_UNIT_CUBE, options);
     const uint32_t vector_count = core_count_of(program, PTOWSP_UNIT_VECTOR, options);
     const bool has_mix = has_kernels_of(program, PTOWSP_UNIT_MIX);
-    void *fifos = has_mix ? device.allocate(static_cast<size_t>(cube_count) * 2 * WSP_FIFO_BYTES)
-                          : nullptr;
+    void *fifos =
+        has_mix ? device.allocate(static_cast<size_t>(cube_count) * 2 * WSP_FIFO_BYTES) : nullptr;
     DeviceStream vector(device, copies, program, PTOWSP_UNIT_VECTOR);
     DeviceStream cube(device, copies, program, PTOWSP_UNIT_CUBE);
     if ((has_mix && (!fifos || !device.find_ffts())) || !copies.copy_to() ||

@@ -76,7 +76,8 @@ ptowsp_status run_here(const wsp_program &program, Bindings *bindings,
                                      options.ring_size ? options.ring_size : 4096,
                                      0,      // a thread cannot be ended
                                      false,  // the cube core has all of a task of MIX
-                                     launches.fetch, launches.user};
+                                     launches.fetch,
+                                     launches.user};
     const bool is_driven = launches.streams[0] != nullptr;
     const uint32_t vector_count = core_count_of(program, PTOWSP_UNIT_VECTOR, options);
     const uint32_t core_count = vector_count + core_count_of(program, PTOWSP_UNIT_CUBE, options);
