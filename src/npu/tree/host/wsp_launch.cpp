@@ -9,6 +9,8 @@ namespace wsp {
 
 // -- on this thread -------------------------------------------------------------------------------
 
+#ifndef WSP_ASCEND
+
 // Tasks are copied as for a device, so that a launch sees nothing else.
 bool ThreadStream::start(uint32_t kernel, wsp_task *const *tasks, uint32_t count) {
     struct alignas(64) Element {
@@ -28,6 +30,8 @@ bool ThreadStream::start(uint32_t kernel, wsp_task *const *tasks, uint32_t count
     }
     return true;
 }
+
+#endif
 
 // -- waves ----------------------------------------------------------------------------------------
 
