@@ -685,6 +685,9 @@ Failure run_late(Random &random, uint32_t thread_count, int32_t task_count, Slow
         const uint32_t block = is_mix ? made.stamps[i].core - vector_count : 0;
         assert_int_equal(made.parts[i], is_mix ? 3u << 2 * block : 0);
     }
+    // Cycles come from the rooms of cores.
+    const bool has_cycles = scheduler.clock().stats().makespan_cycles > 0;
+    assert_true(scheduler.failure().status != PTOWSP_OK || has_cycles == !made.records.empty());
     return scheduler.failure();
 }
 
