@@ -102,7 +102,7 @@ $(BUILD)/%_test: $(BUILD)/tests/%_test.o $(BUILD)/libtested.a
 # Files of emitted trees that are the same in all of them; tests bring program and kernels along.
 TREE_PATHS   := -I. -I$(BUILD)/include -Itests/cann_stub $(addprefix -I$(TREE)/,include aicpu aicore host)
 TREE_OBJECTS := $(patsubst $(TREE)/%.cpp,$(BUILD)/tree/%.o,$(wildcard $(TREE)/aicpu/*.cpp \
-    $(TREE)/aicore/wsp_worker.cpp $(TREE)/host/wsp_[br]*.cpp))
+    $(TREE)/aicore/wsp_worker.cpp $(TREE)/host/wsp_[blr]*.cpp))
 
 # The library's part of them, which is written only where it changes.
 CORE := $(BUILD)/include/wsp_core.made

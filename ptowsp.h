@@ -5758,7 +5758,8 @@ PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32
 //      with a C++17 compiler alone     tasks run on threads in place of the device, with the same
 //                                      outputs and cycles as ptowsp_run_execute
 //      -DPTO_ISA_ROOT=DIR              against a PTO-ISA checkout: its CPU simulator, C++20
-//      -DPTOWSP_ASCEND=ON              with CANN, for the device
+//      -DPTOWSP_ASCEND=ON              with CANN, for the device; with -DWSP_AICPU=OFF for a run that
+//                                      the host drives (ptowsp_npu_driver) alone
 //
 // The first way is tested. The other two are written from public headers and documents of PTO-ISA
 // and CANN, and have not run.
@@ -5843,6 +5844,16 @@ PTOWSP_NPU_API bool ptowsp_npu_was_cached(const ptowsp_npu *npu);
 // The directory of its entry in the cache.
 PTOWSP_NPU_API const char *ptowsp_npu_directory(const ptowsp_npu *npu);
 
+// What launches a tree's tasks on cores. Every tree has both; outputs and cycles are the same.
+//
+// With AICPU, cores run for the whole of a run, and take tasks from the AICPU, which expands the
+// program. With HOST, the host expands it and schedules on one thread. It launches a kernel for the
+// tasks of it that are ready, at most one for each core: kernel<<<blocks, nullptr, stream>>> on a
+// device, with a stream for each unit. Tasks of MIX are blocks of three cores. That needs no AICPU
+// loader, and costs a launch and a wait for each such wave. On a device, elements that slots are
+// loaded from are copied to the host when they are needed.
+typedef enum ptowsp_npu_driver { PTOWSP_DRIVER_AICPU = 0, PTOWSP_DRIVER_HOST } ptowsp_npu_driver;
+
 typedef struct ptowsp_npu_options {
     uint32_t aicpu_count;  // scheduler threads; default: 1; at most 16
     // Cores of each unit that the program has; default: its lanes, at most 72. With tasks of MIX at
@@ -5854,6 +5865,7 @@ typedef struct ptowsp_npu_options {
     // kernel (ptowsp_program_kernel_name). Others are left as they are. NULL: none.
     ptowsp_span *spans;
     uint64_t span_capacity;
+    ptowsp_npu_driver driver;  // default: AICPU. HOST: aicpu_count is 1; a span is that of a wave
 } ptowsp_npu_options;
 
 typedef struct ptowsp_npu_result {
@@ -5866,7 +5878,8 @@ typedef struct ptowsp_npu_result {
 // slots at the end go to slots[slot_count], if slots is not NULL.
 // Errors   As ptowsp_run_execute. Here tasks before the wrong one have run, as views are checked
 //          when the walk reaches them. INVALID_PARAMS: a run of another program, counts beyond
-//          their limits, another cost. SYSTEM_FAILED: a thread could not be started.
+//          their limits, another cost, HOST with aicpu_count above 1. SYSTEM_FAILED: a thread could
+//          not be started.
 PTOWSP_NPU_API ptowsp_status ptowsp_npu_execute(ptowsp_npu *npu, const ptowsp_run *run,
                                                 const ptowsp_npu_options *options, uint64_t *slots,
                                                 uint32_t slot_count, ptowsp_npu_result *out_result);

@@ -1,6 +1,6 @@
-// The tree's half for a device (src/npu/tree/host/wsp_ascend.cpp) on a CANN that is made up here:
-// device memory is memory of this machine that is only reachable through copies, and the AICPU is a
-// function. So what is copied, with which addresses, and what becomes of errors is tested; that
+// The tree's half for a device (src/npu/tree/host/wsp_ascend*.cpp) on a CANN that is made up here:
+// device memory is memory of this machine that is only reachable through copies, and the AICPU and
+// launched kernels are functions. So what is copied, with which addresses, and what becomes of errors is tested; that
 // CANN is like this is not.
 
 #include <stdio.h>
@@ -9,18 +9,37 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <dlfcn.h>
+
+#include <algorithm>
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
+static void *fake_dlopen(const char *path, int flags);
+static void *fake_dlsym(void *library, const char *name);
+
 #define WSP_ASCEND
+#define WSP_HOST
+#define WSP_HAS_CLOCK 1  // as the other files here have it
+#define dlopen        fake_dlopen
+#define dlsym         fake_dlsym
 #include "../src/npu/tree/host/wsp_ascend.cpp"
+#include "../src/npu/tree/host/wsp_ascend_launch.cpp"
+#include "../src/npu/tree/host/wsp_run.cpp"
+#undef dlopen
+#undef dlsym
 
 #include "test.h"
 
 // Of the scheduler, which bindings come with.
 extern "C" const char *wsp_core_fault_text(uint32_t, uint32_t) {
     return "";
+}
+
+extern "C" wsp_launch_fn wsp_launch_of(uint32_t) {
+    return nullptr;  // those of threads
 }
 
 namespace {
@@ -35,12 +54,19 @@ struct Fake {
     uint64_t aicpu_argument = 0;
     uint32_t thread_count = 0;
     size_t fifo_bytes = 0;
+    uint32_t is_device_open = 0;
+    // Launches by the host: it finds the cores' libraries, and calls functions in place of kernels.
+    bool has_cores = false;
+    uint32_t launch_count = 0, launched = 0, most_launched = 0;
+    std::string library;
     void (*aicpu)(wsp_device_run *run) = nullptr;
 };
 
 Fake fake;
+std::recursive_mutex fake_mutex;  // launches of both units come from threads of their own
 
 int called(const char *name) {
+    std::lock_guard<std::recursive_mutex> guard(fake_mutex);
     if (++fake.call == fake.fail_at) {
         fake.failed = name;
         return 507;
@@ -50,6 +76,7 @@ int called(const char *name) {
 
 // Does a range lie in memory of the device?
 bool is_there(const void *at, size_t size) {
+    std::lock_guard<std::recursive_mutex> guard(fake_mutex);
     const char *begin = static_cast<const char *>(at);
     for (const auto &block : fake.memory) {
         if (block.first <= begin && begin + size <= block.first + block.second) {
@@ -86,7 +113,8 @@ aclError aclFinalize(void) {
 }
 aclError aclrtSetDevice(int32_t) {
     FAKE(aclrtSetDevice)
-    fake.open++;
+    fake.open +=
+        !__atomic_exchange_n(&fake.is_device_open, 1u, __ATOMIC_SEQ_CST);  // by threads, too
     return 0;
 }
 aclError aclrtResetDevice(int32_t) {
@@ -206,7 +234,7 @@ namespace {
 // far apart; n is an array. The kernels' table is empty, as cores take a compiler that is not here.
 const wsp_tensor_decl TENSORS[] = {{"", 0, 0, {}, 0, 0, 0},
                                    {"x", PTOWSP_I32, 1, {8}, 1, 0, 0},
-                                   {"y", PTOWSP_I32, 1, {8}, 1, 1, 0},
+                                   {"y", PTOWSP_I32, 1, {8}, 1, 1, 1},
                                    {"z", PTOWSP_I32, 1, {4}, 1, 1, 0},
                                    {"e", PTOWSP_I32, 2, {PTOWSP_DYNAMIC, 4}, 1, 1, 0}};
 const wsp_array_decl ARRAYS[] = {{"", 0, 0, 0}, {"n", PTOWSP_I64, 0, 1}};
@@ -285,6 +313,7 @@ void look(wsp_device_run *run) {
     assert_int_equal(run->aicpu_count, 3);
     assert_int_equal(run->ring_size, 9);
     assert_int_equal(run->time_limit_ms, 5601);  // of 7000, before those of the device and the host
+    there<char>(run->tasks, (run->vector_count + run->cube_count) * WSP_TASK_STRIDE);
     const wsp_bindings &b = *there<wsp_bindings>(run->bindings);
     assert_int_equal(there<int64_t>(b.sizes, 2)[1], 77);
     assert_int_equal(there<uint64_t>(b.symbols, 2)[1], 88);
@@ -334,15 +363,28 @@ struct Outcome {
 };
 
 Outcome run_once(uint32_t kernel_count, const wsp_kernel_decl *kernels, uint32_t fail_at,
-                 void (*aicpu)(wsp_device_run *)) {
+                 void (*aicpu)(wsp_device_run *), wsp_expand_fn expand = nullptr) {
     fake = Fake();
     fake.fail_at = fail_at;
     fake.aicpu = aicpu;
-    const wsp_program program = make_program(kernel_count, kernels);
+    fake.has_cores = expand != nullptr;
+    wsp_program program = make_program(kernel_count, kernels);
+    program.expand = expand;
+    program.schedule.issue = PTOWSP_ISSUE_DATAFLOW;
+    program.schedule.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN;
+    program.schedule.pools = PTOWSP_POOLS_ONE;
+    program.schedule.ready = PTOWSP_READY_FIFO;
+    program.schedule.dependencies = PTOWSP_DEPENDENCIES_HYBRID;
+    program.schedule.hazards = 7;
+    program.lane_count = 2;
     wsp::Bindings bindings(program);
     bind_all(&bindings);
     Outcome outcome = Outcome();
-    wsp_runner_options options = {3, 2, 9, 0, 7000, nullptr, 0};
+    wsp_runner_options options = {3, 2, 9, 0, 7000, nullptr, 0, 0};
+    if (expand) {
+        options.aicpu_count = 1;
+        options.driver = PTOWSP_DRIVER_HOST;
+    }
     outcome.status = wsp::run_program(program, &bindings, options, &outcome.result);
     outcome.text = bindings.failure.text;
     outcome.index = bindings.failure.index;
@@ -458,7 +500,7 @@ void npu_ascend__needs_cores_and_their_libraries(void **state) {
     const wsp_program program = make_program(2, kernels);
     wsp::Bindings bindings(program);
     bind_all(&bindings);
-    const wsp_runner_options options = {1, 4, 9, 0, 7000, nullptr, 0};
+    const wsp_runner_options options = {1, 4, 9, 0, 7000, nullptr, 0, 0};
     fake = Fake();
     assert_int_equal(wsp::run_program(program, &bindings, options, &outcome.result),
                      PTOWSP_LIMIT_EXCEEDED);
@@ -472,7 +514,7 @@ void npu_ascend__needs_cores_and_their_libraries(void **state) {
     const wsp_program mixed = make_program(2, mix);
     wsp::Bindings mixed_bindings(mixed);
     bind_all(&mixed_bindings);
-    const wsp_runner_options one = {1, 1, 9, 0, 7000, nullptr, 0};
+    const wsp_runner_options one = {1, 1, 9, 0, 7000, nullptr, 0, 0};
     fake = Fake();
     assert_int_equal(wsp::run_program(mixed, &mixed_bindings, one, &outcome.result),
                      PTOWSP_SYSTEM_FAILED);
@@ -485,7 +527,159 @@ void npu_ascend__needs_cores_and_their_libraries(void **state) {
     assert_string_equal(outcome.text.c_str(), "device: /nowhere/libwsp_aicpu.so cannot be read");
 }
 
+// -- the host as driver ---------------------------------------------------------------------------
+
+// Kernel 1 adds 100 to an element, on a vector core; kernel 2 stores its scalar, on a cube core;
+// kernel 3, of MIX, adds 100 on its cube core alone, and fails on the second vector core if told.
+const wsp_kernel_decl DRIVEN[] = {NO_KERNEL[0],
+                                  {"add", PTOWSP_UNIT_VECTOR, 0, 1, 0, {"x"}},
+                                  {"put", PTOWSP_UNIT_CUBE, 0, 1, 1, {"x"}},
+                                  {"mix", PTOWSP_UNIT_MIX, 0, 1, 1, {"x"}}};
+
+wsp_task *element_of(uint64_t tasks, uint32_t index) {
+    wsp_task *task = there<wsp_task>(tasks + index * WSP_TASK_STRIDE);
+    task->status = PTOWSP_OK;
+    return task;
+}
+
+int32_t note_launch(uint32_t count, void *stream) {
+    std::lock_guard<std::recursive_mutex> guard(fake_mutex);
+    assert_ptr_equal(stream, &fake);
+    fake.launch_count++;
+    fake.launched += count;
+    fake.most_launched = std::max(fake.most_launched, count);
+    return called("wsp_launch_add");  // as far as the parenthesis
+}
+
+int32_t launch_add(uint32_t count, void *stream, uint64_t tasks, uint64_t, uint64_t) {
+    for (uint32_t i = 0; i < count; i++) {
+        *there<int32_t>(element_of(tasks, i)->tiles[0].data) += 100;
+    }
+    return note_launch(count, stream);
+}
+
+int32_t launch_put(uint32_t count, void *stream, uint64_t tasks, uint64_t, uint64_t) {
+    for (uint32_t i = 0; i < count; i++) {
+        wsp_task *task = element_of(tasks, i);
+        *there<int32_t>(task->tiles[0].data) = static_cast<int32_t>(task->args[2]);
+    }
+    return note_launch(count, stream);
+}
+
+int32_t launch_mix(uint32_t count, void *stream, uint64_t tasks, uint64_t fifos, uint64_t ffts) {
+    assert_int_equal(ffts, 0xff75);
+    there<char>(fifos, count * 2 * WSP_FIFO_BYTES);
+    for (uint32_t i = 0; i < count; i++) {
+        wsp_task *task = element_of(tasks, 3 * i);
+        *there<int32_t>(task->tiles[0].data) += 100;
+        element_of(tasks, 3 * i + 1);
+        if (element_of(tasks, 3 * i + 2)->args[2] == 13) {
+            element_of(tasks, 3 * i + 2)->status = PTOWSP_KERNEL_FAILED;
+        }
+    }
+    return note_launch(count, stream);
+}
+
+wsp_launch_fn fake_launch_of(uint32_t kernel) {
+    return kernel == 1 ? launch_add : kernel == 2 ? launch_put : kernel == 3 ? launch_mix : nullptr;
+}
+
+void submit(wsp::Run &run, uint32_t kernel, uint32_t tensor, int64_t col, uint64_t value) {
+    wsp::Task task(run, kernel, 0);
+    task.tile(tensor, wsp::READ_WRITE, {}, 0, 1, col, 1);
+    task.scalar(wsp::u64(value));
+    task.submit();
+}
+
+// 100 is added to y; z[0] becomes what y[3] then is.
+void expand_adds(wsp::Run &run) {
+    for (int64_t i = 0; i < 8; i++) {
+        submit(run, 1, 2, i, 0);
+    }
+    run.load_slot(0, 1, 2, {}, 0, 1, 3, 1, 0, 0);
+    submit(run, 2, 3, 0, run.slot_u64(1).value());
+}
+
+void expand_mixed(wsp::Run &run) {
+    for (int64_t i = 0; i < 8; i++) {
+        submit(run, 3, 2, i, 0);
+    }
+}
+
+void expand_failure(wsp::Run &run) {
+    for (int64_t i = 0; i < 3; i++) {
+        submit(run, 3, 2, i, i == 1 ? 13 : 0);
+    }
+}
+
+void npu_ascend__host_launches_what_is_ready(void **state) {
+    (void)state;
+    Outcome outcome = run_once(3, DRIVEN, 0, nullptr, expand_adds);
+    assert_string_equal(outcome.text.c_str(), "");
+    assert_int_equal(outcome.status, PTOWSP_OK);
+    assert_int_equal(outcome.result.task_count, 9);
+    assert_int_equal(fake.launched, 9);
+    assert_true(fake.most_launched <= 2);  // there are two cores
+    assert_int_equal(outcome.slot, 107);
+    for (int i = 0; i < 12; i++) {
+        assert_int_equal(numbers[i], i < 4 ? i : 100 + i);
+    }
+    assert_int_equal(backwards[3], 107);
+    assert_int_equal(backwards[0], 100);
+    assert_int_equal(fake.thread_count, 0);  // no AICPU
+}
+
+void npu_ascend__host_launches_blocks(void **state) {
+    (void)state;
+    Outcome outcome = run_once(4, DRIVEN, 0, nullptr, expand_mixed);
+    assert_string_equal(outcome.text.c_str(), "");
+    assert_int_equal(fake.launched, 8);
+    assert_true(fake.library.find("libwsp_block.so") != std::string::npos);
+    assert_int_equal(numbers[11], 111);
+    assert_true(fake.fifo_bytes == 2 * 2 * WSP_FIFO_BYTES);
+    outcome = run_once(4, DRIVEN, 0, nullptr, expand_failure);
+    assert_int_equal(outcome.status, PTOWSP_KERNEL_FAILED);
+    assert_int_equal(outcome.index, 1);
+    assert_int_equal(numbers[5], 5);  // nothing is copied back
+}
+
+// How many calls there are depends on which tasks are ready together.
+void npu_ascend__host_tells_which_call_failed(void **state) {
+    (void)state;
+    uint32_t failures = 0;
+    for (uint32_t i = 1; i < 500; i++) {
+        const Outcome outcome = run_once(3, DRIVEN, i, nullptr, expand_adds);
+        if (fake.failed.empty()) {
+            assert_int_equal(outcome.status, PTOWSP_OK);
+            break;
+        }
+        failures++;
+        const bool is_launch = fake.failed.compare(0, 11, "wsp_launch_") == 0;
+        const std::string expected = "device: " + (is_launch ? "wsp_launch_" : fake.failed + "(");
+        assert_int_equal(outcome.status, PTOWSP_SYSTEM_FAILED);
+        if (outcome.text.compare(0, expected.size(), expected) != 0 ||
+            outcome.text.find(" returned 507") == std::string::npos) {
+            fail_msg("call %u of %s: %s", static_cast<unsigned>(i), fake.failed.c_str(),
+                     outcome.text.c_str());
+        }
+    }
+    assert_true(failures > 30);
+}
+
 }  // namespace
+
+static void *fake_dlopen(const char *path, int flags) {
+    fake.library = path;
+    return fake.has_cores ? &fake : dlopen(path, flags);
+}
+
+static void *fake_dlsym(void *library, const char *name) {
+    if (library != &fake) {
+        return dlsym(library, name);
+    }
+    assert_string_equal(name, "wsp_launch_of");
+    return reinterpret_cast<void *>(fake_launch_of);
+}
 
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -494,6 +688,9 @@ int main(void) {
         cmocka_unit_test(npu_ascend__tells_which_call_failed),
         cmocka_unit_test(npu_ascend__tells_who_does_not_end),
         cmocka_unit_test(npu_ascend__needs_cores_and_their_libraries),
+        cmocka_unit_test(npu_ascend__host_launches_what_is_ready),
+        cmocka_unit_test(npu_ascend__host_launches_blocks),
+        cmocka_unit_test(npu_ascend__host_tells_which_call_failed),
     };
     return cmocka_run_group_tests(tests, make_libraries, remove_libraries);
 }

@@ -1,6 +1,7 @@
 // A device's blocks, for npu_tree_test.sh: the kernel of the tree of npu_tree.c with 0 kernels, as a
 // device has it, on the shim's blocks. Each half is compiled for its cores (with HALF); they run five
-// tasks, one after another over the same FIFOs, and both vector cores a copy of each.
+// tasks, one after another over the same FIFOs, and both vector cores a copy of each. Then each task is
+// launched alone, as by a host: what a device would start for a block of three cores.
 
 #ifdef HALF
 
@@ -31,6 +32,8 @@ void HALF(wsp_task *tasks, uint32_t count, uint8_t *fifos) {
 
 void cube_half(wsp_task *tasks, uint32_t count, uint8_t *fifos);
 void vector_half(wsp_task *tasks, uint32_t count, uint8_t *fifos);
+extern "C" void cube_tasks(uint8_t *tasks, uint32_t task_count, uint8_t *fifos, uint64_t ffts);
+extern "C" void vector_tasks(uint8_t *tasks, uint32_t task_count, uint8_t *fifos, uint64_t ffts);
 
 namespace {
 
@@ -97,6 +100,22 @@ double error_of(uint32_t t, const Data &before) {
     return error;
 }
 
+// An element of the launch for each core of the block.
+bool is_launched(uint32_t t, uint8_t *fifos) {
+    std::vector<uint8_t> elements(3 * WSP_TASK_STRIDE);
+    for (uint32_t core = 0; core < 3; core++) {
+        std::memcpy(&elements[core * WSP_TASK_STRIDE], &tasks[0][t], sizeof(wsp_task));
+    }
+    bool is_good = pto::RunBlock([&] { cube_tasks(elements.data(), 1, fifos, 1); },
+                                 [&] { vector_tasks(elements.data(), 1, fifos, 1); });
+    for (uint32_t core = 0; core < 3; core++) {
+        wsp_task task;
+        std::memcpy(&task, &elements[core * WSP_TASK_STRIDE], sizeof task);
+        is_good = is_good && task.status == PTOWSP_OK;
+    }
+    return is_good;
+}
+
 }  // namespace
 
 int main() {
@@ -122,6 +141,13 @@ int main() {
         }
         if (error_of(t, before[t]) > 1e-5) {
             std::printf("task %u is wrong by %g\n", t, error_of(t, before[t]));
+            return 1;
+        }
+    }
+    for (uint32_t t = 0; t < COUNT; t++) {
+        std::memcpy(&data[t].z, &before[t].z, sizeof data[t].z);
+        if (!is_launched(t, fifos.data()) || error_of(t, before[t]) > 1e-5) {
+            std::printf("task %u, launched alone, is wrong by %g\n", t, error_of(t, before[t]));
             return 1;
         }
     }

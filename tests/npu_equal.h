@@ -288,9 +288,9 @@ static inline void npu_run_tree(npu_subject *s, const ptowsp_npu_options *option
 // Runs in the library and then the tree with different options. Memory is then as both have left
 // it, unless they have failed.
 static inline void npu_subject_check(npu_subject *s) {
-    static const uint32_t rings[] = {1, 2, 7, 3, 16, 0};
+    static const uint32_t rings[] = {1, 2, 7, 3, 16, 0, 9};
     npu_run_library(s);
-    for (uint32_t i = 0; i < 6; i++) {
+    for (uint32_t i = 0; i < 7; i++) {
         ptowsp_npu_options options;
         memset(&options, 0, sizeof options);
         options.aicpu_count = i < 4 ? i + 1 : (uint32_t)test_random_in(&s->random, 1, 4);
@@ -299,6 +299,10 @@ static inline void npu_subject_check(npu_subject *s) {
         options.cost.model = s->model;
         if (i == 5) {
             options.aicpu_count = 0;
+        }
+        if (i == 6) {
+            options.aicpu_count = 1;
+            options.driver = PTOWSP_DRIVER_HOST;
         }
         npu_run_tree(s, &options);
     }

@@ -100,6 +100,8 @@ static inline void npu_object_add(npu_object *o, ptowsp_context *context,
     for (uint32_t i = 1; i < ptowsp_program_kernel_count(program); i++) {
         const char *name = ptowsp_program_kernel_at(program, i).name;
         fprintf(o->unit, "#define wsp_kernel_%s wsp_kernel_%s_%u\n", name, name, number);
+        fprintf(o->unit, "#define wsp_tasks_%s wsp_tasks_%s_%u\n", name, name, number);
+        fprintf(o->unit, "#define wsp_launch_%s wsp_launch_%s_%u\n", name, name, number);
     }
     if (ptowsp_npu_emit_files(context, program, npu_object_file, o) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(context).text);
@@ -113,7 +115,8 @@ static inline void npu_object_add(npu_object *o, ptowsp_context *context,
     fclose(file);
     for (uint32_t i = 1; i < ptowsp_program_kernel_count(program); i++) {
         const char *name = ptowsp_program_kernel_at(program, i).name;
-        fprintf(o->unit, "#undef wsp_kernel_%s\n", name);
+        fprintf(o->unit, "#undef wsp_kernel_%s\n#undef wsp_tasks_%s\n#undef wsp_launch_%s\n", name,
+                name, name);
     }
     fprintf(o->unit,
             "}\n#define EXPORT extern \"C\" __attribute__((visibility(\"default\")))\n"

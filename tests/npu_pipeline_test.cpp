@@ -48,6 +48,10 @@ extern "C" void wsp_core_run(wsp_task *task) {
                               static_cast<int64_t>(task->args[3]));
 }
 
+extern "C" wsp_launch_fn wsp_launch_of(uint32_t) {
+    return nullptr;
+}
+
 extern "C" const char *wsp_core_fault_text(uint32_t, uint32_t) {
     return "";
 }
@@ -251,9 +255,10 @@ void run_tree(const sim_sample &s, uint32_t aicpu_count, uint32_t core_count,
     std::vector<Bell> bells(core_count);
     std::vector<Core> cores;
     for (uint32_t i = 0; i < core_count; i++) {
-        cores.push_back({&lines[i], &bells[i], PTOWSP_UNIT_VECTOR});
+        cores.push_back({&lines[i], &bells[i], PTOWSP_UNIT_VECTOR, nullptr});
     }
-    assert_true(scheduler.begin(tables.program, tables.bindings, cores, {aicpu_count, 4, 0}));
+    assert_true(scheduler.begin(tables.program, tables.bindings, cores,
+                                {aicpu_count, 4, 0, false, nullptr, nullptr}));
     std::vector<std::thread> threads;
     for (uint32_t i = 0; i < core_count; i++) {
         threads.emplace_back([&, i] { work(&lines[i], i, &bells[i], scheduler.bell_of(i)); });

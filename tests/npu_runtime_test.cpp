@@ -545,13 +545,15 @@ uint64_t run_once(uint64_t seed, uint64_t how, bool has_failures) {
     bind_random(bindings, words.data());
     assert_int_equal(bindings.verify(0), PTOWSP_OK);
     begin_case(made);
-    const wsp_runner_options options = {1 + random_how.below(4),
+    const bool is_driven = random_how.one_in(4);  // by the host: wave by wave
+    const wsp_runner_options options = {is_driven ? 1 : 1 + random_how.below(4),
                                         1 + random_how.below(3),
                                         1 + random_how.below(random_how.one_in(2) ? 4 : 40),
                                         0,
                                         0,
                                         nullptr,
-                                        0};
+                                        0,
+                                        is_driven};
     wsp_runner_result result = wsp_runner_result();
     const ptowsp_status status = run_program(program, &bindings, options, &result);
     assert_int_equal(status, target.failure.status);
@@ -591,6 +593,7 @@ void random__tasks_leave_memory_as_if_one_had_run_after_another(void **) {
 // A core that ends no task after the first `task_count`, until it is let go; or does not even begin.
 struct SlowCore {
     pwsp_line line = pwsp_line();
+    alignas(64) wsp_task room = wsp_task();  // all that it sees of tasks
     uint32_t index = 0;
     int32_t task_count = INT32_MAX;
     uint32_t is_let_go = 0;  // atomic
@@ -619,6 +622,7 @@ struct SlowCore {
                 std::this_thread::yield();
                 continue;
             }
+            assert_ptr_equal(task, &room);
             if (task_count-- == 0) {
                 late = task->index;
                 while (!__atomic_load_n(&is_let_go, __ATOMIC_ACQUIRE)) {
@@ -654,11 +658,12 @@ Failure run_late(Random &random, uint32_t thread_count, int32_t task_count, Slow
     for (uint32_t i = 0; i < core_count; i++) {
         cores[i].index = i;
         cores[i].is_vector = i < vector_count;
-        given.push_back(
-            {&cores[i].line, nullptr, i < vector_count ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE});
+        given.push_back({&cores[i].line, nullptr,
+                         i < vector_count ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE, &cores[i].room});
     }
     cores[0].task_count = task_count;
-    assert_true(scheduler.begin(program, bindings.table(), given, {thread_count, 40, 400, true}));
+    assert_true(scheduler.begin(program, bindings.table(), given,
+                                {thread_count, 40, 400, true, nullptr, nullptr}));
     for (uint32_t i = task_count < 0; i < core_count; i++) {
         threads.emplace_back([&cores, i] { cores[i].run(); });
     }
@@ -680,6 +685,9 @@ Failure run_late(Random &random, uint32_t thread_count, int32_t task_count, Slow
         const uint32_t block = is_mix ? made.stamps[i].core - vector_count : 0;
         assert_int_equal(made.parts[i], is_mix ? 3u << 2 * block : 0);
     }
+    // Cycles come from the rooms of cores.
+    const bool has_cycles = scheduler.clock().stats().makespan_cycles > 0;
+    assert_true(scheduler.failure().status != PTOWSP_OK || has_cycles == !made.records.empty());
     return scheduler.failure();
 }
 
@@ -946,7 +954,7 @@ struct Sample {
         is_sample = false;
     }
     ptowsp_status run(uint32_t aicpu_count, uint32_t ring_size, wsp_runner_result *result) {
-        const wsp_runner_options options = {aicpu_count, 0, ring_size, 0, 0, nullptr, 0};
+        const wsp_runner_options options = {aicpu_count, 0, ring_size, 0, 0, nullptr, 0, 0};
         return wsp_runner_run(runner, &options, result);
     }
 };
@@ -1171,7 +1179,7 @@ void bind__refuses_what_cannot_be(void **) {
 }
 
 void run__wants_all_bound_and_well_formed(void **) {
-    const wsp_runner_options options = {1, 0, 4, 0, 0, nullptr, 0};
+    const wsp_runner_options options = {1, 0, 4, 0, 0, nullptr, 0, 0};
     Sample s(3);
     const ptowsp_status bad = PTOWSP_INVALID_PARAMS;
     s.pages[1] = -2;
@@ -1200,10 +1208,12 @@ void run__wants_all_bound_and_well_formed(void **) {
     wsp_runner_bind_tensor(s.runner, "Y", &s.y_buffer);
     EXPECT_ERROR(wsp_runner_run(s.runner, &options, nullptr), PTOWSP_UNBOUND,
                  "run: tensor Y is bound without data");
-    const wsp_runner_options too_many = {17, 0, 0, 0, 0, nullptr, 0},
-                             cores = {0, 73, 0, 0, 0, nullptr, 0},
-                             model = {0, 0, 0, 3, 0, nullptr, 0},
-                             long_wait = {0, 0, 0, 0, 2147483648u, nullptr, 0};
+    const wsp_runner_options too_many = {17, 0, 0, 0, 0, nullptr, 0, 0},
+                             cores = {0, 73, 0, 0, 0, nullptr, 0, 0},
+                             model = {0, 0, 0, 3, 0, nullptr, 0, 0},
+                             long_wait = {0, 0, 0, 0, 2147483648u, nullptr, 0, 0},
+                             driver = {0, 0, 0, 0, 0, nullptr, 0, 2},
+                             many = {2, 0, 0, 0, 0, nullptr, 0, PTOWSP_DRIVER_HOST};
     EXPECT_ERROR(wsp_runner_run(s.runner, &too_many, nullptr), bad,
                  "run: aicpu_count is 17; it is at most 16");
     EXPECT_ERROR(wsp_runner_run(s.runner, &cores, nullptr), bad,
@@ -1212,6 +1222,10 @@ void run__wants_all_bound_and_well_formed(void **) {
                  "run: there is no cost model 3 in a tree");
     EXPECT_ERROR(wsp_runner_run(s.runner, &long_wait, nullptr), bad,
                  "run: time_limit_ms is 2147483648; it is at most 2147483647");
+    EXPECT_ERROR(wsp_runner_run(s.runner, &driver, nullptr), bad, "run: there is no driver 2");
+    EXPECT_ERROR(
+        wsp_runner_run(s.runner, &many, nullptr), bad,
+        "run: aicpu_count is 2, and the host is the driver, which schedules on one thread");
 }
 
 void run__names_the_first_thing_that_is_not_bound(void **) {
@@ -1265,6 +1279,16 @@ void wsp_core_run(wsp_task *task) {
     } else {
         run_random(task);
     }
+}
+
+// Launches of all kernels: one after another, last ones first, as their order is free.
+wsp_launch_fn wsp_launch_of(uint32_t) {
+    return [](uint32_t task_count, void *, uint64_t tasks, uint64_t, uint64_t) -> int32_t {
+        for (uint32_t i = task_count; i-- > 0;) {
+            wsp_core_run(reinterpret_cast<wsp_task *>(tasks + i * WSP_TASK_STRIDE));
+        }
+        return 0;
+    };
 }
 
 const char *wsp_core_fault_text(uint32_t kernel, uint32_t fault) {

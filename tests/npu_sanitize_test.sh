@@ -90,7 +90,7 @@ link_for_device() {
     (
         cd "$tree"
         set -- -std=c++17 $W -DWSP_ASCEND -Iinclude -Iaicpu -Iaicore -Ihost -isystem "$stub"
-        g++ "$@" host/*.cpp aicpu/program.cpp aicpu/wsp_core.cpp -pthread -ldl -o "$OUT/host" 2>&1 |
+        g++ "$@" -DWSP_HOST host/*.cpp aicpu/*.cpp aicore/dispatch.cpp -pthread -ldl -o "$OUT/host" 2>&1 |
             grep 'error:\|warning:\|multiple definition\|undefined reference' |
             grep -v 'undefined reference to `\(acl\|rt\)\|error: ld returned' && exit 1
         g++ "$@" aicpu/*.cpp aicore/dispatch.cpp -fPIC -shared -Wl,-z,defs -pthread -o "$OUT/aicpu.so"

@@ -64,6 +64,9 @@ says "-o build/kernels.o" make -C one CXX="$CXX"
 # A recorded run: as it is; in a new place, seen from elsewhere; of another program, damaged, cut off,
 # with a file too few; and with a tree that computes something else.
 says "check: good" one/build/run --check recorded --aicpu 2
+says "check: good" one/build/run --check recorded --driver host
+refuses "the host is the driver, which schedules on one thread" one/build/run --check recorded --driver host --aicpu 2
+refuses '--driver: "x" is neither aicpu nor host' one/build/run --driver x
 says "x            4 elements, 0 wrong" one/build/run --check recorded
 mv recorded moved
 (cd one && says "check: good" build/run --check ../moved)
@@ -145,25 +148,33 @@ fi
 # Where another processor reads, a barrier stands on both sides of the cache.
 mkdir -p device/pto
 printf '#include "ptoisa_shim.h"\nenum dsb_t { DSB_DDR };\ninline void dsb(dsb_t) {}\n' > device/pto/pto-inst.hpp
-sed 's/<<<.*>>>//' one/aicore/wsp_aicore.cpp > cores.cpp
+mkdir -p device/one
+for file in wsp_aicore.cpp wsp_kernel.h dispatch.cpp; do
+    sed 's/<<<.*>>>//' one/aicore/$file > device/one/$file
+done
 for unit in cube vector; do
-    for file in cores.cpp one/aicore/kernels/k0.cpp one/aicore/dispatch.cpp; do
+    for file in device/one/wsp_aicore.cpp one/aicore/kernels/k0.cpp device/one/dispatch.cpp; do
         "$CXX" -std=c++17 -Wall -Wextra -Wno-unused-parameter -Werror -fsyntax-only \
-            -DWSP_ASCEND -DWSP_UNIT_$unit -D__CCE_AICORE__ \
-            -Idevice -Ione/include -Ione/aicpu -Ione/aicore -Ione/shim "$file" || fail "$file is not for a device"
+            -DWSP_ASCEND -DWSP_FOR_CORES -DWSP_UNIT_$unit -D__CCE_AICORE__ \
+            -Idevice -Idevice/one -Ione/include -Ione/aicpu -Ione/aicore -Ione/shim "$file" || fail "$file is not for a device"
     done
 done
 awk '/dcci\(/ { if (before !~ /dsb\(DSB_DDR\);/) exit 1; getline; getline; if ($0 !~ /dsb\(DSB_DDR\);/) exit 1; n++ }
-    { before = $0 } END { exit n != 1 }' one/aicore/wsp_aicore.cpp || fail "a cache line without barriers"
+    { before = $0 } END { exit n != 1 }' one/aicore/wsp_kernel.h || fail "a cache line without barriers"
 # Blocks of three cores: each half of a mixed kernel for its cores; and what they compute together.
-sed 's/<<<.*>>>//' mixed/aicore/wsp_aicore.cpp > block.cpp
+mkdir -p device/mixed
+for file in wsp_aicore.cpp wsp_kernel.h dispatch.cpp; do
+    sed 's/<<<.*>>>//' mixed/aicore/$file > device/mixed/$file
+done
+mv device/mixed/wsp_aicore.cpp device/mixed/block.cpp
 for half in cube:CUBE vector:VEC; do
     name=${half%:*}
-    for file in block.cpp mixed/aicore/kernels/attend.cpp mixed/aicore/dispatch.cpp "$ROOT/tests/npu_block.cpp"; do
+    for file in device/mixed/block.cpp mixed/aicore/kernels/attend.cpp device/mixed/dispatch.cpp "$ROOT/tests/npu_block.cpp"; do
         "$CXX" -std=c++17 -Wall -Wextra -Wno-unused-parameter -Wno-unused-but-set-variable -Werror \
-            -DWSP_ASCEND -DWSP_UNIT_block -D__DAV_${half#*:}__ -D__CCE_AICORE__ -DHALF=${name}_half \
+            -DWSP_ASCEND -DWSP_FOR_CORES -DWSP_UNIT_block -D__DAV_${half#*:}__ -D__CCE_AICORE__ -DHALF=${name}_half \
             -Dwsp=wsp_$name -Dwsp_core_run=${name}_run -Dwsp_kernel_attend=${name}_attend \
-            -Idevice -Imixed/include -Imixed/aicpu -Imixed/aicore -Imixed/shim \
+            -Dwsp_tasks_attend=${name}_tasks -Dwsp_launch_attend=${name}_launch -Dwsp_launch_of=${name}_launches \
+            -Idevice -Idevice/mixed -Imixed/include -Imixed/aicpu -Imixed/aicore -Imixed/shim \
             -c "$file" -o "$name-$(basename "$file").o" || fail "$file is not for a block"
     done
 done

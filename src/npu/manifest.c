@@ -266,6 +266,7 @@ NPU_INTERNAL void npu_manifest_emit(npu_emitter *emitter, const char *hash) {
     npu_print_member(&text, "  ", "ptowsp", PTOWSP_VERSION);
     npu_print_member(&text, ",\n  ", "program", ptowsp_program_name(program));
     npu_print_member(&text, ",\n  ", "hash", hash);
+    npu_print(&text, ",\n  \"drivers\": [\"aicpu\", \"host\"]");
     npu_print(&text, ",\n  \"slots\": %u,\n", (unsigned)ptowsp_program_slot_count(program));
     npu_manifest_axes(emitter, &text);
     npu_manifest_bound(emitter, &text);

@@ -105,6 +105,7 @@ typedef struct npu_runner_options {
     uint32_t aicpu_count, core_count, ring_size, model, time_limit_ms;
     ptowsp_span *spans;
     uint64_t span_capacity;
+    uint32_t driver;
 } npu_runner_options;
 
 typedef struct npu_runner_result {

@@ -1,4 +1,5 @@
-// aicore/dispatch.cpp: the function of each kernel, and the texts of its failed checks.
+// aicore/dispatch.cpp: the function of each kernel, its launch by the host, and the texts of its
+// failed checks.
 
 #include "kernels.h"
 
@@ -66,16 +67,19 @@ static void npu_print_machines(const npu_emitter *emitter, npu_text *out) {
     }
 }
 
-static void npu_print_case(npu_emitter *emitter, uint32_t kernel, npu_text *out) {
+// The function that runs a task of a kernel.
+static void npu_print_run(npu_emitter *emitter, uint32_t kernel, npu_text *out) {
     ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
     const char *unit = npu_dispatch_unit(&info), *name = npu_name(emitter, NPU_KERNEL, kernel);
+    npu_print(out, "\n");
     if (unit) {
         npu_print(out, "#if %s\n", unit);
     }
-    npu_print(out, "    case KERNEL_%s:\n", name);
+    npu_print(out, "AICORE void run_%s(__gm__ wsp_task *task%s) {\n", name,
+              info.is_mixed ? " WSP_BLOCK_PARAM" : "");
     if (info.is_tile_kernel || info.pto) {
         uint32_t machine = npu_machine_of(emitter, kernel);
-        npu_print(out, "        wsp::begin_tiles(task, ");
+        npu_print(out, "    wsp::begin_tiles(task, ");
         if (machine) {
             npu_print(out, "WSP_MACHINE(&machine_%u));\n", machine);
         } else {
@@ -84,21 +88,79 @@ static void npu_print_case(npu_emitter *emitter, uint32_t kernel, npu_text *out)
         }
     }
     if (info.pto) {
-        npu_print(out, "        wsp::begin_own(%s);\n",
-                  info.pto->is_as_simulator ? "true" : "false");
+        npu_print(out, "    wsp::begin_own(%s);\n", info.pto->is_as_simulator ? "true" : "false");
     }
-    npu_print(out, "        wsp_kernel_%s(task%s);\n", name, info.is_mixed ? " WSP_BLOCK_ARG" : "");
+    npu_print(out, "    wsp_kernel_%s(task%s);\n", name, info.is_mixed ? " WSP_BLOCK_ARG" : "");
     if (info.is_tile_kernel || info.pto) {
-        npu_print(out, "        wsp::end_tiles(task);\n");
+        npu_print(out, "    wsp::end_tiles(task);\n");
     }
     if (info.pto && info.cycles) {
-        npu_print(out, "        wsp::set_cycles(task, UINT64_C(%llu));\n",
+        npu_print(out, "    wsp::set_cycles(task, UINT64_C(%llu));\n",
                   (unsigned long long)info.cycles);
     }
-    npu_print(out, "        break;\n");
+    npu_print(out, "}\n%s", unit ? "#endif\n" : "");
+}
+
+static void npu_print_case(npu_emitter *emitter, uint32_t kernel, npu_text *out) {
+    ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
+    const char *unit = npu_dispatch_unit(&info), *name = npu_name(emitter, NPU_KERNEL, kernel);
+    if (unit) {
+        npu_print(out, "#if %s\n", unit);
+    }
+    npu_print(out, "    case KERNEL_%s: run_%s(task%s); break;\n", name, name,
+              info.is_mixed ? " WSP_BLOCK_ARG" : "");
     if (unit) {
         npu_print(out, "#endif\n");
     }
+}
+
+// Launches, for a host that drives the device: of each kernel, an entry for the cores, and the
+// function of the host that starts it.
+static void npu_print_launch(npu_emitter *emitter, uint32_t kernel, npu_text *out) {
+    ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, kernel);
+    const char *name = npu_name(emitter, NPU_KERNEL, kernel), *cores = npu_dispatch_unit(&info);
+    const char *unit = ptowsp_unit_name(info.unit);
+    npu_print(out, "\n#if WSP_LAUNCHES_%s\n", unit);
+    npu_print(out, "extern \"C\" __global__ AICORE void wsp_tasks_%s(WSP_TASKS) {\n", name);
+    npu_print(out, "%s", info.is_mixed ? "    WSP_TASKS_BLOCK\n" : "");
+    if (cores) {
+        npu_print(out, "#if %s\n", cores);
+    }
+    npu_print(out,
+              "    if (__gm__ wsp_task *task = wsp::launched_%s(tasks, task_count)) {\n"
+              "        run_%s(task%s);\n"
+              "        wsp::write_results(task);\n"
+              "    }\n",
+              unit, name, info.is_mixed ? " WSP_BLOCK_ARG" : "");
+    npu_print(out,
+              "%s}\n\n"
+              "extern \"C\" int32_t wsp_launch_%s(WSP_LAUNCH) {\n"
+              "    WSP_START_%s(wsp_tasks_%s);\n"
+              "    return 0;\n"
+              "}\n"
+              "#endif\n",
+              cores ? "#endif\n" : "", name, unit, name);
+}
+
+static void npu_print_launches(npu_emitter *emitter, npu_text *out) {
+    npu_print(out, "\n// For a host that launches tasks itself: see wsp_runner.h.\n");
+    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
+        if (emitter->kernel_files[i]) {
+            npu_print_launch(emitter, i, out);
+        }
+    }
+    npu_print(out, "\nwsp_launch_fn wsp_launch_of(uint32_t kernel) {\n"
+                   "    switch (kernel) {\n");
+    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
+        ptowsp_kernel_info info = ptowsp_program_kernel_at(emitter->program, i);
+        if (emitter->kernel_files[i]) {
+            const char *name = npu_name(emitter, NPU_KERNEL, i);
+            npu_print(out,
+                      "#if WSP_LAUNCHES_%s\n    case KERNEL_%s: return wsp_launch_%s;\n#endif\n",
+                      ptowsp_unit_name(info.unit), name, name);
+        }
+    }
+    npu_print(out, "    default: return nullptr;\n    }\n}\n");
 }
 
 static void npu_print_check(const ptowsp_kernel_info *info, const ptowsp_size_check *check,
@@ -188,11 +250,11 @@ NPU_INTERNAL void npu_dispatch_emit(npu_emitter *emitter) {
               "// For a device this is compiled twice: the first half for AICore, the second for "
               "the AICPU.\n"
               "\n"
-              "#if defined(__CCE_AICORE__) || !defined(WSP_ASCEND)\n");
+              "#if !defined(WSP_ASCEND) || defined(WSP_FOR_CORES)\n");
     npu_print(&text, "%s#include \"wsp_kernel.h\"\n#endif\n\n#include \"wsp_abi.h\"\n\n",
               npu_kernel_is_on_a5(emitter) ? "#define WSP_TARGET_A5\n" : "");
     npu_print_numbering(emitter, &text);
-    npu_print(&text, "#if defined(__CCE_AICORE__) || !defined(WSP_ASCEND)\n\n");
+    npu_print(&text, "#if !defined(WSP_ASCEND) || defined(WSP_FOR_CORES)\n\n");
     bool has_mixed = false;
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {
         if (emitter->kernel_files[i]) {
@@ -208,18 +270,24 @@ NPU_INTERNAL void npu_dispatch_emit(npu_emitter *emitter) {
         npu_print(&text, "\n#if WSP_IS_SHIM\nnamespace {\n\n%s}  // namespace\n#endif\n",
                   machines.data);
     }
-    npu_print(
-        &text,
-        "\nAICORE void wsp_core_run(__gm__ wsp_task *task%s) {\n    switch (task->kernel) {\n",
-        has_mixed ? " WSP_BLOCK_PARAM" : "");
+    npu_print(&text, "\nnamespace {\n");
+    for (uint32_t i = 1; i < emitter->kernel_count; i++) {
+        if (emitter->kernel_files[i]) {
+            npu_print_run(emitter, i, &text);
+        }
+    }
+    npu_print(&text,
+              "\n}  // namespace\n\n"
+              "AICORE void wsp_core_run(__gm__ wsp_task *task%s) {\n    switch (task->kernel) {\n",
+              has_mixed ? " WSP_BLOCK_PARAM" : "");
     for (uint32_t i = 1; i < emitter->kernel_count; i++) {
         if (emitter->kernel_files[i]) {
             npu_print_case(emitter, i, &text);
         }
     }
-    npu_print(&text, "    default: task->status = PTOWSP_INVALID_PARAMS; break;\n    }\n}\n\n"
-                     "#endif\n\n"
-                     "#ifndef __CCE_AICORE__\n\n");
+    npu_print(&text, "    default: task->status = PTOWSP_INVALID_PARAMS; break;\n    }\n}\n");
+    npu_print_launches(emitter, &text);
+    npu_print(&text, "\n#endif\n\n#ifndef __CCE_AICORE__\n\n");
     npu_print_faults(emitter, &text);
     npu_print(&text, "\n#endif\n");
     text.is_out_of_memory = text.is_out_of_memory || machines.is_out_of_memory;

@@ -147,7 +147,7 @@ static ptowsp_status npu_execute(const ptowsp_npu *npu, const ptowsp_run *run,
 ptowsp_status ptowsp_npu_execute(ptowsp_npu *npu, const ptowsp_run *run,
                                  const ptowsp_npu_options *options, uint64_t *slots,
                                  uint32_t slot_count, ptowsp_npu_result *out_result) {
-    npu_runner_options chosen = {0, 0, 0, 0, 0, NULL, 0};
+    npu_runner_options chosen = {0, 0, 0, 0, 0, NULL, 0, 0};
     const char *wrong = NULL;
     if (!run) {
         wrong = "npu: run is NULL";
@@ -166,6 +166,7 @@ ptowsp_status ptowsp_npu_execute(ptowsp_npu *npu, const ptowsp_run *run,
         chosen.model = (uint32_t)options->cost.model;
         chosen.spans = options->spans;
         chosen.span_capacity = options->span_capacity;
+        chosen.driver = (uint32_t)options->driver;
     }
     return npu_execute(npu, run, &chosen, slots, slot_count, out_result);
 }

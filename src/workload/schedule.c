@@ -56,6 +56,8 @@
     ROW("location", "ub", PTOWSP_LOCATION_UB, PWSP_O, PWSP_O, PWSP_R)                              \
     ROW("location", "l1", PTOWSP_LOCATION_L1, PWSP_O, PWSP_O, PWSP_R)                              \
     ROW("tensor", "transient", 0, PWSP_E, PWSP_E, PWSP_R)                                          \
+    ROW("driver", "aicpu", 0, PWSP_O, PWSP_O, PWSP_E)                                              \
+    ROW("driver", "host", 1, PWSP_O, PWSP_O, PWSP_E)                                               \
     PWSP_KERNEL_RULES(ROW)
 
 // What machines and PTO-ISA's headers restrict in tile kernels, which are legalised or refused when

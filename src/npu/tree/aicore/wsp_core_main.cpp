@@ -13,21 +13,11 @@
 #if defined(WSP_ASCEND) &&                                                                         \
     (defined(WSP_UNIT_cube) || defined(WSP_UNIT_vector) || defined(WSP_UNIT_block))
 
-#include "wsp_kernel.h"
+#include "wsp_dispatch.h"
 
 #include "wsp_device.h"
 
 namespace {
-
-// Drops the cached 64 bytes at an address, or writes them back. What was stored before is there
-// before it, and nothing is loaded until it is done: else DONE could be seen before outputs, or a
-// stale task be read.
-AICORE inline void refresh(__gm__ const void *address) {
-    dsb(DSB_DDR);
-    dcci(reinterpret_cast<__gm__ uint64_t *>(const_cast<__gm__ void *>(address)),
-         SINGLE_CACHE_LINE);
-    dsb(DSB_DDR);
-}
 
 template <typename T> AICORE inline T load(__gm__ const T *field) {
     return *static_cast<__gm__ const volatile T *>(field);
@@ -43,8 +33,8 @@ template <typename T> AICORE inline void store(__gm__ T *field, T value) {
 #define PTOWSP_ASSERT(condition)        ((void)0)
 #define PWSP_LINE_FN                    AICORE static inline
 #define PWSP_LINE_GM                    __gm__
-#define PWSP_LINE_PULL(line)            refresh(line)
-#define PWSP_LINE_PUSH(line)            refresh(line)
+#define PWSP_LINE_PULL(line)            wsp::refresh(line)
+#define PWSP_LINE_PUSH(line)            wsp::refresh(line)
 #define PWSP_LINE_LOAD(field)           load(field)
 #define PWSP_LINE_STORE(field, value)   store(field, value)
 #define PWSP_LINE_RELEASE(field, value) store(field, value)
@@ -71,21 +61,16 @@ AICORE inline void work_at(__gm__ pwsp_line *line, uint32_t core WSP_BLOCK_PARAM
         }
         __gm__ wsp_task *task =
             reinterpret_cast<__gm__ wsp_task *>(static_cast<uintptr_t>(address));
-        __gm__ const char *bytes = reinterpret_cast<__gm__ const char *>(task);
-        for (uint32_t i = 0; i < sizeof(wsp_task); i += 64) {
-            refresh(bytes + i);
-        }
+        wsp::read_task(task);
         wsp_core_run(task WSP_BLOCK_ARG);
-        pipe_barrier(PIPE_ALL);
-        refresh(bytes + sizeof(wsp_task) - 1);  // cycles and status
-        refresh(bytes + sizeof(wsp_task) - 64);
+        wsp::write_results(task);
         pwsp_core_done(line);
     }
 }
 
 AICORE inline __gm__ pwsp_line *lines_of(__gm__ wsp_device_run *run) {
-    refresh(run);
-    refresh(&run->fifos);
+    wsp::refresh(run);
+    wsp::refresh(&run->fifos);
     return reinterpret_cast<__gm__ pwsp_line *>(static_cast<uintptr_t>(run->lines));
 }
 
@@ -108,31 +93,31 @@ extern "C" __global__ AICORE void wsp_block_cores(__gm__ wsp_device_run *run, ui
     work_at(lines + core, core, pipes);
     pipe_barrier(PIPE_ALL);
 }
-#define WSP_CORES  wsp_block_cores
-#define WSP_LAUNCH wsp_launch_block
-#define WSP_FFTS   , ffts
+#define WSP_CORES wsp_block_cores
+#define WSP_BEGIN wsp_start_block
+#define WSP_FFTS  , ffts
 #elif defined(WSP_UNIT_cube)
 extern "C" __global__ AICORE void wsp_cube_cores(__gm__ wsp_device_run *run) {
     const uint32_t core = static_cast<uint32_t>(get_block_idx());
     __gm__ pwsp_line *lines = lines_of(run);
     work_at(lines + run->vector_count + core, run->vector_count + core);
 }
-#define WSP_CORES  wsp_cube_cores
-#define WSP_LAUNCH wsp_launch_cube
+#define WSP_CORES wsp_cube_cores
+#define WSP_BEGIN wsp_start_cube
 #define WSP_FFTS
 #else
 extern "C" __global__ AICORE void wsp_vector_cores(__gm__ wsp_device_run *run) {
     const uint32_t core = static_cast<uint32_t>(get_block_idx());
     work_at(lines_of(run) + core, core);
 }
-#define WSP_CORES  wsp_vector_cores
-#define WSP_LAUNCH wsp_launch_vector
+#define WSP_CORES wsp_vector_cores
+#define WSP_BEGIN wsp_start_vector
 #define WSP_FFTS
 #endif
 
 // Called by the host: starts the cores; the stream waits for their end. `ffts` is the address of the
 // flags between cores, which blocks need.
-extern "C" int32_t WSP_LAUNCH(uint32_t block_count, void *stream, uint64_t run, uint64_t ffts) {
+extern "C" int32_t WSP_BEGIN(uint32_t block_count, void *stream, uint64_t run, uint64_t ffts) {
     (void)ffts;
     WSP_CORES<<<block_count, nullptr, stream>>>(
         reinterpret_cast<wsp_device_run *>(static_cast<uintptr_t>(run)) WSP_FFTS);

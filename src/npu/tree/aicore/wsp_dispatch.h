@@ -1,4 +1,4 @@
-// The vocabulary of dispatch.cpp: a core's steps before and after a kernel.
+// The vocabulary of dispatch.cpp: a core's steps before and after a kernel, and launches by the host.
 
 #ifndef WSP_DISPATCH_H
 #define WSP_DISPATCH_H
@@ -89,6 +89,166 @@ AICORE inline void end_tiles(__gm__ wsp_task *) {
 AICORE inline void set_cycles(__gm__ wsp_task *task, uint64_t cycles) {
     task->cycles = task->status == PTOWSP_OK ? cycles : 0;
 }
+
+// -- a task in global memory ----------------------------------------------------------------------
+
+#ifdef WSP_ASCEND
+
+// Drops the cached 64 bytes at an address, or writes them back. What was stored before is there
+// before it, and nothing is loaded until it is done: else DONE could be seen before outputs, or a
+// stale task be read.
+AICORE inline void refresh(__gm__ const void *address) {
+    dsb(DSB_DDR);
+    dcci(reinterpret_cast<__gm__ uint64_t *>(const_cast<__gm__ void *>(address)),
+         SINGLE_CACHE_LINE);
+    dsb(DSB_DDR);
+}
+
+AICORE inline void read_task(__gm__ wsp_task *task) {
+    for (uint32_t i = 0; i < sizeof(wsp_task); i += 64) {
+        refresh(reinterpret_cast<__gm__ const char *>(task) + i);
+    }
+}
+
+// Cycles and status, after all that the kernel has stored.
+AICORE inline void write_results(__gm__ wsp_task *task) {
+    __gm__ const char *end = reinterpret_cast<__gm__ const char *>(task + 1);
+    pipe_barrier(PIPE_ALL);
+    refresh(end - 1);
+    refresh(end - 64);
+}
+
+#else
+
+inline void read_task(wsp_task *) {
+}
+
+inline void write_results(wsp_task *) {
+}
+
+#endif
+
+// -- launches by the host -------------------------------------------------------------------------
+//
+//      host                                     cores
+//      wsp_launch_NAME(count, stream, ...)  ->  wsp_tasks_NAME: each runs its element of the array
+//
+// A device starts a block for each task. Where blocks are three cores (libwsp_block.so), a block runs
+// two tasks of a kernel for vector cores, one on each of them. This machine calls the entry, once for
+// each task. THIS HAS NEVER RUN on a device.
+
+#define WSP_TASKS                                                                                  \
+    [[maybe_unused]] __gm__ uint8_t *tasks, [[maybe_unused]] uint32_t task_count,                  \
+        [[maybe_unused]] __gm__ uint8_t *fifos, [[maybe_unused]] uint64_t ffts
+#define WSP_LAUNCH                                                                                 \
+    uint32_t task_count, [[maybe_unused]] void *stream, uint64_t tasks,                            \
+        [[maybe_unused]] uint64_t fifos, [[maybe_unused]] uint64_t ffts
+
+// Which kernels a library launches, by their unit.
+#ifdef WSP_ASCEND
+#ifdef WSP_UNIT_block
+#define WSP_LAUNCHES_mix 1
+#else
+#define WSP_LAUNCHES_mix 0
+#endif
+#if defined(WSP_UNIT_block) || defined(WSP_UNIT_cube)
+#define WSP_LAUNCHES_cube 1
+#else
+#define WSP_LAUNCHES_cube 0
+#endif
+#if defined(WSP_UNIT_block) || defined(WSP_UNIT_vector)
+#define WSP_LAUNCHES_vector 1
+#else
+#define WSP_LAUNCHES_vector 0
+#endif
+#else
+#define WSP_LAUNCHES_mix    1
+#define WSP_LAUNCHES_cube   1
+#define WSP_LAUNCHES_vector 1
+#endif
+
+#ifdef WSP_ASCEND
+
+// [read] The first act of a kernel for both kinds of cores; and its FIFOs, which begin empty.
+#ifdef WSP_UNIT_block
+#define WSP_TASKS_BLOCK                                                                            \
+    set_ffts_base_addr(ffts);                                                                      \
+    wsp::Pipes pipes(fifos + static_cast<uint64_t>(get_block_idx()) * 2 * WSP_FIFO_BYTES);
+#else
+#define WSP_TASKS_BLOCK
+#endif
+
+AICORE inline uint32_t this_block() {
+    return static_cast<uint32_t>(get_block_idx());
+}
+
+AICORE inline __gm__ wsp_task *launched(__gm__ uint8_t *tasks, uint32_t index) {
+    __gm__ wsp_task *task =
+        reinterpret_cast<__gm__ wsp_task *>(tasks + static_cast<uint64_t>(index) * WSP_TASK_STRIDE);
+    read_task(task);
+    return task;
+}
+
+// This core's task, or null.
+AICORE inline __gm__ wsp_task *launched_mix(__gm__ uint8_t *tasks, uint32_t) {
+#if WSP_HAS_CUBE
+    return launched(tasks, 3 * this_block());
+#else
+    return launched(tasks, 3 * this_block() + 1 + static_cast<uint32_t>(get_subblockid()));
+#endif
+}
+
+AICORE inline __gm__ wsp_task *launched_cube(__gm__ uint8_t *tasks, uint32_t) {
+    return launched(tasks, this_block());
+}
+
+AICORE inline __gm__ wsp_task *launched_vector(__gm__ uint8_t *tasks, uint32_t task_count) {
+#ifdef WSP_UNIT_block
+    const uint32_t index = 2 * this_block() + static_cast<uint32_t>(get_subblockid());
+#else
+    const uint32_t index = this_block();
+#endif
+    return index < task_count ? launched(tasks, index) : nullptr;
+}
+
+#define WSP_START(blocks, entry)                                                                   \
+    entry<<<blocks, nullptr, stream>>>(                                                            \
+        reinterpret_cast<uint8_t *>(static_cast<uintptr_t>(tasks)), task_count,                    \
+        reinterpret_cast<uint8_t *>(static_cast<uintptr_t>(fifos)), ffts)
+#define WSP_START_mix(entry)  WSP_START(task_count, entry)
+#define WSP_START_cube(entry) WSP_START(task_count, entry)
+#ifdef WSP_UNIT_block
+#define WSP_START_vector(entry) WSP_START((task_count + 1) / 2, entry)
+#else
+#define WSP_START_vector(entry) WSP_START(task_count, entry)
+#endif
+
+#else
+
+#define WSP_TASKS_BLOCK
+
+inline wsp_task *launched_mix(uint8_t *task, uint32_t) {
+    return reinterpret_cast<wsp_task *>(task);
+}
+
+inline wsp_task *launched_cube(uint8_t *task, uint32_t) {
+    return reinterpret_cast<wsp_task *>(task);
+}
+
+inline wsp_task *launched_vector(uint8_t *task, uint32_t) {
+    return reinterpret_cast<wsp_task *>(task);
+}
+
+#define WSP_START(entry)                                                                           \
+    for (uint32_t task = 0; task < task_count; task++) {                                           \
+        entry(reinterpret_cast<uint8_t *>(static_cast<uintptr_t>(tasks)) + task * WSP_TASK_STRIDE, \
+              1, nullptr, 0);                                                                      \
+    }
+#define WSP_START_mix(entry)    WSP_START(entry)
+#define WSP_START_cube(entry)   WSP_START(entry)
+#define WSP_START_vector(entry) WSP_START(entry)
+
+#endif
 
 }  // namespace wsp
 

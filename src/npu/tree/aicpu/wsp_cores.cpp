@@ -136,15 +136,31 @@ Scheduler::CoreState &Scheduler::vector_of(uint32_t cube, uint32_t i) {
 }
 
 // A free core runs a task.
+void Scheduler::give(const Core &core, wsp_task *task) {
+    if (core.room && core.room != task) {
+        *core.room = *task;
+        task = core.room;
+    }
+    pwsp_aicpu_give(core.line, reinterpret_cast<uintptr_t>(task));
+    if (core.bell) {
+        core.bell->ring();
+    }
+}
+
+void Scheduler::take_results(const Core &core, Submission *submission) {
+    if (core.room) {
+        submission->task.cycles = core.room->cycles;
+        submission->task.status = core.room->status;
+        submission->task.fault = core.room->fault;
+    }
+}
+
 void Scheduler::begin_task(uint32_t at, Submission *submission) {
     CoreState &core = cores_[at];
     core.since_ms = time_limit_ms_ ? now_ms() : 0;
     submission->task.core = at;
     core.running = submission;
-    pwsp_aicpu_give(core.core.line, reinterpret_cast<uintptr_t>(&submission->task));
-    if (core.core.bell) {
-        core.core.bell->ring();
-    }
+    give(core.core, &submission->task);
 }
 
 // A cube core takes a task, and the vector cores of its block: busy ones when they have ended.
@@ -175,16 +191,11 @@ bool Scheduler::is_done(uint32_t core) {
 // A vector core runs its part of a task.
 void Scheduler::give_part(uint32_t core, const Submission &submission) {
     CoreState &state = cores_[core];
-    if (!state.part) {
-        state.part = std::make_unique<Part>();
-    }
-    state.part->task = submission.task;
-    state.part->task.core = core;
+    PTOWSP_ASSERT(state.core.room);
+    *state.core.room = submission.task;
+    state.core.room->core = core;
     state.has_part = true;
-    pwsp_aicpu_give(state.core.line, reinterpret_cast<uintptr_t>(&state.part->task));
-    if (state.core.bell) {
-        state.core.bell->ring();
-    }
+    give(state.core, state.core.room);
 }
 
 // All parts have ended: the first failure counts, the cube core's before those of vector cores.
@@ -195,8 +206,8 @@ void Scheduler::end_parts(uint32_t cube, Submission *submission) {
         pwsp_aicpu_take_back(state.core.line);
         state.has_part = false;
         if (submission->task.status == PTOWSP_OK) {
-            submission->task.status = state.part->task.status;
-            submission->task.fault = state.part->task.fault;
+            submission->task.status = state.core.room->status;
+            submission->task.fault = state.core.room->fault;
         }
     }
 }
@@ -240,6 +251,7 @@ bool Scheduler::look_after(uint32_t thread) {
         if (core.running && is_done(i)) {
             Submission *done = core.running;
             core.running = nullptr;
+            take_results(core.core, done);
             pwsp_aicpu_take_back(core.core.line);
             if (is_mix(*done) && has_parts_) {
                 end_parts(i, done);

@@ -3,7 +3,7 @@
 //
 // THIS HAS NEVER RUN (see host/wsp_ascend.cpp).
 
-#ifdef WSP_ASCEND
+#if defined(WSP_ASCEND) && !defined(WSP_HOST)
 
 #include <stdio.h>
 
@@ -49,9 +49,11 @@ bool begin(Scheduler &scheduler, wsp_device_run *run) {
     std::vector<Core> cores;
     for (uint32_t i = 0; i < run->vector_count + run->cube_count; i++) {
         const uint32_t unit = i < run->vector_count ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE;
-        cores.push_back({at<pwsp_line>(run->lines) + i, nullptr, unit});
+        cores.push_back({at<pwsp_line>(run->lines) + i, nullptr, unit,
+                         at<wsp_task>(run->tasks + i * WSP_TASK_STRIDE)});
     }
-    const SchedulerOptions options = {run->aicpu_count, run->ring_size, run->time_limit_ms, true};
+    const SchedulerOptions options = {run->aicpu_count, run->ring_size, run->time_limit_ms, true,
+                                      nullptr,          nullptr};
     return scheduler.begin(wsp_the_program, *at<wsp_bindings>(run->bindings), cores, options);
 }
 

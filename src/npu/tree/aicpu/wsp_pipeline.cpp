@@ -48,9 +48,9 @@ class ProcessTarget final : public Target {
     }
     void reset(const uint32_t *, uint32_t) override {
     }
-    bool await_element(const Region &) override {
+    bool await_element(const Region &element) override {
         ++*load_count_;
-        return good();
+        return good() && scheduler_.fetch(element);
     }
 
   private:

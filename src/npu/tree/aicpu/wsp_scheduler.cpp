@@ -89,6 +89,7 @@ bool Scheduler::begin(const wsp_program &program, const wsp_bindings &bindings,
     const ptowsp_schedule &schedule = program.schedule;
     program_ = &program;
     tensors_ = reinterpret_cast<const pwsp_bound_tensor *>(bindings.tensors);
+    options_ = options;
     thread_count_ = options.aicpu_count;
     time_limit_ms_ = options.time_limit_ms;
     has_parts_ = options.has_parts;
@@ -110,7 +111,7 @@ bool Scheduler::begin(const wsp_program &program, const wsp_bindings &bindings,
         const uint32_t block = unit == PTOWSP_UNIT_CUBE ? at : is_behind ? at - cube_count : at / 2;
         const uint32_t owner =
             thread_count_ == 1 ? 0 : 1 + (has_blocks_ ? block : i) % (thread_count_ - 1);
-        cores_.push_back({cores[i], owner, nullptr, 0, 0, nullptr, false, false, nullptr});
+        cores_.push_back({cores[i], owner, nullptr, 0, 0, nullptr, false, false});
         unit_owners_[unit] |= 1u << owner;
     }
     queues_.resize(cores.size() + 2);
@@ -455,7 +456,20 @@ bool Scheduler::await_element(const Region &element) {
     pwsp_arrival arrival = pwsp_arrival();
     arrival.tiles = &element;
     arrival.tile_count = 1;
-    return mark(PWSP_ENTRY_LOAD, &arrival) && good();
+    return mark(PWSP_ENTRY_LOAD, &arrival) && good() && fetch(element);
+}
+
+bool Scheduler::fetch(const Region &element) {
+    const pwsp_bound_tensor &tensor = tensors_[element.tensor];
+    if (options_.fetch &&
+        !options_.fetch(options_.user,
+                        tensor.data + pwsp_tile_offset(&tensor, &element) *
+                                          static_cast<int64_t>(tensor.element_size),
+                        tensor.element_size)) {
+        fail(PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX, "run: an element cannot be copied to the host");
+        return false;
+    }
+    return true;
 }
 
 bool Scheduler::settle() {

@@ -92,6 +92,9 @@ struct Core {
     pwsp_line *line;
     Bell *bell;  // null: it polls without sleeping
     uint32_t unit;
+    // Where the core has a copy of its task, in memory that it can read: on a device the AICPU's own is
+    // not. WSP_TASK_STRIDE bytes; null: it has the task itself.
+    wsp_task *room;
 };
 
 // The lanes of the schedule that tasks of a unit have, at least 1.
@@ -118,7 +121,12 @@ struct SchedulerOptions {
     // How long a core is awaited: to poll, and to end a task. One that does not is lost: its task
     // fails with the core's name, what follows is skipped, and the run ends. 0: without an end.
     uint32_t time_limit_ms;
-    bool has_parts;  // each core of a block runs a part of a task of MIX; else the cube core all
+    // Each core of a block runs a part of a task of MIX, in its room; else the cube core all.
+    bool has_parts;
+    // Brings the bytes of an element from where cores have written it, before a slot is loaded; null:
+    // they are here. False: it cannot.
+    bool (*fetch)(void *user, const void *data, size_t size);
+    void *user;
 };
 
 class Scheduler final : public Target {
@@ -152,6 +160,8 @@ class Scheduler final : public Target {
     void scope_end() override;
     void reset(const uint32_t *edges, uint32_t count) override;
     bool await_element(const Region &element) override;
+    // Where this processor has no access to what cores have written. False after a failure.
+    bool fetch(const Region &element);
 
     // Returns when all submitted tasks have retired. False after a failure.
     bool settle();
@@ -194,10 +204,6 @@ class Scheduler final : public Target {
             return rank != other.rank ? rank < other.rank : number > other.number;
         }
     };
-    // A copy of a task for a vector core, which writes back whole lines of its own.
-    struct alignas(64) Part {
-        wsp_task task;
-    };
     struct CoreState {
         Core core;
         uint32_t owner;       // its AICPU thread
@@ -206,8 +212,7 @@ class Scheduler final : public Target {
         uint64_t since_ms;    // of the wait
         Submission *waiting;  // a cube core: its task that waits for its vector cores
         bool is_held;         // a vector core: a task of its block has it, or waits for it
-        bool has_part;        // a vector core: it runs a part of the cube core's task
-        std::unique_ptr<Part> part;
+        bool has_part;        // a vector core: its room has a part of the cube core's task
     };
 
     // Callbacks of the issue.
@@ -228,6 +233,8 @@ class Scheduler final : public Target {
     void take_block(uint32_t cube, Submission *submission);
     void free_block(uint32_t cube);
     bool is_done(uint32_t core);
+    void give(const Core &core, wsp_task *task);
+    void take_results(const Core &core, Submission *submission);
     void give_part(uint32_t core, const Submission &submission);
     void end_parts(uint32_t cube, Submission *submission);
     bool begin_block(uint32_t cube, std::vector<Submission *> *skipped);
@@ -258,6 +265,7 @@ class Scheduler final : public Target {
     const wsp_program *program_ = nullptr;
     const pwsp_bound_tensor *tensors_ = nullptr;
     uint32_t thread_count_ = 0, time_limit_ms_ = 0;
+    SchedulerOptions options_ = SchedulerOptions();
     bool is_in_order_ = false, is_stealing_ = false, has_priority_ = false;
     uint32_t unit_first_[2] = {0, 0}, unit_count_[2] = {0, 0};  // cores; MIX counts as CUBE
     uint32_t unit_owners_[2] = {0, 0};                          // a bit for each thread

@@ -56,6 +56,9 @@ const char HELP[] =
     "                           the shape may be left out if it is declared: NAME, NAME=@FILE\n"
     "Running:\n"
     "  --aicpu N                threads that schedule; without, 1\n"
+    "  --driver aicpu|host      what launches tasks: an AICPU (in its place, threads), or this "
+    "program,\n"
+    "                           wave by wave; without, aicpu\n"
     "  --cores N                cores of each unit; without, the lanes of the schedule\n"
     "  --ring N                 tasks in flight at most; without, 4096\n"
     "  --time-limit MS          how long a device's processor is awaited; without, 50000\n"
@@ -422,6 +425,10 @@ bool Command::take(const std::string &option, const std::string &value) {
                fail_usage("--tolerance: \"" + value + "\" is no number from 0 to 1");
     } else if (option == "--aicpu") {
         return take_number(option, value, 16, &options_.aicpu_count);
+    } else if (option == "--driver") {
+        options_.driver = value == "host" ? PTOWSP_DRIVER_HOST : PTOWSP_DRIVER_AICPU;
+        return value == "host" || value == "aicpu" ||
+               fail_usage("--driver: \"" + value + "\" is neither aicpu nor host");
     } else if (option == "--cores") {
         return take_number(option, value, 72, &options_.core_count);
     } else if (option == "--ring") {

@@ -11,14 +11,15 @@
 //      copy      tensors that are written, and slots, from the device
 //      close     everything open, in the opposite order, also after errors
 //
+// If the host is the driver, it launches kernels itself: wsp_ascend_launch.cpp.
+//
 // Each call's result is checked; an error reports the call and its return value. The device needs
 // libwsp_aicpu.so, libwsp_cube.so and libwsp_vector.so, or libwsp_block.so for programs with MIX. They
 // are searched in the directory $WSP_LIBRARIES, or beside the running program.
 
 #ifdef WSP_ASCEND
 
-#include "wsp_device.h"
-#include "wsp_run.h"
+#include "wsp_ascend.h"
 
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -28,84 +29,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <string>
-#include <vector>
-
-#include <acl/acl.h>
-#include <runtime/rt.h>
-
 namespace wsp {
 
-namespace {
-
-constexpr uint32_t TIME_LIMIT_MS = 50 * 1000;
 constexpr char AICPU_LIBRARY[] = "libwsp_aicpu.so";
 constexpr char AICPU_FUNCTION[] = "wsp_aicpu_main";
 
 // Starts the cores of a unit; exported by its library (aicore/wsp_core_main.cpp).
 typedef int32_t (*launch_fn)(uint32_t block_count, void *stream, uint64_t run, uint64_t ffts);
-
-template <typename T> const T *host_table(uint64_t address) {
-    return reinterpret_cast<const T *>(static_cast<uintptr_t>(address));
-}
-
-uint64_t address_of(const void *pointer) {
-    return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(pointer));
-}
-
-// -- open resources -------------------------------------------------------------------------------
-
-class Device {
-  public:
-    // *status gets the status of the first error, even of one while closing.
-    Device(Bindings *bindings, uint32_t time_limit_ms, ptowsp_status *status)
-        : bindings_(bindings), status_(status),
-          time_limit_ms_(time_limit_ms ? time_limit_ms : TIME_LIMIT_MS) {
-    }
-    ~Device();
-    Device(const Device &) = delete;
-    Device &operator=(const Device &) = delete;
-
-    bool open(int32_t device);
-    bool start(const wsp_device_run &run, uint64_t run_there);
-    bool wait();
-
-    void *allocate(size_t size);
-    bool copy_to(void *device, const void *host, size_t size);
-    bool copy_from(void *host, const void *device, size_t size);
-
-    // The AICPU ceases to wait for a core before the device ends the AICPU's own operator, so that
-    // the core is named.
-    uint32_t core_limit_ms() const {
-        return static_cast<uint32_t>(static_cast<uint64_t>(time_limit_ms_) * 8 / 10) + 1;
-    }
-    // Keeps the first error. Returns false.
-    bool fail(ptowsp_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-  private:
-    // Did a call of CANN succeed?
-    bool check(int32_t code, const char *call) {
-        return code == 0 || fail(PTOWSP_SYSTEM_FAILED, "device: %s returned %d", call, code);
-    }
-    bool await(aclrtStream stream, const char *what);
-    bool start_cores(const char *unit, uint32_t count, aclrtStream stream, uint64_t run);
-    bool load_aicpu();
-    bool start_aicpu(uint32_t thread_count, uint64_t run);
-
-    Bindings *bindings_;
-    ptowsp_status *status_;
-    uint32_t time_limit_ms_;
-    bool is_acl_open_ = false, is_device_open_ = false;
-    int32_t device_ = 0;
-    aclrtStream streams_[3] = {nullptr, nullptr, nullptr};  // AICPU, vector, cube
-    bool has_started_[3] = {false, false, false};
-    std::vector<void *> memory_, libraries_;
-    uint64_t aicpu_argument_ = 0;  // lives until the AICPU has read it
-    uint64_t ffts_ = 0;            // the flags between the cores of a block; 0: there are no blocks
-};
-
-#define WSP_CALL(call) check(static_cast<int32_t>(call), #call)
 
 bool Device::fail(ptowsp_status status, const char *format, ...) {
     char text[WSP_DEVICE_TEXT_SIZE];
@@ -113,7 +43,9 @@ bool Device::fail(ptowsp_status status, const char *format, ...) {
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    std::lock_guard<std::mutex> guard(mutex_);
     if (*status_ == PTOWSP_OK) {
+        text_ = text;
         *status_ = bindings_->fail(status, PTOWSP_NO_INDEX, "%s", text);
     }
     return false;
@@ -172,76 +104,7 @@ bool Device::copy_from(void *host, const void *device, size_t size) {
 
 // -- bound data -----------------------------------------------------------------------------------
 
-// Bytes of the host that go to the device. Overlapping tensors are copied as one, so that they
-// overlap there as well.
-struct Block {
-    uint64_t begin, end;
-    bool is_written;
-    void *device;
-};
-
-class Copies {
-  public:
-    explicit Copies(Device &device) : device_(device) {
-    }
-
-    void add(uint64_t begin, uint64_t size, bool is_written) {
-        if (size > 0) {
-            blocks_.push_back({begin, begin + size, is_written, nullptr});
-        }
-    }
-
-    bool copy_to() {
-        merge();
-        for (Block &block : blocks_) {
-            block.device = device_.allocate(block.end - block.begin);
-            if (!block.device || !device_.copy_to(block.device, host_table<char>(block.begin),
-                                                  block.end - block.begin)) {
-                return false;
-            }
-        }
-        return true;
-    }
-
-    bool copy_from() const {
-        bool is_good = true;
-        for (const Block &block : blocks_) {
-            void *host = reinterpret_cast<void *>(static_cast<uintptr_t>(block.begin));
-            is_good = is_good && (!block.is_written ||
-                                  device_.copy_from(host, block.device, block.end - block.begin));
-        }
-        return is_good;
-    }
-
-    // The device address of host data; 0 for data that is not there.
-    uint64_t device_of(uint64_t host) const {
-        for (const Block &block : blocks_) {
-            if (block.begin <= host && host < block.end) {
-                return address_of(block.device) + (host - block.begin);
-            }
-        }
-        return 0;
-    }
-
-  private:
-    void merge() {
-        std::sort(blocks_.begin(), blocks_.end(),
-                  [](const Block &a, const Block &b) { return a.begin < b.begin; });
-        std::vector<Block> merged;
-        for (const Block &block : blocks_) {
-            if (!merged.empty() && block.begin < merged.back().end) {
-                merged.back().end = std::max(merged.back().end, block.end);
-                merged.back().is_written = merged.back().is_written || block.is_written;
-            } else {
-                merged.push_back(block);
-            }
-        }
-        blocks_ = merged;
-    }
-
-    Device &device_;
-    std::vector<Block> blocks_;
-};
+namespace {
 
 // The tables of bindings, first on the host, then on the device.
 class Bound {
@@ -305,15 +168,7 @@ void Bound::add_data() {
             add_list(bound.config.tiers, bound.config.tier_count);
         }
     }
-    for (uint32_t i = 1; i < program_.tensor_count; i++) {
-        const pwsp_bound_tensor &tensor = host_table<pwsp_bound_tensor>(host_.tensors)[i];
-        if (tensor.is_bound) {
-            const int64_t size = tensor.element_size;
-            copies_.add(tensor.base + static_cast<uint64_t>(tensor.low * size),
-                        static_cast<uint64_t>((tensor.high - tensor.low + 1) * size),
-                        program_.tensors[i].is_written != 0);
-        }
-    }
+    copies_.add_tensors(program_, host_);
 }
 
 bool Bound::copy_to(uint64_t *out_bindings) {
@@ -371,7 +226,11 @@ bool Bound::copy_from() {
                                                     program_.slot_count * sizeof(uint64_t));
 }
 
+}  // namespace
+
 // -- processors -----------------------------------------------------------------------------------
+
+namespace {
 
 // The directory of the device's programs, with a slash.
 std::string library_directory() {
@@ -385,22 +244,37 @@ std::string library_directory() {
     return own.substr(0, own.rfind('/') + 1);
 }
 
-bool Device::start_cores(const char *unit, uint32_t count, aclrtStream stream, uint64_t run) {
-    const std::string path = library_directory() + "libwsp_" + unit + ".so";
-    const std::string symbol = std::string("wsp_launch_") + unit;
-    void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        return fail(PTOWSP_SYSTEM_FAILED, "device: %s", dlerror());
+}  // namespace
+
+void *Device::find(const std::string &library, const std::string &symbol) {
+    const std::string path = library_directory() + library;
+    void *opened = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!opened) {
+        fail(PTOWSP_SYSTEM_FAILED, "device: %s", dlerror());
+        return nullptr;
     }
-    libraries_.push_back(library);
-    launch_fn launch = nullptr;
-    void *found = dlsym(library, symbol.c_str());
-    memcpy(&launch, &found, sizeof launch);
-    if (!launch) {
-        return fail(PTOWSP_SYSTEM_FAILED, "device: %s has no %s", path.c_str(), symbol.c_str());
+    libraries_.push_back(opened);
+    void *found = dlsym(opened, symbol.c_str());
+    if (!found) {
+        fail(PTOWSP_SYSTEM_FAILED, "device: %s has no %s", path.c_str(), symbol.c_str());
     }
-    return check(launch(count, stream, run, ffts_), symbol.c_str());
+    return found;
 }
+
+bool Device::find_ffts() {
+    uint32_t length = 0;  // (unsure) of what is at the address
+    return WSP_CALL(rtGetC2cCtrlAddr(&ffts_, &length));
+}
+
+bool Device::start_cores(const char *unit, uint32_t count, aclrtStream stream, uint64_t run) {
+    const std::string symbol = std::string("wsp_start_") + unit;
+    void *found = find(std::string("libwsp_") + unit + ".so", symbol);
+    launch_fn launch = nullptr;
+    memcpy(&launch, &found, sizeof launch);
+    return launch && check(launch(count, stream, run, ffts_), symbol.c_str());
+}
+
+namespace {
 
 // The file of the AICPU's program, read as a whole.
 bool read_file(const std::string &path, std::vector<char> *out_bytes) {
@@ -439,6 +313,8 @@ static_assert(offsetof(LoaderDeviceArguments, dispatcher) == 96, "as documented"
 static_assert(offsetof(LoaderDeviceArguments, library_size) == 128, "as documented");
 static_assert(sizeof(LoaderDeviceArguments) == 160, "as documented");
 
+}  // namespace
+
 // Copies the AICPU's program to the device.
 bool Device::load_aicpu() {
     const std::string path = library_directory() + AICPU_LIBRARY;
@@ -474,7 +350,7 @@ bool Device::load_aicpu() {
 }
 
 // Writes the runtime's description of the AICPU's function; returns the file's path, or "".
-std::string write_descriptor() {
+static std::string write_descriptor() {
     char path[] = "/tmp/wsp_aicpu_XXXXXX.json";
     int file = mkstemps(path, 5);
     std::string text = std::string("{\"") + AICPU_FUNCTION + "\": {\"opInfo\": {" +
@@ -534,8 +410,7 @@ bool Device::start(const wsp_device_run &run, uint64_t run_there) {
     } units[] = {{"vector", run.vector_count, ACL_RT_DEV_RES_VECTOR_CORE},
                  {"cube", run.cube_count, ACL_RT_DEV_RES_CUBE_CORE}};
     const bool has_blocks = run.fifos != 0;
-    uint32_t length = 0;  // (unsure) of what is at the address
-    bool is_good = load_aicpu() && (!has_blocks || WSP_CALL(rtGetC2cCtrlAddr(&ffts_, &length)));
+    bool is_good = load_aicpu() && (!has_blocks || find_ffts());
     for (size_t i = 0; i < 2 && is_good; i++) {
         uint32_t limit = 0;
         if (units[i].count == 0) {
@@ -579,8 +454,8 @@ bool Device::wait() {
 
 // -- a run ----------------------------------------------------------------------------------------
 
-bool run_opened(Device &device, const wsp_program &program, const wsp_bindings &bindings,
-                wsp_device_run *run) {
+static bool run_opened(Device &device, const wsp_program &program, const wsp_bindings &bindings,
+                       wsp_device_run *run) {
     Bound bound(device, program, bindings);
     const std::vector<pwsp_line> lines(run->cube_count + run->vector_count, pwsp_line());
     void *lines_there = device.allocate(lines.size() * sizeof(pwsp_line));
@@ -588,9 +463,12 @@ bool run_opened(Device &device, const wsp_program &program, const wsp_bindings &
     const bool has_mix = has_kernels_of(program, PTOWSP_UNIT_MIX);
     const size_t fifo_bytes = static_cast<size_t>(run->cube_count) * 2 * WSP_FIFO_BYTES;
     void *fifos = has_mix ? device.allocate(fifo_bytes) : nullptr;
+    void *tasks = device.allocate(lines.size() * WSP_TASK_STRIDE);
     run->lines = address_of(lines_there);
+    run->tasks = address_of(tasks);
     run->fifos = address_of(fifos);
-    if (!lines_there || !run_there || (has_mix && !fifos) || !bound.copy_to(&run->bindings) ||
+    if (!lines_there || !run_there || !tasks || (has_mix && !fifos) ||
+        !bound.copy_to(&run->bindings) ||
         !device.copy_to(lines_there, lines.data(), lines.size() * sizeof(pwsp_line)) ||
         !device.copy_to(run_there, run, sizeof *run) ||
         !device.start(*run, address_of(run_there)) || !device.wait() ||
@@ -611,10 +489,11 @@ bool run_opened(Device &device, const wsp_program &program, const wsp_bindings &
     return bound.copy_from();
 }
 
-}  // namespace
-
 ptowsp_status run_program(const wsp_program &program, Bindings *bindings,
                           const wsp_runner_options &options, wsp_runner_result *out_result) {
+    if (options.driver == PTOWSP_DRIVER_HOST) {
+        return run_driven(program, bindings, options, out_result);
+    }
     wsp_device_run run;
     memset(&run, 0, sizeof run);
     run.abi_version = WSP_ABI_VERSION;
@@ -644,10 +523,5 @@ ptowsp_status run_program(const wsp_program &program, Bindings *bindings,
 }
 
 }  // namespace wsp
-
-// The tables name the program's loops, which are in the AICPU's library alone.
-void wsp_expand(wsp::Run &);
-void wsp_expand(wsp::Run &) {
-}
 
 #endif

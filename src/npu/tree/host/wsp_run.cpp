@@ -1,16 +1,19 @@
-// Threads stand in for the device: one for each core, and one for each AICPU thread except the
-// first, which is the caller's. They live as long as the run.
-
-#ifndef WSP_ASCEND
+// Runs a program with the scheduler in this process, on its lines. The other end of these is a thread
+// for each core, which stands in for a device's; or, if the host is the driver, a thread for each
+// unit, which launches kernels (wsp_launch.h). Threads live as long as the run. The first of the
+// AICPU's is the caller's.
 
 #include "wsp_run.h"
 
 #include <pthread.h>
 
 #include "wsp_expand.h"
+#include "wsp_launch.h"
 #include "wsp_worker.h"
 
 namespace wsp {
+
+#if !defined(WSP_ASCEND) || defined(WSP_HOST)
 
 namespace {
 
@@ -21,8 +24,9 @@ struct alignas(64) Line {
 // The data of a run's thread.
 struct Thread {
     Scheduler *scheduler;
-    Core core;
+    const std::vector<Core> *cores;
     uint32_t index;  // of the AICPU thread, or of the core
+    Stream *stream;  // of launches for the core's unit, or null
     Spans spans;
     pthread_t id;
 };
@@ -35,8 +39,15 @@ void *aicpu_main(void *arg) {
 
 void *core_main(void *arg) {
     const Thread *thread = static_cast<const Thread *>(arg);
-    work(thread->core.line, thread->index, thread->core.bell,
-         thread->scheduler->bell_of(thread->index), thread->spans);
+    const Core &core = (*thread->cores)[thread->index];
+    if (thread->stream) {
+        play_cores(*thread->scheduler, *thread->cores, core.unit, *thread->stream, thread->spans);
+        return nullptr;
+    }
+#ifndef WSP_ASCEND
+    work(core.line, thread->index, core.bell, thread->scheduler->bell_of(thread->index),
+         thread->spans);
+#endif
     return nullptr;
 }
 
@@ -58,12 +69,16 @@ void join(const std::vector<Thread> &threads, size_t count) {
 
 }  // namespace
 
-ptowsp_status run_program(const wsp_program &program, Bindings *bindings,
-                          const wsp_runner_options &options, wsp_runner_result *out_result) {
+ptowsp_status run_here(const wsp_program &program, Bindings *bindings,
+                       const wsp_runner_options &options, const Launches &launches,
+                       wsp_runner_result *out_result) {
     const SchedulerOptions chosen = {options.aicpu_count ? options.aicpu_count : 1,
                                      options.ring_size ? options.ring_size : 4096,
-                                     0,       // a thread cannot be ended
-                                     false};  // which is all cores of a block
+                                     0,      // a thread cannot be ended
+                                     false,  // the cube core has all of a task of MIX
+                                     launches.fetch,
+                                     launches.user};
+    const bool is_driven = launches.streams[0] != nullptr;
     const uint32_t vector_count = core_count_of(program, PTOWSP_UNIT_VECTOR, options);
     const uint32_t core_count = vector_count + core_count_of(program, PTOWSP_UNIT_CUBE, options);
     const Spans spans = {options.spans, options.spans ? options.span_capacity : 0};
@@ -74,18 +89,22 @@ ptowsp_status run_program(const wsp_program &program, Bindings *bindings,
     Scheduler scheduler;
     for (uint32_t i = 0; i < core_count; i++) {
         const uint32_t unit = i < vector_count ? PTOWSP_UNIT_VECTOR : PTOWSP_UNIT_CUBE;
-        cores.push_back({&lines[i].line, &bells[i], unit});
-        core_threads.push_back({&scheduler, cores[i], i, spans, pthread_t()});
+        const uint32_t first = i < vector_count ? 0 : vector_count;
+        Stream *stream = launches.streams[unit];
+        cores.push_back({&lines[i].line, &bells[is_driven ? first : i], unit, nullptr});
+        if (!is_driven || i == first) {
+            core_threads.push_back({&scheduler, &cores, i, stream, spans, pthread_t()});
+        }
     }
     for (uint32_t i = 1; i < chosen.aicpu_count; i++) {
-        aicpu_threads.push_back({&scheduler, Core(), i, spans, pthread_t()});
+        aicpu_threads.push_back({&scheduler, &cores, i, nullptr, spans, pthread_t()});
     }
     if (scheduler.begin(program, bindings->table(), cores, chosen)) {
         // AICPU threads wait for their cores; cores wait until they are used or told to quit.
         const size_t core_started = start(&core_threads, core_main);
-        const size_t aicpu_started =
-            core_started == core_count ? start(&aicpu_threads, aicpu_main) : 0;
-        if (core_started == core_count && aicpu_started == aicpu_threads.size()) {
+        const bool has_cores = core_started == core_threads.size();
+        const size_t aicpu_started = has_cores ? start(&aicpu_threads, aicpu_main) : 0;
+        if (has_cores && aicpu_started == aicpu_threads.size()) {
             scheduler.open_lines(0);
             walk(program, bindings->table(), &scheduler);
         } else {
@@ -110,6 +129,20 @@ ptowsp_status run_program(const wsp_program &program, Bindings *bindings,
     return scheduler.failure().status;
 }
 
-}  // namespace wsp
+#endif
+
+#ifndef WSP_ASCEND
+
+ptowsp_status run_program(const wsp_program &program, Bindings *bindings,
+                          const wsp_runner_options &options, wsp_runner_result *out_result) {
+    ThreadStream streams[2];
+    Launches launches = Launches();
+    for (uint32_t i = 0; i < 2 && options.driver == PTOWSP_DRIVER_HOST; i++) {
+        launches.streams[i] = &streams[i];
+    }
+    return run_here(program, bindings, options, launches, out_result);
+}
 
 #endif
+
+}  // namespace wsp

@@ -1,5 +1,5 @@
-// Runs a program with its bindings: wsp_run.cpp does it on threads of this machine, wsp_ascend.cpp
-// on the device.
+// Runs a program with its bindings: wsp_run.cpp schedules in this process, for threads or launches;
+// wsp_ascend.cpp starts the AICPU and cores of a device, or launches there.
 
 #ifndef WSP_RUN_H
 #define WSP_RUN_H
@@ -12,6 +12,21 @@ namespace wsp {
 // Options have been checked, and bindings verified. An error is in the bindings' failure.
 ptowsp_status run_program(const wsp_program &program, Bindings *bindings,
                           const wsp_runner_options &options, wsp_runner_result *out_result);
+
+class Stream;
+
+// How the host launches kernels, if it is the driver. Streams of the units, or null; and what brings an
+// element from the device that a slot is loaded from, or null.
+struct Launches {
+    Stream *streams[2];
+    bool (*fetch)(void *user, const void *data, size_t size);
+    void *user;
+};
+
+// With the scheduler in this process.
+ptowsp_status run_here(const wsp_program &program, Bindings *bindings,
+                       const wsp_runner_options &options, const Launches &launches,
+                       wsp_runner_result *out_result);
 
 inline bool has_kernels_of(const wsp_program &program, uint32_t unit) {
     for (uint32_t i = 1; i < program.kernel_count; i++) {

@@ -49,6 +49,16 @@ ptowsp_status check_options(Bindings *bindings, const wsp_runner_options &option
                                   limit.max);
         }
     }
+    if (options.driver > PTOWSP_DRIVER_HOST) {
+        return bindings->fail(PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "run: there is no driver %u",
+                              static_cast<unsigned>(options.driver));
+    }
+    if (options.driver == PTOWSP_DRIVER_HOST && options.aicpu_count > 1) {
+        return bindings->fail(PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                              "run: aicpu_count is %u, and the host is the driver, which schedules "
+                              "on one thread",
+                              static_cast<unsigned>(options.aicpu_count));
+    }
     bool is_known = false;
 #define WSP_MODEL(name, text)                                                                      \
     is_known = is_known || (options.model == PTOWSP_MODEL_##name && text[0] != '\0');

@@ -6,7 +6,7 @@
 //      wsp_runner_create(&runner);
 //      wsp_runner_bind_size(runner, "batch", 4);
 //      wsp_runner_bind_tensor(runner, "Q", &q);           // a ptowsp_buffer
-//      wsp_runner_options options = {2, 4, 256, 0, 0, NULL, 0};
+//      wsp_runner_options options = {2, 4, 256, 0, 0, NULL, 0, 0};
 //      wsp_runner_result result;
 //      if (wsp_runner_run(runner, &options, &result) != PTOWSP_OK) {
 //          puts(wsp_runner_error(runner).text);
@@ -51,6 +51,9 @@ typedef struct wsp_runner_options {
     // on the device: nothing is written.
     ptowsp_span *spans;
     uint64_t span_capacity;
+    // A ptowsp_npu_driver. HOST: the host launches kernels itself; no AICPU takes part. aicpu_count is 1
+    // then; time_limit_ms limits a wave of launches; a span is that of a task's wave.
+    uint32_t driver;
 } wsp_runner_options;
 
 typedef struct wsp_runner_result {

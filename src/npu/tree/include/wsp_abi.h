@@ -15,7 +15,7 @@
 
 #include "ptowsp.h"
 
-#define WSP_ABI_VERSION 4u
+#define WSP_ABI_VERSION 5u
 
 // -- bindings -------------------------------------------------------------------------------------
 
@@ -55,6 +55,16 @@ typedef struct wsp_task {
     int32_t status;  // a ptowsp_status
     uint32_t fault;  // more about a failure: which size check of its kernel, + 1, or 0
 } wsp_task;
+
+// How far apart the tasks of a launch are: a core writes whole lines of its cache back.
+#define WSP_TASK_STRIDE ((sizeof(wsp_task) + 63u) / 64u * 64u)
+
+// Starts one kernel for an array of tasks, when the host is the driver, and returns before they have
+// ended; 0, or an error. Of kernels of MIX a device has three elements for each task, for the cube core
+// and the two vector cores of its block, and task_count is the number of blocks. On threads the call
+// executes them. Addresses are those of the cores; `stream` is CANN's.
+typedef int32_t (*wsp_launch_fn)(uint32_t task_count, void *stream, uint64_t tasks, uint64_t fifos,
+                                 uint64_t ffts);
 
 // The memory between a block's cores on a device: two FIFOs, to the vector cores and to the cube
 // core, of slots that hold any tile of L0C or UB.
@@ -146,6 +156,9 @@ extern const wsp_program wsp_the_program;  // aicpu/program.cpp, generated
 #ifndef WSP_UNIT_block
 PTOWSP_AICORE void wsp_core_run(PTOWSP_GM wsp_task *task);
 #endif
+
+// The launch of a kernel; null if the library has not got it. Exported by those of a device's cores.
+wsp_launch_fn wsp_launch_of(uint32_t kernel);
 
 // Details of `fault` of a kernel's task: "mul: rows of x and y differ"; "" if there are none.
 const char *wsp_core_fault_text(uint32_t kernel, uint32_t fault);

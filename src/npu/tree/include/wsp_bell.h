@@ -19,7 +19,7 @@
 
 namespace wsp {
 
-#if defined(WSP_ASCEND)
+#if defined(WSP_ASCEND) && !defined(WSP_HOST)
 
 class Bell {
   public:

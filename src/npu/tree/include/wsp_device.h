@@ -20,6 +20,7 @@ typedef struct wsp_device_run {
     uint32_t reserved;
     uint64_t bindings;  // wsp_bindings
     uint64_t lines;     // pwsp_line[vector_count + cube_count], vector cores first
+    uint64_t tasks;     // a room for a task of each core, WSP_TASK_STRIDE bytes apart
     uint64_t fifos;     // 2 * WSP_FIFO_BYTES for each cube core; 0: the program has no MIX
 
     // Written by the AICPU.
@@ -30,6 +31,6 @@ typedef struct wsp_device_run {
     char text[WSP_DEVICE_TEXT_SIZE];
 } wsp_device_run;
 
-PTOWSP_STATIC_ASSERT(sizeof(wsp_device_run) == 88 + WSP_DEVICE_TEXT_SIZE, "wsp_device_run");
+PTOWSP_STATIC_ASSERT(sizeof(wsp_device_run) == 96 + WSP_DEVICE_TEXT_SIZE, "wsp_device_run");
 
 #endif

@@ -1,0 +1,48 @@
+// The host as the driver of a device: it expands the program and schedules its tasks, and launches
+// their kernels itself. No AICPU takes part, and no core runs for longer than a task.
+//
+//      scheduler (thread 0)    gives ready tasks to the lines of cores, as on an AICPU
+//      launchers, one a unit   take all tasks of their unit's lines: a wave. Start each kernel of it
+//                              once, for all of its tasks; wait for the stream; report them done
+//
+// So what is launched at once is what a run has ready, for at most as many tasks as it has cores.
+
+#ifndef WSP_LAUNCH_H
+#define WSP_LAUNCH_H
+
+#include "wsp_scheduler.h"
+#include "wsp_worker.h"
+
+namespace wsp {
+
+// Where kernels are launched: a stream of a device, or this thread.
+class Stream {
+  public:
+    virtual ~Stream() = default;
+    // Called by the launcher's thread before all others.
+    virtual bool begin() {
+        return true;
+    }
+    // Starts a kernel for tasks that wait for nothing, and stay where they are until wait returns.
+    virtual bool start(uint32_t kernel, wsp_task *const *tasks, uint32_t count) = 0;
+    // The end of what was started; results are then in the tasks.
+    virtual bool wait() = 0;
+};
+
+// A stream that executes what it is given, on the calling thread.
+class ThreadStream final : public Stream {
+  public:
+    bool start(uint32_t kernel, wsp_task *const *tasks, uint32_t count) override;
+    bool wait() override {
+        return true;
+    }
+};
+
+// Plays the cores of a unit, which share a bell, until all must quit. If the stream fails, its tasks
+// do: SYSTEM_FAILED.
+void play_cores(Scheduler &scheduler, const std::vector<Core> &cores, uint32_t unit, Stream &stream,
+                Spans spans);
+
+}  // namespace wsp
+
+#endif
