@@ -40511,9 +40511,12 @@ static ptowsp_expr pwsp_variant_size(ptowsp_module *module, const ptowsp_view *v
     if (limit.id) {
         return given ? ptowsp_min(ptowsp_i64(module, given), limit) : limit;
     }
-    int64_t extent = !tensor                    ? PTOWSP_DYNAMIC
-                     : tensor->rank >= from_end ? tensor->shape[tensor->rank - from_end]
-                                                : 1;
+    int64_t extent = 1;
+    if (!tensor) {
+        extent = PTOWSP_DYNAMIC;
+    } else if (tensor->rank >= from_end) {
+        extent = tensor->shape[tensor->rank - from_end];
+    }
     int64_t size = given ? given : param != PTOWSP_DYNAMIC ? param : extent;
     // Up to the edge of a tensor whose size is bound:
     return ptowsp_i64(module, size == PTOWSP_DYNAMIC ? INT64_MAX : size);
@@ -53219,22 +53222,22 @@ static bool pwsp_transient_is_alive(const ptowsp_program *p, const pwsp_placed *
 
 // The block is too small: names the place that needs most, and the largest tensors that live there.
 static ptowsp_status pwsp_transients_fail_size(const pwsp_bindings *bindings) {
-    enum { NAMED_MAX = 4 };
+    const uint32_t named_max = 4;
     const ptowsp_program *p = bindings->program;
     const pwsp_transients *t = &bindings->transients;
-    uint32_t named[NAMED_MAX], count = 0;
+    uint32_t named[4], count = 0;
     for (uint32_t i = 0; i < p->transients.count; i++) {
         if (!pwsp_transient_is_alive(p, &t->placed[i], t->placement.point) || !t->placed[i].bytes) {
             continue;
         }
-        uint32_t at = count < NAMED_MAX ? count++ : NAMED_MAX;
+        uint32_t at = count < named_max ? count++ : named_max;
         while (at > 0 && t->placed[named[at - 1]].bytes < t->placed[i].bytes) {
-            if (at < NAMED_MAX) {
+            if (at < named_max) {
                 named[at] = named[at - 1];
             }
             at--;
         }
-        if (at < NAMED_MAX) {
+        if (at < named_max) {
             named[at] = i;
         }
     }
@@ -64906,14 +64909,15 @@ static void pwsp_lifetimes_svg(pwsp_lifetimes_job *job) {
         pwsp_out_format(out,
                         "<rect fill=\"url(#k%u)\" stroke=\"#000\" stroke-opacity=\".5\" "
                         "x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"><title>",
-                        at.tensor % PWSP_SVG_KERNELS, PWSP_LIFETIMES_LEFT + x, bottom - y - h, w,
-                        h);
+                        at.tensor % PWSP_SVG_KERNELS, (double)PWSP_LIFETIMES_LEFT + x,
+                        (double)bottom - y - h, w, h);
         pwsp_out_xml(out, name);
         pwsp_out_format(out, ": %" PRIu64 " bytes at %" PRIu64 "</title></rect>\n", at.size,
                         at.offset);
         if (w > (double)(PWSP_LIFETIMES_LETTER * strlen(name)) && h >= 12) {
             pwsp_out_format(out, "<text class=\"b m\" x=\"%.2f\" y=\"%.2f\">",
-                            PWSP_LIFETIMES_LEFT + x + w / 2, bottom - y - h / 2 + 4);
+                            (double)PWSP_LIFETIMES_LEFT + x + w / 2,
+                            (double)bottom - y - h / 2 + 4);
             pwsp_out_xml(out, name);
             pwsp_out_text(out, "</text>\n");
         }

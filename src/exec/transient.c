@@ -112,22 +112,22 @@ static bool pwsp_transient_is_alive(const ptowsp_program *p, const pwsp_placed *
 
 // The block is too small: names the place that needs most, and the largest tensors that live there.
 static ptowsp_status pwsp_transients_fail_size(const pwsp_bindings *bindings) {
-    enum { NAMED_MAX = 4 };
+    const uint32_t named_max = 4;
     const ptowsp_program *p = bindings->program;
     const pwsp_transients *t = &bindings->transients;
-    uint32_t named[NAMED_MAX], count = 0;
+    uint32_t named[4], count = 0;
     for (uint32_t i = 0; i < p->transients.count; i++) {
         if (!pwsp_transient_is_alive(p, &t->placed[i], t->placement.point) || !t->placed[i].bytes) {
             continue;
         }
-        uint32_t at = count < NAMED_MAX ? count++ : NAMED_MAX;
+        uint32_t at = count < named_max ? count++ : named_max;
         while (at > 0 && t->placed[named[at - 1]].bytes < t->placed[i].bytes) {
-            if (at < NAMED_MAX) {
+            if (at < named_max) {
                 named[at] = named[at - 1];
             }
             at--;
         }
-        if (at < NAMED_MAX) {
+        if (at < named_max) {
             named[at] = i;
         }
     }

@@ -116,14 +116,15 @@ static void pwsp_lifetimes_svg(pwsp_lifetimes_job *job) {
         pwsp_out_format(out,
                         "<rect fill=\"url(#k%u)\" stroke=\"#000\" stroke-opacity=\".5\" "
                         "x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"><title>",
-                        at.tensor % PWSP_SVG_KERNELS, PWSP_LIFETIMES_LEFT + x, bottom - y - h, w,
-                        h);
+                        at.tensor % PWSP_SVG_KERNELS, (double)PWSP_LIFETIMES_LEFT + x,
+                        (double)bottom - y - h, w, h);
         pwsp_out_xml(out, name);
         pwsp_out_format(out, ": %" PRIu64 " bytes at %" PRIu64 "</title></rect>\n", at.size,
                         at.offset);
         if (w > (double)(PWSP_LIFETIMES_LETTER * strlen(name)) && h >= 12) {
             pwsp_out_format(out, "<text class=\"b m\" x=\"%.2f\" y=\"%.2f\">",
-                            PWSP_LIFETIMES_LEFT + x + w / 2, bottom - y - h / 2 + 4);
+                            (double)PWSP_LIFETIMES_LEFT + x + w / 2,
+                            (double)bottom - y - h / 2 + 4);
             pwsp_out_xml(out, name);
             pwsp_out_text(out, "</text>\n");
         }

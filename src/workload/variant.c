@@ -172,9 +172,12 @@ static ptowsp_expr pwsp_variant_size(ptowsp_module *module, const ptowsp_view *v
     if (limit.id) {
         return given ? ptowsp_min(ptowsp_i64(module, given), limit) : limit;
     }
-    int64_t extent = !tensor                    ? PTOWSP_DYNAMIC
-                     : tensor->rank >= from_end ? tensor->shape[tensor->rank - from_end]
-                                                : 1;
+    int64_t extent = 1;
+    if (!tensor) {
+        extent = PTOWSP_DYNAMIC;
+    } else if (tensor->rank >= from_end) {
+        extent = tensor->shape[tensor->rank - from_end];
+    }
     int64_t size = given ? given : param != PTOWSP_DYNAMIC ? param : extent;
     // Up to the edge of a tensor whose size is bound:
     return ptowsp_i64(module, size == PTOWSP_DYNAMIC ? INT64_MAX : size);
