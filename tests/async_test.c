@@ -137,7 +137,15 @@ static void async__cancelled_at_any_time_a_run_can_be_repeated(void **state) {
 }
 
 // A program of one loop: tasks, a pipeline whose tokens circulate, or nothing, without end.
-typedef enum endless { TASKS_OF_C, TASKS_PLAIN, TOKENS, TOKENS_IN_ONE, NOTHING, ENDLESS } endless;
+typedef enum endless {
+    TASKS_OF_C,
+    TASKS_PLAIN,
+    TOKENS,
+    TOKENS_IN_ONE,
+    NOTHING,
+    ENDLESS,
+    FEW
+} endless;
 
 typedef struct endless_program {
     ptowsp_module *module;
@@ -176,8 +184,9 @@ static void endless_build(endless_program *p, ptowsp_context *context, endless w
     ptowsp_channel_desc ring = {.name = "ring", .depth = 3, .latency = 1};
     ptowsp_channel_desc back = {.name = "back", .depth = 3, .latency = 1};
     PTOWSP_WORKLOAD(mod, "main") {
-        if (what == TASKS_OF_C || what == TASKS_PLAIN || what == NOTHING) {
-            PTOWSP_FOR_EACH(mod, i, ptowsp_axis_dense(mod, "many", INT64_C(1) << 40)) {
+        if (what == TASKS_OF_C || what == TASKS_PLAIN || what == NOTHING || what == FEW) {
+            int64_t count = what == FEW ? 5000 : INT64_C(1) << 40;
+            PTOWSP_FOR_EACH(mod, i, ptowsp_axis_dense(mod, "many", count)) {
                 if (what == NOTHING) {
                     ptowsp_slot_set(mod, 1, i);
                 } else {
@@ -267,7 +276,7 @@ static void async__a_kernel_cancels_its_run_and_no_other_begins(void **state) {
     ptowsp_context *context = three_lanes();
     ptowsp_device *device = device_of(context, 1, 3, 0);
     endless_program p;
-    endless_build(&p, context, TASKS_OF_C, NULL);
+    endless_build(&p, context, FEW, NULL);
     for (uint64_t round = 0; round < 30; round++) {
         int place = (int)(round % PLACES);
         ptowsp_run_options options = {.mode = PTOWSP_RUN_EXECUTE};
