@@ -3644,7 +3644,8 @@ PTOWSP_API void ptowsp_wait(ptowsp_module *module, ptowsp_channel event);
 //      node        = "node" int
 //      expr        = operators as in C, min(a, b), max(a, b), casts i64(a), u64(a), bool(a), over
 //                    int | int "u" | "true" | "false" | name | name "[" expr "]"
-//                  | "size" "(" axis ")" | "entry" "(" name ")" | ( "slot_u64" | "slot_i64" | "slot_bool" ) "[" int "]"
+//                  | "size" "(" axis ")" | "entry" "(" name ")"
+//                  | ( "slot_u64" | "slot_i64" | "slot_bool" ) "[" int "]"
 //      name        = letters, digits, "_" and "."; or any name in double quotes
 //
 // Functions of kernels are not in the text. They are attached by the kernel's name.

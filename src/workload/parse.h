@@ -56,14 +56,14 @@
 // counted: what the builder accepts can be printed with two for each.
 #define PWSP_PARSE_DEPTH_MAX (2 * PTOWSP_EXPR_DEPTH_MAX + 8)
 
-typedef enum pwsp_token {
+typedef enum pwsp_parse_token {
     PWSP_TOKEN_LINE_END,  // also the end of the text
     PWSP_TOKEN_WORD,
     PWSP_TOKEN_NAME,    // in quotes
     PWSP_TOKEN_NUMBER,  // without a suffix
     PWSP_TOKEN_UNSIGNED,
     PWSP_TOKEN_SIGN
-} pwsp_token;
+} pwsp_parse_token;
 
 // A variable that is open, innermost first.
 typedef struct pwsp_parse_variable {
@@ -88,7 +88,7 @@ typedef struct pwsp_parser {
     uint64_t line;      // of the token
     uint64_t column;    // of the token
     uint64_t start;     // column of the statement
-    pwsp_token token;
+    pwsp_parse_token token;
     char word[PTOWSP_NAME_MAX + 1];  // of the token: WORD, NAME or SIGN
     uint64_t number;
     uint32_t depth;  // of expressions
