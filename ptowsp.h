@@ -2545,6 +2545,9 @@ PTOWSP_API ptowsp_error ptowsp_module_error(const ptowsp_module *module);
 
 // Writes the module as text, the same for the same calls: declarations, then the workloads as
 // trees.
+//
+// ptowsp_module_parse reads this text (end of section 19). Names that are not words, and the few
+// words that would be read as something else, are in quotes.
 PTOWSP_API void ptowsp_module_print(const ptowsp_module *module, ptowsp_text text);
 
 // Axes: the ranges of loops. The variable of a loop is i64.
@@ -3900,6 +3903,86 @@ PTOWSP_API void ptowsp_close(ptowsp_module *module, ptowsp_channel channel);
 PTOWSP_API ptowsp_channel ptowsp_event_make(ptowsp_module *module, const char *name);
 PTOWSP_API void ptowsp_record(ptowsp_module *module, ptowsp_channel event);
 PTOWSP_API void ptowsp_wait(ptowsp_module *module, ptowsp_channel event);
+
+// -- modules from text ----------------------------------------------------------------------------
+//
+// The text that ptowsp_module_print writes can be read again: a declaration or a statement on each
+// line, in scopes by indentation, two spaces for each. "#" begins a comment.
+//
+//      module      = "module" name [ "slots" int ] { declaration } { workload }
+//      declaration = "axis" name ( int | "dynamic" | "ragged" [ dtype ] | "sparse"
+//                                | "plan" [ "," "its" ( "merges" | "lanes" ) ] )
+//                  | "symbol" name | "array" name dtype
+//                  | "tensor" name dtype "[" [ size { "," size } ] "]" location [ "transient" ]
+//                  | "kernel" name "(" "axes" int { "," parameter } ")" unit [ time ] [ source ]
+//      size        = int | "?" | expr, of a transient tensor
+//      parameter   = ( "in" | "out" | "inout" ) name dtype size "x" size | name type
+//      time        = "," ( int ( "cycles" | "instructions" ) | "cycles by a cost function" )
+//      source      = "," ( "time only" | "a PTO-ISA source" )
+//      workload    = "workload" name [ "(" name type { "," name type } ")" ]
+//      statement   = ( "parallel" | "for_each" | "select" ) name "in" axis
+//                  | "when" expr | "otherwise" | "combine" | "sequence"
+//                  | "task" name exprs { name "=" view } { name "=" expr } { "tag" name "=" expr }
+//                    after
+//                  | "call" name exprs | "slot_set" int "=" expr
+//                  | "slot_load" int "=" view [ "element" pair ]
+//                  | "pipeline" name after | "event" name
+//                  | "channel" name "depth" ( int | expr ) "latency" ( int | expr )
+//                  | "process" name [ "replicas" name "in" axis ]
+//                    [ "consumes" name { "," name } ] [ "produces" name { "," name } ]
+//                  | ( "consume" | "receive" ) name "from" name
+//                  | "send" name "(" expr ")" | ( "close" | "record" | "wait" ) name
+//      axis        = [ ( "merges" | "lanes" ) "of" ] name [ "[" expr "]" ]
+//      exprs       = "(" [ expr { "," expr } ] ")"
+//      pair        = "(" expr "," expr ")"
+//      view        = name [ "[" expr { "," expr } "]" ] [ "at" pair ] [ "up to" expr "rows" ]
+//                    [ "up to" expr "columns" ] [ "of" extent "x" extent ]
+//      extent      = int | "edge"
+//      after       = [ "after" node { "," node } ] [ "as" node ]
+//      node        = "node" int
+//      expr        = operators as in C, min(a, b), max(a, b), casts i64(a), u64(a), bool(a), over
+//                    int | int "u" | "true" | "false" | name | name "[" expr "]"
+//                  | "size" "(" axis ")" | "entry" "(" name ")"
+//                  | ( "slot_u64" | "slot_i64" | "slot_bool" ) "[" int "]"
+//      name        = letters, digits, "_" and "."; or any name in double quotes
+//
+// Functions of kernels are not in the text. They are attached by the kernel's name.
+
+typedef struct ptowsp_parse_kernel {
+    const char *name;
+    ptowsp_kernel_fn fn, cost;  // taken where the text says that the kernel has one
+    void *user;
+    ptowsp_kernel_source source;
+    const ptowsp_pto_source *pto;  // of "a PTO-ISA source"
+    // If given, it makes the kernel: for tile kernels, whose text has their parameters alone. What
+    // it makes must have this name and these parameters.
+    ptowsp_kernel (*make)(ptowsp_module *module, void *user);
+} ptowsp_parse_kernel;
+
+typedef struct ptowsp_parse_desc {
+    const ptowsp_parse_kernel *kernels;  // [kernel_count]
+    uint32_t kernel_count;
+    // If not 0, kernels to which nothing is attached are for time alone: of their cycles, or where
+    // the text has none of these. If 0 (default), they are an error.
+    ptowsp_cycles default_cycles;
+} ptowsp_parse_desc;
+
+typedef struct ptowsp_text_place {
+    uint64_t line, column;  // from 1, in bytes; 0 without an error in the text
+} ptowsp_text_place;
+
+// Makes a module from its text, of `length` bytes, any of which may be anything. desc and out_place
+// may be NULL. Printing the module gives the text again, if it was a print.
+//
+// Errors   INVALID_PARAMS (no text of a module, or one that the building functions refuse),
+//          LIMIT_EXCEEDED, OUT_OF_MEMORY. The first error is the only one. The context's text
+//          begins with "line:column: ", its index is the line, and *out_module is NULL.
+// Limits   Those of building. Parentheses and operators before operands nest 408 deep.
+// Cost     O(length), and per use of an axis or variable a walk over those declared.
+PTOWSP_API ptowsp_status ptowsp_module_parse(ptowsp_context *context, const char *text,
+                                             size_t length, const ptowsp_parse_desc *desc,
+                                             ptowsp_module **out_module,
+                                             ptowsp_text_place *out_place);
 
 // -------------------------------------------------------------------------------------------------
 // 20. Schedules

@@ -6,6 +6,7 @@
 // PTOWSP_EXPR_DEPTH_MAX and _SIZE_MAX. All later code may therefore walk trees recursively.
 
 #include "expr.h"
+#include "names.h"
 
 #include "../base/text.h"
 
@@ -153,6 +154,20 @@ PWSP_INTERNAL uint32_t pwsp_exprs_operator(pwsp_exprs *exprs, const pwsp_memory 
     return pwsp_exprs_add(exprs, memory, &node);
 }
 
+PWSP_INTERNAL void pwsp_name_print(const char *name, ptowsp_text text) {
+    // Words that stand where a name may stand, but mean something else there.
+    static const char *const reserved[] = {"true",     "false",    "in",        "out", "inout",
+                                           "slot_u64", "slot_i64", "slot_bool", ""};
+    bool is_word = name[0] < '0' || name[0] > '9';
+    for (uint32_t i = 0; is_word && name[i] != '\0'; i++) {
+        is_word = pwsp_name_is_word_part(name[i]);
+    }
+    for (uint32_t i = 0; is_word && reserved[i][0] != '\0'; i++) {
+        is_word = strcmp(name, reserved[i]) != 0;
+    }
+    pwsp_text_format(text, is_word ? "%s" : "\"%s\"", name);
+}
+
 static void pwsp_exprs_print_const(const pwsp_expr_node *node, ptowsp_text text) {
     if (node->type == PTOWSP_TYPE_BOOL) {
         pwsp_text_format(text, "%s", node->value ? "true" : "false");
@@ -169,11 +184,16 @@ static bool pwsp_exprs_print_leaf(const pwsp_exprs *exprs, const pwsp_expr_node 
     switch ((pwsp_expr_op)node->op) {
     case PWSP_EXPR_CONST: pwsp_exprs_print_const(node, text); return true;
     case PWSP_EXPR_VARIABLE:
-    case PWSP_EXPR_SYMBOL: pwsp_text_format(text, "%s", node->name); return true;
-    case PWSP_EXPR_ENTRY: pwsp_text_format(text, "entry(%s)", node->name); return true;
-    case PWSP_EXPR_SIZE: pwsp_text_format(text, "size(%s)", node->name); return true;
+    case PWSP_EXPR_SYMBOL: pwsp_name_print(node->name, text); return true;
+    case PWSP_EXPR_ENTRY:
+    case PWSP_EXPR_SIZE:
+        pwsp_text_format(text, node->op == PWSP_EXPR_ENTRY ? "entry(" : "size(");
+        pwsp_name_print(node->name, text);
+        pwsp_text_format(text, ")");
+        return true;
     case PWSP_EXPR_ARRAY:
-        pwsp_text_format(text, "%s[", node->name);
+        pwsp_name_print(node->name, text);
+        pwsp_text_format(text, "[");
         pwsp_exprs_print(exprs, node->a, text);
         pwsp_text_format(text, "]");
         return true;

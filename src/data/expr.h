@@ -122,6 +122,9 @@ PWSP_INTERNAL uint64_t pwsp_opcode_apply(pwsp_opcode opcode, uint64_t a, uint64_
 PWSP_INTERNAL const char *pwsp_type_name(ptowsp_type type);
 PWSP_INTERNAL void pwsp_exprs_print(const pwsp_exprs *exprs, uint32_t id, ptowsp_text text);
 
+// Writes a name as texts of modules have it: a word as it is, anything else in quotes.
+PWSP_INTERNAL void pwsp_name_print(const char *name, ptowsp_text text);
+
 PWSP_INLINE uint64_t pwsp_div_i64(uint64_t a, uint64_t b) {
     if (b == 0) {
         return 0;

@@ -30,4 +30,10 @@ PWSP_INTERNAL bool pwsp_names_add(pwsp_names *names, const pwsp_memory *memory, 
                                   uint32_t kind, uint32_t index);
 PWSP_INTERNAL void pwsp_names_free(pwsp_names *names, const pwsp_memory *memory);
 
+// The characters of words in texts: letters, digits, _ and the dot of a plan's fields.
+PWSP_INLINE bool pwsp_name_is_word_part(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.';
+}
+
 #endif

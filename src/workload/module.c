@@ -16,35 +16,34 @@
 
 // -- errors ---------------------------------------------------------------------------------------
 
+// Words of nodes, by their kind.
+static const char *const pwsp_statement_words[] = {"", "",
+#define PWSP_STATEMENT_WORD(kind, word, parse) word,
+                                                   PWSP_STATEMENTS(PWSP_STATEMENT_WORD)
+#undef PWSP_STATEMENT_WORD
+};
+
 PWSP_INTERNAL void pwsp_module_print_step(const ptowsp_module *module, uint32_t id,
                                           ptowsp_text text) {
     const pwsp_node *node = PWSP_NODE(module, id);
-    const char *variable = node->variable ? PWSP_VARIABLE(module, node->variable)->name : "";
-    const char *channel = node->channel ? PWSP_CHANNEL(module, node->channel)->name : "";
+    const char *name = node->variable  ? PWSP_VARIABLE(module, node->variable)->name
+                       : node->channel ? PWSP_CHANNEL(module, node->channel)->name
+                                       : NULL;
     switch (node->kind) {
-    case PWSP_NODE_WORKLOAD: pwsp_text_format(text, "%s", node->name); break;
-    case PWSP_NODE_PARALLEL: pwsp_text_format(text, "parallel %s", variable); break;
-    case PWSP_NODE_FOR_EACH: pwsp_text_format(text, "for_each %s", variable); break;
-    case PWSP_NODE_SELECT: pwsp_text_format(text, "select %s", variable); break;
-    case PWSP_NODE_WHEN: pwsp_text_format(text, "when"); break;
-    case PWSP_NODE_OTHERWISE: pwsp_text_format(text, "otherwise"); break;
-    case PWSP_NODE_COMBINE: pwsp_text_format(text, "combine"); break;
-    case PWSP_NODE_SEQUENCE: pwsp_text_format(text, "sequence"); break;
-    case PWSP_NODE_TASK:
-        pwsp_text_format(text, "task %s", PWSP_KERNEL(module, node->task->kernel)->name);
-        break;
-    case PWSP_NODE_CALL: pwsp_text_format(text, "call %s", node->call->name); break;
-    case PWSP_NODE_SLOT_SET: pwsp_text_format(text, "slot_set %u", node->slot); break;
-    case PWSP_NODE_SLOT_LOAD: pwsp_text_format(text, "slot_load %u", node->slot); break;
-    case PWSP_NODE_PIPELINE: pwsp_text_format(text, "pipeline %s", node->name); break;
-    case PWSP_NODE_PROCESS: pwsp_text_format(text, "process %s", node->name); break;
-    case PWSP_NODE_CONSUME: pwsp_text_format(text, "consume %s", variable); break;
-    case PWSP_NODE_RECEIVE: pwsp_text_format(text, "receive %s", variable); break;
-    case PWSP_NODE_SEND: pwsp_text_format(text, "send %s", channel); break;
-    case PWSP_NODE_CLOSE: pwsp_text_format(text, "close %s", channel); break;
-    case PWSP_NODE_RECORD: pwsp_text_format(text, "record %s", channel); break;
-    case PWSP_NODE_WAIT: pwsp_text_format(text, "wait %s", channel); break;
-    case PWSP_NODE_NONE: break;
+    case PWSP_NODE_NONE: return;
+    case PWSP_NODE_WORKLOAD: pwsp_name_print(node->name, text); return;
+    case PWSP_NODE_TASK: name = PWSP_KERNEL(module, node->task->kernel)->name; break;
+    case PWSP_NODE_CALL: name = node->call->name; break;
+    case PWSP_NODE_PIPELINE:
+    case PWSP_NODE_PROCESS: name = node->name; break;
+    default: break;
+    }
+    pwsp_text_format(text, "%s", pwsp_statement_words[node->kind]);
+    if (node->kind == PWSP_NODE_SLOT_SET || node->kind == PWSP_NODE_SLOT_LOAD) {
+        pwsp_text_format(text, " %u", node->slot);
+    } else if (name) {
+        pwsp_text_format(text, " ");
+        pwsp_name_print(name, text);
     }
 }
 

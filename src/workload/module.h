@@ -136,6 +136,29 @@ typedef struct pwsp_port_info {
     uint32_t next;  // of the same process, or 0
 } pwsp_port_info;
 
+// Statements, in the order of their kinds: the kind, its word in texts, the function of the parser
+// that reads the rest of the line.
+#define PWSP_STATEMENTS(WORD)                                                                      \
+    WORD(PARALLEL, "parallel", pwsp_parse_loop)                                                    \
+    WORD(FOR_EACH, "for_each", pwsp_parse_loop)                                                    \
+    WORD(SELECT, "select", pwsp_parse_loop)                                                        \
+    WORD(WHEN, "when", pwsp_parse_when)                                                            \
+    WORD(OTHERWISE, "otherwise", pwsp_parse_scope)                                                 \
+    WORD(COMBINE, "combine", pwsp_parse_scope)                                                     \
+    WORD(SEQUENCE, "sequence", pwsp_parse_scope)                                                   \
+    WORD(TASK, "task", pwsp_parse_task)                                                            \
+    WORD(CALL, "call", pwsp_parse_call)                                                            \
+    WORD(SLOT_SET, "slot_set", pwsp_parse_slot)                                                    \
+    WORD(SLOT_LOAD, "slot_load", pwsp_parse_slot)                                                  \
+    WORD(PIPELINE, "pipeline", pwsp_parse_pipeline)                                                \
+    WORD(PROCESS, "process", pwsp_parse_process)                                                   \
+    WORD(CONSUME, "consume", pwsp_parse_take)                                                      \
+    WORD(RECEIVE, "receive", pwsp_parse_take)                                                      \
+    WORD(SEND, "send", pwsp_parse_send)                                                            \
+    WORD(CLOSE, "close", pwsp_parse_send)                                                          \
+    WORD(RECORD, "record", pwsp_parse_send)                                                        \
+    WORD(WAIT, "wait", pwsp_parse_send)
+
 typedef enum pwsp_node_kind {
     PWSP_NODE_NONE,
     PWSP_NODE_WORKLOAD,

@@ -16,17 +16,41 @@ static void pwsp_print_size(int64_t size, ptowsp_text text) {
     }
 }
 
+// A name with what stands around it.
+static void pwsp_print_named(ptowsp_text text, const char *before, const char *name,
+                             const char *behind) {
+    pwsp_text_format(text, "%s", before);
+    pwsp_name_print(name, text);
+    pwsp_text_format(text, "%s", behind);
+}
+
+// Lengths that expressions read have a data type.
+static void pwsp_print_ragged(const ptowsp_module *m, const pwsp_axis_info *axis,
+                              ptowsp_text text) {
+    ptowsp_dtype dtype = PWSP_ARRAY(m, axis->array)->dtype;
+    pwsp_text_format(text, "ragged%s%s\n", dtype ? " " : "", dtype ? ptowsp_dtype_name(dtype) : "");
+}
+
+// An axis where it is used: a plan has up to three of one name.
+static void pwsp_print_axis_name(const pwsp_axis_info *axis, ptowsp_text text) {
+    pwsp_print_named(text,
+                     axis->kind == PWSP_AXIS_PLAN_MERGES  ? "merges of "
+                     : axis->kind == PWSP_AXIS_PLAN_LANES ? "lanes of "
+                                                          : "",
+                     axis->name, "");
+}
+
 static void pwsp_print_axes(const ptowsp_module *m, ptowsp_text text) {
     for (uint32_t i = 1; i < m->axes.count; i++) {
         const pwsp_axis_info *axis = PWSP_AXIS(m, i);
         if (axis->declared != i) {
             continue;  // a row of another
         }
-        pwsp_text_format(text, "axis %s ", axis->name);
+        pwsp_print_named(text, "axis ", axis->name, " ");
         switch (axis->kind) {
         case PWSP_AXIS_DENSE: pwsp_text_format(text, "%" PRId64 "\n", axis->size); break;
         case PWSP_AXIS_DYNAMIC: pwsp_text_format(text, "dynamic\n"); break;
-        case PWSP_AXIS_RAGGED: pwsp_text_format(text, "ragged\n"); break;
+        case PWSP_AXIS_RAGGED: pwsp_print_ragged(m, axis, text); break;
         case PWSP_AXIS_SPARSE: pwsp_text_format(text, "sparse\n"); break;
         case PWSP_AXIS_PLAN: pwsp_text_format(text, "plan\n"); break;
         case PWSP_AXIS_PLAN_MERGES: pwsp_text_format(text, "plan, its merges\n"); break;
@@ -42,26 +66,23 @@ static const char *pwsp_direction_name(ptowsp_direction direction) {
 static void pwsp_print_kernels(const ptowsp_module *m, ptowsp_text text) {
     for (uint32_t i = 1; i < m->kernels.count; i++) {
         const pwsp_kernel_info *kernel = PWSP_KERNEL(m, i);
-        pwsp_text_format(text, "kernel %s(axes %u", kernel->name, kernel->axis_count);
+        if (kernel->variant_count) {
+            continue;  // a choice: tasks have its variants, under conditions
+        }
+        pwsp_print_named(text, "kernel ", kernel->name, "(axes ");
+        pwsp_text_format(text, "%u", kernel->axis_count);
         for (uint32_t j = 0; j < kernel->tile_count; j++) {
             const pwsp_tile_info *tile = &kernel->tiles[j];
-            pwsp_text_format(text, ", %s %s %s ", pwsp_direction_name(tile->direction), tile->name,
-                             ptowsp_dtype_name(tile->dtype));
+            pwsp_text_format(text, ", %s", pwsp_direction_name(tile->direction));
+            pwsp_print_named(text, " ", tile->name, " ");
+            pwsp_text_format(text, "%s ", ptowsp_dtype_name(tile->dtype));
             pwsp_print_size(tile->rows, text);
             pwsp_text_format(text, " x ");
             pwsp_print_size(tile->cols, text);
         }
         for (uint32_t j = 0; j < kernel->scalar_count; j++) {
-            pwsp_text_format(text, ", %s %s", kernel->scalars[j].name,
-                             pwsp_type_name(kernel->scalars[j].type));
-        }
-        for (uint32_t j = 0; j < kernel->variant_count; j++) {
-            pwsp_text_format(text, "%s%s", j ? ", " : ") one of ",
-                             PWSP_KERNEL(m, kernel->variants[j].kernel)->name);
-        }
-        if (kernel->variant_count) {
-            pwsp_text_format(text, "\n");
-            continue;
+            pwsp_print_named(text, ", ", kernel->scalars[j].name, " ");
+            pwsp_text_format(text, "%s", pwsp_type_name(kernel->scalars[j].type));
         }
         pwsp_text_format(text, ") %s", ptowsp_unit_name(kernel->unit));
         if (kernel->code) {
@@ -79,18 +100,22 @@ static void pwsp_print_kernels(const ptowsp_module *m, ptowsp_text text) {
 }
 
 static void pwsp_print_declarations(const ptowsp_module *m, ptowsp_text text) {
-    pwsp_text_format(text, "module %s\n", m->name);
+    pwsp_print_named(text, "module ", m->name, "");
+    if (m->slot_count != PTOWSP_SLOT_COUNT) {
+        pwsp_text_format(text, " slots %u", m->slot_count);
+    }
+    pwsp_text_format(text, "\n");
     pwsp_print_axes(m, text);
     for (uint32_t i = 1; i < m->symbols.count; i++) {
         if (PWSP_SYMBOL(m, i)->name) {  // else it is what the module's error is about
-            pwsp_text_format(text, "symbol %s\n", PWSP_SYMBOL(m, i)->name);
+            pwsp_print_named(text, "symbol ", PWSP_SYMBOL(m, i)->name, "\n");
         }
     }
     for (uint32_t i = 1; i < m->arrays.count; i++) {
         if (PWSP_ARRAY(m, i)->name && !PWSP_ARRAY(m, i)->is_lengths &&
             !PWSP_ARRAY(m, i)->plan_axis) {
-            pwsp_text_format(text, "array %s %s\n", PWSP_ARRAY(m, i)->name,
-                             ptowsp_dtype_name(PWSP_ARRAY(m, i)->dtype));
+            pwsp_print_named(text, "array ", PWSP_ARRAY(m, i)->name, " ");
+            pwsp_text_format(text, "%s\n", ptowsp_dtype_name(PWSP_ARRAY(m, i)->dtype));
         }
     }
     for (uint32_t i = 1; i < m->tensors.count; i++) {
@@ -98,7 +123,8 @@ static void pwsp_print_declarations(const ptowsp_module *m, ptowsp_text text) {
         if (!tensor->name) {
             continue;
         }
-        pwsp_text_format(text, "tensor %s %s [", tensor->name, ptowsp_dtype_name(tensor->dtype));
+        pwsp_print_named(text, "tensor ", tensor->name, " ");
+        pwsp_text_format(text, "%s [", ptowsp_dtype_name(tensor->dtype));
         const pwsp_transient_info *transient = pwsp_module_transient(m, i);
         for (uint32_t j = 0; j < tensor->rank; j++) {
             pwsp_text_format(text, "%s", j ? ", " : "");
@@ -121,7 +147,7 @@ static void pwsp_print_declarations(const ptowsp_module *m, ptowsp_text text) {
 static void pwsp_print_view(const ptowsp_module *m, const pwsp_view_info *view, bool is_open,
                             ptowsp_text text) {
     const ptowsp_tensor_desc *tensor = PWSP_TENSOR(m, view->tensor);
-    pwsp_text_format(text, "%s", tensor->name);
+    pwsp_name_print(tensor->name, text);
     uint32_t lead = tensor->rank > 2 ? tensor->rank - 2 : 0;
     for (uint32_t i = 0; i < lead; i++) {
         pwsp_text_format(text, "%s", i ? ", " : "[");
@@ -190,15 +216,15 @@ static void pwsp_print_task(const ptowsp_module *m, uint32_t id, ptowsp_text tex
     for (uint32_t i = 0; i < kernel->tile_count; i++) {
         const pwsp_tile_info *tile = &kernel->tiles[i];
         bool is_open = tile->rows == PTOWSP_DYNAMIC || tile->cols == PTOWSP_DYNAMIC;
-        pwsp_text_format(text, " %s = ", tile->name);
+        pwsp_print_named(text, " ", tile->name, " = ");
         pwsp_print_view(m, &task->views[i], is_open, text);
     }
     for (uint32_t i = 0; i < kernel->scalar_count; i++) {
-        pwsp_text_format(text, " %s = ", kernel->scalars[i].name);
+        pwsp_print_named(text, " ", kernel->scalars[i].name, " = ");
         pwsp_exprs_print(&m->exprs, task->scalars[i], text);
     }
     for (uint32_t i = 0; i < task->tag_count; i++) {
-        pwsp_text_format(text, " tag %s = ", task->tags[i].name);
+        pwsp_print_named(text, " tag ", task->tags[i].name, " = ");
         pwsp_exprs_print(&m->exprs, task->tags[i].value, text);
     }
     pwsp_print_after(m, id, text);
@@ -207,20 +233,21 @@ static void pwsp_print_task(const ptowsp_module *m, uint32_t id, ptowsp_text tex
 // The name of a process' axis and what it consumes and produces.
 static void pwsp_print_process(const ptowsp_module *m, const pwsp_node *process, ptowsp_text text) {
     if (process->axis) {
-        pwsp_text_format(text, " replicas %s in %s",
+        pwsp_print_named(text, " replicas ",
                          process->variable ? PWSP_VARIABLE(m, process->variable)->name : "",
-                         PWSP_AXIS(m, process->axis)->name);
+                         " in ");
+        pwsp_print_axis_name(PWSP_AXIS(m, process->axis), text);
     }
     for (uint32_t is_produced = 0; is_produced < 2; is_produced++) {
         uint32_t shown = 0;
         for (uint32_t at = process->first_port; at; at = PWSP_PORT(m, at)->next) {
             const pwsp_port_info *port = PWSP_PORT(m, at);
             if (port->is_produced == (is_produced != 0)) {
-                pwsp_text_format(text, "%s %s",
-                                 shown++       ? ","
-                                 : is_produced ? " produces"
-                                               : " consumes",
-                                 PWSP_CHANNEL(m, port->channel)->name);
+                pwsp_print_named(text,
+                                 shown++       ? ", "
+                                 : is_produced ? " produces "
+                                               : " consumes ",
+                                 PWSP_CHANNEL(m, port->channel)->name, "");
             }
         }
     }
@@ -232,8 +259,9 @@ static void pwsp_print_channels(const ptowsp_module *m, uint32_t pipeline, uint3
     for (uint32_t i = PWSP_NODE(m, pipeline)->channel;
          i && i < m->channels.count && PWSP_CHANNEL(m, i)->pipeline == pipeline; i++) {
         const pwsp_channel_info *channel = PWSP_CHANNEL(m, i);
-        pwsp_text_format(text, "%*s%s %s", (int)depth * 2, "",
-                         channel->is_event ? "event" : "channel", channel->name);
+        pwsp_text_format(text, "%*s%s ", (int)depth * 2, "",
+                         channel->is_event ? "event" : "channel");
+        pwsp_name_print(channel->name, text);
         if (!channel->is_event) {
             pwsp_text_format(text, " depth ");
             if (channel->depth_expr) {
@@ -259,14 +287,16 @@ static void pwsp_print_node(const ptowsp_module *m, uint32_t id, ptowsp_text tex
     case PWSP_NODE_WORKLOAD:
         for (uint32_t i = 0; i < node->param_count; i++) {
             const pwsp_variable_info *param = PWSP_VARIABLE(m, node->first_param + i);
-            pwsp_text_format(text, "%s%s %s%s", i ? ", " : "(", param->name,
-                             pwsp_type_name(param->type), i + 1 == node->param_count ? ")" : "");
+            pwsp_print_named(text, i ? ", " : "(", param->name, " ");
+            pwsp_text_format(text, "%s%s", pwsp_type_name(param->type),
+                             i + 1 == node->param_count ? ")" : "");
         }
         break;
     case PWSP_NODE_PARALLEL:
     case PWSP_NODE_FOR_EACH:
     case PWSP_NODE_SELECT:
-        pwsp_text_format(text, " in %s", PWSP_AXIS(m, node->axis)->name);
+        pwsp_text_format(text, " in ");
+        pwsp_print_axis_name(PWSP_AXIS(m, node->axis), text);
         if (PWSP_AXIS(m, node->axis)->row) {
             pwsp_text_format(text, "[");
             pwsp_exprs_print(&m->exprs, PWSP_AXIS(m, node->axis)->row, text);
@@ -303,7 +333,7 @@ static void pwsp_print_node(const ptowsp_module *m, uint32_t id, ptowsp_text tex
     case PWSP_NODE_PROCESS: pwsp_print_process(m, node, text); break;
     case PWSP_NODE_CONSUME:
     case PWSP_NODE_RECEIVE:
-        pwsp_text_format(text, " from %s", PWSP_CHANNEL(m, node->channel)->name);
+        pwsp_print_named(text, " from ", PWSP_CHANNEL(m, node->channel)->name, "");
         break;
     case PWSP_NODE_SEND: pwsp_print_exprs(m, &node->expr, 1, text); break;
     case PWSP_NODE_OTHERWISE:

@@ -1,0 +1,179 @@
+// Tokens of a module's text: words, names in quotes, numbers, signs, and the ends of lines. Any byte
+// may come; what is no token is an error that shows it.
+
+#include "../base/text.h"
+#include "parse.h"
+
+PWSP_INTERNAL bool pwsp_parse_fail(pwsp_parser *p, const char *format, ...) {
+    if (!p->is_failed) {
+        ptowsp_text_buffer buffer = {p->error, sizeof p->error, 0};
+        va_list args;
+        va_start(args, format);
+        pwsp_text_vformat(ptowsp_text_to_buffer(&buffer), format, args);
+        va_end(args);
+        p->is_failed = true;
+        p->status = PTOWSP_INVALID_PARAMS;
+    }
+    return false;
+}
+
+PWSP_INTERNAL bool pwsp_parse_no_memory(pwsp_parser *p) {
+    pwsp_parse_fail(p, "out of memory");
+    p->status = PTOWSP_OUT_OF_MEMORY;
+    return false;
+}
+
+PWSP_INTERNAL bool pwsp_parse_built(pwsp_parser *p, uint64_t line, uint64_t column) {
+    if (p->is_failed || p->module->status == PTOWSP_OK) {
+        return !p->is_failed;
+    }
+    p->line = line;
+    p->column = column;
+    pwsp_parse_fail(p, "%s", p->module->text);
+    p->status = p->module->status;
+    return false;
+}
+
+// -- tokens ---------------------------------------------------------------------------------------
+
+static bool pwsp_is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+static bool pwsp_lex_bad(pwsp_parser *p, char c) {
+    p->token = PWSP_TOKEN_LINE_END;
+    if (c >= ' ' && c < 0x7f) {
+        return pwsp_parse_fail(p, "the character %c begins nothing", c);
+    }
+    return pwsp_parse_fail(p, "the byte 0x%02x is in no text of a module", (unsigned)(uint8_t)c);
+}
+
+static void pwsp_lex_name(pwsp_parser *p, bool is_quoted) {
+    size_t length = 0;
+    for (; p->at < p->length; p->at++) {
+        char c = p->text[p->at];
+        if (is_quoted ? c == '"' || c < ' ' || c >= 0x7f : !pwsp_name_is_word_part(c)) {
+            break;
+        }
+        if (length == PTOWSP_NAME_MAX) {
+            p->token = PWSP_TOKEN_LINE_END;
+            pwsp_parse_fail(p, "a name of more than %d characters", PTOWSP_NAME_MAX);
+            return;
+        }
+        p->word[length++] = c;
+    }
+    p->word[length] = '\0';
+    p->token = is_quoted ? PWSP_TOKEN_NAME : PWSP_TOKEN_WORD;
+    if (is_quoted && (p->at == p->length || p->text[p->at] != '"')) {
+        p->token = PWSP_TOKEN_LINE_END;
+        pwsp_parse_fail(p, "this quote is not closed on its line");
+    } else if (is_quoted) {
+        p->at++;
+    }
+}
+
+static void pwsp_lex_number(pwsp_parser *p) {
+    p->number = 0;
+    p->token = PWSP_TOKEN_NUMBER;
+    for (; p->at < p->length && pwsp_is_digit(p->text[p->at]); p->at++) {
+        uint64_t digit = (uint64_t)(p->text[p->at] - '0');
+        if (p->number > (UINT64_MAX - digit) / 10) {
+            p->token = PWSP_TOKEN_LINE_END;
+            pwsp_parse_fail(p, "this number is more than 2^64 - 1");
+            return;
+        }
+        p->number = p->number * 10 + digit;
+    }
+    if (p->at < p->length && p->text[p->at] == 'u') {
+        p->token = PWSP_TOKEN_UNSIGNED;
+        p->at++;
+    }
+    if (p->at < p->length && pwsp_name_is_word_part(p->text[p->at])) {
+        p->token = PWSP_TOKEN_LINE_END;
+        pwsp_parse_fail(p, "a number goes on with %c", p->text[p->at]);
+    }
+}
+
+// Signs of two characters come first. The end of the table is "".
+static const char *const pwsp_signs[] = {
+    "<<", ">>", "==", "!=", "<=", ">=", "&&", "||", "+", "-", "*", "/", "%", "&", "^",
+    "|",  "<",  ">",  "~",  "!",  "?",  ":",  "(",  ")", "[", "]", ",", "=", "",
+};
+
+PWSP_INTERNAL void pwsp_parse_next(pwsp_parser *p) {
+    p->word[0] = '\0';
+    if (p->is_failed) {
+        p->token = PWSP_TOKEN_LINE_END;
+        return;
+    }
+    while (p->at < p->length && p->text[p->at] == ' ') {
+        p->at++;
+    }
+    p->column = p->at - p->line_start + 1;
+    char c = p->at < p->length ? p->text[p->at] : '\n';
+    bool is_return = c == '\r' && (p->at + 1 == p->length || p->text[p->at + 1] == '\n');
+    if (c == '\n' || c == '#' || is_return) {
+        p->token = PWSP_TOKEN_LINE_END;
+        return;
+    }
+    if (pwsp_is_digit(c)) {
+        pwsp_lex_number(p);
+    } else if (pwsp_name_is_word_part(c)) {
+        pwsp_lex_name(p, false);
+    } else if (c == '"') {
+        p->at++;
+        pwsp_lex_name(p, true);
+    } else {
+        for (uint32_t i = 0; pwsp_signs[i][0] != '\0'; i++) {
+            size_t length = strlen(pwsp_signs[i]);
+            if (p->length - p->at >= length &&
+                memcmp(p->text + p->at, pwsp_signs[i], length) == 0) {
+                memcpy(p->word, pwsp_signs[i], length + 1);
+                p->at += length;
+                p->token = PWSP_TOKEN_SIGN;
+                return;
+            }
+        }
+        pwsp_lex_bad(p, c);
+    }
+}
+
+// -- expecting them -------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_parse_is(const pwsp_parser *p, const char *word) {
+    return (p->token == PWSP_TOKEN_WORD || p->token == PWSP_TOKEN_SIGN) &&
+           strcmp(p->word, word) == 0;
+}
+
+PWSP_INTERNAL bool pwsp_parse_try(pwsp_parser *p, const char *word) {
+    if (!pwsp_parse_is(p, word)) {
+        return false;
+    }
+    pwsp_parse_next(p);
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_parse_expect(pwsp_parser *p, const char *word) {
+    return pwsp_parse_try(p, word) || pwsp_parse_fail(p, "%s is missing here", word);
+}
+
+PWSP_INTERNAL bool pwsp_parse_name(pwsp_parser *p, const char *what, char *out_name) {
+    if (p->token != PWSP_TOKEN_WORD && p->token != PWSP_TOKEN_NAME) {
+        return pwsp_parse_fail(p, "the name of %s is missing here", what);
+    }
+    memcpy(out_name, p->word, PTOWSP_NAME_MAX + 1);
+    pwsp_parse_next(p);
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_parse_number(pwsp_parser *p, uint64_t max, uint64_t *out_number) {
+    if (p->token != PWSP_TOKEN_NUMBER) {
+        return pwsp_parse_fail(p, "a number is missing here");
+    }
+    if (p->number > max) {
+        return pwsp_parse_fail(p, "this number is too large here");
+    }
+    *out_number = p->number;
+    pwsp_parse_next(p);
+    return true;
+}

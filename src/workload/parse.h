@@ -1,0 +1,141 @@
+// Reading a module's text: tokens, the words of the grammar, and what the rooms of the parser share.
+//
+//      module      = "module" name [ "slots" int ] { declaration } { workload }
+//      declaration = "axis" name ( int | "dynamic" | "ragged" [ dtype ] | "sparse"
+//                                | "plan" [ "," "its" ( "merges" | "lanes" ) ] )
+//                  | "symbol" name
+//                  | "array" name dtype
+//                  | "tensor" name dtype "[" [ size { "," size } ] "]" location [ "transient" ]
+//                  | "kernel" name "(" "axes" int { "," parameter } ")" unit [ time ] [ source ]
+//      size        = int | "?" | expr, of a transient tensor
+//      parameter   = ( "in" | "out" | "inout" ) name dtype size "x" size
+//                  | name type
+//      time        = "," ( int ( "cycles" | "instructions" )
+//                        | "cycles" "by" "a" "cost" "function" )
+//      source      = "," ( "time" "only" | "a" "PTO" "-" "ISA" "source" )
+//      workload    = "workload" name [ "(" name type { "," name type } ")" ]
+//                    with its statements below, each level two spaces further right
+//      statement   = ( "parallel" | "for_each" | "select" ) name "in" axis
+//                  | "when" expr | "otherwise" | "combine" | "sequence"
+//                  | "task" name exprs { name "=" view } { name "=" expr } { "tag" name "=" expr }
+//                    after
+//                  | "call" name exprs
+//                  | "slot_set" int "=" expr
+//                  | "slot_load" int "=" view [ "element" pair ]
+//                  | "pipeline" name after
+//                  | "channel" name "depth" ( int | expr ) "latency" ( int | expr )
+//                  | "event" name
+//                  | "process" name [ "replicas" name "in" axis ]
+//                    [ "consumes" names ] [ "produces" names ]
+//                  | ( "consume" | "receive" ) name "from" name
+//                  | "send" name "(" expr ")" | ( "close" | "record" | "wait" ) name
+//      axis        = [ ( "merges" | "lanes" ) "of" ] name [ "[" expr "]" ]
+//      exprs       = "(" [ expr { "," expr } ] ")"
+//      pair        = "(" expr "," expr ")"
+//      view        = name [ "[" expr { "," expr } "]" ] [ "at" pair ] [ "up" "to" expr "rows" ]
+//                    [ "up" "to" expr "columns" ] [ "of" extent "x" extent ]
+//      extent      = int | "edge"
+//      after       = [ "after" node { "," node } ] [ "as" node ]
+//      node        = "node" int
+//      expr        = operators, casts, min, max and ?: as in C, over
+//                    int | int "u" | "true" | "false" | name | name "[" expr "]" | "entry" "(" name ")"
+//                  | "size" "(" axis ")" | ( "slot_u64" | "slot_i64" | "slot_bool" ) "[" int "]"
+//      name        = word | quote { printable ASCII } quote
+//
+// One declaration or statement stands on each line. "#" begins a comment. The parser goes from left
+// to right once, builds by the public functions alone, and stops at the first error, which is the
+// text's or the builder's, with the line and the column that it was at. Scopes are a stack of fixed
+// size; only expressions recurse, and how deep is counted.
+
+#ifndef PWSP_PARSE_H
+#define PWSP_PARSE_H
+
+#include "module.h"
+
+// How deep expressions may be in one another, each parenthesis and operator before its operand
+// counted: what the builder accepts can be printed with two for each.
+#define PWSP_PARSE_DEPTH_MAX (2 * PTOWSP_EXPR_DEPTH_MAX + 8)
+
+typedef enum pwsp_parse_token {
+    PWSP_TOKEN_LINE_END,  // also the end of the text
+    PWSP_TOKEN_WORD,
+    PWSP_TOKEN_NAME,    // in quotes
+    PWSP_TOKEN_NUMBER,  // without a suffix
+    PWSP_TOKEN_UNSIGNED,
+    PWSP_TOKEN_SIGN
+} pwsp_parse_token;
+
+// A variable that is open, innermost first.
+typedef struct pwsp_parse_variable {
+    struct pwsp_parse_variable *next;
+    const char *name;
+    ptowsp_expr expr;
+} pwsp_parse_variable;
+
+// A node by the number that the text has for it.
+typedef struct pwsp_parse_node {
+    uint64_t label;
+    uint32_t node;
+} pwsp_parse_node;
+
+typedef struct pwsp_parser {
+    ptowsp_module *module;
+    const ptowsp_parse_desc *desc;
+    pwsp_arena arena;
+    const char *text;
+    size_t length, at;  // at: the first byte behind the token
+    size_t line_start;  // of the token's line
+    uint64_t line;      // of the token
+    uint64_t column;    // of the token
+    uint64_t start;     // column of the statement
+    pwsp_parse_token token;
+    char word[PTOWSP_NAME_MAX + 1];  // of the token: WORD, NAME or SIGN
+    uint64_t number;
+    uint32_t depth;  // of expressions
+    uint32_t scope_count;
+    pwsp_parse_variable *scopes[PTOWSP_MODULE_NEST_MAX + 2];  // the variables outside of each
+    pwsp_parse_variable *variables;
+    pwsp_parse_node *nodes;  // labels ascend
+    uint64_t node_count, node_capacity;
+    bool is_failed;
+    ptowsp_status status;
+    char error[PWSP_ERROR_TEXT_MAX];
+} pwsp_parser;
+
+// -- tokens ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_parse_next(pwsp_parser *p);
+
+// Keeps the first error, at the token; returns false.
+PWSP_INTERNAL bool pwsp_parse_fail(pwsp_parser *p, const char *format, ...) PWSP_PRINTF(2, 3);
+PWSP_INTERNAL bool pwsp_parse_no_memory(pwsp_parser *p);
+
+// Is the token this word or sign?
+PWSP_INTERNAL bool pwsp_parse_is(const pwsp_parser *p, const char *word);
+
+// Goes on behind this word or sign, if it is there.
+PWSP_INTERNAL bool pwsp_parse_try(pwsp_parser *p, const char *word);
+
+// The same, or an error.
+PWSP_INTERNAL bool pwsp_parse_expect(pwsp_parser *p, const char *word);
+
+// Copies a name of at most PTOWSP_NAME_MAX characters; `what` for the error.
+PWSP_INTERNAL bool pwsp_parse_name(pwsp_parser *p, const char *what, char *out_name);
+
+// A number without suffix, at most `max`.
+PWSP_INTERNAL bool pwsp_parse_number(pwsp_parser *p, uint64_t max, uint64_t *out_number);
+
+// Is the module still good? Else its error becomes the parser's, at this place.
+PWSP_INTERNAL bool pwsp_parse_built(pwsp_parser *p, uint64_t line, uint64_t column);
+
+// -- parts ----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_parse_expr(pwsp_parser *p, ptowsp_expr *out_expr);
+PWSP_INTERNAL bool pwsp_parse_axis(pwsp_parser *p, ptowsp_axis *out_axis);
+PWSP_INTERNAL bool pwsp_parse_type(pwsp_parser *p, ptowsp_type *out_type);
+PWSP_INTERNAL bool pwsp_parse_dtype(pwsp_parser *p, ptowsp_dtype *out_dtype);
+PWSP_INTERNAL bool pwsp_parse_kernel(pwsp_parser *p);
+PWSP_INTERNAL bool pwsp_parse_workload(pwsp_parser *p);
+PWSP_INTERNAL bool pwsp_parse_statement(pwsp_parser *p);
+
+#endif

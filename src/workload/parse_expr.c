@@ -1,0 +1,308 @@
+// Expressions of a module's text, by precedence climbing over the table of operators.
+
+#include "parse.h"
+
+static bool pwsp_parse_binary(pwsp_parser *p, uint32_t precedence, ptowsp_expr *out_expr);
+
+// -- operators ------------------------------------------------------------------------------------
+
+static ptowsp_expr pwsp_parse_apply(pwsp_expr_op op, ptowsp_expr a, ptowsp_expr b) {
+    switch (op) {
+    case PWSP_EXPR_ADD: return ptowsp_add(a, b);
+    case PWSP_EXPR_SUB: return ptowsp_sub(a, b);
+    case PWSP_EXPR_MUL: return ptowsp_mul(a, b);
+    case PWSP_EXPR_DIV: return ptowsp_div(a, b);
+    case PWSP_EXPR_REM: return ptowsp_rem(a, b);
+    case PWSP_EXPR_MIN: return ptowsp_min(a, b);
+    case PWSP_EXPR_MAX: return ptowsp_max(a, b);
+    case PWSP_EXPR_BITAND: return ptowsp_bitand(a, b);
+    case PWSP_EXPR_BITXOR: return ptowsp_bitxor(a, b);
+    case PWSP_EXPR_BITOR: return ptowsp_bitor(a, b);
+    case PWSP_EXPR_SHL: return ptowsp_shl(a, b);
+    case PWSP_EXPR_SHR: return ptowsp_shr(a, b);
+    case PWSP_EXPR_EQ: return ptowsp_eq(a, b);
+    case PWSP_EXPR_NE: return ptowsp_ne(a, b);
+    case PWSP_EXPR_LT: return ptowsp_lt(a, b);
+    case PWSP_EXPR_LE: return ptowsp_le(a, b);
+    case PWSP_EXPR_GT: return ptowsp_gt(a, b);
+    case PWSP_EXPR_GE: return ptowsp_ge(a, b);
+    case PWSP_EXPR_AND: return ptowsp_and(a, b);
+    case PWSP_EXPR_OR: return ptowsp_or(a, b);
+    case PWSP_EXPR_NEG: return ptowsp_neg(a);
+    case PWSP_EXPR_BITNOT: return ptowsp_bitnot(a);
+    case PWSP_EXPR_NOT: return ptowsp_not(a);
+    case PWSP_EXPR_TO_I64: return ptowsp_cast(a, PTOWSP_TYPE_I64);
+    case PWSP_EXPR_TO_U64: return ptowsp_cast(a, PTOWSP_TYPE_U64);
+    case PWSP_EXPR_TO_BOOL: return ptowsp_cast(a, PTOWSP_TYPE_BOOL);
+    default: return a;
+    }
+}
+
+typedef struct pwsp_parse_row {
+    pwsp_expr_op op;
+    const char *text;
+    uint32_t precedence, operands;
+} pwsp_parse_row;
+
+static const pwsp_parse_row pwsp_parse_rows[] = {
+#define PWSP_PARSE_ROW(name, text, precedence, operands, op_i64, op_u64)                           \
+    {PWSP_EXPR_##name, text, precedence, PWSP_OPERANDS_##operands},
+    PWSP_OPERATORS(PWSP_PARSE_ROW)
+#undef PWSP_PARSE_ROW
+};
+
+static uint32_t pwsp_row_operands(const pwsp_parse_row *row) {
+    return row->operands <= PWSP_OPERANDS_ANY ? 1 : row->operands == PWSP_OPERANDS_SELECT ? 3 : 2;
+}
+
+// The operator that the token is, of so many operands, written as a function or not.
+static const pwsp_parse_row *pwsp_parse_operator_at(const pwsp_parser *p, uint32_t operands,
+                                                    bool is_function) {
+    for (size_t i = 0; i < sizeof pwsp_parse_rows / sizeof pwsp_parse_rows[0]; i++) {
+        const pwsp_parse_row *row = &pwsp_parse_rows[i];
+        if ((row->precedence == 0) == is_function && pwsp_row_operands(row) == operands &&
+            pwsp_parse_is(p, row->text)) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+// -- leaves ---------------------------------------------------------------------------------------
+
+static const ptowsp_expr *pwsp_parse_variable_of(const pwsp_parser *p, const char *name) {
+    for (const pwsp_parse_variable *v = p->variables; v; v = v->next) {
+        if (strcmp(v->name, name) == 0) {
+            return &v->expr;
+        }
+    }
+    return NULL;
+}
+
+static bool pwsp_parse_named(pwsp_parser *p, const char *name, ptowsp_expr *out_expr) {
+    const pwsp_name *found = pwsp_names_find(&p->module->bindables, name);
+    bool is_symbol = found && found->kind == PWSP_BIND_SYMBOL && strcmp(found->text, name) == 0;
+    const ptowsp_expr *variable = pwsp_parse_variable_of(p, name);
+    if (variable && is_symbol) {
+        return pwsp_parse_fail(p, "%s is both a symbol and a variable here; rename one", name);
+    }
+    if (!variable && !is_symbol) {
+        return pwsp_parse_fail(p, "there is no variable or symbol %s here", name);
+    }
+    *out_expr = variable ? *variable : ptowsp_symbol(p->module, name);
+    return true;
+}
+
+// A field of a plan's descriptors, "kv.merges.slot_count": its last part says which.
+static bool pwsp_parse_field(pwsp_parser *p, const char *name, ptowsp_expr index,
+                             ptowsp_expr *out_expr) {
+    static const struct {
+        const char *text;
+        uint32_t flags;
+    } fields[] = {
+#define PWSP_PARSE_FIELD(name, text, dtype, byte, flags, units, merges) {text, flags},
+        PTOWSP_PLAN_FIELDS(PWSP_PARSE_FIELD)
+#undef PWSP_PARSE_FIELD
+    };
+    const char *last = strrchr(name, '.');
+    for (uint32_t i = 0; last && i < PTOWSP_PLAN_FIELD_COUNT; i++) {
+        if (fields[i].flags == 0 && strcmp(fields[i].text, last + 1) == 0) {
+            *out_expr = ptowsp_loop_field(index, (ptowsp_plan_field)i);
+            const char *made = out_expr->id ? p->module->exprs.nodes[out_expr->id].name : name;
+            return strcmp(made, name) == 0 ||
+                   pwsp_parse_fail(p, "%s is no field here, but %s would be", name, made);
+        }
+    }
+    return pwsp_parse_fail(p, "there is no array %s", name);
+}
+
+static bool pwsp_parse_read(pwsp_parser *p, const char *name, uint64_t column,
+                            ptowsp_expr *out_expr) {
+    ptowsp_expr index;
+    pwsp_parse_next(p);
+    if (!pwsp_parse_expr(p, &index) || !pwsp_parse_expect(p, "]")) {
+        return false;
+    }
+    const pwsp_name *found = pwsp_names_find(&p->module->bindables, name);
+    if (!found) {
+        return pwsp_parse_field(p, name, index, out_expr) && pwsp_parse_built(p, p->line, column);
+    }
+    if (found->kind != PWSP_BIND_ARRAY || strcmp(found->text, name) != 0) {
+        return pwsp_parse_fail(p, "%s is no array", name);
+    }
+    *out_expr = ptowsp_array_at(p->module, name, PWSP_ARRAY(p->module, found->index)->dtype, index);
+    return pwsp_parse_built(p, p->line, column);
+}
+
+static bool pwsp_parse_slot_read(pwsp_parser *p, ptowsp_type type, ptowsp_expr *out_expr) {
+    uint64_t slot;
+    pwsp_parse_next(p);
+    if (!pwsp_parse_expect(p, "[") || !pwsp_parse_number(p, UINT32_MAX, &slot) ||
+        !pwsp_parse_expect(p, "]")) {
+        return false;
+    }
+    *out_expr = ptowsp_slot(p->module, (uint32_t)slot, type);
+    return true;
+}
+
+// "size(axis)" or "entry(variable)"; the token is the parenthesis.
+static bool pwsp_parse_of(pwsp_parser *p, bool is_size, ptowsp_expr *out_expr) {
+    char name[PTOWSP_NAME_MAX + 1];
+    ptowsp_axis axis;
+    pwsp_parse_next(p);
+    if (is_size) {
+        if (!pwsp_parse_axis(p, &axis)) {
+            return false;
+        }
+        const pwsp_axis_info *info = PWSP_AXIS(p->module, axis.id);
+        for (uint32_t i = 1; info->kind >= PWSP_AXIS_PLAN && i < p->module->axes.count; i++) {
+            const pwsp_axis_info *other = PWSP_AXIS(p->module, i);
+            if (other->declared == i && i != axis.id && strcmp(other->name, info->name) == 0) {
+                return pwsp_parse_fail(p, "the size of plan %s may be that of several axes",
+                                       info->name);
+            }
+        }
+        *out_expr = ptowsp_axis_size(p->module, axis);
+    } else {
+        const ptowsp_expr *variable =
+            pwsp_parse_name(p, "a variable", name) ? pwsp_parse_variable_of(p, name) : NULL;
+        if (!variable) {
+            return pwsp_parse_fail(p, "there is no variable %s here", name);
+        }
+        *out_expr = ptowsp_loop_entry(*variable);
+    }
+    return pwsp_parse_expect(p, ")");
+}
+
+static bool pwsp_parse_function(pwsp_parser *p, const pwsp_parse_row *row, ptowsp_expr *out_expr) {
+    ptowsp_expr a, b = {p->module, 0};
+    pwsp_parse_next(p);
+    if (!pwsp_parse_expr(p, &a)) {
+        return false;
+    }
+    if (pwsp_row_operands(row) == 2 && (!pwsp_parse_expect(p, ",") || !pwsp_parse_expr(p, &b))) {
+        return false;
+    }
+    *out_expr = pwsp_parse_apply(row->op, a, b);
+    return pwsp_parse_expect(p, ")");
+}
+
+static bool pwsp_parse_word(pwsp_parser *p, ptowsp_expr *out_expr) {
+    const uint64_t column = p->column;
+    const bool is_word = p->token == PWSP_TOKEN_WORD;
+    static const char *const slots[] = {"slot_bool", "slot_i64", "slot_u64"};
+    for (uint32_t i = 0; is_word && i < 3; i++) {
+        if (pwsp_parse_is(p, slots[i])) {
+            return pwsp_parse_slot_read(p, (ptowsp_type)(PTOWSP_TYPE_BOOL + i), out_expr);
+        }
+    }
+    if (pwsp_parse_is(p, "true") || pwsp_parse_is(p, "false")) {
+        *out_expr = ptowsp_bool(p->module, pwsp_parse_is(p, "true"));
+        pwsp_parse_next(p);
+        return true;
+    }
+    const pwsp_parse_row *row = pwsp_parse_operator_at(p, 1, true);
+    row = row ? row : pwsp_parse_operator_at(p, 2, true);
+    const bool is_size = pwsp_parse_is(p, "size"), is_entry = pwsp_parse_is(p, "entry");
+    char name[PTOWSP_NAME_MAX + 1];
+    pwsp_parse_name(p, "a value", name);
+    if (pwsp_parse_is(p, "(")) {
+        if (!row && !is_size && !is_entry) {
+            return pwsp_parse_fail(p, "there is no function %s", name);
+        }
+        return (row ? pwsp_parse_function(p, row, out_expr)
+                    : pwsp_parse_of(p, is_size, out_expr)) &&
+               pwsp_parse_built(p, p->line, column);
+    }
+    if (pwsp_parse_is(p, "[")) {
+        return pwsp_parse_read(p, name, column, out_expr);
+    }
+    return pwsp_parse_named(p, name, out_expr) && pwsp_parse_built(p, p->line, column);
+}
+
+static bool pwsp_parse_constant(pwsp_parser *p, bool is_negative, ptowsp_expr *out_expr) {
+    const uint64_t limit = (uint64_t)INT64_MAX + (is_negative ? 1 : 0);
+    if (p->token == PWSP_TOKEN_UNSIGNED) {
+        *out_expr = ptowsp_u64(p->module, p->number);
+    } else if (p->number > limit) {
+        return pwsp_parse_fail(p, "this number is outside of i64; write u behind it for u64");
+    } else {
+        *out_expr = ptowsp_i64(p->module, (int64_t)(is_negative ? 0 - p->number : p->number));
+    }
+    pwsp_parse_next(p);
+    return pwsp_parse_built(p, p->line, p->column);
+}
+
+// -- the tree -------------------------------------------------------------------------------------
+
+static bool pwsp_parse_unary(pwsp_parser *p, ptowsp_expr *out_expr) {
+    const uint64_t column = p->column;
+    const pwsp_parse_row *row = pwsp_parse_operator_at(p, 1, false);
+    bool is_good = false;
+    if (p->depth == PWSP_PARSE_DEPTH_MAX) {
+        return pwsp_parse_fail(p, "an expression of more than %d levels", PWSP_PARSE_DEPTH_MAX);
+    }
+    p->depth++;
+    if (row) {
+        pwsp_parse_next(p);
+        if (row->op == PWSP_EXPR_NEG && p->token == PWSP_TOKEN_NUMBER) {
+            is_good = pwsp_parse_constant(p, true, out_expr);
+        } else {
+            is_good = pwsp_parse_unary(p, out_expr);
+            if (is_good) {
+                *out_expr = pwsp_parse_apply(row->op, *out_expr, *out_expr);
+                is_good = pwsp_parse_built(p, p->line, column);
+            }
+        }
+    } else if (p->token == PWSP_TOKEN_NUMBER || p->token == PWSP_TOKEN_UNSIGNED) {
+        is_good = pwsp_parse_constant(p, false, out_expr);
+    } else if (p->token == PWSP_TOKEN_WORD || p->token == PWSP_TOKEN_NAME) {
+        is_good = pwsp_parse_word(p, out_expr);
+    } else if (pwsp_parse_try(p, "(")) {
+        is_good = pwsp_parse_expr(p, out_expr) && pwsp_parse_expect(p, ")");
+    } else {
+        pwsp_parse_fail(p, "an expression is missing here");
+    }
+    p->depth--;
+    return is_good;
+}
+
+static bool pwsp_parse_binary(pwsp_parser *p, uint32_t precedence, ptowsp_expr *out_expr) {
+    if (!pwsp_parse_unary(p, out_expr)) {
+        return false;
+    }
+    const pwsp_parse_row *row = pwsp_parse_operator_at(p, 2, false);
+    while (row && row->precedence >= precedence) {
+        const uint64_t column = p->column;
+        ptowsp_expr right;
+        pwsp_parse_next(p);
+        if (!pwsp_parse_binary(p, row->precedence + 1, &right)) {
+            return false;
+        }
+        *out_expr = pwsp_parse_apply(row->op, *out_expr, right);
+        if (!pwsp_parse_built(p, p->line, column)) {
+            return false;
+        }
+        row = pwsp_parse_operator_at(p, 2, false);
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_parse_expr(pwsp_parser *p, ptowsp_expr *out_expr) {
+    if (p->depth == PWSP_PARSE_DEPTH_MAX) {
+        return pwsp_parse_fail(p, "an expression of more than %d levels", PWSP_PARSE_DEPTH_MAX);
+    }
+    p->depth++;
+    bool is_good = pwsp_parse_binary(p, 2, out_expr);
+    const uint64_t column = p->column;
+    if (is_good && pwsp_parse_try(p, "?")) {
+        ptowsp_expr yes, no;
+        is_good = pwsp_parse_expr(p, &yes) && pwsp_parse_expect(p, ":") && pwsp_parse_expr(p, &no);
+        if (is_good) {
+            *out_expr = ptowsp_select(*out_expr, yes, no);
+            is_good = pwsp_parse_built(p, p->line, column);
+        }
+    }
+    p->depth--;
+    return is_good;
+}

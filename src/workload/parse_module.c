@@ -1,0 +1,453 @@
+// A module from its text: lines, declarations, and kernels that are attached by name.
+
+#include "../base/text.h"
+#include "parse.h"
+
+#include <inttypes.h>
+
+// -- words of types -------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_parse_type(pwsp_parser *p, ptowsp_type *out_type) {
+    for (int type = PTOWSP_TYPE_BOOL; type <= PTOWSP_TYPE_U64; type++) {
+        if (pwsp_parse_try(p, pwsp_type_name((ptowsp_type)type))) {
+            *out_type = (ptowsp_type)type;
+            return true;
+        }
+    }
+    return pwsp_parse_fail(p, "a type is missing here: bool, i64 or u64");
+}
+
+PWSP_INTERNAL bool pwsp_parse_dtype(pwsp_parser *p, ptowsp_dtype *out_dtype) {
+    for (int dtype = PTOWSP_F16; dtype <= PTOWSP_BOOL; dtype++) {
+        if (pwsp_parse_try(p, ptowsp_dtype_name((ptowsp_dtype)dtype))) {
+            *out_dtype = (ptowsp_dtype)dtype;
+            return true;
+        }
+    }
+    return pwsp_parse_fail(p, "a data type is missing here");
+}
+
+static bool pwsp_parse_size(pwsp_parser *p, int64_t *out_size) {
+    uint64_t size = 0;
+    if (pwsp_parse_try(p, "?")) {
+        *out_size = PTOWSP_DYNAMIC;
+        return true;
+    }
+    if (!pwsp_parse_number(p, INT64_MAX, &size)) {
+        return false;
+    }
+    *out_size = (int64_t)size;
+    return true;
+}
+
+// -- declarations ---------------------------------------------------------------------------------
+
+static bool pwsp_parse_axis_line(pwsp_parser *p) {
+    char name[PTOWSP_NAME_MAX + 1];
+    if (!pwsp_parse_name(p, "an axis", name)) {
+        return false;
+    }
+    ptowsp_module *m = p->module;
+    if (pwsp_parse_try(p, "dynamic")) {
+        ptowsp_axis_dynamic(m, name);
+    } else if (pwsp_parse_try(p, "ragged")) {
+        ptowsp_axis_ragged(m, name);
+        ptowsp_dtype dtype;
+        if (p->token != PWSP_TOKEN_LINE_END && pwsp_parse_dtype(p, &dtype)) {
+            ptowsp_array_at(m, name, dtype, ptowsp_i64(m, 0));
+        }
+    } else if (pwsp_parse_try(p, "sparse")) {
+        ptowsp_axis_sparse(m, name);
+    } else if (pwsp_parse_try(p, "plan")) {
+        if (!pwsp_parse_try(p, ",")) {
+            ptowsp_axis_plan(m, name);
+        } else if (!pwsp_parse_expect(p, "its")) {
+            return false;
+        } else if (pwsp_parse_try(p, "lanes")) {
+            ptowsp_axis_plan_lanes(m, name);
+        } else if (pwsp_parse_expect(p, "merges")) {
+            ptowsp_axis_plan_merges(m, name);
+        }
+    } else {
+        uint64_t size;
+        if (!pwsp_parse_number(p, INT64_MAX, &size)) {
+            return false;
+        }
+        ptowsp_axis_dense(m, name, (int64_t)size);
+    }
+    return pwsp_parse_built(p, p->line, p->start);
+}
+
+static bool pwsp_parse_symbol_line(pwsp_parser *p) {
+    char name[PTOWSP_NAME_MAX + 1];
+    if (!pwsp_parse_name(p, "a symbol", name)) {
+        return false;
+    }
+    ptowsp_symbol(p->module, name);
+    return pwsp_parse_built(p, p->line, p->start);
+}
+
+static bool pwsp_parse_array_line(pwsp_parser *p) {
+    char name[PTOWSP_NAME_MAX + 1];
+    ptowsp_dtype dtype;
+    if (!pwsp_parse_name(p, "an array", name) || !pwsp_parse_dtype(p, &dtype)) {
+        return false;
+    }
+    ptowsp_array_at(p->module, name, dtype, ptowsp_i64(p->module, 0));
+    return pwsp_parse_built(p, p->line, p->start);
+}
+
+// A number, "?", or of a transient tensor an expression; what folds to a number is one.
+static bool pwsp_parse_tensor_size(pwsp_parser *p, int64_t *out_size, ptowsp_expr *out_expr) {
+    if (pwsp_parse_is(p, "?")) {
+        return pwsp_parse_size(p, out_size);
+    }
+    if (!pwsp_parse_expr(p, out_expr)) {
+        return false;
+    }
+    const pwsp_expr_node *node = &p->module->exprs.nodes[out_expr->id];
+    *out_size = PTOWSP_DYNAMIC;
+    if (node->op == PWSP_EXPR_CONST && node->type == PTOWSP_TYPE_I64) {
+        *out_size = (int64_t)node->value;
+        out_expr->id = 0;
+        out_expr->module = NULL;
+    }
+    return true;
+}
+
+static bool pwsp_parse_tensor_line(pwsp_parser *p) {
+    char name[PTOWSP_NAME_MAX + 1];
+    ptowsp_tensor_desc desc;
+    ptowsp_expr sizes[PTOWSP_TENSOR_RANK_MAX];
+    memset(&desc, 0, sizeof desc);
+    memset(sizes, 0, sizeof sizes);
+    if (!pwsp_parse_name(p, "a tensor", name) || !pwsp_parse_dtype(p, &desc.dtype) ||
+        !pwsp_parse_expect(p, "[")) {
+        return false;
+    }
+    while (!pwsp_parse_is(p, "]")) {
+        if (desc.rank > 0 && !pwsp_parse_expect(p, ",")) {
+            return false;
+        }
+        if (desc.rank == PTOWSP_TENSOR_RANK_MAX) {
+            return pwsp_parse_fail(p, "more than %d dimensions", PTOWSP_TENSOR_RANK_MAX);
+        }
+        if (!pwsp_parse_tensor_size(p, &desc.shape[desc.rank], &sizes[desc.rank])) {
+            return false;
+        }
+        desc.rank++;
+    }
+    pwsp_parse_next(p);
+    int location = PTOWSP_LOCATION_GLOBAL;
+    while (location <= PTOWSP_LOCATION_L1 &&
+           !pwsp_parse_try(p, ptowsp_location_name((ptowsp_location)location))) {
+        location++;
+    }
+    if (location > PTOWSP_LOCATION_L1) {
+        return pwsp_parse_fail(p, "a location is missing here: global, l2, ub or l1");
+    }
+    desc.name = name;
+    desc.location = (ptowsp_location)location;
+    bool has_sizes = false;
+    for (uint32_t i = 0; i < desc.rank; i++) {
+        has_sizes = has_sizes || sizes[i].id;
+    }
+    if (pwsp_parse_try(p, "transient")) {
+        ptowsp_tensor_transient(p->module, &desc, sizes);
+    } else if (has_sizes) {
+        return pwsp_parse_fail(p, "a size by an expression is for transient tensors");
+    } else {
+        ptowsp_tensor_make(p->module, &desc);
+    }
+    return pwsp_parse_built(p, p->line, p->start);
+}
+
+// -- kernels --------------------------------------------------------------------------------------
+
+static const char *const pwsp_directions[] = {"in", "out", "inout"};
+
+static bool pwsp_parse_param_name(pwsp_parser *p, const char **out_name) {
+    char name[PTOWSP_NAME_MAX + 1];
+    if (!pwsp_parse_name(p, "a parameter", name)) {
+        return false;
+    }
+    *out_name = pwsp_arena_copy(&p->arena, name);
+    return *out_name || pwsp_parse_no_memory(p);
+}
+
+static bool pwsp_parse_params(pwsp_parser *p, ptowsp_kernel_desc *desc) {
+    uint32_t tiles = 0, scalars = 0;
+    while (pwsp_parse_try(p, ",")) {
+        uint32_t direction = 0;
+        while (direction < 3 && !pwsp_parse_try(p, pwsp_directions[direction])) {
+            direction++;
+        }
+        if (direction == 3) {
+            if (scalars == PTOWSP_TASK_SCALAR_MAX) {
+                return pwsp_parse_fail(p, "more than %d scalars", PTOWSP_TASK_SCALAR_MAX);
+            }
+            if (!pwsp_parse_param_name(p, &desc->scalars[scalars].name) ||
+                !pwsp_parse_type(p, &desc->scalars[scalars].type)) {
+                return false;
+            }
+            scalars++;
+            continue;
+        }
+        if (tiles == PTOWSP_TASK_TILE_MAX) {
+            return pwsp_parse_fail(p, "more than %d tiles", PTOWSP_TASK_TILE_MAX);
+        }
+        ptowsp_tile_param *tile = &desc->tiles[tiles++];
+        tile->direction = (ptowsp_direction)(PTOWSP_IN + (int)direction);
+        if (!pwsp_parse_param_name(p, &tile->name) || !pwsp_parse_dtype(p, &tile->dtype) ||
+            !pwsp_parse_size(p, &tile->rows) || !pwsp_parse_expect(p, "x") ||
+            !pwsp_parse_size(p, &tile->cols)) {
+            return false;
+        }
+    }
+    return pwsp_parse_expect(p, ")");
+}
+
+// What stands behind a kernel's unit.
+typedef struct pwsp_parse_kind {
+    bool has_cost, is_tile, is_time_only, is_pto;
+} pwsp_parse_kind;
+
+static bool pwsp_parse_words(pwsp_parser *p, const char *const *words) {
+    for (; *words; words++) {
+        if (!pwsp_parse_expect(p, *words)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool pwsp_parse_kind_of(pwsp_parser *p, ptowsp_kernel_desc *desc, pwsp_parse_kind *kind) {
+    static const char *const cost[] = {"by", "a", "cost", "function", NULL};
+    static const char *const pto[] = {"PTO", "-", "ISA", "source", NULL};
+    memset(kind, 0, sizeof *kind);
+    while (pwsp_parse_try(p, ",")) {
+        if (pwsp_parse_try(p, "cycles")) {
+            kind->has_cost = true;
+            if (!pwsp_parse_words(p, cost)) {
+                return false;
+            }
+        } else if (pwsp_parse_try(p, "time")) {
+            kind->is_time_only = true;
+            if (!pwsp_parse_expect(p, "only")) {
+                return false;
+            }
+        } else if (pwsp_parse_try(p, "a")) {
+            kind->is_pto = true;
+            if (!pwsp_parse_words(p, pto)) {
+                return false;
+            }
+        } else {
+            uint64_t count;
+            if (!pwsp_parse_number(p, UINT64_MAX, &count)) {
+                return false;
+            }
+            kind->is_tile = pwsp_parse_try(p, "instructions");
+            if (!kind->is_tile) {
+                desc->cycles = count;
+                if (!pwsp_parse_expect(p, "cycles")) {
+                    return false;
+                }
+            }
+        }
+    }
+    return true;
+}
+
+// Is the kernel that was made for a tile kernel's line the one of the line?
+static bool pwsp_kernel_is_like(const pwsp_kernel_info *kernel, const ptowsp_kernel_desc *desc) {
+    uint32_t tiles = 0, scalars = 0;
+    bool is_like = strcmp(kernel->name, desc->name) == 0 && kernel->axis_count == desc->axis_count;
+    for (; is_like && tiles < PTOWSP_TASK_TILE_MAX && desc->tiles[tiles].name; tiles++) {
+        const pwsp_tile_info *made = &kernel->tiles[tiles];
+        const ptowsp_tile_param *tile = &desc->tiles[tiles];
+        is_like = tiles < kernel->tile_count && strcmp(made->name, tile->name) == 0 &&
+                  made->direction == tile->direction && made->dtype == tile->dtype &&
+                  made->rows == tile->rows && made->cols == tile->cols;
+    }
+    for (; is_like && scalars < PTOWSP_TASK_SCALAR_MAX && desc->scalars[scalars].name; scalars++) {
+        is_like = scalars < kernel->scalar_count &&
+                  strcmp(kernel->scalars[scalars].name, desc->scalars[scalars].name) == 0 &&
+                  kernel->scalars[scalars].type == desc->scalars[scalars].type;
+    }
+    return is_like && tiles == kernel->tile_count && scalars == kernel->scalar_count;
+}
+
+static bool pwsp_parse_attach(pwsp_parser *p, ptowsp_kernel_desc *desc,
+                              const pwsp_parse_kind *kind) {
+    const ptowsp_parse_kernel *given = NULL;
+    for (uint32_t i = 0; i < p->desc->kernel_count && !given; i++) {
+        given = strcmp(p->desc->kernels[i].name, desc->name) == 0 ? &p->desc->kernels[i] : NULL;
+    }
+    p->column = p->start;
+    if (given && given->make) {
+        ptowsp_kernel made = given->make(p->module, given->user);
+        if (!pwsp_parse_built(p, p->line, p->start)) {
+            return false;
+        }
+        return (made.id && made.id < p->module->kernels.count &&
+                pwsp_kernel_is_like(PWSP_KERNEL(p->module, made.id), desc)) ||
+               pwsp_parse_fail(p, "kernel %s: what is attached has other parameters", desc->name);
+    }
+    if (given) {
+        desc->fn = kind->is_time_only ? NULL : given->fn;
+        desc->cost = kind->has_cost ? given->cost : NULL;
+        desc->user = given->user;
+        desc->source = given->source;
+        desc->pto = kind->is_pto ? given->pto : NULL;
+    }
+    const bool has_all = (desc->fn || kind->is_time_only || (kind->is_pto && desc->pto)) &&
+                         (desc->cost || !kind->has_cost) && !kind->is_tile;
+    if (!has_all && p->desc->default_cycles == 0) {
+        return pwsp_parse_fail(p, "kernel %s: %s is not attached", desc->name,
+                               kind->is_tile                   ? "its tile kernel"
+                               : kind->has_cost && !desc->cost ? "its cost function"
+                                                               : "its function");
+    }
+    if (!desc->cost && desc->cycles == 0 && !desc->fn && !desc->pto) {
+        desc->cycles = p->desc->default_cycles;
+    }
+    ptowsp_kernel_make(p->module, desc);
+    return pwsp_parse_built(p, p->line, p->start);
+}
+
+PWSP_INTERNAL bool pwsp_parse_kernel(pwsp_parser *p) {
+    char name[PTOWSP_NAME_MAX + 1];
+    ptowsp_kernel_desc desc;
+    pwsp_parse_kind kind;
+    uint64_t axis_count;
+    memset(&desc, 0, sizeof desc);
+    if (!pwsp_parse_name(p, "a kernel", name) || !pwsp_parse_expect(p, "(") ||
+        !pwsp_parse_expect(p, "axes") || !pwsp_parse_number(p, UINT32_MAX, &axis_count) ||
+        !pwsp_parse_params(p, &desc)) {
+        return false;
+    }
+    desc.name = name;
+    desc.axis_count = (uint32_t)axis_count;
+    int unit = 0;
+    while (unit < PTOWSP_UNIT_COUNT && !pwsp_parse_try(p, ptowsp_unit_name((ptowsp_unit)unit))) {
+        unit++;
+    }
+    if (unit == PTOWSP_UNIT_COUNT) {
+        return pwsp_parse_fail(p, "a unit is missing here: vector, cube or mix");
+    }
+    desc.unit = (ptowsp_unit)unit;
+    if (!pwsp_parse_kind_of(p, &desc, &kind)) {
+        return false;
+    }
+    if (p->token != PWSP_TOKEN_LINE_END) {
+        return pwsp_parse_fail(p, "the line goes on behind what it says");
+    }
+    return pwsp_parse_attach(p, &desc, &kind);
+}
+
+// -- lines ----------------------------------------------------------------------------------------
+
+static bool pwsp_parse_module_line(pwsp_parser *p, ptowsp_context *context) {
+    char name[PTOWSP_NAME_MAX + 1];
+    ptowsp_module_desc desc = {name, 0};
+    uint64_t slots = 0;
+    if (!pwsp_parse_expect(p, "module") || !pwsp_parse_name(p, "the module", name) ||
+        (pwsp_parse_try(p, "slots") && !pwsp_parse_number(p, UINT32_MAX, &slots))) {
+        return false;
+    }
+    desc.slot_count = (uint32_t)slots;
+    ptowsp_status status = ptowsp_module_create(context, &desc, &p->module);
+    if (status != PTOWSP_OK) {
+        pwsp_parse_fail(p, "%s", ptowsp_context_error(context).text);
+        p->status = status;
+    }
+    return status == PTOWSP_OK;
+}
+
+static void pwsp_parse_close(pwsp_parser *p, uint64_t depth) {
+    while (p->scope_count > depth) {
+        p->variables = p->scopes[--p->scope_count];
+        ptowsp_scope_end(p->module);
+    }
+}
+
+static bool pwsp_parse_declaration(pwsp_parser *p) {
+    return pwsp_parse_try(p, "axis")       ? pwsp_parse_axis_line(p)
+           : pwsp_parse_try(p, "symbol")   ? pwsp_parse_symbol_line(p)
+           : pwsp_parse_try(p, "array")    ? pwsp_parse_array_line(p)
+           : pwsp_parse_try(p, "tensor")   ? pwsp_parse_tensor_line(p)
+           : pwsp_parse_try(p, "kernel")   ? pwsp_parse_kernel(p)
+           : pwsp_parse_try(p, "workload") ? pwsp_parse_workload(p)
+                                           : pwsp_parse_fail(p, "no declaration begins like this");
+}
+
+// Reads one line, and goes on behind it; false with an error.
+static bool pwsp_parse_line(pwsp_parser *p, ptowsp_context *context) {
+    p->line_start = p->at;
+    pwsp_parse_next(p);
+    p->start = p->column;
+    if (p->token != PWSP_TOKEN_LINE_END) {
+        const uint64_t indent = p->start - 1;
+        if (!p->module) {
+            pwsp_parse_module_line(p, context);
+        } else if (indent % 2 != 0 || indent / 2 > p->scope_count) {
+            pwsp_parse_fail(p, "%" PRIu64 " spaces before a line that may have %u at most, in twos",
+                            indent, p->scope_count * 2);
+        } else {
+            pwsp_parse_close(p, indent / 2);
+            if (indent ? pwsp_parse_statement(p) : pwsp_parse_declaration(p)) {
+                pwsp_parse_built(p, p->line, p->start);
+            }
+        }
+        if (!p->is_failed && p->token != PWSP_TOKEN_LINE_END) {
+            pwsp_parse_fail(p, "the line goes on behind what it says");
+        }
+    }
+    while (p->at < p->length && p->text[p->at] != '\n') {
+        p->at++;
+    }
+    p->at++;
+    return !p->is_failed;
+}
+
+ptowsp_status ptowsp_module_parse(ptowsp_context *context, const char *text, size_t length,
+                                  const ptowsp_parse_desc *desc, ptowsp_module **out_module,
+                                  ptowsp_text_place *out_place) {
+    const ptowsp_parse_desc none = {NULL, 0, 0};
+    pwsp_parser p;
+    memset(&p, 0, sizeof p);
+    if (out_place) {
+        out_place->line = out_place->column = 0;
+    }
+    if (!out_module || (!text && length > 0)) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "parse: text or out_module is NULL");
+    }
+    *out_module = NULL;
+    p.desc = desc ? desc : &none;
+    p.text = text;
+    p.length = length;
+    pwsp_arena_init(&p.arena, &context->memory);
+    for (p.line = 1; p.at < length && pwsp_parse_line(&p, context); p.line++) {
+    }
+    if (!p.is_failed && !p.module) {
+        p.column = 1;
+        pwsp_parse_fail(&p, "a text without a module");
+    }
+    if (!p.is_failed) {
+        pwsp_parse_close(&p, 0);
+    }
+    pwsp_memory_free(&context->memory, p.nodes, (size_t)p.node_capacity * sizeof *p.nodes);
+    pwsp_arena_free(&p.arena);
+    if (!p.is_failed) {
+        *out_module = p.module;
+        return PTOWSP_OK;
+    }
+    ptowsp_module_destroy(p.module);
+    if (out_place) {
+        out_place->line = p.line;
+        out_place->column = p.column;
+    }
+    return pwsp_fail(context, p.status, p.line, "%" PRIu64 ":%" PRIu64 ": %s", p.line, p.column,
+                     p.error);
+}

@@ -1,0 +1,259 @@
+// Modules from their text: what is printed is read again and is the same; each error has its place;
+// no bytes and no refused allocation do harm.
+
+#include "workload_sample.h"
+
+enum { TEXT_MAX = 1 << 20 };
+
+static char printed[TEXT_MAX], again[TEXT_MAX];
+
+static size_t print_module(const ptowsp_module *module, char *text) {
+    ptowsp_text_buffer buffer = {text, TEXT_MAX, 0};
+    ptowsp_module_print(module, ptowsp_text_to_buffer(&buffer));
+    assert_true(buffer.length < TEXT_MAX);
+    return buffer.length;
+}
+
+static ptowsp_cycles no_work(const ptowsp_task *task, void *user) {
+    (void)task;
+    (void)user;
+    return 1;
+}
+
+// Kernels k0, k1, ... of random programs, with functions.
+static ptowsp_parse_kernel attached[16];
+
+static ptowsp_parse_desc attach(void) {
+    static const char *const names[16] = {"k0", "k1", "k2",  "k3",  "k4",  "k5",  "k6",  "k7",
+                                          "k8", "k9", "k10", "k11", "k12", "k13", "k14", "k15"};
+    for (int i = 0; i < 16; i++) {
+        attached[i].name = names[i];
+        attached[i].fn = no_work;
+        attached[i].cost = no_work;
+    }
+    const ptowsp_parse_desc desc = {attached, 16, 0};
+    return desc;
+}
+
+static void print_program(ptowsp_context *context, ptowsp_module *module, char *text) {
+    ptowsp_program *program;
+    ptowsp_status status = ptowsp_program_create(context, module, NULL, &program);
+    ptowsp_text_buffer buffer = {text, TEXT_MAX, 0};
+    ptowsp_text sink = ptowsp_text_to_buffer(&buffer);
+    if (status == PTOWSP_OK) {
+        ptowsp_program_print(program, sink);
+        ptowsp_program_destroy(program);
+    } else {
+        snprintf(text, TEXT_MAX, "%s", ptowsp_context_error(context).text);
+    }
+    assert_true(buffer.length < TEXT_MAX);
+}
+
+static void parse__gives_the_module_and_the_program_that_were_printed(void **state) {
+    (void)state;
+    const uint64_t seed = test_seed();
+    const ptowsp_parse_desc desc = attach();
+    for (unsigned i = 0; i < test_rounds(200); i++) {
+        sample *s = sample_make(seed, i);
+        ptowsp_module *read;
+        size_t length = print_module(s->module.module, printed);
+        ptowsp_status status =
+            ptowsp_module_parse(s->context, printed, length, &desc, &read, NULL);
+        if (status != PTOWSP_OK) {
+            print_error("%s\n%s\n", printed, ptowsp_context_error(s->context).text);
+        }
+        assert_int_equal(status, PTOWSP_OK);
+        print_module(read, again);
+        assert_string_equal(again, printed);
+        print_program(s->context, s->module.module, printed);
+        print_program(s->context, read, again);
+        assert_string_equal(again, printed);
+        ptowsp_module_destroy(read);
+        sample_free(s);
+    }
+}
+
+// -- by hand --------------------------------------------------------------------------------------
+
+static const char sample_text[] =
+    "module \"a b\" slots 9\n"
+    "axis n dynamic\n"
+    "axis kv ragged i32\n"
+    "axis pages sparse\n"
+    "axis p plan\n"
+    "axis p plan, its lanes\n"
+    "symbol cut\n"
+    "symbol \"x-y\"\n"
+    "array order i32\n"
+    "tensor t i64 [?, 4, 8] l2\n"
+    "kernel k(axes 1, inout c i64 ? x 8, s u64) mix, 7 cycles, time only\n"
+    "kernel w(axes 1) vector, 3 cycles, time only\n"
+    "workload part(a i64, f bool)\n"
+    "  when f && a > -9223372036854775808\n"
+    "    task w(min(a, 3) - (2 - a))\n"
+    "  otherwise\n"
+    "    slot_set 8 = \"x-y\" + 18446744073709551615u\n"
+    "workload main\n"
+    "  parallel l in lanes of p\n"
+    "    parallel u in p[l]\n"
+    "      task k(u) c = t[u] at (0, 2) up to p.kv_len[u] rows of edge x 8 s = cut tag g = 1u "
+    "as node 9\n"
+    "      task k(u) c = t[u] of 2 x 8 s = u64(u ? 1 : 2) after node 9\n"
+    "  select e in pages[0]\n"
+    "    call part(entry(e), order[e] == kv[e])\n"
+    "  combine\n"
+    "    slot_load 1 = t[0] at (1, 0) of 1 x 8 element (0, 3)\n"
+    "    pipeline q\n"
+    "      channel c depth 2 latency cut * 2u\n"
+    "      event done\n"
+    "      process a replicas r in n produces c, done\n"
+    "        send c(r)\n"
+    "        close c\n"
+    "        record done\n"
+    "      process b consumes c, done\n"
+    "        consume x from c\n"
+    "          task w(x)\n"
+    "        wait done\n";
+
+static void bad(ptowsp_context *context, const char *text, size_t length, uint64_t line,
+                uint64_t column, const char *part) {
+    ptowsp_module *module;
+    ptowsp_text_place place;
+    assert_int_not_equal(ptowsp_module_parse(context, text, length, NULL, &module, &place),
+                         PTOWSP_OK);
+    assert_null(module);
+    if (place.line != line || place.column != column ||
+        !strstr(ptowsp_context_error(context).text, part)) {
+        print_error("%s\n gives %s\n", text, ptowsp_context_error(context).text);
+        fail();
+    }
+}
+
+#define BAD(text, line, column, part) bad(context, text, sizeof(text) - 1, line, column, part)
+
+static void parse__says_where_an_error_is(void **state) {
+    (void)state;
+    ptowsp_context *context;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    BAD("", 1, 1, "without a module");
+    BAD("# nothing\n\n", 3, 1, "without a module");
+    BAD("axis n 3\n", 1, 1, "module is missing");
+    BAD("module m\nmodule m\n", 2, 1, "no declaration");
+    BAD("module m x\n", 1, 10, "goes on");
+    BAD("module m\naxis n 3\naxis n 4\n", 3, 1, "already that of an axis");
+    BAD("module m\naxis \"n\n", 2, 6, "not closed");
+    BAD("module m\naxis n 18446744073709551616\n", 2, 8, "2^64");
+    BAD("module m\naxis n 3x\n", 2, 8, "goes on with x");
+    BAD("module m\naxis n 3u\n", 2, 8, "number is missing");
+    BAD("module m\n\taxis n 3\n", 2, 1, "0x09");
+    BAD("module m\naxis \0 3\n", 2, 6, "0x00");
+    BAD("module m\naxis \303\274 3\n", 2, 6, "0xc3");
+    BAD("module m\naxis n 3 $\n", 2, 10, "$");
+    BAD("module m\ntensor t f31 [] global\n", 2, 10, "data type");
+    BAD("module m\ntensor t f32 [1] hbm\n", 2, 18, "location");
+    BAD("module m\ntensor t f32 [1,1,1,1,1,1,1,1,1] l1\n", 2, 31, "dimensions");
+    BAD("module m\nkernel k(axes 0) fast\n", 2, 18, "unit");
+    BAD("module m\nkernel k(axes 0) vector\n", 2, 1, "function is not attached");
+    BAD("module m\nkernel k(axes 0) cube, 9 instructions\n", 2, 1, "tile kernel is not attached");
+    BAD("module m\nkernel k(axes 0) cube, cycles by a cost function\n", 2, 1, "its cost function");
+    BAD("module m\nkernel k(axes 9) cube, 9 cycles, time only\n", 2, 1, "9 axis arguments");
+    BAD("module m\n  when true\n", 2, 3, "2 spaces");
+    BAD("module m\nworkload w\n   when true\n", 3, 4, "3 spaces");
+    BAD("module m\nworkload w\n    when true\n", 3, 5, "4 spaces");
+    BAD("module m\nworkload w\n  fork\n", 3, 3, "no statement");
+    BAD("module m\nworkload w\n  otherwise\n", 3, 3, "does not follow a when");
+    BAD("module m\nworkload w\n  when 1\n", 3, 3, "condition");
+    BAD("module m\nworkload w\n  when true &&\n", 3, 15, "expression is missing");
+    BAD("module m\nworkload w\n  when 1 + true\n", 3, 10, "");
+    BAD("module m\nworkload w\n  when x\n", 3, 9, "no variable or symbol x");
+    BAD("module m\nworkload w\n  when f(1)\n", 3, 9, "no function f");
+    BAD("module m\nworkload w\n  when a[1]\n", 3, 12, "no array a");
+    BAD("module m\nworkload w\n  when (true\n", 3, 13, ") is missing");
+    BAD("module m\nworkload w\n  when 9223372036854775808 > 1\n", 3, 8, "outside of i64");
+    BAD("module m\nworkload w\n  parallel i in n\n", 3, 17, "no axis n");
+    BAD("module m\nworkload w\n  task k()\n", 3, 8, "no kernel k");
+    BAD("module m\nworkload w\n  send c(1)\n", 3, 8, "no channel or event c");
+    BAD("module m\nworkload w\n  slot_set 256 = 1\n", 3, 3, "slot 256");
+    BAD("module m\nkernel k(axes 0) cube, 9 cycles, time only\nworkload w\n"
+        "  task k() after node 3\n",
+        4, 24, "no node 3");
+    ptowsp_context_destroy(context);
+}
+
+static void parse__refuses_deep_nesting(void **state) {
+    (void)state;
+    ptowsp_context *context;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    static const char *const deep[] = {"(", "!", "min(", "true ? ", "~"};
+    for (int i = 0; i < 5; i++) {
+        size_t length = (size_t)snprintf(printed, TEXT_MAX, "module m\nworkload w\n  when ");
+        while (length < TEXT_MAX - 16) {
+            length += (size_t)snprintf(printed + length, 16, "%s", deep[i]);
+        }
+        ptowsp_module *module;
+        assert_int_equal(ptowsp_module_parse(context, printed, length, NULL, &module, NULL),
+                         PTOWSP_INVALID_PARAMS);
+        assert_non_null(strstr(ptowsp_context_error(context).text, "levels"));
+    }
+    ptowsp_context_destroy(context);
+}
+
+static void parse__survives_any_refused_allocation_and_any_mutation(void **state) {
+    (void)state;
+    uint64_t random = test_seed(), good = 0;
+    test_memory memory;
+    memset(&memory, 0, sizeof memory);
+    ptowsp_context_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.resize = test_resize;
+    desc.resize_user = &memory;
+    ptowsp_context *context;
+    ptowsp_module *module;
+    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    size_t length = sizeof sample_text - 1;
+    for (uint64_t n = 1;; n++) {
+        memory.refuse_at = memory.allocations + n;
+        ptowsp_status status =
+            ptowsp_module_parse(context, sample_text, length, NULL, &module, NULL);
+        if (status == PTOWSP_OK) {
+            break;
+        }
+        assert_int_equal(status, PTOWSP_OUT_OF_MEMORY);
+        assert_null(module);
+        assert_non_null(strstr(ptowsp_context_error(context).text, "out of memory"));
+    }
+    memory.refuse_at = 0;
+    ptowsp_module_destroy(module);
+    for (uint64_t i = 0; i < test_rounds(20000); i++) {
+        memcpy(printed, sample_text, length);
+        for (int64_t j = test_random_in(&random, 1, 4); j > 0; j--) {
+            size_t at = (size_t)test_random_in(&random, 0, (int64_t)length - 1);
+            size_t from = (size_t)test_random_in(&random, 0, (int64_t)length - 1);
+            uint64_t how = test_random(&random) % 3;
+            printed[at] = how == 0 ? (char)test_random(&random) : sample_text[from];
+        }
+        if (ptowsp_module_parse(context, printed, length, NULL, &module, NULL) == PTOWSP_OK) {
+            good++;
+            size_t again_length = print_module(module, printed);
+            ptowsp_module_destroy(module);
+            assert_int_equal(
+                ptowsp_module_parse(context, printed, again_length, NULL, &module, NULL),
+                PTOWSP_OK);
+            print_module(module, again);
+            assert_string_equal(again, printed);
+            ptowsp_module_destroy(module);
+        }
+    }
+    assert_true(good > 0);
+    ptowsp_context_destroy(context);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parse__gives_the_module_and_the_program_that_were_printed),
+        cmocka_unit_test(parse__says_where_an_error_is),
+        cmocka_unit_test(parse__refuses_deep_nesting),
+        cmocka_unit_test(parse__survives_any_refused_allocation_and_any_mutation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
