@@ -3946,7 +3946,8 @@ PTOWSP_API void ptowsp_wait(ptowsp_module *module, ptowsp_channel event);
 //                  | ( "slot_u64" | "slot_i64" | "slot_bool" ) "[" int "]"
 //      name        = letters, digits, "_" and "."; or any name in double quotes
 //
-// Functions of kernels are not in the text. They are attached by the kernel's name.
+// In a pair, 0 alone is none given, and (0) the number. A symbol that a variable hides, and the size
+// of a plan with several axes, are refused. Functions of kernels are not in the text. They are attached by the kernel's name.
 
 typedef struct ptowsp_parse_kernel {
     const char *name;

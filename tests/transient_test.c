@@ -728,6 +728,49 @@ static void test_drawn(void **state) {
     fixture_end(&f);
 }
 
+// The text of a module has its transient tensors, and is read with them.
+static void test_read_from_text(void **state) {
+    (void)state;
+    static const char *const wrong[][2] = {
+        {"module m\naxis rows dynamic\ntensor a u64 [size(rows), 1] global\n",
+         "3:37: a size by an expression is for transient tensors"},
+        {"module m\ntensor a u64 [?, 1] global transient\n",
+         "2:1: m: transient tensor a: the size of dimension 0 needs an expression"},
+        {"module m\ntensor a u64 [size(rows)] global transient\n", "2:20: "}};
+    char printed[2][4000];
+    fixture f;
+    pair_make(&f);
+    const ptowsp_parse_desc desc = {.default_cycles = 10};
+    for (int i = 0; i < 2; i++) {
+        ptowsp_text_buffer module = {printed[i], sizeof printed[i], 0};
+        ptowsp_module *read = f.m;
+        if (i == 1 && ptowsp_module_parse(f.context, printed[0], strlen(printed[0]), &desc, &read,
+                                          NULL) != PTOWSP_OK) {
+            fail_msg("%s", ptowsp_context_error(f.context).text);
+        }
+        ptowsp_module_print(read, ptowsp_text_to_buffer(&module));
+        if (i == 1) {
+            ptowsp_module_destroy(read);
+        }
+    }
+    const char *tensors[2] = {strstr(printed[0], "tensor a"), strstr(printed[1], "tensor a")};
+    assert_non_null(tensors[0]);
+    assert_non_null(tensors[1]);
+    size_t length = (size_t)(strstr(tensors[0], "kernel") - tensors[0]);
+    assert_memory_equal(tensors[0], tensors[1], length);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        ptowsp_module *read;
+        assert_int_not_equal(
+            ptowsp_module_parse(f.context, wrong[i][0], strlen(wrong[i][0]), &desc, &read, NULL),
+            PTOWSP_OK);
+        const char *text = ptowsp_context_error(f.context).text;
+        if (strncmp(text, wrong[i][1], strlen(wrong[i][1])) != 0) {
+            fail_msg("%s", text);
+        }
+    }
+    fixture_end(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lifetimes_in_a_sequence),
@@ -743,6 +786,7 @@ int main(void) {
         cmocka_unit_test(test_size_of_an_array),
         cmocka_unit_test(test_every_allocation_refused),
         cmocka_unit_test(test_drawn),
+        cmocka_unit_test(test_read_from_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -143,6 +143,17 @@ static void pwsp_print_declarations(const ptowsp_module *m, ptowsp_text text) {
 
 // -- the tree -------------------------------------------------------------------------------------
 
+// 0 where none is given; a 0 that is given is in parentheses, as it is an expression of the program.
+static void pwsp_print_offset(const ptowsp_module *m, uint32_t expr, ptowsp_text text) {
+    bool is_zero =
+        expr && m->exprs.nodes[expr].op == PWSP_EXPR_CONST && m->exprs.nodes[expr].value == 0;
+    pwsp_text_format(text, is_zero ? "(" : expr ? "" : "0");
+    if (expr) {
+        pwsp_exprs_print(&m->exprs, expr, text);
+    }
+    pwsp_text_format(text, is_zero ? ")" : "");
+}
+
 // `is_open`: the size of the tile is the view's, and not known from elsewhere.
 static void pwsp_print_view(const ptowsp_module *m, const pwsp_view_info *view, bool is_open,
                             ptowsp_text text) {
@@ -156,17 +167,9 @@ static void pwsp_print_view(const ptowsp_module *m, const pwsp_view_info *view, 
     pwsp_text_format(text, "%s", lead ? "]" : "");
     if (view->row || view->col) {
         pwsp_text_format(text, " at (");
-        if (view->row) {
-            pwsp_exprs_print(&m->exprs, view->row, text);
-        } else {
-            pwsp_text_format(text, "0");
-        }
+        pwsp_print_offset(m, view->row, text);
         pwsp_text_format(text, ", ");
-        if (view->col) {
-            pwsp_exprs_print(&m->exprs, view->col, text);
-        } else {
-            pwsp_text_format(text, "0");
-        }
+        pwsp_print_offset(m, view->col, text);
         pwsp_text_format(text, ")");
     }
     const uint32_t limits[2] = {view->row_count, view->col_count};
@@ -320,11 +323,7 @@ static void pwsp_print_node(const ptowsp_module *m, uint32_t id, ptowsp_text tex
             uint32_t cells[2] = {node->expr, node->col};
             pwsp_text_format(text, " element (");
             for (uint32_t i = 0; i < 2; i++) {
-                if (cells[i]) {
-                    pwsp_exprs_print(&m->exprs, cells[i], text);
-                } else {
-                    pwsp_text_format(text, "0");
-                }
+                pwsp_print_offset(m, cells[i], text);
                 pwsp_text_format(text, "%s", i ? ")" : ", ");
             }
         }
