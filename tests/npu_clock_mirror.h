@@ -228,7 +228,11 @@ static inline const char *mirror_check(ptowsp_run *run, const ptowsp_run_options
                                        const ptowsp_run_stats *expected) {
     mirror m = {npu_clock_create(), options, false, false};
     const char *what = NULL;
+    if (!pwsp_run_claim(run, options)) {
+        return "a run that is free";
+    }
     ptowsp_status status = pwsp_run_execute_by(run, options, 1, mirror_walk, &m);
+    pwsp_run_leave(run);
     if (status != expected_status) {
         what = "status of an execution that was not mirrored";
     } else if (m.is_walked) {

@@ -492,7 +492,7 @@ static void workload_memory__a_program_is_small_whatever_it_runs_over(void **sta
         fixture_free(&f);
     }
     assert_int_equal(sizes[0], sizes[1]);
-    assert_true(sizes[0] < 32768);
+    assert_true(sizes[0] < 36864);
 }
 
 int main(void) {

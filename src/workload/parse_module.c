@@ -52,7 +52,7 @@ static bool pwsp_parse_axis_line(pwsp_parser *p) {
         ptowsp_axis_dynamic(m, name);
     } else if (pwsp_parse_try(p, "ragged")) {
         ptowsp_axis_ragged(m, name);
-        ptowsp_dtype dtype;
+        ptowsp_dtype dtype = PTOWSP_DTYPE_NONE;
         if (p->token != PWSP_TOKEN_LINE_END && pwsp_parse_dtype(p, &dtype)) {
             ptowsp_array_at(m, name, dtype, ptowsp_i64(m, 0));
         }
@@ -89,7 +89,7 @@ static bool pwsp_parse_symbol_line(pwsp_parser *p) {
 
 static bool pwsp_parse_array_line(pwsp_parser *p) {
     char name[PTOWSP_NAME_MAX + 1];
-    ptowsp_dtype dtype;
+    ptowsp_dtype dtype = PTOWSP_DTYPE_NONE;
     if (!pwsp_parse_name(p, "an array", name) || !pwsp_parse_dtype(p, &dtype)) {
         return false;
     }
