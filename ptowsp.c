@@ -12029,7 +12029,7 @@ PWSP_INTERNAL void pwsp_names_free(pwsp_names *names, const pwsp_memory *memory)
 #define PWSP_EXPR_H
 
 // The operations of the machine that evaluates expressions, on 64-bit cells: name, result. bool is
-// 0 or 1. What would trap or be undefined in C is defined here: see section 17 of the header.
+// 0 or 1. What would trap or be undefined in C is defined here: see section 18 of the header.
 // clang-format off
 #define PWSP_OPCODES(OP)                                                                           \
     OP(ADD, a + b)               OP(SUB, a - b)              OP(MUL, a * b)                        \
@@ -47429,7 +47429,7 @@ static bool pwsp_parse_axis_line(pwsp_parser *p) {
         ptowsp_axis_dynamic(m, name);
     } else if (pwsp_parse_try(p, "ragged")) {
         ptowsp_axis_ragged(m, name);
-        ptowsp_dtype dtype;
+        ptowsp_dtype dtype = PTOWSP_DTYPE_NONE;
         if (p->token != PWSP_TOKEN_LINE_END && pwsp_parse_dtype(p, &dtype)) {
             ptowsp_array_at(m, name, dtype, ptowsp_i64(m, 0));
         }
@@ -47466,7 +47466,7 @@ static bool pwsp_parse_symbol_line(pwsp_parser *p) {
 
 static bool pwsp_parse_array_line(pwsp_parser *p) {
     char name[PTOWSP_NAME_MAX + 1];
-    ptowsp_dtype dtype;
+    ptowsp_dtype dtype = PTOWSP_DTYPE_NONE;
     if (!pwsp_parse_name(p, "an array", name) || !pwsp_parse_dtype(p, &dtype)) {
         return false;
     }
@@ -52310,7 +52310,7 @@ PWSP_INTERNAL void pwsp_channel_note_take(pwsp_channel *channel, uint64_t time) 
 // src/time/exchange.h
 // =================================================================================================
 
-// Processes that exchange tokens through channels: the rules of section 19 of ptowsp.h. Used by the
+// Processes that exchange tokens through channels: the rules of section 20 of ptowsp.h. Used by the
 // walk over the processes of a program (pipeline.h) and by emitted trees, whose processes have
 // threads.
 //

@@ -53,12 +53,12 @@
 //      PTOWSP_STATIC         everything becomes private to the one file that has the implementation
 //      PTOWSP_NO_THREADS     no pthreads: PTOWSP_THREADS_OWN is refused, the other modes work
 //      PTOWSP_NO_SIMD        portable C only, no vector code chosen at run time
-//      PTOWSP_ONLY_PLAN      sections 1 to 12 and 27 alone, without pthreads: planning, dispatch
+//      PTOWSP_ONLY_PLAN      sections 1 to 12 and 29 alone, without pthreads: planning, dispatch
 //                            and merging, small enough for a scheduler core. The rest is not
 //                            declared.
 //      PTOWSP_ONLY_ATTENTION the same without MoE plans and prefix trees (functions of sections 11
 //                            and 12)
-//      PTOWSP_NO_TILES       all but tile kernels and emission: no functions of sections 16 and 26,
+//      PTOWSP_NO_TILES       all but tile kernels and emission: no functions of sections 17 and 28,
 //                            and none of appendix A that read instructions
 //      PTOWSP_ASSERT(x)      replaces assert(x), which checks preconditions of the API
 //      PTOWSP_API            replaces the linkage of public functions
@@ -107,8 +107,8 @@
 //
 //    6 units, means 1250, 500 and 250
 //
-// 2. WORKLOAD: describe loops over kernels once, bind sizes and memory, run (sections 13 to 15, 17,
-// 18, 20 to 22). Section 22 runs the same program on threads, section 25 on a device.
+// 2. WORKLOAD: describe loops over kernels once, bind sizes and memory, run (sections 13, 15, 16,
+// 18, 19, 21 to 23). Section 23 runs the same program on threads, section 27 on a device.
 //
 //    #include "ptowsp.h"
 //    #include <stdio.h>
@@ -140,7 +140,7 @@
 //
 //    6 in 300 cycles
 //
-// 3. TILE KERNEL: write a kernel as operations on tiles, and measure it (section 16). It is used in
+// 3. TILE KERNEL: write a kernel as operations on tiles, and measure it (section 17). It is used in
 // workloads like a kernel in C.
 //
 //    #include "ptowsp.h"
@@ -164,7 +164,7 @@
 //
 //    17 instructions, 3149 cycles on a 910B
 //
-// 4. PIPELINE: processes that overlap and meet in channels, with a time of their own (section 19).
+// 4. PIPELINE: processes that overlap and meet in channels, with a time of their own (section 20).
 //
 //    #include "ptowsp.h"
 //    #include <stdio.h>
@@ -196,7 +196,7 @@
 //
 //    8 tiles in 950 cycles
 //
-// 5. GRAPH: C functions with an order between some of them, on threads (section 24).
+// 5. GRAPH: C functions with an order between some of them, on threads (section 26).
 //
 //    #include "ptowsp.h"
 //    #include <stdio.h>
@@ -229,7 +229,7 @@
 //    the squares of 0 to 3 add up to 14
 //
 // 6. EMISSION: write a workload as a source tree for an Ascend NPU, which runs here first (section
-// 26).
+// 28).
 //
 //    #include "ptowsp.h"
 //    #include <stdio.h>
@@ -260,18 +260,19 @@
 //
 // CONTENTS
 //
-//      1. Build configuration    10. Attention plans            19. Pipelines
-//      2. Status and errors      11. MoE plans                  20. Schedules
-//      3. Contexts and threads   12. Prefix trees               21. Programs
-//      4. Text sinks             13. Data types and tensors     22. Runs
-//      5. Spaces                 14. Modules                    23. Seeing runs
-//      6. Work and tiers         15. Kernels                    24. Graphs
-//      7. Planning               16. Tile kernels               25. Devices
-//      8. Dispatch               17. Scalar expressions         26. Emitting
-//      9. Merging                18. Workloads                  27. Utilities
+//       1. Build configuration     11. MoE plans               21. Schedules
+//       2. Status and errors       12. Prefix trees            22. Programs
+//       3. Contexts and threads    13. Data types and tensors  23. Runs
+//       4. Text sinks              14. Layouts                 24. Seeing runs
+//       5. Spaces                  15. Modules                 25. Tuning
+//       6. Work and tiers          16. Kernels                 26. Graphs
+//       7. Planning                17. Tile kernels            27. Devices
+//       8. Dispatch                18. Scalar expressions      28. Emitting
+//       9. Merging                 19. Workloads               29. Utilities
+//      10. Attention plans         20. Pipelines
 //
 //      Appendix A. Reading programs: the interface of emitters, viewers and other runtimes
-//      Appendix B. Macros: the machinery of sections 5, 8, 18 and 19
+//      Appendix B. Macros: the machinery of sections 5, 8, 19 and 20
 //
 // CONVENTIONS
 //
@@ -533,7 +534,7 @@ PTOWSP_API ptowsp_status ptowsp_parallel_for(ptowsp_context *context, uint64_t i
                                              uint64_t grain, ptowsp_range_fn fn, void *user);
 
 // When and where something ran, by the wall clock. Plans and graphs record spans, and your own code
-// may; ptowsp_spans_export draws them. (What runs record is in section 23.)
+// may; ptowsp_spans_export draws them. (What runs record is in section 24.)
 typedef struct ptowsp_span {
     uint64_t begin, end;  // of ptowsp_clock_ns; end 0: it did not run
     uint32_t lane;
@@ -2261,7 +2262,7 @@ typedef struct ptowsp_buffer {
 } ptowsp_buffer;
 
 // -------------------------------------------------------------------------------------------------
-// Layouts
+// 14. Layouts
 // -------------------------------------------------------------------------------------------------
 //
 // How a tensor is spread over ranks, as values and pure functions: nothing is allocated or sent.
@@ -2468,7 +2469,7 @@ PTOWSP_API ptowsp_status ptowsp_linear_conflicts(const ptowsp_linear *linear, ui
                                                  uint32_t bank_bits, uint64_t *out_accesses);
 
 // -------------------------------------------------------------------------------------------------
-// 14. Modules
+// 15. Modules
 // -------------------------------------------------------------------------------------------------
 //
 // A module holds the parts of workloads: axes, tensors, kernels, scalar expressions, and one or
@@ -2546,7 +2547,7 @@ PTOWSP_API ptowsp_error ptowsp_module_error(const ptowsp_module *module);
 // Writes the module as text, the same for the same calls: declarations, then the workloads as
 // trees.
 //
-// ptowsp_module_parse reads this text (end of section 19). Names that are not words, and the few
+// ptowsp_module_parse reads this text (end of section 20). Names that are not words, and the few
 // words that would be read as something else, are in quotes.
 PTOWSP_API void ptowsp_module_print(const ptowsp_module *module, ptowsp_text text);
 
@@ -2641,7 +2642,7 @@ typedef enum ptowsp_plan_field {
 PTOWSP_API ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_tensor_desc *desc);
 
 // Declares a transient tensor: what tasks hand to later tasks. Nothing is bound to it. Executions
-// give it memory, and tensors that never live at the same time share it (section 22). Row-major.
+// give it memory, and tensors that never live at the same time share it (section 23). Row-major.
 //
 //      ptowsp_tensor_desc desc = {"hidden", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 64}, ...};
 //      ptowsp_expr sizes[2] = {ptowsp_axis_size(m, tokens)};
@@ -2667,13 +2668,13 @@ PTOWSP_API ptowsp_tensor ptowsp_tensor_transient(ptowsp_module *module,
                                                  const ptowsp_expr *sizes);
 
 // -------------------------------------------------------------------------------------------------
-// 15. Kernels
+// 16. Kernels
 // -------------------------------------------------------------------------------------------------
 //
 // A kernel is a C function that does one task: it reads and writes tiles, and returns the cycles
-// that the task takes. (A kernel can also be written as operations on tiles: section 16.) All tasks
+// that the task takes. (A kernel can also be written as operations on tiles: section 17.) All tasks
 // of a run are called in program order, on the calling thread. If the run asks for more lanes
-// (section 22) or a device runs it (section 25), tasks that do not wait for each other run at the
+// (section 23) or a device runs it (section 27), tasks that do not wait for each other run at the
 // same time.
 
 typedef uint64_t ptowsp_cycles;
@@ -2920,7 +2921,7 @@ PTOWSP_API ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_
 PTOWSP_API uint64_t ptowsp_kernel_hash(const ptowsp_module *module, ptowsp_kernel kernel);
 
 // -------------------------------------------------------------------------------------------------
-// 16. Tile kernels
+// 17. Tile kernels
 // -------------------------------------------------------------------------------------------------
 //
 // A kernel can be written as operations on tiles. It is checked, lowered to PTO-ISA instructions,
@@ -3447,7 +3448,7 @@ PTOWSP_API void ptowsp_kernel_print(const ptowsp_module *module, ptowsp_kernel k
 #endif  // PTOWSP_NO_TILES
 
 // -------------------------------------------------------------------------------------------------
-// 17. Scalar expressions
+// 18. Scalar expressions
 // -------------------------------------------------------------------------------------------------
 //
 // Expressions are scalars that are evaluated at run time: values of type bool, i64 or u64 made of
@@ -3548,7 +3549,7 @@ PTOWSP_API ptowsp_type ptowsp_expr_type(ptowsp_expr expr);
 PTOWSP_API void ptowsp_expr_print(ptowsp_expr expr, ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
-// 18. Workloads
+// 19. Workloads
 // -------------------------------------------------------------------------------------------------
 //
 // A workload is a tree of statements. The scope macros open a node, run their body once, with the
@@ -3567,7 +3568,7 @@ PTOWSP_API void ptowsp_expr_print(ptowsp_expr expr, ptowsp_text text);
 //      PTOWSP_COMBINE(m) {}              statements that are independent of each other
 //      PTOWSP_SEQUENCE(m) {}             statements that run one after another
 //
-// A task chooses among kernels by conditions, such as the tier of a unit (section 14):
+// A task chooses among kernels by conditions, such as the tier of a unit (section 15):
 //
 //      PTOWSP_PARALLEL(m, unit, units) {
 //          PTOWSP_WHEN(m, ptowsp_eq(ptowsp_loop_field(unit, PTOWSP_PLAN_TIER), ptowsp_i64(m, 0))) {
@@ -3640,7 +3641,7 @@ typedef struct ptowsp_task_desc {
 
 // Adds a task. (Of a choice, see below, it adds one for each variant that fits, under conditions,
 // and the returned node stands for all of them.) `after` names tasks of the same workload that were added before. With explicit
-// dependencies (section 20) the task waits for all their instances that the current iteration of
+// dependencies (section 21) the task waits for all their instances that the current iteration of
 // the innermost scope around both has issued. In one loop body that is the matching instance; after
 // a loop it is all of them.
 // Errors   No kernel; too few or too many axes, views or scalars; a wrong type, dtype or rank; a
@@ -3720,12 +3721,12 @@ PTOWSP_API void ptowsp_slot_set(ptowsp_module *module, uint32_t slot, ptowsp_exp
 // Loads element (row, col) of a view's tile into a slot. row and col are i64; zero expressions are
 // 0. The tile's rows and cols default to 1. The element is an integer, sign-extended if signed, or
 // bool. The load reads the values written by the tasks before it in the program; for its time see
-// section 20.
+// section 21.
 PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const ptowsp_view *view,
                                  ptowsp_expr row, ptowsp_expr col);
 
 // -------------------------------------------------------------------------------------------------
-// 19. Pipelines
+// 20. Pipelines
 // -------------------------------------------------------------------------------------------------
 //
 // A pipeline is a statement of a workload: processes that run concurrently, each with a time of its
@@ -3779,7 +3780,7 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 // Kernels are called and slots are loaded in the same order of time: a process that has received a
 // token sees all data written before the token was sent. A load behind a receive happens at the
 // time of the receive. Of the tasks that start at that time it sees the writes of those in
-// processes before its own in the tree, and of no others. On lanes (section 22) this holds for
+// processes before its own in the tree, and of no others. On lanes (section 23) this holds for
 // tiles of tensors. When only time is measured, cost functions are called in any order. (These are
 // the rules of PTO-WSP v9, except that there the end of a stream takes no time and ties are left to
 // threads.)
@@ -3825,7 +3826,7 @@ typedef struct ptowsp_channel_desc {
 
 #define PTOWSP_CHANNEL_LATENCY_SYMBOL "__pto_wsp_channel_latency_cycles"
 
-// Scopes, like those of section 18. A pipeline contains channels, events and processes, and nothing
+// Scopes, like those of section 19. A pipeline contains channels, events and processes, and nothing
 // else. (Names of pipelines appear in texts only; two pipelines may share one.)
 //
 //      PTOWSP_PIPELINE(m, "name") {}               channels and events first, then processes
@@ -3986,7 +3987,7 @@ PTOWSP_API ptowsp_status ptowsp_module_parse(ptowsp_context *context, const char
                                              ptowsp_text_place *out_place);
 
 // -------------------------------------------------------------------------------------------------
-// 20. Schedules
+// 21. Schedules
 // -------------------------------------------------------------------------------------------------
 //
 // A schedule decides on which lane a task runs, how many tasks may be in flight, and which tasks
@@ -4213,7 +4214,7 @@ PTOWSP_API ptowsp_status ptowsp_schedule_check(const ptowsp_module *module,
 PTOWSP_API void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
-// 21. Programs
+// 22. Programs
 // -------------------------------------------------------------------------------------------------
 //
 // A program is a checked and compiled workload with its schedule. It is immutable and takes a few
@@ -4253,7 +4254,7 @@ PTOWSP_API void ptowsp_program_print_place(const ptowsp_program *program, uint32
 PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
-// 22. Runs
+// 23. Runs
 // -------------------------------------------------------------------------------------------------
 //
 // A run binds sizes, symbols, arrays and memory to a program and runs it, any number of times.
@@ -4317,7 +4318,7 @@ PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text 
 //          tasks. In order or fifo it takes 20 to 40 bytes for each task in flight. It takes some
 //          65 more for each tile that dependencies look at, and 60 to 80 more where lanes choose.
 //          With three tiles that is no more than 256. Recording tasks takes memory for each task
-//          (see section 23), and up to 32 bytes more for each task in flight. Lanes take some 100
+//          (see section 24), and up to 32 bytes more for each task in flight. Lanes take some 100
 //          bytes more for each task of the window, 25 for each tile, and 65 for each tile of a
 //          tensor that tasks write. With three tiles, one of them written, that is again no more
 //          than 256. Repeating an execution allocates nothing; on lanes, only if more tasks are in
@@ -4393,7 +4394,7 @@ PTOWSP_API ptowsp_status ptowsp_run_bind_batch(ptowsp_run *run, const char *plan
 // -- transient tensors ----------------------------------------------------------------------------
 //
 // Before an execution walks the program, it evaluates the sizes of the program's transient tensors
-// (section 14) and places them in one block, each at a multiple of PTOWSP_TRANSIENT_ALIGN bytes:
+// (section 15) and places them in one block, each at a multiple of PTOWSP_TRANSIENT_ALIGN bytes:
 // those that are never alive at the same point of the program may have the same bytes. The points
 // are its statements in order, with parallel loops, combines and pipelines as one point each.
 // Places depend on sizes alone, and are found anew only when sizes change.
@@ -4702,7 +4703,7 @@ PTOWSP_API void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_text text);
 PTOWSP_API void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
-// 23. Seeing runs
+// 24. Seeing runs
 // -------------------------------------------------------------------------------------------------
 //
 // What runs record of their tasks, and pictures of it. Say before an execution what it shall
@@ -4964,7 +4965,7 @@ PTOWSP_API ptowsp_status ptowsp_run_export(const ptowsp_run *run, ptowsp_export_
                                            const ptowsp_export_options *options,
                                            ptowsp_output output);
 
-// Writes the memory of a run's transient tensors, as last placed (section 22): lifetimes by point
+// Writes the memory of a run's transient tensors, as last placed (section 23): lifetimes by point
 // and offset as TABLE, CSV or SVG (points from left to right, bytes upwards). Of the options, title,
 // width and theme count.
 // Errors   INVALID_PARAMS: another format, no function, a width out of range, nothing was placed.
@@ -5144,7 +5145,7 @@ PTOWSP_API void ptowsp_search_print(const ptowsp_search_result *results,
                                     const ptowsp_search_summary *summary, ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
-// Tuning
+// 25. Tuning
 // -------------------------------------------------------------------------------------------------
 //
 // Records of what kernels really took, in a text file that processes share; measuring; and rails,
@@ -5244,7 +5245,7 @@ typedef struct ptowsp_tuning_value {
     double newest;
 } ptowsp_tuning_value;
 
-// False, and zeros, if there is no measurement: then simulated cycles may decide (sections 16, 22).
+// False, and zeros, if there is no measurement: then simulated cycles may decide (sections 17, 23).
 // It works on the table alone. Requires a key with a machine.
 // Cost     Two waits for memory: under 100 ns while the keys that are asked for are in the caches.
 PTOWSP_API bool ptowsp_tuning_find(ptowsp_tuning *tuning, const ptowsp_tuning_key *key,
@@ -5460,7 +5461,7 @@ PTOWSP_API void ptowsp_rails_print(const ptowsp_rails_decision *decision, const 
                                    ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
-// 24. Graphs
+// 26. Graphs
 // -------------------------------------------------------------------------------------------------
 //
 // A graph runs tasks on the lanes of a context, in real time. Tasks are C functions; edges order
@@ -5513,7 +5514,7 @@ typedef struct ptowsp_graph_desc {
     uint32_t cube_lane_count;
 } ptowsp_graph_desc;
 
-// A kernel (section 15) as a task, with its arguments and tiles. These are copied; the data of
+// A kernel (section 16) as a task, with its arguments and tiles. These are copied; the data of
 // tiles is not. The kernel_name that it sees is the name of the task, or "kernel".
 typedef struct ptowsp_graph_call {
     ptowsp_kernel_fn fn;
@@ -5653,7 +5654,7 @@ PTOWSP_API ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph);
 PTOWSP_API const ptowsp_graph_lane_stats *ptowsp_graph_lanes(const ptowsp_graph *graph);
 
 // -------------------------------------------------------------------------------------------------
-// 25. Devices
+// 27. Devices
 // -------------------------------------------------------------------------------------------------
 //
 // A device made of threads, modelled on an Ascend NPU's runtime. Scheduler threads (AICPU) give
@@ -5817,7 +5818,7 @@ PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32
 #if !defined(PTOWSP_NO_TILES)
 
 // -------------------------------------------------------------------------------------------------
-// 26. Emitting
+// 28. Emitting
 // -------------------------------------------------------------------------------------------------
 //
 // The emitter writes a program as a source tree for an Ascend NPU. The tree also runs on any other
@@ -5979,7 +5980,7 @@ PTOWSP_NPU_API ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const
 #endif  // PTOWSP_ONLY_PLAN
 
 // -------------------------------------------------------------------------------------------------
-// 27. Utilities
+// 29. Utilities
 // -------------------------------------------------------------------------------------------------
 
 // FNV-1a, 64 bits (Fowler, Noll, Vo). To hash a concatenation, start the second part with the hash
@@ -6027,7 +6028,7 @@ typedef enum ptowsp_expr_kind {
     PTOWSP_EXPR_ARRAY,     // id: an array; a: the index
     PTOWSP_EXPR_SLOT,      // id: the slot; read as the expression's type
     PTOWSP_EXPR_TASK_ARG,  // in keys: args[id] of the task, i64, 0 when it has fewer
-    PTOWSP_EXPR_ADD,       // a, b; like the functions of section 17
+    PTOWSP_EXPR_ADD,       // a, b; like the functions of section 18
     PTOWSP_EXPR_SUB,
     PTOWSP_EXPR_MUL,
     PTOWSP_EXPR_DIV,
@@ -6163,7 +6164,7 @@ typedef enum ptowsp_statement_kind {
     PWSP_FORCE_INT(PTOWSP_STATEMENT_KIND)
 } ptowsp_statement_kind;
 
-// The scope that a loop, scope or call opens (section 18). NONE: its statements count as children
+// The scope that a loop, scope or call opens (section 19). NONE: its statements count as children
 // of the scope around it.
 typedef enum ptowsp_scope {
     PTOWSP_SCOPE_NONE = 0,
@@ -6462,7 +6463,7 @@ PTOWSP_API uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot);
 // -------------------------------------------------------------------------------------------------
 //
 // The machinery behind PTOWSP_DEFINE_SPACE (section 5), PTOWSP_DEFINE_TIERS (section 8) and the
-// scopes of sections 18 and 19. Programs use those, and nothing else of this appendix.
+// scopes of sections 19 and 20. Programs use those, and nothing else of this appendix.
 
 // a * b, or UINT64_MAX where that does not fit.
 PTOWSP_INLINE uint64_t ptowsp_space_multiply(uint64_t a, uint64_t b) {
@@ -6667,7 +6668,7 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 
 #if !defined(PTOWSP_ONLY_PLAN)
 
-// Scopes (sections 18 and 19): a loop that runs its body once, then closes the scope.
+// Scopes (sections 19 and 20): a loop that runs its body once, then closes the scope.
 // clang-format off
 #define PWSP_SCOPE_NAME(line)  PWSP_LIST_CAT(pwsp_scope_, line)
 #define PWSP_SCOPE(m, begin)                                                                       \
