@@ -83,9 +83,10 @@ static const char sample_text[] =
     "axis p plan, its lanes\n"
     "symbol cut\n"
     "symbol \"x-y\"\n"
+    "symbol __pto_wsp_channel_latency_cycles\n"
     "array order i32\n"
     "tensor t i64 [?, 4, 8] l2\n"
-    "kernel k(axes 1, inout c i64 ? x 8, s u64) mix, 7 cycles, time only\n"
+    "kernel k(axes 1, inout c i64 ? x 8, s u64, \"in\" u64) mix, 7 cycles, time only\n"
     "kernel w(axes 1) vector, 3 cycles, time only\n"
     "workload part(a i64, f bool)\n"
     "  when f && a > -9223372036854775808\n"
@@ -95,9 +96,10 @@ static const char sample_text[] =
     "workload main\n"
     "  parallel l in lanes of p\n"
     "    parallel u in p[l]\n"
-    "      task k(u) c = t[u] at (0, 2) up to p.kv_len[u] rows of edge x 8 s = cut tag g = 1u "
+    "      task k(u) c = t[u] at (0, 2) up to p.kv_len[u] rows of edge x 8 s = cut in = 2u tag g = "
+    "1u "
     "as node 9\n"
-    "      task k(u) c = t[u] of 2 x 8 s = u64(u > 1 ? 1 : 2) after node 9\n"
+    "      task k(u) c = t[u] of 2 x 8 s = u64(u > 1 ? 1 : 2) in = 5u after node 9\n"
     "  select e in pages[0]\n"
     "    call part(entry(e), order[e] == kv[e])\n"
     "  combine\n"
@@ -225,6 +227,8 @@ static void parse__survives_any_refused_allocation_and_any_mutation(void **state
         assert_non_null(strstr(ptowsp_context_error(context).text, "out of memory"));
     }
     memory.refuse_at = 0;
+    print_module(module, printed);
+    assert_string_equal(printed, sample_text);  // it is written as prints are
     ptowsp_module_destroy(module);
     for (uint64_t i = 0; i < test_rounds(20000); i++) {
         memcpy(printed, sample_text, length);

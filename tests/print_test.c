@@ -218,11 +218,11 @@ static void build_attention(fixture *f) {
 }
 
 static const char module_text[] =
-    "module attention\n"
+    "module attention slots 8\n"
     "axis batch dynamic\n"
     "axis heads 2\n"
     "axis chunks 2\n"
-    "axis kv ragged\n"
+    "axis kv ragged i32\n"
     "axis pages sparse\n"
     "symbol cut\n"
     "array order i32\n"
@@ -284,7 +284,7 @@ static void print__a_module_that_failed_ends_with_its_error(void **state) {
     ptowsp_axis_dense(f.m, "n", 3);
     ptowsp_axis_dense(f.m, "n", 4);
     ptowsp_module_print(f.m, sink(&f));
-    assert_string_equal(f.text, "module m\n"
+    assert_string_equal(f.text, "module m slots 8\n"
                                 "axis n 3\n"
                                 "error INVALID_PARAMS: m: axis n: the name is already that of an "
                                 "axis\n");

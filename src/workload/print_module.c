@@ -63,6 +63,21 @@ static const char *pwsp_direction_name(ptowsp_direction direction) {
     return direction == PTOWSP_IN ? "in" : direction == PTOWSP_OUT ? "out" : "inout";
 }
 
+// A scalar may be called as the directions of tiles are.
+static void pwsp_print_scalar_param(const ptowsp_scalar_param *scalar, ptowsp_text text) {
+    bool is_direction = false;
+    for (int i = PTOWSP_IN; i <= PTOWSP_INOUT; i++) {
+        is_direction =
+            is_direction || strcmp(scalar->name, pwsp_direction_name((ptowsp_direction)i)) == 0;
+    }
+    if (is_direction) {
+        pwsp_text_format(text, ", \"%s\"", scalar->name);
+    } else {
+        pwsp_print_named(text, ", ", scalar->name, "");
+    }
+    pwsp_text_format(text, " %s", pwsp_type_name(scalar->type));
+}
+
 static void pwsp_print_kernels(const ptowsp_module *m, ptowsp_text text) {
     for (uint32_t i = 1; i < m->kernels.count; i++) {
         const pwsp_kernel_info *kernel = PWSP_KERNEL(m, i);
@@ -81,8 +96,7 @@ static void pwsp_print_kernels(const ptowsp_module *m, ptowsp_text text) {
             pwsp_print_size(tile->cols, text);
         }
         for (uint32_t j = 0; j < kernel->scalar_count; j++) {
-            pwsp_print_named(text, ", ", kernel->scalars[j].name, " ");
-            pwsp_text_format(text, "%s", pwsp_type_name(kernel->scalars[j].type));
+            pwsp_print_scalar_param(&kernel->scalars[j], text);
         }
         pwsp_text_format(text, ") %s", ptowsp_unit_name(kernel->unit));
         if (kernel->code) {
