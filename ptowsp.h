@@ -3640,10 +3640,10 @@ typedef struct ptowsp_task_desc {
 } ptowsp_task_desc;
 
 // Adds a task. (Of a choice, see below, it adds one for each variant that fits, under conditions,
-// and the returned node stands for all of them.) `after` names tasks of the same workload that were added before. With explicit
-// dependencies (section 21) the task waits for all their instances that the current iteration of
-// the innermost scope around both has issued. In one loop body that is the matching instance; after
-// a loop it is all of them.
+// and the returned node stands for all of them.) `after` names tasks of the same workload that were
+// added before. With explicit dependencies (section 21) the task waits for all their instances that
+// the current iteration of the innermost scope around both has issued. In one loop body that is the
+// matching instance; after a loop it is all of them.
 // Errors   No kernel; too few or too many axes, views or scalars; a wrong type, dtype or rank; a
 //          tile that differs from the parameter's; constant indices or offsets outside the tensor;
 //          clashing tags; an `after` that is not a task of the workload.
@@ -3948,7 +3948,8 @@ PTOWSP_API void ptowsp_wait(ptowsp_module *module, ptowsp_channel event);
 //      name        = letters, digits, "_" and "."; or any name in double quotes
 //
 // In a pair, 0 alone is none given, and (0) the number. A symbol that a variable hides, and the size
-// of a plan with several axes, are refused. Functions of kernels are not in the text. They are attached by the kernel's name.
+// of a plan with several axes, are refused. Functions of kernels are not in the text. They are
+// attached by the kernel's name. Choices are not in it either: their tasks are branches.
 
 typedef struct ptowsp_parse_kernel {
     const char *name;
@@ -4768,8 +4769,8 @@ PTOWSP_API bool ptowsp_run_trace_find(const ptowsp_run *run, uint64_t index,
 // When task i of these ran by the wall clock, on lanes, on a device or on the calling thread: the
 // same record in nanoseconds since the execution began. ready (and issue): when it waited for
 // nothing but a lane, so it waited for one until start; lane: of the context, or the core; cause
-// and stall say nothing. A task whose kernel did not run has PTOWSP_NO_LANE. NULL: this was not recorded, or nothing was executed
-// (TIME_ONLY).
+// and stall say nothing. A task whose kernel did not run has PTOWSP_NO_LANE. NULL: this was not
+// recorded, or nothing was executed (TIME_ONLY).
 //
 // Times are taken on the lanes, from the time stamp counter on x86-64, else from the clock.
 PTOWSP_API const ptowsp_task_record *ptowsp_run_clock_at(const ptowsp_run *run, uint64_t i);
