@@ -213,7 +213,7 @@ fuzz:
 	@for target in $(FUZZ_TARGETS); do seeds=tests/fuzz/corpus/$$target; [ -d $$seeds ] || seeds=tests/traces; \
 	    echo "fuzzing $$target for $(FUZZ_SECONDS) s"; \
 	    mkdir -p $(BUILD)/fuzz/corpus/$$target; \
-	    $(abspath $(BUILD))/fuzz/tests/fuzz/$$target -max_total_time=$(FUZZ_SECONDS) -max_len=400 -len_control=0 \
+	    $(abspath $(BUILD))/fuzz/tests/fuzz/$$target -max_total_time=$(FUZZ_SECONDS) -len_control=0 \
 	    -timeout=30 -verbosity=0 -print_final_stats=1 -artifact_prefix=$(BUILD)/fuzz/ $(BUILD)/fuzz/corpus/$$target \
 	    $$seeds > $(BUILD)/fuzz/$$target.log 2>&1 || { cat $(BUILD)/fuzz/$$target.log; exit 1; }; \
 	    grep number_of_executed_units $(BUILD)/fuzz/$$target.log; done
