@@ -24,7 +24,7 @@ ifdef NO_ISA_TESTS
 TESTS    := $(filter-out isa_%,$(TESTS))
 endif
 
-.PHONY: all test passed demo bench check check-all machines FORCE examples install uninstall clean help amalgamate
+.PHONY: all test passed fuzz replay demo bench check check-all machines FORCE examples install uninstall clean help amalgamate
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
@@ -186,6 +186,38 @@ passed: $(PASSED)
 
 -include $(shell find $(BUILD)/src $(BUILD)/tests $(BUILD)/tree -name '*.d' 2> /dev/null)
 
+# -- fuzzers ---------------------------------------------------------------------------------------
+#
+# Each target is linked twice: to a main that replays its inputs, with the library as tests have it,
+# and to clang's fuzzer with a library under sanitizers, in a folder of its own.
+
+FUZZ_TARGETS := attention expr graph plan trace
+FUZZ_SECONDS ?= 60
+FUZZ_FLAGS   := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+FUZZ_MAINS   := $(FUZZ_TARGETS:%=$(BUILD)/tests/fuzz/%)
+FUZZ_INCLUDE := -Iexamples
+FUZZ_MAIN    := $(BUILD)/tests/fuzz/replay.o
+
+$(BUILD)/tests/fuzz/%.o: CPPFLAGS += $(FUZZ_INCLUDE)
+$(FUZZ_MAINS): %: %.o $(FUZZ_MAIN) $(BUILD)/common/lengths.o $(BUILD)/libtested.a
+	$(CC) $(CFLAGS) $^ -o $@ $(FUZZ_LINK) $(TEST_LIBS)
+
+replay: $(FUZZ_MAINS)
+	@for target in $(FUZZ_TARGETS); do seeds=tests/fuzz/corpus/$$target; [ -d $$seeds ] || seeds=tests/traces; \
+	    echo "replaying $$target"; $(abspath $(BUILD))/tests/fuzz/$$target $$seeds/* > $(BUILD)/replay.log 2>&1 || \
+	    { cat $(BUILD)/replay.log; exit 1; }; done
+
+fuzz:
+	+@$(MAKE) --no-print-directory -j$(JOBS) BUILD=$(BUILD)/fuzz CC=clang CFLAGS='$(FUZZ_FLAGS)' TEST_LEVEL=-O1 \
+	    EXECUTE_LEVEL=-O0 FUZZ_MAIN= FUZZ_LINK=-fsanitize=fuzzer $(FUZZ_TARGETS:%=$(BUILD)/fuzz/tests/fuzz/%)
+	@for target in $(FUZZ_TARGETS); do seeds=tests/fuzz/corpus/$$target; [ -d $$seeds ] || seeds=tests/traces; \
+	    echo "fuzzing $$target for $(FUZZ_SECONDS) s"; \
+	    mkdir -p $(BUILD)/fuzz/corpus/$$target; \
+	    $(abspath $(BUILD))/fuzz/tests/fuzz/$$target -max_total_time=$(FUZZ_SECONDS) -len_control=0 \
+	    -timeout=30 -verbosity=0 -print_final_stats=1 -artifact_prefix=$(BUILD)/fuzz/ $(BUILD)/fuzz/corpus/$$target \
+	    $$seeds > $(BUILD)/fuzz/$$target.log 2>&1 || { cat $(BUILD)/fuzz/$$target.log; exit 1; }; \
+	    grep number_of_executed_units $(BUILD)/fuzz/$$target.log; done
+
 # -- examples and benchmarks ----------------------------------------------------------------------
 #
 # Examples that emit have the emitter linked, the others the library alone.
@@ -297,6 +329,7 @@ help:
 	@echo 'make check      the rest of what every change passes: formatting, warnings, packaging, sanitizers'
 	@echo 'make check-all  what a release passes: all compilers and levels, more sanitizers, long runs'
 	@echo 'make machines   library and tests on other machines, under qemu; CMOCKA=directory of cmocka'"'"'s source'
+	@echo 'make fuzz       FUZZ_SECONDS=60 of each fuzzer, under sanitizers (needs clang); make replay: their corpora'
 	@echo 'make amalgamate ptowsp.c from src/'
 	@echo 'make install    into PREFIX=$(PREFIX), LIBDIR=$(LIBDIR); DESTDIR is honoured; make uninstall'
 	@echo 'make clean      removes $(BUILD)/'

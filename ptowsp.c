@@ -1195,6 +1195,7 @@ static void pwsp_text_buffer_write(void *user, const char *text, size_t length) 
 }
 
 ptowsp_text ptowsp_text_to_buffer(ptowsp_text_buffer *buffer) {
+    PTOWSP_ASSERT(buffer && (buffer->size == 0 || buffer->data));
     ptowsp_text text = {pwsp_text_buffer_write, buffer};
     buffer->length = 0;
     if (buffer->size > 0) {
@@ -1549,8 +1550,8 @@ PWSP_INTERNAL void pwsp_pool_destroy(pwsp_pool *pool) {
 struct ptowsp_context {
     pwsp_memory memory;
     pwsp_pool *pool;
-    uint32_t busy;          // atomic: a job is running
-    uint64_t module_count;  // that have not been destroyed
+    uint32_t busy;         // atomic: a job is running
+    uint64_t owned_count;  // of what was made from it and is not destroyed
     ptowsp_status status;
     uint64_t index;
     char text[PWSP_ERROR_TEXT_MAX];
@@ -1559,6 +1560,10 @@ struct ptowsp_context {
 // Records a failure with a printf text and returns the status.
 PWSP_INTERNAL ptowsp_status pwsp_fail(ptowsp_context *context, ptowsp_status status, uint64_t index,
                                       const char *format, ...) PWSP_PRINTF(4, 5);
+
+// Count what is made from a context, and what of it is destroyed.
+PWSP_INTERNAL void pwsp_context_own(ptowsp_context *context);
+PWSP_INTERNAL void pwsp_context_disown(ptowsp_context *context);
 
 // Marks the context as running; false when it already is, and then nothing of it may be touched:
 // the call comes from inside a job, perhaps on another thread.
@@ -1678,11 +1683,21 @@ ptowsp_status ptowsp_context_create(const ptowsp_context_desc *desc, ptowsp_cont
 void ptowsp_context_destroy(ptowsp_context *context) {
     if (context) {
         PTOWSP_ASSERT(!pwsp_load_relaxed(&context->busy));
-        PTOWSP_ASSERT(context->module_count == 0 && "a context destroyed before its modules");
+        PTOWSP_ASSERT(context->owned_count == 0 &&
+                      "a context destroyed before what was made from it");
         pwsp_memory memory = context->memory;
         pwsp_pool_destroy(context->pool);
         pwsp_memory_free(&memory, context, sizeof(ptowsp_context));
     }
+}
+
+PWSP_INTERNAL void pwsp_context_own(ptowsp_context *context) {
+    context->owned_count++;
+}
+
+PWSP_INTERNAL void pwsp_context_disown(ptowsp_context *context) {
+    PTOWSP_ASSERT(context->owned_count > 0 && "destroyed twice, or of another context");
+    context->owned_count--;
 }
 
 ptowsp_error ptowsp_context_error(const ptowsp_context *context) {
@@ -2758,6 +2773,7 @@ ptowsp_status ptowsp_work_create(ptowsp_context *context, uint64_t count, ptowsp
     size_t offset = PWSP_WORK_ALIGN + ((size_t)(0 - (uintptr_t)base) & (PWSP_WORK_ALIGN - 1));
     pwsp_work_block block = {base, size};
     memcpy(base + offset - sizeof block, &block, sizeof block);
+    pwsp_context_own(context);
     *out_work = (ptowsp_work *)(void *)(base + offset);
     return PTOWSP_OK;
 }
@@ -2766,6 +2782,7 @@ void ptowsp_work_destroy(ptowsp_context *context, ptowsp_work *work) {
     if (work) {
         pwsp_work_block block;
         memcpy(&block, (char *)work - sizeof block, sizeof block);
+        pwsp_context_disown(context);
         pwsp_memory_free(&context->memory, block.base, block.size);
     }
 }
@@ -5920,6 +5937,7 @@ static bool pwsp_partial_is_empty(const ptowsp_partial *state) {
 }
 
 void ptowsp_merge_clear(ptowsp_partial *state, float *acc, uint32_t dim) {
+    PTOWSP_ASSERT(state);
     state->m = -pwsp_infinity();
     state->l = 0.0f;
     if (dim > 0) {  // acc may be NULL
@@ -5931,6 +5949,7 @@ void ptowsp_merge_clear(ptowsp_partial *state, float *acc, uint32_t dim) {
 void ptowsp_merge_add(ptowsp_partial *state, float *acc, const ptowsp_partial *part,
                       const float *part_acc, uint32_t dim) {
     PWSP_ROUND_APART;
+    PTOWSP_ASSERT(state && part && (dim == 0 || (acc && part_acc)));
     if (pwsp_partial_is_empty(part)) {
         return;
     }
@@ -5961,6 +5980,7 @@ void ptowsp_merge_add(ptowsp_partial *state, float *acc, const ptowsp_partial *p
 }
 
 float ptowsp_merge_finish(const ptowsp_partial *state, const float *acc, uint32_t dim, float *out) {
+    PTOWSP_ASSERT(state && (dim == 0 || (acc && out)));
     if (pwsp_partial_is_empty(state)) {
         if (dim > 0) {
             memset(out, 0, dim * sizeof *out);
@@ -6009,6 +6029,7 @@ static void pwsp_merge_take(ptowsp_partial *whole, pwsp_merge_parts *parts,
 
 float ptowsp_merge_partials(const ptowsp_partial *states, const float *accs, uint32_t part_count,
                             size_t stride, uint32_t dim, float *out) {
+    PTOWSP_ASSERT(part_count == 0 || (states && (dim == 0 || accs)));
     ptowsp_partial whole;
     ptowsp_merge_clear(&whole, out, dim);
     pwsp_merge_raise(&whole, states, part_count, stride);
@@ -38865,7 +38886,7 @@ ptowsp_status ptowsp_module_create(ptowsp_context *context, const ptowsp_module_
         (ptowsp_module *)pwsp_memory_alloc(&context->memory, sizeof(ptowsp_module));
     if (module) {
         module->context = context;
-        context->module_count++;
+        pwsp_context_own(context);
         module->slot_count = slot_count;
         module->index = PTOWSP_NO_INDEX;
         pwsp_arena_init(&module->arena, &context->memory);
@@ -38888,7 +38909,7 @@ void ptowsp_module_destroy(ptowsp_module *module) {
         return;
     }
     pwsp_memory memory = module->context->memory;
-    module->context->module_count--;
+    pwsp_context_disown(module->context);
     pwsp_names_free(&module->bindables, &memory);
     pwsp_names_free(&module->kernel_names, &memory);
     pwsp_names_free(&module->workload_names, &memory);
@@ -42869,7 +42890,10 @@ typedef struct pwsp_transient {
 } pwsp_transient;
 
 struct ptowsp_program {
+    ptowsp_context *context;  // that counts it
     pwsp_memory memory;
+    uint32_t runs;             // atomic: of this program, that are not destroyed
+    uint32_t *run_count;       // of runs: a run has the program as const
     pwsp_arena arena;          // names and steps
     const char *name;          // of the module
     ptowsp_schedule schedule;  // resolved; its keys are compiled
@@ -45113,7 +45137,10 @@ ptowsp_status ptowsp_program_create(ptowsp_context *context, ptowsp_module *modu
             return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
                              "program: out of memory");
         }
+        program->context = context;
+        pwsp_context_own(context);
         program->memory = context->memory;
+        program->run_count = &program->runs;
         pwsp_arena_init(&program->arena, &context->memory);
         compiler.module = module;
         compiler.program = program;
@@ -45194,6 +45221,8 @@ void ptowsp_program_destroy(ptowsp_program *program) {
     if (!program) {
         return;
     }
+    PTOWSP_ASSERT(pwsp_load_relaxed(&program->runs) == 0 && "a program destroyed before its runs");
+    pwsp_context_disown(program->context);
     for (uint32_t i = 1; program->has_codes && i < program->kernels.count; i++) {
         pwsp_tile_code_release(PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i)->code);
     }
@@ -58166,6 +58195,8 @@ ptowsp_status ptowsp_run_create(ptowsp_context *context, const ptowsp_program *p
     if (run) {
         run->context = context;
         run->program = program;
+        pwsp_context_own(context);
+        pwsp_fetch_add_acq_rel(program->run_count, 1u);
     }
     if (!run || !pwsp_run_init(run)) {
         ptowsp_run_destroy(run);
@@ -58184,7 +58215,10 @@ void ptowsp_run_destroy(ptowsp_run *run) {
         ptowsp_run_wait(run);
     }
     const pwsp_memory *memory = &run->context->memory;
+    PTOWSP_ASSERT(!pwsp_load_relaxed(&run->is_running));
     pwsp_start_destroy(run->start);
+    pwsp_context_disown(run->context);
+    pwsp_fetch_add_acq_rel(run->program->run_count, UINT32_MAX);
     pwsp_workers_destroy(run->workers);
     pwsp_frontend_destroy(run->front);
     pwsp_pipes_free(&run->pipes);
@@ -61254,6 +61288,7 @@ ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptowsp_graph_de
         return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "graph: no memory");
     }
     graph->context = context;
+    pwsp_context_own(context);
     graph->memory = context->memory;
     graph->lane_count = lane_count;
     // Counted here, because the system opens a file to count processors.
@@ -61303,6 +61338,7 @@ void ptowsp_graph_destroy(ptowsp_graph *graph) {
     PWSP_GRAPH_FREE(graph, core_stats, core_capacity);
     pwsp_arena_free(&graph->arena);
     pwsp_memory memory = graph->memory;
+    pwsp_context_disown(graph->context);
     pwsp_memory_free(&memory, graph->lanes, graph->lane_count * sizeof(pwsp_graph_lane));
     pwsp_memory_free(&memory, graph->lane_stats,
                      graph->lane_count * sizeof(ptowsp_graph_lane_stats));
@@ -62982,6 +63018,7 @@ static ptowsp_status pwsp_device_open(ptowsp_context *context, const ptowsp_devi
         bool is_open = pwsp_load_seq_cst(&device->opened_count) == device->scheduler_count;
         pwsp_sleeper_end(&device->host, is_open, 0);
     }
+    pwsp_context_own(context);
     *out_device = device;
     return PTOWSP_OK;
 }
@@ -63054,6 +63091,7 @@ ptowsp_status ptowsp_device_close(ptowsp_device *device) {
         pwsp_device_stop(device);
         status = pwsp_device_memory_end(&device->memory);
         pwsp_device_free(device);
+        pwsp_context_disown(context);
     }
     pwsp_context_leave(context);
     return status;

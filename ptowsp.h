@@ -504,7 +504,8 @@ PTOWSP_API ptowsp_status ptowsp_context_create(const ptowsp_context_desc *desc,
                                                ptowsp_context **out_context);
 
 // Stops the threads and frees the context; NULL is ignored. Requires that everything made from it
-// has been destroyed, and that no job is running.
+// has been destroyed (modules, programs, runs, graphs, devices and descriptors are counted), and
+// that no job is running.
 PTOWSP_API void ptowsp_context_destroy(ptowsp_context *context);
 
 // The last failure, or {PTOWSP_OK, PTOWSP_NO_INDEX, ""}. Success does not clear it.

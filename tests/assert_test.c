@@ -3,6 +3,7 @@
 
 #include "test.h"
 
+#include <math.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -60,6 +61,155 @@ static void destroys_the_context_last(ptowsp_context *context) {
     ptowsp_module_destroy(first);
     ptowsp_module_destroy(NULL);
     ptowsp_context_destroy(context);
+}
+
+// A program with one task, whose kernel needs nothing.
+static ptowsp_program *some_program(ptowsp_context *context) {
+    ptowsp_module *module;
+    ptowsp_program *program;
+    ptowsp_kernel_desc kernel;
+    ptowsp_task_desc task;
+    memset(&kernel, 0, sizeof kernel);
+    memset(&task, 0, sizeof task);
+    some_module(context, &module);
+    kernel.name = "k";
+    kernel.cycles = 1;
+    task.kernel = ptowsp_kernel_make(module, &kernel);
+    PTOWSP_WORKLOAD(module, "w") {
+        ptowsp_task_make(module, &task);
+    }
+    if (ptowsp_program_create(context, module, NULL, &program) != PTOWSP_OK) {
+        _exit(1);
+    }
+    ptowsp_module_destroy(module);
+    return program;
+}
+
+static ptowsp_run *some_run(ptowsp_context *context, const ptowsp_program *program) {
+    ptowsp_run *run;
+    if (ptowsp_run_create(context, program, &run) != PTOWSP_OK) {
+        _exit(1);
+    }
+    return run;
+}
+
+static void leaves_a_program(ptowsp_context *context) {
+    some_program(context);
+    ptowsp_context_destroy(context);
+}
+
+// The program is of another context, which is there still.
+static void leaves_a_run(ptowsp_context *context) {
+    ptowsp_context *other;
+    if (ptowsp_context_create(NULL, &other) != PTOWSP_OK) {
+        _exit(1);
+    }
+    some_run(other, some_program(context));
+    ptowsp_context_destroy(other);
+}
+
+static void leaves_a_graph(ptowsp_context *context) {
+    ptowsp_graph *graph;
+    if (ptowsp_graph_create(context, NULL, &graph) != PTOWSP_OK) {
+        _exit(1);
+    }
+    ptowsp_context_destroy(context);
+}
+
+static void leaves_a_device(ptowsp_context *context) {
+    ptowsp_device *device;
+    if (ptowsp_device_open(context, NULL, &device) != PTOWSP_OK) {
+        _exit(1);
+    }
+    ptowsp_context_destroy(context);
+}
+
+static void leaves_descriptors(ptowsp_context *context) {
+    ptowsp_work *work;
+    if (ptowsp_work_create(context, 1, &work) != PTOWSP_OK) {
+        _exit(1);
+    }
+    ptowsp_context_destroy(context);
+}
+
+static void destroys_a_program_before_its_run(ptowsp_context *context) {
+    ptowsp_program *program = some_program(context);
+    some_run(context, program);
+    ptowsp_program_destroy(program);
+}
+
+static void destroys_all_in_order(ptowsp_context *context) {
+    ptowsp_program *program = some_program(context);
+    ptowsp_run *first = some_run(context, program), *second = some_run(context, program);
+    ptowsp_graph *graph;
+    ptowsp_device *device;
+    ptowsp_work *work;
+    if (ptowsp_graph_create(context, NULL, &graph) != PTOWSP_OK ||
+        ptowsp_device_open(context, NULL, &device) != PTOWSP_OK ||
+        ptowsp_work_create(context, 1, &work) != PTOWSP_OK) {
+        _exit(1);
+    }
+    ptowsp_run_destroy(first);
+    ptowsp_work_destroy(context, work);
+    ptowsp_run_destroy(second);
+    ptowsp_graph_destroy(graph);
+    ptowsp_program_destroy(program);
+    if (ptowsp_device_close(device) != PTOWSP_OK) {
+        _exit(1);
+    }
+    ptowsp_context_destroy(context);
+}
+
+static const ptowsp_partial whole_state = {0.0f, 1.0f};
+
+static void merges_no_numbers(ptowsp_context *context) {
+    ptowsp_partial state;
+    (void)context;
+    // Without numbers there is nothing to point at.
+    ptowsp_merge_clear(&state, NULL, 0);
+    ptowsp_merge_add(&state, NULL, &whole_state, NULL, 0);
+    ptowsp_merge_add(&state, NULL, &whole_state, NULL, 0);
+    if (ptowsp_merge_finish(&state, NULL, 0, NULL) <= 0.69f ||
+        ptowsp_merge_partials(&whole_state, NULL, 1, 1, 0, NULL) != 0.0f ||
+        ptowsp_merge_partials(NULL, NULL, 0, 0, 0, NULL) != -INFINITY) {
+        abort();
+    }
+}
+
+static void merges_parts_without_numbers(ptowsp_context *context) {
+    float out[1];
+    (void)context;
+    ptowsp_merge_partials(&whole_state, NULL, 1, 1, 1, out);
+}
+
+static void merges_into_nothing(ptowsp_context *context) {
+    const float acc[1] = {1};
+    (void)context;
+    ptowsp_merge_partials(&whole_state, acc, 1, 1, 1, NULL);
+}
+
+static void merges_no_states(ptowsp_context *context) {
+    (void)context;
+    ptowsp_merge_partials(NULL, NULL, 1, 1, 0, NULL);
+}
+
+static void adds_a_part_without_numbers(ptowsp_context *context) {
+    ptowsp_partial state = whole_state;
+    float acc[1] = {1};
+    (void)context;
+    ptowsp_merge_add(&state, acc, &whole_state, NULL, 1);
+}
+
+static void finishes_into_nothing(ptowsp_context *context) {
+    const float acc[1] = {1};
+    (void)context;
+    ptowsp_merge_finish(&whole_state, acc, 1, NULL);
+}
+
+static void prints_into_a_buffer_without_data(ptowsp_context *context) {
+    ptowsp_text_buffer buffer = {NULL, 8, 0};
+    (void)context;
+    ptowsp_text_to_buffer(&buffer);
 }
 
 static void prints_into_nothing(ptowsp_context *context) {
@@ -124,11 +274,39 @@ static void assert__a_context_is_destroyed_after_its_modules(void **state) {
     }
 }
 
+static void assert__a_context_is_destroyed_after_all_that_was_made_from_it(void **state) {
+    const breaking faults[] = {leaves_a_program,   leaves_a_run,
+                               leaves_a_graph,     leaves_a_device,
+                               leaves_descriptors, destroys_a_program_before_its_run};
+    ptowsp_context *context;
+    (void)state;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    destroys_all_in_order(context);
+    for (size_t i = 0; HAS_ASSERTIONS && i < sizeof faults / sizeof *faults; i++) {
+        if (!is_aborted(faults[i])) {
+            fail_msg("fault %zu is not found", i);
+        }
+    }
+}
+
+static void assert__merging_has_somewhere_to_read_and_write(void **state) {
+    const breaking faults[] = {merges_parts_without_numbers, merges_into_nothing, merges_no_states,
+                               adds_a_part_without_numbers, finishes_into_nothing};
+    (void)state;
+    assert_false(is_aborted(merges_no_numbers));
+    for (size_t i = 0; HAS_ASSERTIONS && i < sizeof faults / sizeof *faults; i++) {
+        if (!is_aborted(faults[i])) {
+            fail_msg("fault %zu is not found", i);
+        }
+    }
+}
+
 static void assert__a_text_sink_has_a_function(void **state) {
     (void)state;
     if (HAS_ASSERTIONS) {
         assert_true(is_aborted(prints_into_nothing));
         assert_true(is_aborted(explains_into_nothing));
+        assert_true(is_aborted(prints_into_a_buffer_without_data));
     }
 }
 
@@ -144,6 +322,8 @@ static void assert__a_worker_is_one_of_its_count(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(assert__a_context_is_destroyed_after_its_modules),
+        cmocka_unit_test(assert__a_context_is_destroyed_after_all_that_was_made_from_it),
+        cmocka_unit_test(assert__merging_has_somewhere_to_read_and_write),
         cmocka_unit_test(assert__a_text_sink_has_a_function),
         cmocka_unit_test(assert__a_worker_is_one_of_its_count),
     };

@@ -154,6 +154,9 @@ check() {
     step "tests that have not passed yet"
     make -s -k -j"$JOBS" test BUILD="$BUILD"
 
+    step "inputs of the fuzzers, replayed"
+    make -s -j"$JOBS" replay BUILD="$BUILD"
+
     step "tests under ASan and UBSan, with a part of their random rounds"
     run_asan PTOWSP_SCALE=25
 
@@ -243,21 +246,8 @@ check_all() {
         run_tests "seed" CC=gcc CXX=g++ PTOWSP_SEED=$seed TESTS="$(only ".*random")"
     done
 
-    step "fuzzing the trace reader, two minutes"
-    clang -std=c11 $WC -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -Iexamples \
-        -I. tests/fuzz_trace.c examples/common/lengths.c -o "$OUT/fuzz_trace" -lm
-    mkdir -p "$OUT/corpus"
-    "$OUT/fuzz_trace" -max_total_time=120 -max_len=4096 -verbosity=0 -print_final_stats=0 \
-        -artifact_prefix="$OUT/" "$OUT/corpus" tests/traces 2> "$OUT/fuzz.log" ||
-        { cat "$OUT/fuzz.log"; fail "the fuzzer found something"; }
-
-    step "fuzzing attention plans, two minutes"
-    clang -std=c11 $WC -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -DPTOWSP_ONLY_PLAN \
-        -I. tests/fuzz_attention.c ptowsp.c -o "$OUT/fuzz_attention" -lm
-    mkdir -p "$OUT/corpus_attention"
-    "$OUT/fuzz_attention" -max_total_time=120 -max_len=300 -len_control=0 -timeout=30 -verbosity=0 -print_final_stats=0 \
-        -artifact_prefix="$OUT/" "$OUT/corpus_attention" 2> "$OUT/fuzz_attention.log" ||
-        { cat "$OUT/fuzz_attention.log"; fail "the fuzzer found something"; }
+    step "fuzzers, two minutes each"
+    make -s fuzz BUILD="$BUILD" FUZZ_SECONDS=120 || fail "a fuzzer found something"
 
     step "a big-endian machine, s390x under qemu: the library without warnings, and tests if CMOCKA is set"
     sh tests/machines.sh s390x || fail "what is marked FAILED above"

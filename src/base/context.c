@@ -91,11 +91,21 @@ ptowsp_status ptowsp_context_create(const ptowsp_context_desc *desc, ptowsp_cont
 void ptowsp_context_destroy(ptowsp_context *context) {
     if (context) {
         PTOWSP_ASSERT(!pwsp_load_relaxed(&context->busy));
-        PTOWSP_ASSERT(context->module_count == 0 && "a context destroyed before its modules");
+        PTOWSP_ASSERT(context->owned_count == 0 &&
+                      "a context destroyed before what was made from it");
         pwsp_memory memory = context->memory;
         pwsp_pool_destroy(context->pool);
         pwsp_memory_free(&memory, context, sizeof(ptowsp_context));
     }
+}
+
+PWSP_INTERNAL void pwsp_context_own(ptowsp_context *context) {
+    context->owned_count++;
+}
+
+PWSP_INTERNAL void pwsp_context_disown(ptowsp_context *context) {
+    PTOWSP_ASSERT(context->owned_count > 0 && "destroyed twice, or of another context");
+    context->owned_count--;
 }
 
 ptowsp_error ptowsp_context_error(const ptowsp_context *context) {

@@ -10,8 +10,8 @@
 struct ptowsp_context {
     pwsp_memory memory;
     pwsp_pool *pool;
-    uint32_t busy;          // atomic: a job is running
-    uint64_t module_count;  // that have not been destroyed
+    uint32_t busy;         // atomic: a job is running
+    uint64_t owned_count;  // of what was made from it and is not destroyed
     ptowsp_status status;
     uint64_t index;
     char text[PWSP_ERROR_TEXT_MAX];
@@ -20,6 +20,10 @@ struct ptowsp_context {
 // Records a failure with a printf text and returns the status.
 PWSP_INTERNAL ptowsp_status pwsp_fail(ptowsp_context *context, ptowsp_status status, uint64_t index,
                                       const char *format, ...) PWSP_PRINTF(4, 5);
+
+// Count what is made from a context, and what of it is destroyed.
+PWSP_INTERNAL void pwsp_context_own(ptowsp_context *context);
+PWSP_INTERNAL void pwsp_context_disown(ptowsp_context *context);
 
 // Marks the context as running; false when it already is, and then nothing of it may be touched:
 // the call comes from inside a job, perhaps on another thread.

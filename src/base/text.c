@@ -17,6 +17,7 @@ static void pwsp_text_buffer_write(void *user, const char *text, size_t length) 
 }
 
 ptowsp_text ptowsp_text_to_buffer(ptowsp_text_buffer *buffer) {
+    PTOWSP_ASSERT(buffer && (buffer->size == 0 || buffer->data));
     ptowsp_text text = {pwsp_text_buffer_write, buffer};
     buffer->length = 0;
     if (buffer->size > 0) {

@@ -181,6 +181,7 @@ static ptowsp_status pwsp_device_open(ptowsp_context *context, const ptowsp_devi
         bool is_open = pwsp_load_seq_cst(&device->opened_count) == device->scheduler_count;
         pwsp_sleeper_end(&device->host, is_open, 0);
     }
+    pwsp_context_own(context);
     *out_device = device;
     return PTOWSP_OK;
 }
@@ -253,6 +254,7 @@ ptowsp_status ptowsp_device_close(ptowsp_device *device) {
         pwsp_device_stop(device);
         status = pwsp_device_memory_end(&device->memory);
         pwsp_device_free(device);
+        pwsp_context_disown(context);
     }
     pwsp_context_leave(context);
     return status;

@@ -51,6 +51,7 @@ ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptowsp_graph_de
         return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "graph: no memory");
     }
     graph->context = context;
+    pwsp_context_own(context);
     graph->memory = context->memory;
     graph->lane_count = lane_count;
     // Counted here, because the system opens a file to count processors.
@@ -100,6 +101,7 @@ void ptowsp_graph_destroy(ptowsp_graph *graph) {
     PWSP_GRAPH_FREE(graph, core_stats, core_capacity);
     pwsp_arena_free(&graph->arena);
     pwsp_memory memory = graph->memory;
+    pwsp_context_disown(graph->context);
     pwsp_memory_free(&memory, graph->lanes, graph->lane_count * sizeof(pwsp_graph_lane));
     pwsp_memory_free(&memory, graph->lane_stats,
                      graph->lane_count * sizeof(ptowsp_graph_lane_stats));

@@ -40,6 +40,8 @@ ptowsp_status ptowsp_run_create(ptowsp_context *context, const ptowsp_program *p
     if (run) {
         run->context = context;
         run->program = program;
+        pwsp_context_own(context);
+        pwsp_fetch_add_acq_rel(program->run_count, 1u);
     }
     if (!run || !pwsp_run_init(run)) {
         ptowsp_run_destroy(run);
@@ -58,7 +60,10 @@ void ptowsp_run_destroy(ptowsp_run *run) {
         ptowsp_run_wait(run);
     }
     const pwsp_memory *memory = &run->context->memory;
+    PTOWSP_ASSERT(!pwsp_load_relaxed(&run->is_running));
     pwsp_start_destroy(run->start);
+    pwsp_context_disown(run->context);
+    pwsp_fetch_add_acq_rel(run->program->run_count, UINT32_MAX);
     pwsp_workers_destroy(run->workers);
     pwsp_frontend_destroy(run->front);
     pwsp_pipes_free(&run->pipes);

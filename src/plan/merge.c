@@ -132,6 +132,7 @@ static bool pwsp_partial_is_empty(const ptowsp_partial *state) {
 }
 
 void ptowsp_merge_clear(ptowsp_partial *state, float *acc, uint32_t dim) {
+    PTOWSP_ASSERT(state);
     state->m = -pwsp_infinity();
     state->l = 0.0f;
     if (dim > 0) {  // acc may be NULL
@@ -143,6 +144,7 @@ void ptowsp_merge_clear(ptowsp_partial *state, float *acc, uint32_t dim) {
 void ptowsp_merge_add(ptowsp_partial *state, float *acc, const ptowsp_partial *part,
                       const float *part_acc, uint32_t dim) {
     PWSP_ROUND_APART;
+    PTOWSP_ASSERT(state && part && (dim == 0 || (acc && part_acc)));
     if (pwsp_partial_is_empty(part)) {
         return;
     }
@@ -173,6 +175,7 @@ void ptowsp_merge_add(ptowsp_partial *state, float *acc, const ptowsp_partial *p
 }
 
 float ptowsp_merge_finish(const ptowsp_partial *state, const float *acc, uint32_t dim, float *out) {
+    PTOWSP_ASSERT(state && (dim == 0 || (acc && out)));
     if (pwsp_partial_is_empty(state)) {
         if (dim > 0) {
             memset(out, 0, dim * sizeof *out);
@@ -221,6 +224,7 @@ static void pwsp_merge_take(ptowsp_partial *whole, pwsp_merge_parts *parts,
 
 float ptowsp_merge_partials(const ptowsp_partial *states, const float *accs, uint32_t part_count,
                             size_t stride, uint32_t dim, float *out) {
+    PTOWSP_ASSERT(part_count == 0 || (states && (dim == 0 || accs)));
     ptowsp_partial whole;
     ptowsp_merge_clear(&whole, out, dim);
     pwsp_merge_raise(&whole, states, part_count, stride);

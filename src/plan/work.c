@@ -38,6 +38,7 @@ ptowsp_status ptowsp_work_create(ptowsp_context *context, uint64_t count, ptowsp
     size_t offset = PWSP_WORK_ALIGN + ((size_t)(0 - (uintptr_t)base) & (PWSP_WORK_ALIGN - 1));
     pwsp_work_block block = {base, size};
     memcpy(base + offset - sizeof block, &block, sizeof block);
+    pwsp_context_own(context);
     *out_work = (ptowsp_work *)(void *)(base + offset);
     return PTOWSP_OK;
 }
@@ -46,6 +47,7 @@ void ptowsp_work_destroy(ptowsp_context *context, ptowsp_work *work) {
     if (work) {
         pwsp_work_block block;
         memcpy(&block, (char *)work - sizeof block, sizeof block);
+        pwsp_context_disown(context);
         pwsp_memory_free(&context->memory, block.base, block.size);
     }
 }

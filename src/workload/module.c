@@ -228,7 +228,7 @@ ptowsp_status ptowsp_module_create(ptowsp_context *context, const ptowsp_module_
         (ptowsp_module *)pwsp_memory_alloc(&context->memory, sizeof(ptowsp_module));
     if (module) {
         module->context = context;
-        context->module_count++;
+        pwsp_context_own(context);
         module->slot_count = slot_count;
         module->index = PTOWSP_NO_INDEX;
         pwsp_arena_init(&module->arena, &context->memory);
@@ -251,7 +251,7 @@ void ptowsp_module_destroy(ptowsp_module *module) {
         return;
     }
     pwsp_memory memory = module->context->memory;
-    module->context->module_count--;
+    pwsp_context_disown(module->context);
     pwsp_names_free(&module->bindables, &memory);
     pwsp_names_free(&module->kernel_names, &memory);
     pwsp_names_free(&module->workload_names, &memory);

@@ -6,6 +6,7 @@
 
 #include "program.h"
 
+#include "../base/atomic.h"
 #include "../base/text.h"
 #include "compile.h"
 #include "read.h"
@@ -375,7 +376,10 @@ ptowsp_status ptowsp_program_create(ptowsp_context *context, ptowsp_module *modu
             return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
                              "program: out of memory");
         }
+        program->context = context;
+        pwsp_context_own(context);
         program->memory = context->memory;
+        program->run_count = &program->runs;
         pwsp_arena_init(&program->arena, &context->memory);
         compiler.module = module;
         compiler.program = program;
@@ -456,6 +460,8 @@ void ptowsp_program_destroy(ptowsp_program *program) {
     if (!program) {
         return;
     }
+    PTOWSP_ASSERT(pwsp_load_relaxed(&program->runs) == 0 && "a program destroyed before its runs");
+    pwsp_context_disown(program->context);
     for (uint32_t i = 1; program->has_codes && i < program->kernels.count; i++) {
         pwsp_tile_code_release(PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i)->code);
     }

@@ -189,7 +189,10 @@ typedef struct pwsp_transient {
 } pwsp_transient;
 
 struct ptowsp_program {
+    ptowsp_context *context;  // that counts it
     pwsp_memory memory;
+    uint32_t runs;             // atomic: of this program, that are not destroyed
+    uint32_t *run_count;       // of runs: a run has the program as const
     pwsp_arena arena;          // names and steps
     const char *name;          // of the module
     ptowsp_schedule schedule;  // resolved; its keys are compiled

@@ -2,48 +2,15 @@
 // refused with nothing written. Every array is a block of exactly its size, between its sanitizer's
 // guards. The plan is then taken on by a step, and damaged, which the check has to find.
 
-#include "attention_judge.h"
+#include "../attention_judge.h"
+#include "bytes.h"
 
 #define SEQUENCE_MAX 40
 #define UNIT_MAX     2000
-#define REQUIRE(condition)                                                                         \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "line %d: %s\n", __LINE__, #condition);                                \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-typedef struct bytes {
-    const uint8_t *data;
-    size_t size;
-} bytes;
-
-static uint32_t take(bytes *in, size_t count) {
-    uint32_t value = 0;
-    for (size_t i = 0; i < count && in->size > 0; i++, in->data++, in->size--) {
-        value = value << 8 | *in->data;
-    }
-    return value;
-}
-
-// Mostly a small number, sometimes any.
-static uint32_t take_number(bytes *in) {
-    uint32_t kind = take(in, 1);
-    switch (kind % 8) {
-    case 0: return 0;
-    case 1: return take(in, 4);
-    case 2: return take(in, 2);
-    case 3: return UINT32_C(1) << kind / 8;
-    default: return take(in, 1);
-    }
-}
 
 static double take_cost(bytes *in) {
     const double some[] = {0, 1, 1.0 / 64, 0x1p30, 0x1p15, 3.7, 1e-300, 1e300, -1, INFINITY, NAN};
-    uint32_t kind = take(in, 1);
+    uint32_t kind = (uint32_t)take(in, 1);
     return kind < 240 ? some[kind % (kind < 200 ? 6 : 11)] : (double)take(in, 4) * 0x1p-20;
 }
 
@@ -57,7 +24,7 @@ typedef struct step {
 
 static void step_make(step *s, bytes *in) {
     memset(s, 0, sizeof *s);
-    uint32_t flags = take(in, 1);
+    uint32_t flags = (uint32_t)take(in, 1);
     ptowsp_attention_config *c = &s->config;
     c->head_count = take_number(in);
     c->group = take_number(in);
@@ -86,7 +53,7 @@ static void step_make(step *s, bytes *in) {
         c->lane_speeds = s->speeds;
     }
     if (flags & 32) {
-        c->tier_count = take(in, 1) % 4;
+        c->tier_count = take_below(in, 4);
         s->tiers = (ptowsp_tier *)reference_alloc(c->tier_count, sizeof *s->tiers);
         for (uint32_t i = 0; i < c->tier_count; i++) {
             s->tiers[i].id = (uint8_t)take(in, 1);
@@ -95,7 +62,7 @@ static void step_make(step *s, bytes *in) {
         }
         c->tiers = s->tiers;
     }
-    uint32_t count = take(in, 1) % SEQUENCE_MAX;
+    uint32_t count = take_below(in, SEQUENCE_MAX);
     s->kv = (int32_t *)reference_alloc(count, sizeof *s->kv);
     s->queries = flags & 64 ? (int32_t *)reference_alloc(count, sizeof *s->queries) : NULL;
     for (uint32_t i = 0; i < count; i++) {
@@ -161,7 +128,7 @@ static void require_good(const step *s, const ptowsp_attention_plan *plan,
 static void require_update(step *s, bytes *in, ptowsp_attention_plan *plan) {
     const double gains[4] = {0, 0.05, 1, INFINITY};
     for (uint32_t i = 0; i < s->batch.sequence_count; i++) {
-        uint32_t more = take(in, 1);
+        uint32_t more = (uint32_t)take(in, 1);
         if (s->kv[i] > 0 && s->kv[i] < 0x40000000) {
             s->kv[i] = more == 255 ? 0 : s->kv[i] + (int32_t)more % 4;
         }
@@ -182,7 +149,7 @@ static void require_update(step *s, bytes *in, ptowsp_attention_plan *plan) {
 
 // Another word somewhere: found, if the reference calls it wrong; never a fault of memory.
 static void require_found(const step *s, bytes *in, ptowsp_attention_plan *plan) {
-    uint32_t where = take(in, 1), at = take(in, 2), value = take_number(in);
+    uint32_t where = (uint32_t)take(in, 1), at = (uint32_t)take(in, 2), value = take_number(in);
     uint32_t words = (uint32_t)(sizeof(ptowsp_work) / sizeof(uint32_t));
     switch (where % 8) {
     case 0: plan->unit_begin[at % (plan->lane_count + 1)] = value; break;

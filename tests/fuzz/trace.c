@@ -2,10 +2,9 @@
 
 #include "common/lengths.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include "bytes.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char error[200] = "";
