@@ -14,7 +14,7 @@ void main_(Run &run) {
     const i64 tiles = run.size(AXIS_tiles);
     const i64 workers = run.size(AXIS_workers);
     const u64 depth = run.symbol(SYMBOL_depth);
-    // main/pipeline double buffer
+    // main/pipeline "double buffer"
     {
         Pipeline pipeline(run, 0, 1);
         pipeline.tile(TENSOR_x, READ);
@@ -30,7 +30,7 @@ void main_(Run &run) {
             started.record(load, 3);
             for (i64 i = 0; i < tiles && load.good(); i++) {
                 if (i64 place; free.receive_one(load, place, 4)) {
-                    // main/pipeline double buffer/process load/for_each i/receive place/task load
+                    // main/pipeline "double buffer"/process load/for_each i/receive place/task load
                     {
                         Task task(load, KERNEL_load, 5);
                         task.axis(place);
@@ -52,7 +52,7 @@ void main_(Run &run) {
                     [&, worker](Run &compute) {
                 const Array<i64> order(compute, ARRAY_order);
                 for (i64 place; loaded.receive(compute, place, 12);) {
-                    // main/pipeline double buffer/process compute/consume place/task compute
+                    // main/pipeline "double buffer"/process compute/consume place/task compute
                     {
                         Task task(compute, KERNEL_compute, 13);
                         task.axis(place);
@@ -60,7 +60,7 @@ void main_(Run &run) {
                         task.tile(TENSOR_ring, READ, {place}, 0, 8, 0, 32);
                         task.submit();
                     }
-                    // main/pipeline double buffer/process compute/consume place/send free
+                    // main/pipeline "double buffer"/process compute/consume place/send free
                     compute.at(14);
                     free.send(compute, order[place], 14);
                 }

@@ -52,7 +52,7 @@ void layer(Run &run, i64 layer_2, u64 capacity, bool is_last) {
                 // layer/parallel token/select chosen/when
                 run.at(5);
                 if ((gates[chosen_entry.entry] < capacity && !is_last) || (seed & 3) == 0) {
-                    // layer/parallel token/select chosen/when/task expert ffn
+                    // layer/parallel token/select chosen/when/task "expert ffn"
                     Task task(run, KERNEL_expert_ffn, 6);
                     task.axis(token);
                     task.axis(chosen);
