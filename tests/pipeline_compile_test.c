@@ -191,7 +191,7 @@ static void pipeline_compile__a_module_is_printed(void **state) {
     build(&f);
     ptowsp_module_print(f.m, sink(&f));
     assert_string_equal(
-        f.text, "module decode\n"
+        f.text, "module decode slots 4\n"
                 "axis tiles dynamic\n"
                 "axis workers 2\n"
                 "symbol depth\n"
