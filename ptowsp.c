@@ -12324,8 +12324,7 @@ PWSP_INTERNAL uint32_t pwsp_exprs_operator(pwsp_exprs *exprs, const pwsp_memory 
 
 PWSP_INTERNAL void pwsp_name_print(const char *name, ptowsp_text text) {
     // Words that stand where a name may stand, but mean something else there.
-    static const char *const reserved[] = {"true",     "false",     "slot_u64",
-                                           "slot_i64", "slot_bool", ""};
+    static const char reserved[][12] = {"true", "false", "slot_u64", "slot_i64", "slot_bool", ""};
     bool is_word = name[0] < '0' || name[0] > '9';
     for (uint32_t i = 0; is_word && name[i] != '\0'; i++) {
         is_word = pwsp_name_is_word_part(name[i]);
@@ -13912,8 +13911,8 @@ ptowsp_status ptowsp_mesh_layout_join(ptowsp_context *context, const ptowsp_mesh
     for (uint32_t axis = 0; axis < mesh->axis_count; axis++) {
         const pwsp_join_rule *rule = pwsp_join_find(join, a, b, axis, mesh->sizes[axis]);
         if (!rule) {
-            static const char *const operations[] = {"a sum", "a product by element", "a maximum",
-                                                     "a matrix product"};
+            static const char operations[][24] = {"a sum", "a product by element", "a maximum",
+                                                  "a matrix product"};
             char line[80];
             ptowsp_text_buffer buffer = {line, sizeof line, 0};
             pwsp_text_format(ptowsp_text_to_buffer(&buffer), "no rule for %s of these",
@@ -38654,9 +38653,9 @@ PWSP_INTERNAL uint32_t pwsp_module_use(ptowsp_module *module, ptowsp_expr expr, 
 // -- errors ---------------------------------------------------------------------------------------
 
 // Words of nodes, by their kind.
-static const char *const pwsp_statement_words[] = {"", "",
+static const char pwsp_statement_words[][12] = {"", "",
 #define PWSP_STATEMENT_WORD(kind, word, parse) word,
-                                                   PWSP_STATEMENTS(PWSP_STATEMENT_WORD)
+                                                PWSP_STATEMENTS(PWSP_STATEMENT_WORD)
 #undef PWSP_STATEMENT_WORD
 };
 
@@ -46446,7 +46445,7 @@ static void pwsp_lex_number(pwsp_parser *p) {
 }
 
 // Signs of two characters come first. The end of the table is "".
-static const char *const pwsp_signs[] = {
+static const char pwsp_signs[][3] = {
     "<<", ">>", "==", "!=", "<=", ">=", "&&", "||", "+", "-", "*", "/", "%", "&", "^",
     "|",  "<",  ">",  "~",  "!",  "?",  ":",  "(",  ")", "[", "]", ",", "=", "",
 };
@@ -46573,7 +46572,7 @@ static ptowsp_expr pwsp_parse_apply(pwsp_expr_op op, ptowsp_expr a, ptowsp_expr 
 
 typedef struct pwsp_parse_row {
     pwsp_expr_op op;
-    const char *text;
+    char text[8];
     uint32_t precedence, operands;
 } pwsp_parse_row;
 
@@ -46630,7 +46629,7 @@ static bool pwsp_parse_named(pwsp_parser *p, const char *name, ptowsp_expr *out_
 static bool pwsp_parse_field(pwsp_parser *p, const char *name, ptowsp_expr index,
                              ptowsp_expr *out_expr) {
     static const struct {
-        const char *text;
+        char text[16];
         uint32_t flags;
     } fields[] = {
 #define PWSP_PARSE_FIELD(name, text, dtype, byte, flags, units, merges) {text, flags},
@@ -46723,7 +46722,7 @@ static bool pwsp_parse_function(pwsp_parser *p, const pwsp_parse_row *row, ptows
 static bool pwsp_parse_word(pwsp_parser *p, ptowsp_expr *out_expr) {
     const uint64_t column = p->column;
     const bool is_word = p->token == PWSP_TOKEN_WORD;
-    static const char *const slots[] = {"slot_bool", "slot_i64", "slot_u64"};
+    static const char slots[][12] = {"slot_bool", "slot_i64", "slot_u64"};
     for (uint32_t i = 0; is_word && i < 3; i++) {
         if (pwsp_parse_is(p, slots[i])) {
             return pwsp_parse_slot_read(p, (ptowsp_type)(PTOWSP_TYPE_BOOL + i), out_expr);
@@ -47555,7 +47554,7 @@ static bool pwsp_parse_tensor_line(pwsp_parser *p) {
 
 // -- kernels --------------------------------------------------------------------------------------
 
-static const char *const pwsp_directions[] = {"in", "out", "inout"};
+static const char pwsp_directions[][8] = {"in", "out", "inout"};
 
 static bool pwsp_parse_param_name(pwsp_parser *p, const char **out_name) {
     char name[PTOWSP_NAME_MAX + 1];
@@ -47603,8 +47602,8 @@ typedef struct pwsp_parse_kind {
     bool has_cost, is_tile, is_time_only, is_pto;
 } pwsp_parse_kind;
 
-static bool pwsp_parse_words(pwsp_parser *p, const char *const *words) {
-    for (; *words; words++) {
+static bool pwsp_parse_words(pwsp_parser *p, const char (*words)[12]) {
+    for (; (*words)[0] != '\0'; words++) {
         if (!pwsp_parse_expect(p, *words)) {
             return false;
         }
@@ -47613,8 +47612,8 @@ static bool pwsp_parse_words(pwsp_parser *p, const char *const *words) {
 }
 
 static bool pwsp_parse_kind_of(pwsp_parser *p, ptowsp_kernel_desc *desc, pwsp_parse_kind *kind) {
-    static const char *const cost[] = {"by", "a", "cost", "function", NULL};
-    static const char *const pto[] = {"PTO", "-", "ISA", "source", NULL};
+    static const char cost[][12] = {"by", "a", "cost", "function", ""};
+    static const char pto[][12] = {"PTO", "-", "ISA", "source", ""};
     memset(kind, 0, sizeof *kind);
     while (pwsp_parse_try(p, ",")) {
         if (pwsp_parse_try(p, "cycles")) {
