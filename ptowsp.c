@@ -18718,6 +18718,22 @@ PWSP_INLINE bool pwsp_tile_core_run(pwsp_tile_core *core, const pwsp_tile_code *
     return pwsp_tile_core_check(core, code, task);
 }
 
+// For choices (workload/module.h): no kernel has cycles or memory of its own.
+PWSP_INLINE ptowsp_cycles pwsp_kernel_tile_cycles(const ptowsp_module *module, ptowsp_kernel kernel,
+                                                  const ptowsp_cost *cost) {
+    (void)module;
+    (void)kernel;
+    (void)cost;
+    return 0;
+}
+
+PWSP_INLINE void pwsp_kernel_print_memory(const ptowsp_module *module, ptowsp_kernel kernel,
+                                          ptowsp_text text) {
+    (void)module;
+    (void)kernel;
+    (void)text;
+}
+
 #endif
 
 #endif  // absent
@@ -38624,6 +38640,14 @@ PWSP_INTERNAL void pwsp_module_print_step(const ptowsp_module *module, uint32_t 
 PWSP_INTERNAL uint32_t pwsp_expr_with_args(ptowsp_module *module, uint32_t id,
                                            const ptowsp_expr *args, uint32_t count);
 
+// The cycles of a tile kernel's task with full tiles; 0 if it is none, or cannot be measured.
+PWSP_INTERNAL ptowsp_cycles pwsp_kernel_tile_cycles(const ptowsp_module *module,
+                                                    ptowsp_kernel kernel, const ptowsp_cost *cost);
+
+// Writes ", cube, L1 1024 bytes, ...": the unit and the memory of a tile kernel; else nothing.
+PWSP_INTERNAL void pwsp_kernel_print_memory(const ptowsp_module *module, ptowsp_kernel kernel,
+                                            ptowsp_text text);
+
 // Adds the task of a choice: a task for each variant that may take it, under conditions.
 PWSP_INTERNAL ptowsp_node pwsp_task_choose(ptowsp_module *module, const ptowsp_task_desc *desc);
 
@@ -40424,15 +40448,7 @@ static uint64_t pwsp_variant_cost(const ptowsp_module *module, const ptowsp_vari
                                   const ptowsp_cost *cost) {
     const pwsp_kernel_info *kernel = PWSP_KERNEL(module, variant->kernel.id);
     uint64_t cycles = variant->cost ? variant->cost : kernel->cycles;
-#if !defined(PTOWSP_NO_TILES)
-    ptowsp_kernel_stats stats;
-    if (cycles == 0 && kernel->code &&
-        ptowsp_kernel_measure(module, variant->kernel, cost, &stats) == PTOWSP_OK) {
-        cycles = stats.cycles;
-    }
-#else
-    (void)cost;
-#endif
+    cycles = cycles ? cycles : pwsp_kernel_tile_cycles(module, variant->kernel, cost);
     return cycles ? cycles : PWSP_COST_UNKNOWN;
 }
 
@@ -40708,19 +40724,8 @@ static void pwsp_explain_variant(ptowsp_module *module, const pwsp_variant_info 
     } else {
         pwsp_text_format(text, "%" PRIu64, variant->cost);
     }
-#if !defined(PTOWSP_NO_TILES)
     ptowsp_kernel handle = {variant->kernel};
-    ptowsp_kernel_stats stats;
-    if (kernel->code && ptowsp_kernel_measure(module, handle, NULL, &stats) == PTOWSP_OK) {
-        pwsp_text_format(text, ", %s", ptowsp_unit_name(kernel->unit));
-        for (uint32_t i = 0; i < PTOWSP_MEMORY_COUNT; i++) {
-            if (stats.memory_bytes[i]) {
-                pwsp_text_format(text, ", %s %" PRIu32 " bytes",
-                                 ptowsp_memory_name((ptowsp_memory)i), stats.memory_bytes[i]);
-            }
-        }
-    }
-#endif
+    pwsp_kernel_print_memory(module, handle, text);
     if (task) {
         verdict = pwsp_variant_judge(module, variant, task, &condition);
     }
@@ -48761,6 +48766,33 @@ void ptowsp_kernel_print(const ptowsp_module *module, ptowsp_kernel kernel, ptow
     const pwsp_kernel_info *info = pwsp_kernel_find(module, kernel);
     if (info) {
         pwsp_body_print(info->body, info->code, text);
+    }
+}
+
+// -- for choices ----------------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_cycles pwsp_kernel_tile_cycles(const ptowsp_module *module,
+                                                    ptowsp_kernel kernel, const ptowsp_cost *cost) {
+    ptowsp_kernel_stats stats;
+    return PWSP_KERNEL(module, kernel.id)->code &&
+                   ptowsp_kernel_measure(module, kernel, cost, &stats) == PTOWSP_OK
+               ? stats.cycles
+               : 0;
+}
+
+PWSP_INTERNAL void pwsp_kernel_print_memory(const ptowsp_module *module, ptowsp_kernel kernel,
+                                            ptowsp_text text) {
+    const pwsp_kernel_info *info = PWSP_KERNEL(module, kernel.id);
+    ptowsp_kernel_stats stats;
+    if (!info->code || ptowsp_kernel_measure(module, kernel, NULL, &stats) != PTOWSP_OK) {
+        return;
+    }
+    pwsp_text_format(text, ", %s", ptowsp_unit_name(info->unit));
+    for (uint32_t i = 0; i < PTOWSP_MEMORY_COUNT; i++) {
+        if (stats.memory_bytes[i]) {
+            pwsp_text_format(text, ", %s %u bytes", ptowsp_memory_name((ptowsp_memory)i),
+                             stats.memory_bytes[i]);
+        }
     }
 }
 
