@@ -46672,7 +46672,7 @@ static bool pwsp_parse_read(pwsp_parser *p, const char *name, uint64_t column,
 }
 
 static bool pwsp_parse_slot_read(pwsp_parser *p, ptowsp_type type, ptowsp_expr *out_expr) {
-    uint64_t slot;
+    uint64_t slot = 0;
     pwsp_parse_next(p);
     if (!pwsp_parse_expect(p, "[") || !pwsp_parse_number(p, UINT32_MAX, &slot) ||
         !pwsp_parse_expect(p, "]")) {
@@ -47038,7 +47038,7 @@ static bool pwsp_parse_after(pwsp_parser *p, ptowsp_node *after, uint32_t *out_c
         return true;
     }
     do {
-        uint64_t label, low = 0, high = p->node_count;
+        uint64_t label = 0, low = 0, high = p->node_count;
         if (*out_count == PTOWSP_TASK_AFTER_MAX) {
             return pwsp_parse_fail(p, "after more than %d nodes", PTOWSP_TASK_AFTER_MAX);
         }
@@ -47123,7 +47123,7 @@ static bool pwsp_parse_task(pwsp_parser *p, pwsp_node_kind kind) {
     const uint64_t column = p->column;
     ptowsp_task_desc desc;
     uint32_t count;
-    uint64_t label;
+    uint64_t label = 0;
     (void)kind;
     memset(&desc, 0, sizeof desc);
     if (!pwsp_parse_name(p, "a kernel", name)) {
@@ -47203,7 +47203,7 @@ static bool pwsp_parse_call(pwsp_parser *p, pwsp_node_kind kind) {
 }
 
 static bool pwsp_parse_slot(pwsp_parser *p, pwsp_node_kind kind) {
-    uint64_t slot;
+    uint64_t slot = 0;
     if (!pwsp_parse_number(p, UINT32_MAX, &slot) || !pwsp_parse_expect(p, "=")) {
         return false;
     }
@@ -47231,7 +47231,7 @@ static bool pwsp_parse_pipeline(pwsp_parser *p, pwsp_node_kind kind) {
     char name[PTOWSP_NAME_MAX + 1];
     ptowsp_node after[PTOWSP_TASK_AFTER_MAX];
     uint32_t count;
-    uint64_t label;
+    uint64_t label = 0;
     (void)kind;
     if (!pwsp_parse_name(p, "a pipeline", name) || !pwsp_parse_after(p, after, &count) ||
         !pwsp_parse_as(p, &label)) {
@@ -47464,7 +47464,7 @@ static bool pwsp_parse_axis_line(pwsp_parser *p) {
             ptowsp_axis_plan_merges(m, name);
         }
     } else {
-        uint64_t size;
+        uint64_t size = 0;
         if (!pwsp_parse_number(p, INT64_MAX, &size)) {
             return false;
         }
@@ -47637,7 +47637,7 @@ static bool pwsp_parse_kind_of(pwsp_parser *p, ptowsp_kernel_desc *desc, pwsp_pa
                 return false;
             }
         } else {
-            uint64_t count;
+            uint64_t count = 0;
             if (!pwsp_parse_number(p, UINT64_MAX, &count)) {
                 return false;
             }
@@ -47714,7 +47714,7 @@ PWSP_INTERNAL bool pwsp_parse_kernel(pwsp_parser *p) {
     char name[PTOWSP_NAME_MAX + 1];
     ptowsp_kernel_desc desc;
     pwsp_parse_kind kind;
-    uint64_t axis_count;
+    uint64_t axis_count = 0;
     memset(&desc, 0, sizeof desc);
     if (!pwsp_parse_name(p, "a kernel", name) || !pwsp_parse_expect(p, "(") ||
         !pwsp_parse_expect(p, "axes") || !pwsp_parse_number(p, UINT32_MAX, &axis_count) ||

@@ -135,7 +135,7 @@ static bool pwsp_parse_read(pwsp_parser *p, const char *name, uint64_t column,
 }
 
 static bool pwsp_parse_slot_read(pwsp_parser *p, ptowsp_type type, ptowsp_expr *out_expr) {
-    uint64_t slot;
+    uint64_t slot = 0;
     pwsp_parse_next(p);
     if (!pwsp_parse_expect(p, "[") || !pwsp_parse_number(p, UINT32_MAX, &slot) ||
         !pwsp_parse_expect(p, "]")) {

@@ -69,7 +69,7 @@ static bool pwsp_parse_axis_line(pwsp_parser *p) {
             ptowsp_axis_plan_merges(m, name);
         }
     } else {
-        uint64_t size;
+        uint64_t size = 0;
         if (!pwsp_parse_number(p, INT64_MAX, &size)) {
             return false;
         }
@@ -242,7 +242,7 @@ static bool pwsp_parse_kind_of(pwsp_parser *p, ptowsp_kernel_desc *desc, pwsp_pa
                 return false;
             }
         } else {
-            uint64_t count;
+            uint64_t count = 0;
             if (!pwsp_parse_number(p, UINT64_MAX, &count)) {
                 return false;
             }
@@ -319,7 +319,7 @@ PWSP_INTERNAL bool pwsp_parse_kernel(pwsp_parser *p) {
     char name[PTOWSP_NAME_MAX + 1];
     ptowsp_kernel_desc desc;
     pwsp_parse_kind kind;
-    uint64_t axis_count;
+    uint64_t axis_count = 0;
     memset(&desc, 0, sizeof desc);
     if (!pwsp_parse_name(p, "a kernel", name) || !pwsp_parse_expect(p, "(") ||
         !pwsp_parse_expect(p, "axes") || !pwsp_parse_number(p, UINT32_MAX, &axis_count) ||
