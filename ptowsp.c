@@ -12345,8 +12345,7 @@ PWSP_INTERNAL uint32_t pwsp_exprs_operator(pwsp_exprs *exprs, const pwsp_memory 
 
 PWSP_INTERNAL void pwsp_name_print(const char *name, ptowsp_text text) {
     // Words that stand where a name may stand, but mean something else there.
-    static const char *const reserved[] = {"true",     "false",     "slot_u64",
-                                           "slot_i64", "slot_bool", ""};
+    static const char reserved[][12] = {"true", "false", "slot_u64", "slot_i64", "slot_bool", ""};
     bool is_word = name[0] < '0' || name[0] > '9';
     for (uint32_t i = 0; is_word && name[i] != '\0'; i++) {
         is_word = pwsp_name_is_word_part(name[i]);
@@ -13933,8 +13932,8 @@ ptowsp_status ptowsp_mesh_layout_join(ptowsp_context *context, const ptowsp_mesh
     for (uint32_t axis = 0; axis < mesh->axis_count; axis++) {
         const pwsp_join_rule *rule = pwsp_join_find(join, a, b, axis, mesh->sizes[axis]);
         if (!rule) {
-            static const char *const operations[] = {"a sum", "a product by element", "a maximum",
-                                                     "a matrix product"};
+            static const char operations[][24] = {"a sum", "a product by element", "a maximum",
+                                                  "a matrix product"};
             char line[80];
             ptowsp_text_buffer buffer = {line, sizeof line, 0};
             pwsp_text_format(ptowsp_text_to_buffer(&buffer), "no rule for %s of these",
@@ -18738,6 +18737,22 @@ PWSP_INLINE bool pwsp_tile_core_run(pwsp_tile_core *core, const pwsp_tile_code *
     (void)is_dry;
     *out_cycles = 0;
     return pwsp_tile_core_check(core, code, task);
+}
+
+// For choices (workload/module.h): no kernel has cycles or memory of its own.
+PWSP_INLINE ptowsp_cycles pwsp_kernel_tile_cycles(const ptowsp_module *module, ptowsp_kernel kernel,
+                                                  const ptowsp_cost *cost) {
+    (void)module;
+    (void)kernel;
+    (void)cost;
+    return 0;
+}
+
+PWSP_INLINE void pwsp_kernel_print_memory(const ptowsp_module *module, ptowsp_kernel kernel,
+                                          ptowsp_text text) {
+    (void)module;
+    (void)kernel;
+    (void)text;
 }
 
 #endif
@@ -38646,6 +38661,14 @@ PWSP_INTERNAL void pwsp_module_print_step(const ptowsp_module *module, uint32_t 
 PWSP_INTERNAL uint32_t pwsp_expr_with_args(ptowsp_module *module, uint32_t id,
                                            const ptowsp_expr *args, uint32_t count);
 
+// The cycles of a tile kernel's task with full tiles; 0 if it is none, or cannot be measured.
+PWSP_INTERNAL ptowsp_cycles pwsp_kernel_tile_cycles(const ptowsp_module *module,
+                                                    ptowsp_kernel kernel, const ptowsp_cost *cost);
+
+// Writes ", cube, L1 1024 bytes, ...": the unit and the memory of a tile kernel; else nothing.
+PWSP_INTERNAL void pwsp_kernel_print_memory(const ptowsp_module *module, ptowsp_kernel kernel,
+                                            ptowsp_text text);
+
 // Adds the task of a choice: a task for each variant that may take it, under conditions.
 PWSP_INTERNAL ptowsp_node pwsp_task_choose(ptowsp_module *module, const ptowsp_task_desc *desc);
 
@@ -38675,9 +38698,9 @@ PWSP_INTERNAL uint32_t pwsp_module_use(ptowsp_module *module, ptowsp_expr expr, 
 // -- errors ---------------------------------------------------------------------------------------
 
 // Words of nodes, by their kind.
-static const char *const pwsp_statement_words[] = {"", "",
+static const char pwsp_statement_words[][12] = {"", "",
 #define PWSP_STATEMENT_WORD(kind, word, parse) word,
-                                                   PWSP_STATEMENTS(PWSP_STATEMENT_WORD)
+                                                PWSP_STATEMENTS(PWSP_STATEMENT_WORD)
 #undef PWSP_STATEMENT_WORD
 };
 
@@ -40446,15 +40469,7 @@ static uint64_t pwsp_variant_cost(const ptowsp_module *module, const ptowsp_vari
                                   const ptowsp_cost *cost) {
     const pwsp_kernel_info *kernel = PWSP_KERNEL(module, variant->kernel.id);
     uint64_t cycles = variant->cost ? variant->cost : kernel->cycles;
-#if !defined(PTOWSP_NO_TILES)
-    ptowsp_kernel_stats stats;
-    if (cycles == 0 && kernel->code &&
-        ptowsp_kernel_measure(module, variant->kernel, cost, &stats) == PTOWSP_OK) {
-        cycles = stats.cycles;
-    }
-#else
-    (void)cost;
-#endif
+    cycles = cycles ? cycles : pwsp_kernel_tile_cycles(module, variant->kernel, cost);
     return cycles ? cycles : PWSP_COST_UNKNOWN;
 }
 
@@ -40730,19 +40745,8 @@ static void pwsp_explain_variant(ptowsp_module *module, const pwsp_variant_info 
     } else {
         pwsp_text_format(text, "%" PRIu64, variant->cost);
     }
-#if !defined(PTOWSP_NO_TILES)
     ptowsp_kernel handle = {variant->kernel};
-    ptowsp_kernel_stats stats;
-    if (kernel->code && ptowsp_kernel_measure(module, handle, NULL, &stats) == PTOWSP_OK) {
-        pwsp_text_format(text, ", %s", ptowsp_unit_name(kernel->unit));
-        for (uint32_t i = 0; i < PTOWSP_MEMORY_COUNT; i++) {
-            if (stats.memory_bytes[i]) {
-                pwsp_text_format(text, ", %s %" PRIu32 " bytes",
-                                 ptowsp_memory_name((ptowsp_memory)i), stats.memory_bytes[i]);
-            }
-        }
-    }
-#endif
+    pwsp_kernel_print_memory(module, handle, text);
     if (task) {
         verdict = pwsp_variant_judge(module, variant, task, &condition);
     }
@@ -46475,7 +46479,7 @@ static void pwsp_lex_number(pwsp_parser *p) {
 }
 
 // Signs of two characters come first. The end of the table is "".
-static const char *const pwsp_signs[] = {
+static const char pwsp_signs[][3] = {
     "<<", ">>", "==", "!=", "<=", ">=", "&&", "||", "+", "-", "*", "/", "%", "&", "^",
     "|",  "<",  ">",  "~",  "!",  "?",  ":",  "(",  ")", "[", "]", ",", "=", "",
 };
@@ -46602,7 +46606,7 @@ static ptowsp_expr pwsp_parse_apply(pwsp_expr_op op, ptowsp_expr a, ptowsp_expr 
 
 typedef struct pwsp_parse_row {
     pwsp_expr_op op;
-    const char *text;
+    char text[8];
     uint32_t precedence, operands;
 } pwsp_parse_row;
 
@@ -46659,7 +46663,7 @@ static bool pwsp_parse_named(pwsp_parser *p, const char *name, ptowsp_expr *out_
 static bool pwsp_parse_field(pwsp_parser *p, const char *name, ptowsp_expr index,
                              ptowsp_expr *out_expr) {
     static const struct {
-        const char *text;
+        char text[16];
         uint32_t flags;
     } fields[] = {
 #define PWSP_PARSE_FIELD(name, text, dtype, byte, flags, units, merges) {text, flags},
@@ -46697,7 +46701,7 @@ static bool pwsp_parse_read(pwsp_parser *p, const char *name, uint64_t column,
 }
 
 static bool pwsp_parse_slot_read(pwsp_parser *p, ptowsp_type type, ptowsp_expr *out_expr) {
-    uint64_t slot;
+    uint64_t slot = 0;
     pwsp_parse_next(p);
     if (!pwsp_parse_expect(p, "[") || !pwsp_parse_number(p, UINT32_MAX, &slot) ||
         !pwsp_parse_expect(p, "]")) {
@@ -46752,7 +46756,7 @@ static bool pwsp_parse_function(pwsp_parser *p, const pwsp_parse_row *row, ptows
 static bool pwsp_parse_word(pwsp_parser *p, ptowsp_expr *out_expr) {
     const uint64_t column = p->column;
     const bool is_word = p->token == PWSP_TOKEN_WORD;
-    static const char *const slots[] = {"slot_bool", "slot_i64", "slot_u64"};
+    static const char slots[][12] = {"slot_bool", "slot_i64", "slot_u64"};
     for (uint32_t i = 0; is_word && i < 3; i++) {
         if (pwsp_parse_is(p, slots[i])) {
             return pwsp_parse_slot_read(p, (ptowsp_type)(PTOWSP_TYPE_BOOL + i), out_expr);
@@ -47063,7 +47067,7 @@ static bool pwsp_parse_after(pwsp_parser *p, ptowsp_node *after, uint32_t *out_c
         return true;
     }
     do {
-        uint64_t label, low = 0, high = p->node_count;
+        uint64_t label = 0, low = 0, high = p->node_count;
         if (*out_count == PTOWSP_TASK_AFTER_MAX) {
             return pwsp_parse_fail(p, "after more than %d nodes", PTOWSP_TASK_AFTER_MAX);
         }
@@ -47148,7 +47152,7 @@ static bool pwsp_parse_task(pwsp_parser *p, pwsp_node_kind kind) {
     const uint64_t column = p->column;
     ptowsp_task_desc desc;
     uint32_t count;
-    uint64_t label;
+    uint64_t label = 0;
     (void)kind;
     memset(&desc, 0, sizeof desc);
     if (!pwsp_parse_name(p, "a kernel", name)) {
@@ -47228,7 +47232,7 @@ static bool pwsp_parse_call(pwsp_parser *p, pwsp_node_kind kind) {
 }
 
 static bool pwsp_parse_slot(pwsp_parser *p, pwsp_node_kind kind) {
-    uint64_t slot;
+    uint64_t slot = 0;
     if (!pwsp_parse_number(p, UINT32_MAX, &slot) || !pwsp_parse_expect(p, "=")) {
         return false;
     }
@@ -47256,7 +47260,7 @@ static bool pwsp_parse_pipeline(pwsp_parser *p, pwsp_node_kind kind) {
     char name[PTOWSP_NAME_MAX + 1];
     ptowsp_node after[PTOWSP_TASK_AFTER_MAX];
     uint32_t count;
-    uint64_t label;
+    uint64_t label = 0;
     (void)kind;
     if (!pwsp_parse_name(p, "a pipeline", name) || !pwsp_parse_after(p, after, &count) ||
         !pwsp_parse_as(p, &label)) {
@@ -47489,7 +47493,7 @@ static bool pwsp_parse_axis_line(pwsp_parser *p) {
             ptowsp_axis_plan_merges(m, name);
         }
     } else {
-        uint64_t size;
+        uint64_t size = 0;
         if (!pwsp_parse_number(p, INT64_MAX, &size)) {
             return false;
         }
@@ -47584,7 +47588,7 @@ static bool pwsp_parse_tensor_line(pwsp_parser *p) {
 
 // -- kernels --------------------------------------------------------------------------------------
 
-static const char *const pwsp_directions[] = {"in", "out", "inout"};
+static const char pwsp_directions[][8] = {"in", "out", "inout"};
 
 static bool pwsp_parse_param_name(pwsp_parser *p, const char **out_name) {
     char name[PTOWSP_NAME_MAX + 1];
@@ -47632,8 +47636,8 @@ typedef struct pwsp_parse_kind {
     bool has_cost, is_tile, is_time_only, is_pto;
 } pwsp_parse_kind;
 
-static bool pwsp_parse_words(pwsp_parser *p, const char *const *words) {
-    for (; *words; words++) {
+static bool pwsp_parse_words(pwsp_parser *p, const char (*words)[12]) {
+    for (; (*words)[0] != '\0'; words++) {
         if (!pwsp_parse_expect(p, *words)) {
             return false;
         }
@@ -47642,8 +47646,8 @@ static bool pwsp_parse_words(pwsp_parser *p, const char *const *words) {
 }
 
 static bool pwsp_parse_kind_of(pwsp_parser *p, ptowsp_kernel_desc *desc, pwsp_parse_kind *kind) {
-    static const char *const cost[] = {"by", "a", "cost", "function", NULL};
-    static const char *const pto[] = {"PTO", "-", "ISA", "source", NULL};
+    static const char cost[][12] = {"by", "a", "cost", "function", ""};
+    static const char pto[][12] = {"PTO", "-", "ISA", "source", ""};
     memset(kind, 0, sizeof *kind);
     while (pwsp_parse_try(p, ",")) {
         if (pwsp_parse_try(p, "cycles")) {
@@ -47662,7 +47666,7 @@ static bool pwsp_parse_kind_of(pwsp_parser *p, ptowsp_kernel_desc *desc, pwsp_pa
                 return false;
             }
         } else {
-            uint64_t count;
+            uint64_t count = 0;
             if (!pwsp_parse_number(p, UINT64_MAX, &count)) {
                 return false;
             }
@@ -47739,7 +47743,7 @@ PWSP_INTERNAL bool pwsp_parse_kernel(pwsp_parser *p) {
     char name[PTOWSP_NAME_MAX + 1];
     ptowsp_kernel_desc desc;
     pwsp_parse_kind kind;
-    uint64_t axis_count;
+    uint64_t axis_count = 0;
     memset(&desc, 0, sizeof desc);
     if (!pwsp_parse_name(p, "a kernel", name) || !pwsp_parse_expect(p, "(") ||
         !pwsp_parse_expect(p, "axes") || !pwsp_parse_number(p, UINT32_MAX, &axis_count) ||
@@ -48791,6 +48795,33 @@ void ptowsp_kernel_print(const ptowsp_module *module, ptowsp_kernel kernel, ptow
     const pwsp_kernel_info *info = pwsp_kernel_find(module, kernel);
     if (info) {
         pwsp_body_print(info->body, info->code, text);
+    }
+}
+
+// -- for choices ----------------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_cycles pwsp_kernel_tile_cycles(const ptowsp_module *module,
+                                                    ptowsp_kernel kernel, const ptowsp_cost *cost) {
+    ptowsp_kernel_stats stats;
+    return PWSP_KERNEL(module, kernel.id)->code &&
+                   ptowsp_kernel_measure(module, kernel, cost, &stats) == PTOWSP_OK
+               ? stats.cycles
+               : 0;
+}
+
+PWSP_INTERNAL void pwsp_kernel_print_memory(const ptowsp_module *module, ptowsp_kernel kernel,
+                                            ptowsp_text text) {
+    const pwsp_kernel_info *info = PWSP_KERNEL(module, kernel.id);
+    ptowsp_kernel_stats stats;
+    if (!info->code || ptowsp_kernel_measure(module, kernel, NULL, &stats) != PTOWSP_OK) {
+        return;
+    }
+    pwsp_text_format(text, ", %s", ptowsp_unit_name(info->unit));
+    for (uint32_t i = 0; i < PTOWSP_MEMORY_COUNT; i++) {
+        if (stats.memory_bytes[i]) {
+            pwsp_text_format(text, ", %s %u bytes", ptowsp_memory_name((ptowsp_memory)i),
+                             stats.memory_bytes[i]);
+        }
     }
 }
 

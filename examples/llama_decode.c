@@ -420,7 +420,8 @@ int main(int argc, char **argv) {
         bool is_path = argv[1][2] == 'm';
         int count = is_path ? 2 : 1;
         if (argc <= count) {
-            command_fail("--memory FILE");
+            fprintf(stderr, "llama_decode: --memory FILE\n");
+            return 2;
         }
         path = is_path ? argv[2] : path;
         is_timed = is_timed || !is_path;

@@ -156,8 +156,7 @@ PWSP_INTERNAL uint32_t pwsp_exprs_operator(pwsp_exprs *exprs, const pwsp_memory 
 
 PWSP_INTERNAL void pwsp_name_print(const char *name, ptowsp_text text) {
     // Words that stand where a name may stand, but mean something else there.
-    static const char *const reserved[] = {"true",     "false",     "slot_u64",
-                                           "slot_i64", "slot_bool", ""};
+    static const char reserved[][12] = {"true", "false", "slot_u64", "slot_i64", "slot_bool", ""};
     bool is_word = name[0] < '0' || name[0] > '9';
     for (uint32_t i = 0; is_word && name[i] != '\0'; i++) {
         is_word = pwsp_name_is_word_part(name[i]);

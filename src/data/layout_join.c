@@ -112,8 +112,8 @@ ptowsp_status ptowsp_mesh_layout_join(ptowsp_context *context, const ptowsp_mesh
     for (uint32_t axis = 0; axis < mesh->axis_count; axis++) {
         const pwsp_join_rule *rule = pwsp_join_find(join, a, b, axis, mesh->sizes[axis]);
         if (!rule) {
-            static const char *const operations[] = {"a sum", "a product by element", "a maximum",
-                                                     "a matrix product"};
+            static const char operations[][24] = {"a sum", "a product by element", "a maximum",
+                                                  "a matrix product"};
             char line[80];
             ptowsp_text_buffer buffer = {line, sizeof line, 0};
             pwsp_text_format(ptowsp_text_to_buffer(&buffer), "no rule for %s of these",

@@ -86,4 +86,20 @@ PWSP_INLINE bool pwsp_tile_core_run(pwsp_tile_core *core, const pwsp_tile_code *
     return pwsp_tile_core_check(core, code, task);
 }
 
+// For choices (workload/module.h): no kernel has cycles or memory of its own.
+PWSP_INLINE ptowsp_cycles pwsp_kernel_tile_cycles(const ptowsp_module *module, ptowsp_kernel kernel,
+                                                  const ptowsp_cost *cost) {
+    (void)module;
+    (void)kernel;
+    (void)cost;
+    return 0;
+}
+
+PWSP_INLINE void pwsp_kernel_print_memory(const ptowsp_module *module, ptowsp_kernel kernel,
+                                          ptowsp_text text) {
+    (void)module;
+    (void)kernel;
+    (void)text;
+}
+
 #endif

@@ -95,7 +95,7 @@ static void pwsp_lex_number(pwsp_parser *p) {
 }
 
 // Signs of two characters come first. The end of the table is "".
-static const char *const pwsp_signs[] = {
+static const char pwsp_signs[][3] = {
     "<<", ">>", "==", "!=", "<=", ">=", "&&", "||", "+", "-", "*", "/", "%", "&", "^",
     "|",  "<",  ">",  "~",  "!",  "?",  ":",  "(",  ")", "[", "]", ",", "=", "",
 };

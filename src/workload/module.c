@@ -17,9 +17,9 @@
 // -- errors ---------------------------------------------------------------------------------------
 
 // Words of nodes, by their kind.
-static const char *const pwsp_statement_words[] = {"", "",
+static const char pwsp_statement_words[][12] = {"", "",
 #define PWSP_STATEMENT_WORD(kind, word, parse) word,
-                                                   PWSP_STATEMENTS(PWSP_STATEMENT_WORD)
+                                                PWSP_STATEMENTS(PWSP_STATEMENT_WORD)
 #undef PWSP_STATEMENT_WORD
 };
 

@@ -327,6 +327,14 @@ PWSP_INTERNAL void pwsp_module_print_step(const ptowsp_module *module, uint32_t 
 PWSP_INTERNAL uint32_t pwsp_expr_with_args(ptowsp_module *module, uint32_t id,
                                            const ptowsp_expr *args, uint32_t count);
 
+// The cycles of a tile kernel's task with full tiles; 0 if it is none, or cannot be measured.
+PWSP_INTERNAL ptowsp_cycles pwsp_kernel_tile_cycles(const ptowsp_module *module,
+                                                    ptowsp_kernel kernel, const ptowsp_cost *cost);
+
+// Writes ", cube, L1 1024 bytes, ...": the unit and the memory of a tile kernel; else nothing.
+PWSP_INTERNAL void pwsp_kernel_print_memory(const ptowsp_module *module, ptowsp_kernel kernel,
+                                            ptowsp_text text);
+
 // Adds the task of a choice: a task for each variant that may take it, under conditions.
 PWSP_INTERNAL ptowsp_node pwsp_task_choose(ptowsp_module *module, const ptowsp_task_desc *desc);
 

@@ -40,7 +40,7 @@ static ptowsp_expr pwsp_parse_apply(pwsp_expr_op op, ptowsp_expr a, ptowsp_expr 
 
 typedef struct pwsp_parse_row {
     pwsp_expr_op op;
-    const char *text;
+    char text[8];
     uint32_t precedence, operands;
 } pwsp_parse_row;
 
@@ -97,7 +97,7 @@ static bool pwsp_parse_named(pwsp_parser *p, const char *name, ptowsp_expr *out_
 static bool pwsp_parse_field(pwsp_parser *p, const char *name, ptowsp_expr index,
                              ptowsp_expr *out_expr) {
     static const struct {
-        const char *text;
+        char text[16];
         uint32_t flags;
     } fields[] = {
 #define PWSP_PARSE_FIELD(name, text, dtype, byte, flags, units, merges) {text, flags},
@@ -135,7 +135,7 @@ static bool pwsp_parse_read(pwsp_parser *p, const char *name, uint64_t column,
 }
 
 static bool pwsp_parse_slot_read(pwsp_parser *p, ptowsp_type type, ptowsp_expr *out_expr) {
-    uint64_t slot;
+    uint64_t slot = 0;
     pwsp_parse_next(p);
     if (!pwsp_parse_expect(p, "[") || !pwsp_parse_number(p, UINT32_MAX, &slot) ||
         !pwsp_parse_expect(p, "]")) {
@@ -190,7 +190,7 @@ static bool pwsp_parse_function(pwsp_parser *p, const pwsp_parse_row *row, ptows
 static bool pwsp_parse_word(pwsp_parser *p, ptowsp_expr *out_expr) {
     const uint64_t column = p->column;
     const bool is_word = p->token == PWSP_TOKEN_WORD;
-    static const char *const slots[] = {"slot_bool", "slot_i64", "slot_u64"};
+    static const char slots[][12] = {"slot_bool", "slot_i64", "slot_u64"};
     for (uint32_t i = 0; is_word && i < 3; i++) {
         if (pwsp_parse_is(p, slots[i])) {
             return pwsp_parse_slot_read(p, (ptowsp_type)(PTOWSP_TYPE_BOOL + i), out_expr);

@@ -69,7 +69,7 @@ static bool pwsp_parse_axis_line(pwsp_parser *p) {
             ptowsp_axis_plan_merges(m, name);
         }
     } else {
-        uint64_t size;
+        uint64_t size = 0;
         if (!pwsp_parse_number(p, INT64_MAX, &size)) {
             return false;
         }
@@ -164,7 +164,7 @@ static bool pwsp_parse_tensor_line(pwsp_parser *p) {
 
 // -- kernels --------------------------------------------------------------------------------------
 
-static const char *const pwsp_directions[] = {"in", "out", "inout"};
+static const char pwsp_directions[][8] = {"in", "out", "inout"};
 
 static bool pwsp_parse_param_name(pwsp_parser *p, const char **out_name) {
     char name[PTOWSP_NAME_MAX + 1];
@@ -212,8 +212,8 @@ typedef struct pwsp_parse_kind {
     bool has_cost, is_tile, is_time_only, is_pto;
 } pwsp_parse_kind;
 
-static bool pwsp_parse_words(pwsp_parser *p, const char *const *words) {
-    for (; *words; words++) {
+static bool pwsp_parse_words(pwsp_parser *p, const char (*words)[12]) {
+    for (; (*words)[0] != '\0'; words++) {
         if (!pwsp_parse_expect(p, *words)) {
             return false;
         }
@@ -222,8 +222,8 @@ static bool pwsp_parse_words(pwsp_parser *p, const char *const *words) {
 }
 
 static bool pwsp_parse_kind_of(pwsp_parser *p, ptowsp_kernel_desc *desc, pwsp_parse_kind *kind) {
-    static const char *const cost[] = {"by", "a", "cost", "function", NULL};
-    static const char *const pto[] = {"PTO", "-", "ISA", "source", NULL};
+    static const char cost[][12] = {"by", "a", "cost", "function", ""};
+    static const char pto[][12] = {"PTO", "-", "ISA", "source", ""};
     memset(kind, 0, sizeof *kind);
     while (pwsp_parse_try(p, ",")) {
         if (pwsp_parse_try(p, "cycles")) {
@@ -242,7 +242,7 @@ static bool pwsp_parse_kind_of(pwsp_parser *p, ptowsp_kernel_desc *desc, pwsp_pa
                 return false;
             }
         } else {
-            uint64_t count;
+            uint64_t count = 0;
             if (!pwsp_parse_number(p, UINT64_MAX, &count)) {
                 return false;
             }
@@ -319,7 +319,7 @@ PWSP_INTERNAL bool pwsp_parse_kernel(pwsp_parser *p) {
     char name[PTOWSP_NAME_MAX + 1];
     ptowsp_kernel_desc desc;
     pwsp_parse_kind kind;
-    uint64_t axis_count;
+    uint64_t axis_count = 0;
     memset(&desc, 0, sizeof desc);
     if (!pwsp_parse_name(p, "a kernel", name) || !pwsp_parse_expect(p, "(") ||
         !pwsp_parse_expect(p, "axes") || !pwsp_parse_number(p, UINT32_MAX, &axis_count) ||

@@ -190,7 +190,7 @@ static bool pwsp_parse_after(pwsp_parser *p, ptowsp_node *after, uint32_t *out_c
         return true;
     }
     do {
-        uint64_t label, low = 0, high = p->node_count;
+        uint64_t label = 0, low = 0, high = p->node_count;
         if (*out_count == PTOWSP_TASK_AFTER_MAX) {
             return pwsp_parse_fail(p, "after more than %d nodes", PTOWSP_TASK_AFTER_MAX);
         }
@@ -275,7 +275,7 @@ static bool pwsp_parse_task(pwsp_parser *p, pwsp_node_kind kind) {
     const uint64_t column = p->column;
     ptowsp_task_desc desc;
     uint32_t count;
-    uint64_t label;
+    uint64_t label = 0;
     (void)kind;
     memset(&desc, 0, sizeof desc);
     if (!pwsp_parse_name(p, "a kernel", name)) {
@@ -355,7 +355,7 @@ static bool pwsp_parse_call(pwsp_parser *p, pwsp_node_kind kind) {
 }
 
 static bool pwsp_parse_slot(pwsp_parser *p, pwsp_node_kind kind) {
-    uint64_t slot;
+    uint64_t slot = 0;
     if (!pwsp_parse_number(p, UINT32_MAX, &slot) || !pwsp_parse_expect(p, "=")) {
         return false;
     }
@@ -383,7 +383,7 @@ static bool pwsp_parse_pipeline(pwsp_parser *p, pwsp_node_kind kind) {
     char name[PTOWSP_NAME_MAX + 1];
     ptowsp_node after[PTOWSP_TASK_AFTER_MAX];
     uint32_t count;
-    uint64_t label;
+    uint64_t label = 0;
     (void)kind;
     if (!pwsp_parse_name(p, "a pipeline", name) || !pwsp_parse_after(p, after, &count) ||
         !pwsp_parse_as(p, &label)) {

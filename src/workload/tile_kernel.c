@@ -2,6 +2,7 @@
 
 #include "module.h"
 
+#include "../base/text.h"
 #include "../kernel/description.h"
 
 #include <inttypes.h>
@@ -195,5 +196,32 @@ void ptowsp_kernel_print(const ptowsp_module *module, ptowsp_kernel kernel, ptow
     const pwsp_kernel_info *info = pwsp_kernel_find(module, kernel);
     if (info) {
         pwsp_body_print(info->body, info->code, text);
+    }
+}
+
+// -- for choices ----------------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_cycles pwsp_kernel_tile_cycles(const ptowsp_module *module,
+                                                    ptowsp_kernel kernel, const ptowsp_cost *cost) {
+    ptowsp_kernel_stats stats;
+    return PWSP_KERNEL(module, kernel.id)->code &&
+                   ptowsp_kernel_measure(module, kernel, cost, &stats) == PTOWSP_OK
+               ? stats.cycles
+               : 0;
+}
+
+PWSP_INTERNAL void pwsp_kernel_print_memory(const ptowsp_module *module, ptowsp_kernel kernel,
+                                            ptowsp_text text) {
+    const pwsp_kernel_info *info = PWSP_KERNEL(module, kernel.id);
+    ptowsp_kernel_stats stats;
+    if (!info->code || ptowsp_kernel_measure(module, kernel, NULL, &stats) != PTOWSP_OK) {
+        return;
+    }
+    pwsp_text_format(text, ", %s", ptowsp_unit_name(info->unit));
+    for (uint32_t i = 0; i < PTOWSP_MEMORY_COUNT; i++) {
+        if (stats.memory_bytes[i]) {
+            pwsp_text_format(text, ", %s %u bytes", ptowsp_memory_name((ptowsp_memory)i),
+                             stats.memory_bytes[i]);
+        }
     }
 }

@@ -36,15 +36,7 @@ static uint64_t pwsp_variant_cost(const ptowsp_module *module, const ptowsp_vari
                                   const ptowsp_cost *cost) {
     const pwsp_kernel_info *kernel = PWSP_KERNEL(module, variant->kernel.id);
     uint64_t cycles = variant->cost ? variant->cost : kernel->cycles;
-#if !defined(PTOWSP_NO_TILES)
-    ptowsp_kernel_stats stats;
-    if (cycles == 0 && kernel->code &&
-        ptowsp_kernel_measure(module, variant->kernel, cost, &stats) == PTOWSP_OK) {
-        cycles = stats.cycles;
-    }
-#else
-    (void)cost;
-#endif
+    cycles = cycles ? cycles : pwsp_kernel_tile_cycles(module, variant->kernel, cost);
     return cycles ? cycles : PWSP_COST_UNKNOWN;
 }
 
@@ -320,19 +312,8 @@ static void pwsp_explain_variant(ptowsp_module *module, const pwsp_variant_info 
     } else {
         pwsp_text_format(text, "%" PRIu64, variant->cost);
     }
-#if !defined(PTOWSP_NO_TILES)
     ptowsp_kernel handle = {variant->kernel};
-    ptowsp_kernel_stats stats;
-    if (kernel->code && ptowsp_kernel_measure(module, handle, NULL, &stats) == PTOWSP_OK) {
-        pwsp_text_format(text, ", %s", ptowsp_unit_name(kernel->unit));
-        for (uint32_t i = 0; i < PTOWSP_MEMORY_COUNT; i++) {
-            if (stats.memory_bytes[i]) {
-                pwsp_text_format(text, ", %s %" PRIu32 " bytes",
-                                 ptowsp_memory_name((ptowsp_memory)i), stats.memory_bytes[i]);
-            }
-        }
-    }
-#endif
+    pwsp_kernel_print_memory(module, handle, text);
     if (task) {
         verdict = pwsp_variant_judge(module, variant, task, &condition);
     }
