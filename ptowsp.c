@@ -1172,6 +1172,16 @@ PWSP_INTERNAL void pwsp_text_format(ptowsp_text text, const char *format, ...) P
 PWSP_INTERNAL void pwsp_text_vformat(ptowsp_text text, const char *format, va_list args)
     PWSP_PRINTF(2, 0);
 
+// In a function with `format, ...`: formats them into an array of char, and cuts off what is too long.
+#define PWSP_TEXT_FORMAT_INTO(array, format)                                                       \
+    do {                                                                                           \
+        ptowsp_text_buffer buffer_ = {(array), sizeof(array), 0};                                  \
+        va_list args_;                                                                             \
+        va_start(args_, format);                                                                   \
+        pwsp_text_vformat(ptowsp_text_to_buffer(&buffer_), format, args_);                         \
+        va_end(args_);                                                                             \
+    } while (0)
+
 #endif
 
 // =================================================================================================
@@ -1254,11 +1264,7 @@ PWSP_INTERNAL ptowsp_status pwsp_error_set(pwsp_error *error, ptowsp_status stat
 
 PWSP_INTERNAL ptowsp_status pwsp_error_set(pwsp_error *error, ptowsp_status status, uint64_t index,
                                            const char *format, ...) {
-    ptowsp_text_buffer buffer = {error->text, sizeof error->text, 0};
-    va_list args;
-    va_start(args, format);
-    pwsp_text_vformat(ptowsp_text_to_buffer(&buffer), format, args);
-    va_end(args);
+    PWSP_TEXT_FORMAT_INTO(error->text, format);
     error->status = status;
     error->index = index;
     return status;
@@ -1606,11 +1612,7 @@ PWSP_INTERNAL bool pwsp_queue_take(pwsp_queue *queue, uint64_t *out_begin, uint6
 
 PWSP_INTERNAL ptowsp_status pwsp_fail(ptowsp_context *context, ptowsp_status status, uint64_t index,
                                       const char *format, ...) {
-    ptowsp_text_buffer buffer = {context->text, sizeof context->text, 0};
-    va_list args;
-    va_start(args, format);
-    pwsp_text_vformat(ptowsp_text_to_buffer(&buffer), format, args);
-    va_end(args);
+    PWSP_TEXT_FORMAT_INTO(context->text, format);
     context->status = status;
     context->index = index;
     return status;
@@ -13518,11 +13520,7 @@ PWSP_INTERNAL ptowsp_status pwsp_layout_fail(ptowsp_context *context, ptowsp_sta
         return status;
     }
     char line[PWSP_ERROR_TEXT_MAX];
-    ptowsp_text_buffer buffer = {line, sizeof line, 0};
-    va_list args;
-    va_start(args, format);
-    pwsp_text_vformat(ptowsp_text_to_buffer(&buffer), format, args);
-    va_end(args);
+    PWSP_TEXT_FORMAT_INTO(line, format);
     return pwsp_fail(context, status, index, "%s", line);
 }
 
@@ -46390,11 +46388,7 @@ PWSP_INTERNAL bool pwsp_parse_statement(pwsp_parser *p);
 
 PWSP_INTERNAL bool pwsp_parse_fail(pwsp_parser *p, const char *format, ...) {
     if (!p->is_failed) {
-        ptowsp_text_buffer buffer = {p->error, sizeof p->error, 0};
-        va_list args;
-        va_start(args, format);
-        pwsp_text_vformat(ptowsp_text_to_buffer(&buffer), format, args);
-        va_end(args);
+        PWSP_TEXT_FORMAT_INTO(p->error, format);
         p->is_failed = true;
         p->status = PTOWSP_INVALID_PARAMS;
     }
@@ -49807,11 +49801,7 @@ PWSP_INTERNAL ptowsp_stall pwsp_sim_cause(const pwsp_sim *sim, const pwsp_token 
 
 PWSP_INTERNAL bool pwsp_sim_fail(pwsp_sim *sim, ptowsp_status status, uint64_t index,
                                  const char *format, ...) {
-    ptowsp_text_buffer buffer = {sim->text, sizeof sim->text, 0};
-    va_list args;
-    va_start(args, format);
-    pwsp_text_vformat(ptowsp_text_to_buffer(&buffer), format, args);
-    va_end(args);
+    PWSP_TEXT_FORMAT_INTO(sim->text, format);
     sim->status = status;
     sim->index = index;
     return false;
@@ -57996,6 +57986,10 @@ PWSP_INLINE bool pwsp_start_is_pending(const pwsp_start *start) {
 // Calls fn on the thread. is_busy: the inner context has been entered.
 PWSP_INTERNAL void pwsp_start_go(pwsp_start *start, bool is_busy, pwsp_start_fn fn, void *user);
 
+// Waiting for what is not pending: BUSY from within an execution, an error in the context otherwise.
+PWSP_INTERNAL ptowsp_status pwsp_start_refuse(ptowsp_context *context, bool is_running,
+                                              const char *what);
+
 // Is it done?
 PWSP_INTERNAL bool pwsp_start_is_done(const pwsp_start *start);
 
@@ -58092,6 +58086,13 @@ PWSP_INTERNAL void pwsp_start_go(pwsp_start *start, bool is_busy, pwsp_start_fn 
     pwsp_start_tell(start, PWSP_START_ASKED);
 }
 
+PWSP_INTERNAL ptowsp_status pwsp_start_refuse(ptowsp_context *context, bool is_running,
+                                              const char *what) {
+    return is_running ? PTOWSP_BUSY
+                      : pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                  "%s: it has not been started, or has been waited for", what);
+}
+
 PWSP_INTERNAL bool pwsp_start_is_done(const pwsp_start *start) {
     PTOWSP_ASSERT(start->is_pending);
     return pwsp_load_seq_cst(&start->state) == PWSP_START_DONE;  // (4)
@@ -58149,6 +58150,10 @@ struct ptowsp_run {
     ptowsp_device *device;  // it is on this one, or NULL
 };
 
+PWSP_INLINE bool pwsp_run_is_running(const ptowsp_run *run) {
+    return pwsp_load_relaxed(&run->is_running) != 0;
+}
+
 // The run is claimed, by one execution at a time: false if it already is. Nothing is cancelled yet.
 PWSP_INTERNAL bool pwsp_run_claim(ptowsp_run *run, const ptowsp_run_options *options);
 PWSP_INTERNAL void pwsp_run_leave(ptowsp_run *run);
@@ -58174,6 +58179,15 @@ PWSP_INTERNAL ptowsp_status pwsp_run_execute_by(ptowsp_run *run, const ptowsp_ru
 // What the transient tensors take, as they were placed last.
 PWSP_INTERNAL ptowsp_transient_sizes pwsp_run_transient_sizes(const ptowsp_run *run);
 
+PWSP_INTERNAL size_t pwsp_run_bytes(const ptowsp_run *run);
+
+// Walks the program without kernels. *out_count is its number of tasks, or a number that is enough
+// for start_threshold; UINT64_MAX when that depends on data that tasks write.
+PWSP_INTERNAL ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count);
+
+// Walks the program with kernels and time.
+PWSP_INTERNAL ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only);
+
 // Copies the error of the walk, or of time, to the run.
 PWSP_INTERNAL ptowsp_status pwsp_run_fail_walk(ptowsp_run *run);
 PWSP_INTERNAL ptowsp_status pwsp_run_fail_time(ptowsp_run *run);
@@ -58188,17 +58202,8 @@ PWSP_INTERNAL ptowsp_status pwsp_run_issue_to(ptowsp_run *run, const pwsp_execut
 // src/exec/run.c
 // =================================================================================================
 
-// Running a program: check the bindings, walk it once without kernels, walk it with them.
-//
-//      bindings -> complete? well-formed?     (nothing has been called yet)
-//      walk 1   -> every view in bounds?      skips what depends on data that tasks write
-//      walk 2   -> kernel, then time          for each task, in program order
-//
-// When nothing is executed, the first walk is left out: there is no data to protect. Both walks use
-// the same machine (the expander). On lanes, and on a device, a front end issues the tasks of the
-// second walk, and time accounts for them as they retire.
-
-#include <inttypes.h>
+// Runs: making them, binding, and what an execution left behind. The execution is in run_execute.c, the
+// walks over the program in run_walk.c.
 
 // -- life -----------------------------------------------------------------------------------------
 
@@ -58261,7 +58266,7 @@ void ptowsp_run_destroy(ptowsp_run *run) {
     pwsp_memory_free(memory, run, sizeof(ptowsp_run));
 }
 
-static size_t pwsp_run_bytes(const ptowsp_run *run) {
+PWSP_INTERNAL size_t pwsp_run_bytes(const ptowsp_run *run) {
     return sizeof(ptowsp_run) + pwsp_bindings_bytes(&run->bindings) +
            pwsp_timeline_bytes(&run->time) + pwsp_walk_bytes(&run->walk) +
            pwsp_pipes_bytes(&run->pipes) + pwsp_recorder_bytes(&run->recorder) +
@@ -58270,10 +58275,6 @@ static size_t pwsp_run_bytes(const ptowsp_run *run) {
 }
 
 // -- binding --------------------------------------------------------------------------------------
-
-static bool pwsp_run_is_running(const ptowsp_run *run) {
-    return pwsp_load_relaxed(&run->is_running) != 0;
-}
 
 ptowsp_status ptowsp_run_bind_size(ptowsp_run *run, const char *axis, int64_t size) {
     return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_bind_size(&run->bindings, axis, size);
@@ -58341,7 +58342,80 @@ uint64_t ptowsp_run_slot(const ptowsp_run *run, uint32_t slot) {
     return run->walk.cells[run->program->first_slot + slot];
 }
 
-// -- walking --------------------------------------------------------------------------------------
+// -- results --------------------------------------------------------------------------------------
+
+const ptowsp_run_stats *ptowsp_run_result(const ptowsp_run *run) {
+    return &run->time.sim.stats;
+}
+
+const ptowsp_lane_stats *ptowsp_run_lanes(const ptowsp_run *run) {
+    return run->time.sim.lane_stats;
+}
+
+const ptowsp_task_record *ptowsp_run_records(const ptowsp_run *run) {
+    return run->has_records && run->recorder.is_dense ? run->recorder.records : NULL;
+}
+
+const uint64_t *ptowsp_run_critical_path(const ptowsp_run *run, uint64_t *out_count) {
+    *out_count = run->critical_count;
+    return run->critical_count ? run->critical : NULL;
+}
+
+static void pwsp_run_tell(uint32_t count, uint32_t *out_count) {
+    if (out_count) {
+        *out_count = count;
+    }
+}
+
+const ptowsp_pipeline_stats *ptowsp_run_pipelines(const ptowsp_run *run, uint32_t *out_count) {
+    uint32_t count = (uint32_t)run->program->pipelines.count;
+    pwsp_run_tell(count, out_count);
+    return count ? run->pipes.pipelines.stats : NULL;
+}
+
+const ptowsp_process_stats *ptowsp_run_processes(const ptowsp_run *run, uint32_t *out_count) {
+    uint32_t count = run->pipes.pipelines.process_count;
+    pwsp_run_tell(count, out_count);
+    return count ? run->pipes.pipelines.process_stats : NULL;
+}
+
+const ptowsp_channel_stats *ptowsp_run_channels(const ptowsp_run *run, uint32_t *out_count) {
+    uint32_t count = (uint32_t)run->program->channels.count;
+    pwsp_run_tell(count, out_count);
+    return count ? run->pipes.pipelines.channel_stats : NULL;
+}
+
+const ptowsp_step_record *ptowsp_run_steps(const ptowsp_run *run, uint64_t *out_count) {
+    uint64_t count = run->pipes.pipelines.exchange.step_count;
+    if (out_count) {
+        *out_count = count;
+    }
+    return count ? run->pipes.pipelines.steps : NULL;
+}
+
+const uint64_t *ptowsp_run_critical_steps(const ptowsp_run *run, uint32_t pipeline,
+                                          uint64_t *out_count) {
+    bool is_known = pipeline < run->program->pipelines.count && run->has_records;
+    const pwsp_chain *chain = is_known ? &run->pipes.pipelines.chains[pipeline] : NULL;
+    uint64_t count = chain ? chain->count : 0;
+    if (out_count) {
+        *out_count = count;
+    }
+    return count ? run->pipes.pipelines.chain_steps + chain->first : NULL;
+}
+
+void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_text text) {
+    pwsp_pipelines_print_stuck(&run->pipes.pipelines, text);
+}
+
+// =================================================================================================
+// src/exec/run_walk.c
+// =================================================================================================
+
+// The walks of a run over its program: the first without kernels, which sees that every view lies within
+// its tensor; the second with kernels and time, on the calling thread. There, tasks that need nothing
+// but their cycles are collected and issued in batches, and loops whose only task copies cells and
+// columns have a loop of their own.
 
 PWSP_INTERNAL ptowsp_status pwsp_run_fail_walk(ptowsp_run *run) {
     return pwsp_walk_fail(&run->walk);
@@ -58353,9 +58427,7 @@ PWSP_INTERNAL ptowsp_status pwsp_run_fail_time(ptowsp_run *run) {
     return pwsp_fail(run->context, sim->status, sim->index, "%s", sim->text);
 }
 
-// Walks the program without kernels. *out_count is its number of tasks, or a number that is enough
-// for start_threshold; UINT64_MAX when that depends on data that tasks write.
-static ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
+PWSP_INTERNAL ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
     pwsp_expander *x = &run->walk.expander;
     pwsp_walk_begin(&run->walk, true);
     for (;;) {
@@ -58534,8 +58606,7 @@ static bool pwsp_run_issue_next(ptowsp_run *run, const pwsp_arrival *arrival) {
     return pwsp_run_flush(run) && pwsp_timeline_task(&run->time, arrival);
 }
 
-// Walks the program with kernels and time.
-static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
+PWSP_INTERNAL ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
     pwsp_expander *x = &run->walk.expander;
     pwsp_walk_begin(&run->walk, false);
     bool has_plain = pwsp_timeline_is_plain(&run->time) && !run->walk.scaled_kernel;
@@ -58594,6 +58665,22 @@ static ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
         }
     }
 }
+
+// =================================================================================================
+// src/exec/run_execute.c
+// =================================================================================================
+
+// Executing a run: check the bindings, walk the program once without kernels, walk it with them.
+//
+//      bindings -> complete? well-formed?     (nothing has been called yet)
+//      walk 1   -> every view in bounds?      skips what depends on data that tasks write
+//      walk 2   -> kernel, then time          for each task, in program order
+//
+// When nothing is executed, the first walk is left out: there is no data to protect. Both walks use
+// the same machine (the expander). On lanes, and on a device, a front end issues the tasks of the
+// second walk, and time accounts for them as they retire.
+
+#include <inttypes.h>
 
 // -- finishing ------------------------------------------------------------------------------------
 
@@ -58909,72 +58996,6 @@ ptowsp_status ptowsp_run_what_if(ptowsp_run *run, const ptowsp_run_options *opti
     run->record = record;
     what_if->makespan_cycles = run->time.sim.stats.makespan_cycles;
     return status;
-}
-
-// -- results --------------------------------------------------------------------------------------
-
-const ptowsp_run_stats *ptowsp_run_result(const ptowsp_run *run) {
-    return &run->time.sim.stats;
-}
-
-const ptowsp_lane_stats *ptowsp_run_lanes(const ptowsp_run *run) {
-    return run->time.sim.lane_stats;
-}
-
-const ptowsp_task_record *ptowsp_run_records(const ptowsp_run *run) {
-    return run->has_records && run->recorder.is_dense ? run->recorder.records : NULL;
-}
-
-const uint64_t *ptowsp_run_critical_path(const ptowsp_run *run, uint64_t *out_count) {
-    *out_count = run->critical_count;
-    return run->critical_count ? run->critical : NULL;
-}
-
-static void pwsp_run_tell(uint32_t count, uint32_t *out_count) {
-    if (out_count) {
-        *out_count = count;
-    }
-}
-
-const ptowsp_pipeline_stats *ptowsp_run_pipelines(const ptowsp_run *run, uint32_t *out_count) {
-    uint32_t count = (uint32_t)run->program->pipelines.count;
-    pwsp_run_tell(count, out_count);
-    return count ? run->pipes.pipelines.stats : NULL;
-}
-
-const ptowsp_process_stats *ptowsp_run_processes(const ptowsp_run *run, uint32_t *out_count) {
-    uint32_t count = run->pipes.pipelines.process_count;
-    pwsp_run_tell(count, out_count);
-    return count ? run->pipes.pipelines.process_stats : NULL;
-}
-
-const ptowsp_channel_stats *ptowsp_run_channels(const ptowsp_run *run, uint32_t *out_count) {
-    uint32_t count = (uint32_t)run->program->channels.count;
-    pwsp_run_tell(count, out_count);
-    return count ? run->pipes.pipelines.channel_stats : NULL;
-}
-
-const ptowsp_step_record *ptowsp_run_steps(const ptowsp_run *run, uint64_t *out_count) {
-    uint64_t count = run->pipes.pipelines.exchange.step_count;
-    if (out_count) {
-        *out_count = count;
-    }
-    return count ? run->pipes.pipelines.steps : NULL;
-}
-
-const uint64_t *ptowsp_run_critical_steps(const ptowsp_run *run, uint32_t pipeline,
-                                          uint64_t *out_count) {
-    bool is_known = pipeline < run->program->pipelines.count && run->has_records;
-    const pwsp_chain *chain = is_known ? &run->pipes.pipelines.chains[pipeline] : NULL;
-    uint64_t count = chain ? chain->count : 0;
-    if (out_count) {
-        *out_count = count;
-    }
-    return count ? run->pipes.pipelines.chain_steps + chain->first : NULL;
-}
-
-void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_text text) {
-    pwsp_pipelines_print_stuck(&run->pipes.pipelines, text);
 }
 
 // =================================================================================================
@@ -61657,10 +61678,7 @@ ptowsp_status ptowsp_graph_start(ptowsp_graph *graph) {
 
 ptowsp_status ptowsp_graph_wait(ptowsp_graph *graph) {
     if (!pwsp_start_is_pending(graph->start)) {
-        return pwsp_load_relaxed(&graph->is_running)
-                   ? PTOWSP_BUSY  // from one of its tasks
-                   : pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                               "graph: it has not been started, or has been waited for");
+        return pwsp_start_refuse(graph->context, pwsp_load_relaxed(&graph->is_running), "graph");
     }
     pwsp_start_wait(graph->start);
     ptowsp_status status = pwsp_graph_end_run(graph, graph->is_whole);
@@ -64168,10 +64186,7 @@ ptowsp_status ptowsp_run_start(ptowsp_run *run, const ptowsp_run_options *option
 
 ptowsp_status ptowsp_run_wait(ptowsp_run *run) {
     if (!pwsp_start_is_pending(run->start)) {
-        return pwsp_load_relaxed(&run->is_running)
-                   ? PTOWSP_BUSY  // from one of its kernels
-                   : pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                               "run: it has not been started, or has been waited for");
+        return pwsp_start_refuse(run->context, pwsp_load_relaxed(&run->is_running), "run");
     }
     ptowsp_status status = pwsp_start_wait(run->start);
     pwsp_run_set_context(run, run->start->context);
@@ -68430,7 +68445,8 @@ typedef enum pwsp_tuning_kind {
 // Is it 1 to PTOWSP_NAME_MAX printable ASCII characters without spaces?
 PWSP_INTERNAL bool pwsp_tuning_is_word(const char *text);
 
-// What a line without its end is. The machine of the key is in `machine`.
+// The kind of a line, given without its end; NULL is a damaged one. The machine of the key is in
+// `machine`.
 PWSP_INTERNAL pwsp_tuning_kind pwsp_tuning_line_read(const char *line, size_t length,
                                                      ptowsp_tuning_key *out_key,
                                                      char machine[PTOWSP_NAME_MAX + 1],
@@ -68832,7 +68848,7 @@ PWSP_INTERNAL pwsp_tuning_kind pwsp_tuning_line_read(const char *line, size_t le
                                                      char machine[PTOWSP_NAME_MAX + 1],
                                                      uint64_t *out_value) {
     uint64_t hash;
-    if (length >= PWSP_TUNING_LINE_MAX || length < PWSP_TUNING_DIGITS + 1) {
+    if (!line || length >= PWSP_TUNING_LINE_MAX || length < PWSP_TUNING_DIGITS + 1) {
         return PWSP_TUNING_DAMAGED;
     }
     size_t hashed = length - PWSP_TUNING_DIGITS;
@@ -68988,8 +69004,7 @@ static ptowsp_status pwsp_tuning_on_line(void *user, const char *line, size_t le
     ptowsp_tuning_key key;
     char machine[PTOWSP_NAME_MAX + 1];
     uint64_t value;
-    pwsp_tuning_kind kind =
-        line ? pwsp_tuning_line_read(line, length, &key, machine, &value) : PWSP_TUNING_DAMAGED;
+    pwsp_tuning_kind kind = pwsp_tuning_line_read(line, length, &key, machine, &value);
     if (kind == PWSP_TUNING_RECORD) {
         ptowsp_status status = pwsp_tuning_table_add(&tuning->table, &key, value);
         if (status == PTOWSP_INVALID_PARAMS) {
@@ -69242,8 +69257,7 @@ static ptowsp_status pwsp_tuning_keep_line(void *user, const char *line, size_t 
     ptowsp_tuning_key key;
     char machine[PTOWSP_NAME_MAX + 1];
     uint64_t value;
-    pwsp_tuning_kind kind =
-        line ? pwsp_tuning_line_read(line, length, &key, machine, &value) : PWSP_TUNING_DAMAGED;
+    pwsp_tuning_kind kind = pwsp_tuning_line_read(line, length, &key, machine, &value);
     if (kind == PWSP_TUNING_DAMAGED) {
         return PTOWSP_OK;
     }

@@ -5227,8 +5227,8 @@ PTOWSP_API void ptowsp_tuning_destroy(ptowsp_tuning *tuning);  // NULL is ignore
 //          on from there.
 PTOWSP_API ptowsp_status ptowsp_tuning_refresh(ptowsp_tuning *tuning);
 
-// Adds a measurement: a line at the end of the file, and a record in the table. Reads what others
-// have added first. Values are kept in thousandths, rounded. `label` is for people who read the
+// Adds a measurement: a line at the end of the file, and a record in the table. First it reads what
+// other processes have added. Values are kept in thousandths, rounded. `label` is for readers of the
 // file (NULL: none), under the rule of machines; the table does not keep it.
 //
 // Cost     5 to 10 us with a file, most of it in the system.

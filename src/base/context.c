@@ -14,11 +14,7 @@
 
 PWSP_INTERNAL ptowsp_status pwsp_fail(ptowsp_context *context, ptowsp_status status, uint64_t index,
                                       const char *format, ...) {
-    ptowsp_text_buffer buffer = {context->text, sizeof context->text, 0};
-    va_list args;
-    va_start(args, format);
-    pwsp_text_vformat(ptowsp_text_to_buffer(&buffer), format, args);
-    va_end(args);
+    PWSP_TEXT_FORMAT_INTO(context->text, format);
     context->status = status;
     context->index = index;
     return status;

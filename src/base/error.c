@@ -4,11 +4,7 @@
 
 PWSP_INTERNAL ptowsp_status pwsp_error_set(pwsp_error *error, ptowsp_status status, uint64_t index,
                                            const char *format, ...) {
-    ptowsp_text_buffer buffer = {error->text, sizeof error->text, 0};
-    va_list args;
-    va_start(args, format);
-    pwsp_text_vformat(ptowsp_text_to_buffer(&buffer), format, args);
-    va_end(args);
+    PWSP_TEXT_FORMAT_INTO(error->text, format);
     error->status = status;
     error->index = index;
     return status;

@@ -22,4 +22,14 @@ PWSP_INTERNAL void pwsp_text_format(ptowsp_text text, const char *format, ...) P
 PWSP_INTERNAL void pwsp_text_vformat(ptowsp_text text, const char *format, va_list args)
     PWSP_PRINTF(2, 0);
 
+// In a function with `format, ...`: formats them into an array of char, and cuts off what is too long.
+#define PWSP_TEXT_FORMAT_INTO(array, format)                                                       \
+    do {                                                                                           \
+        ptowsp_text_buffer buffer_ = {(array), sizeof(array), 0};                                  \
+        va_list args_;                                                                             \
+        va_start(args_, format);                                                                   \
+        pwsp_text_vformat(ptowsp_text_to_buffer(&buffer_), format, args_);                         \
+        va_end(args_);                                                                             \
+    } while (0)
+
 #endif

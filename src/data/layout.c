@@ -16,11 +16,7 @@ PWSP_INTERNAL ptowsp_status pwsp_layout_fail(ptowsp_context *context, ptowsp_sta
         return status;
     }
     char line[PWSP_ERROR_TEXT_MAX];
-    ptowsp_text_buffer buffer = {line, sizeof line, 0};
-    va_list args;
-    va_start(args, format);
-    pwsp_text_vformat(ptowsp_text_to_buffer(&buffer), format, args);
-    va_end(args);
+    PWSP_TEXT_FORMAT_INTO(line, format);
     return pwsp_fail(context, status, index, "%s", line);
 }
 

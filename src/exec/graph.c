@@ -389,10 +389,7 @@ ptowsp_status ptowsp_graph_start(ptowsp_graph *graph) {
 
 ptowsp_status ptowsp_graph_wait(ptowsp_graph *graph) {
     if (!pwsp_start_is_pending(graph->start)) {
-        return pwsp_load_relaxed(&graph->is_running)
-                   ? PTOWSP_BUSY  // from one of its tasks
-                   : pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                               "graph: it has not been started, or has been waited for");
+        return pwsp_start_refuse(graph->context, pwsp_load_relaxed(&graph->is_running), "graph");
     }
     pwsp_start_wait(graph->start);
     ptowsp_status status = pwsp_graph_end_run(graph, graph->is_whole);

@@ -3,6 +3,7 @@
 #ifndef PWSP_RUN_H
 #define PWSP_RUN_H
 
+#include "../base/atomic.h"
 #include "frontend.h"
 #include "recorder.h"
 #include "start.h"
@@ -38,6 +39,10 @@ struct ptowsp_run {
     ptowsp_device *device;  // it is on this one, or NULL
 };
 
+PWSP_INLINE bool pwsp_run_is_running(const ptowsp_run *run) {
+    return pwsp_load_relaxed(&run->is_running) != 0;
+}
+
 // The run is claimed, by one execution at a time: false if it already is. Nothing is cancelled yet.
 PWSP_INTERNAL bool pwsp_run_claim(ptowsp_run *run, const ptowsp_run_options *options);
 PWSP_INTERNAL void pwsp_run_leave(ptowsp_run *run);
@@ -62,6 +67,15 @@ PWSP_INTERNAL ptowsp_status pwsp_run_execute_by(ptowsp_run *run, const ptowsp_ru
 
 // What the transient tensors take, as they were placed last.
 PWSP_INTERNAL ptowsp_transient_sizes pwsp_run_transient_sizes(const ptowsp_run *run);
+
+PWSP_INTERNAL size_t pwsp_run_bytes(const ptowsp_run *run);
+
+// Walks the program without kernels. *out_count is its number of tasks, or a number that is enough
+// for start_threshold; UINT64_MAX when that depends on data that tasks write.
+PWSP_INTERNAL ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count);
+
+// Walks the program with kernels and time.
+PWSP_INTERNAL ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only);
 
 // Copies the error of the walk, or of time, to the run.
 PWSP_INTERNAL ptowsp_status pwsp_run_fail_walk(ptowsp_run *run);

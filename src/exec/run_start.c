@@ -66,10 +66,7 @@ ptowsp_status ptowsp_run_start(ptowsp_run *run, const ptowsp_run_options *option
 
 ptowsp_status ptowsp_run_wait(ptowsp_run *run) {
     if (!pwsp_start_is_pending(run->start)) {
-        return pwsp_load_relaxed(&run->is_running)
-                   ? PTOWSP_BUSY  // from one of its kernels
-                   : pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                               "run: it has not been started, or has been waited for");
+        return pwsp_start_refuse(run->context, pwsp_load_relaxed(&run->is_running), "run");
     }
     ptowsp_status status = pwsp_start_wait(run->start);
     pwsp_run_set_context(run, run->start->context);

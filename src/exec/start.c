@@ -84,6 +84,13 @@ PWSP_INTERNAL void pwsp_start_go(pwsp_start *start, bool is_busy, pwsp_start_fn 
     pwsp_start_tell(start, PWSP_START_ASKED);
 }
 
+PWSP_INTERNAL ptowsp_status pwsp_start_refuse(ptowsp_context *context, bool is_running,
+                                              const char *what) {
+    return is_running ? PTOWSP_BUSY
+                      : pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                  "%s: it has not been started, or has been waited for", what);
+}
+
 PWSP_INTERNAL bool pwsp_start_is_done(const pwsp_start *start) {
     PTOWSP_ASSERT(start->is_pending);
     return pwsp_load_seq_cst(&start->state) == PWSP_START_DONE;  // (4)

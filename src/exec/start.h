@@ -46,6 +46,10 @@ PWSP_INLINE bool pwsp_start_is_pending(const pwsp_start *start) {
 // Calls fn on the thread. is_busy: the inner context has been entered.
 PWSP_INTERNAL void pwsp_start_go(pwsp_start *start, bool is_busy, pwsp_start_fn fn, void *user);
 
+// Waiting for what is not pending: BUSY from within an execution, an error in the context otherwise.
+PWSP_INTERNAL ptowsp_status pwsp_start_refuse(ptowsp_context *context, bool is_running,
+                                              const char *what);
+
 // Is it done?
 PWSP_INTERNAL bool pwsp_start_is_done(const pwsp_start *start);
 

@@ -10,11 +10,7 @@
 
 PWSP_INTERNAL bool pwsp_sim_fail(pwsp_sim *sim, ptowsp_status status, uint64_t index,
                                  const char *format, ...) {
-    ptowsp_text_buffer buffer = {sim->text, sizeof sim->text, 0};
-    va_list args;
-    va_start(args, format);
-    pwsp_text_vformat(ptowsp_text_to_buffer(&buffer), format, args);
-    va_end(args);
+    PWSP_TEXT_FORMAT_INTO(sim->text, format);
     sim->status = status;
     sim->index = index;
     return false;

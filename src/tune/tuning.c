@@ -89,8 +89,7 @@ static ptowsp_status pwsp_tuning_on_line(void *user, const char *line, size_t le
     ptowsp_tuning_key key;
     char machine[PTOWSP_NAME_MAX + 1];
     uint64_t value;
-    pwsp_tuning_kind kind =
-        line ? pwsp_tuning_line_read(line, length, &key, machine, &value) : PWSP_TUNING_DAMAGED;
+    pwsp_tuning_kind kind = pwsp_tuning_line_read(line, length, &key, machine, &value);
     if (kind == PWSP_TUNING_RECORD) {
         ptowsp_status status = pwsp_tuning_table_add(&tuning->table, &key, value);
         if (status == PTOWSP_INVALID_PARAMS) {

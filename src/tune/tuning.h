@@ -70,7 +70,8 @@ typedef enum pwsp_tuning_kind {
 // Is it 1 to PTOWSP_NAME_MAX printable ASCII characters without spaces?
 PWSP_INTERNAL bool pwsp_tuning_is_word(const char *text);
 
-// What a line without its end is. The machine of the key is in `machine`.
+// The kind of a line, given without its end; NULL is a damaged one. The machine of the key is in
+// `machine`.
 PWSP_INTERNAL pwsp_tuning_kind pwsp_tuning_line_read(const char *line, size_t length,
                                                      ptowsp_tuning_key *out_key,
                                                      char machine[PTOWSP_NAME_MAX + 1],

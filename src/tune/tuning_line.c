@@ -124,7 +124,7 @@ PWSP_INTERNAL pwsp_tuning_kind pwsp_tuning_line_read(const char *line, size_t le
                                                      char machine[PTOWSP_NAME_MAX + 1],
                                                      uint64_t *out_value) {
     uint64_t hash;
-    if (length >= PWSP_TUNING_LINE_MAX || length < PWSP_TUNING_DIGITS + 1) {
+    if (!line || length >= PWSP_TUNING_LINE_MAX || length < PWSP_TUNING_DIGITS + 1) {
         return PWSP_TUNING_DAMAGED;
     }
     size_t hashed = length - PWSP_TUNING_DIGITS;

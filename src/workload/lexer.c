@@ -6,11 +6,7 @@
 
 PWSP_INTERNAL bool pwsp_parse_fail(pwsp_parser *p, const char *format, ...) {
     if (!p->is_failed) {
-        ptowsp_text_buffer buffer = {p->error, sizeof p->error, 0};
-        va_list args;
-        va_start(args, format);
-        pwsp_text_vformat(ptowsp_text_to_buffer(&buffer), format, args);
-        va_end(args);
+        PWSP_TEXT_FORMAT_INTO(p->error, format);
         p->is_failed = true;
         p->status = PTOWSP_INVALID_PARAMS;
     }

@@ -1,0 +1,331 @@
+// Executing a run: check the bindings, walk the program once without kernels, walk it with them.
+//
+//      bindings -> complete? well-formed?     (nothing has been called yet)
+//      walk 1   -> every view in bounds?      skips what depends on data that tasks write
+//      walk 2   -> kernel, then time          for each task, in program order
+//
+// When nothing is executed, the first walk is left out: there is no data to protect. Both walks use
+// the same machine (the expander). On lanes, and on a device, a front end issues the tasks of the
+// second walk, and time accounts for them as they retire.
+
+#include "run.h"
+
+#include "../base/atomic.h"
+
+#include <inttypes.h>
+
+// -- finishing ------------------------------------------------------------------------------------
+
+// Goes back from the first of the tasks that end last, along each task's cause.
+static bool pwsp_run_find_critical(ptowsp_run *run) {
+    const pwsp_sim *sim = &run->time.sim;
+    const ptowsp_task_record *records = run->recorder.records;
+    uint64_t task = 0, count = 0;
+    PTOWSP_ASSERT(run->recorder.is_dense && sim->task_count == run->recorder.count);
+    for (uint64_t i = 1; i < sim->task_count; i++) {
+        task = records[i].end > records[task].end ? i : task;
+    }
+    void *critical = run->critical;
+    for (uint64_t at = task; at < sim->task_count && count < sim->task_count;
+         at = records[at].cause) {
+        if (!pwsp_memory_grow(&run->context->memory, &critical, &run->critical_capacity, count + 1,
+                              sizeof(uint64_t))) {
+            return false;
+        }
+        run->critical = (uint64_t *)critical;
+        run->critical[count++] = at;
+    }
+    for (uint64_t i = 0; i < count / 2; i++) {
+        uint64_t swapped = run->critical[i];
+        run->critical[i] = run->critical[count - 1 - i];
+        run->critical[count - 1 - i] = swapped;
+    }
+    run->critical_count = count;
+    return true;
+}
+
+// The status of an execution that was cut, unless all was done by then. Something that is stuck
+// stays so.
+static ptowsp_status pwsp_run_cut(ptowsp_run *run, ptowsp_status status) {
+    ptowsp_status cut = pwsp_halt_status(&run->walk.halt);
+    if (cut == PTOWSP_OK || status == PTOWSP_OK || status == PTOWSP_STUCK) {
+        return status;
+    }
+    return pwsp_fail(run->context, cut, PTOWSP_NO_INDEX, "run: %s; %" PRIu64 " tasks accounted for",
+                     cut == PTOWSP_CANCELLED ? "cancelled" : "its time limit is over",
+                     run->time.sim.stats.task_count);
+}
+
+static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
+    pwsp_sim *sim = &run->time.sim;
+    ptowsp_run_stats *stats = &sim->stats;
+    pwsp_pipelines *pipelines = &run->pipes.pipelines;
+    pwsp_sim_end(sim);
+    if (sim->has_records) {
+        pwsp_recorder_end(&run->recorder);
+    }
+    for (uint32_t i = 0; i < run->program->pipelines.count; i++) {
+        pipelines->stats[i].start_cycles = sim->starts[i].time;
+    }
+    for (uint32_t i = 0; i < pipelines->process_count; i++) {
+        const ptowsp_process_stats *process = &pipelines->process_stats[i];
+        ptowsp_cycles *waited = &stats->stall_cycles[PTOWSP_STALL_CHANNEL];
+        stats->busy_cycles = pwsp_sum_u64(stats->busy_cycles, process->busy_cycles);
+        *waited = pwsp_sum_u64(*waited, process->full_cycles);
+        *waited = pwsp_sum_u64(*waited, process->empty_cycles);
+    }
+    stats->slot_load_count += pipelines->slot_load_count;
+    if (run->has_records && status == PTOWSP_OK &&
+        !((!run->recorder.is_dense || pwsp_run_find_critical(run)) &&
+          pwsp_pipelines_end(pipelines))) {
+        status =
+            pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+    }
+    stats->memory_bytes = pwsp_run_bytes(run);
+    return pwsp_run_cut(run, status);
+}
+
+// Checks everything before anything is called. *out_task_count is the number that time needs.
+static ptowsp_status pwsp_run_prepare(ptowsp_run *run, const ptowsp_run_options *options,
+                                      const pwsp_process_tasks *tasks, uint64_t *out_task_count) {
+    *out_task_count = UINT64_MAX;
+    ptowsp_status status = pwsp_bindings_plan(&run->bindings);
+    if (status == PTOWSP_OK) {
+        status = pwsp_bindings_verify(&run->bindings, run->walk.is_time_only);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    pwsp_timeline_bind(&run->time, run->bindings.effective);
+    status = pwsp_walk_find_unknown(&run->walk, &run->time.sim.deps);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    if (!pwsp_pipes_begin(&run->pipes, options, tasks)) {
+        return pwsp_run_fail_walk(run);
+    }
+    if (!run->walk.is_time_only || pwsp_timeline_needs_count(&run->time)) {
+        return pwsp_run_walk_dry(run, out_task_count);
+    }
+    return PTOWSP_OK;
+}
+
+// The records that an execution keeps.
+static ptowsp_record_options pwsp_run_recording(const ptowsp_run *run,
+                                                const ptowsp_run_options *options) {
+    ptowsp_record_options record = run->record;
+    if (options->record_tasks && record.level < PTOWSP_RECORD_TASKS) {
+        record.level = PTOWSP_RECORD_TASKS;
+    }
+    return record;
+}
+
+// Executes on the calling thread, or issues through a front end, to lanes or to a device.
+static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options *asked,
+                                      bool is_on_lanes, pwsp_run_issue_fn issue, void *user) {
+    pwsp_process_tasks tasks;
+    uint64_t task_count;
+    ptowsp_run_options chosen = *asked;
+    const ptowsp_run_options *options = &chosen;
+    const ptowsp_record_options record = pwsp_run_recording(run, asked);
+    chosen.record_tasks = record.level >= PTOWSP_RECORD_TASKS;
+    bool is_clocked = record.has_clock && asked->mode == PTOWSP_RUN_EXECUTE;
+    pwsp_recorder *clocked = is_clocked ? &run->recorder : NULL;
+    PTOWSP_ASSERT(pwsp_run_is_running(run) && (!issue || run->front));
+    memset(&tasks, 0, sizeof tasks);
+    if (issue) {
+        tasks = pwsp_frontend_process_tasks(run->front);
+    }
+    pwsp_sim_begin(&run->time.sim, false);
+    run->has_records = run->has_clock = false;
+    bool has_memory = pwsp_recorder_begin(&run->recorder, &run->time.sim, &record) &&
+                      (!issue || pwsp_frontend_set_clock(run->front, clocked, is_on_lanes));
+    run->walk.is_time_only = options->mode == PTOWSP_RUN_TIME_ONLY;
+    run->pipes.clocked = clocked;
+    run->critical_count = 0;
+    pwsp_pipelines_forget(&run->pipes.pipelines);
+    ptowsp_status status =
+        has_memory
+            ? pwsp_run_prepare(run, options, issue ? &tasks : NULL, &task_count)
+            : pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+    if (status != PTOWSP_OK) {
+        return pwsp_run_finish(run, status);
+    }
+    run->has_records = options->record_tasks;
+    run->has_clock = is_clocked;
+    if (!pwsp_timeline_begin(&run->time, record.level != PTOWSP_RECORD_NONE, task_count)) {
+        return pwsp_run_finish(run, pwsp_run_fail_time(run));
+    }
+    status = issue ? issue(user, run) : pwsp_run_walk(run, run->walk.is_time_only);
+    return pwsp_run_finish(run, status);
+}
+
+// -- on lanes -------------------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_status pwsp_run_issue_to(ptowsp_run *run, const pwsp_executor *executor,
+                                              uint32_t vector_count, uint32_t cube_count) {
+    if (pwsp_frontend_walk(run->front, executor, vector_count, cube_count)) {
+        return PTOWSP_OK;
+    }
+    return run->front->failure == PWSP_FRONTEND_FAILED_WALK ? pwsp_run_fail_walk(run)
+                                                            : pwsp_run_fail_time(run);
+}
+
+typedef struct pwsp_run_on_lanes {
+    ptowsp_run *run;
+    uint32_t lane_count;
+    ptowsp_status status;
+} pwsp_run_on_lanes;
+
+static bool pwsp_run_issue_lane(void *user, const pwsp_executor *executor) {
+    pwsp_run_on_lanes *on = (pwsp_run_on_lanes *)user;
+    on->status = pwsp_run_issue_to(on->run, executor, on->lane_count, 0);
+    return on->status == PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_run_issue_lanes(void *user, ptowsp_run *run) {
+    pwsp_run_on_lanes *on = (pwsp_run_on_lanes *)user;
+    bool is_kept, is_good = pwsp_workers_run(run->workers, run->context, on->lane_count,
+                                             &run->front->issue.reorder, run->front->is_homed,
+                                             pwsp_run_issue_lane, on, &is_kept);
+    if (is_good && !is_kept) {
+        return pwsp_fail(run->context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+                         "run: run_lanes did not call each lane once (the work is done)");
+    }
+    return on->status;
+}
+
+// Makes the front end for a number of lanes or cores. False with an error.
+static ptowsp_status pwsp_run_reserve(ptowsp_run *run, uint32_t lane_count, bool has_workers) {
+    const pwsp_memory *memory = &run->context->memory;
+    run->front =
+        run->front ? run->front : pwsp_frontend_create(&run->walk, &run->time, &run->pipes);
+    bool is_good = run->front && pwsp_frontend_reserve(run->front, lane_count);
+    if (is_good && has_workers) {
+        run->workers = run->workers ? run->workers : pwsp_workers_create(memory);
+        is_good = run->workers && pwsp_workers_reserve(run->workers, lane_count);
+    }
+    return is_good ? PTOWSP_OK
+                   : pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                               "run: out of memory");
+}
+
+// On lanes of the context, which stays busy meanwhile.
+static ptowsp_status pwsp_run_execute_on_lanes(ptowsp_run *run, const ptowsp_run_options *options) {
+    ptowsp_context *context = run->context;
+    pwsp_run_on_lanes on = {run, options->lane_count, PTOWSP_OK};
+    if (!pwsp_context_enter(context)) {
+        return PTOWSP_BUSY;
+    }
+    ptowsp_status status = pwsp_run_reserve(run, options->lane_count, true);
+    if (status == PTOWSP_OK) {
+        status = pwsp_run_execute(run, options, true, pwsp_run_issue_lanes, &on);
+    }
+    pwsp_context_leave(context);
+    return status;
+}
+
+// -- executing ------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_run_claim(ptowsp_run *run, const ptowsp_run_options *options) {
+    if (pwsp_exchange_acquire(&run->is_running, 1u)) {
+        return false;
+    }
+    pwsp_halt_begin(&run->walk.halt, options->time_limit_ns);
+    return true;
+}
+
+PWSP_INTERNAL void pwsp_run_leave(ptowsp_run *run) {
+    PTOWSP_ASSERT(pwsp_run_is_running(run));
+    pwsp_store_release(&run->is_running, 0u);
+}
+
+PWSP_INTERNAL bool pwsp_run_is_on_lanes(const ptowsp_run_options *options) {
+    return options->lane_count > 1 && options->mode == PTOWSP_RUN_EXECUTE;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_run_check_options(ptowsp_run *run,
+                                                   const ptowsp_run_options *options) {
+    if ((uint32_t)options->mode > PTOWSP_RUN_TIME_ONLY) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: there is no mode %d", (int)options->mode);
+    }
+    if (!pwsp_cost_is_valid(&options->cost)) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: there is no cost model %d, or it lacks its function",
+                         (int)options->cost.model);
+    }
+    uint32_t lane_count = pwsp_pool_lane_count(run->context->pool);
+    if (options->mode == PTOWSP_RUN_EXECUTE && options->lane_count > lane_count) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: lane_count is %u, but the context has %u lane%s",
+                         options->lane_count, lane_count, lane_count == 1 ? "" : "s");
+    }
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_run_execute_by(ptowsp_run *run, const ptowsp_run_options *options,
+                                                uint32_t core_count, pwsp_run_issue_fn issue,
+                                                void *user) {
+    pwsp_walk_set_cost(&run->walk, &options->cost);
+    ptowsp_status status = pwsp_run_reserve(run, core_count, false);
+    return status == PTOWSP_OK ? pwsp_run_execute(run, options, false, issue, user) : status;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_run_execute_here(ptowsp_run *run,
+                                                  const ptowsp_run_options *options) {
+    pwsp_walk_set_cost(&run->walk, &options->cost);
+    return pwsp_run_is_on_lanes(options) ? pwsp_run_execute_on_lanes(run, options)
+                                         : pwsp_run_execute(run, options, false, NULL, NULL);
+}
+
+ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options) {
+    ptowsp_run_options chosen;
+    memset(&chosen, 0, sizeof chosen);
+    if (options) {
+        chosen = *options;
+    }
+    if (pwsp_run_is_running(run) || pwsp_load_relaxed(&run->context->busy) ||
+        !pwsp_run_claim(run, &chosen)) {
+        return PTOWSP_BUSY;
+    }
+    ptowsp_status status = pwsp_run_check_options(run, &chosen);
+    if (status == PTOWSP_OK) {
+        status = pwsp_run_execute_here(run, &chosen);
+    }
+    pwsp_run_leave(run);
+    return status;
+}
+
+void ptowsp_run_cancel(ptowsp_run *run) {
+    pwsp_halt_cancel(&run->walk.halt);
+}
+
+ptowsp_status ptowsp_run_what_if(ptowsp_run *run, const ptowsp_run_options *options,
+                                 ptowsp_what_if *what_if) {
+    ptowsp_run_options chosen;
+    memset(&chosen, 0, sizeof chosen);
+    if (options) {
+        chosen = *options;
+    }
+    if (what_if->kernel == 0 || what_if->kernel >= run->program->kernels.count ||
+        what_if->percent > 1000) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: what if kernel %u took %u percent: no such kernel, or over 1000",
+                         what_if->kernel, what_if->percent);
+    }
+    if (pwsp_run_is_running(run)) {
+        return PTOWSP_BUSY;
+    }
+    const ptowsp_record_options record = run->record;
+    memset(&run->record, 0, sizeof run->record);
+    chosen.mode = PTOWSP_RUN_TIME_ONLY;
+    chosen.record_tasks = false;
+    run->walk.scaled_kernel = what_if->kernel;
+    run->walk.scaled_percent = what_if->percent;
+    ptowsp_status status = ptowsp_run_execute(run, &chosen);
+    run->walk.scaled_kernel = 0;
+    run->record = record;
+    what_if->makespan_cycles = run->time.sim.stats.makespan_cycles;
+    return status;
+}
