@@ -5,7 +5,7 @@
 #ifndef NPU_CLOCK_MIRROR_H
 #define NPU_CLOCK_MIRROR_H
 
-#include "../src/exec/run.c"
+#include "../src/exec/run_walk.c"
 
 #include "npu_clock.h"
 
