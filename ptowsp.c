@@ -84,6 +84,11 @@ PWSP_INLINE uint64_t pwsp_mix64(uint64_t z) {  // the finalizer of SplitMix64
     return z ^ (z >> 31);
 }
 
+// Goes on from a hash with a number: numbers, not their bytes, so that it is the same everywhere.
+PWSP_INLINE uint64_t pwsp_hash_number(uint64_t hash, uint64_t number) {
+    return pwsp_mix64((hash ^ number) + UINT64_C(0x9e3779b97f4a7c15));
+}
+
 // What an error gives as its index, for one that may be below 0.
 PWSP_INLINE uint64_t pwsp_error_index(int64_t value) {
     return value < 0 ? PTOWSP_NEGATIVE_INDEX : (uint64_t)value;
@@ -13166,6 +13171,113 @@ PWSP_INTERNAL bool pwsp_column_run(const pwsp_instruction *code, uint32_t count,
     }
 #endif
     return pwsp_column_run_body(code, count, columns, arrays, elements);
+}
+
+// =================================================================================================
+// src/data/digest.h
+// =================================================================================================
+
+// Hashes of elements: of their bits as numbers, so that they depend neither on the byte order of the
+// machine nor on where in memory elements lie.
+
+#ifndef PWSP_DIGEST_H
+#define PWSP_DIGEST_H
+
+// Goes on from a hash with `count` elements of 1, 2, 4 or 8 bytes, `stride` bytes from one to the
+// next.
+PWSP_INTERNAL uint64_t pwsp_digest(uint64_t hash, const void *data, uint64_t count, uint32_t size,
+                                   int64_t stride);
+
+#endif
+
+// =================================================================================================
+// src/data/digest.c
+// =================================================================================================
+
+// Elements are taken eight bytes at a time, the first one lowest. Four such words are mixed side by
+// side, as a multiplication takes longer than the next one has to wait.
+
+#define PWSP_DIGEST_LANES 4u
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define PWSP_DIGEST_IS_PLAIN(size, stride) ((stride) == (int64_t)(size))
+#else
+#define PWSP_DIGEST_IS_PLAIN(size, stride) ((void)(size), (void)(stride), false)
+#endif
+
+static uint64_t pwsp_digest_element(const char *at, uint32_t size) {
+    uint8_t u8;
+    uint16_t u16;
+    uint32_t u32;
+    uint64_t u64;
+    switch (size) {
+    case 1: memcpy(&u8, at, 1); return u8;
+    case 2: memcpy(&u16, at, 2); return u16;
+    case 4: memcpy(&u32, at, 4); return u32;
+    default: memcpy(&u64, at, 8); return u64;
+    }
+}
+
+// The word that `count` elements make.
+static uint64_t pwsp_digest_word(const char *at, uint64_t count, uint32_t size, int64_t stride) {
+    uint64_t word = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        word |= pwsp_digest_element(at + (int64_t)i * stride, size) << (8 * size * i);
+    }
+    return word;
+}
+
+PWSP_INLINE uint64_t pwsp_digest_mix(uint64_t lane, uint64_t word) {
+    lane = (lane ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return lane ^ (lane >> 29);
+}
+
+// Mixes words while there are enough for all lanes; returns how many. is_plain is a constant, so that
+// words in memory are read as they are.
+PWSP_FORCE_INLINE uint64_t pwsp_digest_lanes(uint64_t *hash, const char *at, uint64_t word_count,
+                                             uint32_t size, int64_t stride, bool is_plain) {
+    uint64_t lanes[PWSP_DIGEST_LANES], i = 0;
+    const int64_t step = is_plain ? 8 : 8 / size * stride;
+    for (uint32_t k = 0; k < PWSP_DIGEST_LANES; k++) {
+        lanes[k] = *hash + k;
+    }
+    for (; i + PWSP_DIGEST_LANES <= word_count; i += PWSP_DIGEST_LANES) {
+        for (uint32_t k = 0; k < PWSP_DIGEST_LANES; k++, at += step) {
+            uint64_t word;
+            if (is_plain) {
+                memcpy(&word, at, 8);
+            } else {
+                word = pwsp_digest_word(at, 8 / size, size, stride);
+            }
+            lanes[k] = pwsp_digest_mix(lanes[k], word);
+        }
+    }
+    for (uint32_t k = 0; k < PWSP_DIGEST_LANES; k++) {
+        *hash = pwsp_hash_number(*hash, lanes[k]);
+    }
+    return i;
+}
+
+PWSP_INTERNAL uint64_t pwsp_digest(uint64_t hash, const void *data, uint64_t count, uint32_t size,
+                                   int64_t stride) {
+    PTOWSP_ASSERT(size == 1 || size == 2 || size == 4 || size == 8);
+    const char *at = (const char *)data;
+    const uint64_t per_word = 8 / size, word_count = count / per_word;
+    const int64_t step = (int64_t)per_word * stride;
+    uint64_t i = 0;
+    hash = pwsp_hash_number(hash, count);
+    if (word_count >= PWSP_DIGEST_LANES) {
+        i = PWSP_DIGEST_IS_PLAIN(size, stride)
+                ? pwsp_digest_lanes(&hash, at, word_count, size, stride, true)
+                : pwsp_digest_lanes(&hash, at, word_count, size, stride, false);
+    }
+    for (; i < word_count; i++) {
+        const char *word = at + (int64_t)i * step;
+        hash = pwsp_hash_number(hash, pwsp_digest_word(word, per_word, size, stride));
+    }
+    const char *rest = at + (int64_t)word_count * step;
+    uint64_t left = count - word_count * per_word;
+    return left ? pwsp_hash_number(hash, pwsp_digest_word(rest, left, size, stride)) : hash;
 }
 
 // =================================================================================================
@@ -38229,10 +38341,9 @@ PWSP_INTERNAL ptowsp_loop_info pwsp_tile_code_loop_info(const pwsp_tile_code *co
 // by field, so that neither padding nor byte order has a part in it. Names have none either, but for
 // those of instructions.
 
-// SplitMix64's finalizer of what came before and of the next number: their order matters.
 static uint64_t pwsp_code_hash_numbers(uint64_t hash, const uint64_t *numbers, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
-        hash = pwsp_mix64((hash ^ numbers[i]) + UINT64_C(0x9e3779b97f4a7c15));
+        hash = pwsp_hash_number(hash, numbers[i]);
     }
     return hash;
 }
@@ -38640,6 +38751,9 @@ PWSP_INTERNAL bool pwsp_kernel_set_pto(ptowsp_module *module, const ptowsp_kerne
 // Copies it, with its texts, into an arena; false without memory.
 PWSP_INTERNAL bool pwsp_pto_copy(pwsp_arena *arena, const ptowsp_pto_source *from,
                                  const ptowsp_pto_source **out_copy);
+
+// ptowsp_kernel_hash of it, without the module.
+PWSP_INTERNAL uint64_t pwsp_kernel_info_hash(const pwsp_kernel_info *info);
 
 // Adds a kernel whose name must be new, and returns its id; 0 with an error. The code of a tile
 // kernel is the module's from then on, if there is an id.
@@ -39681,14 +39795,10 @@ static uint64_t pwsp_kernel_hash_text(uint64_t hash, const char *text) {
     return text ? ptowsp_hash(hash, text, strlen(text) + 1) : pwsp_mix64(hash);
 }
 
-static uint64_t pwsp_kernel_hash_number(uint64_t hash, uint64_t number) {
-    return pwsp_mix64((hash ^ number) + UINT64_C(0x9e3779b97f4a7c15));
-}
-
 static uint64_t pwsp_kernel_hash_arg(uint64_t hash, const ptowsp_pto_arg *arg) {
-    hash = pwsp_kernel_hash_number(hash, (uint64_t)arg->value);
-    hash = pwsp_kernel_hash_number(hash, arg->index);
-    return pwsp_kernel_hash_number(hash, (uint64_t)arg->number);
+    hash = pwsp_hash_number(hash, (uint64_t)arg->value);
+    hash = pwsp_hash_number(hash, arg->index);
+    return pwsp_hash_number(hash, (uint64_t)arg->number);
 }
 
 static uint64_t pwsp_kernel_hash_pto(uint64_t hash, const ptowsp_pto_source *pto) {
@@ -39700,36 +39810,37 @@ static uint64_t pwsp_kernel_hash_pto(uint64_t hash, const ptowsp_pto_source *pto
     }
     hash = pwsp_kernel_hash_arg(hash, &pto->block);
     hash = pwsp_kernel_hash_arg(hash, &pto->block_count);
-    hash = pwsp_kernel_hash_number(hash, (uint64_t)pto->family);
-    return pwsp_kernel_hash_number(hash, pto->is_mixed);
+    hash = pwsp_hash_number(hash, (uint64_t)pto->family);
+    return pwsp_hash_number(hash, pto->is_mixed);
 }
 
-uint64_t ptowsp_kernel_hash(const ptowsp_module *module, ptowsp_kernel kernel) {
-    if (!module || kernel.id == 0 || kernel.id >= module->kernels.count) {
-        return 0;
-    }
-    const pwsp_kernel_info *info = PWSP_KERNEL(module, kernel.id);
+PWSP_INTERNAL uint64_t pwsp_kernel_info_hash(const pwsp_kernel_info *info) {
     if (info->code) {
         return pwsp_tile_code_hash(info->code);
     }
     uint64_t hash = pwsp_kernel_hash_text(PTOWSP_HASH_START, info->name);
-    hash = pwsp_kernel_hash_number(hash, info->axis_count);
-    hash = pwsp_kernel_hash_number(hash, (uint64_t)info->unit);
-    hash = pwsp_kernel_hash_number(hash, info->tile_count);
+    hash = pwsp_hash_number(hash, info->axis_count);
+    hash = pwsp_hash_number(hash, (uint64_t)info->unit);
+    hash = pwsp_hash_number(hash, info->tile_count);
     for (uint32_t i = 0; i < info->tile_count; i++) {
         const pwsp_tile_info *tile = &info->tiles[i];
-        hash = pwsp_kernel_hash_number(hash, (uint64_t)tile->direction);
-        hash = pwsp_kernel_hash_number(hash, (uint64_t)tile->dtype);
-        hash = pwsp_kernel_hash_number(hash, (uint64_t)tile->rows);
-        hash = pwsp_kernel_hash_number(hash, (uint64_t)tile->cols);
+        hash = pwsp_hash_number(hash, (uint64_t)tile->direction);
+        hash = pwsp_hash_number(hash, (uint64_t)tile->dtype);
+        hash = pwsp_hash_number(hash, (uint64_t)tile->rows);
+        hash = pwsp_hash_number(hash, (uint64_t)tile->cols);
     }
     for (uint32_t i = 0; i < info->scalar_count; i++) {
-        hash = pwsp_kernel_hash_number(hash, (uint64_t)info->scalars[i].type);
+        hash = pwsp_hash_number(hash, (uint64_t)info->scalars[i].type);
     }
     hash = pwsp_kernel_hash_text(hash, info->source.text);
     hash = pwsp_kernel_hash_text(hash, info->source.file);
     hash = pwsp_kernel_hash_text(hash, info->source.fn);
     return info->pto ? pwsp_kernel_hash_pto(hash, info->pto) : hash;
+}
+
+uint64_t ptowsp_kernel_hash(const ptowsp_module *module, ptowsp_kernel kernel) {
+    bool is_known = module && kernel.id && kernel.id < module->kernels.count;
+    return is_known ? pwsp_kernel_info_hash(PWSP_KERNEL(module, kernel.id)) : 0;
 }
 
 // =================================================================================================
@@ -55538,7 +55649,7 @@ PWSP_INTERNAL ptowsp_status pwsp_walk_fail(const pwsp_walk *walk) {
 
 PWSP_INTERNAL ptowsp_status pwsp_kernel_status(ptowsp_cycles result) {
     PTOWSP_ASSERT(result > PTOWSP_CYCLES_MAX);
-    bool is_status = (int64_t)result >= PTOWSP_TIMED_OUT;  // the last one
+    bool is_status = (int64_t)result >= PTOWSP_DIFFERENT;  // the last one
     return is_status ? (ptowsp_status)(int64_t)result : PTOWSP_KERNEL_FAILED;
 }
 
@@ -58143,6 +58254,8 @@ struct ptowsp_run {
     uint64_t critical_count, critical_capacity;
     bool has_records;  // of tasks
     bool has_clock;    // and their wall clock
+    ptowsp_fingerprint expected;  // parts that are not 0 are compared
+    bool is_done;                 // the last execution was OK, so there are results
     // A started execution.
     pwsp_start *start;
     ptowsp_run_options started;
@@ -58667,6 +58780,249 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
 }
 
 // =================================================================================================
+// src/exec/fingerprint.h
+// =================================================================================================
+
+// Fingerprints of runs, and what strict runs compare.
+
+#ifndef PWSP_FINGERPRINT_H
+#define PWSP_FINGERPRINT_H
+
+// Compares a strict run with what it expects: OK, or DIFFERENT with the first part that differs.
+// before: program, bindings and inputs; they have been verified. Else results and time.
+PWSP_INTERNAL ptowsp_status pwsp_run_compare(ptowsp_run *run, bool is_before);
+
+#endif
+
+// =================================================================================================
+// src/exec/fingerprint.c
+// =================================================================================================
+
+// Fingerprints: hashes of a run's program, bindings, inputs, results and time.
+//
+// Tensors count by their elements in the order of their indices, row by row. Things without content
+// are counted by number and kind, so that what moves from one to another is seen.
+
+#include <inttypes.h>
+
+// -- parts ----------------------------------------------------------------------------------------
+
+static void pwsp_fingerprint_write(void *user, const char *piece, size_t length) {
+    uint64_t *hash = (uint64_t *)user;
+    *hash = ptowsp_hash(*hash, piece, length);
+}
+
+static uint64_t pwsp_fingerprint_program(const ptowsp_run *run) {
+    const ptowsp_program *p = run->program;
+    uint64_t hash = PTOWSP_HASH_START;
+    const ptowsp_text text = {pwsp_fingerprint_write, &hash};
+    ptowsp_program_print(p, text);
+    for (uint32_t i = 1; i < p->kernels.count; i++) {
+        const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(p, kernels, pwsp_kernel_info, i);
+        hash = p->kernel_is_used[i] ? pwsp_hash_number(hash, pwsp_kernel_info_hash(kernel)) : hash;
+    }
+    return hash;
+}
+
+static uint64_t pwsp_fingerprint_array(uint64_t hash, const pwsp_array *array) {
+    hash = pwsp_hash_number(hash, array->count);
+    for (uint64_t i = 0; i < array->count; i++) {
+        hash = pwsp_hash_number(hash, pwsp_array_at(array, i));
+    }
+    return hash;
+}
+
+static uint64_t pwsp_fingerprint_shape(uint64_t hash, const pwsp_bound_tensor *tensor,
+                                       uint32_t rank) {
+    hash = pwsp_hash_number(hash, (uint64_t)tensor->dtype);
+    for (uint32_t i = 0; i + 2 < rank; i++) {
+        hash = pwsp_hash_number(hash, (uint64_t)tensor->lead_shape[i]);
+    }
+    hash = pwsp_hash_number(hash, (uint64_t)tensor->rows);
+    return pwsp_hash_number(hash, (uint64_t)tensor->cols);
+}
+
+static uint64_t pwsp_fingerprint_bindings(const ptowsp_run *run) {
+    const ptowsp_program *p = run->program;
+    const pwsp_bindings *bound = &run->bindings;
+    uint64_t hash = PTOWSP_HASH_START;
+    for (uint32_t i = 1; i < p->axes.count; i++) {
+        const pwsp_bound_csr *csr = &bound->csrs[i];
+        if (p->axis_is_used[i] && bound->is_bound[p->first_size + i]) {
+            hash = pwsp_hash_number(pwsp_hash_number(hash, i), bound->initial[p->first_size + i]);
+        }
+        if (p->axis_is_used[i] && csr->is_bound) {
+            hash = pwsp_fingerprint_array(hash, &csr->indptr);
+            hash = pwsp_fingerprint_array(hash, &csr->indices);
+        }
+    }
+    for (uint32_t i = 1; i < p->symbols.count; i++) {
+        if (p->symbol_is_used[i]) {
+            hash = pwsp_hash_number(hash, bound->initial[p->first_symbol + i]);
+        }
+    }
+    for (uint32_t i = 0; i < p->slot_count; i++) {
+        hash = pwsp_hash_number(hash, bound->initial[p->first_slot + i]);
+    }
+    for (uint32_t i = 1; i < p->arrays.count; i++) {
+        hash = p->array_is_used[i] ? pwsp_fingerprint_array(hash, &bound->arrays[i]) : hash;
+    }
+    for (uint32_t i = 1; i < p->tensors.count; i++) {
+        if (p->tensor_is_used[i]) {
+            uint32_t rank = PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, i)->rank;
+            hash = pwsp_fingerprint_shape(hash, &bound->effective[i], rank);
+        }
+    }
+    return hash;
+}
+
+// The contents of a tensor, row by row, the last of the leading indices fastest.
+static uint64_t pwsp_fingerprint_tensor(uint64_t hash, const pwsp_bound_tensor *tensor,
+                                        uint32_t rank) {
+    const uint32_t lead = rank > 2 ? rank - 2 : 0;
+    const int64_t size = tensor->element_size;
+    int64_t index[PWSP_TENSOR_LEAD_MAX] = {0};
+    int64_t offset = 0;
+    for (uint32_t i = 0; i < lead; i++) {
+        if (tensor->lead_shape[i] == 0) {
+            return hash;
+        }
+    }
+    for (;;) {
+        for (int64_t row = 0; row < tensor->rows; row++) {
+            hash = pwsp_digest(hash, tensor->data + (offset + row * tensor->row_stride) * size,
+                               (uint64_t)tensor->cols, tensor->element_size,
+                               tensor->col_stride * size);
+        }
+        uint32_t i = lead;
+        while (i > 0 && ++index[i - 1] == tensor->lead_shape[i - 1]) {
+            offset -= (tensor->lead_shape[i - 1] - 1) * tensor->lead_strides[i - 1];
+            index[--i] = 0;
+        }
+        if (i == 0) {
+            return hash;
+        }
+        offset += tensor->lead_strides[i - 1];
+    }
+}
+
+// The contents of the tensors in use that tasks write, or of those that they do not. Transient
+// tensors have none that last.
+static uint64_t pwsp_fingerprint_tensors(const ptowsp_run *run, bool is_written) {
+    const ptowsp_program *p = run->program;
+    uint64_t hash = PTOWSP_HASH_START;
+    for (uint32_t i = 1; i < p->tensors.count; i++) {
+        if (p->tensor_is_used[i] && !p->tensor_is_transient[i] &&
+            p->tensor_is_written[i] == is_written) {
+            uint32_t rank = PWSP_PROGRAM_AT(p, tensors, ptowsp_tensor_desc, i)->rank;
+            hash = pwsp_hash_number(hash, i);
+            hash = pwsp_fingerprint_tensor(hash, &run->bindings.effective[i], rank);
+        }
+    }
+    return hash;
+}
+
+static uint64_t pwsp_fingerprint_inputs(const ptowsp_run *run) {
+    return pwsp_fingerprint_tensors(run, false);
+}
+
+static uint64_t pwsp_fingerprint_results(const ptowsp_run *run) {
+    uint64_t hash = pwsp_fingerprint_tensors(run, true);
+    for (uint32_t i = 0; i < run->program->slot_count; i++) {
+        hash = pwsp_hash_number(hash, ptowsp_run_slot(run, i));
+    }
+    return hash;
+}
+
+static uint64_t pwsp_fingerprint_time(const ptowsp_run *run) {
+    const ptowsp_run_stats *stats = &run->time.sim.stats;
+    uint64_t hash = pwsp_hash_number(PTOWSP_HASH_START, stats->makespan_cycles);
+    hash = pwsp_hash_number(hash, stats->busy_cycles);
+    return pwsp_hash_number(hash, stats->task_count);
+}
+
+// -- runs -----------------------------------------------------------------------------------------
+
+// A hash that is not 0, which means that there is none.
+static uint64_t pwsp_fingerprint_some(uint64_t hash) {
+    return hash ? hash : 1;
+}
+
+// The parts in their order: field, what it is called, whether it is known before the execution, and
+// whether it is of contents of tensors, which do not count when only time is measured.
+#define PWSP_FINGERPRINT_PARTS(PART)                                                               \
+    PART(program, "program", true, false)                                                          \
+    PART(bindings, "bindings", true, false)                                                        \
+    PART(inputs, "inputs", true, true)                                                             \
+    PART(results, "results", false, true)                                                          \
+    PART(time, "time", false, false)
+
+PWSP_INTERNAL ptowsp_status pwsp_run_compare(ptowsp_run *run, bool is_before) {
+    uint64_t found = 0, expected = 0;
+    const char *what = NULL;
+#define PWSP_COMPARE_PART(part, name, is_known_before, has_content)                                \
+    if (!what && run->expected.part && is_known_before == is_before &&                             \
+        !(has_content && run->walk.is_time_only)) {                                                \
+        found = pwsp_fingerprint_some(pwsp_fingerprint_##part(run));                               \
+        expected = run->expected.part;                                                             \
+        what = found == expected ? NULL : name;                                                    \
+    }
+    PWSP_FINGERPRINT_PARTS(PWSP_COMPARE_PART)
+#undef PWSP_COMPARE_PART
+    return what ? pwsp_fail(run->context, PTOWSP_DIFFERENT, PTOWSP_NO_INDEX,
+                            "run: the fingerprint of its %s is %016" PRIx64 ", %016" PRIx64
+                            " is expected",
+                            what, found, expected)
+                : PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_run_expect(ptowsp_run *run, const ptowsp_fingerprint *expected) {
+    if (pwsp_run_is_running(run)) {
+        return PTOWSP_BUSY;
+    }
+    memset(&run->expected, 0, sizeof run->expected);
+    if (expected) {
+        run->expected = *expected;
+    }
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_run_fingerprint(ptowsp_run *run, ptowsp_fingerprint *out_fingerprint) {
+    if (!out_fingerprint) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "run: out_fingerprint is NULL");
+    }
+    memset(out_fingerprint, 0, sizeof *out_fingerprint);
+    if (pwsp_exchange_acquire(&run->is_running, 1u)) {
+        return PTOWSP_BUSY;
+    }
+    ptowsp_status status = pwsp_bindings_plan(&run->bindings);
+    if (status == PTOWSP_OK) {
+        status = pwsp_bindings_verify(&run->bindings, run->walk.is_time_only);
+    }
+#define PWSP_FIND_PART(part, name, is_before, has_content)                                         \
+    if (status == PTOWSP_OK && (is_before || run->is_done) &&                                      \
+        !(has_content && run->walk.is_time_only)) {                                                \
+        out_fingerprint->part = pwsp_fingerprint_some(pwsp_fingerprint_##part(run));               \
+    }
+    PWSP_FINGERPRINT_PARTS(PWSP_FIND_PART)
+#undef PWSP_FIND_PART
+    pwsp_store_release(&run->is_running, 0u);
+    return status;
+}
+
+void ptowsp_fingerprint_print(const ptowsp_fingerprint *fingerprint, ptowsp_text text) {
+#define PWSP_PRINT_PART(part, name, is_before, has_content)                                        \
+    pwsp_text_format(text, is_first ? "%s %016" PRIx64 : " %s %016" PRIx64, name,                  \
+                     fingerprint->part);                                                           \
+    is_first = false;
+    bool is_first = true;
+    PWSP_FINGERPRINT_PARTS(PWSP_PRINT_PART)
+#undef PWSP_PRINT_PART
+    pwsp_text_format(text, "\n");
+}
+
+// =================================================================================================
 // src/exec/run_execute.c
 // =================================================================================================
 
@@ -58750,7 +59106,9 @@ static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
             pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
     }
     stats->memory_bytes = pwsp_run_bytes(run);
-    return pwsp_run_cut(run, status);
+    status = pwsp_run_cut(run, status);
+    run->is_done = status == PTOWSP_OK;
+    return run->is_done ? pwsp_run_compare(run, false) : status;
 }
 
 // Checks everything before anything is called. *out_task_count is the number that time needs.
@@ -58760,6 +59118,9 @@ static ptowsp_status pwsp_run_prepare(ptowsp_run *run, const ptowsp_run_options 
     ptowsp_status status = pwsp_bindings_plan(&run->bindings);
     if (status == PTOWSP_OK) {
         status = pwsp_bindings_verify(&run->bindings, run->walk.is_time_only);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_run_compare(run, true);
     }
     if (status != PTOWSP_OK) {
         return status;
@@ -58805,7 +59166,7 @@ static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options 
         tasks = pwsp_frontend_process_tasks(run->front);
     }
     pwsp_sim_begin(&run->time.sim, false);
-    run->has_records = run->has_clock = false;
+    run->has_records = run->has_clock = run->is_done = false;
     bool has_memory = pwsp_recorder_begin(&run->recorder, &run->time.sim, &record) &&
                       (!issue || pwsp_frontend_set_clock(run->front, clocked, is_on_lanes));
     run->walk.is_time_only = options->mode == PTOWSP_RUN_TIME_ONLY;

@@ -38,6 +38,7 @@ static const struct {
     {PTOWSP_SKIPPED, -13, "SKIPPED"},
     {PTOWSP_LEAKED, -14, "LEAKED"},
     {PTOWSP_TIMED_OUT, -15, "TIMED_OUT"},
+    {PTOWSP_DIFFERENT, -16, "DIFFERENT"},
 };
 
 #define STATUS_COUNT (sizeof statuses / sizeof statuses[0])

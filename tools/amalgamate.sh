@@ -99,7 +99,7 @@ src/data/names.h src/data/names.c
 src/data/expr.h src/data/expr.c
 src/data/code.h src/data/code.c
 src/data/placement.h src/data/placement.c
-src/data/column.h src/data/column.c
+src/data/column.h src/data/column.c src/data/digest.h src/data/digest.c
 src/data/cost_model.h
 src/data/attention_cost.c
 src/data/linear.c
@@ -177,7 +177,8 @@ src/exec/run_pipelines.h src/exec/run_pipelines.c
 src/exec/frontend.h src/exec/frontend_setup.c src/exec/frontend.c
 src/exec/workers.h src/exec/workers.c
 src/exec/start.h src/exec/start.c
-src/exec/run.h src/exec/run.c src/exec/run_walk.c src/exec/run_execute.c
+src/exec/run.h src/exec/run.c src/exec/run_walk.c
+src/exec/fingerprint.h src/exec/fingerprint.c src/exec/run_execute.c
 src/exec/bound.c src/exec/trace.c
 src/exec/deque.h src/exec/deque.c
 src/exec/graph_state.h src/exec/graph_state.c src/exec/graph_kernel.c src/exec/graph_seal.c src/exec/graph_queue.c

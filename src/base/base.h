@@ -73,6 +73,11 @@ PWSP_INLINE uint64_t pwsp_mix64(uint64_t z) {  // the finalizer of SplitMix64
     return z ^ (z >> 31);
 }
 
+// Goes on from a hash with a number: numbers, not their bytes, so that it is the same everywhere.
+PWSP_INLINE uint64_t pwsp_hash_number(uint64_t hash, uint64_t number) {
+    return pwsp_mix64((hash ^ number) + UINT64_C(0x9e3779b97f4a7c15));
+}
+
 // What an error gives as its index, for one that may be below 0.
 PWSP_INLINE uint64_t pwsp_error_index(int64_t value) {
     return value < 0 ? PTOWSP_NEGATIVE_INDEX : (uint64_t)value;

@@ -32,6 +32,8 @@ struct ptowsp_run {
     uint64_t critical_count, critical_capacity;
     bool has_records;  // of tasks
     bool has_clock;    // and their wall clock
+    ptowsp_fingerprint expected;  // parts that are not 0 are compared
+    bool is_done;                 // the last execution was OK, so there are results
     // A started execution.
     pwsp_start *start;
     ptowsp_run_options started;

@@ -8,9 +8,7 @@
 // the same machine (the expander). On lanes, and on a device, a front end issues the tasks of the
 // second walk, and time accounts for them as they retire.
 
-#include "run.h"
-
-#include "../base/atomic.h"
+#include "fingerprint.h"
 
 #include <inttypes.h>
 
@@ -82,7 +80,9 @@ static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
             pwsp_fail(run->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
     }
     stats->memory_bytes = pwsp_run_bytes(run);
-    return pwsp_run_cut(run, status);
+    status = pwsp_run_cut(run, status);
+    run->is_done = status == PTOWSP_OK;
+    return run->is_done ? pwsp_run_compare(run, false) : status;
 }
 
 // Checks everything before anything is called. *out_task_count is the number that time needs.
@@ -92,6 +92,9 @@ static ptowsp_status pwsp_run_prepare(ptowsp_run *run, const ptowsp_run_options 
     ptowsp_status status = pwsp_bindings_plan(&run->bindings);
     if (status == PTOWSP_OK) {
         status = pwsp_bindings_verify(&run->bindings, run->walk.is_time_only);
+    }
+    if (status == PTOWSP_OK) {
+        status = pwsp_run_compare(run, true);
     }
     if (status != PTOWSP_OK) {
         return status;
@@ -137,7 +140,7 @@ static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options 
         tasks = pwsp_frontend_process_tasks(run->front);
     }
     pwsp_sim_begin(&run->time.sim, false);
-    run->has_records = run->has_clock = false;
+    run->has_records = run->has_clock = run->is_done = false;
     bool has_memory = pwsp_recorder_begin(&run->recorder, &run->time.sim, &record) &&
                       (!issue || pwsp_frontend_set_clock(run->front, clocked, is_on_lanes));
     run->walk.is_time_only = options->mode == PTOWSP_RUN_TIME_ONLY;

@@ -4,10 +4,9 @@
 
 #include "compiled.h"
 
-// SplitMix64's finalizer of what came before and of the next number: their order matters.
 static uint64_t pwsp_code_hash_numbers(uint64_t hash, const uint64_t *numbers, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
-        hash = pwsp_mix64((hash ^ numbers[i]) + UINT64_C(0x9e3779b97f4a7c15));
+        hash = pwsp_hash_number(hash, numbers[i]);
     }
     return hash;
 }

@@ -7,14 +7,10 @@ static uint64_t pwsp_kernel_hash_text(uint64_t hash, const char *text) {
     return text ? ptowsp_hash(hash, text, strlen(text) + 1) : pwsp_mix64(hash);
 }
 
-static uint64_t pwsp_kernel_hash_number(uint64_t hash, uint64_t number) {
-    return pwsp_mix64((hash ^ number) + UINT64_C(0x9e3779b97f4a7c15));
-}
-
 static uint64_t pwsp_kernel_hash_arg(uint64_t hash, const ptowsp_pto_arg *arg) {
-    hash = pwsp_kernel_hash_number(hash, (uint64_t)arg->value);
-    hash = pwsp_kernel_hash_number(hash, arg->index);
-    return pwsp_kernel_hash_number(hash, (uint64_t)arg->number);
+    hash = pwsp_hash_number(hash, (uint64_t)arg->value);
+    hash = pwsp_hash_number(hash, arg->index);
+    return pwsp_hash_number(hash, (uint64_t)arg->number);
 }
 
 static uint64_t pwsp_kernel_hash_pto(uint64_t hash, const ptowsp_pto_source *pto) {
@@ -26,34 +22,35 @@ static uint64_t pwsp_kernel_hash_pto(uint64_t hash, const ptowsp_pto_source *pto
     }
     hash = pwsp_kernel_hash_arg(hash, &pto->block);
     hash = pwsp_kernel_hash_arg(hash, &pto->block_count);
-    hash = pwsp_kernel_hash_number(hash, (uint64_t)pto->family);
-    return pwsp_kernel_hash_number(hash, pto->is_mixed);
+    hash = pwsp_hash_number(hash, (uint64_t)pto->family);
+    return pwsp_hash_number(hash, pto->is_mixed);
 }
 
-uint64_t ptowsp_kernel_hash(const ptowsp_module *module, ptowsp_kernel kernel) {
-    if (!module || kernel.id == 0 || kernel.id >= module->kernels.count) {
-        return 0;
-    }
-    const pwsp_kernel_info *info = PWSP_KERNEL(module, kernel.id);
+PWSP_INTERNAL uint64_t pwsp_kernel_info_hash(const pwsp_kernel_info *info) {
     if (info->code) {
         return pwsp_tile_code_hash(info->code);
     }
     uint64_t hash = pwsp_kernel_hash_text(PTOWSP_HASH_START, info->name);
-    hash = pwsp_kernel_hash_number(hash, info->axis_count);
-    hash = pwsp_kernel_hash_number(hash, (uint64_t)info->unit);
-    hash = pwsp_kernel_hash_number(hash, info->tile_count);
+    hash = pwsp_hash_number(hash, info->axis_count);
+    hash = pwsp_hash_number(hash, (uint64_t)info->unit);
+    hash = pwsp_hash_number(hash, info->tile_count);
     for (uint32_t i = 0; i < info->tile_count; i++) {
         const pwsp_tile_info *tile = &info->tiles[i];
-        hash = pwsp_kernel_hash_number(hash, (uint64_t)tile->direction);
-        hash = pwsp_kernel_hash_number(hash, (uint64_t)tile->dtype);
-        hash = pwsp_kernel_hash_number(hash, (uint64_t)tile->rows);
-        hash = pwsp_kernel_hash_number(hash, (uint64_t)tile->cols);
+        hash = pwsp_hash_number(hash, (uint64_t)tile->direction);
+        hash = pwsp_hash_number(hash, (uint64_t)tile->dtype);
+        hash = pwsp_hash_number(hash, (uint64_t)tile->rows);
+        hash = pwsp_hash_number(hash, (uint64_t)tile->cols);
     }
     for (uint32_t i = 0; i < info->scalar_count; i++) {
-        hash = pwsp_kernel_hash_number(hash, (uint64_t)info->scalars[i].type);
+        hash = pwsp_hash_number(hash, (uint64_t)info->scalars[i].type);
     }
     hash = pwsp_kernel_hash_text(hash, info->source.text);
     hash = pwsp_kernel_hash_text(hash, info->source.file);
     hash = pwsp_kernel_hash_text(hash, info->source.fn);
     return info->pto ? pwsp_kernel_hash_pto(hash, info->pto) : hash;
+}
+
+uint64_t ptowsp_kernel_hash(const ptowsp_module *module, ptowsp_kernel kernel) {
+    bool is_known = module && kernel.id && kernel.id < module->kernels.count;
+    return is_known ? pwsp_kernel_info_hash(PWSP_KERNEL(module, kernel.id)) : 0;
 }

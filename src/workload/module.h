@@ -309,6 +309,9 @@ PWSP_INTERNAL bool pwsp_kernel_set_pto(ptowsp_module *module, const ptowsp_kerne
 PWSP_INTERNAL bool pwsp_pto_copy(pwsp_arena *arena, const ptowsp_pto_source *from,
                                  const ptowsp_pto_source **out_copy);
 
+// ptowsp_kernel_hash of it, without the module.
+PWSP_INTERNAL uint64_t pwsp_kernel_info_hash(const pwsp_kernel_info *info);
+
 // Adds a kernel whose name must be new, and returns its id; 0 with an error. The code of a tile
 // kernel is the module's from then on, if there is an id.
 PWSP_INTERNAL uint32_t pwsp_kernel_register(ptowsp_module *module, const pwsp_kernel_info *info);

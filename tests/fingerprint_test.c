@@ -1,0 +1,475 @@
+// Fingerprints: each thing that a run depends on changes its part and no other; nothing else changes
+// any. Digests by the rule in data/digest.h, written once more; strict runs.
+
+#include "test.h"
+
+#include "../src/data/digest.h"
+
+// -- digests --------------------------------------------------------------------------------------
+
+// The rule, one word after another, from elements as numbers.
+static uint64_t digest_slowly(uint64_t hash, const uint64_t *elements, uint64_t count,
+                              uint32_t size) {
+    const uint64_t golden = UINT64_C(0x9e3779b97f4a7c15), per_word = 8 / size;
+    uint64_t words[64], word_count = (count + per_word - 1) / per_word;
+    uint64_t whole = count / per_word, lanes[4];
+    assert_true(word_count <= 64);
+    memset(words, 0, sizeof words);
+    for (uint64_t i = 0; i < count; i++) {
+        words[i / per_word] += elements[i] << (8 * size * (i % per_word));
+    }
+#define MIX(number)                                                                                \
+    do {                                                                                           \
+        uint64_t z = (hash ^ (number)) + golden;                                                   \
+        z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);                                        \
+        z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);                                        \
+        hash = z ^ (z >> 31);                                                                      \
+    } while (0)
+    MIX(count);
+    uint64_t in_lanes = whole / 4 * 4;
+    for (uint64_t k = 0; in_lanes && k < 4; k++) {
+        lanes[k] = hash + k;
+        for (uint64_t i = k; i < in_lanes; i += 4) {
+            lanes[k] = (lanes[k] ^ words[i]) * golden;
+            lanes[k] ^= lanes[k] >> 29;
+        }
+    }
+    for (uint64_t k = 0; in_lanes && k < 4; k++) {
+        MIX(lanes[k]);
+    }
+    for (uint64_t i = in_lanes; i < word_count; i++) {
+        MIX(words[i]);
+    }
+    return hash;
+#undef MIX
+}
+
+static void digests_follow_their_rule(void **state) {
+    (void)state;
+    uint64_t seed = test_seed();
+    for (uint64_t round = 0; round < test_rounds(400); round++) {
+        uint64_t random = seed + round;
+        uint32_t size = 1u << test_random_in(&random, 0, 3);
+        uint64_t count = (uint64_t)test_random_in(&random, 0, 60), start = test_random(&random);
+        int64_t step = test_random_in(&random, -2, 2);  // elements; 0 repeats one
+        uint64_t elements[64], mask = UINT64_MAX >> (64 - 8 * size);
+        char bytes[64 * 8 * 4];
+        memset(bytes, 0xa5, sizeof bytes);
+        int64_t first = step < 0 ? 120 : 0;
+        for (uint64_t i = 0; i < count; i++) {
+            elements[i] = (step ? test_random(&random) : start) & mask;
+            uint8_t u8 = (uint8_t)elements[i];
+            uint16_t u16 = (uint16_t)elements[i];
+            uint32_t u32 = (uint32_t)elements[i];
+            char *at = bytes + (first + (int64_t)i * step) * (int64_t)size;
+            const void *from = size == 1   ? (const void *)&u8
+                               : size == 2 ? (const void *)&u16
+                               : size == 4 ? (const void *)&u32
+                                           : (const void *)&elements[i];
+            memcpy(at, from, size);
+        }
+        uint64_t found =
+            pwsp_digest(start, bytes + first * (int64_t)size, count, size, step * (int64_t)size);
+        assert_int_equal(found, digest_slowly(start, elements, count, size));
+    }
+}
+
+// -- runs -----------------------------------------------------------------------------------------
+
+static const char text[] =
+    "module m slots 2\n"
+    "axis n dynamic\n"
+    "axis kv ragged i32\n"
+    "axis pages sparse\n"
+    "symbol bias\n"
+    "array order i32\n"
+    "tensor x i32 [2, 2, 3, 5] global\n"
+    "tensor t i32 [3, 5] global transient\n"
+    "tensor y i32 [2, 3, 5] global\n"
+    "tensor spare i32 [4] global\n"
+    "kernel add(axes 1, in a i32 3 x 5, out b i32 3 x 5, s i64) vector, cycles by a cost "
+    "function\n"
+    "workload w\n"
+    "  for_each i in n\n"
+    "    task add(order[i]) a=x[order[i], 0] b=t s=i64(bias)\n"
+    "    task add(size(n)) a=t b=y[i] s=slot_i64[0]\n"
+    "    for_each k in kv[i]\n"
+    "      for_each p in pages[i]\n"
+    "        slot_set 1 = k * 10 + p\n";
+
+typedef struct fixture {
+    test_memory memory;
+    ptowsp_context *context;
+    ptowsp_module *module;
+    ptowsp_program *program;
+    ptowsp_run *run;
+    int32_t x[60 * 3], y[30], order[2], lengths[2];
+    int64_t indptr[3], indices[3];
+    ptowsp_csr csr;
+    uint64_t calls;     // of the kernel
+    int32_t drift;      // that it adds
+    uint64_t slowness;  // cycles more than 10
+} fixture;
+
+static ptowsp_cycles add(const ptowsp_task *task, void *user) {
+    fixture *f = (fixture *)user;
+    const ptowsp_tile *a = &task->tiles[0], *b = &task->tiles[1];
+    f->calls++;
+    for (int64_t r = 0; r < 3; r++) {
+        for (int64_t c = 0; c < 5; c++) {
+            ((int32_t *)b->data)[r * b->row_stride + c * b->col_stride] =
+                ((const int32_t *)a->data)[r * a->row_stride + c * a->col_stride] +
+                (int32_t)ptowsp_task_axis(task, 0) + (int32_t)(int64_t)ptowsp_task_scalar(task, 0) +
+                f->drift;
+        }
+    }
+    return 10;
+}
+
+static ptowsp_cycles cycles_of(const ptowsp_task *task, void *user) {
+    (void)task;
+    return 10 + ((const fixture *)user)->slowness;
+}
+
+static ptowsp_buffer buffer_of(int32_t *data) {
+    ptowsp_buffer buffer;
+    memset(&buffer, 0, sizeof buffer);
+    buffer.data = data;
+    buffer.dtype = PTOWSP_I32;
+    return buffer;
+}
+
+static void bind(fixture *f) {
+    const ptowsp_buffer x = buffer_of(f->x), y = buffer_of(f->y);
+    const ptowsp_csr csr = {PTOWSP_I64, f->indptr, f->indices, 2, 3};
+    f->csr = csr;
+    for (int i = 0; i < 60; i++) {
+        f->x[i] = i * i;
+    }
+    f->order[0] = 1, f->order[1] = 0;
+    f->lengths[0] = 2, f->lengths[1] = 1;
+    f->indptr[0] = 0, f->indptr[1] = 1, f->indptr[2] = 3;
+    f->indices[0] = 4, f->indices[1] = 5, f->indices[2] = 6;
+    assert_int_equal(ptowsp_run_bind_size(f->run, "n", 2), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_symbol(f->run, "bias", 7), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_slot(f->run, 0, 3), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_slot(f->run, 1, 0), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_array(f->run, "order", PTOWSP_I32, f->order, 2), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_lengths(f->run, "kv", PTOWSP_I32, f->lengths, 2), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_csr(f->run, "pages", &f->csr), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &x), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_tensor(f->run, "y", &y), PTOWSP_OK);
+}
+
+// The program of a text, with a schedule and a kernel of this source.
+static ptowsp_kernel_source source;
+
+static void make(fixture *f, const char *from, const ptowsp_schedule *schedule) {
+    ptowsp_parse_kernel kernel;
+    memset(f, 0, sizeof *f);
+    memset(&kernel, 0, sizeof kernel);
+    kernel.name = "add";
+    kernel.fn = add;
+    kernel.cost = cycles_of;
+    kernel.source = source;
+    kernel.user = f;
+    const ptowsp_parse_desc desc = {&kernel, 1, 0};
+    const ptowsp_program_desc program = {NULL, schedule};
+    ptowsp_context_desc context;
+    memset(&context, 0, sizeof context);
+    context.resize = test_resize;
+    context.resize_user = &f->memory;
+    context.threads = PTOWSP_THREADS_OWN;
+    context.lane_count = 2;
+    assert_int_equal(ptowsp_context_create(&context, &f->context), PTOWSP_OK);
+    ptowsp_status status =
+        ptowsp_module_parse(f->context, from, strlen(from), &desc, &f->module, NULL);
+    if (status != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
+    assert_int_equal(ptowsp_program_create(f->context, f->module, &program, &f->program),
+                     PTOWSP_OK);
+    assert_int_equal(ptowsp_run_create(f->context, f->program, &f->run), PTOWSP_OK);
+    bind(f);
+}
+
+static void release(fixture *f) {
+    ptowsp_run_destroy(f->run);
+    ptowsp_program_destroy(f->program);
+    ptowsp_module_destroy(f->module);
+    ptowsp_context_destroy(f->context);
+    assert_int_equal(f->memory.live_bytes, 0);
+}
+
+static ptowsp_fingerprint found(fixture *f) {
+    ptowsp_fingerprint fingerprint;
+    assert_int_equal(ptowsp_run_fingerprint(f->run, &fingerprint), PTOWSP_OK);
+    return fingerprint;
+}
+
+static ptowsp_fingerprint executed(fixture *f) {
+    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_OK);
+    return found(f);
+}
+
+// The parts that differ, by their first letters; results are "R".
+static const char *differing(const ptowsp_fingerprint *a, const ptowsp_fingerprint *b) {
+    static char parts[8];
+    snprintf(parts, sizeof parts, "%s%s%s%s%s", a->program != b->program ? "p" : "",
+             a->bindings != b->bindings ? "b" : "", a->inputs != b->inputs ? "i" : "",
+             a->results != b->results ? "R" : "", a->time != b->time ? "t" : "");
+    return parts;
+}
+
+static void each_thing_changes_its_part(void **state) {
+    (void)state;
+    fixture f, g;
+    make(&f, text, NULL);
+    const ptowsp_fingerprint before = found(&f), first = executed(&f);
+    ptowsp_fingerprint now;
+    assert_true(before.program && before.bindings && before.inputs);
+    assert_true(before.results == 0 && before.time == 0);
+    assert_string_equal(differing(&before, &first), "Rt");
+    assert_true(first.results && first.time);
+
+#define CHANGED(change, parts)                                                                     \
+    do {                                                                                           \
+        change;                                                                                    \
+        now = executed(&f);                                                                        \
+        assert_string_equal(differing(&first, &now), parts);                                       \
+        bind(&f);                                                                                  \
+    } while (0)
+    CHANGED((void)0, "");
+    CHANGED(ptowsp_run_bind_size(f.run, "n", 1), "bRt");
+    CHANGED(ptowsp_run_bind_symbol(f.run, "bias", 8), "bR");
+    CHANGED(ptowsp_run_bind_slot(f.run, 0, 4), "bR");
+    CHANGED(ptowsp_run_bind_slot(f.run, 1, 4), "b");
+    CHANGED((f.order[0] = 0, f.order[1] = 1), "bR");
+    CHANGED((f.lengths[0] = 1, f.lengths[1] = 2), "bR");
+    CHANGED(f.indices[2] = 7, "bR");
+    CHANGED(f.indices[1] = 7, "b");
+    CHANGED(f.x[59]++, "i");
+    CHANGED(f.x[44]++, "iR");
+    CHANGED(f.x[0]++, "iR");
+    CHANGED(f.drift = 1, "R");
+    f.drift = 0;
+    CHANGED(f.slowness = 1, "t");
+    f.slowness = 0;
+    executed(&f);
+    f.y[29] ^= 1 << 31;  // after the execution
+    now = found(&f);
+    assert_string_equal(differing(&first, &now), "R");
+#undef CHANGED
+
+    ptowsp_schedule schedule;
+    memset(&schedule, 0, sizeof schedule);
+    schedule.issue = PTOWSP_ISSUE_IN_ORDER;
+    make(&g, text, &schedule);
+    now = executed(&g);
+    assert_string_equal(differing(&first, &now), "p");
+    release(&g);
+    source.text = "// another kernel";
+    make(&g, text, NULL);
+    source.text = NULL;
+    now = executed(&g);
+    assert_string_equal(differing(&first, &now), "p");
+    release(&g);
+    char other[sizeof text];
+    memcpy(other, text, sizeof text);
+    *strstr(other, "k * 10") = 'p';  // the program, and what comes of it
+    make(&g, other, NULL);
+    now = executed(&g);
+    assert_string_equal(differing(&first, &now), "pR");
+    release(&g);
+    release(&f);
+}
+
+static void nothing_else_changes_any(void **state) {
+    (void)state;
+    fixture f;
+    make(&f, text, NULL);
+    const ptowsp_fingerprint first = executed(&f);
+    ptowsp_fingerprint now;
+    // Memory elsewhere, with gaps and backwards.
+    int32_t *apart = f.x + 60;
+    ptowsp_buffer x = buffer_of(apart + 59 * 2);
+    const int64_t shape[] = {2, 2, 3, 5}, strides[] = {-60, -30, -10, -2};
+    x.rank = 4;
+    memcpy(x.shape, shape, sizeof shape);
+    memcpy(x.strides, strides, sizeof strides);
+    for (int i = 0; i < 60; i++) {
+        apart[(59 - i) * 2] = f.x[i];
+    }
+    assert_int_equal(ptowsp_run_bind_tensor(f.run, "x", &x), PTOWSP_OK);
+    now = executed(&f);
+    assert_string_equal(differing(&first, &now), "");
+    // Two lanes, wider integers, what no statement uses, and a binding that is not used any more.
+    ptowsp_run_options options;
+    memset(&options, 0, sizeof options);
+    options.lane_count = 2;
+    int64_t lengths[] = {2, 1};
+    const ptowsp_buffer spare = buffer_of(f.x);
+    assert_int_equal(ptowsp_run_bind_lengths(f.run, "kv", PTOWSP_I64, lengths, 2),
+                     PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_run_bind_tensor(f.run, "spare", &spare), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
+    now = found(&f);
+    assert_string_equal(differing(&first, &now), "");
+    // What lies in the memory of transient tensors.
+    union {
+        char bytes[256];
+        PWSP_ALIGNAS(PTOWSP_TRANSIENT_ALIGN) char aligned[1];
+    } block;
+    ptowsp_fingerprint none[2];
+    assert_int_equal(ptowsp_run_bind_transients(f.run, &block, sizeof block), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_bind_size(f.run, "n", 0), PTOWSP_OK);
+    for (int i = 0; i < 2; i++) {
+        memset(&block, i, sizeof block);
+        none[i] = executed(&f);
+    }
+    assert_string_equal(differing(&none[0], &none[1]), "");
+    assert_int_equal(ptowsp_run_bind_size(f.run, "n", 2), PTOWSP_OK);
+    // Time alone has no contents.
+    memset(&options, 0, sizeof options);
+    options.mode = PTOWSP_RUN_TIME_ONLY;
+    assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
+    now = found(&f);
+    assert_string_equal(differing(&first, &now), "iR");
+    assert_true(now.inputs == 0 && now.results == 0);
+    release(&f);
+    // Another context, program and run.
+    make(&f, text, NULL);
+    now = executed(&f);
+    assert_string_equal(differing(&first, &now), "");
+    release(&f);
+}
+
+static void strict_runs_are_refused(void **state) {
+    (void)state;
+    fixture f;
+    make(&f, text, NULL);
+    ptowsp_fingerprint expected = executed(&f), wrong;
+    assert_int_equal(ptowsp_run_expect(f.run, &expected), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
+    uint64_t calls = f.calls;
+
+    static const char *const names[] = {"program", "bindings", "inputs", "results", "time"};
+    for (int i = 0; i < 5; i++) {
+        wrong = expected;
+        uint64_t *part = i == 0   ? &wrong.program
+                         : i == 1 ? &wrong.bindings
+                         : i == 2 ? &wrong.inputs
+                         : i == 3 ? &wrong.results
+                                  : &wrong.time;
+        uint64_t right = *part;
+        char line[200];
+        *part = 0x123;
+        snprintf(line, sizeof line,
+                 "run: the fingerprint of its %s is %016llx, 0000000000000123 is expected",
+                 names[i], (unsigned long long)right);
+        assert_int_equal(ptowsp_run_expect(f.run, &wrong), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_DIFFERENT);
+        assert_string_equal(ptowsp_context_error(f.context).text, line);
+        calls += i < 3 ? 0 : 4;
+        assert_int_equal(f.calls, calls);
+        *part = 0;  // is not compared
+        assert_int_equal(ptowsp_run_expect(f.run, &wrong), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
+        calls += 4;
+    }
+    // What a kernel does otherwise than before is seen; the results are there.
+    assert_int_equal(ptowsp_run_expect(f.run, &expected), PTOWSP_OK);
+    f.drift = 1;
+    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_DIFFERENT);
+    assert_non_null(strstr(ptowsp_context_error(f.context).text, "results"));
+    wrong = found(&f);
+    assert_string_equal(differing(&expected, &wrong), "R");
+    // Started, and on lanes.
+    ptowsp_run_options options;
+    memset(&options, 0, sizeof options);
+    options.lane_count = 2;
+    assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_DIFFERENT);
+    assert_int_equal(ptowsp_run_start(f.run, &options), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_wait(f.run), PTOWSP_DIFFERENT);
+    assert_non_null(strstr(ptowsp_context_error(f.context).text, "results"));
+    // An execution that measures time compares no contents.
+    memset(&options, 0, sizeof options);
+    options.mode = PTOWSP_RUN_TIME_ONLY;
+    assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_expect(f.run, NULL), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
+    release(&f);
+}
+
+static fixture *inside;
+
+static ptowsp_cycles calls_back(const ptowsp_task *task, void *user) {
+    ptowsp_fingerprint fingerprint;
+    (void)task, (void)user;
+    assert_int_equal(ptowsp_run_fingerprint(inside->run, &fingerprint), PTOWSP_BUSY);
+    assert_int_equal(ptowsp_run_expect(inside->run, NULL), PTOWSP_BUSY);
+    return 1;
+}
+
+static void wrong_calls_have_a_status(void **state) {
+    (void)state;
+    fixture f;
+    ptowsp_fingerprint fingerprint;
+    make(&f, text, NULL);
+    assert_int_equal(ptowsp_run_fingerprint(f.run, NULL), PTOWSP_INVALID_PARAMS);
+    assert_string_equal(ptowsp_context_error(f.context).text, "run: out_fingerprint is NULL");
+    f.order[0] = 1;
+    ptowsp_run *other;
+    assert_int_equal(ptowsp_run_create(f.context, f.program, &other), PTOWSP_OK);
+    memset(&fingerprint, 0xff, sizeof fingerprint);
+    assert_int_equal(ptowsp_run_fingerprint(other, &fingerprint), PTOWSP_UNBOUND);
+    assert_int_equal(fingerprint.program, 0);
+    ptowsp_run_destroy(other);
+    // An execution that fails leaves no results.
+    executed(&f);
+    f.order[1] = 2;
+    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_INVALID_PARAMS);
+    f.order[1] = 0;
+    fingerprint = found(&f);
+    assert_true(fingerprint.inputs && !fingerprint.results && !fingerprint.time);
+    release(&f);
+
+    static const char small[] = "module m\nkernel k(axes 0) vector\nworkload w\n  task k()\n";
+    ptowsp_parse_kernel kernel;
+    memset(&kernel, 0, sizeof kernel);
+    kernel.name = "k";
+    kernel.fn = calls_back;
+    const ptowsp_parse_desc desc = {&kernel, 1, 0};
+    memset(&f, 0, sizeof f);
+    inside = &f;
+    assert_int_equal(ptowsp_context_create(NULL, &f.context), PTOWSP_OK);
+    assert_int_equal(
+        ptowsp_module_parse(f.context, small, sizeof small - 1, &desc, &f.module, NULL), PTOWSP_OK);
+    assert_int_equal(ptowsp_program_create(f.context, f.module, NULL, &f.program), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_create(f.context, f.program, &f.run), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
+    // Without tensors there is a fingerprint as well.
+    fingerprint = found(&f);
+    assert_true(fingerprint.inputs && fingerprint.results && fingerprint.bindings);
+    release(&f);
+}
+
+static void fingerprints_are_printed(void **state) {
+    (void)state;
+    const ptowsp_fingerprint fingerprint = {1, UINT64_C(0xfedcba9876543210), 3, 0, UINT64_MAX};
+    char line[200];
+    ptowsp_text_buffer buffer = {line, sizeof line, 0};
+    ptowsp_fingerprint_print(&fingerprint, ptowsp_text_to_buffer(&buffer));
+    assert_string_equal(line, "program 0000000000000001 bindings fedcba9876543210 "
+                              "inputs 0000000000000003 results 0000000000000000 "
+                              "time ffffffffffffffff\n");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(digests_follow_their_rule), cmocka_unit_test(each_thing_changes_its_part),
+        cmocka_unit_test(nothing_else_changes_any),  cmocka_unit_test(strict_runs_are_refused),
+        cmocka_unit_test(wrong_calls_have_a_status), cmocka_unit_test(fingerprints_are_printed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
