@@ -1177,6 +1177,9 @@ PWSP_INTERNAL void pwsp_text_format(ptowsp_text text, const char *format, ...) P
 PWSP_INTERNAL void pwsp_text_vformat(ptowsp_text text, const char *format, va_list args)
     PWSP_PRINTF(2, 0);
 
+// Goes on from *hash with what is written; see ptowsp_hash.
+PWSP_INTERNAL ptowsp_text pwsp_text_to_hash(uint64_t *hash);
+
 // In a function with `format, ...`: formats them into an array of char, and cuts off what is too long.
 #define PWSP_TEXT_FORMAT_INTO(array, format)                                                       \
     do {                                                                                           \
@@ -1216,6 +1219,16 @@ ptowsp_text ptowsp_text_to_buffer(ptowsp_text_buffer *buffer) {
     if (buffer->size > 0) {
         buffer->data[0] = '\0';
     }
+    return text;
+}
+
+static void pwsp_text_hash_write(void *user, const char *text, size_t length) {
+    uint64_t *hash = (uint64_t *)user;
+    *hash = ptowsp_hash(*hash, text, length);
+}
+
+PWSP_INTERNAL ptowsp_text pwsp_text_to_hash(uint64_t *hash) {
+    ptowsp_text text = {pwsp_text_hash_write, hash};
     return text;
 }
 
@@ -12395,9 +12408,16 @@ static bool pwsp_exprs_print_leaf(const pwsp_exprs *exprs, const pwsp_expr_node 
     case PWSP_EXPR_SLOT_U64: pwsp_text_format(text, "slot_u64[%u]", node->a); return true;
     case PWSP_EXPR_SLOT_I64: pwsp_text_format(text, "slot_i64[%u]", node->a); return true;
     case PWSP_EXPR_SLOT_BOOL: pwsp_text_format(text, "slot_bool[%u]", node->a); return true;
-    case PWSP_EXPR_TASK_VARIABLE: pwsp_text_format(text, "task.%s", node->name); return true;
+    case PWSP_EXPR_TASK_VARIABLE:
+        pwsp_text_format(text, "task.");
+        pwsp_name_print(node->name, text);
+        return true;
     case PWSP_EXPR_TASK_ARG: pwsp_text_format(text, "task.args[%u]", node->a); return true;
-    case PWSP_EXPR_TASK_TAG: pwsp_text_format(text, "task.tag(%s)", node->name); return true;
+    case PWSP_EXPR_TASK_TAG:
+        pwsp_text_format(text, "task.tag(");
+        pwsp_name_print(node->name, text);
+        pwsp_text_format(text, ")");
+        return true;
     default: return false;
     }
 }
@@ -46394,6 +46414,11 @@ void ptowsp_program_print_point(const ptowsp_program *program, uint32_t point, p
 //                  | "size" "(" axis ")" | ( "slot_u64" | "slot_i64" | "slot_bool" ) "[" int "]"
 //      name        = word | quote { printable ASCII } quote
 //
+// A saved program goes on with "program" name, its first workload, and "schedule", with directives
+// below (parse_schedule.c), two spaces further right. Their keys may also read
+//
+//      "task." name | "task.args" "[" int "]" | "task.tag" "(" name ")"
+//
 // One declaration or statement stands on each line. "#" begins a comment. The parser goes from left
 // to right once, builds by the public functions alone, and stops at the first error, which is the
 // text's or the builder's, with the line and the column that it was at. Scopes are a stack of fixed
@@ -46428,9 +46453,17 @@ typedef struct pwsp_parse_node {
     uint32_t node;
 } pwsp_parse_node;
 
+// What a saved program has beside its module.
+typedef struct pwsp_parse_saved {
+    char workload[PTOWSP_NAME_MAX + 1];
+    ptowsp_schedule schedule;
+} pwsp_parse_saved;
+
 typedef struct pwsp_parser {
     ptowsp_module *module;
     const ptowsp_parse_desc *desc;
+    pwsp_parse_saved *saved;  // NULL: the text is a module's
+    bool is_in_schedule;
     pwsp_arena arena;
     const char *text;
     size_t length, at;  // at: the first byte behind the token
@@ -46487,6 +46520,14 @@ PWSP_INTERNAL bool pwsp_parse_dtype(pwsp_parser *p, ptowsp_dtype *out_dtype);
 PWSP_INTERNAL bool pwsp_parse_kernel(pwsp_parser *p);
 PWSP_INTERNAL bool pwsp_parse_workload(pwsp_parser *p);
 PWSP_INTERNAL bool pwsp_parse_statement(pwsp_parser *p);
+PWSP_INTERNAL bool pwsp_parse_directive(pwsp_parser *p, ptowsp_schedule *schedule);
+
+// Makes the module of a text whose first line has this number; with `saved`, that of a program.
+PWSP_INTERNAL ptowsp_status pwsp_parse_text(ptowsp_context *context, const char *text,
+                                            size_t length, uint64_t first_line,
+                                            const ptowsp_parse_desc *desc, pwsp_parse_saved *saved,
+                                            ptowsp_module **out_module,
+                                            ptowsp_text_place *out_place);
 
 #endif
 
@@ -46858,6 +46899,36 @@ static bool pwsp_parse_function(pwsp_parser *p, const pwsp_parse_row *row, ptows
     return pwsp_parse_expect(p, ")");
 }
 
+// "task.name", "task.args[1]" or "task.tag(name)", which keys of schedules read.
+static bool pwsp_parse_task_read(pwsp_parser *p, ptowsp_expr *out_expr) {
+    char name[PTOWSP_NAME_MAX + 1];
+    uint64_t which = 0;
+    pwsp_parse_name(p, "a value", name);
+    const char *behind = name + strlen("task.");
+    if (strcmp(behind, "args") == 0 && pwsp_parse_try(p, "[")) {
+        if (!pwsp_parse_number(p, UINT32_MAX, &which) || !pwsp_parse_expect(p, "]")) {
+            return false;
+        }
+        *out_expr = ptowsp_task_arg(p->module, (uint32_t)which);
+        return true;
+    }
+    if (strcmp(behind, "tag") == 0 && pwsp_parse_try(p, "(")) {
+        if (!pwsp_parse_name(p, "a tag", name) || !pwsp_parse_expect(p, ")")) {
+            return false;
+        }
+        *out_expr = ptowsp_task_tag(p->module, name);
+        return true;
+    }
+    if (*behind == '\0') {  // a name in quotes follows
+        if (!pwsp_parse_name(p, "a variable", name)) {
+            return false;
+        }
+        behind = name;
+    }
+    *out_expr = ptowsp_task_variable(p->module, behind);
+    return true;
+}
+
 static bool pwsp_parse_word(pwsp_parser *p, ptowsp_expr *out_expr) {
     const uint64_t column = p->column;
     const bool is_word = p->token == PWSP_TOKEN_WORD;
@@ -46866,6 +46937,9 @@ static bool pwsp_parse_word(pwsp_parser *p, ptowsp_expr *out_expr) {
         if (pwsp_parse_is(p, slots[i])) {
             return pwsp_parse_slot_read(p, (ptowsp_type)(PTOWSP_TYPE_BOOL + i), out_expr);
         }
+    }
+    if (is_word && p->is_in_schedule && strncmp(p->word, "task.", 5) == 0) {
+        return pwsp_parse_task_read(p, out_expr) && pwsp_parse_built(p, p->line, column);
     }
     if (pwsp_parse_is(p, "true") || pwsp_parse_is(p, "false")) {
         *out_expr = ptowsp_bool(p->module, pwsp_parse_is(p, "true"));
@@ -47527,6 +47601,136 @@ PWSP_INTERNAL bool pwsp_parse_statement(pwsp_parser *p) {
 }
 
 // =================================================================================================
+// src/workload/parse_schedule.c
+// =================================================================================================
+
+// Directives of a schedule, as ptowsp_schedule_print writes them, each on a line of its own:
+//
+//      directive   = "issue" value
+//                  | "dispatch" value [ "of" expr ] "over" int ( "lanes"
+//                                                              | "vector" "and" int "cube" "lanes" )
+//                  | "window" value "at" int "tasks"
+//                  | "dependencies" { value } | "hazards" { value }
+//                  | "ready" value [ expr ]
+//                  | "start" value [ int "tasks" ]
+//                  | "streams" int [ "by" expr ]
+//                  | "timing" value [ "by" int "tasks" ] "of" int "cycles"
+//      value       = as the capability table has it, "in order"
+
+// Choices of a directive are numbers below this, bits of a set as well.
+#define PWSP_DIRECTIVE_NUMBERS 16u
+
+// The value of a directive at the token; false if it is none.
+static bool pwsp_parse_try_value(pwsp_parser *p, const char *directive, uint32_t *out_number) {
+    const size_t start = p->line_start + (size_t)p->column - 1;
+    for (uint32_t number = 0; number < PWSP_DIRECTIVE_NUMBERS; number++) {
+        const char *word = pwsp_schedule_word(directive, number);
+        const size_t length = strlen(word), end = start + length;
+        if (end <= p->length && memcmp(p->text + start, word, length) == 0 &&
+            (end == p->length || !pwsp_name_is_word_part(p->text[end]))) {
+            p->at = end;
+            pwsp_parse_next(p);
+            *out_number = number;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool pwsp_parse_value(pwsp_parser *p, const char *directive, uint32_t *out_number) {
+    return pwsp_parse_try_value(p, directive, out_number) ||
+           pwsp_parse_fail(p, "there is no such %s", directive);
+}
+
+static bool pwsp_parse_set(pwsp_parser *p, const char *directive, uint32_t *out_set) {
+    uint32_t bit;
+    *out_set = 0;
+    while (p->token != PWSP_TOKEN_LINE_END) {
+        if (!pwsp_parse_value(p, directive, &bit)) {
+            return false;
+        }
+        *out_set |= bit;
+    }
+    return true;
+}
+
+static bool pwsp_parse_count(pwsp_parser *p, uint32_t *out_count) {
+    uint64_t count = 0;
+    bool is_good = pwsp_parse_number(p, UINT32_MAX, &count);
+    *out_count = (uint32_t)count;
+    return is_good;
+}
+
+static bool pwsp_parse_dispatch(pwsp_parser *p, ptowsp_schedule *schedule) {
+    uint32_t number = 0;
+    if (!pwsp_parse_value(p, "dispatch", &number) ||
+        (pwsp_parse_try(p, "of") && !pwsp_parse_expr(p, &schedule->dispatch_key)) ||
+        !pwsp_parse_expect(p, "over") || !pwsp_parse_count(p, &schedule->lane_count)) {
+        return false;
+    }
+    schedule->dispatch = (ptowsp_dispatch)number;
+    if (pwsp_parse_try(p, "lanes")) {
+        return true;
+    }
+    schedule->pools = PTOWSP_POOLS_BY_UNIT;
+    schedule->vector_lane_count = schedule->lane_count;
+    schedule->lane_count = 0;
+    return pwsp_parse_expect(p, "vector") && pwsp_parse_expect(p, "and") &&
+           pwsp_parse_count(p, &schedule->cube_lane_count) && pwsp_parse_expect(p, "cube") &&
+           pwsp_parse_expect(p, "lanes");
+}
+
+static bool pwsp_parse_timing(pwsp_parser *p, ptowsp_schedule *schedule) {
+    uint32_t number = 0;
+    if (!pwsp_parse_value(p, "timing", &number) ||
+        (pwsp_parse_try(p, "by") &&
+         (!pwsp_parse_count(p, &schedule->timing_count) || !pwsp_parse_expect(p, "tasks")))) {
+        return false;
+    }
+    schedule->timing = (ptowsp_timing)number;
+    return pwsp_parse_expect(p, "of") &&
+           pwsp_parse_number(p, UINT64_MAX, &schedule->timing_cycles) &&
+           pwsp_parse_expect(p, "cycles");
+}
+
+PWSP_INTERNAL bool pwsp_parse_directive(pwsp_parser *p, ptowsp_schedule *schedule) {
+    uint32_t number = 0;
+    bool is_good;
+    if (pwsp_parse_try(p, "issue")) {
+        is_good = pwsp_parse_value(p, "issue", &number);
+        schedule->issue = (ptowsp_issue)number;
+    } else if (pwsp_parse_try(p, "dispatch")) {
+        is_good = pwsp_parse_dispatch(p, schedule);
+    } else if (pwsp_parse_try(p, "window")) {
+        is_good = pwsp_parse_value(p, "window", &number) && pwsp_parse_expect(p, "at") &&
+                  pwsp_parse_count(p, &schedule->window) && pwsp_parse_expect(p, "tasks");
+        schedule->window_policy = (ptowsp_window)number;
+    } else if (pwsp_parse_try(p, "dependencies")) {
+        is_good = pwsp_parse_set(p, "dependencies", &schedule->dependencies);
+    } else if (pwsp_parse_try(p, "hazards")) {
+        is_good = pwsp_parse_set(p, "hazards", &schedule->hazards);
+    } else if (pwsp_parse_try(p, "ready")) {
+        is_good = pwsp_parse_value(p, "ready", &number) &&
+                  (p->token == PWSP_TOKEN_LINE_END || pwsp_parse_expr(p, &schedule->priority_key));
+        schedule->ready = (ptowsp_ready)number;
+    } else if (pwsp_parse_try(p, "start")) {
+        is_good = pwsp_parse_value(p, "start", &number) &&
+                  (p->token == PWSP_TOKEN_LINE_END ||
+                   (pwsp_parse_number(p, UINT64_MAX, &schedule->start_threshold) &&
+                    pwsp_parse_expect(p, "tasks")));
+        schedule->start = (ptowsp_start)number;
+    } else if (pwsp_parse_try(p, "streams")) {
+        is_good = pwsp_parse_count(p, &schedule->stream_count) &&
+                  (!pwsp_parse_try(p, "by") || pwsp_parse_expr(p, &schedule->stream_key));
+    } else if (pwsp_parse_try(p, "timing")) {
+        is_good = pwsp_parse_timing(p, schedule);
+    } else {
+        is_good = pwsp_parse_fail(p, "no directive of a schedule begins like this");
+    }
+    return is_good;
+}
+
+// =================================================================================================
 // src/workload/parse_module.c
 // =================================================================================================
 
@@ -47907,7 +48111,11 @@ static bool pwsp_parse_declaration(pwsp_parser *p) {
            : pwsp_parse_try(p, "tensor")   ? pwsp_parse_tensor_line(p)
            : pwsp_parse_try(p, "kernel")   ? pwsp_parse_kernel(p)
            : pwsp_parse_try(p, "workload") ? pwsp_parse_workload(p)
-                                           : pwsp_parse_fail(p, "no declaration begins like this");
+           : p->saved && pwsp_parse_try(p, "program")
+               ? pwsp_parse_name(p, "a workload", p->saved->workload)
+           : p->saved && pwsp_parse_try(p, "schedule")
+               ? (p->is_in_schedule = true)
+               : pwsp_parse_fail(p, "no declaration begins like this");
 }
 
 // Reads one line, and goes on behind it; false with an error.
@@ -47919,11 +48127,14 @@ static bool pwsp_parse_line(pwsp_parser *p, ptowsp_context *context) {
         const uint64_t indent = p->start - 1;
         if (!p->module) {
             pwsp_parse_module_line(p, context);
+        } else if (p->is_in_schedule && indent == 2) {
+            pwsp_parse_directive(p, &p->saved->schedule);
         } else if (indent % 2 != 0 || indent / 2 > p->scope_count) {
             pwsp_parse_fail(p, "%" PRIu64 " spaces before a line that may have %u at most, in twos",
                             indent, p->scope_count * 2);
         } else {
             pwsp_parse_close(p, indent / 2);
+            p->is_in_schedule = false;
             if (indent ? pwsp_parse_statement(p) : pwsp_parse_declaration(p)) {
                 pwsp_parse_built(p, p->line, p->start);
             }
@@ -47939,25 +48150,20 @@ static bool pwsp_parse_line(pwsp_parser *p, ptowsp_context *context) {
     return !p->is_failed;
 }
 
-ptowsp_status ptowsp_module_parse(ptowsp_context *context, const char *text, size_t length,
-                                  const ptowsp_parse_desc *desc, ptowsp_module **out_module,
-                                  ptowsp_text_place *out_place) {
+PWSP_INTERNAL ptowsp_status pwsp_parse_text(ptowsp_context *context, const char *text,
+                                            size_t length, uint64_t first_line,
+                                            const ptowsp_parse_desc *desc, pwsp_parse_saved *saved,
+                                            ptowsp_module **out_module,
+                                            ptowsp_text_place *out_place) {
     const ptowsp_parse_desc none = {NULL, 0, 0};
     pwsp_parser p;
     memset(&p, 0, sizeof p);
-    if (out_place) {
-        out_place->line = out_place->column = 0;
-    }
-    if (!out_module || (!text && length > 0)) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "parse: text or out_module is NULL");
-    }
-    *out_module = NULL;
     p.desc = desc ? desc : &none;
+    p.saved = saved;
     p.text = text;
     p.length = length;
     pwsp_arena_init(&p.arena, &context->memory);
-    for (p.line = 1; p.at < length && pwsp_parse_line(&p, context); p.line++) {
+    for (p.line = first_line; p.at < length && pwsp_parse_line(&p, context); p.line++) {
     }
     if (!p.is_failed && !p.module) {
         p.column = 1;
@@ -47979,6 +48185,204 @@ ptowsp_status ptowsp_module_parse(ptowsp_context *context, const char *text, siz
     }
     return pwsp_fail(context, p.status, p.line, "%" PRIu64 ":%" PRIu64 ": %s", p.line, p.column,
                      p.error);
+}
+
+ptowsp_status ptowsp_module_parse(ptowsp_context *context, const char *text, size_t length,
+                                  const ptowsp_parse_desc *desc, ptowsp_module **out_module,
+                                  ptowsp_text_place *out_place) {
+    if (out_place) {
+        out_place->line = out_place->column = 0;
+    }
+    if (!out_module || (!text && length > 0)) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "parse: text or out_module is NULL");
+    }
+    *out_module = NULL;
+    return pwsp_parse_text(context, text, length, 1, desc, NULL, out_module, out_place);
+}
+
+// =================================================================================================
+// src/workload/save.c
+// =================================================================================================
+
+// Saved programs: what a program was compiled from, as text, behind a line that says its format, its
+// length and its checksum:
+//
+//      ptowsp program 1, 1234 bytes, 0123456789abcdef
+//      module ...
+//      program decode
+//      schedule
+//        issue dataflow
+//
+// Loading reads the module and compiles. So there is one set of rules for what a program may be,
+// a file that is damaged or made up can do no more than a wrong module can, and the byte order of the
+// machine has no part in it.
+
+#include <inttypes.h>
+
+#define PWSP_SAVED_FORMAT 1
+
+#define PWSP_SAVED_HEAD "ptowsp program "
+
+// -- loading --------------------------------------------------------------------------------------
+
+static ptowsp_status pwsp_load_text(ptowsp_context *context, const char *text, size_t length,
+                                    uint64_t line, const ptowsp_parse_desc *desc,
+                                    ptowsp_program **out_program, ptowsp_text_place *out_place) {
+    pwsp_parse_saved saved;
+    ptowsp_module *module;
+    memset(&saved, 0, sizeof saved);
+    ptowsp_status status =
+        pwsp_parse_text(context, text, length, line, desc, &saved, &module, out_place);
+    if (status == PTOWSP_OK) {
+        const ptowsp_program_desc compiled = {saved.workload[0] ? saved.workload : NULL,
+                                              &saved.schedule};
+        status = ptowsp_program_create(context, module, &compiled, out_program);
+        ptowsp_module_destroy(module);
+    }
+    return status;
+}
+
+typedef struct pwsp_saved_head {
+    uint64_t format, length, hash;
+} pwsp_saved_head;
+
+static bool pwsp_load_literal(const char **at, const char *end, const char *literal) {
+    size_t length = strlen(literal);
+    if ((size_t)(end - *at) < length || memcmp(*at, literal, length) != 0) {
+        return false;
+    }
+    *at += length;
+    return true;
+}
+
+// Reads a number of at most `max_digits` digits.
+static bool pwsp_load_number(const char **at, const char *end, uint32_t base, uint32_t max_digits,
+                             uint64_t *out_number) {
+    static const char digits[] = "0123456789abcdef";
+    uint32_t count = 0;
+    for (*out_number = 0; *at < end && count < max_digits; ++*at, count++) {
+        const char *digit = **at ? strchr(digits, **at) : NULL;
+        if (!digit || (uint32_t)(digit - digits) >= base) {
+            break;
+        }
+        *out_number = *out_number * base + (uint64_t)(digit - digits);
+    }
+    return count > 0;
+}
+
+// Reads the first line. What follows the number of a format that is not known may be anything.
+static bool pwsp_load_head(const char **at, const char *end, pwsp_saved_head *out_head) {
+    memset(out_head, 0, sizeof *out_head);
+    if (!pwsp_load_literal(at, end, PWSP_SAVED_HEAD) ||
+        !pwsp_load_number(at, end, 10, 9, &out_head->format)) {
+        return false;
+    }
+    return out_head->format != PWSP_SAVED_FORMAT ||
+           (pwsp_load_literal(at, end, ", ") &&
+            pwsp_load_number(at, end, 10, 18, &out_head->length) &&
+            pwsp_load_literal(at, end, " bytes, ") &&
+            pwsp_load_number(at, end, 16, 16, &out_head->hash) && pwsp_load_literal(at, end, "\n"));
+}
+
+ptowsp_status ptowsp_program_load(ptowsp_context *context, const void *data, size_t length,
+                                  const ptowsp_parse_desc *desc, ptowsp_program **out_program,
+                                  ptowsp_text_place *out_place) {
+    pwsp_saved_head head;
+    if (out_place) {
+        out_place->line = out_place->column = 0;
+    }
+    if (!out_program || (!data && length > 0)) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "load: data or out_program is NULL");
+    }
+    *out_program = NULL;
+    const char *at = (const char *)data, *end = at + length;
+    if (!pwsp_load_head(&at, end, &head)) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "load: this is no saved program");
+    }
+    if (head.format != PWSP_SAVED_FORMAT) {
+        return pwsp_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                         "load: format %" PRIu64 " is not known; this version has format %d",
+                         head.format, PWSP_SAVED_FORMAT);
+    }
+    if ((uint64_t)(end - at) != head.length) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "load: %" PRIu64 " bytes follow the first line, which says %" PRIu64,
+                         (uint64_t)(end - at), head.length);
+    }
+    const uint64_t hash = ptowsp_hash(PTOWSP_HASH_START, at, (size_t)head.length);
+    if (hash != head.hash) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "load: damaged: the checksum is %016" PRIx64 ", the first line says "
+                         "%016" PRIx64,
+                         hash, head.hash);
+    }
+    return pwsp_load_text(context, at, (size_t)head.length, 2, desc, out_program, out_place);
+}
+
+// -- saving ---------------------------------------------------------------------------------------
+
+static void pwsp_save_print(const ptowsp_module *module, const ptowsp_program_desc *desc,
+                            ptowsp_text text) {
+    const char *first = desc ? desc->workload : NULL;
+    ptowsp_module_print(module, text);
+    pwsp_text_format(text, "program ");
+    pwsp_name_print(first ? first : PWSP_NODE(module, module->workload)->name, text);
+    pwsp_text_format(text, "\n");
+    ptowsp_schedule_print(desc ? desc->schedule : NULL, text);
+}
+
+static uint64_t pwsp_save_hash(const ptowsp_program *program) {
+    uint64_t hash = PTOWSP_HASH_START;
+    ptowsp_program_print(program, pwsp_text_to_hash(&hash));
+    return hash;
+}
+
+// Does the text make the program again? Its kernels are for time alone here.
+static ptowsp_status pwsp_save_check(ptowsp_context *context, const char *text, size_t length,
+                                     uint64_t hash) {
+    const ptowsp_parse_desc desc = {NULL, 0, 1};
+    ptowsp_program *again;
+    ptowsp_status status = pwsp_load_text(context, text, length, 1, &desc, &again, NULL);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    bool is_same = pwsp_save_hash(again) == hash;
+    ptowsp_program_destroy(again);
+    return is_same ? PTOWSP_OK
+                   : pwsp_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                               "save: its text makes another program");
+}
+
+ptowsp_status ptowsp_program_save(ptowsp_context *context, ptowsp_module *module,
+                                  const ptowsp_program_desc *desc, ptowsp_text text) {
+    ptowsp_program *program;
+    ptowsp_status status = ptowsp_program_create(context, module, desc, &program);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    const uint64_t hash = pwsp_save_hash(program);
+    ptowsp_program_destroy(program);
+    ptowsp_text_buffer buffer = {NULL, 0, 0};
+    pwsp_save_print(module, desc, ptowsp_text_to_buffer(&buffer));
+    const size_t length = buffer.length;
+    buffer.size = length + 1;
+    buffer.data = (char *)pwsp_memory_alloc(&context->memory, buffer.size);
+    if (!buffer.data) {
+        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "save: out of memory");
+    }
+    pwsp_save_print(module, desc, ptowsp_text_to_buffer(&buffer));
+    PTOWSP_ASSERT(buffer.length == length);
+    status = pwsp_save_check(context, buffer.data, length, hash);
+    if (status == PTOWSP_OK) {
+        pwsp_text_format(text, PWSP_SAVED_HEAD "%d, %zu bytes, %016" PRIx64 "\n", PWSP_SAVED_FORMAT,
+                         length, ptowsp_hash(PTOWSP_HASH_START, buffer.data, length));
+        pwsp_text_write(text, buffer.data, length);
+    }
+    pwsp_memory_free(&context->memory, buffer.data, buffer.size);
+    return status;
 }
 
 // =================================================================================================
@@ -58807,16 +59211,10 @@ PWSP_INTERNAL ptowsp_status pwsp_run_compare(ptowsp_run *run, bool is_before);
 
 // -- parts ----------------------------------------------------------------------------------------
 
-static void pwsp_fingerprint_write(void *user, const char *piece, size_t length) {
-    uint64_t *hash = (uint64_t *)user;
-    *hash = ptowsp_hash(*hash, piece, length);
-}
-
 static uint64_t pwsp_fingerprint_program(const ptowsp_run *run) {
     const ptowsp_program *p = run->program;
     uint64_t hash = PTOWSP_HASH_START;
-    const ptowsp_text text = {pwsp_fingerprint_write, &hash};
-    ptowsp_program_print(p, text);
+    ptowsp_program_print(p, pwsp_text_to_hash(&hash));
     for (uint32_t i = 1; i < p->kernels.count; i++) {
         const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(p, kernels, pwsp_kernel_info, i);
         hash = p->kernel_is_used[i] ? pwsp_hash_number(hash, pwsp_kernel_info_hash(kernel)) : hash;

@@ -4256,6 +4256,46 @@ PTOWSP_API void ptowsp_program_print_place(const ptowsp_program *program, uint32
 // Writes the program as text, the same for the same module and schedule.
 PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text text);
 
+// -- saved programs -------------------------------------------------------------------------------
+//
+// A program outlives its process as text: what it was compiled from, its first workload and its
+// schedule, behind a line with format, length and checksum. Loading compiles it again, on a machine
+// of any byte order.
+//
+//      ptowsp program 1, 1234 bytes, 0123456789abcdef
+//      module decode                                       as ptowsp_module_print writes it
+//        ...
+//      program step                                        the first workload
+//      schedule                                            as ptowsp_schedule_print writes it
+//        issue dataflow
+//        dispatch affinity of task.b over 4 lanes
+//
+// Functions are not in it: ptowsp_program_load attaches kernels by name (ptowsp_parse_desc, end of
+// section 20). A key reads a task's variable as task.b, an argument as task.args[0], a tag as
+// task.tag(t). After a change by hand the first line must be made anew: ptowsp_hash of all that
+// follows it.
+
+// Writes a module's program, as ptowsp_program_create would make it; desc may be NULL. The text has
+// been read back before: it makes the same program.
+// Errors   Those of ptowsp_program_create. Those of ptowsp_module_parse, where a text cannot say
+//          what the module does (a symbol that a variable hides, the size of a plan with several
+//          axes), and UNSUPPORTED, where it says something else (a variable that another one of
+//          its name hides is used). OUT_OF_MEMORY. Then nothing has been written.
+// Cost     Three times that of compiling, and what loading costs.
+PTOWSP_API ptowsp_status ptowsp_program_save(ptowsp_context *context, ptowsp_module *module,
+                                             const ptowsp_program_desc *desc, ptowsp_text text);
+
+// Makes a saved program from `length` bytes, any of which may be anything. desc and out_place may
+// be NULL. The file may be freed afterwards.
+// Errors   INVALID_PARAMS: no saved program; another length or checksum than its first line says.
+//          UNSUPPORTED: a format that this version does not know. Those of ptowsp_module_parse,
+//          with the place in the text, and of ptowsp_program_create.
+// Cost     Reading and compiling, each linear.
+PTOWSP_API ptowsp_status ptowsp_program_load(ptowsp_context *context, const void *data,
+                                             size_t length, const ptowsp_parse_desc *desc,
+                                             ptowsp_program **out_program,
+                                             ptowsp_text_place *out_place);
+
 // -------------------------------------------------------------------------------------------------
 // 23. Runs
 // -------------------------------------------------------------------------------------------------

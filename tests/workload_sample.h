@@ -88,14 +88,22 @@ static inline void sample_expect(sample *s) {
     s->module.watch.calls = 0;
 }
 
+// What to compile; the schedule, with its keys in the module, is kept at *schedule.
+static inline ptowsp_program_desc sample_desc(const sample *s, ref_module *module,
+                                              ptowsp_schedule *schedule) {
+    *schedule = s->schedule.schedule;
+    schedule->dispatch_key = ref_build_expr(module, s->schedule.dispatch_key);
+    schedule->priority_key = ref_build_expr(module, s->schedule.priority_key);
+    schedule->stream_key = ref_build_expr(module, s->schedule.stream_key);
+    bool is_default = s->program.workload_count == 1 || s->program.main_is_last;
+    const ptowsp_program_desc desc = {is_default ? NULL : "w0", schedule};
+    return desc;
+}
+
 static inline ptowsp_status sample_compile(sample *s, ref_module *module,
                                            ptowsp_program **out_program) {
-    ptowsp_schedule schedule = s->schedule.schedule;
-    schedule.dispatch_key = ref_build_expr(module, s->schedule.dispatch_key);
-    schedule.priority_key = ref_build_expr(module, s->schedule.priority_key);
-    schedule.stream_key = ref_build_expr(module, s->schedule.stream_key);
-    bool is_default = s->program.workload_count == 1 || s->program.main_is_last;
-    const ptowsp_program_desc desc = {is_default ? NULL : "w0", &schedule};
+    ptowsp_schedule schedule;
+    const ptowsp_program_desc desc = sample_desc(s, module, &schedule);
     return ptowsp_program_create(s->context, module->module, &desc, out_program);
 }
 

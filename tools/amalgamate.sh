@@ -154,7 +154,7 @@ src/workload/compile_pipeline.c src/workload/lifetime.c src/workload/blocks.c sr
 src/workload/taint.c
 src/workload/print_module.c src/workload/print_program.c
 src/workload/parse.h src/workload/lexer.c src/workload/parse_expr.c src/workload/parse_tree.c
-src/workload/parse_module.c
+src/workload/parse_schedule.c src/workload/parse_module.c src/workload/save.c
 src/workload/read_exprs.c src/workload/read_statements.c src/workload/read_program.c
 "
 TILE_WORKLOAD="src/workload/tile_kernel.c src/workload/read_tiles.c"

@@ -26,6 +26,16 @@ ptowsp_text ptowsp_text_to_buffer(ptowsp_text_buffer *buffer) {
     return text;
 }
 
+static void pwsp_text_hash_write(void *user, const char *text, size_t length) {
+    uint64_t *hash = (uint64_t *)user;
+    *hash = ptowsp_hash(*hash, text, length);
+}
+
+PWSP_INTERNAL ptowsp_text pwsp_text_to_hash(uint64_t *hash) {
+    ptowsp_text text = {pwsp_text_hash_write, hash};
+    return text;
+}
+
 PWSP_INTERNAL void pwsp_text_write(ptowsp_text text, const char *piece, size_t length) {
     PTOWSP_ASSERT(text.write && "a text sink without a function");
     text.write(text.user, piece, length);

@@ -22,6 +22,9 @@ PWSP_INTERNAL void pwsp_text_format(ptowsp_text text, const char *format, ...) P
 PWSP_INTERNAL void pwsp_text_vformat(ptowsp_text text, const char *format, va_list args)
     PWSP_PRINTF(2, 0);
 
+// Goes on from *hash with what is written; see ptowsp_hash.
+PWSP_INTERNAL ptowsp_text pwsp_text_to_hash(uint64_t *hash);
+
 // In a function with `format, ...`: formats them into an array of char, and cuts off what is too long.
 #define PWSP_TEXT_FORMAT_INTO(array, format)                                                       \
     do {                                                                                           \

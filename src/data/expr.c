@@ -199,9 +199,16 @@ static bool pwsp_exprs_print_leaf(const pwsp_exprs *exprs, const pwsp_expr_node 
     case PWSP_EXPR_SLOT_U64: pwsp_text_format(text, "slot_u64[%u]", node->a); return true;
     case PWSP_EXPR_SLOT_I64: pwsp_text_format(text, "slot_i64[%u]", node->a); return true;
     case PWSP_EXPR_SLOT_BOOL: pwsp_text_format(text, "slot_bool[%u]", node->a); return true;
-    case PWSP_EXPR_TASK_VARIABLE: pwsp_text_format(text, "task.%s", node->name); return true;
+    case PWSP_EXPR_TASK_VARIABLE:
+        pwsp_text_format(text, "task.");
+        pwsp_name_print(node->name, text);
+        return true;
     case PWSP_EXPR_TASK_ARG: pwsp_text_format(text, "task.args[%u]", node->a); return true;
-    case PWSP_EXPR_TASK_TAG: pwsp_text_format(text, "task.tag(%s)", node->name); return true;
+    case PWSP_EXPR_TASK_TAG:
+        pwsp_text_format(text, "task.tag(");
+        pwsp_name_print(node->name, text);
+        pwsp_text_format(text, ")");
+        return true;
     default: return false;
     }
 }

@@ -12,16 +12,10 @@
 
 // -- parts ----------------------------------------------------------------------------------------
 
-static void pwsp_fingerprint_write(void *user, const char *piece, size_t length) {
-    uint64_t *hash = (uint64_t *)user;
-    *hash = ptowsp_hash(*hash, piece, length);
-}
-
 static uint64_t pwsp_fingerprint_program(const ptowsp_run *run) {
     const ptowsp_program *p = run->program;
     uint64_t hash = PTOWSP_HASH_START;
-    const ptowsp_text text = {pwsp_fingerprint_write, &hash};
-    ptowsp_program_print(p, text);
+    ptowsp_program_print(p, pwsp_text_to_hash(&hash));
     for (uint32_t i = 1; i < p->kernels.count; i++) {
         const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(p, kernels, pwsp_kernel_info, i);
         hash = p->kernel_is_used[i] ? pwsp_hash_number(hash, pwsp_kernel_info_hash(kernel)) : hash;

@@ -42,6 +42,11 @@
 //                  | "size" "(" axis ")" | ( "slot_u64" | "slot_i64" | "slot_bool" ) "[" int "]"
 //      name        = word | quote { printable ASCII } quote
 //
+// A saved program goes on with "program" name, its first workload, and "schedule", with directives
+// below (parse_schedule.c), two spaces further right. Their keys may also read
+//
+//      "task." name | "task.args" "[" int "]" | "task.tag" "(" name ")"
+//
 // One declaration or statement stands on each line. "#" begins a comment. The parser goes from left
 // to right once, builds by the public functions alone, and stops at the first error, which is the
 // text's or the builder's, with the line and the column that it was at. Scopes are a stack of fixed
@@ -78,9 +83,17 @@ typedef struct pwsp_parse_node {
     uint32_t node;
 } pwsp_parse_node;
 
+// What a saved program has beside its module.
+typedef struct pwsp_parse_saved {
+    char workload[PTOWSP_NAME_MAX + 1];
+    ptowsp_schedule schedule;
+} pwsp_parse_saved;
+
 typedef struct pwsp_parser {
     ptowsp_module *module;
     const ptowsp_parse_desc *desc;
+    pwsp_parse_saved *saved;  // NULL: the text is a module's
+    bool is_in_schedule;
     pwsp_arena arena;
     const char *text;
     size_t length, at;  // at: the first byte behind the token
@@ -137,5 +150,13 @@ PWSP_INTERNAL bool pwsp_parse_dtype(pwsp_parser *p, ptowsp_dtype *out_dtype);
 PWSP_INTERNAL bool pwsp_parse_kernel(pwsp_parser *p);
 PWSP_INTERNAL bool pwsp_parse_workload(pwsp_parser *p);
 PWSP_INTERNAL bool pwsp_parse_statement(pwsp_parser *p);
+PWSP_INTERNAL bool pwsp_parse_directive(pwsp_parser *p, ptowsp_schedule *schedule);
+
+// Makes the module of a text whose first line has this number; with `saved`, that of a program.
+PWSP_INTERNAL ptowsp_status pwsp_parse_text(ptowsp_context *context, const char *text,
+                                            size_t length, uint64_t first_line,
+                                            const ptowsp_parse_desc *desc, pwsp_parse_saved *saved,
+                                            ptowsp_module **out_module,
+                                            ptowsp_text_place *out_place);
 
 #endif

@@ -187,6 +187,36 @@ static bool pwsp_parse_function(pwsp_parser *p, const pwsp_parse_row *row, ptows
     return pwsp_parse_expect(p, ")");
 }
 
+// "task.name", "task.args[1]" or "task.tag(name)", which keys of schedules read.
+static bool pwsp_parse_task_read(pwsp_parser *p, ptowsp_expr *out_expr) {
+    char name[PTOWSP_NAME_MAX + 1];
+    uint64_t which = 0;
+    pwsp_parse_name(p, "a value", name);
+    const char *behind = name + strlen("task.");
+    if (strcmp(behind, "args") == 0 && pwsp_parse_try(p, "[")) {
+        if (!pwsp_parse_number(p, UINT32_MAX, &which) || !pwsp_parse_expect(p, "]")) {
+            return false;
+        }
+        *out_expr = ptowsp_task_arg(p->module, (uint32_t)which);
+        return true;
+    }
+    if (strcmp(behind, "tag") == 0 && pwsp_parse_try(p, "(")) {
+        if (!pwsp_parse_name(p, "a tag", name) || !pwsp_parse_expect(p, ")")) {
+            return false;
+        }
+        *out_expr = ptowsp_task_tag(p->module, name);
+        return true;
+    }
+    if (*behind == '\0') {  // a name in quotes follows
+        if (!pwsp_parse_name(p, "a variable", name)) {
+            return false;
+        }
+        behind = name;
+    }
+    *out_expr = ptowsp_task_variable(p->module, behind);
+    return true;
+}
+
 static bool pwsp_parse_word(pwsp_parser *p, ptowsp_expr *out_expr) {
     const uint64_t column = p->column;
     const bool is_word = p->token == PWSP_TOKEN_WORD;
@@ -195,6 +225,9 @@ static bool pwsp_parse_word(pwsp_parser *p, ptowsp_expr *out_expr) {
         if (pwsp_parse_is(p, slots[i])) {
             return pwsp_parse_slot_read(p, (ptowsp_type)(PTOWSP_TYPE_BOOL + i), out_expr);
         }
+    }
+    if (is_word && p->is_in_schedule && strncmp(p->word, "task.", 5) == 0) {
+        return pwsp_parse_task_read(p, out_expr) && pwsp_parse_built(p, p->line, column);
     }
     if (pwsp_parse_is(p, "true") || pwsp_parse_is(p, "false")) {
         *out_expr = ptowsp_bool(p->module, pwsp_parse_is(p, "true"));

@@ -378,7 +378,11 @@ static bool pwsp_parse_declaration(pwsp_parser *p) {
            : pwsp_parse_try(p, "tensor")   ? pwsp_parse_tensor_line(p)
            : pwsp_parse_try(p, "kernel")   ? pwsp_parse_kernel(p)
            : pwsp_parse_try(p, "workload") ? pwsp_parse_workload(p)
-                                           : pwsp_parse_fail(p, "no declaration begins like this");
+           : p->saved && pwsp_parse_try(p, "program")
+               ? pwsp_parse_name(p, "a workload", p->saved->workload)
+           : p->saved && pwsp_parse_try(p, "schedule")
+               ? (p->is_in_schedule = true)
+               : pwsp_parse_fail(p, "no declaration begins like this");
 }
 
 // Reads one line, and goes on behind it; false with an error.
@@ -390,11 +394,14 @@ static bool pwsp_parse_line(pwsp_parser *p, ptowsp_context *context) {
         const uint64_t indent = p->start - 1;
         if (!p->module) {
             pwsp_parse_module_line(p, context);
+        } else if (p->is_in_schedule && indent == 2) {
+            pwsp_parse_directive(p, &p->saved->schedule);
         } else if (indent % 2 != 0 || indent / 2 > p->scope_count) {
             pwsp_parse_fail(p, "%" PRIu64 " spaces before a line that may have %u at most, in twos",
                             indent, p->scope_count * 2);
         } else {
             pwsp_parse_close(p, indent / 2);
+            p->is_in_schedule = false;
             if (indent ? pwsp_parse_statement(p) : pwsp_parse_declaration(p)) {
                 pwsp_parse_built(p, p->line, p->start);
             }
@@ -410,25 +417,20 @@ static bool pwsp_parse_line(pwsp_parser *p, ptowsp_context *context) {
     return !p->is_failed;
 }
 
-ptowsp_status ptowsp_module_parse(ptowsp_context *context, const char *text, size_t length,
-                                  const ptowsp_parse_desc *desc, ptowsp_module **out_module,
-                                  ptowsp_text_place *out_place) {
+PWSP_INTERNAL ptowsp_status pwsp_parse_text(ptowsp_context *context, const char *text,
+                                            size_t length, uint64_t first_line,
+                                            const ptowsp_parse_desc *desc, pwsp_parse_saved *saved,
+                                            ptowsp_module **out_module,
+                                            ptowsp_text_place *out_place) {
     const ptowsp_parse_desc none = {NULL, 0, 0};
     pwsp_parser p;
     memset(&p, 0, sizeof p);
-    if (out_place) {
-        out_place->line = out_place->column = 0;
-    }
-    if (!out_module || (!text && length > 0)) {
-        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "parse: text or out_module is NULL");
-    }
-    *out_module = NULL;
     p.desc = desc ? desc : &none;
+    p.saved = saved;
     p.text = text;
     p.length = length;
     pwsp_arena_init(&p.arena, &context->memory);
-    for (p.line = 1; p.at < length && pwsp_parse_line(&p, context); p.line++) {
+    for (p.line = first_line; p.at < length && pwsp_parse_line(&p, context); p.line++) {
     }
     if (!p.is_failed && !p.module) {
         p.column = 1;
@@ -450,4 +452,18 @@ ptowsp_status ptowsp_module_parse(ptowsp_context *context, const char *text, siz
     }
     return pwsp_fail(context, p.status, p.line, "%" PRIu64 ":%" PRIu64 ": %s", p.line, p.column,
                      p.error);
+}
+
+ptowsp_status ptowsp_module_parse(ptowsp_context *context, const char *text, size_t length,
+                                  const ptowsp_parse_desc *desc, ptowsp_module **out_module,
+                                  ptowsp_text_place *out_place) {
+    if (out_place) {
+        out_place->line = out_place->column = 0;
+    }
+    if (!out_module || (!text && length > 0)) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "parse: text or out_module is NULL");
+    }
+    *out_module = NULL;
+    return pwsp_parse_text(context, text, length, 1, desc, NULL, out_module, out_place);
 }

@@ -1,0 +1,128 @@
+// Directives of a schedule, as ptowsp_schedule_print writes them, each on a line of its own:
+//
+//      directive   = "issue" value
+//                  | "dispatch" value [ "of" expr ] "over" int ( "lanes"
+//                                                              | "vector" "and" int "cube" "lanes" )
+//                  | "window" value "at" int "tasks"
+//                  | "dependencies" { value } | "hazards" { value }
+//                  | "ready" value [ expr ]
+//                  | "start" value [ int "tasks" ]
+//                  | "streams" int [ "by" expr ]
+//                  | "timing" value [ "by" int "tasks" ] "of" int "cycles"
+//      value       = as the capability table has it, "in order"
+
+#include "parse.h"
+#include "schedule.h"
+
+// Choices of a directive are numbers below this, bits of a set as well.
+#define PWSP_DIRECTIVE_NUMBERS 16u
+
+// The value of a directive at the token; false if it is none.
+static bool pwsp_parse_try_value(pwsp_parser *p, const char *directive, uint32_t *out_number) {
+    const size_t start = p->line_start + (size_t)p->column - 1;
+    for (uint32_t number = 0; number < PWSP_DIRECTIVE_NUMBERS; number++) {
+        const char *word = pwsp_schedule_word(directive, number);
+        const size_t length = strlen(word), end = start + length;
+        if (end <= p->length && memcmp(p->text + start, word, length) == 0 &&
+            (end == p->length || !pwsp_name_is_word_part(p->text[end]))) {
+            p->at = end;
+            pwsp_parse_next(p);
+            *out_number = number;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool pwsp_parse_value(pwsp_parser *p, const char *directive, uint32_t *out_number) {
+    return pwsp_parse_try_value(p, directive, out_number) ||
+           pwsp_parse_fail(p, "there is no such %s", directive);
+}
+
+static bool pwsp_parse_set(pwsp_parser *p, const char *directive, uint32_t *out_set) {
+    uint32_t bit;
+    *out_set = 0;
+    while (p->token != PWSP_TOKEN_LINE_END) {
+        if (!pwsp_parse_value(p, directive, &bit)) {
+            return false;
+        }
+        *out_set |= bit;
+    }
+    return true;
+}
+
+static bool pwsp_parse_count(pwsp_parser *p, uint32_t *out_count) {
+    uint64_t count = 0;
+    bool is_good = pwsp_parse_number(p, UINT32_MAX, &count);
+    *out_count = (uint32_t)count;
+    return is_good;
+}
+
+static bool pwsp_parse_dispatch(pwsp_parser *p, ptowsp_schedule *schedule) {
+    uint32_t number = 0;
+    if (!pwsp_parse_value(p, "dispatch", &number) ||
+        (pwsp_parse_try(p, "of") && !pwsp_parse_expr(p, &schedule->dispatch_key)) ||
+        !pwsp_parse_expect(p, "over") || !pwsp_parse_count(p, &schedule->lane_count)) {
+        return false;
+    }
+    schedule->dispatch = (ptowsp_dispatch)number;
+    if (pwsp_parse_try(p, "lanes")) {
+        return true;
+    }
+    schedule->pools = PTOWSP_POOLS_BY_UNIT;
+    schedule->vector_lane_count = schedule->lane_count;
+    schedule->lane_count = 0;
+    return pwsp_parse_expect(p, "vector") && pwsp_parse_expect(p, "and") &&
+           pwsp_parse_count(p, &schedule->cube_lane_count) && pwsp_parse_expect(p, "cube") &&
+           pwsp_parse_expect(p, "lanes");
+}
+
+static bool pwsp_parse_timing(pwsp_parser *p, ptowsp_schedule *schedule) {
+    uint32_t number = 0;
+    if (!pwsp_parse_value(p, "timing", &number) ||
+        (pwsp_parse_try(p, "by") &&
+         (!pwsp_parse_count(p, &schedule->timing_count) || !pwsp_parse_expect(p, "tasks")))) {
+        return false;
+    }
+    schedule->timing = (ptowsp_timing)number;
+    return pwsp_parse_expect(p, "of") &&
+           pwsp_parse_number(p, UINT64_MAX, &schedule->timing_cycles) &&
+           pwsp_parse_expect(p, "cycles");
+}
+
+PWSP_INTERNAL bool pwsp_parse_directive(pwsp_parser *p, ptowsp_schedule *schedule) {
+    uint32_t number = 0;
+    bool is_good;
+    if (pwsp_parse_try(p, "issue")) {
+        is_good = pwsp_parse_value(p, "issue", &number);
+        schedule->issue = (ptowsp_issue)number;
+    } else if (pwsp_parse_try(p, "dispatch")) {
+        is_good = pwsp_parse_dispatch(p, schedule);
+    } else if (pwsp_parse_try(p, "window")) {
+        is_good = pwsp_parse_value(p, "window", &number) && pwsp_parse_expect(p, "at") &&
+                  pwsp_parse_count(p, &schedule->window) && pwsp_parse_expect(p, "tasks");
+        schedule->window_policy = (ptowsp_window)number;
+    } else if (pwsp_parse_try(p, "dependencies")) {
+        is_good = pwsp_parse_set(p, "dependencies", &schedule->dependencies);
+    } else if (pwsp_parse_try(p, "hazards")) {
+        is_good = pwsp_parse_set(p, "hazards", &schedule->hazards);
+    } else if (pwsp_parse_try(p, "ready")) {
+        is_good = pwsp_parse_value(p, "ready", &number) &&
+                  (p->token == PWSP_TOKEN_LINE_END || pwsp_parse_expr(p, &schedule->priority_key));
+        schedule->ready = (ptowsp_ready)number;
+    } else if (pwsp_parse_try(p, "start")) {
+        is_good = pwsp_parse_value(p, "start", &number) &&
+                  (p->token == PWSP_TOKEN_LINE_END ||
+                   (pwsp_parse_number(p, UINT64_MAX, &schedule->start_threshold) &&
+                    pwsp_parse_expect(p, "tasks")));
+        schedule->start = (ptowsp_start)number;
+    } else if (pwsp_parse_try(p, "streams")) {
+        is_good = pwsp_parse_count(p, &schedule->stream_count) &&
+                  (!pwsp_parse_try(p, "by") || pwsp_parse_expr(p, &schedule->stream_key));
+    } else if (pwsp_parse_try(p, "timing")) {
+        is_good = pwsp_parse_timing(p, schedule);
+    } else {
+        is_good = pwsp_parse_fail(p, "no directive of a schedule begins like this");
+    }
+    return is_good;
+}

@@ -1,0 +1,183 @@
+// Saved programs: what a program was compiled from, as text, behind a line that says its format, its
+// length and its checksum:
+//
+//      ptowsp program 1, 1234 bytes, 0123456789abcdef
+//      module ...
+//      program decode
+//      schedule
+//        issue dataflow
+//
+// Loading reads the module and compiles. So there is one set of rules for what a program may be,
+// a file that is damaged or made up can do no more than a wrong module can, and the byte order of the
+// machine has no part in it.
+
+#include "../base/text.h"
+#include "parse.h"
+#include "schedule.h"
+
+#include <inttypes.h>
+
+#define PWSP_SAVED_FORMAT 1
+
+#define PWSP_SAVED_HEAD "ptowsp program "
+
+// -- loading --------------------------------------------------------------------------------------
+
+static ptowsp_status pwsp_load_text(ptowsp_context *context, const char *text, size_t length,
+                                    uint64_t line, const ptowsp_parse_desc *desc,
+                                    ptowsp_program **out_program, ptowsp_text_place *out_place) {
+    pwsp_parse_saved saved;
+    ptowsp_module *module;
+    memset(&saved, 0, sizeof saved);
+    ptowsp_status status =
+        pwsp_parse_text(context, text, length, line, desc, &saved, &module, out_place);
+    if (status == PTOWSP_OK) {
+        const ptowsp_program_desc compiled = {saved.workload[0] ? saved.workload : NULL,
+                                              &saved.schedule};
+        status = ptowsp_program_create(context, module, &compiled, out_program);
+        ptowsp_module_destroy(module);
+    }
+    return status;
+}
+
+typedef struct pwsp_saved_head {
+    uint64_t format, length, hash;
+} pwsp_saved_head;
+
+static bool pwsp_load_literal(const char **at, const char *end, const char *literal) {
+    size_t length = strlen(literal);
+    if ((size_t)(end - *at) < length || memcmp(*at, literal, length) != 0) {
+        return false;
+    }
+    *at += length;
+    return true;
+}
+
+// Reads a number of at most `max_digits` digits.
+static bool pwsp_load_number(const char **at, const char *end, uint32_t base, uint32_t max_digits,
+                             uint64_t *out_number) {
+    static const char digits[] = "0123456789abcdef";
+    uint32_t count = 0;
+    for (*out_number = 0; *at < end && count < max_digits; ++*at, count++) {
+        const char *digit = **at ? strchr(digits, **at) : NULL;
+        if (!digit || (uint32_t)(digit - digits) >= base) {
+            break;
+        }
+        *out_number = *out_number * base + (uint64_t)(digit - digits);
+    }
+    return count > 0;
+}
+
+// Reads the first line. What follows the number of a format that is not known may be anything.
+static bool pwsp_load_head(const char **at, const char *end, pwsp_saved_head *out_head) {
+    memset(out_head, 0, sizeof *out_head);
+    if (!pwsp_load_literal(at, end, PWSP_SAVED_HEAD) ||
+        !pwsp_load_number(at, end, 10, 9, &out_head->format)) {
+        return false;
+    }
+    return out_head->format != PWSP_SAVED_FORMAT ||
+           (pwsp_load_literal(at, end, ", ") &&
+            pwsp_load_number(at, end, 10, 18, &out_head->length) &&
+            pwsp_load_literal(at, end, " bytes, ") &&
+            pwsp_load_number(at, end, 16, 16, &out_head->hash) && pwsp_load_literal(at, end, "\n"));
+}
+
+ptowsp_status ptowsp_program_load(ptowsp_context *context, const void *data, size_t length,
+                                  const ptowsp_parse_desc *desc, ptowsp_program **out_program,
+                                  ptowsp_text_place *out_place) {
+    pwsp_saved_head head;
+    if (out_place) {
+        out_place->line = out_place->column = 0;
+    }
+    if (!out_program || (!data && length > 0)) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "load: data or out_program is NULL");
+    }
+    *out_program = NULL;
+    const char *at = (const char *)data, *end = at + length;
+    if (!pwsp_load_head(&at, end, &head)) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "load: this is no saved program");
+    }
+    if (head.format != PWSP_SAVED_FORMAT) {
+        return pwsp_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                         "load: format %" PRIu64 " is not known; this version has format %d",
+                         head.format, PWSP_SAVED_FORMAT);
+    }
+    if ((uint64_t)(end - at) != head.length) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "load: %" PRIu64 " bytes follow the first line, which says %" PRIu64,
+                         (uint64_t)(end - at), head.length);
+    }
+    const uint64_t hash = ptowsp_hash(PTOWSP_HASH_START, at, (size_t)head.length);
+    if (hash != head.hash) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "load: damaged: the checksum is %016" PRIx64 ", the first line says "
+                         "%016" PRIx64,
+                         hash, head.hash);
+    }
+    return pwsp_load_text(context, at, (size_t)head.length, 2, desc, out_program, out_place);
+}
+
+// -- saving ---------------------------------------------------------------------------------------
+
+static void pwsp_save_print(const ptowsp_module *module, const ptowsp_program_desc *desc,
+                            ptowsp_text text) {
+    const char *first = desc ? desc->workload : NULL;
+    ptowsp_module_print(module, text);
+    pwsp_text_format(text, "program ");
+    pwsp_name_print(first ? first : PWSP_NODE(module, module->workload)->name, text);
+    pwsp_text_format(text, "\n");
+    ptowsp_schedule_print(desc ? desc->schedule : NULL, text);
+}
+
+static uint64_t pwsp_save_hash(const ptowsp_program *program) {
+    uint64_t hash = PTOWSP_HASH_START;
+    ptowsp_program_print(program, pwsp_text_to_hash(&hash));
+    return hash;
+}
+
+// Does the text make the program again? Its kernels are for time alone here.
+static ptowsp_status pwsp_save_check(ptowsp_context *context, const char *text, size_t length,
+                                     uint64_t hash) {
+    const ptowsp_parse_desc desc = {NULL, 0, 1};
+    ptowsp_program *again;
+    ptowsp_status status = pwsp_load_text(context, text, length, 1, &desc, &again, NULL);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    bool is_same = pwsp_save_hash(again) == hash;
+    ptowsp_program_destroy(again);
+    return is_same ? PTOWSP_OK
+                   : pwsp_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                               "save: its text makes another program");
+}
+
+ptowsp_status ptowsp_program_save(ptowsp_context *context, ptowsp_module *module,
+                                  const ptowsp_program_desc *desc, ptowsp_text text) {
+    ptowsp_program *program;
+    ptowsp_status status = ptowsp_program_create(context, module, desc, &program);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    const uint64_t hash = pwsp_save_hash(program);
+    ptowsp_program_destroy(program);
+    ptowsp_text_buffer buffer = {NULL, 0, 0};
+    pwsp_save_print(module, desc, ptowsp_text_to_buffer(&buffer));
+    const size_t length = buffer.length;
+    buffer.size = length + 1;
+    buffer.data = (char *)pwsp_memory_alloc(&context->memory, buffer.size);
+    if (!buffer.data) {
+        return pwsp_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "save: out of memory");
+    }
+    pwsp_save_print(module, desc, ptowsp_text_to_buffer(&buffer));
+    PTOWSP_ASSERT(buffer.length == length);
+    status = pwsp_save_check(context, buffer.data, length, hash);
+    if (status == PTOWSP_OK) {
+        pwsp_text_format(text, PWSP_SAVED_HEAD "%d, %zu bytes, %016" PRIx64 "\n", PWSP_SAVED_FORMAT,
+                         length, ptowsp_hash(PTOWSP_HASH_START, buffer.data, length));
+        pwsp_text_write(text, buffer.data, length);
+    }
+    pwsp_memory_free(&context->memory, buffer.data, buffer.size);
+    return status;
+}

@@ -1,0 +1,482 @@
+// Saved programs: random ones are loaded and run as the reference says; a file that a person has
+// read; damage of every bit and at every length, also with a good checksum; refused memory.
+
+#include "workload_sample.h"
+
+enum { SAVED_MAX = 1 << 20 };
+
+static char saved[SAVED_MAX], printed[SAVED_MAX], again[SAVED_MAX];
+
+static size_t save(ptowsp_context *context, ptowsp_module *module, const ptowsp_program_desc *desc,
+                   char *text) {
+    ptowsp_text_buffer buffer = {text, SAVED_MAX, 0};
+    ptowsp_status status =
+        ptowsp_program_save(context, module, desc, ptowsp_text_to_buffer(&buffer));
+    if (status != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(context).text);
+    }
+    assert_true(buffer.length < SAVED_MAX);
+    return buffer.length;
+}
+
+static void print_program(const ptowsp_program *program, char *text) {
+    ptowsp_text_buffer buffer = {text, SAVED_MAX, 0};
+    ptowsp_program_print(program, ptowsp_text_to_buffer(&buffer));
+    assert_true(buffer.length < SAVED_MAX);
+}
+
+// -- random programs ------------------------------------------------------------------------------
+
+static void save__loads_programs_that_run_as_the_reference_says(void **state) {
+    (void)state;
+    const uint64_t seed = test_seed();
+    for (unsigned i = 0; i < test_rounds(150); i++) {
+        sample *s = sample_make(seed, i);
+        ptowsp_parse_kernel kernels[REF_KERNEL_MAX];
+        char names[REF_KERNEL_MAX][16];
+        memset(kernels, 0, sizeof kernels);
+        for (int k = 0; k < s->program.kernel_count; k++) {
+            snprintf(names[k], sizeof names[k], "k%d", k);
+            kernels[k].name = names[k];
+            kernels[k].fn = ref_kernel_run;
+            kernels[k].cost = ref_kernel_cost;
+            kernels[k].user = &s->module.users[k];
+        }
+        const ptowsp_parse_desc attached = {kernels, (uint32_t)s->program.kernel_count, 0};
+        for (unsigned j = 0; j < 3; j++) {
+            ptowsp_schedule schedule;
+            ptowsp_program *program, *loaded;
+            ptowsp_run *run;
+            sample_schedule(s, j);
+            const ptowsp_program_desc desc = sample_desc(s, &s->module, &schedule);
+            if (sample_compile(s, &s->module, &program) != PTOWSP_OK) {
+                ptowsp_text_buffer none = {NULL, 0, 0};
+                assert_int_not_equal(ptowsp_program_save(s->context, s->module.module, &desc,
+                                                         ptowsp_text_to_buffer(&none)),
+                                     PTOWSP_OK);
+                assert_int_equal(none.length, 0);
+                continue;
+            }
+            size_t length = save(s->context, s->module.module, &desc, saved);
+            ptowsp_status status =
+                ptowsp_program_load(s->context, saved, length, &attached, &loaded, NULL);
+            if (status != PTOWSP_OK) {
+                fail_msg("%s\n%s", ptowsp_context_error(s->context).text, saved);
+            }
+            print_program(program, printed);
+            print_program(loaded, again);
+            assert_string_equal(printed, again);
+            assert_int_equal(ptowsp_run_create(s->context, loaded, &run), PTOWSP_OK);
+            check_execution(s, run);
+            ptowsp_run_destroy(run);
+            ptowsp_program_destroy(loaded);
+            ptowsp_program_destroy(program);
+        }
+        sample_free(s);
+    }
+}
+
+// -- by hand --------------------------------------------------------------------------------------
+
+// Read by a person: every directive, keys with everything they can read.
+static const char body[] =
+    "module m\n"
+    "axis n 4\n"
+    "symbol cut\n"
+    "array home i32\n"
+    "kernel k(axes 1) vector, 3 cycles, time only\n"
+    "kernel c(axes 1) cube, 5 cycles, time only\n"
+    "workload part\n"
+    "  for_each i in n\n"
+    "    task k(i) tag t = u64(i)\n"
+    "    task c(i) tag t = 7u\n"
+    "workload \"the rest\"\n"
+    "  call part()\n"
+    "program part\n"
+    "schedule\n"
+    "  issue dataflow\n"
+    "  dispatch affinity of u64(home[task.i]) + cut over 4 vector and 2 cube lanes\n"
+    "  window stall at 9 tasks\n"
+    "  dependencies structure exact explicit\n"
+    "  hazards raw waw\n"
+    "  ready priority task.args[0] * -2\n"
+    "  start threshold 3 tasks\n"
+    "  streams 3 by task.tag(t)\n"
+    "  timing batched by 2 tasks of 5 cycles\n";
+
+// With its first line.
+static size_t sealed(const char *text, size_t length, char *out) {
+    int head = sprintf(out, "ptowsp program 1, %zu bytes, %016llx\n", length,
+                       (unsigned long long)ptowsp_hash(PTOWSP_HASH_START, text, length));
+    memcpy(out + head, text, length + 1);
+    return (size_t)head + length;
+}
+
+static ptowsp_context *context_make(test_memory *memory) {
+    ptowsp_context_desc desc;
+    ptowsp_context *context;
+    memset(&desc, 0, sizeof desc);
+    memset(memory, 0, sizeof *memory);
+    desc.resize = test_resize;
+    desc.resize_user = memory;
+    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    return context;
+}
+
+static void save__writes_what_it_reads(void **state) {
+    (void)state;
+    test_memory memory;
+    ptowsp_context *context = context_make(&memory);
+    ptowsp_program *program;
+    ptowsp_text_place place = {7, 7};
+    size_t length = sealed(body, sizeof body - 1, saved);
+    ptowsp_status status = ptowsp_program_load(context, saved, length, NULL, &program, &place);
+    if (status != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(context).text);
+    }
+    assert_true(place.line == 0 && place.column == 0);
+    print_program(program, printed);
+    const char *schedule = strstr(body, "schedule\n");
+    assert_string_equal(strstr(printed, "schedule\n"), schedule);
+
+    // The same module with the same schedule, built from both, is saved as the same bytes.
+    ptowsp_module *module;
+    size_t module_length = (size_t)(strstr(body, "program part") - body);
+    assert_int_equal(ptowsp_module_parse(context, body, module_length, NULL, &module, NULL),
+                     PTOWSP_OK);
+    ptowsp_schedule s;
+    memset(&s, 0, sizeof s);
+    s.dispatch = PTOWSP_DISPATCH_AFFINITY;
+    s.dispatch_key = ptowsp_add(
+        ptowsp_cast(ptowsp_array_at(module, "home", PTOWSP_I32, ptowsp_task_variable(module, "i")),
+                    PTOWSP_TYPE_U64),
+        ptowsp_symbol(module, "cut"));
+    s.pools = PTOWSP_POOLS_BY_UNIT;
+    s.vector_lane_count = 4;
+    s.cube_lane_count = 2;
+    s.window = 9;
+    s.dependencies =
+        PTOWSP_DEPENDENCIES_STRUCTURE | PTOWSP_DEPENDENCIES_EXACT | PTOWSP_DEPENDENCIES_EXPLICIT;
+    s.hazards = PTOWSP_HAZARD_RAW | PTOWSP_HAZARD_WAW;
+    s.ready = PTOWSP_READY_PRIORITY;
+    s.priority_key = ptowsp_mul(ptowsp_task_arg(module, 0), ptowsp_i64(module, -2));
+    s.start = PTOWSP_START_THRESHOLD;
+    s.start_threshold = 3;
+    s.stream_count = 3;
+    s.stream_key = ptowsp_task_tag(module, "t");
+    s.timing = PTOWSP_TIMING_BATCHED;
+    s.timing_count = 2;
+    s.timing_cycles = 5;
+    const ptowsp_program_desc desc = {"part", &s};
+    assert_int_equal(save(context, module, &desc, again), length);
+    assert_string_equal(again, saved);
+    // Without a schedule and a name: the last workload.
+    length = save(context, module, NULL, again);
+    assert_non_null(strstr(again, "\nprogram \"the rest\"\nschedule\n  issue dataflow\n"
+                                  "  dispatch round robin over 1 lanes\n"
+                                  "  dependencies structure overlap\n"));
+    ptowsp_program_destroy(program);
+    assert_int_equal(ptowsp_program_load(context, again, length, NULL, &program, NULL), PTOWSP_OK);
+    ptowsp_program_destroy(program);
+    // The parts may come in any order.
+    static const char turned[] = "module m\n"
+                                 "kernel k(axes 0) vector, 3 cycles, time only\n"
+                                 "program w\n"
+                                 "schedule\n"
+                                 "  issue in order\n"
+                                 "workload w\n"
+                                 "  task k()\n"
+                                 "workload v\n";
+    length = sealed(turned, sizeof turned - 1, again);
+    assert_int_equal(ptowsp_program_load(context, again, length, NULL, &program, NULL), PTOWSP_OK);
+    print_program(program, printed);
+    assert_non_null(strstr(printed, "issue in order"));
+    assert_non_null(strstr(printed, "task k"));
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(module);
+    ptowsp_context_destroy(context);
+    assert_int_equal(memory.live_bytes, 0);
+}
+
+static void save__keys_have_names_of_any_kind(void **state) {
+    (void)state;
+    test_memory memory;
+    ptowsp_context *context = context_make(&memory);
+    static const char *const names[] = {"i",   "args",  "tag",      "task.x", "a b",
+                                        "a.b", "task.", "slot_u64", "true",   "min"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        ptowsp_program *program, *loaded;
+        ptowsp_module *module;
+        assert_int_equal(ptowsp_module_create(context, NULL, &module), PTOWSP_OK);
+        ptowsp_axis axis = ptowsp_axis_dense(module, "n", 2);
+        ptowsp_kernel_desc kernel;
+        ptowsp_task_desc task;
+        memset(&kernel, 0, sizeof kernel);
+        memset(&task, 0, sizeof task);
+        kernel.name = "k";
+        kernel.cycles = 1;
+        task.kernel = ptowsp_kernel_make(module, &kernel);
+        task.tags[0].name = names[i];
+        ptowsp_workload_begin(module, "w");
+        task.tags[0].value =
+            ptowsp_cast(ptowsp_parallel_begin(module, names[i], axis), PTOWSP_TYPE_U64);
+        ptowsp_task_make(module, &task);
+        ptowsp_scope_end(module);
+        ptowsp_scope_end(module);
+        ptowsp_schedule schedule;
+        memset(&schedule, 0, sizeof schedule);
+        schedule.dispatch = PTOWSP_DISPATCH_HASH;
+        schedule.lane_count = 3;
+        schedule.dispatch_key = ptowsp_task_variable(module, names[i]);
+        schedule.stream_count = 2;
+        schedule.stream_key = ptowsp_task_tag(module, names[i]);
+        const ptowsp_program_desc desc = {NULL, &schedule};
+        if (ptowsp_program_create(context, module, &desc, &program) != PTOWSP_OK) {
+            fail_msg("%s: %s", names[i], ptowsp_context_error(context).text);
+        }
+        ptowsp_text_buffer buffer = {saved, sizeof saved, 0};
+        ptowsp_status status =
+            ptowsp_program_save(context, module, &desc, ptowsp_text_to_buffer(&buffer));
+        if (status != PTOWSP_OK) {
+            fail_msg("%s: %s", names[i], ptowsp_context_error(context).text);
+        }
+        const ptowsp_parse_desc parse = {NULL, 0, 1};
+        assert_int_equal(ptowsp_program_load(context, saved, buffer.length, &parse, &loaded, NULL),
+                         PTOWSP_OK);
+        print_program(program, printed);
+        print_program(loaded, again);
+        assert_string_equal(printed, again);
+        ptowsp_program_destroy(loaded);
+        ptowsp_program_destroy(program);
+        ptowsp_module_destroy(module);
+    }
+    ptowsp_context_destroy(context);
+    assert_int_equal(memory.live_bytes, 0);
+}
+
+static void save__refuses_what_text_cannot_say(void **state) {
+    (void)state;
+    test_memory memory;
+    ptowsp_context *context = context_make(&memory);
+    // Two variables of one name: the text has the inner one where the task takes the outer one.
+    for (int is_outer = 0; is_outer < 2; is_outer++) {
+        ptowsp_module *module;
+        assert_int_equal(ptowsp_module_create(context, NULL, &module), PTOWSP_OK);
+        ptowsp_axis axis = ptowsp_axis_dense(module, "n", 2);
+        ptowsp_kernel_desc kernel;
+        ptowsp_task_desc task;
+        memset(&kernel, 0, sizeof kernel);
+        memset(&task, 0, sizeof task);
+        kernel.name = "k";
+        kernel.axis_count = 1;
+        kernel.cycles = 1;
+        task.kernel = ptowsp_kernel_make(module, &kernel);
+        ptowsp_workload_begin(module, "w");
+        ptowsp_expr outer = ptowsp_for_each_begin(module, "i", axis);
+        ptowsp_expr inner = ptowsp_for_each_begin(module, "i", axis);
+        task.axes[0] = is_outer ? outer : inner;
+        ptowsp_task_make(module, &task);
+        ptowsp_scope_end(module);
+        ptowsp_scope_end(module);
+        ptowsp_scope_end(module);
+        ptowsp_text_buffer buffer = {saved, sizeof saved, 0};
+        ptowsp_status status =
+            ptowsp_program_save(context, module, NULL, ptowsp_text_to_buffer(&buffer));
+        assert_int_equal(status, is_outer ? PTOWSP_UNSUPPORTED : PTOWSP_OK);
+        if (is_outer) {
+            assert_string_equal(ptowsp_context_error(context).text,
+                                "save: its text makes another program");
+            assert_int_equal(buffer.length, 0);
+        }
+        ptowsp_module_destroy(module);
+    }
+    ptowsp_context_destroy(context);
+    assert_int_equal(memory.live_bytes, 0);
+}
+
+// -- refusals -------------------------------------------------------------------------------------
+
+static void refused(ptowsp_context *context, const char *text, size_t length, ptowsp_status status,
+                    const char *part) {
+    ptowsp_program *program = (ptowsp_program *)context;
+    ptowsp_text_place place;
+    ptowsp_status found = ptowsp_program_load(context, text, length, NULL, &program, &place);
+    if (found != status || program || !strstr(ptowsp_context_error(context).text, part)) {
+        fail_msg("%d %s", (int)found, ptowsp_context_error(context).text);
+    }
+}
+
+static void load__refuses_every_damage(void **state) {
+    (void)state;
+    test_memory memory;
+    ptowsp_context *context = context_make(&memory);
+    const size_t length = sealed(body, sizeof body - 1, saved);
+    for (size_t cut = 0; cut < length; cut++) {
+        ptowsp_program *program;
+        char *copy = (char *)malloc(cut + !cut);  // so that a read behind it is seen
+        assert_non_null(copy);
+        memcpy(copy, saved, cut);
+        assert_int_not_equal(ptowsp_program_load(context, copy, cut, NULL, &program, NULL),
+                             PTOWSP_OK);
+        assert_null(program);
+        free(copy);
+    }
+    for (size_t bit = 0; bit < length * 8; bit++) {
+        ptowsp_program *program;
+        saved[bit / 8] ^= (char)(1 << bit % 8);
+        ptowsp_status status = ptowsp_program_load(context, saved, length, NULL, &program, NULL);
+        if (status == PTOWSP_OK) {
+            fail_msg("bit %zu", bit);
+        }
+        saved[bit / 8] ^= (char)(1 << bit % 8);
+    }
+    refused(context, "", 0, PTOWSP_INVALID_PARAMS, "load: this is no saved program");
+    refused(context, body, sizeof body - 1, PTOWSP_INVALID_PARAMS, "this is no saved program");
+    refused(context, saved, length - 1, PTOWSP_INVALID_PARAMS,
+            "bytes follow the first line, which says");
+    saved[length] = '\n';
+    refused(context, saved, length + 1, PTOWSP_INVALID_PARAMS, "bytes follow the first line");
+    saved[length - 1] = ' ';
+    refused(context, saved, length, PTOWSP_INVALID_PARAMS, "load: damaged: the checksum is ");
+    static const char later[] = "ptowsp program 2 of whatever kind";
+    refused(context, later, sizeof later - 1, PTOWSP_UNSUPPORTED,
+            "load: format 2 is not known; this version has format 1");
+    refused(context, "ptowsp program 1, 5 bytes, 012345678", 36, PTOWSP_INVALID_PARAMS, "no saved");
+    assert_int_equal(ptowsp_program_load(context, saved, length, NULL, NULL, NULL),
+                     PTOWSP_INVALID_PARAMS);
+    assert_string_equal(ptowsp_context_error(context).text, "load: data or out_program is NULL");
+    ptowsp_context_destroy(context);
+    assert_int_equal(memory.live_bytes, 0);
+}
+
+// A text with a good first line, in which `from` is replaced.
+static void changed(ptowsp_context *context, const char *from, const char *to, uint64_t line,
+                    uint64_t column, const char *part) {
+    const char *at = strstr(body, from);
+    ptowsp_program *program;
+    ptowsp_text_place place;
+    assert_non_null(at);
+    int length =
+        snprintf(printed, SAVED_MAX, "%.*s%s%s", (int)(at - body), body, to, at + strlen(from));
+    size_t size = sealed(printed, (size_t)length, saved);
+    ptowsp_status status = ptowsp_program_load(context, saved, size, NULL, &program, &place);
+    if (status == PTOWSP_OK || place.line != line || place.column != column ||
+        !strstr(ptowsp_context_error(context).text, part)) {
+        fail_msg("%s gives %llu:%llu %s", to, (unsigned long long)place.line,
+                 (unsigned long long)place.column,
+                 status == PTOWSP_OK ? "ok" : ptowsp_context_error(context).text);
+    }
+}
+
+static void load__says_where_an_error_is(void **state) {
+    (void)state;
+    test_memory memory;
+    ptowsp_context *context = context_make(&memory);
+    changed(context, "axis n 4", "axis n what", 3, 8, "a number is missing here");
+    changed(context, "issue dataflow", "issue data", 16, 9, "there is no such issue");
+    changed(context, "issue dataflow", "issue dataflows", 16, 9, "there is no such issue");
+    changed(context, "issue dataflow", "issue", 16, 8, "there is no such issue");
+    changed(context, "issue dataflow", "issue in order twice", 16, 18, "the line goes on");
+    changed(context, "  issue dataflow", "    issue dataflow", 16, 5, "spaces before a line");
+    changed(context, "issue dataflow", "tissue dataflow", 16, 3,
+            "no directive of a schedule begins like this");
+    changed(context, "affinity of", "affinity off", 17, 21, "over is missing here");
+    changed(context, "vector and", "vectors and", 17, 55, "vector is missing here");
+    changed(context, "task.i]", "i]", 17, 34, "there is no variable or symbol i here");
+    changed(context, "task.i]", "task.\"", 17, 38, "this quote is not closed");
+    changed(context, "9 tasks", "4294967296 tasks", 18, 19, "this number is too large here");
+    changed(context, "structure exact", "structure wrong", 19, 26, "there is no such dependencies");
+    changed(context, "task.args[0]", "task.args[x]", 21, 28, "a number is missing here");
+    changed(context, "task.tag(t)", "task.tag(t", 23, 26, ") is missing here");
+    // What compiling finds has no place.
+    changed(context, "program part", "program parts", 0, 0, "there is no workload parts");
+    changed(context, "window stall at 9", "window stall at 0", 0, 0, "a window of 0 tasks");
+    changed(context, "affinity of u64(home[task.i]) + cut", "affinity", 0, 0,
+            "dispatch by a key, but dispatch_key is missing");
+    ptowsp_context_destroy(context);
+    assert_int_equal(memory.live_bytes, 0);
+}
+
+static void load__survives_any_change_with_a_good_checksum(void **state) {
+    (void)state;
+    const uint64_t seed = test_seed();
+    test_memory memory;
+    ptowsp_context *context = context_make(&memory);
+    uint64_t loaded = 0, rounds = test_rounds(20000);
+    for (uint64_t i = 0; i < rounds; i++) {
+        uint64_t random = seed + i;
+        size_t length = sizeof body - 1;
+        ptowsp_program *program;
+        memcpy(printed, body, sizeof body);
+        for (int64_t k = test_random_in(&random, 1, 4); k > 0; k--) {
+            size_t at = (size_t)test_random_in(&random, 0, (int64_t)length - 1);
+            size_t from = (size_t)test_random_in(&random, 0, (int64_t)length - 1);
+            size_t count = (size_t)test_random_in(&random, 1, 12);
+            count = count < length - at ? count : length - at;
+            count = count < length - from ? count : length - from;
+            switch (test_random_in(&random, 0, 2)) {
+            case 0: printed[at] = (char)test_random(&random); break;
+            case 1: memmove(printed + at, printed + from, count); break;
+            default:
+                memmove(printed + at, printed + at + count, length - at - count);
+                length -= count;
+            }
+        }
+        printed[length] = '\0';
+        size_t size = sealed(printed, length, saved);
+        if (ptowsp_program_load(context, saved, size, NULL, &program, NULL) == PTOWSP_OK) {
+            loaded++;
+            ptowsp_program_destroy(program);
+        }
+    }
+    assert_met(loaded > 0 && loaded < rounds);
+    ptowsp_context_destroy(context);
+    assert_int_equal(memory.live_bytes, 0);
+}
+
+static void save_and_load__survive_every_allocation_that_fails(void **state) {
+    (void)state;
+    test_memory memory;
+    ptowsp_context *context = context_make(&memory);
+    const size_t length = sealed(body, sizeof body - 1, saved);
+    size_t module_length = (size_t)(strstr(body, "program part") - body);
+    ptowsp_module *module;
+    assert_int_equal(ptowsp_module_parse(context, body, module_length, NULL, &module, NULL),
+                     PTOWSP_OK);
+    const size_t before = memory.live_bytes;
+    for (int is_saved = 0; is_saved < 2; is_saved++) {
+        ptowsp_status status = PTOWSP_OUT_OF_MEMORY;
+        for (size_t i = 1; status == PTOWSP_OUT_OF_MEMORY; i++) {
+            ptowsp_program *program = NULL;
+            ptowsp_text_buffer buffer = {again, SAVED_MAX, 0};
+            ptowsp_text sink = ptowsp_text_to_buffer(&buffer);
+            memory.refuse_at = memory.allocations + i;
+            status = is_saved ? ptowsp_program_save(context, module, NULL, sink)
+                              : ptowsp_program_load(context, saved, length, NULL, &program, NULL);
+            memory.refuse_at = 0;
+            assert_true(status == PTOWSP_OK || buffer.length == 0);
+            ptowsp_program_destroy(program);
+            if (module) {
+                assert_int_equal(memory.live_bytes, before);
+            }
+        }
+        assert_int_equal(status, PTOWSP_OK);
+    }
+    ptowsp_module_destroy(module);
+    ptowsp_context_destroy(context);
+    assert_int_equal(memory.live_bytes, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(save__loads_programs_that_run_as_the_reference_says),
+        cmocka_unit_test(save__writes_what_it_reads),
+        cmocka_unit_test(save__keys_have_names_of_any_kind),
+        cmocka_unit_test(save__refuses_what_text_cannot_say),
+        cmocka_unit_test(load__refuses_every_damage),
+        cmocka_unit_test(load__says_where_an_error_is),
+        cmocka_unit_test(load__survives_any_change_with_a_good_checksum),
+        cmocka_unit_test(save_and_load__survive_every_allocation_that_fails),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
