@@ -4276,12 +4276,11 @@ PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text 
 // follows it.
 
 // Writes a module's program, as ptowsp_program_create would make it; desc may be NULL. The text has
-// been read back before: it makes the same program.
+// been read back and compiled before, so that what is saved can be loaded.
 // Errors   Those of ptowsp_program_create. Those of ptowsp_module_parse, where a text cannot say
 //          what the module does (a symbol that a variable hides, the size of a plan with several
-//          axes), and UNSUPPORTED, where it says something else (a variable that another one of
-//          its name hides is used). OUT_OF_MEMORY. Then nothing has been written.
-// Cost     Three times that of compiling, and what loading costs.
+//          axes). OUT_OF_MEMORY. Then nothing has been written.
+// Cost     Twice that of compiling and printing, and what loading costs.
 PTOWSP_API ptowsp_status ptowsp_program_save(ptowsp_context *context, ptowsp_module *module,
                                              const ptowsp_program_desc *desc, ptowsp_text text);
 
