@@ -262,6 +262,81 @@ static void bench_expressions(void) {
     build_free(&b);
 }
 
+// -- saved programs -------------------------------------------------------------------------------
+
+enum { SAVED_LOOPS = 600 };  // about a megabyte, compiled
+
+typedef struct saved_bench {
+    ptowsp_context *context;
+    ptowsp_module *module;
+    char *text;
+    size_t length;
+    size_t bytes;  // of the program
+} saved_bench;
+
+static void keep_program(saved_bench *b, ptowsp_status status, ptowsp_program *program) {
+    require(status == PTOWSP_OK, ptowsp_context_error(b->context).text);
+    b->bytes = ptowsp_program_size(program);
+    ptowsp_program_destroy(program);
+}
+
+static void run_load(void *user) {
+    saved_bench *b = (saved_bench *)user;
+    ptowsp_program *program;
+    keep_program(b, ptowsp_program_load(b->context, b->text, b->length, NULL, &program, NULL),
+                 program);
+}
+
+static void run_compile(void *user) {
+    saved_bench *b = (saved_bench *)user;
+    ptowsp_program *program;
+    keep_program(b, ptowsp_program_create(b->context, b->module, NULL, &program), program);
+}
+
+static void bench_saved(void) {
+    saved_bench b;
+    ptowsp_text_buffer buffer = {NULL, 0, 0};
+    memset(&b, 0, sizeof b);
+    b.text = (char *)malloc(1 << 20);
+    require(b.text && ptowsp_context_create(NULL, &b.context) == PTOWSP_OK, "no memory");
+    b.length = (size_t)sprintf(b.text, "module m\n"
+                                       "axis b 8\n"
+                                       "tensor x f32 [128, 64] global\n"
+                                       "kernel k(axes 1, in a f32 16 x 16, out c f32 16 x 16, "
+                                       "s i64) vector, 100 cycles, time only\n"
+                                       "workload w\n");
+    for (int i = 0; i < SAVED_LOOPS; i++) {
+        b.length += (size_t)sprintf(b.text + b.length,
+                                    "  parallel i%d in b\n"
+                                    "    task k(i%d) a = x at (i%d * 16, 0) c = x at (i%d * 16, "
+                                    "16) s = i%d + %d\n",
+                                    i, i, i, i, i, i);
+    }
+    require(ptowsp_module_parse(b.context, b.text, b.length, NULL, &b.module, NULL) == PTOWSP_OK,
+            ptowsp_context_error(b.context).text);
+    buffer.data = b.text;
+    buffer.size = 1 << 20;
+    require(ptowsp_program_save(b.context, b.module, NULL, ptowsp_text_to_buffer(&buffer)) ==
+                PTOWSP_OK,
+            ptowsp_context_error(b.context).text);
+    b.length = buffer.length;
+    bench_times t = measure(run_load, run_compile, &b, 1, 11);
+    double mib = (double)b.bytes / (1 << 20);
+    bench_row row = {"load of a saved program, per MiB of it",
+                     "ms",
+                     t.own_ns / 1e6 / mib,
+                     "compiling its module",
+                     t.other_ns / 1e6 / mib,
+                     t.ratio,
+                     "1 ms",
+                     true,
+                     t.own_ns / 1e6 / mib <= 1};
+    report(row);
+    ptowsp_module_destroy(b.module);
+    ptowsp_context_destroy(b.context);
+    free(b.text);
+}
+
 void bench_time(void) {
     time_bench b;
     ptowsp_schedule schedule;
@@ -295,4 +370,5 @@ void bench_time(void) {
     build_layers(&b, false, &schedule);
     report_tasks(&b, "work stealing, 8 layers by structure", 55, "55 ns");
     bench_expressions();
+    bench_saved();
 }

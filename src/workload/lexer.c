@@ -90,11 +90,17 @@ static void pwsp_lex_number(pwsp_parser *p) {
     }
 }
 
-// Signs of two characters come first. The end of the table is "".
-static const char pwsp_signs[][3] = {
-    "<<", ">>", "==", "!=", "<=", ">=", "&&", "||", "+", "-", "*", "/", "%", "&", "^",
-    "|",  "<",  ">",  "~",  "!",  "?",  ":",  "(",  ")", "[", "]", ",", "=", "",
-};
+// The length of the sign that begins with `c` and may go on with `next`; 0 if there is none.
+static size_t pwsp_sign_length(char c, char next) {
+    static const char pairs[][2] = {{'<', '<'}, {'>', '>'}, {'=', '='}, {'!', '='},
+                                    {'<', '='}, {'>', '='}, {'&', '&'}, {'|', '|'}};
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        if (pairs[i][0] == c && pairs[i][1] == next) {
+            return 2;
+        }
+    }
+    return c && strchr("+-*/%&^|<>~!?:()[],=", c) ? 1 : 0;
+}
 
 PWSP_INTERNAL void pwsp_parse_next(pwsp_parser *p) {
     p->word[0] = '\0';
@@ -120,15 +126,13 @@ PWSP_INTERNAL void pwsp_parse_next(pwsp_parser *p) {
         p->at++;
         pwsp_lex_name(p, true);
     } else {
-        for (uint32_t i = 0; pwsp_signs[i][0] != '\0'; i++) {
-            size_t length = strlen(pwsp_signs[i]);
-            if (p->length - p->at >= length &&
-                memcmp(p->text + p->at, pwsp_signs[i], length) == 0) {
-                memcpy(p->word, pwsp_signs[i], length + 1);
-                p->at += length;
-                p->token = PWSP_TOKEN_SIGN;
-                return;
-            }
+        size_t length = pwsp_sign_length(c, p->at + 1 < p->length ? p->text[p->at + 1] : '\0');
+        if (length > 0) {
+            memcpy(p->word, p->text + p->at, length);
+            p->word[length] = '\0';
+            p->at += length;
+            p->token = PWSP_TOKEN_SIGN;
+            return;
         }
         pwsp_lex_bad(p, c);
     }
@@ -137,8 +141,8 @@ PWSP_INTERNAL void pwsp_parse_next(pwsp_parser *p) {
 // -- expecting them -------------------------------------------------------------------------------
 
 PWSP_INTERNAL bool pwsp_parse_is(const pwsp_parser *p, const char *word) {
-    return (p->token == PWSP_TOKEN_WORD || p->token == PWSP_TOKEN_SIGN) &&
-           strcmp(p->word, word) == 0;
+    return p->word[0] == word[0] && strcmp(p->word, word) == 0 &&
+           (p->token == PWSP_TOKEN_WORD || p->token == PWSP_TOKEN_SIGN);
 }
 
 PWSP_INTERNAL bool pwsp_parse_try(pwsp_parser *p, const char *word) {
@@ -157,7 +161,7 @@ PWSP_INTERNAL bool pwsp_parse_name(pwsp_parser *p, const char *what, char *out_n
     if (p->token != PWSP_TOKEN_WORD && p->token != PWSP_TOKEN_NAME) {
         return pwsp_parse_fail(p, "the name of %s is missing here", what);
     }
-    memcpy(out_name, p->word, PTOWSP_NAME_MAX + 1);
+    memcpy(out_name, p->word, strlen(p->word) + 1);
     pwsp_parse_next(p);
     return true;
 }
