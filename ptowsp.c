@@ -41340,12 +41340,13 @@ static const uint32_t *pwsp_task_exprs(ptowsp_module *module, const pwsp_kernel_
                          "%u %s arguments; the kernel takes %u", given, what, count);
         return NULL;
     }
+    PTOWSP_STATIC_ASSERT(PTOWSP_TASK_AXIS_MAX <= 10 && PTOWSP_TASK_SCALAR_MAX <= 10, "one digit");
+    char place[] = "scalar argument 0";
+    char *begin = is_scalar ? place : (char *)memcpy(place + 2, "axis", 4);
     for (uint32_t i = 0; i < count; i++) {
-        char place[40];
-        ptowsp_text_buffer buffer = {place, sizeof place, 0};
-        pwsp_text_format(ptowsp_text_to_buffer(&buffer), "%s argument %u", what, i);
+        place[sizeof place - 2] = (char)('0' + i);
         ids[i] = pwsp_module_use(module, exprs[i],
-                                 is_scalar ? kernel->scalars[i].type : PTOWSP_TYPE_I64, place);
+                                 is_scalar ? kernel->scalars[i].type : PTOWSP_TYPE_I64, begin);
         if (ids[i] == 0) {
             return NULL;
         }
@@ -46774,13 +46775,14 @@ static uint32_t pwsp_row_operands(const pwsp_parse_row *row) {
 // The operator that the token is, of so many operands, written as a function or not.
 static const pwsp_parse_row *pwsp_parse_operator_at(const pwsp_parser *p, uint32_t operands,
                                                     bool is_function) {
-    if (p->token != (is_function ? PWSP_TOKEN_WORD : PWSP_TOKEN_SIGN)) {
+    if (p->token != (is_function ? PWSP_TOKEN_WORD : PWSP_TOKEN_SIGN) ||
+        (!is_function && strchr("()[],:?", p->word[0]))) {
         return NULL;
     }
     for (size_t i = 0; i < sizeof pwsp_parse_rows / sizeof pwsp_parse_rows[0]; i++) {
         const pwsp_parse_row *row = &pwsp_parse_rows[i];
         if ((row->precedence == 0) == is_function && pwsp_row_operands(row) == operands &&
-            pwsp_parse_is(p, row->text)) {
+            p->word[0] == row->text[0] && strcmp(p->word, row->text) == 0) {
             return row;
         }
     }

@@ -4,6 +4,7 @@
 
 #include "bench.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -283,14 +284,16 @@ static void keep_program(saved_bench *b, ptowsp_status status, ptowsp_program *p
 static void run_load(void *user) {
     saved_bench *b = (saved_bench *)user;
     ptowsp_program *program;
-    keep_program(b, ptowsp_program_load(b->context, b->text, b->length, NULL, &program, NULL),
-                 program);
+    ptowsp_status status =
+        ptowsp_program_load(b->context, b->text, b->length, NULL, &program, NULL);
+    keep_program(b, status, program);
 }
 
 static void run_compile(void *user) {
     saved_bench *b = (saved_bench *)user;
     ptowsp_program *program;
-    keep_program(b, ptowsp_program_create(b->context, b->module, NULL, &program), program);
+    ptowsp_status status = ptowsp_program_create(b->context, b->module, NULL, &program);
+    keep_program(b, status, program);
 }
 
 static void bench_saved(void) {

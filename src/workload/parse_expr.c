@@ -58,13 +58,14 @@ static uint32_t pwsp_row_operands(const pwsp_parse_row *row) {
 // The operator that the token is, of so many operands, written as a function or not.
 static const pwsp_parse_row *pwsp_parse_operator_at(const pwsp_parser *p, uint32_t operands,
                                                     bool is_function) {
-    if (p->token != (is_function ? PWSP_TOKEN_WORD : PWSP_TOKEN_SIGN)) {
+    if (p->token != (is_function ? PWSP_TOKEN_WORD : PWSP_TOKEN_SIGN) ||
+        (!is_function && strchr("()[],:?", p->word[0]))) {
         return NULL;
     }
     for (size_t i = 0; i < sizeof pwsp_parse_rows / sizeof pwsp_parse_rows[0]; i++) {
         const pwsp_parse_row *row = &pwsp_parse_rows[i];
         if ((row->precedence == 0) == is_function && pwsp_row_operands(row) == operands &&
-            pwsp_parse_is(p, row->text)) {
+            p->word[0] == row->text[0] && strcmp(p->word, row->text) == 0) {
             return row;
         }
     }

@@ -429,12 +429,13 @@ static const uint32_t *pwsp_task_exprs(ptowsp_module *module, const pwsp_kernel_
                          "%u %s arguments; the kernel takes %u", given, what, count);
         return NULL;
     }
+    PTOWSP_STATIC_ASSERT(PTOWSP_TASK_AXIS_MAX <= 10 && PTOWSP_TASK_SCALAR_MAX <= 10, "one digit");
+    char place[] = "scalar argument 0";
+    char *begin = is_scalar ? place : (char *)memcpy(place + 2, "axis", 4);
     for (uint32_t i = 0; i < count; i++) {
-        char place[40];
-        ptowsp_text_buffer buffer = {place, sizeof place, 0};
-        pwsp_text_format(ptowsp_text_to_buffer(&buffer), "%s argument %u", what, i);
+        place[sizeof place - 2] = (char)('0' + i);
         ids[i] = pwsp_module_use(module, exprs[i],
-                                 is_scalar ? kernel->scalars[i].type : PTOWSP_TYPE_I64, place);
+                                 is_scalar ? kernel->scalars[i].type : PTOWSP_TYPE_I64, begin);
         if (ids[i] == 0) {
             return NULL;
         }
