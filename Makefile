@@ -223,7 +223,7 @@ fuzz:
 # Examples that emit have the emitter linked, the others the library alone.
 
 EXAMPLES := $(patsubst examples/%.c,$(BUILD)/%,$(wildcard examples/*.c))
-EMITTING := $(filter $(BUILD)/emit_% $(BUILD)/own_kernel,$(EXAMPLES))
+EMITTING := $(filter $(BUILD)/emit_% $(BUILD)/own_kernel $(BUILD)/ptowsp_tool,$(EXAMPLES))
 COMMON   := $(patsubst examples/%.c,$(BUILD)/%.o,$(filter-out %/emit.c,$(wildcard examples/common/*.c)))
 
 examples: $(EXAMPLES)

@@ -269,6 +269,58 @@ good graph_formula --blocks 3 --cores 1
 says "12 kernels" "all are 42: good"
 bad "--cores takes a whole number from 1 to 256, not '257'" graph_formula --cores 257
 
+# Modules as files. On paper: the longest request has 4 tasks of 500 cycles, one after another.
+MODULE=$(dirname "$0")/../examples/modules/decode.module
+BINDINGS="--bind requests=3 --bind kv=4,1,2 --bind bias=2 --bind first=0,7,9 --bind out=3,64"
+good ptowsp_tool --help
+good ptowsp_tool check "$MODULE"
+says "module decode: 1 kernels, 2 tensors"
+good ptowsp_tool time "$MODULE" --lanes 4 $BINDINGS
+says "2000 cycles, 7 tasks, 4 lanes" "after dependency" "inputs 0000000000000000"
+sum=$(grep "^program" "$DIR/out")
+good ptowsp_tool save "$MODULE" --lanes 4 --out "$DIR/saved"
+good ptowsp_tool time "$DIR/saved" $BINDINGS
+says "$sum"
+good ptowsp_tool time "$MODULE" --cycles 9 $BINDINGS
+says "3500 cycles, 7 tasks, 1 lanes"  # as the text says 500
+for kind in svg csv json perfetto dot; do
+    good ptowsp_tool draw "$MODULE" $BINDINGS --out "$DIR/drawn.$kind"
+    [ -s "$DIR/drawn.$kind" ] || fail "$last: nothing is drawn"
+done
+good ptowsp_tool draw "$MODULE" $BINDINGS
+says "<svg "
+good ptowsp_tool print "$MODULE"
+cp "$DIR/out" "$DIR/printed"
+good ptowsp_tool print "$DIR/printed"
+cmp -s "$DIR/out" "$DIR/printed" || fail "$last: another text"
+echo 'static ptowsp_cycles attend(const ptowsp_task *task, void *user) {
+    (void)user;
+    ((float *)task->tiles[1].data)[0] += 1;
+    return 500;
+}' > "$DIR/attend.c"
+good ptowsp_tool emit "$MODULE" --out "$DIR/tool" --source "attend=$DIR/attend.c:attend"
+grep -q "+= 1" "$DIR"/tool/aicore/kernels/*.cpp || fail "$last: no source"
+bad "emit: kernel attend has no source" ptowsp_tool emit "$MODULE" --out "$DIR/none"
+bad "there is no command 'draws'; --help shows them" ptowsp_tool draws "$MODULE"
+bad "a command and a file are needed" ptowsp_tool check
+bad "$DIR/nothing cannot be read" ptowsp_tool check "$DIR/nothing"
+bad "$DIR cannot be read" ptowsp_tool check "$DIR"
+bad "--lanes takes a number, not 'many'" ptowsp_tool check "$MODULE" --lanes many
+bad "--cycles must be 1 or more" ptowsp_tool check "$MODULE" --cycles 0
+bad "run: the size of axis requests is not bound" ptowsp_tool time "$MODULE"
+bad "--bind requests=x: 'x' is no number" ptowsp_tool time "$MODULE" --bind requests=x
+bad "--bind nobody=1: nothing that can be bound has this name" ptowsp_tool time "$MODULE" \
+    --bind nobody=1
+bad "--bind takes NAME=VALUES, not '=1'" ptowsp_tool time "$MODULE" --bind =1
+bad "--out $DIR/a.png: the name ends in none" ptowsp_tool draw "$MODULE" --out "$DIR/a.png"
+bad "$DIR/saved is saved already" ptowsp_tool save "$DIR/saved"
+sed 's/attend(r, c)/attend(r)/' "$MODULE" > "$DIR/wrong"
+! "$EXAMPLES/ptowsp_tool" check "$DIR/wrong" > "$DIR/out" 2>&1 || fail "one argument is enough"
+says "$DIR/wrong:16:7: step/parallel r/for_each c/task attend: 1 axis arguments; the kernel takes 2"
+sed 's/500 cycles/600 cycles/' "$DIR/saved" > "$DIR/wrong"
+! "$EXAMPLES/ptowsp_tool" check "$DIR/wrong" > "$DIR/out" 2>&1 || fail "damage is not seen"
+says "$DIR/wrong: load: damaged: the checksum is "
+
 # Source trees, compiled without optimisation, as what they do is the same. A second run finds all
 # of it in the cache.
 for program in emit_decode emit_llama emit_pipeline; do

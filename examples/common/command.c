@@ -74,9 +74,13 @@ static bool command_read_flag(const command_options *options, const char *flag) 
     return false;
 }
 
-void command_parse_all(int argc, char **argv, const char *help, const command_options *options) {
+void command_begin(int argc, char **argv) {
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
     command_name = slash ? slash + 1 : argc > 0 ? argv[0] : command_name;
+}
+
+void command_parse_all(int argc, char **argv, const char *help, const command_options *options) {
+    command_begin(argc, argv);
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0) {
             fputs(help, stdout);

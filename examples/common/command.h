@@ -39,6 +39,9 @@ typedef struct command_options {
     size_t flag_count;
 } command_options;
 
+// Says what error lines begin with. Only programs that read their options themselves call it.
+void command_begin(int argc, char **argv);
+
 // Reads options; --help writes the text and exits with 0. Anything wrong exits with 2.
 void command_parse_all(int argc, char **argv, const char *help, const command_options *options);
 void command_parse(int argc, char **argv, const char *help, const command_option *options,

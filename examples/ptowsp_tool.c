@@ -1,0 +1,414 @@
+// Workloads as files: checks, prints, times, draws, saves and emits the text of a module
+// (ptowsp_module_print) or a saved program. Kernels have no functions here. So runs measure time
+// alone, with the cycles that the text has for a kernel, or those of --cycles.
+
+#include "common/command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BINDING_MAX = 64, SOURCE_MAX = 64, VALUE_MAX = 1 << 20 };
+
+static const char help[] =
+    "usage: ptowsp_tool COMMAND FILE [OPTION]...\n"
+    "\n"
+    "  check     says whether the file is a module or a saved program, and compiles it\n"
+    "  print     the module as text (of a saved program: its operations)\n"
+    "  time      executes it for time alone: lanes, stalls, critical path\n"
+    "  draw      the same as a picture, or in another form by the name of --out:\n"
+    "            .svg, .csv, .json (Chrome), .perfetto, .dot (tasks and what they wait for)\n"
+    "  save      compiles it and saves the program\n"
+    "  emit      writes its source tree for an NPU to the directory of --out\n"
+    "\n"
+    "  --out PATH               where to; draw and save: standard output without it\n"
+    "  --workload NAME          the first workload of a module; default: the last one\n"
+    "  --lanes N                lanes of a module's schedule; default: 1\n"
+    "  --cycles N               of kernels without; default: 1\n"
+    "  --bind NAME=V[,V...]     a size, a symbol, an array, lengths, or the sizes of a tensor\n"
+    "  --bind NAME=V,...:V,...  rows and columns of a sparse axis\n"
+    "  --source NAME=FILE:FUNCTION   emit: the source of a kernel in C\n";
+
+typedef struct tool {
+    const char *command, *path, *out, *workload;
+    const char *bindings[BINDING_MAX];
+    uint32_t binding_count;
+    ptowsp_parse_kernel kernels[SOURCE_MAX];
+    uint32_t kernel_count;
+    uint64_t lanes, cycles;
+    char *data;
+    size_t size;
+    ptowsp_context *context;
+    ptowsp_module *module;  // NULL: of a saved program
+    ptowsp_program *program;
+    ptowsp_schedule schedule;
+    FILE *file;  // of --out
+} tool;
+
+// -- the command ----------------------------------------------------------------------------------
+
+static uint64_t number_of(const char *flag, const char *text) {
+    char *end;
+    uint64_t number = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end) {
+        command_fail("%s takes a number, not '%s'", flag, text);
+    }
+    return number;
+}
+
+// In place of functions that are there as sources only. Measuring time calls none.
+static ptowsp_cycles never(const ptowsp_task *task, void *user) {
+    (void)task;
+    (void)user;
+    return ptowsp_task_fail(PTOWSP_UNSUPPORTED);
+}
+
+// "name=file:function"
+static void add_source(tool *t, char *text) {
+    char *file = strchr(text, '='), *function = strrchr(text, ':');
+    if (!file || !function || function < file) {
+        command_fail("--source takes NAME=FILE:FUNCTION, not '%s'", text);
+    }
+    if (t->kernel_count == SOURCE_MAX) {
+        command_fail("more than %d sources", SOURCE_MAX);
+    }
+    ptowsp_parse_kernel *kernel = &t->kernels[t->kernel_count++];
+    *file = *function = '\0';
+    kernel->name = text;
+    kernel->fn = never;
+    kernel->source.file = file + 1;
+    kernel->source.fn = function + 1;
+}
+
+static void read_options(tool *t, int argc, char **argv) {
+    static const char *const commands[] = {"check", "print", "time", "draw", "save", "emit"};
+    command_begin(argc, argv);
+    memset(t, 0, sizeof *t);
+    t->lanes = t->cycles = 1;
+    if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        fputs(help, stdout);
+        exit(0);
+    }
+    if (argc < 3) {
+        command_fail("a command and a file are needed; --help shows them");
+    }
+    t->path = argv[2];
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        t->command = strcmp(argv[1], commands[i]) == 0 ? commands[i] : t->command;
+    }
+    if (!t->command) {
+        command_fail("there is no command '%s'; --help shows them", argv[1]);
+    }
+    for (int i = 3; i < argc; i += 2) {
+        const char *flag = argv[i];
+        char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (!value) {
+            command_fail("%s takes a value", flag);
+        } else if (strcmp(flag, "--out") == 0) {
+            t->out = value;
+        } else if (strcmp(flag, "--workload") == 0) {
+            t->workload = value;
+        } else if (strcmp(flag, "--lanes") == 0) {
+            t->lanes = number_of(flag, value);
+        } else if (strcmp(flag, "--cycles") == 0) {
+            t->cycles = number_of(flag, value);
+        } else if (strcmp(flag, "--source") == 0) {
+            add_source(t, value);
+        } else if (strcmp(flag, "--bind") == 0 && t->binding_count < BINDING_MAX) {
+            t->bindings[t->binding_count++] = value;
+        } else {
+            command_fail("there is no option %s, or there are too many", flag);
+        }
+    }
+    if (t->cycles == 0) {
+        command_fail("--cycles must be 1 or more");
+    }
+}
+
+// -- the file -------------------------------------------------------------------------------------
+
+static void read_file(tool *t) {
+    FILE *file = fopen(t->path, "rb");
+    size_t capacity = 1 << 16;
+    t->data = (char *)command_allocate(capacity, 1);
+    while (file && !feof(file) && !ferror(file)) {
+        if (t->size == capacity) {
+            char *grown = (char *)realloc(t->data, capacity *= 2);
+            if (!grown) {
+                command_fail("no memory for %s", t->path);
+            }
+            t->data = grown;
+        }
+        t->size += fread(t->data + t->size, 1, capacity - t->size, file);
+    }
+    if (!file || ferror(file)) {
+        command_fail("%s cannot be read", t->path);
+    }
+    fclose(file);
+}
+
+static void make_program(tool *t) {
+    static const char head[] = "ptowsp program ";
+    const ptowsp_parse_desc desc = {t->kernels, t->kernel_count, t->cycles};
+    t->schedule.lane_count = (uint32_t)(t->lanes <= UINT32_MAX ? t->lanes : UINT32_MAX);
+    t->schedule.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN;
+    const ptowsp_program_desc compiled = {t->workload, &t->schedule};
+    bool is_saved = t->size >= sizeof head - 1 && memcmp(t->data, head, sizeof head - 1) == 0;
+    ptowsp_status status =
+        is_saved ? ptowsp_program_load(t->context, t->data, t->size, &desc, &t->program, NULL)
+                 : ptowsp_module_parse(t->context, t->data, t->size, &desc, &t->module, NULL);
+    if (status == PTOWSP_OK && !is_saved) {
+        status = ptowsp_program_create(t->context, t->module, &compiled, &t->program);
+    }
+    if (status != PTOWSP_OK) {  // as compilers say it: path:line:column: what
+        fprintf(stderr, "%s:%s%s\n", t->path, is_saved ? " " : "",
+                ptowsp_context_error(t->context).text);
+        exit(1);
+    }
+}
+
+// -- bindings -------------------------------------------------------------------------------------
+
+// "1,2,3" as numbers; stops at a colon, or at the end. Returns how many.
+static uint64_t read_values(const char *binding, const char **text, int64_t **out_values) {
+    uint64_t count = 0;
+    *out_values = (int64_t *)command_allocate(strlen(*text) / 2 + 1, sizeof(int64_t));
+    while (**text && **text != ':') {
+        char *end;
+        (*out_values)[count++] = strtoll(*text, &end, 10);
+        if (end == *text || (*end && *end != ',' && *end != ':')) {
+            command_fail("--bind %s: '%s' is no number", binding, *text);
+        }
+        *text = end + (*end == ',');
+    }
+    return count;
+}
+
+static const void *converted(ptowsp_dtype dtype, const int64_t *values, uint64_t count) {
+    void *data = command_allocate(count + 1, 8);
+    ptowsp_convert(data, dtype, values, PTOWSP_I64, count);
+    return data;
+}
+
+// The axis, array, symbol or tensor of a name; false: there is none.
+static bool bind_name(const tool *t, ptowsp_run *run, const char *name, const int64_t *values,
+                      uint64_t count, const int64_t *columns, uint64_t column_count) {
+    const ptowsp_program *p = t->program;
+    for (uint32_t i = 1; i < ptowsp_program_axis_count(p); i++) {
+        ptowsp_axis_info axis = ptowsp_program_axis_at(p, i);
+        if (axis.name && strcmp(axis.name, name) == 0 && axis.kind == PTOWSP_AXIS_DYNAMIC) {
+            command_check(t->context, ptowsp_run_bind_size(run, name, count ? values[0] : -1));
+            return true;
+        }
+        if (axis.name && strcmp(axis.name, name) == 0 && axis.kind == PTOWSP_AXIS_SPARSE) {
+            const ptowsp_csr csr = {PTOWSP_I64, values, columns, count ? count - 1 : 0,
+                                    column_count};
+            command_check(t->context, ptowsp_run_bind_csr(run, name, &csr));
+            return true;
+        }
+    }
+    for (uint32_t i = 1; i < ptowsp_program_array_count(p); i++) {
+        ptowsp_array_info array = ptowsp_program_array_at(p, i);
+        if (strcmp(array.name, name) == 0) {
+            ptowsp_dtype dtype = array.dtype ? array.dtype : PTOWSP_I64;
+            const void *data = converted(dtype, values, count);
+            command_check(t->context, array.is_lengths
+                                          ? ptowsp_run_bind_lengths(run, name, dtype, data, count)
+                                          : ptowsp_run_bind_array(run, name, dtype, data, count));
+            return true;
+        }
+    }
+    for (uint32_t i = 1; i < ptowsp_program_symbol_count(p); i++) {
+        if (strcmp(ptowsp_program_symbol_at(p, i).name, name) == 0) {
+            uint64_t value = count ? (uint64_t)values[0] : 0;
+            command_check(t->context, ptowsp_run_bind_symbol(run, name, value));
+            return true;
+        }
+    }
+    for (uint32_t i = 1; i < ptowsp_program_tensor_count(p); i++) {
+        ptowsp_tensor_desc desc = ptowsp_program_tensor_at(p, i).desc;
+        if (strcmp(desc.name, name) == 0) {
+            ptowsp_buffer buffer;
+            memset(&buffer, 0, sizeof buffer);
+            buffer.dtype = desc.dtype;
+            buffer.rank = (uint32_t)(count <= PTOWSP_TENSOR_RANK_MAX ? count : 0);
+            memcpy(buffer.shape, values, buffer.rank * sizeof buffer.shape[0]);
+            command_check(t->context, ptowsp_run_bind_tensor(run, name, &buffer));
+            return true;
+        }
+    }
+    return false;
+}
+
+// Tensors of static sizes need no option: no memory is touched.
+static void bind_static_tensors(const tool *t, ptowsp_run *run) {
+    for (uint32_t i = 1; i < ptowsp_program_tensor_count(t->program); i++) {
+        const ptowsp_tensor_info info = ptowsp_program_tensor_at(t->program, i);
+        bool is_static = !info.is_transient;
+        for (uint32_t j = 0; j < info.desc.rank; j++) {
+            is_static = is_static && info.desc.shape[j] != PTOWSP_DYNAMIC;
+        }
+        if (is_static) {
+            ptowsp_buffer buffer;
+            memset(&buffer, 0, sizeof buffer);
+            buffer.dtype = info.desc.dtype;
+            command_check(t->context, ptowsp_run_bind_tensor(run, info.desc.name, &buffer));
+        }
+    }
+}
+
+static void bind_all(const tool *t, ptowsp_run *run) {
+    bind_static_tensors(t, run);
+    for (uint32_t i = 0; i < t->binding_count; i++) {
+        const char *binding = t->bindings[i], *at = strchr(binding, '=');
+        char name[PTOWSP_NAME_MAX + 1];
+        int64_t *values, *columns;
+        if (!at || at == binding || (size_t)(at - binding) >= sizeof name) {
+            command_fail("--bind takes NAME=VALUES, not '%s'", binding);
+        }
+        memcpy(name, binding, (size_t)(at - binding));
+        name[at++ - binding] = '\0';
+        uint64_t count = read_values(binding, &at, &values);
+        at += *at == ':';
+        uint64_t column_count = read_values(binding, &at, &columns);
+        if (!bind_name(t, run, name, values, count, columns, column_count)) {
+            command_fail("--bind %s: nothing that can be bound has this name", binding);
+        }
+    }
+}
+
+// -- output ---------------------------------------------------------------------------------------
+
+static void write_text(void *user, const char *text, size_t length) {
+    fwrite(text, 1, length, (FILE *)user);
+}
+
+static bool write_output(void *user, const void *data, size_t size) {
+    return fwrite(data, 1, size, (FILE *)user) == size;
+}
+
+static void open_out(tool *t) {
+    t->file = t->out ? fopen(t->out, "wb") : stdout;
+    if (!t->file) {
+        command_fail("%s cannot be written", t->out);
+    }
+}
+
+static void close_out(const tool *t) {
+    if (t->file != stdout && fclose(t->file) != 0) {
+        command_fail("%s could not be written", t->out);
+    }
+}
+
+static ptowsp_export_format format_of(const char *path) {
+    static const struct {
+        char end[10];
+        ptowsp_export_format format;
+    } formats[] = {{".svg", PTOWSP_EXPORT_SVG},
+                   {".csv", PTOWSP_EXPORT_CSV},
+                   {".json", PTOWSP_EXPORT_CHROME},
+                   {".perfetto", PTOWSP_EXPORT_PERFETTO},
+                   {".dot", PTOWSP_EXPORT_DOT}};
+    const char *end = path ? strrchr(path, '.') : ".svg";
+    for (size_t i = 0; end && i < sizeof formats / sizeof formats[0]; i++) {
+        if (strcmp(end, formats[i].end) == 0) {
+            return formats[i].format;
+        }
+    }
+    command_fail("--out %s: the name ends in none of .svg, .csv, .json, .perfetto, .dot", path);
+}
+
+// -- commands -------------------------------------------------------------------------------------
+
+static void check(const tool *t) {
+    printf("%s: %s %s: %u kernels, %u tensors; %zu bytes compiled\n", t->path,
+           t->module ? "module" : "program of module", ptowsp_program_name(t->program),
+           ptowsp_program_kernel_count(t->program) - 1, ptowsp_program_tensor_count(t->program) - 1,
+           ptowsp_program_size(t->program));
+}
+
+static void print(const tool *t) {
+    const ptowsp_text text = {write_text, stdout};
+    if (t->module) {
+        ptowsp_module_print(t->module, text);
+    } else {
+        ptowsp_program_print(t->program, text);
+    }
+}
+
+static void execute(tool *t, bool is_drawn) {
+    const ptowsp_text text = {write_text, stdout};
+    const ptowsp_record_options edges = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
+    ptowsp_run_options options;
+    ptowsp_run *run;
+    memset(&options, 0, sizeof options);
+    options.mode = PTOWSP_RUN_TIME_ONLY;
+    options.record_tasks = true;
+    command_check(t->context, ptowsp_run_create(t->context, t->program, &run));
+    bind_all(t, run);
+    if (is_drawn) {
+        const ptowsp_export_format format = format_of(t->out);
+        if (format == PTOWSP_EXPORT_DOT) {
+            command_check(t->context, ptowsp_run_record(run, &edges));
+        }
+        command_check(t->context, ptowsp_run_execute(run, &options));
+        const ptowsp_output output = {write_output, (open_out(t), t->file)};
+        command_check(t->context, ptowsp_run_export(run, format, NULL, output));
+        close_out(t);
+    } else {
+        ptowsp_fingerprint fingerprint;
+        command_check(t->context, ptowsp_run_execute(run, &options));
+        command_check(t->context, ptowsp_run_fingerprint(run, &fingerprint));
+        ptowsp_run_print(run, text);
+        ptowsp_fingerprint_print(&fingerprint, text);
+    }
+    ptowsp_run_destroy(run);
+}
+
+static void save(tool *t) {
+    const ptowsp_program_desc compiled = {t->workload, &t->schedule};
+    if (!t->module) {
+        command_fail("%s is saved already", t->path);
+    }
+    open_out(t);
+    const ptowsp_text text = {write_text, t->file};
+    command_check(t->context, ptowsp_program_save(t->context, t->module, &compiled, text));
+    close_out(t);
+}
+
+static void emit(const tool *t) {
+    ptowsp_npu_desc desc;
+    memset(&desc, 0, sizeof desc);
+    if (!t->out) {
+        command_fail("emit takes a directory, --out");
+    }
+    desc.directory = t->out;
+    desc.is_replacing = true;
+    desc.is_for_host = true;
+    command_check(t->context, ptowsp_npu_emit(t->context, t->program, &desc));
+    printf("%s is written; its README.md has the commands\n", t->out);
+}
+
+int main(int argc, char **argv) {
+    static tool t;
+    read_options(&t, argc, argv);
+    read_file(&t);
+    if (ptowsp_context_create(NULL, &t.context) != PTOWSP_OK) {
+        command_fail("no memory");
+    }
+    make_program(&t);
+    switch (t.command[0]) {
+    case 'c': check(&t); break;
+    case 'p': print(&t); break;
+    case 't': execute(&t, false); break;
+    case 'd': execute(&t, true); break;
+    case 's': save(&t); break;
+    default: emit(&t); break;
+    }
+    command_flush();
+    ptowsp_program_destroy(t.program);
+    ptowsp_module_destroy(t.module);
+    ptowsp_context_destroy(t.context);
+    free(t.data);
+    return 0;
+}
