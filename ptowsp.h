@@ -5129,6 +5129,36 @@ PTOWSP_API ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_
                                            const ptowsp_what_if *what_ifs, uint32_t what_if_count,
                                            ptowsp_output output);
 
+// -- decisions ------------------------------------------------------------------------------------
+//
+// What the library decided for a run, and why: how kernels are executed, which loops evaluate
+// expressions in blocks, where transient tensors lie, the size of plans, on which thread or lanes
+// tasks ran, and what targets do not do as the program asks. All of it is found when asked for, so
+// that a run that nobody asks pays nothing.
+
+typedef struct ptowsp_decision {
+    const char *stage;    // "compile", "bind", "execute" (the last execution), "target"
+    const char *subject;  // "kernel attend", "loop step/parallel r", "tensor x", "schedule"
+    const char *chosen;   // "on 4 lanes", "refused by ascend_npu"
+    const char *reason;   // "it has no source"; "" where there is no more to say
+    int32_t permille;     // kernels and targets: the share of the tasks' cycles that it concerns,
+                          // if sums were recorded (ptowsp_run_record); else -1
+} ptowsp_decision;
+
+// Gets a decision, whose texts live during the call. Returns whether it wants more.
+typedef bool (*ptowsp_decision_fn)(void *user, const ptowsp_decision *decision);
+
+// Visits all decisions, in the order of stages. Target "threads" is there for what has no effect on
+// lanes, and "ascend_npu" for what keeps a program from being emitted, each with the work that
+// depends on it. Returns whether all were visited.
+PTOWSP_API bool ptowsp_run_decisions(const ptowsp_run *run, ptowsp_decision_fn visit, void *user);
+
+// Writes them as TEXT, one to a line, or as JSON, an array of objects.
+// Errors   INVALID_PARAMS: another format, no function. SYSTEM_FAILED: the output failed.
+PTOWSP_API ptowsp_status ptowsp_run_export_decisions(const ptowsp_run *run,
+                                                     ptowsp_report_format format,
+                                                     ptowsp_output output);
+
 // -- schedule search ------------------------------------------------------------------------------
 //
 // Which schedule suits a workload and its sizes? A search compiles the workload under each of a

@@ -16,6 +16,7 @@ static const char help[] =
     "  check     says whether the file is a module or a saved program, and compiles it\n"
     "  print     the module as text (of a saved program: its operations)\n"
     "  time      executes it for time alone: lanes, stalls, critical path\n"
+    "  explain   what was decided for it: loops, memory, execution, what targets refuse\n"
     "  draw      the same as a picture, or in another form by the name of --out:\n"
     "            .svg, .csv, .json (Chrome), .perfetto, .dot (tasks and what they wait for)\n"
     "  save      compiles it and saves the program\n"
@@ -81,7 +82,8 @@ static void add_source(tool *t, char *text) {
 }
 
 static void read_options(tool *t, int argc, char **argv) {
-    static const char *const commands[] = {"check", "print", "time", "draw", "save", "emit"};
+    static const char *const commands[] = {"check", "print", "time", "explain",
+                                           "draw",  "save",  "emit"};
     command_begin(argc, argv);
     memset(t, 0, sizeof *t);
     t->lanes = t->cycles = 1;
@@ -336,7 +338,7 @@ static void print(const tool *t) {
     }
 }
 
-static void execute(tool *t, bool is_drawn) {
+static void execute(tool *t) {
     const ptowsp_text text = {write_text, stdout};
     const ptowsp_record_options edges = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
     ptowsp_run_options options;
@@ -346,7 +348,7 @@ static void execute(tool *t, bool is_drawn) {
     options.record_tasks = true;
     command_check(t->context, ptowsp_run_create(t->context, t->program, &run));
     bind_all(t, run);
-    if (is_drawn) {
+    if (t->command[0] == 'd') {
         const ptowsp_export_format format = format_of(t->out);
         if (format == PTOWSP_EXPORT_DOT) {
             command_check(t->context, ptowsp_run_record(run, &edges));
@@ -355,6 +357,10 @@ static void execute(tool *t, bool is_drawn) {
         const ptowsp_output output = {write_output, (open_out(t), t->file)};
         command_check(t->context, ptowsp_run_export(run, format, NULL, output));
         close_out(t);
+    } else if (t->command[1] == 'x') {
+        const ptowsp_output output = {write_output, stdout};
+        command_check(t->context, ptowsp_run_execute(run, &options));
+        command_check(t->context, ptowsp_run_export_decisions(run, PTOWSP_REPORT_TEXT, output));
     } else {
         ptowsp_fingerprint fingerprint;
         command_check(t->context, ptowsp_run_execute(run, &options));
@@ -397,13 +403,16 @@ int main(int argc, char **argv) {
         command_fail("no memory");
     }
     make_program(&t);
-    switch (t.command[0]) {
-    case 'c': check(&t); break;
-    case 'p': print(&t); break;
-    case 't': execute(&t, false); break;
-    case 'd': execute(&t, true); break;
-    case 's': save(&t); break;
-    default: emit(&t); break;
+    if (strcmp(t.command, "check") == 0) {
+        check(&t);
+    } else if (strcmp(t.command, "print") == 0) {
+        print(&t);
+    } else if (strcmp(t.command, "save") == 0) {
+        save(&t);
+    } else if (strcmp(t.command, "emit") == 0) {
+        emit(&t);
+    } else {
+        execute(&t);  // time, explain, draw
     }
     command_flush();
     ptowsp_program_destroy(t.program);

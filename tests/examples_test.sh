@@ -283,6 +283,8 @@ good ptowsp_tool time "$DIR/saved" $BINDINGS
 says "$sum"
 good ptowsp_tool time "$MODULE" --cycles 9 $BINDINGS
 says "3500 cycles, 7 tasks, 1 lanes"  # as the text says 500
+good ptowsp_tool explain "$MODULE" $BINDINGS
+says "kernel attend: time only; 500 cycles (100.0 % of the tasks' cycles)" "it has no source"
 for kind in svg csv json perfetto dot; do
     good ptowsp_tool draw "$MODULE" $BINDINGS --out "$DIR/drawn.$kind"
     [ -s "$DIR/drawn.$kind" ] || fail "$last: nothing is drawn"

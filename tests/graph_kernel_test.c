@@ -171,7 +171,7 @@ static void graph_kernel__fails_with_its_status_and_then_has_no_cycles(void **st
         {ptowsp_task_fail(PTOWSP_UNSUPPORTED), PTOWSP_UNSUPPORTED,
          "graph: task 1 failed: UNSUPPORTED"},
         {ptowsp_task_fail(PTOWSP_LEAKED), PTOWSP_LEAKED, "graph: task 1 failed: LEAKED"},
-        {ptowsp_task_fail((ptowsp_status)-16), PTOWSP_KERNEL_FAILED,
+        {ptowsp_task_fail((ptowsp_status)-100), PTOWSP_KERNEL_FAILED,
          "graph: task 1 failed: KERNEL_FAILED"},
         {ptowsp_task_fail((ptowsp_status)1), PTOWSP_KERNEL_FAILED,
          "graph: task 1 failed: KERNEL_FAILED"},

@@ -222,7 +222,7 @@ static void run_faults__kernels_that_fail(void **state) {
                 {(ptowsp_cycles)-1, PTOWSP_BUFFER_OVERFLOW},
                 {(ptowsp_cycles)-13, PTOWSP_SKIPPED},
                 {(ptowsp_cycles)-14, PTOWSP_LEAKED},
-                {(ptowsp_cycles)-16, PTOWSP_KERNEL_FAILED},
+                {(ptowsp_cycles)-100, PTOWSP_KERNEL_FAILED},
                 {(ptowsp_cycles)-4294967297, PTOWSP_KERNEL_FAILED},
                 {PTOWSP_CYCLES_MAX + 1, PTOWSP_KERNEL_FAILED}};
     fixture f;

@@ -12,6 +12,8 @@
 // Executes a program's tasks: issues them through the run's front end, as lanes of the context do.
 typedef ptowsp_status (*pwsp_run_issue_fn)(void *user, ptowsp_run *run);
 
+#define PWSP_RUN_ON_DEVICE UINT32_MAX
+
 struct ptowsp_run {
     ptowsp_context *context;
     const ptowsp_program *program;
@@ -30,10 +32,11 @@ struct ptowsp_run {
     pwsp_recorder recorder;
     uint64_t *critical;
     uint64_t critical_count, critical_capacity;
-    bool has_records;  // of tasks
-    bool has_clock;    // and their wall clock
+    bool has_records;             // of tasks
+    bool has_clock;               // and their wall clock
     ptowsp_fingerprint expected;  // parts that are not 0 are compared
     bool is_done;                 // the last execution was OK, so there are results
+    uint32_t lanes_used;          // of the last execution, or PWSP_RUN_ON_DEVICE; 0: there was none
     // A started execution.
     pwsp_start *start;
     ptowsp_run_options started;

@@ -139,6 +139,7 @@ static ptowsp_status pwsp_run_execute(ptowsp_run *run, const ptowsp_run_options 
     if (issue) {
         tasks = pwsp_frontend_process_tasks(run->front);
     }
+    run->lanes_used = !issue ? 1 : is_on_lanes ? asked->lane_count : PWSP_RUN_ON_DEVICE;
     pwsp_sim_begin(&run->time.sim, false);
     run->has_records = run->has_clock = run->is_done = false;
     bool has_memory = pwsp_recorder_begin(&run->recorder, &run->time.sim, &record) &&

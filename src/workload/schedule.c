@@ -430,6 +430,39 @@ PWSP_INTERNAL ptowsp_status pwsp_schedule_check_tensor(ptowsp_context *context,
                            ptowsp_target_name(target), row->value);
 }
 
+// -- what is asked for ----------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_schedule_uses(const ptowsp_schedule *resolved, bool has_stream_key,
+                                      uint32_t row) {
+    const ptowsp_schedule *s = resolved;
+    const struct {
+        const char *directive;
+        uint32_t number;
+        bool is_set;  // of bits
+    } asked[] = {
+        {"issue", (uint32_t)s->issue, false},    {"dispatch", (uint32_t)s->dispatch, false},
+        {"pools", (uint32_t)s->pools, false},    {"window", (uint32_t)s->window_policy, false},
+        {"dependencies", s->dependencies, true}, {"hazards", s->hazards, true},
+        {"ready", (uint32_t)s->ready, false},    {"start", (uint32_t)s->start, false},
+        {"streams", has_stream_key, false},      {"timing", (uint32_t)s->timing, false}};
+    const pwsp_capability *capability = &pwsp_capabilities[row];
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        if (strcmp(asked[i].directive, capability->directive) == 0) {
+            return asked[i].is_set ? (asked[i].number & capability->number) != 0
+                                   : asked[i].number == capability->number;
+        }
+    }
+    return false;
+}
+
+PWSP_INTERNAL bool pwsp_tensor_uses(const ptowsp_tensor_desc *tensor, bool is_transient,
+                                    uint32_t row) {
+    const pwsp_capability *capability = &pwsp_capabilities[row];
+    return strcmp(capability->directive, "location") == 0
+               ? capability->number == (uint32_t)tensor->location
+               : is_transient && strcmp(capability->directive, "tensor") == 0;
+}
+
 // -- printing -------------------------------------------------------------------------------------
 
 static void pwsp_schedule_print_value(const char *directive, uint32_t number, ptowsp_text text) {

@@ -24,4 +24,10 @@ PWSP_INTERNAL ptowsp_status pwsp_schedule_check_tensor(ptowsp_context *context,
                                                        const ptowsp_tensor_desc *tensor,
                                                        bool is_transient, ptowsp_target target);
 
+// Is a row of the capability table what a resolved schedule, or a tensor, asks for?
+PWSP_INTERNAL bool pwsp_schedule_uses(const ptowsp_schedule *resolved, bool has_stream_key,
+                                      uint32_t row);
+PWSP_INTERNAL bool pwsp_tensor_uses(const ptowsp_tensor_desc *tensor, bool is_transient,
+                                    uint32_t row);
+
 #endif

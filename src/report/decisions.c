@@ -1,0 +1,309 @@
+// What the library decided for a run, and why. Nothing is logged for it: a decision depends on the
+// program, on what is bound and on the options of the last execution, so all are found again when
+// somebody asks. One function visits them, and text and JSON are two visitors.
+
+#include "../exec/run.h"
+#include "../workload/schedule.h"
+#include "output.h"
+
+#include <inttypes.h>
+
+typedef struct pwsp_decider {
+    const ptowsp_run *run;
+    ptowsp_decision_fn visit;
+    void *user;
+    bool is_over;
+    char subject[2 * PWSP_PLACE_TEXT_MAX], chosen[PWSP_PLACE_TEXT_MAX],
+        reason[2 * PWSP_PLACE_TEXT_MAX];
+} pwsp_decider;
+
+// -- one decision ---------------------------------------------------------------------------------
+
+static void pwsp_decide_subject(pwsp_decider *d, const char *format, ...) PWSP_PRINTF(2, 3);
+static void pwsp_decide_chosen(pwsp_decider *d, const char *format, ...) PWSP_PRINTF(2, 3);
+static void pwsp_decide_reason(pwsp_decider *d, const char *format, ...) PWSP_PRINTF(2, 3);
+
+static void pwsp_decide_subject(pwsp_decider *d, const char *format, ...) {
+    PWSP_TEXT_FORMAT_INTO(d->subject, format);
+}
+
+static void pwsp_decide_chosen(pwsp_decider *d, const char *format, ...) {
+    PWSP_TEXT_FORMAT_INTO(d->chosen, format);
+}
+
+static void pwsp_decide_reason(pwsp_decider *d, const char *format, ...) {
+    PWSP_TEXT_FORMAT_INTO(d->reason, format);
+}
+
+// Tells the decision whose texts have been set. permille: of the tasks' cycles, or -1.
+static void pwsp_decide(pwsp_decider *d, const char *stage, int32_t permille) {
+    const ptowsp_decision decision = {stage, d->subject, d->chosen, d->reason, permille};
+    d->is_over = d->is_over || !d->visit(d->user, &decision);  // not asked again after false
+    d->reason[0] = '\0';
+}
+
+// The share of a kernel in the tasks' cycles, or of all (0); -1 if it was not recorded.
+static int32_t pwsp_decide_share(const pwsp_decider *d, uint32_t kernel) {
+    uint32_t count;
+    const ptowsp_task_sums *sums = ptowsp_run_kernels(d->run, &count);
+    double part = 0, whole = 0;
+    for (uint32_t i = 1; i < count; i++) {
+        whole += (double)sums[i].busy_cycles;
+        part += i == kernel || kernel == 0 ? (double)sums[i].busy_cycles : 0;
+    }
+    return whole > 0 ? (int32_t)(1000 * part / whole + 0.5) : -1;
+}
+
+// -- compiling ------------------------------------------------------------------------------------
+
+static void pwsp_decide_kernels(pwsp_decider *d) {
+    const ptowsp_program *p = d->run->program;
+    for (uint32_t i = 1; i < p->kernels.count; i++) {
+        const ptowsp_kernel_info info = ptowsp_program_kernel_at(p, i);
+        if (!info.is_used) {
+            continue;
+        }
+        pwsp_decide_subject(d, "kernel %s", info.name);
+        if (info.is_tile_kernel) {
+            pwsp_decide_chosen(d, "%" PRIu32 " instructions for %s, on a core of %s%s",
+                               info.insn_count, info.machine.name, ptowsp_unit_name(info.unit),
+                               info.is_mixed ? ", in two halves" : "");
+        } else if (info.pto) {
+            pwsp_decide_chosen(d, "a PTO-ISA source");
+        } else {
+            pwsp_decide_chosen(d, info.has_fn ? "a function" : "time only");
+        }
+        if (info.has_cost) {
+            pwsp_decide_reason(d, "its cost function says how long it takes");
+        } else if (info.cycles) {
+            pwsp_decide_reason(d, "%" PRIu64 " cycles", info.cycles);
+        } else if (info.is_tile_kernel) {
+            pwsp_decide_reason(d, "its instructions say how long it takes");
+        } else {
+            pwsp_decide_reason(d, "its function says how long it took");
+        }
+        pwsp_decide(d, "compile", pwsp_decide_share(d, i));
+    }
+}
+
+static void pwsp_decide_loops(pwsp_decider *d) {
+    const ptowsp_program *p = d->run->program;
+    for (uint32_t i = 0; i < p->ops.count; i++) {
+        const pwsp_op *op = PWSP_OP_AT(p, i);
+        const pwsp_loop *loop =
+            op->kind == PWSP_OP_LOOP ? PWSP_PROGRAM_AT(p, loops, pwsp_loop, op->at) : NULL;
+        if (loop && loop->block) {
+            const pwsp_loop_block *block =
+                PWSP_PROGRAM_AT(p, blocks, pwsp_loop_block, loop->block - 1);
+            ptowsp_text_buffer buffer = {d->subject, sizeof d->subject, 0};
+            const ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+            pwsp_text_format(text, "loop ");
+            ptowsp_program_print_place(p, op->node, text);
+            pwsp_decide_chosen(d, "%d iterations at a time", PWSP_COLUMN_MAX);
+            pwsp_decide_reason(d, "of %" PRIu32 " operations, and %" PRIu32 " once before it",
+                               block->step_count, block->hoist_count);
+            pwsp_decide(d, "compile", -1);
+        }
+    }
+}
+
+// -- binding --------------------------------------------------------------------------------------
+
+static void pwsp_decide_transients(pwsp_decider *d) {
+    const ptowsp_transient_sizes sizes = pwsp_run_transient_sizes(d->run);
+    if (sizes.lifetime_count == 0 || !d->run->bindings.transients.is_found) {
+        return;
+    }
+    for (uint32_t i = 0; i < sizes.lifetime_count; i++) {
+        const ptowsp_lifetime at = ptowsp_run_lifetime_at(d->run, i);
+        pwsp_decide_subject(d, "tensor %s",
+                            ptowsp_program_tensor_at(d->run->program, at.tensor).desc.name);
+        pwsp_decide_chosen(d, "bytes %" PRIu64 " to %" PRIu64 " of the block", at.offset,
+                           at.offset + at.size);
+        pwsp_decide_reason(d, "alive from point %" PRIu32 " to %" PRIu32, at.first, at.last);
+        pwsp_decide(d, "bind", -1);
+    }
+    pwsp_decide_subject(d, "transient tensors");
+    pwsp_decide_chosen(d, "a block of %" PRIu64 " bytes", sizes.peak);
+    pwsp_decide_reason(d, "each alone %" PRIu64 ", at least %" PRIu64 " at point %" PRIu32,
+                       sizes.sum, sizes.low, sizes.point);
+    pwsp_decide(d, "bind", -1);
+}
+
+static void pwsp_decide_plans(pwsp_decider *d) {
+    const ptowsp_program *p = d->run->program;
+    for (uint32_t i = 1; i < p->axes.count; i++) {
+        const ptowsp_axis_info axis = ptowsp_program_axis_at(p, i);
+        if (axis.name && axis.kind == PTOWSP_AXIS_PLAN && axis.is_used &&
+            d->run->bindings.is_bound[p->first_size + i]) {
+            bool is_made = pwsp_bound_batch(&d->run->bindings, i) != NULL;
+            pwsp_decide_subject(d, "plan %s", axis.name);
+            pwsp_decide_chosen(d, "%" PRIu64 " units", d->run->bindings.initial[p->first_size + i]);
+            pwsp_decide_reason(d, is_made ? "planned from the bound batch" : "bound as a plan");
+            pwsp_decide(d, "bind", -1);
+        }
+    }
+}
+
+// -- executing ------------------------------------------------------------------------------------
+
+static void pwsp_decide_execution(pwsp_decider *d) {
+    const ptowsp_run *run = d->run;
+    if (run->lanes_used == 0) {
+        return;
+    }
+    pwsp_decide_subject(d, "tasks");
+    if (run->walk.is_time_only) {
+        pwsp_decide_chosen(d, "for time alone");
+        pwsp_decide_reason(d, "mode TIME_ONLY");
+    } else if (run->lanes_used == PWSP_RUN_ON_DEVICE) {
+        pwsp_decide_chosen(d, "on the cores of a device");
+    } else if (run->lanes_used > 1) {
+        pwsp_decide_chosen(d, "on %" PRIu32 " lanes", run->lanes_used);
+        pwsp_decide_reason(d, "lane_count");
+    } else {
+        pwsp_decide_chosen(d, "on the calling thread");
+        pwsp_decide_reason(d, "lane_count is 1");
+    }
+    pwsp_decide(d, "execute", -1);
+    bool is_dry = !run->walk.is_time_only || pwsp_timeline_needs_count(&run->time);
+    pwsp_decide_subject(d, "first walk");
+    pwsp_decide_chosen(d, is_dry ? "done" : "left out");
+    pwsp_decide_reason(d, !is_dry                  ? "no data to protect"
+                          : run->walk.is_time_only ? "the schedule needs the number of tasks"
+                                                   : "every view is checked before a kernel runs");
+    pwsp_decide(d, "execute", -1);
+    if (run->lanes_used == 1) {
+        bool is_plain = pwsp_timeline_is_plain(&run->time) && !run->walk.scaled_kernel;
+        pwsp_decide_subject(d, "issue");
+        pwsp_decide_chosen(d, is_plain ? "in batches" : "task by task");
+        pwsp_decide_reason(d, is_plain ? "nothing is recorded, and lanes do not choose"
+                                       : "tasks are recorded, lanes choose, or issue takes time");
+        pwsp_decide(d, "execute", -1);
+    }
+}
+
+// -- targets --------------------------------------------------------------------------------------
+
+// Rows of the capability table that the program needs and a target does not simply enforce.
+static void pwsp_decide_support(pwsp_decider *d, ptowsp_target target, uint32_t row,
+                                int32_t permille) {
+    const ptowsp_capability capability = ptowsp_capability_at(row);
+    const ptowsp_support support = capability.support[target];
+    if (support != PTOWSP_SUPPORT_ENFORCED) {
+        pwsp_decide_chosen(d, "%s by %s", ptowsp_support_name(support), ptowsp_target_name(target));
+        pwsp_decide_reason(d, "%s %s", capability.directive, capability.value);
+        pwsp_decide(d, "target", permille);
+    }
+}
+
+static void pwsp_decide_target(pwsp_decider *d, ptowsp_target target) {
+    const ptowsp_program *p = d->run->program;
+    for (uint32_t row = 0; row < ptowsp_capability_count(); row++) {
+        if (pwsp_schedule_uses(&p->schedule, p->has_streams, row)) {
+            pwsp_decide_subject(d, "schedule");
+            pwsp_decide_support(d, target, row, pwsp_decide_share(d, 0));
+        }
+    }
+    for (uint32_t i = 1; i < p->tensors.count; i++) {
+        const ptowsp_tensor_info info = ptowsp_program_tensor_at(p, i);
+        for (uint32_t row = 0; info.is_used && row < ptowsp_capability_count(); row++) {
+            if (pwsp_tensor_uses(&info.desc, info.is_transient, row)) {
+                pwsp_decide_subject(d, "tensor %s", info.desc.name);
+                pwsp_decide_support(d, target, row, -1);
+            }
+        }
+    }
+    for (uint32_t i = 1; target == PTOWSP_TARGET_ASCEND_NPU && i < p->kernels.count; i++) {
+        const ptowsp_kernel_info info = ptowsp_program_kernel_at(p, i);
+        bool has_source = info.source.text || info.source.file;
+        bool lacks_cost = info.has_cost && !info.source.cost;
+        if (info.is_used && !info.is_tile_kernel && !info.pto && (!has_source || lacks_cost)) {
+            pwsp_decide_subject(d, "kernel %s", info.name);
+            pwsp_decide_chosen(d, "refused by %s", ptowsp_target_name(target));
+            pwsp_decide_reason(d, "%s",
+                               has_source ? "its cost function has no source" : "it has no source");
+            pwsp_decide(d, "target", pwsp_decide_share(d, i));
+        }
+    }
+}
+
+bool ptowsp_run_decisions(const ptowsp_run *run, ptowsp_decision_fn visit, void *user) {
+    pwsp_decider d;
+    memset(&d, 0, sizeof d);
+    d.run = run;
+    d.visit = visit;
+    d.user = user;
+    pwsp_decide_kernels(&d);
+    pwsp_decide_loops(&d);
+    pwsp_decide_transients(&d);
+    pwsp_decide_plans(&d);
+    pwsp_decide_execution(&d);
+    pwsp_decide_target(&d, PTOWSP_TARGET_THREADS);
+    pwsp_decide_target(&d, PTOWSP_TARGET_ASCEND_NPU);
+    return !d.is_over;
+}
+
+// -- writing --------------------------------------------------------------------------------------
+
+typedef struct pwsp_decisions_out {
+    pwsp_out out;
+    bool is_json, is_first;
+} pwsp_decisions_out;
+
+static bool pwsp_decision_write(void *user, const ptowsp_decision *decision) {
+    pwsp_decisions_out *to = (pwsp_decisions_out *)user;
+    pwsp_out *out = &to->out;
+    if (to->is_json) {
+        const char *const names[] = {"stage", "subject", "chosen", "reason"};
+        const char *const texts[] = {decision->stage, decision->subject, decision->chosen,
+                                     decision->reason};
+        for (uint32_t i = 0; i < 4; i++) {
+            pwsp_out_format(out, "%s\"%s\": \"",
+                            i              ? ", "
+                            : to->is_first ? "\n  {"
+                                           : ",\n  {",
+                            names[i]);
+            pwsp_out_json(out, texts[i]);
+            pwsp_out_text(out, "\"");
+        }
+        if (decision->permille >= 0) {
+            pwsp_out_format(out, ", \"permille\": %" PRId32, decision->permille);
+        }
+        pwsp_out_text(out, "}");
+    } else {
+        pwsp_out_format(out, "  %-8s %s: %s", decision->stage, decision->subject, decision->chosen);
+        pwsp_out_format(out, "%s%s", decision->reason[0] ? "; " : "", decision->reason);
+        if (decision->permille >= 0) {
+            pwsp_out_format(out, " (%" PRId32 ".%" PRId32 " %% of the tasks' cycles)",
+                            decision->permille / 10, decision->permille % 10);
+        }
+        pwsp_out_text(out, "\n");
+    }
+    to->is_first = false;
+    return !out->has_failed;
+}
+
+ptowsp_status ptowsp_run_export_decisions(const ptowsp_run *run, ptowsp_report_format format,
+                                          ptowsp_output output) {
+    pwsp_decisions_out to;
+    if (!output.write || (format != PTOWSP_REPORT_TEXT && format != PTOWSP_REPORT_JSON)) {
+        return pwsp_fail(run->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "decisions: %s",
+                         output.write ? "they are written as text or JSON" : "no function");
+    }
+    to.is_json = format == PTOWSP_REPORT_JSON;
+    to.is_first = true;
+    pwsp_out_begin(&to.out, output);
+    if (to.is_json) {
+        pwsp_out_text(&to.out, "[");
+    } else {
+        pwsp_out_format(&to.out, "decisions of module %s\n", run->program->name);
+    }
+    ptowsp_run_decisions(run, pwsp_decision_write, &to);
+    pwsp_out_text(&to.out, to.is_json ? "\n]\n" : "");
+    pwsp_out_flush(&to.out);
+    return to.out.has_failed
+               ? pwsp_fail(run->context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+                           "decisions: the output failed after %" PRIu64 " bytes", to.out.sent)
+               : PTOWSP_OK;
+}

@@ -1,0 +1,245 @@
+// Decisions: texts that a person has read, for time alone, on lanes and for plans; JSON; visitors and
+// outputs that stop.
+
+#include "test.h"
+
+typedef struct fixture {
+    test_memory memory;
+    ptowsp_context *context;
+    ptowsp_module *module;
+    ptowsp_program *program;
+    ptowsp_run *run;
+    char text[8192];
+    size_t length, room;  // the output fails behind `room` bytes
+} fixture;
+
+static ptowsp_cycles nothing(const ptowsp_task *task, void *user) {
+    (void)task;
+    (void)user;
+    return 10;
+}
+
+static bool has_cost = true;  // its source has one
+
+static void make(fixture *f, const char *text, const ptowsp_schedule *schedule) {
+    memset(f, 0, sizeof *f);
+    f->room = sizeof f->text - 1;
+    ptowsp_context_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.resize = test_resize;
+    desc.resize_user = &f->memory;
+    desc.threads = PTOWSP_THREADS_OWN;
+    desc.lane_count = 2;
+    ptowsp_parse_kernel kernel;
+    memset(&kernel, 0, sizeof kernel);
+    kernel.name = "use";
+    kernel.fn = kernel.cost = nothing;
+    kernel.source.text = "// a source";
+    kernel.source.cost = has_cost ? "cost" : NULL;
+    const ptowsp_parse_desc parse = {&kernel, 1, 0};
+    const ptowsp_program_desc compiled = {NULL, schedule};
+    assert_int_equal(ptowsp_context_create(&desc, &f->context), PTOWSP_OK);
+    ptowsp_status status =
+        ptowsp_module_parse(f->context, text, strlen(text), &parse, &f->module, NULL);
+    if (status != PTOWSP_OK ||
+        ptowsp_program_create(f->context, f->module, &compiled, &f->program) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
+    assert_int_equal(ptowsp_run_create(f->context, f->program, &f->run), PTOWSP_OK);
+}
+
+static void release(fixture *f) {
+    ptowsp_run_destroy(f->run);
+    ptowsp_program_destroy(f->program);
+    ptowsp_module_destroy(f->module);
+    ptowsp_context_destroy(f->context);
+    assert_int_equal(f->memory.live_bytes, 0);
+}
+
+static bool write_some(void *user, const void *data, size_t size) {
+    fixture *f = (fixture *)user;
+    if (size > f->room - f->length) {
+        return false;
+    }
+    memcpy(f->text + f->length, data, size);
+    f->length += size;
+    f->text[f->length] = '\0';
+    return true;
+}
+
+static const char *written(fixture *f, ptowsp_report_format format) {
+    const ptowsp_output output = {write_some, f};
+    f->length = 0;
+    assert_int_equal(ptowsp_run_export_decisions(f->run, format, output), PTOWSP_OK);
+    return f->text;
+}
+
+static const char text[] = "module m\n"
+                           "axis n 300\n"
+                           "tensor x f32 [2, 8] l2\n"
+                           "tensor t f32 [2, 8] global transient\n"
+                           "tensor u f32 [4, 8] global transient\n"
+                           "kernel produce(axes 1, out o f32 2 x 8) vector, 30 cycles, time only\n"
+                           "kernel use(axes 1, in i f32 2 x 8, out o f32 2 x 8) vector, cycles by "
+                           "a cost function\n"
+                           "workload w\n"
+                           "  task produce(0) o = t\n"
+                           "  for_each i in n\n"
+                           "    task use(i * 3 + 1) i = t o = x\n";
+
+static void decisions__of_measuring_time(void **state) {
+    (void)state;
+    fixture f;
+    ptowsp_schedule schedule;
+    ptowsp_run_options options;
+    memset(&schedule, 0, sizeof schedule);
+    memset(&options, 0, sizeof options);
+    schedule.issue = PTOWSP_ISSUE_IN_ORDER;
+    schedule.lane_count = 2;
+    schedule.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN;
+    schedule.window = 6;
+    schedule.window_policy = PTOWSP_WINDOW_BENCHMARK;
+    make(&f, text, &schedule);
+    // Before an execution.
+    assert_string_equal(written(&f, PTOWSP_REPORT_TEXT),
+                        "decisions of module m\n"
+                        "  compile  kernel produce: time only; 30 cycles\n"
+                        "  compile  kernel use: a function; its cost function says how long it "
+                        "takes\n"
+                        "  compile  loop w/for_each i: 128 iterations at a time; of 2 operations, "
+                        "and 0 once before it\n"
+                        "  target   schedule: recorded by threads; issue in order\n"
+                        "  target   schedule: recorded by threads; dispatch round robin\n"
+                        "  target   schedule: recorded by threads; window benchmark\n"
+                        "  target   tensor x: recorded by threads; location l2\n"
+                        "  target   schedule: refused by ascend_npu; window benchmark\n"
+                        "  target   tensor x: recorded by ascend_npu; location l2\n"
+                        "  target   tensor t: refused by ascend_npu; tensor transient\n"
+                        "  target   kernel produce: refused by ascend_npu; it has no source\n");
+    // With sums: 30 of 3,030 cycles.
+    ptowsp_buffer x;
+    memset(&x, 0, sizeof x);
+    x.dtype = PTOWSP_F32;
+    assert_int_equal(ptowsp_run_bind_tensor(f.run, "x", &x), PTOWSP_OK);
+    options.mode = PTOWSP_RUN_TIME_ONLY;
+    options.record_tasks = true;
+    assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
+    written(&f, PTOWSP_REPORT_TEXT);
+    static const char *const lines[] = {
+        "kernel produce: time only; 30 cycles (1.0 % of the tasks' cycles)\n",
+        "how long it takes (99.0 % of the tasks' cycles)\n",
+        "  bind     tensor t: bytes 0 to 64 of the block; alive from point 0 to 1\n"
+        "  bind     transient tensors: a block of 64 bytes; each alone 64, at least 64 at point 0\n"
+        "  execute  tasks: for time alone; mode TIME_ONLY\n"
+        "  execute  first walk: left out; no data to protect\n"
+        "  execute  issue: task by task; tasks are recorded, lanes choose, or issue takes time\n",
+        "window benchmark (100.0 % of the tasks' cycles)\n",
+        "it has no source (1.0 % of the tasks' cycles)\n"};
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        if (!strstr(f.text, lines[i])) {
+            fail_msg("no %sin\n%s", lines[i], f.text);
+        }
+    }
+    release(&f);
+    // Nothing is recorded: in batches, and no shares. A cost lacks its source.
+    has_cost = false;
+    make(&f, text, NULL);
+    has_cost = true;
+    assert_int_equal(ptowsp_run_bind_tensor(f.run, "x", &x), PTOWSP_OK);
+    options.record_tasks = false;
+    assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
+    written(&f, PTOWSP_REPORT_TEXT);
+    assert_non_null(strstr(f.text, "issue: in batches; nothing is recorded, and lanes do not"));
+    assert_null(strstr(f.text, "%"));
+    assert_non_null(
+        strstr(f.text, "kernel use: refused by ascend_npu; its cost function has no source\n"));
+    release(&f);
+}
+
+static void decisions__of_executing(void **state) {
+    (void)state;
+    static const char small[] = "module m\n"
+                                "axis p plan\n"
+                                "kernel use(axes 1) vector, cycles by a cost function\n"
+                                "workload w\n"
+                                "  parallel u in p\n"
+                                "    task use(u)\n";
+    fixture f;
+    ptowsp_run_options options;
+    ptowsp_work work[4];
+    memset(&options, 0, sizeof options);
+    memset(work, 0, sizeof work);
+    make(&f, small, NULL);
+    assert_int_equal(ptowsp_run_bind_work(f.run, "p", work, 4), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
+    assert_string_equal(written(&f, PTOWSP_REPORT_TEXT),
+                        "decisions of module m\n"
+                        "  compile  kernel use: a function; its cost function says how long it "
+                        "takes\n"
+                        "  bind     plan p: 4 units; bound as a plan\n"
+                        "  execute  tasks: on the calling thread; lane_count is 1\n"
+                        "  execute  first walk: done; every view is checked before a kernel runs\n"
+                        "  execute  issue: in batches; nothing is recorded, and lanes do not "
+                        "choose\n"
+                        "  target   schedule: recorded by threads; dispatch round robin\n"
+                        "  target   schedule: recorded by threads; window none\n");
+    options.lane_count = 2;
+    assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
+    written(&f, PTOWSP_REPORT_TEXT);
+    assert_non_null(strstr(f.text, "  execute  tasks: on 2 lanes; lane_count\n"));
+    assert_null(strstr(f.text, "issue:"));
+    assert_string_equal(
+        written(&f, PTOWSP_REPORT_JSON),
+        "[\n"
+        "  {\"stage\": \"compile\", \"subject\": \"kernel use\", \"chosen\": \"a function\", "
+        "\"reason\": \"its cost function says how long it takes\"},\n"
+        "  {\"stage\": \"bind\", \"subject\": \"plan p\", \"chosen\": \"4 units\", "
+        "\"reason\": \"bound as a plan\"},\n"
+        "  {\"stage\": \"execute\", \"subject\": \"tasks\", \"chosen\": \"on 2 lanes\", "
+        "\"reason\": \"lane_count\"},\n"
+        "  {\"stage\": \"execute\", \"subject\": \"first walk\", \"chosen\": \"done\", "
+        "\"reason\": \"every view is checked before a kernel runs\"},\n"
+        "  {\"stage\": \"target\", \"subject\": \"schedule\", \"chosen\": \"recorded by "
+        "threads\", \"reason\": \"dispatch round robin\"},\n"
+        "  {\"stage\": \"target\", \"subject\": \"schedule\", \"chosen\": \"recorded by "
+        "threads\", \"reason\": \"window none\"}\n"
+        "]\n");
+    release(&f);
+}
+
+static bool count_two(void *user, const ptowsp_decision *decision) {
+    (void)decision;
+    return ++*(uint32_t *)user < 2;
+}
+
+static void decisions__can_be_stopped(void **state) {
+    (void)state;
+    fixture f;
+    uint32_t count = 0;
+    make(&f, text, NULL);
+    assert_false(ptowsp_run_decisions(f.run, count_two, &count));
+    assert_int_equal(count, 2);
+    const ptowsp_output output = {write_some, &f}, none = {NULL, NULL};
+    assert_int_equal(ptowsp_run_export_decisions(f.run, PTOWSP_REPORT_HTML, output),
+                     PTOWSP_INVALID_PARAMS);
+    assert_string_equal(ptowsp_context_error(f.context).text,
+                        "decisions: they are written as text or JSON");
+    assert_int_equal(ptowsp_run_export_decisions(f.run, PTOWSP_REPORT_TEXT, none),
+                     PTOWSP_INVALID_PARAMS);
+    assert_string_equal(ptowsp_context_error(f.context).text, "decisions: no function");
+    f.room = 10;
+    assert_int_equal(ptowsp_run_export_decisions(f.run, PTOWSP_REPORT_TEXT, output),
+                     PTOWSP_SYSTEM_FAILED);
+    assert_string_equal(ptowsp_context_error(f.context).text,
+                        "decisions: the output failed after 0 bytes");
+    release(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(decisions__of_measuring_time),
+        cmocka_unit_test(decisions__of_executing),
+        cmocka_unit_test(decisions__can_be_stopped),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
