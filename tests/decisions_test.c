@@ -190,11 +190,11 @@ static void decisions__of_executing(void **state) {
     assert_non_null(strstr(f.text, "  execute  tasks: on 2 lanes; lane_count\n"));
     assert_null(strstr(f.text, "issue:"));
     ptowsp_device *device;
-    assert_int_equal(ptowsp_device_create(f.context, NULL, &device), PTOWSP_OK);
+    assert_int_equal(ptowsp_device_open(f.context, NULL, &device), PTOWSP_OK);
     assert_int_equal(ptowsp_device_run(device, f.run, NULL), PTOWSP_OK);
     assert_non_null(
         strstr(written(&f, PTOWSP_REPORT_TEXT), "  execute  tasks: on the cores of a device\n"));
-    ptowsp_device_destroy(device);
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
     assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
     assert_string_equal(
         written(&f, PTOWSP_REPORT_JSON),
