@@ -256,7 +256,7 @@ static void each_thing_changes_its_part(void **state) {
     CHANGED(f.slowness = 1, "t");
     f.slowness = 0;
     executed(&f);
-    f.y[29] ^= 1 << 31;  // after the execution
+    f.y[29] ^= INT32_MIN;  // after the execution
     now = found(&f);
     assert_string_equal(differing(&first, &now), "R");
 #undef CHANGED
