@@ -12070,7 +12070,7 @@ PWSP_INTERNAL void pwsp_names_free(pwsp_names *names, const pwsp_memory *memory)
 #define PWSP_EXPR_H
 
 // The operations of the machine that evaluates expressions, on 64-bit cells: name, result. bool is
-// 0 or 1. What would trap or be undefined in C is defined here: see section 18 of the header.
+// 0 or 1. What would trap or be undefined in C is defined here: see section 19 of the header.
 // clang-format off
 #define PWSP_OPCODES(OP)                                                                           \
     OP(ADD, a + b)               OP(SUB, a - b)              OP(MUL, a * b)                        \
@@ -52925,7 +52925,7 @@ PWSP_INTERNAL void pwsp_channel_note_take(pwsp_channel *channel, uint64_t time) 
 // src/time/exchange.h
 // =================================================================================================
 
-// Processes that exchange tokens through channels: the rules of section 20 of ptowsp.h. Used by the
+// Processes that exchange tokens through channels: the rules of section 21 of ptowsp.h. Used by the
 // walk over the processes of a program (pipeline.h) and by emitted trees, whose processes have
 // threads.
 //
@@ -56089,7 +56089,7 @@ PWSP_INTERNAL ptowsp_status pwsp_walk_fail(const pwsp_walk *walk) {
 
 PWSP_INTERNAL ptowsp_status pwsp_kernel_status(ptowsp_cycles result) {
     PTOWSP_ASSERT(result > PTOWSP_CYCLES_MAX);
-    bool is_status = (int64_t)result >= PTOWSP_DIFFERENT;  // the last one
+    bool is_status = (int64_t)result >= PTOWSP_RANK_FAILED;  // the last one
     return is_status ? (ptowsp_status)(int64_t)result : PTOWSP_KERNEL_FAILED;
 }
 
@@ -70873,6 +70873,2117 @@ void ptowsp_rails_print(const ptowsp_rails_decision *decision, const char *const
         }
     }
     pwsp_text_format(text, "%s\n", before[0] == ',' ? ")" : "");
+}
+
+// =================================================================================================
+// src/ranks/ranks.h
+// =================================================================================================
+
+// Collectives between ranks: what the rooms of this floor share.
+
+#ifndef PWSP_RANKS_H
+#define PWSP_RANKS_H
+
+// Called for each step of a member, in order.
+typedef void (*pwsp_step_fn)(void *user, const ptowsp_collective_step *step);
+
+// Records an error if there is a context to record it in, and returns the status.
+PWSP_INTERNAL ptowsp_status pwsp_ranks_fail(ptowsp_context *context, ptowsp_status status,
+                                            uint64_t index, const char *format, ...)
+    PWSP_PRINTF(4, 5);
+
+// Checks all but the algorithm if it is AUTO.
+PWSP_INTERNAL ptowsp_status pwsp_collective_check(ptowsp_context *context,
+                                                  const ptowsp_collective *collective);
+
+// Does the kind have the algorithm?
+PWSP_INTERNAL bool pwsp_collective_has(ptowsp_collective_kind kind, ptowsp_algorithm algorithm);
+
+// Does the kind reduce?
+PWSP_INLINE bool pwsp_collective_reduces(const ptowsp_collective *collective) {
+    return collective->kind == PTOWSP_ALL_REDUCE || collective->kind == PTOWSP_REDUCE_SCATTER;
+}
+
+PWSP_INLINE uint32_t pwsp_collective_rank(const ptowsp_collective *collective, uint32_t member) {
+    return collective->first + member * (collective->stride ? collective->stride : 1);
+}
+
+// Where part i of count elements begins, of so many parts; i may be `parts`.
+PWSP_INLINE uint64_t pwsp_part_at(uint64_t count, uint32_t parts, uint64_t i) {
+    return count / parts * i + pwsp_min_u64(i, count % parts);
+}
+
+// Visits the steps of a member of a collective that has been checked and has an algorithm. fn NULL:
+// only counts. Rounds have the same number on both ends of a message.
+PWSP_INTERNAL void pwsp_collective_visit(const ptowsp_collective *collective, uint32_t member,
+                                         pwsp_step_fn fn, void *user,
+                                         ptowsp_collective_size *out_size);
+
+// Are all links within limits?
+PWSP_INTERNAL ptowsp_status pwsp_links_check(ptowsp_context *context, const ptowsp_links *links);
+
+// to = a op b, by element. `to` may be a or b.
+PWSP_INTERNAL void pwsp_reduce_elements(ptowsp_reduction reduction, ptowsp_dtype dtype, void *to,
+                                        const void *a, const void *b, uint64_t count);
+
+#endif
+
+// =================================================================================================
+// src/ranks/rounds.c
+// =================================================================================================
+
+// The steps of a member, algorithm by algorithm. All members count rounds alike, so that a message
+// has one round on both ends; a member without part in a round has no step in it.
+//
+// Rings move *sets* of parts: item i of a set is the parts offset + i * item + j * piece for all j.
+// A ring over all members has sets of one part. A hierarchical reduction is a ring within the node
+// over the places, each with the parts of that place in all nodes, and then one between the nodes:
+//
+//      parts of 2 nodes of 3       node 0: 0 1 2    node 1: 3 4 5
+//      ring within nodes           place 0 sums {0, 3}, place 1 {1, 4}, place 2 {2, 5}
+//      ring between nodes          at place 0: node 0 sums {0}, node 1 {3}
+//
+// `work` is where partial sums are: the output, or scratch if the output is one part. What is
+// received to be added goes to scratch behind it.
+
+typedef struct pwsp_rounds {
+    const ptowsp_collective *collective;
+    uint32_t p, me;
+    uint64_t count;
+    ptowsp_collective_space work;
+    uint64_t inbox;  // where received summands begin in scratch
+    pwsp_step_fn fn;
+    void *user;
+    ptowsp_collective_size size;
+} pwsp_rounds;
+
+// Members that form a ring or a tree: base, base + stride, ...; this one is `index`.
+typedef struct pwsp_rounds_group {
+    uint32_t base, stride, size, index;
+} pwsp_rounds_group;
+
+typedef struct pwsp_rounds_set {
+    uint32_t offset, item, piece, pieces;
+} pwsp_rounds_set;
+
+static uint64_t pwsp_rounds_at(const pwsp_rounds *r, uint64_t part) {
+    return pwsp_part_at(r->count, r->p, part);
+}
+
+static uint64_t pwsp_rounds_len(const pwsp_rounds *r, uint64_t part) {
+    return pwsp_rounds_at(r, part + 1) - pwsp_rounds_at(r, part);
+}
+
+static void pwsp_rounds_next(pwsp_rounds *r) {
+    r->size.round_count++;
+}
+
+static void pwsp_rounds_emit(pwsp_rounds *r, ptowsp_collective_step_kind kind, uint32_t member,
+                             ptowsp_collective_space from, uint64_t from_at,
+                             ptowsp_collective_space to, uint64_t to_at, uint64_t count) {
+    const bool is_message = kind == PTOWSP_MOVE_SEND || kind == PTOWSP_MOVE_RECEIVE;
+    PTOWSP_ASSERT(r->size.round_count > 0 && member < r->p && (!is_message || member != r->me));
+    if (count == 0 && !(is_message && r->collective->counts)) {
+        return;
+    }
+    ptowsp_collective_step step;
+    memset(&step, 0, sizeof step);
+    step.kind = kind;
+    step.round = r->size.round_count - 1;
+    step.peer = is_message ? pwsp_collective_rank(r->collective, member) : 0;
+    step.from = from;
+    step.to = to;
+    step.from_at = from_at;
+    step.to_at = to_at;
+    step.count = count;
+    if (to == PTOWSP_SPACE_SCRATCH) {
+        r->size.scratch_count = pwsp_max_u64(r->size.scratch_count, to_at + count);
+    }
+    r->size.send_count += kind == PTOWSP_MOVE_SEND ? count : 0;
+    r->size.step_count++;
+    if (r->fn) {
+        r->fn(r->user, &step);
+    }
+}
+
+static void pwsp_rounds_send(pwsp_rounds *r, uint32_t member, ptowsp_collective_space from,
+                             uint64_t at, uint64_t count) {
+    pwsp_rounds_emit(r, PTOWSP_MOVE_SEND, member, from, at, PTOWSP_SPACE_IN, 0, count);
+}
+
+static void pwsp_rounds_receive(pwsp_rounds *r, uint32_t member, ptowsp_collective_space to,
+                                uint64_t at, uint64_t count) {
+    pwsp_rounds_emit(r, PTOWSP_MOVE_RECEIVE, member, PTOWSP_SPACE_IN, 0, to, at, count);
+}
+
+static void pwsp_rounds_copy(pwsp_rounds *r, ptowsp_collective_space from, uint64_t from_at,
+                             ptowsp_collective_space to, uint64_t to_at, uint64_t count) {
+    pwsp_rounds_emit(r, PTOWSP_MOVE_COPY, 0, from, from_at, to, to_at, count);
+}
+
+// Adds what is in the inbox to the elements of work at `at`, on the left or on the right of them.
+static void pwsp_rounds_add(pwsp_rounds *r, bool is_left, uint64_t inbox_at, uint64_t at,
+                            uint64_t count) {
+    pwsp_rounds_emit(r, is_left ? PTOWSP_MOVE_REDUCE : PTOWSP_MOVE_ADD, 0, PTOWSP_SPACE_SCRATCH,
+                     r->inbox + inbox_at, r->work, at, count);
+}
+
+// -- rings ----------------------------------------------------------------------------------------
+
+static uint32_t pwsp_rounds_member(const pwsp_rounds_group *group, uint32_t index) {
+    return group->base + index % group->size * group->stride;
+}
+
+static uint64_t pwsp_rounds_part(const pwsp_rounds_set *set, uint32_t item, uint32_t j) {
+    return (uint64_t)set->offset + (uint64_t)item * set->item + (uint64_t)j * set->piece;
+}
+
+// Item i of the set is summed at member i of the group: from i + 1 on, around the ring.
+static void pwsp_rounds_ring_reduce(pwsp_rounds *r, const pwsp_rounds_group *group,
+                                    const pwsp_rounds_set *set) {
+    const uint32_t g = group->size, me = group->index;
+    for (uint32_t k = 0; k + 1 < g; k++) {
+        const uint32_t sent = (me + 2 * g - 1 - k) % g, got = (me + 2 * g - 2 - k) % g;
+        pwsp_rounds_next(r);
+        uint64_t inbox = 0;
+        for (uint32_t j = 0; j < set->pieces; j++) {
+            const uint64_t part = pwsp_rounds_part(set, sent, j);
+            pwsp_rounds_send(r, pwsp_rounds_member(group, me + 1), r->work, pwsp_rounds_at(r, part),
+                             pwsp_rounds_len(r, part));
+        }
+        for (uint32_t j = 0; j < set->pieces; j++) {
+            const uint64_t length = pwsp_rounds_len(r, pwsp_rounds_part(set, got, j));
+            pwsp_rounds_receive(r, pwsp_rounds_member(group, me + g - 1), PTOWSP_SPACE_SCRATCH,
+                                r->inbox + inbox, length);
+            inbox += length;
+        }
+        inbox = 0;
+        for (uint32_t j = 0; j < set->pieces; j++) {
+            const uint64_t part = pwsp_rounds_part(set, got, j);
+            pwsp_rounds_add(r, true, inbox, pwsp_rounds_at(r, part), pwsp_rounds_len(r, part));
+            inbox += pwsp_rounds_len(r, part);
+        }
+    }
+}
+
+// Member i has item i of the set in the output; all get all.
+static void pwsp_rounds_ring_gather(pwsp_rounds *r, const pwsp_rounds_group *group,
+                                    const pwsp_rounds_set *set) {
+    const uint32_t g = group->size, me = group->index;
+    for (uint32_t k = 0; k + 1 < g; k++) {
+        pwsp_rounds_next(r);
+        for (uint32_t j = 0; j < set->pieces; j++) {
+            const uint64_t part = pwsp_rounds_part(set, (me + g - k) % g, j);
+            pwsp_rounds_send(r, pwsp_rounds_member(group, me + 1), PTOWSP_SPACE_OUT,
+                             pwsp_rounds_at(r, part), pwsp_rounds_len(r, part));
+        }
+        for (uint32_t j = 0; j < set->pieces; j++) {
+            const uint64_t part = pwsp_rounds_part(set, (me + 2 * g - 1 - k) % g, j);
+            pwsp_rounds_receive(r, pwsp_rounds_member(group, me + g - 1), PTOWSP_SPACE_OUT,
+                                pwsp_rounds_at(r, part), pwsp_rounds_len(r, part));
+        }
+    }
+}
+
+static pwsp_rounds_group pwsp_rounds_group_of(uint32_t base, uint32_t stride, uint32_t size,
+                                              uint32_t index) {
+    pwsp_rounds_group group = {base, stride, size, index};
+    return group;
+}
+
+// Members of a node, which is `inner` of them; or those of one place in all nodes. A plain ring is
+// that of one node.
+static pwsp_rounds_group pwsp_rounds_inside(const pwsp_rounds *r, uint32_t inner) {
+    return pwsp_rounds_group_of(r->me / inner * inner, 1, inner, r->me % inner);
+}
+
+static pwsp_rounds_group pwsp_rounds_between(const pwsp_rounds *r, uint32_t inner) {
+    return pwsp_rounds_group_of(r->me % inner, inner, r->p / inner, r->me / inner);
+}
+
+static void pwsp_rounds_rings(pwsp_rounds *r, uint32_t inner, bool reduces, bool gathers) {
+    const pwsp_rounds_group inside = pwsp_rounds_inside(r, inner);
+    const pwsp_rounds_group between = pwsp_rounds_between(r, inner);
+    const pwsp_rounds_set places = {0, 1, inner, r->p / inner};
+    const pwsp_rounds_set nodes = {r->me % inner, inner, 0, 1};
+    if (reduces) {
+        pwsp_rounds_ring_reduce(r, &inside, &places);
+        pwsp_rounds_ring_reduce(r, &between, &nodes);
+    }
+    if (gathers) {
+        pwsp_rounds_ring_gather(r, &between, &nodes);
+        pwsp_rounds_ring_gather(r, &inside, &places);
+    }
+}
+
+// -- doubling -------------------------------------------------------------------------------------
+
+// The first 2 * extra members in pairs, so that a power of two is left.
+typedef struct pwsp_rounds_pairs {
+    uint32_t q, extra;
+    uint32_t number;  // of this member or of its pair
+    bool is_out;      // this member has given its summand away
+} pwsp_rounds_pairs;
+
+static uint32_t pwsp_rounds_numbered(const pwsp_rounds_pairs *pairs, uint32_t number) {
+    return number < pairs->extra ? 2 * number : number + pairs->extra;
+}
+
+static pwsp_rounds_pairs pwsp_rounds_pair(pwsp_rounds *r) {
+    pwsp_rounds_pairs pairs = {1, 0, 0, false};
+    while (pairs.q <= r->p / 2) {
+        pairs.q *= 2;
+    }
+    pairs.extra = r->p - pairs.q;
+    const bool is_paired = r->me < 2 * pairs.extra;
+    pairs.number = is_paired ? r->me / 2 : r->me - pairs.extra;
+    pairs.is_out = is_paired && r->me % 2 == 1;
+    if (pairs.extra > 0) {
+        pwsp_rounds_next(r);
+        if (pairs.is_out) {
+            pwsp_rounds_send(r, r->me - 1, r->work, 0, r->count);
+        } else if (is_paired) {
+            pwsp_rounds_receive(r, r->me + 1, PTOWSP_SPACE_SCRATCH, r->inbox, r->count);
+            pwsp_rounds_add(r, false, 0, 0, r->count);
+        }
+    }
+    return pairs;
+}
+
+static void pwsp_rounds_doubling_all_reduce(pwsp_rounds *r) {
+    const pwsp_rounds_pairs pairs = pwsp_rounds_pair(r);
+    for (uint32_t distance = 1; distance < pairs.q; distance *= 2) {
+        pwsp_rounds_next(r);
+        if (!pairs.is_out) {
+            const uint32_t other = pairs.number ^ distance;
+            const uint32_t member = pwsp_rounds_numbered(&pairs, other);
+            pwsp_rounds_send(r, member, r->work, 0, r->count);
+            pwsp_rounds_receive(r, member, PTOWSP_SPACE_SCRATCH, r->inbox, r->count);
+            pwsp_rounds_add(r, other < pairs.number, 0, 0, r->count);
+        }
+    }
+    if (pairs.extra > 0) {
+        pwsp_rounds_next(r);
+        if (pairs.is_out) {
+            pwsp_rounds_receive(r, r->me - 1, PTOWSP_SPACE_OUT, 0, r->count);
+        } else if (r->me < 2 * pairs.extra) {
+            pwsp_rounds_send(r, r->me + 1, PTOWSP_SPACE_OUT, 0, r->count);
+        }
+    }
+}
+
+// Halves what is summed and the members that sum it. Parts of a range of numbers are contiguous.
+static void pwsp_rounds_halving_reduce_scatter(pwsp_rounds *r) {
+    const pwsp_rounds_pairs pairs = pwsp_rounds_pair(r);
+    uint32_t low = 0;
+    for (uint32_t half = pairs.q / 2; half > 0; half /= 2) {
+        pwsp_rounds_next(r);
+        if (pairs.is_out) {
+            continue;
+        }
+        const bool is_low = pairs.number < low + half;
+        const uint32_t other = is_low ? pairs.number + half : pairs.number - half;
+        const uint32_t member = pwsp_rounds_numbered(&pairs, other);
+        const uint32_t kept = is_low ? low : low + half, given = is_low ? low + half : low;
+        uint64_t at[2][2];  // kept, given: begin, end
+        const uint32_t begins[2] = {kept, given};
+        for (int i = 0; i < 2; i++) {
+            at[i][0] = pwsp_rounds_at(r, pwsp_rounds_numbered(&pairs, begins[i]));
+            at[i][1] = pwsp_rounds_at(r, pwsp_rounds_numbered(&pairs, begins[i] + half));
+        }
+        pwsp_rounds_send(r, member, r->work, at[1][0], at[1][1] - at[1][0]);
+        pwsp_rounds_receive(r, member, PTOWSP_SPACE_SCRATCH, r->inbox, at[0][1] - at[0][0]);
+        pwsp_rounds_add(r, !is_low, 0, at[0][0], at[0][1] - at[0][0]);
+        low = kept;
+    }
+    if (pairs.extra > 0) {
+        pwsp_rounds_next(r);
+        if (pairs.is_out) {
+            pwsp_rounds_receive(r, r->me - 1, PTOWSP_SPACE_OUT, 0, pwsp_rounds_len(r, r->me));
+        } else if (r->me < 2 * pairs.extra) {
+            pwsp_rounds_send(r, r->me + 1, r->work, pwsp_rounds_at(r, r->me + 1),
+                             pwsp_rounds_len(r, r->me + 1));
+        }
+    }
+}
+
+// A message of `parts` parts from `part` on, around the end of the output.
+static void pwsp_rounds_wrapped(pwsp_rounds *r, bool is_send, uint32_t member, uint32_t part,
+                                uint32_t parts) {
+    for (uint32_t done = 0; done < parts;) {
+        const uint32_t begin = (part + done) % r->p;
+        const uint32_t length = (uint32_t)pwsp_min_u64(parts - done, r->p - begin);
+        const uint64_t at = pwsp_rounds_at(r, begin);
+        const uint64_t count = pwsp_rounds_at(r, (uint64_t)begin + length) - at;
+        if (is_send) {
+            pwsp_rounds_send(r, member, PTOWSP_SPACE_OUT, at, count);
+        } else {
+            pwsp_rounds_receive(r, member, PTOWSP_SPACE_OUT, at, count);
+        }
+        done += length;
+    }
+}
+
+// Bruck and others, "Efficient Algorithms for All-to-All Communications" (1997), without its
+// rotation: before distance d, member i has the parts i to i + d - 1.
+static void pwsp_rounds_bruck_gather(pwsp_rounds *r) {
+    for (uint32_t d = 1; d < r->p; d *= 2) {
+        const uint32_t parts = (uint32_t)pwsp_min_u64(d, r->p - d);
+        pwsp_rounds_next(r);
+        pwsp_rounds_wrapped(r, true, (r->me + r->p - d) % r->p, r->me, parts);
+        pwsp_rounds_wrapped(r, false, (r->me + d) % r->p, (r->me + d) % r->p, parts);
+    }
+}
+
+// A binomial tree: those that have it double.
+static void pwsp_rounds_tree(pwsp_rounds *r, const pwsp_rounds_group *group, uint32_t root,
+                             bool is_in) {
+    const uint32_t g = group->size, behind = (group->index + g - root) % g;
+    for (uint32_t d = 1; d < g; d *= 2) {
+        pwsp_rounds_next(r);
+        if (is_in && behind < d && behind + d < g) {
+            pwsp_rounds_send(r, pwsp_rounds_member(group, group->index + d), PTOWSP_SPACE_OUT, 0,
+                             r->count);
+        } else if (is_in && behind >= d && behind < 2 * d) {
+            pwsp_rounds_receive(r, pwsp_rounds_member(group, group->index + g - d),
+                                PTOWSP_SPACE_OUT, 0, r->count);
+        }
+    }
+}
+
+// -- direct ---------------------------------------------------------------------------------------
+
+// The own part of all summands into `to`, in the order of ranks, through a slot for each.
+static void pwsp_rounds_direct_reduce(pwsp_rounds *r, uint64_t to_at) {
+    const uint64_t length = pwsp_rounds_len(r, r->me);
+    pwsp_rounds_next(r);
+    for (uint32_t i = 1; i < r->p; i++) {
+        const uint32_t d = (r->me + i) % r->p;
+        pwsp_rounds_send(r, d, PTOWSP_SPACE_IN, pwsp_rounds_at(r, d), pwsp_rounds_len(r, d));
+    }
+    for (uint32_t s = 0; s < r->p; s++) {
+        if (s != r->me) {
+            pwsp_rounds_receive(r, s, PTOWSP_SPACE_SCRATCH, s * length, length);
+        }
+    }
+    pwsp_rounds_copy(r, PTOWSP_SPACE_IN, pwsp_rounds_at(r, r->me), PTOWSP_SPACE_SCRATCH,
+                     r->me * length, length);
+    for (uint32_t s = 1; s < r->p; s++) {
+        pwsp_rounds_emit(r, PTOWSP_MOVE_ADD, 0, PTOWSP_SPACE_SCRATCH, s * length,
+                         PTOWSP_SPACE_SCRATCH, 0, length);
+    }
+    pwsp_rounds_copy(r, PTOWSP_SPACE_SCRATCH, 0, PTOWSP_SPACE_OUT, to_at, length);
+}
+
+static void pwsp_rounds_direct_gather(pwsp_rounds *r) {
+    pwsp_rounds_next(r);
+    for (uint32_t i = 1; i < r->p; i++) {
+        pwsp_rounds_send(r, (r->me + i) % r->p, PTOWSP_SPACE_OUT, pwsp_rounds_at(r, r->me),
+                         pwsp_rounds_len(r, r->me));
+    }
+    for (uint32_t i = 1; i < r->p; i++) {
+        const uint32_t s = (r->me + r->p - i) % r->p;
+        pwsp_rounds_receive(r, s, PTOWSP_SPACE_OUT, pwsp_rounds_at(r, s), pwsp_rounds_len(r, s));
+    }
+}
+
+// From the root to each other member: all of it, or its part.
+static void pwsp_rounds_direct_broadcast(pwsp_rounds *r, bool is_part) {
+    const uint32_t root = r->collective->root;
+    pwsp_rounds_next(r);
+    for (uint32_t i = 1; r->me == root && i < r->p; i++) {
+        const uint32_t d = (root + i) % r->p;
+        pwsp_rounds_send(r, d, PTOWSP_SPACE_OUT, is_part ? pwsp_rounds_at(r, d) : 0,
+                         is_part ? pwsp_rounds_len(r, d) : r->count);
+    }
+    if (r->me != root) {
+        pwsp_rounds_receive(r, root, PTOWSP_SPACE_OUT, is_part ? pwsp_rounds_at(r, r->me) : 0,
+                            is_part ? pwsp_rounds_len(r, r->me) : r->count);
+    }
+}
+
+// -- the kinds ------------------------------------------------------------------------------------
+
+// Elements from a member to another.
+static uint64_t pwsp_rounds_block(const pwsp_rounds *r, uint32_t from, uint32_t to) {
+    const uint64_t *counts = r->collective->counts;
+    return counts ? counts[(size_t)from * r->p + to] : pwsp_rounds_len(r, to);
+}
+
+// To the members behind this one, from those before it: all at once, or one each round.
+static void pwsp_rounds_all_to_all(pwsp_rounds *r, bool is_at_once) {
+    uint64_t in_at = 0, out_at = 0;
+    for (uint32_t i = 0; i < r->p; i++) {
+        r->size.in_count += pwsp_rounds_block(r, r->me, i);
+        r->size.out_count += pwsp_rounds_block(r, i, r->me);
+        in_at += i < r->me ? pwsp_rounds_block(r, r->me, i) : 0;
+        out_at += i < r->me ? pwsp_rounds_block(r, i, r->me) : 0;
+    }
+    const uint64_t own = pwsp_rounds_block(r, r->me, r->me);
+    pwsp_rounds_next(r);
+    pwsp_rounds_copy(r, PTOWSP_SPACE_IN, in_at, PTOWSP_SPACE_OUT, out_at, own);
+    in_at += own;
+    for (uint32_t i = 1; i < r->p; i++) {
+        const uint32_t d = (r->me + i) % r->p, s = (r->me + r->p - i) % r->p;
+        const uint64_t sent = pwsp_rounds_block(r, r->me, d), got = pwsp_rounds_block(r, s, r->me);
+        in_at = d == 0 ? 0 : in_at;
+        out_at = (s == r->p - 1 ? r->size.out_count : out_at) - got;
+        if (!is_at_once && i > 1) {
+            pwsp_rounds_next(r);
+        }
+        pwsp_rounds_send(r, d, PTOWSP_SPACE_IN, in_at, sent);
+        pwsp_rounds_receive(r, s, PTOWSP_SPACE_OUT, out_at, got);
+        in_at += sent;
+    }
+}
+
+static void pwsp_rounds_reduce(pwsp_rounds *r, uint32_t inner) {
+    const ptowsp_algorithm algorithm = r->collective->algorithm;
+    const bool is_all = r->collective->kind == PTOWSP_ALL_REDUCE;
+    const uint64_t own_at = pwsp_rounds_at(r, r->me), own = pwsp_rounds_len(r, r->me);
+    r->size.in_count = r->count;
+    r->size.out_count = is_all ? r->count : own;
+    r->work = is_all || r->p == 1 ? PTOWSP_SPACE_OUT : PTOWSP_SPACE_SCRATCH;
+    r->inbox = is_all ? 0 : r->count;
+    if (algorithm == PTOWSP_ALGORITHM_DIRECT && r->p > 1) {
+        pwsp_rounds_direct_reduce(r, is_all ? own_at : 0);
+        if (is_all) {
+            pwsp_rounds_direct_gather(r);
+        }
+        return;
+    }
+    pwsp_rounds_next(r);
+    pwsp_rounds_copy(r, PTOWSP_SPACE_IN, 0, r->work, 0, r->count);
+    if (r->p == 1) {
+        return;
+    }
+    if (algorithm != PTOWSP_ALGORITHM_DOUBLING) {
+        pwsp_rounds_rings(r, inner, true, is_all);
+    } else if (is_all) {
+        pwsp_rounds_doubling_all_reduce(r);
+    } else {
+        pwsp_rounds_halving_reduce_scatter(r);
+        const uint32_t q_extra = r->p - (UINT32_C(1) << (31 - __builtin_clz(r->p)));
+        if (r->me < 2 * q_extra && r->me % 2 == 1) {
+            return;  // its part has come from its pair
+        }
+    }
+    if (!is_all) {
+        pwsp_rounds_copy(r, r->work, own_at, PTOWSP_SPACE_OUT, 0, own);
+    }
+}
+
+static void pwsp_rounds_gather(pwsp_rounds *r, uint32_t inner) {
+    const uint64_t own = pwsp_rounds_len(r, r->me);
+    r->size.in_count = own;
+    r->size.out_count = r->count;
+    pwsp_rounds_next(r);
+    pwsp_rounds_copy(r, PTOWSP_SPACE_IN, 0, PTOWSP_SPACE_OUT, pwsp_rounds_at(r, r->me), own);
+    switch (r->collective->algorithm) {
+    case PTOWSP_ALGORITHM_DIRECT: pwsp_rounds_direct_gather(r); break;
+    case PTOWSP_ALGORITHM_DOUBLING: pwsp_rounds_bruck_gather(r); break;
+    default: pwsp_rounds_rings(r, inner, false, true); break;
+    }
+}
+
+static void pwsp_rounds_broadcast(pwsp_rounds *r, uint32_t inner) {
+    const uint32_t root = r->collective->root;
+    r->size.out_count = r->count;
+    pwsp_rounds_next(r);
+    if (r->me == root) {
+        r->size.in_count = r->count;
+        pwsp_rounds_copy(r, PTOWSP_SPACE_IN, 0, PTOWSP_SPACE_OUT, 0, r->count);
+    }
+    const pwsp_rounds_group all = pwsp_rounds_inside(r, r->p);
+    const pwsp_rounds_group between = pwsp_rounds_between(r, inner);
+    const pwsp_rounds_group inside = pwsp_rounds_inside(r, inner);
+    switch (r->collective->algorithm) {
+    case PTOWSP_ALGORITHM_DIRECT: pwsp_rounds_direct_broadcast(r, false); break;
+    case PTOWSP_ALGORITHM_DOUBLING: pwsp_rounds_tree(r, &all, root, true); break;
+    case PTOWSP_ALGORITHM_HIERARCHICAL:
+        pwsp_rounds_tree(r, &between, root / inner, r->me % inner == root % inner);
+        pwsp_rounds_tree(r, &inside, root % inner, true);
+        break;
+    default:
+        pwsp_rounds_direct_broadcast(r, true);
+        pwsp_rounds_rings(r, r->p, false, true);
+        break;
+    }
+}
+
+static void pwsp_rounds_one(pwsp_rounds *r) {
+    const uint32_t root = r->collective->root, target = r->collective->target;
+    r->size.in_count = r->me == root ? r->count : 0;
+    r->size.out_count = r->me == target ? r->count : 0;
+    pwsp_rounds_next(r);
+    if (root == target && r->me == root) {
+        pwsp_rounds_copy(r, PTOWSP_SPACE_IN, 0, PTOWSP_SPACE_OUT, 0, r->count);
+    } else if (r->me == root) {
+        pwsp_rounds_send(r, target, PTOWSP_SPACE_IN, 0, r->count);
+    } else if (r->me == target) {
+        pwsp_rounds_receive(r, root, PTOWSP_SPACE_OUT, 0, r->count);
+    }
+}
+
+PWSP_INTERNAL void pwsp_collective_visit(const ptowsp_collective *collective, uint32_t member,
+                                         pwsp_step_fn fn, void *user,
+                                         ptowsp_collective_size *out_size) {
+    PTOWSP_ASSERT(member < collective->members && collective->algorithm != 0);
+    pwsp_rounds r;
+    memset(&r, 0, sizeof r);
+    r.collective = collective;
+    r.p = collective->members;
+    r.me = member;
+    r.count = collective->count;
+    r.fn = fn;
+    r.user = user;
+    const uint32_t inner = collective->algorithm == PTOWSP_ALGORITHM_RING ? r.p
+                           : collective->node_size                        ? collective->node_size
+                                                                          : 1;
+    switch (collective->kind) {
+    case PTOWSP_ALL_REDUCE:
+    case PTOWSP_REDUCE_SCATTER: pwsp_rounds_reduce(&r, inner); break;
+    case PTOWSP_ALL_GATHER: pwsp_rounds_gather(&r, inner); break;
+    case PTOWSP_ALL_TO_ALL:
+        pwsp_rounds_all_to_all(&r, collective->algorithm == PTOWSP_ALGORITHM_DIRECT);
+        break;
+    case PTOWSP_BROADCAST: pwsp_rounds_broadcast(&r, inner); break;
+    default: pwsp_rounds_one(&r); break;
+    }
+    *out_size = r.size;
+}
+
+// =================================================================================================
+// src/ranks/collective.c
+// =================================================================================================
+
+// Collectives as data: checks, names, and the steps of a member as an array or as text.
+
+#include <inttypes.h>
+
+static const char *const pwsp_collective_names[] = {"all_reduce", "reduce_scatter", "all_gather",
+                                                    "all_to_all", "broadcast",      "send"};
+static const char *const pwsp_algorithm_names[] = {"auto", "direct", "doubling", "hierarchical",
+                                                   "ring"};
+
+const char *ptowsp_collective_name(ptowsp_collective_kind kind) {
+    return (uint32_t)kind <= PTOWSP_SEND ? pwsp_collective_names[kind] : "none";
+}
+
+const char *ptowsp_algorithm_name(ptowsp_algorithm algorithm) {
+    return (uint32_t)algorithm <= PTOWSP_ALGORITHM_RING ? pwsp_algorithm_names[algorithm] : "none";
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_ranks_fail(ptowsp_context *context, ptowsp_status status,
+                                            uint64_t index, const char *format, ...) {
+    if (context) {
+        char text[PWSP_ERROR_TEXT_MAX - 8];
+        ptowsp_text_buffer buffer = {text, sizeof text, 0};
+        va_list args;
+        va_start(args, format);
+        pwsp_text_vformat(ptowsp_text_to_buffer(&buffer), format, args);
+        va_end(args);
+        pwsp_fail(context, status, index, "ranks: %s", text);
+    }
+    return status;
+}
+
+PWSP_INTERNAL bool pwsp_collective_has(ptowsp_collective_kind kind, ptowsp_algorithm algorithm) {
+    switch (kind) {
+    case PTOWSP_SEND: return algorithm == PTOWSP_ALGORITHM_DIRECT;
+    case PTOWSP_ALL_TO_ALL:
+        return algorithm == PTOWSP_ALGORITHM_DIRECT || algorithm == PTOWSP_ALGORITHM_RING;
+    default: return algorithm != PTOWSP_ALGORITHM_AUTO;
+    }
+}
+
+// The elements that all members send, with what they keep, must be countable in bytes.
+static bool pwsp_collective_fits(const ptowsp_collective *c) {
+    const uint64_t limit = (uint64_t)INT64_MAX / ptowsp_dtype_size(c->dtype);
+    uint64_t sum = pwsp_sum_u64(c->count, 2 * PTOWSP_RANK_COUNT_MAX);
+    for (size_t i = 0; c->counts && i < (size_t)c->members * c->members; i++) {
+        sum = pwsp_sum_u64(sum, c->counts[i]);
+    }
+    return sum <= limit / 2;  // scratch holds up to twice as many
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_collective_check(ptowsp_context *context,
+                                                  const ptowsp_collective *c) {
+    const ptowsp_status bad = PTOWSP_INVALID_PARAMS;
+    if (!c) {
+        return pwsp_ranks_fail(context, bad, PTOWSP_NO_INDEX, "no collective");
+    }
+    if ((uint32_t)c->kind > PTOWSP_SEND || (uint32_t)c->algorithm > PTOWSP_ALGORITHM_RING ||
+        (uint32_t)c->reduction > PTOWSP_REDUCTION_MIN) {
+        return pwsp_ranks_fail(context, bad, PTOWSP_NO_INDEX,
+                               "kind %u, algorithm %u, reduction %u: there is no such value",
+                               (unsigned)c->kind, (unsigned)c->algorithm, (unsigned)c->reduction);
+    }
+    const char *name = ptowsp_collective_name(c->kind);
+    if (ptowsp_dtype_size(c->dtype) == 0 ||
+        (pwsp_collective_reduces(c) && c->dtype == PTOWSP_BOOL)) {
+        return pwsp_ranks_fail(context, bad, PTOWSP_NO_INDEX, "%s: elements of type %s", name,
+                               ptowsp_dtype_name(c->dtype));
+    }
+    if (c->members == 0) {
+        return pwsp_ranks_fail(context, bad, PTOWSP_NO_INDEX, "%s: no members", name);
+    }
+    const uint64_t stride = c->stride ? c->stride : 1;
+    if (c->members > PTOWSP_RANK_COUNT_MAX ||
+        c->first + (c->members - 1) * stride >= PTOWSP_RANK_COUNT_MAX) {
+        return pwsp_ranks_fail(context, PTOWSP_LIMIT_EXCEEDED, c->members,
+                               "%s: %" PRIu32 " members from rank %" PRIu32 ", each %" PRIu64
+                               " on: at most %d ranks",
+                               name, c->members, c->first, stride, PTOWSP_RANK_COUNT_MAX);
+    }
+    if (c->counts && (c->kind != PTOWSP_ALL_TO_ALL || c->count != 0)) {
+        return pwsp_ranks_fail(context, bad, PTOWSP_NO_INDEX,
+                               "%s: counts are of all_to_all, without count", name);
+    }
+    const bool has_root = c->kind == PTOWSP_BROADCAST || c->kind == PTOWSP_SEND;
+    if ((has_root && c->root >= c->members) ||
+        (c->kind == PTOWSP_SEND && c->target >= c->members)) {
+        const uint32_t which = c->root >= c->members ? c->root : c->target;
+        return pwsp_ranks_fail(context, bad, which, "%s: no member %" PRIu32 " of %" PRIu32, name,
+                               which, c->members);
+    }
+    if (c->algorithm != PTOWSP_ALGORITHM_AUTO && !pwsp_collective_has(c->kind, c->algorithm)) {
+        return pwsp_ranks_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX, "%s has no %s", name,
+                               ptowsp_algorithm_name(c->algorithm));
+    }
+    if (c->algorithm == PTOWSP_ALGORITHM_HIERARCHICAL && c->node_size &&
+        c->members % c->node_size) {
+        return pwsp_ranks_fail(context, PTOWSP_UNSUPPORTED_SIZE, c->node_size,
+                               "%s: nodes of %" PRIu32 " do not divide %" PRIu32 " members", name,
+                               c->node_size, c->members);
+    }
+    return pwsp_collective_fits(c)
+               ? PTOWSP_OK
+               : pwsp_ranks_fail(context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                                 "%s: its bytes do not fit 63 bits", name);
+}
+
+typedef struct pwsp_collective_sink {
+    ptowsp_collective_step *steps;
+    uint64_t count, capacity;
+} pwsp_collective_sink;
+
+static void pwsp_collective_write(void *user, const ptowsp_collective_step *step) {
+    pwsp_collective_sink *sink = (pwsp_collective_sink *)user;
+    if (sink->count < sink->capacity) {
+        sink->steps[sink->count] = *step;
+    }
+    sink->count++;
+}
+
+ptowsp_status ptowsp_collective_plan(ptowsp_context *context, const ptowsp_collective *collective,
+                                     uint32_t member, ptowsp_collective_step *steps,
+                                     uint64_t step_capacity, ptowsp_collective_size *out_size) {
+    const ptowsp_status status = pwsp_collective_check(context, collective);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    const char *name = ptowsp_collective_name(collective->kind);
+    if (collective->algorithm == PTOWSP_ALGORITHM_AUTO || !out_size || (step_capacity && !steps)) {
+        return pwsp_ranks_fail(
+            context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "%s: a plan needs %s", name,
+            out_size && (steps || !step_capacity) ? "an algorithm" : "room to write");
+    }
+    if (member >= collective->members) {
+        return pwsp_ranks_fail(context, PTOWSP_INVALID_PARAMS, member,
+                               "%s: no member %" PRIu32 " of %" PRIu32, name, member,
+                               collective->members);
+    }
+    pwsp_collective_sink sink = {steps, 0, step_capacity};
+    pwsp_collective_visit(collective, member, pwsp_collective_write, &sink, out_size);
+    if (steps && sink.count > step_capacity) {
+        return pwsp_ranks_fail(context, PTOWSP_BUFFER_OVERFLOW, sink.count,
+                               "%s: %" PRIu64 " steps, room for %" PRIu64, name, sink.count,
+                               step_capacity);
+    }
+    return PTOWSP_OK;
+}
+
+static void pwsp_collective_say(void *user, const ptowsp_collective_step *s) {
+    static const char *const spaces[] = {"in", "out", "scratch"};
+    const ptowsp_text text = *(const ptowsp_text *)user;
+    const char *from = spaces[s->from], *to = spaces[s->to];
+    pwsp_text_format(text, "%4" PRIu32 "  ", s->round);
+    const uint64_t from_end = s->from_at + s->count, to_end = s->to_at + s->count;
+    if (s->kind == PTOWSP_MOVE_SEND) {
+        pwsp_text_format(text, "send     %s[%" PRIu64 ", %" PRIu64 ") to rank %" PRIu32 "\n", from,
+                         s->from_at, from_end, s->peer);
+    } else if (s->kind == PTOWSP_MOVE_RECEIVE) {
+        pwsp_text_format(text, "receive  %s[%" PRIu64 ", %" PRIu64 ") from rank %" PRIu32 "\n", to,
+                         s->to_at, to_end, s->peer);
+    } else {
+        pwsp_text_format(text, "%s %s[%" PRIu64 ", %" PRIu64 ") %s %s[%" PRIu64 ", %" PRIu64 ")\n",
+                         s->kind == PTOWSP_MOVE_COPY     ? "copy    "
+                         : s->kind == PTOWSP_MOVE_REDUCE ? "reduce  "
+                                                         : "add     ",
+                         to, s->to_at, to_end,
+                         s->kind == PTOWSP_MOVE_COPY     ? "="
+                         : s->kind == PTOWSP_MOVE_REDUCE ? "on the right of"
+                                                         : "on the left of",
+                         from, s->from_at, from_end);
+    }
+}
+
+void ptowsp_collective_print(const ptowsp_collective *collective, uint32_t member,
+                             ptowsp_text text) {
+    PTOWSP_ASSERT(pwsp_collective_check(NULL, collective) == PTOWSP_OK);
+    ptowsp_collective_size size;
+    pwsp_collective_visit(collective, member, pwsp_collective_say, &text, &size);
+}
+
+// =================================================================================================
+// src/ranks/links.c
+// =================================================================================================
+
+// Simulated time of collectives.
+//
+// Each rank is in one round. Of the ranks that have a message to send, the one whose way out is free
+// earliest sends it (a heap; ties by rank): the message takes its links and arrives. Times only
+// grow, as latencies are not negative, so links serve messages in the order of these times.
+//
+//      cell (rank, round)   expected messages, the latest arrival, bytes to add
+//      start(round + 1) = max(start(round), end of sends, latest arrival) + time of additions
+
+#include <inttypes.h>
+
+typedef struct pwsp_time_send {
+    uint32_t to, round;
+    uint64_t bytes;
+} pwsp_time_send;
+
+typedef struct pwsp_time_cell {
+    uint32_t expected;  // messages that have not been sent yet
+    uint64_t latest, added_bytes;
+} pwsp_time_cell;
+
+typedef struct pwsp_time_rank {
+    uint64_t now;                   // when its sends of this round have ended so far
+    uint64_t key;                   // when it goes next, in the heap
+    uint64_t send_begin, send_end;  // what is left of its sends
+    uint32_t round;
+    bool has_sent;  // all of this round
+} pwsp_time_rank;
+
+typedef struct pwsp_time {
+    const ptowsp_collective *collective;
+    const ptowsp_links *links;
+    uint32_t p, round_count, me;
+    uint64_t element;
+    pwsp_time_send *sends;
+    uint64_t send_count;
+    pwsp_time_cell *cells;  // [p * round_count]
+    pwsp_time_rank *ranks;
+    uint32_t *heap;
+    uint32_t heap_count;
+    uint64_t *out_free, *in_free;  // by rank, of ports; and by node
+    uint64_t *node_out, *node_in;
+    uint64_t *pair_free;  // [p * p]
+    ptowsp_collective_cost cost;
+    bool is_late;  // a time does not fit
+} pwsp_time;
+
+// Picoseconds, rounded up; UINT64_MAX where that does not fit.
+static uint64_t pwsp_time_to_move(uint64_t bytes, uint64_t bytes_per_us) {
+    if (bytes_per_us == 0) {
+        return 0;
+    }
+    uint64_t whole = 0, rest = 0;
+    const uint64_t left = bytes % bytes_per_us;
+    if (!pwsp_mul_fits(bytes / bytes_per_us, 1000000, &whole) ||
+        !pwsp_mul_fits(left, 1000000, &rest)) {
+        return UINT64_MAX;
+    }
+    return pwsp_sum_u64(whole, pwsp_ceil_div_u64(rest, bytes_per_us));
+}
+
+static uint32_t pwsp_time_node(const pwsp_time *t, uint32_t member) {
+    const uint32_t rank = pwsp_collective_rank(t->collective, member);
+    return t->links->node_size ? rank / t->links->node_size : 0;
+}
+
+static uint32_t pwsp_time_member(const pwsp_time *t, uint32_t rank) {
+    return (rank - t->collective->first) / (t->collective->stride ? t->collective->stride : 1);
+}
+
+// -- what there is to do --------------------------------------------------------------------------
+
+static void pwsp_time_visit(void *user, const ptowsp_collective_step *step) {
+    pwsp_time *t = (pwsp_time *)user;
+    pwsp_time_cell *cell = &t->cells[(size_t)t->me * t->round_count + step->round];
+    const uint64_t bytes = step->count * t->element;
+    if (step->kind == PTOWSP_MOVE_SEND) {
+        pwsp_time_send *send = &t->sends[t->send_count++];
+        send->to = pwsp_time_member(t, step->peer);
+        send->round = step->round;
+        send->bytes = bytes;
+    } else if (step->kind == PTOWSP_MOVE_RECEIVE) {
+        cell->expected++;
+    } else if (step->kind != PTOWSP_MOVE_COPY) {
+        cell->added_bytes += bytes;
+    }
+}
+
+static void pwsp_time_count(void *user, const ptowsp_collective_step *step) {
+    *(uint64_t *)user += step->kind == PTOWSP_MOVE_SEND;
+}
+
+// -- the heap -------------------------------------------------------------------------------------
+
+static bool pwsp_time_before(const pwsp_time *t, uint32_t a, uint32_t b) {
+    const uint64_t x = t->ranks[a].key, y = t->ranks[b].key;
+    return x < y || (x == y && a < b);
+}
+
+static void pwsp_time_push(pwsp_time *t, uint32_t rank, uint64_t key) {
+    uint32_t at = t->heap_count++;
+    PTOWSP_ASSERT(at < t->p);
+    t->ranks[rank].key = key;
+    for (; at > 0 && pwsp_time_before(t, rank, t->heap[(at - 1) / 2]); at = (at - 1) / 2) {
+        t->heap[at] = t->heap[(at - 1) / 2];
+    }
+    t->heap[at] = rank;
+}
+
+static uint32_t pwsp_time_pop(pwsp_time *t) {
+    PTOWSP_ASSERT(t->heap_count > 0);
+    const uint32_t first = t->heap[0], last = t->heap[--t->heap_count];
+    uint32_t at = 0;
+    for (;;) {
+        uint32_t child = 2 * at + 1;
+        if (child >= t->heap_count) {
+            break;
+        }
+        if (child + 1 < t->heap_count && pwsp_time_before(t, t->heap[child + 1], t->heap[child])) {
+            child++;
+        }
+        if (!pwsp_time_before(t, t->heap[child], last)) {
+            break;
+        }
+        t->heap[at] = t->heap[child];
+        at = child;
+    }
+    t->heap[at] = last;
+    return first;
+}
+
+// -- a round --------------------------------------------------------------------------------------
+
+// Ends the rank's round if all that it waits for has been sent, and makes it ready for the next.
+static void pwsp_time_end_round(pwsp_time *t, uint32_t rank) {
+    pwsp_time_rank *r = &t->ranks[rank];
+    pwsp_time_cell *cell = &t->cells[(size_t)rank * t->round_count + r->round];
+    if (!r->has_sent || cell->expected > 0) {
+        return;
+    }
+    r->now = pwsp_sum_u64(pwsp_max_u64(r->now, cell->latest),
+                          pwsp_time_to_move(cell->added_bytes, t->links->reduce_bytes_per_us));
+    r->has_sent = false;
+    if (++r->round < t->round_count) {
+        pwsp_time_push(t, rank, r->now);
+    }
+}
+
+// The link of a message: when its two ends are free, which may be one.
+static const ptowsp_link *pwsp_time_link(pwsp_time *t, uint32_t from, uint32_t to, uint64_t **out,
+                                         uint64_t **in) {
+    const uint32_t from_node = pwsp_time_node(t, from), to_node = pwsp_time_node(t, to);
+    const bool is_between = from_node != to_node;
+    const ptowsp_link *link = is_between ? &t->links->between : &t->links->inside;
+    *out = &t->out_free[from + (is_between ? t->p : 0)];
+    *in = &t->in_free[to + (is_between ? t->p : 0)];
+    if (link->sharing == PTOWSP_LINK_PAIR) {
+        *out = *in = &t->pair_free[(size_t)from * t->p + to];
+    } else if (link->sharing == PTOWSP_LINK_NODE) {
+        *out = &t->node_out[from_node + (is_between ? PTOWSP_RANK_COUNT_MAX : 0)];
+        *in = &t->node_in[to_node + (is_between ? PTOWSP_RANK_COUNT_MAX : 0)];
+    }
+    return link;
+}
+
+// Sends a message that is ready at a time; says when its sender is done with it.
+static uint64_t pwsp_time_message(pwsp_time *t, uint32_t from, const pwsp_time_send *send,
+                                  uint64_t ready) {
+    uint64_t *out, *in;
+    const ptowsp_link *link = pwsp_time_link(t, from, send->to, &out, &in);
+    const uint64_t start = pwsp_max_u64(ready, pwsp_max_u64(*out, *in));
+    const uint64_t end = pwsp_sum_u64(start, pwsp_time_to_move(send->bytes, link->bytes_per_us));
+    const uint64_t arrival = pwsp_sum_u64(end, link->latency_ps);
+    *out = *in = end;
+    t->is_late = t->is_late || arrival == UINT64_MAX;
+    t->cost.message_count++;
+    t->cost.sent_bytes += send->bytes;
+    t->cost.between_bytes += link == &t->links->between ? send->bytes : 0;
+    pwsp_time_cell *cell = &t->cells[(size_t)send->to * t->round_count + send->round];
+    PTOWSP_ASSERT(cell->expected > 0);
+    cell->latest = pwsp_max_u64(cell->latest, arrival);
+    cell->expected--;
+    return end;
+}
+
+// Sends the rank's next message, or ends its round.
+static void pwsp_time_go(pwsp_time *t, uint32_t rank) {
+    pwsp_time_rank *r = &t->ranks[rank];
+    const pwsp_time_send *send = &t->sends[r->send_begin];
+    if (r->send_begin < r->send_end && send->round == r->round) {
+        r->now = pwsp_max_u64(r->now, pwsp_time_message(t, rank, send, r->key));
+        r->send_begin++;
+        if (t->ranks[send->to].round == send->round) {
+            pwsp_time_end_round(t, send->to);
+        }
+        send++;
+        if (r->send_begin < r->send_end && send->round == r->round) {
+            uint64_t *out, *in;
+            pwsp_time_link(t, rank, send->to, &out, &in);
+            pwsp_time_push(t, rank, pwsp_max_u64(r->key, *out));
+            return;
+        }
+    }
+    r->has_sent = true;
+    pwsp_time_end_round(t, rank);
+}
+
+static void pwsp_time_run(pwsp_time *t) {
+    for (uint32_t i = 0; i < t->p; i++) {
+        t->me = i;
+        t->ranks[i].send_begin = t->send_count;
+        ptowsp_collective_size size;
+        pwsp_collective_visit(t->collective, i, pwsp_time_visit, t, &size);
+        t->ranks[i].send_end = t->send_count;
+        pwsp_time_push(t, i, 0);
+    }
+    while (t->heap_count > 0) {
+        pwsp_time_go(t, pwsp_time_pop(t));
+    }
+    for (uint32_t i = 0; i < t->p; i++) {
+        PTOWSP_ASSERT(t->ranks[i].round == t->round_count);
+        t->cost.time_ps = pwsp_max_u64(t->cost.time_ps, t->ranks[i].now);
+        t->is_late = t->is_late || t->ranks[i].now == UINT64_MAX;
+    }
+    t->cost.round_count = t->round_count;
+}
+
+// -- public ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_status pwsp_links_check(ptowsp_context *context, const ptowsp_links *links) {
+    if (!links || (uint32_t)links->inside.sharing > PTOWSP_LINK_NODE ||
+        (uint32_t)links->between.sharing > PTOWSP_LINK_NODE) {
+        return pwsp_ranks_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                               links ? "links are shared in an unknown way" : "no links");
+    }
+    return PTOWSP_OK;
+}
+
+ptowsp_links ptowsp_links_make(ptowsp_links_of machine) {
+    static const ptowsp_links known[] = {
+        {"ascend_910b",
+         8,
+         {2000000, 28000, PTOWSP_LINK_PAIR},
+         {5000000, 25000, PTOWSP_LINK_PORT},
+         0},
+        {"ethernet_100g", 1, {0, 0, PTOWSP_LINK_PORT}, {20000000, 12500, PTOWSP_LINK_PORT}, 0},
+        {"ethernet_10g", 1, {0, 0, PTOWSP_LINK_PORT}, {30000000, 1250, PTOWSP_LINK_PORT}, 0},
+    };
+    ptowsp_links none;
+    memset(&none, 0, sizeof none);
+    return (uint32_t)machine < sizeof known / sizeof known[0] ? known[machine] : none;
+}
+
+static ptowsp_status pwsp_time_simulate(ptowsp_context *context, pwsp_arena *arena,
+                                        const ptowsp_collective *collective,
+                                        const ptowsp_links *links,
+                                        ptowsp_collective_cost *out_cost) {
+    pwsp_time t;
+    memset(&t, 0, sizeof t);
+    t.collective = collective;
+    t.links = links;
+    t.p = collective->members;
+    t.element = ptowsp_dtype_size(collective->dtype);
+    uint64_t sends = 0;
+    for (uint32_t i = 0; i < t.p; i++) {
+        ptowsp_collective_size size;
+        pwsp_collective_visit(collective, i, pwsp_time_count, &sends, &size);
+        PTOWSP_ASSERT(i == 0 || t.round_count == size.round_count);
+        t.round_count = size.round_count;
+    }
+    const size_t word = sizeof(uint64_t), p = t.p, node_count = 2 * PTOWSP_RANK_COUNT_MAX;
+    t.sends = (pwsp_time_send *)pwsp_arena_alloc(arena, sends * sizeof *t.sends, word);
+    t.cells = (pwsp_time_cell *)pwsp_arena_alloc(arena, p * t.round_count * sizeof *t.cells, word);
+    t.ranks = (pwsp_time_rank *)pwsp_arena_alloc(arena, p * sizeof *t.ranks, word);
+    t.heap = (uint32_t *)pwsp_arena_alloc(arena, p * sizeof *t.heap, word);
+    t.out_free = (uint64_t *)pwsp_arena_alloc(arena, 2 * p * word, word);
+    t.in_free = (uint64_t *)pwsp_arena_alloc(arena, 2 * p * word, word);
+    t.node_out = (uint64_t *)pwsp_arena_alloc(arena, node_count * word, word);
+    t.node_in = (uint64_t *)pwsp_arena_alloc(arena, node_count * word, word);
+    const bool has_pairs =
+        links->inside.sharing == PTOWSP_LINK_PAIR || links->between.sharing == PTOWSP_LINK_PAIR;
+    t.pair_free = (uint64_t *)pwsp_arena_alloc(arena, has_pairs ? p * p * word : 0, word);
+    if (!t.sends || !t.cells || !t.ranks || !t.heap || !t.out_free || !t.in_free || !t.node_out ||
+        !t.node_in || !t.pair_free) {
+        return pwsp_ranks_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "out of memory");
+    }
+    pwsp_time_run(&t);
+    if (t.is_late) {
+        return pwsp_ranks_fail(context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                               "%s: its time does not fit 64 bits",
+                               ptowsp_collective_name(collective->kind));
+    }
+    *out_cost = t.cost;
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_collective_time(ptowsp_context *context, const ptowsp_collective *collective,
+                                     const ptowsp_links *links, ptowsp_collective_cost *out_cost) {
+    PTOWSP_ASSERT(context);
+    ptowsp_status status = pwsp_collective_check(context, collective);
+    if (status == PTOWSP_OK) {
+        status = pwsp_links_check(context, links);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    if (collective->algorithm == PTOWSP_ALGORITHM_AUTO || !out_cost) {
+        return pwsp_ranks_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                               "%s: its time needs %s", ptowsp_collective_name(collective->kind),
+                               out_cost ? "an algorithm" : "room to write");
+    }
+    pwsp_arena arena;
+    pwsp_arena_init(&arena, &context->memory);
+    status = pwsp_time_simulate(context, &arena, collective, links, out_cost);
+    pwsp_arena_free(&arena);
+    return status;
+}
+
+// -- the choice -----------------------------------------------------------------------------------
+
+// Members that one node has, or 1 if nodes do not have equally many.
+static uint32_t pwsp_links_inner(const ptowsp_collective *c, const ptowsp_links *links) {
+    const uint32_t stride = c->stride ? c->stride : 1, size = links->node_size;
+    if (size == 0) {
+        return c->members;
+    }
+    if (size % stride || c->first % size >= stride) {
+        return 1;
+    }
+    const uint32_t inner = size / stride;
+    return c->members % inner == 0 ? inner : 1;
+}
+
+typedef struct pwsp_algorithm_choice {
+    ptowsp_algorithm algorithm;
+    uint64_t time_ps;
+} pwsp_algorithm_choice;
+
+static void pwsp_algorithm_say(const ptowsp_collective *c, const ptowsp_links *links,
+                               const pwsp_algorithm_choice *choices, uint32_t count,
+                               ptowsp_text text) {
+    uint64_t elements = c->count;
+    for (size_t i = 0; c->counts && i < (size_t)c->members * c->members; i++) {
+        elements += c->counts[i];
+    }
+    pwsp_text_format(text, "%s of %" PRIu32 " rank%s, %" PRIu64 " bytes, on %s:",
+                     ptowsp_collective_name(c->kind), c->members, c->members == 1 ? "" : "s",
+                     elements * ptowsp_dtype_size(c->dtype), links->name ? links->name : "links");
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t hundredths =
+            choices[i].time_ps / 10000 + (choices[i].time_ps % 10000 >= 5000);
+        pwsp_text_format(text, "%s %s %" PRIu64 ".%02" PRIu64 " us", i ? "," : "",
+                         ptowsp_algorithm_name(choices[i].algorithm), hundredths / 100,
+                         hundredths % 100);
+    }
+    pwsp_text_format(text, "\n");
+}
+
+ptowsp_status ptowsp_collective_choose(ptowsp_context *context, ptowsp_collective *collective,
+                                       const ptowsp_links *links, ptowsp_text text) {
+    ptowsp_status status = pwsp_collective_check(context, collective);
+    if (status == PTOWSP_OK) {
+        status = pwsp_links_check(context, links);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    ptowsp_collective tried = *collective;
+    tried.node_size = pwsp_links_inner(collective, links);
+    pwsp_algorithm_choice choices[PTOWSP_ALGORITHM_RING];
+    uint32_t count = 0;
+    for (uint32_t a = PTOWSP_ALGORITHM_DIRECT; a <= PTOWSP_ALGORITHM_RING; a++) {
+        tried.algorithm = (ptowsp_algorithm)a;  // in the order of names
+        const bool is_ring = tried.node_size == 1 || tried.node_size == tried.members;
+        if (!pwsp_collective_has(tried.kind, tried.algorithm) ||
+            (a == PTOWSP_ALGORITHM_HIERARCHICAL && is_ring)) {
+            continue;
+        }
+        ptowsp_collective_cost cost;
+        status = ptowsp_collective_time(context, &tried, links, &cost);
+        if (status != PTOWSP_OK) {
+            return status;
+        }
+        uint32_t at = count++;
+        for (; at > 0 && choices[at - 1].time_ps > cost.time_ps; at--) {
+            choices[at] = choices[at - 1];
+        }
+        choices[at].algorithm = tried.algorithm;
+        choices[at].time_ps = cost.time_ps;
+    }
+    PTOWSP_ASSERT(count > 0);
+    if (text.write) {
+        pwsp_algorithm_say(collective, links, choices, count, text);
+    }
+    collective->algorithm = choices[0].algorithm;
+    collective->node_size = tried.node_size;
+    return PTOWSP_OK;
+}
+
+// =================================================================================================
+// src/ranks/reduce.c
+// =================================================================================================
+
+// Additions, maxima and minima of arrays, by element type.
+
+// A NaN on either side gives a NaN; x is the left operand.
+#define PWSP_SUM_OF(type, x, y) ((type)((x) + (y)))
+#define PWSP_MAX_OF(type, x, y) ((x) > (y) || (x) != (x) ? (x) : (y))
+#define PWSP_MIN_OF(type, x, y) ((x) < (y) || (x) != (x) ? (x) : (y))
+
+// Elements need no alignment, and `to` may be a or b.
+#define PWSP_REDUCE_LOOP(type, word, of)                                                           \
+    for (uint64_t i = 0; i < count; i++) {                                                         \
+        type x, y;                                                                                 \
+        memcpy(&x, (const char *)a + i * sizeof x, sizeof x);                                      \
+        memcpy(&y, (const char *)b + i * sizeof y, sizeof y);                                      \
+        const type z = (type)of(word, x, y);                                                       \
+        memcpy((char *)to + i * sizeof z, &z, sizeof z);                                           \
+    }
+
+#define PWSP_REDUCE(name, type, word)                                                              \
+    static void pwsp_reduce_##name(ptowsp_reduction reduction, void *to, const void *a,            \
+                                   const void *b, uint64_t count) {                                \
+        if (reduction == PTOWSP_REDUCTION_SUM) {                                                   \
+            PWSP_REDUCE_LOOP(word, word, PWSP_SUM_OF)                                              \
+        } else if (reduction == PTOWSP_REDUCTION_MAX) {                                            \
+            PWSP_REDUCE_LOOP(type, type, PWSP_MAX_OF)                                              \
+        } else {                                                                                   \
+            PWSP_REDUCE_LOOP(type, type, PWSP_MIN_OF)                                              \
+        }                                                                                          \
+    }
+
+// The second type adds without overflow that is not defined.
+PWSP_REDUCE(f32, float, float)
+PWSP_REDUCE(f64, double, double)
+PWSP_REDUCE(i8, int8_t, uint8_t)
+PWSP_REDUCE(i16, int16_t, uint16_t)
+PWSP_REDUCE(i32, int32_t, uint32_t)
+PWSP_REDUCE(i64, int64_t, uint64_t)
+PWSP_REDUCE(u8, uint8_t, uint8_t)
+PWSP_REDUCE(u16, uint16_t, uint16_t)
+PWSP_REDUCE(u32, uint32_t, uint32_t)
+PWSP_REDUCE(u64, uint64_t, uint64_t)
+
+#define PWSP_REDUCE_BLOCK 256
+
+static void pwsp_reduce_half(ptowsp_reduction reduction, ptowsp_dtype dtype, void *to,
+                             const void *a, const void *b, uint64_t count) {
+    float x[PWSP_REDUCE_BLOCK], y[PWSP_REDUCE_BLOCK];
+    for (uint64_t at = 0; at < count; at += PWSP_REDUCE_BLOCK) {
+        const uint64_t n = pwsp_min_u64(count - at, PWSP_REDUCE_BLOCK);
+        ptowsp_convert(x, PTOWSP_F32, (const char *)a + 2 * at, dtype, n);
+        ptowsp_convert(y, PTOWSP_F32, (const char *)b + 2 * at, dtype, n);
+        pwsp_reduce_f32(reduction, x, x, y, n);
+        ptowsp_convert((char *)to + 2 * at, dtype, x, PTOWSP_F32, n);
+    }
+}
+
+PWSP_INTERNAL void pwsp_reduce_elements(ptowsp_reduction reduction, ptowsp_dtype dtype, void *to,
+                                        const void *a, const void *b, uint64_t count) {
+    switch (dtype) {
+    case PTOWSP_F16:
+    case PTOWSP_BF16: pwsp_reduce_half(reduction, dtype, to, a, b, count); break;
+    case PTOWSP_F32: pwsp_reduce_f32(reduction, to, a, b, count); break;
+    case PTOWSP_F64: pwsp_reduce_f64(reduction, to, a, b, count); break;
+    case PTOWSP_I8: pwsp_reduce_i8(reduction, to, a, b, count); break;
+    case PTOWSP_I16: pwsp_reduce_i16(reduction, to, a, b, count); break;
+    case PTOWSP_I32: pwsp_reduce_i32(reduction, to, a, b, count); break;
+    case PTOWSP_I64: pwsp_reduce_i64(reduction, to, a, b, count); break;
+    case PTOWSP_U8: pwsp_reduce_u8(reduction, to, a, b, count); break;
+    case PTOWSP_U16: pwsp_reduce_u16(reduction, to, a, b, count); break;
+    case PTOWSP_U32: pwsp_reduce_u32(reduction, to, a, b, count); break;
+    default: PTOWSP_ASSERT(dtype == PTOWSP_U64); pwsp_reduce_u64(reduction, to, a, b, count);
+    }
+}
+
+// =================================================================================================
+// src/ranks/hub.c
+// =================================================================================================
+
+// Transports over memory: of this process, or shared with its children.
+//
+// Each ordered pair of ranks has a ring of bytes with one writer and one reader, so there is no lock.
+// A message is a head of 16 bytes (tag, size) and its bytes. It may be longer than the ring: both
+// sides move on what fits, when they are tested.
+//
+//      ring   taken ....... put                 positions never fall; byte i is at i % ring_bytes
+//      put    written by the writer, release: pairs with the reader's acquire
+//      taken  written by the reader, release: pairs with the writer's acquire
+//
+// What is in shared memory has no pointers. Shared memory has no name, so it ends with the last
+// process that has it.
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PWSP_HUB_HEAD 16
+
+enum { PWSP_HUB_OPEN = 0, PWSP_HUB_ENDED = 1 };
+
+// What ranks share: this, and the rings behind it.
+typedef struct pwsp_hub_board {
+    PWSP_ALIGNAS(8) uint32_t failed;  // atomic: rank + 1 of one that has failed
+    char padding[PWSP_FALSE_SHARING];
+    uint32_t states[PTOWSP_HUB_RANK_MAX];  // atomic
+} pwsp_hub_board;
+
+typedef struct pwsp_hub_ring {
+    PWSP_ALIGNAS(8) uint64_t put;  // atomic
+    char padding[PWSP_FALSE_SHARING - 8];
+    uint64_t taken;  // atomic
+    char padding_after[PWSP_FALSE_SHARING - 8];
+} pwsp_hub_ring;
+
+// A send or a receive under way.
+typedef struct pwsp_hub_transfer {
+    bool is_active;
+    char *data;
+    uint64_t capacity;
+    uint64_t head[2];  // tag, size
+    uint64_t moved;    // bytes, of the head first
+} pwsp_hub_transfer;
+
+typedef struct pwsp_hub_end {
+    struct ptowsp_hub *hub;
+    uint32_t rank;
+    pwsp_hub_transfer *transfers[2];  // receives, sends: by peer
+} pwsp_hub_end;
+
+struct ptowsp_hub {
+    ptowsp_context *context;
+    uint32_t rank_count, ring_bytes;
+    bool is_shared;
+    size_t board_size;
+    pwsp_hub_board *board;
+    char *rings;
+    pwsp_hub_end ends[PTOWSP_HUB_RANK_MAX];
+    // Behind it the transfers.
+};
+
+static pwsp_hub_ring *pwsp_hub_ring_of(const ptowsp_hub *hub, uint32_t from, uint32_t to) {
+    const size_t size = sizeof(pwsp_hub_ring) + hub->ring_bytes;
+    return (pwsp_hub_ring *)(void *)(hub->rings + ((size_t)from * hub->rank_count + to) * size);
+}
+
+// -- moving bytes ---------------------------------------------------------------------------------
+
+// Copies between a ring, at a position, and memory.
+static void pwsp_hub_copy(const ptowsp_hub *hub, pwsp_hub_ring *ring, uint64_t position, char *data,
+                          uint64_t size, bool is_put) {
+    char *bytes = (char *)(ring + 1);
+    const uint64_t at = position & (hub->ring_bytes - 1);
+    const uint64_t first = pwsp_min_u64(size, hub->ring_bytes - at);
+    if (is_put) {
+        memcpy(bytes + at, data, first);
+        memcpy(bytes, data + first, size - first);
+    } else {
+        memcpy(data, bytes + at, first);
+        memcpy(data + first, bytes, size - first);
+    }
+}
+
+// Moves what can be of the bytes [begin, end) of a message, which are at data.
+static void pwsp_hub_move_part(const ptowsp_hub *hub, pwsp_hub_ring *ring, uint64_t *position,
+                               uint64_t *room, pwsp_hub_transfer *t, uint64_t begin, uint64_t end,
+                               char *data, bool is_put) {
+    if (t->moved >= begin && t->moved<end && * room> 0) {
+        const uint64_t size = pwsp_min_u64(*room, end - t->moved);
+        pwsp_hub_copy(hub, ring, *position, data + (t->moved - begin), size, is_put);
+        *position += size;
+        *room -= size;
+        t->moved += size;
+    }
+}
+
+// Moves a transfer on. False: the message does not fit.
+static bool pwsp_hub_move(const ptowsp_hub *hub, pwsp_hub_ring *ring, pwsp_hub_transfer *t,
+                          bool is_put) {
+    uint64_t put = is_put ? pwsp_load_relaxed(&ring->put) : pwsp_load_acquire(&ring->put);
+    uint64_t taken = is_put ? pwsp_load_acquire(&ring->taken) : pwsp_load_relaxed(&ring->taken);
+    uint64_t room = is_put ? hub->ring_bytes - (put - taken) : put - taken;
+    uint64_t *position = is_put ? &put : &taken;
+    PTOWSP_ASSERT(put - taken <= hub->ring_bytes);
+    pwsp_hub_move_part(hub, ring, position, &room, t, 0, PWSP_HUB_HEAD, (char *)t->head, is_put);
+    const bool fits = t->moved < PWSP_HUB_HEAD || t->head[1] <= t->capacity;
+    if (t->moved >= PWSP_HUB_HEAD && fits) {
+        pwsp_hub_move_part(hub, ring, position, &room, t, PWSP_HUB_HEAD, PWSP_HUB_HEAD + t->head[1],
+                           t->data, is_put);
+    }
+    if (is_put) {
+        pwsp_store_release(&ring->put, put);
+    } else {
+        pwsp_store_release(&ring->taken, taken);
+    }
+    return fits;
+}
+
+static bool pwsp_hub_is_done(const pwsp_hub_transfer *t) {
+    return t->moved >= PWSP_HUB_HEAD && t->moved - PWSP_HUB_HEAD == t->head[1];
+}
+
+// -- the five functions ---------------------------------------------------------------------------
+
+static ptowsp_status pwsp_hub_send(void *user, uint32_t peer, uint64_t tag, const void *data,
+                                   uint64_t size) {
+    pwsp_hub_end *end = (pwsp_hub_end *)user;
+    pwsp_hub_transfer *t = &end->transfers[1][peer];
+    PTOWSP_ASSERT(!t->is_active && peer != end->rank);
+    memset(t, 0, sizeof *t);
+    t->is_active = true;
+    memcpy(&t->data, &data, sizeof t->data);  // it is only read
+    t->capacity = size;
+    t->head[0] = tag;
+    t->head[1] = size;
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_hub_receive(void *user, uint32_t peer, void *data, uint64_t capacity) {
+    pwsp_hub_end *end = (pwsp_hub_end *)user;
+    pwsp_hub_transfer *t = &end->transfers[0][peer];
+    PTOWSP_ASSERT(!t->is_active && peer != end->rank);
+    memset(t, 0, sizeof *t);
+    t->is_active = true;
+    t->data = (char *)data;
+    t->capacity = capacity;
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_hub_test(void *user, uint32_t peer, bool is_send, bool *out_is_done,
+                                   uint64_t *out_tag, uint64_t *out_size) {
+    pwsp_hub_end *end = (pwsp_hub_end *)user;
+    const ptowsp_hub *hub = end->hub;
+    pwsp_hub_transfer *t = &end->transfers[is_send][peer];
+    PTOWSP_ASSERT(t->is_active);
+    *out_is_done = false;
+    // Before the ring is looked at, so that all that the peer has sent is seen.
+    const uint32_t state = pwsp_load_acquire(&hub->board->states[peer]);
+    pwsp_hub_ring *ring =
+        is_send ? pwsp_hub_ring_of(hub, end->rank, peer) : pwsp_hub_ring_of(hub, peer, end->rank);
+    if (!pwsp_hub_move(hub, ring, t, is_send)) {
+        return PTOWSP_BUFFER_OVERFLOW;
+    }
+    if (pwsp_hub_is_done(t)) {
+        *out_is_done = true;
+        *out_tag = t->head[0];
+        *out_size = t->head[1];
+        t->is_active = false;
+        return PTOWSP_OK;
+    }
+    return state != PWSP_HUB_OPEN || pwsp_load_relaxed(&hub->board->failed) ? PTOWSP_RANK_FAILED
+                                                                            : PTOWSP_OK;
+}
+
+static void pwsp_hub_cancel(void *user, uint32_t peer, bool is_send) {
+    ((pwsp_hub_end *)user)->transfers[is_send][peer].is_active = false;
+}
+
+static void pwsp_hub_close(void *user, bool has_failed) {
+    pwsp_hub_end *end = (pwsp_hub_end *)user;
+    pwsp_hub_board *board = end->hub->board;
+    if (has_failed) {
+        pwsp_store_release(&board->failed, end->rank + 1);
+    }
+    pwsp_store_release(&board->states[end->rank], (uint32_t)PWSP_HUB_ENDED);
+}
+
+// -- hubs -----------------------------------------------------------------------------------------
+
+// Zeroed memory that children have in common with this process; NULL where there is none. Strict C11
+// may hide MAP_ANONYMOUS, for which mapping /dev/zero is another word.
+static void *pwsp_hub_map(size_t size) {
+#if defined(MAP_ANONYMOUS)
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+#else
+    const int file = open("/dev/zero", O_RDWR);
+    void *memory =
+        file < 0 ? MAP_FAILED : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (file >= 0) {
+        close(file);
+    }
+#endif
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static size_t pwsp_hub_bytes(uint32_t rank_count) {
+    return sizeof(ptowsp_hub) + (size_t)rank_count * rank_count * 2 * sizeof(pwsp_hub_transfer);
+}
+
+ptowsp_status ptowsp_hub_create(ptowsp_context *context, const ptowsp_hub_desc *desc,
+                                ptowsp_hub **out_hub) {
+    PTOWSP_ASSERT(context);
+    if (out_hub) {
+        *out_hub = NULL;
+    }
+    const uint32_t bytes = desc && desc->ring_bytes ? desc->ring_bytes : 65536;
+    if (!desc || !out_hub || desc->rank_count == 0 || desc->rank_count > PTOWSP_HUB_RANK_MAX ||
+        bytes < 64 || bytes > UINT32_C(1) << 30 || (bytes & (bytes - 1))) {
+        return pwsp_ranks_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                               "hub of %" PRIu32 " ranks, rings of %" PRIu32 " bytes: it has 1 to "
+                               "%d ranks, and rings of a power of two from 64 bytes to 2^30",
+                               desc ? desc->rank_count : 0, bytes, PTOWSP_HUB_RANK_MAX);
+    }
+    const uint64_t p = desc->rank_count;
+    const uint64_t board = sizeof(pwsp_hub_board) + p * p * (sizeof(pwsp_hub_ring) + bytes);
+    ptowsp_hub *hub = NULL;
+    void *memory = NULL;
+    if (board <= SIZE_MAX / 2) {
+        hub = (ptowsp_hub *)pwsp_memory_alloc(&context->memory, pwsp_hub_bytes(desc->rank_count));
+        memory = !hub              ? NULL
+                 : desc->is_shared ? pwsp_hub_map((size_t)board)
+                                   : pwsp_memory_alloc(&context->memory, (size_t)board);
+    }
+    if (!memory) {
+        const bool is_system = hub && desc->is_shared;
+        pwsp_memory_free(&context->memory, hub, hub ? pwsp_hub_bytes(desc->rank_count) : 0);
+        return pwsp_ranks_fail(context, is_system ? PTOWSP_SYSTEM_FAILED : PTOWSP_OUT_OF_MEMORY,
+                               PTOWSP_NO_INDEX, "hub: no memory of %" PRIu64 " bytes", board);
+    }
+    hub->context = context;
+    hub->rank_count = desc->rank_count;
+    hub->ring_bytes = bytes;
+    hub->is_shared = desc->is_shared;
+    hub->board_size = (size_t)board;
+    hub->board = (pwsp_hub_board *)memory;
+    hub->rings = (char *)(hub->board + 1);
+    pwsp_hub_transfer *transfers = (pwsp_hub_transfer *)(void *)(hub + 1);
+    for (uint32_t i = 0; i < desc->rank_count; i++) {
+        hub->ends[i].hub = hub;
+        hub->ends[i].rank = i;
+        hub->ends[i].transfers[0] = transfers + (size_t)(2 * i) * desc->rank_count;
+        hub->ends[i].transfers[1] = transfers + (size_t)(2 * i + 1) * desc->rank_count;
+    }
+    pwsp_context_own(context);
+    *out_hub = hub;
+    return PTOWSP_OK;
+}
+
+void ptowsp_hub_destroy(ptowsp_hub *hub) {
+    if (!hub) {
+        return;
+    }
+    ptowsp_context *context = hub->context;
+    if (hub->is_shared) {
+        munmap(hub->board, hub->board_size);
+    } else {
+        pwsp_memory_free(&context->memory, hub->board, hub->board_size);
+    }
+    pwsp_memory_free(&context->memory, hub, pwsp_hub_bytes(hub->rank_count));
+    pwsp_context_disown(context);
+}
+
+ptowsp_transport ptowsp_hub_transport(ptowsp_hub *hub, uint32_t rank) {
+    PTOWSP_ASSERT(rank < hub->rank_count);
+    ptowsp_transport transport = {&hub->ends[rank], pwsp_hub_send,   pwsp_hub_receive,
+                                  pwsp_hub_test,    pwsp_hub_cancel, pwsp_hub_close};
+    return transport;
+}
+
+// =================================================================================================
+// src/ranks/ranks.c
+// =================================================================================================
+
+// Communicators: steps of a collective, round by round, over a transport.
+//
+//      start   plans the steps of this rank; nothing is sent
+//      poll    begins messages of the round, at most one each way with each peer, and tests them;
+//              when all of the round are done, the local steps; then the next round
+//
+// A message has the tag (hash of the collective) << 32 | ordinal among those of its pair. So one
+// that is lost, comes twice, or belongs to another collective is found where it arrives. Sizes are
+// compared as well.
+
+#include <inttypes.h>
+
+#define PWSP_RANKS_LIMIT_NS UINT64_C(60000000000)
+#define PWSP_RANKS_YIELDS   200
+#define PWSP_RANKS_NAP_NS   50000
+
+enum { PWSP_STEP_WAITS = 0, PWSP_STEP_IS_UNDER_WAY, PWSP_STEP_IS_DONE };
+
+typedef struct pwsp_ranks_peer {
+    uint32_t ordinals[2];  // of the next message received, sent
+    bool is_busy[2];
+} pwsp_ranks_peer;
+
+struct ptowsp_ranks {
+    ptowsp_context *context;
+    uint32_t rank, count;
+    ptowsp_transport transport;
+    uint64_t time_limit_ns, deadline_ns;
+    ptowsp_links links;
+    bool is_closed;
+    pwsp_ranks_peer *peers;  // [count]
+
+    // What is under way.
+    bool is_started;
+    ptowsp_collective collective;
+    uint32_t hash, element;
+    const char *in;
+    char *out;
+    ptowsp_collective_step *steps;
+    uint64_t step_count, step_capacity;
+    uint8_t *states;  // of the steps
+    uint64_t state_capacity;
+    char *scratch;
+    uint64_t scratch_capacity;
+    uint64_t round_begin, round_end;  // steps
+    uint64_t left;                    // messages of the round that are not done
+
+    // The last choice of an algorithm.
+    uint64_t chosen_hash;
+    ptowsp_algorithm chosen;
+    uint32_t chosen_node_size;
+};
+
+static void pwsp_ranks_free(ptowsp_ranks *r) {
+    const pwsp_memory *memory = &r->context->memory;
+    pwsp_memory_free(memory, r->steps, (size_t)r->step_capacity * sizeof *r->steps);
+    pwsp_memory_free(memory, r->states, (size_t)r->state_capacity);
+    pwsp_memory_free(memory, r->scratch, (size_t)r->scratch_capacity);
+    pwsp_memory_free(memory, r->peers, r->count * sizeof *r->peers);
+    pwsp_memory_free(memory, r, sizeof *r);
+}
+
+static void pwsp_ranks_close(ptowsp_ranks *r, bool has_failed) {
+    if (!r->is_closed) {
+        for (uint32_t i = 0; i < r->count; i++) {
+            for (int is_send = 0; is_send < 2; is_send++) {
+                if (r->peers && r->peers[i].is_busy[is_send]) {
+                    r->transport.cancel(r->transport.user, i, is_send != 0);
+                    r->peers[i].is_busy[is_send] = false;
+                }
+            }
+        }
+        r->transport.close(r->transport.user, has_failed);
+        r->is_closed = true;
+        r->is_started = false;
+    }
+}
+
+// -- messages -------------------------------------------------------------------------------------
+
+static uint64_t pwsp_ranks_tag(const ptowsp_ranks *r, uint32_t peer, bool is_send) {
+    return (uint64_t)r->hash << 32 | r->peers[peer].ordinals[is_send];
+}
+
+static const char *pwsp_ranks_name(const ptowsp_ranks *r) {
+    return ptowsp_collective_name(r->collective.kind);
+}
+
+// A status of the transport about a peer, as an error.
+static ptowsp_status pwsp_ranks_fail_peer(ptowsp_ranks *r, ptowsp_status status, uint32_t peer,
+                                          bool is_send, uint64_t bytes) {
+    if (status == PTOWSP_BUFFER_OVERFLOW) {
+        return pwsp_ranks_fail(r->context, PTOWSP_RANK_FAILED, peer,
+                               "%s: a message of rank %" PRIu32 " is longer than %" PRIu64 " bytes",
+                               pwsp_ranks_name(r), peer, bytes);
+    }
+    if (status == PTOWSP_RANK_FAILED) {
+        return pwsp_ranks_fail(r->context, status, peer,
+                               "%s: %s rank %" PRIu32 ", a rank failed or has ended",
+                               pwsp_ranks_name(r), is_send ? "sending to" : "receiving from", peer);
+    }
+    return pwsp_ranks_fail(r->context, status, peer, "%s: the transport %s rank %" PRIu32 ": %s",
+                           pwsp_ranks_name(r), is_send ? "to" : "from", peer,
+                           ptowsp_status_text(status));
+}
+
+// Is a message that has come the one that is due?
+static ptowsp_status pwsp_ranks_check_message(ptowsp_ranks *r, uint32_t peer, uint64_t tag,
+                                              uint64_t size, uint64_t bytes) {
+    const uint64_t due = pwsp_ranks_tag(r, peer, false);
+    const uint32_t ordinal = (uint32_t)tag, due_ordinal = (uint32_t)due;
+    const char *name = pwsp_ranks_name(r);
+    if (ordinal != due_ordinal) {
+        const bool is_old = (int32_t)(due_ordinal - ordinal) > 0;
+        return pwsp_ranks_fail(
+            r->context, PTOWSP_RANK_FAILED, peer,
+            "%s: message %" PRIu32 " of rank %" PRIu32 " came %s, due is %" PRIu32, name, ordinal,
+            peer, is_old ? "twice or late" : "too early", due_ordinal);
+    }
+    if (tag != due) {
+        return pwsp_ranks_fail(r->context, PTOWSP_RANK_FAILED, peer,
+                               "%s: rank %" PRIu32 " runs another collective, or of other sizes",
+                               name, peer);
+    }
+    if (size != bytes) {
+        return pwsp_ranks_fail(r->context, PTOWSP_RANK_FAILED, peer,
+                               "%s: message %" PRIu32 " of rank %" PRIu32 " has %" PRIu64
+                               " bytes, not %" PRIu64,
+                               name, ordinal, peer, size, bytes);
+    }
+    return PTOWSP_OK;
+}
+
+static char *pwsp_ranks_at(ptowsp_ranks *r, ptowsp_collective_space space, uint64_t at) {
+    char *base = space == PTOWSP_SPACE_OUT ? r->out : r->scratch;
+    PTOWSP_ASSERT(space != PTOWSP_SPACE_IN);
+    return base ? base + at * r->element : NULL;
+}
+
+static const char *pwsp_ranks_from(ptowsp_ranks *r, ptowsp_collective_space space, uint64_t at) {
+    return space != PTOWSP_SPACE_IN ? pwsp_ranks_at(r, space, at)
+           : r->in                  ? r->in + at * r->element
+                                    : NULL;
+}
+
+// Begins a message if its peer is free, or tests it.
+static ptowsp_status pwsp_ranks_move(ptowsp_ranks *r, uint64_t i) {
+    const ptowsp_collective_step *step = &r->steps[i];
+    const bool is_send = step->kind == PTOWSP_MOVE_SEND;
+    const uint64_t bytes = step->count * r->element;
+    pwsp_ranks_peer *peer = &r->peers[step->peer];
+    const ptowsp_transport *t = &r->transport;
+    ptowsp_status status = PTOWSP_OK;
+    if (r->states[i] == PWSP_STEP_WAITS) {
+        if (peer->is_busy[is_send]) {
+            return PTOWSP_OK;
+        }
+        status = is_send ? t->send(t->user, step->peer, pwsp_ranks_tag(r, step->peer, true),
+                                   pwsp_ranks_from(r, step->from, step->from_at), bytes)
+                         : t->receive(t->user, step->peer, pwsp_ranks_at(r, step->to, step->to_at),
+                                      bytes);
+        if (status != PTOWSP_OK) {
+            return pwsp_ranks_fail_peer(r, status, step->peer, is_send, bytes);
+        }
+        peer->is_busy[is_send] = true;
+        r->states[i] = PWSP_STEP_IS_UNDER_WAY;
+    }
+    bool is_done = false;
+    uint64_t tag = 0, size = 0;
+    status = t->test(t->user, step->peer, is_send, &is_done, &tag, &size);
+    if (status != PTOWSP_OK) {
+        return pwsp_ranks_fail_peer(r, status, step->peer, is_send, bytes);
+    }
+    if (is_done) {
+        peer->is_busy[is_send] = false;
+        r->states[i] = PWSP_STEP_IS_DONE;
+        r->left--;
+        status = is_send ? PTOWSP_OK : pwsp_ranks_check_message(r, step->peer, tag, size, bytes);
+        peer->ordinals[is_send]++;
+    }
+    return status;
+}
+
+// -- rounds ---------------------------------------------------------------------------------------
+
+static bool pwsp_step_is_message(const ptowsp_collective_step *step) {
+    return step->kind == PTOWSP_MOVE_SEND || step->kind == PTOWSP_MOVE_RECEIVE;
+}
+
+static void pwsp_ranks_begin_round(ptowsp_ranks *r) {
+    r->round_begin = r->round_end;
+    r->left = 0;
+    while (r->round_end < r->step_count &&
+           r->steps[r->round_end].round == r->steps[r->round_begin].round) {
+        r->left += pwsp_step_is_message(&r->steps[r->round_end++]);
+    }
+}
+
+static void pwsp_ranks_do(ptowsp_ranks *r, const ptowsp_collective_step *step) {
+    const char *from = pwsp_ranks_from(r, step->from, step->from_at);
+    char *to = pwsp_ranks_at(r, step->to, step->to_at);
+    const ptowsp_collective *c = &r->collective;
+    if (step->kind == PTOWSP_MOVE_REDUCE) {
+        pwsp_reduce_elements(c->reduction, c->dtype, to, from, to, step->count);
+    } else if (step->kind == PTOWSP_MOVE_ADD) {
+        pwsp_reduce_elements(c->reduction, c->dtype, to, to, from, step->count);
+    } else if (from != to) {
+        memcpy(to, from, step->count * r->element);
+    }
+}
+
+// Moves on what can be without waiting.
+static ptowsp_status pwsp_ranks_progress(ptowsp_ranks *r) {
+    while (r->round_begin < r->step_count) {
+        for (uint64_t i = r->round_begin; r->left > 0 && i < r->round_end; i++) {
+            if (pwsp_step_is_message(&r->steps[i]) && r->states[i] != PWSP_STEP_IS_DONE) {
+                const ptowsp_status status = pwsp_ranks_move(r, i);
+                if (status != PTOWSP_OK) {
+                    return status;
+                }
+            }
+        }
+        if (r->left > 0) {
+            return PTOWSP_OK;
+        }
+        for (uint64_t i = r->round_begin; i < r->round_end; i++) {
+            if (!pwsp_step_is_message(&r->steps[i])) {
+                pwsp_ranks_do(r, &r->steps[i]);
+            }
+        }
+        pwsp_ranks_begin_round(r);
+    }
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_ranks_fail_late(ptowsp_ranks *r) {
+    uint64_t i = r->round_begin;
+    while (!pwsp_step_is_message(&r->steps[i]) || r->states[i] == PWSP_STEP_IS_DONE) {
+        i++;
+        PTOWSP_ASSERT(i < r->round_end);
+    }
+    const ptowsp_collective_step *step = &r->steps[i];
+    return pwsp_ranks_fail(r->context, PTOWSP_TIMED_OUT, step->peer,
+                           "%s: rank %" PRIu32 " did not %s in %" PRIu64 " ms, round %" PRIu32,
+                           pwsp_ranks_name(r), step->peer,
+                           step->kind == PTOWSP_MOVE_SEND ? "take a message" : "answer",
+                           r->time_limit_ns / 1000000, step->round);
+}
+
+ptowsp_status ptowsp_ranks_poll(ptowsp_ranks *ranks, bool *out_is_done) {
+    if (!out_is_done) {
+        return pwsp_ranks_fail(ranks->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                               "poll: no place for the answer");
+    }
+    *out_is_done = !ranks->is_started;
+    if (ranks->is_closed) {
+        return pwsp_ranks_fail(ranks->context, PTOWSP_RANK_FAILED, PTOWSP_NO_INDEX,
+                               "this communicator has failed before");
+    }
+    if (!ranks->is_started) {
+        return PTOWSP_OK;
+    }
+    ptowsp_status status = pwsp_ranks_progress(ranks);
+    const bool is_done = ranks->round_begin == ranks->step_count;
+    if (status == PTOWSP_OK && !is_done && ptowsp_clock_ns() >= ranks->deadline_ns) {
+        status = pwsp_ranks_fail_late(ranks);
+    }
+    if (status != PTOWSP_OK) {
+        *out_is_done = true;
+        pwsp_ranks_close(ranks, true);
+        return status;
+    }
+    *out_is_done = is_done;
+    ranks->is_started = !is_done;
+    return PTOWSP_OK;
+}
+
+static void pwsp_ranks_nap(void) {
+#if PWSP_HAS_THREADS
+    pwsp_mutex mutex;
+    pwsp_cond cond;
+    pwsp_mutex_init(&mutex);
+    pwsp_cond_init(&cond);
+    pwsp_mutex_lock(&mutex);
+    pwsp_cond_wait_for(&cond, &mutex, PWSP_RANKS_NAP_NS);  // nobody signals it
+    pwsp_mutex_unlock(&mutex);
+    pwsp_cond_destroy(&cond);
+    pwsp_mutex_destroy(&mutex);
+#else
+    pwsp_thread_yield();
+#endif
+}
+
+ptowsp_status ptowsp_ranks_wait(ptowsp_ranks *ranks) {
+    const uint32_t spins = pwsp_spin_count(ranks->count);
+    uint32_t round = 0;
+    for (;;) {
+        bool is_done = false;
+        const ptowsp_status status = ptowsp_ranks_poll(ranks, &is_done);
+        if (status != PTOWSP_OK || is_done) {
+            return status;
+        }
+        if (!pwsp_spin(&round, spins, PWSP_RANKS_YIELDS)) {
+            pwsp_ranks_nap();
+        }
+    }
+}
+
+// -- starting -------------------------------------------------------------------------------------
+
+static uint64_t pwsp_ranks_hash(const ptowsp_collective *c) {
+    const uint64_t words[] = {(uint64_t)c->kind,
+                              (uint64_t)c->algorithm,
+                              (uint64_t)c->reduction,
+                              (uint64_t)c->dtype,
+                              c->count,
+                              c->members,
+                              c->first,
+                              c->stride ? c->stride : 1,
+                              c->node_size,
+                              c->root,
+                              c->target};
+    uint64_t hash = ptowsp_hash(PTOWSP_HASH_START, words, sizeof words);
+    if (c->counts) {
+        const size_t count = (size_t)c->members * c->members;
+        hash = ptowsp_hash(hash, c->counts, count * sizeof c->counts[0]);
+    }
+    return hash;
+}
+
+static ptowsp_status pwsp_ranks_check(ptowsp_ranks *r, const ptowsp_collective *c, const void *in,
+                                      const void *out, uint32_t *out_member) {
+    if (r->is_closed) {
+        return pwsp_ranks_fail(r->context, PTOWSP_RANK_FAILED, PTOWSP_NO_INDEX,
+                               "this communicator has failed before");
+    }
+    if (r->is_started) {
+        return PTOWSP_BUSY;
+    }
+    const ptowsp_status status = pwsp_collective_check(r->context, c);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    const char *name = ptowsp_collective_name(c->kind);
+    const uint32_t stride = c->stride ? c->stride : 1, behind = r->rank - c->first;
+    *out_member = behind / stride;
+    if (r->rank < c->first || behind % stride || *out_member >= c->members ||
+        pwsp_collective_rank(c, c->members - 1) >= r->count) {
+        return pwsp_ranks_fail(r->context, PTOWSP_INVALID_PARAMS, r->rank,
+                               "%s: rank %" PRIu32 " of %" PRIu32 " is not a member, or members "
+                               "are not ranks",
+                               name, r->rank, r->count);
+    }
+    ptowsp_collective_size size;
+    ptowsp_collective sized = *c;
+    sized.algorithm = PTOWSP_ALGORITHM_DIRECT;  // the same sizes in all
+    pwsp_collective_visit(&sized, *out_member, NULL, NULL, &size);
+    if ((size.in_count && !in) || (size.out_count && !out)) {
+        return pwsp_ranks_fail(r->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "%s: %s is NULL",
+                               name, size.in_count && !in ? "in" : "out");
+    }
+    const uint64_t element = ptowsp_dtype_size(c->dtype);
+    const uintptr_t in_at = (uintptr_t)in, out_at = (uintptr_t)out;
+    const bool may_be_same = c->kind == PTOWSP_ALL_REDUCE || c->kind == PTOWSP_BROADCAST;
+    if (size.in_count && size.out_count && in_at < out_at + size.out_count * element &&
+        out_at < in_at + size.in_count * element && !(may_be_same && in == out)) {
+        return pwsp_ranks_fail(r->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                               "%s: in and out overlap", name);
+    }
+    return PTOWSP_OK;
+}
+
+static void pwsp_ranks_write(void *user, const ptowsp_collective_step *step) {
+    ptowsp_ranks *r = (ptowsp_ranks *)user;
+    PTOWSP_ASSERT(r->step_count < r->step_capacity);
+    r->steps[r->step_count++] = *step;
+}
+
+static bool pwsp_ranks_reserve(ptowsp_ranks *r, const ptowsp_collective_size *size) {
+    const pwsp_memory *memory = &r->context->memory;
+    return pwsp_memory_room(memory, (void **)&r->steps, &r->step_capacity, size->step_count,
+                            sizeof *r->steps) &&
+           pwsp_memory_room(memory, (void **)&r->states, &r->state_capacity, size->step_count, 1) &&
+           pwsp_memory_room(memory, (void **)&r->scratch, &r->scratch_capacity,
+                            size->scratch_count * r->element, 1);
+}
+
+static ptowsp_status pwsp_ranks_choose(ptowsp_ranks *r) {
+    ptowsp_collective *c = &r->collective;
+    const uint64_t hash = pwsp_ranks_hash(c);
+    if (hash != r->chosen_hash || r->chosen == PTOWSP_ALGORITHM_AUTO) {
+        const ptowsp_text none = {NULL, NULL};
+        const ptowsp_status status = ptowsp_collective_choose(r->context, c, &r->links, none);
+        if (status != PTOWSP_OK) {
+            return status;
+        }
+        r->chosen_hash = hash;
+        r->chosen = c->algorithm;
+        r->chosen_node_size = c->node_size;
+    }
+    c->algorithm = r->chosen;
+    c->node_size = r->chosen_node_size;
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_ranks_start(ptowsp_ranks *ranks, const ptowsp_collective *collective,
+                                 const void *in, void *out) {
+    uint32_t member = 0;
+    ptowsp_status status = pwsp_ranks_check(ranks, collective, in, out, &member);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    ranks->collective = *collective;
+    if (collective->algorithm == PTOWSP_ALGORITHM_AUTO) {
+        status = pwsp_ranks_choose(ranks);
+    }
+    ptowsp_collective_size size;
+    if (status == PTOWSP_OK) {
+        const uint64_t hash = pwsp_ranks_hash(&ranks->collective);
+        ranks->hash = (uint32_t)(hash ^ hash >> 32);
+        ranks->element = ptowsp_dtype_size(collective->dtype);
+        pwsp_collective_visit(&ranks->collective, member, NULL, NULL, &size);
+        if (!pwsp_ranks_reserve(ranks, &size)) {
+            status = pwsp_ranks_fail(ranks->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                                     "%s: out of memory", pwsp_ranks_name(ranks));
+        }
+    }
+    if (status != PTOWSP_OK) {
+        pwsp_ranks_close(ranks, true);
+        return status;
+    }
+    ranks->step_count = 0;
+    pwsp_collective_visit(&ranks->collective, member, pwsp_ranks_write, ranks, &size);
+    if (ranks->step_count > 0) {
+        memset(ranks->states, PWSP_STEP_WAITS, (size_t)ranks->step_count);
+    }
+    ranks->in = (const char *)in;
+    ranks->out = (char *)out;
+    ranks->round_end = 0;
+    pwsp_ranks_begin_round(ranks);
+    ranks->deadline_ns = pwsp_sum_u64(ptowsp_clock_ns(), ranks->time_limit_ns);
+    ranks->is_started = true;
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_ranks_run(ptowsp_ranks *ranks, const ptowsp_collective *collective,
+                               const void *in, void *out) {
+    const ptowsp_status status = ptowsp_ranks_start(ranks, collective, in, out);
+    return status == PTOWSP_OK ? ptowsp_ranks_wait(ranks) : status;
+}
+
+// -- communicators --------------------------------------------------------------------------------
+
+enum { PWSP_RECORD_VERSION, PWSP_RECORD_PROGRAM, PWSP_RECORD_LINKS, PWSP_RECORD_RANK, PWSP_RECORD };
+
+static uint64_t pwsp_links_hash(const ptowsp_links *links) {
+    const uint64_t words[] = {links->node_size,
+                              links->inside.latency_ps,
+                              links->inside.bytes_per_us,
+                              (uint64_t)links->inside.sharing,
+                              links->between.latency_ps,
+                              links->between.bytes_per_us,
+                              (uint64_t)links->between.sharing,
+                              links->reduce_bytes_per_us};
+    return ptowsp_hash(PTOWSP_HASH_START, words, sizeof words);
+}
+
+// Do all ranks have one version, program and links?
+static ptowsp_status pwsp_ranks_compare(ptowsp_ranks *r, uint64_t fingerprint, uint64_t *records) {
+    static const char *const differences[] = {"version of the library", "fingerprint", "links",
+                                              "rank"};
+    const uint64_t own[PWSP_RECORD] = {
+        ptowsp_hash(PTOWSP_HASH_START, ptowsp_version(), strlen(ptowsp_version())), fingerprint,
+        pwsp_links_hash(&r->links), r->rank};
+    ptowsp_collective c;
+    memset(&c, 0, sizeof c);
+    c.kind = PTOWSP_ALL_GATHER;
+    c.algorithm = PTOWSP_ALGORITHM_DIRECT;
+    c.dtype = PTOWSP_U64;
+    c.count = (uint64_t)r->count * PWSP_RECORD;
+    c.members = r->count;
+    const ptowsp_status status = ptowsp_ranks_run(r, &c, own, records);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    for (uint32_t i = 0; i < r->count; i++) {
+        for (uint32_t k = 0; k < PWSP_RECORD; k++) {
+            const uint64_t due = k == PWSP_RECORD_RANK ? i : records[k];
+            if (records[i * PWSP_RECORD + k] != due) {
+                return pwsp_ranks_fail(r->context, PTOWSP_RANK_FAILED, i,
+                                       "rank %" PRIu32 " has another %s than rank 0: %016" PRIx64
+                                       ", not %016" PRIx64,
+                                       i, differences[k], records[i * PWSP_RECORD + k], due);
+            }
+        }
+    }
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_ranks_check_desc(ptowsp_context *context, const ptowsp_ranks_desc *desc,
+                                           ptowsp_ranks **out_ranks) {
+    const ptowsp_transport *t = desc ? &desc->transport : NULL;
+    if (!desc || !out_ranks || !t->send || !t->receive || !t->test || !t->cancel || !t->close) {
+        return pwsp_ranks_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                               "a communicator needs a description, all of a transport, and a "
+                               "place to go");
+    }
+    if (desc->rank_count == 0 || desc->rank_count > PTOWSP_RANK_COUNT_MAX ||
+        desc->rank >= desc->rank_count) {
+        return pwsp_ranks_fail(context, PTOWSP_INVALID_PARAMS, desc->rank,
+                               "no rank %" PRIu32 " of %" PRIu32 "; there are 1 to %d", desc->rank,
+                               desc->rank_count, PTOWSP_RANK_COUNT_MAX);
+    }
+    return pwsp_links_check(context, &desc->links);
+}
+
+ptowsp_status ptowsp_ranks_create(ptowsp_context *context, const ptowsp_ranks_desc *desc,
+                                  ptowsp_ranks **out_ranks) {
+    PTOWSP_ASSERT(context);
+    if (out_ranks) {
+        *out_ranks = NULL;
+    }
+    ptowsp_status status = pwsp_ranks_check_desc(context, desc, out_ranks);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    const pwsp_memory *memory = &context->memory;
+    const size_t size = desc->rank_count * PWSP_RECORD * sizeof(uint64_t);
+    ptowsp_ranks *r = (ptowsp_ranks *)pwsp_memory_alloc(memory, sizeof *r);
+    uint64_t *records = NULL;
+    if (r) {
+        r->context = context;
+        r->rank = desc->rank;
+        r->count = desc->rank_count;
+        r->transport = desc->transport;
+        r->time_limit_ns = desc->time_limit_ns ? desc->time_limit_ns : PWSP_RANKS_LIMIT_NS;
+        r->links = desc->links;
+        ptowsp_links none;
+        memset(&none, 0, sizeof none);
+        if (pwsp_links_hash(&r->links) == pwsp_links_hash(&none)) {
+            r->links = ptowsp_links_make(PTOWSP_LINKS_ASCEND_910B);
+        }
+        r->links.name = NULL;
+        r->peers = (pwsp_ranks_peer *)pwsp_memory_alloc(memory, r->count * sizeof *r->peers);
+        records = r->peers ? (uint64_t *)pwsp_memory_alloc(memory, size) : NULL;
+    }
+    status = records
+                 ? pwsp_ranks_compare(r, desc->fingerprint, records)
+                 : pwsp_ranks_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "out of memory");
+    pwsp_memory_free(memory, records, records ? size : 0);
+    if (status != PTOWSP_OK) {
+        if (!r) {
+            desc->transport.close(desc->transport.user, true);
+        } else {
+            pwsp_ranks_close(r, true);
+            r->count = r->peers ? r->count : 0;
+            pwsp_ranks_free(r);
+        }
+        return status;
+    }
+    pwsp_context_own(context);
+    *out_ranks = r;
+    return PTOWSP_OK;
+}
+
+void ptowsp_ranks_destroy(ptowsp_ranks *ranks) {
+    if (ranks) {
+        ptowsp_context *context = ranks->context;
+        pwsp_ranks_close(ranks, ranks->is_started);
+        pwsp_ranks_free(ranks);
+        pwsp_context_disown(context);
+    }
+}
+
+uint32_t ptowsp_ranks_rank(const ptowsp_ranks *ranks) {
+    return ranks->rank;
+}
+
+uint32_t ptowsp_ranks_count(const ptowsp_ranks *ranks) {
+    return ranks->count;
 }
 
 #endif  // PTOWSP_ONLY_PLAN

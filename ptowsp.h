@@ -53,12 +53,12 @@
 //      PTOWSP_STATIC         everything becomes private to the one file that has the implementation
 //      PTOWSP_NO_THREADS     no pthreads: PTOWSP_THREADS_OWN is refused, the other modes work
 //      PTOWSP_NO_SIMD        portable C only, no vector code chosen at run time
-//      PTOWSP_ONLY_PLAN      sections 1 to 12 and 29 alone, without pthreads: planning, dispatch
+//      PTOWSP_ONLY_PLAN      sections 1 to 12 and 30 alone, without pthreads: planning, dispatch
 //                            and merging, small enough for a scheduler core. The rest is not
 //                            declared.
 //      PTOWSP_ONLY_ATTENTION the same without MoE plans and prefix trees (functions of sections 11
 //                            and 12)
-//      PTOWSP_NO_TILES       all but tile kernels and emission: no functions of sections 17 and 28,
+//      PTOWSP_NO_TILES       all but tile kernels and emission: no functions of sections 18 and 29,
 //                            and none of appendix A that read instructions
 //      PTOWSP_ASSERT(x)      replaces assert(x), which checks preconditions of the API
 //      PTOWSP_API            replaces the linkage of public functions
@@ -107,8 +107,8 @@
 //
 //    6 units, means 1250, 500 and 250
 //
-// 2. WORKLOAD: describe loops over kernels once, bind sizes and memory, run (sections 13, 15, 16,
-// 18, 19, 21 to 23). Section 23 runs the same program on threads, section 27 on a device.
+// 2. WORKLOAD: describe loops over kernels once, bind sizes and memory, run (sections 13, 16, 17,
+// 19, 20, 22 to 24). Section 24 runs the same program on threads, section 28 on a device.
 //
 //    #include "ptowsp.h"
 //    #include <stdio.h>
@@ -140,7 +140,7 @@
 //
 //    6 in 300 cycles
 //
-// 3. TILE KERNEL: write a kernel as operations on tiles, and measure it (section 17). It is used in
+// 3. TILE KERNEL: write a kernel as operations on tiles, and measure it (section 18). It is used in
 // workloads like a kernel in C.
 //
 //    #include "ptowsp.h"
@@ -164,7 +164,7 @@
 //
 //    17 instructions, 3149 cycles on a 910B
 //
-// 4. PIPELINE: processes that overlap and meet in channels, with a time of their own (section 20).
+// 4. PIPELINE: processes that overlap and meet in channels, with a time of their own (section 21).
 //
 //    #include "ptowsp.h"
 //    #include <stdio.h>
@@ -196,7 +196,7 @@
 //
 //    8 tiles in 950 cycles
 //
-// 5. GRAPH: C functions with an order between some of them, on threads (section 26).
+// 5. GRAPH: C functions with an order between some of them, on threads (section 27).
 //
 //    #include "ptowsp.h"
 //    #include <stdio.h>
@@ -229,7 +229,7 @@
 //    the squares of 0 to 3 add up to 14
 //
 // 6. EMISSION: write a workload as a source tree for an Ascend NPU, which runs here first (section
-// 28).
+// 29).
 //
 //    #include "ptowsp.h"
 //    #include <stdio.h>
@@ -260,19 +260,19 @@
 //
 // CONTENTS
 //
-//       1. Build configuration     11. MoE plans               21. Schedules
-//       2. Status and errors       12. Prefix trees            22. Programs
-//       3. Contexts and threads    13. Data types and tensors  23. Runs
-//       4. Text sinks              14. Layouts                 24. Seeing runs
-//       5. Spaces                  15. Modules                 25. Tuning
-//       6. Work and tiers          16. Kernels                 26. Graphs
-//       7. Planning                17. Tile kernels            27. Devices
-//       8. Dispatch                18. Scalar expressions      28. Emitting
-//       9. Merging                 19. Workloads               29. Utilities
-//      10. Attention plans         20. Pipelines
+//       1. Build configuration    11. MoE plans              21. Pipelines
+//       2. Status and errors      12. Prefix trees           22. Schedules
+//       3. Contexts and threads   13. Data types and tensors 23. Programs
+//       4. Text sinks             14. Layouts                24. Runs
+//       5. Spaces                 15. Ranks                  25. Seeing runs
+//       6. Work and tiers         16. Modules                26. Tuning
+//       7. Planning               17. Kernels                27. Graphs
+//       8. Dispatch               18. Tile kernels           28. Devices
+//       9. Merging                19. Scalar expressions     29. Emitting
+//      10. Attention plans        20. Workloads              30. Utilities
 //
 //      Appendix A. Reading programs: the interface of emitters, viewers and other runtimes
-//      Appendix B. Macros: the machinery of sections 5, 8, 19 and 20
+//      Appendix B. Macros: the machinery of sections 5, 8, 20 and 21
 //
 // CONVENTIONS
 //
@@ -411,7 +411,8 @@ PTOWSP_API const char *ptowsp_version(void);
     STATUS(SKIPPED, -13, "not run, as something before it failed or all was cancelled")            \
     STATUS(LEAKED, -14, "memory of the device was not freed")                                      \
     STATUS(TIMED_OUT, -15, "the run reached its time limit")                                       \
-    STATUS(DIFFERENT, -16, "something is not what was expected of it")
+    STATUS(DIFFERENT, -16, "something is not what was expected of it")                             \
+    STATUS(RANK_FAILED, -17, "another rank failed, ended or differs")
 
 // clang-format off
 typedef enum ptowsp_status {
@@ -536,7 +537,7 @@ PTOWSP_API ptowsp_status ptowsp_parallel_for(ptowsp_context *context, uint64_t i
                                              uint64_t grain, ptowsp_range_fn fn, void *user);
 
 // When and where something ran, by the wall clock. Plans and graphs record spans, and your own code
-// may; ptowsp_spans_export draws them. (What runs record is in section 24.)
+// may; ptowsp_spans_export draws them. (What runs record is in section 25.)
 typedef struct ptowsp_span {
     uint64_t begin, end;  // of ptowsp_clock_ns; end 0: it did not run
     uint32_t lane;
@@ -2471,7 +2472,331 @@ PTOWSP_API ptowsp_status ptowsp_linear_conflicts(const ptowsp_linear *linear, ui
                                                  uint32_t bank_bits, uint64_t *out_accesses);
 
 // -------------------------------------------------------------------------------------------------
-// 15. Modules
+// 15. Ranks
+// -------------------------------------------------------------------------------------------------
+//
+// Collectives between ranks: as lists of steps, as simulated time, and run over a transport.
+//
+//      desc + rank --ptowsp_collective_plan--> steps of that rank          (pure)
+//      desc + links --ptowsp_collective_time--> picoseconds                (pure)
+//      ptowsp_ranks over a transport --ptowsp_ranks_run--> data            (communicates)
+//
+// The members of a collective are the ranks first, first + stride, ...: all ranks, or those that
+// differ in one coordinate of a mesh. `count` elements are cut into one part for each member; the
+// first count % members parts have one element more. With in and out in elements, for member i:
+//
+//      ALL_REDUCE      in count                      out count, the reduction of all
+//      REDUCE_SCATTER  in count                      out part i of the reduction
+//      ALL_GATHER      in part i                     out count, all parts
+//      ALL_TO_ALL      in count: a part for each     out part i of each member, by member
+//      BROADCAST       in count (of the root alone)  out count
+//      SEND            in count (of the root alone)  out count (of target alone)
+//
+// ALL_TO_ALL with `counts` is ragged: counts[s * members + d] elements go from s to d; in holds the
+// row of a member, out the column. All members give all counts.
+//
+// Algorithms, for p members, and the order of the reduction of an element in part c:
+//
+//      DIRECT        a message to each, at once. ((x0 + x1) + x2) + ..., the order of ranks
+//      RING          p - 1 rounds to the next rank; twice for ALL_REDUCE and BROADCAST (whose
+//                    first round scatters from the root). ((x(c+1) + x(c+2)) + ...) + x(c)
+//      DOUBLING      rounds with partners at distances 1, 2, 4, ...: ALL_REDUCE, ALL_GATHER,
+//                    BROADCAST; REDUCE_SCATTER halves distances. With q the largest power of two
+//                    not above p, of the first 2 (p - q) members each odd one gives its summand to
+//                    the even one before it, and gets its result from there. All others and the
+//                    even ones are numbered 0 to q - 1. ALL_REDUCE adds neighbours, then pairs of
+//                    these: ((x0 + x1) + (x2 + x3)); REDUCE_SCATTER the farthest first:
+//                    ((x0 + x2) + (x1 + x3)). ALL_GATHER is Bruck's, for any p
+//      HIERARCHICAL  rings within nodes of node_size members, then between members of the same
+//                    place in nodes; gathers the other way round. With c = node * node_size +
+//                    place, the ring's order: over places from place + 1 on, and these sums over
+//                    nodes from node + 1 on
+//
+// So the order depends on the description alone. All members get the same bits, in each run and
+// over each transport. The left operand is always the one written on the left. f16 and bf16 are
+// added in f32 and rounded at each addition. Integers wrap. MAX and MIN give NaN if there is one.
+//
+// Not there: ALL_TO_ALL and SEND are DIRECT or, ALL_TO_ALL only, RING (a round for each distance).
+
+#define PTOWSP_RANK_COUNT_MAX 1024
+
+typedef enum ptowsp_collective_kind {
+    PTOWSP_ALL_REDUCE = 0,
+    PTOWSP_REDUCE_SCATTER,
+    PTOWSP_ALL_GATHER,
+    PTOWSP_ALL_TO_ALL,
+    PTOWSP_BROADCAST,
+    PTOWSP_SEND,
+    PWSP_FORCE_INT(PTOWSP_COLLECTIVE_KIND)
+} ptowsp_collective_kind;
+
+typedef enum ptowsp_algorithm {
+    PTOWSP_ALGORITHM_AUTO = 0,  // the cheapest on the links: see ptowsp_collective_choose
+    PTOWSP_ALGORITHM_DIRECT,
+    PTOWSP_ALGORITHM_DOUBLING,
+    PTOWSP_ALGORITHM_HIERARCHICAL,
+    PTOWSP_ALGORITHM_RING,
+    PWSP_FORCE_INT(PTOWSP_ALGORITHM)
+} ptowsp_algorithm;
+
+typedef enum ptowsp_reduction {
+    PTOWSP_REDUCTION_SUM = 0,
+    PTOWSP_REDUCTION_MAX,
+    PTOWSP_REDUCTION_MIN,
+    PWSP_FORCE_INT(PTOWSP_REDUCTION)
+} ptowsp_reduction;
+
+typedef struct ptowsp_collective {
+    ptowsp_collective_kind kind;
+    ptowsp_algorithm algorithm;
+    ptowsp_reduction reduction;  // ALL_REDUCE, REDUCE_SCATTER
+    ptowsp_dtype dtype;          // not bool, where it reduces
+    uint64_t count;              // elements of the whole, as above; 0 with counts
+    const uint64_t *counts;      // [members * members], ragged ALL_TO_ALL alone; else NULL
+    uint32_t members;            // 1 to PTOWSP_RANK_COUNT_MAX
+    uint32_t first, stride;      // the ranks of the members; stride 0 is 1
+    uint32_t node_size;          // HIERARCHICAL: members of a node, which divides members; 0 is 1
+    uint32_t root, target;       // members; BROADCAST and SEND, SEND
+} ptowsp_collective;
+
+// "all_reduce", "ring", ...; "none" for other values.
+PTOWSP_API const char *ptowsp_collective_name(ptowsp_collective_kind kind);
+PTOWSP_API const char *ptowsp_algorithm_name(ptowsp_algorithm algorithm);
+
+typedef enum ptowsp_collective_step_kind {
+    PTOWSP_MOVE_SEND = 0,  // from[from_at, from_at + count) to peer
+    PTOWSP_MOVE_RECEIVE,   // to[to_at, to_at + count) from peer
+    PTOWSP_MOVE_COPY,      // to = from
+    PTOWSP_MOVE_REDUCE,    // to = from + to: the other summand is on the left
+    PTOWSP_MOVE_ADD,       // to = to + from: it is on the right
+    PWSP_FORCE_INT(PTOWSP_MOVE)
+} ptowsp_collective_step_kind;
+
+typedef enum ptowsp_collective_space {
+    PTOWSP_SPACE_IN = 0,   // read only
+    PTOWSP_SPACE_OUT,      // the result
+    PTOWSP_SPACE_SCRATCH,  // of the rank's own
+    PWSP_FORCE_INT(PTOWSP_SPACE)
+} ptowsp_collective_space;
+
+// A step of one rank. Rounds follow one another. Within a round all messages are under way at once,
+// those between two ranks in order; then the local steps are done, in order. A round starts when
+// its rank has ended the one before: nobody waits for all.
+typedef struct ptowsp_collective_step {
+    ptowsp_collective_step_kind kind;
+    uint32_t round;
+    uint32_t peer;  // the rank of a message; 0 of local steps
+    ptowsp_collective_space from, to;
+    uint64_t from_at, to_at, count;  // elements
+} ptowsp_collective_step;
+
+typedef struct ptowsp_collective_size {
+    uint64_t step_count;
+    uint64_t in_count, out_count, scratch_count;  // elements of the three spaces
+    uint64_t send_count;                          // elements that the rank sends
+    uint32_t round_count;
+} ptowsp_collective_size;
+
+// Writes the steps of a member, at most step_capacity of them; counts them all. With steps NULL and
+// step_capacity 0 it only counts. Parts without elements have no steps, but messages of a ragged
+// ALL_TO_ALL.
+//
+// Errors   INVALID_PARAMS (an unknown value; bool or no dtype; no members; a member, root or target
+//          that does not exist; AUTO; counts without ALL_TO_ALL, or with count), UNSUPPORTED (an
+//          algorithm that the kind does not have), UNSUPPORTED_SIZE (a node_size that does not
+//          divide), LIMIT_EXCEEDED (ranks beyond PTOWSP_RANK_COUNT_MAX; bytes beyond 63 bits),
+//          BUFFER_OVERFLOW (more steps than capacity; out_size is written).
+// Cost     The steps of the member.
+PTOWSP_API ptowsp_status ptowsp_collective_plan(ptowsp_context *context,
+                                                const ptowsp_collective *collective,
+                                                uint32_t member, ptowsp_collective_step *steps,
+                                                uint64_t step_capacity,
+                                                ptowsp_collective_size *out_size);
+
+// Prints a line for each step of a member. Requires a collective that can be planned.
+PTOWSP_API void ptowsp_collective_print(const ptowsp_collective *collective, uint32_t member,
+                                        ptowsp_text text);
+
+// -- time -----------------------------------------------------------------------------------------
+//
+// A message of b bytes that starts at t takes its link until t + b / bandwidth, and has arrived
+// latency later. It starts when its round has started at the sender and what it takes is free, in
+// the order of those starts; ties in the order of ranks, then of steps:
+//
+//      PORT   one link out of and one into each rank: all its messages share them
+//      PAIR   a link from each rank to each other
+//      NODE   one link out of and one into each node, which its ranks share
+//
+// So a ring all-reduce of n bytes, p dividing n, takes 2 (p - 1) (latency + n / p / bandwidth).
+// Receivers have room: a message may come before its round.
+
+typedef enum ptowsp_link_sharing {
+    PTOWSP_LINK_PORT = 0,
+    PTOWSP_LINK_PAIR,
+    PTOWSP_LINK_NODE,
+    PWSP_FORCE_INT(PTOWSP_LINK)
+} ptowsp_link_sharing;
+
+typedef struct ptowsp_link {
+    uint64_t latency_ps;
+    uint64_t bytes_per_us;  // in each direction; 1 GB/s is 1000. 0: without limit
+    ptowsp_link_sharing sharing;
+} ptowsp_link;
+
+typedef struct ptowsp_links {
+    const char *name;    // for texts; not copied
+    uint32_t node_size;  // ranks in a node: rank / node_size is the node; 0: all are in one
+    ptowsp_link inside, between;   // within a node, and between nodes
+    uint64_t reduce_bytes_per_us;  // of a rank's additions, by bytes of one operand. 0: free
+} ptowsp_links;
+
+// Links of machines, for a first idea: bandwidths in one direction and latencies are round numbers
+// assumed by this library, not measured. Measure yours.
+//
+//      ASCEND_910B    nodes of 8: HCCS, each pair 28 GB/s, 2 us; RoCE, 25 GB/s a rank, 5 us
+//      ETHERNET_100G  nodes of 1: 12.5 GB/s a rank, 20 us
+//      ETHERNET_10G   nodes of 1: 1.25 GB/s a rank, 30 us
+typedef enum ptowsp_links_of {
+    PTOWSP_LINKS_ASCEND_910B = 0,
+    PTOWSP_LINKS_ETHERNET_100G,
+    PTOWSP_LINKS_ETHERNET_10G,
+    PWSP_FORCE_INT(PTOWSP_LINKS)
+} ptowsp_links_of;
+
+// Zeroes for other values.
+PTOWSP_API ptowsp_links ptowsp_links_make(ptowsp_links_of machine);
+
+typedef struct ptowsp_collective_cost {
+    uint64_t time_ps;        // until the last rank has ended
+    uint64_t message_count;  // of all ranks
+    uint64_t sent_bytes;     // of all ranks
+    uint64_t between_bytes;  // of these, between nodes
+    uint32_t round_count;
+} ptowsp_collective_cost;
+
+// Simulates a collective on links. The result depends on the arguments alone.
+//
+// Memory   From the context while it runs: about 16 bytes for each rank and round.
+// Errors   Those of ptowsp_collective_plan; INVALID_PARAMS (links), LIMIT_EXCEEDED (a time that
+//          does not fit 64 bits), OUT_OF_MEMORY.
+// Cost     All steps of all members, by a logarithm of members.
+PTOWSP_API ptowsp_status ptowsp_collective_time(ptowsp_context *context,
+                                                const ptowsp_collective *collective,
+                                                const ptowsp_links *links,
+                                                ptowsp_collective_cost *out_cost);
+
+// The algorithm of the least simulated time; of equal ones the first by name. node_size is set to
+// the members that links put into a node where this divides, else HIERARCHICAL is left out.
+// Prints "all_reduce of 8 ranks, 4096 bytes, on ascend_910b: ring 28.29 us, ..." into `text`, the
+// cheapest first, unless it has no function.
+PTOWSP_API ptowsp_status ptowsp_collective_choose(ptowsp_context *context,
+                                                  ptowsp_collective *collective,
+                                                  const ptowsp_links *links, ptowsp_text text);
+
+// -- transports -----------------------------------------------------------------------------------
+//
+// A transport carries messages between ranks. Messages from one rank to another arrive whole, once
+// and in order; the library checks that they do. At a time each pair has one send and one receive
+// under way. No function waits. All are called on the thread that calls the communicator.
+
+typedef struct ptowsp_transport {
+    void *user;
+    // Starts sending. The data stays until the send is done or cancelled. The tag is delivered.
+    ptowsp_status (*send)(void *user, uint32_t peer, uint64_t tag, const void *data, uint64_t size);
+    // Starts receiving the next message of a peer.
+    ptowsp_status (*receive)(void *user, uint32_t peer, void *data, uint64_t capacity);
+    // Moves on what is under way, and says whether the send to, or receive from, a peer is done.
+    // Then *out_tag and *out_size are those of the message; it may be shorter than capacity.
+    // An error: the peer has ended, the system failed, or the message is longer (BUFFER_OVERFLOW).
+    ptowsp_status (*test)(void *user, uint32_t peer, bool is_send, bool *out_is_done,
+                          uint64_t *out_tag, uint64_t *out_size);
+    // Gives up the send to or receive from a peer, if there is one: its memory is not touched
+    // after.
+    void (*cancel)(void *user, uint32_t peer, bool is_send);
+    // The last call. has_failed: others should end, too.
+    void (*close)(void *user, bool has_failed);
+} ptowsp_transport;
+
+// A hub: memory with a ring of bytes for each pair of ranks. In-process ranks are threads. A hub
+// that is shared is memory of the system that children of fork() have in common: create it, fork,
+// and take the rank's transport in the child. There is no file, so none is left behind.
+typedef struct ptowsp_hub ptowsp_hub;
+
+typedef struct ptowsp_hub_desc {
+    uint32_t rank_count;  // 1 to PTOWSP_HUB_RANK_MAX
+    uint32_t ring_bytes;  // a power of two from 64 to 2^30; default: 65536. Messages may be longer
+    bool is_shared;       // between processes
+} ptowsp_hub_desc;
+
+#define PTOWSP_HUB_RANK_MAX 256
+
+// Memory   rank_count^2 * (ring_bytes + 512), from the context or, if shared, from the system.
+// Threads  One thread takes all transports, or each process its own; then each is used by one.
+// Errors   INVALID_PARAMS, OUT_OF_MEMORY, SYSTEM_FAILED (no shared memory), UNSUPPORTED.
+PTOWSP_API ptowsp_status ptowsp_hub_create(ptowsp_context *context, const ptowsp_hub_desc *desc,
+                                           ptowsp_hub **out_hub);
+
+// Requires that its transports are not used any more. Each process destroys its own.
+PTOWSP_API void ptowsp_hub_destroy(ptowsp_hub *hub);
+
+// The transport of a rank; requires that the rank exists. Its close() ends the rank: others get
+// RANK_FAILED when they wait for it, or at once if it has failed.
+PTOWSP_API ptowsp_transport ptowsp_hub_transport(ptowsp_hub *hub, uint32_t rank);
+
+// -- communicators --------------------------------------------------------------------------------
+
+typedef struct ptowsp_ranks ptowsp_ranks;
+
+typedef struct ptowsp_ranks_desc {
+    uint32_t rank, rank_count;   // 1 to PTOWSP_RANK_COUNT_MAX
+    ptowsp_transport transport;  // the communicator closes it, also when its creation fails, but
+                                 // not after INVALID_PARAMS
+    uint64_t fingerprint;        // of your program and its sizes: equal on all ranks
+    uint64_t time_limit_ns;      // of creation and of each collective; default: 60 s
+    ptowsp_links links;          // for AUTO; all zero: PTOWSP_LINKS_ASCEND_910B
+} ptowsp_ranks_desc;
+
+// Creates a communicator when all ranks do. Compares the library's version, fingerprint, count of
+// ranks and links of all: ranks that differ are RANK_FAILED on all, and the text names the lowest
+// that differs from rank 0.
+//
+// Threads  A communicator, like its context, belongs to one thread at a time.
+// Errors   INVALID_PARAMS, OUT_OF_MEMORY, RANK_FAILED (another rank failed, ended or differs; the
+//          index is the rank), TIMED_OUT (a rank did not answer; the index is the rank).
+PTOWSP_API ptowsp_status ptowsp_ranks_create(ptowsp_context *context, const ptowsp_ranks_desc *desc,
+                                             ptowsp_ranks **out_ranks);
+
+// Closes the transport; NULL is ignored. A collective under way is given up, and others get errors.
+PTOWSP_API void ptowsp_ranks_destroy(ptowsp_ranks *ranks);
+
+PTOWSP_API uint32_t ptowsp_ranks_rank(const ptowsp_ranks *ranks);
+PTOWSP_API uint32_t ptowsp_ranks_count(const ptowsp_ranks *ranks);
+
+// Runs a collective, which all its members call with equal descriptions, each rank its collectives
+// in one order. `in` and `out` hold the elements that the table above says, and are aligned to
+// them; NULL where there are none. They are the same or do not overlap: the same in ALL_REDUCE and
+// BROADCAST alone.
+//
+// Memory   Steps and scratch of the communicator, which grow and are kept: the same collective
+//          again allocates nothing.
+// Errors   Those of ptowsp_collective_plan; INVALID_PARAMS (NULL, overlap, not a member), BUSY (one
+//          was started), OUT_OF_MEMORY; RANK_FAILED (a rank failed, ended, or calls another
+//          collective; a message was short, long, lost, or came twice), TIMED_OUT. After any error
+//          that is not of the arguments, the transport is closed as failed, so that others end at
+//          once; all later calls are RANK_FAILED. What is in `out` is not defined.
+PTOWSP_API ptowsp_status ptowsp_ranks_run(ptowsp_ranks *ranks, const ptowsp_collective *collective,
+                                          const void *in, void *out);
+
+// The same in parts, so that no lane is held: start; poll until it is done, or wait. Messages move
+// in poll and wait alone. `counts`, `in` and `out` stay until then. One collective at a time.
+PTOWSP_API ptowsp_status ptowsp_ranks_start(ptowsp_ranks *ranks,
+                                            const ptowsp_collective *collective, const void *in,
+                                            void *out);
+PTOWSP_API ptowsp_status ptowsp_ranks_poll(ptowsp_ranks *ranks, bool *out_is_done);
+PTOWSP_API ptowsp_status ptowsp_ranks_wait(ptowsp_ranks *ranks);
+
+// -------------------------------------------------------------------------------------------------
+// 16. Modules
 // -------------------------------------------------------------------------------------------------
 //
 // A module holds the parts of workloads: axes, tensors, kernels, scalar expressions, and one or
@@ -2549,7 +2874,7 @@ PTOWSP_API ptowsp_error ptowsp_module_error(const ptowsp_module *module);
 // Writes the module as text, the same for the same calls: declarations, then the workloads as
 // trees.
 //
-// ptowsp_module_parse reads this text (end of section 20). Names that are not words, and the few
+// ptowsp_module_parse reads this text (end of section 21). Names that are not words, and the few
 // words that would be read as something else, are in quotes.
 PTOWSP_API void ptowsp_module_print(const ptowsp_module *module, ptowsp_text text);
 
@@ -2644,7 +2969,7 @@ typedef enum ptowsp_plan_field {
 PTOWSP_API ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_tensor_desc *desc);
 
 // Declares a transient tensor: what tasks hand to later tasks. Nothing is bound to it. Executions
-// give it memory, and tensors that never live at the same time share it (section 23). Row-major.
+// give it memory, and tensors that never live at the same time share it (section 24). Row-major.
 //
 //      ptowsp_tensor_desc desc = {"hidden", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 64}, ...};
 //      ptowsp_expr sizes[2] = {ptowsp_axis_size(m, tokens)};
@@ -2654,29 +2979,29 @@ PTOWSP_API ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_
 // of them, zero for the others; NULL: none is dynamic. It may read what is the same during a run:
 // bound sizes, symbols and arrays.
 //
-// Its scope is the innermost block (the body of a loop, a when, a workload) around all its uses; for
-// uses in several workloads, the workload that the program begins with. A pass through this block
-// finds it with no contents, as a variable that is declared there in C: what an iteration of a loop
-// shall hand to the next one is used outside the loop, too, or bound. In program order something
-// must write it before something reads it (a task may not do both first). Lifetimes are those of
-// program order, from the first use in a pass to the last. A parallel loop, a combine or a pipeline
-// counts as one moment, as its parts may run at the same time.
+// Its scope is the innermost block (the body of a loop, a when, a workload) around all its uses;
+// for uses in several workloads, the workload that the program begins with. A pass through this
+// block finds it with no contents, as a variable that is declared there in C: what an iteration of
+// a loop shall hand to the next one is used outside the loop, too, or bound. In program order
+// something must write it before something reads it (a task may not do both first). Lifetimes are
+// those of program order, from the first use in a pass to the last. A parallel loop, a combine or a
+// pipeline counts as one moment, as its parts may run at the same time.
 //
 // Errors   As ptowsp_tensor_make; a dynamic size without expression, or an expression for another;
-//          one that is not i64. Compiling: a size that reads a variable or a slot; a read before any
-//          write. Outside pipelines, that is: there only a read without any write is found.
+//          one that is not i64. Compiling: a size that reads a variable or a slot; a read before
+//          any write. Outside pipelines, that is: there only a read without any write is found.
 PTOWSP_API ptowsp_tensor ptowsp_tensor_transient(ptowsp_module *module,
                                                  const ptowsp_tensor_desc *desc,
                                                  const ptowsp_expr *sizes);
 
 // -------------------------------------------------------------------------------------------------
-// 16. Kernels
+// 17. Kernels
 // -------------------------------------------------------------------------------------------------
 //
 // A kernel is a C function that does one task: it reads and writes tiles, and returns the cycles
-// that the task takes. (A kernel can also be written as operations on tiles: section 17.) All tasks
+// that the task takes. (A kernel can also be written as operations on tiles: section 18.) All tasks
 // of a run are called in program order, on the calling thread. If the run asks for more lanes
-// (section 23) or a device runs it (section 27), tasks that do not wait for each other run at the
+// (section 24) or a device runs it (section 28), tasks that do not wait for each other run at the
 // same time.
 
 typedef uint64_t ptowsp_cycles;
@@ -2923,7 +3248,7 @@ PTOWSP_API ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_
 PTOWSP_API uint64_t ptowsp_kernel_hash(const ptowsp_module *module, ptowsp_kernel kernel);
 
 // -------------------------------------------------------------------------------------------------
-// 17. Tile kernels
+// 18. Tile kernels
 // -------------------------------------------------------------------------------------------------
 //
 // A kernel can be written as operations on tiles. It is checked, lowered to PTO-ISA instructions,
@@ -3450,7 +3775,7 @@ PTOWSP_API void ptowsp_kernel_print(const ptowsp_module *module, ptowsp_kernel k
 #endif  // PTOWSP_NO_TILES
 
 // -------------------------------------------------------------------------------------------------
-// 18. Scalar expressions
+// 19. Scalar expressions
 // -------------------------------------------------------------------------------------------------
 //
 // Expressions are scalars that are evaluated at run time: values of type bool, i64 or u64 made of
@@ -3551,7 +3876,7 @@ PTOWSP_API ptowsp_type ptowsp_expr_type(ptowsp_expr expr);
 PTOWSP_API void ptowsp_expr_print(ptowsp_expr expr, ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
-// 19. Workloads
+// 20. Workloads
 // -------------------------------------------------------------------------------------------------
 //
 // A workload is a tree of statements. The scope macros open a node, run their body once, with the
@@ -3570,7 +3895,7 @@ PTOWSP_API void ptowsp_expr_print(ptowsp_expr expr, ptowsp_text text);
 //      PTOWSP_COMBINE(m) {}              statements that are independent of each other
 //      PTOWSP_SEQUENCE(m) {}             statements that run one after another
 //
-// A task chooses among kernels by conditions, such as the tier of a unit (section 15):
+// A task chooses among kernels by conditions, such as the tier of a unit (section 16):
 //
 //      PTOWSP_PARALLEL(m, unit, units) {
 //          PTOWSP_WHEN(m, ptowsp_eq(ptowsp_loop_field(unit, PTOWSP_PLAN_TIER), ptowsp_i64(m, 0))) {
@@ -3643,7 +3968,7 @@ typedef struct ptowsp_task_desc {
 
 // Adds a task. (Of a choice, see below, it adds one for each variant that fits, under conditions,
 // and the returned node stands for all of them.) `after` names tasks of the same workload that were
-// added before. With explicit dependencies (section 21) the task waits for all their instances that
+// added before. With explicit dependencies (section 22) the task waits for all their instances that
 // the current iteration of the innermost scope around both has issued. In one loop body that is the
 // matching instance; after a loop it is all of them.
 // Errors   No kernel; too few or too many axes, views or scalars; a wrong type, dtype or rank; a
@@ -3655,10 +3980,11 @@ PTOWSP_API ptowsp_node ptowsp_task_make(ptowsp_module *module, const ptowsp_task
 //
 // A choice stands for several kernels that do the same: for small and for large tasks, for data
 // types, with or without measurements. Tasks name the choice, and each takes the first variant that
-// fits it, asked by priority, highest first; then by cost, lowest first, unknown last; then by name.
-// A variant fits a task if its tile parameters have the tensors' data types and the views' sizes,
-// and its condition holds. Conditions are expressions of the task's arguments (ptowsp_task_arg:
-// axis arguments, rows and columns of tiles, scalars), of bound sizes, symbols, arrays and slots:
+// fits it, asked by priority, highest first; then by cost, lowest first, unknown last; then by
+// name. A variant fits a task if its tile parameters have the tensors' data types and the views'
+// sizes, and its condition holds. Conditions are expressions of the task's arguments
+// (ptowsp_task_arg: axis arguments, rows and columns of tiles, scalars), of bound sizes, symbols,
+// arrays and slots:
 //
 //      ptowsp_choice_desc desc = {.name = "gemm", .variants = {
 //          {.kernel = gemm_16, .condition = ptowsp_le(ptowsp_task_arg(m, 1), ptowsp_i64(m, 16))},
@@ -3723,12 +4049,12 @@ PTOWSP_API void ptowsp_slot_set(ptowsp_module *module, uint32_t slot, ptowsp_exp
 // Loads element (row, col) of a view's tile into a slot. row and col are i64; zero expressions are
 // 0. The tile's rows and cols default to 1. The element is an integer, sign-extended if signed, or
 // bool. The load reads the values written by the tasks before it in the program; for its time see
-// section 21.
+// section 22.
 PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const ptowsp_view *view,
                                  ptowsp_expr row, ptowsp_expr col);
 
 // -------------------------------------------------------------------------------------------------
-// 20. Pipelines
+// 21. Pipelines
 // -------------------------------------------------------------------------------------------------
 //
 // A pipeline is a statement of a workload: processes that run concurrently, each with a time of its
@@ -3782,7 +4108,7 @@ PTOWSP_API void ptowsp_slot_load(ptowsp_module *module, uint32_t slot, const pto
 // Kernels are called and slots are loaded in the same order of time: a process that has received a
 // token sees all data written before the token was sent. A load behind a receive happens at the
 // time of the receive. Of the tasks that start at that time it sees the writes of those in
-// processes before its own in the tree, and of no others. On lanes (section 23) this holds for
+// processes before its own in the tree, and of no others. On lanes (section 24) this holds for
 // tiles of tensors. When only time is measured, cost functions are called in any order. (These are
 // the rules of PTO-WSP v9, except that there the end of a stream takes no time and ties are left to
 // threads.)
@@ -3828,7 +4154,7 @@ typedef struct ptowsp_channel_desc {
 
 #define PTOWSP_CHANNEL_LATENCY_SYMBOL "__pto_wsp_channel_latency_cycles"
 
-// Scopes, like those of section 19. A pipeline contains channels, events and processes, and nothing
+// Scopes, like those of section 20. A pipeline contains channels, events and processes, and nothing
 // else. (Names of pipelines appear in texts only; two pipelines may share one.)
 //
 //      PTOWSP_PIPELINE(m, "name") {}               channels and events first, then processes
@@ -3949,8 +4275,8 @@ PTOWSP_API void ptowsp_wait(ptowsp_module *module, ptowsp_channel event);
 //                  | ( "slot_u64" | "slot_i64" | "slot_bool" ) "[" int "]"
 //      name        = letters, digits, "_" and "."; or any name in double quotes
 //
-// In a pair, 0 alone is none given, and (0) the number. A symbol that a variable hides, and the size
-// of a plan with several axes, are refused. Functions of kernels are not in the text. They are
+// In a pair, 0 alone is none given, and (0) the number. A symbol that a variable hides, and the
+// size of a plan with several axes, are refused. Functions of kernels are not in the text. They are
 // attached by the kernel's name. Choices are not in it either: their tasks are branches.
 
 typedef struct ptowsp_parse_kernel {
@@ -3990,7 +4316,7 @@ PTOWSP_API ptowsp_status ptowsp_module_parse(ptowsp_context *context, const char
                                              ptowsp_text_place *out_place);
 
 // -------------------------------------------------------------------------------------------------
-// 21. Schedules
+// 22. Schedules
 // -------------------------------------------------------------------------------------------------
 //
 // A schedule decides on which lane a task runs, how many tasks may be in flight, and which tasks
@@ -4217,7 +4543,7 @@ PTOWSP_API ptowsp_status ptowsp_schedule_check(const ptowsp_module *module,
 PTOWSP_API void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
-// 22. Programs
+// 23. Programs
 // -------------------------------------------------------------------------------------------------
 //
 // A program is a checked and compiled workload with its schedule. It is immutable and takes a few
@@ -4271,7 +4597,7 @@ PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text 
 //        dispatch affinity of task.b over 4 lanes
 //
 // Functions are not in it: ptowsp_program_load attaches kernels by name (ptowsp_parse_desc, end of
-// section 20). A key reads a task's variable as task.b, an argument as task.args[0], a tag as
+// section 21). A key reads a task's variable as task.b, an argument as task.args[0], a tag as
 // task.tag(t). After a change by hand the first line must be made anew: ptowsp_hash of all that
 // follows it.
 
@@ -4296,7 +4622,7 @@ PTOWSP_API ptowsp_status ptowsp_program_load(ptowsp_context *context, const void
                                              ptowsp_text_place *out_place);
 
 // -------------------------------------------------------------------------------------------------
-// 23. Runs
+// 24. Runs
 // -------------------------------------------------------------------------------------------------
 //
 // A run binds sizes, symbols, arrays and memory to a program and runs it, any number of times.
@@ -4360,7 +4686,7 @@ PTOWSP_API ptowsp_status ptowsp_program_load(ptowsp_context *context, const void
 //          tasks. In order or fifo it takes 20 to 40 bytes for each task in flight. It takes some
 //          65 more for each tile that dependencies look at, and 60 to 80 more where lanes choose.
 //          With three tiles that is no more than 256. Recording tasks takes memory for each task
-//          (see section 24), and up to 32 bytes more for each task in flight. Lanes take some 100
+//          (see section 25), and up to 32 bytes more for each task in flight. Lanes take some 100
 //          bytes more for each task of the window, 25 for each tile, and 65 for each tile of a
 //          tensor that tasks write. With three tiles, one of them written, that is again no more
 //          than 256. Repeating an execution allocates nothing; on lanes, only if more tasks are in
@@ -4436,14 +4762,14 @@ PTOWSP_API ptowsp_status ptowsp_run_bind_batch(ptowsp_run *run, const char *plan
 // -- transient tensors ----------------------------------------------------------------------------
 //
 // Before an execution walks the program, it evaluates the sizes of the program's transient tensors
-// (section 15) and places them in one block, each at a multiple of PTOWSP_TRANSIENT_ALIGN bytes:
+// (section 16) and places them in one block, each at a multiple of PTOWSP_TRANSIENT_ALIGN bytes:
 // those that are never alive at the same point of the program may have the same bytes. The points
 // are its statements in order, with parallel loops, combines and pipelines as one point each.
 // Places depend on sizes alone, and are found anew only when sizes change.
 //
-// Shared memory orders tasks as any reuse of memory does: a task waits for those that used its bytes
-// before, on lanes always, and in simulated time if the schedule's dependencies look at data. So
-// results are the same, to the bit, as with memory for each tensor.
+// Shared memory orders tasks as any reuse of memory does: a task waits for those that used its
+// bytes before, on lanes always, and in simulated time if the schedule's dependencies look at data.
+// So results are the same, to the bit, as with memory for each tensor.
 
 #define PTOWSP_TRANSIENT_ALIGN 64
 
@@ -4747,8 +5073,8 @@ PTOWSP_API void ptowsp_run_print(const ptowsp_run *run, ptowsp_text text);
 // -- fingerprints ---------------------------------------------------------------------------------
 //
 // Five hashes that say what a run did, to which data, and what came of it. They depend neither on
-// addresses and strides, nor on lanes, nor on the machine and its byte order. So they show whether a
-// run did the same as another one: with more lanes, on a device, on another machine, last week.
+// addresses and strides, nor on lanes, nor on the machine and its byte order. So they show whether
+// a run did the same as another one: with more lanes, on a device, on another machine, last week.
 // Elements count by their bits.
 
 typedef struct ptowsp_fingerprint {
@@ -4763,7 +5089,8 @@ typedef struct ptowsp_fingerprint {
 } ptowsp_fingerprint;
 
 // The fingerprint of a run, with what is bound now, and what its last execution left there. results
-// and time are 0 if there was none, or it failed; inputs and results are 0 if it only measured time.
+// and time are 0 if there was none, or it failed; inputs and results are 0 if it only measured
+// time.
 // Cost     0.2 ns per byte of tensors with packed rows, 0.7 of others; the program once as
 //          ptowsp_program_print.
 // Errors   Those of executing before kernels are called, INVALID_PARAMS (NULL), BUSY.
@@ -4780,7 +5107,7 @@ PTOWSP_API ptowsp_status ptowsp_run_expect(ptowsp_run *run, const ptowsp_fingerp
 PTOWSP_API void ptowsp_fingerprint_print(const ptowsp_fingerprint *fingerprint, ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
-// 24. Seeing runs
+// 25. Seeing runs
 // -------------------------------------------------------------------------------------------------
 //
 // What runs record of their tasks, and pictures of it. Say before an execution what it shall
@@ -4798,7 +5125,8 @@ PTOWSP_API void ptowsp_fingerprint_print(const ptowsp_fingerprint *fingerprint, 
 // Memory   TASKS: 96 bytes for each task that is kept, and 8 for each of its axis values and
 //          scalars; up to twice that while tables grow. Others take as much while in flight. EDGES:
 //          48 more for each task, 40 for a tile, 16 for an edge that is not of structure, and 64
-//          for each tile that no later task has written over. has_clock: 64 more for each kept task.
+//          for each tile that no later task has written over. has_clock: 64 more for each kept
+//          task.
 // Cost     NONE nothing. TOTALS and TASKS some 100 ns per task in time-only mode on a busy machine,
 //          as tasks are no longer issued in batches. EDGES compares each tile with the tiles of its
 //          tensor that no later task has written over. has_clock takes three looks at a counter.
@@ -4964,8 +5292,8 @@ PTOWSP_API bool ptowsp_run_edges(const ptowsp_run *run, uint64_t task, ptowsp_ed
 //      EDGES      what each task waits for, as text; needs edges (EDGES)
 //      DOT        the same as a graph for Graphviz; edges that are no dependences are dashed
 //
-// Times are simulated, or those of the wall clock, if the execution recorded it; PERFETTO and CHROME
-// can have both, side by side. (USAGE_CSV, EDGES and DOT have simulated time only.)
+// Times are simulated, or those of the wall clock, if the execution recorded it; PERFETTO and
+// CHROME can have both, side by side. (USAGE_CSV, EDGES and DOT have simulated time only.)
 //
 // Bars say "attend request=3 head=1". A cycle is a nanosecond unless clock_mhz says otherwise.
 // Times in JSON are microseconds with a fraction; readers that take them as doubles round them from
@@ -5042,9 +5370,9 @@ PTOWSP_API ptowsp_status ptowsp_run_export(const ptowsp_run *run, ptowsp_export_
                                            const ptowsp_export_options *options,
                                            ptowsp_output output);
 
-// Writes the memory of a run's transient tensors, as last placed (section 23): lifetimes by point
-// and offset as TABLE, CSV or SVG (points from left to right, bytes upwards). Of the options, title,
-// width and theme count.
+// Writes the memory of a run's transient tensors, as last placed (section 24): lifetimes by point
+// and offset as TABLE, CSV or SVG (points from left to right, bytes upwards). Of the options,
+// title, width and theme count.
 // Errors   INVALID_PARAMS: another format, no function, a width out of range, nothing was placed.
 //          SYSTEM_FAILED: the output failed.
 PTOWSP_API ptowsp_status ptowsp_run_export_transients(const ptowsp_run *run,
@@ -5252,7 +5580,7 @@ PTOWSP_API void ptowsp_search_print(const ptowsp_search_result *results,
                                     const ptowsp_search_summary *summary, ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
-// 25. Tuning
+// 26. Tuning
 // -------------------------------------------------------------------------------------------------
 //
 // Records of what kernels really took, in a text file that processes share; measuring; and rails,
@@ -5333,8 +5661,8 @@ PTOWSP_API void ptowsp_tuning_destroy(ptowsp_tuning *tuning);  // NULL is ignore
 PTOWSP_API ptowsp_status ptowsp_tuning_refresh(ptowsp_tuning *tuning);
 
 // Adds a measurement: a line at the end of the file, and a record in the table. First it reads what
-// other processes have added. Values are kept in thousandths, rounded. `label` is for readers of the
-// file (NULL: none), under the rule of machines; the table does not keep it.
+// other processes have added. Values are kept in thousandths, rounded. `label` is for readers of
+// the file (NULL: none), under the rule of machines; the table does not keep it.
 //
 // Cost     5 to 10 us with a file, most of it in the system.
 // Errors   INVALID_PARAMS: a bad key or label; a value that is negative, NaN, infinite, or above
@@ -5352,7 +5680,7 @@ typedef struct ptowsp_tuning_value {
     double newest;
 } ptowsp_tuning_value;
 
-// False, and zeros, if there is no measurement: then simulated cycles may decide (sections 17, 23).
+// False, and zeros, if there is no measurement: then simulated cycles may decide (sections 18, 24).
 // It works on the table alone. Requires a key with a machine.
 // Cost     Two waits for memory: under 100 ns while the keys that are asked for are in the caches.
 PTOWSP_API bool ptowsp_tuning_find(ptowsp_tuning *tuning, const ptowsp_tuning_key *key,
@@ -5568,7 +5896,7 @@ PTOWSP_API void ptowsp_rails_print(const ptowsp_rails_decision *decision, const 
                                    ptowsp_text text);
 
 // -------------------------------------------------------------------------------------------------
-// 26. Graphs
+// 27. Graphs
 // -------------------------------------------------------------------------------------------------
 //
 // A graph runs tasks on the lanes of a context, in real time. Tasks are C functions; edges order
@@ -5621,7 +5949,7 @@ typedef struct ptowsp_graph_desc {
     uint32_t cube_lane_count;
 } ptowsp_graph_desc;
 
-// A kernel (section 16) as a task, with its arguments and tiles. These are copied; the data of
+// A kernel (section 17) as a task, with its arguments and tiles. These are copied; the data of
 // tiles is not. The kernel_name that it sees is the name of the task, or "kernel".
 typedef struct ptowsp_graph_call {
     ptowsp_kernel_fn fn;
@@ -5761,7 +6089,7 @@ PTOWSP_API ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph);
 PTOWSP_API const ptowsp_graph_lane_stats *ptowsp_graph_lanes(const ptowsp_graph *graph);
 
 // -------------------------------------------------------------------------------------------------
-// 27. Devices
+// 28. Devices
 // -------------------------------------------------------------------------------------------------
 //
 // A device made of threads, modelled on an Ascend NPU's runtime. Scheduler threads (AICPU) give
@@ -5925,7 +6253,7 @@ PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32
 #if !defined(PTOWSP_NO_TILES)
 
 // -------------------------------------------------------------------------------------------------
-// 28. Emitting
+// 29. Emitting
 // -------------------------------------------------------------------------------------------------
 //
 // The emitter writes a program as a source tree for an Ascend NPU. The tree also runs on any other
@@ -5950,8 +6278,8 @@ PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32
 //      with a C++17 compiler alone     tasks run on threads in place of the device, with the same
 //                                      outputs and cycles as ptowsp_run_execute
 //      -DPTO_ISA_ROOT=DIR              against a PTO-ISA checkout: its CPU simulator, C++20
-//      -DPTOWSP_ASCEND=ON              with CANN, for the device; with -DWSP_AICPU=OFF for a run that
-//                                      the host drives (ptowsp_npu_driver) alone
+//      -DPTOWSP_ASCEND=ON              with CANN, for the device; with -DWSP_AICPU=OFF for a run
+//                                      that the host drives (ptowsp_npu_driver) alone
 //
 // The first way is tested. The other two are written from public headers and documents of PTO-ISA
 // and CANN, and have not run.
@@ -6053,8 +6381,8 @@ typedef struct ptowsp_npu_options {
     uint32_t core_count;
     uint32_t ring_size;  // tasks in flight, at most; default: 4096; at most 65536
     ptowsp_cost cost;    // UNIT, A2A3 or A5
-    // When and on which core tasks ran, by index, of those below span_capacity; kind: the id of their
-    // kernel (ptowsp_program_kernel_name). Others are left as they are. NULL: none.
+    // When and on which core tasks ran, by index, of those below span_capacity; kind: the id of
+    // their kernel (ptowsp_program_kernel_name). Others are left as they are. NULL: none.
     ptowsp_span *spans;
     uint64_t span_capacity;
     ptowsp_npu_driver driver;  // default: AICPU. HOST: aicpu_count is 1; a span is that of a wave
@@ -6087,7 +6415,7 @@ PTOWSP_NPU_API ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const
 #endif  // PTOWSP_ONLY_PLAN
 
 // -------------------------------------------------------------------------------------------------
-// 29. Utilities
+// 30. Utilities
 // -------------------------------------------------------------------------------------------------
 
 // FNV-1a, 64 bits (Fowler, Noll, Vo). To hash a concatenation, start the second part with the hash
@@ -6135,7 +6463,7 @@ typedef enum ptowsp_expr_kind {
     PTOWSP_EXPR_ARRAY,     // id: an array; a: the index
     PTOWSP_EXPR_SLOT,      // id: the slot; read as the expression's type
     PTOWSP_EXPR_TASK_ARG,  // in keys: args[id] of the task, i64, 0 when it has fewer
-    PTOWSP_EXPR_ADD,       // a, b; like the functions of section 18
+    PTOWSP_EXPR_ADD,       // a, b; like the functions of section 19
     PTOWSP_EXPR_SUB,
     PTOWSP_EXPR_MUL,
     PTOWSP_EXPR_DIV,
@@ -6271,7 +6599,7 @@ typedef enum ptowsp_statement_kind {
     PWSP_FORCE_INT(PTOWSP_STATEMENT_KIND)
 } ptowsp_statement_kind;
 
-// The scope that a loop, scope or call opens (section 19). NONE: its statements count as children
+// The scope that a loop, scope or call opens (section 20). NONE: its statements count as children
 // of the scope around it.
 typedef enum ptowsp_scope {
     PTOWSP_SCOPE_NONE = 0,
@@ -6570,7 +6898,7 @@ PTOWSP_API uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot);
 // -------------------------------------------------------------------------------------------------
 //
 // The machinery behind PTOWSP_DEFINE_SPACE (section 5), PTOWSP_DEFINE_TIERS (section 8) and the
-// scopes of sections 19 and 20. Programs use those, and nothing else of this appendix.
+// scopes of sections 20 and 21. Programs use those, and nothing else of this appendix.
 
 // a * b, or UINT64_MAX where that does not fit.
 PTOWSP_INLINE uint64_t ptowsp_space_multiply(uint64_t a, uint64_t b) {
@@ -6775,7 +7103,7 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 
 #if !defined(PTOWSP_ONLY_PLAN)
 
-// Scopes (sections 19 and 20): a loop that runs its body once, then closes the scope.
+// Scopes (sections 20 and 21): a loop that runs its body once, then closes the scope.
 // clang-format off
 #define PWSP_SCOPE_NAME(line)  PWSP_LIST_CAT(pwsp_scope_, line)
 #define PWSP_SCOPE(m, begin)                                                                       \

@@ -39,6 +39,7 @@ static const struct {
     {PTOWSP_LEAKED, -14, "LEAKED"},
     {PTOWSP_TIMED_OUT, -15, "TIMED_OUT"},
     {PTOWSP_DIFFERENT, -16, "DIFFERENT"},
+    {PTOWSP_RANK_FAILED, -17, "RANK_FAILED"},
 };
 
 #define STATUS_COUNT (sizeof statuses / sizeof statuses[0])

@@ -66,7 +66,7 @@ static void expr__operators_mean_the_same_folded_and_compiled(void **state) {
     }
 }
 
-// The sentences of section 18, one by one.
+// The sentences of section 19, one by one.
 static void expr__arithmetic_never_traps(void **state) {
     (void)state;
     fixture f;

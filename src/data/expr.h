@@ -6,7 +6,7 @@
 #include "../base/base.h"
 
 // The operations of the machine that evaluates expressions, on 64-bit cells: name, result. bool is
-// 0 or 1. What would trap or be undefined in C is defined here: see section 18 of the header.
+// 0 or 1. What would trap or be undefined in C is defined here: see section 19 of the header.
 // clang-format off
 #define PWSP_OPCODES(OP)                                                                           \
     OP(ADD, a + b)               OP(SUB, a - b)              OP(MUL, a * b)                        \

@@ -128,7 +128,7 @@ PWSP_INTERNAL ptowsp_status pwsp_walk_fail(const pwsp_walk *walk) {
 
 PWSP_INTERNAL ptowsp_status pwsp_kernel_status(ptowsp_cycles result) {
     PTOWSP_ASSERT(result > PTOWSP_CYCLES_MAX);
-    bool is_status = (int64_t)result >= PTOWSP_DIFFERENT;  // the last one
+    bool is_status = (int64_t)result >= PTOWSP_RANK_FAILED;  // the last one
     return is_status ? (ptowsp_status)(int64_t)result : PTOWSP_KERNEL_FAILED;
 }
 

@@ -1,4 +1,4 @@
-// Processes that exchange tokens through channels: the rules of section 20 of ptowsp.h. Used by the
+// Processes that exchange tokens through channels: the rules of section 21 of ptowsp.h. Used by the
 // walk over the processes of a program (pipeline.h) and by emitted trees, whose processes have
 // threads.
 //

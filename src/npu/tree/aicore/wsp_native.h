@@ -33,7 +33,7 @@ PTOWSP_AICORE inline void set_result(PTOWSP_GM wsp_task *task, ptowsp_cycles res
     bool is_failed = result > PTOWSP_CYCLES_MAX;
     task->cycles = is_failed ? 0 : result;
     task->status = !is_failed                   ? PTOWSP_OK
-                   : status >= PTOWSP_DIFFERENT ? static_cast<int32_t>(status)
+                   : status >= PTOWSP_RANK_FAILED ? static_cast<int32_t>(status)
                                                 : static_cast<int32_t>(PTOWSP_KERNEL_FAILED);
     task->fault = 0;
 }

@@ -224,7 +224,7 @@ template <> inline bool Array<bool>::operator[](i64 index) const {
     return run_->read(array_, index) != 0;
 }
 
-// A scope of section 19 of ptowsp.h, for as long as it lives.
+// A scope of section 20 of ptowsp.h, for as long as it lives.
 enum ScopeKind { PARALLEL, SEQUENTIAL };
 class Scope {
   public:

@@ -1,0 +1,50 @@
+// Collectives between ranks: what the rooms of this floor share.
+
+#ifndef PWSP_RANKS_H
+#define PWSP_RANKS_H
+
+#include "../base/context.h"
+
+// Called for each step of a member, in order.
+typedef void (*pwsp_step_fn)(void *user, const ptowsp_collective_step *step);
+
+// Records an error if there is a context to record it in, and returns the status.
+PWSP_INTERNAL ptowsp_status pwsp_ranks_fail(ptowsp_context *context, ptowsp_status status,
+                                            uint64_t index, const char *format, ...)
+    PWSP_PRINTF(4, 5);
+
+// Checks all but the algorithm if it is AUTO.
+PWSP_INTERNAL ptowsp_status pwsp_collective_check(ptowsp_context *context,
+                                                  const ptowsp_collective *collective);
+
+// Does the kind have the algorithm?
+PWSP_INTERNAL bool pwsp_collective_has(ptowsp_collective_kind kind, ptowsp_algorithm algorithm);
+
+// Does the kind reduce?
+PWSP_INLINE bool pwsp_collective_reduces(const ptowsp_collective *collective) {
+    return collective->kind == PTOWSP_ALL_REDUCE || collective->kind == PTOWSP_REDUCE_SCATTER;
+}
+
+PWSP_INLINE uint32_t pwsp_collective_rank(const ptowsp_collective *collective, uint32_t member) {
+    return collective->first + member * (collective->stride ? collective->stride : 1);
+}
+
+// Where part i of count elements begins, of so many parts; i may be `parts`.
+PWSP_INLINE uint64_t pwsp_part_at(uint64_t count, uint32_t parts, uint64_t i) {
+    return count / parts * i + pwsp_min_u64(i, count % parts);
+}
+
+// Visits the steps of a member of a collective that has been checked and has an algorithm. fn NULL:
+// only counts. Rounds have the same number on both ends of a message.
+PWSP_INTERNAL void pwsp_collective_visit(const ptowsp_collective *collective, uint32_t member,
+                                         pwsp_step_fn fn, void *user,
+                                         ptowsp_collective_size *out_size);
+
+// Are all links within limits?
+PWSP_INTERNAL ptowsp_status pwsp_links_check(ptowsp_context *context, const ptowsp_links *links);
+
+// to = a op b, by element. `to` may be a or b.
+PWSP_INTERNAL void pwsp_reduce_elements(ptowsp_reduction reduction, ptowsp_dtype dtype, void *to,
+                                        const void *a, const void *b, uint64_t count);
+
+#endif

@@ -1,0 +1,952 @@
+// Collectives: every kind by every algorithm on threads, bit for bit as a reference that sums in the
+// documented order; times worked out on paper; ranks that die, lie, or run out of memory.
+
+#define _GNU_SOURCE  // kill
+
+#include "test.h"
+
+#include <math.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { P_MAX = 7, COUNT_MAX = 200 };
+
+static const ptowsp_collective_kind kinds[] = {PTOWSP_ALL_REDUCE, PTOWSP_REDUCE_SCATTER,
+                                               PTOWSP_ALL_GATHER, PTOWSP_ALL_TO_ALL,
+                                               PTOWSP_BROADCAST,  PTOWSP_SEND};
+
+// Milliseconds, by the clock: strict C11 hides usleep.
+static void nap(uint64_t ms) {
+    const uint64_t begin = ptowsp_clock_ns();
+    while (ptowsp_clock_ns() - begin < ms * 1000000) {
+        sched_yield();
+    }
+}
+
+static ptowsp_context *context_of(test_memory *memory) {
+    ptowsp_context_desc desc;
+    memset(&desc, 0, sizeof desc);
+    if (memory) {
+        desc.resize = test_resize;
+        desc.resize_user = memory;
+    }
+    ptowsp_context *context = NULL;
+    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    return context;
+}
+
+static bool has(ptowsp_collective_kind kind, ptowsp_algorithm algorithm) {
+    return kind == PTOWSP_SEND ? algorithm == PTOWSP_ALGORITHM_DIRECT
+           : kind == PTOWSP_ALL_TO_ALL
+               ? algorithm == PTOWSP_ALGORITHM_DIRECT || algorithm == PTOWSP_ALGORITHM_RING
+               : true;
+}
+
+// Element e of rank r, as a double that all types hold.
+static double value_of(const ptowsp_collective *c, uint32_t r, uint64_t e) {
+    uint64_t seed = r * UINT64_C(1000003) + e * 97 + c->count * 13 + c->members;
+    const double unit = (double)(test_random(&seed) % 2001) - 1000;
+    switch (c->dtype) {
+    case PTOWSP_I8: return (double)((int)unit % 100);
+    case PTOWSP_U32:
+    case PTOWSP_U64: return fabs(unit) * 4000000;
+    case PTOWSP_I32: return unit * 2000000;
+    case PTOWSP_F16: return ptowsp_f32_from_f16(test_half_of(PTOWSP_F16, unit / 7));
+    case PTOWSP_BF16: return ptowsp_f32_from_bf16(test_half_of(PTOWSP_BF16, unit / 7));
+    case PTOWSP_F32: return (float)(unit / 7);
+    default: return unit;
+    }
+}
+
+static double combine(const ptowsp_collective *c, double a, double b) {
+    if (c->reduction != PTOWSP_REDUCTION_SUM) {
+        return c->reduction == PTOWSP_REDUCTION_MAX ? (a > b ? a : b) : (a < b ? a : b);
+    }
+    switch (c->dtype) {
+    case PTOWSP_F32: return (float)a + (float)b;
+    case PTOWSP_F16:
+        return ptowsp_f32_from_f16(test_half_of(PTOWSP_F16, (double)((float)a + (float)b)));
+    case PTOWSP_BF16:
+        return ptowsp_f32_from_bf16(test_half_of(PTOWSP_BF16, (double)((float)a + (float)b)));
+    case PTOWSP_I32: return (int32_t)(uint32_t)(int64_t)(a + b);
+    case PTOWSP_U32: return (uint32_t)(int64_t)(a + b);
+    case PTOWSP_I8: return (int8_t)(uint8_t)(int64_t)(a + b);
+    default: return a + b;
+    }
+}
+
+static uint64_t part_at(const ptowsp_collective *c, uint32_t i) {
+    uint64_t at = 0;
+    for (uint32_t k = 0; k < i; k++) {
+        at += c->count / c->members + (k < c->count % c->members);
+    }
+    return at;
+}
+
+static uint32_t part_of(const ptowsp_collective *c, uint64_t e) {
+    uint32_t part = 0;
+    while (e >= part_at(c, part + 1)) {
+        part++;
+    }
+    return part;
+}
+
+static double tree(const ptowsp_collective *c, const double *x, uint32_t n) {
+    return n == 1 ? x[0] : combine(c, tree(c, x, n / 2), tree(c, x + n / 2, n / 2));
+}
+
+// The documented order.
+static double reduced(const ptowsp_collective *c, uint64_t e) {
+    const uint32_t p = c->members, part = part_of(c, e), m = c->node_size ? c->node_size : 1;
+    double x[P_MAX], y[P_MAX], sum = 0;
+    for (uint32_t r = 0; r < p; r++) {
+        x[r] = value_of(c, r, e);
+    }
+    if (c->algorithm == PTOWSP_ALGORITHM_DIRECT || c->algorithm == PTOWSP_ALGORITHM_RING) {
+        const uint32_t first = c->algorithm == PTOWSP_ALGORITHM_RING ? part + 1 : 0;
+        sum = x[first % p];
+        for (uint32_t k = 1; k < p; k++) {
+            sum = combine(c, sum, x[(first + k) % p]);
+        }
+        return sum;
+    }
+    if (c->algorithm == PTOWSP_ALGORITHM_HIERARCHICAL) {
+        for (uint32_t q = 0; q < p / m; q++) {
+            y[q] = x[q * m + (part + 1) % m];
+            for (uint32_t k = 2; k <= m; k++) {
+                y[q] = combine(c, y[q], x[q * m + (part + k) % m]);
+            }
+        }
+        sum = y[(part / m + 1) % (p / m)];
+        for (uint32_t k = 2; k <= p / m; k++) {
+            sum = combine(c, sum, y[(part / m + k) % (p / m)]);
+        }
+        return sum;
+    }
+    uint32_t q = 1;
+    while (2 * q <= p) {
+        q *= 2;
+    }
+    for (uint32_t v = 0; v < q; v++) {
+        y[v] = v < p - q ? combine(c, x[2 * v], x[2 * v + 1]) : x[v + p - q];
+    }
+    if (c->kind == PTOWSP_ALL_REDUCE) {
+        return tree(c, y, q);
+    }
+    for (uint32_t half = q / 2; half > 0; half /= 2) {
+        for (uint32_t v = 0; v < half; v++) {
+            y[v] = combine(c, y[v], y[v + half]);
+        }
+    }
+    return y[0];
+}
+
+// What a member has and must get, as doubles.
+static void expect(const ptowsp_collective *c, uint32_t me, double *in, uint64_t *in_count,
+                   double *out, uint64_t *out_count) {
+    const uint64_t begin = part_at(c, me), end = part_at(c, me + 1);
+    uint64_t ins = 0, outs = 0;
+    const bool is_gather = c->kind == PTOWSP_ALL_GATHER;
+    const bool has_root = c->kind == PTOWSP_BROADCAST || c->kind == PTOWSP_SEND;
+    for (uint64_t e = is_gather ? begin : 0; e < (is_gather ? end : c->count); e++) {
+        if (!has_root || me == c->root) {
+            in[ins++] = value_of(c, me, e);
+        }
+    }
+    switch (c->kind) {
+    case PTOWSP_ALL_REDUCE:
+        for (uint64_t e = 0; e < c->count; e++) {
+            out[outs++] = reduced(c, e);
+        }
+        break;
+    case PTOWSP_REDUCE_SCATTER:
+        for (uint64_t e = begin; e < end; e++) {
+            out[outs++] = reduced(c, e);
+        }
+        break;
+    case PTOWSP_ALL_GATHER:
+        for (uint64_t e = 0; e < c->count; e++) {
+            out[outs++] = value_of(c, part_of(c, e), e);
+        }
+        break;
+    case PTOWSP_ALL_TO_ALL:
+        if (c->counts) {
+            for (uint32_t d = 0; d < c->members; d++) {
+                for (uint64_t k = 0; k < c->counts[me * c->members + d]; k++) {
+                    in[ins++] = value_of(c, me * 100 + d, k);
+                }
+            }
+        }
+        for (uint32_t s = 0; s < c->members; s++) {
+            for (uint64_t k = 0; c->counts && k < c->counts[s * c->members + me]; k++) {
+                out[outs++] = value_of(c, s * 100 + me, k);
+            }
+            for (uint64_t e = begin; !c->counts && e < end; e++) {
+                out[outs++] = value_of(c, s, e);
+            }
+        }
+        break;
+    default:
+        for (uint64_t e = 0; (c->kind == PTOWSP_BROADCAST || me == c->target) && e < c->count;
+             e++) {
+            out[outs++] = value_of(c, c->root, e);
+        }
+    }
+    *in_count = ins;
+    *out_count = outs;
+}
+
+// -- ranks as threads -----------------------------------------------------------------------------
+
+typedef struct rank_job rank_job;
+
+struct rank_job {
+    ptowsp_transport transport;
+    uint32_t rank, count;
+    uint64_t fingerprint, time_limit_ns;
+    void (*fn)(rank_job *job, ptowsp_context *context, ptowsp_ranks *ranks);
+    void *user;
+    test_memory memory;
+    bool has_context;  // of that memory
+    ptowsp_status created, status;
+    uint64_t index;
+    char text[256];
+};
+
+static void *rank_main(void *arg) {
+    rank_job *job = (rank_job *)arg;
+    ptowsp_context *context = context_of(job->has_context ? &job->memory : NULL);
+    ptowsp_ranks_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.rank = job->rank;
+    desc.rank_count = job->count;
+    desc.transport = job->transport;
+    desc.fingerprint = job->fingerprint;
+    desc.time_limit_ns = job->time_limit_ns;
+    ptowsp_ranks *ranks = NULL;
+    job->created = ptowsp_ranks_create(context, &desc, &ranks);
+    if (job->created == PTOWSP_OK) {
+        job->fn(job, context, ranks);
+    }
+    const ptowsp_error error = ptowsp_context_error(context);
+    job->index = error.index;
+    snprintf(job->text, sizeof job->text, "%s", error.text);
+    ptowsp_ranks_destroy(ranks);
+    ptowsp_context_destroy(context);
+    return NULL;
+}
+
+static ptowsp_hub *hub_of(ptowsp_context *context, uint32_t count, uint32_t ring, bool is_shared) {
+    const ptowsp_hub_desc desc = {count, ring, is_shared};
+    ptowsp_hub *hub = NULL;
+    assert_int_equal(ptowsp_hub_create(context, &desc, &hub), PTOWSP_OK);
+    return hub;
+}
+
+// Runs fn on ranks, each a thread.
+static void run_ranks(rank_job *jobs, uint32_t count, uint32_t ring,
+                      void (*fn)(rank_job *, ptowsp_context *, ptowsp_ranks *), void *user) {
+    ptowsp_context *context = context_of(NULL);
+    ptowsp_hub *hub = hub_of(context, count, ring, false);
+    pthread_t threads[P_MAX];
+    for (uint32_t i = 0; i < count; i++) {
+        jobs[i].rank = i;
+        jobs[i].count = count;
+        jobs[i].fn = fn;
+        jobs[i].user = user;
+        if (!jobs[i].transport.send) {
+            jobs[i].transport = ptowsp_hub_transport(hub, i);
+        }
+        assert_int_equal(pthread_create(&threads[i], NULL, rank_main, &jobs[i]), 0);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    ptowsp_hub_destroy(hub);
+    ptowsp_context_destroy(context);
+}
+
+// cmocka's assertions belong to the main thread: others count what is wrong.
+static bool run_one(rank_job *job, ptowsp_context *context, ptowsp_ranks *ranks,
+                    const ptowsp_collective *c, bool is_polled) {
+    static const size_t room = 16 * COUNT_MAX;
+    double *in = (double *)malloc(2 * room * sizeof *in), *out = in + room;
+    char *data = (char *)malloc(4 * room * 8), *made = data + room * 8, *due = made + room * 8;
+    const uint32_t stride = c->stride ? c->stride : 1, size = ptowsp_dtype_size(c->dtype);
+    uint64_t in_count = 0, out_count = 0;
+    expect(c, (job->rank - c->first) / stride, in, &in_count, out, &out_count);
+    ptowsp_convert(data, c->dtype, in, PTOWSP_F64, in_count);
+    ptowsp_convert(due, c->dtype, out, PTOWSP_F64, out_count);
+    memset(made, 0x5a, room * 8);
+    const bool in_place = c->kind == PTOWSP_ALL_REDUCE && c->count % 2;
+    if (in_place) {
+        memcpy(made, data, in_count * size);
+    }
+    ptowsp_status status = PTOWSP_OK;
+    if (is_polled) {
+        status = ptowsp_ranks_start(ranks, c, in_place ? made : data, made);
+        for (bool is_done = false; status == PTOWSP_OK && !is_done;) {
+            status = ptowsp_ranks_poll(ranks, &is_done);
+        }
+    } else {
+        status = ptowsp_ranks_run(ranks, c, in_place ? made : data, made);
+    }
+    bool is_right = status == PTOWSP_OK && memcmp(made, due, out_count * size) == 0 &&
+                    made[out_count * size] == 0x5a;
+    if (!is_right) {
+        fprintf(stderr, "rank %u: %s %s, %u members, node %u, count %u, %s: %s %s\n", job->rank,
+                ptowsp_collective_name(c->kind), ptowsp_algorithm_name(c->algorithm), c->members,
+                c->node_size, (unsigned)c->count, ptowsp_dtype_name(c->dtype),
+                ptowsp_status_name(status), ptowsp_context_error(context).text);
+    }
+    free(in);
+    free(data);
+    return is_right;
+}
+
+static void run_all(rank_job *job, ptowsp_context *context, ptowsp_ranks *ranks) {
+    static const ptowsp_dtype types[] = {PTOWSP_F32, PTOWSP_F16, PTOWSP_I32,
+                                         PTOWSP_F32, PTOWSP_F64, PTOWSP_BF16,
+                                         PTOWSP_I8,  PTOWSP_U32, PTOWSP_U64};
+    const uint32_t p = job->count;
+    uint32_t runs = 0;
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        for (uint32_t a = PTOWSP_ALGORITHM_DIRECT; a <= PTOWSP_ALGORITHM_RING; a++) {
+            const uint64_t counts[] = {0, 1, p - 1, p, p + 1, 3 * p - 1, 3 * p, 3 * p + 1, 171};
+            const bool is_hierarchical = a == PTOWSP_ALGORITHM_HIERARCHICAL;
+            for (uint32_t node = 1; node <= (is_hierarchical ? p : 1); node++) {
+                for (size_t n = p > 4 ? 4 : 0;
+                     n < 9 && p % node == 0 && has(kinds[k], (ptowsp_algorithm)a); n++) {
+                    ptowsp_collective c;
+                    memset(&c, 0, sizeof c);
+                    c.kind = kinds[k];
+                    c.algorithm = (ptowsp_algorithm)a;
+                    c.count = counts[n];
+                    c.members = p;
+                    c.node_size = is_hierarchical ? node : 0;
+                    c.dtype = types[runs % 9];
+                    c.reduction = runs % 5 == 3   ? PTOWSP_REDUCTION_MAX
+                                  : runs % 5 == 4 ? PTOWSP_REDUCTION_MIN
+                                                  : PTOWSP_REDUCTION_SUM;
+                    c.root = runs % p;
+                    c.target = runs / 2 % p;
+                    if (!run_one(job, context, ranks, &c, runs++ % 2)) {
+                        job->status = PTOWSP_KERNEL_FAILED;
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}
+
+static void ranks__every_collective_is_as_documented_bit_for_bit(void **state) {
+    (void)state;
+    for (uint32_t p = 1; p <= P_MAX; p++) {
+        rank_job jobs[P_MAX];
+        memset(jobs, 0, sizeof jobs);
+        // Rings may be shorter than messages.
+        run_ranks(jobs, p, p < 4 ? 64 : 2048, run_all, NULL);
+        for (uint32_t i = 0; i < p; i++) {
+            assert_int_equal(jobs[i].created, PTOWSP_OK);
+            assert_int_equal(jobs[i].status, PTOWSP_OK);
+        }
+    }
+}
+
+// Rows of a mesh of 2 by 3 and columns, ragged exchanges, and AUTO.
+static void run_groups(rank_job *job, ptowsp_context *context, ptowsp_ranks *ranks) {
+    ptowsp_collective c;
+    uint64_t seed = 5;
+    for (int round = 0; round < 40; round++) {
+        memset(&c, 0, sizeof c);
+        c.dtype = PTOWSP_F32;
+        const bool is_row = round % 2 == 0;
+        c.members = is_row ? 3 : 2;
+        c.first = is_row ? job->rank / 3 * 3 : job->rank % 3;
+        c.stride = is_row ? 1 : 3;
+        uint64_t counts[9];
+        if (round % 4 < 2) {
+            c.kind = PTOWSP_ALL_TO_ALL;
+            c.counts = counts;
+            for (uint32_t i = 0; i < 9; i++) {
+                counts[i] = test_random(&seed) % 4 == 0 ? 0 : test_random(&seed) % 30;
+            }
+            c.algorithm = round % 8 < 4 ? PTOWSP_ALGORITHM_DIRECT : PTOWSP_ALGORITHM_RING;
+        } else {
+            c.kind = PTOWSP_ALL_GATHER;
+            c.count = test_random(&seed) % COUNT_MAX;
+        }
+        if (!run_one(job, context, ranks, &c, round % 3 == 0)) {
+            job->status = PTOWSP_KERNEL_FAILED;
+            return;
+        }
+    }
+}
+
+static void ranks__lines_of_a_mesh_exchange_ragged_counts(void **state) {
+    (void)state;
+    rank_job jobs[P_MAX];
+    memset(jobs, 0, sizeof jobs);
+    run_ranks(jobs, 6, 0, run_groups, NULL);
+    for (uint32_t i = 0; i < 6; i++) {
+        assert_int_equal(jobs[i].created, PTOWSP_OK);
+        assert_int_equal(jobs[i].status, PTOWSP_OK);
+    }
+}
+
+static void ranks__sums_are_near_those_in_double(void **state) {
+    (void)state;
+    ptowsp_collective c;
+    memset(&c, 0, sizeof c);
+    c.dtype = PTOWSP_F32;
+    c.count = COUNT_MAX;
+    for (c.members = 2; c.members <= P_MAX; c.members++) {
+        for (uint32_t a = PTOWSP_ALGORITHM_DIRECT; a <= PTOWSP_ALGORITHM_RING; a++) {
+            c.algorithm = (ptowsp_algorithm)a;
+            for (uint64_t e = 0; e < c.count; e++) {
+                double sum = 0, size = 0;
+                for (uint32_t r = 0; r < c.members; r++) {
+                    sum += value_of(&c, r, e);
+                    size += fabs(value_of(&c, r, e));
+                }
+                assert_true(fabs(sum - reduced(&c, e)) <= c.members * 6e-8 * size);
+            }
+        }
+    }
+}
+
+// -- time -----------------------------------------------------------------------------------------
+
+static uint64_t time_of(ptowsp_collective c, ptowsp_algorithm algorithm,
+                        const ptowsp_links *links) {
+    ptowsp_context *context = context_of(NULL);
+    ptowsp_collective_cost cost;
+    memset(&cost, 0, sizeof cost);
+    c.algorithm = algorithm;
+    assert_int_equal(ptowsp_collective_time(context, &c, links, &cost), PTOWSP_OK);
+    ptowsp_context_destroy(context);
+    return cost.time_ps;
+}
+
+static void ranks__times_are_those_worked_out_on_paper(void **state) {
+    (void)state;
+    // 1 us, 1 byte/ns; 4000 bytes on 4 ranks: all of it takes 4 us, a part 1 us.
+    const ptowsp_link link = {1000000, 1000, PTOWSP_LINK_PORT};
+    ptowsp_links links;
+    memset(&links, 0, sizeof links);
+    links.inside = links.between = link;
+    ptowsp_collective c;
+    memset(&c, 0, sizeof c);
+    c.dtype = PTOWSP_F32;
+    c.count = 1000;
+    c.members = 4;
+    const uint64_t us = 1000000;
+    assert_int_equal(time_of(c, PTOWSP_ALGORITHM_RING, &links), 2 * 3 * (1 + 1) * us);
+    assert_int_equal(time_of(c, PTOWSP_ALGORITHM_DOUBLING, &links), 2 * (1 + 4) * us);
+    assert_int_equal(time_of(c, PTOWSP_ALGORITHM_DIRECT, &links), 2 * (3 * 1 + 1) * us);
+    // Additions of 2 bytes/ns: a ring adds 3 parts, doubling all of it twice.
+    links.reduce_bytes_per_us = 2000;
+    assert_int_equal(time_of(c, PTOWSP_ALGORITHM_RING, &links), 12 * us + 3 * us / 2);
+    assert_int_equal(time_of(c, PTOWSP_ALGORITHM_DOUBLING, &links), 10 * us + 2 * 2 * us);
+    links.reduce_bytes_per_us = 0;
+    // A link for each pair: all parts at once.
+    links.inside.sharing = PTOWSP_LINK_PAIR;
+    assert_int_equal(time_of(c, PTOWSP_ALGORITHM_DIRECT, &links), 2 * (1 + 1) * us);
+    // 3 ranks. All of 0 comes from 1 in 5; the message of 2 is there at 9, behind it on one port. 0
+    // sends from 5 to 9, and to 1 from 9 to 13.
+    links.inside.sharing = PTOWSP_LINK_PORT;
+    c.members = 3;
+    assert_int_equal(time_of(c, PTOWSP_ALGORITHM_DOUBLING, &links), (5 + 4 + 4 + 1) * us);
+    // Parts of 334, 333 and 333. The first two of 2 come behind all of 1, 4 + 2.668 + 1; then 0
+    // sends one to 1, 1.332 + 1.
+    c.kind = PTOWSP_REDUCE_SCATTER;
+    assert_int_equal(time_of(c, PTOWSP_ALGORITHM_DOUBLING, &links), 10 * us);
+    // A tree of 5: the root sends three times.
+    c.kind = PTOWSP_BROADCAST;
+    c.members = 5;
+    assert_int_equal(time_of(c, PTOWSP_ALGORITHM_DOUBLING, &links), (3 * 4 + 1) * us);
+    assert_int_equal(time_of(c, PTOWSP_ALGORITHM_DIRECT, &links), (4 * 4 + 1) * us);
+    // Nodes of 2 with a link of 0.5 byte/ns, 3 us: 4 messages of 2 us cross it each way.
+    c.kind = PTOWSP_ALL_TO_ALL;
+    c.members = 4;
+    links.node_size = 2;
+    links.between.latency_ps = 3 * us;
+    links.between.bytes_per_us = 500;
+    links.between.sharing = PTOWSP_LINK_NODE;
+    assert_int_equal(time_of(c, PTOWSP_ALGORITHM_DIRECT, &links), (4 * 2 + 3) * us);
+    // Half of it within nodes, 2 + 1. Then a quarter of each place between nodes, in turn: from 3 to 5
+    // and 5 to 7, there at 8 and 10; back from 10 to 12, there at 15. Within nodes again, 2 + 1.
+    c.kind = PTOWSP_ALL_REDUCE;
+    c.node_size = 2;
+    assert_int_equal(time_of(c, PTOWSP_ALGORITHM_HIERARCHICAL, &links), 18 * us);
+}
+
+static void ranks__the_cheapest_algorithm_is_chosen_and_explained(void **state) {
+    (void)state;
+    ptowsp_context *context = context_of(NULL);
+    const ptowsp_link link = {1000000, 1000, PTOWSP_LINK_PORT};
+    ptowsp_links links;
+    memset(&links, 0, sizeof links);
+    links.name = "paper";
+    links.inside = links.between = link;
+    ptowsp_collective c;
+    memset(&c, 0, sizeof c);
+    c.dtype = PTOWSP_F32;
+    c.count = 1000;
+    c.members = 4;
+    char line[200];
+    ptowsp_text_buffer buffer = {line, sizeof line, 0};
+    assert_int_equal(ptowsp_collective_choose(context, &c, &links, ptowsp_text_to_buffer(&buffer)),
+                     PTOWSP_OK);
+    assert_string_equal(line, "all_reduce of 4 ranks, 4000 bytes, on paper: direct 8.00 us, "
+                              "doubling 10.00 us, ring 12.00 us\n");
+    assert_int_equal(c.algorithm, PTOWSP_ALGORITHM_DIRECT);
+    assert_int_equal(c.node_size, 4);
+    // Two ranks: all take 2 us but doubling, which sends all of 4 bytes once: 1.004 us.
+    c.members = 2;
+    c.count = 1;
+    assert_int_equal(ptowsp_collective_choose(context, &c, &links, ptowsp_text_to_buffer(&buffer)),
+                     PTOWSP_OK);
+    assert_string_equal(line, "all_reduce of 2 ranks, 4 bytes, on paper: doubling 1.00 us, "
+                              "direct 2.01 us, ring 2.01 us\n");
+    // 16 ranks on two nodes of 910B: within nodes 7 links are as fast as one.
+    links = ptowsp_links_make(PTOWSP_LINKS_ASCEND_910B);
+    c.members = 16;
+    c.count = 1 << 22;
+    assert_int_equal(ptowsp_collective_choose(context, &c, &links, ptowsp_text_to_buffer(&buffer)),
+                     PTOWSP_OK);
+    assert_int_equal(c.node_size, 8);
+    ptowsp_context_destroy(context);
+}
+
+// -- plans ----------------------------------------------------------------------------------------
+
+static void ranks__plans_are_printed(void **state) {
+    (void)state;
+    ptowsp_collective c;
+    memset(&c, 0, sizeof c);
+    c.dtype = PTOWSP_I32;
+    c.count = 5;
+    c.members = 2;
+    c.first = 1;
+    c.stride = 3;
+    c.algorithm = PTOWSP_ALGORITHM_RING;
+    char text[500];
+    ptowsp_text_buffer buffer = {text, sizeof text, 0};
+    ptowsp_collective_print(&c, 0, ptowsp_text_to_buffer(&buffer));
+    assert_string_equal(text, "   0  copy     out[0, 5) = in[0, 5)\n"
+                              "   1  send     out[3, 5) to rank 4\n"
+                              "   1  receive  scratch[0, 3) from rank 4\n"
+                              "   1  reduce   out[0, 3) on the right of scratch[0, 3)\n"
+                              "   2  send     out[0, 3) to rank 4\n"
+                              "   2  receive  out[3, 5) from rank 4\n");
+    ptowsp_collective_step steps[6];
+    ptowsp_collective_size size;
+    assert_int_equal(ptowsp_collective_plan(NULL, &c, 0, steps, 5, &size), PTOWSP_BUFFER_OVERFLOW);
+    assert_int_equal(size.step_count, 6);
+    assert_int_equal(ptowsp_collective_plan(NULL, &c, 0, steps, 6, &size), PTOWSP_OK);
+    assert_int_equal(size.scratch_count, 3);
+    assert_int_equal(size.send_count, 5);
+    assert_int_equal(size.round_count, 3);
+    assert_int_equal(steps[5].count, 2);
+}
+
+static void ranks__wrong_collectives_are_refused_with_a_text(void **state) {
+    (void)state;
+    ptowsp_context *context = context_of(NULL);
+    ptowsp_collective_size size;
+    ptowsp_collective good, c;
+    memset(&good, 0, sizeof good);
+    good.algorithm = PTOWSP_ALGORITHM_RING;
+    good.dtype = PTOWSP_F32;
+    good.count = 8;
+    good.members = 4;
+#define REFUSED(change, status, index, text)                                                       \
+    c = good;                                                                                      \
+    change;                                                                                        \
+    assert_int_equal(ptowsp_collective_plan(context, &c, 0, NULL, 0, &size), status);              \
+    test_error_is(context, status, index, text)
+    const uint64_t none = PTOWSP_NO_INDEX, counts[16] = {UINT64_MAX};
+    REFUSED(c.kind = (ptowsp_collective_kind)6, PTOWSP_INVALID_PARAMS, none,
+            "ranks: kind 6, algorithm 4, reduction 0: there is no such value");
+    REFUSED(c.dtype = PTOWSP_BOOL, PTOWSP_INVALID_PARAMS, none,
+            "ranks: all_reduce: elements of type bool");
+    REFUSED(c.members = 0, PTOWSP_INVALID_PARAMS, none, "ranks: all_reduce: no members");
+    REFUSED(c.members = 1025, PTOWSP_LIMIT_EXCEEDED, 1025,
+            "ranks: all_reduce: 1025 members from rank 0, each 1 on: at most 1024 ranks");
+    REFUSED(c.counts = counts, PTOWSP_INVALID_PARAMS, none,
+            "ranks: all_reduce: counts are of all_to_all, without count");
+    REFUSED((c.kind = PTOWSP_BROADCAST, c.root = 4), PTOWSP_INVALID_PARAMS, 4,
+            "ranks: broadcast: no member 4 of 4");
+    REFUSED(c.kind = PTOWSP_SEND, PTOWSP_UNSUPPORTED, none, "ranks: send has no ring");
+    REFUSED((c.algorithm = PTOWSP_ALGORITHM_HIERARCHICAL, c.node_size = 3), PTOWSP_UNSUPPORTED_SIZE,
+            3, "ranks: all_reduce: nodes of 3 do not divide 4 members");
+    REFUSED(c.count = UINT64_MAX / 8, PTOWSP_LIMIT_EXCEEDED, none,
+            "ranks: all_reduce: its bytes do not fit 63 bits");
+    REFUSED((c.kind = PTOWSP_ALL_TO_ALL, c.count = 0, c.counts = counts), PTOWSP_LIMIT_EXCEEDED,
+            none, "ranks: all_to_all: its bytes do not fit 63 bits");
+    REFUSED(c.algorithm = PTOWSP_ALGORITHM_AUTO, PTOWSP_INVALID_PARAMS, none,
+            "ranks: all_reduce: a plan needs an algorithm");
+    ptowsp_context_destroy(context);
+}
+
+// -- what goes wrong ------------------------------------------------------------------------------
+
+static void run_nothing(rank_job *job, ptowsp_context *context, ptowsp_ranks *ranks) {
+    (void)job, (void)context, (void)ranks;
+}
+
+static void ranks__other_fingerprints_are_an_error_on_all(void **state) {
+    (void)state;
+    rank_job jobs[P_MAX];
+    memset(jobs, 0, sizeof jobs);
+    for (uint32_t i = 0; i < 5; i++) {
+        jobs[i].fingerprint = i == 3 ? 0xbad : 0xc0de;
+    }
+    run_ranks(jobs, 5, 0, run_nothing, NULL);
+    for (uint32_t i = 0; i < 5; i++) {
+        assert_int_equal(jobs[i].created, PTOWSP_RANK_FAILED);
+        assert_int_equal(jobs[i].index, 3);
+        assert_string_equal(jobs[i].text, "ranks: rank 3 has another fingerprint than rank 0: "
+                                          "0000000000000bad, not 000000000000c0de");
+    }
+}
+
+static void run_other_counts(rank_job *job, ptowsp_context *context, ptowsp_ranks *ranks) {
+    (void)context;
+    uint64_t counts[9] = {1, 2, 3, 4, 0, 6, 7, 8, 9};
+    counts[4] = job->rank == 2;
+    uint32_t in[64] = {0}, out[64];
+    ptowsp_collective c;
+    memset(&c, 0, sizeof c);
+    c.kind = PTOWSP_ALL_TO_ALL;
+    c.algorithm = PTOWSP_ALGORITHM_DIRECT;
+    c.dtype = PTOWSP_U32;
+    c.members = 3;
+    c.counts = counts;
+    job->status = ptowsp_ranks_run(ranks, &c, in, out);
+    if (job->status == PTOWSP_RANK_FAILED) {  // and so is all after it
+        job->status = ptowsp_ranks_run(ranks, &c, in, out);
+    }
+}
+
+static void ranks__ragged_counts_that_disagree_are_an_error_on_all(void **state) {
+    (void)state;
+    rank_job jobs[P_MAX];
+    memset(jobs, 0, sizeof jobs);
+    run_ranks(jobs, 3, 0, run_other_counts, NULL);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(jobs[i].created, PTOWSP_OK);
+        assert_int_equal(jobs[i].status, PTOWSP_RANK_FAILED);
+        assert_string_equal(jobs[i].text, "ranks: this communicator has failed before");
+    }
+}
+
+// A transport that does something to the third message from rank 0 to rank 1.
+typedef struct bad_transport {
+    ptowsp_transport inner;
+    int fault;  // 1: cut short, 2: twice, 3: lost, 4: another tag, 5: longer
+    int sent;
+    bool is_again;
+    uint64_t tag, size;
+    char data[64];
+} bad_transport;
+
+static ptowsp_status bad_send(void *user, uint32_t peer, uint64_t tag, const void *data,
+                              uint64_t size) {
+    bad_transport *t = (bad_transport *)user;
+    char longer[64] = {0};
+    (void)longer;
+    const int third = ++t->sent == 3;
+    t->is_again = third && t->fault == 2;
+    t->tag = tag;
+    t->size = size;
+    memcpy(t->data, data, size);
+    return t->inner.send(t->inner.user, peer,
+                         third && t->fault == 3   ? tag + 1
+                         : third && t->fault == 4 ? tag ^ UINT64_C(1) << 40
+                                                  : tag,
+                         t->data,
+                         third && t->fault == 1   ? size - 1
+                         : third && t->fault == 5 ? size + 1
+                                                  : size);
+}
+
+static ptowsp_status bad_receive(void *user, uint32_t peer, void *data, uint64_t capacity) {
+    bad_transport *t = (bad_transport *)user;
+    return t->inner.receive(t->inner.user, peer, data, capacity);
+}
+
+static ptowsp_status bad_test(void *user, uint32_t peer, bool is_send, bool *is_done, uint64_t *tag,
+                              uint64_t *size) {
+    bad_transport *t = (bad_transport *)user;
+    const ptowsp_status status = t->inner.test(t->inner.user, peer, is_send, is_done, tag, size);
+    if (is_send && *is_done && t->is_again) {
+        t->is_again = *is_done = false;
+        t->inner.send(t->inner.user, peer, t->tag, t->data, t->size);
+    }
+    return status;
+}
+
+static void bad_cancel(void *user, uint32_t peer, bool is_send) {
+    bad_transport *t = (bad_transport *)user;
+    t->inner.cancel(t->inner.user, peer, is_send);
+}
+
+static void bad_close(void *user, bool has_failed) {
+    bad_transport *t = (bad_transport *)user;
+    t->inner.close(t->inner.user, has_failed);
+}
+
+static void run_sends(rank_job *job, ptowsp_context *context, ptowsp_ranks *ranks) {
+    (void)context;
+    uint32_t in[4] = {1, 2, 3, 4}, out[4];
+    ptowsp_collective c;
+    memset(&c, 0, sizeof c);
+    c.kind = PTOWSP_SEND;
+    c.algorithm = PTOWSP_ALGORITHM_DIRECT;
+    c.dtype = PTOWSP_U32;
+    c.members = 2;
+    c.count = 4;
+    c.target = 1;
+    for (int i = 0; i < 5 && job->status == PTOWSP_OK; i++) {
+        job->status = ptowsp_ranks_run(ranks, &c, in, out);
+    }
+}
+
+static void ranks__messages_that_are_wrong_are_found(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "ranks: send: message 2 of rank 0 has 15 bytes, not 16",
+        "ranks: send: message 2 of rank 0 came twice or late, due is 3",
+        "ranks: send: message 3 of rank 0 came too early, due is 2",
+        "ranks: send: rank 0 runs another collective, or of other sizes",
+        "ranks: send: a message of rank 0 is longer than 16 bytes"};
+    for (int fault = 1; fault <= 5; fault++) {
+        ptowsp_context *context = context_of(NULL);
+        ptowsp_hub *hub = hub_of(context, 2, 0, false);
+        bad_transport bad;
+        memset(&bad, 0, sizeof bad);
+        bad.inner = ptowsp_hub_transport(hub, 0);
+        bad.fault = fault;
+        rank_job jobs[P_MAX];
+        memset(jobs, 0, sizeof jobs);
+        const ptowsp_transport wrong = {&bad,     bad_send,   bad_receive,
+                                        bad_test, bad_cancel, bad_close};
+        jobs[0].transport = wrong;
+        jobs[1].transport = ptowsp_hub_transport(hub, 1);
+        run_ranks(jobs, 2, 0, run_sends, NULL);
+        assert_int_equal(jobs[1].status, PTOWSP_RANK_FAILED);
+        assert_string_equal(jobs[1].text, texts[fault - 1]);
+        ptowsp_hub_destroy(hub);
+        ptowsp_context_destroy(context);
+    }
+}
+
+// Rank 1 computes for ever; a rank that has ended well is missed, too.
+static void run_late(rank_job *job, ptowsp_context *context, ptowsp_ranks *ranks) {
+    (void)context;
+    float x = 1, y = 0;
+    ptowsp_collective c;
+    memset(&c, 0, sizeof c);
+    c.algorithm = PTOWSP_ALGORITHM_RING;
+    c.dtype = PTOWSP_F32;
+    c.members = 3;
+    c.count = 1;
+    if (job->rank == 1) {
+        if (job->user) {
+            return;
+        }
+        nap(200);
+    }
+    job->status = ptowsp_ranks_run(ranks, &c, &x, &y);
+}
+
+static void ranks__a_rank_that_does_not_answer_is_an_error(void **state) {
+    (void)state;
+    for (int ends = 0; ends < 2; ends++) {
+        rank_job jobs[P_MAX];
+        memset(jobs, 0, sizeof jobs);
+        for (uint32_t i = 0; i < 3; i++) {
+            jobs[i].time_limit_ns = ends ? 0 : 50000000;
+        }
+        run_ranks(jobs, 3, 0, run_late, ends ? jobs : NULL);
+        bool has_timed_out = false;
+        for (uint32_t i = 0; i < 3; i++) {
+            assert_int_equal(jobs[i].created, PTOWSP_OK);
+            has_timed_out = has_timed_out || jobs[i].status == PTOWSP_TIMED_OUT;
+            assert_true(jobs[i].status == PTOWSP_TIMED_OUT ||
+                        jobs[i].status == PTOWSP_RANK_FAILED || (ends && i == 1));
+        }
+        assert_int_equal(has_timed_out, !ends);
+    }
+}
+
+// -- processes ------------------------------------------------------------------------------------
+
+// A child: exits with 0 when all went well, 1 after an error of another rank, 2 for wrong results.
+static int child_main(ptowsp_hub *hub, uint32_t rank, uint32_t count, uint32_t rounds) {
+    ptowsp_context *context = NULL;
+    if (ptowsp_context_create(NULL, &context) != PTOWSP_OK) {
+        return 3;
+    }
+    ptowsp_ranks_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.rank = rank;
+    desc.rank_count = count;
+    desc.transport = ptowsp_hub_transport(hub, rank);
+    desc.time_limit_ns = UINT64_C(300000000);
+    ptowsp_ranks *ranks = NULL;
+    ptowsp_status status = ptowsp_ranks_create(context, &desc, &ranks);
+    ptowsp_collective c;
+    memset(&c, 0, sizeof c);
+    c.dtype = PTOWSP_I32;
+    c.members = count;
+    c.count = 37;
+    int32_t x[37], y[37];
+    for (uint32_t i = 0; status == PTOWSP_OK && i < rounds; i++) {
+        c.algorithm = (ptowsp_algorithm)(i % 5);
+        for (int32_t k = 0; k < 37; k++) {
+            x[k] = (int32_t)(rank * i) + k;
+        }
+        status = ptowsp_ranks_run(ranks, &c, x, y);
+        const int32_t due = (int32_t)(count * (count - 1) / 2 * i);
+        for (int32_t k = 0; status == PTOWSP_OK && k < 37; k++) {
+            if (y[k] != due + (int32_t)count * k) {
+                return 2;
+            }
+        }
+    }
+    ptowsp_ranks_destroy(ranks);
+    ptowsp_context_destroy(context);
+    return status == PTOWSP_OK                                          ? 0
+           : status == PTOWSP_RANK_FAILED || status == PTOWSP_TIMED_OUT ? 1
+                                                                        : 3;
+}
+
+static void start_children(ptowsp_hub *hub, pid_t *pids, uint32_t count, uint32_t rounds) {
+    fflush(NULL);
+    for (uint32_t i = 0; i < count; i++) {
+        pids[i] = fork();
+        assert_true(pids[i] >= 0);
+        if (pids[i] == 0) {
+            _exit(child_main(hub, i, count, rounds));
+        }
+    }
+}
+
+static void ranks__processes_share_a_hub(void **state) {
+    (void)state;
+    ptowsp_context *context = context_of(NULL);
+    ptowsp_hub *hub = hub_of(context, 4, 64, true);
+    pid_t pids[4];
+    start_children(hub, pids, 4, 50);
+    for (uint32_t i = 0; i < 4; i++) {
+        int code = -1;
+        assert_int_equal(waitpid(pids[i], &code, 0), pids[i]);
+        assert_true(WIFEXITED(code) && WEXITSTATUS(code) == 0);
+    }
+    ptowsp_hub_destroy(hub);
+    ptowsp_context_destroy(context);
+}
+
+static void ranks__when_a_process_is_killed_all_others_end(void **state) {
+    (void)state;
+    uint64_t seed = test_seed();
+    for (int round = 0; TEST_ROUNDS(round, 5); round++) {
+        ptowsp_context *context = context_of(NULL);
+        ptowsp_hub *hub = hub_of(context, 4, 64, true);
+        pid_t pids[4];
+        const uint32_t victim = (uint32_t)(test_random(&seed) % 4);
+        start_children(hub, pids, 4, UINT32_MAX);
+        nap(test_random(&seed) % 30);
+        kill(pids[victim], SIGKILL);
+        const uint64_t killed = ptowsp_clock_ns();
+        for (uint32_t i = 0; i < 4; i++) {
+            int code = -1;
+            assert_int_equal(waitpid(pids[i], &code, 0), pids[i]);
+            assert_true(i == victim ? WIFSIGNALED(code)
+                                    : WIFEXITED(code) && WEXITSTATUS(code) == 1);
+        }
+        assert_true(ptowsp_clock_ns() - killed < UINT64_C(5000000000));
+        ptowsp_hub_destroy(hub);
+        ptowsp_context_destroy(context);
+    }
+}
+
+// -- memory ---------------------------------------------------------------------------------------
+
+static void run_twice(rank_job *job, ptowsp_context *context, ptowsp_ranks *ranks) {
+    (void)context;
+    float x[40] = {1}, y[40];
+    ptowsp_collective c;
+    memset(&c, 0, sizeof c);
+    c.dtype = PTOWSP_F32;
+    c.members = job->count;
+    c.count = 40;
+    job->status = ptowsp_ranks_run(ranks, &c, x, y);
+    const size_t allocations = job->memory.allocations;
+    if (job->status == PTOWSP_OK) {
+        job->status = ptowsp_ranks_run(ranks, &c, x, y);
+        if (job->status == PTOWSP_OK && job->memory.allocations != allocations) {
+            job->status = PTOWSP_LEAKED;
+        }
+    }
+}
+
+static void ranks__every_allocation_may_be_refused(void **state) {
+    (void)state;
+    bool is_done = false;
+    for (size_t n = 2; !is_done; n++) {  // the first is the test's context and its pool
+        rank_job jobs[P_MAX];
+        memset(jobs, 0, sizeof jobs);
+        jobs[1].has_context = true;
+        jobs[1].memory.refuse_at = n < 3 ? 3 : n;
+        run_ranks(jobs, 3, 0, run_twice, NULL);
+        is_done = jobs[1].memory.allocations < jobs[1].memory.refuse_at;
+        const ptowsp_status due = is_done ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY;
+        assert_int_equal(jobs[1].created == PTOWSP_OK ? jobs[1].status : jobs[1].created, due);
+        for (uint32_t i = 0; i < 3; i += 2) {
+            const ptowsp_status status =
+                jobs[i].created == PTOWSP_OK ? jobs[i].status : jobs[i].created;
+            assert_int_equal(status, is_done ? PTOWSP_OK : PTOWSP_RANK_FAILED);
+        }
+        assert_int_equal(jobs[1].memory.live_blocks, 0);
+    }
+    test_memory memory;
+    memset(&memory, 0, sizeof memory);
+    ptowsp_context *context = context_of(&memory);
+    const ptowsp_hub_desc desc = {3, 0, false};
+    for (size_t n = 1; n <= 3; n++) {
+        ptowsp_hub *hub = NULL;
+        memory.refuse_at = memory.allocations + n;
+        assert_int_equal(ptowsp_hub_create(context, &desc, &hub),
+                         n < 3 ? PTOWSP_OUT_OF_MEMORY : PTOWSP_OK);
+        ptowsp_hub_destroy(hub);
+    }
+    ptowsp_context_destroy(context);
+    assert_int_equal(memory.live_blocks, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranks__processes_share_a_hub),
+        cmocka_unit_test(ranks__when_a_process_is_killed_all_others_end),
+        cmocka_unit_test(ranks__plans_are_printed),
+        cmocka_unit_test(ranks__wrong_collectives_are_refused_with_a_text),
+        cmocka_unit_test(ranks__times_are_those_worked_out_on_paper),
+        cmocka_unit_test(ranks__the_cheapest_algorithm_is_chosen_and_explained),
+        cmocka_unit_test(ranks__every_collective_is_as_documented_bit_for_bit),
+        cmocka_unit_test(ranks__lines_of_a_mesh_exchange_ragged_counts),
+        cmocka_unit_test(ranks__sums_are_near_those_in_double),
+        cmocka_unit_test(ranks__other_fingerprints_are_an_error_on_all),
+        cmocka_unit_test(ranks__ragged_counts_that_disagree_are_an_error_on_all),
+        cmocka_unit_test(ranks__messages_that_are_wrong_are_found),
+        cmocka_unit_test(ranks__a_rank_that_does_not_answer_is_an_error),
+        cmocka_unit_test(ranks__every_allocation_may_be_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
