@@ -32,9 +32,9 @@ PTOWSP_AICORE inline void set_result(PTOWSP_GM wsp_task *task, ptowsp_cycles res
     int64_t status = static_cast<int64_t>(result);
     bool is_failed = result > PTOWSP_CYCLES_MAX;
     task->cycles = is_failed ? 0 : result;
-    task->status = !is_failed                   ? PTOWSP_OK
+    task->status = !is_failed                     ? PTOWSP_OK
                    : status >= PTOWSP_RANK_FAILED ? static_cast<int32_t>(status)
-                                                : static_cast<int32_t>(PTOWSP_KERNEL_FAILED);
+                                                  : static_cast<int32_t>(PTOWSP_KERNEL_FAILED);
     task->fault = 0;
 }
 
