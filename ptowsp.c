@@ -71461,10 +71461,10 @@ PWSP_INTERNAL void pwsp_collective_visit(const ptowsp_collective *collective, ui
 
 #include <inttypes.h>
 
-static const char *const pwsp_collective_names[] = {"all_reduce", "reduce_scatter", "all_gather",
-                                                    "all_to_all", "broadcast",      "send"};
-static const char *const pwsp_algorithm_names[] = {"auto", "direct", "doubling", "hierarchical",
-                                                   "ring"};
+static const char pwsp_collective_names[][16] = {"all_reduce", "reduce_scatter", "all_gather",
+                                                 "all_to_all", "broadcast",      "send"};
+static const char pwsp_algorithm_names[][16] = {"auto", "direct", "doubling", "hierarchical",
+                                                "ring"};
 
 const char *ptowsp_collective_name(ptowsp_collective_kind kind) {
     return (uint32_t)kind <= PTOWSP_SEND ? pwsp_collective_names[kind] : "none";
@@ -71478,11 +71478,7 @@ PWSP_INTERNAL ptowsp_status pwsp_ranks_fail(ptowsp_context *context, ptowsp_stat
                                             uint64_t index, const char *format, ...) {
     if (context) {
         char text[PWSP_ERROR_TEXT_MAX - 8];
-        ptowsp_text_buffer buffer = {text, sizeof text, 0};
-        va_list args;
-        va_start(args, format);
-        pwsp_text_vformat(ptowsp_text_to_buffer(&buffer), format, args);
-        va_end(args);
+        PWSP_TEXT_FORMAT_INTO(text, format);
         pwsp_fail(context, status, index, "ranks: %s", text);
     }
     return status;
@@ -71605,7 +71601,7 @@ ptowsp_status ptowsp_collective_plan(ptowsp_context *context, const ptowsp_colle
 }
 
 static void pwsp_collective_say(void *user, const ptowsp_collective_step *s) {
-    static const char *const spaces[] = {"in", "out", "scratch"};
+    static const char spaces[][8] = {"in", "out", "scratch"};
     const ptowsp_text text = *(const ptowsp_text *)user;
     const char *from = spaces[s->from], *to = spaces[s->to];
     pwsp_text_format(text, "%4" PRIu32 "  ", s->round);
@@ -71879,7 +71875,7 @@ PWSP_INTERNAL ptowsp_status pwsp_links_check(ptowsp_context *context, const ptow
 }
 
 ptowsp_links ptowsp_links_make(ptowsp_links_of machine) {
-    static const ptowsp_links known[] = {
+    const ptowsp_links known[] = {
         {"ascend_910b",
          8,
          {2000000, 28000, PTOWSP_LINK_PAIR},
@@ -72873,8 +72869,8 @@ static uint64_t pwsp_links_hash(const ptowsp_links *links) {
 
 // Do all ranks have one version, program and links?
 static ptowsp_status pwsp_ranks_compare(ptowsp_ranks *r, uint64_t fingerprint, uint64_t *records) {
-    static const char *const differences[] = {"version of the library", "fingerprint", "links",
-                                              "rank"};
+    static const char differences[][24] = {"version of the library", "fingerprint", "links",
+                                           "rank"};
     const uint64_t own[PWSP_RECORD] = {
         ptowsp_hash(PTOWSP_HASH_START, ptowsp_version(), strlen(ptowsp_version())), fingerprint,
         pwsp_links_hash(&r->links), r->rank};

@@ -4,10 +4,10 @@
 
 #include <inttypes.h>
 
-static const char *const pwsp_collective_names[] = {"all_reduce", "reduce_scatter", "all_gather",
-                                                    "all_to_all", "broadcast",      "send"};
-static const char *const pwsp_algorithm_names[] = {"auto", "direct", "doubling", "hierarchical",
-                                                   "ring"};
+static const char pwsp_collective_names[][16] = {"all_reduce", "reduce_scatter", "all_gather",
+                                                 "all_to_all", "broadcast",      "send"};
+static const char pwsp_algorithm_names[][16] = {"auto", "direct", "doubling", "hierarchical",
+                                                "ring"};
 
 const char *ptowsp_collective_name(ptowsp_collective_kind kind) {
     return (uint32_t)kind <= PTOWSP_SEND ? pwsp_collective_names[kind] : "none";
@@ -21,11 +21,7 @@ PWSP_INTERNAL ptowsp_status pwsp_ranks_fail(ptowsp_context *context, ptowsp_stat
                                             uint64_t index, const char *format, ...) {
     if (context) {
         char text[PWSP_ERROR_TEXT_MAX - 8];
-        ptowsp_text_buffer buffer = {text, sizeof text, 0};
-        va_list args;
-        va_start(args, format);
-        pwsp_text_vformat(ptowsp_text_to_buffer(&buffer), format, args);
-        va_end(args);
+        PWSP_TEXT_FORMAT_INTO(text, format);
         pwsp_fail(context, status, index, "ranks: %s", text);
     }
     return status;
@@ -148,7 +144,7 @@ ptowsp_status ptowsp_collective_plan(ptowsp_context *context, const ptowsp_colle
 }
 
 static void pwsp_collective_say(void *user, const ptowsp_collective_step *s) {
-    static const char *const spaces[] = {"in", "out", "scratch"};
+    static const char spaces[][8] = {"in", "out", "scratch"};
     const ptowsp_text text = *(const ptowsp_text *)user;
     const char *from = spaces[s->from], *to = spaces[s->to];
     pwsp_text_format(text, "%4" PRIu32 "  ", s->round);

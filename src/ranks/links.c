@@ -239,7 +239,7 @@ PWSP_INTERNAL ptowsp_status pwsp_links_check(ptowsp_context *context, const ptow
 }
 
 ptowsp_links ptowsp_links_make(ptowsp_links_of machine) {
-    static const ptowsp_links known[] = {
+    const ptowsp_links known[] = {
         {"ascend_910b",
          8,
          {2000000, 28000, PTOWSP_LINK_PAIR},

@@ -471,8 +471,8 @@ static uint64_t pwsp_links_hash(const ptowsp_links *links) {
 
 // Do all ranks have one version, program and links?
 static ptowsp_status pwsp_ranks_compare(ptowsp_ranks *r, uint64_t fingerprint, uint64_t *records) {
-    static const char *const differences[] = {"version of the library", "fingerprint", "links",
-                                              "rank"};
+    static const char differences[][24] = {"version of the library", "fingerprint", "links",
+                                           "rank"};
     const uint64_t own[PWSP_RECORD] = {
         ptowsp_hash(PTOWSP_HASH_START, ptowsp_version(), strlen(ptowsp_version())), fingerprint,
         pwsp_links_hash(&r->links), r->rank};
