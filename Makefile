@@ -102,7 +102,7 @@ $(BUILD)/%_test: $(BUILD)/tests/%_test.o $(BUILD)/libtested.a
 # Files of emitted trees that are the same in all of them; tests bring program and kernels along.
 TREE_PATHS   := -I. -I$(BUILD)/include -Itests/cann_stub $(addprefix -I$(TREE)/,include aicpu aicore host)
 TREE_OBJECTS := $(patsubst $(TREE)/%.cpp,$(BUILD)/tree/%.o,$(wildcard $(TREE)/aicpu/*.cpp \
-    $(TREE)/aicore/wsp_worker.cpp $(TREE)/host/wsp_[blr]*.cpp))
+    $(TREE)/aicore/wsp_worker.cpp $(TREE)/host/wsp_[blrt]*.cpp))
 
 # The library's part of them, which is written only where it changes.
 CORE := $(BUILD)/include/wsp_core.made
@@ -151,7 +151,7 @@ $(BUILD)/npu_runtime_test: $(SAMPLE)
 TREE_OPTIONS := -O0 -include $(abspath $(BUILD))/npu/system.h
 TREE_FLAGS   := $(shell sed -n '/define NPU_FLAGS/,/"$$/s/.*"\(.*\)"$$/\1/p' src/npu/npu_build.h)
 TREE_TESTS   := $(patsubst %,$(BUILD)/npu_%_test.passed,equal error execute loop_tree oracle \
-    oracle_pipeline own plan)
+    oracle_pipeline own plan transient)
 
 $(BUILD)/npu/system.h.gch: tests/npu_system.h
 	@mkdir -p $(@D)

@@ -12813,6 +12813,7 @@ typedef struct pwsp_lifetime {
 
 // An item. Its lifetimes are in order, without a point in common.
 typedef struct pwsp_placed {
+    const char *name;  // for errors
     uint64_t bytes;   // a multiple of the alignment that offsets shall have
     uint64_t offset;  // found here; 0 without bytes
     uint32_t first_lifetime, lifetime_count;
@@ -14573,6 +14574,30 @@ PWSP_INTERNAL ptowsp_status pwsp_verify_csr(pwsp_error *error, const char *axis,
 PWSP_INTERNAL ptowsp_status pwsp_verify_tensor(pwsp_error *error, const char *name,
                                                const pwsp_bound_tensor *tensor);
 
+// -- transient tensors ----------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_fail_transient(pwsp_error *error, const char *tensor);
+
+// Binds a transient tensor of a shape without memory, stores what it takes of the block in its item,
+// and adds that to *sum.
+PWSP_INTERNAL ptowsp_status pwsp_transient_size(pwsp_error *error, const ptowsp_tensor_desc *desc,
+                                                const int64_t shape[PTOWSP_TENSOR_RANK_MAX],
+                                                pwsp_bound_tensor *out_tensor, pwsp_placed *item,
+                                                uint64_t *sum);
+
+// The error for a size that reads outside of an array, as `text` says.
+PWSP_INTERNAL ptowsp_status pwsp_transient_fail_size(pwsp_error *error, const char *tensor,
+                                                     ptowsp_status status, uint64_t index,
+                                                     const char *text);
+
+// The errors for a block that is not aligned, and for one that is too small: that names the place that needs
+// most, and the largest items that live there.
+PWSP_INTERNAL ptowsp_status pwsp_transient_fail_align(pwsp_error *error);
+PWSP_INTERNAL ptowsp_status pwsp_transient_fail_room(pwsp_error *error, const pwsp_placed *items,
+                                                     uint32_t count, const pwsp_lifetime *lifetimes,
+                                                     const pwsp_placement *placement,
+                                                     const char *place, uint64_t size);
+
 #endif
 
 // =================================================================================================
@@ -14919,6 +14944,98 @@ PWSP_INTERNAL ptowsp_status pwsp_verify_tensor(pwsp_error *error, const char *na
                ? PTOWSP_OK
                : pwsp_error_set(error, PTOWSP_UNBOUND, PTOWSP_NO_INDEX,
                                 "run: tensor %s is bound without data", name);
+}
+
+// -- transient tensors ----------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_fail_transient(pwsp_error *error, const char *tensor) {
+    return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                          "bind: tensor %s is transient: executions give it memory", tensor);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_transient_fail_align(pwsp_error *error) {
+    return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                          "bind: the block of transient tensors is not aligned to %d bytes",
+                          PTOWSP_TRANSIENT_ALIGN);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_transient_size(pwsp_error *error, const ptowsp_tensor_desc *desc,
+                                                const int64_t shape[PTOWSP_TENSOR_RANK_MAX],
+                                                pwsp_bound_tensor *out_tensor, pwsp_placed *item,
+                                                uint64_t *sum) {
+    const uint64_t align = PTOWSP_TRANSIENT_ALIGN;
+    ptowsp_buffer buffer;
+    memset(&buffer, 0, sizeof buffer);
+    buffer.rank = desc->rank;
+    for (uint32_t i = 0; i < desc->rank; i++) {
+        buffer.shape[i] = shape[i];
+    }
+    ptowsp_status status = pwsp_bind_check_tensor(error, desc, &buffer, out_tensor);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    bool takes_room = out_tensor->high >= 0 && item->lifetime_count > 0;
+    uint64_t bytes = takes_room ? (uint64_t)(out_tensor->high + 1) * out_tensor->element_size : 0;
+    item->name = desc->name;
+    item->bytes = (bytes + align - 1) / align * align;
+    *sum += item->bytes;  // each at most 2^61
+    return *sum <= UINT64_C(1) << 61
+               ? PTOWSP_OK
+               : pwsp_error_set(error, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                                "run: transient tensors, up to %s, take more than 2^61 bytes",
+                                desc->name);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_transient_fail_size(pwsp_error *error, const char *tensor,
+                                                     ptowsp_status status, uint64_t index,
+                                                     const char *text) {
+    return pwsp_error_set(error, status, index, "run: the size of transient tensor %s: %s", tensor,
+                          text);
+}
+
+static bool pwsp_placed_is_alive(const pwsp_placed *item, const pwsp_lifetime *lifetimes,
+                                 uint32_t point) {
+    bool is_alive = false;
+    for (uint32_t i = 0; i < item->lifetime_count; i++) {
+        const pwsp_lifetime *lifetime = &lifetimes[item->first_lifetime + i];
+        is_alive = is_alive || (lifetime->first <= point && point <= lifetime->last);
+    }
+    return is_alive;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_transient_fail_room(pwsp_error *error, const pwsp_placed *items,
+                                                     uint32_t count, const pwsp_lifetime *lifetimes,
+                                                     const pwsp_placement *placement,
+                                                     const char *place, uint64_t size) {
+    const pwsp_placed *named[4];
+    const uint32_t named_max = 4;
+    uint32_t named_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!pwsp_placed_is_alive(&items[i], lifetimes, placement->point) || !items[i].bytes) {
+            continue;
+        }
+        uint32_t at = named_count < named_max ? named_count++ : named_max;
+        while (at > 0 && named[at - 1]->bytes < items[i].bytes) {
+            if (at < named_max) {
+                named[at] = named[at - 1];
+            }
+            at--;
+        }
+        if (at < named_max) {
+            named[at] = &items[i];
+        }
+    }
+    char list[PWSP_ERROR_TEXT_MAX / 2];
+    ptowsp_text_buffer buffer = {list, sizeof list, 0};
+    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    for (uint32_t i = 0; i < named_count; i++) {
+        pwsp_text_format(text, "%s%s %" PRIu64, i ? ", " : "", named[i]->name, named[i]->bytes);
+    }
+    return pwsp_error_set(error, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                          "run: transient tensors take %" PRIu64 " bytes, and there are %" PRIu64
+                          "; most at %s: %s. Smaller tiles there, or computing again what lives "
+                          "long, takes less",
+                          placement->peak, size, place, list);
 }
 
 // =================================================================================================
@@ -41973,7 +42090,7 @@ PWSP_INTERNAL ptowsp_status pwsp_schedule_check_target(ptowsp_context *context,
                                                        bool has_stream_key, ptowsp_target target);
 PWSP_INTERNAL ptowsp_status pwsp_schedule_check_tensor(ptowsp_context *context,
                                                        const ptowsp_tensor_desc *tensor,
-                                                       bool is_transient, ptowsp_target target);
+                                                       ptowsp_target target);
 
 // Is a row of the capability table what a resolved schedule, or a tensor, asks for?
 PWSP_INTERNAL bool pwsp_schedule_uses(const ptowsp_schedule *resolved, bool has_stream_key,
@@ -42039,7 +42156,7 @@ PWSP_INTERNAL bool pwsp_tensor_uses(const ptowsp_tensor_desc *tensor, bool is_tr
     ROW("location", "l2", PTOWSP_LOCATION_L2, PWSP_O, PWSP_O, PWSP_O)                              \
     ROW("location", "ub", PTOWSP_LOCATION_UB, PWSP_O, PWSP_O, PWSP_R)                              \
     ROW("location", "l1", PTOWSP_LOCATION_L1, PWSP_O, PWSP_O, PWSP_R)                              \
-    ROW("tensor", "transient", 0, PWSP_E, PWSP_E, PWSP_R)                                          \
+    ROW("tensor", "transient", 0, PWSP_E, PWSP_E, PWSP_E)                                          \
     ROW("driver", "aicpu", 0, PWSP_O, PWSP_O, PWSP_E)                                              \
     ROW("driver", "host", 1, PWSP_O, PWSP_O, PWSP_E)                                               \
     PWSP_KERNEL_RULES(ROW)
@@ -42398,15 +42515,9 @@ PWSP_INTERNAL ptowsp_status pwsp_schedule_check_target(ptowsp_context *context,
 
 PWSP_INTERNAL ptowsp_status pwsp_schedule_check_tensor(ptowsp_context *context,
                                                        const ptowsp_tensor_desc *tensor,
-                                                       bool is_transient, ptowsp_target target) {
+                                                       ptowsp_target target) {
     const pwsp_capability *row = pwsp_capability_find("location", (uint32_t)tensor->location);
-    const pwsp_capability *transient = pwsp_capability_find("tensor", 0);
-    PTOWSP_ASSERT(row && transient);
-    if (is_transient && transient->support[target] == PTOWSP_SUPPORT_REFUSED) {
-        return pwsp_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
-                         "tensor %s: target %s does not do transient tensors", tensor->name,
-                         ptowsp_target_name(target));
-    }
+    PTOWSP_ASSERT(row);
     return row->support[target] != PTOWSP_SUPPORT_REFUSED
                ? PTOWSP_OK
                : pwsp_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
@@ -48944,6 +49055,31 @@ ptowsp_tensor_info ptowsp_program_tensor_at(const ptowsp_program *program, uint3
     return info;
 }
 
+uint32_t ptowsp_program_transient_count(const ptowsp_program *program) {
+    return (uint32_t)program->transients.count;
+}
+
+ptowsp_transient_info ptowsp_program_transient_at(const ptowsp_program *program, uint32_t i) {
+    const pwsp_transient *from = PWSP_READ(program, transients, pwsp_transient, i);
+    ptowsp_transient_info info = {from->tensor, {0}, from->first_lifetime, from->lifetime_count};
+    uint32_t rank = PWSP_PROGRAM_AT(program, tensors, ptowsp_tensor_desc, from->tensor)->rank;
+    for (uint32_t j = 0; j < rank; j++) {
+        info.sizes[j] = ptowsp_program_value_at(program, from->first_code + j);
+    }
+    return info;
+}
+
+uint32_t ptowsp_program_point_count(const ptowsp_program *program) {
+    return (uint32_t)program->points.count;
+}
+
+void ptowsp_program_lifetime_at(const ptowsp_program *program, uint32_t i, uint32_t *out_first,
+                                uint32_t *out_last) {
+    const pwsp_lifetime *lifetime = PWSP_READ(program, lifetimes, pwsp_lifetime, i);
+    *out_first = lifetime->first;
+    *out_last = lifetime->last;
+}
+
 uint32_t ptowsp_program_variable_count(const ptowsp_program *program) {
     return pwsp_read_count(&program->variables);
 }
@@ -49097,8 +49233,7 @@ ptowsp_status ptowsp_program_check(ptowsp_context *context, const ptowsp_program
     for (uint32_t i = 1; status == PTOWSP_OK && i < program->tensors.count; i++) {
         if (program->tensor_is_used[i]) {
             status = pwsp_schedule_check_tensor(
-                context, PWSP_PROGRAM_AT(program, tensors, ptowsp_tensor_desc, i),
-                program->tensor_is_transient[i], target);
+                context, PWSP_PROGRAM_AT(program, tensors, ptowsp_tensor_desc, i), target);
         }
     }
     return status;
@@ -55401,23 +55536,20 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_tensor(pwsp_bindings *bindings, const char
     if (id == 0) {
         return status;
     }
-    if (bindings->program->tensor_is_transient[id]) {
-        return pwsp_fail(bindings->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "bind: tensor %s is transient: executions give it memory", tensor);
-    }
     pwsp_error error;
-    status = pwsp_bind_check_tensor(
-        &error, PWSP_PROGRAM_AT(bindings->program, tensors, ptowsp_tensor_desc, id), buffer,
-        &bindings->tensors[id]);
+    status = bindings->program->tensor_is_transient[id]
+                 ? pwsp_bind_fail_transient(&error, tensor)
+                 : pwsp_bind_check_tensor(
+                       &error, PWSP_PROGRAM_AT(bindings->program, tensors, ptowsp_tensor_desc, id),
+                       buffer, &bindings->tensors[id]);
     return pwsp_bind_result(bindings, &error, status);
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_bind_transients(pwsp_bindings *bindings, void *block,
                                                  uint64_t size) {
     if ((uintptr_t)block % PTOWSP_TRANSIENT_ALIGN != 0) {
-        return pwsp_fail(bindings->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "bind: the block of transient tensors is not aligned to %d bytes",
-                         PTOWSP_TRANSIENT_ALIGN);
+        pwsp_error error;
+        return pwsp_bind_result(bindings, &error, pwsp_transient_fail_align(&error));
     }
     bindings->transients.block = (char *)block;
     bindings->transients.size = size;
@@ -55465,45 +55597,32 @@ static const ptowsp_tensor_desc *pwsp_transient_desc(const ptowsp_program *p, ui
 
 // -- sizes ----------------------------------------------------------------------------------------
 
-static ptowsp_status pwsp_transient_fail(const pwsp_bindings *bindings, const pwsp_error *error,
-                                         ptowsp_status status) {
-    return pwsp_fail(bindings->context, status, error->index, "%s", error->text);
+static ptowsp_status pwsp_transient_fail(const pwsp_bindings *bindings, const pwsp_error *error) {
+    return pwsp_fail(bindings->context, error->status, error->index, "%s", error->text);
 }
 
-// Binds a tensor of the present sizes, without memory; stores the bytes it takes in a block.
-static ptowsp_status pwsp_transient_size(pwsp_bindings *bindings, uint32_t i, uint64_t *out_bytes) {
+// The shape of a tensor by what is bound. False with an error of an array that is read outside.
+static bool pwsp_transient_shape(const pwsp_bindings *bindings, uint32_t i, int64_t *out_shape,
+                                 pwsp_error *error) {
     const ptowsp_program *p = bindings->program;
     const pwsp_transient *transient = PWSP_PROGRAM_AT(p, transients, pwsp_transient, i);
     const ptowsp_tensor_desc *desc = pwsp_transient_desc(p, i);
     const pwsp_code *codes = PWSP_PROGRAM_AT(p, codes, pwsp_code, transient->first_code);
-    ptowsp_buffer buffer;
-    pwsp_error error;
     pwsp_fault fault = {false, 0, 0};
-    memset(&buffer, 0, sizeof buffer);
-    buffer.rank = desc->rank;
     for (uint32_t j = 0; j < desc->rank; j++) {
-        buffer.shape[j] = desc->shape[j];
-        if (codes[j].expr) {
-            buffer.shape[j] =
-                (int64_t)pwsp_code_value((const pwsp_instruction *)p->instructions.items, codes[j],
-                                         bindings->initial, bindings->arrays, &fault);
-        }
+        out_shape[j] =
+            codes[j].expr
+                ? (int64_t)pwsp_code_value((const pwsp_instruction *)p->instructions.items,
+                                           codes[j], bindings->initial, bindings->arrays, &fault)
+                : desc->shape[j];
     }
     if (fault.is_set) {
         const pwsp_array_info *array = PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, fault.array);
-        ptowsp_status status =
-            pwsp_read_fail(&error, false, array->name, &bindings->arrays[fault.array], fault.index);
-        return pwsp_fail(bindings->context, status, error.index,
-                         "run: the size of transient tensor %s: %s", desc->name, error.text);
+        pwsp_error read;
+        pwsp_read_fail(&read, false, array->name, &bindings->arrays[fault.array], fault.index);
+        pwsp_transient_fail_size(error, desc->name, read.status, read.index, read.text);
     }
-    pwsp_bound_tensor *tensor = &bindings->tensors[transient->tensor];
-    ptowsp_status status = pwsp_bind_check_tensor(&error, desc, &buffer, tensor);
-    *out_bytes = 0;
-    if (status == PTOWSP_OK && tensor->high >= 0) {
-        uint64_t bytes = (uint64_t)(tensor->high + 1) * tensor->element_size;
-        *out_bytes = (bytes + PTOWSP_TRANSIENT_ALIGN - 1) & ~(uint64_t)(PTOWSP_TRANSIENT_ALIGN - 1);
-    }
-    return status == PTOWSP_OK ? status : pwsp_transient_fail(bindings, &error, status);
+    return !fault.is_set;
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_transients_find(pwsp_bindings *bindings) {
@@ -55512,24 +55631,19 @@ PWSP_INTERNAL ptowsp_status pwsp_transients_find(pwsp_bindings *bindings) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < p->transients.count; i++) {
         const pwsp_transient *transient = PWSP_PROGRAM_AT(p, transients, pwsp_transient, i);
-        uint64_t bytes;
-        ptowsp_status status = pwsp_transient_size(bindings, i, &bytes);
-        if (status != PTOWSP_OK) {
+        pwsp_placed *item = &t->placed[i];
+        uint64_t bytes = item->bytes;
+        int64_t shape[PTOWSP_TENSOR_RANK_MAX];
+        pwsp_error error;
+        item->first_lifetime = transient->first_lifetime;
+        item->lifetime_count = transient->lifetime_count;
+        if (!pwsp_transient_shape(bindings, i, shape, &error) ||
+            pwsp_transient_size(&error, pwsp_transient_desc(p, i), shape,
+                                &bindings->tensors[transient->tensor], item, &sum) != PTOWSP_OK) {
             t->is_found = false;
-            return status;
+            return pwsp_transient_fail(bindings, &error);
         }
-        bytes = transient->lifetime_count ? bytes : 0;
-        t->is_found = t->is_found && t->placed[i].bytes == bytes;
-        t->placed[i].bytes = bytes;
-        t->placed[i].first_lifetime = transient->first_lifetime;
-        t->placed[i].lifetime_count = transient->lifetime_count;
-        sum += bytes;  // each at most 2^61
-        if (sum > UINT64_C(1) << 61) {
-            t->is_found = false;
-            return pwsp_fail(bindings->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-                             "run: transient tensors, up to %s, take more than 2^61 bytes",
-                             pwsp_transient_desc(p, i)->name);
-        }
+        t->is_found = t->is_found && item->bytes == bytes;
     }
     if (!t->is_found) {
         t->placement = pwsp_placement_find(
@@ -55542,51 +55656,17 @@ PWSP_INTERNAL ptowsp_status pwsp_transients_find(pwsp_bindings *bindings) {
 
 // -- memory ---------------------------------------------------------------------------------------
 
-static bool pwsp_transient_is_alive(const ptowsp_program *p, const pwsp_placed *placed,
-                                    uint32_t point) {
-    bool is_alive = false;
-    for (uint32_t j = 0; j < placed->lifetime_count; j++) {
-        const pwsp_lifetime *lifetime =
-            PWSP_PROGRAM_AT(p, lifetimes, pwsp_lifetime, placed->first_lifetime + j);
-        is_alive = is_alive || (lifetime->first <= point && point <= lifetime->last);
-    }
-    return is_alive;
-}
-
-// The block is too small: names the place that needs most, and the largest tensors that live there.
-static ptowsp_status pwsp_transients_fail_size(const pwsp_bindings *bindings) {
-    const uint32_t named_max = 4;
+static void pwsp_transients_fail_room(const pwsp_bindings *bindings) {
     const ptowsp_program *p = bindings->program;
     const pwsp_transients *t = &bindings->transients;
-    uint32_t named[4], count = 0;
-    for (uint32_t i = 0; i < p->transients.count; i++) {
-        if (!pwsp_transient_is_alive(p, &t->placed[i], t->placement.point) || !t->placed[i].bytes) {
-            continue;
-        }
-        uint32_t at = count < named_max ? count++ : named_max;
-        while (at > 0 && t->placed[named[at - 1]].bytes < t->placed[i].bytes) {
-            if (at < named_max) {
-                named[at] = named[at - 1];
-            }
-            at--;
-        }
-        if (at < named_max) {
-            named[at] = i;
-        }
-    }
-    char list[PWSP_ERROR_TEXT_MAX / 2], place[PWSP_ERROR_TEXT_MAX / 4];
-    ptowsp_text_buffer buffer = {list, sizeof list, 0}, where = {place, sizeof place, 0};
-    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
-    for (uint32_t i = 0; i < count; i++) {
-        pwsp_text_format(text, "%s%s %" PRIu64, i ? ", " : "",
-                         pwsp_transient_desc(p, named[i])->name, t->placed[named[i]].bytes);
-    }
+    char place[PWSP_ERROR_TEXT_MAX / 4];
+    ptowsp_text_buffer where = {place, sizeof place, 0};
+    pwsp_error error;
     ptowsp_program_print_point(p, t->placement.point, ptowsp_text_to_buffer(&where));
-    return pwsp_fail(bindings->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-                     "run: transient tensors take %" PRIu64 " bytes, and there are %" PRIu64
-                     "; most at %s: %s. Smaller tiles there, or computing again what lives long, "
-                     "takes less",
-                     t->placement.peak, t->size, place, list);
+    pwsp_transient_fail_room(&error, t->placed, (uint32_t)p->transients.count,
+                             (const pwsp_lifetime *)p->lifetimes.items, &t->placement, place,
+                             t->size);
+    pwsp_transient_fail(bindings, &error);
 }
 
 // The block of the caller, or of the context, with room for the peak. NULL with an error.
@@ -55595,7 +55675,7 @@ static char *pwsp_transients_block(pwsp_bindings *bindings) {
     const pwsp_memory *memory = &bindings->context->memory;
     uint64_t peak = t->placement.peak, bytes = peak + PTOWSP_TRANSIENT_ALIGN;
     if ((t->block || t->size) && t->size < peak) {
-        pwsp_transients_fail_size(bindings);
+        pwsp_transients_fail_room(bindings);
         return NULL;
     }
     if (t->block) {
@@ -59891,7 +59971,7 @@ bool ptowsp_run_bound_batch(const ptowsp_run *run, uint32_t axis, ptowsp_attenti
 bool ptowsp_run_bound_tensor(const ptowsp_run *run, uint32_t tensor, ptowsp_buffer *out_buffer) {
     PTOWSP_ASSERT(tensor > 0 && tensor < run->program->tensors.count);
     const pwsp_bound_tensor *bound = &run->bindings.tensors[tensor];
-    if (!bound->is_bound) {
+    if (!bound->is_bound || run->program->tensor_is_transient[tensor]) {
         return false;
     }
     uint32_t rank = PWSP_PROGRAM_AT(run->program, tensors, ptowsp_tensor_desc, tensor)->rank;
@@ -59922,6 +60002,11 @@ uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot) {
 }
 
 // -- transient tensors ----------------------------------------------------------------------------
+
+void ptowsp_run_bound_transients(const ptowsp_run *run, void **out_block, uint64_t *out_size) {
+    *out_block = run->bindings.transients.block;
+    *out_size = run->bindings.transients.size;
+}
 
 PWSP_INTERNAL ptowsp_transient_sizes pwsp_run_transient_sizes(const ptowsp_run *run) {
     const pwsp_placement *placement = &run->bindings.transients.placement;

@@ -4769,7 +4769,8 @@ PTOWSP_API ptowsp_status ptowsp_run_bind_batch(ptowsp_run *run, const char *plan
 //
 // Shared memory orders tasks as any reuse of memory does: a task waits for those that used its
 // bytes before, on lanes always, and in simulated time if the schedule's dependencies look at data.
-// So results are the same, to the bit, as with memory for each tensor.
+// So results are the same, to the bit, as with memory for each tensor. Emitted trees do all this by
+// the same rules; their memory on a device is the device's.
 
 #define PTOWSP_TRANSIENT_ALIGN 64
 
@@ -6550,6 +6551,14 @@ typedef struct ptowsp_tensor_info {
     bool is_transient;
 } ptowsp_tensor_info;
 
+// A transient tensor. Its lifetimes are in order, and those of one tensor follow those of the tensor
+// before it.
+typedef struct ptowsp_transient_info {
+    uint32_t tensor;
+    uint32_t sizes[PTOWSP_TENSOR_RANK_MAX];  // expressions; 0: as desc.shape says
+    uint32_t first_lifetime, lifetime_count;
+} ptowsp_transient_info;
+
 typedef struct ptowsp_variable_info {
     const char *name;  // not unique
     ptowsp_type type;  // i64, except for parameters of workloads
@@ -6568,6 +6577,15 @@ PTOWSP_API ptowsp_symbol_info ptowsp_program_symbol_at(const ptowsp_program *pro
 PTOWSP_API uint32_t ptowsp_program_tensor_count(const ptowsp_program *program);
 PTOWSP_API ptowsp_tensor_info ptowsp_program_tensor_at(const ptowsp_program *program,
                                                        uint32_t tensor);
+
+// Transient tensors from 0; the points that a lifetime is from and to (ptowsp_program_print_point).
+PTOWSP_API uint32_t ptowsp_program_transient_count(const ptowsp_program *program);
+PTOWSP_API ptowsp_transient_info ptowsp_program_transient_at(const ptowsp_program *program,
+                                                             uint32_t i);
+PTOWSP_API uint32_t ptowsp_program_point_count(const ptowsp_program *program);
+PTOWSP_API void ptowsp_program_lifetime_at(const ptowsp_program *program, uint32_t i,
+                                           uint32_t *out_first, uint32_t *out_last);
+
 PTOWSP_API uint32_t ptowsp_program_variable_count(const ptowsp_program *program);
 PTOWSP_API ptowsp_variable_info ptowsp_program_variable_at(const ptowsp_program *program,
                                                            uint32_t variable);
@@ -6872,7 +6890,8 @@ PTOWSP_API ptowsp_loop_info ptowsp_program_loop_at(const ptowsp_program *program
 // lane_count is 0 if it was bound as work. The plan of a batch is that of the last execution, and
 // not bound before; out_capacity->lane_count is 0 if the batch has no capacity. A tensor's buffer
 // has all fields filled in; its size is the number of bytes that it spans (0 where elements lie
-// before the first one).
+// before the first one). Transient tensors are not bound; their block is NULL, size a limit or 0,
+// where it is the context's.
 PTOWSP_API const ptowsp_program *ptowsp_run_program(const ptowsp_run *run);
 PTOWSP_API bool ptowsp_run_bound_size(const ptowsp_run *run, uint32_t axis, int64_t *out_size);
 PTOWSP_API bool ptowsp_run_bound_symbol(const ptowsp_run *run, uint32_t symbol,
@@ -6889,6 +6908,8 @@ PTOWSP_API bool ptowsp_run_bound_batch(const ptowsp_run *run, uint32_t axis,
                                        ptowsp_attention_sizes *out_capacity);
 PTOWSP_API bool ptowsp_run_bound_tensor(const ptowsp_run *run, uint32_t tensor,
                                         ptowsp_buffer *out_buffer);
+PTOWSP_API void ptowsp_run_bound_transients(const ptowsp_run *run, void **out_block,
+                                            uint64_t *out_size);
 PTOWSP_API uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot);
 
 #endif  // PTOWSP_ONLY_PLAN

@@ -66,7 +66,7 @@
 #define NPU_PRINTF(at, va) __attribute__((format(printf, at, va)))
 
 // Limits of wsp_abi.h; and of the size of a tree.
-#define NPU_ABI_VERSION   5u
+#define NPU_ABI_VERSION   6u
 #define NPU_TABLE_MAX     65535u  // axes, arrays, symbols, tensors, kernels, channels: of each
 #define NPU_STATEMENT_MAX 65535u  // a source file that compilers still take in seconds
 
@@ -1248,6 +1248,8 @@ NPU_INTERNAL const char *npu_local_name(const npu_expand *x, npu_local_kind kind
 // processes; or of a process, these arrays. npu_print_locals gives them names.
 NPU_INTERNAL void npu_collect_function(npu_expand *x, uint32_t begin, uint32_t end);
 NPU_INTERNAL void npu_collect_process(npu_expand *x, uint32_t begin, uint32_t end);
+// Those of expressions.
+NPU_INTERNAL void npu_collect_values(npu_expand *x, const uint32_t *exprs, uint32_t count);
 NPU_INTERNAL void npu_print_locals(npu_expand *x, npu_locals *locals);
 NPU_INTERNAL void npu_forget_locals(npu_locals *locals);
 
@@ -1785,6 +1787,13 @@ static void npu_collect_statement(const npu_collector *c, uint32_t i, const ptow
         }
         break;
     default: break;
+    }
+}
+
+NPU_INTERNAL void npu_collect_values(npu_expand *x, const uint32_t *exprs, uint32_t count) {
+    const npu_collector c = {x, &x->function, true, true};
+    for (uint32_t i = 0; i < count; i++) {
+        npu_collect_expr(&c, exprs[i]);
     }
 }
 
@@ -2735,6 +2744,44 @@ static void npu_check_replicas(npu_expand *x) {
     }
 }
 
+// The sizes of transient tensors, which read what is bound.
+static void npu_sizes(npu_expand *x) {
+    uint32_t count = ptowsp_program_transient_count(x->program);
+    char name[NPU_LOCAL_NAME_MAX];
+    npu_open_name_of(x, "sizes", name);
+    for (uint32_t i = 0; i < count; i++) {
+        ptowsp_transient_info transient = ptowsp_program_transient_at(x->program, i);
+        npu_collect_values(x, transient.sizes, PTOWSP_TENSOR_RANK_MAX);
+    }
+    bool is_walked = x->function.count > 0;
+    npu_add(x, "void wsp_sizes(wsp::Run &%s, wsp::Sizes &sizes) ", is_walked ? "run" : "/* run */");
+    npu_open(x);
+    npu_print_locals(x, &x->function);
+    for (uint32_t i = 0; i < count; i++) {
+        ptowsp_transient_info transient = ptowsp_program_transient_at(x->program, i);
+        ptowsp_tensor_desc desc = ptowsp_program_tensor_at(x->program, transient.tensor).desc;
+        npu_print_comment(&x->line, desc.name);
+        npu_end_comment(x);
+        x->part_count = 0;
+        for (uint32_t k = 0; k < desc.rank; k++) {
+            npu_prepare_expr(x, transient.sizes[k]);
+        }
+        npu_add(x, "sizes.add({");
+        for (uint32_t k = 0; k < desc.rank; k++) {
+            npu_add(x, "%s", k ? ", " : "");
+            if (transient.sizes[k]) {
+                npu_add_expr(x, transient.sizes[k], NPU_LITERAL_TYPED);
+            } else {
+                npu_print_i64(&x->line, desc.shape[k]);
+            }
+        }
+        npu_add(x, "});");
+        npu_end_line(x);
+    }
+    npu_close(x, "");
+    npu_forget_locals(&x->function);
+}
+
 static void npu_expand_file(npu_expand *x) {
     char name[NPU_LOCAL_NAME_MAX];
     npu_add(x, "The tasks of module ");
@@ -2760,6 +2807,10 @@ static void npu_expand_file(npu_expand *x) {
     npu_print(x->out, "\n}  // namespace\n\nvoid wsp_expand(wsp::Run &run) {\n");
     npu_check_replicas(x);
     npu_print(x->out, "    %s(run);\n}\n", npu_name(x->emitter, NPU_WORKLOAD, 0));
+    if (ptowsp_program_transient_count(x->program)) {
+        npu_print(x->out, "\n");
+        npu_sizes(x);
+    }
 }
 
 // Makes the tables, in one block. False when memory is out.
@@ -5933,8 +5984,12 @@ static void npu_program_header_emit(npu_emitter *emitter) {
     npu_print_enum(emitter, &text, NPU_KERNEL, "Kernels.", "KERNEL", 1);
     npu_print_enum(emitter, &text, NPU_CHANNEL, "Channels between processes.", "CHANNEL", 0);
     npu_print(&text, "\n// expand.cpp: makes the program's tasks.\n"
-                     "void wsp_expand(wsp::Run &run);\n\n"
-                     "#endif\n");
+                     "void wsp_expand(wsp::Run &run);\n\n");
+    if (ptowsp_program_transient_count(emitter->program)) {
+        npu_print(&text, "// The same: evaluates the sizes of transient tensors.\n"
+                         "void wsp_sizes(wsp::Run &run, wsp::Sizes &sizes);\n\n");
+    }
+    npu_print(&text, "#endif\n");
     npu_add_file(emitter, &text, "aicpu/program.h");
 }
 
@@ -6020,8 +6075,8 @@ static void npu_arrays_emit(const npu_emitter *emitter, npu_text *text) {
 }
 
 static void npu_tensors_emit(const npu_emitter *emitter, npu_text *text) {
-    npu_print(text, "// name, dtype, rank, shape, is_used, is_written, is_loaded\n"
-                    "const wsp_tensor_decl tensors[] = {\n    {nullptr, 0, 0, {}, 0, 0, 0},\n");
+    npu_print(text, "// name, dtype, rank, shape, is_used, is_written, is_loaded, is_transient\n"
+                    "const wsp_tensor_decl tensors[] = {\n    {nullptr, 0, 0, {}, 0, 0, 0, 0},\n");
     for (uint32_t i = 1; i < emitter->names.count[NPU_TENSOR]; i++) {
         ptowsp_tensor_info tensor = ptowsp_program_tensor_at(emitter->program, i);
         npu_print(text, "    {");
@@ -6037,9 +6092,54 @@ static void npu_tensors_emit(const npu_emitter *emitter, npu_text *text) {
                 npu_print(text, "%lld", (long long)tensor.desc.shape[k]);
             }
         }
-        npu_print(text, "}, %d, %d, %d},\n", tensor.is_used, tensor.is_written, tensor.is_loaded);
+        npu_print(text, "}, %d, %d, %d, %d},\n", tensor.is_used, tensor.is_written,
+                  tensor.is_loaded, tensor.is_transient);
     }
     npu_print(text, "};\n\n");
+}
+
+// A string of a table, a line.
+static void npu_print_row_of(npu_text *text, npu_text *row) {
+    npu_print(text, "    ");
+    npu_print_string(text, row->data ? row->data : "");
+    npu_print(text, ",\n");
+    text->is_out_of_memory = text->is_out_of_memory || row->is_out_of_memory;
+    npu_text_free(row);
+}
+
+// Transient tensors; nothing where there are none.
+static void npu_transients_emit(const npu_emitter *emitter, npu_text *text) {
+    const ptowsp_program *program = emitter->program;
+    uint32_t count = ptowsp_program_transient_count(program), lifetime_count = 0;
+    if (count == 0) {
+        return;
+    }
+    npu_print(text, "// tensor, number of lifetimes\n"
+                    "const wsp_transient_decl transient_tensors[] = {\n");
+    for (uint32_t i = 0; i < count; i++) {
+        ptowsp_transient_info transient = ptowsp_program_transient_at(program, i);
+        npu_print(text, "    {TENSOR_%s, %u},\n", npu_name(emitter, NPU_TENSOR, transient.tensor),
+                  (unsigned)transient.lifetime_count);
+        lifetime_count += transient.lifetime_count;
+    }
+    npu_print(text, "};\n\n// From one point to another.\nconst uint32_t lifetimes[][2] = {\n");
+    for (uint32_t i = 0; i < lifetime_count; i++) {
+        uint32_t first, last;
+        ptowsp_program_lifetime_at(program, i, &first, &last);
+        npu_print(text, "    {%u, %u},\n", (unsigned)first, (unsigned)last);
+    }
+    npu_print(text, "%s};\n\nconst char *const points[] = {\n",
+              lifetime_count ? "" : "    {0, 0},  // there is none\n");
+    for (uint32_t i = 0; i < ptowsp_program_point_count(program); i++) {
+        npu_text row = {NULL, 0, 0, false};
+        ptowsp_program_print_point(program, i, npu_text_sink(&row));
+        npu_print_row_of(text, &row);
+    }
+    npu_print(text,
+              "%s};\n\nconst wsp_transients transients = {%u, transient_tensors, lifetimes, %u, "
+              "points, wsp_sizes};\n\n",
+              ptowsp_program_point_count(program) ? "" : "    nullptr,\n", (unsigned)count,
+              (unsigned)ptowsp_program_point_count(program));
 }
 
 static void npu_kernel_table_emit(const npu_emitter *emitter, npu_text *text) {
@@ -6070,11 +6170,7 @@ static void npu_places_emit(const npu_emitter *emitter, npu_text *text) {
         npu_text place = {NULL, 0, 0, false};
         ptowsp_program_print_place(emitter->program, emitter->place_nodes[i],
                                    npu_text_sink(&place));
-        npu_print(text, "    ");
-        npu_print_string(text, place.data ? place.data : "");
-        npu_print(text, ",\n");
-        text->is_out_of_memory = text->is_out_of_memory || place.is_out_of_memory;
-        npu_text_free(&place);
+        npu_print_row_of(text, &place);
     }
     npu_print(text, "};\n\n");
 }
@@ -6210,6 +6306,7 @@ NPU_INTERNAL void npu_program_emit(npu_emitter *emitter) {
     npu_arrays_emit(emitter, &text);
     const uint32_t field_count = npu_fields_emit(emitter, &text);
     npu_tensors_emit(emitter, &text);
+    npu_transients_emit(emitter, &text);
     npu_kernel_table_emit(emitter, &text);
     npu_places_emit(emitter, &text);
     npu_shape shape = npu_shape_of(emitter);
@@ -6238,9 +6335,12 @@ NPU_INTERNAL void npu_program_emit(npu_emitter *emitter) {
               (unsigned)ptowsp_program_edge_count(program), (unsigned)shape.scope_depth,
               (unsigned)shape.pipeline_count);
     uint32_t latency = ptowsp_program_latency_symbol(program);
-    npu_print(&text, "%s%s,  // latency_symbol\n    wsp_expand,\n    %u,  // fields\n    %s,\n};\n",
-              latency ? "SYMBOL_" : "0", latency ? npu_name(emitter, NPU_SYMBOL, latency) : "",
-              (unsigned)field_count, field_count ? "fields" : "nullptr");
+    npu_print(
+        &text,
+        "%s%s,  // latency_symbol\n    wsp_expand,\n    %u,  // fields\n    %s,\n    %s,\n};\n",
+        latency ? "SYMBOL_" : "0", latency ? npu_name(emitter, NPU_SYMBOL, latency) : "",
+        (unsigned)field_count, field_count ? "fields" : "nullptr",
+        ptowsp_program_transient_count(program) ? "&transients" : "nullptr");
     emitter->program_file = npu_add_file(emitter, &text, "aicpu/program.cpp");
 }
 
@@ -6342,9 +6442,9 @@ static void npu_manifest_tensors(const npu_emitter *emitter, npu_text *text) {
             }
         }
         npu_print_member(text, "], ", "location", ptowsp_location_name(tensor.desc.location));
-        npu_print(text, ", \"used\": %s, \"written\": %s, \"loaded\": %s}",
+        npu_print(text, ", \"used\": %s, \"written\": %s, \"loaded\": %s, \"transient\": %s}",
                   tensor.is_used ? "true" : "false", tensor.is_written ? "true" : "false",
-                  tensor.is_loaded ? "true" : "false");
+                  tensor.is_loaded ? "true" : "false", tensor.is_transient ? "true" : "false");
     }
     npu_print(text, "\n  ],\n");
 }
@@ -7758,6 +7858,7 @@ typedef struct npu_runner_result {
     FUNCTION(ptowsp_status, bind_tensor_at,                                                        \
              (void *runner, uint32_t tensor, const ptowsp_buffer *buffer))                         \
     FUNCTION(ptowsp_status, bind_slot, (void *runner, uint32_t slot, uint64_t value))              \
+    FUNCTION(ptowsp_status, bind_transients, (void *runner, void *block, uint64_t size))           \
     FUNCTION(ptowsp_status, run,                                                                   \
              (void *runner, const npu_runner_options *options, npu_runner_result *out_result))     \
     FUNCTION(uint64_t, slot, (const void *runner, uint32_t slot))                                  \
@@ -8690,7 +8791,10 @@ static ptowsp_status npu_bind(const npu_runner *api, void *runner, const ptowsp_
     for (uint32_t i = 0; i < ptowsp_program_slot_count(program) && status == PTOWSP_OK; i++) {
         status = api->bind_slot(runner, i, ptowsp_run_bound_slot(run, i));
     }
-    return status;
+    void *block;
+    uint64_t size;
+    ptowsp_run_bound_transients(run, &block, &size);
+    return status == PTOWSP_OK ? api->bind_transients(runner, block, size) : status;
 }
 
 // -- public ---------------------------------------------------------------------------------------
@@ -12385,9 +12489,9 @@ static const char npu_fixed_7[] =
     "\n"
     "void Run::fail(ptowsp_status status, uint64_t index, const char *format, ...) {\n"
     "    char text[sizeof Failure().text];\n"
-    "    const int used = snprintf(\n"
-    "        text, sizeof text, \"%s: \", place_ < program_->place_count ? program_->places[place_] : \"\");\n"
-    "    if (used > 0 && static_cast<size_t>(used) < sizeof text) {\n"
+    "    const char *place = place_ < program_->place_count ? program_->places[place_] : \"\";\n"
+    "    const int used = snprintf(text, sizeof text, \"%s%s\", place, *place ? \": \" : \"\");\n"
+    "    if (used >= 0 && static_cast<size_t>(used) < sizeof text) {\n"
     "        va_list args;\n"
     "        va_start(args, format);\n"
     "        vsnprintf(text + used, sizeof text - static_cast<size_t>(used), format, args);\n"
@@ -12549,6 +12653,15 @@ static const char npu_fixed_7[] =
     "void Run::reset(std::initializer_list<uint32_t> edges) {\n"
     "    if (good()) {\n"
     "        target_->reset(edges.begin(), static_cast<uint32_t>(edges.size()));\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "void Sizes::add(std::initializer_list<i64> sizes) {\n"
+    "    if (run_->good()) {\n"
+    "        all_.emplace_back();\n"
+    "        for (i64 size : sizes) {\n"
+    "            all_.back().push_back(size.value());\n"
+    "        }\n"
     "    }\n"
     "}\n"
     "\n"
@@ -13830,6 +13943,22 @@ static const char npu_fixed_9[] =
     "template <> inline bool Array<bool>::operator[](i64 index) const {\n"
     "    return run_->read(array_, index) != 0;\n"
     "}\n"
+    "\n"
+    "// Sizes of the transient tensors, in the order of their table, as expand.cpp evaluates them; up to\n"
+    "// the first that reads outside of an array.\n"
+    "class Sizes {\n"
+    "  public:\n"
+    "    explicit Sizes(const Run &run) : run_(&run) {\n"
+    "    }\n"
+    "    void add(std::initializer_list<i64> sizes);\n"
+    "    const std::vector<std::vector<int64_t>> &all() const {\n"
+    "        return all_;\n"
+    "    }\n"
+    "\n"
+    "  private:\n"
+    "    const Run *run_;\n"
+    "    std::vector<std::vector<int64_t>> all_;\n"
+    "};\n"
     "\n"
     "// A scope of section 20 of ptowsp.h, for as long as it lives.\n"
     "enum ScopeKind { PARALLEL, SEQUENTIAL };\n"
@@ -15181,7 +15310,7 @@ static const char npu_fixed_12[] =
     "    }\n"
     "    for (uint32_t i = 1; i < program.tensor_count; i++) {\n"
     "        const wsp_tensor_decl &tensor = program.tensors[i];\n"
-    "        if (tensor.name && tensor.is_used) {\n"
+    "        if (tensor.name && tensor.is_used && !tensor.is_transient) {\n"
     "            printf(\"--tensor %s=\", tensor.name);\n"
     "            for (uint32_t k = 0; k < tensor.rank; k++) {\n"
     "                if (tensor.shape[k] == PTOWSP_DYNAMIC) {\n"
@@ -15775,6 +15904,7 @@ static const char npu_fixed_12[] =
     "    \"                           wave by wave; without, aicpu\\n\"\n"
     "    \"  --cores N                cores of each unit; without, the lanes of the schedule\\n\"\n"
     "    \"  --ring N                 tasks in flight at most; without, 4096\\n\"\n"
+    "    \"  --transients BYTES       memory of transient tensors at most; without, what they need\\n\"\n"
     "    \"  --time-limit MS          how long a device's processor is awaited; without, 50000\\n\"\n"
     "    \"  --model unit|a2a3|a5     how cycles of tile kernels are counted; without, unit\\n\"\n"
     "    \"Checking, in place of bindings:\\n\"\n"
@@ -16018,6 +16148,9 @@ static const char npu_fixed_12[] =
     "    if (!decl) {\n"
     "        return fail_usage(what + \": there is no such tensor\");\n"
     "    }\n"
+    "    if (decl->is_transient) {\n"
+    "        return fail_usage(what + \": it is transient: runs give it memory\");\n"
+    "    }\n"
     "    std::string shape, path;\n"
     "    const bool has_file = cut(value, '@', &shape, &path);\n"
     "    std::vector<std::string> sizes = shape.empty() ? std::vector<std::string>() : split(shape, 'x');\n"
@@ -16149,6 +16282,11 @@ static const char npu_fixed_12[] =
     "        return take_number(option, value, 65536, &options_.ring_size);\n"
     "    } else if (option == \"--time-limit\") {\n"
     "        return take_number(option, value, INT32_MAX, &options_.time_limit_ms);\n"
+    "    } else if (option == \"--transients\") {\n"
+    "        uint64_t bytes = 0;\n"
+    "        return (parse_count(value, INT64_MAX, &bytes) && bytes > 0)\n"
+    "                   ? check(option, wsp_runner_bind_transients(runner_, nullptr, bytes))\n"
+    "                   : fail_usage(\"--transients: \\\"\" + value + \"\\\" is no number of bytes\");\n"
     "    } else if (option == \"--model\") {\n"
     "        return take_model(value);\n"
     "    } else if (option == \"--record\") {\n"
@@ -16367,10 +16505,12 @@ static const char npu_fixed_12[] =
 static const char npu_fixed_13[] =
     "// Generated by tools/amalgamate.sh of ptowsp from files of its src/npu/tree/:\n"
     "//\n"
+    "//      host/wsp_transients.h\n"
     "//      host/wsp_bindings.h\n"
     "//      host/wsp_run.h\n"
     "//      host/wsp_launch.h\n"
     "//      host/wsp_ascend.h\n"
+    "//      host/wsp_transients.cpp\n"
     "//      host/wsp_bindings.cpp\n"
     "//      host/wsp_launch.cpp\n"
     "//      host/wsp_run.cpp\n"
@@ -16381,6 +16521,54 @@ static const char npu_fixed_13[] =
     "// The same in every tree of this version. MIT licence, see LICENSE.\n"
     "\n"
     "// =================================================================================================\n"
+    "// src/npu/tree/host/wsp_transients.h\n"
+    "// =================================================================================================\n"
+    "\n"
+    "// The memory of transient tensors: sizes by the program's expressions, places by their lifetimes, and\n"
+    "// the block.\n"
+    "\n"
+    "#ifndef WSP_TRANSIENTS_H\n"
+    "#define WSP_TRANSIENTS_H\n"
+    "\n"
+    "#include <memory>\n"
+    "#include <vector>\n"
+    "\n"
+    "#include \"wsp_expand.h\"\n"
+    "\n"
+    "namespace wsp {\n"
+    "\n"
+    "class Transients {\n"
+    "  public:\n"
+    "    explicit Transients(const wsp_program &program);\n"
+    "\n"
+    "    // The caller's block, or with NULL a limit: see wsp_runner_bind_transients.\n"
+    "    ptowsp_status bind(Failure *failure, void *block, uint64_t size);\n"
+    "\n"
+    "    // Binds the program's transient tensors, for what else is bound, which has been verified.\n"
+    "    ptowsp_status place(Failure *failure, const wsp_bindings &bindings, pwsp_bound_tensor *tensors);\n"
+    "\n"
+    "  private:\n"
+    "    ptowsp_status find(Failure *failure, const wsp_bindings &bindings, pwsp_bound_tensor *tensors);\n"
+    "    char *room(Failure *failure);\n"
+    "\n"
+    "    const wsp_program &program_;\n"
+    "    std::vector<pwsp_lifetime> lifetimes_;\n"
+    "    std::vector<pwsp_placed> items_;  // in the order of the program's table\n"
+    "    pwsp_placement placement_;\n"
+    "    char *block_ = nullptr;\n"
+    "    uint64_t size_ = 0;  // of the block, or a limit; 0: there is none\n"
+    "    std::unique_ptr<char, void (*)(void *)> own_;\n"
+    "    uint64_t own_size_ = 0;\n"
+    "};\n"
+    "\n"
+    "// A tensor as the checks of bindings see it.\n"
+    "ptowsp_tensor_desc desc_of(const wsp_tensor_decl &decl);\n"
+    "\n"
+    "}  // namespace wsp\n"
+    "\n"
+    "#endif\n"
+    "\n"
+    "// =================================================================================================\n"
     "// src/npu/tree/host/wsp_bindings.h\n"
     "// =================================================================================================\n"
     "\n"
@@ -16388,8 +16576,6 @@ static const char npu_fixed_13[] =
     "\n"
     "#ifndef WSP_BINDINGS_H\n"
     "#define WSP_BINDINGS_H\n"
-    "\n"
-    "#include \"wsp_aicpu.h\"\n"
     "\n"
     "#include <vector>\n"
     "\n"
@@ -16415,6 +16601,9 @@ static const char npu_fixed_13[] =
     "    ptowsp_status bind_csr(uint32_t axis, const ptowsp_csr *csr);\n"
     "    ptowsp_status bind_tensor(uint32_t tensor, const ptowsp_buffer *buffer);\n"
     "    ptowsp_status bind_slot(uint32_t slot, uint64_t value);\n"
+    "    ptowsp_status bind_transients(void *block, uint64_t size) {\n"
+    "        return transients_.bind(&failure, block, size);\n"
+    "    }\n"
     "    // By the index of any axis of the plan.\n"
     "    ptowsp_status bind_plan(uint32_t axis, const ptowsp_attention_plan *plan);\n"
     "    ptowsp_status bind_work(uint32_t axis, const ptowsp_work *work, uint64_t count);\n"
@@ -16460,6 +16649,7 @@ static const char npu_fixed_13[] =
     "    std::vector<pwsp_bound_csr> csrs_;\n"
     "    std::vector<pwsp_plan_batch> batches_;  // by the first axis of a plan\n"
     "    std::vector<pwsp_bound_tensor> tensors_, used_tensors_;\n"
+    "    Transients transients_;\n"
     "    wsp_bindings table_;\n"
     "};\n"
     "\n"
@@ -16697,7 +16887,7 @@ static const char npu_fixed_13[] =
     "// overlap there as well.\n"
     "struct Block {\n"
     "    uint64_t begin, end;\n"
-    "    bool is_written;\n"
+    "    bool is_read, is_written;  // copied to the device; from it\n"
     "    void *device;\n"
     "};\n"
     "\n"
@@ -16706,9 +16896,9 @@ static const char npu_fixed_13[] =
     "    explicit Copies(Device &device) : device_(device) {\n"
     "    }\n"
     "\n"
-    "    void add(uint64_t begin, uint64_t size, bool is_written) {\n"
+    "    void add(uint64_t begin, uint64_t size, bool is_written, bool is_read = true) {\n"
     "        if (size > 0) {\n"
-    "            blocks_.push_back({begin, begin + size, is_written, nullptr});\n"
+    "            blocks_.push_back({begin, begin + size, is_read, is_written, nullptr});\n"
     "        }\n"
     "    }\n"
     "\n"
@@ -16719,7 +16909,8 @@ static const char npu_fixed_13[] =
     "                const int64_t size = tensor.element_size;\n"
     "                add(tensor.base + static_cast<uint64_t>(tensor.low * size),\n"
     "                    static_cast<uint64_t>((tensor.high - tensor.low + 1) * size),\n"
-    "                    program.tensors[i].is_written != 0);\n"
+    "                    program.tensors[i].is_written && !program.tensors[i].is_transient,\n"
+    "                    !program.tensors[i].is_transient);\n"
     "            }\n"
     "        }\n"
     "    }\n"
@@ -16728,8 +16919,9 @@ static const char npu_fixed_13[] =
     "        merge();\n"
     "        for (Block &block : blocks_) {\n"
     "            block.device = device_.allocate(block.end - block.begin);\n"
-    "            if (!block.device || !device_.copy_to(block.device, host_table<char>(block.begin),\n"
-    "                                                  block.end - block.begin)) {\n"
+    "            if (!block.device ||\n"
+    "                (block.is_read && !device_.copy_to(block.device, host_table<char>(block.begin),\n"
+    "                                                   block.end - block.begin))) {\n"
     "                return false;\n"
     "            }\n"
     "        }\n"
@@ -16764,6 +16956,7 @@ static const char npu_fixed_13[] =
     "        for (const Block &block : blocks_) {\n"
     "            if (!merged.empty() && block.begin < merged.back().end) {\n"
     "                merged.back().end = std::max(merged.back().end, block.end);\n"
+    "                merged.back().is_read = merged.back().is_read || block.is_read;\n"
     "                merged.back().is_written = merged.back().is_written || block.is_written;\n"
     "            } else {\n"
     "                merged.push_back(block);\n"
@@ -16787,11 +16980,178 @@ static const char npu_fixed_13[] =
     "#endif\n"
     "\n"
     "// =================================================================================================\n"
+    "// src/npu/tree/host/wsp_transients.cpp\n"
+    "// =================================================================================================\n"
+    "\n"
+    "// Transient tensors of a run, placed by the rules of the library and with its errors.\n"
+    "//\n"
+    "// Sizes are expressions of the program, which expand.cpp evaluates; a plan that they read is made\n"
+    "// here, too, and again where the program is walked. The block is the host's: for a device it only\n"
+    "// gives addresses, which become the device's as those of other tensors do, and is never touched.\n"
+    "\n"
+    "#include <stdlib.h>\n"
+    "\n"
+    "#include <cinttypes>\n"
+    "#include <cstring>\n"
+    "\n"
+    "namespace wsp {\n"
+    "\n"
+    "namespace {\n"
+    "\n"
+    "// Sizes are evaluated for it. It has no tasks.\n"
+    "class NoTasks : public Target {\n"
+    "  public:\n"
+    "    bool good() const override {\n"
+    "        return failure.status == PTOWSP_OK;\n"
+    "    }\n"
+    "    void fail(ptowsp_status status, uint64_t index, const char *text) override {\n"
+    "        if (good()) {\n"
+    "            pwsp_error_set(&failure, status, index, \"%s\", text);\n"
+    "        }\n"
+    "    }\n"
+    "    Submission *open() override {\n"
+    "        return &none_;\n"
+    "    }\n"
+    "    void submit(Submission *) override {\n"
+    "    }\n"
+    "    void scope_begin(bool) override {\n"
+    "    }\n"
+    "    void scope_end() override {\n"
+    "    }\n"
+    "    void reset(const uint32_t *, uint32_t) override {\n"
+    "    }\n"
+    "    bool await_element(const Region &) override {\n"
+    "        return false;\n"
+    "    }\n"
+    "\n"
+    "    Failure failure = Failure();\n"
+    "\n"
+    "  private:\n"
+    "    Submission none_ = Submission();\n"
+    "};\n"
+    "\n"
+    "}  // namespace\n"
+    "\n"
+    "ptowsp_tensor_desc desc_of(const wsp_tensor_decl &decl) {\n"
+    "    ptowsp_tensor_desc desc = ptowsp_tensor_desc();\n"
+    "    desc.name = decl.name;\n"
+    "    desc.dtype = static_cast<ptowsp_dtype>(decl.dtype);\n"
+    "    desc.rank = decl.rank;\n"
+    "    memcpy(desc.shape, decl.shape, sizeof desc.shape);\n"
+    "    return desc;\n"
+    "}\n"
+    "\n"
+    "Transients::Transients(const wsp_program &program)\n"
+    "    : program_(program), placement_(), own_(nullptr, free) {\n"
+    "    const wsp_transients *declared = program.transients;\n"
+    "    for (uint32_t i = 0; declared && i < declared->count; i++) {\n"
+    "        pwsp_placed item = pwsp_placed();\n"
+    "        item.first_lifetime = static_cast<uint32_t>(lifetimes_.size());\n"
+    "        item.lifetime_count = declared->tensors[i].lifetime_count;\n"
+    "        items_.push_back(item);\n"
+    "        for (uint32_t k = 0; k < item.lifetime_count; k++) {\n"
+    "            const uint32_t *points = declared->lifetimes[item.first_lifetime + k];\n"
+    "            lifetimes_.push_back({points[0], points[1]});\n"
+    "        }\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "ptowsp_status Transients::bind(Failure *failure, void *block, uint64_t size) {\n"
+    "    if (reinterpret_cast<uintptr_t>(block) % PTOWSP_TRANSIENT_ALIGN != 0) {\n"
+    "        return pwsp_transient_fail_align(failure);\n"
+    "    }\n"
+    "    block_ = static_cast<char *>(block);\n"
+    "    size_ = size;\n"
+    "    return PTOWSP_OK;\n"
+    "}\n"
+    "\n"
+    "ptowsp_status Transients::find(Failure *failure, const wsp_bindings &bindings,\n"
+    "                               pwsp_bound_tensor *tensors) {\n"
+    "    NoTasks target;\n"
+    "    const Plans plans(program_, bindings, target);\n"
+    "    if (!target.good()) {\n"
+    "        *failure = target.failure;\n"
+    "        return failure->status;\n"
+    "    }\n"
+    "    Run run(program_, bindings, target);\n"
+    "    Sizes sizes(run);\n"
+    "    program_.transients->sizes(run, sizes);\n"
+    "    uint64_t sum = 0;\n"
+    "    for (size_t i = 0; i < items_.size(); i++) {\n"
+    "        const uint32_t tensor = program_.transients->tensors[i].tensor;\n"
+    "        const ptowsp_tensor_desc desc = desc_of(program_.tensors[tensor]);\n"
+    "        if (i == sizes.all().size()) {\n"
+    "            return pwsp_transient_fail_size(failure, desc.name, target.failure.status,\n"
+    "                                            target.failure.index, target.failure.text);\n"
+    "        }\n"
+    "        const ptowsp_status status = pwsp_transient_size(failure, &desc, sizes.all()[i].data(),\n"
+    "                                                         &tensors[tensor], &items_[i], &sum);\n"
+    "        if (status != PTOWSP_OK) {\n"
+    "            return status;\n"
+    "        }\n"
+    "    }\n"
+    "    const uint32_t count = static_cast<uint32_t>(items_.size());\n"
+    "    std::vector<uint32_t> order(2 * items_.size());\n"
+    "    std::vector<uint64_t> offsets(items_.size()),\n"
+    "        alive(program_.transients->point_count + size_t(1));\n"
+    "    placement_ = pwsp_placement_find(items_.data(), count, lifetimes_.data(),\n"
+    "                                     program_.transients->point_count, order.data(), offsets.data(),\n"
+    "                                     alive.data());\n"
+    "    return PTOWSP_OK;\n"
+    "}\n"
+    "\n"
+    "// The block, with room for the peak; null with an error.\n"
+    "char *Transients::room(Failure *failure) {\n"
+    "    const uint64_t peak = placement_.peak;\n"
+    "    if ((block_ || size_) && size_ < peak) {\n"
+    "        pwsp_transient_fail_room(failure, items_.data(), static_cast<uint32_t>(items_.size()),\n"
+    "                                 lifetimes_.data(), &placement_,\n"
+    "                                 program_.transients->points[placement_.point], size_);\n"
+    "        return nullptr;\n"
+    "    }\n"
+    "    if (block_) {\n"
+    "        return block_;\n"
+    "    }\n"
+    "    if (!own_ || own_size_ < peak) {\n"
+    "        own_size_ = peak + PTOWSP_TRANSIENT_ALIGN;\n"
+    "        own_.reset(own_size_ <= SIZE_MAX ? static_cast<char *>(aligned_alloc(PTOWSP_TRANSIENT_ALIGN,\n"
+    "                                                                             size_t(own_size_)))\n"
+    "                                         : nullptr);\n"
+    "    }\n"
+    "    if (!own_) {\n"
+    "        pwsp_error_set(failure, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,\n"
+    "                       \"run: out of memory: transient tensors take %\" PRIu64 \" bytes\", peak);\n"
+    "    }\n"
+    "    return own_.get();\n"
+    "}\n"
+    "\n"
+    "ptowsp_status Transients::place(Failure *failure, const wsp_bindings &bindings,\n"
+    "                                pwsp_bound_tensor *tensors) {\n"
+    "    if (items_.empty()) {\n"
+    "        return PTOWSP_OK;\n"
+    "    }\n"
+    "    const ptowsp_status status = find(failure, bindings, tensors);\n"
+    "    char *block = status == PTOWSP_OK ? room(failure) : nullptr;\n"
+    "    if (!block) {\n"
+    "        return failure->status;\n"
+    "    }\n"
+    "    for (size_t i = 0; i < items_.size(); i++) {\n"
+    "        pwsp_bound_tensor &tensor = tensors[program_.transients->tensors[i].tensor];\n"
+    "        tensor.data = block + items_[i].offset;\n"
+    "        tensor.base = reinterpret_cast<uintptr_t>(tensor.data);\n"
+    "    }\n"
+    "    return PTOWSP_OK;\n"
+    "}\n"
+    "\n"
+    "}  // namespace wsp\n"
+    "\n"
+    "// =================================================================================================\n"
     "// src/npu/tree/host/wsp_bindings.cpp\n"
     "// =================================================================================================\n"
     "\n"
     "// Binding by name and index. The rules of bindings, and the errors, are those of the library.\n"
     "\n"
+    "#include <algorithm>\n"
     "#include <cinttypes>\n"
     "#include <cstdarg>\n"
     "#include <cstdio>\n"
@@ -16801,7 +17161,7 @@ static const char npu_fixed_13[] =
     "\n"
     "namespace wsp {\n"
     "\n"
-    "Bindings::Bindings(const wsp_program &program) : program_(program), table_() {\n"
+    "Bindings::Bindings(const wsp_program &program) : program_(program), transients_(program), table_() {\n"
     "    const auto room = [](uint32_t count) { return static_cast<size_t>(count) + 1; };\n"
     "    sizes_.resize(room(program.axis_count));\n"
     "    is_size_bound_.resize(room(program.axis_count));\n"
@@ -16811,6 +17171,7 @@ static const char npu_fixed_13[] =
     "    is_symbol_bound_.resize(room(program.symbol_count));\n"
     "    arrays_.resize(room(program.array_count), pwsp_array());\n"
     "    tensors_.resize(room(program.tensor_count), pwsp_bound_tensor());\n"
+    "    used_tensors_ = tensors_;\n"
     "    initial_slots_.resize(program.slot_count);\n"
     "    slots_.resize(program.slot_count);\n"
     "}\n"
@@ -16937,13 +17298,10 @@ static const char npu_fixed_13[] =
     "    if (tensor == 0 || tensor >= program_.tensor_count) {\n"
     "        return fail_index(\"tensor\", tensor);\n"
     "    }\n"
-    "    const wsp_tensor_decl &decl = program_.tensors[tensor];\n"
-    "    ptowsp_tensor_desc desc = ptowsp_tensor_desc();\n"
-    "    desc.name = decl.name;\n"
-    "    desc.dtype = static_cast<ptowsp_dtype>(decl.dtype);\n"
-    "    desc.rank = decl.rank;\n"
-    "    memcpy(desc.shape, decl.shape, sizeof desc.shape);\n"
-    "    return pwsp_bind_check_tensor(&failure, &desc, buffer, &tensors_[tensor]);\n"
+    "    const ptowsp_tensor_desc desc = desc_of(program_.tensors[tensor]);\n"
+    "    return program_.tensors[tensor].is_transient\n"
+    "               ? pwsp_bind_fail_transient(&failure, desc.name)\n"
+    "               : pwsp_bind_check_tensor(&failure, &desc, buffer, &tensors_[tensor]);\n"
     "}\n"
     "\n"
     "// -- plans ----------------------------------------------------------------------------------------\n"
@@ -17077,7 +17435,7 @@ static const char npu_fixed_13[] =
     "// Things that the program does not use count as not bound.\n"
     "ptowsp_status Bindings::verify_tensors() {\n"
     "    ptowsp_status status = PTOWSP_OK;\n"
-    "    used_tensors_ = tensors_;\n"
+    "    std::copy(tensors_.begin(), tensors_.end(), used_tensors_.begin());\n"
     "    for (uint32_t i = 1; i < program_.tensor_count && status == PTOWSP_OK; i++) {\n"
     "        if (program_.tensors[i].is_used) {\n"
     "            status = pwsp_verify_tensor(&failure, program_.tensors[i].name, &used_tensors_[i]);\n"
@@ -17089,9 +17447,6 @@ static const char npu_fixed_13[] =
     "}\n"
     "\n"
     "ptowsp_status Bindings::verify(uint32_t model) {\n"
-    "    ptowsp_status status = verify_sizes();\n"
-    "    status = status != PTOWSP_OK ? status : verify_arrays();\n"
-    "    status = status != PTOWSP_OK ? status : verify_tensors();\n"
     "    slots_ = initial_slots_;\n"
     "    table_.abi_version = WSP_ABI_VERSION;\n"
     "    table_.model = model;\n"
@@ -17103,7 +17458,10 @@ static const char npu_fixed_13[] =
     "    table_.tensors = reinterpret_cast<uintptr_t>(used_tensors_.data());\n"
     "    table_.slots = reinterpret_cast<uintptr_t>(slots_.data());\n"
     "    table_.batches = reinterpret_cast<uintptr_t>(batches_.data());\n"
-    "    return status;\n"
+    "    ptowsp_status status = verify_sizes();\n"
+    "    status = status != PTOWSP_OK ? status : verify_arrays();\n"
+    "    status = status != PTOWSP_OK ? status : transients_.place(&failure, table_, tensors_.data());\n"
+    "    return status != PTOWSP_OK ? status : verify_tensors();\n"
     "}\n"
     "\n"
     "}  // namespace wsp\n"
@@ -18303,6 +18661,10 @@ static const char npu_fixed_13[] =
     "    return bind(runner, [=](Bindings &b) { return b.bind_slot(slot, value); });\n"
     "}\n"
     "\n"
+    "ptowsp_status wsp_runner_bind_transients(wsp_runner *runner, void *block, uint64_t size) {\n"
+    "    return bind(runner, [=](Bindings &b) { return b.bind_transients(block, size); });\n"
+    "}\n"
+    "\n"
     "ptowsp_status wsp_runner_bind_size_at(wsp_runner *runner, uint32_t axis, int64_t size) {\n"
     "    return bind(runner, [=](Bindings &b) { return b.bind_size(axis, size); });\n"
     "}\n"
@@ -18480,6 +18842,9 @@ static const char npu_fixed_14[] =
     "                                                   const ptowsp_attention_sizes *capacity);\n"
     "WSP_RUNNER_API ptowsp_status wsp_runner_bind_slot(wsp_runner *runner, uint32_t slot,\n"
     "                                                  uint64_t value);\n"
+    "// On a device the memory is the device's own, and size a limit.\n"
+    "WSP_RUNNER_API ptowsp_status wsp_runner_bind_transients(wsp_runner *runner, void *block,\n"
+    "                                                        uint64_t size);\n"
     "\n"
     "// The same by the program's indices; lengths of ragged axes are arrays. Plans go by any of their\n"
     "// axes; one with lane_count 0 is work.\n"
@@ -18548,7 +18913,7 @@ static const char npu_fixed_15[] =
     "\n"
     "#include \"ptowsp.h\"\n"
     "\n"
-    "#define WSP_ABI_VERSION 5u\n"
+    "#define WSP_ABI_VERSION 6u\n"
     "\n"
     "// -- bindings -------------------------------------------------------------------------------------\n"
     "\n"
@@ -18638,6 +19003,7 @@ static const char npu_fixed_15[] =
     "    uint32_t dtype, rank;\n"
     "    int64_t shape[PTOWSP_TENSOR_RANK_MAX];  // PTOWSP_DYNAMIC: known when bound\n"
     "    uint32_t is_used, is_written, is_loaded;\n"
+    "    uint32_t is_transient;  // a run gives it memory\n"
     "} wsp_tensor_decl;\n"
     "\n"
     "typedef struct wsp_kernel_decl {\n"
@@ -18650,11 +19016,29 @@ static const char npu_fixed_15[] =
     "#ifdef __cplusplus\n"
     "namespace wsp {\n"
     "class Run;\n"
-    "}\n"
+    "class Sizes;\n"
+    "}  // namespace wsp\n"
     "typedef void (*wsp_expand_fn)(wsp::Run &run);\n"
+    "typedef void (*wsp_sizes_fn)(wsp::Run &run, wsp::Sizes &sizes);\n"
     "#else\n"
     "typedef void (*wsp_expand_fn)(void *run);\n"
+    "typedef void (*wsp_sizes_fn)(void *run, void *sizes);\n"
     "#endif\n"
+    "\n"
+    "typedef struct wsp_transient_decl {\n"
+    "    uint32_t tensor;\n"
+    "    uint32_t lifetime_count;  // of the lifetimes behind those of the transient tensors before it\n"
+    "} wsp_transient_decl;\n"
+    "\n"
+    "// Transient tensors: those with lifetimes that have no point in common may share memory.\n"
+    "typedef struct wsp_transients {\n"
+    "    uint32_t count;\n"
+    "    const wsp_transient_decl *tensors;\n"
+    "    const uint32_t (*lifetimes)[2];  // the first and the last point\n"
+    "    uint32_t point_count;\n"
+    "    const char *const *points;  // where in the workload, for errors\n"
+    "    wsp_sizes_fn sizes;         // expand.cpp: evaluates their sizes\n"
+    "} wsp_transients;\n"
     "\n"
     "// Tables have entries [1 .. count - 1], as [0] is none.\n"
     "typedef struct wsp_program {\n"
@@ -18676,6 +19060,7 @@ static const char npu_fixed_15[] =
     "    wsp_expand_fn expand;\n"
     "    uint32_t field_count;  // from 0\n"
     "    const wsp_field_decl *fields;\n"
+    "    const wsp_transients *transients;  // null: there are none\n"
     "} wsp_program;\n"
     "\n"
     "#ifdef __cplusplus\n"
@@ -19998,6 +20383,49 @@ static const char npu_fixed_16[] =
     "#endif\n"
     "\n"
     "// =================================================================================================\n"
+    "// src/data/placement.h\n"
+    "// =================================================================================================\n"
+    "\n"
+    "// Placing items with lifetimes in one block of memory: items that are never alive at the same point\n"
+    "// may have the same bytes.\n"
+    "\n"
+    "#ifndef PWSP_PLACEMENT_H\n"
+    "#define PWSP_PLACEMENT_H\n"
+    "\n"
+    "// Alive from one point to another, inclusive.\n"
+    "typedef struct pwsp_lifetime {\n"
+    "    uint32_t first, last;\n"
+    "} pwsp_lifetime;\n"
+    "\n"
+    "// An item. Its lifetimes are in order, without a point in common.\n"
+    "typedef struct pwsp_placed {\n"
+    "    const char *name;  // for errors\n"
+    "    uint64_t bytes;   // a multiple of the alignment that offsets shall have\n"
+    "    uint64_t offset;  // found here; 0 without bytes\n"
+    "    uint32_t first_lifetime, lifetime_count;\n"
+    "} pwsp_placed;\n"
+    "\n"
+    "// What a placement takes.\n"
+    "typedef struct pwsp_placement {\n"
+    "    uint64_t peak;   // bytes from 0 to the highest end of an item\n"
+    "    uint64_t sum;    // of all items\n"
+    "    uint64_t bound;  // the most bytes alive at one point: no placement has a lower peak\n"
+    "    uint32_t point;  // the first point where that is so\n"
+    "} pwsp_placement;\n"
+    "\n"
+    "// Finds the offsets of count items by first fit: the largest item first, each at the lowest offset\n"
+    "// that no item alive at the same time has; or, where that takes less memory, in the order of first\n"
+    "// points. order has 2 * count cells, offsets count, alive point_count + 1: scratch. The sum of all\n"
+    "// bytes must be below 2^63. The result depends on the items alone.\n"
+    "// Cost     Of the order of count^2 steps.\n"
+    "PWSP_INTERNAL pwsp_placement pwsp_placement_find(pwsp_placed *items, uint32_t count,\n"
+    "                                                 const pwsp_lifetime *lifetimes,\n"
+    "                                                 uint32_t point_count, uint32_t *order,\n"
+    "                                                 uint64_t *offsets, uint64_t *alive);\n"
+    "\n"
+    "#endif\n"
+    "\n"
+    "// =================================================================================================\n"
     "// src/data/names.h\n"
     "// =================================================================================================\n"
     "\n"
@@ -20300,6 +20728,30 @@ static const char npu_fixed_16[] =
     "// It has data, or no elements.\n"
     "PWSP_INTERNAL ptowsp_status pwsp_verify_tensor(pwsp_error *error, const char *name,\n"
     "                                               const pwsp_bound_tensor *tensor);\n"
+    "\n"
+    "// -- transient tensors ----------------------------------------------------------------------------\n"
+    "\n"
+    "PWSP_INTERNAL ptowsp_status pwsp_bind_fail_transient(pwsp_error *error, const char *tensor);\n"
+    "\n"
+    "// Binds a transient tensor of a shape without memory, stores what it takes of the block in its item,\n"
+    "// and adds that to *sum.\n"
+    "PWSP_INTERNAL ptowsp_status pwsp_transient_size(pwsp_error *error, const ptowsp_tensor_desc *desc,\n"
+    "                                                const int64_t shape[PTOWSP_TENSOR_RANK_MAX],\n"
+    "                                                pwsp_bound_tensor *out_tensor, pwsp_placed *item,\n"
+    "                                                uint64_t *sum);\n"
+    "\n"
+    "// The error for a size that reads outside of an array, as `text` says.\n"
+    "PWSP_INTERNAL ptowsp_status pwsp_transient_fail_size(pwsp_error *error, const char *tensor,\n"
+    "                                                     ptowsp_status status, uint64_t index,\n"
+    "                                                     const char *text);\n"
+    "\n"
+    "// The errors for a block that is not aligned, and for one that is too small: that names the place that needs\n"
+    "// most, and the largest items that live there.\n"
+    "PWSP_INTERNAL ptowsp_status pwsp_transient_fail_align(pwsp_error *error);\n"
+    "PWSP_INTERNAL ptowsp_status pwsp_transient_fail_room(pwsp_error *error, const pwsp_placed *items,\n"
+    "                                                     uint32_t count, const pwsp_lifetime *lifetimes,\n"
+    "                                                     const pwsp_placement *placement,\n"
+    "                                                     const char *place, uint64_t size);\n"
     "\n"
     "#endif\n"
     "\n"
@@ -23416,6 +23868,170 @@ static const char npu_fixed_16[] =
     "}\n"
     "\n"
     "// =================================================================================================\n"
+    "// src/data/placement.c\n"
+    "// =================================================================================================\n"
+    "\n"
+    "// First fit over lifetimes.\n"
+    "//\n"
+    "// The items that are placed are kept in the order of their offsets. For the next one they are\n"
+    "// looked through from below: those that are never alive with it are passed over, and the first gap\n"
+    "// between the others that is large enough is its place.\n"
+    "//\n"
+    "//      offset\n"
+    "//        |  +------+\n"
+    "//        |  |  c   |          +---+\n"
+    "//        |  +------+          | d |       d fits beside a and below nothing of its time\n"
+    "//        |  |  a   |  +-------+---+\n"
+    "//        |  |      |  |     b     |\n"
+    "//        +--+------+--+-----------+----> points\n"
+    "\n"
+    "// Have two items a point in common?\n"
+    "static bool pwsp_placed_meet(const pwsp_placed *a, const pwsp_placed *b,\n"
+    "                             const pwsp_lifetime *lifetimes) {\n"
+    "    const pwsp_lifetime *x = lifetimes + a->first_lifetime, *x_end = x + a->lifetime_count;\n"
+    "    const pwsp_lifetime *y = lifetimes + b->first_lifetime, *y_end = y + b->lifetime_count;\n"
+    "    while (x < x_end && y < y_end) {\n"
+    "        if (x->last < y->first) {\n"
+    "            x++;\n"
+    "        } else if (y->last < x->first) {\n"
+    "            y++;\n"
+    "        } else {\n"
+    "            return true;\n"
+    "        }\n"
+    "    }\n"
+    "    return false;\n"
+    "}\n"
+    "\n"
+    "// Does item a come before item b?\n"
+    "static bool pwsp_placed_is_before(const pwsp_placed *items, const pwsp_lifetime *lifetimes,\n"
+    "                                  bool by_time, uint32_t a, uint32_t b) {\n"
+    "    uint32_t a_first = lifetimes[items[a].first_lifetime].first;\n"
+    "    uint32_t b_first = lifetimes[items[b].first_lifetime].first;\n"
+    "    if (by_time && a_first != b_first) {\n"
+    "        return a_first < b_first;\n"
+    "    }\n"
+    "    return items[a].bytes != items[b].bytes ? items[a].bytes > items[b].bytes : a < b;\n"
+    "}\n"
+    "\n"
+    "// Moves the item at `at` of a heap, the last in order at its top, down to its place.\n"
+    "static void pwsp_placed_sift(const pwsp_placed *items, const pwsp_lifetime *lifetimes, bool by_time,\n"
+    "                             uint32_t *order, uint32_t count, uint32_t at) {\n"
+    "    for (uint64_t child = 2 * (uint64_t)at + 1; child < count; child = 2 * (uint64_t)at + 1) {\n"
+    "        if (child + 1 < count &&\n"
+    "            pwsp_placed_is_before(items, lifetimes, by_time, order[child], order[child + 1])) {\n"
+    "            child++;\n"
+    "        }\n"
+    "        if (!pwsp_placed_is_before(items, lifetimes, by_time, order[at], order[child])) {\n"
+    "            return;\n"
+    "        }\n"
+    "        uint32_t swapped = order[at];\n"
+    "        order[at] = order[child];\n"
+    "        order[child] = swapped;\n"
+    "        at = (uint32_t)child;\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// Lists the items that take memory, in order. Returns how many there are.\n"
+    "static uint32_t pwsp_placed_sort(const pwsp_placed *items, uint32_t count,\n"
+    "                                 const pwsp_lifetime *lifetimes, bool by_time, uint32_t *order) {\n"
+    "    uint32_t used = 0;\n"
+    "    for (uint32_t i = 0; i < count; i++) {\n"
+    "        if (items[i].bytes && items[i].lifetime_count) {\n"
+    "            order[used++] = i;\n"
+    "        }\n"
+    "    }\n"
+    "    for (uint32_t i = used / 2; i > 0; i--) {\n"
+    "        pwsp_placed_sift(items, lifetimes, by_time, order, used, i - 1);\n"
+    "    }\n"
+    "    for (uint32_t left = used; left > 1; left--) {\n"
+    "        uint32_t swapped = order[0];\n"
+    "        order[0] = order[left - 1];\n"
+    "        order[left - 1] = swapped;\n"
+    "        pwsp_placed_sift(items, lifetimes, by_time, order, left - 1, 0);\n"
+    "    }\n"
+    "    return used;\n"
+    "}\n"
+    "\n"
+    "// Places the items in one order; returns the highest end.\n"
+    "static uint64_t pwsp_placed_fit(pwsp_placed *items, uint32_t count, const pwsp_lifetime *lifetimes,\n"
+    "                                bool by_time, uint32_t *order) {\n"
+    "    uint32_t used = pwsp_placed_sort(items, count, lifetimes, by_time, order);\n"
+    "    uint32_t *below = order + count;  // what is placed, by offset\n"
+    "    uint64_t peak = 0;\n"
+    "    for (uint32_t i = 0; i < used; i++) {\n"
+    "        pwsp_placed *item = &items[order[i]];\n"
+    "        uint64_t offset = 0;\n"
+    "        for (uint32_t j = 0; j < i; j++) {\n"
+    "            const pwsp_placed *other = &items[below[j]];\n"
+    "            if (!pwsp_placed_meet(item, other, lifetimes)) {\n"
+    "                continue;\n"
+    "            }\n"
+    "            if (other->offset >= offset + item->bytes) {\n"
+    "                break;\n"
+    "            }\n"
+    "            offset = pwsp_max_u64(offset, other->offset + other->bytes);\n"
+    "        }\n"
+    "        item->offset = offset;\n"
+    "        peak = pwsp_max_u64(peak, offset + item->bytes);\n"
+    "        uint32_t at = i;\n"
+    "        for (; at > 0 && items[below[at - 1]].offset > offset; at--) {\n"
+    "            below[at] = below[at - 1];\n"
+    "        }\n"
+    "        below[at] = order[i];\n"
+    "    }\n"
+    "    return peak;\n"
+    "}\n"
+    "\n"
+    "// The bytes of all items, and of those alive at one point.\n"
+    "static void pwsp_placed_measure(const pwsp_placed *items, uint32_t count,\n"
+    "                                const pwsp_lifetime *lifetimes, uint32_t point_count,\n"
+    "                                uint64_t *alive, pwsp_placement *out) {\n"
+    "    memset(alive, 0, ((size_t)point_count + 1) * sizeof *alive);\n"
+    "    for (uint32_t i = 0; i < count; i++) {\n"
+    "        out->sum += items[i].lifetime_count ? items[i].bytes : 0;\n"
+    "        for (uint32_t j = 0; j < items[i].lifetime_count; j++) {\n"
+    "            const pwsp_lifetime *lifetime = &lifetimes[items[i].first_lifetime + j];\n"
+    "            PTOWSP_ASSERT(lifetime->first <= lifetime->last && lifetime->last < point_count);\n"
+    "            alive[lifetime->first] += items[i].bytes;\n"
+    "            alive[lifetime->last + 1] -= items[i].bytes;\n"
+    "        }\n"
+    "    }\n"
+    "    uint64_t bytes = 0;\n"
+    "    for (uint32_t i = 0; i < point_count; i++) {\n"
+    "        bytes += alive[i];\n"
+    "        if (bytes > out->bound) {\n"
+    "            out->bound = bytes;\n"
+    "            out->point = i;\n"
+    "        }\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "PWSP_INTERNAL pwsp_placement pwsp_placement_find(pwsp_placed *items, uint32_t count,\n"
+    "                                                 const pwsp_lifetime *lifetimes,\n"
+    "                                                 uint32_t point_count, uint32_t *order,\n"
+    "                                                 uint64_t *offsets, uint64_t *alive) {\n"
+    "    pwsp_placement found;\n"
+    "    memset(&found, 0, sizeof found);\n"
+    "    pwsp_placed_measure(items, count, lifetimes, point_count, alive, &found);\n"
+    "    for (uint32_t i = 0; i < count; i++) {\n"
+    "        items[i].offset = 0;\n"
+    "    }\n"
+    "    found.peak = pwsp_placed_fit(items, count, lifetimes, false, order);\n"
+    "    if (found.peak > found.bound) {\n"
+    "        for (uint32_t i = 0; i < count; i++) {\n"
+    "            offsets[i] = items[i].offset;\n"
+    "        }\n"
+    "        uint64_t peak = pwsp_placed_fit(items, count, lifetimes, true, order);\n"
+    "        for (uint32_t i = 0; i < count && peak >= found.peak; i++) {\n"
+    "            items[i].offset = offsets[i];\n"
+    "        }\n"
+    "        found.peak = pwsp_min_u64(found.peak, peak);\n"
+    "    }\n"
+    "    PTOWSP_ASSERT(found.bound <= found.peak && found.peak <= found.sum);\n"
+    "    return found;\n"
+    "}\n"
+    "\n"
+    "// =================================================================================================\n"
     "// src/data/names.c\n"
     "// =================================================================================================\n"
     "\n"
@@ -23837,6 +24453,98 @@ static const char npu_fixed_16[] =
     "               ? PTOWSP_OK\n"
     "               : pwsp_error_set(error, PTOWSP_UNBOUND, PTOWSP_NO_INDEX,\n"
     "                                \"run: tensor %s is bound without data\", name);\n"
+    "}\n"
+    "\n"
+    "// -- transient tensors ----------------------------------------------------------------------------\n"
+    "\n"
+    "PWSP_INTERNAL ptowsp_status pwsp_bind_fail_transient(pwsp_error *error, const char *tensor) {\n"
+    "    return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,\n"
+    "                          \"bind: tensor %s is transient: executions give it memory\", tensor);\n"
+    "}\n"
+    "\n"
+    "PWSP_INTERNAL ptowsp_status pwsp_transient_fail_align(pwsp_error *error) {\n"
+    "    return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,\n"
+    "                          \"bind: the block of transient tensors is not aligned to %d bytes\",\n"
+    "                          PTOWSP_TRANSIENT_ALIGN);\n"
+    "}\n"
+    "\n"
+    "PWSP_INTERNAL ptowsp_status pwsp_transient_size(pwsp_error *error, const ptowsp_tensor_desc *desc,\n"
+    "                                                const int64_t shape[PTOWSP_TENSOR_RANK_MAX],\n"
+    "                                                pwsp_bound_tensor *out_tensor, pwsp_placed *item,\n"
+    "                                                uint64_t *sum) {\n"
+    "    const uint64_t align = PTOWSP_TRANSIENT_ALIGN;\n"
+    "    ptowsp_buffer buffer;\n"
+    "    memset(&buffer, 0, sizeof buffer);\n"
+    "    buffer.rank = desc->rank;\n"
+    "    for (uint32_t i = 0; i < desc->rank; i++) {\n"
+    "        buffer.shape[i] = shape[i];\n"
+    "    }\n"
+    "    ptowsp_status status = pwsp_bind_check_tensor(error, desc, &buffer, out_tensor);\n"
+    "    if (status != PTOWSP_OK) {\n"
+    "        return status;\n"
+    "    }\n"
+    "    bool takes_room = out_tensor->high >= 0 && item->lifetime_count > 0;\n"
+    "    uint64_t bytes = takes_room ? (uint64_t)(out_tensor->high + 1) * out_tensor->element_size : 0;\n"
+    "    item->name = desc->name;\n"
+    "    item->bytes = (bytes + align - 1) / align * align;\n"
+    "    *sum += item->bytes;  // each at most 2^61\n"
+    "    return *sum <= UINT64_C(1) << 61\n"
+    "               ? PTOWSP_OK\n"
+    "               : pwsp_error_set(error, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,\n"
+    "                                \"run: transient tensors, up to %s, take more than 2^61 bytes\",\n"
+    "                                desc->name);\n"
+    "}\n"
+    "\n"
+    "PWSP_INTERNAL ptowsp_status pwsp_transient_fail_size(pwsp_error *error, const char *tensor,\n"
+    "                                                     ptowsp_status status, uint64_t index,\n"
+    "                                                     const char *text) {\n"
+    "    return pwsp_error_set(error, status, index, \"run: the size of transient tensor %s: %s\", tensor,\n"
+    "                          text);\n"
+    "}\n"
+    "\n"
+    "static bool pwsp_placed_is_alive(const pwsp_placed *item, const pwsp_lifetime *lifetimes,\n"
+    "                                 uint32_t point) {\n"
+    "    bool is_alive = false;\n"
+    "    for (uint32_t i = 0; i < item->lifetime_count; i++) {\n"
+    "        const pwsp_lifetime *lifetime = &lifetimes[item->first_lifetime + i];\n"
+    "        is_alive = is_alive || (lifetime->first <= point && point <= lifetime->last);\n"
+    "    }\n"
+    "    return is_alive;\n"
+    "}\n"
+    "\n"
+    "PWSP_INTERNAL ptowsp_status pwsp_transient_fail_room(pwsp_error *error, const pwsp_placed *items,\n"
+    "                                                     uint32_t count, const pwsp_lifetime *lifetimes,\n"
+    "                                                     const pwsp_placement *placement,\n"
+    "                                                     const char *place, uint64_t size) {\n"
+    "    const pwsp_placed *named[4];\n"
+    "    const uint32_t named_max = 4;\n"
+    "    uint32_t named_count = 0;\n"
+    "    for (uint32_t i = 0; i < count; i++) {\n"
+    "        if (!pwsp_placed_is_alive(&items[i], lifetimes, placement->point) || !items[i].bytes) {\n"
+    "            continue;\n"
+    "        }\n"
+    "        uint32_t at = named_count < named_max ? named_count++ : named_max;\n"
+    "        while (at > 0 && named[at - 1]->bytes < items[i].bytes) {\n"
+    "            if (at < named_max) {\n"
+    "                named[at] = named[at - 1];\n"
+    "            }\n"
+    "            at--;\n"
+    "        }\n"
+    "        if (at < named_max) {\n"
+    "            named[at] = &items[i];\n"
+    "        }\n"
+    "    }\n"
+    "    char list[PWSP_ERROR_TEXT_MAX / 2];\n"
+    "    ptowsp_text_buffer buffer = {list, sizeof list, 0};\n"
+    "    ptowsp_text text = ptowsp_text_to_buffer(&buffer);\n"
+    "    for (uint32_t i = 0; i < named_count; i++) {\n"
+    "        pwsp_text_format(text, \"%s%s %\" PRIu64, i ? \", \" : \"\", named[i]->name, named[i]->bytes);\n"
+    "    }\n"
+    "    return pwsp_error_set(error, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,\n"
+    "                          \"run: transient tensors take %\" PRIu64 \" bytes, and there are %\" PRIu64\n"
+    "                          \"; most at %s: %s. Smaller tiles there, or computing again what lives \"\n"
+    "                          \"long, takes less\",\n"
+    "                          placement->peak, size, place, list);\n"
     "}\n"
     "\n"
     "// =================================================================================================\n"
@@ -36008,7 +36716,8 @@ static const char npu_fixed_17[] =
     "//\n"
     "// Shared memory orders tasks as any reuse of memory does: a task waits for those that used its\n"
     "// bytes before, on lanes always, and in simulated time if the schedule's dependencies look at data.\n"
-    "// So results are the same, to the bit, as with memory for each tensor.\n"
+    "// So results are the same, to the bit, as with memory for each tensor. Emitted trees do all this by\n"
+    "// the same rules; their memory on a device is the device's.\n"
     "\n"
     "#define PTOWSP_TRANSIENT_ALIGN 64\n"
     "\n"
@@ -37789,6 +38498,14 @@ static const char npu_fixed_17[] =
     "    bool is_transient;\n"
     "} ptowsp_tensor_info;\n"
     "\n"
+    "// A transient tensor. Its lifetimes are in order, and those of one tensor follow those of the tensor\n"
+    "// before it.\n"
+    "typedef struct ptowsp_transient_info {\n"
+    "    uint32_t tensor;\n"
+    "    uint32_t sizes[PTOWSP_TENSOR_RANK_MAX];  // expressions; 0: as desc.shape says\n"
+    "    uint32_t first_lifetime, lifetime_count;\n"
+    "} ptowsp_transient_info;\n"
+    "\n"
     "typedef struct ptowsp_variable_info {\n"
     "    const char *name;  // not unique\n"
     "    ptowsp_type type;  // i64, except for parameters of workloads\n"
@@ -37807,6 +38524,15 @@ static const char npu_fixed_17[] =
     "PTOWSP_API uint32_t ptowsp_program_tensor_count(const ptowsp_program *program);\n"
     "PTOWSP_API ptowsp_tensor_info ptowsp_program_tensor_at(const ptowsp_program *program,\n"
     "                                                       uint32_t tensor);\n"
+    "\n"
+    "// Transient tensors from 0; the points that a lifetime is from and to (ptowsp_program_print_point).\n"
+    "PTOWSP_API uint32_t ptowsp_program_transient_count(const ptowsp_program *program);\n"
+    "PTOWSP_API ptowsp_transient_info ptowsp_program_transient_at(const ptowsp_program *program,\n"
+    "                                                             uint32_t i);\n"
+    "PTOWSP_API uint32_t ptowsp_program_point_count(const ptowsp_program *program);\n"
+    "PTOWSP_API void ptowsp_program_lifetime_at(const ptowsp_program *program, uint32_t i,\n"
+    "                                           uint32_t *out_first, uint32_t *out_last);\n"
+    "\n"
     "PTOWSP_API uint32_t ptowsp_program_variable_count(const ptowsp_program *program);\n"
     "PTOWSP_API ptowsp_variable_info ptowsp_program_variable_at(const ptowsp_program *program,\n"
     "                                                           uint32_t variable);\n"
@@ -38111,7 +38837,8 @@ static const char npu_fixed_17[] =
     "// lane_count is 0 if it was bound as work. The plan of a batch is that of the last execution, and\n"
     "// not bound before; out_capacity->lane_count is 0 if the batch has no capacity. A tensor's buffer\n"
     "// has all fields filled in; its size is the number of bytes that it spans (0 where elements lie\n"
-    "// before the first one).\n"
+    "// before the first one). Transient tensors are not bound; their block is NULL, size a limit or 0,\n"
+    "// where it is the context's.\n"
     "PTOWSP_API const ptowsp_program *ptowsp_run_program(const ptowsp_run *run);\n"
     "PTOWSP_API bool ptowsp_run_bound_size(const ptowsp_run *run, uint32_t axis, int64_t *out_size);\n"
     "PTOWSP_API bool ptowsp_run_bound_symbol(const ptowsp_run *run, uint32_t symbol,\n"
@@ -38128,6 +38855,8 @@ static const char npu_fixed_17[] =
     "                                       ptowsp_attention_sizes *out_capacity);\n"
     "PTOWSP_API bool ptowsp_run_bound_tensor(const ptowsp_run *run, uint32_t tensor,\n"
     "                                        ptowsp_buffer *out_buffer);\n"
+    "PTOWSP_API void ptowsp_run_bound_transients(const ptowsp_run *run, void **out_block,\n"
+    "                                            uint64_t *out_size);\n"
     "PTOWSP_API uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot);\n"
     "\n"
     "#endif  // PTOWSP_ONLY_PLAN\n"

@@ -115,7 +115,6 @@ static void decisions__of_measuring_time(void **state) {
                         "  target   tensor x: recorded by threads; location l2\n"
                         "  target   schedule: refused by ascend_npu; window benchmark\n"
                         "  target   tensor x: recorded by ascend_npu; location l2\n"
-                        "  target   tensor t: refused by ascend_npu; tensor transient\n"
                         "  target   kernel produce: refused by ascend_npu; it has no source\n");
     // With sums: 30 of 3,030 cycles.
     ptowsp_buffer x;

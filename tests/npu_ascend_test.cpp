@@ -158,6 +158,7 @@ aclError aclrtGetStreamResLimit(aclrtStream, aclrtDevResLimitType, uint32_t *val
 aclError aclrtMalloc(void **device, size_t size, aclrtMemMallocPolicy) {
     FAKE(aclrtMalloc)
     *device = malloc(size);
+    memset(*device, 0x5a, size);
     fake.fifo_bytes = size > fake.fifo_bytes ? size : fake.fifo_bytes;  // the largest piece
     fake.memory[static_cast<char *>(*device)] = size;
     return 0;
@@ -231,12 +232,24 @@ namespace {
 // -- a program ------------------------------------------------------------------------------------
 
 // x and y are halves of one piece of memory that overlap; z goes backwards; e is empty, with rows
-// far apart; n is an array. The kernels' table is empty, as cores take a compiler that is not here.
-const wsp_tensor_decl TENSORS[] = {{"", 0, 0, {}, 0, 0, 0},
-                                   {"x", PTOWSP_I32, 1, {8}, 1, 0, 0},
-                                   {"y", PTOWSP_I32, 1, {8}, 1, 1, 1},
-                                   {"z", PTOWSP_I32, 1, {4}, 1, 1, 0},
-                                   {"e", PTOWSP_I32, 2, {PTOWSP_DYNAMIC, 4}, 1, 1, 0}};
+// far apart; t and u are transient, one after the other; n is an array. The kernels' table is empty,
+// as cores take a compiler that is not here.
+const wsp_tensor_decl TENSORS[] = {{"", 0, 0, {}, 0, 0, 0, 0},
+                                   {"x", PTOWSP_I32, 1, {8}, 1, 0, 0, 0},
+                                   {"y", PTOWSP_I32, 1, {8}, 1, 1, 1, 0},
+                                   {"z", PTOWSP_I32, 1, {4}, 1, 1, 0, 0},
+                                   {"e", PTOWSP_I32, 2, {PTOWSP_DYNAMIC, 4}, 1, 1, 0, 0},
+                                   {"t", PTOWSP_I32, 2, {PTOWSP_DYNAMIC, 4}, 1, 1, 0, 1},
+                                   {"u", PTOWSP_I32, 1, {8}, 1, 1, 0, 1}};
+const wsp_transient_decl TRANSIENTS[] = {{5, 1}, {6, 1}};
+const uint32_t LIFETIMES[][2] = {{0, 1}, {2, 2}};
+const char *const POINTS[] = {"p/task a", "p/task b", "p/task c"};
+void size_transients(wsp::Run &run, wsp::Sizes &sizes) {
+    sizes.add({run.size(1), 4});
+    sizes.add({8});
+}
+const wsp_transients TRANSIENT = {2, TRANSIENTS, LIFETIMES, 3, POINTS, size_transients};
+alignas(PTOWSP_TRANSIENT_ALIGN) char transient_block[77 * 4 * 4 + 48];
 const wsp_array_decl ARRAYS[] = {{"", 0, 0, 0}, {"n", PTOWSP_I64, 0, 1}};
 const wsp_axis_decl AXES[] = {{nullptr, 0, 0, 0, 0},
                               {"m", PTOWSP_AXIS_DYNAMIC, 0, 0, 1},
@@ -248,7 +261,8 @@ wsp_program make_program(uint32_t kernel_count, const wsp_kernel_decl *kernels) 
     program.name = "p";
     program.axis_count = program.array_count = program.symbol_count = 2;
     program.axis_count = 3;
-    program.tensor_count = 5;
+    program.tensor_count = 7;
+    program.transients = &TRANSIENT;
     program.kernel_count = kernel_count;
     program.slot_count = 2;
     program.axes = AXES;
@@ -304,6 +318,14 @@ void bind_all(wsp::Bindings *bindings) {
     config.tiers = tiers;
     config.tier_count = 1;
     assert_int_equal(bindings->bind_batch(2, &batch, &config, nullptr), PTOWSP_OK);
+    assert_int_equal(bindings->bind_tensor(6, &buffer), PTOWSP_INVALID_PARAMS);
+    assert_string_equal(bindings->failure.text,
+                        "bind: tensor u is transient: executions give it memory");
+    assert_int_equal(bindings->bind_transients(transient_block + 1, 9), PTOWSP_INVALID_PARAMS);
+    assert_string_equal(bindings->failure.text,
+                        "bind: the block of transient tensors is not aligned to 64 bytes");
+    memset(transient_block, 0x33, sizeof transient_block);
+    assert_int_equal(bindings->bind_transients(transient_block, sizeof transient_block), PTOWSP_OK);
     assert_int_equal(bindings->verify(PTOWSP_MODEL_UNIT), PTOWSP_OK);
 }
 
@@ -326,13 +348,19 @@ void look(wsp_device_run *run) {
     assert_int_equal(there<int32_t>(wsp::address_of(kv.batch.query_lengths), 3)[2], 3);
     assert_int_equal(there<uint32_t>(wsp::address_of(kv.config.lane_speeds), 2)[1], 4);
     assert_int_equal(there<ptowsp_tier>(wsp::address_of(kv.config.tiers), 1)[0].length_max, 4096);
-    const pwsp_bound_tensor *tensors = there<pwsp_bound_tensor>(b.tensors, 5);
+    const pwsp_bound_tensor *tensors = there<pwsp_bound_tensor>(b.tensors, 7);
     for (uint32_t i = 1; i < 4; i++) {
         assert_int_equal(tensors[i].base, wsp::address_of(tensors[i].data));
     }
     int32_t *x = there<int32_t>(tensors[1].base, 8), *y = there<int32_t>(tensors[2].base, 8);
     int32_t *z = there<int32_t>(tensors[3].base - 12, 4);
     assert_true(y == x + 4);  // they overlap as on the host
+    // Memory of the device that nothing is copied to, and nothing from.
+    char *t = there<char>(tensors[5].base, 77 * 4 * 4);
+    assert_int_equal(tensors[5].rows, 77);
+    assert_int_equal(tensors[6].base, tensors[5].base);
+    assert_true(t[0] == 0x5a && t[77 * 4 * 4 - 1] == 0x5a);
+    t[0] = t[77 * 4 * 4 - 1] = 1;
     assert_int_equal(x[7], 7);
     assert_int_equal(z[3], 103);
     assert_int_equal(tensors[3].col_stride, -1);
@@ -429,6 +457,7 @@ void npu_ascend__copies_what_is_bound_there_and_back(void **state) {
     }
     assert_int_equal(backwards[0], -1);
     assert_int_equal(backwards[3], 103);
+    assert_true(transient_block[0] == 0x33 && transient_block[77 * 4 * 4 - 1] == 0x33);
 }
 
 void npu_ascend__tells_what_the_device_says(void **state) {

@@ -532,10 +532,6 @@ static void test_refusals(void **state) {
     test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                   "bind: tensor a is transient: executions give it memory");
     assert_int_equal(ptowsp_program_check(f.context, f.program, PTOWSP_TARGET_THREADS), PTOWSP_OK);
-    assert_int_equal(ptowsp_program_check(f.context, f.program, PTOWSP_TARGET_ASCEND_NPU),
-                     PTOWSP_UNSUPPORTED);
-    test_error_is(f.context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
-                  "tensor a: target ascend_npu does not do transient tensors");
     assert_int_equal(ptowsp_run_bind_size(f.run, "rows", (INT64_C(1) << 58) - 1), PTOWSP_OK);
     assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_LIMIT_EXCEEDED);
     test_error_is(f.context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,

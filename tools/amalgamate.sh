@@ -228,6 +228,7 @@ src/base/error.h src/base/error.c
 src/data/dtype_names.c
 src/data/array.h src/data/array.c
 src/data/region.h src/data/region.c
+src/data/placement.h src/data/placement.c
 src/data/names.h src/data/names.c
 $RUNTIME
 src/time/sim.h src/time/sim.c
@@ -286,7 +287,7 @@ aicpu/wsp_expand.h       include/wsp_number.h aicpu/wsp_expand.h
 aicpu/wsp_pipeline.cpp   aicpu/wsp_pipeline_network.cpp aicpu/wsp_pipeline_turns.cpp aicpu/wsp_pipeline.cpp
 aicpu/wsp_pipeline.h     aicpu/wsp_pipeline_network.h aicpu/wsp_pipeline.h
 host/main.cpp            host/elements.h host/bindable.h host/recording.h host/replay.h host/timeline.h host/main.cpp
-host/wsp_host.cpp        host/wsp_bindings.h host/wsp_run.h host/wsp_launch.h host/wsp_ascend.h host/wsp_bindings.cpp host/wsp_launch.cpp host/wsp_run.cpp host/wsp_ascend.cpp host/wsp_ascend_launch.cpp host/wsp_runner.cpp
+host/wsp_host.cpp        host/wsp_transients.h host/wsp_bindings.h host/wsp_run.h host/wsp_launch.h host/wsp_ascend.h host/wsp_transients.cpp host/wsp_bindings.cpp host/wsp_launch.cpp host/wsp_run.cpp host/wsp_ascend.cpp host/wsp_ascend_launch.cpp host/wsp_runner.cpp
 host/wsp_runner.h        host/wsp_runner.h
 include/wsp_abi.h        include/wsp_abi.h include/wsp_device.h
 "

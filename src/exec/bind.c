@@ -342,23 +342,20 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_tensor(pwsp_bindings *bindings, const char
     if (id == 0) {
         return status;
     }
-    if (bindings->program->tensor_is_transient[id]) {
-        return pwsp_fail(bindings->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "bind: tensor %s is transient: executions give it memory", tensor);
-    }
     pwsp_error error;
-    status = pwsp_bind_check_tensor(
-        &error, PWSP_PROGRAM_AT(bindings->program, tensors, ptowsp_tensor_desc, id), buffer,
-        &bindings->tensors[id]);
+    status = bindings->program->tensor_is_transient[id]
+                 ? pwsp_bind_fail_transient(&error, tensor)
+                 : pwsp_bind_check_tensor(
+                       &error, PWSP_PROGRAM_AT(bindings->program, tensors, ptowsp_tensor_desc, id),
+                       buffer, &bindings->tensors[id]);
     return pwsp_bind_result(bindings, &error, status);
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_bind_transients(pwsp_bindings *bindings, void *block,
                                                  uint64_t size) {
     if ((uintptr_t)block % PTOWSP_TRANSIENT_ALIGN != 0) {
-        return pwsp_fail(bindings->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "bind: the block of transient tensors is not aligned to %d bytes",
-                         PTOWSP_TRANSIENT_ALIGN);
+        pwsp_error error;
+        return pwsp_bind_result(bindings, &error, pwsp_transient_fail_align(&error));
     }
     bindings->transients.block = (char *)block;
     bindings->transients.size = size;

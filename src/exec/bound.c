@@ -90,7 +90,7 @@ bool ptowsp_run_bound_batch(const ptowsp_run *run, uint32_t axis, ptowsp_attenti
 bool ptowsp_run_bound_tensor(const ptowsp_run *run, uint32_t tensor, ptowsp_buffer *out_buffer) {
     PTOWSP_ASSERT(tensor > 0 && tensor < run->program->tensors.count);
     const pwsp_bound_tensor *bound = &run->bindings.tensors[tensor];
-    if (!bound->is_bound) {
+    if (!bound->is_bound || run->program->tensor_is_transient[tensor]) {
         return false;
     }
     uint32_t rank = PWSP_PROGRAM_AT(run->program, tensors, ptowsp_tensor_desc, tensor)->rank;
@@ -121,6 +121,11 @@ uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot) {
 }
 
 // -- transient tensors ----------------------------------------------------------------------------
+
+void ptowsp_run_bound_transients(const ptowsp_run *run, void **out_block, uint64_t *out_size) {
+    *out_block = run->bindings.transients.block;
+    *out_size = run->bindings.transients.size;
+}
 
 PWSP_INTERNAL ptowsp_transient_sizes pwsp_run_transient_sizes(const ptowsp_run *run) {
     const pwsp_placement *placement = &run->bindings.transients.placement;

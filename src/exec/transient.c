@@ -22,45 +22,32 @@ static const ptowsp_tensor_desc *pwsp_transient_desc(const ptowsp_program *p, ui
 
 // -- sizes ----------------------------------------------------------------------------------------
 
-static ptowsp_status pwsp_transient_fail(const pwsp_bindings *bindings, const pwsp_error *error,
-                                         ptowsp_status status) {
-    return pwsp_fail(bindings->context, status, error->index, "%s", error->text);
+static ptowsp_status pwsp_transient_fail(const pwsp_bindings *bindings, const pwsp_error *error) {
+    return pwsp_fail(bindings->context, error->status, error->index, "%s", error->text);
 }
 
-// Binds a tensor of the present sizes, without memory; stores the bytes it takes in a block.
-static ptowsp_status pwsp_transient_size(pwsp_bindings *bindings, uint32_t i, uint64_t *out_bytes) {
+// The shape of a tensor by what is bound. False with an error of an array that is read outside.
+static bool pwsp_transient_shape(const pwsp_bindings *bindings, uint32_t i, int64_t *out_shape,
+                                 pwsp_error *error) {
     const ptowsp_program *p = bindings->program;
     const pwsp_transient *transient = PWSP_PROGRAM_AT(p, transients, pwsp_transient, i);
     const ptowsp_tensor_desc *desc = pwsp_transient_desc(p, i);
     const pwsp_code *codes = PWSP_PROGRAM_AT(p, codes, pwsp_code, transient->first_code);
-    ptowsp_buffer buffer;
-    pwsp_error error;
     pwsp_fault fault = {false, 0, 0};
-    memset(&buffer, 0, sizeof buffer);
-    buffer.rank = desc->rank;
     for (uint32_t j = 0; j < desc->rank; j++) {
-        buffer.shape[j] = desc->shape[j];
-        if (codes[j].expr) {
-            buffer.shape[j] =
-                (int64_t)pwsp_code_value((const pwsp_instruction *)p->instructions.items, codes[j],
-                                         bindings->initial, bindings->arrays, &fault);
-        }
+        out_shape[j] =
+            codes[j].expr
+                ? (int64_t)pwsp_code_value((const pwsp_instruction *)p->instructions.items,
+                                           codes[j], bindings->initial, bindings->arrays, &fault)
+                : desc->shape[j];
     }
     if (fault.is_set) {
         const pwsp_array_info *array = PWSP_PROGRAM_AT(p, arrays, pwsp_array_info, fault.array);
-        ptowsp_status status =
-            pwsp_read_fail(&error, false, array->name, &bindings->arrays[fault.array], fault.index);
-        return pwsp_fail(bindings->context, status, error.index,
-                         "run: the size of transient tensor %s: %s", desc->name, error.text);
+        pwsp_error read;
+        pwsp_read_fail(&read, false, array->name, &bindings->arrays[fault.array], fault.index);
+        pwsp_transient_fail_size(error, desc->name, read.status, read.index, read.text);
     }
-    pwsp_bound_tensor *tensor = &bindings->tensors[transient->tensor];
-    ptowsp_status status = pwsp_bind_check_tensor(&error, desc, &buffer, tensor);
-    *out_bytes = 0;
-    if (status == PTOWSP_OK && tensor->high >= 0) {
-        uint64_t bytes = (uint64_t)(tensor->high + 1) * tensor->element_size;
-        *out_bytes = (bytes + PTOWSP_TRANSIENT_ALIGN - 1) & ~(uint64_t)(PTOWSP_TRANSIENT_ALIGN - 1);
-    }
-    return status == PTOWSP_OK ? status : pwsp_transient_fail(bindings, &error, status);
+    return !fault.is_set;
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_transients_find(pwsp_bindings *bindings) {
@@ -69,24 +56,19 @@ PWSP_INTERNAL ptowsp_status pwsp_transients_find(pwsp_bindings *bindings) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < p->transients.count; i++) {
         const pwsp_transient *transient = PWSP_PROGRAM_AT(p, transients, pwsp_transient, i);
-        uint64_t bytes;
-        ptowsp_status status = pwsp_transient_size(bindings, i, &bytes);
-        if (status != PTOWSP_OK) {
+        pwsp_placed *item = &t->placed[i];
+        uint64_t bytes = item->bytes;
+        int64_t shape[PTOWSP_TENSOR_RANK_MAX];
+        pwsp_error error;
+        item->first_lifetime = transient->first_lifetime;
+        item->lifetime_count = transient->lifetime_count;
+        if (!pwsp_transient_shape(bindings, i, shape, &error) ||
+            pwsp_transient_size(&error, pwsp_transient_desc(p, i), shape,
+                                &bindings->tensors[transient->tensor], item, &sum) != PTOWSP_OK) {
             t->is_found = false;
-            return status;
+            return pwsp_transient_fail(bindings, &error);
         }
-        bytes = transient->lifetime_count ? bytes : 0;
-        t->is_found = t->is_found && t->placed[i].bytes == bytes;
-        t->placed[i].bytes = bytes;
-        t->placed[i].first_lifetime = transient->first_lifetime;
-        t->placed[i].lifetime_count = transient->lifetime_count;
-        sum += bytes;  // each at most 2^61
-        if (sum > UINT64_C(1) << 61) {
-            t->is_found = false;
-            return pwsp_fail(bindings->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-                             "run: transient tensors, up to %s, take more than 2^61 bytes",
-                             pwsp_transient_desc(p, i)->name);
-        }
+        t->is_found = t->is_found && item->bytes == bytes;
     }
     if (!t->is_found) {
         t->placement = pwsp_placement_find(
@@ -99,51 +81,17 @@ PWSP_INTERNAL ptowsp_status pwsp_transients_find(pwsp_bindings *bindings) {
 
 // -- memory ---------------------------------------------------------------------------------------
 
-static bool pwsp_transient_is_alive(const ptowsp_program *p, const pwsp_placed *placed,
-                                    uint32_t point) {
-    bool is_alive = false;
-    for (uint32_t j = 0; j < placed->lifetime_count; j++) {
-        const pwsp_lifetime *lifetime =
-            PWSP_PROGRAM_AT(p, lifetimes, pwsp_lifetime, placed->first_lifetime + j);
-        is_alive = is_alive || (lifetime->first <= point && point <= lifetime->last);
-    }
-    return is_alive;
-}
-
-// The block is too small: names the place that needs most, and the largest tensors that live there.
-static ptowsp_status pwsp_transients_fail_size(const pwsp_bindings *bindings) {
-    const uint32_t named_max = 4;
+static void pwsp_transients_fail_room(const pwsp_bindings *bindings) {
     const ptowsp_program *p = bindings->program;
     const pwsp_transients *t = &bindings->transients;
-    uint32_t named[4], count = 0;
-    for (uint32_t i = 0; i < p->transients.count; i++) {
-        if (!pwsp_transient_is_alive(p, &t->placed[i], t->placement.point) || !t->placed[i].bytes) {
-            continue;
-        }
-        uint32_t at = count < named_max ? count++ : named_max;
-        while (at > 0 && t->placed[named[at - 1]].bytes < t->placed[i].bytes) {
-            if (at < named_max) {
-                named[at] = named[at - 1];
-            }
-            at--;
-        }
-        if (at < named_max) {
-            named[at] = i;
-        }
-    }
-    char list[PWSP_ERROR_TEXT_MAX / 2], place[PWSP_ERROR_TEXT_MAX / 4];
-    ptowsp_text_buffer buffer = {list, sizeof list, 0}, where = {place, sizeof place, 0};
-    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
-    for (uint32_t i = 0; i < count; i++) {
-        pwsp_text_format(text, "%s%s %" PRIu64, i ? ", " : "",
-                         pwsp_transient_desc(p, named[i])->name, t->placed[named[i]].bytes);
-    }
+    char place[PWSP_ERROR_TEXT_MAX / 4];
+    ptowsp_text_buffer where = {place, sizeof place, 0};
+    pwsp_error error;
     ptowsp_program_print_point(p, t->placement.point, ptowsp_text_to_buffer(&where));
-    return pwsp_fail(bindings->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-                     "run: transient tensors take %" PRIu64 " bytes, and there are %" PRIu64
-                     "; most at %s: %s. Smaller tiles there, or computing again what lives long, "
-                     "takes less",
-                     t->placement.peak, t->size, place, list);
+    pwsp_transient_fail_room(&error, t->placed, (uint32_t)p->transients.count,
+                             (const pwsp_lifetime *)p->lifetimes.items, &t->placement, place,
+                             t->size);
+    pwsp_transient_fail(bindings, &error);
 }
 
 // The block of the caller, or of the context, with room for the peak. NULL with an error.
@@ -152,7 +100,7 @@ static char *pwsp_transients_block(pwsp_bindings *bindings) {
     const pwsp_memory *memory = &bindings->context->memory;
     uint64_t peak = t->placement.peak, bytes = peak + PTOWSP_TRANSIENT_ALIGN;
     if ((t->block || t->size) && t->size < peak) {
-        pwsp_transients_fail_size(bindings);
+        pwsp_transients_fail_room(bindings);
         return NULL;
     }
     if (t->block) {

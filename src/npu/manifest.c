@@ -85,9 +85,9 @@ static void npu_manifest_tensors(const npu_emitter *emitter, npu_text *text) {
             }
         }
         npu_print_member(text, "], ", "location", ptowsp_location_name(tensor.desc.location));
-        npu_print(text, ", \"used\": %s, \"written\": %s, \"loaded\": %s}",
+        npu_print(text, ", \"used\": %s, \"written\": %s, \"loaded\": %s, \"transient\": %s}",
                   tensor.is_used ? "true" : "false", tensor.is_written ? "true" : "false",
-                  tensor.is_loaded ? "true" : "false");
+                  tensor.is_loaded ? "true" : "false", tensor.is_transient ? "true" : "false");
     }
     npu_print(text, "\n  ],\n");
 }

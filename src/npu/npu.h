@@ -51,7 +51,7 @@
 #define NPU_PRINTF(at, va) __attribute__((format(printf, at, va)))
 
 // Limits of wsp_abi.h; and of the size of a tree.
-#define NPU_ABI_VERSION   5u
+#define NPU_ABI_VERSION   6u
 #define NPU_TABLE_MAX     65535u  // axes, arrays, symbols, tensors, kernels, channels: of each
 #define NPU_STATEMENT_MAX 65535u  // a source file that compilers still take in seconds
 

@@ -128,6 +128,7 @@ typedef struct npu_runner_result {
     FUNCTION(ptowsp_status, bind_tensor_at,                                                        \
              (void *runner, uint32_t tensor, const ptowsp_buffer *buffer))                         \
     FUNCTION(ptowsp_status, bind_slot, (void *runner, uint32_t slot, uint64_t value))              \
+    FUNCTION(ptowsp_status, bind_transients, (void *runner, void *block, uint64_t size))           \
     FUNCTION(ptowsp_status, run,                                                                   \
              (void *runner, const npu_runner_options *options, npu_runner_result *out_result))     \
     FUNCTION(uint64_t, slot, (const void *runner, uint32_t slot))                                  \

@@ -108,7 +108,10 @@ static ptowsp_status npu_bind(const npu_runner *api, void *runner, const ptowsp_
     for (uint32_t i = 0; i < ptowsp_program_slot_count(program) && status == PTOWSP_OK; i++) {
         status = api->bind_slot(runner, i, ptowsp_run_bound_slot(run, i));
     }
-    return status;
+    void *block;
+    uint64_t size;
+    ptowsp_run_bound_transients(run, &block, &size);
+    return status == PTOWSP_OK ? api->bind_transients(runner, block, size) : status;
 }
 
 // -- public ---------------------------------------------------------------------------------------

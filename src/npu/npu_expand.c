@@ -555,6 +555,44 @@ static void npu_check_replicas(npu_expand *x) {
     }
 }
 
+// The sizes of transient tensors, which read what is bound.
+static void npu_sizes(npu_expand *x) {
+    uint32_t count = ptowsp_program_transient_count(x->program);
+    char name[NPU_LOCAL_NAME_MAX];
+    npu_open_name_of(x, "sizes", name);
+    for (uint32_t i = 0; i < count; i++) {
+        ptowsp_transient_info transient = ptowsp_program_transient_at(x->program, i);
+        npu_collect_values(x, transient.sizes, PTOWSP_TENSOR_RANK_MAX);
+    }
+    bool is_walked = x->function.count > 0;
+    npu_add(x, "void wsp_sizes(wsp::Run &%s, wsp::Sizes &sizes) ", is_walked ? "run" : "/* run */");
+    npu_open(x);
+    npu_print_locals(x, &x->function);
+    for (uint32_t i = 0; i < count; i++) {
+        ptowsp_transient_info transient = ptowsp_program_transient_at(x->program, i);
+        ptowsp_tensor_desc desc = ptowsp_program_tensor_at(x->program, transient.tensor).desc;
+        npu_print_comment(&x->line, desc.name);
+        npu_end_comment(x);
+        x->part_count = 0;
+        for (uint32_t k = 0; k < desc.rank; k++) {
+            npu_prepare_expr(x, transient.sizes[k]);
+        }
+        npu_add(x, "sizes.add({");
+        for (uint32_t k = 0; k < desc.rank; k++) {
+            npu_add(x, "%s", k ? ", " : "");
+            if (transient.sizes[k]) {
+                npu_add_expr(x, transient.sizes[k], NPU_LITERAL_TYPED);
+            } else {
+                npu_print_i64(&x->line, desc.shape[k]);
+            }
+        }
+        npu_add(x, "});");
+        npu_end_line(x);
+    }
+    npu_close(x, "");
+    npu_forget_locals(&x->function);
+}
+
 static void npu_expand_file(npu_expand *x) {
     char name[NPU_LOCAL_NAME_MAX];
     npu_add(x, "The tasks of module ");
@@ -580,6 +618,10 @@ static void npu_expand_file(npu_expand *x) {
     npu_print(x->out, "\n}  // namespace\n\nvoid wsp_expand(wsp::Run &run) {\n");
     npu_check_replicas(x);
     npu_print(x->out, "    %s(run);\n}\n", npu_name(x->emitter, NPU_WORKLOAD, 0));
+    if (ptowsp_program_transient_count(x->program)) {
+        npu_print(x->out, "\n");
+        npu_sizes(x);
+    }
 }
 
 // Makes the tables, in one block. False when memory is out.

@@ -115,6 +115,8 @@ NPU_INTERNAL const char *npu_local_name(const npu_expand *x, npu_local_kind kind
 // processes; or of a process, these arrays. npu_print_locals gives them names.
 NPU_INTERNAL void npu_collect_function(npu_expand *x, uint32_t begin, uint32_t end);
 NPU_INTERNAL void npu_collect_process(npu_expand *x, uint32_t begin, uint32_t end);
+// Those of expressions.
+NPU_INTERNAL void npu_collect_values(npu_expand *x, const uint32_t *exprs, uint32_t count);
 NPU_INTERNAL void npu_print_locals(npu_expand *x, npu_locals *locals);
 NPU_INTERNAL void npu_forget_locals(npu_locals *locals);
 

@@ -193,6 +193,13 @@ static void npu_collect_statement(const npu_collector *c, uint32_t i, const ptow
     }
 }
 
+NPU_INTERNAL void npu_collect_values(npu_expand *x, const uint32_t *exprs, uint32_t count) {
+    const npu_collector c = {x, &x->function, true, true};
+    for (uint32_t i = 0; i < count; i++) {
+        npu_collect_expr(&c, exprs[i]);
+    }
+}
+
 NPU_INTERNAL void npu_collect_function(npu_expand *x, uint32_t begin, uint32_t end) {
     npu_collector c = {x, &x->function, true, true};
     for (uint32_t i = begin; i < end; i++) {

@@ -47,8 +47,12 @@ static void npu_program_header_emit(npu_emitter *emitter) {
     npu_print_enum(emitter, &text, NPU_KERNEL, "Kernels.", "KERNEL", 1);
     npu_print_enum(emitter, &text, NPU_CHANNEL, "Channels between processes.", "CHANNEL", 0);
     npu_print(&text, "\n// expand.cpp: makes the program's tasks.\n"
-                     "void wsp_expand(wsp::Run &run);\n\n"
-                     "#endif\n");
+                     "void wsp_expand(wsp::Run &run);\n\n");
+    if (ptowsp_program_transient_count(emitter->program)) {
+        npu_print(&text, "// The same: evaluates the sizes of transient tensors.\n"
+                         "void wsp_sizes(wsp::Run &run, wsp::Sizes &sizes);\n\n");
+    }
+    npu_print(&text, "#endif\n");
     npu_add_file(emitter, &text, "aicpu/program.h");
 }
 
@@ -134,8 +138,8 @@ static void npu_arrays_emit(const npu_emitter *emitter, npu_text *text) {
 }
 
 static void npu_tensors_emit(const npu_emitter *emitter, npu_text *text) {
-    npu_print(text, "// name, dtype, rank, shape, is_used, is_written, is_loaded\n"
-                    "const wsp_tensor_decl tensors[] = {\n    {nullptr, 0, 0, {}, 0, 0, 0},\n");
+    npu_print(text, "// name, dtype, rank, shape, is_used, is_written, is_loaded, is_transient\n"
+                    "const wsp_tensor_decl tensors[] = {\n    {nullptr, 0, 0, {}, 0, 0, 0, 0},\n");
     for (uint32_t i = 1; i < emitter->names.count[NPU_TENSOR]; i++) {
         ptowsp_tensor_info tensor = ptowsp_program_tensor_at(emitter->program, i);
         npu_print(text, "    {");
@@ -151,9 +155,54 @@ static void npu_tensors_emit(const npu_emitter *emitter, npu_text *text) {
                 npu_print(text, "%lld", (long long)tensor.desc.shape[k]);
             }
         }
-        npu_print(text, "}, %d, %d, %d},\n", tensor.is_used, tensor.is_written, tensor.is_loaded);
+        npu_print(text, "}, %d, %d, %d, %d},\n", tensor.is_used, tensor.is_written,
+                  tensor.is_loaded, tensor.is_transient);
     }
     npu_print(text, "};\n\n");
+}
+
+// A string of a table, a line.
+static void npu_print_row_of(npu_text *text, npu_text *row) {
+    npu_print(text, "    ");
+    npu_print_string(text, row->data ? row->data : "");
+    npu_print(text, ",\n");
+    text->is_out_of_memory = text->is_out_of_memory || row->is_out_of_memory;
+    npu_text_free(row);
+}
+
+// Transient tensors; nothing where there are none.
+static void npu_transients_emit(const npu_emitter *emitter, npu_text *text) {
+    const ptowsp_program *program = emitter->program;
+    uint32_t count = ptowsp_program_transient_count(program), lifetime_count = 0;
+    if (count == 0) {
+        return;
+    }
+    npu_print(text, "// tensor, number of lifetimes\n"
+                    "const wsp_transient_decl transient_tensors[] = {\n");
+    for (uint32_t i = 0; i < count; i++) {
+        ptowsp_transient_info transient = ptowsp_program_transient_at(program, i);
+        npu_print(text, "    {TENSOR_%s, %u},\n", npu_name(emitter, NPU_TENSOR, transient.tensor),
+                  (unsigned)transient.lifetime_count);
+        lifetime_count += transient.lifetime_count;
+    }
+    npu_print(text, "};\n\n// From one point to another.\nconst uint32_t lifetimes[][2] = {\n");
+    for (uint32_t i = 0; i < lifetime_count; i++) {
+        uint32_t first, last;
+        ptowsp_program_lifetime_at(program, i, &first, &last);
+        npu_print(text, "    {%u, %u},\n", (unsigned)first, (unsigned)last);
+    }
+    npu_print(text, "%s};\n\nconst char *const points[] = {\n",
+              lifetime_count ? "" : "    {0, 0},  // there is none\n");
+    for (uint32_t i = 0; i < ptowsp_program_point_count(program); i++) {
+        npu_text row = {NULL, 0, 0, false};
+        ptowsp_program_print_point(program, i, npu_text_sink(&row));
+        npu_print_row_of(text, &row);
+    }
+    npu_print(text,
+              "%s};\n\nconst wsp_transients transients = {%u, transient_tensors, lifetimes, %u, "
+              "points, wsp_sizes};\n\n",
+              ptowsp_program_point_count(program) ? "" : "    nullptr,\n", (unsigned)count,
+              (unsigned)ptowsp_program_point_count(program));
 }
 
 static void npu_kernel_table_emit(const npu_emitter *emitter, npu_text *text) {
@@ -184,11 +233,7 @@ static void npu_places_emit(const npu_emitter *emitter, npu_text *text) {
         npu_text place = {NULL, 0, 0, false};
         ptowsp_program_print_place(emitter->program, emitter->place_nodes[i],
                                    npu_text_sink(&place));
-        npu_print(text, "    ");
-        npu_print_string(text, place.data ? place.data : "");
-        npu_print(text, ",\n");
-        text->is_out_of_memory = text->is_out_of_memory || place.is_out_of_memory;
-        npu_text_free(&place);
+        npu_print_row_of(text, &place);
     }
     npu_print(text, "};\n\n");
 }
@@ -324,6 +369,7 @@ NPU_INTERNAL void npu_program_emit(npu_emitter *emitter) {
     npu_arrays_emit(emitter, &text);
     const uint32_t field_count = npu_fields_emit(emitter, &text);
     npu_tensors_emit(emitter, &text);
+    npu_transients_emit(emitter, &text);
     npu_kernel_table_emit(emitter, &text);
     npu_places_emit(emitter, &text);
     npu_shape shape = npu_shape_of(emitter);
@@ -352,9 +398,12 @@ NPU_INTERNAL void npu_program_emit(npu_emitter *emitter) {
               (unsigned)ptowsp_program_edge_count(program), (unsigned)shape.scope_depth,
               (unsigned)shape.pipeline_count);
     uint32_t latency = ptowsp_program_latency_symbol(program);
-    npu_print(&text, "%s%s,  // latency_symbol\n    wsp_expand,\n    %u,  // fields\n    %s,\n};\n",
-              latency ? "SYMBOL_" : "0", latency ? npu_name(emitter, NPU_SYMBOL, latency) : "",
-              (unsigned)field_count, field_count ? "fields" : "nullptr");
+    npu_print(
+        &text,
+        "%s%s,  // latency_symbol\n    wsp_expand,\n    %u,  // fields\n    %s,\n    %s,\n};\n",
+        latency ? "SYMBOL_" : "0", latency ? npu_name(emitter, NPU_SYMBOL, latency) : "",
+        (unsigned)field_count, field_count ? "fields" : "nullptr",
+        ptowsp_program_transient_count(program) ? "&transients" : "nullptr");
     emitter->program_file = npu_add_file(emitter, &text, "aicpu/program.cpp");
 }
 

@@ -2,6 +2,7 @@
 
 #include "binding_check.h"
 
+#include "../base/text.h"
 #include "../data/names.h"
 
 #include <inttypes.h>
@@ -342,4 +343,96 @@ PWSP_INTERNAL ptowsp_status pwsp_verify_tensor(pwsp_error *error, const char *na
                ? PTOWSP_OK
                : pwsp_error_set(error, PTOWSP_UNBOUND, PTOWSP_NO_INDEX,
                                 "run: tensor %s is bound without data", name);
+}
+
+// -- transient tensors ----------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_fail_transient(pwsp_error *error, const char *tensor) {
+    return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                          "bind: tensor %s is transient: executions give it memory", tensor);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_transient_fail_align(pwsp_error *error) {
+    return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                          "bind: the block of transient tensors is not aligned to %d bytes",
+                          PTOWSP_TRANSIENT_ALIGN);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_transient_size(pwsp_error *error, const ptowsp_tensor_desc *desc,
+                                                const int64_t shape[PTOWSP_TENSOR_RANK_MAX],
+                                                pwsp_bound_tensor *out_tensor, pwsp_placed *item,
+                                                uint64_t *sum) {
+    const uint64_t align = PTOWSP_TRANSIENT_ALIGN;
+    ptowsp_buffer buffer;
+    memset(&buffer, 0, sizeof buffer);
+    buffer.rank = desc->rank;
+    for (uint32_t i = 0; i < desc->rank; i++) {
+        buffer.shape[i] = shape[i];
+    }
+    ptowsp_status status = pwsp_bind_check_tensor(error, desc, &buffer, out_tensor);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    bool takes_room = out_tensor->high >= 0 && item->lifetime_count > 0;
+    uint64_t bytes = takes_room ? (uint64_t)(out_tensor->high + 1) * out_tensor->element_size : 0;
+    item->name = desc->name;
+    item->bytes = (bytes + align - 1) / align * align;
+    *sum += item->bytes;  // each at most 2^61
+    return *sum <= UINT64_C(1) << 61
+               ? PTOWSP_OK
+               : pwsp_error_set(error, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                                "run: transient tensors, up to %s, take more than 2^61 bytes",
+                                desc->name);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_transient_fail_size(pwsp_error *error, const char *tensor,
+                                                     ptowsp_status status, uint64_t index,
+                                                     const char *text) {
+    return pwsp_error_set(error, status, index, "run: the size of transient tensor %s: %s", tensor,
+                          text);
+}
+
+static bool pwsp_placed_is_alive(const pwsp_placed *item, const pwsp_lifetime *lifetimes,
+                                 uint32_t point) {
+    bool is_alive = false;
+    for (uint32_t i = 0; i < item->lifetime_count; i++) {
+        const pwsp_lifetime *lifetime = &lifetimes[item->first_lifetime + i];
+        is_alive = is_alive || (lifetime->first <= point && point <= lifetime->last);
+    }
+    return is_alive;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_transient_fail_room(pwsp_error *error, const pwsp_placed *items,
+                                                     uint32_t count, const pwsp_lifetime *lifetimes,
+                                                     const pwsp_placement *placement,
+                                                     const char *place, uint64_t size) {
+    const pwsp_placed *named[4];
+    const uint32_t named_max = 4;
+    uint32_t named_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!pwsp_placed_is_alive(&items[i], lifetimes, placement->point) || !items[i].bytes) {
+            continue;
+        }
+        uint32_t at = named_count < named_max ? named_count++ : named_max;
+        while (at > 0 && named[at - 1]->bytes < items[i].bytes) {
+            if (at < named_max) {
+                named[at] = named[at - 1];
+            }
+            at--;
+        }
+        if (at < named_max) {
+            named[at] = &items[i];
+        }
+    }
+    char list[PWSP_ERROR_TEXT_MAX / 2];
+    ptowsp_text_buffer buffer = {list, sizeof list, 0};
+    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    for (uint32_t i = 0; i < named_count; i++) {
+        pwsp_text_format(text, "%s%s %" PRIu64, i ? ", " : "", named[i]->name, named[i]->bytes);
+    }
+    return pwsp_error_set(error, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                          "run: transient tensors take %" PRIu64 " bytes, and there are %" PRIu64
+                          "; most at %s: %s. Smaller tiles there, or computing again what lives "
+                          "long, takes less",
+                          placement->peak, size, place, list);
 }

@@ -9,6 +9,7 @@
 
 #include "../base/error.h"
 #include "../data/array.h"
+#include "../data/placement.h"
 #include "arrival.h"
 
 // The error for a binding that does not exist: `what` is a kind, "tensor". name may be NULL, or any
@@ -54,5 +55,29 @@ PWSP_INTERNAL ptowsp_status pwsp_verify_csr(pwsp_error *error, const char *axis,
 // It has data, or no elements.
 PWSP_INTERNAL ptowsp_status pwsp_verify_tensor(pwsp_error *error, const char *name,
                                                const pwsp_bound_tensor *tensor);
+
+// -- transient tensors ----------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_status pwsp_bind_fail_transient(pwsp_error *error, const char *tensor);
+
+// Binds a transient tensor of a shape without memory, stores what it takes of the block in its item,
+// and adds that to *sum.
+PWSP_INTERNAL ptowsp_status pwsp_transient_size(pwsp_error *error, const ptowsp_tensor_desc *desc,
+                                                const int64_t shape[PTOWSP_TENSOR_RANK_MAX],
+                                                pwsp_bound_tensor *out_tensor, pwsp_placed *item,
+                                                uint64_t *sum);
+
+// The error for a size that reads outside of an array, as `text` says.
+PWSP_INTERNAL ptowsp_status pwsp_transient_fail_size(pwsp_error *error, const char *tensor,
+                                                     ptowsp_status status, uint64_t index,
+                                                     const char *text);
+
+// The errors for a block that is not aligned, and for one that is too small: that names the place that needs
+// most, and the largest items that live there.
+PWSP_INTERNAL ptowsp_status pwsp_transient_fail_align(pwsp_error *error);
+PWSP_INTERNAL ptowsp_status pwsp_transient_fail_room(pwsp_error *error, const pwsp_placed *items,
+                                                     uint32_t count, const pwsp_lifetime *lifetimes,
+                                                     const pwsp_placement *placement,
+                                                     const char *place, uint64_t size);
 
 #endif

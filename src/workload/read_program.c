@@ -86,6 +86,31 @@ ptowsp_tensor_info ptowsp_program_tensor_at(const ptowsp_program *program, uint3
     return info;
 }
 
+uint32_t ptowsp_program_transient_count(const ptowsp_program *program) {
+    return (uint32_t)program->transients.count;
+}
+
+ptowsp_transient_info ptowsp_program_transient_at(const ptowsp_program *program, uint32_t i) {
+    const pwsp_transient *from = PWSP_READ(program, transients, pwsp_transient, i);
+    ptowsp_transient_info info = {from->tensor, {0}, from->first_lifetime, from->lifetime_count};
+    uint32_t rank = PWSP_PROGRAM_AT(program, tensors, ptowsp_tensor_desc, from->tensor)->rank;
+    for (uint32_t j = 0; j < rank; j++) {
+        info.sizes[j] = ptowsp_program_value_at(program, from->first_code + j);
+    }
+    return info;
+}
+
+uint32_t ptowsp_program_point_count(const ptowsp_program *program) {
+    return (uint32_t)program->points.count;
+}
+
+void ptowsp_program_lifetime_at(const ptowsp_program *program, uint32_t i, uint32_t *out_first,
+                                uint32_t *out_last) {
+    const pwsp_lifetime *lifetime = PWSP_READ(program, lifetimes, pwsp_lifetime, i);
+    *out_first = lifetime->first;
+    *out_last = lifetime->last;
+}
+
 uint32_t ptowsp_program_variable_count(const ptowsp_program *program) {
     return pwsp_read_count(&program->variables);
 }
@@ -239,8 +264,7 @@ ptowsp_status ptowsp_program_check(ptowsp_context *context, const ptowsp_program
     for (uint32_t i = 1; status == PTOWSP_OK && i < program->tensors.count; i++) {
         if (program->tensor_is_used[i]) {
             status = pwsp_schedule_check_tensor(
-                context, PWSP_PROGRAM_AT(program, tensors, ptowsp_tensor_desc, i),
-                program->tensor_is_transient[i], target);
+                context, PWSP_PROGRAM_AT(program, tensors, ptowsp_tensor_desc, i), target);
         }
     }
     return status;

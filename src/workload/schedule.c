@@ -55,7 +55,7 @@
     ROW("location", "l2", PTOWSP_LOCATION_L2, PWSP_O, PWSP_O, PWSP_O)                              \
     ROW("location", "ub", PTOWSP_LOCATION_UB, PWSP_O, PWSP_O, PWSP_R)                              \
     ROW("location", "l1", PTOWSP_LOCATION_L1, PWSP_O, PWSP_O, PWSP_R)                              \
-    ROW("tensor", "transient", 0, PWSP_E, PWSP_E, PWSP_R)                                          \
+    ROW("tensor", "transient", 0, PWSP_E, PWSP_E, PWSP_E)                                          \
     ROW("driver", "aicpu", 0, PWSP_O, PWSP_O, PWSP_E)                                              \
     ROW("driver", "host", 1, PWSP_O, PWSP_O, PWSP_E)                                               \
     PWSP_KERNEL_RULES(ROW)
@@ -414,15 +414,9 @@ PWSP_INTERNAL ptowsp_status pwsp_schedule_check_target(ptowsp_context *context,
 
 PWSP_INTERNAL ptowsp_status pwsp_schedule_check_tensor(ptowsp_context *context,
                                                        const ptowsp_tensor_desc *tensor,
-                                                       bool is_transient, ptowsp_target target) {
+                                                       ptowsp_target target) {
     const pwsp_capability *row = pwsp_capability_find("location", (uint32_t)tensor->location);
-    const pwsp_capability *transient = pwsp_capability_find("tensor", 0);
-    PTOWSP_ASSERT(row && transient);
-    if (is_transient && transient->support[target] == PTOWSP_SUPPORT_REFUSED) {
-        return pwsp_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
-                         "tensor %s: target %s does not do transient tensors", tensor->name,
-                         ptowsp_target_name(target));
-    }
+    PTOWSP_ASSERT(row);
     return row->support[target] != PTOWSP_SUPPORT_REFUSED
                ? PTOWSP_OK
                : pwsp_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,

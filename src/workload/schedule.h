@@ -22,7 +22,7 @@ PWSP_INTERNAL ptowsp_status pwsp_schedule_check_target(ptowsp_context *context,
                                                        bool has_stream_key, ptowsp_target target);
 PWSP_INTERNAL ptowsp_status pwsp_schedule_check_tensor(ptowsp_context *context,
                                                        const ptowsp_tensor_desc *tensor,
-                                                       bool is_transient, ptowsp_target target);
+                                                       ptowsp_target target);
 
 // Is a row of the capability table what a resolved schedule, or a tensor, asks for?
 PWSP_INTERNAL bool pwsp_schedule_uses(const ptowsp_schedule *resolved, bool has_stream_key,

@@ -30,11 +30,11 @@ const wsp_array_decl arrays[] = {
 const wsp_symbol_decl symbols[] = {{nullptr, 0}, {"scale", 1}};
 
 const wsp_tensor_decl tensors[] = {
-    {nullptr, 0, 0, {0}, 0, 0, 0},
-    {"X", PTOWSP_F64, 3, {PTOWSP_DYNAMIC, 8, 6}, 1, 1, 0},
-    {"Y", PTOWSP_F64, 3, {PTOWSP_DYNAMIC, 8, 6}, 1, 1, 0},
-    {"sum", PTOWSP_I64, 1, {PTOWSP_DYNAMIC}, 1, 1, 1},
-    {"W", PTOWSP_F64, 2, {6, 6}, 0, 0, 0},
+    {nullptr, 0, 0, {0}, 0, 0, 0, 0},
+    {"X", PTOWSP_F64, 3, {PTOWSP_DYNAMIC, 8, 6}, 1, 1, 0, 0},
+    {"Y", PTOWSP_F64, 3, {PTOWSP_DYNAMIC, 8, 6}, 1, 1, 0, 0},
+    {"sum", PTOWSP_I64, 1, {PTOWSP_DYNAMIC}, 1, 1, 1, 0},
+    {"W", PTOWSP_F64, 2, {6, 6}, 0, 0, 0, 0},
 };
 
 const wsp_kernel_decl kernels[] = {
@@ -71,7 +71,7 @@ ptowsp_schedule make_schedule() {
 
 extern const wsp_program wsp_the_program;
 const wsp_program wsp_the_program = {
-    WSP_ABI_VERSION,   "sample", "0",    5,       4,       2,       5, 5,
-    SAMPLE_SLOT_COUNT, axes,     arrays, symbols, tensors, kernels, 8, places,
-    make_schedule(),   5,        0,      0,       0,       4,       0, 0,
-    wsp_expand,        0,        nullptr};
+    WSP_ABI_VERSION,   "sample", "0",     5,       4,       2,       5, 5,
+    SAMPLE_SLOT_COUNT, axes,     arrays,  symbols, tensors, kernels, 8, places,
+    make_schedule(),   5,        0,       0,       0,       4,       0, 0,
+    wsp_expand,        0,        nullptr, nullptr};

@@ -87,9 +87,9 @@ Run::Run(const Run &around, Target &target)
 
 void Run::fail(ptowsp_status status, uint64_t index, const char *format, ...) {
     char text[sizeof Failure().text];
-    const int used = snprintf(
-        text, sizeof text, "%s: ", place_ < program_->place_count ? program_->places[place_] : "");
-    if (used > 0 && static_cast<size_t>(used) < sizeof text) {
+    const char *place = place_ < program_->place_count ? program_->places[place_] : "";
+    const int used = snprintf(text, sizeof text, "%s%s", place, *place ? ": " : "");
+    if (used >= 0 && static_cast<size_t>(used) < sizeof text) {
         va_list args;
         va_start(args, format);
         vsnprintf(text + used, sizeof text - static_cast<size_t>(used), format, args);
@@ -251,6 +251,15 @@ void Run::load_slot(uint32_t place, uint32_t slot, uint32_t tensor, std::initial
 void Run::reset(std::initializer_list<uint32_t> edges) {
     if (good()) {
         target_->reset(edges.begin(), static_cast<uint32_t>(edges.size()));
+    }
+}
+
+void Sizes::add(std::initializer_list<i64> sizes) {
+    if (run_->good()) {
+        all_.emplace_back();
+        for (i64 size : sizes) {
+            all_.back().push_back(size.value());
+        }
     }
 }
 

@@ -224,6 +224,22 @@ template <> inline bool Array<bool>::operator[](i64 index) const {
     return run_->read(array_, index) != 0;
 }
 
+// Sizes of the transient tensors, in the order of their table, as expand.cpp evaluates them; up to
+// the first that reads outside of an array.
+class Sizes {
+  public:
+    explicit Sizes(const Run &run) : run_(&run) {
+    }
+    void add(std::initializer_list<i64> sizes);
+    const std::vector<std::vector<int64_t>> &all() const {
+        return all_;
+    }
+
+  private:
+    const Run *run_;
+    std::vector<std::vector<int64_t>> all_;
+};
+
 // A scope of section 20 of ptowsp.h, for as long as it lives.
 enum ScopeKind { PARALLEL, SEQUENTIAL };
 class Scope {

@@ -52,7 +52,7 @@ void list(const wsp_program &program) {
     }
     for (uint32_t i = 1; i < program.tensor_count; i++) {
         const wsp_tensor_decl &tensor = program.tensors[i];
-        if (tensor.name && tensor.is_used) {
+        if (tensor.name && tensor.is_used && !tensor.is_transient) {
             printf("--tensor %s=", tensor.name);
             for (uint32_t k = 0; k < tensor.rank; k++) {
                 if (tensor.shape[k] == PTOWSP_DYNAMIC) {

@@ -61,6 +61,7 @@ const char HELP[] =
     "                           wave by wave; without, aicpu\n"
     "  --cores N                cores of each unit; without, the lanes of the schedule\n"
     "  --ring N                 tasks in flight at most; without, 4096\n"
+    "  --transients BYTES       memory of transient tensors at most; without, what they need\n"
     "  --time-limit MS          how long a device's processor is awaited; without, 50000\n"
     "  --model unit|a2a3|a5     how cycles of tile kernels are counted; without, unit\n"
     "Checking, in place of bindings:\n"
@@ -304,6 +305,9 @@ bool Command::bind_tensor(const std::string &name, const std::string &value) {
     if (!decl) {
         return fail_usage(what + ": there is no such tensor");
     }
+    if (decl->is_transient) {
+        return fail_usage(what + ": it is transient: runs give it memory");
+    }
     std::string shape, path;
     const bool has_file = cut(value, '@', &shape, &path);
     std::vector<std::string> sizes = shape.empty() ? std::vector<std::string>() : split(shape, 'x');
@@ -435,6 +439,11 @@ bool Command::take(const std::string &option, const std::string &value) {
         return take_number(option, value, 65536, &options_.ring_size);
     } else if (option == "--time-limit") {
         return take_number(option, value, INT32_MAX, &options_.time_limit_ms);
+    } else if (option == "--transients") {
+        uint64_t bytes = 0;
+        return (parse_count(value, INT64_MAX, &bytes) && bytes > 0)
+                   ? check(option, wsp_runner_bind_transients(runner_, nullptr, bytes))
+                   : fail_usage("--transients: \"" + value + "\" is no number of bytes");
     } else if (option == "--model") {
         return take_model(value);
     } else if (option == "--record") {

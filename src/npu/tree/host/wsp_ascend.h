@@ -106,7 +106,7 @@ class Device {
 // overlap there as well.
 struct Block {
     uint64_t begin, end;
-    bool is_written;
+    bool is_read, is_written;  // copied to the device; from it
     void *device;
 };
 
@@ -115,9 +115,9 @@ class Copies {
     explicit Copies(Device &device) : device_(device) {
     }
 
-    void add(uint64_t begin, uint64_t size, bool is_written) {
+    void add(uint64_t begin, uint64_t size, bool is_written, bool is_read = true) {
         if (size > 0) {
-            blocks_.push_back({begin, begin + size, is_written, nullptr});
+            blocks_.push_back({begin, begin + size, is_read, is_written, nullptr});
         }
     }
 
@@ -128,7 +128,8 @@ class Copies {
                 const int64_t size = tensor.element_size;
                 add(tensor.base + static_cast<uint64_t>(tensor.low * size),
                     static_cast<uint64_t>((tensor.high - tensor.low + 1) * size),
-                    program.tensors[i].is_written != 0);
+                    program.tensors[i].is_written && !program.tensors[i].is_transient,
+                    !program.tensors[i].is_transient);
             }
         }
     }
@@ -137,8 +138,9 @@ class Copies {
         merge();
         for (Block &block : blocks_) {
             block.device = device_.allocate(block.end - block.begin);
-            if (!block.device || !device_.copy_to(block.device, host_table<char>(block.begin),
-                                                  block.end - block.begin)) {
+            if (!block.device ||
+                (block.is_read && !device_.copy_to(block.device, host_table<char>(block.begin),
+                                                   block.end - block.begin))) {
                 return false;
             }
         }
@@ -173,6 +175,7 @@ class Copies {
         for (const Block &block : blocks_) {
             if (!merged.empty() && block.begin < merged.back().end) {
                 merged.back().end = std::max(merged.back().end, block.end);
+                merged.back().is_read = merged.back().is_read || block.is_read;
                 merged.back().is_written = merged.back().is_written || block.is_written;
             } else {
                 merged.push_back(block);

@@ -2,6 +2,7 @@
 
 #include "wsp_bindings.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdarg>
 #include <cstdio>
@@ -11,7 +12,7 @@
 
 namespace wsp {
 
-Bindings::Bindings(const wsp_program &program) : program_(program), table_() {
+Bindings::Bindings(const wsp_program &program) : program_(program), transients_(program), table_() {
     const auto room = [](uint32_t count) { return static_cast<size_t>(count) + 1; };
     sizes_.resize(room(program.axis_count));
     is_size_bound_.resize(room(program.axis_count));
@@ -21,6 +22,7 @@ Bindings::Bindings(const wsp_program &program) : program_(program), table_() {
     is_symbol_bound_.resize(room(program.symbol_count));
     arrays_.resize(room(program.array_count), pwsp_array());
     tensors_.resize(room(program.tensor_count), pwsp_bound_tensor());
+    used_tensors_ = tensors_;
     initial_slots_.resize(program.slot_count);
     slots_.resize(program.slot_count);
 }
@@ -147,13 +149,10 @@ ptowsp_status Bindings::bind_tensor(uint32_t tensor, const ptowsp_buffer *buffer
     if (tensor == 0 || tensor >= program_.tensor_count) {
         return fail_index("tensor", tensor);
     }
-    const wsp_tensor_decl &decl = program_.tensors[tensor];
-    ptowsp_tensor_desc desc = ptowsp_tensor_desc();
-    desc.name = decl.name;
-    desc.dtype = static_cast<ptowsp_dtype>(decl.dtype);
-    desc.rank = decl.rank;
-    memcpy(desc.shape, decl.shape, sizeof desc.shape);
-    return pwsp_bind_check_tensor(&failure, &desc, buffer, &tensors_[tensor]);
+    const ptowsp_tensor_desc desc = desc_of(program_.tensors[tensor]);
+    return program_.tensors[tensor].is_transient
+               ? pwsp_bind_fail_transient(&failure, desc.name)
+               : pwsp_bind_check_tensor(&failure, &desc, buffer, &tensors_[tensor]);
 }
 
 // -- plans ----------------------------------------------------------------------------------------
@@ -287,7 +286,7 @@ ptowsp_status Bindings::verify_arrays() {
 // Things that the program does not use count as not bound.
 ptowsp_status Bindings::verify_tensors() {
     ptowsp_status status = PTOWSP_OK;
-    used_tensors_ = tensors_;
+    std::copy(tensors_.begin(), tensors_.end(), used_tensors_.begin());
     for (uint32_t i = 1; i < program_.tensor_count && status == PTOWSP_OK; i++) {
         if (program_.tensors[i].is_used) {
             status = pwsp_verify_tensor(&failure, program_.tensors[i].name, &used_tensors_[i]);
@@ -299,9 +298,6 @@ ptowsp_status Bindings::verify_tensors() {
 }
 
 ptowsp_status Bindings::verify(uint32_t model) {
-    ptowsp_status status = verify_sizes();
-    status = status != PTOWSP_OK ? status : verify_arrays();
-    status = status != PTOWSP_OK ? status : verify_tensors();
     slots_ = initial_slots_;
     table_.abi_version = WSP_ABI_VERSION;
     table_.model = model;
@@ -313,7 +309,10 @@ ptowsp_status Bindings::verify(uint32_t model) {
     table_.tensors = reinterpret_cast<uintptr_t>(used_tensors_.data());
     table_.slots = reinterpret_cast<uintptr_t>(slots_.data());
     table_.batches = reinterpret_cast<uintptr_t>(batches_.data());
-    return status;
+    ptowsp_status status = verify_sizes();
+    status = status != PTOWSP_OK ? status : verify_arrays();
+    status = status != PTOWSP_OK ? status : transients_.place(&failure, table_, tensors_.data());
+    return status != PTOWSP_OK ? status : verify_tensors();
 }
 
 }  // namespace wsp

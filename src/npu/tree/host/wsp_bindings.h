@@ -3,7 +3,7 @@
 #ifndef WSP_BINDINGS_H
 #define WSP_BINDINGS_H
 
-#include "wsp_scheduler.h"
+#include "wsp_transients.h"
 
 #include <vector>
 
@@ -29,6 +29,9 @@ class Bindings {
     ptowsp_status bind_csr(uint32_t axis, const ptowsp_csr *csr);
     ptowsp_status bind_tensor(uint32_t tensor, const ptowsp_buffer *buffer);
     ptowsp_status bind_slot(uint32_t slot, uint64_t value);
+    ptowsp_status bind_transients(void *block, uint64_t size) {
+        return transients_.bind(&failure, block, size);
+    }
     // By the index of any axis of the plan.
     ptowsp_status bind_plan(uint32_t axis, const ptowsp_attention_plan *plan);
     ptowsp_status bind_work(uint32_t axis, const ptowsp_work *work, uint64_t count);
@@ -74,6 +77,7 @@ class Bindings {
     std::vector<pwsp_bound_csr> csrs_;
     std::vector<pwsp_plan_batch> batches_;  // by the first axis of a plan
     std::vector<pwsp_bound_tensor> tensors_, used_tensors_;
+    Transients transients_;
     wsp_bindings table_;
 };
 

@@ -158,6 +158,10 @@ ptowsp_status wsp_runner_bind_slot(wsp_runner *runner, uint32_t slot, uint64_t v
     return bind(runner, [=](Bindings &b) { return b.bind_slot(slot, value); });
 }
 
+ptowsp_status wsp_runner_bind_transients(wsp_runner *runner, void *block, uint64_t size) {
+    return bind(runner, [=](Bindings &b) { return b.bind_transients(block, size); });
+}
+
 ptowsp_status wsp_runner_bind_size_at(wsp_runner *runner, uint32_t axis, int64_t size) {
     return bind(runner, [=](Bindings &b) { return b.bind_size(axis, size); });
 }

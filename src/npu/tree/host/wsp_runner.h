@@ -95,6 +95,9 @@ WSP_RUNNER_API ptowsp_status wsp_runner_bind_batch(wsp_runner *runner, const cha
                                                    const ptowsp_attention_sizes *capacity);
 WSP_RUNNER_API ptowsp_status wsp_runner_bind_slot(wsp_runner *runner, uint32_t slot,
                                                   uint64_t value);
+// On a device the memory is the device's own, and size a limit.
+WSP_RUNNER_API ptowsp_status wsp_runner_bind_transients(wsp_runner *runner, void *block,
+                                                        uint64_t size);
 
 // The same by the program's indices; lengths of ragged axes are arrays. Plans go by any of their
 // axes; one with lane_count 0 is work.

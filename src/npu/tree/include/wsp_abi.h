@@ -15,7 +15,7 @@
 
 #include "ptowsp.h"
 
-#define WSP_ABI_VERSION 5u
+#define WSP_ABI_VERSION 6u
 
 // -- bindings -------------------------------------------------------------------------------------
 
@@ -105,6 +105,7 @@ typedef struct wsp_tensor_decl {
     uint32_t dtype, rank;
     int64_t shape[PTOWSP_TENSOR_RANK_MAX];  // PTOWSP_DYNAMIC: known when bound
     uint32_t is_used, is_written, is_loaded;
+    uint32_t is_transient;  // a run gives it memory
 } wsp_tensor_decl;
 
 typedef struct wsp_kernel_decl {
@@ -117,11 +118,29 @@ typedef struct wsp_kernel_decl {
 #ifdef __cplusplus
 namespace wsp {
 class Run;
-}
+class Sizes;
+}  // namespace wsp
 typedef void (*wsp_expand_fn)(wsp::Run &run);
+typedef void (*wsp_sizes_fn)(wsp::Run &run, wsp::Sizes &sizes);
 #else
 typedef void (*wsp_expand_fn)(void *run);
+typedef void (*wsp_sizes_fn)(void *run, void *sizes);
 #endif
+
+typedef struct wsp_transient_decl {
+    uint32_t tensor;
+    uint32_t lifetime_count;  // of the lifetimes behind those of the transient tensors before it
+} wsp_transient_decl;
+
+// Transient tensors: those with lifetimes that have no point in common may share memory.
+typedef struct wsp_transients {
+    uint32_t count;
+    const wsp_transient_decl *tensors;
+    const uint32_t (*lifetimes)[2];  // the first and the last point
+    uint32_t point_count;
+    const char *const *points;  // where in the workload, for errors
+    wsp_sizes_fn sizes;         // expand.cpp: evaluates their sizes
+} wsp_transients;
 
 // Tables have entries [1 .. count - 1], as [0] is none.
 typedef struct wsp_program {
@@ -143,6 +162,7 @@ typedef struct wsp_program {
     wsp_expand_fn expand;
     uint32_t field_count;  // from 0
     const wsp_field_decl *fields;
+    const wsp_transients *transients;  // null: there are none
 } wsp_program;
 
 #ifdef __cplusplus
