@@ -61,9 +61,10 @@ const wsp_array_decl ARRAYS[] = {{nullptr, 0, 0, 0},
                                  {"parts.lane", PTOWSP_U32, 0, 0}};
 const wsp_field_decl FIELDS[] = {{5, 4, PTOWSP_PLAN_FLAGS}, {6, 4, PTOWSP_PLAN_LANE}};
 const wsp_symbol_decl SYMBOLS[] = {{nullptr, 0}, {"seed", 1}};
-const wsp_tensor_decl TENSORS[] = {{nullptr, 0, 0, {}, 0, 0, 0},
-                                   {"x", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 4}, 1, 0, 0},
-                                   {"y", PTOWSP_F16, 1, {3}, 1, 1, 0}};
+const wsp_tensor_decl TENSORS[] = {{nullptr, 0, 0, {}, 0, 0, 0, 0},
+                                   {"x", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 4}, 1, 0, 0, 0},
+                                   {"y", PTOWSP_F16, 1, {3}, 1, 1, 0, 0},
+                                   {"between", PTOWSP_F16, 1, {3}, 1, 1, 0, 1}};
 
 struct wsp_program make_program() {
     wsp_program program = wsp_program();
@@ -72,7 +73,7 @@ struct wsp_program make_program() {
     program.axis_count = 6;
     program.array_count = 7;
     program.symbol_count = 2;
-    program.tensor_count = 3;
+    program.tensor_count = 4;
     program.slot_count = 8;
     program.axes = AXES;
     program.arrays = ARRAYS;
@@ -161,6 +162,9 @@ ptowsp_status wsp_runner_bind_tensor(wsp_runner *runner, const char *tensor,
 }
 ptowsp_status wsp_runner_bind_slot(wsp_runner *, uint32_t slot, uint64_t value) {
     return note("slot %u %lld", slot, static_cast<long long>(value));
+}
+ptowsp_status wsp_runner_bind_transients(wsp_runner *, void *block, uint64_t size) {
+    return note("transients %d %lld", block != nullptr, static_cast<long long>(size));
 }
 ptowsp_status wsp_runner_run(wsp_runner *runner, const wsp_runner_options *options,
                              wsp_runner_result *out_result) {
@@ -277,10 +281,12 @@ void npu_command__binds_files(void **state) {
 
 void npu_command__passes_options_and_writes_tensors(void **state) {
     (void)state;
-    assert_int_equal(command({"--aicpu", "3", "--cores", "4", "--ring", "5", "--model", "a5",
-                              "--time-limit", "90000", "--tensor", "y=3", "--write", "y@%/out"}),
-                     0);
-    assert_string_equal(noted.c_str(), "tensor y 1 3x0 6 bytes 0; run 3 4 5 2 90000");
+    assert_int_equal(
+        command({"--aicpu", "3", "--cores", "4", "--ring", "5", "--model", "a5", "--time-limit",
+                 "90000", "--transients", "4096", "--tensor", "y=3", "--write", "y@%/out"}),
+        0);
+    assert_string_equal(noted.c_str(),
+                        "transients 0 4096; tensor y 1 3x0 6 bytes 0; run 3 4 5 2 90000");
     char bytes[10] = "";
     FILE *file = fopen(path_of("out").c_str(), "rb");
     assert_non_null(file);
@@ -358,6 +364,10 @@ void npu_command__refuses_what_it_does_not_understand(void **state) {
         for (const char *value : {"0", "-1", "65537", "x", ""}) {
             expect_refused({option, value});
         }
+    }
+    expect_refused({"--tensor", "between"});
+    for (const char *value : {"0", "-1", "x", "9223372036854775808"}) {
+        expect_refused({"--transients", value});
     }
     for (const char *value : {"0", "-1", "2147483648", "x"}) {
         expect_refused({"--time-limit", value});

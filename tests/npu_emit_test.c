@@ -180,7 +180,7 @@ static void emit__tables_say_what_the_program_has(void **state) {
     assert_non_null(strstr(text, "    {\"batch\", PTOWSP_AXIS_DYNAMIC, 0, 0, 1},\n"));
     assert_non_null(strstr(text, "    {\"kv_len\", PTOWSP_I32, 0, 1},\n"));
     assert_non_null(strstr(text, "    {\"factor\", 1},\n"));
-    assert_non_null(strstr(text, "    {\"x\", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 8}, 1, 1, 0},\n"));
+    assert_non_null(strstr(text, "    {\"x\", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 8}, 1, 1, 0, 0},\n"));
     assert_non_null(strstr(text, "    {\"scale\", PTOWSP_UNIT_VECTOR, 1, 1, 1, {\"data\"}},\n"));
     assert_non_null(strstr(text, "    \"decode/parallel b/when/task scale\",\n"));
     assert_non_null(strstr(text, "        PTOWSP_ISSUE_DATAFLOW,\n"));
@@ -258,7 +258,7 @@ static void emit__manifest_is_json_with_the_schedules_support(void **state) {
     const char *end = json(text);
     assert_non_null(end);
     assert_string_equal(end, "\n");
-    assert_ptr_equal(strstr(text, "{\n  \"format\": \"ptowsp tree\",\n  \"abi\": 5,\n"), text);
+    assert_ptr_equal(strstr(text, "{\n  \"format\": \"ptowsp tree\",\n  \"abi\": 6,\n"), text);
     assert_non_null(strstr(text, "\n  \"drivers\": [\"aicpu\", \"host\"],\n"));
     assert_non_null(strstr(text, "{\"directive\": \"issue\", \"value\": \"dataflow\", "
                                  "\"support\": \"enforced\"}"));
