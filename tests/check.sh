@@ -91,8 +91,9 @@ without() {
     (cd tests && ls *_test.c *_test.cpp) | sed 's/\..*//' | grep -vE "^($1)_test\$" | tr '\n' ' '
 }
 
-# Tests that compile emitted trees, and those in which several threads meet.
-COMPILING="npu_(build|build_memory|equal|error|execute|expand.*|expr|indexing|instruction|kernel|loop|loop_tree|native|ops|oracle.*|own|plan|shape)"
+# Tests that compile emitted trees, or have coroutines, which sanitizers do not follow; and those in which
+# several threads meet.
+COMPILING="(explore|npu_(build|build_memory|equal|error|execute|expand.*|expr|indexing|instruction|kernel|loop|loop_tree|native|ops|oracle.*|own|plan|shape|transient))"
 THREADED=$(cd tests && { grep -lE 'pthread_|THREADS_|test_lanes_desc' *_test.c; ls graph*_test.c device*_test.c *lanes*_test.c; } |
     sed 's/\.c$//' | grep -vE "^${COMPILING}_test\$" | sort -u | tr '\n' ' ')
 ASAN="-g -fsanitize=address,undefined -fno-sanitize-recover=all"

@@ -94,8 +94,10 @@ PWSP_INTERNAL void pwsp_sleepers_call(pwsp_sleepers *sleepers, bool all) {
 
 // -- spinning -------------------------------------------------------------------------------------
 
-#define PWSP_SPIN_LONG  1000
+#define PWSP_SPIN_LONG 1000
+#if !defined(PWSP_SPIN_SHORT)  // tests/explore.h has less
 #define PWSP_SPIN_SHORT 50
+#endif
 
 PWSP_INTERNAL uint32_t pwsp_spin_count(uint32_t thread_count) {
     return thread_count > pwsp_cpu_count() ? PWSP_SPIN_SHORT : PWSP_SPIN_LONG;
