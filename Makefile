@@ -226,7 +226,13 @@ EXAMPLES := $(patsubst examples/%.c,$(BUILD)/%,$(wildcard examples/*.c))
 EMITTING := $(filter $(BUILD)/emit_% $(BUILD)/own_kernel $(BUILD)/ptowsp_tool,$(EXAMPLES))
 COMMON   := $(patsubst examples/%.c,$(BUILD)/%.o,$(filter-out %/emit.c,$(wildcard examples/common/*.c)))
 
-examples: $(EXAMPLES)
+# Those over MPI, where its compiler is.
+MPICC        ?= mpicc
+MPI_EXAMPLES := $(if $(shell command -v $(MPICC) 2> /dev/null),$(patsubst \
+    examples/%.c,$(BUILD)/%,$(wildcard examples/mpi/*_mpi.c)))
+
+examples: $(EXAMPLES) $(MPI_EXAMPLES)
+	@$(if $(MPI_EXAMPLES),:,echo 'examples/mpi is skipped, as there is no $(MPICC)')
 
 $(BUILD)/common/%.o: examples/common/%.c $(wildcard examples/common/*.h) ptowsp.h
 	@mkdir -p $(@D)
@@ -235,6 +241,10 @@ $(BUILD)/common/%.o: examples/common/%.c $(wildcard examples/common/*.h) ptowsp.
 $(EMITTING): $(BUILD)/common/emit.o $(BUILD)/ptowsp_npu_emit.o
 $(EXAMPLES): $(BUILD)/%: examples/%.c $(COMMON) $(BUILD)/ptowsp.o ptowsp.h
 	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -I. $< $(filter %.o,$^) -o $@ $(LDFLAGS) -pthread -lm -ldl
+
+$(MPI_EXAMPLES): $(BUILD)/%: examples/%.c $(wildcard examples/mpi/*_transport.[ch]) $(COMMON) $(BUILD)/ptowsp.o ptowsp.h
+	@mkdir -p $(@D)
+	$(MPICC) $(C11) $(CPPFLAGS) $(CFLAGS) -I. -Iexamples $(filter %.c %.o,$^) -o $@ $(LDFLAGS) -pthread -lm -ldl
 
 # The main example, with the part of the library that it needs, which compiles in seconds: no tiles.
 DEMO := $(addprefix $(BUILD)/demo/,ptowsp.o examples/decode_batch.o $(addprefix examples/common/,attention.o \

@@ -362,4 +362,21 @@ bad "emit: kernel swiglu: its source nothing.cpp: " own_kernel --source nothing.
 bad "npu: there is no compiler no-such-compiler" emit_decode --compiler no-such-compiler \
     --directory "$DIR/trees/decode" --cache "$DIR/cache"
 
+
+# Over MPI, where there is one. A rank that differs is noticed by all, and none is left behind.
+if [ -x "$EXAMPLES/mpi/collectives_mpi" ] && command -v mpirun > /dev/null; then
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    for count in 0 1 10 100003; do
+        last="collectives_mpi --count $count"
+        mpirun -n 3 --oversubscribe "$EXAMPLES/mpi/collectives_mpi" --count $count --runs 2 > "$DIR/out" 2>&1 ||
+            fail "$last: $(cat "$DIR/out")"
+        rows 19 ' good$'
+    done
+    last="collectives_mpi --differ 1"
+    ! mpirun -n 3 --oversubscribe "$EXAMPLES/mpi/collectives_mpi" --differ 1 > "$DIR/out" 2>&1 || fail "$last: it is good"
+    rows 3 '^rank [0-2]: '
+else
+    echo "examples_test: MPI is skipped, as there is no mpirun or no mpicc"
+fi
+
 echo "examples_test: good"
