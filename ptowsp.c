@@ -18988,6 +18988,32 @@ PWSP_INLINE bool pwsp_tile_core_run(pwsp_tile_core *core, const pwsp_tile_code *
     return pwsp_tile_core_check(core, code, task);
 }
 
+// Bodies in texts of modules (kernel/body_text.h) are passed over.
+#define PWSP_BODY_IS_READ 0
+
+struct pwsp_parser;
+
+PWSP_INLINE bool pwsp_parse_body_begin(struct pwsp_parser *p, const ptowsp_kernel_desc *desc) {
+    PTOWSP_ASSERT(!p);
+    (void)desc;
+    return false;
+}
+
+PWSP_INLINE bool pwsp_parse_body_line(struct pwsp_parser *p) {
+    PTOWSP_ASSERT(!p);
+    return false;
+}
+
+PWSP_INLINE bool pwsp_parse_body_end(struct pwsp_parser *p) {
+    (void)p;
+    return true;
+}
+
+PWSP_INLINE void pwsp_body_write(const ptowsp_body *body, ptowsp_text text) {
+    PTOWSP_ASSERT(!body);
+    (void)text;
+}
+
 // For choices (workload/module.h): no kernel has cycles or memory of its own.
 PWSP_INLINE ptowsp_cycles pwsp_kernel_tile_cycles(const ptowsp_module *module, ptowsp_kernel kernel,
                                                   const ptowsp_cost *cost) {
@@ -31446,7 +31472,12 @@ PTOWSP_STATIC_ASSERT((int)PTOWSP_PIPE_COUNT == (int)PTOISA_PIPE_COUNT, "pipes");
 // What instructions know of a machine, in the public type; the rest is zero.
 PWSP_INTERNAL ptowsp_machine pwsp_machine_from_isa(const ptoisa_machine *isa);
 
-// False if it is none: an unknown family, no clock, a memory that is too large.
+// False if it is none: an unknown family, no clock, a memory that is too large, a name that texts
+// cannot have.
+#define PWSP_MACHINE_RULE                                                                          \
+    "its machine has no such family, no clock, a memory of more than 64 MiB, or a name with "      \
+    "quotes "                                                                                      \
+    "or bytes that are not printable"
 PWSP_INTERNAL bool pwsp_machine_to_isa(const ptowsp_machine *machine, ptoisa_machine *out_isa);
 
 #endif
@@ -31533,7 +31564,8 @@ bool pwsp_machine_to_isa(const ptowsp_machine *machine, ptoisa_machine *out_isa)
     out_isa->clock_mhz = machine->clock_mhz;
     memcpy(out_isa->memory_size, machine->memory_bytes, sizeof out_isa->memory_size);
     memcpy(out_isa->rate, machine->rates, sizeof out_isa->rate);
-    bool is_good = (uint32_t)machine->family <= PTOWSP_FAMILY_A5 && machine->clock_mhz > 0;
+    bool is_good = (uint32_t)machine->family <= PTOWSP_FAMILY_A5 && machine->clock_mhz > 0 &&
+                   (!out_isa->name[0] || pwsp_name_is_valid(out_isa->name));
     for (int i = 0; i < PTOWSP_MEMORY_COUNT; i++) {
         is_good = is_good && machine->memory_bytes[i] <= PWSP_MEMORY_BYTES_MAX;
     }
@@ -31557,73 +31589,83 @@ bool pwsp_machine_to_isa(const ptowsp_machine *machine, ptoisa_machine *out_isa)
 #ifndef PWSP_BODY_H
 #define PWSP_BODY_H
 
-#define PWSP_KOPS(KOP) /* name, text */                                                            \
-    KOP(PARAM, "parameter")                                                                        \
-    KOP(SCALAR, "scalar")                                                                          \
-    KOP(CONST, "const")                                                                            \
-    KOP(FULL, "full")                                                                              \
-    KOP(IOTA, "iota")                                                                              \
-    KOP(LOAD, "load")                                                                              \
-    KOP(STORE, "store")                                                                            \
-    KOP(STORE_ADD, "store_add")                                                                    \
-    KOP(ADD, "add")                                                                                \
-    KOP(SUB, "sub")                                                                                \
-    KOP(MUL, "mul")                                                                                \
-    KOP(DIV, "div")                                                                                \
-    KOP(MAX, "max")                                                                                \
-    KOP(MIN, "min")                                                                                \
-    KOP(EXP, "exp")                                                                                \
-    KOP(LOG, "log")                                                                                \
-    KOP(SQRT, "sqrt")                                                                              \
-    KOP(RSQRT, "rsqrt")                                                                            \
-    KOP(RECIP, "recip")                                                                            \
-    KOP(TANH, "tanh")                                                                              \
-    KOP(SIGMOID, "sigmoid")                                                                        \
-    KOP(SIN, "sin")                                                                                \
-    KOP(COS, "cos")                                                                                \
-    KOP(RELU, "relu")                                                                              \
-    KOP(GELU, "gelu")                                                                              \
-    KOP(SILU, "silu")                                                                              \
-    KOP(NEG, "neg")                                                                                \
-    KOP(ABS, "abs")                                                                                \
-    KOP(ROWSUM, "rowsum")                                                                          \
-    KOP(ROWMAX, "rowmax")                                                                          \
-    KOP(ROWMIN, "rowmin")                                                                          \
-    KOP(ROWMEAN, "rowmean")                                                                        \
-    KOP(COLSUM, "colsum")                                                                          \
-    KOP(COLMAX, "colmax")                                                                          \
-    KOP(COLMIN, "colmin")                                                                          \
-    KOP(ROW_BROADCAST, "row_broadcast")                                                            \
-    KOP(COL_BROADCAST, "col_broadcast")                                                            \
-    KOP(MATMUL, "matmul")                                                                          \
-    KOP(MATMUL_ACC, "matmul_acc")                                                                  \
-    KOP(MATMUL_BIAS, "matmul_bias")                                                                \
-    KOP(CVT, "cvt")                                                                                \
-    KOP(QUANTIZE, "quantize")                                                                      \
-    KOP(DEQUANTIZE, "dequantize")                                                                  \
-    KOP(TRANSPOSE, "transpose")                                                                    \
-    KOP(COMPARE, "compare")                                                                        \
-    KOP(SELECT, "select")                                                                          \
-    KOP(SORT32, "sort32")                                                                          \
-    KOP(MERGE_SORT, "merge_sort")                                                                  \
-    KOP(TOPK_VALUES, "topk_values")                                                                \
-    KOP(TOPK_INDICES, "topk_indices")                                                              \
-    KOP(GATHER, "gather")                                                                          \
-    KOP(SLICE, "slice")                                                                            \
-    KOP(INTERLEAVE, "interleave")                                                                  \
-    KOP(DEINTERLEAVE, "deinterleave")                                                              \
-    KOP(LOOP, "loop")                                                                              \
-    KOP(END, "loop_end")                                                                           \
-    KOP(CARRY, "carry")                                                                            \
-    KOP(NEXT, "next")                                                                              \
-    KOP(SIZE, "size")                                                                              \
-    KOP(ALLOC, "alloc")                                                                            \
-    KOP(INSTRUCTION, "instruction")
+// The table of all operations, which building, printing, writing and reading share. The form is how
+// the text of a module has it behind its name, a letter for each part:
+//
+//      x y z   the operands        p   the tile parameter that it is about
+//      N       a parameter's name  #   the number     w   the same, whole    c   col, a whole number
+//      ?       a comparison        r   a rounding     s   rows or cols       @   where a window begins
+//      m       of alloc            i   of instruction ,   a comma            :   the result's type
+//
+// How the builder is called is for body_read.c: `k` is the body, x, y and z are the operands, and
+// `a` has the rest.
+#define PWSP_KOPS(KOP) /* name, text, form, how the builder is called */                           \
+    KOP(PARAM, "parameter", "N", pwsp_scan_param(r, a))                                            \
+    KOP(SCALAR, "scalar", "N:", ptowsp_tile_scalar(k, a->name, a->dtype))                          \
+    KOP(CONST, "const", "#", ptowsp_tile_const(k, a->number))                                      \
+    KOP(FULL, "full", "#:", ptowsp_tile_full(k, a->dtype, a->rows, a->cols, a->number))            \
+    KOP(IOTA, "iota", "#:", ptowsp_tile_iota(k, a->dtype, a->cols, a->number))                     \
+    KOP(LOAD, "load", "x:", ptowsp_tile_load(x))                                                   \
+    KOP(STORE, "store", "p,x@", pwsp_scan_store(a))                                                \
+    KOP(STORE_ADD, "store_add", "p,x", (ptowsp_tile_store_add(a->param, x), none))                 \
+    KOP(ADD, "add", "x,y:", ptowsp_tile_add(x, y))                                                 \
+    KOP(SUB, "sub", "x,y:", ptowsp_tile_sub(x, y))                                                 \
+    KOP(MUL, "mul", "x,y:", ptowsp_tile_mul(x, y))                                                 \
+    KOP(DIV, "div", "x,y:", ptowsp_tile_div(x, y))                                                 \
+    KOP(MAX, "max", "x,y:", ptowsp_tile_max(x, y))                                                 \
+    KOP(MIN, "min", "x,y:", ptowsp_tile_min(x, y))                                                 \
+    KOP(EXP, "exp", "x:", ptowsp_tile_exp(x))                                                      \
+    KOP(LOG, "log", "x:", ptowsp_tile_log(x))                                                      \
+    KOP(SQRT, "sqrt", "x:", ptowsp_tile_sqrt(x))                                                   \
+    KOP(RSQRT, "rsqrt", "x:", ptowsp_tile_rsqrt(x))                                                \
+    KOP(RECIP, "recip", "x:", ptowsp_tile_recip(x))                                                \
+    KOP(TANH, "tanh", "x:", ptowsp_tile_tanh(x))                                                   \
+    KOP(SIGMOID, "sigmoid", "x:", ptowsp_tile_sigmoid(x))                                          \
+    KOP(SIN, "sin", "x:", ptowsp_tile_sin(x))                                                      \
+    KOP(COS, "cos", "x:", ptowsp_tile_cos(x))                                                      \
+    KOP(RELU, "relu", "x:", ptowsp_tile_relu(x))                                                   \
+    KOP(GELU, "gelu", "x:", ptowsp_tile_gelu(x))                                                   \
+    KOP(SILU, "silu", "x:", ptowsp_tile_silu(x))                                                   \
+    KOP(NEG, "neg", "x:", ptowsp_tile_neg(x))                                                      \
+    KOP(ABS, "abs", "x:", ptowsp_tile_abs(x))                                                      \
+    KOP(ROWSUM, "rowsum", "x:", pwsp_scan_rowsum(x, a))                                            \
+    KOP(ROWMAX, "rowmax", "x:", ptowsp_tile_rowmax(x))                                             \
+    KOP(ROWMIN, "rowmin", "x:", ptowsp_tile_rowmin(x))                                             \
+    KOP(ROWMEAN, "rowmean", "x:", ptowsp_tile_rowmean(x))                                          \
+    KOP(COLSUM, "colsum", "x:", ptowsp_tile_colsum(x))                                             \
+    KOP(COLMAX, "colmax", "x:", ptowsp_tile_colmax(x))                                             \
+    KOP(COLMIN, "colmin", "x:", ptowsp_tile_colmin(x))                                             \
+    KOP(ROW_BROADCAST, "row_broadcast", "x,y:", ptowsp_tile_row_broadcast(x, y))                   \
+    KOP(COL_BROADCAST, "col_broadcast", "x,y:", ptowsp_tile_col_broadcast(x, y))                   \
+    KOP(MATMUL, "matmul", "x,y:", ptowsp_tile_matmul(x, y))                                        \
+    KOP(MATMUL_ACC, "matmul_acc", "z,x,y:", ptowsp_tile_matmul_acc(z, x, y))                       \
+    KOP(MATMUL_BIAS, "matmul_bias", "x,y,z:", ptowsp_tile_matmul_bias(x, y, z))                    \
+    KOP(CVT, "cvt", "xr:", ptowsp_tile_cvt(x, a->dtype, a->round))                                 \
+    KOP(QUANTIZE, "quantize", "x,y:", ptowsp_tile_quantize(x, y))                                  \
+    KOP(DEQUANTIZE, "dequantize", "x,y,z:", ptowsp_tile_dequantize(x, y, z))                       \
+    KOP(TRANSPOSE, "transpose", "x:", ptowsp_tile_transpose(x))                                    \
+    KOP(COMPARE, "compare", "x?y:", ptowsp_tile_compare(x, a->compare, y))                         \
+    KOP(SELECT, "select", "x,y,z:", ptowsp_tile_select(x, y, z))                                   \
+    KOP(SORT32, "sort32", "x,y:", ptowsp_tile_sort32(x, y))                                        \
+    KOP(MERGE_SORT, "merge_sort", "x,c:", ptowsp_tile_merge_sort(x, a->count))                     \
+    KOP(TOPK_VALUES, "topk_values", "x:", ptowsp_tile_topk_values(x, a->cols))                     \
+    KOP(TOPK_INDICES, "topk_indices", "x:", ptowsp_tile_topk_indices(x, a->cols))                  \
+    KOP(GATHER, "gather", "x,y:", ptowsp_tile_gather(x, y))                                        \
+    KOP(SLICE, "slice", "x@:", pwsp_scan_slice(a))                                                 \
+    KOP(INTERLEAVE, "interleave", "x,y:", ptowsp_tile_interleave(x, y))                            \
+    KOP(DEINTERLEAVE, "deinterleave", "x,c:", ptowsp_tile_deinterleave(x, (uint32_t)a->count))     \
+    KOP(LOOP, "loop", "x,y,w", ptowsp_tile_loop_begin(k, x, y, a->count))                          \
+    KOP(END, "loop_end", "", none)                                                                 \
+    KOP(CARRY, "carry", "x:", ptowsp_tile_carry(x))                                                \
+    KOP(NEXT, "next", "x,y", (ptowsp_tile_next(x, y), none))                                       \
+    KOP(SIZE, "size", "p,s", a->axis ? ptowsp_tile_cols(a->param) : ptowsp_tile_rows(a->param))    \
+    KOP(ALLOC, "alloc", "m:", ptowsp_tile_alloc(k, &a->alloc))                                     \
+    KOP(INSTRUCTION, "instruction", "i", (ptowsp_instruction(k, &a->instruction), none))
 
 // clang-format off
 typedef enum pwsp_kop_kind {
     PWSP_KOP_NONE = 0,
-#define PWSP_KOP_ENUM(name, text) PWSP_KOP_##name,
+#define PWSP_KOP_ENUM(name, text, form, make) PWSP_KOP_##name,
     PWSP_KOPS(PWSP_KOP_ENUM)
 #undef PWSP_KOP_ENUM
     PWSP_KOP_COUNT
@@ -31647,7 +31689,7 @@ typedef struct pwsp_kop {
     uint32_t src[PWSP_KOP_SRC_MAX];  // values, 0: none
     uint32_t param;                  // tile or scalar parameter, or an instruction's record, + 1
     uint32_t row, col;  // SLICE, STORE; the run of MERGE_SORT; the part of DEINTERLEAVE; SIZE: axis
-    double value;       // of CONST and FULL; the start of IOTA
+    double value;       // of CONST and FULL; the start of IOTA; the step of LOOP
 } pwsp_kop;
 
 typedef struct pwsp_body_param {
@@ -31665,6 +31707,12 @@ typedef struct pwsp_body_insn {
     uint32_t dst[PWSP_INSN_DST_MAX], src[PWSP_INSN_SRC_MAX], tmp, scalar;
     uint32_t row, col;
 } pwsp_body_insn;
+
+// An operation that passes have changed, as it was built.
+typedef struct pwsp_body_change {
+    uint32_t op;
+    pwsp_kop was;
+} pwsp_body_change;
 
 struct ptowsp_body {
     ptowsp_body *next;  // of the module's bodies
@@ -31687,9 +31735,21 @@ struct ptowsp_body {
     pwsp_list_loop loops[PTOWSP_LOOP_MAX + 1];                                  // from 1
     uint32_t loop_begins[PTOWSP_LOOP_MAX + 1], loop_ends[PTOWSP_LOOP_MAX + 1];  // operations
     uint32_t loop_count, loop;  // without number 0; the innermost that is open
+    pwsp_body_change *changes;  // by index
+    uint32_t change_count;
+    pwsp_body_insn
+        *asked;  // [insn_count] the instructions as they were asked for; NULL: as they are
 };
 
 PWSP_INTERNAL const char *pwsp_kop_name(pwsp_kop_kind kind);
+PWSP_INTERNAL const char *pwsp_kop_form(pwsp_kop_kind kind);
+
+// "<" and "floor"; "?" if there is none. Rounding is as the builder takes it, plus PTOISA_CAST_RINT.
+PWSP_INTERNAL const char *pwsp_compare_text(uint32_t mode);
+PWSP_INTERNAL const char *pwsp_round_text(uint32_t mode);
+
+// An operation as it was built, before passes.
+PWSP_INTERNAL const pwsp_kop *pwsp_body_built(const ptowsp_body *body, uint32_t op);
 
 // Can an operation of `loop` read the value? It is in a loop around it, or was carried out of one.
 PWSP_INTERNAL bool pwsp_body_is_visible(const ptowsp_body *body, const pwsp_kop *op, uint32_t loop);
@@ -31760,7 +31820,7 @@ PWSP_INLINE uint32_t pwsp_valid_at(const pwsp_valid *valid, int64_t size) {
 
 const char *pwsp_kop_name(pwsp_kop_kind kind) {
     switch (kind) {
-#define PWSP_KOP_NAME(name, text)                                                                  \
+#define PWSP_KOP_NAME(name, text, form, make)                                                      \
     case PWSP_KOP_##name: return text;
         PWSP_KOPS(PWSP_KOP_NAME)
 #undef PWSP_KOP_NAME
@@ -31770,11 +31830,66 @@ const char *pwsp_kop_name(pwsp_kop_kind kind) {
     return "none";
 }
 
+const char *pwsp_kop_form(pwsp_kop_kind kind) {
+    switch (kind) {
+#define PWSP_KOP_FORM(name, text, form, make)                                                      \
+    case PWSP_KOP_##name: return form;
+        PWSP_KOPS(PWSP_KOP_FORM)
+#undef PWSP_KOP_FORM
+    case PWSP_KOP_NONE:
+    case PWSP_KOP_COUNT: break;
+    }
+    return "";
+}
+
+const char *pwsp_compare_text(uint32_t mode) {
+    switch ((ptoisa_compare)mode) {
+    case PTOISA_EQ: return "==";
+    case PTOISA_NE: return "!=";
+    case PTOISA_LT: return "<";
+    case PTOISA_LE: return "<=";
+    case PTOISA_GT: return ">";
+    case PTOISA_GE: return ">=";
+    }
+    return "?";
+}
+
+const char *pwsp_round_text(uint32_t mode) {
+    switch ((ptoisa_round)mode) {
+    case PTOISA_CAST_NONE: return "none";
+    case PTOISA_CAST_RINT: return "nearest";
+    case PTOISA_CAST_ROUND: return "away";
+    case PTOISA_CAST_FLOOR: return "floor";
+    case PTOISA_CAST_CEIL: return "ceil";
+    case PTOISA_CAST_TRUNC: return "trunc";
+    case PTOISA_CAST_ODD: return "odd";
+    }
+    return "?";
+}
+
+const pwsp_kop *pwsp_body_built(const ptowsp_body *body, uint32_t op) {
+    uint32_t low = 0, high = body->change_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (body->changes[middle].op < op) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < body->change_count && body->changes[low].op == op ? &body->changes[low].was
+                                                                   : &body->ops[op];
+}
+
 void pwsp_body_free(ptowsp_body *body) {
     if (body) {
         pwsp_memory memory = body->memory;
         pwsp_memory_free(&memory, body->ops, (size_t)body->op_capacity * sizeof body->ops[0]);
         pwsp_memory_free(&memory, body->insns, (size_t)body->insn_capacity * sizeof body->insns[0]);
+        pwsp_memory_free(&memory, body->changes, body->change_count * sizeof body->changes[0]);
+        if (body->asked) {
+            pwsp_memory_free(&memory, body->asked, (size_t)body->insn_count * sizeof *body->asked);
+        }
         pwsp_memory_free(&memory, body, sizeof *body);
     }
 }
@@ -33482,6 +33597,10 @@ PWSP_INTERNAL void pwsp_pass_fold(ptowsp_body *body);
 PWSP_INTERNAL void pwsp_pass_drop_dead(ptowsp_body *body);
 PWSP_INTERNAL void pwsp_pass_fuse(ptowsp_body *body);
 
+// All of them, in this order. What they change is kept as it was built, for the text of modules: the
+// operations that differ afterwards, most often few or none. False when memory is out.
+PWSP_INTERNAL bool pwsp_pass_all(ptowsp_body *body);
+
 // How often a value is an operand of something that is not dead.
 PWSP_INTERNAL uint32_t pwsp_body_use_count(const ptowsp_body *body, uint32_t value);
 
@@ -33688,6 +33807,57 @@ void pwsp_pass_fuse(ptowsp_body *body) {
             pwsp_fuse_relu(body, op);
         }
     }
+}
+
+// -- all ------------------------------------------------------------------------------------------
+
+// Keeps the operations that are not as they were.
+static bool pwsp_body_keep_ops(ptowsp_body *body, pwsp_kop *was) {
+    uint32_t count = 0;
+    for (uint64_t i = 1; i < body->op_count; i++) {
+        was[i].is_dead = body->ops[i].is_dead;
+        count += memcmp(&was[i], &body->ops[i], sizeof was[i]) != 0;
+    }
+    if (count == 0) {
+        return true;
+    }
+    body->changes =
+        (pwsp_body_change *)pwsp_memory_alloc(&body->memory, count * sizeof body->changes[0]);
+    for (uint64_t i = 1; i < body->op_count && body->changes; i++) {
+        if (memcmp(&was[i], &body->ops[i], sizeof was[i]) != 0) {
+            pwsp_body_change *change = &body->changes[body->change_count++];
+            change->op = (uint32_t)i;
+            change->was = was[i];
+        }
+    }
+    return body->changes != NULL;
+}
+
+bool pwsp_pass_all(ptowsp_body *body) {
+    const size_t ops_size = (size_t)body->op_count * sizeof body->ops[0];
+    const size_t insns_size = (size_t)body->insn_count * sizeof body->insns[0];
+    pwsp_kop *was = (pwsp_kop *)pwsp_memory_alloc(&body->memory, ops_size);
+    pwsp_body_insn *asked =
+        insns_size ? (pwsp_body_insn *)pwsp_memory_alloc(&body->memory, insns_size) : NULL;
+    bool is_kept = was && (asked || insns_size == 0);
+    if (is_kept) {
+        memcpy(was, body->ops, ops_size);
+        if (asked) {
+            memcpy(asked, body->insns, insns_size);
+        }
+        pwsp_pass_canonicalise(body);
+        pwsp_pass_fold(body);
+        pwsp_pass_drop_dead(body);
+        pwsp_pass_fuse(body);
+        is_kept = pwsp_body_keep_ops(body, was);
+    }
+    if (is_kept && asked && memcmp(asked, body->insns, insns_size) != 0) {
+        body->asked = asked;
+    } else {
+        pwsp_memory_free(&body->memory, asked, insns_size);
+    }
+    pwsp_memory_free(&body->memory, was, ops_size);
+    return is_kept;
 }
 
 // =================================================================================================
@@ -37052,10 +37222,9 @@ static bool pwsp_tile_code_try(ptowsp_body *body, pwsp_list *list, const uint8_t
 }
 
 static bool pwsp_tile_code_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
-    pwsp_pass_canonicalise(body);
-    pwsp_pass_fold(body);
-    pwsp_pass_drop_dead(body);
-    pwsp_pass_fuse(body);
+    if (!pwsp_pass_all(body)) {
+        return pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
+    }
     if (pwsp_tile_code_try(body, list, NULL, fault)) {
         return true;
     }
@@ -37985,29 +38154,11 @@ ptowsp_insn pwsp_tile_code_insn(const pwsp_tile_code *code, uint32_t i,
 
 // -- text -----------------------------------------------------------------------------------------
 
-static const char *pwsp_kernel_print_compare(uint8_t mode) {
-    switch ((ptoisa_compare)mode) {
-    case PTOISA_EQ: return "==";
-    case PTOISA_NE: return "!=";
-    case PTOISA_LT: return "<";
-    case PTOISA_LE: return "<=";
-    case PTOISA_GT: return ">";
-    case PTOISA_GE: return ">=";
+// Nothing for the mode that all have who say none.
+static void pwsp_kernel_print_round(uint8_t mode, ptowsp_text text) {
+    if (mode != PTOISA_CAST_NONE && mode != PTOISA_CAST_RINT) {
+        pwsp_text_format(text, " %s", pwsp_round_text(mode));
     }
-    return "?";
-}
-
-static const char *pwsp_kernel_print_round(uint8_t mode) {
-    switch ((ptoisa_round)mode) {
-    case PTOISA_CAST_NONE:
-    case PTOISA_CAST_RINT: return "";
-    case PTOISA_CAST_ROUND: return " away";
-    case PTOISA_CAST_FLOOR: return " floor";
-    case PTOISA_CAST_CEIL: return " ceil";
-    case PTOISA_CAST_TRUNC: return " trunc";
-    case PTOISA_CAST_ODD: return " odd";
-    }
-    return " ?";
 }
 
 static const char *pwsp_kernel_print_layout(uint8_t layout) {
@@ -38123,7 +38274,7 @@ static void pwsp_kernel_print_op(const ptowsp_body *body, uint32_t value, ptowsp
     }
     for (uint32_t i = 0; i < PWSP_KOP_SRC_MAX && op->src[i]; i++) {
         bool is_compared = op->kind == PWSP_KOP_COMPARE && i == 1;
-        pwsp_text_format(text, " %s%s", is_compared ? pwsp_kernel_print_compare(op->mode) : "",
+        pwsp_text_format(text, " %s%s", is_compared ? pwsp_compare_text(op->mode) : "",
                          is_compared ? " " : "");
         pwsp_kernel_print_value(body, op->src[i], text);
     }
@@ -38138,7 +38289,7 @@ static void pwsp_kernel_print_op(const ptowsp_body *body, uint32_t value, ptowsp
     } else if (op->kind == PWSP_KOP_DEINTERLEAVE) {
         pwsp_text_format(text, " part %u", op->col);
     } else if (op->kind == PWSP_KOP_CVT) {
-        pwsp_text_format(text, "%s", pwsp_kernel_print_round(op->mode));
+        pwsp_kernel_print_round(op->mode, text);
     }
     if (is_store && (op->row || op->col || op->row_loop || op->col_loop)) {
         pwsp_text_format(text, " at ");
@@ -38163,8 +38314,8 @@ static void pwsp_kernel_print_details(const ptowsp_body *body, const pwsp_insn *
         }
         break;
     case PTOISA_TCMP:
-    case PTOISA_TCMPS: pwsp_text_format(text, " %s", pwsp_kernel_print_compare(insn->mode)); break;
-    case PTOISA_TCVT: pwsp_text_format(text, "%s", pwsp_kernel_print_round(insn->mode)); break;
+    case PTOISA_TCMPS: pwsp_text_format(text, " %s", pwsp_compare_text(insn->mode)); break;
+    case PTOISA_TCVT: pwsp_kernel_print_round(insn->mode, text); break;
     case PTOISA_TGATHERMASK: pwsp_text_format(text, " pattern %u", insn->mode); break;
     case PTOISA_TSTORE:
         pwsp_text_format(text, "%s",
@@ -38580,6 +38731,874 @@ PWSP_INTERNAL uint64_t pwsp_tile_code_hash(const pwsp_tile_code *code) {
         hash = pwsp_code_hash_insn(hash, &code->insns[i]);
     }
     return hash;
+}
+
+// =================================================================================================
+// src/kernel/body_text.h
+// =================================================================================================
+
+// The body of a tile kernel in the text of a module, below the kernel's line: what was built, before
+// passes, so that reading it repeats the builder's calls.
+//
+//      machine "910B"
+//      %1 = parameter x
+//      %2 = parameter y
+//      %3 = const 0
+//      %4 = size %1, cols
+//      %5 = loop %3, %4, 128
+//        %6 = slice %1 at (0, %5) : f32 64 x 128
+//        %7 = exp %6 : f32 64 x 128
+//        store %2, %7 at (0, %5)
+//
+//      body      = [ "machine" name [ machine ] [ "," "fused" ] ] { operation }
+//      machine   = "of" ( "a2a3" | "a5" ) "," int "MHz" "," "memories" 7 ints "," "rates" 12 ints
+//      operation = [ value "=" ] word parts          by the table of operations, PWSP_KOPS
+//      value     = "%" int                           ascending
+//      number    = [ "-" ] ( decimal | "inf" | "nan" [ "(" its bits as int ")" ] )
+//      type      = ( dtype | "mask" ) [ ( int | "?" ) "x" ( int | "?" ) ]
+//      at        = "at" "(" ( int | value ) "," ( int | value ) ")"
+//      alloc     = memory layout [ "like" value ]    "?" in its type: as many as fit
+//      instruction = name "(" values ")" "(" values ")" [ "tmp" value ] [ "scalar" value ]
+//                    [ "at" "(" int "," int ")" ] [ "mode" int ]
+//
+// The numbers of values are indices of operations as it is written, and labels as it is read. A loop
+// ends where what is further right does. A type says what the operation needs of it (cvt, full,
+// slice, ...), and is compared with the result's; elsewhere it may be left out.
+//
+// Texts of modules are cut into words above (workload/lexer.c): a line comes as an array of these.
+
+#ifndef PWSP_BODY_TEXT_H
+#define PWSP_BODY_TEXT_H
+
+#define PWSP_BODY_IS_READ 1  // in absent.h it is 0
+
+typedef enum pwsp_word_kind {
+    PWSP_WORD_END = 0,  // behind the last one
+    PWSP_WORD_NAME,     // also in quotes
+    PWSP_WORD_QUOTED,   // a name that is no word of the grammar
+    PWSP_WORD_INT,
+    PWSP_WORD_REAL,
+    PWSP_WORD_SIGN
+} pwsp_word_kind;
+
+// A piece of the text, not terminated.
+typedef struct pwsp_word {
+    pwsp_word_kind kind;
+    uint32_t length;
+    const char *text;
+    uint64_t number;  // INT
+    uint64_t column;  // from 1
+} pwsp_word;
+
+#define PWSP_LINE_WORD_MAX 64
+
+// Writes the body of a finished kernel, with two spaces before each line.
+PWSP_INTERNAL void pwsp_body_write(const ptowsp_body *body, ptowsp_text text);
+
+// -- reading --------------------------------------------------------------------------------------
+
+typedef struct pwsp_body_label {
+    uint64_t label;
+    uint32_t value;
+} pwsp_body_label;
+
+// All zero but for body and head, which is what the kernel's line says of parameters.
+typedef struct pwsp_body_reader {
+    ptowsp_body *body;
+    ptowsp_kernel_desc head;
+    uint32_t depth;           // of the loops that are open
+    pwsp_body_label *labels;  // ascending
+    uint64_t label_count, label_capacity;
+    const pwsp_word *at;  // the next word
+    uint64_t column;      // of the error
+    ptowsp_status status;
+    char error[PWSP_ERROR_TEXT_MAX];
+} pwsp_body_reader;
+
+// Reads a line that is `depth` loops further right than the first. `words` end with one of END.
+// False with an error.
+PWSP_INTERNAL bool pwsp_body_read(pwsp_body_reader *r, uint32_t depth, const pwsp_word *words);
+
+// Ends the loops that are open.
+PWSP_INTERNAL void pwsp_body_read_end(pwsp_body_reader *r);
+
+PWSP_INTERNAL void pwsp_body_reader_free(pwsp_body_reader *r);
+
+// The words of memories and layouts here; NULL behind the last.
+PWSP_INTERNAL const char *pwsp_memory_word(uint32_t memory);
+PWSP_INTERNAL const char *pwsp_layout_word(uint32_t layout);
+
+#endif
+
+// =================================================================================================
+// src/kernel/body_write.c
+// =================================================================================================
+
+// Writing bodies, by the forms of the table of operations.
+//
+// Two operands are not kept, as nothing but the text needs them: the constant that a window of a
+// store, or beside the index of a loop, begins at, and the value that an allocated tile is like. Any
+// one that can be seen there and says the same does as well, so the first such is written.
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+const char *pwsp_memory_word(uint32_t memory) {
+    switch (memory) {
+#define PWSP_MEMORY_WORD(name, text)                                                               \
+    case PTOWSP_MEMORY_##name: return #name;
+        PTOWSP_MEMORIES(PWSP_MEMORY_WORD)
+#undef PWSP_MEMORY_WORD
+    default: return NULL;
+    }
+}
+
+const char *pwsp_layout_word(uint32_t layout) {
+    switch (layout) {
+    case PTOWSP_LAYOUT_ROW_MAJOR: return "row_major";
+    case PTOWSP_LAYOUT_COL_MAJOR: return "col_major";
+    case PTOWSP_LAYOUT_NZ: return "NZ";
+    case PTOWSP_LAYOUT_ZN: return "ZN";
+    case PTOWSP_LAYOUT_ZZ: return "ZZ";
+    case PTOWSP_LAYOUT_NN: return "NN";
+    default: return NULL;
+    }
+}
+
+// -- what is not kept -----------------------------------------------------------------------------
+
+// Can operation `at` read an earlier one?
+static bool pwsp_write_is_visible(const ptowsp_body *body, uint32_t at, uint32_t value) {
+    return pwsp_body_is_visible(body, &body->ops[value], body->ops[at].loop);
+}
+
+static uint32_t pwsp_write_find_const(const ptowsp_body *body, uint32_t at, uint32_t number) {
+    uint32_t i = at - 1;
+    while (i > 0 &&
+           (pwsp_body_built(body, i)->kind != PWSP_KOP_CONST ||
+            pwsp_body_built(body, i)->value != number || !pwsp_write_is_visible(body, at, i))) {
+        i--;
+    }
+    PTOWSP_ASSERT(i > 0 && "the builder was given one");
+    return i;
+}
+
+// A value with the valid sizes of an allocated tile, and its sizes where none were given; 0: none,
+// and all is valid.
+static uint32_t pwsp_write_find_like(const ptowsp_body *body, uint32_t at, const pwsp_kop *op) {
+    const pwsp_valid rows = pwsp_valid_full(op->rows), cols = pwsp_valid_full(op->cols);
+    if (!op->row && !op->col && pwsp_valid_is_equal(&op->valid_rows, &rows) &&
+        pwsp_valid_is_equal(&op->valid_cols, &cols)) {
+        return 0;
+    }
+    for (uint32_t i = 1; i < at; i++) {
+        const pwsp_kop *like = pwsp_body_built(body, i);
+        if (like->rows && (op->row ? like->rows == op->rows : like->rows <= op->rows) &&
+            (op->col ? like->cols == op->cols : like->cols <= op->cols) &&
+            pwsp_valid_is_equal(&like->valid_rows, &op->valid_rows) &&
+            pwsp_valid_is_equal(&like->valid_cols, &op->valid_cols) &&
+            pwsp_write_is_visible(body, at, i)) {
+            return i;
+        }
+    }
+    PTOWSP_ASSERT(0 && "the builder was given one");
+    return 0;
+}
+
+// -- parts ----------------------------------------------------------------------------------------
+
+// The shortest of 17 digits or fewer that is the same number, whatever the locale's decimal point.
+static void pwsp_write_number(double number, ptowsp_text text) {
+    uint64_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    if (number != number) {
+        pwsp_text_format(text, bits == UINT64_C(0x7ff8000000000000) ? " nan" : " nan(%" PRIu64 ")",
+                         bits);
+        return;
+    }
+    char digits[40];
+    for (int precision = 15; precision <= 17; precision += 2) {
+        snprintf(digits, sizeof digits, " %.*g", precision, number);
+        if (precision == 17 || strtod(digits, NULL) == number) {
+            break;
+        }
+    }
+    for (char *c = digits; *c; c++) {
+        if (!strchr(" +-0123456789einf", *c)) {
+            *c = '.';
+        }
+    }
+    pwsp_text_format(text, "%s", digits);
+}
+
+static void pwsp_write_offset(const ptowsp_body *body, uint32_t at, uint32_t start, uint32_t loop,
+                              bool is_number, ptowsp_text text) {
+    if (loop) {
+        pwsp_text_format(text, "%%%u", body->loop_begins[loop]);
+    } else if (start == 0 || is_number) {
+        pwsp_text_format(text, "%u", start);
+    } else {
+        pwsp_text_format(text, "%%%u", pwsp_write_find_const(body, at, start));
+    }
+}
+
+// Nothing for a store of the whole.
+static void pwsp_write_window(const ptowsp_body *body, uint32_t at, const pwsp_kop *op,
+                              ptowsp_text text) {
+    if (op->kind == PWSP_KOP_STORE) {
+        const pwsp_kop *from = pwsp_body_built(body, op->src[0]);
+        const pwsp_body_param *to = &body->tiles[op->param - 1];
+        if (from->rows == to->rows && from->cols == to->cols && op->loop == 0) {
+            return;
+        }
+    }
+    const bool is_number = op->kind == PWSP_KOP_SLICE && !op->row_loop && !op->col_loop;
+    pwsp_text_format(text, " at (");
+    pwsp_write_offset(body, at, op->row, op->row_loop, is_number, text);
+    pwsp_text_format(text, ", ");
+    pwsp_write_offset(body, at, op->col, op->col_loop, is_number, text);
+    pwsp_text_format(text, ")");
+}
+
+static void pwsp_write_size(uint32_t size, bool is_given, ptowsp_text text) {
+    pwsp_text_format(text, is_given ? " %u" : " ?", size);
+}
+
+static void pwsp_write_type(const pwsp_kop *op, ptowsp_text text) {
+    const bool is_alloc = op->kind == PWSP_KOP_ALLOC;
+    pwsp_text_format(text, " : %s",
+                     op->is_mask ? "mask" : ptowsp_dtype_name((ptowsp_dtype)op->dtype));
+    if (op->rows) {
+        pwsp_write_size(op->rows, !is_alloc || !op->row, text);
+        pwsp_text_format(text, " x");
+        pwsp_write_size(op->cols, !is_alloc || !op->col, text);
+    }
+}
+
+static void pwsp_write_alloc(const ptowsp_body *body, uint32_t at, const pwsp_kop *op,
+                             ptowsp_text text) {
+    const uint32_t like = pwsp_write_find_like(body, at, op);
+    pwsp_text_format(text, " %s %s", pwsp_memory_word(op->memory), pwsp_layout_word(op->layout));
+    if (like) {
+        pwsp_text_format(text, " like %%%u", like);
+    }
+}
+
+static void pwsp_write_values(const uint32_t *values, uint32_t capacity, ptowsp_text text) {
+    pwsp_text_format(text, " (");
+    for (uint32_t i = 0; i < capacity && values[i]; i++) {
+        pwsp_text_format(text, i ? ", %%%u" : "%%%u", values[i]);
+    }
+    pwsp_text_format(text, ")");
+}
+
+static void pwsp_write_instruction(const pwsp_body_insn *insn, ptowsp_text text) {
+    pwsp_text_format(text, " %s", ptoisa_op_name((ptoisa_op)insn->op));
+    pwsp_write_values(insn->dst, PWSP_INSN_DST_MAX, text);
+    pwsp_write_values(insn->src, PWSP_INSN_SRC_MAX, text);
+    if (insn->tmp) {
+        pwsp_text_format(text, " tmp %%%u", insn->tmp);
+    }
+    if (insn->scalar) {
+        pwsp_text_format(text, " scalar %%%u", insn->scalar);
+    }
+    if (insn->row || insn->col) {
+        pwsp_text_format(text, " at (%u, %u)", insn->row, insn->col);
+    }
+    if (insn->mode) {
+        pwsp_text_format(text, " mode %u", insn->mode);
+    }
+}
+
+// -- lines ----------------------------------------------------------------------------------------
+
+static void pwsp_write_part(const ptowsp_body *body, uint32_t at, const pwsp_kop *op, char part,
+                            ptowsp_text text) {
+    switch (part) {
+    case ',': pwsp_text_format(text, ","); break;
+    case 'x': pwsp_text_format(text, " %%%u", op->src[0]); break;
+    case 'y': pwsp_text_format(text, " %%%u", op->src[1]); break;
+    case 'z': pwsp_text_format(text, " %%%u", op->src[2]); break;
+    case 'p': pwsp_text_format(text, " %%%u", body->tiles[op->param - 1].value); break;
+    case 'N':
+        pwsp_text_format(text, " ");
+        pwsp_name_print(op->kind == PWSP_KOP_SCALAR ? body->scalars[op->param - 1].name
+                                                    : body->tiles[op->param - 1].name,
+                        text);
+        break;
+    case '#': pwsp_write_number(op->value, text); break;
+    case 'w': pwsp_text_format(text, " %.0f", op->value); break;
+    case 'c': pwsp_text_format(text, " %u", op->col); break;
+    case '?': pwsp_text_format(text, " %s", pwsp_compare_text(op->mode)); break;
+    case 'r':
+        if (op->mode != PTOISA_CAST_RINT) {
+            pwsp_text_format(text, " %s", pwsp_round_text(op->mode));
+        }
+        break;
+    case 's': pwsp_text_format(text, " %s", op->col ? "cols" : "rows"); break;
+    case '@': pwsp_write_window(body, at, op, text); break;
+    case 'm': pwsp_write_alloc(body, at, op, text); break;
+    case 'i':
+        pwsp_write_instruction(
+            body->asked ? &body->asked[op->param - 1] : &body->insns[op->param - 1], text);
+        break;
+    case ':': pwsp_write_type(op, text); break;
+    default: PTOWSP_ASSERT(0 && "a letter of a form"); break;
+    }
+}
+
+static void pwsp_write_machine(const ptowsp_body *body, ptowsp_text text) {
+    const ptoisa_machine *m = &body->machine;
+    pwsp_text_format(text, "  machine \"%s\"", m->name);
+    if (memcmp(m, ptoisa_machine_910b(), sizeof *m) != 0 &&
+        memcmp(m, ptoisa_machine_950pr(), sizeof *m) != 0) {
+        pwsp_text_format(text, " of %s, %u MHz, memories", m->family == PTOISA_A5 ? "a5" : "a2a3",
+                         m->clock_mhz);
+        for (uint32_t i = 0; i < PTOWSP_MEMORY_COUNT; i++) {
+            pwsp_text_format(text, " %u", m->memory_size[i]);
+        }
+        pwsp_text_format(text, ", rates");
+        for (uint32_t i = 0; i < PTOWSP_PATH_COUNT; i++) {
+            pwsp_text_format(text, " %u", m->rate[i]);
+        }
+    }
+    pwsp_text_format(text, "%s\n", body->is_fused ? ", fused" : "");
+}
+
+void pwsp_body_write(const ptowsp_body *body, ptowsp_text text) {
+    pwsp_write_machine(body, text);
+    for (uint32_t i = 1; i < body->op_count; i++) {
+        const pwsp_kop *op = pwsp_body_built(body, i);
+        const pwsp_kop_kind kind = (pwsp_kop_kind)op->kind;
+        if (kind == PWSP_KOP_END) {
+            continue;
+        }
+        pwsp_text_format(text, "  ");
+        uint32_t loop = kind == PWSP_KOP_LOOP ? body->loops[op->loop].parent : op->loop;
+        for (; loop; loop = body->loops[loop].parent) {
+            pwsp_text_format(text, "  ");
+        }
+        if (kind != PWSP_KOP_STORE && kind != PWSP_KOP_STORE_ADD && kind != PWSP_KOP_NEXT &&
+            kind != PWSP_KOP_INSTRUCTION) {
+            pwsp_text_format(text, "%%%u = ", i);
+        }
+        pwsp_text_format(text, "%s", pwsp_kop_name(kind));
+        for (const char *part = pwsp_kop_form(kind); *part; part++) {
+            pwsp_write_part(body, i, op, *part, text);
+        }
+        pwsp_text_format(text, "\n");
+    }
+}
+
+// =================================================================================================
+// src/kernel/body_read.c
+// =================================================================================================
+
+// Reading bodies, by the forms of the table of operations: the parts of a line become the arguments
+// of the builder's call, and what the builder refuses is refused here, at the line's operation.
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+// The arguments of a call.
+typedef struct pwsp_body_args {
+    pwsp_kop_kind kind;
+    ptowsp_value src[PWSP_KOP_SRC_MAX], param, at[2];
+    int64_t offsets[2], count;
+    bool has_at, is_indexed;  // a window; one that begins at a value
+    char name[PTOWSP_NAME_MAX + 1];
+    double number;
+    uint32_t axis;
+    ptowsp_compare compare;
+    ptowsp_round round;
+    bool has_type, is_mask;
+    uint64_t type_column;
+    ptowsp_dtype dtype;  // NONE: left out
+    int64_t rows, cols;  // 0: left out
+    ptowsp_alloc_desc alloc;
+    ptowsp_instruction_desc instruction;
+} pwsp_body_args;
+
+// Keeps the first error, at a column; returns false.
+static bool pwsp_scan_fail(pwsp_body_reader *r, uint64_t column, const char *format, ...)
+    PWSP_PRINTF(3, 4);
+static bool pwsp_scan_fail(pwsp_body_reader *r, uint64_t column, const char *format, ...) {
+    if (r->status == PTOWSP_OK) {
+        PWSP_TEXT_FORMAT_INTO(r->error, format);
+        r->status = PTOWSP_INVALID_PARAMS;
+        r->column = column;
+    }
+    return false;
+}
+
+// -- words ----------------------------------------------------------------------------------------
+
+static bool pwsp_scan_is(const pwsp_body_reader *r, const char *word) {
+    return (r->at->kind == PWSP_WORD_NAME || r->at->kind == PWSP_WORD_SIGN) &&
+           r->at->length == strlen(word) && memcmp(r->at->text, word, r->at->length) == 0;
+}
+
+static bool pwsp_scan_try(pwsp_body_reader *r, const char *word) {
+    bool is_there = pwsp_scan_is(r, word);
+    r->at += is_there;
+    return is_there;
+}
+
+static bool pwsp_scan_expect(pwsp_body_reader *r, const char *word) {
+    return pwsp_scan_try(r, word) || pwsp_scan_fail(r, r->at->column, "%s is missing here", word);
+}
+
+static bool pwsp_scan_int(pwsp_body_reader *r, uint32_t *out_number) {
+    if (r->at->kind != PWSP_WORD_INT) {
+        return pwsp_scan_fail(r, r->at->column, "a whole number is missing here");
+    }
+    if (r->at->number > UINT32_MAX) {
+        return pwsp_scan_fail(r, r->at->column, "this number is too large here");
+    }
+    *out_number = (uint32_t)r->at++->number;
+    return true;
+}
+
+static bool pwsp_scan_count(pwsp_body_reader *r, int64_t *out_number) {
+    uint32_t number = 0;
+    bool is_there = pwsp_scan_int(r, &number);
+    *out_number = number;
+    return is_there;
+}
+
+static bool pwsp_scan_name(pwsp_body_reader *r, const char *what, char *out_name) {
+    if ((r->at->kind != PWSP_WORD_NAME && r->at->kind != PWSP_WORD_QUOTED) ||
+        r->at->length > PTOWSP_NAME_MAX) {
+        return pwsp_scan_fail(r, r->at->column, "the name of %s is missing here", what);
+    }
+    memcpy(out_name, r->at->text, r->at->length);
+    out_name[r->at++->length] = '\0';
+    return true;
+}
+
+// The number of a word among those that `word_at` gives, up to `count`; `count` if it is none.
+static uint32_t pwsp_scan_choice(pwsp_body_reader *r, const char *(*word_at)(uint32_t),
+                                 uint32_t first, uint32_t count) {
+    uint32_t i = first;
+    while (i < count && !pwsp_scan_try(r, word_at(i))) {
+        i++;
+    }
+    return i;
+}
+
+// -- parts ----------------------------------------------------------------------------------------
+
+static bool pwsp_scan_label(pwsp_body_reader *r, uint64_t *out_label) {
+    if (!pwsp_scan_expect(r, "%")) {
+        return false;
+    }
+    if (r->at->kind != PWSP_WORD_INT) {
+        return pwsp_scan_fail(r, r->at->column, "the number of a value is missing here");
+    }
+    *out_label = r->at++->number;
+    return true;
+}
+
+static bool pwsp_scan_value(pwsp_body_reader *r, ptowsp_value *out_value) {
+    const uint64_t column = r->at->column;
+    uint64_t label = 0, low = 0, high = r->label_count;
+    if (!pwsp_scan_label(r, &label)) {
+        return false;
+    }
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (r->labels[middle].label < label) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    if (low == r->label_count || r->labels[low].label != label) {
+        return pwsp_scan_fail(r, column, "there is no value %%%" PRIu64 " yet", label);
+    }
+    out_value->body = r->body;
+    out_value->id = r->labels[low].value;
+    return true;
+}
+
+static bool pwsp_scan_number(pwsp_body_reader *r, double *out_number) {
+    const pwsp_word *first = r->at;
+    const bool is_negative = pwsp_scan_try(r, "-");
+    uint64_t bits = UINT64_C(0x7ff8000000000000);
+    char digits[40], point[8];
+    if (pwsp_scan_try(r, "inf")) {
+        bits = UINT64_C(0x7ff0000000000000) | (uint64_t)is_negative << 63;
+        memcpy(out_number, &bits, sizeof bits);
+        return true;
+    }
+    if (!is_negative && pwsp_scan_try(r, "nan")) {
+        if (pwsp_scan_try(r, "(")) {
+            bits = r->at->kind == PWSP_WORD_INT ? r->at++->number : 0;
+            if (!pwsp_scan_expect(r, ")")) {
+                return false;
+            }
+        }
+        memcpy(out_number, &bits, sizeof bits);
+        return *out_number != *out_number ||
+               pwsp_scan_fail(r, first->column, "these are not the bits of a NaN");
+    }
+    const bool is_int = r->at->kind == PWSP_WORD_INT;
+    if ((!is_int && r->at->kind != PWSP_WORD_REAL) || r->at->length + 2 > sizeof digits) {
+        return pwsp_scan_fail(r, r->at->column,
+                              "a number of at most %zu characters is missing here",
+                              sizeof digits - 2);
+    }
+    snprintf(digits, sizeof digits, "%s%.*s", is_negative ? "-" : "", (int)r->at->length,
+             r->at->text);
+    snprintf(point, sizeof point, "%.1f", 0.5);  // 0.5 or 0,5, as strtod has it in this locale
+    for (char *c = digits; *c; c++) {
+        *c = *c == '.' ? point[1] : *c;
+    }
+    char *end = digits;
+    *out_number = strtod(digits, &end);
+    if (*end || end == digits) {
+        return pwsp_scan_fail(r, r->at->column, "this is no number");
+    }
+    r->at++;
+    return true;
+}
+
+static bool pwsp_scan_size(pwsp_body_reader *r, int64_t *out_size) {
+    *out_size = 0;
+    return pwsp_scan_try(r, "?") || pwsp_scan_count(r, out_size);
+}
+
+static bool pwsp_scan_type(pwsp_body_reader *r, pwsp_body_args *a) {
+    a->type_column = r->at->column;
+    if (!pwsp_scan_try(r, ":")) {
+        return true;
+    }
+    a->has_type = true;
+    a->is_mask = pwsp_scan_try(r, "mask");
+    a->dtype = PTOWSP_U8;
+    if (!a->is_mask) {
+        a->dtype = PTOWSP_F16;
+        while (a->dtype <= PTOWSP_BOOL && !pwsp_scan_try(r, ptowsp_dtype_name(a->dtype))) {
+            a->dtype = (ptowsp_dtype)(a->dtype + 1);
+        }
+    }
+    if (a->dtype > PTOWSP_BOOL) {
+        return pwsp_scan_fail(r, r->at->column, "a data type is missing here");
+    }
+    return r->at->kind == PWSP_WORD_END ||
+           (pwsp_scan_size(r, &a->rows) && pwsp_scan_expect(r, "x") && pwsp_scan_size(r, &a->cols));
+}
+
+static bool pwsp_scan_window(pwsp_body_reader *r, pwsp_body_args *a) {
+    a->has_at = pwsp_scan_try(r, "at");
+    if (!a->has_at) {
+        return true;
+    }
+    const uint64_t column = r->at->column;
+    for (int i = 0; i < 2; i++) {
+        if (!pwsp_scan_expect(r, i ? "," : "(")) {
+            return false;
+        }
+        const bool is_value = pwsp_scan_is(r, "%");
+        if (is_value ? !pwsp_scan_value(r, &a->at[i]) : !pwsp_scan_count(r, &a->offsets[i])) {
+            return false;
+        }
+        a->is_indexed = a->is_indexed || is_value;
+    }
+    if ((a->is_indexed || a->kind == PWSP_KOP_STORE) && (a->offsets[0] || a->offsets[1])) {
+        return pwsp_scan_fail(r, column, "beside a value, and of a store, a number is 0 here");
+    }
+    return pwsp_scan_expect(r, ")");
+}
+
+static bool pwsp_scan_alloc(pwsp_body_reader *r, pwsp_body_args *a) {
+    const uint32_t memory = pwsp_scan_choice(r, pwsp_memory_word, 0, PTOWSP_MEMORY_COUNT);
+    if (memory == PTOWSP_MEMORY_COUNT) {
+        return pwsp_scan_fail(r, r->at->column, "a memory is missing here");
+    }
+    const uint32_t layout = pwsp_scan_choice(r, pwsp_layout_word, 0, PTOWSP_LAYOUT_COUNT);
+    if (layout == PTOWSP_LAYOUT_COUNT) {
+        return pwsp_scan_fail(r, r->at->column, "a layout is missing here");
+    }
+    a->alloc.memory = (ptowsp_memory)memory;
+    a->alloc.layout = (ptowsp_layout)layout;
+    return !pwsp_scan_try(r, "like") || pwsp_scan_value(r, &a->alloc.like);
+}
+
+static bool pwsp_scan_values(pwsp_body_reader *r, ptowsp_value *values, uint32_t capacity) {
+    if (!pwsp_scan_expect(r, "(")) {
+        return false;
+    }
+    for (uint32_t i = 0; !pwsp_scan_is(r, ")"); i++) {
+        if (i == capacity) {
+            return pwsp_scan_fail(r, r->at->column, "more than %u operands", capacity);
+        }
+        if ((i && !pwsp_scan_expect(r, ",")) || !pwsp_scan_value(r, &values[i])) {
+            return false;
+        }
+    }
+    return pwsp_scan_expect(r, ")");
+}
+
+static bool pwsp_scan_instruction(pwsp_body_reader *r, pwsp_body_args *a) {
+    ptowsp_instruction_desc *desc = &a->instruction;
+    desc->name = a->name;
+    return pwsp_scan_name(r, "an instruction", a->name) && pwsp_scan_values(r, desc->dst, 2) &&
+           pwsp_scan_values(r, desc->src, 4) &&
+           (!pwsp_scan_try(r, "tmp") || pwsp_scan_value(r, &desc->tmp)) &&
+           (!pwsp_scan_try(r, "scalar") || pwsp_scan_value(r, &desc->scalar)) &&
+           (!pwsp_scan_try(r, "at") ||
+            (pwsp_scan_expect(r, "(") && pwsp_scan_int(r, &desc->row) && pwsp_scan_expect(r, ",") &&
+             pwsp_scan_int(r, &desc->col) && pwsp_scan_expect(r, ")"))) &&
+           (!pwsp_scan_try(r, "mode") || pwsp_scan_int(r, &desc->mode));
+}
+
+static bool pwsp_scan_part(pwsp_body_reader *r, char part, pwsp_body_args *a) {
+    uint32_t choice;
+    switch (part) {
+    case ',': return pwsp_scan_expect(r, ",");
+    case 'x': return pwsp_scan_value(r, &a->src[0]);
+    case 'y': return pwsp_scan_value(r, &a->src[1]);
+    case 'z': return pwsp_scan_value(r, &a->src[2]);
+    case 'p': return pwsp_scan_value(r, &a->param);
+    case 'N': return pwsp_scan_name(r, "a parameter", a->name);
+    case '#': return pwsp_scan_number(r, &a->number);
+    case 'w':
+    case 'c': return pwsp_scan_count(r, &a->count);
+    case '?':
+        choice = pwsp_scan_choice(r, pwsp_compare_text, PTOWSP_EQ, PTOWSP_GE + 1);
+        a->compare = (ptowsp_compare)choice;
+        return choice <= PTOWSP_GE ||
+               pwsp_scan_fail(r, r->at->column, "a comparison is missing here");
+    case 'r':
+        choice = pwsp_scan_choice(r, pwsp_round_text, PTOISA_CAST_RINT,
+                                  (uint32_t)PTOISA_CAST_RINT + PTOWSP_ROUND_TRUNC + 1);
+        choice -= (uint32_t)PTOISA_CAST_RINT;
+        a->round = choice <= PTOWSP_ROUND_TRUNC ? (ptowsp_round)choice : PTOWSP_ROUND_NEAREST;
+        return true;
+    case 's': a->axis = pwsp_scan_try(r, "cols"); return a->axis || pwsp_scan_expect(r, "rows");
+    case '@': return pwsp_scan_window(r, a);
+    case 'm': return pwsp_scan_alloc(r, a);
+    case 'i': return pwsp_scan_instruction(r, a);
+    default: return pwsp_scan_type(r, a);
+    }
+}
+
+// -- calls ----------------------------------------------------------------------------------------
+
+// Of the kernel's line; the order is compared when the kernel ends.
+static ptowsp_value pwsp_scan_param(pwsp_body_reader *r, const pwsp_body_args *a) {
+    const ptowsp_value none = {NULL, 0};
+    const ptowsp_tile_param *tile = r->head.tiles, *end = tile + PTOWSP_TASK_TILE_MAX;
+    while (tile < end && tile->name && strcmp(tile->name, a->name) != 0) {
+        tile++;
+    }
+    if (tile == end || !tile->name) {
+        pwsp_scan_fail(r, 0, "the kernel's line has no tile %s", a->name);
+        return none;
+    }
+    return tile->direction == PTOWSP_IN
+               ? ptowsp_tile_in(r->body, a->name, tile->dtype, tile->rows, tile->cols)
+           : tile->direction == PTOWSP_OUT
+               ? ptowsp_tile_out(r->body, a->name, tile->dtype, tile->rows, tile->cols)
+               : ptowsp_tile_inout(r->body, a->name, tile->dtype, tile->rows, tile->cols);
+}
+
+static ptowsp_value pwsp_scan_store(const pwsp_body_args *a) {
+    const ptowsp_value none = {NULL, 0};
+    if (a->has_at) {
+        ptowsp_tile_store_at(a->param, a->at[0], a->at[1], a->src[0]);
+    } else {
+        ptowsp_tile_store(a->param, a->src[0]);
+    }
+    return none;
+}
+
+static ptowsp_value pwsp_scan_rowsum(ptowsp_value x, const pwsp_body_args *a) {
+    return a->dtype == PTOWSP_F32 ? ptowsp_tile_rowsum_f32(x) : ptowsp_tile_rowsum(x);
+}
+
+static ptowsp_value pwsp_scan_slice(const pwsp_body_args *a) {
+    return a->is_indexed
+               ? ptowsp_tile_slice_at(a->src[0], a->at[0], a->at[1], a->rows, a->cols)
+               : ptowsp_tile_slice(a->src[0], a->offsets[0], a->offsets[1], a->rows, a->cols);
+}
+
+static ptowsp_value pwsp_scan_call(pwsp_body_reader *r, const pwsp_body_args *a) {
+    const ptowsp_value none = {NULL, 0}, x = a->src[0], y = a->src[1], z = a->src[2];
+    ptowsp_body *k = r->body;
+    switch (a->kind) {
+#define PWSP_KOP_CALL(name, text, form, make)                                                      \
+    case PWSP_KOP_##name: return make;
+        PWSP_KOPS(PWSP_KOP_CALL)
+#undef PWSP_KOP_CALL
+    case PWSP_KOP_NONE:
+    case PWSP_KOP_COUNT: break;
+    }
+    return none;
+}
+
+// -- lines ----------------------------------------------------------------------------------------
+
+// The type of the text, where it has one, is that of the result.
+static bool pwsp_scan_check_type(pwsp_body_reader *r, const pwsp_body_args *a, const pwsp_kop *op) {
+    const bool is_alloc = op->kind == PWSP_KOP_ALLOC;
+    if (!a->has_type || (op->dtype == (uint8_t)a->dtype && op->is_mask == a->is_mask &&
+                         (op->rows == a->rows || (is_alloc && a->rows == 0)) &&
+                         (op->cols == a->cols || (is_alloc && a->cols == 0)))) {
+        return true;
+    }
+    const char *name = op->is_mask ? "mask" : ptowsp_dtype_name((ptowsp_dtype)op->dtype);
+    return pwsp_scan_fail(r, a->type_column,
+                          op->rows ? "the result of %s is %s %u x %u" : "the result of %s is %s",
+                          pwsp_kop_name(a->kind), name, op->rows, op->cols);
+}
+
+static bool pwsp_scan_keep(pwsp_body_reader *r, uint64_t column, uint64_t label,
+                           ptowsp_value value) {
+    void *labels = r->labels;
+    if (!pwsp_memory_grow(&r->body->memory, &labels, &r->label_capacity, r->label_count + 1,
+                          sizeof r->labels[0])) {
+        pwsp_scan_fail(r, column, "out of memory");
+        r->status = PTOWSP_OUT_OF_MEMORY;
+        return false;
+    }
+    r->labels = (pwsp_body_label *)labels;
+    r->labels[r->label_count].label = label;
+    r->labels[r->label_count++].value = value.id;
+    return true;
+}
+
+// Calls the builder; `label` is the value's, at `column`, where there is one.
+static bool pwsp_scan_build(pwsp_body_reader *r, pwsp_body_args *a, bool has_label, uint64_t label,
+                            uint64_t column) {
+    const char *name = pwsp_kop_name(a->kind);
+    a->alloc.dtype = a->dtype;
+    a->alloc.rows = a->rows;
+    a->alloc.cols = a->cols;
+    ptowsp_value value = pwsp_scan_call(r, a);
+    if (r->body->status != PTOWSP_OK) {
+        pwsp_scan_fail(r, column, "kernel %s: %s", r->body->name, r->body->text);
+        r->status = r->body->status;
+    } else if (r->status == PTOWSP_OK && !has_label && value.id) {
+        pwsp_scan_fail(r, column, "%s makes a value; %%1 = %s ...", name, name);
+    } else if (r->status == PTOWSP_OK && has_label && !value.id) {
+        pwsp_scan_fail(r, column, "%s makes no value", name);
+    }
+    if (r->status != PTOWSP_OK) {
+        r->column = r->column ? r->column : column;
+        return false;
+    }
+    r->depth += a->kind == PWSP_KOP_LOOP;
+    return !has_label || (pwsp_scan_check_type(r, a, &r->body->ops[value.id]) &&
+                          pwsp_scan_keep(r, column, label, value));
+}
+
+static bool pwsp_scan_operation(pwsp_body_reader *r) {
+    const uint64_t column = r->at->column;
+    const bool has_label = pwsp_scan_is(r, "%");
+    uint64_t label = 0;
+    if (has_label && (!pwsp_scan_label(r, &label) || !pwsp_scan_expect(r, "="))) {
+        return false;
+    }
+    if (has_label && r->label_count && r->labels[r->label_count - 1].label >= label) {
+        return pwsp_scan_fail(r, column, "%%%" PRIu64 " behind %%%" PRIu64 "; numbers ascend",
+                              label, r->labels[r->label_count - 1].label);
+    }
+    pwsp_body_args a;
+    memset(&a, 0, sizeof a);
+    uint32_t kind = 1;
+    while (kind < PWSP_KOP_COUNT &&
+           (kind == PWSP_KOP_END || !pwsp_scan_try(r, pwsp_kop_name((pwsp_kop_kind)kind)))) {
+        kind++;
+    }
+    if (kind == PWSP_KOP_COUNT) {
+        return pwsp_scan_fail(r, r->at->column, "no operation begins like this");
+    }
+    a.kind = (pwsp_kop_kind)kind;
+    for (const char *part = pwsp_kop_form(a.kind); *part; part++) {
+        if (!pwsp_scan_part(r, *part, &a)) {
+            return false;
+        }
+    }
+    if (r->at->kind != PWSP_WORD_END) {
+        return pwsp_scan_fail(r, r->at->column, "the line goes on behind what it says");
+    }
+    return pwsp_scan_build(r, &a, has_label, label, column);
+}
+
+// A built-in machine by its name, or all of another's numbers.
+static bool pwsp_scan_machine(pwsp_body_reader *r) {
+    const uint64_t column = r->at->column;
+    char name[PTOWSP_NAME_MAX + 1];
+    ptowsp_machine machine;
+    memset(&machine, 0, sizeof machine);
+    if (r->body->op_count) {
+        return pwsp_scan_fail(r, column, "the machine stands in front of all operations");
+    }
+    if (!pwsp_scan_name(r, "a machine", name)) {
+        return false;
+    }
+    if (pwsp_scan_try(r, "of")) {
+        snprintf(machine.name, sizeof machine.name, "%.15s", name);
+        machine.family = pwsp_scan_try(r, "a5") ? PTOWSP_FAMILY_A5 : PTOWSP_FAMILY_A2A3;
+        bool is_good = (machine.family == PTOWSP_FAMILY_A5 || pwsp_scan_expect(r, "a2a3")) &&
+                       pwsp_scan_expect(r, ",") && pwsp_scan_int(r, &machine.clock_mhz) &&
+                       pwsp_scan_expect(r, "MHz") && pwsp_scan_expect(r, ",") &&
+                       pwsp_scan_expect(r, "memories");
+        for (int i = 0; i < PTOWSP_MEMORY_COUNT && is_good; i++) {
+            is_good = pwsp_scan_int(r, &machine.memory_bytes[i]);
+        }
+        is_good = is_good && pwsp_scan_expect(r, ",") && pwsp_scan_expect(r, "rates");
+        for (int i = 0; i < PTOWSP_PATH_COUNT && is_good; i++) {
+            is_good = pwsp_scan_int(r, &machine.rates[i]);
+        }
+        if (!is_good) {
+            return false;
+        }
+    } else {
+        const bool is_a5 = strcmp(name, ptoisa_machine_950pr()->name) == 0;
+        if (!is_a5 && strcmp(name, ptoisa_machine_910b()->name) != 0) {
+            return pwsp_scan_fail(r, column, "no machine %s is built in", name);
+        }
+        machine = is_a5 ? ptowsp_machine_950pr() : ptowsp_machine_910b();
+    }
+    if (!pwsp_machine_to_isa(&machine, &r->body->machine)) {
+        return pwsp_scan_fail(r, column, "kernel %s: %s", r->body->name, PWSP_MACHINE_RULE);
+    }
+    r->body->is_fused = pwsp_scan_try(r, ",") && pwsp_scan_expect(r, "fused");
+    return r->status == PTOWSP_OK &&
+           (r->at->kind == PWSP_WORD_END ||
+            pwsp_scan_fail(r, r->at->column, "the line goes on behind what it says"));
+}
+
+bool pwsp_body_read(pwsp_body_reader *r, uint32_t depth, const pwsp_word *words) {
+    r->at = words;
+    if (depth > r->depth) {
+        return pwsp_scan_fail(r, words->column, "a line is further right than one below %s may be",
+                              r->depth ? "this loop" : "the kernel's");
+    }
+    for (; r->depth > depth; r->depth--) {
+        ptowsp_tile_loop_end(r->body);
+    }
+    if (r->body->status != PTOWSP_OK) {  // of the end of a loop
+        pwsp_scan_fail(r, words->column, "kernel %s: %s", r->body->name, r->body->text);
+        r->status = r->body->status;
+        return false;
+    }
+    return pwsp_scan_try(r, "machine") ? pwsp_scan_machine(r) : pwsp_scan_operation(r);
+}
+
+void pwsp_body_read_end(pwsp_body_reader *r) {
+    for (; r->depth > 0; r->depth--) {
+        ptowsp_tile_loop_end(r->body);
+    }
+}
+
+void pwsp_body_reader_free(pwsp_body_reader *r) {
+    pwsp_memory_free(&r->body->memory, r->labels, (size_t)r->label_capacity * sizeof *r->labels);
 }
 
 #endif  // PTOWSP_NO_TILES
@@ -45882,6 +46901,9 @@ static void pwsp_print_kernels(const ptowsp_module *m, ptowsp_text text) {
                          kernel->fn || kernel->code ? ""
                          : kernel->pto              ? ", a PTO-ISA source"
                                                     : ", time only");
+        if (kernel->code) {
+            pwsp_body_write(kernel->body, text);
+        }
     }
 }
 
@@ -46532,6 +47554,7 @@ void ptowsp_program_print_point(const ptowsp_program *program, uint32_t point, p
 //                  | "array" name dtype
 //                  | "tensor" name dtype "[" [ size { "," size } ] "]" location [ "transient" ]
 //                  | "kernel" name "(" "axes" int { "," parameter } ")" unit [ time ] [ source ]
+//                    with the body of a tile kernel below (kernel/body_text.h)
 //      size        = int | "?" | expr, of a transient tensor
 //      parameter   = ( "in" | "out" | "inout" ) name dtype size "x" size
 //                  | name type
@@ -46590,6 +47613,7 @@ typedef enum pwsp_parse_token {
     PWSP_TOKEN_NAME,    // in quotes
     PWSP_TOKEN_NUMBER,  // without a suffix
     PWSP_TOKEN_UNSIGNED,
+    PWSP_TOKEN_REAL,  // in bodies alone
     PWSP_TOKEN_SIGN
 } pwsp_parse_token;
 
@@ -46617,6 +47641,10 @@ typedef struct pwsp_parser {
     const ptowsp_parse_desc *desc;
     pwsp_parse_saved *saved;  // NULL: the text is a module's
     bool is_in_schedule;
+    bool is_in_body;               // of the tile kernel of the line above
+    bool is_body_passed;           // there is one, but the kernel is made otherwise
+    bool has_reals;                // 0.5 is a token
+    struct pwsp_parse_body *body;  // parse_body.c
     pwsp_arena arena;
     const char *text;
     size_t length, at;  // at: the first byte behind the token
@@ -46671,6 +47699,16 @@ PWSP_INTERNAL bool pwsp_parse_axis(pwsp_parser *p, ptowsp_axis *out_axis);
 PWSP_INTERNAL bool pwsp_parse_type(pwsp_parser *p, ptowsp_type *out_type);
 PWSP_INTERNAL bool pwsp_parse_dtype(pwsp_parser *p, ptowsp_dtype *out_dtype);
 PWSP_INTERNAL bool pwsp_parse_kernel(pwsp_parser *p);
+
+// Is what was made the kernel of a line?
+PWSP_INTERNAL bool pwsp_kernel_is_like(const pwsp_kernel_info *kernel,
+                                       const ptowsp_kernel_desc *desc);
+
+// The body below a tile kernel's line, which is at the token: its first line, each other, and the
+// first thing behind it, also where an error is.
+PWSP_INTERNAL bool pwsp_parse_body_begin(pwsp_parser *p, const ptowsp_kernel_desc *desc);
+PWSP_INTERNAL bool pwsp_parse_body_line(pwsp_parser *p);
+PWSP_INTERNAL bool pwsp_parse_body_end(pwsp_parser *p);
 PWSP_INTERNAL bool pwsp_parse_workload(pwsp_parser *p);
 PWSP_INTERNAL bool pwsp_parse_statement(pwsp_parser *p);
 PWSP_INTERNAL bool pwsp_parse_directive(pwsp_parser *p, ptowsp_schedule *schedule);
@@ -46755,6 +47793,22 @@ static void pwsp_lex_name(pwsp_parser *p, bool is_quoted) {
     }
 }
 
+// Goes over what a number with a fraction or an exponent has behind its whole part.
+static bool pwsp_lex_fraction(pwsp_parser *p) {
+    const size_t begin = p->at;
+    if (p->at < p->length && p->text[p->at] == '.') {
+        for (p->at++; p->at < p->length && pwsp_is_digit(p->text[p->at]); p->at++) {
+        }
+    }
+    if (p->at < p->length && p->text[p->at] == 'e') {
+        p->at++;
+        p->at += p->at < p->length && (p->text[p->at] == '-' || p->text[p->at] == '+');
+        for (; p->at < p->length && pwsp_is_digit(p->text[p->at]); p->at++) {
+        }
+    }
+    return p->at > begin;
+}
+
 static void pwsp_lex_number(pwsp_parser *p) {
     p->number = 0;
     p->token = PWSP_TOKEN_NUMBER;
@@ -46767,7 +47821,9 @@ static void pwsp_lex_number(pwsp_parser *p) {
         }
         p->number = p->number * 10 + digit;
     }
-    if (p->at < p->length && p->text[p->at] == 'u') {
+    if (p->has_reals && pwsp_lex_fraction(p)) {
+        p->token = PWSP_TOKEN_REAL;
+    } else if (p->at < p->length && p->text[p->at] == 'u') {
         p->token = PWSP_TOKEN_UNSIGNED;
         p->at++;
     }
@@ -48152,8 +49208,8 @@ static bool pwsp_parse_kind_of(pwsp_parser *p, ptowsp_kernel_desc *desc, pwsp_pa
     return true;
 }
 
-// Is the kernel that was made for a tile kernel's line the one of the line?
-static bool pwsp_kernel_is_like(const pwsp_kernel_info *kernel, const ptowsp_kernel_desc *desc) {
+PWSP_INTERNAL bool pwsp_kernel_is_like(const pwsp_kernel_info *kernel,
+                                       const ptowsp_kernel_desc *desc) {
     uint32_t tiles = 0, scalars = 0;
     bool is_like = strcmp(kernel->name, desc->name) == 0 && kernel->axis_count == desc->axis_count;
     for (; is_like && tiles < PTOWSP_TASK_TILE_MAX && desc->tiles[tiles].name; tiles++) {
@@ -48171,13 +49227,35 @@ static bool pwsp_kernel_is_like(const pwsp_kernel_info *kernel, const ptowsp_ker
     return is_like && tiles == kernel->tile_count && scalars == kernel->scalar_count;
 }
 
+// Is the next line that is not empty further right?
+static bool pwsp_parse_is_body_next(const pwsp_parser *p) {
+    size_t at = p->at;
+    for (;;) {
+        while (at < p->length && p->text[at] != '\n') {
+            at++;
+        }
+        const size_t begin = ++at;
+        while (at < p->length && p->text[at] == ' ') {
+            at++;
+        }
+        if (at >= p->length || !strchr("#\r\n", p->text[at])) {
+            return at < p->length && at > begin;
+        }
+    }
+}
+
 static bool pwsp_parse_attach(pwsp_parser *p, ptowsp_kernel_desc *desc,
                               const pwsp_parse_kind *kind) {
     const ptowsp_parse_kernel *given = NULL;
     for (uint32_t i = 0; i < p->desc->kernel_count && !given; i++) {
         given = strcmp(p->desc->kernels[i].name, desc->name) == 0 ? &p->desc->kernels[i] : NULL;
     }
+    const bool has_body = kind->is_tile && pwsp_parse_is_body_next(p);
     p->column = p->start;
+    p->is_body_passed = has_body && (!PWSP_BODY_IS_READ || (given && given->make));
+    if (has_body && !p->is_body_passed) {
+        return pwsp_parse_body_begin(p, desc);
+    }
     if (given && given->make) {
         ptowsp_kernel made = given->make(p->module, given->user);
         if (!pwsp_parse_built(p, p->line, p->start)) {
@@ -48290,13 +49368,18 @@ static bool pwsp_parse_line(pwsp_parser *p, ptowsp_context *context) {
             pwsp_parse_module_line(p, context);
         } else if (p->is_in_schedule && indent == 2) {
             pwsp_parse_directive(p, &p->saved->schedule);
+        } else if (p->is_body_passed && indent > 0) {
+            p->token = PWSP_TOKEN_LINE_END;
+        } else if (p->is_in_body && indent > 0) {
+            pwsp_parse_body_line(p);
         } else if (indent % 2 != 0 || indent / 2 > p->scope_count) {
             pwsp_parse_fail(p, "%" PRIu64 " spaces before a line that may have %u at most, in twos",
                             indent, p->scope_count * 2);
         } else {
             pwsp_parse_close(p, indent / 2);
-            p->is_in_schedule = false;
-            if (indent ? pwsp_parse_statement(p) : pwsp_parse_declaration(p)) {
+            p->is_in_schedule = p->is_body_passed = false;
+            if (pwsp_parse_body_end(p) &&
+                (indent ? pwsp_parse_statement(p) : pwsp_parse_declaration(p))) {
                 pwsp_parse_built(p, p->line, p->start);
             }
         }
@@ -48326,6 +49409,7 @@ PWSP_INTERNAL ptowsp_status pwsp_parse_text(ptowsp_context *context, const char 
     pwsp_arena_init(&p.arena, &context->memory);
     for (p.line = first_line; p.at < length && pwsp_parse_line(&p, context); p.line++) {
     }
+    pwsp_parse_body_end(&p);
     if (!p.is_failed && !p.module) {
         p.column = 1;
         pwsp_parse_fail(&p, "a text without a module");
@@ -48495,7 +49579,7 @@ static void pwsp_save_print(const ptowsp_module *module, const ptowsp_program_de
     ptowsp_schedule_print(desc ? desc->schedule : NULL, text);
 }
 
-// Does the text make a program? Its kernels are for time alone here.
+// Does the text make a program? Kernels that are functions are for time alone here.
 static ptowsp_status pwsp_save_check(ptowsp_context *context, const char *text, size_t length) {
     const ptowsp_parse_desc desc = {NULL, 0, 1};
     ptowsp_program *program;
@@ -49308,10 +50392,8 @@ ptowsp_body *ptowsp_kernel_begin(ptowsp_module *module, const ptowsp_body_desc *
         return NULL;
     }
     if (desc->machine && !pwsp_machine_to_isa(desc->machine, &machine)) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "kernel %s: its machine has no such family, no clock, or a memory of more "
-                         "than 64 MiB",
-                         name);
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "kernel %s: %s", name,
+                         PWSP_MACHINE_RULE);
         return NULL;
     }
     pwsp_memory memory = module->context->memory;
@@ -49505,6 +50587,117 @@ PWSP_INTERNAL void pwsp_kernel_print_memory(const ptowsp_module *module, ptowsp_
                              stats.memory_bytes[i]);
         }
     }
+}
+
+// =================================================================================================
+// src/workload/parse_body.c
+// =================================================================================================
+
+// Bodies of tile kernels in the text of a module: lines as words, for kernel/body_read.c, and the
+// kernel that is made of them when the first line comes that is not further right than its own.
+
+struct pwsp_parse_body {
+    pwsp_body_reader reader;
+    ptowsp_unit unit;
+    uint64_t line, column;  // of the kernel's line
+};
+
+PWSP_INTERNAL bool pwsp_parse_body_begin(pwsp_parser *p, const ptowsp_kernel_desc *desc) {
+    ptowsp_body_desc begun;
+    memset(&begun, 0, sizeof begun);
+    begun.name = desc->name;
+    begun.axis_count = desc->axis_count;
+    ptowsp_body *body = ptowsp_kernel_begin(p->module, &begun);
+    if (!body) {
+        return pwsp_parse_built(p, p->line, p->start);
+    }
+    if (!p->body) {
+        p->body =
+            (struct pwsp_parse_body *)pwsp_arena_alloc(&p->arena, sizeof *p->body, sizeof(void *));
+    }
+    if (!p->body) {
+        return pwsp_parse_no_memory(p);
+    }
+    memset(p->body, 0, sizeof *p->body);
+    p->body->reader.body = body;
+    p->body->reader.head = *desc;
+    p->body->reader.head.name = body->name;
+    p->body->unit = desc->unit;
+    p->body->line = p->line;
+    p->body->column = p->start;
+    p->is_in_body = true;
+    return true;
+}
+
+// The words from the token to the end of the line, and one of END.
+static bool pwsp_parse_line_words(pwsp_parser *p, pwsp_word *words) {
+    uint32_t count = 0;
+    for (; p->token != PWSP_TOKEN_LINE_END && count < PWSP_LINE_WORD_MAX; count++) {
+        const bool is_quoted = p->token == PWSP_TOKEN_NAME;
+        const size_t begin = p->line_start + (size_t)p->column - 1 + is_quoted;
+        words[count].kind = p->token == PWSP_TOKEN_WORD     ? PWSP_WORD_NAME
+                            : is_quoted                     ? PWSP_WORD_QUOTED
+                            : p->token == PWSP_TOKEN_NUMBER ? PWSP_WORD_INT
+                            : p->token == PWSP_TOKEN_REAL   ? PWSP_WORD_REAL
+                                                            : PWSP_WORD_SIGN;
+        words[count].text = p->text + begin;
+        words[count].length = (uint32_t)(p->at - begin - is_quoted);
+        words[count].number = p->number;
+        words[count].column = p->column;
+        pwsp_parse_next(p);
+    }
+    if (p->token != PWSP_TOKEN_LINE_END) {
+        return pwsp_parse_fail(p, "more than %d words in a line", PWSP_LINE_WORD_MAX);
+    }
+    memset(&words[count], 0, sizeof words[count]);
+    words[count].column = p->column;
+    return !p->is_failed;
+}
+
+PWSP_INTERNAL bool pwsp_parse_body_line(pwsp_parser *p) {
+    pwsp_word words[PWSP_LINE_WORD_MAX + 1];
+    pwsp_body_reader *r = &p->body->reader;
+    const uint64_t indent = p->start - 1;
+    if (indent % 2 != 0 || indent > UINT32_MAX) {
+        return pwsp_parse_fail(p, "spaces before a line come in twos");
+    }
+    p->has_reals = true;
+    bool is_cut = pwsp_parse_line_words(p, words);
+    p->has_reals = false;
+    if (!is_cut || pwsp_body_read(r, (uint32_t)(indent / 2 - 1), words)) {
+        return is_cut;
+    }
+    p->column = r->column;
+    pwsp_parse_fail(p, "%s", r->error);
+    p->status = r->status;
+    return false;
+}
+
+PWSP_INTERNAL bool pwsp_parse_body_end(pwsp_parser *p) {
+    struct pwsp_parse_body *body = p->body;
+    if (!p->is_in_body) {
+        return true;
+    }
+    p->is_in_body = false;
+    pwsp_body_read_end(&body->reader);
+    pwsp_body_reader_free(&body->reader);
+    if (p->is_failed) {
+        return false;
+    }
+    ptowsp_kernel made = ptowsp_kernel_end(body->reader.body);
+    if (!pwsp_parse_built(p, body->line, body->column)) {
+        return false;
+    }
+    const pwsp_kernel_info *kernel = PWSP_KERNEL(p->module, made.id);
+    const bool is_like = pwsp_kernel_is_like(kernel, &body->reader.head);
+    if (is_like && kernel->unit == body->unit) {
+        return true;
+    }
+    p->line = body->line;
+    p->column = body->column;
+    return is_like ? pwsp_parse_fail(p, "kernel %s: it is for %s, not %s", kernel->name,
+                                     ptowsp_unit_name(kernel->unit), ptowsp_unit_name(body->unit))
+                   : pwsp_parse_fail(p, "kernel %s: its body has other parameters", kernel->name);
 }
 
 // =================================================================================================

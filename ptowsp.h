@@ -2871,8 +2871,8 @@ PTOWSP_API void ptowsp_module_destroy(ptowsp_module *module);
 // the tree: "attention/parallel b/when/task attn: ...".
 PTOWSP_API ptowsp_error ptowsp_module_error(const ptowsp_module *module);
 
-// Writes the module as text, the same for the same calls: declarations, then the workloads as
-// trees.
+// Writes the module as text, the same for the same calls: declarations, tile kernels with their
+// operations, then the workloads as trees.
 //
 // ptowsp_module_parse reads this text (end of section 21). Names that are not words, and the few
 // words that would be read as something else, are in quotes.
@@ -3349,7 +3349,7 @@ typedef enum ptowsp_path {
 
 // A machine, for planning memory and counting cycles. It is plain data: copy and change it freely.
 typedef struct ptowsp_machine {
-    char name[16];
+    char name[16];  // printable ASCII without quotes and backslash
     ptowsp_family family;
     uint32_t cube_count, vector_count;  // cores
     uint32_t aicpu_count;               // threads that a runtime may use
@@ -4244,6 +4244,7 @@ PTOWSP_API void ptowsp_wait(ptowsp_module *module, ptowsp_channel event);
 //                  | "symbol" name | "array" name dtype
 //                  | "tensor" name dtype "[" [ size { "," size } ] "]" location [ "transient" ]
 //                  | "kernel" name "(" "axes" int { "," parameter } ")" unit [ time ] [ source ]
+//                    [ body ]
 //      size        = int | "?" | expr, of a transient tensor
 //      parameter   = ( "in" | "out" | "inout" ) name dtype size "x" size | name type
 //      time        = "," ( int ( "cycles" | "instructions" ) | "cycles by a cost function" )
@@ -4278,6 +4279,44 @@ PTOWSP_API void ptowsp_wait(ptowsp_module *module, ptowsp_channel event);
 // In a pair, 0 alone is none given, and (0) the number. A symbol that a variable hides, and the
 // size of a plan with several axes, are refused. Functions of kernels are not in the text. They are
 // attached by the kernel's name. Choices are not in it either: their tasks are branches.
+//
+// A tile kernel has its operations below its line, as they were built (section 18), two spaces
+// further right, and what is in a loop two more. Reading calls the same functions again.
+//
+//      kernel twice(axes 1, in x f32 64 x 128, out y f32 64 x 128) vector, 9 instructions
+//        machine "910B"
+//        %1 = parameter x
+//        %2 = parameter y
+//        %3 = const 2
+//        %4 = mul %1, %3 : f32 64 x 128
+//        store %2, %4
+//
+//      body        = [ machine ] { [ value "=" ] operation }
+//      machine     = "machine" name [ "of" ( "a2a3" | "a5" ) "," int "MHz" "," "memories" 7 ints
+//                    "," "rates" 12 ints ] [ "," "fused" ]
+//      operation   = "parameter" name | "scalar" name ":" dtype
+//                  | "const" number | ( "full" | "iota" ) number ":" type
+//                  | "store" value "," value [ window ] | "store_add" value "," value
+//                  | "slice" value window ":" type | "size" value "," ( "rows" | "cols" )
+//                  | "cvt" value [ "away" | "floor" | "ceil" | "trunc" ] ":" type
+//                  | "compare" value ( "==" | "!=" | "<" | "<=" | ">" | ">=" ) value ":" type
+//                  | ( "merge_sort" | "deinterleave" ) value "," int ":" type
+//                  | "loop" value "," value "," int | "next" value "," value
+//                  | "alloc" memory layout [ "like" value ] ":" type
+//                  | "instruction" name "(" values ")" "(" values ")" [ "tmp" value ]
+//                    [ "scalar" value ] [ "at" "(" int "," int ")" ] [ "mode" int ]
+//                  | word value { "," value } ":" type     any other, ptowsp_tile_<word>
+//      window      = "at" "(" ( int | value ) "," ( int | value ) ")"
+//      type        = ( dtype | "mask" ) ( int | "?" ) "x" ( int | "?" )
+//      value       = "%" int                               ascending, with gaps or without
+//      number      = [ "-" ] ( decimal | "inf" ) | "nan" [ "(" bits as int ")" ]
+//
+// Windows of stores, and those with a value, have values or 0. The type is an argument of scalar,
+// full, iota, slice, cvt, topk_... and alloc ("?": as many as fit), and makes rowsum of f16 give
+// f32. Elsewhere it may be left out; where it stands, it must be the result's. Memories are UB, L1,
+// L0A, L0B, L0C, BIAS, SCALING; layouts row_major, col_major, NZ, ZN, ZZ, NN. A kernel's number of
+// instructions is not compared, and may be 0; its unit and parameters must be those of its body.
+// Under PTOWSP_NO_TILES bodies are passed over, and kernels attached as if there were none.
 
 typedef struct ptowsp_parse_kernel {
     const char *name;
@@ -4285,8 +4324,9 @@ typedef struct ptowsp_parse_kernel {
     void *user;
     ptowsp_kernel_source source;
     const ptowsp_pto_source *pto;  // of "a PTO-ISA source"
-    // If given, it makes the kernel: for tile kernels, whose text has their parameters alone. What
-    // it makes must have this name and these parameters.
+    // If given, it makes the kernel, whatever operations the text has: for tile kernels of which it
+    // has none, as in texts of earlier versions. What it makes must have this name and these
+    // parameters.
     ptowsp_kernel (*make)(ptowsp_module *module, void *user);
 } ptowsp_parse_kernel;
 
@@ -4596,10 +4636,10 @@ PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_text 
 //        issue dataflow
 //        dispatch affinity of task.b over 4 lanes
 //
-// Functions are not in it: ptowsp_program_load attaches kernels by name (ptowsp_parse_desc, end of
-// section 21). A key reads a task's variable as task.b, an argument as task.args[0], a tag as
-// task.tag(t). After a change by hand the first line must be made anew: ptowsp_hash of all that
-// follows it.
+// Tile kernels are in it, with their operations. Functions are not: ptowsp_program_load attaches
+// kernels by name (ptowsp_parse_desc, end of section 21). A key reads a task's variable as task.b,
+// an argument as task.args[0], a tag as task.tag(t). After a change by hand the first line must be
+// made anew: ptowsp_hash of all that follows it.
 
 // Writes a module's program, as ptowsp_program_create would make it; desc may be NULL. The text has
 // been read back and compiled before, so that what is saved can be loaded.

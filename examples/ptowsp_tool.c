@@ -1,6 +1,7 @@
 // Workloads as files: checks, prints, times, draws, saves and emits the text of a module
 // (ptowsp_module_print) or a saved program. Kernels have no functions here. So runs measure time
-// alone, with the cycles that the text has for a kernel, or those of --cycles.
+// alone, with the cycles that the text has for a kernel, those of its tile operations in the unit
+// model, or those of --cycles.
 
 #include "common/command.h"
 

@@ -323,6 +323,26 @@ sed 's/500 cycles/600 cycles/' "$DIR/saved" > "$DIR/wrong"
 ! "$EXAMPLES/ptowsp_tool" check "$DIR/wrong" > "$DIR/out" 2>&1 || fail "damage is not seen"
 says "$DIR/wrong: load: damaged: the checksum is "
 
+# Tile kernels in the text: 16 blocks, with two tasks each.
+MODULE=$(dirname "$0")/../examples/modules/softmax.module
+BINDINGS="--bind q=1024,256 --bind p=1024,128"
+good ptowsp_tool check "$MODULE"
+says "module softmax: 2 kernels, 4 tensors"
+good ptowsp_tool time "$MODULE" --lanes 4 $BINDINGS
+says "32 tasks, 4 lanes" "task softmax, after dependency"
+sum=$(grep "^program" "$DIR/out")
+good ptowsp_tool save "$MODULE" --lanes 4 --out "$DIR/saved"
+good ptowsp_tool time "$DIR/saved" $BINDINGS
+says "$sum"
+good ptowsp_tool print "$MODULE"
+grep -v "^#\|^$" "$MODULE" > "$DIR/printed"
+cmp -s "$DIR/out" "$DIR/printed" || fail "$last: another text"
+good ptowsp_tool emit "$MODULE" --out "$DIR/tool"
+grep -q TMATMUL_ACC "$DIR"/tool/aicore/kernels/*.cpp || fail "$last: no instructions"
+sed 's/exp %6/exp %66/' "$MODULE" > "$DIR/wrong"
+! "$EXAMPLES/ptowsp_tool" check "$DIR/wrong" > "$DIR/out" 2>&1 || fail "there is no value %66"
+says "$DIR/wrong:35:12: there is no value %66 yet"
+
 # Source trees, compiled without optimisation, as what they do is the same. A second run finds all
 # of it in the cache.
 for program in emit_decode emit_llama emit_pipeline; do

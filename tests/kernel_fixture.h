@@ -361,6 +361,11 @@ static inline void kt_complain(const kt *t) {
     ptowsp_kernel_print(t->m, t->kernel, text);
 }
 
+// What a test does with a kernel when it has ended (kernel_text_test.c).
+#ifndef KT_LOWERED
+#define KT_LOWERED(t) ((void)(t))
+#endif
+
 // Ends the kernel, and checks what is said of it: the unit model is the sum of its instructions,
 // pipes overlap but no further than the busiest.
 static inline void kt_lower(kt *t) {
@@ -370,6 +375,7 @@ static inline void kt_lower(kt *t) {
         kt_complain(t);
         fail_msg("%s", error.text);
     }
+    KT_LOWERED(t);
     ptowsp_kernel_stats stats;
     assert_int_equal(ptowsp_kernel_measure(t->m, t->kernel, NULL, &stats), PTOWSP_OK);
     uint64_t sum = 0, cycles;

@@ -101,6 +101,7 @@ static inline void lp_lower(kt *t) {
         fail_msg("seed %llu: %s", (unsigned long long)t->config.seed,
                  ptowsp_module_error(t->m).text);
     }
+    KT_LOWERED(t);
 }
 
 typedef void (*lp_scene)(kt *t, bool is_looped, int which);

@@ -41,15 +41,27 @@ static void misuse__of_descriptions(void **state) {
     machine.family = (ptowsp_family)2;
     begin_other(&f, "odd", 0, &machine);
     expect_module(&f, PTOWSP_INVALID_PARAMS,
-                  "module: kernel odd: its machine has no such family, no clock, or a memory of "
-                  "more than 64 MiB");
+                  "module: kernel odd: its machine has no such family, no clock, a memory of "
+                  "more than 64 MiB, or a name with quotes or bytes that are not printable");
     begin(&f);
     machine = ptowsp_machine_950pr();
     machine.clock_mhz = 0;
     begin_other(&f, "odd", 0, &machine);
     expect_module(&f, PTOWSP_INVALID_PARAMS,
-                  "module: kernel odd: its machine has no such family, no clock, or a memory of "
-                  "more than 64 MiB");
+                  "module: kernel odd: its machine has no such family, no clock, a memory of "
+                  "more than 64 MiB, or a name with quotes or bytes that are not printable");
+}
+
+static void misuse__names_of_machines_can_be_in_texts(void **state) {
+    (void)state;
+    fixture f;
+    begin(&f);
+    ptowsp_machine machine = ptowsp_machine_910b();
+    memcpy(machine.name, "a\nb", 4);
+    begin_other(&f, "odd", 0, &machine);
+    expect_module(&f, PTOWSP_INVALID_PARAMS,
+                  "module: kernel odd: its machine has no such family, no clock, a memory of "
+                  "more than 64 MiB, or a name with quotes or bytes that are not printable");
 }
 
 static void misuse__two_kernels_of_one_name(void **state) {
@@ -322,6 +334,7 @@ static void misuse__reading_what_was_not_written(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(misuse__of_descriptions),
+        cmocka_unit_test(misuse__names_of_machines_can_be_in_texts),
         cmocka_unit_test(misuse__two_kernels_of_one_name),
         cmocka_unit_test(misuse__a_kernel_that_never_ends),
         cmocka_unit_test(misuse__a_kernel_without_tiles),

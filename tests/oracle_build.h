@@ -37,6 +37,8 @@ struct oracle {
     bool is_declared;            // of a pipeline: latency and cycles, not bound and not data
     bool time_only;              // time does not depend on data
     bool has_tile_kernels;
+    ptowsp_parse_kernel attached[KERNEL_COUNT];  // those that are functions
+    uint32_t attached_count;
     uint32_t lane_count;                               // of executions
     uint64_t call_count, wrong_call_count, next_task;  // atomic
     int64_t (*called_axes)[ARG_MAX];                   // of each task; NOT_CALLED
@@ -217,6 +219,8 @@ static ptowsp_kernel make_c_kernel(oracle *o, uint32_t k, ptowsp_kernel_fn cost)
     o->callees[k].o = o;
     o->callees[k].kernel = kernel;
     o->time_only = o->time_only && (cost || kernel->cycles > 0);
+    o->attached[o->attached_count++] = (ptowsp_parse_kernel){
+        .name = desc.name, .fn = desc.fn, .cost = cost, .user = desc.user, .source = desc.source};
     return ptowsp_kernel_make(o->module, &desc);
 }
 

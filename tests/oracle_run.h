@@ -15,6 +15,8 @@
 // time does not depend on data a third time without kernels, and once more on lanes. What tensors
 // hold afterwards is compared with sums over what v9 left in them.
 //
+// All of this twice: with the program, and with the same one saved and loaded.
+//
 // A workload that is a pipeline takes the same time in all modes; its processes and channels are
 // checked, too.
 //
@@ -382,9 +384,35 @@ typedef struct oracle_state {
     bool is_declared;
 } oracle_state;
 
+typedef struct oracle_file {
+    char *data;
+    size_t size;
+} oracle_file;
+
+static void oracle_take(void *user, const char *text, size_t length) {
+    oracle_file *file = (oracle_file *)user;
+    file->data = (char *)realloc(file->data, file->size + length + 1);
+    assert_non_null(file->data);
+    memcpy(file->data + file->size, text, length);
+    file->size += length;
+}
+
+// The same program, saved and loaded.
+static ptowsp_program *make_loaded(const oracle *o, const ptowsp_program_desc *desc) {
+    oracle_file file = {NULL, 0};
+    const ptowsp_text text = {oracle_take, &file};
+    const ptowsp_parse_desc kernels = {.kernels = o->attached, .kernel_count = o->attached_count};
+    ptowsp_program *program = NULL;
+    check_ok(o, "save", ptowsp_program_save(o->context, o->module, desc, text));
+    check_ok(o, "load",
+             ptowsp_program_load(o->context, file.data, file.size, &kernels, &program, NULL));
+    free(file.data);
+    return program;
+}
+
 static inline void oracle__gives_what_v9_gave(void **state) {
     static oracle o;
-    ptowsp_program *programs[MODE_COUNT];
+    ptowsp_program *programs[MODE_COUNT], *loaded[MODE_COUNT];
     memset(&o, 0, sizeof(o));
     o.c = &oracle_cases[((const oracle_state *)*state)->index];
     o.is_declared = ((const oracle_state *)*state)->is_declared;
@@ -403,6 +431,7 @@ static inline void oracle__gives_what_v9_gave(void **state) {
         o.mode = mode_names[mode];
         check_ok(&o, "program",
                  ptowsp_program_create(o.context, o.module, &program_desc, &programs[mode]));
+        loaded[mode] = make_loaded(&o, &program_desc);
     }
     ptowsp_module_destroy(o.module);
     for (uint32_t t = 0; t < tensor_count(o.c->workload); t++) {
@@ -412,6 +441,8 @@ static inline void oracle__gives_what_v9_gave(void **state) {
     for (int mode = 0; mode < MODE_COUNT; mode++) {
         test_mode(&o, programs[mode], mode);
         ptowsp_program_destroy(programs[mode]);
+        test_mode(&o, loaded[mode], mode);
+        ptowsp_program_destroy(loaded[mode]);
     }
     for (uint32_t t = 0; t < tensor_count(o.c->workload); t++) {
         free(o.data[t]);

@@ -138,6 +138,7 @@ src/kernel/legal.h src/kernel/legal.c src/kernel/legal_forms.c
 src/kernel/cut.h src/kernel/cut.c
 src/kernel/compiled.h src/kernel/compiled.c src/kernel/execute.c src/kernel/print_kernel.c
 src/kernel/read_kernel.c src/kernel/hash_kernel.c
+src/kernel/body_text.h src/kernel/body_write.c src/kernel/body_read.c
 "
 ABSENT=src/kernel/absent.h
 WORKLOAD="
@@ -157,7 +158,7 @@ src/workload/parse.h src/workload/lexer.c src/workload/parse_expr.c src/workload
 src/workload/parse_schedule.c src/workload/parse_module.c src/workload/save.c
 src/workload/read_exprs.c src/workload/read_statements.c src/workload/read_program.c
 "
-TILE_WORKLOAD="src/workload/tile_kernel.c src/workload/read_tiles.c"
+TILE_WORKLOAD="src/workload/tile_kernel.c src/workload/parse_body.c src/workload/read_tiles.c"
 REST="
 src/workload/expand.h src/workload/expand.c
 src/time/sim.h src/time/sim.c

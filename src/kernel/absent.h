@@ -86,6 +86,32 @@ PWSP_INLINE bool pwsp_tile_core_run(pwsp_tile_core *core, const pwsp_tile_code *
     return pwsp_tile_core_check(core, code, task);
 }
 
+// Bodies in texts of modules (kernel/body_text.h) are passed over.
+#define PWSP_BODY_IS_READ 0
+
+struct pwsp_parser;
+
+PWSP_INLINE bool pwsp_parse_body_begin(struct pwsp_parser *p, const ptowsp_kernel_desc *desc) {
+    PTOWSP_ASSERT(!p);
+    (void)desc;
+    return false;
+}
+
+PWSP_INLINE bool pwsp_parse_body_line(struct pwsp_parser *p) {
+    PTOWSP_ASSERT(!p);
+    return false;
+}
+
+PWSP_INLINE bool pwsp_parse_body_end(struct pwsp_parser *p) {
+    (void)p;
+    return true;
+}
+
+PWSP_INLINE void pwsp_body_write(const ptowsp_body *body, ptowsp_text text) {
+    PTOWSP_ASSERT(!body);
+    (void)text;
+}
+
 // For choices (workload/module.h): no kernel has cycles or memory of its own.
 PWSP_INLINE ptowsp_cycles pwsp_kernel_tile_cycles(const ptowsp_module *module, ptowsp_kernel kernel,
                                                   const ptowsp_cost *cost) {

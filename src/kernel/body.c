@@ -8,7 +8,7 @@
 
 const char *pwsp_kop_name(pwsp_kop_kind kind) {
     switch (kind) {
-#define PWSP_KOP_NAME(name, text)                                                                  \
+#define PWSP_KOP_NAME(name, text, form, make)                                                      \
     case PWSP_KOP_##name: return text;
         PWSP_KOPS(PWSP_KOP_NAME)
 #undef PWSP_KOP_NAME
@@ -18,11 +18,66 @@ const char *pwsp_kop_name(pwsp_kop_kind kind) {
     return "none";
 }
 
+const char *pwsp_kop_form(pwsp_kop_kind kind) {
+    switch (kind) {
+#define PWSP_KOP_FORM(name, text, form, make)                                                      \
+    case PWSP_KOP_##name: return form;
+        PWSP_KOPS(PWSP_KOP_FORM)
+#undef PWSP_KOP_FORM
+    case PWSP_KOP_NONE:
+    case PWSP_KOP_COUNT: break;
+    }
+    return "";
+}
+
+const char *pwsp_compare_text(uint32_t mode) {
+    switch ((ptoisa_compare)mode) {
+    case PTOISA_EQ: return "==";
+    case PTOISA_NE: return "!=";
+    case PTOISA_LT: return "<";
+    case PTOISA_LE: return "<=";
+    case PTOISA_GT: return ">";
+    case PTOISA_GE: return ">=";
+    }
+    return "?";
+}
+
+const char *pwsp_round_text(uint32_t mode) {
+    switch ((ptoisa_round)mode) {
+    case PTOISA_CAST_NONE: return "none";
+    case PTOISA_CAST_RINT: return "nearest";
+    case PTOISA_CAST_ROUND: return "away";
+    case PTOISA_CAST_FLOOR: return "floor";
+    case PTOISA_CAST_CEIL: return "ceil";
+    case PTOISA_CAST_TRUNC: return "trunc";
+    case PTOISA_CAST_ODD: return "odd";
+    }
+    return "?";
+}
+
+const pwsp_kop *pwsp_body_built(const ptowsp_body *body, uint32_t op) {
+    uint32_t low = 0, high = body->change_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (body->changes[middle].op < op) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < body->change_count && body->changes[low].op == op ? &body->changes[low].was
+                                                                   : &body->ops[op];
+}
+
 void pwsp_body_free(ptowsp_body *body) {
     if (body) {
         pwsp_memory memory = body->memory;
         pwsp_memory_free(&memory, body->ops, (size_t)body->op_capacity * sizeof body->ops[0]);
         pwsp_memory_free(&memory, body->insns, (size_t)body->insn_capacity * sizeof body->insns[0]);
+        pwsp_memory_free(&memory, body->changes, body->change_count * sizeof body->changes[0]);
+        if (body->asked) {
+            pwsp_memory_free(&memory, body->asked, (size_t)body->insn_count * sizeof *body->asked);
+        }
         pwsp_memory_free(&memory, body, sizeof *body);
     }
 }

@@ -13,73 +13,83 @@
 
 #include "list.h"
 
-#define PWSP_KOPS(KOP) /* name, text */                                                            \
-    KOP(PARAM, "parameter")                                                                        \
-    KOP(SCALAR, "scalar")                                                                          \
-    KOP(CONST, "const")                                                                            \
-    KOP(FULL, "full")                                                                              \
-    KOP(IOTA, "iota")                                                                              \
-    KOP(LOAD, "load")                                                                              \
-    KOP(STORE, "store")                                                                            \
-    KOP(STORE_ADD, "store_add")                                                                    \
-    KOP(ADD, "add")                                                                                \
-    KOP(SUB, "sub")                                                                                \
-    KOP(MUL, "mul")                                                                                \
-    KOP(DIV, "div")                                                                                \
-    KOP(MAX, "max")                                                                                \
-    KOP(MIN, "min")                                                                                \
-    KOP(EXP, "exp")                                                                                \
-    KOP(LOG, "log")                                                                                \
-    KOP(SQRT, "sqrt")                                                                              \
-    KOP(RSQRT, "rsqrt")                                                                            \
-    KOP(RECIP, "recip")                                                                            \
-    KOP(TANH, "tanh")                                                                              \
-    KOP(SIGMOID, "sigmoid")                                                                        \
-    KOP(SIN, "sin")                                                                                \
-    KOP(COS, "cos")                                                                                \
-    KOP(RELU, "relu")                                                                              \
-    KOP(GELU, "gelu")                                                                              \
-    KOP(SILU, "silu")                                                                              \
-    KOP(NEG, "neg")                                                                                \
-    KOP(ABS, "abs")                                                                                \
-    KOP(ROWSUM, "rowsum")                                                                          \
-    KOP(ROWMAX, "rowmax")                                                                          \
-    KOP(ROWMIN, "rowmin")                                                                          \
-    KOP(ROWMEAN, "rowmean")                                                                        \
-    KOP(COLSUM, "colsum")                                                                          \
-    KOP(COLMAX, "colmax")                                                                          \
-    KOP(COLMIN, "colmin")                                                                          \
-    KOP(ROW_BROADCAST, "row_broadcast")                                                            \
-    KOP(COL_BROADCAST, "col_broadcast")                                                            \
-    KOP(MATMUL, "matmul")                                                                          \
-    KOP(MATMUL_ACC, "matmul_acc")                                                                  \
-    KOP(MATMUL_BIAS, "matmul_bias")                                                                \
-    KOP(CVT, "cvt")                                                                                \
-    KOP(QUANTIZE, "quantize")                                                                      \
-    KOP(DEQUANTIZE, "dequantize")                                                                  \
-    KOP(TRANSPOSE, "transpose")                                                                    \
-    KOP(COMPARE, "compare")                                                                        \
-    KOP(SELECT, "select")                                                                          \
-    KOP(SORT32, "sort32")                                                                          \
-    KOP(MERGE_SORT, "merge_sort")                                                                  \
-    KOP(TOPK_VALUES, "topk_values")                                                                \
-    KOP(TOPK_INDICES, "topk_indices")                                                              \
-    KOP(GATHER, "gather")                                                                          \
-    KOP(SLICE, "slice")                                                                            \
-    KOP(INTERLEAVE, "interleave")                                                                  \
-    KOP(DEINTERLEAVE, "deinterleave")                                                              \
-    KOP(LOOP, "loop")                                                                              \
-    KOP(END, "loop_end")                                                                           \
-    KOP(CARRY, "carry")                                                                            \
-    KOP(NEXT, "next")                                                                              \
-    KOP(SIZE, "size")                                                                              \
-    KOP(ALLOC, "alloc")                                                                            \
-    KOP(INSTRUCTION, "instruction")
+// The table of all operations, which building, printing, writing and reading share. The form is how
+// the text of a module has it behind its name, a letter for each part:
+//
+//      x y z   the operands        p   the tile parameter that it is about
+//      N       a parameter's name  #   the number     w   the same, whole    c   col, a whole number
+//      ?       a comparison        r   a rounding     s   rows or cols       @   where a window begins
+//      m       of alloc            i   of instruction ,   a comma            :   the result's type
+//
+// How the builder is called is for body_read.c: `k` is the body, x, y and z are the operands, and
+// `a` has the rest.
+#define PWSP_KOPS(KOP) /* name, text, form, how the builder is called */                           \
+    KOP(PARAM, "parameter", "N", pwsp_scan_param(r, a))                                            \
+    KOP(SCALAR, "scalar", "N:", ptowsp_tile_scalar(k, a->name, a->dtype))                          \
+    KOP(CONST, "const", "#", ptowsp_tile_const(k, a->number))                                      \
+    KOP(FULL, "full", "#:", ptowsp_tile_full(k, a->dtype, a->rows, a->cols, a->number))            \
+    KOP(IOTA, "iota", "#:", ptowsp_tile_iota(k, a->dtype, a->cols, a->number))                     \
+    KOP(LOAD, "load", "x:", ptowsp_tile_load(x))                                                   \
+    KOP(STORE, "store", "p,x@", pwsp_scan_store(a))                                                \
+    KOP(STORE_ADD, "store_add", "p,x", (ptowsp_tile_store_add(a->param, x), none))                 \
+    KOP(ADD, "add", "x,y:", ptowsp_tile_add(x, y))                                                 \
+    KOP(SUB, "sub", "x,y:", ptowsp_tile_sub(x, y))                                                 \
+    KOP(MUL, "mul", "x,y:", ptowsp_tile_mul(x, y))                                                 \
+    KOP(DIV, "div", "x,y:", ptowsp_tile_div(x, y))                                                 \
+    KOP(MAX, "max", "x,y:", ptowsp_tile_max(x, y))                                                 \
+    KOP(MIN, "min", "x,y:", ptowsp_tile_min(x, y))                                                 \
+    KOP(EXP, "exp", "x:", ptowsp_tile_exp(x))                                                      \
+    KOP(LOG, "log", "x:", ptowsp_tile_log(x))                                                      \
+    KOP(SQRT, "sqrt", "x:", ptowsp_tile_sqrt(x))                                                   \
+    KOP(RSQRT, "rsqrt", "x:", ptowsp_tile_rsqrt(x))                                                \
+    KOP(RECIP, "recip", "x:", ptowsp_tile_recip(x))                                                \
+    KOP(TANH, "tanh", "x:", ptowsp_tile_tanh(x))                                                   \
+    KOP(SIGMOID, "sigmoid", "x:", ptowsp_tile_sigmoid(x))                                          \
+    KOP(SIN, "sin", "x:", ptowsp_tile_sin(x))                                                      \
+    KOP(COS, "cos", "x:", ptowsp_tile_cos(x))                                                      \
+    KOP(RELU, "relu", "x:", ptowsp_tile_relu(x))                                                   \
+    KOP(GELU, "gelu", "x:", ptowsp_tile_gelu(x))                                                   \
+    KOP(SILU, "silu", "x:", ptowsp_tile_silu(x))                                                   \
+    KOP(NEG, "neg", "x:", ptowsp_tile_neg(x))                                                      \
+    KOP(ABS, "abs", "x:", ptowsp_tile_abs(x))                                                      \
+    KOP(ROWSUM, "rowsum", "x:", pwsp_scan_rowsum(x, a))                                            \
+    KOP(ROWMAX, "rowmax", "x:", ptowsp_tile_rowmax(x))                                             \
+    KOP(ROWMIN, "rowmin", "x:", ptowsp_tile_rowmin(x))                                             \
+    KOP(ROWMEAN, "rowmean", "x:", ptowsp_tile_rowmean(x))                                          \
+    KOP(COLSUM, "colsum", "x:", ptowsp_tile_colsum(x))                                             \
+    KOP(COLMAX, "colmax", "x:", ptowsp_tile_colmax(x))                                             \
+    KOP(COLMIN, "colmin", "x:", ptowsp_tile_colmin(x))                                             \
+    KOP(ROW_BROADCAST, "row_broadcast", "x,y:", ptowsp_tile_row_broadcast(x, y))                   \
+    KOP(COL_BROADCAST, "col_broadcast", "x,y:", ptowsp_tile_col_broadcast(x, y))                   \
+    KOP(MATMUL, "matmul", "x,y:", ptowsp_tile_matmul(x, y))                                        \
+    KOP(MATMUL_ACC, "matmul_acc", "z,x,y:", ptowsp_tile_matmul_acc(z, x, y))                       \
+    KOP(MATMUL_BIAS, "matmul_bias", "x,y,z:", ptowsp_tile_matmul_bias(x, y, z))                    \
+    KOP(CVT, "cvt", "xr:", ptowsp_tile_cvt(x, a->dtype, a->round))                                 \
+    KOP(QUANTIZE, "quantize", "x,y:", ptowsp_tile_quantize(x, y))                                  \
+    KOP(DEQUANTIZE, "dequantize", "x,y,z:", ptowsp_tile_dequantize(x, y, z))                       \
+    KOP(TRANSPOSE, "transpose", "x:", ptowsp_tile_transpose(x))                                    \
+    KOP(COMPARE, "compare", "x?y:", ptowsp_tile_compare(x, a->compare, y))                         \
+    KOP(SELECT, "select", "x,y,z:", ptowsp_tile_select(x, y, z))                                   \
+    KOP(SORT32, "sort32", "x,y:", ptowsp_tile_sort32(x, y))                                        \
+    KOP(MERGE_SORT, "merge_sort", "x,c:", ptowsp_tile_merge_sort(x, a->count))                     \
+    KOP(TOPK_VALUES, "topk_values", "x:", ptowsp_tile_topk_values(x, a->cols))                     \
+    KOP(TOPK_INDICES, "topk_indices", "x:", ptowsp_tile_topk_indices(x, a->cols))                  \
+    KOP(GATHER, "gather", "x,y:", ptowsp_tile_gather(x, y))                                        \
+    KOP(SLICE, "slice", "x@:", pwsp_scan_slice(a))                                                 \
+    KOP(INTERLEAVE, "interleave", "x,y:", ptowsp_tile_interleave(x, y))                            \
+    KOP(DEINTERLEAVE, "deinterleave", "x,c:", ptowsp_tile_deinterleave(x, (uint32_t)a->count))     \
+    KOP(LOOP, "loop", "x,y,w", ptowsp_tile_loop_begin(k, x, y, a->count))                          \
+    KOP(END, "loop_end", "", none)                                                                 \
+    KOP(CARRY, "carry", "x:", ptowsp_tile_carry(x))                                                \
+    KOP(NEXT, "next", "x,y", (ptowsp_tile_next(x, y), none))                                       \
+    KOP(SIZE, "size", "p,s", a->axis ? ptowsp_tile_cols(a->param) : ptowsp_tile_rows(a->param))    \
+    KOP(ALLOC, "alloc", "m:", ptowsp_tile_alloc(k, &a->alloc))                                     \
+    KOP(INSTRUCTION, "instruction", "i", (ptowsp_instruction(k, &a->instruction), none))
 
 // clang-format off
 typedef enum pwsp_kop_kind {
     PWSP_KOP_NONE = 0,
-#define PWSP_KOP_ENUM(name, text) PWSP_KOP_##name,
+#define PWSP_KOP_ENUM(name, text, form, make) PWSP_KOP_##name,
     PWSP_KOPS(PWSP_KOP_ENUM)
 #undef PWSP_KOP_ENUM
     PWSP_KOP_COUNT
@@ -103,7 +113,7 @@ typedef struct pwsp_kop {
     uint32_t src[PWSP_KOP_SRC_MAX];  // values, 0: none
     uint32_t param;                  // tile or scalar parameter, or an instruction's record, + 1
     uint32_t row, col;  // SLICE, STORE; the run of MERGE_SORT; the part of DEINTERLEAVE; SIZE: axis
-    double value;       // of CONST and FULL; the start of IOTA
+    double value;       // of CONST and FULL; the start of IOTA; the step of LOOP
 } pwsp_kop;
 
 typedef struct pwsp_body_param {
@@ -121,6 +131,12 @@ typedef struct pwsp_body_insn {
     uint32_t dst[PWSP_INSN_DST_MAX], src[PWSP_INSN_SRC_MAX], tmp, scalar;
     uint32_t row, col;
 } pwsp_body_insn;
+
+// An operation that passes have changed, as it was built.
+typedef struct pwsp_body_change {
+    uint32_t op;
+    pwsp_kop was;
+} pwsp_body_change;
 
 struct ptowsp_body {
     ptowsp_body *next;  // of the module's bodies
@@ -143,9 +159,21 @@ struct ptowsp_body {
     pwsp_list_loop loops[PTOWSP_LOOP_MAX + 1];                                  // from 1
     uint32_t loop_begins[PTOWSP_LOOP_MAX + 1], loop_ends[PTOWSP_LOOP_MAX + 1];  // operations
     uint32_t loop_count, loop;  // without number 0; the innermost that is open
+    pwsp_body_change *changes;  // by index
+    uint32_t change_count;
+    pwsp_body_insn
+        *asked;  // [insn_count] the instructions as they were asked for; NULL: as they are
 };
 
 PWSP_INTERNAL const char *pwsp_kop_name(pwsp_kop_kind kind);
+PWSP_INTERNAL const char *pwsp_kop_form(pwsp_kop_kind kind);
+
+// "<" and "floor"; "?" if there is none. Rounding is as the builder takes it, plus PTOISA_CAST_RINT.
+PWSP_INTERNAL const char *pwsp_compare_text(uint32_t mode);
+PWSP_INTERNAL const char *pwsp_round_text(uint32_t mode);
+
+// An operation as it was built, before passes.
+PWSP_INTERNAL const pwsp_kop *pwsp_body_built(const ptowsp_body *body, uint32_t op);
 
 // Can an operation of `loop` read the value? It is in a loop around it, or was carried out of one.
 PWSP_INTERNAL bool pwsp_body_is_visible(const ptowsp_body *body, const pwsp_kop *op, uint32_t loop);

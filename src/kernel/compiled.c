@@ -298,10 +298,9 @@ static bool pwsp_tile_code_try(ptowsp_body *body, pwsp_list *list, const uint8_t
 }
 
 static bool pwsp_tile_code_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
-    pwsp_pass_canonicalise(body);
-    pwsp_pass_fold(body);
-    pwsp_pass_drop_dead(body);
-    pwsp_pass_fuse(body);
+    if (!pwsp_pass_all(body)) {
+        return pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
+    }
     if (pwsp_tile_code_try(body, list, NULL, fault)) {
         return true;
     }

@@ -5,6 +5,8 @@
 
 #include "description.h"
 
+#include "../data/names.h"
+
 const char *ptowsp_memory_name(ptowsp_memory memory) {
     switch (memory) {
 #define PWSP_MEMORY_NAME(name, text)                                                               \
@@ -78,7 +80,8 @@ bool pwsp_machine_to_isa(const ptowsp_machine *machine, ptoisa_machine *out_isa)
     out_isa->clock_mhz = machine->clock_mhz;
     memcpy(out_isa->memory_size, machine->memory_bytes, sizeof out_isa->memory_size);
     memcpy(out_isa->rate, machine->rates, sizeof out_isa->rate);
-    bool is_good = (uint32_t)machine->family <= PTOWSP_FAMILY_A5 && machine->clock_mhz > 0;
+    bool is_good = (uint32_t)machine->family <= PTOWSP_FAMILY_A5 && machine->clock_mhz > 0 &&
+                   (!out_isa->name[0] || pwsp_name_is_valid(out_isa->name));
     for (int i = 0; i < PTOWSP_MEMORY_COUNT; i++) {
         is_good = is_good && machine->memory_bytes[i] <= PWSP_MEMORY_BYTES_MAX;
     }

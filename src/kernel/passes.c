@@ -200,3 +200,54 @@ void pwsp_pass_fuse(ptowsp_body *body) {
         }
     }
 }
+
+// -- all ------------------------------------------------------------------------------------------
+
+// Keeps the operations that are not as they were.
+static bool pwsp_body_keep_ops(ptowsp_body *body, pwsp_kop *was) {
+    uint32_t count = 0;
+    for (uint64_t i = 1; i < body->op_count; i++) {
+        was[i].is_dead = body->ops[i].is_dead;
+        count += memcmp(&was[i], &body->ops[i], sizeof was[i]) != 0;
+    }
+    if (count == 0) {
+        return true;
+    }
+    body->changes =
+        (pwsp_body_change *)pwsp_memory_alloc(&body->memory, count * sizeof body->changes[0]);
+    for (uint64_t i = 1; i < body->op_count && body->changes; i++) {
+        if (memcmp(&was[i], &body->ops[i], sizeof was[i]) != 0) {
+            pwsp_body_change *change = &body->changes[body->change_count++];
+            change->op = (uint32_t)i;
+            change->was = was[i];
+        }
+    }
+    return body->changes != NULL;
+}
+
+bool pwsp_pass_all(ptowsp_body *body) {
+    const size_t ops_size = (size_t)body->op_count * sizeof body->ops[0];
+    const size_t insns_size = (size_t)body->insn_count * sizeof body->insns[0];
+    pwsp_kop *was = (pwsp_kop *)pwsp_memory_alloc(&body->memory, ops_size);
+    pwsp_body_insn *asked =
+        insns_size ? (pwsp_body_insn *)pwsp_memory_alloc(&body->memory, insns_size) : NULL;
+    bool is_kept = was && (asked || insns_size == 0);
+    if (is_kept) {
+        memcpy(was, body->ops, ops_size);
+        if (asked) {
+            memcpy(asked, body->insns, insns_size);
+        }
+        pwsp_pass_canonicalise(body);
+        pwsp_pass_fold(body);
+        pwsp_pass_drop_dead(body);
+        pwsp_pass_fuse(body);
+        is_kept = pwsp_body_keep_ops(body, was);
+    }
+    if (is_kept && asked && memcmp(asked, body->insns, insns_size) != 0) {
+        body->asked = asked;
+    } else {
+        pwsp_memory_free(&body->memory, asked, insns_size);
+    }
+    pwsp_memory_free(&body->memory, was, ops_size);
+    return is_kept;
+}

@@ -81,29 +81,11 @@ ptowsp_insn pwsp_tile_code_insn(const pwsp_tile_code *code, uint32_t i,
 
 // -- text -----------------------------------------------------------------------------------------
 
-static const char *pwsp_kernel_print_compare(uint8_t mode) {
-    switch ((ptoisa_compare)mode) {
-    case PTOISA_EQ: return "==";
-    case PTOISA_NE: return "!=";
-    case PTOISA_LT: return "<";
-    case PTOISA_LE: return "<=";
-    case PTOISA_GT: return ">";
-    case PTOISA_GE: return ">=";
+// Nothing for the mode that all have who say none.
+static void pwsp_kernel_print_round(uint8_t mode, ptowsp_text text) {
+    if (mode != PTOISA_CAST_NONE && mode != PTOISA_CAST_RINT) {
+        pwsp_text_format(text, " %s", pwsp_round_text(mode));
     }
-    return "?";
-}
-
-static const char *pwsp_kernel_print_round(uint8_t mode) {
-    switch ((ptoisa_round)mode) {
-    case PTOISA_CAST_NONE:
-    case PTOISA_CAST_RINT: return "";
-    case PTOISA_CAST_ROUND: return " away";
-    case PTOISA_CAST_FLOOR: return " floor";
-    case PTOISA_CAST_CEIL: return " ceil";
-    case PTOISA_CAST_TRUNC: return " trunc";
-    case PTOISA_CAST_ODD: return " odd";
-    }
-    return " ?";
 }
 
 static const char *pwsp_kernel_print_layout(uint8_t layout) {
@@ -219,7 +201,7 @@ static void pwsp_kernel_print_op(const ptowsp_body *body, uint32_t value, ptowsp
     }
     for (uint32_t i = 0; i < PWSP_KOP_SRC_MAX && op->src[i]; i++) {
         bool is_compared = op->kind == PWSP_KOP_COMPARE && i == 1;
-        pwsp_text_format(text, " %s%s", is_compared ? pwsp_kernel_print_compare(op->mode) : "",
+        pwsp_text_format(text, " %s%s", is_compared ? pwsp_compare_text(op->mode) : "",
                          is_compared ? " " : "");
         pwsp_kernel_print_value(body, op->src[i], text);
     }
@@ -234,7 +216,7 @@ static void pwsp_kernel_print_op(const ptowsp_body *body, uint32_t value, ptowsp
     } else if (op->kind == PWSP_KOP_DEINTERLEAVE) {
         pwsp_text_format(text, " part %u", op->col);
     } else if (op->kind == PWSP_KOP_CVT) {
-        pwsp_text_format(text, "%s", pwsp_kernel_print_round(op->mode));
+        pwsp_kernel_print_round(op->mode, text);
     }
     if (is_store && (op->row || op->col || op->row_loop || op->col_loop)) {
         pwsp_text_format(text, " at ");
@@ -259,8 +241,8 @@ static void pwsp_kernel_print_details(const ptowsp_body *body, const pwsp_insn *
         }
         break;
     case PTOISA_TCMP:
-    case PTOISA_TCMPS: pwsp_text_format(text, " %s", pwsp_kernel_print_compare(insn->mode)); break;
-    case PTOISA_TCVT: pwsp_text_format(text, "%s", pwsp_kernel_print_round(insn->mode)); break;
+    case PTOISA_TCMPS: pwsp_text_format(text, " %s", pwsp_compare_text(insn->mode)); break;
+    case PTOISA_TCVT: pwsp_kernel_print_round(insn->mode, text); break;
     case PTOISA_TGATHERMASK: pwsp_text_format(text, " pattern %u", insn->mode); break;
     case PTOISA_TSTORE:
         pwsp_text_format(text, "%s",

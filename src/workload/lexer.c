@@ -68,6 +68,22 @@ static void pwsp_lex_name(pwsp_parser *p, bool is_quoted) {
     }
 }
 
+// Goes over what a number with a fraction or an exponent has behind its whole part.
+static bool pwsp_lex_fraction(pwsp_parser *p) {
+    const size_t begin = p->at;
+    if (p->at < p->length && p->text[p->at] == '.') {
+        for (p->at++; p->at < p->length && pwsp_is_digit(p->text[p->at]); p->at++) {
+        }
+    }
+    if (p->at < p->length && p->text[p->at] == 'e') {
+        p->at++;
+        p->at += p->at < p->length && (p->text[p->at] == '-' || p->text[p->at] == '+');
+        for (; p->at < p->length && pwsp_is_digit(p->text[p->at]); p->at++) {
+        }
+    }
+    return p->at > begin;
+}
+
 static void pwsp_lex_number(pwsp_parser *p) {
     p->number = 0;
     p->token = PWSP_TOKEN_NUMBER;
@@ -80,7 +96,9 @@ static void pwsp_lex_number(pwsp_parser *p) {
         }
         p->number = p->number * 10 + digit;
     }
-    if (p->at < p->length && p->text[p->at] == 'u') {
+    if (p->has_reals && pwsp_lex_fraction(p)) {
+        p->token = PWSP_TOKEN_REAL;
+    } else if (p->at < p->length && p->text[p->at] == 'u') {
         p->token = PWSP_TOKEN_UNSIGNED;
         p->at++;
     }

@@ -7,6 +7,7 @@
 //                  | "array" name dtype
 //                  | "tensor" name dtype "[" [ size { "," size } ] "]" location [ "transient" ]
 //                  | "kernel" name "(" "axes" int { "," parameter } ")" unit [ time ] [ source ]
+//                    with the body of a tile kernel below (kernel/body_text.h)
 //      size        = int | "?" | expr, of a transient tensor
 //      parameter   = ( "in" | "out" | "inout" ) name dtype size "x" size
 //                  | name type
@@ -67,6 +68,7 @@ typedef enum pwsp_parse_token {
     PWSP_TOKEN_NAME,    // in quotes
     PWSP_TOKEN_NUMBER,  // without a suffix
     PWSP_TOKEN_UNSIGNED,
+    PWSP_TOKEN_REAL,  // in bodies alone
     PWSP_TOKEN_SIGN
 } pwsp_parse_token;
 
@@ -94,6 +96,10 @@ typedef struct pwsp_parser {
     const ptowsp_parse_desc *desc;
     pwsp_parse_saved *saved;  // NULL: the text is a module's
     bool is_in_schedule;
+    bool is_in_body;               // of the tile kernel of the line above
+    bool is_body_passed;           // there is one, but the kernel is made otherwise
+    bool has_reals;                // 0.5 is a token
+    struct pwsp_parse_body *body;  // parse_body.c
     pwsp_arena arena;
     const char *text;
     size_t length, at;  // at: the first byte behind the token
@@ -148,6 +154,16 @@ PWSP_INTERNAL bool pwsp_parse_axis(pwsp_parser *p, ptowsp_axis *out_axis);
 PWSP_INTERNAL bool pwsp_parse_type(pwsp_parser *p, ptowsp_type *out_type);
 PWSP_INTERNAL bool pwsp_parse_dtype(pwsp_parser *p, ptowsp_dtype *out_dtype);
 PWSP_INTERNAL bool pwsp_parse_kernel(pwsp_parser *p);
+
+// Is what was made the kernel of a line?
+PWSP_INTERNAL bool pwsp_kernel_is_like(const pwsp_kernel_info *kernel,
+                                       const ptowsp_kernel_desc *desc);
+
+// The body below a tile kernel's line, which is at the token: its first line, each other, and the
+// first thing behind it, also where an error is.
+PWSP_INTERNAL bool pwsp_parse_body_begin(pwsp_parser *p, const ptowsp_kernel_desc *desc);
+PWSP_INTERNAL bool pwsp_parse_body_line(pwsp_parser *p);
+PWSP_INTERNAL bool pwsp_parse_body_end(pwsp_parser *p);
 PWSP_INTERNAL bool pwsp_parse_workload(pwsp_parser *p);
 PWSP_INTERNAL bool pwsp_parse_statement(pwsp_parser *p);
 PWSP_INTERNAL bool pwsp_parse_directive(pwsp_parser *p, ptowsp_schedule *schedule);

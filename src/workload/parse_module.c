@@ -1,6 +1,7 @@
 // A module from its text: lines, declarations, and kernels that are attached by name.
 
 #include "../base/text.h"
+#include "../kernel/body_text.h"
 #include "parse.h"
 
 #include <inttypes.h>
@@ -258,8 +259,8 @@ static bool pwsp_parse_kind_of(pwsp_parser *p, ptowsp_kernel_desc *desc, pwsp_pa
     return true;
 }
 
-// Is the kernel that was made for a tile kernel's line the one of the line?
-static bool pwsp_kernel_is_like(const pwsp_kernel_info *kernel, const ptowsp_kernel_desc *desc) {
+PWSP_INTERNAL bool pwsp_kernel_is_like(const pwsp_kernel_info *kernel,
+                                       const ptowsp_kernel_desc *desc) {
     uint32_t tiles = 0, scalars = 0;
     bool is_like = strcmp(kernel->name, desc->name) == 0 && kernel->axis_count == desc->axis_count;
     for (; is_like && tiles < PTOWSP_TASK_TILE_MAX && desc->tiles[tiles].name; tiles++) {
@@ -277,13 +278,35 @@ static bool pwsp_kernel_is_like(const pwsp_kernel_info *kernel, const ptowsp_ker
     return is_like && tiles == kernel->tile_count && scalars == kernel->scalar_count;
 }
 
+// Is the next line that is not empty further right?
+static bool pwsp_parse_is_body_next(const pwsp_parser *p) {
+    size_t at = p->at;
+    for (;;) {
+        while (at < p->length && p->text[at] != '\n') {
+            at++;
+        }
+        const size_t begin = ++at;
+        while (at < p->length && p->text[at] == ' ') {
+            at++;
+        }
+        if (at >= p->length || !strchr("#\r\n", p->text[at])) {
+            return at < p->length && at > begin;
+        }
+    }
+}
+
 static bool pwsp_parse_attach(pwsp_parser *p, ptowsp_kernel_desc *desc,
                               const pwsp_parse_kind *kind) {
     const ptowsp_parse_kernel *given = NULL;
     for (uint32_t i = 0; i < p->desc->kernel_count && !given; i++) {
         given = strcmp(p->desc->kernels[i].name, desc->name) == 0 ? &p->desc->kernels[i] : NULL;
     }
+    const bool has_body = kind->is_tile && pwsp_parse_is_body_next(p);
     p->column = p->start;
+    p->is_body_passed = has_body && (!PWSP_BODY_IS_READ || (given && given->make));
+    if (has_body && !p->is_body_passed) {
+        return pwsp_parse_body_begin(p, desc);
+    }
     if (given && given->make) {
         ptowsp_kernel made = given->make(p->module, given->user);
         if (!pwsp_parse_built(p, p->line, p->start)) {
@@ -396,13 +419,18 @@ static bool pwsp_parse_line(pwsp_parser *p, ptowsp_context *context) {
             pwsp_parse_module_line(p, context);
         } else if (p->is_in_schedule && indent == 2) {
             pwsp_parse_directive(p, &p->saved->schedule);
+        } else if (p->is_body_passed && indent > 0) {
+            p->token = PWSP_TOKEN_LINE_END;
+        } else if (p->is_in_body && indent > 0) {
+            pwsp_parse_body_line(p);
         } else if (indent % 2 != 0 || indent / 2 > p->scope_count) {
             pwsp_parse_fail(p, "%" PRIu64 " spaces before a line that may have %u at most, in twos",
                             indent, p->scope_count * 2);
         } else {
             pwsp_parse_close(p, indent / 2);
-            p->is_in_schedule = false;
-            if (indent ? pwsp_parse_statement(p) : pwsp_parse_declaration(p)) {
+            p->is_in_schedule = p->is_body_passed = false;
+            if (pwsp_parse_body_end(p) &&
+                (indent ? pwsp_parse_statement(p) : pwsp_parse_declaration(p))) {
                 pwsp_parse_built(p, p->line, p->start);
             }
         }
@@ -432,6 +460,7 @@ PWSP_INTERNAL ptowsp_status pwsp_parse_text(ptowsp_context *context, const char 
     pwsp_arena_init(&p.arena, &context->memory);
     for (p.line = first_line; p.at < length && pwsp_parse_line(&p, context); p.line++) {
     }
+    pwsp_parse_body_end(&p);
     if (!p.is_failed && !p.module) {
         p.column = 1;
         pwsp_parse_fail(&p, "a text without a module");

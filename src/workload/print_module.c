@@ -3,6 +3,7 @@
 #include "module.h"
 
 #include "../base/text.h"
+#include "../kernel/body_text.h"
 
 #include <inttypes.h>
 
@@ -110,6 +111,9 @@ static void pwsp_print_kernels(const ptowsp_module *m, ptowsp_text text) {
                          kernel->fn || kernel->code ? ""
                          : kernel->pto              ? ", a PTO-ISA source"
                                                     : ", time only");
+        if (kernel->code) {
+            pwsp_body_write(kernel->body, text);
+        }
     }
 }
 

@@ -131,7 +131,7 @@ static void pwsp_save_print(const ptowsp_module *module, const ptowsp_program_de
     ptowsp_schedule_print(desc ? desc->schedule : NULL, text);
 }
 
-// Does the text make a program? Its kernels are for time alone here.
+// Does the text make a program? Kernels that are functions are for time alone here.
 static ptowsp_status pwsp_save_check(ptowsp_context *context, const char *text, size_t length) {
     const ptowsp_parse_desc desc = {NULL, 0, 1};
     ptowsp_program *program;

@@ -27,10 +27,8 @@ ptowsp_body *ptowsp_kernel_begin(ptowsp_module *module, const ptowsp_body_desc *
         return NULL;
     }
     if (desc->machine && !pwsp_machine_to_isa(desc->machine, &machine)) {
-        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                         "kernel %s: its machine has no such family, no clock, or a memory of more "
-                         "than 64 MiB",
-                         name);
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "kernel %s: %s", name,
+                         PWSP_MACHINE_RULE);
         return NULL;
     }
     pwsp_memory memory = module->context->memory;

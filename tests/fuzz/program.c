@@ -74,6 +74,9 @@ static void use(ptowsp_context *context, ptowsp_module *module) {
     REQUIRE(ptowsp_module_parse(context, printed, buffer.length, &desc, &copy, NULL) == PTOWSP_OK);
     ptowsp_module_print(copy, to(&buffer, again));
     REQUIRE(strcmp(printed, again) == 0);
+    for (ptowsp_kernel k = {1}; ptowsp_kernel_hash(module, k); k.id++) {
+        REQUIRE(ptowsp_kernel_hash(module, k) == ptowsp_kernel_hash(copy, k));
+    }
     ptowsp_module_destroy(copy);
     if (ptowsp_program_create(context, module, NULL, &program) == PTOWSP_OK) {
         ptowsp_program_print(program, to(&buffer, program_text));
