@@ -2795,6 +2795,23 @@ PTOWSP_API ptowsp_status ptowsp_ranks_start(ptowsp_ranks *ranks,
 PTOWSP_API ptowsp_status ptowsp_ranks_poll(ptowsp_ranks *ranks, bool *out_is_done);
 PTOWSP_API ptowsp_status ptowsp_ranks_wait(ptowsp_ranks *ranks);
 
+// Brings a tensor from one layout over a mesh of all ranks to another: the steps of
+// ptowsp_mesh_layout_relayout as collectives, with the cheapest algorithm. All ranks call it with
+// equal arguments. `in` is what a rank holds by `from`, row by row, and `out` gets what it holds by
+// `to`; they do not overlap. dtype has the element_bytes of the layouts.
+//
+// Sums are those of ALL_REDUCE or REDUCE_SCATTER along an axis, one partial axis after the other in
+// the order of the steps. Pieces by cuts are summed by ALL_REDUCE and gathered by ALL_TO_ALL, which
+// sends more than ptowsp_relayout_step says.
+//
+// Memory   From the context: what is sent and received in a step, and between steps the part.
+// Errors   Those of ptowsp_mesh_layout_relayout and of ptowsp_ranks_run; INVALID_PARAMS (a mesh of
+//          another number of ranks, another size of elements, NULL), OUT_OF_MEMORY.
+PTOWSP_API ptowsp_status ptowsp_ranks_relayout(ptowsp_ranks *ranks, const ptowsp_mesh *mesh,
+                                               const ptowsp_mesh_layout *from,
+                                               const ptowsp_mesh_layout *to, ptowsp_dtype dtype,
+                                               const void *in, void *out);
+
 // -------------------------------------------------------------------------------------------------
 // 16. Modules
 // -------------------------------------------------------------------------------------------------

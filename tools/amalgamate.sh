@@ -198,7 +198,7 @@ src/tune/tuning_file.h src/tune/tuning_file.c
 src/tune/tuning.h src/tune/tuning_table.c src/tune/tuning_line.c src/tune/tuning.c src/tune/tuning_compact.c
 src/tune/measure.c src/tune/rails.c
 src/ranks/ranks.h src/ranks/rounds.c src/ranks/collective.c src/ranks/links.c
-src/ranks/reduce.c src/ranks/hub.c src/ranks/ranks.c
+src/ranks/reduce.c src/ranks/hub.c src/ranks/ranks.c src/ranks/ranks_relayout.c
 "
 FILES="$PLAN $MORE_PLANS $DATA $RUNTIME $TILES $WORKLOAD $TILE_WORKLOAD $REST"
 

@@ -576,6 +576,10 @@ void ptowsp_ranks_destroy(ptowsp_ranks *ranks) {
     }
 }
 
+PWSP_INTERNAL ptowsp_context *pwsp_ranks_context(const ptowsp_ranks *ranks) {
+    return ranks->context;
+}
+
 uint32_t ptowsp_ranks_rank(const ptowsp_ranks *ranks) {
     return ranks->rank;
 }

@@ -5,6 +5,8 @@
 
 #include "../base/context.h"
 
+PWSP_INTERNAL ptowsp_context *pwsp_ranks_context(const ptowsp_ranks *ranks);
+
 // Called for each step of a member, in order.
 typedef void (*pwsp_step_fn)(void *user, const ptowsp_collective_step *step);
 
