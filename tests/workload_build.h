@@ -282,11 +282,18 @@ static inline void ref_module_free(ref_module *b) {
 
 // -- bindings -------------------------------------------------------------------------------------
 
-// Values as an array of the type; the low bytes come first on all machines that we test on.
+// The low bytes of a value, in the order of the machine.
+static inline const unsigned char *ref_low_bytes(const int64_t *value, size_t size) {
+    const uint16_t one = 1;
+    const bool is_little = *(const unsigned char *)&one == 1;
+    return (const unsigned char *)value + (is_little ? 0 : sizeof *value - size);
+}
+
+// Values as an array of the type.
 static inline void ref_pack(void *out, ptowsp_dtype dtype, const int64_t *values, int count) {
     size_t size = ref_dtype_size(dtype);
     for (int i = 0; i < count; i++) {
-        memcpy((unsigned char *)out + (size_t)i * size, &values[i], size);
+        memcpy((unsigned char *)out + (size_t)i * size, ref_low_bytes(&values[i], size), size);
     }
 }
 

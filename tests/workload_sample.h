@@ -319,7 +319,7 @@ static inline void check_data(sample *s, const ptowsp_run *run) {
         for (int i = 0; i < s->bindings.block_size[t] && tensor->memory_of == t; i++) {
             const int64_t value = s->x.cells[s->bindings.block[t] + i];
             const unsigned char *got = (const unsigned char *)s->memory.tensors[t];
-            if (memcmp(got + (size_t)i * size, &value, size) != 0) {
+            if (memcmp(got + (size_t)i * size, ref_low_bytes(&value, size), size) != 0) {
                 print_message("tensor %d, cell %d: not %lld\n", t, i, (long long)value);
                 complain(s, run, -1, "the data afterwards");
             }
