@@ -77,11 +77,11 @@ static void pwsp_hub_copy(const ptowsp_hub *hub, pwsp_hub_ring *ring, uint64_t p
     const uint64_t at = position & (hub->ring_bytes - 1);
     const uint64_t first = pwsp_min_u64(size, hub->ring_bytes - at);
     if (is_put) {
-        memcpy(bytes + at, data, first);
-        memcpy(bytes, data + first, size - first);
+        memcpy(bytes + at, data, (size_t)first);
+        memcpy(bytes, data + first, (size_t)(size - first));
     } else {
-        memcpy(data, bytes + at, first);
-        memcpy(data + first, bytes, size - first);
+        memcpy(data, bytes + at, (size_t)first);
+        memcpy(data + first, bytes, (size_t)(size - first));
     }
 }
 

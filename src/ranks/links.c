@@ -271,7 +271,7 @@ static ptowsp_status pwsp_time_simulate(ptowsp_context *context, pwsp_arena *are
         t.round_count = size.round_count;
     }
     const size_t word = sizeof(uint64_t), p = t.p, node_count = 2 * PTOWSP_RANK_COUNT_MAX;
-    t.sends = (pwsp_time_send *)pwsp_arena_alloc(arena, sends * sizeof *t.sends, word);
+    t.sends = (pwsp_time_send *)pwsp_arena_alloc(arena, (size_t)(sends * sizeof *t.sends), word);
     t.cells = (pwsp_time_cell *)pwsp_arena_alloc(arena, p * t.round_count * sizeof *t.cells, word);
     t.ranks = (pwsp_time_rank *)pwsp_arena_alloc(arena, p * sizeof *t.ranks, word);
     t.heap = (uint32_t *)pwsp_arena_alloc(arena, p * sizeof *t.heap, word);

@@ -209,7 +209,7 @@ static void pwsp_ranks_do(ptowsp_ranks *r, const ptowsp_collective_step *step) {
     } else if (step->kind == PTOWSP_MOVE_ADD) {
         pwsp_reduce_elements(c->reduction, c->dtype, to, to, from, step->count);
     } else if (from != to) {
-        memcpy(to, from, step->count * r->element);
+        memcpy(to, from, (size_t)(step->count * r->element));
     }
 }
 

@@ -360,7 +360,7 @@ PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t sl
     const char *kernel = pwsp_picture_kernel(picture, record->kernel);
     size_t length = detail == PWSP_LABEL_BARE ? 0 : strlen(kernel);
     if (picture->set) {
-        length = pwsp_min_u64(length, PWSP_LABEL_MAX / 2);
+        length = (size_t)pwsp_min_u64(length, PWSP_LABEL_MAX / 2);
         memcpy(room, kernel, length);
         return pwsp_picture_label_span(picture, slot, length, detail, room);
     }
