@@ -142,6 +142,12 @@ good matmul
 says "a full task: 286720 cycles in the unit model" "a full task: 1423360 cycles in the unit model" \
     "30000 values" "1e-06 allowed: good"
 rows 2 "^  split  *unit *60 tasks\|^  loop  *unit *12 tasks"
+# Tiles of 64 x 64: 13 of rows in 3 columns; 1 + 1 + 0 + 3 x 2 + 4 + 2 x 2 + 4 x 3 + 0. A kernel with
+# full tiles takes as long as loop above.
+good batched_gemm
+says "a full task: 1423360 cycles in the unit model"
+rows 2 "^  rows differ  *unit *39 tasks\|^  all differ  *unit *28 tasks"
+rows 2 "c: 100000 values, .* 1e-06 allowed: good$"
 # 2 heads: 1 + 2 + 3 + 4 chunks and 4 ends each; a task for each of 3 requests.
 good attention
 rows 1 "^  prefill  *unit *28 tasks"
@@ -198,7 +204,7 @@ for name in left right questions answers numbers largest divide kept found; do
 done
 
 # What they print is the same on any number of threads.
-for program in softmax rmsnorm matmul attention llama_block llama_decode topk quantized_matmul csp_pipeline; do
+for program in softmax rmsnorm matmul batched_gemm attention llama_block llama_decode topk quantized_matmul csp_pipeline; do
     good $program --help
     says "  --threads N"
     good $program
@@ -214,7 +220,7 @@ for program in work_queue deadlock; do
     says "takes no options"
 done
 
-for program in softmax rmsnorm matmul attention llama_block llama_decode deepseek_block topk quantized_matmul \
+for program in softmax rmsnorm matmul batched_gemm attention llama_block llama_decode deepseek_block topk quantized_matmul \
     csp_pipeline work_queue deadlock; do
     bad "unknown option '--wrong'" $program --wrong
     bad "unknown option '64'" $program 64
@@ -345,7 +351,7 @@ says "$DIR/wrong:35:12: there is no value %66 yet"
 
 # Source trees, compiled without optimisation, as what they do is the same. A second run finds all
 # of it in the cache.
-for program in emit_decode emit_llama emit_pipeline; do
+for program in emit_decode emit_llama emit_gemm emit_pipeline; do
     good $program --help
     says "  --directory DIR" "  --cache DIR"
     bad "unknown option '--wrong'" $program --wrong
@@ -364,6 +370,10 @@ good emit_llama --directory "$DIR/trees/llama" --cache "$DIR/cache" --options -O
 rows 8 "same outputs, same cycles$"
 rows 2 "^80 tokens, .* 36 "  # 3 tiles of 12 tasks
 rows 2 "^50 tokens, .* 24 "
+good emit_gemm --directory "$DIR/trees/gemm" --cache "$DIR/cache" --options -O0
+rows 8 "same outputs, same cycles$"
+rows 2 "^rows differ, .* 39 "
+rows 2 "^all differ, .* 28 "
 # Both phases in both cost models. No kernel of it crosses from the cube to the vector cores.
 good emit_deepseek --directory "$DIR/trees/deepseek" --cache "$DIR/cache" --options -O0
 rows 8 "same outputs, same cycles$"

@@ -1,0 +1,57 @@
+// Takes a batch of matrix products of unequal sizes (common/gemm.h) to an NPU: writes its source
+// tree, builds that for this machine, and compares outputs and cycles with those of the library, in
+// both cost models, for two batches. `emit_gemm --help` lists the options.
+
+#include "ptowsp.h"
+
+#include "common/command.h"
+#include "common/emit.h"
+#include "common/gemm.h"
+
+#include <stdio.h>
+
+enum { LANES = 8 };
+
+int main(int argc, char **argv) {
+    static const ptowsp_model models[] = {PTOWSP_MODEL_UNIT, PTOWSP_MODEL_A2A3};
+    static const char *const names[] = {"rows differ", "all differ"};
+    static const char *const model_names[] = {"unit model", "a2a3"};
+    const gemm_size *const batches[] = {gemm_fixed, gemm_ragged};
+    emit e;
+    setup s;
+    gemm g;
+    emit_parse(&e, "gemm", argc, argv);
+    setup_create_serial(&s);
+    gemm_make(&g, &s);
+
+    const ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_WORK_STEALING,
+                                      .lane_count = LANES};
+    const ptowsp_program_desc desc = {.schedule = &schedule};
+    ptowsp_program *program;
+    ptowsp_run *run;
+    command_check(s.context, ptowsp_program_create(s.context, s.module, &desc, &program));
+    command_check(s.context, ptowsp_run_create(s.context, program, &run));
+
+    printf("a batch of %d products, on %d lanes\n", GEMM_ENTRIES, LANES);
+    emit_build(&e, s.context, program);
+    for (int i = 0; i < 2; i++) {
+        gemm_fill(&g, &s, batches[i]);
+        setup_bind(&s, run);
+        for (int k = 0; k < 2; k++) {
+            char title[64];
+            snprintf(title, sizeof title, "%s, %s", names[i], model_names[k]);
+            s.prepare(s.user);
+            emit_compare(&e, title, run, models[k]);
+            if (!s.check(s.user)) {
+                printf("  WRONG: error %.1e\n", g.error);
+                e.is_good = false;
+            }
+        }
+    }
+    bool is_good = emit_end(&e, program);
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    gemm_destroy(&g);
+    setup_destroy(&s);
+    return is_good ? 0 : 1;
+}
