@@ -15,7 +15,8 @@
 //                           tensor, allocated and freed around each step
 //
 // Results are compared with double precision, and must be the same to the bit either way. First
-// options: --time measures steps, --memory FILE draws the block of the largest batch as SVG.
+// options: --time measures steps, --memory FILE draws the block of the largest batch as SVG, --save
+// FILE saves the program, and --load FILE runs a saved one: its fingerprints are the same.
 
 #include "ptowsp.h"
 
@@ -194,6 +195,44 @@ static void workload_make(model *d) {
     }
 }
 
+// -- saved programs ---------------------------------------------------------------------------------
+
+static void write_text(void *user, const char *text, size_t length) {
+    fwrite(text, 1, length, (FILE *)user);
+}
+
+static void save(const model *d, const char *path) {
+    FILE *file = fopen(path, "wb");
+    if (!file) {
+        command_fail("%s cannot be written", path);
+    }
+    const ptowsp_text text = {write_text, file};
+    command_check(d->s.context, ptowsp_program_save(d->s.context, d->s.module, NULL, text));
+    bool is_written = !ferror(file);
+    if (fclose(file) != 0 || !is_written) {
+        command_fail("%s cannot be written", path);
+    }
+}
+
+// The kernels are in it.
+static ptowsp_program *load(const model *d, const char *path) {
+    enum { BYTES_MAX = 1 << 20 };
+    char *data = (char *)command_allocate(BYTES_MAX, 1);
+    FILE *file = fopen(path, "rb");
+    size_t size = file ? fread(data, 1, BYTES_MAX, file) : 0;
+    if (!file || ferror(file)) {
+        command_fail("%s cannot be read", path);
+    }
+    fclose(file);
+    ptowsp_program *program;
+    ptowsp_status status = ptowsp_program_load(d->s.context, data, size, NULL, &program, NULL);
+    if (status != PTOWSP_OK) {
+        command_fail("%s: %s", path, ptowsp_context_error(d->s.context).text);
+    }
+    free(data);
+    return program;
+}
+
 // -- reference --------------------------------------------------------------------------------------
 
 static void normed(const double *x, const setup_matrix *gamma, int64_t layer, double *out) {
@@ -269,7 +308,8 @@ static setup_matrix *weight_make(model *d, const char *name, int64_t rows, int64
     return w;
 }
 
-static void model_make(model *d, bool is_transient, int argc, char **argv) {
+// With a path, the program is the one that was saved there.
+static void model_make(model *d, bool is_transient, const char *path, int argc, char **argv) {
     memset(d, 0, sizeof *d);
     setup_create(&d->s, argc, argv);
     d->is_transient = is_transient;
@@ -296,7 +336,11 @@ static void model_make(model *d, bool is_transient, int argc, char **argv) {
     kernels_make(d);
     workload_make(d);
     const ptowsp_context *context = d->s.context;
-    command_check(context, ptowsp_program_create(d->s.context, d->s.module, NULL, &d->program));
+    if (path) {
+        d->program = load(d, path);
+    } else {
+        command_check(context, ptowsp_program_create(d->s.context, d->s.module, NULL, &d->program));
+    }
     command_check(context, ptowsp_run_create(d->s.context, d->program, &d->run));
 }
 
@@ -389,6 +433,8 @@ static bool compare(model *planned, model *alone, int64_t batch, bool is_timed) 
     ptowsp_transient_sizes sizes;
     command_check(planned->s.context, ptowsp_run_size_transients(planned->run, &sizes));
     step(planned, batch, tokens);
+    ptowsp_fingerprint found;
+    command_check(planned->s.context, ptowsp_run_fingerprint(planned->run, &found));
     double error = setup_error(planned->x, wanted);
     step(alone, batch, tokens);
     bool is_same =
@@ -396,6 +442,8 @@ static bool compare(model *planned, model *alone, int64_t batch, bool is_timed) 
     printf("  batch %2d  %6d bytes in one block (at least %6d), %6d each alone; error %.1e: %s\n",
            (int)batch, (int)sizes.peak, (int)sizes.low, (int)sizes.sum, error,
            is_same && error < ALLOWED ? "good" : "WRONG");
+    printf("            program %016llx, results %016llx\n", (unsigned long long)found.program,
+           (unsigned long long)found.results);
     for (int i = 0; i < STEPS && is_timed; i++) {
         times[0][i] = step(planned, batch, tokens);
         times[1][i] = step(alone, batch, tokens);
@@ -409,35 +457,45 @@ static bool compare(model *planned, model *alone, int64_t batch, bool is_timed) 
     return is_same && error < ALLOWED;
 }
 
-static void write_text(void *user, const char *text, size_t length) {
-    fwrite(text, 1, length, (FILE *)user);
-}
-
 int main(int argc, char **argv) {
-    const char *path = NULL;
+    static const char flags[][9] = {"--memory", "--save", "--load"};
+    enum { FLAGS = sizeof flags / sizeof flags[0] };
+    const char *paths[FLAGS] = {NULL};  // as in flags
     bool is_timed = false;
-    for (; argc > 1 && (strcmp(argv[1], "--time") == 0 || strcmp(argv[1], "--memory") == 0);) {
-        bool is_path = argv[1][2] == 'm';
-        int count = is_path ? 2 : 1;
+    while (argc > 1) {
+        size_t i = 0;
+        while (i < FLAGS && strcmp(argv[1], flags[i]) != 0) {
+            i++;
+        }
+        if (i == FLAGS && strcmp(argv[1], "--time") != 0) {
+            break;
+        }
+        int count = i < FLAGS ? 2 : 1;
         if (argc <= count) {
-            fprintf(stderr, "llama_decode: --memory FILE\n");
+            fprintf(stderr, "llama_decode: %s FILE\n", flags[i]);
             return 2;
         }
-        path = is_path ? argv[2] : path;
-        is_timed = is_timed || !is_path;
+        if (i < FLAGS) {
+            paths[i] = argv[2];
+        } else {
+            is_timed = true;
+        }
         argc -= count;
         memmove(argv + 1, argv + 1 + count, (size_t)(argc - 1) * sizeof *argv);
     }
     model planned, alone;
-    model_make(&planned, true, argc, argv);
-    model_make(&alone, false, argc, argv);
+    model_make(&planned, true, paths[2], argc, argv);
+    model_make(&alone, false, NULL, argc, argv);
+    if (paths[1]) {
+        save(&planned, paths[1]);
+    }
     printf("a decode step of %d layers, %d wide, %d heads, %d hidden\n", LAYERS, DIM, HEADS,
            HIDDEN);
     const ptowsp_text out = {write_text, stdout};
     ptowsp_kernel_explain(planned.s.module, planned.project, NULL, out);
     bool is_good = compare(&planned, &alone, BATCH_MAX, is_timed);
-    if (path) {
-        draw(&planned, path);
+    if (paths[0]) {
+        draw(&planned, paths[0]);
     }
     is_good = compare(&planned, &alone, SMALL, is_timed) && is_good;
     is_good = compare(&planned, &alone, 1, is_timed) && is_good;
