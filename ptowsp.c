@@ -14609,6 +14609,7 @@ PWSP_INTERNAL ptowsp_status pwsp_transient_fail_room(pwsp_error *error, const pw
 // Checks of bindings; see binding_check.h.
 
 #include <inttypes.h>
+#include <stddef.h>
 
 PWSP_INTERNAL ptowsp_status pwsp_bind_fail_name(pwsp_error *error, const char *module,
                                                 const char *what, const char *name) {
@@ -14638,6 +14639,16 @@ static bool pwsp_dtype_is_index(ptowsp_dtype dtype) {
     return dtype == PTOWSP_I32 || dtype == PTOWSP_I64 || dtype == PTOWSP_U32 || dtype == PTOWSP_U64;
 }
 
+// What elements of 8 bytes are aligned to wherever they are: on i686 less than that.
+typedef struct pwsp_aligned_word {
+    char before;
+    uint64_t word;
+} pwsp_aligned_word;
+
+static bool pwsp_is_aligned(const void *data, uint64_t size) {
+    return (uintptr_t)data % pwsp_min_u64(size, offsetof(pwsp_aligned_word, word)) == 0;
+}
+
 // Checks pointer, alignment and size of an array of elements; `what` is "" or "indptr of ".
 static ptowsp_status pwsp_bind_data(pwsp_error *error, const char *what, const char *name,
                                     ptowsp_dtype dtype, const void *data, uint64_t count) {
@@ -14647,7 +14658,7 @@ static ptowsp_status pwsp_bind_data(pwsp_error *error, const char *what, const c
         return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                               "bind: %s%s has %" PRIu64 " elements at NULL", what, name, count);
     }
-    if ((uintptr_t)data % size != 0) {
+    if (!pwsp_is_aligned(data, size)) {
         return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                               "bind: %s%s is not aligned to its elements of %u bytes", what, name,
                               size);
@@ -14819,7 +14830,7 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_check_tensor(pwsp_error *error,
                               ", which are not all in its %" PRIu64 " bytes",
                               tensor->name, low, high, buffer->size);
     }
-    if ((uintptr_t)buffer->data % (uintptr_t)element != 0) {
+    if (!pwsp_is_aligned(buffer->data, (uint64_t)element)) {
         return pwsp_error_set(error, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                               "bind: tensor %s is not aligned to its elements of %" PRId64 " bytes",
                               tensor->name, element);
