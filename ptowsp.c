@@ -12816,8 +12816,8 @@ typedef struct pwsp_lifetime {
 // An item. Its lifetimes are in order, without a point in common.
 typedef struct pwsp_placed {
     const char *name;  // for errors
-    uint64_t bytes;   // a multiple of the alignment that offsets shall have
-    uint64_t offset;  // found here; 0 without bytes
+    uint64_t bytes;    // a multiple of the alignment that offsets shall have
+    uint64_t offset;   // found here; 0 without bytes
     uint32_t first_lifetime, lifetime_count;
 } pwsp_placed;
 

@@ -6608,8 +6608,8 @@ typedef struct ptowsp_tensor_info {
     bool is_transient;
 } ptowsp_tensor_info;
 
-// A transient tensor. Its lifetimes are in order, and those of one tensor follow those of the tensor
-// before it.
+// A transient tensor. Its lifetimes are in order, and those of one tensor follow those of the
+// tensor before it.
 typedef struct ptowsp_transient_info {
     uint32_t tensor;
     uint32_t sizes[PTOWSP_TENSOR_RANK_MAX];  // expressions; 0: as desc.shape says
