@@ -24,7 +24,7 @@ ifdef NO_ISA_TESTS
 TESTS    := $(filter-out isa_%,$(TESTS))
 endif
 
-.PHONY: all test passed fuzz replay demo bench check check-all machines FORCE examples install uninstall clean help amalgamate
+.PHONY: all test passed fuzz replay demo bench check check-all machines FORCE examples saved install uninstall clean help amalgamate
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
@@ -226,6 +226,9 @@ EXAMPLES := $(patsubst examples/%.c,$(BUILD)/%,$(wildcard examples/*.c))
 EMITTING := $(filter $(BUILD)/emit_% $(BUILD)/own_kernel $(BUILD)/ptowsp_tool,$(EXAMPLES))
 COMMON   := $(patsubst examples/%.c,$(BUILD)/%.o,$(filter-out %/emit.c,$(wildcard examples/common/*.c)))
 
+SAVED     = $(patsubst $(BUILD)/%,$(BUILD)/saved/%,$(1))
+COMMA    := ,
+
 # Those over MPI, where its compiler is.
 MPICC        ?= mpicc
 MPI_EXAMPLES := $(if $(shell command -v $(MPICC) 2> /dev/null),$(patsubst \
@@ -238,9 +241,25 @@ $(BUILD)/common/%.o: examples/common/%.c $(wildcard examples/common/*.h) ptowsp.
 	@mkdir -p $(@D)
 	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -I. -c $< -o $@
 
-$(EMITTING): $(BUILD)/common/emit.o $(BUILD)/ptowsp_npu_emit.o
-$(EXAMPLES): $(BUILD)/%: examples/%.c $(COMMON) $(BUILD)/ptowsp.o ptowsp.h
-	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -I. $< $(filter %.o,$^) -o $@ $(LDFLAGS) -pthread -lm -ldl
+$(BUILD)/examples/%.o: examples/%.c $(wildcard examples/common/*.h) ptowsp.h
+	@mkdir -p $(@D)
+	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -I. -c $< -o $@
+
+LINK_EXAMPLE = $(CC) $(CFLAGS) $^ -o $@ $(LDFLAGS) -pthread -lm -ldl
+
+$(EMITTING) $(call SAVED,$(EMITTING)): $(BUILD)/common/emit.o $(BUILD)/ptowsp_npu_emit.o
+$(EXAMPLES): $(BUILD)/%: $(BUILD)/examples/%.o $(COMMON) $(BUILD)/ptowsp.o
+	$(LINK_EXAMPLE)
+
+# The same, where each program that is created is saved and loaded (tests/saved_programs.c).
+saved: $(call SAVED,$(EXAMPLES))
+
+$(BUILD)/saved/saved_programs.o: tests/saved_programs.c ptowsp.h
+	@mkdir -p $(@D)
+	$(CC) $(C11) $(CPPFLAGS) $(CFLAGS) -I. -c $< -o $@
+
+$(call SAVED,$(EXAMPLES)): $(BUILD)/saved/%: $(BUILD)/examples/%.o $(BUILD)/saved/saved_programs.o $(COMMON) $(BUILD)/ptowsp.o
+	$(LINK_EXAMPLE) $(addprefix -Wl$(COMMA)--wrap=ptowsp_,kernel_make module_parse module_destroy program_create)
 
 $(MPI_EXAMPLES): $(BUILD)/%: examples/%.c $(wildcard examples/mpi/*_transport.[ch]) $(COMMON) $(BUILD)/ptowsp.o ptowsp.h
 	@mkdir -p $(@D)

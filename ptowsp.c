@@ -48417,6 +48417,15 @@ static bool pwsp_parse_extent(pwsp_parser *p, int64_t *out_extent) {
     return true;
 }
 
+// Goes on behind a word of a view, unless it is the name of the next argument: "up = t at (1, 2)".
+static bool pwsp_parse_try_of_view(pwsp_parser *p, const char *word) {
+    size_t at = p->at;
+    while (at < p->length && p->text[at] == ' ') {
+        at++;
+    }
+    return (at == p->length || p->text[at] != '=') && pwsp_parse_try(p, word);
+}
+
 static bool pwsp_parse_view(pwsp_parser *p, ptowsp_view *view) {
     char name[PTOWSP_NAME_MAX + 1];
     const uint64_t column = p->column;
@@ -48443,10 +48452,10 @@ static bool pwsp_parse_view(pwsp_parser *p, ptowsp_view *view) {
             return false;
         }
     }
-    if (pwsp_parse_try(p, "at") && !pwsp_parse_pair(p, &view->row, &view->col)) {
+    if (pwsp_parse_try_of_view(p, "at") && !pwsp_parse_pair(p, &view->row, &view->col)) {
         return false;
     }
-    while (pwsp_parse_try(p, "up")) {
+    while (pwsp_parse_try_of_view(p, "up")) {
         ptowsp_expr limit;
         if (!pwsp_parse_expect(p, "to") || !pwsp_parse_expr(p, &limit)) {
             return false;
@@ -48459,7 +48468,7 @@ static bool pwsp_parse_view(pwsp_parser *p, ptowsp_view *view) {
             return false;
         }
     }
-    return !pwsp_parse_try(p, "of") ||
+    return !pwsp_parse_try_of_view(p, "of") ||
            (pwsp_parse_extent(p, &view->rows) && pwsp_parse_expect(p, "x") &&
             pwsp_parse_extent(p, &view->cols));
 }

@@ -173,8 +173,9 @@ check() {
     step "models: spin explores them, and finds the faults that are seeded in them"
     ls tests/models/*.pml | xargs -P "$JOBS" -n 1 sh tests/models_test.sh
 
-    step "the examples: options, bad input, decode_batch's bits for 1, 2 and 4 threads"
-    make -s -j"$JOBS" BUILD="$BUILD" examples
+    step "the examples: options, bad input, decode_batch's bits for 1, 2 and 4 threads; saved and loaded"
+    make -s -j"$JOBS" BUILD="$BUILD" examples saved
+    job saved_examples EXAMPLES="$BUILD/saved" sh tests/examples_test.sh
     examples "$BUILD"
 }
 

@@ -181,6 +181,109 @@ static void parse__says_where_an_error_is(void **state) {
     ptowsp_context_destroy(context);
 }
 
+// Any name may be a word of the grammar: "@a" to "@w" are names, of which one at a time is such a
+// word, in quotes here, and as the library prints it afterwards.
+static const char name_text[] =
+    "module @a\n"
+    "axis @b dynamic\n"
+    "axis @c ragged i32\n"
+    "axis @d plan\n"
+    "axis @d plan, its lanes\n"
+    "axis @e sparse\n"
+    "symbol @f\n"
+    "array @g i32\n"
+    "tensor @h i64 [?, 4, 8] l2\n"
+    "kernel @i(axes 1, in @j i64 ? x 8, inout @k i64 ? x 8, @l u64) mix, 7 cycles, time only\n"
+    "kernel f(axes 0, in b i64 1 x 8, in @u i64 1 x 8, in @v i64 1 x 8, @w u64) cube, 7 cycles, "
+    "time only\n"
+    "workload @m(@n i64)\n"
+    "  task f() b = @h[0] @u = @h[@n] at (@n, 0) @v = @h[@n] at (1, 2) up to 1 rows @w = 2u tag @o "
+    "= "
+    "1u\n"
+    "  when @n > @g[@n]\n"
+    "    task @i(@n) @j = @h[@n] of 1 x 8 @k = @h[@n] at (@n, 2) up to @n rows of edge x 8 @l = 1u "
+    "tag @o = 2u as node 9\n"
+    "    task @i(@n) @j = @h[@n] of 1 x 8 @k = @h[@n] of 1 x 8 @l = u64(@n) tag @o = 2u after node "
+    "9\n"
+    "workload main\n"
+    "  parallel @p in lanes of @d\n"
+    "    parallel u in @d[@p]\n"
+    "      for_each v in @c[@p]\n"
+    "        call @m(@p < 3 ? size(@b) : @c[@p])\n"
+    "  select w in @e[0]\n"
+    "    call @m(entry(w))\n"
+    "  pipeline @q\n"
+    "    channel @r depth 2 latency @f * 2u\n"
+    "    event done\n"
+    "    process @s replicas @p in @b produces @r, done\n"
+    "      send @r(@p)\n"
+    "      close @r\n"
+    "      record done\n"
+    "    process end consumes @r, done\n"
+    "      consume @t from @r\n"
+    "        slot_set 1 = @t\n"
+    "        slot_load 2 = @h[@t] at (1, 0) of 1 x 8 element (0, 3)\n"
+    "      wait done\n";
+
+enum { NAME_COUNT = 23 };
+
+static size_t write_names(char *text, int chosen, const char *word) {
+    size_t length = 0;
+    for (const char *at = name_text; *at; at++) {
+        const int name = *at == '@' ? *++at - 'a' : NAME_COUNT;
+        length += (size_t)(name == NAME_COUNT ? sprintf(text + length, "%c", *at)
+                           : name == chosen   ? sprintf(text + length, "\"%s\"", word)
+                                              : sprintf(text + length, "name_%d", name));
+    }
+    return length;
+}
+
+static void parse__takes_words_of_the_grammar_as_names(void **state) {
+    (void)state;
+    static const char *const words[] = {
+        "module",   "axis",     "dynamic",   "ragged",    "sparse",    "plan",     "merges",
+        "lanes",    "of",       "its",       "symbol",    "array",     "tensor",   "transient",
+        "global",   "l2",       "kernel",    "axes",      "in",        "out",      "inout",
+        "x",        "edge",     "at",        "up",        "to",        "rows",     "columns",
+        "tag",      "after",    "as",        "node",      "cycles",    "time",     "only",
+        "a",        "cube",     "vector",    "mix",       "machine",   "workload", "parallel",
+        "for_each", "select",   "when",      "otherwise", "combine",   "sequence", "task",
+        "call",     "slot_set", "slot_load", "element",   "pipeline",  "event",    "channel",
+        "depth",    "latency",  "process",   "replicas",  "consumes",  "produces", "consume",
+        "receive",  "from",     "send",      "close",     "record",    "wait",     "true",
+        "false",    "min",      "max",       "i64",       "u64",       "bool",     "f32",
+        "size",     "entry",    "slot_u64",  "slot_i64",  "slot_bool", "slots",    "program",
+        "schedule", "task.b",   "task.args", "task.tag",  "1",         "1u",       "=",
+        "a b"};
+    ptowsp_context *context;
+    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
+        for (int name = 0; name < NAME_COUNT; name++) {
+            ptowsp_module *module, *read;
+            const size_t length = write_names(printed, name, words[w]);
+            ptowsp_status status =
+                ptowsp_module_parse(context, printed, length, NULL, &module, NULL);
+            if (status != PTOWSP_OK) {
+                print_error("%c is %s: %s\n", 'a' + name, words[w],
+                            ptowsp_context_error(context).text);
+            }
+            assert_int_equal(status, PTOWSP_OK);
+            size_t size = print_module(module, printed);
+            status = ptowsp_module_parse(context, printed, size, NULL, &read, NULL);
+            if (status != PTOWSP_OK) {
+                print_error("%c is %s: printed, %s\n", 'a' + name, words[w],
+                            ptowsp_context_error(context).text);
+            }
+            assert_int_equal(status, PTOWSP_OK);
+            print_module(read, again);
+            assert_string_equal(again, printed);
+            ptowsp_module_destroy(read);
+            ptowsp_module_destroy(module);
+        }
+    }
+    ptowsp_context_destroy(context);
+}
+
 static void parse__refuses_deep_nesting(void **state) {
     (void)state;
     ptowsp_context *context;
@@ -258,6 +361,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parse__gives_the_module_and_the_program_that_were_printed),
         cmocka_unit_test(parse__says_where_an_error_is),
+        cmocka_unit_test(parse__takes_words_of_the_grammar_as_names),
         cmocka_unit_test(parse__refuses_deep_nesting),
         cmocka_unit_test(parse__survives_any_refused_allocation_and_any_mutation),
     };
