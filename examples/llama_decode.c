@@ -14,9 +14,8 @@
 //      the plan of memory   its peak is known before the step runs; compared with memory for each
 //                           tensor, allocated and freed around each step
 //
-// Results are compared with double precision, and must be the same to the bit either way. First
-// options: --time measures steps, --memory FILE draws the block of the largest batch as SVG, --save
-// FILE saves the program, and --load FILE runs a saved one: its fingerprints are the same.
+// Results are compared with double precision, and must be the same to the bit either way. A saved
+// program that is loaded has the same fingerprints.
 
 #include "ptowsp.h"
 
@@ -309,9 +308,9 @@ static setup_matrix *weight_make(model *d, const char *name, int64_t rows, int64
 }
 
 // With a path, the program is the one that was saved there.
-static void model_make(model *d, bool is_transient, const char *path, int argc, char **argv) {
+static void model_make(model *d, bool is_transient, const char *path, uint64_t thread_count) {
     memset(d, 0, sizeof *d);
-    setup_create(&d->s, argc, argv);
+    setup_create_threads(&d->s, thread_count);
     d->is_transient = is_transient;
     d->batch = ptowsp_axis_dynamic(d->s.module, "batch");
     d->x = setup_dynamic_make(&d->s, "x", PTOWSP_F32, BATCH_MAX, DIM, true, false);
@@ -457,45 +456,38 @@ static bool compare(model *planned, model *alone, int64_t batch, bool is_timed) 
     return is_same && error < ALLOWED;
 }
 
+static const char help_text[] =
+    "Decodes a token for each of 24, 16 and 1 requests, with the memory of transients shared and "
+    "not.\n"
+    "  --threads N    lanes that run kernels, 1 to 64 (1); what is printed is the same for all\n"
+    "  --time         measure steps\n"
+    "  --memory FILE  draw the block of memory of the largest batch as SVG\n"
+    "  --save FILE    save the program\n"
+    "  --load FILE    run a saved program\n";
+
 int main(int argc, char **argv) {
-    static const char flags[][9] = {"--memory", "--save", "--load"};
-    enum { FLAGS = sizeof flags / sizeof flags[0] };
-    const char *paths[FLAGS] = {NULL};  // as in flags
+    uint64_t thread_count = 1;
+    const char *memory_path = NULL, *save_path = NULL, *load_path = NULL;
     bool is_timed = false;
-    while (argc > 1) {
-        size_t i = 0;
-        while (i < FLAGS && strcmp(argv[1], flags[i]) != 0) {
-            i++;
-        }
-        if (i == FLAGS && strcmp(argv[1], "--time") != 0) {
-            break;
-        }
-        int count = i < FLAGS ? 2 : 1;
-        if (argc <= count) {
-            fprintf(stderr, "llama_decode: %s FILE\n", flags[i]);
-            return 2;
-        }
-        if (i < FLAGS) {
-            paths[i] = argv[2];
-        } else {
-            is_timed = true;
-        }
-        argc -= count;
-        memmove(argv + 1, argv + 1 + count, (size_t)(argc - 1) * sizeof *argv);
-    }
+    const command_option numbers[] = {{"--threads", &thread_count, NULL, 1, 64}};
+    const command_text texts[] = {
+        {"--memory", &memory_path}, {"--save", &save_path}, {"--load", &load_path}};
+    const command_flag flags[] = {{"--time", &is_timed}};
+    const command_options options = {numbers, 1, texts, sizeof texts / sizeof *texts, flags, 1};
+    command_parse_all(argc, argv, help_text, &options);
     model planned, alone;
-    model_make(&planned, true, paths[2], argc, argv);
-    model_make(&alone, false, NULL, argc, argv);
-    if (paths[1]) {
-        save(&planned, paths[1]);
+    model_make(&planned, true, load_path, thread_count);
+    model_make(&alone, false, NULL, thread_count);
+    if (save_path) {
+        save(&planned, save_path);
     }
     printf("a decode step of %d layers, %d wide, %d heads, %d hidden\n", LAYERS, DIM, HEADS,
            HIDDEN);
     const ptowsp_text out = {write_text, stdout};
     ptowsp_kernel_explain(planned.s.module, planned.project, NULL, out);
     bool is_good = compare(&planned, &alone, BATCH_MAX, is_timed);
-    if (paths[0]) {
-        draw(&planned, paths[0]);
+    if (memory_path) {
+        draw(&planned, memory_path);
     }
     is_good = compare(&planned, &alone, SMALL, is_timed) && is_good;
     is_good = compare(&planned, &alone, 1, is_timed) && is_good;

@@ -170,7 +170,7 @@ good llama_decode --memory "$DIR/memory.svg" --time
 says "a step takes"
 grep -q "<title>g: 12288 bytes at" "$DIR/memory.svg" || fail "llama_decode: no picture of memory"
 bad "/nowhere/memory.svg cannot be written" llama_decode --memory /nowhere/memory.svg
-bad "--memory FILE" llama_decode --memory
+bad "--memory takes a text" llama_decode --memory
 # A saved program does the same, by its fingerprints.
 good llama_decode --save "$DIR/llama.saved"
 rows 3 "program [0-9a-f]*, results [0-9a-f]*$"
@@ -181,7 +181,7 @@ sed 's/heads/heeds/' "$DIR/llama.saved" > "$DIR/llama.wrong"
 bad "$DIR/llama.wrong: load: damaged: the checksum is " llama_decode --load "$DIR/llama.wrong"
 bad "/nowhere/saved cannot be written" llama_decode --save /nowhere/saved
 bad "/nowhere/saved cannot be read" llama_decode --load /nowhere/saved
-bad "--load FILE" llama_decode --load
+bad "--load takes a text" llama_decode --load
 good topk
 says "the best 8 of up to 256 candidates, 40 requests" "wrong are 0, 0 allowed: good"
 rows 1 "unit *40 tasks"

@@ -15,7 +15,9 @@ static const char help_text[] =
     "Prints what it computes, and how far it is off.\n"
     "  --threads N   lanes that run kernels, 1 to 64 (1); what is printed is the same for all\n";
 
-static void create(setup *s) {
+void setup_create_threads(setup *s, uint64_t thread_count) {
+    memset(s, 0, sizeof *s);
+    s->thread_count = thread_count;
     s->random = 1;
     ptowsp_context_desc desc = {.lane_count = (uint32_t)s->thread_count};
     desc.threads = s->thread_count > 1 ? PTOWSP_THREADS_OWN : PTOWSP_THREADS_SERIAL;
@@ -23,18 +25,15 @@ static void create(setup *s) {
     command_check(s->context, ptowsp_module_create(s->context, NULL, &s->module));
 }
 
-void setup_create_serial(setup *s) {
-    memset(s, 0, sizeof *s);
-    s->thread_count = 1;
-    create(s);
+void setup_create(setup *s, int argc, char **argv) {
+    uint64_t thread_count = 1;
+    const command_option options[] = {{"--threads", &thread_count, NULL, 1, 64}};
+    command_parse(argc, argv, help_text, options, sizeof options / sizeof *options);
+    setup_create_threads(s, thread_count);
 }
 
-void setup_create(setup *s, int argc, char **argv) {
-    memset(s, 0, sizeof *s);
-    s->thread_count = 1;
-    const command_option options[] = {{"--threads", &s->thread_count, NULL, 1, 64}};
-    command_parse(argc, argv, help_text, options, sizeof options / sizeof *options);
-    create(s);
+void setup_create_serial(setup *s) {
+    setup_create_threads(s, 1);
 }
 
 void setup_destroy(setup *s) {

@@ -38,7 +38,8 @@ typedef struct setup {
 // Creates a context and a module; whatever fails, here and below, ends the program with its text.
 // The program has the options --threads and --help.
 void setup_create(setup *s, int argc, char **argv);
-void setup_create_serial(setup *s);  // without options, on one lane
+void setup_create_threads(setup *s, uint64_t thread_count);  // whose options are read already
+void setup_create_serial(setup *s);                          // without options, on one lane
 void setup_destroy(setup *s);
 
 // Declares a tensor of rank 2 and allocates its memory, all zero. The pointer lives with the setup.
