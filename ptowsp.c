@@ -12365,17 +12365,24 @@ PWSP_INTERNAL uint32_t pwsp_exprs_operator(pwsp_exprs *exprs, const pwsp_memory 
     return pwsp_exprs_add(exprs, memory, &node);
 }
 
-PWSP_INTERNAL void pwsp_name_print(const char *name, ptowsp_text text) {
+// A name and what is right before it: one word, of which texts have at most PTOWSP_NAME_MAX
+// characters, or the name in quotes.
+static void pwsp_name_print_behind(const char *before, const char *name, ptowsp_text text) {
     // Words that stand where a name may stand, but mean something else there.
     static const char reserved[][12] = {"true", "false", "slot_u64", "slot_i64", "slot_bool", ""};
-    bool is_word = name[0] < '0' || name[0] > '9';
+    bool is_word =
+        (name[0] < '0' || name[0] > '9') && strlen(before) + strlen(name) <= PTOWSP_NAME_MAX;
     for (uint32_t i = 0; is_word && name[i] != '\0'; i++) {
         is_word = pwsp_name_is_word_part(name[i]);
     }
     for (uint32_t i = 0; is_word && reserved[i][0] != '\0'; i++) {
         is_word = strcmp(name, reserved[i]) != 0;
     }
-    pwsp_text_format(text, is_word ? "%s" : "\"%s\"", name);
+    pwsp_text_format(text, is_word ? "%s%s" : "%s\"%s\"", before, name);
+}
+
+PWSP_INTERNAL void pwsp_name_print(const char *name, ptowsp_text text) {
+    pwsp_name_print_behind("", name, text);
 }
 
 static void pwsp_exprs_print_const(const pwsp_expr_node *node, ptowsp_text text) {
@@ -12410,10 +12417,7 @@ static bool pwsp_exprs_print_leaf(const pwsp_exprs *exprs, const pwsp_expr_node 
     case PWSP_EXPR_SLOT_U64: pwsp_text_format(text, "slot_u64[%u]", node->a); return true;
     case PWSP_EXPR_SLOT_I64: pwsp_text_format(text, "slot_i64[%u]", node->a); return true;
     case PWSP_EXPR_SLOT_BOOL: pwsp_text_format(text, "slot_bool[%u]", node->a); return true;
-    case PWSP_EXPR_TASK_VARIABLE:
-        pwsp_text_format(text, "task.");
-        pwsp_name_print(node->name, text);
-        return true;
+    case PWSP_EXPR_TASK_VARIABLE: pwsp_name_print_behind("task.", node->name, text); return true;
     case PWSP_EXPR_TASK_ARG: pwsp_text_format(text, "task.args[%u]", node->a); return true;
     case PWSP_EXPR_TASK_TAG:
         pwsp_text_format(text, "task.tag(");

@@ -202,8 +202,20 @@ static void save__keys_have_names_of_any_kind(void **state) {
     (void)state;
     test_memory memory;
     ptowsp_context *context = context_make(&memory);
-    static const char *const names[] = {"i",   "args",  "tag",      "task.x", "a b",
-                                        "a.b", "task.", "slot_u64", "true",   "min"};
+    static const char *const names[] = {
+        "i",
+        "args",
+        "tag",
+        "task.x",
+        "a b",
+        "a.b",
+        "task.",
+        "slot_u64",
+        "true",
+        "min",
+        "fifty_eight_characters_which_with_the_word_before_are_63__",
+        "fifty_nine_characters_which_with_the_word_before_are_more__",
+        "sixty_three_characters_which_is_as_many_as_names_may_have______"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         ptowsp_program *program, *loaded;
         ptowsp_module *module;
