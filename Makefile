@@ -85,12 +85,13 @@ $(BUILD)/libtested.a: $(TESTED)
 
 TEST_LIBS = $(LDFLAGS) -pthread -lcmocka -lm -ldl
 
-# What tests say is compiled plainly, which takes a fifth of the time; the shim's instructions, which
-# are in their tests, and slow references as the library is.
+# What tests say is compiled plainly, which takes a fifth of the time; what is computed by the shim's
+# instructions, which are in their tests, and slow references as the library is.
 TEST_LEVEL ?= -O0
 $(BUILD)/tests/isa_%.o $(addprefix $(BUILD)/tests/,$(addsuffix _test.o,deps list_verify list_loops dtype attention_kernel \
     attention_plan attention_random attention_steps_random attention_invariant \
     moe_units moe_place)): TEST_LEVEL =
+$(addprefix $(BUILD)/tests/isa_,$(addsuffix _test.o,cost face faults fifo kernels map)): TEST_LEVEL = -O0
 
 $(BUILD)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
@@ -146,22 +147,27 @@ SAMPLE := $(patsubst tests/%.cpp,$(BUILD)/tests/%.o,$(wildcard tests/npu_sample/
 $(SAMPLE) $(BUILD)/tests/npu_runtime_test.o: TREE_PATHS += -Itests/npu_sample
 $(BUILD)/npu_runtime_test: $(SAMPLE)
 
-# Trees are built without optimisation, with the system's headers precompiled. What is the same in all
-# of them is compiled for the first, a pipeline, and its objects are given to the tests.
-TREE_OPTIONS := -O0 -include $(abspath $(BUILD))/npu/system.h
+# Trees are built without optimisation, with precompiled headers, which the text of the first has, a
+# pipeline. What is the same in all of them is compiled for that one, and its objects are given to the
+# tests.
+TREE_OPTIONS := -O0 -include $(abspath $(BUILD))/npu/headers.h
+FIRST_TREE    = NPU_EQUAL_COUNT=1 NPU_EQUAL_JOBS=1 NPU_EQUAL_KIND=pipelines $(1) \
+    $(abspath $(BUILD))/npu_equal_test > $@.log 2>&1 || cat $@.log
 TREE_FLAGS   := $(shell sed -n '/define NPU_FLAGS/,/"$$/s/.*"\(.*\)"$$/\1/p' src/npu/npu_build.h)
 TREE_TESTS   := $(patsubst %,$(BUILD)/npu_%_test.passed,equal error execute loop_tree oracle \
     oracle_pipeline own plan transient)
 
-$(BUILD)/npu/system.h.gch: tests/npu_system.h
-	@mkdir -p $(@D)
-	cp $< $(@D)/system.h
-	$(CXX) $(TREE_FLAGS) -O0 -x c++-header $(@D)/system.h -o $@
+$(BUILD)/npu/headers.h.gch: tests/npu_headers.h $(BUILD)/npu_equal_test
+	@mkdir -p $(@D)/text
+	@$(call FIRST_TREE,NPU_EQUAL_TREES=$(abspath $(@D))/text)
+	cp $< $(@D)/headers.h
+	cd $(@D)/text/* && $(CXX) $(TREE_FLAGS) -O0 $(addprefix -I,include aicpu aicore host) \
+	    -x c++-header $(abspath $(@D))/headers.h -o $(abspath $@)
 
-$(BUILD)/npu/first: $(BUILD)/npu_equal_test $(BUILD)/npu/system.h.gch
+$(BUILD)/npu/first: $(BUILD)/npu/headers.h.gch
 	@mkdir -p -m 700 $(@D)/cache
-	@NPU_EQUAL_COUNT=1 NPU_EQUAL_JOBS=1 NPU_EQUAL_KIND=pipelines NPU_EQUAL_OPTIONS='$(TREE_OPTIONS)' \
-	    PTOWSP_TEST_OBJECTS= PTOWSP_TEST_CACHE=$(abspath $(@D))/cache $(abspath $<) > $@.log 2>&1 || cat $@.log
+	@$(call FIRST_TREE,NPU_EQUAL_OPTIONS='$(TREE_OPTIONS)' PTOWSP_TEST_OBJECTS= \
+	    PTOWSP_TEST_CACHE=$(abspath $(@D))/cache)
 	@touch $@
 
 $(TREE_TESTS): $(BUILD)/npu/first

@@ -309,7 +309,7 @@ static void deps__a_task_waits_for_what_comparing_all_bytes_finds(void **state) 
     uint64_t seed = test_seed();
     world *w = (world *)malloc(sizeof *w);
     assert_non_null(w);
-    for (uint32_t sample = 0; TEST_ROUNDS(sample, 400); sample++) {
+    for (uint32_t sample = 0; TEST_ROUNDS(sample, 130); sample++) {
         uint64_t random = seed + sample;
         if (sample % 100 == 0) {
             print_message("sample %u\n", (unsigned)sample);

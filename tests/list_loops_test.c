@@ -180,7 +180,7 @@ static void loops__random_lists_are_proved_and_judged_good(void **state) {
     (void)state;
     uint64_t random = test_seed();
     uint32_t rotating = 0, flags = 0;
-    for (int i = 0; TEST_ROUNDS(i, 60); i++) {
+    for (int i = 0; TEST_ROUNDS(i, 20); i++) {
         built b;
         random_loops(&b, &random, 14);
         finish(&b);

@@ -467,7 +467,7 @@ static void waits__some_lists_run_at_thousands_of_speeds(void **state) {
 static void waits__random_lists_that_run_out_of_events(void **state) {
     (void)state;
     uint64_t random = test_seed(), flags = 0, alls = 0;
-    for (int n = 0; TEST_ROUNDS(n, 100); n++) {
+    for (int n = 0; TEST_ROUNDS(n, 35); n++) {
         built b;
         built_init(&b, (ptoisa_family)(n % 2));
         uint32_t t[40];
@@ -506,7 +506,7 @@ static void waits__random_lists_that_run_out_of_events(void **state) {
 static void waits__random_lists_that_cross(void **state) {
     (void)state;
     uint64_t random = test_seed(), flags = 0, alls = 0;
-    for (int n = 0; TEST_ROUNDS(n, 200); n++) {
+    for (int n = 0; TEST_ROUNDS(n, 70); n++) {
         built b;
         built_init(&b, (ptoisa_family)(n % 2));
         uint32_t tiles[2][16], counts[2];

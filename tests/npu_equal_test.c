@@ -194,7 +194,7 @@ int main(void) {
     static struct CMUnitTest tests[2 * PROGRAM_MAX];
     static unsigned numbers[PROGRAM_MAX];
     unsigned first = (unsigned)npu_number_of("NPU_EQUAL_FIRST", 0);
-    unsigned count = (unsigned)npu_number_of("NPU_EQUAL_COUNT", PROGRAMS);
+    unsigned count = (unsigned)npu_number_of("NPU_EQUAL_COUNT", test_share(PROGRAMS));
     const char *kind = getenv("NPU_EQUAL_KIND");
     size_t test_count = 0;
     count = count > PROGRAM_MAX ? PROGRAM_MAX : count;

@@ -15,9 +15,7 @@
 #include <unistd.h>
 #include <vector>
 
-extern "C" {
-#include <cmocka.h>
-}
+#include "test.h"
 #undef fail  // a name of ours
 
 #include "wsp_expand.h"
@@ -37,14 +35,10 @@ namespace {
 
 // -- random numbers -------------------------------------------------------------------------------
 
-// SplitMix64 (Steele, Lea and Flood 2014).
 struct Random {
     uint64_t state;
     uint64_t next() {
-        uint64_t z = (state += UINT64_C(0x9e3779b97f4a7c15));
-        z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-        z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-        return z ^ (z >> 31);
+        return test_random(&state);
     }
     uint32_t below(uint32_t count) {
         return static_cast<uint32_t>(next() % count);
@@ -53,20 +47,6 @@ struct Random {
         return below(count) == 0;
     }
 };
-
-uint64_t test_seed() {
-    const char *text = getenv("PTOWSP_SEED");
-    const uint64_t seed = text ? strtoull(text, nullptr, 0) : 20261121;
-    print_message("seed %llu (set PTOWSP_SEED to change it)\n",
-                  static_cast<unsigned long long>(seed));
-    return seed;
-}
-
-// PTOWSP_RUNS scales the number of random runs.
-uint32_t run_count(uint32_t usual) {
-    const char *text = getenv("PTOWSP_RUNS");
-    return text ? static_cast<uint32_t>(strtoul(text, nullptr, 0)) : usual;
-}
 
 // -- random programs: memory ----------------------------------------------------------------------
 
@@ -581,7 +561,7 @@ uint64_t run_once(uint64_t seed, uint64_t how, bool has_failures) {
 
 void random__tasks_leave_memory_as_if_one_had_run_after_another(void **) {
     Random random = {test_seed()};
-    for (uint32_t i = 0; i < run_count(2000); i++) {
+    for (uint32_t i = 0; TEST_ROUNDS(i, 600); i++) {
         alarm(60);  // nothing hangs
         const uint64_t seed = random.next(), how = random.next(), other = random.next();
         // Whatever the threads and rings, the makespan is one.
@@ -693,7 +673,7 @@ Failure run_late(Random &random, uint32_t thread_count, int32_t task_count, Slow
 
 void blocks__each_core_has_a_part_of_a_task_of_mix(void **) {
     Random random = {test_seed()};
-    for (uint32_t i = 0; i < run_count(300); i++) {
+    for (uint32_t i = 0; TEST_ROUNDS(i, 100); i++) {
         alarm(60);
         SlowCore cores[8];
         const uint32_t core_count = 3 + random.below(6);  // 1 or 2 blocks, and vector cores behind
@@ -731,7 +711,7 @@ void time_limit__names_the_core_and_what_it_has_not_ended(void **) {
 
 void random__the_first_failure_in_program_order_decides(void **) {
     Random random = {test_seed() + 1};
-    for (uint32_t i = 0; i < run_count(2000); i++) {
+    for (uint32_t i = 0; TEST_ROUNDS(i, 600); i++) {
         alarm(60);
         const uint64_t seed = random.next(), how = random.next();
         run_once(seed, how, true);

@@ -1,6 +1,6 @@
 // The scenes of another test of kernels, as emitted C++ against the library. That test is included
 // and runs as ever; kernels that it makes are kept, one in KEEP_EVERY and KEEP_MAX at most for each
-// machine, and compared (npu_kernel_compare.h).
+// machine, or a share of these (test_share), and compared (npu_kernel_compare.h).
 //
 //      #define KEEP_EVERY 7
 //      #define KEEP_MAX   60

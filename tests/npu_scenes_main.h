@@ -13,7 +13,8 @@ static bool scenes_keep(const kt *t) {
     static uint32_t number;
     bool is_a5 = t->config.machine && t->config.machine->family == PTOWSP_FAMILY_A5;
     batch *b = &scenes_batches[is_a5];
-    if (number++ % KEEP_EVERY != 0 || b->count >= KEEP_MAX) {
+    uint32_t share = (uint32_t)test_share(KEEP_MAX);
+    if (number++ % (KEEP_EVERY * KEEP_MAX / share) != 0 || b->count >= share) {
         return false;
     }
     b->is_a5 = is_a5;

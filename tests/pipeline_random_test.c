@@ -7,7 +7,7 @@
 #include "pipeline_random.h"
 
 // Fewer where every access is checked.
-enum { PIPELINES = LANE_IS_CHECKED ? 1000 : 12000 };
+enum { PIPELINES = LANE_IS_CHECKED ? 1000 : 4000 };
 
 // -- the reference, on paper ----------------------------------------------------------------------
 

@@ -75,7 +75,7 @@ static void build(sample *s) {
 static void prefix__trees_are_what_all_pairs_say(void **state) {
     (void)state;
     const uint64_t seed = test_seed();
-    for (uint64_t i = 0; i < test_rounds(30000); i++) {
+    for (uint64_t i = 0; i < test_rounds(10000); i++) {
         sample s;
         sample_make(&s, seed + i * 7919, REQUESTS);
         s.tree.is_ordered = i % 4 == 0;
@@ -114,7 +114,7 @@ static void prefix__decisions_are_the_best_of_all_choices(void **state) {
     (void)state;
     const uint64_t seed = test_seed();
     uint64_t shared_nodes = 0, tried = 0, partial = 0;
-    for (uint64_t i = 0; i < test_rounds(30000); i++) {
+    for (uint64_t i = 0; i < test_rounds(10000); i++) {
         sample s;
         sample_make(&s, seed + i * 104729, REQUESTS);
         build(&s);
@@ -490,7 +490,7 @@ static void prefix__plans_compute_what_flat_plans_do(void **state) {
     uint64_t shared = 0, joins = 0, same_bits = 0;
     ptowsp_context_desc desc = test_lanes_desc(3);
     assert_int_equal(ptowsp_context_create(&desc, &threads), PTOWSP_OK);
-    for (uint64_t i = 0; i < test_rounds(20000); i++) {
+    for (uint64_t i = 0; i < test_rounds(7000); i++) {
         sample s;
         sample_make(&s, seed + i * 15485863, REQUESTS);
         s.tree.is_ordered = i % 5 == 0;
@@ -537,7 +537,7 @@ static void prefix__plans_compute_what_flat_plans_do(void **state) {
 static void prefix__plans_of_many_trees_pass_their_check(void **state) {
     (void)state;
     const uint64_t seed = test_seed();
-    for (uint64_t i = 0; i < test_rounds(100000); i++) {
+    for (uint64_t i = 0; i < test_rounds(35000); i++) {
         sample s;
         sample_make(&s, seed + i * 32452843, REQUESTS);
         build(&s);

@@ -788,7 +788,8 @@ static void ranks__a_rank_that_does_not_answer_is_an_error(void **state) {
 // -- processes ------------------------------------------------------------------------------------
 
 // A child: exits with 0 when all went well, 1 after an error of another rank, 2 for wrong results.
-static int child_main(ptowsp_hub *hub, uint32_t rank, uint32_t count, uint32_t rounds) {
+static int child_main(ptowsp_hub *hub, uint32_t rank, uint32_t count, uint32_t rounds,
+                      uint64_t time_limit_ns) {
     ptowsp_context *context = NULL;
     if (ptowsp_context_create(NULL, &context) != PTOWSP_OK) {
         return 3;
@@ -798,7 +799,7 @@ static int child_main(ptowsp_hub *hub, uint32_t rank, uint32_t count, uint32_t r
     desc.rank = rank;
     desc.rank_count = count;
     desc.transport = ptowsp_hub_transport(hub, rank);
-    desc.time_limit_ns = UINT64_C(300000000);
+    desc.time_limit_ns = time_limit_ns;
     ptowsp_ranks *ranks = NULL;
     ptowsp_status status = ptowsp_ranks_create(context, &desc, &ranks);
     ptowsp_collective c;
@@ -827,13 +828,14 @@ static int child_main(ptowsp_hub *hub, uint32_t rank, uint32_t count, uint32_t r
                                                                         : 3;
 }
 
-static void start_children(ptowsp_hub *hub, pid_t *pids, uint32_t count, uint32_t rounds) {
+static void start_children(ptowsp_hub *hub, pid_t *pids, uint32_t count, uint32_t rounds,
+                           uint64_t time_limit_ns) {
     fflush(NULL);
     for (uint32_t i = 0; i < count; i++) {
         pids[i] = fork();
         assert_true(pids[i] >= 0);
         if (pids[i] == 0) {
-            _exit(child_main(hub, i, count, rounds));
+            _exit(child_main(hub, i, count, rounds, time_limit_ns));
         }
     }
 }
@@ -843,7 +845,7 @@ static void ranks__processes_share_a_hub(void **state) {
     ptowsp_context *context = context_of(NULL);
     ptowsp_hub *hub = hub_of(context, 4, 64, true);
     pid_t pids[4];
-    start_children(hub, pids, 4, 50);
+    start_children(hub, pids, 4, 50, UINT64_C(60000000000));
     for (uint32_t i = 0; i < 4; i++) {
         int code = -1;
         assert_int_equal(waitpid(pids[i], &code, 0), pids[i]);
@@ -861,7 +863,7 @@ static void ranks__when_a_process_is_killed_all_others_end(void **state) {
         ptowsp_hub *hub = hub_of(context, 4, 64, true);
         pid_t pids[4];
         const uint32_t victim = (uint32_t)(test_random(&seed) % 4);
-        start_children(hub, pids, 4, UINT32_MAX);
+        start_children(hub, pids, 4, UINT32_MAX, UINT64_C(300000000));
         nap(test_random(&seed) % 30);
         kill(pids[victim], SIGKILL);
         const uint64_t killed = ptowsp_clock_ns();

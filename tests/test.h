@@ -34,7 +34,8 @@ static inline uint64_t test_seed(void) {
     return seed;
 }
 
-// Rounds of random tests: PTOWSP_SCALE from the environment is a percentage of those in the source.
+// Rounds of random tests: PTOWSP_SCALE from the environment is a percentage of those in the source,
+// which are what every change passes. A release passes 300.
 static inline uint64_t test_percent(void) {
     static uint64_t percent;
     if (!percent) {
@@ -51,6 +52,12 @@ static inline uint64_t test_rounds(uint64_t count) {
 }
 
 #define TEST_ROUNDS(i, count) ((i) < (__typeof__(i))test_rounds(count))
+
+// How many of `count` cases that are alike and slow: a third, and all of them at a scale of 300.
+static inline uint64_t test_share(uint64_t count) {
+    uint64_t share = count * test_percent() / 300;
+    return share == 0 ? 1 : share < count ? share : count;
+}
 
 // What the rounds together must have met, which fewer of them need not.
 #define assert_met(condition) assert_true(test_percent() < 100 || (condition))

@@ -6,7 +6,7 @@
 
 #include "workload_sample.h"
 
-enum { PROGRAMS = LANE_IS_CHECKED ? 30 : 100, SCHEDULES = 6 };
+enum { PROGRAMS = LANE_IS_CHECKED ? 30 : 40, SCHEDULES = 6 };
 
 typedef struct tally {
     lane_fleet fleet;

@@ -338,14 +338,14 @@ static void workload_memory__growing_may_fail_in_the_middle_of_a_run(void **stat
     (void)state;
     for (int which = 0; which < FAMILY_COUNT; which++) {
         fixture f;
-        make_wide(&f, which, 4096, 2000);
+        make_wide(&f, which, 4096, 1000);
         assert_int_equal(time_wide(&f, true), PTOWSP_OK);
         ptowsp_cycles makespan = ptowsp_run_result(f.run)->makespan_cycles;
         size_t failed = 0;
         for (bool is_done = false; !is_done; failed += !is_done) {
             ptowsp_run_destroy(f.run);
             assert_int_equal(ptowsp_run_create(f.context, f.program, &f.run), PTOWSP_OK);
-            assert_int_equal(bind_wide(&f, 2000), PTOWSP_OK);
+            assert_int_equal(bind_wide(&f, 1000), PTOWSP_OK);
             f.memory.refuse_at = f.memory.allocations + failed + 1;
             ptowsp_status status = time_wide(&f, true);
             f.memory.refuse_at = 0;
@@ -458,7 +458,7 @@ static void workload_memory__a_run_grows_with_its_window_and_not_with_its_tasks(
         for (int w = 0; w < 2; w++) {
             // with a large window it takes some time until the map of regions is swept
             size_t few = bytes_after(families[i], windows[w], w == 0 ? 10000 : 50000);
-            size_t many = bytes_after(families[i], windows[w], 1000000);
+            size_t many = bytes_after(families[i], windows[w], 300000);
             print_message("family %d, window %u: %zu bytes, %zu bytes\n", families[i], windows[w],
                           few, many);
             assert_int_equal(few, many);
