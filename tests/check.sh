@@ -110,19 +110,18 @@ run_tsan() {
 
 # -- what every change passes ---------------------------------------------------------------------
 
-check() {
-    step "amalgamation: generated files match src/, and the script refuses what it should"
-    tools/amalgamate.sh --check
-    sh tests/amalgamate_test.sh
-    sh tests/map_test.sh
-
-    step "formatting"
-    clang-format --dry-run -Werror ptowsp.h \
-        $(find src tests examples bench \( -name '*.[ch]' -o -name '*.cpp' \) ! -path 'tests/golden/*')
-    ! grep -nP '[^\x00-\x7f]' ptowsp.h ptowsp.c ptowsp_npu_emit.c $(find src -type f) ||
-        fail "the library's files are ASCII"
-
-    step "warnings, by syntax: library and emitter as C and C++, their options, each file alone, examples"
+# What needs no library that is built, beside building it; the longest first, as all share the processors.
+alone() {
+    task make -s BUILD="$BUILD" CC=gcc  # the two files, as users compile them: gcc -O2
+    job parts COMPILERS=gcc sh tests/parts_test.sh
+    for model in tests/models/*.pml; do
+        job "$(basename "$model")" sh tests/models_test.sh "$model"
+    done
+    job amalgamate sh tests/amalgamate_test.sh
+    job compile_fail sh tests/compile_fail.sh gcc clang
+    job formatting sh tests/formatting_test.sh
+    job map sh tests/map_test.sh
+    job header sh tests/header_test.sh
     for file in ptowsp.c ptowsp_npu_emit.c; do
         task gcc -std=c17 $WC -fsyntax-only $file
         task clang -std=gnu11 $WC -fsyntax-only $file
@@ -138,52 +137,38 @@ check() {
         task clang -std=c11 $WC -fsyntax-only -I. -Iexamples "$file"
     done
     run_tasks
-
-    step "the two files, compiled as users do: gcc -O2"
-    make -s -j"$JOBS" BUILD="$BUILD" CC=gcc
-
-    step "packaging, parts, header, README, what must not compile"
-    job parts COMPILERS=gcc sh tests/parts_test.sh
-    job packaging CC=gcc CXX=g++ OUT="$OUT/use" BUILT="$BUILD" sh tests/packaging_test.sh
-    job compile_fail sh tests/compile_fail.sh gcc clang
-    job cmake CC=gcc CXX=g++ OUT="$OUT/use-cmake" sh tests/cmake_test.sh
-    job readme BUILD="$BUILD" OUT="$OUT/use-readme" sh tests/readme_test.sh
-    job header sh tests/header_test.sh
-    job header_programs sh tests/header_programs_test.sh "$BUILD/libptowsp.a" "$OUT/use-header"
-    run_tasks
-
-    step "tests that have not passed yet"
-    make -s -k -j"$JOBS" test BUILD="$BUILD"
-
-    step "inputs of the fuzzers, replayed"
-    make -s -j"$JOBS" replay BUILD="$BUILD"
-
-    step "tests under ASan and UBSan, with a part of their random rounds"
-    run_asan PTOWSP_SCALE=25
-
-    step "tests of threads under TSan, with a part of their random rounds"
-    run_tsan PTOWSP_SCALE=25 TESTS="$(echo $THREADED npu_runtime_test npu_network_test npu_pipeline_test |
-        sed 's/workload_memory_test//')"
-
-    step "emitted trees: under ASan and UBSan, and built as people build them"
-    job npu_sanitize OUT="$OUT/npu" COUNT=1 sh tests/npu_sanitize_test.sh address
-    job npu_tree BUILD="$BUILD" CXX=g++ OUT="$OUT/use-npu" sh tests/npu_tree_test.sh
-    run_tasks
-
-    step "models: spin explores them, and finds the faults that are seeded in them"
-    ls tests/models/*.pml | xargs -P "$JOBS" -n 1 sh tests/models_test.sh
-
-    step "the examples: options, bad input, decode_batch's bits for 1, 2 and 4 threads; saved and loaded"
-    make -s -j"$JOBS" BUILD="$BUILD" examples saved
-    job saved_examples EXAMPLES="$BUILD/saved" sh tests/examples_test.sh
-    examples "$BUILD"
 }
 
-examples() {
-    job decode_batch DECODE_BATCH="$1/decode_batch" sh tests/decode_batch_test.sh
-    job serve_trace SERVE_TRACE="$1/serve_trace" sh tests/serve_trace_test.sh
-    job examples EXAMPLES="$1" sh tests/examples_test.sh
+check() {
+    step "the generated files match src/"
+    tools/amalgamate.sh --check
+
+    step "two files, parts, models and the faults seeded in them, formatting, warnings by syntax"
+    alone
+
+    step "tests that have not passed yet, inputs of the fuzzers, the examples"
+    make -s -k -j"$JOBS" test BUILD="$BUILD"
+    make -s -j"$JOBS" replay BUILD="$BUILD"
+    make -s -j"$JOBS" BUILD="$BUILD" examples saved
+
+    step "examples and bad input to them, saved and loaded; packaging, README, emitted trees"
+    job packaging CC=gcc CXX=g++ OUT="$OUT/use" BUILT="$BUILD" sh tests/packaging_test.sh
+    job examples EXAMPLES="$BUILD" AGAIN="$BUILD/saved" sh tests/examples_test.sh
+    job npu_tree BUILD="$BUILD" CXX=g++ OUT="$OUT/use-npu" sh tests/npu_tree_test.sh
+    job npu_sanitize OUT="$OUT/npu" COUNT=1 sh tests/npu_sanitize_test.sh address
+    job decode_batch DECODE_BATCH="$BUILD/decode_batch" sh tests/decode_batch_test.sh
+    job cmake CC=gcc CXX=g++ OUT="$OUT/use-cmake" sh tests/cmake_test.sh
+    job readme BUILD="$BUILD" OUT="$OUT/use-readme" sh tests/readme_test.sh
+    job header_programs sh tests/header_programs_test.sh "$BUILD/libptowsp.a" "$OUT/use-header"
+    job serve_trace SERVE_TRACE="$BUILD/serve_trace" sh tests/serve_trace_test.sh
     run_tasks
+
+    step "tests under ASan and UBSan, with a part of their random rounds"
+    run_asan PTOWSP_SCALE=10
+
+    step "tests of threads under TSan, with a part of their random rounds"
+    run_tsan PTOWSP_SCALE=10 TESTS="$(echo $THREADED npu_runtime_test npu_network_test npu_pipeline_test |
+        sed 's/workload_memory_test//')"
 }
 
 # -- what a release passes ------------------------------------------------------------------------
@@ -214,8 +199,8 @@ check_all() {
     job cmake CC=clang CXX=clang++ OUT="$OUT/use-cmake-clang" sh tests/cmake_test.sh
     run_tasks
 
-    step "all tests, clang -O2"
-    run_tests clang CC=clang CXX=clang++
+    step "all tests, clang -O2, with more rounds and all cases"
+    run_tests clang CC=clang CXX=clang++ PTOWSP_SCALE=300
 
     step "all tests, gcc -O3"
     run_tests o3 CC=gcc CXX=g++ CFLAGS="-O3 -g"
@@ -241,7 +226,10 @@ check_all() {
 
     step "the examples under ASan and UBSan"
     make -s -j"$JOBS" BUILD="$OUT/examples-asan" CC=clang CFLAGS="-O1 $ASAN" examples
-    examples "$OUT/examples-asan"
+    job decode_batch DECODE_BATCH="$OUT/examples-asan/decode_batch" sh tests/decode_batch_test.sh
+    job serve_trace SERVE_TRACE="$OUT/examples-asan/serve_trace" sh tests/serve_trace_test.sh
+    job examples EXAMPLES="$OUT/examples-asan" sh tests/examples_test.sh
+    run_tasks
 
     step "random tests, other seeds"
     for seed in 1 2 3; do

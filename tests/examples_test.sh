@@ -1,10 +1,12 @@
 #!/bin/sh
 # The examples of workloads as programs: what they say when all is well, with a few options, and to
-# bad options. EXAMPLES is the directory with the programs.
+# bad options. EXAMPLES is the directory with the programs; AGAIN another one, whose programs
+# are saved and loaded first, and then have the trees that are built already.
 set -eu
 EXAMPLES=${EXAMPLES:-build}
 DIR=$(mktemp -d)
 trap 'rm -rf "$DIR"' EXIT
+CACHE=${CACHE:-$DIR/cache}
 
 fail() {
     echo "examples_test: $*" >&2
@@ -368,40 +370,40 @@ for program in emit_decode emit_llama emit_gemm emit_pipeline; do
     bad "unknown option '--wrong'" $program --wrong
     bad "--cache takes a text" $program --cache
     for i in 1 2; do
-        good $program --directory "$DIR/trees/$program" --cache "$DIR/cache" --options -O0
+        good $program --directory "$DIR/trees/$program" --cache "$CACHE" --options -O0
         says "  tree      $DIR/trees/$program" "without a rebuild, all as in the library: good"
         [ -f "$DIR/trees/$program/aicpu/expand.cpp" ] || fail "$last: no tree"
     done
     says ", which was there"
 done
-good emit_decode --directory "$DIR/trees/decode" --cache "$DIR/cache" --options -O0
+good emit_decode --directory "$DIR/trees/decode" --cache "$CACHE" --options -O0
 rows 8 "same outputs, same cycles$"
 rows 4 "requests, step [12] "
-good emit_llama --directory "$DIR/trees/llama" --cache "$DIR/cache" --options -O0
+good emit_llama --directory "$DIR/trees/llama" --cache "$CACHE" --options -O0
 rows 8 "same outputs, same cycles$"
 rows 2 "^80 tokens, .* 36 "  # 3 tiles of 12 tasks
 rows 2 "^50 tokens, .* 24 "
-good emit_gemm --directory "$DIR/trees/gemm" --cache "$DIR/cache" --options -O0
+good emit_gemm --directory "$DIR/trees/gemm" --cache "$CACHE" --options -O0
 rows 8 "same outputs, same cycles$"
 rows 2 "^rows differ, .* 39 "
 rows 2 "^all differ, .* 28 "
 # Both phases in both cost models. No kernel of it crosses from the cube to the vector cores.
-good emit_deepseek --directory "$DIR/trees/deepseek" --cache "$DIR/cache" --options -O0
+good emit_deepseek --directory "$DIR/trees/deepseek" --cache "$CACHE" --options -O0
 rows 8 "same outputs, same cycles$"
 ! grep -q WSP_CROSS "$DIR"/trees/deepseek/aicore/kernels/*.cpp || fail "$last: a mixed kernel"
 says "without a rebuild, all as in the library: good"
-good emit_pipeline --directory "$DIR/trees/pipeline" --cache "$DIR/cache" --options -O0
+good emit_pipeline --directory "$DIR/trees/pipeline" --cache "$CACHE" --options -O0
 rows 6 "same outputs, same cycles$"
 rows 1 "^64 tiles, depth 0  *192  *105856 "  # the makespan of csp_pipeline
 
 # A PTO-ISA source: results, the same cycles in the tree and in the library, and two wrong sources.
-good own_kernel --directory "$DIR/trees/own" --cache "$DIR/cache" --options -O0
+good own_kernel --directory "$DIR/trees/own" --cache "$CACHE" --options -O0
 rows 2 "same cycles, error [0-9.]*e-0[789]$"
 says "by the library alone: the same" "its PTO-ISA source has no entry swiglu_f16" \
     "aicore/sources/swiglu/swiglu.hpp:48:" "cycles and refusals: good"
 bad "emit: kernel swiglu: its source nothing.cpp: " own_kernel --source nothing.cpp
 bad "npu: there is no compiler no-such-compiler" emit_decode --compiler no-such-compiler \
-    --directory "$DIR/trees/decode" --cache "$DIR/cache"
+    --directory "$DIR/trees/decode" --cache "$CACHE"
 
 
 # Over MPI, where there is one. A rank that differs is noticed by all, and none is left behind.
@@ -420,4 +422,8 @@ else
     echo "examples_test: MPI is skipped, as there is no mpirun or no mpicc"
 fi
 
+# The trees of programs that were saved and loaded are the same.
+if [ -n "${AGAIN:-}" ]; then
+    EXAMPLES=$AGAIN AGAIN='' CACHE=$CACHE sh "$0"
+fi
 echo "examples_test: good"
