@@ -202,7 +202,7 @@ static void npu_clock__takes_the_time_of_random_workloads(void **state) {
         sample_free(s);
     }
     print_counts(&counts);
-    assert_true(counts.lanes && counts.flow && counts.held && counts.loads && counts.failed);
+    assert_met(counts.lanes && counts.flow && counts.held && counts.loads && counts.failed);
 }
 
 // -- pipelines ------------------------------------------------------------------------------------
@@ -283,7 +283,7 @@ static void npu_clock__takes_the_time_of_random_pipelines(void **state) {
         sim_sample_free(s);
     }
     print_counts(&counts);
-    assert_true(counts.lanes && counts.flow && counts.held && counts.loads && counts.failed);
+    assert_met(counts.lanes && counts.flow && counts.held && counts.loads && counts.failed);
 }
 
 int main(void) {
