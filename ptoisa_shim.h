@@ -5356,10 +5356,7 @@ typedef enum ptoisa_map_op {
     PTOISA_MAP_XOR,
     PTOISA_MAP_SHL,
     PTOISA_MAP_SHR,
-    PTOISA_MAP_NOT,
-    PTOISA_MAP_MAX_U,  // of unsigned integers: ptoisa_map_run puts them in
-    PTOISA_MAP_MIN_U,
-    PTOISA_MAP_SHR_U
+    PTOISA_MAP_NOT
 } ptoisa_map_op;
 
 // Pitches in elements. b and c may be NULL where the operation does not use them.
@@ -5371,6 +5368,16 @@ typedef struct ptoisa_map {
     size_t cols;
     bool is_scalar;  // b has one element in each row
 } ptoisa_map;
+
+// The loops of an operation, by what is computed in; NULL: it has none there. An instruction names the
+// loops of its own operation, ptoisa_loops_ADD: so a kernel is compiled with those of its
+// instructions, and with no others.
+typedef void (*ptoisa_loop)(const ptoisa_map *map);
+
+typedef struct ptoisa_loops {
+    ptoisa_map_op op;
+    ptoisa_loop f32, i32, u32;
+} ptoisa_loops;
 
 // -- f32 ------------------------------------------------------------------------------------------
 
@@ -5438,19 +5445,7 @@ typedef struct ptoisa_map {
         }                                                                                          \
     }
 
-#define PTOISA_F32_MAP_CASE(set, SET, name, result)                                                \
-    case PTOISA_MAP_##name:                                                                        \
-        ptoisa_map_##name##_##set(map);                                                            \
-        return;
-
-#define PTOISA_DEFINE_F32_MAPS(set, SET)                                                           \
-    PTOISA_F32_MAPS(PTOISA_DEFINE_F32_MAP, set, SET)                                               \
-    PTOISA_FN void ptoisa_map_f32_##set(ptoisa_map_op op, const ptoisa_map *map) {                 \
-        switch (op) {                                                                              \
-            PTOISA_F32_MAPS(PTOISA_F32_MAP_CASE, set, SET)                                         \
-        default: return;                                                                           \
-        }                                                                                          \
-    }
+#define PTOISA_DEFINE_F32_MAPS(set, SET) PTOISA_F32_MAPS(PTOISA_DEFINE_F32_MAP, set, SET)
 
 // clang-format off
 PTOISA_DEFINE_F32_MAPS(c, )
@@ -5463,42 +5458,43 @@ PTOISA_DEFINE_F32_MAPS(neon, )
 #endif
 // clang-format on
 
-// Operations that libm would be called for, one element at a time.
-PTOISA_FN void ptoisa_map_f32_slow(ptoisa_map_op op, const ptoisa_map *map) {
-    for (uint32_t r = 0; r < map->rows; r++) {
-        float *d = (float *)map->d + r * map->d_pitch;
-        const float *a = (const float *)map->a + r * map->a_pitch;
-        const float *b = (const float *)map->b + r * map->b_pitch;
-        for (size_t i = 0; i < map->cols; i++) {
-            float x = a[i], y = b[map->is_scalar ? 0 : i];
-            d[i] = op == PTOISA_MAP_REM    ? ptoisa_rem_f32(x, y)
-                   : op == PTOISA_MAP_FMOD ? ptoisa_fmod_f32(x, y)
-                                           : ptoisa_pow_f32(x, y);
-        }
-    }
-}
-
-PTOISA_FN void ptoisa_map_f32(ptoisa_map_op op, const ptoisa_map *map) {
-    if (op == PTOISA_MAP_REM || op == PTOISA_MAP_FMOD || op == PTOISA_MAP_POW) {
-        ptoisa_map_f32_slow(op, map);
-        return;
-    }
+// The widest that this machine has.
 #if PTOISA_X86
-    if (ptoisa_has_avx512()) {
-        ptoisa_map_f32_avx512(op, map);
-        return;
-    }
-    if (ptoisa_has_avx2()) {
-        ptoisa_map_f32_avx2(op, map);
-        return;
-    }
-#endif
-#if PTOISA_NEON
-    ptoisa_map_f32_neon(op, map);
+#define PTOISA_F32_BEST(name)                                                                      \
+    (ptoisa_has_avx512() ? ptoisa_map_##name##_avx512                                              \
+     : ptoisa_has_avx2() ? ptoisa_map_##name##_avx2                                                \
+                         : ptoisa_map_##name##_c)
+#elif PTOISA_NEON
+#define PTOISA_F32_BEST(name) ptoisa_map_##name##_neon
 #else
-    ptoisa_map_f32_c(op, map);
+#define PTOISA_F32_BEST(name) ptoisa_map_##name##_c
 #endif
-}
+
+#define PTOISA_DEFINE_F32_LOOP(set, SET, name, result)                                             \
+    PTOISA_FN void ptoisa_map_f32_##name(const ptoisa_map *map) {                                  \
+        PTOISA_F32_BEST(name)(map);                                                                \
+    }
+// clang-format off
+PTOISA_F32_MAPS(PTOISA_DEFINE_F32_LOOP, c, )
+// clang-format on
+
+// Operations that libm would be called for, one element at a time.
+#define PTOISA_DEFINE_F32_SLOW(name, result)                                                       \
+    PTOISA_FN void ptoisa_map_f32_##name(const ptoisa_map *map) {                                  \
+        for (uint32_t r = 0; r < map->rows; r++) {                                                 \
+            float *d = (float *)map->d + r * map->d_pitch;                                         \
+            const float *a = (const float *)map->a + r * map->a_pitch;                             \
+            const float *b = (const float *)map->b + r * map->b_pitch;                             \
+            for (size_t i = 0; i < map->cols; i++) {                                               \
+                float x = a[i], y = b[map->is_scalar ? 0 : i];                                     \
+                d[i] = result;                                                                     \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+PTOISA_DEFINE_F32_SLOW(REM, ptoisa_rem_f32(x, y))
+PTOISA_DEFINE_F32_SLOW(FMOD, ptoisa_fmod_f32(x, y))
+PTOISA_DEFINE_F32_SLOW(POW, ptoisa_pow_f32(x, y))
 
 // -- 32-bit integers ------------------------------------------------------------------------------
 
@@ -5551,18 +5547,7 @@ typedef void (*ptoisa_map_line)(uint32_t *d, const uint32_t *a, const uint32_t *
         }                                                                                          \
     }
 
-#define PTOISA_MAP_CASE_INT(L, set, SET, name, result)                                             \
-    case PTOISA_MAP_##name: return ptoisa_map_int_##name##_##set;
-
-// The loop of an operation; NULL: there is none.
-#define PTOISA_DEFINE_INT_LINES(L, set, SET)                                                       \
-    PTOISA_INT_MAPS(PTOISA_DEFINE_INT_LINE, L, set, SET)                                           \
-    PTOISA_FN ptoisa_map_line ptoisa_line_int_##set(ptoisa_map_op op) {                            \
-        switch (op) {                                                                              \
-            PTOISA_INT_MAPS(PTOISA_MAP_CASE_INT, L, set, SET)                                      \
-        default: return NULL;                                                                      \
-        }                                                                                          \
-    }
+#define PTOISA_DEFINE_INT_LINES(L, set, SET) PTOISA_INT_MAPS(PTOISA_DEFINE_INT_LINE, L, set, SET)
 
 // clang-format off
 PTOISA_DEFINE_INT_LINES(4, c, )
@@ -5576,7 +5561,7 @@ PTOISA_DEFINE_INT_LINES(8, avx2, PTOISA_AVX2)
 PTOISA_FN void ptoisa_map_lines(ptoisa_map_line line, const ptoisa_map *map, const uint32_t L) {
     uint32_t last[4][8] = {{0}}, spread[8];
     const size_t left = map->cols % L, whole = map->cols - left, step = map->is_scalar ? 0 : L;
-    for (uint32_t r = 0; line != NULL && r < map->rows; r++) {
+    for (uint32_t r = 0; r < map->rows; r++) {
         uint32_t *d = (uint32_t *)map->d + r * map->d_pitch;
         const uint32_t *a = (const uint32_t *)map->a + r * map->a_pitch;
         const uint32_t *b = (const uint32_t *)map->b + r * map->b_pitch;
@@ -5600,50 +5585,86 @@ PTOISA_FN void ptoisa_map_lines(ptoisa_map_line line, const ptoisa_map *map, con
     }
 }
 
-PTOISA_FN uint32_t ptoisa_int_slow(ptoisa_map_op op, uint32_t x, uint32_t y, bool is_unsigned) {
-    switch (op) {
-    case PTOISA_MAP_DIV: return ptoisa_div_int(x, y, is_unsigned);
-    case PTOISA_MAP_DIV_BY: return ptoisa_div_int(y, x, is_unsigned);
-    case PTOISA_MAP_RECIP: return ptoisa_div_int(1, x, is_unsigned);
-    case PTOISA_MAP_REM: return ptoisa_rem_int(x, y, is_unsigned, false);
-    case PTOISA_MAP_FMOD: return ptoisa_rem_int(x, y, is_unsigned, true);
-    case PTOISA_MAP_POW: return ptoisa_pow_int(x, y, is_unsigned);
-    default: return 0;
-    }
-}
-
-PTOISA_FN void ptoisa_map_int(ptoisa_map_op op, bool is_unsigned, const ptoisa_map *map) {
-    if (op == PTOISA_MAP_DIV || op == PTOISA_MAP_DIV_BY || op == PTOISA_MAP_RECIP ||
-        op == PTOISA_MAP_REM || op == PTOISA_MAP_FMOD || op == PTOISA_MAP_POW) {
-        for (uint32_t r = 0; r < map->rows; r++) {
-            uint32_t *d = (uint32_t *)map->d + r * map->d_pitch;
-            const uint32_t *a = (const uint32_t *)map->a + r * map->a_pitch;
-            const uint32_t *b = (const uint32_t *)map->b + r * map->b_pitch;
-            for (size_t i = 0; i < map->cols; i++) {
-                d[i] = ptoisa_int_slow(op, a[i], b[map->is_scalar ? 0 : i], is_unsigned);
-            }
-        }
-        return;
-    }
-    if (is_unsigned) {
-        op = op == PTOISA_MAP_MAX   ? PTOISA_MAP_MAX_U
-             : op == PTOISA_MAP_MIN ? PTOISA_MAP_MIN_U
-             : op == PTOISA_MAP_SHR ? PTOISA_MAP_SHR_U
-                                    : op;
-    }
 #if PTOISA_X86
-    if (ptoisa_has_avx2()) {
-        ptoisa_map_lines(ptoisa_line_int_avx2(op), map, 8);
-        return;
+#define PTOISA_INT_BEST(name, map)                                                                 \
+    if (ptoisa_has_avx2()) {                                                                       \
+        ptoisa_map_lines(ptoisa_map_int_##name##_avx2, map, 8);                                    \
+        return;                                                                                    \
     }
+#else
+#define PTOISA_INT_BEST(name, map)
 #endif
-    ptoisa_map_lines(ptoisa_line_int_c(op), map, 4);
-}
 
-// -- other types, through 32 bits -----------------------------------------------------------------
+#define PTOISA_DEFINE_INT_LOOP(L, set, SET, name, result)                                          \
+    PTOISA_FN void ptoisa_map_int_##name(const ptoisa_map *map) {                                  \
+        PTOISA_INT_BEST(name, map)                                                                 \
+        ptoisa_map_lines(ptoisa_map_int_##name##_c, map, 4);                                       \
+    }
+// clang-format off
+PTOISA_INT_MAPS(PTOISA_DEFINE_INT_LOOP, 4, c, )
+// clang-format on
 
-// What the narrow types are computed in.
-typedef union ptoisa_piece {
+// One element at a time.
+#define PTOISA_DEFINE_INT_SLOW(type, name, result)                                                 \
+    PTOISA_FN void ptoisa_map_##type##_##name(const ptoisa_map *map) {                             \
+        for (uint32_t r = 0; r < map->rows; r++) {                                                 \
+            uint32_t *d = (uint32_t *)map->d + r * map->d_pitch;                                   \
+            const uint32_t *a = (const uint32_t *)map->a + r * map->a_pitch;                       \
+            const uint32_t *b = (const uint32_t *)map->b + r * map->b_pitch;                       \
+            for (size_t i = 0; i < map->cols; i++) {                                               \
+                uint32_t x = a[i], y = b[map->is_scalar ? 0 : i];                                  \
+                (void)y;                                                                           \
+                d[i] = result;                                                                     \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+#define PTOISA_DEFINE_INTS_SLOW(type, is_unsigned)                                                 \
+    PTOISA_DEFINE_INT_SLOW(type, DIV, ptoisa_div_int(x, y, is_unsigned))                           \
+    PTOISA_DEFINE_INT_SLOW(type, DIV_BY, ptoisa_div_int(y, x, is_unsigned))                        \
+    PTOISA_DEFINE_INT_SLOW(type, RECIP, ptoisa_div_int(1, x, is_unsigned))                         \
+    PTOISA_DEFINE_INT_SLOW(type, REM, ptoisa_rem_int(x, y, is_unsigned, false))                    \
+    PTOISA_DEFINE_INT_SLOW(type, FMOD, ptoisa_rem_int(x, y, is_unsigned, true))                    \
+    PTOISA_DEFINE_INT_SLOW(type, POW, ptoisa_pow_int(x, y, is_unsigned))
+
+// clang-format off
+PTOISA_DEFINE_INTS_SLOW(i32, false)
+PTOISA_DEFINE_INTS_SLOW(u32, true)
+// clang-format on
+
+// -- the loops of each operation ------------------------------------------------------------------
+
+#define PTOISA_DEFINE_LOOPS(name, f32, i32, u32)                                                   \
+    static const ptoisa_loops ptoisa_loops_##name PTOISA_UNUSED = {PTOISA_MAP_##name, f32, i32,    \
+                                                                   u32};
+#define PTOISA_WORD_LOOPS(name)                                                                    \
+    PTOISA_DEFINE_LOOPS(name, ptoisa_map_f32_##name, ptoisa_map_int_##name, ptoisa_map_int_##name)
+#define PTOISA_SLOW_LOOPS(name)                                                                    \
+    PTOISA_DEFINE_LOOPS(name, ptoisa_map_f32_##name, ptoisa_map_i32_##name, ptoisa_map_u32_##name)
+#define PTOISA_FLOAT_LOOPS(name) PTOISA_DEFINE_LOOPS(name, ptoisa_map_f32_##name, NULL, NULL)
+#define PTOISA_INT_LOOPS(name)                                                                     \
+    PTOISA_DEFINE_LOOPS(name, NULL, ptoisa_map_int_##name, ptoisa_map_int_##name)
+
+// clang-format off
+PTOISA_WORD_LOOPS(ADD) PTOISA_WORD_LOOPS(SUB) PTOISA_WORD_LOOPS(MUL)
+PTOISA_WORD_LOOPS(ADD_ADD) PTOISA_WORD_LOOPS(SUB_ADD)
+PTOISA_WORD_LOOPS(ABS) PTOISA_WORD_LOOPS(NEG) PTOISA_WORD_LOOPS(RELU)
+PTOISA_DEFINE_LOOPS(MAX, ptoisa_map_f32_MAX, ptoisa_map_int_MAX, ptoisa_map_int_MAX_U)
+PTOISA_DEFINE_LOOPS(MIN, ptoisa_map_f32_MIN, ptoisa_map_int_MIN, ptoisa_map_int_MIN_U)
+PTOISA_SLOW_LOOPS(DIV) PTOISA_SLOW_LOOPS(DIV_BY) PTOISA_SLOW_LOOPS(RECIP)
+PTOISA_SLOW_LOOPS(REM) PTOISA_SLOW_LOOPS(FMOD) PTOISA_SLOW_LOOPS(POW)
+PTOISA_FLOAT_LOOPS(EXPDIF) PTOISA_FLOAT_LOOPS(LEAKY) PTOISA_FLOAT_LOOPS(COPY)
+PTOISA_FLOAT_LOOPS(MUL_ADD) PTOISA_FLOAT_LOOPS(MUL_ADD_RELU) PTOISA_FLOAT_LOOPS(SUB_RELU)
+PTOISA_FLOAT_LOOPS(EXP) PTOISA_FLOAT_LOOPS(LOG) PTOISA_FLOAT_LOOPS(SQRT) PTOISA_FLOAT_LOOPS(RSQRT)
+PTOISA_INT_LOOPS(AND) PTOISA_INT_LOOPS(OR) PTOISA_INT_LOOPS(XOR) PTOISA_INT_LOOPS(NOT)
+PTOISA_INT_LOOPS(SHL)
+PTOISA_DEFINE_LOOPS(SHR, NULL, ptoisa_map_int_SHR, ptoisa_map_int_SHR_U)
+    // clang-format on
+
+    // -- other types, through 32 bits -----------------------------------------------------------------
+
+    // What the narrow types are computed in.
+    typedef union ptoisa_piece {
     float f32[PTOISA_PIECE];
     uint32_t u32[PTOISA_PIECE];
 } ptoisa_piece;
@@ -5670,17 +5691,19 @@ PTOISA_FN void ptoisa_narrow(ptoisa_dtype dtype, void *d, const ptoisa_piece *s,
 // -- all types ------------------------------------------------------------------------------------
 
 // Maps words: f32, i32, u32, or what narrower types were widened to.
-PTOISA_INLINE void ptoisa_map_words(ptoisa_map_op op, ptoisa_dtype dtype, const ptoisa_map *map) {
-    if (ptoisa_dtype_is_float(dtype)) {
-        ptoisa_map_f32(op, map);
-    } else {
-        ptoisa_map_int(op, dtype >= PTOISA_U8, map);
+PTOISA_INLINE void ptoisa_map_words(const ptoisa_loops *loops, ptoisa_dtype dtype,
+                                    const ptoisa_map *map) {
+    ptoisa_loop loop = ptoisa_dtype_is_float(dtype) ? loops->f32
+                       : dtype >= PTOISA_U8         ? loops->u32
+                                                    : loops->i32;
+    if (loop != NULL) {
+        loop(map);
     }
 }
 
 // The same with a, b, c and d in any type; a in one of its own.
-PTOISA_FN void ptoisa_map_pieces(ptoisa_map_op op, ptoisa_dtype dtype, ptoisa_dtype a_dtype,
-                                 const ptoisa_map *map) {
+PTOISA_FN void ptoisa_map_pieces(const ptoisa_loops *loops, ptoisa_dtype dtype,
+                                 ptoisa_dtype a_dtype, const ptoisa_map *map) {
     size_t size = ptoisa_dtype_size(dtype), a_size = ptoisa_dtype_size(a_dtype);
     ptoisa_piece d, a, b, c;
     ptoisa_map piece = *map;
@@ -5702,14 +5725,14 @@ PTOISA_FN void ptoisa_map_pieces(ptoisa_map_op op, ptoisa_dtype dtype, ptoisa_dt
                 const uint8_t *c_row = (const uint8_t *)map->c + r * map->c_pitch * size;
                 ptoisa_widen(dtype, &c, c_row + at * size, n);
             }
-            ptoisa_map_words(op, dtype, &piece);
+            ptoisa_map_words(loops, dtype, &piece);
             ptoisa_narrow(dtype, d_row + at * size, &d, n);
         }
     }
 }
 
 // Maps operands of one type; a may be of another that fits in 32 bits as well.
-PTOISA_FN void ptoisa_map_run(ptoisa_map_op op, ptoisa_dtype dtype, ptoisa_dtype a_dtype,
+PTOISA_FN void ptoisa_map_run(const ptoisa_loops *loops, ptoisa_dtype dtype, ptoisa_dtype a_dtype,
                               ptoisa_map map) {
     bool is_b_in_line = map.b == NULL || map.b_pitch == (map.is_scalar ? 0 : map.cols);
     if (map.d_pitch == map.cols && map.a_pitch == map.cols && is_b_in_line &&
@@ -5718,7 +5741,7 @@ PTOISA_FN void ptoisa_map_run(ptoisa_map_op op, ptoisa_dtype dtype, ptoisa_dtype
         map.rows = map.rows > 0;
     }
     if (ptoisa_dtype_size(dtype) != 4 || a_dtype != dtype) {
-        ptoisa_map_pieces(op, dtype, a_dtype, &map);
+        ptoisa_map_pieces(loops, dtype, a_dtype, &map);
         return;
     }
     if (map.b == NULL) {
@@ -5727,7 +5750,7 @@ PTOISA_FN void ptoisa_map_run(ptoisa_map_op op, ptoisa_dtype dtype, ptoisa_dtype
     if (map.c == NULL) {
         map.c = map.a, map.c_pitch = map.a_pitch;
     }
-    ptoisa_map_words(op, dtype, &map);
+    ptoisa_map_words(loops, dtype, &map);
 }
 
 #endif
@@ -5825,8 +5848,9 @@ PTOISA_FN bool ptoisa_check_apart(ptoisa_core *core, ptoisa_op op, const ptoisa_
 // -- what all instructions do ---------------------------------------------------------------------
 
 // Maps tiles over d's valid region, once they are checked; s1 and s2 may be NULL.
-PTOISA_FN void ptoisa_map_tiles(ptoisa_map_op map_op, const ptoisa_tile *d, const ptoisa_tile *s0,
-                                const ptoisa_tile *s1, const ptoisa_tile *s2) {
+PTOISA_FN void ptoisa_map_tiles(const ptoisa_loops *loops, const ptoisa_tile *d,
+                                const ptoisa_tile *s0, const ptoisa_tile *s1,
+                                const ptoisa_tile *s2) {
     ptoisa_map map;
     memset(&map, 0, sizeof map);
     map.d = d->data, map.d_pitch = d->cols;
@@ -5839,10 +5863,10 @@ PTOISA_FN void ptoisa_map_tiles(ptoisa_map_op map_op, const ptoisa_tile *d, cons
     }
     map.rows = d->valid_rows;
     map.cols = d->valid_cols;
-    ptoisa_map_run(map_op, (ptoisa_dtype)d->dtype, (ptoisa_dtype)s0->dtype, map);
+    ptoisa_map_run(loops, (ptoisa_dtype)d->dtype, (ptoisa_dtype)s0->dtype, map);
 }
 
-PTOISA_FN void ptoisa_elementwise(ptoisa_core *core, ptoisa_op op, ptoisa_map_op map_op,
+PTOISA_FN void ptoisa_elementwise(ptoisa_core *core, ptoisa_op op, const ptoisa_loops *loops,
                                   uint32_t dtypes, const ptoisa_tile *d, const ptoisa_tile *s0,
                                   const ptoisa_tile *s1, const ptoisa_tile *s2) {
     if (PTOISA_CHECKED && !ptoisa_check_maps(core, op, dtypes, d, s0, s1, s2)) {
@@ -5850,7 +5874,7 @@ PTOISA_FN void ptoisa_elementwise(ptoisa_core *core, ptoisa_op op, ptoisa_map_op
     }
     ptoisa_issue(core, op, d, s0, s1);
     if (!core->is_dry) {
-        ptoisa_map_tiles(map_op, d, s0, s1, s2);
+        ptoisa_map_tiles(loops, d, s0, s1, s2);
     }
 }
 
@@ -5897,8 +5921,8 @@ PTOISA_INLINE ptoisa_scalar ptoisa_scalar_of(ptoisa_dtype dtype, double x) {
 }
 
 // Maps a tile, a scalar and perhaps another tile, once they are checked.
-PTOISA_FN void ptoisa_map_scalar(ptoisa_map_op map_op, const ptoisa_tile *d, const ptoisa_tile *s,
-                                 double x, const ptoisa_tile *s2) {
+PTOISA_FN void ptoisa_map_scalar(const ptoisa_loops *loops, const ptoisa_tile *d,
+                                 const ptoisa_tile *s, double x, const ptoisa_tile *s2) {
     ptoisa_scalar scalar = ptoisa_scalar_of((ptoisa_dtype)s->dtype, x);
     if (d->dtype != s->dtype) {  // TAXPY into f32: x is of the source's type
         scalar.f32 = s->dtype == PTOISA_F16 ? ptoisa_f32_from_f16(scalar.u16)
@@ -5914,10 +5938,10 @@ PTOISA_FN void ptoisa_map_scalar(ptoisa_map_op map_op, const ptoisa_tile *d, con
     }
     map.rows = d->valid_rows;
     map.cols = d->valid_cols;
-    ptoisa_map_run(map_op, (ptoisa_dtype)d->dtype, (ptoisa_dtype)s->dtype, map);
+    ptoisa_map_run(loops, (ptoisa_dtype)d->dtype, (ptoisa_dtype)s->dtype, map);
 }
 
-PTOISA_FN void ptoisa_elementwise_scalar(ptoisa_core *core, ptoisa_op op, ptoisa_map_op map_op,
+PTOISA_FN void ptoisa_elementwise_scalar(ptoisa_core *core, ptoisa_op op, const ptoisa_loops *loops,
                                          uint32_t dtypes, const ptoisa_tile *d,
                                          const ptoisa_tile *s, double x, const ptoisa_tile *s2) {
     if (PTOISA_CHECKED && !ptoisa_check_maps(core, op, dtypes, d, s, s2, NULL)) {
@@ -5925,7 +5949,7 @@ PTOISA_FN void ptoisa_elementwise_scalar(ptoisa_core *core, ptoisa_op op, ptoisa
     }
     ptoisa_issue(core, op, d, s, s2);
     if (!core->is_dry) {
-        ptoisa_map_scalar(map_op, d, s, x, s2);
+        ptoisa_map_scalar(loops, d, s, x, s2);
     }
 }
 
@@ -5934,7 +5958,7 @@ PTOISA_FN void ptoisa_elementwise_scalar(ptoisa_core *core, ptoisa_op op, ptoisa
 #define PTOISA_DEFINE_BINARY(function, op, map_op, dtypes)                                         \
     PTOISA_FN void ptoisa_##function(ptoisa_core *core, const ptoisa_tile *d,                      \
                                      const ptoisa_tile *s0, const ptoisa_tile *s1) {               \
-        ptoisa_elementwise(core, PTOISA_##op, PTOISA_MAP_##map_op, dtypes, d, s0, s1, NULL);       \
+        ptoisa_elementwise(core, PTOISA_##op, &ptoisa_loops_##map_op, dtypes, d, s0, s1, NULL);    \
     }
 
 PTOISA_DEFINE_BINARY(tadd, TADD, ADD, PTOISA_SET_MAP)
@@ -5956,7 +5980,8 @@ PTOISA_DEFINE_BINARY(tsubrelu, TSUBRELU, SUB_RELU, PTOISA_SET_MAP_FLOAT)
                                      const ptoisa_tile *t) {                                       \
         if (!PTOISA_CHECKED || (t == NULL && !(is_needed)) ||                                      \
             ptoisa_check_scratch(core, PTOISA_##op, t)) {                                          \
-            ptoisa_elementwise(core, PTOISA_##op, PTOISA_MAP_##map_op, dtypes, d, s0, s1, NULL);   \
+            ptoisa_elementwise(core, PTOISA_##op, &ptoisa_loops_##map_op, dtypes, d, s0, s1,       \
+                               NULL);                                                              \
         }                                                                                          \
     }
 
@@ -5970,7 +5995,8 @@ PTOISA_DEFINE_BINARY_SCRATCH(tpow, TPOW, POW, PTOISA_SET_MAP, false)
 #define PTOISA_DEFINE_SCALAR(function, op, map_op, dtypes)                                         \
     PTOISA_FN void ptoisa_##function(ptoisa_core *core, const ptoisa_tile *d,                      \
                                      const ptoisa_tile *s, double x) {                             \
-        ptoisa_elementwise_scalar(core, PTOISA_##op, PTOISA_MAP_##map_op, dtypes, d, s, x, NULL);  \
+        ptoisa_elementwise_scalar(core, PTOISA_##op, &ptoisa_loops_##map_op, dtypes, d, s, x,      \
+                                  NULL);                                                           \
     }
 
 PTOISA_DEFINE_SCALAR(tadds, TADDS, ADD, PTOISA_SET_MAP)
@@ -6029,22 +6055,23 @@ PTOISA_FN void ptoisa_tlrelu(ptoisa_core *core, const ptoisa_tile *d, const ptoi
         ptoisa_simulated(core, PTOISA_TLRELU, d, s, NULL, x);
         return;
     }
-    ptoisa_elementwise_scalar(core, PTOISA_TLRELU, PTOISA_MAP_LEAKY, PTOISA_SET_MAP_FLOAT, d, s, x,
-                              NULL);
+    ptoisa_elementwise_scalar(core, PTOISA_TLRELU, &ptoisa_loops_LEAKY, PTOISA_SET_MAP_FLOAT, d, s,
+                              x, NULL);
 }
 
 // d = x / s, TDIVS with its operands the other way.
 PTOISA_FN void ptoisa_tsdiv(ptoisa_core *core, const ptoisa_tile *d, double x,
                             const ptoisa_tile *s) {
-    ptoisa_elementwise_scalar(core, PTOISA_TSDIV, PTOISA_MAP_DIV_BY, PTOISA_SET_MAP, d, s, x, NULL);
+    ptoisa_elementwise_scalar(core, PTOISA_TSDIV, &ptoisa_loops_DIV_BY, PTOISA_SET_MAP, d, s, x,
+                              NULL);
 }
 
 #define PTOISA_DEFINE_SCALAR_APART(function, op, map_op)                                           \
     PTOISA_FN void ptoisa_##function(ptoisa_core *core, const ptoisa_tile *d,                      \
                                      const ptoisa_tile *s, double x) {                             \
         if (!PTOISA_CHECKED || ptoisa_check_apart(core, PTOISA_##op, d, s)) {                      \
-            ptoisa_elementwise_scalar(core, PTOISA_##op, PTOISA_MAP_##map_op, PTOISA_SET_MAP_INT,  \
-                                      d, s, x, NULL);                                              \
+            ptoisa_elementwise_scalar(core, PTOISA_##op, &ptoisa_loops_##map_op,                   \
+                                      PTOISA_SET_MAP_INT, d, s, x, NULL);                          \
         }                                                                                          \
     }
 
@@ -6054,8 +6081,8 @@ PTOISA_DEFINE_SCALAR_APART(tors, TORS, OR)
 PTOISA_FN void ptoisa_txors(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s, double x,
                             const ptoisa_tile *t) {
     if (!PTOISA_CHECKED || ptoisa_check_scratch(core, PTOISA_TXORS, t)) {
-        ptoisa_elementwise_scalar(core, PTOISA_TXORS, PTOISA_MAP_XOR, PTOISA_SET_MAP_INT, d, s, x,
-                                  NULL);
+        ptoisa_elementwise_scalar(core, PTOISA_TXORS, &ptoisa_loops_XOR, PTOISA_SET_MAP_INT, d, s,
+                                  x, NULL);
     }
 }
 
@@ -6072,7 +6099,7 @@ PTOISA_FN void ptoisa_taxpy(ptoisa_core *core, const ptoisa_tile *d, const ptois
     }
     ptoisa_issue(core, PTOISA_TAXPY, d, s, NULL);
     if (!core->is_dry) {
-        ptoisa_map_scalar(PTOISA_MAP_MUL_ADD, d, s, x, d);
+        ptoisa_map_scalar(&ptoisa_loops_MUL_ADD, d, s, x, d);
     }
 }
 
@@ -6081,7 +6108,7 @@ PTOISA_FN void ptoisa_taxpy(ptoisa_core *core, const ptoisa_tile *d, const ptois
 #define PTOISA_DEFINE_UNARY(function, op, map_op, dtypes)                                          \
     PTOISA_FN void ptoisa_##function(ptoisa_core *core, const ptoisa_tile *d,                      \
                                      const ptoisa_tile *s) {                                       \
-        ptoisa_elementwise(core, PTOISA_##op, PTOISA_MAP_##map_op, dtypes, d, s, NULL, NULL);      \
+        ptoisa_elementwise(core, PTOISA_##op, &ptoisa_loops_##map_op, dtypes, d, s, NULL, NULL);   \
     }
 
 PTOISA_DEFINE_UNARY(texp, TEXP, EXP, PTOISA_SET_MAP_FLOAT)
@@ -6096,14 +6123,16 @@ PTOISA_FN void ptoisa_tlog(ptoisa_core *core, const ptoisa_tile *d, const ptoisa
         ptoisa_simulated(core, PTOISA_TLOG, d, s, NULL, 0);
         return;
     }
-    ptoisa_elementwise(core, PTOISA_TLOG, PTOISA_MAP_LOG, PTOISA_SET_MAP_FLOAT, d, s, NULL, NULL);
+    ptoisa_elementwise(core, PTOISA_TLOG, &ptoisa_loops_LOG, PTOISA_SET_MAP_FLOAT, d, s, NULL,
+                       NULL);
 }
 
 #define PTOISA_DEFINE_UNARY_APART(function, op, map_op, dtypes)                                    \
     PTOISA_FN void ptoisa_##function(ptoisa_core *core, const ptoisa_tile *d,                      \
                                      const ptoisa_tile *s) {                                       \
         if (!PTOISA_CHECKED || ptoisa_check_apart(core, PTOISA_##op, d, s)) {                      \
-            ptoisa_elementwise(core, PTOISA_##op, PTOISA_MAP_##map_op, dtypes, d, s, NULL, NULL);  \
+            ptoisa_elementwise(core, PTOISA_##op, &ptoisa_loops_##map_op, dtypes, d, s, NULL,      \
+                               NULL);                                                              \
         }                                                                                          \
     }
 
@@ -6121,31 +6150,31 @@ PTOISA_FN void ptoisa_tprelu(ptoisa_core *core, const ptoisa_tile *d, const ptoi
     if (ptoisa_is_simulated(core, d)) {
         ptoisa_simulated(core, PTOISA_TPRELU, d, s, slope, 0);
     } else {
-        ptoisa_elementwise(core, PTOISA_TPRELU, PTOISA_MAP_LEAKY, PTOISA_SET_MAP_FLOAT, d, s, slope,
-                           NULL);
+        ptoisa_elementwise(core, PTOISA_TPRELU, &ptoisa_loops_LEAKY, PTOISA_SET_MAP_FLOAT, d, s,
+                           slope, NULL);
     }
 }
 
 // d = (s0 + s1) + s2 and d = (s0 - s1) + s2, and the same with a scalar for s1.
 PTOISA_FN void ptoisa_taddc(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s0,
                             const ptoisa_tile *s1, const ptoisa_tile *s2) {
-    ptoisa_elementwise(core, PTOISA_TADDC, PTOISA_MAP_ADD_ADD, PTOISA_SET_MAP, d, s0, s1, s2);
+    ptoisa_elementwise(core, PTOISA_TADDC, &ptoisa_loops_ADD_ADD, PTOISA_SET_MAP, d, s0, s1, s2);
 }
 
 PTOISA_FN void ptoisa_tsubc(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s0,
                             const ptoisa_tile *s1, const ptoisa_tile *s2) {
-    ptoisa_elementwise(core, PTOISA_TSUBC, PTOISA_MAP_SUB_ADD, PTOISA_SET_MAP, d, s0, s1, s2);
+    ptoisa_elementwise(core, PTOISA_TSUBC, &ptoisa_loops_SUB_ADD, PTOISA_SET_MAP, d, s0, s1, s2);
 }
 
 PTOISA_FN void ptoisa_taddsc(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s0,
                              double x, const ptoisa_tile *s1) {
-    ptoisa_elementwise_scalar(core, PTOISA_TADDSC, PTOISA_MAP_ADD_ADD, PTOISA_SET_MAP, d, s0, x,
+    ptoisa_elementwise_scalar(core, PTOISA_TADDSC, &ptoisa_loops_ADD_ADD, PTOISA_SET_MAP, d, s0, x,
                               s1);
 }
 
 PTOISA_FN void ptoisa_tsubsc(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s0,
                              double x, const ptoisa_tile *s1) {
-    ptoisa_elementwise_scalar(core, PTOISA_TSUBSC, PTOISA_MAP_SUB_ADD, PTOISA_SET_MAP, d, s0, x,
+    ptoisa_elementwise_scalar(core, PTOISA_TSUBSC, &ptoisa_loops_SUB_ADD, PTOISA_SET_MAP, d, s0, x,
                               s1);
 }
 
@@ -6159,7 +6188,7 @@ PTOISA_FN void ptoisa_tsubsc(ptoisa_core *core, const ptoisa_tile *d, const ptoi
         }                                                                                          \
         ptoisa_issue(core, PTOISA_##op, d, s0, s1);                                                \
         if (!core->is_dry) {                                                                       \
-            ptoisa_map_tiles(PTOISA_MAP_##map_op, d, s0, y, z);                                    \
+            ptoisa_map_tiles(&ptoisa_loops_##map_op, d, s0, y, z);                                 \
         }                                                                                          \
     }
 
@@ -6186,7 +6215,7 @@ PTOISA_FN void ptoisa_part_copy(const ptoisa_tile *d, const ptoisa_tile *s, uint
 
 // Where both sources are valid: the operation; elsewhere the one that is. One must be valid in all
 // of d's region, and the other must not reach beyond.
-PTOISA_FN void ptoisa_part(ptoisa_core *core, ptoisa_op op, ptoisa_map_op map_op,
+PTOISA_FN void ptoisa_part(ptoisa_core *core, ptoisa_op op, const ptoisa_loops *loops,
                            const ptoisa_tile *d, const ptoisa_tile *s0, const ptoisa_tile *s1) {
     bool is_s0_whole = s0->valid_rows == d->valid_rows && s0->valid_cols == d->valid_cols;
     const ptoisa_tile *whole = is_s0_whole ? s0 : s1, *part = is_s0_whole ? s1 : s0;
@@ -6214,7 +6243,7 @@ PTOISA_FN void ptoisa_part(ptoisa_core *core, ptoisa_op op, ptoisa_map_op map_op
     uint32_t rows = ptoisa_least(part->valid_rows, d->valid_rows);
     uint32_t cols = ptoisa_least(part->valid_cols, d->valid_cols);
     ptoisa_tile both = ptoisa_tile_valid(*d, rows, cols);
-    ptoisa_map_tiles(map_op, &both, s0, s1, NULL);
+    ptoisa_map_tiles(loops, &both, s0, s1, NULL);
     ptoisa_part_copy(d, whole, 0, rows, cols);
     ptoisa_part_copy(d, whole, rows, d->valid_rows, 0);
 }
@@ -6222,7 +6251,7 @@ PTOISA_FN void ptoisa_part(ptoisa_core *core, ptoisa_op op, ptoisa_map_op map_op
 #define PTOISA_DEFINE_PART(function, op, map_op)                                                   \
     PTOISA_FN void ptoisa_##function(ptoisa_core *core, const ptoisa_tile *d,                      \
                                      const ptoisa_tile *s0, const ptoisa_tile *s1) {               \
-        ptoisa_part(core, PTOISA_##op, PTOISA_MAP_##map_op, d, s0, s1);                            \
+        ptoisa_part(core, PTOISA_##op, &ptoisa_loops_##map_op, d, s0, s1);                         \
     }
 
 PTOISA_DEFINE_PART(tpartadd, TPARTADD, ADD)
@@ -6262,7 +6291,7 @@ PTOISA_FN void ptoisa_expand_copy(const ptoisa_tile *d, uint32_t row, uint32_t r
     map.b = pattern, map.b_pitch = pitch, map.is_scalar = is_scalar;
     map.rows = rows;
     map.cols = bytes / 4;
-    ptoisa_map_run(PTOISA_MAP_COPY, PTOISA_F32, PTOISA_F32, map);
+    ptoisa_map_run(&ptoisa_loops_COPY, PTOISA_F32, PTOISA_F32, map);
     size_t left = bytes % 4, at = bytes - left;
     for (uint32_t r = 0; r < rows && left > 0; r++) {
         const uint8_t *from = (const uint8_t *)(pattern + r * pitch) + (is_scalar ? 0 : at);
@@ -6349,9 +6378,9 @@ PTOISA_FN bool ptoisa_check_column(ptoisa_core *core, ptoisa_op op, const char *
 }
 
 // d = full op the column, or the row.
-PTOISA_FN void ptoisa_expand(ptoisa_core *core, ptoisa_op op, ptoisa_map_op map_op, uint32_t dtypes,
-                             const ptoisa_tile *d, const ptoisa_tile *full, const ptoisa_tile *line,
-                             bool is_column) {
+PTOISA_FN void ptoisa_expand(ptoisa_core *core, ptoisa_op op, const ptoisa_loops *loops,
+                             uint32_t dtypes, const ptoisa_tile *d, const ptoisa_tile *full,
+                             const ptoisa_tile *line, bool is_column) {
     if (PTOISA_CHECKED && (!ptoisa_check_maps(core, op, dtypes, d, full, NULL, NULL) ||
                            !(is_column ? ptoisa_check_column(core, op, "src1", line, d)
                                        : ptoisa_check_row(core, op, "src1", line, d)))) {
@@ -6369,18 +6398,18 @@ PTOISA_FN void ptoisa_expand(ptoisa_core *core, ptoisa_op op, ptoisa_map_op map_
     map.b_pitch = !is_column ? 0 : line->layout == PTOISA_COL_MAJOR ? 1 : line->cols;
     map.rows = d->valid_rows;
     map.cols = d->valid_cols;
-    ptoisa_map_run(map_op, (ptoisa_dtype)d->dtype, (ptoisa_dtype)d->dtype, map);
+    ptoisa_map_run(loops, (ptoisa_dtype)d->dtype, (ptoisa_dtype)d->dtype, map);
 }
 
 #define PTOISA_DEFINE_EXPAND(lower, upper, dtypes)                                                 \
     PTOISA_FN void ptoisa_trowexpand##lower(ptoisa_core *core, const ptoisa_tile *d,               \
                                             const ptoisa_tile *full, const ptoisa_tile *column) {  \
-        ptoisa_expand(core, PTOISA_TROWEXPAND##upper, PTOISA_MAP_##upper, dtypes, d, full, column, \
-                      true);                                                                       \
+        ptoisa_expand(core, PTOISA_TROWEXPAND##upper, &ptoisa_loops_##upper, dtypes, d, full,      \
+                      column, true);                                                               \
     }                                                                                              \
     PTOISA_FN void ptoisa_tcolexpand##lower(ptoisa_core *core, const ptoisa_tile *d,               \
                                             const ptoisa_tile *full, const ptoisa_tile *row) {     \
-        ptoisa_expand(core, PTOISA_TCOLEXPAND##upper, PTOISA_MAP_##upper, dtypes, d, full, row,    \
+        ptoisa_expand(core, PTOISA_TCOLEXPAND##upper, &ptoisa_loops_##upper, dtypes, d, full, row, \
                       false);                                                                      \
     }
 
@@ -6628,7 +6657,7 @@ PTOISA_FN uint32_t ptoisa_identity(ptoisa_map_op op, ptoisa_dtype dtype) {
 }
 
 // One row of any type in 16 lanes in memory; returns lane 0, a word.
-PTOISA_FN uint32_t ptoisa_row_in_lanes(ptoisa_map_op op, ptoisa_dtype dtype, const void *s,
+PTOISA_FN uint32_t ptoisa_row_in_lanes(const ptoisa_loops *loops, ptoisa_dtype dtype, const void *s,
                                        uint32_t cols) {
     ptoisa_piece piece;
     union {
@@ -6636,7 +6665,7 @@ PTOISA_FN uint32_t ptoisa_row_in_lanes(ptoisa_map_op op, ptoisa_dtype dtype, con
         float f32[16];
     } lanes;
     for (int i = 0; i < 16; i++) {
-        lanes.u32[i] = ptoisa_identity(op, dtype);
+        lanes.u32[i] = ptoisa_identity(loops->op, dtype);
     }
     ptoisa_map map;
     memset(&map, 0, sizeof map);
@@ -6645,29 +6674,29 @@ PTOISA_FN uint32_t ptoisa_row_in_lanes(ptoisa_map_op op, ptoisa_dtype dtype, con
         uint32_t n = ptoisa_least(cols - at, PTOISA_PIECE);
         ptoisa_widen(dtype, &piece, (const uint8_t *)s + at * (size_t)ptoisa_dtype_size(dtype), n);
         map.b = &piece, map.b_pitch = 16, map.rows = n / 16, map.cols = 16;
-        ptoisa_map_words(op, dtype, &map);
+        ptoisa_map_words(loops, dtype, &map);
         map.b = piece.u32 + n / 16 * 16, map.rows = 1, map.cols = n % 16;
-        ptoisa_map_words(op, dtype, &map);
+        ptoisa_map_words(loops, dtype, &map);
     }
     for (uint32_t h = 8; h > 0; h /= 2) {
         map.b = lanes.u32 + h, map.rows = 1, map.cols = h;
-        ptoisa_map_words(op, dtype, &map);
+        ptoisa_map_words(loops, dtype, &map);
     }
     return lanes.u32[0];
 }
 
 // Reduces up to PTOISA_ROWS_AT_ONCE rows of any type to words.
-PTOISA_FN void ptoisa_rows_any(ptoisa_map_op op, ptoisa_dtype dtype, ptoisa_piece *results,
+PTOISA_FN void ptoisa_rows_any(const ptoisa_loops *loops, ptoisa_dtype dtype, ptoisa_piece *results,
                                const void *s, size_t pitch, uint32_t rows, uint32_t cols) {
     if (dtype == PTOISA_F32) {
-        ptoisa_rows_f32(op, results->f32, (const float *)s, pitch, rows, cols);
+        ptoisa_rows_f32(loops->op, results->f32, (const float *)s, pitch, rows, cols);
         return;
     }
     size_t row_size = pitch * ptoisa_dtype_size(dtype);
     if (!ptoisa_dtype_is_float(dtype) || cols > PTOISA_PIECE || cols == 0) {
         for (uint32_t r = 0; r < rows; r++) {
             results->u32[r] =
-                ptoisa_row_in_lanes(op, dtype, (const uint8_t *)s + r * row_size, cols);
+                ptoisa_row_in_lanes(loops, dtype, (const uint8_t *)s + r * row_size, cols);
         }
         return;
     }
@@ -6685,7 +6714,7 @@ PTOISA_FN void ptoisa_rows_any(ptoisa_map_op op, ptoisa_dtype dtype, ptoisa_piec
                 memcpy(piece.u32 + r * cols, one.u32, cols * sizeof one.u32[0]);
             }
         }
-        ptoisa_rows_f32(op, results->f32 + row, piece.f32, cols, n, cols);
+        ptoisa_rows_f32(loops->op, results->f32 + row, piece.f32, cols, n, cols);
     }
 }
 
@@ -6782,7 +6811,7 @@ PTOISA_FN bool ptoisa_check_values(ptoisa_core *core, ptoisa_op op, const ptoisa
 }
 
 // values: where the extremes go whose indices d takes; may be NULL.
-PTOISA_FN void ptoisa_row_reduce(ptoisa_core *core, ptoisa_op op, ptoisa_map_op map_op,
+PTOISA_FN void ptoisa_row_reduce(ptoisa_core *core, ptoisa_op op, const ptoisa_loops *loops,
                                  bool is_index, const ptoisa_tile *d, const ptoisa_tile *values,
                                  const ptoisa_tile *s, const ptoisa_tile *t) {
     ptoisa_dtype dtype = (ptoisa_dtype)s->dtype;
@@ -6801,7 +6830,7 @@ PTOISA_FN void ptoisa_row_reduce(ptoisa_core *core, ptoisa_op op, ptoisa_map_op 
     for (uint32_t row = 0; row < d->valid_rows; row += PTOISA_ROWS_AT_ONCE) {
         uint32_t rows = ptoisa_least(d->valid_rows - row, PTOISA_ROWS_AT_ONCE);
         const uint8_t *from = (const uint8_t *)s->data + row * row_size;
-        ptoisa_rows_any(map_op, dtype, &results, from, s->cols, rows, s->valid_cols);
+        ptoisa_rows_any(loops, dtype, &results, from, s->cols, rows, s->valid_cols);
         if (values) {
             ptoisa_narrow(dtype, &narrow, &results, rows);
             ptoisa_store_column(values, row, rows, &narrow);
@@ -6824,7 +6853,7 @@ PTOISA_FN void ptoisa_row_reduce(ptoisa_core *core, ptoisa_op op, ptoisa_map_op 
 #define PTOISA_DEFINE_ROW_REDUCE(function, op, map_op, is_index)                                   \
     PTOISA_FN void ptoisa_##function(ptoisa_core *core, const ptoisa_tile *d,                      \
                                      const ptoisa_tile *s, const ptoisa_tile *t) {                 \
-        ptoisa_row_reduce(core, PTOISA_##op, PTOISA_MAP_##map_op, is_index, d, NULL, s, t);        \
+        ptoisa_row_reduce(core, PTOISA_##op, &ptoisa_loops_##map_op, is_index, d, NULL, s, t);     \
     }
 
 PTOISA_DEFINE_ROW_REDUCE(trowsum, TROWSUM, ADD, false)
@@ -6838,13 +6867,13 @@ PTOISA_DEFINE_ROW_REDUCE(trowargmin, TROWARGMIN, MIN, true)
 PTOISA_FN void ptoisa_trowargmax_values(ptoisa_core *core, const ptoisa_tile *values,
                                         const ptoisa_tile *d, const ptoisa_tile *s,
                                         const ptoisa_tile *t) {
-    ptoisa_row_reduce(core, PTOISA_TROWARGMAX, PTOISA_MAP_MAX, true, d, values, s, t);
+    ptoisa_row_reduce(core, PTOISA_TROWARGMAX, &ptoisa_loops_MAX, true, d, values, s, t);
 }
 
 PTOISA_FN void ptoisa_trowargmin_values(ptoisa_core *core, const ptoisa_tile *values,
                                         const ptoisa_tile *d, const ptoisa_tile *s,
                                         const ptoisa_tile *t) {
-    ptoisa_row_reduce(core, PTOISA_TROWARGMIN, PTOISA_MAP_MIN, true, d, values, s, t);
+    ptoisa_row_reduce(core, PTOISA_TROWARGMIN, &ptoisa_loops_MIN, true, d, values, s, t);
 }
 
 // d[r][c] = s[r][2 c] + s[r][2 c + 1].
@@ -6883,8 +6912,8 @@ PTOISA_FN void ptoisa_tpairreducesum(ptoisa_core *core, const ptoisa_tile *d,
 // -- column instructions --------------------------------------------------------------------------
 
 // Columns of words: d takes the first row, then d = d op row for all others.
-PTOISA_FN void ptoisa_cols_words(ptoisa_map_op op, ptoisa_dtype dtype, void *d, const void *s,
-                                 size_t pitch, uint32_t rows, uint32_t cols) {
+PTOISA_FN void ptoisa_cols_words(const ptoisa_loops *loops, ptoisa_dtype dtype, void *d,
+                                 const void *s, size_t pitch, uint32_t rows, uint32_t cols) {
     memmove(d, s, (size_t)cols * 4);
     ptoisa_map map;
     memset(&map, 0, sizeof map);
@@ -6892,14 +6921,14 @@ PTOISA_FN void ptoisa_cols_words(ptoisa_map_op op, ptoisa_dtype dtype, void *d, 
     map.b = (const uint32_t *)s + (rows > 1 ? pitch : 0), map.b_pitch = pitch;
     map.rows = rows - 1;
     map.cols = cols;
-    ptoisa_map_words(op, dtype, &map);
+    ptoisa_map_words(loops, dtype, &map);
 }
 
-PTOISA_FN void ptoisa_cols_any(ptoisa_map_op op, ptoisa_dtype dtype, void *d, const void *s,
-                               size_t pitch, uint32_t rows, uint32_t cols) {
+PTOISA_FN void ptoisa_cols_any(const ptoisa_loops *loops, ptoisa_dtype dtype, void *d,
+                               const void *s, size_t pitch, uint32_t rows, uint32_t cols) {
     uint32_t size = ptoisa_dtype_size(dtype);
     if (size == 4 && rows > 0) {
-        ptoisa_cols_words(op, dtype, d, s, pitch, rows, cols);
+        ptoisa_cols_words(loops, dtype, d, s, pitch, rows, cols);
         return;
     }
     ptoisa_piece sum, next;
@@ -6912,19 +6941,19 @@ PTOISA_FN void ptoisa_cols_any(ptoisa_map_op op, ptoisa_dtype dtype, void *d, co
         const uint8_t *from = (const uint8_t *)s + (size_t)at * size;
         map.cols = n;
         for (uint32_t i = 0; i < n && rows == 0; i++) {
-            sum.u32[i] = ptoisa_identity(op, dtype);
+            sum.u32[i] = ptoisa_identity(loops->op, dtype);
         }
         for (uint32_t r = 0; r < rows; r++) {
             ptoisa_widen(dtype, r == 0 ? &sum : &next, from + r * pitch * size, n);
             if (r > 0) {
-                ptoisa_map_words(op, dtype, &map);
+                ptoisa_map_words(loops, dtype, &map);
             }
         }
         ptoisa_narrow(dtype, (uint8_t *)d + (size_t)at * size, &sum, n);
     }
 }
 
-PTOISA_FN void ptoisa_col_reduce(ptoisa_core *core, ptoisa_op op, ptoisa_map_op map_op,
+PTOISA_FN void ptoisa_col_reduce(ptoisa_core *core, ptoisa_op op, const ptoisa_loops *loops,
                                  const ptoisa_tile *d, const ptoisa_tile *s) {
     if (PTOISA_CHECKED) {
         uint32_t same = PTOISA_SET(d->dtype);
@@ -6939,7 +6968,7 @@ PTOISA_FN void ptoisa_col_reduce(ptoisa_core *core, ptoisa_op op, ptoisa_map_op 
     }
     ptoisa_issue(core, op, d, s, NULL);
     if (!core->is_dry && d->valid_rows > 0 && d->valid_cols > 0) {
-        ptoisa_cols_any(map_op, (ptoisa_dtype)d->dtype, d->data, s->data, s->cols, s->valid_rows,
+        ptoisa_cols_any(loops, (ptoisa_dtype)d->dtype, d->data, s->data, s->cols, s->valid_rows,
                         d->valid_cols);
     }
 }
@@ -6950,13 +6979,13 @@ PTOISA_FN void ptoisa_tcolsum(ptoisa_core *core, const ptoisa_tile *d, const pto
     if (PTOISA_CHECKED && (is_binary || t) && !ptoisa_check_scratch(core, PTOISA_TCOLSUM, t)) {
         return;
     }
-    ptoisa_col_reduce(core, PTOISA_TCOLSUM, PTOISA_MAP_ADD, d, s);
+    ptoisa_col_reduce(core, PTOISA_TCOLSUM, &ptoisa_loops_ADD, d, s);
 }
 
 #define PTOISA_DEFINE_COL_REDUCE(function, op, map_op)                                             \
     PTOISA_FN void ptoisa_##function(ptoisa_core *core, const ptoisa_tile *d,                      \
                                      const ptoisa_tile *s) {                                       \
-        ptoisa_col_reduce(core, PTOISA_##op, PTOISA_MAP_##map_op, d, s);                           \
+        ptoisa_col_reduce(core, PTOISA_##op, &ptoisa_loops_##map_op, d, s);                        \
     }
 
 PTOISA_DEFINE_COL_REDUCE(tcolmax, TCOLMAX, MAX)

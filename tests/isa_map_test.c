@@ -459,6 +459,21 @@ static void elementwise__parts_copy_where_one_source_is_valid(void **unused) {
 
 // -- instruction sets ----------------------------------------------------------------------------
 
+// The f32 loops of each operation: portable, AVX2, AVX-512; and the one that is taken.
+typedef struct f32_loop {
+    ptoisa_loop by_set[3], best;
+} f32_loop;
+
+#if PTOISA_X86
+#define F32_LOOP(set, SET, name, result)                                                           \
+    {{ptoisa_map_##name##_c, ptoisa_map_##name##_avx2, ptoisa_map_##name##_avx512},                \
+     ptoisa_map_f32_##name},
+#else
+#define F32_LOOP(set, SET, name, result)                                                           \
+    {{ptoisa_map_##name##_c, NULL, NULL}, ptoisa_map_f32_##name},
+#endif
+static const f32_loop f32_loops[] = {PTOISA_F32_MAPS(F32_LOOP, c, )};
+
 static void vectors__give_the_same_bits_on_every_machine(void **unused) {
     (void)unused;
     uint64_t state = test_seed();
@@ -471,24 +486,14 @@ static void vectors__give_the_same_bits_on_every_machine(void **unused) {
             c[i] = random_f32(&state);
         }
         ptoisa_map map = {want, a, b, c, n, n, n, n, 1, n, test_below(&state, 2)};
-        ptoisa_map_op op = (ptoisa_map_op)test_below(&state, PTOISA_MAP_RELU + 1);
-        ptoisa_map_f32_c(op, &map);
+        unsigned op = (unsigned)test_below(&state, sizeof f32_loops / sizeof f32_loops[0]);
+        const f32_loop *loop = &f32_loops[op];
+        loop->by_set[0](&map);
         map.d = got;
         for (int set = 0; set < 3; set++) {
             memset(got, GUARD, sizeof got);
-            if (set == 0) {
-                ptoisa_map_f32(op, &map);
-            }
-#if PTOISA_X86
-            if (set == 1 && ptoisa_has_avx2()) {
-                ptoisa_map_f32_avx2(op, &map);
-            } else if (set == 2 && ptoisa_has_avx512()) {
-                ptoisa_map_f32_avx512(op, &map);
-            } else if (set > 0)
-#endif
-            {
-                ptoisa_map_f32(op, &map);
-            }
+            bool is_there = set == 1 ? ptoisa_has_avx2() : set == 2 && ptoisa_has_avx512();
+            (is_there ? loop->by_set[set] : loop->best)(&map);
             for (size_t i = 0; i < n; i++) {
                 if (memcmp(&want[i], &got[i], 4) != 0 && (want[i] == want[i] || got[i] == got[i])) {
                     fail_msg("map %d set %d of %a, %a, %a: %a, not %a", (int)op, set, a[i], b[i],

@@ -26,7 +26,7 @@ PTOISA_FN void ptoisa_expand_copy(const ptoisa_tile *d, uint32_t row, uint32_t r
     map.b = pattern, map.b_pitch = pitch, map.is_scalar = is_scalar;
     map.rows = rows;
     map.cols = bytes / 4;
-    ptoisa_map_run(PTOISA_MAP_COPY, PTOISA_F32, PTOISA_F32, map);
+    ptoisa_map_run(&ptoisa_loops_COPY, PTOISA_F32, PTOISA_F32, map);
     size_t left = bytes % 4, at = bytes - left;
     for (uint32_t r = 0; r < rows && left > 0; r++) {
         const uint8_t *from = (const uint8_t *)(pattern + r * pitch) + (is_scalar ? 0 : at);
@@ -113,9 +113,9 @@ PTOISA_FN bool ptoisa_check_column(ptoisa_core *core, ptoisa_op op, const char *
 }
 
 // d = full op the column, or the row.
-PTOISA_FN void ptoisa_expand(ptoisa_core *core, ptoisa_op op, ptoisa_map_op map_op, uint32_t dtypes,
-                             const ptoisa_tile *d, const ptoisa_tile *full, const ptoisa_tile *line,
-                             bool is_column) {
+PTOISA_FN void ptoisa_expand(ptoisa_core *core, ptoisa_op op, const ptoisa_loops *loops,
+                             uint32_t dtypes, const ptoisa_tile *d, const ptoisa_tile *full,
+                             const ptoisa_tile *line, bool is_column) {
     if (PTOISA_CHECKED && (!ptoisa_check_maps(core, op, dtypes, d, full, NULL, NULL) ||
                            !(is_column ? ptoisa_check_column(core, op, "src1", line, d)
                                        : ptoisa_check_row(core, op, "src1", line, d)))) {
@@ -133,18 +133,18 @@ PTOISA_FN void ptoisa_expand(ptoisa_core *core, ptoisa_op op, ptoisa_map_op map_
     map.b_pitch = !is_column ? 0 : line->layout == PTOISA_COL_MAJOR ? 1 : line->cols;
     map.rows = d->valid_rows;
     map.cols = d->valid_cols;
-    ptoisa_map_run(map_op, (ptoisa_dtype)d->dtype, (ptoisa_dtype)d->dtype, map);
+    ptoisa_map_run(loops, (ptoisa_dtype)d->dtype, (ptoisa_dtype)d->dtype, map);
 }
 
 #define PTOISA_DEFINE_EXPAND(lower, upper, dtypes)                                                 \
     PTOISA_FN void ptoisa_trowexpand##lower(ptoisa_core *core, const ptoisa_tile *d,               \
                                             const ptoisa_tile *full, const ptoisa_tile *column) {  \
-        ptoisa_expand(core, PTOISA_TROWEXPAND##upper, PTOISA_MAP_##upper, dtypes, d, full, column, \
-                      true);                                                                       \
+        ptoisa_expand(core, PTOISA_TROWEXPAND##upper, &ptoisa_loops_##upper, dtypes, d, full,      \
+                      column, true);                                                               \
     }                                                                                              \
     PTOISA_FN void ptoisa_tcolexpand##lower(ptoisa_core *core, const ptoisa_tile *d,               \
                                             const ptoisa_tile *full, const ptoisa_tile *row) {     \
-        ptoisa_expand(core, PTOISA_TCOLEXPAND##upper, PTOISA_MAP_##upper, dtypes, d, full, row,    \
+        ptoisa_expand(core, PTOISA_TCOLEXPAND##upper, &ptoisa_loops_##upper, dtypes, d, full, row, \
                       false);                                                                      \
     }
 

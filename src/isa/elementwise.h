@@ -90,8 +90,9 @@ PTOISA_FN bool ptoisa_check_apart(ptoisa_core *core, ptoisa_op op, const ptoisa_
 // -- what all instructions do ---------------------------------------------------------------------
 
 // Maps tiles over d's valid region, once they are checked; s1 and s2 may be NULL.
-PTOISA_FN void ptoisa_map_tiles(ptoisa_map_op map_op, const ptoisa_tile *d, const ptoisa_tile *s0,
-                                const ptoisa_tile *s1, const ptoisa_tile *s2) {
+PTOISA_FN void ptoisa_map_tiles(const ptoisa_loops *loops, const ptoisa_tile *d,
+                                const ptoisa_tile *s0, const ptoisa_tile *s1,
+                                const ptoisa_tile *s2) {
     ptoisa_map map;
     memset(&map, 0, sizeof map);
     map.d = d->data, map.d_pitch = d->cols;
@@ -104,10 +105,10 @@ PTOISA_FN void ptoisa_map_tiles(ptoisa_map_op map_op, const ptoisa_tile *d, cons
     }
     map.rows = d->valid_rows;
     map.cols = d->valid_cols;
-    ptoisa_map_run(map_op, (ptoisa_dtype)d->dtype, (ptoisa_dtype)s0->dtype, map);
+    ptoisa_map_run(loops, (ptoisa_dtype)d->dtype, (ptoisa_dtype)s0->dtype, map);
 }
 
-PTOISA_FN void ptoisa_elementwise(ptoisa_core *core, ptoisa_op op, ptoisa_map_op map_op,
+PTOISA_FN void ptoisa_elementwise(ptoisa_core *core, ptoisa_op op, const ptoisa_loops *loops,
                                   uint32_t dtypes, const ptoisa_tile *d, const ptoisa_tile *s0,
                                   const ptoisa_tile *s1, const ptoisa_tile *s2) {
     if (PTOISA_CHECKED && !ptoisa_check_maps(core, op, dtypes, d, s0, s1, s2)) {
@@ -115,7 +116,7 @@ PTOISA_FN void ptoisa_elementwise(ptoisa_core *core, ptoisa_op op, ptoisa_map_op
     }
     ptoisa_issue(core, op, d, s0, s1);
     if (!core->is_dry) {
-        ptoisa_map_tiles(map_op, d, s0, s1, s2);
+        ptoisa_map_tiles(loops, d, s0, s1, s2);
     }
 }
 
@@ -162,8 +163,8 @@ PTOISA_INLINE ptoisa_scalar ptoisa_scalar_of(ptoisa_dtype dtype, double x) {
 }
 
 // Maps a tile, a scalar and perhaps another tile, once they are checked.
-PTOISA_FN void ptoisa_map_scalar(ptoisa_map_op map_op, const ptoisa_tile *d, const ptoisa_tile *s,
-                                 double x, const ptoisa_tile *s2) {
+PTOISA_FN void ptoisa_map_scalar(const ptoisa_loops *loops, const ptoisa_tile *d,
+                                 const ptoisa_tile *s, double x, const ptoisa_tile *s2) {
     ptoisa_scalar scalar = ptoisa_scalar_of((ptoisa_dtype)s->dtype, x);
     if (d->dtype != s->dtype) {  // TAXPY into f32: x is of the source's type
         scalar.f32 = s->dtype == PTOISA_F16 ? ptoisa_f32_from_f16(scalar.u16)
@@ -179,10 +180,10 @@ PTOISA_FN void ptoisa_map_scalar(ptoisa_map_op map_op, const ptoisa_tile *d, con
     }
     map.rows = d->valid_rows;
     map.cols = d->valid_cols;
-    ptoisa_map_run(map_op, (ptoisa_dtype)d->dtype, (ptoisa_dtype)s->dtype, map);
+    ptoisa_map_run(loops, (ptoisa_dtype)d->dtype, (ptoisa_dtype)s->dtype, map);
 }
 
-PTOISA_FN void ptoisa_elementwise_scalar(ptoisa_core *core, ptoisa_op op, ptoisa_map_op map_op,
+PTOISA_FN void ptoisa_elementwise_scalar(ptoisa_core *core, ptoisa_op op, const ptoisa_loops *loops,
                                          uint32_t dtypes, const ptoisa_tile *d,
                                          const ptoisa_tile *s, double x, const ptoisa_tile *s2) {
     if (PTOISA_CHECKED && !ptoisa_check_maps(core, op, dtypes, d, s, s2, NULL)) {
@@ -190,7 +191,7 @@ PTOISA_FN void ptoisa_elementwise_scalar(ptoisa_core *core, ptoisa_op op, ptoisa
     }
     ptoisa_issue(core, op, d, s, s2);
     if (!core->is_dry) {
-        ptoisa_map_scalar(map_op, d, s, x, s2);
+        ptoisa_map_scalar(loops, d, s, x, s2);
     }
 }
 
@@ -199,7 +200,7 @@ PTOISA_FN void ptoisa_elementwise_scalar(ptoisa_core *core, ptoisa_op op, ptoisa
 #define PTOISA_DEFINE_BINARY(function, op, map_op, dtypes)                                         \
     PTOISA_FN void ptoisa_##function(ptoisa_core *core, const ptoisa_tile *d,                      \
                                      const ptoisa_tile *s0, const ptoisa_tile *s1) {               \
-        ptoisa_elementwise(core, PTOISA_##op, PTOISA_MAP_##map_op, dtypes, d, s0, s1, NULL);       \
+        ptoisa_elementwise(core, PTOISA_##op, &ptoisa_loops_##map_op, dtypes, d, s0, s1, NULL);    \
     }
 
 PTOISA_DEFINE_BINARY(tadd, TADD, ADD, PTOISA_SET_MAP)
@@ -221,7 +222,8 @@ PTOISA_DEFINE_BINARY(tsubrelu, TSUBRELU, SUB_RELU, PTOISA_SET_MAP_FLOAT)
                                      const ptoisa_tile *t) {                                       \
         if (!PTOISA_CHECKED || (t == NULL && !(is_needed)) ||                                      \
             ptoisa_check_scratch(core, PTOISA_##op, t)) {                                          \
-            ptoisa_elementwise(core, PTOISA_##op, PTOISA_MAP_##map_op, dtypes, d, s0, s1, NULL);   \
+            ptoisa_elementwise(core, PTOISA_##op, &ptoisa_loops_##map_op, dtypes, d, s0, s1,       \
+                               NULL);                                                              \
         }                                                                                          \
     }
 
@@ -235,7 +237,8 @@ PTOISA_DEFINE_BINARY_SCRATCH(tpow, TPOW, POW, PTOISA_SET_MAP, false)
 #define PTOISA_DEFINE_SCALAR(function, op, map_op, dtypes)                                         \
     PTOISA_FN void ptoisa_##function(ptoisa_core *core, const ptoisa_tile *d,                      \
                                      const ptoisa_tile *s, double x) {                             \
-        ptoisa_elementwise_scalar(core, PTOISA_##op, PTOISA_MAP_##map_op, dtypes, d, s, x, NULL);  \
+        ptoisa_elementwise_scalar(core, PTOISA_##op, &ptoisa_loops_##map_op, dtypes, d, s, x,      \
+                                  NULL);                                                           \
     }
 
 PTOISA_DEFINE_SCALAR(tadds, TADDS, ADD, PTOISA_SET_MAP)
@@ -294,22 +297,23 @@ PTOISA_FN void ptoisa_tlrelu(ptoisa_core *core, const ptoisa_tile *d, const ptoi
         ptoisa_simulated(core, PTOISA_TLRELU, d, s, NULL, x);
         return;
     }
-    ptoisa_elementwise_scalar(core, PTOISA_TLRELU, PTOISA_MAP_LEAKY, PTOISA_SET_MAP_FLOAT, d, s, x,
-                              NULL);
+    ptoisa_elementwise_scalar(core, PTOISA_TLRELU, &ptoisa_loops_LEAKY, PTOISA_SET_MAP_FLOAT, d, s,
+                              x, NULL);
 }
 
 // d = x / s, TDIVS with its operands the other way.
 PTOISA_FN void ptoisa_tsdiv(ptoisa_core *core, const ptoisa_tile *d, double x,
                             const ptoisa_tile *s) {
-    ptoisa_elementwise_scalar(core, PTOISA_TSDIV, PTOISA_MAP_DIV_BY, PTOISA_SET_MAP, d, s, x, NULL);
+    ptoisa_elementwise_scalar(core, PTOISA_TSDIV, &ptoisa_loops_DIV_BY, PTOISA_SET_MAP, d, s, x,
+                              NULL);
 }
 
 #define PTOISA_DEFINE_SCALAR_APART(function, op, map_op)                                           \
     PTOISA_FN void ptoisa_##function(ptoisa_core *core, const ptoisa_tile *d,                      \
                                      const ptoisa_tile *s, double x) {                             \
         if (!PTOISA_CHECKED || ptoisa_check_apart(core, PTOISA_##op, d, s)) {                      \
-            ptoisa_elementwise_scalar(core, PTOISA_##op, PTOISA_MAP_##map_op, PTOISA_SET_MAP_INT,  \
-                                      d, s, x, NULL);                                              \
+            ptoisa_elementwise_scalar(core, PTOISA_##op, &ptoisa_loops_##map_op,                   \
+                                      PTOISA_SET_MAP_INT, d, s, x, NULL);                          \
         }                                                                                          \
     }
 
@@ -319,8 +323,8 @@ PTOISA_DEFINE_SCALAR_APART(tors, TORS, OR)
 PTOISA_FN void ptoisa_txors(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s, double x,
                             const ptoisa_tile *t) {
     if (!PTOISA_CHECKED || ptoisa_check_scratch(core, PTOISA_TXORS, t)) {
-        ptoisa_elementwise_scalar(core, PTOISA_TXORS, PTOISA_MAP_XOR, PTOISA_SET_MAP_INT, d, s, x,
-                                  NULL);
+        ptoisa_elementwise_scalar(core, PTOISA_TXORS, &ptoisa_loops_XOR, PTOISA_SET_MAP_INT, d, s,
+                                  x, NULL);
     }
 }
 
@@ -337,7 +341,7 @@ PTOISA_FN void ptoisa_taxpy(ptoisa_core *core, const ptoisa_tile *d, const ptois
     }
     ptoisa_issue(core, PTOISA_TAXPY, d, s, NULL);
     if (!core->is_dry) {
-        ptoisa_map_scalar(PTOISA_MAP_MUL_ADD, d, s, x, d);
+        ptoisa_map_scalar(&ptoisa_loops_MUL_ADD, d, s, x, d);
     }
 }
 
@@ -346,7 +350,7 @@ PTOISA_FN void ptoisa_taxpy(ptoisa_core *core, const ptoisa_tile *d, const ptois
 #define PTOISA_DEFINE_UNARY(function, op, map_op, dtypes)                                          \
     PTOISA_FN void ptoisa_##function(ptoisa_core *core, const ptoisa_tile *d,                      \
                                      const ptoisa_tile *s) {                                       \
-        ptoisa_elementwise(core, PTOISA_##op, PTOISA_MAP_##map_op, dtypes, d, s, NULL, NULL);      \
+        ptoisa_elementwise(core, PTOISA_##op, &ptoisa_loops_##map_op, dtypes, d, s, NULL, NULL);   \
     }
 
 PTOISA_DEFINE_UNARY(texp, TEXP, EXP, PTOISA_SET_MAP_FLOAT)
@@ -361,14 +365,16 @@ PTOISA_FN void ptoisa_tlog(ptoisa_core *core, const ptoisa_tile *d, const ptoisa
         ptoisa_simulated(core, PTOISA_TLOG, d, s, NULL, 0);
         return;
     }
-    ptoisa_elementwise(core, PTOISA_TLOG, PTOISA_MAP_LOG, PTOISA_SET_MAP_FLOAT, d, s, NULL, NULL);
+    ptoisa_elementwise(core, PTOISA_TLOG, &ptoisa_loops_LOG, PTOISA_SET_MAP_FLOAT, d, s, NULL,
+                       NULL);
 }
 
 #define PTOISA_DEFINE_UNARY_APART(function, op, map_op, dtypes)                                    \
     PTOISA_FN void ptoisa_##function(ptoisa_core *core, const ptoisa_tile *d,                      \
                                      const ptoisa_tile *s) {                                       \
         if (!PTOISA_CHECKED || ptoisa_check_apart(core, PTOISA_##op, d, s)) {                      \
-            ptoisa_elementwise(core, PTOISA_##op, PTOISA_MAP_##map_op, dtypes, d, s, NULL, NULL);  \
+            ptoisa_elementwise(core, PTOISA_##op, &ptoisa_loops_##map_op, dtypes, d, s, NULL,      \
+                               NULL);                                                              \
         }                                                                                          \
     }
 
@@ -386,31 +392,31 @@ PTOISA_FN void ptoisa_tprelu(ptoisa_core *core, const ptoisa_tile *d, const ptoi
     if (ptoisa_is_simulated(core, d)) {
         ptoisa_simulated(core, PTOISA_TPRELU, d, s, slope, 0);
     } else {
-        ptoisa_elementwise(core, PTOISA_TPRELU, PTOISA_MAP_LEAKY, PTOISA_SET_MAP_FLOAT, d, s, slope,
-                           NULL);
+        ptoisa_elementwise(core, PTOISA_TPRELU, &ptoisa_loops_LEAKY, PTOISA_SET_MAP_FLOAT, d, s,
+                           slope, NULL);
     }
 }
 
 // d = (s0 + s1) + s2 and d = (s0 - s1) + s2, and the same with a scalar for s1.
 PTOISA_FN void ptoisa_taddc(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s0,
                             const ptoisa_tile *s1, const ptoisa_tile *s2) {
-    ptoisa_elementwise(core, PTOISA_TADDC, PTOISA_MAP_ADD_ADD, PTOISA_SET_MAP, d, s0, s1, s2);
+    ptoisa_elementwise(core, PTOISA_TADDC, &ptoisa_loops_ADD_ADD, PTOISA_SET_MAP, d, s0, s1, s2);
 }
 
 PTOISA_FN void ptoisa_tsubc(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s0,
                             const ptoisa_tile *s1, const ptoisa_tile *s2) {
-    ptoisa_elementwise(core, PTOISA_TSUBC, PTOISA_MAP_SUB_ADD, PTOISA_SET_MAP, d, s0, s1, s2);
+    ptoisa_elementwise(core, PTOISA_TSUBC, &ptoisa_loops_SUB_ADD, PTOISA_SET_MAP, d, s0, s1, s2);
 }
 
 PTOISA_FN void ptoisa_taddsc(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s0,
                              double x, const ptoisa_tile *s1) {
-    ptoisa_elementwise_scalar(core, PTOISA_TADDSC, PTOISA_MAP_ADD_ADD, PTOISA_SET_MAP, d, s0, x,
+    ptoisa_elementwise_scalar(core, PTOISA_TADDSC, &ptoisa_loops_ADD_ADD, PTOISA_SET_MAP, d, s0, x,
                               s1);
 }
 
 PTOISA_FN void ptoisa_tsubsc(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *s0,
                              double x, const ptoisa_tile *s1) {
-    ptoisa_elementwise_scalar(core, PTOISA_TSUBSC, PTOISA_MAP_SUB_ADD, PTOISA_SET_MAP, d, s0, x,
+    ptoisa_elementwise_scalar(core, PTOISA_TSUBSC, &ptoisa_loops_SUB_ADD, PTOISA_SET_MAP, d, s0, x,
                               s1);
 }
 
@@ -424,7 +430,7 @@ PTOISA_FN void ptoisa_tsubsc(ptoisa_core *core, const ptoisa_tile *d, const ptoi
         }                                                                                          \
         ptoisa_issue(core, PTOISA_##op, d, s0, s1);                                                \
         if (!core->is_dry) {                                                                       \
-            ptoisa_map_tiles(PTOISA_MAP_##map_op, d, s0, y, z);                                    \
+            ptoisa_map_tiles(&ptoisa_loops_##map_op, d, s0, y, z);                                 \
         }                                                                                          \
     }
 
@@ -451,7 +457,7 @@ PTOISA_FN void ptoisa_part_copy(const ptoisa_tile *d, const ptoisa_tile *s, uint
 
 // Where both sources are valid: the operation; elsewhere the one that is. One must be valid in all
 // of d's region, and the other must not reach beyond.
-PTOISA_FN void ptoisa_part(ptoisa_core *core, ptoisa_op op, ptoisa_map_op map_op,
+PTOISA_FN void ptoisa_part(ptoisa_core *core, ptoisa_op op, const ptoisa_loops *loops,
                            const ptoisa_tile *d, const ptoisa_tile *s0, const ptoisa_tile *s1) {
     bool is_s0_whole = s0->valid_rows == d->valid_rows && s0->valid_cols == d->valid_cols;
     const ptoisa_tile *whole = is_s0_whole ? s0 : s1, *part = is_s0_whole ? s1 : s0;
@@ -479,7 +485,7 @@ PTOISA_FN void ptoisa_part(ptoisa_core *core, ptoisa_op op, ptoisa_map_op map_op
     uint32_t rows = ptoisa_least(part->valid_rows, d->valid_rows);
     uint32_t cols = ptoisa_least(part->valid_cols, d->valid_cols);
     ptoisa_tile both = ptoisa_tile_valid(*d, rows, cols);
-    ptoisa_map_tiles(map_op, &both, s0, s1, NULL);
+    ptoisa_map_tiles(loops, &both, s0, s1, NULL);
     ptoisa_part_copy(d, whole, 0, rows, cols);
     ptoisa_part_copy(d, whole, rows, d->valid_rows, 0);
 }
@@ -487,7 +493,7 @@ PTOISA_FN void ptoisa_part(ptoisa_core *core, ptoisa_op op, ptoisa_map_op map_op
 #define PTOISA_DEFINE_PART(function, op, map_op)                                                   \
     PTOISA_FN void ptoisa_##function(ptoisa_core *core, const ptoisa_tile *d,                      \
                                      const ptoisa_tile *s0, const ptoisa_tile *s1) {               \
-        ptoisa_part(core, PTOISA_##op, PTOISA_MAP_##map_op, d, s0, s1);                            \
+        ptoisa_part(core, PTOISA_##op, &ptoisa_loops_##map_op, d, s0, s1);                         \
     }
 
 PTOISA_DEFINE_PART(tpartadd, TPARTADD, ADD)

@@ -53,10 +53,7 @@ typedef enum ptoisa_map_op {
     PTOISA_MAP_XOR,
     PTOISA_MAP_SHL,
     PTOISA_MAP_SHR,
-    PTOISA_MAP_NOT,
-    PTOISA_MAP_MAX_U,  // of unsigned integers: ptoisa_map_run puts them in
-    PTOISA_MAP_MIN_U,
-    PTOISA_MAP_SHR_U
+    PTOISA_MAP_NOT
 } ptoisa_map_op;
 
 // Pitches in elements. b and c may be NULL where the operation does not use them.
@@ -68,6 +65,16 @@ typedef struct ptoisa_map {
     size_t cols;
     bool is_scalar;  // b has one element in each row
 } ptoisa_map;
+
+// The loops of an operation, by what is computed in; NULL: it has none there. An instruction names the
+// loops of its own operation, ptoisa_loops_ADD: so a kernel is compiled with those of its
+// instructions, and with no others.
+typedef void (*ptoisa_loop)(const ptoisa_map *map);
+
+typedef struct ptoisa_loops {
+    ptoisa_map_op op;
+    ptoisa_loop f32, i32, u32;
+} ptoisa_loops;
 
 // -- f32 ------------------------------------------------------------------------------------------
 
@@ -135,19 +142,7 @@ typedef struct ptoisa_map {
         }                                                                                          \
     }
 
-#define PTOISA_F32_MAP_CASE(set, SET, name, result)                                                \
-    case PTOISA_MAP_##name:                                                                        \
-        ptoisa_map_##name##_##set(map);                                                            \
-        return;
-
-#define PTOISA_DEFINE_F32_MAPS(set, SET)                                                           \
-    PTOISA_F32_MAPS(PTOISA_DEFINE_F32_MAP, set, SET)                                               \
-    PTOISA_FN void ptoisa_map_f32_##set(ptoisa_map_op op, const ptoisa_map *map) {                 \
-        switch (op) {                                                                              \
-            PTOISA_F32_MAPS(PTOISA_F32_MAP_CASE, set, SET)                                         \
-        default: return;                                                                           \
-        }                                                                                          \
-    }
+#define PTOISA_DEFINE_F32_MAPS(set, SET) PTOISA_F32_MAPS(PTOISA_DEFINE_F32_MAP, set, SET)
 
 // clang-format off
 PTOISA_DEFINE_F32_MAPS(c, )
@@ -160,42 +155,43 @@ PTOISA_DEFINE_F32_MAPS(neon, )
 #endif
 // clang-format on
 
-// Operations that libm would be called for, one element at a time.
-PTOISA_FN void ptoisa_map_f32_slow(ptoisa_map_op op, const ptoisa_map *map) {
-    for (uint32_t r = 0; r < map->rows; r++) {
-        float *d = (float *)map->d + r * map->d_pitch;
-        const float *a = (const float *)map->a + r * map->a_pitch;
-        const float *b = (const float *)map->b + r * map->b_pitch;
-        for (size_t i = 0; i < map->cols; i++) {
-            float x = a[i], y = b[map->is_scalar ? 0 : i];
-            d[i] = op == PTOISA_MAP_REM    ? ptoisa_rem_f32(x, y)
-                   : op == PTOISA_MAP_FMOD ? ptoisa_fmod_f32(x, y)
-                                           : ptoisa_pow_f32(x, y);
-        }
-    }
-}
-
-PTOISA_FN void ptoisa_map_f32(ptoisa_map_op op, const ptoisa_map *map) {
-    if (op == PTOISA_MAP_REM || op == PTOISA_MAP_FMOD || op == PTOISA_MAP_POW) {
-        ptoisa_map_f32_slow(op, map);
-        return;
-    }
+// The widest that this machine has.
 #if PTOISA_X86
-    if (ptoisa_has_avx512()) {
-        ptoisa_map_f32_avx512(op, map);
-        return;
-    }
-    if (ptoisa_has_avx2()) {
-        ptoisa_map_f32_avx2(op, map);
-        return;
-    }
-#endif
-#if PTOISA_NEON
-    ptoisa_map_f32_neon(op, map);
+#define PTOISA_F32_BEST(name)                                                                      \
+    (ptoisa_has_avx512() ? ptoisa_map_##name##_avx512                                              \
+     : ptoisa_has_avx2() ? ptoisa_map_##name##_avx2                                                \
+                         : ptoisa_map_##name##_c)
+#elif PTOISA_NEON
+#define PTOISA_F32_BEST(name) ptoisa_map_##name##_neon
 #else
-    ptoisa_map_f32_c(op, map);
+#define PTOISA_F32_BEST(name) ptoisa_map_##name##_c
 #endif
-}
+
+#define PTOISA_DEFINE_F32_LOOP(set, SET, name, result)                                             \
+    PTOISA_FN void ptoisa_map_f32_##name(const ptoisa_map *map) {                                  \
+        PTOISA_F32_BEST(name)(map);                                                                \
+    }
+// clang-format off
+PTOISA_F32_MAPS(PTOISA_DEFINE_F32_LOOP, c, )
+// clang-format on
+
+// Operations that libm would be called for, one element at a time.
+#define PTOISA_DEFINE_F32_SLOW(name, result)                                                       \
+    PTOISA_FN void ptoisa_map_f32_##name(const ptoisa_map *map) {                                  \
+        for (uint32_t r = 0; r < map->rows; r++) {                                                 \
+            float *d = (float *)map->d + r * map->d_pitch;                                         \
+            const float *a = (const float *)map->a + r * map->a_pitch;                             \
+            const float *b = (const float *)map->b + r * map->b_pitch;                             \
+            for (size_t i = 0; i < map->cols; i++) {                                               \
+                float x = a[i], y = b[map->is_scalar ? 0 : i];                                     \
+                d[i] = result;                                                                     \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+PTOISA_DEFINE_F32_SLOW(REM, ptoisa_rem_f32(x, y))
+PTOISA_DEFINE_F32_SLOW(FMOD, ptoisa_fmod_f32(x, y))
+PTOISA_DEFINE_F32_SLOW(POW, ptoisa_pow_f32(x, y))
 
 // -- 32-bit integers ------------------------------------------------------------------------------
 
@@ -248,18 +244,7 @@ typedef void (*ptoisa_map_line)(uint32_t *d, const uint32_t *a, const uint32_t *
         }                                                                                          \
     }
 
-#define PTOISA_MAP_CASE_INT(L, set, SET, name, result)                                             \
-    case PTOISA_MAP_##name: return ptoisa_map_int_##name##_##set;
-
-// The loop of an operation; NULL: there is none.
-#define PTOISA_DEFINE_INT_LINES(L, set, SET)                                                       \
-    PTOISA_INT_MAPS(PTOISA_DEFINE_INT_LINE, L, set, SET)                                           \
-    PTOISA_FN ptoisa_map_line ptoisa_line_int_##set(ptoisa_map_op op) {                            \
-        switch (op) {                                                                              \
-            PTOISA_INT_MAPS(PTOISA_MAP_CASE_INT, L, set, SET)                                      \
-        default: return NULL;                                                                      \
-        }                                                                                          \
-    }
+#define PTOISA_DEFINE_INT_LINES(L, set, SET) PTOISA_INT_MAPS(PTOISA_DEFINE_INT_LINE, L, set, SET)
 
 // clang-format off
 PTOISA_DEFINE_INT_LINES(4, c, )
@@ -273,7 +258,7 @@ PTOISA_DEFINE_INT_LINES(8, avx2, PTOISA_AVX2)
 PTOISA_FN void ptoisa_map_lines(ptoisa_map_line line, const ptoisa_map *map, const uint32_t L) {
     uint32_t last[4][8] = {{0}}, spread[8];
     const size_t left = map->cols % L, whole = map->cols - left, step = map->is_scalar ? 0 : L;
-    for (uint32_t r = 0; line != NULL && r < map->rows; r++) {
+    for (uint32_t r = 0; r < map->rows; r++) {
         uint32_t *d = (uint32_t *)map->d + r * map->d_pitch;
         const uint32_t *a = (const uint32_t *)map->a + r * map->a_pitch;
         const uint32_t *b = (const uint32_t *)map->b + r * map->b_pitch;
@@ -297,50 +282,86 @@ PTOISA_FN void ptoisa_map_lines(ptoisa_map_line line, const ptoisa_map *map, con
     }
 }
 
-PTOISA_FN uint32_t ptoisa_int_slow(ptoisa_map_op op, uint32_t x, uint32_t y, bool is_unsigned) {
-    switch (op) {
-    case PTOISA_MAP_DIV: return ptoisa_div_int(x, y, is_unsigned);
-    case PTOISA_MAP_DIV_BY: return ptoisa_div_int(y, x, is_unsigned);
-    case PTOISA_MAP_RECIP: return ptoisa_div_int(1, x, is_unsigned);
-    case PTOISA_MAP_REM: return ptoisa_rem_int(x, y, is_unsigned, false);
-    case PTOISA_MAP_FMOD: return ptoisa_rem_int(x, y, is_unsigned, true);
-    case PTOISA_MAP_POW: return ptoisa_pow_int(x, y, is_unsigned);
-    default: return 0;
-    }
-}
-
-PTOISA_FN void ptoisa_map_int(ptoisa_map_op op, bool is_unsigned, const ptoisa_map *map) {
-    if (op == PTOISA_MAP_DIV || op == PTOISA_MAP_DIV_BY || op == PTOISA_MAP_RECIP ||
-        op == PTOISA_MAP_REM || op == PTOISA_MAP_FMOD || op == PTOISA_MAP_POW) {
-        for (uint32_t r = 0; r < map->rows; r++) {
-            uint32_t *d = (uint32_t *)map->d + r * map->d_pitch;
-            const uint32_t *a = (const uint32_t *)map->a + r * map->a_pitch;
-            const uint32_t *b = (const uint32_t *)map->b + r * map->b_pitch;
-            for (size_t i = 0; i < map->cols; i++) {
-                d[i] = ptoisa_int_slow(op, a[i], b[map->is_scalar ? 0 : i], is_unsigned);
-            }
-        }
-        return;
-    }
-    if (is_unsigned) {
-        op = op == PTOISA_MAP_MAX   ? PTOISA_MAP_MAX_U
-             : op == PTOISA_MAP_MIN ? PTOISA_MAP_MIN_U
-             : op == PTOISA_MAP_SHR ? PTOISA_MAP_SHR_U
-                                    : op;
-    }
 #if PTOISA_X86
-    if (ptoisa_has_avx2()) {
-        ptoisa_map_lines(ptoisa_line_int_avx2(op), map, 8);
-        return;
+#define PTOISA_INT_BEST(name, map)                                                                 \
+    if (ptoisa_has_avx2()) {                                                                       \
+        ptoisa_map_lines(ptoisa_map_int_##name##_avx2, map, 8);                                    \
+        return;                                                                                    \
     }
+#else
+#define PTOISA_INT_BEST(name, map)
 #endif
-    ptoisa_map_lines(ptoisa_line_int_c(op), map, 4);
-}
 
-// -- other types, through 32 bits -----------------------------------------------------------------
+#define PTOISA_DEFINE_INT_LOOP(L, set, SET, name, result)                                          \
+    PTOISA_FN void ptoisa_map_int_##name(const ptoisa_map *map) {                                  \
+        PTOISA_INT_BEST(name, map)                                                                 \
+        ptoisa_map_lines(ptoisa_map_int_##name##_c, map, 4);                                       \
+    }
+// clang-format off
+PTOISA_INT_MAPS(PTOISA_DEFINE_INT_LOOP, 4, c, )
+// clang-format on
 
-// What the narrow types are computed in.
-typedef union ptoisa_piece {
+// One element at a time.
+#define PTOISA_DEFINE_INT_SLOW(type, name, result)                                                 \
+    PTOISA_FN void ptoisa_map_##type##_##name(const ptoisa_map *map) {                             \
+        for (uint32_t r = 0; r < map->rows; r++) {                                                 \
+            uint32_t *d = (uint32_t *)map->d + r * map->d_pitch;                                   \
+            const uint32_t *a = (const uint32_t *)map->a + r * map->a_pitch;                       \
+            const uint32_t *b = (const uint32_t *)map->b + r * map->b_pitch;                       \
+            for (size_t i = 0; i < map->cols; i++) {                                               \
+                uint32_t x = a[i], y = b[map->is_scalar ? 0 : i];                                  \
+                (void)y;                                                                           \
+                d[i] = result;                                                                     \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+#define PTOISA_DEFINE_INTS_SLOW(type, is_unsigned)                                                 \
+    PTOISA_DEFINE_INT_SLOW(type, DIV, ptoisa_div_int(x, y, is_unsigned))                           \
+    PTOISA_DEFINE_INT_SLOW(type, DIV_BY, ptoisa_div_int(y, x, is_unsigned))                        \
+    PTOISA_DEFINE_INT_SLOW(type, RECIP, ptoisa_div_int(1, x, is_unsigned))                         \
+    PTOISA_DEFINE_INT_SLOW(type, REM, ptoisa_rem_int(x, y, is_unsigned, false))                    \
+    PTOISA_DEFINE_INT_SLOW(type, FMOD, ptoisa_rem_int(x, y, is_unsigned, true))                    \
+    PTOISA_DEFINE_INT_SLOW(type, POW, ptoisa_pow_int(x, y, is_unsigned))
+
+// clang-format off
+PTOISA_DEFINE_INTS_SLOW(i32, false)
+PTOISA_DEFINE_INTS_SLOW(u32, true)
+// clang-format on
+
+// -- the loops of each operation ------------------------------------------------------------------
+
+#define PTOISA_DEFINE_LOOPS(name, f32, i32, u32)                                                   \
+    static const ptoisa_loops ptoisa_loops_##name PTOISA_UNUSED = {PTOISA_MAP_##name, f32, i32,    \
+                                                                   u32};
+#define PTOISA_WORD_LOOPS(name)                                                                    \
+    PTOISA_DEFINE_LOOPS(name, ptoisa_map_f32_##name, ptoisa_map_int_##name, ptoisa_map_int_##name)
+#define PTOISA_SLOW_LOOPS(name)                                                                    \
+    PTOISA_DEFINE_LOOPS(name, ptoisa_map_f32_##name, ptoisa_map_i32_##name, ptoisa_map_u32_##name)
+#define PTOISA_FLOAT_LOOPS(name) PTOISA_DEFINE_LOOPS(name, ptoisa_map_f32_##name, NULL, NULL)
+#define PTOISA_INT_LOOPS(name)                                                                     \
+    PTOISA_DEFINE_LOOPS(name, NULL, ptoisa_map_int_##name, ptoisa_map_int_##name)
+
+// clang-format off
+PTOISA_WORD_LOOPS(ADD) PTOISA_WORD_LOOPS(SUB) PTOISA_WORD_LOOPS(MUL)
+PTOISA_WORD_LOOPS(ADD_ADD) PTOISA_WORD_LOOPS(SUB_ADD)
+PTOISA_WORD_LOOPS(ABS) PTOISA_WORD_LOOPS(NEG) PTOISA_WORD_LOOPS(RELU)
+PTOISA_DEFINE_LOOPS(MAX, ptoisa_map_f32_MAX, ptoisa_map_int_MAX, ptoisa_map_int_MAX_U)
+PTOISA_DEFINE_LOOPS(MIN, ptoisa_map_f32_MIN, ptoisa_map_int_MIN, ptoisa_map_int_MIN_U)
+PTOISA_SLOW_LOOPS(DIV) PTOISA_SLOW_LOOPS(DIV_BY) PTOISA_SLOW_LOOPS(RECIP)
+PTOISA_SLOW_LOOPS(REM) PTOISA_SLOW_LOOPS(FMOD) PTOISA_SLOW_LOOPS(POW)
+PTOISA_FLOAT_LOOPS(EXPDIF) PTOISA_FLOAT_LOOPS(LEAKY) PTOISA_FLOAT_LOOPS(COPY)
+PTOISA_FLOAT_LOOPS(MUL_ADD) PTOISA_FLOAT_LOOPS(MUL_ADD_RELU) PTOISA_FLOAT_LOOPS(SUB_RELU)
+PTOISA_FLOAT_LOOPS(EXP) PTOISA_FLOAT_LOOPS(LOG) PTOISA_FLOAT_LOOPS(SQRT) PTOISA_FLOAT_LOOPS(RSQRT)
+PTOISA_INT_LOOPS(AND) PTOISA_INT_LOOPS(OR) PTOISA_INT_LOOPS(XOR) PTOISA_INT_LOOPS(NOT)
+PTOISA_INT_LOOPS(SHL)
+PTOISA_DEFINE_LOOPS(SHR, NULL, ptoisa_map_int_SHR, ptoisa_map_int_SHR_U)
+    // clang-format on
+
+    // -- other types, through 32 bits -----------------------------------------------------------------
+
+    // What the narrow types are computed in.
+    typedef union ptoisa_piece {
     float f32[PTOISA_PIECE];
     uint32_t u32[PTOISA_PIECE];
 } ptoisa_piece;
@@ -367,17 +388,19 @@ PTOISA_FN void ptoisa_narrow(ptoisa_dtype dtype, void *d, const ptoisa_piece *s,
 // -- all types ------------------------------------------------------------------------------------
 
 // Maps words: f32, i32, u32, or what narrower types were widened to.
-PTOISA_INLINE void ptoisa_map_words(ptoisa_map_op op, ptoisa_dtype dtype, const ptoisa_map *map) {
-    if (ptoisa_dtype_is_float(dtype)) {
-        ptoisa_map_f32(op, map);
-    } else {
-        ptoisa_map_int(op, dtype >= PTOISA_U8, map);
+PTOISA_INLINE void ptoisa_map_words(const ptoisa_loops *loops, ptoisa_dtype dtype,
+                                    const ptoisa_map *map) {
+    ptoisa_loop loop = ptoisa_dtype_is_float(dtype) ? loops->f32
+                       : dtype >= PTOISA_U8         ? loops->u32
+                                                    : loops->i32;
+    if (loop != NULL) {
+        loop(map);
     }
 }
 
 // The same with a, b, c and d in any type; a in one of its own.
-PTOISA_FN void ptoisa_map_pieces(ptoisa_map_op op, ptoisa_dtype dtype, ptoisa_dtype a_dtype,
-                                 const ptoisa_map *map) {
+PTOISA_FN void ptoisa_map_pieces(const ptoisa_loops *loops, ptoisa_dtype dtype,
+                                 ptoisa_dtype a_dtype, const ptoisa_map *map) {
     size_t size = ptoisa_dtype_size(dtype), a_size = ptoisa_dtype_size(a_dtype);
     ptoisa_piece d, a, b, c;
     ptoisa_map piece = *map;
@@ -399,14 +422,14 @@ PTOISA_FN void ptoisa_map_pieces(ptoisa_map_op op, ptoisa_dtype dtype, ptoisa_dt
                 const uint8_t *c_row = (const uint8_t *)map->c + r * map->c_pitch * size;
                 ptoisa_widen(dtype, &c, c_row + at * size, n);
             }
-            ptoisa_map_words(op, dtype, &piece);
+            ptoisa_map_words(loops, dtype, &piece);
             ptoisa_narrow(dtype, d_row + at * size, &d, n);
         }
     }
 }
 
 // Maps operands of one type; a may be of another that fits in 32 bits as well.
-PTOISA_FN void ptoisa_map_run(ptoisa_map_op op, ptoisa_dtype dtype, ptoisa_dtype a_dtype,
+PTOISA_FN void ptoisa_map_run(const ptoisa_loops *loops, ptoisa_dtype dtype, ptoisa_dtype a_dtype,
                               ptoisa_map map) {
     bool is_b_in_line = map.b == NULL || map.b_pitch == (map.is_scalar ? 0 : map.cols);
     if (map.d_pitch == map.cols && map.a_pitch == map.cols && is_b_in_line &&
@@ -415,7 +438,7 @@ PTOISA_FN void ptoisa_map_run(ptoisa_map_op op, ptoisa_dtype dtype, ptoisa_dtype
         map.rows = map.rows > 0;
     }
     if (ptoisa_dtype_size(dtype) != 4 || a_dtype != dtype) {
-        ptoisa_map_pieces(op, dtype, a_dtype, &map);
+        ptoisa_map_pieces(loops, dtype, a_dtype, &map);
         return;
     }
     if (map.b == NULL) {
@@ -424,7 +447,7 @@ PTOISA_FN void ptoisa_map_run(ptoisa_map_op op, ptoisa_dtype dtype, ptoisa_dtype
     if (map.c == NULL) {
         map.c = map.a, map.c_pitch = map.a_pitch;
     }
-    ptoisa_map_words(op, dtype, &map);
+    ptoisa_map_words(loops, dtype, &map);
 }
 
 #endif

@@ -230,7 +230,7 @@ PTOISA_FN uint32_t ptoisa_identity(ptoisa_map_op op, ptoisa_dtype dtype) {
 }
 
 // One row of any type in 16 lanes in memory; returns lane 0, a word.
-PTOISA_FN uint32_t ptoisa_row_in_lanes(ptoisa_map_op op, ptoisa_dtype dtype, const void *s,
+PTOISA_FN uint32_t ptoisa_row_in_lanes(const ptoisa_loops *loops, ptoisa_dtype dtype, const void *s,
                                        uint32_t cols) {
     ptoisa_piece piece;
     union {
@@ -238,7 +238,7 @@ PTOISA_FN uint32_t ptoisa_row_in_lanes(ptoisa_map_op op, ptoisa_dtype dtype, con
         float f32[16];
     } lanes;
     for (int i = 0; i < 16; i++) {
-        lanes.u32[i] = ptoisa_identity(op, dtype);
+        lanes.u32[i] = ptoisa_identity(loops->op, dtype);
     }
     ptoisa_map map;
     memset(&map, 0, sizeof map);
@@ -247,29 +247,29 @@ PTOISA_FN uint32_t ptoisa_row_in_lanes(ptoisa_map_op op, ptoisa_dtype dtype, con
         uint32_t n = ptoisa_least(cols - at, PTOISA_PIECE);
         ptoisa_widen(dtype, &piece, (const uint8_t *)s + at * (size_t)ptoisa_dtype_size(dtype), n);
         map.b = &piece, map.b_pitch = 16, map.rows = n / 16, map.cols = 16;
-        ptoisa_map_words(op, dtype, &map);
+        ptoisa_map_words(loops, dtype, &map);
         map.b = piece.u32 + n / 16 * 16, map.rows = 1, map.cols = n % 16;
-        ptoisa_map_words(op, dtype, &map);
+        ptoisa_map_words(loops, dtype, &map);
     }
     for (uint32_t h = 8; h > 0; h /= 2) {
         map.b = lanes.u32 + h, map.rows = 1, map.cols = h;
-        ptoisa_map_words(op, dtype, &map);
+        ptoisa_map_words(loops, dtype, &map);
     }
     return lanes.u32[0];
 }
 
 // Reduces up to PTOISA_ROWS_AT_ONCE rows of any type to words.
-PTOISA_FN void ptoisa_rows_any(ptoisa_map_op op, ptoisa_dtype dtype, ptoisa_piece *results,
+PTOISA_FN void ptoisa_rows_any(const ptoisa_loops *loops, ptoisa_dtype dtype, ptoisa_piece *results,
                                const void *s, size_t pitch, uint32_t rows, uint32_t cols) {
     if (dtype == PTOISA_F32) {
-        ptoisa_rows_f32(op, results->f32, (const float *)s, pitch, rows, cols);
+        ptoisa_rows_f32(loops->op, results->f32, (const float *)s, pitch, rows, cols);
         return;
     }
     size_t row_size = pitch * ptoisa_dtype_size(dtype);
     if (!ptoisa_dtype_is_float(dtype) || cols > PTOISA_PIECE || cols == 0) {
         for (uint32_t r = 0; r < rows; r++) {
             results->u32[r] =
-                ptoisa_row_in_lanes(op, dtype, (const uint8_t *)s + r * row_size, cols);
+                ptoisa_row_in_lanes(loops, dtype, (const uint8_t *)s + r * row_size, cols);
         }
         return;
     }
@@ -287,7 +287,7 @@ PTOISA_FN void ptoisa_rows_any(ptoisa_map_op op, ptoisa_dtype dtype, ptoisa_piec
                 memcpy(piece.u32 + r * cols, one.u32, cols * sizeof one.u32[0]);
             }
         }
-        ptoisa_rows_f32(op, results->f32 + row, piece.f32, cols, n, cols);
+        ptoisa_rows_f32(loops->op, results->f32 + row, piece.f32, cols, n, cols);
     }
 }
 
@@ -384,7 +384,7 @@ PTOISA_FN bool ptoisa_check_values(ptoisa_core *core, ptoisa_op op, const ptoisa
 }
 
 // values: where the extremes go whose indices d takes; may be NULL.
-PTOISA_FN void ptoisa_row_reduce(ptoisa_core *core, ptoisa_op op, ptoisa_map_op map_op,
+PTOISA_FN void ptoisa_row_reduce(ptoisa_core *core, ptoisa_op op, const ptoisa_loops *loops,
                                  bool is_index, const ptoisa_tile *d, const ptoisa_tile *values,
                                  const ptoisa_tile *s, const ptoisa_tile *t) {
     ptoisa_dtype dtype = (ptoisa_dtype)s->dtype;
@@ -403,7 +403,7 @@ PTOISA_FN void ptoisa_row_reduce(ptoisa_core *core, ptoisa_op op, ptoisa_map_op 
     for (uint32_t row = 0; row < d->valid_rows; row += PTOISA_ROWS_AT_ONCE) {
         uint32_t rows = ptoisa_least(d->valid_rows - row, PTOISA_ROWS_AT_ONCE);
         const uint8_t *from = (const uint8_t *)s->data + row * row_size;
-        ptoisa_rows_any(map_op, dtype, &results, from, s->cols, rows, s->valid_cols);
+        ptoisa_rows_any(loops, dtype, &results, from, s->cols, rows, s->valid_cols);
         if (values) {
             ptoisa_narrow(dtype, &narrow, &results, rows);
             ptoisa_store_column(values, row, rows, &narrow);
@@ -426,7 +426,7 @@ PTOISA_FN void ptoisa_row_reduce(ptoisa_core *core, ptoisa_op op, ptoisa_map_op 
 #define PTOISA_DEFINE_ROW_REDUCE(function, op, map_op, is_index)                                   \
     PTOISA_FN void ptoisa_##function(ptoisa_core *core, const ptoisa_tile *d,                      \
                                      const ptoisa_tile *s, const ptoisa_tile *t) {                 \
-        ptoisa_row_reduce(core, PTOISA_##op, PTOISA_MAP_##map_op, is_index, d, NULL, s, t);        \
+        ptoisa_row_reduce(core, PTOISA_##op, &ptoisa_loops_##map_op, is_index, d, NULL, s, t);     \
     }
 
 PTOISA_DEFINE_ROW_REDUCE(trowsum, TROWSUM, ADD, false)
@@ -440,13 +440,13 @@ PTOISA_DEFINE_ROW_REDUCE(trowargmin, TROWARGMIN, MIN, true)
 PTOISA_FN void ptoisa_trowargmax_values(ptoisa_core *core, const ptoisa_tile *values,
                                         const ptoisa_tile *d, const ptoisa_tile *s,
                                         const ptoisa_tile *t) {
-    ptoisa_row_reduce(core, PTOISA_TROWARGMAX, PTOISA_MAP_MAX, true, d, values, s, t);
+    ptoisa_row_reduce(core, PTOISA_TROWARGMAX, &ptoisa_loops_MAX, true, d, values, s, t);
 }
 
 PTOISA_FN void ptoisa_trowargmin_values(ptoisa_core *core, const ptoisa_tile *values,
                                         const ptoisa_tile *d, const ptoisa_tile *s,
                                         const ptoisa_tile *t) {
-    ptoisa_row_reduce(core, PTOISA_TROWARGMIN, PTOISA_MAP_MIN, true, d, values, s, t);
+    ptoisa_row_reduce(core, PTOISA_TROWARGMIN, &ptoisa_loops_MIN, true, d, values, s, t);
 }
 
 // d[r][c] = s[r][2 c] + s[r][2 c + 1].
@@ -485,8 +485,8 @@ PTOISA_FN void ptoisa_tpairreducesum(ptoisa_core *core, const ptoisa_tile *d,
 // -- column instructions --------------------------------------------------------------------------
 
 // Columns of words: d takes the first row, then d = d op row for all others.
-PTOISA_FN void ptoisa_cols_words(ptoisa_map_op op, ptoisa_dtype dtype, void *d, const void *s,
-                                 size_t pitch, uint32_t rows, uint32_t cols) {
+PTOISA_FN void ptoisa_cols_words(const ptoisa_loops *loops, ptoisa_dtype dtype, void *d,
+                                 const void *s, size_t pitch, uint32_t rows, uint32_t cols) {
     memmove(d, s, (size_t)cols * 4);
     ptoisa_map map;
     memset(&map, 0, sizeof map);
@@ -494,14 +494,14 @@ PTOISA_FN void ptoisa_cols_words(ptoisa_map_op op, ptoisa_dtype dtype, void *d, 
     map.b = (const uint32_t *)s + (rows > 1 ? pitch : 0), map.b_pitch = pitch;
     map.rows = rows - 1;
     map.cols = cols;
-    ptoisa_map_words(op, dtype, &map);
+    ptoisa_map_words(loops, dtype, &map);
 }
 
-PTOISA_FN void ptoisa_cols_any(ptoisa_map_op op, ptoisa_dtype dtype, void *d, const void *s,
-                               size_t pitch, uint32_t rows, uint32_t cols) {
+PTOISA_FN void ptoisa_cols_any(const ptoisa_loops *loops, ptoisa_dtype dtype, void *d,
+                               const void *s, size_t pitch, uint32_t rows, uint32_t cols) {
     uint32_t size = ptoisa_dtype_size(dtype);
     if (size == 4 && rows > 0) {
-        ptoisa_cols_words(op, dtype, d, s, pitch, rows, cols);
+        ptoisa_cols_words(loops, dtype, d, s, pitch, rows, cols);
         return;
     }
     ptoisa_piece sum, next;
@@ -514,19 +514,19 @@ PTOISA_FN void ptoisa_cols_any(ptoisa_map_op op, ptoisa_dtype dtype, void *d, co
         const uint8_t *from = (const uint8_t *)s + (size_t)at * size;
         map.cols = n;
         for (uint32_t i = 0; i < n && rows == 0; i++) {
-            sum.u32[i] = ptoisa_identity(op, dtype);
+            sum.u32[i] = ptoisa_identity(loops->op, dtype);
         }
         for (uint32_t r = 0; r < rows; r++) {
             ptoisa_widen(dtype, r == 0 ? &sum : &next, from + r * pitch * size, n);
             if (r > 0) {
-                ptoisa_map_words(op, dtype, &map);
+                ptoisa_map_words(loops, dtype, &map);
             }
         }
         ptoisa_narrow(dtype, (uint8_t *)d + (size_t)at * size, &sum, n);
     }
 }
 
-PTOISA_FN void ptoisa_col_reduce(ptoisa_core *core, ptoisa_op op, ptoisa_map_op map_op,
+PTOISA_FN void ptoisa_col_reduce(ptoisa_core *core, ptoisa_op op, const ptoisa_loops *loops,
                                  const ptoisa_tile *d, const ptoisa_tile *s) {
     if (PTOISA_CHECKED) {
         uint32_t same = PTOISA_SET(d->dtype);
@@ -541,7 +541,7 @@ PTOISA_FN void ptoisa_col_reduce(ptoisa_core *core, ptoisa_op op, ptoisa_map_op 
     }
     ptoisa_issue(core, op, d, s, NULL);
     if (!core->is_dry && d->valid_rows > 0 && d->valid_cols > 0) {
-        ptoisa_cols_any(map_op, (ptoisa_dtype)d->dtype, d->data, s->data, s->cols, s->valid_rows,
+        ptoisa_cols_any(loops, (ptoisa_dtype)d->dtype, d->data, s->data, s->cols, s->valid_rows,
                         d->valid_cols);
     }
 }
@@ -552,13 +552,13 @@ PTOISA_FN void ptoisa_tcolsum(ptoisa_core *core, const ptoisa_tile *d, const pto
     if (PTOISA_CHECKED && (is_binary || t) && !ptoisa_check_scratch(core, PTOISA_TCOLSUM, t)) {
         return;
     }
-    ptoisa_col_reduce(core, PTOISA_TCOLSUM, PTOISA_MAP_ADD, d, s);
+    ptoisa_col_reduce(core, PTOISA_TCOLSUM, &ptoisa_loops_ADD, d, s);
 }
 
 #define PTOISA_DEFINE_COL_REDUCE(function, op, map_op)                                             \
     PTOISA_FN void ptoisa_##function(ptoisa_core *core, const ptoisa_tile *d,                      \
                                      const ptoisa_tile *s) {                                       \
-        ptoisa_col_reduce(core, PTOISA_##op, PTOISA_MAP_##map_op, d, s);                           \
+        ptoisa_col_reduce(core, PTOISA_##op, &ptoisa_loops_##map_op, d, s);                        \
     }
 
 PTOISA_DEFINE_COL_REDUCE(tcolmax, TCOLMAX, MAX)
