@@ -4350,6 +4350,8 @@ static bool npu_print_special(npu_kernel *k, const ptowsp_insn_info *insn, npu_t
                   npu_kernel_tile(k, s[0]), npu_kernel_tile(k, s[1]));
         npu_print_tiles(k, &insn->tmp, 1, out);
         npu_print(out, ")");
+    } else if (strcmp(name, "TFILLPAD") == 0 && insn->form == PTOWSP_FORM_EXPAND) {
+        npu_print(out, "TFILLPAD_EXPAND(%s, %s)", d, npu_kernel_tile(k, s[0]));
     } else if (strcmp(name, "TMRGSORT") == 0) {
         npu_print_merge(k, insn, out);
     } else {
@@ -35560,8 +35562,11 @@ static const char npu_fixed_17[] =
     "// Sorting. sort32 sorts every 32 columns of each row of f32 scores in descending order; ties keep\n"
     "// their order, and NaN counts as the largest. The result holds pairs of score and u32 index;\n"
     "// `index` is 1 x cols or of x's shape. merge_sort merges runs of `run` pairs by four (or the last\n"
-    "// two or three) in one row. The row must be full: a task with fewer valid columns fails. top-k\n"
-    "// takes the first k values, or indices (u32), of each row's pairs; a task with fewer than k fails.\n"
+    "// two or three) in one row. top-k takes the first k values, or indices (u32), of each row's pairs.\n"
+    "// A row may have fewer valid columns than the tile, and fewer than k: it is padded with pairs of\n"
+    "// -inf and PTOWSP_TOPK_NONE, which come behind all others, also behind those of -inf. So the last\n"
+    "// of k values are -inf, and the last of k indices PTOWSP_TOPK_NONE, which gather takes for 0.\n"
+    "#define PTOWSP_TOPK_NONE UINT32_MAX\n"
     "PTOWSP_API ptowsp_value ptowsp_tile_sort32(ptowsp_value x, ptowsp_value index);\n"
     "PTOWSP_API ptowsp_value ptowsp_tile_merge_sort(ptowsp_value pairs, int64_t run);\n"
     "PTOWSP_API ptowsp_value ptowsp_tile_topk_values(ptowsp_value pairs, int64_t k);\n"
@@ -36525,6 +36530,7 @@ static const char npu_fixed_17[] =
     "//      row sums, column sums     source and result are allocated with the same rows, columns\n"
     "//      masks             compares and selects work on all columns that are allocated\n"
     "//      mask gathers      sources are as wide as what is taken fills the result\n"
+    "//      runs              rows are sorted in whole runs of 32, padded where they end before\n"
     "//      quantising        with scratch, of a copy if the source is needed later, on A2/A3\n"
     "//      results apart     reciprocals, and, or: not in place on A2/A3\n"
     "//      factors           products that are factors: of whole boxes; in f32 through UB on A2/A3\n"
