@@ -122,7 +122,7 @@
     ROW(TSELS, "R:R,R", MASK, BYTES_32, PLAIN)                                                     \
     /* checked 13: what is picked of all rows lies together [read]. */                             \
     ROW(TGATHERMASK, "R:R", PACK, NONE, PLAIN)                                                     \
-    /* ptoisa 5.4: without scratch validCol % 32 == 0 [read]. */                                     \
+    /* ptoisa 5.4: without scratch validCol % 32 == 0 [read]. */                                   \
     ROW(TSORT32, "R:R,R", RUNS, NONE, PLAIN)                                                       \
     /* checked 14: A2/A3 takes scratch, and scales the source in place [hdr]. */                   \
     ROW(TQUANT, "R:R,C", ANY, QUANT, SPOILS)                                                       \
