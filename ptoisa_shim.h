@@ -3833,22 +3833,51 @@ PTOISA_FN bool ptoisa_fifo_note(ptoisa_core *core, ptoisa_fifo *fifo, ptoisa_fif
     return true;
 }
 
-// TPUSH: stores the valid part of the tile into the next slot. On the cube core (C2V) the tile is
-// in L0C, all of it; on a vector core (V2C) in UB, its half. f32 out of L0C may become f16 or bf16
-// in the slot: dtype; PTOISA_DTYPE_NONE is the tile's own.
-PTOISA_FN void ptoisa_fifo_push_as(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t sub,
-                                   const ptoisa_tile *tile, ptoisa_split split,
-                                   ptoisa_dtype dtype) {
-    bool is_half = fifo->direction == PTOISA_V2C;
-    dtype = dtype == PTOISA_DTYPE_NONE ? (ptoisa_dtype)tile->dtype : dtype;
-    if (PTOISA_CHECKED && !ptoisa_check_fifo(core, "TPUSH", fifo, tile, split, dtype,
-                                             is_half ? PTOISA_VEC : PTOISA_ACC)) {
-        return;
+// What a push out of L0C does on the way, as TSTORE does it: ReLU, then a scale, for all or for each
+// column, then the type of the slot.
+typedef struct ptoisa_fifo_fixpipe {
+    ptoisa_dtype dtype;  // PTOISA_DTYPE_NONE: the tile's own
+    bool is_relu, is_scaled;
+    float scale;
+    const ptoisa_tile *fp;  // the low 32 bits of its cells are the scales of columns; NULL: `scale`
+} ptoisa_fifo_fixpipe;
+
+// Does a tile become what it is to become on its way?
+PTOISA_FN bool ptoisa_check_push(ptoisa_core *core, const ptoisa_fifo *fifo,
+                                 const ptoisa_tile *tile, ptoisa_dtype dtype,
+                                 const ptoisa_fifo_fixpipe *how) {
+    bool is_changed = dtype != (ptoisa_dtype)tile->dtype || how->is_relu || how->is_scaled;
+    if (is_changed && fifo->direction == PTOISA_V2C) {
+        return ptoisa_fault(core, PTOISA_NOP,
+                            "TPUSH: FIFO %u (vector to cube): tiles in UB are pushed as they are",
+                            fifo->flag);
     }
-    if (PTOISA_CHECKED && dtype != (ptoisa_dtype)tile->dtype &&
-        (is_half || !ptoisa_is_acc_pair(dtype, tile->dtype, false))) {
-        ptoisa_fault(core, PTOISA_NOP, "TPUSH: FIFO %u: %s does not become %s", fifo->flag,
-                     ptoisa_dtype_name((ptoisa_dtype)tile->dtype), ptoisa_dtype_name(dtype));
+    if (is_changed && !ptoisa_is_acc_pair(dtype, tile->dtype, how->is_scaled)) {
+        return ptoisa_fault(core, PTOISA_NOP, "TPUSH: FIFO %u: %s does not become %s%s", fifo->flag,
+                            ptoisa_dtype_name((ptoisa_dtype)tile->dtype), ptoisa_dtype_name(dtype),
+                            how->is_scaled ? " by a scale" : "");
+    }
+    const ptoisa_tile *fp = how->is_scaled ? how->fp : NULL;
+    if (fp && (fp->memory != PTOISA_SCALING || !(PTOISA_SET_64 >> fp->dtype & 1) ||
+               fp->valid_cols < tile->valid_cols)) {
+        return ptoisa_fault(core, PTOISA_NOP,
+                            "TPUSH: FIFO %u: %u scales of %s in %s for %u columns", fifo->flag,
+                            fp->valid_cols, ptoisa_dtype_name((ptoisa_dtype)fp->dtype),
+                            ptoisa_memory_name((ptoisa_memory)fp->memory), tile->valid_cols);
+    }
+    return true;
+}
+
+// TPUSH: stores the valid part of the tile into the next slot. On the cube core (C2V) the tile is
+// in L0C, all of it; on a vector core (V2C) in UB, its half.
+PTOISA_FN void ptoisa_fifo_push_fixpipe(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t sub,
+                                        const ptoisa_tile *tile, ptoisa_split split,
+                                        const ptoisa_fifo_fixpipe *how) {
+    bool is_half = fifo->direction == PTOISA_V2C;
+    ptoisa_dtype dtype = how->dtype == PTOISA_DTYPE_NONE ? (ptoisa_dtype)tile->dtype : how->dtype;
+    if (PTOISA_CHECKED && (!ptoisa_check_fifo(core, "TPUSH", fifo, tile, split, dtype,
+                                              is_half ? PTOISA_VEC : PTOISA_ACC) ||
+                           !ptoisa_check_push(core, fifo, tile, dtype, how))) {
         return;
     }
     ptoisa_fifo_slot *slot = ptoisa_fifo_begin_push(core, fifo, sub);
@@ -3862,14 +3891,18 @@ PTOISA_FN void ptoisa_fifo_push_as(ptoisa_core *core, ptoisa_fifo *fifo, uint32_
         bool is_cols = ptoisa_split_is_cols(split);
         ptoisa_global g = ptoisa_fifo_window(fifo, fifo->allocated[sub] - 1, dtype, tile,
                                              slot->pitch, is_cols ? 0 : from, is_cols ? from : 0);
-        ptoisa_tstore(core, &g, tile);
+        const ptoisa_tile *fp = how->is_scaled ? how->fp : NULL;
+        const ptoisa_fixpipe fixpipe = {how->is_relu, false, how->is_scaled, how->scale,
+                                        fp ? (const ptoisa_any_u64 *)fp->data : NULL};
+        ptoisa_store(core, &g, tile, &fixpipe, fp);
     }
     ptoisa_fifo_end_push(core, fifo, sub);
 }
 
 PTOISA_FN void ptoisa_fifo_push(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t sub,
                                 const ptoisa_tile *tile, ptoisa_split split) {
-    ptoisa_fifo_push_as(core, fifo, sub, tile, split, PTOISA_DTYPE_NONE);
+    const ptoisa_fifo_fixpipe as_it_is = {PTOISA_DTYPE_NONE, false, false, 0, NULL};
+    ptoisa_fifo_push_fixpipe(core, fifo, sub, tile, split, &as_it_is);
 }
 
 // The valid size of what was pushed, whole. False if the two vector cores' halves leave a gap.
@@ -11728,7 +11761,23 @@ class TPipe {
     uint64_t c2v_buffer, v2c_buffer;
 };
 
+// What TPUSH does to a tile of L0C on its way into a slot: its type there, ReLU, and quantising as
+// TSTORE does it, where preQuantScalar has the bits of a float. PTO-ISA's documentation says that
+// TPUSH takes this; these members are the shim's.
+template <typename T, ReluPreMode Relu = ReluPreMode::NoRelu, bool IsQuant = false>
+struct FixpipeParams {
+    using DType = T;
+    static constexpr ReluPreMode reluPreMode = Relu;
+    static constexpr bool isQuant = IsQuant;
+    uint64_t preQuantScalar = 0;
+};
+
 namespace shim {
+
+template <typename T> struct is_fixpipe : std::false_type {};
+template <typename T, ReluPreMode Relu, bool IsQuant>
+struct is_fixpipe<FixpipeParams<T, Relu, IsQuant>> : std::true_type {};
+template <typename T> constexpr bool is_fixpipe_v = is_fixpipe<std::remove_cv_t<T>>::value;
 
 // The FIFO that this core fills (or reads) of a pipe. NULL after a fault.
 template <typename Pipe> inline ptoisa_fifo *fifo_of(Pipe &pipe, bool is_push, const char *name) {
@@ -11752,13 +11801,55 @@ template <typename Pipe, TileSplitAxis Split> constexpr ptoisa_split split_of() 
 // -- tiles ----------------------------------------------------------------------------------------
 
 template <typename Pipe, typename T, TileSplitAxis Split, typename... W>
-inline std::enable_if_t<shim::is_tile_v<T>, shim::Token<W...>> TPUSH(Pipe &pipe, T &tile,
-                                                                     W &...events) {
+inline std::enable_if_t<shim::is_tile_v<T> && !(shim::is_fixpipe_v<W> || ...), shim::Token<W...>>
+TPUSH(Pipe &pipe, T &tile, W &...events) {
     ptoisa_core *core = shim::begin(events...);
     ptoisa_tile t = shim::view(tile);
     if (ptoisa_fifo *fifo = shim::fifo_of(pipe, true, "TPUSH")) {
         ptoisa_fifo_push(core, fifo, shim::thread().subblock_id, &t, shim::split_of<Pipe, Split>());
     }
+    return shim::end();
+}
+
+namespace shim {
+
+template <typename Pipe, typename T, TileSplitAxis Split, typename Params>
+inline void push_fixpipe(Pipe &pipe, T &tile, const Params &params, const ptoisa_tile *scales) {
+    static_assert(T::Loc == TileType::Acc, "only a tile of L0C goes through the fixpipe");
+    ptoisa_tile t = view(tile);
+    const ptoisa_fifo_fixpipe how = {
+        dtype_of<typename Params::DType>(), Params::reluPreMode == ReluPreMode::NormalRelu,
+        Params::isQuant, ptoisa_f32_from_bits(static_cast<uint32_t>(params.preQuantScalar)),
+        scales};
+    if (ptoisa_fifo *fifo = fifo_of(pipe, true, "TPUSH")) {
+        ptoisa_fifo_push_fixpipe(&thread().core, fifo, thread().subblock_id, &t,
+                                 split_of<Pipe, Split>(), &how);
+    }
+}
+
+}  // namespace shim
+
+// The third form, of the cube core: what is pushed is changed on its way.
+template <typename Pipe, typename T, TileSplitAxis Split, typename Params, typename... W>
+inline std::enable_if_t<shim::is_tile_v<T> && shim::is_fixpipe_v<Params> &&
+                            !(shim::is_tile_v<W> || ...),
+                        shim::Token<W...>>
+TPUSH(Pipe &pipe, T &tile, const Params &params, W &...events) {
+    shim::begin(events...);
+    shim::push_fixpipe<Pipe, T, Split>(pipe, tile, params, NULL);
+    return shim::end();
+}
+
+// The same with a scale for each column, in a tile of the fixpipe buffer.
+template <typename Pipe, typename T, TileSplitAxis Split, typename Params, typename F,
+          typename... W>
+inline std::enable_if_t<shim::is_tile_v<T> && shim::is_fixpipe_v<Params> && shim::is_tile_v<F>,
+                        shim::Token<W...>>
+TPUSH(Pipe &pipe, T &tile, const Params &params, F &scales, W &...events) {
+    static_assert(Params::isQuant, "scales quantise");
+    shim::begin(events...);
+    ptoisa_tile f = shim::view(scales);
+    shim::push_fixpipe<Pipe, T, Split>(pipe, tile, params, &f);
     return shim::end();
 }
 

@@ -22879,22 +22879,51 @@ PTOISA_FN bool ptoisa_fifo_note(ptoisa_core *core, ptoisa_fifo *fifo, ptoisa_fif
     return true;
 }
 
-// TPUSH: stores the valid part of the tile into the next slot. On the cube core (C2V) the tile is
-// in L0C, all of it; on a vector core (V2C) in UB, its half. f32 out of L0C may become f16 or bf16
-// in the slot: dtype; PTOISA_DTYPE_NONE is the tile's own.
-PTOISA_FN void ptoisa_fifo_push_as(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t sub,
-                                   const ptoisa_tile *tile, ptoisa_split split,
-                                   ptoisa_dtype dtype) {
-    bool is_half = fifo->direction == PTOISA_V2C;
-    dtype = dtype == PTOISA_DTYPE_NONE ? (ptoisa_dtype)tile->dtype : dtype;
-    if (PTOISA_CHECKED && !ptoisa_check_fifo(core, "TPUSH", fifo, tile, split, dtype,
-                                             is_half ? PTOISA_VEC : PTOISA_ACC)) {
-        return;
+// What a push out of L0C does on the way, as TSTORE does it: ReLU, then a scale, for all or for each
+// column, then the type of the slot.
+typedef struct ptoisa_fifo_fixpipe {
+    ptoisa_dtype dtype;  // PTOISA_DTYPE_NONE: the tile's own
+    bool is_relu, is_scaled;
+    float scale;
+    const ptoisa_tile *fp;  // the low 32 bits of its cells are the scales of columns; NULL: `scale`
+} ptoisa_fifo_fixpipe;
+
+// Does a tile become what it is to become on its way?
+PTOISA_FN bool ptoisa_check_push(ptoisa_core *core, const ptoisa_fifo *fifo,
+                                 const ptoisa_tile *tile, ptoisa_dtype dtype,
+                                 const ptoisa_fifo_fixpipe *how) {
+    bool is_changed = dtype != (ptoisa_dtype)tile->dtype || how->is_relu || how->is_scaled;
+    if (is_changed && fifo->direction == PTOISA_V2C) {
+        return ptoisa_fault(core, PTOISA_NOP,
+                            "TPUSH: FIFO %u (vector to cube): tiles in UB are pushed as they are",
+                            fifo->flag);
     }
-    if (PTOISA_CHECKED && dtype != (ptoisa_dtype)tile->dtype &&
-        (is_half || !ptoisa_is_acc_pair(dtype, tile->dtype, false))) {
-        ptoisa_fault(core, PTOISA_NOP, "TPUSH: FIFO %u: %s does not become %s", fifo->flag,
-                     ptoisa_dtype_name((ptoisa_dtype)tile->dtype), ptoisa_dtype_name(dtype));
+    if (is_changed && !ptoisa_is_acc_pair(dtype, tile->dtype, how->is_scaled)) {
+        return ptoisa_fault(core, PTOISA_NOP, "TPUSH: FIFO %u: %s does not become %s%s", fifo->flag,
+                            ptoisa_dtype_name((ptoisa_dtype)tile->dtype), ptoisa_dtype_name(dtype),
+                            how->is_scaled ? " by a scale" : "");
+    }
+    const ptoisa_tile *fp = how->is_scaled ? how->fp : NULL;
+    if (fp && (fp->memory != PTOISA_SCALING || !(PTOISA_SET_64 >> fp->dtype & 1) ||
+               fp->valid_cols < tile->valid_cols)) {
+        return ptoisa_fault(core, PTOISA_NOP,
+                            "TPUSH: FIFO %u: %u scales of %s in %s for %u columns", fifo->flag,
+                            fp->valid_cols, ptoisa_dtype_name((ptoisa_dtype)fp->dtype),
+                            ptoisa_memory_name((ptoisa_memory)fp->memory), tile->valid_cols);
+    }
+    return true;
+}
+
+// TPUSH: stores the valid part of the tile into the next slot. On the cube core (C2V) the tile is
+// in L0C, all of it; on a vector core (V2C) in UB, its half.
+PTOISA_FN void ptoisa_fifo_push_fixpipe(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t sub,
+                                        const ptoisa_tile *tile, ptoisa_split split,
+                                        const ptoisa_fifo_fixpipe *how) {
+    bool is_half = fifo->direction == PTOISA_V2C;
+    ptoisa_dtype dtype = how->dtype == PTOISA_DTYPE_NONE ? (ptoisa_dtype)tile->dtype : how->dtype;
+    if (PTOISA_CHECKED && (!ptoisa_check_fifo(core, "TPUSH", fifo, tile, split, dtype,
+                                              is_half ? PTOISA_VEC : PTOISA_ACC) ||
+                           !ptoisa_check_push(core, fifo, tile, dtype, how))) {
         return;
     }
     ptoisa_fifo_slot *slot = ptoisa_fifo_begin_push(core, fifo, sub);
@@ -22908,14 +22937,18 @@ PTOISA_FN void ptoisa_fifo_push_as(ptoisa_core *core, ptoisa_fifo *fifo, uint32_
         bool is_cols = ptoisa_split_is_cols(split);
         ptoisa_global g = ptoisa_fifo_window(fifo, fifo->allocated[sub] - 1, dtype, tile,
                                              slot->pitch, is_cols ? 0 : from, is_cols ? from : 0);
-        ptoisa_tstore(core, &g, tile);
+        const ptoisa_tile *fp = how->is_scaled ? how->fp : NULL;
+        const ptoisa_fixpipe fixpipe = {how->is_relu, false, how->is_scaled, how->scale,
+                                        fp ? (const ptoisa_any_u64 *)fp->data : NULL};
+        ptoisa_store(core, &g, tile, &fixpipe, fp);
     }
     ptoisa_fifo_end_push(core, fifo, sub);
 }
 
 PTOISA_FN void ptoisa_fifo_push(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t sub,
                                 const ptoisa_tile *tile, ptoisa_split split) {
-    ptoisa_fifo_push_as(core, fifo, sub, tile, split, PTOISA_DTYPE_NONE);
+    const ptoisa_fifo_fixpipe as_it_is = {PTOISA_DTYPE_NONE, false, false, 0, NULL};
+    ptoisa_fifo_push_fixpipe(core, fifo, sub, tile, split, &as_it_is);
 }
 
 // The valid size of what was pushed, whole. False if the two vector cores' halves leave a gap.
@@ -33416,7 +33449,6 @@ ptowsp_value ptowsp_tile_merge_sort(ptowsp_value pairs, int64_t run) {
                               "%" PRId64 " runs; it merges 2, 3, or a multiple of 4", count / run);
         }
         pwsp_builder_shape(&b, op, op->dtype);
-        b.op.valid_cols = pwsp_valid_full(op->cols);  // which tasks have to have
         b.op.col = (uint32_t)run;
         b.op.is_pairs = true;
     }
@@ -35385,10 +35417,11 @@ static void pwsp_lower_sort32(pwsp_lowering *lw, const pwsp_kop *op) {
         pwsp_insn_emit(lw, PTOISA_TCOLEXPAND, rows, index, 0, 0);
         index = rows;
     }
-    // Twice the columns that are allocated for the scores, so that groups are whole.
+    // Runs are whole: what is behind the valid pairs is padded (legal_forms.c).
     pwsp_list_tile of = lw->list->tiles[x];
     uint32_t dst = pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, PTOISA_F32, of.rows,
-                                   of.cols * 2, op->valid_rows, op->valid_cols);
+                                   pwsp_round_up(scores->cols, PTOISA_SORT_RUN) * 2, op->valid_rows,
+                                   op->valid_cols);
     lw->values[lw->at].tile = dst;
     if (dst) {
         pwsp_lower_keep(lw, dst, lw->at);
@@ -35396,11 +35429,12 @@ static void pwsp_lower_sort32(pwsp_lowering *lw, const pwsp_kop *op) {
     pwsp_insn_emit(lw, PTOISA_TSORT32, dst, x, index, 0);
 }
 
-// Runs of `run` pairs: by fours with one instruction, or the last two or three as lists.
+// Runs of `run` pairs: by fours with one instruction, or the last two or three as lists. All pairs
+// are merged; those that pad stay behind the others.
 static void pwsp_lower_merge(pwsp_lowering *lw, const pwsp_kop *op) {
-    uint32_t src = pwsp_lower_value(lw, op->src[0]);
     uint32_t run = 2 * op->col, count = op->cols / run;
-    uint32_t dst = pwsp_lower_result(lw, op, 0);
+    uint32_t src = pwsp_lower_all_cols(lw, pwsp_lower_value(lw, op->src[0]), op->cols);
+    uint32_t dst = pwsp_lower_all_cols(lw, pwsp_lower_result(lw, op, 0), op->cols);
     if (count % 4 == 0) {
         pwsp_insn_emit(lw, PTOISA_TMRGSORT, dst, src, 0, 0)->col = run;
         return;
@@ -35822,6 +35856,8 @@ bool pwsp_lower(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
     ROW(TSELS, "R:R,R", MASK, BYTES_32, PLAIN)                                                     \
     /* checked 13: what is picked of all rows lies together [read]. */                             \
     ROW(TGATHERMASK, "R:R", PACK, NONE, PLAIN)                                                     \
+    /* ptoisa 5.4: without scratch validCol % 32 == 0 [read]. */                                   \
+    ROW(TSORT32, "R:R,R", RUNS, NONE, PLAIN)                                                       \
     /* checked 14: A2/A3 takes scratch, and scales the source in place [hdr]. */                   \
     ROW(TQUANT, "R:R,C", ANY, QUANT, SPOILS)                                                       \
     /* ptoisa 5.5, checked 9: rows of Left and Acc, columns of Left and rows of Right, columns of  \
@@ -35841,6 +35877,7 @@ typedef enum pwsp_legal_sizes {
     PWSP_SIZES_COLS,       // with the same columns
     PWSP_SIZES_MASK,       // all columns of tiles and a bit of the mask for each are valid
     PWSP_SIZES_PACK,       // all columns of the result are valid, and each row fills one
+    PWSP_SIZES_RUNS,       // whole runs of 32 are sorted, in every task
     PWSP_SIZES_PRODUCT
 } pwsp_legal_sizes;
 
@@ -36119,6 +36156,8 @@ bool pwsp_legalise(ptowsp_body *body, pwsp_list *list, pwsp_list_fault *fault) {
 //      COLS   a row that is narrower than its source: it is seen as wide
 //      MASK   all columns that are allocated are compared and selected; what is behind the valid
 //             ones is never stored
+//      RUNS   what is sorted is padded to whole runs of 32: scores with -inf, indices with the
+//             highest, so that every pair that is valid comes before those
 //      PACK   a source with fewer columns than are picked of it: a wider copy
 //
 // Copies are implied: PTO-WSP has none, and the unit model does not count them.
@@ -36138,6 +36177,40 @@ const pwsp_legal_form *pwsp_legal_form_of(ptoisa_op op) {
         }
     }
     return NULL;
+}
+
+// -- places ---------------------------------------------------------------------------------------
+
+// The place of a tile, as the table names it.
+static char pwsp_form_place(const pwsp_list_tile *tile) {
+    switch ((ptoisa_memory)tile->memory) {
+    case PTOISA_VEC: return tile->layout == PTOISA_COL_MAJOR ? 'C' : 'R';
+    case PTOISA_MAT: return tile->layout >= PTOISA_NZ ? 'M' : 'm';
+    case PTOISA_LEFT: return 'L';
+    case PTOISA_RIGHT: return 'Q';
+    case PTOISA_ACC: return 'A';
+    case PTOISA_BIAS: return 'B';
+    default: return 'S';
+    }
+}
+
+// Is every tile of an instruction in one of the places of its form?
+static bool pwsp_form_is_placed(const pwsp_list *list, const pwsp_legal_form *form,
+                                const pwsp_insn *insn) {
+    const uint32_t *tile = &insn->dst[0];
+    bool is_in = false, is_good = true;
+    for (const char *at = form->places;; at++) {
+        if (*at >= 'A') {
+            is_in = is_in || !*tile || *at == pwsp_form_place(&list->tiles[*tile]);
+            continue;
+        }
+        is_good = is_good && (is_in || !*tile);
+        is_in = false;
+        if (*at == '\0') {
+            return is_good;
+        }
+        tile = *at == ':' ? &insn->src[0] : tile + 1;
+    }
 }
 
 // -- views and copies -----------------------------------------------------------------------------
@@ -36179,6 +36252,27 @@ static uint32_t pwsp_form_copy(pwsp_lowering *lw, uint32_t tile, uint32_t cols) 
     uint32_t to = pwsp_form_bits(lw, copy), from = pwsp_form_bits(lw, tile);
     pwsp_insn_emit_scalar(lw, PTOISA_TORS, to, from, 0)->is_implied = true;
     return copy;
+}
+
+// A copy of the first valid columns of a row-major tile, with so many columns, all of them valid:
+// `pad` is behind the others.
+static uint32_t pwsp_form_padded(pwsp_lowering *lw, uint32_t tile, pwsp_valid valid_cols,
+                                 uint32_t cols, ptoisa_pad pad) {
+    pwsp_list_tile of = lw->list->tiles[tile];
+    uint32_t from = pwsp_lower_view(lw, tile, PTOISA_ROW_MAJOR, of.dtype, of.rows, of.cols,
+                                    of.valid_rows, valid_cols, 0);
+    uint32_t copy = pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, of.dtype, of.rows, cols,
+                                    pwsp_valid_full(of.rows), pwsp_valid_full(cols));
+    if (copy == 0) {
+        return tile;
+    }
+    lw->list->tiles[copy].pad = (uint8_t)pad;
+    lw->list->tiles[copy].value = 0;
+    pwsp_insn *fill = pwsp_insn_emit(lw, PTOISA_TFILLPAD, copy, from, 0, 0);
+    fill->variant = of.cols == cols ? PWSP_VARIANT_PLAIN : PWSP_VARIANT_EXPAND;
+    fill->is_implied = true;
+    return pwsp_lower_view(lw, copy, PTOISA_ROW_MAJOR, of.dtype, of.rows, cols, of.valid_rows,
+                           pwsp_valid_full(cols), 0);
 }
 
 // Makes a root hold the bytes of a view that goes beyond it: a larger root takes its place, and it
@@ -36272,12 +36366,32 @@ static void pwsp_form_pack(pwsp_lowering *lw, pwsp_insn *insn) {
     insn->dst[0] = pwsp_form_all_cols(lw, insn->dst[0], cols);
 }
 
+// How many elements of its type a pair of score and index takes.
+static uint32_t pwsp_form_pair(const pwsp_list_tile *tile) {
+    return 8 / ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
+}
+
+// Whole runs of any type but f32 and f16 are refused by the instruction.
+static void pwsp_form_runs(pwsp_lowering *lw, pwsp_insn *insn) {
+    pwsp_list_tile src = lw->list->tiles[insn->src[0]], dst = lw->list->tiles[insn->dst[0]];
+    uint32_t cols = pwsp_round_up(src.valid_cols.max, PTOISA_SORT_RUN);
+    bool is_whole = src.valid_cols.param == 0 && src.valid_cols.max == cols;
+    bool is_placed = pwsp_form_is_placed(lw->list, pwsp_legal_form_of(PTOISA_TSORT32), insn);
+    if (is_whole || !is_placed || dst.cols < cols * pwsp_form_pair(&dst)) {
+        return;
+    }
+    insn->src[0] = pwsp_form_padded(lw, insn->src[0], src.valid_cols, cols, PTOISA_PAD_MIN);
+    insn->src[1] = pwsp_form_padded(lw, insn->src[1], src.valid_cols, cols, PTOISA_PAD_MAX);
+    insn->dst[0] = pwsp_form_all_cols(lw, insn->dst[0], cols * pwsp_form_pair(&dst));
+}
+
 static void pwsp_form_sizes(pwsp_lowering *lw, pwsp_legal_sizes sizes, pwsp_insn *insn) {
     switch (sizes) {
     case PWSP_SIZES_ROWS: pwsp_form_rows(lw, insn); break;
     case PWSP_SIZES_COLS: pwsp_form_cols(lw, insn); break;
     case PWSP_SIZES_MASK: pwsp_form_mask(lw, insn); break;
     case PWSP_SIZES_PACK: pwsp_form_pack(lw, insn); break;
+    case PWSP_SIZES_RUNS: pwsp_form_runs(lw, insn); break;
     case PWSP_SIZES_ANY:
     case PWSP_SIZES_ROWS_4095:
     case PWSP_SIZES_PRODUCT: break;  // as lowered, or refused
@@ -36371,38 +36485,6 @@ void pwsp_legal_form_apply(pwsp_lowering *lw, const pwsp_insn *insns, uint64_t c
 
 // -- the proof ------------------------------------------------------------------------------------
 
-// The place of a tile, as the table names it.
-static char pwsp_form_place(const pwsp_list_tile *tile) {
-    switch ((ptoisa_memory)tile->memory) {
-    case PTOISA_VEC: return tile->layout == PTOISA_COL_MAJOR ? 'C' : 'R';
-    case PTOISA_MAT: return tile->layout >= PTOISA_NZ ? 'M' : 'm';
-    case PTOISA_LEFT: return 'L';
-    case PTOISA_RIGHT: return 'Q';
-    case PTOISA_ACC: return 'A';
-    case PTOISA_BIAS: return 'B';
-    default: return 'S';
-    }
-}
-
-// Is every tile of an instruction in one of the places of its form?
-static bool pwsp_form_is_placed(const pwsp_list *list, const pwsp_legal_form *form,
-                                const pwsp_insn *insn) {
-    const uint32_t *tile = &insn->dst[0];
-    bool is_in = false, is_good = true;
-    for (const char *at = form->places;; at++) {
-        if (*at >= 'A') {
-            is_in = is_in || !*tile || *at == pwsp_form_place(&list->tiles[*tile]);
-            continue;
-        }
-        is_good = is_good && (is_in || !*tile);
-        is_in = false;
-        if (*at == '\0') {
-            return is_good;
-        }
-        tile = *at == ':' ? &insn->src[0] : tile + 1;
-    }
-}
-
 static bool pwsp_form_is_sized(const pwsp_list *list, const pwsp_legal_form *form,
                                const pwsp_insn *insn) {
     const pwsp_list_tile *dst = &list->tiles[insn->dst[0]], *src = &list->tiles[insn->src[0]];
@@ -36427,6 +36509,8 @@ static bool pwsp_form_is_sized(const pwsp_list *list, const pwsp_legal_form *for
         return pwsp_valid_is_equal(&dst->valid_cols, &cols) && src->valid_cols.param == 0 &&
                (src->valid_rows.max == 1 || src->valid_cols.max == step * dst->cols);
     }
+    case PWSP_SIZES_RUNS:
+        return src->valid_cols.param == 0 && src->valid_cols.max % PTOISA_SORT_RUN == 0;
     case PWSP_SIZES_PRODUCT: {
         const pwsp_list_tile *left = &list->tiles[insn->src[from]],
                              *right = &list->tiles[insn->src[from + 1]];
@@ -36445,6 +36529,7 @@ static const char *pwsp_form_sizes_text(pwsp_legal_sizes sizes) {
     case PWSP_SIZES_COLS: return "source and result have other columns (rule: column sums)";
     case PWSP_SIZES_MASK: return "the mask has no bit for each allocated column (rule: masks)";
     case PWSP_SIZES_PACK: return "rows do not stay rows when they are packed (rule: mask gathers)";
+    case PWSP_SIZES_RUNS: return "the result has no room for whole runs of 32 (rule: runs)";
     case PWSP_SIZES_PRODUCT: return "factors and result have other sizes (rule: factors)";
     case PWSP_SIZES_ANY: break;
     }
@@ -37082,21 +37167,12 @@ static void pwsp_checks_op(pwsp_checks *checks, const ptowsp_body *body, const p
         pwsp_checks_add(checks, op, &s[0]->valid_rows, &s[1]->valid_rows, 0);
         pwsp_checks_add(checks, op, &s[0]->valid_cols, &s[1]->valid_cols, 1);
         break;
-    case PWSP_KOP_MERGE_SORT:
-        pwsp_checks_add(checks, op, &op->valid_cols, &s[0]->valid_cols, 1);
-        break;
     case PWSP_KOP_SORT32:
         pwsp_checks_add(checks, op, &s[0]->valid_cols, &s[1]->valid_cols, 1);
         if (s[1]->rows == s[0]->rows) {
             pwsp_checks_add(checks, op, &s[0]->valid_rows, &s[1]->valid_rows, 0);
         }
         break;
-    case PWSP_KOP_TOPK_VALUES:
-    case PWSP_KOP_TOPK_INDICES: {
-        pwsp_valid pairs = pwsp_valid_full(2 * op->cols);  // k of them, and k are stored
-        pwsp_checks_add(checks, op, &pairs, &s[0]->valid_cols, 1);
-        break;
-    }
     default: break;
     }
 }
@@ -37855,7 +37931,13 @@ void pwsp_tile_core_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
                     insn->variant == PWSP_VARIANT_SATURATE);
         break;
     case PTOISA_TEXPANDS: ptoisa_texpands(core, d, x); break;
-    case PTOISA_TFILLPAD: ptoisa_tfillpad(core, d, s[0]); break;
+    case PTOISA_TFILLPAD:
+        if (insn->variant == PWSP_VARIANT_EXPAND) {
+            ptoisa_tfillpad_expand(core, d, s[0]);
+        } else {
+            ptoisa_tfillpad(core, d, s[0]);
+        }
+        break;
     case PTOISA_TCI: ptoisa_tci(core, d, x, insn->variant == PWSP_VARIANT_DESCENDING); break;
     case PTOISA_TTRI:
         ptoisa_ttri(core, d, insn->variant == PWSP_VARIANT_UPPER, (int32_t)insn->col);
@@ -38349,8 +38431,8 @@ static void pwsp_kernel_print_op(const ptowsp_body *body, uint32_t value, ptowsp
 }
 
 // The other operands of an instruction: a part, runs, a mode, a variant, a scalar.
-static void pwsp_kernel_print_details(const ptowsp_body *body, const pwsp_insn *insn,
-                                      ptowsp_text text) {
+static void pwsp_kernel_print_details(const ptowsp_body *body, const pwsp_tile_code *code,
+                                      const pwsp_insn *insn, ptowsp_text text) {
     switch ((ptoisa_op)insn->op) {
     case PTOISA_TMRGSORT:
         if (insn->variant != PWSP_VARIANT_LISTS) {
@@ -38361,6 +38443,14 @@ static void pwsp_kernel_print_details(const ptowsp_body *body, const pwsp_insn *
     case PTOISA_TCMPS: pwsp_text_format(text, " %s", pwsp_compare_text(insn->mode)); break;
     case PTOISA_TCVT: pwsp_kernel_print_round(insn->mode, text); break;
     case PTOISA_TGATHERMASK: pwsp_text_format(text, " pattern %u", insn->mode); break;
+    case PTOISA_TFILLPAD: {
+        uint8_t pad = code->tiles[insn->dst[0]].pad;
+        pwsp_text_format(text, " pad %s",
+                         pad == PTOISA_PAD_ZERO  ? "zero"
+                         : pad == PTOISA_PAD_MAX ? "max"
+                                                 : "min");
+        break;
+    }
     case PTOISA_TSTORE:
         pwsp_text_format(text, "%s",
                          insn->variant == PWSP_VARIANT_ADD    ? " add"
@@ -38421,7 +38511,7 @@ static void pwsp_kernel_print_insn(const ptowsp_body *body, const pwsp_tile_code
     for (uint32_t j = 0; j < PWSP_INSN_SRC_MAX && insn->src[j]; j++) {
         pwsp_text_format(text, " t%u", insn->src[j]);
     }
-    pwsp_kernel_print_details(body, insn, text);
+    pwsp_kernel_print_details(body, code, insn, text);
     if (pwsp_insn_is_fifo(insn)) {
         pwsp_text_format(text, ", FIFO %u", insn->mode);
     }
@@ -43246,7 +43336,8 @@ PWSP_INTERNAL bool pwsp_tensor_uses(const ptowsp_tensor_desc *tensor, bool is_tr
     ROW("kernel", "factors by col", 13, PWSP_E, PWSP_E, PWSP_L)                                    \
     ROW("kernel", "wide columns", 14, PWSP_E, PWSP_E, PWSP_L)                                      \
     ROW("kernel", "other strides", 15, PWSP_E, PWSP_E, PWSP_O)                                     \
-    ROW("kernel", "both cores", 16, PWSP_L, PWSP_L, PWSP_L)
+    ROW("kernel", "both cores", 16, PWSP_L, PWSP_L, PWSP_L)                                        \
+    ROW("kernel", "runs", 17, PWSP_L, PWSP_L, PWSP_L)
 // clang-format on
 
 typedef struct pwsp_capability {

@@ -3600,8 +3600,11 @@ PTOWSP_API ptowsp_value ptowsp_tile_select(ptowsp_value mask, ptowsp_value x, pt
 // Sorting. sort32 sorts every 32 columns of each row of f32 scores in descending order; ties keep
 // their order, and NaN counts as the largest. The result holds pairs of score and u32 index;
 // `index` is 1 x cols or of x's shape. merge_sort merges runs of `run` pairs by four (or the last
-// two or three) in one row. The row must be full: a task with fewer valid columns fails. top-k
-// takes the first k values, or indices (u32), of each row's pairs; a task with fewer than k fails.
+// two or three) in one row. top-k takes the first k values, or indices (u32), of each row's pairs.
+// A row may have fewer valid columns than the tile, and fewer than k: it is padded with pairs of
+// -inf and PTOWSP_TOPK_NONE, which come behind all others, also behind those of -inf. So the last
+// of k values are -inf, and the last of k indices PTOWSP_TOPK_NONE, which gather takes for 0.
+#define PTOWSP_TOPK_NONE UINT32_MAX
 PTOWSP_API ptowsp_value ptowsp_tile_sort32(ptowsp_value x, ptowsp_value index);
 PTOWSP_API ptowsp_value ptowsp_tile_merge_sort(ptowsp_value pairs, int64_t run);
 PTOWSP_API ptowsp_value ptowsp_tile_topk_values(ptowsp_value pairs, int64_t k);
@@ -4565,6 +4568,7 @@ typedef enum ptowsp_target {
 //      row sums, column sums     source and result are allocated with the same rows, columns
 //      masks             compares and selects work on all columns that are allocated
 //      mask gathers      sources are as wide as what is taken fills the result
+//      runs              rows are sorted in whole runs of 32, padded where they end before
 //      quantising        with scratch, of a copy if the source is needed later, on A2/A3
 //      results apart     reciprocals, and, or: not in place on A2/A3
 //      factors           products that are factors: of whole boxes; in f32 through UB on A2/A3

@@ -75,7 +75,7 @@ static inline void kt_sort_pairs(double *p, int64_t count) {
     }
 }
 
-// Pairs are kept as they are: a score, an index, ...
+// Pairs are kept as they are: a score, an index, ... Behind the valid ones are those of nothing.
 static inline kt_value kt_sort32(kt *t, kt_value x, kt_value index) {
     kt_value d = kt_value_make(t, ptowsp_tile_sort32(x.v, index.v), PTOWSP_F32, x.rows, 2 * x.cols);
     d.valid_rows = x.valid_rows;
@@ -87,6 +87,10 @@ static inline kt_value kt_sort32(kt *t, kt_value x, kt_value index) {
         d.x[KT_AT(d, r, 2 * c + 1)] = index.x[index.rows == 1 ? c : KT_AT(index, r, c)];
     }
     for (int64_t r = 0; r < x.valid_rows; r++) {
+        for (int64_t c = x.valid_cols; c < x.cols; c++) {  // what is chosen last
+            d.x[KT_AT(d, r, 2 * c)] = -INFINITY;
+            d.x[KT_AT(d, r, 2 * c + 1)] = PTOWSP_TOPK_NONE;
+        }
         for (int64_t c = 0; c < x.valid_cols; c += 32) {
             kt_sort_pairs(d.x + KT_AT(d, r, 2 * c), x.valid_cols - c < 32 ? x.valid_cols - c : 32);
         }
@@ -113,8 +117,6 @@ static inline kt_value kt_topk(kt *t, kt_value pairs, int64_t k, bool is_index) 
     d.is_row_tail = pairs.is_row_tail;
     KT_EACH(d, r, c) {
         d.x[KT_AT(d, r, c)] = pairs.x[KT_AT(pairs, r, 2 * c + is_index)];
-        // Behind the last valid pair there is anything.
-        d.error[KT_AT(d, r, c)] = 2 * c < pairs.valid_cols ? 0 : INFINITY;
     }
     return d;
 }

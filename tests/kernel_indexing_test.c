@@ -69,15 +69,17 @@ static kt_value scores(kt *t, int64_t rows, int64_t cols, bool has_nan) {
     return x;
 }
 
-// Indices of a row for all, and for each row; what is behind the pairs is looked at.
+// Indices of a row for all, and for each row; what is behind the pairs is looked at. Rows of whole
+// runs, and of any length.
 static void scene_sort32(kt *t, int which) {
     int64_t rows = 1 + kt_pick_size(t) / 2, cols = 32 * test_random_in(&t->state, 1, 4);
+    cols = rows > 1 && test_random(&t->state) % 2 ? 1 + kt_pick_size(t) : cols;
     kt_value x = scores(t, rows, cols, which % 2 != 0);
     kt_value index = which / 2 == 0   ? kt_iota(t, PTOWSP_U32, cols, 0)
                      : which / 2 == 1 ? kt_in(t, PTOWSP_U32, 1, cols)
                                       : kt_in(t, PTOWSP_U32, rows, cols);
     kt_value pairs = kt_sort32(t, x, index);
-    int64_t k = test_random_in(&t->state, 1, x.valid_cols);  // a task has to have so many
+    int64_t k = test_random_in(&t->state, 1, x.cols);  // also more than a task has
     kt_keep(t, kt_topk(t, pairs, k, false));
     kt_keep(t, kt_topk(t, pairs, k, true));
     kt_keep_as(t, kt_topk(t, pairs, 1 + k / 3, true), PTOWSP_I32);
@@ -92,13 +94,16 @@ static void ops__sort32_orders_every_32_columns(void **state) {
     play_all(scene_sort32, 6, config);
 }
 
-// Whole rows, by runs of 32 and then of 128 ...: 2, 3, 4, 8, 12 and 16 runs.
+// By runs of 32 and then of 128 ...: 2, 3, 4, 8, 12 and 16 runs, the last ones cut off or empty.
 static void scene_merge(kt *t, int which) {
     static const int64_t counts[] = {2, 3, 4, 8, 12, 16, 32, 64};
     int64_t count = counts[which % 8], run = 32;
     kt_value x = kt_in(t, PTOWSP_F32, 1, 32 * count);
     for (int64_t i = 0; i < 20 && which / 8; i++) {
-        kt_fill(t, x, 0, test_random_in(&t->state, 0, 32 * count - 1), i % 3 ? -0.0 : NAN);
+        kt_fill(t, x, 0, test_random_in(&t->state, 0, x.valid_cols - 1),
+                i % 3 == 0   ? NAN
+                : i % 3 == 1 ? -0.0
+                             : -INFINITY);
     }
     kt_value pairs = kt_sort32(t, x, kt_iota(t, PTOWSP_U32, 32 * count, 100));
     while (run < 32 * count) {
@@ -116,9 +121,10 @@ static void ops__merge_sort_and_topk_of_many_runs(void **state) {
     config.low = -40;
     config.high = 40;
     for (int which = 0; which < 16; which++) {
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < 8; i++) {
             config.seed++;
-            config.strides = (kt_strides)i;
+            config.strides = (kt_strides)(i % 4);
+            config.is_partial = i / 4 != 0;
             kt t = kt_begin(config);
             scene_merge(&t, which);
             kt_end(&t);

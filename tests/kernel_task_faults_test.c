@@ -119,28 +119,6 @@ static void tasks__tasks_whose_sizes_do_not_go_together(void **state) {
     expect_task(t, full_differs, "w/task task: task 0: mul: 16 and 15 valid rows");
 }
 
-static void tasks__the_best_of_too_few(void **state) {
-    (void)state;
-    task_fixture task, *t = &task;
-    begin_task(t, 1, 32);
-    ptowsp_value pairs = ptowsp_tile_sort32(t->f.y, ptowsp_tile_iota(t->f.k, PTOWSP_U32, 32, 0));
-    ptowsp_value best = ptowsp_tile_topk_values(pairs, SIDE);
-    ptowsp_tile_store(t->f.o, ptowsp_tile_col_broadcast(t->f.x, best));
-    const int64_t few[3][2] = {{16, 16}, {1, 15}, {16, 16}};
-    expect_task(t, few, "w/task task: task 0: topk_values: 32 and 30 valid columns");
-}
-
-static void tasks__merging_a_tail(void **state) {
-    (void)state;
-    task_fixture task, *t = &task;
-    begin_task(t, 1, 128);
-    ptowsp_value pairs = ptowsp_tile_sort32(t->f.y, ptowsp_tile_iota(t->f.k, PTOWSP_U32, 128, 0));
-    ptowsp_value best = ptowsp_tile_topk_values(ptowsp_tile_merge_sort(pairs, 32), SIDE);
-    ptowsp_tile_store(t->f.o, ptowsp_tile_col_broadcast(t->f.x, best));
-    const int64_t tail[3][2] = {{16, 16}, {1, 127}, {16, 16}};
-    expect_task(t, tail, "w/task task: task 0: merge_sort: 256 and 254 valid columns");
-}
-
 // Nothing of a run is touched when a later task is refused.
 static void tasks__a_later_task_is_refused_before_the_first_runs(void **state) {
     (void)state;
@@ -281,8 +259,6 @@ static void tasks__a_run_with_a_bad_cost_model(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tasks__tasks_whose_sizes_do_not_go_together),
-        cmocka_unit_test(tasks__merging_a_tail),
-        cmocka_unit_test(tasks__the_best_of_too_few),
         cmocka_unit_test(tasks__a_later_task_is_refused_before_the_first_runs),
         cmocka_unit_test(tasks__questions_about_what_is_no_tile_kernel),
         cmocka_unit_test(tasks__a_run_with_a_bad_cost_model),

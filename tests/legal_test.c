@@ -263,7 +263,7 @@ static void legal__sizes_of_factors_and_products_go_together(void **state) {
 // -- forms ----------------------------------------------------------------------------------------
 
 // What an instruction is given here, and what must hold of its list: `tiles` has a letter for each
-// destination and source, as in the table; `sizes` R rows, C columns, M masks, G gathers, P products;
+// destination and source, as in the table; `sizes` R rows, C columns, M masks, G gathers, W whole runs, P products;
 // `scratch` L like the source, T transposed, B 32 bytes, Q as many rows as are whole 8s (A2/A3);
 // `effect` A apart, S spoilt (both A2/A3). '-' is none.
 typedef struct form {
@@ -294,6 +294,7 @@ static const form forms[] = {
     {"TSEL", "R:R,R,R", 'M', 'B', '-'},
     {"TSELS", "R:R,R", 'M', 'B', '-'},
     {"TGATHERMASK", "R:R", 'G', '-', '-'},
+    {"TSORT32", "R:R,R", 'W', '-', '-'},
     {"TQUANT", "R:R,C", '-', 'Q', 'S'},
     {"TMATMUL", "A:L,Q", 'P', '-', '-'},
     {"TMATMUL_ACC", "A:A,L,Q", 'P', '-', '-'},
@@ -419,6 +420,7 @@ static void build_form(ptowsp_body *k, const form *f, too_far which) {
     int64_t to_cols = f->scratch == 'T'  ? 8
                       : to == PTOWSP_U8  ? (which == SIZE ? 32 : 64)
                       : f->sizes == 'G'  ? 16
+                      : f->sizes == 'W'  ? (which == SIZE ? 48 : 64)
                       : f->effect == 'S' ? 32
                       : is_cut           ? 32
                                          : 24;
@@ -456,6 +458,9 @@ static void build_form(ptowsp_body *k, const form *f, too_far which) {
         desc.src[at++] = ptowsp_tile_in(k, "y", dtype, which == SIZE ? 3 : 3,
                                         which == SIZE && is_compare ? 264 : 24);
     }
+    if (f->sizes == 'W') {
+        desc.src[at++] = ptowsp_tile_in(k, "index", PTOWSP_U32, 3, 24);
+    }
     if (f->effect == 'S') {
         desc.src[at++] = ptowsp_tile_in(k, "scale", PTOWSP_F32, 3, 1);
     }
@@ -472,7 +477,7 @@ static void build_form(ptowsp_body *k, const form *f, too_far which) {
     }
     ptowsp_instruction(k, &desc);
     if (to != PTOWSP_U8 && !is_column && which == NOTHING && f->scratch != 'T' && f->sizes != 'G' &&
-        !is_cut && f->effect != 'S') {
+        f->sizes != 'W' && !is_cut && f->effect != 'S') {
         ptowsp_tile_store(ptowsp_tile_out(k, "z", to, 3, 24), desc.dst[0]);
     }
     if (f->effect == 'S') {  // the source is needed later
@@ -524,6 +529,10 @@ static void check_insn(const form *f, const pwsp_tile_code *code, const pwsp_ins
         assert_true(is_all(&d->valid_cols, d->cols) && is_all(&s->valid_cols, 2 * d->cols));
         assert_true(s->cols >= 2 * d->cols);
         break;
+    case 'W':
+        assert_true(is_all(&s->valid_cols, 32) && is_all(&tiles[insn->src[1]].valid_cols, 32));
+        assert_true(is_all(&d->valid_cols, 64));
+        break;
     case 'P':
         assert_int_equal(tiles[insn->src[from]].rows, d->rows);
         assert_int_equal(tiles[insn->src[from]].cols, tiles[insn->src[from + 1]].rows);
@@ -572,7 +581,9 @@ static void check_form(const form *f, too_far which, bool is_a5) {
         }
         assert_non_null(strstr(error.text, "kernel k: "));
         bool is_factors = f->sizes == 'P' && which == SIZE;
+        bool is_runs = f->sizes == 'W' && which == SIZE;
         assert_int_equal(strstr(error.text, "(rule: factors)") != NULL, is_factors);
+        assert_int_equal(strstr(error.text, "(rule: runs)") != NULL, is_runs);
     } else if (error.status != PTOWSP_OK) {
         fail_msg("%s: %s", f->name, error.text);
     } else {
@@ -597,7 +608,8 @@ static void legal__every_instruction_has_its_form(void **state) {
         for (int is_a5 = 0; is_a5 < 2; is_a5++) {
             check_form(f, NOTHING, is_a5);
             check_form(f, DST, is_a5);
-            if (f->sizes == '4' || f->sizes == 'P' || !strncmp(f->name, "TCMP", 4)) {
+            if (f->sizes == '4' || f->sizes == 'P' || f->sizes == 'W' ||
+                !strncmp(f->name, "TCMP", 4)) {
                 check_form(f, SIZE, is_a5);
             }
             if (f->scratch == 'L' || f->scratch == 'T') {

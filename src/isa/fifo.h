@@ -364,22 +364,51 @@ PTOISA_FN bool ptoisa_fifo_note(ptoisa_core *core, ptoisa_fifo *fifo, ptoisa_fif
     return true;
 }
 
-// TPUSH: stores the valid part of the tile into the next slot. On the cube core (C2V) the tile is
-// in L0C, all of it; on a vector core (V2C) in UB, its half. f32 out of L0C may become f16 or bf16
-// in the slot: dtype; PTOISA_DTYPE_NONE is the tile's own.
-PTOISA_FN void ptoisa_fifo_push_as(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t sub,
-                                   const ptoisa_tile *tile, ptoisa_split split,
-                                   ptoisa_dtype dtype) {
-    bool is_half = fifo->direction == PTOISA_V2C;
-    dtype = dtype == PTOISA_DTYPE_NONE ? (ptoisa_dtype)tile->dtype : dtype;
-    if (PTOISA_CHECKED && !ptoisa_check_fifo(core, "TPUSH", fifo, tile, split, dtype,
-                                             is_half ? PTOISA_VEC : PTOISA_ACC)) {
-        return;
+// What a push out of L0C does on the way, as TSTORE does it: ReLU, then a scale, for all or for each
+// column, then the type of the slot.
+typedef struct ptoisa_fifo_fixpipe {
+    ptoisa_dtype dtype;  // PTOISA_DTYPE_NONE: the tile's own
+    bool is_relu, is_scaled;
+    float scale;
+    const ptoisa_tile *fp;  // the low 32 bits of its cells are the scales of columns; NULL: `scale`
+} ptoisa_fifo_fixpipe;
+
+// Does a tile become what it is to become on its way?
+PTOISA_FN bool ptoisa_check_push(ptoisa_core *core, const ptoisa_fifo *fifo,
+                                 const ptoisa_tile *tile, ptoisa_dtype dtype,
+                                 const ptoisa_fifo_fixpipe *how) {
+    bool is_changed = dtype != (ptoisa_dtype)tile->dtype || how->is_relu || how->is_scaled;
+    if (is_changed && fifo->direction == PTOISA_V2C) {
+        return ptoisa_fault(core, PTOISA_NOP,
+                            "TPUSH: FIFO %u (vector to cube): tiles in UB are pushed as they are",
+                            fifo->flag);
     }
-    if (PTOISA_CHECKED && dtype != (ptoisa_dtype)tile->dtype &&
-        (is_half || !ptoisa_is_acc_pair(dtype, tile->dtype, false))) {
-        ptoisa_fault(core, PTOISA_NOP, "TPUSH: FIFO %u: %s does not become %s", fifo->flag,
-                     ptoisa_dtype_name((ptoisa_dtype)tile->dtype), ptoisa_dtype_name(dtype));
+    if (is_changed && !ptoisa_is_acc_pair(dtype, tile->dtype, how->is_scaled)) {
+        return ptoisa_fault(core, PTOISA_NOP, "TPUSH: FIFO %u: %s does not become %s%s", fifo->flag,
+                            ptoisa_dtype_name((ptoisa_dtype)tile->dtype), ptoisa_dtype_name(dtype),
+                            how->is_scaled ? " by a scale" : "");
+    }
+    const ptoisa_tile *fp = how->is_scaled ? how->fp : NULL;
+    if (fp && (fp->memory != PTOISA_SCALING || !(PTOISA_SET_64 >> fp->dtype & 1) ||
+               fp->valid_cols < tile->valid_cols)) {
+        return ptoisa_fault(core, PTOISA_NOP,
+                            "TPUSH: FIFO %u: %u scales of %s in %s for %u columns", fifo->flag,
+                            fp->valid_cols, ptoisa_dtype_name((ptoisa_dtype)fp->dtype),
+                            ptoisa_memory_name((ptoisa_memory)fp->memory), tile->valid_cols);
+    }
+    return true;
+}
+
+// TPUSH: stores the valid part of the tile into the next slot. On the cube core (C2V) the tile is
+// in L0C, all of it; on a vector core (V2C) in UB, its half.
+PTOISA_FN void ptoisa_fifo_push_fixpipe(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t sub,
+                                        const ptoisa_tile *tile, ptoisa_split split,
+                                        const ptoisa_fifo_fixpipe *how) {
+    bool is_half = fifo->direction == PTOISA_V2C;
+    ptoisa_dtype dtype = how->dtype == PTOISA_DTYPE_NONE ? (ptoisa_dtype)tile->dtype : how->dtype;
+    if (PTOISA_CHECKED && (!ptoisa_check_fifo(core, "TPUSH", fifo, tile, split, dtype,
+                                              is_half ? PTOISA_VEC : PTOISA_ACC) ||
+                           !ptoisa_check_push(core, fifo, tile, dtype, how))) {
         return;
     }
     ptoisa_fifo_slot *slot = ptoisa_fifo_begin_push(core, fifo, sub);
@@ -393,14 +422,18 @@ PTOISA_FN void ptoisa_fifo_push_as(ptoisa_core *core, ptoisa_fifo *fifo, uint32_
         bool is_cols = ptoisa_split_is_cols(split);
         ptoisa_global g = ptoisa_fifo_window(fifo, fifo->allocated[sub] - 1, dtype, tile,
                                              slot->pitch, is_cols ? 0 : from, is_cols ? from : 0);
-        ptoisa_tstore(core, &g, tile);
+        const ptoisa_tile *fp = how->is_scaled ? how->fp : NULL;
+        const ptoisa_fixpipe fixpipe = {how->is_relu, false, how->is_scaled, how->scale,
+                                        fp ? (const ptoisa_any_u64 *)fp->data : NULL};
+        ptoisa_store(core, &g, tile, &fixpipe, fp);
     }
     ptoisa_fifo_end_push(core, fifo, sub);
 }
 
 PTOISA_FN void ptoisa_fifo_push(ptoisa_core *core, ptoisa_fifo *fifo, uint32_t sub,
                                 const ptoisa_tile *tile, ptoisa_split split) {
-    ptoisa_fifo_push_as(core, fifo, sub, tile, split, PTOISA_DTYPE_NONE);
+    const ptoisa_fifo_fixpipe as_it_is = {PTOISA_DTYPE_NONE, false, false, 0, NULL};
+    ptoisa_fifo_push_fixpipe(core, fifo, sub, tile, split, &as_it_is);
 }
 
 // The valid size of what was pushed, whole. False if the two vector cores' halves leave a gap.

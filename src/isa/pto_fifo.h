@@ -84,7 +84,23 @@ class TPipe {
     uint64_t c2v_buffer, v2c_buffer;
 };
 
+// What TPUSH does to a tile of L0C on its way into a slot: its type there, ReLU, and quantising as
+// TSTORE does it, where preQuantScalar has the bits of a float. PTO-ISA's documentation says that
+// TPUSH takes this; these members are the shim's.
+template <typename T, ReluPreMode Relu = ReluPreMode::NoRelu, bool IsQuant = false>
+struct FixpipeParams {
+    using DType = T;
+    static constexpr ReluPreMode reluPreMode = Relu;
+    static constexpr bool isQuant = IsQuant;
+    uint64_t preQuantScalar = 0;
+};
+
 namespace shim {
+
+template <typename T> struct is_fixpipe : std::false_type {};
+template <typename T, ReluPreMode Relu, bool IsQuant>
+struct is_fixpipe<FixpipeParams<T, Relu, IsQuant>> : std::true_type {};
+template <typename T> constexpr bool is_fixpipe_v = is_fixpipe<std::remove_cv_t<T>>::value;
 
 // The FIFO that this core fills (or reads) of a pipe. NULL after a fault.
 template <typename Pipe> inline ptoisa_fifo *fifo_of(Pipe &pipe, bool is_push, const char *name) {
@@ -108,13 +124,55 @@ template <typename Pipe, TileSplitAxis Split> constexpr ptoisa_split split_of() 
 // -- tiles ----------------------------------------------------------------------------------------
 
 template <typename Pipe, typename T, TileSplitAxis Split, typename... W>
-inline std::enable_if_t<shim::is_tile_v<T>, shim::Token<W...>> TPUSH(Pipe &pipe, T &tile,
-                                                                     W &...events) {
+inline std::enable_if_t<shim::is_tile_v<T> && !(shim::is_fixpipe_v<W> || ...), shim::Token<W...>>
+TPUSH(Pipe &pipe, T &tile, W &...events) {
     ptoisa_core *core = shim::begin(events...);
     ptoisa_tile t = shim::view(tile);
     if (ptoisa_fifo *fifo = shim::fifo_of(pipe, true, "TPUSH")) {
         ptoisa_fifo_push(core, fifo, shim::thread().subblock_id, &t, shim::split_of<Pipe, Split>());
     }
+    return shim::end();
+}
+
+namespace shim {
+
+template <typename Pipe, typename T, TileSplitAxis Split, typename Params>
+inline void push_fixpipe(Pipe &pipe, T &tile, const Params &params, const ptoisa_tile *scales) {
+    static_assert(T::Loc == TileType::Acc, "only a tile of L0C goes through the fixpipe");
+    ptoisa_tile t = view(tile);
+    const ptoisa_fifo_fixpipe how = {
+        dtype_of<typename Params::DType>(), Params::reluPreMode == ReluPreMode::NormalRelu,
+        Params::isQuant, ptoisa_f32_from_bits(static_cast<uint32_t>(params.preQuantScalar)),
+        scales};
+    if (ptoisa_fifo *fifo = fifo_of(pipe, true, "TPUSH")) {
+        ptoisa_fifo_push_fixpipe(&thread().core, fifo, thread().subblock_id, &t,
+                                 split_of<Pipe, Split>(), &how);
+    }
+}
+
+}  // namespace shim
+
+// The third form, of the cube core: what is pushed is changed on its way.
+template <typename Pipe, typename T, TileSplitAxis Split, typename Params, typename... W>
+inline std::enable_if_t<shim::is_tile_v<T> && shim::is_fixpipe_v<Params> &&
+                            !(shim::is_tile_v<W> || ...),
+                        shim::Token<W...>>
+TPUSH(Pipe &pipe, T &tile, const Params &params, W &...events) {
+    shim::begin(events...);
+    shim::push_fixpipe<Pipe, T, Split>(pipe, tile, params, NULL);
+    return shim::end();
+}
+
+// The same with a scale for each column, in a tile of the fixpipe buffer.
+template <typename Pipe, typename T, TileSplitAxis Split, typename Params, typename F,
+          typename... W>
+inline std::enable_if_t<shim::is_tile_v<T> && shim::is_fixpipe_v<Params> && shim::is_tile_v<F>,
+                        shim::Token<W...>>
+TPUSH(Pipe &pipe, T &tile, const Params &params, F &scales, W &...events) {
+    static_assert(Params::isQuant, "scales quantise");
+    shim::begin(events...);
+    ptoisa_tile f = shim::view(scales);
+    shim::push_fixpipe<Pipe, T, Split>(pipe, tile, params, &f);
     return shim::end();
 }
 

@@ -114,21 +114,12 @@ static void pwsp_checks_op(pwsp_checks *checks, const ptowsp_body *body, const p
         pwsp_checks_add(checks, op, &s[0]->valid_rows, &s[1]->valid_rows, 0);
         pwsp_checks_add(checks, op, &s[0]->valid_cols, &s[1]->valid_cols, 1);
         break;
-    case PWSP_KOP_MERGE_SORT:
-        pwsp_checks_add(checks, op, &op->valid_cols, &s[0]->valid_cols, 1);
-        break;
     case PWSP_KOP_SORT32:
         pwsp_checks_add(checks, op, &s[0]->valid_cols, &s[1]->valid_cols, 1);
         if (s[1]->rows == s[0]->rows) {
             pwsp_checks_add(checks, op, &s[0]->valid_rows, &s[1]->valid_rows, 0);
         }
         break;
-    case PWSP_KOP_TOPK_VALUES:
-    case PWSP_KOP_TOPK_INDICES: {
-        pwsp_valid pairs = pwsp_valid_full(2 * op->cols);  // k of them, and k are stored
-        pwsp_checks_add(checks, op, &pairs, &s[0]->valid_cols, 1);
-        break;
-    }
     default: break;
     }
 }

@@ -524,7 +524,13 @@ void pwsp_tile_core_insn(pwsp_tile_core *tile_core, const pwsp_tile_code *code,
                     insn->variant == PWSP_VARIANT_SATURATE);
         break;
     case PTOISA_TEXPANDS: ptoisa_texpands(core, d, x); break;
-    case PTOISA_TFILLPAD: ptoisa_tfillpad(core, d, s[0]); break;
+    case PTOISA_TFILLPAD:
+        if (insn->variant == PWSP_VARIANT_EXPAND) {
+            ptoisa_tfillpad_expand(core, d, s[0]);
+        } else {
+            ptoisa_tfillpad(core, d, s[0]);
+        }
+        break;
     case PTOISA_TCI: ptoisa_tci(core, d, x, insn->variant == PWSP_VARIANT_DESCENDING); break;
     case PTOISA_TTRI:
         ptoisa_ttri(core, d, insn->variant == PWSP_VARIANT_UPPER, (int32_t)insn->col);

@@ -114,7 +114,6 @@ ptowsp_value ptowsp_tile_merge_sort(ptowsp_value pairs, int64_t run) {
                               "%" PRId64 " runs; it merges 2, 3, or a multiple of 4", count / run);
         }
         pwsp_builder_shape(&b, op, op->dtype);
-        b.op.valid_cols = pwsp_valid_full(op->cols);  // which tasks have to have
         b.op.col = (uint32_t)run;
         b.op.is_pairs = true;
     }

@@ -122,6 +122,8 @@
     ROW(TSELS, "R:R,R", MASK, BYTES_32, PLAIN)                                                     \
     /* checked 13: what is picked of all rows lies together [read]. */                             \
     ROW(TGATHERMASK, "R:R", PACK, NONE, PLAIN)                                                     \
+    /* ptoisa 5.4: without scratch validCol % 32 == 0 [read]. */                                   \
+    ROW(TSORT32, "R:R,R", RUNS, NONE, PLAIN)                                                       \
     /* checked 14: A2/A3 takes scratch, and scales the source in place [hdr]. */                   \
     ROW(TQUANT, "R:R,C", ANY, QUANT, SPOILS)                                                       \
     /* ptoisa 5.5, checked 9: rows of Left and Acc, columns of Left and rows of Right, columns of  \
@@ -141,6 +143,7 @@ typedef enum pwsp_legal_sizes {
     PWSP_SIZES_COLS,       // with the same columns
     PWSP_SIZES_MASK,       // all columns of tiles and a bit of the mask for each are valid
     PWSP_SIZES_PACK,       // all columns of the result are valid, and each row fills one
+    PWSP_SIZES_RUNS,       // whole runs of 32 are sorted, in every task
     PWSP_SIZES_PRODUCT
 } pwsp_legal_sizes;
 

@@ -6,6 +6,8 @@
 //      COLS   a row that is narrower than its source: it is seen as wide
 //      MASK   all columns that are allocated are compared and selected; what is behind the valid
 //             ones is never stored
+//      RUNS   what is sorted is padded to whole runs of 32: scores with -inf, indices with the
+//             highest, so that every pair that is valid comes before those
 //      PACK   a source with fewer columns than are picked of it: a wider copy
 //
 // Copies are implied: PTO-WSP has none, and the unit model does not count them.
@@ -13,6 +15,7 @@
 #include "legal.h"
 
 #include "../isa/gather.h"
+#include "../isa/sort.h"
 
 #include <stdio.h>
 
@@ -29,6 +32,40 @@ const pwsp_legal_form *pwsp_legal_form_of(ptoisa_op op) {
         }
     }
     return NULL;
+}
+
+// -- places ---------------------------------------------------------------------------------------
+
+// The place of a tile, as the table names it.
+static char pwsp_form_place(const pwsp_list_tile *tile) {
+    switch ((ptoisa_memory)tile->memory) {
+    case PTOISA_VEC: return tile->layout == PTOISA_COL_MAJOR ? 'C' : 'R';
+    case PTOISA_MAT: return tile->layout >= PTOISA_NZ ? 'M' : 'm';
+    case PTOISA_LEFT: return 'L';
+    case PTOISA_RIGHT: return 'Q';
+    case PTOISA_ACC: return 'A';
+    case PTOISA_BIAS: return 'B';
+    default: return 'S';
+    }
+}
+
+// Is every tile of an instruction in one of the places of its form?
+static bool pwsp_form_is_placed(const pwsp_list *list, const pwsp_legal_form *form,
+                                const pwsp_insn *insn) {
+    const uint32_t *tile = &insn->dst[0];
+    bool is_in = false, is_good = true;
+    for (const char *at = form->places;; at++) {
+        if (*at >= 'A') {
+            is_in = is_in || !*tile || *at == pwsp_form_place(&list->tiles[*tile]);
+            continue;
+        }
+        is_good = is_good && (is_in || !*tile);
+        is_in = false;
+        if (*at == '\0') {
+            return is_good;
+        }
+        tile = *at == ':' ? &insn->src[0] : tile + 1;
+    }
 }
 
 // -- views and copies -----------------------------------------------------------------------------
@@ -70,6 +107,27 @@ static uint32_t pwsp_form_copy(pwsp_lowering *lw, uint32_t tile, uint32_t cols) 
     uint32_t to = pwsp_form_bits(lw, copy), from = pwsp_form_bits(lw, tile);
     pwsp_insn_emit_scalar(lw, PTOISA_TORS, to, from, 0)->is_implied = true;
     return copy;
+}
+
+// A copy of the first valid columns of a row-major tile, with so many columns, all of them valid:
+// `pad` is behind the others.
+static uint32_t pwsp_form_padded(pwsp_lowering *lw, uint32_t tile, pwsp_valid valid_cols,
+                                 uint32_t cols, ptoisa_pad pad) {
+    pwsp_list_tile of = lw->list->tiles[tile];
+    uint32_t from = pwsp_lower_view(lw, tile, PTOISA_ROW_MAJOR, of.dtype, of.rows, of.cols,
+                                    of.valid_rows, valid_cols, 0);
+    uint32_t copy = pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, of.dtype, of.rows, cols,
+                                    pwsp_valid_full(of.rows), pwsp_valid_full(cols));
+    if (copy == 0) {
+        return tile;
+    }
+    lw->list->tiles[copy].pad = (uint8_t)pad;
+    lw->list->tiles[copy].value = 0;
+    pwsp_insn *fill = pwsp_insn_emit(lw, PTOISA_TFILLPAD, copy, from, 0, 0);
+    fill->variant = of.cols == cols ? PWSP_VARIANT_PLAIN : PWSP_VARIANT_EXPAND;
+    fill->is_implied = true;
+    return pwsp_lower_view(lw, copy, PTOISA_ROW_MAJOR, of.dtype, of.rows, cols, of.valid_rows,
+                           pwsp_valid_full(cols), 0);
 }
 
 // Makes a root hold the bytes of a view that goes beyond it: a larger root takes its place, and it
@@ -163,12 +221,32 @@ static void pwsp_form_pack(pwsp_lowering *lw, pwsp_insn *insn) {
     insn->dst[0] = pwsp_form_all_cols(lw, insn->dst[0], cols);
 }
 
+// How many elements of its type a pair of score and index takes.
+static uint32_t pwsp_form_pair(const pwsp_list_tile *tile) {
+    return 8 / ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
+}
+
+// Whole runs of any type but f32 and f16 are refused by the instruction.
+static void pwsp_form_runs(pwsp_lowering *lw, pwsp_insn *insn) {
+    pwsp_list_tile src = lw->list->tiles[insn->src[0]], dst = lw->list->tiles[insn->dst[0]];
+    uint32_t cols = pwsp_round_up(src.valid_cols.max, PTOISA_SORT_RUN);
+    bool is_whole = src.valid_cols.param == 0 && src.valid_cols.max == cols;
+    bool is_placed = pwsp_form_is_placed(lw->list, pwsp_legal_form_of(PTOISA_TSORT32), insn);
+    if (is_whole || !is_placed || dst.cols < cols * pwsp_form_pair(&dst)) {
+        return;
+    }
+    insn->src[0] = pwsp_form_padded(lw, insn->src[0], src.valid_cols, cols, PTOISA_PAD_MIN);
+    insn->src[1] = pwsp_form_padded(lw, insn->src[1], src.valid_cols, cols, PTOISA_PAD_MAX);
+    insn->dst[0] = pwsp_form_all_cols(lw, insn->dst[0], cols * pwsp_form_pair(&dst));
+}
+
 static void pwsp_form_sizes(pwsp_lowering *lw, pwsp_legal_sizes sizes, pwsp_insn *insn) {
     switch (sizes) {
     case PWSP_SIZES_ROWS: pwsp_form_rows(lw, insn); break;
     case PWSP_SIZES_COLS: pwsp_form_cols(lw, insn); break;
     case PWSP_SIZES_MASK: pwsp_form_mask(lw, insn); break;
     case PWSP_SIZES_PACK: pwsp_form_pack(lw, insn); break;
+    case PWSP_SIZES_RUNS: pwsp_form_runs(lw, insn); break;
     case PWSP_SIZES_ANY:
     case PWSP_SIZES_ROWS_4095:
     case PWSP_SIZES_PRODUCT: break;  // as lowered, or refused
@@ -262,38 +340,6 @@ void pwsp_legal_form_apply(pwsp_lowering *lw, const pwsp_insn *insns, uint64_t c
 
 // -- the proof ------------------------------------------------------------------------------------
 
-// The place of a tile, as the table names it.
-static char pwsp_form_place(const pwsp_list_tile *tile) {
-    switch ((ptoisa_memory)tile->memory) {
-    case PTOISA_VEC: return tile->layout == PTOISA_COL_MAJOR ? 'C' : 'R';
-    case PTOISA_MAT: return tile->layout >= PTOISA_NZ ? 'M' : 'm';
-    case PTOISA_LEFT: return 'L';
-    case PTOISA_RIGHT: return 'Q';
-    case PTOISA_ACC: return 'A';
-    case PTOISA_BIAS: return 'B';
-    default: return 'S';
-    }
-}
-
-// Is every tile of an instruction in one of the places of its form?
-static bool pwsp_form_is_placed(const pwsp_list *list, const pwsp_legal_form *form,
-                                const pwsp_insn *insn) {
-    const uint32_t *tile = &insn->dst[0];
-    bool is_in = false, is_good = true;
-    for (const char *at = form->places;; at++) {
-        if (*at >= 'A') {
-            is_in = is_in || !*tile || *at == pwsp_form_place(&list->tiles[*tile]);
-            continue;
-        }
-        is_good = is_good && (is_in || !*tile);
-        is_in = false;
-        if (*at == '\0') {
-            return is_good;
-        }
-        tile = *at == ':' ? &insn->src[0] : tile + 1;
-    }
-}
-
 static bool pwsp_form_is_sized(const pwsp_list *list, const pwsp_legal_form *form,
                                const pwsp_insn *insn) {
     const pwsp_list_tile *dst = &list->tiles[insn->dst[0]], *src = &list->tiles[insn->src[0]];
@@ -318,6 +364,8 @@ static bool pwsp_form_is_sized(const pwsp_list *list, const pwsp_legal_form *for
         return pwsp_valid_is_equal(&dst->valid_cols, &cols) && src->valid_cols.param == 0 &&
                (src->valid_rows.max == 1 || src->valid_cols.max == step * dst->cols);
     }
+    case PWSP_SIZES_RUNS:
+        return src->valid_cols.param == 0 && src->valid_cols.max % PTOISA_SORT_RUN == 0;
     case PWSP_SIZES_PRODUCT: {
         const pwsp_list_tile *left = &list->tiles[insn->src[from]],
                              *right = &list->tiles[insn->src[from + 1]];
@@ -336,6 +384,7 @@ static const char *pwsp_form_sizes_text(pwsp_legal_sizes sizes) {
     case PWSP_SIZES_COLS: return "source and result have other columns (rule: column sums)";
     case PWSP_SIZES_MASK: return "the mask has no bit for each allocated column (rule: masks)";
     case PWSP_SIZES_PACK: return "rows do not stay rows when they are packed (rule: mask gathers)";
+    case PWSP_SIZES_RUNS: return "the result has no room for whole runs of 32 (rule: runs)";
     case PWSP_SIZES_PRODUCT: return "factors and result have other sizes (rule: factors)";
     case PWSP_SIZES_ANY: break;
     }

@@ -3,6 +3,8 @@
 
 #include "lower.h"
 
+#include "../isa/sort.h"
+
 // -- making and converting ------------------------------------------------------------------------
 
 static void pwsp_lower_full(pwsp_lowering *lw, const pwsp_kop *op) {
@@ -284,10 +286,11 @@ static void pwsp_lower_sort32(pwsp_lowering *lw, const pwsp_kop *op) {
         pwsp_insn_emit(lw, PTOISA_TCOLEXPAND, rows, index, 0, 0);
         index = rows;
     }
-    // Twice the columns that are allocated for the scores, so that groups are whole.
+    // Runs are whole: what is behind the valid pairs is padded (legal_forms.c).
     pwsp_list_tile of = lw->list->tiles[x];
     uint32_t dst = pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, PTOISA_F32, of.rows,
-                                   of.cols * 2, op->valid_rows, op->valid_cols);
+                                   pwsp_round_up(scores->cols, PTOISA_SORT_RUN) * 2, op->valid_rows,
+                                   op->valid_cols);
     lw->values[lw->at].tile = dst;
     if (dst) {
         pwsp_lower_keep(lw, dst, lw->at);
@@ -295,11 +298,12 @@ static void pwsp_lower_sort32(pwsp_lowering *lw, const pwsp_kop *op) {
     pwsp_insn_emit(lw, PTOISA_TSORT32, dst, x, index, 0);
 }
 
-// Runs of `run` pairs: by fours with one instruction, or the last two or three as lists.
+// Runs of `run` pairs: by fours with one instruction, or the last two or three as lists. All pairs
+// are merged; those that pad stay behind the others.
 static void pwsp_lower_merge(pwsp_lowering *lw, const pwsp_kop *op) {
-    uint32_t src = pwsp_lower_value(lw, op->src[0]);
     uint32_t run = 2 * op->col, count = op->cols / run;
-    uint32_t dst = pwsp_lower_result(lw, op, 0);
+    uint32_t src = pwsp_lower_all_cols(lw, pwsp_lower_value(lw, op->src[0]), op->cols);
+    uint32_t dst = pwsp_lower_all_cols(lw, pwsp_lower_result(lw, op, 0), op->cols);
     if (count % 4 == 0) {
         pwsp_insn_emit(lw, PTOISA_TMRGSORT, dst, src, 0, 0)->col = run;
         return;

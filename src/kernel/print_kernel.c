@@ -232,8 +232,8 @@ static void pwsp_kernel_print_op(const ptowsp_body *body, uint32_t value, ptowsp
 }
 
 // The other operands of an instruction: a part, runs, a mode, a variant, a scalar.
-static void pwsp_kernel_print_details(const ptowsp_body *body, const pwsp_insn *insn,
-                                      ptowsp_text text) {
+static void pwsp_kernel_print_details(const ptowsp_body *body, const pwsp_tile_code *code,
+                                      const pwsp_insn *insn, ptowsp_text text) {
     switch ((ptoisa_op)insn->op) {
     case PTOISA_TMRGSORT:
         if (insn->variant != PWSP_VARIANT_LISTS) {
@@ -244,6 +244,14 @@ static void pwsp_kernel_print_details(const ptowsp_body *body, const pwsp_insn *
     case PTOISA_TCMPS: pwsp_text_format(text, " %s", pwsp_compare_text(insn->mode)); break;
     case PTOISA_TCVT: pwsp_kernel_print_round(insn->mode, text); break;
     case PTOISA_TGATHERMASK: pwsp_text_format(text, " pattern %u", insn->mode); break;
+    case PTOISA_TFILLPAD: {
+        uint8_t pad = code->tiles[insn->dst[0]].pad;
+        pwsp_text_format(text, " pad %s",
+                         pad == PTOISA_PAD_ZERO  ? "zero"
+                         : pad == PTOISA_PAD_MAX ? "max"
+                                                 : "min");
+        break;
+    }
     case PTOISA_TSTORE:
         pwsp_text_format(text, "%s",
                          insn->variant == PWSP_VARIANT_ADD    ? " add"
@@ -304,7 +312,7 @@ static void pwsp_kernel_print_insn(const ptowsp_body *body, const pwsp_tile_code
     for (uint32_t j = 0; j < PWSP_INSN_SRC_MAX && insn->src[j]; j++) {
         pwsp_text_format(text, " t%u", insn->src[j]);
     }
-    pwsp_kernel_print_details(body, insn, text);
+    pwsp_kernel_print_details(body, code, insn, text);
     if (pwsp_insn_is_fifo(insn)) {
         pwsp_text_format(text, ", FIFO %u", insn->mode);
     }

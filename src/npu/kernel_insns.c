@@ -338,6 +338,8 @@ static bool npu_print_special(npu_kernel *k, const ptowsp_insn_info *insn, npu_t
                   npu_kernel_tile(k, s[0]), npu_kernel_tile(k, s[1]));
         npu_print_tiles(k, &insn->tmp, 1, out);
         npu_print(out, ")");
+    } else if (strcmp(name, "TFILLPAD") == 0 && insn->form == PTOWSP_FORM_EXPAND) {
+        npu_print(out, "TFILLPAD_EXPAND(%s, %s)", d, npu_kernel_tile(k, s[0]));
     } else if (strcmp(name, "TMRGSORT") == 0) {
         npu_print_merge(k, insn, out);
     } else {

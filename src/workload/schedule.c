@@ -80,7 +80,8 @@
     ROW("kernel", "factors by col", 13, PWSP_E, PWSP_E, PWSP_L)                                    \
     ROW("kernel", "wide columns", 14, PWSP_E, PWSP_E, PWSP_L)                                      \
     ROW("kernel", "other strides", 15, PWSP_E, PWSP_E, PWSP_O)                                     \
-    ROW("kernel", "both cores", 16, PWSP_L, PWSP_L, PWSP_L)
+    ROW("kernel", "both cores", 16, PWSP_L, PWSP_L, PWSP_L)                                        \
+    ROW("kernel", "runs", 17, PWSP_L, PWSP_L, PWSP_L)
 // clang-format on
 
 typedef struct pwsp_capability {
