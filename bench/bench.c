@@ -2,10 +2,9 @@
 // and prints medians and their ratio. Machines differ and are shared: only ratios inside one run
 // mean much.
 //
-//      bench [--json FILE] [--kv-mib N] [--only GROUP]
+//      bench [--json FILE] [--kv-mib N] [--only GROUP] [--count]
 //
-// The groups are plan, attention, dispatch, attention_run, merge, decode, prefill, time, tune,
-// pipeline, kernel, lanes, graph, emit.
+// The groups are those of `groups` below. --count runs each row once, for callgrind (count.c).
 
 #include "bench.h"
 
@@ -19,15 +18,41 @@
 // -- results --------------------------------------------------------------------------------------
 
 static bench_row rows[128];
+static double row_counts[128];  // instructions per unit, or 0
 static size_t row_count;
+static const char *group;  // that runs
+
+bool is_counting;
+
+// Of the last measurement: the time and the instructions of a call.
+static double last_ns, last_count;
+
+// A line for a row that was counted: group, name, unit, and what a count is multiplied by.
+static void report_count(const bench_row *row) {
+    printf("%s: %s\t%s\t%.9g\n", group, row->name, row->unit, count_scale(row, last_ns));
+}
 
 void report(bench_row row) {
+    require(row_count < sizeof rows / sizeof *rows, "more rows than there is room for");
+    if (is_counting) {
+        if (last_ns > 0.0) {
+            report_count(&row);
+        }
+        last_ns = 0.0;
+        return;
+    }
+    row_counts[row_count] = last_count > 0.0 ? last_count * count_scale(&row, last_ns) : 0.0;
     rows[row_count++] = row;
-    printf("%-46s %9.3f %-8s %-34s %9.3f  x%-8.3g %s%s\n", row.name, row.value, row.unit, row.other,
+    printf("%-46s %9.3f %-8s %-34s %9.3f  x%-8.3g %s%s", row.name, row.value, row.unit, row.other,
            row.other_value, row.ratio, row.budget,
            !row.has_budget ? ""
            : row.is_met    ? " (met)"
                            : " (NOT MET)");
+    if (row_counts[row_count - 1] > 0.0) {
+        printf("  %.4g instructions", row_counts[row_count - 1]);
+    }
+    putchar('\n');
+    last_ns = last_count = 0.0;
     fflush(stdout);
 }
 
@@ -40,15 +65,17 @@ static bool write_json(const char *path) {
     fputs("[\n", file);
     for (size_t i = 0; i < row_count; i++) {
         const bench_row *row = &rows[i];
-        fprintf(file,
-                "  {\"name\": \"%s\", \"unit\": \"%s\", \"value\": %.4f, \"other\": \"%s\", "
-                "\"other_value\": %.4f, \"ratio\": %.4f, \"budget\": \"%s\", \"met\": %s}%s\n",
-                row->name, row->unit, row->value, row->other, row->other_value, row->ratio,
-                row->budget,
-                !row->has_budget ? "null"
-                : row->is_met    ? "true"
-                                 : "false",
-                i + 1 < row_count ? "," : "");
+        fprintf(
+            file,
+            "  {\"name\": \"%s\", \"unit\": \"%s\", \"value\": %.4f, \"other\": \"%s\", "
+            "\"other_value\": %.4f, \"ratio\": %.4f, \"instructions\": %.1f, \"budget\": \"%s\", "
+            "\"met\": %s}%s\n",
+            row->name, row->unit, row->value, row->other, row->other_value, row->ratio,
+            row_counts[i], row->budget,
+            !row->has_budget ? "null"
+            : row->is_met    ? "true"
+                             : "false",
+            i + 1 < row_count ? "," : "");
     }
     fputs("]\n", file);
     return fclose(file) == 0;
@@ -72,6 +99,12 @@ static double time_ns(bench_fn fn, void *user, uint32_t repeat) {
 bench_times measure(bench_fn own, bench_fn other, void *user, uint32_t repeat, uint32_t rounds) {
     double times[3][ROUNDS];
     require(rounds <= ROUNDS, "more rounds than there is room for");
+    if (is_counting) {
+        bench_times once = {1.0, 1.0, 1.0};
+        bench_counted(own, user);
+        last_ns = 1.0;
+        return once;
+    }
     own(user);
     other(user);
     for (uint32_t i = 0; i < rounds; i++) {
@@ -83,6 +116,8 @@ bench_times measure(bench_fn own, bench_fn other, void *user, uint32_t repeat, u
         qsort(times[i], rounds, sizeof(double), compare_double);
     }
     bench_times medians = {times[0][rounds / 2], times[1][rounds / 2], times[2][rounds / 2]};
+    last_ns = medians.own_ns;
+    last_count = count_instructions(own, user);
     return medians;
 }
 
@@ -418,9 +453,76 @@ static void bench_merge(void) {
     free(b);
 }
 
+// -- groups ---------------------------------------------------------------------------------------
+
+static uint64_t kv_mib = 256;
+
+static void bench_decode_group(ptowsp_context *context) {
+    bench_decode(context, kv_mib);
+}
+
+// Those that take no context of the benchmark's own.
+#define WITHOUT_CONTEXT(function)                                                                  \
+    static void function##_group(ptowsp_context *context) {                                        \
+        (void)context;                                                                             \
+        function();                                                                                \
+    }
+
+WITHOUT_CONTEXT(bench_attention_plan)
+WITHOUT_CONTEXT(bench_attention_run)
+WITHOUT_CONTEXT(bench_merge)
+WITHOUT_CONTEXT(bench_prefill)
+WITHOUT_CONTEXT(bench_time)
+WITHOUT_CONTEXT(bench_see)
+WITHOUT_CONTEXT(bench_pipeline)
+WITHOUT_CONTEXT(bench_kernel)
+WITHOUT_CONTEXT(bench_lanes)
+WITHOUT_CONTEXT(bench_graph)
+WITHOUT_CONTEXT(bench_emit)
+
+static const struct {
+    const char *name;
+    void (*run)(ptowsp_context *context);
+} groups[] = {{"plan", bench_plan},
+              {"attention", bench_attention_plan_group},
+              {"moe", bench_moe},
+              {"prefix", bench_prefix},
+              {"dispatch", bench_dispatch},
+              {"attention_run", bench_attention_run_group},
+              {"merge", bench_merge_group},
+              {"decode", bench_decode_group},
+              {"prefill", bench_prefill_group},
+              {"time", bench_time_group},
+              {"see", bench_see_group},
+              {"tune", bench_tune},
+              {"pipeline", bench_pipeline_group},
+              {"kernel", bench_kernel_group},
+              {"lanes", bench_lanes_group},
+              {"graph", bench_graph_group},
+              {"emit", bench_emit_group}};
+
+static int usage(void) {
+    fprintf(stderr, "usage: bench [--json FILE] [--kv-mib N] [--only GROUP] [--count]\n"
+                    "groups:");
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
+        fprintf(stderr, " %s", groups[i].name);
+    }
+    fputc('\n', stderr);
+    return 2;
+}
+
+static void print_head(ptowsp_context *context) {
+    printf("ptowsp %s, %u lanes, %s; medians, in turns with what they are compared with\n",
+           PTOWSP_VERSION, (unsigned)ptowsp_context_lane_count(context), attention_variant_name());
+    printf("%s\n\n", count_open() ? "instructions are those of one run, per unit of a time"
+                                  : "instructions are not counted: no counters of perf here");
+    printf("%-46s %9s %-8s %-34s %9s  %-9s %s\n", "what", "ptowsp", "", "beside", "", "ratio",
+           "budget");
+}
+
 int main(int argc, char **argv) {
     const char *json = NULL, *only = NULL;
-    uint64_t kv_mib = 256;
+    bool is_known = true;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--json") == 0 && i + 1 < argc) {
             json = argv[++i];
@@ -428,73 +530,37 @@ int main(int argc, char **argv) {
             kv_mib = strtoull(argv[++i], NULL, 10);
         } else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
             only = argv[++i];
+        } else if (strcmp(argv[i], "--count") == 0) {
+            is_counting = true;
         } else {
-            fprintf(stderr, "usage: bench [--json FILE] [--kv-mib N] [--only GROUP]\n");
-            return 2;
+            return usage();
         }
+    }
+    for (size_t i = 0; only && i < sizeof groups / sizeof *groups; i++) {
+        is_known = strcmp(only, groups[i].name) == 0;
+        if (is_known) {
+            break;
+        }
+    }
+    if (!is_known) {
+        return usage();
     }
     ptowsp_context_desc desc;
     memset(&desc, 0, sizeof desc);
-    desc.threads = PTOWSP_THREADS_OWN;
+    desc.threads = is_counting ? PTOWSP_THREADS_SERIAL : PTOWSP_THREADS_OWN;
     ptowsp_context *context;
     if (kv_mib < 8 || kv_mib > 8192 || ptowsp_context_create(&desc, &context) != PTOWSP_OK) {
         fprintf(stderr, "bench: --kv-mib is not in 8 to 8192, or no threads\n");
         return 2;
     }
-    printf("ptowsp %s, %u lanes, %s; medians, in turns with what they are compared with\n\n",
-           PTOWSP_VERSION, (unsigned)ptowsp_context_lane_count(context), attention_variant_name());
-    printf("%-46s %9s %-8s %-34s %9s  %-9s %s\n", "what", "ptowsp", "", "beside", "", "ratio",
-           "budget");
-    if (!only || strcmp(only, "plan") == 0) {
-        bench_plan(context);
+    if (!is_counting) {
+        print_head(context);
     }
-    if (!only || strcmp(only, "attention") == 0) {
-        bench_attention_plan();
-    }
-    if (!only || strcmp(only, "moe") == 0) {
-        bench_moe(context);
-    }
-    if (!only || strcmp(only, "prefix") == 0) {
-        bench_prefix(context);
-    }
-    if (!only || strcmp(only, "dispatch") == 0) {
-        bench_dispatch(context);
-    }
-    if (!only || strcmp(only, "attention_run") == 0) {
-        bench_attention_run();
-    }
-    if (!only || strcmp(only, "merge") == 0) {
-        bench_merge();
-    }
-    if (!only || strcmp(only, "decode") == 0) {
-        bench_decode(context, kv_mib);
-    }
-    if (!only || strcmp(only, "prefill") == 0) {
-        bench_prefill();
-    }
-    if (!only || strcmp(only, "time") == 0) {
-        bench_time();
-    }
-    if (!only || strcmp(only, "see") == 0) {
-        bench_see();
-    }
-    if (!only || strcmp(only, "tune") == 0) {
-        bench_tune(context);
-    }
-    if (!only || strcmp(only, "pipeline") == 0) {
-        bench_pipeline();
-    }
-    if (!only || strcmp(only, "kernel") == 0) {
-        bench_kernel();
-    }
-    if (!only || strcmp(only, "lanes") == 0) {
-        bench_lanes();
-    }
-    if (!only || strcmp(only, "graph") == 0) {
-        bench_graph();
-    }
-    if (!only || strcmp(only, "emit") == 0) {
-        bench_emit();
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
+        group = groups[i].name;
+        if (!only || strcmp(only, group) == 0) {
+            groups[i].run(context);
+        }
     }
     ptowsp_context_destroy(context);
     require(fflush(stdout) == 0 && !ferror(stdout), "cannot write the table");

@@ -27,6 +27,25 @@ typedef struct bench_times {
 
 void report(bench_row row);
 
+// -- instructions: count.c ------------------------------------------------------------------------
+
+// Rows are counted, not timed: a part of the work does.
+extern bool is_counting;
+
+// Opens perf's counter of instructions. False if there is none; then counts are 0.
+bool count_open(void);
+
+// The instructions of one call.
+double count_instructions(bench_fn fn, void *user);
+
+// Calls a function; callgrind counts in it.
+void bench_counted(bench_fn fn, void *user);
+
+// What makes instructions of one call, which took own_ns, instructions per unit of a row.
+double count_scale(const bench_row *row, double own_ns);
+
+// -- measuring ------------------------------------------------------------------------------------
+
 // Medians of two functions that take turns, and of their ratio in each round.
 bench_times measure(bench_fn own, bench_fn other, void *user, uint32_t repeat, uint32_t rounds);
 

@@ -18,12 +18,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TOKENS (is_counting ? UINT64_C(1) << 16 : UINT64_C(1) << 20)  // through a pipeline
+
 enum {
     PARTY_MAX = 64,
     RING = 64,
     REPLICAS = 4,
     LATENCY = 50,
-    TOKENS = 1 << 20,  // through a pipeline
+
     ROUND_COUNT = 11
 };
 

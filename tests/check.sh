@@ -150,13 +150,15 @@ check() {
     make -s -k -j"$JOBS" test BUILD="$BUILD"
     make -s -j"$JOBS" replay BUILD="$BUILD"
     make -s -j"$JOBS" BUILD="$BUILD" examples saved
+    make -s -j"$JOBS" BUILD="$BUILD" CC=gcc "$BUILD/bench"
 
-    step "examples and bad input to them, saved and loaded; packaging, README, emitted trees"
+    step "examples and bad input to them, saved and loaded; packaging, README, emitted trees, instructions"
     job packaging CC=gcc CXX=g++ OUT="$OUT/use" BUILT="$BUILD" sh tests/packaging_test.sh
     job examples EXAMPLES="$BUILD" AGAIN="$BUILD/saved" sh tests/examples_test.sh
     job npu_tree BUILD="$BUILD" CXX=g++ OUT="$OUT/use-npu" sh tests/npu_tree_test.sh
     job npu_sanitize OUT="$OUT/npu" COUNT=1 sh tests/npu_sanitize_test.sh address
     job decode_batch DECODE_BATCH="$BUILD/decode_batch" sh tests/decode_batch_test.sh
+    job counts BUILD="$BUILD" sh tests/counts_test.sh
     job cmake CC=gcc CXX=g++ OUT="$OUT/use-cmake" sh tests/cmake_test.sh
     job readme BUILD="$BUILD" OUT="$OUT/use-readme" sh tests/readme_test.sh
     job header_programs sh tests/header_programs_test.sh "$BUILD/libptowsp.a" "$OUT/use-header"
