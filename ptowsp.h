@@ -6129,9 +6129,10 @@ PTOWSP_API ptowsp_status ptowsp_graph_poll(ptowsp_graph *graph);
 // Tasks that a running task adds, with edges between them: {before, after} by their numbers in the
 // part, from 0; edges lead to higher numbers.
 typedef struct ptowsp_graph_part {
-    const ptowsp_graph_task_desc *tasks;  // with fn, or doing nothing; no range or kernel. user, and
-                                          // name, which is not copied, must stay until the run ends
-    uint64_t task_count;                  // 0 is valid
+    const ptowsp_graph_task_desc
+        *tasks;           // with fn, or doing nothing; no range or kernel. user, and
+                          // name, which is not copied, must stay until the run ends
+    uint64_t task_count;  // 0 is valid
     const uint32_t (*edges)[2];
     uint64_t edge_count;
 } ptowsp_graph_part;
