@@ -61775,6 +61775,9 @@ PWSP_INTERNAL uint32_t pwsp_deque_steal(pwsp_deque *victim, uint32_t *out_tasks)
 // By edge: the pair as it was added, 8 bytes, and the target, 4. Few tasks have more properties (a
 // range, a name, a class of priority and unit). These live in separate arrays, which only graphs
 // with such tasks have.
+//
+// A graph whose tasks may add tasks (graph_added.c) has room for them behind its own: the arrays by
+// task are as long as task_count + added_task_max, and `targets` as edge_count + added_edge_max.
 
 #ifndef PWSP_GRAPH_STATE_H
 #define PWSP_GRAPH_STATE_H
@@ -61824,6 +61827,29 @@ typedef struct pwsp_graph_range {
     uint32_t is_cut;                // atomic: some items were left out, as the run was cancelled
 } pwsp_graph_range;
 
+// What a task adds while its function runs, and what is left to do of that. See graph_added.c.
+typedef struct pwsp_graph_join {
+    const char *fault;  // of its first call that was refused, or NULL
+    uint64_t fault_value;
+    uint32_t fault_index;  // of the task or edge in that call, or PWSP_GRAPH_NONE
+    bool is_edge;
+    uint32_t first, last;  // the first tasks of its first and its last part, or PWSP_GRAPH_NONE
+    uint32_t count;        // tasks that it has added
+    uint32_t pending;      // atomic: those that are not over
+    uint32_t failed;       // atomic: the lowest of them that has failed, or PWSP_GRAPH_NONE
+    uint32_t is_cut;       // atomic: some were left out, as the run was cancelled
+    uint32_t is_open;      // atomic: its function is running
+} pwsp_graph_join;
+
+// An added task. The first one of a part has the part's numbers.
+typedef struct pwsp_graph_added {
+    const char *name;     // the caller's
+    uint32_t parent;      // the task that has added it
+    uint32_t begin, end;  // its edges in `targets`
+    uint32_t part_count;  // tasks of the part
+    uint32_t next;        // the first task of its parent's next part, or PWSP_GRAPH_NONE
+} pwsp_graph_added;
+
 // The counts of a lane in a run.
 typedef struct pwsp_graph_tally {
     uint64_t failed_count, skipped_count;
@@ -61849,6 +61875,8 @@ enum { PWSP_GRAPH_LONG = 0, PWSP_GRAPH_MEDIUM, PWSP_GRAPH_SHORT };
 #define PWSP_GRAPH_IS_CLOCKED 4u   // spans are written
 #define PWSP_GRAPH_IS_LIMITED 8u   // it has a time limit
 #define PWSP_GRAPH_IS_LATE    16u  // it is cut because that is over
+#define PWSP_GRAPH_MAY_GROW   32u  // its tasks may add tasks
+#define PWSP_GRAPH_IS_FULL    64u  // it is cut because they have added too many
 
 typedef struct pwsp_graph_lane {
     uint32_t index;
@@ -61892,6 +61920,14 @@ struct ptowsp_graph {
     uint8_t *classes;  // by task, as far as class_count, 0 beyond: unit * LEVELS + priority
     uint64_t class_count, class_capacity;
     pwsp_arena arena;  // names and kernels
+
+    // Of graphs whose tasks may add tasks: by task, and by added task.
+    uint64_t added_task_max, added_edge_max;
+    pwsp_graph_join *joins;
+    pwsp_graph_added *added;
+    uint64_t join_capacity, added_capacity;
+    uint32_t unit_lacks;  // of the device that it runs on: a bit for each unit without cores
+    uint32_t stray_task;  // the lowest task that was added to while not running; under the lock
 
     uint32_t *first, *targets, *outcomes, *spare, *sources;
     uint8_t *kinds;
@@ -61942,6 +61978,7 @@ struct ptowsp_graph {
     uint32_t starts_alone;  // atomic: the first lane is to be the keeper
     PWSP_ALIGNAS(8) uint64_t share_ticks;  // atomic: how long the keeper is to be alone
     PWSP_ALIGNAS(8) uint64_t remaining;    // atomic: tasks that no lane has reported as done
+    PWSP_ALIGNAS(8) uint64_t grown;        // atomic: tasks added in this run << 32 | their edges
     char padding_after[PWSP_FALSE_SHARING];
 };
 
@@ -61973,6 +62010,10 @@ PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void **array, uint64_t *
 
 // The name of a task, or NULL.
 PWSP_INTERNAL const char *pwsp_graph_name(const ptowsp_graph *graph, uint64_t task);
+
+// The fault of a task, or NULL; and the wrong value, where there is one, else UINT64_MAX.
+PWSP_INTERNAL const char *pwsp_graph_task_fault(const ptowsp_graph_task_desc *task,
+                                                uint64_t *out_value);
 
 // Adds a kernel of a checked task; NULL when memory is out.
 PWSP_INTERNAL pwsp_graph_kernel *pwsp_graph_add_kernel(ptowsp_graph *graph,
@@ -62039,6 +62080,47 @@ PWSP_INTERNAL bool pwsp_graph_has_queued(const ptowsp_graph *graph);
 PWSP_INTERNAL uint32_t pwsp_graph_unit_of_lane(const ptowsp_graph *graph,
                                                const pwsp_graph_lane *lane);
 
+// -- tasks that were added ------------------------------------------------------------------------
+
+// Tasks of the current or last run that were added.
+PWSP_INLINE uint64_t pwsp_graph_added_count(const ptowsp_graph *graph) {
+    return pwsp_load_relaxed(&graph->grown) >> 32;
+}
+
+// The edges of a task, in `targets`: from *out_begin to the result.
+PWSP_INLINE uint32_t pwsp_graph_row(const ptowsp_graph *graph, uint32_t task, uint32_t *out_begin) {
+    if (PWSP_LIKELY(task < graph->task_count)) {
+        *out_begin = graph->first[task];
+        return graph->first[task + 1];
+    }
+    const pwsp_graph_added *added = &graph->added[task - graph->task_count];
+    *out_begin = added->begin;
+    return added->end;
+}
+
+// Makes room for them, when sealing. Before a run: none have been added; and after it.
+PWSP_INTERNAL bool pwsp_graph_reserve_added(ptowsp_graph *graph);
+PWSP_INTERNAL void pwsp_graph_begin_added(ptowsp_graph *graph);
+PWSP_INTERNAL void pwsp_graph_end_added(ptowsp_graph *graph);
+
+// A task's function begins, and has returned *status. If that is good, and it has added tasks, these
+// count as remaining, and the result is the first task of the first part; the task is over when
+// these are. Else the result is PWSP_GRAPH_NONE, *status is the task's, and the *out_dropped tasks
+// that it has added are marked as skipped.
+PWSP_INTERNAL void pwsp_graph_open(ptowsp_graph *graph, uint32_t task);
+PWSP_INTERNAL uint32_t pwsp_graph_close(ptowsp_graph *graph, pwsp_graph_tally *tally, uint32_t task,
+                                        ptowsp_status *status, uint64_t *out_dropped);
+
+// The next task after an added one that has no task of its parent before it, or PWSP_GRAPH_NONE;
+// `at` is PWSP_GRAPH_NONE at first, with the result of pwsp_graph_close as part.
+PWSP_INTERNAL uint32_t pwsp_graph_next_source(const ptowsp_graph *graph, uint32_t *part,
+                                              uint32_t at);
+
+// An added task is over, as *task, with *status or skipped. If its parent is over as well, *task,
+// *status and *is_skipped become those of the parent.
+PWSP_INTERNAL bool pwsp_graph_leave(ptowsp_graph *graph, uint32_t *task, ptowsp_status *status,
+                                    bool *is_skipped);
+
 // -- shared by both ways to run -------------------------------------------------------------------
 
 // Records how a task ended, and tells its successors if they must not run.
@@ -62099,13 +62181,14 @@ PWSP_FORCE_INLINE bool pwsp_graph_release(pwsp_graph_count *count, bool is_alone
     return true;
 }
 
-// Releases all successors of a task: returns the first that became ready, pushes the others.
+// Releases all successors of a task, targets [begin, end): returns the first that became ready,
+// pushes the others.
 PWSP_FORCE_INLINE uint32_t pwsp_graph_release_all(ptowsp_graph *graph, pwsp_graph_lane *lane,
-                                                  uint32_t task, bool is_alone) {
+                                                  uint32_t begin, uint32_t end, bool is_alone) {
     uint32_t next = PWSP_GRAPH_NONE;
     const uint32_t *targets = graph->targets;
     pwsp_graph_count *counts = graph->counts;
-    for (uint32_t i = graph->first[task], end = graph->first[task + 1]; i < end; i++) {
+    for (uint32_t i = begin; i < end; i++) {
         uint32_t target = targets[i];
         if (pwsp_graph_release(&counts[target], is_alone)) {
             if (next == PWSP_GRAPH_NONE) {
@@ -62146,6 +62229,9 @@ PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void **array, uint64_t *
 }
 
 PWSP_INTERNAL const char *pwsp_graph_name(const ptowsp_graph *graph, uint64_t task) {
+    if (task >= graph->task_count && task - graph->task_count < pwsp_graph_added_count(graph)) {
+        return graph->added[task - graph->task_count].name;
+    }
     return task < graph->name_count ? graph->names[task] : NULL;
 }
 
@@ -62255,6 +62341,332 @@ PWSP_INTERNAL ptowsp_status pwsp_graph_run_kernel(void *user, uint64_t task, uin
 }
 
 // =================================================================================================
+// src/exec/graph_added.c
+// =================================================================================================
+
+// Tasks that are added while their graph runs.
+//
+// A task adds parts while its function runs: tasks, and edges among them. They start when the function
+// has returned, and the task is over, for the tasks after it, when all that it has added is over. So
+// added tasks may add tasks in turn, the whole stays a graph without cycles, and no task that may have
+// started already gets another edge:
+//
+//      a -> b -> c        while b runs, it adds a part, x -> z and y -> z:
+//
+//      a -> b ( x, y -> z ) -> c
+//
+// All memory is reserved when the graph is sealed. A part takes its numbers, of tasks and of edges, in
+// one step from `grown`. Numbers follow those of the graph's own tasks, in the order of the calls; tasks
+// of a part have neighbouring ones. The order of calls depends on the lanes, so results must not depend on
+// these numbers: a task whose added tasks fail fails as the first of them by the order of adding, whose
+// numbers rise. In this way the status of the graph's own tasks, and the error, are the same for any
+// number of lanes.
+//
+// If there is no room for a part, the run ends, as when it is cancelled. That depends on the sum of
+// all parts alone, and so not on the order of calls; to fail the task that came too late would.
+//
+//      lane of the parent                              any lane
+//      fills nodes, counts, rows of the part           ends a task of the part
+//      pending = number of tasks (1)                   pending - 1 (acquire, release) (3), pairs with (1)
+//      gives the tasks to lanes (2)                    0: the parent is over
+//
+// (1) is published by (2), as every task is. (3) acquires what the tasks that have ended before wrote.
+
+// -- memory ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL bool pwsp_graph_reserve_added(ptowsp_graph *graph) {
+    uint64_t added = graph->added_task_max;
+    return added == 0 ||
+           (PWSP_GRAPH_GROW(graph, joins, join_capacity, graph->task_count + added) &&
+            PWSP_GRAPH_GROW(graph, added, added_capacity, added) &&
+            PWSP_GRAPH_GROW(graph, classes, class_capacity, graph->task_count + added));
+}
+
+static void pwsp_graph_clear_join(pwsp_graph_join *join) {
+    memset(join, 0, sizeof *join);
+    join->fault_index = PWSP_GRAPH_NONE;
+    join->first = PWSP_GRAPH_NONE;
+    join->last = PWSP_GRAPH_NONE;
+    join->failed = PWSP_GRAPH_NONE;
+}
+
+PWSP_INTERNAL void pwsp_graph_begin_added(ptowsp_graph *graph) {
+    graph->grown = 0;
+    graph->unit_lacks = 0;
+    graph->stray_task = PWSP_GRAPH_NONE;
+    if (!graph->joins) {
+        return;
+    }
+    for (uint64_t i = 0; i < graph->task_count; i++) {
+        pwsp_graph_clear_join(&graph->joins[i]);
+    }
+    while (graph->class_count < graph->task_count) {
+        graph->classes[graph->class_count++] = 0;
+    }
+    graph->class_count += graph->added_task_max;  // those of added tasks, until the run ends
+}
+
+PWSP_INTERNAL void pwsp_graph_end_added(ptowsp_graph *graph) {
+    if (graph->joins) {
+        graph->class_count -= graph->added_task_max;
+    }
+}
+
+// -- parts that are refused -----------------------------------------------------------------------
+
+static ptowsp_status pwsp_graph_refuse_part(pwsp_graph_join *join, const char *fault,
+                                            uint64_t index, uint64_t value) {
+    join->fault = fault;
+    join->fault_index = (uint32_t)index;
+    join->fault_value = value;
+    return PTOWSP_INVALID_PARAMS;
+}
+
+static ptowsp_status pwsp_graph_check_added(const ptowsp_graph *graph, pwsp_graph_join *join,
+                                            const ptowsp_graph_task_desc *task, uint64_t index) {
+    uint64_t value = UINT64_MAX;
+    const char *fault = pwsp_graph_task_fault(task, &value);
+    if (!fault && (task->range || task->kernel)) {
+        fault = task->range ? "is a range" : "is a kernel";
+    } else if (!fault && task->priority > 0 && !graph->is_classed) {
+        fault = "has a priority, but none of the graph's own tasks has one";
+    } else if (!fault && graph->unit_lacks >> (uint32_t)task->unit & 1 && task->fn) {
+        fault = "is of a unit of which the device has no core";
+        value = (uint32_t)task->unit;
+    }
+    return fault ? pwsp_graph_refuse_part(join, fault, index, value) : PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_graph_check_part(const ptowsp_graph *graph, pwsp_graph_join *join,
+                                           const ptowsp_graph_part *part) {
+    const char *fault = !part                              ? "part is NULL"
+                        : part->task_count && !part->tasks ? "tasks is NULL, with a count"
+                        : part->edge_count && !part->edges ? "edges is NULL, with a count"
+                                                           : NULL;
+    if (fault) {
+        return pwsp_graph_refuse_part(join, fault, PWSP_GRAPH_NONE, UINT64_MAX);
+    }
+    ptowsp_status status = PTOWSP_OK;
+    for (uint64_t i = 0; i < part->task_count && status == PTOWSP_OK; i++) {
+        status = pwsp_graph_check_added(graph, join, &part->tasks[i], i);
+    }
+    for (uint64_t i = 0; i < part->edge_count && status == PTOWSP_OK; i++) {
+        const uint32_t *edge = part->edges[i];
+        if (edge[0] >= edge[1] || edge[1] >= part->task_count) {
+            status = pwsp_graph_refuse_part(join, "leads to no later task of its part, but to", i,
+                                            edge[1]);
+            join->is_edge = true;
+        }
+    }
+    return status;
+}
+
+// -- adding ---------------------------------------------------------------------------------------
+
+// The record of a task whose function is running, or NULL.
+static pwsp_graph_join *pwsp_graph_running_join(ptowsp_graph *graph, uint64_t task) {
+    if (task < graph->task_count + pwsp_graph_added_count(graph) &&
+        pwsp_load_acquire(&graph->joins[task].is_open)) {
+        return &graph->joins[task];
+    }
+    pwsp_mutex_lock(&graph->sleepers.mutex);
+    if (task < graph->stray_task) {
+        graph->stray_task = (uint32_t)task;
+    }
+    pwsp_mutex_unlock(&graph->sleepers.mutex);
+    return NULL;
+}
+
+// Takes numbers for a part: of its first task, counted among the added ones, and edge.
+static bool pwsp_graph_take_numbers(ptowsp_graph *graph, const ptowsp_graph_part *part,
+                                    uint32_t *out_task, uint32_t *out_edge) {
+    uint64_t grown = pwsp_load_relaxed(&graph->grown), wanted;
+    do {
+        uint64_t tasks = grown >> 32, edges = grown & UINT32_MAX;
+        if (part->task_count > graph->added_task_max - tasks ||
+            part->edge_count > graph->added_edge_max - edges) {
+            return false;
+        }
+        *out_task = (uint32_t)tasks;
+        *out_edge = (uint32_t)edges;
+        wanted = (tasks + part->task_count) << 32 | (edges + part->edge_count);
+    } while (!pwsp_cas_relaxed(&graph->grown, &grown, wanted));
+    return true;
+}
+
+// The rows of a part's edges, as pwsp_seal_rows.
+static void pwsp_graph_fill_rows(ptowsp_graph *graph, const ptowsp_graph_part *part,
+                                 uint32_t number, uint32_t edge) {
+    pwsp_graph_added *added = &graph->added[number];
+    uint32_t first = (uint32_t)graph->task_count + number;
+    uint32_t end = (uint32_t)graph->edge_count + edge;
+    for (uint64_t i = 0; i < part->edge_count; i++) {
+        added[part->edges[i][0]].begin++;
+        graph->counts[first + part->edges[i][1]].fan_in++;
+    }
+    for (uint64_t i = 0; i < part->task_count; i++) {
+        end += added[i].begin;
+        added[i].begin = end;
+        added[i].end = end;
+        graph->counts[first + i].pending = graph->counts[first + i].fan_in;
+    }
+    for (uint64_t i = part->edge_count; i-- > 0;) {
+        graph->targets[--added[part->edges[i][0]].begin] = first + part->edges[i][1];
+    }
+}
+
+static void pwsp_graph_fill_part(ptowsp_graph *graph, uint32_t parent,
+                                 const ptowsp_graph_part *part, uint32_t number, uint32_t edge) {
+    for (uint64_t i = 0; i < part->task_count; i++) {
+        const ptowsp_graph_task_desc *desc = &part->tasks[i];
+        pwsp_graph_added *added = &graph->added[number + i];
+        uint64_t task = graph->task_count + number + i;
+        memset(added, 0, sizeof *added);
+        added->name = desc->name;
+        added->parent = parent;
+        added->part_count = (uint32_t)part->task_count;
+        added->next = PWSP_GRAPH_NONE;
+        graph->nodes[task].fn = desc->fn ? desc->fn : pwsp_graph_do_nothing;
+        graph->nodes[task].user = desc->user;
+        graph->counts[task].fan_in = 0;
+        graph->kinds[task] = PWSP_GRAPH_DONE;
+        graph->outcomes[task] = PWSP_GRAPH_NONE;
+        graph->classes[task] = (uint8_t)((uint32_t)desc->unit * PWSP_GRAPH_LEVELS + desc->priority);
+        pwsp_graph_clear_join(&graph->joins[task]);
+        ptowsp_span *span = pwsp_graph_span(graph, task);
+        if (span) {
+            memset(span, 0, sizeof *span);
+            span->kind = (uint32_t)desc->unit;
+        }
+    }
+    pwsp_graph_fill_rows(graph, part, number, edge);
+}
+
+static ptowsp_status pwsp_graph_refuse_more(ptowsp_graph *graph) {
+    pwsp_fetch_or_seq_cst(&graph->flags, PWSP_GRAPH_IS_CUT | PWSP_GRAPH_IS_FULL);
+    return PTOWSP_LIMIT_EXCEEDED;
+}
+
+ptowsp_status ptowsp_graph_add(ptowsp_graph *graph, uint64_t task, const ptowsp_graph_part *part,
+                               uint64_t *out_first) {
+    uint32_t number, edge;
+    if (out_first) {
+        *out_first = PTOWSP_NO_INDEX;
+    }
+    if (!pwsp_load_seq_cst(&graph->is_running)) {
+        return pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, task,
+                         "graph: tasks are added to a graph that is not running");
+    }
+    if (!graph->joins) {
+        return pwsp_graph_refuse_more(graph);
+    }
+    pwsp_graph_join *join = pwsp_graph_running_join(graph, task);
+    if (!join || join->fault) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    ptowsp_status status = pwsp_graph_check_part(graph, join, part);
+    if (status != PTOWSP_OK || part->task_count == 0) {
+        return status;
+    }
+    if (!pwsp_graph_take_numbers(graph, part, &number, &edge)) {
+        return pwsp_graph_refuse_more(graph);
+    }
+    pwsp_graph_fill_part(graph, (uint32_t)task, part, number, edge);
+    uint32_t first = (uint32_t)graph->task_count + number;
+    if (join->last == PWSP_GRAPH_NONE) {
+        join->first = first;
+    } else {
+        graph->added[join->last - graph->task_count].next = first;
+    }
+    join->last = first;
+    join->count += (uint32_t)part->task_count;
+    if (out_first) {
+        *out_first = first;
+    }
+    return PTOWSP_OK;
+}
+
+// -- a task that adds some ------------------------------------------------------------------------
+
+PWSP_INTERNAL void pwsp_graph_open(ptowsp_graph *graph, uint32_t task) {
+    pwsp_store_release(&graph->joins[task].is_open, 1u);
+}
+
+PWSP_INTERNAL uint32_t pwsp_graph_next_source(const ptowsp_graph *graph, uint32_t *part,
+                                              uint32_t at) {
+    at = at == PWSP_GRAPH_NONE ? *part : at + 1;
+    while (*part != PWSP_GRAPH_NONE) {
+        const pwsp_graph_added *added = &graph->added[*part - graph->task_count];
+        for (; at < *part + added->part_count; at++) {
+            if (graph->counts[at].fan_in == 0) {
+                return at;
+            }
+        }
+        *part = added->next;
+        at = *part;
+    }
+    return PWSP_GRAPH_NONE;
+}
+
+// What a failed task has added is skipped, as all that comes after it.
+static void pwsp_graph_drop(ptowsp_graph *graph, pwsp_graph_tally *tally, uint32_t task) {
+    const pwsp_graph_join *join = &graph->joins[task];
+    for (uint32_t part = join->first; part != PWSP_GRAPH_NONE;) {
+        const pwsp_graph_added *added = &graph->added[part - graph->task_count];
+        for (uint32_t i = 0; i < added->part_count; i++) {
+            graph->kinds[part + i] = PWSP_GRAPH_SKIPPED;
+            graph->outcomes[part + i] = task;
+        }
+        part = added->next;
+    }
+    tally->skipped_count += join->count;
+}
+
+PWSP_INTERNAL uint32_t pwsp_graph_close(ptowsp_graph *graph, pwsp_graph_tally *tally, uint32_t task,
+                                        ptowsp_status *status, uint64_t *out_dropped) {
+    pwsp_graph_join *join = &graph->joins[task];
+    pwsp_store_release(&join->is_open, 0u);
+    *out_dropped = 0;
+    *status = join->fault && *status >= 0 ? PTOWSP_INVALID_PARAMS : *status;
+    if (join->count == 0) {
+        return PWSP_GRAPH_NONE;
+    }
+    pwsp_fetch_add_seq_cst(&graph->remaining, (uint64_t)join->count);
+    if (*status < 0) {
+        pwsp_graph_drop(graph, tally, task);
+        *out_dropped = join->count;
+        return PWSP_GRAPH_NONE;
+    }
+    pwsp_store_relaxed(&join->pending, join->count);  // (1)
+    return join->first;
+}
+
+PWSP_INTERNAL bool pwsp_graph_leave(ptowsp_graph *graph, uint32_t *task, ptowsp_status *status,
+                                    bool *is_skipped) {
+    uint32_t child = *task, parent = graph->added[child - graph->task_count].parent;
+    pwsp_graph_join *join = &graph->joins[parent];
+    if (*is_skipped) {
+        if (pwsp_load_relaxed(&graph->outcomes[child]) == PWSP_GRAPH_NONE) {
+            pwsp_store_relaxed(&join->is_cut, 1u);
+        }
+    } else if (*status < 0) {
+        uint32_t known = pwsp_load_relaxed(&join->failed);
+        while (child < known && !pwsp_cas_relaxed(&join->failed, &known, child)) {
+        }
+    }
+    if (pwsp_fetch_sub_acq_rel(&join->pending, 1u) != 1) {  // (3)
+        return false;
+    }
+    uint32_t failed = pwsp_load_relaxed(&join->failed);
+    bool has_failed = failed != PWSP_GRAPH_NONE;
+    *task = parent;
+    *status = has_failed ? (ptowsp_status)(int32_t)pwsp_load_relaxed(&graph->outcomes[failed])
+                         : PTOWSP_OK;
+    *is_skipped = !has_failed && pwsp_load_relaxed(&join->is_cut);
+    return true;
+}
+
+// =================================================================================================
 // src/exec/graph_seal.c
 // =================================================================================================
 
@@ -62304,17 +62716,25 @@ static void pwsp_seal_trim(ptowsp_graph *graph, void **array, uint64_t *capacity
     call(graph, (void **)(void *)&graph->array, &graph->capacity, needed, sizeof *graph->array)
 
 static bool pwsp_seal_allocate(ptowsp_graph *graph) {
-    uint64_t tasks = graph->task_count, edges = graph->edge_count;
-    PWSP_SEAL_ARRAY(pwsp_seal_trim, nodes, node_capacity, tasks);
-    PWSP_SEAL_ARRAY(pwsp_seal_trim, counts, count_capacity, tasks);
-    PWSP_SEAL_ARRAY(pwsp_seal_trim, edges, edge_capacity, edges);
+    uint64_t tasks = graph->task_count + graph->added_task_max, edges = graph->edge_count;
     // Spare room is used in whole blocks.
     uint64_t spare = (tasks / PWSP_GRAPH_BLOCK + 1) * PWSP_GRAPH_BLOCK;
-    return PWSP_SEAL_ARRAY(pwsp_seal_reserve, first, first_capacity, tasks + 1) &&
-           PWSP_SEAL_ARRAY(pwsp_seal_reserve, targets, target_capacity, edges) &&
-           PWSP_SEAL_ARRAY(pwsp_seal_reserve, kinds, kind_capacity, tasks) &&
-           PWSP_SEAL_ARRAY(pwsp_seal_reserve, outcomes, outcome_capacity, tasks) &&
-           PWSP_SEAL_ARRAY(pwsp_seal_reserve, spare, spare_capacity, spare);
+    bool is_whole =
+        PWSP_SEAL_ARRAY(pwsp_seal_reserve, nodes, node_capacity, tasks) &&
+        PWSP_SEAL_ARRAY(pwsp_seal_reserve, counts, count_capacity, tasks) &&
+        PWSP_SEAL_ARRAY(pwsp_seal_reserve, first, first_capacity, graph->task_count + 1) &&
+        PWSP_SEAL_ARRAY(pwsp_seal_reserve, targets, target_capacity,
+                        edges + graph->added_edge_max) &&
+        PWSP_SEAL_ARRAY(pwsp_seal_reserve, kinds, kind_capacity, tasks) &&
+        PWSP_SEAL_ARRAY(pwsp_seal_reserve, outcomes, outcome_capacity, tasks) &&
+        PWSP_SEAL_ARRAY(pwsp_seal_reserve, spare, spare_capacity, spare) &&
+        pwsp_graph_reserve_added(graph);
+    if (is_whole) {
+        PWSP_SEAL_ARRAY(pwsp_seal_trim, nodes, node_capacity, tasks);
+        PWSP_SEAL_ARRAY(pwsp_seal_trim, counts, count_capacity, tasks);
+        PWSP_SEAL_ARRAY(pwsp_seal_trim, edges, edge_capacity, edges);
+    }
+    return is_whole;
 }
 
 // Fan-ins and the rows of edges; returns the number of sources.
@@ -62439,6 +62859,14 @@ static ptowsp_status pwsp_seal_find_cycle(ptowsp_graph *graph) {
 PWSP_INTERNAL ptowsp_status pwsp_graph_seal(ptowsp_graph *graph) {
     ptowsp_context *context = graph->context;
     uint64_t source_count = 0;
+    if (graph->task_count + graph->added_task_max > PWSP_GRAPH_NONE ||
+        graph->edge_count + graph->added_edge_max > PWSP_GRAPH_NONE) {
+        bool is_tasks = graph->task_count + graph->added_task_max > PWSP_GRAPH_NONE;
+        return pwsp_fail(context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                         "graph: more than %u %s with %s", (unsigned)PWSP_GRAPH_NONE,
+                         is_tasks ? "tasks" : "edges",
+                         is_tasks ? "added_task_max" : "added_edge_max");
+    }
     bool is_allocated = pwsp_seal_allocate(graph);
     if (is_allocated) {
         source_count = pwsp_seal_rows(graph);
@@ -62611,7 +63039,8 @@ PWSP_INTERNAL void pwsp_graph_spill(ptowsp_graph *graph, pwsp_graph_lane *lane) 
 
 // Records for all successors of a task that they must not run, and which task to blame.
 static void pwsp_graph_blame(ptowsp_graph *graph, uint32_t task, uint32_t cause) {
-    for (uint32_t i = graph->first[task]; i < graph->first[task + 1]; i++) {
+    uint32_t i, end = pwsp_graph_row(graph, task, &i);
+    for (; i < end; i++) {
         uint32_t target = graph->targets[i];
         pwsp_store_relaxed(&graph->kinds[target], (uint8_t)PWSP_GRAPH_SKIPPED);
         uint32_t known = pwsp_load_relaxed(&graph->outcomes[target]);
@@ -62639,12 +63068,22 @@ PWSP_INTERNAL void pwsp_graph_mark(ptowsp_graph *graph, pwsp_graph_tally *tally,
 
 PWSP_INTERNAL uint32_t pwsp_graph_finish(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task,
                                          ptowsp_status status, bool is_skipped) {
-    if (PWSP_UNLIKELY(is_skipped || status < 0)) {
-        pwsp_graph_mark(graph, &lane->tally, task, status, is_skipped);
-    }
-    lane->done_count++;
-    return lane->is_alone ? pwsp_graph_release_all(graph, lane, task, true)
-                          : pwsp_graph_release_all(graph, lane, task, false);
+    uint32_t next = PWSP_GRAPH_NONE;
+    do {  // for the task, and for those that only waited for what they have added
+        if (PWSP_UNLIKELY(is_skipped || status < 0)) {
+            pwsp_graph_mark(graph, &lane->tally, task, status, is_skipped);
+        }
+        lane->done_count++;
+        uint32_t begin, end = pwsp_graph_row(graph, task, &begin);
+        uint32_t ready = lane->is_alone ? pwsp_graph_release_all(graph, lane, begin, end, true)
+                                        : pwsp_graph_release_all(graph, lane, begin, end, false);
+        if (next == PWSP_GRAPH_NONE) {
+            next = ready;
+        } else if (ready != PWSP_GRAPH_NONE) {
+            pwsp_graph_push(graph, lane, ready);
+        }
+    } while (task >= graph->task_count && pwsp_graph_leave(graph, &task, &status, &is_skipped));
+    return next;
 }
 
 // -- ranges ---------------------------------------------------------------------------------------
@@ -62764,6 +63203,26 @@ PWSP_INTERNAL bool pwsp_graph_help(ptowsp_graph *graph, pwsp_graph_lane *lane, u
 
 // -- tasks ----------------------------------------------------------------------------------------
 
+// The function of a task has returned. If it has added tasks, these go to the lane, as from
+// pwsp_graph_step; else the task is done.
+static uint32_t pwsp_graph_end(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task,
+                               ptowsp_status status) {
+    uint64_t dropped = 0;
+    uint32_t part = graph->joins ? pwsp_graph_close(graph, &lane->tally, task, &status, &dropped)
+                                 : PWSP_GRAPH_NONE;
+    lane->done_count += dropped;
+    if (part == PWSP_GRAPH_NONE) {
+        return pwsp_graph_finish(graph, lane, task, status, false);
+    }
+    // One that has been pushed may be over before the next one is: their parent may not, as the
+    // first is kept here.
+    uint32_t first = pwsp_graph_next_source(graph, &part, PWSP_GRAPH_NONE), next = first;
+    while ((next = pwsp_graph_next_source(graph, &part, next)) != PWSP_GRAPH_NONE) {
+        pwsp_graph_push(graph, lane, next);
+    }
+    return first;
+}
+
 PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
     if (pwsp_graph_is_cut(graph) || pwsp_load_relaxed(&graph->kinds[task]) == PWSP_GRAPH_SKIPPED) {
         return pwsp_graph_finish(graph, lane, task, PTOWSP_OK, true);
@@ -62777,11 +63236,14 @@ PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lan
     if (!node->fn) {
         return pwsp_graph_range_open(graph, lane, (uint32_t)(uintptr_t)node->user);
     }
+    if (graph->joins) {
+        pwsp_graph_open(graph, task);
+    }
     ptowsp_status status = node->fn(node->user, task, lane->index);
     if (span) {
         span->end = pwsp_ticks();
     }
-    return pwsp_graph_finish(graph, lane, task, status, false);
+    return pwsp_graph_end(graph, lane, task, status);
 }
 
 // =================================================================================================
@@ -62893,7 +63355,7 @@ static bool pwsp_graph_take_block(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     }
     pwsp_mutex_lock(&graph->sleepers.mutex);
     uint32_t block = graph->block_count;
-    PTOWSP_ASSERT((uint64_t)block * PWSP_GRAPH_BLOCK <= graph->task_count);
+    PTOWSP_ASSERT((uint64_t)block * PWSP_GRAPH_BLOCK <= graph->task_count + graph->added_task_max);
     if (block > 0) {
         block--;
         for (uint32_t i = PWSP_GRAPH_BLOCK; i-- > 0;) {
@@ -62982,7 +63444,8 @@ PWSP_FORCE_INLINE uint32_t pwsp_graph_run_window(ptowsp_graph *graph, pwsp_graph
             next = pwsp_graph_finish(graph, lane, task, status, false);
             lane->done_count--;
         } else {
-            next = pwsp_graph_release_all(graph, lane, task, is_alone);
+            next = pwsp_graph_release_all(graph, lane, graph->first[task], graph->first[task + 1],
+                                          is_alone);
         }
         if (next == PWSP_GRAPH_NONE) {
             next = pwsp_deque_held(&lane->deque) > 0 ? pwsp_deque_pop(&lane->deque)
@@ -63215,6 +63678,18 @@ static uint32_t pwsp_graph_seek(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     }
 }
 
+// In graphs whose tasks add tasks no lane is alone: only the pace is adapted.
+static void pwsp_graph_look_growing(ptowsp_graph *graph, pwsp_graph_lane *lane) {
+    if (++lane->run_count < PWSP_GRAPH_WINDOW / 4 ||
+        !(pwsp_load_relaxed(&graph->flags) & PWSP_GRAPH_MAY_GROW)) {
+        return;
+    }
+    uint64_t now = pwsp_ticks();
+    pwsp_graph_set_pace(graph, lane, (now - lane->looked_at) / lane->run_count);
+    lane->looked_at = now;
+    lane->run_count = 0;
+}
+
 // Runs tasks until the lane has none.
 static void pwsp_graph_run_tasks(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
     lane->run_count = 0;
@@ -63228,6 +63703,7 @@ static void pwsp_graph_run_tasks(ptowsp_graph *graph, pwsp_graph_lane *lane, uin
                 pwsp_graph_offer(graph, lane);
             }
             task = pwsp_graph_step(graph, lane, task);
+            pwsp_graph_look_growing(graph, lane);
             task = task != PWSP_GRAPH_NONE ? task : pwsp_graph_own(graph, lane);
             continue;
         }
@@ -63356,7 +63832,7 @@ PWSP_INTERNAL void pwsp_graph_classes_lane(void *arg, uint32_t index) {
 // -- spans ----------------------------------------------------------------------------------------
 
 static uint64_t pwsp_graph_span_count(const ptowsp_graph *graph) {
-    return pwsp_min_u64(graph->span_capacity, graph->task_count);
+    return pwsp_min_u64(graph->span_capacity, graph->task_count + graph->added_task_max);
 }
 
 static void pwsp_graph_begin_spans(ptowsp_graph *graph) {
@@ -63365,7 +63841,9 @@ static void pwsp_graph_begin_spans(ptowsp_graph *graph) {
     }
     for (uint64_t i = 0; i < pwsp_graph_span_count(graph); i++) {
         memset(&graph->spans[i], 0, sizeof graph->spans[i]);
-        graph->spans[i].kind = (uint32_t)pwsp_graph_unit_of(graph, (uint32_t)i);
+        if (i < graph->task_count) {
+            graph->spans[i].kind = (uint32_t)pwsp_graph_unit_of(graph, (uint32_t)i);
+        }
     }
     pwsp_wall_read(&graph->wall, 0);
 }
@@ -63391,7 +63869,9 @@ PWSP_INTERNAL void pwsp_graph_begin_run(ptowsp_graph *graph) {
     uint64_t limit = graph->time_limit_ns, now = limit ? ptowsp_clock_ns() : 0;
     graph->deadline_ns = limit > UINT64_MAX - now ? UINT64_MAX : now + limit;
     pwsp_store_relaxed(&graph->flags, (graph->spans ? PWSP_GRAPH_IS_CLOCKED : 0u) |
-                                          (limit ? PWSP_GRAPH_IS_LIMITED : 0u));
+                                          (limit ? PWSP_GRAPH_IS_LIMITED : 0u) |
+                                          (graph->joins ? PWSP_GRAPH_MAY_GROW : 0u));
+    pwsp_graph_begin_added(graph);
     pwsp_graph_begin_spans(graph);
     pwsp_store_seq_cst(&graph->is_running, 1u);
     graph->run_number++;
@@ -63408,14 +63888,59 @@ PWSP_INTERNAL void pwsp_graph_begin_run(ptowsp_graph *graph) {
     }
 }
 
+// A run that did not end by itself.
+static ptowsp_status pwsp_graph_fail_cut(ptowsp_graph *graph, uint32_t flags) {
+    if (flags & PWSP_GRAPH_IS_FULL) {
+        return pwsp_fail(graph->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                         "graph: its tasks add more than added_task_max, %" PRIu64
+                         ", tasks or added_edge_max, %" PRIu64 ", edges",
+                         graph->added_task_max, graph->added_edge_max);
+    }
+    bool is_late = (flags & PWSP_GRAPH_IS_LATE) != 0;
+    return pwsp_fail(graph->context, is_late ? PTOWSP_TIMED_OUT : PTOWSP_CANCELLED, PTOWSP_NO_INDEX,
+                     "graph: %s; %" PRIu64 " of %" PRIu64 " tasks done",
+                     is_late ? "its time limit is over" : "cancelled", graph->done_count,
+                     graph->ran_count + pwsp_graph_added_count(graph));
+}
+
+// Why the lowest failed task has failed: by itself, by what it asked for, or by one that it has added.
+static ptowsp_status pwsp_graph_fail_task(ptowsp_graph *graph, uint32_t task) {
+    char why[160];
+    ptowsp_text_buffer buffer = {why, sizeof why, 0};
+    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    ptowsp_status status = (ptowsp_status)(int32_t)graph->outcomes[task];
+    const char *name = pwsp_graph_name(graph, task), *inner = NULL;
+    uint32_t culprit = task;
+    while (graph->joins && graph->joins[culprit].failed != PWSP_GRAPH_NONE) {
+        culprit = graph->joins[culprit].failed;
+        inner = pwsp_graph_name(graph, culprit);
+    }
+    const pwsp_graph_join *join = graph->joins ? &graph->joins[culprit] : NULL;
+    if (!join || !join->fault) {
+        pwsp_text_format(text, "%s", ptowsp_status_name(status));
+    } else if (join->fault_index == PWSP_GRAPH_NONE) {
+        pwsp_text_format(text, "it adds tasks, but %s", join->fault);
+    } else {
+        pwsp_text_format(text, "%s %u that it adds %s", join->is_edge ? "edge" : "task",
+                         (unsigned)join->fault_index, join->fault);
+        if (join->fault_value != UINT64_MAX) {
+            pwsp_text_format(text, ": %" PRIu64, join->fault_value);
+        }
+    }
+    return pwsp_fail(graph->context, status, task, "graph: task %u%s%s%s failed%s%s%s%s: %s",
+                     (unsigned)task, name ? " '" : "", name ? name : "", name ? "'" : "",
+                     culprit != task ? " in an added task" : "", inner ? " '" : "",
+                     inner ? inner : "", inner ? "'" : "", why);
+}
+
 PWSP_INTERNAL ptowsp_status pwsp_graph_end_run(ptowsp_graph *graph, bool is_whole) {
     ptowsp_context *context = graph->context;
-    uint32_t first_failed = graph->tally.first_failed;
     pwsp_store_seq_cst(&graph->is_running, 0u);
     pwsp_graph_end_spans(graph);
+    pwsp_graph_end_added(graph);
     uint64_t bad_count = graph->tally.failed_count + graph->tally.skipped_count;
     graph->is_marked = bad_count > 0;
-    graph->done_count = graph->ran_count - bad_count;
+    graph->done_count = graph->ran_count + pwsp_graph_added_count(graph) - bad_count;
     if (!is_whole) {
         return pwsp_fail(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
                          "threads: run_lanes did not call each of its %u lanes once",
@@ -63423,20 +63948,16 @@ PWSP_INTERNAL ptowsp_status pwsp_graph_end_run(ptowsp_graph *graph, bool is_whol
     }
     uint32_t flags = pwsp_load_relaxed(&graph->flags);
     if (flags & PWSP_GRAPH_IS_CUT) {
-        bool is_late = (flags & PWSP_GRAPH_IS_LATE) != 0;
-        return pwsp_fail(context, is_late ? PTOWSP_TIMED_OUT : PTOWSP_CANCELLED, PTOWSP_NO_INDEX,
-                         "graph: %s; %" PRIu64 " of %" PRIu64 " tasks done",
-                         is_late ? "its time limit is over" : "cancelled", graph->done_count,
-                         graph->ran_count);
+        return pwsp_graph_fail_cut(graph, flags);
     }
-    if (first_failed != PWSP_GRAPH_NONE) {
-        const char *name = pwsp_graph_name(graph, first_failed);
-        ptowsp_status status = (ptowsp_status)(int32_t)graph->outcomes[first_failed];
-        return pwsp_fail(context, status, first_failed, "graph: task %u%s%s%s failed: %s",
-                         (unsigned)first_failed, name ? " '" : "", name ? name : "",
-                         name ? "'" : "", ptowsp_status_name(status));
+    if (graph->stray_task != PWSP_GRAPH_NONE) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, graph->stray_task,
+                         "graph: tasks were added to task %u, whose function was not running",
+                         (unsigned)graph->stray_task);
     }
-    return PTOWSP_OK;
+    return graph->tally.first_failed == PWSP_GRAPH_NONE
+               ? PTOWSP_OK
+               : pwsp_graph_fail_task(graph, graph->tally.first_failed);
 }
 
 static void pwsp_graph_lane_reset(ptowsp_graph *graph, uint32_t index) {
@@ -63557,6 +64078,14 @@ ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptowsp_graph_de
                          "graph: out_graph is NULL");
     }
     *out_graph = NULL;
+    if (desc && pwsp_max_u64(desc->added_task_max, desc->added_edge_max) >= PWSP_GRAPH_NONE) {
+        bool is_tasks = desc->added_task_max >= PWSP_GRAPH_NONE;
+        return pwsp_fail(context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                         "graph: %s, %" PRIu64 ", is above %u",
+                         is_tasks ? "added_task_max" : "added_edge_max",
+                         is_tasks ? desc->added_task_max : desc->added_edge_max,
+                         (unsigned)(PWSP_GRAPH_NONE - 1));
+    }
     uint32_t lane_count = pwsp_pool_lane_count(context->pool);
     ptowsp_graph *graph = (ptowsp_graph *)pwsp_memory_alloc(&context->memory, sizeof(ptowsp_graph));
     if (!graph) {
@@ -63574,6 +64103,8 @@ ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptowsp_graph_de
     }
     graph->is_ordered = true;
     graph->is_classed = graph->cube_lane_count > 0;
+    graph->added_task_max = desc ? desc->added_task_max : 0;
+    graph->added_edge_max = desc ? desc->added_edge_max : 0;
     pwsp_arena_init(&graph->arena, &graph->memory);
     pwsp_sleepers_init(&graph->sleepers);
     graph->lanes =
@@ -63611,6 +64142,8 @@ void ptowsp_graph_destroy(ptowsp_graph *graph) {
     PWSP_GRAPH_FREE(graph, spare, spare_capacity);
     PWSP_GRAPH_FREE(graph, sources, source_capacity);
     PWSP_GRAPH_FREE(graph, core_stats, core_capacity);
+    PWSP_GRAPH_FREE(graph, joins, join_capacity);
+    PWSP_GRAPH_FREE(graph, added, added_capacity);
     pwsp_arena_free(&graph->arena);
     pwsp_memory memory = graph->memory;
     pwsp_context_disown(graph->context);
@@ -63635,6 +64168,7 @@ void ptowsp_graph_clear(ptowsp_graph *graph) {
     graph->name_count = 0;
     graph->class_count = 0;
     graph->ran_count = 0;
+    graph->grown = 0;
     graph->done_count = 0;
     memset(&graph->tally, 0, sizeof graph->tally);
     graph->core_count = 0;
@@ -63642,31 +64176,40 @@ void ptowsp_graph_clear(ptowsp_graph *graph) {
     pwsp_arena_reset(&graph->arena);
 }
 
+PWSP_INTERNAL const char *pwsp_graph_task_fault(const ptowsp_graph_task_desc *task,
+                                                uint64_t *out_value) {
+    *out_value = UINT64_MAX;
+    if (task->fn && task->range) {
+        return "has both fn and range";
+    }
+    if (task->kernel && (task->fn || task->range)) {
+        return "has a kernel and fn or range";
+    }
+    if (!task->range && (task->item_count || task->grain)) {
+        return task->item_count ? "has items but no range" : "has a grain but no range";
+    }
+    if (task->name && !pwsp_name_is_valid(task->name)) {
+        return "has a bad name";
+    }
+    if (task->priority > PTOWSP_GRAPH_PRIORITY_MAX) {
+        *out_value = task->priority;
+        return "has a priority above PTOWSP_GRAPH_PRIORITY_MAX, 3";
+    }
+    if ((uint32_t)task->unit >= PTOWSP_UNIT_COUNT) {
+        *out_value = (uint32_t)task->unit;
+        return "has an unknown unit";
+    }
+    return task->kernel ? pwsp_graph_check_kernel(task->kernel, out_value) : NULL;
+}
+
 static ptowsp_status pwsp_graph_check_task(ptowsp_graph *graph,
                                            const ptowsp_graph_task_desc *task) {
-    const char *wrong = NULL;
-    uint64_t value = UINT64_MAX;  // the wrong index, if there is one
+    uint64_t value;
     if (!task) {
         return pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, graph->task_count,
                          "graph: task %" PRIu64 ": desc is NULL", graph->task_count);
     }
-    if (task->fn && task->range) {
-        wrong = "has both fn and range";
-    } else if (task->kernel && (task->fn || task->range)) {
-        wrong = "has a kernel and fn or range";
-    } else if (!task->range && (task->item_count || task->grain)) {
-        wrong = task->item_count ? "has items but no range" : "has a grain but no range";
-    } else if (task->name && !pwsp_name_is_valid(task->name)) {
-        wrong = "has a bad name";
-    } else if (task->priority > PTOWSP_GRAPH_PRIORITY_MAX) {
-        wrong = "has a priority above PTOWSP_GRAPH_PRIORITY_MAX, 3";
-        value = task->priority;
-    } else if ((uint32_t)task->unit >= PTOWSP_UNIT_COUNT) {
-        wrong = "has an unknown unit";
-        value = (uint32_t)task->unit;
-    } else if (task->kernel) {
-        wrong = pwsp_graph_check_kernel(task->kernel, &value);
-    }
+    const char *wrong = pwsp_graph_task_fault(task, &value);
     if (wrong && value != UINT64_MAX) {
         return pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, graph->task_count,
                          "graph: task %" PRIu64 " %s: %" PRIu64, graph->task_count, wrong, value);
@@ -63918,10 +64461,12 @@ ptowsp_status ptowsp_graph_poll(ptowsp_graph *graph) {
 
 ptowsp_status ptowsp_graph_task_status(const ptowsp_graph *graph, uint64_t task,
                                        uint64_t *out_cause) {
-    PTOWSP_ASSERT(task < graph->task_count && !pwsp_load_relaxed(&graph->is_running));
+    uint64_t added_count =
+        graph->ran_count == graph->task_count ? pwsp_graph_added_count(graph) : 0;
+    PTOWSP_ASSERT(task < graph->task_count + added_count && !pwsp_load_relaxed(&graph->is_running));
     ptowsp_status status = PTOWSP_OK;
     uint64_t cause = PTOWSP_NO_INDEX;
-    if (task >= graph->ran_count) {
+    if (task >= graph->ran_count + added_count) {
         status = PTOWSP_SKIPPED;
     } else if (graph->kinds[task] == PWSP_GRAPH_FAILED) {
         status = (ptowsp_status)(int32_t)graph->outcomes[task];
@@ -63951,6 +64496,7 @@ ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph) {
     memset(&stats, 0, sizeof stats);
     stats.task_count = graph->task_count;
     stats.edge_count = graph->edge_count;
+    stats.added_count = pwsp_graph_added_count(graph);
     stats.done_count = graph->done_count;
     stats.failed_count = graph->tally.failed_count;
     stats.skipped_count = graph->tally.skipped_count;
@@ -63962,6 +64508,8 @@ ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph) {
     bytes += graph->count_capacity * sizeof *graph->counts;
     bytes += graph->edge_capacity * sizeof *graph->edges;
     bytes += graph->range_capacity * sizeof *graph->ranges;
+    bytes += graph->join_capacity * sizeof *graph->joins;
+    bytes += graph->added_capacity * sizeof *graph->added;
     bytes += graph->name_capacity * sizeof *graph->names + graph->class_capacity;
     bytes += (graph->first_capacity + graph->target_capacity + graph->outcome_capacity +
               graph->spare_capacity + graph->source_capacity) *
@@ -65610,11 +66158,15 @@ static void pwsp_device_task_over(ptowsp_device *device, uint32_t by, uint32_t t
             pwsp_graph_mark(graph, tally, task, status, is_skipped);
         }
         over_count++;
-        for (uint32_t i = graph->first[task]; i < graph->first[task + 1]; i++) {
+        uint32_t i, end = pwsp_graph_row(graph, task, &i);
+        for (; i < end; i++) {
             uint32_t target = graph->targets[i];
             if (pwsp_graph_release(&graph->counts[target], false)) {
                 pwsp_device_sort_ready(device, by, target, &list);
             }
+        }
+        if (task >= graph->task_count && pwsp_graph_leave(graph, &task, &status, &is_skipped)) {
+            continue;  // the task that has added it is over, too
         }
         if (list == PWSP_GRAPH_NONE) {
             break;
@@ -65626,6 +66178,32 @@ static void pwsp_device_task_over(ptowsp_device *device, uint32_t by, uint32_t t
     }
     if (pwsp_fetch_sub_acq_rel(&graph->remaining, over_count) == over_count) {
         pwsp_device_finish(device);
+    }
+}
+
+// The function of a task has returned. What it has added goes to the queues; else the task is over.
+static void pwsp_device_task_returned(ptowsp_device *device, uint32_t by, uint32_t task,
+                                      ptowsp_status status) {
+    ptowsp_graph *graph = device->graph.graph;
+    uint64_t dropped = 0;
+    uint32_t part =
+        graph->joins ? pwsp_graph_close(graph, &device->aicpus[by].tally, task, &status, &dropped)
+                     : PWSP_GRAPH_NONE;
+    if (dropped > 0) {  // the task itself remains
+        pwsp_fetch_sub_acq_rel(&graph->remaining, dropped);
+    }
+    if (part == PWSP_GRAPH_NONE) {
+        pwsp_device_task_over(device, by, task, status, false);
+        return;
+    }
+    uint32_t list = PWSP_GRAPH_NONE, source = PWSP_GRAPH_NONE;
+    while ((source = pwsp_graph_next_source(graph, &part, source)) != PWSP_GRAPH_NONE) {
+        pwsp_device_sort_ready(device, by, source, &list);
+    }
+    while (list != PWSP_GRAPH_NONE) {
+        uint32_t idle = list;
+        list = graph->spare[idle];
+        pwsp_device_task_over(device, by, idle, PTOWSP_OK, pwsp_graph_is_unwanted(graph, idle));
     }
 }
 
@@ -65678,9 +66256,12 @@ static void pwsp_device_graph_pass(void *user, uint32_t task, uint32_t part, uin
 // On a core. After the task's own function has returned, only the result is touched: if the core
 // was stuck, the run ended long ago.
 static void pwsp_device_graph_run(void *user, pwsp_result *result) {
-    const ptowsp_graph *graph = pwsp_graph_on(user);
+    ptowsp_graph *graph = pwsp_graph_on(user);
     const pwsp_graph_node *node = &graph->nodes[result->entry];
     const pwsp_graph_range *range = pwsp_graph_range_of(graph, result->entry);
+    if (!range && graph->joins) {
+        pwsp_graph_open(graph, result->entry);
+    }
     if (range) {
         uint32_t count = pwsp_device_part_count((ptowsp_device *)user, range);
         uint64_t begin = pwsp_device_part_begin(range, count, result->part);
@@ -65736,7 +66317,7 @@ static void pwsp_device_graph_done(void *user, const pwsp_result *result, uint32
         span->lane = result->core;
     }
     stats->task_count++;
-    pwsp_device_task_over(device, by, result->entry, result->status, false);
+    pwsp_device_task_returned(device, by, result->entry, result->status);
 }
 
 static void pwsp_device_graph_stop(void *user) {
@@ -65830,6 +66411,9 @@ static ptowsp_status pwsp_device_run_graph(ptowsp_device *device, ptowsp_graph *
     memset(&device->graph.tally, 0, sizeof device->graph.tally);
     device->graph.tally.first_failed = PWSP_GRAPH_NONE;
     pwsp_graph_begin_run(graph);
+    for (uint32_t unit = 0; unit < PTOWSP_UNIT_COUNT; unit++) {
+        graph->unit_lacks |= (uint32_t)(pwsp_device_unit_count(device, unit) == 0) << unit;
+    }
     memset(graph->core_stats, 0, device->core_count * sizeof *graph->core_stats);
     graph->core_count = device->core_count;
     bool is_whole = graph->task_count == 0 || pwsp_device_run_tasks(device, graph);

@@ -5981,19 +5981,22 @@ PTOWSP_API void ptowsp_rails_print(const ptowsp_rails_decision *decision, const 
 // through any chain of edges. If edges order all tasks that share data, results are the same for
 // any number of lanes.
 //
+// Tasks may add tasks while the graph runs, within a bound: see ptowsp_graph_add.
+//
 // Building, sealing, running and destroying belong to one thread at a time, like everything of a
 // context. Only ptowsp_graph_cancel may be called by any thread, and by tasks.
 //
 // Memory   Once sealed, 37 bytes for a task (41 if no task is before it) and 12 for an edge; up to
 //          twice that during building. 100 more for a kernel, with its arguments and tiles. 3 KiB
-//          for a lane. Running allocates nothing.
+//          for a lane. With an added_task_max 60 more for a task, 130 for each that may be added,
+//          and 4 for an edge. Running allocates nothing.
 // Limits   2^32 - 1 tasks and as many edges; names of tasks up to PTOWSP_NAME_MAX.
 
 typedef struct ptowsp_graph ptowsp_graph;
 
 // Does a task. Zero and positive values are success. If it returns a negative value the task has
 // failed, and tasks that depend on it do not run. It must not call functions of the graph, except
-// ptowsp_graph_cancel, or of its context.
+// ptowsp_graph_cancel and ptowsp_graph_add, or of its context.
 typedef ptowsp_status (*ptowsp_graph_fn)(void *user, uint64_t task, uint32_t lane);
 
 // Does items [begin, end) of a range task. If ranges fail, the task has the status of the failed
@@ -6009,6 +6012,9 @@ typedef struct ptowsp_graph_desc {
     // one. While no lane of a unit takes part in a run (threads may come late), the others do its
     // tasks. Default: 0, every lane takes every task.
     uint32_t cube_lane_count;
+    // How many tasks, and edges between them, all tasks together may add in a run. The memory is
+    // reserved when the graph is sealed. Default: 0, none.
+    uint64_t added_task_max, added_edge_max;
 } ptowsp_graph_desc;
 
 // A kernel (section 17) as a task, with its arguments and tiles. These are copied; the data of
@@ -6039,7 +6045,8 @@ typedef struct ptowsp_graph_task_desc {
 } ptowsp_graph_task_desc;
 
 // Creates an empty graph; desc may be NULL.
-// Errors   INVALID_PARAMS (out_graph NULL), OUT_OF_MEMORY.
+// Errors   INVALID_PARAMS (out_graph NULL), LIMIT_EXCEEDED (added_task_max or added_edge_max of
+//          2^32 - 1 or more), OUT_OF_MEMORY.
 PTOWSP_API ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptowsp_graph_desc *desc,
                                              ptowsp_graph **out_graph);
 PTOWSP_API void ptowsp_graph_destroy(ptowsp_graph *graph);  // NULL is ignored
@@ -6071,8 +6078,9 @@ PTOWSP_API ptowsp_status ptowsp_graph_edge_make(ptowsp_graph *graph, uint64_t be
 // itself if necessary.
 //
 // Errors   The first error of building. INVALID_PARAMS: tasks wait for each other in a cycle; the
-//          text gives one cycle, with names, and the index is its lowest task. OUT_OF_MEMORY (the
-//          call may be repeated). BUSY.
+//          text gives one cycle, with names, and the index is its lowest task. LIMIT_EXCEEDED: with
+//          those that may be added, there are too many tasks or edges. OUT_OF_MEMORY (the call may
+//          be repeated). BUSY.
 // Cost     2 ns per task and per edge; 20 more where edges lead to lower numbers.
 PTOWSP_API ptowsp_status ptowsp_graph_seal(ptowsp_graph *graph);
 
@@ -6080,7 +6088,8 @@ PTOWSP_API ptowsp_status ptowsp_graph_seal(ptowsp_graph *graph);
 //
 // Errors   The status of the failed task with the lowest number, which is the index. All tasks that
 //          do not depend on failed ones have run.
-//          CANCELLED: see below. SYSTEM_FAILED (USER: run_lanes broke its contract; the work is
+//          CANCELLED: see below. LIMIT_EXCEEDED and INVALID_PARAMS: see ptowsp_graph_add.
+//          SYSTEM_FAILED (USER: run_lanes broke its contract; the work is
 //          done). BUSY (the context is running something, perhaps this graph, if one of its tasks
 //          makes the call; nothing is done). Those of ptowsp_graph_seal.
 // Cost     Per task with its edges, for empty tasks on one lane: 3 to 6 ns if they are in the order
@@ -6121,19 +6130,62 @@ PTOWSP_API ptowsp_status ptowsp_graph_start(ptowsp_graph *graph);
 PTOWSP_API ptowsp_status ptowsp_graph_wait(ptowsp_graph *graph);
 PTOWSP_API ptowsp_status ptowsp_graph_poll(ptowsp_graph *graph);
 
+// Tasks that a running task adds, with edges between them: {before, after} by their numbers in the
+// part, from 0; edges lead to higher numbers.
+typedef struct ptowsp_graph_part {
+    const ptowsp_graph_task_desc
+        *tasks;           // with fn, or doing nothing; no range or kernel. user, and
+                          // name, which is not copied, must stay until the run ends
+    uint64_t task_count;  // 0 is valid
+    const uint32_t (*edges)[2];
+    uint64_t edge_count;
+} ptowsp_graph_part;
+
+// Adds a part to the current run, for a task whose function is running and makes the call. The added
+// tasks start after that function has returned. The task is not over before they are: what comes
+// after it comes after them. Added tasks may add tasks in turn. For example, task fib(n) adds fib(n -
+// 1), fib(n - 2), a sum of both, and two edges to the sum. Several parts of a task are independent of
+// each other. The next run begins without added tasks.
+//
+// Added tasks have numbers from *out_first on (may be NULL), above those of the graph's own tasks; on
+// several lanes their order is not defined. By these numbers spans are written, and task_status is
+// asked until tasks are made or the graph runs again. They are counted among done, failed and skipped
+// tasks.
+//
+// If an added task fails, so does the task that added it, with the same status; of several it is the
+// first in the order of adding. If a task fails that has added tasks, these are skipped. So the
+// statuses of the graph's own tasks, and the error of the run, do not depend on lanes.
+//
+// Errors   INVALID_PARAMS: a wrong part, which is not added; the task then fails, whatever its
+//          function returns, and the run's error says why (a fault of a desc as in
+//          ptowsp_graph_task_make; a range or a kernel; a priority, if none of the graph's own tasks
+//          has one; a unit of which the device has no core; an edge that does not lead to a later
+//          task of the part; NULL). Also, the task is not running (a range never is): the run fails
+//          with it as the index; the graph is not running.
+//          LIMIT_EXCEEDED: the tasks of the run add more than added_task_max or added_edge_max. The
+//          run then ends as if it had been cancelled, but with LIMIT_EXCEEDED and no index. A run
+//          has this error if, and only if, all its parts together are above the bound.
+// Threads  The thread that runs the task's function: on lanes and on devices, not after a core that
+//          was STUCK.
+// Cost     Some 20 ns per part and 20 per task. No lane runs alone in graphs with an added_task_max.
+PTOWSP_API ptowsp_status ptowsp_graph_add(ptowsp_graph *graph, uint64_t task,
+                                          const ptowsp_graph_part *part, uint64_t *out_first);
+
 // The status of a task in the last run: OK, its own negative status, or SKIPPED. *out_cause (may be
 // NULL) is, for a failed task, the task itself, and for a skipped one the lowest failed task before
 // it. It is PTOWSP_NO_INDEX if the task is done, or SKIPPED because the run was cancelled or the
-// task was added after the last run. Requires task < task_count, and that the graph is not running.
+// task was made after the last run. Requires task < task_count, or one that was added in the last
+// run, and that the graph is not running.
 PTOWSP_API ptowsp_status ptowsp_graph_task_status(const ptowsp_graph *graph, uint64_t task,
                                                   uint64_t *out_cause);
 
 // The cycles that a kernel task returned in the last run; 0 if it did not run or failed, and for
-// other tasks. Requires as above.
+// other tasks. Requires task < task_count, and that the graph is not running.
 PTOWSP_API ptowsp_cycles ptowsp_graph_task_cycles(const ptowsp_graph *graph, uint64_t task);
 
 typedef struct ptowsp_graph_stats {
     uint64_t task_count, edge_count;                   // so far
+    uint64_t added_count;                              // tasks that tasks added in the last run
     uint64_t done_count, failed_count, skipped_count;  // in the last run
     uint32_t lane_count;
     size_t memory_bytes;  // held by the graph

@@ -1,6 +1,7 @@
 // Task graphs on threads: building and running empty tasks, in ns per task, and how much of two
 // lanes 200 ns tasks get. Beside each: the same graph as OpenMP tasks with dependencies, which are
-// built while they run, and as a oneTBB flow graph, if this was compiled with them.
+// built while they run, and as a oneTBB flow graph, if this was compiled with them. And tasks that add
+// tasks, beside OpenMP's and oneTBB's nested ones.
 
 #include "graph.h"
 
@@ -374,6 +375,144 @@ static void bench_efficiency(graph_shape *s, double budget, const char *budget_t
     s->spin = 0;
 }
 
+// -- tasks that add tasks -------------------------------------------------------------------------
+
+// fib(FIB_N), each call above 1 as three tasks: both calls, and their sum.
+enum { FIB_N = 20, FIB_CALLS = 10945 };  // c(n) = 1 + c(n - 1) + c(n - 2), from c(0) = c(1) = 0
+
+typedef struct fib_call {
+    struct fib_bench *bench;
+    uint32_t n;
+    uint64_t value;
+    struct fib_call *parts;  // two
+} fib_call;
+
+typedef struct fib_bench {
+    ptowsp_graph *graph;
+    uint32_t lane_count;
+    uint64_t call_count;  // atomic
+    fib_call calls[2 * FIB_CALLS + 1];
+} fib_bench;
+
+static ptowsp_status fib_sum(void *user, uint64_t task, uint32_t lane) {
+    fib_call *call = (fib_call *)user;
+    (void)task, (void)lane;
+    call->value = call->parts[0].value + call->parts[1].value;
+    return PTOWSP_OK;
+}
+
+static ptowsp_status fib_run(void *user, uint64_t task, uint32_t lane) {
+    static const uint32_t edges[][2] = {{0, 2}, {1, 2}};
+    fib_call *call = (fib_call *)user;
+    (void)lane;
+    if (call->n < 2) {
+        call->value = call->n;
+        return PTOWSP_OK;
+    }
+    fib_bench *b = call->bench;
+    call->parts = &b->calls[__atomic_fetch_add(&b->call_count, 2, __ATOMIC_RELAXED)];
+    ptowsp_graph_task_desc tasks[3];
+    memset(tasks, 0, sizeof tasks);
+    for (uint32_t i = 0; i < 2; i++) {
+        call->parts[i].bench = b;
+        call->parts[i].n = call->n - 1 - i;
+        tasks[i].fn = fib_run;
+        tasks[i].user = &call->parts[i];
+    }
+    tasks[2].fn = fib_sum;
+    tasks[2].user = call;
+    const ptowsp_graph_part part = {tasks, 3, edges, 2};
+    return ptowsp_graph_add(b->graph, task, &part, NULL);
+}
+
+static void run_fib(void *user) {
+    fib_bench *b = (fib_bench *)user;
+    b->call_count = 1;
+    b->calls[0].bench = b;
+    b->calls[0].n = FIB_N;
+    require(ptowsp_graph_run(b->graph) == PTOWSP_OK && b->calls[0].value == 6765, "fib fails");
+}
+
+#ifdef _OPENMP
+static uint64_t fib_openmp(uint32_t n) {
+    uint64_t a = 0, b = 0;
+    if (n < 2) {
+        return n;
+    }
+#pragma omp task shared(a) firstprivate(n)
+    a = fib_openmp(n - 1);
+#pragma omp task shared(b) firstprivate(n)
+    b = fib_openmp(n - 2);
+#pragma omp taskwait
+    return a + b;
+}
+
+static void run_fib_openmp(void *user) {
+    fib_bench *b = (fib_bench *)user;
+    uint64_t value = 0;
+#pragma omp parallel num_threads(b->lane_count)
+#pragma omp single
+    value = fib_openmp(FIB_N);
+    require(value == 6765, "fib fails");
+}
+#endif
+
+#ifdef BENCH_HAS_TBB
+static void run_fib_tbb(void *user) {
+    fib_bench *b = (fib_bench *)user;
+    require(graph_tbb_fib(FIB_N, b->lane_count) == 6765, "fib fails");
+}
+#endif
+
+static void report_fib(const fib_bench *b, bench_times t, const char *other) {
+    bool is_alone = other[0] == '-';
+    bench_row row = {b->lane_count > 1 ? "fib(20) by added tasks, 2 lanes"
+                                       : "fib(20) by added tasks, 1 lane",
+                     "ns/call",
+                     t.own_ns / FIB_CALLS,
+                     other,
+                     is_alone ? 0 : t.other_ns / FIB_CALLS,
+                     is_alone ? 0 : t.ratio,
+                     "",
+                     false,
+                     false};
+    report(row);
+}
+
+static void bench_added(void) {
+    fib_bench *b = (fib_bench *)calloc(1, sizeof *b);
+    require(b != NULL, "out of memory");
+    for (b->lane_count = 1; b->lane_count <= 2; b->lane_count++) {
+        ptowsp_context *context;
+        ptowsp_context_desc desc;
+        ptowsp_graph_desc graph;
+        ptowsp_graph_task_desc task;
+        memset(&desc, 0, sizeof desc);
+        memset(&graph, 0, sizeof graph);
+        memset(&task, 0, sizeof task);
+        desc.threads = PTOWSP_THREADS_OWN;
+        desc.lane_count = b->lane_count;
+        graph.added_task_max = 3 * FIB_CALLS;
+        graph.added_edge_max = 2 * FIB_CALLS;
+        task.fn = fib_run;
+        task.user = &b->calls[0];
+        require(ptowsp_context_create(&desc, &context) == PTOWSP_OK &&
+                    ptowsp_graph_create(context, &graph, &b->graph) == PTOWSP_OK &&
+                    ptowsp_graph_task_make(b->graph, &task, NULL) == PTOWSP_OK,
+                "no graph");
+        report_fib(b, measure(run_fib, run_nothing, b, 1, 21), "-");
+#ifdef BENCH_HAS_TBB
+        report_fib(b, measure(run_fib, run_fib_tbb, b, 1, GRAPH_ROUNDS), "oneTBB task_group");
+#endif
+#ifdef _OPENMP
+        report_fib(b, measure(run_fib, run_fib_openmp, b, 1, GRAPH_ROUNDS), "OpenMP taskwait");
+#endif
+        ptowsp_graph_destroy(b->graph);
+        ptowsp_context_destroy(context);
+    }
+    free(b);
+}
+
 void bench_graph(void) {
 #ifndef _OPENMP
     printf("graph: not compiled with OpenMP\n");
@@ -393,4 +532,5 @@ void bench_graph(void) {
         free(shapes[i].first);
         free(shapes[i].before);
     }
+    bench_added();
 }

@@ -32,6 +32,9 @@ graph_tbb *graph_tbb_build(const graph_shape *shape, unsigned lane_count);
 void graph_tbb_run(graph_tbb *graph);
 void graph_tbb_destroy(graph_tbb *graph);
 
+// fib(n) by oneTBB's task_group, a group for each call above 1.
+uint64_t graph_tbb_fib(uint32_t n, unsigned lane_count);
+
 #ifdef __cplusplus
 }
 #endif

@@ -7,6 +7,7 @@
 
 #include <tbb/flow_graph.h>
 #include <tbb/task_arena.h>
+#include <tbb/task_group.h>
 
 namespace flow = tbb::flow;
 typedef flow::continue_node<flow::continue_msg> task_node;
@@ -51,4 +52,21 @@ extern "C" void graph_tbb_run(graph_tbb *g) {
 
 extern "C" void graph_tbb_destroy(graph_tbb *g) {
     delete g;
+}
+
+static uint64_t fib(uint32_t n) {
+    if (n < 2) {
+        return n;
+    }
+    uint64_t a = 0, b = 0;
+    tbb::task_group group;
+    group.run([&a, n] { a = fib(n - 1); });
+    group.run([&b, n] { b = fib(n - 2); });
+    group.wait();
+    return a + b;
+}
+
+extern "C" uint64_t graph_tbb_fib(uint32_t n, unsigned lane_count) {
+    tbb::task_arena arena(static_cast<int>(lane_count));
+    return arena.execute([n] { return fib(n); });
 }

@@ -150,6 +150,18 @@ good batched_gemm
 says "a full task: 1423360 cycles in the unit model"
 rows 2 "^  rows differ  *unit *39 tasks\|^  all differ  *unit *28 tasks"
 rows 2 "c: 100000 values, .* 1e-06 allowed: good$"
+# 2 layers x 3 heads x 4 requests x 4 tiles of 16 for 50 pairs; x 3 requests x 1 tile.
+good tensor_data
+rows 1 "^  4 x 50 pairs *unit *96 tasks"
+rows 1 "^  3 x 16 pairs *unit *18 tasks"
+says "38400 values, largest" "9216 values, largest"
+rows 2 "1e-07 allowed: good$"
+# Three tasks and one for each request, and one for each chosen token: 8 x 4 + 8 x 16; 4 x 4 + 5 + 16 + 16 + 1.
+good lightning_indexer
+rows 1 "^  8 requests *unit *160 tasks"
+rows 1 "^  4 requests *unit *54 tasks"
+says "128 of 1105 tokens chosen, wrong are 0" "38 of 278 tokens chosen, wrong are 0"
+rows 2 "2e-06 allowed: good$"
 # 2 heads: 1 + 2 + 3 + 4 chunks and 4 ends each; a task for each of 3 requests.
 good attention
 rows 1 "^  prefill  *unit *28 tasks"
@@ -217,7 +229,8 @@ for name in left right questions answers numbers largest divide kept found; do
 done
 
 # What they print is the same on any number of threads.
-for program in softmax rmsnorm matmul batched_gemm attention llama_block llama_decode topk quantized_matmul csp_pipeline; do
+for program in softmax rmsnorm matmul batched_gemm tensor_data lightning_indexer attention llama_block llama_decode topk quantized_matmul \
+    csp_pipeline; do
     good $program --help
     says "  --threads N"
     good $program
@@ -233,7 +246,7 @@ for program in work_queue deadlock; do
     says "takes no options"
 done
 
-for program in softmax rmsnorm matmul batched_gemm attention llama_block llama_decode deepseek_block topk quantized_matmul \
+for program in softmax rmsnorm matmul batched_gemm tensor_data lightning_indexer attention llama_block llama_decode deepseek_block topk quantized_matmul \
     csp_pipeline work_queue deadlock; do
     bad "unknown option '--wrong'" $program --wrong
     bad "unknown option '64'" $program 64
@@ -364,7 +377,7 @@ says "$DIR/wrong:35:12: there is no value %66 yet"
 
 # Source trees, compiled without optimisation, as what they do is the same. A second run finds all
 # of it in the cache.
-for program in emit_decode emit_llama emit_gemm emit_pipeline; do
+for program in emit_decode emit_llama emit_gemm emit_tensor_data emit_indexer emit_llama_decode emit_pipeline; do
     good $program --help
     says "  --directory DIR" "  --cache DIR"
     bad "unknown option '--wrong'" $program --wrong
@@ -387,6 +400,20 @@ good emit_gemm --directory "$DIR/trees/gemm" --cache "$CACHE" --options -O0
 rows 8 "same outputs, same cycles$"
 rows 2 "^rows differ, .* 39 "
 rows 2 "^all differ, .* 28 "
+good emit_tensor_data --directory "$DIR/trees/tensor_data" --cache "$CACHE" --options -O0
+rows 8 "same outputs, same cycles$"
+rows 2 "^4 x 50, .* 96 "
+rows 2 "^3 x 16, .* 18 "
+good emit_indexer --directory "$DIR/trees/indexer" --cache "$CACHE" --options -O0
+rows 8 "same outputs, same cycles$"
+rows 2 "^8 requests, .* 160 "
+rows 2 "^4 requests, .* 54 "
+# In each of 4 layers, for b sequences in one tile: 8 tasks of the tile, 2 + 4 of each sequence.
+good emit_llama_decode --directory "$DIR/trees/llama_decode" --cache "$CACHE" --options -O0
+rows 12 "same outputs, same cycles$"
+rows 2 "^batch of 24, .* 608 "
+rows 2 "^batch of 16, .* 416 "
+rows 2 "^batch of 1, .* 56 "
 # Both phases in both cost models. No kernel of it crosses from the cube to the vector cores.
 good emit_deepseek --directory "$DIR/trees/deepseek" --cache "$CACHE" --options -O0
 rows 8 "same outputs, same cycles$"

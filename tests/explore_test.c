@@ -11,7 +11,8 @@
 //               one does not wake the caller; the caller looks before it is asleep; the gate changes
 //               without waking, or wakes one
 //      graph    counters, sources, the deque (stealing, taking back), items of ranges by load and
-//               store; the last report wakes nobody
+//               store; the last report wakes nobody; tasks that are left to a parent by load and
+//               store, and set only after the first has been given away
 //      lanes    waiters closed without exchange, put without CAS; counters and freed links by load
 //               and store; a done task does not wake the walk, the end does not wake lanes
 //      start    asking and ending without waking; looking before being asleep
@@ -223,6 +224,52 @@ static void graph_wide(void) {
     lanes_end(context);
 }
 
+// Task 0 adds three tasks, two before the third, of which the first adds two: one may fail. Task 1 comes
+// after task 0, and so after all of these, which have numbers from 2 on.
+static ptowsp_status draw_and_add(void *user, uint64_t task, uint32_t lane) {
+    static const uint32_t meet[][2] = {{0, 2}, {1, 2}};
+    drawn *d = (drawn *)user;
+    (void)lane;
+    work(2);
+    const ptowsp_graph_task_desc more = {.fn = draw_and_add, .user = d};
+    const ptowsp_graph_task_desc plain = {.fn = draw, .user = d};
+    const ptowsp_graph_task_desc three[] = {more, plain, plain}, two[] = {plain, plain};
+    const ptowsp_graph_part first = {three, 3, meet, 2}, second = {two, 2, NULL, 0};
+    uint64_t number;
+    EXPLORE_CHECK(ptowsp_graph_add(d->graph, task, task ? &second : &first, &number) == PTOWSP_OK);
+    EXPLORE_CHECK(number == (task ? 5 : 2));
+    d->ended[task] = ++d->end_count;
+    return PTOWSP_OK;
+}
+
+static void graph_grows(void) {
+    ptowsp_context *context = lanes(2);
+    const ptowsp_graph_desc desc = {.added_task_max = 5, .added_edge_max = 2};
+    const ptowsp_graph_task_desc adds = {.fn = draw_and_add, .user = &on_graph};
+    const ptowsp_graph_task_desc plain = {.fn = draw, .user = &on_graph};
+    EXPLORE_CHECK(ptowsp_graph_create(context, &desc, &on_graph.graph) == PTOWSP_OK);
+    EXPLORE_CHECK(ptowsp_graph_task_make(on_graph.graph, &adds, NULL) == PTOWSP_OK);
+    EXPLORE_CHECK(ptowsp_graph_task_make(on_graph.graph, &plain, NULL) == PTOWSP_OK);
+    EXPLORE_CHECK(ptowsp_graph_edge_make(on_graph.graph, 0, 1) == PTOWSP_OK);
+    const uint32_t *ended = on_graph.ended;
+    for (uint32_t run = 0; run < 2; run++) {
+        graph_clean();
+        on_graph.fails = run ? 6 : UINT64_MAX;
+        ptowsp_status status = ptowsp_graph_run(on_graph.graph);
+        EXPLORE_CHECK(status == (run ? PTOWSP_INVALID_PARAMS : PTOWSP_OK));
+        EXPLORE_CHECK(ended[0] == 1 && ended[2] && ended[3] && ended[5] > ended[2]);
+        EXPLORE_CHECK(ended[6] > ended[2]);
+        if (run) {
+            EXPLORE_CHECK(on_graph.end_count == 5 && !ended[1] && !ended[4]);
+            EXPLORE_CHECK(ptowsp_context_error(context).index == 0);
+        } else {
+            EXPLORE_CHECK(on_graph.end_count == 7 && ended[1] == 7 && ended[4] == 6);
+        }
+    }
+    ptowsp_graph_destroy(on_graph.graph);
+    lanes_end(context);
+}
+
 // -- runs -----------------------------------------------------------------------------------------
 
 // x[i] = i + 1 by tasks of their own; sum = x[0], then + x[1], ...; slot 0 is loaded from sum, and
@@ -424,6 +471,7 @@ EXPLORED(pool_of_three, 2)
 EXPLORED(graph_twice, 2)
 EXPLORED(graph_fails, 1)
 EXPLORED(graph_wide, 2)
+EXPLORED(graph_grows, 2)
 EXPLORED(ranks_sum, 2)
 EXPLORED(run_on_lanes, 2)
 EXPLORED(run_cancelled, 1)
@@ -433,7 +481,8 @@ int main(void) {
         cmocka_unit_test(explore__pool_of_two),  cmocka_unit_test(explore__pool_of_three),
         cmocka_unit_test(explore__graph_twice),  cmocka_unit_test(explore__graph_fails),
         cmocka_unit_test(explore__run_on_lanes), cmocka_unit_test(explore__run_cancelled),
-        cmocka_unit_test(explore__graph_wide),   cmocka_unit_test(explore__ranks_sum),
+        cmocka_unit_test(explore__graph_wide),   cmocka_unit_test(explore__graph_grows),
+        cmocka_unit_test(explore__ranks_sum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

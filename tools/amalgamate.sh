@@ -182,7 +182,8 @@ src/exec/run.h src/exec/run.c src/exec/run_walk.c
 src/exec/fingerprint.h src/exec/fingerprint.c src/exec/run_execute.c
 src/exec/bound.c src/exec/trace.c
 src/exec/deque.h src/exec/deque.c
-src/exec/graph_state.h src/exec/graph_state.c src/exec/graph_kernel.c src/exec/graph_seal.c src/exec/graph_queue.c
+src/exec/graph_state.h src/exec/graph_state.c src/exec/graph_kernel.c src/exec/graph_added.c src/exec/graph_seal.c
+    src/exec/graph_queue.c
     src/exec/graph_step.c src/exec/graph_lanes.c
 src/exec/graph_classes.c src/exec/graph_run.c
 src/exec/graph.c

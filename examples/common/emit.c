@@ -178,6 +178,21 @@ void emit_compare(emit *e, const char *title, ptowsp_run *run, ptowsp_model mode
     free(memories);
 }
 
+void emit_compare_setup(emit *e, const char *title, const setup *s, ptowsp_run *run) {
+    static const ptowsp_model models[] = {PTOWSP_MODEL_UNIT, PTOWSP_MODEL_A2A3};
+    static const char *const names[] = {"unit model", "a2a3"};
+    for (int i = 0; i < 2; i++) {
+        char text[96];
+        snprintf(text, sizeof text, "%s, %s", title, names[i]);
+        s->prepare(s->user);
+        emit_compare(e, text, run, models[i]);
+        if (!s->check(s->user)) {
+            printf("  WRONG results\n");
+            e->is_good = false;
+        }
+    }
+}
+
 bool emit_end(emit *e, const ptowsp_program *program) {
     ptowsp_npu *again = build(e, program);
     bool is_cached = ptowsp_npu_was_cached(again);

@@ -4,7 +4,7 @@
 #ifndef EMIT_H
 #define EMIT_H
 
-#include "ptowsp.h"
+#include "setup.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,6 +30,10 @@ void emit_build(emit *e, ptowsp_context *context, const ptowsp_program *program)
 // Executes a run of the program here, and as the tree does, with 1 to 4 scheduler threads and rings
 // of two sizes. All begin with the data that is there now. Prints a line for each ring.
 void emit_compare(emit *e, const char *title, ptowsp_run *run, ptowsp_model model);
+
+// The same in both cost models, with the data that a setup has bound to the run and prepares, and its check
+// of the results.
+void emit_compare_setup(emit *e, const char *title, const setup *s, ptowsp_run *run);
 
 // Looks for the tree again, which must be in the cache by now. Returns whether all was equal.
 bool emit_end(emit *e, const ptowsp_program *program);

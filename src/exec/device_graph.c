@@ -73,11 +73,15 @@ static void pwsp_device_task_over(ptowsp_device *device, uint32_t by, uint32_t t
             pwsp_graph_mark(graph, tally, task, status, is_skipped);
         }
         over_count++;
-        for (uint32_t i = graph->first[task]; i < graph->first[task + 1]; i++) {
+        uint32_t i, end = pwsp_graph_row(graph, task, &i);
+        for (; i < end; i++) {
             uint32_t target = graph->targets[i];
             if (pwsp_graph_release(&graph->counts[target], false)) {
                 pwsp_device_sort_ready(device, by, target, &list);
             }
+        }
+        if (task >= graph->task_count && pwsp_graph_leave(graph, &task, &status, &is_skipped)) {
+            continue;  // the task that has added it is over, too
         }
         if (list == PWSP_GRAPH_NONE) {
             break;
@@ -89,6 +93,32 @@ static void pwsp_device_task_over(ptowsp_device *device, uint32_t by, uint32_t t
     }
     if (pwsp_fetch_sub_acq_rel(&graph->remaining, over_count) == over_count) {
         pwsp_device_finish(device);
+    }
+}
+
+// The function of a task has returned. What it has added goes to the queues; else the task is over.
+static void pwsp_device_task_returned(ptowsp_device *device, uint32_t by, uint32_t task,
+                                      ptowsp_status status) {
+    ptowsp_graph *graph = device->graph.graph;
+    uint64_t dropped = 0;
+    uint32_t part =
+        graph->joins ? pwsp_graph_close(graph, &device->aicpus[by].tally, task, &status, &dropped)
+                     : PWSP_GRAPH_NONE;
+    if (dropped > 0) {  // the task itself remains
+        pwsp_fetch_sub_acq_rel(&graph->remaining, dropped);
+    }
+    if (part == PWSP_GRAPH_NONE) {
+        pwsp_device_task_over(device, by, task, status, false);
+        return;
+    }
+    uint32_t list = PWSP_GRAPH_NONE, source = PWSP_GRAPH_NONE;
+    while ((source = pwsp_graph_next_source(graph, &part, source)) != PWSP_GRAPH_NONE) {
+        pwsp_device_sort_ready(device, by, source, &list);
+    }
+    while (list != PWSP_GRAPH_NONE) {
+        uint32_t idle = list;
+        list = graph->spare[idle];
+        pwsp_device_task_over(device, by, idle, PTOWSP_OK, pwsp_graph_is_unwanted(graph, idle));
     }
 }
 
@@ -141,9 +171,12 @@ static void pwsp_device_graph_pass(void *user, uint32_t task, uint32_t part, uin
 // On a core. After the task's own function has returned, only the result is touched: if the core
 // was stuck, the run ended long ago.
 static void pwsp_device_graph_run(void *user, pwsp_result *result) {
-    const ptowsp_graph *graph = pwsp_graph_on(user);
+    ptowsp_graph *graph = pwsp_graph_on(user);
     const pwsp_graph_node *node = &graph->nodes[result->entry];
     const pwsp_graph_range *range = pwsp_graph_range_of(graph, result->entry);
+    if (!range && graph->joins) {
+        pwsp_graph_open(graph, result->entry);
+    }
     if (range) {
         uint32_t count = pwsp_device_part_count((ptowsp_device *)user, range);
         uint64_t begin = pwsp_device_part_begin(range, count, result->part);
@@ -199,7 +232,7 @@ static void pwsp_device_graph_done(void *user, const pwsp_result *result, uint32
         span->lane = result->core;
     }
     stats->task_count++;
-    pwsp_device_task_over(device, by, result->entry, result->status, false);
+    pwsp_device_task_returned(device, by, result->entry, result->status);
 }
 
 static void pwsp_device_graph_stop(void *user) {
@@ -293,6 +326,9 @@ static ptowsp_status pwsp_device_run_graph(ptowsp_device *device, ptowsp_graph *
     memset(&device->graph.tally, 0, sizeof device->graph.tally);
     device->graph.tally.first_failed = PWSP_GRAPH_NONE;
     pwsp_graph_begin_run(graph);
+    for (uint32_t unit = 0; unit < PTOWSP_UNIT_COUNT; unit++) {
+        graph->unit_lacks |= (uint32_t)(pwsp_device_unit_count(device, unit) == 0) << unit;
+    }
     memset(graph->core_stats, 0, device->core_count * sizeof *graph->core_stats);
     graph->core_count = device->core_count;
     bool is_whole = graph->task_count == 0 || pwsp_device_run_tasks(device, graph);

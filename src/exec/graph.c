@@ -45,6 +45,14 @@ ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptowsp_graph_de
                          "graph: out_graph is NULL");
     }
     *out_graph = NULL;
+    if (desc && pwsp_max_u64(desc->added_task_max, desc->added_edge_max) >= PWSP_GRAPH_NONE) {
+        bool is_tasks = desc->added_task_max >= PWSP_GRAPH_NONE;
+        return pwsp_fail(context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                         "graph: %s, %" PRIu64 ", is above %u",
+                         is_tasks ? "added_task_max" : "added_edge_max",
+                         is_tasks ? desc->added_task_max : desc->added_edge_max,
+                         (unsigned)(PWSP_GRAPH_NONE - 1));
+    }
     uint32_t lane_count = pwsp_pool_lane_count(context->pool);
     ptowsp_graph *graph = (ptowsp_graph *)pwsp_memory_alloc(&context->memory, sizeof(ptowsp_graph));
     if (!graph) {
@@ -62,6 +70,8 @@ ptowsp_status ptowsp_graph_create(ptowsp_context *context, const ptowsp_graph_de
     }
     graph->is_ordered = true;
     graph->is_classed = graph->cube_lane_count > 0;
+    graph->added_task_max = desc ? desc->added_task_max : 0;
+    graph->added_edge_max = desc ? desc->added_edge_max : 0;
     pwsp_arena_init(&graph->arena, &graph->memory);
     pwsp_sleepers_init(&graph->sleepers);
     graph->lanes =
@@ -99,6 +109,8 @@ void ptowsp_graph_destroy(ptowsp_graph *graph) {
     PWSP_GRAPH_FREE(graph, spare, spare_capacity);
     PWSP_GRAPH_FREE(graph, sources, source_capacity);
     PWSP_GRAPH_FREE(graph, core_stats, core_capacity);
+    PWSP_GRAPH_FREE(graph, joins, join_capacity);
+    PWSP_GRAPH_FREE(graph, added, added_capacity);
     pwsp_arena_free(&graph->arena);
     pwsp_memory memory = graph->memory;
     pwsp_context_disown(graph->context);
@@ -123,6 +135,7 @@ void ptowsp_graph_clear(ptowsp_graph *graph) {
     graph->name_count = 0;
     graph->class_count = 0;
     graph->ran_count = 0;
+    graph->grown = 0;
     graph->done_count = 0;
     memset(&graph->tally, 0, sizeof graph->tally);
     graph->core_count = 0;
@@ -130,31 +143,40 @@ void ptowsp_graph_clear(ptowsp_graph *graph) {
     pwsp_arena_reset(&graph->arena);
 }
 
+PWSP_INTERNAL const char *pwsp_graph_task_fault(const ptowsp_graph_task_desc *task,
+                                                uint64_t *out_value) {
+    *out_value = UINT64_MAX;
+    if (task->fn && task->range) {
+        return "has both fn and range";
+    }
+    if (task->kernel && (task->fn || task->range)) {
+        return "has a kernel and fn or range";
+    }
+    if (!task->range && (task->item_count || task->grain)) {
+        return task->item_count ? "has items but no range" : "has a grain but no range";
+    }
+    if (task->name && !pwsp_name_is_valid(task->name)) {
+        return "has a bad name";
+    }
+    if (task->priority > PTOWSP_GRAPH_PRIORITY_MAX) {
+        *out_value = task->priority;
+        return "has a priority above PTOWSP_GRAPH_PRIORITY_MAX, 3";
+    }
+    if ((uint32_t)task->unit >= PTOWSP_UNIT_COUNT) {
+        *out_value = (uint32_t)task->unit;
+        return "has an unknown unit";
+    }
+    return task->kernel ? pwsp_graph_check_kernel(task->kernel, out_value) : NULL;
+}
+
 static ptowsp_status pwsp_graph_check_task(ptowsp_graph *graph,
                                            const ptowsp_graph_task_desc *task) {
-    const char *wrong = NULL;
-    uint64_t value = UINT64_MAX;  // the wrong index, if there is one
+    uint64_t value;
     if (!task) {
         return pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, graph->task_count,
                          "graph: task %" PRIu64 ": desc is NULL", graph->task_count);
     }
-    if (task->fn && task->range) {
-        wrong = "has both fn and range";
-    } else if (task->kernel && (task->fn || task->range)) {
-        wrong = "has a kernel and fn or range";
-    } else if (!task->range && (task->item_count || task->grain)) {
-        wrong = task->item_count ? "has items but no range" : "has a grain but no range";
-    } else if (task->name && !pwsp_name_is_valid(task->name)) {
-        wrong = "has a bad name";
-    } else if (task->priority > PTOWSP_GRAPH_PRIORITY_MAX) {
-        wrong = "has a priority above PTOWSP_GRAPH_PRIORITY_MAX, 3";
-        value = task->priority;
-    } else if ((uint32_t)task->unit >= PTOWSP_UNIT_COUNT) {
-        wrong = "has an unknown unit";
-        value = (uint32_t)task->unit;
-    } else if (task->kernel) {
-        wrong = pwsp_graph_check_kernel(task->kernel, &value);
-    }
+    const char *wrong = pwsp_graph_task_fault(task, &value);
     if (wrong && value != UINT64_MAX) {
         return pwsp_fail(graph->context, PTOWSP_INVALID_PARAMS, graph->task_count,
                          "graph: task %" PRIu64 " %s: %" PRIu64, graph->task_count, wrong, value);
@@ -406,10 +428,12 @@ ptowsp_status ptowsp_graph_poll(ptowsp_graph *graph) {
 
 ptowsp_status ptowsp_graph_task_status(const ptowsp_graph *graph, uint64_t task,
                                        uint64_t *out_cause) {
-    PTOWSP_ASSERT(task < graph->task_count && !pwsp_load_relaxed(&graph->is_running));
+    uint64_t added_count =
+        graph->ran_count == graph->task_count ? pwsp_graph_added_count(graph) : 0;
+    PTOWSP_ASSERT(task < graph->task_count + added_count && !pwsp_load_relaxed(&graph->is_running));
     ptowsp_status status = PTOWSP_OK;
     uint64_t cause = PTOWSP_NO_INDEX;
-    if (task >= graph->ran_count) {
+    if (task >= graph->ran_count + added_count) {
         status = PTOWSP_SKIPPED;
     } else if (graph->kinds[task] == PWSP_GRAPH_FAILED) {
         status = (ptowsp_status)(int32_t)graph->outcomes[task];
@@ -439,6 +463,7 @@ ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph) {
     memset(&stats, 0, sizeof stats);
     stats.task_count = graph->task_count;
     stats.edge_count = graph->edge_count;
+    stats.added_count = pwsp_graph_added_count(graph);
     stats.done_count = graph->done_count;
     stats.failed_count = graph->tally.failed_count;
     stats.skipped_count = graph->tally.skipped_count;
@@ -450,6 +475,8 @@ ptowsp_graph_stats ptowsp_graph_result(const ptowsp_graph *graph) {
     bytes += graph->count_capacity * sizeof *graph->counts;
     bytes += graph->edge_capacity * sizeof *graph->edges;
     bytes += graph->range_capacity * sizeof *graph->ranges;
+    bytes += graph->join_capacity * sizeof *graph->joins;
+    bytes += graph->added_capacity * sizeof *graph->added;
     bytes += graph->name_capacity * sizeof *graph->names + graph->class_capacity;
     bytes += (graph->first_capacity + graph->target_capacity + graph->outcome_capacity +
               graph->spare_capacity + graph->source_capacity) *

@@ -107,7 +107,7 @@ static bool pwsp_graph_take_block(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     }
     pwsp_mutex_lock(&graph->sleepers.mutex);
     uint32_t block = graph->block_count;
-    PTOWSP_ASSERT((uint64_t)block * PWSP_GRAPH_BLOCK <= graph->task_count);
+    PTOWSP_ASSERT((uint64_t)block * PWSP_GRAPH_BLOCK <= graph->task_count + graph->added_task_max);
     if (block > 0) {
         block--;
         for (uint32_t i = PWSP_GRAPH_BLOCK; i-- > 0;) {
@@ -196,7 +196,8 @@ PWSP_FORCE_INLINE uint32_t pwsp_graph_run_window(ptowsp_graph *graph, pwsp_graph
             next = pwsp_graph_finish(graph, lane, task, status, false);
             lane->done_count--;
         } else {
-            next = pwsp_graph_release_all(graph, lane, task, is_alone);
+            next = pwsp_graph_release_all(graph, lane, graph->first[task], graph->first[task + 1],
+                                          is_alone);
         }
         if (next == PWSP_GRAPH_NONE) {
             next = pwsp_deque_held(&lane->deque) > 0 ? pwsp_deque_pop(&lane->deque)
@@ -429,6 +430,18 @@ static uint32_t pwsp_graph_seek(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     }
 }
 
+// In graphs whose tasks add tasks no lane is alone: only the pace is adapted.
+static void pwsp_graph_look_growing(ptowsp_graph *graph, pwsp_graph_lane *lane) {
+    if (++lane->run_count < PWSP_GRAPH_WINDOW / 4 ||
+        !(pwsp_load_relaxed(&graph->flags) & PWSP_GRAPH_MAY_GROW)) {
+        return;
+    }
+    uint64_t now = pwsp_ticks();
+    pwsp_graph_set_pace(graph, lane, (now - lane->looked_at) / lane->run_count);
+    lane->looked_at = now;
+    lane->run_count = 0;
+}
+
 // Runs tasks until the lane has none.
 static void pwsp_graph_run_tasks(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
     lane->run_count = 0;
@@ -442,6 +455,7 @@ static void pwsp_graph_run_tasks(ptowsp_graph *graph, pwsp_graph_lane *lane, uin
                 pwsp_graph_offer(graph, lane);
             }
             task = pwsp_graph_step(graph, lane, task);
+            pwsp_graph_look_growing(graph, lane);
             task = task != PWSP_GRAPH_NONE ? task : pwsp_graph_own(graph, lane);
             continue;
         }

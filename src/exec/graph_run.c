@@ -7,6 +7,7 @@
 #include "graph_state.h"
 
 #include "../base/atomic.h"
+#include "../base/text.h"
 
 #include <inttypes.h>
 
@@ -15,7 +16,7 @@
 // -- spans ----------------------------------------------------------------------------------------
 
 static uint64_t pwsp_graph_span_count(const ptowsp_graph *graph) {
-    return pwsp_min_u64(graph->span_capacity, graph->task_count);
+    return pwsp_min_u64(graph->span_capacity, graph->task_count + graph->added_task_max);
 }
 
 static void pwsp_graph_begin_spans(ptowsp_graph *graph) {
@@ -24,7 +25,9 @@ static void pwsp_graph_begin_spans(ptowsp_graph *graph) {
     }
     for (uint64_t i = 0; i < pwsp_graph_span_count(graph); i++) {
         memset(&graph->spans[i], 0, sizeof graph->spans[i]);
-        graph->spans[i].kind = (uint32_t)pwsp_graph_unit_of(graph, (uint32_t)i);
+        if (i < graph->task_count) {
+            graph->spans[i].kind = (uint32_t)pwsp_graph_unit_of(graph, (uint32_t)i);
+        }
     }
     pwsp_wall_read(&graph->wall, 0);
 }
@@ -50,7 +53,9 @@ PWSP_INTERNAL void pwsp_graph_begin_run(ptowsp_graph *graph) {
     uint64_t limit = graph->time_limit_ns, now = limit ? ptowsp_clock_ns() : 0;
     graph->deadline_ns = limit > UINT64_MAX - now ? UINT64_MAX : now + limit;
     pwsp_store_relaxed(&graph->flags, (graph->spans ? PWSP_GRAPH_IS_CLOCKED : 0u) |
-                                          (limit ? PWSP_GRAPH_IS_LIMITED : 0u));
+                                          (limit ? PWSP_GRAPH_IS_LIMITED : 0u) |
+                                          (graph->joins ? PWSP_GRAPH_MAY_GROW : 0u));
+    pwsp_graph_begin_added(graph);
     pwsp_graph_begin_spans(graph);
     pwsp_store_seq_cst(&graph->is_running, 1u);
     graph->run_number++;
@@ -67,14 +72,59 @@ PWSP_INTERNAL void pwsp_graph_begin_run(ptowsp_graph *graph) {
     }
 }
 
+// A run that did not end by itself.
+static ptowsp_status pwsp_graph_fail_cut(ptowsp_graph *graph, uint32_t flags) {
+    if (flags & PWSP_GRAPH_IS_FULL) {
+        return pwsp_fail(graph->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                         "graph: its tasks add more than added_task_max, %" PRIu64
+                         ", tasks or added_edge_max, %" PRIu64 ", edges",
+                         graph->added_task_max, graph->added_edge_max);
+    }
+    bool is_late = (flags & PWSP_GRAPH_IS_LATE) != 0;
+    return pwsp_fail(graph->context, is_late ? PTOWSP_TIMED_OUT : PTOWSP_CANCELLED, PTOWSP_NO_INDEX,
+                     "graph: %s; %" PRIu64 " of %" PRIu64 " tasks done",
+                     is_late ? "its time limit is over" : "cancelled", graph->done_count,
+                     graph->ran_count + pwsp_graph_added_count(graph));
+}
+
+// Why the lowest failed task has failed: by itself, by what it asked for, or by one that it has added.
+static ptowsp_status pwsp_graph_fail_task(ptowsp_graph *graph, uint32_t task) {
+    char why[160];
+    ptowsp_text_buffer buffer = {why, sizeof why, 0};
+    ptowsp_text text = ptowsp_text_to_buffer(&buffer);
+    ptowsp_status status = (ptowsp_status)(int32_t)graph->outcomes[task];
+    const char *name = pwsp_graph_name(graph, task), *inner = NULL;
+    uint32_t culprit = task;
+    while (graph->joins && graph->joins[culprit].failed != PWSP_GRAPH_NONE) {
+        culprit = graph->joins[culprit].failed;
+        inner = pwsp_graph_name(graph, culprit);
+    }
+    const pwsp_graph_join *join = graph->joins ? &graph->joins[culprit] : NULL;
+    if (!join || !join->fault) {
+        pwsp_text_format(text, "%s", ptowsp_status_name(status));
+    } else if (join->fault_index == PWSP_GRAPH_NONE) {
+        pwsp_text_format(text, "it adds tasks, but %s", join->fault);
+    } else {
+        pwsp_text_format(text, "%s %u that it adds %s", join->is_edge ? "edge" : "task",
+                         (unsigned)join->fault_index, join->fault);
+        if (join->fault_value != UINT64_MAX) {
+            pwsp_text_format(text, ": %" PRIu64, join->fault_value);
+        }
+    }
+    return pwsp_fail(graph->context, status, task, "graph: task %u%s%s%s failed%s%s%s%s: %s",
+                     (unsigned)task, name ? " '" : "", name ? name : "", name ? "'" : "",
+                     culprit != task ? " in an added task" : "", inner ? " '" : "",
+                     inner ? inner : "", inner ? "'" : "", why);
+}
+
 PWSP_INTERNAL ptowsp_status pwsp_graph_end_run(ptowsp_graph *graph, bool is_whole) {
     ptowsp_context *context = graph->context;
-    uint32_t first_failed = graph->tally.first_failed;
     pwsp_store_seq_cst(&graph->is_running, 0u);
     pwsp_graph_end_spans(graph);
+    pwsp_graph_end_added(graph);
     uint64_t bad_count = graph->tally.failed_count + graph->tally.skipped_count;
     graph->is_marked = bad_count > 0;
-    graph->done_count = graph->ran_count - bad_count;
+    graph->done_count = graph->ran_count + pwsp_graph_added_count(graph) - bad_count;
     if (!is_whole) {
         return pwsp_fail(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
                          "threads: run_lanes did not call each of its %u lanes once",
@@ -82,20 +132,16 @@ PWSP_INTERNAL ptowsp_status pwsp_graph_end_run(ptowsp_graph *graph, bool is_whol
     }
     uint32_t flags = pwsp_load_relaxed(&graph->flags);
     if (flags & PWSP_GRAPH_IS_CUT) {
-        bool is_late = (flags & PWSP_GRAPH_IS_LATE) != 0;
-        return pwsp_fail(context, is_late ? PTOWSP_TIMED_OUT : PTOWSP_CANCELLED, PTOWSP_NO_INDEX,
-                         "graph: %s; %" PRIu64 " of %" PRIu64 " tasks done",
-                         is_late ? "its time limit is over" : "cancelled", graph->done_count,
-                         graph->ran_count);
+        return pwsp_graph_fail_cut(graph, flags);
     }
-    if (first_failed != PWSP_GRAPH_NONE) {
-        const char *name = pwsp_graph_name(graph, first_failed);
-        ptowsp_status status = (ptowsp_status)(int32_t)graph->outcomes[first_failed];
-        return pwsp_fail(context, status, first_failed, "graph: task %u%s%s%s failed: %s",
-                         (unsigned)first_failed, name ? " '" : "", name ? name : "",
-                         name ? "'" : "", ptowsp_status_name(status));
+    if (graph->stray_task != PWSP_GRAPH_NONE) {
+        return pwsp_fail(context, PTOWSP_INVALID_PARAMS, graph->stray_task,
+                         "graph: tasks were added to task %u, whose function was not running",
+                         (unsigned)graph->stray_task);
     }
-    return PTOWSP_OK;
+    return graph->tally.first_failed == PWSP_GRAPH_NONE
+               ? PTOWSP_OK
+               : pwsp_graph_fail_task(graph, graph->tally.first_failed);
 }
 
 static void pwsp_graph_lane_reset(ptowsp_graph *graph, uint32_t index) {

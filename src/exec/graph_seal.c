@@ -48,17 +48,25 @@ static void pwsp_seal_trim(ptowsp_graph *graph, void **array, uint64_t *capacity
     call(graph, (void **)(void *)&graph->array, &graph->capacity, needed, sizeof *graph->array)
 
 static bool pwsp_seal_allocate(ptowsp_graph *graph) {
-    uint64_t tasks = graph->task_count, edges = graph->edge_count;
-    PWSP_SEAL_ARRAY(pwsp_seal_trim, nodes, node_capacity, tasks);
-    PWSP_SEAL_ARRAY(pwsp_seal_trim, counts, count_capacity, tasks);
-    PWSP_SEAL_ARRAY(pwsp_seal_trim, edges, edge_capacity, edges);
+    uint64_t tasks = graph->task_count + graph->added_task_max, edges = graph->edge_count;
     // Spare room is used in whole blocks.
     uint64_t spare = (tasks / PWSP_GRAPH_BLOCK + 1) * PWSP_GRAPH_BLOCK;
-    return PWSP_SEAL_ARRAY(pwsp_seal_reserve, first, first_capacity, tasks + 1) &&
-           PWSP_SEAL_ARRAY(pwsp_seal_reserve, targets, target_capacity, edges) &&
-           PWSP_SEAL_ARRAY(pwsp_seal_reserve, kinds, kind_capacity, tasks) &&
-           PWSP_SEAL_ARRAY(pwsp_seal_reserve, outcomes, outcome_capacity, tasks) &&
-           PWSP_SEAL_ARRAY(pwsp_seal_reserve, spare, spare_capacity, spare);
+    bool is_whole =
+        PWSP_SEAL_ARRAY(pwsp_seal_reserve, nodes, node_capacity, tasks) &&
+        PWSP_SEAL_ARRAY(pwsp_seal_reserve, counts, count_capacity, tasks) &&
+        PWSP_SEAL_ARRAY(pwsp_seal_reserve, first, first_capacity, graph->task_count + 1) &&
+        PWSP_SEAL_ARRAY(pwsp_seal_reserve, targets, target_capacity,
+                        edges + graph->added_edge_max) &&
+        PWSP_SEAL_ARRAY(pwsp_seal_reserve, kinds, kind_capacity, tasks) &&
+        PWSP_SEAL_ARRAY(pwsp_seal_reserve, outcomes, outcome_capacity, tasks) &&
+        PWSP_SEAL_ARRAY(pwsp_seal_reserve, spare, spare_capacity, spare) &&
+        pwsp_graph_reserve_added(graph);
+    if (is_whole) {
+        PWSP_SEAL_ARRAY(pwsp_seal_trim, nodes, node_capacity, tasks);
+        PWSP_SEAL_ARRAY(pwsp_seal_trim, counts, count_capacity, tasks);
+        PWSP_SEAL_ARRAY(pwsp_seal_trim, edges, edge_capacity, edges);
+    }
+    return is_whole;
 }
 
 // Fan-ins and the rows of edges; returns the number of sources.
@@ -183,6 +191,14 @@ static ptowsp_status pwsp_seal_find_cycle(ptowsp_graph *graph) {
 PWSP_INTERNAL ptowsp_status pwsp_graph_seal(ptowsp_graph *graph) {
     ptowsp_context *context = graph->context;
     uint64_t source_count = 0;
+    if (graph->task_count + graph->added_task_max > PWSP_GRAPH_NONE ||
+        graph->edge_count + graph->added_edge_max > PWSP_GRAPH_NONE) {
+        bool is_tasks = graph->task_count + graph->added_task_max > PWSP_GRAPH_NONE;
+        return pwsp_fail(context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                         "graph: more than %u %s with %s", (unsigned)PWSP_GRAPH_NONE,
+                         is_tasks ? "tasks" : "edges",
+                         is_tasks ? "added_task_max" : "added_edge_max");
+    }
     bool is_allocated = pwsp_seal_allocate(graph);
     if (is_allocated) {
         source_count = pwsp_seal_rows(graph);

@@ -22,6 +22,9 @@ PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void **array, uint64_t *
 }
 
 PWSP_INTERNAL const char *pwsp_graph_name(const ptowsp_graph *graph, uint64_t task) {
+    if (task >= graph->task_count && task - graph->task_count < pwsp_graph_added_count(graph)) {
+        return graph->added[task - graph->task_count].name;
+    }
     return task < graph->name_count ? graph->names[task] : NULL;
 }
 

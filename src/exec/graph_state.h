@@ -12,6 +12,9 @@
 // By edge: the pair as it was added, 8 bytes, and the target, 4. Few tasks have more properties (a
 // range, a name, a class of priority and unit). These live in separate arrays, which only graphs
 // with such tasks have.
+//
+// A graph whose tasks may add tasks (graph_added.c) has room for them behind its own: the arrays by
+// task are as long as task_count + added_task_max, and `targets` as edge_count + added_edge_max.
 
 #ifndef PWSP_GRAPH_STATE_H
 #define PWSP_GRAPH_STATE_H
@@ -68,6 +71,29 @@ typedef struct pwsp_graph_range {
     uint32_t is_cut;                // atomic: some items were left out, as the run was cancelled
 } pwsp_graph_range;
 
+// What a task adds while its function runs, and what is left to do of that. See graph_added.c.
+typedef struct pwsp_graph_join {
+    const char *fault;  // of its first call that was refused, or NULL
+    uint64_t fault_value;
+    uint32_t fault_index;  // of the task or edge in that call, or PWSP_GRAPH_NONE
+    bool is_edge;
+    uint32_t first, last;  // the first tasks of its first and its last part, or PWSP_GRAPH_NONE
+    uint32_t count;        // tasks that it has added
+    uint32_t pending;      // atomic: those that are not over
+    uint32_t failed;       // atomic: the lowest of them that has failed, or PWSP_GRAPH_NONE
+    uint32_t is_cut;       // atomic: some were left out, as the run was cancelled
+    uint32_t is_open;      // atomic: its function is running
+} pwsp_graph_join;
+
+// An added task. The first one of a part has the part's numbers.
+typedef struct pwsp_graph_added {
+    const char *name;     // the caller's
+    uint32_t parent;      // the task that has added it
+    uint32_t begin, end;  // its edges in `targets`
+    uint32_t part_count;  // tasks of the part
+    uint32_t next;        // the first task of its parent's next part, or PWSP_GRAPH_NONE
+} pwsp_graph_added;
+
 // The counts of a lane in a run.
 typedef struct pwsp_graph_tally {
     uint64_t failed_count, skipped_count;
@@ -93,6 +119,8 @@ enum { PWSP_GRAPH_LONG = 0, PWSP_GRAPH_MEDIUM, PWSP_GRAPH_SHORT };
 #define PWSP_GRAPH_IS_CLOCKED 4u   // spans are written
 #define PWSP_GRAPH_IS_LIMITED 8u   // it has a time limit
 #define PWSP_GRAPH_IS_LATE    16u  // it is cut because that is over
+#define PWSP_GRAPH_MAY_GROW   32u  // its tasks may add tasks
+#define PWSP_GRAPH_IS_FULL    64u  // it is cut because they have added too many
 
 typedef struct pwsp_graph_lane {
     uint32_t index;
@@ -136,6 +164,14 @@ struct ptowsp_graph {
     uint8_t *classes;  // by task, as far as class_count, 0 beyond: unit * LEVELS + priority
     uint64_t class_count, class_capacity;
     pwsp_arena arena;  // names and kernels
+
+    // Of graphs whose tasks may add tasks: by task, and by added task.
+    uint64_t added_task_max, added_edge_max;
+    pwsp_graph_join *joins;
+    pwsp_graph_added *added;
+    uint64_t join_capacity, added_capacity;
+    uint32_t unit_lacks;  // of the device that it runs on: a bit for each unit without cores
+    uint32_t stray_task;  // the lowest task that was added to while not running; under the lock
 
     uint32_t *first, *targets, *outcomes, *spare, *sources;
     uint8_t *kinds;
@@ -186,6 +222,7 @@ struct ptowsp_graph {
     uint32_t starts_alone;  // atomic: the first lane is to be the keeper
     PWSP_ALIGNAS(8) uint64_t share_ticks;  // atomic: how long the keeper is to be alone
     PWSP_ALIGNAS(8) uint64_t remaining;    // atomic: tasks that no lane has reported as done
+    PWSP_ALIGNAS(8) uint64_t grown;        // atomic: tasks added in this run << 32 | their edges
     char padding_after[PWSP_FALSE_SHARING];
 };
 
@@ -217,6 +254,10 @@ PWSP_INTERNAL bool pwsp_graph_grow(ptowsp_graph *graph, void **array, uint64_t *
 
 // The name of a task, or NULL.
 PWSP_INTERNAL const char *pwsp_graph_name(const ptowsp_graph *graph, uint64_t task);
+
+// The fault of a task, or NULL; and the wrong value, where there is one, else UINT64_MAX.
+PWSP_INTERNAL const char *pwsp_graph_task_fault(const ptowsp_graph_task_desc *task,
+                                                uint64_t *out_value);
 
 // Adds a kernel of a checked task; NULL when memory is out.
 PWSP_INTERNAL pwsp_graph_kernel *pwsp_graph_add_kernel(ptowsp_graph *graph,
@@ -283,6 +324,47 @@ PWSP_INTERNAL bool pwsp_graph_has_queued(const ptowsp_graph *graph);
 PWSP_INTERNAL uint32_t pwsp_graph_unit_of_lane(const ptowsp_graph *graph,
                                                const pwsp_graph_lane *lane);
 
+// -- tasks that were added ------------------------------------------------------------------------
+
+// Tasks of the current or last run that were added.
+PWSP_INLINE uint64_t pwsp_graph_added_count(const ptowsp_graph *graph) {
+    return pwsp_load_relaxed(&graph->grown) >> 32;
+}
+
+// The edges of a task, in `targets`: from *out_begin to the result.
+PWSP_INLINE uint32_t pwsp_graph_row(const ptowsp_graph *graph, uint32_t task, uint32_t *out_begin) {
+    if (PWSP_LIKELY(task < graph->task_count)) {
+        *out_begin = graph->first[task];
+        return graph->first[task + 1];
+    }
+    const pwsp_graph_added *added = &graph->added[task - graph->task_count];
+    *out_begin = added->begin;
+    return added->end;
+}
+
+// Makes room for them, when sealing. Before a run: none have been added; and after it.
+PWSP_INTERNAL bool pwsp_graph_reserve_added(ptowsp_graph *graph);
+PWSP_INTERNAL void pwsp_graph_begin_added(ptowsp_graph *graph);
+PWSP_INTERNAL void pwsp_graph_end_added(ptowsp_graph *graph);
+
+// A task's function begins, and has returned *status. If that is good, and it has added tasks, these
+// count as remaining, and the result is the first task of the first part; the task is over when
+// these are. Else the result is PWSP_GRAPH_NONE, *status is the task's, and the *out_dropped tasks
+// that it has added are marked as skipped.
+PWSP_INTERNAL void pwsp_graph_open(ptowsp_graph *graph, uint32_t task);
+PWSP_INTERNAL uint32_t pwsp_graph_close(ptowsp_graph *graph, pwsp_graph_tally *tally, uint32_t task,
+                                        ptowsp_status *status, uint64_t *out_dropped);
+
+// The next task after an added one that has no task of its parent before it, or PWSP_GRAPH_NONE;
+// `at` is PWSP_GRAPH_NONE at first, with the result of pwsp_graph_close as part.
+PWSP_INTERNAL uint32_t pwsp_graph_next_source(const ptowsp_graph *graph, uint32_t *part,
+                                              uint32_t at);
+
+// An added task is over, as *task, with *status or skipped. If its parent is over as well, *task,
+// *status and *is_skipped become those of the parent.
+PWSP_INTERNAL bool pwsp_graph_leave(ptowsp_graph *graph, uint32_t *task, ptowsp_status *status,
+                                    bool *is_skipped);
+
 // -- shared by both ways to run -------------------------------------------------------------------
 
 // Records how a task ended, and tells its successors if they must not run.
@@ -343,13 +425,14 @@ PWSP_FORCE_INLINE bool pwsp_graph_release(pwsp_graph_count *count, bool is_alone
     return true;
 }
 
-// Releases all successors of a task: returns the first that became ready, pushes the others.
+// Releases all successors of a task, targets [begin, end): returns the first that became ready,
+// pushes the others.
 PWSP_FORCE_INLINE uint32_t pwsp_graph_release_all(ptowsp_graph *graph, pwsp_graph_lane *lane,
-                                                  uint32_t task, bool is_alone) {
+                                                  uint32_t begin, uint32_t end, bool is_alone) {
     uint32_t next = PWSP_GRAPH_NONE;
     const uint32_t *targets = graph->targets;
     pwsp_graph_count *counts = graph->counts;
-    for (uint32_t i = graph->first[task], end = graph->first[task + 1]; i < end; i++) {
+    for (uint32_t i = begin; i < end; i++) {
         uint32_t target = targets[i];
         if (pwsp_graph_release(&counts[target], is_alone)) {
             if (next == PWSP_GRAPH_NONE) {

@@ -15,7 +15,8 @@
 
 // Records for all successors of a task that they must not run, and which task to blame.
 static void pwsp_graph_blame(ptowsp_graph *graph, uint32_t task, uint32_t cause) {
-    for (uint32_t i = graph->first[task]; i < graph->first[task + 1]; i++) {
+    uint32_t i, end = pwsp_graph_row(graph, task, &i);
+    for (; i < end; i++) {
         uint32_t target = graph->targets[i];
         pwsp_store_relaxed(&graph->kinds[target], (uint8_t)PWSP_GRAPH_SKIPPED);
         uint32_t known = pwsp_load_relaxed(&graph->outcomes[target]);
@@ -43,12 +44,22 @@ PWSP_INTERNAL void pwsp_graph_mark(ptowsp_graph *graph, pwsp_graph_tally *tally,
 
 PWSP_INTERNAL uint32_t pwsp_graph_finish(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task,
                                          ptowsp_status status, bool is_skipped) {
-    if (PWSP_UNLIKELY(is_skipped || status < 0)) {
-        pwsp_graph_mark(graph, &lane->tally, task, status, is_skipped);
-    }
-    lane->done_count++;
-    return lane->is_alone ? pwsp_graph_release_all(graph, lane, task, true)
-                          : pwsp_graph_release_all(graph, lane, task, false);
+    uint32_t next = PWSP_GRAPH_NONE;
+    do {  // for the task, and for those that only waited for what they have added
+        if (PWSP_UNLIKELY(is_skipped || status < 0)) {
+            pwsp_graph_mark(graph, &lane->tally, task, status, is_skipped);
+        }
+        lane->done_count++;
+        uint32_t begin, end = pwsp_graph_row(graph, task, &begin);
+        uint32_t ready = lane->is_alone ? pwsp_graph_release_all(graph, lane, begin, end, true)
+                                        : pwsp_graph_release_all(graph, lane, begin, end, false);
+        if (next == PWSP_GRAPH_NONE) {
+            next = ready;
+        } else if (ready != PWSP_GRAPH_NONE) {
+            pwsp_graph_push(graph, lane, ready);
+        }
+    } while (task >= graph->task_count && pwsp_graph_leave(graph, &task, &status, &is_skipped));
+    return next;
 }
 
 // -- ranges ---------------------------------------------------------------------------------------
@@ -168,6 +179,26 @@ PWSP_INTERNAL bool pwsp_graph_help(ptowsp_graph *graph, pwsp_graph_lane *lane, u
 
 // -- tasks ----------------------------------------------------------------------------------------
 
+// The function of a task has returned. If it has added tasks, these go to the lane, as from
+// pwsp_graph_step; else the task is done.
+static uint32_t pwsp_graph_end(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task,
+                               ptowsp_status status) {
+    uint64_t dropped = 0;
+    uint32_t part = graph->joins ? pwsp_graph_close(graph, &lane->tally, task, &status, &dropped)
+                                 : PWSP_GRAPH_NONE;
+    lane->done_count += dropped;
+    if (part == PWSP_GRAPH_NONE) {
+        return pwsp_graph_finish(graph, lane, task, status, false);
+    }
+    // One that has been pushed may be over before the next one is: their parent may not, as the
+    // first is kept here.
+    uint32_t first = pwsp_graph_next_source(graph, &part, PWSP_GRAPH_NONE), next = first;
+    while ((next = pwsp_graph_next_source(graph, &part, next)) != PWSP_GRAPH_NONE) {
+        pwsp_graph_push(graph, lane, next);
+    }
+    return first;
+}
+
 PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
     if (pwsp_graph_is_cut(graph) || pwsp_load_relaxed(&graph->kinds[task]) == PWSP_GRAPH_SKIPPED) {
         return pwsp_graph_finish(graph, lane, task, PTOWSP_OK, true);
@@ -181,9 +212,12 @@ PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lan
     if (!node->fn) {
         return pwsp_graph_range_open(graph, lane, (uint32_t)(uintptr_t)node->user);
     }
+    if (graph->joins) {
+        pwsp_graph_open(graph, task);
+    }
     ptowsp_status status = node->fn(node->user, task, lane->index);
     if (span) {
         span->end = pwsp_ticks();
     }
-    return pwsp_graph_finish(graph, lane, task, status, false);
+    return pwsp_graph_end(graph, lane, task, status);
 }

@@ -1,0 +1,46 @@
+// Takes a decode step with transient tensors and chosen kernels (common/llama_step.h) to an NPU: writes the source tree,
+// builds it for this machine, and compares outputs and cycles with those of the library, in both cost
+// models, for three batches. `emit_llama_decode --help` lists the options.
+
+#include "ptowsp.h"
+
+#include "common/command.h"
+#include "common/emit.h"
+#include "common/llama_step.h"
+
+#include <stdio.h>
+
+enum { LANES = 8 };
+
+int main(int argc, char **argv) {
+    static const int64_t batches[] = {LLAMA_STEP_BATCH_MAX, LLAMA_STEP_SMALL, 1};
+    emit e;
+    setup s;
+    static llama_step d;
+    emit_parse(&e, "llama_decode", argc, argv);
+    setup_create_serial(&s);
+    llama_step_make(&d, &s, true);
+
+    const ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_WORK_STEALING,
+                                      .lane_count = LANES};
+    const ptowsp_program_desc desc = {.schedule = &schedule};
+    ptowsp_program *program;
+    ptowsp_run *run;
+    command_check(s.context, ptowsp_program_create(s.context, s.module, &desc, &program));
+    command_check(s.context, ptowsp_run_create(s.context, program, &run));
+
+    printf("a decode step, on %d lanes\n", LANES);
+    emit_build(&e, s.context, program);
+    for (int i = 0; i < 3; i++) {
+        char title[64];
+        llama_step_fill(&d, batches[i]);
+        setup_bind(&s, run);
+        snprintf(title, sizeof title, "batch of %lld", (long long)batches[i]);
+        emit_compare_setup(&e, title, &s, run);
+    }
+    bool is_good = emit_end(&e, program);
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    setup_destroy(&s);
+    return is_good ? 0 : 1;
+}

@@ -1,0 +1,84 @@
+// What tests of tasks that add tasks share: graphs of all kinds of lanes and on a device, and a task that
+// adds thousands.
+
+#ifndef GRAPH_ADDED_H
+#define GRAPH_ADDED_H
+
+#include "device_fixture.h"
+
+static inline ptowsp_graph *growing(ptowsp_context *context, uint64_t task_max, uint64_t edge_max) {
+    ptowsp_graph_desc desc = {.added_task_max = task_max, .added_edge_max = edge_max};
+    ptowsp_graph *graph;
+    assert_int_equal(ptowsp_graph_create(context, &desc, &graph), PTOWSP_OK);
+    return graph;
+}
+
+static inline uint64_t add(ptowsp_graph *graph, ptowsp_graph_fn fn, void *user, const char *name) {
+    ptowsp_graph_task_desc desc = {.fn = fn, .user = user, .name = name};
+    uint64_t task;
+    assert_int_equal(ptowsp_graph_task_make(graph, &desc, &task), PTOWSP_OK);
+    return task;
+}
+
+// Contexts of all kinds, with the last one for the device.
+static inline ptowsp_context *any_context(size_t kind) {
+    return kind < lanes_kind_count ? lanes_context(kind) : plain_context();
+}
+
+#ifdef PTOWSP_NO_THREADS
+#define ANY_KIND_COUNT lanes_kind_count
+#else
+#define ANY_KIND_COUNT (lanes_kind_count + 1)
+#endif
+
+// Runs the graph: the last kind is a device of 2 AICPU threads, 3 vector cores and a cube core.
+static inline ptowsp_status run_any(size_t kind, ptowsp_context *context, ptowsp_graph *graph) {
+    if (kind < lanes_kind_count) {
+        return ptowsp_graph_run(graph);
+    }
+    ptowsp_device *device = device_of(context, 2, 3, 1);
+    ptowsp_status status = ptowsp_device_run_graph(device, graph);
+    ptowsp_device_close(device);
+    return status;
+}
+
+// -- wide -----------------------------------------------------------------------------------------
+
+typedef struct wide {
+    ptowsp_graph *graph;
+    uint32_t ran;        // atomic
+    uint64_t fails;      // of these, those whose number in the part is a multiple of it fail
+    uint64_t cancel_at;  // cancels when so many have run; 0: never
+    uint64_t first;      // of the added tasks
+    ptowsp_unit unit;
+    uint32_t priority_max;
+} wide;
+
+static inline ptowsp_status wide_child(void *user, uint64_t task, uint32_t lane) {
+    wide *w = (wide *)user;
+    (void)lane;
+    uint64_t number = task - w->first;
+    if (__atomic_add_fetch(&w->ran, 1, __ATOMIC_RELAXED) == w->cancel_at) {
+        ptowsp_graph_cancel(w->graph);
+    }
+    return w->fails && number && number % w->fails == 0 ? (ptowsp_status)(-100 - (int)number)
+                                                        : PTOWSP_OK;
+}
+
+enum { WIDE = 5000 };
+
+static inline ptowsp_status wide_parent(void *user, uint64_t task, uint32_t lane) {
+    wide *w = (wide *)user;
+    (void)lane;
+    ptowsp_graph_task_desc *tasks = (ptowsp_graph_task_desc *)calloc(WIDE, sizeof *tasks);
+    for (uint32_t i = 0; i < WIDE; i++) {
+        tasks[i] = (ptowsp_graph_task_desc){.fn = wide_child, .user = w, .unit = w->unit};
+        tasks[i].priority = w->priority_max ? i % (w->priority_max + 1) : 0;
+    }
+    const ptowsp_graph_part part = {tasks, WIDE, NULL, 0};
+    ptowsp_status status = ptowsp_graph_add(w->graph, task, &part, &w->first);
+    free(tasks);
+    return status;
+}
+
+#endif

@@ -1,0 +1,349 @@
+// Tasks that tasks add while a graph runs: runs that are cancelled or late, failures, bad parts, bounds.
+
+#include "graph_added.h"
+
+// -- cancelled, late and failed ------------------------------------------------------------------
+
+static void graph_added_faults__cancelled_and_late_runs_leave_the_rest_out_and_can_be_repeated(
+    void **state) {
+    (void)state;
+    for (size_t kind = 0; kind < ANY_KIND_COUNT; kind++) {
+        ptowsp_context *context = any_context(kind);
+        wide w = {.graph = growing(context, WIDE, 0)};
+        uint64_t parent = add(w.graph, wide_parent, &w, NULL);
+        uint64_t after = add(w.graph, wide_child, &w, NULL);
+        assert_int_equal(ptowsp_graph_edge_make(w.graph, parent, after), PTOWSP_OK);
+        for (int run = 0; run < 2; run++) {
+            w.ran = 0;
+            w.cancel_at = 10;
+            assert_int_equal(run_any(kind, context, w.graph), PTOWSP_CANCELLED);
+            assert_true(w.ran >= 10 && w.ran < 10 + 8);
+            uint64_t cause = 7;
+            assert_int_equal(ptowsp_graph_task_status(w.graph, parent, &cause), PTOWSP_SKIPPED);
+            assert_true(cause == PTOWSP_NO_INDEX);
+            assert_int_equal(ptowsp_graph_task_status(w.graph, after, NULL), PTOWSP_SKIPPED);
+            assert_int_equal(ptowsp_graph_result(w.graph).done_count, w.ran);
+            w.ran = 0;
+            w.cancel_at = 0;
+            assert_int_equal(run_any(kind, context, w.graph), PTOWSP_OK);
+            assert_int_equal(w.ran, WIDE + 1);
+        }
+        assert_int_equal(ptowsp_graph_limit(w.graph, 1), PTOWSP_OK);
+        assert_int_equal(run_any(kind, context, w.graph), PTOWSP_TIMED_OUT);
+        assert_int_equal(ptowsp_graph_limit(w.graph, 0), PTOWSP_OK);
+        assert_int_equal(run_any(kind, context, w.graph), PTOWSP_OK);
+        ptowsp_graph_destroy(w.graph);
+        ptowsp_context_destroy(context);
+    }
+}
+
+// Children 7, 14, ... fail, with -100 - number: their parent is -107, whatever runs first.
+static void graph_added_faults__a_parent_fails_as_the_first_of_its_added_tasks_that_fail(
+    void **state) {
+    (void)state;
+    for (size_t kind = 0; kind < ANY_KIND_COUNT; kind++) {
+        ptowsp_context *context = any_context(kind);
+        wide w = {.graph = growing(context, WIDE, 0), .fails = 7};
+        uint64_t parent = add(w.graph, wide_parent, &w, "wide");
+        uint64_t after = add(w.graph, wide_child, &w, NULL), cause;
+        uint64_t alone = add(w.graph, NULL, NULL, NULL);
+        assert_int_equal(ptowsp_graph_edge_make(w.graph, parent, after), PTOWSP_OK);
+        for (int run = 0; run < 5; run++) {
+            w.ran = 0;
+            assert_int_equal(run_any(kind, context, w.graph), -107);
+            test_error_is(context, (ptowsp_status)-107, parent,
+                          "graph: task 0 'wide' failed in an added task: UNKNOWN");
+            assert_int_equal(w.ran, WIDE);
+            assert_int_equal(ptowsp_graph_task_status(w.graph, parent, &cause), -107);
+            assert_int_equal(cause, parent);
+            assert_int_equal(ptowsp_graph_task_status(w.graph, after, &cause), PTOWSP_SKIPPED);
+            assert_int_equal(cause, parent);
+            assert_int_equal(ptowsp_graph_task_status(w.graph, alone, NULL), PTOWSP_OK);
+            assert_int_equal(ptowsp_graph_task_status(w.graph, w.first + 14, &cause), -114);
+            assert_int_equal(cause, w.first + 14);
+            ptowsp_graph_stats stats = ptowsp_graph_result(w.graph);
+            assert_int_equal(stats.failed_count, (WIDE - 1) / 7 + 1);
+            assert_int_equal(stats.skipped_count, 1);
+            assert_int_equal(stats.done_count, WIDE + 3 - stats.failed_count - 1);
+        }
+        ptowsp_graph_destroy(w.graph);
+        ptowsp_context_destroy(context);
+    }
+}
+
+// -- failures, nested -----------------------------------------------------------------------------
+
+// root adds a -> b and c; a adds d, which fails.
+typedef struct nest {
+    ptowsp_graph *graph;
+    uint64_t first, d;
+    bool parent_fails;
+    uint32_t ran_b, ran_c;
+} nest;
+
+static ptowsp_status nest_fail(void *user, uint64_t task, uint32_t lane) {
+    (void)user, (void)task, (void)lane;
+    return PTOWSP_UNSUPPORTED;
+}
+
+static ptowsp_status nest_b(void *user, uint64_t task, uint32_t lane) {
+    (void)task, (void)lane;
+    ((nest *)user)->ran_b++;
+    return PTOWSP_OK;
+}
+
+static ptowsp_status nest_c(void *user, uint64_t task, uint32_t lane) {
+    (void)task, (void)lane;
+    ((nest *)user)->ran_c++;
+    return PTOWSP_OK;
+}
+
+static ptowsp_status nest_a(void *user, uint64_t task, uint32_t lane) {
+    nest *n = (nest *)user;
+    (void)lane;
+    const ptowsp_graph_task_desc d = {.fn = nest_fail, .name = "deep"};
+    const ptowsp_graph_part part = {&d, 1, NULL, 0};
+    return ptowsp_graph_add(n->graph, task, &part, &n->d);
+}
+
+static ptowsp_status nest_root(void *user, uint64_t task, uint32_t lane) {
+    static const uint32_t edges[][2] = {{0, 1}};
+    nest *n = (nest *)user;
+    (void)lane;
+    const ptowsp_graph_task_desc tasks[] = {
+        {.fn = nest_a, .user = n}, {.fn = nest_b, .user = n}, {.fn = nest_c, .user = n}};
+    const ptowsp_graph_part part = {tasks, 3, edges, 1};
+    ptowsp_status status = ptowsp_graph_add(n->graph, task, &part, &n->first);
+    return n->parent_fails ? PTOWSP_STUCK : status;
+}
+
+static void graph_added_faults__failures_go_up_to_the_graphs_own_tasks(void **state) {
+    (void)state;
+    for (size_t kind = 0; kind < ANY_KIND_COUNT; kind++) {
+        ptowsp_context *context = any_context(kind);
+        nest n = {.graph = growing(context, 4, 1)};
+        uint64_t cause;
+        add(n.graph, nest_root, &n, "root");
+        for (int run = 0; run < 4; run++) {
+            n.parent_fails = run % 2 == 1;
+            n.ran_b = n.ran_c = 0;
+            ptowsp_status status = run_any(kind, context, n.graph);
+            ptowsp_graph_stats stats = ptowsp_graph_result(n.graph);
+            if (n.parent_fails) {  // nothing that it has added runs
+                assert_int_equal(status, PTOWSP_STUCK);
+                test_error_is(context, PTOWSP_STUCK, 0, "graph: task 0 'root' failed: STUCK");
+                assert_true(n.ran_b == 0 && n.ran_c == 0);
+                assert_int_equal(ptowsp_graph_task_status(n.graph, n.first + 2, &cause),
+                                 PTOWSP_SKIPPED);
+                assert_int_equal(cause, 0);
+                assert_true(stats.failed_count == 1 && stats.skipped_count == 3);
+                assert_true(stats.done_count == 0 && stats.added_count == 3);
+                continue;
+            }
+            assert_int_equal(status, PTOWSP_UNSUPPORTED);
+            test_error_is(context, PTOWSP_UNSUPPORTED, 0,
+                          "graph: task 0 'root' failed in an added task 'deep': UNSUPPORTED");
+            assert_true(n.ran_b == 0 && n.ran_c == 1);
+            assert_int_equal(ptowsp_graph_task_status(n.graph, n.first, &cause),
+                             PTOWSP_UNSUPPORTED);
+            assert_int_equal(ptowsp_graph_task_status(n.graph, n.first + 1, &cause),
+                             PTOWSP_SKIPPED);
+            assert_int_equal(cause, n.first);
+            assert_int_equal(ptowsp_graph_task_status(n.graph, n.first + 2, &cause), PTOWSP_OK);
+            assert_int_equal(ptowsp_graph_task_status(n.graph, n.d, &cause), PTOWSP_UNSUPPORTED);
+            assert_int_equal(stats.failed_count, 3);
+            assert_int_equal(stats.skipped_count, 1);
+            assert_int_equal(stats.done_count, 1);
+        }
+        ptowsp_graph_destroy(n.graph);
+        ptowsp_context_destroy(context);
+    }
+}
+
+// -- bad parts ------------------------------------------------------------------------------------
+
+static ptowsp_status succeed(void *user, uint64_t task, uint32_t lane) {
+    (void)user, (void)task, (void)lane;
+    return PTOWSP_OK;
+}
+
+static ptowsp_status succeed_range(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
+    (void)user, (void)begin, (void)end, (void)lane;
+    return PTOWSP_OK;
+}
+
+typedef struct bad {
+    ptowsp_graph *graph;
+    const ptowsp_graph_part *part;
+    bool is_deep;  // an added task adds it
+    uint64_t of;   // the task that it is added to, or PTOWSP_NO_INDEX: itself
+} bad;
+
+// It does not look at the status: the task fails all the same.
+static ptowsp_status add_bad(void *user, uint64_t task, uint32_t lane) {
+    bad *b = (bad *)user;
+    (void)lane;
+    if (b->is_deep && task == 0) {
+        const ptowsp_graph_task_desc desc = {.fn = add_bad, .user = b, .name = "inner"};
+        const ptowsp_graph_part part = {&desc, 1, NULL, 0};
+        return ptowsp_graph_add(b->graph, task, &part, NULL);
+    }
+    uint64_t first = 7, of = b->of == PTOWSP_NO_INDEX ? task : b->of;
+    assert_int_equal(ptowsp_graph_add(b->graph, of, b->part, &first), PTOWSP_INVALID_PARAMS);
+    assert_true(first == PTOWSP_NO_INDEX);
+    // Nor is what follows looked at.
+    const ptowsp_graph_task_desc good = {.fn = nest_fail};
+    const ptowsp_graph_part part = {&good, 1, NULL, 0};
+    assert_int_equal(ptowsp_graph_add(b->graph, of, &part, NULL), PTOWSP_INVALID_PARAMS);
+    return PTOWSP_OK;
+}
+
+static void graph_added_faults__bad_parts(void **state) {
+    (void)state;
+    static const ptowsp_graph_call call = {0};
+    const ptowsp_graph_task_desc tasks[] = {{.fn = succeed, .range = succeed_range},
+                                            {.fn = succeed, .item_count = 1},
+                                            {.name = "a\"b"},
+                                            {.priority = 4},
+                                            {.unit = PTOWSP_UNIT_COUNT},
+                                            {.range = succeed_range, .item_count = 3},
+                                            {.kernel = &call},
+                                            {.priority = 1, .fn = succeed}};
+    static const uint32_t up[][2] = {{0, 1}, {1, 0}}, self[][2] = {{1, 1}}, out[][2] = {{0, 2}};
+    const ptowsp_graph_task_desc good[2] = {{.fn = succeed}, {.fn = succeed}};
+    const struct {
+        ptowsp_graph_part part;
+        const char *text;
+    } rows[] = {
+        {{&tasks[0], 1, NULL, 0}, "task 0 that it adds has both fn and range"},
+        {{&tasks[1], 1, NULL, 0}, "task 0 that it adds has items but no range"},
+        {{&tasks[2], 1, NULL, 0}, "task 0 that it adds has a bad name"},
+        {{&tasks[3], 1, NULL, 0},
+         "task 0 that it adds has a priority above PTOWSP_GRAPH_PRIORITY_MAX, 3: 4"},
+        {{&tasks[4], 1, NULL, 0}, "task 0 that it adds has an unknown unit: 3"},
+        {{&tasks[5], 1, NULL, 0}, "task 0 that it adds is a range"},
+        {{&tasks[6], 1, NULL, 0}, "task 0 that it adds has a kernel without fn"},
+        {{&tasks[7], 1, NULL, 0},
+         "task 0 that it adds has a priority, but none of the graph's own tasks has one"},
+        {{good, 2, up, 2}, "edge 1 that it adds leads to no later task of its part, but to: 0"},
+        {{good, 2, self, 1}, "edge 0 that it adds leads to no later task of its part, but to: 1"},
+        {{good, 2, out, 1}, "edge 0 that it adds leads to no later task of its part, but to: 2"},
+        {{NULL, 2, NULL, 0}, "it adds tasks, but tasks is NULL, with a count"},
+        {{good, 2, NULL, 1}, "it adds tasks, but edges is NULL, with a count"},
+        {{NULL, 0, NULL, 0}, "it adds tasks, but part is NULL"},
+    };
+    enum { ROWS = sizeof rows / sizeof rows[0] };
+    for (size_t i = 0; i < 2 * ROWS * ANY_KIND_COUNT; i++) {
+        size_t kind = i / (2 * ROWS), row = i / 2 % ROWS;
+        ptowsp_context *context = any_context(kind);
+        bad b = {.graph = growing(context, 8, 8), .is_deep = i % 2, .of = PTOWSP_NO_INDEX};
+        b.part = row == ROWS - 1 ? NULL : &rows[row].part;
+        add(b.graph, add_bad, &b, i % 2 ? NULL : "outer");
+        char text[200];
+        snprintf(text, sizeof text, "graph: task 0%s failed%s: %s", i % 2 ? "" : " 'outer'",
+                 i % 2 ? " in an added task 'inner'" : "", rows[row].text);
+        assert_int_equal(run_any(kind, context, b.graph), PTOWSP_INVALID_PARAMS);
+        test_error_is(context, PTOWSP_INVALID_PARAMS, 0, text);
+        assert_int_equal(ptowsp_graph_result(b.graph).added_count, i % 2);
+        ptowsp_graph_destroy(b.graph);
+        ptowsp_context_destroy(context);
+    }
+}
+
+static void graph_added_faults__tasks_that_do_not_run_cannot_add(void **state) {
+    (void)state;
+    for (size_t kind = 0; kind < ANY_KIND_COUNT; kind++) {
+        ptowsp_context *context = any_context(kind);
+        const ptowsp_graph_part nothing = {NULL, 0, NULL, 0};
+        bad b = {.graph = growing(context, 8, 8), .part = &nothing};
+        assert_int_equal(ptowsp_graph_add(b.graph, 0, &nothing, NULL), PTOWSP_INVALID_PARAMS);
+        test_error_is(context, PTOWSP_INVALID_PARAMS, 0,
+                      "graph: tasks are added to a graph that is not running");
+        // 0 (a range) -> 1, which adds to 0, to 2 after it, to none.
+        const ptowsp_graph_task_desc range = {.range = succeed_range, .item_count = 5};
+        assert_int_equal(ptowsp_graph_task_make(b.graph, &range, NULL), PTOWSP_OK);
+        add(b.graph, add_bad, &b, NULL);
+        add(b.graph, succeed, NULL, NULL);
+        assert_int_equal(ptowsp_graph_edge_make(b.graph, 0, 1), PTOWSP_OK);
+        assert_int_equal(ptowsp_graph_edge_make(b.graph, 1, 2), PTOWSP_OK);
+        for (b.of = 0; b.of < 6; b.of++) {
+            b.of += b.of == 1;
+            assert_int_equal(run_any(kind, context, b.graph), PTOWSP_INVALID_PARAMS);
+            char text[100];
+            snprintf(text, sizeof text,
+                     "graph: tasks were added to task %u, whose function was not running",
+                     (unsigned)b.of);
+            test_error_is(context, PTOWSP_INVALID_PARAMS, b.of, text);
+        }
+        ptowsp_graph_destroy(b.graph);
+        ptowsp_context_destroy(context);
+    }
+}
+
+static void graph_added_faults__bounds_that_no_graph_has(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t tasks, edges;
+        const char *text;
+    } rows[] = {
+        {UINT32_MAX, 0, "graph: added_task_max, 4294967295, is above 4294967294"},
+        {1, UINT64_MAX, "graph: added_edge_max, 18446744073709551615, is above 4294967294"}};
+    ptowsp_context *context = plain_context();
+    ptowsp_graph *graph;
+    for (size_t i = 0; i < 2; i++) {
+        const ptowsp_graph_desc desc = {.added_task_max = rows[i].tasks,
+                                        .added_edge_max = rows[i].edges};
+        assert_int_equal(ptowsp_graph_create(context, &desc, &graph), PTOWSP_LIMIT_EXCEEDED);
+        assert_null(graph);
+        test_error_is(context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX, rows[i].text);
+    }
+    for (int is_edges = 0; is_edges < 2; is_edges++) {
+        graph = growing(context, is_edges ? 0 : UINT32_MAX - 1, is_edges ? UINT32_MAX - 1 : 0);
+        for (uint64_t i = 0; i < 3; i++) {
+            add(graph, succeed, NULL, NULL);
+            assert_int_equal(i ? ptowsp_graph_edge_make(graph, 0, i) : PTOWSP_OK, PTOWSP_OK);
+        }
+        assert_int_equal(ptowsp_graph_seal(graph), PTOWSP_LIMIT_EXCEEDED);
+        test_error_is(context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                      is_edges ? "graph: more than 4294967295 edges with added_edge_max"
+                               : "graph: more than 4294967295 tasks with added_task_max");
+        ptowsp_graph_destroy(graph);
+    }
+    ptowsp_context_destroy(context);
+}
+
+#ifndef PTOWSP_NO_THREADS
+static void graph_added_faults__a_device_needs_a_core_of_the_unit(void **state) {
+    (void)state;
+    ptowsp_context *context = plain_context();
+    const ptowsp_graph_task_desc cube = {.fn = succeed, .unit = PTOWSP_UNIT_CUBE};
+    const ptowsp_graph_part part = {&cube, 1, NULL, 0};
+    bad b = {.graph = growing(context, 8, 8), .part = &part, .of = PTOWSP_NO_INDEX};
+    add(b.graph, add_bad, &b, NULL);
+    ptowsp_device *device = device_of(context, 1, 2, 0);
+    assert_int_equal(ptowsp_device_run_graph(device, b.graph), PTOWSP_INVALID_PARAMS);
+    test_error_is(context, PTOWSP_INVALID_PARAMS, 0,
+                  "graph: task 0 failed: task 0 that it adds is of a unit of which the device has "
+                  "no core: 1");
+    ptowsp_device_close(device);
+    ptowsp_graph_destroy(b.graph);
+    ptowsp_context_destroy(context);
+}
+#endif
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(
+            graph_added_faults__cancelled_and_late_runs_leave_the_rest_out_and_can_be_repeated),
+        cmocka_unit_test(
+            graph_added_faults__a_parent_fails_as_the_first_of_its_added_tasks_that_fail),
+        cmocka_unit_test(graph_added_faults__failures_go_up_to_the_graphs_own_tasks),
+        cmocka_unit_test(graph_added_faults__bad_parts),
+        cmocka_unit_test(graph_added_faults__tasks_that_do_not_run_cannot_add),
+        cmocka_unit_test(graph_added_faults__bounds_that_no_graph_has),
+#ifndef PTOWSP_NO_THREADS
+        cmocka_unit_test(graph_added_faults__a_device_needs_a_core_of_the_unit),
+#endif
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

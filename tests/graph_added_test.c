@@ -1,0 +1,470 @@
+// Tasks that tasks add while a graph runs: order, results, memory; on every kind of lanes, and on a device.
+
+#include "graph_added.h"
+
+// -- divide and conquer ---------------------------------------------------------------------------
+
+// Numbers from 1 on of a complete tree: the children of node i are 2i and 2i + 1.
+typedef struct fib_tree {
+    ptowsp_graph *graph;
+    struct fib_node {
+        struct fib_tree *tree;
+        uint32_t n, node;
+        uint64_t value;
+    } nodes[1 << 14];
+} fib_tree;
+
+static ptowsp_status fib_sum(void *user, uint64_t task, uint32_t lane) {
+    struct fib_node *node = (struct fib_node *)user;
+    (void)task, (void)lane;
+    node->value =
+        node->tree->nodes[2 * node->node].value + node->tree->nodes[2 * node->node + 1].value;
+    return PTOWSP_OK;
+}
+
+static ptowsp_status fib_run(void *user, uint64_t task, uint32_t lane) {
+    static const uint32_t edges[][2] = {{0, 2}, {1, 2}};
+    struct fib_node *node = (struct fib_node *)user;
+    (void)lane;
+    if (node->n < 2) {
+        node->value = node->n;
+        return PTOWSP_OK;
+    }
+    ptowsp_graph_task_desc tasks[3] = {{.fn = fib_run}, {.fn = fib_run}, {.fn = fib_sum}};
+    for (uint32_t i = 0; i < 2; i++) {
+        struct fib_node *child = &node->tree->nodes[2 * node->node + i];
+        child->tree = node->tree;
+        child->node = 2 * node->node + i;
+        child->n = node->n - 1 - i;
+        tasks[i].user = child;
+    }
+    tasks[2].user = node;
+    const ptowsp_graph_part part = {tasks, 3, edges, 2};
+    return ptowsp_graph_add(node->tree->graph, task, &part, NULL);
+}
+
+static ptowsp_status fib_check(void *user, uint64_t task, uint32_t lane) {
+    (void)task, (void)lane;
+    return ((fib_tree *)user)->nodes[1].value == 144 ? PTOWSP_OK : PTOWSP_STUCK;
+}
+
+// fib(12) = 144. Each of the 232 calls above 1 adds three tasks and two edges: the number of those calls is
+// c(n) = 1 + c(n - 1) + c(n - 2) = fib(n + 1) - 1, from c(0) = c(1) = 0.
+static void graph_added__fib_as_a_tree_of_tasks_at_the_bound_and_one_past(void **state) {
+    (void)state;
+    fib_tree *tree = (fib_tree *)calloc(1, sizeof *tree);
+    assert_non_null(tree);
+    static const struct {
+        uint64_t tasks, edges;
+        const char *text;
+    } rows[] = {
+        {3 * 232, 2 * 232, NULL},
+        {3 * 232 - 1, 2 * 232,
+         "graph: its tasks add more than added_task_max, 695, tasks or added_edge_max, 464, edges"},
+        {3 * 232, 2 * 232 - 1,
+         "graph: its tasks add more than added_task_max, 696, tasks or added_edge_max, 463, edges"},
+        {0, 0,
+         "graph: its tasks add more than added_task_max, 0, tasks or added_edge_max, 0, edges"},
+    };
+    for (size_t i = 0; i < 4 * ANY_KIND_COUNT; i++) {
+        size_t kind = i / 4;
+        ptowsp_context *context = any_context(kind);
+        ptowsp_graph *graph = growing(context, rows[i % 4].tasks, rows[i % 4].edges);
+        tree->graph = graph;
+        tree->nodes[1].tree = tree;
+        tree->nodes[1].node = 1;
+        tree->nodes[1].n = 12;
+        uint64_t root = add(graph, fib_run, &tree->nodes[1], NULL);
+        uint64_t check = add(graph, fib_check, tree, NULL);
+        assert_int_equal(ptowsp_graph_edge_make(graph, root, check), PTOWSP_OK);
+        for (int run = 0; run < 3; run++) {
+            tree->nodes[1].value = 0;
+            ptowsp_status status = run_any(kind, context, graph);
+            ptowsp_graph_stats stats = ptowsp_graph_result(graph);
+            if (rows[i % 4].text) {
+                assert_int_equal(status, PTOWSP_LIMIT_EXCEEDED);
+                test_error_is(context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX, rows[i % 4].text);
+                assert_true(ptowsp_graph_task_status(graph, check, NULL) < 0);
+                continue;
+            }
+            assert_int_equal(status, PTOWSP_OK);
+            assert_int_equal(stats.task_count, 2);
+            assert_int_equal(stats.added_count, 696);
+            assert_int_equal(stats.done_count, 698);
+            for (uint64_t task = 0; task < 698; task++) {
+                assert_int_equal(ptowsp_graph_task_status(graph, task, NULL), PTOWSP_OK);
+            }
+        }
+        ptowsp_graph_destroy(graph);
+        ptowsp_context_destroy(context);
+    }
+    free(tree);
+}
+
+typedef struct sort {
+    ptowsp_graph *graph;
+    uint32_t *values;
+    struct sort_part {
+        struct sort *sort;
+        uint32_t begin, end;
+    } parts[20000];
+    uint32_t part_count;  // atomic
+} sort;
+
+static ptowsp_status sort_run(void *user, uint64_t task, uint32_t lane) {
+    const struct sort_part *part = (const struct sort_part *)user;
+    sort *s = part->sort;
+    uint32_t *v = s->values, low = part->begin, high = part->end;
+    (void)lane;
+    if (high - low < 2) {
+        return PTOWSP_OK;
+    }
+    uint32_t pivot = v[low + (high - low) / 2], i = low, at = low;
+    while (at < high) {  // smaller, equal, larger
+        uint32_t value = v[at];
+        if (value < pivot) {
+            v[at++] = v[i];
+            v[i++] = value;
+        } else if (value > pivot) {
+            v[at] = v[--high];
+            v[high] = value;
+        } else {
+            at++;
+        }
+    }
+    const uint32_t bounds[2][2] = {{part->begin, i}, {high, part->end}};
+    for (uint32_t k = 0; k < 2; k++) {  // two parts of one task each
+        uint32_t index = __atomic_fetch_add(&s->part_count, 1, __ATOMIC_RELAXED);
+        s->parts[index] = (struct sort_part){s, bounds[k][0], bounds[k][1]};
+        const ptowsp_graph_task_desc desc = {.fn = sort_run, .user = &s->parts[index]};
+        const ptowsp_graph_part half = {&desc, 1, NULL, 0};
+        ptowsp_status status = ptowsp_graph_add(s->graph, task, &half, NULL);
+        if (status != PTOWSP_OK) {
+            return status;
+        }
+    }
+    return PTOWSP_OK;
+}
+
+static int compare_u32(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void graph_added__quicksort_sorts(void **state) {
+    (void)state;
+    enum { COUNT = 9000 };
+    sort *s = (sort *)calloc(1, sizeof *s);
+    uint32_t *expected = (uint32_t *)calloc(COUNT, sizeof(uint32_t));
+    s->values = (uint32_t *)calloc(COUNT, sizeof(uint32_t));
+    uint64_t random = test_seed();
+    for (size_t kind = 0; kind < ANY_KIND_COUNT; kind++) {
+        ptowsp_context *context = any_context(kind);
+        s->graph = growing(context, 2 * COUNT, 0);
+        s->parts[0] = (struct sort_part){s, 0, COUNT};
+        add(s->graph, sort_run, &s->parts[0], NULL);
+        for (int run = 0; run < 3; run++) {
+            for (uint32_t i = 0; i < COUNT; i++) {
+                expected[i] = (uint32_t)test_random_in(&random, 0, run ? COUNT : 10);
+            }
+            memcpy(s->values, expected, COUNT * sizeof(uint32_t));
+            qsort(expected, COUNT, sizeof(uint32_t), compare_u32);
+            s->part_count = 1;
+            assert_int_equal(run_any(kind, context, s->graph), PTOWSP_OK);
+            assert_memory_equal(s->values, expected, COUNT * sizeof(uint32_t));
+            assert_int_equal(ptowsp_graph_result(s->graph).added_count, s->part_count - 1);
+        }
+        ptowsp_graph_destroy(s->graph);
+        ptowsp_context_destroy(context);
+    }
+    free(s->values);
+    free(expected);
+    free(s);
+}
+
+// -- order ----------------------------------------------------------------------------------------
+
+// Task 1 of 0 -> 1 -> 2 adds x -> z, y -> z; x adds x1 -> x2; and an empty one. All note when they ran.
+enum { O_BEFORE, O_PARENT, O_AFTER, O_X, O_Y, O_Z, O_X1, O_X2, O_COUNT };
+
+typedef struct noted {
+    ptowsp_graph *graph;
+    uint64_t clock;  // atomic
+    struct noted_task {
+        struct noted *all;
+        uint64_t begin, end, task;
+    } tasks[O_COUNT];
+} noted;
+
+static ptowsp_status note(void *user, uint64_t task, uint32_t lane) {
+    static const uint32_t edges[][2] = {{0, 2}, {1, 2}, {0, 2}}, chain[][2] = {{0, 1}};
+    struct noted_task *me = (struct noted_task *)user, *t = me->all->tasks;
+    ptowsp_graph *graph = me->all->graph;
+    (void)lane;
+    ptowsp_status status = PTOWSP_OK;
+    me->task = task;
+    me->begin = __atomic_add_fetch(&me->all->clock, 1, __ATOMIC_RELAXED);
+    if (me == &t[O_PARENT]) {
+        const ptowsp_graph_task_desc tasks[] = {{.fn = note, .user = &t[O_X]},
+                                                {.fn = note, .user = &t[O_Y]},
+                                                {.fn = note, .user = &t[O_Z]},
+                                                {.name = "empty"}};
+        const ptowsp_graph_part part = {tasks, 4, edges, 3}, nothing = {NULL, 0, NULL, 0};
+        uint64_t first = 7;
+        status = ptowsp_graph_add(graph, task, &part, &first);
+        assert_int_equal(first, 3);
+        status = status ? status : ptowsp_graph_add(graph, task, &nothing, &first);
+        assert_true(first == PTOWSP_NO_INDEX);
+    } else if (me == &t[O_X]) {
+        const ptowsp_graph_task_desc tasks[] = {{.fn = note, .user = &t[O_X1]},
+                                                {.fn = note, .user = &t[O_X2]}};
+        const ptowsp_graph_part part = {tasks, 2, chain, 1};
+        status = ptowsp_graph_add(graph, task, &part, NULL);
+    }
+    me->end = __atomic_add_fetch(&me->all->clock, 1, __ATOMIC_RELAXED);
+    return status;
+}
+
+static void graph_added__what_a_task_adds_runs_between_it_and_what_comes_after(void **state) {
+    (void)state;
+    static const int before[][2] = {{O_BEFORE, O_PARENT}, {O_PARENT, O_X}, {O_PARENT, O_Y},
+                                    {O_X, O_X1},          {O_X1, O_X2},    {O_X2, O_Z},
+                                    {O_Y, O_Z},           {O_Z, O_AFTER}};
+    for (size_t kind = 0; kind < ANY_KIND_COUNT; kind++) {
+        ptowsp_context *context = any_context(kind);
+        noted n = {.graph = growing(context, 6, 4)};
+        ptowsp_span spans[9];
+        for (int i = 0; i < O_COUNT; i++) {
+            n.tasks[i].all = &n;
+        }
+        for (uint64_t i = 0; i < 3; i++) {
+            add(n.graph, note, &n.tasks[i], NULL);
+            assert_int_equal(i ? ptowsp_graph_edge_make(n.graph, i - 1, i) : PTOWSP_OK, PTOWSP_OK);
+        }
+        for (int run = 0; run < 10; run++) {
+            n.clock = 0;
+            memset(spans, 0xab, sizeof spans);
+            assert_int_equal(ptowsp_graph_record(n.graph, run % 2 ? spans : NULL, run % 2 ? 9 : 0),
+                             PTOWSP_OK);
+            assert_int_equal(run_any(kind, context, n.graph), PTOWSP_OK);
+            assert_int_equal(n.clock, 2 * O_COUNT);
+            for (size_t i = 0; i < sizeof before / sizeof before[0]; i++) {
+                assert_true(n.tasks[before[i][0]].end < n.tasks[before[i][1]].begin);
+            }
+            for (int i = 0; i < O_COUNT && run % 2; i++) {
+                const ptowsp_span *span = &spans[n.tasks[i].task];
+                assert_true(span->begin > 0 && span->end >= span->begin);
+                assert_int_equal(span->kind, PTOWSP_UNIT_VECTOR);
+            }
+            ptowsp_graph_stats stats = ptowsp_graph_result(n.graph);
+            uint64_t lane_tasks = 0;
+            for (uint32_t i = 0; i < stats.lane_count; i++) {
+                lane_tasks += ptowsp_graph_lanes(n.graph)[i].task_count;
+            }
+            // Empty tasks take no core.
+            assert_int_equal(lane_tasks, kind < lanes_kind_count ? 9 : 8);
+            assert_int_equal(stats.done_count, 9);
+        }
+        // Tasks made later take the numbers.
+        assert_int_equal(ptowsp_graph_task_status(n.graph, 3, NULL), PTOWSP_OK);
+        assert_int_equal(add(n.graph, NULL, NULL, NULL), 3);
+        assert_int_equal(ptowsp_graph_task_status(n.graph, 3, NULL), PTOWSP_SKIPPED);
+        ptowsp_graph_destroy(n.graph);
+        ptowsp_context_destroy(context);
+    }
+}
+
+// -- wide -----------------------------------------------------------------------------------------
+
+// More than the ring of a lane holds, so some go to blocks; or to queues of classes.
+static void graph_added__a_task_adds_thousands(void **state) {
+    (void)state;
+    for (size_t i = 0; i < 3 * ANY_KIND_COUNT; i++) {
+        size_t kind = i / 3;
+        ptowsp_context *context = any_context(kind);
+        ptowsp_graph_desc desc = {.added_task_max = WIDE};
+        desc.cube_lane_count = i % 3 == 2;
+        wide w = {.unit = i % 3 == 2 ? PTOWSP_UNIT_CUBE : PTOWSP_UNIT_VECTOR};
+        w.priority_max = i % 3 == 1 ? 3 : 0;
+        assert_int_equal(ptowsp_graph_create(context, &desc, &w.graph), PTOWSP_OK);
+        ptowsp_graph_task_desc parent = {.fn = wide_parent, .user = &w};
+        parent.priority = i % 3 == 1;
+        assert_int_equal(ptowsp_graph_task_make(w.graph, &parent, NULL), PTOWSP_OK);
+        for (int run = 0; run < 3; run++) {
+            w.ran = 0;
+            assert_int_equal(run_any(kind, context, w.graph), PTOWSP_OK);
+            assert_int_equal(w.ran, WIDE);
+            assert_int_equal(ptowsp_graph_result(w.graph).done_count, WIDE + 1);
+        }
+        ptowsp_graph_destroy(w.graph);
+        ptowsp_context_destroy(context);
+    }
+}
+
+// -- random trees ---------------------------------------------------------------------------------
+
+// What a task adds follows from its seed alone, and so does the status of each, and the expected status of
+// the graph's own tasks, which the slow walk below finds.
+typedef struct tree {
+    ptowsp_graph *graph;
+    uint64_t ran, expected_ran;  // atomic
+    struct tree_node *nodes;     // of added tasks
+    uint64_t node_count;         // atomic
+} tree;
+
+typedef struct tree_node {
+    tree *all;
+    uint64_t seed;
+    uint32_t depth;
+} tree_node;
+
+enum { TREE_CHILDREN = 4, TREE_DEPTH = 5 };
+
+static ptowsp_status tree_status(const tree_node *node) {
+    return node->seed >> 40 & 31 ? PTOWSP_OK : (ptowsp_status)(-100 - (int)(node->seed >> 50 & 7));
+}
+
+static uint32_t tree_count(const tree_node *node) {
+    return node->depth < TREE_DEPTH ? (uint32_t)(node->seed >> 20) % (TREE_CHILDREN + 1) : 0;
+}
+
+static tree_node tree_child(const tree_node *node, uint32_t i) {
+    uint64_t seed = node->seed + i + 1;
+    test_random(&seed);
+    tree_node child = {node->all, test_random(&seed), node->depth + 1};
+    return child;
+}
+
+// Child i > 0 comes after child i - 1 if the bit of its seed is set.
+static bool tree_has_edge(const tree_node *node, uint32_t i) {
+    return i > 0 && node->seed >> i & 1;
+}
+
+static ptowsp_status tree_run(void *user, uint64_t task, uint32_t lane) {
+    tree_node node = *(tree_node *)user;
+    uint32_t count = tree_count(&node), edge_count = 0, edges[TREE_CHILDREN][2];
+    ptowsp_graph_task_desc tasks[TREE_CHILDREN] = {{.fn = NULL}};
+    (void)lane;
+    __atomic_add_fetch(&node.all->ran, 1, __ATOMIC_RELAXED);
+    if (tree_status(&node) < 0) {
+        return tree_status(&node);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t number = __atomic_fetch_add(&node.all->node_count, 1, __ATOMIC_RELAXED);
+        tree_node *child = &node.all->nodes[number];
+        *child = tree_child(&node, i);
+        tasks[i].fn = tree_run;
+        tasks[i].user = child;
+        if (tree_has_edge(&node, i)) {
+            edges[edge_count][0] = i - 1;
+            edges[edge_count++][1] = i;
+        }
+    }
+    const ptowsp_graph_part part = {tasks, count, (const uint32_t(*)[2])edges, edge_count};
+    return ptowsp_graph_add(node.all->graph, task, &part, NULL);
+}
+
+// Counts what runs; the status as the first child's that fails.
+static ptowsp_status tree_walk(const tree_node *node, bool is_skipped) {
+    ptowsp_status status = tree_status(node), below = PTOWSP_OK;
+    if (is_skipped) {
+        return PTOWSP_OK;
+    }
+    node->all->expected_ran++;
+    bool is_bad = false;  // the child before failed or was skipped
+    for (uint32_t i = 0; status >= 0 && i < tree_count(node); i++) {
+        const tree_node child = tree_child(node, i);
+        bool child_skipped = is_bad && tree_has_edge(node, i);
+        ptowsp_status child_status = tree_walk(&child, child_skipped);
+        is_bad = child_skipped || child_status < 0;
+        below = below < 0 ? below : child_status;
+    }
+    return status < 0 ? status : below;
+}
+
+static void graph_added__random_trees_end_as_a_slow_walk_says(void **state) {
+    (void)state;
+    uint64_t random = test_seed();
+    tree_node *nodes = (tree_node *)calloc(100000, sizeof *nodes);
+    for (uint64_t round = 0; round < test_rounds(200); round++) {
+        size_t kind = round % ANY_KIND_COUNT;
+        ptowsp_context *context = any_context(kind);
+        tree t = {.graph = growing(context, 100000, 100000), .nodes = nodes};
+        tree_node roots[8];
+        for (uint64_t i = 0; i < 8; i++) {
+            roots[i] = (tree_node){&t, test_random(&random), 0};
+            add(t.graph, tree_run, &roots[i], NULL);
+        }
+        ptowsp_status statuses[8], first = PTOWSP_OK;
+        uint64_t index = PTOWSP_NO_INDEX;
+        for (uint64_t i = 0; i < 8; i++) {
+            statuses[i] = tree_walk(&roots[i], false);
+            index = statuses[i] < 0 && index == PTOWSP_NO_INDEX ? i : index;
+            first = first < 0 ? first : statuses[i];
+        }
+        assert_int_equal(run_any(kind, context, t.graph), first);
+        assert_int_equal(t.ran, t.expected_ran);
+        for (uint64_t i = 0; i < 8; i++) {
+            assert_int_equal(ptowsp_graph_task_status(t.graph, i, NULL), statuses[i]);
+        }
+        if (first < 0) {
+            assert_int_equal(ptowsp_context_error(context).index, index);
+        }
+        ptowsp_graph_destroy(t.graph);
+        ptowsp_context_destroy(context);
+    }
+    free(nodes);
+}
+
+// -- memory ---------------------------------------------------------------------------------------
+
+static void graph_added__every_allocation_may_be_refused_and_running_makes_none(void **state) {
+    (void)state;
+    fib_tree *calls = (fib_tree *)calloc(1, sizeof *calls);
+    for (size_t refuse_at = 3;; refuse_at++) {  // those before are the context's
+        test_memory memory = {0};
+        ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
+        const ptowsp_graph_desc graph_desc = {.added_task_max = 3 * 232, .added_edge_max = 2 * 232};
+        const ptowsp_graph_task_desc task = {.fn = fib_run, .user = &calls->nodes[1]};
+        ptowsp_context *context;
+        ptowsp_graph *graph = NULL;
+        assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+        memory.refuse_at = refuse_at;
+        ptowsp_status status = ptowsp_graph_create(context, &graph_desc, &graph);
+        calls->graph = graph;
+        calls->nodes[1].tree = calls;
+        calls->nodes[1].node = 1;
+        calls->nodes[1].n = 12;
+        status = status ? status : ptowsp_graph_task_make(graph, &task, NULL);
+        status = status ? status : ptowsp_graph_run(graph);
+        bool was_refused = memory.allocations >= memory.refuse_at;
+        assert_int_equal(status, was_refused ? PTOWSP_OUT_OF_MEMORY : PTOWSP_OK);
+        if (!was_refused) {
+            size_t allocations = memory.allocations;
+            assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+            assert_int_equal(memory.allocations, allocations);
+            assert_true(ptowsp_graph_result(graph).memory_bytes <= memory.live_bytes);
+            assert_true(ptowsp_graph_result(graph).memory_bytes > 696 * 100);
+        }
+        ptowsp_graph_destroy(graph);
+        ptowsp_context_destroy(context);
+        assert_int_equal(memory.live_bytes, 0);
+        if (!was_refused) {
+            assert_true(refuse_at > 10);
+            break;
+        }
+    }
+    free(calls);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(graph_added__fib_as_a_tree_of_tasks_at_the_bound_and_one_past),
+        cmocka_unit_test(graph_added__quicksort_sorts),
+        cmocka_unit_test(graph_added__what_a_task_adds_runs_between_it_and_what_comes_after),
+        cmocka_unit_test(graph_added__a_task_adds_thousands),
+        cmocka_unit_test(graph_added__random_trees_end_as_a_slow_walk_says),
+        cmocka_unit_test(graph_added__every_allocation_may_be_refused_and_running_makes_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
