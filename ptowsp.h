@@ -2721,7 +2721,8 @@ typedef struct ptowsp_transport {
 
 // A hub: memory with a ring of bytes for each pair of ranks. In-process ranks are threads. A hub
 // that is shared is memory of the system that children of fork() have in common: create it, fork,
-// and take the rank's transport in the child. There is no file, so none is left behind.
+// and take the rank's transport in the child. There is no file, so none is left behind. A child that
+// is killed is noticed within some 20 ms by the ranks that wait for it, where there is a /proc.
 typedef struct ptowsp_hub ptowsp_hub;
 
 typedef struct ptowsp_hub_desc {
