@@ -60600,8 +60600,8 @@ static bool pwsp_comm_fail_ranks(pwsp_comm *comm, ptowsp_status status) {
 static bool pwsp_comm_start(pwsp_comm *comm, const pwsp_kernel_info *kernel,
                             const ptowsp_task *task, bool *out_is_part) {
     ptowsp_collective c;
-    if (!pwsp_comm_resolve(comm, kernel, task->args, comm->counts + comm->counts_size, &c,
-                           out_is_part, &comm->error)) {
+    uint64_t *counts = comm->counts_size ? comm->counts + comm->counts_size : NULL;
+    if (!pwsp_comm_resolve(comm, kernel, task->args, counts, &c, out_is_part, &comm->error)) {
         return false;
     }
     if (!*out_is_part) {
