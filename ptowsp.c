@@ -1026,6 +1026,9 @@ PWSP_INLINE void pwsp_sleepers_wake(pwsp_sleepers *sleepers, bool all) {
 
 // -- spinning -------------------------------------------------------------------------------------
 
+// Sleeps for about so long: for what nobody announces.
+PWSP_INTERNAL void pwsp_nap(uint64_t ns);
+
 // Rounds of pwsp_pause() before one of so many threads sleeps.
 PWSP_INTERNAL uint32_t pwsp_spin_count(uint32_t thread_count);
 
@@ -1151,6 +1154,23 @@ PWSP_INTERNAL void pwsp_sleepers_call(pwsp_sleepers *sleepers, bool all) {
 
 PWSP_INTERNAL uint32_t pwsp_spin_count(uint32_t thread_count) {
     return thread_count > pwsp_cpu_count() ? PWSP_SPIN_SHORT : PWSP_SPIN_LONG;
+}
+
+PWSP_INTERNAL void pwsp_nap(uint64_t ns) {
+#if PWSP_HAS_THREADS
+    pwsp_mutex mutex;
+    pwsp_cond cond;
+    pwsp_mutex_init(&mutex);
+    pwsp_cond_init(&cond);
+    pwsp_mutex_lock(&mutex);
+    pwsp_cond_wait_for(&cond, &mutex, ns);  // nobody signals it
+    pwsp_mutex_unlock(&mutex);
+    pwsp_cond_destroy(&cond);
+    pwsp_mutex_destroy(&mutex);
+#else
+    (void)ns;
+    pwsp_thread_yield();
+#endif
 }
 
 // =================================================================================================
@@ -14319,6 +14339,2537 @@ ptowsp_status ptowsp_mesh_layout_relayout(ptowsp_context *context, const ptowsp_
 }
 
 // =================================================================================================
+// src/ranks/ranks.h
+// =================================================================================================
+
+// Collectives between ranks: what the rooms of this floor share.
+
+#ifndef PWSP_RANKS_H
+#define PWSP_RANKS_H
+
+PWSP_INTERNAL ptowsp_context *pwsp_ranks_context(const ptowsp_ranks *ranks);
+PWSP_INTERNAL ptowsp_links pwsp_ranks_links(const ptowsp_ranks *ranks);
+
+// Closes the communicator as one that has failed: all others get errors.
+PWSP_INTERNAL void pwsp_ranks_give_up(ptowsp_ranks *ranks);
+
+// Called for each step of a member, in order.
+typedef void (*pwsp_step_fn)(void *user, const ptowsp_collective_step *step);
+
+// Records an error if there is a context to record it in, and returns the status.
+PWSP_INTERNAL ptowsp_status pwsp_ranks_fail(ptowsp_context *context, ptowsp_status status,
+                                            uint64_t index, const char *format, ...)
+    PWSP_PRINTF(4, 5);
+
+// Checks all but the algorithm if it is AUTO.
+PWSP_INTERNAL ptowsp_status pwsp_collective_check(ptowsp_context *context,
+                                                  const ptowsp_collective *collective);
+
+// Does the kind have the algorithm?
+PWSP_INTERNAL bool pwsp_collective_has(ptowsp_collective_kind kind, ptowsp_algorithm algorithm);
+
+// Does the kind reduce?
+PWSP_INLINE bool pwsp_collective_reduces(const ptowsp_collective *collective) {
+    return collective->kind == PTOWSP_ALL_REDUCE || collective->kind == PTOWSP_REDUCE_SCATTER;
+}
+
+PWSP_INLINE uint32_t pwsp_collective_rank(const ptowsp_collective *collective, uint32_t member) {
+    return collective->first + member * (collective->stride ? collective->stride : 1);
+}
+
+// Where part i of count elements begins, of so many parts; i may be `parts`.
+PWSP_INLINE uint64_t pwsp_part_at(uint64_t count, uint32_t parts, uint64_t i) {
+    return count / parts * i + pwsp_min_u64(i, count % parts);
+}
+
+// Visits the steps of a member of a collective that has been checked and has an algorithm. fn NULL:
+// only counts. Rounds have the same number on both ends of a message.
+PWSP_INTERNAL void pwsp_collective_visit(const ptowsp_collective *collective, uint32_t member,
+                                         pwsp_step_fn fn, void *user,
+                                         ptowsp_collective_size *out_size);
+
+// The hash of all that members must agree on.
+PWSP_INTERNAL uint64_t pwsp_collective_hash(const ptowsp_collective *collective);
+
+// Simulates a collective whose members begin at these times (NULL: all at 0), in picoseconds, and
+// writes when each is done. Links are idle before.
+PWSP_INTERNAL ptowsp_status pwsp_collective_time_from(ptowsp_context *context,
+                                                      const ptowsp_collective *collective,
+                                                      const ptowsp_links *links,
+                                                      const uint64_t *starts, uint64_t *ends);
+
+// Members that one node has, or 1 if nodes do not have equally many.
+PWSP_INTERNAL uint32_t pwsp_links_inner(const ptowsp_collective *collective,
+                                        const ptowsp_links *links);
+
+// Are all links as in a description that says nothing of them?
+PWSP_INTERNAL bool pwsp_links_are_zero(const ptowsp_links *links);
+
+// Are all links within limits?
+PWSP_INTERNAL ptowsp_status pwsp_links_check(ptowsp_context *context, const ptowsp_links *links);
+
+// to = a op b, by element. `to` may be a or b.
+PWSP_INTERNAL void pwsp_reduce_elements(ptowsp_reduction reduction, ptowsp_dtype dtype, void *to,
+                                        const void *a, const void *b, uint64_t count);
+
+#endif
+
+// =================================================================================================
+// src/ranks/rounds.c
+// =================================================================================================
+
+// The steps of a member, algorithm by algorithm. All members count rounds alike, so that a message
+// has one round on both ends; a member without part in a round has no step in it.
+//
+// Rings move *sets* of parts: item i of a set is the parts offset + i * item + j * piece for all j.
+// A ring over all members has sets of one part. A hierarchical reduction is a ring within the node
+// over the places, each with the parts of that place in all nodes, and then one between the nodes:
+//
+//      parts of 2 nodes of 3       node 0: 0 1 2    node 1: 3 4 5
+//      ring within nodes           place 0 sums {0, 3}, place 1 {1, 4}, place 2 {2, 5}
+//      ring between nodes          at place 0: node 0 sums {0}, node 1 {3}
+//
+// `work` is where partial sums are: the output, or scratch if the output is one part. What is
+// received to be added goes to scratch behind it.
+
+typedef struct pwsp_rounds {
+    const ptowsp_collective *collective;
+    uint32_t p, me;
+    uint64_t count;
+    ptowsp_collective_space work;
+    uint64_t inbox;  // where received summands begin in scratch
+    pwsp_step_fn fn;
+    void *user;
+    ptowsp_collective_size size;
+} pwsp_rounds;
+
+// Members that form a ring or a tree: base, base + stride, ...; this one is `index`.
+typedef struct pwsp_rounds_group {
+    uint32_t base, stride, size, index;
+} pwsp_rounds_group;
+
+typedef struct pwsp_rounds_set {
+    uint32_t offset, item, piece, pieces;
+} pwsp_rounds_set;
+
+static uint64_t pwsp_rounds_at(const pwsp_rounds *r, uint64_t part) {
+    return pwsp_part_at(r->count, r->p, part);
+}
+
+static uint64_t pwsp_rounds_len(const pwsp_rounds *r, uint64_t part) {
+    return pwsp_rounds_at(r, part + 1) - pwsp_rounds_at(r, part);
+}
+
+static void pwsp_rounds_next(pwsp_rounds *r) {
+    r->size.round_count++;
+}
+
+static void pwsp_rounds_emit(pwsp_rounds *r, ptowsp_collective_step_kind kind, uint32_t member,
+                             ptowsp_collective_space from, uint64_t from_at,
+                             ptowsp_collective_space to, uint64_t to_at, uint64_t count) {
+    const bool is_message = kind == PTOWSP_MOVE_SEND || kind == PTOWSP_MOVE_RECEIVE;
+    PTOWSP_ASSERT(r->size.round_count > 0 && member < r->p && (!is_message || member != r->me));
+    if (count == 0 && !(is_message && r->collective->counts)) {
+        return;
+    }
+    ptowsp_collective_step step;
+    memset(&step, 0, sizeof step);
+    step.kind = kind;
+    step.round = r->size.round_count - 1;
+    step.peer = is_message ? pwsp_collective_rank(r->collective, member) : 0;
+    step.from = from;
+    step.to = to;
+    step.from_at = from_at;
+    step.to_at = to_at;
+    step.count = count;
+    if (to == PTOWSP_SPACE_SCRATCH) {
+        r->size.scratch_count = pwsp_max_u64(r->size.scratch_count, to_at + count);
+    }
+    r->size.send_count += kind == PTOWSP_MOVE_SEND ? count : 0;
+    r->size.step_count++;
+    if (r->fn) {
+        r->fn(r->user, &step);
+    }
+}
+
+static void pwsp_rounds_send(pwsp_rounds *r, uint32_t member, ptowsp_collective_space from,
+                             uint64_t at, uint64_t count) {
+    pwsp_rounds_emit(r, PTOWSP_MOVE_SEND, member, from, at, PTOWSP_SPACE_IN, 0, count);
+}
+
+static void pwsp_rounds_receive(pwsp_rounds *r, uint32_t member, ptowsp_collective_space to,
+                                uint64_t at, uint64_t count) {
+    pwsp_rounds_emit(r, PTOWSP_MOVE_RECEIVE, member, PTOWSP_SPACE_IN, 0, to, at, count);
+}
+
+static void pwsp_rounds_copy(pwsp_rounds *r, ptowsp_collective_space from, uint64_t from_at,
+                             ptowsp_collective_space to, uint64_t to_at, uint64_t count) {
+    pwsp_rounds_emit(r, PTOWSP_MOVE_COPY, 0, from, from_at, to, to_at, count);
+}
+
+// Adds what is in the inbox to the elements of work at `at`, on the left or on the right of them.
+static void pwsp_rounds_add(pwsp_rounds *r, bool is_left, uint64_t inbox_at, uint64_t at,
+                            uint64_t count) {
+    pwsp_rounds_emit(r, is_left ? PTOWSP_MOVE_REDUCE : PTOWSP_MOVE_ADD, 0, PTOWSP_SPACE_SCRATCH,
+                     r->inbox + inbox_at, r->work, at, count);
+}
+
+// -- rings ----------------------------------------------------------------------------------------
+
+static uint32_t pwsp_rounds_member(const pwsp_rounds_group *group, uint32_t index) {
+    return group->base + index % group->size * group->stride;
+}
+
+static uint64_t pwsp_rounds_part(const pwsp_rounds_set *set, uint32_t item, uint32_t j) {
+    return (uint64_t)set->offset + (uint64_t)item * set->item + (uint64_t)j * set->piece;
+}
+
+// Item i of the set is summed at member i of the group: from i + 1 on, around the ring.
+static void pwsp_rounds_ring_reduce(pwsp_rounds *r, const pwsp_rounds_group *group,
+                                    const pwsp_rounds_set *set) {
+    const uint32_t g = group->size, me = group->index;
+    for (uint32_t k = 0; k + 1 < g; k++) {
+        const uint32_t sent = (me + 2 * g - 1 - k) % g, got = (me + 2 * g - 2 - k) % g;
+        pwsp_rounds_next(r);
+        uint64_t inbox = 0;
+        for (uint32_t j = 0; j < set->pieces; j++) {
+            const uint64_t part = pwsp_rounds_part(set, sent, j);
+            pwsp_rounds_send(r, pwsp_rounds_member(group, me + 1), r->work, pwsp_rounds_at(r, part),
+                             pwsp_rounds_len(r, part));
+        }
+        for (uint32_t j = 0; j < set->pieces; j++) {
+            const uint64_t length = pwsp_rounds_len(r, pwsp_rounds_part(set, got, j));
+            pwsp_rounds_receive(r, pwsp_rounds_member(group, me + g - 1), PTOWSP_SPACE_SCRATCH,
+                                r->inbox + inbox, length);
+            inbox += length;
+        }
+        inbox = 0;
+        for (uint32_t j = 0; j < set->pieces; j++) {
+            const uint64_t part = pwsp_rounds_part(set, got, j);
+            pwsp_rounds_add(r, true, inbox, pwsp_rounds_at(r, part), pwsp_rounds_len(r, part));
+            inbox += pwsp_rounds_len(r, part);
+        }
+    }
+}
+
+// Member i has item i of the set in the output; all get all.
+static void pwsp_rounds_ring_gather(pwsp_rounds *r, const pwsp_rounds_group *group,
+                                    const pwsp_rounds_set *set) {
+    const uint32_t g = group->size, me = group->index;
+    for (uint32_t k = 0; k + 1 < g; k++) {
+        pwsp_rounds_next(r);
+        for (uint32_t j = 0; j < set->pieces; j++) {
+            const uint64_t part = pwsp_rounds_part(set, (me + g - k) % g, j);
+            pwsp_rounds_send(r, pwsp_rounds_member(group, me + 1), PTOWSP_SPACE_OUT,
+                             pwsp_rounds_at(r, part), pwsp_rounds_len(r, part));
+        }
+        for (uint32_t j = 0; j < set->pieces; j++) {
+            const uint64_t part = pwsp_rounds_part(set, (me + 2 * g - 1 - k) % g, j);
+            pwsp_rounds_receive(r, pwsp_rounds_member(group, me + g - 1), PTOWSP_SPACE_OUT,
+                                pwsp_rounds_at(r, part), pwsp_rounds_len(r, part));
+        }
+    }
+}
+
+static pwsp_rounds_group pwsp_rounds_group_of(uint32_t base, uint32_t stride, uint32_t size,
+                                              uint32_t index) {
+    pwsp_rounds_group group = {base, stride, size, index};
+    return group;
+}
+
+// Members of a node, which is `inner` of them; or those of one place in all nodes. A plain ring is
+// that of one node.
+static pwsp_rounds_group pwsp_rounds_inside(const pwsp_rounds *r, uint32_t inner) {
+    return pwsp_rounds_group_of(r->me / inner * inner, 1, inner, r->me % inner);
+}
+
+static pwsp_rounds_group pwsp_rounds_between(const pwsp_rounds *r, uint32_t inner) {
+    return pwsp_rounds_group_of(r->me % inner, inner, r->p / inner, r->me / inner);
+}
+
+static void pwsp_rounds_rings(pwsp_rounds *r, uint32_t inner, bool reduces, bool gathers) {
+    const pwsp_rounds_group inside = pwsp_rounds_inside(r, inner);
+    const pwsp_rounds_group between = pwsp_rounds_between(r, inner);
+    const pwsp_rounds_set places = {0, 1, inner, r->p / inner};
+    const pwsp_rounds_set nodes = {r->me % inner, inner, 0, 1};
+    if (reduces) {
+        pwsp_rounds_ring_reduce(r, &inside, &places);
+        pwsp_rounds_ring_reduce(r, &between, &nodes);
+    }
+    if (gathers) {
+        pwsp_rounds_ring_gather(r, &between, &nodes);
+        pwsp_rounds_ring_gather(r, &inside, &places);
+    }
+}
+
+// -- doubling -------------------------------------------------------------------------------------
+
+// The first 2 * extra members in pairs, so that a power of two is left.
+typedef struct pwsp_rounds_pairs {
+    uint32_t q, extra;
+    uint32_t number;  // of this member or of its pair
+    bool is_out;      // this member has given its summand away
+} pwsp_rounds_pairs;
+
+static uint32_t pwsp_rounds_numbered(const pwsp_rounds_pairs *pairs, uint32_t number) {
+    return number < pairs->extra ? 2 * number : number + pairs->extra;
+}
+
+static pwsp_rounds_pairs pwsp_rounds_pair(pwsp_rounds *r) {
+    pwsp_rounds_pairs pairs = {1, 0, 0, false};
+    while (pairs.q <= r->p / 2) {
+        pairs.q *= 2;
+    }
+    pairs.extra = r->p - pairs.q;
+    const bool is_paired = r->me < 2 * pairs.extra;
+    pairs.number = is_paired ? r->me / 2 : r->me - pairs.extra;
+    pairs.is_out = is_paired && r->me % 2 == 1;
+    if (pairs.extra > 0) {
+        pwsp_rounds_next(r);
+        if (pairs.is_out) {
+            pwsp_rounds_send(r, r->me - 1, r->work, 0, r->count);
+        } else if (is_paired) {
+            pwsp_rounds_receive(r, r->me + 1, PTOWSP_SPACE_SCRATCH, r->inbox, r->count);
+            pwsp_rounds_add(r, false, 0, 0, r->count);
+        }
+    }
+    return pairs;
+}
+
+static void pwsp_rounds_doubling_all_reduce(pwsp_rounds *r) {
+    const pwsp_rounds_pairs pairs = pwsp_rounds_pair(r);
+    for (uint32_t distance = 1; distance < pairs.q; distance *= 2) {
+        pwsp_rounds_next(r);
+        if (!pairs.is_out) {
+            const uint32_t other = pairs.number ^ distance;
+            const uint32_t member = pwsp_rounds_numbered(&pairs, other);
+            pwsp_rounds_send(r, member, r->work, 0, r->count);
+            pwsp_rounds_receive(r, member, PTOWSP_SPACE_SCRATCH, r->inbox, r->count);
+            pwsp_rounds_add(r, other < pairs.number, 0, 0, r->count);
+        }
+    }
+    if (pairs.extra > 0) {
+        pwsp_rounds_next(r);
+        if (pairs.is_out) {
+            pwsp_rounds_receive(r, r->me - 1, PTOWSP_SPACE_OUT, 0, r->count);
+        } else if (r->me < 2 * pairs.extra) {
+            pwsp_rounds_send(r, r->me + 1, PTOWSP_SPACE_OUT, 0, r->count);
+        }
+    }
+}
+
+// Halves what is summed and the members that sum it. Parts of a range of numbers are contiguous.
+static void pwsp_rounds_halving_reduce_scatter(pwsp_rounds *r) {
+    const pwsp_rounds_pairs pairs = pwsp_rounds_pair(r);
+    uint32_t low = 0;
+    for (uint32_t half = pairs.q / 2; half > 0; half /= 2) {
+        pwsp_rounds_next(r);
+        if (pairs.is_out) {
+            continue;
+        }
+        const bool is_low = pairs.number < low + half;
+        const uint32_t other = is_low ? pairs.number + half : pairs.number - half;
+        const uint32_t member = pwsp_rounds_numbered(&pairs, other);
+        const uint32_t kept = is_low ? low : low + half, given = is_low ? low + half : low;
+        uint64_t at[2][2];  // kept, given: begin, end
+        const uint32_t begins[2] = {kept, given};
+        for (int i = 0; i < 2; i++) {
+            at[i][0] = pwsp_rounds_at(r, pwsp_rounds_numbered(&pairs, begins[i]));
+            at[i][1] = pwsp_rounds_at(r, pwsp_rounds_numbered(&pairs, begins[i] + half));
+        }
+        pwsp_rounds_send(r, member, r->work, at[1][0], at[1][1] - at[1][0]);
+        pwsp_rounds_receive(r, member, PTOWSP_SPACE_SCRATCH, r->inbox, at[0][1] - at[0][0]);
+        pwsp_rounds_add(r, !is_low, 0, at[0][0], at[0][1] - at[0][0]);
+        low = kept;
+    }
+    if (pairs.extra > 0) {
+        pwsp_rounds_next(r);
+        if (pairs.is_out) {
+            pwsp_rounds_receive(r, r->me - 1, PTOWSP_SPACE_OUT, 0, pwsp_rounds_len(r, r->me));
+        } else if (r->me < 2 * pairs.extra) {
+            pwsp_rounds_send(r, r->me + 1, r->work, pwsp_rounds_at(r, r->me + 1),
+                             pwsp_rounds_len(r, r->me + 1));
+        }
+    }
+}
+
+// A message of `parts` parts from `part` on, around the end of the output.
+static void pwsp_rounds_wrapped(pwsp_rounds *r, bool is_send, uint32_t member, uint32_t part,
+                                uint32_t parts) {
+    for (uint32_t done = 0; done < parts;) {
+        const uint32_t begin = (part + done) % r->p;
+        const uint32_t length = (uint32_t)pwsp_min_u64(parts - done, r->p - begin);
+        const uint64_t at = pwsp_rounds_at(r, begin);
+        const uint64_t count = pwsp_rounds_at(r, (uint64_t)begin + length) - at;
+        if (is_send) {
+            pwsp_rounds_send(r, member, PTOWSP_SPACE_OUT, at, count);
+        } else {
+            pwsp_rounds_receive(r, member, PTOWSP_SPACE_OUT, at, count);
+        }
+        done += length;
+    }
+}
+
+// Bruck and others, "Efficient Algorithms for All-to-All Communications" (1997), without its
+// rotation: before distance d, member i has the parts i to i + d - 1.
+static void pwsp_rounds_bruck_gather(pwsp_rounds *r) {
+    for (uint32_t d = 1; d < r->p; d *= 2) {
+        const uint32_t parts = (uint32_t)pwsp_min_u64(d, r->p - d);
+        pwsp_rounds_next(r);
+        pwsp_rounds_wrapped(r, true, (r->me + r->p - d) % r->p, r->me, parts);
+        pwsp_rounds_wrapped(r, false, (r->me + d) % r->p, (r->me + d) % r->p, parts);
+    }
+}
+
+// A binomial tree: those that have it double.
+static void pwsp_rounds_tree(pwsp_rounds *r, const pwsp_rounds_group *group, uint32_t root,
+                             bool is_in) {
+    const uint32_t g = group->size, behind = (group->index + g - root) % g;
+    for (uint32_t d = 1; d < g; d *= 2) {
+        pwsp_rounds_next(r);
+        if (is_in && behind < d && behind + d < g) {
+            pwsp_rounds_send(r, pwsp_rounds_member(group, group->index + d), PTOWSP_SPACE_OUT, 0,
+                             r->count);
+        } else if (is_in && behind >= d && behind < 2 * d) {
+            pwsp_rounds_receive(r, pwsp_rounds_member(group, group->index + g - d),
+                                PTOWSP_SPACE_OUT, 0, r->count);
+        }
+    }
+}
+
+// -- direct ---------------------------------------------------------------------------------------
+
+// The own part of all summands into `to`, in the order of ranks, through a slot for each.
+static void pwsp_rounds_direct_reduce(pwsp_rounds *r, uint64_t to_at) {
+    const uint64_t length = pwsp_rounds_len(r, r->me);
+    pwsp_rounds_next(r);
+    for (uint32_t i = 1; i < r->p; i++) {
+        const uint32_t d = (r->me + i) % r->p;
+        pwsp_rounds_send(r, d, PTOWSP_SPACE_IN, pwsp_rounds_at(r, d), pwsp_rounds_len(r, d));
+    }
+    for (uint32_t s = 0; s < r->p; s++) {
+        if (s != r->me) {
+            pwsp_rounds_receive(r, s, PTOWSP_SPACE_SCRATCH, s * length, length);
+        }
+    }
+    pwsp_rounds_copy(r, PTOWSP_SPACE_IN, pwsp_rounds_at(r, r->me), PTOWSP_SPACE_SCRATCH,
+                     r->me * length, length);
+    for (uint32_t s = 1; s < r->p; s++) {
+        pwsp_rounds_emit(r, PTOWSP_MOVE_ADD, 0, PTOWSP_SPACE_SCRATCH, s * length,
+                         PTOWSP_SPACE_SCRATCH, 0, length);
+    }
+    pwsp_rounds_copy(r, PTOWSP_SPACE_SCRATCH, 0, PTOWSP_SPACE_OUT, to_at, length);
+}
+
+static void pwsp_rounds_direct_gather(pwsp_rounds *r) {
+    pwsp_rounds_next(r);
+    for (uint32_t i = 1; i < r->p; i++) {
+        pwsp_rounds_send(r, (r->me + i) % r->p, PTOWSP_SPACE_OUT, pwsp_rounds_at(r, r->me),
+                         pwsp_rounds_len(r, r->me));
+    }
+    for (uint32_t i = 1; i < r->p; i++) {
+        const uint32_t s = (r->me + r->p - i) % r->p;
+        pwsp_rounds_receive(r, s, PTOWSP_SPACE_OUT, pwsp_rounds_at(r, s), pwsp_rounds_len(r, s));
+    }
+}
+
+// From the root to each other member: all of it, or its part.
+static void pwsp_rounds_direct_broadcast(pwsp_rounds *r, bool is_part) {
+    const uint32_t root = r->collective->root;
+    pwsp_rounds_next(r);
+    for (uint32_t i = 1; r->me == root && i < r->p; i++) {
+        const uint32_t d = (root + i) % r->p;
+        pwsp_rounds_send(r, d, PTOWSP_SPACE_OUT, is_part ? pwsp_rounds_at(r, d) : 0,
+                         is_part ? pwsp_rounds_len(r, d) : r->count);
+    }
+    if (r->me != root) {
+        pwsp_rounds_receive(r, root, PTOWSP_SPACE_OUT, is_part ? pwsp_rounds_at(r, r->me) : 0,
+                            is_part ? pwsp_rounds_len(r, r->me) : r->count);
+    }
+}
+
+// -- the kinds ------------------------------------------------------------------------------------
+
+// Elements from a member to another.
+static uint64_t pwsp_rounds_block(const pwsp_rounds *r, uint32_t from, uint32_t to) {
+    const uint64_t *counts = r->collective->counts;
+    return counts ? counts[(size_t)from * r->p + to] : pwsp_rounds_len(r, to);
+}
+
+// To the members behind this one, from those before it: all at once, or one each round.
+static void pwsp_rounds_all_to_all(pwsp_rounds *r, bool is_at_once) {
+    uint64_t in_at = 0, out_at = 0;
+    for (uint32_t i = 0; i < r->p; i++) {
+        r->size.in_count += pwsp_rounds_block(r, r->me, i);
+        r->size.out_count += pwsp_rounds_block(r, i, r->me);
+        in_at += i < r->me ? pwsp_rounds_block(r, r->me, i) : 0;
+        out_at += i < r->me ? pwsp_rounds_block(r, i, r->me) : 0;
+    }
+    const uint64_t own = pwsp_rounds_block(r, r->me, r->me);
+    pwsp_rounds_next(r);
+    pwsp_rounds_copy(r, PTOWSP_SPACE_IN, in_at, PTOWSP_SPACE_OUT, out_at, own);
+    in_at += own;
+    for (uint32_t i = 1; i < r->p; i++) {
+        const uint32_t d = (r->me + i) % r->p, s = (r->me + r->p - i) % r->p;
+        const uint64_t sent = pwsp_rounds_block(r, r->me, d), got = pwsp_rounds_block(r, s, r->me);
+        in_at = d == 0 ? 0 : in_at;
+        out_at = (s == r->p - 1 ? r->size.out_count : out_at) - got;
+        if (!is_at_once && i > 1) {
+            pwsp_rounds_next(r);
+        }
+        pwsp_rounds_send(r, d, PTOWSP_SPACE_IN, in_at, sent);
+        pwsp_rounds_receive(r, s, PTOWSP_SPACE_OUT, out_at, got);
+        in_at += sent;
+    }
+}
+
+static void pwsp_rounds_reduce(pwsp_rounds *r, uint32_t inner) {
+    const ptowsp_algorithm algorithm = r->collective->algorithm;
+    const bool is_all = r->collective->kind == PTOWSP_ALL_REDUCE;
+    const uint64_t own_at = pwsp_rounds_at(r, r->me), own = pwsp_rounds_len(r, r->me);
+    r->size.in_count = r->count;
+    r->size.out_count = is_all ? r->count : own;
+    r->work = is_all || r->p == 1 ? PTOWSP_SPACE_OUT : PTOWSP_SPACE_SCRATCH;
+    r->inbox = is_all ? 0 : r->count;
+    if (algorithm == PTOWSP_ALGORITHM_DIRECT && r->p > 1) {
+        pwsp_rounds_direct_reduce(r, is_all ? own_at : 0);
+        if (is_all) {
+            pwsp_rounds_direct_gather(r);
+        }
+        return;
+    }
+    pwsp_rounds_next(r);
+    pwsp_rounds_copy(r, PTOWSP_SPACE_IN, 0, r->work, 0, r->count);
+    if (r->p == 1) {
+        return;
+    }
+    if (algorithm != PTOWSP_ALGORITHM_DOUBLING) {
+        pwsp_rounds_rings(r, inner, true, is_all);
+    } else if (is_all) {
+        pwsp_rounds_doubling_all_reduce(r);
+    } else {
+        pwsp_rounds_halving_reduce_scatter(r);
+        const uint32_t q_extra = r->p - (UINT32_C(1) << (31 - __builtin_clz(r->p)));
+        if (r->me < 2 * q_extra && r->me % 2 == 1) {
+            return;  // its part has come from its pair
+        }
+    }
+    if (!is_all) {
+        pwsp_rounds_copy(r, r->work, own_at, PTOWSP_SPACE_OUT, 0, own);
+    }
+}
+
+static void pwsp_rounds_gather(pwsp_rounds *r, uint32_t inner) {
+    const uint64_t own = pwsp_rounds_len(r, r->me);
+    r->size.in_count = own;
+    r->size.out_count = r->count;
+    pwsp_rounds_next(r);
+    pwsp_rounds_copy(r, PTOWSP_SPACE_IN, 0, PTOWSP_SPACE_OUT, pwsp_rounds_at(r, r->me), own);
+    switch (r->collective->algorithm) {
+    case PTOWSP_ALGORITHM_DIRECT: pwsp_rounds_direct_gather(r); break;
+    case PTOWSP_ALGORITHM_DOUBLING: pwsp_rounds_bruck_gather(r); break;
+    default: pwsp_rounds_rings(r, inner, false, true); break;
+    }
+}
+
+static void pwsp_rounds_broadcast(pwsp_rounds *r, uint32_t inner) {
+    const uint32_t root = r->collective->root;
+    r->size.out_count = r->count;
+    pwsp_rounds_next(r);
+    if (r->me == root) {
+        r->size.in_count = r->count;
+        pwsp_rounds_copy(r, PTOWSP_SPACE_IN, 0, PTOWSP_SPACE_OUT, 0, r->count);
+    }
+    const pwsp_rounds_group all = pwsp_rounds_inside(r, r->p);
+    const pwsp_rounds_group between = pwsp_rounds_between(r, inner);
+    const pwsp_rounds_group inside = pwsp_rounds_inside(r, inner);
+    switch (r->collective->algorithm) {
+    case PTOWSP_ALGORITHM_DIRECT: pwsp_rounds_direct_broadcast(r, false); break;
+    case PTOWSP_ALGORITHM_DOUBLING: pwsp_rounds_tree(r, &all, root, true); break;
+    case PTOWSP_ALGORITHM_HIERARCHICAL:
+        pwsp_rounds_tree(r, &between, root / inner, r->me % inner == root % inner);
+        pwsp_rounds_tree(r, &inside, root % inner, true);
+        break;
+    default:
+        pwsp_rounds_direct_broadcast(r, true);
+        pwsp_rounds_rings(r, r->p, false, true);
+        break;
+    }
+}
+
+static void pwsp_rounds_one(pwsp_rounds *r) {
+    const uint32_t root = r->collective->root, target = r->collective->target;
+    r->size.in_count = r->me == root ? r->count : 0;
+    r->size.out_count = r->me == target ? r->count : 0;
+    pwsp_rounds_next(r);
+    if (root == target && r->me == root) {
+        pwsp_rounds_copy(r, PTOWSP_SPACE_IN, 0, PTOWSP_SPACE_OUT, 0, r->count);
+    } else if (r->me == root) {
+        pwsp_rounds_send(r, target, PTOWSP_SPACE_IN, 0, r->count);
+    } else if (r->me == target) {
+        pwsp_rounds_receive(r, root, PTOWSP_SPACE_OUT, 0, r->count);
+    }
+}
+
+PWSP_INTERNAL void pwsp_collective_visit(const ptowsp_collective *collective, uint32_t member,
+                                         pwsp_step_fn fn, void *user,
+                                         ptowsp_collective_size *out_size) {
+    PTOWSP_ASSERT(member < collective->members && collective->algorithm != 0);
+    pwsp_rounds r;
+    memset(&r, 0, sizeof r);
+    r.collective = collective;
+    r.p = collective->members;
+    r.me = member;
+    r.count = collective->count;
+    r.fn = fn;
+    r.user = user;
+    const uint32_t inner = collective->algorithm == PTOWSP_ALGORITHM_RING ? r.p
+                           : collective->node_size                        ? collective->node_size
+                                                                          : 1;
+    switch (collective->kind) {
+    case PTOWSP_ALL_REDUCE:
+    case PTOWSP_REDUCE_SCATTER: pwsp_rounds_reduce(&r, inner); break;
+    case PTOWSP_ALL_GATHER: pwsp_rounds_gather(&r, inner); break;
+    case PTOWSP_ALL_TO_ALL:
+        pwsp_rounds_all_to_all(&r, collective->algorithm == PTOWSP_ALGORITHM_DIRECT);
+        break;
+    case PTOWSP_BROADCAST: pwsp_rounds_broadcast(&r, inner); break;
+    default: pwsp_rounds_one(&r); break;
+    }
+    *out_size = r.size;
+}
+
+// =================================================================================================
+// src/ranks/collective.c
+// =================================================================================================
+
+// Collectives as data: checks, names, and the steps of a member as an array or as text.
+
+#include <inttypes.h>
+
+static const char pwsp_collective_names[][16] = {"all_reduce", "reduce_scatter", "all_gather",
+                                                 "all_to_all", "broadcast",      "send"};
+static const char pwsp_algorithm_names[][16] = {"auto", "direct", "doubling", "hierarchical",
+                                                "ring"};
+
+const char *ptowsp_collective_name(ptowsp_collective_kind kind) {
+    return (uint32_t)kind <= PTOWSP_SEND ? pwsp_collective_names[kind] : "none";
+}
+
+const char *ptowsp_algorithm_name(ptowsp_algorithm algorithm) {
+    return (uint32_t)algorithm <= PTOWSP_ALGORITHM_RING ? pwsp_algorithm_names[algorithm] : "none";
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_ranks_fail(ptowsp_context *context, ptowsp_status status,
+                                            uint64_t index, const char *format, ...) {
+    if (context) {
+        char text[PWSP_ERROR_TEXT_MAX - 8];
+        PWSP_TEXT_FORMAT_INTO(text, format);
+        pwsp_fail(context, status, index, "ranks: %s", text);
+    }
+    return status;
+}
+
+PWSP_INTERNAL bool pwsp_collective_has(ptowsp_collective_kind kind, ptowsp_algorithm algorithm) {
+    switch (kind) {
+    case PTOWSP_SEND: return algorithm == PTOWSP_ALGORITHM_DIRECT;
+    case PTOWSP_ALL_TO_ALL:
+        return algorithm == PTOWSP_ALGORITHM_DIRECT || algorithm == PTOWSP_ALGORITHM_RING;
+    default: return algorithm != PTOWSP_ALGORITHM_AUTO;
+    }
+}
+
+// The elements that all members send, with what they keep, must be countable in bytes.
+static bool pwsp_collective_fits(const ptowsp_collective *c) {
+    const uint64_t limit = (uint64_t)INT64_MAX / ptowsp_dtype_size(c->dtype);
+    uint64_t sum = pwsp_sum_u64(c->count, 2 * PTOWSP_RANK_COUNT_MAX);
+    for (size_t i = 0; c->counts && i < (size_t)c->members * c->members; i++) {
+        sum = pwsp_sum_u64(sum, c->counts[i]);
+    }
+    return sum <= limit / 2;  // scratch holds up to twice as many
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_collective_check(ptowsp_context *context,
+                                                  const ptowsp_collective *c) {
+    const ptowsp_status bad = PTOWSP_INVALID_PARAMS;
+    if (!c) {
+        return pwsp_ranks_fail(context, bad, PTOWSP_NO_INDEX, "no collective");
+    }
+    if ((uint32_t)c->kind > PTOWSP_SEND || (uint32_t)c->algorithm > PTOWSP_ALGORITHM_RING ||
+        (uint32_t)c->reduction > PTOWSP_REDUCTION_MIN) {
+        return pwsp_ranks_fail(context, bad, PTOWSP_NO_INDEX,
+                               "kind %u, algorithm %u, reduction %u: there is no such value",
+                               (unsigned)c->kind, (unsigned)c->algorithm, (unsigned)c->reduction);
+    }
+    const char *name = ptowsp_collective_name(c->kind);
+    if (ptowsp_dtype_size(c->dtype) == 0 ||
+        (pwsp_collective_reduces(c) && c->dtype == PTOWSP_BOOL)) {
+        return pwsp_ranks_fail(context, bad, PTOWSP_NO_INDEX, "%s: elements of type %s", name,
+                               ptowsp_dtype_name(c->dtype));
+    }
+    if (c->members == 0) {
+        return pwsp_ranks_fail(context, bad, PTOWSP_NO_INDEX, "%s: no members", name);
+    }
+    const uint64_t stride = c->stride ? c->stride : 1;
+    if (c->members > PTOWSP_RANK_COUNT_MAX ||
+        c->first + (c->members - 1) * stride >= PTOWSP_RANK_COUNT_MAX) {
+        return pwsp_ranks_fail(context, PTOWSP_LIMIT_EXCEEDED, c->members,
+                               "%s: %" PRIu32 " members from rank %" PRIu32 ", each %" PRIu64
+                               " on: at most %d ranks",
+                               name, c->members, c->first, stride, PTOWSP_RANK_COUNT_MAX);
+    }
+    if (c->counts && (c->kind != PTOWSP_ALL_TO_ALL || c->count != 0)) {
+        return pwsp_ranks_fail(context, bad, PTOWSP_NO_INDEX,
+                               "%s: counts are of all_to_all, without count", name);
+    }
+    const bool has_root = c->kind == PTOWSP_BROADCAST || c->kind == PTOWSP_SEND;
+    if ((has_root && c->root >= c->members) ||
+        (c->kind == PTOWSP_SEND && c->target >= c->members)) {
+        const uint32_t which = c->root >= c->members ? c->root : c->target;
+        return pwsp_ranks_fail(context, bad, which, "%s: no member %" PRIu32 " of %" PRIu32, name,
+                               which, c->members);
+    }
+    if (c->algorithm != PTOWSP_ALGORITHM_AUTO && !pwsp_collective_has(c->kind, c->algorithm)) {
+        return pwsp_ranks_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX, "%s has no %s", name,
+                               ptowsp_algorithm_name(c->algorithm));
+    }
+    if (c->algorithm == PTOWSP_ALGORITHM_HIERARCHICAL && c->node_size &&
+        c->members % c->node_size) {
+        return pwsp_ranks_fail(context, PTOWSP_UNSUPPORTED_SIZE, c->node_size,
+                               "%s: nodes of %" PRIu32 " do not divide %" PRIu32 " members", name,
+                               c->node_size, c->members);
+    }
+    return pwsp_collective_fits(c)
+               ? PTOWSP_OK
+               : pwsp_ranks_fail(context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                                 "%s: its bytes do not fit 63 bits", name);
+}
+
+typedef struct pwsp_collective_sink {
+    ptowsp_collective_step *steps;
+    uint64_t count, capacity;
+} pwsp_collective_sink;
+
+static void pwsp_collective_write(void *user, const ptowsp_collective_step *step) {
+    pwsp_collective_sink *sink = (pwsp_collective_sink *)user;
+    if (sink->count < sink->capacity) {
+        sink->steps[sink->count] = *step;
+    }
+    sink->count++;
+}
+
+ptowsp_status ptowsp_collective_plan(ptowsp_context *context, const ptowsp_collective *collective,
+                                     uint32_t member, ptowsp_collective_step *steps,
+                                     uint64_t step_capacity, ptowsp_collective_size *out_size) {
+    const ptowsp_status status = pwsp_collective_check(context, collective);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    const char *name = ptowsp_collective_name(collective->kind);
+    if (collective->algorithm == PTOWSP_ALGORITHM_AUTO || !out_size || (step_capacity && !steps)) {
+        return pwsp_ranks_fail(
+            context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "%s: a plan needs %s", name,
+            out_size && (steps || !step_capacity) ? "an algorithm" : "room to write");
+    }
+    if (member >= collective->members) {
+        return pwsp_ranks_fail(context, PTOWSP_INVALID_PARAMS, member,
+                               "%s: no member %" PRIu32 " of %" PRIu32, name, member,
+                               collective->members);
+    }
+    pwsp_collective_sink sink = {steps, 0, step_capacity};
+    pwsp_collective_visit(collective, member, pwsp_collective_write, &sink, out_size);
+    if (steps && sink.count > step_capacity) {
+        return pwsp_ranks_fail(context, PTOWSP_BUFFER_OVERFLOW, sink.count,
+                               "%s: %" PRIu64 " steps, room for %" PRIu64, name, sink.count,
+                               step_capacity);
+    }
+    return PTOWSP_OK;
+}
+
+static void pwsp_collective_say(void *user, const ptowsp_collective_step *s) {
+    static const char spaces[][8] = {"in", "out", "scratch"};
+    const ptowsp_text text = *(const ptowsp_text *)user;
+    const char *from = spaces[s->from], *to = spaces[s->to];
+    pwsp_text_format(text, "%4" PRIu32 "  ", s->round);
+    const uint64_t from_end = s->from_at + s->count, to_end = s->to_at + s->count;
+    if (s->kind == PTOWSP_MOVE_SEND) {
+        pwsp_text_format(text, "send     %s[%" PRIu64 ", %" PRIu64 ") to rank %" PRIu32 "\n", from,
+                         s->from_at, from_end, s->peer);
+    } else if (s->kind == PTOWSP_MOVE_RECEIVE) {
+        pwsp_text_format(text, "receive  %s[%" PRIu64 ", %" PRIu64 ") from rank %" PRIu32 "\n", to,
+                         s->to_at, to_end, s->peer);
+    } else {
+        pwsp_text_format(text, "%s %s[%" PRIu64 ", %" PRIu64 ") %s %s[%" PRIu64 ", %" PRIu64 ")\n",
+                         s->kind == PTOWSP_MOVE_COPY     ? "copy    "
+                         : s->kind == PTOWSP_MOVE_REDUCE ? "reduce  "
+                                                         : "add     ",
+                         to, s->to_at, to_end,
+                         s->kind == PTOWSP_MOVE_COPY     ? "="
+                         : s->kind == PTOWSP_MOVE_REDUCE ? "on the right of"
+                                                         : "on the left of",
+                         from, s->from_at, from_end);
+    }
+}
+
+void ptowsp_collective_print(const ptowsp_collective *collective, uint32_t member,
+                             ptowsp_text text) {
+    PTOWSP_ASSERT(pwsp_collective_check(NULL, collective) == PTOWSP_OK);
+    ptowsp_collective_size size;
+    pwsp_collective_visit(collective, member, pwsp_collective_say, &text, &size);
+}
+
+// =================================================================================================
+// src/ranks/links.c
+// =================================================================================================
+
+// Simulated time of collectives.
+//
+// Each rank is in one round. Of the ranks that have a message to send, the one whose way out is free
+// earliest sends it (a heap; ties by rank): the message takes its links and arrives. Times only
+// grow, as latencies are not negative, so links serve messages in the order of these times.
+//
+//      cell (rank, round)   expected messages, the latest arrival, bytes to add
+//      start(round + 1) = max(start(round), end of sends, latest arrival) + time of additions
+
+#include <inttypes.h>
+
+typedef struct pwsp_time_send {
+    uint32_t to, round;
+    uint64_t bytes;
+} pwsp_time_send;
+
+typedef struct pwsp_time_cell {
+    uint32_t expected;  // messages that have not been sent yet
+    uint64_t latest, added_bytes;
+} pwsp_time_cell;
+
+typedef struct pwsp_time_rank {
+    uint64_t now;                   // when its sends of this round have ended so far
+    uint64_t key;                   // when it goes next, in the heap
+    uint64_t send_begin, send_end;  // what is left of its sends
+    uint32_t round;
+    bool has_sent;  // all of this round
+} pwsp_time_rank;
+
+typedef struct pwsp_time {
+    const ptowsp_collective *collective;
+    const ptowsp_links *links;
+    uint32_t p, round_count, me;
+    uint64_t element;
+    pwsp_time_send *sends;
+    uint64_t send_count;
+    pwsp_time_cell *cells;  // [p * round_count]
+    pwsp_time_rank *ranks;
+    uint32_t *heap;
+    uint32_t heap_count;
+    uint64_t *out_free, *in_free;  // by rank, of ports; and by node
+    uint64_t *node_out, *node_in;
+    uint64_t *pair_free;  // [p * p]
+    ptowsp_collective_cost cost;
+    bool is_late;  // a time does not fit
+} pwsp_time;
+
+// Picoseconds, rounded up; UINT64_MAX where that does not fit.
+static uint64_t pwsp_time_to_move(uint64_t bytes, uint64_t bytes_per_us) {
+    if (bytes_per_us == 0) {
+        return 0;
+    }
+    uint64_t whole = 0, rest = 0;
+    const uint64_t left = bytes % bytes_per_us;
+    if (!pwsp_mul_fits(bytes / bytes_per_us, 1000000, &whole) ||
+        !pwsp_mul_fits(left, 1000000, &rest)) {
+        return UINT64_MAX;
+    }
+    return pwsp_sum_u64(whole, pwsp_ceil_div_u64(rest, bytes_per_us));
+}
+
+static uint32_t pwsp_time_node(const pwsp_time *t, uint32_t member) {
+    const uint32_t rank = pwsp_collective_rank(t->collective, member);
+    return t->links->node_size ? rank / t->links->node_size : 0;
+}
+
+static uint32_t pwsp_time_member(const pwsp_time *t, uint32_t rank) {
+    return (rank - t->collective->first) / (t->collective->stride ? t->collective->stride : 1);
+}
+
+// -- what there is to do --------------------------------------------------------------------------
+
+static void pwsp_time_visit(void *user, const ptowsp_collective_step *step) {
+    pwsp_time *t = (pwsp_time *)user;
+    pwsp_time_cell *cell = &t->cells[(size_t)t->me * t->round_count + step->round];
+    const uint64_t bytes = step->count * t->element;
+    if (step->kind == PTOWSP_MOVE_SEND) {
+        pwsp_time_send *send = &t->sends[t->send_count++];
+        send->to = pwsp_time_member(t, step->peer);
+        send->round = step->round;
+        send->bytes = bytes;
+    } else if (step->kind == PTOWSP_MOVE_RECEIVE) {
+        cell->expected++;
+    } else if (step->kind != PTOWSP_MOVE_COPY) {
+        cell->added_bytes += bytes;
+    }
+}
+
+static void pwsp_time_count(void *user, const ptowsp_collective_step *step) {
+    *(uint64_t *)user += step->kind == PTOWSP_MOVE_SEND;
+}
+
+// -- the heap -------------------------------------------------------------------------------------
+
+static bool pwsp_time_before(const pwsp_time *t, uint32_t a, uint32_t b) {
+    const uint64_t x = t->ranks[a].key, y = t->ranks[b].key;
+    return x < y || (x == y && a < b);
+}
+
+static void pwsp_time_push(pwsp_time *t, uint32_t rank, uint64_t key) {
+    uint32_t at = t->heap_count++;
+    PTOWSP_ASSERT(at < t->p);
+    t->ranks[rank].key = key;
+    for (; at > 0 && pwsp_time_before(t, rank, t->heap[(at - 1) / 2]); at = (at - 1) / 2) {
+        t->heap[at] = t->heap[(at - 1) / 2];
+    }
+    t->heap[at] = rank;
+}
+
+static uint32_t pwsp_time_pop(pwsp_time *t) {
+    PTOWSP_ASSERT(t->heap_count > 0);
+    const uint32_t first = t->heap[0], last = t->heap[--t->heap_count];
+    uint32_t at = 0;
+    for (;;) {
+        uint32_t child = 2 * at + 1;
+        if (child >= t->heap_count) {
+            break;
+        }
+        if (child + 1 < t->heap_count && pwsp_time_before(t, t->heap[child + 1], t->heap[child])) {
+            child++;
+        }
+        if (!pwsp_time_before(t, t->heap[child], last)) {
+            break;
+        }
+        t->heap[at] = t->heap[child];
+        at = child;
+    }
+    t->heap[at] = last;
+    return first;
+}
+
+// -- a round --------------------------------------------------------------------------------------
+
+// Ends the rank's round if all that it waits for has been sent, and makes it ready for the next.
+static void pwsp_time_end_round(pwsp_time *t, uint32_t rank) {
+    pwsp_time_rank *r = &t->ranks[rank];
+    pwsp_time_cell *cell = &t->cells[(size_t)rank * t->round_count + r->round];
+    if (!r->has_sent || cell->expected > 0) {
+        return;
+    }
+    r->now = pwsp_sum_u64(pwsp_max_u64(r->now, cell->latest),
+                          pwsp_time_to_move(cell->added_bytes, t->links->reduce_bytes_per_us));
+    r->has_sent = false;
+    if (++r->round < t->round_count) {
+        pwsp_time_push(t, rank, r->now);
+    }
+}
+
+// The link of a message: when its two ends are free, which may be one.
+static const ptowsp_link *pwsp_time_link(pwsp_time *t, uint32_t from, uint32_t to, uint64_t **out,
+                                         uint64_t **in) {
+    const uint32_t from_node = pwsp_time_node(t, from), to_node = pwsp_time_node(t, to);
+    const bool is_between = from_node != to_node;
+    const ptowsp_link *link = is_between ? &t->links->between : &t->links->inside;
+    *out = &t->out_free[from + (is_between ? t->p : 0)];
+    *in = &t->in_free[to + (is_between ? t->p : 0)];
+    if (link->sharing == PTOWSP_LINK_PAIR) {
+        *out = *in = &t->pair_free[(size_t)from * t->p + to];
+    } else if (link->sharing == PTOWSP_LINK_NODE) {
+        *out = &t->node_out[from_node + (is_between ? PTOWSP_RANK_COUNT_MAX : 0)];
+        *in = &t->node_in[to_node + (is_between ? PTOWSP_RANK_COUNT_MAX : 0)];
+    }
+    return link;
+}
+
+// Sends a message that is ready at a time; says when its sender is done with it.
+static uint64_t pwsp_time_message(pwsp_time *t, uint32_t from, const pwsp_time_send *send,
+                                  uint64_t ready) {
+    uint64_t *out, *in;
+    const ptowsp_link *link = pwsp_time_link(t, from, send->to, &out, &in);
+    const uint64_t start = pwsp_max_u64(ready, pwsp_max_u64(*out, *in));
+    const uint64_t end = pwsp_sum_u64(start, pwsp_time_to_move(send->bytes, link->bytes_per_us));
+    const uint64_t arrival = pwsp_sum_u64(end, link->latency_ps);
+    *out = *in = end;
+    t->is_late = t->is_late || arrival == UINT64_MAX;
+    t->cost.message_count++;
+    t->cost.sent_bytes += send->bytes;
+    t->cost.between_bytes += link == &t->links->between ? send->bytes : 0;
+    pwsp_time_cell *cell = &t->cells[(size_t)send->to * t->round_count + send->round];
+    PTOWSP_ASSERT(cell->expected > 0);
+    cell->latest = pwsp_max_u64(cell->latest, arrival);
+    cell->expected--;
+    return end;
+}
+
+// Sends the rank's next message, or ends its round.
+static void pwsp_time_go(pwsp_time *t, uint32_t rank) {
+    pwsp_time_rank *r = &t->ranks[rank];
+    const pwsp_time_send *send = &t->sends[r->send_begin];
+    if (r->send_begin < r->send_end && send->round == r->round) {
+        r->now = pwsp_max_u64(r->now, pwsp_time_message(t, rank, send, r->key));
+        r->send_begin++;
+        if (t->ranks[send->to].round == send->round) {
+            pwsp_time_end_round(t, send->to);
+        }
+        send++;
+        if (r->send_begin < r->send_end && send->round == r->round) {
+            uint64_t *out, *in;
+            pwsp_time_link(t, rank, send->to, &out, &in);
+            pwsp_time_push(t, rank, pwsp_max_u64(r->key, *out));
+            return;
+        }
+    }
+    r->has_sent = true;
+    pwsp_time_end_round(t, rank);
+}
+
+static void pwsp_time_run(pwsp_time *t, const uint64_t *starts) {
+    for (uint32_t i = 0; i < t->p; i++) {
+        t->me = i;
+        t->ranks[i].send_begin = t->send_count;
+        ptowsp_collective_size size;
+        pwsp_collective_visit(t->collective, i, pwsp_time_visit, t, &size);
+        t->ranks[i].send_end = t->send_count;
+        t->ranks[i].now = starts ? starts[i] : 0;
+        pwsp_time_push(t, i, t->ranks[i].now);
+    }
+    while (t->heap_count > 0) {
+        pwsp_time_go(t, pwsp_time_pop(t));
+    }
+    for (uint32_t i = 0; i < t->p; i++) {
+        PTOWSP_ASSERT(t->ranks[i].round == t->round_count);
+        t->cost.time_ps = pwsp_max_u64(t->cost.time_ps, t->ranks[i].now);
+        t->is_late = t->is_late || t->ranks[i].now == UINT64_MAX;
+    }
+    t->cost.round_count = t->round_count;
+}
+
+// -- public ---------------------------------------------------------------------------------------
+
+PWSP_INTERNAL ptowsp_status pwsp_links_check(ptowsp_context *context, const ptowsp_links *links) {
+    if (!links || (uint32_t)links->inside.sharing > PTOWSP_LINK_NODE ||
+        (uint32_t)links->between.sharing > PTOWSP_LINK_NODE) {
+        return pwsp_ranks_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                               links ? "links are shared in an unknown way" : "no links");
+    }
+    return PTOWSP_OK;
+}
+
+ptowsp_links ptowsp_links_make(ptowsp_links_of machine) {
+    const ptowsp_links known[] = {
+        {"ascend_910b",
+         8,
+         {2000000, 28000, PTOWSP_LINK_PAIR},
+         {5000000, 25000, PTOWSP_LINK_PORT},
+         0},
+        {"ethernet_100g", 1, {0, 0, PTOWSP_LINK_PORT}, {20000000, 12500, PTOWSP_LINK_PORT}, 0},
+        {"ethernet_10g", 1, {0, 0, PTOWSP_LINK_PORT}, {30000000, 1250, PTOWSP_LINK_PORT}, 0},
+    };
+    ptowsp_links none;
+    memset(&none, 0, sizeof none);
+    return (uint32_t)machine < sizeof known / sizeof known[0] ? known[machine] : none;
+}
+
+static ptowsp_status pwsp_time_simulate(ptowsp_context *context, pwsp_arena *arena,
+                                        const ptowsp_collective *collective,
+                                        const ptowsp_links *links, const uint64_t *starts,
+                                        uint64_t *ends, ptowsp_collective_cost *out_cost) {
+    pwsp_time t;
+    memset(&t, 0, sizeof t);
+    t.collective = collective;
+    t.links = links;
+    t.p = collective->members;
+    t.element = ptowsp_dtype_size(collective->dtype);
+    uint64_t sends = 0;
+    for (uint32_t i = 0; i < t.p; i++) {
+        ptowsp_collective_size size;
+        pwsp_collective_visit(collective, i, pwsp_time_count, &sends, &size);
+        PTOWSP_ASSERT(i == 0 || t.round_count == size.round_count);
+        t.round_count = size.round_count;
+    }
+    const size_t word = sizeof(uint64_t), p = t.p, node_count = 2 * PTOWSP_RANK_COUNT_MAX;
+    t.sends = (pwsp_time_send *)pwsp_arena_alloc(arena, (size_t)(sends * sizeof *t.sends), word);
+    t.cells = (pwsp_time_cell *)pwsp_arena_alloc(arena, p * t.round_count * sizeof *t.cells, word);
+    t.ranks = (pwsp_time_rank *)pwsp_arena_alloc(arena, p * sizeof *t.ranks, word);
+    t.heap = (uint32_t *)pwsp_arena_alloc(arena, p * sizeof *t.heap, word);
+    t.out_free = (uint64_t *)pwsp_arena_alloc(arena, 2 * p * word, word);
+    t.in_free = (uint64_t *)pwsp_arena_alloc(arena, 2 * p * word, word);
+    t.node_out = (uint64_t *)pwsp_arena_alloc(arena, node_count * word, word);
+    t.node_in = (uint64_t *)pwsp_arena_alloc(arena, node_count * word, word);
+    const bool has_pairs =
+        links->inside.sharing == PTOWSP_LINK_PAIR || links->between.sharing == PTOWSP_LINK_PAIR;
+    t.pair_free = (uint64_t *)pwsp_arena_alloc(arena, has_pairs ? p * p * word : 0, word);
+    if (!t.sends || !t.cells || !t.ranks || !t.heap || !t.out_free || !t.in_free || !t.node_out ||
+        !t.node_in || !t.pair_free) {
+        return pwsp_ranks_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "out of memory");
+    }
+    pwsp_time_run(&t, starts);
+    if (t.is_late) {
+        return pwsp_ranks_fail(context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                               "%s: its time does not fit 64 bits",
+                               ptowsp_collective_name(collective->kind));
+    }
+    for (uint32_t i = 0; ends && i < t.p; i++) {
+        ends[i] = t.ranks[i].now;
+    }
+    *out_cost = t.cost;
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_collective_time(ptowsp_context *context, const ptowsp_collective *collective,
+                                     const ptowsp_links *links, ptowsp_collective_cost *out_cost) {
+    PTOWSP_ASSERT(context);
+    ptowsp_status status = pwsp_collective_check(context, collective);
+    if (status == PTOWSP_OK) {
+        status = pwsp_links_check(context, links);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    if (collective->algorithm == PTOWSP_ALGORITHM_AUTO || !out_cost) {
+        return pwsp_ranks_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                               "%s: its time needs %s", ptowsp_collective_name(collective->kind),
+                               out_cost ? "an algorithm" : "room to write");
+    }
+    pwsp_arena arena;
+    pwsp_arena_init(&arena, &context->memory);
+    status = pwsp_time_simulate(context, &arena, collective, links, NULL, NULL, out_cost);
+    pwsp_arena_free(&arena);
+    return status;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_collective_time_from(ptowsp_context *context,
+                                                      const ptowsp_collective *collective,
+                                                      const ptowsp_links *links,
+                                                      const uint64_t *starts, uint64_t *ends) {
+    ptowsp_collective_cost cost;
+    pwsp_arena arena;
+    ptowsp_status status = pwsp_collective_check(context, collective);
+    if (status == PTOWSP_OK) {
+        pwsp_arena_init(&arena, &context->memory);
+        status = pwsp_time_simulate(context, &arena, collective, links, starts, ends, &cost);
+        pwsp_arena_free(&arena);
+    }
+    return status;
+}
+
+// -- the choice -----------------------------------------------------------------------------------
+
+PWSP_INTERNAL uint32_t pwsp_links_inner(const ptowsp_collective *c, const ptowsp_links *links) {
+    const uint32_t stride = c->stride ? c->stride : 1, size = links->node_size;
+    if (size == 0) {
+        return c->members;
+    }
+    if (size % stride || c->first % size >= stride) {
+        return 1;
+    }
+    const uint32_t inner = size / stride;
+    return c->members % inner == 0 ? inner : 1;
+}
+
+typedef struct pwsp_algorithm_choice {
+    ptowsp_algorithm algorithm;
+    uint64_t time_ps;
+} pwsp_algorithm_choice;
+
+static void pwsp_algorithm_say(const ptowsp_collective *c, const ptowsp_links *links,
+                               const pwsp_algorithm_choice *choices, uint32_t count,
+                               ptowsp_text text) {
+    uint64_t elements = c->count;
+    for (size_t i = 0; c->counts && i < (size_t)c->members * c->members; i++) {
+        elements += c->counts[i];
+    }
+    pwsp_text_format(text, "%s of %" PRIu32 " rank%s, %" PRIu64 " bytes, on %s:",
+                     ptowsp_collective_name(c->kind), c->members, c->members == 1 ? "" : "s",
+                     elements * ptowsp_dtype_size(c->dtype), links->name ? links->name : "links");
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t hundredths =
+            choices[i].time_ps / 10000 + (choices[i].time_ps % 10000 >= 5000);
+        pwsp_text_format(text, "%s %s %" PRIu64 ".%02" PRIu64 " us", i ? "," : "",
+                         ptowsp_algorithm_name(choices[i].algorithm), hundredths / 100,
+                         hundredths % 100);
+    }
+    pwsp_text_format(text, "\n");
+}
+
+ptowsp_status ptowsp_collective_choose(ptowsp_context *context, ptowsp_collective *collective,
+                                       const ptowsp_links *links, ptowsp_text text) {
+    ptowsp_status status = pwsp_collective_check(context, collective);
+    if (status == PTOWSP_OK) {
+        status = pwsp_links_check(context, links);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    ptowsp_collective tried = *collective;
+    tried.node_size = pwsp_links_inner(collective, links);
+    pwsp_algorithm_choice choices[PTOWSP_ALGORITHM_RING];
+    uint32_t count = 0;
+    for (uint32_t a = PTOWSP_ALGORITHM_DIRECT; a <= PTOWSP_ALGORITHM_RING; a++) {
+        tried.algorithm = (ptowsp_algorithm)a;  // in the order of names
+        const bool is_ring = tried.node_size == 1 || tried.node_size == tried.members;
+        if (!pwsp_collective_has(tried.kind, tried.algorithm) ||
+            (a == PTOWSP_ALGORITHM_HIERARCHICAL && is_ring)) {
+            continue;
+        }
+        ptowsp_collective_cost cost;
+        status = ptowsp_collective_time(context, &tried, links, &cost);
+        if (status != PTOWSP_OK) {
+            return status;
+        }
+        uint32_t at = count++;
+        for (; at > 0 && choices[at - 1].time_ps > cost.time_ps; at--) {
+            choices[at] = choices[at - 1];
+        }
+        choices[at].algorithm = tried.algorithm;
+        choices[at].time_ps = cost.time_ps;
+    }
+    PTOWSP_ASSERT(count > 0);
+    if (text.write) {
+        pwsp_algorithm_say(collective, links, choices, count, text);
+    }
+    collective->algorithm = choices[0].algorithm;
+    collective->node_size = tried.node_size;
+    return PTOWSP_OK;
+}
+
+// =================================================================================================
+// src/ranks/reduce.c
+// =================================================================================================
+
+// Additions, maxima and minima of arrays, by element type.
+
+// A NaN on either side gives a NaN; x is the left operand.
+#define PWSP_SUM_OF(type, x, y) ((type)((x) + (y)))
+#define PWSP_MAX_OF(type, x, y) ((x) > (y) || (x) != (x) ? (x) : (y))
+#define PWSP_MIN_OF(type, x, y) ((x) < (y) || (x) != (x) ? (x) : (y))
+
+// Elements need no alignment, and `to` may be a or b.
+#define PWSP_REDUCE_LOOP(type, word, of)                                                           \
+    for (uint64_t i = 0; i < count; i++) {                                                         \
+        type x, y;                                                                                 \
+        memcpy(&x, (const char *)a + i * sizeof x, sizeof x);                                      \
+        memcpy(&y, (const char *)b + i * sizeof y, sizeof y);                                      \
+        const type z = (type)of(word, x, y);                                                       \
+        memcpy((char *)to + i * sizeof z, &z, sizeof z);                                           \
+    }
+
+#define PWSP_REDUCE(name, type, word)                                                              \
+    static void pwsp_reduce_##name(ptowsp_reduction reduction, void *to, const void *a,            \
+                                   const void *b, uint64_t count) {                                \
+        if (reduction == PTOWSP_REDUCTION_SUM) {                                                   \
+            PWSP_REDUCE_LOOP(word, word, PWSP_SUM_OF)                                              \
+        } else if (reduction == PTOWSP_REDUCTION_MAX) {                                            \
+            PWSP_REDUCE_LOOP(type, type, PWSP_MAX_OF)                                              \
+        } else {                                                                                   \
+            PWSP_REDUCE_LOOP(type, type, PWSP_MIN_OF)                                              \
+        }                                                                                          \
+    }
+
+// The second type adds without overflow that is not defined.
+PWSP_REDUCE(f32, float, float)
+PWSP_REDUCE(f64, double, double)
+PWSP_REDUCE(i8, int8_t, uint8_t)
+PWSP_REDUCE(i16, int16_t, uint16_t)
+PWSP_REDUCE(i32, int32_t, uint32_t)
+PWSP_REDUCE(i64, int64_t, uint64_t)
+PWSP_REDUCE(u8, uint8_t, uint8_t)
+PWSP_REDUCE(u16, uint16_t, uint16_t)
+PWSP_REDUCE(u32, uint32_t, uint32_t)
+PWSP_REDUCE(u64, uint64_t, uint64_t)
+
+#define PWSP_REDUCE_BLOCK 256
+
+static void pwsp_reduce_half(ptowsp_reduction reduction, ptowsp_dtype dtype, void *to,
+                             const void *a, const void *b, uint64_t count) {
+    float x[PWSP_REDUCE_BLOCK], y[PWSP_REDUCE_BLOCK];
+    for (uint64_t at = 0; at < count; at += PWSP_REDUCE_BLOCK) {
+        const uint64_t n = pwsp_min_u64(count - at, PWSP_REDUCE_BLOCK);
+        ptowsp_convert(x, PTOWSP_F32, (const char *)a + 2 * at, dtype, n);
+        ptowsp_convert(y, PTOWSP_F32, (const char *)b + 2 * at, dtype, n);
+        pwsp_reduce_f32(reduction, x, x, y, n);
+        ptowsp_convert((char *)to + 2 * at, dtype, x, PTOWSP_F32, n);
+    }
+}
+
+PWSP_INTERNAL void pwsp_reduce_elements(ptowsp_reduction reduction, ptowsp_dtype dtype, void *to,
+                                        const void *a, const void *b, uint64_t count) {
+    switch (dtype) {
+    case PTOWSP_F16:
+    case PTOWSP_BF16: pwsp_reduce_half(reduction, dtype, to, a, b, count); break;
+    case PTOWSP_F32: pwsp_reduce_f32(reduction, to, a, b, count); break;
+    case PTOWSP_F64: pwsp_reduce_f64(reduction, to, a, b, count); break;
+    case PTOWSP_I8: pwsp_reduce_i8(reduction, to, a, b, count); break;
+    case PTOWSP_I16: pwsp_reduce_i16(reduction, to, a, b, count); break;
+    case PTOWSP_I32: pwsp_reduce_i32(reduction, to, a, b, count); break;
+    case PTOWSP_I64: pwsp_reduce_i64(reduction, to, a, b, count); break;
+    case PTOWSP_U8: pwsp_reduce_u8(reduction, to, a, b, count); break;
+    case PTOWSP_U16: pwsp_reduce_u16(reduction, to, a, b, count); break;
+    case PTOWSP_U32: pwsp_reduce_u32(reduction, to, a, b, count); break;
+    default: PTOWSP_ASSERT(dtype == PTOWSP_U64); pwsp_reduce_u64(reduction, to, a, b, count);
+    }
+}
+
+// =================================================================================================
+// src/ranks/hub.c
+// =================================================================================================
+
+// Transports over memory: of this process, or shared with its children.
+//
+// Each ordered pair of ranks has a ring of bytes with one writer and one reader, so there is no lock.
+// A message is a head of 16 bytes (tag, size) and its bytes. It may be longer than the ring: both
+// sides move on what fits, when they are tested.
+//
+//      ring   taken ....... put                 positions never fall; byte i is at i % ring_bytes
+//      put    written by the writer, release: pairs with the reader's acquire
+//      taken  written by the reader, release: pairs with the writer's acquire
+//
+// A process that is killed says nothing. So a rank that waits for another process looks, now and
+// then, whether it is still there: in /proc, where there is one, as a dead child that nobody has
+// waited for still takes signals. Elsewhere time limits find it.
+//
+// What is in shared memory has no pointers. Shared memory has no name, so it ends with the last
+// process that has it.
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PWSP_HUB_HEAD 16
+
+enum { PWSP_HUB_OPEN = 0, PWSP_HUB_ENDED = 1 };
+
+// What ranks share: this, and the rings behind it.
+typedef struct pwsp_hub_board {
+    PWSP_ALIGNAS(8) uint32_t failed;  // atomic: rank + 1 of one that has failed
+    char padding[PWSP_FALSE_SHARING];
+    uint32_t states[PTOWSP_HUB_RANK_MAX];     // atomic
+    uint32_t processes[PTOWSP_HUB_RANK_MAX];  // atomic: ids, or 0; of a hub that is shared
+} pwsp_hub_board;
+
+typedef struct pwsp_hub_ring {
+    PWSP_ALIGNAS(8) uint64_t put;  // atomic
+    char padding[PWSP_FALSE_SHARING - 8];
+    uint64_t taken;  // atomic
+    char padding_after[PWSP_FALSE_SHARING - 8];
+} pwsp_hub_ring;
+
+// A send or a receive under way.
+typedef struct pwsp_hub_transfer {
+    bool is_active;
+    char *data;
+    uint64_t capacity;
+    uint64_t head[2];     // tag, size
+    uint64_t moved;       // bytes, of the head first
+    uint32_t idle_count;  // tests since something was moved
+    uint64_t looked_ns;   // when the peer's process was looked at last
+} pwsp_hub_transfer;
+
+typedef struct pwsp_hub_end {
+    struct ptowsp_hub *hub;
+    uint32_t rank;
+    pwsp_hub_transfer *transfers[2];  // receives, sends: by peer
+} pwsp_hub_end;
+
+struct ptowsp_hub {
+    ptowsp_context *context;
+    uint32_t rank_count, ring_bytes;
+    bool is_shared;
+    size_t board_size;
+    pwsp_hub_board *board;
+    char *rings;
+    pwsp_hub_end ends[PTOWSP_HUB_RANK_MAX];
+    // Behind it the transfers.
+};
+
+static pwsp_hub_ring *pwsp_hub_ring_of(const ptowsp_hub *hub, uint32_t from, uint32_t to) {
+    const size_t size = sizeof(pwsp_hub_ring) + hub->ring_bytes;
+    return (pwsp_hub_ring *)(void *)(hub->rings + ((size_t)from * hub->rank_count + to) * size);
+}
+
+// -- moving bytes ---------------------------------------------------------------------------------
+
+// Copies between a ring, at a position, and memory.
+static void pwsp_hub_copy(const ptowsp_hub *hub, pwsp_hub_ring *ring, uint64_t position, char *data,
+                          uint64_t size, bool is_put) {
+    char *bytes = (char *)(ring + 1);
+    const uint64_t at = position & (hub->ring_bytes - 1);
+    const uint64_t first = pwsp_min_u64(size, hub->ring_bytes - at);
+    if (is_put) {
+        memcpy(bytes + at, data, (size_t)first);
+        memcpy(bytes, data + first, (size_t)(size - first));
+    } else {
+        memcpy(data, bytes + at, (size_t)first);
+        memcpy(data + first, bytes, (size_t)(size - first));
+    }
+}
+
+// Moves what can be of the bytes [begin, end) of a message, which are at data.
+static void pwsp_hub_move_part(const ptowsp_hub *hub, pwsp_hub_ring *ring, uint64_t *position,
+                               uint64_t *room, pwsp_hub_transfer *t, uint64_t begin, uint64_t end,
+                               char *data, bool is_put) {
+    if (t->moved >= begin && t->moved<end && * room> 0) {
+        const uint64_t size = pwsp_min_u64(*room, end - t->moved);
+        pwsp_hub_copy(hub, ring, *position, data + (t->moved - begin), size, is_put);
+        *position += size;
+        *room -= size;
+        t->moved += size;
+    }
+}
+
+// Moves a transfer on. False: the message does not fit.
+static bool pwsp_hub_move(const ptowsp_hub *hub, pwsp_hub_ring *ring, pwsp_hub_transfer *t,
+                          bool is_put) {
+    uint64_t put = is_put ? pwsp_load_relaxed(&ring->put) : pwsp_load_acquire(&ring->put);
+    uint64_t taken = is_put ? pwsp_load_acquire(&ring->taken) : pwsp_load_relaxed(&ring->taken);
+    uint64_t room = is_put ? hub->ring_bytes - (put - taken) : put - taken;
+    uint64_t *position = is_put ? &put : &taken;
+    PTOWSP_ASSERT(put - taken <= hub->ring_bytes);
+    pwsp_hub_move_part(hub, ring, position, &room, t, 0, PWSP_HUB_HEAD, (char *)t->head, is_put);
+    const bool fits = t->moved < PWSP_HUB_HEAD || t->head[1] <= t->capacity;
+    if (t->moved >= PWSP_HUB_HEAD && fits) {
+        pwsp_hub_move_part(hub, ring, position, &room, t, PWSP_HUB_HEAD, PWSP_HUB_HEAD + t->head[1],
+                           t->data, is_put);
+    }
+    if (is_put) {
+        pwsp_store_release(&ring->put, put);
+    } else {
+        pwsp_store_release(&ring->taken, taken);
+    }
+    return fits;
+}
+
+static bool pwsp_hub_is_done(const pwsp_hub_transfer *t) {
+    return t->moved >= PWSP_HUB_HEAD && t->moved - PWSP_HUB_HEAD == t->head[1];
+}
+
+// -- processes that are gone ----------------------------------------------------------------------
+
+#define PWSP_HUB_LOOK_TESTS 64
+#define PWSP_HUB_LOOK_NS    UINT64_C(10000000)
+
+// Reads the beginning of /proc/PID/stat, "PID (NAME) STATE ...". False if there is none.
+static bool pwsp_hub_read_stat(uint32_t process, char *stat, size_t size) {
+    char path[32];
+    ptowsp_text_buffer buffer = {path, sizeof path, 0};
+    pwsp_text_format(ptowsp_text_to_buffer(&buffer), "/proc/%" PRIu32 "/stat", process);
+    const int file = open(path, O_RDONLY);
+    const ssize_t length = file < 0 ? -1 : read(file, stat, size - 1);
+    if (file >= 0) {
+        close(file);
+    }
+    stat[length > 0 ? length : 0] = '\0';
+    return length > 0;
+}
+
+// Is the process that had a rank gone? Where this one is not in /proc, nothing can be told.
+static bool pwsp_hub_is_gone(uint32_t process) {
+    char stat[128];
+    if (!pwsp_hub_read_stat(process, stat, sizeof stat)) {
+        return pwsp_hub_read_stat((uint32_t)getpid(), stat, sizeof stat);
+    }
+    const char *name_end = strrchr(stat, ')');
+    return name_end && name_end[1] == ' ' && (name_end[2] == 'Z' || name_end[2] == 'X');
+}
+
+// The same of a peer, looked at every 10 ms while nothing moves.
+static bool pwsp_hub_has_lost(const ptowsp_hub *hub, pwsp_hub_transfer *t, uint32_t peer) {
+    const uint32_t process = pwsp_load_relaxed(&hub->board->processes[peer]);
+    if (process == 0 || ++t->idle_count % PWSP_HUB_LOOK_TESTS) {
+        return false;
+    }
+    const uint64_t now = ptowsp_clock_ns();
+    if (now - t->looked_ns < PWSP_HUB_LOOK_NS) {
+        return false;
+    }
+    t->looked_ns = now;
+    return pwsp_hub_is_gone(process);
+}
+
+// -- the five functions ---------------------------------------------------------------------------
+
+static ptowsp_status pwsp_hub_send(void *user, uint32_t peer, uint64_t tag, const void *data,
+                                   uint64_t size) {
+    pwsp_hub_end *end = (pwsp_hub_end *)user;
+    pwsp_hub_transfer *t = &end->transfers[1][peer];
+    PTOWSP_ASSERT(!t->is_active && peer != end->rank);
+    memset(t, 0, sizeof *t);
+    t->is_active = true;
+    memcpy(&t->data, &data, sizeof t->data);  // it is only read
+    t->capacity = size;
+    t->head[0] = tag;
+    t->head[1] = size;
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_hub_receive(void *user, uint32_t peer, void *data, uint64_t capacity) {
+    pwsp_hub_end *end = (pwsp_hub_end *)user;
+    pwsp_hub_transfer *t = &end->transfers[0][peer];
+    PTOWSP_ASSERT(!t->is_active && peer != end->rank);
+    memset(t, 0, sizeof *t);
+    t->is_active = true;
+    t->data = (char *)data;
+    t->capacity = capacity;
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_hub_test(void *user, uint32_t peer, bool is_send, bool *out_is_done,
+                                   uint64_t *out_tag, uint64_t *out_size) {
+    pwsp_hub_end *end = (pwsp_hub_end *)user;
+    const ptowsp_hub *hub = end->hub;
+    pwsp_hub_transfer *t = &end->transfers[is_send][peer];
+    PTOWSP_ASSERT(t->is_active);
+    *out_is_done = false;
+    // Before the ring is looked at, so that all that the peer has sent is seen.
+    const uint32_t state = pwsp_load_acquire(&hub->board->states[peer]);
+    pwsp_hub_ring *ring =
+        is_send ? pwsp_hub_ring_of(hub, end->rank, peer) : pwsp_hub_ring_of(hub, peer, end->rank);
+    if (!pwsp_hub_move(hub, ring, t, is_send)) {
+        return PTOWSP_BUFFER_OVERFLOW;
+    }
+    if (pwsp_hub_is_done(t)) {
+        *out_is_done = true;
+        *out_tag = t->head[0];
+        *out_size = t->head[1];
+        t->is_active = false;
+        return PTOWSP_OK;
+    }
+    const bool has_ended = state != PWSP_HUB_OPEN || pwsp_load_relaxed(&hub->board->failed);
+    return has_ended || pwsp_hub_has_lost(hub, t, peer) ? PTOWSP_RANK_FAILED : PTOWSP_OK;
+}
+
+static void pwsp_hub_cancel(void *user, uint32_t peer, bool is_send) {
+    ((pwsp_hub_end *)user)->transfers[is_send][peer].is_active = false;
+}
+
+static void pwsp_hub_close(void *user, bool has_failed) {
+    pwsp_hub_end *end = (pwsp_hub_end *)user;
+    pwsp_hub_board *board = end->hub->board;
+    if (has_failed) {
+        pwsp_store_release(&board->failed, end->rank + 1);
+    }
+    pwsp_store_release(&board->states[end->rank], (uint32_t)PWSP_HUB_ENDED);
+}
+
+// -- hubs -----------------------------------------------------------------------------------------
+
+// Zeroed memory that children have in common with this process; NULL where there is none. Strict C11
+// may hide MAP_ANONYMOUS, for which mapping /dev/zero is another word.
+static void *pwsp_hub_map(size_t size) {
+#if defined(MAP_ANONYMOUS)
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+#else
+    const int file = open("/dev/zero", O_RDWR);
+    void *memory =
+        file < 0 ? MAP_FAILED : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (file >= 0) {
+        close(file);
+    }
+#endif
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static size_t pwsp_hub_bytes(uint32_t rank_count) {
+    return sizeof(ptowsp_hub) + (size_t)rank_count * rank_count * 2 * sizeof(pwsp_hub_transfer);
+}
+
+ptowsp_status ptowsp_hub_create(ptowsp_context *context, const ptowsp_hub_desc *desc,
+                                ptowsp_hub **out_hub) {
+    PTOWSP_ASSERT(context);
+    if (out_hub) {
+        *out_hub = NULL;
+    }
+    const uint32_t bytes = desc && desc->ring_bytes ? desc->ring_bytes : 65536;
+    if (!desc || !out_hub || desc->rank_count == 0 || desc->rank_count > PTOWSP_HUB_RANK_MAX ||
+        bytes < 64 || bytes > UINT32_C(1) << 30 || (bytes & (bytes - 1))) {
+        return pwsp_ranks_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                               "hub of %" PRIu32 " ranks, rings of %" PRIu32 " bytes: it has 1 to "
+                               "%d ranks, and rings of a power of two from 64 bytes to 2^30",
+                               desc ? desc->rank_count : 0, bytes, PTOWSP_HUB_RANK_MAX);
+    }
+    const uint64_t p = desc->rank_count;
+    const uint64_t board = sizeof(pwsp_hub_board) + p * p * (sizeof(pwsp_hub_ring) + bytes);
+    ptowsp_hub *hub = NULL;
+    void *memory = NULL;
+    if (board <= SIZE_MAX / 2) {
+        hub = (ptowsp_hub *)pwsp_memory_alloc(&context->memory, pwsp_hub_bytes(desc->rank_count));
+        memory = !hub              ? NULL
+                 : desc->is_shared ? pwsp_hub_map((size_t)board)
+                                   : pwsp_memory_alloc(&context->memory, (size_t)board);
+    }
+    if (!memory) {
+        const bool is_system = hub && desc->is_shared;
+        pwsp_memory_free(&context->memory, hub, hub ? pwsp_hub_bytes(desc->rank_count) : 0);
+        return pwsp_ranks_fail(context, is_system ? PTOWSP_SYSTEM_FAILED : PTOWSP_OUT_OF_MEMORY,
+                               PTOWSP_NO_INDEX, "hub: no memory of %" PRIu64 " bytes", board);
+    }
+    hub->context = context;
+    hub->rank_count = desc->rank_count;
+    hub->ring_bytes = bytes;
+    hub->is_shared = desc->is_shared;
+    hub->board_size = (size_t)board;
+    hub->board = (pwsp_hub_board *)memory;
+    hub->rings = (char *)(hub->board + 1);
+    pwsp_hub_transfer *transfers = (pwsp_hub_transfer *)(void *)(hub + 1);
+    for (uint32_t i = 0; i < desc->rank_count; i++) {
+        hub->ends[i].hub = hub;
+        hub->ends[i].rank = i;
+        hub->ends[i].transfers[0] = transfers + (size_t)(2 * i) * desc->rank_count;
+        hub->ends[i].transfers[1] = transfers + (size_t)(2 * i + 1) * desc->rank_count;
+    }
+    pwsp_context_own(context);
+    *out_hub = hub;
+    return PTOWSP_OK;
+}
+
+void ptowsp_hub_destroy(ptowsp_hub *hub) {
+    if (!hub) {
+        return;
+    }
+    ptowsp_context *context = hub->context;
+    if (hub->is_shared) {
+        munmap(hub->board, hub->board_size);
+    } else {
+        pwsp_memory_free(&context->memory, hub->board, hub->board_size);
+    }
+    pwsp_memory_free(&context->memory, hub, pwsp_hub_bytes(hub->rank_count));
+    pwsp_context_disown(context);
+}
+
+ptowsp_transport ptowsp_hub_transport(ptowsp_hub *hub, uint32_t rank) {
+    PTOWSP_ASSERT(rank < hub->rank_count);
+    if (hub->is_shared) {
+        pwsp_store_release(&hub->board->processes[rank], (uint32_t)getpid());
+    }
+    ptowsp_transport transport = {&hub->ends[rank], pwsp_hub_send,   pwsp_hub_receive,
+                                  pwsp_hub_test,    pwsp_hub_cancel, pwsp_hub_close};
+    return transport;
+}
+
+// =================================================================================================
+// src/ranks/ranks.c
+// =================================================================================================
+
+// Communicators: steps of a collective, round by round, over a transport.
+//
+//      start   plans the steps of this rank; nothing is sent
+//      poll    begins messages of the round, at most one each way with each peer, and tests them;
+//              when all of the round are done, the local steps; then the next round
+//
+// A message has the tag (hash of the collective) << 32 | ordinal among those of its pair. So one
+// that is lost, comes twice, or belongs to another collective is found where it arrives. Sizes are
+// compared as well.
+
+#include <inttypes.h>
+
+#define PWSP_RANKS_LIMIT_NS UINT64_C(60000000000)
+#define PWSP_RANKS_YIELDS   200
+#define PWSP_RANKS_NAP_NS   50000
+#define PWSP_RANKS_CHOICES  16
+
+enum { PWSP_STEP_WAITS = 0, PWSP_STEP_IS_UNDER_WAY, PWSP_STEP_IS_DONE };
+
+typedef struct pwsp_ranks_peer {
+    uint32_t ordinals[2];  // of the next message received, sent
+    bool is_busy[2];
+} pwsp_ranks_peer;
+
+// The algorithm of a collective that asks for the cheapest.
+typedef struct pwsp_ranks_choice {
+    uint64_t hash;
+    ptowsp_algorithm algorithm;  // AUTO: none
+    uint32_t node_size;
+} pwsp_ranks_choice;
+
+struct ptowsp_ranks {
+    ptowsp_context *context;
+    uint32_t rank, count;
+    ptowsp_transport transport;
+    uint64_t time_limit_ns, deadline_ns;
+    ptowsp_links links;
+    bool is_closed;
+    pwsp_ranks_peer *peers;  // [count]
+
+    // What is under way.
+    bool is_started;
+    ptowsp_collective collective;
+    uint32_t hash, element;
+    const char *in;
+    char *out;
+    ptowsp_collective_step *steps;
+    uint64_t step_count, step_capacity;
+    uint8_t *states;  // of the steps
+    uint64_t state_capacity;
+    char *scratch;
+    uint64_t scratch_capacity;
+    uint64_t round_begin, round_end;  // steps
+    uint64_t left;                    // messages of the round that are not done
+
+    pwsp_ranks_choice choices[PWSP_RANKS_CHOICES];  // the last ones, by hash
+};
+
+static void pwsp_ranks_free(ptowsp_ranks *r) {
+    const pwsp_memory *memory = &r->context->memory;
+    pwsp_memory_free(memory, r->steps, (size_t)r->step_capacity * sizeof *r->steps);
+    pwsp_memory_free(memory, r->states, (size_t)r->state_capacity);
+    pwsp_memory_free(memory, r->scratch, (size_t)r->scratch_capacity);
+    pwsp_memory_free(memory, r->peers, r->count * sizeof *r->peers);
+    pwsp_memory_free(memory, r, sizeof *r);
+}
+
+static void pwsp_ranks_close(ptowsp_ranks *r, bool has_failed) {
+    if (!r->is_closed) {
+        for (uint32_t i = 0; i < r->count; i++) {
+            for (int is_send = 0; is_send < 2; is_send++) {
+                if (r->peers && r->peers[i].is_busy[is_send]) {
+                    r->transport.cancel(r->transport.user, i, is_send != 0);
+                    r->peers[i].is_busy[is_send] = false;
+                }
+            }
+        }
+        r->transport.close(r->transport.user, has_failed);
+        r->is_closed = true;
+        r->is_started = false;
+    }
+}
+
+// -- messages -------------------------------------------------------------------------------------
+
+static uint64_t pwsp_ranks_tag(const ptowsp_ranks *r, uint32_t peer, bool is_send) {
+    return (uint64_t)r->hash << 32 | r->peers[peer].ordinals[is_send];
+}
+
+static const char *pwsp_ranks_name(const ptowsp_ranks *r) {
+    return ptowsp_collective_name(r->collective.kind);
+}
+
+// A status of the transport about a peer, as an error.
+static ptowsp_status pwsp_ranks_fail_peer(ptowsp_ranks *r, ptowsp_status status, uint32_t peer,
+                                          bool is_send, uint64_t bytes) {
+    if (status == PTOWSP_BUFFER_OVERFLOW) {
+        return pwsp_ranks_fail(r->context, PTOWSP_RANK_FAILED, peer,
+                               "%s: a message of rank %" PRIu32 " is longer than %" PRIu64 " bytes",
+                               pwsp_ranks_name(r), peer, bytes);
+    }
+    if (status == PTOWSP_RANK_FAILED) {
+        return pwsp_ranks_fail(r->context, status, peer,
+                               "%s: %s rank %" PRIu32 ", a rank failed or has ended",
+                               pwsp_ranks_name(r), is_send ? "sending to" : "receiving from", peer);
+    }
+    return pwsp_ranks_fail(r->context, status, peer, "%s: the transport %s rank %" PRIu32 ": %s",
+                           pwsp_ranks_name(r), is_send ? "to" : "from", peer,
+                           ptowsp_status_text(status));
+}
+
+// Is a message that has come the one that is due?
+static ptowsp_status pwsp_ranks_check_message(ptowsp_ranks *r, uint32_t peer, uint64_t tag,
+                                              uint64_t size, uint64_t bytes) {
+    const uint64_t due = pwsp_ranks_tag(r, peer, false);
+    const uint32_t ordinal = (uint32_t)tag, due_ordinal = (uint32_t)due;
+    const char *name = pwsp_ranks_name(r);
+    if (ordinal != due_ordinal) {
+        const bool is_old = (int32_t)(due_ordinal - ordinal) > 0;
+        return pwsp_ranks_fail(
+            r->context, PTOWSP_RANK_FAILED, peer,
+            "%s: message %" PRIu32 " of rank %" PRIu32 " came %s, due is %" PRIu32, name, ordinal,
+            peer, is_old ? "twice or late" : "too early", due_ordinal);
+    }
+    if (tag != due) {
+        return pwsp_ranks_fail(r->context, PTOWSP_RANK_FAILED, peer,
+                               "%s: rank %" PRIu32 " runs another collective, or of other sizes",
+                               name, peer);
+    }
+    if (size != bytes) {
+        return pwsp_ranks_fail(r->context, PTOWSP_RANK_FAILED, peer,
+                               "%s: message %" PRIu32 " of rank %" PRIu32 " has %" PRIu64
+                               " bytes, not %" PRIu64,
+                               name, ordinal, peer, size, bytes);
+    }
+    return PTOWSP_OK;
+}
+
+static char *pwsp_ranks_at(ptowsp_ranks *r, ptowsp_collective_space space, uint64_t at) {
+    char *base = space == PTOWSP_SPACE_OUT ? r->out : r->scratch;
+    PTOWSP_ASSERT(space != PTOWSP_SPACE_IN);
+    return base ? base + at * r->element : NULL;
+}
+
+static const char *pwsp_ranks_from(ptowsp_ranks *r, ptowsp_collective_space space, uint64_t at) {
+    return space != PTOWSP_SPACE_IN ? pwsp_ranks_at(r, space, at)
+           : r->in                  ? r->in + at * r->element
+                                    : NULL;
+}
+
+// Begins a message if its peer is free, or tests it.
+static ptowsp_status pwsp_ranks_move(ptowsp_ranks *r, uint64_t i) {
+    const ptowsp_collective_step *step = &r->steps[i];
+    const bool is_send = step->kind == PTOWSP_MOVE_SEND;
+    const uint64_t bytes = step->count * r->element;
+    pwsp_ranks_peer *peer = &r->peers[step->peer];
+    const ptowsp_transport *t = &r->transport;
+    ptowsp_status status = PTOWSP_OK;
+    if (r->states[i] == PWSP_STEP_WAITS) {
+        if (peer->is_busy[is_send]) {
+            return PTOWSP_OK;
+        }
+        status = is_send ? t->send(t->user, step->peer, pwsp_ranks_tag(r, step->peer, true),
+                                   pwsp_ranks_from(r, step->from, step->from_at), bytes)
+                         : t->receive(t->user, step->peer, pwsp_ranks_at(r, step->to, step->to_at),
+                                      bytes);
+        if (status != PTOWSP_OK) {
+            return pwsp_ranks_fail_peer(r, status, step->peer, is_send, bytes);
+        }
+        peer->is_busy[is_send] = true;
+        r->states[i] = PWSP_STEP_IS_UNDER_WAY;
+    }
+    bool is_done = false;
+    uint64_t tag = 0, size = 0;
+    status = t->test(t->user, step->peer, is_send, &is_done, &tag, &size);
+    if (status != PTOWSP_OK) {
+        return pwsp_ranks_fail_peer(r, status, step->peer, is_send, bytes);
+    }
+    if (is_done) {
+        peer->is_busy[is_send] = false;
+        r->states[i] = PWSP_STEP_IS_DONE;
+        r->left--;
+        status = is_send ? PTOWSP_OK : pwsp_ranks_check_message(r, step->peer, tag, size, bytes);
+        peer->ordinals[is_send]++;
+    }
+    return status;
+}
+
+// -- rounds ---------------------------------------------------------------------------------------
+
+static bool pwsp_step_is_message(const ptowsp_collective_step *step) {
+    return step->kind == PTOWSP_MOVE_SEND || step->kind == PTOWSP_MOVE_RECEIVE;
+}
+
+static void pwsp_ranks_begin_round(ptowsp_ranks *r) {
+    r->round_begin = r->round_end;
+    r->left = 0;
+    while (r->round_end < r->step_count &&
+           r->steps[r->round_end].round == r->steps[r->round_begin].round) {
+        r->left += pwsp_step_is_message(&r->steps[r->round_end++]);
+    }
+}
+
+static void pwsp_ranks_do(ptowsp_ranks *r, const ptowsp_collective_step *step) {
+    const char *from = pwsp_ranks_from(r, step->from, step->from_at);
+    char *to = pwsp_ranks_at(r, step->to, step->to_at);
+    const ptowsp_collective *c = &r->collective;
+    if (step->kind == PTOWSP_MOVE_REDUCE) {
+        pwsp_reduce_elements(c->reduction, c->dtype, to, from, to, step->count);
+    } else if (step->kind == PTOWSP_MOVE_ADD) {
+        pwsp_reduce_elements(c->reduction, c->dtype, to, to, from, step->count);
+    } else if (from != to) {
+        memcpy(to, from, (size_t)(step->count * r->element));
+    }
+}
+
+// Moves on what can be without waiting.
+static ptowsp_status pwsp_ranks_progress(ptowsp_ranks *r) {
+    while (r->round_begin < r->step_count) {
+        for (uint64_t i = r->round_begin; r->left > 0 && i < r->round_end; i++) {
+            if (pwsp_step_is_message(&r->steps[i]) && r->states[i] != PWSP_STEP_IS_DONE) {
+                const ptowsp_status status = pwsp_ranks_move(r, i);
+                if (status != PTOWSP_OK) {
+                    return status;
+                }
+            }
+        }
+        if (r->left > 0) {
+            return PTOWSP_OK;
+        }
+        for (uint64_t i = r->round_begin; i < r->round_end; i++) {
+            if (!pwsp_step_is_message(&r->steps[i])) {
+                pwsp_ranks_do(r, &r->steps[i]);
+            }
+        }
+        pwsp_ranks_begin_round(r);
+    }
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_ranks_fail_late(ptowsp_ranks *r) {
+    uint64_t i = r->round_begin;
+    while (!pwsp_step_is_message(&r->steps[i]) || r->states[i] == PWSP_STEP_IS_DONE) {
+        i++;
+        PTOWSP_ASSERT(i < r->round_end);
+    }
+    const ptowsp_collective_step *step = &r->steps[i];
+    return pwsp_ranks_fail(r->context, PTOWSP_TIMED_OUT, step->peer,
+                           "%s: rank %" PRIu32 " did not %s in %" PRIu64 " ms, round %" PRIu32,
+                           pwsp_ranks_name(r), step->peer,
+                           step->kind == PTOWSP_MOVE_SEND ? "take a message" : "answer",
+                           r->time_limit_ns / 1000000, step->round);
+}
+
+ptowsp_status ptowsp_ranks_poll(ptowsp_ranks *ranks, bool *out_is_done) {
+    if (!out_is_done) {
+        return pwsp_ranks_fail(ranks->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                               "poll: no place for the answer");
+    }
+    *out_is_done = !ranks->is_started;
+    if (ranks->is_closed) {
+        return pwsp_ranks_fail(ranks->context, PTOWSP_RANK_FAILED, PTOWSP_NO_INDEX,
+                               "this communicator has failed before");
+    }
+    if (!ranks->is_started) {
+        return PTOWSP_OK;
+    }
+    ptowsp_status status = pwsp_ranks_progress(ranks);
+    const bool is_done = ranks->round_begin == ranks->step_count;
+    if (status == PTOWSP_OK && !is_done && ptowsp_clock_ns() >= ranks->deadline_ns) {
+        status = pwsp_ranks_fail_late(ranks);
+    }
+    if (status != PTOWSP_OK) {
+        *out_is_done = true;
+        pwsp_ranks_close(ranks, true);
+        return status;
+    }
+    *out_is_done = is_done;
+    ranks->is_started = !is_done;
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_ranks_wait(ptowsp_ranks *ranks) {
+    const uint32_t spins = pwsp_spin_count(ranks->count);
+    uint32_t round = 0;
+    for (;;) {
+        bool is_done = false;
+        const ptowsp_status status = ptowsp_ranks_poll(ranks, &is_done);
+        if (status != PTOWSP_OK || is_done) {
+            return status;
+        }
+        if (!pwsp_spin(&round, spins, PWSP_RANKS_YIELDS)) {
+            pwsp_nap(PWSP_RANKS_NAP_NS);
+        }
+    }
+}
+
+// -- starting -------------------------------------------------------------------------------------
+
+PWSP_INTERNAL uint64_t pwsp_collective_hash(const ptowsp_collective *c) {
+    const uint64_t words[] = {(uint64_t)c->kind,
+                              (uint64_t)c->algorithm,
+                              (uint64_t)c->reduction,
+                              (uint64_t)c->dtype,
+                              c->count,
+                              c->members,
+                              c->first,
+                              c->stride ? c->stride : 1,
+                              c->node_size,
+                              c->root,
+                              c->target};
+    uint64_t hash = ptowsp_hash(PTOWSP_HASH_START, words, sizeof words);
+    if (c->counts) {
+        const size_t count = (size_t)c->members * c->members;
+        hash = ptowsp_hash(hash, c->counts, count * sizeof c->counts[0]);
+    }
+    return hash;
+}
+
+static ptowsp_status pwsp_ranks_check(ptowsp_ranks *r, const ptowsp_collective *c, const void *in,
+                                      const void *out, uint32_t *out_member) {
+    if (r->is_closed) {
+        return pwsp_ranks_fail(r->context, PTOWSP_RANK_FAILED, PTOWSP_NO_INDEX,
+                               "this communicator has failed before");
+    }
+    if (r->is_started) {
+        return PTOWSP_BUSY;
+    }
+    const ptowsp_status status = pwsp_collective_check(r->context, c);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    const char *name = ptowsp_collective_name(c->kind);
+    const uint32_t stride = c->stride ? c->stride : 1, behind = r->rank - c->first;
+    *out_member = behind / stride;
+    if (r->rank < c->first || behind % stride || *out_member >= c->members ||
+        pwsp_collective_rank(c, c->members - 1) >= r->count) {
+        return pwsp_ranks_fail(r->context, PTOWSP_INVALID_PARAMS, r->rank,
+                               "%s: rank %" PRIu32 " of %" PRIu32 " is not a member, or members "
+                               "are not ranks",
+                               name, r->rank, r->count);
+    }
+    ptowsp_collective_size size;
+    ptowsp_collective sized = *c;
+    sized.algorithm = PTOWSP_ALGORITHM_DIRECT;  // the same sizes in all
+    pwsp_collective_visit(&sized, *out_member, NULL, NULL, &size);
+    if ((size.in_count && !in) || (size.out_count && !out)) {
+        return pwsp_ranks_fail(r->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "%s: %s is NULL",
+                               name, size.in_count && !in ? "in" : "out");
+    }
+    const uint64_t element = ptowsp_dtype_size(c->dtype);
+    const uintptr_t in_at = (uintptr_t)in, out_at = (uintptr_t)out;
+    const bool may_be_same = c->kind == PTOWSP_ALL_REDUCE || c->kind == PTOWSP_BROADCAST;
+    if (size.in_count && size.out_count && in_at < out_at + size.out_count * element &&
+        out_at < in_at + size.in_count * element && !(may_be_same && in == out)) {
+        return pwsp_ranks_fail(r->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                               "%s: in and out overlap", name);
+    }
+    return PTOWSP_OK;
+}
+
+static void pwsp_ranks_write(void *user, const ptowsp_collective_step *step) {
+    ptowsp_ranks *r = (ptowsp_ranks *)user;
+    PTOWSP_ASSERT(r->step_count < r->step_capacity);
+    r->steps[r->step_count++] = *step;
+}
+
+static bool pwsp_ranks_reserve(ptowsp_ranks *r, const ptowsp_collective_size *size) {
+    const pwsp_memory *memory = &r->context->memory;
+    return pwsp_memory_room(memory, (void **)&r->steps, &r->step_capacity, size->step_count,
+                            sizeof *r->steps) &&
+           pwsp_memory_room(memory, (void **)&r->states, &r->state_capacity, size->step_count, 1) &&
+           pwsp_memory_room(memory, (void **)&r->scratch, &r->scratch_capacity,
+                            size->scratch_count * r->element, 1);
+}
+
+static ptowsp_status pwsp_ranks_choose(ptowsp_ranks *r) {
+    ptowsp_collective *c = &r->collective;
+    const uint64_t hash = pwsp_collective_hash(c);
+    pwsp_ranks_choice *choice = &r->choices[pwsp_mix64(hash) % PWSP_RANKS_CHOICES];
+    if (hash != choice->hash || choice->algorithm == PTOWSP_ALGORITHM_AUTO) {
+        const ptowsp_text none = {NULL, NULL};
+        const ptowsp_status status = ptowsp_collective_choose(r->context, c, &r->links, none);
+        if (status != PTOWSP_OK) {
+            return status;
+        }
+        choice->hash = hash;
+        choice->algorithm = c->algorithm;
+        choice->node_size = c->node_size;
+    }
+    c->algorithm = choice->algorithm;
+    c->node_size = choice->node_size;
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_ranks_start(ptowsp_ranks *ranks, const ptowsp_collective *collective,
+                                 const void *in, void *out) {
+    uint32_t member = 0;
+    ptowsp_status status = pwsp_ranks_check(ranks, collective, in, out, &member);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    ranks->collective = *collective;
+    if (collective->algorithm == PTOWSP_ALGORITHM_AUTO) {
+        status = pwsp_ranks_choose(ranks);
+    }
+    ptowsp_collective_size size;
+    if (status == PTOWSP_OK) {
+        const uint64_t hash = pwsp_collective_hash(&ranks->collective);
+        ranks->hash = (uint32_t)(hash ^ hash >> 32);
+        ranks->element = ptowsp_dtype_size(collective->dtype);
+        pwsp_collective_visit(&ranks->collective, member, NULL, NULL, &size);
+        if (!pwsp_ranks_reserve(ranks, &size)) {
+            status = pwsp_ranks_fail(ranks->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                                     "%s: out of memory", pwsp_ranks_name(ranks));
+        }
+    }
+    if (status != PTOWSP_OK) {
+        pwsp_ranks_close(ranks, true);
+        return status;
+    }
+    ranks->step_count = 0;
+    pwsp_collective_visit(&ranks->collective, member, pwsp_ranks_write, ranks, &size);
+    if (ranks->step_count > 0) {
+        memset(ranks->states, PWSP_STEP_WAITS, (size_t)ranks->step_count);
+    }
+    ranks->in = (const char *)in;
+    ranks->out = (char *)out;
+    ranks->round_end = 0;
+    pwsp_ranks_begin_round(ranks);
+    ranks->deadline_ns = pwsp_sum_u64(ptowsp_clock_ns(), ranks->time_limit_ns);
+    ranks->is_started = true;
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_ranks_run(ptowsp_ranks *ranks, const ptowsp_collective *collective,
+                               const void *in, void *out) {
+    const ptowsp_status status = ptowsp_ranks_start(ranks, collective, in, out);
+    return status == PTOWSP_OK ? ptowsp_ranks_wait(ranks) : status;
+}
+
+// -- communicators --------------------------------------------------------------------------------
+
+enum { PWSP_RECORD_VERSION, PWSP_RECORD_PROGRAM, PWSP_RECORD_LINKS, PWSP_RECORD_RANK, PWSP_RECORD };
+
+static uint64_t pwsp_links_hash(const ptowsp_links *links) {
+    const uint64_t words[] = {links->node_size,
+                              links->inside.latency_ps,
+                              links->inside.bytes_per_us,
+                              (uint64_t)links->inside.sharing,
+                              links->between.latency_ps,
+                              links->between.bytes_per_us,
+                              (uint64_t)links->between.sharing,
+                              links->reduce_bytes_per_us};
+    return ptowsp_hash(PTOWSP_HASH_START, words, sizeof words);
+}
+
+PWSP_INTERNAL bool pwsp_links_are_zero(const ptowsp_links *links) {
+    ptowsp_links none;
+    memset(&none, 0, sizeof none);
+    return pwsp_links_hash(links) == pwsp_links_hash(&none);
+}
+
+// Do all ranks have one version, program and links?
+static ptowsp_status pwsp_ranks_compare(ptowsp_ranks *r, uint64_t fingerprint, uint64_t *records) {
+    static const char differences[][24] = {"version of the library", "fingerprint", "links",
+                                           "rank"};
+    const uint64_t own[PWSP_RECORD] = {
+        ptowsp_hash(PTOWSP_HASH_START, ptowsp_version(), strlen(ptowsp_version())), fingerprint,
+        pwsp_links_hash(&r->links), r->rank};
+    ptowsp_collective c;
+    memset(&c, 0, sizeof c);
+    c.kind = PTOWSP_ALL_GATHER;
+    c.algorithm = PTOWSP_ALGORITHM_DIRECT;
+    c.dtype = PTOWSP_U64;
+    c.count = (uint64_t)r->count * PWSP_RECORD;
+    c.members = r->count;
+    const ptowsp_status status = ptowsp_ranks_run(r, &c, own, records);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    for (uint32_t i = 0; i < r->count; i++) {
+        for (uint32_t k = 0; k < PWSP_RECORD; k++) {
+            const uint64_t due = k == PWSP_RECORD_RANK ? i : records[k];
+            if (records[i * PWSP_RECORD + k] != due) {
+                return pwsp_ranks_fail(r->context, PTOWSP_RANK_FAILED, i,
+                                       "rank %" PRIu32 " has another %s than rank 0: %016" PRIx64
+                                       ", not %016" PRIx64,
+                                       i, differences[k], records[i * PWSP_RECORD + k], due);
+            }
+        }
+    }
+    return PTOWSP_OK;
+}
+
+static ptowsp_status pwsp_ranks_check_desc(ptowsp_context *context, const ptowsp_ranks_desc *desc,
+                                           ptowsp_ranks **out_ranks) {
+    const ptowsp_transport *t = desc ? &desc->transport : NULL;
+    if (!desc || !out_ranks || !t->send || !t->receive || !t->test || !t->cancel || !t->close) {
+        return pwsp_ranks_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                               "a communicator needs a description, all of a transport, and a "
+                               "place to go");
+    }
+    if (desc->rank_count == 0 || desc->rank_count > PTOWSP_RANK_COUNT_MAX ||
+        desc->rank >= desc->rank_count) {
+        return pwsp_ranks_fail(context, PTOWSP_INVALID_PARAMS, desc->rank,
+                               "no rank %" PRIu32 " of %" PRIu32 "; there are 1 to %d", desc->rank,
+                               desc->rank_count, PTOWSP_RANK_COUNT_MAX);
+    }
+    return pwsp_links_check(context, &desc->links);
+}
+
+ptowsp_status ptowsp_ranks_create(ptowsp_context *context, const ptowsp_ranks_desc *desc,
+                                  ptowsp_ranks **out_ranks) {
+    PTOWSP_ASSERT(context);
+    if (out_ranks) {
+        *out_ranks = NULL;
+    }
+    ptowsp_status status = pwsp_ranks_check_desc(context, desc, out_ranks);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    const pwsp_memory *memory = &context->memory;
+    const size_t size = desc->rank_count * PWSP_RECORD * sizeof(uint64_t);
+    ptowsp_ranks *r = (ptowsp_ranks *)pwsp_memory_alloc(memory, sizeof *r);
+    uint64_t *records = NULL;
+    if (r) {
+        r->context = context;
+        r->rank = desc->rank;
+        r->count = desc->rank_count;
+        r->transport = desc->transport;
+        r->time_limit_ns = desc->time_limit_ns ? desc->time_limit_ns : PWSP_RANKS_LIMIT_NS;
+        r->links = desc->links;
+        if (pwsp_links_are_zero(&r->links)) {
+            r->links = ptowsp_links_make(PTOWSP_LINKS_ASCEND_910B);
+        }
+        r->links.name = NULL;
+        r->peers = (pwsp_ranks_peer *)pwsp_memory_alloc(memory, r->count * sizeof *r->peers);
+        records = r->peers ? (uint64_t *)pwsp_memory_alloc(memory, size) : NULL;
+    }
+    status = records
+                 ? pwsp_ranks_compare(r, desc->fingerprint, records)
+                 : pwsp_ranks_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "out of memory");
+    pwsp_memory_free(memory, records, records ? size : 0);
+    if (status != PTOWSP_OK) {
+        if (!r) {
+            desc->transport.close(desc->transport.user, true);
+        } else {
+            pwsp_ranks_close(r, true);
+            r->count = r->peers ? r->count : 0;
+            pwsp_ranks_free(r);
+        }
+        return status;
+    }
+    pwsp_context_own(context);
+    *out_ranks = r;
+    return PTOWSP_OK;
+}
+
+void ptowsp_ranks_destroy(ptowsp_ranks *ranks) {
+    if (ranks) {
+        ptowsp_context *context = ranks->context;
+        pwsp_ranks_close(ranks, ranks->is_started);
+        pwsp_ranks_free(ranks);
+        pwsp_context_disown(context);
+    }
+}
+
+PWSP_INTERNAL void pwsp_ranks_give_up(ptowsp_ranks *ranks) {
+    pwsp_ranks_close(ranks, true);
+}
+
+PWSP_INTERNAL ptowsp_links pwsp_ranks_links(const ptowsp_ranks *ranks) {
+    return ranks->links;
+}
+
+PWSP_INTERNAL ptowsp_context *pwsp_ranks_context(const ptowsp_ranks *ranks) {
+    return ranks->context;
+}
+
+uint32_t ptowsp_ranks_rank(const ptowsp_ranks *ranks) {
+    return ranks->rank;
+}
+
+uint32_t ptowsp_ranks_count(const ptowsp_ranks *ranks) {
+    return ranks->count;
+}
+
+// =================================================================================================
+// src/ranks/ranks_relayout.c
+// =================================================================================================
+
+// A tensor from one layout to another over a communicator: the steps of ptowsp_mesh_layout_relayout
+// (data/relayout.c), each between the ranks of a line of the mesh, which differ in one coordinate.
+//
+//      slice             nothing is sent: a part of what the rank has
+//      all-reduce        all that it has
+//      reduce-scatter    equal pieces, packed one behind another; by cuts an all-reduce and a slice
+//      all-gather        equal pieces, unpacked; by cuts as the following
+//      all-to-all        for each member what it will have of what this one has: ragged counts
+//
+// Parts are boxes of the tensor, stored row by row. `have` is the rank's part before a step, which
+// belongs to the caller or to the step before it.
+
+typedef ptowsp_mesh_layout_part pwsp_box;
+
+typedef struct pwsp_mover {
+    ptowsp_ranks *ranks;
+    ptowsp_context *context;
+    const ptowsp_mesh *mesh;
+    ptowsp_mesh_layout now, then;  // before the step, and after it
+    ptowsp_dtype dtype;
+    uint64_t element;
+    uint32_t first, stride, members, member;  // the line of this rank, and its place there
+} pwsp_mover;
+
+// -- boxes ----------------------------------------------------------------------------------------
+
+static pwsp_box pwsp_box_of(const pwsp_mover *m, const ptowsp_mesh_layout *layout,
+                            uint32_t member) {
+    return pwsp_layout_part(m->mesh, layout, m->first + member * m->stride);
+}
+
+// What two have in common; without bytes, if nothing.
+static pwsp_box pwsp_box_meet(const pwsp_mover *m, const pwsp_box *a, const pwsp_box *b) {
+    pwsp_box both;
+    memset(&both, 0, sizeof both);
+    both.bytes = m->element;
+    for (uint32_t i = 0; i < m->now.rank; i++) {
+        const int64_t a_end = a->offsets[i] + a->sizes[i], b_end = b->offsets[i] + b->sizes[i];
+        both.offsets[i] = a->offsets[i] > b->offsets[i] ? a->offsets[i] : b->offsets[i];
+        both.sizes[i] = (a_end < b_end ? a_end : b_end) - both.offsets[i];
+        both.sizes[i] = both.sizes[i] > 0 ? both.sizes[i] : 0;
+        both.bytes *= (uint64_t)both.sizes[i];
+    }
+    return both;
+}
+
+// The place of a box' row, of the given indices, in the memory of a part.
+static uint64_t pwsp_box_row(const pwsp_mover *m, const pwsp_box *part, const pwsp_box *box,
+                             const int64_t *at) {
+    uint64_t place = 0;
+    for (uint32_t i = 0; i < m->now.rank; i++) {
+        place = place * (uint64_t)part->sizes[i] +
+                (uint64_t)(box->offsets[i] + at[i] - part->offsets[i]);
+    }
+    return place * m->element;
+}
+
+// Copies a box from the memory of one part that has it to that of another.
+static void pwsp_box_copy(const pwsp_mover *m, const pwsp_box *box, char *to,
+                          const pwsp_box *to_part, const char *from, const pwsp_box *from_part) {
+    const uint32_t rank = m->now.rank;
+    int64_t at[PTOWSP_TENSOR_RANK_MAX] = {0};
+    const uint64_t row = (rank ? (uint64_t)box->sizes[rank - 1] : 1) * m->element;
+    while (box->bytes > 0) {
+        memcpy(to + pwsp_box_row(m, to_part, box, at), from + pwsp_box_row(m, from_part, box, at),
+               (size_t)row);
+        uint32_t i = rank ? rank - 1 : 0;
+        while (i > 0 && ++at[i - 1] == box->sizes[i - 1]) {
+            at[--i] = 0;
+        }
+        if (i == 0) {
+            return;
+        }
+    }
+}
+
+// -- steps ----------------------------------------------------------------------------------------
+
+static ptowsp_status pwsp_mover_run(const pwsp_mover *m, ptowsp_collective_kind kind,
+                                    const ptowsp_spread *spread, uint64_t count,
+                                    const uint64_t *counts, const void *in, void *out) {
+    ptowsp_collective collective;
+    memset(&collective, 0, sizeof collective);
+    collective.kind = kind;
+    collective.reduction =
+        spread->kind == PTOWSP_PARTIAL_MAX ? PTOWSP_REDUCTION_MAX : PTOWSP_REDUCTION_SUM;
+    collective.dtype = m->dtype;
+    collective.count = count;
+    collective.counts = counts;
+    collective.members = m->members;
+    collective.first = m->first;
+    collective.stride = m->stride;
+    return ptowsp_ranks_run(m->ranks, &collective, in, out);
+}
+
+// Packs what each member takes of what this one has, or unpacks what this one takes of theirs.
+static void pwsp_mover_pack(const pwsp_mover *m, bool is_packed, const pwsp_box *mine, char *part,
+                            char *packed) {
+    for (uint32_t i = 0; i < m->members; i++) {
+        const pwsp_box other = pwsp_box_of(m, is_packed ? &m->then : &m->now, i);
+        const pwsp_box both = pwsp_box_meet(m, mine, &other);
+        if (is_packed) {
+            pwsp_box_copy(m, &both, packed, &both, part, mine);
+        } else {
+            pwsp_box_copy(m, &both, part, mine, packed, &both);
+        }
+        packed += both.bytes;
+    }
+}
+
+// The elements that each member sends to each, [from][to].
+static void pwsp_mover_count(const pwsp_mover *m, uint64_t *counts) {
+    for (uint32_t i = 0; i < m->members; i++) {
+        const pwsp_box from = pwsp_box_of(m, &m->now, i);
+        for (uint32_t j = 0; j < m->members; j++) {
+            const pwsp_box to = pwsp_box_of(m, &m->then, j);
+            counts[(uint64_t)i * m->members + j] = pwsp_box_meet(m, &from, &to).bytes / m->element;
+        }
+    }
+}
+
+// Bytes of a line or column of the counts.
+static uint64_t pwsp_mover_sum(const pwsp_mover *m, const uint64_t *counts, bool is_out) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < m->members; i++) {
+        sum += is_out ? counts[(uint64_t)m->member * m->members + i]
+                      : counts[(uint64_t)i * m->members + m->member];
+    }
+    return sum * m->element;
+}
+
+// Memory of a step: counts, what is sent, what is received.
+typedef struct pwsp_parcels {
+    uint64_t *counts;
+    char *sent, *received;
+    size_t counts_size, sent_size, received_size;
+} pwsp_parcels;
+
+static bool pwsp_parcels_alloc(const pwsp_memory *memory, pwsp_parcels *p) {
+    p->sent = (char *)pwsp_memory_alloc(memory, ++p->sent_size);  // never 0
+    p->received = (char *)pwsp_memory_alloc(memory, ++p->received_size);
+    return p->sent && p->received;
+}
+
+static void pwsp_parcels_free(const pwsp_memory *memory, const pwsp_parcels *p) {
+    pwsp_memory_free(memory, p->sent, p->sent_size);
+    pwsp_memory_free(memory, p->received, p->received_size);
+    pwsp_memory_free(memory, p->counts, p->counts_size);
+}
+
+// To each member what it will have: ragged.
+static ptowsp_status pwsp_mover_exchange(const pwsp_mover *m, pwsp_parcels *p,
+                                         const ptowsp_spread *before, const pwsp_box *mine,
+                                         char *have, const pwsp_box *next, char *out) {
+    const pwsp_memory *memory = &m->context->memory;
+    p->counts_size = (size_t)m->members * m->members * sizeof *p->counts;
+    p->counts = (uint64_t *)pwsp_memory_alloc(memory, p->counts_size);
+    if (!p->counts) {
+        return PTOWSP_OUT_OF_MEMORY;
+    }
+    pwsp_mover_count(m, p->counts);
+    p->sent_size = (size_t)pwsp_mover_sum(m, p->counts, true);
+    p->received_size = (size_t)pwsp_mover_sum(m, p->counts, false);
+    if (!pwsp_parcels_alloc(memory, p)) {
+        return PTOWSP_OUT_OF_MEMORY;
+    }
+    pwsp_mover_pack(m, true, mine, have, p->sent);
+    const ptowsp_status status =
+        pwsp_mover_run(m, PTOWSP_ALL_TO_ALL, before, 0, p->counts, p->sent, p->received);
+    if (status == PTOWSP_OK) {
+        pwsp_mover_pack(m, false, next, out, p->received);
+    }
+    return status;
+}
+
+// Equal pieces: all of what one has is packed for the others, or unpacked.
+static ptowsp_status pwsp_mover_equal(const pwsp_mover *m, pwsp_parcels *p,
+                                      const ptowsp_relayout_step *step, const pwsp_box *mine,
+                                      char *have, const pwsp_box *next, char *out) {
+    const bool gathers = step->kind == PTOWSP_RELAYOUT_ALL_GATHER;
+    const uint64_t all = gathers ? next->bytes : mine->bytes;
+    p->sent_size = gathers ? 0 : (size_t)all;
+    p->received_size = gathers ? (size_t)all : 0;
+    if (!pwsp_parcels_alloc(&m->context->memory, p)) {
+        return PTOWSP_OUT_OF_MEMORY;
+    }
+    if (!gathers) {
+        pwsp_mover_pack(m, true, mine, have, p->sent);
+        return pwsp_mover_run(m, PTOWSP_REDUCE_SCATTER, &step->before, all / m->element, NULL,
+                              p->sent, out);
+    }
+    const ptowsp_status status = pwsp_mover_run(m, PTOWSP_ALL_GATHER, &step->before,
+                                                all / m->element, NULL, have, p->received);
+    if (status == PTOWSP_OK) {
+        pwsp_mover_pack(m, false, next, out, p->received);
+    }
+    return status;
+}
+
+static ptowsp_status pwsp_mover_reduce(const pwsp_mover *m, pwsp_parcels *p,
+                                       const ptowsp_spread *before, const pwsp_box *mine,
+                                       const char *have, const pwsp_box *next, char *out) {
+    p->received_size = (size_t)mine->bytes;
+    if (!pwsp_parcels_alloc(&m->context->memory, p)) {
+        return PTOWSP_OUT_OF_MEMORY;
+    }
+    const ptowsp_status status = pwsp_mover_run(m, PTOWSP_ALL_REDUCE, before,
+                                                mine->bytes / m->element, NULL, have, p->received);
+    if (status == PTOWSP_OK) {
+        pwsp_box_copy(m, next, out, next, p->received, mine);
+    }
+    return status;
+}
+
+static ptowsp_status pwsp_mover_step(const pwsp_mover *m, const ptowsp_relayout_step *step,
+                                     char *have, char *out) {
+    const pwsp_box mine = pwsp_box_of(m, &m->now, m->member);
+    const pwsp_box next = pwsp_box_of(m, &m->then, m->member);
+    pwsp_parcels parcels;
+    ptowsp_status status = PTOWSP_OK;
+    memset(&parcels, 0, sizeof parcels);
+    if (step->kind == PTOWSP_RELAYOUT_SLICE) {
+        pwsp_box_copy(m, &next, out, &next, have, &mine);
+    } else if (step->kind == PTOWSP_RELAYOUT_ALL_REDUCE ||
+               (step->kind == PTOWSP_RELAYOUT_REDUCE_SCATTER && step->after.cuts)) {
+        status = pwsp_mover_reduce(m, &parcels, &step->before, &mine, have, &next, out);
+    } else if (step->kind == PTOWSP_RELAYOUT_REDUCE_SCATTER ||
+               (step->kind == PTOWSP_RELAYOUT_ALL_GATHER && !step->before.cuts)) {
+        status = pwsp_mover_equal(m, &parcels, step, &mine, have, &next, out);
+    } else {
+        status = pwsp_mover_exchange(m, &parcels, &step->before, &mine, have, &next, out);
+    }
+    pwsp_parcels_free(&m->context->memory, &parcels);
+    return status == PTOWSP_OUT_OF_MEMORY
+               ? pwsp_ranks_fail(m->context, status, PTOWSP_NO_INDEX, "relayout: out of memory")
+               : status;
+}
+
+// -- all ------------------------------------------------------------------------------------------
+
+static ptowsp_status pwsp_mover_check(const pwsp_mover *m, const void *in, const void *out) {
+    uint32_t count = 0;
+    const uint32_t ranks = ptowsp_ranks_count(m->ranks);
+    ptowsp_status status = ptowsp_mesh_check(m->context, m->mesh, &count);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    if (count != ranks) {
+        return pwsp_ranks_fail(m->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                               "relayout: the mesh has %u ranks, and there are %u", count, ranks);
+    }
+    if (ptowsp_dtype_size(m->dtype) != m->now.element_bytes) {
+        return pwsp_ranks_fail(m->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                               "relayout: elements of %s have %u bytes, and those of the data type "
+                               "%u",
+                               m->now.name, m->now.element_bytes, ptowsp_dtype_size(m->dtype));
+    }
+    return in && out ? PTOWSP_OK
+                     : pwsp_ranks_fail(m->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                                       "relayout: in or out is NULL");
+}
+
+// The line along an axis, of this rank.
+static void pwsp_mover_turn(pwsp_mover *m, uint32_t axis) {
+    const uint32_t rank = ptowsp_ranks_rank(m->ranks);
+    m->members = m->mesh->sizes[axis];
+    m->member = ptowsp_mesh_coordinate(m->mesh, rank, axis);
+    m->stride = 1;
+    for (uint32_t i = axis + 1; i < m->mesh->axis_count; i++) {
+        m->stride *= m->mesh->sizes[i];
+    }
+    m->first = rank - m->member * m->stride;
+}
+
+ptowsp_status ptowsp_ranks_relayout(ptowsp_ranks *ranks, const ptowsp_mesh *mesh,
+                                    const ptowsp_mesh_layout *from, const ptowsp_mesh_layout *to,
+                                    ptowsp_dtype dtype, const void *in, void *out) {
+    pwsp_mover m;
+    ptowsp_relayout plan;
+    memset(&m, 0, sizeof m);
+    m.ranks = ranks;
+    m.context = pwsp_ranks_context(ranks);
+    m.mesh = mesh;
+    m.dtype = dtype;
+    ptowsp_status status = ptowsp_mesh_layout_relayout(m.context, mesh, from, to, &plan);
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    m.now = *from;
+    m.element = from->element_bytes;
+    status = pwsp_mover_check(&m, in, out);
+    const pwsp_memory *memory = &m.context->memory;
+    char *have, *made = NULL;  // made: by the last step
+    size_t made_size = 0;
+    memcpy(&have, &in, sizeof have);  // it is only read
+    for (uint32_t i = 0; i < plan.step_count && status == PTOWSP_OK; i++) {
+        const ptowsp_relayout_step *step = &plan.steps[i];
+        pwsp_mover_turn(&m, step->axis);
+        m.now.spreads[step->axis] = step->before;
+        m.then = m.now;
+        m.then.spreads[step->axis] = step->after;
+        const bool is_last = i + 1 == plan.step_count;
+        const size_t size = (size_t)pwsp_box_of(&m, &m.then, m.member).bytes + 1;
+        char *next = is_last ? (char *)out : (char *)pwsp_memory_alloc(memory, size);
+        status = next ? pwsp_mover_step(&m, step, have, next)
+                      : pwsp_ranks_fail(m.context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                                        "relayout: out of memory");
+        pwsp_memory_free(memory, made, made_size);
+        made = is_last ? NULL : next;
+        made_size = made ? size : 0;
+        have = next;
+        m.now = m.then;
+    }
+    pwsp_memory_free(memory, made, made_size);
+    if (status == PTOWSP_OK && plan.step_count == 0 && in != out) {
+        memcpy(out, in, (size_t)pwsp_layout_part(mesh, from, ptowsp_ranks_rank(ranks)).bytes);
+    }
+    return status;
+}
+
+// =================================================================================================
 // src/runtime/arrival.h
 // =================================================================================================
 
@@ -14401,7 +16952,8 @@ typedef struct pwsp_timed {
     ptowsp_schedule schedule;  // resolved
     bool is_priority_signed;
     bool has_streams;      // by a key
-    uint32_t lane_count;   // of all pools
+    uint32_t lane_count;   // of all pools, with that of the links
+    bool has_link;         // the last lane is that of tasks that communicate
     uint32_t scope_depth;  // nesting depth of scopes, including the outermost
     uint32_t pipeline_count;
     uint32_t tensor_count;                             // including 0, which is none
@@ -17320,6 +19872,7 @@ PWSP_INTERNAL size_t pwsp_deps_bytes(const pwsp_deps *deps) {
 //                  when all of them are
 //      streams     a task waits for the last task of its stream
 //      edges       a task waits for the ends of the edges that lead to it, since they were reset
+//      links       a task that communicates waits for the one before it: all ranks do the same
 //
 // The rules are the same for real execution and for both kinds of simulated time: each has an
 // object of its own, with its own tokens. Data is handled elsewhere: see deps.h.
@@ -17336,7 +19889,8 @@ typedef struct pwsp_open_scope {
 typedef struct pwsp_precedence {
     pwsp_memory memory;
     pwsp_token_ops ops;  // set by the owner before pwsp_precedence_begin; zeros: tokens are times
-    bool has_structure;
+    bool has_structure, has_link;
+    pwsp_token link;  // the last task that communicates
     uint32_t scope_depth, stream_count, edge_count;
     uint32_t depth;           // of open scopes, with that around all
     pwsp_open_scope *scopes;  // the innermost last
@@ -17366,7 +19920,8 @@ PWSP_INTERNAL void pwsp_precedence_set(pwsp_precedence *order, pwsp_token *token
 
 // -- tokens that are visited ----------------------------------------------------------------------
 
-// Visits the dependences of a task by structure, edges and its stream. A pipeline has no stream.
+// Visits the dependences of a task by structure, edges, its stream and the links. A pipeline has
+// neither stream nor links: !has_stream.
 PWSP_INTERNAL void pwsp_precedence_wait(pwsp_precedence *order, const pwsp_arrival *arrival,
                                         bool has_stream);
 
@@ -17381,12 +19936,18 @@ PWSP_FORCE_INLINE uint32_t pwsp_precedence_stream(const pwsp_precedence *order,
     return order->streams ? pwsp_modulo(arrival->stream_key, order->stream_count) : 0;
 }
 
+// Is it a task that communicates?
+PWSP_FORCE_INLINE bool pwsp_precedence_is_link(const pwsp_precedence *order,
+                                               const pwsp_arrival *arrival, bool has_stream) {
+    return order->has_link && has_stream && arrival->unit == PTOWSP_UNIT_LINK;
+}
+
 // The time until which a task waits by structure.
 PWSP_FORCE_INLINE pwsp_token pwsp_precedence_ready(const pwsp_precedence *order) {
     return order->has_structure ? order->scopes[order->depth - 1].ready : pwsp_token_none();
 }
 
-// The same with edges and its stream, if these are later.
+// The same with edges, its stream and the links, if these are later.
 PWSP_FORCE_INLINE void pwsp_precedence_later(const pwsp_precedence *order,
                                              const pwsp_arrival *arrival, bool has_stream,
                                              pwsp_token *ready) {
@@ -17395,6 +19956,9 @@ PWSP_FORCE_INLINE void pwsp_precedence_later(const pwsp_precedence *order,
     }
     if (has_stream && order->streams) {
         pwsp_token_later(ready, &order->streams[pwsp_precedence_stream(order, arrival)]);
+    }
+    if (pwsp_precedence_is_link(order, arrival, has_stream)) {
+        pwsp_token_later(ready, &order->link);
     }
 }
 
@@ -17408,7 +19972,7 @@ PWSP_FORCE_INLINE void pwsp_precedence_child_ends(pwsp_precedence *order, const 
     }
 }
 
-// A task ends, for edges and its stream.
+// A task ends, for edges, its stream and the links.
 PWSP_FORCE_INLINE void pwsp_precedence_ends(pwsp_precedence *order, const pwsp_arrival *arrival,
                                             bool has_stream, const pwsp_token *end) {
     for (uint32_t i = 0; i < arrival->before_count; i++) {
@@ -17416,6 +19980,9 @@ PWSP_FORCE_INLINE void pwsp_precedence_ends(pwsp_precedence *order, const pwsp_a
     }
     if (has_stream && order->streams) {
         order->streams[pwsp_precedence_stream(order, arrival)] = *end;
+    }
+    if (pwsp_precedence_is_link(order, arrival, has_stream)) {
+        order->link = *end;
     }
 }
 
@@ -17435,6 +20002,7 @@ PWSP_INTERNAL bool pwsp_precedence_init(pwsp_precedence *order, const pwsp_memor
     memset(order, 0, sizeof *order);
     order->memory = *memory;
     order->has_structure = (timed->schedule.dependencies & PTOWSP_DEPENDENCIES_STRUCTURE) != 0;
+    order->has_link = timed->has_link;
     order->scope_depth = timed->scope_depth;
     order->stream_count = timed->has_streams ? timed->schedule.stream_count : 0;
     order->edge_count = timed->edge_count;
@@ -17472,6 +20040,7 @@ PWSP_INTERNAL void pwsp_precedence_begin(pwsp_precedence *order) {
     pwsp_open_scope root = {false, none, none};
     order->scopes[0] = root;
     order->depth = 1;
+    order->link = none;
     for (uint32_t i = 0; i < order->stream_count; i++) {
         order->streams[i] = none;
     }
@@ -17569,6 +20138,9 @@ PWSP_INTERNAL void pwsp_precedence_wait(pwsp_precedence *order, const pwsp_arriv
     if (has_stream && order->streams) {
         ops->visit(ops->user, &order->streams[pwsp_precedence_stream(order, arrival)]);
     }
+    if (pwsp_precedence_is_link(order, arrival, has_stream)) {
+        ops->visit(ops->user, &order->link);
+    }
 }
 
 PWSP_INTERNAL void pwsp_precedence_tell(pwsp_precedence *order, const pwsp_arrival *arrival,
@@ -17579,6 +20151,9 @@ PWSP_INTERNAL void pwsp_precedence_tell(pwsp_precedence *order, const pwsp_arriv
     }
     if (has_stream && order->streams) {
         pwsp_precedence_set(order, &order->streams[pwsp_precedence_stream(order, arrival)], token);
+    }
+    if (pwsp_precedence_is_link(order, arrival, has_stream)) {
+        pwsp_precedence_set(order, &order->link, token);
     }
     if (order->has_structure) {
         pwsp_precedence_child(order, token);
@@ -39808,6 +42383,15 @@ typedef struct pwsp_variant_info {
     uint64_t cost;  // UINT64_MAX: unknown
 } pwsp_variant_info;
 
+// What a task that communicates does.
+typedef struct pwsp_collective_info {
+    ptowsp_collective_kind kind;
+    ptowsp_algorithm algorithm;
+    ptowsp_reduction reduction;
+    uint32_t members, stride;  // 0: all ranks; 1
+    uint32_t counts;           // an array, or 0
+} pwsp_collective_info;
+
 typedef struct pwsp_kernel_info {
     const char *name;
     const pwsp_tile_info *tiles;
@@ -39817,10 +42401,11 @@ typedef struct pwsp_kernel_info {
     ptowsp_kernel_fn fn, cost;
     ptowsp_cycles cycles;
     void *user;
-    ptowsp_kernel_source source;   // its names filled in, if there is one
-    const ptowsp_pto_source *pto;  // with defaults filled in, or NULL
-    const pwsp_tile_code *code;    // of a tile kernel, else NULL
-    const ptowsp_body *body;       // what it was made of; only in a module
+    ptowsp_kernel_source source;      // its names filled in, if there is one
+    const ptowsp_pto_source *pto;     // with defaults filled in, or NULL
+    pwsp_collective_info collective;  // of PTOWSP_UNIT_LINK
+    const pwsp_tile_code *code;       // of a tile kernel, else NULL
+    const ptowsp_body *body;          // what it was made of; only in a module
     // Of a choice: its variants. No task has it as its kernel, but one of them.
     const pwsp_variant_info *variants;
     uint32_t variant_count;
@@ -40020,6 +42605,10 @@ PWSP_INTERNAL ptowsp_expr pwsp_expr_read(ptowsp_module *module, uint32_t array, 
 PWSP_INTERNAL const char *pwsp_module_name(ptowsp_module *module, const char *what,
                                            const char *name);
 
+// The array of a name, declared here if it is new; 0 with an error.
+PWSP_INTERNAL uint32_t pwsp_module_array(ptowsp_module *module, const char *name,
+                                         ptowsp_dtype dtype);
+
 // Adds a bindable name that must be new, and returns the module's copy; NULL with an error if it is
 // taken. `what` as above.
 PWSP_INTERNAL const char *pwsp_module_bindable(ptowsp_module *module, const char *what,
@@ -40043,6 +42632,11 @@ PWSP_INTERNAL bool pwsp_kernel_set_pto(ptowsp_module *module, const ptowsp_kerne
 // Copies it, with its texts, into an arena; false without memory.
 PWSP_INTERNAL bool pwsp_pto_copy(pwsp_arena *arena, const ptowsp_pto_source *from,
                                  const ptowsp_pto_source **out_copy);
+
+// Writes what stands behind the unit of a kernel that communicates: ", all_reduce, by ring".
+PWSP_INTERNAL void pwsp_collective_info_print(const ptowsp_module *module,
+                                              const pwsp_collective_info *info, ptowsp_text text);
+PWSP_INTERNAL const char *pwsp_reduction_name(ptowsp_reduction reduction);
 
 // ptowsp_kernel_hash of it, without the module.
 PWSP_INTERNAL uint64_t pwsp_kernel_info_hash(const pwsp_kernel_info *info);
@@ -41077,6 +43671,128 @@ PWSP_INTERNAL bool pwsp_kernel_set_pto(ptowsp_module *module, const ptowsp_kerne
 }
 
 // =================================================================================================
+// src/workload/kernel_collective.c
+// =================================================================================================
+
+// Kernels whose tasks communicate: their parameters, which follow from the kind of the collective.
+//
+// Such a kernel has no function. Its unit is PTOWSP_UNIT_LINK, by which all that follows knows it:
+// time gives its tasks a lane of their own, and executors hand them to exec/communicate.
+//
+//      kind             tiles            scalars
+//      all_reduce       inout data
+//      broadcast        inout data       root
+//      send             inout data       root, target
+//      the others       in in, out out
+
+#include <inttypes.h>
+
+// Checks what does not depend on a run; false with an error.
+static bool pwsp_collective_check_desc(ptowsp_module *module, const ptowsp_collective_desc *desc) {
+    ptowsp_collective c;
+    memset(&c, 0, sizeof c);
+    c.kind = desc->kind;
+    c.algorithm = desc->algorithm;
+    c.reduction = desc->reduction;
+    c.dtype = desc->dtype;
+    c.members = desc->members ? desc->members : 1;
+    c.stride = desc->stride;
+    if (pwsp_collective_check(module->context, &c) != PTOWSP_OK) {
+        const ptowsp_error error = ptowsp_context_error(module->context);
+        pwsp_module_fail(module, error.status, error.index, "kernel %s: %s", desc->name,
+                         error.text);
+    } else if (desc->counts && desc->kind != PTOWSP_ALL_TO_ALL) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: counts are of all_to_all, not of %s", desc->name,
+                         ptowsp_collective_name(desc->kind));
+    }
+    return pwsp_module_is_good(module);
+}
+
+static void pwsp_collective_params(const ptowsp_collective_desc *desc, ptowsp_kernel_desc *params) {
+    const bool has_target = desc->kind == PTOWSP_SEND;
+    const bool has_root = has_target || desc->kind == PTOWSP_BROADCAST;
+    const ptowsp_tile_param data = {"data", PTOWSP_INOUT, desc->dtype, PTOWSP_DYNAMIC,
+                                    PTOWSP_DYNAMIC};
+    const ptowsp_tile_param in = {"in", PTOWSP_IN, desc->dtype, PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
+    const ptowsp_tile_param out = {"out", PTOWSP_OUT, desc->dtype, PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
+    const ptowsp_scalar_param root = {"root", PTOWSP_TYPE_I64};
+    const ptowsp_scalar_param target = {"target", PTOWSP_TYPE_I64};
+    memset(params, 0, sizeof *params);
+    params->name = desc->name;
+    if (has_root || desc->kind == PTOWSP_ALL_REDUCE) {
+        params->tiles[0] = data;
+    } else {
+        params->tiles[0] = in;
+        params->tiles[1] = out;
+    }
+    if (has_root) {
+        params->scalars[0] = root;
+    }
+    if (has_target) {
+        params->scalars[1] = target;
+    }
+}
+
+ptowsp_kernel ptowsp_kernel_collective(ptowsp_module *module, const ptowsp_collective_desc *desc) {
+    ptowsp_kernel kernel = {0};
+    if (!pwsp_module_is_good(module)) {
+        return kernel;
+    }
+    if (!desc) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "kernel: desc is NULL");
+        return kernel;
+    }
+    pwsp_kernel_info info;
+    ptowsp_kernel_desc params;
+    memset(&info, 0, sizeof info);
+    info.name = pwsp_module_name(module, "kernel", desc->name);
+    if (!info.name || !pwsp_collective_check_desc(module, desc)) {
+        return kernel;
+    }
+    pwsp_collective_params(desc, &params);
+    info.unit = PTOWSP_UNIT_LINK;
+    info.collective.kind = desc->kind;
+    info.collective.algorithm = desc->algorithm;
+    info.collective.reduction = desc->reduction;
+    info.collective.members = desc->members;
+    info.collective.stride = desc->stride;
+    info.collective.counts = desc->counts ? pwsp_module_array(module, desc->counts, PTOWSP_I64) : 0;
+    if (pwsp_module_is_good(module) && pwsp_kernel_copy_params(module, &params, &info)) {
+        kernel.id = pwsp_kernel_register(module, &info);
+    }
+    return kernel;
+}
+
+// -- text -----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL const char *pwsp_reduction_name(ptowsp_reduction reduction) {
+    static const char names[][4] = {"sum", "max", "min"};
+    return (uint32_t)reduction <= PTOWSP_REDUCTION_MIN ? names[reduction] : "?";
+}
+
+PWSP_INTERNAL void pwsp_collective_info_print(const ptowsp_module *module,
+                                              const pwsp_collective_info *info, ptowsp_text text) {
+    pwsp_text_format(text, ", %s", ptowsp_collective_name(info->kind));
+    if (info->reduction != PTOWSP_REDUCTION_SUM) {
+        pwsp_text_format(text, ", %s", pwsp_reduction_name(info->reduction));
+    }
+    if (info->algorithm != PTOWSP_ALGORITHM_AUTO) {
+        pwsp_text_format(text, ", by %s", ptowsp_algorithm_name(info->algorithm));
+    }
+    if (info->members) {
+        pwsp_text_format(text, ", members %" PRIu32, info->members);
+    }
+    if (info->stride) {
+        pwsp_text_format(text, ", stride %" PRIu32, info->stride);
+    }
+    if (info->counts) {
+        pwsp_text_format(text, ", counts ");
+        pwsp_name_print(PWSP_ARRAY(module, info->counts)->name, text);
+    }
+}
+
+// =================================================================================================
 // src/workload/kernel_hash.c
 // =================================================================================================
 
@@ -41127,6 +43843,15 @@ PWSP_INTERNAL uint64_t pwsp_kernel_info_hash(const pwsp_kernel_info *info) {
     hash = pwsp_kernel_hash_text(hash, info->source.text);
     hash = pwsp_kernel_hash_text(hash, info->source.file);
     hash = pwsp_kernel_hash_text(hash, info->source.fn);
+    if (info->unit == PTOWSP_UNIT_LINK) {
+        const pwsp_collective_info *c = &info->collective;
+        hash = pwsp_hash_number(hash, (uint64_t)c->kind);
+        hash = pwsp_hash_number(hash, (uint64_t)c->algorithm);
+        hash = pwsp_hash_number(hash, (uint64_t)c->reduction);
+        hash = pwsp_hash_number(hash, c->members);
+        hash = pwsp_hash_number(hash, c->stride);
+        hash = pwsp_hash_number(hash, c->counts != 0);
+    }
     return info->pto ? pwsp_kernel_hash_pto(hash, info->pto) : hash;
 }
 
@@ -41232,8 +43957,8 @@ static ptowsp_type pwsp_array_type(ptowsp_dtype dtype) {
     }
 }
 
-// The array of a name, declared here if it is new; 0 with an error.
-static uint32_t pwsp_array_declare(ptowsp_module *module, const char *name, ptowsp_dtype dtype) {
+PWSP_INTERNAL uint32_t pwsp_module_array(ptowsp_module *module, const char *name,
+                                         ptowsp_dtype dtype) {
     const pwsp_name *found = pwsp_name_is_valid(name) ? pwsp_module_find(module, name) : NULL;
     if (!pwsp_module_is_good(module)) {
         return 0;
@@ -41314,7 +44039,7 @@ ptowsp_expr ptowsp_array_at(ptowsp_module *module, const char *name, ptowsp_dtyp
                          pwsp_type_name(ptowsp_expr_type(index)));
         return pwsp_expr_none(module);
     }
-    uint32_t array = pwsp_array_declare(module, name, dtype);
+    uint32_t array = pwsp_module_array(module, name, dtype);
     if (array == 0 || !pwsp_expr_fits(module, "array_at", operands)) {
         return pwsp_expr_none(module);
     }
@@ -41895,9 +44620,12 @@ static bool pwsp_variant_make(ptowsp_module *module, const ptowsp_choice_desc *d
         variant->kernel.id < module->kernels.count ? PWSP_KERNEL(module, variant->kernel.id) : NULL;
     out->kernel = variant->kernel.id;
     out->priority = variant->priority;
-    if (!kernel || kernel->variant_count) {
+    if (!kernel || kernel->variant_count || kernel->unit == PTOWSP_UNIT_LINK) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, i, "choice %s: variant %u is %s",
-                         desc->name, i, kernel ? "itself a choice" : "no kernel of this module");
+                         desc->name, i,
+                         !kernel                 ? "no kernel of this module"
+                         : kernel->variant_count ? "itself a choice"
+                                                 : "a collective");
         return false;
     }
     if (!pwsp_variant_is_alike(PWSP_KERNEL(module, desc->variants[0].kernel.id), kernel)) {
@@ -43247,6 +45975,11 @@ PWSP_INTERNAL ptowsp_status pwsp_schedule_check_tensor(ptowsp_context *context,
                                                        const ptowsp_tensor_desc *tensor,
                                                        ptowsp_target target);
 
+// Does a target do tasks of a kernel that communicates?
+PWSP_INTERNAL ptowsp_status pwsp_schedule_check_collective(ptowsp_context *context,
+                                                           const char *kernel,
+                                                           ptowsp_target target);
+
 // Is a row of the capability table what a resolved schedule, or a tensor, asks for?
 PWSP_INTERNAL bool pwsp_schedule_uses(const ptowsp_schedule *resolved, bool has_stream_key,
                                       uint32_t row);
@@ -43312,6 +46045,7 @@ PWSP_INTERNAL bool pwsp_tensor_uses(const ptowsp_tensor_desc *tensor, bool is_tr
     ROW("location", "ub", PTOWSP_LOCATION_UB, PWSP_O, PWSP_O, PWSP_R)                              \
     ROW("location", "l1", PTOWSP_LOCATION_L1, PWSP_O, PWSP_O, PWSP_R)                              \
     ROW("tensor", "transient", 0, PWSP_E, PWSP_E, PWSP_E)                                          \
+    ROW("tasks", "collective", 0, PWSP_E, PWSP_E, PWSP_R)                                          \
     ROW("driver", "aicpu", 0, PWSP_O, PWSP_O, PWSP_E)                                              \
     ROW("driver", "host", 1, PWSP_O, PWSP_O, PWSP_E)                                               \
     PWSP_KERNEL_RULES(ROW)
@@ -43678,6 +46412,18 @@ PWSP_INTERNAL ptowsp_status pwsp_schedule_check_tensor(ptowsp_context *context,
                ? PTOWSP_OK
                : pwsp_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
                            "tensor %s: target %s does not do location %s", tensor->name,
+                           ptowsp_target_name(target), row->value);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_schedule_check_collective(ptowsp_context *context,
+                                                           const char *kernel,
+                                                           ptowsp_target target) {
+    const pwsp_capability *row = pwsp_capability_find("tasks", 0);
+    PTOWSP_ASSERT(row);
+    return row->support[target] != PTOWSP_SUPPORT_REFUSED
+               ? PTOWSP_OK
+               : pwsp_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                           "kernel %s: target %s does not do tasks of a %s", kernel,
                            ptowsp_target_name(target), row->value);
 }
 
@@ -44339,9 +47085,10 @@ struct ptowsp_program {
     ptowsp_schedule schedule;  // resolved; its keys are compiled
     const char *schedule_text;
     bool is_priority_signed;
-    bool has_streams;  // by a key
-    bool has_codes;    // references to the code of tile kernels are counted
-    uint32_t lane_count;
+    bool has_streams;     // by a key
+    bool has_codes;       // references to the code of tile kernels are counted
+    uint32_t lane_count;  // with that of the links, if any task communicates
+    bool has_link;
     // Cells: 0 is always 0; then slots, arguments of the task, variables, entries of sparse
     // loops by their variables, symbols, sizes,
     // temporaries, constants, results of hoisted instructions.
@@ -44936,7 +47683,7 @@ static bool pwsp_compiler_keys(pwsp_compiler *c, uint32_t id, pwsp_task_op *task
 static bool pwsp_compiler_check_lanes(pwsp_compiler *c, uint32_t id, ptowsp_unit unit) {
     const ptowsp_schedule *schedule = c->schedule;
     uint32_t vector = schedule->vector_lane_count, cube = schedule->cube_lane_count;
-    if (schedule->pools != PTOWSP_POOLS_BY_UNIT) {
+    if (schedule->pools != PTOWSP_POOLS_BY_UNIT || unit == PTOWSP_UNIT_LINK) {
         return true;
     }
     if ((pwsp_unit_lane(unit) == PTOWSP_UNIT_CUBE ? cube : vector) == 0) {
@@ -44965,6 +47712,15 @@ static bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id) {
     made.axis_count = kernel->axis_count;
     made.scalar_count = kernel->scalar_count;
     made.view_count = kernel->tile_count;
+    if (kernel->unit == PTOWSP_UNIT_LINK) {
+        if (c->is_in_process) {
+            pwsp_module_fail_at(c->module, id, PTOWSP_UNSUPPORTED,
+                                "a collective in a process of a pipeline");
+            return false;
+        }
+        c->program->has_link = true;
+        c->program->array_is_used[kernel->collective.counts] = true;  // 0 is none
+    }
     if (!c->is_in_process && !pwsp_compiler_check_lanes(c, id, kernel->unit)) {
         return false;
     }
@@ -46525,7 +49281,11 @@ static bool pwsp_compiler_run(pwsp_compiler *c, uint32_t entry) {
         pwsp_module_no_memory(c->module);
         return false;
     }
-    if (!pwsp_compiler_workloads(c) || !pwsp_compiler_lifetimes(c) || !pwsp_read_statements(c) ||
+    if (!pwsp_compiler_workloads(c)) {
+        return false;
+    }
+    p->lane_count += p->has_link;
+    if (!pwsp_compiler_lifetimes(c) || !pwsp_read_statements(c) ||
         !pwsp_compiler_schedule_text(c)) {
         return false;
     }
@@ -46702,6 +49462,7 @@ PWSP_INTERNAL pwsp_timed pwsp_program_timed(const ptowsp_program *program) {
     timed.is_priority_signed = program->is_priority_signed;
     timed.has_streams = program->has_streams;
     timed.lane_count = program->lane_count;
+    timed.has_link = program->has_link;
     timed.scope_depth = program->scope_depth;
     timed.pipeline_count = (uint32_t)program->pipelines.count;
     timed.tensor_count = (uint32_t)program->tensors.count;
@@ -47032,10 +49793,14 @@ static void pwsp_print_kernels(const ptowsp_module *m, ptowsp_text text) {
         } else if (kernel->cycles) {
             pwsp_text_format(text, ", %" PRIu64 " cycles", kernel->cycles);
         }
+        const bool is_link = kernel->unit == PTOWSP_UNIT_LINK;
+        if (is_link) {
+            pwsp_collective_info_print(m, &kernel->collective, text);
+        }
         pwsp_text_format(text, "%s\n",
-                         kernel->fn || kernel->code ? ""
-                         : kernel->pto              ? ", a PTO-ISA source"
-                                                    : ", time only");
+                         kernel->fn || kernel->code || is_link ? ""
+                         : kernel->pto                         ? ", a PTO-ISA source"
+                                                               : ", time only");
         if (kernel->code) {
             pwsp_body_write(kernel->body, text);
         }
@@ -47834,6 +50599,12 @@ PWSP_INTERNAL bool pwsp_parse_axis(pwsp_parser *p, ptowsp_axis *out_axis);
 PWSP_INTERNAL bool pwsp_parse_type(pwsp_parser *p, ptowsp_type *out_type);
 PWSP_INTERNAL bool pwsp_parse_dtype(pwsp_parser *p, ptowsp_dtype *out_dtype);
 PWSP_INTERNAL bool pwsp_parse_kernel(pwsp_parser *p);
+
+// A number of 32 bits.
+PWSP_INTERNAL bool pwsp_parse_count(pwsp_parser *p, uint32_t *out_count);
+
+// The rest of the line of a kernel that communicates, behind its unit; params are those in the text.
+PWSP_INTERNAL bool pwsp_parse_collective(pwsp_parser *p, const ptowsp_kernel_desc *params);
 
 // Is what was made the kernel of a line?
 PWSP_INTERNAL bool pwsp_kernel_is_like(const pwsp_kernel_info *kernel,
@@ -49015,7 +51786,7 @@ static bool pwsp_parse_set(pwsp_parser *p, const char *directive, uint32_t *out_
     return true;
 }
 
-static bool pwsp_parse_count(pwsp_parser *p, uint32_t *out_count) {
+PWSP_INTERNAL bool pwsp_parse_count(pwsp_parser *p, uint32_t *out_count) {
     uint64_t count = 0;
     bool is_good = pwsp_parse_number(p, UINT32_MAX, &count);
     *out_count = (uint32_t)count;
@@ -49089,6 +51860,91 @@ PWSP_INTERNAL bool pwsp_parse_directive(pwsp_parser *p, ptowsp_schedule *schedul
         is_good = pwsp_parse_fail(p, "no directive of a schedule begins like this");
     }
     return is_good;
+}
+
+// =================================================================================================
+// src/workload/parse_collective.c
+// =================================================================================================
+
+// Kernels that communicate, from their text.
+//
+//      collective = kind {", " option}          behind "link, "
+//      option     = "sum" | "max" | "min" | "by" algorithm | "members" number | "stride" number
+//                 | "counts" name
+
+static bool pwsp_parse_collective_kind(pwsp_parser *p, ptowsp_collective_desc *desc) {
+    for (int kind = PTOWSP_ALL_REDUCE; kind <= PTOWSP_SEND; kind++) {
+        if (pwsp_parse_try(p, ptowsp_collective_name((ptowsp_collective_kind)kind))) {
+            desc->kind = (ptowsp_collective_kind)kind;
+            return true;
+        }
+    }
+    return pwsp_parse_fail(p, "a collective is missing here: all_reduce, reduce_scatter, "
+                              "all_gather, all_to_all, broadcast or send");
+}
+
+static bool pwsp_parse_algorithm(pwsp_parser *p, ptowsp_collective_desc *desc) {
+    for (int i = PTOWSP_ALGORITHM_DIRECT; i <= PTOWSP_ALGORITHM_RING; i++) {
+        if (pwsp_parse_try(p, ptowsp_algorithm_name((ptowsp_algorithm)i))) {
+            desc->algorithm = (ptowsp_algorithm)i;
+            return true;
+        }
+    }
+    return pwsp_parse_fail(p, "an algorithm is missing here: direct, doubling, hierarchical or "
+                              "ring");
+}
+
+// An option; `counts` has room for a name.
+static bool pwsp_parse_collective_option(pwsp_parser *p, ptowsp_collective_desc *desc,
+                                         char *counts) {
+    for (int i = PTOWSP_REDUCTION_SUM; i <= PTOWSP_REDUCTION_MIN; i++) {
+        if (pwsp_parse_try(p, pwsp_reduction_name((ptowsp_reduction)i))) {
+            desc->reduction = (ptowsp_reduction)i;
+            return true;
+        }
+    }
+    if (pwsp_parse_try(p, "by")) {
+        return pwsp_parse_algorithm(p, desc);
+    }
+    if (pwsp_parse_try(p, "members")) {
+        return pwsp_parse_count(p, &desc->members);
+    }
+    if (pwsp_parse_try(p, "stride")) {
+        return pwsp_parse_count(p, &desc->stride);
+    }
+    if (pwsp_parse_try(p, "counts")) {
+        desc->counts = counts;
+        return pwsp_parse_name(p, "an array", counts);
+    }
+    return pwsp_parse_fail(p, "a collective has no such option: sum, max, min, by, members, "
+                              "stride, counts");
+}
+
+PWSP_INTERNAL bool pwsp_parse_collective(pwsp_parser *p, const ptowsp_kernel_desc *params) {
+    ptowsp_collective_desc desc;
+    char counts[PTOWSP_NAME_MAX + 1];
+    memset(&desc, 0, sizeof desc);
+    desc.name = params->name;
+    desc.dtype = params->tiles[0].dtype;
+    if (!pwsp_parse_expect(p, ",") || !pwsp_parse_collective_kind(p, &desc)) {
+        return false;
+    }
+    while (pwsp_parse_try(p, ",")) {
+        if (!pwsp_parse_collective_option(p, &desc, counts)) {
+            return false;
+        }
+    }
+    if (p->token != PWSP_TOKEN_LINE_END) {
+        return pwsp_parse_fail(p, "the line goes on behind what it says");
+    }
+    p->column = p->start;
+    const ptowsp_kernel kernel = ptowsp_kernel_collective(p->module, &desc);
+    if (!pwsp_parse_built(p, p->line, p->start)) {
+        return false;
+    }
+    return pwsp_kernel_is_like(PWSP_KERNEL(p->module, kernel.id), params) ||
+           pwsp_parse_fail(p, "kernel %s: %s has other parameters", desc.name,
+                           ptowsp_collective_name(desc.kind));
 }
 
 // =================================================================================================
@@ -49444,12 +52300,15 @@ PWSP_INTERNAL bool pwsp_parse_kernel(pwsp_parser *p) {
     }
     desc.name = name;
     desc.axis_count = (uint32_t)axis_count;
+    if (pwsp_parse_try(p, ptowsp_unit_name(PTOWSP_UNIT_LINK))) {
+        return pwsp_parse_collective(p, &desc);
+    }
     int unit = 0;
     while (unit < PTOWSP_UNIT_COUNT && !pwsp_parse_try(p, ptowsp_unit_name((ptowsp_unit)unit))) {
         unit++;
     }
     if (unit == PTOWSP_UNIT_COUNT) {
-        return pwsp_parse_fail(p, "a unit is missing here: vector, cube or mix");
+        return pwsp_parse_fail(p, "a unit is missing here: vector, cube, mix or link");
     }
     desc.unit = (ptowsp_unit)unit;
     if (!pwsp_parse_kind_of(p, &desc, &kind)) {
@@ -50460,6 +53319,12 @@ ptowsp_status ptowsp_program_check(ptowsp_context *context, const ptowsp_program
                                    ptowsp_target target) {
     ptowsp_status status =
         pwsp_schedule_check_target(context, &program->schedule, program->has_streams, target);
+    for (uint32_t i = 1; status == PTOWSP_OK && i < program->kernels.count; i++) {
+        const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i);
+        if (program->kernel_is_used[i] && kernel->unit == PTOWSP_UNIT_LINK) {
+            status = pwsp_schedule_check_collective(context, kernel->name, target);
+        }
+    }
     for (uint32_t i = 1; status == PTOWSP_OK && i < program->tensors.count; i++) {
         if (program->tensor_is_used[i]) {
             status = pwsp_schedule_check_tensor(
@@ -51589,6 +54454,17 @@ typedef struct pwsp_pool_lanes {
     uint32_t next;  // round robin
 } pwsp_pool_lanes;
 
+#define PWSP_POOL_LINK  2
+#define PWSP_POOL_COUNT 3
+
+// Tasks that communicate, where their times depend on other ranks: the cycles of the task that
+// could start at a time here, its wait for them included. False with an error in the sim. Without a
+// function tasks take the cycles that they come with.
+typedef struct pwsp_sim_meeting {
+    bool (*find_cycles)(void *user, uint64_t start, uint64_t *out_cycles);
+    void *user;
+} pwsp_sim_meeting;
+
 // The start of a pipeline's last run.
 typedef struct pwsp_pipeline_start {
     uint64_t time;
@@ -51631,7 +54507,7 @@ typedef struct pwsp_sim {
     pwsp_memory memory;
     pwsp_lane *lanes;
     ptowsp_lane_stats *lane_stats;
-    pwsp_pool_lanes pools[2];     // by unit, or the first for all
+    pwsp_pool_lanes pools[PWSP_POOL_COUNT];  // by unit, or the first for all; that of the links
     uint64_t *turns;              // interleaved, by stream: the first turn that is not taken
     pwsp_pipeline_start *starts;  // by pipeline
     pwsp_precedence order;
@@ -51644,6 +54520,7 @@ typedef struct pwsp_sim {
     uint64_t gate_time;    // the clock at that moment
     ptowsp_run_stats stats;
     pwsp_sim_recorder recorder;
+    pwsp_sim_meeting meeting;
     bool has_records;
     ptowsp_status status;  // of the last failure
     uint64_t index;
@@ -51741,7 +54618,16 @@ PWSP_INTERNAL uint64_t pwsp_sim_turn(pwsp_sim *sim, const pwsp_arrival *arrival)
 
 PWSP_INLINE pwsp_pool_lanes *pwsp_sim_pool(pwsp_sim *sim, ptowsp_unit unit) {
     bool is_by_unit = sim->schedule->pools == PTOWSP_POOLS_BY_UNIT;
+    if (PWSP_UNLIKELY(unit == PTOWSP_UNIT_LINK)) {
+        return &sim->pools[PWSP_POOL_LINK];
+    }
     return &sim->pools[is_by_unit && pwsp_unit_lane(unit) == PTOWSP_UNIT_CUBE];
+}
+
+// The index of a lane's pool. Without links their pool begins behind all lanes.
+PWSP_INLINE uint32_t pwsp_sim_pool_of(const pwsp_sim *sim, uint32_t lane) {
+    const bool is_second = lane >= sim->pools[0].count;
+    return (uint32_t)is_second + (lane >= sim->pools[PWSP_POOL_LINK].first);
 }
 
 // Does a task take a block: beside its cube lane the vector lanes `block` and `block` + 1? Programs
@@ -51985,11 +54871,14 @@ PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
         memset(sim->starts, 0, (size_t)timed->pipeline_count * sizeof(pwsp_pipeline_start));
     }
     bool is_by_unit = schedule->pools == PTOWSP_POOLS_BY_UNIT;
-    uint32_t first_count = is_by_unit ? schedule->vector_lane_count : timed->lane_count;
+    uint32_t core_count = timed->lane_count - timed->has_link;
+    uint32_t first_count = is_by_unit ? schedule->vector_lane_count : core_count;
     pwsp_pool_lanes first = {0, first_count, 0};
-    pwsp_pool_lanes second = {first_count, timed->lane_count - first_count, 0};
+    pwsp_pool_lanes second = {first_count, core_count - first_count, 0};
+    pwsp_pool_lanes link = {core_count, timed->has_link, 0};
     sim->pools[0] = first;
     sim->pools[1] = second;
+    sim->pools[PWSP_POOL_LINK] = link;
     pwsp_clock clock = {0, PTOWSP_STALL_NONE, PTOWSP_NO_INDEX};
     sim->clock = clock;
     sim->task_count = 0;
@@ -52132,6 +55021,7 @@ const char *ptowsp_unit_name(ptowsp_unit unit) {
     case PTOWSP_UNIT_##name: return text;
         PTOWSP_UNITS(PWSP_UNIT_CASE)
 #undef PWSP_UNIT_CASE
+    case PTOWSP_UNIT_LINK: return "link";
     case PTOWSP_UNIT_COUNT:
     case PTOWSP_UNIT_FORCE_INT: break;
     }
@@ -52501,6 +55391,7 @@ PWSP_INTERNAL bool pwsp_lanes_slot_load(pwsp_lanes *lanes, const pwsp_tile_at *t
 //      ready = max over what it waits for       (structure, data, edges, stream)
 //      clock = max(clock, ready) in order; then timing; then room in the window
 //      start = max(free[lane], clock, ready, gate); of MIX, free of each lane of the block
+//      end   = start + cycles; of a task that communicates, what other ranks' starts make of it
 //
 // Structure needs one maximum for each open scope: a parallel scope keeps the latest end of its
 // children, a sequential scope the time when its next child is ready.
@@ -52673,7 +55564,12 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
     uint64_t due = pwsp_max_u64(issue, known);
     uint64_t able = pwsp_max_u64(due, lane->free);
     uint64_t start = pwsp_max_u64(able, sim->gate_time);
-    uint64_t end = start + arrival->cycles;
+    uint64_t cycles = arrival->cycles;
+    if (PWSP_UNLIKELY(arrival->unit == PTOWSP_UNIT_LINK) && sim->meeting.find_cycles &&
+        !sim->meeting.find_cycles(sim->meeting.user, start, &cycles)) {
+        return false;
+    }
+    uint64_t end = start + cycles;
     if (end > PTOWSP_CYCLES_MAX) {
         return pwsp_lanes_fail_time(sim);
     }
@@ -52688,7 +55584,7 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
     stats->stall_cycles[PTOWSP_STALL_LANE] += able - due;
     stats->stall_cycles[PTOWSP_STALL_START] += start - able;
     stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, end);
-    pwsp_sim_start(sim, arrival->unit, lane_index, sim->task_count, arrival->cycles, start);
+    pwsp_sim_start(sim, arrival->unit, lane_index, sim->task_count, cycles, start);
     if (schedule->window && (end > sim->clock.now || !pwsp_sim_is_open(sim))) {
         if (!pwsp_window_push(&lanes->window, &sim->memory, lane_index, end, sim->task_count)) {
             return pwsp_sim_no_memory(sim);
@@ -52968,9 +55864,9 @@ typedef struct pwsp_events {
     pwsp_events_queue *ends;   // pipelines that have started, by their ends
     uint64_t pipeline_count;   // issued and not done
     uint32_t late;             // a pipeline that would end too late, or 0
-    uint64_t ready_count[2];   // by pool
-    uint64_t *idle;            // bits: lanes that run nothing, and that no block task waits for
-    uint64_t *able;            // bits: idle lanes with tasks in their own queue
+    uint64_t ready_count[PWSP_POOL_COUNT];
+    uint64_t *idle;       // bits: lanes that run nothing, and that no block task waits for
+    uint64_t *able;       // bits: idle lanes with tasks in their own queue
     pwsp_window running;  // by lane: its task, or the block task that waits for its vector lanes
     uint64_t in_flight;
     uint64_t last_ended;  // the task that completed last
@@ -53347,7 +56243,7 @@ PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id) {
         return;
     }
     const pwsp_sim *sim = events->sim;
-    events->ready_count[lane >= sim->pools[0].count]++;
+    events->ready_count[pwsp_sim_pool_of(sim, lane)]++;
     events->able[lane / 64] |= events->idle[lane / 64] & (UINT64_C(1) << lane % 64);
 }
 
@@ -53498,7 +56394,7 @@ PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim) {
     size_t words = ((size_t)lane_count + 63) / 64;
     events->sim = sim;
     events->is_shared = sim->lane_rule == PWSP_LANE_ANY;
-    events->queue_count = events->is_shared ? 2 : lane_count;
+    events->queue_count = events->is_shared ? PWSP_POOL_COUNT : lane_count;
     events->queues = (pwsp_events_queue *)pwsp_memory_alloc(memory, (events->queue_count + 2) *
                                                                         sizeof(pwsp_events_queue));
     events->idle = (uint64_t *)pwsp_memory_alloc(memory, 2 * words * sizeof(uint64_t));
@@ -53573,7 +56469,7 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     for (uint32_t i = 0; i < events->queue_count + 2; i++) {
         events->queues[i].count = events->queues[i].heap_count = events->queues[i].run_count = 0;
     }
-    events->ready_count[0] = events->ready_count[1] = 0;
+    memset(events->ready_count, 0, sizeof events->ready_count);
     memset(events->idle, 0, 2 * words * sizeof(uint64_t));
     for (uint32_t i = 0; i < lane_count; i++) {
         events->idle[i / 64] |= UINT64_C(1) << i % 64;
@@ -53687,9 +56583,9 @@ static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_events_queu
     }
     PTOWSP_ASSERT((is_block || node->kind == PWSP_EVENTS_TASK) && !node->pending && !node->is_done);
     PTOWSP_ASSERT(events->idle[lane / 64] >> lane % 64 & 1);
-    PTOWSP_ASSERT(events->ready_count[lane >= sim->pools[0].count] > 0);
+    PTOWSP_ASSERT(events->ready_count[pwsp_sim_pool_of(sim, lane)] > 0);
     pwsp_sim_start(sim, unit, lane, node->index, node->cycles, start);
-    events->ready_count[lane >= sim->pools[0].count]--;
+    events->ready_count[pwsp_sim_pool_of(sim, lane)]--;
     pwsp_events_set_busy(events, lane);
     if (is_block) {
         pwsp_events_set_busy(events, pwsp_sim_block(sim, lane));
@@ -53732,13 +56628,21 @@ static pwsp_events_queue *pwsp_events_victim(pwsp_events *events, const pwsp_poo
     return best;
 }
 
+static bool pwsp_events_are_ready(const pwsp_events *events) {
+    bool are_ready = false;
+    for (uint32_t i = 0; i < PWSP_POOL_COUNT; i++) {
+        are_ready = are_ready || events->ready_count[i];
+    }
+    return are_ready;
+}
+
 // Idle lanes take tasks of their pool's queue, or steal from other lanes, by index.
 static bool pwsp_events_take_others(pwsp_events *events) {
     uint32_t words = (events->sim->timed->lane_count + 63) / 64;
-    for (uint32_t i = 0; i < words && (events->ready_count[0] || events->ready_count[1]); i++) {
+    for (uint32_t i = 0; i < words && pwsp_events_are_ready(events); i++) {
         for (uint64_t left = events->idle[i]; left; left &= left - 1) {
             uint32_t lane = i * 64 + pwsp_events_first_bit(left);
-            uint32_t pool = lane >= events->sim->pools[0].count;
+            uint32_t pool = pwsp_sim_pool_of(events->sim, lane);
             if (events->ready_count[pool] == 0) {
                 continue;
             }
@@ -54047,8 +56951,7 @@ PWSP_INTERNAL bool pwsp_events_end(pwsp_events *events) {
             return pwsp_events_fail_stuck(events, "all tasks are issued");
         }
     }
-    PTOWSP_ASSERT(events->ready_count[0] + events->ready_count[1] == 0 &&
-                  events->turns->count == 0);
+    PTOWSP_ASSERT(!pwsp_events_are_ready(events) && events->turns->count == 0);
     return true;
 }
 
@@ -57176,7 +60079,7 @@ static ptowsp_status pwsp_check_kernels(const pwsp_bindings *bindings, bool is_t
     for (uint32_t i = 0; i < p->tasks.count; i++) {
         const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(
             p, kernels, pwsp_kernel_info, PWSP_PROGRAM_AT(p, tasks, pwsp_task_op, i)->kernel);
-        if (kernel->code) {
+        if (kernel->code || kernel->unit == PTOWSP_UNIT_LINK) {
             continue;
         }
         if (is_time_only && !kernel->cost && kernel->cycles == 0) {
@@ -57210,6 +60113,687 @@ PWSP_INTERNAL ptowsp_status pwsp_bindings_verify(pwsp_bindings *bindings, bool i
     status = status != PTOWSP_OK ? status : pwsp_transients_bind(bindings, is_time_only);
     status = status != PTOWSP_OK ? status : pwsp_check_tensors(bindings, is_time_only);
     return status != PTOWSP_OK ? status : pwsp_check_kernels(bindings, is_time_only);
+}
+
+// =================================================================================================
+// src/exec/communicate.h
+// =================================================================================================
+
+// Tasks that communicate: what they are for the ranks that are bound to a run, how long they take,
+// and running them.
+//
+//      kernel + valid sizes + ranks --resolve--> ptowsp_collective
+//                                        |-- time, as if all members began at once
+//                                        |-- time, from when all members can begin (meeting)
+//                                        '-- start, poll: data
+
+#ifndef PWSP_COMMUNICATE_H
+#define PWSP_COMMUNICATE_H
+
+#define PWSP_COMM_MEMO_COUNT 64
+
+// The last times found, by hash.
+typedef struct pwsp_comm_memo {
+    uint64_t hash;  // 0: none
+    uint64_t cycles;
+    ptowsp_algorithm algorithm;
+    uint32_t node_size;
+} pwsp_comm_memo;
+
+// A tile that is sent or received: in place if its elements lie together, else packed.
+typedef struct pwsp_comm_tile {
+    ptowsp_tile tile;
+    uint64_t rows, cols;
+    char *packed;
+    uint64_t capacity;
+    bool is_packed;
+} pwsp_comm_tile;
+
+typedef struct pwsp_comm {
+    ptowsp_context *context;
+    ptowsp_run_ranks bound;
+    bool is_bound;
+    pwsp_halt *halt;
+    // Of the walking thread:
+    const pwsp_array *arrays;
+    pwsp_comm_memo memos[PWSP_COMM_MEMO_COUNT];
+    uint64_t *counts;  // of a ragged collective, one of the walk and one of what is under way
+    uint64_t counts_capacity, counts_size;
+    uint64_t *times;  // of members: starts, ends
+    uint64_t times_capacity;
+    ptowsp_collective last;  // of the task before, for the meeting
+    bool is_last_part;       // this rank takes part in it
+    pwsp_sim *sim;
+    // Of the lane that moves a collective on:
+    bool is_under_way, is_sender;
+    uint64_t element;
+    pwsp_comm_tile in, out;
+    pwsp_error error;  // of the task that failed
+} pwsp_comm;
+
+PWSP_INTERNAL void pwsp_comm_init(pwsp_comm *comm, ptowsp_context *context, pwsp_halt *halt);
+PWSP_INTERNAL void pwsp_comm_free(pwsp_comm *comm);
+PWSP_INTERNAL size_t pwsp_comm_bytes(const pwsp_comm *comm);
+
+PWSP_INTERNAL ptowsp_status pwsp_comm_bind(pwsp_comm *comm, const ptowsp_run_ranks *ranks);
+
+// Before an execution: are ranks bound, do groups divide them, are counts complete? Error in the
+// context. Sets the meeting of the sim.
+PWSP_INTERNAL ptowsp_status pwsp_comm_begin(pwsp_comm *comm, const ptowsp_program *program,
+                                            const pwsp_array *arrays, pwsp_sim *sim,
+                                            bool is_time_only);
+
+// After a failure of the run: other ranks get errors instead of waiting.
+PWSP_INTERNAL void pwsp_comm_give_up(pwsp_comm *comm);
+
+// -- the walking thread ---------------------------------------------------------------------------
+
+// Are the sizes and scalars in a task's args what the collective takes? False with an error.
+PWSP_INTERNAL bool pwsp_comm_check(pwsp_comm *comm, const pwsp_kernel_info *kernel,
+                                   const uint64_t *args, pwsp_error *error);
+
+// The cycles of a task, if all members begin at once. False with an error.
+PWSP_INTERNAL bool pwsp_comm_cycles(pwsp_comm *comm, const pwsp_kernel_info *kernel,
+                                    const uint64_t *args, uint64_t *out_cycles, pwsp_error *error);
+
+// Runs a task and waits for it. False with comm->error.
+PWSP_INTERNAL bool pwsp_comm_run(pwsp_comm *comm, const pwsp_kernel_info *kernel,
+                                 const ptowsp_task *task);
+
+// -- any lane, one at a time ----------------------------------------------------------------------
+
+// Begins a task, or moves it on if it is under way. False with comm->error; then it is over.
+PWSP_INTERNAL bool pwsp_comm_move(pwsp_comm *comm, const pwsp_kernel_info *kernel,
+                                  const ptowsp_task *task, bool *out_is_done);
+
+#endif
+
+// =================================================================================================
+// src/exec/communicate.c
+// =================================================================================================
+
+// Tasks that communicate: see communicate.h.
+//
+// A rank's walk resolves each of its tasks to the collective of its group. Collectives of one rank
+// follow one another in program order, in time and on lanes (runtime/precedence). All ranks have
+// the same order, so members meet in the same collective without a word.
+//
+// Time of this rank alone takes all members to begin when it does. With a communicator and time
+// only, members tell each other when they can begin (in cycles, by an all-gather), and each finds
+// the same times. A start depends on what was issued before, so this goes on until all have ended.
+
+#include <inttypes.h>
+
+#define PWSP_COMM_CYCLES_PER_US 1850  // of a 910B
+#define PWSP_COMM_YIELDS        200
+#define PWSP_COMM_NAP_NS        50000
+
+PWSP_INTERNAL void pwsp_comm_init(pwsp_comm *comm, ptowsp_context *context, pwsp_halt *halt) {
+    memset(comm, 0, sizeof *comm);
+    comm->context = context;
+    comm->halt = halt;
+}
+
+PWSP_INTERNAL void pwsp_comm_free(pwsp_comm *comm) {
+    if (comm->context) {
+        const pwsp_memory *memory = &comm->context->memory;
+        pwsp_memory_free(memory, comm->counts, (size_t)comm->counts_capacity * sizeof(uint64_t));
+        pwsp_memory_free(memory, comm->times, (size_t)comm->times_capacity * sizeof(uint64_t));
+        pwsp_memory_free(memory, comm->in.packed, (size_t)comm->in.capacity);
+        pwsp_memory_free(memory, comm->out.packed, (size_t)comm->out.capacity);
+    }
+}
+
+PWSP_INTERNAL size_t pwsp_comm_bytes(const pwsp_comm *comm) {
+    return (size_t)(comm->counts_capacity + comm->times_capacity) * sizeof(uint64_t) +
+           (size_t)(comm->in.capacity + comm->out.capacity);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_comm_bind(pwsp_comm *comm, const ptowsp_run_ranks *ranks) {
+    const ptowsp_status bad = PTOWSP_INVALID_PARAMS;
+    if (!ranks) {
+        comm->is_bound = false;
+        memset(&comm->bound, 0, sizeof comm->bound);
+        return PTOWSP_OK;
+    }
+    ptowsp_run_ranks bound = *ranks;
+    if (bound.ranks) {
+        bound.rank = ptowsp_ranks_rank(bound.ranks);
+        bound.rank_count = ptowsp_ranks_count(bound.ranks);
+        bound.links = pwsp_ranks_links(bound.ranks);
+    } else if (pwsp_links_are_zero(&bound.links)) {
+        bound.links = ptowsp_links_make(PTOWSP_LINKS_ASCEND_910B);
+    }
+    bound.links.name = NULL;
+    bound.cycles_per_us = bound.cycles_per_us ? bound.cycles_per_us : PWSP_COMM_CYCLES_PER_US;
+    if (bound.rank_count == 0 || bound.rank_count > PTOWSP_RANK_COUNT_MAX ||
+        bound.rank >= bound.rank_count || bound.cycles_per_us > 1000000) {
+        return pwsp_fail(comm->context, bad, bound.rank,
+                         "run: rank %" PRIu32 " of %" PRIu32 ", %" PRIu64 " cycles each us: there "
+                         "are 1 to %d ranks, and at most 10^6 cycles",
+                         bound.rank, bound.rank_count, bound.cycles_per_us, PTOWSP_RANK_COUNT_MAX);
+    }
+    const ptowsp_status status = pwsp_links_check(comm->context, &bound.links);
+    if (status == PTOWSP_OK) {
+        comm->bound = bound;
+        comm->is_bound = true;
+        memset(comm->memos, 0, sizeof comm->memos);
+    }
+    return status;
+}
+
+// -- before an execution --------------------------------------------------------------------------
+
+static uint32_t pwsp_comm_members(const pwsp_comm *comm, const pwsp_collective_info *info) {
+    const uint32_t stride = info->stride ? info->stride : 1;
+    return info->members ? info->members : comm->bound.rank_count / stride;
+}
+
+static ptowsp_status pwsp_comm_check_kernel(pwsp_comm *comm, const ptowsp_program *program,
+                                            const pwsp_kernel_info *kernel) {
+    const pwsp_collective_info *info = &kernel->collective;
+    const uint64_t members = pwsp_comm_members(comm, info);
+    const uint64_t stride = info->stride ? info->stride : 1;
+    if (members == 0 || comm->bound.rank_count % (members * stride)) {
+        return pwsp_fail(comm->context, PTOWSP_UNSUPPORTED_SIZE, members,
+                         "run: kernel %s: groups of %" PRIu64 " ranks, each %" PRIu64
+                         " on, do not divide %" PRIu32 " ranks",
+                         kernel->name, members, stride, comm->bound.rank_count);
+    }
+    if (info->counts) {
+        const pwsp_array *array = &comm->arrays[info->counts];
+        if (array->count != members * members) {
+            return pwsp_fail(comm->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                             "run: kernel %s: array %s has %" PRIu64 " counts; %" PRIu64
+                             " members have %" PRIu64,
+                             kernel->name,
+                             PWSP_PROGRAM_AT(program, arrays, pwsp_array_info, info->counts)->name,
+                             array->count, members, members * members);
+        }
+        comm->counts_size = pwsp_max_u64(comm->counts_size, members * members);
+    }
+    return PTOWSP_OK;
+}
+
+static bool pwsp_comm_meet(void *user, uint64_t start, uint64_t *out_cycles);
+
+PWSP_INTERNAL ptowsp_status pwsp_comm_begin(pwsp_comm *comm, const ptowsp_program *program,
+                                            const pwsp_array *arrays, pwsp_sim *sim,
+                                            bool is_time_only) {
+    memset(&sim->meeting, 0, sizeof sim->meeting);
+    comm->arrays = arrays;
+    comm->sim = sim;
+    comm->is_under_way = false;
+    comm->counts_size = 0;
+    for (uint32_t i = 1; program->has_link && i < program->kernels.count; i++) {
+        const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i);
+        if (!program->kernel_is_used[i] || kernel->unit != PTOWSP_UNIT_LINK) {
+            continue;
+        }
+        if (!comm->is_bound || (!is_time_only && !comm->bound.ranks)) {
+            return pwsp_fail(comm->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                             "run: kernel %s communicates, and no %s bound "
+                             "(ptowsp_run_bind_ranks)",
+                             kernel->name, comm->is_bound ? "communicator is" : "ranks are");
+        }
+        const ptowsp_status status = pwsp_comm_check_kernel(comm, program, kernel);
+        if (status != PTOWSP_OK) {
+            return status;
+        }
+    }
+    if (!program->has_link) {
+        return PTOWSP_OK;
+    }
+    if (!pwsp_memory_room(&comm->context->memory, (void **)&comm->counts, &comm->counts_capacity,
+                          2 * comm->counts_size, sizeof(uint64_t)) ||
+        !pwsp_memory_room(&comm->context->memory, (void **)&comm->times, &comm->times_capacity,
+                          2 * (uint64_t)comm->bound.rank_count, sizeof(uint64_t))) {
+        return pwsp_fail(comm->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                         "run: out of memory");
+    }
+    if (is_time_only && comm->bound.ranks && pwsp_schedule_is_events(sim->schedule)) {
+        return pwsp_fail(comm->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                         "run: the time of several ranks together is for in order and fifo, not "
+                         "where lanes choose among tasks");
+    }
+    if (is_time_only && comm->bound.ranks) {
+        const pwsp_sim_meeting meeting = {pwsp_comm_meet, comm};
+        sim->meeting = meeting;
+    }
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL void pwsp_comm_give_up(pwsp_comm *comm) {
+    if (comm->is_bound && comm->bound.ranks) {
+        pwsp_ranks_give_up(comm->bound.ranks);
+    }
+}
+
+// -- from a task to a collective ------------------------------------------------------------------
+
+static bool pwsp_comm_fail_size(const pwsp_kernel_info *kernel, const char *tile, uint64_t has,
+                                uint64_t takes, const char *what, pwsp_error *error) {
+    pwsp_error_set(error, PTOWSP_UNSUPPORTED_SIZE, PTOWSP_NO_INDEX,
+                   "%s: %s has %" PRIu64 " %s, and the collective takes %" PRIu64,
+                   ptowsp_collective_name(kernel->collective.kind), tile, has, what, takes);
+    return false;
+}
+
+static uint64_t pwsp_comm_part(uint64_t count, uint32_t parts, uint64_t i) {
+    return pwsp_part_at(count, parts, i + 1) - pwsp_part_at(count, parts, i);
+}
+
+// Reads counts, in rows, as elements; do the tiles have room for the rows?
+static bool pwsp_comm_ragged(const pwsp_comm *comm, const pwsp_kernel_info *kernel,
+                             const uint64_t *args, uint64_t *counts, uint32_t members, uint32_t me,
+                             pwsp_error *error) {
+    const pwsp_array *array = &comm->arrays[kernel->collective.counts];
+    uint64_t sent = 0, received = 0;
+    if (args[1] != args[3]) {
+        return pwsp_comm_fail_size(kernel, "out", args[3], args[1], "columns", error);
+    }
+    for (uint64_t i = 0; i < (uint64_t)members * members; i++) {
+        const uint64_t rows = pwsp_array_at(array, i);
+        if (rows > INT32_MAX) {
+            pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                           "all_to_all: count %" PRIu64 ", from member %" PRIu64 " to %" PRIu64
+                           ", is %" PRId64,
+                           i, i / members, i % members, (int64_t)rows);
+            return false;
+        }
+        sent += i / members == me ? rows : 0;
+        received += i % members == me ? rows : 0;
+        counts[i] = rows * args[1];
+    }
+    if (sent > args[0]) {
+        return pwsp_comm_fail_size(kernel, "in", args[0], sent, "rows", error);
+    }
+    return received <= args[2] ||
+           pwsp_comm_fail_size(kernel, "out", args[2], received, "rows", error);
+}
+
+// The elements of the tiles, by kind.
+static bool pwsp_comm_sizes(const pwsp_comm *comm, const pwsp_kernel_info *kernel,
+                            const uint64_t *args, uint64_t *counts, uint32_t me,
+                            ptowsp_collective *c, pwsp_error *error) {
+    const uint64_t first = args[0] * args[1];
+    if (kernel->tile_count == 1) {
+        c->count = first;
+        return true;
+    }
+    if (kernel->collective.counts) {
+        c->counts = counts;
+        return pwsp_comm_ragged(comm, kernel, args, counts, c->members, me, error);
+    }
+    const uint64_t second = args[2] * args[3];
+    const bool is_gather = c->kind == PTOWSP_ALL_GATHER;
+    c->count = is_gather ? second : first;
+    const uint64_t part = pwsp_comm_part(c->count, c->members, me);
+    const uint64_t takes = c->kind == PTOWSP_ALL_TO_ALL ? part * c->members : part;
+    const uint64_t has = is_gather ? first : second;
+    return has == takes ||
+           pwsp_comm_fail_size(kernel, is_gather ? "in" : "out", has, takes, "elements", error);
+}
+
+// root and target, behind the sizes.
+static bool pwsp_comm_roots(const pwsp_kernel_info *kernel, const uint64_t *args,
+                            ptowsp_collective *c, pwsp_error *error) {
+    for (uint32_t i = 0; i < kernel->scalar_count; i++) {
+        const uint64_t member = args[2 * kernel->tile_count + i];
+        if (member >= c->members) {
+            pwsp_error_set(error, PTOWSP_INVALID_PARAMS, member,
+                           "%s: %s is %" PRId64 ", and there are %" PRIu32 " members",
+                           ptowsp_collective_name(c->kind), kernel->scalars[i].name,
+                           (int64_t)member, c->members);
+            return false;
+        }
+        *(i ? &c->target : &c->root) = (uint32_t)member;
+    }
+    return true;
+}
+
+// The collective of a task. *out_is_part: this rank has something to do in it.
+static bool pwsp_comm_resolve(const pwsp_comm *comm, const pwsp_kernel_info *kernel,
+                              const uint64_t *args, uint64_t *counts, ptowsp_collective *c,
+                              bool *out_is_part, pwsp_error *error) {
+    const pwsp_collective_info *info = &kernel->collective;
+    const uint32_t stride = info->stride ? info->stride : 1;
+    memset(c, 0, sizeof *c);
+    c->kind = info->kind;
+    c->algorithm = info->algorithm;
+    c->reduction = info->reduction;
+    c->dtype = kernel->tiles[0].dtype;
+    c->members = pwsp_comm_members(comm, info);
+    c->stride = stride;
+    const uint32_t me = comm->bound.rank / stride % c->members;
+    c->first = comm->bound.rank - me * stride;
+    if (!pwsp_comm_sizes(comm, kernel, args, counts, me, c, error) ||
+        !pwsp_comm_roots(kernel, args, c, error)) {
+        return false;
+    }
+    const bool is_end = me == c->root || me == c->target;
+    *out_is_part = c->kind != PTOWSP_SEND || (is_end && c->root != c->target);
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_comm_check(pwsp_comm *comm, const pwsp_kernel_info *kernel,
+                                   const uint64_t *args, pwsp_error *error) {
+    ptowsp_collective c;
+    bool is_part;
+    return pwsp_comm_resolve(comm, kernel, args, comm->counts, &c, &is_part, error);
+}
+
+// -- time -----------------------------------------------------------------------------------------
+
+static bool pwsp_comm_fail_context(const pwsp_comm *comm, pwsp_error *error) {
+    const ptowsp_error from = ptowsp_context_error(comm->context);
+    pwsp_error_set(error, from.status, from.index, "%s", from.text);
+    return false;
+}
+
+// value * by / over, rounded up; UINT64_MAX where that does not fit.
+static uint64_t pwsp_comm_scale(uint64_t value, uint64_t by, uint64_t over) {
+    uint64_t whole;
+    if (!pwsp_mul_fits(value / over, by, &whole)) {
+        return UINT64_MAX;
+    }
+    return pwsp_sum_u64(whole, pwsp_ceil_div_u64(value % over * by, over));
+}
+
+static uint64_t pwsp_comm_ps(const pwsp_comm *comm, uint64_t cycles) {
+    return pwsp_comm_scale(cycles, 1000000, comm->bound.cycles_per_us);
+}
+
+static uint64_t pwsp_comm_cycles_of(const pwsp_comm *comm, uint64_t ps) {
+    return pwsp_comm_scale(ps, comm->bound.cycles_per_us, 1000000);
+}
+
+static uint32_t pwsp_comm_me(const pwsp_comm *comm, const ptowsp_collective *c) {
+    return (comm->bound.rank - c->first) / c->stride;
+}
+
+// When this rank is done with a collective that has an algorithm; starts and ends of its members.
+static bool pwsp_comm_time(const pwsp_comm *comm, const ptowsp_collective *c,
+                           const uint64_t *starts, uint64_t *ends, uint64_t *out_cycles,
+                           pwsp_error *error) {
+    if (pwsp_collective_time_from(comm->context, c, &comm->bound.links, starts, ends) !=
+        PTOWSP_OK) {
+        return pwsp_comm_fail_context(comm, error);
+    }
+    *out_cycles = pwsp_comm_cycles_of(comm, ends[pwsp_comm_me(comm, c)]);
+    if (*out_cycles > PTOWSP_CYCLES_MAX) {
+        pwsp_error_set(error, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                       "%s: it takes more than 2^63 - 1 cycles", ptowsp_collective_name(c->kind));
+        return false;
+    }
+    return true;
+}
+
+// Chooses an algorithm if there is none, and finds the time.
+static bool pwsp_comm_find(const pwsp_comm *comm, ptowsp_collective *c, uint64_t *out_cycles,
+                           pwsp_error *error) {
+    const ptowsp_text none = {NULL, NULL};
+    const bool is_open = c->algorithm == PTOWSP_ALGORITHM_AUTO;
+    if (is_open &&
+        ptowsp_collective_choose(comm->context, c, &comm->bound.links, none) != PTOWSP_OK) {
+        return pwsp_comm_fail_context(comm, error);
+    }
+    if (!is_open && c->algorithm == PTOWSP_ALGORITHM_HIERARCHICAL) {
+        c->node_size = pwsp_links_inner(c, &comm->bound.links);
+    }
+    return pwsp_comm_time(comm, c, NULL, comm->times, out_cycles, error);
+}
+
+PWSP_INTERNAL bool pwsp_comm_cycles(pwsp_comm *comm, const pwsp_kernel_info *kernel,
+                                    const uint64_t *args, uint64_t *out_cycles, pwsp_error *error) {
+    ptowsp_collective *c = &comm->last;
+    *out_cycles = 0;
+    if (!pwsp_comm_resolve(comm, kernel, args, comm->counts, c, &comm->is_last_part, error)) {
+        return false;
+    }
+    if (!comm->is_last_part) {
+        return true;
+    }
+    const uint64_t hash = pwsp_collective_hash(c) | 1;
+    pwsp_comm_memo *memo = &comm->memos[pwsp_mix64(hash) % PWSP_COMM_MEMO_COUNT];
+    if (memo->hash != hash) {
+        if (!pwsp_comm_find(comm, c, &memo->cycles, error)) {
+            memo->hash = 0;
+            return false;
+        }
+        memo->hash = hash;
+        memo->algorithm = c->algorithm;
+        memo->node_size = c->node_size;
+    }
+    c->algorithm = memo->algorithm;
+    c->node_size = memo->node_size;
+    *out_cycles = memo->cycles;
+    return true;
+}
+
+// -- waiting --------------------------------------------------------------------------------------
+
+// Waits for what the communicator does, unless the run is to end early.
+static ptowsp_status pwsp_comm_wait(pwsp_comm *comm) {
+    const uint32_t spins = pwsp_spin_count(comm->bound.rank_count);
+    uint32_t round = 0;
+    for (;;) {
+        bool is_done = false;
+        const ptowsp_status status = ptowsp_ranks_poll(comm->bound.ranks, &is_done);
+        if (status != PTOWSP_OK || is_done) {
+            return status;
+        }
+        if (pwsp_halt_is(comm->halt)) {
+            pwsp_comm_give_up(comm);
+            return PTOWSP_SKIPPED;
+        }
+        if (!pwsp_spin(&round, spins, PWSP_COMM_YIELDS)) {
+            pwsp_nap(PWSP_COMM_NAP_NS);
+        }
+    }
+}
+
+// The members that meet for the last collective: all, or the two of a SEND.
+static ptowsp_collective pwsp_comm_meeting_of(const ptowsp_collective *last) {
+    ptowsp_collective c;
+    memset(&c, 0, sizeof c);
+    c.kind = PTOWSP_ALL_GATHER;
+    c.algorithm = PTOWSP_ALGORITHM_DIRECT;
+    c.dtype = PTOWSP_U64;
+    c.members = last->members;
+    c.first = last->first;
+    c.stride = last->stride;
+    if (last->kind == PTOWSP_SEND) {
+        const uint32_t low = last->root < last->target ? last->root : last->target;
+        const uint32_t high = last->root < last->target ? last->target : last->root;
+        c.members = 2;
+        c.first = pwsp_collective_rank(last, low);
+        c.stride = (high - low) * last->stride;
+    }
+    c.count = c.members;
+    return c;
+}
+
+// Starts of the members of a meeting become those of all members, from the earliest, which is
+// returned. Members that are not there do nothing in the collective.
+static uint64_t pwsp_comm_starts(const pwsp_comm *comm, const ptowsp_collective *meeting,
+                                 const ptowsp_collective *last, uint64_t *starts) {
+    uint64_t first = UINT64_MAX, met[2] = {starts[0], starts[meeting->members > 1]};
+    for (uint32_t i = 0; i < meeting->members; i++) {
+        first = pwsp_min_u64(first, starts[i]);
+    }
+    if (last->kind == PTOWSP_SEND) {
+        memset(starts, 0, last->members * sizeof *starts);
+        starts[last->root] = pwsp_comm_ps(comm, met[last->root > last->target] - first);
+        starts[last->target] = pwsp_comm_ps(comm, met[last->root < last->target] - first);
+        return first;
+    }
+    for (uint32_t i = 0; i < last->members; i++) {
+        starts[i] = pwsp_comm_ps(comm, starts[i] - first);
+    }
+    return first;
+}
+
+static bool pwsp_comm_meet(void *user, uint64_t start, uint64_t *out_cycles) {
+    pwsp_comm *comm = (pwsp_comm *)user;
+    ptowsp_ranks *ranks = comm->bound.ranks;
+    const ptowsp_collective *last = &comm->last;
+    uint64_t *starts = comm->times, *ends = starts + comm->bound.rank_count;
+    if (!comm->is_last_part) {
+        return true;
+    }
+    const ptowsp_collective c = pwsp_comm_meeting_of(last);
+    ptowsp_status status = ptowsp_ranks_start(ranks, &c, &start, starts);
+    status = status == PTOWSP_OK ? pwsp_comm_wait(comm) : status;
+    if (status != PTOWSP_OK) {
+        return pwsp_sim_fail(comm->sim, status, comm->sim->task_count, "run: task %" PRIu64 ": %s",
+                             comm->sim->task_count,
+                             ptowsp_context_error(pwsp_ranks_context(ranks)).text);
+    }
+    const uint64_t first = pwsp_comm_starts(comm, &c, last, starts);
+    pwsp_error error;
+    uint64_t end = 0;
+    if (!pwsp_comm_time(comm, last, starts, ends, &end, &error)) {
+        return pwsp_sim_fail(comm->sim, error.status, error.index, "%s", error.text);
+    }
+    *out_cycles = pwsp_max_u64(pwsp_sum_u64(first, end), start) - start;
+    return true;
+}
+
+// -- data -----------------------------------------------------------------------------------------
+
+static bool pwsp_comm_lies_together(const pwsp_comm_tile *t) {
+    return t->rows * t->cols == 0 || ((t->tile.col_stride == 1 || t->cols == 1) &&
+                                      (t->tile.row_stride == (int64_t)t->cols || t->rows == 1));
+}
+
+// Copies between a tile and its packed elements.
+static void pwsp_comm_copy(const pwsp_comm_tile *t, uint64_t element, bool is_packing) {
+    const bool are_rows = t->tile.col_stride == 1;
+    const uint64_t step = are_rows ? t->cols : 1;
+    char *packed = t->packed;
+    for (uint64_t row = 0; row < t->rows; row++) {
+        for (uint64_t col = 0; col < t->cols; col += step) {
+            const int64_t at =
+                (int64_t)row * t->tile.row_stride + (int64_t)col * t->tile.col_stride;
+            char *data = (char *)t->tile.data + at * (int64_t)element;
+            memcpy(is_packing ? packed : data, is_packing ? data : packed,
+                   (size_t)(step * element));
+            packed += step * element;
+        }
+    }
+}
+
+// *out_data is what the collective reads or writes of a tile. False with an error.
+static bool pwsp_comm_open(pwsp_comm *comm, pwsp_comm_tile *t, const ptowsp_task *task, uint32_t i,
+                           bool is_read, char **out_data) {
+    t->tile = task->tiles[i];
+    t->rows = task->args[2 * i];
+    t->cols = task->args[2 * i + 1];
+    t->is_packed = !pwsp_comm_lies_together(t);
+    if (!t->is_packed) {
+        *out_data = (char *)t->tile.data;
+        return true;
+    }
+    // The product fits, as that of sizes of a tensor in memory does.
+    if (!pwsp_memory_room(&comm->context->memory, (void **)&t->packed, &t->capacity,
+                          t->rows * t->cols * comm->element, 1)) {
+        pwsp_error_set(&comm->error, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+        return false;
+    }
+    if (is_read) {
+        pwsp_comm_copy(t, comm->element, true);
+    }
+    *out_data = t->packed;
+    return true;
+}
+
+static bool pwsp_comm_fail_ranks(pwsp_comm *comm, ptowsp_status status) {
+    const ptowsp_error from = ptowsp_context_error(pwsp_ranks_context(comm->bound.ranks));
+    pwsp_error_set(&comm->error, status, from.index, "%s",
+                   from.status == status ? from.text : ptowsp_status_text(status));
+    comm->is_under_way = false;
+    return false;
+}
+
+// Begins a task. *out_is_part false: there is nothing to do.
+static bool pwsp_comm_start(pwsp_comm *comm, const pwsp_kernel_info *kernel,
+                            const ptowsp_task *task, bool *out_is_part) {
+    ptowsp_collective c;
+    uint64_t *counts = comm->counts_size ? comm->counts + comm->counts_size : NULL;
+    if (!pwsp_comm_resolve(comm, kernel, task->args, counts, &c, out_is_part, &comm->error)) {
+        return false;
+    }
+    if (!*out_is_part) {
+        return true;
+    }
+    if (c.algorithm == PTOWSP_ALGORITHM_HIERARCHICAL) {
+        c.node_size = pwsp_links_inner(&c, &comm->bound.links);
+    }
+    comm->element = ptowsp_dtype_size(c.dtype);
+    comm->is_sender = c.kind == PTOWSP_SEND && pwsp_comm_me(comm, &c) == c.root;
+    char *in = NULL, *out = NULL;
+    const bool has_rest = c.counts != NULL;  // in `out`, behind the rows that come
+    if (!pwsp_comm_open(comm, &comm->in, task, 0, true, &in) ||
+        (kernel->tile_count > 1 && !pwsp_comm_open(comm, &comm->out, task, 1, has_rest, &out))) {
+        return false;
+    }
+    out = kernel->tile_count > 1 ? out : in;
+    const ptowsp_status status = ptowsp_ranks_start(comm->bound.ranks, &c, in, out);
+    if (status != PTOWSP_OK) {
+        return pwsp_comm_fail_ranks(comm, status);
+    }
+    comm->is_under_way = true;
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_comm_move(pwsp_comm *comm, const pwsp_kernel_info *kernel,
+                                  const ptowsp_task *task, bool *out_is_done) {
+    *out_is_done = false;
+    if (!comm->is_under_way) {
+        bool is_part = true;
+        if (!pwsp_comm_start(comm, kernel, task, &is_part)) {
+            return false;
+        }
+        *out_is_done = !is_part;
+        if (!is_part) {
+            return true;
+        }
+    }
+    const ptowsp_status status = ptowsp_ranks_poll(comm->bound.ranks, out_is_done);
+    if (status != PTOWSP_OK) {
+        return pwsp_comm_fail_ranks(comm, status);
+    }
+    if (*out_is_done) {
+        const pwsp_comm_tile *t = kernel->tile_count == 1 ? &comm->in : &comm->out;
+        if (t->is_packed && !comm->is_sender) {
+            pwsp_comm_copy(t, comm->element, false);
+        }
+        comm->is_under_way = false;
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_comm_run(pwsp_comm *comm, const pwsp_kernel_info *kernel,
+                                 const ptowsp_task *task) {
+    const uint32_t spins = pwsp_spin_count(comm->bound.rank_count);
+    uint32_t round = 0;
+    bool is_done = false;
+    while (pwsp_comm_move(comm, kernel, task, &is_done)) {
+        if (is_done) {
+            return true;
+        }
+        if (pwsp_halt_is(comm->halt)) {
+            comm->is_under_way = false;
+            pwsp_comm_give_up(comm);
+            pwsp_error_set(&comm->error, PTOWSP_SKIPPED, PTOWSP_NO_INDEX, "run: ended early");
+            return false;
+        }
+        if (!pwsp_spin(&round, spins, PWSP_COMM_YIELDS)) {
+            pwsp_nap(PWSP_COMM_NAP_NS);
+        }
+    }
+    return false;
 }
 
 // =================================================================================================
@@ -57247,6 +60831,7 @@ typedef struct pwsp_walk {
     // What if: the kernel whose tasks take other cycles, in percent. 0: none.
     uint32_t scaled_kernel, scaled_percent;
     pwsp_halt halt;  // ends the execution early
+    pwsp_comm comm;  // with other ranks
 } pwsp_walk;
 
 // False when memory is out; pwsp_walk_free must still be called. The object must not be moved.
@@ -57297,6 +60882,13 @@ PWSP_INTERNAL bool pwsp_walk_check_tiles(pwsp_walk *walk, const pwsp_tile_code *
 // with the expander's error.
 PWSP_INTERNAL bool pwsp_walk_tiles(pwsp_walk *walk, bool is_time_only, ptowsp_cycles *out_cycles);
 
+// Runs a task that communicates, or finds its cycles. False with the expander's error.
+PWSP_INTERNAL bool pwsp_walk_communicate(pwsp_walk *walk, bool is_time_only,
+                                         ptowsp_cycles *out_cycles);
+
+// Records in the expander why such a task failed or is refused; returns false.
+PWSP_INTERNAL bool pwsp_walk_fail_comm(pwsp_expander *x, const pwsp_error *error);
+
 // The view of tiles that a cost function gets.
 static const ptowsp_tile pwsp_no_tiles[PTOWSP_TASK_TILE_MAX] = {{NULL, 0, 0}};
 
@@ -57330,6 +60922,9 @@ PWSP_FORCE_INLINE bool pwsp_walk_kernel(pwsp_walk *walk, bool is_time_only,
     pwsp_expander *x = &walk->expander;
     if (x->kernel->code) {
         return pwsp_walk_tiles(walk, is_time_only, out_cycles);
+    }
+    if (PWSP_UNLIKELY(x->kernel->unit == PTOWSP_UNIT_LINK)) {
+        return pwsp_walk_communicate(walk, is_time_only, out_cycles);
     }
     *out_cycles = pwsp_kernel_call(x->kernel, &x->task, is_time_only);
     return *out_cycles <= PTOWSP_CYCLES_MAX || pwsp_walk_fail_kernel(x, *out_cycles);
@@ -57405,6 +61000,7 @@ PWSP_INTERNAL bool pwsp_walk_init(pwsp_walk *walk, const pwsp_memory *memory,
     walk->bindings = bindings;
     walk->expander.program = program;
     walk->tile_core.memory = *memory;
+    pwsp_comm_init(&walk->comm, bindings->context, &walk->halt);
 #define PWSP_WALK_ALLOC(field, type, count)                                                        \
     walk->field = (type *)pwsp_memory_alloc(memory, (size_t)(count) * sizeof(type));               \
     if (!walk->field) {                                                                            \
@@ -57427,6 +61023,7 @@ PWSP_INTERNAL void pwsp_walk_free(pwsp_walk *walk) {
         return;
     }
     pwsp_tile_core_free(&walk->tile_core);
+    pwsp_comm_free(&walk->comm);
 #define PWSP_WALK_FREE(field, type, count)                                                         \
     pwsp_memory_free(&walk->memory, walk->field, (size_t)(count) * sizeof(type));
     PWSP_WALK_ARRAYS(PWSP_WALK_FREE)
@@ -57436,7 +61033,7 @@ PWSP_INTERNAL void pwsp_walk_free(pwsp_walk *walk) {
 
 PWSP_INTERNAL size_t pwsp_walk_bytes(const pwsp_walk *walk) {
     const ptowsp_program *program = walk->program;
-    size_t bytes = pwsp_tile_core_bytes(&walk->tile_core);
+    size_t bytes = pwsp_tile_core_bytes(&walk->tile_core) + pwsp_comm_bytes(&walk->comm);
 #define PWSP_WALK_SIZE(field, type, count) bytes += (size_t)(count) * sizeof(type);
     PWSP_WALK_ARRAYS(PWSP_WALK_SIZE)
 #undef PWSP_WALK_SIZE
@@ -57517,6 +61114,23 @@ PWSP_INTERNAL bool pwsp_walk_fail_kernel(pwsp_expander *x, ptowsp_cycles result)
     pwsp_expander_fail(x, status, x->task.index, "task %" PRIu64 " failed: %s", x->task.index,
                        ptowsp_status_name(status));
     return false;
+}
+
+PWSP_INTERNAL bool pwsp_walk_fail_comm(pwsp_expander *x, const pwsp_error *error) {
+    pwsp_expander_fail(x, error->status, x->task.index, "task %" PRIu64 ": %s", x->task.index,
+                       error->text);
+    return false;
+}
+
+PWSP_INTERNAL bool pwsp_walk_communicate(pwsp_walk *walk, bool is_time_only,
+                                         ptowsp_cycles *out_cycles) {
+    pwsp_expander *x = &walk->expander;
+    pwsp_error error;
+    if (!pwsp_comm_cycles(&walk->comm, x->kernel, x->task.args, out_cycles, &error)) {
+        return pwsp_walk_fail_comm(x, &error);
+    }
+    return is_time_only || pwsp_comm_run(&walk->comm, x->kernel, &x->task) ||
+           (!pwsp_walk_is_cut(walk) && pwsp_walk_fail_comm(x, &walk->comm.error));
 }
 
 PWSP_INTERNAL bool pwsp_walk_fail_keys(pwsp_expander *x) {
@@ -58864,6 +62478,10 @@ PWSP_INTERNAL bool pwsp_frontend_reserve(pwsp_frontend *front, uint32_t lane_cou
 PWSP_INTERNAL bool pwsp_frontend_set_clock(pwsp_frontend *front, pwsp_recorder *recorder,
                                            bool is_lane);
 
+// Begins a task that communicates, or moves it on: for executors, on one thread at a time. False
+// until it is done, or has failed, which is the result then.
+PWSP_INTERNAL bool pwsp_frontend_move_link(void *user, uint32_t place, ptowsp_cycles *out_result);
+
 // Runs the tasks of processes: for pwsp_pipes_begin.
 PWSP_INTERNAL pwsp_process_tasks pwsp_frontend_process_tasks(pwsp_frontend *front);
 
@@ -59229,6 +62847,37 @@ static ptowsp_cycles pwsp_frontend_call(void *user, const pwsp_entry *entry, uin
     return pwsp_kernel_call(kernel, &task, false);
 }
 
+PWSP_INTERNAL bool pwsp_frontend_move_link(void *user, uint32_t place, ptowsp_cycles *out_result) {
+    const pwsp_frontend *front = (const pwsp_frontend *)user;
+    const pwsp_entry *entry = pwsp_reorder_at(&front->issue.reorder, place);
+    pwsp_comm *comm = &front->walk->comm;
+    const pwsp_kernel_info *kernel =
+        PWSP_PROGRAM_AT(front->walk->program, kernels, pwsp_kernel_info, entry->kernel);
+    uint64_t args[PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX];
+    ptowsp_tile tiles[PTOWSP_TASK_TILE_MAX];
+    pwsp_wall_mark *mark = front->clocked ? pwsp_frontend_mark_of(front, entry) : NULL;
+    bool is_done = false;
+    if (pwsp_halt_is(&front->walk->halt)) {
+        pwsp_comm_give_up(comm);
+        *out_result = ptowsp_task_fail(PTOWSP_SKIPPED);
+        return true;
+    }
+    if (mark && !comm->is_under_way) {
+        mark->lane = front->core_count;  // behind those of cores
+        mark->start = pwsp_ticks();
+    }
+    const ptowsp_task task = pwsp_frontend_task_of(front, entry, args, tiles);
+    if (!pwsp_comm_move(comm, kernel, &task, &is_done)) {
+        *out_result = ptowsp_task_fail(comm->error.status);
+        return true;
+    }
+    if (is_done && mark) {
+        mark->end = pwsp_ticks();
+    }
+    *out_result = 0;
+    return is_done;
+}
+
 // -- wall clock -----------------------------------------------------------------------------------
 
 // As pwsp_frontend_call, on lanes.
@@ -59310,9 +62959,35 @@ static bool pwsp_frontend_fail_task(pwsp_frontend *front, const pwsp_entry *entr
         ptowsp_cycles cycles;
         pwsp_tile_core_run(&walk->tile_core, kernel->code, &task, true, &cycles);
         pwsp_walk_fail_tiles(walk);
+    } else if (kernel->unit == PTOWSP_UNIT_LINK) {
+        pwsp_walk_fail_comm(x, &walk->comm.error);
     } else {
         pwsp_walk_fail_kernel(x, entry->cycles);
     }
+    return pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_WALK);
+}
+
+// The cycles of a task that communicates, by its tiles. False after a failure.
+static bool pwsp_frontend_link_cycles(pwsp_frontend *front, const pwsp_entry *entry,
+                                      pwsp_arrival *arrival) {
+    pwsp_walk *walk = front->walk;
+    const pwsp_kernel_info *kernel =
+        PWSP_PROGRAM_AT(walk->program, kernels, pwsp_kernel_info, entry->kernel);
+    uint64_t args[2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX];
+    for (uint32_t i = 0; i < arrival->tile_count; i++) {
+        args[2 * i] = arrival->tiles[i].rows;
+        args[2 * i + 1] = arrival->tiles[i].cols;
+    }
+    for (uint32_t i = 0; i < kernel->scalar_count; i++) {
+        args[2 * arrival->tile_count + i] = arrival->scalars[i];
+    }
+    pwsp_error error;
+    if (pwsp_comm_cycles(&walk->comm, kernel, args, &arrival->cycles, &error)) {
+        return true;
+    }
+    walk->expander.node = arrival->node;
+    walk->expander.task.index = entry->index;
+    pwsp_walk_fail_comm(&walk->expander, &error);
     return pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_WALK);
 }
 
@@ -59334,6 +63009,9 @@ static bool pwsp_frontend_retire_task(pwsp_frontend *front, const pwsp_entry *en
     arrival.kernel = entry->kernel;
     arrival.node = pwsp_entry_node(entry);
     arrival.unit = entry->unit;
+    if (entry->unit == PTOWSP_UNIT_LINK && !pwsp_frontend_link_cycles(front, entry, &arrival)) {
+        return false;
+    }
     bool is_good = pwsp_timeline_task(front->time, &arrival);
     pwsp_frontend_tell_clock(front, entry);
     return pwsp_frontend_tell(front, is_good);
@@ -59399,7 +63077,7 @@ static bool pwsp_frontend_task(pwsp_frontend *front) {
     arrival.cycles = 0;
     pwsp_walk_arrival(x, &arrival);
     pwsp_frontend_fill(front, entry, &arrival);
-    if (front->is_homed) {
+    if (front->is_homed && arrival.unit != PTOWSP_UNIT_LINK) {
         entry->home = pwsp_frontend_home(front, &arrival);
     }
     return pwsp_issue_submit(&front->issue, &arrival);
@@ -59595,6 +63273,18 @@ typedef struct pwsp_workers pwsp_workers;
 // Issues to an executor, and returns when all is done. False after a failure.
 typedef bool (*pwsp_workers_issue_fn)(void *user, const pwsp_executor *executor);
 
+// What lanes do.
+typedef struct pwsp_workers_job {
+    pwsp_reorder *reorder;
+    bool is_homed;  // entries have homes, and run there
+    pwsp_workers_issue_fn issue;
+    void *issue_user;
+    // Begins a task that communicates, or moves it on; false until it is done. Never on two lanes
+    // at once. NULL: there are no such tasks.
+    bool (*move_link)(void *user, uint32_t place, ptowsp_cycles *out_result);
+    void *link_user;
+} pwsp_workers_job;
+
 // Workers without lanes. NULL when memory is out.
 PWSP_INTERNAL pwsp_workers *pwsp_workers_create(const pwsp_memory *memory);
 PWSP_INTERNAL void pwsp_workers_destroy(pwsp_workers *workers);  // NULL is ignored
@@ -59604,11 +63294,11 @@ PWSP_INTERNAL size_t pwsp_workers_bytes(const pwsp_workers *workers);
 PWSP_INTERNAL bool pwsp_workers_reserve(pwsp_workers *workers, uint32_t lane_count);
 
 // Calls `issue` on lane 0 of lane_count lanes of a context, which must have been entered; all of
-// them run the ready entries of the reorder buffer. is_homed: entries have homes, and run there.
-// False
+// them run the ready entries of the reorder buffer. False after a failure; *out_is_kept: the pool
+// called each lane once.
 PWSP_INTERNAL bool pwsp_workers_run(pwsp_workers *workers, ptowsp_context *context,
-                                    uint32_t lane_count, pwsp_reorder *reorder, bool is_homed,
-                                    pwsp_workers_issue_fn issue, void *user, bool *out_is_kept);
+                                    uint32_t lane_count, const pwsp_workers_job *job,
+                                    bool *out_is_kept);
 
 #endif
 
@@ -59629,11 +63319,17 @@ PWSP_INTERNAL bool pwsp_workers_run(pwsp_workers *workers, ptowsp_context *conte
 // after another. So with an executor, lanes are numbered as they arrive, and the first one walks.
 // It needs no other lane.
 //
+// Links. A task that communicates is never in a queue, and there is one at most, as each waits for
+// the one before. A lane that looks for work, or is between two tasks, moves it on (`is_moving` keeps
+// others away: acquire, release); none waits for it. While there is one, lanes without work do not
+// sleep but nap, because nobody tells when a message has come.
+//
 // Sleep. A lane that finds nothing spins for some 20 us and then sleeps (see sleeper.h), until a
 // task is added: that changes the count of a queue. The walking lane sleeps until done_count has
 // changed. Other lanes add tasks before that change, so these additions need not wake it.
 
-#define PWSP_WORKERS_NONE UINT32_MAX
+#define PWSP_WORKERS_NONE   UINT32_MAX
+#define PWSP_WORKERS_NAP_NS 50000
 
 typedef struct pwsp_workers_lane {
     pwsp_mutex mutex;      // protects the queue
@@ -59647,13 +63343,11 @@ typedef struct pwsp_workers_lane {
 struct pwsp_workers {
     pwsp_memory memory;
     pwsp_reorder *reorder;  // of this run
-    pwsp_workers_issue_fn issue;
-    void *issue_user;
+    pwsp_workers_job job;
     pwsp_workers_lane *lanes;
     uint32_t lane_capacity;
     uint32_t lane_count;
     uint32_t spin_count;
-    bool is_homed;
     bool is_numbered;  // in order of arrival
     uint32_t next;     // lane that gets the walk's next ready task
     bool is_good;
@@ -59662,6 +63356,8 @@ struct pwsp_workers {
     char padding[PWSP_FALSE_SHARING];
     uint32_t come_count;  // atomic
     uint32_t is_over;     // atomic
+    uint32_t link;        // atomic: the place of the task that communicates + 1, or 0
+    uint32_t is_moving;   // atomic: a lane moves it on
 };
 
 // -- queues ---------------------------------------------------------------------------------------
@@ -59680,7 +63376,7 @@ static void pwsp_workers_push(pwsp_workers *workers, uint32_t index, uint32_t pl
     lane->last = place;
     pwsp_fetch_add_seq_cst(&lane->count, 1u);
     pwsp_mutex_unlock(&lane->mutex);
-    pwsp_sleepers_wake(&workers->sleepers, workers->is_homed);
+    pwsp_sleepers_wake(&workers->sleepers, workers->job.is_homed);
 }
 
 // The oldest of a queue, or PWSP_WORKERS_NONE.
@@ -59701,7 +63397,7 @@ static uint32_t pwsp_workers_pop(pwsp_workers *workers, pwsp_workers_lane *lane)
 
 // May a lane take tasks from another lane's queue?
 static bool pwsp_workers_may_take(const pwsp_workers *workers, uint32_t index, uint32_t other) {
-    return index == other || !workers->is_homed ||
+    return index == other || !workers->job.is_homed ||
            !pwsp_load_seq_cst(&workers->lanes[other].has_come);
 }
 
@@ -59743,7 +63439,14 @@ static uint32_t pwsp_workers_next(pwsp_workers *workers) {
 
 static void pwsp_workers_ready(void *user, uint32_t by, uint32_t place) {
     pwsp_workers *workers = (pwsp_workers *)user;
-    uint32_t home = pwsp_reorder_at(workers->reorder, place)->home;
+    const pwsp_entry *entry = pwsp_reorder_at(workers->reorder, place);
+    uint32_t home = entry->home;
+    if (entry->kind == PWSP_ENTRY_TASK && entry->unit == PTOWSP_UNIT_LINK) {
+        PTOWSP_ASSERT(workers->job.move_link && !pwsp_load_relaxed(&workers->link));
+        pwsp_store_seq_cst(&workers->link, place + 1);
+        pwsp_sleepers_wake(&workers->sleepers, false);
+        return;
+    }
     if (home == PWSP_NO_HOME) {
         home = by == PWSP_BY_WALK ? pwsp_workers_next(workers) : by;
     }
@@ -59765,9 +63468,38 @@ static uint32_t pwsp_workers_run_task(pwsp_workers *workers, uint32_t index, uin
     return lane->kept;
 }
 
+// Moves the task that communicates on, if there is one and no other lane does.
+static void pwsp_workers_move_link(pwsp_workers *workers, uint32_t index) {
+    if (!pwsp_load_relaxed(&workers->link) || pwsp_exchange_acquire(&workers->is_moving, 1u)) {
+        return;
+    }
+    const uint32_t link = pwsp_load_seq_cst(&workers->link);
+    pwsp_reorder *reorder = workers->reorder;
+    ptowsp_cycles result = ptowsp_task_fail(PTOWSP_SKIPPED);
+    bool is_done = link != 0;
+    if (link && !pwsp_load_relaxed(&pwsp_reorder_at(reorder, link - 1)->fan.is_poisoned)) {
+        is_done = workers->job.move_link(workers->job.link_user, link - 1, &result);
+    }
+    if (is_done) {
+        pwsp_store_seq_cst(&workers->link, 0u);  // before the next one is ready
+    }
+    pwsp_store_release(&workers->is_moving, 0u);
+    if (is_done) {
+        pwsp_workers_lane *lane = &workers->lanes[index];
+        lane->kept = PWSP_WORKERS_NONE;
+        pwsp_reorder_set_result(reorder, link - 1, result);
+        pwsp_reorder_done(reorder, link - 1, index);
+        pwsp_sleeper_wake(&workers->walker, PWSP_SLEEPER_ALL);
+        if (lane->kept != PWSP_WORKERS_NONE) {
+            pwsp_workers_push(workers, index, lane->kept);
+        }
+    }
+}
+
 static void pwsp_workers_help(void *user, uint32_t ticket) {
     pwsp_workers *workers = (pwsp_workers *)user;
     const pwsp_reorder *reorder = workers->reorder;
+    pwsp_workers_move_link(workers, 0);
     uint32_t place = pwsp_workers_take(workers, 0);
     if (place != PWSP_WORKERS_NONE) {
         uint32_t next = pwsp_workers_run_task(workers, 0, place);
@@ -59778,10 +63510,15 @@ static void pwsp_workers_help(void *user, uint32_t ticket) {
     }
     uint32_t round = 0;
     do {
+        pwsp_workers_move_link(workers, 0);
         if (pwsp_reorder_ticket(reorder) != ticket) {
             return;
         }
     } while (pwsp_spin(&round, workers->spin_count, 0));
+    if (pwsp_load_seq_cst(&workers->link)) {
+        pwsp_nap(PWSP_WORKERS_NAP_NS);
+        return;
+    }
     pwsp_sleeper_begin(&workers->walker, PWSP_SLEEPER_ALL);
     pwsp_sleeper_end(&workers->walker, pwsp_reorder_ticket(reorder) != ticket, 0);
 }
@@ -59791,19 +63528,24 @@ static void pwsp_workers_help(void *user, uint32_t ticket) {
 static void pwsp_workers_sleep(pwsp_workers *workers, uint32_t index) {
     pwsp_sleepers_begin(&workers->sleepers);
     bool is_over = pwsp_load_seq_cst(&workers->is_over) != 0;
-    pwsp_sleepers_end(&workers->sleepers, is_over || pwsp_workers_has_work(workers, index));
+    bool has_link = pwsp_load_seq_cst(&workers->link) != 0;
+    pwsp_sleepers_end(&workers->sleepers,
+                      is_over || has_link || pwsp_workers_has_work(workers, index));
 }
 
 static void pwsp_workers_work(pwsp_workers *workers, uint32_t index) {
     uint32_t idle = 0, next = PWSP_WORKERS_NONE;
     pwsp_store_seq_cst(&workers->lanes[index].has_come, 1u);
     while (!pwsp_load_seq_cst(&workers->is_over)) {
+        pwsp_workers_move_link(workers, index);
         uint32_t place = next != PWSP_WORKERS_NONE ? next : pwsp_workers_take(workers, index);
         if (place != PWSP_WORKERS_NONE) {
             next = pwsp_workers_run_task(workers, index, place);
             idle = 0;
         } else if (idle < workers->spin_count) {
             pwsp_spin(&idle, workers->spin_count, 0);
+        } else if (pwsp_load_seq_cst(&workers->link)) {
+            pwsp_nap(PWSP_WORKERS_NAP_NS);
         } else {
             pwsp_workers_sleep(workers, index);  // repeated until there is work
         }
@@ -59821,21 +63563,21 @@ static void pwsp_workers_lane_main(void *user, uint32_t lane) {
         return;
     }
     pwsp_executor executor = {pwsp_workers_ready, pwsp_workers_help, workers};
-    workers->is_good = workers->issue(workers->issue_user, &executor);
+    workers->is_good = workers->job.issue(workers->job.issue_user, &executor);
     pwsp_store_seq_cst(&workers->is_over, 1u);
     pwsp_sleepers_wake(&workers->sleepers, true);
 }
 
 PWSP_INTERNAL bool pwsp_workers_run(pwsp_workers *workers, ptowsp_context *context,
-                                    uint32_t lane_count, pwsp_reorder *reorder, bool is_homed,
-                                    pwsp_workers_issue_fn issue, void *user, bool *out_is_kept) {
+                                    uint32_t lane_count, const pwsp_workers_job *job,
+                                    bool *out_is_kept) {
     PTOWSP_ASSERT(lane_count > 0 && lane_count <= workers->lane_capacity);
-    workers->reorder = reorder;
-    workers->issue = issue;
-    workers->issue_user = user;
+    workers->reorder = job->reorder;
+    workers->job = *job;
+    workers->link = 0;
+    workers->is_moving = 0;
     workers->lane_count = lane_count;
     workers->spin_count = pwsp_spin_count(lane_count);
-    workers->is_homed = is_homed;
     workers->is_numbered = pwsp_pool_is_user(context->pool);
     workers->is_good = true;
     workers->next = 0;
@@ -60312,6 +64054,10 @@ ptowsp_status ptowsp_run_bind_batch(ptowsp_run *run, const char *plan,
                : pwsp_bind_batch(&run->bindings, plan, batch, config, capacity);
 }
 
+ptowsp_status ptowsp_run_bind_ranks(ptowsp_run *run, const ptowsp_run_ranks *ranks) {
+    return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_comm_bind(&run->walk.comm, ranks);
+}
+
 uint64_t ptowsp_run_slot(const ptowsp_run *run, uint32_t slot) {
     PTOWSP_ASSERT(slot < run->program->slot_count);
     return run->walk.cells[run->program->first_slot + slot];
@@ -60402,6 +64148,14 @@ PWSP_INTERNAL ptowsp_status pwsp_run_fail_time(ptowsp_run *run) {
     return pwsp_fail(run->context, sim->status, sim->index, "%s", sim->text);
 }
 
+// Does a task that communicates fit the ranks? False with the expander's error.
+static bool pwsp_run_check_link(ptowsp_run *run) {
+    pwsp_expander *x = &run->walk.expander;
+    pwsp_error error;
+    return pwsp_comm_check(&run->walk.comm, x->kernel, x->task.args, &error) ||
+           pwsp_walk_fail_comm(x, &error);
+}
+
 PWSP_INTERNAL ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
     pwsp_expander *x = &run->walk.expander;
     pwsp_walk_begin(&run->walk, true);
@@ -60417,7 +64171,8 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_cou
         case PWSP_EVENT_ERROR: return pwsp_run_fail_walk(run);
         case PWSP_EVENT_TASK:
             if (!pwsp_walk_keys(x, &arrival) ||
-                (x->kernel->code && !pwsp_walk_check_tiles(&run->walk, x->kernel->code))) {
+                (x->kernel->code && !pwsp_walk_check_tiles(&run->walk, x->kernel->code)) ||
+                (x->kernel->unit == PTOWSP_UNIT_LINK && !pwsp_run_check_link(run))) {
                 return pwsp_run_fail_walk(run);
             }
             break;
@@ -60602,7 +64357,8 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
             }
             mark.end = is_clocked ? pwsp_ticks() : 0;
             bool is_plain = has_plain && !(has_data && x->task_op->view_count) &&
-                            !pwsp_sim_has_block(&run->time.sim, x->kernel->unit);
+                            !pwsp_sim_has_block(&run->time.sim, x->kernel->unit) &&
+                            x->kernel->unit != PTOWSP_UNIT_LINK;
             if (is_plain) {
                 arrival.unit = x->kernel->unit;
             } else {
@@ -60963,6 +64719,9 @@ static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
     }
     stats->memory_bytes = pwsp_run_bytes(run);
     status = pwsp_run_cut(run, status);
+    if (status != PTOWSP_OK && run->program->has_link) {
+        pwsp_comm_give_up(&run->walk.comm);
+    }
     run->is_done = status == PTOWSP_OK;
     return run->is_done ? pwsp_run_compare(run, false) : status;
 }
@@ -60978,6 +64737,11 @@ static ptowsp_status pwsp_run_prepare(ptowsp_run *run, const ptowsp_run_options 
     if (status == PTOWSP_OK) {
         status = pwsp_run_compare(run, true);
     }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    status = pwsp_comm_begin(&run->walk.comm, run->program, run->bindings.arrays, &run->time.sim,
+                             run->walk.is_time_only);
     if (status != PTOWSP_OK) {
         return status;
     }
@@ -61071,9 +64835,11 @@ static bool pwsp_run_issue_lane(void *user, const pwsp_executor *executor) {
 
 static ptowsp_status pwsp_run_issue_lanes(void *user, ptowsp_run *run) {
     pwsp_run_on_lanes *on = (pwsp_run_on_lanes *)user;
-    bool is_kept, is_good = pwsp_workers_run(run->workers, run->context, on->lane_count,
-                                             &run->front->issue.reorder, run->front->is_homed,
-                                             pwsp_run_issue_lane, on, &is_kept);
+    const pwsp_workers_job job = {&run->front->issue.reorder, run->front->is_homed,
+                                  pwsp_run_issue_lane,        on,
+                                  pwsp_frontend_move_link,    run->front};
+    bool is_kept,
+        is_good = pwsp_workers_run(run->workers, run->context, on->lane_count, &job, &is_kept);
     if (is_good && !is_kept) {
         return pwsp_fail(run->context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
                          "run: run_lanes did not call each lane once (the work is done)");
@@ -66829,6 +70595,11 @@ static ptowsp_status pwsp_device_check_kernels(ptowsp_device *device,
         const pwsp_kernel_info *kernel =
             PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info,
                             PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, i)->kernel);
+        if (kernel->unit == PTOWSP_UNIT_LINK) {
+            return pwsp_fail(device->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                             "device: kernel %s communicates with other ranks, which cores do not",
+                             kernel->name);
+        }
         if (pwsp_device_unit_count(device, kernel->unit) == 0) {
             return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                              "device: kernel %s needs %s", kernel->name,
@@ -72881,2443 +76652,6 @@ void ptowsp_rails_print(const ptowsp_rails_decision *decision, const char *const
         }
     }
     pwsp_text_format(text, "%s\n", before[0] == ',' ? ")" : "");
-}
-
-// =================================================================================================
-// src/ranks/ranks.h
-// =================================================================================================
-
-// Collectives between ranks: what the rooms of this floor share.
-
-#ifndef PWSP_RANKS_H
-#define PWSP_RANKS_H
-
-PWSP_INTERNAL ptowsp_context *pwsp_ranks_context(const ptowsp_ranks *ranks);
-
-// Called for each step of a member, in order.
-typedef void (*pwsp_step_fn)(void *user, const ptowsp_collective_step *step);
-
-// Records an error if there is a context to record it in, and returns the status.
-PWSP_INTERNAL ptowsp_status pwsp_ranks_fail(ptowsp_context *context, ptowsp_status status,
-                                            uint64_t index, const char *format, ...)
-    PWSP_PRINTF(4, 5);
-
-// Checks all but the algorithm if it is AUTO.
-PWSP_INTERNAL ptowsp_status pwsp_collective_check(ptowsp_context *context,
-                                                  const ptowsp_collective *collective);
-
-// Does the kind have the algorithm?
-PWSP_INTERNAL bool pwsp_collective_has(ptowsp_collective_kind kind, ptowsp_algorithm algorithm);
-
-// Does the kind reduce?
-PWSP_INLINE bool pwsp_collective_reduces(const ptowsp_collective *collective) {
-    return collective->kind == PTOWSP_ALL_REDUCE || collective->kind == PTOWSP_REDUCE_SCATTER;
-}
-
-PWSP_INLINE uint32_t pwsp_collective_rank(const ptowsp_collective *collective, uint32_t member) {
-    return collective->first + member * (collective->stride ? collective->stride : 1);
-}
-
-// Where part i of count elements begins, of so many parts; i may be `parts`.
-PWSP_INLINE uint64_t pwsp_part_at(uint64_t count, uint32_t parts, uint64_t i) {
-    return count / parts * i + pwsp_min_u64(i, count % parts);
-}
-
-// Visits the steps of a member of a collective that has been checked and has an algorithm. fn NULL:
-// only counts. Rounds have the same number on both ends of a message.
-PWSP_INTERNAL void pwsp_collective_visit(const ptowsp_collective *collective, uint32_t member,
-                                         pwsp_step_fn fn, void *user,
-                                         ptowsp_collective_size *out_size);
-
-// Are all links within limits?
-PWSP_INTERNAL ptowsp_status pwsp_links_check(ptowsp_context *context, const ptowsp_links *links);
-
-// to = a op b, by element. `to` may be a or b.
-PWSP_INTERNAL void pwsp_reduce_elements(ptowsp_reduction reduction, ptowsp_dtype dtype, void *to,
-                                        const void *a, const void *b, uint64_t count);
-
-#endif
-
-// =================================================================================================
-// src/ranks/rounds.c
-// =================================================================================================
-
-// The steps of a member, algorithm by algorithm. All members count rounds alike, so that a message
-// has one round on both ends; a member without part in a round has no step in it.
-//
-// Rings move *sets* of parts: item i of a set is the parts offset + i * item + j * piece for all j.
-// A ring over all members has sets of one part. A hierarchical reduction is a ring within the node
-// over the places, each with the parts of that place in all nodes, and then one between the nodes:
-//
-//      parts of 2 nodes of 3       node 0: 0 1 2    node 1: 3 4 5
-//      ring within nodes           place 0 sums {0, 3}, place 1 {1, 4}, place 2 {2, 5}
-//      ring between nodes          at place 0: node 0 sums {0}, node 1 {3}
-//
-// `work` is where partial sums are: the output, or scratch if the output is one part. What is
-// received to be added goes to scratch behind it.
-
-typedef struct pwsp_rounds {
-    const ptowsp_collective *collective;
-    uint32_t p, me;
-    uint64_t count;
-    ptowsp_collective_space work;
-    uint64_t inbox;  // where received summands begin in scratch
-    pwsp_step_fn fn;
-    void *user;
-    ptowsp_collective_size size;
-} pwsp_rounds;
-
-// Members that form a ring or a tree: base, base + stride, ...; this one is `index`.
-typedef struct pwsp_rounds_group {
-    uint32_t base, stride, size, index;
-} pwsp_rounds_group;
-
-typedef struct pwsp_rounds_set {
-    uint32_t offset, item, piece, pieces;
-} pwsp_rounds_set;
-
-static uint64_t pwsp_rounds_at(const pwsp_rounds *r, uint64_t part) {
-    return pwsp_part_at(r->count, r->p, part);
-}
-
-static uint64_t pwsp_rounds_len(const pwsp_rounds *r, uint64_t part) {
-    return pwsp_rounds_at(r, part + 1) - pwsp_rounds_at(r, part);
-}
-
-static void pwsp_rounds_next(pwsp_rounds *r) {
-    r->size.round_count++;
-}
-
-static void pwsp_rounds_emit(pwsp_rounds *r, ptowsp_collective_step_kind kind, uint32_t member,
-                             ptowsp_collective_space from, uint64_t from_at,
-                             ptowsp_collective_space to, uint64_t to_at, uint64_t count) {
-    const bool is_message = kind == PTOWSP_MOVE_SEND || kind == PTOWSP_MOVE_RECEIVE;
-    PTOWSP_ASSERT(r->size.round_count > 0 && member < r->p && (!is_message || member != r->me));
-    if (count == 0 && !(is_message && r->collective->counts)) {
-        return;
-    }
-    ptowsp_collective_step step;
-    memset(&step, 0, sizeof step);
-    step.kind = kind;
-    step.round = r->size.round_count - 1;
-    step.peer = is_message ? pwsp_collective_rank(r->collective, member) : 0;
-    step.from = from;
-    step.to = to;
-    step.from_at = from_at;
-    step.to_at = to_at;
-    step.count = count;
-    if (to == PTOWSP_SPACE_SCRATCH) {
-        r->size.scratch_count = pwsp_max_u64(r->size.scratch_count, to_at + count);
-    }
-    r->size.send_count += kind == PTOWSP_MOVE_SEND ? count : 0;
-    r->size.step_count++;
-    if (r->fn) {
-        r->fn(r->user, &step);
-    }
-}
-
-static void pwsp_rounds_send(pwsp_rounds *r, uint32_t member, ptowsp_collective_space from,
-                             uint64_t at, uint64_t count) {
-    pwsp_rounds_emit(r, PTOWSP_MOVE_SEND, member, from, at, PTOWSP_SPACE_IN, 0, count);
-}
-
-static void pwsp_rounds_receive(pwsp_rounds *r, uint32_t member, ptowsp_collective_space to,
-                                uint64_t at, uint64_t count) {
-    pwsp_rounds_emit(r, PTOWSP_MOVE_RECEIVE, member, PTOWSP_SPACE_IN, 0, to, at, count);
-}
-
-static void pwsp_rounds_copy(pwsp_rounds *r, ptowsp_collective_space from, uint64_t from_at,
-                             ptowsp_collective_space to, uint64_t to_at, uint64_t count) {
-    pwsp_rounds_emit(r, PTOWSP_MOVE_COPY, 0, from, from_at, to, to_at, count);
-}
-
-// Adds what is in the inbox to the elements of work at `at`, on the left or on the right of them.
-static void pwsp_rounds_add(pwsp_rounds *r, bool is_left, uint64_t inbox_at, uint64_t at,
-                            uint64_t count) {
-    pwsp_rounds_emit(r, is_left ? PTOWSP_MOVE_REDUCE : PTOWSP_MOVE_ADD, 0, PTOWSP_SPACE_SCRATCH,
-                     r->inbox + inbox_at, r->work, at, count);
-}
-
-// -- rings ----------------------------------------------------------------------------------------
-
-static uint32_t pwsp_rounds_member(const pwsp_rounds_group *group, uint32_t index) {
-    return group->base + index % group->size * group->stride;
-}
-
-static uint64_t pwsp_rounds_part(const pwsp_rounds_set *set, uint32_t item, uint32_t j) {
-    return (uint64_t)set->offset + (uint64_t)item * set->item + (uint64_t)j * set->piece;
-}
-
-// Item i of the set is summed at member i of the group: from i + 1 on, around the ring.
-static void pwsp_rounds_ring_reduce(pwsp_rounds *r, const pwsp_rounds_group *group,
-                                    const pwsp_rounds_set *set) {
-    const uint32_t g = group->size, me = group->index;
-    for (uint32_t k = 0; k + 1 < g; k++) {
-        const uint32_t sent = (me + 2 * g - 1 - k) % g, got = (me + 2 * g - 2 - k) % g;
-        pwsp_rounds_next(r);
-        uint64_t inbox = 0;
-        for (uint32_t j = 0; j < set->pieces; j++) {
-            const uint64_t part = pwsp_rounds_part(set, sent, j);
-            pwsp_rounds_send(r, pwsp_rounds_member(group, me + 1), r->work, pwsp_rounds_at(r, part),
-                             pwsp_rounds_len(r, part));
-        }
-        for (uint32_t j = 0; j < set->pieces; j++) {
-            const uint64_t length = pwsp_rounds_len(r, pwsp_rounds_part(set, got, j));
-            pwsp_rounds_receive(r, pwsp_rounds_member(group, me + g - 1), PTOWSP_SPACE_SCRATCH,
-                                r->inbox + inbox, length);
-            inbox += length;
-        }
-        inbox = 0;
-        for (uint32_t j = 0; j < set->pieces; j++) {
-            const uint64_t part = pwsp_rounds_part(set, got, j);
-            pwsp_rounds_add(r, true, inbox, pwsp_rounds_at(r, part), pwsp_rounds_len(r, part));
-            inbox += pwsp_rounds_len(r, part);
-        }
-    }
-}
-
-// Member i has item i of the set in the output; all get all.
-static void pwsp_rounds_ring_gather(pwsp_rounds *r, const pwsp_rounds_group *group,
-                                    const pwsp_rounds_set *set) {
-    const uint32_t g = group->size, me = group->index;
-    for (uint32_t k = 0; k + 1 < g; k++) {
-        pwsp_rounds_next(r);
-        for (uint32_t j = 0; j < set->pieces; j++) {
-            const uint64_t part = pwsp_rounds_part(set, (me + g - k) % g, j);
-            pwsp_rounds_send(r, pwsp_rounds_member(group, me + 1), PTOWSP_SPACE_OUT,
-                             pwsp_rounds_at(r, part), pwsp_rounds_len(r, part));
-        }
-        for (uint32_t j = 0; j < set->pieces; j++) {
-            const uint64_t part = pwsp_rounds_part(set, (me + 2 * g - 1 - k) % g, j);
-            pwsp_rounds_receive(r, pwsp_rounds_member(group, me + g - 1), PTOWSP_SPACE_OUT,
-                                pwsp_rounds_at(r, part), pwsp_rounds_len(r, part));
-        }
-    }
-}
-
-static pwsp_rounds_group pwsp_rounds_group_of(uint32_t base, uint32_t stride, uint32_t size,
-                                              uint32_t index) {
-    pwsp_rounds_group group = {base, stride, size, index};
-    return group;
-}
-
-// Members of a node, which is `inner` of them; or those of one place in all nodes. A plain ring is
-// that of one node.
-static pwsp_rounds_group pwsp_rounds_inside(const pwsp_rounds *r, uint32_t inner) {
-    return pwsp_rounds_group_of(r->me / inner * inner, 1, inner, r->me % inner);
-}
-
-static pwsp_rounds_group pwsp_rounds_between(const pwsp_rounds *r, uint32_t inner) {
-    return pwsp_rounds_group_of(r->me % inner, inner, r->p / inner, r->me / inner);
-}
-
-static void pwsp_rounds_rings(pwsp_rounds *r, uint32_t inner, bool reduces, bool gathers) {
-    const pwsp_rounds_group inside = pwsp_rounds_inside(r, inner);
-    const pwsp_rounds_group between = pwsp_rounds_between(r, inner);
-    const pwsp_rounds_set places = {0, 1, inner, r->p / inner};
-    const pwsp_rounds_set nodes = {r->me % inner, inner, 0, 1};
-    if (reduces) {
-        pwsp_rounds_ring_reduce(r, &inside, &places);
-        pwsp_rounds_ring_reduce(r, &between, &nodes);
-    }
-    if (gathers) {
-        pwsp_rounds_ring_gather(r, &between, &nodes);
-        pwsp_rounds_ring_gather(r, &inside, &places);
-    }
-}
-
-// -- doubling -------------------------------------------------------------------------------------
-
-// The first 2 * extra members in pairs, so that a power of two is left.
-typedef struct pwsp_rounds_pairs {
-    uint32_t q, extra;
-    uint32_t number;  // of this member or of its pair
-    bool is_out;      // this member has given its summand away
-} pwsp_rounds_pairs;
-
-static uint32_t pwsp_rounds_numbered(const pwsp_rounds_pairs *pairs, uint32_t number) {
-    return number < pairs->extra ? 2 * number : number + pairs->extra;
-}
-
-static pwsp_rounds_pairs pwsp_rounds_pair(pwsp_rounds *r) {
-    pwsp_rounds_pairs pairs = {1, 0, 0, false};
-    while (pairs.q <= r->p / 2) {
-        pairs.q *= 2;
-    }
-    pairs.extra = r->p - pairs.q;
-    const bool is_paired = r->me < 2 * pairs.extra;
-    pairs.number = is_paired ? r->me / 2 : r->me - pairs.extra;
-    pairs.is_out = is_paired && r->me % 2 == 1;
-    if (pairs.extra > 0) {
-        pwsp_rounds_next(r);
-        if (pairs.is_out) {
-            pwsp_rounds_send(r, r->me - 1, r->work, 0, r->count);
-        } else if (is_paired) {
-            pwsp_rounds_receive(r, r->me + 1, PTOWSP_SPACE_SCRATCH, r->inbox, r->count);
-            pwsp_rounds_add(r, false, 0, 0, r->count);
-        }
-    }
-    return pairs;
-}
-
-static void pwsp_rounds_doubling_all_reduce(pwsp_rounds *r) {
-    const pwsp_rounds_pairs pairs = pwsp_rounds_pair(r);
-    for (uint32_t distance = 1; distance < pairs.q; distance *= 2) {
-        pwsp_rounds_next(r);
-        if (!pairs.is_out) {
-            const uint32_t other = pairs.number ^ distance;
-            const uint32_t member = pwsp_rounds_numbered(&pairs, other);
-            pwsp_rounds_send(r, member, r->work, 0, r->count);
-            pwsp_rounds_receive(r, member, PTOWSP_SPACE_SCRATCH, r->inbox, r->count);
-            pwsp_rounds_add(r, other < pairs.number, 0, 0, r->count);
-        }
-    }
-    if (pairs.extra > 0) {
-        pwsp_rounds_next(r);
-        if (pairs.is_out) {
-            pwsp_rounds_receive(r, r->me - 1, PTOWSP_SPACE_OUT, 0, r->count);
-        } else if (r->me < 2 * pairs.extra) {
-            pwsp_rounds_send(r, r->me + 1, PTOWSP_SPACE_OUT, 0, r->count);
-        }
-    }
-}
-
-// Halves what is summed and the members that sum it. Parts of a range of numbers are contiguous.
-static void pwsp_rounds_halving_reduce_scatter(pwsp_rounds *r) {
-    const pwsp_rounds_pairs pairs = pwsp_rounds_pair(r);
-    uint32_t low = 0;
-    for (uint32_t half = pairs.q / 2; half > 0; half /= 2) {
-        pwsp_rounds_next(r);
-        if (pairs.is_out) {
-            continue;
-        }
-        const bool is_low = pairs.number < low + half;
-        const uint32_t other = is_low ? pairs.number + half : pairs.number - half;
-        const uint32_t member = pwsp_rounds_numbered(&pairs, other);
-        const uint32_t kept = is_low ? low : low + half, given = is_low ? low + half : low;
-        uint64_t at[2][2];  // kept, given: begin, end
-        const uint32_t begins[2] = {kept, given};
-        for (int i = 0; i < 2; i++) {
-            at[i][0] = pwsp_rounds_at(r, pwsp_rounds_numbered(&pairs, begins[i]));
-            at[i][1] = pwsp_rounds_at(r, pwsp_rounds_numbered(&pairs, begins[i] + half));
-        }
-        pwsp_rounds_send(r, member, r->work, at[1][0], at[1][1] - at[1][0]);
-        pwsp_rounds_receive(r, member, PTOWSP_SPACE_SCRATCH, r->inbox, at[0][1] - at[0][0]);
-        pwsp_rounds_add(r, !is_low, 0, at[0][0], at[0][1] - at[0][0]);
-        low = kept;
-    }
-    if (pairs.extra > 0) {
-        pwsp_rounds_next(r);
-        if (pairs.is_out) {
-            pwsp_rounds_receive(r, r->me - 1, PTOWSP_SPACE_OUT, 0, pwsp_rounds_len(r, r->me));
-        } else if (r->me < 2 * pairs.extra) {
-            pwsp_rounds_send(r, r->me + 1, r->work, pwsp_rounds_at(r, r->me + 1),
-                             pwsp_rounds_len(r, r->me + 1));
-        }
-    }
-}
-
-// A message of `parts` parts from `part` on, around the end of the output.
-static void pwsp_rounds_wrapped(pwsp_rounds *r, bool is_send, uint32_t member, uint32_t part,
-                                uint32_t parts) {
-    for (uint32_t done = 0; done < parts;) {
-        const uint32_t begin = (part + done) % r->p;
-        const uint32_t length = (uint32_t)pwsp_min_u64(parts - done, r->p - begin);
-        const uint64_t at = pwsp_rounds_at(r, begin);
-        const uint64_t count = pwsp_rounds_at(r, (uint64_t)begin + length) - at;
-        if (is_send) {
-            pwsp_rounds_send(r, member, PTOWSP_SPACE_OUT, at, count);
-        } else {
-            pwsp_rounds_receive(r, member, PTOWSP_SPACE_OUT, at, count);
-        }
-        done += length;
-    }
-}
-
-// Bruck and others, "Efficient Algorithms for All-to-All Communications" (1997), without its
-// rotation: before distance d, member i has the parts i to i + d - 1.
-static void pwsp_rounds_bruck_gather(pwsp_rounds *r) {
-    for (uint32_t d = 1; d < r->p; d *= 2) {
-        const uint32_t parts = (uint32_t)pwsp_min_u64(d, r->p - d);
-        pwsp_rounds_next(r);
-        pwsp_rounds_wrapped(r, true, (r->me + r->p - d) % r->p, r->me, parts);
-        pwsp_rounds_wrapped(r, false, (r->me + d) % r->p, (r->me + d) % r->p, parts);
-    }
-}
-
-// A binomial tree: those that have it double.
-static void pwsp_rounds_tree(pwsp_rounds *r, const pwsp_rounds_group *group, uint32_t root,
-                             bool is_in) {
-    const uint32_t g = group->size, behind = (group->index + g - root) % g;
-    for (uint32_t d = 1; d < g; d *= 2) {
-        pwsp_rounds_next(r);
-        if (is_in && behind < d && behind + d < g) {
-            pwsp_rounds_send(r, pwsp_rounds_member(group, group->index + d), PTOWSP_SPACE_OUT, 0,
-                             r->count);
-        } else if (is_in && behind >= d && behind < 2 * d) {
-            pwsp_rounds_receive(r, pwsp_rounds_member(group, group->index + g - d),
-                                PTOWSP_SPACE_OUT, 0, r->count);
-        }
-    }
-}
-
-// -- direct ---------------------------------------------------------------------------------------
-
-// The own part of all summands into `to`, in the order of ranks, through a slot for each.
-static void pwsp_rounds_direct_reduce(pwsp_rounds *r, uint64_t to_at) {
-    const uint64_t length = pwsp_rounds_len(r, r->me);
-    pwsp_rounds_next(r);
-    for (uint32_t i = 1; i < r->p; i++) {
-        const uint32_t d = (r->me + i) % r->p;
-        pwsp_rounds_send(r, d, PTOWSP_SPACE_IN, pwsp_rounds_at(r, d), pwsp_rounds_len(r, d));
-    }
-    for (uint32_t s = 0; s < r->p; s++) {
-        if (s != r->me) {
-            pwsp_rounds_receive(r, s, PTOWSP_SPACE_SCRATCH, s * length, length);
-        }
-    }
-    pwsp_rounds_copy(r, PTOWSP_SPACE_IN, pwsp_rounds_at(r, r->me), PTOWSP_SPACE_SCRATCH,
-                     r->me * length, length);
-    for (uint32_t s = 1; s < r->p; s++) {
-        pwsp_rounds_emit(r, PTOWSP_MOVE_ADD, 0, PTOWSP_SPACE_SCRATCH, s * length,
-                         PTOWSP_SPACE_SCRATCH, 0, length);
-    }
-    pwsp_rounds_copy(r, PTOWSP_SPACE_SCRATCH, 0, PTOWSP_SPACE_OUT, to_at, length);
-}
-
-static void pwsp_rounds_direct_gather(pwsp_rounds *r) {
-    pwsp_rounds_next(r);
-    for (uint32_t i = 1; i < r->p; i++) {
-        pwsp_rounds_send(r, (r->me + i) % r->p, PTOWSP_SPACE_OUT, pwsp_rounds_at(r, r->me),
-                         pwsp_rounds_len(r, r->me));
-    }
-    for (uint32_t i = 1; i < r->p; i++) {
-        const uint32_t s = (r->me + r->p - i) % r->p;
-        pwsp_rounds_receive(r, s, PTOWSP_SPACE_OUT, pwsp_rounds_at(r, s), pwsp_rounds_len(r, s));
-    }
-}
-
-// From the root to each other member: all of it, or its part.
-static void pwsp_rounds_direct_broadcast(pwsp_rounds *r, bool is_part) {
-    const uint32_t root = r->collective->root;
-    pwsp_rounds_next(r);
-    for (uint32_t i = 1; r->me == root && i < r->p; i++) {
-        const uint32_t d = (root + i) % r->p;
-        pwsp_rounds_send(r, d, PTOWSP_SPACE_OUT, is_part ? pwsp_rounds_at(r, d) : 0,
-                         is_part ? pwsp_rounds_len(r, d) : r->count);
-    }
-    if (r->me != root) {
-        pwsp_rounds_receive(r, root, PTOWSP_SPACE_OUT, is_part ? pwsp_rounds_at(r, r->me) : 0,
-                            is_part ? pwsp_rounds_len(r, r->me) : r->count);
-    }
-}
-
-// -- the kinds ------------------------------------------------------------------------------------
-
-// Elements from a member to another.
-static uint64_t pwsp_rounds_block(const pwsp_rounds *r, uint32_t from, uint32_t to) {
-    const uint64_t *counts = r->collective->counts;
-    return counts ? counts[(size_t)from * r->p + to] : pwsp_rounds_len(r, to);
-}
-
-// To the members behind this one, from those before it: all at once, or one each round.
-static void pwsp_rounds_all_to_all(pwsp_rounds *r, bool is_at_once) {
-    uint64_t in_at = 0, out_at = 0;
-    for (uint32_t i = 0; i < r->p; i++) {
-        r->size.in_count += pwsp_rounds_block(r, r->me, i);
-        r->size.out_count += pwsp_rounds_block(r, i, r->me);
-        in_at += i < r->me ? pwsp_rounds_block(r, r->me, i) : 0;
-        out_at += i < r->me ? pwsp_rounds_block(r, i, r->me) : 0;
-    }
-    const uint64_t own = pwsp_rounds_block(r, r->me, r->me);
-    pwsp_rounds_next(r);
-    pwsp_rounds_copy(r, PTOWSP_SPACE_IN, in_at, PTOWSP_SPACE_OUT, out_at, own);
-    in_at += own;
-    for (uint32_t i = 1; i < r->p; i++) {
-        const uint32_t d = (r->me + i) % r->p, s = (r->me + r->p - i) % r->p;
-        const uint64_t sent = pwsp_rounds_block(r, r->me, d), got = pwsp_rounds_block(r, s, r->me);
-        in_at = d == 0 ? 0 : in_at;
-        out_at = (s == r->p - 1 ? r->size.out_count : out_at) - got;
-        if (!is_at_once && i > 1) {
-            pwsp_rounds_next(r);
-        }
-        pwsp_rounds_send(r, d, PTOWSP_SPACE_IN, in_at, sent);
-        pwsp_rounds_receive(r, s, PTOWSP_SPACE_OUT, out_at, got);
-        in_at += sent;
-    }
-}
-
-static void pwsp_rounds_reduce(pwsp_rounds *r, uint32_t inner) {
-    const ptowsp_algorithm algorithm = r->collective->algorithm;
-    const bool is_all = r->collective->kind == PTOWSP_ALL_REDUCE;
-    const uint64_t own_at = pwsp_rounds_at(r, r->me), own = pwsp_rounds_len(r, r->me);
-    r->size.in_count = r->count;
-    r->size.out_count = is_all ? r->count : own;
-    r->work = is_all || r->p == 1 ? PTOWSP_SPACE_OUT : PTOWSP_SPACE_SCRATCH;
-    r->inbox = is_all ? 0 : r->count;
-    if (algorithm == PTOWSP_ALGORITHM_DIRECT && r->p > 1) {
-        pwsp_rounds_direct_reduce(r, is_all ? own_at : 0);
-        if (is_all) {
-            pwsp_rounds_direct_gather(r);
-        }
-        return;
-    }
-    pwsp_rounds_next(r);
-    pwsp_rounds_copy(r, PTOWSP_SPACE_IN, 0, r->work, 0, r->count);
-    if (r->p == 1) {
-        return;
-    }
-    if (algorithm != PTOWSP_ALGORITHM_DOUBLING) {
-        pwsp_rounds_rings(r, inner, true, is_all);
-    } else if (is_all) {
-        pwsp_rounds_doubling_all_reduce(r);
-    } else {
-        pwsp_rounds_halving_reduce_scatter(r);
-        const uint32_t q_extra = r->p - (UINT32_C(1) << (31 - __builtin_clz(r->p)));
-        if (r->me < 2 * q_extra && r->me % 2 == 1) {
-            return;  // its part has come from its pair
-        }
-    }
-    if (!is_all) {
-        pwsp_rounds_copy(r, r->work, own_at, PTOWSP_SPACE_OUT, 0, own);
-    }
-}
-
-static void pwsp_rounds_gather(pwsp_rounds *r, uint32_t inner) {
-    const uint64_t own = pwsp_rounds_len(r, r->me);
-    r->size.in_count = own;
-    r->size.out_count = r->count;
-    pwsp_rounds_next(r);
-    pwsp_rounds_copy(r, PTOWSP_SPACE_IN, 0, PTOWSP_SPACE_OUT, pwsp_rounds_at(r, r->me), own);
-    switch (r->collective->algorithm) {
-    case PTOWSP_ALGORITHM_DIRECT: pwsp_rounds_direct_gather(r); break;
-    case PTOWSP_ALGORITHM_DOUBLING: pwsp_rounds_bruck_gather(r); break;
-    default: pwsp_rounds_rings(r, inner, false, true); break;
-    }
-}
-
-static void pwsp_rounds_broadcast(pwsp_rounds *r, uint32_t inner) {
-    const uint32_t root = r->collective->root;
-    r->size.out_count = r->count;
-    pwsp_rounds_next(r);
-    if (r->me == root) {
-        r->size.in_count = r->count;
-        pwsp_rounds_copy(r, PTOWSP_SPACE_IN, 0, PTOWSP_SPACE_OUT, 0, r->count);
-    }
-    const pwsp_rounds_group all = pwsp_rounds_inside(r, r->p);
-    const pwsp_rounds_group between = pwsp_rounds_between(r, inner);
-    const pwsp_rounds_group inside = pwsp_rounds_inside(r, inner);
-    switch (r->collective->algorithm) {
-    case PTOWSP_ALGORITHM_DIRECT: pwsp_rounds_direct_broadcast(r, false); break;
-    case PTOWSP_ALGORITHM_DOUBLING: pwsp_rounds_tree(r, &all, root, true); break;
-    case PTOWSP_ALGORITHM_HIERARCHICAL:
-        pwsp_rounds_tree(r, &between, root / inner, r->me % inner == root % inner);
-        pwsp_rounds_tree(r, &inside, root % inner, true);
-        break;
-    default:
-        pwsp_rounds_direct_broadcast(r, true);
-        pwsp_rounds_rings(r, r->p, false, true);
-        break;
-    }
-}
-
-static void pwsp_rounds_one(pwsp_rounds *r) {
-    const uint32_t root = r->collective->root, target = r->collective->target;
-    r->size.in_count = r->me == root ? r->count : 0;
-    r->size.out_count = r->me == target ? r->count : 0;
-    pwsp_rounds_next(r);
-    if (root == target && r->me == root) {
-        pwsp_rounds_copy(r, PTOWSP_SPACE_IN, 0, PTOWSP_SPACE_OUT, 0, r->count);
-    } else if (r->me == root) {
-        pwsp_rounds_send(r, target, PTOWSP_SPACE_IN, 0, r->count);
-    } else if (r->me == target) {
-        pwsp_rounds_receive(r, root, PTOWSP_SPACE_OUT, 0, r->count);
-    }
-}
-
-PWSP_INTERNAL void pwsp_collective_visit(const ptowsp_collective *collective, uint32_t member,
-                                         pwsp_step_fn fn, void *user,
-                                         ptowsp_collective_size *out_size) {
-    PTOWSP_ASSERT(member < collective->members && collective->algorithm != 0);
-    pwsp_rounds r;
-    memset(&r, 0, sizeof r);
-    r.collective = collective;
-    r.p = collective->members;
-    r.me = member;
-    r.count = collective->count;
-    r.fn = fn;
-    r.user = user;
-    const uint32_t inner = collective->algorithm == PTOWSP_ALGORITHM_RING ? r.p
-                           : collective->node_size                        ? collective->node_size
-                                                                          : 1;
-    switch (collective->kind) {
-    case PTOWSP_ALL_REDUCE:
-    case PTOWSP_REDUCE_SCATTER: pwsp_rounds_reduce(&r, inner); break;
-    case PTOWSP_ALL_GATHER: pwsp_rounds_gather(&r, inner); break;
-    case PTOWSP_ALL_TO_ALL:
-        pwsp_rounds_all_to_all(&r, collective->algorithm == PTOWSP_ALGORITHM_DIRECT);
-        break;
-    case PTOWSP_BROADCAST: pwsp_rounds_broadcast(&r, inner); break;
-    default: pwsp_rounds_one(&r); break;
-    }
-    *out_size = r.size;
-}
-
-// =================================================================================================
-// src/ranks/collective.c
-// =================================================================================================
-
-// Collectives as data: checks, names, and the steps of a member as an array or as text.
-
-#include <inttypes.h>
-
-static const char pwsp_collective_names[][16] = {"all_reduce", "reduce_scatter", "all_gather",
-                                                 "all_to_all", "broadcast",      "send"};
-static const char pwsp_algorithm_names[][16] = {"auto", "direct", "doubling", "hierarchical",
-                                                "ring"};
-
-const char *ptowsp_collective_name(ptowsp_collective_kind kind) {
-    return (uint32_t)kind <= PTOWSP_SEND ? pwsp_collective_names[kind] : "none";
-}
-
-const char *ptowsp_algorithm_name(ptowsp_algorithm algorithm) {
-    return (uint32_t)algorithm <= PTOWSP_ALGORITHM_RING ? pwsp_algorithm_names[algorithm] : "none";
-}
-
-PWSP_INTERNAL ptowsp_status pwsp_ranks_fail(ptowsp_context *context, ptowsp_status status,
-                                            uint64_t index, const char *format, ...) {
-    if (context) {
-        char text[PWSP_ERROR_TEXT_MAX - 8];
-        PWSP_TEXT_FORMAT_INTO(text, format);
-        pwsp_fail(context, status, index, "ranks: %s", text);
-    }
-    return status;
-}
-
-PWSP_INTERNAL bool pwsp_collective_has(ptowsp_collective_kind kind, ptowsp_algorithm algorithm) {
-    switch (kind) {
-    case PTOWSP_SEND: return algorithm == PTOWSP_ALGORITHM_DIRECT;
-    case PTOWSP_ALL_TO_ALL:
-        return algorithm == PTOWSP_ALGORITHM_DIRECT || algorithm == PTOWSP_ALGORITHM_RING;
-    default: return algorithm != PTOWSP_ALGORITHM_AUTO;
-    }
-}
-
-// The elements that all members send, with what they keep, must be countable in bytes.
-static bool pwsp_collective_fits(const ptowsp_collective *c) {
-    const uint64_t limit = (uint64_t)INT64_MAX / ptowsp_dtype_size(c->dtype);
-    uint64_t sum = pwsp_sum_u64(c->count, 2 * PTOWSP_RANK_COUNT_MAX);
-    for (size_t i = 0; c->counts && i < (size_t)c->members * c->members; i++) {
-        sum = pwsp_sum_u64(sum, c->counts[i]);
-    }
-    return sum <= limit / 2;  // scratch holds up to twice as many
-}
-
-PWSP_INTERNAL ptowsp_status pwsp_collective_check(ptowsp_context *context,
-                                                  const ptowsp_collective *c) {
-    const ptowsp_status bad = PTOWSP_INVALID_PARAMS;
-    if (!c) {
-        return pwsp_ranks_fail(context, bad, PTOWSP_NO_INDEX, "no collective");
-    }
-    if ((uint32_t)c->kind > PTOWSP_SEND || (uint32_t)c->algorithm > PTOWSP_ALGORITHM_RING ||
-        (uint32_t)c->reduction > PTOWSP_REDUCTION_MIN) {
-        return pwsp_ranks_fail(context, bad, PTOWSP_NO_INDEX,
-                               "kind %u, algorithm %u, reduction %u: there is no such value",
-                               (unsigned)c->kind, (unsigned)c->algorithm, (unsigned)c->reduction);
-    }
-    const char *name = ptowsp_collective_name(c->kind);
-    if (ptowsp_dtype_size(c->dtype) == 0 ||
-        (pwsp_collective_reduces(c) && c->dtype == PTOWSP_BOOL)) {
-        return pwsp_ranks_fail(context, bad, PTOWSP_NO_INDEX, "%s: elements of type %s", name,
-                               ptowsp_dtype_name(c->dtype));
-    }
-    if (c->members == 0) {
-        return pwsp_ranks_fail(context, bad, PTOWSP_NO_INDEX, "%s: no members", name);
-    }
-    const uint64_t stride = c->stride ? c->stride : 1;
-    if (c->members > PTOWSP_RANK_COUNT_MAX ||
-        c->first + (c->members - 1) * stride >= PTOWSP_RANK_COUNT_MAX) {
-        return pwsp_ranks_fail(context, PTOWSP_LIMIT_EXCEEDED, c->members,
-                               "%s: %" PRIu32 " members from rank %" PRIu32 ", each %" PRIu64
-                               " on: at most %d ranks",
-                               name, c->members, c->first, stride, PTOWSP_RANK_COUNT_MAX);
-    }
-    if (c->counts && (c->kind != PTOWSP_ALL_TO_ALL || c->count != 0)) {
-        return pwsp_ranks_fail(context, bad, PTOWSP_NO_INDEX,
-                               "%s: counts are of all_to_all, without count", name);
-    }
-    const bool has_root = c->kind == PTOWSP_BROADCAST || c->kind == PTOWSP_SEND;
-    if ((has_root && c->root >= c->members) ||
-        (c->kind == PTOWSP_SEND && c->target >= c->members)) {
-        const uint32_t which = c->root >= c->members ? c->root : c->target;
-        return pwsp_ranks_fail(context, bad, which, "%s: no member %" PRIu32 " of %" PRIu32, name,
-                               which, c->members);
-    }
-    if (c->algorithm != PTOWSP_ALGORITHM_AUTO && !pwsp_collective_has(c->kind, c->algorithm)) {
-        return pwsp_ranks_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX, "%s has no %s", name,
-                               ptowsp_algorithm_name(c->algorithm));
-    }
-    if (c->algorithm == PTOWSP_ALGORITHM_HIERARCHICAL && c->node_size &&
-        c->members % c->node_size) {
-        return pwsp_ranks_fail(context, PTOWSP_UNSUPPORTED_SIZE, c->node_size,
-                               "%s: nodes of %" PRIu32 " do not divide %" PRIu32 " members", name,
-                               c->node_size, c->members);
-    }
-    return pwsp_collective_fits(c)
-               ? PTOWSP_OK
-               : pwsp_ranks_fail(context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-                                 "%s: its bytes do not fit 63 bits", name);
-}
-
-typedef struct pwsp_collective_sink {
-    ptowsp_collective_step *steps;
-    uint64_t count, capacity;
-} pwsp_collective_sink;
-
-static void pwsp_collective_write(void *user, const ptowsp_collective_step *step) {
-    pwsp_collective_sink *sink = (pwsp_collective_sink *)user;
-    if (sink->count < sink->capacity) {
-        sink->steps[sink->count] = *step;
-    }
-    sink->count++;
-}
-
-ptowsp_status ptowsp_collective_plan(ptowsp_context *context, const ptowsp_collective *collective,
-                                     uint32_t member, ptowsp_collective_step *steps,
-                                     uint64_t step_capacity, ptowsp_collective_size *out_size) {
-    const ptowsp_status status = pwsp_collective_check(context, collective);
-    if (status != PTOWSP_OK) {
-        return status;
-    }
-    const char *name = ptowsp_collective_name(collective->kind);
-    if (collective->algorithm == PTOWSP_ALGORITHM_AUTO || !out_size || (step_capacity && !steps)) {
-        return pwsp_ranks_fail(
-            context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "%s: a plan needs %s", name,
-            out_size && (steps || !step_capacity) ? "an algorithm" : "room to write");
-    }
-    if (member >= collective->members) {
-        return pwsp_ranks_fail(context, PTOWSP_INVALID_PARAMS, member,
-                               "%s: no member %" PRIu32 " of %" PRIu32, name, member,
-                               collective->members);
-    }
-    pwsp_collective_sink sink = {steps, 0, step_capacity};
-    pwsp_collective_visit(collective, member, pwsp_collective_write, &sink, out_size);
-    if (steps && sink.count > step_capacity) {
-        return pwsp_ranks_fail(context, PTOWSP_BUFFER_OVERFLOW, sink.count,
-                               "%s: %" PRIu64 " steps, room for %" PRIu64, name, sink.count,
-                               step_capacity);
-    }
-    return PTOWSP_OK;
-}
-
-static void pwsp_collective_say(void *user, const ptowsp_collective_step *s) {
-    static const char spaces[][8] = {"in", "out", "scratch"};
-    const ptowsp_text text = *(const ptowsp_text *)user;
-    const char *from = spaces[s->from], *to = spaces[s->to];
-    pwsp_text_format(text, "%4" PRIu32 "  ", s->round);
-    const uint64_t from_end = s->from_at + s->count, to_end = s->to_at + s->count;
-    if (s->kind == PTOWSP_MOVE_SEND) {
-        pwsp_text_format(text, "send     %s[%" PRIu64 ", %" PRIu64 ") to rank %" PRIu32 "\n", from,
-                         s->from_at, from_end, s->peer);
-    } else if (s->kind == PTOWSP_MOVE_RECEIVE) {
-        pwsp_text_format(text, "receive  %s[%" PRIu64 ", %" PRIu64 ") from rank %" PRIu32 "\n", to,
-                         s->to_at, to_end, s->peer);
-    } else {
-        pwsp_text_format(text, "%s %s[%" PRIu64 ", %" PRIu64 ") %s %s[%" PRIu64 ", %" PRIu64 ")\n",
-                         s->kind == PTOWSP_MOVE_COPY     ? "copy    "
-                         : s->kind == PTOWSP_MOVE_REDUCE ? "reduce  "
-                                                         : "add     ",
-                         to, s->to_at, to_end,
-                         s->kind == PTOWSP_MOVE_COPY     ? "="
-                         : s->kind == PTOWSP_MOVE_REDUCE ? "on the right of"
-                                                         : "on the left of",
-                         from, s->from_at, from_end);
-    }
-}
-
-void ptowsp_collective_print(const ptowsp_collective *collective, uint32_t member,
-                             ptowsp_text text) {
-    PTOWSP_ASSERT(pwsp_collective_check(NULL, collective) == PTOWSP_OK);
-    ptowsp_collective_size size;
-    pwsp_collective_visit(collective, member, pwsp_collective_say, &text, &size);
-}
-
-// =================================================================================================
-// src/ranks/links.c
-// =================================================================================================
-
-// Simulated time of collectives.
-//
-// Each rank is in one round. Of the ranks that have a message to send, the one whose way out is free
-// earliest sends it (a heap; ties by rank): the message takes its links and arrives. Times only
-// grow, as latencies are not negative, so links serve messages in the order of these times.
-//
-//      cell (rank, round)   expected messages, the latest arrival, bytes to add
-//      start(round + 1) = max(start(round), end of sends, latest arrival) + time of additions
-
-#include <inttypes.h>
-
-typedef struct pwsp_time_send {
-    uint32_t to, round;
-    uint64_t bytes;
-} pwsp_time_send;
-
-typedef struct pwsp_time_cell {
-    uint32_t expected;  // messages that have not been sent yet
-    uint64_t latest, added_bytes;
-} pwsp_time_cell;
-
-typedef struct pwsp_time_rank {
-    uint64_t now;                   // when its sends of this round have ended so far
-    uint64_t key;                   // when it goes next, in the heap
-    uint64_t send_begin, send_end;  // what is left of its sends
-    uint32_t round;
-    bool has_sent;  // all of this round
-} pwsp_time_rank;
-
-typedef struct pwsp_time {
-    const ptowsp_collective *collective;
-    const ptowsp_links *links;
-    uint32_t p, round_count, me;
-    uint64_t element;
-    pwsp_time_send *sends;
-    uint64_t send_count;
-    pwsp_time_cell *cells;  // [p * round_count]
-    pwsp_time_rank *ranks;
-    uint32_t *heap;
-    uint32_t heap_count;
-    uint64_t *out_free, *in_free;  // by rank, of ports; and by node
-    uint64_t *node_out, *node_in;
-    uint64_t *pair_free;  // [p * p]
-    ptowsp_collective_cost cost;
-    bool is_late;  // a time does not fit
-} pwsp_time;
-
-// Picoseconds, rounded up; UINT64_MAX where that does not fit.
-static uint64_t pwsp_time_to_move(uint64_t bytes, uint64_t bytes_per_us) {
-    if (bytes_per_us == 0) {
-        return 0;
-    }
-    uint64_t whole = 0, rest = 0;
-    const uint64_t left = bytes % bytes_per_us;
-    if (!pwsp_mul_fits(bytes / bytes_per_us, 1000000, &whole) ||
-        !pwsp_mul_fits(left, 1000000, &rest)) {
-        return UINT64_MAX;
-    }
-    return pwsp_sum_u64(whole, pwsp_ceil_div_u64(rest, bytes_per_us));
-}
-
-static uint32_t pwsp_time_node(const pwsp_time *t, uint32_t member) {
-    const uint32_t rank = pwsp_collective_rank(t->collective, member);
-    return t->links->node_size ? rank / t->links->node_size : 0;
-}
-
-static uint32_t pwsp_time_member(const pwsp_time *t, uint32_t rank) {
-    return (rank - t->collective->first) / (t->collective->stride ? t->collective->stride : 1);
-}
-
-// -- what there is to do --------------------------------------------------------------------------
-
-static void pwsp_time_visit(void *user, const ptowsp_collective_step *step) {
-    pwsp_time *t = (pwsp_time *)user;
-    pwsp_time_cell *cell = &t->cells[(size_t)t->me * t->round_count + step->round];
-    const uint64_t bytes = step->count * t->element;
-    if (step->kind == PTOWSP_MOVE_SEND) {
-        pwsp_time_send *send = &t->sends[t->send_count++];
-        send->to = pwsp_time_member(t, step->peer);
-        send->round = step->round;
-        send->bytes = bytes;
-    } else if (step->kind == PTOWSP_MOVE_RECEIVE) {
-        cell->expected++;
-    } else if (step->kind != PTOWSP_MOVE_COPY) {
-        cell->added_bytes += bytes;
-    }
-}
-
-static void pwsp_time_count(void *user, const ptowsp_collective_step *step) {
-    *(uint64_t *)user += step->kind == PTOWSP_MOVE_SEND;
-}
-
-// -- the heap -------------------------------------------------------------------------------------
-
-static bool pwsp_time_before(const pwsp_time *t, uint32_t a, uint32_t b) {
-    const uint64_t x = t->ranks[a].key, y = t->ranks[b].key;
-    return x < y || (x == y && a < b);
-}
-
-static void pwsp_time_push(pwsp_time *t, uint32_t rank, uint64_t key) {
-    uint32_t at = t->heap_count++;
-    PTOWSP_ASSERT(at < t->p);
-    t->ranks[rank].key = key;
-    for (; at > 0 && pwsp_time_before(t, rank, t->heap[(at - 1) / 2]); at = (at - 1) / 2) {
-        t->heap[at] = t->heap[(at - 1) / 2];
-    }
-    t->heap[at] = rank;
-}
-
-static uint32_t pwsp_time_pop(pwsp_time *t) {
-    PTOWSP_ASSERT(t->heap_count > 0);
-    const uint32_t first = t->heap[0], last = t->heap[--t->heap_count];
-    uint32_t at = 0;
-    for (;;) {
-        uint32_t child = 2 * at + 1;
-        if (child >= t->heap_count) {
-            break;
-        }
-        if (child + 1 < t->heap_count && pwsp_time_before(t, t->heap[child + 1], t->heap[child])) {
-            child++;
-        }
-        if (!pwsp_time_before(t, t->heap[child], last)) {
-            break;
-        }
-        t->heap[at] = t->heap[child];
-        at = child;
-    }
-    t->heap[at] = last;
-    return first;
-}
-
-// -- a round --------------------------------------------------------------------------------------
-
-// Ends the rank's round if all that it waits for has been sent, and makes it ready for the next.
-static void pwsp_time_end_round(pwsp_time *t, uint32_t rank) {
-    pwsp_time_rank *r = &t->ranks[rank];
-    pwsp_time_cell *cell = &t->cells[(size_t)rank * t->round_count + r->round];
-    if (!r->has_sent || cell->expected > 0) {
-        return;
-    }
-    r->now = pwsp_sum_u64(pwsp_max_u64(r->now, cell->latest),
-                          pwsp_time_to_move(cell->added_bytes, t->links->reduce_bytes_per_us));
-    r->has_sent = false;
-    if (++r->round < t->round_count) {
-        pwsp_time_push(t, rank, r->now);
-    }
-}
-
-// The link of a message: when its two ends are free, which may be one.
-static const ptowsp_link *pwsp_time_link(pwsp_time *t, uint32_t from, uint32_t to, uint64_t **out,
-                                         uint64_t **in) {
-    const uint32_t from_node = pwsp_time_node(t, from), to_node = pwsp_time_node(t, to);
-    const bool is_between = from_node != to_node;
-    const ptowsp_link *link = is_between ? &t->links->between : &t->links->inside;
-    *out = &t->out_free[from + (is_between ? t->p : 0)];
-    *in = &t->in_free[to + (is_between ? t->p : 0)];
-    if (link->sharing == PTOWSP_LINK_PAIR) {
-        *out = *in = &t->pair_free[(size_t)from * t->p + to];
-    } else if (link->sharing == PTOWSP_LINK_NODE) {
-        *out = &t->node_out[from_node + (is_between ? PTOWSP_RANK_COUNT_MAX : 0)];
-        *in = &t->node_in[to_node + (is_between ? PTOWSP_RANK_COUNT_MAX : 0)];
-    }
-    return link;
-}
-
-// Sends a message that is ready at a time; says when its sender is done with it.
-static uint64_t pwsp_time_message(pwsp_time *t, uint32_t from, const pwsp_time_send *send,
-                                  uint64_t ready) {
-    uint64_t *out, *in;
-    const ptowsp_link *link = pwsp_time_link(t, from, send->to, &out, &in);
-    const uint64_t start = pwsp_max_u64(ready, pwsp_max_u64(*out, *in));
-    const uint64_t end = pwsp_sum_u64(start, pwsp_time_to_move(send->bytes, link->bytes_per_us));
-    const uint64_t arrival = pwsp_sum_u64(end, link->latency_ps);
-    *out = *in = end;
-    t->is_late = t->is_late || arrival == UINT64_MAX;
-    t->cost.message_count++;
-    t->cost.sent_bytes += send->bytes;
-    t->cost.between_bytes += link == &t->links->between ? send->bytes : 0;
-    pwsp_time_cell *cell = &t->cells[(size_t)send->to * t->round_count + send->round];
-    PTOWSP_ASSERT(cell->expected > 0);
-    cell->latest = pwsp_max_u64(cell->latest, arrival);
-    cell->expected--;
-    return end;
-}
-
-// Sends the rank's next message, or ends its round.
-static void pwsp_time_go(pwsp_time *t, uint32_t rank) {
-    pwsp_time_rank *r = &t->ranks[rank];
-    const pwsp_time_send *send = &t->sends[r->send_begin];
-    if (r->send_begin < r->send_end && send->round == r->round) {
-        r->now = pwsp_max_u64(r->now, pwsp_time_message(t, rank, send, r->key));
-        r->send_begin++;
-        if (t->ranks[send->to].round == send->round) {
-            pwsp_time_end_round(t, send->to);
-        }
-        send++;
-        if (r->send_begin < r->send_end && send->round == r->round) {
-            uint64_t *out, *in;
-            pwsp_time_link(t, rank, send->to, &out, &in);
-            pwsp_time_push(t, rank, pwsp_max_u64(r->key, *out));
-            return;
-        }
-    }
-    r->has_sent = true;
-    pwsp_time_end_round(t, rank);
-}
-
-static void pwsp_time_run(pwsp_time *t) {
-    for (uint32_t i = 0; i < t->p; i++) {
-        t->me = i;
-        t->ranks[i].send_begin = t->send_count;
-        ptowsp_collective_size size;
-        pwsp_collective_visit(t->collective, i, pwsp_time_visit, t, &size);
-        t->ranks[i].send_end = t->send_count;
-        pwsp_time_push(t, i, 0);
-    }
-    while (t->heap_count > 0) {
-        pwsp_time_go(t, pwsp_time_pop(t));
-    }
-    for (uint32_t i = 0; i < t->p; i++) {
-        PTOWSP_ASSERT(t->ranks[i].round == t->round_count);
-        t->cost.time_ps = pwsp_max_u64(t->cost.time_ps, t->ranks[i].now);
-        t->is_late = t->is_late || t->ranks[i].now == UINT64_MAX;
-    }
-    t->cost.round_count = t->round_count;
-}
-
-// -- public ---------------------------------------------------------------------------------------
-
-PWSP_INTERNAL ptowsp_status pwsp_links_check(ptowsp_context *context, const ptowsp_links *links) {
-    if (!links || (uint32_t)links->inside.sharing > PTOWSP_LINK_NODE ||
-        (uint32_t)links->between.sharing > PTOWSP_LINK_NODE) {
-        return pwsp_ranks_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                               links ? "links are shared in an unknown way" : "no links");
-    }
-    return PTOWSP_OK;
-}
-
-ptowsp_links ptowsp_links_make(ptowsp_links_of machine) {
-    const ptowsp_links known[] = {
-        {"ascend_910b",
-         8,
-         {2000000, 28000, PTOWSP_LINK_PAIR},
-         {5000000, 25000, PTOWSP_LINK_PORT},
-         0},
-        {"ethernet_100g", 1, {0, 0, PTOWSP_LINK_PORT}, {20000000, 12500, PTOWSP_LINK_PORT}, 0},
-        {"ethernet_10g", 1, {0, 0, PTOWSP_LINK_PORT}, {30000000, 1250, PTOWSP_LINK_PORT}, 0},
-    };
-    ptowsp_links none;
-    memset(&none, 0, sizeof none);
-    return (uint32_t)machine < sizeof known / sizeof known[0] ? known[machine] : none;
-}
-
-static ptowsp_status pwsp_time_simulate(ptowsp_context *context, pwsp_arena *arena,
-                                        const ptowsp_collective *collective,
-                                        const ptowsp_links *links,
-                                        ptowsp_collective_cost *out_cost) {
-    pwsp_time t;
-    memset(&t, 0, sizeof t);
-    t.collective = collective;
-    t.links = links;
-    t.p = collective->members;
-    t.element = ptowsp_dtype_size(collective->dtype);
-    uint64_t sends = 0;
-    for (uint32_t i = 0; i < t.p; i++) {
-        ptowsp_collective_size size;
-        pwsp_collective_visit(collective, i, pwsp_time_count, &sends, &size);
-        PTOWSP_ASSERT(i == 0 || t.round_count == size.round_count);
-        t.round_count = size.round_count;
-    }
-    const size_t word = sizeof(uint64_t), p = t.p, node_count = 2 * PTOWSP_RANK_COUNT_MAX;
-    t.sends = (pwsp_time_send *)pwsp_arena_alloc(arena, (size_t)(sends * sizeof *t.sends), word);
-    t.cells = (pwsp_time_cell *)pwsp_arena_alloc(arena, p * t.round_count * sizeof *t.cells, word);
-    t.ranks = (pwsp_time_rank *)pwsp_arena_alloc(arena, p * sizeof *t.ranks, word);
-    t.heap = (uint32_t *)pwsp_arena_alloc(arena, p * sizeof *t.heap, word);
-    t.out_free = (uint64_t *)pwsp_arena_alloc(arena, 2 * p * word, word);
-    t.in_free = (uint64_t *)pwsp_arena_alloc(arena, 2 * p * word, word);
-    t.node_out = (uint64_t *)pwsp_arena_alloc(arena, node_count * word, word);
-    t.node_in = (uint64_t *)pwsp_arena_alloc(arena, node_count * word, word);
-    const bool has_pairs =
-        links->inside.sharing == PTOWSP_LINK_PAIR || links->between.sharing == PTOWSP_LINK_PAIR;
-    t.pair_free = (uint64_t *)pwsp_arena_alloc(arena, has_pairs ? p * p * word : 0, word);
-    if (!t.sends || !t.cells || !t.ranks || !t.heap || !t.out_free || !t.in_free || !t.node_out ||
-        !t.node_in || !t.pair_free) {
-        return pwsp_ranks_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "out of memory");
-    }
-    pwsp_time_run(&t);
-    if (t.is_late) {
-        return pwsp_ranks_fail(context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-                               "%s: its time does not fit 64 bits",
-                               ptowsp_collective_name(collective->kind));
-    }
-    *out_cost = t.cost;
-    return PTOWSP_OK;
-}
-
-ptowsp_status ptowsp_collective_time(ptowsp_context *context, const ptowsp_collective *collective,
-                                     const ptowsp_links *links, ptowsp_collective_cost *out_cost) {
-    PTOWSP_ASSERT(context);
-    ptowsp_status status = pwsp_collective_check(context, collective);
-    if (status == PTOWSP_OK) {
-        status = pwsp_links_check(context, links);
-    }
-    if (status != PTOWSP_OK) {
-        return status;
-    }
-    if (collective->algorithm == PTOWSP_ALGORITHM_AUTO || !out_cost) {
-        return pwsp_ranks_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                               "%s: its time needs %s", ptowsp_collective_name(collective->kind),
-                               out_cost ? "an algorithm" : "room to write");
-    }
-    pwsp_arena arena;
-    pwsp_arena_init(&arena, &context->memory);
-    status = pwsp_time_simulate(context, &arena, collective, links, out_cost);
-    pwsp_arena_free(&arena);
-    return status;
-}
-
-// -- the choice -----------------------------------------------------------------------------------
-
-// Members that one node has, or 1 if nodes do not have equally many.
-static uint32_t pwsp_links_inner(const ptowsp_collective *c, const ptowsp_links *links) {
-    const uint32_t stride = c->stride ? c->stride : 1, size = links->node_size;
-    if (size == 0) {
-        return c->members;
-    }
-    if (size % stride || c->first % size >= stride) {
-        return 1;
-    }
-    const uint32_t inner = size / stride;
-    return c->members % inner == 0 ? inner : 1;
-}
-
-typedef struct pwsp_algorithm_choice {
-    ptowsp_algorithm algorithm;
-    uint64_t time_ps;
-} pwsp_algorithm_choice;
-
-static void pwsp_algorithm_say(const ptowsp_collective *c, const ptowsp_links *links,
-                               const pwsp_algorithm_choice *choices, uint32_t count,
-                               ptowsp_text text) {
-    uint64_t elements = c->count;
-    for (size_t i = 0; c->counts && i < (size_t)c->members * c->members; i++) {
-        elements += c->counts[i];
-    }
-    pwsp_text_format(text, "%s of %" PRIu32 " rank%s, %" PRIu64 " bytes, on %s:",
-                     ptowsp_collective_name(c->kind), c->members, c->members == 1 ? "" : "s",
-                     elements * ptowsp_dtype_size(c->dtype), links->name ? links->name : "links");
-    for (uint32_t i = 0; i < count; i++) {
-        const uint64_t hundredths =
-            choices[i].time_ps / 10000 + (choices[i].time_ps % 10000 >= 5000);
-        pwsp_text_format(text, "%s %s %" PRIu64 ".%02" PRIu64 " us", i ? "," : "",
-                         ptowsp_algorithm_name(choices[i].algorithm), hundredths / 100,
-                         hundredths % 100);
-    }
-    pwsp_text_format(text, "\n");
-}
-
-ptowsp_status ptowsp_collective_choose(ptowsp_context *context, ptowsp_collective *collective,
-                                       const ptowsp_links *links, ptowsp_text text) {
-    ptowsp_status status = pwsp_collective_check(context, collective);
-    if (status == PTOWSP_OK) {
-        status = pwsp_links_check(context, links);
-    }
-    if (status != PTOWSP_OK) {
-        return status;
-    }
-    ptowsp_collective tried = *collective;
-    tried.node_size = pwsp_links_inner(collective, links);
-    pwsp_algorithm_choice choices[PTOWSP_ALGORITHM_RING];
-    uint32_t count = 0;
-    for (uint32_t a = PTOWSP_ALGORITHM_DIRECT; a <= PTOWSP_ALGORITHM_RING; a++) {
-        tried.algorithm = (ptowsp_algorithm)a;  // in the order of names
-        const bool is_ring = tried.node_size == 1 || tried.node_size == tried.members;
-        if (!pwsp_collective_has(tried.kind, tried.algorithm) ||
-            (a == PTOWSP_ALGORITHM_HIERARCHICAL && is_ring)) {
-            continue;
-        }
-        ptowsp_collective_cost cost;
-        status = ptowsp_collective_time(context, &tried, links, &cost);
-        if (status != PTOWSP_OK) {
-            return status;
-        }
-        uint32_t at = count++;
-        for (; at > 0 && choices[at - 1].time_ps > cost.time_ps; at--) {
-            choices[at] = choices[at - 1];
-        }
-        choices[at].algorithm = tried.algorithm;
-        choices[at].time_ps = cost.time_ps;
-    }
-    PTOWSP_ASSERT(count > 0);
-    if (text.write) {
-        pwsp_algorithm_say(collective, links, choices, count, text);
-    }
-    collective->algorithm = choices[0].algorithm;
-    collective->node_size = tried.node_size;
-    return PTOWSP_OK;
-}
-
-// =================================================================================================
-// src/ranks/reduce.c
-// =================================================================================================
-
-// Additions, maxima and minima of arrays, by element type.
-
-// A NaN on either side gives a NaN; x is the left operand.
-#define PWSP_SUM_OF(type, x, y) ((type)((x) + (y)))
-#define PWSP_MAX_OF(type, x, y) ((x) > (y) || (x) != (x) ? (x) : (y))
-#define PWSP_MIN_OF(type, x, y) ((x) < (y) || (x) != (x) ? (x) : (y))
-
-// Elements need no alignment, and `to` may be a or b.
-#define PWSP_REDUCE_LOOP(type, word, of)                                                           \
-    for (uint64_t i = 0; i < count; i++) {                                                         \
-        type x, y;                                                                                 \
-        memcpy(&x, (const char *)a + i * sizeof x, sizeof x);                                      \
-        memcpy(&y, (const char *)b + i * sizeof y, sizeof y);                                      \
-        const type z = (type)of(word, x, y);                                                       \
-        memcpy((char *)to + i * sizeof z, &z, sizeof z);                                           \
-    }
-
-#define PWSP_REDUCE(name, type, word)                                                              \
-    static void pwsp_reduce_##name(ptowsp_reduction reduction, void *to, const void *a,            \
-                                   const void *b, uint64_t count) {                                \
-        if (reduction == PTOWSP_REDUCTION_SUM) {                                                   \
-            PWSP_REDUCE_LOOP(word, word, PWSP_SUM_OF)                                              \
-        } else if (reduction == PTOWSP_REDUCTION_MAX) {                                            \
-            PWSP_REDUCE_LOOP(type, type, PWSP_MAX_OF)                                              \
-        } else {                                                                                   \
-            PWSP_REDUCE_LOOP(type, type, PWSP_MIN_OF)                                              \
-        }                                                                                          \
-    }
-
-// The second type adds without overflow that is not defined.
-PWSP_REDUCE(f32, float, float)
-PWSP_REDUCE(f64, double, double)
-PWSP_REDUCE(i8, int8_t, uint8_t)
-PWSP_REDUCE(i16, int16_t, uint16_t)
-PWSP_REDUCE(i32, int32_t, uint32_t)
-PWSP_REDUCE(i64, int64_t, uint64_t)
-PWSP_REDUCE(u8, uint8_t, uint8_t)
-PWSP_REDUCE(u16, uint16_t, uint16_t)
-PWSP_REDUCE(u32, uint32_t, uint32_t)
-PWSP_REDUCE(u64, uint64_t, uint64_t)
-
-#define PWSP_REDUCE_BLOCK 256
-
-static void pwsp_reduce_half(ptowsp_reduction reduction, ptowsp_dtype dtype, void *to,
-                             const void *a, const void *b, uint64_t count) {
-    float x[PWSP_REDUCE_BLOCK], y[PWSP_REDUCE_BLOCK];
-    for (uint64_t at = 0; at < count; at += PWSP_REDUCE_BLOCK) {
-        const uint64_t n = pwsp_min_u64(count - at, PWSP_REDUCE_BLOCK);
-        ptowsp_convert(x, PTOWSP_F32, (const char *)a + 2 * at, dtype, n);
-        ptowsp_convert(y, PTOWSP_F32, (const char *)b + 2 * at, dtype, n);
-        pwsp_reduce_f32(reduction, x, x, y, n);
-        ptowsp_convert((char *)to + 2 * at, dtype, x, PTOWSP_F32, n);
-    }
-}
-
-PWSP_INTERNAL void pwsp_reduce_elements(ptowsp_reduction reduction, ptowsp_dtype dtype, void *to,
-                                        const void *a, const void *b, uint64_t count) {
-    switch (dtype) {
-    case PTOWSP_F16:
-    case PTOWSP_BF16: pwsp_reduce_half(reduction, dtype, to, a, b, count); break;
-    case PTOWSP_F32: pwsp_reduce_f32(reduction, to, a, b, count); break;
-    case PTOWSP_F64: pwsp_reduce_f64(reduction, to, a, b, count); break;
-    case PTOWSP_I8: pwsp_reduce_i8(reduction, to, a, b, count); break;
-    case PTOWSP_I16: pwsp_reduce_i16(reduction, to, a, b, count); break;
-    case PTOWSP_I32: pwsp_reduce_i32(reduction, to, a, b, count); break;
-    case PTOWSP_I64: pwsp_reduce_i64(reduction, to, a, b, count); break;
-    case PTOWSP_U8: pwsp_reduce_u8(reduction, to, a, b, count); break;
-    case PTOWSP_U16: pwsp_reduce_u16(reduction, to, a, b, count); break;
-    case PTOWSP_U32: pwsp_reduce_u32(reduction, to, a, b, count); break;
-    default: PTOWSP_ASSERT(dtype == PTOWSP_U64); pwsp_reduce_u64(reduction, to, a, b, count);
-    }
-}
-
-// =================================================================================================
-// src/ranks/hub.c
-// =================================================================================================
-
-// Transports over memory: of this process, or shared with its children.
-//
-// Each ordered pair of ranks has a ring of bytes with one writer and one reader, so there is no lock.
-// A message is a head of 16 bytes (tag, size) and its bytes. It may be longer than the ring: both
-// sides move on what fits, when they are tested.
-//
-//      ring   taken ....... put                 positions never fall; byte i is at i % ring_bytes
-//      put    written by the writer, release: pairs with the reader's acquire
-//      taken  written by the reader, release: pairs with the writer's acquire
-//
-// What is in shared memory has no pointers. Shared memory has no name, so it ends with the last
-// process that has it.
-
-#include <fcntl.h>
-#include <inttypes.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#define PWSP_HUB_HEAD 16
-
-enum { PWSP_HUB_OPEN = 0, PWSP_HUB_ENDED = 1 };
-
-// What ranks share: this, and the rings behind it.
-typedef struct pwsp_hub_board {
-    PWSP_ALIGNAS(8) uint32_t failed;  // atomic: rank + 1 of one that has failed
-    char padding[PWSP_FALSE_SHARING];
-    uint32_t states[PTOWSP_HUB_RANK_MAX];  // atomic
-} pwsp_hub_board;
-
-typedef struct pwsp_hub_ring {
-    PWSP_ALIGNAS(8) uint64_t put;  // atomic
-    char padding[PWSP_FALSE_SHARING - 8];
-    uint64_t taken;  // atomic
-    char padding_after[PWSP_FALSE_SHARING - 8];
-} pwsp_hub_ring;
-
-// A send or a receive under way.
-typedef struct pwsp_hub_transfer {
-    bool is_active;
-    char *data;
-    uint64_t capacity;
-    uint64_t head[2];  // tag, size
-    uint64_t moved;    // bytes, of the head first
-} pwsp_hub_transfer;
-
-typedef struct pwsp_hub_end {
-    struct ptowsp_hub *hub;
-    uint32_t rank;
-    pwsp_hub_transfer *transfers[2];  // receives, sends: by peer
-} pwsp_hub_end;
-
-struct ptowsp_hub {
-    ptowsp_context *context;
-    uint32_t rank_count, ring_bytes;
-    bool is_shared;
-    size_t board_size;
-    pwsp_hub_board *board;
-    char *rings;
-    pwsp_hub_end ends[PTOWSP_HUB_RANK_MAX];
-    // Behind it the transfers.
-};
-
-static pwsp_hub_ring *pwsp_hub_ring_of(const ptowsp_hub *hub, uint32_t from, uint32_t to) {
-    const size_t size = sizeof(pwsp_hub_ring) + hub->ring_bytes;
-    return (pwsp_hub_ring *)(void *)(hub->rings + ((size_t)from * hub->rank_count + to) * size);
-}
-
-// -- moving bytes ---------------------------------------------------------------------------------
-
-// Copies between a ring, at a position, and memory.
-static void pwsp_hub_copy(const ptowsp_hub *hub, pwsp_hub_ring *ring, uint64_t position, char *data,
-                          uint64_t size, bool is_put) {
-    char *bytes = (char *)(ring + 1);
-    const uint64_t at = position & (hub->ring_bytes - 1);
-    const uint64_t first = pwsp_min_u64(size, hub->ring_bytes - at);
-    if (is_put) {
-        memcpy(bytes + at, data, (size_t)first);
-        memcpy(bytes, data + first, (size_t)(size - first));
-    } else {
-        memcpy(data, bytes + at, (size_t)first);
-        memcpy(data + first, bytes, (size_t)(size - first));
-    }
-}
-
-// Moves what can be of the bytes [begin, end) of a message, which are at data.
-static void pwsp_hub_move_part(const ptowsp_hub *hub, pwsp_hub_ring *ring, uint64_t *position,
-                               uint64_t *room, pwsp_hub_transfer *t, uint64_t begin, uint64_t end,
-                               char *data, bool is_put) {
-    if (t->moved >= begin && t->moved<end && * room> 0) {
-        const uint64_t size = pwsp_min_u64(*room, end - t->moved);
-        pwsp_hub_copy(hub, ring, *position, data + (t->moved - begin), size, is_put);
-        *position += size;
-        *room -= size;
-        t->moved += size;
-    }
-}
-
-// Moves a transfer on. False: the message does not fit.
-static bool pwsp_hub_move(const ptowsp_hub *hub, pwsp_hub_ring *ring, pwsp_hub_transfer *t,
-                          bool is_put) {
-    uint64_t put = is_put ? pwsp_load_relaxed(&ring->put) : pwsp_load_acquire(&ring->put);
-    uint64_t taken = is_put ? pwsp_load_acquire(&ring->taken) : pwsp_load_relaxed(&ring->taken);
-    uint64_t room = is_put ? hub->ring_bytes - (put - taken) : put - taken;
-    uint64_t *position = is_put ? &put : &taken;
-    PTOWSP_ASSERT(put - taken <= hub->ring_bytes);
-    pwsp_hub_move_part(hub, ring, position, &room, t, 0, PWSP_HUB_HEAD, (char *)t->head, is_put);
-    const bool fits = t->moved < PWSP_HUB_HEAD || t->head[1] <= t->capacity;
-    if (t->moved >= PWSP_HUB_HEAD && fits) {
-        pwsp_hub_move_part(hub, ring, position, &room, t, PWSP_HUB_HEAD, PWSP_HUB_HEAD + t->head[1],
-                           t->data, is_put);
-    }
-    if (is_put) {
-        pwsp_store_release(&ring->put, put);
-    } else {
-        pwsp_store_release(&ring->taken, taken);
-    }
-    return fits;
-}
-
-static bool pwsp_hub_is_done(const pwsp_hub_transfer *t) {
-    return t->moved >= PWSP_HUB_HEAD && t->moved - PWSP_HUB_HEAD == t->head[1];
-}
-
-// -- the five functions ---------------------------------------------------------------------------
-
-static ptowsp_status pwsp_hub_send(void *user, uint32_t peer, uint64_t tag, const void *data,
-                                   uint64_t size) {
-    pwsp_hub_end *end = (pwsp_hub_end *)user;
-    pwsp_hub_transfer *t = &end->transfers[1][peer];
-    PTOWSP_ASSERT(!t->is_active && peer != end->rank);
-    memset(t, 0, sizeof *t);
-    t->is_active = true;
-    memcpy(&t->data, &data, sizeof t->data);  // it is only read
-    t->capacity = size;
-    t->head[0] = tag;
-    t->head[1] = size;
-    return PTOWSP_OK;
-}
-
-static ptowsp_status pwsp_hub_receive(void *user, uint32_t peer, void *data, uint64_t capacity) {
-    pwsp_hub_end *end = (pwsp_hub_end *)user;
-    pwsp_hub_transfer *t = &end->transfers[0][peer];
-    PTOWSP_ASSERT(!t->is_active && peer != end->rank);
-    memset(t, 0, sizeof *t);
-    t->is_active = true;
-    t->data = (char *)data;
-    t->capacity = capacity;
-    return PTOWSP_OK;
-}
-
-static ptowsp_status pwsp_hub_test(void *user, uint32_t peer, bool is_send, bool *out_is_done,
-                                   uint64_t *out_tag, uint64_t *out_size) {
-    pwsp_hub_end *end = (pwsp_hub_end *)user;
-    const ptowsp_hub *hub = end->hub;
-    pwsp_hub_transfer *t = &end->transfers[is_send][peer];
-    PTOWSP_ASSERT(t->is_active);
-    *out_is_done = false;
-    // Before the ring is looked at, so that all that the peer has sent is seen.
-    const uint32_t state = pwsp_load_acquire(&hub->board->states[peer]);
-    pwsp_hub_ring *ring =
-        is_send ? pwsp_hub_ring_of(hub, end->rank, peer) : pwsp_hub_ring_of(hub, peer, end->rank);
-    if (!pwsp_hub_move(hub, ring, t, is_send)) {
-        return PTOWSP_BUFFER_OVERFLOW;
-    }
-    if (pwsp_hub_is_done(t)) {
-        *out_is_done = true;
-        *out_tag = t->head[0];
-        *out_size = t->head[1];
-        t->is_active = false;
-        return PTOWSP_OK;
-    }
-    return state != PWSP_HUB_OPEN || pwsp_load_relaxed(&hub->board->failed) ? PTOWSP_RANK_FAILED
-                                                                            : PTOWSP_OK;
-}
-
-static void pwsp_hub_cancel(void *user, uint32_t peer, bool is_send) {
-    ((pwsp_hub_end *)user)->transfers[is_send][peer].is_active = false;
-}
-
-static void pwsp_hub_close(void *user, bool has_failed) {
-    pwsp_hub_end *end = (pwsp_hub_end *)user;
-    pwsp_hub_board *board = end->hub->board;
-    if (has_failed) {
-        pwsp_store_release(&board->failed, end->rank + 1);
-    }
-    pwsp_store_release(&board->states[end->rank], (uint32_t)PWSP_HUB_ENDED);
-}
-
-// -- hubs -----------------------------------------------------------------------------------------
-
-// Zeroed memory that children have in common with this process; NULL where there is none. Strict C11
-// may hide MAP_ANONYMOUS, for which mapping /dev/zero is another word.
-static void *pwsp_hub_map(size_t size) {
-#if defined(MAP_ANONYMOUS)
-    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-#else
-    const int file = open("/dev/zero", O_RDWR);
-    void *memory =
-        file < 0 ? MAP_FAILED : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (file >= 0) {
-        close(file);
-    }
-#endif
-    return memory == MAP_FAILED ? NULL : memory;
-}
-
-static size_t pwsp_hub_bytes(uint32_t rank_count) {
-    return sizeof(ptowsp_hub) + (size_t)rank_count * rank_count * 2 * sizeof(pwsp_hub_transfer);
-}
-
-ptowsp_status ptowsp_hub_create(ptowsp_context *context, const ptowsp_hub_desc *desc,
-                                ptowsp_hub **out_hub) {
-    PTOWSP_ASSERT(context);
-    if (out_hub) {
-        *out_hub = NULL;
-    }
-    const uint32_t bytes = desc && desc->ring_bytes ? desc->ring_bytes : 65536;
-    if (!desc || !out_hub || desc->rank_count == 0 || desc->rank_count > PTOWSP_HUB_RANK_MAX ||
-        bytes < 64 || bytes > UINT32_C(1) << 30 || (bytes & (bytes - 1))) {
-        return pwsp_ranks_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                               "hub of %" PRIu32 " ranks, rings of %" PRIu32 " bytes: it has 1 to "
-                               "%d ranks, and rings of a power of two from 64 bytes to 2^30",
-                               desc ? desc->rank_count : 0, bytes, PTOWSP_HUB_RANK_MAX);
-    }
-    const uint64_t p = desc->rank_count;
-    const uint64_t board = sizeof(pwsp_hub_board) + p * p * (sizeof(pwsp_hub_ring) + bytes);
-    ptowsp_hub *hub = NULL;
-    void *memory = NULL;
-    if (board <= SIZE_MAX / 2) {
-        hub = (ptowsp_hub *)pwsp_memory_alloc(&context->memory, pwsp_hub_bytes(desc->rank_count));
-        memory = !hub              ? NULL
-                 : desc->is_shared ? pwsp_hub_map((size_t)board)
-                                   : pwsp_memory_alloc(&context->memory, (size_t)board);
-    }
-    if (!memory) {
-        const bool is_system = hub && desc->is_shared;
-        pwsp_memory_free(&context->memory, hub, hub ? pwsp_hub_bytes(desc->rank_count) : 0);
-        return pwsp_ranks_fail(context, is_system ? PTOWSP_SYSTEM_FAILED : PTOWSP_OUT_OF_MEMORY,
-                               PTOWSP_NO_INDEX, "hub: no memory of %" PRIu64 " bytes", board);
-    }
-    hub->context = context;
-    hub->rank_count = desc->rank_count;
-    hub->ring_bytes = bytes;
-    hub->is_shared = desc->is_shared;
-    hub->board_size = (size_t)board;
-    hub->board = (pwsp_hub_board *)memory;
-    hub->rings = (char *)(hub->board + 1);
-    pwsp_hub_transfer *transfers = (pwsp_hub_transfer *)(void *)(hub + 1);
-    for (uint32_t i = 0; i < desc->rank_count; i++) {
-        hub->ends[i].hub = hub;
-        hub->ends[i].rank = i;
-        hub->ends[i].transfers[0] = transfers + (size_t)(2 * i) * desc->rank_count;
-        hub->ends[i].transfers[1] = transfers + (size_t)(2 * i + 1) * desc->rank_count;
-    }
-    pwsp_context_own(context);
-    *out_hub = hub;
-    return PTOWSP_OK;
-}
-
-void ptowsp_hub_destroy(ptowsp_hub *hub) {
-    if (!hub) {
-        return;
-    }
-    ptowsp_context *context = hub->context;
-    if (hub->is_shared) {
-        munmap(hub->board, hub->board_size);
-    } else {
-        pwsp_memory_free(&context->memory, hub->board, hub->board_size);
-    }
-    pwsp_memory_free(&context->memory, hub, pwsp_hub_bytes(hub->rank_count));
-    pwsp_context_disown(context);
-}
-
-ptowsp_transport ptowsp_hub_transport(ptowsp_hub *hub, uint32_t rank) {
-    PTOWSP_ASSERT(rank < hub->rank_count);
-    ptowsp_transport transport = {&hub->ends[rank], pwsp_hub_send,   pwsp_hub_receive,
-                                  pwsp_hub_test,    pwsp_hub_cancel, pwsp_hub_close};
-    return transport;
-}
-
-// =================================================================================================
-// src/ranks/ranks.c
-// =================================================================================================
-
-// Communicators: steps of a collective, round by round, over a transport.
-//
-//      start   plans the steps of this rank; nothing is sent
-//      poll    begins messages of the round, at most one each way with each peer, and tests them;
-//              when all of the round are done, the local steps; then the next round
-//
-// A message has the tag (hash of the collective) << 32 | ordinal among those of its pair. So one
-// that is lost, comes twice, or belongs to another collective is found where it arrives. Sizes are
-// compared as well.
-
-#include <inttypes.h>
-
-#define PWSP_RANKS_LIMIT_NS UINT64_C(60000000000)
-#define PWSP_RANKS_YIELDS   200
-#define PWSP_RANKS_NAP_NS   50000
-
-enum { PWSP_STEP_WAITS = 0, PWSP_STEP_IS_UNDER_WAY, PWSP_STEP_IS_DONE };
-
-typedef struct pwsp_ranks_peer {
-    uint32_t ordinals[2];  // of the next message received, sent
-    bool is_busy[2];
-} pwsp_ranks_peer;
-
-struct ptowsp_ranks {
-    ptowsp_context *context;
-    uint32_t rank, count;
-    ptowsp_transport transport;
-    uint64_t time_limit_ns, deadline_ns;
-    ptowsp_links links;
-    bool is_closed;
-    pwsp_ranks_peer *peers;  // [count]
-
-    // What is under way.
-    bool is_started;
-    ptowsp_collective collective;
-    uint32_t hash, element;
-    const char *in;
-    char *out;
-    ptowsp_collective_step *steps;
-    uint64_t step_count, step_capacity;
-    uint8_t *states;  // of the steps
-    uint64_t state_capacity;
-    char *scratch;
-    uint64_t scratch_capacity;
-    uint64_t round_begin, round_end;  // steps
-    uint64_t left;                    // messages of the round that are not done
-
-    // The last choice of an algorithm.
-    uint64_t chosen_hash;
-    ptowsp_algorithm chosen;
-    uint32_t chosen_node_size;
-};
-
-static void pwsp_ranks_free(ptowsp_ranks *r) {
-    const pwsp_memory *memory = &r->context->memory;
-    pwsp_memory_free(memory, r->steps, (size_t)r->step_capacity * sizeof *r->steps);
-    pwsp_memory_free(memory, r->states, (size_t)r->state_capacity);
-    pwsp_memory_free(memory, r->scratch, (size_t)r->scratch_capacity);
-    pwsp_memory_free(memory, r->peers, r->count * sizeof *r->peers);
-    pwsp_memory_free(memory, r, sizeof *r);
-}
-
-static void pwsp_ranks_close(ptowsp_ranks *r, bool has_failed) {
-    if (!r->is_closed) {
-        for (uint32_t i = 0; i < r->count; i++) {
-            for (int is_send = 0; is_send < 2; is_send++) {
-                if (r->peers && r->peers[i].is_busy[is_send]) {
-                    r->transport.cancel(r->transport.user, i, is_send != 0);
-                    r->peers[i].is_busy[is_send] = false;
-                }
-            }
-        }
-        r->transport.close(r->transport.user, has_failed);
-        r->is_closed = true;
-        r->is_started = false;
-    }
-}
-
-// -- messages -------------------------------------------------------------------------------------
-
-static uint64_t pwsp_ranks_tag(const ptowsp_ranks *r, uint32_t peer, bool is_send) {
-    return (uint64_t)r->hash << 32 | r->peers[peer].ordinals[is_send];
-}
-
-static const char *pwsp_ranks_name(const ptowsp_ranks *r) {
-    return ptowsp_collective_name(r->collective.kind);
-}
-
-// A status of the transport about a peer, as an error.
-static ptowsp_status pwsp_ranks_fail_peer(ptowsp_ranks *r, ptowsp_status status, uint32_t peer,
-                                          bool is_send, uint64_t bytes) {
-    if (status == PTOWSP_BUFFER_OVERFLOW) {
-        return pwsp_ranks_fail(r->context, PTOWSP_RANK_FAILED, peer,
-                               "%s: a message of rank %" PRIu32 " is longer than %" PRIu64 " bytes",
-                               pwsp_ranks_name(r), peer, bytes);
-    }
-    if (status == PTOWSP_RANK_FAILED) {
-        return pwsp_ranks_fail(r->context, status, peer,
-                               "%s: %s rank %" PRIu32 ", a rank failed or has ended",
-                               pwsp_ranks_name(r), is_send ? "sending to" : "receiving from", peer);
-    }
-    return pwsp_ranks_fail(r->context, status, peer, "%s: the transport %s rank %" PRIu32 ": %s",
-                           pwsp_ranks_name(r), is_send ? "to" : "from", peer,
-                           ptowsp_status_text(status));
-}
-
-// Is a message that has come the one that is due?
-static ptowsp_status pwsp_ranks_check_message(ptowsp_ranks *r, uint32_t peer, uint64_t tag,
-                                              uint64_t size, uint64_t bytes) {
-    const uint64_t due = pwsp_ranks_tag(r, peer, false);
-    const uint32_t ordinal = (uint32_t)tag, due_ordinal = (uint32_t)due;
-    const char *name = pwsp_ranks_name(r);
-    if (ordinal != due_ordinal) {
-        const bool is_old = (int32_t)(due_ordinal - ordinal) > 0;
-        return pwsp_ranks_fail(
-            r->context, PTOWSP_RANK_FAILED, peer,
-            "%s: message %" PRIu32 " of rank %" PRIu32 " came %s, due is %" PRIu32, name, ordinal,
-            peer, is_old ? "twice or late" : "too early", due_ordinal);
-    }
-    if (tag != due) {
-        return pwsp_ranks_fail(r->context, PTOWSP_RANK_FAILED, peer,
-                               "%s: rank %" PRIu32 " runs another collective, or of other sizes",
-                               name, peer);
-    }
-    if (size != bytes) {
-        return pwsp_ranks_fail(r->context, PTOWSP_RANK_FAILED, peer,
-                               "%s: message %" PRIu32 " of rank %" PRIu32 " has %" PRIu64
-                               " bytes, not %" PRIu64,
-                               name, ordinal, peer, size, bytes);
-    }
-    return PTOWSP_OK;
-}
-
-static char *pwsp_ranks_at(ptowsp_ranks *r, ptowsp_collective_space space, uint64_t at) {
-    char *base = space == PTOWSP_SPACE_OUT ? r->out : r->scratch;
-    PTOWSP_ASSERT(space != PTOWSP_SPACE_IN);
-    return base ? base + at * r->element : NULL;
-}
-
-static const char *pwsp_ranks_from(ptowsp_ranks *r, ptowsp_collective_space space, uint64_t at) {
-    return space != PTOWSP_SPACE_IN ? pwsp_ranks_at(r, space, at)
-           : r->in                  ? r->in + at * r->element
-                                    : NULL;
-}
-
-// Begins a message if its peer is free, or tests it.
-static ptowsp_status pwsp_ranks_move(ptowsp_ranks *r, uint64_t i) {
-    const ptowsp_collective_step *step = &r->steps[i];
-    const bool is_send = step->kind == PTOWSP_MOVE_SEND;
-    const uint64_t bytes = step->count * r->element;
-    pwsp_ranks_peer *peer = &r->peers[step->peer];
-    const ptowsp_transport *t = &r->transport;
-    ptowsp_status status = PTOWSP_OK;
-    if (r->states[i] == PWSP_STEP_WAITS) {
-        if (peer->is_busy[is_send]) {
-            return PTOWSP_OK;
-        }
-        status = is_send ? t->send(t->user, step->peer, pwsp_ranks_tag(r, step->peer, true),
-                                   pwsp_ranks_from(r, step->from, step->from_at), bytes)
-                         : t->receive(t->user, step->peer, pwsp_ranks_at(r, step->to, step->to_at),
-                                      bytes);
-        if (status != PTOWSP_OK) {
-            return pwsp_ranks_fail_peer(r, status, step->peer, is_send, bytes);
-        }
-        peer->is_busy[is_send] = true;
-        r->states[i] = PWSP_STEP_IS_UNDER_WAY;
-    }
-    bool is_done = false;
-    uint64_t tag = 0, size = 0;
-    status = t->test(t->user, step->peer, is_send, &is_done, &tag, &size);
-    if (status != PTOWSP_OK) {
-        return pwsp_ranks_fail_peer(r, status, step->peer, is_send, bytes);
-    }
-    if (is_done) {
-        peer->is_busy[is_send] = false;
-        r->states[i] = PWSP_STEP_IS_DONE;
-        r->left--;
-        status = is_send ? PTOWSP_OK : pwsp_ranks_check_message(r, step->peer, tag, size, bytes);
-        peer->ordinals[is_send]++;
-    }
-    return status;
-}
-
-// -- rounds ---------------------------------------------------------------------------------------
-
-static bool pwsp_step_is_message(const ptowsp_collective_step *step) {
-    return step->kind == PTOWSP_MOVE_SEND || step->kind == PTOWSP_MOVE_RECEIVE;
-}
-
-static void pwsp_ranks_begin_round(ptowsp_ranks *r) {
-    r->round_begin = r->round_end;
-    r->left = 0;
-    while (r->round_end < r->step_count &&
-           r->steps[r->round_end].round == r->steps[r->round_begin].round) {
-        r->left += pwsp_step_is_message(&r->steps[r->round_end++]);
-    }
-}
-
-static void pwsp_ranks_do(ptowsp_ranks *r, const ptowsp_collective_step *step) {
-    const char *from = pwsp_ranks_from(r, step->from, step->from_at);
-    char *to = pwsp_ranks_at(r, step->to, step->to_at);
-    const ptowsp_collective *c = &r->collective;
-    if (step->kind == PTOWSP_MOVE_REDUCE) {
-        pwsp_reduce_elements(c->reduction, c->dtype, to, from, to, step->count);
-    } else if (step->kind == PTOWSP_MOVE_ADD) {
-        pwsp_reduce_elements(c->reduction, c->dtype, to, to, from, step->count);
-    } else if (from != to) {
-        memcpy(to, from, (size_t)(step->count * r->element));
-    }
-}
-
-// Moves on what can be without waiting.
-static ptowsp_status pwsp_ranks_progress(ptowsp_ranks *r) {
-    while (r->round_begin < r->step_count) {
-        for (uint64_t i = r->round_begin; r->left > 0 && i < r->round_end; i++) {
-            if (pwsp_step_is_message(&r->steps[i]) && r->states[i] != PWSP_STEP_IS_DONE) {
-                const ptowsp_status status = pwsp_ranks_move(r, i);
-                if (status != PTOWSP_OK) {
-                    return status;
-                }
-            }
-        }
-        if (r->left > 0) {
-            return PTOWSP_OK;
-        }
-        for (uint64_t i = r->round_begin; i < r->round_end; i++) {
-            if (!pwsp_step_is_message(&r->steps[i])) {
-                pwsp_ranks_do(r, &r->steps[i]);
-            }
-        }
-        pwsp_ranks_begin_round(r);
-    }
-    return PTOWSP_OK;
-}
-
-static ptowsp_status pwsp_ranks_fail_late(ptowsp_ranks *r) {
-    uint64_t i = r->round_begin;
-    while (!pwsp_step_is_message(&r->steps[i]) || r->states[i] == PWSP_STEP_IS_DONE) {
-        i++;
-        PTOWSP_ASSERT(i < r->round_end);
-    }
-    const ptowsp_collective_step *step = &r->steps[i];
-    return pwsp_ranks_fail(r->context, PTOWSP_TIMED_OUT, step->peer,
-                           "%s: rank %" PRIu32 " did not %s in %" PRIu64 " ms, round %" PRIu32,
-                           pwsp_ranks_name(r), step->peer,
-                           step->kind == PTOWSP_MOVE_SEND ? "take a message" : "answer",
-                           r->time_limit_ns / 1000000, step->round);
-}
-
-ptowsp_status ptowsp_ranks_poll(ptowsp_ranks *ranks, bool *out_is_done) {
-    if (!out_is_done) {
-        return pwsp_ranks_fail(ranks->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                               "poll: no place for the answer");
-    }
-    *out_is_done = !ranks->is_started;
-    if (ranks->is_closed) {
-        return pwsp_ranks_fail(ranks->context, PTOWSP_RANK_FAILED, PTOWSP_NO_INDEX,
-                               "this communicator has failed before");
-    }
-    if (!ranks->is_started) {
-        return PTOWSP_OK;
-    }
-    ptowsp_status status = pwsp_ranks_progress(ranks);
-    const bool is_done = ranks->round_begin == ranks->step_count;
-    if (status == PTOWSP_OK && !is_done && ptowsp_clock_ns() >= ranks->deadline_ns) {
-        status = pwsp_ranks_fail_late(ranks);
-    }
-    if (status != PTOWSP_OK) {
-        *out_is_done = true;
-        pwsp_ranks_close(ranks, true);
-        return status;
-    }
-    *out_is_done = is_done;
-    ranks->is_started = !is_done;
-    return PTOWSP_OK;
-}
-
-static void pwsp_ranks_nap(void) {
-#if PWSP_HAS_THREADS
-    pwsp_mutex mutex;
-    pwsp_cond cond;
-    pwsp_mutex_init(&mutex);
-    pwsp_cond_init(&cond);
-    pwsp_mutex_lock(&mutex);
-    pwsp_cond_wait_for(&cond, &mutex, PWSP_RANKS_NAP_NS);  // nobody signals it
-    pwsp_mutex_unlock(&mutex);
-    pwsp_cond_destroy(&cond);
-    pwsp_mutex_destroy(&mutex);
-#else
-    pwsp_thread_yield();
-#endif
-}
-
-ptowsp_status ptowsp_ranks_wait(ptowsp_ranks *ranks) {
-    const uint32_t spins = pwsp_spin_count(ranks->count);
-    uint32_t round = 0;
-    for (;;) {
-        bool is_done = false;
-        const ptowsp_status status = ptowsp_ranks_poll(ranks, &is_done);
-        if (status != PTOWSP_OK || is_done) {
-            return status;
-        }
-        if (!pwsp_spin(&round, spins, PWSP_RANKS_YIELDS)) {
-            pwsp_ranks_nap();
-        }
-    }
-}
-
-// -- starting -------------------------------------------------------------------------------------
-
-static uint64_t pwsp_ranks_hash(const ptowsp_collective *c) {
-    const uint64_t words[] = {(uint64_t)c->kind,
-                              (uint64_t)c->algorithm,
-                              (uint64_t)c->reduction,
-                              (uint64_t)c->dtype,
-                              c->count,
-                              c->members,
-                              c->first,
-                              c->stride ? c->stride : 1,
-                              c->node_size,
-                              c->root,
-                              c->target};
-    uint64_t hash = ptowsp_hash(PTOWSP_HASH_START, words, sizeof words);
-    if (c->counts) {
-        const size_t count = (size_t)c->members * c->members;
-        hash = ptowsp_hash(hash, c->counts, count * sizeof c->counts[0]);
-    }
-    return hash;
-}
-
-static ptowsp_status pwsp_ranks_check(ptowsp_ranks *r, const ptowsp_collective *c, const void *in,
-                                      const void *out, uint32_t *out_member) {
-    if (r->is_closed) {
-        return pwsp_ranks_fail(r->context, PTOWSP_RANK_FAILED, PTOWSP_NO_INDEX,
-                               "this communicator has failed before");
-    }
-    if (r->is_started) {
-        return PTOWSP_BUSY;
-    }
-    const ptowsp_status status = pwsp_collective_check(r->context, c);
-    if (status != PTOWSP_OK) {
-        return status;
-    }
-    const char *name = ptowsp_collective_name(c->kind);
-    const uint32_t stride = c->stride ? c->stride : 1, behind = r->rank - c->first;
-    *out_member = behind / stride;
-    if (r->rank < c->first || behind % stride || *out_member >= c->members ||
-        pwsp_collective_rank(c, c->members - 1) >= r->count) {
-        return pwsp_ranks_fail(r->context, PTOWSP_INVALID_PARAMS, r->rank,
-                               "%s: rank %" PRIu32 " of %" PRIu32 " is not a member, or members "
-                               "are not ranks",
-                               name, r->rank, r->count);
-    }
-    ptowsp_collective_size size;
-    ptowsp_collective sized = *c;
-    sized.algorithm = PTOWSP_ALGORITHM_DIRECT;  // the same sizes in all
-    pwsp_collective_visit(&sized, *out_member, NULL, NULL, &size);
-    if ((size.in_count && !in) || (size.out_count && !out)) {
-        return pwsp_ranks_fail(r->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "%s: %s is NULL",
-                               name, size.in_count && !in ? "in" : "out");
-    }
-    const uint64_t element = ptowsp_dtype_size(c->dtype);
-    const uintptr_t in_at = (uintptr_t)in, out_at = (uintptr_t)out;
-    const bool may_be_same = c->kind == PTOWSP_ALL_REDUCE || c->kind == PTOWSP_BROADCAST;
-    if (size.in_count && size.out_count && in_at < out_at + size.out_count * element &&
-        out_at < in_at + size.in_count * element && !(may_be_same && in == out)) {
-        return pwsp_ranks_fail(r->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                               "%s: in and out overlap", name);
-    }
-    return PTOWSP_OK;
-}
-
-static void pwsp_ranks_write(void *user, const ptowsp_collective_step *step) {
-    ptowsp_ranks *r = (ptowsp_ranks *)user;
-    PTOWSP_ASSERT(r->step_count < r->step_capacity);
-    r->steps[r->step_count++] = *step;
-}
-
-static bool pwsp_ranks_reserve(ptowsp_ranks *r, const ptowsp_collective_size *size) {
-    const pwsp_memory *memory = &r->context->memory;
-    return pwsp_memory_room(memory, (void **)&r->steps, &r->step_capacity, size->step_count,
-                            sizeof *r->steps) &&
-           pwsp_memory_room(memory, (void **)&r->states, &r->state_capacity, size->step_count, 1) &&
-           pwsp_memory_room(memory, (void **)&r->scratch, &r->scratch_capacity,
-                            size->scratch_count * r->element, 1);
-}
-
-static ptowsp_status pwsp_ranks_choose(ptowsp_ranks *r) {
-    ptowsp_collective *c = &r->collective;
-    const uint64_t hash = pwsp_ranks_hash(c);
-    if (hash != r->chosen_hash || r->chosen == PTOWSP_ALGORITHM_AUTO) {
-        const ptowsp_text none = {NULL, NULL};
-        const ptowsp_status status = ptowsp_collective_choose(r->context, c, &r->links, none);
-        if (status != PTOWSP_OK) {
-            return status;
-        }
-        r->chosen_hash = hash;
-        r->chosen = c->algorithm;
-        r->chosen_node_size = c->node_size;
-    }
-    c->algorithm = r->chosen;
-    c->node_size = r->chosen_node_size;
-    return PTOWSP_OK;
-}
-
-ptowsp_status ptowsp_ranks_start(ptowsp_ranks *ranks, const ptowsp_collective *collective,
-                                 const void *in, void *out) {
-    uint32_t member = 0;
-    ptowsp_status status = pwsp_ranks_check(ranks, collective, in, out, &member);
-    if (status != PTOWSP_OK) {
-        return status;
-    }
-    ranks->collective = *collective;
-    if (collective->algorithm == PTOWSP_ALGORITHM_AUTO) {
-        status = pwsp_ranks_choose(ranks);
-    }
-    ptowsp_collective_size size;
-    if (status == PTOWSP_OK) {
-        const uint64_t hash = pwsp_ranks_hash(&ranks->collective);
-        ranks->hash = (uint32_t)(hash ^ hash >> 32);
-        ranks->element = ptowsp_dtype_size(collective->dtype);
-        pwsp_collective_visit(&ranks->collective, member, NULL, NULL, &size);
-        if (!pwsp_ranks_reserve(ranks, &size)) {
-            status = pwsp_ranks_fail(ranks->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                                     "%s: out of memory", pwsp_ranks_name(ranks));
-        }
-    }
-    if (status != PTOWSP_OK) {
-        pwsp_ranks_close(ranks, true);
-        return status;
-    }
-    ranks->step_count = 0;
-    pwsp_collective_visit(&ranks->collective, member, pwsp_ranks_write, ranks, &size);
-    if (ranks->step_count > 0) {
-        memset(ranks->states, PWSP_STEP_WAITS, (size_t)ranks->step_count);
-    }
-    ranks->in = (const char *)in;
-    ranks->out = (char *)out;
-    ranks->round_end = 0;
-    pwsp_ranks_begin_round(ranks);
-    ranks->deadline_ns = pwsp_sum_u64(ptowsp_clock_ns(), ranks->time_limit_ns);
-    ranks->is_started = true;
-    return PTOWSP_OK;
-}
-
-ptowsp_status ptowsp_ranks_run(ptowsp_ranks *ranks, const ptowsp_collective *collective,
-                               const void *in, void *out) {
-    const ptowsp_status status = ptowsp_ranks_start(ranks, collective, in, out);
-    return status == PTOWSP_OK ? ptowsp_ranks_wait(ranks) : status;
-}
-
-// -- communicators --------------------------------------------------------------------------------
-
-enum { PWSP_RECORD_VERSION, PWSP_RECORD_PROGRAM, PWSP_RECORD_LINKS, PWSP_RECORD_RANK, PWSP_RECORD };
-
-static uint64_t pwsp_links_hash(const ptowsp_links *links) {
-    const uint64_t words[] = {links->node_size,
-                              links->inside.latency_ps,
-                              links->inside.bytes_per_us,
-                              (uint64_t)links->inside.sharing,
-                              links->between.latency_ps,
-                              links->between.bytes_per_us,
-                              (uint64_t)links->between.sharing,
-                              links->reduce_bytes_per_us};
-    return ptowsp_hash(PTOWSP_HASH_START, words, sizeof words);
-}
-
-// Do all ranks have one version, program and links?
-static ptowsp_status pwsp_ranks_compare(ptowsp_ranks *r, uint64_t fingerprint, uint64_t *records) {
-    static const char differences[][24] = {"version of the library", "fingerprint", "links",
-                                           "rank"};
-    const uint64_t own[PWSP_RECORD] = {
-        ptowsp_hash(PTOWSP_HASH_START, ptowsp_version(), strlen(ptowsp_version())), fingerprint,
-        pwsp_links_hash(&r->links), r->rank};
-    ptowsp_collective c;
-    memset(&c, 0, sizeof c);
-    c.kind = PTOWSP_ALL_GATHER;
-    c.algorithm = PTOWSP_ALGORITHM_DIRECT;
-    c.dtype = PTOWSP_U64;
-    c.count = (uint64_t)r->count * PWSP_RECORD;
-    c.members = r->count;
-    const ptowsp_status status = ptowsp_ranks_run(r, &c, own, records);
-    if (status != PTOWSP_OK) {
-        return status;
-    }
-    for (uint32_t i = 0; i < r->count; i++) {
-        for (uint32_t k = 0; k < PWSP_RECORD; k++) {
-            const uint64_t due = k == PWSP_RECORD_RANK ? i : records[k];
-            if (records[i * PWSP_RECORD + k] != due) {
-                return pwsp_ranks_fail(r->context, PTOWSP_RANK_FAILED, i,
-                                       "rank %" PRIu32 " has another %s than rank 0: %016" PRIx64
-                                       ", not %016" PRIx64,
-                                       i, differences[k], records[i * PWSP_RECORD + k], due);
-            }
-        }
-    }
-    return PTOWSP_OK;
-}
-
-static ptowsp_status pwsp_ranks_check_desc(ptowsp_context *context, const ptowsp_ranks_desc *desc,
-                                           ptowsp_ranks **out_ranks) {
-    const ptowsp_transport *t = desc ? &desc->transport : NULL;
-    if (!desc || !out_ranks || !t->send || !t->receive || !t->test || !t->cancel || !t->close) {
-        return pwsp_ranks_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                               "a communicator needs a description, all of a transport, and a "
-                               "place to go");
-    }
-    if (desc->rank_count == 0 || desc->rank_count > PTOWSP_RANK_COUNT_MAX ||
-        desc->rank >= desc->rank_count) {
-        return pwsp_ranks_fail(context, PTOWSP_INVALID_PARAMS, desc->rank,
-                               "no rank %" PRIu32 " of %" PRIu32 "; there are 1 to %d", desc->rank,
-                               desc->rank_count, PTOWSP_RANK_COUNT_MAX);
-    }
-    return pwsp_links_check(context, &desc->links);
-}
-
-ptowsp_status ptowsp_ranks_create(ptowsp_context *context, const ptowsp_ranks_desc *desc,
-                                  ptowsp_ranks **out_ranks) {
-    PTOWSP_ASSERT(context);
-    if (out_ranks) {
-        *out_ranks = NULL;
-    }
-    ptowsp_status status = pwsp_ranks_check_desc(context, desc, out_ranks);
-    if (status != PTOWSP_OK) {
-        return status;
-    }
-    const pwsp_memory *memory = &context->memory;
-    const size_t size = desc->rank_count * PWSP_RECORD * sizeof(uint64_t);
-    ptowsp_ranks *r = (ptowsp_ranks *)pwsp_memory_alloc(memory, sizeof *r);
-    uint64_t *records = NULL;
-    if (r) {
-        r->context = context;
-        r->rank = desc->rank;
-        r->count = desc->rank_count;
-        r->transport = desc->transport;
-        r->time_limit_ns = desc->time_limit_ns ? desc->time_limit_ns : PWSP_RANKS_LIMIT_NS;
-        r->links = desc->links;
-        ptowsp_links none;
-        memset(&none, 0, sizeof none);
-        if (pwsp_links_hash(&r->links) == pwsp_links_hash(&none)) {
-            r->links = ptowsp_links_make(PTOWSP_LINKS_ASCEND_910B);
-        }
-        r->links.name = NULL;
-        r->peers = (pwsp_ranks_peer *)pwsp_memory_alloc(memory, r->count * sizeof *r->peers);
-        records = r->peers ? (uint64_t *)pwsp_memory_alloc(memory, size) : NULL;
-    }
-    status = records
-                 ? pwsp_ranks_compare(r, desc->fingerprint, records)
-                 : pwsp_ranks_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "out of memory");
-    pwsp_memory_free(memory, records, records ? size : 0);
-    if (status != PTOWSP_OK) {
-        if (!r) {
-            desc->transport.close(desc->transport.user, true);
-        } else {
-            pwsp_ranks_close(r, true);
-            r->count = r->peers ? r->count : 0;
-            pwsp_ranks_free(r);
-        }
-        return status;
-    }
-    pwsp_context_own(context);
-    *out_ranks = r;
-    return PTOWSP_OK;
-}
-
-void ptowsp_ranks_destroy(ptowsp_ranks *ranks) {
-    if (ranks) {
-        ptowsp_context *context = ranks->context;
-        pwsp_ranks_close(ranks, ranks->is_started);
-        pwsp_ranks_free(ranks);
-        pwsp_context_disown(context);
-    }
-}
-
-PWSP_INTERNAL ptowsp_context *pwsp_ranks_context(const ptowsp_ranks *ranks) {
-    return ranks->context;
-}
-
-uint32_t ptowsp_ranks_rank(const ptowsp_ranks *ranks) {
-    return ranks->rank;
-}
-
-uint32_t ptowsp_ranks_count(const ptowsp_ranks *ranks) {
-    return ranks->count;
-}
-
-// =================================================================================================
-// src/ranks/ranks_relayout.c
-// =================================================================================================
-
-// A tensor from one layout to another over a communicator: the steps of ptowsp_mesh_layout_relayout
-// (data/relayout.c), each between the ranks of a line of the mesh, which differ in one coordinate.
-//
-//      slice             nothing is sent: a part of what the rank has
-//      all-reduce        all that it has
-//      reduce-scatter    equal pieces, packed one behind another; by cuts an all-reduce and a slice
-//      all-gather        equal pieces, unpacked; by cuts as the following
-//      all-to-all        for each member what it will have of what this one has: ragged counts
-//
-// Parts are boxes of the tensor, stored row by row. `have` is the rank's part before a step, which
-// belongs to the caller or to the step before it.
-
-typedef ptowsp_mesh_layout_part pwsp_box;
-
-typedef struct pwsp_mover {
-    ptowsp_ranks *ranks;
-    ptowsp_context *context;
-    const ptowsp_mesh *mesh;
-    ptowsp_mesh_layout now, then;  // before the step, and after it
-    ptowsp_dtype dtype;
-    uint64_t element;
-    uint32_t first, stride, members, member;  // the line of this rank, and its place there
-} pwsp_mover;
-
-// -- boxes ----------------------------------------------------------------------------------------
-
-static pwsp_box pwsp_box_of(const pwsp_mover *m, const ptowsp_mesh_layout *layout,
-                            uint32_t member) {
-    return pwsp_layout_part(m->mesh, layout, m->first + member * m->stride);
-}
-
-// What two have in common; without bytes, if nothing.
-static pwsp_box pwsp_box_meet(const pwsp_mover *m, const pwsp_box *a, const pwsp_box *b) {
-    pwsp_box both;
-    memset(&both, 0, sizeof both);
-    both.bytes = m->element;
-    for (uint32_t i = 0; i < m->now.rank; i++) {
-        const int64_t a_end = a->offsets[i] + a->sizes[i], b_end = b->offsets[i] + b->sizes[i];
-        both.offsets[i] = a->offsets[i] > b->offsets[i] ? a->offsets[i] : b->offsets[i];
-        both.sizes[i] = (a_end < b_end ? a_end : b_end) - both.offsets[i];
-        both.sizes[i] = both.sizes[i] > 0 ? both.sizes[i] : 0;
-        both.bytes *= (uint64_t)both.sizes[i];
-    }
-    return both;
-}
-
-// The place of a box' row, of the given indices, in the memory of a part.
-static uint64_t pwsp_box_row(const pwsp_mover *m, const pwsp_box *part, const pwsp_box *box,
-                             const int64_t *at) {
-    uint64_t place = 0;
-    for (uint32_t i = 0; i < m->now.rank; i++) {
-        place = place * (uint64_t)part->sizes[i] +
-                (uint64_t)(box->offsets[i] + at[i] - part->offsets[i]);
-    }
-    return place * m->element;
-}
-
-// Copies a box from the memory of one part that has it to that of another.
-static void pwsp_box_copy(const pwsp_mover *m, const pwsp_box *box, char *to,
-                          const pwsp_box *to_part, const char *from, const pwsp_box *from_part) {
-    const uint32_t rank = m->now.rank;
-    int64_t at[PTOWSP_TENSOR_RANK_MAX] = {0};
-    const uint64_t row = (rank ? (uint64_t)box->sizes[rank - 1] : 1) * m->element;
-    while (box->bytes > 0) {
-        memcpy(to + pwsp_box_row(m, to_part, box, at), from + pwsp_box_row(m, from_part, box, at),
-               (size_t)row);
-        uint32_t i = rank ? rank - 1 : 0;
-        while (i > 0 && ++at[i - 1] == box->sizes[i - 1]) {
-            at[--i] = 0;
-        }
-        if (i == 0) {
-            return;
-        }
-    }
-}
-
-// -- steps ----------------------------------------------------------------------------------------
-
-static ptowsp_status pwsp_mover_run(const pwsp_mover *m, ptowsp_collective_kind kind,
-                                    const ptowsp_spread *spread, uint64_t count,
-                                    const uint64_t *counts, const void *in, void *out) {
-    ptowsp_collective collective;
-    memset(&collective, 0, sizeof collective);
-    collective.kind = kind;
-    collective.reduction =
-        spread->kind == PTOWSP_PARTIAL_MAX ? PTOWSP_REDUCTION_MAX : PTOWSP_REDUCTION_SUM;
-    collective.dtype = m->dtype;
-    collective.count = count;
-    collective.counts = counts;
-    collective.members = m->members;
-    collective.first = m->first;
-    collective.stride = m->stride;
-    return ptowsp_ranks_run(m->ranks, &collective, in, out);
-}
-
-// Packs what each member takes of what this one has, or unpacks what this one takes of theirs.
-static void pwsp_mover_pack(const pwsp_mover *m, bool is_packed, const pwsp_box *mine, char *part,
-                            char *packed) {
-    for (uint32_t i = 0; i < m->members; i++) {
-        const pwsp_box other = pwsp_box_of(m, is_packed ? &m->then : &m->now, i);
-        const pwsp_box both = pwsp_box_meet(m, mine, &other);
-        if (is_packed) {
-            pwsp_box_copy(m, &both, packed, &both, part, mine);
-        } else {
-            pwsp_box_copy(m, &both, part, mine, packed, &both);
-        }
-        packed += both.bytes;
-    }
-}
-
-// The elements that each member sends to each, [from][to].
-static void pwsp_mover_count(const pwsp_mover *m, uint64_t *counts) {
-    for (uint32_t i = 0; i < m->members; i++) {
-        const pwsp_box from = pwsp_box_of(m, &m->now, i);
-        for (uint32_t j = 0; j < m->members; j++) {
-            const pwsp_box to = pwsp_box_of(m, &m->then, j);
-            counts[(uint64_t)i * m->members + j] = pwsp_box_meet(m, &from, &to).bytes / m->element;
-        }
-    }
-}
-
-// Bytes of a line or column of the counts.
-static uint64_t pwsp_mover_sum(const pwsp_mover *m, const uint64_t *counts, bool is_out) {
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < m->members; i++) {
-        sum += is_out ? counts[(uint64_t)m->member * m->members + i]
-                      : counts[(uint64_t)i * m->members + m->member];
-    }
-    return sum * m->element;
-}
-
-// Memory of a step: counts, what is sent, what is received.
-typedef struct pwsp_parcels {
-    uint64_t *counts;
-    char *sent, *received;
-    size_t counts_size, sent_size, received_size;
-} pwsp_parcels;
-
-static bool pwsp_parcels_alloc(const pwsp_memory *memory, pwsp_parcels *p) {
-    p->sent = (char *)pwsp_memory_alloc(memory, ++p->sent_size);  // never 0
-    p->received = (char *)pwsp_memory_alloc(memory, ++p->received_size);
-    return p->sent && p->received;
-}
-
-static void pwsp_parcels_free(const pwsp_memory *memory, const pwsp_parcels *p) {
-    pwsp_memory_free(memory, p->sent, p->sent_size);
-    pwsp_memory_free(memory, p->received, p->received_size);
-    pwsp_memory_free(memory, p->counts, p->counts_size);
-}
-
-// To each member what it will have: ragged.
-static ptowsp_status pwsp_mover_exchange(const pwsp_mover *m, pwsp_parcels *p,
-                                         const ptowsp_spread *before, const pwsp_box *mine,
-                                         char *have, const pwsp_box *next, char *out) {
-    const pwsp_memory *memory = &m->context->memory;
-    p->counts_size = (size_t)m->members * m->members * sizeof *p->counts;
-    p->counts = (uint64_t *)pwsp_memory_alloc(memory, p->counts_size);
-    if (!p->counts) {
-        return PTOWSP_OUT_OF_MEMORY;
-    }
-    pwsp_mover_count(m, p->counts);
-    p->sent_size = (size_t)pwsp_mover_sum(m, p->counts, true);
-    p->received_size = (size_t)pwsp_mover_sum(m, p->counts, false);
-    if (!pwsp_parcels_alloc(memory, p)) {
-        return PTOWSP_OUT_OF_MEMORY;
-    }
-    pwsp_mover_pack(m, true, mine, have, p->sent);
-    const ptowsp_status status =
-        pwsp_mover_run(m, PTOWSP_ALL_TO_ALL, before, 0, p->counts, p->sent, p->received);
-    if (status == PTOWSP_OK) {
-        pwsp_mover_pack(m, false, next, out, p->received);
-    }
-    return status;
-}
-
-// Equal pieces: all of what one has is packed for the others, or unpacked.
-static ptowsp_status pwsp_mover_equal(const pwsp_mover *m, pwsp_parcels *p,
-                                      const ptowsp_relayout_step *step, const pwsp_box *mine,
-                                      char *have, const pwsp_box *next, char *out) {
-    const bool gathers = step->kind == PTOWSP_RELAYOUT_ALL_GATHER;
-    const uint64_t all = gathers ? next->bytes : mine->bytes;
-    p->sent_size = gathers ? 0 : (size_t)all;
-    p->received_size = gathers ? (size_t)all : 0;
-    if (!pwsp_parcels_alloc(&m->context->memory, p)) {
-        return PTOWSP_OUT_OF_MEMORY;
-    }
-    if (!gathers) {
-        pwsp_mover_pack(m, true, mine, have, p->sent);
-        return pwsp_mover_run(m, PTOWSP_REDUCE_SCATTER, &step->before, all / m->element, NULL,
-                              p->sent, out);
-    }
-    const ptowsp_status status = pwsp_mover_run(m, PTOWSP_ALL_GATHER, &step->before,
-                                                all / m->element, NULL, have, p->received);
-    if (status == PTOWSP_OK) {
-        pwsp_mover_pack(m, false, next, out, p->received);
-    }
-    return status;
-}
-
-static ptowsp_status pwsp_mover_reduce(const pwsp_mover *m, pwsp_parcels *p,
-                                       const ptowsp_spread *before, const pwsp_box *mine,
-                                       const char *have, const pwsp_box *next, char *out) {
-    p->received_size = (size_t)mine->bytes;
-    if (!pwsp_parcels_alloc(&m->context->memory, p)) {
-        return PTOWSP_OUT_OF_MEMORY;
-    }
-    const ptowsp_status status = pwsp_mover_run(m, PTOWSP_ALL_REDUCE, before,
-                                                mine->bytes / m->element, NULL, have, p->received);
-    if (status == PTOWSP_OK) {
-        pwsp_box_copy(m, next, out, next, p->received, mine);
-    }
-    return status;
-}
-
-static ptowsp_status pwsp_mover_step(const pwsp_mover *m, const ptowsp_relayout_step *step,
-                                     char *have, char *out) {
-    const pwsp_box mine = pwsp_box_of(m, &m->now, m->member);
-    const pwsp_box next = pwsp_box_of(m, &m->then, m->member);
-    pwsp_parcels parcels;
-    ptowsp_status status = PTOWSP_OK;
-    memset(&parcels, 0, sizeof parcels);
-    if (step->kind == PTOWSP_RELAYOUT_SLICE) {
-        pwsp_box_copy(m, &next, out, &next, have, &mine);
-    } else if (step->kind == PTOWSP_RELAYOUT_ALL_REDUCE ||
-               (step->kind == PTOWSP_RELAYOUT_REDUCE_SCATTER && step->after.cuts)) {
-        status = pwsp_mover_reduce(m, &parcels, &step->before, &mine, have, &next, out);
-    } else if (step->kind == PTOWSP_RELAYOUT_REDUCE_SCATTER ||
-               (step->kind == PTOWSP_RELAYOUT_ALL_GATHER && !step->before.cuts)) {
-        status = pwsp_mover_equal(m, &parcels, step, &mine, have, &next, out);
-    } else {
-        status = pwsp_mover_exchange(m, &parcels, &step->before, &mine, have, &next, out);
-    }
-    pwsp_parcels_free(&m->context->memory, &parcels);
-    return status == PTOWSP_OUT_OF_MEMORY
-               ? pwsp_ranks_fail(m->context, status, PTOWSP_NO_INDEX, "relayout: out of memory")
-               : status;
-}
-
-// -- all ------------------------------------------------------------------------------------------
-
-static ptowsp_status pwsp_mover_check(const pwsp_mover *m, const void *in, const void *out) {
-    uint32_t count = 0;
-    const uint32_t ranks = ptowsp_ranks_count(m->ranks);
-    ptowsp_status status = ptowsp_mesh_check(m->context, m->mesh, &count);
-    if (status != PTOWSP_OK) {
-        return status;
-    }
-    if (count != ranks) {
-        return pwsp_ranks_fail(m->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                               "relayout: the mesh has %u ranks, and there are %u", count, ranks);
-    }
-    if (ptowsp_dtype_size(m->dtype) != m->now.element_bytes) {
-        return pwsp_ranks_fail(m->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                               "relayout: elements of %s have %u bytes, and those of the data type "
-                               "%u",
-                               m->now.name, m->now.element_bytes, ptowsp_dtype_size(m->dtype));
-    }
-    return in && out ? PTOWSP_OK
-                     : pwsp_ranks_fail(m->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                                       "relayout: in or out is NULL");
-}
-
-// The line along an axis, of this rank.
-static void pwsp_mover_turn(pwsp_mover *m, uint32_t axis) {
-    const uint32_t rank = ptowsp_ranks_rank(m->ranks);
-    m->members = m->mesh->sizes[axis];
-    m->member = ptowsp_mesh_coordinate(m->mesh, rank, axis);
-    m->stride = 1;
-    for (uint32_t i = axis + 1; i < m->mesh->axis_count; i++) {
-        m->stride *= m->mesh->sizes[i];
-    }
-    m->first = rank - m->member * m->stride;
-}
-
-ptowsp_status ptowsp_ranks_relayout(ptowsp_ranks *ranks, const ptowsp_mesh *mesh,
-                                    const ptowsp_mesh_layout *from, const ptowsp_mesh_layout *to,
-                                    ptowsp_dtype dtype, const void *in, void *out) {
-    pwsp_mover m;
-    ptowsp_relayout plan;
-    memset(&m, 0, sizeof m);
-    m.ranks = ranks;
-    m.context = pwsp_ranks_context(ranks);
-    m.mesh = mesh;
-    m.dtype = dtype;
-    ptowsp_status status = ptowsp_mesh_layout_relayout(m.context, mesh, from, to, &plan);
-    if (status != PTOWSP_OK) {
-        return status;
-    }
-    m.now = *from;
-    m.element = from->element_bytes;
-    status = pwsp_mover_check(&m, in, out);
-    const pwsp_memory *memory = &m.context->memory;
-    char *have, *made = NULL;  // made: by the last step
-    size_t made_size = 0;
-    memcpy(&have, &in, sizeof have);  // it is only read
-    for (uint32_t i = 0; i < plan.step_count && status == PTOWSP_OK; i++) {
-        const ptowsp_relayout_step *step = &plan.steps[i];
-        pwsp_mover_turn(&m, step->axis);
-        m.now.spreads[step->axis] = step->before;
-        m.then = m.now;
-        m.then.spreads[step->axis] = step->after;
-        const bool is_last = i + 1 == plan.step_count;
-        const size_t size = (size_t)pwsp_box_of(&m, &m.then, m.member).bytes + 1;
-        char *next = is_last ? (char *)out : (char *)pwsp_memory_alloc(memory, size);
-        status = next ? pwsp_mover_step(&m, step, have, next)
-                      : pwsp_ranks_fail(m.context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                                        "relayout: out of memory");
-        pwsp_memory_free(memory, made, made_size);
-        made = is_last ? NULL : next;
-        made_size = made ? size : 0;
-        have = next;
-        m.now = m.then;
-    }
-    pwsp_memory_free(memory, made, made_size);
-    if (status == PTOWSP_OK && plan.step_count == 0 && in != out) {
-        memcpy(out, in, (size_t)pwsp_layout_part(mesh, from, ptowsp_ranks_rank(ranks)).bytes);
-    }
-    return status;
 }
 
 #endif  // PTOWSP_ONLY_PLAN

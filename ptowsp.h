@@ -2481,6 +2481,8 @@ PTOWSP_API ptowsp_status ptowsp_linear_conflicts(const ptowsp_linear *linear, ui
 //      desc + links --ptowsp_collective_time--> picoseconds                (pure)
 //      ptowsp_ranks over a transport --ptowsp_ranks_run--> data            (communicates)
 //
+// Workloads have collectives as tasks, beside others: see ptowsp_kernel_collective, section 17.
+//
 // The members of a collective are the ranks first, first + stride, ...: all ranks, or those that
 // differ in one coordinate of a mesh. `count` elements are cut into one part for each member; the
 // first count % members parts have one element more. With in and out in elements, for member i:
@@ -2719,7 +2721,8 @@ typedef struct ptowsp_transport {
 
 // A hub: memory with a ring of bytes for each pair of ranks. In-process ranks are threads. A hub
 // that is shared is memory of the system that children of fork() have in common: create it, fork,
-// and take the rank's transport in the child. There is no file, so none is left behind.
+// and take the rank's transport in the child. There is no file, so none is left behind. A child that
+// is killed is noticed within some 20 ms by the ranks that wait for it, where there is a /proc.
 typedef struct ptowsp_hub ptowsp_hub;
 
 typedef struct ptowsp_hub_desc {
@@ -3096,11 +3099,12 @@ typedef enum ptowsp_unit {
     PTOWSP_UNITS(PWSP_UNIT_ENUM)
 #undef PWSP_UNIT_ENUM
     PTOWSP_UNIT_COUNT,
+    PTOWSP_UNIT_LINK = 8,  // no core: the links to other ranks (ptowsp_kernel_collective)
     PWSP_FORCE_INT(PTOWSP_UNIT)
 } ptowsp_unit;
 // clang-format on
 
-PTOWSP_API const char *ptowsp_unit_name(ptowsp_unit unit);  // "cube"; "unknown"
+PTOWSP_API const char *ptowsp_unit_name(ptowsp_unit unit);  // "cube", "link"; "unknown"
 
 // The families of machines: 910B, 910C; 950PR.
 typedef enum ptowsp_family {
@@ -3255,6 +3259,54 @@ typedef struct ptowsp_kernel_desc {
 //          with names but neither; source and pto; function names that are not C identifiers; an
 //          argument of pto that the kernel does not have.
 PTOWSP_API ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc *desc);
+
+// -- collectives as kernels -----------------------------------------------------------------------
+//
+// A kernel whose tasks communicate: each task is a collective (section 15) that all its members
+// run, each in a program of its own, in the same order. Tasks of it are tasks like others: they
+// wait for what has written their tiles, and what reads them waits for their end.
+//
+//      ptowsp_kernel sum = ptowsp_kernel_collective(m, &(ptowsp_collective_desc){
+//          .name = "sum", .kind = PTOWSP_ALL_REDUCE, .dtype = PTOWSP_F32});
+//      ... {.kernel = sum, .views = {{.tensor = partial}}} ...
+//
+// Its parameters follow from the kind. Tiles have the size of their views, `count` is rows * cols:
+//
+//      ALL_REDUCE      inout data: the summand, then the reduction
+//      BROADCAST       inout data: of the root to all;  root i64
+//      SEND            inout data: of the root to the target, both i64. Other ranks do nothing
+//      REDUCE_SCATTER  in, out: part of `in`
+//      ALL_GATHER      in: part of `out`, out
+//      ALL_TO_ALL      in, out: a part of each member
+//      ragged          the same; counts[s * members + d] rows go from s to d. The array `counts` is
+//                      i64 and bound on all ranks alike. in and out are as wide as each other, and
+//                      have room for the rows; nothing is written behind these
+//
+// Members are the ranks of the run, or groups of `members` ranks that are `stride` apart: those
+// that differ in one coordinate of a mesh. root and target are members.
+//
+// Links    Tasks that communicate have a lane of their own, the last one, and the unit LINK: they
+//          take no lane from others. One follows the other, in program order, on all ranks. In real
+//          time they hold no lane either: lanes that look for work move them on, and run other
+//          tasks meanwhile. On one lane, where tasks run in program order, it waits for them.
+// Time     ptowsp_collective_time on the links that are bound (ptowsp_run_bind_ranks), in cycles.
+// Not there: in processes of pipelines, in choices, on devices, in emitted trees.
+//
+// Errors   A bad or clashing name; a value that the kind does not have (a reduction of bool, counts
+//          without ALL_TO_ALL, an algorithm); more members than PTOWSP_RANK_COUNT_MAX.
+typedef struct ptowsp_collective_desc {
+    const char *name;  // of the kernel; copied
+    ptowsp_collective_kind kind;
+    ptowsp_algorithm algorithm;  // default: the cheapest on the links of the run
+    ptowsp_reduction reduction;
+    ptowsp_dtype dtype;
+    uint32_t members;    // of a group; default: all ranks
+    uint32_t stride;     // default: 1
+    const char *counts;  // the name of an i64 array, for a ragged ALL_TO_ALL; NULL: it is not
+} ptowsp_collective_desc;
+
+PTOWSP_API ptowsp_kernel ptowsp_kernel_collective(ptowsp_module *module,
+                                                  const ptowsp_collective_desc *desc);
 
 // A hash of what a kernel does, the same in every process. Of a tile kernel it is that of its
 // instructions, with their tiles, addresses and loops, so it changes with the machine that the
@@ -4819,6 +4871,40 @@ PTOWSP_API ptowsp_status ptowsp_run_bind_batch(ptowsp_run *run, const char *plan
                                                const ptowsp_attention_batch *batch,
                                                const ptowsp_attention_config *config,
                                                const ptowsp_attention_sizes *capacity);
+
+// -- ranks ----------------------------------------------------------------------------------------
+
+// What the collectives of a run communicate with (section 17), and the links that they take their
+// time from. All ranks execute programs with the same collectives in the same order.
+//
+//      ranks, executing    data moves. Time is that of this rank alone
+//      ranks, time only    nothing moves; ranks tell each other when they can begin, and find the
+//                          time of all of them together: waits for a late rank, stages of a
+//                          pipeline. Not where lanes choose among tasks (UNSUPPORTED)
+//      no ranks            time of this rank alone: all members begin when it does, as where all
+//                          ranks do the same. For any number of ranks, in one process
+//
+// A collective lasts until this rank is done with it. On links each one is alone: those of other
+// groups do not slow it down.
+typedef struct ptowsp_run_ranks {
+    ptowsp_ranks *ranks;        // stays until the run is destroyed; NULL: for time alone
+    uint32_t rank, rank_count;  // without ranks; else those of ranks, as are the links
+    ptowsp_links links;         // default: ASCEND_910B
+    uint64_t cycles_per_us;     // of the kernels' cycles; default: 1850, a 910B's
+} ptowsp_run_ranks;
+
+// Binds ranks; NULL: none. The communicator may be of the run's context, or of another one that no
+// other thread uses meanwhile.
+//
+// Threads  With several lanes they take turns at calling the transport, and memory for messages
+//          comes from the communicator's context on their threads: an allocator of your own must
+//          allow that.
+// Errors   INVALID_PARAMS (a rank that does not exist, links, over 10^6 cycles each us). Executing:
+//          INVALID_PARAMS (no ranks are bound; a root, target or count out of range; counts that
+//          are not members * members), UNSUPPORTED_SIZE (groups that do not divide the ranks; tiles
+//          without the elements that a collective takes), those of ptowsp_ranks_run. A run that
+//          fails closes the communicator as one that has failed, so that other ranks end, too.
+PTOWSP_API ptowsp_status ptowsp_run_bind_ranks(ptowsp_run *run, const ptowsp_run_ranks *ranks);
 
 // -- transient tensors ----------------------------------------------------------------------------
 //

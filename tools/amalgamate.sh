@@ -105,6 +105,10 @@ src/data/attention_cost.c
 src/data/linear.c
 src/data/layout.h src/data/layout.c src/data/layout_join.c src/data/relayout.c
 "
+RANKS="
+src/ranks/ranks.h src/ranks/rounds.c src/ranks/collective.c src/ranks/links.c
+src/ranks/reduce.c src/ranks/hub.c src/ranks/ranks.c src/ranks/ranks_relayout.c
+"
 # The floor that emitted trees carry as it is.
 RUNTIME="
 src/runtime/arrival.h src/runtime/token.h
@@ -144,7 +148,7 @@ ABSENT=src/kernel/absent.h
 WORKLOAD="
 src/workload/module.h src/workload/module.c
 src/workload/plan_axis.c
-src/workload/kernel.c src/workload/kernel_pto.c src/workload/kernel_hash.c
+src/workload/kernel.c src/workload/kernel_pto.c src/workload/kernel_collective.c src/workload/kernel_hash.c
 src/workload/scalar.c
 src/workload/build.h src/workload/build.c src/workload/variant.c src/workload/workload.c src/workload/process.c
 src/workload/schedule.h src/workload/schedule.c
@@ -155,7 +159,7 @@ src/workload/compile_pipeline.c src/workload/lifetime.c src/workload/blocks.c sr
 src/workload/taint.c
 src/workload/print_module.c src/workload/print_program.c
 src/workload/parse.h src/workload/lexer.c src/workload/parse_expr.c src/workload/parse_tree.c
-src/workload/parse_schedule.c src/workload/parse_module.c src/workload/save.c
+src/workload/parse_schedule.c src/workload/parse_collective.c src/workload/parse_module.c src/workload/save.c
 src/workload/read_exprs.c src/workload/read_statements.c src/workload/read_program.c
 "
 TILE_WORKLOAD="src/workload/tile_kernel.c src/workload/parse_body.c src/workload/read_tiles.c"
@@ -171,7 +175,7 @@ src/time/exchange.h src/time/exchange.c src/time/deadlock.c
 src/time/pipeline.h src/time/steps.c
 src/time/order.h src/time/order.c src/time/network.c src/time/pipeline.c
 src/exec/bindings.h src/exec/bind.c src/exec/transient.h src/exec/transient.c src/exec/verify.c
-src/exec/call.h src/exec/call.c src/exec/tiles.c
+src/exec/communicate.h src/exec/communicate.c src/exec/call.h src/exec/call.c src/exec/tiles.c
 src/exec/edges.h src/exec/edges.c
 src/exec/recorder.h src/exec/recorder.c
 src/exec/run_pipelines.h src/exec/run_pipelines.c
@@ -198,10 +202,8 @@ src/report/tables.c src/report/chrome.c src/report/perfetto.c src/report/svg_sty
 src/tune/tuning_file.h src/tune/tuning_file.c
 src/tune/tuning.h src/tune/tuning_table.c src/tune/tuning_line.c src/tune/tuning.c src/tune/tuning_compact.c
 src/tune/measure.c src/tune/rails.c
-src/ranks/ranks.h src/ranks/rounds.c src/ranks/collective.c src/ranks/links.c
-src/ranks/reduce.c src/ranks/hub.c src/ranks/ranks.c src/ranks/ranks_relayout.c
 "
-FILES="$PLAN $MORE_PLANS $DATA $RUNTIME $TILES $WORKLOAD $TILE_WORKLOAD $REST"
+FILES="$PLAN $MORE_PLANS $DATA $RANKS $RUNTIME $TILES $WORKLOAD $TILE_WORKLOAD $REST"
 
 # Of the files above, the planner of attention plans. In emitted trees it is behind the headers, as
 # none but src/runtime/plan_batch.c calls it; a program without plans has neither (WSP_CORE_PLANS).
@@ -518,7 +520,7 @@ library_bodies() {
     echo "#endif  // PTOWSP_ONLY_ATTENTION"
     echo
     echo "#if !defined(PTOWSP_ONLY_PLAN)"
-    bodies $DATA $RUNTIME
+    bodies $DATA $RANKS $RUNTIME
     echo
     echo "#if defined(PTOWSP_NO_TILES)"
     bodies $ABSENT

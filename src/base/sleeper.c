@@ -102,3 +102,20 @@ PWSP_INTERNAL void pwsp_sleepers_call(pwsp_sleepers *sleepers, bool all) {
 PWSP_INTERNAL uint32_t pwsp_spin_count(uint32_t thread_count) {
     return thread_count > pwsp_cpu_count() ? PWSP_SPIN_SHORT : PWSP_SPIN_LONG;
 }
+
+PWSP_INTERNAL void pwsp_nap(uint64_t ns) {
+#if PWSP_HAS_THREADS
+    pwsp_mutex mutex;
+    pwsp_cond cond;
+    pwsp_mutex_init(&mutex);
+    pwsp_cond_init(&cond);
+    pwsp_mutex_lock(&mutex);
+    pwsp_cond_wait_for(&cond, &mutex, ns);  // nobody signals it
+    pwsp_mutex_unlock(&mutex);
+    pwsp_cond_destroy(&cond);
+    pwsp_mutex_destroy(&mutex);
+#else
+    (void)ns;
+    pwsp_thread_yield();
+#endif
+}

@@ -76,6 +76,9 @@ PWSP_INLINE void pwsp_sleepers_wake(pwsp_sleepers *sleepers, bool all) {
 
 // -- spinning -------------------------------------------------------------------------------------
 
+// Sleeps for about so long: for what nobody announces.
+PWSP_INTERNAL void pwsp_nap(uint64_t ns);
+
 // Rounds of pwsp_pause() before one of so many threads sleeps.
 PWSP_INTERNAL uint32_t pwsp_spin_count(uint32_t thread_count);
 

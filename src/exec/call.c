@@ -25,6 +25,7 @@ PWSP_INTERNAL bool pwsp_walk_init(pwsp_walk *walk, const pwsp_memory *memory,
     walk->bindings = bindings;
     walk->expander.program = program;
     walk->tile_core.memory = *memory;
+    pwsp_comm_init(&walk->comm, bindings->context, &walk->halt);
 #define PWSP_WALK_ALLOC(field, type, count)                                                        \
     walk->field = (type *)pwsp_memory_alloc(memory, (size_t)(count) * sizeof(type));               \
     if (!walk->field) {                                                                            \
@@ -47,6 +48,7 @@ PWSP_INTERNAL void pwsp_walk_free(pwsp_walk *walk) {
         return;
     }
     pwsp_tile_core_free(&walk->tile_core);
+    pwsp_comm_free(&walk->comm);
 #define PWSP_WALK_FREE(field, type, count)                                                         \
     pwsp_memory_free(&walk->memory, walk->field, (size_t)(count) * sizeof(type));
     PWSP_WALK_ARRAYS(PWSP_WALK_FREE)
@@ -56,7 +58,7 @@ PWSP_INTERNAL void pwsp_walk_free(pwsp_walk *walk) {
 
 PWSP_INTERNAL size_t pwsp_walk_bytes(const pwsp_walk *walk) {
     const ptowsp_program *program = walk->program;
-    size_t bytes = pwsp_tile_core_bytes(&walk->tile_core);
+    size_t bytes = pwsp_tile_core_bytes(&walk->tile_core) + pwsp_comm_bytes(&walk->comm);
 #define PWSP_WALK_SIZE(field, type, count) bytes += (size_t)(count) * sizeof(type);
     PWSP_WALK_ARRAYS(PWSP_WALK_SIZE)
 #undef PWSP_WALK_SIZE
@@ -137,6 +139,23 @@ PWSP_INTERNAL bool pwsp_walk_fail_kernel(pwsp_expander *x, ptowsp_cycles result)
     pwsp_expander_fail(x, status, x->task.index, "task %" PRIu64 " failed: %s", x->task.index,
                        ptowsp_status_name(status));
     return false;
+}
+
+PWSP_INTERNAL bool pwsp_walk_fail_comm(pwsp_expander *x, const pwsp_error *error) {
+    pwsp_expander_fail(x, error->status, x->task.index, "task %" PRIu64 ": %s", x->task.index,
+                       error->text);
+    return false;
+}
+
+PWSP_INTERNAL bool pwsp_walk_communicate(pwsp_walk *walk, bool is_time_only,
+                                         ptowsp_cycles *out_cycles) {
+    pwsp_expander *x = &walk->expander;
+    pwsp_error error;
+    if (!pwsp_comm_cycles(&walk->comm, x->kernel, x->task.args, out_cycles, &error)) {
+        return pwsp_walk_fail_comm(x, &error);
+    }
+    return is_time_only || pwsp_comm_run(&walk->comm, x->kernel, &x->task) ||
+           (!pwsp_walk_is_cut(walk) && pwsp_walk_fail_comm(x, &walk->comm.error));
 }
 
 PWSP_INTERNAL bool pwsp_walk_fail_keys(pwsp_expander *x) {

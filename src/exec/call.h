@@ -6,6 +6,7 @@
 #include "../base/halt.h"
 #include "../runtime/deps.h"
 #include "bindings.h"
+#include "communicate.h"
 
 // The cycles of a tile kernel for the valid sizes and scalars of its last call.
 typedef struct pwsp_tile_memo {
@@ -33,6 +34,7 @@ typedef struct pwsp_walk {
     // What if: the kernel whose tasks take other cycles, in percent. 0: none.
     uint32_t scaled_kernel, scaled_percent;
     pwsp_halt halt;  // ends the execution early
+    pwsp_comm comm;  // with other ranks
 } pwsp_walk;
 
 // False when memory is out; pwsp_walk_free must still be called. The object must not be moved.
@@ -83,6 +85,13 @@ PWSP_INTERNAL bool pwsp_walk_check_tiles(pwsp_walk *walk, const pwsp_tile_code *
 // with the expander's error.
 PWSP_INTERNAL bool pwsp_walk_tiles(pwsp_walk *walk, bool is_time_only, ptowsp_cycles *out_cycles);
 
+// Runs a task that communicates, or finds its cycles. False with the expander's error.
+PWSP_INTERNAL bool pwsp_walk_communicate(pwsp_walk *walk, bool is_time_only,
+                                         ptowsp_cycles *out_cycles);
+
+// Records in the expander why such a task failed or is refused; returns false.
+PWSP_INTERNAL bool pwsp_walk_fail_comm(pwsp_expander *x, const pwsp_error *error);
+
 // The view of tiles that a cost function gets.
 static const ptowsp_tile pwsp_no_tiles[PTOWSP_TASK_TILE_MAX] = {{NULL, 0, 0}};
 
@@ -116,6 +125,9 @@ PWSP_FORCE_INLINE bool pwsp_walk_kernel(pwsp_walk *walk, bool is_time_only,
     pwsp_expander *x = &walk->expander;
     if (x->kernel->code) {
         return pwsp_walk_tiles(walk, is_time_only, out_cycles);
+    }
+    if (PWSP_UNLIKELY(x->kernel->unit == PTOWSP_UNIT_LINK)) {
+        return pwsp_walk_communicate(walk, is_time_only, out_cycles);
     }
     *out_cycles = pwsp_kernel_call(x->kernel, &x->task, is_time_only);
     return *out_cycles <= PTOWSP_CYCLES_MAX || pwsp_walk_fail_kernel(x, *out_cycles);

@@ -159,6 +159,11 @@ static ptowsp_status pwsp_device_check_kernels(ptowsp_device *device,
         const pwsp_kernel_info *kernel =
             PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info,
                             PWSP_PROGRAM_AT(program, tasks, pwsp_task_op, i)->kernel);
+        if (kernel->unit == PTOWSP_UNIT_LINK) {
+            return pwsp_fail(device->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                             "device: kernel %s communicates with other ranks, which cores do not",
+                             kernel->name);
+        }
         if (pwsp_device_unit_count(device, kernel->unit) == 0) {
             return pwsp_fail(device->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                              "device: kernel %s needs %s", kernel->name,

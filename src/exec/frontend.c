@@ -173,6 +173,37 @@ static ptowsp_cycles pwsp_frontend_call(void *user, const pwsp_entry *entry, uin
     return pwsp_kernel_call(kernel, &task, false);
 }
 
+PWSP_INTERNAL bool pwsp_frontend_move_link(void *user, uint32_t place, ptowsp_cycles *out_result) {
+    const pwsp_frontend *front = (const pwsp_frontend *)user;
+    const pwsp_entry *entry = pwsp_reorder_at(&front->issue.reorder, place);
+    pwsp_comm *comm = &front->walk->comm;
+    const pwsp_kernel_info *kernel =
+        PWSP_PROGRAM_AT(front->walk->program, kernels, pwsp_kernel_info, entry->kernel);
+    uint64_t args[PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX];
+    ptowsp_tile tiles[PTOWSP_TASK_TILE_MAX];
+    pwsp_wall_mark *mark = front->clocked ? pwsp_frontend_mark_of(front, entry) : NULL;
+    bool is_done = false;
+    if (pwsp_halt_is(&front->walk->halt)) {
+        pwsp_comm_give_up(comm);
+        *out_result = ptowsp_task_fail(PTOWSP_SKIPPED);
+        return true;
+    }
+    if (mark && !comm->is_under_way) {
+        mark->lane = front->core_count;  // behind those of cores
+        mark->start = pwsp_ticks();
+    }
+    const ptowsp_task task = pwsp_frontend_task_of(front, entry, args, tiles);
+    if (!pwsp_comm_move(comm, kernel, &task, &is_done)) {
+        *out_result = ptowsp_task_fail(comm->error.status);
+        return true;
+    }
+    if (is_done && mark) {
+        mark->end = pwsp_ticks();
+    }
+    *out_result = 0;
+    return is_done;
+}
+
 // -- wall clock -----------------------------------------------------------------------------------
 
 // As pwsp_frontend_call, on lanes.
@@ -254,9 +285,35 @@ static bool pwsp_frontend_fail_task(pwsp_frontend *front, const pwsp_entry *entr
         ptowsp_cycles cycles;
         pwsp_tile_core_run(&walk->tile_core, kernel->code, &task, true, &cycles);
         pwsp_walk_fail_tiles(walk);
+    } else if (kernel->unit == PTOWSP_UNIT_LINK) {
+        pwsp_walk_fail_comm(x, &walk->comm.error);
     } else {
         pwsp_walk_fail_kernel(x, entry->cycles);
     }
+    return pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_WALK);
+}
+
+// The cycles of a task that communicates, by its tiles. False after a failure.
+static bool pwsp_frontend_link_cycles(pwsp_frontend *front, const pwsp_entry *entry,
+                                      pwsp_arrival *arrival) {
+    pwsp_walk *walk = front->walk;
+    const pwsp_kernel_info *kernel =
+        PWSP_PROGRAM_AT(walk->program, kernels, pwsp_kernel_info, entry->kernel);
+    uint64_t args[2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX];
+    for (uint32_t i = 0; i < arrival->tile_count; i++) {
+        args[2 * i] = arrival->tiles[i].rows;
+        args[2 * i + 1] = arrival->tiles[i].cols;
+    }
+    for (uint32_t i = 0; i < kernel->scalar_count; i++) {
+        args[2 * arrival->tile_count + i] = arrival->scalars[i];
+    }
+    pwsp_error error;
+    if (pwsp_comm_cycles(&walk->comm, kernel, args, &arrival->cycles, &error)) {
+        return true;
+    }
+    walk->expander.node = arrival->node;
+    walk->expander.task.index = entry->index;
+    pwsp_walk_fail_comm(&walk->expander, &error);
     return pwsp_frontend_fail(front, PWSP_FRONTEND_FAILED_WALK);
 }
 
@@ -278,6 +335,9 @@ static bool pwsp_frontend_retire_task(pwsp_frontend *front, const pwsp_entry *en
     arrival.kernel = entry->kernel;
     arrival.node = pwsp_entry_node(entry);
     arrival.unit = entry->unit;
+    if (entry->unit == PTOWSP_UNIT_LINK && !pwsp_frontend_link_cycles(front, entry, &arrival)) {
+        return false;
+    }
     bool is_good = pwsp_timeline_task(front->time, &arrival);
     pwsp_frontend_tell_clock(front, entry);
     return pwsp_frontend_tell(front, is_good);
@@ -343,7 +403,7 @@ static bool pwsp_frontend_task(pwsp_frontend *front) {
     arrival.cycles = 0;
     pwsp_walk_arrival(x, &arrival);
     pwsp_frontend_fill(front, entry, &arrival);
-    if (front->is_homed) {
+    if (front->is_homed && arrival.unit != PTOWSP_UNIT_LINK) {
         entry->home = pwsp_frontend_home(front, &arrival);
     }
     return pwsp_issue_submit(&front->issue, &arrival);

@@ -76,6 +76,10 @@ PWSP_INTERNAL bool pwsp_frontend_reserve(pwsp_frontend *front, uint32_t lane_cou
 PWSP_INTERNAL bool pwsp_frontend_set_clock(pwsp_frontend *front, pwsp_recorder *recorder,
                                            bool is_lane);
 
+// Begins a task that communicates, or moves it on: for executors, on one thread at a time. False
+// until it is done, or has failed, which is the result then.
+PWSP_INTERNAL bool pwsp_frontend_move_link(void *user, uint32_t place, ptowsp_cycles *out_result);
+
 // Runs the tasks of processes: for pwsp_pipes_begin.
 PWSP_INTERNAL pwsp_process_tasks pwsp_frontend_process_tasks(pwsp_frontend *front);
 

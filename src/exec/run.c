@@ -137,6 +137,10 @@ ptowsp_status ptowsp_run_bind_batch(ptowsp_run *run, const char *plan,
                : pwsp_bind_batch(&run->bindings, plan, batch, config, capacity);
 }
 
+ptowsp_status ptowsp_run_bind_ranks(ptowsp_run *run, const ptowsp_run_ranks *ranks) {
+    return pwsp_run_is_running(run) ? PTOWSP_BUSY : pwsp_comm_bind(&run->walk.comm, ranks);
+}
+
 uint64_t ptowsp_run_slot(const ptowsp_run *run, uint32_t slot) {
     PTOWSP_ASSERT(slot < run->program->slot_count);
     return run->walk.cells[run->program->first_slot + slot];

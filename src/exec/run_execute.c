@@ -81,6 +81,9 @@ static ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status) {
     }
     stats->memory_bytes = pwsp_run_bytes(run);
     status = pwsp_run_cut(run, status);
+    if (status != PTOWSP_OK && run->program->has_link) {
+        pwsp_comm_give_up(&run->walk.comm);
+    }
     run->is_done = status == PTOWSP_OK;
     return run->is_done ? pwsp_run_compare(run, false) : status;
 }
@@ -96,6 +99,11 @@ static ptowsp_status pwsp_run_prepare(ptowsp_run *run, const ptowsp_run_options 
     if (status == PTOWSP_OK) {
         status = pwsp_run_compare(run, true);
     }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
+    status = pwsp_comm_begin(&run->walk.comm, run->program, run->bindings.arrays, &run->time.sim,
+                             run->walk.is_time_only);
     if (status != PTOWSP_OK) {
         return status;
     }
@@ -189,9 +197,11 @@ static bool pwsp_run_issue_lane(void *user, const pwsp_executor *executor) {
 
 static ptowsp_status pwsp_run_issue_lanes(void *user, ptowsp_run *run) {
     pwsp_run_on_lanes *on = (pwsp_run_on_lanes *)user;
-    bool is_kept, is_good = pwsp_workers_run(run->workers, run->context, on->lane_count,
-                                             &run->front->issue.reorder, run->front->is_homed,
-                                             pwsp_run_issue_lane, on, &is_kept);
+    const pwsp_workers_job job = {&run->front->issue.reorder, run->front->is_homed,
+                                  pwsp_run_issue_lane,        on,
+                                  pwsp_frontend_move_link,    run->front};
+    bool is_kept,
+        is_good = pwsp_workers_run(run->workers, run->context, on->lane_count, &job, &is_kept);
     if (is_good && !is_kept) {
         return pwsp_fail(run->context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
                          "run: run_lanes did not call each lane once (the work is done)");

@@ -15,6 +15,14 @@ PWSP_INTERNAL ptowsp_status pwsp_run_fail_time(ptowsp_run *run) {
     return pwsp_fail(run->context, sim->status, sim->index, "%s", sim->text);
 }
 
+// Does a task that communicates fit the ranks? False with the expander's error.
+static bool pwsp_run_check_link(ptowsp_run *run) {
+    pwsp_expander *x = &run->walk.expander;
+    pwsp_error error;
+    return pwsp_comm_check(&run->walk.comm, x->kernel, x->task.args, &error) ||
+           pwsp_walk_fail_comm(x, &error);
+}
+
 PWSP_INTERNAL ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count) {
     pwsp_expander *x = &run->walk.expander;
     pwsp_walk_begin(&run->walk, true);
@@ -30,7 +38,8 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_cou
         case PWSP_EVENT_ERROR: return pwsp_run_fail_walk(run);
         case PWSP_EVENT_TASK:
             if (!pwsp_walk_keys(x, &arrival) ||
-                (x->kernel->code && !pwsp_walk_check_tiles(&run->walk, x->kernel->code))) {
+                (x->kernel->code && !pwsp_walk_check_tiles(&run->walk, x->kernel->code)) ||
+                (x->kernel->unit == PTOWSP_UNIT_LINK && !pwsp_run_check_link(run))) {
                 return pwsp_run_fail_walk(run);
             }
             break;
@@ -215,7 +224,8 @@ PWSP_INTERNAL ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only) {
             }
             mark.end = is_clocked ? pwsp_ticks() : 0;
             bool is_plain = has_plain && !(has_data && x->task_op->view_count) &&
-                            !pwsp_sim_has_block(&run->time.sim, x->kernel->unit);
+                            !pwsp_sim_has_block(&run->time.sim, x->kernel->unit) &&
+                            x->kernel->unit != PTOWSP_UNIT_LINK;
             if (is_plain) {
                 arrival.unit = x->kernel->unit;
             } else {

@@ -114,7 +114,7 @@ static ptowsp_status pwsp_check_kernels(const pwsp_bindings *bindings, bool is_t
     for (uint32_t i = 0; i < p->tasks.count; i++) {
         const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(
             p, kernels, pwsp_kernel_info, PWSP_PROGRAM_AT(p, tasks, pwsp_task_op, i)->kernel);
-        if (kernel->code) {
+        if (kernel->code || kernel->unit == PTOWSP_UNIT_LINK) {
             continue;
         }
         if (is_time_only && !kernel->cost && kernel->cycles == 0) {

@@ -11,6 +11,11 @@
 // after another. So with an executor, lanes are numbered as they arrive, and the first one walks.
 // It needs no other lane.
 //
+// Links. A task that communicates is never in a queue, and there is one at most, as each waits for
+// the one before. A lane that looks for work, or is between two tasks, moves it on (`is_moving` keeps
+// others away: acquire, release); none waits for it. While there is one, lanes without work do not
+// sleep but nap, because nobody tells when a message has come.
+//
 // Sleep. A lane that finds nothing spins for some 20 us and then sleeps (see sleeper.h), until a
 // task is added: that changes the count of a queue. The walking lane sleeps until done_count has
 // changed. Other lanes add tasks before that change, so these additions need not wake it.
@@ -19,7 +24,8 @@
 
 #include "../base/sleeper.h"
 
-#define PWSP_WORKERS_NONE UINT32_MAX
+#define PWSP_WORKERS_NONE   UINT32_MAX
+#define PWSP_WORKERS_NAP_NS 50000
 
 typedef struct pwsp_workers_lane {
     pwsp_mutex mutex;      // protects the queue
@@ -33,13 +39,11 @@ typedef struct pwsp_workers_lane {
 struct pwsp_workers {
     pwsp_memory memory;
     pwsp_reorder *reorder;  // of this run
-    pwsp_workers_issue_fn issue;
-    void *issue_user;
+    pwsp_workers_job job;
     pwsp_workers_lane *lanes;
     uint32_t lane_capacity;
     uint32_t lane_count;
     uint32_t spin_count;
-    bool is_homed;
     bool is_numbered;  // in order of arrival
     uint32_t next;     // lane that gets the walk's next ready task
     bool is_good;
@@ -48,6 +52,8 @@ struct pwsp_workers {
     char padding[PWSP_FALSE_SHARING];
     uint32_t come_count;  // atomic
     uint32_t is_over;     // atomic
+    uint32_t link;        // atomic: the place of the task that communicates + 1, or 0
+    uint32_t is_moving;   // atomic: a lane moves it on
 };
 
 // -- queues ---------------------------------------------------------------------------------------
@@ -66,7 +72,7 @@ static void pwsp_workers_push(pwsp_workers *workers, uint32_t index, uint32_t pl
     lane->last = place;
     pwsp_fetch_add_seq_cst(&lane->count, 1u);
     pwsp_mutex_unlock(&lane->mutex);
-    pwsp_sleepers_wake(&workers->sleepers, workers->is_homed);
+    pwsp_sleepers_wake(&workers->sleepers, workers->job.is_homed);
 }
 
 // The oldest of a queue, or PWSP_WORKERS_NONE.
@@ -87,7 +93,7 @@ static uint32_t pwsp_workers_pop(pwsp_workers *workers, pwsp_workers_lane *lane)
 
 // May a lane take tasks from another lane's queue?
 static bool pwsp_workers_may_take(const pwsp_workers *workers, uint32_t index, uint32_t other) {
-    return index == other || !workers->is_homed ||
+    return index == other || !workers->job.is_homed ||
            !pwsp_load_seq_cst(&workers->lanes[other].has_come);
 }
 
@@ -129,7 +135,14 @@ static uint32_t pwsp_workers_next(pwsp_workers *workers) {
 
 static void pwsp_workers_ready(void *user, uint32_t by, uint32_t place) {
     pwsp_workers *workers = (pwsp_workers *)user;
-    uint32_t home = pwsp_reorder_at(workers->reorder, place)->home;
+    const pwsp_entry *entry = pwsp_reorder_at(workers->reorder, place);
+    uint32_t home = entry->home;
+    if (entry->kind == PWSP_ENTRY_TASK && entry->unit == PTOWSP_UNIT_LINK) {
+        PTOWSP_ASSERT(workers->job.move_link && !pwsp_load_relaxed(&workers->link));
+        pwsp_store_seq_cst(&workers->link, place + 1);
+        pwsp_sleepers_wake(&workers->sleepers, false);
+        return;
+    }
     if (home == PWSP_NO_HOME) {
         home = by == PWSP_BY_WALK ? pwsp_workers_next(workers) : by;
     }
@@ -151,9 +164,38 @@ static uint32_t pwsp_workers_run_task(pwsp_workers *workers, uint32_t index, uin
     return lane->kept;
 }
 
+// Moves the task that communicates on, if there is one and no other lane does.
+static void pwsp_workers_move_link(pwsp_workers *workers, uint32_t index) {
+    if (!pwsp_load_relaxed(&workers->link) || pwsp_exchange_acquire(&workers->is_moving, 1u)) {
+        return;
+    }
+    const uint32_t link = pwsp_load_seq_cst(&workers->link);
+    pwsp_reorder *reorder = workers->reorder;
+    ptowsp_cycles result = ptowsp_task_fail(PTOWSP_SKIPPED);
+    bool is_done = link != 0;
+    if (link && !pwsp_load_relaxed(&pwsp_reorder_at(reorder, link - 1)->fan.is_poisoned)) {
+        is_done = workers->job.move_link(workers->job.link_user, link - 1, &result);
+    }
+    if (is_done) {
+        pwsp_store_seq_cst(&workers->link, 0u);  // before the next one is ready
+    }
+    pwsp_store_release(&workers->is_moving, 0u);
+    if (is_done) {
+        pwsp_workers_lane *lane = &workers->lanes[index];
+        lane->kept = PWSP_WORKERS_NONE;
+        pwsp_reorder_set_result(reorder, link - 1, result);
+        pwsp_reorder_done(reorder, link - 1, index);
+        pwsp_sleeper_wake(&workers->walker, PWSP_SLEEPER_ALL);
+        if (lane->kept != PWSP_WORKERS_NONE) {
+            pwsp_workers_push(workers, index, lane->kept);
+        }
+    }
+}
+
 static void pwsp_workers_help(void *user, uint32_t ticket) {
     pwsp_workers *workers = (pwsp_workers *)user;
     const pwsp_reorder *reorder = workers->reorder;
+    pwsp_workers_move_link(workers, 0);
     uint32_t place = pwsp_workers_take(workers, 0);
     if (place != PWSP_WORKERS_NONE) {
         uint32_t next = pwsp_workers_run_task(workers, 0, place);
@@ -164,10 +206,15 @@ static void pwsp_workers_help(void *user, uint32_t ticket) {
     }
     uint32_t round = 0;
     do {
+        pwsp_workers_move_link(workers, 0);
         if (pwsp_reorder_ticket(reorder) != ticket) {
             return;
         }
     } while (pwsp_spin(&round, workers->spin_count, 0));
+    if (pwsp_load_seq_cst(&workers->link)) {
+        pwsp_nap(PWSP_WORKERS_NAP_NS);
+        return;
+    }
     pwsp_sleeper_begin(&workers->walker, PWSP_SLEEPER_ALL);
     pwsp_sleeper_end(&workers->walker, pwsp_reorder_ticket(reorder) != ticket, 0);
 }
@@ -177,19 +224,24 @@ static void pwsp_workers_help(void *user, uint32_t ticket) {
 static void pwsp_workers_sleep(pwsp_workers *workers, uint32_t index) {
     pwsp_sleepers_begin(&workers->sleepers);
     bool is_over = pwsp_load_seq_cst(&workers->is_over) != 0;
-    pwsp_sleepers_end(&workers->sleepers, is_over || pwsp_workers_has_work(workers, index));
+    bool has_link = pwsp_load_seq_cst(&workers->link) != 0;
+    pwsp_sleepers_end(&workers->sleepers,
+                      is_over || has_link || pwsp_workers_has_work(workers, index));
 }
 
 static void pwsp_workers_work(pwsp_workers *workers, uint32_t index) {
     uint32_t idle = 0, next = PWSP_WORKERS_NONE;
     pwsp_store_seq_cst(&workers->lanes[index].has_come, 1u);
     while (!pwsp_load_seq_cst(&workers->is_over)) {
+        pwsp_workers_move_link(workers, index);
         uint32_t place = next != PWSP_WORKERS_NONE ? next : pwsp_workers_take(workers, index);
         if (place != PWSP_WORKERS_NONE) {
             next = pwsp_workers_run_task(workers, index, place);
             idle = 0;
         } else if (idle < workers->spin_count) {
             pwsp_spin(&idle, workers->spin_count, 0);
+        } else if (pwsp_load_seq_cst(&workers->link)) {
+            pwsp_nap(PWSP_WORKERS_NAP_NS);
         } else {
             pwsp_workers_sleep(workers, index);  // repeated until there is work
         }
@@ -207,21 +259,21 @@ static void pwsp_workers_lane_main(void *user, uint32_t lane) {
         return;
     }
     pwsp_executor executor = {pwsp_workers_ready, pwsp_workers_help, workers};
-    workers->is_good = workers->issue(workers->issue_user, &executor);
+    workers->is_good = workers->job.issue(workers->job.issue_user, &executor);
     pwsp_store_seq_cst(&workers->is_over, 1u);
     pwsp_sleepers_wake(&workers->sleepers, true);
 }
 
 PWSP_INTERNAL bool pwsp_workers_run(pwsp_workers *workers, ptowsp_context *context,
-                                    uint32_t lane_count, pwsp_reorder *reorder, bool is_homed,
-                                    pwsp_workers_issue_fn issue, void *user, bool *out_is_kept) {
+                                    uint32_t lane_count, const pwsp_workers_job *job,
+                                    bool *out_is_kept) {
     PTOWSP_ASSERT(lane_count > 0 && lane_count <= workers->lane_capacity);
-    workers->reorder = reorder;
-    workers->issue = issue;
-    workers->issue_user = user;
+    workers->reorder = job->reorder;
+    workers->job = *job;
+    workers->link = 0;
+    workers->is_moving = 0;
     workers->lane_count = lane_count;
     workers->spin_count = pwsp_spin_count(lane_count);
-    workers->is_homed = is_homed;
     workers->is_numbered = pwsp_pool_is_user(context->pool);
     workers->is_good = true;
     workers->next = 0;

@@ -11,6 +11,18 @@ typedef struct pwsp_workers pwsp_workers;
 // Issues to an executor, and returns when all is done. False after a failure.
 typedef bool (*pwsp_workers_issue_fn)(void *user, const pwsp_executor *executor);
 
+// What lanes do.
+typedef struct pwsp_workers_job {
+    pwsp_reorder *reorder;
+    bool is_homed;  // entries have homes, and run there
+    pwsp_workers_issue_fn issue;
+    void *issue_user;
+    // Begins a task that communicates, or moves it on; false until it is done. Never on two lanes
+    // at once. NULL: there are no such tasks.
+    bool (*move_link)(void *user, uint32_t place, ptowsp_cycles *out_result);
+    void *link_user;
+} pwsp_workers_job;
+
 // Workers without lanes. NULL when memory is out.
 PWSP_INTERNAL pwsp_workers *pwsp_workers_create(const pwsp_memory *memory);
 PWSP_INTERNAL void pwsp_workers_destroy(pwsp_workers *workers);  // NULL is ignored
@@ -20,10 +32,10 @@ PWSP_INTERNAL size_t pwsp_workers_bytes(const pwsp_workers *workers);
 PWSP_INTERNAL bool pwsp_workers_reserve(pwsp_workers *workers, uint32_t lane_count);
 
 // Calls `issue` on lane 0 of lane_count lanes of a context, which must have been entered; all of
-// them run the ready entries of the reorder buffer. is_homed: entries have homes, and run there.
-// False
+// them run the ready entries of the reorder buffer. False after a failure; *out_is_kept: the pool
+// called each lane once.
 PWSP_INTERNAL bool pwsp_workers_run(pwsp_workers *workers, ptowsp_context *context,
-                                    uint32_t lane_count, pwsp_reorder *reorder, bool is_homed,
-                                    pwsp_workers_issue_fn issue, void *user, bool *out_is_kept);
+                                    uint32_t lane_count, const pwsp_workers_job *job,
+                                    bool *out_is_kept);
 
 #endif

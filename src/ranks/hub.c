@@ -8,6 +8,10 @@
 //      put    written by the writer, release: pairs with the reader's acquire
 //      taken  written by the reader, release: pairs with the writer's acquire
 //
+// A process that is killed says nothing. So a rank that waits for another process looks, now and
+// then, whether it is still there: in /proc, where there is one, as a dead child that nobody has
+// waited for still takes signals. Elsewhere time limits find it.
+//
 // What is in shared memory has no pointers. Shared memory has no name, so it ends with the last
 // process that has it.
 
@@ -27,7 +31,8 @@ enum { PWSP_HUB_OPEN = 0, PWSP_HUB_ENDED = 1 };
 typedef struct pwsp_hub_board {
     PWSP_ALIGNAS(8) uint32_t failed;  // atomic: rank + 1 of one that has failed
     char padding[PWSP_FALSE_SHARING];
-    uint32_t states[PTOWSP_HUB_RANK_MAX];  // atomic
+    uint32_t states[PTOWSP_HUB_RANK_MAX];     // atomic
+    uint32_t processes[PTOWSP_HUB_RANK_MAX];  // atomic: ids, or 0; of a hub that is shared
 } pwsp_hub_board;
 
 typedef struct pwsp_hub_ring {
@@ -42,8 +47,10 @@ typedef struct pwsp_hub_transfer {
     bool is_active;
     char *data;
     uint64_t capacity;
-    uint64_t head[2];  // tag, size
-    uint64_t moved;    // bytes, of the head first
+    uint64_t head[2];     // tag, size
+    uint64_t moved;       // bytes, of the head first
+    uint32_t idle_count;  // tests since something was moved
+    uint64_t looked_ns;   // when the peer's process was looked at last
 } pwsp_hub_transfer;
 
 typedef struct pwsp_hub_end {
@@ -124,6 +131,49 @@ static bool pwsp_hub_is_done(const pwsp_hub_transfer *t) {
     return t->moved >= PWSP_HUB_HEAD && t->moved - PWSP_HUB_HEAD == t->head[1];
 }
 
+// -- processes that are gone ----------------------------------------------------------------------
+
+#define PWSP_HUB_LOOK_TESTS 64
+#define PWSP_HUB_LOOK_NS    UINT64_C(10000000)
+
+// Reads the beginning of /proc/PID/stat, "PID (NAME) STATE ...". False if there is none.
+static bool pwsp_hub_read_stat(uint32_t process, char *stat, size_t size) {
+    char path[32];
+    ptowsp_text_buffer buffer = {path, sizeof path, 0};
+    pwsp_text_format(ptowsp_text_to_buffer(&buffer), "/proc/%" PRIu32 "/stat", process);
+    const int file = open(path, O_RDONLY);
+    const ssize_t length = file < 0 ? -1 : read(file, stat, size - 1);
+    if (file >= 0) {
+        close(file);
+    }
+    stat[length > 0 ? length : 0] = '\0';
+    return length > 0;
+}
+
+// Is the process that had a rank gone? Where this one is not in /proc, nothing can be told.
+static bool pwsp_hub_is_gone(uint32_t process) {
+    char stat[128];
+    if (!pwsp_hub_read_stat(process, stat, sizeof stat)) {
+        return pwsp_hub_read_stat((uint32_t)getpid(), stat, sizeof stat);
+    }
+    const char *name_end = strrchr(stat, ')');
+    return name_end && name_end[1] == ' ' && (name_end[2] == 'Z' || name_end[2] == 'X');
+}
+
+// The same of a peer, looked at every 10 ms while nothing moves.
+static bool pwsp_hub_has_lost(const ptowsp_hub *hub, pwsp_hub_transfer *t, uint32_t peer) {
+    const uint32_t process = pwsp_load_relaxed(&hub->board->processes[peer]);
+    if (process == 0 || ++t->idle_count % PWSP_HUB_LOOK_TESTS) {
+        return false;
+    }
+    const uint64_t now = ptowsp_clock_ns();
+    if (now - t->looked_ns < PWSP_HUB_LOOK_NS) {
+        return false;
+    }
+    t->looked_ns = now;
+    return pwsp_hub_is_gone(process);
+}
+
 // -- the five functions ---------------------------------------------------------------------------
 
 static ptowsp_status pwsp_hub_send(void *user, uint32_t peer, uint64_t tag, const void *data,
@@ -172,8 +222,8 @@ static ptowsp_status pwsp_hub_test(void *user, uint32_t peer, bool is_send, bool
         t->is_active = false;
         return PTOWSP_OK;
     }
-    return state != PWSP_HUB_OPEN || pwsp_load_relaxed(&hub->board->failed) ? PTOWSP_RANK_FAILED
-                                                                            : PTOWSP_OK;
+    const bool has_ended = state != PWSP_HUB_OPEN || pwsp_load_relaxed(&hub->board->failed);
+    return has_ended || pwsp_hub_has_lost(hub, t, peer) ? PTOWSP_RANK_FAILED : PTOWSP_OK;
 }
 
 static void pwsp_hub_cancel(void *user, uint32_t peer, bool is_send) {
@@ -276,6 +326,9 @@ void ptowsp_hub_destroy(ptowsp_hub *hub) {
 
 ptowsp_transport ptowsp_hub_transport(ptowsp_hub *hub, uint32_t rank) {
     PTOWSP_ASSERT(rank < hub->rank_count);
+    if (hub->is_shared) {
+        pwsp_store_release(&hub->board->processes[rank], (uint32_t)getpid());
+    }
     ptowsp_transport transport = {&hub->ends[rank], pwsp_hub_send,   pwsp_hub_receive,
                                   pwsp_hub_test,    pwsp_hub_cancel, pwsp_hub_close};
     return transport;

@@ -207,14 +207,15 @@ static void pwsp_time_go(pwsp_time *t, uint32_t rank) {
     pwsp_time_end_round(t, rank);
 }
 
-static void pwsp_time_run(pwsp_time *t) {
+static void pwsp_time_run(pwsp_time *t, const uint64_t *starts) {
     for (uint32_t i = 0; i < t->p; i++) {
         t->me = i;
         t->ranks[i].send_begin = t->send_count;
         ptowsp_collective_size size;
         pwsp_collective_visit(t->collective, i, pwsp_time_visit, t, &size);
         t->ranks[i].send_end = t->send_count;
-        pwsp_time_push(t, i, 0);
+        t->ranks[i].now = starts ? starts[i] : 0;
+        pwsp_time_push(t, i, t->ranks[i].now);
     }
     while (t->heap_count > 0) {
         pwsp_time_go(t, pwsp_time_pop(t));
@@ -255,8 +256,8 @@ ptowsp_links ptowsp_links_make(ptowsp_links_of machine) {
 
 static ptowsp_status pwsp_time_simulate(ptowsp_context *context, pwsp_arena *arena,
                                         const ptowsp_collective *collective,
-                                        const ptowsp_links *links,
-                                        ptowsp_collective_cost *out_cost) {
+                                        const ptowsp_links *links, const uint64_t *starts,
+                                        uint64_t *ends, ptowsp_collective_cost *out_cost) {
     pwsp_time t;
     memset(&t, 0, sizeof t);
     t.collective = collective;
@@ -286,11 +287,14 @@ static ptowsp_status pwsp_time_simulate(ptowsp_context *context, pwsp_arena *are
         !t.node_in || !t.pair_free) {
         return pwsp_ranks_fail(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "out of memory");
     }
-    pwsp_time_run(&t);
+    pwsp_time_run(&t, starts);
     if (t.is_late) {
         return pwsp_ranks_fail(context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                                "%s: its time does not fit 64 bits",
                                ptowsp_collective_name(collective->kind));
+    }
+    for (uint32_t i = 0; ends && i < t.p; i++) {
+        ends[i] = t.ranks[i].now;
     }
     *out_cost = t.cost;
     return PTOWSP_OK;
@@ -313,15 +317,29 @@ ptowsp_status ptowsp_collective_time(ptowsp_context *context, const ptowsp_colle
     }
     pwsp_arena arena;
     pwsp_arena_init(&arena, &context->memory);
-    status = pwsp_time_simulate(context, &arena, collective, links, out_cost);
+    status = pwsp_time_simulate(context, &arena, collective, links, NULL, NULL, out_cost);
     pwsp_arena_free(&arena);
+    return status;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_collective_time_from(ptowsp_context *context,
+                                                      const ptowsp_collective *collective,
+                                                      const ptowsp_links *links,
+                                                      const uint64_t *starts, uint64_t *ends) {
+    ptowsp_collective_cost cost;
+    pwsp_arena arena;
+    ptowsp_status status = pwsp_collective_check(context, collective);
+    if (status == PTOWSP_OK) {
+        pwsp_arena_init(&arena, &context->memory);
+        status = pwsp_time_simulate(context, &arena, collective, links, starts, ends, &cost);
+        pwsp_arena_free(&arena);
+    }
     return status;
 }
 
 // -- the choice -----------------------------------------------------------------------------------
 
-// Members that one node has, or 1 if nodes do not have equally many.
-static uint32_t pwsp_links_inner(const ptowsp_collective *c, const ptowsp_links *links) {
+PWSP_INTERNAL uint32_t pwsp_links_inner(const ptowsp_collective *c, const ptowsp_links *links) {
     const uint32_t stride = c->stride ? c->stride : 1, size = links->node_size;
     if (size == 0) {
         return c->members;

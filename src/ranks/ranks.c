@@ -17,6 +17,7 @@
 #define PWSP_RANKS_LIMIT_NS UINT64_C(60000000000)
 #define PWSP_RANKS_YIELDS   200
 #define PWSP_RANKS_NAP_NS   50000
+#define PWSP_RANKS_CHOICES  16
 
 enum { PWSP_STEP_WAITS = 0, PWSP_STEP_IS_UNDER_WAY, PWSP_STEP_IS_DONE };
 
@@ -24,6 +25,13 @@ typedef struct pwsp_ranks_peer {
     uint32_t ordinals[2];  // of the next message received, sent
     bool is_busy[2];
 } pwsp_ranks_peer;
+
+// The algorithm of a collective that asks for the cheapest.
+typedef struct pwsp_ranks_choice {
+    uint64_t hash;
+    ptowsp_algorithm algorithm;  // AUTO: none
+    uint32_t node_size;
+} pwsp_ranks_choice;
 
 struct ptowsp_ranks {
     ptowsp_context *context;
@@ -49,10 +57,7 @@ struct ptowsp_ranks {
     uint64_t round_begin, round_end;  // steps
     uint64_t left;                    // messages of the round that are not done
 
-    // The last choice of an algorithm.
-    uint64_t chosen_hash;
-    ptowsp_algorithm chosen;
-    uint32_t chosen_node_size;
+    pwsp_ranks_choice choices[PWSP_RANKS_CHOICES];  // the last ones, by hash
 };
 
 static void pwsp_ranks_free(ptowsp_ranks *r) {
@@ -279,22 +284,6 @@ ptowsp_status ptowsp_ranks_poll(ptowsp_ranks *ranks, bool *out_is_done) {
     return PTOWSP_OK;
 }
 
-static void pwsp_ranks_nap(void) {
-#if PWSP_HAS_THREADS
-    pwsp_mutex mutex;
-    pwsp_cond cond;
-    pwsp_mutex_init(&mutex);
-    pwsp_cond_init(&cond);
-    pwsp_mutex_lock(&mutex);
-    pwsp_cond_wait_for(&cond, &mutex, PWSP_RANKS_NAP_NS);  // nobody signals it
-    pwsp_mutex_unlock(&mutex);
-    pwsp_cond_destroy(&cond);
-    pwsp_mutex_destroy(&mutex);
-#else
-    pwsp_thread_yield();
-#endif
-}
-
 ptowsp_status ptowsp_ranks_wait(ptowsp_ranks *ranks) {
     const uint32_t spins = pwsp_spin_count(ranks->count);
     uint32_t round = 0;
@@ -305,14 +294,14 @@ ptowsp_status ptowsp_ranks_wait(ptowsp_ranks *ranks) {
             return status;
         }
         if (!pwsp_spin(&round, spins, PWSP_RANKS_YIELDS)) {
-            pwsp_ranks_nap();
+            pwsp_nap(PWSP_RANKS_NAP_NS);
         }
     }
 }
 
 // -- starting -------------------------------------------------------------------------------------
 
-static uint64_t pwsp_ranks_hash(const ptowsp_collective *c) {
+PWSP_INTERNAL uint64_t pwsp_collective_hash(const ptowsp_collective *c) {
     const uint64_t words[] = {(uint64_t)c->kind,
                               (uint64_t)c->algorithm,
                               (uint64_t)c->reduction,
@@ -391,19 +380,20 @@ static bool pwsp_ranks_reserve(ptowsp_ranks *r, const ptowsp_collective_size *si
 
 static ptowsp_status pwsp_ranks_choose(ptowsp_ranks *r) {
     ptowsp_collective *c = &r->collective;
-    const uint64_t hash = pwsp_ranks_hash(c);
-    if (hash != r->chosen_hash || r->chosen == PTOWSP_ALGORITHM_AUTO) {
+    const uint64_t hash = pwsp_collective_hash(c);
+    pwsp_ranks_choice *choice = &r->choices[pwsp_mix64(hash) % PWSP_RANKS_CHOICES];
+    if (hash != choice->hash || choice->algorithm == PTOWSP_ALGORITHM_AUTO) {
         const ptowsp_text none = {NULL, NULL};
         const ptowsp_status status = ptowsp_collective_choose(r->context, c, &r->links, none);
         if (status != PTOWSP_OK) {
             return status;
         }
-        r->chosen_hash = hash;
-        r->chosen = c->algorithm;
-        r->chosen_node_size = c->node_size;
+        choice->hash = hash;
+        choice->algorithm = c->algorithm;
+        choice->node_size = c->node_size;
     }
-    c->algorithm = r->chosen;
-    c->node_size = r->chosen_node_size;
+    c->algorithm = choice->algorithm;
+    c->node_size = choice->node_size;
     return PTOWSP_OK;
 }
 
@@ -420,7 +410,7 @@ ptowsp_status ptowsp_ranks_start(ptowsp_ranks *ranks, const ptowsp_collective *c
     }
     ptowsp_collective_size size;
     if (status == PTOWSP_OK) {
-        const uint64_t hash = pwsp_ranks_hash(&ranks->collective);
+        const uint64_t hash = pwsp_collective_hash(&ranks->collective);
         ranks->hash = (uint32_t)(hash ^ hash >> 32);
         ranks->element = ptowsp_dtype_size(collective->dtype);
         pwsp_collective_visit(&ranks->collective, member, NULL, NULL, &size);
@@ -467,6 +457,12 @@ static uint64_t pwsp_links_hash(const ptowsp_links *links) {
                               (uint64_t)links->between.sharing,
                               links->reduce_bytes_per_us};
     return ptowsp_hash(PTOWSP_HASH_START, words, sizeof words);
+}
+
+PWSP_INTERNAL bool pwsp_links_are_zero(const ptowsp_links *links) {
+    ptowsp_links none;
+    memset(&none, 0, sizeof none);
+    return pwsp_links_hash(links) == pwsp_links_hash(&none);
 }
 
 // Do all ranks have one version, program and links?
@@ -539,9 +535,7 @@ ptowsp_status ptowsp_ranks_create(ptowsp_context *context, const ptowsp_ranks_de
         r->transport = desc->transport;
         r->time_limit_ns = desc->time_limit_ns ? desc->time_limit_ns : PWSP_RANKS_LIMIT_NS;
         r->links = desc->links;
-        ptowsp_links none;
-        memset(&none, 0, sizeof none);
-        if (pwsp_links_hash(&r->links) == pwsp_links_hash(&none)) {
+        if (pwsp_links_are_zero(&r->links)) {
             r->links = ptowsp_links_make(PTOWSP_LINKS_ASCEND_910B);
         }
         r->links.name = NULL;
@@ -574,6 +568,14 @@ void ptowsp_ranks_destroy(ptowsp_ranks *ranks) {
         pwsp_ranks_free(ranks);
         pwsp_context_disown(context);
     }
+}
+
+PWSP_INTERNAL void pwsp_ranks_give_up(ptowsp_ranks *ranks) {
+    pwsp_ranks_close(ranks, true);
+}
+
+PWSP_INTERNAL ptowsp_links pwsp_ranks_links(const ptowsp_ranks *ranks) {
+    return ranks->links;
 }
 
 PWSP_INTERNAL ptowsp_context *pwsp_ranks_context(const ptowsp_ranks *ranks) {

@@ -6,6 +6,10 @@
 #include "../base/context.h"
 
 PWSP_INTERNAL ptowsp_context *pwsp_ranks_context(const ptowsp_ranks *ranks);
+PWSP_INTERNAL ptowsp_links pwsp_ranks_links(const ptowsp_ranks *ranks);
+
+// Closes the communicator as one that has failed: all others get errors.
+PWSP_INTERNAL void pwsp_ranks_give_up(ptowsp_ranks *ranks);
 
 // Called for each step of a member, in order.
 typedef void (*pwsp_step_fn)(void *user, const ptowsp_collective_step *step);
@@ -41,6 +45,23 @@ PWSP_INLINE uint64_t pwsp_part_at(uint64_t count, uint32_t parts, uint64_t i) {
 PWSP_INTERNAL void pwsp_collective_visit(const ptowsp_collective *collective, uint32_t member,
                                          pwsp_step_fn fn, void *user,
                                          ptowsp_collective_size *out_size);
+
+// The hash of all that members must agree on.
+PWSP_INTERNAL uint64_t pwsp_collective_hash(const ptowsp_collective *collective);
+
+// Simulates a collective whose members begin at these times (NULL: all at 0), in picoseconds, and
+// writes when each is done. Links are idle before.
+PWSP_INTERNAL ptowsp_status pwsp_collective_time_from(ptowsp_context *context,
+                                                      const ptowsp_collective *collective,
+                                                      const ptowsp_links *links,
+                                                      const uint64_t *starts, uint64_t *ends);
+
+// Members that one node has, or 1 if nodes do not have equally many.
+PWSP_INTERNAL uint32_t pwsp_links_inner(const ptowsp_collective *collective,
+                                        const ptowsp_links *links);
+
+// Are all links as in a description that says nothing of them?
+PWSP_INTERNAL bool pwsp_links_are_zero(const ptowsp_links *links);
 
 // Are all links within limits?
 PWSP_INTERNAL ptowsp_status pwsp_links_check(ptowsp_context *context, const ptowsp_links *links);

@@ -79,7 +79,8 @@ typedef struct pwsp_timed {
     ptowsp_schedule schedule;  // resolved
     bool is_priority_signed;
     bool has_streams;      // by a key
-    uint32_t lane_count;   // of all pools
+    uint32_t lane_count;   // of all pools, with that of the links
+    bool has_link;         // the last lane is that of tasks that communicate
     uint32_t scope_depth;  // nesting depth of scopes, including the outermost
     uint32_t pipeline_count;
     uint32_t tensor_count;                             // including 0, which is none

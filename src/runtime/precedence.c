@@ -10,6 +10,7 @@ PWSP_INTERNAL bool pwsp_precedence_init(pwsp_precedence *order, const pwsp_memor
     memset(order, 0, sizeof *order);
     order->memory = *memory;
     order->has_structure = (timed->schedule.dependencies & PTOWSP_DEPENDENCIES_STRUCTURE) != 0;
+    order->has_link = timed->has_link;
     order->scope_depth = timed->scope_depth;
     order->stream_count = timed->has_streams ? timed->schedule.stream_count : 0;
     order->edge_count = timed->edge_count;
@@ -47,6 +48,7 @@ PWSP_INTERNAL void pwsp_precedence_begin(pwsp_precedence *order) {
     pwsp_open_scope root = {false, none, none};
     order->scopes[0] = root;
     order->depth = 1;
+    order->link = none;
     for (uint32_t i = 0; i < order->stream_count; i++) {
         order->streams[i] = none;
     }
@@ -144,6 +146,9 @@ PWSP_INTERNAL void pwsp_precedence_wait(pwsp_precedence *order, const pwsp_arriv
     if (has_stream && order->streams) {
         ops->visit(ops->user, &order->streams[pwsp_precedence_stream(order, arrival)]);
     }
+    if (pwsp_precedence_is_link(order, arrival, has_stream)) {
+        ops->visit(ops->user, &order->link);
+    }
 }
 
 PWSP_INTERNAL void pwsp_precedence_tell(pwsp_precedence *order, const pwsp_arrival *arrival,
@@ -154,6 +159,9 @@ PWSP_INTERNAL void pwsp_precedence_tell(pwsp_precedence *order, const pwsp_arriv
     }
     if (has_stream && order->streams) {
         pwsp_precedence_set(order, &order->streams[pwsp_precedence_stream(order, arrival)], token);
+    }
+    if (pwsp_precedence_is_link(order, arrival, has_stream)) {
+        pwsp_precedence_set(order, &order->link, token);
     }
     if (order->has_structure) {
         pwsp_precedence_child(order, token);

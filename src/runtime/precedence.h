@@ -5,6 +5,7 @@
 //                  when all of them are
 //      streams     a task waits for the last task of its stream
 //      edges       a task waits for the ends of the edges that lead to it, since they were reset
+//      links       a task that communicates waits for the one before it: all ranks do the same
 //
 // The rules are the same for real execution and for both kinds of simulated time: each has an
 // object of its own, with its own tokens. Data is handled elsewhere: see deps.h.
@@ -24,7 +25,8 @@ typedef struct pwsp_open_scope {
 typedef struct pwsp_precedence {
     pwsp_memory memory;
     pwsp_token_ops ops;  // set by the owner before pwsp_precedence_begin; zeros: tokens are times
-    bool has_structure;
+    bool has_structure, has_link;
+    pwsp_token link;  // the last task that communicates
     uint32_t scope_depth, stream_count, edge_count;
     uint32_t depth;           // of open scopes, with that around all
     pwsp_open_scope *scopes;  // the innermost last
@@ -54,7 +56,8 @@ PWSP_INTERNAL void pwsp_precedence_set(pwsp_precedence *order, pwsp_token *token
 
 // -- tokens that are visited ----------------------------------------------------------------------
 
-// Visits the dependences of a task by structure, edges and its stream. A pipeline has no stream.
+// Visits the dependences of a task by structure, edges, its stream and the links. A pipeline has
+// neither stream nor links: !has_stream.
 PWSP_INTERNAL void pwsp_precedence_wait(pwsp_precedence *order, const pwsp_arrival *arrival,
                                         bool has_stream);
 
@@ -69,12 +72,18 @@ PWSP_FORCE_INLINE uint32_t pwsp_precedence_stream(const pwsp_precedence *order,
     return order->streams ? pwsp_modulo(arrival->stream_key, order->stream_count) : 0;
 }
 
+// Is it a task that communicates?
+PWSP_FORCE_INLINE bool pwsp_precedence_is_link(const pwsp_precedence *order,
+                                               const pwsp_arrival *arrival, bool has_stream) {
+    return order->has_link && has_stream && arrival->unit == PTOWSP_UNIT_LINK;
+}
+
 // The time until which a task waits by structure.
 PWSP_FORCE_INLINE pwsp_token pwsp_precedence_ready(const pwsp_precedence *order) {
     return order->has_structure ? order->scopes[order->depth - 1].ready : pwsp_token_none();
 }
 
-// The same with edges and its stream, if these are later.
+// The same with edges, its stream and the links, if these are later.
 PWSP_FORCE_INLINE void pwsp_precedence_later(const pwsp_precedence *order,
                                              const pwsp_arrival *arrival, bool has_stream,
                                              pwsp_token *ready) {
@@ -83,6 +92,9 @@ PWSP_FORCE_INLINE void pwsp_precedence_later(const pwsp_precedence *order,
     }
     if (has_stream && order->streams) {
         pwsp_token_later(ready, &order->streams[pwsp_precedence_stream(order, arrival)]);
+    }
+    if (pwsp_precedence_is_link(order, arrival, has_stream)) {
+        pwsp_token_later(ready, &order->link);
     }
 }
 
@@ -96,7 +108,7 @@ PWSP_FORCE_INLINE void pwsp_precedence_child_ends(pwsp_precedence *order, const 
     }
 }
 
-// A task ends, for edges and its stream.
+// A task ends, for edges, its stream and the links.
 PWSP_FORCE_INLINE void pwsp_precedence_ends(pwsp_precedence *order, const pwsp_arrival *arrival,
                                             bool has_stream, const pwsp_token *end) {
     for (uint32_t i = 0; i < arrival->before_count; i++) {
@@ -104,6 +116,9 @@ PWSP_FORCE_INLINE void pwsp_precedence_ends(pwsp_precedence *order, const pwsp_a
     }
     if (has_stream && order->streams) {
         order->streams[pwsp_precedence_stream(order, arrival)] = *end;
+    }
+    if (pwsp_precedence_is_link(order, arrival, has_stream)) {
+        order->link = *end;
     }
 }
 

@@ -31,7 +31,7 @@ PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim) {
     size_t words = ((size_t)lane_count + 63) / 64;
     events->sim = sim;
     events->is_shared = sim->lane_rule == PWSP_LANE_ANY;
-    events->queue_count = events->is_shared ? 2 : lane_count;
+    events->queue_count = events->is_shared ? PWSP_POOL_COUNT : lane_count;
     events->queues = (pwsp_events_queue *)pwsp_memory_alloc(memory, (events->queue_count + 2) *
                                                                         sizeof(pwsp_events_queue));
     events->idle = (uint64_t *)pwsp_memory_alloc(memory, 2 * words * sizeof(uint64_t));
@@ -106,7 +106,7 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     for (uint32_t i = 0; i < events->queue_count + 2; i++) {
         events->queues[i].count = events->queues[i].heap_count = events->queues[i].run_count = 0;
     }
-    events->ready_count[0] = events->ready_count[1] = 0;
+    memset(events->ready_count, 0, sizeof events->ready_count);
     memset(events->idle, 0, 2 * words * sizeof(uint64_t));
     for (uint32_t i = 0; i < lane_count; i++) {
         events->idle[i / 64] |= UINT64_C(1) << i % 64;
@@ -220,9 +220,9 @@ static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_events_queu
     }
     PTOWSP_ASSERT((is_block || node->kind == PWSP_EVENTS_TASK) && !node->pending && !node->is_done);
     PTOWSP_ASSERT(events->idle[lane / 64] >> lane % 64 & 1);
-    PTOWSP_ASSERT(events->ready_count[lane >= sim->pools[0].count] > 0);
+    PTOWSP_ASSERT(events->ready_count[pwsp_sim_pool_of(sim, lane)] > 0);
     pwsp_sim_start(sim, unit, lane, node->index, node->cycles, start);
-    events->ready_count[lane >= sim->pools[0].count]--;
+    events->ready_count[pwsp_sim_pool_of(sim, lane)]--;
     pwsp_events_set_busy(events, lane);
     if (is_block) {
         pwsp_events_set_busy(events, pwsp_sim_block(sim, lane));
@@ -265,13 +265,21 @@ static pwsp_events_queue *pwsp_events_victim(pwsp_events *events, const pwsp_poo
     return best;
 }
 
+static bool pwsp_events_are_ready(const pwsp_events *events) {
+    bool are_ready = false;
+    for (uint32_t i = 0; i < PWSP_POOL_COUNT; i++) {
+        are_ready = are_ready || events->ready_count[i];
+    }
+    return are_ready;
+}
+
 // Idle lanes take tasks of their pool's queue, or steal from other lanes, by index.
 static bool pwsp_events_take_others(pwsp_events *events) {
     uint32_t words = (events->sim->timed->lane_count + 63) / 64;
-    for (uint32_t i = 0; i < words && (events->ready_count[0] || events->ready_count[1]); i++) {
+    for (uint32_t i = 0; i < words && pwsp_events_are_ready(events); i++) {
         for (uint64_t left = events->idle[i]; left; left &= left - 1) {
             uint32_t lane = i * 64 + pwsp_events_first_bit(left);
-            uint32_t pool = lane >= events->sim->pools[0].count;
+            uint32_t pool = pwsp_sim_pool_of(events->sim, lane);
             if (events->ready_count[pool] == 0) {
                 continue;
             }
@@ -580,7 +588,6 @@ PWSP_INTERNAL bool pwsp_events_end(pwsp_events *events) {
             return pwsp_events_fail_stuck(events, "all tasks are issued");
         }
     }
-    PTOWSP_ASSERT(events->ready_count[0] + events->ready_count[1] == 0 &&
-                  events->turns->count == 0);
+    PTOWSP_ASSERT(!pwsp_events_are_ready(events) && events->turns->count == 0);
     return true;
 }

@@ -84,9 +84,9 @@ typedef struct pwsp_events {
     pwsp_events_queue *ends;   // pipelines that have started, by their ends
     uint64_t pipeline_count;   // issued and not done
     uint32_t late;             // a pipeline that would end too late, or 0
-    uint64_t ready_count[2];   // by pool
-    uint64_t *idle;            // bits: lanes that run nothing, and that no block task waits for
-    uint64_t *able;            // bits: idle lanes with tasks in their own queue
+    uint64_t ready_count[PWSP_POOL_COUNT];
+    uint64_t *idle;       // bits: lanes that run nothing, and that no block task waits for
+    uint64_t *able;       // bits: idle lanes with tasks in their own queue
     pwsp_window running;  // by lane: its task, or the block task that waits for its vector lanes
     uint64_t in_flight;
     uint64_t last_ended;  // the task that completed last

@@ -6,6 +6,7 @@
 //      ready = max over what it waits for       (structure, data, edges, stream)
 //      clock = max(clock, ready) in order; then timing; then room in the window
 //      start = max(free[lane], clock, ready, gate); of MIX, free of each lane of the block
+//      end   = start + cycles; of a task that communicates, what other ranks' starts make of it
 //
 // Structure needs one maximum for each open scope: a parallel scope keeps the latest end of its
 // children, a sequential scope the time when its next child is ready.
@@ -180,7 +181,12 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
     uint64_t due = pwsp_max_u64(issue, known);
     uint64_t able = pwsp_max_u64(due, lane->free);
     uint64_t start = pwsp_max_u64(able, sim->gate_time);
-    uint64_t end = start + arrival->cycles;
+    uint64_t cycles = arrival->cycles;
+    if (PWSP_UNLIKELY(arrival->unit == PTOWSP_UNIT_LINK) && sim->meeting.find_cycles &&
+        !sim->meeting.find_cycles(sim->meeting.user, start, &cycles)) {
+        return false;
+    }
+    uint64_t end = start + cycles;
     if (end > PTOWSP_CYCLES_MAX) {
         return pwsp_lanes_fail_time(sim);
     }
@@ -195,7 +201,7 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
     stats->stall_cycles[PTOWSP_STALL_LANE] += able - due;
     stats->stall_cycles[PTOWSP_STALL_START] += start - able;
     stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, end);
-    pwsp_sim_start(sim, arrival->unit, lane_index, sim->task_count, arrival->cycles, start);
+    pwsp_sim_start(sim, arrival->unit, lane_index, sim->task_count, cycles, start);
     if (schedule->window && (end > sim->clock.now || !pwsp_sim_is_open(sim))) {
         if (!pwsp_window_push(&lanes->window, &sim->memory, lane_index, end, sim->task_count)) {
             return pwsp_sim_no_memory(sim);

@@ -169,11 +169,14 @@ PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
         memset(sim->starts, 0, (size_t)timed->pipeline_count * sizeof(pwsp_pipeline_start));
     }
     bool is_by_unit = schedule->pools == PTOWSP_POOLS_BY_UNIT;
-    uint32_t first_count = is_by_unit ? schedule->vector_lane_count : timed->lane_count;
+    uint32_t core_count = timed->lane_count - timed->has_link;
+    uint32_t first_count = is_by_unit ? schedule->vector_lane_count : core_count;
     pwsp_pool_lanes first = {0, first_count, 0};
-    pwsp_pool_lanes second = {first_count, timed->lane_count - first_count, 0};
+    pwsp_pool_lanes second = {first_count, core_count - first_count, 0};
+    pwsp_pool_lanes link = {core_count, timed->has_link, 0};
     sim->pools[0] = first;
     sim->pools[1] = second;
+    sim->pools[PWSP_POOL_LINK] = link;
     pwsp_clock clock = {0, PTOWSP_STALL_NONE, PTOWSP_NO_INDEX};
     sim->clock = clock;
     sim->task_count = 0;
@@ -316,6 +319,7 @@ const char *ptowsp_unit_name(ptowsp_unit unit) {
     case PTOWSP_UNIT_##name: return text;
         PTOWSP_UNITS(PWSP_UNIT_CASE)
 #undef PWSP_UNIT_CASE
+    case PTOWSP_UNIT_LINK: return "link";
     case PTOWSP_UNIT_COUNT:
     case PTOWSP_UNIT_FORCE_INT: break;
     }

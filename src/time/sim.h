@@ -18,6 +18,17 @@ typedef struct pwsp_pool_lanes {
     uint32_t next;  // round robin
 } pwsp_pool_lanes;
 
+#define PWSP_POOL_LINK  2
+#define PWSP_POOL_COUNT 3
+
+// Tasks that communicate, where their times depend on other ranks: the cycles of the task that
+// could start at a time here, its wait for them included. False with an error in the sim. Without a
+// function tasks take the cycles that they come with.
+typedef struct pwsp_sim_meeting {
+    bool (*find_cycles)(void *user, uint64_t start, uint64_t *out_cycles);
+    void *user;
+} pwsp_sim_meeting;
+
 // The start of a pipeline's last run.
 typedef struct pwsp_pipeline_start {
     uint64_t time;
@@ -60,7 +71,7 @@ typedef struct pwsp_sim {
     pwsp_memory memory;
     pwsp_lane *lanes;
     ptowsp_lane_stats *lane_stats;
-    pwsp_pool_lanes pools[2];     // by unit, or the first for all
+    pwsp_pool_lanes pools[PWSP_POOL_COUNT];  // by unit, or the first for all; that of the links
     uint64_t *turns;              // interleaved, by stream: the first turn that is not taken
     pwsp_pipeline_start *starts;  // by pipeline
     pwsp_precedence order;
@@ -73,6 +84,7 @@ typedef struct pwsp_sim {
     uint64_t gate_time;    // the clock at that moment
     ptowsp_run_stats stats;
     pwsp_sim_recorder recorder;
+    pwsp_sim_meeting meeting;
     bool has_records;
     ptowsp_status status;  // of the last failure
     uint64_t index;
@@ -170,7 +182,16 @@ PWSP_INTERNAL uint64_t pwsp_sim_turn(pwsp_sim *sim, const pwsp_arrival *arrival)
 
 PWSP_INLINE pwsp_pool_lanes *pwsp_sim_pool(pwsp_sim *sim, ptowsp_unit unit) {
     bool is_by_unit = sim->schedule->pools == PTOWSP_POOLS_BY_UNIT;
+    if (PWSP_UNLIKELY(unit == PTOWSP_UNIT_LINK)) {
+        return &sim->pools[PWSP_POOL_LINK];
+    }
     return &sim->pools[is_by_unit && pwsp_unit_lane(unit) == PTOWSP_UNIT_CUBE];
+}
+
+// The index of a lane's pool. Without links their pool begins behind all lanes.
+PWSP_INLINE uint32_t pwsp_sim_pool_of(const pwsp_sim *sim, uint32_t lane) {
+    const bool is_second = lane >= sim->pools[0].count;
+    return (uint32_t)is_second + (lane >= sim->pools[PWSP_POOL_LINK].first);
 }
 
 // Does a task take a block: beside its cube lane the vector lanes `block` and `block` + 1? Programs

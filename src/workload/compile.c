@@ -425,7 +425,7 @@ static bool pwsp_compiler_keys(pwsp_compiler *c, uint32_t id, pwsp_task_op *task
 static bool pwsp_compiler_check_lanes(pwsp_compiler *c, uint32_t id, ptowsp_unit unit) {
     const ptowsp_schedule *schedule = c->schedule;
     uint32_t vector = schedule->vector_lane_count, cube = schedule->cube_lane_count;
-    if (schedule->pools != PTOWSP_POOLS_BY_UNIT) {
+    if (schedule->pools != PTOWSP_POOLS_BY_UNIT || unit == PTOWSP_UNIT_LINK) {
         return true;
     }
     if ((pwsp_unit_lane(unit) == PTOWSP_UNIT_CUBE ? cube : vector) == 0) {
@@ -454,6 +454,15 @@ static bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id) {
     made.axis_count = kernel->axis_count;
     made.scalar_count = kernel->scalar_count;
     made.view_count = kernel->tile_count;
+    if (kernel->unit == PTOWSP_UNIT_LINK) {
+        if (c->is_in_process) {
+            pwsp_module_fail_at(c->module, id, PTOWSP_UNSUPPORTED,
+                                "a collective in a process of a pipeline");
+            return false;
+        }
+        c->program->has_link = true;
+        c->program->array_is_used[kernel->collective.counts] = true;  // 0 is none
+    }
     if (!c->is_in_process && !pwsp_compiler_check_lanes(c, id, kernel->unit)) {
         return false;
     }

@@ -47,6 +47,15 @@ PWSP_INTERNAL uint64_t pwsp_kernel_info_hash(const pwsp_kernel_info *info) {
     hash = pwsp_kernel_hash_text(hash, info->source.text);
     hash = pwsp_kernel_hash_text(hash, info->source.file);
     hash = pwsp_kernel_hash_text(hash, info->source.fn);
+    if (info->unit == PTOWSP_UNIT_LINK) {
+        const pwsp_collective_info *c = &info->collective;
+        hash = pwsp_hash_number(hash, (uint64_t)c->kind);
+        hash = pwsp_hash_number(hash, (uint64_t)c->algorithm);
+        hash = pwsp_hash_number(hash, (uint64_t)c->reduction);
+        hash = pwsp_hash_number(hash, c->members);
+        hash = pwsp_hash_number(hash, c->stride);
+        hash = pwsp_hash_number(hash, c->counts != 0);
+    }
     return info->pto ? pwsp_kernel_hash_pto(hash, info->pto) : hash;
 }
 

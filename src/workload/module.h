@@ -73,6 +73,15 @@ typedef struct pwsp_variant_info {
     uint64_t cost;  // UINT64_MAX: unknown
 } pwsp_variant_info;
 
+// What a task that communicates does.
+typedef struct pwsp_collective_info {
+    ptowsp_collective_kind kind;
+    ptowsp_algorithm algorithm;
+    ptowsp_reduction reduction;
+    uint32_t members, stride;  // 0: all ranks; 1
+    uint32_t counts;           // an array, or 0
+} pwsp_collective_info;
+
 typedef struct pwsp_kernel_info {
     const char *name;
     const pwsp_tile_info *tiles;
@@ -82,10 +91,11 @@ typedef struct pwsp_kernel_info {
     ptowsp_kernel_fn fn, cost;
     ptowsp_cycles cycles;
     void *user;
-    ptowsp_kernel_source source;   // its names filled in, if there is one
-    const ptowsp_pto_source *pto;  // with defaults filled in, or NULL
-    const pwsp_tile_code *code;    // of a tile kernel, else NULL
-    const ptowsp_body *body;       // what it was made of; only in a module
+    ptowsp_kernel_source source;      // its names filled in, if there is one
+    const ptowsp_pto_source *pto;     // with defaults filled in, or NULL
+    pwsp_collective_info collective;  // of PTOWSP_UNIT_LINK
+    const pwsp_tile_code *code;       // of a tile kernel, else NULL
+    const ptowsp_body *body;          // what it was made of; only in a module
     // Of a choice: its variants. No task has it as its kernel, but one of them.
     const pwsp_variant_info *variants;
     uint32_t variant_count;
@@ -285,6 +295,10 @@ PWSP_INTERNAL ptowsp_expr pwsp_expr_read(ptowsp_module *module, uint32_t array, 
 PWSP_INTERNAL const char *pwsp_module_name(ptowsp_module *module, const char *what,
                                            const char *name);
 
+// The array of a name, declared here if it is new; 0 with an error.
+PWSP_INTERNAL uint32_t pwsp_module_array(ptowsp_module *module, const char *name,
+                                         ptowsp_dtype dtype);
+
 // Adds a bindable name that must be new, and returns the module's copy; NULL with an error if it is
 // taken. `what` as above.
 PWSP_INTERNAL const char *pwsp_module_bindable(ptowsp_module *module, const char *what,
@@ -308,6 +322,11 @@ PWSP_INTERNAL bool pwsp_kernel_set_pto(ptowsp_module *module, const ptowsp_kerne
 // Copies it, with its texts, into an arena; false without memory.
 PWSP_INTERNAL bool pwsp_pto_copy(pwsp_arena *arena, const ptowsp_pto_source *from,
                                  const ptowsp_pto_source **out_copy);
+
+// Writes what stands behind the unit of a kernel that communicates: ", all_reduce, by ring".
+PWSP_INTERNAL void pwsp_collective_info_print(const ptowsp_module *module,
+                                              const pwsp_collective_info *info, ptowsp_text text);
+PWSP_INTERNAL const char *pwsp_reduction_name(ptowsp_reduction reduction);
 
 // ptowsp_kernel_hash of it, without the module.
 PWSP_INTERNAL uint64_t pwsp_kernel_info_hash(const pwsp_kernel_info *info);

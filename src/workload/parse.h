@@ -155,6 +155,12 @@ PWSP_INTERNAL bool pwsp_parse_type(pwsp_parser *p, ptowsp_type *out_type);
 PWSP_INTERNAL bool pwsp_parse_dtype(pwsp_parser *p, ptowsp_dtype *out_dtype);
 PWSP_INTERNAL bool pwsp_parse_kernel(pwsp_parser *p);
 
+// A number of 32 bits.
+PWSP_INTERNAL bool pwsp_parse_count(pwsp_parser *p, uint32_t *out_count);
+
+// The rest of the line of a kernel that communicates, behind its unit; params are those in the text.
+PWSP_INTERNAL bool pwsp_parse_collective(pwsp_parser *p, const ptowsp_kernel_desc *params);
+
 // Is what was made the kernel of a line?
 PWSP_INTERNAL bool pwsp_kernel_is_like(const pwsp_kernel_info *kernel,
                                        const ptowsp_kernel_desc *desc);

@@ -351,12 +351,15 @@ PWSP_INTERNAL bool pwsp_parse_kernel(pwsp_parser *p) {
     }
     desc.name = name;
     desc.axis_count = (uint32_t)axis_count;
+    if (pwsp_parse_try(p, ptowsp_unit_name(PTOWSP_UNIT_LINK))) {
+        return pwsp_parse_collective(p, &desc);
+    }
     int unit = 0;
     while (unit < PTOWSP_UNIT_COUNT && !pwsp_parse_try(p, ptowsp_unit_name((ptowsp_unit)unit))) {
         unit++;
     }
     if (unit == PTOWSP_UNIT_COUNT) {
-        return pwsp_parse_fail(p, "a unit is missing here: vector, cube or mix");
+        return pwsp_parse_fail(p, "a unit is missing here: vector, cube, mix or link");
     }
     desc.unit = (ptowsp_unit)unit;
     if (!pwsp_parse_kind_of(p, &desc, &kind)) {

@@ -51,7 +51,7 @@ static bool pwsp_parse_set(pwsp_parser *p, const char *directive, uint32_t *out_
     return true;
 }
 
-static bool pwsp_parse_count(pwsp_parser *p, uint32_t *out_count) {
+PWSP_INTERNAL bool pwsp_parse_count(pwsp_parser *p, uint32_t *out_count) {
     uint64_t count = 0;
     bool is_good = pwsp_parse_number(p, UINT32_MAX, &count);
     *out_count = (uint32_t)count;

@@ -107,10 +107,14 @@ static void pwsp_print_kernels(const ptowsp_module *m, ptowsp_text text) {
         } else if (kernel->cycles) {
             pwsp_text_format(text, ", %" PRIu64 " cycles", kernel->cycles);
         }
+        const bool is_link = kernel->unit == PTOWSP_UNIT_LINK;
+        if (is_link) {
+            pwsp_collective_info_print(m, &kernel->collective, text);
+        }
         pwsp_text_format(text, "%s\n",
-                         kernel->fn || kernel->code ? ""
-                         : kernel->pto              ? ", a PTO-ISA source"
-                                                    : ", time only");
+                         kernel->fn || kernel->code || is_link ? ""
+                         : kernel->pto                         ? ", a PTO-ISA source"
+                                                               : ", time only");
         if (kernel->code) {
             pwsp_body_write(kernel->body, text);
         }

@@ -324,7 +324,11 @@ static bool pwsp_compiler_run(pwsp_compiler *c, uint32_t entry) {
         pwsp_module_no_memory(c->module);
         return false;
     }
-    if (!pwsp_compiler_workloads(c) || !pwsp_compiler_lifetimes(c) || !pwsp_read_statements(c) ||
+    if (!pwsp_compiler_workloads(c)) {
+        return false;
+    }
+    p->lane_count += p->has_link;
+    if (!pwsp_compiler_lifetimes(c) || !pwsp_read_statements(c) ||
         !pwsp_compiler_schedule_text(c)) {
         return false;
     }
@@ -501,6 +505,7 @@ PWSP_INTERNAL pwsp_timed pwsp_program_timed(const ptowsp_program *program) {
     timed.is_priority_signed = program->is_priority_signed;
     timed.has_streams = program->has_streams;
     timed.lane_count = program->lane_count;
+    timed.has_link = program->has_link;
     timed.scope_depth = program->scope_depth;
     timed.pipeline_count = (uint32_t)program->pipelines.count;
     timed.tensor_count = (uint32_t)program->tensors.count;

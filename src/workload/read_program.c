@@ -261,6 +261,12 @@ ptowsp_status ptowsp_program_check(ptowsp_context *context, const ptowsp_program
                                    ptowsp_target target) {
     ptowsp_status status =
         pwsp_schedule_check_target(context, &program->schedule, program->has_streams, target);
+    for (uint32_t i = 1; status == PTOWSP_OK && i < program->kernels.count; i++) {
+        const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i);
+        if (program->kernel_is_used[i] && kernel->unit == PTOWSP_UNIT_LINK) {
+            status = pwsp_schedule_check_collective(context, kernel->name, target);
+        }
+    }
     for (uint32_t i = 1; status == PTOWSP_OK && i < program->tensors.count; i++) {
         if (program->tensor_is_used[i]) {
             status = pwsp_schedule_check_tensor(

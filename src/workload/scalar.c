@@ -95,8 +95,8 @@ static ptowsp_type pwsp_array_type(ptowsp_dtype dtype) {
     }
 }
 
-// The array of a name, declared here if it is new; 0 with an error.
-static uint32_t pwsp_array_declare(ptowsp_module *module, const char *name, ptowsp_dtype dtype) {
+PWSP_INTERNAL uint32_t pwsp_module_array(ptowsp_module *module, const char *name,
+                                         ptowsp_dtype dtype) {
     const pwsp_name *found = pwsp_name_is_valid(name) ? pwsp_module_find(module, name) : NULL;
     if (!pwsp_module_is_good(module)) {
         return 0;
@@ -177,7 +177,7 @@ ptowsp_expr ptowsp_array_at(ptowsp_module *module, const char *name, ptowsp_dtyp
                          pwsp_type_name(ptowsp_expr_type(index)));
         return pwsp_expr_none(module);
     }
-    uint32_t array = pwsp_array_declare(module, name, dtype);
+    uint32_t array = pwsp_module_array(module, name, dtype);
     if (array == 0 || !pwsp_expr_fits(module, "array_at", operands)) {
         return pwsp_expr_none(module);
     }

@@ -56,6 +56,7 @@
     ROW("location", "ub", PTOWSP_LOCATION_UB, PWSP_O, PWSP_O, PWSP_R)                              \
     ROW("location", "l1", PTOWSP_LOCATION_L1, PWSP_O, PWSP_O, PWSP_R)                              \
     ROW("tensor", "transient", 0, PWSP_E, PWSP_E, PWSP_E)                                          \
+    ROW("tasks", "collective", 0, PWSP_E, PWSP_E, PWSP_R)                                          \
     ROW("driver", "aicpu", 0, PWSP_O, PWSP_O, PWSP_E)                                              \
     ROW("driver", "host", 1, PWSP_O, PWSP_O, PWSP_E)                                               \
     PWSP_KERNEL_RULES(ROW)
@@ -422,6 +423,18 @@ PWSP_INTERNAL ptowsp_status pwsp_schedule_check_tensor(ptowsp_context *context,
                ? PTOWSP_OK
                : pwsp_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
                            "tensor %s: target %s does not do location %s", tensor->name,
+                           ptowsp_target_name(target), row->value);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_schedule_check_collective(ptowsp_context *context,
+                                                           const char *kernel,
+                                                           ptowsp_target target) {
+    const pwsp_capability *row = pwsp_capability_find("tasks", 0);
+    PTOWSP_ASSERT(row);
+    return row->support[target] != PTOWSP_SUPPORT_REFUSED
+               ? PTOWSP_OK
+               : pwsp_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                           "kernel %s: target %s does not do tasks of a %s", kernel,
                            ptowsp_target_name(target), row->value);
 }
 

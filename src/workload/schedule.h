@@ -24,6 +24,11 @@ PWSP_INTERNAL ptowsp_status pwsp_schedule_check_tensor(ptowsp_context *context,
                                                        const ptowsp_tensor_desc *tensor,
                                                        ptowsp_target target);
 
+// Does a target do tasks of a kernel that communicates?
+PWSP_INTERNAL ptowsp_status pwsp_schedule_check_collective(ptowsp_context *context,
+                                                           const char *kernel,
+                                                           ptowsp_target target);
+
 // Is a row of the capability table what a resolved schedule, or a tensor, asks for?
 PWSP_INTERNAL bool pwsp_schedule_uses(const ptowsp_schedule *resolved, bool has_stream_key,
                                       uint32_t row);

@@ -61,9 +61,12 @@ static bool pwsp_variant_make(ptowsp_module *module, const ptowsp_choice_desc *d
         variant->kernel.id < module->kernels.count ? PWSP_KERNEL(module, variant->kernel.id) : NULL;
     out->kernel = variant->kernel.id;
     out->priority = variant->priority;
-    if (!kernel || kernel->variant_count) {
+    if (!kernel || kernel->variant_count || kernel->unit == PTOWSP_UNIT_LINK) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, i, "choice %s: variant %u is %s",
-                         desc->name, i, kernel ? "itself a choice" : "no kernel of this module");
+                         desc->name, i,
+                         !kernel                 ? "no kernel of this module"
+                         : kernel->variant_count ? "itself a choice"
+                                                 : "a collective");
         return false;
     }
     if (!pwsp_variant_is_alike(PWSP_KERNEL(module, desc->variants[0].kernel.id), kernel)) {

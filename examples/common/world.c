@@ -1,0 +1,209 @@
+// The ranks of an example as forked processes over shared hubs.
+
+#define _DEFAULT_SOURCE  // fork
+
+#include "world.h"
+
+#include "command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// -- communicators --------------------------------------------------------------------------------
+
+// Opens the next communicator, with links.
+static void world_open(world *w, const ptowsp_links *links) {
+    ptowsp_ranks_desc desc = {.rank = w->rank,
+                              .rank_count = w->rank_count,
+                              .transport = w->transport_of(w),
+                              .links = *links,
+                              .time_limit_ns = UINT64_C(30000000000)};
+    command_check(w->context, ptowsp_ranks_create(w->context, &desc, &w->ranks));
+}
+
+static void world_collect(world *w, const ptowsp_collective *c, const void *in, void *out) {
+    command_check(w->context, ptowsp_ranks_run(w->ranks, c, in, out));
+}
+
+void world_gather(world *w, const void *own, void *all, uint64_t bytes) {
+    const ptowsp_collective c = {.kind = PTOWSP_ALL_GATHER,
+                                 .algorithm = PTOWSP_ALGORITHM_DIRECT,
+                                 .dtype = PTOWSP_U8,
+                                 .count = bytes * w->rank_count,
+                                 .members = w->rank_count};
+    world_collect(w, &c, own, all);
+}
+
+uint64_t world_largest(world *w, uint64_t own) {
+    const ptowsp_collective c = {.kind = PTOWSP_ALL_REDUCE,
+                                 .algorithm = PTOWSP_ALGORITHM_DIRECT,
+                                 .reduction = PTOWSP_REDUCTION_MAX,
+                                 .dtype = PTOWSP_U64,
+                                 .count = 1,
+                                 .members = w->rank_count};
+    uint64_t all = own;
+    world_collect(w, &c, &own, &all);
+    return all;
+}
+
+void world_meet(world *w) {
+    world_largest(w, 0);
+}
+
+// -- links ----------------------------------------------------------------------------------------
+
+// Nanoseconds of a message from rank 0 to rank 1 and back, the shortest of some.
+static uint64_t world_ping(world *w, void *data, uint64_t bytes) {
+    ptowsp_collective c = {
+        .kind = PTOWSP_SEND, .algorithm = PTOWSP_ALGORITHM_DIRECT, .dtype = PTOWSP_U8};
+    uint64_t best = UINT64_MAX;
+    c.count = bytes;
+    c.members = 2;
+    for (int i = 0; w->rank < 2 && i < 20; i++) {
+        const uint64_t begin = ptowsp_clock_ns();
+        for (uint32_t k = 0; k < 2; k++) {
+            c.root = k;
+            c.target = 1 - k;
+            world_collect(w, &c, data, data);
+        }
+        const uint64_t took = ptowsp_clock_ns() - begin;
+        best = took < best ? took : best;
+    }
+    return best;
+}
+
+static void world_measure(world *w) {
+    enum { LARGE = 1 << 18 };
+    if (w->rank_count > 1) {
+        void *data = command_allocate(LARGE, 1);
+        const uint64_t small = world_ping(w, data, 1) / 2, large = world_ping(w, data, LARGE) / 2;
+        w->links.name = "this machine";
+        w->links.inside.latency_ps = small * 1000;
+        w->links.inside.bytes_per_us = large > small ? LARGE * UINT64_C(1000) / (large - small) : 0;
+        free(data);
+    }
+    ptowsp_links *all = command_allocate(w->rank_count, sizeof *all);
+    world_gather(w, &w->links, all, sizeof w->links);
+    w->links = all[0];
+    free(all);
+}
+
+int world_enter(world *w, uint32_t lane_count, world_fn fn, void *user) {
+    const ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = lane_count};
+    if (ptowsp_context_create(&desc, &w->context) != PTOWSP_OK) {
+        command_fail("rank %u has no context", w->rank);
+    }
+    const ptowsp_links none = {0};
+    world_open(w, &none);
+    world_measure(w);
+    ptowsp_ranks_destroy(w->ranks);
+    world_open(w, &w->links);
+    const int code = fn(w, user);
+    ptowsp_ranks_destroy(w->ranks);
+    ptowsp_context_destroy(w->context);
+    return code;
+}
+
+// -- processes ------------------------------------------------------------------------------------
+
+static ptowsp_transport world_hub_transport(world *w) {
+    return ptowsp_hub_transport((ptowsp_hub *)w->hubs[w->opened++], w->rank);
+}
+
+uint32_t world_size(void) {
+    return 0;
+}
+
+int world_run(uint32_t rank_count, uint32_t lane_count, world_fn fn, void *user) {
+    world *w = command_allocate(1, sizeof *w);
+    pid_t *pids = command_allocate(rank_count, sizeof *pids);
+    ptowsp_context *context = NULL;
+    if (ptowsp_context_create(NULL, &context) != PTOWSP_OK) {
+        command_fail("no context");
+    }
+    const ptowsp_hub_desc desc = {.rank_count = rank_count, .is_shared = true};
+    for (uint32_t i = 0; i < WORLD_TRANSPORTS; i++) {
+        ptowsp_hub *hub = NULL;
+        command_check(context, ptowsp_hub_create(context, &desc, &hub));
+        w->hubs[i] = hub;
+    }
+    w->rank_count = rank_count;
+    w->transport_of = world_hub_transport;
+    fflush(NULL);
+    for (uint32_t i = 0; i < rank_count; i++) {
+        pids[i] = fork();
+        if (pids[i] == 0) {
+            w->rank = i;
+            const int code = world_enter(w, lane_count, fn, user);
+            command_flush();
+            _exit(code);
+        }
+        if (pids[i] < 0) {
+            command_fail("no process for rank %u", i);
+        }
+    }
+    int failed = 0;
+    for (uint32_t i = 0; i < rank_count; i++) {
+        int code = 0;
+        if (waitpid(pids[i], &code, 0) != pids[i] || !WIFEXITED(code) || WEXITSTATUS(code) != 0) {
+            fprintf(stderr, "rank %u failed\n", i);
+            failed = 1;
+        }
+    }
+    for (uint32_t i = 0; i < WORLD_TRANSPORTS; i++) {
+        ptowsp_hub_destroy((ptowsp_hub *)w->hubs[i]);
+    }
+    ptowsp_context_destroy(context);
+    free(pids);
+    free(w);
+    return failed;
+}
+
+// -- pictures -------------------------------------------------------------------------------------
+
+void world_take_spans(world *w, const ptowsp_run *run, uint64_t begin_ns) {
+    for (uint64_t i = 0; i < ptowsp_run_trace_count(run) && w->span_count < WORLD_SPANS; i++) {
+        const ptowsp_task_trace task = ptowsp_run_trace_at(run, i);
+        const ptowsp_task_record *clock = ptowsp_run_clock_at(run, i);
+        const ptowsp_task_record *record = task.record;
+        if (clock && clock->lane != PTOWSP_NO_LANE) {
+            const bool is_link = record->lane + 1 == ptowsp_run_result(run)->lane_count;
+            ptowsp_span *span = &w->spans[w->span_count++];
+            span->begin = begin_ns + clock->start;
+            span->end = begin_ns + clock->end;
+            span->lane = 2 * w->rank + is_link;
+            span->kind = record->kernel - 1;
+        }
+    }
+}
+
+static bool world_write(void *user, const void *data, size_t size) {
+    return fwrite(data, 1, size, (FILE *)user) == size;
+}
+
+void world_draw(world *w, const char *path, const char *title, const char *const *names,
+                uint32_t name_count) {
+    const uint64_t most = world_largest(w, w->span_count);
+    ptowsp_span *all = command_allocate(most * w->rank_count, sizeof *all);
+    world_gather(w, w->spans, all, most * sizeof *all);  // those behind span_count are zero
+    if (w->rank == 0) {
+        const ptowsp_span_set set = {.title = title,
+                                     .spans = all,
+                                     .count = most * w->rank_count,
+                                     .names = names,
+                                     .name_count = name_count};
+        FILE *file = fopen(path, "wb");
+        if (!file) {
+            command_fail("%s cannot be written", path);
+        }
+        const ptowsp_output output = {world_write, file};
+        command_check(w->context,
+                      ptowsp_spans_export(w->context, &set, PTOWSP_EXPORT_SVG, NULL, output));
+        if (fclose(file) != 0) {
+            command_fail("%s cannot be written", path);
+        }
+    }
+    free(all);
+}

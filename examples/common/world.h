@@ -1,0 +1,64 @@
+// The ranks of an example: processes over a hub, or those of MPI (examples/mpi/world_mpi.h). What a
+// rank does is one function; everything else about ranks is here.
+
+#ifndef WORLD_H
+#define WORLD_H
+
+#include "ptowsp.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WORLD_TRANSPORTS 2
+#define WORLD_SPANS      4096
+
+typedef struct world {
+    uint32_t rank, rank_count;
+    ptowsp_context *context;
+    ptowsp_ranks *ranks;  // the communicator that is open
+    ptowsp_links links;   // measured between the first two ranks
+    void *hubs[WORLD_TRANSPORTS];
+    uint32_t opened;  // transports so far
+    // Another transport for this rank.
+    ptowsp_transport (*transport_of)(struct world *w);
+    // When tasks really ran, on a lane for each rank and its links.
+    ptowsp_span spans[WORLD_SPANS];
+    uint64_t span_count;
+} world;
+
+typedef int (*world_fn)(world *w, void *user);
+
+// How many ranks there are, if this is not the program's choice; else 0.
+uint32_t world_size(void);
+
+// Calls fn in so many processes, each a rank, and returns 0 if all did; says who did not. The links
+// are measured before.
+int world_run(uint32_t rank_count, uint32_t lane_count, world_fn fn, void *user);
+
+#if defined(WORLD_OVER_MPI)
+#define world_size world_size_mpi
+#define world_run  world_run_mpi
+#endif
+
+// The part of it that a rank does, for other transports. Returns what fn does.
+int world_enter(world *w, uint32_t lane_count, world_fn fn, void *user);
+
+// The bytes of all ranks on all ranks, one rank behind the other.
+void world_gather(world *w, const void *own, void *all, uint64_t bytes);
+
+// The largest of all ranks' numbers.
+uint64_t world_largest(world *w, uint64_t own);
+
+// All ranks begin what follows at about the same time.
+void world_meet(world *w);
+
+// Takes the wall clock of the tasks that a run recorded, which began at begin_ns: two lanes for each
+// rank, of its cores and of its links. The kind of a span is its kernel's id - 1.
+void world_take_spans(world *w, const ptowsp_run *run, uint64_t begin_ns);
+
+// Rank 0 writes the spans of all ranks to a file, as a picture. names: of kernels, by id - 1.
+void world_draw(world *w, const char *path, const char *title, const char *const *names,
+                uint32_t name_count);
+
+#endif

@@ -1,0 +1,588 @@
+// Tasks that communicate: see communicate.h.
+//
+// A rank's walk resolves each of its tasks to the collective of its group. Collectives of one rank
+// follow one another in program order, in time and on lanes (runtime/precedence). All ranks have
+// the same order, so members meet in the same collective without a word.
+//
+// Time of this rank alone takes all members to begin when it does. With a communicator and time
+// only, members tell each other when they can begin (in cycles, by an all-gather), and each finds
+// the same times. A start depends on what was issued before, so this goes on until all have ended.
+
+#include "communicate.h"
+
+#include "../base/sleeper.h"
+#include "../ranks/ranks.h"
+
+#include <inttypes.h>
+
+#define PWSP_COMM_CYCLES_PER_US 1850  // of a 910B
+#define PWSP_COMM_YIELDS        200
+#define PWSP_COMM_NAP_NS        50000
+
+PWSP_INTERNAL void pwsp_comm_init(pwsp_comm *comm, ptowsp_context *context, pwsp_halt *halt) {
+    memset(comm, 0, sizeof *comm);
+    comm->context = context;
+    comm->halt = halt;
+}
+
+PWSP_INTERNAL void pwsp_comm_free(pwsp_comm *comm) {
+    if (comm->context) {
+        const pwsp_memory *memory = &comm->context->memory;
+        pwsp_memory_free(memory, comm->counts, (size_t)comm->counts_capacity * sizeof(uint64_t));
+        pwsp_memory_free(memory, comm->times, (size_t)comm->times_capacity * sizeof(uint64_t));
+        pwsp_memory_free(memory, comm->in.packed, (size_t)comm->in.capacity);
+        pwsp_memory_free(memory, comm->out.packed, (size_t)comm->out.capacity);
+    }
+}
+
+PWSP_INTERNAL size_t pwsp_comm_bytes(const pwsp_comm *comm) {
+    return (size_t)(comm->counts_capacity + comm->times_capacity) * sizeof(uint64_t) +
+           (size_t)(comm->in.capacity + comm->out.capacity);
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_comm_bind(pwsp_comm *comm, const ptowsp_run_ranks *ranks) {
+    const ptowsp_status bad = PTOWSP_INVALID_PARAMS;
+    if (!ranks) {
+        comm->is_bound = false;
+        memset(&comm->bound, 0, sizeof comm->bound);
+        return PTOWSP_OK;
+    }
+    ptowsp_run_ranks bound = *ranks;
+    if (bound.ranks) {
+        bound.rank = ptowsp_ranks_rank(bound.ranks);
+        bound.rank_count = ptowsp_ranks_count(bound.ranks);
+        bound.links = pwsp_ranks_links(bound.ranks);
+    } else if (pwsp_links_are_zero(&bound.links)) {
+        bound.links = ptowsp_links_make(PTOWSP_LINKS_ASCEND_910B);
+    }
+    bound.links.name = NULL;
+    bound.cycles_per_us = bound.cycles_per_us ? bound.cycles_per_us : PWSP_COMM_CYCLES_PER_US;
+    if (bound.rank_count == 0 || bound.rank_count > PTOWSP_RANK_COUNT_MAX ||
+        bound.rank >= bound.rank_count || bound.cycles_per_us > 1000000) {
+        return pwsp_fail(comm->context, bad, bound.rank,
+                         "run: rank %" PRIu32 " of %" PRIu32 ", %" PRIu64 " cycles each us: there "
+                         "are 1 to %d ranks, and at most 10^6 cycles",
+                         bound.rank, bound.rank_count, bound.cycles_per_us, PTOWSP_RANK_COUNT_MAX);
+    }
+    const ptowsp_status status = pwsp_links_check(comm->context, &bound.links);
+    if (status == PTOWSP_OK) {
+        comm->bound = bound;
+        comm->is_bound = true;
+        memset(comm->memos, 0, sizeof comm->memos);
+    }
+    return status;
+}
+
+// -- before an execution --------------------------------------------------------------------------
+
+static uint32_t pwsp_comm_members(const pwsp_comm *comm, const pwsp_collective_info *info) {
+    const uint32_t stride = info->stride ? info->stride : 1;
+    return info->members ? info->members : comm->bound.rank_count / stride;
+}
+
+static ptowsp_status pwsp_comm_check_kernel(pwsp_comm *comm, const ptowsp_program *program,
+                                            const pwsp_kernel_info *kernel) {
+    const pwsp_collective_info *info = &kernel->collective;
+    const uint64_t members = pwsp_comm_members(comm, info);
+    const uint64_t stride = info->stride ? info->stride : 1;
+    if (members == 0 || comm->bound.rank_count % (members * stride)) {
+        return pwsp_fail(comm->context, PTOWSP_UNSUPPORTED_SIZE, members,
+                         "run: kernel %s: groups of %" PRIu64 " ranks, each %" PRIu64
+                         " on, do not divide %" PRIu32 " ranks",
+                         kernel->name, members, stride, comm->bound.rank_count);
+    }
+    if (info->counts) {
+        const pwsp_array *array = &comm->arrays[info->counts];
+        if (array->count != members * members) {
+            return pwsp_fail(comm->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                             "run: kernel %s: array %s has %" PRIu64 " counts; %" PRIu64
+                             " members have %" PRIu64,
+                             kernel->name,
+                             PWSP_PROGRAM_AT(program, arrays, pwsp_array_info, info->counts)->name,
+                             array->count, members, members * members);
+        }
+        comm->counts_size = pwsp_max_u64(comm->counts_size, members * members);
+    }
+    return PTOWSP_OK;
+}
+
+static bool pwsp_comm_meet(void *user, uint64_t start, uint64_t *out_cycles);
+
+PWSP_INTERNAL ptowsp_status pwsp_comm_begin(pwsp_comm *comm, const ptowsp_program *program,
+                                            const pwsp_array *arrays, pwsp_sim *sim,
+                                            bool is_time_only) {
+    memset(&sim->meeting, 0, sizeof sim->meeting);
+    comm->arrays = arrays;
+    comm->sim = sim;
+    comm->is_under_way = false;
+    comm->counts_size = 0;
+    for (uint32_t i = 1; program->has_link && i < program->kernels.count; i++) {
+        const pwsp_kernel_info *kernel = PWSP_PROGRAM_AT(program, kernels, pwsp_kernel_info, i);
+        if (!program->kernel_is_used[i] || kernel->unit != PTOWSP_UNIT_LINK) {
+            continue;
+        }
+        if (!comm->is_bound || (!is_time_only && !comm->bound.ranks)) {
+            return pwsp_fail(comm->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                             "run: kernel %s communicates, and no %s bound "
+                             "(ptowsp_run_bind_ranks)",
+                             kernel->name, comm->is_bound ? "communicator is" : "ranks are");
+        }
+        const ptowsp_status status = pwsp_comm_check_kernel(comm, program, kernel);
+        if (status != PTOWSP_OK) {
+            return status;
+        }
+    }
+    if (!program->has_link) {
+        return PTOWSP_OK;
+    }
+    if (!pwsp_memory_room(&comm->context->memory, (void **)&comm->counts, &comm->counts_capacity,
+                          2 * comm->counts_size, sizeof(uint64_t)) ||
+        !pwsp_memory_room(&comm->context->memory, (void **)&comm->times, &comm->times_capacity,
+                          2 * (uint64_t)comm->bound.rank_count, sizeof(uint64_t))) {
+        return pwsp_fail(comm->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                         "run: out of memory");
+    }
+    if (is_time_only && comm->bound.ranks && pwsp_schedule_is_events(sim->schedule)) {
+        return pwsp_fail(comm->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                         "run: the time of several ranks together is for in order and fifo, not "
+                         "where lanes choose among tasks");
+    }
+    if (is_time_only && comm->bound.ranks) {
+        const pwsp_sim_meeting meeting = {pwsp_comm_meet, comm};
+        sim->meeting = meeting;
+    }
+    return PTOWSP_OK;
+}
+
+PWSP_INTERNAL void pwsp_comm_give_up(pwsp_comm *comm) {
+    if (comm->is_bound && comm->bound.ranks) {
+        pwsp_ranks_give_up(comm->bound.ranks);
+    }
+}
+
+// -- from a task to a collective ------------------------------------------------------------------
+
+static bool pwsp_comm_fail_size(const pwsp_kernel_info *kernel, const char *tile, uint64_t has,
+                                uint64_t takes, const char *what, pwsp_error *error) {
+    pwsp_error_set(error, PTOWSP_UNSUPPORTED_SIZE, PTOWSP_NO_INDEX,
+                   "%s: %s has %" PRIu64 " %s, and the collective takes %" PRIu64,
+                   ptowsp_collective_name(kernel->collective.kind), tile, has, what, takes);
+    return false;
+}
+
+static uint64_t pwsp_comm_part(uint64_t count, uint32_t parts, uint64_t i) {
+    return pwsp_part_at(count, parts, i + 1) - pwsp_part_at(count, parts, i);
+}
+
+// Reads counts, in rows, as elements; do the tiles have room for the rows?
+static bool pwsp_comm_ragged(const pwsp_comm *comm, const pwsp_kernel_info *kernel,
+                             const uint64_t *args, uint64_t *counts, uint32_t members, uint32_t me,
+                             pwsp_error *error) {
+    const pwsp_array *array = &comm->arrays[kernel->collective.counts];
+    uint64_t sent = 0, received = 0;
+    if (args[1] != args[3]) {
+        return pwsp_comm_fail_size(kernel, "out", args[3], args[1], "columns", error);
+    }
+    for (uint64_t i = 0; i < (uint64_t)members * members; i++) {
+        const uint64_t rows = pwsp_array_at(array, i);
+        if (rows > INT32_MAX) {
+            pwsp_error_set(error, PTOWSP_INVALID_PARAMS, i,
+                           "all_to_all: count %" PRIu64 ", from member %" PRIu64 " to %" PRIu64
+                           ", is %" PRId64,
+                           i, i / members, i % members, (int64_t)rows);
+            return false;
+        }
+        sent += i / members == me ? rows : 0;
+        received += i % members == me ? rows : 0;
+        counts[i] = rows * args[1];
+    }
+    if (sent > args[0]) {
+        return pwsp_comm_fail_size(kernel, "in", args[0], sent, "rows", error);
+    }
+    return received <= args[2] ||
+           pwsp_comm_fail_size(kernel, "out", args[2], received, "rows", error);
+}
+
+// The elements of the tiles, by kind.
+static bool pwsp_comm_sizes(const pwsp_comm *comm, const pwsp_kernel_info *kernel,
+                            const uint64_t *args, uint64_t *counts, uint32_t me,
+                            ptowsp_collective *c, pwsp_error *error) {
+    const uint64_t first = args[0] * args[1];
+    if (kernel->tile_count == 1) {
+        c->count = first;
+        return true;
+    }
+    if (kernel->collective.counts) {
+        c->counts = counts;
+        return pwsp_comm_ragged(comm, kernel, args, counts, c->members, me, error);
+    }
+    const uint64_t second = args[2] * args[3];
+    const bool is_gather = c->kind == PTOWSP_ALL_GATHER;
+    c->count = is_gather ? second : first;
+    const uint64_t part = pwsp_comm_part(c->count, c->members, me);
+    const uint64_t takes = c->kind == PTOWSP_ALL_TO_ALL ? part * c->members : part;
+    const uint64_t has = is_gather ? first : second;
+    return has == takes ||
+           pwsp_comm_fail_size(kernel, is_gather ? "in" : "out", has, takes, "elements", error);
+}
+
+// root and target, behind the sizes.
+static bool pwsp_comm_roots(const pwsp_kernel_info *kernel, const uint64_t *args,
+                            ptowsp_collective *c, pwsp_error *error) {
+    for (uint32_t i = 0; i < kernel->scalar_count; i++) {
+        const uint64_t member = args[2 * kernel->tile_count + i];
+        if (member >= c->members) {
+            pwsp_error_set(error, PTOWSP_INVALID_PARAMS, member,
+                           "%s: %s is %" PRId64 ", and there are %" PRIu32 " members",
+                           ptowsp_collective_name(c->kind), kernel->scalars[i].name,
+                           (int64_t)member, c->members);
+            return false;
+        }
+        *(i ? &c->target : &c->root) = (uint32_t)member;
+    }
+    return true;
+}
+
+// The collective of a task. *out_is_part: this rank has something to do in it.
+static bool pwsp_comm_resolve(const pwsp_comm *comm, const pwsp_kernel_info *kernel,
+                              const uint64_t *args, uint64_t *counts, ptowsp_collective *c,
+                              bool *out_is_part, pwsp_error *error) {
+    const pwsp_collective_info *info = &kernel->collective;
+    const uint32_t stride = info->stride ? info->stride : 1;
+    memset(c, 0, sizeof *c);
+    c->kind = info->kind;
+    c->algorithm = info->algorithm;
+    c->reduction = info->reduction;
+    c->dtype = kernel->tiles[0].dtype;
+    c->members = pwsp_comm_members(comm, info);
+    c->stride = stride;
+    const uint32_t me = comm->bound.rank / stride % c->members;
+    c->first = comm->bound.rank - me * stride;
+    if (!pwsp_comm_sizes(comm, kernel, args, counts, me, c, error) ||
+        !pwsp_comm_roots(kernel, args, c, error)) {
+        return false;
+    }
+    const bool is_end = me == c->root || me == c->target;
+    *out_is_part = c->kind != PTOWSP_SEND || (is_end && c->root != c->target);
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_comm_check(pwsp_comm *comm, const pwsp_kernel_info *kernel,
+                                   const uint64_t *args, pwsp_error *error) {
+    ptowsp_collective c;
+    bool is_part;
+    return pwsp_comm_resolve(comm, kernel, args, comm->counts, &c, &is_part, error);
+}
+
+// -- time -----------------------------------------------------------------------------------------
+
+static bool pwsp_comm_fail_context(const pwsp_comm *comm, pwsp_error *error) {
+    const ptowsp_error from = ptowsp_context_error(comm->context);
+    pwsp_error_set(error, from.status, from.index, "%s", from.text);
+    return false;
+}
+
+// value * by / over, rounded up; UINT64_MAX where that does not fit.
+static uint64_t pwsp_comm_scale(uint64_t value, uint64_t by, uint64_t over) {
+    uint64_t whole;
+    if (!pwsp_mul_fits(value / over, by, &whole)) {
+        return UINT64_MAX;
+    }
+    return pwsp_sum_u64(whole, pwsp_ceil_div_u64(value % over * by, over));
+}
+
+static uint64_t pwsp_comm_ps(const pwsp_comm *comm, uint64_t cycles) {
+    return pwsp_comm_scale(cycles, 1000000, comm->bound.cycles_per_us);
+}
+
+static uint64_t pwsp_comm_cycles_of(const pwsp_comm *comm, uint64_t ps) {
+    return pwsp_comm_scale(ps, comm->bound.cycles_per_us, 1000000);
+}
+
+static uint32_t pwsp_comm_me(const pwsp_comm *comm, const ptowsp_collective *c) {
+    return (comm->bound.rank - c->first) / c->stride;
+}
+
+// When this rank is done with a collective that has an algorithm; starts and ends of its members.
+static bool pwsp_comm_time(const pwsp_comm *comm, const ptowsp_collective *c,
+                           const uint64_t *starts, uint64_t *ends, uint64_t *out_cycles,
+                           pwsp_error *error) {
+    if (pwsp_collective_time_from(comm->context, c, &comm->bound.links, starts, ends) !=
+        PTOWSP_OK) {
+        return pwsp_comm_fail_context(comm, error);
+    }
+    *out_cycles = pwsp_comm_cycles_of(comm, ends[pwsp_comm_me(comm, c)]);
+    if (*out_cycles > PTOWSP_CYCLES_MAX) {
+        pwsp_error_set(error, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                       "%s: it takes more than 2^63 - 1 cycles", ptowsp_collective_name(c->kind));
+        return false;
+    }
+    return true;
+}
+
+// Chooses an algorithm if there is none, and finds the time.
+static bool pwsp_comm_find(const pwsp_comm *comm, ptowsp_collective *c, uint64_t *out_cycles,
+                           pwsp_error *error) {
+    const ptowsp_text none = {NULL, NULL};
+    const bool is_open = c->algorithm == PTOWSP_ALGORITHM_AUTO;
+    if (is_open &&
+        ptowsp_collective_choose(comm->context, c, &comm->bound.links, none) != PTOWSP_OK) {
+        return pwsp_comm_fail_context(comm, error);
+    }
+    if (!is_open && c->algorithm == PTOWSP_ALGORITHM_HIERARCHICAL) {
+        c->node_size = pwsp_links_inner(c, &comm->bound.links);
+    }
+    return pwsp_comm_time(comm, c, NULL, comm->times, out_cycles, error);
+}
+
+PWSP_INTERNAL bool pwsp_comm_cycles(pwsp_comm *comm, const pwsp_kernel_info *kernel,
+                                    const uint64_t *args, uint64_t *out_cycles, pwsp_error *error) {
+    ptowsp_collective *c = &comm->last;
+    *out_cycles = 0;
+    if (!pwsp_comm_resolve(comm, kernel, args, comm->counts, c, &comm->is_last_part, error)) {
+        return false;
+    }
+    if (!comm->is_last_part) {
+        return true;
+    }
+    const uint64_t hash = pwsp_collective_hash(c) | 1;
+    pwsp_comm_memo *memo = &comm->memos[pwsp_mix64(hash) % PWSP_COMM_MEMO_COUNT];
+    if (memo->hash != hash) {
+        if (!pwsp_comm_find(comm, c, &memo->cycles, error)) {
+            memo->hash = 0;
+            return false;
+        }
+        memo->hash = hash;
+        memo->algorithm = c->algorithm;
+        memo->node_size = c->node_size;
+    }
+    c->algorithm = memo->algorithm;
+    c->node_size = memo->node_size;
+    *out_cycles = memo->cycles;
+    return true;
+}
+
+// -- waiting --------------------------------------------------------------------------------------
+
+// Waits for what the communicator does, unless the run is to end early.
+static ptowsp_status pwsp_comm_wait(pwsp_comm *comm) {
+    const uint32_t spins = pwsp_spin_count(comm->bound.rank_count);
+    uint32_t round = 0;
+    for (;;) {
+        bool is_done = false;
+        const ptowsp_status status = ptowsp_ranks_poll(comm->bound.ranks, &is_done);
+        if (status != PTOWSP_OK || is_done) {
+            return status;
+        }
+        if (pwsp_halt_is(comm->halt)) {
+            pwsp_comm_give_up(comm);
+            return PTOWSP_SKIPPED;
+        }
+        if (!pwsp_spin(&round, spins, PWSP_COMM_YIELDS)) {
+            pwsp_nap(PWSP_COMM_NAP_NS);
+        }
+    }
+}
+
+// The members that meet for the last collective: all, or the two of a SEND.
+static ptowsp_collective pwsp_comm_meeting_of(const ptowsp_collective *last) {
+    ptowsp_collective c;
+    memset(&c, 0, sizeof c);
+    c.kind = PTOWSP_ALL_GATHER;
+    c.algorithm = PTOWSP_ALGORITHM_DIRECT;
+    c.dtype = PTOWSP_U64;
+    c.members = last->members;
+    c.first = last->first;
+    c.stride = last->stride;
+    if (last->kind == PTOWSP_SEND) {
+        const uint32_t low = last->root < last->target ? last->root : last->target;
+        const uint32_t high = last->root < last->target ? last->target : last->root;
+        c.members = 2;
+        c.first = pwsp_collective_rank(last, low);
+        c.stride = (high - low) * last->stride;
+    }
+    c.count = c.members;
+    return c;
+}
+
+// Starts of the members of a meeting become those of all members, from the earliest, which is
+// returned. Members that are not there do nothing in the collective.
+static uint64_t pwsp_comm_starts(const pwsp_comm *comm, const ptowsp_collective *meeting,
+                                 const ptowsp_collective *last, uint64_t *starts) {
+    uint64_t first = UINT64_MAX, met[2] = {starts[0], starts[meeting->members > 1]};
+    for (uint32_t i = 0; i < meeting->members; i++) {
+        first = pwsp_min_u64(first, starts[i]);
+    }
+    if (last->kind == PTOWSP_SEND) {
+        memset(starts, 0, last->members * sizeof *starts);
+        starts[last->root] = pwsp_comm_ps(comm, met[last->root > last->target] - first);
+        starts[last->target] = pwsp_comm_ps(comm, met[last->root < last->target] - first);
+        return first;
+    }
+    for (uint32_t i = 0; i < last->members; i++) {
+        starts[i] = pwsp_comm_ps(comm, starts[i] - first);
+    }
+    return first;
+}
+
+static bool pwsp_comm_meet(void *user, uint64_t start, uint64_t *out_cycles) {
+    pwsp_comm *comm = (pwsp_comm *)user;
+    ptowsp_ranks *ranks = comm->bound.ranks;
+    const ptowsp_collective *last = &comm->last;
+    uint64_t *starts = comm->times, *ends = starts + comm->bound.rank_count;
+    if (!comm->is_last_part) {
+        return true;
+    }
+    const ptowsp_collective c = pwsp_comm_meeting_of(last);
+    ptowsp_status status = ptowsp_ranks_start(ranks, &c, &start, starts);
+    status = status == PTOWSP_OK ? pwsp_comm_wait(comm) : status;
+    if (status != PTOWSP_OK) {
+        return pwsp_sim_fail(comm->sim, status, comm->sim->task_count, "run: task %" PRIu64 ": %s",
+                             comm->sim->task_count,
+                             ptowsp_context_error(pwsp_ranks_context(ranks)).text);
+    }
+    const uint64_t first = pwsp_comm_starts(comm, &c, last, starts);
+    pwsp_error error;
+    uint64_t end = 0;
+    if (!pwsp_comm_time(comm, last, starts, ends, &end, &error)) {
+        return pwsp_sim_fail(comm->sim, error.status, error.index, "%s", error.text);
+    }
+    *out_cycles = pwsp_max_u64(pwsp_sum_u64(first, end), start) - start;
+    return true;
+}
+
+// -- data -----------------------------------------------------------------------------------------
+
+static bool pwsp_comm_lies_together(const pwsp_comm_tile *t) {
+    return t->rows * t->cols == 0 || ((t->tile.col_stride == 1 || t->cols == 1) &&
+                                      (t->tile.row_stride == (int64_t)t->cols || t->rows == 1));
+}
+
+// Copies between a tile and its packed elements.
+static void pwsp_comm_copy(const pwsp_comm_tile *t, uint64_t element, bool is_packing) {
+    const bool are_rows = t->tile.col_stride == 1;
+    const uint64_t step = are_rows ? t->cols : 1;
+    char *packed = t->packed;
+    for (uint64_t row = 0; row < t->rows; row++) {
+        for (uint64_t col = 0; col < t->cols; col += step) {
+            const int64_t at =
+                (int64_t)row * t->tile.row_stride + (int64_t)col * t->tile.col_stride;
+            char *data = (char *)t->tile.data + at * (int64_t)element;
+            memcpy(is_packing ? packed : data, is_packing ? data : packed,
+                   (size_t)(step * element));
+            packed += step * element;
+        }
+    }
+}
+
+// *out_data is what the collective reads or writes of a tile. False with an error.
+static bool pwsp_comm_open(pwsp_comm *comm, pwsp_comm_tile *t, const ptowsp_task *task, uint32_t i,
+                           bool is_read, char **out_data) {
+    t->tile = task->tiles[i];
+    t->rows = task->args[2 * i];
+    t->cols = task->args[2 * i + 1];
+    t->is_packed = !pwsp_comm_lies_together(t);
+    if (!t->is_packed) {
+        *out_data = (char *)t->tile.data;
+        return true;
+    }
+    // The product fits, as that of sizes of a tensor in memory does.
+    if (!pwsp_memory_room(&comm->context->memory, (void **)&t->packed, &t->capacity,
+                          t->rows * t->cols * comm->element, 1)) {
+        pwsp_error_set(&comm->error, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
+        return false;
+    }
+    if (is_read) {
+        pwsp_comm_copy(t, comm->element, true);
+    }
+    *out_data = t->packed;
+    return true;
+}
+
+static bool pwsp_comm_fail_ranks(pwsp_comm *comm, ptowsp_status status) {
+    const ptowsp_error from = ptowsp_context_error(pwsp_ranks_context(comm->bound.ranks));
+    pwsp_error_set(&comm->error, status, from.index, "%s",
+                   from.status == status ? from.text : ptowsp_status_text(status));
+    comm->is_under_way = false;
+    return false;
+}
+
+// Begins a task. *out_is_part false: there is nothing to do.
+static bool pwsp_comm_start(pwsp_comm *comm, const pwsp_kernel_info *kernel,
+                            const ptowsp_task *task, bool *out_is_part) {
+    ptowsp_collective c;
+    uint64_t *counts = comm->counts_size ? comm->counts + comm->counts_size : NULL;
+    if (!pwsp_comm_resolve(comm, kernel, task->args, counts, &c, out_is_part, &comm->error)) {
+        return false;
+    }
+    if (!*out_is_part) {
+        return true;
+    }
+    if (c.algorithm == PTOWSP_ALGORITHM_HIERARCHICAL) {
+        c.node_size = pwsp_links_inner(&c, &comm->bound.links);
+    }
+    comm->element = ptowsp_dtype_size(c.dtype);
+    comm->is_sender = c.kind == PTOWSP_SEND && pwsp_comm_me(comm, &c) == c.root;
+    char *in = NULL, *out = NULL;
+    const bool has_rest = c.counts != NULL;  // in `out`, behind the rows that come
+    if (!pwsp_comm_open(comm, &comm->in, task, 0, true, &in) ||
+        (kernel->tile_count > 1 && !pwsp_comm_open(comm, &comm->out, task, 1, has_rest, &out))) {
+        return false;
+    }
+    out = kernel->tile_count > 1 ? out : in;
+    const ptowsp_status status = ptowsp_ranks_start(comm->bound.ranks, &c, in, out);
+    if (status != PTOWSP_OK) {
+        return pwsp_comm_fail_ranks(comm, status);
+    }
+    comm->is_under_way = true;
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_comm_move(pwsp_comm *comm, const pwsp_kernel_info *kernel,
+                                  const ptowsp_task *task, bool *out_is_done) {
+    *out_is_done = false;
+    if (!comm->is_under_way) {
+        bool is_part = true;
+        if (!pwsp_comm_start(comm, kernel, task, &is_part)) {
+            return false;
+        }
+        *out_is_done = !is_part;
+        if (!is_part) {
+            return true;
+        }
+    }
+    const ptowsp_status status = ptowsp_ranks_poll(comm->bound.ranks, out_is_done);
+    if (status != PTOWSP_OK) {
+        return pwsp_comm_fail_ranks(comm, status);
+    }
+    if (*out_is_done) {
+        const pwsp_comm_tile *t = kernel->tile_count == 1 ? &comm->in : &comm->out;
+        if (t->is_packed && !comm->is_sender) {
+            pwsp_comm_copy(t, comm->element, false);
+        }
+        comm->is_under_way = false;
+    }
+    return true;
+}
+
+PWSP_INTERNAL bool pwsp_comm_run(pwsp_comm *comm, const pwsp_kernel_info *kernel,
+                                 const ptowsp_task *task) {
+    const uint32_t spins = pwsp_spin_count(comm->bound.rank_count);
+    uint32_t round = 0;
+    bool is_done = false;
+    while (pwsp_comm_move(comm, kernel, task, &is_done)) {
+        if (is_done) {
+            return true;
+        }
+        if (pwsp_halt_is(comm->halt)) {
+            comm->is_under_way = false;
+            pwsp_comm_give_up(comm);
+            pwsp_error_set(&comm->error, PTOWSP_SKIPPED, PTOWSP_NO_INDEX, "run: ended early");
+            return false;
+        }
+        if (!pwsp_spin(&round, spins, PWSP_COMM_YIELDS)) {
+            pwsp_nap(PWSP_COMM_NAP_NS);
+        }
+    }
+    return false;
+}

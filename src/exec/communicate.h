@@ -1,0 +1,93 @@
+// Tasks that communicate: what they are for the ranks that are bound to a run, how long they take,
+// and running them.
+//
+//      kernel + valid sizes + ranks --resolve--> ptowsp_collective
+//                                        |-- time, as if all members began at once
+//                                        |-- time, from when all members can begin (meeting)
+//                                        '-- start, poll: data
+
+#ifndef PWSP_COMMUNICATE_H
+#define PWSP_COMMUNICATE_H
+
+#include "../base/error.h"
+#include "../base/halt.h"
+#include "../time/sim.h"
+#include "../workload/program.h"
+
+#define PWSP_COMM_MEMO_COUNT 64
+
+// The last times found, by hash.
+typedef struct pwsp_comm_memo {
+    uint64_t hash;  // 0: none
+    uint64_t cycles;
+    ptowsp_algorithm algorithm;
+    uint32_t node_size;
+} pwsp_comm_memo;
+
+// A tile that is sent or received: in place if its elements lie together, else packed.
+typedef struct pwsp_comm_tile {
+    ptowsp_tile tile;
+    uint64_t rows, cols;
+    char *packed;
+    uint64_t capacity;
+    bool is_packed;
+} pwsp_comm_tile;
+
+typedef struct pwsp_comm {
+    ptowsp_context *context;
+    ptowsp_run_ranks bound;
+    bool is_bound;
+    pwsp_halt *halt;
+    // Of the walking thread:
+    const pwsp_array *arrays;
+    pwsp_comm_memo memos[PWSP_COMM_MEMO_COUNT];
+    uint64_t *counts;  // of a ragged collective, one of the walk and one of what is under way
+    uint64_t counts_capacity, counts_size;
+    uint64_t *times;  // of members: starts, ends
+    uint64_t times_capacity;
+    ptowsp_collective last;  // of the task before, for the meeting
+    bool is_last_part;       // this rank takes part in it
+    pwsp_sim *sim;
+    // Of the lane that moves a collective on:
+    bool is_under_way, is_sender;
+    uint64_t element;
+    pwsp_comm_tile in, out;
+    pwsp_error error;  // of the task that failed
+} pwsp_comm;
+
+PWSP_INTERNAL void pwsp_comm_init(pwsp_comm *comm, ptowsp_context *context, pwsp_halt *halt);
+PWSP_INTERNAL void pwsp_comm_free(pwsp_comm *comm);
+PWSP_INTERNAL size_t pwsp_comm_bytes(const pwsp_comm *comm);
+
+PWSP_INTERNAL ptowsp_status pwsp_comm_bind(pwsp_comm *comm, const ptowsp_run_ranks *ranks);
+
+// Before an execution: are ranks bound, do groups divide them, are counts complete? Error in the
+// context. Sets the meeting of the sim.
+PWSP_INTERNAL ptowsp_status pwsp_comm_begin(pwsp_comm *comm, const ptowsp_program *program,
+                                            const pwsp_array *arrays, pwsp_sim *sim,
+                                            bool is_time_only);
+
+// After a failure of the run: other ranks get errors instead of waiting.
+PWSP_INTERNAL void pwsp_comm_give_up(pwsp_comm *comm);
+
+// -- the walking thread ---------------------------------------------------------------------------
+
+// Are the sizes and scalars in a task's args what the collective takes? False with an error.
+PWSP_INTERNAL bool pwsp_comm_check(pwsp_comm *comm, const pwsp_kernel_info *kernel,
+                                   const uint64_t *args, pwsp_error *error);
+
+// The cycles of a task, if all members begin at once. False with an error.
+PWSP_INTERNAL bool pwsp_comm_cycles(pwsp_comm *comm, const pwsp_kernel_info *kernel,
+                                    const uint64_t *args, uint64_t *out_cycles, pwsp_error *error);
+
+// Runs a task and waits for it. False with comm->error.
+PWSP_INTERNAL bool pwsp_comm_run(pwsp_comm *comm, const pwsp_kernel_info *kernel,
+                                 const ptowsp_task *task);
+
+// -- any lane, one at a time ----------------------------------------------------------------------
+
+// Begins a task, or moves it on if it is under way. False with comm->error; then it is over.
+PWSP_INTERNAL bool pwsp_comm_move(pwsp_comm *comm, const pwsp_kernel_info *kernel,
+                                  const ptowsp_task *task, bool *out_is_done);
+
+#endif

@@ -1,0 +1,121 @@
+// Kernels whose tasks communicate: their parameters, which follow from the kind of the collective.
+//
+// Such a kernel has no function. Its unit is PTOWSP_UNIT_LINK, by which all that follows knows it:
+// time gives its tasks a lane of their own, and executors hand them to exec/communicate.
+//
+//      kind             tiles            scalars
+//      all_reduce       inout data
+//      broadcast        inout data       root
+//      send             inout data       root, target
+//      the others       in in, out out
+
+#include "module.h"
+
+#include "../ranks/ranks.h"
+
+#include <inttypes.h>
+
+// Checks what does not depend on a run; false with an error.
+static bool pwsp_collective_check_desc(ptowsp_module *module, const ptowsp_collective_desc *desc) {
+    ptowsp_collective c;
+    memset(&c, 0, sizeof c);
+    c.kind = desc->kind;
+    c.algorithm = desc->algorithm;
+    c.reduction = desc->reduction;
+    c.dtype = desc->dtype;
+    c.members = desc->members ? desc->members : 1;
+    c.stride = desc->stride;
+    if (pwsp_collective_check(module->context, &c) != PTOWSP_OK) {
+        const ptowsp_error error = ptowsp_context_error(module->context);
+        pwsp_module_fail(module, error.status, error.index, "kernel %s: %s", desc->name,
+                         error.text);
+    } else if (desc->counts && desc->kind != PTOWSP_ALL_TO_ALL) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                         "kernel %s: counts are of all_to_all, not of %s", desc->name,
+                         ptowsp_collective_name(desc->kind));
+    }
+    return pwsp_module_is_good(module);
+}
+
+static void pwsp_collective_params(const ptowsp_collective_desc *desc, ptowsp_kernel_desc *params) {
+    const bool has_target = desc->kind == PTOWSP_SEND;
+    const bool has_root = has_target || desc->kind == PTOWSP_BROADCAST;
+    const ptowsp_tile_param data = {"data", PTOWSP_INOUT, desc->dtype, PTOWSP_DYNAMIC,
+                                    PTOWSP_DYNAMIC};
+    const ptowsp_tile_param in = {"in", PTOWSP_IN, desc->dtype, PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
+    const ptowsp_tile_param out = {"out", PTOWSP_OUT, desc->dtype, PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
+    const ptowsp_scalar_param root = {"root", PTOWSP_TYPE_I64};
+    const ptowsp_scalar_param target = {"target", PTOWSP_TYPE_I64};
+    memset(params, 0, sizeof *params);
+    params->name = desc->name;
+    if (has_root || desc->kind == PTOWSP_ALL_REDUCE) {
+        params->tiles[0] = data;
+    } else {
+        params->tiles[0] = in;
+        params->tiles[1] = out;
+    }
+    if (has_root) {
+        params->scalars[0] = root;
+    }
+    if (has_target) {
+        params->scalars[1] = target;
+    }
+}
+
+ptowsp_kernel ptowsp_kernel_collective(ptowsp_module *module, const ptowsp_collective_desc *desc) {
+    ptowsp_kernel kernel = {0};
+    if (!pwsp_module_is_good(module)) {
+        return kernel;
+    }
+    if (!desc) {
+        pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "kernel: desc is NULL");
+        return kernel;
+    }
+    pwsp_kernel_info info;
+    ptowsp_kernel_desc params;
+    memset(&info, 0, sizeof info);
+    info.name = pwsp_module_name(module, "kernel", desc->name);
+    if (!info.name || !pwsp_collective_check_desc(module, desc)) {
+        return kernel;
+    }
+    pwsp_collective_params(desc, &params);
+    info.unit = PTOWSP_UNIT_LINK;
+    info.collective.kind = desc->kind;
+    info.collective.algorithm = desc->algorithm;
+    info.collective.reduction = desc->reduction;
+    info.collective.members = desc->members;
+    info.collective.stride = desc->stride;
+    info.collective.counts = desc->counts ? pwsp_module_array(module, desc->counts, PTOWSP_I64) : 0;
+    if (pwsp_module_is_good(module) && pwsp_kernel_copy_params(module, &params, &info)) {
+        kernel.id = pwsp_kernel_register(module, &info);
+    }
+    return kernel;
+}
+
+// -- text -----------------------------------------------------------------------------------------
+
+PWSP_INTERNAL const char *pwsp_reduction_name(ptowsp_reduction reduction) {
+    static const char names[][4] = {"sum", "max", "min"};
+    return (uint32_t)reduction <= PTOWSP_REDUCTION_MIN ? names[reduction] : "?";
+}
+
+PWSP_INTERNAL void pwsp_collective_info_print(const ptowsp_module *module,
+                                              const pwsp_collective_info *info, ptowsp_text text) {
+    pwsp_text_format(text, ", %s", ptowsp_collective_name(info->kind));
+    if (info->reduction != PTOWSP_REDUCTION_SUM) {
+        pwsp_text_format(text, ", %s", pwsp_reduction_name(info->reduction));
+    }
+    if (info->algorithm != PTOWSP_ALGORITHM_AUTO) {
+        pwsp_text_format(text, ", by %s", ptowsp_algorithm_name(info->algorithm));
+    }
+    if (info->members) {
+        pwsp_text_format(text, ", members %" PRIu32, info->members);
+    }
+    if (info->stride) {
+        pwsp_text_format(text, ", stride %" PRIu32, info->stride);
+    }
+    if (info->counts) {
+        pwsp_text_format(text, ", counts ");
+        pwsp_name_print(PWSP_ARRAY(module, info->counts)->name, text);
+    }
+}

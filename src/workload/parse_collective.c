@@ -1,0 +1,82 @@
+// Kernels that communicate, from their text.
+//
+//      collective = kind {", " option}          behind "link, "
+//      option     = "sum" | "max" | "min" | "by" algorithm | "members" number | "stride" number
+//                 | "counts" name
+
+#include "parse.h"
+
+static bool pwsp_parse_collective_kind(pwsp_parser *p, ptowsp_collective_desc *desc) {
+    for (int kind = PTOWSP_ALL_REDUCE; kind <= PTOWSP_SEND; kind++) {
+        if (pwsp_parse_try(p, ptowsp_collective_name((ptowsp_collective_kind)kind))) {
+            desc->kind = (ptowsp_collective_kind)kind;
+            return true;
+        }
+    }
+    return pwsp_parse_fail(p, "a collective is missing here: all_reduce, reduce_scatter, "
+                              "all_gather, all_to_all, broadcast or send");
+}
+
+static bool pwsp_parse_algorithm(pwsp_parser *p, ptowsp_collective_desc *desc) {
+    for (int i = PTOWSP_ALGORITHM_DIRECT; i <= PTOWSP_ALGORITHM_RING; i++) {
+        if (pwsp_parse_try(p, ptowsp_algorithm_name((ptowsp_algorithm)i))) {
+            desc->algorithm = (ptowsp_algorithm)i;
+            return true;
+        }
+    }
+    return pwsp_parse_fail(p, "an algorithm is missing here: direct, doubling, hierarchical or "
+                              "ring");
+}
+
+// An option; `counts` has room for a name.
+static bool pwsp_parse_collective_option(pwsp_parser *p, ptowsp_collective_desc *desc,
+                                         char *counts) {
+    for (int i = PTOWSP_REDUCTION_SUM; i <= PTOWSP_REDUCTION_MIN; i++) {
+        if (pwsp_parse_try(p, pwsp_reduction_name((ptowsp_reduction)i))) {
+            desc->reduction = (ptowsp_reduction)i;
+            return true;
+        }
+    }
+    if (pwsp_parse_try(p, "by")) {
+        return pwsp_parse_algorithm(p, desc);
+    }
+    if (pwsp_parse_try(p, "members")) {
+        return pwsp_parse_count(p, &desc->members);
+    }
+    if (pwsp_parse_try(p, "stride")) {
+        return pwsp_parse_count(p, &desc->stride);
+    }
+    if (pwsp_parse_try(p, "counts")) {
+        desc->counts = counts;
+        return pwsp_parse_name(p, "an array", counts);
+    }
+    return pwsp_parse_fail(p, "a collective has no such option: sum, max, min, by, members, "
+                              "stride, counts");
+}
+
+PWSP_INTERNAL bool pwsp_parse_collective(pwsp_parser *p, const ptowsp_kernel_desc *params) {
+    ptowsp_collective_desc desc;
+    char counts[PTOWSP_NAME_MAX + 1];
+    memset(&desc, 0, sizeof desc);
+    desc.name = params->name;
+    desc.dtype = params->tiles[0].dtype;
+    if (!pwsp_parse_expect(p, ",") || !pwsp_parse_collective_kind(p, &desc)) {
+        return false;
+    }
+    while (pwsp_parse_try(p, ",")) {
+        if (!pwsp_parse_collective_option(p, &desc, counts)) {
+            return false;
+        }
+    }
+    if (p->token != PWSP_TOKEN_LINE_END) {
+        return pwsp_parse_fail(p, "the line goes on behind what it says");
+    }
+    p->column = p->start;
+    const ptowsp_kernel kernel = ptowsp_kernel_collective(p->module, &desc);
+    if (!pwsp_parse_built(p, p->line, p->start)) {
+        return false;
+    }
+    return pwsp_kernel_is_like(PWSP_KERNEL(p->module, kernel.id), params) ||
+           pwsp_parse_fail(p, "kernel %s: %s has other parameters", desc.name,
+                           ptowsp_collective_name(desc.kind));
+}
