@@ -324,8 +324,8 @@ static bool pwsp_compiler_run(pwsp_compiler *c, uint32_t entry) {
         pwsp_module_no_memory(c->module);
         return false;
     }
-    if (!pwsp_compiler_workloads(c) || !pwsp_compiler_lifetimes(c) || !pwsp_read_statements(c) ||
-        !pwsp_compiler_schedule_text(c)) {
+    if (!pwsp_compiler_scopes(c) || !pwsp_compiler_workloads(c) || !pwsp_compiler_lifetimes(c) ||
+        !pwsp_read_statements(c) || !pwsp_compiler_schedule_text(c)) {
         return false;
     }
     p->cell_count = p->first_const + (uint32_t)c->coder.const_count;
@@ -507,6 +507,7 @@ PWSP_INTERNAL pwsp_timed pwsp_program_timed(const ptowsp_program *program) {
     timed.edge_count = program->edge_count;
     timed.tensor_is_loaded = program->tensor_is_loaded;
     timed.tensor_is_written = program->tensor_is_written;
+    timed.tensor_scopes = program->tensor_scopes;
     timed.print_place = pwsp_program_print_node;
     timed.user = program;
     return timed;
