@@ -472,7 +472,8 @@ PWSP_INTERNAL bool pwsp_schedule_uses(const ptowsp_schedule *resolved, bool has_
         {"streams", has_stream_key, false},      {"timing", (uint32_t)s->timing, false}};
     const pwsp_capability *capability = &pwsp_capabilities[row];
     if (strcmp(capability->directive, "release") == 0) {
-        return s->window > 0 && (uint32_t)s->release == capability->number;
+        return s->release != PTOWSP_RELEASE_COMPLETION &&
+               (uint32_t)s->release == capability->number;
     }
     if (strcmp(capability->directive, "ring") == 0) {
         return s->ring_sizes[capability->number] > 0;
